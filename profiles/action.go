@@ -1,12 +1,158 @@
+// This file owns the things that a guest can want to do, and how they are
+// read. Nothing is decided here. It is pure.
+
 package profiles
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
 	"github.com/ringd/ringd/profiles/canonjson"
+	"github.com/ringd/ringd/profiles/egress/request"
 )
 
-// DecodeAction reads one action, strictly. Callers answer its error with
-// Malformed.
-func DecodeAction(line []byte) (Action, error) { return decodeAction(line) }
+// Whose code imports a module. What binds a program does not bind the libraries
+// that it may use.
+const (
+	OriginAgent   = "agent"   // the program; "" is that too
+	OriginLibrary = "library" // a module of the standard library or of a package, by itself
+)
+
+// MaxActionBytes bounds one action. A bridge argument may be as large as a
+// policy can grant, and nothing else in an action is large.
+const MaxActionBytes = 17 << 20
+
+// Action is one thing a guest wants to do. Exactly one field is set; an Action
+// with none or several is malformed and denied.
+type Action struct {
+	Shell  *ShellAction     `json:"shell,omitempty"`
+	Import *ImportAction    `json:"import,omitempty"`
+	Egress *request.Request `json:"egress,omitempty"`
+	Bridge *BridgeAction    `json:"bridge,omitempty"`
+	File   *FileAction      `json:"file,omitempty"`
+	Exec   *ExecAction      `json:"exec,omitempty"`
+
+	Variable *VariableAction `json:"variable,omitempty"`
+}
+
+// ShellAction runs a script.
+type ShellAction struct {
+	Script string `json:"script"`
+	Cwd    string `json:"cwd,omitempty"`
+}
+
+// ImportAction loads a module into the program of an executor.
+type ImportAction struct {
+	Executor string `json:"executor"`
+	Module   string `json:"module"`
+	// Origin is OriginAgent, which "" is too, or OriginLibrary.
+	Origin string `json:"origin,omitempty"`
+}
+
+// BridgeAction calls a bridge. Args is the argument as JSON; its schema is
+// checked by the ring that answers the call. An empty Executor asks for "any
+// executor of the agent".
+type BridgeAction struct {
+	Name     string          `json:"name"`
+	Args     json.RawMessage `json:"args,omitempty"`
+	Executor string          `json:"executor,omitempty"`
+}
+
+// FileAction reads or writes a file.
+type FileAction struct {
+	Op   string `json:"op"` // read or write
+	Path string `json:"path"`
+}
+
+// ExecAction starts a program. Argv[0] is the absolute path of the program, or
+// the name of a listed one.
+type ExecAction struct {
+	Argv []string `json:"argv"`
+	Cwd  string   `json:"cwd,omitempty"`
+	Env  []string `json:"env,omitempty"` // NAME=value, where they differ from those of the start
+}
+
+// VariableAction sets a variable of a script, which its programs may see.
+type VariableAction struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// DecodeAction reads one action. It refuses unknown and repeated fields at any
+// depth, names that differ in case, null outside of arguments, more or fewer
+// than one action, text that is not UTF-8 or escapes half a character, and lines
+// above MaxActionBytes. The error says what is wrong in words an author
+// understands; callers answer it with Malformed.
+func DecodeAction(line []byte) (Action, error) {
+	if len(line) > MaxActionBytes {
+		return Action{}, fmt.Errorf("action is larger than %d bytes", MaxActionBytes)
+	}
+	if err := canonjson.Check(line); err != nil {
+		return Action{}, err
+	}
+	var a Action
+	one := map[string]json.RawMessage{}
+	if err := json.Unmarshal(line, &one); err != nil || one == nil {
+		return Action{}, errors.New("an action is a JSON object")
+	}
+	if len(one) != 1 {
+		return Action{}, fmt.Errorf("an action has exactly one key, not %d", len(one))
+	}
+	for kind, raw := range one {
+		if err := a.decode(kind, raw); err != nil {
+			return Action{}, err
+		}
+	}
+	return a, nil
+}
+
+func (a *Action) decode(kind string, raw json.RawMessage) error {
+	switch kind {
+	case "shell":
+		return flat(kind, raw, &a.Shell, "script")
+	case "import":
+		if err := flat(kind, raw, &a.Import, "executor", "module"); err != nil {
+			return err
+		}
+		if o := a.Import.Origin; o != "" && o != OriginAgent && o != OriginLibrary {
+			return errors.New("import.origin is agent or library")
+		}
+		return nil
+	case "egress":
+		egress, err := decodeEgress(raw)
+		a.Egress = egress
+		return err
+	case "bridge":
+		return flat(kind, raw, &a.Bridge, "name")
+	case "file":
+		if err := flat(kind, raw, &a.File, "op", "path"); err != nil {
+			return err
+		}
+		if a.File.Op != "read" && a.File.Op != "write" {
+			return errors.New("file.op is read or write")
+		}
+		return nil
+	case "exec":
+		if err := flat(kind, raw, &a.Exec, "argv"); err != nil {
+			return err
+		}
+		if len(a.Exec.Argv) == 0 {
+			return errors.New("exec.argv is empty")
+		}
+		return nil
+	case "variable":
+		return flat(kind, raw, &a.Variable, "name", "value")
+	default:
+		return fmt.Errorf("no action is called %q: want shell, import, egress, bridge, file, exec or variable", canonjson.Clip(kind))
+	}
+}
+
+// flat decodes the object raw into a new T.
+func flat[T any](kind string, raw json.RawMessage, into **T, required ...string) error {
+	*into = new(T)
+	return canonjson.Strict(kind, raw, *into, required...)
+}
 
 // clip shortens text that comes from the guest for use in a message, and takes
 // out what could move a terminal's cursor.

@@ -14,9 +14,6 @@ import (
 	"github.com/ringd/ringd/profiles/spelling"
 )
 
-// DecodeGrants reads grants; the error wraps ErrGrants.
-func DecodeGrants(b []byte) (Grants, error) { return decodeGrants(b) }
-
 // Narrow returns the agent with no more than the grants. It never widens: no
 // action gets a looser verdict, no limit grows. The order of two narrowings does
 // not matter, and doing one twice changes nothing. What the agent does not have

@@ -21,7 +21,7 @@ const (
 	defaultTotal      = 512
 )
 
-// Config says where to listen. Address, Cert, Key and Logger are required.
+// PortConfig says where to listen. Address, Cert, Key and Logger are required.
 type PortConfig struct {
 	Address  string // IP:PORT; port 0 takes any
 	Cert     string // file of the certificate and what it is signed with, PEM

@@ -51,7 +51,7 @@ type IssuedToken struct {
 	Expires time.Time
 }
 
-// Config is what a Gate holds. Zero Burst and Every take 10, and 5 s.
+// TokensConfig is what a Gate holds. Zero Burst and Every take 10, and 5 s.
 type TokensConfig struct {
 	Tokens []IssuedToken
 	Burst  int           // wrong tokens that one address may present at once

@@ -63,7 +63,7 @@ func UnavailableText(d *profiles.Denial) string {
 	return strings.Join(lines, "\n    ")
 }
 
-// Refused words the refusal of a daemon likewise.
+// RenderRefused words the refusal of a daemon likewise.
 func RenderRefused(text string) string {
 	lines := fold(Block(text), width-len("ringd: "))
 	if len(lines) < 2 {

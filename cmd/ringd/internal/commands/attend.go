@@ -38,7 +38,7 @@ type Terminal interface {
 	Ask(ctx context.Context, page cli.Page, q cli.Question, as string) (cli.PromptAnswer, error)
 }
 
-// Config is what an Attendant is made of. All but Terminal, Lacks and Rule is required.
+// AttendConfig is what an Attendant is made of. All but Terminal, Lacks and Rule is required.
 type AttendConfig struct {
 	*cli.Program
 	Daemon   Daemon

@@ -23,7 +23,7 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// Config is what the verb is made of.
+// DiffConfig is what the verb is made of.
 type DiffConfig struct {
 	*cli.Program
 	Version string

@@ -29,7 +29,7 @@ const (
 	FlagUnused = "unused" // its agent ran, and nothing on record stood by it
 )
 
-// Config is what the verb is made of.
+// ExceptionsConfig is what the verb is made of.
 type ExceptionsConfig struct {
 	*cli.Program
 	Now func() time.Time

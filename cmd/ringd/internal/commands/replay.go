@@ -20,7 +20,7 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/jsonvalue"
 )
 
-// Config is a replay.
+// ReplayConfig is a replay.
 type ReplayConfig struct {
 	Log       string        // a folder of a log, a state folder, or a file of exported records
 	Old       *profiles.Set // nil: what is on record is what was decided

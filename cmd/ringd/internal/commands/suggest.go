@@ -20,7 +20,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Config is what the verb is made of.
+// SuggestConfig is what the verb is made of.
 type SuggestConfig struct {
 	*cli.Program
 	Now func() time.Time

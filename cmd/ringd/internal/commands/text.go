@@ -12,7 +12,7 @@ import (
 // text is where a report for people goes.
 type text struct{ cli.Page }
 
-// textWidth is what is left of 80 columns behind a mark and a class.
+// diffTextWidth is what is left of 80 columns behind a mark and a class.
 const diffTextWidth = 66
 
 func (p text) document(doc pageDocument) error {

@@ -41,7 +41,7 @@ type Recorder interface {
 	Append(ctx context.Context, r audit.Record, d audit.Durability) (audit.Head, error)
 }
 
-// Config is what a Ring needs; all but Within, Locked and Given is required.
+// CanaryConfig is what a Ring needs; all but Within, Locked and Given is required.
 type CanaryConfig struct {
 	Executors map[string]executors.Executor // those that have guests for canaries
 	Recorder  Recorder
@@ -57,7 +57,7 @@ type CanaryConfig struct {
 	Given func(a *profiles.Agent)
 }
 
-// Ring is the canary among the rings of a daemon. It is safe for concurrent use.
+// CanaryRing is the canary among the rings of a daemon. It is safe for concurrent use.
 type CanaryRing struct {
 	cfg CanaryConfig
 	now atomic.Pointer[map[string]wire.Canary] // by executor

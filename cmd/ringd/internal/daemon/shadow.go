@@ -30,7 +30,7 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Compiler turns a push into a set; see policy.Compiler.
+// ShadowCompiler turns a push into a set; see policy.Compiler.
 type ShadowCompiler interface {
 	Compile(ctx context.Context, p syncer.Push) (*profiles.Set, schema.Diagnostics, error)
 }
@@ -46,7 +46,7 @@ type Log interface {
 	Append(ctx context.Context, r audit.Record, d audit.Durability) (audit.Head, error)
 }
 
-// Config is what a shadow needs; all of it but Workspace is required.
+// ShadowConfig is what a shadow needs; all of it but Workspace is required.
 type ShadowConfig struct {
 	Compiler    ShadowCompiler // a Checker, or candidates with guardrails are refused
 	Log         Log

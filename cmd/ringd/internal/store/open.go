@@ -19,7 +19,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/atomicfile"
 )
 
-// Name is the file in the folder.
+// DBName is the file in the folder.
 const DBName = "ringd.db"
 
 const (

@@ -12,7 +12,7 @@ const (
 	Application = 0x72696e67
 )
 
-// ErrUnknown: the database or a record has a format this ringd does not know.
+// ErrFormat: the database or a record has a format this ringd does not know.
 var ErrFormat = errors.New("unknown format")
 
 // Known refuses a database that is not ringd's, or that is of a format this

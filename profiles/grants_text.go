@@ -24,7 +24,7 @@ const (
 	most           = 1000 // of one kind
 )
 
-// ErrInvalid means that grants cannot be used as they are: they are malformed,
+// ErrGrants means that grants cannot be used as they are: they are malformed,
 // or name what the agent does not have. The error around it says which, in words
 // for the one who wrote them.
 var ErrGrants = errors.New("grants")
@@ -39,7 +39,7 @@ type Grants struct {
 	Deadline *time.Time               `json:"deadline,omitzero"` // the run ends then, paused or not
 }
 
-// Bridge narrows one bridge.
+// GrantOfBridge narrows one bridge.
 type GrantOfBridge struct {
 	Calls     *int64          `json:"calls,omitzero"`     // calls of the run; nil: as many as the agent has
 	Arguments json.RawMessage `json:"arguments,omitzero"` // JSON Schema the argument must fit as well; nil: none
@@ -48,7 +48,7 @@ type GrantOfBridge struct {
 // UnmarshalJSON reads grants and refuses unknown, repeated and misspelt fields,
 // null, and values that Narrow would refuse. The error wraps ErrInvalid.
 func (g *Grants) UnmarshalJSON(b []byte) error {
-	got, err := decodeGrants(b)
+	got, err := DecodeGrants(b)
 	if err != nil {
 		return err
 	}
@@ -56,8 +56,8 @@ func (g *Grants) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// decodeGrants reads grants as Grants.UnmarshalJSON does.
-func decodeGrants(b []byte) (Grants, error) {
+// DecodeGrants reads grants as Grants.UnmarshalJSON does; the error wraps ErrGrants.
+func DecodeGrants(b []byte) (Grants, error) {
 	if len(b) > MaxGrantsBytes {
 		return Grants{}, fmt.Errorf("%w: %d bytes are above the limit of %d", ErrGrants, len(b), MaxGrantsBytes)
 	}
