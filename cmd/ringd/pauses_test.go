@@ -289,7 +289,7 @@ func TestOlderEngine(t *testing.T) {
 func olderRingd(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	parts, err := filepath.Glob("../../executors/js/engine/*.js")
+	parts, err := filepath.Glob("../../executors/js/engine/prelude/*.js")
 	if err != nil || len(parts) == 0 {
 		t.Fatal("no prelude", err)
 	}
