@@ -226,7 +226,7 @@ func (s *siege) step(t *testing.T, what string) {
 	var runs []string
 	if what == "connections" {
 		most := s.mostSockets(func() { runs = s.besiege(what); s.overMemory(runs) })
-		if most > 100_000 {
+		if most > 400_000 { // three guests that nobody stopped had a million
 			t.Errorf("the host had %d sockets of TCP", most)
 		}
 	} else {

@@ -72,17 +72,23 @@ func endConnected(all []*holding, room socketRoom) {
 		sum += h.found
 	}
 	slices.SortStableFunc(all, func(a, b *holding) int { return cmp.Compare(b.found, a.found) })
+	var ended []*holding
 	for _, h := range all {
 		why := "more than a guest may"
 		if h.found <= room.each {
 			if sum <= room.all {
-				return
+				break
 			}
 			why = "the most of guests that have too many together"
 		}
 		h.end("socket", fmt.Sprintf("%d sockets", h.found), why)
-		_ = h.guest.reap() // what it had is free then
+		ended = append(ended, h)
 		sum -= h.found
+	}
+	// What one had is free when it is gone, which takes seconds with very many: the next
+	// one goes on until it is ended, so that all are ended first.
+	for _, h := range ended {
+		_ = h.guest.reap()
 	}
 }
 
