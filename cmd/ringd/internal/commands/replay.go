@@ -204,6 +204,8 @@ func (r *replayReplay) decision(seq int64, rec *audit.Record, n int) {
 			g.Result = WouldAllow
 		case profiles.Ask:
 			g.Result = WouldAsk
+		case profiles.Deny:
+			fallthrough
 		default:
 			g.Result = WouldDeny
 		}

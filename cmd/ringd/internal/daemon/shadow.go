@@ -309,6 +309,8 @@ func (s *Shadow) compare(r audit.Record, q question) *audit.Record {
 		s.state.WouldAllow++
 	case profiles.Ask:
 		s.state.WouldAsk++
+	case profiles.Deny:
+		fallthrough
 	default:
 		s.state.WouldDeny++
 	}
