@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/kernel/egress"
+	"github.com/ringd/ringd/rings/kernel/proxy"
 )
 
 // entries is how many of the list match nothing.
@@ -55,10 +55,10 @@ func run() error {
 		return err
 	}
 	var mu sync.Mutex
-	e, err := egress.New(egress.Config{
+	e, err := proxy.New(proxy.Config{
 		Go: func(f func()) { go f() }, Now: time.Now, Dials: 1 << 30,
 		Resolve: func(context.Context, string) ([]netip.Addr, error) { return nil, nil },
-		Record: func(v egress.Event) error {
+		Record: func(v proxy.Event) error {
 			b, err := json.Marshal(v)
 			if err != nil {
 				return err
@@ -72,7 +72,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	guest := e.Open(egress.Holder{
+	guest := e.Open(proxy.Holder{
 		Agent: "bench", Executor: profiles.ExecutorPython, Run: func() string { return "run" },
 		Deciders:   func() []*profiles.Decider { return []*profiles.Decider{decider} },
 		Generation: func() int64 { return 1 },

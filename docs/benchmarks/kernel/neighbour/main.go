@@ -29,7 +29,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/js"
-	"github.com/ringd/ringd/executors/js/guest"
+	"github.com/ringd/ringd/executors/js/jsguest"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel"
 )
@@ -46,7 +46,7 @@ func main() {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case verbGuest:
-			os.Exit(guest.Main(ctx, guest.Config{Now: time.Now}))
+			os.Exit(jsguest.Main(ctx, jsguest.Config{Now: time.Now}))
 		case verbLoop:
 			loops(os.Stdin, os.Stdout)
 			return
