@@ -17,7 +17,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/canonjson"
 )
 
 // Bounds of a bridge's JSON Schema.
@@ -89,10 +88,10 @@ func exactNumber(n json.Number) error {
 	const most = 1<<53 - 1
 	whole := !strings.ContainsAny(string(n), ".eE")
 	if i, err := n.Int64(); whole && (err != nil || i > most || i < -most) {
-		return fmt.Errorf("the number %s is larger than a double holds exactly", clipWord(string(n)))
+		return fmt.Errorf("the number %s is larger than a double holds exactly", clip(string(n)))
 	}
 	if f, err := n.Float64(); err != nil || f == 0 && strings.ContainsAny(string(n), "123456789") && tiny(string(n)) {
-		return fmt.Errorf("the number %s is not one that a double holds", clipWord(string(n)))
+		return fmt.Errorf("the number %s is not one that a double holds", clip(string(n)))
 	}
 	return nil
 }
@@ -183,7 +182,7 @@ func schemaParts(v reflect.Value) (parts []*jsonschema.Schema) {
 type noLoader struct{}
 
 func (noLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("it refers to %s, and a schema refers only to itself", clipWord(url))
+	return nil, fmt.Errorf("it refers to %s, and a schema refers only to itself", clip(url))
 }
 
 // schemaError shortens what the validator says to one line without its own
@@ -198,7 +197,7 @@ func schemaError(err error) error {
 		where := "/" + strings.Join(verr.InstanceLocation, "/")
 		lines := strings.Split(verr.Error(), "\n")
 		_, what, _ := strings.Cut(lines[len(lines)-1], "': ")
-		return fmt.Errorf("not a JSON Schema: at %s: %s", clipWord(where), clipLine(what))
+		return fmt.Errorf("not a JSON Schema: at %s: %s", clip(where), clipLine(what))
 	}
 	var load *jsonschema.LoadURLError
 	if errors.As(err, &load) {
@@ -206,8 +205,6 @@ func schemaError(err error) error {
 	}
 	return fmt.Errorf("not a JSON Schema: %s", clipLine(strings.ReplaceAll(err.Error(), "ringd:schema", "")))
 }
-
-func clipWord(s string) string { return canonjson.Truncate(s, 60) }
 
 func clipLine(s string) string {
 	s, _, _ = strings.Cut(s, "\n")

@@ -86,22 +86,22 @@ func exactKeyword(name string, v any, at string, old bool) error {
 	case !known:
 		names := keywordNames()
 		if meant := spelling.Of(name, names, spelling.Effort{Names: 1000, Letters: 100_000}); meant >= 0 {
-			return fmt.Errorf("at %s: no such keyword, did you mean %q?", clipWord(at), names[meant])
+			return fmt.Errorf("at %s: no such keyword, did you mean %q?", clip(at), names[meant])
 		}
-		return fmt.Errorf("at %s: no such keyword, so nothing would check it", clipWord(at))
+		return fmt.Errorf("at %s: no such keyword, so nothing would check it", clip(at))
 	case what == noEffect:
-		return fmt.Errorf("at %s: nothing checks this", clipWord(at))
+		return fmt.Errorf("at %s: nothing checks this", clip(at))
 	case name == "format":
 		if text, ok := v.(string); ok && !slices.Contains(formats(), text) {
-			return fmt.Errorf("at %s: no format is called %q", clipWord(at), clipWord(text))
+			return fmt.Errorf("at %s: no format is called %q", clip(at), clip(text))
 		}
 	case name == "$ref":
 		if text, ok := v.(string); ok && !schemaPlace(text) {
-			return fmt.Errorf("at %s: %q is no place of a schema", clipWord(at), clipWord(text))
+			return fmt.Errorf("at %s: %q is no place of a schema", clip(at), clip(text))
 		}
 	case name == "enum":
 		if list, ok := v.([]any); ok && len(list) == 0 {
-			return fmt.Errorf("at %s: the list is empty, so nothing fits", clipWord(at))
+			return fmt.Errorf("at %s: the list is empty, so nothing fits", clip(at))
 		}
 	case what == aSchema:
 		return exactKeywords(v, at, old)

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringd/ringd/profiles/canonjson"
 	"github.com/ringd/ringd/profiles/modules"
 	"github.com/ringd/ringd/schema"
 )
@@ -274,7 +273,7 @@ func (k *checker) lifts(i int) {
 		case denied >= 0:
 			other := schema.OriginOf(k.chain[denied], g.says(k.chain[denied]).Path)
 			k.add(g.path, CodeDenied, "leave it out: an exception lifts what is not allowed, never what is denied",
-				fmt.Sprintf("%s is denied by %s (%s)", clipGrant(g.name), other.Pos, layerName(k.chain[denied])), other.Pos)
+				fmt.Sprintf("%s is denied by %s (%s)", clip(g.name), other.Pos, layerName(k.chain[denied])), other.Pos)
 			continue
 		case !k.within(g):
 			continue
@@ -296,7 +295,7 @@ func (k *checker) lifts(i int) {
 		k.warn(k.at+".id", CodeUnneeded, "grant what it grants as everything else is granted, and leave the exception out", k.e.ID+" lifts nothing: "+k.inside())
 	default:
 		for _, g := range idle {
-			k.warn(g.path, CodeUnneeded, hint, fmt.Sprintf("%s needs no exception: %s", clipGrant(g.name), k.inside()))
+			k.warn(g.path, CodeUnneeded, hint, fmt.Sprintf("%s needs no exception: %s", clip(g.name), k.inside()))
 		}
 	}
 }
@@ -321,5 +320,3 @@ func (k *checker) approvers(over map[int]string) {
 }
 
 func layerName(p *schema.Policy) string { return p.Kind + " " + p.Metadata.Name }
-
-func clipGrant(s string) string { return canonjson.Truncate(s, 60) }

@@ -53,7 +53,7 @@ func (k *checker) within(g grant) bool {
 		list = atProgram
 	}
 	k.add(g.path, CodeExceptionWidens, "leave it out, and list it in "+list+" here and in every layer above",
-		fmt.Sprintf("%s is offered at %s (%s), and an exception would have none of what that says of it", clipGrant(g.name), other, layerName(p)), other)
+		fmt.Sprintf("%s is offered at %s (%s), and an exception would have none of what that says of it", clip(g.name), other, layerName(p)), other)
 	return false
 }
 
@@ -92,7 +92,7 @@ func (k *checker) gateway(at string, g grant) {
 		if e := k.chain.lifted(g, i+1, len(k.chain)); e != nil {
 			other := schema.OriginOf(p, atEgressList).Pos
 			k.add(at, CodeExceptionWidens, "list the host, or the gateway, in every layer above", fmt.Sprintf("%s is left out at %s (%s), and %s lifts that for connections alone: an exception grants no gateway",
-				clipGrant(g.name), other, layerName(p), e.ID), other)
+				clip(g.name), other, layerName(p), e.ID), other)
 			return
 		}
 	}

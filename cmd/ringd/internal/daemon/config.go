@@ -17,12 +17,8 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/schema/wire"
 )
-
-// FromRing makes the interpreter ring a Starter.
-func FromRing(r *interpreter.Ring) Starter { return fromRing(r) }
 
 // RunStore keeps runs.
 type RunStore interface {

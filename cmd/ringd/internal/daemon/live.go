@@ -62,8 +62,8 @@ type RunTalker interface {
 	Cancel(ctx context.Context, by, reason string)
 }
 
-// fromRing makes the interpreter ring a Starter.
-func fromRing(r *interpreter.Ring) Starter { return ringStarter{r} }
+// FromRing makes the interpreter ring a Starter.
+func FromRing(r *interpreter.Ring) Starter { return ringStarter{r} }
 
 type ringStarter struct{ *interpreter.Ring }
 
