@@ -32,11 +32,11 @@ func (d *document) approval(at string, a *schema.Approval, pause int64) *profile
 	}
 	if !a.Required && a.When == "" {
 		if a.From != nil || a.Count != nil || a.ExpiresAfter != "" || a.Hold != "" {
-			d.report(at+".required", CodeApproval, "write required: true", "says who approves, and that nobody is asked")
+			d.report(at+".required", codeApproval, "write required: true", "says who approves, and that nobody is asked")
 		}
 		return nil
 	}
-	out := &profiles.Approval{From: slices.Clone(a.From), Count: 1, ExpiresMillis: min(DefaultExpiresMillis, pause), Rule: d.rule(at)}
+	out := &profiles.Approval{From: slices.Clone(a.From), Count: 1, ExpiresMillis: min(defaultExpiresMillis, pause), Rule: d.rule(at)}
 	d.approvers(at, a, out)
 	if a.ExpiresAfter != "" {
 		n, ok := d.duration(at+".expiresAfter", a.ExpiresAfter)
@@ -45,7 +45,7 @@ func (d *document) approval(at string, a *schema.Approval, pause int64) *profile
 		case n < 1000 || n > maxExpiresMillis:
 			d.report(at+".expiresAfter", CodeLimit, "", "must be from 1s to %s", schema.ShowDuration(maxExpiresMillis))
 		case n > pause:
-			d.report(at+".expiresAfter", CodeLimitAbove, "raise spec.limits.pause", "is above the time that a run may be paused, %s", schema.ShowDuration(pause))
+			d.report(at+".expiresAfter", codeLimitAbove, "raise spec.limits.pause", "is above the time that a run may be paused, %s", schema.ShowDuration(pause))
 		default:
 			out.ExpiresMillis = n
 		}
@@ -68,7 +68,7 @@ func (d *document) hold(at, text string, expires int64) int64 {
 	case n < minHoldMillis || n > maxHoldMillis:
 		d.report(at, CodeLimit, "", "must be from %s to %s", schema.ShowDuration(minHoldMillis), schema.ShowDuration(maxHoldMillis))
 	case n > expires:
-		d.report(at, CodeLimitAbove, "", "is above the time that the question stands, %s", schema.ShowDuration(expires))
+		d.report(at, codeLimitAbove, "", "is above the time that the question stands, %s", schema.ShowDuration(expires))
 	default:
 		return n
 	}
@@ -78,16 +78,16 @@ func (d *document) hold(at, text string, expires int64) int64 {
 // approvers checks who may approve and how many of them have to.
 func (d *document) approvers(at string, a *schema.Approval, out *profiles.Approval) {
 	if a.From != nil && len(a.From) == 0 {
-		d.report(at+".from", CodeApproval, "leave the field out to ask whoever the host lets approve", "names nobody")
+		d.report(at+".from", codeApproval, "leave the field out to ask whoever the host lets approve", "names nobody")
 	}
 	if len(a.From) > maxApproverEntries {
-		d.report(at+".from", CodeApproval, "name a group", "names more than %d", maxApproverEntries)
+		d.report(at+".from", codeApproval, "name a group", "names more than %d", maxApproverEntries)
 	}
 	people := 0
 	for i, who := range a.From {
 		kind, name, _ := strings.Cut(who, ":")
 		if kind != "user" && kind != "group" && kind != "team" || name == "" || strings.ContainsFunc(who, schema.Unseen) || strings.ContainsAny(who, " ,") {
-			d.report(fmt.Sprintf("%s.from[%d]", at, i), CodeApproval, "write user:, group: or team: and a name", "%q names nobody", clip(who))
+			d.report(fmt.Sprintf("%s.from[%d]", at, i), codeApproval, "write user:, group: or team: and a name", "%q names nobody", clip(who))
 		}
 		if kind == "user" && !slices.Contains(a.From[:i], who) {
 			people++
@@ -101,9 +101,9 @@ func (d *document) approvers(at string, a *schema.Approval, out *profiles.Approv
 	case *a.Count < 1 || *a.Count > maxApprovers:
 		d.report(at+".count", CodeLimit, "", "must be from 1 to %d", maxApprovers)
 	case a.From == nil:
-		d.report(at+".count", CodeApproval, "name them in from", "asks %d people and does not say whom", *a.Count)
+		d.report(at+".count", codeApproval, "name them in from", "asks %d people and does not say whom", *a.Count)
 	case len(a.From) > 0 && onlyPeople && *a.Count > int64(people):
-		d.report(at+".count", CodeApproval, "", "asks %d people, and from names %d", *a.Count, people)
+		d.report(at+".count", codeApproval, "", "asks %d people, and from names %d", *a.Count, people)
 	default:
 		out.Count = *a.Count
 	}
@@ -138,7 +138,7 @@ func (d *document) sessions() *profiles.Sessions {
 		return nil
 	}
 	const at = "spec.sessions"
-	out := &profiles.Sessions{AgeMillis: DefaultSessionAgeMillis, Bytes: DefaultSessionBytes, Rule: d.rule(at)}
+	out := &profiles.Sessions{AgeMillis: defaultSessionAgeMillis, Bytes: defaultSessionBytes, Rule: d.rule(at)}
 	if s.MaxAge != "" {
 		n, ok := d.duration(at+".maxAge", s.MaxAge)
 		if ok && (n < minSessionAge || n > maxSessionAge) {

@@ -35,7 +35,7 @@ func (d *document) bridges(agent *profiles.Agent) {
 			Also: d.alsoSchemas(at+".arguments", b.Also), AlsoResult: d.alsoSchemas(at+".result", b.AlsoResult),
 		}
 		if b.Approval != nil && b.Approval.Hold != "" && (agent.Python == nil || len(b.Executors) > 0 && !slices.Contains(b.Executors, profiles.ExecutorPython)) {
-			d.warn(at+".approval.hold", CodeNeverMatches, "leave it out: JavaScript is paused, and costs nothing meanwhile", "no program in Python calls %s, and no other is held", b.Name)
+			d.warn(at+".approval.hold", codeNeverMatches, "leave it out: JavaScript is paused, and costs nothing meanwhile", "no program in Python calls %s, and no other is held", b.Name)
 		}
 		if grant.Audit == "" {
 			grant.Audit = "metadata"
@@ -47,14 +47,14 @@ func (d *document) bridges(agent *profiles.Agent) {
 // bridgeExecutors checks that a bridge is for executors the agent has.
 func (d *document) bridgeExecutors(agent *profiles.Agent, at string, b *schema.Bridge) {
 	if b.Executors != nil && len(b.Executors) == 0 {
-		d.report(at+".executors", CodeNeverMatches, "leave the field out to grant the bridge to every executor", "names no executor")
+		d.report(at+".executors", codeNeverMatches, "leave the field out to grant the bridge to every executor", "names no executor")
 	}
 	for i, name := range b.Executors {
 		granted := name == profiles.ExecutorJS && agent.JS != nil ||
 			name == profiles.ExecutorPython && agent.Python != nil ||
 			name == profiles.ExecutorShell && agent.Shell != nil
 		if !granted {
-			d.report(fmt.Sprintf("%s.executors[%d]", at, i), CodeNotAllowed, fmt.Sprintf("add %s to executors.allowed", clip(name)),
+			d.report(fmt.Sprintf("%s.executors[%d]", at, i), codeNotAllowed, fmt.Sprintf("add %s to executors.allowed", clip(name)),
 				"the policy does not grant the executor %s", clip(name))
 		}
 	}
@@ -71,16 +71,16 @@ func newNames() *names { return &names{map[string]string{}, map[string]string{}}
 func (d *document) bridgeName(taken *names, at, name string) bool {
 	parts := strings.Split(name, ".")
 	if !schema.DottedName(name) || len(parts) > 4 || len(name) > 255 {
-		d.report(at, CodeBridgeName, "write a camelCase name such as spawnSubagent, or dotted such as tools.search", "%q is not a name of a bridge", clip(name))
+		d.report(at, codeBridgeName, "write a camelCase name such as spawnSubagent, or dotted such as tools.search", "%q is not a name of a bridge", clip(name))
 		return false
 	}
 	if schema.ReservedGlobal(parts[0]) {
-		d.report(at, CodeBridgeName, "", "%q is taken: it means something else in the program", parts[0])
+		d.report(at, codeBridgeName, "", "%q is taken: it means something else in the program", parts[0])
 		return false
 	}
 	for _, p := range parts {
 		if schema.ReservedProperty(p) {
-			d.report(at, CodeBridgeName, "", "%q cannot be part of a name: the program has a meaning for it", p)
+			d.report(at, codeBridgeName, "", "%q cannot be part of a name: the program has a meaning for it", p)
 			return false
 		}
 	}
@@ -93,7 +93,7 @@ func (d *document) bridgeName(taken *names, at, name string) bool {
 	}
 	if clash != "" {
 		here, other := d.origin(at), d.origin(clash)
-		d.add(here, schema.Diagnostic{Code: CodeBridgeName, Related: []schema.Pos{other.Pos},
+		d.add(here, schema.Diagnostic{Code: codeBridgeName, Related: []schema.Pos{other.Pos},
 			Msg: fmt.Sprintf("%q collides with the bridge at %s", name, other.Pos)})
 		return false
 	}
@@ -142,14 +142,14 @@ func (d *document) bridgeLimits(at string, l *schema.BridgeLimits) profiles.Brid
 		return standard
 	}
 	out := profiles.BridgeLimits{
-		Concurrent:    count("concurrent", l.Concurrent, 1, DefaultConcurrent),
-		CallsPerRun:   count("callsPerRun", l.CallsPerRun, 0, DefaultCallsPerRun),
-		SpawnPerCall:  count("spawnPerCall", l.SpawnPerCall, 1, spawns(DefaultSpawnPerCall)),
-		Depth:         count("depth", l.Depth, 0, spawns(DefaultDepth)),
-		TotalSpawn:    count("totalSpawn", l.TotalSpawn, 0, spawns(DefaultTotalSpawn)),
-		ArgumentBytes: size("requestBytes", l.RequestBytes, 16<<20, DefaultArgumentBytes),
-		ResultBytes:   size("responseBytes", l.ResponseBytes, 64<<20, DefaultBridgeResult),
-		TimeoutMillis: DefaultTimeoutMillis,
+		Concurrent:    count("concurrent", l.Concurrent, 1, defaultConcurrent),
+		CallsPerRun:   count("callsPerRun", l.CallsPerRun, 0, defaultCallsPerRun),
+		SpawnPerCall:  count("spawnPerCall", l.SpawnPerCall, 1, spawns(defaultSpawnPerCall)),
+		Depth:         count("depth", l.Depth, 0, spawns(defaultDepth)),
+		TotalSpawn:    count("totalSpawn", l.TotalSpawn, 0, spawns(defaultTotalSpawn)),
+		ArgumentBytes: size("requestBytes", l.RequestBytes, 16<<20, defaultArgumentBytes),
+		ResultBytes:   size("responseBytes", l.ResponseBytes, 64<<20, defaultBridgeResult),
+		TimeoutMillis: defaultTimeoutMillis,
 	}
 	if l.Timeout != "" {
 		n, ok := d.duration(at+".timeout", l.Timeout)

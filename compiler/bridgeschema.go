@@ -21,7 +21,7 @@ import (
 
 // Bounds of a bridge's JSON Schema.
 const (
-	MaxSchemaBytes = 64 << 10
+	maxSchemaBytes = 64 << 10
 	maxSchemaDepth = 32
 	maxSchemaParts = 2_000
 )
@@ -29,8 +29,8 @@ const (
 // checkBridgeSchema refuses a JSON Schema that would not hold what it says, or cost more
 // than a call may, and returns its canonical form.
 func checkBridgeSchema(text []byte) (json.RawMessage, error) {
-	if len(text) > MaxSchemaBytes {
-		return nil, fmt.Errorf("the schema is above %dKiB", MaxSchemaBytes>>10)
+	if len(text) > maxSchemaBytes {
+		return nil, fmt.Errorf("the schema is above %dKiB", maxSchemaBytes>>10)
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {

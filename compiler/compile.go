@@ -21,8 +21,8 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// DefaultAgent is the agent of a policy in the compact form.
-const DefaultAgent = "default"
+// defaultAgent is the agent of a policy in the compact form.
+const defaultAgent = "default"
 
 // Config is the input of Compile. The zero Config holds no policy, which is a
 // finding.
@@ -84,7 +84,7 @@ func Compile(cfg Config) (profiles.Set, schema.Diagnostics) {
 	}
 	sealed, _, err := c.set.Seal()
 	if err != nil {
-		return profiles.Set{}, append(c.found, schema.Diagnostic{Code: CodeSetTooLarge, Msg: err.Error()})
+		return profiles.Set{}, append(c.found, schema.Diagnostic{Code: codeSetTooLarge, Msg: err.Error()})
 	}
 	return sealed, c.found
 }
@@ -154,7 +154,7 @@ func (d *document) inMode(agent profiles.Agent) profiles.Agent {
 	if d.policy.Spec.Mode != profiles.ModeAudit {
 		return agent
 	}
-	d.warn("spec.mode", CodeModeAudit, "take it out before the agent does real work",
+	d.warn("spec.mode", codeModeAudit, "take it out before the agent does real work",
 		"imports, the words of programs and the constructs of scripts are recorded and not refused; what a guest is not given stays refused")
 	return auditedAgent(agent, d.rule("spec.mode"))
 }
@@ -169,18 +169,18 @@ func (d *document) names() []namedAgent {
 	p := d.policy
 	switch {
 	case p.Compact:
-		return []namedAgent{{DefaultAgent, d.origin("spec.executors")}}
+		return []namedAgent{{defaultAgent, d.origin("spec.executors")}}
 	case p.Spec.Agents == nil:
 		return []namedAgent{{p.Metadata.Name, d.origin("metadata.name")}}
 	}
 	if len(p.Spec.Agents) == 0 {
-		d.report("spec.agents", CodeNoAgent, "leave the field out to name the agent after the policy", "names no agent, so the policy is for nobody")
+		d.report("spec.agents", codeNoAgent, "leave the field out to name the agent after the policy", "names no agent, so the policy is for nobody")
 	}
 	var out []namedAgent
 	for i, a := range p.Spec.Agents {
 		path := fmt.Sprintf("spec.agents[%d].match", i)
 		if a.Match == "" {
-			d.report(path, CodeNoAgent, "", "the name of the agent is empty")
+			d.report(path, codeNoAgent, "", "the name of the agent is empty")
 			continue
 		}
 		out = append(out, namedAgent{a.Match, d.origin(path)})
@@ -196,7 +196,7 @@ func (d *document) claim(a namedAgent) bool {
 		d.agents[a.name] = a.origin
 		return true
 	}
-	d.add(a.origin, schema.Diagnostic{Code: CodeDuplicateAgent, Related: []schema.Pos{first.Pos},
+	d.add(a.origin, schema.Diagnostic{Code: codeDuplicateAgent, Related: []schema.Pos{first.Pos},
 		Msg:  fmt.Sprintf("agent %q already has a policy at %s", a.name, first.Pos),
 		Hint: "an agent has one policy; put the grants into one file"})
 	return false

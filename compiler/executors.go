@@ -49,7 +49,7 @@ func (d *document) executors(agent *profiles.Agent) {
 		set  bool
 	}{{profiles.ExecutorJS, e.JS != nil}, {profiles.ExecutorPython, e.Python != nil}, {profiles.ExecutorShell, e.Shell != nil}} {
 		if block.set && !slices.Contains(e.Allowed, block.name) {
-			d.report("spec.executors."+block.name, CodeNotAllowed, fmt.Sprintf("add %s to executors.allowed, or leave this out", block.name),
+			d.report("spec.executors."+block.name, codeNotAllowed, fmt.Sprintf("add %s to executors.allowed, or leave this out", block.name),
 				"%s is set up and not allowed", block.name)
 		}
 	}
@@ -92,11 +92,11 @@ func (d *document) js(js *schema.JS, rule profiles.Rule) *profiles.JS {
 	for i, name := range js.DenyGlobals {
 		here := fmt.Sprintf("%s.globals.deny[%d]", at, i)
 		if !schema.Identifier(name) {
-			d.report(here, CodeNeverMatches, "", "%q is not the name of a global", clip(name))
+			d.report(here, codeNeverMatches, "", "%q is not the name of a global", clip(name))
 			continue
 		}
 		if !schema.ReservedGlobal(name) && !d.grantsBridge(name) {
-			d.warn(here, CodeNeverMatches, "", "no program has a global called %q", clip(name))
+			d.warn(here, codeNeverMatches, "", "no program has a global called %q", clip(name))
 		}
 		out.DenyGlobals = append(out.DenyGlobals, profiles.ImportRule{Name: name, Rule: d.rule(here)})
 	}
@@ -121,7 +121,7 @@ func (d *document) filesystem() profiles.Files {
 		for i, p := range paths {
 			here := fmt.Sprintf("spec.filesystem.%s[%d]", name, i)
 			if !schema.CleanFilePath(p) {
-				d.report(here, CodePath, schema.CleanHint(p), "%q is not a clean path from /, ~ or $WORKSPACE", clip(p))
+				d.report(here, codePath, schema.CleanHint(p), "%q is not a clean path from /, ~ or $WORKSPACE", clip(p))
 				continue
 			}
 			if d.oddPath(here, p, "name the folder: a rule covers everything below its path") {
@@ -148,7 +148,7 @@ func (d *document) deniedAbove(granted, denied []profiles.PathRule) {
 	}
 	for _, r := range granted {
 		if rule := paths.Closest(by, path.Dir(r.Path), '/'); rule != nil && r.Path != "/" {
-			d.tell(r.Rule, schema.Diagnostic{Code: CodeDenyWins, Msg: fmt.Sprintf("%s is denied at %s, and a denial wins", clip(r.Path), posOf(*rule))}, true, *rule)
+			d.tell(r.Rule, schema.Diagnostic{Code: codeDenyWins, Msg: fmt.Sprintf("%s is denied at %s, and a denial wins", clip(r.Path), posOf(*rule))}, true, *rule)
 		}
 	}
 }
@@ -159,7 +159,7 @@ func (d *document) deniedAbove(granted, denied []profiles.PathRule) {
 func (d *document) oddPath(at, p, patternHint string) bool {
 	why, hint := schema.OddPath(p, patternHint)
 	if why != "" {
-		d.report(at, CodePath, hint, why, clip(p))
+		d.report(at, codePath, hint, why, clip(p))
 	}
 	return why != ""
 }

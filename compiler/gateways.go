@@ -24,10 +24,10 @@ func (d *document) gateways(list []schema.Gateway) []profiles.Gateway {
 	for i, g := range list {
 		at := fmt.Sprintf("spec.network.gateways[%d]", i)
 		if !oneLabel.MatchString(g.Name) {
-			d.report(at+".name", CodeGateway, "", "%q is not one label of a name", clip(g.Name))
+			d.report(at+".name", codeGateway, "", "%q is not one label of a name", clip(g.Name))
 		}
 		if j, twice := first[g.Name]; twice {
-			d.report(at+".name", CodeGateway, "", "%q is the gateway at %s already", clip(g.Name), d.origin(fmt.Sprintf("spec.network.gateways[%d]", j)).Pos)
+			d.report(at+".name", codeGateway, "", "%q is the gateway at %s already", clip(g.Name), d.origin(fmt.Sprintf("spec.network.gateways[%d]", j)).Pos)
 			continue
 		}
 		first[g.Name] = i
@@ -42,7 +42,7 @@ func (d *document) gateway(at string, g schema.Gateway) profiles.Gateway {
 	d.requests(at, g.Methods, g.Paths)
 	for i, h := range g.Headers {
 		if why := egress.FieldOfGateway(h, len(g.Methods)+len(g.Paths) > 0); why != "" {
-			d.report(fmt.Sprintf("%s.headers[%d]", at, i), CodeGateway, "leave it out", "%s does not go through a gateway: %s", clip(h), why)
+			d.report(fmt.Sprintf("%s.headers[%d]", at, i), codeGateway, "leave it out", "%s does not go through a gateway: %s", clip(h), why)
 		}
 	}
 	out.Powers, out.Under = touchedPowers(g.Powers), shared(g.Under)
@@ -51,17 +51,17 @@ func (d *document) gateway(at string, g schema.Gateway) profiles.Gateway {
 	out.Credential = d.credential(at+".credential", g.Credential)
 	if g.Upstream == "" {
 		if len(g.Addresses) > 0 {
-			d.report(at+".addresses", CodeGateway, "name the upstream, or leave them to the configuration of the host as well", "addresses go with an upstream, and there is none")
+			d.report(at+".addresses", codeGateway, "name the upstream, or leave them to the configuration of the host as well", "addresses go with an upstream, and there is none")
 		}
 		return out
 	}
 	if what := findSecret(g.Upstream); what != "" {
-		d.report(at+".upstream", CodeSecret, hintSecret, "holds what looks like %s", what)
+		d.report(at+".upstream", codeSecret, hintSecret, "holds what looks like %s", what)
 		return out
 	}
 	u, err := egress.ReadUpstream(g.Upstream)
 	if err != nil {
-		d.report(at+".upstream", CodeGateway, "https://host[:port][/prefix]; http:// for 127.0.0.1, [::1] and private addresses", "%s", err)
+		d.report(at+".upstream", codeGateway, "https://host[:port][/prefix]; http:// for 127.0.0.1, [::1] and private addresses", "%s", err)
 		return out
 	}
 	out.Upstream = u.String()
@@ -73,7 +73,7 @@ func (d *document) gateway(at string, g schema.Gateway) profiles.Gateway {
 		}
 	}
 	if !u.TLS && out.Credential != "" && !a.IsLoopback() {
-		d.warn(at+".upstream", CodeGateway, "https:// is for other hosts", "the credential crosses the network in the open")
+		d.warn(at+".upstream", codeGateway, "https:// is for other hosts", "the credential crosses the network in the open")
 	}
 	return out
 }
@@ -87,11 +87,11 @@ func (d *document) credential(at, name string) string {
 		return ""
 	}
 	if what := findSecretInName(name); what != "" {
-		d.report(at, CodeSecret, hintSecret, "looks like %s, where the name of a credential is wanted", what)
+		d.report(at, codeSecret, hintSecret, "looks like %s, where the name of a credential is wanted", what)
 		return ""
 	}
 	if !credentialName.MatchString(name) {
-		d.report(at, CodeGateway, "", "is not the name of a credential, in lower-case letters, digits and dashes")
+		d.report(at, codeGateway, "", "is not the name of a credential, in lower-case letters, digits and dashes")
 		return ""
 	}
 	return name
@@ -106,7 +106,7 @@ func (d *document) addresses(at string, list []string) (out []string) {
 			_, err = egress.ReadRanges([]string{e.Host})
 		}
 		if err != nil || e.AnyPort || len(e.Ports) > 0 {
-			d.report(at, CodeEgressEntry, "an address such as 10.1.2.3, or a range such as 10.1.0.0/16", "%q is not an address or a range without a port", clip(text))
+			d.report(at, codeEgressEntry, "an address such as 10.1.2.3, or a range such as 10.1.0.0/16", "%q is not an address or a range without a port", clip(text))
 			continue
 		}
 		d.broad(at, e.Host)
@@ -124,7 +124,7 @@ func (d *document) secrets() {
 		switch v.Kind() {
 		case reflect.String:
 			if what := findSecret(v.String()); what != "" {
-				d.warn(path, CodeSecret, hintSecret, "holds what looks like %s", what)
+				d.warn(path, codeSecret, hintSecret, "holds what looks like %s", what)
 			}
 		case reflect.Pointer:
 			if !v.IsNil() {
@@ -133,7 +133,7 @@ func (d *document) secrets() {
 		case reflect.Slice:
 			if v.Type().Elem().Kind() == reflect.Uint8 {
 				if what := findSecret(string(v.Bytes())); what != "" {
-					d.warn(path, CodeSecret, hintSecret, "holds what looks like %s", what)
+					d.warn(path, codeSecret, hintSecret, "holds what looks like %s", what)
 				}
 				return
 			}

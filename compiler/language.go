@@ -8,12 +8,12 @@ package compiler
 
 import "slices"
 
-// Fate says what becomes of a field of the language.
-type Fate uint8
+// fate says what becomes of a field of the language.
+type fate uint8
 
 // The fates.
 const (
-	Compiled   Fate = iota // a profile carries it
+	Compiled   fate = iota // a profile carries it
 	Annotation             // says something to people, changes nothing
 	Parts                  // its own fields are listed
 	Refused                // nothing compiles it yet: unsupported
@@ -23,7 +23,7 @@ const (
 type Field struct {
 	Go   string // its name in schema's Go types: Spec.Mode
 	Name string // in the author's text
-	Fate Fate
+	Fate fate
 	By   string // what compiles, or would compile, it
 }
 

@@ -33,7 +33,7 @@ func (c *compilation) check(p schema.Policy) {
 	}
 	(&document{compilation: alone, policy: &p}).compile()
 	for _, f := range alone.found {
-		if f.Code == CodeSecret || f.Code == CodeEgressBroad || f.Severity == schema.Error && !slices.Contains(ofAgents(), f.Code) {
+		if f.Code == codeSecret || f.Code == codeEgressBroad || f.Severity == schema.Error && !slices.Contains(ofAgents(), f.Code) {
 			c.found = append(c.found, f)
 		}
 	}
@@ -41,5 +41,5 @@ func (c *compilation) check(p schema.Policy) {
 
 // ofAgents lists the findings that hold of an agent as a whole, and not of a part of it.
 func ofAgents() []string {
-	return []string{CodeNoAgent, CodeDuplicateAgent, CodeNotAllowed, CodeModuleUnknown, CodeNeverMatches, CodeApproval, layers.CodeClassAboveMax, CodeEgressOpaque}
+	return []string{codeNoAgent, codeDuplicateAgent, codeNotAllowed, codeModuleUnknown, codeNeverMatches, codeApproval, layers.CodeClassAboveMax, codeEgressOpaque}
 }

@@ -13,48 +13,48 @@ import (
 // The limits that a run has when its policy does not name them. They are part
 // of the compiled set, so a change here changes revisions.
 const (
-	DefaultCPUMillis   = 5_000
-	DefaultWallMillis  = 60_000
-	DefaultMemoryBytes = 64 << 20
-	DefaultOutputBytes = 256 << 10
-	DefaultResultBytes = 1 << 20
+	defaultCPUMillis   = 5_000
+	defaultWallMillis  = 60_000
+	defaultMemoryBytes = 64 << 20
+	defaultOutputBytes = 256 << 10
+	defaultResultBytes = 1 << 20
 
-	DefaultProcesses   = 16
-	DefaultFiles       = 64
-	DefaultRefused     = 64
-	DefaultPauseMillis = 7 * day
+	defaultProcesses   = 16
+	defaultFiles       = 64
+	defaultRefused     = 64
+	defaultPauseMillis = 7 * day
 
 	// Python needs more room to import what it is allowed.
-	DefaultPythonCPUMillis   = 30_000
-	DefaultPythonMemoryBytes = 512 << 20
-	DefaultPythonStackBytes  = 8 << 20
+	defaultPythonCPUMillis   = 30_000
+	defaultPythonMemoryBytes = 512 << 20
+	defaultPythonStackBytes  = 8 << 20
 
 	// A script starts several programs at once, each of which has the memory and
 	// the files of the limit.
-	DefaultShellCPUMillis   = 30_000
-	DefaultShellMemoryBytes = 512 << 20
-	DefaultShellStackBytes  = 8 << 20
-	DefaultShellProcesses   = 64
-	DefaultShellFiles       = 256
+	defaultShellCPUMillis   = 30_000
+	defaultShellMemoryBytes = 512 << 20
+	defaultShellStackBytes  = 8 << 20
+	defaultShellProcesses   = 64
+	defaultShellFiles       = 256
 )
 
 // The limits that a bridge has when its policy does not name them.
 const (
-	DefaultConcurrent    = 16
-	DefaultCallsPerRun   = 256
-	DefaultSpawnPerCall  = 32
-	DefaultDepth         = 3
-	DefaultTotalSpawn    = 256
-	DefaultArgumentBytes = 1 << 20
-	DefaultBridgeResult  = 4 << 20
-	DefaultTimeoutMillis = 30_000
+	defaultConcurrent    = 16
+	defaultCallsPerRun   = 256
+	defaultSpawnPerCall  = 32
+	defaultDepth         = 3
+	defaultTotalSpawn    = 256
+	defaultArgumentBytes = 1 << 20
+	defaultBridgeResult  = 4 << 20
+	defaultTimeoutMillis = 30_000
 )
 
 // The bounds of approvals and sessions that a policy does not name.
 const (
-	DefaultExpiresMillis    = day
-	DefaultSessionAgeMillis = day
-	DefaultSessionBytes     = 32 << 20
+	defaultExpiresMillis    = day
+	defaultSessionAgeMillis = day
+	defaultSessionBytes     = 32 << 20
 )
 
 // day is in milliseconds.
@@ -92,38 +92,38 @@ func limitKinds() []limitKind {
 	return []limitKind{
 		{name: "cpu", size: func(l *schema.Limits) (string, bool) { return l.CPU, false },
 			out:  func(l *profiles.Limits) **int64 { return &l.CPUMillis },
-			for_: each(bound{1, day, DefaultCPUMillis}, bound{1, day, DefaultPythonCPUMillis}, bound{1, day, DefaultShellCPUMillis})},
+			for_: each(bound{1, day, defaultCPUMillis}, bound{1, day, defaultPythonCPUMillis}, bound{1, day, defaultShellCPUMillis})},
 		{name: "memory", size: func(l *schema.Limits) (string, bool) { return l.Memory, true },
 			out: func(l *profiles.Limits) **int64 { return &l.MemoryBytes },
 			for_: func(executor string) bound {
 				switch executor {
 				case profiles.ExecutorJS:
-					return bound{1 << 20, profiles.MaxJSMemoryBytes, DefaultMemoryBytes}
+					return bound{1 << 20, profiles.MaxJSMemoryBytes, defaultMemoryBytes}
 				case profiles.ExecutorPython:
-					return bound{16 << 20, 1 << 40, DefaultPythonMemoryBytes}
+					return bound{16 << 20, 1 << 40, defaultPythonMemoryBytes}
 				case profiles.ExecutorShell:
-					return bound{16 << 20, 1 << 40, DefaultShellMemoryBytes}
+					return bound{16 << 20, 1 << 40, defaultShellMemoryBytes}
 				default:
-					return bound{1 << 20, 1 << 40, DefaultMemoryBytes}
+					return bound{1 << 20, 1 << 40, defaultMemoryBytes}
 				}
 			}},
 		{name: "wall", size: func(l *schema.Limits) (string, bool) { return l.Wall, false },
-			out: func(l *profiles.Limits) **int64 { return &l.WallMillis }, for_: always(bound{1, 366 * day, DefaultWallMillis})},
+			out: func(l *profiles.Limits) **int64 { return &l.WallMillis }, for_: always(bound{1, 366 * day, defaultWallMillis})},
 		{name: "output", size: func(l *schema.Limits) (string, bool) { return l.Output, true },
-			out: func(l *profiles.Limits) **int64 { return &l.OutputBytes }, for_: always(bound{1, 1 << 30, DefaultOutputBytes})},
+			out: func(l *profiles.Limits) **int64 { return &l.OutputBytes }, for_: always(bound{1, 1 << 30, defaultOutputBytes})},
 		{name: "result", size: func(l *schema.Limits) (string, bool) { return l.Result, true },
-			out: func(l *profiles.Limits) **int64 { return &l.ResultBytes }, for_: always(bound{1, 64 << 20, DefaultResultBytes})},
+			out: func(l *profiles.Limits) **int64 { return &l.ResultBytes }, for_: always(bound{1, 64 << 20, defaultResultBytes})},
 		{name: "stack", size: func(l *schema.Limits) (string, bool) { return l.Stack, true },
 			out:  func(l *profiles.Limits) **int64 { return &l.StackBytes },
-			for_: each(bound{16 << 10, profiles.MaxJSStackBytes, profiles.DefaultJSStackBytes}, bound{64 << 10, 64 << 20, DefaultPythonStackBytes}, bound{64 << 10, 64 << 20, DefaultShellStackBytes})},
+			for_: each(bound{16 << 10, profiles.MaxJSStackBytes, profiles.DefaultJSStackBytes}, bound{64 << 10, 64 << 20, defaultPythonStackBytes}, bound{64 << 10, 64 << 20, defaultShellStackBytes})},
 		{name: "processes", num: func(l *schema.Limits) *int64 { return l.Processes },
-			out: func(l *profiles.Limits) **int64 { return &l.Processes }, for_: each(bound{1, 4096, DefaultProcesses}, bound{1, 4096, DefaultProcesses}, bound{1, 4096, DefaultShellProcesses})},
+			out: func(l *profiles.Limits) **int64 { return &l.Processes }, for_: each(bound{1, 4096, defaultProcesses}, bound{1, 4096, defaultProcesses}, bound{1, 4096, defaultShellProcesses})},
 		{name: "files", num: func(l *schema.Limits) *int64 { return l.Files },
-			out: func(l *profiles.Limits) **int64 { return &l.Files }, for_: each(bound{0, 1 << 20, DefaultFiles}, bound{0, 1 << 20, DefaultFiles}, bound{0, 1 << 20, DefaultShellFiles})},
+			out: func(l *profiles.Limits) **int64 { return &l.Files }, for_: each(bound{0, 1 << 20, defaultFiles}, bound{0, 1 << 20, defaultFiles}, bound{0, 1 << 20, defaultShellFiles})},
 		{name: "refusedCalls", num: func(l *schema.Limits) *int64 { return l.RefusedCalls },
-			out: func(l *profiles.Limits) **int64 { return &l.RefusedCalls }, for_: always(bound{0, 100_000, DefaultRefused})},
+			out: func(l *profiles.Limits) **int64 { return &l.RefusedCalls }, for_: always(bound{0, 100_000, defaultRefused})},
 		{name: "pause", size: func(l *schema.Limits) (string, bool) { return l.Pause, false },
-			out: func(l *profiles.Limits) **int64 { return &l.PauseMillis }, for_: always(bound{1000, 366 * day, DefaultPauseMillis})},
+			out: func(l *profiles.Limits) **int64 { return &l.PauseMillis }, for_: always(bound{1000, 366 * day, defaultPauseMillis})},
 	}
 }
 
@@ -140,7 +140,7 @@ func (d *document) limits(executor, path string, own *schema.Limits) profiles.Li
 		switch {
 		case written && ceiling && value > over:
 			at, other := d.origin(path+"."+k.name), d.origin("spec.limits."+k.name)
-			d.add(at, schema.Diagnostic{Code: CodeLimitAbove, Related: []schema.Pos{other.Pos},
+			d.add(at, schema.Diagnostic{Code: codeLimitAbove, Related: []schema.Pos{other.Pos},
 				Msg: fmt.Sprintf("is above the agent's own limit at %s", other.Pos)})
 		case !written && ceiling && over > b.most && (d.ceiling || d.origin("spec.limits."+k.name).Layer != ""):
 			value = b.most // a ceiling is for every executor, and this one has one of its own
@@ -246,7 +246,7 @@ func (b bound) reach(k limitKind) string {
 func (d *document) size(path, s string) (int64, bool) {
 	n, ok := schema.Size(s)
 	if !ok {
-		d.report(path, CodeSize, "", "%q is not a size such as 64MiB", clip(s))
+		d.report(path, codeSize, "", "%q is not a size such as 64MiB", clip(s))
 	}
 	return n, ok
 }
@@ -255,7 +255,7 @@ func (d *document) size(path, s string) (int64, bool) {
 func (d *document) duration(path, s string) (int64, bool) {
 	n, ok := schema.Duration(s)
 	if !ok {
-		d.report(path, CodeDuration, "", "%q is not a duration such as 500ms, 30s, 5m, 2h or 1d", clip(s))
+		d.report(path, codeDuration, "", "%q is not a duration such as 500ms, 30s, 5m, 2h or 1d", clip(s))
 	}
 	return n, ok
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// MaxModuleBytes bounds one JavaScript module.
-const MaxModuleBytes = 4 << 20
+// maxModuleBytes bounds one JavaScript module.
+const maxModuleBytes = 4 << 20
 
 // modulesFolder is where the modules of a policy lie.
 const modulesFolder = "modules/"
@@ -48,7 +48,7 @@ func (d *document) useModule(at, specifier string) bool {
 	module.Rule = ruleAt(origin)
 	first, used := d.modules[specifier]
 	if used && (first.module.Digest != module.Digest || first.module.File != module.File) {
-		d.add(origin, schema.Diagnostic{Code: CodeModuleTwice, Related: []schema.Pos{first.origin.Pos},
+		d.add(origin, schema.Diagnostic{Code: codeModuleTwice, Related: []schema.Pos{first.origin.Pos},
 			Msg: fmt.Sprintf("%q is another module than at %s", clip(specifier), first.origin.Pos)})
 		return false
 	}
@@ -67,12 +67,12 @@ func (d *document) noModule(at, specifier string) {
 		hint = "modules here: " + strings.Join(names[:min(len(names), 8)], ", ")
 	}
 	if !d.policy.Compact {
-		d.report(at, CodeModuleUnknown, cmp.Or(hint, fmt.Sprintf("put it at %s%s.js", modulesFolder, strings.TrimPrefix(specifier, "policy:"))),
+		d.report(at, codeModuleUnknown, cmp.Or(hint, fmt.Sprintf("put it at %s%s.js", modulesFolder, strings.TrimPrefix(specifier, "policy:"))),
 			"no module is called %q", clip(specifier))
 		return
 	}
 	if !schema.DottedName(strings.TrimSuffix(specifier, ".*")) {
-		d.warn(at, CodeModuleUnknown, hint, "%q names neither a Python module nor a module of this policy", clip(specifier))
+		d.warn(at, codeModuleUnknown, hint, "%q names neither a Python module nor a module of this policy", clip(specifier))
 	}
 }
 
@@ -97,7 +97,7 @@ func (d *document) findModule(at, specifier string) (m profiles.Module, found, o
 		m, ok = d.moduleText(at, files[0], d.files[files[0]])
 		return m, true, ok
 	default:
-		d.report(at, CodeModuleTwice, "keep one of them", "%q could be %s", clip(specifier), strings.Join(files, " or "))
+		d.report(at, codeModuleTwice, "keep one of them", "%q could be %s", clip(specifier), strings.Join(files, " or "))
 		return m, true, false
 	}
 }
@@ -107,11 +107,11 @@ func (d *document) declaredModule(at string, src schema.ModuleSource) (profiles.
 	file, text := src.File, []byte(src.Source)
 	switch {
 	case (file == "") == (src.Source == ""):
-		d.report(at, CodeModuleMissing, "", "a module has either a file or a source")
+		d.report(at, codeModuleMissing, "", "a module has either a file or a source")
 		return profiles.Module{}, false
 	case file != "":
 		if !strings.HasPrefix(file, modulesFolder) || path.Clean(file) != file {
-			d.report(at+".file", CodePath, "", "%q is not a clean path below %s", clip(file), modulesFolder)
+			d.report(at+".file", codePath, "", "%q is not a clean path below %s", clip(file), modulesFolder)
 			return profiles.Module{}, false
 		}
 		content, there := d.files[file]
@@ -120,14 +120,14 @@ func (d *document) declaredModule(at string, src schema.ModuleSource) (profiles.
 			if meant := nearest(file, slices.Sorted(maps.Keys(d.files))); meant != "" {
 				hint = fmt.Sprintf("did you mean %q?", meant)
 			}
-			d.report(at+".file", CodeModuleMissing, hint, "there is no file %q", clip(file))
+			d.report(at+".file", codeModuleMissing, hint, "there is no file %q", clip(file))
 			return profiles.Module{}, false
 		}
 		text = content
 	}
 	m, ok := d.moduleText(at, file, text)
 	if ok && src.Digest != "" && src.Digest != m.Digest {
-		d.report(at+".digest", CodeModuleDigest, "the module has "+m.Digest, "the module is not the one that was pinned")
+		d.report(at+".digest", codeModuleDigest, "the module has "+m.Digest, "the module is not the one that was pinned")
 		return profiles.Module{}, false
 	}
 	return m, ok
@@ -144,11 +144,11 @@ func (d *document) checkModules() {
 
 func (d *document) moduleText(at, file string, text []byte) (profiles.Module, bool) {
 	switch {
-	case len(text) > MaxModuleBytes:
-		d.report(at, CodeModuleText, "", "the module is above %s", schema.ShowSize(MaxModuleBytes))
+	case len(text) > maxModuleBytes:
+		d.report(at, codeModuleText, "", "the module is above %s", schema.ShowSize(maxModuleBytes))
 		return profiles.Module{}, false
 	case !utf8.Valid(text) || slices.Contains(text, 0):
-		d.report(at, CodeModuleText, "", "the module is not UTF-8 text")
+		d.report(at, codeModuleText, "", "the module is not UTF-8 text")
 		return profiles.Module{}, false
 	}
 	return profiles.Module{File: file, Source: string(text), Digest: profiles.Digest(text)}, true

@@ -68,15 +68,15 @@ func (d *document) unusedEgress(n *schema.Network, mode string) {
 	const allowlist = "network mode allowlist opens what is listed"
 	switch {
 	case len(n.Egress) > 0 && mode == profiles.EgressOff:
-		d.warn("spec.network.egress", CodeEgressUnused, allowlist, "hosts are listed, and the network is off: none of them can be reached")
+		d.warn("spec.network.egress", codeEgressUnused, allowlist, "hosts are listed, and the network is off: none of them can be reached")
 	case len(n.Egress) > 0 && mode == profiles.EgressGatewayOnly && !d.policy.Compact:
-		d.warn("spec.network.egress", CodeEgressUnused, allowlist, "hosts are listed, and the network reaches gateways alone: none of them can be reached")
+		d.warn("spec.network.egress", codeEgressUnused, allowlist, "hosts are listed, and the network reaches gateways alone: none of them can be reached")
 	}
 	switch {
 	case len(n.Gateways) > 0 && mode == profiles.EgressOff:
-		d.warn("spec.network.gateways", CodeEgressUnused, "network mode gateway-only opens them", "gateways are set up, and the network is off: none of them can be reached")
+		d.warn("spec.network.gateways", codeEgressUnused, "network mode gateway-only opens them", "gateways are set up, and the network is off: none of them can be reached")
 	case n.Gateways != nil && len(n.Gateways) == 0 && mode == profiles.EgressGatewayOnly:
-		d.warn("spec.network.gateways", CodeEgressUnused, "leave the field out for the gateway of the host's configuration", "names no gateway, and the network reaches gateways alone")
+		d.warn("spec.network.gateways", codeEgressUnused, "leave the field out for the gateway of the host's configuration", "names no gateway, and the network reaches gateways alone")
 	}
 }
 
@@ -84,7 +84,7 @@ func (d *document) unusedEgress(n *schema.Network, mode string) {
 func (d *document) idleFetch() {
 	for i, b := range d.policy.Spec.Bridges {
 		if b.Name == "fetch" {
-			d.warn(fmt.Sprintf("spec.bridges[%d].name", i), CodeEgressUnused, "network mode allowlist opens what is listed, gateway-only the gateways",
+			d.warn(fmt.Sprintf("spec.bridges[%d].name", i), codeEgressUnused, "network mode allowlist opens what is listed, gateway-only the gateways",
 				"the network is off: fetch reaches nothing, unless a host performs it in another way")
 		}
 	}
@@ -98,12 +98,12 @@ func (d *document) egressRule(at string, e schema.Egress) (profiles.EgressRule, 
 	}
 	rule.Methods, rule.Paths, rule.Reason, rule.Rule = e.Methods, e.Paths, e.Reason, d.rule(at)
 	if len(e.Ports) > 0 && (rule.AnyPort || len(rule.Ports) > 0) {
-		d.report(at+".ports", CodeEgressEntry, "write it once", "%q names its port already", clip(e.Host))
+		d.report(at+".ports", codeEgressEntry, "write it once", "%q names its port already", clip(e.Host))
 	}
 	rule.Ports = append(rule.Ports, e.Ports...)
 	for j, p := range e.Ports {
 		if p < 1 || p > 65535 {
-			d.report(fmt.Sprintf("%s.ports[%d]", at, j), CodeEgressEntry, "", "%d is not a port", p)
+			d.report(fmt.Sprintf("%s.ports[%d]", at, j), codeEgressEntry, "", "%d is not a port", p)
 		}
 	}
 	slices.Sort(rule.Ports)
@@ -117,7 +117,7 @@ func (d *document) egressRule(at string, e schema.Egress) (profiles.EgressRule, 
 	d.requests(at, e.Methods, e.Paths)
 	d.opaque(at, rule, tls)
 	if rule.ECH = e.ECH != nil && *e.ECH; rule.ECH && !tls {
-		d.warn(at+".ech", CodeNeverMatches, "", "the first bytes of a connection are looked at on port 443 alone, and the entry is not for it")
+		d.warn(at+".ech", codeNeverMatches, "", "the first bytes of a connection are looked at on port 443 alone, and the entry is not for it")
 	}
 	rule.Limits, rule.Expires = d.egressLimits(at+".limits", e.Limits), d.expiry(at+".expires", e.Expires)
 	if id, end := d.excepted(at); id != "" {
@@ -130,7 +130,7 @@ func (d *document) egressRule(at string, e schema.Egress) (profiles.EgressRule, 
 	d.broad(at+".host", rule.Host)
 	d.shut(at+".host", rule.Host)
 	if a, err := netip.ParseAddr(rule.Host); err == nil && a.IsLoopback() && rule.AnyPort {
-		d.warn(at+".host", CodeNeverMatches, "name the ports", "%s is reached on ports that an entry names, and this one names none", rule.Host)
+		d.warn(at+".host", codeNeverMatches, "name the ports", "%s is reached on ports that an entry names, and this one names none", rule.Host)
 	}
 	return rule, true
 }
@@ -149,11 +149,11 @@ func (d *document) deniedHost(at, host string) (profiles.EgressRule, bool) {
 func (d *document) entry(at, text string) (profiles.EgressRule, bool) {
 	e, err := egress.ReadEntry(text)
 	if err != nil {
-		d.report(at, CodeEgressEntry, "an entry is a host, *.host, an address or a range, with :port where it is not 443", "%q: %s", clip(text), err)
+		d.report(at, codeEgressEntry, "an entry is a host, *.host, an address or a range, with :port where it is not 443", "%q: %s", clip(text), err)
 		return profiles.EgressRule{}, false
 	}
 	if _, virtual := egress.Label(strings.TrimPrefix(e.Host, "*.")); virtual && !strings.HasPrefix(at, "spec.network.deny") {
-		d.report(at, CodeEgressEntry, "name it in network.gateways", "%q: names below %s are gateways", clip(text), egress.Domain)
+		d.report(at, codeEgressEntry, "name it in network.gateways", "%q: names below %s are gateways", clip(text), egress.Domain)
 		return profiles.EgressRule{}, false
 	}
 	return profiles.EgressRule{Host: e.Host, Ports: e.Ports, AnyPort: e.AnyPort}, true
@@ -162,14 +162,14 @@ func (d *document) entry(at, text string) (profiles.EgressRule, bool) {
 // requests checks the methods and paths of a rule.
 func (d *document) requests(at string, methods, paths []string) {
 	if methods != nil && len(methods) == 0 {
-		d.report(at+".methods", CodeNeverMatches, "leave the field out to grant every method", "names no method")
+		d.report(at+".methods", codeNeverMatches, "leave the field out to grant every method", "names no method")
 	}
 	if paths != nil && len(paths) == 0 {
-		d.report(at+".paths", CodeNeverMatches, "leave the field out to grant every path", "names no path")
+		d.report(at+".paths", codeNeverMatches, "leave the field out to grant every path", "names no path")
 	}
 	for j, p := range paths {
 		if !egress.CleanPath(p) {
-			d.report(fmt.Sprintf("%s.paths[%d]", at, j), CodePath, "write the path alone: no query, no escapes, no . or ..", "%q is not a clean path of a request", clip(p))
+			d.report(fmt.Sprintf("%s.paths[%d]", at, j), codePath, "write the path alone: no query, no escapes, no . or ..", "%q is not a clean path of a request", clip(p))
 		}
 	}
 }
@@ -185,10 +185,10 @@ func (d *document) opaque(at string, rule profiles.EgressRule, tls bool) {
 	}
 	const hint = "grant a gateway for the host (network.gateways): its requests are read; or leave them out to grant the whole host"
 	if len(rule.Methods) > 0 {
-		d.report(at+".methods", CodeEgressOpaque, hint, "methods count for nothing here: %s", why)
+		d.report(at+".methods", codeEgressOpaque, hint, "methods count for nothing here: %s", why)
 	}
 	if len(rule.Paths) > 0 {
-		d.report(at+".paths", CodeEgressOpaque, hint, "paths count for nothing here: %s", why)
+		d.report(at+".paths", codeEgressOpaque, hint, "paths count for nothing here: %s", why)
 	}
 }
 
@@ -236,7 +236,7 @@ func shared(list []schema.Entry) (out []profiles.Budget) {
 func (d *document) rate(path, text string) (int64, bool) {
 	n, ok := schema.Rate(text)
 	if !ok {
-		d.report(path, CodeRate, "", "%q is not a rate such as 60/m or 10/s", clip(text))
+		d.report(path, codeRate, "", "%q is not a rate such as 60/m or 10/s", clip(text))
 	}
 	return n, ok
 }
@@ -250,7 +250,7 @@ func (d *document) expiry(path, text string) *time.Time {
 	if at, ok := layers.ExceptionEnd(text); ok {
 		return &at
 	}
-	d.report(path, CodeDate, "", "%q is no day of the calendar, or no time of a day", clip(text))
+	d.report(path, codeDate, "", "%q is no day of the calendar, or no time of a day", clip(text))
 	return nil
 }
 
@@ -259,12 +259,12 @@ func (d *document) broad(at, host string) {
 	const hint = "name what is needed"
 	if domain, wild := strings.CutPrefix(host, "*."); wild {
 		if suffix, _ := publicsuffix.PublicSuffix(domain); suffix == domain {
-			d.warn(at, CodeEgressBroad, hint, "anybody can have a name below %s", domain)
+			d.warn(at, codeEgressBroad, hint, "anybody can have a name below %s", domain)
 		}
 		return
 	}
 	if p, err := netip.ParsePrefix(host); err == nil && (p.Addr().Is4() && p.Bits() < 8 || p.Addr().Is6() && p.Bits() < 16) {
-		d.warn(at, CodeEgressBroad, hint, "the range holds a large part of the internet")
+		d.warn(at, codeEgressBroad, hint, "the range holds a large part of the internet")
 	}
 }
 
@@ -310,7 +310,7 @@ func (d *document) shut(at, host string) {
 		case egress.Upstream(sample, []netip.Prefix{listed}) == nil:
 			continue
 		case inner == listed && !alone:
-			d.warn(at, CodeNeverMatches, "", "%s is never reached: it is %s", host, k.what)
+			d.warn(at, codeNeverMatches, "", "%s is never reached: it is %s", host, k.what)
 			return
 		case alone:
 			hint = "list what is needed of them in entries of their own"
@@ -318,7 +318,7 @@ func (d *document) shut(at, host string) {
 		apart = append(apart, fmt.Sprintf("%s (%s)", inner, k.what))
 	}
 	if len(apart) > 0 {
-		d.warn(at, CodeNeverMatches, hint, "%s does not reach what it holds of %s", host, strings.Join(apart, ", "))
+		d.warn(at, codeNeverMatches, hint, "%s does not reach what it holds of %s", host, strings.Join(apart, ", "))
 	}
 }
 
@@ -330,7 +330,7 @@ func (d *document) overlaps(n *schema.Network, out *profiles.Egress) {
 		at := fmt.Sprintf("spec.network.egress[%d]", i)
 		if j := denied.covering(r); j >= 0 && n.Deny[j] != n.Egress[i].Host { // word for word is schema's finding
 			other := d.origin(fmt.Sprintf("spec.network.deny[%d]", j))
-			d.add(d.origin(at+".host"), schema.Diagnostic{Code: CodeDenyWins, Severity: schema.Warning, Related: []schema.Pos{other.Pos},
+			d.add(d.origin(at+".host"), schema.Diagnostic{Code: codeDenyWins, Severity: schema.Warning, Related: []schema.Pos{other.Pos},
 				Msg: fmt.Sprintf("%s is denied at %s, and a denial wins", clip(n.Egress[i].Host), other.Pos)})
 		}
 		if len(r.Methods) == 0 && len(r.Paths) == 0 {
@@ -338,7 +338,7 @@ func (d *document) overlaps(n *schema.Network, out *profiles.Egress) {
 		}
 		if j := opaque.covering(r); j >= 0 {
 			other := d.origin(fmt.Sprintf("spec.network.egress[%d]", j))
-			d.add(d.origin(at), schema.Diagnostic{Code: CodeNeverMatches, Severity: schema.Warning, Related: []schema.Pos{other.Pos},
+			d.add(d.origin(at), schema.Diagnostic{Code: codeNeverMatches, Severity: schema.Warning, Related: []schema.Pos{other.Pos},
 				Msg:  fmt.Sprintf("its methods and paths count for nothing: the entry at %s grants every request", other.Pos),
 				Hint: "give that entry methods and paths as well, or other ports"})
 		}

@@ -44,7 +44,7 @@ func (p *partly) caused(d schema.Diagnostic) bool {
 		return true
 	case here && slices.ContainsFunc(paths, func(q string) bool { return related(at, q) || apart(at, q) }):
 		return true
-	case p.unnamed && slices.Contains([]string{layers.CodeNoParent, layers.CodeUnknownParent, layers.CodeParentKind, CodeDuplicateAgent}, d.Code):
+	case p.unnamed && slices.Contains([]string{layers.CodeNoParent, layers.CodeUnknownParent, layers.CodeParentKind, codeDuplicateAgent}, d.Code):
 		return true
 	}
 	return slices.ContainsFunc(d.Related, func(o schema.Pos) bool {

@@ -17,21 +17,21 @@ import (
 
 // The codes of findings. They are API.
 const (
-	CodeRuleOfTwo     = "rule-of-two"    // all three powers meet, and the rule does not let them
-	CodePowerMismatch = "power-mismatch" // says that something has less power than it has
+	codeRuleOfTwo     = "rule-of-two"    // all three powers meet, and the rule does not let them
+	codePowerMismatch = "power-mismatch" // says that something has less power than it has
 )
 
 // Modes of the rule, what it does on three powers, and over what it counts.
 const (
-	Enforce = "enforce"
+	enforce = "enforce"
 	Report  = "report"
-	Dynamic = "dynamic"
+	dynamic = "dynamic"
 
 	Deny    = "deny"
-	Approve = "require-approval"
+	approve = "require-approval"
 
-	PerRun     = "run"
-	PerSession = "session"
+	perRun     = "run"
+	perSession = "session"
 )
 
 // ruleOfTwo compiles what a policy says of the rule; nil where it says nothing and no layer
@@ -49,7 +49,7 @@ func ruleOfTwo(r *schema.RuleOfTwo, layered bool, at profiles.Rule) *profiles.Ru
 		}
 		return v
 	}
-	return &profiles.RuleOfTwo{Mode: or(r.Mode, Enforce), OnThree: or(r.OnThree, Deny), Scope: or(r.Scope, PerSession), Rule: at}
+	return &profiles.RuleOfTwo{Mode: or(r.Mode, enforce), OnThree: or(r.OnThree, Deny), Scope: or(r.Scope, perSession), Rule: at}
 }
 
 // touchedPowers are the powers that an author names.
@@ -71,7 +71,7 @@ func powersDeny(t *schema.Touches) bool { return t != nil && t.External != nil &
 func checkPowers(agents map[string]profiles.Agent) (out schema.Diagnostics) {
 	for _, name := range slices.Sorted(maps.Keys(agents)) {
 		a := agents[name]
-		if a.RuleOfTwo != nil && a.RuleOfTwo.Mode == Dynamic {
+		if a.RuleOfTwo != nil && a.RuleOfTwo.Mode == dynamic {
 			out = append(out, begins(a)...)
 			continue
 		}
@@ -93,13 +93,13 @@ func begins(a profiles.Agent) schema.Diagnostics {
 	if !powers.Three(powers.Join(powers.Join(read, written), powers.OfInputs(a))) {
 		return nil
 	}
-	return schema.Diagnostics{{Pos: pos(a.Rule), Code: CodeRuleOfTwo, Related: []schema.Pos{pos(a.RuleOfTwo.Rule)},
+	return schema.Diagnostics{{Pos: pos(a.Rule), Code: codeRuleOfTwo, Related: []schema.Pos{pos(a.RuleOfTwo.Rule)},
 		Msg:  fmt.Sprintf("agent %q: its files and inputs alone bring untrusted input, sensitive data and an external effect: no run of it begins", a.Name),
 		Hint: "take one of them away: read or write fewer files, or let a bridge with an approval do it"}}
 }
 
 // denies reports whether three powers are refused, whoever is asked.
-func denies(a profiles.Agent) bool { return a.RuleOfTwo != nil && a.RuleOfTwo.OnThree != Approve }
+func denies(a profiles.Agent) bool { return a.RuleOfTwo != nil && a.RuleOfTwo.OnThree != approve }
 
 // maxNamed is how many grants a finding names of one power.
 const maxNamed = 4
@@ -114,7 +114,7 @@ func meet(a profiles.Agent, c powers.Account) *schema.Diagnostic {
 	if !deny && len(doors) == 0 {
 		return nil
 	}
-	f := &schema.Diagnostic{Pos: pos(a.Rule), Code: CodeRuleOfTwo}
+	f := &schema.Diagnostic{Pos: pos(a.Rule), Code: codeRuleOfTwo}
 	var has []string
 	for _, p := range powers.All() {
 		list := c.Brings(p)

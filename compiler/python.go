@@ -29,7 +29,7 @@ func (d *document) python(py *schema.Python, rule profiles.Rule) *profiles.Pytho
 	for i, name := range py.DenyBuiltins {
 		here := fmt.Sprintf("%s.builtins.deny[%d]", at, i)
 		if !schema.Identifier(name) {
-			d.report(here, CodeNeverMatches, "", "%q is not the name of a builtin", clip(name))
+			d.report(here, codeNeverMatches, "", "%q is not the name of a builtin", clip(name))
 			continue
 		}
 		out.DenyBuiltins = append(out.DenyBuiltins, profiles.ImportRule{Name: name, Rule: d.rule(here)})
@@ -76,7 +76,7 @@ func (d *document) pythonName(list []profiles.ImportRule, at, name string) []pro
 	short := strings.TrimSuffix(name, ".*")
 	if !schema.DottedName(short) {
 		if !d.policy.Compact {
-			d.report(at, CodeNeverMatches, "", "%q is not a dotted module name", clip(name))
+			d.report(at, codeNeverMatches, "", "%q is not a dotted module name", clip(name))
 		}
 		return list
 	}
@@ -90,7 +90,7 @@ func (d *document) environments(at string, py *schema.Python) (out []profiles.Py
 	add := func(at string, e schema.Environment) {
 		here := at + ".path"
 		if !schema.CleanAbsolute(e.Path) {
-			d.report(here, CodePath, schema.CleanHint(e.Path), "%q is not a clean absolute path", clip(e.Path))
+			d.report(here, codePath, schema.CleanHint(e.Path), "%q is not a clean absolute path", clip(e.Path))
 		} else if !d.oddPath(here, e.Path, "name the folder of the environment") {
 			out = append(out, profiles.PythonEnvironment{Path: e.Path, Digest: e.Digest, Rule: d.rule(here)})
 		}
@@ -109,7 +109,7 @@ func (d *document) environments(at string, py *schema.Python) (out []profiles.Py
 func (d *document) overruled(allowAt, denyAt string, allow, deny []string, sep byte) {
 	for _, o := range known.Overruled(allow, deny, sep) {
 		here, other := d.rule(fmt.Sprintf("%s[%d]", allowAt, o.Allow)), d.rule(fmt.Sprintf("%s[%d]", denyAt, o.Deny))
-		d.tell(here, schema.Diagnostic{Code: CodeDenyWins, Msg: fmt.Sprintf("%s is denied at %s, and a denial wins", clip(allow[o.Allow]), posOf(other))}, true, other)
+		d.tell(here, schema.Diagnostic{Code: codeDenyWins, Msg: fmt.Sprintf("%s is denied at %s, and a denial wins", clip(allow[o.Allow]), posOf(other))}, true, other)
 	}
 }
 

@@ -35,7 +35,7 @@ func (d *document) shell(sh *schema.Shell, rule profiles.Rule) *profiles.Shell {
 		Env:          d.variables(at+".env", sh.Env),
 		Audit:        sh.Audit}
 	if out.JIT && len(sh.Binaries) == 0 {
-		d.warn(at+".jit", CodeNeverMatches, "list the program that needs it in shell.binaries, or leave jit out", "no program is granted that could use it")
+		d.warn(at+".jit", codeNeverMatches, "list the program that needs it in shell.binaries, or leave jit out", "no program is granted that could use it")
 	}
 	for i, b := range sh.Binaries {
 		if bin, ok := d.binary(fmt.Sprintf("%s.binaries[%d]", at, i), b, *out.Limits.PauseMillis); ok {
@@ -71,7 +71,7 @@ func (d *document) binary(at string, b schema.Binary, pause int64) (profiles.Bin
 		return profiles.Binary{}, false
 	}
 	if strings.Contains(b.Path, " ") {
-		d.warn(here, CodePath, "the words of a command are no part of the program's path; denied patterns take words back", "%q holds a space", clip(b.Path))
+		d.warn(here, codePath, "the words of a command are no part of the program's path; denied patterns take words back", "%q holds a space", clip(b.Path))
 	}
 	out := profiles.Binary{Path: b.Path, Rule: d.rule(here), Interpreted: known.IsShell(b.Path), ForceEnv: d.variables(at+".env", b.Env)}
 	out.Exception, out.Expires = d.excepted(at)
@@ -91,7 +91,7 @@ func (d *document) binary(at string, b schema.Binary, pause int64) (profiles.Bin
 // programPath reports whether a path can name a program.
 func (d *document) programPath(at, p, patternHint string) bool {
 	if !schema.CleanAbsolute(p) || p == "/" {
-		d.report(at, CodePath, schema.CleanHint(p), "%q is not the absolute, clean path of a program", clip(p))
+		d.report(at, codePath, schema.CleanHint(p), "%q is not the absolute, clean path of a program", clip(p))
 		return false
 	}
 	return !d.oddPath(at, p, patternHint)
@@ -106,13 +106,13 @@ func (d *document) args(at string, a *schema.Args, out *profiles.Binary, pause i
 		out.Allow = []profiles.Pattern{} // nil would allow all
 	}
 	if a.Subcommands != nil && len(a.Subcommands) == 0 {
-		d.report(at+".subcommands", CodeNeverMatches, "list the sub-commands, or leave the field out to grant them all", "lists none, which would refuse every use of the program")
+		d.report(at+".subcommands", codeNeverMatches, "list the sub-commands, or leave the field out to grant them all", "lists none, which would refuse every use of the program")
 	}
 	for i, text := range a.Subcommands {
 		here := fmt.Sprintf("%s.subcommands[%d]", at, i)
 		words, ok := d.ruleWords(here, text, out.Path)
 		if ok && slices.ContainsFunc(words, isFlag) {
-			d.report(here, CodePattern, "list the sub-command alone, and refuse flags in denyFlags or deny", "%q holds a flag, and a sub-command is granted with all of its flags", clip(text))
+			d.report(here, codePattern, "list the sub-command alone, and refuse flags in denyFlags or deny", "%q holds a flag, and a sub-command is granted with all of its flags", clip(text))
 			ok = false
 		}
 		if ok {
@@ -130,7 +130,7 @@ func (d *document) args(at string, a *schema.Args, out *profiles.Binary, pause i
 		here := fmt.Sprintf("%s.denyFlags[%d]", at, i)
 		words, ok := d.ruleWords(here, text, out.Path)
 		if ok && (len(words) != 1 || strings.Trim(text, "-") == "") {
-			d.report(here, CodePattern, "write sub-commands with flags into deny", "%q is not one flag", clip(text))
+			d.report(here, codePattern, "write sub-commands with flags into deny", "%q is not one flag", clip(text))
 			ok = false
 		}
 		if ok {
@@ -142,7 +142,7 @@ func (d *document) args(at string, a *schema.Args, out *profiles.Binary, pause i
 		out.MaxArgs = int64(*a.MaxArgs)
 	}
 	if out.SafeConfig = grantedUnless(false, a.SafeConfig); out.SafeConfig && path.Base(out.Path) != "git" {
-		d.report(at+".safeConfig", CodeNeverMatches, "leave it out", "%s has no configuration keys that ringd knows; git has", clip(path.Base(out.Path)))
+		d.report(at+".safeConfig", codeNeverMatches, "leave it out", "%s has no configuration keys that ringd knows; git has", clip(path.Base(out.Path)))
 	}
 	if len(a.Force) > maxForced {
 		d.report(at+".force", CodeLimit, "", "holds more than %d words", maxForced)
@@ -150,7 +150,7 @@ func (d *document) args(at string, a *schema.Args, out *profiles.Binary, pause i
 	for i, word := range a.Force {
 		here := fmt.Sprintf("%s.force[%d]", at, i)
 		if len(word) > maxForcedBytes || strings.ContainsFunc(word, schema.Unseen) {
-			d.report(here, CodePattern, "", "is longer than %d bytes, or holds a character that is not seen", maxForcedBytes)
+			d.report(here, codePattern, "", "is longer than %d bytes, or holds a character that is not seen", maxForcedBytes)
 			continue
 		}
 		out.ForceArgs = append(out.ForceArgs, word)
@@ -186,7 +186,7 @@ func (d *document) wordsApproval(at string, a *schema.WordsApproval, pause int64
 func (d *document) ruleWords(at, text, program string) ([]string, bool) {
 	words, ok := d.plainWords(at, text, hintPlainWords)
 	if ok && len(words) > 1 && words[0] == path.Base(program) {
-		d.report(at, CodePattern, fmt.Sprintf("write %q", clip(strings.Join(words[1:], " "))), "begins with the program, and these are the words behind it")
+		d.report(at, codePattern, fmt.Sprintf("write %q", clip(strings.Join(words[1:], " "))), "begins with the program, and these are the words behind it")
 		return nil, false
 	}
 	return words, ok
@@ -197,7 +197,7 @@ func isFlag(word string) bool { return strings.HasPrefix(word, "-") }
 // said checks a sentence that a refusal shows.
 func (d *document) said(at, text string) string {
 	if strings.ContainsFunc(strings.ReplaceAll(text, "\n", " "), schema.Unseen) {
-		d.report(at, CodePattern, "write it again by hand", "holds a character that is not seen")
+		d.report(at, codePattern, "write it again by hand", "holds a character that is not seen")
 	}
 	return text
 }
@@ -253,7 +253,7 @@ func (d *document) pattern(at string, p schema.DenyPattern) (profiles.Pattern, b
 		return profiles.Pattern{}, false
 	}
 	if isFlag(words[0]) || strings.HasSuffix(words[0], "/") {
-		d.report(here, CodePattern, "start with the command: rm -rf", "%q is not a command", clip(words[0]))
+		d.report(here, codePattern, "start with the command: rm -rf", "%q is not a command", clip(words[0]))
 		return profiles.Pattern{}, false
 	}
 	return profiles.Pattern{Words: words, Text: p.Pattern, Reason: d.said(at+".reason", p.Reason),
@@ -265,13 +265,13 @@ func (d *document) plainWords(at, text, hint string) ([]string, bool) {
 	words := strings.Fields(text)
 	switch i := strings.IndexAny(text, "'\"`\\$|;&<>(){}*?[]!#\x00\r\n"); {
 	case len(words) == 0:
-		d.report(at, CodePattern, "", "the pattern is empty")
+		d.report(at, codePattern, "", "the pattern is empty")
 	case i >= 0:
-		d.report(at, CodePattern, hint, "%q has no meaning in a pattern", text[i:i+1])
+		d.report(at, codePattern, hint, "%q has no meaning in a pattern", text[i:i+1])
 	case strings.ContainsFunc(strings.Join(words, ""), schema.Unseen):
-		d.report(at, CodePattern, "write it again by hand", "%q holds a character that is not seen", clip(text))
+		d.report(at, codePattern, "write it again by hand", "%q holds a character that is not seen", clip(text))
 	case len(words) > maxWords:
-		d.report(at, CodePattern, "", "has more than %d words", maxWords)
+		d.report(at, codePattern, "", "has more than %d words", maxWords)
 	default:
 		return words, true
 	}

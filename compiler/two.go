@@ -13,22 +13,22 @@ func (d *document) ruleOfTwo(agent *profiles.Agent) {
 		const at = "spec.inputs.powers"
 		agent.Inputs, agent.InputsRule = touchedPowers(in.Powers), d.rule(at)
 		if agent.Inputs.External {
-			d.report(at+".external", CodeNeverMatches, "leave it out", "nothing goes out by the inputs of a run")
+			d.report(at+".external", codeNeverMatches, "leave it out", "nothing goes out by the inputs of a run")
 		}
 	}
 	const files = "spec.filesystem.powers"
 	switch f := agent.Files; {
 	case (f.Powers.Sensitive || f.Powers.Untrusted) && len(f.Read)+len(f.Write) == 0:
-		d.warn(files, CodeNeverMatches, "", "says what the files that are read carry, and none is granted")
+		d.warn(files, codeNeverMatches, "", "says what the files that are read carry, and none is granted")
 	case f.Powers.External && len(f.Write) == 0:
-		d.warn(files+".external", CodeNeverMatches, "", "says that others see the files that are written, and none is")
+		d.warn(files+".external", codeNeverMatches, "", "says that others see the files that are written, and none is")
 	}
 }
 
 // outward refuses to say that nothing goes out where something can be sent.
 func (d *document) outward(at string, t *schema.Touches, has profiles.Powers) {
 	if powersDeny(t) && has.External {
-		d.report(at+".external", CodePowerMismatch, "name methods that send nothing (GET, HEAD), where requests can be read, or leave it out",
+		d.report(at+".external", codePowerMismatch, "name methods that send nothing (GET, HEAD), where requests can be read, or leave it out",
 			"something can be sent there, so others see it")
 	}
 }

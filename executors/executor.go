@@ -385,9 +385,9 @@ type Streamer interface {
 	Wait(ctx context.Context) (Exit, error)
 }
 
-// Drainer is a standard stream of a guest that serves several runs: what belongs to
+// drainer is a standard stream of a guest that serves several runs: what belongs to
 // one is told from what comes later.
-type Drainer interface {
+type drainer interface {
 	io.Reader
 	// SetReadDeadline ends a Read that waits with os.ErrDeadlineExceeded.
 	SetReadDeadline(t time.Time) error

@@ -53,7 +53,7 @@ type Leaving struct {
 // Conn implements Guest.
 func (l *Leaving) Conn() io.ReadWriteCloser {
 	c := &leaving{ReadWriteCloser: l.Guest.Conn(), left: &l.left}
-	if w, ok := c.ReadWriteCloser.(Watcher); ok {
+	if w, ok := c.ReadWriteCloser.(watcher); ok {
 		return &watchedOutput{c, w}
 	}
 	return c
@@ -92,11 +92,11 @@ func (l *leaving) Read(p []byte) (int, error) {
 // watchedOutput is a connection that can look for bytes as well.
 type watchedOutput struct {
 	*leaving
-	Watcher
+	watcher
 }
 
 func (w *watchedOutput) Watch(p []byte) (int, bool, error) {
-	n, ok, err := w.Watcher.Watch(p)
+	n, ok, err := w.watcher.Watch(p)
 	w.note(err)
 	return n, ok, err
 }

@@ -533,7 +533,7 @@ func (r *linkRun) answer(ctx context.Context, q *question) {
 	switch {
 	case a.Error != nil:
 		reply = Reply{Call: q.call, Name: a.Error.Name, Message: a.Error.Message}
-		if reply.Name == "" || len(reply.Name) > MaxNameBytes {
+		if reply.Name == "" || len(reply.Name) > maxNameBytes {
 			reply.Name = profiles.ErrorBridge
 		}
 	case len(a.Value) > 0 && !json.Valid(a.Value):

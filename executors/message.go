@@ -286,7 +286,7 @@ func decode(side Side, k kind, body []byte) (Message, error) {
 	case side == GuestSide && k == kindStart:
 		m = Start{Options: f.bytes(), Source: f.bytes()}
 	case side == GuestSide && k == kindAnswer:
-		m = Reply{Call: f.uvarint(), Value: f.bytes(), Name: f.text(MaxNameBytes), Message: f.text(MaxFrameBytes)}
+		m = Reply{Call: f.uvarint(), Value: f.bytes(), Name: f.text(maxNameBytes), Message: f.text(MaxFrameBytes)}
 	case side == GuestSide && k == kindPause:
 		m = Pause{Seen: f.uvarint(), Asked: f.uvarint()}
 	case side == GuestSide && k == kindRestore:
@@ -302,9 +302,9 @@ func decode(side Side, k kind, body []byte) (Message, error) {
 	case side == HostSide && k == kindPart:
 		m = Part{Bytes: f.piece()}
 	case side == HostSide && k == kindReady:
-		m = Ready{Version: f.uvarint(), Executor: f.text(MaxNameBytes), Digest: f.text(MaxNameBytes), Unavailable: f.text(4096)}
+		m = Ready{Version: f.uvarint(), Executor: f.text(maxNameBytes), Digest: f.text(maxNameBytes), Unavailable: f.text(4096)}
 	case side == HostSide && k == kindAsk:
-		m = Ask{Call: f.uvarint(), Bridge: f.text(MaxNameBytes), Args: f.bytes()}
+		m = Ask{Call: f.uvarint(), Bridge: f.text(maxNameBytes), Args: f.bytes()}
 	case side == HostSide && k == kindAct:
 		m = Act{Call: f.uvarint(), Ahead: f.most(1) == 1, Action: f.bytes()}
 	case side == HostSide && k == kindConsole:

@@ -21,7 +21,7 @@ const (
 	MaxOpenAsks   = 1024      // questions without an answer
 	MaxOpenBytes  = 64 << 20  // their arguments together
 	MaxRunBytes   = 512 << 20 // all that one run may say, its result included
-	MaxNameBytes  = 256       // the name of a bridge
+	maxNameBytes  = 256       // the name of a bridge
 
 	MaxSnapshotBytes = 64 << 20  // of one pause, as the engine packed it
 	PartBytes        = 256 << 10 // of it in one frame

@@ -118,7 +118,7 @@ func (r *OutputReader) Resume() error { return deadline(r.from, time.Time{}) }
 // Rest reads what is in the stream now, while it is stopped: all that was written
 // before its writer said something that the caller has read.
 func (r *OutputReader) Rest() error {
-	d, ok := r.from.(Drainer)
+	d, ok := r.from.(drainer)
 	if !ok {
 		return errEndless
 	}
@@ -133,7 +133,7 @@ func (r *OutputReader) Rest() error {
 
 // DiscardOutput reads what is in a stream now and gives back how much it was: nobody's.
 func DiscardOutput(from io.Reader, most int64) (n int64, err error) {
-	d, ok := from.(Drainer)
+	d, ok := from.(drainer)
 	if !ok {
 		return 0, errEndless
 	}
@@ -151,7 +151,7 @@ func DiscardOutput(from io.Reader, most int64) (n int64, err error) {
 var errEndless = errors.New("a stream of the guest can be read to its end only")
 
 func deadline(from io.Reader, t time.Time) error {
-	d, ok := from.(Drainer)
+	d, ok := from.(drainer)
 	if !ok {
 		return errEndless
 	}

@@ -2,9 +2,9 @@ package executors
 
 import "io"
 
-// Watcher is a connection that can look for bytes without sleeping. Both ends of
+// watcher is a connection that can look for bytes without sleeping. Both ends of
 // a guest's connection are one.
-type Watcher interface {
+type watcher interface {
 	// Watch reads what arrives within a few ten microseconds. ok is false when
 	// nothing did, or when watching is not worth it now; then Read waits.
 	Watch(p []byte) (n int, ok bool, err error)
@@ -46,7 +46,7 @@ func (p *patience) note(paid bool) {
 type watched struct {
 	conn interface {
 		io.Reader
-		Watcher
+		watcher
 	}
 	patience patience
 }
@@ -66,7 +66,7 @@ func (w *watched) Read(p []byte) (int, error) {
 func withPatience(r io.Reader) io.Reader {
 	conn, ok := r.(interface {
 		io.Reader
-		Watcher
+		watcher
 	})
 	if !ok {
 		return r

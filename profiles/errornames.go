@@ -33,8 +33,8 @@ func CatchableErrors() []string {
 		ErrorBudgetExceeded, ErrorArgument, ErrorResultTooLarge, ErrorBridge}
 }
 
-// EndErrors returns the names of the errors that end a run.
-func EndErrors() []string {
+// endErrors returns the names of the errors that end a run.
+func endErrors() []string {
 	return []string{ErrorTimeout, ErrorOutOfMemory, ErrorDeadlock, ErrorCancelled, ErrorGuestLost,
 		ErrorPauseExpired, ErrorApprovalExpired}
 }

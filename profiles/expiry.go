@@ -50,7 +50,7 @@ func NextExpiry(set *Set, now time.Time) (time.Time, bool) {
 		return next, false
 	}
 	for _, a := range set.Agents {
-		for id, end := range Expiries(&a) {
+		for id, end := range expiries(&a) {
 			if end != nil && id != "" && end.After(now) && (next.IsZero() || end.Before(next)) {
 				next = *end
 			}
@@ -80,7 +80,7 @@ func EndedExceptions(before, after *Set) map[string][]Exception {
 // grants are the exceptions that still grant something to the agent.
 func grants(a Agent) map[string]bool {
 	out := map[string]bool{}
-	for id := range Expiries(&a) {
+	for id := range expiries(&a) {
 		if id != "" {
 			out[id] = true
 		}
@@ -88,9 +88,9 @@ func grants(a Agent) map[string]bool {
 	return out
 }
 
-// Expiries are the entries that an exception can grant: its ID, "" for one that none
+// expiries are the entries that an exception can grant: its ID, "" for one that none
 // grants, and when the entry ends.
-func Expiries(a *Agent) iter.Seq2[string, *time.Time] {
+func expiries(a *Agent) iter.Seq2[string, *time.Time] {
 	return func(yield func(string, *time.Time) bool) {
 		var imports []ImportRule
 		if a.JS != nil {
@@ -128,7 +128,7 @@ func over(id string, end *time.Time, now time.Time) bool {
 // strip gives the agent without what has ended.
 func strip(a Agent, now time.Time) (Agent, bool) {
 	ended := false
-	for id, end := range Expiries(&a) {
+	for id, end := range expiries(&a) {
 		ended = ended || over(id, end, now)
 	}
 	if a.Strict != nil { // what would be enforced

@@ -85,7 +85,7 @@ func excepted(a *Agent) error {
 		}
 		ends[e.ID] = e.Expires
 	}
-	for id, end := range Expiries(a) {
+	for id, end := range expiries(a) {
 		until, listed := ends[id]
 		switch {
 		case id == "":

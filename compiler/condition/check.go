@@ -27,7 +27,7 @@ type checker struct {
 }
 
 func (c *checker) add(at *ast.Location, code, hint, format string, args ...any) {
-	f := Finding{Line: 1, Column: 1, Code: code, Msg: fmt.Sprintf(format, args...), Hint: hint}
+	f := finding{Line: 1, Column: 1, Code: code, Msg: fmt.Sprintf(format, args...), Hint: hint}
 	if at != nil {
 		f.Line, f.Column = max(1, at.Row), max(1, at.Col)
 	}
@@ -69,11 +69,11 @@ func (c *checker) declare(body ast.Body) {
 // named and not looked at holds always.
 func (c *checker) body(b ast.Body) ast.Body {
 	if len(b) == 0 {
-		c.add(nil, CodeSyntax, "", "brackets hold no statement")
+		c.add(nil, codeSyntax, "", "brackets hold no statement")
 		return b
 	}
 	if last := b[len(b)-1]; last.IsAssignment() || declares(last) {
-		c.add(last.Location, CodeType, "end with what has to hold, such as input.args.amount > 100", "the last statement is not true or false")
+		c.add(last.Location, codeType, "end with what has to hold, such as input.args.amount > 100", "the last statement is not true or false")
 	}
 	return c.statements(b)
 }
@@ -82,7 +82,7 @@ func (c *checker) statements(b ast.Body) ast.Body {
 	var out ast.Body
 	for _, e := range b {
 		if len(e.With) > 0 {
-			c.add(e.Location, CodeSyntax, "", "a condition has no `with`")
+			c.add(e.Location, codeSyntax, "", "a condition has no `with`")
 			continue
 		}
 		if c.statement(e) {
@@ -100,7 +100,7 @@ func declares(e *ast.Expr) bool {
 // statement checks one statement and writes it anew in place.
 func (c *checker) statement(e *ast.Expr) bool {
 	if c.terms++; c.terms == maxTerms {
-		c.add(e.Location, CodeSyntax, "", "the condition has more than %d parts", maxTerms)
+		c.add(e.Location, codeSyntax, "", "the condition has more than %d parts", maxTerms)
 	}
 	if c.terms >= maxTerms {
 		return false
@@ -117,7 +117,7 @@ func (c *checker) statement(e *ast.Expr) bool {
 			return false
 		}
 		if !tellsTruth(call[0].String()) {
-			c.add(e.Location, CodeType, "compare it with something", "%s is not true or false", named(call[0].String()))
+			c.add(e.Location, codeType, "compare it with something", "%s is not true or false", named(call[0].String()))
 		}
 		e.Terms = []*ast.Term(call)
 	case *ast.SomeDecl:
@@ -134,7 +134,7 @@ func (c *checker) statement(e *ast.Expr) bool {
 	case *ast.Not:
 		t.Body = c.body(t.Body)
 	default:
-		c.add(e.Location, CodeSyntax, "", "a condition has no such statement")
+		c.add(e.Location, codeSyntax, "", "a condition has no such statement")
 		return false
 	}
 	return true
@@ -153,12 +153,12 @@ func (c *checker) assignment(t []*ast.Term) bool {
 // anything.
 func (c *checker) some(d *ast.SomeDecl) bool {
 	if len(d.Symbols) != 1 {
-		c.add(d.Location, CodeSyntax, "write `some x in …`", "names are declared without a list")
+		c.add(d.Location, codeSyntax, "write `some x in …`", "names are declared without a list")
 		return false
 	}
 	call, ok := d.Symbols[0].Value.(ast.Call)
 	if !ok || len(call) < 3 {
-		c.add(d.Location, CodeSyntax, "write `some x in …`", "a name is declared without a list")
+		c.add(d.Location, codeSyntax, "write `some x in …`", "a name is declared without a list")
 		return false
 	}
 	last := len(call) - 1
@@ -178,11 +178,11 @@ func (c *checker) variable(t *ast.Term) bool {
 	}
 	v, ok := t.Value.(ast.Var)
 	if !ok {
-		c.add(t.Location, CodeSyntax, "name the whole value and look at its parts", "only a name can stand here")
+		c.add(t.Location, codeSyntax, "name the whole value and look at its parts", "only a name can stand here")
 		return false
 	}
 	if v == "input" || v == "data" || strings.HasPrefix(string(v), "__") {
-		c.add(t.Location, CodeName, "", "%s means something else", v)
+		c.add(t.Location, codeName, "", "%s means something else", v)
 		return false
 	}
 	return true
@@ -204,11 +204,11 @@ func (c *checker) truth(t *ast.Term) *ast.Term {
 	case ast.Call:
 		checked := c.term(t)
 		if call, ok := checked.Value.(ast.Call); ok && !tellsTruth(call[0].String()) {
-			c.add(t.Location, CodeType, "compare it with something", "%s is not true or false", named(call[0].String()))
+			c.add(t.Location, codeType, "compare it with something", "%s is not true or false", named(call[0].String()))
 		}
 		return checked
 	default:
-		c.add(t.Location, CodeType, "compare it with something", "%s is not true or false", clip(t.String()))
+		c.add(t.Location, codeType, "compare it with something", "%s is not true or false", clip(t.String()))
 		return t
 	}
 }
@@ -222,7 +222,7 @@ func (c *checker) guarded(name string, written, value *ast.Term, more ...*ast.Te
 func (c *checker) term(t *ast.Term) *ast.Term {
 	if c.terms++; c.terms >= maxTerms {
 		if c.terms == maxTerms {
-			c.add(t.Location, CodeSyntax, "", "the condition has more than %d parts", maxTerms)
+			c.add(t.Location, codeSyntax, "", "the condition has more than %d parts", maxTerms)
 		}
 		return t
 	}
@@ -231,7 +231,7 @@ func (c *checker) term(t *ast.Term) *ast.Term {
 		return t
 	case ast.Number:
 		if !plainNumber(string(v)) {
-			c.add(t.Location, CodeSyntax, "", "a number has at most %d characters and fits a double", maxNumber)
+			c.add(t.Location, codeSyntax, "", "a number has at most %d characters and fits a double", maxNumber)
 		}
 		return t
 	case ast.Var:
@@ -249,10 +249,10 @@ func (c *checker) term(t *ast.Term) *ast.Term {
 		c.literal(t)
 		return t
 	case *ast.ArrayComprehension, *ast.SetComprehension:
-		c.add(t.Location, CodeSyntax, "write count(…) or sum(…) around it", "a list that is made here can only be counted or summed up")
+		c.add(t.Location, codeSyntax, "write count(…) or sum(…) around it", "a list that is made here can only be counted or summed up")
 		return t
 	default:
-		c.add(t.Location, CodeSyntax, "", "a condition cannot hold %s", clip(t.String()))
+		c.add(t.Location, codeSyntax, "", "a condition cannot hold %s", clip(t.String()))
 		return t
 	}
 }
@@ -273,7 +273,7 @@ func (c *checker) literal(t *ast.Term) {
 		return !constant
 	})
 	if !constant {
-		c.add(t.Location, CodeSyntax, "", "a list, set or object holds only constants")
+		c.add(t.Location, codeSyntax, "", "a list, set or object holds only constants")
 	}
 }
 
@@ -281,17 +281,17 @@ func (c *checker) literal(t *ast.Term) {
 func (c *checker) known(v ast.Var, at *ast.Location) {
 	switch {
 	case v.IsWildcard() || v == "_":
-		c.add(at, CodeSyntax, "write `some x in …`", "_ stands for no value here")
+		c.add(at, codeSyntax, "write `some x in …`", "_ stands for no value here")
 	case v == "input":
-		c.add(at, CodeName, "input.args, input.bridge and input.agent are there", "input stands alone")
+		c.add(at, codeName, "input.args, input.bridge and input.agent are there", "input stands alone")
 	case v == "data":
-		c.add(at, CodeName, "", "a condition sees no data")
+		c.add(at, codeName, "", "a condition sees no data")
 	case !c.declared[v]:
 		hint := "input.args, input.bridge and input.agent are there"
 		if v == "args" || v == "bridge" || v == "agent" {
 			hint = "write input." + string(v)
 		}
-		c.add(at, CodeName, hint, "nothing is called %s", clip(string(v)))
+		c.add(at, codeName, hint, "nothing is called %s", clip(string(v)))
 	}
 }
 
@@ -303,7 +303,7 @@ func (c *checker) ref(t *ast.Term, r ast.Ref) *ast.Term {
 		if c.term(r[0]); len(c.found) > before {
 			return t
 		}
-		c.add(t.Location, CodeSyntax, "give it a name first", "%s is looked into without a name", clip(r[0].String()))
+		c.add(t.Location, codeSyntax, "give it a name first", "%s is looked into without a name", clip(r[0].String()))
 		return t
 	}
 	from, steps := r[0], r[1:]
@@ -324,7 +324,7 @@ func (c *checker) ref(t *ast.Term, r ast.Ref) *ast.Term {
 			written := ast.NewTerm(r[:len(r)-len(steps)+i+1]).SetLocation(t.Location)
 			from = c.guarded(rego.At, written, from, c.term(step))
 		default:
-			c.add(t.Location, CodeSyntax, "", "only a name or a number can stand in [ ]")
+			c.add(t.Location, codeSyntax, "", "only a name or a number can stand in [ ]")
 			return t
 		}
 	}
@@ -338,7 +338,7 @@ func (c *checker) inputName(t *ast.Term, r ast.Ref) bool {
 			c.looks = true
 			return true
 		}
-		c.add(t.Location, CodeName, "the arguments are at input.args", "input has no %s: it has args, bridge and agent", clip(r[1].String()))
+		c.add(t.Location, codeName, "the arguments are at input.args", "input has no %s: it has args, bridge and agent", clip(r[1].String()))
 		return false
 	}
 	c.known("input", t.Location)
@@ -354,7 +354,7 @@ func (c *checker) call(call ast.Call, at *ast.Location) (ast.Call, bool) {
 		if name == "eq" {
 			hint = "write == to compare, := to name a value"
 		}
-		c.add(at, CodeFunction, hint, "a condition may not use %s", named(name))
+		c.add(at, codeFunction, hint, "a condition may not use %s", named(name))
 		return nil, false
 	}
 	out := append(ast.Call{call[0]}, call[1:]...)
@@ -376,14 +376,14 @@ func (c *checker) call(call ast.Call, at *ast.Location) (ast.Call, bool) {
 	switch name {
 	case "mul", "div":
 		if c.products++; c.products == maxProducts+1 {
-			c.add(at, CodeSyntax, "", "a condition has at most %d of * and /", maxProducts)
+			c.add(at, codeSyntax, "", "a condition has at most %d of * and /", maxProducts)
 		}
 	case "regex.match":
 		c.pattern(call)
 	case "trim", "trim_left", "trim_right":
 		if len(call) > 2 {
 			if _, ok := call[2].Value.(ast.String); !ok {
-				c.add(call[2].Location, CodeSyntax, "write them in quotes", "the characters that are cut off have to be a constant")
+				c.add(call[2].Location, codeSyntax, "write them in quotes", "the characters that are cut off have to be a constant")
 			}
 		}
 	case "internal.member_2":
@@ -415,19 +415,19 @@ func (c *checker) pattern(call ast.Call) {
 	}
 	text, ok := call[1].Value.(ast.String)
 	if !ok {
-		c.add(call[1].Location, CodeSyntax, "write the expression in quotes", "a regular expression has to be a constant")
+		c.add(call[1].Location, codeSyntax, "write the expression in quotes", "a regular expression has to be a constant")
 		return
 	}
 	parsed, err := syntax.Parse(string(text), syntax.Perl)
 	if err == nil {
 		var prog *syntax.Prog
 		if prog, err = syntax.Compile(parsed.Simplify()); err == nil && len(prog.Inst) > maxPattern {
-			c.add(call[1].Location, CodeSyntax, "", "the regular expression is too large: %d steps of at most %d", len(prog.Inst), maxPattern)
+			c.add(call[1].Location, codeSyntax, "", "the regular expression is too large: %d steps of at most %d", len(prog.Inst), maxPattern)
 			return
 		}
 	}
 	if err != nil {
-		c.add(call[1].Location, CodeSyntax, "", "%s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		c.add(call[1].Location, codeSyntax, "", "%s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
 }
 

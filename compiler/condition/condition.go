@@ -25,7 +25,7 @@ import (
 
 // The bounds of a condition and of what it looks at.
 const (
-	MaxText     = 4 << 10
+	maxText     = 4 << 10
 	MaxArgs     = 64 << 10 // of JSON text; larger arguments ask
 	Timeout     = 50 * time.Millisecond
 	maxDepth    = 16  // of brackets
@@ -37,23 +37,23 @@ const (
 // ErrTimeout means that the time of a condition ran out, or its context ended.
 var ErrTimeout = errors.New("the condition took too long")
 
-// Finding is one mistake in a condition. Line and Column count from 1 in its
+// finding is one mistake in a condition. Line and Column count from 1 in its
 // text. Code is one of the constants below.
-type Finding struct {
+type finding struct {
 	Line, Column    int
 	Code, Msg, Hint string
 }
 
 // The codes of findings.
 const (
-	CodeSyntax   = "condition-syntax"   // the text is not Rego, or outside the part of it that a condition may use
-	CodeFunction = "condition-function" // a function that a condition may not call
-	CodeName     = "condition-name"     // a name that stands for nothing
-	CodeType     = "condition-type"     // not true or false
+	codeSyntax   = "condition-syntax"   // the text is not Rego, or outside the part of it that a condition may use
+	codeFunction = "condition-function" // a function that a condition may not call
+	codeName     = "condition-name"     // a name that stands for nothing
+	codeType     = "condition-type"     // not true or false
 )
 
 // Findings are the error of Compile.
-type Findings []Finding
+type Findings []finding
 
 // Error lists the findings, a line each.
 func (f Findings) Error() string {
@@ -84,7 +84,7 @@ func Compile(text string) (*Condition, error) {
 	c.declare(body)
 	body = c.body(body)
 	if len(c.found) == 0 && !c.looks {
-		c.add(nil, CodeName, "leave `when` out to ask for every call", "the condition does not look at the call")
+		c.add(nil, codeName, "leave `when` out to ask for every call", "the condition does not look at the call")
 	}
 	if len(c.found) > 0 {
 		return nil, c.found

@@ -13,11 +13,11 @@ import (
 // parse reads the statements of a condition. Nil findings: it is Rego.
 func parse(text string) (ast.Body, Findings) {
 	wrong := func(line, column int, format string, args ...any) Findings {
-		return Findings{{Line: line, Column: column, Code: CodeSyntax, Msg: fmt.Sprintf(format, args...)}}
+		return Findings{{Line: line, Column: column, Code: codeSyntax, Msg: fmt.Sprintf(format, args...)}}
 	}
 	switch {
-	case len(text) > MaxText:
-		return nil, wrong(1, 1, "the condition has more than %d bytes", MaxText)
+	case len(text) > maxText:
+		return nil, wrong(1, 1, "the condition has more than %d bytes", maxText)
 	case !utf8.ValidString(text):
 		return nil, wrong(1, 1, "the condition is not UTF-8")
 	}
@@ -58,16 +58,16 @@ func syntaxHint(words string) string {
 func fromOPA(err error) Findings {
 	faults := rego.Faults(err)
 	if len(faults) == 0 {
-		return Findings{{Line: 1, Column: 1, Code: CodeSyntax, Msg: "a condition holds statements: no package, import or rule"}}
+		return Findings{{Line: 1, Column: 1, Code: codeSyntax, Msg: "a condition holds statements: no package, import or rule"}}
 	}
 	var out Findings
 	for _, e := range faults {
-		f := Finding{Line: e.Line, Column: e.Column, Code: CodeSyntax, Msg: e.Msg, Hint: syntaxHint(e.Msg)}
+		f := finding{Line: e.Line, Column: e.Column, Code: codeSyntax, Msg: e.Msg, Hint: syntaxHint(e.Msg)}
 		switch e.Code {
 		case ast.UnsafeVarErr:
-			f.Code = CodeName
+			f.Code = codeName
 		case ast.TypeErr:
-			f.Code = CodeType
+			f.Code = codeType
 		}
 		out = append(out, f)
 	}

@@ -21,13 +21,13 @@ const (
 	Enforced     Level = "enforced"
 	Compile      Level = "compile" // a policy that breaks it does not compile; nothing is left to enforce
 	Elsewhere    Level = "elsewhere"
-	FirstRefusal Level = "first-refusal" // honest code meets it; no boundary
+	firstRefusal Level = "first-refusal" // honest code meets it; no boundary
 	Annotation   Level = "annotation"
 	Unsupported  Level = "unsupported" // a policy that has it does not compile
 )
 
-// Cell is what becomes of a row in one executor.
-type Cell struct {
+// cell is what becomes of a row in one executor.
+type cell struct {
 	Executor string   `json:"executor"` // js, python, shell
 	Level    Level    `json:"level"`
 	By       string   `json:"by"`               // the ring or layer; of Elsewhere who has to
@@ -39,7 +39,7 @@ type Cell struct {
 type Row struct {
 	Name   string   `json:"name"`   // as an author would say it
 	Fields []string `json:"fields"` // names in the table of compiler
-	Cells  []Cell   `json:"cells"`  // an executor without one has no such field
+	Cells  []cell   `json:"cells"`  // an executor without one has no such field
 	used   func(profiles.Agent) bool
 }
 
@@ -65,7 +65,7 @@ func Used(a profiles.Agent) []Row {
 		if r.used == nil || !r.used(a) {
 			continue
 		}
-		r.Cells = slices.DeleteFunc(slices.Clone(r.Cells), func(c Cell) bool { return !granted[c.Executor] })
+		r.Cells = slices.DeleteFunc(slices.Clone(r.Cells), func(c cell) bool { return !granted[c.Executor] })
 		if len(r.Cells) > 0 {
 			out = append(out, r)
 		}
@@ -74,24 +74,24 @@ func Used(a profiles.Agent) []Row {
 }
 
 // all is the same cell for each executor.
-func all(level Level, by string, proof ...string) []Cell {
-	var out []Cell
+func all(level Level, by string, proof ...string) []cell {
+	var out []cell
 	for _, e := range []string{profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell} {
-		out = append(out, Cell{Executor: e, Level: level, By: by, Proof: proof})
+		out = append(out, cell{Executor: e, Level: level, By: by, Proof: proof})
 	}
 	return out
 }
 
-func js(level Level, by string, proof ...string) Cell {
-	return Cell{Executor: profiles.ExecutorJS, Level: level, By: by, Proof: proof}
+func js(level Level, by string, proof ...string) cell {
+	return cell{Executor: profiles.ExecutorJS, Level: level, By: by, Proof: proof}
 }
 
-func python(level Level, by string, proof ...string) Cell {
-	return Cell{Executor: profiles.ExecutorPython, Level: level, By: by, Proof: proof}
+func python(level Level, by string, proof ...string) cell {
+	return cell{Executor: profiles.ExecutorPython, Level: level, By: by, Proof: proof}
 }
 
-func shell(level Level, by string, proof ...string) Cell {
-	return Cell{Executor: profiles.ExecutorShell, Level: level, By: by, Proof: proof}
+func shell(level Level, by string, proof ...string) cell {
+	return cell{Executor: profiles.ExecutorShell, Level: level, By: by, Proof: proof}
 }
 
 func always(profiles.Agent) bool { return true }

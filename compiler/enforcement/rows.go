@@ -43,28 +43,28 @@ func wholeRows() []Row {
 		{Name: "executors.allowed", Cells: all(Enforced, "decider and interpreter ring", "profiles TestNotGrantedExecutors"), Fields: []string{"Executors.Allowed"}, used: always},
 		{Name: "executors.minTier", Cells: all(Enforced, "interpreter ring: fewer layers start nothing", "rings/interpreter TestTierNamesWhatIsMissing"),
 			Fields: []string{"Executors.MinTier"}, used: always},
-		{Name: "sessions", Cells: []Cell{python(Enforced, "python executor", "executors/python TestSessionAge", "executors/python TestSessionBounds"), js(Enforced, "daemon, and interpreter ring for the size", "cmd/ringd/internal/daemon TestSessions", "rings/interpreter TestSessions")},
+		{Name: "sessions", Cells: []cell{python(Enforced, "python executor", "executors/python TestSessionAge", "executors/python TestSessionBounds"), js(Enforced, "daemon, and interpreter ring for the size", "cmd/ringd/internal/daemon TestSessions", "rings/interpreter TestSessions")},
 			Fields: []string{"Sessions.MaxAge", "Sessions.MaxSize"}, used: func(a profiles.Agent) bool { return a.Sessions != nil }},
 	}
 }
 
 func codeRows() []Row {
 	return []Row{
-		{Name: "js.imports", Cells: []Cell{js(Enforced, "js executor: there is no other loader", "executors/js TestImportRefusals", "script run_import_denied")},
+		{Name: "js.imports", Cells: []cell{js(Enforced, "js executor: there is no other loader", "executors/js TestImportRefusals", "script run_import_denied")},
 			Fields: []string{"Imports.Allow", "Imports.Deny"}, used: func(a profiles.Agent) bool { return a.JS != nil }},
-		{Name: "js.globals.deny", Cells: []Cell{js(FirstRefusal, "js executor: takes the name away; what it could reach the guest has not")},
+		{Name: "js.globals.deny", Cells: []cell{js(firstRefusal, "js executor: takes the name away; what it could reach the guest has not")},
 			Fields: []string{"JS.DenyGlobals"}, used: func(a profiles.Agent) bool { return a.JS != nil && len(a.JS.DenyGlobals) > 0 }},
-		{Name: "modules", Cells: []Cell{js(Enforced, "js executor: by digest", "executors/js TestModuleDigest")},
+		{Name: "modules", Cells: []cell{js(Enforced, "js executor: by digest", "executors/js TestModuleDigest")},
 			Fields: []string{"ModuleSource.File", "ModuleSource.Source", "ModuleSource.Digest"}, used: func(a profiles.Agent) bool { return a.JS != nil }},
-		{Name: "python.imports", Cells: []Cell{python(Enforced, "guard in the guest, for code that uses the import system; the kernel ring bounds the rest", "executors/python/pyguest TestGuardRefuses", "executors/python TestDeniedToLibraries")},
+		{Name: "python.imports", Cells: []cell{python(Enforced, "guard in the guest, for code that uses the import system; the kernel ring bounds the rest", "executors/python/pyguest TestGuardRefuses", "executors/python TestDeniedToLibraries")},
 			Fields: []string{"PythonImports.Allow", "PythonImports.Deny", "PythonImports.DenyProcess", "PythonImports.Within", "PythonImports.Beside", "PythonImports.Listed", "Python.OnDenied"}, used: func(a profiles.Agent) bool { return a.Python != nil }},
-		{Name: "python.builtins.deny", Cells: []Cell{python(FirstRefusal, "guest: takes the name away; other ways lead to the same function")},
+		{Name: "python.builtins.deny", Cells: []cell{python(firstRefusal, "guest: takes the name away; other ways lead to the same function")},
 			Fields: []string{"Python.DenyBuiltins"}, used: func(a profiles.Agent) bool { return a.Python != nil && len(a.Python.DenyBuiltins) > 0 }},
-		{Name: "python.environments", Cells: []Cell{python(Enforced, "python executor, by digest; kernel ring mounts no other", "executors/python/environment TestDigest", "executors/python TestStandardLibraryOfAll")},
+		{Name: "python.environments", Cells: []cell{python(Enforced, "python executor, by digest; kernel ring mounts no other", "executors/python/environment TestDigest", "executors/python TestStandardLibraryOfAll")},
 			Fields: []string{"Environment.Path", "Environment.Digest"}, used: func(a profiles.Agent) bool { return a.Python != nil && len(a.Python.Environments) > 0 }},
-		{Name: "python.tier", Cells: []Cell{python(Enforced, "python executor", "script run_python_wasm")},
+		{Name: "python.tier", Cells: []cell{python(Enforced, "python executor", "script run_python_wasm")},
 			Fields: []string{"Python.Tier"}, used: func(a profiles.Agent) bool { return a.Python != nil && a.Python.Engine != "" }},
-		{Name: "jit", Cells: []Cell{python(Enforced, "kernel ring: memory stays not executable", "rings/kernel/seccomp TestAttacks"), shell(Enforced, "kernel ring: memory stays not executable", "rings/kernel/seccomp TestAttacks")},
+		{Name: "jit", Cells: []cell{python(Enforced, "kernel ring: memory stays not executable", "rings/kernel/seccomp TestAttacks"), shell(Enforced, "kernel ring: memory stays not executable", "rings/kernel/seccomp TestAttacks")},
 			Fields: []string{"Python.JIT", "Shell.JIT"}, used: func(a profiles.Agent) bool { return a.Python != nil || a.Shell != nil }},
 	}
 }
@@ -73,20 +73,20 @@ func shellRows() []Row {
 	scripted := func(a profiles.Agent) bool { return a.Shell != nil }
 	programs := func(a profiles.Agent) bool { return a.Shell != nil && len(a.Shell.Binaries) > 0 }
 	return []Row{
-		{Name: "shell.binaries", Cells: []Cell{shell(Enforced, "preflight and kernel ring: execve of no other file", "rings/kernel/violations TestTheKernelRefusesInTheEnd", "cmd/ringd TestCanary")},
+		{Name: "shell.binaries", Cells: []cell{shell(Enforced, "preflight and kernel ring: execve of no other file", "rings/kernel/violations TestTheKernelRefusesInTheEnd", "cmd/ringd TestCanary")},
 			Fields: []string{"Binary.Path", "Binary.Helpers", "Binary.Under"}, used: scripted},
-		{Name: "shell.binaries.args", Cells: []Cell{shell(Enforced, "preflight and runner, of what a script starts; what a program does itself is the program's", "profiles TestExec", "executors/shell/dryrun TestCorpus")},
+		{Name: "shell.binaries.args", Cells: []cell{shell(Enforced, "preflight and runner, of what a script starts; what a program does itself is the program's", "profiles TestExec", "executors/shell/dryrun TestCorpus")},
 			Fields: []string{"Args.Subcommands", "Args.DenyFlags", "Args.SafeConfig", "Args.MaxArgs", "Args.Force", "DenyWords.Words", "DenyWords.Because", "DenyWords.Instead", "Binary.Env"}, used: programs},
-		{Name: "shell.binaries.args.ask", Cells: []Cell{shell(Enforced, "daemon: before the script goes on", "rings/interpreter TestActs", "rings/interpreter TestActHeld")},
+		{Name: "shell.binaries.args.ask", Cells: []cell{shell(Enforced, "daemon: before the script goes on", "rings/interpreter TestActs", "rings/interpreter TestActHeld")},
 			Fields: []string{"AskWords.Words", "AskWords.Because", "WordsApproval.From", "WordsApproval.Count", "WordsApproval.ExpiresAfter", "WordsApproval.Hold"}, used: programs},
-		{Name: "shell.binaries: examples", Cells: []Cell{shell(Compile, "compiler: each example is decided", "compiler TestGolden")},
+		{Name: "shell.binaries: examples", Cells: []cell{shell(Compile, "compiler: each example is decided", "compiler TestGolden")},
 			Fields: []string{"Binary.Match", "Binary.NotMatch", "Binary.Acknowledge", "DenyPattern.Match", "DenyPattern.NotMatch"}},
-		{Name: "shell.binaries.network", Cells: []Cell{shell(Unsupported, "nothing: a finding. The network is the agent's")}, Fields: []string{"Binary.Network", "Egress.Binaries"}},
-		{Name: "shell.denyPatterns", Cells: []Cell{shell(FirstRefusal, "preflight and runner, of words of a script; binaries are the boundary")},
+		{Name: "shell.binaries.network", Cells: []cell{shell(Unsupported, "nothing: a finding. The network is the agent's")}, Fields: []string{"Binary.Network", "Egress.Binaries"}},
+		{Name: "shell.denyPatterns", Cells: []cell{shell(firstRefusal, "preflight and runner, of words of a script; binaries are the boundary")},
 			Fields: []string{"DenyPattern.Pattern", "DenyPattern.Kind", "DenyPattern.Reason", "DenyPattern.Instead"}, used: func(a profiles.Agent) bool { return a.Shell != nil && len(a.Shell.DeniedPatterns) > 0 }},
-		{Name: "shell constructs", Cells: []Cell{shell(Enforced, "preflight: ringd is the shell", "executors/shell/dryrun TestCorpus")},
+		{Name: "shell constructs", Cells: []cell{shell(Enforced, "preflight: ringd is the shell", "executors/shell/dryrun TestCorpus")},
 			Fields: []string{"Shell.AllowPipes", "Shell.AllowRedirects", "Shell.AllowSubstitution"}, used: scripted},
-		{Name: "shell.env", Cells: []Cell{shell(Enforced, "runner: no other variable is there", "executors/shell/runner TestVariablesBeforeAStart")},
+		{Name: "shell.env", Cells: []cell{shell(Enforced, "runner: no other variable is there", "executors/shell/runner TestVariablesBeforeAStart")},
 			Fields: []string{"Shell.Env"}, used: scripted},
 	}
 }
@@ -127,14 +127,14 @@ func networkRows() []Row {
 
 func limitRows() []Row {
 	return []Row{
-		{Name: "limits of a program", Fields: []string{"Limits.CPU", "Limits.Memory", "Limits.Wall", "Limits.Output", "Limits.Processes", "Limits.Files"}, used: always, Cells: []Cell{
+		{Name: "limits of a program", Fields: []string{"Limits.CPU", "Limits.Memory", "Limits.Wall", "Limits.Output", "Limits.Processes", "Limits.Files"}, used: always, Cells: []cell{
 			js(Enforced, "engine, and kernel ring around it", "executors/js/engine TestFinalEnds", "executors/js TestConformance"),
 			python(Enforced, "kernel ring, cgroup or rlimits; python executor", "executors/python TestMemory", "executors/python TestProcesses"),
 			shell(Enforced, "kernel ring, cgroup or rlimits; shell executor", "executors/shell TestLimits", "executors/shell TestBomb")}},
-		{Name: "limits of a program: result", Fields: []string{"Limits.Result"}, used: always, Cells: []Cell{
+		{Name: "limits of a program: result", Fields: []string{"Limits.Result"}, used: always, Cells: []cell{
 			js(Enforced, "engine", "executors/js/engine TestValueBytesAfterARestore"), python(Enforced, "guest and python executor", "executors/python/pyguest TestEnds"),
 			shell(Annotation, "a script has no result; its output has a limit")}},
-		{Name: "limits of a program: stack", Fields: []string{"Limits.Stack"}, used: always, Cells: []Cell{
+		{Name: "limits of a program: stack", Fields: []string{"Limits.Stack"}, used: always, Cells: []cell{
 			js(Enforced, "engine", "executors/js/engine TestDeepestStack"), python(Elsewhere, "CPython bounds its recursion; memory is the limit that holds"),
 			shell(Elsewhere, "a program bounds its own; memory is the limit that holds")}},
 		{Name: "limits of a run", Cells: all(Enforced, "interpreter ring and daemon", "rings/interpreter TestRefusedBudgetEndsTheRun"),

@@ -20,8 +20,8 @@ func parse(name, text string) (*ast.Module, Findings) {
 		return Findings{{Line: line, Column: column, Msg: fmt.Sprintf(format, args...)}}
 	}
 	switch {
-	case len(text) > MaxText:
-		return nil, wrong(1, 1, "has more than %d bytes", MaxText)
+	case len(text) > maxText:
+		return nil, wrong(1, 1, "has more than %d bytes", maxText)
 	case !utf8.ValidString(text):
 		return nil, wrong(1, 1, "is not UTF-8")
 	}
@@ -45,7 +45,7 @@ type checker struct {
 }
 
 func (c *checker) add(at *ast.Location, hint, format string, args ...any) {
-	f := Finding{Line: 1, Column: 1, Msg: fmt.Sprintf(format, args...), Hint: hint}
+	f := finding{Line: 1, Column: 1, Msg: fmt.Sprintf(format, args...), Hint: hint}
 	if at != nil {
 		f.Line, f.Column = max(1, at.Row), max(1, at.Col)
 	}

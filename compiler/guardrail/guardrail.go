@@ -35,13 +35,13 @@ const (
 
 // The bounds of a guardrail.
 const (
-	MaxText    = 64 << 10
-	MaxDenials = 100 // that are told of
+	maxText    = 64 << 10
+	maxDenials = 100 // that are told of
 	maxMessage = 1000
 	maxDepth   = 32 // of brackets
 
-	PolicyTimeout = time.Second            // of one look at a policy
-	CallTimeout   = 100 * time.Millisecond // of one look at a call
+	policyTimeout = time.Second            // of one look at a policy
+	callTimeout   = 100 * time.Millisecond // of one look at a call
 )
 
 // The codes of findings. They are API.
@@ -53,14 +53,14 @@ const (
 // ErrTimeout means that the time of a guardrail ran out, or its context ended.
 var ErrTimeout = errors.New("the guardrail took too long")
 
-// Finding is one mistake in a guardrail. Line and Column count from 1 in its text.
-type Finding struct {
+// finding is one mistake in a guardrail. Line and Column count from 1 in its text.
+type finding struct {
 	Line, Column int
 	Msg, Hint    string
 }
 
 // Findings are the error of Compile.
-type Findings []Finding
+type Findings []finding
 
 // Error lists the findings, a line each.
 func (f Findings) Error() string {
@@ -148,7 +148,7 @@ func build(on string, modules map[string]*ast.Module) (*ast.Compiler, error) {
 // findings turns the errors of the parser and the compiler into findings.
 func findings(err error) (out Findings) {
 	for _, f := range rego.Faults(err) {
-		out = append(out, Finding{f.Line, f.Column, f.Msg, f.Hint})
+		out = append(out, finding{f.Line, f.Column, f.Msg, f.Hint})
 	}
 	if len(out) == 0 {
 		out = Findings{{Line: 1, Column: 1, Msg: "is not Rego"}}
@@ -159,12 +159,12 @@ func findings(err error) (out Findings) {
 // Deny asks a guardrail about a policy. Reasons are sorted; none: it does not
 // refuse. An error refuses, and holds no values of the input.
 func (g *Guardrail) Deny(ctx context.Context, in Input) ([]Denial, error) {
-	return g.ask(ctx, OnPolicy, PolicyTimeout, in)
+	return g.ask(ctx, OnPolicy, policyTimeout, in)
 }
 
 // DenyCall asks a guardrail about a call, as Deny does.
 func (g *Guardrail) DenyCall(ctx context.Context, in Call) ([]Denial, error) {
-	return g.ask(ctx, OnCall, CallTimeout, in)
+	return g.ask(ctx, OnCall, callTimeout, in)
 }
 
 func (g *Guardrail) ask(ctx context.Context, on string, most time.Duration, in any) ([]Denial, error) {
@@ -256,8 +256,8 @@ func denials(v ast.Value) ([]Denial, error) {
 	}
 	out := []Denial{}
 	for _, t := range set.Slice() {
-		if len(out) == MaxDenials {
-			return append(out, Denial{Msg: fmt.Sprintf("and %d more", set.Len()-MaxDenials)}), nil
+		if len(out) == maxDenials {
+			return append(out, Denial{Msg: fmt.Sprintf("and %d more", set.Len()-maxDenials)}), nil
 		}
 		d, ok := denial(t)
 		if !ok {

@@ -172,7 +172,7 @@ func Check(ctx context.Context, set, previous *profiles.Set, now *string, target
 	known := map[string]*Guardrail{} // by text: agents of one policy share them
 	for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
 		a := set.Agents[name]
-		in := Input{Effective: View(a), Layers: LayersOf(a), Now: now, Target: target}
+		in := Input{Effective: View(a), Layers: layersOf(a), Now: now, Target: target}
 		if before, ok := previous.Agent(name); ok {
 			view := View(before)
 			in.Previous = &view

@@ -11,8 +11,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
-// TestTimeout bounds one test.
-const TestTimeout = time.Second
+// testTimeout bounds one test.
+const testTimeout = time.Second
 
 // Text is a file of Rego.
 type Text struct {
@@ -23,11 +23,11 @@ type Text struct {
 // Placed is a finding in a file.
 type Placed struct {
 	File string
-	Finding
+	finding
 }
 
-// TestResult is how one test ended. Msg says why it did not pass.
-type TestResult struct {
+// testResult is how one test ended. Msg says why it did not pass.
+type testResult struct {
 	File         string
 	Line, Column int
 	Name         string // test_x
@@ -40,7 +40,7 @@ type TestResult struct {
 // test_, each of which has to be true. A test is in the package of its guardrail, or
 // in that package with _test behind it, and gives the input by `with input as`. now
 // tells the time. With findings nothing ran.
-func Test(ctx context.Context, on string, guardrail Text, tests []Text, now func() time.Time) ([]TestResult, []Placed) {
+func Test(ctx context.Context, on string, guardrail Text, tests []Text, now func() time.Time) ([]testResult, []Placed) {
 	modules, found := read(on, guardrail, tests)
 	if len(found) > 0 {
 		return nil, found
@@ -49,15 +49,15 @@ func Test(ctx context.Context, on string, guardrail Text, tests []Text, now func
 	if err != nil {
 		return nil, placed(err, guardrail.Name)
 	}
-	var out []TestResult
+	var out []testResult
 	for _, t := range tests {
 		m := modules[t.Name]
 		for _, r := range m.Rules {
 			name := r.Head.Ref().String()
-			if !strings.HasPrefix(name, "test_") || slices.ContainsFunc(out, func(o TestResult) bool { return o.Name == name && o.File == t.Name }) {
+			if !strings.HasPrefix(name, "test_") || slices.ContainsFunc(out, func(o testResult) bool { return o.Name == name && o.File == t.Name }) {
 				continue
 			}
-			one := TestResult{File: t.Name, Line: r.Location.Row, Column: r.Location.Col, Name: name}
+			one := testResult{File: t.Name, Line: r.Location.Row, Column: r.Location.Col, Name: name}
 			begun := now()
 			one.Passed, one.Msg = test(ctx, compiler, m.Package.Path.String()+"."+name)
 			one.Elapsed = now().Sub(begun)
@@ -74,7 +74,7 @@ func test(ctx context.Context, compiler *ast.Compiler, path string) (passed bool
 		return false, findings(err).Error()
 	}
 	msg = "is undefined: something in it does not hold"
-	err = run(ctx, compiler, query, nil, TestTimeout, func(b topdown.QueryResult) error {
+	err = run(ctx, compiler, query, nil, testTimeout, func(b topdown.QueryResult) error {
 		t := b[ast.Var("denials")]
 		passed = t != nil && t.Value.Compare(ast.Boolean(true)) == 0
 		msg = "is not true"
@@ -147,7 +147,7 @@ func (c *checker) test(m *ast.Module) {
 func placed(err error, otherwise string) (out []Placed) {
 	list, ok := err.(ast.Errors) //nolint:errorlint // build returns it as it is
 	if !ok {
-		return []Placed{{otherwise, Finding{Line: 1, Column: 1, Msg: fmt.Sprint(err)}}}
+		return []Placed{{otherwise, finding{Line: 1, Column: 1, Msg: fmt.Sprint(err)}}}
 	}
 	for _, e := range list {
 		file := otherwise

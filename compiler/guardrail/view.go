@@ -47,13 +47,13 @@ type Effective struct {
 	Audit      string      `json:"audit" enum:"strict," doc:"strict: every record is on disk before the act"`
 	Executors  Executors   `json:"executors"`
 	Bridges    []Bridge    `json:"bridges"`
-	Filesystem Filesystem  `json:"filesystem"`
+	Filesystem filesystem  `json:"filesystem"`
 	Network    Network     `json:"network"`
-	Inputs     Inputs      `json:"inputs"`
+	Inputs     inputs      `json:"inputs"`
 	Limits     Limits      `json:"limits"`
 	Sessions   *Sessions   `json:"sessions" doc:"null: runs leave nothing to later ones"`
-	RuleOfTwo  *RuleOfTwo  `json:"ruleOfTwo" doc:"null: it does not bind the agent"`
-	Exceptions []Exception `json:"exceptions"`
+	RuleOfTwo  *ruleOfTwo  `json:"ruleOfTwo" doc:"null: it does not bind the agent"`
+	Exceptions []exception `json:"exceptions"`
 	Guardrails []Named     `json:"guardrails"`
 }
 
@@ -63,7 +63,7 @@ type Executors struct {
 	MinTier string   `json:"minTier" enum:"process,wasm,os-sandbox,container,microvm,remote"`
 	JS      *JS      `json:"js" doc:"null: not granted"`
 	Python  *Python  `json:"python" doc:"null: not granted"`
-	Shell   *Shell   `json:"shell" doc:"null: not granted"`
+	Shell   *shell   `json:"shell" doc:"null: not granted"`
 }
 
 // Imports are lists of modules. Deny wins.
@@ -104,9 +104,9 @@ type Environment struct {
 	Digest string `json:"digest" doc:"empty: whatever is there"`
 }
 
-// Shell is the shell executor.
-type Shell struct {
-	Binaries          []Binary `json:"binaries"`
+// shell is the shell executor.
+type shell struct {
+	Binaries          []binary `json:"binaries"`
 	DenyPatterns      []string `json:"denyPatterns"`
 	AllowPipes        bool     `json:"allowPipes"`
 	AllowRedirects    bool     `json:"allowRedirects"`
@@ -115,8 +115,8 @@ type Shell struct {
 	Limits            Limits   `json:"limits"`
 }
 
-// Binary is a program that may be started.
-type Binary struct {
+// binary is a program that may be started.
+type binary struct {
 	Path        string    `json:"path"`
 	Interpreted bool      `json:"interpreted" doc:"a shell, which ringd itself reads"`
 	Subcommands *[]string `json:"subcommands" doc:"null: all of them"`
@@ -141,14 +141,14 @@ type Bridge struct {
 	Name      string       `json:"name"`
 	Powers    Powers       `json:"powers"`
 	Executors []string     `json:"executors" doc:"that may call it"`
-	Limits    BridgeLimits `json:"limits"`
-	Approval  *Approval    `json:"approval" doc:"null: nobody is asked"`
+	Limits    bridgeLimits `json:"limits"`
+	Approval  *approval    `json:"approval" doc:"null: nobody is asked"`
 	Audit     string       `json:"audit" enum:"metadata,full"`
 	Checked   bool         `json:"checked" doc:"its argument has a JSON Schema"`
 }
 
-// BridgeLimits bound a bridge.
-type BridgeLimits struct {
+// bridgeLimits bound a bridge.
+type bridgeLimits struct {
 	CallsPerRun   int64 `json:"callsPerRun"`
 	Concurrent    int64 `json:"concurrent"`
 	SpawnPerCall  int64 `json:"spawnPerCall"`
@@ -159,16 +159,16 @@ type BridgeLimits struct {
 	TimeoutMillis int64 `json:"timeoutMillis"`
 }
 
-// Approval is who is asked before a call.
-type Approval struct {
+// approval is who is asked before a call.
+type approval struct {
 	From          []string `json:"from" doc:"empty: whoever the host lets approve"`
 	Count         int64    `json:"count"`
 	ExpiresMillis int64    `json:"expiresMillis"`
 	When          string   `json:"when" doc:"the condition; empty: always"`
 }
 
-// Filesystem is the files.
-type Filesystem struct {
+// filesystem is the files.
+type filesystem struct {
 	Read   []string `json:"read"`
 	Write  []string `json:"write"`
 	Deny   []string `json:"deny"`
@@ -179,7 +179,7 @@ type Filesystem struct {
 type Network struct {
 	Mode     string    `json:"mode" enum:"off,gateway-only,allowlist"`
 	Egress   []Egress  `json:"egress"`
-	Gateways []Gateway `json:"gateways"`
+	Gateways []gateway `json:"gateways"`
 	Deny     []string  `json:"deny" doc:"host, or host:port where one port alone is denied"`
 }
 
@@ -196,8 +196,8 @@ type Egress struct {
 	Expires   *string  `json:"expires"`
 }
 
-// Gateway is a virtual host for one upstream.
-type Gateway struct {
+// gateway is a virtual host for one upstream.
+type gateway struct {
 	Name       string   `json:"name"`
 	Upstream   string   `json:"upstream"`
 	Credential string   `json:"credential"`
@@ -209,8 +209,8 @@ type Gateway struct {
 	Expires    *string  `json:"expires"`
 }
 
-// Inputs is what the inputs of a run carry.
-type Inputs struct {
+// inputs is what the inputs of a run carry.
+type inputs struct {
 	Powers Powers `json:"powers"`
 }
 
@@ -234,15 +234,15 @@ type Sessions struct {
 	MaxSizeBytes int64 `json:"maxSizeBytes"`
 }
 
-// RuleOfTwo is what happens when three powers meet.
-type RuleOfTwo struct {
+// ruleOfTwo is what happens when three powers meet.
+type ruleOfTwo struct {
 	Mode    string `json:"mode" enum:"enforce,report,dynamic"`
 	OnThree string `json:"onThree" enum:"deny,require-approval"`
 	Scope   string `json:"scope" enum:"run,session"`
 }
 
-// Exception is a grant above a ceiling, for a while.
-type Exception struct {
+// exception is a grant above a ceiling, for a while.
+type exception struct {
 	ID         string   `json:"id"`
 	Owner      string   `json:"owner"`
 	ApprovedBy []string `json:"approvedBy"`
@@ -263,19 +263,19 @@ func View(a profiles.Agent) Effective {
 		Agent: a.Name, Policy: a.Policy, Mode: cmp.Or(a.Mode, "enforce"), Audit: a.Audit,
 		Executors:  executorsOf(a),
 		Bridges:    bridgesOf(a),
-		Filesystem: Filesystem{Read: paths(a.Files.Read), Write: paths(a.Files.Write), Deny: paths(a.Files.Deny), Powers: Powers(a.Files.Powers)},
+		Filesystem: filesystem{Read: paths(a.Files.Read), Write: paths(a.Files.Write), Deny: paths(a.Files.Deny), Powers: Powers(a.Files.Powers)},
 		Network:    networkOf(a.Egress),
-		Inputs:     Inputs{Powers(a.Inputs)}, Limits: limitsOf(a.Limits),
-		Exceptions: []Exception{}, Guardrails: []Named{},
+		Inputs:     inputs{Powers(a.Inputs)}, Limits: limitsOf(a.Limits),
+		Exceptions: []exception{}, Guardrails: []Named{},
 	}
 	if s := a.Sessions; s != nil {
 		e.Sessions = &Sessions{s.AgeMillis, s.Bytes}
 	}
 	if r := a.RuleOfTwo; r != nil {
-		e.RuleOfTwo = &RuleOfTwo{r.Mode, r.OnThree, r.Scope}
+		e.RuleOfTwo = &ruleOfTwo{r.Mode, r.OnThree, r.Scope}
 	}
 	for _, x := range a.Exceptions {
-		e.Exceptions = append(e.Exceptions, Exception{x.ID, x.Owner, list(x.ApprovedBy), x.Reason, x.Ticket, stamp(x.Expires)})
+		e.Exceptions = append(e.Exceptions, exception{x.ID, x.Owner, list(x.ApprovedBy), x.Reason, x.Ticket, stamp(x.Expires)})
 	}
 	for _, g := range a.Guardrails {
 		e.Guardrails = append(e.Guardrails, Named{g.Name, g.On})
@@ -283,8 +283,8 @@ func View(a profiles.Agent) Effective {
 	return e
 }
 
-// LayersOf are the documents that an agent was merged from.
-func LayersOf(a profiles.Agent) []Layer {
+// layersOf are the documents that an agent was merged from.
+func layersOf(a profiles.Agent) []Layer {
 	out := make([]Layer, len(a.Layers))
 	for i, l := range a.Layers {
 		out[i] = Layer(l)
@@ -311,7 +311,7 @@ func executorsOf(a profiles.Agent) Executors {
 	}
 	if s := a.Shell; s != nil {
 		out.Allowed = append(out.Allowed, profiles.ExecutorShell)
-		out.Shell = &Shell{Binaries: []Binary{}, DenyPatterns: texts(s.DeniedPatterns), AllowPipes: s.Pipes, AllowRedirects: s.Redirects,
+		out.Shell = &shell{Binaries: []binary{}, DenyPatterns: texts(s.DeniedPatterns), AllowPipes: s.Pipes, AllowRedirects: s.Redirects,
 			AllowSubstitution: s.Substitution, JIT: s.JIT, Limits: limitsOf(s.Limits)}
 		for _, b := range s.Binaries {
 			out.Shell.Binaries = append(out.Shell.Binaries, binaryOf(b))
@@ -320,8 +320,8 @@ func executorsOf(a profiles.Agent) Executors {
 	return out
 }
 
-func binaryOf(b profiles.Binary) Binary {
-	out := Binary{Path: b.Path, Interpreted: b.Interpreted, Deny: texts(b.Deny), Ask: []string{}, Helpers: paths(b.Helpers),
+func binaryOf(b profiles.Binary) binary {
+	out := binary{Path: b.Path, Interpreted: b.Interpreted, Deny: texts(b.Deny), Ask: []string{}, Helpers: paths(b.Helpers),
 		MaxArgs: b.MaxArgs, SafeConfig: b.SafeConfig, Exception: b.Exception, Expires: stamped(b.Expires)}
 	if b.Allow != nil {
 		allow := texts(b.Allow)
@@ -343,13 +343,13 @@ func bridgesOf(a profiles.Agent) []Bridge {
 		b := a.Bridges[name]
 		one := Bridge{Name: name, Powers: Powers(b.Powers), Executors: list(b.Executors), Audit: cmp.Or(b.Audit, "metadata"),
 			Checked: b.Arguments != nil || len(b.Also) > 0,
-			Limits: BridgeLimits{b.Limits.CallsPerRun, b.Limits.Concurrent, b.Limits.SpawnPerCall, b.Limits.Depth, b.Limits.TotalSpawn,
+			Limits: bridgeLimits{b.Limits.CallsPerRun, b.Limits.Concurrent, b.Limits.SpawnPerCall, b.Limits.Depth, b.Limits.TotalSpawn,
 				b.Limits.ArgumentBytes, b.Limits.ResultBytes, b.Limits.TimeoutMillis}}
 		if len(b.Executors) == 0 {
 			one.Executors = executorsOf(a).Allowed
 		}
 		if p := b.Approval; p != nil {
-			one.Approval = &Approval{list(p.From), max(p.Count, 1), p.ExpiresMillis, p.When}
+			one.Approval = &approval{list(p.From), max(p.Count, 1), p.ExpiresMillis, p.When}
 		}
 		out = append(out, one)
 	}
@@ -357,13 +357,13 @@ func bridgesOf(a profiles.Agent) []Bridge {
 }
 
 func networkOf(e profiles.Egress) Network {
-	out := Network{Mode: cmp.Or(e.Mode, profiles.EgressOff), Egress: []Egress{}, Gateways: []Gateway{}, Deny: []string{}}
+	out := Network{Mode: cmp.Or(e.Mode, profiles.EgressOff), Egress: []Egress{}, Gateways: []gateway{}, Deny: []string{}}
 	for _, r := range e.Allow {
 		ports := append([]int{}, r.Ports...)
 		out.Egress = append(out.Egress, Egress{r.Host, ports, r.AnyPort, list(r.Methods), list(r.Paths), Powers(r.Powers), r.Reason, r.Exception, stamped(r.Expires)})
 	}
 	for _, g := range e.Gateways {
-		out.Gateways = append(out.Gateways, Gateway{g.Name, g.Upstream, g.Credential, list(g.Methods), list(g.Paths), list(g.Headers), Powers(g.Powers), g.Reason, stamped(g.Expires)})
+		out.Gateways = append(out.Gateways, gateway{g.Name, g.Upstream, g.Credential, list(g.Methods), list(g.Paths), list(g.Headers), Powers(g.Powers), g.Reason, stamped(g.Expires)})
 	}
 	for _, r := range e.Deny {
 		out.Deny = append(out.Deny, denied(r)...)

@@ -22,7 +22,7 @@ func (c *checker) binaryExamples(i int) {
 		}
 		called := cmd.Words[0].Text
 		if named := path.Base(called) == path.Base(b.Path); !named || strings.Contains(called, "/") && merged(called) != merged(b.Path) {
-			c.report(CodeExample, e.Rule, "begin with "+clip(path.Base(b.Path)), "%q is no command of %s", clip(e.Text), clip(b.Path))
+			c.report(codeExample, e.Rule, "begin with "+clip(path.Base(b.Path)), "%q is no command of %s", clip(e.Text), clip(b.Path))
 			return profiles.Decision{}, false
 		}
 		return c.judge(c.decider, cmd, e)
@@ -42,7 +42,7 @@ func (c *checker) binaryExamples(i int) {
 
 // disagree reports an example that is decided otherwise.
 func (c *checker) disagree(e Example, dec profiles.Decision, verdict, hint string) {
-	f := c.report(CodeExample, e.Rule, hint, "%q %s: %s", clip(e.Text), verdict, dec.Reason)
+	f := c.report(codeExample, e.Rule, hint, "%q %s: %s", clip(e.Text), verdict, dec.Reason)
 	if dec.Rule != nil {
 		f.Related = []profiles.Rule{*dec.Rule}
 	}
@@ -69,12 +69,12 @@ func (c *checker) patternExamples(i int) {
 	}
 	for _, e := range told.Match {
 		if met, ok := meets(e); ok && !met {
-			c.report(CodeExample, e.Rule, "mend the pattern, or write it into notMatch", "%q does not meet the pattern %q", clip(e.Text), clip(p.Text)).Related = []profiles.Rule{p.Rule}
+			c.report(codeExample, e.Rule, "mend the pattern, or write it into notMatch", "%q does not meet the pattern %q", clip(e.Text), clip(p.Text)).Related = []profiles.Rule{p.Rule}
 		}
 	}
 	for _, e := range told.NotMatch {
 		if met, ok := meets(e); ok && met {
-			c.report(CodeExample, e.Rule, "mend the pattern, or write it into match", "%q meets the pattern %q", clip(e.Text), clip(p.Text)).Related = []profiles.Rule{p.Rule}
+			c.report(codeExample, e.Rule, "mend the pattern, or write it into match", "%q meets the pattern %q", clip(e.Text), clip(p.Text)).Related = []profiles.Rule{p.Rule}
 		}
 	}
 }
@@ -83,7 +83,7 @@ func (c *checker) patternExamples(i int) {
 func (c *checker) judge(d *profiles.Decider, cmd argv.Command, e Example) (profiles.Decision, bool) {
 	dec, j := d.Command(argv.Command(cmd))
 	if dec.Verdict != profiles.Deny && (len(j.Scripts) > 0 || j.Stdin != "") {
-		c.report(CodeExample, e.Rule, "write the command that stands in it as an example of its own", "%q holds a script, which is not read here", clip(e.Text))
+		c.report(codeExample, e.Rule, "write the command that stands in it as an example of its own", "%q holds a script, which is not read here", clip(e.Text))
 		return dec, false
 	}
 	return dec, true
@@ -109,7 +109,7 @@ func (c *checker) read(e Example) (argv.Command, bool) {
 		why = "has no command"
 	}
 	if why != "" {
-		c.report(CodeExample, e.Rule, `an example is one command, such as git commit -m "one word"`, "%q %s", clip(e.Text), why)
+		c.report(codeExample, e.Rule, `an example is one command, such as git commit -m "one word"`, "%q %s", clip(e.Text), why)
 		return argv.Command{}, false
 	}
 	return cmd, true

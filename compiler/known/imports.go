@@ -18,10 +18,10 @@ import (
 
 // The codes of findings.
 const (
-	CodeAgentOnly   = "import-agent-only" // a denial that binds the program and not its libraries
+	codeAgentOnly   = "import-agent-only" // a denial that binds the program and not its libraries
 	CodeAny         = "import-any"        // "*", and nothing denies what reaches outside
-	CodeUnknown     = "import-unknown"    // a name that is another one's, or a misspelt one
-	CodeNeeded      = "import-needed"     // the interpreter itself needs it
+	codeUnknown     = "import-unknown"    // a name that is another one's, or a misspelt one
+	codeNeeded      = "import-needed"     // the interpreter itself needs it
 	CodeEnvironment = "environment"       // a folder of packages that cannot be one
 	CodeImportNever = "never-matches"     // a rule that no import can meet
 )
@@ -32,15 +32,15 @@ type ImportsConfig struct {
 	Compact bool           // written in the compact form, whose lists bind JavaScript too
 }
 
-// ImportFinding is one mistake, or one thing to know, at the place of a rule.
-type ImportFinding struct {
+// importFinding is one mistake, or one thing to know, at the place of a rule.
+type importFinding struct {
 	Code, Msg, Hint string
 	Rule            profiles.Rule
 	Warning         bool
 }
 
 // CheckImports looks at the lists of an agent; an agent without Python has no findings.
-func CheckImports(cfg ImportsConfig) []ImportFinding {
+func CheckImports(cfg ImportsConfig) []importFinding {
 	if cfg.Agent.Python == nil {
 		return nil
 	}
@@ -68,11 +68,11 @@ func CheckImports(cfg ImportsConfig) []ImportFinding {
 type importChecker struct {
 	ImportsConfig
 	python *profiles.Python
-	found  []ImportFinding
+	found  []importFinding
 }
 
 func (c *importChecker) add(code string, at profiles.Rule, hint, format string, args ...any) {
-	c.found = append(c.found, ImportFinding{Code: code, Rule: at, Hint: hint, Msg: fmt.Sprintf(format, args...)})
+	c.found = append(c.found, importFinding{Code: code, Rule: at, Hint: hint, Msg: fmt.Sprintf(format, args...)})
 }
 
 func (c *importChecker) warn(code string, at profiles.Rule, hint, format string, args ...any) {
@@ -89,20 +89,20 @@ func (c *importChecker) name(r profiles.ImportRule) {
 		return
 	}
 	if module, of := distribution(top); module != "" && rest == "" {
-		c.warn(CodeUnknown, r.Rule, fmt.Sprintf("write %s", module), "%s is the name that %s is installed by; programs import %s", top, of, module)
+		c.warn(codeUnknown, r.Rule, fmt.Sprintf("write %s", module), "%s is the name that %s is installed by; programs import %s", top, of, module)
 		return
 	}
 	if c.Compact {
 		return // a name of JavaScript may be one
 	}
 	if javascript(top) {
-		c.warn(CodeUnknown, r.Rule, "imports of JavaScript stand in executors.js.imports", "%s is a module of JavaScript", top)
+		c.warn(codeUnknown, r.Rule, "imports of JavaScript stand in executors.js.imports", "%s is a module of JavaScript", top)
 		return
 	}
 	standard := modules.StandardNames()
 	for _, name := range standard {
 		if strings.EqualFold(name, top) {
-			c.warn(CodeUnknown, r.Rule, fmt.Sprintf("write %s", name), "capitals count in names of modules: %s is not %s", top, name)
+			c.warn(codeUnknown, r.Rule, fmt.Sprintf("write %s", name), "capitals count in names of modules: %s is not %s", top, name)
 			return
 		}
 	}
@@ -110,7 +110,7 @@ func (c *importChecker) name(r profiles.ImportRule) {
 		return
 	}
 	if i := spelling.Of(top, public(standard), spelling.Effort{Names: 1000, Letters: 100_000}); i >= 0 && len(top) > 3 {
-		c.warn(CodeUnknown, r.Rule, "", "%s is no module of the standard library; did you mean %s?", top, public(standard)[i])
+		c.warn(codeUnknown, r.Rule, "", "%s is no module of the standard library; did you mean %s?", top, public(standard)[i])
 	}
 }
 
@@ -144,7 +144,7 @@ func (c *importChecker) agentOnly(im *profiles.Imports) {
 	if len(names) > 1 {
 		is, it = "are", "them"
 	}
-	c.warn(CodeAgentOnly, first, "what "+list+" lists is denied to libraries too, and some do not load then: pandas needs ctypes, asyncio needs socket",
+	c.warn(codeAgentOnly, first, "what "+list+" lists is denied to libraries too, and some do not load then: pandas needs ctypes, asyncio needs socket",
 		"%s %s denied to the program alone: libraries that need %s still load %s, and the kernel ring holds what they reach", some(names), is, it, it)
 }
 
@@ -183,7 +183,7 @@ func (c *importChecker) needed(im *profiles.Imports) {
 		switch r.Name {
 		case "sys", "builtins", "io", "os", "abc", "codecs", "encodings", "importlib", "posix", "stat", "time", "errno", "_io", "_imp", "_thread", "_warnings",
 			"_weakref", "_abc", "_codecs", "_signal", "_frozen_importlib", "_frozen_importlib_external", "__main__":
-			c.add(CodeNeeded, r.Rule, "deny it to the program alone", "the interpreter cannot start without %s", r.Name)
+			c.add(codeNeeded, r.Rule, "deny it to the program alone", "the interpreter cannot start without %s", r.Name)
 		}
 	}
 }

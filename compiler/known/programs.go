@@ -19,20 +19,20 @@ import (
 
 // The codes of findings.
 const (
-	CodeShell       = "program-shell"       // a shell, which ringd interprets and never starts
-	CodeInterpreter = "program-interpreter" // it runs what no rule sees
-	CodeLauncher    = "program-launcher"    // it starts others, and there is none, or it cannot
+	codeShell       = "program-shell"       // a shell, which ringd interprets and never starts
+	codeInterpreter = "program-interpreter" // it runs what no rule sees
+	codeLauncher    = "program-launcher"    // it starts others, and there is none, or it cannot
 	CodeMany        = "program-many"        // it is every program: busybox, a dynamic loader
-	CodeDuplicate   = "program-duplicate"   // two programs of one name
-	CodeWritable    = "program-writable"    // a guest may write it
-	CodeHelper      = "program-helper"      // a helper that would be a way around the list
-	CodeForce       = "program-force"       // forced words that the rules refuse, or that change the sub-command
+	codeDuplicate   = "program-duplicate"   // two programs of one name
+	codeWritable    = "program-writable"    // a guest may write it
+	codeHelper      = "program-helper"      // a helper that would be a way around the list
+	codeForce       = "program-force"       // forced words that the rules refuse, or that change the sub-command
 	CodeVariable    = "program-variable"    // a forced variable that is ringd's to set, or that nothing would see
-	CodeRedundant   = "rule-redundant"      // it refuses what is not granted
-	CodeUnreachable = "rule-unreachable"    // another rule comes first, always
-	CodeShadowed    = "rule-shadowed"       // another rule says the same, or more
-	CodeNever       = "never-matches"       // no command can meet it
-	CodeExample     = "example"             // the policy decides an example otherwise, or it is none
+	codeRedundant   = "rule-redundant"      // it refuses what is not granted
+	codeUnreachable = "rule-unreachable"    // another rule comes first, always
+	codeShadowed    = "rule-shadowed"       // another rule says the same, or more
+	codeNever       = "never-matches"       // no command can meet it
+	codeExample     = "example"             // the policy decides an example otherwise, or it is none
 )
 
 // ProgramsConfig is what Check looks at. The zero Config has no findings.
@@ -156,7 +156,7 @@ func (c *checker) program(i int) {
 	b, told := &c.shell.Binaries[i], c.Binaries[i]
 	name := path.Base(b.Path)
 	if rule := c.writable(b.Path); rule != nil {
-		c.report(CodeWritable, b.Rule, "list a program that no guest may write", "a guest may write %s, and so change what it is", clip(b.Path)).Related = []profiles.Rule{*rule}
+		c.report(codeWritable, b.Rule, "list a program that no guest may write", "a guest may write %s, and so change what it is", clip(b.Path)).Related = []profiles.Rule{*rule}
 	}
 	kind := kindOf(b.Path)
 	switch {
@@ -169,14 +169,14 @@ func (c *checker) program(i int) {
 		}
 	case told.Acknowledged:
 	case kind == shell:
-		c.warn(CodeShell, b.Rule, c.known("says that you know"),
+		c.warn(codeShell, b.Rule, c.known("says that you know"),
 			"%s is never started: ringd interprets its scripts by these same rules, as bash does", clip(name))
 	case kind == interpreter:
 		c.interpreter(b)
 	case kind == escalator:
-		c.warn(CodeLauncher, b.Rule, "leave it out", "%s has no effect: nobody gets other rights in a guest", clip(name))
+		c.warn(codeLauncher, b.Rule, "leave it out", "%s has no effect: nobody gets other rights in a guest", clip(name))
 	case kind == launcher && c.kinds[launcher]+c.kinds[escalator] == len(c.Binaries):
-		c.warn(CodeLauncher, b.Rule, "list the programs that it is to start", "%s starts other programs, and no other is listed", clip(name))
+		c.warn(codeLauncher, b.Rule, "list the programs that it is to start", "%s starts other programs, and no other is listed", clip(name))
 	}
 	if b.Interpreted {
 		c.neverStarted(b, told.Force)
@@ -198,7 +198,7 @@ func (c *checker) interpreter(b *profiles.Binary) {
 	if len(c.past) > 0 {
 		msg += fmt.Sprintf(", not the rules for words (%s) of the programs it can start", first(c.past[0], len(c.past)))
 	}
-	f := c.warn(CodeInterpreter, b.Rule, "keep files and network narrow; "+c.known("says that you know"), "%s", msg)
+	f := c.warn(codeInterpreter, b.Rule, "keep files and network narrow; "+c.known("says that you know"), "%s", msg)
 	f.Related = c.past[:min(len(c.past), 1)] // the one that the message names
 }
 
@@ -216,10 +216,10 @@ func (c *checker) neverStarted(b *profiles.Binary, force profiles.Rule) {
 		force = b.Rule
 	}
 	if len(b.ForceArgs) > 0 || len(b.ForceEnv) > 0 {
-		c.report(CodeForce, force, "leave args.force and env out", "%s is never started, and nothing can be forced upon it", name)
+		c.report(codeForce, force, "leave args.force and env out", "%s is never started, and nothing can be forced upon it", name)
 	}
 	if len(b.Helpers) > 0 {
-		c.report(CodeHelper, b.Helpers[0].Rule, "list it in binaries, where scripts may start it", "%s is never started, and has no helpers", name)
+		c.report(codeHelper, b.Helpers[0].Rule, "list it in binaries, where scripts may start it", "%s is never started, and has no helpers", name)
 	}
 }
 
@@ -227,19 +227,19 @@ func (c *checker) neverStarted(b *profiles.Binary, force profiles.Rule) {
 func (c *checker) helpers(b *profiles.Binary, acknowledged bool) {
 	for _, h := range b.Helpers {
 		if rule := c.writable(h.Path); rule != nil {
-			c.report(CodeWritable, h.Rule, "name programs that no guest may write", "a guest may write %s, and so change what it is", clip(h.Path)).Related = []profiles.Rule{*rule}
+			c.report(codeWritable, h.Rule, "name programs that no guest may write", "a guest may write %s, and so change what it is", clip(h.Path)).Related = []profiles.Rule{*rule}
 			continue
 		}
 		name := clip(path.Base(h.Path))
 		switch k := kindOf(h.Path); {
 		case k == shell || k == many:
-			c.report(CodeHelper, h.Rule, "leave it out: whatever starts it could run anything listed", "%s as a helper runs commands that no rule sees", name)
+			c.report(codeHelper, h.Rule, "leave it out: whatever starts it could run anything listed", "%s as a helper runs commands that no rule sees", name)
 		case everything(h.Path):
-			c.report(CodeHelper, h.Rule, "name the programs, or a folder that is the program's own", "%s holds the programs of the whole host", clip(h.Path))
+			c.report(codeHelper, h.Rule, "name the programs, or a folder that is the program's own", "%s holds the programs of the whole host", clip(h.Path))
 		case h.Path == b.Path:
-			c.warn(CodeHelper, h.Rule, "leave it out", "the program may start itself without it")
+			c.warn(codeHelper, h.Rule, "leave it out", "the program may start itself without it")
 		case k == interpreter && !acknowledged:
-			c.warn(CodeHelper, h.Rule, "acknowledge: true says that you know", "nobody sees what %s runs: only the kernel ring holds it", name)
+			c.warn(codeHelper, h.Rule, "acknowledge: true says that you know", "nobody sees what %s runs: only the kernel ring holds it", name)
 		}
 	}
 }
@@ -277,7 +277,7 @@ func (c *checker) duplicates() {
 		if merged(b.Path) == merged(other.Path) {
 			hint = "leave one of them out"
 		}
-		f := c.warn(CodeDuplicate, b.Rule, hint, "%s on line %d is called %s too, and comes first", clip(other.Path), other.Rule.Line, clip(name))
+		f := c.warn(codeDuplicate, b.Rule, hint, "%s on line %d is called %s too, and comes first", clip(other.Path), other.Rule.Line, clip(name))
 		f.Related = []profiles.Rule{other.Rule}
 		if restricted(&b) || restricted(&other) { // without the first, its name would mean what has other rules
 			f.Warning, f.Msg = false, fmt.Sprintf("%s on line %d is called %s too, and a name has one set of rules", clip(other.Path), other.Rule.Line, clip(name))

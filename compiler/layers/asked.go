@@ -48,7 +48,7 @@ func AskLayers(policies []schema.Policy, name string, a AskedAction) (out []Laye
 	if at < 0 {
 		return nil
 	}
-	chains := ChainsOf(policies)
+	chains := chainsOf(policies)
 	if chains.Broken[at] {
 		return nil
 	}

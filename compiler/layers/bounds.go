@@ -50,7 +50,7 @@ func (f entryLimit) set(l, from *schema.EgressLimits) {
 }
 
 // entryLimits puts the limits of an entry under the least of those that bound it.
-func (s *step) entryLimits(path string, own *schema.EgressLimits, above *Entries, bounds []int) *schema.EgressLimits {
+func (s *step) entryLimits(path string, own *schema.EgressLimits, above *entries, bounds []int) *schema.EgressLimits {
 	was := own
 	own = copied(own)
 	for _, f := range entryLimits() {
@@ -90,7 +90,7 @@ func (s *step) entryLimit(f entryLimit, path, up string, own, above *schema.Egre
 // closer looks at the entries above that lie inside of one of the child's: a decision
 // takes the closest, so where the layer above limits such a part by itself, the child
 // has to as well. It gives for each line the parts that it holds.
-func (s *step) closer(lines []Entry, refused map[int]bool, above *Entries) map[int][]int {
+func (s *step) closer(lines []Entry, refused map[int]bool, above *entries) map[int][]int {
 	if !slices.ContainsFunc(above.List, func(q Entry) bool { return q.Limits != nil || q.Powers != nil }) {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (s *step) closer(lines []Entry, refused map[int]bool, above *Entries) map[i
 			kept[i].Readable = false
 		}
 	}
-	own := IndexEntries(atEgress, kept)
+	own := indexEntries(atEgress, kept)
 	inner := map[int][]int{}
 	for j := range above.List {
 		q := &above.List[j]
@@ -146,7 +146,7 @@ func (s *step) looser(i int, e *Entry, j int, q *Entry) {
 }
 
 // entryPowers: what any of the entries above says that a target brings stands.
-func (s *step) entryPowers(path string, own *schema.Touches, above *Entries, of []int) *schema.Touches {
+func (s *step) entryPowers(path string, own *schema.Touches, above *entries, of []int) *schema.Touches {
 	for _, f := range []struct {
 		name string
 		get  func(*schema.Touches) **bool

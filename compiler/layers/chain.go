@@ -18,20 +18,20 @@ const (
 	CodeNoParent        = "no-parent"        // a policy beside an OrgPolicy, and not under it
 	CodeUnknownParent   = "unknown-parent"   // metadata.parent names no policy
 	CodeParentKind      = "parent-kind"      // metadata.parent names a policy that is no ceiling for it
-	CodeParentCycle     = "parent-cycle"     // policies that are above each other
-	CodeDuplicatePolicy = "duplicate-policy" // two policies of one name, or two organisations
+	codeParentCycle     = "parent-cycle"     // policies that are above each other
+	codeDuplicatePolicy = "duplicate-policy" // two policies of one name, or two organisations
 )
 
 // The kinds of documents.
 const (
 	KindOrg   = "OrgPolicy"
-	KindTeam  = "TeamPolicy"
+	kindTeam  = "TeamPolicy"
 	KindAgent = "AgentPolicy"
 )
 
 // IsCeiling reports whether a document bounds others.
 func IsCeiling(p *schema.Policy) bool {
-	return !p.Compact && (p.Kind == KindOrg || p.Kind == KindTeam)
+	return !p.Compact && (p.Kind == KindOrg || p.Kind == kindTeam)
 }
 
 // LayerName is how a layer is called: "OrgPolicy acme".
@@ -44,8 +44,8 @@ type Chains struct {
 	Found   schema.Diagnostics
 }
 
-// ChainsOf finds the parent of every document, and what is wrong with the chains.
-func ChainsOf(policies []schema.Policy) Chains {
+// chainsOf finds the parent of every document, and what is wrong with the chains.
+func chainsOf(policies []schema.Policy) Chains {
 	m := &finder{policies: policies, parents: make([]int, len(policies)), broken: make([]bool, len(policies))}
 	m.chains()
 	return Chains{m.parents, m.broken, m.found}
@@ -112,7 +112,7 @@ func (m *finder) names() (byName map[string]int, org int) {
 			byName[name] = i
 		} else if layered {
 			other := m.origin(first, "metadata.name").Pos
-			m.report(i, "metadata.name", schema.Diagnostic{Code: CodeDuplicatePolicy, Related: []schema.Pos{other},
+			m.report(i, "metadata.name", schema.Diagnostic{Code: codeDuplicatePolicy, Related: []schema.Pos{other},
 				Msg: fmt.Sprintf("%q is the name of the policy at %s already", name, other), Hint: "give each policy a name of its own: parent means one of them"})
 			m.broken[i] = true
 			continue
@@ -123,7 +123,7 @@ func (m *finder) names() (byName map[string]int, org int) {
 			org = i
 		default:
 			other := m.origin(org, "kind").Pos
-			m.report(i, "kind", schema.Diagnostic{Code: CodeDuplicatePolicy, Related: []schema.Pos{other},
+			m.report(i, "kind", schema.Diagnostic{Code: codeDuplicatePolicy, Related: []schema.Pos{other},
 				Msg: fmt.Sprintf("the organisation has its policy at %s already", other), Hint: "make this a TeamPolicy below it; a second organisation would be a way round the first"})
 			m.broken[i] = true
 		}
@@ -230,7 +230,7 @@ func (m *finder) circle(circle []int) {
 		}
 	}
 	names = append(names, m.policies[first].Metadata.Name)
-	m.report(first, "metadata.parent", schema.Diagnostic{Code: CodeParentCycle, Related: related,
+	m.report(first, "metadata.parent", schema.Diagnostic{Code: codeParentCycle, Related: related,
 		Msg: "policies are above each other: " + strings.Join(names, " -> "), Hint: "let one of them name the policy of the organisation, or none"})
 	for _, i := range circle {
 		m.parents[i] = -1

@@ -18,12 +18,12 @@ import (
 // The codes of findings about exceptions. They are API.
 const (
 	CodeExpired         = "exception-expired"   // it has ended, or the time is not known
-	CodeApprover        = "exception-approver"  // an owner of a layer that it exceeds has not approved it
-	CodeUnneeded        = "exception-unneeded"  // what it grants is inside of every ceiling
-	CodeDenied          = "denied-by-parent"    // a layer denies it, and an exception lifts no denial
-	CodeExceptionWidens = "widens-parent"       // a layer offers it within bounds that the exception would not have
-	CodeDuplicate       = "exception-duplicate" // a layer above has one of that ID
-	CodeDate            = "date"                // not a date
+	codeApprover        = "exception-approver"  // an owner of a layer that it exceeds has not approved it
+	codeUnneeded        = "exception-unneeded"  // what it grants is inside of every ceiling
+	codeDenied          = "denied-by-parent"    // a layer denies it, and an exception lifts no denial
+	codeExceptionWidens = "widens-parent"       // a layer offers it within bounds that the exception would not have
+	codeDuplicate       = "exception-duplicate" // a layer above has one of that ID
+	codeDate            = "date"                // not a date
 )
 
 // Chain holds the documents that lie over each other as they were written, the
@@ -50,8 +50,8 @@ func (g grant) says(p *schema.Policy) Answer {
 		return answerProgram(p, g.name)
 	default:
 		a := answerImport(p, g.executor, g.name)
-		if g.executor == "python" && a.Word == Offers && a.Path == atPython && holdsOutside(g.name) {
-			a.Word = Withholds // the default set has a part of it alone
+		if g.executor == "python" && a.Word == offers && a.Path == atPython && holdsOutside(g.name) {
+			a.Word = withholds // the default set has a part of it alone
 		}
 		return a
 	}
@@ -73,7 +73,7 @@ func (g grant) same(e *schema.Exception) bool {
 	if len(e.Grants.Imports) == 0 && g.egress == nil && !g.program || len(e.Grants.Egress) == 0 && g.egress != nil || len(e.Grants.Binaries) == 0 && g.program {
 		return false
 	}
-	return g.says(alone).Word == Offers
+	return g.says(alone).Word == offers
 }
 
 func programs(e *schema.Exception) []schema.Binary {
@@ -84,10 +84,10 @@ func programs(e *schema.Exception) []schema.Binary {
 	return out
 }
 
-// ExceptionExecutors are the languages whose modules a name can be, as it is written, for a
+// exceptionExecutors are the languages whose modules a name can be, as it is written, for a
 // document: a specifier is JavaScript's, a dotted name is Python's, and a plain one is
 // Python's where the document allows Python, and otherwise JavaScript's.
-func ExceptionExecutors(p *schema.Policy, name string) string {
+func exceptionExecutors(p *schema.Policy, name string) string {
 	switch {
 	case strings.ContainsAny(name, ":@/-"):
 		return "js"
@@ -104,7 +104,7 @@ func grants(p *schema.Policy, i int) (out []grant) {
 	e := &p.Spec.Exceptions[i]
 	at := fmt.Sprintf("spec.exceptions[%d].grants", i)
 	for j, name := range e.Grants.Imports {
-		out = append(out, grant{path: fmt.Sprintf("%s.imports[%d]", at, j), name: name, executor: ExceptionExecutors(p, name)})
+		out = append(out, grant{path: fmt.Sprintf("%s.imports[%d]", at, j), name: name, executor: exceptionExecutors(p, name)})
 	}
 	for j := range e.Grants.Egress {
 		out = append(out, grant{path: fmt.Sprintf("%s.egress[%d]", at, j), name: e.Grants.Egress[j].Host, egress: &e.Grants.Egress[j]})
@@ -133,11 +133,11 @@ func (c Chain) exceeded(g grant) (over []int, denied int) {
 		switch g.says(p).Word {
 		case Denies:
 			denied = i
-		case Withholds:
+		case withholds:
 			if c.lifted(g, i+1, len(c)-1) == nil {
 				over = append(over, i)
 			}
-		case Silent, Offers:
+		case silent, offers:
 		}
 	}
 	return over, denied
@@ -160,7 +160,7 @@ func (c Chain) lifted(g grant, from, to int) *schema.Exception {
 // Nil: no layer leaves it out.
 func (c Chain) stands(g grant) (by *schema.Exception) {
 	for i, layer := range c[:len(c)-1] {
-		if g.says(layer).Word != Withholds {
+		if g.says(layer).Word != withholds {
 			continue
 		}
 		e := c[i+1:].lasting(g, layer.Metadata.Owner)
@@ -198,9 +198,9 @@ func sooner(a, b *schema.Exception) bool {
 	return x.Before(y)
 }
 
-// CheckExceptions reports what is wrong with the exceptions of the last document. At the zero
+// checkExceptions reports what is wrong with the exceptions of the last document. At the zero
 // time, which is none, every exception has ended.
-func CheckExceptions(c Chain, now time.Time) (found schema.Diagnostics) {
+func checkExceptions(c Chain, now time.Time) (found schema.Diagnostics) {
 	p := c.last()
 	for i := range p.Spec.Exceptions {
 		e := &p.Spec.Exceptions[i]
@@ -244,7 +244,7 @@ func (k *checker) unique() {
 				continue
 			}
 			other := schema.OriginOf(p, fmt.Sprintf("spec.exceptions[%d].id", i)).Pos
-			k.add(k.at+".id", CodeDuplicate, "give it an id of its own: records name what stood by it", fmt.Sprintf("%s is another exception at %s", k.e.ID, other), other)
+			k.add(k.at+".id", codeDuplicate, "give it an id of its own: records name what stood by it", fmt.Sprintf("%s is another exception at %s", k.e.ID, other), other)
 			return
 		}
 	}
@@ -254,7 +254,7 @@ func (k *checker) ending(now time.Time) {
 	end, ok := ExceptionEnd(k.e.Expires)
 	switch {
 	case !ok:
-		k.add(k.at+".expires", CodeDate, "write a day such as 2026-12-31, or a time such as 2026-12-31T12:00:00Z", fmt.Sprintf("%q is no day of the calendar, or no time of a day", k.e.Expires))
+		k.add(k.at+".expires", codeDate, "write a day such as 2026-12-31, or a time such as 2026-12-31T12:00:00Z", fmt.Sprintf("%q is no day of the calendar, or no time of a day", k.e.Expires))
 	case now.IsZero():
 		k.add(k.at+".expires", CodeExpired, "leave the exception out where nothing knows the time", k.e.ID+" ends, and the time is not known here")
 	case !now.Before(end):
@@ -272,7 +272,7 @@ func (k *checker) lifts(i int) {
 		switch {
 		case denied >= 0:
 			other := schema.OriginOf(k.chain[denied], g.says(k.chain[denied]).Path)
-			k.add(g.path, CodeDenied, "leave it out: an exception lifts what is not allowed, never what is denied",
+			k.add(g.path, codeDenied, "leave it out: an exception lifts what is not allowed, never what is denied",
 				fmt.Sprintf("%s is denied by %s (%s)", clip(g.name), other.Pos, layerName(k.chain[denied])), other.Pos)
 			continue
 		case !k.within(g):
@@ -290,12 +290,12 @@ func (k *checker) lifts(i int) {
 	const hint = "grant it as everything else is granted, and leave it out here"
 	switch {
 	case len(all) == 0:
-		k.warn(k.at+".grants", CodeUnneeded, "leave the exception out", k.e.ID+" grants nothing")
+		k.warn(k.at+".grants", codeUnneeded, "leave the exception out", k.e.ID+" grants nothing")
 	case len(idle) == len(all):
-		k.warn(k.at+".id", CodeUnneeded, "grant what it grants as everything else is granted, and leave the exception out", k.e.ID+" lifts nothing: "+k.inside())
+		k.warn(k.at+".id", codeUnneeded, "grant what it grants as everything else is granted, and leave the exception out", k.e.ID+" lifts nothing: "+k.inside())
 	default:
 		for _, g := range idle {
-			k.warn(g.path, CodeUnneeded, hint, fmt.Sprintf("%s needs no exception: %s", clip(g.name), k.inside()))
+			k.warn(g.path, codeUnneeded, hint, fmt.Sprintf("%s needs no exception: %s", clip(g.name), k.inside()))
 		}
 	}
 }
@@ -314,7 +314,7 @@ func (k *checker) approvers(over map[int]string) {
 			continue
 		}
 		other := schema.OriginOf(p, over[l]).Pos
-		k.add(k.at+".approvedBy", CodeApprover, fmt.Sprintf("ask %s, and name it here when it has agreed", p.Metadata.Owner),
+		k.add(k.at+".approvedBy", codeApprover, fmt.Sprintf("ask %s, and name it here when it has agreed", p.Metadata.Owner),
 			fmt.Sprintf("%s exceeds %s (%s), and %s, who owns that, has not approved it", k.e.ID, other, layerName(p), p.Metadata.Owner), other)
 	}
 }

@@ -41,7 +41,7 @@ type Merged struct {
 // Merge puts every agent under its layers. The order of the documents does not matter
 // for what comes out, but for the order of it.
 func Merge(cfg Config) Merged {
-	m := &merger{policies: cfg.Policies, now: cfg.Now, chains: ChainsOf(cfg.Policies), folded: map[int]*ceiling{}}
+	m := &merger{policies: cfg.Policies, now: cfg.Now, chains: chainsOf(cfg.Policies), folded: map[int]*ceiling{}}
 	m.out.Found = m.chains.Found
 	for i := range m.policies {
 		p := &m.policies[i]
@@ -72,7 +72,7 @@ type merger struct {
 // ceiling is a layer under everything above it.
 type ceiling struct {
 	policy  schema.Policy // its origins name the layers
-	network *Reach        // read from it when it is first needed
+	network *reach        // read from it when it is first needed
 }
 
 // ceiling folds a layer under those above it; nil where the chain is broken.
@@ -90,11 +90,11 @@ func (m *merger) ceiling(i int) *ceiling {
 	} else {
 		own.Layers = []schema.Layer{layerOf(&own)}
 	}
-	m.out.Found = append(m.out.Found, CheckExceptionGateways(m.written(i))...)
+	m.out.Found = append(m.out.Found, checkExceptionGateways(m.written(i))...)
 	if p := m.policies[i]; len(p.Spec.Exceptions) > 0 {
-		m.out.Found = append(m.out.Found, CheckExceptions(m.written(i), m.now)...)
+		m.out.Found = append(m.out.Found, checkExceptions(m.written(i), m.now)...)
 		p = labelled(p)
-		own = WidenCeiling(own, &p)
+		own = widenCeiling(own, &p)
 	}
 	m.folded[i] = &ceiling{policy: own}
 	return m.folded[i]
@@ -126,14 +126,14 @@ func (m *merger) under(i int, up *ceiling) *ceiling {
 	if IsCeiling(&p) {
 		p = labelled(p)
 	}
-	return &ceiling{policy: WidenCeiling(up.policy, &p)}
+	return &ceiling{policy: widenCeiling(up.policy, &p)}
 }
 
 // excepted gives an agent what it has by exceptions.
 func (m *merger) excepted(i int, effective schema.Policy) schema.Policy {
 	c := m.written(i)
-	m.out.Found = slices.Concat(m.out.Found, CheckExceptions(c, m.now), CheckExceptionGateways(c))
-	return GrantExceptions(effective, c)
+	m.out.Found = slices.Concat(m.out.Found, checkExceptions(c, m.now), checkExceptionGateways(c))
+	return grantExceptions(effective, c)
 }
 
 // labelled is a document whose origins say which layer they are.

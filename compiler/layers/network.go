@@ -30,7 +30,7 @@ func (s *step) networkOf(own, above *schema.Spec) {
 		s.word(atNetwork+".mode", atNetwork+".mode", &n.Mode, up.Mode, networks()...)
 	}
 	if s.up.network == nil {
-		s.up.network = ReadReach(up)
+		s.up.network = readReach(up)
 	}
 	n.Egress = s.egress(n.Egress, s.up.network)
 	n.Gateways = s.gateways(n, up)
@@ -39,7 +39,7 @@ func (s *step) networkOf(own, above *schema.Spec) {
 
 // egress takes the hosts that lie within one entry above each. A list above is all that
 // there is; an agent that leaves it out reaches none.
-func (s *step) egress(own []schema.Egress, above *Reach) []schema.Egress {
+func (s *step) egress(own []schema.Egress, above *reach) []schema.Egress {
 	switch {
 	case own == nil:
 		if s.grants || !above.Listed {
@@ -83,7 +83,7 @@ func (s *step) egress(own []schema.Egress, above *Reach) []schema.Egress {
 // fit puts an entry of the child into the closest entry above that holds it, and gives
 // that and the others whose host and port it shares; nil: none holds it, and that was
 // reported, what is said of the host at hostAt.
-func (s *step) fit(at, hostAt string, e *Entry, above *Entries, covering []int) []int {
+func (s *step) fit(at, hostAt string, e *Entry, above *entries, covering []int) []int {
 	var meets []int
 	for _, j := range covering {
 		if o := &above.List[j]; e.Meets(o) {

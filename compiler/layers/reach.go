@@ -14,24 +14,24 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// Reach is what a network lets reach, indexed.
-type Reach struct {
+// reach is what a network lets reach, indexed.
+type reach struct {
 	Listed bool // there is a list of hosts
-	Allow  Entries
-	Deny   Entries
+	Allow  entries
+	Deny   entries
 }
 
-// ReadReach indexes a network.
-func ReadReach(n *schema.Network) *Reach {
+// readReach indexes a network.
+func readReach(n *schema.Network) *reach {
 	denied := make([]schema.Egress, len(n.Deny))
 	for i, host := range n.Deny {
 		denied[i] = schema.Egress{Host: host}
 	}
-	return &Reach{Listed: n.Egress != nil, Allow: readAll("spec.network.egress", n.Egress, false), Deny: readAll("spec.network.deny", denied, true)}
+	return &reach{Listed: n.Egress != nil, Allow: readAll("spec.network.egress", n.Egress, false), Deny: readAll("spec.network.deny", denied, true)}
 }
 
-// Entries are a list of hosts that was read.
-type Entries struct {
+// entries are a list of hosts that was read.
+type entries struct {
 	Path  string  // of the list
 	List  []Entry // in its order
 	index hosts.Index
@@ -49,17 +49,17 @@ type Entry struct {
 	Gateway  bool   // it stands for a gateway, whose requests are read on every port
 }
 
-func readAll(path string, list []schema.Egress, everyPort bool) Entries {
+func readAll(path string, list []schema.Egress, everyPort bool) entries {
 	out := make([]Entry, len(list))
 	for i := range list {
 		out[i] = ReadEntry(&list[i], everyPort)
 	}
-	return IndexEntries(path, out)
+	return indexEntries(path, out)
 }
 
-// IndexEntries indexes entries by their place in the list.
-func IndexEntries(path string, list []Entry) Entries {
-	out := Entries{Path: path, List: list}
+// indexEntries indexes entries by their place in the list.
+func indexEntries(path string, list []Entry) entries {
+	out := entries{Path: path, List: list}
 	patterns := make([]hosts.Pattern, 0, len(list))
 	for i := range list {
 		if list[i].Readable {
@@ -131,7 +131,7 @@ func (e *Entry) Opaque() bool { return e.Any || slices.Contains(e.On, 443) }
 
 // Covering lists the entries whose host covers that of e, the closest first, as a
 // decision looks at them.
-func (x *Entries) Covering(e *Entry) []int {
+func (x *entries) Covering(e *Entry) []int {
 	out := x.index.Covering(e.Pattern)
 	for i := range out {
 		out[i] = x.at[out[i]]
@@ -151,7 +151,7 @@ func (x *Entries) Covering(e *Entry) []int {
 }
 
 // Whole gives a denied entry that covers all of e; -1: none does.
-func (x *Entries) Whole(e *Entry) int {
+func (x *entries) Whole(e *Entry) int {
 	for _, i := range x.index.Covering(e.Pattern) {
 		if e.Within(&x.List[x.at[i]]) {
 			return x.at[i]
@@ -163,7 +163,7 @@ func (x *Entries) Whole(e *Entry) int {
 // First lists the entries of meets whose limits may be the ones that count for a target
 // of e: those that pass a connection as it is come before those that read its requests,
 // the closest first, and the next counts when one has expired.
-func (x *Entries) First(e *Entry, meets []int) (out []int) {
+func (x *entries) First(e *Entry, meets []int) (out []int) {
 	add := func(i int) {
 		if !slices.Contains(out, i) {
 			out = append(out, i)
@@ -187,7 +187,7 @@ func (x *Entries) First(e *Entry, meets []int) (out []int) {
 }
 
 // PortsOf lists the ports of e that the entries tell apart; 0 is one that none names.
-func (x *Entries) PortsOf(e *Entry, of []int) []int {
+func (x *entries) PortsOf(e *Entry, of []int) []int {
 	if !e.Any {
 		return e.On
 	}
@@ -205,7 +205,7 @@ func sharesMethod(a, b []string) bool {
 
 // Passes reports whether the limits of an entry that reads requests never count for the
 // ports of e, since another one passes the connections as they are.
-func (x *Entries) Passes(q, e *Entry) bool {
+func (x *entries) Passes(q, e *Entry) bool {
 	if !q.Reads() {
 		return false
 	}

@@ -22,22 +22,22 @@ type Word uint8
 
 // The words.
 const (
-	Silent    Word = iota // it says nothing: the layer above decides
-	Offers                // a list of it holds the thing
-	Withholds             // a list of it does not hold the thing
+	silent    Word = iota // it says nothing: the layer above decides
+	offers                // a list of it holds the thing
+	withholds             // a list of it does not hold the thing
 	Denies                // a denial of it covers the thing
 )
 
 // String is "silent", "offers", "leaves out" or "denies".
 func (w Word) String() string {
 	switch w {
-	case Offers:
+	case offers:
 		return "offers"
-	case Withholds:
+	case withholds:
 		return "leaves out"
 	case Denies:
 		return "denies"
-	case Silent:
+	case silent:
 		return "silent"
 	default:
 		return "silent"
@@ -85,10 +85,10 @@ func pythonImport(im *schema.PythonImports, name string) Answer {
 	case im.Allow == nil:
 		return Answer{}
 	case (len(im.Allow) == 0 || im.Beside) && modules.PythonDefault(name) && (im.Within == nil || modules.Covered(name, im.Within)) || modules.Own(name):
-		return Answer{Offers, at + ".allow"}
+		return Answer{offers, at + ".allow"}
 	}
 	if i := slices.Index(im.Allow, "*"); i >= 0 {
-		return Answer{Offers, item(at+".allow", i)}
+		return Answer{offers, item(at+".allow", i)}
 	}
 	return listed(at+".allow", covered(name, im.Allow, '.'))
 }
@@ -106,9 +106,9 @@ func item(at string, i int) string { return fmt.Sprintf("%s[%d]", at, i) }
 
 func listed(at string, i int) Answer {
 	if i < 0 {
-		return Answer{Withholds, at}
+		return Answer{withholds, at}
 	}
-	return Answer{Offers, item(at, i)}
+	return Answer{offers, item(at, i)}
 }
 
 // answerExecutor answers for a language.
@@ -185,7 +185,7 @@ func answerHost(p *schema.Policy, asked schema.Egress) Answer {
 	}
 	if n.Egress == nil {
 		if n.Mode == "off" || n.Mode == "gateway-only" {
-			return Answer{Withholds, "spec.network.mode"}
+			return Answer{withholds, "spec.network.mode"}
 		}
 		return Answer{}
 	}
@@ -204,7 +204,7 @@ func answerGateway(p *schema.Policy, name string) Answer {
 	case n == nil:
 		return Answer{}
 	case n.Mode == "off":
-		return Answer{Withholds, "spec.network.mode"}
+		return Answer{withholds, "spec.network.mode"}
 	case n.Gateways == nil:
 		return Answer{}
 	}

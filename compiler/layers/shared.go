@@ -9,7 +9,7 @@ import (
 // shared adds the entries above that a target may count against to those that an entry
 // shares the limits of, with those that they share limits with, the outermost first.
 // The limits that the entry has by itself do not do: two of them have twice as much.
-func (s *step) shared(have []schema.Entry, list *Entries, of ...int) []schema.Entry {
+func (s *step) shared(have []schema.Entry, list *entries, of ...int) []schema.Entry {
 	have = slices.Clone(have)
 	for _, j := range of {
 		o := &list.List[j]

@@ -17,10 +17,10 @@ const (
 	atEgressList = "spec.network.egress"
 )
 
-// WidenCeiling gives a ceiling with what the exceptions of a document below it, or its own,
+// widenCeiling gives a ceiling with what the exceptions of a document below it, or its own,
 // lift: lists that it has get the grants that they lack, at the places of the
 // exceptions. The ceiling that comes in is not changed.
-func WidenCeiling(ceiling schema.Policy, doc *schema.Policy) schema.Policy {
+func widenCeiling(ceiling schema.Policy, doc *schema.Policy) schema.Policy {
 	w := &widener{to: &ceiling, doc: doc}
 	if len(doc.Spec.Exceptions) == 0 {
 		return ceiling
@@ -28,7 +28,7 @@ func WidenCeiling(ceiling schema.Policy, doc *schema.Policy) schema.Policy {
 	w.own()
 	for i := range doc.Spec.Exceptions {
 		for _, g := range grants(doc, i) {
-			if g.says(&ceiling).Word == Withholds {
+			if g.says(&ceiling).Word == withholds {
 				w.add(g)
 			}
 		}
@@ -154,10 +154,10 @@ func (w *widener) place(g grant, list string, i int) string {
 	return at
 }
 
-// GrantExceptions gives an effective policy with what stands by exceptions: the grants of the
+// grantExceptions gives an effective policy with what stands by exceptions: the grants of the
 // last document's are put into its lists, and everything that no layer above offers
 // without an exception is noted in Excepted. The policy that comes in is not changed.
-func GrantExceptions(effective schema.Policy, c Chain) schema.Policy {
+func grantExceptions(effective schema.Policy, c Chain) schema.Policy {
 	if !slices.ContainsFunc(c, func(p *schema.Policy) bool { return len(p.Spec.Exceptions) > 0 }) {
 		return effective
 	}
@@ -196,7 +196,7 @@ func (c Chain) own(g grant) *schema.Exception {
 // before the one at hand.
 func (w *widener) has(g grant) bool {
 	a := g.says(w.to)
-	if a.Word != Offers {
+	if a.Word != offers {
 		return false
 	}
 	_, ends := w.to.Excepted[a.Path]

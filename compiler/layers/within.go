@@ -13,7 +13,7 @@ import (
 // the layers, so it would have none of that, and nobody has to approve it.
 func (c Chain) bounded(g grant) (layer int, at string) {
 	for i, p := range c[:len(c)-1] {
-		if g.says(p).Word != Offers {
+		if g.says(p).Word != offers {
 			continue
 		}
 		switch {
@@ -52,14 +52,14 @@ func (k *checker) within(g grant) bool {
 	if g.program {
 		list = atProgram
 	}
-	k.add(g.path, CodeExceptionWidens, "leave it out, and list it in "+list+" here and in every layer above",
+	k.add(g.path, codeExceptionWidens, "leave it out, and list it in "+list+" here and in every layer above",
 		fmt.Sprintf("%s is offered at %s (%s), and an exception would have none of what that says of it", clip(g.name), other, layerName(p)), other)
 	return false
 }
 
-// CheckExceptionGateways finds gateways of the last document to hosts that a layer above leaves out, and
+// checkExceptionGateways finds gateways of the last document to hosts that a layer above leaves out, and
 // that an exception lifts: it grants the host, and a gateway would go on when it ends.
-func CheckExceptionGateways(c Chain) (found schema.Diagnostics) {
+func checkExceptionGateways(c Chain) (found schema.Diagnostics) {
 	k := &checker{chain: c, doc: c.last()}
 	if k.doc.Spec.Network == nil || !slices.ContainsFunc(c, func(p *schema.Policy) bool { return len(p.Spec.Exceptions) > 0 }) {
 		return nil
@@ -86,12 +86,12 @@ func CheckExceptionGateways(c Chain) (found schema.Diagnostics) {
 func (k *checker) gateway(at string, g grant) {
 	for i, p := range k.chain[:len(k.chain)-1] {
 		n := p.Spec.Network
-		if n == nil || n.Egress == nil || n.Gateways != nil || g.says(p).Word != Withholds {
+		if n == nil || n.Egress == nil || n.Gateways != nil || g.says(p).Word != withholds {
 			continue
 		}
 		if e := k.chain.lifted(g, i+1, len(k.chain)); e != nil {
 			other := schema.OriginOf(p, atEgressList).Pos
-			k.add(at, CodeExceptionWidens, "list the host, or the gateway, in every layer above", fmt.Sprintf("%s is left out at %s (%s), and %s lifts that for connections alone: an exception grants no gateway",
+			k.add(at, codeExceptionWidens, "list the host, or the gateway, in every layer above", fmt.Sprintf("%s is left out at %s (%s), and %s lifts that for connections alone: an exception grants no gateway",
 				clip(g.name), other, layerName(p), e.ID), other)
 			return
 		}

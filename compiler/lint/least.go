@@ -30,7 +30,7 @@ type Used struct {
 // The changes that are proposed.
 const (
 	Remove = "remove" // nothing used the entry
-	Narrow = "narrow" // To would have done
+	narrow = "narrow" // To would have done
 )
 
 // Change is one thing to take away.
@@ -96,7 +96,7 @@ func (s *Suggestion) bridges(a profiles.Agent, u Used) {
 		case !called:
 			s.change(Remove, "bridge "+name, b.Rule)
 		case most < b.Limits.CallsPerRun:
-			s.change(Narrow, "bridge "+name, b.Rule, fmt.Sprintf("callsPerRun: %d", most))
+			s.change(narrow, "bridge "+name, b.Rule, fmt.Sprintf("callsPerRun: %d", most))
 		}
 	}
 }
@@ -173,7 +173,7 @@ func (s *Suggestion) host(r profiles.EgressRule, reached []egress.Dest) {
 		return
 	}
 	slices.Sort(to)
-	s.change(Narrow, "host "+r.Host, r.Rule, slices.Compact(to)...)
+	s.change(narrow, "host "+r.Host, r.Rule, slices.Compact(to)...)
 }
 
 // covering is the entry that grants a target, the most specific one as for a connection;

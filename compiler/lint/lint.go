@@ -19,21 +19,21 @@ import (
 // The codes of findings. They are API: tools and suppressions match on them. That an
 // allowed name is denied as well the compiler says, as deny-wins and allow-and-deny.
 const (
-	CodeShadowed       = "shadowed-rule"      // another entry of the same list covers it
-	CodeWildcard       = "wildcard-egress"    // every name below a domain
-	CodeAnyPort        = "any-port"           // every port of a host
-	CodeAnyMethod      = "any-method"         // requests are read, and none is refused
-	CodeBroadFile      = "broad-file"         // a grant of far more files than a program needs
-	CodePattern        = "substring-pattern"  // a denial meant by text, which is read as words
-	CodeNoApprovers    = "no-approvers"       // nobody is named who may approve
-	CodeOwner          = "owner-person"       // a person owns the policy, and no group
-	CodeBridgeLimits   = "bridge-no-limit"    // a bridge that may be called without a limit of its own
-	CodeExpired        = "expired"            // it grants nothing any more
-	CodeExpiring       = "expires-soon"       // it soon grants nothing
-	CodeReview         = "review-due"         // the day of the review has come, or soon will
+	codeShadowed       = "shadowed-rule"      // another entry of the same list covers it
+	codeWildcard       = "wildcard-egress"    // every name below a domain
+	codeAnyPort        = "any-port"           // every port of a host
+	codeAnyMethod      = "any-method"         // requests are read, and none is refused
+	codeBroadFile      = "broad-file"         // a grant of far more files than a program needs
+	codePattern        = "substring-pattern"  // a denial meant by text, which is read as words
+	codeNoApprovers    = "no-approvers"       // nobody is named who may approve
+	codeOwner          = "owner-person"       // a person owns the policy, and no group
+	codeBridgeLimits   = "bridge-no-limit"    // a bridge that may be called without a limit of its own
+	codeExpired        = "expired"            // it grants nothing any more
+	codeExpiring       = "expires-soon"       // it soon grants nothing
+	codeReview         = "review-due"         // the day of the review has come, or soon will
 	CodeUnusedGrant    = "unused-grant"       // no recorded run used it
-	CodeSuppression    = "lint-ignore"        // a suppression without a code or a reason
-	CodeNotSuppressing = "unused-lint-ignore" // a suppression of what is not found
+	codeSuppression    = "lint-ignore"        // a suppression without a code or a reason
+	codeNotSuppressing = "unused-lint-ignore" // a suppression of what is not found
 )
 
 // Config is the input of Check.
@@ -97,10 +97,10 @@ func (c *check) policy(p *schema.Policy) {
 
 func (c *check) metadata(p *schema.Policy) {
 	if strings.HasPrefix(p.Metadata.Owner, "user:") {
-		c.report(p, "metadata.owner", CodeOwner, "name a group: or a team:, which outlasts who is in it", "", "%s is one person", p.Metadata.Owner)
+		c.report(p, "metadata.owner", codeOwner, "name a group: or a team:, which outlasts who is in it", "", "%s is one person", p.Metadata.Owner)
 	}
 	if p.Metadata.ReviewBy != "" {
-		c.ends(p, "metadata.reviewBy", p.Metadata.ReviewBy, CodeReview, CodeReview, "review the policy, and set the day of the next review", "the time until the review")
+		c.ends(p, "metadata.reviewBy", p.Metadata.ReviewBy, codeReview, codeReview, "review the policy, and set the day of the next review", "the time until the review")
 	}
 }
 
@@ -133,7 +133,7 @@ const hintApprovers = "from: [\"group:…\"] names who may; without it anybody w
 func (c *check) approvals(p *schema.Policy) {
 	for i, b := range p.Spec.Bridges {
 		if a := b.Approval; a != nil && len(a.From) == 0 && (a.Required || a.When != "") {
-			c.report(p, fmt.Sprintf("spec.bridges[%d].approval", i), CodeNoApprovers, hintApprovers, "", "it does not say who may approve %s", b.Name)
+			c.report(p, fmt.Sprintf("spec.bridges[%d].approval", i), codeNoApprovers, hintApprovers, "", "it does not say who may approve %s", b.Name)
 		}
 	}
 	if p.Spec.Executors == nil || p.Spec.Executors.Shell == nil {
@@ -145,7 +145,7 @@ func (c *check) approvals(p *schema.Policy) {
 		}
 		for j, a := range b.Args.Ask {
 			if a.Approval == nil || len(a.Approval.From) == 0 {
-				c.report(p, fmt.Sprintf("spec.executors.shell.binaries[%d].args.ask[%d]", i, j), CodeNoApprovers, hintApprovers, "", "it does not say who may approve %s", a.Words)
+				c.report(p, fmt.Sprintf("spec.executors.shell.binaries[%d].args.ask[%d]", i, j), codeNoApprovers, hintApprovers, "", "it does not say who may approve %s", a.Words)
 			}
 		}
 	}
@@ -159,7 +159,7 @@ func (c *check) patterns(p *schema.Policy) {
 	}
 	for i, d := range p.Spec.Executors.Shell.DenyPatterns {
 		if d.Kind == "literal" {
-			c.report(p, fmt.Sprintf("spec.executors.shell.denyPatterns[%d].kind", i), CodePattern, "leave kind out, and write a command and its words", "",
+			c.report(p, fmt.Sprintf("spec.executors.shell.denyPatterns[%d].kind", i), codePattern, "leave kind out, and write a command and its words", "",
 				"kind literal means words, as argv does: a part of a text is matched by nothing, since a script says the same in other words")
 		}
 	}
@@ -192,7 +192,7 @@ func (c *check) files(p *schema.Policy) {
 				clean = "/"
 			}
 			if why, ok := broad(name == "write")[clean]; ok {
-				c.report(p, fmt.Sprintf("spec.filesystem.%s[%d]", name, i), CodeBroadFile, "name the folder that the program works in", "", "%s of %s: that is %s", name, entry, why)
+				c.report(p, fmt.Sprintf("spec.filesystem.%s[%d]", name, i), codeBroadFile, "name the folder that the program works in", "", "%s of %s: that is %s", name, entry, why)
 			}
 		}
 	}
@@ -202,7 +202,7 @@ func (c *check) files(p *schema.Policy) {
 func (c *check) bridges(p *schema.Policy) {
 	for i, b := range p.Spec.Bridges {
 		if b.Limits == nil || b.Limits.CallsPerRun == nil {
-			c.report(p, fmt.Sprintf("spec.bridges[%d]", i), CodeBridgeLimits, "limits: {callsPerRun: N} with what one run needs", "",
+			c.report(p, fmt.Sprintf("spec.bridges[%d]", i), codeBridgeLimits, "limits: {callsPerRun: N} with what one run needs", "",
 				"%s has no limit of calls, so the default holds, which knows nothing of what one call does", b.Name)
 		}
 	}
@@ -210,6 +210,6 @@ func (c *check) bridges(p *schema.Policy) {
 
 func (c *check) exceptions(p *schema.Policy) {
 	for i, e := range p.Spec.Exceptions {
-		c.ends(p, fmt.Sprintf("spec.exceptions[%d].expires", i), e.Expires, CodeExpired, CodeExpiring, "renew it with its approver, or take it out with what needs it", e.ID)
+		c.ends(p, fmt.Sprintf("spec.exceptions[%d].expires", i), e.Expires, codeExpired, codeExpiring, "renew it with its approver, or take it out with what needs it", e.ID)
 	}
 }

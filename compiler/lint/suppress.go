@@ -54,9 +54,9 @@ func Suppress(sources []schema.Source, found schema.Diagnostics, skipped ...stri
 		d := schema.Diagnostic{Pos: s.pos, Severity: schema.Warning}
 		switch {
 		case s.code == "" || s.reason == "":
-			d.Code, d.Msg, d.Hint = CodeSuppression, "a suppression names a code and says why", "ringd:lint-ignore CODE the reason"
+			d.Code, d.Msg, d.Hint = codeSuppression, "a suppression names a code and says why", "ringd:lint-ignore CODE the reason"
 		case !s.used && !slices.Contains(skipped, s.code):
-			d.Code, d.Msg, d.Hint = CodeNotSuppressing, fmt.Sprintf("there is no warning %s on line %d", s.code, s.line), "take the comment out"
+			d.Code, d.Msg, d.Hint = codeNotSuppressing, fmt.Sprintf("there is no warning %s on line %d", s.code, s.line), "take the comment out"
 		default:
 			continue
 		}

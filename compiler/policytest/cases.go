@@ -26,16 +26,16 @@ var definitions string // go:embed needs a variable; never written
 
 // Codes of findings about tests, beside those of package schema.
 const (
-	CodeAction      = "test-action"      // no action, several, or one that cannot be read
-	CodeTarget      = "test-target"      // a policy or an agent that there is not
-	CodeUnsupported = "unsupported"      // a field that nothing answers yet
-	CodeUnsaid      = "test-contradicts" // an expectation that no decision can meet
+	codeAction      = "test-action"      // no action, several, or one that cannot be read
+	codeTarget      = "test-target"      // a policy or an agent that there is not
+	codeUnsupported = "unsupported"      // a field that nothing answers yet
+	codeUnsaid      = "test-contradicts" // an expectation that no decision can meet
 )
 
 // The defaults of the places, which depend on no host.
 const (
-	DefaultWorkspace = "/workspace"
-	DefaultHome      = "/home/agent"
+	defaultWorkspace = "/workspace"
+	defaultHome      = "/home/agent"
 )
 
 // File is one file of tests.
@@ -129,10 +129,10 @@ func Decode(src schema.Source) (File, schema.Diagnostics) {
 	out := File{Name: src.Name, Policy: d.Policy, Agents: d.Agents, Workspace: d.Workspace, Home: d.Home,
 		At: schema.Pos{File: src.Name, Line: 1, Column: 1}, origins: origins}
 	if out.Workspace == "" {
-		out.Workspace = DefaultWorkspace
+		out.Workspace = defaultWorkspace
 	}
 	if out.Home == "" {
-		out.Home = DefaultHome
+		out.Home = defaultHome
 	}
 	r.head(&out, &d)
 	for i := range d.Cases {
@@ -160,12 +160,12 @@ func (r *reading) report(path, code, hint, format string, args ...any) {
 func (r *reading) head(out *File, d *document) {
 	if d.Agent != "" {
 		if len(d.Agents) > 0 {
-			r.report("agent", CodeTarget, "keep one of them", "agent and agents say the same")
+			r.report("agent", codeTarget, "keep one of them", "agent and agents say the same")
 		}
 		out.Agents = []string{d.Agent}
 	}
 	if d.Policy != "" && len(out.Agents) > 0 {
-		r.report("policy", CodeTarget, "keep one of them", "policy and agents both say who the cases are for")
+		r.report("policy", codeTarget, "keep one of them", "policy and agents both say who the cases are for")
 	}
 	if d.Now != "" {
 		var err error
@@ -174,7 +174,7 @@ func (r *reading) head(out *File, d *document) {
 		}
 	}
 	if d.Exports != nil {
-		r.report("exports", CodeUnsupported, "leave it out: cases are decided by ringd alone", "this build replays no cases through other systems")
+		r.report("exports", codeUnsupported, "leave it out: cases are decided by ringd alone", "this build replays no cases through other systems")
 	}
 	if d.Coverage != nil {
 		out.Rules, out.Denies = percent(d.Coverage.Rules), percent(d.Coverage.Denies)
@@ -203,10 +203,10 @@ func (r *reading) one(path string, w *written) Case {
 		r.report(path+".expect", schema.CodeEnum, "", "%v", err)
 	}
 	if w.Exception != "" && c.Expect != profiles.Allow {
-		r.report(path+".exception", CodeUnsaid, "expect: allow", "an exception grants, and %s is expected", w.Expect)
+		r.report(path+".exception", codeUnsaid, "expect: allow", "an exception grants, and %s is expected", w.Expect)
 	}
 	if w.Code == string(profiles.CodeAllowed) && c.Expect != profiles.Allow {
-		r.report(path+".code", CodeUnsaid, "", "the code of what is allowed, and %s is expected", w.Expect)
+		r.report(path+".code", codeUnsaid, "", "the code of what is allowed, and %s is expected", w.Expect)
 	}
 	action, kind, ok := r.action(path, w)
 	if !ok {
@@ -220,7 +220,7 @@ func (r *reading) one(path string, w *written) Case {
 		c.Action, err = profiles.DecodeAction(text)
 	}
 	if err != nil {
-		r.report(path+"."+r.key(path, kind), CodeAction, "", "%v", err)
+		r.report(path+"."+r.key(path, kind), codeAction, "", "%v", err)
 	}
 	return c
 }
@@ -258,7 +258,7 @@ func (r *reading) action(path string, w *written) (text json.RawMessage, kind st
 	if s := w.Shell; s != nil {
 		kind, text := s.action()
 		if text == nil {
-			r.report(path+".shell", CodeAction, "shell: {script: git status} or shell: {argv: [git, status]}", "has one of script and argv")
+			r.report(path+".shell", codeAction, "shell: {script: git status} or shell: {argv: [git, status]}", "has one of script and argv")
 			return nil, "", false
 		}
 		add(kind, "shell", text)
@@ -271,12 +271,12 @@ func (r *reading) action(path string, w *written) (text json.RawMessage, kind st
 	add("variable", "variable", w.Variable)
 	switch len(forms) {
 	case 0:
-		r.report(path+".name", CodeAction, "name one of python, js, import, egress, shell, exec, file, bridge and variable", "the case has no action")
+		r.report(path+".name", codeAction, "name one of python, js, import, egress, shell, exec, file, bridge and variable", "the case has no action")
 		return nil, "", false
 	case 1:
 		return forms[0].text, forms[0].kind, true
 	default:
-		r.report(path+"."+forms[1].field, CodeAction, "write a case for each", "a case has one action, and this one has %s and %s", forms[0].field, forms[1].field)
+		r.report(path+"."+forms[1].field, codeAction, "write a case for each", "a case has one action, and this one has %s and %s", forms[0].field, forms[1].field)
 		return nil, "", false
 	}
 }
@@ -308,7 +308,7 @@ func (f *File) Targets(set *profiles.Set) ([]string, schema.Diagnostics) {
 	var found schema.Diagnostics
 	known, policies := agentsOf(set)
 	report := func(path, kind, name string, names []string) {
-		d := schema.Diagnostic{Pos: f.origins[path].Pos, Code: CodeTarget, Msg: fmt.Sprintf("%s: there is no %s %q", path, kind, name)}
+		d := schema.Diagnostic{Pos: f.origins[path].Pos, Code: codeTarget, Msg: fmt.Sprintf("%s: there is no %s %q", path, kind, name)}
 		if some := spelling.Some(name, names, 1, spelling.Effort{Names: 32, Letters: 400}); len(some) > 0 {
 			d.Hint = "there is: " + strings.Join(some, ", ")
 		}
@@ -323,7 +323,7 @@ func (f *File) Targets(set *profiles.Set) ([]string, schema.Diagnostics) {
 	case len(targets) == 0 && len(known) == 1:
 		targets = known
 	case len(targets) == 0 && !f.everyCaseSays():
-		found = append(found, schema.Diagnostic{Pos: f.At, Code: CodeTarget, Msg: "the file does not say which agents its cases are for",
+		found = append(found, schema.Diagnostic{Pos: f.At, Code: codeTarget, Msg: "the file does not say which agents its cases are for",
 			Hint: "policy: NAME, or agents: [" + strings.Join(known[:min(len(known), 3)], ", ") + "]"})
 	}
 	for i, name := range f.Agents {
@@ -342,7 +342,7 @@ func (f *File) Targets(set *profiles.Set) ([]string, schema.Diagnostics) {
 			case !slices.Contains(known, name):
 				report(path, "agent", name, known)
 			case (f.Policy != "" || len(f.Agents) > 0) && !slices.Contains(targets, name):
-				found = append(found, schema.Diagnostic{Pos: f.origins[path].Pos, Code: CodeTarget,
+				found = append(found, schema.Diagnostic{Pos: f.origins[path].Pos, Code: codeTarget,
 					Msg: fmt.Sprintf("%s: %s is none of the agents of the file", path, name), Hint: "add it to agents at the top"})
 			}
 		}

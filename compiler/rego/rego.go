@@ -195,21 +195,21 @@ func TooDeep(text string, most int) (line, column int, deep bool) {
 	return 0, 0, false
 }
 
-// Fault is one mistake that the parser or the compiler of Rego found. Line and
+// fault is one mistake that the parser or the compiler of Rego found. Line and
 // Column count from 1.
-type Fault struct {
+type fault struct {
 	Line, Column    int
 	Code, Msg, Hint string // Code is OPA's: rego_type_error
 }
 
 // Faults reads an error of the parser or the compiler; nil when it is none of theirs.
-func Faults(err error) (out []Fault) {
+func Faults(err error) (out []fault) {
 	var list ast.Errors
 	if !errors.As(err, &list) {
 		return nil
 	}
 	for _, e := range list {
-		f := Fault{Line: 1, Column: 1, Code: e.Code}
+		f := fault{Line: 1, Column: 1, Code: e.Code}
 		if e.Location != nil {
 			f.Line, f.Column = max(1, e.Location.Row), max(1, e.Location.Col)
 		}
@@ -220,7 +220,7 @@ func Faults(err error) (out []Fault) {
 		}
 		out = append(out, f)
 	}
-	slices.SortStableFunc(out, func(a, b Fault) int {
+	slices.SortStableFunc(out, func(a, b fault) int {
 		if a.Line != b.Line {
 			return a.Line - b.Line
 		}

@@ -43,7 +43,7 @@ func SealInRing(control int) error {
 	if err != nil {
 		return tell(control, fmt.Errorf("seal: %w", err))
 	}
-	if err := answer(control, Sealed{Version: ControlVersion}, listener); err != nil {
+	if err := answer(control, Sealed{Version: controlVersion}, listener); err != nil {
 		return err
 	}
 	if err := errors.Join(other.try(), canaries(page)); err != nil {
@@ -89,8 +89,8 @@ const instructionBytes = 8
 func decodeFilter(s Seal) ([]unix.SockFilter, error) {
 	n := len(s.Filter) / instructionBytes
 	switch {
-	case s.Version != ControlVersion:
-		return nil, fmt.Errorf("version %d of the message with the filter, want %d", s.Version, ControlVersion)
+	case s.Version != controlVersion:
+		return nil, fmt.Errorf("version %d of the message with the filter, want %d", s.Version, controlVersion)
 	case n == 0, len(s.Filter)%instructionBytes != 0, n > 4096:
 		return nil, fmt.Errorf("%d bytes are no filter", len(s.Filter))
 	}
@@ -104,7 +104,7 @@ func decodeFilter(s Seal) ([]unix.SockFilter, error) {
 
 // tell says why on control and returns why.
 func tell(control int, why error) error {
-	return errors.Join(why, answer(control, Sealed{Version: ControlVersion, Failed: why.Error()}, -1))
+	return errors.Join(why, answer(control, Sealed{Version: controlVersion, Failed: why.Error()}, -1))
 }
 
 // answer sends s with the listener, which it closes.

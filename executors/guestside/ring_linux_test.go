@@ -361,7 +361,7 @@ func TestMessagesOfTheRing(t *testing.T) {
 	if d := cmp.Diff([]unix.SockFilter{{Code: 0x15, Jt: 1, Jf: 2, K: 0xc0000001}, {Code: 6, K: 7}}, got); d != "" || err != nil {
 		t.Error(d, err)
 	}
-	if b, err = json.Marshal(Sealed{Version: ControlVersion, Failed: "why"}); err != nil {
+	if b, err = json.Marshal(Sealed{Version: controlVersion, Failed: "why"}); err != nil {
 		t.Fatal(err)
 	}
 	var sealed initproto.Sealed

@@ -21,8 +21,8 @@ import (
 // may not import.
 const Control = 4
 
-// ControlVersion is that of Seal and Sealed.
-const ControlVersion = 3
+// controlVersion is that of Seal and Sealed.
+const controlVersion = 3
 
 // Seal is the filter for all threads of the process, a classic BPF program: eight
 // bytes an instruction, big endian, code, jt, jf and k.

@@ -46,8 +46,8 @@ type Config struct {
 	Waiting int  // guests starting at once; 0 is 2
 }
 
-// ErrClosed is returned by Run after Close.
-var ErrClosed = errors.New("the js executor is closed")
+// errClosed is returned by Run after Close.
+var errClosed = errors.New("the js executor is closed")
 
 // What a guest process is given beside its run's own limits.
 const (
@@ -230,7 +230,7 @@ func (e *Executor) enter() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		return ErrClosed
+		return errClosed
 	}
 	e.work.Add(1)
 	return nil

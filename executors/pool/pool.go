@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// Guest is what waits: Spec is what it was started for.
-type Guest[S any] interface{ Spec() S }
+// guest is what waits: Spec is what it was started for.
+type guest[S any] interface{ Spec() S }
 
 // Config is what a Pool needs. The zero sizes keep no guest ready.
-type Config[S Spec, G Guest[S]] struct {
+type Config[S Spec, G guest[S]] struct {
 	Go     func(func())                              // goroutines that Close waits for
 	Launch func(ctx context.Context, s S) (G, error) // starts a guest and waits until it is ready
 	End    func(G)                                   // ends a guest that nobody waits for
@@ -37,7 +37,7 @@ type Spec interface {
 }
 
 // Pool is the guests of one executor that wait. It is safe for concurrent use.
-type Pool[S Spec, G Guest[S]] struct {
+type Pool[S Spec, G guest[S]] struct {
 	cfg     Config[S, G]
 	waiting chan struct{} // bounds starts under way
 
@@ -51,7 +51,7 @@ type Pool[S Spec, G Guest[S]] struct {
 }
 
 // New checks cfg. It starts nothing.
-func New[S Spec, G Guest[S]](cfg Config[S, G]) (*Pool[S, G], error) {
+func New[S Spec, G guest[S]](cfg Config[S, G]) (*Pool[S, G], error) {
 	switch {
 	case cfg.Go == nil, cfg.Launch == nil, cfg.End == nil:
 		return nil, errors.New("pool of guests: Go, Launch and End must be set")
@@ -119,7 +119,7 @@ func (p *Pool[S, G]) Keep(g G) bool {
 	return keep
 }
 
-func holder[S Spec, G Guest[S]](g G) Holder { return Holder{Agent: g.Spec().Agent()} }
+func holder[S Spec, G guest[S]](g G) Holder { return Holder{Agent: g.Spec().Agent()} }
 
 // holdersLocked says whose each guest that waits is.
 func (p *Pool[S, G]) holdersLocked() []Holder {

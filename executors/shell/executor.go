@@ -38,8 +38,8 @@ type Config struct {
 	Waiting int // guests starting at once; 0 is 2
 }
 
-// ErrClosed is returned by Run after Close.
-var ErrClosed = errors.New("the shell executor is closed")
+// errClosed is returned by Run after Close.
+var errClosed = errors.New("the shell executor is closed")
 
 // Executor runs shell scripts. It is safe for concurrent use.
 type Executor struct {
@@ -58,7 +58,7 @@ type guest struct {
 	spec    spec
 }
 
-// Spec implements pool.Guest.
+// Spec implements pool.guest.
 func (g *guest) Spec() spec { return g.spec }
 
 // New checks cfg. It starts nothing.
@@ -177,7 +177,7 @@ func (e *Executor) enter() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		return ErrClosed
+		return errClosed
 	}
 	e.work.Add(1)
 	return nil

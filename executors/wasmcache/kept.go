@@ -30,7 +30,7 @@ type Start struct {
 // Bounds of a file.
 const (
 	MaxBytes   = 64 << 20
-	MaxNumbers = 64
+	maxNumbers = 64
 )
 
 const magic = "ringd js start 1\n"
@@ -70,7 +70,7 @@ func body(b []byte) (Start, error) {
 	numbers, wasm := uint64(binary.LittleEndian.Uint32(b)), uint64(binary.LittleEndian.Uint32(b[4:]))
 	memory := uint64(binary.LittleEndian.Uint32(b[8:]))
 	b = b[12:]
-	if numbers > MaxNumbers || uint64(len(b)) != 4*numbers+wasm+memory {
+	if numbers > maxNumbers || uint64(len(b)) != 4*numbers+wasm+memory {
 		return Start{}, ErrDamaged
 	}
 	s := Start{Numbers: make([]uint32, numbers)}

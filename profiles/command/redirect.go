@@ -13,12 +13,12 @@ import (
 	"github.com/ringd/ringd/profiles/paths"
 )
 
-// RedirectKind is what would be opened. The zero Kind is to be refused.
-type RedirectKind uint8
+// redirectKind is what would be opened. The zero Kind is to be refused.
+type redirectKind uint8
 
 // The kinds.
 const (
-	RedirectRefused   RedirectKind = iota // Reason says why
+	RedirectRefused   redirectKind = iota // Reason says why
 	RedirectMalformed                     // the way to open it is none
 	RedirectUnsettled                     // the name is known in part: the final one decides
 	RedirectDevice                        // one that keeps nothing and tells nothing
@@ -27,7 +27,7 @@ const (
 
 // RedirectTarget is what a redirect would open.
 type RedirectTarget struct {
-	Kind          RedirectKind
+	Kind          redirectKind
 	Path          string // of a File: absolute and clean
 	Reason        string
 	Reads, Writes bool

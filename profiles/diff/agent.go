@@ -113,10 +113,10 @@ func (c *comparer) sessions(a, b *profiles.Agent) {
 	switch {
 	case s == nil && t == nil:
 	case s == nil:
-		c.add(Change{Kind: Added, Capability: capability, Field: field, New: Duration(t.AgeMillis) + ", " + Size(t.Bytes), NewRule: &t.Rule,
+		c.add(Change{Kind: Added, Capability: capability, Field: field, New: Duration(t.AgeMillis) + ", " + size(t.Bytes), NewRule: &t.Rule,
 			Says: "runs may now leave their state to later runs"})
 	case t == nil:
-		c.add(Change{Kind: Removed, Class: Narrows, Capability: capability, Field: field, Old: Duration(s.AgeMillis) + ", " + Size(s.Bytes), OldRule: &s.Rule,
+		c.add(Change{Kind: Removed, Class: Narrows, Capability: capability, Field: field, Old: Duration(s.AgeMillis) + ", " + size(s.Bytes), OldRule: &s.Rule,
 			Says: "runs may no longer leave their state to later runs"})
 	default:
 		c.number(field+".ageMillis", capability, "age of kept state", millis, s.AgeMillis, t.AgeMillis, &s.Rule, &t.Rule)
@@ -131,7 +131,7 @@ func (c *comparer) deadline(a, b *profiles.Agent) {
 	}
 	ch := Change{Kind: Changed, Class: Narrows, Capability: "deadline", Field: "deadline", Old: expiry(a.Deadline), New: expiry(b.Deadline),
 		OldRule: &a.Rule, NewRule: &b.Rule, Says: "every run ends earlier"}
-	if Outlasts(b.Deadline, a.Deadline) {
+	if outlasts(b.Deadline, a.Deadline) {
 		ch.Class, ch.Says = Widens, "every run may go on for longer"
 	}
 	c.add(ch)

@@ -84,7 +84,7 @@ func (c *comparer) schema(field, capability, of string, a, b []json.RawMessage, 
 	if len(fewer)+len(more) == 0 {
 		return
 	}
-	was, is := ShortenApart(schemas(fewer), schemas(more))
+	was, is := shortenApart(schemas(fewer), schemas(more))
 	ch := Change{Kind: Changed, Capability: capability, Field: field, Old: was, New: is, OldRule: old, NewRule: now, Says: of + " have another schema"}
 	switch {
 	case len(fewer) == 0:
@@ -150,7 +150,7 @@ func (c *comparer) approval(field, capability, of string, a, b *profiles.Approva
 	}
 	c.number(field+".holdMillis", capability, "time that a program is held for "+of, millis, hold(a), hold(b), old, now)
 	if a.When != b.When {
-		was, is := ShortenApart(a.When, b.When)
+		was, is := shortenApart(a.When, b.When)
 		ch := Change{Kind: Changed, Capability: capability, Field: field + ".when", Old: fallback(was, "always"), New: fallback(is, "always"),
 			OldRule: old, NewRule: now, Says: "the condition under which " + of + " need an approval is another one"}
 		switch {

@@ -167,7 +167,7 @@ func (c *comparer) guardrails(a, b *profiles.Agent) {
 		case y == nil:
 			ch.Kind, ch.Old, ch.OldRule, ch.Says = Removed, clip(x.Rego), &x.Rule, "the guardrail "+name+" is gone"
 		case x.On != y.On || x.Rego != y.Rego:
-			was, is := ShortenApart(x.Rego, y.Rego)
+			was, is := shortenApart(x.Rego, y.Rego)
 			ch.Kind, ch.Undecided, ch.Old, ch.New, ch.OldRule, ch.NewRule = Changed, true, x.On+": "+was, y.On+": "+is, &x.Rule, &y.Rule
 			ch.Says, ch.Why = "the guardrail "+name+" has another text", "whether it refuses all that it refused is not decided here"
 		default:

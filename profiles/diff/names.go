@@ -182,10 +182,10 @@ func (x *namesCompared) compare(name string, library bool) {
 	was, before := x.old.answer(name, library)
 	is, after := x.now.answer(name, library)
 	switch {
-	case is && (!was || Outlasts(after, before)):
+	case is && (!was || outlasts(after, before)):
 		x.left[name] = true
 		x.mark(x.Gained, name, library)
-	case was && (!is || Outlasts(before, after)):
+	case was && (!is || outlasts(before, after)):
 		x.mark(x.Lost, name, library)
 	}
 }

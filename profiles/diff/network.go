@@ -61,7 +61,7 @@ func limitsText(l profiles.EgressLimits) string {
 	for _, one := range []struct {
 		n    int64
 		text string
-	}{{l.UpBytes, Size(l.UpBytes) + " up"}, {l.DownBytes, Size(l.DownBytes) + " down"}, {l.Connections, plural(int(l.Connections), "connection")}, {l.PerMinute, plain.text(l.PerMinute) + " a minute"}} {
+	}{{l.UpBytes, size(l.UpBytes) + " up"}, {l.DownBytes, size(l.DownBytes) + " down"}, {l.Connections, plural(int(l.Connections), "connection")}, {l.PerMinute, plain.text(l.PerMinute) + " a minute"}} {
 		if one.n != 0 {
 			out = append(out, one.text)
 		}
@@ -153,7 +153,7 @@ func (n *network) rewritten(field, capability string, x, y *profiles.EgressRule,
 	}
 	n.add(ch)
 	n.powers(field+".powers", capability+y.Host, y.Host, x.Powers, y.Powers, &x.Rule, &y.Rule)
-	if under, differ := shared(field, capability+y.Host, y.Host, x.Under, y.Under, &x.Rule, &y.Rule); differ && (n.Many || Addresses(y.Host)) {
+	if under, differ := shared(field, capability+y.Host, y.Host, x.Under, y.Under, &x.Rule, &y.Rule); differ && (n.Many || addresses(y.Host)) {
 		n.add(under)
 	}
 }
@@ -176,7 +176,7 @@ func (n *network) judge(ch *Change, r *profiles.EgressRule, a, b []profiles.Egre
 	added := ch.Kind == Added
 	wider := added != deny
 	switch {
-	case Addresses(r.Host):
+	case addresses(r.Host):
 		n.judgeAddress(ch, r, a, b, deny)
 	case n.Many:
 		ch.Class = Widens
@@ -207,12 +207,12 @@ func (n *network) judgeAddress(ch *Change, r *profiles.EgressRule, a, b []profil
 		others = b
 	}
 	others = slices.DeleteFunc(slices.Clone(others), func(o profiles.EgressRule) bool { return n.ended(o.Expires) })
-	covered := slices.ContainsFunc(others, func(o profiles.EgressRule) bool { return SameOrMore(&o, r, deny) }) || Together(others, r, deny)
+	covered := slices.ContainsFunc(others, func(o profiles.EgressRule) bool { return sameOrMore(&o, r, deny) }) || Together(others, r, deny)
 	allowlist := n.now.Mode == profiles.EgressAllowlist && !n.ended(r.Expires)
 	switch {
 	case !deny && !added && allowlist && Eased(r, b):
 		ch.Class, ch.Why = Widens, "another entry gives these addresses more"
-	case !deny && added && covered && allowlist && Adds(r, a, b):
+	case !deny && added && covered && allowlist && adds(r, a, b):
 		ch.Class, ch.Why = Widens, "limits that are not shared add up"
 	case covered || n.ended(r.Expires):
 		ch.Says, ch.Why = moot(ch.Says), "other entries cover it, or it has expired"
@@ -243,7 +243,7 @@ func (n *network) described(field, capability string, x, y *profiles.EgressRule)
 			Says: x.Host + " shares its limits with another entry", Why: "limits that are not shared add up"})
 	}
 	if ch, differ := shared(field, capability, x.Host, x.Under, y.Under, &x.Rule, &y.Rule); differ {
-		if counted := !n.Many && !Addresses(y.Host); counted && ch.Class == Widens && !n.Gained.Has(y) {
+		if counted := !n.Many && !addresses(y.Host); counted && ch.Class == Widens && !n.Gained.Has(y) {
 			ch.Class, ch.Why = Neutral, "what the entries have together is no more than before"
 		}
 		n.told.Tell(y)

@@ -24,7 +24,7 @@ func Together(parts []profiles.EgressRule, r *profiles.EgressRule, deny bool) bo
 		}
 		same := *o
 		same.Host = r.Host
-		if SameOrMore(&same, r, deny) {
+		if sameOrMore(&same, r, deny) {
 			list = append(list, part.Masked())
 		}
 	}

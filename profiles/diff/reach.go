@@ -100,7 +100,7 @@ func (n *reachCompared) ask() {
 				for _, p := range r.Ports {
 					ports[uint16(p)] = true //nolint:gosec // the compiler writes ports of 16 bits
 				}
-				if !Addresses(r.Host) {
+				if !addresses(r.Host) {
 					name := strings.TrimPrefix(r.Host, "*.")
 					hosts[name], hosts[other+"."+name] = true, true
 				}
@@ -184,8 +184,8 @@ func (t Targets) of(host string, port uint16) bool {
 	}
 }
 
-// Addresses reports whether an entry is one for addresses.
-func Addresses(host string) bool {
+// addresses reports whether an entry is one for addresses.
+func addresses(host string) bool {
 	_, one := netip.ParseAddr(host)
 	_, block := netip.ParsePrefix(host)
 	return one == nil || block == nil
@@ -234,7 +234,7 @@ func looser(rules, than []*profiles.EgressRule) bool {
 		for _, method := range orAny(r.Methods) {
 			for _, path := range orAny(r.Paths) {
 				mine, theirs := first(rules, method, path), first(than, method, path)
-				if theirs == nil || mine == nil || looserLimits(mine.Limits, theirs.Limits) || fewerPowers(mine, theirs) || Outlasts(latest(rules, method, path), latest(than, method, path)) {
+				if theirs == nil || mine == nil || looserLimits(mine.Limits, theirs.Limits) || fewerPowers(mine, theirs) || outlasts(latest(rules, method, path), latest(than, method, path)) {
 					return true
 				}
 			}
@@ -304,8 +304,8 @@ func (r *reachable) any() bool {
 	return mode == profiles.EgressAllowlist && len(r.egress.Allow) > 0 || (mode == profiles.EgressAllowlist || mode == profiles.EgressGatewayOnly) && len(r.egress.Gateways) > 0
 }
 
-// SameOrMore reports whether an entry for addresses gives all that another does.
-func SameOrMore(o, r *profiles.EgressRule, deny bool) bool {
+// sameOrMore reports whether an entry for addresses gives all that another does.
+func sameOrMore(o, r *profiles.EgressRule, deny bool) bool {
 	whole, part := prefix(o.Host), prefix(r.Host)
 	if !whole.IsValid() || !part.IsValid() || whole.Bits() > part.Bits() || !whole.Contains(part.Addr()) {
 		return false
@@ -336,9 +336,9 @@ func prefix(host string) netip.Prefix {
 	return netip.Prefix{}
 }
 
-// Outlasts reports whether a grant with the expiry a ends after one with b; nil is
+// outlasts reports whether a grant with the expiry a ends after one with b; nil is
 // never.
-func Outlasts(a, b *time.Time) bool { return b != nil && (a == nil || a.After(*b)) }
+func outlasts(a, b *time.Time) bool { return b != nil && (a == nil || a.After(*b)) }
 
 // Same reports whether two ends are one; nil is no end.
 func Same(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }

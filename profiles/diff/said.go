@@ -17,9 +17,9 @@ const mostShown = 200
 // clip shortens such a text.
 func clip(s string) string { return canonjson.Truncate(s, mostShown) }
 
-// ShortenApart shortens two such texts to where they differ: what is the same in front of it
+// shortenApart shortens two such texts to where they differ: what is the same in front of it
 // would hide that from a reader.
-func ShortenApart(a, b string) (string, string) {
+func shortenApart(a, b string) (string, string) {
 	same := 0
 	for same < min(len(a), len(b)) && a[same] == b[same] {
 		same++
@@ -58,8 +58,8 @@ func Duration(ms int64) string {
 	return strconv.FormatInt(ms, 10) + "ms"
 }
 
-// Size is a number of bytes as a policy writes it.
-func Size(n int64) string {
+// size is a number of bytes as a policy writes it.
+func size(n int64) string {
 	for _, u := range []struct {
 		of   int64
 		name string

@@ -156,9 +156,9 @@ func Eased(r *profiles.EgressRule, others []profiles.EgressRule) bool {
 	return false
 }
 
-// Adds reports whether an entry for addresses that came is counted beside others of its
+// adds reports whether an entry for addresses that came is counted beside others of its
 // list that bound a part of what one of the old list bounds, with more in all.
-func Adds(r *profiles.EgressRule, old, now []profiles.EgressRule) bool {
+func adds(r *profiles.EgressRule, old, now []profiles.EgressRule) bool {
 	for i := range old {
 		o := &old[i]
 		if !overlap(r, o) {

@@ -161,9 +161,9 @@ func (c *comparer) until(field, capability, says, a, b string, was, is *time.Tim
 	ch := Change{Kind: Changed, Class: Neutral, Capability: capability, Field: field + ".expires", Old: strings.TrimSpace(a + " " + fallback(expiry(was), "for ever")), New: strings.TrimSpace(b + " " + fallback(expiry(is), "for ever")),
 		OldRule: old, NewRule: now, Exception: fallback(b, a), Says: says + " " + fallback(expiry(is), "for ever") + " now", Why: "it lasts as long as before"}
 	switch {
-	case Outlasts(is, was):
+	case outlasts(is, was):
 		ch.Class, ch.Why = Widens, "it lasts longer"
-	case Outlasts(was, is):
+	case outlasts(was, is):
 		ch.Class, ch.Why = Narrows, "it ends earlier"
 	}
 	c.add(ch)

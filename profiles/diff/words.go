@@ -25,7 +25,7 @@ func (u unit) text(n int64) string {
 	case millis:
 		return Duration(n)
 	case octets:
-		return Size(n)
+		return size(n)
 	case plain:
 		return strconv.FormatInt(n, 10)
 	default:

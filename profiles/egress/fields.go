@@ -13,7 +13,7 @@ type Say string
 // What fields say. A server that believes one performs another request than the one
 // that was decided on.
 const (
-	SaysNothing Say = ""
+	saysNothing Say = ""
 	SaysMethod  Say = "method"
 	SaysPath    Say = "path"   // or another resource, or another host
 	SaysCaller  Say = "caller" // who asks, or from where
@@ -45,9 +45,9 @@ func appendFieldName(dst []byte, name string) []byte {
 	return dst
 }
 
-// ClientCredential reports whether a field is one by which clients say who they are. The
+// clientCredential reports whether a field is one by which clients say who they are. The
 // list cannot be complete: a gateway passes what FieldPasses alone.
-func ClientCredential(name string) bool {
+func clientCredential(name string) bool {
 	switch name = FieldName(name); name {
 	case "authorization", "cookie", "cookie2", "api-key", "apikey", "x-api-key", "x-api-token", "x-auth-key", "x-auth-token", "x-access-token",
 		"x-goog-api-key", "x-amz-security-token", "x-csrf-token", "private-token", "job-token", "x-vault-token", "x-functions-key", "ocp-apim-subscription-key":
@@ -56,9 +56,9 @@ func ClientCredential(name string) bool {
 	return strings.HasPrefix(name, "proxy-")
 }
 
-// FieldFrames reports whether a field is for one connection, or frames a message: the
+// fieldFrames reports whether a field is for one connection, or frames a message: the
 // host writes its own.
-func FieldFrames(name string) bool {
+func fieldFrames(name string) bool {
 	switch FieldName(name) {
 	case "connection", "proxy-connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect", "host", "content-length", "via", "http2-settings":
 		return true
@@ -69,7 +69,7 @@ func FieldFrames(name string) bool {
 // FieldPasses reports whether a field goes through every gateway: it is of the content,
 // of what is accepted, of a condition or a range, or tells requests apart.
 func FieldPasses(name string) bool {
-	if name = strings.ToLower(name); name != FieldName(name) || FieldFrames(name) {
+	if name = strings.ToLower(name); name != FieldName(name) || fieldFrames(name) {
 		return false
 	}
 	switch name {
@@ -79,7 +79,7 @@ func FieldPasses(name string) bool {
 		"sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol", "sec-websocket-extensions":
 		return true
 	}
-	return (strings.HasPrefix(name, "accept-") || strings.HasPrefix(name, "content-")) && FieldSays(name) == SaysNothing
+	return (strings.HasPrefix(name, "accept-") || strings.HasPrefix(name, "content-")) && FieldSays(name) == saysNothing
 }
 
 // FieldOfGateway says why a policy cannot let a field of the client's through a gateway;
@@ -87,9 +87,9 @@ func FieldPasses(name string) bool {
 func FieldOfGateway(name string, bounded bool) string {
 	says := FieldSays(name)
 	switch {
-	case FieldFrames(name):
+	case fieldFrames(name):
 		return "it frames a message, which the host does"
-	case ClientCredential(name):
+	case clientCredential(name):
 		return "it is a credential, which the host adds"
 	case bounded && (says == SaysMethod || says == SaysPath):
 		return "it says another " + string(says) + " than the one that is granted"
@@ -105,7 +105,7 @@ type Saying string
 
 // Field is s and a field.
 func (s Saying) Field(name string) Saying {
-	if FieldSays(name) == SaysNothing {
+	if FieldSays(name) == saysNothing {
 		return s
 	}
 	return s.with(FieldName(name))
@@ -122,7 +122,7 @@ func (s Saying) Query(query string) Saying {
 		}
 		name, _, _ := strings.Cut(one, "=")
 		name = generous(name)
-		if parameterSays(name) != SaysNothing {
+		if parameterSays(name) != saysNothing {
 			s = s.with("?" + parameterName(name))
 		}
 	}
@@ -190,7 +190,7 @@ func parameterSays(name string) Say {
 	case parameterCredential(plain):
 		return SaysCaller
 	default:
-		return SaysNothing
+		return saysNothing
 	}
 }
 

@@ -28,9 +28,9 @@ func FieldSays(text string) Say {
 	switch string(name) {
 	case "accept", "acceptencoding", "acceptlanguage", "authorization", "connection", "contentlength", "contenttype", "cookie",
 		"host", "traceparent", "useragent", "xrequestid": // as most are
-		return SaysNothing
+		return saysNothing
 	case "secfetchuser": // browsers tell by it that a user has clicked
-		return SaysNothing
+		return saysNothing
 	}
 	switch {
 	case saysMethod(name):
@@ -40,7 +40,7 @@ func FieldSays(text string) Say {
 	case saysCaller(name):
 		return SaysCaller
 	default:
-		return SaysNothing
+		return saysNothing
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Part is a piece of one entry of a list.
-type Part struct {
+// part is a piece of one entry of a list.
+type part struct {
 	At   int // of the entry
 	Host string
 }
@@ -14,9 +14,9 @@ type Part struct {
 // Parts gives what of the entries lies within one of only, sorted by host: of two
 // entries for a host the more specific one comes first. What is not an entry in its
 // usual form is left out.
-func Parts(entries []string, only []Pattern) []Part {
+func Parts(entries []string, only []Pattern) []part {
 	type piece struct {
-		Part
+		part
 		whole Pattern
 	}
 	var pieces []piece
@@ -26,7 +26,7 @@ func Parts(entries []string, only []Pattern) []Part {
 			continue // the compiler writes no such entry
 		}
 		for _, host := range whole.Within(only) {
-			pieces = append(pieces, piece{Part{i, host}, whole})
+			pieces = append(pieces, piece{part{i, host}, whole})
 		}
 	}
 	slices.SortStableFunc(pieces, func(x, y piece) int {
@@ -42,9 +42,9 @@ func Parts(entries []string, only []Pattern) []Part {
 			return 0
 		}
 	})
-	out := make([]Part, len(pieces))
+	out := make([]part, len(pieces))
 	for i, p := range pieces {
-		out[i] = p.Part
+		out[i] = p.part
 	}
 	return out
 }

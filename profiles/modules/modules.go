@@ -11,14 +11,14 @@ import (
 // Valid reports whether a name is one that JavaScript, or Python, imports.
 func Valid(javascript bool, name string) bool {
 	if javascript {
-		return Specifier(name)
+		return specifier(name)
 	}
 	return len(name) <= 255 && Dotted(name)
 }
 
-// Specifier reports whether name is a JavaScript module that no loader reads as
+// specifier reports whether name is a JavaScript module that no loader reads as
 // another one: a loader may clean a path.
-func Specifier(name string) bool {
+func specifier(name string) bool {
 	if name == "" || len(name) > 255 {
 		return false
 	}

@@ -187,14 +187,14 @@ func Sources(a profiles.Agent) (out []Source) {
 // condition asks before some.
 func asks(b profiles.Bridge) bool { return b.Approval != nil && b.Approval.When == "" }
 
-// Fetch is the bridge through which a program without a network of its own has one.
-const Fetch = "fetch"
+// fetch is the bridge through which a program without a network of its own has one.
+const fetch = "fetch"
 
 // OfBridge are the powers of a bridge: those that its owner declared. Through fetch
 // something goes out as soon as anything that it reaches takes something.
 func OfBridge(a profiles.Agent, b profiles.Bridge) profiles.Powers {
 	p := b.Powers
-	if b.Name != Fetch {
+	if b.Name != fetch {
 		return p
 	}
 	for _, r := range hosts(a) {
@@ -265,7 +265,7 @@ func network(a profiles.Agent) (reaches, asked bool) {
 	if a.Shell != nil || a.Python != nil && a.Python.Engine != profiles.PythonWasm {
 		return true, false
 	}
-	b, ok := a.Bridges[Fetch]
+	b, ok := a.Bridges[fetch]
 	return ok, ok && asks(b)
 }
 

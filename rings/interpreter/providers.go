@@ -16,8 +16,8 @@ import (
 // Logger is required.
 type Log struct{ Logger *slog.Logger }
 
-// MaxLogText bounds what Log writes of one call.
-const MaxLogText = 1 << 10
+// maxLogText bounds what Log writes of one call.
+const maxLogText = 1 << 10
 
 // Call writes the line.
 func (l Log) Call(ctx context.Context, c contract.Call) (json.RawMessage, error) {
@@ -25,6 +25,6 @@ func (l Log) Call(ctx context.Context, c contract.Call) (json.RawMessage, error)
 		return nil, errors.New("the log provider has no logger")
 	}
 	l.Logger.LogAttrs(ctx, slog.LevelInfo, "program", slog.String("bridge", c.Bridge), slog.String("run", c.Run),
-		slog.String("call", c.ID), slog.String("agent", c.Agent), slog.String("text", jsonvalue.Clip(string(c.Args), MaxLogText)))
+		slog.String("call", c.ID), slog.String("agent", c.Agent), slog.String("text", jsonvalue.Clip(string(c.Args), maxLogText)))
 	return nil, nil
 }

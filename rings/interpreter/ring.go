@@ -18,9 +18,9 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/run"
 )
 
-// Preparer is an Executor that has to look at a set before it is in force, and
+// preparer is an Executor that has to look at a set before it is in force, and
 // may reject it. Prepare must change nothing that a program could notice.
-type Preparer interface {
+type preparer interface {
 	Prepare(ctx context.Context, set *profiles.Set) error
 }
 
@@ -97,7 +97,7 @@ func (r *Ring) Prepare(ctx context.Context, set *profiles.Set) (commit func(), e
 	}
 	if set != nil {
 		for _, name := range slices.Sorted(maps.Keys(r.cfg.Executors)) {
-			p, ok := r.cfg.Executors[name].(Preparer)
+			p, ok := r.cfg.Executors[name].(preparer)
 			if !ok {
 				continue
 			}

@@ -156,9 +156,9 @@ func (s *seal) wait(ctx context.Context, g *guest) error {
 		err = fmt.Errorf("seal %s guest: %w", g.executor, err)
 		_ = g.revoke(err) // the executor kills it too
 	} else {
-		g.attest(initproto.LayerSeal, Enforced)
-		g.attest(initproto.LayerMemory, Enforced)
-		g.attest(initproto.LayerViolations, Enforced)
+		g.attest(initproto.LayerSeal, enforced)
+		g.attest(initproto.LayerMemory, enforced)
+		g.attest(initproto.LayerViolations, enforced)
 	}
 	s.settled, s.err = true, err
 	return err

@@ -15,16 +15,16 @@ import (
 
 // The states of a layer in an attestation.
 const (
-	Enforced    = "enforced"
-	Partly      = "best-effort"
-	Unavailable = "unavailable"
+	enforced    = "enforced"
+	partly      = "best-effort"
+	unavailable = "unavailable"
 )
 
 // own are the layers that the ring builds itself, around every guest.
 func own() map[string]string {
 	return map[string]string{
-		initproto.LayerProcess: Enforced, initproto.LayerEnvironment: Enforced, initproto.LayerDescriptors: Enforced,
-		initproto.LayerParentDeath: Enforced,
+		initproto.LayerProcess: enforced, initproto.LayerEnvironment: enforced, initproto.LayerDescriptors: enforced,
+		initproto.LayerParentDeath: enforced,
 	}
 }
 
@@ -58,14 +58,14 @@ func plainTier(wasm bool) profiles.Tier {
 func attestPlain(wasm bool) executors.Attestation {
 	l := own()
 	for _, name := range builtLayers() {
-		l[name] = Unavailable
+		l[name] = unavailable
 	}
-	l[initproto.LayerPrivileges], l[initproto.LayerLimits] = Enforced, Enforced
+	l[initproto.LayerPrivileges], l[initproto.LayerLimits] = enforced, enforced
 	if raceDetector {
-		l[initproto.LayerLimits] = Unavailable
+		l[initproto.LayerLimits] = unavailable
 	}
 	for _, name := range optional() {
-		l[name] = Unavailable
+		l[name] = unavailable
 	}
 	delete(l, initproto.LayerSelfTest)
 	return executors.Attestation{Tier: plainTier(wasm), Layers: withLanguage(l, wasm)}
@@ -74,7 +74,7 @@ func attestPlain(wasm bool) executors.Attestation {
 // withLanguage adds what an executor itself stands around its programs.
 func withLanguage(l map[string]string, wasm bool) map[string]string {
 	if wasm {
-		l["wasm"] = Enforced
+		l["wasm"] = enforced
 	}
 	return l
 }
@@ -84,13 +84,13 @@ func withLanguage(l map[string]string, wasm bool) map[string]string {
 func attestEnclosed(wasm bool, digest string, r initproto.Report, groups map[string]string) executors.Attestation {
 	l := maps.Clone(r.Layers)
 	maps.Copy(l, own())
-	l[initproto.LayerHeld] = Partly
+	l[initproto.LayerHeld] = partly
 	if raceDetector {
-		l[initproto.LayerLimits], l[initproto.LayerHeld] = Unavailable, Unavailable
+		l[initproto.LayerLimits], l[initproto.LayerHeld] = unavailable, unavailable
 	}
 	for _, name := range optional() {
 		if l[name] == "" {
-			l[name] = Unavailable
+			l[name] = unavailable
 		}
 	}
 	maps.Copy(l, groups)
@@ -148,8 +148,8 @@ func (e *Lack) Error() string {
 	return text
 }
 
-// Explained is the error of a report that says what failed.
-func Explained(r initproto.Report) *Lack {
+// explained is the error of a report that says what failed.
+func explained(r initproto.Report) *Lack {
 	if reason, remedy := hostcheck.Explain(r); reason != "" {
 		r.Reason, r.Remedy = reason, remedy
 	}

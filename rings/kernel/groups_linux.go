@@ -23,15 +23,15 @@ func (r *Ring) findGroups() error {
 		return err
 	}
 	r.groups = tree
-	r.grouped = map[string]string{initproto.LayerCgroups: Enforced}
+	r.grouped = map[string]string{initproto.LayerCgroups: enforced}
 	for _, c := range []string{cgroup.Memory, cgroup.PIDs, cgroup.CPU} {
-		state := Enforced
+		state := enforced
 		if tree.Missing(c) != "" {
-			state = Unavailable
-			r.grouped[initproto.LayerCgroups] = Partly // they still freeze and end a guest
+			state = unavailable
+			r.grouped[initproto.LayerCgroups] = partly // they still freeze and end a guest
 		}
 		r.grouped[initproto.LayerCgroups+"_"+c] = state
-		if c == cgroup.Memory && state == Enforced {
+		if c == cgroup.Memory && state == enforced {
 			r.grouped[initproto.LayerHeld] = state
 		}
 	}

@@ -80,7 +80,7 @@ func spawnError(err error) error {
 	if r.Errno == 0 {
 		r.Reason = refused.Err.Error()
 	}
-	return Explained(r)
+	return explained(r)
 }
 
 func (r *Ring) build(p *prepared, token string) error {
@@ -151,7 +151,7 @@ func (p *prepared) check() error {
 		return said(fmt.Sprintf("its first process is of another build: version %d, want %d", r.Version, initproto.Version))
 	}
 	if r.Failed != "" {
-		return Explained(r)
+		return explained(r)
 	}
 	need := builtLayers()
 	if p.recipe.order.Listen != nil {
@@ -161,7 +161,7 @@ func (p *prepared) check() error {
 		need = append(need, initproto.LayerMemory)
 	}
 	for _, layer := range need {
-		if r.Layers[layer] != Enforced {
+		if r.Layers[layer] != enforced {
 			return &Lack{Report: initproto.Report{
 				Failed: layer, Kind: initproto.KindLies,
 				Reason: fmt.Sprintf("the init of the guest reports it as %q and no failure", r.Layers[layer]),
@@ -306,7 +306,7 @@ func (r *Ring) watch(g *guest, p *prepared) (err error) {
 		return err
 	}
 	// Of files only what Landlock refuses, where that can be seen.
-	g.attest(initproto.LayerViolations, Partly)
+	g.attest(initproto.LayerViolations, partly)
 	g.around.unfollow = r.followed(g)
 	return nil
 }

@@ -91,7 +91,7 @@ func (r *Ring) each(ctx context.Context, s *profiles.Set, do func(holder, profil
 }
 
 // Unmet lists every rule over which Prepare would refuse the set on this host.
-func (r *Ring) Unmet(ctx context.Context, s *profiles.Set) (out []Unmet, err error) {
+func (r *Ring) Unmet(ctx context.Context, s *profiles.Set) (out []unmet, err error) {
 	next := r.next(s, nil)
 	err = r.each(ctx, s, func(h holder, k profiles.Kernel) error {
 		err := next.add(h, k, r.places(next), nil)
@@ -100,10 +100,10 @@ func (r *Ring) Unmet(ctx context.Context, s *profiles.Set) (out []Unmet, err err
 		}
 		refused := rootfs.Refusals(err)
 		for _, no := range refused {
-			out = append(out, Unmet{Agent: h.agent, Executor: h.executor, Path: no.Path, Rule: no.Rule, Reason: no.Reason, Remedy: no.Remedy})
+			out = append(out, unmet{Agent: h.agent, Executor: h.executor, Path: no.Path, Rule: no.Rule, Reason: no.Reason, Remedy: no.Remedy})
 		}
 		if len(refused) == 0 {
-			out = append(out, Unmet{Agent: h.agent, Executor: h.executor, Reason: err.Error()})
+			out = append(out, unmet{Agent: h.agent, Executor: h.executor, Reason: err.Error()})
 		}
 		return nil
 	})

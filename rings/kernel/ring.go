@@ -121,8 +121,8 @@ type Live struct {
 	Restart bool
 }
 
-// Unmet is a rule that this host cannot hold as it is meant: the set is refused.
-type Unmet struct {
+// unmet is a rule that this host cannot hold as it is meant: the set is refused.
+type unmet struct {
 	Agent, Executor string
 	Path            string        // as the rule names it; "": it is no rule of a path
 	Rule            profiles.Rule // zero: the executor's own

@@ -46,7 +46,7 @@ func (r *Ring) ExamineEgress(context.Context) (initproto.Report, error) {
 func (r *Ring) Prepare(context.Context, *profiles.Set) (func(), error) { return nil, errLinux }
 
 // Unmet says that guests need Linux.
-func (r *Ring) Unmet(context.Context, *profiles.Set) ([]Unmet, error) { return nil, errLinux }
+func (r *Ring) Unmet(context.Context, *profiles.Set) ([]unmet, error) { return nil, errLinux }
 
 // State says that nothing is started.
 func (r *Ring) State() (state, reason string) { return "closed", errLinux.Error() }

@@ -122,7 +122,7 @@ func treeError(step string, err error) error {
 		r.Kind = initproto.KindMissing
 	}
 	r.Errno = int(errno)
-	return Explained(r)
+	return explained(r)
 }
 
 // trees opens the mounts of an order that are mapped, in its order. The caller

@@ -48,7 +48,7 @@ func (m *module) check(out []byte, tmp uint32) []byte {
 // charge appends a check with a constant cost.
 func (m *module) charge(out []byte, cost int, tmp uint32) []byte {
 	out = unsigned(append(out, 0x23), uint32(m.globals))
-	out = signed(append(out, 0x42), int64(min(cost, MaxCost)))
+	out = signed(append(out, 0x42), int64(min(cost, maxCost)))
 	return m.check(out, tmp)
 }
 

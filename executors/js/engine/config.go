@@ -28,11 +28,11 @@ type Config struct {
 
 // Defaults and bounds of Options.
 const (
-	DefaultHeapBytes = 32 << 20
+	defaultHeapBytes = 32 << 20
 
 	MinHeapBytes = 1 << 20
 
-	DefaultValueBytes = 4 << 20
+	defaultValueBytes = 4 << 20
 )
 
 // Options bounds one VM. CPU, CPUClock, Clock and Now must be set; Start
@@ -130,7 +130,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("engine options: a limit is negative")
 	}
 	if o.HeapBytes == 0 {
-		o.HeapBytes = DefaultHeapBytes
+		o.HeapBytes = defaultHeapBytes
 	}
 	if o.MemoryBytes == 0 {
 		o.MemoryBytes = min(2*o.HeapBytes+8<<20, profiles.MaxJSMemoryBytes)
@@ -139,7 +139,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.StackBytes = profiles.DefaultJSStackBytes
 	}
 	if o.ValueBytes == 0 {
-		o.ValueBytes = DefaultValueBytes
+		o.ValueBytes = defaultValueBytes
 	}
 	switch {
 	case o.HeapBytes < MinHeapBytes:

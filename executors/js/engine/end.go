@@ -112,7 +112,7 @@ func (vm *VM) encoded(ctx context.Context, v pointer) State {
 	case strings.HasPrefix(text, "v"):
 		text = text[1:]
 		if err := value.Check([]byte(text), vm.valueLimits()); err != nil {
-			vm.kill(fmt.Errorf("%w: result: %w", ErrCorrupt, err))
+			vm.kill(fmt.Errorf("%w: result: %w", errCorrupt, err))
 			return State{}
 		}
 		vm.finish(ctx, State{Status: StatusDone, Value: json.RawMessage(text)})

@@ -23,9 +23,9 @@ var (
 	ErrFuel = errors.New("instruction limit reached")
 	// ErrCancelled: the context of the call ended.
 	ErrCancelled = errors.New("cancelled")
-	// ErrCorrupt: the guest trapped, or handed over something that a sound engine
+	// errCorrupt: the guest trapped, or handed over something that a sound engine
 	// never would.
-	ErrCorrupt = errors.New("the engine is in no sound state")
+	errCorrupt = errors.New("the engine is in no sound state")
 	// ErrClosed: Close was called.
 	ErrClosed = errors.New("the VM is closed")
 )

@@ -68,13 +68,13 @@ func (vm *VM) call(ctx context.Context, fn int, args ...uint64) uint64 {
 		return 0
 	}
 	if vm.depth >= maxDepth {
-		vm.kill(fmt.Errorf("%w: nested too deep", ErrCorrupt))
+		vm.kill(fmt.Errorf("%w: nested too deep", errCorrupt))
 		return 0
 	}
 	f := vm.functions[vm.depth][fn]
 	if f == nil {
 		if f = vm.module.ExportedFunction(functionNames()[fn]); f == nil {
-			vm.kill(fmt.Errorf("%w: no export %s", ErrCorrupt, functionNames()[fn]))
+			vm.kill(fmt.Errorf("%w: no export %s", errCorrupt, functionNames()[fn]))
 			return 0
 		}
 		vm.functions[vm.depth][fn] = f
@@ -85,7 +85,7 @@ func (vm *VM) call(ctx context.Context, fn int, args ...uint64) uint64 {
 	err := f.CallWithStack(ctx, stack[:max(len(args), 1)])
 	vm.depth--
 	if err != nil {
-		vm.kill(fmt.Errorf("%w: %w", ErrCorrupt, err)) // keeps the cause that made it trap
+		vm.kill(fmt.Errorf("%w: %w", errCorrupt, err)) // keeps the cause that made it trap
 		return 0
 	}
 	return uint64(uint32(stack[0]))
@@ -123,7 +123,7 @@ func (vm *VM) write(ctx context.Context, b string) uint64 {
 		return 0
 	}
 	if !vm.memory.WriteString(uint32(p), b) || !vm.memory.WriteByte(uint32(p)+uint32(len(b)), 0) {
-		vm.kill(fmt.Errorf("%w: malloc returned %#x", ErrCorrupt, p))
+		vm.kill(fmt.Errorf("%w: malloc returned %#x", errCorrupt, p))
 		return 0
 	}
 	return p
@@ -264,7 +264,7 @@ func current(ctx context.Context) *VM {
 func global(m api.Module, name string) (api.MutableGlobal, error) {
 	g, ok := m.ExportedGlobal(name).(api.MutableGlobal)
 	if !ok {
-		return nil, fmt.Errorf("%w: no global %s", ErrCorrupt, name)
+		return nil, fmt.Errorf("%w: no global %s", errCorrupt, name)
 	}
 	return g, nil
 }

@@ -292,7 +292,7 @@ func (vm *VM) instantiate(ctx context.Context, a experimental.MemoryAllocator) e
 	}
 	vm.module, vm.memory = m, m.Memory()
 	if vm.stackPointer, err = global(m, "__stack_pointer"); err == nil {
-		vm.fuel, err = global(m, FuelGlobal)
+		vm.fuel, err = global(m, fuelGlobal)
 	}
 	if err != nil {
 		return errors.Join(err, m.Close(ctx))

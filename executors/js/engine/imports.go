@@ -101,7 +101,7 @@ func hostCall(ctx context.Context, vm *VM, stack []uint64) {
 		vm.noRoom = false
 		vm.throw(ctx, "InternalError", "out of memory") // as the engine says it
 	case !ok:
-		vm.kill(fmt.Errorf("%w: malformed call of the host", ErrCorrupt))
+		vm.kill(fmt.Errorf("%w: malformed call of the host", errCorrupt))
 	case vm.refused:
 		vm.refused = false
 		vm.throw(ctx, profiles.ErrorBudgetExceeded, "the arguments of calls that wait to be made are too large together")
@@ -243,7 +243,7 @@ func moduleLoad(ctx context.Context, vm *VM, stack []uint64) {
 	}
 	p := vm.write(ctx, source)
 	if !vm.memory.WriteUint32Le(length, uint32(len(source))) {
-		vm.kill(fmt.Errorf("%w: module length at %#x", ErrCorrupt, length))
+		vm.kill(fmt.Errorf("%w: module length at %#x", errCorrupt, length))
 	}
 	stack[0] = p
 }
@@ -265,7 +265,7 @@ func clock(_ context.Context, vm *VM, stack []uint64) {
 	at := uint32(stack[2])
 	stack[0] = wasiSuccess
 	if !vm.memory.WriteUint64Le(at, uint64(vm.options.Clock())) {
-		vm.kill(fmt.Errorf("%w: clock at %#x", ErrCorrupt, at))
+		vm.kill(fmt.Errorf("%w: clock at %#x", errCorrupt, at))
 	}
 }
 
@@ -276,7 +276,7 @@ func random(_ context.Context, vm *VM, stack []uint64) {
 	stack[0] = wasiSuccess
 	b, ok := vm.memory.Read(at, n)
 	if !ok {
-		vm.kill(fmt.Errorf("%w: random bytes at %#x", ErrCorrupt, at))
+		vm.kill(fmt.Errorf("%w: random bytes at %#x", errCorrupt, at))
 		return
 	}
 	clear(b)

@@ -18,12 +18,12 @@ import (
 	"fmt"
 )
 
-// FuelGlobal is the export name of the added counter, a mutable i64.
-const FuelGlobal = "ringd_fuel"
+// fuelGlobal is the export name of the added counter, a mutable i64.
+const fuelGlobal = "ringd_fuel"
 
-// MaxCost caps what one check takes. A longer stretch of instructions without a
+// maxCost caps what one check takes. A longer stretch of instructions without a
 // loop is a switch, of which a small part runs.
-const MaxCost = 32
+const maxCost = 32
 
 // bulkShift is how many bytes of a bulk instruction one unit of fuel moves, as
 // a power of two.

@@ -85,7 +85,7 @@ func run(t *testing.T, wasm []byte, arg uint64, fuel int64) (int64, error) {
 	if err != nil {
 		t.Fatalf("the metered module is not valid: %v", err)
 	}
-	counter := mod.ExportedGlobal(FuelGlobal).(api.MutableGlobal)
+	counter := mod.ExportedGlobal(fuelGlobal).(api.MutableGlobal)
 	counter.Set(uint64(fuel))
 	_, err = mod.ExportedFunction("run").Call(ctx, arg)
 	if stopped && err != nil {
@@ -105,7 +105,7 @@ func TestChargesExactly(t *testing.T) {
 		{"straight", []byte{0x20, 0}, 0, 2},
 		{"fill", fill, 65536, 6 + 65536/4},
 		{"copy", copying, 65536, 6 + 65536/4},
-		{"dense body is capped", cat(noops(100), []byte{0x20, 0}), 0, MaxCost},
+		{"dense body is capped", cat(noops(100), []byte{0x20, 0}), 0, maxCost},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

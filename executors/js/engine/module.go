@@ -199,8 +199,8 @@ func (m *module) readMemories() error {
 
 func (m *module) readExports() error {
 	return m.vector(secExport, func(r *reader, _ int) {
-		if r.name() == FuelGlobal {
-			r.fail("export %s is taken", FuelGlobal)
+		if r.name() == fuelGlobal {
+			r.fail("export %s is taken", fuelGlobal)
 		}
 		if r.u8() > 3 {
 			r.fail("unknown export")
@@ -250,7 +250,7 @@ func (m *module) encode(code []byte) []byte {
 		case secGlobal:
 			body = extend(body, 1, []byte{typeI64, 1, 0x42, 0, 0x0b})
 		case secExport:
-			e := append(unsigned(nil, uint32(len(FuelGlobal))), FuelGlobal...)
+			e := append(unsigned(nil, uint32(len(fuelGlobal))), fuelGlobal...)
 			body = extend(body, 1, unsigned(append(e, 3), uint32(m.globals)))
 		case secCode:
 			body = code

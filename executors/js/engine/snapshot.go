@@ -41,7 +41,7 @@ func (vm *VM) Snapshot(ctx context.Context) ([]byte, error) {
 		return nil, ErrBusy
 	}
 	if at := vm.stackPointer.Get(); at != uint64(vm.image.from) {
-		return nil, fmt.Errorf("%w: the stack pointer is at %#x", ErrCorrupt, at)
+		return nil, fmt.Errorf("%w: the stack pointer is at %#x", errCorrupt, at)
 	}
 	if vm.ended != nil && vm.memory.Size() <= collected {
 		if err := vm.collect(ctx); err != nil {
@@ -50,7 +50,7 @@ func (vm *VM) Snapshot(ctx context.Context) ([]byte, error) {
 	}
 	memory, ok := vm.memory.Read(0, vm.memory.Size())
 	if !ok {
-		return nil, fmt.Errorf("%w: no memory", ErrCorrupt)
+		return nil, fmt.Errorf("%w: no memory", errCorrupt)
 	}
 	b, err := vm.engine.codec.Write(vm.engine.digest, vm.image.difference(), vm.written(), memory, vm.options.SnapshotBytes)
 	if errors.Is(err, snapshot.ErrSize) {
@@ -184,7 +184,7 @@ func restoreError(err error) error {
 func (vm *VM) load(r *snapshot.Reader) error {
 	memory, ok := vm.memory.Read(0, vm.memory.Size())
 	if !ok {
-		return fmt.Errorf("%w: no memory", ErrCorrupt)
+		return fmt.Errorf("%w: no memory", errCorrupt)
 	}
 	if err := r.Load(memory); err != nil {
 		return restoreError(err)

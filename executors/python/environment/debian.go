@@ -59,7 +59,7 @@ func (s *Site) debian(dpkg string) {
 			for _, other := range p.needed(all, provided) {
 				for _, o := range other.dist {
 					if o != d {
-						d.Requires = append(d.Requires, Requirement{Name: o.Name})
+						d.Requires = append(d.Requires, requirement{Name: o.Name})
 					}
 				}
 			}

@@ -87,8 +87,8 @@ type Folder struct{ Path, Kind, Digest string }
 
 // The kinds of a Folder.
 const (
-	KindVenv     = "virtual environment"
-	KindPackages = "folder of packages"
+	kindVenv     = "virtual environment"
+	kindPackages = "folder of packages"
 	KindWheels   = "folder of wheels"
 )
 
@@ -267,9 +267,9 @@ func (f *Finder) open(a *profiles.Agent, e profiles.PythonEnvironment) (opened, 
 	case paths.Of(f.real(f.denied(a))...).Cover(real):
 		return refuse("take one of the two lines out of the policy", "lies in a folder that the policy denies")
 	}
-	o := opened{Folder: Folder{Path: real, Kind: KindPackages}, rule: e.Rule}
+	o := opened{Folder: Folder{Path: real, Kind: kindPackages}, rule: e.Rule}
 	if v, ok := venvOf(real); ok {
-		o.Kind, o.venv = KindVenv, v
+		o.Kind, o.venv = kindVenv, v
 	} else if found, _ := filepath.Glob(filepath.Join(real, "*.whl")); len(found) > 0 {
 		o.Kind = KindWheels
 	}
@@ -317,7 +317,7 @@ func (f *Finder) real(list []string) []string {
 func (f *Finder) interpreterFor(ctx context.Context, all []opened) (i Interpreter, err error) {
 	from := ""
 	for _, o := range all {
-		if o.Kind != KindVenv || f.cfg.Interpreter != "" || from != "" {
+		if o.Kind != kindVenv || f.cfg.Interpreter != "" || from != "" {
 			continue
 		}
 		if i, err = f.ask(ctx, o.venv.base("")); err != nil {
@@ -331,7 +331,7 @@ func (f *Finder) interpreterFor(ctx context.Context, all []opened) (i Interprete
 		}
 	}
 	for _, o := range all {
-		if o.Kind != KindVenv {
+		if o.Kind != kindVenv {
 			continue
 		}
 		if _, err := os.Stat(filepath.Join(o.Path, "lib", "python"+i.Minor())); err != nil {
@@ -360,7 +360,7 @@ func (f *Finder) sitesOf(r *Report, all []opened) (out []site, err error) {
 	system := len(all) == 0
 	for _, o := range all {
 		switch o.Kind {
-		case KindVenv:
+		case kindVenv:
 			system = system || o.venv.system
 			at, err := filepath.EvalSymlinks(filepath.Join(o.Path, "lib", "python"+r.Interpreter.Minor(), "site-packages"))
 			if err != nil || !paths.Of(o.Path).Cover(at) {

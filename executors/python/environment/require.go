@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// Requirement is one package that another needs.
-type Requirement struct {
+// requirement is one package that another needs.
+type requirement struct {
 	Name   string   // normalized
 	Extras []string // of it, normalized
 	marker string   // "": always
@@ -38,16 +38,16 @@ var (
 )
 
 // parseRequirement reads a line of Requires-Dist; ok is false for one that names no package.
-func parseRequirement(line string) (r Requirement, ok bool) {
+func parseRequirement(line string) (r requirement, ok bool) {
 	line, marker, _ := strings.Cut(line, ";")
 	if at := strings.Index(line, " @ "); at >= 0 && strings.Contains(marker, ";") { // a semicolon of its address
 		marker = marker[strings.LastIndex(marker, ";")+1:]
 	}
 	m := head.FindStringSubmatch(line)
 	if m == nil {
-		return Requirement{}, false
+		return requirement{}, false
 	}
-	r = Requirement{Name: normalizeName(m[1]), marker: strings.TrimSpace(marker)}
+	r = requirement{Name: normalizeName(m[1]), marker: strings.TrimSpace(marker)}
 	for e := range strings.SplitSeq(m[2], ",") {
 		if e = normalizeName(e); e != "" {
 			r.Extras = append(r.Extras, e)
@@ -57,7 +57,7 @@ func parseRequirement(line string) (r Requirement, ok bool) {
 }
 
 // parseRequirements reads requires.txt of an egg-info: sections "[extra:marker]" of lines.
-func parseRequirements(text string) (all []Requirement) {
+func parseRequirements(text string) (all []requirement) {
 	section := ""
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -95,7 +95,7 @@ func join(a, b string) string {
 
 // readMetadata reads the headers of a METADATA or PKG-INFO: the name, the version and
 // what is needed. A name "" is one that says none.
-func readMetadata(text string) (name, version string, needs []Requirement) {
+func readMetadata(text string) (name, version string, needs []requirement) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
 		if line == "" {
@@ -121,7 +121,7 @@ func readMetadata(text string) (name, version string, needs []Requirement) {
 
 // Needed tells whether it is needed here, with these extras of the package that
 // says so.
-func (r Requirement) Needed(p Platform, extras []string) bool {
+func (r requirement) Needed(p Platform, extras []string) bool {
 	if r.marker == "" {
 		return true
 	}

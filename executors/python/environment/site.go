@@ -24,7 +24,7 @@ type Site struct {
 type Distribution struct {
 	Name     string // normalized; of what nobody has installed, its module's
 	Version  string
-	Requires []Requirement
+	Requires []requirement
 	Site     string
 	// Entries are its files and folders below Site, as few as say it: names that
 	// another has files in are taken apart.

@@ -36,15 +36,15 @@ const (
 	defaultFiles = 200_000
 )
 
-// Unpacked is a folder of packages that was made of wheels.
-type Unpacked struct {
+// unpacked is a folder of packages that was made of wheels.
+type unpacked struct {
 	Site  string
 	Notes []string // wheels that were passed over, in words
 }
 
 // unpackWheels makes a folder of the wheels in dir that are for this interpreter, or finds
 // the one that it has made of the same wheels before. Site "" is a folder without any.
-func unpackWheels(dir string, cfg unpackConfig) (u Unpacked, err error) {
+func unpackWheels(dir string, cfg unpackConfig) (u unpacked, err error) {
 	cfg.Bytes, cfg.Files = cmp.Or(cfg.Bytes, defaultBytes), cmp.Or(cfg.Files, defaultFiles)
 	names, err := filepath.Glob(filepath.Join(strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir), "*.whl"))
 	if err != nil || len(names) == 0 {

@@ -29,7 +29,7 @@ type ProfileConfig struct {
 func ProfileOf(cfg ProfileConfig) Profile {
 	p := Profile{
 		Revision: cfg.Revision, Allow: []Name{}, Deny: []Name{}, Nobody: []Name{}, Standard: []string{}, Outside: []string{},
-		Library: cfg.Library, Builtins: []Name{}, Read: listed(cfg.Read), Write: listed(cfg.Write), Network: profiles.NetworkOff, Only: []string{}, Reach: []Span{},
+		Library: cfg.Library, Builtins: []Name{}, Read: listed(cfg.Read), Write: listed(cfg.Write), Network: profiles.NetworkOff, Only: []string{}, Reach: []span{},
 	}
 	for _, name := range modules.NeverNames() {
 		p.Nobody = append(p.Nobody, Name{Name: name, Why: "it steps round what watches a program, and no policy can allow it"})

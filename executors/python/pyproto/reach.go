@@ -13,15 +13,15 @@ func inside() []string {
 }
 
 // reach lists the addresses that a program may name as such.
-func reach(list []profiles.EgressRule) []Span {
+func reach(list []profiles.EgressRule) []span {
 	names := inside()
 	for _, r := range list {
 		names = append(names, r.Host)
 	}
-	out := []Span{}
+	out := []span{}
 	for _, text := range names {
 		if from, to, ok := hosts.Span(text); ok {
-			out = append(out, Span{From: from, To: to})
+			out = append(out, span{From: from, To: to})
 		}
 	}
 	return out

@@ -86,14 +86,14 @@ type Profile struct {
 	// Reach are the addresses that may be named as such where Network is NetworkOwn: what
 	// the policy lists, loopback, and those that stand for names in a guest. The egress
 	// ring decides; this tells a program at once.
-	Reach  []Span `json:"reach"`
+	Reach  []span `json:"reach"`
 	Advice string `json:"advice"` // ends a refused import: what is allowed instead
 	Rule   string `json:"rule"`   // file:line:column where Allow stands, which refuses what is in no list; "": none
 }
 
-// Span is a range of addresses: the bytes of its first and last, in lower-case hex, of
+// span is a range of addresses: the bytes of its first and last, in lower-case hex, of
 // one family.
-type Span struct {
+type span struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 }

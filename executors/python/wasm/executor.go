@@ -41,8 +41,8 @@ type Config struct {
 	Unguarded bool
 }
 
-// ErrClosed is returned by Run after Close.
-var ErrClosed = errors.New("the WebAssembly Python is closed")
+// errClosed is returned by Run after Close.
+var errClosed = errors.New("the WebAssembly Python is closed")
 
 // What a guest process is given beside its run's own limits.
 const (
@@ -175,7 +175,7 @@ func (e *Executor) enter() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		return ErrClosed
+		return errClosed
 	}
 	e.work.Add(1)
 	return nil

@@ -50,7 +50,7 @@ type process struct {
 	spec spec
 }
 
-// Spec implements pool.Guest.
+// Spec implements pool.guest.
 func (g *process) Spec() spec { return g.spec }
 
 // end ends a guest that nobody waits for. Kill's error is a process that does not die;

@@ -74,9 +74,9 @@ func run(ctx context.Context, c Config, s *script.Script) (Result, error) {
 }
 
 func withDefaults(c Config) Config {
-	c.Limits.Steps = or(c.Limits.Steps, DefaultSteps)
-	c.Limits.Depth = or(c.Limits.Depth, DefaultDepth)
-	c.Limits.Shell = or(c.Limits.Shell, DefaultShell)
+	c.Limits.Steps = or(c.Limits.Steps, defaultSteps)
+	c.Limits.Depth = or(c.Limits.Depth, defaultDepth)
+	c.Limits.Shell = or(c.Limits.Shell, defaultShell)
 	if c.Limits.Bytes <= 0 {
 		c.Limits.Bytes = DefaultBytes
 	}

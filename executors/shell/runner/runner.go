@@ -102,10 +102,10 @@ type Limits struct {
 
 // The defaults of Limits.
 const (
-	DefaultSteps = 20_000_000
-	DefaultDepth = 5000
+	defaultSteps = 20_000_000
+	defaultDepth = 5000
 	DefaultBytes = 32 << 20
-	DefaultShell = 16
+	defaultShell = 16
 )
 
 // Config says how a script runs. The zero Config is refused.

@@ -13,7 +13,7 @@ import (
 // Bounds of a script.
 const (
 	MaxBytes = 64 << 10
-	MaxDepth = 200 // of what stands inside of what
+	maxDepth = 200 // of what stands inside of what
 )
 
 // maxFrames bounds the stack of the parser: it stands above what MaxDepth needs in
@@ -45,7 +45,7 @@ func bounds(text string) *Refusal {
 // tooDeep is the refusal of a text that is nested too deeply.
 func tooDeep(line, column int) *Refusal {
 	return &Refusal{
-		Code: profiles.CodeShellSize, Line: line, Column: column, Reason: fmt.Sprintf("the script is nested more than %d deep", MaxDepth),
+		Code: profiles.CodeShellSize, Line: line, Column: column, Reason: fmt.Sprintf("the script is nested more than %d deep", maxDepth),
 		Instead: []string{"move the inner part into a function or a variable"},
 	}
 }

@@ -65,7 +65,7 @@ func (c *check) enter(at syntax.Pos) bool {
 	if c.bad != nil {
 		return false
 	}
-	if c.depth++; c.depth > MaxDepth {
+	if c.depth++; c.depth > maxDepth {
 		c.bad = tooDeep(int(at.Line()), int(at.Col()))
 		return false
 	}
@@ -341,7 +341,7 @@ func (c *check) word(w *syntax.Word) {
 		return
 	}
 	n, ok := Braces(w)
-	if c.braces += n; !ok || c.braces > MaxFields {
+	if c.braces += n; !ok || c.braces > maxFields {
 		c.refuse("brace.size", w.Pos())
 		return
 	}

@@ -18,9 +18,9 @@ import (
 	"github.com/ringd/ringd/profiles/argv"
 )
 
-// MaxFields bounds the words that the braces of one word make. expand has the
+// maxFields bounds the words that the braces of one word make. expand has the
 // same bound.
-const MaxFields = 16 << 10
+const maxFields = 16 << 10
 
 // maxBraces bounds the braces in one word, whose reading costs their square.
 const maxBraces = 64
@@ -105,7 +105,7 @@ func Braces(w *syntax.Word) (int, bool) {
 	if !any {
 		return 0, true
 	}
-	return n, n <= MaxFields && n*size <= maxFieldBytes
+	return n, n <= maxFields && n*size <= maxFieldBytes
 }
 
 // product is how many words a word with brace expressions makes, at most a few
@@ -124,10 +124,10 @@ func product(w *syntax.Word) (n int, any bool) {
 		} else {
 			for _, e := range b.Elems {
 				m, _ := product(e)
-				k = min(k+m, 2*MaxFields)
+				k = min(k+m, 2*maxFields)
 			}
 		}
-		n = min(n*k, 2*MaxFields)
+		n = min(n*k, 2*maxFields)
 	}
 	return n, any
 }
@@ -145,10 +145,10 @@ func sequence(b *syntax.BraceExp) int {
 		case len(text) == 1:
 			ends[i] = int64(text[0])
 		default:
-			return 2 * MaxFields
+			return 2 * maxFields
 		}
 		if ends[i] > math.MaxInt32 || ends[i] < math.MinInt32 {
-			return 2 * MaxFields
+			return 2 * maxFields
 		}
 	}
 	step := int64(1)
@@ -157,10 +157,10 @@ func sequence(b *syntax.BraceExp) int {
 			step = max(n, -n)
 		}
 		if step < 1 || step > math.MaxInt32 {
-			return 2 * MaxFields
+			return 2 * maxFields
 		}
 	}
-	return int(min(max(ends[0]-ends[1], ends[1]-ends[0])/step+1, 2*MaxFields))
+	return int(min(max(ends[0]-ends[1], ends[1]-ends[0])/step+1, 2*maxFields))
 }
 
 func hasBrace(w *syntax.Word) bool {
@@ -238,7 +238,7 @@ func (b *builder) parts(parts []syntax.WordPart, m mode) {
 				b.plain(p.Value, m, i == 0, i == len(parts)-1)
 			}
 		case *syntax.SglQuoted:
-			b.put(SingleQuoted(p))
+			b.put(singleQuoted(p))
 		case *syntax.DblQuoted:
 			b.parts(p.Parts, m.inner())
 		case *syntax.ParamExp:
@@ -306,8 +306,8 @@ func isList(p *syntax.ParamExp) bool {
 	return ok && w.Lit() == "@"
 }
 
-// SingleQuoted is the text in single quotes.
-func SingleQuoted(q *syntax.SglQuoted) string {
+// singleQuoted is the text in single quotes.
+func singleQuoted(q *syntax.SglQuoted) string {
 	if !q.Dollar || strings.IndexByte(q.Value, '\\') < 0 {
 		return q.Value
 	}

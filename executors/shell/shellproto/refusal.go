@@ -44,11 +44,11 @@ func RefusalText(d profiles.Decision, at RefusalPlace) string {
 	case at.Begun:
 		head = "refused while running"
 	}
-	fmt.Fprintf(&b, "%s: %s", head, RefusalLine(d.Reason, 3*maxLine))
+	fmt.Fprintf(&b, "%s: %s", head, refusalLine(d.Reason, 3*maxLine))
 	if r := d.Rule; r != nil && r.File != "" {
-		fmt.Fprintf(&b, "  (%s:%d", RefusalLine(r.File, maxLine), r.Line)
+		fmt.Fprintf(&b, "  (%s:%d", refusalLine(r.File, maxLine), r.Line)
 		if r.Path != "" {
-			fmt.Fprintf(&b, ", %s", RefusalLine(r.Path, maxLine))
+			fmt.Fprintf(&b, ", %s", refusalLine(r.Path, maxLine))
 		}
 		b.WriteString(")")
 	}
@@ -104,7 +104,7 @@ func where(b *strings.Builder, d profiles.Decision, at RefusalPlace) {
 		b.WriteString(place + excerpt(at.Script, e.Line, e.Column, width+1-len(place)))
 	}
 	if len(e.Chain) > 0 {
-		fmt.Fprintf(b, "\n  reached through: %s", RefusalLine(strings.Join(e.Chain, " → "), maxLine))
+		fmt.Fprintf(b, "\n  reached through: %s", refusalLine(strings.Join(e.Chain, " → "), maxLine))
 	}
 }
 
@@ -123,7 +123,7 @@ func ran(at RefusalPlace) string {
 	}
 	words := make([]string, len(last))
 	for i, one := range last {
-		words[i] = RefusalLine(one, 60)
+		words[i] = refusalLine(one, 60)
 	}
 	return out + strings.Join(words, "; ") + "; the rest was stopped"
 }
@@ -138,7 +138,7 @@ func instead(b *strings.Builder, d profiles.Decision) {
 		if n > 0 {
 			b.WriteString(", or ")
 		}
-		b.WriteString(RefusalLine(one, maxLine))
+		b.WriteString(refusalLine(one, maxLine))
 		n++
 	}
 	if n > 0 {
@@ -165,13 +165,13 @@ func excerpt(script string, line, column, most int) string {
 		}
 	}
 	if start > 0 {
-		return "…" + RefusalLine(text[start:], most-2)
+		return "…" + refusalLine(text[start:], most-2)
 	}
-	return RefusalLine(text, most-1)
+	return refusalLine(text, most-1)
 }
 
-// RefusalLine makes one line of at most so many characters that a terminal can show.
-func RefusalLine(s string, most int) string {
+// refusalLine makes one line of at most so many characters that a terminal can show.
+func refusalLine(s string, most int) string {
 	var b strings.Builder
 	n := 0
 	for _, r := range s {

@@ -23,27 +23,27 @@ func buildRows(name string) (row, bool) {
 	case "git":
 		return row{Own: ownBuild(readGit)}, true
 	case "make", "gmake", "bmake", "nmake":
-		return row{Own: ownBuild(readMake), Flags: RunsFiles, Opts: "-f,--file,--makefile=F -C,--directory= -I,--include-dir= -E,--eval=! -j,--jobs? -l,--load-average,--max-load? -o,--old-file,--assume-old= -W,--what-if,--new-file,--assume-new= -O,--output-sync? --debug? --shuffle? --jobserver-style= --jobserver-auth? -b -m -B,--always-make -d -e,--environment-overrides -i,--ignore-errors -k,--keep-going -L -n,--just-print,--dry-run,--recon -p,--print-data-base -q,--question -r,--no-builtin-rules -R -s,--silent,--quiet -S -t,--touch -v,--version~ -w,--print-directory -h,--help~ --no-print-directory --warn-undefined-variables"}, true
+		return row{Own: ownBuild(readMake), Flags: runsFiles, Opts: "-f,--file,--makefile=F -C,--directory= -I,--include-dir= -E,--eval=! -j,--jobs? -l,--load-average,--max-load? -o,--old-file,--assume-old= -W,--what-if,--new-file,--assume-new= -O,--output-sync? --debug? --shuffle? --jobserver-style= --jobserver-auth? -b -m -B,--always-make -d -e,--environment-overrides -i,--ignore-errors -k,--keep-going -L -n,--just-print,--dry-run,--recon -p,--print-data-base -q,--question -r,--no-builtin-rules -R -s,--silent,--quiet -S -t,--touch -v,--version~ -w,--print-directory -h,--help~ --no-print-directory --warn-undefined-variables"}, true
 	case "ninja", "ninja-build", "samu", "just", "task", "rake", "ant", "gradle", "gradlew", "mvn", "mvnw", "sbt", "lein", "scons", "waf", "meson", "bazel", "bazelisk", "buck", "buck2", "pants", "tup", "redo", "jake", "gulp", "grunt", "invoke", "doit", "nox", "tox", "pre-commit", "lefthook", "husky", "turbo", "nx", "lerna", "tilt", "skaffold", "earthly", "dagger", "act", "drone", "autoreconf", "autoconf", "automake", "libtool", "dpkg-buildpackage", "debuild", "makepkg", "ebuild", "rustup", "nvm", "pyenv", "rbenv", "asdf", "mise", "rtx", "volta", "fnm", "sdk":
-		return row{Own: ownBuild(readBuilder), Flags: RunsFiles}, true
+		return row{Own: ownBuild(readBuilder), Flags: runsFiles}, true
 	case "cmake", "ctest", "cpack":
-		return row{Own: ownBuild(readCMake), Flags: RunsFiles}, true
+		return row{Own: ownBuild(readCMake), Flags: runsFiles}, true
 	case "gcc", "g++", "cc", "c++", "clang", "clang++", "cpp", "gfortran", "tcc", "icx":
 		return row{Own: ownBuild(readCompiler)}, true
 	case "npm", "pnpm", "yarn", "yarnpkg", "cnpm":
-		return row{Own: ownBuild(readNpm), Flags: RunsFiles}, true
+		return row{Own: ownBuild(readNpm), Flags: runsFiles}, true
 	case "npx", "pnpx", "bunx":
-		return row{Own: ownBuild(readNpx), Flags: RunsFiles}, true
+		return row{Own: ownBuild(readNpx), Flags: runsFiles}, true
 	case "go":
-		return row{Own: ownBuild(readGo), Flags: RunsFiles}, true
+		return row{Own: ownBuild(readGo), Flags: runsFiles}, true
 	case "cargo":
-		return row{Own: ownBuild(readCargo), Flags: RunsFiles}, true
+		return row{Own: ownBuild(readCargo), Flags: runsFiles}, true
 	case "pip", "pip2", "pip3", "uv", "uvx", "pipx", "poetry", "pipenv", "pdm", "hatch", "rye", "conda", "mamba", "micromamba", "bundle", "bundler", "gem", "composer", "cpan", "cpanm", "luarocks", "opam", "cabal", "dotnet", "flutter", "pub", "easy_install":
-		return row{Own: ownBuild(readPackages), Flags: RunsFiles}, true
+		return row{Own: ownBuild(readPackages), Flags: runsFiles}, true
 	case "apt", "apt-get", "aptitude", "apt-cache", "apt-mark", "apt-key", "apt-config":
-		return row{Own: ownBuild(readApt), Flags: RunsFiles}, true
+		return row{Own: ownBuild(readApt), Flags: runsFiles}, true
 	case "dnf", "yum", "microdnf", "zypper", "pacman", "apk", "brew", "port", "emerge", "nix-env", "snapcraft", "xbps-install", "pkg":
-		return row{Own: ownBuild(readSystemPackages), Flags: RunsFiles}, true
+		return row{Own: ownBuild(readSystemPackages), Flags: runsFiles}, true
 	default:
 		return row{}, false
 	}
@@ -174,7 +174,7 @@ func readCompiler(r *buildReader) {
 // readNpm reads npm and its like: scripts of the project, programs of packages, and
 // text for a shell.
 func readNpm(r *buildReader) {
-	r.Row.Flags |= Exact
+	r.Row.Flags |= exact
 	r.Row.Opts = "--script-shell=! --shell=! --git=! --editor=! --viewer=! --browser? --node-options=! --init-module=! --onload-script=! --scripts-prepend-node-path= --node-gyp=! --python=! --script-shell-emulator -c,--call=s -C,--prefix,--dir,--cwd= -w,--workspace= -F,--filter= --registry= --userconfig=! --globalconfig=! --loglevel= --cache= --tag= --otp= --access= --omit= --include= -r -s,--silent -g,--global -D -E -O -P -v,--version,-h,--help~ --if-present --ignore-scripts --use-yarnrc=!"
 	for {
 		it, ok := r.Next()
@@ -273,7 +273,7 @@ func (r *buildReader) npmConfig(sub string) {
 // readNpx reads npx and its like: a program of a package, fetched when it is not
 // there.
 func readNpx(r *buildReader) {
-	r.Row.Flags = Exact
+	r.Row.Flags = exact
 	r.Row.Opts = "-c,--call=s -p,--package= -w,--workspace= --workspaces --cache= --userconfig=! --registry= --node-options=! --node-arg=! -n=! --shell=! --script-shell=! --prefix= -y,--yes --no --no-install --ignore-existing -q,--quiet -s,--silent --shell-auto-fallback=! --bun --cwd= -C,--dir= -r,--recursive --filter= --parallel --include-workspace-root --if-present --prefer-offline --offline --allow-build= -h,--help,-v,--version~"
 	for {
 		it, ok := r.Next()
@@ -306,7 +306,7 @@ func readNpx(r *buildReader) {
 
 // readGo reads go: options that put another program in front of a tool.
 func readGo(r *buildReader) {
-	r.Row.Flags |= LongOnly
+	r.Row.Flags |= longOnly
 	r.Row.Opts = "-exec=c -toolexec=c -vettool=p -C= -o= -run= -bench= -tags= -ldflags=l -gcflags= -asmflags= -gccgoflags=l -compiler=G -mod= -modfile= -overlay=! -pkgdir= -p= -count= -timeout= -coverprofile= -covermode= -coverpkg= -cpu= -fuzz= -fuzztime= -benchtime= -parallel= -skip= -shuffle= -list= -outputdir= -cpuprofile= -memprofile= -blockprofile= -trace= -f= -u= -w= -installsuffix= -buildmode= -vet= -pgo= -fixtool=p"
 	sub, ok := r.First()
 	if !ok {

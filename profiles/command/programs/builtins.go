@@ -44,7 +44,7 @@ func builtinRow(name string) (row, bool) {
 	case "jobs":
 		return row{Own: own(readJobs)}, true
 	case "fc":
-		return row{Opts: "-l~ -e=! -s! -n -r", Rest: Operands, Own: own(readFc)}, true
+		return row{Opts: "-l~ -e=! -s! -n -r", Rest: operands, Own: own(readFc)}, true
 	default:
 		return row{}, false
 	}
@@ -162,7 +162,7 @@ func readSource(r *reader) {
 		}
 	case ws[0].Many && ws[0].Text == "":
 		r.Out.Maybe = true
-	case !ws[0].Open && StdinFile(ws[0].Text):
+	case !ws[0].Open && stdinFile(ws[0].Text):
 		r.Out.Scripts = append(r.Out.Scripts, argv.Script{Params: ws[1:], Chain: []string{r.Name}})
 	default:
 		r.Refuse("a file's text is not read before it runs; put it into the script", ws[0].Text)

@@ -16,9 +16,9 @@ type Start struct {
 	Via string // what leads to it: "find -exec", "timeout"
 }
 
-// Refusal is a part of a command that would start what nobody can read before it
+// refusal is a part of a command that would start what nobody can read before it
 // starts. No filling of unknown words makes it harmless.
-type Refusal struct {
+type refusal struct {
 	Reason string
 	Word   string
 }
@@ -32,7 +32,7 @@ type Result struct {
 	// Scripts are shell text that it runs. One that is not Known comes from standard
 	// input, which is for the caller to fill or to refuse.
 	Scripts []argv.Script
-	Refused []Refusal
+	Refused []refusal
 	// Sets are variables that it sets for what it starts without being a program we
 	// read the start of, as make does. What env sets stands at its command.
 	Sets []argv.Assignment
@@ -75,11 +75,11 @@ type Rest uint8
 
 // What operands are.
 const (
-	Operands  Rest = iota // nothing that starts
+	operands  Rest = iota // nothing that starts
 	Command               // a command from the first one on; options end there
-	ShellText             // joined by blanks: shell text; options end there
+	shellText             // joined by blanks: shell text; options end there
 	Programs              // each names a program
-	Stops                 // nothing that starts, and options end at the first one
+	stops                 // nothing that starts, and options end at the first one
 )
 
 // Flags say how a program reads its words.
@@ -87,11 +87,11 @@ type Flags uint8
 
 // The flags.
 const (
-	RunsFiles Flags = 1 << iota // it runs programs from files
-	BareShell                   // without a command it starts a shell
-	LongOnly                    // its options have one dash or two and many letters
-	Data                        // words fed to it count as operands, see below
-	Exact                       // no abbreviations
+	runsFiles Flags = 1 << iota // it runs programs from files
+	bareShell                   // without a command it starts a shell
+	longOnly                    // its options have one dash or two and many letters
+	data                        // words fed to it count as operands, see below
+	exact                       // no abbreviations
 )
 
 // A program's words that come from another's input may look like options: a file
@@ -99,8 +99,8 @@ const (
 // nevertheless: find | xargs sed -i is everyday work, and what sed would start by
 // such a name the kernel refuses. tar, zip and their like, known for it, have it not.
 
-// Item is an option or an operand.
-type Item struct {
+// item is an option or an operand.
+type item struct {
 	Name    string // the first name in the table; "" is an operand
 	Effect  string // what follows the names there, without =
 	Value   argv.Word
@@ -135,7 +135,7 @@ type Reader struct {
 }
 
 // Next gives the next option or operand.
-func (r *Reader) Next() (Item, bool) {
+func (r *Reader) Next() (item, bool) {
 	if r.Cluster != "" {
 		return r.letter(), true
 	}
@@ -143,12 +143,12 @@ func (r *Reader) Next() (Item, bool) {
 		if r.C.More && !r.Ended {
 			r.Unsure(argv.Word{Open: true, Many: true, Fed: true})
 		}
-		return Item{}, false
+		return item{}, false
 	}
 	at := r.I
 	w := r.Args[r.I]
 	r.I++
-	it := Item{Word: w, At: at}
+	it := item{Word: w, At: at}
 	if r.Ended {
 		return it, true
 	}
@@ -162,7 +162,7 @@ func (r *Reader) Next() (Item, bool) {
 		return r.Next()
 	case !strings.HasPrefix(w.Text, "-") || w.Text == "-" && !w.Open:
 		return it, true
-	case strings.HasPrefix(w.Text, "--") || r.Row.Flags&LongOnly != 0:
+	case strings.HasPrefix(w.Text, "--") || r.Row.Flags&longOnly != 0:
 		return r.long(it), true
 	}
 	r.Cluster, r.OpenCluster, r.letters = w.Text[1:], w.Open, 0
@@ -175,16 +175,16 @@ func (r *Reader) Next() (Item, bool) {
 
 // Unsure notes that options may hide in an unknown word.
 func (r *Reader) Unsure(w argv.Word) {
-	if w.Fed && r.Row.Flags&Data != 0 {
+	if w.Fed && r.Row.Flags&data != 0 {
 		return
 	}
 	r.Out.Maybe, r.Lost = true, true
 }
 
 // long reads an option of many letters.
-func (r *Reader) long(it Item) Item {
+func (r *Reader) long(it item) item {
 	text := it.Word.Text
-	if r.Row.Flags&LongOnly != 0 && strings.HasPrefix(text, "--") {
+	if r.Row.Flags&longOnly != 0 && strings.HasPrefix(text, "--") {
 		text = text[1:]
 	}
 	name, value, joined := strings.Cut(text, "=")
@@ -206,14 +206,14 @@ func (r *Reader) long(it Item) Item {
 }
 
 // letter reads the next letter of a cluster of short options.
-func (r *Reader) letter() Item {
+func (r *Reader) letter() item {
 	c := r.Cluster[:1]
 	r.Cluster = r.Cluster[1:]
 	if r.letters++; r.letters > mostLetters {
 		r.Refuse("more options than a program has stand in one word", "")
 		r.Cluster, r.OpenCluster = "", false
 	}
-	it := Item{Word: r.Args[r.I-1], At: r.I - 1}
+	it := item{Word: r.Args[r.I-1], At: r.I - 1}
 	found, effect, ok := r.lookup("-" + c)
 	it.Name, it.Effect, it.Unknown = found, effect, !ok
 	if !ok {
@@ -238,7 +238,7 @@ func (r *Reader) letter() Item {
 }
 
 // takeValue takes the next word as an option's value where it has one.
-func (r *Reader) takeValue(it *Item) {
+func (r *Reader) takeValue(it *item) {
 	optional := strings.HasPrefix(it.Effect, "?")
 	takes := strings.HasPrefix(it.Effect, "=")
 	it.Effect = strings.TrimLeft(it.Effect, "=?")
@@ -264,7 +264,7 @@ func (r *Reader) lookup(name string) (first, effect string, ok bool) {
 	if first, effect, ok = r.exactly(name); ok {
 		return first, effect, true
 	}
-	if len(name) <= 2 || !strings.HasPrefix(name, "--") || r.Row.Flags&Exact != 0 {
+	if len(name) <= 2 || !strings.HasPrefix(name, "--") || r.Row.Flags&exact != 0 {
 		return "", "", false
 	}
 	for rest := r.Row.Opts; rest != ""; {
@@ -331,7 +331,7 @@ func (r *Reader) Plain() {
 			r.Apply(it)
 			continue
 		}
-		if r.Lost && r.Row.Rest != Operands {
+		if r.Lost && r.Row.Rest != operands {
 			return
 		}
 		if r.operand(it) {
@@ -342,14 +342,14 @@ func (r *Reader) Plain() {
 		return
 	}
 	switch r.Row.Rest {
-	case Command, ShellText:
+	case Command, shellText:
 		r.Bare()
-	case Operands, Programs, Stops:
+	case operands, Programs, stops:
 	}
 }
 
 // operand reads one; true: all is read.
-func (r *Reader) operand(it Item) bool {
+func (r *Reader) operand(it item) bool {
 	switch r.Row.Rest {
 	case Command:
 		if r.Row.Skip > 0 {
@@ -362,16 +362,16 @@ func (r *Reader) operand(it Item) bool {
 			r.Start(r.Name, r.Args[it.At:])
 		}
 		return true
-	case ShellText:
+	case shellText:
 		if !r.Idle {
 			r.Text(r.Name, Join(r.Args[it.At:], r.C.More))
 		}
 		return true
 	case Programs:
 		r.Program(r.Name, it.Word)
-	case Stops:
+	case stops:
 		return true
-	case Operands:
+	case operands:
 	}
 	return false
 }
@@ -381,7 +381,7 @@ func (r *Reader) Bare() {
 	switch {
 	case r.C.More:
 		r.Refuse("what it starts is read from the input of another program", "")
-	case r.Row.Flags&BareShell != 0:
+	case r.Row.Flags&bareShell != 0:
 		r.ShellStdin("sh")
 	}
 }
@@ -392,10 +392,10 @@ func (r *Reader) ShellStdin(shell string) {
 }
 
 // Apply does what the table says of an option.
-func (r *Reader) Apply(it Item) {
+func (r *Reader) Apply(it item) {
 	via := r.Name + " " + it.Name
 	if it.Unknown {
-		if r.Row.Rest == Command || r.Row.Rest == ShellText {
+		if r.Row.Rest == Command || r.Row.Rest == shellText {
 			r.Refuse("an option is not known, so neither is the command behind it", it.Word.Text)
 		}
 		return
@@ -442,7 +442,7 @@ func (r *Reader) Because() string {
 }
 
 func (r *Reader) Refuse(reason, word string) {
-	r.Out.Refused = append(r.Out.Refused, Refusal{Reason: reason, Word: word})
+	r.Out.Refused = append(r.Out.Refused, refusal{Reason: reason, Word: word})
 }
 
 // Start notes a nested command.
@@ -502,7 +502,7 @@ func readCommandLine(c argv.Command, name string, t row, lookup func(string) (ro
 	if lookup != nil && len(r.Args) == 1 && !c.More && tells(r.Args[0]) {
 		return r.Out
 	}
-	r.Out.Interpreter = t.Flags&RunsFiles != 0
+	r.Out.Interpreter = t.Flags&runsFiles != 0
 	r.As(t)
 	return r.Out
 }

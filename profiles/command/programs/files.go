@@ -38,7 +38,7 @@ func readTar(r *toolReader) {
 }
 
 // tarAction reads what tar does at a checkpoint.
-func (r *toolReader) tarAction(it Item) {
+func (r *toolReader) tarAction(it item) {
 	if !it.Has {
 		return
 	}
@@ -170,7 +170,7 @@ func readMarks(marks ...string) func(*toolReader) {
 // readNmap reads nmap: scripts by the names of its own library, nothing else.
 func readNmap(r *toolReader) {
 	r.Row.Opts = "-script=n -script-args= -script-args-file= -interactive! -datadir=! -servicedb= -versiondb= -oN= -oX= -oG= -oA= -oS= -iL= -p= -T= -e= -stylesheet="
-	r.Row.Flags = LongOnly | Data
+	r.Row.Flags = longOnly | data
 	for {
 		it, ok := r.Next()
 		if !ok {

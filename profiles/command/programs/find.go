@@ -110,7 +110,7 @@ func (r *runningReader) found(action string, i int, starts []argv.Word) int {
 		starts = []argv.Word{argv.Known("./")}
 	}
 	for _, s := range starts {
-		filled, some := Fill(ws, "{}", argv.Word{Text: s.Text, Fed: true})
+		filled, some := fill(ws, "{}", argv.Word{Text: s.Text, Fed: true})
 		r.StartWith(via, filled, nil, false)
 		if !some {
 			break
@@ -192,7 +192,7 @@ func (r *runningReader) fdCommand(ws []argv.Word) {
 			return
 		}
 		var filled bool
-		ws, filled = Fill(ws, mark, found)
+		ws, filled = fill(ws, mark, found)
 		some = some || filled
 	}
 	if !some {

@@ -8,7 +8,7 @@ import (
 
 // readGit reads git: settings in front of the sub-command, then what of it starts.
 func readGit(r *buildReader) {
-	r.Row.Flags = Data | Exact
+	r.Row.Flags = data | exact
 	r.Row.Opts = "-C= -c=k --config-env=K --exec-path?! --git-dir=d --work-tree=d --namespace= --super-prefix= --attr-source= --list-cmds=~ -p,--paginate -P,--no-pager --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --bare --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --html-path,--man-path,--info-path~ -v,--version~ -h,--help~"
 	var aliases []argv.Word
 	for {
@@ -66,28 +66,28 @@ func (r *buildReader) gitSetting(w argv.Word) (alias argv.Word, is bool) {
 	if !has {
 		value = "true"
 	}
-	if r.gitKey(key, argv.Word{Text: value, Open: w.Open}) == GitKeyAlias {
+	if r.gitKey(key, argv.Word{Text: value, Open: w.Open}) == gitKeyAlias {
 		return argv.Word{Text: strings.TrimPrefix(strings.ToLower(key), "alias.") + "=" + value, Open: w.Open}, true
 	}
 	return w, false
 }
 
-func (r *buildReader) gitKey(key string, value argv.Word) GitKeyKind {
+func (r *buildReader) gitKey(key string, value argv.Word) gitKeyKind {
 	kind := GitKey(key, value.Text, !value.Open)
-	if to := RewritesGitKey(key); to != "" {
+	if to := rewritesGitKey(key); to != "" {
 		r.gitURL(argv.Known(to))
 	}
 	switch kind {
 	case GitKeySafe:
-	case GitKeyAlias:
+	case gitKeyAlias:
 		if ws, ok := Split(value.Text); ok {
 			r.StartWith("git alias", append([]argv.Word{argv.Known("git")}, ws...), nil, true)
 		} else {
 			r.Refuse("the words of the alias cannot be read", key)
 		}
-	case GitKeyUnknown:
+	case gitKeyUnknown:
 		r.Refuse("a setting that is not known not to start programs", key)
-	case GitKeyStarts:
+	case gitKeyStarts:
 		if value.Open && GitKey(key, "", true) == GitKeySafe {
 			r.Out.Maybe = true
 			return kind
@@ -138,7 +138,7 @@ func (r *buildReader) gitSub(sub string, aliases []argv.Word) {
 		r.Refuse("it runs git in many folders, whose settings may start programs", sub)
 		return
 	case dangerous:
-		r.Row.Opts, r.Row.Flags = opts, Data
+		r.Row.Opts, r.Row.Flags = opts, data
 		r.gitPlain(sub)
 		return
 	case gitKnown(sub):

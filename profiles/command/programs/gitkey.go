@@ -6,40 +6,40 @@ package programs
 
 import "strings"
 
-// GitKeyKind is what a setting can do. The zero Kind is that of a key nobody knows.
-type GitKeyKind uint8
+// gitKeyKind is what a setting can do. The zero Kind is that of a key nobody knows.
+type gitKeyKind uint8
 
 // The kinds.
 const (
-	GitKeyUnknown GitKeyKind = iota // not known: not to be trusted
-	GitKeyStarts                    // git starts a program by it, or reads more configuration
-	GitKeyAlias                     // git reads its value as words of git
+	gitKeyUnknown gitKeyKind = iota // not known: not to be trusted
+	gitKeyStarts                    // git starts a program by it, or reads more configuration
+	gitKeyAlias                     // git reads its value as words of git
 	GitKeySafe                      // changes what git shows or does itself
 )
 
 // GitKey tells what a setting can do. A value that is not known is to be given with
 // known false: then a key whose harm depends on its value is of the worse kind.
-func GitKey(key, value string, known bool) GitKeyKind {
+func GitKey(key, value string, known bool) gitKeyKind {
 	section, name, _ := cut(key)
 	if section == "" || name == "" {
-		return GitKeyUnknown
+		return gitKeyUnknown
 	}
 	if section == "alias" {
 		if !known || strings.HasPrefix(strings.TrimLeft(value, " \t\n"), "!") {
-			return GitKeyStarts
+			return gitKeyStarts
 		}
-		return GitKeyAlias
+		return gitKeyAlias
 	}
 	if known && harmless(section, name, value) {
 		return GitKeySafe
 	}
 	if starts(section, name, value, known) {
-		return GitKeyStarts
+		return gitKeyStarts
 	}
 	if safe(section, name) || startsNot(section, name) {
 		return GitKeySafe
 	}
-	return GitKeyUnknown
+	return gitKeyUnknown
 }
 
 // cut takes a key apart: section and name in small letters, the part between them
@@ -184,8 +184,8 @@ func safeCore(name string) bool {
 	}
 }
 
-// RewritesGitKey gives what a url section rewrites addresses to, "" for other keys.
-func RewritesGitKey(key string) string {
+// rewritesGitKey gives what a url section rewrites addresses to, "" for other keys.
+func rewritesGitKey(key string) string {
 	section, name, between := cut(key)
 	if section == "url" && (name == "insteadof" || name == "pushinsteadof") {
 		return between

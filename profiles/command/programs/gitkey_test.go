@@ -7,10 +7,10 @@ import (
 
 func TestOf(t *testing.T) {
 	for _, c := range []struct {
-		want     GitKeyKind
+		want     gitKeyKind
 		settings string // KEY=VALUE, apart by line ends
 	}{
-		{GitKeyStarts, `core.pager=less
+		{gitKeyStarts, `core.pager=less
 core.editor=true
 core.editor=vim
 core.fsmonitor=.git/x
@@ -151,9 +151,9 @@ notes.displayRef=x
 pack.threads=1
 extensions.worktreeConfig=true
 lfs.fetchExclude=x`},
-		{GitKeyAlias, `alias.st=status
+		{gitKeyAlias, `alias.st=status
 alias.lg=log --oneline`},
-		{GitKeyUnknown, `unknown.key=x
+		{gitKeyUnknown, `unknown.key=x
 x=y
 core=x
 core.unheardOf=x

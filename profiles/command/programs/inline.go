@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// MostInline is the longest text that is read.
-const MostInline = 64 << 10
+// mostInline is the longest text that is read.
+const mostInline = 64 << 10
 
 // inlineStarts reports what in a text of a language starts programs, or could hide that
 // it does. A language that is not known is read with all names there are.
 func inlineStarts(language, text string) (what string, starts bool) {
-	if len(text) > MostInline {
+	if len(text) > mostInline {
 		return "a text that is too long to be read", true
 	}
 	if disguised(text) {

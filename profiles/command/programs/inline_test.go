@@ -13,7 +13,7 @@ func TestStarts(t *testing.T) {
 			}
 		}
 	}
-	if _, starts := inlineStarts("python", strings.Repeat("x", MostInline+1)); !starts {
+	if _, starts := inlineStarts("python", strings.Repeat("x", mostInline+1)); !starts {
 		t.Error("a text that is too long is read as harmless")
 	}
 	if _, starts := inlineStarts("nobody's", "system"); !starts {

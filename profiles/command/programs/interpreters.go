@@ -45,7 +45,7 @@ func readPython(r *interpreterReader) {
 		case r.Lost:
 			r.fedProgram(it.Word)
 			return
-		case it.Word.Text == "-" || StdinFile(it.Word.Text):
+		case it.Word.Text == "-" || stdinFile(it.Word.Text):
 			r.Out.Stdin = "python"
 			return
 		default:
@@ -146,7 +146,7 @@ func readPerl(r *interpreterReader) {
 }
 
 // perlCluster puts back what follows an option that takes digits only: -0777ne.
-func (r *interpreterReader) perlCluster(it Item) {
+func (r *interpreterReader) perlCluster(it item) {
 	if !it.Has || it.Name == "-i" || it.Name == "-x" {
 		return
 	}
@@ -182,10 +182,10 @@ func (r *interpreterReader) perlModule(w argv.Word) {
 }
 
 // perlOperands reads the program file, or the files of -n, -p and <>.
-func (r *interpreterReader) perlOperands(it Item, parts []argv.Word, loops bool) {
+func (r *interpreterReader) perlOperands(it item, parts []argv.Word, loops bool) {
 	if len(parts) == 0 {
 		r.fedProgram(it.Word)
-		if it.Word.Text == "-" || StdinFile(it.Word.Text) {
+		if it.Word.Text == "-" || stdinFile(it.Word.Text) {
 			r.Out.Stdin = "perl"
 		}
 		return
@@ -254,7 +254,7 @@ func readScripted(language string) func(*interpreterReader) {
 func (r *interpreterReader) programFile(w argv.Word, language string) {
 	r.fedProgram(w)
 	switch {
-	case w.Text == "-" || StdinFile(w.Text):
+	case w.Text == "-" || stdinFile(w.Text):
 		r.Out.Stdin = language
 	case language == "other" || language == "node":
 	}
@@ -307,7 +307,7 @@ func readBun(r *interpreterReader) {
 		r.Out.Stdin = "node"
 	default:
 		r.Row.Opts = "-e,--eval=t -p,--print=t -r,--preload=r --import=r --cwd= --shell= -c,--config=! --port= --env-file= -h,--help,-v,--version~ --hot --watch --smol -b,--bun -i --silent --filter="
-		r.Row.Flags |= Exact
+		r.Row.Flags |= exact
 		readScripted("node")(r)
 	}
 }

@@ -9,7 +9,7 @@ import (
 // readParallel reads GNU parallel: a command line for a shell, filled with the
 // words behind ::: or with lines of standard input.
 func readParallel(r *runningReader) {
-	r.Row.Flags = Exact
+	r.Row.Flags = exact
 	r.Row.Opts = "-j,--jobs,-P,--max-procs= -n,--max-args= -N,--max-replace-args= -L,--max-lines= -l? -a,--arg-file= -I= -i? -d,--delimiter= -0,--null -k,--keep-order -q,--quote -r,--no-run-if-empty -t,--verbose -u,--ungroup -v -X,-m,--xargs -C,--colsep= -E= -s,--max-chars= -S,--sshlogin=! --slf,--sshloginfile=! --sshdelay= -J,--profile=! --tmux! --tmuxpane! --fg --bg --semaphore! --wc,--wd,--workdir= --tmpdir= --tempdir= --results= --joblog= --resume --timeout= --retries= --delay= --halt= --halt-on-error= --load= --memfree= --nice= --tag --tagstring= --line-buffer,--lb --group --bar --progress --eta --dry-run,--dryrun --shuf --plus --pipe,--spreadstdin --block= --recstart= --recend= --pipepart --round-robin --tee --header= --shell-quote --trim= --transferfile=! --return=! --cleanup! --basefile=! --env= --nonall! --onall! --limit=s --filter= --rpl=! --er= --arg-sep= --arg-file-sep= --bar --no-notice --will-cite --silent --link --max-line-length-allowed --minversion= --number-of-cpus --number-of-cores --shellquote --citation~ -h,--help,-V,--version~"
 	var template []argv.Word
 	var lists []argv.Word
@@ -75,7 +75,7 @@ func (r *runningReader) template(ws []argv.Word) {
 		}
 		var filled bool
 		if plain {
-			ws, filled = Fill(ws, mark, argv.Word{Fed: true})
+			ws, filled = fill(ws, mark, argv.Word{Fed: true})
 			some = some || filled
 		}
 	}

@@ -97,7 +97,7 @@ func readXargs(r *runningReader) {
 			if r.Idle {
 				return
 			}
-			ws, _ := Fill(r.Args[it.At:], replace, argv.Word{Open: true, Fed: true})
+			ws, _ := fill(r.Args[it.At:], replace, argv.Word{Open: true, Fed: true})
 			if ws[0].Open && ws[0].Fed {
 				r.Refuse("the program that it starts comes from its input", it.Word.Text)
 				return
@@ -180,7 +180,7 @@ func readSetarch(r *runningReader) {
 	if r.Name == "setarch" && len(r.Args) > 0 && !r.Args[0].Open && !strings.HasPrefix(r.Args[0].Text, "-") {
 		r.I++
 	}
-	r.Row.Rest, r.Row.Flags = Command, BareShell
+	r.Row.Rest, r.Row.Flags = Command, bareShell
 	r.Plain()
 }
 
@@ -316,7 +316,7 @@ func readEntr(r *runningReader) {
 			r.Text("entr -s", Join(r.Args[it.At:], r.C.More))
 			return
 		}
-		ws, _ := Fill(r.Args[it.At:], "/_", argv.Word{Open: true, Fed: true})
+		ws, _ := fill(r.Args[it.At:], "/_", argv.Word{Open: true, Fed: true})
 		r.Start("entr", ws)
 		return
 	}
@@ -398,7 +398,7 @@ func readTmux(r *runningReader) {
 // readDebugger reads gdb and lldb: the program is started, commands may be any.
 func readDebugger(r *runningReader) {
 	r.Row.Opts = "-ex,-eval-command= -iex,-init-eval-command= -x,-command=! -ix,-init-command=! -o,-one-line= -O,-one-line-before-file= -s,-source=! -S,-source-before-file=! -k=! -K=! -batch -batch-silent -q,-quiet,-silent -nx,-n -nh -nw -args -p,-pid,-attach-pid= -c,-core= -e,-exec,-se,-symbols,-file= -cd= -d,-directory= -tty= -tui -return-child-result -ll= -python,-P,-R! -i,-interpreter= -b -X,-arch,-a= -version,-v,-help,-h~"
-	r.Row.Flags = LongOnly
+	r.Row.Flags = longOnly
 	some := false
 	for {
 		it, ok := r.Next()

@@ -20,9 +20,9 @@ func rare(name string) (row, bool) {
 	case "bear", "aws-vault", "op", "doppler", "chamber", "dotenv", "dotenvx", "infisical", "sops", "teller", "summon", "coresched":
 		return row{Own: ownRunning(readBehindDashes)}, true
 	case "watchexec":
-		return row{Opts: "-w,--watch= -W,--watch-non-recursive= -e,--exts= -f,--filter= -F,--watch-file= -i,--ignore= -r,--restart -c,--clear? -n -N,--notify -q,--quiet -p,--postpone -d,--debounce= -s,--signal= --stop-signal= --stop-timeout= -o,--on-busy-update= --poll? --shell=! -E,--env=! --project-origin= --workdir= -1,--once -v --print-events -I,--interactive --no-vcs-ignore --no-project-ignore --no-global-ignore --no-default-ignore --no-discover-ignore --emit-events-to= --wrap-process= -h,--help,-V,--version~", Rest: ShellText}, true
+		return row{Opts: "-w,--watch= -W,--watch-non-recursive= -e,--exts= -f,--filter= -F,--watch-file= -i,--ignore= -r,--restart -c,--clear? -n -N,--notify -q,--quiet -p,--postpone -d,--debounce= -s,--signal= --stop-signal= --stop-timeout= -o,--on-busy-update= --poll? --shell=! -E,--env=! --project-origin= --workdir= -1,--once -v --print-events -I,--interactive --no-vcs-ignore --no-project-ignore --no-global-ignore --no-default-ignore --no-discover-ignore --emit-events-to= --wrap-process= -h,--help,-V,--version~", Rest: shellText}, true
 	case "nodemon":
-		return row{Opts: "-x,--exec=s -e,--ext= -w,--watch= -i,--ignore= -d,--delay= -C,--on-change-only -V,--verbose -q,--quiet -L,--legacy-watch -I,--no-stdin -s,--signal= --cwd= --config=! -h,--help,-v,--version~", Flags: RunsFiles}, true
+		return row{Opts: "-x,--exec=s -e,--ext= -w,--watch= -i,--ignore= -d,--delay= -C,--on-change-only -V,--verbose -q,--quiet -L,--legacy-watch -I,--no-stdin -s,--signal= --cwd= --config=! -h,--help,-v,--version~", Flags: runsFiles}, true
 	case "cargo-watch", "reflex", "onchange", "when-changed", "chokidar", "air", "gow", "guard", "wr":
 		return row{Own: Always("it runs what it is told each time a file changes; use a loop")}, true
 	case "svn", "hg", "cvs", "bzr", "brz", "fossil", "tig", "lazygit", "jj":

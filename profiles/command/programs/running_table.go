@@ -41,11 +41,11 @@ func runningRows(name string) (row, bool) {
 	case "setpriv":
 		return row{Opts: "-d,--dump~ --clear-groups --keep-groups --init-groups --groups= --inh-caps= --ambient-caps= --bounding-set= --list-caps~ --nnp,--no-new-privs --rgid= --egid= --regid= --ruid= --euid= --reuid= --securebits= --pdeathsig= --ptracer= --selinux-label= --apparmor-profile= --landlock-access= --landlock-rule= --seccomp-filter= --reset-env -h,--help,-V,--version~", Rest: Command}, true
 	case "unshare":
-		return row{Opts: "-i,--ipc? -m,--mount? -n,--net? -p,--pid? -u,--uts? -U,--user? -C,--cgroup? -T,--time? -f,--fork --mount-proc? --mount-binfmt? -r,--map-root-user -c,--map-current-user --map-auto --map-user= --map-group= --map-users= --map-groups= --propagation= --setgroups= -R,--root= -w,--wd= -S,--setuid= -G,--setgid= --kill-child? --keep-caps --monotonic= --boottime= -l,--load-interp=! -h,--help,-V,--version~", Rest: Command, Flags: BareShell}, true
+		return row{Opts: "-i,--ipc? -m,--mount? -n,--net? -p,--pid? -u,--uts? -U,--user? -C,--cgroup? -T,--time? -f,--fork --mount-proc? --mount-binfmt? -r,--map-root-user -c,--map-current-user --map-auto --map-user= --map-group= --map-users= --map-groups= --propagation= --setgroups= -R,--root= -w,--wd= -S,--setuid= -G,--setgid= --kill-child? --keep-caps --monotonic= --boottime= -l,--load-interp=! -h,--help,-V,--version~", Rest: Command, Flags: bareShell}, true
 	case "nsenter":
-		return row{Opts: "-a,--all -t,--target= -m,--mount? -u,--uts? -i,--ipc? -n,--net? -p,--pid? -C,--cgroup? -U,--user? -T,--time? -S,--setuid? -G,--setgid? --preserve-credentials -r,--root? -w,--wd? -W,--wdns? -e,--env -F,--no-fork -Z,--follow-context -N,--net-socket= --keep-caps --user-parent -c,--join-cgroup -h,--help,-V,--version~", Rest: Command, Flags: BareShell}, true
+		return row{Opts: "-a,--all -t,--target= -m,--mount? -u,--uts? -i,--ipc? -n,--net? -p,--pid? -C,--cgroup? -U,--user? -T,--time? -S,--setuid? -G,--setgid? --preserve-credentials -r,--root? -w,--wd? -W,--wdns? -e,--env -F,--no-fork -Z,--follow-context -N,--net-socket= --keep-caps --user-parent -c,--join-cgroup -h,--help,-V,--version~", Rest: Command, Flags: bareShell}, true
 	case "chroot":
-		return row{Opts: "--groups= --userspec= --skip-chdir --help,--version~", Rest: Command, Skip: 1, Flags: BareShell}, true
+		return row{Opts: "--groups= --userspec= --skip-chdir --help,--version~", Rest: Command, Skip: 1, Flags: bareShell}, true
 	case "valgrind", "heaptrack":
 		return row{Opts: "--tool= --leak-check? --show-leak-kinds? --track-origins? --error-exitcode? --log-file? --suppressions? --gen-suppressions? --trace-children? --vgdb? --num-callers? --xml? --xml-file? -q,--quiet -v,--verbose -s --child-silent-after-fork? -h,--help,--version~", Rest: Command}, true
 	case "strace":
@@ -57,7 +57,7 @@ func runningRows(name string) (row, bool) {
 	case "xvfb-run":
 		return row{Opts: "-a,--auto-servernum -e,--error-file= -f,--auth-file= -l,--listen-tcp -n,--server-num= -p,--xauth-protocol= -s,--server-args= -w,--wait= -h,--help~", Rest: Command}, true
 	case "pkexec":
-		return row{Opts: "-u,--user= --disable-internal-agent --keep-cwd --help,--version~", Rest: Command, Flags: BareShell}, true
+		return row{Opts: "-u,--user= --disable-internal-agent --keep-cwd --help,--version~", Rest: Command, Flags: bareShell}, true
 	case "gosu", "su-exec", "setuidgid", "envuidgid", "setlock", "lckdo", "logsave", "fakeroot", "trickle", "ssh-agent", "dbus-launch", "softlimit", "chpst", "s6-setuidgid", "direnv":
 		return wrapperRows(name)
 	case "firejail", "bwrap", "proot", "unionfs", "nix-shell", "guix", "nix", "flatpak", "snap", "distrobox", "toolbox", "machinectl", "lxc", "lxc-attach", "lxc-execute", "vagrant", "multipass", "wsl", "qemu-x86_64", "qemu-aarch64", "qemu-arm", "wine", "qemu-system-x86_64", "qemu-system-i386", "qemu-system-aarch64", "qemu-system-arm", "qemu-system-riscv64", "kvm", "crun", "runc":
@@ -87,7 +87,7 @@ func runningRows(name string) (row, bool) {
 func wrapperRows(name string) (row, bool) {
 	switch name {
 	case "fakeroot":
-		return row{Opts: "-l,--lib=! --faked=! -s= -i= -u,--unknown-is-real -b,--fd-base= -h,--help,-V,-v,--version~", Rest: Command, Flags: BareShell}, true
+		return row{Opts: "-l,--lib=! --faked=! -s= -i= -u,--unknown-is-real -b,--fd-base= -h,--help,-V,-v,--version~", Rest: Command, Flags: bareShell}, true
 	case "trickle":
 		return row{Opts: "-d= -u= -w= -t= -l= -n= -p= -s -v -L=! -P=! -h,-V~", Rest: Command}, true
 	case "setlock", "lckdo", "logsave":

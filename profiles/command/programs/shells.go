@@ -14,34 +14,34 @@ func interpreterRows(name string) (row, bool) {
 	case "fish", "csh", "tcsh", "bsd-csh", "pwsh", "powershell", "nu", "elvish", "xonsh", "es", "rc", "ion", "oil", "ysh", "murex", "scsh", "git-shell", "cmd", "cmd.exe", "powershell.exe", "murex.exe":
 		return row{Own: Always("its language is not that of bash, so nobody here can read what it would run")}, true
 	case "python", "python2", "python3", "pypy", "pypy3", "ipython", "ipython3", "bpython":
-		return row{Own: ownInterpreter(readPython), Flags: RunsFiles, Opts: "-c=t -m=m -W= -X= --check-hash-based-pycs= -b -B -d -E -i,--interactive -I -O -P -q -R -s -S -t -u -v -x -3 -h,--help,-V,--version~ --help-all,--help-env,--help-xoptions~"}, true
+		return row{Own: ownInterpreter(readPython), Flags: runsFiles, Opts: "-c=t -m=m -W= -X= --check-hash-based-pycs= -b -B -d -E -i,--interactive -I -O -P -q -R -s -S -t -u -v -x -3 -h,--help,-V,--version~ --help-all,--help-env,--help-xoptions~"}, true
 	case "perl":
-		return row{Own: ownInterpreter(readPerl), Flags: RunsFiles | Exact, Opts: "-e=t -E=t -M=m -m=m -I= -i? -0? -F? -l? -x? -C? -D? -d?d -V?~ -a -c -f -g -h~ -n -p -s -S -t -T -u -U -v~ -w -W -X"}, true
+		return row{Own: ownInterpreter(readPerl), Flags: runsFiles | exact, Opts: "-e=t -E=t -M=m -m=m -I= -i? -0? -F? -l? -x? -C? -D? -d?d -V?~ -a -c -f -g -h~ -n -p -s -S -t -T -u -U -v~ -w -W -X"}, true
 	case "ruby", "jruby", "truffleruby", "irb":
-		return row{Own: ownInterpreter(readScripted("ruby")), Flags: RunsFiles, Opts: "-e=t -r=r --require=r -I= -C= -E,--encoding= -F= -i? -0? -K= -T? -W? -x? -S -a -c -d -l -n -p -s -U -w -y -h,--help,-v,--version,--copyright~ --enable= --disable= --jit --yjit --debug --verbose --parser= --dump= --backtrace-limit="}, true
+		return row{Own: ownInterpreter(readScripted("ruby")), Flags: runsFiles, Opts: "-e=t -r=r --require=r -I= -C= -E,--encoding= -F= -i? -0? -K= -T? -W? -x? -S -a -c -d -l -n -p -s -U -w -y -h,--help,-v,--version,--copyright~ --enable= --disable= --jit --yjit --debug --verbose --parser= --dump= --backtrace-limit="}, true
 	case "node", "nodejs", "iojs":
-		return row{Own: ownInterpreter(readScripted("node")), Flags: RunsFiles | Exact, Opts: "-e,--eval=t -p,--print?p -r,--require=r --import=r --loader,--experimental-loader=! -c,--check -i,--interactive --inspect? --inspect-brk? --inspect-port= --env-file= --env-file-if-exists= --input-type= --stack-trace-limit= --title= -C,--conditions= --test --watch --watch-path= --run=R --max-old-space-size= --openssl-config=! --icu-data-dir= --snapshot-blob=! --build-snapshot --redirect-warnings= --dns-result-order= --test-name-pattern= --test-reporter= --test-reporter-destination= -h,--help,-v,--version~"}, true
+		return row{Own: ownInterpreter(readScripted("node")), Flags: runsFiles | exact, Opts: "-e,--eval=t -p,--print?p -r,--require=r --import=r --loader,--experimental-loader=! -c,--check -i,--interactive --inspect? --inspect-brk? --inspect-port= --env-file= --env-file-if-exists= --input-type= --stack-trace-limit= --title= -C,--conditions= --test --watch --watch-path= --run=R --max-old-space-size= --openssl-config=! --icu-data-dir= --snapshot-blob=! --build-snapshot --redirect-warnings= --dns-result-order= --test-name-pattern= --test-reporter= --test-reporter-destination= -h,--help,-v,--version~"}, true
 	case "bun":
-		return row{Own: ownInterpreter(readBun), Flags: RunsFiles}, true
+		return row{Own: ownInterpreter(readBun), Flags: runsFiles}, true
 	case "deno":
-		return row{Own: ownInterpreter(readDeno), Flags: RunsFiles}, true
+		return row{Own: ownInterpreter(readDeno), Flags: runsFiles}, true
 	case "php", "php-cli", "phpdbg":
-		return row{Own: ownInterpreter(readScripted("php")), Flags: RunsFiles, Opts: "-r=t --run=t -B,--process-begin=t -R,--process-code=t -E,--process-end=t -f,--file=F -F,--process-file=F -d,--define=! -c,--php-ini=! -z,--zend-extension=! -t,--docroot= -S,--server=! -l,--syntax-check -n,--no-php-ini -q -s,--syntax-highlight -w,--strip -a,--interactive -e -H -C -h,--help,-v,--version,-i,--info,-m,--modules,--ini~ --rf=~ --rc=~ --re=~ --ri=~"}, true
+		return row{Own: ownInterpreter(readScripted("php")), Flags: runsFiles, Opts: "-r=t --run=t -B,--process-begin=t -R,--process-code=t -E,--process-end=t -f,--file=F -F,--process-file=F -d,--define=! -c,--php-ini=! -z,--zend-extension=! -t,--docroot= -S,--server=! -l,--syntax-check -n,--no-php-ini -q -s,--syntax-highlight -w,--strip -a,--interactive -e -H -C -h,--help,-v,--version,-i,--info,-m,--modules,--ini~ --rf=~ --rc=~ --re=~ --ri=~"}, true
 	case "lua", "luajit", "luau", "texlua":
-		return row{Own: ownInterpreter(readScripted("lua")), Flags: RunsFiles, Opts: "-e=t -l=r -i -E -W -v~ -j? -O? -b"}, true
+		return row{Own: ownInterpreter(readScripted("lua")), Flags: runsFiles, Opts: "-e=t -l=r -i -E -W -v~ -j? -O? -b"}, true
 	case "Rscript", "R", "r", "littler":
-		return row{Own: ownInterpreter(readScripted("r")), Flags: RunsFiles, Opts: "-e=t --eval=t -f,--file=F --default-packages= -g,--gui= -d,--debugger=! --vanilla --slave --no-save --no-restore --quiet --no-echo --args --version,--help~"}, true
+		return row{Own: ownInterpreter(readScripted("r")), Flags: runsFiles, Opts: "-e=t --eval=t -f,--file=F --default-packages= -g,--gui= -d,--debugger=! --vanilla --slave --no-save --no-restore --quiet --no-echo --args --version,--help~"}, true
 	case "java":
-		return row{Own: ownInterpreter(readJava), Flags: RunsFiles}, true
+		return row{Own: ownInterpreter(readJava), Flags: runsFiles}, true
 	case "erl":
-		return row{Own: ownInterpreter(readScripted("other")), Flags: RunsFiles | LongOnly, Opts: "-eval=t -run=! -s=! -config=! -args_file=! -boot=! -pa= -pz= -sname= -name= -setcookie= -remsh=! -noshell -noinput -detached -version,-help~"}, true
+		return row{Own: ownInterpreter(readScripted("other")), Flags: runsFiles | longOnly, Opts: "-eval=t -run=! -s=! -config=! -args_file=! -boot=! -pa= -pz= -sname= -name= -setcookie= -remsh=! -noshell -noinput -detached -version,-help~"}, true
 	case "bpftrace":
-		return row{Own: ownInterpreter(readScripted("other")), Flags: RunsFiles, Opts: "-e=t -c=c -p= -f= -o= -B= -I= --include= -l -d? -q -v -k -h,--help,-V,--version,--info~"}, true
+		return row{Own: ownInterpreter(readScripted("other")), Flags: runsFiles, Opts: "-e=t -c=c -p= -f= -o= -B= -I= --include= -l -d? -q -v -k -h,--help,-V,--version,--info~"}, true
 	case "osascript":
-		return row{Own: ownInterpreter(readScripted("applescript")), Flags: RunsFiles, Opts: "-e=t -l= -s= -i"}, true
+		return row{Own: ownInterpreter(readScripted("applescript")), Flags: runsFiles, Opts: "-e=t -l= -s= -i"}, true
 	case "jshell", "scala", "scala-cli", "groovy", "kotlin", "kotlinc", "clojure", "clj", "bb", "ghci", "ghc", "runghc", "runhaskell", "stack", "ocaml", "utop", "julia", "octave", "octave-cli", "matlab", "gnuplot", "maxima", "gp", "sage", "swipl", "gprolog", "escript", "elixir", "iex", "mix",
 		"guile", "racket", "sbcl", "clisp", "ecl", "chicken-csi", "csi", "gosh", "tclsh", "wish", "expect", "jimsh", "raku", "perl6", "crystal", "dart", "swift", "nim", "v", "zig", "factor", "gforth", "smalltalk", "gst", "pike", "slsh", "rexx", "regina", "coffee", "ts-node", "tsx", "ts-node-esm", "qjs", "d8", "rhino", "mongo", "mongosh", "awk2c", "newlisp", "picolisp", "janet", "fennel", "hy", "stap", "dtrace":
-		return row{Own: ownInterpreter(readScripted("other")), Flags: RunsFiles, Opts: "-e,--eval,--evaluate,--execute,-execute=t --eval-file=! -E=t -c=t -p,--print?p -ne,-g,-t,-x=t --command=t --goal=t -S= -r,--require=r -i -q,--quiet -b -n,--noprofile -s -h,--help,--version~ -l,--load=F -f=F --script=F --project? -J= -cp,-classpath= -noshell -s= -run=!"}, true
+		return row{Own: ownInterpreter(readScripted("other")), Flags: runsFiles, Opts: "-e,--eval,--evaluate,--execute,-execute=t --eval-file=! -E=t -c=t -p,--print?p -ne,-g,-t,-x=t --command=t --goal=t -S= -r,--require=r -i -q,--quiet -b -n,--noprofile -s -h,--help,--version~ -l,--load=F -f=F --script=F --project? -J= -cp,-classpath= -noshell -s= -run=!"}, true
 	default:
 		return row{}, false
 	}
@@ -112,7 +112,7 @@ func (r *interpreterReader) shellOperands(rest []argv.Word, text, stdin bool) {
 			params = append(params[:len(params):len(params)], argv.Word{Open: true, Many: true, Fed: true})
 		}
 		r.Script(r.Name+" -c", rest[0], r.Name, params, r.C.Outside)
-	case stdin || len(rest) == 0 && !r.C.More || len(rest) > 0 && !rest[0].Open && StdinFile(rest[0].Text):
+	case stdin || len(rest) == 0 && !r.C.More || len(rest) > 0 && !rest[0].Open && stdinFile(rest[0].Text):
 		params := rest
 		if !stdin && len(rest) > 0 {
 			params = rest[1:]

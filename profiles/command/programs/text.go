@@ -64,12 +64,12 @@ func Always(reason string) func(*Reader) {
 	}
 }
 
-// KnownText gives a word's text where all of it is known.
-func KnownText(w argv.Word) (string, bool) { return w.Text, !w.Open }
+// knownText gives a word's text where all of it is known.
+func knownText(w argv.Word) (string, bool) { return w.Text, !w.Open }
 
 // FromFile notes a program in a file: from standard input it is Stdin.
 func (r *Reader) FromFile(w argv.Word, language string) {
-	if w.Text == "-" || StdinFile(w.Text) {
+	if w.Text == "-" || stdinFile(w.Text) {
 		r.Out.Stdin = language
 		return
 	}
@@ -79,7 +79,7 @@ func (r *Reader) FromFile(w argv.Word, language string) {
 	r.Out.Interpreter = true
 }
 
-func StdinFile(path string) bool {
+func stdinFile(path string) bool {
 	switch path {
 	case "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0":
 		return true
@@ -88,9 +88,9 @@ func StdinFile(path string) bool {
 	}
 }
 
-// Fill puts what a program fills in for a mark in words; filled tells that there
+// fill puts what a program fills in for a mark in words; filled tells that there
 // was one.
-func Fill(ws []argv.Word, mark string, with argv.Word) (out []argv.Word, filled bool) {
+func fill(ws []argv.Word, mark string, with argv.Word) (out []argv.Word, filled bool) {
 	if mark == "" {
 		return ws, false
 	}
@@ -110,7 +110,7 @@ func (r *Reader) First() (string, bool) {
 	if len(r.Args) == 0 {
 		return "", false
 	}
-	return KnownText(r.Args[0])
+	return knownText(r.Args[0])
 }
 
 // HasWord reports whether one of some words stands behind the program.

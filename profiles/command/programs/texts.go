@@ -10,9 +10,9 @@ import (
 func Texts(name string) (row, bool) {
 	switch name {
 	case "awk", "gawk", "mawk", "nawk", "original-awk", "bwk", "goawk", "igawk":
-		return row{Own: ownInterpreter(readAwk), Opts: "-F,--field-separator= -v,--assign= -f,--file=f -e,--source=e -i,--include=f -l,--load=! -E,--exec=f -b,--characters-as-bytes -c,--traditional -C,--copyright~ -d,--dump-variables? -D,--debug?! -g,--gen-pot -h,--help~ -I,--trace -k,--csv -L,--lint? -M,--bignum -n,--non-decimal-data -N,--use-lc-numeric -o,--pretty-print? -O,--optimize -p,--profile? -P,--posix -r,--re-interval -s,--no-optimize -S,--sandbox -t,--lint-old -V,--version~ -W=w", Flags: Data}, true
+		return row{Own: ownInterpreter(readAwk), Opts: "-F,--field-separator= -v,--assign= -f,--file=f -e,--source=e -i,--include=f -l,--load=! -E,--exec=f -b,--characters-as-bytes -c,--traditional -C,--copyright~ -d,--dump-variables? -D,--debug?! -g,--gen-pot -h,--help~ -I,--trace -k,--csv -L,--lint? -M,--bignum -n,--non-decimal-data -N,--use-lc-numeric -o,--pretty-print? -O,--optimize -p,--profile? -P,--posix -r,--re-interval -s,--no-optimize -S,--sandbox -t,--lint-old -V,--version~ -W=w", Flags: data}, true
 	case "sed", "gsed", "ssed":
-		return row{Own: ownInterpreter(readSed), Opts: "-n,--quiet,--silent -e,--expression=e -f,--file=f -E,-r,--regexp-extended -i,--in-place? -I? -l,--line-length= -s,--separate -u,--unbuffered -z,--null-data --posix --debug --sandbox --follow-symlinks -b,--binary -a --help,--version~", Flags: Data}, true
+		return row{Own: ownInterpreter(readSed), Opts: "-n,--quiet,--silent -e,--expression=e -f,--file=f -E,-r,--regexp-extended -i,--in-place? -I? -l,--line-length= -s,--separate -u,--unbuffered -z,--null-data --posix --debug --sandbox --follow-symlinks -b,--binary -a --help,--version~", Flags: data}, true
 	case "vi", "vim", "nvim", "view", "vimdiff", "rvim", "gvim", "ex", "rview", "vim.basic":
 		return row{Own: ownInterpreter(readVim), Opts: "-c=k -S?! -s?s -w= -W= -u=u -U=u -i= -T= -r? -t= -q? -V? -b -d -D! -e -E -f -F -g -h,--help~ -l! -L -m -M -n -N -o? -O? -p? -P= -R -v -x -X -y -Z --cmd=k --version~ --noplugin --clean --not-a-term --ttyfail --startuptime= --remote?! --remote-expr=! --remote-send=! --headless --embed --api-info~ --listen=! --server=! --luamod-dev"}, true
 	case "ed", "red":
@@ -36,7 +36,7 @@ func Texts(name string) (row, bool) {
 	case "smbclient", "rpcclient":
 		return row{Own: ownInterpreter(readSamba), Opts: "-c,--command=t -U,--user= -W= -p,--port= -I= -D= -s=! --configfile=! --option=! -A= -m= -d= -n= -R= -t= -b= -T= -L= -N -E -P -q -k -h,--help,-V,--version~"}, true
 	case "rails", "spring":
-		return row{Own: ownInterpreter(readRails), Flags: RunsFiles, Opts: "-e,--environment= -b= -p= -h,--help,-v,--version~"}, true
+		return row{Own: ownInterpreter(readRails), Flags: runsFiles, Opts: "-e,--environment= -b= -p= -h,--help,-v,--version~"}, true
 	case "ftp", "lftp", "tnftp", "telnet":
 		return row{Own: ownInterpreter(readFtp)}, true
 	default:
@@ -285,7 +285,7 @@ func readEd(r *interpreterReader) {
 // readEmacs reads emacs: Lisp on the command line is text, in files a script.
 func readEmacs(r *interpreterReader) {
 	r.Row.Opts = "-eval,-execute,-e=t -f,-funcall=! -l,-load=f -script=f -x=f -batch -Q,-quick -q,-no-init-file -nw -L,-directory= -u,-user= -c -t -n -a,-alternate-editor=! -s,-socket-name= -F= -d,-display= -T= -version,-help~ -no-site-file -insert= -chdir= -kill -daemon?! -visit= -file= -find-file="
-	r.Row.Flags = LongOnly
+	r.Row.Flags = longOnly
 	for {
 		it, ok := r.Next()
 		if !ok {
@@ -307,7 +307,7 @@ func readEmacs(r *interpreterReader) {
 // readSqlite reads sqlite3: SQL and dot commands behind the database.
 func readSqlite(r *interpreterReader) {
 	r.Row.Opts = "-cmd=t -init=! -csv -json -header -noheader -line -list -html -column -table -markdown -box -readonly -batch -bail -safe -separator= -newline= -nullvalue= -mmap= -maxsize= -vfs= -zip -A! -ascii -echo -interactive -quote -tabs -stats -append -deserialize -lookaside= -pagecache= -heap= -version,-help~"
-	r.Row.Flags = LongOnly
+	r.Row.Flags = longOnly
 	count := 0
 	for {
 		it, ok := r.Next()

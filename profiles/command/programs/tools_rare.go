@@ -10,7 +10,7 @@ func rareTool(name string) (row, bool) {
 	case "borg", "borgmatic":
 		return row{Own: ownTool(readFirst("with-lock", "mount")), Opts: "--rsh=! --remote-path=! --content-from-command! --paths-from-command! --progress --list --stats -v,--verbose"}, true
 	case "restic", "rclone", "rustic", "kopia", "duplicity":
-		return row{Own: ownTool(readFirst("mount")), Opts: "--password-command=! --stdin-from-command! --sftp-ssh=! --metadata-mapper=! --ssh-options=! --sftp-args=! --rsync-options=! --gpg-binary=! --gpg-options=! --use-scp -o,--option=o -r,--repo= -p,--password-file= --config=", Flags: Exact}, true
+		return row{Own: ownTool(readFirst("mount")), Opts: "--password-command=! --stdin-from-command! --sftp-ssh=! --metadata-mapper=! --ssh-options=! --sftp-args=! --rsync-options=! --gpg-binary=! --gpg-options=! --use-scp -o,--option=o -r,--repo= -p,--password-file= --config=", Flags: exact}, true
 	case "sshfs":
 		return row{Own: ownTool(readSSHFS), Opts: "-o=m -F=! -p= -C -1 -d -f -s -h,--help,-V,--version~"}, true
 	case "mosh-server":
@@ -18,23 +18,23 @@ func rareTool(name string) (row, bool) {
 	case "check_by_ssh":
 		return row{Own: ownTool(readOptions), Opts: "-C,--command=s -o,--ssh-option=o -F,--configfile=! -H,--hostname= -l,--logname= -p,--port= -i,--identity= -t,--timeout= -n,--name= -s,--services= -O,--output= -S? -E? -1 -2 -4 -6 -f -q -v -h,--help,-V,--version~"}, true
 	case "iptables", "ip6tables", "iptables-legacy", "iptables-nft", "ebtables", "arptables":
-		return row{Opts: "-M,--modprobe=! -A,--append= -I,--insert= -D,--delete= -N= -P= -X? -F? -L? -S? -t,--table= -p,--protocol= -s,--source= -d,--destination= -j,--jump= -g= -i,--in-interface= -o,--out-interface= -m,--match= -n -v -x", Flags: Data}, true
+		return row{Opts: "-M,--modprobe=! -A,--append= -I,--insert= -D,--delete= -N= -P= -X? -F? -L? -S? -t,--table= -p,--protocol= -s,--source= -d,--destination= -j,--jump= -g= -i,--in-interface= -o,--out-interface= -m,--match= -n -v -x", Flags: data}, true
 	case "modprobe":
 		return row{Opts: "-C,--config=! -d,--dirname=! -S,--set-version= -a -r -n -v -q -D -R -c -f"}, true
 	case "aria2c":
 		return row{Opts: "--on-download-start=! --on-download-pause=! --on-download-stop=! --on-download-complete=! --on-download-error=! --on-bt-download-complete=! --conf-path=! -o,--out= -d,--dir= -i,--input-file= -l,--log= -j= -s= -x= -k= -c,--continue? -q,--quiet?", Why: "this option starts a program, or reads options that do"}, true
 	case "curl":
-		return row{Opts: "--engine=! -o,--output= -H,--header= -d,--data= -X,--request= -u,--user= -A,--user-agent= -e,--referer= -b,--cookie= -c,--cookie-jar= -F,--form= -T,--upload-file= -x,--proxy= -K,--config= -m,--max-time= -w,--write-out= -E,--cert= -r,--range= -D,--dump-header= -Q,--quote= -C= -t= -U= -Y= -y= -z= -P= -h?", Flags: Data | Exact}, true
+		return row{Opts: "--engine=! -o,--output= -H,--header= -d,--data= -X,--request= -u,--user= -A,--user-agent= -e,--referer= -b,--cookie= -c,--cookie-jar= -F,--form= -T,--upload-file= -x,--proxy= -K,--config= -m,--max-time= -w,--write-out= -E,--cert= -r,--range= -D,--dump-header= -Q,--quote= -C= -t= -U= -Y= -y= -z= -P= -h?", Flags: data | exact}, true
 	case "tex", "etex", "pdftex", "xetex", "luatex", "latex", "pdflatex", "xelatex", "lualatex", "platex", "uplatex", "latexmk", "texi2dvi", "texi2pdf":
-		return row{Own: ownTool(readTex), Flags: LongOnly | RunsFiles, Opts: "-shell-escape! -enable-write18! -enable-pipes! -lua=! -fmt= -e=! -r=! -usepretex?! -latex=! -pdflatex=! -xelatex=! -lualatex=! -pv! -pvc! -no-shell-escape -disable-write18 -shell-restricted -interaction= -output-directory= -outdir= -jobname= -help,-version~"}, true
+		return row{Own: ownTool(readTex), Flags: longOnly | runsFiles, Opts: "-shell-escape! -enable-write18! -enable-pipes! -lua=! -fmt= -e=! -r=! -usepretex?! -latex=! -pdflatex=! -xelatex=! -lualatex=! -pv! -pvc! -no-shell-escape -disable-write18 -shell-restricted -interaction= -output-directory= -outdir= -jobname= -help,-version~"}, true
 	case "tshark", "wireshark", "rawshark":
 		return row{Opts: "-X=! -e= -T= -Y= -r= -w= -i= -f= -R= -c= -a= -b= -s= -o= -z= -d= -F= -E= -N= -t= -u= -S= -y= -B= -C= -K= -H= -h,--help,-v,--version~", Why: "this option loads a script"}, true
 	case "visudo", "vipw", "vigr", "sudoedit", "select-editor":
 		return row{Own: ownTool(readEditing)}, true
 	case "prove":
-		return row{Opts: "-e,--exec=c -I= -M=! -P=! -a,--archive= -j,--jobs= --ext= --rc=! --harness=! --formatter=! --source=! --state= --statefile= -s,--shuffle -v,--verbose -r,--recurse -l,--lib -b,--blib -c -f -o -m -q -Q -p -t -T -w -W -D -h,--help,-V,--version~", Flags: RunsFiles}, true
+		return row{Opts: "-e,--exec=c -I= -M=! -P=! -a,--archive= -j,--jobs= --ext= --rc=! --harness=! --formatter=! --source=! --state= --statefile= -s,--shuffle -v,--verbose -r,--recurse -l,--lib -b,--blib -c -f -o -m -q -Q -p -t -T -w -W -D -h,--help,-V,--version~", Flags: runsFiles}, true
 	case "rustc", "rustdoc":
-		return row{Own: ownTool(readRustc), Flags: RunsFiles, Opts: "-C,--codegen=g -Z=z -L= -l= -o= -O -g -W= -A= -D= -F= --crate-type= --crate-name= --edition= --emit= --print= --out-dir= --explain~ --target= --cfg= --extern= --test --test-runtool=! --runtool=! --sysroot=! -v -V,--version,-h,--help~"}, true
+		return row{Own: ownTool(readRustc), Flags: runsFiles, Opts: "-C,--codegen=g -Z=z -L= -l= -o= -O -g -W= -A= -D= -F= --crate-type= --crate-name= --edition= --emit= --print= --out-dir= --explain~ --target= --cfg= --extern= --test --test-runtool=! --runtool=! --sysroot=! -v -V,--version,-h,--help~"}, true
 	default:
 		return row{}, false
 	}

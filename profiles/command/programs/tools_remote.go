@@ -10,13 +10,13 @@ import (
 func remoteRow(name string) (row, bool) {
 	switch name {
 	case "ssh", "autossh", "slogin", "mosh", "dbclient":
-		return row{Own: ownTool(readSSH), Flags: Exact, Opts: "-4 -6 -A -a -B= -b= -C -c= -D= -E= -e= -F=! -f -G~ -g -I=! -i= -J= -K -k -L= -l= -M -m= -N -n -O= -o=o -P= -p= -Q=~ -q -R= -S= -s -T -t -V~ -v -W= -w= -X -x -Y -y --ssh=! --server=! --help,--version~"}, true
+		return row{Own: ownTool(readSSH), Flags: exact, Opts: "-4 -6 -A -a -B= -b= -C -c= -D= -E= -e= -F=! -f -G~ -g -I=! -i= -J= -K -k -L= -l= -M -m= -N -n -O= -o=o -P= -p= -Q=~ -q -R= -S= -s -T -t -V~ -v -W= -w= -X -x -Y -y --ssh=! --server=! --help,--version~"}, true
 	case "sshpass":
 		return row{Opts: "-p= -f= -d= -e? -P= -v -h,-V~", Rest: Command}, true
 	case "scp":
-		return row{Own: ownTool(readOptions), Flags: Data, Opts: "-3 -4 -6 -A -B -C -c= -D=! -F=! -i= -J= -l= -O -o=o -P= -p -q -R -r -S=p -s -T -v -X="}, true
+		return row{Own: ownTool(readOptions), Flags: data, Opts: "-3 -4 -6 -A -B -C -c= -D=! -F=! -i= -J= -l= -O -o=o -P= -p -q -R -r -S=p -s -T -v -X="}, true
 	case "sftp":
-		return row{Own: ownTool(readOptions), Flags: Data, Opts: "-4 -6 -A -a -B= -b=! -C -c= -D=! -F=! -f -i= -J= -l= -N -o=o -P= -p -q -R= -r -S=p -s=! -v -X="}, true
+		return row{Own: ownTool(readOptions), Flags: data, Opts: "-4 -6 -A -a -B= -b=! -C -c= -D=! -F=! -f -i= -J= -l= -N -o=o -P= -p -q -R= -r -S=p -s=! -v -X="}, true
 	case "ssh-keygen", "ssh-add", "ssh-keyscan":
 		return row{Opts: "-D=! -w=! -s=! -S= -t= -b= -f= -C= -N= -P= -F= -R= -O= -I= -n= -V= -z= -Y= -p -q -y -l -e="}, true
 	case "rsync":
@@ -232,7 +232,7 @@ func readLater(r *toolReader) {
 // judged like one here: what may not run here may not run there by this way.
 func readContainer(r *toolReader) {
 	kube := r.Name == "kubectl" || r.Name == "oc" || r.Name == "k3s" || r.Name == "microk8s"
-	r.Row.Flags = Exact
+	r.Row.Flags = exact
 	r.Row.Opts = "-H,--host= -c,--context= --config= -l,--log-level= -n,--namespace= --cluster= --kubeconfig= --user= -s,--server= --token= --as= --connection= --url= --root= --storage-driver= -f,--file= -p,--project-name= --project-directory= --profile= --env-file= -D,--debug --tls --tlsverify --tlscacert= --tlscert= --tlskey= -v,--version --address= --request-timeout= --password= --username= --certificate-authority= --parallel= --progress= --ansi="
 	var sub []string
 	for len(sub) < 4 {
@@ -275,7 +275,7 @@ func (r *toolReader) containerSub(sub []string, kube bool) {
 		return
 	}
 	r.Row.Opts = "-d,--detach -i,--interactive -t,--tty -e,--env= --env-file= -u,--user= -w,--workdir= --privileged --detach-keys= --index= -T,--no-TTY --rm -v,--volume= -p,--publish= -P,--publish-all --name= --network,--net= --entrypoint=n -m,--memory= --cpus= -c,--cpu-shares= --cpuset-cpus= -l,--label= -h,--hostname= --mount= --cap-add= --cap-drop= --security-opt= --device= --gpus= --platform= --pull= --restart= --ulimit= --shm-size= --tmpfs= --add-host= --dns= --link= --ipc= --pid= --userns= --uts= --init --read-only --log-driver= --log-opt= --health-cmd=s --stop-signal= --stop-timeout= --runtime= --volumes-from= --volume-driver= --cidfile= --pidfile= --expose= --group-add= --ip= --mac-address= --network-alias= --oom-kill-disable --sysctl= --isolation= --annotation= --cgroup-parent= --cgroupns= --memory-swap= --pids-limit= --quiet -q --no-deps --service-ports --use-aliases --build --remove-orphans -a,--attach= --sig-proxy --no-healthcheck --replace --pod= --conmon-pidfile= --systemd= --tz= --secret= --arch= --os= --latest --hooks-dir=! --help~"
-	r.Row.Rest, r.Row.Skip = Operands, 1
+	r.Row.Rest, r.Row.Skip = operands, 1
 	var entry []argv.Word
 	for {
 		it, ok := r.Next()

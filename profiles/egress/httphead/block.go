@@ -28,7 +28,7 @@ type block struct {
 	named                         bool // some Connection names a field
 	closes                        bool // Connection: close
 	switches, websocket, upgrades bool
-	spans                         [MaxFields]span
+	spans                         [maxFields]span
 }
 
 // reset forgets everything but leaves the spans, which are written before they
@@ -103,7 +103,7 @@ func (b *block) field(buf []byte, start, end int, request bool) error {
 			return ErrValue
 		}
 	}
-	if b.fields == MaxFields {
+	if b.fields == maxFields {
 		return ErrLarge
 	}
 	kind, err := kindOf(line[:n])
@@ -113,7 +113,7 @@ func (b *block) field(buf []byte, start, end int, request bool) error {
 	s := &b.spans[b.fields]
 	*s = span{uint16(start), uint16(start + n), uint16(start + from), uint16(start + to), kind, kind != Other && kind != Host && kind != ContentLength && kind != Expect}
 	b.fields++
-	if kind == Other || kind == hop || kind == ProxyAuthorization {
+	if kind == Other || kind == hop || kind == proxyAuthorization {
 		return nil
 	}
 	if request && (kind == ContentLength || kind == TransferEncoding || kind == Host) {
@@ -164,7 +164,7 @@ func (b *block) known(kind Kind, value []byte) error {
 			return ErrExpect
 		}
 		b.expect = true
-	case Other, ProxyAuthorization, hop:
+	case Other, proxyAuthorization, hop:
 	}
 	return nil
 }

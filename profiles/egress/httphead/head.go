@@ -16,7 +16,7 @@ package httphead
 // The bounds of a head.
 const (
 	MaxHead   = 64 << 10
-	MaxFields = 100
+	maxFields = 100
 	maxNamed  = 32 // options of Connection
 )
 
@@ -76,7 +76,7 @@ const (
 	Connection
 	Upgrade
 	Expect
-	ProxyAuthorization
+	proxyAuthorization
 	hop // another that is for this connection alone
 )
 
@@ -119,7 +119,7 @@ func kindOf(name []byte) (Kind, error) {
 	case 18:
 		return pick(name, "proxy-authenticate", hop)
 	case 19:
-		return pick(name, "proxy-authorization", ProxyAuthorization)
+		return pick(name, "proxy-authorization", proxyAuthorization)
 	case 25:
 		return pick(name, "proxy-authentication-info", hop)
 	}

@@ -6,12 +6,12 @@ import (
 	"strconv"
 )
 
-// Form is that of a request's target.
-type Form uint8
+// form is that of a request's target.
+type form uint8
 
 // The forms.
 const (
-	Origin    Form = iota // /path?query
+	Origin    form = iota // /path?query
 	Absolute              // http://authority/path?query
 	Authority             // host:port, of CONNECT alone
 	Asterisk              // *, of OPTIONS alone
@@ -24,7 +24,7 @@ const (
 type Request struct {
 	Method    []byte
 	Target    []byte // as it stands in the first line
-	Form      Form
+	Form      form
 	Authority []byte // of Absolute and Authority forms
 	Path      []byte // without its query; "/" when there was none; "*"; nil of CONNECT
 	Query     []byte // with its question mark, or empty

@@ -10,7 +10,7 @@ import (
 // with more or fewer than a name and a value.
 func CheckJSON(kind string, raw json.RawMessage) error {
 	switch kind {
-	case Connect, HTTP, SOCKS5, Fetch, DNS:
+	case Connect, HTTP, socks5, Fetch, DNS:
 	default:
 		return errors.New("egress.kind is connect, http, socks5, fetch or dns")
 	}

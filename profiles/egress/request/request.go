@@ -20,7 +20,7 @@ import (
 const (
 	Connect = "connect"
 	HTTP    = "http"
-	SOCKS5  = "socks5"
+	socks5  = "socks5"
 	Fetch   = "fetch"
 	DNS     = "dns"
 )
@@ -70,7 +70,7 @@ func Decide(l *egress.List, r Request, now time.Time) (Outcome, *egress.Refusal)
 		return t.connect()
 	case HTTP:
 		return t.http()
-	case SOCKS5:
+	case socks5:
 		return t.socks()
 	case Fetch:
 		return t.fetch()

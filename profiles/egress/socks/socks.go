@@ -40,10 +40,10 @@ const (
 	Succeeded Reply = iota
 	Failed
 	NotAllowed
-	NetworkUnreachable
+	networkUnreachable
 	HostUnreachable
 	Refused
-	Expired
+	expired
 	NotCommand
 	NotAddress
 )

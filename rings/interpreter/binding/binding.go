@@ -25,8 +25,8 @@ type Binding struct {
 	limits   profiles.Limits
 }
 
-// ErrPolicies: the policy changed too often while the run waited.
-var ErrPolicies = fmt.Errorf("more than %d policies were in force while the run waited", pause.MaxProfiles)
+// errPolicies: the policy changed too often while the run waited.
+var errPolicies = fmt.Errorf("more than %d policies were in force while the run waited", pause.MaxProfiles)
 
 // Bind binds a run to g, in which its agent is granted, narrowed by what the run
 // that it is a subagent of hands to it, and by grants when they are not nil. The
@@ -123,7 +123,7 @@ func (b *Binding) Record(g *Generation) ([]pause.Profile, error) {
 		return slices.Clone(b.recorded), nil
 	}
 	if len(b.recorded) >= pause.MaxProfiles {
-		return nil, ErrPolicies
+		return nil, errPolicies
 	}
 	return append(slices.Clone(b.recorded),
 		pause.Profile{Generation: g.Number, Revision: g.Revision, Agent: a.Profile, Modules: digests(g.Modules)}), nil

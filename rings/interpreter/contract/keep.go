@@ -86,8 +86,8 @@ func (Harness) Call(context.Context, Call) (json.RawMessage, error) {
 // second has no further effect and the same result.
 type Idempotent interface{ Idempotent() bool }
 
-// Readier is a Provider that can tell ahead that a call could not begin.
-type Readier interface {
+// readier is a Provider that can tell ahead that a call could not begin.
+type readier interface {
 	// Ready returns nil, or why no call can begin now, such as a missing command.
 	Ready() error
 }
@@ -98,7 +98,7 @@ func Ready(p Provider) error {
 	switch p := p.(type) {
 	case nil, Harness: // a call of the harness has its answer, and no provider
 		return ErrNoProvider
-	case Readier:
+	case readier:
 		return p.Ready()
 	default:
 		return nil
@@ -134,9 +134,9 @@ type Spawned struct {
 	Calls map[string]int64 // subagents started, by call
 }
 
-// Approved is one approval that a call has. The ring knows of none that is not
+// approved is one approval that a call has. The ring knows of none that is not
 // enough; a store does.
-type Approved struct {
+type approved struct {
 	By string
 	As string
 	At time.Time

@@ -72,7 +72,7 @@ type Pending struct {
 	Count     int64
 	Rule      *profiles.Rule // that asks for the approval; nil: not known
 	Because   string         // why the rule of two asks for the approval; "": a policy asks for it always
-	Approvals []Approved     // none from the ring; a store knows them
+	Approvals []approved     // none from the ring; a store knows them
 }
 
 // Reply settles a pending call: with a tagged value, or with an error, whose

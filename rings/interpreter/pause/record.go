@@ -24,7 +24,7 @@ import (
 const (
 	MaxProfiles = 8         // policies that one run may be bound by
 	MaxHanded   = 64        // grants that narrow its subagents
-	MaxCalls    = 4096      // open calls
+	maxCalls    = 4096      // open calls
 	MaxDenials  = 256       // refusals that are kept, which differ
 	maxHead     = 128 << 20 // bytes of all but the snapshot
 )
@@ -174,7 +174,7 @@ func (r *Record) Check() error {
 		return fmt.Errorf("it is bound by %d policies", len(r.Profiles))
 	case len(r.Handed) > MaxHanded:
 		return fmt.Errorf("its subagents are narrowed by %d grants", len(r.Handed))
-	case len(r.Calls) == 0 || len(r.Calls) > MaxCalls:
+	case len(r.Calls) == 0 || len(r.Calls) > maxCalls:
 		return fmt.Errorf("it waits on %d calls", len(r.Calls))
 	case r.Depth < 0 || r.LastCall < 0 || r.Order < len(r.Calls) || r.LastEvent < 1 || len(r.Denials) > MaxDenials || r.DenialsMore < 0:
 		return errors.New("a count is out of range")

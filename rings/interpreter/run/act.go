@@ -123,7 +123,7 @@ func (r *Run) actFor(parent *call) func(context.Context, executors.Question) (ex
 		r.calls[q.Call] = nil // reserved
 		r.busy++
 		r.mu.Unlock()
-		err = ErrPanicked
+		err = errPanicked
 		defer func() { r.leave(q.Call, err) }()
 		c := newOpenCall[*Run](q)
 		c.Held, c.Holder = true, parent.Holder

@@ -125,7 +125,7 @@ func (r *Run) touched(c *call) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c.Stop(c.Cancel, ErrRevoked)
+	c.Stop(c.Cancel, errRevoked)
 	return &profiles.Denial{Capability: c.Grant(), Decision: no.Decision}
 }
 
@@ -165,7 +165,7 @@ func (r *Run) approveLocked(c *call, by string) bool {
 	if c.Harness {
 		r.timeoutLocked(c, c.Cancel) // nothing is left to stop once it is answered
 		r.feed.Turn()
-		r.emitLocked(Event{Kind: EventCall, Call: &CallEvent{ID: c.ID, Bridge: c.Bridge, State: "pending", Digest: c.Digest}})
+		r.emitLocked(Event{Kind: EventCall, Call: &callEvent{ID: c.ID, Bridge: c.Bridge, State: "pending", Digest: c.Digest}})
 	}
 	return c.Harness
 }
@@ -204,7 +204,7 @@ func (r *Run) perform(ctx context.Context, c *call) (executors.Answer, error) {
 	}
 	r.point("executing_kept")
 	call, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(budget.Millis(c.Limits.TimeoutMillis), func() { cancel(ErrTimeout) })
+	timer := time.AfterFunc(budget.Millis(c.Limits.TimeoutMillis), func() { cancel(errTimeout) })
 	defer func() {
 		timer.Stop()
 		cancel(nil)

@@ -95,7 +95,7 @@ func (r *Run) timeoutLocked(c *call, cancel context.CancelCauseFunc) *time.Timer
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.phase == running {
-			c.Stop(cancel, ErrTimeout)
+			c.Stop(cancel, errTimeout)
 		}
 	})
 }
@@ -106,7 +106,7 @@ func (r *Run) expire(c *call, cancel context.CancelCauseFunc) {
 	r.mu.Lock()
 	waits := c.State == callPending && c.WaitsFor() == pause.ForApprover && r.phase == running
 	if waits && c.Held {
-		c.Stop(cancel, &UnapprovedError{Within: c.HeldFor})
+		c.Stop(cancel, &unapprovedError{Within: c.HeldFor})
 		waits = false
 	}
 	r.mu.Unlock()
@@ -236,7 +236,7 @@ func (r *Run) begin(c *call, waits bool, cancel context.CancelCauseFunc) (*bindi
 		r.feed.Turn()
 	}
 	if waits || !c.IsAct() {
-		r.emitLocked(Event{Kind: EventCall, Call: &CallEvent{ID: c.ID, Bridge: c.Bridge, State: state, Digest: c.Digest}})
+		r.emitLocked(Event{Kind: EventCall, Call: &callEvent{ID: c.ID, Bridge: c.Bridge, State: state, Digest: c.Digest}})
 	}
 	return nil, nil
 }

@@ -28,7 +28,7 @@ func (h *host) Ask(ctx context.Context, q executors.Question) (ans executors.Ans
 	if err != nil {
 		return executors.Answer{}, err
 	}
-	err = ErrPanicked
+	err = errPanicked
 	defer func() { r.leave(q.Call, err) }()
 	if again != nil {
 		ans, err = r.askAgain(ctx, again)

@@ -22,26 +22,26 @@ import (
 
 // Why a call's context ends.
 var (
-	ErrRun      = errors.New("the run has ended")
-	ErrTimeout  = errors.New("the bridge's timeout has passed")
-	ErrRevoked  = errors.New("the policy in force no longer grants the call")
-	ErrPanicked = errors.New("a panic ended the run")
+	errRun      = errors.New("the run has ended")
+	errTimeout  = errors.New("the bridge's timeout has passed")
+	errRevoked  = errors.New("the policy in force no longer grants the call")
+	errPanicked = errors.New("a panic ended the run")
 )
 
-// UnapprovedError is why the context of a call ends that nobody approved while its
+// unapprovedError is why the context of a call ends that nobody approved while its
 // program was held.
-type UnapprovedError struct{ Within time.Duration }
+type unapprovedError struct{ Within time.Duration }
 
 // Error says how long that was.
-func (e *UnapprovedError) Error() string {
+func (e *unapprovedError) Error() string {
 	return fmt.Sprintf("nobody approved it within %s, for which its program was held", e.Within)
 }
 
-// NameClosed is of an error that a program cannot catch.
-const NameClosed = "Closed"
+// nameClosed is of an error that a program cannot catch.
+const nameClosed = "Closed"
 
-// MaxFault bounds the host's text in a record.
-const MaxFault = 8 << 10
+// maxFault bounds the host's text in a record.
+const maxFault = 8 << 10
 
 // callResult is how a call came out.
 type callResult struct {
@@ -72,13 +72,13 @@ func failedResult(err, cause error, external bool) callResult {
 	if external {
 		res.End = contract.CallUnknown
 	}
-	var unapproved *UnapprovedError
+	var unapproved *unapprovedError
 	switch {
-	case errors.Is(cause, ErrTimeout):
+	case errors.Is(cause, errTimeout):
 		res.Text, res.Code = "did not answer in time", profiles.CodeBridgeTimeout
 	case errors.As(cause, &unapproved):
 		res.Name, res.Text, res.Code = profiles.ErrorApprovalDenied, unapproved.Error(), profiles.CodeApprovalExpired
-	case errors.Is(cause, ErrRevoked):
+	case errors.Is(cause, errRevoked):
 		res.Name, res.Text, res.Code = profiles.ErrorCapabilityRevoked, binding.TextRevoked, profiles.CodeBridgeRevoked
 	default:
 		res.Text, res.Cut = "was interrupted", true
@@ -158,8 +158,8 @@ func endOfRun(err error, v *contract.View) (executors.State, *executors.ProgramE
 		all.Add(denial.Decision, pause.MaxDenials)
 		v.Denials, v.DenialsMore = all.List, all.More
 		return executors.StateDenied, &executors.ProgramError{Name: profiles.ErrorCapabilityDenied, Message: denial.Decision.Reason}
-	case errors.Is(err, ErrPanicked):
-		return failed(NameClosed, "the run was closed: a fault of the host")
+	case errors.Is(err, errPanicked):
+		return failed(nameClosed, "the run was closed: a fault of the host")
 	case errors.Is(err, executors.ErrEngine): // of a session: a pause stands
 		return failed("SessionUnusable",
 			jsonvalue.Clip("the state of the session needs an engine that is not configured, or has to be forgotten: "+err.Error(), 400))

@@ -11,31 +11,31 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// EventKind says what an Event is about.
-type EventKind string
+// eventKind says what an Event is about.
+type eventKind string
 
 // The kinds of event.
 const (
-	EventState    EventKind = "state"
-	EventConsole  EventKind = "console"
-	EventCall     EventKind = "call"
-	EventDecision EventKind = "decision" // a refusal
-	EventDropped  EventKind = "dropped"  // the reader was too slow: Dropped events are gone
+	EventState    eventKind = "state"
+	EventConsole  eventKind = "console"
+	EventCall     eventKind = "call"
+	EventDecision eventKind = "decision" // a refusal
+	EventDropped  eventKind = "dropped"  // the reader was too slow: Dropped events are gone
 )
 
 // Event is one thing that happened in a run. The field of its kind is set.
 type Event struct {
 	Seq      int64 // from 1, without gaps but for Dropped, which has the Seq of the last one lost
-	Kind     EventKind
+	Kind     eventKind
 	State    executors.State
 	Console  *executors.ConsoleEntry
-	Call     *CallEvent
+	Call     *callEvent
 	Decision *profiles.Decision
 	Dropped  int64
 }
 
-// CallEvent is a change of one call.
-type CallEvent struct {
+// callEvent is a change of one call.
+type callEvent struct {
 	ID     string
 	Bridge string
 	State  string // opened, pending, closed

@@ -223,7 +223,7 @@ func (r *Run) replay(c *call, end contract.Recorded) (executors.Answer, error) {
 	if profiles.IsRefusal(end.Name) {
 		r.denyLocked(c.Deny(r.bound, profiles.CodeBridgeRevoked, "it was refused before the host was restarted"))
 	}
-	r.emitLocked(Event{Kind: EventCall, Call: &CallEvent{ID: c.ID, Bridge: c.Bridge, State: "closed", Error: end.Name, Digest: c.Digest}})
+	r.emitLocked(Event{Kind: EventCall, Call: &callEvent{ID: c.ID, Bridge: c.Bridge, State: "closed", Error: end.Name, Digest: c.Digest}})
 	r.mu.Unlock()
 	if end.Name != "" {
 		return c.Refused(r.bound, end.Name, end.Text, nil)

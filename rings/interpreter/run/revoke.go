@@ -64,7 +64,7 @@ func (r *Run) takeLocked(grants []string) (children []*Run) {
 		children = append(children, c.Children...)
 		// The calls of a run that stops are decided again when it goes on.
 		if r.phase == running && (c.Working() || c.Slowed()) && c.State != callLeft && r.revoked[c.Grant()] {
-			c.Stop(c.Cancel, ErrRevoked)
+			c.Stop(c.Cancel, errRevoked)
 		}
 	}
 	return children

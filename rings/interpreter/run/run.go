@@ -26,7 +26,7 @@ func (e *ending) Error() string { return e.Name + ": " + e.Text }
 
 // closedEnding is the ending of a run that cannot go on safely.
 func closedEnding(text string, err error) ending {
-	e := ending{State: executors.StateFailed, Name: NameClosed, Text: "the run was closed: " + text}
+	e := ending{State: executors.StateFailed, Name: nameClosed, Text: "the run was closed: " + text}
 	if err != nil {
 		e.Fault = err.Error()
 	}
@@ -46,7 +46,7 @@ func settleOutcome(out executors.Outcome, limit int64, v *contract.View) {
 			return
 		}
 		if _, err := jsonvalue.Scan(out.Value); len(out.Value) > 0 && err != nil {
-			failed(NameClosed, "the guest handed over a result that is not valid")
+			failed(nameClosed, "the guest handed over a result that is not valid")
 			return
 		}
 		v.Value, v.Error = out.Value, nil
@@ -59,7 +59,7 @@ func settleOutcome(out executors.Outcome, limit int64, v *contract.View) {
 		}
 	case executors.StateDenied, executors.StateLimit, executors.StateCancelled, executors.StateUnknown:
 	default: // paused, too: nobody asked for it
-		failed(NameClosed, "the executor gave no outcome")
+		failed(nameClosed, "the executor gave no outcome")
 	}
 }
 

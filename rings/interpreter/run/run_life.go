@@ -213,7 +213,7 @@ func (r *Run) endLocked(why *ending) {
 	r.ended, r.why, r.waiting = true, why, nil
 	for _, c := range r.calls {
 		if c != nil && c.Cancel != nil {
-			c.Cancel(ErrRun)
+			c.Cancel(errRun)
 		}
 	}
 	r.shiftLocked(r.phase)
@@ -241,7 +241,7 @@ func (r *Run) quietLocked() {
 // closed, and goes on to whoever started the goroutine.
 func (r *Run) Live(ctx context.Context, e executors.Executor, run executors.Run) {
 	var out executors.Outcome
-	err := ErrPanicked
+	err := errPanicked
 	defer r.host.Turns.End(r) // once it is over, and takes none any more
 	defer func() { r.conclude(out, err) }()
 	clock := budget.Tick(r.host.Now, budget.Wall(*r.limits.WallMillis, r.from.Plus(executors.Usage{}, nil).Wall), func() {
@@ -265,7 +265,7 @@ func (r *Run) Live(ctx context.Context, e executors.Executor, run executors.Run)
 	}
 	if err == nil && out.State == executors.StatePaused {
 		paused := out
-		out, err = executors.Outcome{}, ErrPanicked
+		out, err = executors.Outcome{}, errPanicked
 		out, err = r.keepPause(paused)
 	}
 }
@@ -287,7 +287,7 @@ func (r *Run) conclude(out executors.Outcome, err error) {
 func (r *Run) fail() {
 	r.mu.Lock()
 	v := r.viewLocked()
-	v.State, v.Error = executors.StateFailed, &executors.ProgramError{Name: NameClosed, Message: "the run was closed: a fault of the host"}
+	v.State, v.Error = executors.StateFailed, &executors.ProgramError{Name: nameClosed, Message: "the run was closed: a fault of the host"}
 	if r.lost {
 		v.State = executors.StateUnknown
 	}
@@ -312,12 +312,12 @@ func (r *Run) concludeWhole(out executors.Outcome, err error) {
 	r.mu.Unlock()
 	endAll(children)
 	<-r.idle
-	r.stop(ErrRun)
+	r.stop(errRun)
 	left := r.closeLeft()
 	v, fault, claims := r.outcome(out, err)
 	if left != nil && v.State != executors.StateUnknown {
 		v.State, v.Value, fault = executors.StateFailed, nil, left.Error()
-		v.Error = &executors.ProgramError{Name: NameClosed, Message: "the end of a call could not be recorded"}
+		v.Error = &executors.ProgramError{Name: nameClosed, Message: "the end of a call could not be recorded"}
 	}
 	r.keepSession(out, &v)
 	rec := r.Record(contract.RunEnded)
@@ -326,7 +326,7 @@ func (r *Run) concludeWhole(out executors.Outcome, err error) {
 	werr := r.recordClaims("", r.executor, claims, out.Refused)
 	if werr = errors.Join(werr, r.Put(rec, contract.Written)); werr != nil && v.State != executors.StateUnknown {
 		v.State, v.Value = executors.StateFailed, nil
-		v.Error = &executors.ProgramError{Name: NameClosed, Message: "the end of the run could not be recorded"}
+		v.Error = &executors.ProgramError{Name: nameClosed, Message: "the end of the run could not be recorded"}
 	}
 	r.point("end_recorded")
 	r.mu.Lock()
@@ -346,7 +346,7 @@ func (r *Run) depart(s executors.State) {
 	r.emitLocked(Event{Kind: EventState, State: s})
 	r.final.LastEvent = r.feed.Last
 	r.mu.Unlock()
-	r.stop(ErrRun)
+	r.stop(errRun)
 	r.host.Gone(r)
 	close(r.done)
 }

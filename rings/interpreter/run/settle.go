@@ -110,7 +110,7 @@ func (r *Run) finish(c *call, res callResult) (executors.Answer, error) {
 		return executors.Answer{}, err
 	}
 	rec := r.callRecord(contract.CallClosed, c)
-	rec.State, rec.Fault = string(res.End), jsonvalue.Clip(res.Fault, MaxFault)
+	rec.State, rec.Fault = string(res.End), jsonvalue.Clip(res.Fault, maxFault)
 	if res.Name != "" {
 		rec.Detail = map[string]string{"error": res.Name}
 	}
@@ -128,7 +128,7 @@ func (r *Run) finish(c *call, res callResult) (executors.Answer, error) {
 	if no != nil {
 		r.denyLocked(*no)
 	}
-	r.emitLocked(Event{Kind: EventCall, Call: &CallEvent{ID: c.ID, Bridge: c.Bridge, State: "closed", Error: res.Name, Digest: c.Digest}})
+	r.emitLocked(Event{Kind: EventCall, Call: &callEvent{ID: c.ID, Bridge: c.Bridge, State: "closed", Error: res.Name, Digest: c.Digest}})
 	r.mu.Unlock()
 	if res.Name != "" {
 		return c.Refused(r.bound, res.Name, res.Text, no)
@@ -355,7 +355,7 @@ func (r *Run) claim(ctx context.Context, c *call, who string, then func() (stays
 		no = c.StillApproved(r.bound, r.host.InForce())
 	}
 	if no != nil {
-		c.Stop(c.Cancel, ErrRevoked)
+		c.Stop(c.Cancel, errRevoked)
 		return &profiles.Denial{Capability: c.Grant(), Decision: no.Decision}
 	}
 	if then == nil || !then() {
@@ -377,7 +377,7 @@ func (r *Run) Cut(g *binding.Generation) {
 			continue
 		}
 		if _, no := c.Still(r.bound, g); no != nil {
-			c.Stop(c.Cancel, ErrRevoked)
+			c.Stop(c.Cancel, errRevoked)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func (r *Run) slow(ctx context.Context, c *call, waits bool) (*binding.Refusal, 
 	defer cancel(nil)
 	r.mu.Lock()
 	if r.ended {
-		cancel(ErrRun)
+		cancel(errRun)
 	}
 	c.Cancel = cancel
 	r.mu.Unlock()

@@ -217,7 +217,7 @@ func (r *Run) closeLeft() error {
 // not be restored or no guest could be had for it: then nothing was settled, and
 // the pause stands.
 func (r *Run) unbegun(err error) bool {
-	if r.from == nil || err == nil || errors.Is(err, ErrPanicked) {
+	if r.from == nil || err == nil || errors.Is(err, errPanicked) {
 		return false
 	}
 	r.mu.Lock()
@@ -233,7 +233,7 @@ func (r *Run) unbegun(err error) bool {
 	r.quietLocked()
 	r.mu.Unlock()
 	rec := r.Record(contract.RunPaused)
-	rec.State, rec.Fault = string(executors.StatePaused), jsonvalue.Clip(err.Error(), MaxFault)
+	rec.State, rec.Fault = string(executors.StatePaused), jsonvalue.Clip(err.Error(), maxFault)
 	rec.Detail = map[string]string{"seq": strconv.FormatInt(r.from.Seq, 10), "resumed": "no"}
 	_ = r.Put(rec, contract.Synced) // nothing has happened: the pause stands, recorded or not
 	v := r.viewOf(r.from)

@@ -43,9 +43,9 @@ func Route(family int) error {
 	return change("RTM_NEWROUTE", unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_EXCL, body)
 }
 
-// Down takes loopback down by the way that devices are made and removed. The init
+// down takes loopback down by the way that devices are made and removed. The init
 // of a guest shows by it that its program could not.
-func Down() error {
+func down() error {
 	body := make([]byte, deviceBytes) // struct ifinfomsg
 	order := binary.NativeEndian
 	order.PutUint32(body[4:], loopback)

@@ -10,10 +10,10 @@ import (
 // arriveMillis is how long a connection may take that the kernel makes at once.
 const arriveMillis = 2000
 
-// Arrives shows that what is sent to a port of an address comes to this listener,
+// arrives shows that what is sent to a port of an address comes to this listener,
 // which then knows that address. One of IPv4 is written as the kernel maps it into
 // IPv6.
-func Arrives(listener int, to [16]byte, port int) error {
+func arrives(listener int, to [16]byte, port int) error {
 	family, sa := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Port: port, Addr: to})
 	if to[0] == 0 {
 		family, sa = unix.AF_INET, &unix.SockaddrInet4{Port: port, Addr: [4]byte(to[12:])}

@@ -97,7 +97,7 @@ func undoing() map[string]func(*guest) error {
 			return err
 		},
 		"somebody else takes packets": func(*guest) error {
-			_, err := Packets(false, 123)
+			_, err := packets(false, 123)
 			return err
 		},
 		MovedByOthers: func(*guest) error {

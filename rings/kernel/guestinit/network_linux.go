@@ -89,7 +89,7 @@ func (g *guest) setListeners() error {
 		return missing(initproto.LayerEgress, "listen", err)
 	}
 	for _, to := range g.elsewhere() {
-		if err := Arrives(fds[len(fds)-1], to, initproto.DNS); err != nil {
+		if err := arrives(fds[len(fds)-1], to, initproto.DNS); err != nil {
 			return canary{name: "every address is local", layer: initproto.LayerEgress}.shows(err)
 		}
 	}
@@ -143,13 +143,13 @@ func (g *guest) listenAll() (list []initproto.Listener, fds []int, err error) {
 		}
 		err = cmp.Or(err, failed)
 	}
-	fd, failed := Proxy(g.Listen.Proxy)
+	fd, failed := proxy(g.Listen.Proxy)
 	add(initproto.ListenProxy, g.Listen.Proxy, fd, failed)
 	for _, port := range g.Listen.Ports {
 		fd, failed = Listen(g.ipv6, port)
 		add(initproto.ListenPort, port, fd, failed)
 	}
-	fd, failed = Packets(g.ipv6, initproto.DNS)
+	fd, failed = packets(g.ipv6, initproto.DNS)
 	add(initproto.ListenDNS, initproto.DNS, fd, failed)
 	fd, failed = Listen(g.ipv6, initproto.DNS)
 	add(initproto.ListenDNS2, initproto.DNS, fd, failed)
@@ -244,7 +244,7 @@ func (g *guest) keepsNetwork() error {
 	if err := expect("adding a route", Route(unix.AF_INET), unix.EPERM); err != nil {
 		return err
 	}
-	return expect("changing a device", Down(), unix.EPERM)
+	return expect("changing a device", down(), unix.EPERM)
 }
 
 // hasListeners: what was ordered listens, and nothing else does.

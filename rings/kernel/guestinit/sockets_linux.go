@@ -15,13 +15,13 @@ func Listen(v6 bool, port uint16) (fd int, err error) {
 	return bound(v6, unix.SOCK_STREAM, [4]byte{}, port)
 }
 
-// Proxy listens on a TCP port of 127.0.0.1 alone.
-func Proxy(port uint16) (fd int, err error) {
+// proxy listens on a TCP port of 127.0.0.1 alone.
+func proxy(port uint16) (fd int, err error) {
 	return bound(false, unix.SOCK_STREAM, [4]byte{127, 0, 0, 1}, port)
 }
 
-// Packets takes what is sent to a UDP port of every address.
-func Packets(v6 bool, port uint16) (fd int, err error) {
+// packets takes what is sent to a UDP port of every address.
+func packets(v6 bool, port uint16) (fd int, err error) {
 	return bound(v6, unix.SOCK_DGRAM, [4]byte{}, port)
 }
 

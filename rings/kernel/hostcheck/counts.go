@@ -86,12 +86,12 @@ func (s Sources) OpenFiles() int {
 	return n
 }
 
-// UsersLayer is the name of the layer of Users.
-const UsersLayer = "users"
+// usersLayer is the name of the layer of Users.
+const usersLayer = "users"
 
 // Users says whose the guests of this host are, and what they share.
 func (s Sources) Users() Layer {
-	l, c := Layer{Name: UsersLayer}, s.Counts()
+	l, c := Layer{Name: usersLayer}, s.Counts()
 	fits := ""
 	if most := c.ForGuests(); most > 0 {
 		fits = fmt.Sprintf("; guests may have %d tasks in all: room for %d of %d", most, most/(InitTasks+shellTasks), InitTasks+shellTasks)

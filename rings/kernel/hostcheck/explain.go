@@ -15,9 +15,9 @@ import (
 // an end mark. A report of nothing that failed gives two empty strings.
 func Explain(r initproto.Report) (reason, remedy string) { return Here().Facts().Explain(r) }
 
-// AppArmorRemedy is what helps where AppArmor keeps namespaces from programs
+// appArmorRemedy is what helps where AppArmor keeps namespaces from programs
 // that have no profile.
-const AppArmorRemedy = "ringd doctor --apparmor | sudo tee /etc/apparmor.d/ringd && " +
+const appArmorRemedy = "ringd doctor --apparmor | sudo tee /etc/apparmor.d/ringd && " +
 	"sudo apparmor_parser -r /etc/apparmor.d/ringd"
 
 // said is an explanation.
@@ -161,7 +161,7 @@ func (f Facts) namespacesRefused(step string) said {
 			"sudo sysctl -w kernel.unprivileged_userns_clone=1; to keep it, write the same to /etc/sysctl.d/60-ringd.conf"}
 	case f.AppArmorUserns && f.UID != 0:
 		return said{"AppArmor keeps user namespaces from programs that have no profile " +
-			"(kernel.apparmor_restrict_unprivileged_userns, Ubuntu 23.10 and later)", AppArmorRemedy}
+			"(kernel.apparmor_restrict_unprivileged_userns, Ubuntu 23.10 and later)", appArmorRemedy}
 	case f.Filtered: // what a container does to namespaces it does by a filter
 		return f.contained("namespaces")
 	case strings.Contains(step, "id_map") && f.UID == 0:
@@ -208,7 +208,7 @@ func (f Facts) mounts(step string, e syscall.Errno) said {
 		return said{"something is mounted over " + some(f.MaskedProc) + ", and the kernel then gives a guest no /proc of its own", fix}
 	case refused && f.AppArmorUserns && f.UID != 0:
 		return said{"AppArmor takes the rights of a user namespace from programs that have no profile " +
-			"(kernel.apparmor_restrict_unprivileged_userns, Ubuntu 23.10 and later)", AppArmorRemedy}
+			"(kernel.apparmor_restrict_unprivileged_userns, Ubuntu 23.10 and later)", appArmorRemedy}
 	case refused && (f.Container != "" || f.Filtered):
 		return f.contained("mounts")
 	case e == syscall.ENOSYS || e == syscall.EINVAL:
@@ -293,23 +293,23 @@ func (f Facts) memfd(e syscall.Errno) said {
 	}
 }
 
-// CgroupRemedy is what gives ringd a control group of its own.
-const CgroupRemedy = "in ringd's unit: Delegate=yes (systemd), which gives it a control group of its own; " +
+// cgroupRemedy is what gives ringd a control group of its own.
+const cgroupRemedy = "in ringd's unit: Delegate=yes (systemd), which gives it a control group of its own; " +
 	"from a shell: systemd-run --user --scope -p Delegate=yes ringd serve"
 
 func (f Facts) cgroups() said {
 	if f.Cgroup2 == "" {
 		return said{"memory and processes of this host are not under cgroup v2",
-			"start the kernel with systemd.unified_cgroup_hierarchy=1, then " + CgroupRemedy}
+			"start the kernel with systemd.unified_cgroup_hierarchy=1, then " + cgroupRemedy}
 	}
-	return said{"ringd's control group " + f.Cgroup2 + " is not its own", CgroupRemedy}
+	return said{"ringd's control group " + f.Cgroup2 + " is not its own", cgroupRemedy}
 }
 
 func (f Facts) network(e syscall.Errno) said {
 	if e == syscall.EPERM || e == syscall.EACCES {
 		if f.AppArmorUserns && f.UID != 0 {
 			return said{"AppArmor takes the rights of a user namespace from programs that have no profile " +
-				"(kernel.apparmor_restrict_unprivileged_userns, Ubuntu 23.10 and later)", AppArmorRemedy}
+				"(kernel.apparmor_restrict_unprivileged_userns, Ubuntu 23.10 and later)", appArmorRemedy}
 		}
 		return f.contained("a network of its own")
 	}

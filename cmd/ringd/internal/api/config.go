@@ -24,8 +24,8 @@ type Runs interface {
 	Status(ctx context.Context) wire.Status
 }
 
-// Views is what shows runs and policy. The daemon implements it.
-type Views interface {
+// views is what shows runs and policy. The daemon implements it.
+type views interface {
 	ListRuns(ctx context.Context, a daemon.Actor, f view.Filter) (wire.RunList, error)
 	Events(ctx context.Context, a daemon.Actor, id string, after int64) ([]wire.Event, error)
 	Decide(ctx context.Context, a daemon.Actor, agent string, actions []json.RawMessage) ([]profiles.Decision, error)
@@ -54,8 +54,8 @@ type Lockdown interface {
 	Set(ctx context.Context, by string, o wire.LockdownOrder) (wire.Lockdown, error)
 }
 
-// Meter counts requests; *metrics.Metrics does.
-type Meter interface {
+// meter counts requests; *metrics.Metrics does.
+type meter interface {
 	Requested(route string, status int, took time.Duration, waits bool)
 	Handler() http.Handler
 }
@@ -87,7 +87,7 @@ type Refusal struct {
 // Waiting, Sessions, Now or Logger.
 type Config struct {
 	Runs     Runs
-	Views    Views
+	Views    views
 	Waiting  Waiting
 	Sessions Sessions
 	Lockdown Lockdown // nil: there are no lockdowns
@@ -108,7 +108,7 @@ type Config struct {
 	Tokens  []Token
 	Refused func(ctx context.Context, r Refusal)
 	Wrong   TokensConfig // how many wrong tokens one address may present; its Tokens are ignored
-	Meter   Meter        // nil: GET /metrics is not found
+	Meter   meter        // nil: GET /metrics is not found
 	Now     func() time.Time
 	Logger  *slog.Logger
 

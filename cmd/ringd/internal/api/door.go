@@ -24,8 +24,8 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 )
 
-// ListenersRecorder writes the audit log; *records.Recorder does.
-type ListenersRecorder interface {
+// listenersRecorder writes the audit log; *records.Recorder does.
+type listenersRecorder interface {
 	Append(ctx context.Context, r audit.Record, d audit.Durability) (audit.Head, error)
 }
 
@@ -36,7 +36,7 @@ type ListenersConfig struct {
 	UID      uint32 // the daemon's own
 	Daemon   *daemon.Daemon
 	Lockdown *lockdown.Lock
-	Recorder ListenersRecorder
+	Recorder listenersRecorder
 	Metrics  *metrics.Metrics
 	Now      func() time.Time
 	Logger   *slog.Logger

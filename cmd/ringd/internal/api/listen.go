@@ -136,12 +136,12 @@ func (s *socket) Close() error {
 // fair refuses the connections of a peer that has too many.
 type fair struct {
 	net.Listener
-	room *ConnRoom[uint32]
+	room *connRoom[uint32]
 	own  int // process whose connections are not counted; 0: those of all are
 	// Peers that hold no role share one room: whoever has a range of users could take
 	// the descriptors of the daemon otherwise. nil: each has its own.
 	known  func(peer) bool
-	nobody *ConnRoom[bool]
+	nobody *connRoom[bool]
 }
 
 func (f *fair) Accept() (net.Conn, error) {

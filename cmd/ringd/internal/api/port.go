@@ -38,7 +38,7 @@ type PortConfig struct {
 type Port struct {
 	tcp   net.Listener
 	files *files
-	room  *ConnRoom[string]
+	room  *connRoom[string]
 }
 
 // Open reads the files and listens.
@@ -101,9 +101,9 @@ func ConnSource(c net.Conn) (from string, ok bool) {
 	return known.from, true
 }
 
-// ProveConn says that the caller of a connection of a Port is known: the connection is not
+// proveConn says that the caller of a connection of a Port is known: the connection is not
 // closed for another one that comes when all places are taken.
-func ProveConn(c net.Conn) {
+func proveConn(c net.Conn) {
 	over, ok := c.(*tls.Conn)
 	if !ok {
 		return

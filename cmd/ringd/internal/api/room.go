@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// ConnRoom is how many connections there may be, by whom they come from. It is safe
+// connRoom is how many connections there may be, by whom they come from. It is safe
 // for concurrent use.
-type ConnRoom[K comparable] struct {
+type connRoom[K comparable] struct {
 	each, total int
 
 	mu   sync.Mutex
@@ -22,15 +22,15 @@ type ConnRoom[K comparable] struct {
 
 // NewRoom returns room for each connections of one K, and total in all; a total of
 // 0 is no bound.
-func NewRoom[K comparable](each, total int) *ConnRoom[K] {
-	return &ConnRoom[K]{each: each, total: total, open: map[K]int{}, unproved: list.New(), waiting: map[K]int{}}
+func NewRoom[K comparable](each, total int) *connRoom[K] {
+	return &connRoom[K]{each: each, total: total, open: map[K]int{}, unproved: list.New(), waiting: map[K]int{}}
 }
 
 // Admit returns c with a place that it keeps until it is closed. Where there is
 // none c is closed; that this fails, for one that was cut already, is no error of
 // the listener it came from. When all places are taken, whoever has the most
 // connections of no known caller loses the oldest of them to one that has fewer.
-func (r *ConnRoom[K]) Admit(c net.Conn, from K) (net.Conn, bool) {
+func (r *connRoom[K]) Admit(c net.Conn, from K) (net.Conn, bool) {
 	h, gone := r.take(c, from)
 	if gone != nil {
 		_ = gone.Conn.Close() // its place was given
@@ -43,7 +43,7 @@ func (r *ConnRoom[K]) Admit(c net.Conn, from K) (net.Conn, bool) {
 }
 
 // take finds a place, and tells which connection is to be closed for it.
-func (r *ConnRoom[K]) take(c net.Conn, from K) (h, gone *held[K]) {
+func (r *connRoom[K]) take(c net.Conn, from K) (h, gone *held[K]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.open[from] >= r.each {
@@ -65,7 +65,7 @@ func (r *ConnRoom[K]) take(c net.Conn, from K) (h, gone *held[K]) {
 
 // most is the oldest unproved connection of a K that has the most of them; nil: there
 // is none. It needs mu.
-func (r *ConnRoom[K]) most() (h *held[K]) {
+func (r *connRoom[K]) most() (h *held[K]) {
 	for e := r.unproved.Front(); e != nil; e = e.Next() {
 		if one := e.Value.(*held[K]); h == nil || r.waiting[one.from] > r.waiting[h.from] {
 			h = one
@@ -75,7 +75,7 @@ func (r *ConnRoom[K]) most() (h *held[K]) {
 }
 
 // giveLocked gives the place of a connection back, once. It needs mu.
-func (r *ConnRoom[K]) giveLocked(h *held[K]) {
+func (r *connRoom[K]) giveLocked(h *held[K]) {
 	if h.given {
 		return
 	}
@@ -87,7 +87,7 @@ func (r *ConnRoom[K]) giveLocked(h *held[K]) {
 	}
 }
 
-func (r *ConnRoom[K]) proveLocked(h *held[K]) {
+func (r *connRoom[K]) proveLocked(h *held[K]) {
 	if h.place == nil {
 		return
 	}
@@ -101,7 +101,7 @@ func (r *ConnRoom[K]) proveLocked(h *held[K]) {
 // held is a connection that gives its place back once.
 type held[K comparable] struct {
 	net.Conn
-	room *ConnRoom[K]
+	room *connRoom[K]
 	from K
 
 	// Under mu of the room.

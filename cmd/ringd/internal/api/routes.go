@@ -16,7 +16,7 @@ type Route struct {
 	Summary  string
 	Roles    []Role // who may; empty: every peer the kernel knows
 	Waits    bool   // may take as long as the caller asks
-	Query    []Param
+	Query    []param
 	Request  any    // a value of the body's type; nil: no body
 	Response any    // a value of the answer's type, or of one event's
 	Content  string // "": application/json
@@ -27,8 +27,8 @@ type Route struct {
 	handle func(*Server, *call) error
 }
 
-// Param is a parameter of the query or a header.
-type Param struct {
+// param is a parameter of the query or a header.
+type param struct {
 	Name, In, Text string
 	Many           bool // may be repeated
 }
@@ -39,7 +39,7 @@ type OneOrMore struct{ Of any }
 // Routes returns the table of the API. It is the only list of routes.
 func Routes() []Route {
 	everyone := []Role{Harness, Approver, Operator, Viewer}
-	agentsAnd := []Param{{Name: "If-None-Match", In: "header", Text: "the ETag of what the caller has"},
+	agentsAnd := []param{{Name: "If-None-Match", In: "header", Text: "the ETag of what the caller has"},
 		{Name: "wait", In: "query", Text: "long-poll for the next revision, at most so long: 30s"}}
 	return []Route{
 		{Method: "POST", Path: "/v1/runs", Name: "startRun", Summary: "Start a program under the policy in force",
@@ -50,18 +50,18 @@ func Routes() []Route {
 				string(profiles.CodeExecutorNotGranted), string(profiles.CodeExecutorUnavailable), string(profiles.CodeTierUnavailable)},
 			handle: (*Server).startRun},
 		{Method: "GET", Path: "/v1/runs", Name: "listRuns", Summary: "List runs, newest first; a harness sees its own",
-			Roles: everyone, Response: wire.RunList{}, Query: []Param{{Name: "id", In: "query", Text: "whose id begins so; at least 4 letters"}, {Name: "agent", In: "query", Text: "of this agent"},
+			Roles: everyone, Response: wire.RunList{}, Query: []param{{Name: "id", In: "query", Text: "whose id begins so; at least 4 letters"}, {Name: "agent", In: "query", Text: "of this agent"},
 				{Name: "state", In: "query", Text: "in this state; may be repeated", Many: true}, {Name: "before", In: "query", Text: "created before this RFC 3339 time"},
 				{Name: "limit", In: "query", Text: "at most so many, 1 to 1000"}},
 			Codes: []string{wire.CodeRequestInvalid}, handle: (*Server).listRuns},
 		{Method: "GET", Path: "/v1/runs/{id}", Name: "getRun", Summary: "A run as it stands",
 			Roles: everyone, Waits: true, Response: wire.Run{},
-			Query: []Param{{Name: "wait_ms", In: "query", Text: "wait at most so long for the run to pause or end"}},
+			Query: []param{{Name: "wait_ms", In: "query", Text: "wait at most so long for the run to pause or end"}},
 			Codes: []string{wire.CodeNotFound, wire.CodeAuditUnavailable}, handle: (*Server).getRun},
 		{Method: "GET", Path: "/v1/runs/{id}/events", Name: "runEvents",
 			Summary: "Server-sent events: console, call, decision, state; each data line is an Event",
 			Roles:   everyone, Waits: true, Response: wire.Event{}, Content: "text/event-stream",
-			Query: []Param{{Name: "Last-Event-ID", In: "header", Text: "go on after this event"}, {Name: "after", In: "query", Text: "the same, for a first request"}},
+			Query: []param{{Name: "Last-Event-ID", In: "header", Text: "go on after this event"}, {Name: "after", In: "query", Text: "the same, for a first request"}},
 			Codes: []string{wire.CodeNotFound}, handle: (*Server).runEvents},
 		{Method: "POST", Path: "/v1/runs/{id}/answers", Name: "answerRun", Summary: "Settle calls that wait for the harness",
 			Roles: []Role{Harness}, Waits: true, Request: wire.Answers{}, Response: wire.Run{},
@@ -73,7 +73,7 @@ func Routes() []Route {
 			Codes: []string{wire.CodeNotFound, wire.CodeRunEnded}, handle: (*Server).cancelRun},
 		{Method: "GET", Path: "/v1/approvals", Name: "listApprovals", Summary: "Calls that wait for a person",
 			Roles: []Role{Approver, Operator, Viewer}, Response: wire.Approvals{},
-			Query: []Param{{Name: "limit", In: "query", Text: "at most so many, 1 to 500; default: 100"}, {Name: "after", In: "query", Text: "next of the page before"}},
+			Query: []param{{Name: "limit", In: "query", Text: "at most so many, 1 to 500; default: 100"}, {Name: "after", In: "query", Text: "next of the page before"}},
 			Codes: []string{wire.CodeRequestInvalid}, handle: (*Server).listApprovals},
 		{Method: "GET", Path: "/v1/runs/{id}/calls/{call}", Name: "getCall", Summary: "A call that waits for a person, with all of its arguments",
 			Roles: everyone, Response: wire.WaitingCall{},
@@ -97,7 +97,7 @@ func Routes() []Route {
 			Roles: everyone, Response: wire.SessionList{}, handle: (*Server).listSessions},
 		{Method: "DELETE", Path: "/v1/sessions/{name}", Name: "dropSession", Summary: "Forget a session",
 			Roles: []Role{Harness, Operator}, Response: wire.SessionList{},
-			Query: []Param{{Name: "actor", In: "query", Text: "whose; default: the caller's"}},
+			Query: []param{{Name: "actor", In: "query", Text: "whose; default: the caller's"}},
 			Codes: []string{wire.CodeNotFound, wire.CodeSessionBusy, wire.CodeQuota, wire.CodeAuditUnavailable}, handle: (*Server).dropSession},
 		{Method: "GET", Path: "/v1/agents/{agent}/profiles/{executor}", Name: "getProfile",
 			Summary: "What an agent may do in an executor, under the revision in force",
@@ -109,7 +109,7 @@ func Routes() []Route {
 			Codes: []string{wire.CodeNotFound, wire.CodeRequestInvalid, string(profiles.CodeLockdown)}, handle: (*Server).getTypes},
 		{Method: "POST", Path: "/v1/decide", Name: "decide", Summary: "Decide one action, or a list of them; nothing runs",
 			Roles: everyone, Request: OneOrMore{wire.Action{}}, Response: OneOrMore{profiles.Decision{}},
-			Query: []Param{{Name: "agent", In: "query", Text: "for this agent; default: default"}},
+			Query: []param{{Name: "agent", In: "query", Text: "for this agent; default: default"}},
 			Codes: []string{wire.CodeRequestInvalid, wire.CodeQuota, wire.CodeAuditUnavailable}, handle: (*Server).decide},
 		{Method: "GET", Path: "/v1/status", Name: "status", Summary: "What is in force, and why the last push was refused",
 			Roles: everyone, Response: wire.Status{}, handle: (*Server).status},

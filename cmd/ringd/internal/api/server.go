@@ -27,7 +27,7 @@ import (
 type Server struct {
 	cfg      Config
 	table    *table
-	gate     *TokenGate
+	gate     *tokenGate
 	mux      *http.ServeMux
 	http     *http.Server
 	requests atomic.Uint64
@@ -72,7 +72,7 @@ func New(cfg Config) (*Server, error) {
 				return context.WithValue(ctx, peerKey{}, known.peer)
 			}
 			if from, ok := ConnSource(c); ok {
-				return context.WithValue(ctx, lineKey{}, &line{from: from, keep: func() { ProveConn(c) }})
+				return context.WithValue(ctx, lineKey{}, &line{from: from, keep: func() { proveConn(c) }})
 			}
 			return ctx // nobody: no route is for it
 		},
@@ -262,7 +262,7 @@ func fits(r *http.Request, route Route) error {
 		return invalid("the query cannot be read")
 	}
 	for name, values := range query {
-		i := slices.IndexFunc(route.Query, func(p Param) bool { return p.In == "query" && p.Name == name })
+		i := slices.IndexFunc(route.Query, func(p param) bool { return p.In == "query" && p.Name == name })
 		switch {
 		case i < 0:
 			return invalid("unknown parameter %q", clip(name))

@@ -88,16 +88,16 @@ func CheckTokenSecret(secret string) error {
 	return nil
 }
 
-// CheckTokenName refuses what is no name of a token.
-func CheckTokenName(s string) error {
+// checkTokenName refuses what is no name of a token.
+func checkTokenName(s string) error {
 	if !name.MatchString(s) {
 		return fmt.Errorf("%q is no name of a token: want small letters, digits, dots and dashes, at most 63", s)
 	}
 	return nil
 }
 
-// TokenGate knows tokens, and who presents wrong ones. It is safe for concurrent use.
-type TokenGate struct {
+// tokenGate knows tokens, and who presents wrong ones. It is safe for concurrent use.
+type tokenGate struct {
 	entries []entry
 	cfg     TokensConfig
 
@@ -120,17 +120,17 @@ type tokensSource struct {
 
 // NewTokens returns a gate. It refuses names and secrets that stand there twice: one
 // secret is one caller.
-func NewTokens(cfg TokensConfig) (*TokenGate, error) {
+func NewTokens(cfg TokensConfig) (*tokenGate, error) {
 	if cfg.Burst <= 0 {
 		cfg.Burst = defaultBurst
 	}
 	if cfg.Every <= 0 {
 		cfg.Every = defaultEvery
 	}
-	g := &TokenGate{sources: map[string]*tokensSource{}}
+	g := &tokenGate{sources: map[string]*tokensSource{}}
 	names, digests := map[string]bool{}, map[[sha256.Size]byte]string{}
 	for _, t := range cfg.Tokens {
-		if err := CheckTokenName(t.Name); err != nil {
+		if err := checkTokenName(t.Name); err != nil {
 			return nil, err
 		}
 		if err := CheckTokenSecret(t.Secret); err != nil {
@@ -152,12 +152,12 @@ func NewTokens(cfg TokensConfig) (*TokenGate, error) {
 	return g, nil
 }
 
-func (g *TokenGate) source() *tokensSource {
+func (g *tokenGate) source() *tokensSource {
 	return &tokensSource{limit: rate.NewLimiter(rate.Every(g.cfg.Every), g.cfg.Burst)}
 }
 
-// TokenHolder is whose a token is, and until when; a zero Expires never comes.
-type TokenHolder struct {
+// tokenHolder is whose a token is, and until when; a zero Expires never comes.
+type tokenHolder struct {
 	Name    string
 	Expires time.Time
 }
@@ -173,7 +173,7 @@ type TokenAttempt struct {
 // Check says whose the secret is. Errors: ErrMissing, ErrUnknown, ErrExpired,
 // ErrTooMany. record: the refusal is one to write down; those that follow an
 // ErrTooMany from one address are not, so that nobody fills the log.
-func (g *TokenGate) Check(a TokenAttempt) (_ TokenHolder, record bool, err error) {
+func (g *tokenGate) Check(a TokenAttempt) (_ tokenHolder, record bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	from, known := g.sources[a.From]
@@ -186,7 +186,7 @@ func (g *TokenGate) Check(a TokenAttempt) (_ TokenHolder, record bool, err error
 	if known && !a.Proved && from.limit.TokensAt(a.Now) < 1 {
 		first := !from.told
 		from.told = true
-		return TokenHolder{}, first, ErrTooMany
+		return tokenHolder{}, first, ErrTooMany
 	}
 	holder, err := g.find(a.Secret, a.Now)
 	if err == nil {
@@ -198,16 +198,16 @@ func (g *TokenGate) Check(a TokenAttempt) (_ TokenHolder, record bool, err error
 	}
 	if from.limit.AllowN(a.Now, 1) {
 		from.told = false
-		return TokenHolder{}, true, err
+		return tokenHolder{}, true, err
 	}
 	first := !from.told
 	from.told = true
-	return TokenHolder{}, first, err
+	return tokenHolder{}, first, err
 }
 
 // find does the same work whatever it finds: all digests are compared, each in
 // constant time.
-func (g *TokenGate) find(secret string, now time.Time) (TokenHolder, error) {
+func (g *tokenGate) find(secret string, now time.Time) (tokenHolder, error) {
 	presented := sha256.Sum256([]byte(secret))
 	at := -1
 	for i := range g.entries {
@@ -216,19 +216,19 @@ func (g *TokenGate) find(secret string, now time.Time) (TokenHolder, error) {
 	}
 	switch {
 	case secret == "":
-		return TokenHolder{}, ErrTokenMissing
+		return tokenHolder{}, ErrTokenMissing
 	case at < 0:
-		return TokenHolder{}, ErrUnknown
+		return tokenHolder{}, ErrUnknown
 	}
 	e := g.entries[at]
 	if !e.expires.IsZero() && !now.Before(e.expires) {
-		return TokenHolder{}, ErrExpired
+		return tokenHolder{}, ErrExpired
 	}
-	return TokenHolder{Name: e.name, Expires: e.expires}, nil
+	return tokenHolder{Name: e.name, Expires: e.expires}, nil
 }
 
 // forget drops the addresses that have waited long enough.
-func (g *TokenGate) forget(now time.Time) {
+func (g *tokenGate) forget(now time.Time) {
 	for from, s := range g.sources {
 		if s.limit.TokensAt(now) >= float64(g.cfg.Burst) {
 			delete(g.sources, from)

@@ -19,7 +19,7 @@ type Kind string
 // The kinds of record.
 const (
 	DaemonStarted  Kind = "daemon_started"
-	DaemonStopped  Kind = "daemon_stopped"
+	daemonStopped  Kind = "daemon_stopped"
 	StoreRecovered Kind = "store_recovered" // what a restart made of runs that were live
 	PushApplied    Kind = "push_applied"
 	PushRejected   Kind = "push_rejected"
@@ -79,7 +79,7 @@ const (
 // Kinds are all kinds of record.
 func Kinds() []Kind {
 	return []Kind{
-		DaemonStarted, DaemonStopped, StoreRecovered, PushApplied, PushRejected, PolicyRolledBack,
+		DaemonStarted, daemonStopped, StoreRecovered, PushApplied, PushRejected, PolicyRolledBack,
 		GenerationHeld, GenerationEnded, ExceptionEnded, ExecutorClosed, ExecutorOpened, RestartNeeded, RequestRefused, ActionDecided,
 		RunAsked, RunRefused, RunStarted, RunPaused, RunResumed, RunCancelled, RunEnded,
 		ImportDecided, RefusalsCounted, CallDecided, CallOpened, CallAnswered, CallBegun, CallClosed, GrantRevoked, CallApproved, CallDenied,

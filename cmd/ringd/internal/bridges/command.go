@@ -57,7 +57,7 @@ type CommandConfig struct {
 // Defaults of Config.
 const (
 	DefaultPath        = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-	DefaultOutputBytes = 16 << 20
+	defaultOutputBytes = 16 << 20
 	DefaultStderrBytes = 4 << 10
 )
 
@@ -94,7 +94,7 @@ func NewCommand(cfg CommandConfig) (*Command, error) {
 		}
 	}
 	if cfg.OutputBytes <= 0 {
-		cfg.OutputBytes = DefaultOutputBytes
+		cfg.OutputBytes = defaultOutputBytes
 	}
 	if cfg.StderrBytes <= 0 {
 		cfg.StderrBytes = DefaultStderrBytes

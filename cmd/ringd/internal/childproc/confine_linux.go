@@ -27,10 +27,10 @@ func Group(cmd *exec.Cmd) {
 	}
 }
 
-// Alone makes a child that outlives the thread that starts it the leader of a
+// alone makes a child that outlives the thread that starts it the leader of a
 // group, so that an interrupt at the terminal does not reach it. It must end with
 // its pipes.
-func Alone(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+func alone(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // Start starts a child that Group was told of. One that yields runs behind what else
 // wants a processor, with all its threads.

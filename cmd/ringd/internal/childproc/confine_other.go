@@ -11,8 +11,8 @@ import (
 // process of its own.
 func Group(*exec.Cmd) {}
 
-// Alone does nothing: the child ends with its pipes.
-func Alone(*exec.Cmd) {}
+// alone does nothing: the child ends with its pipes.
+func alone(*exec.Cmd) {}
 
 // Under does work under limits that this process keeps itself: here the kernel
 // has none that hold for memory.

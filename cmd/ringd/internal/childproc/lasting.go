@@ -66,7 +66,7 @@ func New(cfg Config) (*Pool, error) {
 // Errors of Ask, beside those of ctx and *Death.
 var (
 	ErrTook   = errors.New("it took too long") // the child was killed
-	ErrClosed = errors.New("the pool is closed")
+	errClosed = errors.New("the pool is closed")
 )
 
 // Ask has one child answer a question, which may depend on what the child knows, and
@@ -105,7 +105,7 @@ func (p *Pool) take() (c *Child, fresh bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, true, ErrClosed
+		return nil, true, errClosed
 	}
 	if n := len(p.idle); n > 0 {
 		c, p.idle = p.idle[n-1], p.idle[:n-1]
@@ -158,7 +158,7 @@ func start(cfg Config) (*Child, error) {
 	c := &Child{cmd: exec.Command(cfg.Path, cfg.Args...), stderr: &bytes.Buffer{}}
 	c.cmd.Env, c.cmd.Dir = []string{}, "/"
 	c.cmd.Stderr = &most{c.stderr, maxStderr}
-	Alone(c.cmd)
+	alone(c.cmd)
 	var err error
 	if c.in, err = c.cmd.StdinPipe(); err == nil {
 		c.out, err = c.cmd.StdoutPipe()

@@ -34,28 +34,28 @@ type PromptAnswer struct {
 	As     string // the owner that the person answers for; "": the call names none
 }
 
-// Prompt is the terminal of this process.
-type Prompt struct {
+// prompt is the terminal of this process.
+type prompt struct {
 	f *os.File
 	w *safetext.Edge // before f
 }
 
 // Open opens the controlling terminal. With colour, it takes styles. The caller closes it.
-func Open(colour bool) (*Prompt, error) {
+func Open(colour bool) (*prompt, error) {
 	f, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open terminal: %w", err)
 	}
-	return &Prompt{f, safetext.NewEdge(f, true, colour)}, nil
+	return &prompt{f, safetext.NewEdge(f, true, colour)}, nil
 }
 
 // Close gives the terminal back.
-func (t *Prompt) Close() error { return t.f.Close() }
+func (t *prompt) Close() error { return t.f.Close() }
 
 // Ask shows q and waits for an answer. as is the owner that the person has said before;
 // where the call does not wait for it, the person says for whom the answer is. It
 // returns ctx's cause as soon as ctx ends, and ErrNone at the end of input.
-func (t *Prompt) Ask(ctx context.Context, page Page, q Question, as string) (PromptAnswer, error) {
+func (t *prompt) Ask(ctx context.Context, page Page, q Question, as string) (PromptAnswer, error) {
 	// What was typed before the question was shown answers another one.
 	if err := drop(t.f); err != nil {
 		return PromptAnswer{}, err
@@ -86,7 +86,7 @@ func (t *Prompt) Ask(ctx context.Context, page Page, q Question, as string) (Pro
 
 // whom is the owner that the person answers for: the one said before, the only one there
 // is, or the one that the person chooses. It asks until it is one of them.
-func (t *Prompt) whom(ctx context.Context, owners []string, as string) (string, error) {
+func (t *prompt) whom(ctx context.Context, owners []string, as string) (string, error) {
 	switch {
 	case len(owners) == 0, slices.Contains(owners, as):
 		return as, nil
@@ -114,7 +114,7 @@ func (t *Prompt) whom(ctx context.Context, owners []string, as string) (string, 
 
 // Confirm asks for a yes to what was shown before. It returns ctx's cause as soon as ctx
 // ends, and ErrNone at the end of input.
-func (t *Prompt) Confirm(ctx context.Context, question string) (bool, error) {
+func (t *prompt) Confirm(ctx context.Context, question string) (bool, error) {
 	if err := drop(t.f); err != nil { // what was typed before answers another one
 		return false, err
 	}
@@ -126,7 +126,7 @@ func (t *Prompt) Confirm(ctx context.Context, question string) (bool, error) {
 }
 
 // line reads one line, without what surrounds it.
-func (t *Prompt) line(ctx context.Context) (string, error) {
+func (t *prompt) line(ctx context.Context) (string, error) {
 	var text []byte
 	buf := make([]byte, 256)
 	for !bytes.Contains(text, []byte("\n")) {

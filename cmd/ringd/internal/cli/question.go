@@ -86,7 +86,7 @@ func Does(c wire.Pending) string {
 // callOf is the call of a bridge, with its arguments. hidden is how many bytes of
 // them had no room.
 func callOf(c wire.Pending) (facts []fact, hidden int) {
-	args, whole := Arguments(c.Args)
+	args, whole := arguments(c.Args)
 	if !whole {
 		hidden = len(c.Args) - maxArgs
 	}
@@ -139,10 +139,10 @@ func left(d time.Duration) string {
 	}
 }
 
-// Arguments are lines of a call's arguments, indented, with everything escaped
+// arguments are lines of a call's arguments, indented, with everything escaped
 // that a terminal would not show as itself. whole is false when they are too
 // long and the end is missing.
-func Arguments(args json.RawMessage) (lines []string, whole bool) {
+func arguments(args json.RawMessage) (lines []string, whole bool) {
 	var b bytes.Buffer
 	if err := json.Indent(&b, args, "", "  "); err != nil {
 		b.Reset()

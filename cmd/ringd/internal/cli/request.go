@@ -22,7 +22,7 @@ import (
 // Bounds of what a run is given on the command line; the daemon has its own.
 const (
 	MaxProgram = 1 << 20
-	MaxInput   = 4 << 20
+	maxInput   = 4 << 20
 )
 
 // GivenRequest is what stands on the command line.
@@ -88,7 +88,7 @@ func ReadRequest(g GivenRequest, stdin io.Reader) (wire.RunRequest, error) {
 		if _, twice := req.Inputs[key]; twice {
 			return req, fmt.Errorf("--input %s is given twice", key)
 		}
-		text, err := contents(file, MaxInput)
+		text, err := contents(file, maxInput)
 		if err != nil {
 			return req, fmt.Errorf("read input %s: %w", key, err)
 		}
@@ -108,9 +108,9 @@ func standardInput(g GivenRequest, stdin io.Reader, req *wire.RunRequest) (err e
 	case g.Stdin == "-" && g.Program == "-":
 		return errors.New("the program and --stdin cannot both be standard input")
 	case g.Stdin == "-":
-		text, err = Bounded(stdin, MaxInput)
+		text, err = Bounded(stdin, maxInput)
 	default:
-		text, err = contents(g.Stdin, MaxInput)
+		text, err = contents(g.Stdin, maxInput)
 	}
 	switch {
 	case err != nil:

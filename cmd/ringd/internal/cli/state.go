@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// Folders is what a state folder holds.
-type Folders struct {
+// folders is what a state folder holds.
+type folders struct {
 	Audit    string // log
 	Store    string // database and snapshots
 	Key      string // of the host: signs the log
@@ -17,8 +17,8 @@ type Folders struct {
 }
 
 // Layout is where things lie in a state folder.
-func Layout(state string) Folders {
-	return Folders{
+func Layout(state string) folders {
+	return folders{
 		Audit: filepath.Join(state, "audit"), Store: filepath.Join(state, "store"),
 		Key: filepath.Join(state, "host.key"), Seal: filepath.Join(state, "snapshot.key"),
 		Lockdown: filepath.Join(state, "lockdown.json"),

@@ -11,15 +11,15 @@ import (
 // Desk is where waiting runs are moved: a daemon, or the folder that one left.
 type Desk interface {
 	Waits
-	Keeps
-	Locks
+	keeps
+	locks
 	// Refused turns an error of the others into an exit.
 	Refused(err error) error
 	Close() error
 }
 
-// Finds finds a run.
-type Finds interface {
+// finds finds a run.
+type finds interface {
 	// RunID is the whole id of the only run whose id begins with given. Its error is an
 	// exit.
 	RunID(ctx context.Context, given string) (string, error)
@@ -28,23 +28,23 @@ type Finds interface {
 
 // Waits moves runs that wait.
 type Waits interface {
-	Finds
+	finds
 	Approvals(ctx context.Context, limit int, after string) (wire.Approvals, error)
 	Approve(ctx context.Context, run, call string, a wire.ApprovalAnswer) (wire.Run, error)
 	Revoke(ctx context.Context, run string, grants []string) (wire.Run, error)
 	Cancel(ctx context.Context, run string) (wire.Run, error)
 }
 
-// Keeps shows and forgets kept sessions.
-type Keeps interface {
+// keeps shows and forgets kept sessions.
+type keeps interface {
 	Sessions(ctx context.Context) (wire.SessionList, error)
 	DropSession(ctx context.Context, name string) error
 }
 
-// Locks is for operators: it closes everything, and opens it again; it says that a clock is
+// locks is for operators: it closes everything, and opens it again; it says that a clock is
 // right that was not; it archives the beginning of the audit log, which a daemon does to
 // the folder of its configuration whatever to says.
-type Locks interface {
+type locks interface {
 	Lockdown(ctx context.Context) (wire.Lockdown, error)
 	SetLockdown(ctx context.Context, o wire.LockdownOrder) (wire.Lockdown, error)
 	AcceptTime(ctx context.Context, o wire.ClockOrder) (wire.Clock, error)

@@ -68,7 +68,7 @@ func (p *clientVerbs) archiveOrder(before string) (o wire.ArchiveOrder, err erro
 		}
 		return wire.ArchiveOrder{Seq: n}, nil
 	}
-	o.Time, err = ParseMoment("--before", before, p.Now())
+	o.Time, err = parseMoment("--before", before, p.Now())
 	return o, err
 }
 

@@ -33,7 +33,7 @@ type Daemon interface {
 	CancelRun(ctx context.Context, a daemon.Actor, id string) (wire.Run, error)
 }
 
-// Terminal asks a person. cli.Prompt implements it.
+// Terminal asks a person. cli.prompt implements it.
 type Terminal interface {
 	Ask(ctx context.Context, page cli.Page, q cli.Question, as string) (cli.PromptAnswer, error)
 }

@@ -239,10 +239,10 @@ func (f *auditFlags) filter(now time.Time) (audit.Filter, error) {
 		out.Kinds = append(out.Kinds, audit.Kind(k))
 	}
 	var err error
-	if out.Since, err = ParseMoment("--since", f.since, now); err != nil {
+	if out.Since, err = parseMoment("--since", f.since, now); err != nil {
 		return out, err
 	}
-	out.Until, err = ParseMoment("--until", f.until, now)
+	out.Until, err = parseMoment("--until", f.until, now)
 	return out, err
 }
 
@@ -280,9 +280,9 @@ func unknownKind(word string) error {
 	return cli.Usage("--kind %q: no record is of this kind\n    hint: such as %s, %s or %s", word, audit.RunAsked, audit.CallDecided, audit.EgressDecided)
 }
 
-// ParseMoment reads a time (RFC 3339) or an age such as 2h or 30d; "" is the zero time. The error
+// parseMoment reads a time (RFC 3339) or an age such as 2h or 30d; "" is the zero time. The error
 // names the flag.
-func ParseMoment(flag, text string, now time.Time) (time.Time, error) {
+func parseMoment(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}

@@ -152,7 +152,7 @@ func (c DiffConfig) diff(ctx context.Context, q diffAsked, args []string) (err e
 	if q.impact != "" {
 		calls := decide.NewCalls(c.Calls)
 		defer func() { err = errors.Join(err, calls.Close()) }()
-		again := ReplayConfig{Calls: calls, Log: q.impact, New: now.set, Workspace: q.workspace, Home: c.Env.Home, Agent: q.agent}
+		again := replayConfig{Calls: calls, Log: q.impact, New: now.set, Workspace: q.workspace, Home: c.Env.Home, Agent: q.agent}
 		if !only {
 			again.Old = old.set
 		}

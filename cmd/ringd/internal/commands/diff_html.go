@@ -60,11 +60,11 @@ type Line struct {
 
 // Results of a decision that is made again.
 const (
-	WouldAllow    = "would_allow"
-	WouldDeny     = "would_deny"
-	WouldAsk      = "would_ask"
+	wouldAllow    = "would_allow"
+	wouldDeny     = "would_deny"
+	wouldAsk      = "would_ask"
 	Unchanged     = "unchanged"
-	NotReplayable = "not_replayable"
+	notReplayable = "not_replayable"
 )
 
 // Impact is what the new policy means to decisions that are on record.

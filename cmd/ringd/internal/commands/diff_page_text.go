@@ -43,7 +43,7 @@ func (p exceptionsPage) row(b *strings.Builder, r *row, log bool, files cli.Poli
 	}
 	flags := make([]string, len(r.Flags))
 	for i, flag := range r.Flags {
-		if flags[i] = p.Middling(flag); flag == FlagEnded {
+		if flags[i] = p.Middling(flag); flag == flagEnded {
 			flags[i], days = p.Bad(flag), "-"
 		}
 	}

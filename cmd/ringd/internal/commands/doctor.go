@@ -17,8 +17,8 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// DoctorKernel is the kernel ring.
-type DoctorKernel interface {
+// doctorKernel is the kernel ring.
+type doctorKernel interface {
 	// Examine starts a guest of nothing and returns what its init reports.
 	Examine(ctx context.Context) (initproto.Report, error)
 	// ExamineEgress is Examine with a guest whose network leads to egress.
@@ -32,7 +32,7 @@ type DoctorKernel interface {
 // DoctorConfig is what an examination needs.
 type DoctorConfig struct {
 	Host   hostcheck.Sources // of its facts; the zero value is that of this process
-	Kernel DoctorKernel
+	Kernel doctorKernel
 	// Engine starts a guest of the JavaScript executor, and returns what stood
 	// around it and the digest of its engine.
 	Engine func(ctx context.Context) (executors.Attestation, string, error)

@@ -24,9 +24,9 @@ import (
 
 // The flags of an exception.
 const (
-	FlagEnded  = "ended"
-	FlagSoon   = "soon"   // it ends within --soon
-	FlagUnused = "unused" // its agent ran, and nothing on record stood by it
+	flagEnded  = "ended"
+	flagSoon   = "soon"   // it ends within --soon
+	flagUnused = "unused" // its agent ran, and nothing on record stood by it
 )
 
 // ExceptionsConfig is what the verb is made of.
@@ -82,7 +82,7 @@ is refused, or the policy or the log cannot be read.`,
 	cmd.Flags().StringSliceVar(&q.failOn, "fail-on", nil, "exit with 1 for these too: unused, soon")
 	cmd.Flags().BoolVar(&q.json, "json", false, "print JSON")
 	_ = cmd.MarkFlagDirname("state")
-	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{FlagUnused, FlagSoon}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{flagUnused, flagSoon}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -112,12 +112,12 @@ func (c ExceptionsConfig) list(ctx context.Context, q exceptionsAsked) error {
 		return cli.Usage("--soon %q: want a duration such as 30d or 12h", q.soon)
 	}
 	for _, flag := range q.failOn {
-		if flag != FlagUnused && flag != FlagSoon && flag != FlagEnded {
+		if flag != flagUnused && flag != flagSoon && flag != flagEnded {
 			return cli.Usage("--fail-on %q: want unused or soon", flag)
 		}
 	}
 	now := c.Now()
-	since, err := ParseMoment("--since", q.since, now)
+	since, err := parseMoment("--since", q.since, now)
 	if err != nil {
 		return err
 	}
@@ -212,9 +212,9 @@ func rowOf(a profiles.Agent, e *profiles.Exception, t *exceptionsTally, now time
 	}
 	switch {
 	case ended:
-		r.Flags = append(r.Flags, FlagEnded)
+		r.Flags = append(r.Flags, flagEnded)
 	case e.Expires.Sub(now) <= soon:
-		r.Flags = append(r.Flags, FlagSoon)
+		r.Flags = append(r.Flags, flagSoon)
 	}
 	if t == nil || !exceptionsKnown(a, e.ID) {
 		return r
@@ -225,14 +225,14 @@ func rowOf(a profiles.Agent, e *profiles.Exception, t *exceptionsTally, now time
 	if n > 0 {
 		r.LastUse = &use.last
 	} else if len(t.runs) > 0 {
-		r.Flags = append(r.Flags, FlagUnused)
+		r.Flags = append(r.Flags, flagUnused)
 	}
 	return r
 }
 
 func fails(rows []row, on []string) bool {
 	return slices.ContainsFunc(rows, func(r row) bool {
-		return slices.ContainsFunc(r.Flags, func(flag string) bool { return flag == FlagEnded || slices.Contains(on, flag) })
+		return slices.ContainsFunc(r.Flags, func(flag string) bool { return flag == flagEnded || slices.Contains(on, flag) })
 	})
 }
 

@@ -15,7 +15,7 @@ func TestListIsInert(t *testing.T) {
 		var b bytes.Buffer
 		l := clitest.Filled[listed](text)
 		for i := range l.Exceptions {
-			l.Exceptions[i].Flags = []string{FlagEnded} // words of ours
+			l.Exceptions[i].Flags = []string{flagEnded} // words of ours
 		}
 		if err := (exceptionsPage{cli.Page{W: &b, Terminal: true}}).list(l, cli.Policy{Path: text}); err != nil {
 			t.Fatal(err)

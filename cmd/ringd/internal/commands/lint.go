@@ -107,7 +107,7 @@ func (c PolicyConfig) lint(ctx context.Context, q linting) error {
 // grant unused where none of those that ran used it; of one that never ran nothing is
 // known.
 func (c PolicyConfig) unused(ctx context.Context, q linting, set *profiles.Set) (found schema.Diagnostics, err error) {
-	since, err := ParseMoment("--since", q.since, c.Now())
+	since, err := parseMoment("--since", q.since, c.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (c PolicyConfig) unused(ctx context.Context, q linting, set *profiles.Set) 
 	ran, runs, left := map[string]int{}, map[string]int{}, map[grant]int{}
 	for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
 		a := set.Agents[name]
-		used, n, err := UsedBy(ctx, dir, name, since)
+		used, n, err := usedBy(ctx, dir, name, since)
 		if err != nil {
 			return nil, cli.Usage("read log: %w", err)
 		}

@@ -105,7 +105,7 @@ func (c SigningConfig) order(ctx context.Context, t orderTerms, asked wire.Lockd
 // TrustOrders makes what obeys the signed orders of a sync folder. Without trust roots it is
 // nil. cfg has all but the roots.
 func TrustOrders(t *config.Trust, cfg lockdown.OrdersConfig) (*lockdown.OrderDesk, error) {
-	roots, err := TrustRoots(t)
+	roots, err := trustRoots(t)
 	if roots == nil || err != nil {
 		return nil, err
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/jsonvalue"
 )
 
-// ReplayConfig is a replay.
-type ReplayConfig struct {
+// replayConfig is a replay.
+type replayConfig struct {
 	Log       string        // a folder of a log, a state folder, or a file of exported records
 	Old       *profiles.Set // nil: what is on record is what was decided
 	New       *profiles.Set
@@ -41,10 +41,10 @@ const maxCount = 1 << 40
 // replay makes every decision of the log again, at the time of its record. An error is
 // that of reading the log; ErrTampered is among them: a log that does not hold proves
 // nothing.
-func replay(ctx context.Context, cfg ReplayConfig) (*Impact, error) {
+func replay(ctx context.Context, cfg replayConfig) (*Impact, error) {
 	r := &replayReplay{cfg: cfg, executors: map[string]string{}, groups: map[Group]*Group{}, known: map[known]outcome{}, schemas: jsonvalue.Known{},
 		out: &Impact{Log: cfg.Log, Counts: map[string]int{}, Groups: []Group{}}}
-	for _, k := range []string{WouldAllow, WouldDeny, WouldAsk, Unchanged, NotReplayable} {
+	for _, k := range []string{wouldAllow, wouldDeny, wouldAsk, Unchanged, notReplayable} {
 		r.out.Counts[k] = 0
 	}
 	r.now = newSide(ctx, cfg.New, cfg)
@@ -59,7 +59,7 @@ func replay(ctx context.Context, cfg ReplayConfig) (*Impact, error) {
 	for _, g := range r.groups {
 		r.out.Groups = append(r.out.Groups, *g)
 	}
-	order := []string{WouldAllow, WouldAsk, WouldDeny, NotReplayable, Unchanged}
+	order := []string{wouldAllow, wouldAsk, wouldDeny, notReplayable, Unchanged}
 	slices.SortFunc(r.out.Groups, func(a, b Group) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.Result), slices.Index(order, b.Result)), cmp.Compare(b.Count, a.Count),
 			cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Capability, b.Capability), cmp.Compare(a.Why, b.Why))
@@ -69,7 +69,7 @@ func replay(ctx context.Context, cfg ReplayConfig) (*Impact, error) {
 
 // replay is the state of one.
 type replayReplay struct {
-	cfg       ReplayConfig
+	cfg       replayConfig
 	old, now  *replaySide
 	executors map[string]string // by run
 	groups    map[Group]*Group
@@ -86,7 +86,7 @@ type replaySide struct {
 	script   bool // a script would have to be read
 }
 
-func newSide(ctx context.Context, set *profiles.Set, cfg ReplayConfig) *replaySide {
+func newSide(ctx context.Context, set *profiles.Set, cfg replayConfig) *replaySide {
 	s := &replaySide{set: set, deciders: map[string]*profiles.Decider{}}
 	s.env = profiles.Environment{Workspace: cfg.Workspace, Home: cfg.Home, Condition: cfg.Calls.Condition(ctx), Guardrail: cfg.Calls.Guardrail(ctx),
 		Script: func(*profiles.Decider, profiles.ShellAction) profiles.Decision {
@@ -194,20 +194,20 @@ func (r *replayReplay) decision(seq int64, rec *audit.Record, n int) {
 			was = again // else what is on record stands for it
 		}
 	}
-	g := Group{Result: NotReplayable, Agent: rec.Agent, Capability: rec.Capability, Was: was.verdict.String(), Why: is.why}
+	g := Group{Result: notReplayable, Agent: rec.Agent, Capability: rec.Capability, Was: was.verdict.String(), Why: is.why}
 	if is.can {
 		g.Now, g.Result = is.verdict.String(), Unchanged
 		switch is.verdict {
 		case was.verdict:
 			g.Why = ""
 		case profiles.Allow:
-			g.Result = WouldAllow
+			g.Result = wouldAllow
 		case profiles.Ask:
-			g.Result = WouldAsk
+			g.Result = wouldAsk
 		case profiles.Deny:
 			fallthrough
 		default:
-			g.Result = WouldDeny
+			g.Result = wouldDeny
 		}
 	}
 	r.count(seq, g, n)

@@ -69,71 +69,71 @@ func TestRun(t *testing.T) {
 	}{
 		{"an import that stays", []audit.Record{python, rec(audit.ImportDecided, "import:pandas", allowed())}, nil, set(base()), Unchanged, ""},
 		{"an import that is denied now", []audit.Record{python, detail(rec(audit.RunEnded, "", nil), "imports", "pandas")}, nil,
-			change(func(a *profiles.Agent) { a.Python.Imports.Allow = nil }), WouldDeny, "import.not_allowed"},
+			change(func(a *profiles.Agent) { a.Python.Imports.Allow = nil }), wouldDeny, "import.not_allowed"},
 		{"an import that was refused", []audit.Record{python, rec(audit.ImportDecided, "import:requests", deny("import.not_allowed"))}, nil,
-			change(func(a *profiles.Agent) { a.Python.Imports.Allow[0].Name = "requests" }), WouldAllow, ""},
-		{"an import of an unknown executor", []audit.Record{rec(audit.ImportDecided, "import:pandas", allowed())}, nil, set(base()), NotReplayable, "executor"},
-		{"an import without a name", []audit.Record{python, rec(audit.ImportDecided, "import", deny("import.denied"))}, nil, set(base()), NotReplayable, "module"},
-		{"a run of an executor that goes", []audit.Record{python}, nil, change(func(a *profiles.Agent) { a.Python = nil }), WouldDeny, "executor.not_granted"},
+			change(func(a *profiles.Agent) { a.Python.Imports.Allow[0].Name = "requests" }), wouldAllow, ""},
+		{"an import of an unknown executor", []audit.Record{rec(audit.ImportDecided, "import:pandas", allowed())}, nil, set(base()), notReplayable, "executor"},
+		{"an import without a name", []audit.Record{python, rec(audit.ImportDecided, "import", deny("import.denied"))}, nil, set(base()), notReplayable, "module"},
+		{"a run of an executor that goes", []audit.Record{python}, nil, change(func(a *profiles.Agent) { a.Python = nil }), wouldDeny, "executor.not_granted"},
 		{"a run of one that comes", []audit.Record{rec(audit.RunRefused, "executor:js", deny(profiles.CodeExecutorNotGranted))}, nil,
-			change(func(a *profiles.Agent) { a.JS = &profiles.JS{} }), WouldAllow, ""},
-		{"a run that the host refused", []audit.Record{rec(audit.RunRefused, "executor:python", deny(profiles.CodeTierUnavailable))}, nil, set(base()), NotReplayable, "tier_unavailable"},
+			change(func(a *profiles.Agent) { a.JS = &profiles.JS{} }), wouldAllow, ""},
+		{"a run that the host refused", []audit.Record{rec(audit.RunRefused, "executor:python", deny(profiles.CodeTierUnavailable))}, nil, set(base()), notReplayable, "tier_unavailable"},
 		{"a host that stays", []audit.Record{detail(rec(audit.EgressDecided, "egress:api.example.com:443", allowed()), "door", "connect", "answers", "93.184.216.34")}, nil, set(base()), Unchanged, ""},
 		{"a host that goes", []audit.Record{rec(audit.EgressDecided, "egress:api.example.com:443", allowed())}, nil,
-			change(func(a *profiles.Agent) { a.Egress.Allow = nil }), WouldDeny, "egress.not_granted"},
+			change(func(a *profiles.Agent) { a.Egress.Allow = nil }), wouldDeny, "egress.not_granted"},
 		{"a host that comes, never looked up", []audit.Record{rec(audit.EgressDecided, "egress:b.example.com:443", deny("egress.not_granted"))}, nil,
-			change(func(a *profiles.Agent) { a.Egress.Allow[0].Host = "b.example.com" }), WouldAllow, ""},
-		{"a host that resolved to nothing", []audit.Record{rec(audit.EgressDecided, "egress:api.example.com:443", deny(profiles.CodeEgressNoAddress))}, nil, set(base()), NotReplayable, "egress.no_address"},
+			change(func(a *profiles.Agent) { a.Egress.Allow[0].Host = "b.example.com" }), wouldAllow, ""},
+		{"a host that resolved to nothing", []audit.Record{rec(audit.EgressDecided, "egress:api.example.com:443", deny(profiles.CodeEgressNoAddress))}, nil, set(base()), notReplayable, "egress.no_address"},
 		{"a private address", []audit.Record{detail(rec(audit.EgressDecided, "egress:api.example.com:443", deny(profiles.CodeEgressAddress)), "answers", "10.0.0.1")}, nil, set(base()), Unchanged, ""},
-		{"first bytes", []audit.Record{rec(audit.EgressClosed, "egress:api.example.com:443", deny(profiles.CodeEgressSNI))}, nil, set(base()), NotReplayable, "egress.sni"},
-		{"a method that is not granted any more", []audit.Record{detail(rec(audit.EgressDecided, "egress:files.example.com:80", allowed()), "door", "fetch", "method", "POST", "path", "/x")}, nil, set(base()), WouldDeny, "egress.method"},
+		{"first bytes", []audit.Record{rec(audit.EgressClosed, "egress:api.example.com:443", deny(profiles.CodeEgressSNI))}, nil, set(base()), notReplayable, "egress.sni"},
+		{"a method that is not granted any more", []audit.Record{detail(rec(audit.EgressDecided, "egress:files.example.com:80", allowed()), "door", "fetch", "method", "POST", "path", "/x")}, nil, set(base()), wouldDeny, "egress.method"},
 		{"a question for a name", []audit.Record{detail(rec(audit.EgressDecided, "egress:evil.example.com:53", deny("egress.not_granted")), "door", "dns")}, nil,
-			change(func(a *profiles.Agent) { a.Egress.Allow[0].Host = "*.example.com" }), WouldAllow, ""},
+			change(func(a *profiles.Agent) { a.Egress.Allow[0].Host = "*.example.com" }), wouldAllow, ""},
 		{"a program with its words", []audit.Record{git}, nil, change(func(a *profiles.Agent) {
 			a.Shell.DeniedPatterns = []profiles.Pattern{{Words: []string{"git", "push"}, Text: "git push"}}
-		}), WouldDeny, "shell.denied_pattern"},
+		}), wouldDeny, "shell.denied_pattern"},
 		{"a program that asks now", []audit.Record{git}, nil, change(func(a *profiles.Agent) {
 			a.Shell.Binaries[0].Ask = []profiles.AskRule{{Pattern: profiles.Pattern{Words: []string{"push"}}}}
-		}), WouldAsk, "approval_required"},
-		{"a program that people let", []audit.Record{detail(git, "approved", "uid:1")}, nil, set(base()), WouldAllow, ""},
-		{"a program by its digest", []audit.Record{rec(audit.ExecDecided, "exec:/usr/bin/git", allowed())}, nil, set(base()), NotReplayable, "audit: full"},
-		{"a program that is not listed, by its digest", []audit.Record{rec(audit.ExecDecided, "exec:/usr/bin/rg", allowed())}, nil, set(base()), WouldDeny, "exec.not_granted"},
+		}), wouldAsk, "approval_required"},
+		{"a program that people let", []audit.Record{detail(git, "approved", "uid:1")}, nil, set(base()), wouldAllow, ""},
+		{"a program by its digest", []audit.Record{rec(audit.ExecDecided, "exec:/usr/bin/git", allowed())}, nil, set(base()), notReplayable, "audit: full"},
+		{"a program that is not listed, by its digest", []audit.Record{rec(audit.ExecDecided, "exec:/usr/bin/rg", allowed())}, nil, set(base()), wouldDeny, "exec.not_granted"},
 		{"a shell that a program starts", []audit.Record{full(rec(audit.ExecDecided, "exec:/usr/bin/env", allowed()), `{"exec":{"argv":["/usr/bin/env","sh","-c","git push"]}}`)}, nil,
 			change(func(a *profiles.Agent) {
 				a.Shell.Binaries = append(a.Shell.Binaries, profiles.Binary{Path: "/usr/bin/env"}, profiles.Binary{Path: "/bin/sh", Interpreted: true})
-			}), NotReplayable, "shell script|shell.opaque"},
+			}), notReplayable, "shell script|shell.opaque"},
 		{"a file with its path", []audit.Record{full(rec(audit.FileDecided, "file:read", allowed()), `{"file":{"op":"read","path":"/workspace/a"}}`)}, nil,
-			change(func(a *profiles.Agent) { a.Files.Read = nil }), WouldDeny, "file.not_granted"},
-		{"a file without its path", []audit.Record{rec(audit.FileDecided, "file:read", allowed())}, nil, set(base()), NotReplayable, "audit: full"},
-		{"an action by its digest", []audit.Record{rec(audit.ActionDecided, "exec", allowed())}, nil, set(base()), NotReplayable, "digest"},
+			change(func(a *profiles.Agent) { a.Files.Read = nil }), wouldDeny, "file.not_granted"},
+		{"a file without its path", []audit.Record{rec(audit.FileDecided, "file:read", allowed())}, nil, set(base()), notReplayable, "audit: full"},
+		{"an action by its digest", []audit.Record{rec(audit.ActionDecided, "exec", allowed())}, nil, set(base()), notReplayable, "digest"},
 		{"a call", []audit.Record{python, rec(audit.CallOpened, "bridge:send", allowed())}, nil, set(base()), Unchanged, ""},
 		{"a call that needs an approval now", []audit.Record{python, rec(audit.CallOpened, "bridge:send", allowed())}, nil,
 			change(func(a *profiles.Agent) {
 				b := a.Bridges["send"]
 				b.Approval = &profiles.Approval{Count: 1}
 				a.Bridges["send"] = b
-			}), WouldAsk, ""},
-		{"a call with a schema, by its digest", []audit.Record{python, rec(audit.CallOpened, "bridge:typed", allowed())}, nil, set(base()), NotReplayable, "arguments"},
-		{"a call that does not fit", []audit.Record{python, full(rec(audit.CallOpened, "bridge:typed", allowed()), `[1]`)}, nil, set(base()), WouldDeny, "bridge.arguments"},
+			}), wouldAsk, ""},
+		{"a call with a schema, by its digest", []audit.Record{python, rec(audit.CallOpened, "bridge:typed", allowed())}, nil, set(base()), notReplayable, "arguments"},
+		{"a call that does not fit", []audit.Record{python, full(rec(audit.CallOpened, "bridge:typed", allowed()), `[1]`)}, nil, set(base()), wouldDeny, "bridge.arguments"},
 		{"a call with a condition, by its digest", []audit.Record{python, rec(audit.CallOpened, "bridge:send", allowed())}, nil,
 			change(func(a *profiles.Agent) {
 				b := a.Bridges["send"]
 				b.Approval = &profiles.Approval{Count: 1, When: "input.args.x == 1"}
 				a.Bridges["send"] = b
-			}), NotReplayable, "condition"},
-		{"a call under a guardrail, by its digest", []audit.Record{python, rec(audit.CallOpened, "bridge:send", allowed())}, nil, guarded, NotReplayable, "guardrail"},
-		{"a call under a guardrail, which nobody asks here", []audit.Record{python, full(rec(audit.CallOpened, "bridge:send", allowed()), `[1]`)}, nil, guarded, WouldDeny, "guardrail_failed"},
-		{"a call that a guardrail refused", []audit.Record{python, rec(audit.CallDecided, "bridge:send", deny(profiles.CodeGuardrailDenied))}, nil, set(base()), WouldAllow, ""},
-		{"a call that a guardrail refused, under another", []audit.Record{python, rec(audit.CallDecided, "bridge:send", deny(profiles.CodeGuardrailDenied))}, nil, guarded, NotReplayable, "guardrail"},
-		{"a call beyond its number", []audit.Record{python, rec(audit.CallDecided, "bridge:send", deny(profiles.CodeBridgeCalls))}, nil, set(base()), NotReplayable, "bridge.calls"},
+			}), notReplayable, "condition"},
+		{"a call under a guardrail, by its digest", []audit.Record{python, rec(audit.CallOpened, "bridge:send", allowed())}, nil, guarded, notReplayable, "guardrail"},
+		{"a call under a guardrail, which nobody asks here", []audit.Record{python, full(rec(audit.CallOpened, "bridge:send", allowed()), `[1]`)}, nil, guarded, wouldDeny, "guardrail_failed"},
+		{"a call that a guardrail refused", []audit.Record{python, rec(audit.CallDecided, "bridge:send", deny(profiles.CodeGuardrailDenied))}, nil, set(base()), wouldAllow, ""},
+		{"a call that a guardrail refused, under another", []audit.Record{python, rec(audit.CallDecided, "bridge:send", deny(profiles.CodeGuardrailDenied))}, nil, guarded, notReplayable, "guardrail"},
+		{"a call beyond its number", []audit.Record{python, rec(audit.CallDecided, "bridge:send", deny(profiles.CodeBridgeCalls))}, nil, set(base()), notReplayable, "bridge.calls"},
 		{"a call of a bridge that goes", []audit.Record{python, rec(audit.CallDecided, "bridge:send", deny(profiles.CodeBridgeCalls))}, nil,
 			change(func(a *profiles.Agent) { a.Bridges = nil }), Unchanged, ""},
-		{"an agent that is not there", []audit.Record{rec(audit.EgressDecided, "egress:api.example.com:443", allowed())}, nil, &profiles.Set{}, NotReplayable, "no agent a"},
-		{"an agent that goes", []audit.Record{rec(audit.EgressDecided, "egress:api.example.com:443", allowed())}, set(base()), &profiles.Set{}, WouldDeny, "agent.unknown"},
+		{"an agent that is not there", []audit.Record{rec(audit.EgressDecided, "egress:api.example.com:443", allowed())}, nil, &profiles.Set{}, notReplayable, "no agent a"},
+		{"an agent that goes", []audit.Record{rec(audit.EgressDecided, "egress:api.example.com:443", allowed())}, set(base()), &profiles.Set{}, wouldDeny, "agent.unknown"},
 		{"the old policy is what it is compared with", []audit.Record{rec(audit.EgressDecided, "egress:api.example.com:443", deny("egress.not_granted"))}, set(base()), set(base()), Unchanged, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := replay(t.Context(), ReplayConfig{Log: audittest.State(t, at(), tt.records...), Old: tt.old, New: tt.now, Workspace: "/workspace", Home: "/home/agent"})
+			got, err := replay(t.Context(), replayConfig{Log: audittest.State(t, at(), tt.records...), Old: tt.old, New: tt.now, Workspace: "/workspace", Home: "/home/agent"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -176,11 +176,11 @@ func TestTampered(t *testing.T) {
 	if !changed {
 		t.Fatal("nothing was changed")
 	}
-	_, err = replay(t.Context(), ReplayConfig{Log: state, New: set(base())})
+	_, err = replay(t.Context(), replayConfig{Log: state, New: set(base())})
 	if !errors.Is(err, audit.ErrTampered) || !strings.Contains(replayReason(err), "does not hold") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := replay(t.Context(), ReplayConfig{Log: t.TempDir(), New: set(base())}); err == nil {
+	if _, err := replay(t.Context(), replayConfig{Log: t.TempDir(), New: set(base())}); err == nil {
 		t.Error("an empty folder is a log")
 	}
 }
@@ -200,14 +200,14 @@ func TestExported(t *testing.T) {
 		if err := os.WriteFile(name, []byte(tt.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got, err := replay(t.Context(), ReplayConfig{Log: name, New: set(base())})
+		got, err := replay(t.Context(), replayConfig{Log: name, New: set(base())})
 		if tt.want != "" {
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 			continue
 		}
-		want := map[string]int{WouldAllow: 0, WouldAsk: 0, WouldDeny: 2, Unchanged: 0, NotReplayable: 0}
+		want := map[string]int{wouldAllow: 0, wouldAsk: 0, wouldDeny: 2, Unchanged: 0, notReplayable: 0}
 		if err != nil || cmp.Diff(want, got.Counts) != "" || got.Head != "" {
 			t.Errorf("%+v, %v", got, err)
 		}
@@ -240,7 +240,7 @@ func BenchmarkRun(b *testing.B) {
 	now := set(base())
 	b.ResetTimer()
 	for b.Loop() {
-		got, err := replay(b.Context(), ReplayConfig{Log: log, Old: set(base()), New: now, Workspace: "/workspace"})
+		got, err := replay(b.Context(), replayConfig{Log: log, Old: set(base()), New: now, Workspace: "/workspace"})
 		if err != nil || got.Records < 100_000 {
 			b.Fatal(got, err)
 		}
@@ -263,7 +263,7 @@ func TestForgedCount(t *testing.T) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := replay(t.Context(), ReplayConfig{Log: file, New: set(base())})
+	got, err := replay(t.Context(), replayConfig{Log: file, New: set(base())})
 	if err != nil || got.Decisions != 2 || got.Groups[0].Count != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}

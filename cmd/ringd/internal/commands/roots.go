@@ -9,8 +9,8 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// TrustRoots reads the keys that a configuration trusts. Without any the result is nil.
-func TrustRoots(t *config.Trust) (*trust.Roots, error) {
+// trustRoots reads the keys that a configuration trusts. Without any the result is nil.
+func trustRoots(t *config.Trust) (*trust.Roots, error) {
 	if t == nil {
 		return nil, nil
 	}
@@ -42,7 +42,7 @@ func TrustLimits(t *config.Trust) syncer.Limits {
 // guardrails: see trust.Config.
 // Without trust roots it is nil: sources are compiled.
 func TrustGate(t *config.Trust, path string, guardrails func(context.Context, *trust.Push, *profiles.Set) error) (*trust.Gate, error) {
-	roots, err := TrustRoots(t)
+	roots, err := trustRoots(t)
 	if roots == nil || err != nil {
 		return nil, err
 	}

@@ -234,7 +234,7 @@ func (c SigningConfig) rootsFrom(name string) (*trust.Roots, error) {
 	if err != nil {
 		return nil, cli.Usage("%w", err)
 	}
-	roots, err := TrustRoots(f.Trust)
+	roots, err := trustRoots(f.Trust)
 	if err != nil {
 		return nil, cli.Usage("%s: %w", name, err)
 	}

@@ -86,7 +86,7 @@ func (c SuggestConfig) suggest(ctx context.Context, q suggestAsked) error {
 	if !ok {
 		return cli.NoAgent(set, name)
 	}
-	since, err := ParseMoment("--since", q.since, c.Now())
+	since, err := parseMoment("--since", q.since, c.Now())
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (c SuggestConfig) suggest(ctx context.Context, q suggestAsked) error {
 	if err != nil {
 		return err
 	}
-	used, runs, err := UsedBy(ctx, cli.Layout(state).Audit, name, since)
+	used, runs, err := usedBy(ctx, cli.Layout(state).Audit, name, since)
 	if err != nil {
 		return cli.Usage("read log: %w", err)
 	}
@@ -111,8 +111,8 @@ func (c SuggestConfig) suggest(ctx context.Context, q suggestAsked) error {
 	return nil
 }
 
-// UsedBy collects what programs of an agent did, and in how many runs.
-func UsedBy(ctx context.Context, dir, agent string, since time.Time) (lint.Used, int, error) {
+// usedBy collects what programs of an agent did, and in how many runs.
+func usedBy(ctx context.Context, dir, agent string, since time.Time) (lint.Used, int, error) {
 	t := tally{runs: map[string]bool{}, modules: map[string]bool{}, programs: map[string]bool{}, targets: map[string]bool{}, calls: map[[2]string]map[string]bool{}}
 	kinds := []audit.Kind{audit.RunStarted, audit.RunEnded, audit.CallOpened, audit.CallBegun, audit.ExecDecided, audit.EgressDecided}
 	for e, err := range audit.Query(ctx, dir, audit.Filter{Agent: agent, Kinds: kinds, Since: since}) {

@@ -95,9 +95,9 @@ func (p text) impact(b *strings.Builder, m *Impact) {
 	for _, g := range m.Groups {
 		mark := cli.Clean(g.Result)
 		switch g.Result {
-		case WouldAllow:
+		case wouldAllow:
 			mark = p.Bad(mark)
-		case WouldDeny, WouldAsk:
+		case wouldDeny, wouldAsk:
 			mark = p.Middling(mark)
 		}
 		line := fmt.Sprintf("%d × %s", g.Count, g.Capability)
@@ -111,7 +111,7 @@ func (p text) impact(b *strings.Builder, m *Impact) {
 	}
 	c := m.Counts
 	fmt.Fprintf(b, "would_allow %d, would_deny %d, would_ask %d, unchanged %d, not_replayable %d\n",
-		c[WouldAllow], c[WouldDeny], c[WouldAsk], c[Unchanged], c[NotReplayable])
+		c[wouldAllow], c[wouldDeny], c[wouldAsk], c[Unchanged], c[notReplayable])
 }
 
 // findings are the changes as a machine that shows findings takes them: what widens or

@@ -23,7 +23,7 @@ func BenchmarkBesideHostile(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	cfg := Config{Path: self, Args: []string{"compile-child"}, Wall: DefaultWall, MemoryBytes: DefaultMemoryBytes}
+	cfg := Config{Path: self, Args: []string{"compile-child"}, Wall: DefaultWall, MemoryBytes: defaultMemoryBytes}
 	var text strings.Builder
 	for i := range 22 {
 		fmt.Fprintf(&text, "_d%d: {a%d: 1} | {b%d: 2}\n", i, i, i)

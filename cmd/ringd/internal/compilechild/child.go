@@ -30,7 +30,7 @@ import (
 // The limits of a child that its Config does not set.
 const (
 	DefaultWall        = 1800 * time.Millisecond // with start and end, a child takes 2 s at most
-	DefaultMemoryBytes = 256 << 20
+	defaultMemoryBytes = 256 << 20
 )
 
 // The codes of findings about a compilation that did not end by itself. They
@@ -133,7 +133,7 @@ func run(ctx context.Context, cfg Config, req request) (Result, error) {
 		cfg.Wall = childproc.Slowdown * DefaultWall
 	}
 	if cfg.MemoryBytes <= 0 {
-		cfg.MemoryBytes = DefaultMemoryBytes
+		cfg.MemoryBytes = defaultMemoryBytes
 	}
 	if d, over := oversized(req); over {
 		return Result{Diagnostics: schema.Diagnostics{d}}, nil

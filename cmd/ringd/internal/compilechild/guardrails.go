@@ -15,8 +15,8 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// TestWall is the wall time of all tests of a policy, where a Config does not say.
-const TestWall = 20 * time.Second
+// testWall is the wall time of all tests of a policy, where a Config does not say.
+const testWall = 20 * time.Second
 
 // CheckRequest is a compiled set whose guardrails on the policy are to be asked
 // again, before it comes in force. Previous is what is in force; nil: nothing.
@@ -123,7 +123,7 @@ type TestResult struct {
 // holds those of the guardrail that is called x, or whose file is guardrails/x.rego. Each
 // guardrail is tested alone. The error is as that of Run.
 func TestRego(ctx context.Context, cfg Config, req TestRequest) (TestResult, error) {
-	cfg.Wall = cmp.Or(cfg.Wall, TestWall)
+	cfg.Wall = cmp.Or(cfg.Wall, testWall)
 	got, err := run(ctx, cfg, request{Kind: kindTest, Sources: req.Sources, Files: req.Files, Part: req.Part, DiagnosticsOnly: true})
 	return TestResult{got.tests, got.Diagnostics, got.Usage}, err
 }

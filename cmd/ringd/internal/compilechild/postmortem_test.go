@@ -37,7 +37,7 @@ func TestWhichLimit(t *testing.T) {
 			"compiling the policy ended without an answer (runtime: epollctl failed with 28)", unanswered},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d, end := tt.dead.finding(Config{Wall: first.wall, MemoryBytes: DefaultMemoryBytes}, []schema.Source{{Name: "p.cue"}})
+			d, end := tt.dead.finding(Config{Wall: first.wall, MemoryBytes: defaultMemoryBytes}, []schema.Source{{Name: "p.cue"}})
 			if end != tt.end {
 				t.Errorf("ending %v, want %v", end, tt.end)
 			}

@@ -37,7 +37,7 @@ type File struct {
 
 	Staleness *Duration         `yaml:"staleness"` // how long a generation stands without a good push; nil: 10m
 	Audit     Audit             `yaml:"audit"`
-	Watch     Watch             `yaml:"watch"` // how the sync folder is looked at
+	Watch     watch             `yaml:"watch"` // how the sync folder is looked at
 	Roles     Roles             `yaml:"roles"`
 	Workspace Workspace         `yaml:"workspace"`
 	Bridges   map[string]Bridge `yaml:"bridges"` // by name, as the policy grants it
@@ -62,16 +62,16 @@ type File struct {
 	Trust *Trust `yaml:"trust"`
 }
 
-// Watch says how the sync folder, and the shadow folder, are looked at. Nil fields take
+// watch says how the sync folder, and the shadow folder, are looked at. Nil fields take
 // the defaults of the daemon.
-type Watch struct {
+type watch struct {
 	Poll   *Duration `yaml:"poll"`   // between looks at names, sizes and times where no event comes; nil: 1s
 	Quiet  *Duration `yaml:"quiet"`  // without an event before a look: what arrives within it is one push; nil: 100ms, 25ms with trust
 	Settle *Duration `yaml:"settle"` // how long a file stays as it is before it counts, where nobody can tell whether it is open; nil: 2s
 }
 
 // check bounds what makes a folder deaf or the daemon busy.
-func (w Watch) check() error {
+func (w watch) check() error {
 	for _, f := range []struct {
 		name        string
 		value       *Duration
@@ -213,7 +213,7 @@ func (g Guests) check(r Roles) error {
 		return fmt.Errorf("guests.processors: %d is no number of processors", g.Processors)
 	}
 	for _, id := range slices.Concat(r.Harness, r.Approver, r.Operator, r.Viewer) {
-		if _, n, err := ParseID(id); err == nil && int(n) >= first && int(n) < first+count {
+		if _, n, err := parseID(id); err == nil && int(n) >= first && int(n) < first+count {
 			return fmt.Errorf("guests.uid: %d has a role as %s; take a number that nobody has", n, id)
 		}
 	}
@@ -474,7 +474,7 @@ func (r Roles) check() error {
 		ids  []string
 	}{{"harness", r.Harness}, {"approver", r.Approver}, {"operator", r.Operator}, {"viewer", r.Viewer}} {
 		for _, id := range l.ids {
-			if _, _, err := ParseID(id); err != nil {
+			if _, _, err := parseID(id); err != nil {
 				errs = append(errs, fmt.Errorf("roles.%s: %w", l.role, err))
 			}
 			if l.role == "approver" && slices.Contains(r.Harness, id) {
@@ -485,8 +485,8 @@ func (r Roles) check() error {
 	return errors.Join(errs...)
 }
 
-// ParseID reads "uid:1000" or "gid:1000".
-func ParseID(s string) (kind string, id uint32, err error) {
+// parseID reads "uid:1000" or "gid:1000".
+func parseID(s string) (kind string, id uint32, err error) {
 	kind, num, _ := strings.Cut(s, ":")
 	n, err := strconv.ParseUint(num, 10, 32)
 	if err != nil || (kind != "uid" && kind != "gid") {

@@ -47,8 +47,8 @@ type Webhook struct {
 	Within *Duration `yaml:"timeout"` // of one attempt; nil: 10s
 }
 
-// MaxSecret is the size in bytes of the largest secret that is read.
-const MaxSecret = 4 << 10
+// maxSecret is the size in bytes of the largest secret that is read.
+const maxSecret = 4 << 10
 
 var (
 	digest   = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
@@ -117,15 +117,15 @@ func (s Secret) Value(e Environment) (string, error) {
 		return "", fmt.Errorf("read secret: %w", err)
 	case !st.Mode().IsRegular():
 		return "", fmt.Errorf("read secret: %s is not a file", path)
-	case st.Size() > MaxSecret:
-		return "", fmt.Errorf("read secret: %s is larger than %d bytes", path, MaxSecret)
+	case st.Size() > maxSecret:
+		return "", fmt.Errorf("read secret: %s is larger than %d bytes", path, maxSecret)
 	}
 	if s.File != "" {
 		if err := closed(f); err != nil {
 			return "", fmt.Errorf("read secret: %w", err)
 		}
 	}
-	b, err := io.ReadAll(io.LimitReader(f, MaxSecret+1))
+	b, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
 	if err != nil {
 		return "", fmt.Errorf("read secret: %w", err)
 	}
@@ -176,7 +176,7 @@ func checkApprovers(approvers map[string][]string, harness []string, tokens []To
 				if !approves(tokens, token) {
 					errs = append(errs, fmt.Errorf("approvers.%s: %s is no token of an approver", name, id))
 				}
-			} else if _, _, err := ParseID(id); err != nil {
+			} else if _, _, err := parseID(id); err != nil {
 				errs = append(errs, fmt.Errorf("approvers.%s: %w", name, err))
 			} else if slices.Contains(harness, id) {
 				errs = append(errs, fmt.Errorf("approvers.%s: %s is a harness; a harness can never approve", name, id))

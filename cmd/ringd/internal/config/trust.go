@@ -11,7 +11,7 @@ import (
 type Trust struct {
 	// Roles are policy, which signs each push, lockdown, and owners that policies name
 	// in approvedBy: "group:security@acme.example".
-	Roles map[string]TrustRole `yaml:"roles"`
+	Roles map[string]trustRole `yaml:"roles"`
 	// InOrder refuses a push when this host has missed one before it.
 	InOrder bool `yaml:"inOrder"`
 	// Audience is what this host is for. A push for another audience, or for none, is
@@ -19,17 +19,17 @@ type Trust struct {
 	Audience string `yaml:"audience"`
 	// Lift says how many keys of the role lockdown have to sign an order that opens; nil:
 	// as many as one that closes.
-	Lift *TrustLift `yaml:"lift"`
+	Lift *trustLift `yaml:"lift"`
 }
 
-// TrustLift is Trust.Lift.
-type TrustLift struct {
+// trustLift is Trust.Lift.
+type trustLift struct {
 	Threshold int `yaml:"threshold"`
 }
 
-// TrustRole is the keys of a role, and how many of them have to sign. A key is a line
+// trustRole is the keys of a role, and how many of them have to sign. A key is a line
 // of ringd keygen (ed25519:…) or the absolute path of a .pub file.
-type TrustRole struct {
+type trustRole struct {
 	Keys      []string `yaml:"keys"`
 	Threshold int      `yaml:"threshold"`
 }

@@ -23,7 +23,7 @@ import (
 // ErrEnded, ErrAnswered, ErrDigest, ErrRole, *InvalidError, *profiles.Denial (no
 // longer granted), ErrUnavailable.
 func (d *Daemon) AnswerRun(ctx context.Context, actor Actor, id string, answers wire.Answers) (wire.Run, error) {
-	if err := CheckAnswers(answers); err != nil {
+	if err := checkAnswers(answers); err != nil {
 		return wire.Run{}, err
 	}
 	if err := d.taken("answer"); err != nil {

@@ -33,18 +33,18 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// DefaultWithin is how long the guests of one set may take.
-const DefaultWithin = 30 * time.Second
+// defaultWithin is how long the guests of one set may take.
+const defaultWithin = 30 * time.Second
 
-// Recorder writes to the audit log.
-type Recorder interface {
+// recorder writes to the audit log.
+type recorder interface {
 	Append(ctx context.Context, r audit.Record, d audit.Durability) (audit.Head, error)
 }
 
 // CanaryConfig is what a Ring needs; all but Within, Locked and Given is required.
 type CanaryConfig struct {
 	Executors map[string]executors.Executor // those that have guests for canaries
-	Recorder  Recorder
+	Recorder  recorder
 	Go        func(func())
 	Now       func() time.Time
 	Random    io.Reader
@@ -57,34 +57,34 @@ type CanaryConfig struct {
 	Given func(a *profiles.Agent)
 }
 
-// CanaryRing is the canary among the rings of a daemon. It is safe for concurrent use.
-type CanaryRing struct {
+// canaryRing is the canary among the rings of a daemon. It is safe for concurrent use.
+type canaryRing struct {
 	cfg CanaryConfig
 	now atomic.Pointer[map[string]wire.Canary] // by executor
 }
 
 // NewCanary checks cfg. It starts nothing.
-func NewCanary(cfg CanaryConfig) (*CanaryRing, error) {
+func NewCanary(cfg CanaryConfig) (*canaryRing, error) {
 	if len(cfg.Executors) == 0 || cfg.Recorder == nil || cfg.Go == nil || cfg.Now == nil || cfg.Random == nil {
 		return nil, errors.New("canary.Config: Executors, Recorder, Go, Now and Random are required")
 	}
 	if cfg.Within == 0 {
-		cfg.Within = DefaultWithin
+		cfg.Within = defaultWithin
 	}
-	r := &CanaryRing{cfg: cfg}
+	r := &canaryRing{cfg: cfg}
 	r.now.Store(&map[string]wire.Canary{})
 	return r, nil
 }
 
 // Name is "canary".
-func (*CanaryRing) Name() string { return "canary" }
+func (*canaryRing) Name() string { return "canary" }
 
 // Close ends nothing: a Prepare ends with its context.
-func (*CanaryRing) Close() error { return nil }
+func (*canaryRing) Close() error { return nil }
 
 // Loaded is what the canary of an executor showed of the set in force, or of the
 // one that it refused last.
-func (r *CanaryRing) Loaded(executor string) (wire.Canary, bool) {
+func (r *canaryRing) Loaded(executor string) (wire.Canary, bool) {
 	c, ok := (*r.now.Load())[executor]
 	return c, ok
 }
@@ -106,7 +106,7 @@ func (f *failure) Unwrap() error { return f.error }
 // not answer; it is on record as canary_failed. Where an executor cannot run here
 // it is unavailable, which is no error, unless nobody could look whether it can: that
 // error has a method Later() bool. commit makes the results those of status.
-func (r *CanaryRing) Prepare(ctx context.Context, set *profiles.Set) (commit func(), err error) {
+func (r *canaryRing) Prepare(ctx context.Context, set *profiles.Set) (commit func(), err error) {
 	results := map[string]wire.Canary{}
 	commit = func() { r.now.Store(&results) }
 	if set == nil || len(set.Agents) == 0 {
@@ -156,7 +156,7 @@ func (r *CanaryRing) Prepare(ctx context.Context, set *profiles.Set) (commit fun
 }
 
 // judge records what failed and returns the first failure.
-func (r *CanaryRing) judge(ctx context.Context, set *profiles.Set, results map[string]wire.Canary) error {
+func (r *canaryRing) judge(ctx context.Context, set *profiles.Set, results map[string]wire.Canary) error {
 	var first error
 	for _, executor := range slices.Sorted(maps.Keys(results)) {
 		c := results[executor]
@@ -194,7 +194,7 @@ func choose(set *profiles.Set) map[string]profiles.Agent {
 
 // try runs the programs of one executor. short is set where the host could not look
 // whether they can run.
-func (r *CanaryRing) try(ctx context.Context, executor string, set *profiles.Set, a profiles.Agent, port int) (out wire.Canary, short error) {
+func (r *canaryRing) try(ctx context.Context, executor string, set *profiles.Set, a profiles.Agent, port int) (out wire.Canary, short error) {
 	began := r.cfg.Now()
 	out = wire.Canary{State: wire.CanaryLoaded, Agent: a.Name, Tried: []string{}}
 	defer func() { out.TookMillis = r.cfg.Now().Sub(began).Milliseconds() }()

@@ -20,8 +20,8 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// RunStore keeps runs.
-type RunStore interface {
+// runStore keeps runs.
+type runStore interface {
 	Start(ctx context.Context, r store.Run) error
 	Advance(ctx context.Context, id string, to store.State, c store.Change) (store.Run, error)
 	Run(ctx context.Context, id string) (store.Run, error)
@@ -29,8 +29,8 @@ type RunStore interface {
 	Prune(ctx context.Context, before time.Time, limit int) (int, error)
 }
 
-// PauseStore keeps runs that wait.
-type PauseStore interface {
+// pauseStore keeps runs that wait.
+type pauseStore interface {
 	Answered(ctx context.Context, skip, n int) ([]store.Pause, error)
 	Claim(ctx context.Context, run string, seq int64, by string) (store.Pause, []store.Call, error)
 	Begin(ctx context.Context, run string, seq int64, by string, c store.Change) (store.Run, error)
@@ -38,31 +38,31 @@ type PauseStore interface {
 	Expired(ctx context.Context, now time.Time, n int) ([]store.Pause, error)
 }
 
-// WaitingStore keeps the calls of runs that wait.
-type WaitingStore interface {
+// waitingStore keeps the calls of runs that wait.
+type waitingStore interface {
 	Calls(ctx context.Context, run string) ([]store.Call, error)
 	Approvals(ctx context.Context, run string) ([]store.Approval, error)
 	AnswerAll(ctx context.Context, run string, replies []store.Reply) ([]store.Settled, error)
 	Revoke(ctx context.Context, run, by string, capabilities []string) error
 }
 
-// RecordStore keeps the records of runs that wait.
-type RecordStore interface {
+// recordStore keeps the records of runs that wait.
+type recordStore interface {
 	Pause(ctx context.Context, run string) (store.Pause, []store.Call, error)
 	Fault(ctx context.Context, run string) (store.Fault, error)
 	Faults(ctx context.Context) (map[string]int64, error)
 	Spend(ctx context.Context, run string, seq int64, call string, started, spawned int64) error
 }
 
-// SessionStore keeps the states of sessions.
-type SessionStore interface {
+// sessionStore keeps the states of sessions.
+type sessionStore interface {
 	Sessions(ctx context.Context, actor string, n int) ([]store.Session, error)
 	DropSession(ctx context.Context, actor, name string) error
 	ExpireSessions(ctx context.Context, n int) ([]store.Session, error)
 }
 
-// GenerationStore keeps generations, and ends the runs a crash left behind.
-type GenerationStore interface {
+// generationStore keeps generations, and ends the runs a crash left behind.
+type generationStore interface {
 	policy.Store
 	Recover(ctx context.Context) ([]store.Recovered, error)
 	Err() error
@@ -84,15 +84,15 @@ type Quota struct {
 // Metrics, Outbox, HasEngine, Reopen, Room, Trust and Point; durations and counts that are zero are the strictest.
 type Config struct {
 	Version     string
-	Interpreter Starter
+	Interpreter starter
 	Rings       []policy.Ring // every ring, the interpreter's too, in the order of commits
 	Compiler    policy.Compiler
-	Runs        RunStore
-	Pauses      PauseStore
-	Calls       WaitingStore
-	Records     RecordStore
-	Sessions    SessionStore
-	Generations GenerationStore
+	Runs        runStore
+	Pauses      pauseStore
+	Calls       waitingStore
+	Records     recordStore
+	Sessions    sessionStore
+	Generations generationStore
 	Keeper      *pauses.Keeper // the same one that the interpreter ring keeps pauses with
 	Desk        *approvals.Desk
 	Outbox      *notify.Outbox // nil: nobody is told of calls that wait

@@ -13,23 +13,23 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/run"
 )
 
-// Starter starts runs; see FromRing.
-type Starter interface {
+// starter starts runs; see FromRing.
+type starter interface {
 	// Start binds a run to the generation in force and starts it. The run ends
 	// when ctx does.
 	Start(ctx context.Context, r interpreter.StartRequest) (Live, error)
 	// Resume goes on with a run that waited, under its id.
 	Resume(ctx context.Context, p pause.Record, s []contract.Settlement) (Live, error)
 	// Hold makes a run that waits a parent of subagents, without a guest.
-	Hold(ctx context.Context, p pause.Record) (HeldRun, error)
+	Hold(ctx context.Context, p pause.Record) (heldRun, error)
 	// Held returns a run that is live or held, or nil.
-	Held(id string) HeldRun
+	Held(id string) heldRun
 	// CheckReply checks a harness's answer to a call of a run that waits.
 	CheckReply(agent, executor, bridge string, value json.RawMessage) error
 }
 
-// HeldRun is a run that waits and whose calls have subagents.
-type HeldRun interface {
+// heldRun is a run that waits and whose calls have subagents.
+type heldRun interface {
 	Spawned() contract.Spawned
 	Cancel(ctx context.Context, by, reason string)
 	// Revoke takes grants from its subagents.
@@ -42,20 +42,20 @@ type HeldRun interface {
 type Live interface {
 	View() contract.View
 	Done() <-chan struct{}
-	RunTalker
-	RunHandle
+	runTalker
+	runHandle
 }
 
-// RunHandle is the part of Run that approvers and whoever holds the run reach.
-type RunHandle interface {
+// runHandle is the part of Run that approvers and whoever holds the run reach.
+type runHandle interface {
 	Approved(ctx context.Context, s contract.Settlement) error
 	Revoke(ctx context.Context, grants []string) error
 	// Err says, once Done is closed, why a resume did not begin.
 	Err() error
 }
 
-// RunTalker is the part of Run that callers of the API reach.
-type RunTalker interface {
+// runTalker is the part of Run that callers of the API reach.
+type runTalker interface {
 	Settled(ctx context.Context) (contract.View, error)
 	Events(ctx context.Context, after int64) ([]run.Event, error)
 	Answer(ctx context.Context, a contract.Reply) error
@@ -63,7 +63,7 @@ type RunTalker interface {
 }
 
 // FromRing makes the interpreter ring a Starter.
-func FromRing(r *interpreter.Ring) Starter { return ringStarter{r} }
+func FromRing(r *interpreter.Ring) starter { return ringStarter{r} }
 
 type ringStarter struct{ *interpreter.Ring }
 
@@ -83,7 +83,7 @@ func (s ringStarter) Resume(ctx context.Context, p pause.Record, set []contract.
 	return run, nil
 }
 
-func (s ringStarter) Hold(ctx context.Context, p pause.Record) (HeldRun, error) {
+func (s ringStarter) Hold(ctx context.Context, p pause.Record) (heldRun, error) {
 	run, err := s.Ring.Hold(ctx, p)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (s ringStarter) Hold(ctx context.Context, p pause.Record) (HeldRun, error) 
 	return run, nil
 }
 
-func (s ringStarter) Held(id string) HeldRun {
+func (s ringStarter) Held(id string) heldRun {
 	if run, ok := s.Ring.Run(id); ok {
 		return run
 	}

@@ -36,7 +36,7 @@ func (c *childCompiler) Compile(ctx context.Context, p syncer.Push) (*profiles.S
 	return r.Set, r.Diagnostics, err
 }
 
-// policy is one whole policy of that number: its name and its module say it.
+// policyText is one whole policy of that number: its name and its module say it.
 func policyText(n int) string {
 	name := fmt.Sprintf("p%d", n)
 	return `apiVersion: ringd/v1

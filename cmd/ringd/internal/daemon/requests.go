@@ -20,8 +20,8 @@ const (
 	MaxNames  = 256     // bytes of the name of an agent, a program or an input
 )
 
-// CheckRunRequest checks a request for a run of actor, and names the agent it leaves out.
-func CheckRunRequest(actor string, req *wire.RunRequest) error {
+// checkRunRequest checks a request for a run of actor, and names the agent it leaves out.
+func checkRunRequest(actor string, req *wire.RunRequest) error {
 	if req.Agent == "" {
 		req.Agent = "default"
 	}
@@ -67,8 +67,8 @@ func session(name string) error {
 	return nil
 }
 
-// CheckAnswers checks answers.
-func CheckAnswers(answers wire.Answers) error {
+// checkAnswers checks answers.
+func checkAnswers(answers wire.Answers) error {
 	if len(answers.Answers) == 0 {
 		return requestsInvalid("answers", "are missing")
 	}

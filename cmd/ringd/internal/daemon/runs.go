@@ -54,7 +54,7 @@ type liveRun struct {
 // Other errors are *InvalidError, ErrNotFound and ErrEnded (the parent run), ErrParent, ErrDraining, ErrDiskLow, ErrQuota, ErrTooFast, ErrUnavailable,
 // *profiles.Denial and faults; after any of them nothing runs.
 func (d *Daemon) StartRun(ctx context.Context, actor Actor, req wire.RunRequest) (wire.Run, error) {
-	if err := CheckRunRequest(actor.Name, &req); err != nil {
+	if err := checkRunRequest(actor.Name, &req); err != nil {
 		return wire.Run{}, err
 	}
 	if err := d.Writable(); err != nil {

@@ -35,9 +35,9 @@ type ShadowCompiler interface {
 	Compile(ctx context.Context, p syncer.Push) (*profiles.Set, schema.Diagnostics, error)
 }
 
-// Checker is a Compiler that asks the guardrails on the policy of a set; see
+// checker is a Compiler that asks the guardrails on the policy of a set; see
 // policy.Checker.
-type Checker interface {
+type checker interface {
 	Check(ctx context.Context, set, previous *profiles.Set) (schema.Diagnostics, error)
 }
 
@@ -149,7 +149,7 @@ func (s *Shadow) compile(ctx context.Context, p syncer.Push) (*profiles.Set, sch
 	if err != nil || set == nil || found.Refused() {
 		return nil, found, err
 	}
-	if c, ok := s.cfg.Compiler.(Checker); ok {
+	if c, ok := s.cfg.Compiler.(checker); ok {
 		more, err := c.Check(ctx, set, s.cfg.InForce())
 		return set, append(found, more...), err
 	}

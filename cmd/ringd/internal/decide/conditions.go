@@ -17,8 +17,8 @@ import (
 
 // The limits of one question about a call.
 const (
-	CallWall        = time.Second // with a child to start
-	CallMemoryBytes = 128 << 20
+	callWall        = time.Second // with a child to start
+	callMemoryBytes = 128 << 20
 )
 
 const (
@@ -47,13 +47,13 @@ type Calls struct {
 // NewCalls starts nothing yet. The caller closes the Calls.
 func NewCalls(cfg CallsConfig) *Calls {
 	if cfg.Wall <= 0 {
-		cfg.Wall = childproc.Slowdown * CallWall
+		cfg.Wall = childproc.Slowdown * callWall
 	}
 	if cfg.Children <= 0 {
 		cfg.Children = 2
 	}
 	c := &Calls{cfg: cfg}
-	c.pool, c.none = childproc.New(childproc.Config{Path: cfg.Path, Args: cfg.Args, Wall: cfg.Wall, MemoryBytes: CallMemoryBytes,
+	c.pool, c.none = childproc.New(childproc.Config{Path: cfg.Path, Args: cfg.Args, Wall: cfg.Wall, MemoryBytes: callMemoryBytes,
 		Children: cfg.Children, MaxReply: maxReply})
 	return c
 }

@@ -25,13 +25,13 @@ type Store interface {
 	Run(ctx context.Context, id string) (store.Run, error)
 }
 
-// NotificationSender tells one place. A nil error says that it was heard.
-type NotificationSender interface {
+// notificationSender tells one place. A nil error says that it was heard.
+type notificationSender interface {
 	Tell(ctx context.Context, w Waiting) error
 }
 
-// Clock is time.
-type Clock interface {
+// clock is time.
+type clock interface {
 	Now() time.Time
 	After(d time.Duration) <-chan time.Time
 }
@@ -39,8 +39,8 @@ type Clock interface {
 // Config is what an outbox needs; all but Metrics is required.
 type Config struct {
 	Store   Store
-	Teller  NotificationSender
-	Clock   Clock
+	Teller  notificationSender
+	Clock   clock
 	Go      func(func()) // starts a goroutine that its owner waits for
 	Logger  *slog.Logger
 	Metrics *metrics.Metrics

@@ -22,8 +22,8 @@ import (
 
 // The limits of one script that a Config does not set.
 const (
-	DefaultWall        = 1500 * time.Millisecond // with a child to start, an answer takes 2 s at most
-	DefaultMemoryBytes = 320 << 20
+	defaultWall        = 1500 * time.Millisecond // with a child to start, an answer takes 2 s at most
+	defaultMemoryBytes = 320 << 20
 )
 
 // MaxTextBytes bounds the text of a script that is sent to a child. What a script
@@ -66,10 +66,10 @@ type Answer struct {
 // New starts nothing yet. The caller closes the Reader.
 func New(cfg Config) (*Reader, error) {
 	if cfg.Wall <= 0 {
-		cfg.Wall = childproc.Slowdown * DefaultWall
+		cfg.Wall = childproc.Slowdown * defaultWall
 	}
 	if cfg.MemoryBytes <= 0 {
-		cfg.MemoryBytes = DefaultMemoryBytes
+		cfg.MemoryBytes = defaultMemoryBytes
 	}
 	if cfg.Children <= 0 {
 		cfg.Children = 2

@@ -38,8 +38,8 @@ const (
 	maxField  = 2 << 10
 )
 
-// MaxSealed is how large a sealed record may be.
-const MaxSealed = 96 << 20
+// maxSealed is how large a sealed record may be.
+const maxSealed = 96 << 20
 
 // Kind is what a record is for.
 type Kind string
@@ -99,8 +99,8 @@ func (r *Keyring) Seal(b Binding, plain []byte) ([]byte, error) {
 		return nil, fmt.Errorf("seal the %s of run %s: %w", b.Kind, b.Run, err)
 	}
 	size := len(head) + chacha20poly1305.NonceSizeX + len(plain) + chacha20poly1305.Overhead
-	if size > MaxSealed {
-		return nil, fmt.Errorf("seal the %s of run %s: a record of %d bytes is too large: the limit is %d", b.Kind, b.Run, size, MaxSealed)
+	if size > maxSealed {
+		return nil, fmt.Errorf("seal the %s of run %s: a record of %d bytes is too large: the limit is %d", b.Kind, b.Run, size, maxSealed)
 	}
 	out := make([]byte, len(head)+chacha20poly1305.NonceSizeX, size)
 	copy(out, head)
@@ -208,7 +208,7 @@ type parsed struct {
 }
 
 func parse(record []byte) (parsed, error) {
-	if len(record) > MaxSealed || len(record) < headerAt {
+	if len(record) > maxSealed || len(record) < headerAt {
 		return parsed{}, &IntegrityError{Field: "size"}
 	}
 	if string(record[:len(magic)]) != magic {

@@ -248,10 +248,10 @@ func TestSealRefuses(t *testing.T) {
 			t.Errorf("%s: sealed", name)
 		}
 	}
-	if _, err := r.Seal(bound(0), make([]byte, MaxSealed)); err == nil {
+	if _, err := r.Seal(bound(0), make([]byte, maxSealed)); err == nil {
 		t.Error("sealed more than a record may have")
 	}
-	if _, err := r.Open(bound(0), make([]byte, MaxSealed+1)); !errors.As(err, new(*IntegrityError)) {
+	if _, err := r.Open(bound(0), make([]byte, maxSealed+1)); !errors.As(err, new(*IntegrityError)) {
 		t.Errorf("a record above the size limit: %v", err)
 	}
 	short, err := New(Config{Keys: []Key{testKey(t, 1)}, Random: strings.NewReader("too few")})

@@ -59,7 +59,7 @@ func checkApproval(a Approval) error {
 	if err := checkSize("capacity", len(a.As), MaxID); err != nil {
 		return err
 	}
-	return errors.Join(checkSize("reason", len(a.Reason), MaxReason), checkSize("mark", len(a.Mark), MaxMark))
+	return errors.Join(checkSize("reason", len(a.Reason), MaxReason), checkSize("mark", len(a.Mark), maxMark))
 }
 
 func (t *tx) approve(ctx context.Context, a Approval, now int64) (Approved, error) {

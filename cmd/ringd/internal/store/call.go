@@ -34,7 +34,7 @@ func scanCall(row scanner) (Call, error) {
 	if err := c.checkRow(); err != nil {
 		return Call{}, fmt.Errorf("call %s of run %s: %w", c.ID, c.Run, err)
 	}
-	if c.From, err = ReadCapacities(owners); err != nil {
+	if c.From, err = readCapacities(owners); err != nil {
 		return Call{}, fmt.Errorf("call %s of run %s: %w", c.ID, c.Run, err)
 	}
 	c.Expires, c.DecidedAt, c.Notified = when(expires), when(decided), when(notified)
@@ -146,7 +146,7 @@ func checkCall(c Call) error {
 	if err := checkID(c.ID); err != nil {
 		return err
 	}
-	return errors.Join(checkSize("arguments", len(c.Args), MaxArgs), checkSize("mark", len(c.Mark), MaxMark))
+	return errors.Join(checkSize("arguments", len(c.Args), MaxArgs), checkSize("mark", len(c.Mark), maxMark))
 }
 
 func (t *tx) insertCall(ctx context.Context, c *Call, now int64) error {
@@ -156,7 +156,7 @@ func (t *tx) insertCall(ctx context.Context, c *Call, now int64) error {
 	if err != nil {
 		return err
 	}
-	from := Capacities(c.From)
+	from := capacities(c.From)
 	if err := checkSize("capacities", len(from), MaxReason); err != nil {
 		return err
 	}

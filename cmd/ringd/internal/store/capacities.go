@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Capacities is how a row has a list of them: "" for none, else JSON.
-func Capacities(from []string) string {
+// capacities is how a row has a list of them: "" for none, else JSON.
+func capacities(from []string) string {
 	if len(from) == 0 {
 		return ""
 	}
@@ -17,8 +17,8 @@ func Capacities(from []string) string {
 	return string(b)
 }
 
-// ReadCapacities reads what Capacities wrote. ErrUnknown.
-func ReadCapacities(text string) ([]string, error) {
+// readCapacities reads what Capacities wrote. ErrUnknown.
+func readCapacities(text string) ([]string, error) {
 	if text == "" {
 		return nil, nil
 	}

@@ -9,8 +9,8 @@ import (
 // ErrInUse: another process holds the folder.
 var ErrInUse = errors.New("store is in use by another process")
 
-// OwnDir makes dir when it is not there and refuses one that others can enter.
-func OwnDir(dir string) error {
+// ownDir makes dir when it is not there and refuses one that others can enter.
+func ownDir(dir string) error {
 	if err := writable(); err != nil {
 		return err
 	}
@@ -27,17 +27,17 @@ func OwnDir(dir string) error {
 	return nil
 }
 
-// MakeFile makes a file that is not there, closed to others. A link is refused.
-func MakeFile(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|NoFollow, 0o600)
+// makeFile makes a file that is not there, closed to others. A link is refused.
+func makeFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|noFollow, 0o600)
 	if err != nil {
 		return err
 	}
 	return f.Close()
 }
 
-// NotEmpty reports whether path is a file with something in it.
-func NotEmpty(path string) bool {
+// notEmpty reports whether path is a file with something in it.
+func notEmpty(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Size() > 0
 }

@@ -25,7 +25,7 @@ func (s *Store) AuditHead(ctx context.Context) (Head, error) {
 // ErrFormat, ErrCorrupt.
 func ReadAuditHead(ctx context.Context, dir string) (Head, error) {
 	var h Head
-	err := Peek(ctx, dir, func(row scanner) error { return row.Scan(&h.Seq, &h.Hash) }, headQuery)
+	err := peek(ctx, dir, func(row scanner) error { return row.Scan(&h.Seq, &h.Hash) }, headQuery)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = ErrNotFound
 	}

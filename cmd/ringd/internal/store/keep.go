@@ -109,7 +109,7 @@ func gone(err error) error {
 }
 
 func (k *Keep) write(path, name string, body []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|NoFollow, 0o600)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|noFollow, 0o600)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (k *Keep) Get(name string, size int64) ([]byte, error) {
 	if err := proper(name); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(k.dir, name), os.O_RDONLY|NoFollow|syscall.O_NONBLOCK, 0) // a pipe does not hold us
+	f, err := os.OpenFile(filepath.Join(k.dir, name), os.O_RDONLY|noFollow|syscall.O_NONBLOCK, 0) // a pipe does not hold us
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
 		return nil, fmt.Errorf("%w: file %s is not there", ErrDamaged, name)
 	}

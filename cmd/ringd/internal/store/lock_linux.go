@@ -7,16 +7,16 @@ import (
 	"syscall"
 )
 
-// NoFollow makes opening a link fail.
-const NoFollow = syscall.O_NOFOLLOW
+// noFollow makes opening a link fail.
+const noFollow = syscall.O_NOFOLLOW
 
 // writable says that folders can be kept here.
 func writable() error { return nil }
 
-// LockDir holds the folder that path lies in for this process, until the file is
+// lockDir holds the folder that path lies in for this process, until the file is
 // closed. ErrInUse.
-func LockDir(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|NoFollow|syscall.O_CLOEXEC, 0o600)
+func lockDir(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|noFollow|syscall.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// NoFollow makes opening a link fail.
-const NoFollow = 0
+// noFollow makes opening a link fail.
+const noFollow = 0
 
 // writable refuses: without a lock that ends with the process, and folders that
 // are known to be on disk, two could change what one has promised.
@@ -16,5 +16,5 @@ func writable() error {
 	return errors.New("state folders are changed on Linux only; ringd audit reads them here, too")
 }
 
-// LockDir refuses.
-func LockDir(string) (*os.File, error) { return nil, writable() }
+// lockDir refuses.
+func lockDir(string) (*os.File, error) { return nil, writable() }

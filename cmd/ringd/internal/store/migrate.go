@@ -20,7 +20,7 @@ func Create(ctx context.Context, conn *sql.Conn) error {
 // transaction.
 func inOne(ctx context.Context, conn *sql.Conn, script string) error {
 	script = fmt.Sprintf("begin immediate;\n%s\npragma application_id = %d;\npragma user_version = %d;\ncommit;",
-		script, Application, Version)
+		script, application, Version)
 	_, err := conn.ExecContext(ctx, script)
 	if err != nil {
 		_, _ = conn.ExecContext(ctx, "rollback") // ends what a failed statement left open
@@ -28,10 +28,10 @@ func inOne(ctx context.Context, conn *sql.Conn, script string) error {
 	return err
 }
 
-// Migrate brings a database of an earlier format to the present one, in one
+// migrate brings a database of an earlier format to the present one, in one
 // transaction: afterwards it has the one or the other, never something between.
 // It refuses one whose tables are not exactly those of its format.
-func Migrate(ctx context.Context, conn *sql.Conn, from int64) error {
+func migrate(ctx context.Context, conn *sql.Conn, from int64) error {
 	switch from {
 	case Version:
 		return nil

@@ -43,15 +43,15 @@ func openDB(ctx context.Context, cfg dbConfig) (*DB, error) {
 }
 
 func (d *DB) open(ctx context.Context) error {
-	if err := OwnDir(d.cfg.Dir); err != nil {
+	if err := ownDir(d.cfg.Dir); err != nil {
 		return err
 	}
 	var err error
-	if d.lock, err = LockDir(filepath.Join(d.cfg.Dir, lockName)); err != nil {
+	if d.lock, err = lockDir(filepath.Join(d.cfg.Dir, lockName)); err != nil {
 		return err
 	}
 	path := filepath.Join(d.cfg.Dir, DBName)
-	if err := MakeFile(path); err != nil {
+	if err := makeFile(path); err != nil {
 		return err
 	}
 	if err := d.openWriter(ctx, path); err != nil {
@@ -68,7 +68,7 @@ func (d *DB) open(ctx context.Context) error {
 
 // openWriter opens the connection that writes.
 func (d *DB) openWriter(ctx context.Context, path string) (err error) {
-	crashed := NotEmpty(path + "-wal")
+	crashed := notEmpty(path + "-wal")
 	if d.writes, err = sql.Open("sqlite", dsn(path, "_txlock=immediate")); err != nil {
 		return err
 	}
@@ -242,7 +242,7 @@ func (d *DB) prepare(ctx context.Context, crashed bool) error {
 			return err
 		}
 	}
-	return Migrate(ctx, d.conn, version)
+	return migrate(ctx, d.conn, version)
 }
 
 func (d *DB) quickCheck(ctx context.Context) error {

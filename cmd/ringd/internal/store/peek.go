@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 )
 
-// Peek runs a query on the database in dir for a reader beside the one that has
+// peek runs a query on the database in dir for a reader beside the one that has
 // it open: it takes no lock and changes nothing. fs.ErrNotExist when none is
 // there; ErrCorrupt, ErrFormat.
-func Peek(ctx context.Context, dir string, scan func(scanner) error, query string, args ...any) (err error) {
+func peek(ctx context.Context, dir string, scan func(scanner) error, query string, args ...any) (err error) {
 	path := filepath.Join(dir, DBName)
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("read %s: %w", path, err)

@@ -7,7 +7,7 @@ import (
 )
 
 // Queue bounds the calls of one agent and actor that wait for approvers. Zero fields
-// take the default: [DefaultQueueCalls], [DefaultQueueBytes].
+// take the default: [defaultQueueCalls], [defaultQueueBytes].
 type Queue struct {
 	Calls int64
 	Bytes int64 // of their arguments
@@ -15,8 +15,8 @@ type Queue struct {
 
 // The default bounds of Queue.
 const (
-	DefaultQueueCalls = 1_000
-	DefaultQueueBytes = 64 << 20
+	defaultQueueCalls = 1_000
+	defaultQueueBytes = 64 << 20
 )
 
 // QueueError: with this call more would wait for approvers than Queue allows. Nothing
@@ -85,7 +85,7 @@ func (t *tx) mayWait(ctx context.Context, r Run, c Call) error {
 
 // takes is a *QueueError when a call with arguments of size bytes does not fit behind q.
 func (m Queue) takes(q queued, size int64) error {
-	m = Queue{cmp.Or(m.Calls, DefaultQueueCalls), cmp.Or(m.Bytes, DefaultQueueBytes)}
+	m = Queue{cmp.Or(m.Calls, defaultQueueCalls), cmp.Or(m.Bytes, defaultQueueBytes)}
 	if q.calls < m.Calls && q.bytes+size <= m.Bytes {
 		return nil
 	}

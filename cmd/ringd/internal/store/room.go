@@ -15,7 +15,7 @@ const reserveBytes = 4 << 20
 // does.
 func (d *DB) reserve() {
 	path := filepath.Join(d.cfg.Dir, DBName+"-wal")
-	f, err := os.OpenFile(path, os.O_RDWR|NoFollow, 0)
+	f, err := os.OpenFile(path, os.O_RDWR|noFollow, 0)
 	if err != nil {
 		return // the commit says what there is to say
 	}

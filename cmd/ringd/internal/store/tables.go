@@ -8,8 +8,8 @@ import (
 const (
 	// Version is the format of the tables.
 	Version = 2
-	// Application marks a database as ringd's: "ring".
-	Application = 0x72696e67
+	// application marks a database as ringd's: "ring".
+	application = 0x72696e67
 )
 
 // ErrFormat: the database or a record has a format this ringd does not know.
@@ -19,7 +19,7 @@ var ErrFormat = errors.New("unknown format")
 // ringd neither has nor can bring up to date.
 func Known(app, version int64) error {
 	switch {
-	case app != Application:
+	case app != application:
 		return fmt.Errorf("%w: the file is not a database of ringd: move it away", ErrFormat)
 	case version < 1 || version > Version:
 		return fmt.Errorf("%w %d: this ringd reads %d: start the ringd that wrote it, or move the folder away", ErrFormat, version, Version)

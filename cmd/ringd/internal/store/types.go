@@ -256,7 +256,7 @@ const (
 	MaxSet     = 64 << 20
 	MaxSealed  = 96 << 20
 	MaxReason  = 4 << 10
-	MaxMark    = 256
+	maxMark    = 256
 )
 
 var (

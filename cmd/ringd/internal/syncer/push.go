@@ -100,8 +100,8 @@ const (
 	DefaultFileBytes  = 1 << 20
 	DefaultTotalBytes = 8 << 20
 	DefaultFiles      = 4096
-	DefaultEntries    = 16384
-	DefaultDepth      = 16
+	defaultEntries    = 16384
+	defaultDepth      = 16
 )
 
 func (l Limits) withDefaults() Limits {
@@ -111,8 +111,8 @@ func (l Limits) withDefaults() Limits {
 		}
 	}
 	fill(&l.Files, DefaultFiles)
-	fill(&l.Entries, DefaultEntries)
-	fill(&l.Depth, DefaultDepth)
+	fill(&l.Entries, defaultEntries)
+	fill(&l.Depth, defaultDepth)
 	if l.FileBytes <= 0 {
 		l.FileBytes = DefaultFileBytes
 	}

@@ -43,10 +43,10 @@ type Config struct {
 
 // The defaults of Config.
 const (
-	DefaultQuiet    = 25 * time.Millisecond
+	defaultQuiet    = 25 * time.Millisecond
 	DefaultPatience = 200 * time.Millisecond
-	DefaultRescan   = 30 * time.Second
-	DefaultPoll     = time.Second
+	defaultRescan   = 30 * time.Second
+	defaultPoll     = time.Second
 )
 
 // maxPolls bounds, in polls, the wait for the next try of a push whose last one cost
@@ -108,10 +108,10 @@ func Start(ctx context.Context, cfg Config) (*Syncer, error) {
 		return nil, fmt.Errorf("sync directory %s: %w", cfg.Dir, err)
 	}
 	cfg.Dir = dir
-	cfg.Quiet = cmp.Or(max(cfg.Quiet, 0), DefaultQuiet)
+	cfg.Quiet = cmp.Or(max(cfg.Quiet, 0), defaultQuiet)
 	cfg.Patience = cmp.Or(max(cfg.Patience, 0), DefaultPatience)
-	cfg.Rescan = cmp.Or(max(cfg.Rescan, 0), DefaultRescan)
-	cfg.Poll = cmp.Or(max(cfg.Poll, 0), DefaultPoll)
+	cfg.Rescan = cmp.Or(max(cfg.Rescan, 0), defaultRescan)
+	cfg.Poll = cmp.Or(max(cfg.Poll, 0), defaultPoll)
 	if cfg.Settle > 0 && cfg.Now == nil {
 		return nil, errors.New("syncer config: Settle needs Now")
 	}

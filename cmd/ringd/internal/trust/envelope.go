@@ -29,7 +29,7 @@ const PayloadType = "application/vnd.ringd.push+json"
 // The limits of an envelope.
 const (
 	MaxEnvelope   = 48 << 20 // bytes; a set of 32 MiB fits
-	MaxSignatures = 64
+	maxSignatures = 64
 )
 
 // Envelope is a payload and who signed it, as DSSE has it. Payload has not been
@@ -68,8 +68,8 @@ func DecodeEnvelope(b []byte) (*Envelope, error) {
 	if err := exactFields(b); err != nil {
 		return nil, malformed("envelope", b, err)
 	}
-	if len(e.Signatures) > MaxSignatures {
-		return nil, &Refusal{Code: CodeTooLarge, Reason: fmt.Sprintf("the envelope has %d signatures, at most %d are read: take away those that no role needs", len(e.Signatures), MaxSignatures)}
+	if len(e.Signatures) > maxSignatures {
+		return nil, &Refusal{Code: CodeTooLarge, Reason: fmt.Sprintf("the envelope has %d signatures, at most %d are read: take away those that no role needs", len(e.Signatures), maxSignatures)}
 	}
 	payload, err := strictBase64(e.Payload)
 	if err != nil {
@@ -178,8 +178,8 @@ func (e *Envelope) Sign(ctx context.Context, keys ...ed25519.PrivateKey) error {
 	for _, s := range signed.Signatures {
 		e.Signatures = append(e.Signatures, Signature(s))
 	}
-	if len(e.Signatures) > MaxSignatures {
-		return fmt.Errorf("sign: more than %d signatures", MaxSignatures)
+	if len(e.Signatures) > maxSignatures {
+		return fmt.Errorf("sign: more than %d signatures", maxSignatures)
 	}
 	return nil
 }

@@ -33,8 +33,8 @@ func KeyID(k ed25519.PublicKey) string {
 // KeyLine is a public key in one line, as a configuration may hold it.
 func KeyLine(k ed25519.PublicKey) string { return keyPrefix + base64.StdEncoding.EncodeToString(k) }
 
-// ParseKeyLine reads what KeyLine writes.
-func ParseKeyLine(s string) (ed25519.PublicKey, error) {
+// parseKeyLine reads what KeyLine writes.
+func parseKeyLine(s string) (ed25519.PublicKey, error) {
 	text, ok := strings.CutPrefix(s, keyPrefix)
 	b, err := strictBase64(text)
 	if !ok || err != nil || len(b) != ed25519.PublicKeySize {
@@ -50,7 +50,7 @@ func ReadPublicKey(path string) (ed25519.PublicKey, error) {
 		return nil, err
 	}
 	if block, _ := pem.Decode(text); block == nil {
-		key, err := ParseKeyLine(strings.TrimSpace(string(text)))
+		key, err := parseKeyLine(strings.TrimSpace(string(text)))
 		if err != nil {
 			return nil, fmt.Errorf("public key %s: neither PEM nor one line: %w", path, err)
 		}

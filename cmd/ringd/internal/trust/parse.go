@@ -34,7 +34,7 @@ func ParseRoots(roles map[string]Named) (*Roots, error) {
 
 func parseKey(text string) (ed25519.PublicKey, error) {
 	if strings.HasPrefix(text, keyPrefix) {
-		return ParseKeyLine(text)
+		return parseKeyLine(text)
 	}
 	return ReadPublicKey(text)
 }

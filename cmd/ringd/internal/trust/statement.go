@@ -13,8 +13,8 @@ import (
 	"github.com/ringd/ringd/profiles/canonjson"
 )
 
-// TypePush is the version of the statement. A reader refuses any other.
-const TypePush = "ringd.push/v1"
+// typePush is the version of the statement. A reader refuses any other.
+const typePush = "ringd.push/v1"
 
 // maxText bounds issuer and reason, in bytes.
 const maxText = 1024
@@ -60,8 +60,8 @@ func (s Statement) encode() ([]byte, error) {
 
 func (s Statement) check() error {
 	switch {
-	case s.Type != TypePush:
-		return fmt.Errorf("type %q, this build reads %q", canonjson.Clip(s.Type), TypePush)
+	case s.Type != typePush:
+		return fmt.Errorf("type %q, this build reads %q", canonjson.Clip(s.Type), typePush)
 	case !isDigest(s.Revision):
 		return errors.New("revision is not sha256: and 64 hex digits")
 	case s.Previous != "" && !isDigest(s.Previous):
@@ -106,7 +106,7 @@ func New(ctx context.Context, s Statement, set *profiles.Set, keys ...ed25519.Pr
 	if _, err := profiles.DecodeSet(raw); err != nil {
 		return nil, fmt.Errorf("sign: %w", err)
 	}
-	s.Type, s.Revision, s.Set = TypePush, set.Revision, raw
+	s.Type, s.Revision, s.Set = typePush, set.Revision, raw
 	payload, err := s.Encode()
 	if err != nil {
 		return nil, err

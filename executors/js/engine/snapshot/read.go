@@ -38,30 +38,30 @@ type Reader struct {
 // the state. It keeps b until Load or Close.
 func (c *Codec) Open(b []byte, digest string, im Image, l Limits) (*Reader, error) {
 	if len(b) < headerSize {
-		return nil, fmt.Errorf("%w: %d bytes", ErrFormat, len(b))
+		return nil, fmt.Errorf("%w: %d bytes", errFormat, len(b))
 	}
 	if string(b[:len(magic)]) != magic {
-		return nil, fmt.Errorf("%w: it begins with %x", ErrFormat, b[:len(magic)])
+		return nil, fmt.Errorf("%w: it begins with %x", errFormat, b[:len(magic)])
 	}
 	want, err := digestBytes(digest)
 	if err != nil {
 		return nil, err
 	}
 	if subtle.ConstantTimeCompare(sum(b), b[headerSize-sumSize:headerSize]) != 1 {
-		return nil, fmt.Errorf("%w: it is damaged or cut off", ErrFormat)
+		return nil, fmt.Errorf("%w: it is damaged or cut off", errFormat)
 	}
 	header := b[len(magic):]
 	if got := header[:digestSize]; !bytes.Equal(got, want) {
-		return nil, fmt.Errorf("%w: %w %s%s", ErrFormat, ErrEngine, digestPrefix, hex.EncodeToString(got))
+		return nil, fmt.Errorf("%w: %w %s%s", errFormat, ErrEngine, digestPrefix, hex.EncodeToString(got))
 	}
 	memory, state := binary.LittleEndian.Uint64(header[digestSize:]), binary.LittleEndian.Uint64(header[digestSize+8:])
 	switch {
 	case memory%pageSize != 0, memory > 1<<32-pageSize, memory < uint64(im.From)+uint64(len(im.Memory)):
-		return nil, fmt.Errorf("%w: %d bytes of memory", ErrFormat, memory)
+		return nil, fmt.Errorf("%w: %d bytes of memory", errFormat, memory)
 	case memory > uint64(max(l.MemoryBytes, 0)):
-		return nil, fmt.Errorf("%w: %w: %d bytes, the limit is %d", ErrFormat, ErrSize, memory, l.MemoryBytes)
+		return nil, fmt.Errorf("%w: %w: %d bytes, the limit is %d", errFormat, ErrSize, memory, l.MemoryBytes)
 	case state > maxState:
-		return nil, fmt.Errorf("%w: a state of %d bytes", ErrFormat, state)
+		return nil, fmt.Errorf("%w: a state of %d bytes", errFormat, state)
 	}
 	r := &Reader{Memory: uint32(memory), codec: c, image: im}
 	if err := r.open(b[headerSize:], int64(state)); err != nil {
@@ -82,7 +82,7 @@ func (r *Reader) open(compressed []byte, size int64) error {
 	r.content = bufio.NewReaderSize(io.LimitReader(r.zstd, most+1), 4+block)
 	var text bytes.Buffer // grows with what is there, not with what is claimed
 	if n, err := io.CopyN(&text, r.content, size); err != nil {
-		return fmt.Errorf("%w: %d of %d bytes of state: %w", ErrFormat, n, size, err)
+		return fmt.Errorf("%w: %d of %d bytes of state: %w", errFormat, n, size, err)
 	}
 	r.State, err = decodeState(text.Bytes(), r.image.From, r.Memory)
 	return err
@@ -99,7 +99,7 @@ func (c *Codec) reader(in io.Reader) (*zstd.Decoder, error) {
 			zstd.WithDecoderMaxWindow(window), zstd.WithDecoderMaxMemory(1<<33))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+		return nil, fmt.Errorf("%w: %w", errFormat, err)
 	}
 	return d, nil
 }
@@ -109,7 +109,7 @@ func (c *Codec) reader(in io.Reader) (*zstd.Decoder, error) {
 func (r *Reader) Load(memory []byte) error {
 	defer r.Close()
 	if r.content == nil {
-		return fmt.Errorf("%w: it is closed", ErrFormat)
+		return fmt.Errorf("%w: it is closed", errFormat)
 	}
 	if len(memory) != int(r.Memory) {
 		return fmt.Errorf("load a snapshot: %d bytes of memory, not %d", len(memory), r.Memory)
@@ -118,7 +118,7 @@ func (r *Reader) Load(memory []byte) error {
 	for {
 		var number [4]byte
 		if _, err := io.ReadFull(r.content, number[:]); err != nil {
-			return fmt.Errorf("%w: no end: %w", ErrFormat, err)
+			return fmt.Errorf("%w: no end: %w", errFormat, err)
 		}
 		n := int64(binary.LittleEndian.Uint32(number[:]))
 		if n == int64(endOfBlocks) {
@@ -126,21 +126,21 @@ func (r *Reader) Load(memory []byte) error {
 		}
 		at := n * block
 		if n <= last || at < int64(r.image.From) || at+block > int64(len(memory)) {
-			return fmt.Errorf("%w: block %d", ErrFormat, n)
+			return fmt.Errorf("%w: block %d", errFormat, n)
 		}
 		last = n
 		difference, err := r.content.Peek(block)
 		if err != nil {
-			return fmt.Errorf("%w: block %d: %w", ErrFormat, n, err)
+			return fmt.Errorf("%w: block %d: %w", errFormat, n, err)
 		}
 		target := memory[at : at+block]
 		subtle.XORBytes(target, target, difference)
 		if _, err := r.content.Discard(block); err != nil {
-			return fmt.Errorf("%w: block %d: %w", ErrFormat, n, err)
+			return fmt.Errorf("%w: block %d: %w", errFormat, n, err)
 		}
 	}
 	if _, err := r.content.ReadByte(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%w: it goes on after its end", ErrFormat)
+		return fmt.Errorf("%w: it goes on after its end", errFormat)
 	}
 	return nil
 }

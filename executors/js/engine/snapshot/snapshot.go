@@ -27,8 +27,8 @@ import (
 )
 
 var (
-	// ErrFormat wraps what is wrong with a snapshot.
-	ErrFormat = errors.New("not a snapshot")
+	// errFormat wraps what is wrong with a snapshot.
+	errFormat = errors.New("not a snapshot")
 	// ErrEngine: it was made by another engine; the error names that digest.
 	ErrEngine = errors.New("snapshot of another engine")
 )

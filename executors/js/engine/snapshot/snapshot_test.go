@@ -67,7 +67,7 @@ func TestRoundTrip(t *testing.T) {
 				if !bytes.Equal(got, memory) {
 					t.Error("the memory is another")
 				}
-				if err := r.Load(got); !errors.Is(err, ErrFormat) {
+				if err := r.Load(got); !errors.Is(err, errFormat) {
 					t.Errorf("loaded twice: %v", err)
 				}
 				r.Close()
@@ -191,7 +191,7 @@ func TestHostile(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			err := read(sealed(t, tt.memory, tt.state, tt.content), 4*pageSize)
-			if !errors.Is(err, ErrFormat) {
+			if !errors.Is(err, errFormat) {
 				t.Errorf("got %v", err)
 			}
 			if got := errors.Is(err, ErrSize); got != (tt.name == "memory over the limit") {
@@ -208,7 +208,7 @@ func TestHostile(t *testing.T) {
 func TestBomb(t *testing.T) {
 	state := encoded(t, full())
 	bomb := sealed(t, 2*pageSize, uint64(len(state)), append(state, make([]byte, 64<<20)...))
-	if err := read(bomb, 4*pageSize); !errors.Is(err, ErrFormat) {
+	if err := read(bomb, 4*pageSize); !errors.Is(err, errFormat) {
 		t.Errorf("got %v for %d bytes", err, len(bomb))
 	}
 }
@@ -263,7 +263,7 @@ func FuzzSnapshot(f *testing.F) {
 		var c Codec
 		r, err := c.Open(b, digest("ab"), im, Limits{MemoryBytes: 4 * pageSize})
 		if err != nil {
-			if !errors.Is(err, ErrFormat) {
+			if !errors.Is(err, errFormat) {
 				t.Fatal(err)
 			}
 			return

@@ -100,7 +100,7 @@ type stateReader struct {
 
 func (r *stateReader) fail(format string, args ...any) {
 	if r.err == nil {
-		r.err = fmt.Errorf("%w: state: %s", ErrFormat, fmt.Sprintf(format, args...))
+		r.err = fmt.Errorf("%w: state: %s", errFormat, fmt.Sprintf(format, args...))
 	}
 }
 

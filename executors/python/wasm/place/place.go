@@ -24,7 +24,7 @@ const (
 // Their digests, sha256.
 const (
 	WasmDigest    = "658cb6add2bbf8dfe84d67fb85430956d5a8b2b1d694d33432d654cdf048f813"
-	LibraryDigest = "8c42694e45f2f1162114c70507c3da4c7cf983663e2b95660af521a9685d2a0c"
+	libraryDigest = "8c42694e45f2f1162114c70507c3da4c7cf983663e2b95660af521a9685d2a0c"
 )
 
 // Where an interpreter sees itself, and its standard library. The one that is built into
@@ -62,7 +62,7 @@ func Read(dir string) (Files, error) {
 	if err != nil {
 		return Files{}, err
 	}
-	library, err := read(dir, LibraryName, LibraryDigest)
+	library, err := read(dir, LibraryName, libraryDigest)
 	if err != nil {
 		return Files{}, err
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/ringd/ringd/executors/wasmcache"
 )
 
-// EngineConfig builds an Engine.
-type EngineConfig struct {
+// engineConfig builds an Engine.
+type engineConfig struct {
 	Files place.Files // of place.Read
 	// Sources are the guest's own Python, by the name that its frames would show, in
 	// the order in which they run in one module. They are compiled once for each cache.
@@ -31,8 +31,8 @@ type EngineConfig struct {
 // Source is a text of Python.
 type Source struct{ Name, Text string }
 
-// ErrCold is returned by New when a cache that is only to be read lacks something.
-var ErrCold = errors.New("the compile cache does not hold the WebAssembly Python")
+// errCold is returned by New when a cache that is only to be read lacks something.
+var errCold = errors.New("the compile cache does not hold the WebAssembly Python")
 
 // Engine holds the compiled interpreter. It is safe for concurrent use.
 type Engine struct {
@@ -45,12 +45,12 @@ type Engine struct {
 
 const pageSize = 1 << 16
 
-// MaxMemoryBytes bounds what any program's interpreter may grow to.
-const MaxMemoryBytes = 2 << 30
+// maxMemoryBytes bounds what any program's interpreter may grow to.
+const maxMemoryBytes = 2 << 30
 
-// NewEngine compiles the interpreter, or loads it from c.CacheDir. The caller closes the
+// newEngine compiles the interpreter, or loads it from c.CacheDir. The caller closes the
 // Engine.
-func NewEngine(ctx context.Context, c EngineConfig) (*Engine, error) {
+func newEngine(ctx context.Context, c engineConfig) (*Engine, error) {
 	lib, err := readLibrary(c.Files.Library)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func NewEngine(ctx context.Context, c EngineConfig) (*Engine, error) {
 }
 
 // build makes the module and the code, from what c.CacheDir keeps or anew.
-func (e *Engine) build(ctx context.Context, c EngineConfig) error {
+func (e *Engine) build(ctx context.Context, c engineConfig) error {
 	path := "" // nothing is kept
 	if c.CacheDir != "" {
 		if err := wasmcache.CheckFolder(c.CacheDir); err != nil {
@@ -74,7 +74,7 @@ func (e *Engine) build(ctx context.Context, c EngineConfig) error {
 			e.code = start.Memory
 		}
 		if e.code == nil && c.ReadOnly {
-			return ErrCold
+			return errCold
 		}
 	}
 	if err := e.compile(ctx, c); err != nil {
@@ -96,9 +96,9 @@ func (e *Engine) build(ctx context.Context, c EngineConfig) error {
 
 // compile compiles the interpreter with the cache, and without one where the folder can
 // neither be used nor written; then one that is only to be read was cold.
-func (e *Engine) compile(ctx context.Context, c EngineConfig) error {
+func (e *Engine) compile(ctx context.Context, c engineConfig) error {
 	// The file holds 8 MiB of DWARF, which would be read at each start.
-	config := wazero.NewRuntimeConfigCompiler().WithMemoryLimitPages(MaxMemoryBytes / pageSize).WithDebugInfoEnabled(false)
+	config := wazero.NewRuntimeConfigCompiler().WithMemoryLimitPages(maxMemoryBytes / pageSize).WithDebugInfoEnabled(false)
 	if c.CacheDir != "" {
 		cache, err := wazero.NewCompilationCacheWithDir(c.CacheDir)
 		if err == nil {
@@ -109,7 +109,7 @@ func (e *Engine) compile(ctx context.Context, c EngineConfig) error {
 			return nil
 		}
 		if c.ReadOnly {
-			return ErrCold
+			return errCold
 		}
 		if err := e.Close(ctx); err != nil {
 			return err
@@ -131,7 +131,7 @@ func (e *Engine) compileWith(ctx context.Context, config wazero.RuntimeConfig, w
 }
 
 // startPath names the file in which the guest's compiled code is kept.
-func startPath(c EngineConfig) string {
+func startPath(c engineConfig) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "python %s\n", place.WasmDigest)
 	for _, s := range c.Sources {

@@ -28,8 +28,8 @@ const (
 	fileBytes = 512 // of Go's memory, for an open file and its name
 )
 
-// TreeConfig is what a Tree is made of.
-type TreeConfig struct {
+// treeConfig is what a Tree is made of.
+type treeConfig struct {
 	Now   func() int64 // nanoseconds since the epoch
 	Bytes int64        // that the program may keep in files of its own; 0: none
 	Made  func(int64)  // is told of memory that was taken for the program; nil: nobody is
@@ -38,7 +38,7 @@ type TreeConfig struct {
 // Tree is a file system in memory. Its zero value is not usable; New makes one.
 type Tree struct {
 	experimental.UnimplementedFS
-	cfg   TreeConfig
+	cfg   treeConfig
 	root  *node
 	inode uint64
 	left  int64 // bytes
@@ -64,8 +64,8 @@ type node struct {
 	time    int64
 }
 
-// NewTree returns a tree of nothing but its root.
-func NewTree(c TreeConfig) (*Tree, error) {
+// newTree returns a tree of nothing but its root.
+func newTree(c treeConfig) (*Tree, error) {
 	if c.Now == nil || c.Bytes < 0 {
 		return nil, errors.New("files of a program: Now must be set, and Bytes not negative")
 	}

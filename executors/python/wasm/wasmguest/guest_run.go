@@ -55,7 +55,7 @@ func (p *process) newRun(ready executors.Ready, s wasmproto.Settings) (*run, err
 		return nil, err
 	}
 	r := &run{p: p, ready: ready, hello: executors.Hello{Version: executors.ProtocolVersion, Settings: settings},
-		memory: NewMemory(waitingBytes), chance: rand.Reader}
+		memory: newMemory(waitingBytes), chance: rand.Reader}
 	r.out = [2]*printer{{r: r, level: executors.LevelStdout}, {r: r, level: executors.LevelStderr}}
 	return r, nil
 }
@@ -72,7 +72,7 @@ func (r *run) serve(ctx context.Context) error {
 		}
 		return r.next()
 	}
-	err := r.p.engine.Run(ctx, EngineOptions{
+	err := r.p.engine.Run(ctx, engineOptions{
 		Args: []string{"-c", launcher()}, Host: d, Stdin: &r.stdin, Stdout: r.out[0], Stderr: r.out[1], Chance: readerOf(r.random),
 		Now: r.p.cfg.Now, Folder: executors.Workspace, FileBytes: folderBytes, Memory: r.memory, Made: r.made,
 	})
@@ -225,9 +225,9 @@ func (r *run) ended(err error) executors.Result {
 	var exit ExitError
 	res := failed(executors.StateFailed, "Exited", "the program ended its interpreter without a result, as os._exit does")
 	switch {
-	case errors.Is(err, ErrBroke) && r.memory.Refused():
+	case errors.Is(err, errBroke) && r.memory.Refused():
 		res = failed(executors.StateLimit, profiles.ErrorOutOfMemory, r.memoryText())
-	case errors.Is(err, ErrBroke):
+	case errors.Is(err, errBroke):
 		res = failed(executors.StateFailed, "Crashed", "the interpreter broke over this program: its own stack was full, or it did what WebAssembly refuses")
 	case errors.As(err, &exit):
 		res.ExitCode = int(exit.Code & 0xff)

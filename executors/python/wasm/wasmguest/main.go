@@ -43,7 +43,7 @@ var loop string
 
 // launcher is that of the host's own Python, with the device for the connection.
 func launcher() string {
-	const opens = "import posix\ndevice=posix.open(\"" + DevicePath + "\",posix.O_RDWR)\n"
+	const opens = "import posix\ndevice=posix.open(\"" + devicePath + "\",posix.O_RDWR)\n"
 	return opens + strings.ReplaceAll(pyguest.Launcher, "posix.read(3,", "posix.read(device,")
 }
 
@@ -77,8 +77,8 @@ type process struct {
 	engine *Engine
 }
 
-// Digest names what runs programs: the interpreter and the guest's own Python.
-func Digest() string { return "python/1 cpython-" + place.Version + " wasm " + pyguest.Digest() }
+// digest names what runs programs: the interpreter and the guest's own Python.
+func digest() string { return "python/1 cpython-" + place.Version + " wasm " + pyguest.Digest() }
 
 // serve greets the host and runs its program.
 func (p *process) serve(ctx context.Context) error {
@@ -94,11 +94,11 @@ func (p *process) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ready := executors.Ready{Version: executors.ProtocolVersion, Executor: profiles.ExecutorPython, Digest: Digest()}
+	ready := executors.Ready{Version: executors.ProtocolVersion, Executor: profiles.ExecutorPython, Digest: digest()}
 	if err := p.prepare(ctx, settings); err != nil {
 		text := err.Error()
 		ready.Unavailable = text[:min(len(text), maxUnavailable)]
-		if errors.Is(err, ErrCold) {
+		if errors.Is(err, errCold) {
 			ready.Unavailable = wasmproto.Cold
 		}
 		return errors.Join(err, p.s.Send(ready))
@@ -124,7 +124,7 @@ func (p *process) prepare(ctx context.Context, s wasmproto.Settings) error {
 	if err != nil {
 		return err
 	}
-	p.engine, err = NewEngine(ctx, EngineConfig{Files: files, Sources: sources, CacheDir: s.CacheDir, ReadOnly: s.Ring && !s.Fill})
+	p.engine, err = newEngine(ctx, engineConfig{Files: files, Sources: sources, CacheDir: s.CacheDir, ReadOnly: s.Ring && !s.Fill})
 	if err != nil || s.Fill {
 		return err
 	}

@@ -12,11 +12,11 @@ type Memory struct {
 	err     error
 }
 
-// NewMemory returns a memory that may grow to limit bytes.
-func NewMemory(limit int64) *Memory { m := &Memory{}; m.Limit(limit); return m }
+// newMemory returns a memory that may grow to limit bytes.
+func newMemory(limit int64) *Memory { m := &Memory{}; m.Limit(limit); return m }
 
 // Limit sets what it may grow to. What it has already it keeps.
-func (m *Memory) Limit(limit int64) { m.limit = uint64(max(0, min(limit, MaxMemoryBytes))) }
+func (m *Memory) Limit(limit int64) { m.limit = uint64(max(0, min(limit, maxMemoryBytes))) }
 
 // Refused tells whether it was to grow over its limit.
 func (m *Memory) Refused() bool { return m.refused }
@@ -26,7 +26,7 @@ func (m *Memory) Bytes() int64 { return int64(m.size) }
 
 // Allocate implements experimental.MemoryAllocator.
 func (m *Memory) Allocate(_, _ uint64) experimental.LinearMemory {
-	m.b, m.err = reserve(MaxMemoryBytes)
+	m.b, m.err = reserve(maxMemoryBytes)
 	return m
 }
 

@@ -15,11 +15,11 @@ import (
 	"github.com/ringd/ringd/executors/python/wasm/place"
 )
 
-// DevicePath is where a program's interpreter finds Options.Host, once.
-const DevicePath = "/dev/host"
+// devicePath is where a program's interpreter finds Options.Host, once.
+const devicePath = "/dev/host"
 
-// EngineOptions are what one interpreter has. All fields but Stdin, FileBytes and Made must be set.
-type EngineOptions struct {
+// engineOptions are what one interpreter has. All fields but Stdin, FileBytes and Made must be set.
+type engineOptions struct {
 	Args   []string // behind the interpreter's own
 	Host   Device
 	Stdin  io.Reader // nil is at its end
@@ -38,9 +38,9 @@ type EngineOptions struct {
 	Made func(n int64)
 }
 
-// ErrBroke is wrapped by the error of Run where the interpreter did what WebAssembly
+// errBroke is wrapped by the error of Run where the interpreter did what WebAssembly
 // refuses, as it does when its stack is full.
-var ErrBroke = errors.New("the interpreter broke")
+var errBroke = errors.New("the interpreter broke")
 
 // ExitError is the error of Run where the interpreter ended with a code that is not 0.
 type ExitError struct{ Code uint32 }
@@ -52,7 +52,7 @@ func (e ExitError) Error() string { return fmt.Sprintf("the interpreter exited w
 // and Go's collector would wait for it: the caller has switched that off, has more than
 // one processor for its own goroutines, and collects in Options.Host, which is called
 // from the interpreter. It returns nil after exit code 0.
-func (e *Engine) Run(ctx context.Context, o EngineOptions) error {
+func (e *Engine) Run(ctx context.Context, o engineOptions) error {
 	tree, err := e.tree(o)
 	if err != nil {
 		return err
@@ -76,13 +76,13 @@ func (e *Engine) Run(ctx context.Context, o EngineOptions) error {
 	case errors.As(err, &exit):
 		return ExitError{exit.ExitCode()}
 	default:
-		return fmt.Errorf("%w: %w", ErrBroke, err)
+		return fmt.Errorf("%w: %w", errBroke, err)
 	}
 }
 
 // tree is the files of one program.
-func (e *Engine) tree(o EngineOptions) (*Tree, error) {
-	t, err := NewTree(TreeConfig{Now: func() int64 { return o.Now().UnixNano() }, Bytes: o.FileBytes, Made: o.Made})
+func (e *Engine) tree(o engineOptions) (*Tree, error) {
+	t, err := newTree(treeConfig{Now: func() int64 { return o.Now().UnixNano() }, Bytes: o.FileBytes, Made: o.Made})
 	if err != nil {
 		return nil, err
 	}
@@ -94,5 +94,5 @@ func (e *Engine) tree(o EngineOptions) (*Tree, error) {
 			return nil, err
 		}
 	}
-	return t, t.AddDevice(DevicePath, o.Host)
+	return t, t.AddDevice(devicePath, o.Host)
 }

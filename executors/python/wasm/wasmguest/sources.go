@@ -14,7 +14,7 @@ import (
 // compiler reads the sources from the device and writes what it made of them.
 const compiler = `
 import marshal, posix
-host = posix.open("` + DevicePath + `", posix.O_RDWR)
+host = posix.open("` + devicePath + `", posix.O_RDWR)
 def read(n):
     b = b""
     while len(b) < n:
@@ -50,10 +50,10 @@ func (e *Engine) compileSources(ctx context.Context, sources []Source) ([]byte, 
 		}
 	}
 	device, stderr := &once{in: bytes.NewReader(in)}, &bytes.Buffer{}
-	err := e.Run(ctx, EngineOptions{
+	err := e.Run(ctx, engineOptions{
 		Args: []string{"-c", compiler}, Host: device, Stdout: io.Discard, Stderr: stderr, Chance: rand.Reader,
 		// The clock stands still: nothing that is compiled depends on it.
-		Now: func() time.Time { return time.Unix(0, 0) }, Memory: NewMemory(MaxMemoryBytes),
+		Now: func() time.Time { return time.Unix(0, 0) }, Memory: newMemory(maxMemoryBytes),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("compile the guest's Python: %w: %s", err, bytes.TrimSpace(stderr.Bytes()))

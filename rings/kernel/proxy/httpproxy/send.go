@@ -43,8 +43,8 @@ func NewTransport(dial func(context.Context) (net.Conn, error), roots *x509.Cert
 // ErrTimeout says that an upstream took too long, ErrUpstream that it could not be
 // reached or gave no valid answer.
 var (
-	ErrTimeout  = context.DeadlineExceeded
-	ErrUpstream = errors.New("the upstream of the gateway could not be reached, or gave no valid answer")
+	errTimeout  = context.DeadlineExceeded
+	errUpstream = errors.New("the upstream of the gateway could not be reached, or gave no valid answer")
 )
 
 // Flight is one request under way.
@@ -81,9 +81,9 @@ func (t Target) Send(ctx context.Context, by http.RoundTripper, q *http.Request,
 		case errors.As(err, &denial):
 			return nil, denial
 		case errors.As(err, &late) && late.Timeout():
-			return nil, ErrTimeout
+			return nil, errTimeout
 		default:
-			return nil, ErrUpstream
+			return nil, errUpstream
 		}
 	}
 	t.Response(r, s)

@@ -37,15 +37,15 @@ type Store interface {
 	Approvals(ctx context.Context, run string) ([]store.Approval, error)
 }
 
-// Recorder writes to the audit log.
-type Recorder interface {
+// recorder writes to the audit log.
+type recorder interface {
 	Append(ctx context.Context, r audit.Record, d audit.Durability) (audit.Head, error)
 }
 
 // Config is what a desk needs; all but Metrics and Point is required.
 type Config struct {
 	Store    Store
-	Recorder Recorder
+	Recorder recorder
 	Marks    rowmac.Marker
 	Now      func() time.Time
 	Metrics  *metrics.Metrics
@@ -110,9 +110,9 @@ type Page struct {
 // MaxPage is how many calls one page has at most.
 const MaxPage = 500
 
-// MaxShown is how many bytes of arguments a list shows of a call. One that has more is
+// maxShown is how many bytes of arguments a list shows of a call. One that has more is
 // shown by itself.
-const MaxShown = 4 << 10
+const maxShown = 4 << 10
 
 // List shows the calls that wait for a person, in turns: the newest of each agent and
 // actor, then the next of each.
@@ -125,7 +125,7 @@ func (d *Desk) List(ctx context.Context, p Page) (wire.Approvals, error) {
 		p.Limit = defaultPage
 	}
 	p.Limit = min(p.Limit, MaxPage)
-	calls, err := d.cfg.Store.Waiting(ctx, store.ByApprover, store.WaitingPage{Limit: p.Limit + 1, Actor: p.Actor, Args: MaxShown, After: after})
+	calls, err := d.cfg.Store.Waiting(ctx, store.ByApprover, store.WaitingPage{Limit: p.Limit + 1, Actor: p.Actor, Args: maxShown, After: after})
 	if err != nil {
 		return wire.Approvals{}, fmt.Errorf("list approvals: %w", err)
 	}
@@ -156,7 +156,7 @@ const defaultPage = 100
 // untrue reports whether a row is not of this daemon. Of arguments that were left out the
 // mark vouches for the digest; whoever decides is shown them.
 func (d *Desk) untrue(w store.Waiting) bool {
-	if w.Args == nil && w.Size > MaxShown {
+	if w.Args == nil && w.Size > maxShown {
 		return rowmac.CheckMark(d.cfg.Marks, w.Call) != nil
 	}
 	return rowmac.CheckCall(d.cfg.Marks, w.Call) != nil

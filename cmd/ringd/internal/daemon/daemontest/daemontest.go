@@ -75,8 +75,8 @@ type Stack struct {
 	Faults   *Faults
 	Metrics  *metrics.Metrics
 	Ring     *interpreter.Ring
-	Logged   *Buffer
-	Acts     *Acts
+	Logged   *buffer
+	Acts     *acts
 	Keeper   *pauses.Keeper
 	Desk     *approvals.Desk
 	Recorder *records.Recorder
@@ -122,7 +122,7 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 		cfg.Clock = NewClock()
 	}
 	s := &Stack{Dir: cfg.Dir, Clock: cfg.Clock, Compiler: &Compiler{}, Faults: &Faults{}, Metrics: metrics.New(),
-		Logged: &Buffer{}, Acts: &Acts{acted: cfg.Acted}, Executor: &Executor{}}
+		Logged: &buffer{}, Acts: &acts{acted: cfg.Acted}, Executor: &Executor{}}
 	if cfg.Compiler == nil {
 		cfg.Compiler = s.Compiler
 	}
@@ -159,7 +159,7 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 	}
 	s.Desk = desk
 	s.Ring, err = interpreter.New(interpreter.Config{
-		Executors: map[string]executors.Executor{"js": s.Executor, "shell": Scripts{s.Executor}},
+		Executors: map[string]executors.Executor{"js": s.Executor, "shell": scripts{s.Executor}},
 		Tier:      func(context.Context, string) profiles.Tier { return profiles.TierWasm },
 		Providers: map[string]contract.Provider{"ask": contract.Harness{}, "sign": contract.Harness{},
 			"act": s.Acts, "log": s.Acts, "pay": s.Acts, "again": idempotent{s.Acts}},
@@ -371,28 +371,28 @@ func approval(asks bool, terms string) *profiles.Approval {
 	return out
 }
 
-// Buffer is a log in memory.
-type Buffer struct {
+// buffer is a log in memory.
+type buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
 }
 
 // Write appends.
-func (b *Buffer) Write(p []byte) (int, error) {
+func (b *buffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.Write(p)
 }
 
 // String is everything written so far.
-func (b *Buffer) String() string {
+func (b *buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.String()
 }
 
-// Acts performs the bridges act and log, and counts.
-type Acts struct {
+// acts performs the bridges act and log, and counts.
+type acts struct {
 	mu    sync.Mutex
 	calls []contract.Call
 	gate  chan struct{}
@@ -401,21 +401,21 @@ type Acts struct {
 }
 
 // Break makes err why no call could begin; nil: calls can.
-func (a *Acts) Break(err error) {
+func (a *acts) Break(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.gone = err
 }
 
 // Ready returns what Break was given.
-func (a *Acts) Ready() error {
+func (a *acts) Ready() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.gone
 }
 
 // Hold makes calls wait until the returned function is called.
-func (a *Acts) Hold() (release func()) {
+func (a *acts) Hold() (release func()) {
 	gate := make(chan struct{})
 	a.mu.Lock()
 	a.gate = gate
@@ -424,14 +424,14 @@ func (a *Acts) Hold() (release func()) {
 }
 
 // Calls returns what was performed so far.
-func (a *Acts) Calls() []contract.Call {
+func (a *acts) Calls() []contract.Call {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return append([]contract.Call(nil), a.calls...)
 }
 
 // Call performs c: it returns the number of calls so far.
-func (a *Acts) Call(ctx context.Context, c contract.Call) (json.RawMessage, error) {
+func (a *acts) Call(ctx context.Context, c contract.Call) (json.RawMessage, error) {
 	a.mu.Lock()
 	a.calls = append(a.calls, c)
 	n, gate := len(a.calls), a.gate

@@ -109,12 +109,12 @@ func (e *Executor) Prepare(context.Context, *profiles.Set) error {
 	return e.reject
 }
 
-// Scripts is the same executor in the place of that of the shell: of its words
+// scripts is the same executor in the place of that of the shell: of its words
 // run:git:push starts a program, and ^run:git:push asks for it ahead.
-type Scripts struct{ *Executor }
+type scripts struct{ *Executor }
 
 // Name is shell.
-func (Scripts) Name() string { return "shell" }
+func (scripts) Name() string { return "shell" }
 
 // Name is js.
 func (e *Executor) Name() string { return "js" }

@@ -18,7 +18,7 @@ func keyring(text string) (*seal.Keyring, error) {
 }
 
 // idempotent are acts that may be asked for again.
-type idempotent struct{ *Acts }
+type idempotent struct{ *acts }
 
 // Idempotent says so.
 func (idempotent) Idempotent() bool { return true }

@@ -19,7 +19,7 @@ import (
 type OrdersConfig struct {
 	Roots    *trust.Roots
 	Lock     *Lock
-	Recorder Recorder
+	Recorder recorder
 	Now      func() time.Time
 	Logger   *slog.Logger // nil discards
 }

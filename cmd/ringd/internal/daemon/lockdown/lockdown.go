@@ -58,8 +58,8 @@ type InvalidError struct{ Field, Text string }
 // Error names the field and what is wrong with it.
 func (e *InvalidError) Error() string { return e.Field + ": " + e.Text }
 
-// Recorder writes to the audit log.
-type Recorder interface {
+// recorder writes to the audit log.
+type recorder interface {
 	Append(ctx context.Context, r audit.Record, d audit.Durability) (audit.Head, error)
 }
 
@@ -85,7 +85,7 @@ type Parts struct {
 // Config is what a lock needs; all but Metrics and Begun is required.
 type Config struct {
 	File     string // in the state folder
-	Recorder Recorder
+	Recorder recorder
 	Now      func() time.Time
 	Metrics  *metrics.Metrics
 	// Begun says whether the log's last word on lockdowns is that one was begun. It is

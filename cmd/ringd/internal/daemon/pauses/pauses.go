@@ -36,21 +36,21 @@ type Store interface {
 	Run(ctx context.Context, id string) (store.Run, error)
 }
 
-// Sealer seals and opens; *seal.Keyring does.
-type Sealer interface {
+// sealer seals and opens; *seal.Keyring does.
+type sealer interface {
 	Seal(b seal.Binding, plain []byte) ([]byte, error)
 	Open(b seal.Binding, sealed []byte) ([]byte, error)
 	KeyID() string
 	rowmac.Marker
 }
 
-// Gate waits until the start of a run is on disk.
-type Gate interface {
+// gate waits until the start of a run is on disk.
+type gate interface {
 	Wait(ctx context.Context, run string) error
 }
 
-// Sizes tells what waiting runs take.
-type Sizes interface {
+// sizes tells what waiting runs take.
+type sizes interface {
 	PausedBytes(ctx context.Context, actor string) (int64, error)
 }
 
@@ -65,9 +65,9 @@ type Quota struct {
 type Config struct {
 	Store   Store
 	Notes   Notes
-	Sizes   Sizes
-	Sealer  Sealer
-	Gate    Gate
+	Sizes   sizes
+	Sealer  sealer
+	Gate    gate
 	Now     func() time.Time
 	Quota   Quota
 	Metrics *metrics.Metrics
@@ -88,8 +88,8 @@ type SessionLimits struct {
 // maxPath bounds the path of a policy that is kept.
 const maxPath = 4096
 
-// ErrQuota: too many runs wait, of this actor or in all.
-var ErrQuota = errors.New("too many paused runs")
+// errQuota: too many runs wait, of this actor or in all.
+var errQuota = errors.New("too many paused runs")
 
 // Keeper keeps pauses and sessions. It is safe for concurrent use.
 type Keeper struct {
@@ -138,9 +138,9 @@ func (k *Keeper) KeepPause(ctx context.Context, p pause.Record, v contract.View)
 	case err != nil:
 		return fmt.Errorf("count paused runs: %w", err)
 	case all >= int64(k.cfg.Quota.Total):
-		return fmt.Errorf("%w: %d in all", ErrQuota, k.cfg.Quota.Total)
+		return fmt.Errorf("%w: %d in all", errQuota, k.cfg.Quota.Total)
 	case mine >= int64(k.cfg.Quota.PerActor):
-		return fmt.Errorf("%w: %d of one actor", ErrQuota, k.cfg.Quota.PerActor)
+		return fmt.Errorf("%w: %d of one actor", errQuota, k.cfg.Quota.PerActor)
 	}
 	plain, err := p.Encode()
 	if err != nil {
@@ -156,7 +156,7 @@ func (k *Keeper) KeepPause(ctx context.Context, p pause.Record, v contract.View)
 		return fmt.Errorf("count paused runs: %w", err)
 	}
 	if held+int64(len(sealed)) > k.cfg.Quota.Bytes {
-		return fmt.Errorf("%w: %d bytes of one actor", ErrQuota, k.cfg.Quota.Bytes)
+		return fmt.Errorf("%w: %d bytes of one actor", errQuota, k.cfg.Quota.Bytes)
 	}
 	k.cfg.Point("pause_sealed")
 	out := view.Run(v, p.Started)

@@ -12,10 +12,10 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// Checker is a Compiler that asks the guardrails on the policy of a set before it
+// checker is a Compiler that asks the guardrails on the policy of a set before it
 // comes in force, wherever the set comes from. previous is what is in force, or was
 // last; nil: nothing. Findings that refuse keep the set out of force.
-type Checker interface {
+type checker interface {
 	Check(ctx context.Context, set, previous *profiles.Set) (schema.Diagnostics, error)
 }
 
@@ -70,7 +70,7 @@ func (d *Holder) before(ctx context.Context) (*profiles.Set, error) {
 // check asks the guardrails on the policy of a set. A set that has some is refused
 // where nobody could ask them.
 func (d *Holder) check(ctx context.Context, set, previous *profiles.Set) (schema.Diagnostics, error) {
-	if c, ok := d.cfg.Compiler.(Checker); ok {
+	if c, ok := d.cfg.Compiler.(checker); ok {
 		return c.Check(ctx, set, previous)
 	}
 	if set.Guarded() {

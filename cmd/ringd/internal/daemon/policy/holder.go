@@ -57,8 +57,8 @@ type Store interface {
 	LastGeneration(ctx context.Context) (store.Generation, error)
 }
 
-// Clock is time. After is time.After.
-type Clock interface {
+// clock is time. After is time.After.
+type clock interface {
 	Now() time.Time
 	After(d time.Duration) <-chan time.Time
 }
@@ -69,7 +69,7 @@ type Config struct {
 	Compiler    Compiler
 	Generations Store
 	Recorder    *records.Recorder
-	Clock       Clock
+	Clock       clock
 	Logger      *slog.Logger
 	Metrics     *metrics.Metrics
 	Environment profiles.Environment // what the decisions of Decide know of the host

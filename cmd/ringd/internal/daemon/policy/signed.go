@@ -223,22 +223,22 @@ func (d *Holder) AcceptTime(ctx context.Context, actor, reason string) (wire.Clo
 	return out, nil
 }
 
-// Seer keeps the latest time that a host has seen.
-type Seer interface {
+// seer keeps the latest time that a host has seen.
+type seer interface {
 	AcceptTime(now time.Time) (before time.Time, err error)
 	LastSeen() time.Time
 }
 
-// MaxReason bounds the reason of AcceptTime, in bytes.
-const MaxReason = 2000
+// maxReason bounds the reason of AcceptTime, in bytes.
+const maxReason = 2000
 
 // AcceptTime is Holder.AcceptTime for whoever has the state folder alone.
-func AcceptTime(ctx context.Context, log *records.Recorder, s Seer, rec audit.Record, now wire.Clock, actor, reason string) (wire.Clock, error) {
+func AcceptTime(ctx context.Context, log *records.Recorder, s seer, rec audit.Record, now wire.Clock, actor, reason string) (wire.Clock, error) {
 	now.Now = now.Now.UTC().Truncate(time.Second)
 	now.Before = s.LastSeen().UTC()
 	switch {
-	case strings.TrimSpace(reason) == "" || len(reason) > MaxReason:
-		return now, &InvalidError{"reason", fmt.Sprintf("it has to be given, in at most %d bytes", MaxReason)}
+	case strings.TrimSpace(reason) == "" || len(reason) > maxReason:
+		return now, &InvalidError{"reason", fmt.Sprintf("it has to be given, in at most %d bytes", maxReason)}
 	case !now.Before.After(now.Now):
 		return now, nil // the clock is not behind
 	}

@@ -15,18 +15,18 @@ type Reporter interface {
 	Status() []interpreter.ExecutorStatus
 }
 
-// Stated is a ring that tells how it is itself: a state of wire.Part, and why.
-type Stated interface {
+// stated is a ring that tells how it is itself: a state of wire.Part, and why.
+type stated interface {
 	State() (state, reason string)
 }
 
-// Reaching is the ring that holds connections, and tells of them.
-type Reaching interface {
+// reaching is the ring that holds connections, and tells of them.
+type reaching interface {
 	Egress() (wire.Network, []wire.Condition)
 }
 
-// Trying is the ring whose guests tried what a policy denies.
-type Trying interface {
+// trying is the ring whose guests tried what a policy denies.
+type trying interface {
 	Loaded(executor string) (wire.Canary, bool)
 }
 
@@ -34,7 +34,7 @@ type Trying interface {
 // is closed.
 func stateOf(r Ring) wire.Part {
 	part := wire.Part{Name: r.Name(), State: wire.PartReady}
-	s, ok := r.(Stated)
+	s, ok := r.(stated)
 	if !ok {
 		return part
 	}
@@ -123,7 +123,7 @@ func (d *Holder) partsLocked(out *wire.Status, open bool, why string) {
 			out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionRestartNeeded, Message: part.Name + ": " + part.Reason})
 		}
 		out.Rings = append(out.Rings, part)
-		if n, ok := r.(Reaching); ok && open {
+		if n, ok := r.(reaching); ok && open {
 			e, trouble := n.Egress()
 			out.Egress, out.Conditions = &e, append(out.Conditions, trouble...)
 		}
@@ -159,7 +159,7 @@ func (d *Holder) partsLocked(out *wire.Status, open bool, why string) {
 				Message: name + ": " + part.Reason})
 		}
 		for _, r := range d.cfg.Rings {
-			if t, ok := r.(Trying); ok {
+			if t, ok := r.(trying); ok {
 				if c, ok := t.Loaded(name); ok {
 					part.Canary = &c
 				}

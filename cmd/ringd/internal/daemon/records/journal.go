@@ -13,21 +13,21 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
-// CallStore keeps the open calls of runs.
-type CallStore interface {
+// callStore keeps the open calls of runs.
+type callStore interface {
 	OpenCall(ctx context.Context, c store.Call) (store.Call, error)
 	Execute(ctx context.Context, run, call string, audit store.Head) (store.Call, error)
 	CloseCall(ctx context.Context, run, call string, to store.CallState, result []byte, audit store.Head) error
 }
 
-// ErrNotExpected: no run of this id is live.
-var ErrNotExpected = errors.New("no live run has this id")
+// errNotExpected: no run of this id is live.
+var errNotExpected = errors.New("no live run has this id")
 
 // Journal commits calls to the store for the interpreter ring. A call of a run
 // whose own start is not on disk yet waits for it. It is safe for concurrent
 // use.
 type Journal struct {
-	calls CallStore
+	calls callStore
 	marks rowmac.Marker
 
 	mu    sync.Mutex
@@ -63,7 +63,7 @@ func (g *Gate) Open(err error) {
 }
 
 // NewJournal returns a journal over a store, whose rows it marks.
-func NewJournal(calls CallStore, marks rowmac.Marker) *Journal {
+func NewJournal(calls callStore, marks rowmac.Marker) *Journal {
 	return &Journal{calls: calls, marks: marks, gates: map[string]*Gate{}}
 }
 
@@ -149,7 +149,7 @@ func (j *Journal) CloseCall(ctx context.Context, run, call string, end contract.
 // come.
 func (j *Journal) begun(ctx context.Context, run string) error {
 	err := j.Wait(ctx, run)
-	if errors.Is(err, ErrNotExpected) {
+	if errors.Is(err, errNotExpected) {
 		return nil
 	}
 	return err
@@ -178,7 +178,7 @@ func (j *Journal) Wait(ctx context.Context, run string) error {
 	g := j.gates[run]
 	j.mu.Unlock()
 	if g == nil {
-		return fmt.Errorf("run %s: %w", run, ErrNotExpected)
+		return fmt.Errorf("run %s: %w", run, errNotExpected)
 	}
 	return g.Pass(ctx)
 }

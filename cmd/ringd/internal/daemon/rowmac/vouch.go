@@ -102,8 +102,8 @@ type Terms struct {
 	Expires   time.Time
 }
 
-// TermsOf are those of a row that CheckCall has passed.
-func TermsOf(row store.Run, c store.Call) Terms {
+// termsOf are those of a row that CheckCall has passed.
+func termsOf(row store.Run, c store.Call) Terms {
 	return Terms{Run: c.Run, Call: c.ID, Actor: row.Actor, Digest: c.ArgsDigest, From: c.From, Count: max(c.Needs, 1), Expires: c.Expires}
 }
 
@@ -147,7 +147,7 @@ func CheckVerdict(m Marker, row store.Run, c store.Call, words []store.Approval)
 	if c.Needs == 0 {
 		return nil
 	}
-	word, err := Verdict(m, TermsOf(row, c), words)
+	word, err := Verdict(m, termsOf(row, c), words)
 	if err == nil && word.Verdict != c.Verdict {
 		err = fmt.Errorf("the verdict on call %s: %w", c.ID, &seal.IntegrityError{Field: ofApproval})
 	}

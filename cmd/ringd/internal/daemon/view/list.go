@@ -37,14 +37,14 @@ func (f Filter) Stored() (store.Filter, error) {
 	return out, nil
 }
 
-// Lister lists runs of a store.
-type Lister interface {
+// lister lists runs of a store.
+type lister interface {
 	Runs(ctx context.Context, f store.Filter) ([]store.Run, error)
 }
 
 // ListKept lists the runs of a store that no daemon uses, in the states of
 // Kept.
-func ListKept(ctx context.Context, runs Lister, f Filter) (wire.RunList, error) {
+func ListKept(ctx context.Context, runs lister, f Filter) (wire.RunList, error) {
 	asked := f.States
 	f.States = slices.DeleteFunc(slices.Clone(asked), func(s string) bool { return s == string(store.Answered) })
 	kept, err := f.Stored()
@@ -68,7 +68,7 @@ func Kept(s store.State) string {
 
 // List shows rows whose state, as stateOf tells it, is one of states; none are
 // all.
-func List(ctx context.Context, runs Lister, f store.Filter, states []string, stateOf func(store.Run) string) (wire.RunList, error) {
+func List(ctx context.Context, runs lister, f store.Filter, states []string, stateOf func(store.Run) string) (wire.RunList, error) {
 	rows, err := runs.Runs(ctx, f)
 	if err != nil {
 		return wire.RunList{}, fmt.Errorf("list runs: %w", err)
