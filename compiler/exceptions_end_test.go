@@ -8,7 +8,7 @@ import (
 
 	"github.com/ringd/ringd/compiler"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/egress/request"
+	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -55,7 +55,7 @@ func TestExceptionEnds(t *testing.T) {
 	}
 	to := func(targets ...string) (out []profiles.Action) {
 		for _, target := range targets {
-			out = append(out, profiles.Action{Egress: &request.Request{Kind: "connect", Target: target}})
+			out = append(out, profiles.Action{Egress: &egress.Action{Kind: "connect", Target: target}})
 		}
 		return out
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/hosts"
 	has "github.com/ringd/ringd/profiles/powers"
 	"github.com/ringd/ringd/schema"
 )
@@ -349,28 +348,28 @@ func (d *document) overlaps(n *schema.Network, out *profiles.Egress) {
 type ruleIndex struct {
 	rules []*profiles.EgressRule
 	at    []int
-	hosts hosts.Index
+	hosts egress.PatternIndex
 }
 
 // indexRules indexes the rules that are wanted; nil wants all.
 func indexRules(rules []profiles.EgressRule, wanted func(*profiles.EgressRule) bool) ruleIndex {
 	var x ruleIndex
-	var patterns []hosts.Pattern
+	var patterns []egress.Pattern
 	for i := range rules {
-		p, err := hosts.Read(rules[i].Host)
+		p, err := egress.ReadPattern(rules[i].Host)
 		if err != nil || wanted != nil && !wanted(&rules[i]) {
 			continue
 		}
 		patterns, x.rules, x.at = append(patterns, p), append(x.rules, &rules[i]), append(x.at, i)
 	}
-	x.hosts = hosts.NewIndex(patterns)
+	x.hosts = egress.NewPatternIndex(patterns)
 	return x
 }
 
 // covering gives the place of a rule for every host and port of r, -1 when there
 // is none.
 func (x ruleIndex) covering(r *profiles.EgressRule) int {
-	p, err := hosts.Read(r.Host)
+	p, err := egress.ReadPattern(r.Host)
 	if err != nil {
 		return -1
 	}

@@ -9,7 +9,7 @@ import (
 	"fmt"
 
 	"github.com/ringd/ringd/profiles/canonjson"
-	"github.com/ringd/ringd/profiles/egress/request"
+	"github.com/ringd/ringd/profiles/egress"
 )
 
 // Whose code imports a module. What binds a program does not bind the libraries
@@ -26,12 +26,12 @@ const MaxActionBytes = 17 << 20
 // Action is one thing a guest wants to do. Exactly one field is set; an Action
 // with none or several is malformed and denied.
 type Action struct {
-	Shell  *ShellAction     `json:"shell,omitempty"`
-	Import *ImportAction    `json:"import,omitempty"`
-	Egress *request.Request `json:"egress,omitempty"`
-	Bridge *BridgeAction    `json:"bridge,omitempty"`
-	File   *FileAction      `json:"file,omitempty"`
-	Exec   *ExecAction      `json:"exec,omitempty"`
+	Shell  *ShellAction   `json:"shell,omitempty"`
+	Import *ImportAction  `json:"import,omitempty"`
+	Egress *egress.Action `json:"egress,omitempty"`
+	Bridge *BridgeAction  `json:"bridge,omitempty"`
+	File   *FileAction    `json:"file,omitempty"`
+	Exec   *ExecAction    `json:"exec,omitempty"`
 
 	Variable *VariableAction `json:"variable,omitempty"`
 }

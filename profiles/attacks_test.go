@@ -14,7 +14,6 @@ import (
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/egress/request"
 )
 
 // attack is one request that has to be refused, and the twin of it without what
@@ -24,34 +23,34 @@ type attack struct {
 	why   string
 	code  egress.Code
 	allow []string
-	evil  request.Request
-	twin  request.Request
+	evil  egress.Action
+	twin  egress.Action
 	list  []string // of the twin, where it differs
 	dial  string   // of the twin
 }
 
-func connect(target string) request.Request {
-	return request.Request{Kind: "connect", Target: target}
+func connect(target string) egress.Action {
+	return egress.Action{Kind: "connect", Target: target}
 }
 
-func get(target string, headers ...[2]string) request.Request {
-	return request.Request{Kind: "http", Target: target, Method: "GET", Headers: headers}
+func get(target string, headers ...[2]string) egress.Action {
+	return egress.Action{Kind: "http", Target: target, Method: "GET", Headers: headers}
 }
 
-func fetch(target string, redirects ...string) request.Request {
-	return request.Request{Kind: "fetch", Target: target, Redirects: redirects}
+func fetch(target string, redirects ...string) egress.Action {
+	return egress.Action{Kind: "fetch", Target: target, Redirects: redirects}
 }
 
-func socks(target, atyp string) request.Request {
-	return request.Request{Kind: "socks5", Target: target, Atyp: atyp}
+func socks(target, atyp string) egress.Action {
+	return egress.Action{Kind: "socks5", Target: target, Atyp: atyp}
 }
 
-func resolved(a request.Request, answers ...string) request.Request {
+func resolved(a egress.Action, answers ...string) egress.Action {
 	a.ResolvesTo = answers
 	return a
 }
 
-func named(a request.Request, sni string) request.Request {
+func named(a egress.Action, sni string) egress.Action {
 	a.SNI = &sni
 	return a
 }
@@ -230,7 +229,7 @@ func rebindAttacks() (out []attack) {
 		out = append(out, attack{"rebinding", "the name has the address " + answer, egress.Address, []string{"app.example.com"},
 			resolved(connect("app.example.com:443"), answer), resolved(connect("app.example.com:443"), "93.184.215.14", answer), nil, "93.184.215.14"})
 	}
-	set := func(answers ...string) request.Request {
+	set := func(answers ...string) egress.Action {
 		a := resolved(connect("app.example.com:443"), answers...)
 		a.ResolveMode = "rrset"
 		return a
@@ -248,7 +247,7 @@ func rebindAttacks() (out []attack) {
 		attack{"rebinding", "localhost is a name, and loopback is not listed", egress.Address, []string{"localhost:8080"}, resolved(connect("localhost:8080"), "127.0.0.1"), resolved(connect("localhost:8080"), "127.0.0.1"), []string{"localhost:8080", "127.0.0.1:8080"}, "127.0.0.1"},
 		attack{"rebinding", "the name has no address", egress.NoAddress, []string{"app.example.com"}, none, resolved(connect("app.example.com:443"), "93.184.215.14"), nil, "93.184.215.14"},
 		attack{"rebinding", "an answer that is no address", egress.NoAddress, []string{"app.example.com"}, resolved(connect("app.example.com:443"), "127.1"), resolved(connect("app.example.com:443"), "93.184.215.14"), nil, "93.184.215.14"},
-		attack{"rebinding", "an unlisted name is not looked up", egress.NotGranted, []string{"app.example.com", "93.184.215.14"}, request.Request{Kind: "connect", Target: "c2VjcmV0.attacker.net:443", NoDNS: true}, literal, nil, "93.184.215.14"},
+		attack{"rebinding", "an unlisted name is not looked up", egress.NotGranted, []string{"app.example.com", "93.184.215.14"}, egress.Action{Kind: "connect", Target: "c2VjcmV0.attacker.net:443", NoDNS: true}, literal, nil, "93.184.215.14"},
 		attack{"rebinding", "a listed name cannot be reached without a lookup", egress.NoAddress, []string{"app.example.com", "93.184.215.14"}, asked, literal, nil, "93.184.215.14"})
 }
 
@@ -256,7 +255,7 @@ func helloAttacks() (out []attack) {
 	for _, sni := range []string{"evil.net", api + ".evil.net", "www." + api, "", "93.184.215.14", "127.0.0.1", api + "..", "*.example.com", "xn--a." + api, "a_b.evil.net", " " + api, "gateway.ringd.internal", "%61pi.example.com", api + "\x00"} {
 		out = append(out, attack{"sni", fmt.Sprintf("the ClientHello names %q", sni), egress.SNI, []string{api, "93.184.215.14:443"}, named(connect(api+":443"), sni), named(connect(api+":443"), "API.example.com."), nil, ""})
 	}
-	for _, door := range []request.Request{connect(api + ":443"), socks(api+":443", "domain")} {
+	for _, door := range []egress.Action{connect(api + ":443"), socks(api+":443", "domain")} {
 		hidden := named(door, api)
 		hidden.ECH = true
 		out = append(out, attack{"ech", "an encrypted ClientHello through " + door.Kind, egress.ECH, []string{api}, hidden, named(door, api), nil, ""})
@@ -276,13 +275,13 @@ func helloAttacks() (out []attack) {
 // headAttacks are framings and lines of which two readers could make two things.
 func headAttacks() (out []attack) {
 	h := func(name, value string) [2]string { return [2]string{name, value} }
-	post := func(headers ...[2]string) request.Request {
-		return request.Request{Kind: "http", Target: "http://" + api + "/", Method: "POST", Headers: headers}
+	post := func(headers ...[2]string) egress.Action {
+		return egress.Action{Kind: "http", Target: "http://" + api + "/", Method: "POST", Headers: headers}
 	}
 	te, cl := h("Transfer-Encoding", "chunked"), h("Content-Length", "4")
 	for _, a := range []struct {
 		why  string
-		evil request.Request
+		evil egress.Action
 	}{
 		{"length and chunked", post(cl, te)}, {"chunked and length", post(te, cl)}, {"lengths that differ", post(cl, h("Content-Length", "5"))}, {"the length twice", post(cl, cl)},
 		{"a list of lengths", post(h("Content-Length", "4, 4"))}, {"a signed length", post(h("Content-Length", "+4"))}, {"a negative length", post(h("Content-Length", "-1"))}, {"a hexadecimal length", post(h("Content-Length", "0x4"))},
@@ -300,8 +299,8 @@ func headAttacks() (out []attack) {
 		evil.Method = method
 		out = append(out, attack{"head", "the method " + method, egress.Method, []string{api + ":80"}, evil, get("http://" + api + "/"), nil, ""})
 	}
-	raw := func(kind, text string) request.Request {
-		return request.Request{Kind: kind, Target: "http://" + api + "/", Raw: text}
+	raw := func(kind, text string) egress.Action {
+		return egress.Action{Kind: kind, Target: "http://" + api + "/", Raw: text}
 	}
 	good := raw("http", "GET http://"+api+"/ HTTP/1.1\r\nHost: "+api+"\r\n\r\n")
 	for why, text := range map[string]string{
@@ -337,8 +336,8 @@ func socksAttacks() (out []attack) {
 	} {
 		out = append(out, attack{"socks", a.target + " as " + a.atyp, egress.Target, []string{api, "93.184.215.14", "[2606:4700::1]"}, socks(a.target, a.atyp), socks("[2606:4700::1]:443", "ipv6"), nil, "2606:4700::1"})
 	}
-	wire := func(bytes string) request.Request {
-		return request.Request{Kind: "socks5", Target: api + ":443", RawHex: hex.EncodeToString([]byte(bytes))}
+	wire := func(bytes string) egress.Action {
+		return egress.Action{Kind: "socks5", Target: api + ":443", RawHex: hex.EncodeToString([]byte(bytes))}
 	}
 	domain := func(name string) string { return string(rune(3)) + string([]byte{byte(len(name))}) + name + "\x01\xbb" }
 	good := wire("\x05\x01\x00\x05\x01\x00" + domain(api))
@@ -370,7 +369,7 @@ func fetchAttacks() (out []attack) {
 	}
 	many := slices.Repeat([]string{"/next"}, 21)
 	rebound := resolved(fetch("https://"+api+"/", "/again"), "93.184.215.14", "127.0.0.1")
-	header := func(name string) request.Request {
+	header := func(name string) egress.Action {
 		a := fetch("https://" + api + "/")
 		a.Headers = [][2]string{{name, "evil.net"}}
 		return a
@@ -393,8 +392,8 @@ func fetchAttacks() (out []attack) {
 
 func dnsAttacks() (out []attack) {
 	for _, name := range []string{"c2VjcmV0LWtleQ.attacker.net", "attacker.net", "x." + api, "example.com", "127.0.0.1", "1.0.0.127.in-addr.arpa", "[::1]", "", ".", "a b.example.com", "*.example.com", "api..example.com", strings.Repeat("a", 64) + ".example.com", "metadata.google.internal", "_http._tcp.example.com", api + ":53", "xn--a.example.com", "x\x00." + api} {
-		q := func(name string) request.Request {
-			return request.Request{Kind: "dns", Target: name, NoDNS: true}
+		q := func(name string) egress.Action {
+			return egress.Action{Kind: "dns", Target: name, NoDNS: true}
 		}
 		out = append(out, attack{"dns", fmt.Sprintf("the name %q is not answered", name), "", []string{api, "8.8.8.8:53"}, q(name), q("aPi.ExAmple.Com."), nil, ""})
 	}
@@ -420,14 +419,14 @@ func listAttacks() (out []attack) {
 func attackFile(t *testing.T) []byte {
 	t.Helper()
 	type row struct {
-		ID       string          `json:"id"`
-		Category string          `json:"category"`
-		Allow    []string        `json:"allow"`
-		Request  request.Request `json:"request"`
-		Expect   string          `json:"expect"`
-		Why      string          `json:"why"`
-		Code     string          `json:"code,omitempty"`
-		MustDial string          `json:"must_dial,omitempty"`
+		ID       string        `json:"id"`
+		Category string        `json:"category"`
+		Allow    []string      `json:"allow"`
+		Request  egress.Action `json:"request"`
+		Expect   string        `json:"expect"`
+		Why      string        `json:"why"`
+		Code     string        `json:"code,omitempty"`
+		MustDial string        `json:"must_dial,omitempty"`
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/profiles/canonjson"
-	"github.com/ringd/ringd/profiles/egress/request"
+	"github.com/ringd/ringd/profiles/egress"
 )
 
 const (
@@ -21,11 +21,11 @@ const (
 type writtenEgress struct {
 	Host string `json:"host"`
 	Port *int   `json:"port"`
-	request.Request
+	egress.Action
 }
 
 // decodeEgress reads a request, or a host with a port, which stands for one.
-func decodeEgress(raw json.RawMessage) (*request.Request, error) {
+func decodeEgress(raw json.RawMessage) (*egress.Action, error) {
 	var w writtenEgress
 	if err := canonjson.Strict("egress", raw, &w); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func decodeEgress(raw json.RawMessage) (*request.Request, error) {
 	case !whole:
 		return nil, errors.New("egress has host and port, or kind and target")
 	}
-	return &w.Request, request.CheckJSON(w.Kind, raw)
+	return &w.Action, egress.CheckActionJSON(w.Kind, raw)
 }
 
 // lengthen says what reaches the host: a connection where nothing is said of the
@@ -65,15 +65,15 @@ func (w *writtenEgress) lengthen() error {
 	}
 	at := host + ":" + strconv.Itoa(port)
 	if w.Method == "" && w.Path == "" {
-		w.Kind, w.Target = request.Connect, at
+		w.Kind, w.Target = egress.KindConnect, at
 		return nil
 	}
 	if w.Method == "" {
 		w.Method = "GET"
 	}
-	w.Kind, w.Target = request.HTTP, "http://"+at
+	w.Kind, w.Target = egress.KindHTTP, "http://"+at
 	if port == httpsPort {
-		w.Kind, w.Target = request.Fetch, "https://"+at
+		w.Kind, w.Target = egress.KindFetch, "https://"+at
 	}
 	w.Target += "/" + strings.TrimPrefix(w.Path, "/")
 	w.Path = ""

@@ -11,7 +11,6 @@ import (
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/egress/request"
 )
 
 // corpusCase is one line of a corpus of egress.
@@ -20,7 +19,7 @@ type corpusCase struct {
 	Category string
 	Allow    []string
 	Deny     []string
-	Request  request.Request
+	Request  egress.Action
 	Expect   string
 	Why      string
 	Arguable string
@@ -111,7 +110,7 @@ func TestEgressWireTable(t *testing.T) {
 		var c struct {
 			corpusCase
 			Request struct {
-				request.Request
+				egress.Action
 				Fill, Fields, Each int
 			}
 		}
@@ -125,7 +124,7 @@ func TestEgressWireTable(t *testing.T) {
 		}
 		c.Request.Raw = strings.ReplaceAll(raw, "%FIELDS%", fields.String())
 		a, _ := listing(c.Allow, nil)
-		if got := decider(a).Egress(c.Request.Request); got.Verdict.String() != c.Expect {
+		if got := decider(a).Egress(c.Request.Action); got.Verdict.String() != c.Expect {
 			t.Errorf("%s, %s: got %s, %s (%s)", c.ID, c.Why, got.Verdict, got.Code, got.Reason)
 		}
 	}

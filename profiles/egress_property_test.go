@@ -10,8 +10,6 @@ import (
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/egress/request"
-	"github.com/ringd/ringd/profiles/hosts"
 )
 
 func egressNow() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
@@ -145,9 +143,9 @@ func egressNarrowings(e profiles.Egress, r *rand.Rand) map[string]profiles.Egres
 	return out
 }
 
-func anyEgressAction(r *rand.Rand) request.Request {
+func anyEgressAction(r *rand.Rand) egress.Action {
 	d := anyTarget(r)
-	a := request.Request{Kind: pick(r, "connect", "connect", "http", "socks5", "fetch", "dns"), Target: d.String()}
+	a := egress.Action{Kind: pick(r, "connect", "connect", "http", "socks5", "fetch", "dns"), Target: d.String()}
 	for range r.IntN(3) {
 		a.ResolvesTo = append(a.ResolvesTo, anyAddress(r).String())
 	}
@@ -175,11 +173,11 @@ func anyEgressAction(r *rand.Rand) request.Request {
 	}
 	if r.IntN(5) == 0 { // an encrypted hello
 		name := pick(r, "a.test", "b.a.test", "c.b.a.test", "x.test")
-		return request.Request{Kind: "connect", Target: name + ":443", SNI: &name, ECH: true}
+		return egress.Action{Kind: "connect", Target: name + ":443", SNI: &name, ECH: true}
 	}
 	if r.IntN(5) == 0 {
 		host := pick(r, "gateway", "models") + "." + egress.Domain
-		return request.Request{Kind: "http", Target: "http://" + host + pick(r, "/v1", "/v1/x", "/v2/a/b"), Method: pick(r, "GET", "POST"), HostHeader: &host}
+		return egress.Action{Kind: "http", Target: "http://" + host + pick(r, "/v1", "/v1/x", "/v2/a/b"), Method: pick(r, "GET", "POST"), HostHeader: &host}
 	}
 	return a
 }
@@ -295,12 +293,12 @@ func TestNarrowNeverWidensEgress(t *testing.T) {
 // granted reports whether a list of hosts holds one.
 func granted(t *testing.T, list []string, host string) bool {
 	t.Helper()
-	one, err := hosts.Read(host)
+	one, err := egress.ReadPattern(host)
 	if err != nil {
 		return false
 	}
 	return slices.ContainsFunc(list, func(text string) bool {
-		p, err := hosts.Read(text)
+		p, err := egress.ReadPattern(text)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/ringd/ringd/profiles/hosts"
+	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/modules"
 )
 
@@ -41,7 +41,7 @@ func (g *Excepted) Program(word string) bool {
 
 // Host reports whether a host is meant, on some port.
 func (g *Excepted) Host(host string) bool {
-	asked, err := hosts.Read(host)
+	asked, err := egress.ReadPattern(host)
 	if err != nil {
 		return false
 	}
@@ -49,7 +49,7 @@ func (g *Excepted) Host(host string) bool {
 		if i := strings.LastIndexByte(entry, ':'); i > 0 {
 			entry = strings.Trim(entry[:i], "[]")
 		}
-		if p, err := hosts.Read(entry); err == nil && p.Covers(asked) {
+		if p, err := egress.ReadPattern(entry); err == nil && p.Covers(asked) {
 			return true
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/hosts"
 	"github.com/ringd/ringd/profiles/modules"
 	"github.com/ringd/ringd/profiles/spelling"
 )
@@ -93,17 +92,17 @@ func exactly(rules []ImportRule, names []string) (kept []ImportRule) {
 // know them by, those that are listed. Parts of one entry share its limits, and
 // of two entries for a host the one that was the more specific still counts.
 func (e *Egress) narrow(listed []string) error {
-	only := make([]hosts.Pattern, len(listed))
+	only := make([]egress.Pattern, len(listed))
 	for i, text := range listed {
 		var err error
-		if only[i], err = hosts.Read(text); err != nil {
+		if only[i], err = egress.ReadPattern(text); err != nil {
 			return err
 		}
 	}
 	var gateways []Gateway
 	for _, g := range e.Gateways {
-		name, err := hosts.Read(g.Name + "." + egress.Domain)
-		if err == nil && slices.ContainsFunc(only, func(o hosts.Pattern) bool { return o.Covers(name) }) {
+		name, err := egress.ReadPattern(g.Name + "." + egress.Domain)
+		if err == nil && slices.ContainsFunc(only, func(o egress.Pattern) bool { return o.Covers(name) }) {
 			gateways = append(gateways, g)
 		}
 	}
@@ -117,7 +116,7 @@ func (e *Egress) narrow(listed []string) error {
 	}
 	rules := e.Allow
 	e.Allow = nil
-	for _, p := range hosts.Parts(names, only) {
+	for _, p := range egress.Parts(names, only) {
 		r := rules[p.At]
 		if p.Host != r.Host && r.Of == "" && r.Limits != (EgressLimits{}) {
 			r.Of = r.Host

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles/canonjson"
-	"github.com/ringd/ringd/profiles/hosts"
+	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/modules"
 )
 
@@ -110,7 +110,7 @@ func (g *Grants) Check() error {
 		}
 	}
 	for _, h := range g.Hosts {
-		if _, err := hosts.Read(h); err != nil {
+		if _, err := egress.ReadPattern(h); err != nil {
 			return wrong("hosts: %q: %s", canonjson.Clip(h), err)
 		}
 	}

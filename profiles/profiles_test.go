@@ -9,7 +9,7 @@ import (
 	"github.com/gowebpki/jcs"
 
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/egress/request"
+	"github.com/ringd/ringd/profiles/egress"
 )
 
 func rule(line int, path string) profiles.Rule {
@@ -267,7 +267,7 @@ func TestNothingDenies(t *testing.T) {
 	var nilDecider *profiles.Decider
 	zero := profiles.NewDecider(profiles.Agent{}, "", profiles.Environment{})
 	actions := []profiles.Action{{}, {Shell: &profiles.ShellAction{}}, {Import: &profiles.ImportAction{Executor: "js", Module: "x"}},
-		{Import: &profiles.ImportAction{Executor: "python", Module: "json"}}, {Egress: &request.Request{}},
+		{Import: &profiles.ImportAction{Executor: "python", Module: "json"}}, {Egress: &egress.Action{}},
 		{Bridge: &profiles.BridgeAction{Name: "x"}}, {File: &profiles.FileAction{Op: "read", Path: "/"}}, {File: &profiles.FileAction{}},
 		{Exec: &profiles.ExecAction{Argv: []string{"/bin/true"}}}, {Exec: &profiles.ExecAction{}},
 		{File: &profiles.FileAction{Op: "read", Path: "/"}, Exec: &profiles.ExecAction{Argv: []string{"/usr/bin/git"}}}}
@@ -311,12 +311,12 @@ func TestNotGrantedExecutors(t *testing.T) {
 	if got := d.Bridge("", "spawnSubagent", 1); got.Verdict != profiles.Deny {
 		t.Errorf("a bridge that no executor reaches: %+v", got)
 	}
-	if got := d.Egress(request.Request{Kind: "connect", Target: "api.example.com:443"}); got.Code != profiles.CodeEgressNotGranted {
+	if got := d.Egress(egress.Action{Kind: "connect", Target: "api.example.com:443"}); got.Code != profiles.CodeEgressNotGranted {
 		t.Errorf("empty list: %+v", got)
 	}
 	for _, mode := range []string{"", "off", "open", "OFF"} {
 		a.Egress.Mode = mode
-		if got := profiles.NewDecider(a, "", home).Egress(request.Request{}); got.Code != profiles.CodeEgressOff {
+		if got := profiles.NewDecider(a, "", home).Egress(egress.Action{}); got.Code != profiles.CodeEgressOff {
 			t.Errorf("mode %q: %+v", mode, got)
 		}
 	}
@@ -437,7 +437,7 @@ func TestDecodeActionRefuses(t *testing.T) {
 
 // A host with a port stands for a request, and what reads as another host is refused.
 func TestDecodeEgress(t *testing.T) {
-	for line, want := range map[string]request.Request{
+	for line, want := range map[string]egress.Action{
 		`{"host":"a.example"}`:                              {Kind: "connect", Target: "a.example:443"},
 		`{"host":"a.example","port":8443}`:                  {Kind: "connect", Target: "a.example:8443"},
 		`{"host":"[::1]","port":80,"method":"PUT"}`:         {Kind: "http", Target: "http://[::1]:80/", Method: "PUT"},

@@ -8,7 +8,6 @@ import (
 
 	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/egress/clienthello"
-	"github.com/ringd/ringd/profiles/egress/request"
 	"github.com/ringd/ringd/profiles/spelling"
 )
 
@@ -58,11 +57,11 @@ func entries(rules []EgressRule) []egress.Entry {
 // Egress decides a request that is only described, the way every door decides
 // one, at the time of the decider's Environment. Of a request with several hops
 // the decision names the last, or the one that is refused.
-func (d *Decider) Egress(a request.Request) Decision {
+func (d *Decider) Egress(a egress.Action) Decision {
 	if dec, closed := d.refuse(); closed {
 		return dec
 	}
-	out, r := request.Decide(d.reach.list, a, d.now)
+	out, r := egress.DecideAction(d.reach.list, a, d.now)
 	if r != nil {
 		return d.egressRefused(r, egress.HostOf(a.Target))
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/profiles/diff"
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/hosts"
 	"github.com/ringd/ringd/profiles/modules"
 	"github.com/ringd/ringd/profiles/paths"
 	"github.com/ringd/ringd/schema"
@@ -33,8 +32,8 @@ func covered(field, item string, list []string) bool {
 	case "Args.Subcommands":
 		return slices.ContainsFunc(list, func(words string) bool { return strings.HasPrefix(item, words+" ") })
 	case "Gateway.Addresses":
-		p, err := hosts.Read(item)
-		return err == nil && slices.ContainsFunc(list, func(o string) bool { q, err := hosts.Read(o); return err == nil && q.Holds(p) })
+		p, err := egress.ReadPattern(item)
+		return err == nil && slices.ContainsFunc(list, func(o string) bool { q, err := egress.ReadPattern(o); return err == nil && q.Holds(p) })
 	case "Network.Deny":
 		return slices.ContainsFunc(list, func(o string) bool { return hostWithin(item, o) })
 	default:
@@ -156,12 +155,12 @@ func paired(a, b reflect.Value, key string) (left, mine []int) {
 
 // hostHolds reports whether the host of an entry gives all that that of another does.
 func hostHolds(x, y reflect.Value) bool {
-	read := func(v reflect.Value) (hosts.Pattern, bool) {
+	read := func(v reflect.Value) (egress.Pattern, bool) {
 		e, err := egress.ReadEntry(v.FieldByName("Host").String())
 		if err != nil {
-			return hosts.Pattern{}, false
+			return egress.Pattern{}, false
 		}
-		p, err := hosts.Of(e)
+		p, err := egress.PatternOf(e)
 		return p, err == nil
 	}
 	p, ok := read(x)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/ringd/ringd/compiler"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/egress/request"
+	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -135,7 +135,7 @@ func (g gen) held(t *testing.T, round int, docs []schema.Policy, d *profiles.Dec
 		}, func(e *schema.Exception) bool { return slices.Contains(e.Grants.Binaries, p) })
 	}
 	for host, by := range map[string][]string{"a.test": {"a.test"}, "x.b.test": {"x.b.test"}, "y.b.test": nil, "z.c.test": {"*.c.test"}, "10.1.2.3": {"10.0.0.0/8", "10.1.2.3"}, "10.9.9.9": {"10.0.0.0/8"}, "8.8.8.8": nil} {
-		ask(host, profiles.Action{Egress: &request.Request{Kind: "connect", Target: host + ":443"}}, func(s *schema.Spec) bool { return s.Network != nil && s.Network.Egress != nil },
+		ask(host, profiles.Action{Egress: &egress.Action{Kind: "connect", Target: host + ":443"}}, func(s *schema.Spec) bool { return s.Network != nil && s.Network.Egress != nil },
 			func(e *schema.Exception) bool {
 				return slices.ContainsFunc(e.Grants.Egress, func(o schema.Egress) bool { return slices.Contains(by, o.Host) })
 			})

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/hosts"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -143,8 +142,8 @@ func (s *step) addresses(path, up string, own *schema.Gateway, above []string, o
 	patterns := patternsOf(above)
 	refused := map[int]bool{}
 	for i, text := range own.Addresses {
-		p, err := hosts.Read(text)
-		if err == nil && !slices.ContainsFunc(patterns, func(q hosts.Pattern) bool { return q.Holds(p) }) {
+		p, err := egress.ReadPattern(text)
+		if err == nil && !slices.ContainsFunc(patterns, func(q egress.Pattern) bool { return q.Holds(p) }) {
 			s.refuse(CodeWidens, index(path, i), up, s.instead(up, text, above), "%s is not allowed by %s", clip(text), shown(o))
 			refused[i] = true
 		}
@@ -152,9 +151,9 @@ func (s *step) addresses(path, up string, own *schema.Gateway, above []string, o
 	own.Addresses = keep(s, path, own.Addresses, refused)
 }
 
-func patternsOf(list []string) (out []hosts.Pattern) {
+func patternsOf(list []string) (out []egress.Pattern) {
 	for _, text := range list {
-		if p, err := hosts.Read(text); err == nil {
+		if p, err := egress.ReadPattern(text); err == nil {
 			out = append(out, p)
 		}
 	}

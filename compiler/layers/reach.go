@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/hosts"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -34,7 +33,7 @@ func readReach(n *schema.Network) *reach {
 type entries struct {
 	Path  string  // of the list
 	List  []Entry // in its order
-	index hosts.Index
+	index egress.PatternIndex
 	at    []int // of each indexed pattern, its place in the list
 }
 
@@ -42,7 +41,7 @@ type entries struct {
 type Entry struct {
 	*schema.Egress
 	Readable bool
-	Pattern  hosts.Pattern
+	Pattern  egress.Pattern
 	Name     string // the host as it is decided by
 	On       []int  // the ports
 	Any      bool   // every port
@@ -60,13 +59,13 @@ func readAll(path string, list []schema.Egress, everyPort bool) entries {
 // indexEntries indexes entries by their place in the list.
 func indexEntries(path string, list []Entry) entries {
 	out := entries{Path: path, List: list}
-	patterns := make([]hosts.Pattern, 0, len(list))
+	patterns := make([]egress.Pattern, 0, len(list))
 	for i := range list {
 		if list[i].Readable {
 			patterns, out.at = append(patterns, list[i].Pattern), append(out.at, i)
 		}
 	}
-	out.index = hosts.NewIndex(patterns)
+	out.index = egress.NewPatternIndex(patterns)
 	return out
 }
 
@@ -77,7 +76,7 @@ func ReadEntry(e *schema.Egress, everyPort bool) Entry {
 	if err != nil {
 		return out
 	}
-	if out.Pattern, err = hosts.Of(text); err != nil {
+	if out.Pattern, err = egress.PatternOf(text); err != nil {
 		return out
 	}
 	out.Readable, out.Any, out.Name = true, text.AnyPort, text.Host

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/hosts"
 	"github.com/ringd/ringd/profiles/modules"
 	"github.com/ringd/ringd/profiles/paths"
 	"github.com/ringd/ringd/schema"
@@ -223,7 +222,7 @@ func meets(a, b *schema.Egress) bool {
 
 // entry is a host of a list that was read.
 type entry struct {
-	host hosts.Pattern
+	host egress.Pattern
 	list []int
 	any  bool
 }
@@ -234,7 +233,7 @@ func read(e schema.Egress, everyPort bool) (entry, error) {
 		return entry{}, err
 	}
 	out := entry{list: append(text.Ports, e.Ports...), any: text.AnyPort}
-	if out.host, err = hosts.Read(text.Host); err != nil {
+	if out.host, err = egress.ReadPattern(text.Host); err != nil {
 		return entry{}, err
 	}
 	if len(out.list) == 0 && !out.any {

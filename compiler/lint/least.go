@@ -15,7 +15,6 @@ import (
 	"github.com/ringd/ringd/compiler/known"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/hosts"
 )
 
 // Used is what programs did, as records have it.
@@ -179,13 +178,13 @@ func (s *Suggestion) host(r profiles.EgressRule, reached []egress.Dest) {
 // covering is the entry that grants a target, the most specific one as for a connection;
 // -1: none does.
 func covering(rules []profiles.EgressRule, to egress.Dest) int {
-	want, err := hosts.Read(to.Host())
+	want, err := egress.ReadPattern(to.Host())
 	if err != nil {
 		return -1
 	}
 	best := -1
 	for i, r := range rules {
-		p, err := hosts.Read(r.Host)
+		p, err := egress.ReadPattern(r.Host)
 		if err != nil || !p.Covers(want) || !r.AnyPort && !slices.Contains(r.Ports, int(to.Port)) {
 			continue
 		}
@@ -198,7 +197,7 @@ func covering(rules []profiles.EgressRule, to egress.Dest) int {
 
 // within reports whether one entry's hosts are among another's.
 func within(inner, outer string) bool {
-	a, errA := hosts.Read(inner)
-	b, errB := hosts.Read(outer)
+	a, errA := egress.ReadPattern(inner)
+	b, errB := egress.ReadPattern(outer)
 	return errA == nil && errB == nil && b.Covers(a)
 }

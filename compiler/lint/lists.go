@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ringd/ringd/profiles/hosts"
+	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/modules"
 	"github.com/ringd/ringd/schema"
 )
@@ -150,15 +150,15 @@ func (c *check) folders(p *schema.Policy, list string, entries []string) {
 // hosts finds entries of egress that a wider one covers whatever they say: only one
 // that restricts nothing and does not end covers another.
 func (c *check) hosts(p *schema.Policy, list []schema.Egress) {
-	patterns := make([]hosts.Pattern, len(list))
+	patterns := make([]egress.Pattern, len(list))
 	valid := make([]bool, len(list))
 	for i, e := range list {
 		host, _ := split(e.Host)
 		var err error
-		patterns[i], err = hosts.Read(host)
+		patterns[i], err = egress.ReadPattern(host)
 		valid[i] = err == nil
 	}
-	index := hosts.NewIndex(patterns)
+	index := egress.NewPatternIndex(patterns)
 	for i, e := range list {
 		if !valid[i] {
 			continue
@@ -203,20 +203,20 @@ func ports(e schema.Egress) []string {
 // denied finds denied hosts that another denial covers. A denial with a port covers
 // that port alone.
 func (c *check) denied(p *schema.Policy, list []string) {
-	var patterns []hosts.Pattern
+	var patterns []egress.Pattern
 	var of []int
 	for i, e := range list {
 		host, port := split(e)
-		pattern, err := hosts.Read(host)
+		pattern, err := egress.ReadPattern(host)
 		if err != nil || port != "" {
 			continue
 		}
 		patterns, of = append(patterns, pattern), append(of, i)
 	}
-	index := hosts.NewIndex(patterns)
+	index := egress.NewPatternIndex(patterns)
 	for i, e := range list {
 		host, _ := split(e)
-		pattern, err := hosts.Read(host)
+		pattern, err := egress.ReadPattern(host)
 		if err != nil {
 			continue
 		}

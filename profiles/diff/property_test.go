@@ -13,7 +13,7 @@ import (
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/diff"
-	"github.com/ringd/ringd/profiles/egress/request"
+	"github.com/ringd/ringd/profiles/egress"
 )
 
 func now() time.Time { return time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC) }
@@ -265,12 +265,12 @@ func (r source) action() profiles.Action {
 	case 4:
 		host := r.of("a.test", "b.a.test", "z.b.a.test", "c.test", "10.1.2.3", "10.9.9.9", "93.184.216.34", "127.0.0.1", "gateway.ringd.internal", "other.test", "9.9.9.9")
 		port := r.of("80", "443", "444", "8080", "9999")
-		e := request.Request{Kind: "connect", Target: host + ":" + port}
+		e := egress.Action{Kind: "connect", Target: host + ":" + port}
 		if host[0] > '9' {
 			e.ResolvesTo = []string{r.of("93.184.216.34", "93.184.216.34", "10.1.2.3")}
 		}
 		if r.one(2) {
-			e = request.Request{Kind: "fetch", Target: "http://" + host + ":" + port + r.of("/v1/x", "/v2/a", "/", "/v2"), Method: r.of("GET", "POST"), ResolvesTo: e.ResolvesTo}
+			e = egress.Action{Kind: "fetch", Target: "http://" + host + ":" + port + r.of("/v1/x", "/v2/a", "/", "/v2"), Method: r.of("GET", "POST"), ResolvesTo: e.ResolvesTo}
 		}
 		return profiles.Action{Egress: &e}
 	case 0:

@@ -32,7 +32,7 @@ func ReadEntry(text string) (Entry, error) {
 	if bracketed || strings.ContainsAny(bare, ":/") || numeric(strings.TrimSuffix(bare, ".")) {
 		e.Host, err = readRange(bare, bracketed)
 	} else {
-		e.Host, err = readPattern(bare)
+		e.Host, err = readWildcard(bare)
 	}
 	if err != nil {
 		return Entry{}, err
@@ -91,8 +91,8 @@ func readRange(text string, bracketed bool) (string, error) {
 	return p.String(), nil
 }
 
-// readPattern reads a name, or a wildcard over one that is no top-level domain.
-func readPattern(text string) (string, error) {
+// readWildcard reads a name, or a wildcard over one that is no top-level domain.
+func readWildcard(text string) (string, error) {
 	name, wild := strings.CutPrefix(text, "**.")
 	if !wild {
 		name, wild = strings.CutPrefix(text, "*.")
@@ -113,32 +113,24 @@ func readPattern(text string) (string, error) {
 	return "*." + name, nil
 }
 
-// pattern is the Host of an Entry, read: addresses, or a name and what is below
-// it.
-type pattern struct {
-	block netip.Prefix
-	name  string
-	wild  bool
-}
-
 // readHost reads the Host of an Entry, which is in canonical form: no other text
 // of the same hosts is taken.
-func readHost(host string) (pattern, error) {
+func readHost(host string) (Pattern, error) {
 	if p, err := netip.ParsePrefix(host); err == nil {
 		if p != p.Masked() || p.Addr().Is4In6() || p.Bits() == 0 {
-			return pattern{}, errors.New("not a range in its canonical form")
+			return Pattern{}, errors.New("not a range in its canonical form")
 		}
-		return pattern{block: p}, nil
+		return Pattern{block: p, text: host}, nil
 	}
 	if a, err := netip.ParseAddr(host); err == nil {
 		if a.Zone() != "" || a.Is4In6() {
-			return pattern{}, errors.New("not an address in its canonical form")
+			return Pattern{}, errors.New("not an address in its canonical form")
 		}
-		return pattern{block: netip.PrefixFrom(a, a.BitLen())}, nil
+		return Pattern{block: netip.PrefixFrom(a, a.BitLen()), text: host}, nil
 	}
 	name, wild := strings.CutPrefix(host, "*.")
 	if back, err := readName(name); err != nil || back != name || wild && !strings.Contains(name, ".") {
-		return pattern{}, errors.New("not a name in its canonical form")
+		return Pattern{}, errors.New("not a name in its canonical form")
 	}
-	return pattern{name: name, wild: wild}, nil
+	return Pattern{name: name, wild: wild, text: host}, nil
 }

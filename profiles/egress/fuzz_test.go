@@ -18,7 +18,6 @@ import (
 
 	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/egress/clienthello"
-	"github.com/ringd/ringd/profiles/egress/request"
 )
 
 // seeds gives the targets and entries of the tables.
@@ -34,7 +33,7 @@ func seeds(t testing.TB) (targets, entries []string) {
 		for lines.Scan() {
 			var c struct {
 				Allow   []string
-				Request request.Request
+				Request egress.Action
 			}
 			if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
 				t.Fatal(err)
@@ -222,8 +221,8 @@ func (w *world) list(most int) (out []egress.Entry) {
 	return out
 }
 
-func (w *world) request() request.Request {
-	r := request.Request{Kind: []string{"connect", "http", "socks5", "fetch", "dns"}[w.random.IntN(5)], Target: w.targets[w.random.IntN(len(w.targets))]}
+func (w *world) request() egress.Action {
+	r := egress.Action{Kind: []string{"connect", "http", "socks5", "fetch", "dns"}[w.random.IntN(5)], Target: w.targets[w.random.IntN(len(w.targets))]}
 	if w.random.IntN(2) == 0 {
 		host := []string{"api.example.com", "a.b.example.com", "b.example.com", "93.184.215.14", "10.1.2.3", "127.0.0.1", "[2606:4700::1]"}[w.random.IntN(7)]
 		port := []string{"443", "80", "8080"}[w.random.IntN(3)]
@@ -285,20 +284,20 @@ func narrows(t *testing.T, seed uint64, targets, entries []string) (allowed int)
 		for range 20 {
 			r, at := w.request(), time.Unix(1e9, 0)
 			before := fmt.Sprintf("%+v", r)
-			out, refused := request.Decide(wide, r, at)
-			if again, twice := request.Decide(wide, r, at); !cmp.Equal(again, out, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })) || !cmp.Equal(twice, refused) || fmt.Sprintf("%+v", r) != before {
+			out, refused := egress.DecideAction(wide, r, at)
+			if again, twice := egress.DecideAction(wide, r, at); !cmp.Equal(again, out, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })) || !cmp.Equal(twice, refused) || fmt.Sprintf("%+v", r) != before {
 				t.Fatalf("%+v: %v %v, then %v %v", r, out, refused, again, twice)
 			}
 			if refused == nil {
 				allowed++
 			}
 			for i, l := range narrow {
-				if got, why := request.Decide(l, r, at); why == nil && refused != nil {
+				if got, why := egress.DecideAction(l, r, at); why == nil && refused != nil {
 					t.Fatalf("narrowed by %d: %+v is %v, was refused: %v\nallow %+v\ndeny %+v", i, r, got, refused, allow, deny)
 				}
 			}
 			for _, later := range []time.Time{time.Unix(1e9+1000, 0), {}} {
-				if got, why := request.Decide(wide, r, later); why == nil && refused != nil {
+				if got, why := egress.DecideAction(wide, r, later); why == nil && refused != nil {
 					t.Fatalf("at %v: %+v is %v, was refused: %v\nallow %+v", later, r, got, refused, allow)
 				}
 			}

@@ -159,30 +159,30 @@ func mutants() []mutant {
 		return URL{}, refusal(Target, "only http`, `case "x":
 		return URL{}, refusal(Target, "only http`},
 		{"url.go", `why == "" && !escaped(out.Path)`, `false`},
-		{"request/fetch.go", `if i == MaxRedirects {`, `if i == 1e6 {`},
-		{"request/fetch.go", `			out, r = t.hop(u)
+		{"fetch.go", `if i == MaxRedirects {`, `if i == 1e6 {`},
+		{"fetch.go", `			out, r = t.hop(u)
 		}`, `			out.Dest = u.Dest
 		}`},
-		{"request/fetch.go", `if u.Scheme == "http" && egress.Inspected(u.Dest) {`, `if false {`},
-		{"request/fetch.go", `if t.HostHeader != nil {`, `if false {`},
-		{"request/fetch.go", `if Forbidden(h[0]) {`, `if false {`},
+		{"fetch.go", `if u.Scheme == "http" && Inspected(u.Dest) {`, `if false {`},
+		{"fetch.go", `if t.HostHeader != nil {`, `if false {`},
+		{"fetch.go", `if ForbiddenField(h[0]) {`, `if false {`},
 		// doors
-		{"request/doors.go", `if r := egress.SameHost(d, string(req.Host), 80); r != nil {`, `if false {`},
-		{"request/doors.go", `if r := egress.SameHost(d, string(req.Host), d.Port); r != nil {`, `if false {`},
-		{"request/doors.go", `case egress.Inspected(d):
+		{"trial.go", `if r := SameHost(d, string(req.Host), 80); r != nil {`, `if false {`},
+		{"trial.go", `if r := SameHost(d, string(req.Host), d.Port); r != nil {`, `if false {`},
+		{"trial.go", `case Inspected(d):
 		return Outcome{}, t.list`, `case false:
 		return Outcome{}, t.list`},
-		{"request/doors.go", `case egress.Inspected(d):
+		{"trial.go", `case Inspected(d):
 		r = t.hello(out, first)`, `case false:
 		r = t.hello(out, first)`},
-		{"request/doors.go", `if t.Cmd != "" && t.Cmd != "connect" {`, `if false {`},
-		{"request/doors.go", `strings.ContainsAny(h[0]+h[1], "\r\n\x00")`, `false`},
-		{"request/doors.go", `if atyp != "domain" {
+		{"trial.go", `if t.Cmd != "" && t.Cmd != "connect" {`, `if false {`},
+		{"trial.go", `strings.ContainsAny(h[0]+h[1], "\r\n\x00")`, `false`},
+		{"trial.go", `if atyp != "domain" {
 			return`, `if false {
 			return`},
-		{"request/request.go", `if t.NoDNS {`, `if false {`},
-		{"request/request.go", `if t.ResolveMode == "" && len(texts) > 0 {`, `if false {`},
-		{"request/request.go", `	t.lookups++
+		{"action.go", `if t.NoDNS {`, `if false {`},
+		{"action.go", `if t.ResolveMode == "" && len(texts) > 0 {`, `if false {`},
+		{"action.go", `	t.lookups++
 `, ``},
 		// what a request says beside its first line
 		{"says.go", `case has(name, "httpmethod"), has(name, "httpverb"):`, `case has(name, "httpverb"):`},

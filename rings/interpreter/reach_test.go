@@ -16,7 +16,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/egress/request"
+	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/rings/interpreter/binding"
 	"github.com/ringd/ringd/rings/interpreter/contract"
@@ -105,11 +105,11 @@ func TestReach(t *testing.T) {
 		t.Errorf("the executor is closed: %v, told %d times", got, narrowed.Load())
 	}
 	w.apply(&profiles.Set{Format: profiles.Format, Revision: "three"})
-	if all := live(); len(all) != 2 || all[1].Egress(request.Request{}).Code != profiles.CodeUnknownAgent {
+	if all := live(); len(all) != 2 || all[1].Egress(egress.Action{}).Code != profiles.CodeUnknownAgent {
 		t.Errorf("the agent is gone: %v", told(all))
 	}
 	w.apply(nil)
-	if all := live(); len(all) != 2 || all[1].Egress(request.Request{}).Code != profiles.CodeNoPolicy {
+	if all := live(); len(all) != 2 || all[1].Egress(egress.Action{}).Code != profiles.CodeNoPolicy {
 		t.Errorf("nothing is in force: %v", told(all))
 	}
 	if got := over.told(); got != nil {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/ringd/ringd/compiler"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/egress/request"
+	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/schema"
 	"github.com/ringd/ringd/schema/convert"
 	"github.com/ringd/ringd/schema/format"
@@ -238,7 +238,7 @@ func TestHostileSettings(t *testing.T) {
 		return profiles.Action{Exec: &profiles.ExecAction{Argv: words}}
 	}
 	to := func(target string) profiles.Action {
-		return profiles.Action{Egress: &request.Request{Kind: "connect", Target: target, ResolvesTo: []string{"93.184.216.34"}}}
+		return profiles.Action{Egress: &egress.Action{Kind: "connect", Target: target, ResolvesTo: []string{"93.184.216.34"}}}
 	}
 	for _, tc := range []struct {
 		name, format, settings string

@@ -2,7 +2,7 @@ package pyproto
 
 import (
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/hosts"
+	"github.com/ringd/ringd/profiles/egress"
 )
 
 // inside are the addresses that a guest has without being granted them: its loopback,
@@ -20,7 +20,7 @@ func reach(list []profiles.EgressRule) []span {
 	}
 	out := []span{}
 	for _, text := range names {
-		if from, to, ok := hosts.Span(text); ok {
+		if from, to, ok := egress.Span(text); ok {
 			out = append(out, span{From: from, To: to})
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/hosts"
+	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/rings/interpreter/jsonvalue"
 )
 
@@ -57,7 +57,7 @@ func (b *Binding) irrevocable(grant string) string {
 	case !bridge && !isHost && !isExec:
 		return "want bridge:NAME, host:NAME, exec:PATH or import:NAME"
 	case isHost:
-		if _, err := hosts.Read(host); err != nil {
+		if _, err := egress.ReadPattern(host); err != nil {
 			return err.Error()
 		}
 	}

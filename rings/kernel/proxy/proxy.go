@@ -13,7 +13,6 @@ import (
 	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/egress/clienthello"
 	"github.com/ringd/ringd/profiles/egress/httphead"
-	"github.com/ringd/ringd/profiles/egress/request"
 	"github.com/ringd/ringd/profiles/egress/socks"
 	"github.com/ringd/ringd/rings/kernel/listener"
 )
@@ -259,7 +258,7 @@ func (g *Guest) connect(c *client) {
 	var malformed httphead.Error
 	switch {
 	case errors.As(err, &malformed), errors.Is(err, errLong):
-		why := request.Unread(err)
+		why := egress.UnreadHead(err)
 		c.refuse(g.refuse(Event{Door: DoorConnect, Decision: refusal(why.Code, why.Why)}))
 		return
 	case errors.Is(err, errNoRoom):
@@ -268,7 +267,7 @@ func (g *Guest) connect(c *client) {
 	case err != nil:
 		return
 	}
-	d, why := request.Tunnel(&r)
+	d, why := egress.ParseTunnel(&r)
 	if why != nil {
 		c.refuse(g.refuse(Event{Door: DoorConnect, Dest: d, Decision: refusal(why.Code, why.Why, why.Instead...)}))
 		return
@@ -329,7 +328,7 @@ func (g *Guest) socks(c *client) {
 	var malformed socks.Error
 	switch {
 	case errors.As(err, &malformed):
-		why := request.UnreadSOCKS(err)
+		why := egress.UnreadSOCKS(err)
 		_ = g.refuse(Event{Door: DoorSOCKS, Decision: refusal(why.Code, why.Why)})
 		c.farewell(socks.AppendReply(nil, malformed.Reply()))
 		return

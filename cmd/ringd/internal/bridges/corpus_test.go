@@ -18,7 +18,6 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/bridges"
 	"github.com/ringd/ringd/profiles"
 	dest "github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/egress/request"
 	"github.com/ringd/ringd/rings/interpreter/contract"
 	"github.com/ringd/ringd/rings/kernel/proxy"
 )
@@ -31,7 +30,7 @@ var errDialed = errors.New("dialed")
 type corpusCase struct {
 	ID      string
 	Allow   []string
-	Request request.Request
+	Request dest.Action
 	Expect  string
 	Why     string
 }
@@ -96,7 +95,7 @@ func corpusDecider(allow []string) (*profiles.Decider, bool) {
 
 // corpusFetch performs the request with the answers of the case. What would be
 // dialed is on record before it is; the record fails then.
-func corpusFetch(t *testing.T, d *profiles.Decider, a request.Request) (dialed string, err error) {
+func corpusFetch(t *testing.T, d *profiles.Decider, a dest.Action) (dialed string, err error) {
 	t.Helper()
 	var work sync.WaitGroup
 	lookups := 0

@@ -11,7 +11,6 @@ import (
 
 	"github.com/ringd/ringd/executors/js/engine/value"
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/egress/request"
 	"github.com/ringd/ringd/rings/interpreter/binding"
 )
 
@@ -50,7 +49,7 @@ func readRequest(args json.RawMessage) (*asking, error) {
 	if err != nil {
 		return nil, &binding.Failure{Name: nameType, Text: "the request is not one that can be read", Err: err}
 	}
-	q := &asking{url: a.URL, method: request.Method(a.Method), header: http.Header{}, redirect: a.Redirect}
+	q := &asking{url: a.URL, method: egress.FetchMethod(a.Method), header: http.Header{}, redirect: a.Redirect}
 	if q.redirect == "" {
 		q.redirect = follow
 	}
@@ -102,7 +101,7 @@ func (q *asking) setHeaders(all map[string]string) error {
 		if !token(name) {
 			return wrong("a header has no name that can be sent")
 		}
-		if request.Forbidden(name) {
+		if egress.ForbiddenField(name) {
 			return wrong("the header '" + name + "' is the host's to set")
 		}
 		raw, ok := latin1(text)

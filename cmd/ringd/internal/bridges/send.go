@@ -14,7 +14,6 @@ import (
 	"time"
 
 	dest "github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/egress/request"
 	"github.com/ringd/ringd/rings/kernel/proxy"
 	"github.com/ringd/ringd/rings/kernel/proxy/httpproxy"
 )
@@ -48,7 +47,7 @@ func (r *run) follow(ctx context.Context, q *asking, most int64) (*response, err
 			return a, nil
 		case q.redirect == fails:
 			return nil, wrong("it was redirected, and redirect is 'error'")
-		case hops == request.MaxRedirects:
+		case hops == dest.MaxRedirects:
 			return nil, r.refuse(u, q, dest.Redirect, "it was redirected more than 20 times")
 		}
 		next, no := u.Parse(location)

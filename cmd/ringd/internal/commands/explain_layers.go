@@ -12,7 +12,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/egress/request"
+	"github.com/ringd/ringd/profiles/egress"
 )
 
 // layers asks every layer of the agent what it says of an action; nil: the agent has
@@ -73,7 +73,7 @@ func about(a profiles.Action, dec profiles.Decision) (layers.AskedAction, bool) 
 
 // host is what an action of the network reaches: its target is a URL, or a host with
 // its port. Nil: it cannot be read.
-func host(e *request.Request) *layers.AskedHost {
+func host(e *egress.Action) *layers.AskedHost {
 	text := e.Target
 	if !strings.Contains(text, "://") {
 		text = "//" + text

@@ -29,7 +29,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/egress/request"
+	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -322,7 +322,7 @@ func (h *host) Ask(_ context.Context, q executors.Question) (executors.Answer, e
 	if json.Unmarshal(q.Args, &args) == nil && len(args) > 0 && json.Unmarshal(args[0], &first) == nil {
 		switch q.Bridge {
 		case "fetch":
-			dec = h.decider.Decide(profiles.Action{Egress: &request.Request{Kind: "fetch", Target: first}})
+			dec = h.decider.Decide(profiles.Action{Egress: &egress.Action{Kind: "fetch", Target: first}})
 		case "shell":
 			dec = h.decider.Decide(profiles.Action{Shell: &profiles.ShellAction{Script: first}})
 		}

@@ -25,7 +25,6 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/egress/request"
 	"github.com/ringd/ringd/schema"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -269,11 +268,11 @@ func questions(r audit.Record, a *profiles.Action) []question {
 
 // asked is what a connection was asked for: a host with its port, and by DNS a name,
 // which any port of an entry will do for.
-func asked(door, target string) *request.Request {
-	if to, ok := egress.ReadDest(target); ok && door == request.DNS {
-		return &request.Request{Kind: request.DNS, Target: to.Host()}
+func asked(door, target string) *egress.Action {
+	if to, ok := egress.ReadDest(target); ok && door == egress.KindDNS {
+		return &egress.Action{Kind: egress.KindDNS, Target: to.Host()}
 	}
-	return &request.Request{Kind: request.Connect, Target: target}
+	return &egress.Action{Kind: egress.KindConnect, Target: target}
 }
 
 func imported(executor, capability, module string, was profiles.Verdict) question {
@@ -341,7 +340,7 @@ func (s *Shadow) exampleLocked(c *candidate, outcome string, r audit.Record, q q
 // decide asks a target alone: a name was looked up when it was decided, and is not
 // looked up again.
 func decide(d *profiles.Decider, a profiles.Action, at time.Time) profiles.Decision {
-	if a.Egress == nil || a.Egress.Kind == request.DNS {
+	if a.Egress == nil || a.Egress.Kind == egress.KindDNS {
 		return d.Decide(a)
 	}
 	to, ok := egress.ReadDest(a.Egress.Target)

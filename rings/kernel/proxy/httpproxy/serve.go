@@ -10,7 +10,6 @@ import (
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/egress/httphead"
-	"github.com/ringd/ringd/profiles/egress/request"
 )
 
 // Bounds of what is passed over rather than sent on, and how long it may take.
@@ -157,7 +156,7 @@ func (s *serving) head() end {
 // malformed refuses what is no request. Where the next one would begin is not
 // known, so there is none.
 func (s *serving) malformed(err error) end {
-	d := s.guest.Refuse(Request{Door: s.client.Door, Dest: s.client.Dest}, request.Unread(err))
+	d := s.guest.Refuse(Request{Door: s.client.Door, Dest: s.client.Dest}, egress.UnreadHead(err))
 	_ = s.in.write(s.f.cfg.Denied(nil, d, false), s.f.cfg.Head) // a client that is gone needs no answer
 	return endAnswered
 }
@@ -173,7 +172,7 @@ func (s *serving) crowded(r Request) end {
 
 // asked is the request as it is decided, without what was not read of it.
 func (s *serving) asked(d egress.Dest) Request {
-	return Request{Door: s.client.Door, Dest: d, Method: word(s.req.Method), Path: string(s.req.Path), Says: request.Says(&s.req)}
+	return Request{Door: s.client.Door, Dest: d, Method: word(s.req.Method), Path: string(s.req.Path), Says: egress.SayingOf(&s.req)}
 }
 
 // serve carries the request whose head is in s.req.

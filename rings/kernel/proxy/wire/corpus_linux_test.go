@@ -16,7 +16,6 @@ import (
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/egress/request"
 )
 
 // public is the answer of a lookup where a row gives none.
@@ -29,7 +28,7 @@ type row struct {
 	Allow, Deny               []string
 	MustDial                  string `json:"must_dial"`
 	Request                   struct {
-		request.Request
+		egress.Action
 		Fill, Fields, Each int
 	}
 }

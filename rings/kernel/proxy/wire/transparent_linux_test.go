@@ -172,7 +172,7 @@ func TestTransparent(t *testing.T) {
 				return
 			}
 			played++
-			decided := d.Egress(r.Request.Request)
+			decided := d.Egress(r.Request.Action)
 			s.end()
 			if decided.Verdict == profiles.Deny && !s.unfinished {
 				decided.Code = s.code() // that of the resolver, where it says no first
@@ -203,7 +203,7 @@ func TestNames(t *testing.T) {
 			if q != nil && s.standsFor(q).IsValid() {
 				verdict = profiles.Allow
 			}
-			if got := d.Egress(r.Request.Request); verdict.String() != r.Expect || got.Verdict != verdict {
+			if got := d.Egress(r.Request.Action); verdict.String() != r.Expect || got.Verdict != verdict {
 				t.Errorf("%s: %s by the resolver, %s when asked, want %s", r.Why, verdict, got.Verdict, r.Expect)
 			}
 			if dialed, _ := s.arrived(); len(dialed) > 0 || len(s.lookups) > 0 {

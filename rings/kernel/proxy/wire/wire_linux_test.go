@@ -486,13 +486,13 @@ func TestProxy(t *testing.T) {
 			s, d := newStage(t, internet, r)
 			allowed, ok := s.play()
 			if !ok {
-				if r.Expect != "deny" && d.Egress(r.Request.Request).Verdict != profiles.Deny {
+				if r.Expect != "deny" && d.Egress(r.Request.Action).Verdict != profiles.Deny {
 					t.Error("no client can send what is allowed")
 				}
 				return
 			}
 			played++
-			s.judge(allowed, d.Egress(r.Request.Request))
+			s.judge(allowed, d.Egress(r.Request.Action))
 		})
 	}
 	if played < 400 {
@@ -513,20 +513,20 @@ func TestSinksSee(t *testing.T) {
 			continue
 		}
 		d := profiles.NewDecider(r.agent(), "r", profiles.Environment{Now: time.Now()})
-		if code := d.Egress(r.Request.Request).Code; code != profiles.CodeEgressNotGranted && code != profiles.CodeEgressPort {
+		if code := d.Egress(r.Request.Action).Code; code != profiles.CodeEgressNotGranted && code != profiles.CodeEgressPort {
 			continue
 		}
 		r.Allow = append(slices.Clone(r.Allow), fmt.Sprintf("%s:%d", strings.TrimSuffix(host, "."), port))
 		r.Expect, r.Why = "allow", "listed for once: "+r.Why
 		d = profiles.NewDecider(r.agent(), "r", profiles.Environment{Now: time.Now()})
-		if d.Egress(r.Request.Request).Verdict != profiles.Allow {
+		if d.Egress(r.Request.Action).Verdict != profiles.Allow {
 			continue // for another reason as well
 		}
 		seen++
 		t.Run(r.ID, func(t *testing.T) {
 			s, d := newStage(t, internet, &r)
 			allowed, _ := s.play()
-			s.judge(allowed, d.Egress(r.Request.Request))
+			s.judge(allowed, d.Egress(r.Request.Action))
 		})
 	}
 	if seen < 10 {

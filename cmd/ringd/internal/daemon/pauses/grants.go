@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
-	"github.com/ringd/ringd/profiles/hosts"
+	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
@@ -37,7 +37,7 @@ func CheckGrants(grants []string) error {
 			return fmt.Errorf("%q: want bridge:NAME, host:NAME, exec:PATH or import:NAME", Clip(g))
 		}
 		if kind == "host" {
-			if _, err := hosts.Read(name); err != nil {
+			if _, err := egress.ReadPattern(name); err != nil {
 				return fmt.Errorf("%q: %w", Clip(g), err)
 			}
 		}

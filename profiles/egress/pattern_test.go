@@ -1,4 +1,4 @@
-package hosts_test
+package egress_test
 
 import (
 	"testing"
@@ -6,15 +6,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/hosts"
 )
 
-func read(t *testing.T, texts ...string) []hosts.Pattern {
+func read(t *testing.T, texts ...string) []egress.Pattern {
 	t.Helper()
-	out := make([]hosts.Pattern, len(texts))
+	out := make([]egress.Pattern, len(texts))
 	for i, text := range texts {
 		var err error
-		if out[i], err = hosts.Read(text); err != nil {
+		if out[i], err = egress.ReadPattern(text); err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
 	}
@@ -25,7 +24,7 @@ func TestRead(t *testing.T) {
 	read(t, "a.test", "*.a.test", "localhost", "_dmarc.a.test", "xn--bcher-kva.example", "10.1.2.3", "10.0.0.0/8", "::1", "2001:db8::/32")
 	for _, text := range []string{"", "*", "*.", "*.test", "**.a.test", "a.*.test", "A.test", "a..test", ".a.test", "a.test.", "a.test:443", "[::1]",
 		"10.1.0.0/8", "::ffff:10.1.2.3", "::ffff:10.0.0.0/104", "fe80::1%eth0", "a b.test", "a/b", "ü.test", "a\x00.test"} {
-		if p, err := hosts.Read(text); err == nil {
+		if p, err := egress.ReadPattern(text); err == nil {
 			t.Errorf("%q was read: %+v", text, p)
 		}
 	}
@@ -38,12 +37,12 @@ func TestOf(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
-		got, err := hosts.Of(e)
+		got, err := egress.PatternOf(e)
 		if want := read(t, e.Host)[0]; err != nil || got != want {
 			t.Errorf("%q: %+v, %v; want %+v", text, got, err, want)
 		}
 	}
-	if p, err := hosts.Of(egress.Entry{}); err == nil {
+	if p, err := egress.PatternOf(egress.Entry{}); err == nil {
 		t.Errorf("nothing is %+v", p)
 	}
 }
@@ -72,7 +71,7 @@ func TestCovers(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	x := hosts.NewIndex(all)
+	x := egress.NewPatternIndex(all)
 	for _, q := range all {
 		var covering []int
 		for i, p := range all {
@@ -84,7 +83,7 @@ func TestCovers(t *testing.T) {
 			t.Errorf("%s: the index (-want +got)\n%s", q, diff)
 		}
 	}
-	if got := (hosts.Index{}).Covering(all[0]); got != nil {
+	if got := (egress.PatternIndex{}).Covering(all[0]); got != nil {
 		t.Errorf("the zero index covers: %v", got)
 	}
 }

@@ -1,24 +1,23 @@
-package request
+package egress
 
 import (
 	"errors"
 	"net/netip"
 	"strings"
 
-	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/egress/clienthello"
 	"github.com/ringd/ringd/profiles/egress/httphead"
 	"github.com/ringd/ringd/profiles/egress/socks"
 )
 
 // connect decides a CONNECT, as the proxy reads it.
-func (t *trial) connect() (Outcome, *egress.Refusal) {
+func (t *trial) connect() (Outcome, *Refusal) {
 	if t.Method != "" && t.Method != "CONNECT" && t.Path == "" {
-		return Outcome{}, refuse(egress.Request, "a tunnel is asked for with CONNECT")
+		return Outcome{}, refusal(Request, "a tunnel is asked for with CONNECT")
 	}
 	wire := t.wire
 	if wire == nil {
-		var r *egress.Refusal
+		var r *Refusal
 		if wire, r = t.write("CONNECT", t.Target, t.Target); r != nil {
 			return Outcome{}, r
 		}
@@ -26,47 +25,47 @@ func (t *trial) connect() (Outcome, *egress.Refusal) {
 	var req httphead.Request
 	n, err := req.Read(wire)
 	if err != nil {
-		return Outcome{}, Unread(err)
+		return Outcome{}, UnreadHead(err)
 	}
 	if req.Form != httphead.Authority {
-		return Outcome{}, refuse(egress.Request, "a tunnel is asked for with CONNECT")
+		return Outcome{}, refusal(Request, "a tunnel is asked for with CONNECT")
 	}
-	d, r := Tunnel(&req)
+	d, r := ParseTunnel(&req)
 	if r != nil {
 		return Outcome{}, r
 	}
 	return t.tunnel(d, wire[n:])
 }
 
-// Tunnel reads the target of a CONNECT. Its Host, where there is one, names the
+// ParseTunnel reads the target of a CONNECT. Its Host, where there is one, names the
 // same; a port that it leaves out is that of the target.
-func Tunnel(req *httphead.Request) (egress.Dest, *egress.Refusal) {
-	d, r := egress.ParseAuthority(string(req.Authority))
+func ParseTunnel(req *httphead.Request) (Dest, *Refusal) {
+	d, r := ParseAuthority(string(req.Authority))
 	if r != nil {
-		return egress.Dest{}, r
+		return Dest{}, r
 	}
 	if req.Host != nil {
-		if r := egress.SameHost(d, string(req.Host), d.Port); r != nil {
-			return egress.Dest{}, r
+		if r := SameHost(d, string(req.Host), d.Port); r != nil {
+			return Dest{}, r
 		}
 	}
 	return d, nil
 }
 
-// Unread is the refusal of a head that package httphead does not read.
-func Unread(err error) *egress.Refusal {
-	code := egress.Request
+// UnreadHead is the refusal of a head that package httphead does not read.
+func UnreadHead(err error) *Refusal {
+	code := Request
 	switch {
 	case errors.Is(err, httphead.ErrTarget), errors.Is(err, httphead.ErrUser), errors.Is(err, httphead.ErrScheme):
-		code = egress.Target
+		code = Target
 	case errors.Is(err, httphead.ErrMethod):
-		code = egress.Method
+		code = Method
 	}
-	return refuse(code, err.Error())
+	return refusal(code, "%s", err)
 }
 
-// Says lists what a request says of itself beside its first line.
-func Says(req *httphead.Request) (s egress.Saying) {
+// SayingOf lists what a request says of itself beside its first line.
+func SayingOf(req *httphead.Request) (s Saying) {
 	for f := range req.Fields() {
 		s = s.Field(string(f.Name))
 	}
@@ -75,19 +74,19 @@ func Says(req *httphead.Request) (s egress.Saying) {
 
 // UnreadSOCKS is the refusal of a greeting or a request that package socks does
 // not read.
-func UnreadSOCKS(err error) *egress.Refusal {
-	code := egress.Request
+func UnreadSOCKS(err error) *Refusal {
+	code := Request
 	if errors.Is(err, socks.ErrDomain) || errors.Is(err, socks.ErrType) {
-		code = egress.Target
+		code = Target
 	}
-	return refuse(code, err.Error())
+	return refusal(code, "%s", err)
 }
 
 // write makes the head of a request. What would break out of its line is
 // refused here: on the wire it would be another line.
-func (t *trial) write(method, target, host string) ([]byte, *egress.Refusal) {
+func (t *trial) write(method, target, host string) ([]byte, *Refusal) {
 	if strings.ContainsFunc(method+target, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
-		return nil, refuse(egress.Target, "the first line has a space or a control character in it")
+		return nil, refusal(Target, "the first line has a space or a control character in it")
 	}
 	headers := t.Headers
 	if t.HostHeader != nil {
@@ -103,7 +102,7 @@ func (t *trial) write(method, target, host string) ([]byte, *egress.Refusal) {
 	wire := []byte(method + " " + target + " HTTP/1.1\r\n")
 	for _, h := range headers {
 		if strings.ContainsAny(h[0]+h[1], "\r\n\x00") {
-			return nil, refuse(egress.Request, "a header has a line break or a NUL in it")
+			return nil, refusal(Request, "a header has a line break or a NUL in it")
 		}
 		wire = append(wire, h[0]+": "+h[1]+"\r\n"...)
 	}
@@ -112,14 +111,14 @@ func (t *trial) write(method, target, host string) ([]byte, *egress.Refusal) {
 
 // tunnel decides what goes through a tunnel to d; early is what came with its
 // request.
-func (t *trial) tunnel(d egress.Dest, early []byte) (Outcome, *egress.Refusal) {
+func (t *trial) tunnel(d Dest, early []byte) (Outcome, *Refusal) {
 	out, r := t.open(d)
 	if r != nil {
 		return Outcome{}, r
 	}
 	first := append(early, t.Payload...)
 	switch {
-	case egress.Inspected(d):
+	case Inspected(d):
 		r = t.hello(out, first)
 	case out.Match.Reads:
 		out.Match, r = t.inside(out, first)
@@ -131,7 +130,7 @@ func (t *trial) tunnel(d egress.Dest, early []byte) (Outcome, *egress.Refusal) {
 }
 
 // hello decides on the first bytes, where the description has any.
-func (t *trial) hello(out Outcome, first []byte) *egress.Refusal {
+func (t *trial) hello(out Outcome, first []byte) *Refusal {
 	var h clienthello.Hello
 	var err error
 	switch {
@@ -149,10 +148,10 @@ func (t *trial) hello(out Outcome, first []byte) *egress.Refusal {
 
 // inside decides the first request in a tunnel that is read. What comes behind it
 // is decided when it comes.
-func (t *trial) inside(out Outcome, first []byte) (egress.Match, *egress.Refusal) {
+func (t *trial) inside(out Outcome, first []byte) (Match, *Refusal) {
 	switch {
 	case t.SNI != nil || t.ECH:
-		return egress.Match{}, refuse(egress.Request, "requests are read here, and no request can be read in TLS")
+		return Match{}, refusal(Request, "requests are read here, and no request can be read in TLS")
 	case len(first) == 0 && (t.Method != "" && t.Method != "CONNECT" || t.Path != ""):
 		method, path := t.Method, t.Path
 		if method == "" || method == "CONNECT" {
@@ -167,19 +166,19 @@ func (t *trial) inside(out Outcome, first []byte) (egress.Match, *egress.Refusal
 	}
 	var req httphead.Request
 	if _, err := req.Read(first); err != nil {
-		return egress.Match{}, Unread(err)
+		return Match{}, UnreadHead(err)
 	}
 	if req.Form != httphead.Origin {
-		return egress.Match{}, refuse(egress.Request, "the target of a request in a tunnel begins with a slash")
+		return Match{}, refusal(Request, "the target of a request in a tunnel begins with a slash")
 	}
-	if r := egress.SameHost(out.Dest, string(req.Host), 80); r != nil {
-		return egress.Match{}, r
+	if r := SameHost(out.Dest, string(req.Host), 80); r != nil {
+		return Match{}, r
 	}
-	return t.list.Request(out.Dest, out.Match, string(req.Method), string(req.Path), Says(&req), t.now)
+	return t.list.Request(out.Dest, out.Match, string(req.Method), string(req.Path), SayingOf(&req), t.now)
 }
 
-// says is Says for a request that is described in parts.
-func (t *trial) says(path string) (s egress.Saying) {
+// says is SayingOf for a request that is described in parts.
+func (t *trial) says(path string) (s Saying) {
 	for _, h := range t.Headers {
 		s = s.Field(h[0])
 	}
@@ -189,27 +188,27 @@ func (t *trial) says(path string) (s egress.Saying) {
 
 // http decides the first request to a plain proxy. What comes behind it is
 // decided when it comes.
-func (t *trial) http() (Outcome, *egress.Refusal) {
+func (t *trial) http() (Outcome, *Refusal) {
 	wire := t.wire
 	if wire == nil {
-		var r *egress.Refusal
+		var r *Refusal
 		if wire, r = t.absolute(); r != nil {
 			return Outcome{}, r
 		}
 	}
 	var req httphead.Request
 	if _, err := req.Read(wire); err != nil {
-		return Outcome{}, Unread(err)
+		return Outcome{}, UnreadHead(err)
 	}
 	if req.Form != httphead.Absolute {
-		return Outcome{}, refuse(egress.Request, "the target of a request to a proxy begins with http://")
+		return Outcome{}, refusal(Request, "the target of a request to a proxy begins with http://")
 	}
-	d, path, r := egress.ParseAbsolute(string(req.Target))
+	d, path, r := ParseAbsolute(string(req.Target))
 	if r != nil {
 		return Outcome{}, r
 	}
 	if req.Host != nil {
-		if r := egress.SameHost(d, string(req.Host), 80); r != nil {
+		if r := SameHost(d, string(req.Host), 80); r != nil {
 			return Outcome{}, r
 		}
 	}
@@ -217,17 +216,17 @@ func (t *trial) http() (Outcome, *egress.Refusal) {
 	switch {
 	case r != nil:
 		return Outcome{}, r
-	case egress.Inspected(d):
+	case Inspected(d):
 		return Outcome{}, t.list.Hello(d, m, clienthello.Hello{}, clienthello.ErrNotTLS, t.now)
 	}
-	if m, r = t.list.Request(d, m, string(req.Method), path, Says(&req), t.now); r != nil {
+	if m, r = t.list.Request(d, m, string(req.Method), path, SayingOf(&req), t.now); r != nil {
 		return Outcome{}, r
 	}
 	return t.address(d, m)
 }
 
 // absolute makes the request for a plain proxy.
-func (t *trial) absolute() ([]byte, *egress.Refusal) {
+func (t *trial) absolute() ([]byte, *Refusal) {
 	method, target := t.Method, t.Target
 	if method == "" {
 		method = "GET"
@@ -244,19 +243,19 @@ func (t *trial) absolute() ([]byte, *egress.Refusal) {
 }
 
 // socks decides a SOCKS5 request.
-func (t *trial) socks() (Outcome, *egress.Refusal) {
+func (t *trial) socks() (Outcome, *Refusal) {
 	if t.wire != nil {
 		return t.socksWire()
 	}
 	if t.Cmd != "" && t.Cmd != "connect" {
-		return Outcome{}, refuse(egress.Request, "SOCKS opens connections and does nothing else")
+		return Outcome{}, refusal(Request, "SOCKS opens connections and does nothing else")
 	}
 	i := strings.LastIndexByte(t.Target, ':')
 	if i < 0 {
-		return Outcome{}, refuse(egress.Target, "the target is not host:port")
+		return Outcome{}, refusal(Target, "the target is not host:port")
 	}
 	// The port goes over the wire as a number: any host does for reading it.
-	port, r := egress.ParseAuthority("x" + t.Target[i:])
+	port, r := ParseAuthority("x" + t.Target[i:])
 	if r != nil {
 		return Outcome{}, r
 	}
@@ -265,14 +264,14 @@ func (t *trial) socks() (Outcome, *egress.Refusal) {
 	if t.Atyp != "" && t.Atyp != atyp {
 		atyp = t.Atyp
 		if atyp != "domain" {
-			return Outcome{}, refuse(egress.Target, "the target is no address of the type that is given")
+			return Outcome{}, refusal(Target, "the target is no address of the type that is given")
 		}
 	}
-	var d egress.Dest
+	var d Dest
 	if atyp == "domain" {
-		d, r = egress.ParseSOCKS(host, netip.Addr{}, port.Port)
+		d, r = ParseSOCKS(host, netip.Addr{}, port.Port)
 	} else {
-		d, r = egress.ParseSOCKS("", addr, port.Port)
+		d, r = ParseSOCKS("", addr, port.Port)
 	}
 	if r != nil {
 		return Outcome{}, r
@@ -297,7 +296,7 @@ func literal(host string) (netip.Addr, string) {
 }
 
 // socksWire decides what a client sends: greeting, request, and what follows.
-func (t *trial) socksWire() (Outcome, *egress.Refusal) {
+func (t *trial) socksWire() (Outcome, *Refusal) {
 	n, err := socks.ReadGreeting(t.wire)
 	if err != nil {
 		return Outcome{}, UnreadSOCKS(err)
@@ -306,7 +305,7 @@ func (t *trial) socksWire() (Outcome, *egress.Refusal) {
 	if err != nil {
 		return Outcome{}, UnreadSOCKS(err)
 	}
-	d, r := egress.ParseSOCKS(req.Domain, req.Addr, req.Port)
+	d, r := ParseSOCKS(req.Domain, req.Addr, req.Port)
 	if r != nil {
 		return Outcome{}, r
 	}

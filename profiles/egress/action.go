@@ -1,33 +1,24 @@
-// Package request owns what a connection comes to that is only described: what a
-// client would send, what a resolver would answer. It goes the way that every
-// door goes, with the same functions, and dials nothing. Package profiles asks it
-// for an action; a test asks it what a door has to do.
-//
-// It refuses what cannot be sent as it stands, and a description that says two
-// things at once.
-package request
+package egress
 
 import (
 	"encoding/hex"
 	"net/netip"
 	"strings"
 	"time"
-
-	"github.com/ringd/ringd/profiles/egress"
 )
 
 // Kinds of requests.
 const (
-	Connect = "connect"
-	HTTP    = "http"
-	socks5  = "socks5"
-	Fetch   = "fetch"
-	DNS     = "dns"
+	KindConnect = "connect"
+	KindHTTP    = "http"
+	kindSOCKS5  = "socks5"
+	KindFetch   = "fetch"
+	KindDNS     = "dns"
 )
 
-// Request describes one request. Which fields matter depends on Kind.
-type Request struct {
-	Kind        string      `json:"kind"` // connect, http, socks5, fetch, dns
+// Action describes one request. Which fields matter depends on Kind.
+type Action struct {
+	Kind        string      `json:"kind"` // connect, http, kindSOCKS5, fetch, dns
 	Target      string      `json:"target"`
 	Method      string      `json:"method,omitempty"`
 	Path        string      `json:"path,omitempty"` // of a target that has none, and of a request that is read in a tunnel
@@ -50,45 +41,41 @@ type Request struct {
 
 // Outcome is what a request comes to that is not refused.
 type Outcome struct {
-	Dest  egress.Dest
-	Match egress.Match
+	Dest  Dest
+	Match Match
 	Dial  netip.Addr // the address that is dialed; invalid: none is, or the description says no answer
 }
 
-// Decide answers a request by a list at the time now. Of one with several hops
+// DecideAction answers a request by a list at the time now. Of one with several hops
 // the outcome is that of the last.
-func Decide(l *egress.List, r Request, now time.Time) (Outcome, *egress.Refusal) {
+func DecideAction(l *List, r Action, now time.Time) (Outcome, *Refusal) {
 	if closed := l.Closed(); closed != nil {
 		return Outcome{}, closed
 	}
-	t := trial{Request: r, list: l, now: now}
+	t := trial{Action: r, list: l, now: now}
 	if why := t.check(); why != "" {
-		return Outcome{}, refuse(egress.Target, why)
+		return Outcome{}, refusal(Target, "%s", why)
 	}
 	switch r.Kind {
-	case Connect:
+	case KindConnect:
 		return t.connect()
-	case HTTP:
+	case KindHTTP:
 		return t.http()
-	case socks5:
+	case kindSOCKS5:
 		return t.socks()
-	case Fetch:
+	case KindFetch:
 		return t.fetch()
-	case DNS:
+	case KindDNS:
 		return t.dns()
 	default:
-		return Outcome{}, refuse(egress.Target, "no request is of this kind")
+		return Outcome{}, refusal(Target, "no request is of this kind")
 	}
-}
-
-func refuse(code egress.Code, why string) *egress.Refusal {
-	return &egress.Refusal{Code: code, Why: why, Entry: -1}
 }
 
 // trial is one request on its way.
 type trial struct {
-	Request
-	list    *egress.List
+	Action
+	list    *List
 	now     time.Time
 	wire    []byte // nil: it is to be made from the parts
 	lookups int
@@ -103,7 +90,7 @@ func (t *trial) check() string {
 		return "resolve_mode is rrset, or left out"
 	case t.Raw != "" && t.RawHex != "":
 		return "raw and raw_hex stand for the same bytes"
-	case t.Kind != Fetch && len(t.Redirects) > 0:
+	case t.Kind != KindFetch && len(t.Redirects) > 0:
 		return "only a fetch is redirected"
 	case t.Raw != "":
 		t.wire = []byte(t.Raw)
@@ -119,12 +106,12 @@ func (t *trial) check() string {
 
 // resolve gives the answers of the next lookup for a host; told is false where
 // the description leaves them open.
-func (t *trial) resolve(d egress.Dest) (answers []netip.Addr, told bool, refusal *egress.Refusal) {
+func (t *trial) resolve(d Dest) (answers []netip.Addr, told bool, no *Refusal) {
 	if d.Addr.IsValid() {
 		return nil, true, nil
 	}
 	if t.NoDNS {
-		return nil, true, refuse(egress.NoAddress, "the name would be looked up, and nothing may be")
+		return nil, true, refusal(NoAddress, "the name would be looked up, and nothing may be")
 	}
 	texts := t.ResolvesTo
 	if texts == nil {
@@ -144,7 +131,7 @@ func (t *trial) resolve(d egress.Dest) (answers []netip.Addr, told bool, refusal
 }
 
 // open decides what happens before the first byte goes to a target.
-func (t *trial) open(d egress.Dest) (Outcome, *egress.Refusal) {
+func (t *trial) open(d Dest) (Outcome, *Refusal) {
 	m, r := t.list.Match(d, t.now)
 	if r != nil {
 		return Outcome{}, r
@@ -153,7 +140,7 @@ func (t *trial) open(d egress.Dest) (Outcome, *egress.Refusal) {
 }
 
 // address looks a target up that was matched, and pins its address.
-func (t *trial) address(d egress.Dest, m egress.Match) (Outcome, *egress.Refusal) {
+func (t *trial) address(d Dest, m Match) (Outcome, *Refusal) {
 	out := Outcome{Dest: d, Match: m}
 	if m.Virtual != 0 {
 		return out, nil
@@ -172,14 +159,14 @@ func (t *trial) address(d egress.Dest, m egress.Match) (Outcome, *egress.Refusal
 
 // dns decides on a question for a name. It is answered from the list alone:
 // nothing is looked up, so no answer counts.
-func (t *trial) dns() (Outcome, *egress.Refusal) {
-	d, r := egress.ParseHost(t.Target, 53)
+func (t *trial) dns() (Outcome, *Refusal) {
+	d, r := ParseHost(t.Target, 53)
 	if r != nil {
 		return Outcome{}, r
 	}
 	if d.Addr.IsValid() {
-		return Outcome{}, refuse(egress.Target, "an address is no name to ask for")
+		return Outcome{}, refusal(Target, "an address is no name to ask for")
 	}
 	m, r := t.list.Name(d.Name, t.now)
-	return Outcome{Dest: egress.Dest{Name: d.Name}, Match: m}, r
+	return Outcome{Dest: Dest{Name: d.Name}, Match: m}, r
 }

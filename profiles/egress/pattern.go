@@ -1,6 +1,4 @@
-// Package hosts owns how the entries of two lists of hosts lie within each
-// other. It is pure, and refuses entries in any but their usual form.
-package hosts
+package egress
 
 import (
 	"cmp"
@@ -8,8 +6,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-
-	"github.com/ringd/ringd/profiles/egress"
 )
 
 // Pattern is an entry of a list of hosts. Two of them are the same, apart, or
@@ -24,8 +20,8 @@ type Pattern struct {
 // errForm is why an entry is refused.
 var errForm = errors.New("want a lower-case host, *. over a domain, an address or a range, without a port")
 
-// Read reads an entry as the compiler writes it: lower case, without a port.
-func Read(text string) (Pattern, error) {
+// ReadPattern reads an entry as the compiler writes it: lower case, without a port.
+func ReadPattern(text string) (Pattern, error) {
 	if block, err := netip.ParsePrefix(text); err == nil {
 		if block != block.Masked() || block.Addr().Is4In6() {
 			return Pattern{}, errForm
@@ -38,19 +34,19 @@ func Read(text string) (Pattern, error) {
 		}
 		return Pattern{block: netip.PrefixFrom(a, a.BitLen()), text: text}, nil
 	}
-	if e, err := egress.ReadEntry(text); err != nil || e.Host != text {
+	if e, err := ReadEntry(text); err != nil || e.Host != text {
 		return Pattern{}, errForm
 	}
 	name, wild := strings.CutPrefix(text, "*.")
 	return Pattern{name: name, wild: wild, text: text}, nil
 }
 
-// Of is the pattern of an entry that was read.
-func Of(e egress.Entry) (Pattern, error) {
+// PatternOf is the pattern of an entry that was read.
+func PatternOf(e Entry) (Pattern, error) {
 	if name, wild := strings.CutPrefix(e.Host, "*."); wild || e.Host != "" && !strings.ContainsAny(e.Host, ":/") && !digit(e.Host[len(e.Host)-1]) {
 		return Pattern{name: name, wild: wild, text: e.Host}, nil
 	}
-	return Read(e.Host)
+	return ReadPattern(e.Host)
 }
 
 func digit(c byte) bool { return '0' <= c && c <= '9' }
@@ -76,16 +72,16 @@ func (p Pattern) Holds(q Pattern) bool {
 	return p.Covers(q) && (q.Covers(p) || !q.opens(p))
 }
 
-// Index finds the patterns that cover another one. The zero Index has none.
-type Index struct {
+// PatternIndex finds the patterns that cover another one. The zero PatternIndex has none.
+type PatternIndex struct {
 	exact, below map[string][]int
 	blocks       map[netip.Prefix][]int
 	bits         []int // lengths of the blocks that there are
 }
 
-// NewIndex indexes patterns by their place in the list.
-func NewIndex(patterns []Pattern) Index {
-	x := Index{exact: map[string][]int{}, below: map[string][]int{}, blocks: map[netip.Prefix][]int{}}
+// NewPatternIndex indexes patterns by their place in the list.
+func NewPatternIndex(patterns []Pattern) PatternIndex {
+	x := PatternIndex{exact: map[string][]int{}, below: map[string][]int{}, blocks: map[netip.Prefix][]int{}}
 	for i, p := range patterns {
 		switch {
 		case p.block.IsValid():
@@ -103,7 +99,7 @@ func NewIndex(patterns []Pattern) Index {
 }
 
 // Covering gives the places of the patterns that cover p, as Covers does, sorted.
-func (x Index) Covering(p Pattern) []int {
+func (x PatternIndex) Covering(p Pattern) []int {
 	var out []int
 	if p.block.IsValid() {
 		for _, bits := range x.bits {
@@ -160,5 +156,5 @@ func (p Pattern) Within(only []Pattern) []string {
 // opens reports whether p by itself opens what it does not as a part of whole:
 // addresses that are not public are reached only as they are listed.
 func (p Pattern) opens(whole Pattern) bool {
-	return p.block.IsValid() && egress.Opens(p.block, whole.block)
+	return p.block.IsValid() && Opens(p.block, whole.block)
 }

@@ -1,4 +1,4 @@
-package hosts
+package egress
 
 import (
 	"cmp"
@@ -21,7 +21,7 @@ func Parts(entries []string, only []Pattern) []part {
 	}
 	var pieces []piece
 	for i, e := range entries {
-		whole, err := Read(e)
+		whole, err := ReadPattern(e)
 		if err != nil {
 			continue // the compiler writes no such entry
 		}

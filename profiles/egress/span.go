@@ -1,4 +1,4 @@
-package hosts
+package egress
 
 import (
 	"encoding/hex"
