@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ringd/ringd/profiles/fields"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -13,12 +14,12 @@ import (
 // ways. A field that is in no list would be refused when it is set; a line that
 // names no field is out of date.
 func TestEveryFieldIsListed(t *testing.T) {
-	listed := map[string]Field{}
-	for _, f := range Fields() {
-		if _, twice := listed[f.Go]; twice {
-			t.Errorf("%s is listed twice", f.Go)
+	listed := map[string]fields.Field{}
+	for _, f := range fields.Table() {
+		if _, twice := listed[f.Policy]; twice {
+			t.Errorf("%s is listed twice", f.Policy)
 		}
-		listed[f.Go] = f
+		listed[f.Policy] = f
 	}
 	seen := map[string]bool{}
 	var walk func(reflect.Type)
@@ -37,9 +38,9 @@ func TestEveryFieldIsListed(t *testing.T) {
 				switch {
 				case !ok:
 					t.Errorf("%s is in no list: say what compiles it, or that nothing does", name)
-				case line.Fate == Parts:
+				case line.Order == fields.Parts:
 					walk(f.Type)
-				case line.Fate == Compiled && line.By == "", line.Fate == Refused && line.By == "":
+				case line.Fate == fields.Compiled && line.Profile+line.By == "", line.Fate == fields.Refused && line.By == "":
 					t.Errorf("%s does not say by what", name)
 				}
 			}
@@ -63,16 +64,16 @@ func TestEveryRefusedFieldIsRefused(t *testing.T) {
 	full.Kind = "AgentPolicy"
 	var found []string
 	unsupportedFields(full, func(path, by string) { found = append(found, path+": "+by) })
-	for _, f := range Fields() {
-		if f.Fate != Refused {
+	for _, f := range fields.Table() {
+		if f.Fate != fields.Refused {
 			continue
 		}
-		typ, _, _ := strings.Cut(f.Go, ".")
+		typ, _, _ := strings.Cut(f.Policy, ".")
 		if typ == "Policy" {
 			continue
 		}
 		if !slices.ContainsFunc(found, func(g string) bool { return strings.HasSuffix(g, f.By) }) {
-			t.Errorf("%s was set and not refused", f.Go)
+			t.Errorf("%s was set and not refused", f.Policy)
 		}
 	}
 }
@@ -82,12 +83,8 @@ func TestEveryRefusedFieldIsRefused(t *testing.T) {
 func TestUnlistedFieldIsRefused(t *testing.T) {
 	p := schema.Policy{Kind: "AgentPolicy", Spec: schema.Spec{Audit: "strict"}}
 	var found []string
-	w := &walker{report: func(path, _ string) { found = append(found, path) }, known: map[string]Field{}}
-	for _, f := range Fields() {
-		if f.Go != "Spec.Audit" {
-			w.known[f.Go] = f
-		}
-	}
+	w := &walker{report: func(path, _ string) { found = append(found, path) }, known: fields.ByPolicy()}
+	delete(w.known, "Spec.Audit")
 	w.visit(reflect.ValueOf(p), "")
 	if !slices.Equal(found, []string{"spec.audit"}) {
 		t.Errorf("got %v", found)

@@ -1,27 +1,27 @@
 package compiler
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/ringd/ringd/profiles/fields"
 )
 
 // unsupportedFields calls report for every set field of a policy that nothing compiles: its
 // path in the full language, and what would compile it.
 func unsupportedFields(policy any, report func(path, by string)) {
-	w := &walker{report: report, known: map[string]Field{}}
-	for _, f := range Fields() {
-		w.known[f.Go] = f
-	}
+	w := &walker{report: report, known: fields.ByPolicy()}
 	w.visit(reflect.ValueOf(policy), "")
 }
 
 // walker goes through the values of a policy.
 type walker struct {
 	report func(path, by string)
-	known  map[string]Field
+	known  map[string]fields.Field
 }
 
 func (w *walker) visit(v reflect.Value, path string) {
@@ -42,29 +42,27 @@ func (w *walker) visit(v reflect.Value, path string) {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			w.field(v.Type().Name()+"."+v.Type().Field(i).Name, v.Field(i), path)
+			w.field(v.Type(), v.Type().Field(i), v.Field(i), path)
 		}
 	}
 }
 
-func (w *walker) field(goName string, v reflect.Value, path string) {
+// field reports a field that is set and refused. One without a row is refused too.
+func (w *walker) field(of reflect.Type, f reflect.StructField, v reflect.Value, path string) {
 	if v.IsZero() {
 		return
 	}
-	f, listed := w.known[goName]
-	if !listed {
-		f = Field{Go: goName, Name: lowerFirst(goName[strings.IndexByte(goName, '.')+1:]), Fate: Refused, By: "this part of the language"}
-	}
-	at := f.Name
+	at := cmp.Or(f.Tag.Get("cue"), lowerFirst(f.Name))
 	if path != "" {
-		at = path + "." + f.Name
+		at = path + "." + at
 	}
-	switch f.Fate {
-	case Refused:
-		w.report(at, f.By)
-	case Parts:
+	switch row, listed := w.known[of.Name()+"."+f.Name]; {
+	case !listed:
+		w.report(at, "this part of the language")
+	case row.Fate == fields.Refused:
+		w.report(at, row.By)
+	case row.Order == fields.Parts:
 		w.visit(v, at)
-	case Compiled, Annotation:
 	}
 }
 

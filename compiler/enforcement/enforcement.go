@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/fields"
 )
 
 // Level is how far a field is enforced.
@@ -38,7 +39,7 @@ type cell struct {
 // Row is a group of fields that the same thing enforces.
 type Row struct {
 	Name   string   `json:"name"`   // as an author would say it
-	Fields []string `json:"fields"` // names in the table of compiler
+	Fields []string `json:"fields"` // those of package fields that name the row
 	Cells  []cell   `json:"cells"`  // an executor without one has no such field
 	used   func(profiles.Agent) bool
 }
@@ -46,7 +47,12 @@ type Row struct {
 // Rows are all rows, in the order of the language.
 func Rows() []Row {
 	rows := slices.Concat(wholeRows(), codeRows(), shellRows(), grantRows(), networkRows(), limitRows())
+	of := map[string][]string{}
+	for _, f := range fields.Table() {
+		of[f.Row] = append(of[f.Row], f.Policy)
+	}
 	for i := range rows {
+		rows[i].Fields = of[rows[i].Name]
 		for j := range rows[i].Cells {
 			if c := &rows[i].Cells[j]; c.Level == Enforced {
 				c.Fields = shown(rows[i].Fields, c.Executor)

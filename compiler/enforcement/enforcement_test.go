@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringd/ringd/compiler"
 	"github.com/ringd/ringd/compiler/enforcement"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/fields"
 )
 
 const root = "../.."
@@ -32,25 +32,25 @@ func TestEveryFieldHasARow(t *testing.T) {
 			rows[f] = r
 		}
 	}
-	for _, f := range compiler.Fields() {
-		r, ok := rows[f.Go]
-		delete(rows, f.Go)
+	for _, f := range fields.Table() {
+		r, ok := rows[f.Policy]
+		delete(rows, f.Policy)
 		switch {
-		case f.Fate == compiler.Parts:
+		case f.Order == fields.Parts:
 			if ok {
-				t.Errorf("%s: its own fields are listed", f.Go)
+				t.Errorf("%s: its own fields are listed", f.Policy)
 			}
 			continue
 		case !ok:
-			t.Errorf("%s has no row", f.Go)
+			t.Errorf("%s has no row: the enforcement table has none called %q", f.Policy, f.Row)
 			continue
 		}
 		for _, c := range r.Cells {
-			if refused := c.Level == enforcement.Unsupported; f.Fate == compiler.Refused && !refused {
-				t.Errorf("%s is refused, and %s says %s", f.Go, r.Name, c.Level)
+			if refused := c.Level == enforcement.Unsupported; f.Fate == fields.Refused && !refused {
+				t.Errorf("%s is refused, and %s says %s", f.Policy, r.Name, c.Level)
 			}
-			if f.Fate == compiler.Annotation && c.Level != enforcement.Annotation && c.Level != enforcement.Elsewhere {
-				t.Errorf("%s is an annotation, and %s says %s", f.Go, r.Name, c.Level)
+			if f.Fate == fields.Informs && c.Level != enforcement.Annotation && c.Level != enforcement.Elsewhere {
+				t.Errorf("%s is an annotation, and %s says %s", f.Policy, r.Name, c.Level)
 			}
 		}
 	}
@@ -267,7 +267,7 @@ func TestDocument(t *testing.T) {
 	if !ok || !closed {
 		t.Fatal("no marks of the table")
 	}
-	want := string(head) + begin + table() + "\n" + fields() + end + string(tail)
+	want := string(head) + begin + table() + "\n" + proofTable() + end + string(tail)
 	if want == string(have) {
 		return
 	}
@@ -279,8 +279,8 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// fields is the table of the tests, field by field; executors with the same one share a line.
-func fields() string {
+// proofTable is the table of the tests, field by field; executors with the same one share a line.
+func proofTable() string {
 	var b strings.Builder
 	b.WriteString("| field | executor | shown by |\n|---|---|---|\n")
 	for _, r := range enforcement.Rows() {

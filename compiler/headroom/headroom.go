@@ -20,6 +20,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/canonjson"
 	"github.com/ringd/ringd/profiles/diff"
+	"github.com/ringd/ringd/profiles/fields"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -83,7 +84,7 @@ func came(p *schema.Policy) diff.Agent {
 		NewRule: rule(p, "kind"), Says: name + " is new, and bounds the documents below it"}
 	changes := []diff.Change{ch}
 	if len(p.Spec.Exceptions) > 0 { // the only part of a ceiling that gives something
-		c := &comparer{name: name, old: &schema.Policy{Kind: p.Kind}, now: p, rules: table()}
+		c := &comparer{name: name, old: &schema.Policy{Kind: p.Kind}, now: p, rules: fields.ByPolicy()}
 		c.field("Spec.Exceptions", reflect.ValueOf([]schema.Exception(nil)), reflect.ValueOf(p.Spec.Exceptions), "spec.exceptions", "spec.exceptions")
 		changes = append(changes, c.out...)
 	}
@@ -100,7 +101,7 @@ func entry(name, state string, changes []diff.Change) diff.Agent {
 
 func pair(old, now *schema.Policy) diff.Agent {
 	name := layers.LayerName(now.Kind, now.Metadata.Name)
-	c := &comparer{name: name, old: old, now: now, rules: table()}
+	c := &comparer{name: name, old: old, now: now, rules: fields.ByPolicy()}
 	if old.Metadata.Name != now.Metadata.Name {
 		c.tell(diff.Neutral, diff.Changed, "metadata.name", "metadata.name", old.Metadata.Name, now.Metadata.Name,
 			"it was called "+old.Metadata.Name, "a name bounds nothing")
@@ -118,19 +119,11 @@ func rule(p *schema.Policy, path string) *profiles.Rule {
 	return &profiles.Rule{File: o.Pos.File, Line: o.Pos.Line, Column: o.Pos.Column, Path: o.Path}
 }
 
-func table() map[string]layers.FieldRule {
-	out := map[string]layers.FieldRule{}
-	for _, r := range layers.FieldRules() {
-		out[r.Go] = r
-	}
-	return out
-}
-
 // comparer collects the changes of one ceiling. Paths are those of the two documents.
 type comparer struct {
 	name     string
 	old, now *schema.Policy
-	rules    map[string]layers.FieldRule
+	rules    map[string]fields.Field
 	out      []diff.Change
 }
 
@@ -185,23 +178,23 @@ func (c *comparer) field(name string, a, b reflect.Value, was, is string) {
 		special(c, a, b, was, is)
 		return
 	}
-	switch r.Kind {
-	case layers.Annotation, layers.Filled, layers.Key:
-	case layers.Parts:
+	switch r.Order {
+	case fields.Annotation, fields.Filled, fields.Key:
+	case fields.Parts:
 		c.parts(a, b, was, is)
-	case layers.Subset:
+	case fields.Subset:
 		c.list(name, a, b, was, is)
-	case layers.Accumulates:
+	case fields.Accumulates:
 		c.denials(name, a, b, was, is)
-	case layers.Stricter:
-		c.word(name, a, b, was, is)
-	case layers.AtMost, layers.AtLeast:
-		c.number(r.Kind == layers.AtLeast, a, b, was, is)
-	case layers.Opens, layers.Restrains:
-		c.flag(r.Kind == layers.Opens, a, b, was, is)
-	case layers.Owner:
+	case fields.Stricter:
+		c.word(r, a, b, was, is)
+	case fields.AtMost, fields.AtLeast:
+		c.number(r, a, b, was, is)
+	case fields.Opens, fields.Restrains:
+		c.flag(r.Order == fields.Opens, a, b, was, is)
+	case fields.Owner:
 		c.owner(a, b, was, is)
-	case layers.Own:
+	case fields.Own:
 		c.undecided(was, is, show(a), show(b), "it is another one")
 	default:
 		c.undecided(was, is, show(a), show(b), "this ringd has no rule for the field")

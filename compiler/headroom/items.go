@@ -206,7 +206,7 @@ func specials() map[string]special {
 		"ExceptionGrants.Binaries": (*comparer).granted,
 		"ExceptionGrants.Egress":   (*comparer).granted,
 		"Exception.Expires": func(c *comparer, a, b reflect.Value, was, is string) {
-			c.number(false, a, b, was, is)
+			c.number(c.rules["Exception.Expires"], a, b, was, is)
 		},
 		"Exception.ID": skip, "Exception.Owner": skip, "Exception.ApprovedBy": skip, "Exception.Reason": skip, "Exception.Ticket": skip,
 		// Examples, words and silenced findings bound nothing.

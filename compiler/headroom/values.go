@@ -8,49 +8,17 @@ import (
 
 	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/profiles/diff"
+	"github.com/ringd/ringd/profiles/fields"
 	"github.com/ringd/ringd/schema"
 )
 
-// strict lists the words of a field from loose to strict. What a ceiling leaves out
-// bounds nothing.
-func strict(field string) []string {
-	switch field {
-	case "Spec.Mode":
-		return []string{"audit", "enforce"}
-	case "Spec.Audit":
-		return []string{"", "strict"}
-	case "Data.MaxClass":
-		return []string{"restricted", "confidential", "internal", "public"}
-	case "RuleOfTwo.OnThree":
-		return []string{"require-approval", "deny"}
-	case "RuleOfTwo.Scope":
-		return []string{"run", "session"}
-	case "RuleOfTwo.Mode":
-		return []string{"report", "dynamic", "enforce"}
-	case "Executors.MinTier":
-		return []string{"process", "wasm", "os-sandbox", "container", "microvm", "remote"}
-	case "Python.OnDenied":
-		return []string{"report", "end"}
-	case "Shell.Audit", "Bridge.Audit":
-		return []string{"metadata", "full"}
-	case "Network.Mode":
-		return []string{"allowlist", "gateway-only", "off"}
-	case "Bridge.DataClass":
-		return []string{"public", "internal", "confidential", "restricted"}
-	default:
-		return nil
-	}
-}
-
-// word compares words that order from loose to strict.
-func (c *comparer) word(field string, a, b reflect.Value, was, is string) {
-	order := strict(field)
+// word compares words that order from loose to strict. What a ceiling leaves out bounds nothing, unless it is the
+// first layer and the strictest word stands for that.
+func (c *comparer) word(f fields.Field, a, b reflect.Value, was, is string) {
+	order := f.Words
 	first := func(word, kind string) string {
-		switch field {
-		case "Spec.Mode", "RuleOfTwo.OnThree", "RuleOfTwo.Scope", "RuleOfTwo.Mode":
-			if word == "" && kind == layers.KindOrg { // what the first layer leaves out is the strictest
-				return order[len(order)-1]
-			}
+		if word == "" && f.Strictest && kind == layers.KindOrg {
+			return order[len(order)-1]
 		}
 		return word
 	}
@@ -80,11 +48,11 @@ func orNone(s string) string {
 	return s
 }
 
-// number compares limits: the higher one bounds less, or with atLeast the lower one. An
-// absent one bounds nothing.
-func (c *comparer) number(atLeast bool, a, b reflect.Value, was, is string) {
-	old, had, okOld := measure(a)
-	now, has, okNow := measure(b)
+// number compares limits: the higher one bounds less, or of AtLeast the lower one. An absent one bounds nothing.
+func (c *comparer) number(f fields.Field, a, b reflect.Value, was, is string) {
+	atLeast := f.Order == fields.AtLeast
+	old, had, okOld := measure(f.Unit, a)
+	now, has, okNow := measure(f.Unit, b)
 	more, from, to := old < now, show(a), show(b)
 	if atLeast {
 		more = !more
@@ -112,9 +80,8 @@ func up(down bool) string {
 	return "raised"
 }
 
-// measure reads a number, a size, a duration, a rate or a date: its value, whether it is
-// written, and whether it can be read.
-func measure(v reflect.Value) (n int64, written, ok bool) {
+// measure reads a value of a unit: its number, whether it is written, and whether it can be read.
+func measure(unit fields.Unit, v reflect.Value) (n int64, written, ok bool) {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
 			return 0, false, true
@@ -122,18 +89,24 @@ func measure(v reflect.Value) (n int64, written, ok bool) {
 		v = v.Elem()
 	}
 	if v.CanInt() {
-		return v.Int(), true, true
+		return v.Int(), true, unit == fields.Count
 	}
 	text := v.String()
 	if text == "" {
 		return 0, false, true
 	}
-	for _, read := range []func(string) (int64, bool){schema.Size, schema.Duration, schema.Rate, date} {
-		if n, ok := read(text); ok {
-			return n, true, true
-		}
+	switch unit {
+	case fields.Size:
+		n, ok = schema.Size(text)
+	case fields.Duration:
+		n, ok = schema.Duration(text)
+	case fields.Rate:
+		n, ok = schema.Rate(text)
+	case fields.Date:
+		n, ok = date(text)
+	case fields.Count:
 	}
-	return 0, true, false
+	return n, true, ok
 }
 
 // date reads a date as a number that orders as dates do: a day is its first moment.

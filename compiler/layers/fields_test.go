@@ -2,12 +2,13 @@ package layers_test
 
 import (
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/ringd/ringd/compiler"
 	"github.com/ringd/ringd/compiler/layers"
+	"github.com/ringd/ringd/profiles/fields"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -35,30 +36,6 @@ func full(t testing.TB) (org, agent string) {
 	org = string(text)
 	agent = strings.NewReplacer("kind: OrgPolicy", "kind: AgentPolicy", "name: acme,", "name: agent, parent: acme,").Replace(org)
 	return org, agent
-}
-
-// TestEveryFieldHasARule holds the table of rules to the table of the language.
-func TestEveryFieldHasARule(t *testing.T) {
-	rules := map[string]layers.FieldRule{}
-	for _, r := range layers.FieldRules() {
-		if _, twice := rules[r.Go]; twice {
-			t.Errorf("%s has two rules", r.Go)
-		}
-		rules[r.Go] = r
-	}
-	for _, f := range compiler.Fields() {
-		r, ok := rules[f.Go]
-		switch {
-		case !ok:
-			t.Errorf("%s has no rule: say in fields.go what becomes of it under a ceiling, and prove it in proofs", f.Go)
-		case (f.Fate == compiler.Parts) != (r.Kind == layers.Parts) && f.Fate != compiler.Refused:
-			t.Errorf("%s is %q here, and the language lists its parts: %t", f.Go, r.Kind, f.Fate == compiler.Parts)
-		}
-		delete(rules, f.Go)
-	}
-	for name := range rules {
-		t.Errorf("%s has a rule, and the language has no such field", name)
-	}
 }
 
 // TestEveryFieldNarrows: a field of the agent that is wider than the ceiling is one
@@ -109,10 +86,10 @@ func TestEveryFieldNarrows(t *testing.T) {
 			t.Errorf("%s: proves nothing", p.field)
 		}
 	}
-	exempt := []layers.FieldKind{layers.Parts, layers.Annotation, layers.Own, layers.Filled}
-	for _, r := range layers.FieldRules() {
-		if !proved[r.Go] && !slices.Contains(exempt, r.Kind) && !strings.HasPrefix(r.Go, "Policy.") {
-			t.Errorf("%s: nothing proves its rule %q", r.Go, r.Kind)
+	exempt := []fields.Order{fields.Parts, fields.Annotation, fields.Own, fields.Filled}
+	for _, f := range fields.Table() {
+		if !proved[f.Policy] && !slices.Contains(exempt, f.Order) && !strings.HasPrefix(f.Policy, "Policy.") {
+			t.Errorf("%s: nothing proves its order %q", f.Policy, f.Order)
 		}
 	}
 }
@@ -164,12 +141,25 @@ func TestDocument(t *testing.T) {
 	}
 }
 
+// namesOf maps the Go path of every field to its name in a policy; empty: no author writes it.
+func namesOf(t reflect.Type, out map[string]string) map[string]string {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		return namesOf(t.Elem(), out)
+	case reflect.Struct:
+		for f := range t.Fields() {
+			if _, seen := out[t.Name()+"."+f.Name]; !seen {
+				out[t.Name()+"."+f.Name] = f.Tag.Get("cue")
+				namesOf(f.Type, out)
+			}
+		}
+	}
+	return out
+}
+
 // rulesTable writes the rules for readers, those that say the same in one line.
 func rulesTable() string {
-	names := map[string]string{}
-	for _, f := range compiler.Fields() {
-		names[f.Go] = f.Name
-	}
+	names := namesOf(reflect.TypeFor[schema.Policy](), map[string]string{})
 	within := map[string]string{"Policy": "", "Spec": "", "Metadata": "metadata.", "AgentMatch": "agents[].", "RuleOfTwo": "ruleOfTwo.", "Touches": "powers.", "Executors": "executors.",
 		"JS": "js.", "Imports": "js.imports.", "Python": "python.", "PythonImports": "python.imports.", "Environment": "python.environments[].", "Shell": "shell.", "Binary": "binaries[].",
 		"Args": "binaries[].args.", "DenyWords": "args.deny[].", "AskWords": "args.ask[].", "WordsApproval": "args.ask[].approval.", "DenyPattern": "denyPatterns[].", "ModuleSource": "modules.*.",
@@ -179,16 +169,16 @@ func rulesTable() string {
 	type line struct{ kind, says string }
 	var order []line
 	lines := map[line][]string{}
-	for _, r := range layers.FieldRules() {
-		kind, _, _ := strings.Cut(r.Go, ".")
-		if r.Kind == layers.Parts || r.Kind == layers.Filled || names[r.Go] == "" {
+	for _, f := range fields.Table() {
+		kind, _, _ := strings.Cut(f.Policy, ".")
+		if f.Order == fields.Parts || f.Order == fields.Filled || names[f.Policy] == "" {
 			continue
 		}
-		l := line{string(r.Kind), r.Says}
+		l := line{string(f.Order), f.Says}
 		if lines[l] == nil {
 			order = append(order, l)
 		}
-		lines[l] = append(lines[l], "`"+within[kind]+names[r.Go]+"`")
+		lines[l] = append(lines[l], "`"+within[kind]+names[f.Policy]+"`")
 	}
 	var b strings.Builder
 	b.WriteString("| fields | rule | |\n|---|---|---|\n")

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/ringd/ringd/compiler/headroom"
-	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/profiles/diff"
+	"github.com/ringd/ringd/profiles/fields"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -65,10 +65,10 @@ func TestEveryFieldHasHeadroom(t *testing.T) {
 		}
 		proved[p.field] = proved[p.field] || told
 	}
-	exempt := []layers.FieldKind{layers.Parts, layers.Annotation, layers.Own, layers.Filled}
-	for _, r := range layers.FieldRules() {
-		if !proved[r.Go] && !slices.Contains(exempt, r.Kind) && !strings.HasPrefix(r.Go, "Policy.") {
-			t.Errorf("%s: nothing proves that a ceiling of it is compared", r.Go)
+	exempt := []fields.Order{fields.Parts, fields.Annotation, fields.Own, fields.Filled}
+	for _, f := range fields.Table() {
+		if !proved[f.Policy] && !slices.Contains(exempt, f.Order) && !strings.HasPrefix(f.Policy, "Policy.") {
+			t.Errorf("%s: nothing proves that a ceiling of it is compared", f.Policy)
 		}
 	}
 }
