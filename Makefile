@@ -22,7 +22,7 @@ space       := $(empty) $(empty)
 # set-up of guests with each of its calls failing, which starts the test binary for each. The
 # scripts of the commands run in both: with it those of a daemon, without it all of them, the demo,
 # the siege and the pages of operators.
-PLAIN       := cmd/ringd/internal/compilechild cmd/ringd/internal/childproc cmd/ringd/internal/scriptchild \
+PLAIN       := cmd/ringd/internal/worker \
   executors/python/wasm executors/python/pyguest executors/js/engine compiler/layers profiles/diff
 # The longest begin first: the last one to begin has a processor to itself otherwise.
 LONGEST     := ./cmd/ringd ./rings/kernel ./executors/python ./executors/js ./cmd/ringd/internal/daemon

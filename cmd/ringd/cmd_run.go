@@ -19,11 +19,10 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/commands"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/network"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
@@ -271,8 +270,8 @@ func runner() daemon.Actor { return daemon.Actor{Name: fmt.Sprintf("uid:%d", os.
 // owner is who works on a state folder, or sits at the terminal of a run: its
 // files are the guard. It is not the actor that the same user is as a harness,
 // and in which capacity it speaks is the user's word.
-func owner(as string) approvals.Approver {
-	who := approvals.Approver{Name: fmt.Sprintf("owner:uid:%d", os.Getuid())}
+func owner(as string) waiting.Approver {
+	who := waiting.Approver{Name: fmt.Sprintf("owner:uid:%d", os.Getuid())}
 	if as != "" {
 		who.Stands = []string{as}
 	}
@@ -311,7 +310,7 @@ func (p *program) local(ctx context.Context, o runOptions, begin func(context.Co
 	s, err := p.newStack(ctx, stackConfig{
 		group: group, state: state, policyPath: o.policy, workspace: func(string) string { return workspace }, private: append(host.Files(), state), host: host, compiler: early, providers: providers,
 		quota:  daemon.Quota{PerActor: 1, Total: 1},
-		paused: pauses.Quota{PerActor: defaultPausedPerActor, Total: defaultPaused, Bytes: defaultPausedBytes},
+		paused: waiting.Quota{PerActor: defaultPausedPerActor, Total: defaultPaused, Bytes: defaultPausedBytes},
 		logger: slog.New(slog.DiscardHandler), lost: o.faults.lost,
 		pool:  poolConfig{blank: 1, once: true},
 		warm:  o.executor == profiles.ExecutorJS,
@@ -388,7 +387,7 @@ func (l *local) lacks(run wire.Run, c wire.Pending) error {
 	if err == nil {
 		return nil
 	}
-	return pauses.Unprovided(run.ID, &contract.UnprovidedError{Call: c.ID, Bridges: []string{c.Bridge}, Err: err})
+	return waiting.Unprovided(run.ID, &contract.UnprovidedError{Call: c.ID, Bridges: []string{c.Bridge}, Err: err})
 }
 
 func endRun(ctx context.Context, l *local, id string) error {

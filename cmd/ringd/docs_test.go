@@ -16,8 +16,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
+	"github.com/ringd/ringd/cmd/ringd/internal/worker"
 	"github.com/ringd/ringd/compiler/condition"
 	"github.com/ringd/ringd/compiler/guardrail"
 	"github.com/ringd/ringd/profiles/modules"
@@ -68,7 +68,7 @@ func TestYAMLOfDocuments(t *testing.T) {
 				if !strings.Contains(m[1], "math-lite") {
 					files = nil
 				}
-				if _, found := compilechild.Compile(t.Context(), sources, files); len(found) > 0 {
+				if _, found := worker.CompileHere(t.Context(), sources, files); len(found) > 0 {
 					t.Errorf("%s: a policy has findings:\n%v\n%s", name, found, m[1])
 				}
 			case "configuration":
@@ -318,7 +318,7 @@ func TestGuardrailsOfDocuments(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
 		if strings.Contains(m[1], "  guardrails:\n") && strings.HasPrefix(m[1], "apiVersion") {
 			shown++
-			if _, found := compilechild.Compile(t.Context(), []schema.Source{{Name: "policy.yaml", Data: []byte(m[1])}}, nil); len(found) > 0 {
+			if _, found := worker.CompileHere(t.Context(), []schema.Source{{Name: "policy.yaml", Data: []byte(m[1])}}, nil); len(found) > 0 {
 				t.Errorf("a policy has findings:\n%v", found)
 			}
 		}

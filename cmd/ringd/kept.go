@@ -10,9 +10,9 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/commands"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
 	"github.com/ringd/ringd/schema/wire"
@@ -23,7 +23,7 @@ import (
 type kept struct {
 	*stack
 	actor daemon.Actor
-	who   approvals.Approver
+	who   waiting.Approver
 	// pushes is the file of what was accepted.
 	pushes string
 }
@@ -64,7 +64,7 @@ func keptID(ctx context.Context, s *stack, actor daemon.Actor, given string) (st
 }
 
 func (k *kept) Approvals(ctx context.Context, limit int, after string) (wire.Approvals, error) {
-	return k.daemon.ListApprovals(ctx, k.actor, approvals.Page{Limit: limit, After: after})
+	return k.daemon.ListApprovals(ctx, k.actor, waiting.Page{Limit: limit, After: after})
 }
 
 func (k *kept) Approve(ctx context.Context, run, call string, a wire.ApprovalAnswer) (wire.Run, error) {

@@ -8,9 +8,9 @@ import (
 	"sync"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/contract"
@@ -55,7 +55,7 @@ func (p *program) notStarted(o runOptions, err error) error {
 // stuck is the exit of a run that waits for a bridge, with the flags that it takes:
 // nothing of it ran. Of any other error it is other.
 func (p *program) stuck(o runOptions, err, other error) error {
-	var stuck *pauses.StuckError
+	var stuck *waiting.StuckError
 	if !errors.As(err, &stuck) || stuck.Lacks == nil {
 		return other
 	}

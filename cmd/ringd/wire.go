@@ -20,21 +20,19 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/bridges"
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/commands"
-	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/lockdown"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/network"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
-	"github.com/ringd/ringd/cmd/ringd/internal/decide"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/cmd/ringd/internal/notify"
-	"github.com/ringd/ringd/cmd/ringd/internal/scriptchild"
 	"github.com/ringd/ringd/cmd/ringd/internal/seal"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
+	"github.com/ringd/ringd/cmd/ringd/internal/worker"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/js"
 	"github.com/ringd/ringd/executors/js/engine/value"
@@ -70,14 +68,14 @@ func hiddenVerb(name string) (func(ctx context.Context, in io.Reader, out, stder
 	switch name {
 	case verbCompile:
 		return func(ctx context.Context, in io.Reader, out, stderr io.Writer) int {
-			return compilechild.Main(ctx, time.Now, in, out, stderr)
+			return worker.CompileMain(ctx, time.Now, in, out, stderr)
 		}, true
 	case verbScripts:
 		return func(_ context.Context, in io.Reader, out, stderr io.Writer) int {
-			return scriptchild.Main(in, out, stderr, readScript)
+			return worker.ScriptMain(in, out, stderr, readScript)
 		}, true
 	case verbCalls:
-		return decide.CallsMain, true
+		return worker.CallsMain, true
 	case verbGuest:
 		return func(ctx context.Context, _ io.Reader, _, _ io.Writer) int {
 			return jsguest.Main(ctx, jsguest.Config{Now: time.Now})
@@ -96,7 +94,7 @@ func hiddenVerb(name string) (func(ctx context.Context, in io.Reader, out, stder
 }
 
 func (p *program) compiler() childCompiler {
-	return childCompiler{cfg: compilechild.Config{Path: p.Self, Args: []string{verbCompile}}, pythonWasm: place.There(p.wasmDir())}
+	return childCompiler{cfg: worker.CompileConfig{Path: p.Self, Args: []string{verbCompile}}, pythonWasm: place.There(p.wasmDir())}
 }
 
 // stackConfig says how the parts are joined: for one program, or for a daemon.
@@ -115,7 +113,7 @@ type stackConfig struct {
 	staleness      time.Duration
 	retention      time.Duration
 	quota          daemon.Quota
-	paused         pauses.Quota
+	paused         waiting.Quota
 	keys           []seal.Key                                              // of pauses: the first one seals
 	ownKey         bool                                                    // before them, one in the state folder, which is made when it is not there
 	engines        map[string][]string                                     // guests of other engines, by digest
@@ -263,7 +261,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	recorder, journal := s.recorder, records.NewJournal(st, keys)
 	s.guests = &guests{js: s.js, shell: s.shell, python: s.python, group: s.group}
 	c.metrics.Living(profiles.ExecutorPython, s.python.Living)
-	asked := decide.NewCalls(p.calls())
+	asked := worker.NewCalls(p.calls())
 	s.onClose(asked.Close)
 	keeper, desk, err := p.newDesk(c, st, keys, recorder, journal)
 	if err != nil {
@@ -291,7 +289,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	if err != nil {
 		return errors.Join(err, ring.Close())
 	}
-	scripts, err := scriptchild.New(p.scripts())
+	scripts, err := worker.NewScripts(p.scripts())
 	if err != nil {
 		return errors.Join(err, ring.Close())
 	}
@@ -548,7 +546,7 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 		shadow: f.Shadow != "", staleness: orElse(f.Staleness, daemon.DefaultStaleness), retention: orElse(f.Limits.Retention, defaultRetention),
 		floor: uint64(f.Limits.FreeSpace), records: int64(f.Limits.RecordsPerRun),
 		quota: daemon.Quota{PerActor: cmp.Or(f.Limits.RunsPerActor, defaultRunsPerActor), Total: cmp.Or(f.Limits.Runs, defaultRuns)},
-		paused: pauses.Quota{PerActor: cmp.Or(f.Limits.PausedPerActor, defaultPausedPerActor), Total: cmp.Or(f.Limits.Paused, defaultPaused),
+		paused: waiting.Quota{PerActor: cmp.Or(f.Limits.PausedPerActor, defaultPausedPerActor), Total: cmp.Or(f.Limits.Paused, defaultPaused),
 			Bytes: cmp.Or(int64(f.Limits.PausedBytesPerActor), defaultPausedBytes)},
 		requestRecords: f.Limits.RequestRecords,
 		queue:          store.Queue{Calls: int64(f.Limits.WaitingCalls), Bytes: int64(f.Limits.WaitingBytes)},

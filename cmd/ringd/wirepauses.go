@@ -8,9 +8,8 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/cmd/ringd/internal/notify"
 	"github.com/ringd/ringd/cmd/ringd/internal/seal"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
@@ -38,14 +37,14 @@ func keyring(c stackConfig) (*seal.Keyring, error) {
 }
 
 // newDesk joins what keeps runs that wait and what takes approvals.
-func (p *program) newDesk(c stackConfig, st *store.Store, ring *seal.Keyring, recorder *records.Recorder, journal *records.Journal) (*pauses.Keeper, *approvals.Desk, error) {
-	keeper, err := pauses.New(pauses.Config{
-		Store: st, Notes: st, Sizes: st, Sealer: ring, Gate: journal, Now: time.Now, Quota: c.paused, Metrics: c.metrics, PolicyPath: c.policyPath, Point: p.point,
+func (p *program) newDesk(c stackConfig, st *store.Store, ring *seal.Keyring, recorder *records.Recorder, journal *records.Journal) (*waiting.Keeper, *waiting.Desk, error) {
+	keeper, err := waiting.NewKeeper(waiting.KeeperConfig{
+		Store: st, Sealer: ring, Gate: journal, Now: time.Now, Quota: c.paused, Metrics: c.metrics, PolicyPath: c.policyPath, Point: p.point,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	desk, err := approvals.New(approvals.Config{Store: st, Recorder: recorder, Marks: ring, Now: time.Now, Metrics: c.metrics, Point: p.point})
+	desk, err := waiting.NewDesk(waiting.DeskConfig{Store: st, Recorder: recorder, Marks: ring, Now: time.Now, Metrics: c.metrics, Point: p.point})
 	return keeper, desk, err
 }
 

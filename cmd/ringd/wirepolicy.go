@@ -12,8 +12,8 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/commands"
-	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/worker"
 	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/compiler/lint"
 	"github.com/ringd/ringd/profiles"
@@ -34,14 +34,14 @@ func (p *program) compile(ctx context.Context, files cli.Policy) (*profiles.Set,
 
 // compileEnded is compile, where ended exceptions are no error.
 func (p *program) compileEnded(ctx context.Context, files cli.Policy) (*profiles.Set, schema.Diagnostics, error) {
-	r, err := p.compiler().request(ctx, files.Sources, compilechild.Request{Now: time.Now(), Ended: true})
+	r, err := p.compiler().request(ctx, files.Sources, worker.CompileRequest{Now: time.Now(), Ended: true})
 	return r.Set, files.Place(r.Diagnostics), err
 }
 
 // layers asks the layers of a policy about an action, in the compile child.
 func (p *program) layers(ctx context.Context, files cli.Policy, policy string, a layers.AskedAction) ([]layers.LayerAnswer, error) {
 	policies, _ := cli.Split(files.Sources)
-	all, found, err := compilechild.Layers(ctx, p.compiler().cfg, compilechild.LayersRequest{Sources: policies, Policy: policy, Asked: a})
+	all, found, err := worker.AskLayers(ctx, p.compiler().cfg, worker.LayersRequest{Sources: policies, Policy: policy, Asked: a})
 	if err == nil && found.Refused() { // its warnings were told as it was compiled
 		err = commands.RefusePolicy(p.Program, files.Path, files.Place(found))
 	}
@@ -52,7 +52,7 @@ func (p *program) layers(ctx context.Context, files cli.Policy, policy string, a
 func (p *program) lint(ctx context.Context, files cli.Policy, o lint.Options) (*profiles.Set, schema.Diagnostics, error) {
 	c := p.compiler()
 	policies, modules := cli.Split(files.Sources)
-	r, err := compilechild.Run(ctx, c.cfg, compilechild.Request{Sources: policies, Files: modules, PythonWasm: c.pythonWasm, Lint: &o, Now: o.Now})
+	r, err := worker.Compile(ctx, c.cfg, worker.CompileRequest{Sources: policies, Files: modules, PythonWasm: c.pythonWasm, Lint: &o, Now: o.Now})
 	return r.Set, r.Diagnostics, err
 }
 
@@ -63,14 +63,14 @@ func (p *program) tests() commands.TestConfig {
 
 // compileAt is compile as of a time. With ended, exceptions that have ended are warnings.
 func (p *program) compileAt(ctx context.Context, files cli.Policy, now time.Time, ended bool) (*profiles.Set, schema.Diagnostics, error) {
-	r, err := p.compiler().request(ctx, files.Sources, compilechild.Request{Now: now, Ended: ended})
+	r, err := p.compiler().request(ctx, files.Sources, worker.CompileRequest{Now: now, Ended: ended})
 	return r.Set, files.Place(r.Diagnostics), err
 }
 
 // rego runs tests of the guardrails of a policy.
-func (p *program) rego(ctx context.Context, files cli.Policy, tests []schema.Source) (compilechild.TestResult, error) {
+func (p *program) rego(ctx context.Context, files cli.Policy, tests []schema.Source) (worker.TestResult, error) {
 	policies, named := cli.Split(append(slices.Clone(files.Sources), tests...))
-	return compilechild.TestRego(ctx, p.compiler().cfg, compilechild.TestRequest{Sources: policies, Files: named, Part: !files.Folder})
+	return worker.TestRego(ctx, p.compiler().cfg, worker.TestRequest{Sources: policies, Files: named, Part: !files.Folder})
 }
 
 // diffs is what the verb that compares is made of.
@@ -87,7 +87,7 @@ func (p *program) compared(ended bool) commands.CompileFunc {
 		if err != nil {
 			return commands.Compiled{}, err
 		}
-		r, err := p.compiler().request(ctx, files.Sources, compilechild.Request{Now: time.Now(), Ended: ended, Ceilings: true})
+		r, err := p.compiler().request(ctx, files.Sources, worker.CompileRequest{Now: time.Now(), Ended: ended, Ceilings: true})
 		if err != nil {
 			return commands.Compiled{}, err
 		}

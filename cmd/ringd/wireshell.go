@@ -6,8 +6,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/bridges"
 	"github.com/ringd/ringd/cmd/ringd/internal/commands"
-	"github.com/ringd/ringd/cmd/ringd/internal/decide"
-	"github.com/ringd/ringd/cmd/ringd/internal/scriptchild"
+	"github.com/ringd/ringd/cmd/ringd/internal/worker"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/shell/dryrun"
 	"github.com/ringd/ringd/executors/shell/preflight"
@@ -30,13 +29,13 @@ func (p *program) answers() commands.DecideConfig {
 }
 
 // scripts says how to start what reads scripts.
-func (p *program) scripts() scriptchild.Config {
-	return scriptchild.Config{Path: p.Self, Args: []string{verbScripts}, Home: p.Env.Home}
+func (p *program) scripts() worker.ScriptsConfig {
+	return worker.ScriptsConfig{Path: p.Self, Args: []string{verbScripts}, Home: p.Env.Home}
 }
 
 // calls says how to start what is asked about calls.
-func (p *program) calls() decide.CallsConfig {
-	return decide.CallsConfig{Path: p.Self, Args: []string{verbCalls}}
+func (p *program) calls() worker.CallsConfig {
+	return worker.CallsConfig{Path: p.Self, Args: []string{verbCalls}}
 }
 
 // readScript decides a script in the process that reads it.
@@ -50,10 +49,10 @@ func readScript(d *profiles.Decider, a profiles.ShellAction, tree bool) (profile
 }
 
 // nodes are commands as they are shown.
-func nodes(tree []*preflight.Node) []scriptchild.Node {
-	out := make([]scriptchild.Node, len(tree))
+func nodes(tree []*preflight.Node) []worker.ScriptNode {
+	out := make([]worker.ScriptNode, len(tree))
 	for i, n := range tree {
-		out[i] = scriptchild.Node{Kind: n.Kind, Text: n.Text, Line: n.Line, Column: n.Column, Chain: n.Chain, Children: nodes(n.Children)}
+		out[i] = worker.ScriptNode{Kind: n.Kind, Text: n.Text, Line: n.Line, Column: n.Column, Chain: n.Chain, Children: nodes(n.Children)}
 		switch n.Verdict {
 		case command.Allow:
 			out[i].Verdict = profiles.Allow.String()

@@ -8,8 +8,8 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/commands"
-	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
+	"github.com/ringd/ringd/cmd/ringd/internal/worker"
 	"github.com/ringd/ringd/compiler/guardrail"
 	"github.com/ringd/ringd/profiles"
 )
@@ -30,7 +30,7 @@ func (p *program) signing() commands.SigningConfig {
 
 // onTop asks the guardrails of a set that is to be signed on top of another one.
 func (p *program) onTop(ctx context.Context, set, previous *profiles.Set) error {
-	found, err := compilechild.Check(ctx, p.compiler().cfg, compilechild.CheckRequest{Set: set, Previous: previous, Now: time.Now(), Target: guardrail.TargetSources})
+	found, err := worker.CheckGuardrails(ctx, p.compiler().cfg, worker.CheckRequest{Set: set, Previous: previous, Now: time.Now(), Target: guardrail.TargetSources})
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (p *program) guardrails(ctx context.Context, signed *trust.Push, previous *
 		return err
 	}
 	for _, d := range found {
-		if d.Code == compilechild.CodeBusy {
+		if d.Code == worker.CodeBusy {
 			return errors.New(d.Msg)
 		}
 	}

@@ -6,7 +6,7 @@
 // too long or gives anything but a set of reasons refuses everything. It sees its
 // input alone: no network, file, environment, time or chance. Each is compiled and
 // asked alone, so that none changes what another one means. What a hostile text does
-// to memory and processor is for a process that can be killed: package compilechild calls
+// to memory and processor is for a process that can be killed: package worker calls
 // this one, and so does the child that is asked about calls.
 package guardrail
 

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -35,9 +35,9 @@ type views interface {
 
 // Waiting is what moves runs that wait for somebody. The daemon implements it.
 type Waiting interface {
-	ListApprovals(ctx context.Context, a daemon.Actor, p approvals.Page) (wire.Approvals, error)
+	ListApprovals(ctx context.Context, a daemon.Actor, p waiting.Page) (wire.Approvals, error)
 	GetCall(ctx context.Context, a daemon.Actor, run, call string) (wire.WaitingCall, error)
-	Approve(ctx context.Context, a approvals.Approver, run, call string, answer wire.ApprovalAnswer) (wire.Run, error)
+	Approve(ctx context.Context, a waiting.Approver, run, call string, answer wire.ApprovalAnswer) (wire.Run, error)
 	ResumeRun(ctx context.Context, a daemon.Actor, id string) (wire.Run, error)
 	RevokeGrants(ctx context.Context, a daemon.Actor, id string, grants []string) (wire.Run, error)
 }

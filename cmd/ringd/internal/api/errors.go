@@ -7,11 +7,10 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/lockdown"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
@@ -54,14 +53,14 @@ func sentinels() []struct {
 		{daemon.ErrRole, http.StatusForbidden, wire.CodeWrongRole},
 		{daemon.ErrNotAnswered, http.StatusConflict, wire.CodeNotWaiting},
 		{daemon.ErrSessionBusy, http.StatusConflict, wire.CodeSessionBusy},
-		{approvals.ErrNotFound, http.StatusNotFound, wire.CodeNotFound},
-		{approvals.ErrEnded, http.StatusConflict, wire.CodeRunEnded},
-		{approvals.ErrNotWaiting, http.StatusConflict, wire.CodeNotWaiting},
-		{approvals.ErrDecided, http.StatusConflict, wire.CodeAlreadyAnswered},
-		{approvals.ErrDigest, http.StatusConflict, wire.CodeDigestMismatch},
-		{approvals.ErrExpired, http.StatusConflict, wire.CodeApprovalExpired},
-		{approvals.ErrSelf, http.StatusForbidden, wire.CodeSelfApproval},
-		{approvals.ErrNotApprover, http.StatusForbidden, wire.CodeNotAnApprover},
+		{waiting.ErrNotFound, http.StatusNotFound, wire.CodeNotFound},
+		{waiting.ErrEnded, http.StatusConflict, wire.CodeRunEnded},
+		{waiting.ErrNotWaiting, http.StatusConflict, wire.CodeNotWaiting},
+		{waiting.ErrDecided, http.StatusConflict, wire.CodeAlreadyAnswered},
+		{waiting.ErrDigest, http.StatusConflict, wire.CodeDigestMismatch},
+		{waiting.ErrExpired, http.StatusConflict, wire.CodeApprovalExpired},
+		{waiting.ErrSelf, http.StatusForbidden, wire.CodeSelfApproval},
+		{waiting.ErrNotApprover, http.StatusForbidden, wire.CodeNotAnApprover},
 	}
 }
 
@@ -86,7 +85,7 @@ func errorFor(err error) (status int, e wire.Error) {
 		return http.StatusForbidden, wire.Error{Code: string(d.Code), Message: text}
 	}
 	var invalid *policy.InvalidError
-	var word *approvals.InvalidError
+	var word *waiting.InvalidError
 	var order *lockdown.InvalidError
 	switch {
 	case errors.As(err, &invalid):
@@ -103,7 +102,7 @@ func errorFor(err error) (status int, e wire.Error) {
 	// Who won, and why a run is stuck, is told: neither text holds anything of the
 	// run.
 	var claimed *store.ClaimedError
-	var stuck *pauses.StuckError
+	var stuck *waiting.StuckError
 	switch {
 	case errors.As(err, &claimed):
 		return http.StatusConflict, wire.Error{Code: wire.CodeAlreadyResumed, Message: claimed.Error()}

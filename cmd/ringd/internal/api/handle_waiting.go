@@ -7,16 +7,16 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/schema/wire"
 )
 
 func (s *Server) listApprovals(c *call) error {
-	p := approvals.Page{After: c.r.URL.Query().Get("after"), Limit: 100}
+	p := waiting.Page{After: c.r.URL.Query().Get("after"), Limit: 100}
 	if text := c.r.URL.Query().Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > approvals.MaxPage {
-			return invalid("limit: want a number between 1 and %d", approvals.MaxPage)
+		if err != nil || n < 1 || n > waiting.MaxPage {
+			return invalid("limit: want a number between 1 and %d", waiting.MaxPage)
 		}
 		p.Limit = n
 	}
@@ -49,9 +49,9 @@ func (s *Server) approve(c *call) error {
 	if err := s.patient(c); err != nil {
 		return err
 	}
-	who := approvals.Approver{Name: c.actor.Name, Stands: s.table.stands(c.peer)}
+	who := waiting.Approver{Name: c.actor.Name, Stands: s.table.stands(c.peer)}
 	run, err := s.cfg.Waiting.Approve(c.r.Context(), who, c.r.PathValue("run"), c.r.PathValue("call"), answer)
-	if errors.Is(err, approvals.ErrNotApprover) {
+	if errors.Is(err, waiting.ErrNotApprover) {
 		return notApprover(who)
 	}
 	if err != nil {
@@ -61,14 +61,14 @@ func (s *Server) approve(c *call) error {
 }
 
 // notApprover says for whom the caller stands, and where that is given.
-func notApprover(who approvals.Approver) error {
+func notApprover(who waiting.Approver) error {
 	stands := "nobody"
 	if len(who.Stands) > 0 {
 		stands = strings.Join(who.Stands, ", ")
 	}
 	return &coded{http.StatusForbidden, wire.CodeNotAnApprover, fmt.Sprintf(
 		"%s: %s stands for %s; approvers in the daemon's configuration, or owners of a token, says who stands for whom",
-		approvals.ErrNotApprover, who.Name, stands)}
+		waiting.ErrNotApprover, who.Name, stands)}
 }
 
 func (s *Server) resumeRun(c *call) error {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/api"
 	"github.com/ringd/ringd/cmd/ringd/internal/api/apitest"
-	"github.com/ringd/ringd/cmd/ringd/internal/pipetest"
+	"github.com/ringd/ringd/cmd/ringd/internal/cli/clitest"
 )
 
 // log is what a port has logged.
@@ -178,7 +178,7 @@ func TestFilesAreRefused(t *testing.T) {
 		{"folder", "is not a file", func(t *testing.T, f *apitest.Files) { f.Cert = filepath.Dir(f.Cert) }},
 		{"pipe", "is not a file", func(t *testing.T, f *apitest.Files) {
 			f.Key += ".pipe"
-			pipetest.Make(t, f.Key)
+			clitest.NamedPipe(t, f.Key)
 		}},
 		{"nothing", "", func(*testing.T, *apitest.Files) {}},
 	} {

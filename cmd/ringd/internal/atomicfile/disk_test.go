@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/atomicfile"
-	"github.com/ringd/ringd/cmd/ringd/internal/pipetest"
+	"github.com/ringd/ringd/cmd/ringd/internal/cli/clitest"
 )
 
 func write(t *testing.T, path, text string, mode fs.FileMode) string {
@@ -88,7 +88,7 @@ func TestReplaceRefuses(t *testing.T) {
 			return filepath.Join(dir, "f")
 		},
 		"a pipe": func(dir string) string {
-			pipetest.Make(t, filepath.Join(dir, "f"))
+			clitest.NamedPipe(t, filepath.Join(dir, "f"))
 			return filepath.Join(dir, "f")
 		},
 		"a link to a device": func(dir string) string { return link(t, os.DevNull, filepath.Join(dir, "f")) },

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/bridges"
-	"github.com/ringd/ringd/cmd/ringd/internal/pipetest"
+	"github.com/ringd/ringd/cmd/ringd/internal/cli/clitest"
 	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
@@ -103,7 +103,7 @@ func TestCommandEnvironment(t *testing.T) {
 func TestCancelKillsTheGroup(t *testing.T) {
 	dir := t.TempDir()
 	pids := filepath.Join(dir, "pids")
-	pipetest.Make(t, pids)
+	clitest.NamedPipe(t, pids)
 	c := shell(t, `trap '' TERM; sh -c 'trap "" TERM; echo $$ >`+pids+`; exec sleep 1000' & wait; sleep 1000`)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	done := make(chan error, 1)
@@ -159,7 +159,7 @@ func gone(t *testing.T, pid int) {
 // A process that left the group and holds the pipes cannot hold the call.
 func TestEscapedProcessHoldsNothing(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
-	pipetest.Make(t, fifo)
+	clitest.NamedPipe(t, fifo)
 	c := shell(t, `setsid sh -c 'echo $$ >`+fifo+`; exec sleep 1000' & read pid <`+fifo+`; echo $pid >&2; echo 1`,
 		func(c *bridges.CommandConfig) { c.Grace = time.Millisecond })
 	_, err := c.Call(t.Context(), call(`[]`))

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/schema/client"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -121,8 +121,8 @@ Exit codes: 0 shown, 2 no daemon.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.with(cmd.Context(), w, func(d Desk) error {
-				if limit < 1 || limit > approvals.MaxPage {
-					return cli.Usage("--limit %d: want 1 to %d", limit, approvals.MaxPage)
+				if limit < 1 || limit > waiting.MaxPage {
+					return cli.Usage("--limit %d: want 1 to %d", limit, waiting.MaxPage)
 				}
 				list, err := d.Approvals(cmd.Context(), limit, after)
 				if err != nil {
@@ -336,7 +336,7 @@ func (v approvalVerdict) remedy(exit, err error, c wire.Pending) error {
 			"          the token of an approver (--url, --token-file); docs/HOSTS.md has the\n"+
 			"          commands under \"Approvals on one machine\"", e.Err, v.verb))
 	}
-	other := errors.Is(err, approvals.ErrNotApprover) || errors.Is(err, &client.Error{Code: wire.CodeNotAnApprover})
+	other := errors.Is(err, waiting.ErrNotApprover) || errors.Is(err, &client.Error{Code: wire.CodeNotAnApprover})
 	if !other || len(c.From) == 0 {
 		return exit
 	}

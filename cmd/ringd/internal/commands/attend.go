@@ -18,7 +18,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
@@ -28,7 +28,7 @@ import (
 type Daemon interface {
 	Events(ctx context.Context, a daemon.Actor, id string, after int64) ([]wire.Event, error)
 	GetRun(ctx context.Context, a daemon.Actor, id string, wait time.Duration) (wire.Run, error)
-	Approve(ctx context.Context, who approvals.Approver, run, call string, a wire.ApprovalAnswer) (wire.Run, error)
+	Approve(ctx context.Context, who waiting.Approver, run, call string, a wire.ApprovalAnswer) (wire.Run, error)
 	ResumeRun(ctx context.Context, a daemon.Actor, id string) (wire.Run, error)
 	CancelRun(ctx context.Context, a daemon.Actor, id string) (wire.Run, error)
 }
@@ -42,12 +42,12 @@ type Terminal interface {
 type AttendConfig struct {
 	*cli.Program
 	Daemon   Daemon
-	Actor    daemon.Actor       // that the run belongs to
-	Approver approvals.Approver // who sits at Terminal
-	Terminal Terminal           // nil: nobody is asked
-	Keep     bool               // a run that waits stays in its state folder
-	JSON     bool               // Out is for the outcome alone
-	Shown    int64              // the last line of the console that an earlier part of the run has shown
+	Actor    daemon.Actor     // that the run belongs to
+	Approver waiting.Approver // who sits at Terminal
+	Terminal Terminal         // nil: nobody is asked
+	Keep     bool             // a run that waits stays in its state folder
+	JSON     bool             // Out is for the outcome alone
+	Shown    int64            // the last line of the console that an earlier part of the run has shown
 	// Lacks is why a call of a run that waits could not begin here if it were approved;
 	// nobody is asked about it then. nil: it always could.
 	Lacks func(run wire.Run, c wire.Pending) error
@@ -185,7 +185,7 @@ func (a *Attendant) held(ctx context.Context, id string) error {
 			spoke = err != nil || !slices.ContainsFunc(now.Pending, func(p wire.Pending) bool { return p.ID == c.ID })
 		}
 		switch {
-		case errors.Is(err, approvals.ErrExpired), errors.Is(err, approvals.ErrEnded), errors.Is(err, approvals.ErrDecided), errors.Is(err, approvals.ErrNotWaiting):
+		case errors.Is(err, waiting.ErrExpired), errors.Is(err, waiting.ErrEnded), errors.Is(err, waiting.ErrDecided), errors.Is(err, waiting.ErrNotWaiting):
 			// It is settled, and the run goes on or has ended.
 		case err != nil:
 			return errors.Join(err, a.end(ctx, id))

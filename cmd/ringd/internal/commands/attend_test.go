@@ -17,7 +17,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/commands"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -71,7 +71,7 @@ func (f *fake) GetRun(context.Context, daemon.Actor, string, time.Duration) (wir
 	return run, nil
 }
 
-func (f *fake) Approve(ctx context.Context, who approvals.Approver, run, call string, a wire.ApprovalAnswer) (wire.Run, error) {
+func (f *fake) Approve(ctx context.Context, who waiting.Approver, run, call string, a wire.ApprovalAnswer) (wire.Run, error) {
 	f.did = append(f.did, strings.TrimSpace(fmt.Sprintf("%s %s %s %s as %q by %s", a.Verdict, call, a.Digest, a.Reason, a.As, who.Name)))
 	if f.refuse != nil {
 		return wire.Run{}, f.refuse
@@ -252,7 +252,7 @@ func attendant(f *fake, says *person, keep bool, stands []string) *commands.Atte
 	var console bytes.Buffer
 	c := commands.AttendConfig{
 		Program: &cli.Program{Err: &console}, Daemon: f, Actor: daemon.Actor{Name: "run:uid:1"},
-		Approver: approvals.Approver{Name: "uid:1", Stands: stands}, Keep: keep, Now: time.Now,
+		Approver: waiting.Approver{Name: "uid:1", Stands: stands}, Keep: keep, Now: time.Now,
 	}
 	if says != nil {
 		c.Terminal = says
@@ -336,7 +336,7 @@ func (f *script) GetRun(context.Context, daemon.Actor, string, time.Duration) (w
 	return run, nil
 }
 
-func (f *script) Approve(_ context.Context, _ approvals.Approver, _, call string, a wire.ApprovalAnswer) (wire.Run, error) {
+func (f *script) Approve(_ context.Context, _ waiting.Approver, _, call string, a wire.ApprovalAnswer) (wire.Run, error) {
 	f.did = append(f.did, a.Verdict+" "+call)
 	f.settled = f.refuse == nil && a.Reason != "one of two"
 	return wire.Run{}, f.refuse
@@ -367,7 +367,7 @@ func TestAttendHeld(t *testing.T) {
 			f := &script{fake: &fake{state: "running", refuse: tt.err}, lost: tt.lost, harness: tt.name == "its harness"}
 			var out, errs bytes.Buffer
 			cfg := commands.AttendConfig{Program: &cli.Program{Out: &out, Err: &errs}, Daemon: f, Actor: daemon.Actor{Name: "uid:1"},
-				Approver: approvals.Approver{Name: "uid:1"}, Now: func() time.Time { return time.Unix(1e9, 0) }}
+				Approver: waiting.Approver{Name: "uid:1"}, Now: func() time.Time { return time.Unix(1e9, 0) }}
 			if tt.says != nil {
 				cfg.Terminal = tt.says
 			}

@@ -11,8 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/decide"
-	"github.com/ringd/ringd/cmd/ringd/internal/scriptchild"
+	"github.com/ringd/ringd/cmd/ringd/internal/worker"
 	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/profiles"
 )
@@ -27,8 +26,8 @@ type DecideConfig struct {
 	// action; nil where the policy is not to be found by itself.
 	Layers func(ctx context.Context, files cli.Policy, policy string, a layers.AskedAction) ([]layers.LayerAnswer, error)
 	// Scripts says how to start what reads scripts; Workspace and Home are set here.
-	Scripts scriptchild.Config
-	Calls   decide.CallsConfig
+	Scripts worker.ScriptsConfig
+	Calls   worker.CallsConfig
 }
 
 type decideVerbs struct{ DecideConfig }
@@ -57,8 +56,8 @@ type decider struct {
 	*profiles.Decider
 	set    *profiles.Set
 	files  cli.Policy
-	reader *scriptchild.Reader
-	calls  *decide.Calls
+	reader *worker.Scripts
+	calls  *worker.Calls
 }
 
 // Close ends the processes that were asked.
@@ -71,11 +70,11 @@ func (v *decideVerbs) decider(ctx context.Context, t target) (*decider, error) {
 	}
 	cfg := v.Scripts
 	cfg.Workspace, cfg.Home = t.workspace, v.Env.Home
-	reader, err := scriptchild.New(cfg)
+	reader, err := worker.NewScripts(cfg)
 	if err != nil {
 		return nil, err
 	}
-	calls := decide.NewCalls(v.Calls)
+	calls := worker.NewCalls(v.Calls)
 	return &decider{set: set, files: files, reader: reader, calls: calls, Decider: set.Decider(AgentNamed(set, t.agent), profiles.Environment{
 		Workspace: t.workspace, Home: v.Env.Home, Now: v.Now(), Script: reader.Decide(ctx),
 		Condition: calls.Condition(ctx), Guardrail: calls.Guardrail(ctx),
@@ -109,7 +108,7 @@ be read.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, d.Close()) }()
-			denied, err := decide.Lines(cmd.Context(), d.Decider, d.set.Revision, v.In, v.Out)
+			denied, err := decideLines(cmd.Context(), d.Decider, d.set.Revision, v.In, v.Out)
 			if err != nil {
 				return cli.Failed(cli.Misused, err)
 			}

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/decide"
+	"github.com/ringd/ringd/cmd/ringd/internal/worker"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/diff"
 	"github.com/ringd/ringd/schema"
@@ -33,7 +33,7 @@ type DiffConfig struct {
 	// Earlier is Compile for the old side, where what has ended grants nothing and is no
 	// finding: that policy was fine once.
 	Earlier CompileFunc
-	Calls   decide.CallsConfig // what is asked about calls
+	Calls   worker.CallsConfig // what is asked about calls
 }
 
 // CompileFunc reads and compiles the policy at a path.
@@ -150,7 +150,7 @@ func (c DiffConfig) diff(ctx context.Context, q diffAsked, args []string) (err e
 	ceilings := between(old, now, q.agent)
 	doc := document(rep, ceilings, old, now)
 	if q.impact != "" {
-		calls := decide.NewCalls(c.Calls)
+		calls := worker.NewCalls(c.Calls)
 		defer func() { err = errors.Join(err, calls.Close()) }()
 		again := replayConfig{Calls: calls, Log: q.impact, New: now.set, Workspace: q.workspace, Home: c.Env.Home, Agent: q.agent}
 		if !only {

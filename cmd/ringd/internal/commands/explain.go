@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/scriptchild"
+	"github.com/ringd/ringd/cmd/ringd/internal/worker"
 	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/profiles"
 )
@@ -145,7 +145,7 @@ type explained struct {
 	Source   *source              `json:"source,omitempty"`
 	Policy   string               `json:"policy"` // metadata.name
 	Change   []string             `json:"change,omitempty"`
-	Tree     []scriptchild.Node   `json:"tree,omitempty"`
+	Tree     []worker.ScriptNode  `json:"tree,omitempty"`
 	Limits   []limit              `json:"limits,omitempty"`  // that an allowed host or gateway counts against
 	Layers   []layers.LayerAnswer `json:"layers,omitempty"`  // the outermost first, the agent's own policy last; absent: it has none above
 	Decided  string               `json:"decided,omitempty"` // the one of them that decided

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/scriptchild"
+	"github.com/ringd/ringd/cmd/ringd/internal/worker"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -54,7 +54,7 @@ func (p explainPage) explained(e explained) error {
 const decideTextWidth = 70
 
 // tree writes commands with the verdict of each, deeper ones further in.
-func (p explainPage) tree(b *strings.Builder, nodes []scriptchild.Node, depth int) {
+func (p explainPage) tree(b *strings.Builder, nodes []worker.ScriptNode, depth int) {
 	for _, n := range nodes {
 		place := ""
 		if n.Line > 0 {

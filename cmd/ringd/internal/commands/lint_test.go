@@ -15,7 +15,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/audit/audittest"
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/commands"
-	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
+	"github.com/ringd/ringd/cmd/ringd/internal/worker"
 	"github.com/ringd/ringd/compiler/lint"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
@@ -49,7 +49,7 @@ func verb(t *testing.T, args ...string) (string, error) {
 	p := &cli.Program{Out: &out, Err: &errs}
 	cfg := commands.PolicyConfig{Program: p, Now: func() time.Time { return now },
 		Lint: func(_ context.Context, files cli.Policy, _ lint.Options) (*profiles.Set, schema.Diagnostics, error) {
-			set, found := compilechild.Compile(t.Context(), files.Sources, nil)
+			set, found := worker.CompileHere(t.Context(), files.Sources, nil)
 			return &set, found, nil
 		}}
 	root := &cobra.Command{Use: "ringd", SilenceErrors: true, SilenceUsage: true}

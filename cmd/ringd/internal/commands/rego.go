@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
+	"github.com/ringd/ringd/cmd/ringd/internal/worker"
 	"github.com/ringd/ringd/compiler/guardrail"
 	"github.com/ringd/ringd/schema"
 )
@@ -25,7 +25,7 @@ type regoReport struct {
 
 // rego runs the tests of guardrails, and adds what is wrong with them to the findings.
 // After findings that refuse it runs none.
-func (t *trial) rego(ctx context.Context, tests []schema.Source) ([]compilechild.RegoTest, error) {
+func (t *trial) rego(ctx context.Context, tests []schema.Source) ([]worker.RegoTest, error) {
 	r := t.report
 	var found schema.Diagnostics
 	for _, src := range tests {
@@ -47,7 +47,7 @@ func (t *trial) rego(ctx context.Context, tests []schema.Source) ([]compilechild
 }
 
 // guardrails reports the tests of guardrails, by file in the order they ran.
-func (t *trial) guardrails(tests []compilechild.RegoTest) {
+func (t *trial) guardrails(tests []worker.RegoTest) {
 	files := map[string]*fileReport{}
 	for _, one := range tests {
 		if !t.q.only.MatchString(one.File + "/" + one.Guardrail + "/" + one.Name) {

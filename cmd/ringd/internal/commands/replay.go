@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
-	"github.com/ringd/ringd/cmd/ringd/internal/decide"
+	"github.com/ringd/ringd/cmd/ringd/internal/worker"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/jsonvalue"
 )
@@ -28,7 +28,7 @@ type replayConfig struct {
 	Workspace string        // what $WORKSPACE stands for
 	Home      string        // what ~ stands for
 	Agent     string        // "": those of every agent
-	Calls     *decide.Calls // what is asked about calls; nil: all of them ask, and no guardrail lets one pass
+	Calls     *worker.Calls // what is asked about calls; nil: all of them ask, and no guardrail lets one pass
 }
 
 // maxGroups bounds what a replay tells apart.

@@ -16,9 +16,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/atomicfile"
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
-	"github.com/ringd/ringd/cmd/ringd/internal/decide"
-	"github.com/ringd/ringd/cmd/ringd/internal/scriptchild"
+	"github.com/ringd/ringd/cmd/ringd/internal/worker"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -33,10 +31,10 @@ type TestConfig struct {
 	Compile func(_ context.Context, _ cli.Policy, now time.Time, ended bool) (*profiles.Set, schema.Diagnostics, error)
 	// Rego runs tests of the policy's guardrails, in a process of its own. Places in
 	// its result are those of the sources.
-	Rego func(_ context.Context, _ cli.Policy, tests []schema.Source) (compilechild.TestResult, error)
+	Rego func(_ context.Context, _ cli.Policy, tests []schema.Source) (worker.TestResult, error)
 	// Scripts says how to start what reads scripts; Workspace and Home are set here.
-	Scripts scriptchild.Config
-	Calls   decide.CallsConfig // what is asked about calls
+	Scripts worker.ScriptsConfig
+	Calls   worker.CallsConfig // what is asked about calls
 }
 
 // testAsked is what the verb is asked.

@@ -12,8 +12,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/decide"
-	"github.com/ringd/ringd/cmd/ringd/internal/scriptchild"
+	"github.com/ringd/ringd/cmd/ringd/internal/worker"
 	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/compiler/policytest"
 	"github.com/ringd/ringd/profiles"
@@ -197,12 +196,12 @@ func (t *trial) file(ctx context.Context, f *policytest.File, targets []string) 
 	t.report.Files = append(t.report.Files, out)
 	cfg := t.Scripts
 	cfg.Workspace, cfg.Home = f.Workspace, f.Home
-	reader, err := scriptchild.New(cfg)
+	reader, err := worker.NewScripts(cfg)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
-	calls := decide.NewCalls(t.Calls)
+	calls := worker.NewCalls(t.Calls)
 	defer func() { err = errors.Join(err, calls.Close()) }()
 	now := t.when(f)
 	env := profiles.Environment{Workspace: f.Workspace, Home: f.Home, Now: now,

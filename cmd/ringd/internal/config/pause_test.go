@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/cli/clitest"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
-	"github.com/ringd/ringd/cmd/ringd/internal/pipetest"
 )
 
 var engineDigest = "sha256:" + strings.Repeat("a1", 32)
@@ -142,7 +142,7 @@ func TestSecret(t *testing.T) {
 // A secret that is a pipe is refused, and nothing waits for whoever has its other end.
 func TestSecretOfAPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "secret")
-	pipetest.Make(t, path)
+	clitest.NamedPipe(t, path)
 	if _, err := (config.Secret{File: path}).Value(config.Environment{}); err == nil || !strings.Contains(err.Error(), "is not a file") {
 		t.Errorf("%v", err)
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
@@ -132,7 +132,7 @@ func (d *Daemon) answerKept(ctx context.Context, actor Actor, row store.Run, ans
 			return fmt.Errorf("call %s: %w", a.Call, ErrDigest)
 		}
 		if err := d.cfg.Keeper.CheckCall(row, c, words); err != nil {
-			return pauses.Stuck(row.ID, err)
+			return waiting.Stuck(row.ID, err)
 		}
 		if a.Error == nil {
 			err := d.cfg.Interpreter.CheckReply(row.Agent, row.Executor, c.Bridge, a.Value)

@@ -15,12 +15,12 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
-	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
+	"github.com/ringd/ringd/cmd/ringd/internal/worker"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
@@ -618,7 +618,7 @@ func TestBusyHost(t *testing.T) {
 	s.Apply(t, "one log")
 	sink, push := s.Daemon.Sink(), daemontest.Push("two log")
 	s.Compiler.Before(func(string) error {
-		return schema.Diagnostics{{Pos: schema.Pos{File: "policy.yaml", Line: 1, Column: 1}, Code: compilechild.CodeBusy, Msg: "the host is busy"}}
+		return schema.Diagnostics{{Pos: schema.Pos{File: "policy.yaml", Line: 1, Column: 1}, Code: worker.CodeBusy, Msg: "the host is busy"}}
 	})
 	if err := sink.Apply(t.Context(), push); err == nil {
 		t.Error("a push that a busy host did not compile is not asked for again")

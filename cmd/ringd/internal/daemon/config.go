@@ -7,12 +7,11 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/lockdown"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/cmd/ringd/internal/notify"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
@@ -74,7 +73,7 @@ type Clock interface {
 	After(d time.Duration) <-chan time.Time
 }
 
-// Quota bounds live runs; pauses.Quota those that wait. Zero allows none.
+// Quota bounds live runs; waiting.Quota those that wait. Zero allows none.
 type Quota struct {
 	PerActor int
 	Total    int
@@ -93,8 +92,8 @@ type Config struct {
 	Records     recordStore
 	Sessions    sessionStore
 	Generations generationStore
-	Keeper      *pauses.Keeper // the same one that the interpreter ring keeps pauses with
-	Desk        *approvals.Desk
+	Keeper      *waiting.Keeper // the same one that the interpreter ring keeps pauses with
+	Desk        *waiting.Desk
 	Outbox      *notify.Outbox // nil: nobody is told of calls that wait
 	// HasEngine says whether an executor can go on from snapshots of an engine, and
 	// which engine is its own, "" when that is not known. If it is nil, the executor

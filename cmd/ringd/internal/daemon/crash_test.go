@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
-	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
+	"github.com/ringd/ringd/cmd/ringd/internal/worker"
 	"github.com/ringd/ringd/rings/interpreter/contract"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -30,7 +30,7 @@ const (
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == verbCompile {
-		os.Exit(compilechild.Main(context.Background(), time.Now, os.Stdin, os.Stdout, os.Stderr))
+		os.Exit(worker.CompileMain(context.Background(), time.Now, os.Stdin, os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
 }

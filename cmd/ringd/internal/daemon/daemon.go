@@ -33,7 +33,7 @@ type Daemon struct {
 	healing    bool          // audit log and store are being taken up again: nothing starts
 	damaged    error         // they cannot be: one of them does not hold; nil: nobody found that
 	settled    chan struct{} // closed and replaced when a live run ends
-	line       []waiting     // answered runs that are to go on, in order
+	line       []pausedRun   // answered runs that are to go on, in order
 	resuming   int           // of them, being claimed and opened
 
 	paces     paces

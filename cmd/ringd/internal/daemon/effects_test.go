@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/rings/interpreter/contract"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -37,7 +37,7 @@ func (e *effects) act(c contract.Call) {
 // expected are errors that a caller gets who comes too late, or at a bad moment.
 func expected(err error) bool {
 	for _, known := range []error{daemon.ErrEnded, daemon.ErrAnswered, policy.ErrNotFound, daemon.ErrRole, daemon.ErrNotAnswered,
-		daemon.ErrQuota, daemon.ErrDraining, approvals.ErrDecided, approvals.ErrEnded, approvals.ErrNotWaiting, approvals.ErrExpired} {
+		daemon.ErrQuota, daemon.ErrDraining, waiting.ErrDecided, waiting.ErrEnded, waiting.ErrNotWaiting, waiting.ErrExpired} {
 		if errors.Is(err, known) {
 			return true
 		}

@@ -3,12 +3,12 @@ package daemon
 import (
 	"errors"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 )
 
 // StuckCode is the code that a pause gets which cannot be opened for err.
-func StuckCode(err error) string { return pauses.Stuck("", err).Code }
+func StuckCode(err error) string { return waiting.Stuck("", err).Code }
 
 // Halted reports whether a run was told to end.
 func (d *Daemon) Halted(id string) bool {

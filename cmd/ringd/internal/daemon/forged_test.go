@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
@@ -67,7 +66,7 @@ func TestForgedRows(t *testing.T) {
 			s.Close(t)
 			edit(t, s, tc.forge...)
 			s = again(t, s, daemontest.Config{})
-			var stuck *pauses.StuckError
+			var stuck *waiting.StuckError
 			_, err := s.Daemon.ResumeRun(t.Context(), everyone(), r.ID)
 			var late *store.ClaimedError
 			for errors.As(err, &late) { // the daemon tries by itself
@@ -113,7 +112,7 @@ func TestForgedQuestions(t *testing.T) {
 			if err != nil || len(got.Pending) != 0 || got.Error == nil || got.Error.Name != wire.CodeIntegrity {
 				t.Errorf("%+v, %v", got, err)
 			}
-			if list, err := s.Daemon.ListApprovals(t.Context(), everyone(), approvals.Page{}); err != nil || len(list.Approvals) != 0 {
+			if list, err := s.Daemon.ListApprovals(t.Context(), everyone(), waiting.Page{}); err != nil || len(list.Approvals) != 0 {
 				t.Errorf("listed: %+v, %v", list, err)
 			}
 			for _, digest := range []string{p.Digest, evil} {
@@ -142,7 +141,7 @@ func TestForgedWordBesideATrueOne(t *testing.T) {
 	edit(t, s, word)
 	s = again(t, s, daemontest.Config{})
 	_, err := allow(t, s, person("uid:1"), r.ID, p)
-	var stuck *pauses.StuckError
+	var stuck *waiting.StuckError
 	if !errors.As(err, &stuck) || stuck.Code != wire.CodeIntegrity || len(s.Acts.Calls()) != 0 {
 		t.Errorf("%v, %d acts", err, len(s.Acts.Calls()))
 	}
@@ -160,7 +159,7 @@ func TestMarksOfAnotherKey(t *testing.T) {
 	}
 	s = again(t, s, daemontest.Config{Key: "other"})
 	_, err := allow(t, s, person("uid:2"), r.ID, p)
-	var stuck *pauses.StuckError
+	var stuck *waiting.StuckError
 	if !errors.As(err, &stuck) || stuck.Code != wire.CodeKeyUnknown {
 		t.Errorf("%v", err)
 	}

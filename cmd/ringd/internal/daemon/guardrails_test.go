@@ -8,25 +8,25 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
+	"github.com/ringd/ringd/cmd/ringd/internal/worker"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 	"github.com/ringd/ringd/schema/wire"
 )
 
 // guarding compiles for real and asks the guardrails for real, as the daemon does.
-type guarding struct{ cfg compilechild.Config }
+type guarding struct{ cfg worker.CompileConfig }
 
 func (g guarding) Compile(ctx context.Context, p syncer.Push) (*profiles.Set, schema.Diagnostics, error) {
-	r, err := compilechild.Run(ctx, g.cfg, compilechild.Request{Sources: p.Sources, Unguarded: true})
+	r, err := worker.Compile(ctx, g.cfg, worker.CompileRequest{Sources: p.Sources, Unguarded: true})
 	return r.Set, r.Diagnostics, err
 }
 
 func (g guarding) Check(ctx context.Context, set, previous *profiles.Set) (schema.Diagnostics, error) {
-	return compilechild.Check(ctx, g.cfg, compilechild.CheckRequest{Set: set, Previous: previous})
+	return worker.CheckGuardrails(ctx, g.cfg, worker.CheckRequest{Set: set, Previous: previous})
 }
 
 func guardingChild(t testing.TB) guarding {
@@ -35,7 +35,7 @@ func guardingChild(t testing.TB) guarding {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return guarding{compilechild.Config{Path: self, Args: []string{verbCompile}, Wall: 30 * time.Second}}
+	return guarding{worker.CompileConfig{Path: self, Args: []string{verbCompile}, Wall: 30 * time.Second}}
 }
 
 // guardedPolicy grants bridges, and has a guardrail with this condition.
@@ -97,7 +97,7 @@ func TestGuardrailRefusesAPush(t *testing.T) {
 
 	// A restart asks again: where nobody can be asked, nothing is in force.
 	for name, compiler := range map[string]policy.Compiler{
-		"a host that cannot ask": guarding{compilechild.Config{Path: "/nonexistent", Args: []string{verbCompile}}}, "nobody asks": &daemontest.Compiler{},
+		"a host that cannot ask": guarding{worker.CompileConfig{Path: "/nonexistent", Args: []string{verbCompile}}}, "nobody asks": &daemontest.Compiler{},
 	} {
 		cfg.Compiler = compiler
 		s = daemontest.New(t, cfg)

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -55,7 +55,7 @@ func TestHeldForAPerson(t *testing.T) {
 	}
 	var waits wire.Approvals
 	for len(waits.Approvals) == 0 {
-		if waits, err = s.Daemon.ListApprovals(t.Context(), daemontest.Me(), approvals.Page{}); err != nil {
+		if waits, err = s.Daemon.ListApprovals(t.Context(), daemontest.Me(), waiting.Page{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/pause"
@@ -66,7 +66,7 @@ func (d *Daemon) hold(ctx context.Context, parent pause.Parent, more int64) (let
 	}
 	if err != nil {
 		d.cfg.Logger.Error("open the pause of a parent", "run", id, "error", err)
-		return nil, pauses.Stuck(id, err)
+		return nil, waiting.Stuck(id, err)
 	}
 	for i := range record.Calls {
 		for _, c := range calls {

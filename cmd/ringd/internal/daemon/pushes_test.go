@@ -17,22 +17,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
+	"github.com/ringd/ringd/cmd/ringd/internal/worker"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
 
 // childCompiler compiles for real, in a killable child of this binary.
 type childCompiler struct {
-	cfg   compilechild.Config
+	cfg   worker.CompileConfig
 	count atomic.Int64
 }
 
 func (c *childCompiler) Compile(ctx context.Context, p syncer.Push) (*profiles.Set, schema.Diagnostics, error) {
 	c.count.Add(1)
-	r, err := compilechild.Run(ctx, c.cfg, compilechild.Request{Sources: p.Sources})
+	r, err := worker.Compile(ctx, c.cfg, worker.CompileRequest{Sources: p.Sources})
 	return r.Set, r.Diagnostics, err
 }
 
@@ -127,7 +127,7 @@ func TestPushesFromAFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiler := &childCompiler{cfg: compilechild.Config{Path: self, Args: []string{verbCompile}, Wall: 20 * time.Second}}
+	compiler := &childCompiler{cfg: worker.CompileConfig{Path: self, Args: []string{verbCompile}, Wall: 20 * time.Second}}
 	s := daemontest.New(t, daemontest.Config{Compiler: compiler})
 	root := t.TempDir()
 	w := &writer{t: t, root: root, dir: filepath.Join(root, "sync"), dice: rand.New(rand.NewPCG(3, 4))}

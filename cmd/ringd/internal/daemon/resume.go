@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
@@ -22,7 +22,7 @@ import (
 const maxResumes = 8
 
 // waiting is an answered run that is to go on.
-type waiting struct {
+type pausedRun struct {
 	id, actor string
 	by        string             // who made it possible
 	not       *policy.Generation // the generation that does not let it; nil: none has refused
@@ -31,8 +31,8 @@ type waiting struct {
 // goOn has an answered run resumed as soon as there is a place for it.
 func (d *Daemon) goOn(id, actor, by string) {
 	d.mu.Lock()
-	if !slices.ContainsFunc(d.line, func(w waiting) bool { return w.id == id }) {
-		d.line = append(d.line, waiting{id: id, actor: actor, by: by})
+	if !slices.ContainsFunc(d.line, func(w pausedRun) bool { return w.id == id }) {
+		d.line = append(d.line, pausedRun{id: id, actor: actor, by: by})
 	}
 	d.mu.Unlock()
 	d.look()
@@ -92,12 +92,12 @@ func (d *Daemon) lookUp(ctx context.Context, may func(store.Fault) bool) {
 }
 
 // take gives the first run in line that may go on a place among the live runs.
-func (d *Daemon) take() (waiting, *liveRun) {
+func (d *Daemon) take() (pausedRun, *liveRun) {
 	g := d.policy.InForce()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if g == nil || d.cfg.Still || d.draining || d.healing || d.low != nil || d.cfg.Lock.State() != nil || d.resuming >= maxResumes || d.cfg.Recorder.Err() != nil {
-		return waiting{}, nil
+		return pausedRun{}, nil
 	}
 	for i, w := range d.line {
 		if w.not == g || d.live[w.id] != nil || d.roomLocked(w.actor) != nil {
@@ -107,7 +107,7 @@ func (d *Daemon) take() (waiting, *liveRun) {
 		d.resuming++
 		return w, d.placeLocked(w.id, w.actor)
 	}
-	return waiting{}, nil
+	return pausedRun{}, nil
 }
 
 // rest gives the place of one resume back.
@@ -120,7 +120,7 @@ func (d *Daemon) rest() {
 
 // resumeNext resumes a run in line. One that the generation in force does not let
 // go on waits for the next.
-func (d *Daemon) resumeNext(ctx context.Context, w waiting, r *liveRun) {
+func (d *Daemon) resumeNext(ctx context.Context, w pausedRun, r *liveRun) {
 	g := d.policy.InForce()
 	err := d.resume(ctx, r, w.by)
 	var denial *profiles.Denial
@@ -130,7 +130,7 @@ func (d *Daemon) resumeNext(ctx context.Context, w waiting, r *liveRun) {
 		d.line = append(d.line, w)
 		d.mu.Unlock()
 	}
-	var stuck *pauses.StuckError // giveBack has logged its cause
+	var stuck *waiting.StuckError // giveBack has logged its cause
 	if err != nil && ctx.Err() == nil && !errors.As(err, &stuck) {
 		d.cfg.Logger.Warn("run not resumed", "run", r.id, "error", err)
 	}
@@ -176,7 +176,7 @@ func (d *Daemon) ResumeRun(ctx context.Context, actor Actor, id string) (wire.Ru
 		d.mu.Unlock()
 		return wire.Run{}, err
 	}
-	d.line = slices.DeleteFunc(d.line, func(w waiting) bool { return w.id == id })
+	d.line = slices.DeleteFunc(d.line, func(w pausedRun) bool { return w.id == id })
 	r := d.placeLocked(id, row.Actor)
 	d.mu.Unlock()
 	if err := d.resume(ctx, r, actor.Name); err != nil {
@@ -270,7 +270,7 @@ func (d *Daemon) resume(ctx context.Context, r *liveRun, by string) error {
 func (d *Daemon) unseal(p store.Pause, row store.Run) (pause.Record, error) {
 	if d.cfg.HasEngine != nil {
 		if own, has := d.cfg.HasEngine(row.Executor, p.Engine); !has {
-			return pause.Record{}, &pauses.EngineError{Digest: p.Engine, Own: own}
+			return pause.Record{}, &waiting.EngineError{Digest: p.Engine, Own: own}
 		}
 	}
 	return d.cfg.Keeper.Open(p, row)
@@ -352,7 +352,7 @@ func over(l Live) bool {
 // giveBack releases the claim of a run that could not go on and says why.
 func (d *Daemon) giveBack(ctx context.Context, r *liveRun, row store.Run, by string, cause error) error {
 	var denial *profiles.Denial
-	why := pauses.Stuck(r.id, cause)
+	why := waiting.Stuck(r.id, cause)
 	rec := d.record(audit.ResumeRefused)
 	rec.Actor, rec.Agent, rec.Run, rec.State = by, row.Agent, row.ID, string(store.Answered)
 	rec.Detail = map[string]string{"sequence": fmt.Sprint(row.Seq)}
@@ -364,7 +364,7 @@ func (d *Daemon) giveBack(ctx context.Context, r *liveRun, row store.Run, by str
 		fault, rec.Detail["reason"] = store.Fault{}, cause.Error()
 	case errors.As(cause, &denial):
 		rec.Decision, out = audit.Decided(denial.Decision), cause
-		fault = store.Fault{Code: string(denial.Decision.Code), Text: pauses.Clip(denial.Decision.Reason)}
+		fault = store.Fault{Code: string(denial.Decision.Code), Text: waiting.Clip(denial.Decision.Reason)}
 	default:
 		rec.Detail["code"] = why.Code
 		rec.Fault = &audit.Fault{ID: r.id, Text: cause.Error()}

@@ -12,10 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -39,15 +39,15 @@ func TestScriptAskedAhead(t *testing.T) {
 			s := daemontest.New(t, daemontest.Config{})
 			s.Apply(t, "one $git!push $ls")
 			id := script(t, s, "steps ^run:git:push:origin run:ls run:git:push:origin").ID
-			waiting := waitPaused(t, s, id)
+			paused := waitPaused(t, s, id)
 			s = again(t, s, daemontest.Config{})
-			list, err := s.Daemon.ListApprovals(t.Context(), everyone(), approvals.Page{})
+			list, err := s.Daemon.ListApprovals(t.Context(), everyone(), waiting.Page{})
 			if err != nil || len(list.Approvals) != 1 || list.Approvals[0].Pending.Bridge != "exec:/usr/bin/git" ||
 				string(list.Approvals[0].Pending.Args) != `{"exec":{"argv":["/usr/bin/git","push","origin"]}}` {
 				t.Fatalf("%+v, %v", list, err)
 			}
 			approve := func(s *daemontest.Stack) {
-				if _, err := allow(t, s, person("uid:1"), id, waiting.Pending[0]); err != nil {
+				if _, err := allow(t, s, person("uid:1"), id, paused.Pending[0]); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -57,7 +57,7 @@ func TestScriptAskedAhead(t *testing.T) {
 				s = killedAt(t, s, func(label string) bool { return label == kill }, approve)
 			}
 			if kill == "answer_recorded" { // the word was not kept: it is said again
-				if _, err := allow(t, s, person("uid:1"), id, waiting.Pending[0]); err != nil {
+				if _, err := allow(t, s, person("uid:1"), id, paused.Pending[0]); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -74,7 +74,7 @@ func TestScriptAskedAhead(t *testing.T) {
 				t.Error(diff)
 			}
 			for _, rec := range s.Records(t, audit.CallApproved) {
-				if rec.Capability != "exec:/usr/bin/git" || rec.Digest != waiting.Pending[0].Digest {
+				if rec.Capability != "exec:/usr/bin/git" || rec.Digest != paused.Pending[0].Digest {
 					t.Errorf("recorded: %+v", rec)
 				}
 			}

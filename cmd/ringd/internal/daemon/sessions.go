@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
@@ -18,16 +18,16 @@ import (
 
 // SessionLimits is what the policy in force grants an agent, and its revision.
 // Zero is no session.
-func (d *Daemon) SessionLimits(agent string) (pauses.SessionLimits, string) {
+func (d *Daemon) SessionLimits(agent string) (waiting.SessionLimits, string) {
 	g := d.policy.InForce()
 	if g == nil {
-		return pauses.SessionLimits{}, ""
+		return waiting.SessionLimits{}, ""
 	}
 	s := g.Set.Agents[agent].Sessions
 	if s == nil {
-		return pauses.SessionLimits{}, g.Revision
+		return waiting.SessionLimits{}, g.Revision
 	}
-	return pauses.SessionLimits{Age: time.Duration(s.AgeMillis) * time.Millisecond, Bytes: s.Bytes}, g.Revision
+	return waiting.SessionLimits{Age: time.Duration(s.AgeMillis) * time.Millisecond, Bytes: s.Bytes}, g.Revision
 }
 
 // enterSession commits that a run has the session, and returns what it goes on
@@ -43,11 +43,11 @@ func (d *Daemon) enterSession(ctx context.Context, r *liveRun, row store.Run) (*
 	r.kept = true
 	state, err := d.cfg.Keeper.OpenSession(ctx, row.Actor, row.Session, row.Agent, row.Executor)
 	switch {
-	case errors.Is(err, pauses.ErrSession):
+	case errors.Is(err, waiting.ErrSession):
 		err = invalid("session", err.Error())
 	case err != nil:
 		d.cfg.Logger.Error("open a session", "run", row.ID, "session", row.Session, "error", err)
-		err = pauses.Stuck(row.ID, err)
+		err = waiting.Stuck(row.ID, err)
 	}
 	if err != nil {
 		d.leaveSession(ctx, r, err)

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -24,7 +24,7 @@ func (d *Daemon) Status(ctx context.Context) wire.Status {
 	}
 	if faults, err := d.cfg.Records.Faults(ctx); err == nil {
 		for code, n := range faults {
-			out.Conditions = append(out.Conditions, pauses.Condition(code, n))
+			out.Conditions = append(out.Conditions, waiting.Condition(code, n))
 		}
 	}
 	unwritable := d.Writable()

@@ -61,7 +61,7 @@ func TestForgedTouched(t *testing.T) {
 	s.Apply(t, "one ask")
 	for i := range cases {
 		tc := &cases[i]
-		tc.one, tc.two = waiting(t, s), waiting(t, s)
+		tc.one, tc.two = waitingState(t, s), waitingState(t, s)
 		err := s.Keeper.KeepTouched(t.Context(), tc.two.id, profiles.Powers{Untrusted: true})
 		if tc.bare {
 			err = errors.Join(err, s.Store().Revoke(t.Context(), tc.one.id, "ringd", []string{"touched:untrusted", "touched:sensitive"}))
@@ -102,7 +102,7 @@ func TestForgedTouched(t *testing.T) {
 	}
 }
 
-func waiting(t *testing.T, s *daemontest.Stack) waits {
+func waitingState(t *testing.T, s *daemontest.Stack) waits {
 	t.Helper()
 	r := start(t, s, "steps ask")
 	waitPaused(t, s, r.ID)
@@ -128,7 +128,7 @@ func onDisk(t *testing.T, s *daemontest.Stack, run string) (store.Run, store.Pau
 func TestTouchedLater(t *testing.T) {
 	s := daemontest.New(t, daemontest.Config{})
 	s.Apply(t, "one ask")
-	one := waiting(t, s)
+	one := waitingState(t, s)
 	if err := s.Keeper.KeepTouched(t.Context(), "r0", profiles.Powers{External: true}); err != nil {
 		t.Errorf("no such run: %v", err)
 	}

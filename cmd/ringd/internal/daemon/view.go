@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
@@ -100,7 +100,7 @@ func (d *Daemon) kept(ctx context.Context, row store.Run) (wire.Run, error) {
 		}
 		err := d.cfg.Keeper.CheckCall(row, c, given)
 		if err != nil { // nobody is asked about it
-			why := pauses.Stuck(row.ID, err)
+			why := waiting.Stuck(row.ID, err)
 			out.Error = &wire.RunError{Name: why.Code, Message: why.Text}
 		}
 		return err != nil

@@ -8,9 +8,8 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
@@ -20,8 +19,8 @@ import (
 )
 
 // ListApprovals shows a page of the calls that wait for a person: those of every run for
-// an actor that sees all, else those of its own. Errors: *approvals.InvalidError, faults.
-func (d *Daemon) ListApprovals(ctx context.Context, actor Actor, p approvals.Page) (wire.Approvals, error) {
+// an actor that sees all, else those of its own. Errors: *waiting.InvalidError, faults.
+func (d *Daemon) ListApprovals(ctx context.Context, actor Actor, p waiting.Page) (wire.Approvals, error) {
 	if p.Actor = ""; !actor.All {
 		if p.Actor = actor.Name; p.Actor == "" { // nobody has no runs
 			return wire.Approvals{Approvals: []wire.WaitingCall{}}, nil
@@ -31,26 +30,26 @@ func (d *Daemon) ListApprovals(ctx context.Context, actor Actor, p approvals.Pag
 }
 
 // GetCall shows one call that waits for a person, whole. Errors: ErrNotFound, those of
-// approvals.Desk.Show.
+// waiting.Desk.Show.
 func (d *Daemon) GetCall(ctx context.Context, actor Actor, run, call string) (wire.WaitingCall, error) {
 	if _, err := d.row(ctx, actor, run); err != nil {
 		return wire.WaitingCall{}, err
 	}
 	out, err := d.cfg.Desk.Show(ctx, run, call)
-	return out, pauses.Damaged(run, err)
+	return out, waiting.Damaged(run, err)
 }
 
 // Approve takes an approver's word on a call of a run, live or waiting, and
-// returns the run as it stands after it. Errors: those of approvals.Desk.Decide,
+// returns the run as it stands after it. Errors: those of waiting.Desk.Decide,
 // ErrTooFast, ErrUnavailable.
-func (d *Daemon) Approve(ctx context.Context, who approvals.Approver, run, call string, a wire.ApprovalAnswer) (wire.Run, error) {
+func (d *Daemon) Approve(ctx context.Context, who waiting.Approver, run, call string, a wire.ApprovalAnswer) (wire.Run, error) {
 	if err := d.taken("approval"); err != nil {
 		return wire.Run{}, err
 	}
 	refused := func(ctx context.Context) error { return d.spend(ctx, purse{who.Name, ofApprovals}, 1) }
 	out, err := d.cfg.Desk.Decide(ctx, who, run, call, a, refused)
 	if err != nil {
-		return wire.Run{}, pauses.Damaged(run, err)
+		return wire.Run{}, waiting.Damaged(run, err)
 	}
 	// What was said is on disk: whatever happens to the request, it takes effect.
 	ctx = context.WithoutCancel(ctx)
@@ -78,7 +77,7 @@ func (d *Daemon) Approve(ctx context.Context, who approvals.Approver, run, call 
 // for under them afterwards is refused. Errors: ErrNotFound, ErrEnded,
 // *InvalidError, ErrTooFast, ErrUnavailable, faults.
 func (d *Daemon) RevokeGrants(ctx context.Context, actor Actor, id string, grants []string) (wire.Run, error) {
-	if err := pauses.CheckGrants(grants); err != nil {
+	if err := waiting.CheckGrants(grants); err != nil {
 		return wire.Run{}, invalid("grants", err.Error())
 	}
 	if err := d.Writable(); err != nil {
@@ -96,7 +95,7 @@ func (d *Daemon) RevokeGrants(ctx context.Context, actor Actor, id string, grant
 	default: // one whose record cannot be opened loses what is asked
 		if p, _, err := d.cfg.Records.Pause(ctx, id); err == nil {
 			if record, err := d.cfg.Keeper.Open(p, row); err == nil {
-				if err := pauses.Revocable(record, grants); err != nil {
+				if err := waiting.Revocable(record, grants); err != nil {
 					return wire.Run{}, invalid("grants", err.Error())
 				}
 			}
@@ -107,7 +106,7 @@ func (d *Daemon) RevokeGrants(ctx context.Context, actor Actor, id string, grant
 	}
 	rec := d.record(audit.GrantRevoked)
 	rec.Actor, rec.Agent, rec.Run = actor.Name, row.Agent, id
-	rec.Detail = map[string]string{"grants": pauses.Clip(strings.Join(grants, " "))}
+	rec.Detail = map[string]string{"grants": waiting.Clip(strings.Join(grants, " "))}
 	if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced); err != nil {
 		return wire.Run{}, err
 	}

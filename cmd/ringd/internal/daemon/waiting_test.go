@@ -16,23 +16,22 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	inforce "github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
 
-func person(name string, stands ...string) approvals.Approver {
-	return approvals.Approver{Name: name, Stands: stands}
+func person(name string, stands ...string) waiting.Approver {
+	return waiting.Approver{Name: name, Stands: stands}
 }
 
 // everyone sees the runs of all.
 func everyone() daemon.Actor { return daemon.Actor{Name: "uid:0", All: true} }
 
-func allow(t *testing.T, s *daemontest.Stack, who approvals.Approver, run string, p wire.Pending) (wire.Run, error) {
+func allow(t *testing.T, s *daemontest.Stack, who waiting.Approver, run string, p wire.Pending) (wire.Run, error) {
 	t.Helper()
 	return s.Daemon.Approve(t.Context(), who, run, p.ID, wire.ApprovalAnswer{Verdict: "allow", Digest: p.Digest})
 }
@@ -101,8 +100,8 @@ func TestApprovals(t *testing.T) {
 	s := daemontest.New(t, daemontest.Config{})
 	s.Apply(t, "one pay!2@group:leads@user:ann ask")
 	r := start(t, s, "steps pay,ask")
-	waiting := waitPaused(t, s, r.ID)
-	list, err := s.Daemon.ListApprovals(t.Context(), everyone(), approvals.Page{})
+	paused := waitPaused(t, s, r.ID)
+	list, err := s.Daemon.ListApprovals(t.Context(), everyone(), waiting.Page{})
 	if err != nil || len(list.Approvals) != 1 {
 		t.Fatalf("%+v, %v", list, err)
 	}
@@ -111,17 +110,17 @@ func TestApprovals(t *testing.T) {
 		!cmp.Equal(p.From, []string{"group:leads", "user:ann"}) {
 		t.Errorf("shown: %+v", p)
 	}
-	if others, err := s.Daemon.ListApprovals(t.Context(), daemon.Actor{Name: "uid:7"}, approvals.Page{}); err != nil || len(others.Approvals) != 0 {
+	if others, err := s.Daemon.ListApprovals(t.Context(), daemon.Actor{Name: "uid:7"}, waiting.Page{}); err != nil || len(others.Approvals) != 0 {
 		t.Errorf("another actor sees %+v, %v", others, err)
 	}
 	lead, ann := person("uid:1", "group:leads"), person("uid:2", "user:ann", "group:other")
 	answer := func(verdict, reason, digest, as string) wire.ApprovalAnswer {
 		return wire.ApprovalAnswer{Verdict: verdict, Reason: reason, Digest: digest, As: as}
 	}
-	var invalid *approvals.InvalidError
+	var invalid *waiting.InvalidError
 	for _, tc := range []struct {
 		name string
-		who  approvals.Approver
+		who  waiting.Approver
 		call string
 		a    wire.ApprovalAnswer
 		want error // nil: invalid
@@ -129,14 +128,14 @@ func TestApprovals(t *testing.T) {
 		{"no digest", lead, p.ID, answer("allow", "", "", ""), nil},
 		{"no reason", lead, p.ID, answer("deny", " ", p.Digest, ""), nil},
 		{"no verdict", lead, p.ID, answer("", "", p.Digest, ""), nil},
-		{"other arguments", lead, p.ID, answer("allow", "", "sha256:0", ""), approvals.ErrDigest},
-		{"the run's own actor", person("uid:1000", "group:leads"), p.ID, answer("allow", "", p.Digest, ""), approvals.ErrSelf},
-		{"stands for nobody", person("uid:3"), p.ID, answer("allow", "", p.Digest, ""), approvals.ErrNotApprover},
-		{"stands for another", person("uid:3", "group:other"), p.ID, answer("allow", "", p.Digest, ""), approvals.ErrNotApprover},
-		{"in a capacity it does not have", lead, p.ID, answer("allow", "", p.Digest, "user:ann"), approvals.ErrNotApprover},
-		{"in a capacity that does not count", ann, p.ID, answer("allow", "", p.Digest, "group:other"), approvals.ErrNotApprover},
-		{"unknown call", lead, "c9", answer("allow", "", p.Digest, ""), approvals.ErrNotFound},
-		{"a harness's call", lead, "c2", answer("allow", "", waiting.Pending[1].Digest, ""), approvals.ErrNotWaiting},
+		{"other arguments", lead, p.ID, answer("allow", "", "sha256:0", ""), waiting.ErrDigest},
+		{"the run's own actor", person("uid:1000", "group:leads"), p.ID, answer("allow", "", p.Digest, ""), waiting.ErrSelf},
+		{"stands for nobody", person("uid:3"), p.ID, answer("allow", "", p.Digest, ""), waiting.ErrNotApprover},
+		{"stands for another", person("uid:3", "group:other"), p.ID, answer("allow", "", p.Digest, ""), waiting.ErrNotApprover},
+		{"in a capacity it does not have", lead, p.ID, answer("allow", "", p.Digest, "user:ann"), waiting.ErrNotApprover},
+		{"in a capacity that does not count", ann, p.ID, answer("allow", "", p.Digest, "group:other"), waiting.ErrNotApprover},
+		{"unknown call", lead, "c9", answer("allow", "", p.Digest, ""), waiting.ErrNotFound},
+		{"a harness's call", lead, "c2", answer("allow", "", paused.Pending[1].Digest, ""), waiting.ErrNotWaiting},
 	} {
 		_, err := s.Daemon.Approve(t.Context(), tc.who, r.ID, tc.call, tc.a)
 		if (tc.want != nil && !errors.Is(err, tc.want)) || (tc.want == nil && !errors.As(err, &invalid)) {
@@ -150,10 +149,10 @@ func TestApprovals(t *testing.T) {
 	if err != nil || got.State != "paused" || len(got.Pending[0].Approvals) != 1 || got.Pending[0].Approvals[0].As != "group:leads" {
 		t.Fatalf("one of two: %+v, %v", got, err)
 	}
-	if _, err := allow(t, s, lead, r.ID, p); !errors.Is(err, approvals.ErrDecided) {
+	if _, err := allow(t, s, lead, r.ID, p); !errors.Is(err, waiting.ErrDecided) {
 		t.Errorf("the same approver again: %v", err)
 	}
-	if _, err := allow(t, s, person("owner:uid:1", "user:ann"), r.ID, p); !errors.Is(err, approvals.ErrDecided) {
+	if _, err := allow(t, s, person("owner:uid:1", "user:ann"), r.ID, p); !errors.Is(err, waiting.ErrDecided) {
 		t.Errorf("the same approver as the owner of the state folder: %v", err)
 	}
 	if len(s.Acts.Calls()) != 0 {
@@ -167,7 +166,7 @@ func TestApprovals(t *testing.T) {
 	if err != nil || got.State != "done" || len(s.Acts.Calls()) != 1 {
 		t.Errorf("%+v, %v after %d acts", got, err, len(s.Acts.Calls()))
 	}
-	if _, err := allow(t, s, ann, r.ID, p); !errors.Is(err, approvals.ErrEnded) {
+	if _, err := allow(t, s, ann, r.ID, p); !errors.Is(err, waiting.ErrEnded) {
 		t.Errorf("after the end: %v", err)
 	}
 	given, refused := s.Records(t, audit.CallApproved), s.Records(t, audit.ApprovalRefused)
@@ -214,20 +213,20 @@ func TestRefusedWordsArePaced(t *testing.T) {
 	s := daemontest.New(t, daemontest.Config{Requests: 1})
 	s.Apply(t, "one pay!2 ask")
 	r := start(t, s, "steps pay,ask")
-	waiting := waitPaused(t, s, r.ID)
-	p, flooder := waiting.Pending[0], person("uid:1")
-	word := func(who approvals.Approver, call, digest string) error {
+	paused := waitPaused(t, s, r.ID)
+	p, flooder := paused.Pending[0], person("uid:1")
+	word := func(who waiting.Approver, call, digest string) error {
 		_, err := s.Daemon.Approve(t.Context(), who, r.ID, call, wire.ApprovalAnswer{Verdict: "allow", Digest: digest})
 		return err
 	}
-	if n := floods(t, approvals.ErrDigest, func() error { return word(flooder, p.ID, "sha256:0") }); n != inforce.MaxActions {
+	if n := floods(t, waiting.ErrDigest, func() error { return word(flooder, p.ID, "sha256:0") }); n != inforce.MaxActions {
 		t.Errorf("%d words were refused on record, want %d", n, inforce.MaxActions)
 	}
 	for range 10 {
 		if err := word(flooder, p.ID, "sha256:0"); !errors.Is(err, daemon.ErrTooFast) {
 			t.Errorf("one more: %v", err)
 		}
-		if err := word(flooder, "c9", p.Digest); !errors.Is(err, approvals.ErrNotFound) {
+		if err := word(flooder, "c9", p.Digest); !errors.Is(err, waiting.ErrNotFound) {
 			t.Errorf("an unknown call: %v", err)
 		}
 		_, err := s.Daemon.AnswerRun(t.Context(), daemontest.Me(), r.ID, wire.Answers{Answers: []wire.Answer{{Call: "c2", Digest: "sha256:0", Value: json.RawMessage("1")}}})
@@ -244,10 +243,10 @@ func TestRefusedWordsArePaced(t *testing.T) {
 	if n := paced(t, s, "uid:1", "approval"); n != 1 {
 		t.Errorf("%d records say that it was too fast", n)
 	}
-	if err := word(person("uid:2"), p.ID, "sha256:0"); !errors.Is(err, approvals.ErrDigest) {
+	if err := word(person("uid:2"), p.ID, "sha256:0"); !errors.Is(err, waiting.ErrDigest) {
 		t.Errorf("a wrong word of another approver: %v", err)
 	}
-	for _, who := range []approvals.Approver{person("uid:2"), flooder} {
+	for _, who := range []waiting.Approver{person("uid:2"), flooder} {
 		if _, err := allow(t, s, who, r.ID, p); err != nil {
 			t.Errorf("a word of %s that counts: %v", who.Name, err)
 		}
@@ -310,7 +309,7 @@ func TestFailedResumesArePaced(t *testing.T) {
 	var code string
 	resume := func(actor daemon.Actor) error {
 		_, err := s.Daemon.ResumeRun(t.Context(), actor, r.ID)
-		if stuck := new(pauses.StuckError); errors.As(err, &stuck) {
+		if stuck := new(waiting.StuckError); errors.As(err, &stuck) {
 			code = stuck.Code
 			return nil
 		}
@@ -362,7 +361,7 @@ func TestExpiry(t *testing.T) {
 			waitPaused(t, s, r.ID)
 			s.Clock.Advance(time.Second)
 			if tc.name == "approval" {
-				if _, err := allow(t, s, person("uid:1"), r.ID, p); !errors.Is(err, approvals.ErrExpired) {
+				if _, err := allow(t, s, person("uid:1"), r.ID, p); !errors.Is(err, waiting.ErrExpired) {
 					t.Errorf("too late: %v", err)
 				}
 			}
@@ -455,7 +454,7 @@ func TestStuck(t *testing.T) {
 			if tc.wrong.HasEngine != nil {
 				return // it learns of it later than it can tell a caller
 			}
-			var stuck *pauses.StuckError
+			var stuck *waiting.StuckError
 			if _, err := s.Daemon.ResumeRun(t.Context(), everyone(), r.ID); !errors.As(err, &stuck) || stuck.Code != tc.code {
 				t.Errorf("asked to try again: %v", err)
 			}
@@ -751,7 +750,7 @@ func TestSessions(t *testing.T) {
 }
 
 func TestPausedQuota(t *testing.T) {
-	s := daemontest.New(t, daemontest.Config{Paused: pauses.Quota{PerActor: 1, Total: 5, Bytes: 1 << 30}})
+	s := daemontest.New(t, daemontest.Config{Paused: waiting.Quota{PerActor: 1, Total: 5, Bytes: 1 << 30}})
 	s.Apply(t, "one ask")
 	waitPaused(t, s, start(t, s, "steps ask").ID)
 	second := start(t, s, "steps ask")
@@ -775,7 +774,7 @@ func TestPausedBytes(t *testing.T) {
 	s.Apply(t, "one ask")
 	waitPaused(t, s, start(t, s, "steps ask").ID)
 	one := size(s)
-	s = daemontest.New(t, daemontest.Config{Paused: pauses.Quota{PerActor: 10, Total: 10, Bytes: one + one/2}})
+	s = daemontest.New(t, daemontest.Config{Paused: waiting.Quota{PerActor: 10, Total: 10, Bytes: one + one/2}})
 	s.Apply(t, "one ask")
 	first := start(t, s, "steps ask")
 	waitPaused(t, s, first.ID)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 )
 
@@ -34,7 +34,7 @@ func (d *Daemon) watch(ctx context.Context) {
 			return
 		case <-expiry:
 			d.expire(ctx)
-			d.lookUp(ctx, func(f store.Fault) bool { return pauses.Again(f, d.cfg.Clock.Now()) })
+			d.lookUp(ctx, func(f store.Fault) bool { return waiting.Again(f, d.cfg.Clock.Now()) })
 			expiry = d.cfg.Clock.After(expireEvery)
 		case <-tick:
 			d.housekeep(ctx)

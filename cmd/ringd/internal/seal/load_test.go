@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/pipetest"
+	"github.com/ringd/ringd/cmd/ringd/internal/cli/clitest"
 	"github.com/ringd/ringd/cmd/ringd/internal/seal"
 )
 
@@ -235,7 +235,7 @@ func FuzzParse(f *testing.F) {
 // A key that is a pipe is refused, and nothing waits for whoever has its other end.
 func TestKeyOfAPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "key")
-	pipetest.Make(t, path)
+	clitest.NamedPipe(t, path)
 	if _, err := seal.File(path); err == nil || !strings.Contains(err.Error(), "it is not a file") {
 		t.Errorf("%v", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/pipetest"
+	"github.com/ringd/ringd/cmd/ringd/internal/cli/clitest"
 )
 
 func none(string) bool { return false }
@@ -114,7 +114,7 @@ func TestGetOfAPipe(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	pipetest.Make(t, path)
+	clitest.NamedPipe(t, path)
 	if _, err := k.Get(name, 4); !errors.Is(err, ErrDamaged) {
 		t.Errorf("%v", err)
 	}

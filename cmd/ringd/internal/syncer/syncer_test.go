@@ -16,7 +16,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/pipetest"
+	"github.com/ringd/ringd/cmd/ringd/internal/cli/clitest"
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 )
 
@@ -300,9 +300,9 @@ func TestRejects(t *testing.T) {
 		{"link to nowhere", func(t *testing.T, dir string) { must(t, os.Symlink("missing", dir+"/x.yaml")) }, syncer.ErrLink, "x.yaml"},
 		{"link to itself", func(t *testing.T, dir string) { must(t, os.Symlink("x.yaml", dir+"/x.yaml")) }, syncer.ErrLink, "x.yaml"},
 		{"folders in a circle", func(t *testing.T, dir string) { must(t, os.Symlink(".", dir+"/d")) }, syncer.ErrLink, "d/d"},
-		{"pipe", func(t *testing.T, dir string) { pipetest.Make(t, dir+"/x.yaml") }, syncer.ErrNotFile, "x.yaml"},
+		{"pipe", func(t *testing.T, dir string) { clitest.NamedPipe(t, dir+"/x.yaml") }, syncer.ErrNotFile, "x.yaml"},
 		{"link to a pipe", func(t *testing.T, dir string) {
-			pipetest.Make(t, dir+"/.pipe")
+			clitest.NamedPipe(t, dir+"/.pipe")
 			must(t, os.Symlink(".pipe", dir+"/x.yaml"))
 		}, syncer.ErrNotFile, "x.yaml"},
 		{"socket", func(t *testing.T, dir string) {

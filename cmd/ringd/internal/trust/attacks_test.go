@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/pipetest"
+	"github.com/ringd/ringd/cmd/ringd/internal/cli/clitest"
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
@@ -121,7 +121,7 @@ func attacks() []attack {
 		}},
 		{name: "a pipe", code: trust.CodeFile, says: "not a regular file", do: func(h *host) {
 			h.remove(trust.FileName)
-			pipetest.Make(h.t, filepath.Join(h.sync, trust.FileName))
+			clitest.NamedPipe(h.t, filepath.Join(h.sync, trust.FileName))
 		}},
 		{name: "a folder of that name", code: trust.CodeFile, says: "not a regular file", do: func(h *host) {
 			h.remove(trust.FileName)

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/cli/clitest"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
-	"github.com/ringd/ringd/cmd/ringd/internal/pipetest"
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
 	"github.com/ringd/ringd/profiles"
 )
@@ -440,7 +440,7 @@ func TestNoFile(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "none"), nowhere); err != nil {
 		t.Fatal(err)
 	}
-	pipetest.Make(t, pipe)
+	clitest.NamedPipe(t, pipe)
 	for _, name := range []string{dir, pipe, nowhere} {
 		if _, err := trust.OpenLedger(name); err == nil || !strings.Contains(err.Error(), "restore it") {
 			t.Errorf("ledger %s: %v", filepath.Base(name), err)

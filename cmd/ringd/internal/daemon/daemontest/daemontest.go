@@ -23,12 +23,11 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/lockdown"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
@@ -48,7 +47,7 @@ type Config struct {
 	Clock     *Clock              // nil: one that stands at a fixed time
 	Acted     func(contract.Call) // called for every act, before it returns
 	Compiler  policy.Compiler     // nil: Stack.Compiler
-	Paused    pauses.Quota        // zero: 10000 of an actor, 20000 in all
+	Paused    waiting.Quota       // zero: 10000 of an actor, 20000 in all
 	Queue     store.Queue         // of calls that wait for approvers; zero: the store's default
 	Key       string              // of pauses; "": one that is always the same
 	Trust     *trust.Gate         // see daemon.Config
@@ -77,8 +76,8 @@ type Stack struct {
 	Ring     *interpreter.Ring
 	Logged   *buffer
 	Acts     *acts
-	Keeper   *pauses.Keeper
-	Desk     *approvals.Desk
+	Keeper   *waiting.Keeper
+	Desk     *waiting.Desk
 	Recorder *records.Recorder
 	Lock     *lockdown.Lock
 
@@ -115,8 +114,8 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 	if cfg.Quota == (daemon.Quota{}) {
 		cfg.Quota = daemon.Quota{PerActor: 100, Total: 200}
 	}
-	if cfg.Paused == (pauses.Quota{}) {
-		cfg.Paused = pauses.Quota{PerActor: 10_000, Total: 20_000, Bytes: 1 << 40}
+	if cfg.Paused == (waiting.Quota{}) {
+		cfg.Paused = waiting.Quota{PerActor: 10_000, Total: 20_000, Bytes: 1 << 40}
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = NewClock()
@@ -148,12 +147,12 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 	}
 	journal := records.NewJournal(s.store, keyring)
 	faulty := &faultyStore{s.store, s.Faults}
-	s.Keeper, err = pauses.New(pauses.Config{Store: faulty, Notes: faulty, Sizes: faulty, Sealer: keyring, Gate: journal, Now: s.Clock.Now,
+	s.Keeper, err = waiting.NewKeeper(waiting.KeeperConfig{Store: faulty, Sealer: keyring, Gate: journal, Now: s.Clock.Now,
 		Quota: cfg.Paused, Metrics: s.Metrics, Point: cfg.Point})
 	if err != nil {
 		return nil, err
 	}
-	desk, err := approvals.New(approvals.Config{Store: faulty, Recorder: recorder, Marks: keyring, Now: s.Clock.Now, Metrics: s.Metrics, Point: cfg.Point})
+	desk, err := waiting.NewDesk(waiting.DeskConfig{Store: faulty, Recorder: recorder, Marks: keyring, Now: s.Clock.Now, Metrics: s.Metrics, Point: cfg.Point})
 	if err != nil {
 		return nil, err
 	}

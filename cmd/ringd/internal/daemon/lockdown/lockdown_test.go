@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/cli/clitest"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/lockdown"
-	"github.com/ringd/ringd/cmd/ringd/internal/pipetest"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -257,7 +257,7 @@ func TestNoFile(t *testing.T) {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	pipetest.Make(t, pipe)
+	clitest.NamedPipe(t, pipe)
 	for _, file := range []string{folder, pipe} {
 		l := open(t, file, &memory{})
 		if s := l.State(); s == nil || !strings.Contains(s.Reason, "cannot be read") {

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
-	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
+	"github.com/ringd/ringd/cmd/ringd/internal/worker"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 	"github.com/ringd/ringd/schema/wire"
@@ -97,7 +97,7 @@ func aside(signed *trust.Push, p syncer.Push) schema.Diagnostics {
 // busy reports whether the compiler ended for a reason that lies in the host
 // and not in the policy.
 func busy(findings schema.Diagnostics) bool {
-	return slices.ContainsFunc(findings, func(d schema.Diagnostic) bool { return d.Code == compilechild.CodeBusy })
+	return slices.ContainsFunc(findings, func(d schema.Diagnostic) bool { return d.Code == worker.CodeBusy })
 }
 
 // RejectPush takes note of a push that could not be verified: torn, unreadable,
