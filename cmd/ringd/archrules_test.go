@@ -330,8 +330,8 @@ func declared(f *ast.File) (names []string) {
 
 // Numbers that may only fall: lower them when they have.
 const (
-	mostUnused = 144  // exported names that no other package uses
-	mostWide   = 2633 // lines of Go with more than 120 columns, tests apart
+	mostUnused = 142  // exported names that no other package uses
+	mostWide   = 2588 // lines of Go with more than 120 columns, tests apart
 )
 
 func TestWalls(t *testing.T) { report(t, checkWalls(repository(t), walls)) }
