@@ -8,14 +8,14 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// MaxActBytes bounds the action of one Act: the words of a program start, or the
-// value of a variable. A guest refuses what is longer itself.
+// MaxActBytes limits the action of one Act: the words of a program start, or the value of a variable. A guest
+// denies a longer action itself.
 const MaxActBytes = 1 << 20
 
 // maxExit is the largest exit code of a program.
 const maxExit = 255
 
-// ask reads an Ask as a question.
+// ask turns an Ask into a question.
 func (r *linkRun) ask(m Ask) (*question, error) {
 	if !json.Valid(m.Args) {
 		return nil, fmt.Errorf("%w: arguments of call %d are not JSON", ErrProtocol, m.Call)
@@ -23,8 +23,8 @@ func (r *linkRun) ask(m Ask) (*question, error) {
 	return &question{call: m.Call, size: int64(len(m.Args)), Question: Question{Bridge: m.Bridge, Args: m.Args}}, nil
 }
 
-// act reads an Act as a question. What is no action ends the guest: it made the
-// action from words of its own, and no program can make it malformed.
+// act turns an Act into a question. A malformed action ends the guest: the guest built it itself, and no
+// program can make it malformed.
 func (r *linkRun) act(m Act) (*question, error) {
 	if !r.work.Acts {
 		return nil, fmt.Errorf("%w: an act of an executor that has none", ErrProtocol)
@@ -39,8 +39,8 @@ func (r *linkRun) act(m Act) (*question, error) {
 	if a.Exec == nil && a.File == nil && a.Variable == nil {
 		return nil, fmt.Errorf("%w: call %d is not an action of a guest", ErrProtocol, m.Call)
 	}
-	// Who approves ahead is told that nothing has run, and a run that waits for it
-	// goes on from its beginning.
+	// A person who approves ahead sees that nothing has run yet, and the run that waits for the approval starts
+	// from the beginning.
 	if m.Ahead && r.begun {
 		return nil, fmt.Errorf("%w: call %d asks ahead, and the program has begun", ErrProtocol, m.Call)
 	}
@@ -48,7 +48,7 @@ func (r *linkRun) act(m Act) (*question, error) {
 	return &question{call: m.Call, size: int64(len(m.Action)), Question: Question{Action: &a, Ahead: m.Ahead}}, nil
 }
 
-// counted is the name under which a question is counted: Usage.Calls holds bridges.
+// counted is the key of the question in Usage.Calls, which otherwise holds names of bridges.
 func (q *question) counted() string {
 	switch {
 	case q.Action == nil:
@@ -62,7 +62,7 @@ func (q *question) counted() string {
 	}
 }
 
-// name is what an error of the host calls the question.
+// name is the name of the question in errors of the host.
 func (q *question) name() string {
 	if q.Action == nil {
 		return q.Bridge
@@ -70,7 +70,7 @@ func (q *question) name() string {
 	return "the action"
 }
 
-// sizeOf is what an open question takes of the room for all of them.
+// sizeOf returns how much of the limit for all open questions q takes.
 func sizeOf(q Question) int64 {
 	if q.Action == nil {
 		return int64(len(q.Args))
@@ -82,8 +82,7 @@ func sizeOf(q Question) int64 {
 	return int64(len(text))
 }
 
-// decided checks the answer to an act: the guest gets a decision that is final, or
-// an error.
+// decided checks the answer to an act. The guest gets a final decision, or an error.
 func (q *question) decided(a Answer) Answer {
 	if q.Action == nil || a.Error != nil {
 		return a
@@ -95,7 +94,7 @@ func (q *question) decided(a Answer) Answer {
 	return a
 }
 
-// startWall begins to take the wall time of the run.
+// startWall starts the clock of the run's wall time.
 func (r *linkRun) startWall(d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,17 +113,16 @@ func (r *linkRun) stopWall() {
 	r.wall = nil
 }
 
-// actingLocked counts an act that is asked, or answered. A program may be held
-// while people are asked about one: the wall time that it takes is not the
-// program's, and the host bounds it.
+// actingLocked adds n acts to those without an answer. A program may be held while people are asked about one.
+// That wall time is not charged to the program; the host limits it.
 func (r *linkRun) actingLocked(q Question, n int) {
 	if q.Action != nil {
 		r.stillLocked(n)
 	}
 }
 
-// stillLocked counts what the program is held for: while that is anything, its wall
-// time stands still.
+// stillLocked adds n to the number of reasons for which the program is held. While there is one, its wall clock
+// is stopped.
 func (r *linkRun) stillLocked(n int) {
 	if r.wall == nil {
 		return
@@ -140,7 +138,7 @@ func (r *linkRun) stillLocked(n int) {
 	}
 }
 
-// holder makes the Hold of one question.
+// holder returns the Hold callback of one question.
 func (r *linkRun) holder() func(bool) {
 	held := false
 	return func(on bool) {

@@ -10,7 +10,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Bounds of a refusal as a guest tells it.
+// Limits of a denial that a guest reports.
 const (
 	maxTold     = 1000
 	maxCode     = 64
@@ -19,9 +19,9 @@ const (
 	maxRule     = 1 << 10
 )
 
-// reported are the refusals that a guest tells of, which the host did not decide:
-// refusals, whatever else they say, whose codes, rules and texts can be shown as they
-// are. A reason is left as it is: by it the host knows one of its own again.
+// reported filters the denials that the guest reports and the host did not decide. It keeps those with verdict
+// deny whose codes, rules and texts can be printed. The reason stays unchanged, since the host recognises its
+// own decisions by it.
 func reported(denials []profiles.Decision) []profiles.Decision {
 	out := slices.Clone(denials[:min(len(denials), maxTold)])
 	for i := range out {
@@ -44,10 +44,10 @@ func reported(denials []profiles.Decision) []profiles.Decision {
 	return out
 }
 
-// maxDeniedBytes bounds what a guest says of one refusal.
+// maxDeniedBytes limits what a guest sends about one denial.
 const maxDeniedBytes = 16 << 10
 
-// deniedNow takes a refusal of the guest itself, as it happens.
+// deniedNow records a denial that the guest made itself, at the moment it reports it.
 func (r *linkRun) deniedNow(m Denied) error {
 	var d profiles.Decision
 	switch {
@@ -64,15 +64,15 @@ func (r *linkRun) deniedNow(m Denied) error {
 	return nil
 }
 
-// withSaid is the end of a program with the refusals that its guest has said before and
-// does not list: what a program takes away from the list was said.
+// withSaid merges the denials that the guest reported while the program ran into its End. A program that
+// removes entries from the list of End cannot hide what was reported before.
 func withSaid(e End, said []profiles.Decision) End {
 	listed := map[string]bool{}
 	key := func(d profiles.Decision) string {
 		d.Count = 0
 		b, err := json.Marshal(d)
 		if err != nil {
-			return "" // a Decision of the wire marshals
+			return "" // a Decision of the wire always marshals
 		}
 		return string(b)
 	}
@@ -82,13 +82,13 @@ func withSaid(e End, said []profiles.Decision) End {
 	for _, d := range said {
 		if !listed[key(d)] {
 			e.Denials = append(e.Denials, d)
-			e.Refused = max(e.Refused-1, 0) // one that the list had no room for was counted
+			e.Refused = max(e.Refused-1, 0) // a denial for which the list had no room is in this number already
 		}
 	}
 	return e
 }
 
-// beyond is how many refusals a guest tells of beside those that are reported.
+// beyond returns how many denials the guest counted in addition to the listed ones.
 func beyond(e End) int64 {
 	n := min(e.Refused, profiles.MaxTimes)
 	for _, d := range e.Denials[min(len(e.Denials), maxTold):] {
@@ -97,7 +97,7 @@ func beyond(e End) int64 {
 	return n
 }
 
-// isCode tells whether a code looks like one of a refusal.
+// isCode reports whether c has the form of a code of a denial.
 func isCode(c profiles.Code) bool {
 	if c == "" || len(c) > maxCode || c == profiles.CodeAllowed {
 		return false
@@ -105,7 +105,7 @@ func isCode(c profiles.Code) bool {
 	return !strings.ContainsFunc(string(c), func(r rune) bool { return r != '.' && r != '_' && (r < 'a' || r > 'z') })
 }
 
-// printable is text that a terminal shows as it is.
+// printable returns s without characters that a terminal would not print, truncated to the limit.
 func printable(s string, most int) string {
 	if len(s) > most {
 		s = strings.ToValidUTF8(s[:most], "")

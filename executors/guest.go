@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// waitTime is how long the launcher may take to say how a dead guest ended.
+// waitTime is how long the launcher may take to report how a dead guest ended.
 const waitTime = 5 * time.Second
 
-// EndedOf is the end of a guest that is dead; what is not known of it is zero.
+// EndedOf returns how a dead guest ended. Fields that are not known are zero.
 func EndedOf(ctx context.Context, s Streamer) Exit {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), waitTime)
 	defer cancel()
@@ -23,7 +23,7 @@ func EndedOf(ctx context.Context, s Streamer) Exit {
 	return exit
 }
 
-// CloseGuest gives up our ends of a dead guest's streams.
+// CloseGuest closes the host's ends of a dead guest's streams.
 func CloseGuest(g Guest) error {
 	s, ok := g.(Streamer)
 	if !ok {
@@ -38,14 +38,14 @@ func CloseGuest(g Guest) error {
 	return err
 }
 
-// leaveTime is how long a guest that has closed its connection may take to be gone.
+// leaveTime is how long a guest may take to exit after it closed its connection.
 const leaveTime = time.Second
 
-// Leaving is a guest that may end by itself. One that has closed its connection is
-// not killed before it had the time to be gone: else nobody knows how it ended.
+// Leaving is a guest that may end by itself. A guest that closed its connection gets time to exit before it is
+// killed. Otherwise its exit status would be lost.
 type Leaving struct {
 	Guest
-	Wait func() // until its program has ended
+	Wait func() // returns when the program has ended
 	once sync.Once
 	left atomic.Bool
 }
@@ -63,7 +63,7 @@ func (l *Leaving) Conn() io.ReadWriteCloser {
 func (l *Leaving) Kill() error {
 	if l.left.Load() {
 		l.once.Do(func() {
-			late := time.AfterFunc(leaveTime, func() { _ = l.Guest.Kill() }) // the one below meets its error
+			late := time.AfterFunc(leaveTime, func() { _ = l.Guest.Kill() }) // the Kill below returns its error
 			defer late.Stop()
 			l.Wait()
 		})
@@ -71,7 +71,7 @@ func (l *Leaving) Kill() error {
 	return l.Guest.Kill()
 }
 
-// leaving notes that a connection was closed by the guest.
+// leaving remembers that the guest closed a connection.
 type leaving struct {
 	io.ReadWriteCloser
 	left *atomic.Bool
@@ -89,7 +89,7 @@ func (l *leaving) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// watchedOutput is a connection that can look for bytes as well.
+// watchedOutput is a connection that also implements watcher.
 type watchedOutput struct {
 	*leaving
 	watcher
@@ -101,8 +101,8 @@ func (w *watchedOutput) Watch(p []byte) (int, bool, error) {
 	return n, ok, err
 }
 
-// Counted is a guest whose processor time is asked for before it is killed: then
-// nobody knows any more what its programs have used.
+// Counted is a guest whose processor time is read before it is killed. Afterwards the usage of its programs
+// could not be read any more.
 type Counted struct {
 	Guest
 	once sync.Once

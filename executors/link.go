@@ -11,9 +11,9 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Link is the host's half of the guest protocol over one guest. It runs one
-// program at a time and trusts nothing that the guest says: it counts bytes,
-// calls and time itself, and kills the guest over anything out of order.
+// Link is the host's half of the guest protocol over one guest. It runs one program at a time and trusts
+// nothing that the guest says: it counts bytes, calls and time itself, and kills the guest on any violation of
+// the protocol.
 type Link struct {
 	cfg   LinkConfig
 	guest Guest
@@ -23,20 +23,20 @@ type Link struct {
 
 // LinkConfig is what a Link needs. All fields must be set.
 type LinkConfig struct {
-	Go  func(func())     // runs a question of the program; waited for by Run
+	Go  func(func())     // runs a question of the program in its own goroutine; Run waits for it
 	Now func() time.Time // wall clock, monotonic
 }
 
-// ErrGuest is wrapped by the errors of a guest that is gone or did not keep the
-// protocol. The run it had is over; the host is unharmed.
+// ErrGuest is wrapped by the errors of a guest that is gone or did not keep the protocol. Its run is over. The
+// host is unharmed.
 var ErrGuest = errors.New("guest")
 
-// ErrGone is an ErrGuest that was gone before it said anything of a run: no
-// effect of that run can have happened, so another guest may take it.
+// ErrGone is an ErrGuest of a guest that was gone before it said anything about the run. No effect of that run
+// can have happened, so the caller may retry with another guest.
 var ErrGone = fmt.Errorf("%w: gone before the program began", ErrGuest)
 
-// Dial greets a guest and waits until it is ready. On error the guest is
-// killed. A guest that says it is unavailable is an *Unavailable error.
+// Dial greets a guest and waits until it is ready. On error the guest is killed. A guest that reports itself as
+// unavailable is an *Unavailable error.
 func Dial(ctx context.Context, cfg LinkConfig, g Guest, hello Hello) (*Link, error) {
 	l := &Link{cfg: cfg, guest: g, s: NewStream(g.Conn(), HostSide)}
 	stop := context.AfterFunc(ctx, l.kill)
@@ -53,30 +53,30 @@ func Dial(ctx context.Context, cfg LinkConfig, g Guest, hello Hello) (*Link, err
 
 // Unavailable is the error of a guest that cannot run programs.
 type Unavailable struct {
-	Text string // why
-	Fix  string // what to do; "" where Text says it
-	// Short says that the host could not look, because it was short of something: whether
-	// programs can run here is not known.
+	Text string // the reason
+	Fix  string // what to do; empty if Text says it
+	// Short says that the host was short of a resource and could not check. It is not known whether programs
+	// can run here.
 	Short bool
 }
 
-// Error returns the text.
+// Error returns Text.
 func (u *Unavailable) Error() string { return u.Text }
 
-// Later reports whether another try may end in another way.
+// Later reports whether a retry may succeed.
 func (u *Unavailable) Later() bool { return u.Short }
 
-// refused is the denial of a start, with why the executor is unavailable.
+// refused is the denial of a start together with the reason why the executor is unavailable.
 type refused struct {
 	*profiles.Denial
 	why *Unavailable
 }
 
-// Unwrap gives both.
+// Unwrap returns both.
 func (r *refused) Unwrap() []error { return []error{r.Denial, r.why} }
 
-// Refused is the error of a start of an executor's guest: where that is Unavailable, a
-// *profiles.Denial that says what to do, and a denial of the launcher as it is.
+// Refused returns the error of a failed start of an executor's guest. An Unavailable becomes a *profiles.Denial
+// that says what to do. A denial of the launcher stays as it is.
 func Refused(executor string, err error) error {
 	var denial *profiles.Denial
 	var u *Unavailable
@@ -114,14 +114,14 @@ func (l *Link) greet(hello Hello) error {
 	return nil
 }
 
-// Ready is what the guest said when it was greeted.
+// Ready returns the message with which the guest answered the greeting.
 func (l *Link) Ready() Ready { return l.ready }
 
-// Pending tells whether the guest has sent what nobody has read: behind the end of a
-// run, something of its own.
+// Pending reports whether the guest has sent bytes that were not read yet. After the end of a run these are not
+// part of it.
 func (l *Link) Pending() bool { return l.s.Pending() }
 
-// Guest is the process behind the link.
+// Guest returns the process behind the link.
 func (l *Link) Guest() Guest { return l.guest }
 
 // Close kills the guest and waits for it.
@@ -130,8 +130,7 @@ func (l *Link) Close() error {
 	return errors.Join(err, l.guest.Conn().Close())
 }
 
-// kill is Close where nobody can be told: the end of the guest shows on the
-// connection.
+// kill is Close without its error: the end of the guest shows on the connection.
 func (l *Link) kill() { _ = l.Close() }
 
 // cause says which of the host's own limits ended a guest.
@@ -141,14 +140,14 @@ const (
 	causeNone   cause = iota
 	causeCtx          // the context ended
 	causeWall         // wall time
-	causeCPU          // the processor time backstop
-	causeHost         // Ask returned an error, or the guest did not say its processor time
-	causeBroken       // the guest broke the protocol or a bound
+	causeCPU          // the backstop of the processor time
+	causeHost         // Ask returned an error, or the guest did not report its processor time
+	causeBroken       // the guest violated the protocol or one of its limits
 	causeSlow         // a pause or a restore took too long
 )
 
-// Work is one run for a guest. Options is JSON of the executor; the other fields
-// are those of a Run.
+// Work is one run for a guest. Options is JSON in a format of the executor. The other fields are those of a
+// Run.
 type Work struct {
 	Budget
 	Options []byte
@@ -156,50 +155,52 @@ type Work struct {
 	Pause   <-chan struct{}
 	Resume  *Resume
 	Session bool
-	Acts    bool // the guest itself may ask for actions; else one that does is ended
-	Holds   bool // the program cannot be written down: it is held while people are asked
-	Prints  bool // the guest itself hands on what goes to standard streams; else one that does is ended
-	Denials int  // most refusals of its own that the guest says as they happen; one that says more is ended
-	// Updated is called, in order, for what the guest says of an Update while it runs;
-	// nil: one that says it is ended. An error ends the run, closed.
+	Acts    bool // the guest itself may ask for actions; otherwise a guest that does so is ended
+	Holds   bool // no snapshot of the program can be taken: it is held while people are asked
+	Prints  bool // the guest itself forwards standard output; otherwise a guest that does so is ended
+	// max. number of its own denials that the guest may report as they happen; a guest that reports more is
+	// ended
+	Denials int
+	// Updated is called, in order, for each Updated that the guest sends while it runs. If it is nil, a guest
+	// that sends one is ended. An error ends the run, fail closed.
 	Updated func(Updated) error
 }
 
-// Budget is what the host itself holds a run to.
+// Budget holds the limits that the host itself enforces on a run.
 type Budget struct {
 	CPU         time.Duration // backstop: the guest's own limit is tighter
 	Wall        time.Duration
 	OutputBytes int64
 	ResultBytes int64
-	Move        time.Duration // how long a pause or a restore may take; 0 is 10 s
+	Move        time.Duration // max. time of a pause or a restore; if 0, 10 s
 }
 
-// slack is what the guest is given over its limits to report them itself.
+// slack is added to the limits of a guest, so that it can report them itself.
 const slack = 100 * time.Millisecond
 
-// Run starts a program, or goes on with one, and serves it to its end or to its
-// pause. The outcome lacks Attestation, and its usage is of this part of the run
-// alone. again is true when the guest may take another program of the same
-// agent, actor and revision; otherwise it is gone when Run returns. An error
-// says that the end is not known (wrapping ErrGuest), that the host failed (the
-// error of Ask), or that the snapshot was not restored (wrapping ErrSnapshot or
-// ErrSlow);
-// the outcome then still holds usage and console.
+// Run starts a program, or continues one, and serves it to its end or to its pause. The outcome lacks
+// Attestation, and its usage covers only this part of the run.
 //
-// No call of h is under way when Run returns, so Ask has to return soon after
-// its context ended.
+// If again is true, the guest may take another program of the same agent, actor and revision. Otherwise the
+// guest is gone when Run returns.
+//
+// An error says that the end is not known (wrapping ErrGuest), that the host failed (the error of Ask), or that
+// the snapshot was not restored (wrapping ErrSnapshot or ErrSlow). The outcome then still holds usage and
+// console.
+//
+// No call of h is under way when Run returns, so Ask has to return soon after its context ends.
 func (l *Link) Run(ctx context.Context, w Work, h Host) (out Outcome, again bool, err error) {
 	r := &linkRun{l: l, h: h, work: w, room: make(chan struct{}, 1), open: map[string]openAsk{}, calls: map[string]int64{}, began: l.cfg.Now()}
 	if w.Resume != nil {
 		if err := r.adopt(w.Resume); err != nil {
-			return Outcome{Engine: l.ready.Digest}, true, err // the guest knows nothing of it
+			return Outcome{Engine: l.ready.Digest}, true, err // the guest was not told about it
 		}
 	}
 	askCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	whole := false
 	defer func() {
-		if !whole { // h panicked: the run's owner recovers, and no guest is left
+		if !whole { // h panicked: the owner of the run recovers, and no guest is left
 			l.kill()
 		}
 	}()
@@ -218,20 +219,20 @@ func (l *Link) Run(ctx context.Context, w Work, h Host) (out Outcome, again bool
 		err = r.serve(askCtx)
 	}
 	if err == nil && (!r.isOpen() || r.isPausing()) {
-		// The last answers were read, but their senders may still be under way. A
-		// guest that lets one wait in the connection meets its wall limit. Questions
-		// that a pause has cut off must be seen to have had no answer.
+		// The last answers were read, but the goroutines that sent them may still be running. A guest that
+		// leaves one waiting in the connection hits its wall limit. For questions that a pause has cut off, it
+		// must be certain that they got no answer.
 		r.asks.Wait()
 	}
 	stopCtx()
 	if err != nil && ctx.Err() != nil && !errors.Is(err, ErrProtocol) && !errors.Is(err, ErrViolation) {
-		r.end(causeCtx, nil) // who ended the run may have taken its guest as well, which was seen first
+		r.end(causeCtx, nil) // the end of ctx may have ended the guest too, which was seen first
 	}
 	r.stopWall()
 	cause, hostErr, quiet := r.finish(err)
-	cancel(nil) // after finish: what a cut-off question returns is no failure of the host
-	// Behind its end a guest that decides by itself may say Updated: the caller, who
-	// asked for that, reads it with Confirm and then looks at Pending.
+	cancel(nil) // after finish: the result of a cut-off question is no failure of the host
+	// A guest that decides by itself may send Updated after its end. The caller, who asked for that, reads it
+	// with Confirm and then checks Pending.
 	again = cause == causeNone && quiet && r.said.Again && (w.Updated != nil || !l.s.Pending())
 	out = r.outcome(cause)
 	if !again {
@@ -243,7 +244,7 @@ func (l *Link) Run(ctx context.Context, w Work, h Host) (out Outcome, again bool
 	return out, again, l.fallen(r.fault(cause, hostErr, err))
 }
 
-// fallen adds to the error of a guest that is gone what its process ended by.
+// fallen adds to the error of a guest that is gone the reason why its process ended.
 func (l *Link) fallen(err error) error {
 	f, ok := l.guest.(Fallen)
 	var reason *Reason
@@ -259,27 +260,27 @@ type linkRun struct {
 	h      Host
 	work   Work
 	used   Usage                   // of the parts of the run before this one
-	cancel context.CancelCauseFunc // of the questions of this run
+	cancel context.CancelCauseFunc // cancels the questions of this run
 	began  time.Time
-	cpu0   time.Duration // of the guest, when the program began or went on
+	cpu0   time.Duration // processor time of the guest when the program began or continued
 	base   int64
 	asks   sync.WaitGroup
 	watch  sync.WaitGroup
 
-	// Only the reader touches these.
+	// The reader alone uses these.
 	asked     uint64
 	next      *question // taken, not yet asked
 	console   []ConsoleEntry
-	lines     int64 // console entries, of all parts of the run
-	consumed  int64 // console bytes, the same
+	lines     int64 // console entries of all parts of the run
+	consumed  int64 // console bytes of all parts of the run
 	calls     map[string]int64
 	said      Result
 	parts     [][]byte
-	packed    int64               // their bytes
-	restore   []byte              // the guest's bytes of the snapshot to go on from
-	restoring bool                // it has not said that it could
-	denied    []profiles.Decision // said before the end
-	begun     bool                // the program has: its guest has asked for an act of it
+	packed    int64               // bytes of the pieces of the snapshot
+	restore   []byte              // the guest's bytes of the snapshot to continue from
+	restoring bool                // Restore was sent, Restored has not arrived
+	denied    []profiles.Decision // reported before the end
+	begun     bool                // the program has begun: its guest has asked for an act of it
 
 	mu        sync.Mutex
 	over      bool  // no kill after this
@@ -292,27 +293,27 @@ type linkRun struct {
 	waiting   bool
 	waitFrom  time.Time
 	hostWait  time.Duration
-	idleAsked uint64        // asked, when the guest began to wait
-	wanted    bool          // a pause was asked for
-	pausing   bool          // and the guest was told
-	keeping   bool          // the program of a session has ended, and its state comes
-	stopped   time.Duration // processor time of the guest at either
+	idleAsked uint64        // value of asked when the guest began to wait
+	wanted    bool          // a pause was requested
+	pausing   bool          // the pause was sent to the guest
+	keeping   bool          // the program of a session has ended, and its state is being read
+	stopped   time.Duration // processor time of the guest at the pause or at the end
 	slow      *time.Timer
 	wall      *time.Timer
 	wallLeft  time.Duration
-	wallFrom  time.Time     // when the timer was started last
-	acting    int           // acts without an answer: meanwhile it stands still
+	wallFrom  time.Time     // when the timer was last started
+	acting    int           // acts without an answer: while there is one, the timer is stopped
 	untaken   int64         // bytes of questions that wait for their turn
-	room      chan struct{} // has a value when they may have become fewer
+	room      chan struct{} // has a value if untaken may have become smaller
 }
 
 // openAsk is a call without an answer.
 type openAsk struct {
 	call  uint64
-	bytes int64 // of its arguments
+	bytes int64 // bytes of its arguments
 }
 
-// end kills the guest of a run that is still on, for the first cause.
+// end kills the guest of a run that is not over. The first cause is kept.
 func (r *linkRun) end(c cause, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -328,12 +329,12 @@ func (r *linkRun) endLocked(c cause, err error) {
 	r.l.kill()
 }
 
-// mostAsked is how often a guest is asked for its processor time that does not answer.
+// mostAsked is how often a guest that does not answer is asked for its processor time.
 const mostAsked = 10
 
-// processorTime asks the guest, and again where it does not answer: one that is busy is
-// late. It gives up when the run is over. The error is one of the guest, never a limit.
-// The caller does not hold mu.
+// processorTime asks the guest for its processor time, and retries if there is no answer: a busy guest is late.
+// It gives up when the run is over. An error is a fault of the guest, never a limit. The caller must not hold
+// mu.
 func processorTime(r *linkRun) (used time.Duration, err error) {
 	over := func() bool {
 		r.mu.Lock()
@@ -352,8 +353,8 @@ func processorTime(r *linkRun) (used time.Duration, err error) {
 	return used, nil
 }
 
-// setTimer looks at the processor time after d, and again until the run is over:
-// each time halfway to the limit, since a guest may keep two processors busy.
+// setTimer reads the processor time after d, and then again until the run is over. Each wait is half the way to
+// the limit, since a guest may keep two processors busy.
 func (r *linkRun) setTimer(d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -362,7 +363,7 @@ func (r *linkRun) setTimer(d time.Duration) {
 	}
 	r.timer = time.AfterFunc(d, func() {
 		if r.isPausing() || r.isKeeping() {
-			return // their time bounds that
+			return // their own time limit applies
 		}
 		used, err := processorTime(r)
 		if err != nil {
@@ -379,14 +380,14 @@ func (r *linkRun) setTimer(d time.Duration) {
 	})
 }
 
-// cpuLimit is the processor time after which the host itself ends this part.
+// cpuLimit is the processor time after which the host itself ends this part of the run.
 func (r *linkRun) cpuLimit() time.Duration {
 	left := max(r.work.CPU-r.used.CPU, 0)
 	return left + left/4 + slack
 }
 
-// finish closes the run against later kills and answers and returns what ended
-// it; quiet is true when no call is open that the guest still knows of.
+// finish marks the run as over: later kills and answers have no effect. It returns the cause that ended it.
+// quiet is true if the guest knows of no open call.
 func (r *linkRun) finish(err error) (c cause, hostErr error, quiet bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -402,7 +403,7 @@ func (r *linkRun) finish(err error) (c cause, hostErr error, quiet bool) {
 	return r.cause, r.hostErr, len(r.open) == 0 || r.said.State == StatePaused
 }
 
-// serve reads the guest until its Result.
+// serve reads from the guest until its Result.
 func (r *linkRun) serve(ctx context.Context) error {
 	for {
 		r.mayRead(ctx)
@@ -454,11 +455,11 @@ func (r *linkRun) serve(ctx context.Context) error {
 // question is a call on its way to the host.
 type question struct {
 	call uint64
-	size int64 // of what the guest sent
+	size int64 // bytes that the guest sent for it
 	Question
 }
 
-// askNext asks what was taken last, beside the reader.
+// askNext asks the question that was taken last, in a goroutine of its own.
 func (r *linkRun) askNext(ctx context.Context) {
 	if q := r.next; q != nil {
 		r.next = nil
@@ -502,17 +503,17 @@ func (r *linkRun) take(q *question, err error) error {
 	return nil
 }
 
-// answer asks the host and sends what it says.
+// answer asks the host and sends the answer to the guest.
 func (r *linkRun) answer(ctx context.Context, q *question) {
 	if r.work.Holds {
 		q.Hold = r.holder()
 	}
 	if q.Taken != nil {
-		defer q.Taken() // whatever the host left
+		defer q.Taken() // if the host did not call it
 	}
 	a, err := r.h.Ask(ctx, q.Question)
 	if q.Hold != nil {
-		q.Hold(false) // whatever the host left
+		q.Hold(false) // if the host did not call it
 	}
 	if err != nil && r.isPausing() {
 		if !errors.Is(err, ErrPaused) && !errors.Is(err, context.Canceled) {
@@ -549,12 +550,12 @@ func (r *linkRun) answer(ctx context.Context, q *question) {
 			return
 		}
 	}
-	// A failed write shows on the reader: the guest is gone. No lock is held, so
-	// that a guest which does not read can be killed.
+	// A failed write shows on the reader: the guest is gone. No lock is held, so that a guest which does not
+	// read can be killed.
 	_ = r.l.s.Flush()
 }
 
-// settle takes a call off the open ones; false: the run is over.
+// settle removes a call from the open ones. It returns false if the run is over.
 func (r *linkRun) settle(q Question) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -596,7 +597,7 @@ func (r *linkRun) line(m Line) error {
 	default:
 		return fmt.Errorf("%w: console level %q", ErrProtocol, m.Level)
 	}
-	// An entry costs a byte beside its text, so that empty ones are bounded too.
+	// An entry costs one byte in addition to its text, so that the number of empty ones is limited too.
 	r.consumed += int64(len(m.Text)) + 1
 	if r.consumed > r.work.OutputBytes {
 		return fmt.Errorf("%w: console output over %d bytes", ErrProtocol, r.work.OutputBytes)
@@ -614,7 +615,7 @@ func (r *linkRun) idle(ctx context.Context, m Idle) error {
 		r.mu.Unlock()
 		return fmt.Errorf("%w: idle with no open call", ErrProtocol)
 	}
-	if m.Seen < r.answered { // an answer has overtaken it
+	if m.Seen < r.answered { // an answer was sent after the guest sent this Idle
 		r.mu.Unlock()
 		return nil
 	}
@@ -627,9 +628,8 @@ func (r *linkRun) idle(ctx context.Context, m Idle) error {
 	r.mu.Unlock()
 	r.h.Idle(open)
 	if q := r.next; q != nil && len(open) == 1 && !stop {
-		// It is the one call that the program waits for, so the guest has nothing to
-		// say before its answer: the reader can ask it itself, which saves two
-		// changes of thread. A kill ends the question's context.
+		// It is the only call that the program waits for, so the guest sends nothing before its answer. The
+		// reader can ask it itself, which saves two thread switches. A kill ends the question's context.
 		r.next = nil
 		r.answer(ctx, q)
 		return nil

@@ -11,28 +11,26 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Message is one frame of the guest protocol: the types below and no other.
+// Message is one frame of the guest protocol. The types below are the only ones.
 //
-// A frame is the length of its body (4 bytes, big endian), one byte for the
-// kind, and the body: the fields in order, an integer as a shortest uvarint, a
-// text or byte field as its length and its bytes. The order of a run:
+// A frame is the length of its body (4 bytes, big endian), one byte for the kind, and the body. The body is the
+// fields in order: an integer as a shortest uvarint, a text or byte field as its length and its bytes. The
+// order of a run:
 //
 //	host   Hello                      Start                 Answer*   Pause?
 //	guest          Ready (or gone)           (Ask|Act|Console|Idle|Denied)* Part* Result
 //
-// and after a Result the next Start, or the end of the connection. There is no
-// message to cancel: the host kills the guest. In place of Start the host may
-// send Restore and the Loads it promises, which the guest reads all before it
-// says Restored; then the run goes on as any other.
+// After a Result comes the next Start, or the end of the connection. There is no message to cancel: the host
+// kills the guest. Instead of Start the host may send Restore and the Loads that it promises. The guest reads
+// all of them before it sends Restored. Then the run continues as any other.
 //
-// Update may come at any time behind Ready. A guest that decides something itself
-// reads what has come before it does, and says Updated.
+// Update may come at any time after Ready. A guest that makes decisions itself reads the messages that have
+// arrived before each decision, and sends Updated.
 //
-// Pause comes at most once, to a guest whose Idle was not overtaken, so the
-// guest is reading and the next thing it says is the first Part, or a Result
-// that is not paused. A guest sends Parts in no other case but before the
-// Result of a run that keeps its state, once the program has ended; when it then
-// cannot keep it after all, Unkept says why, and the Parts mean nothing.
+// Pause comes at most once, to a guest whose Idle was not overtaken. That guest is reading, and its next
+// message is the first Part, or a Result that is not paused. Apart from that, a guest sends Parts only before
+// the Result of a run that keeps its state, once the program has ended. If it then cannot keep the state,
+// Unkept says why and the Parts are ignored.
 type Message interface {
 	kind() kind
 	append([]byte) []byte
@@ -64,36 +62,35 @@ const (
 // Hello is the host's first message.
 type Hello struct {
 	Version  uint64
-	Settings []byte // of the executor
+	Settings []byte // in a format of the executor
 }
 
-// Ready is the guest's first message: it can take a program now. With
-// Unavailable set it cannot, and that text says why and what to do.
+// Ready is the guest's first message: it can take a program now. If Unavailable is set, it cannot, and that
+// text says why and what to do.
 type Ready struct {
 	Version     uint64
 	Executor    string
-	Digest      string // of the engine
+	Digest      string // digest of the engine
 	Unavailable string
 }
 
 // Start hands a program to the guest.
 type Start struct {
-	Options []byte // JSON, of the executor
+	Options []byte // JSON, in a format of the executor
 	Source  []byte
 }
 
-// Pause tells the guest to stop the program where it waits. Seen and Asked are
-// how many answers and questions have passed in this life of the run; a guest
-// that counts otherwise is out of order.
+// Pause tells the guest to stop the program where it waits. Seen and Asked are the numbers of answers and
+// questions in this life of the run. A guest with other numbers has broken the protocol.
 type Pause struct {
 	Seen  uint64
 	Asked uint64
 }
 
-// Restore hands a snapshot to the guest, which follows in Loads of together
-// Bytes bytes. Asked is the number of the last call, so that numbers go on.
+// Restore starts the transfer of a snapshot to the guest: Loads with Bytes bytes in total follow. Asked is the
+// number of the last call, so that the numbering continues.
 type Restore struct {
-	Options []byte // JSON, of the executor
+	Options []byte // JSON, in a format of the executor
 	Source  []byte
 	Asked   uint64
 	Bytes   uint64
@@ -102,19 +99,19 @@ type Restore struct {
 // Load is a piece of the snapshot that Restore promised.
 type Load struct{ Bytes []byte }
 
-// Restored is the first thing a guest says after a Restore. With Failure set it
-// could not, and nothing of the program has run.
+// Restored is the guest's first message after a Restore. If Failure is set, the restore failed and no statement
+// of the program has run.
 type Restored struct{ Failure string }
 
-// Update is what a guest that decides by itself decides by from now on.
+// Update replaces the data by which a guest makes decisions itself.
 type Update struct {
 	Seq      uint64 // counts from 1 for each guest
-	Settings []byte // of the executor
+	Settings []byte // in a format of the executor
 }
 
-// Updated says that what the guest decides from now on, it decides by the Update of
-// that number, or by what the run was started with where that came later. A guest
-// that decides by itself says it before its program begins. Report is of the executor.
+// Updated says that from now on the guest decides by the Update with that number, or by the settings of the run
+// if these came later. A guest that decides itself sends it before its program begins. Report is in a format of
+// the executor.
 type Updated struct {
 	Seq    uint64
 	Report []byte // JSON
@@ -130,19 +127,17 @@ type Ask struct {
 	Args   []byte // tagged JSON array
 }
 
-// Act is one question of the guest itself: may the program start this, open this,
-// set this. Calls of Ask and Act count together. The Reply's Value is the decision
-// as JSON, of verdict allow or deny: the guest does what was allowed and nothing
-// else. Ahead says that the program has not begun, and asks for an approval that
-// it will need.
+// Act is one question of the guest itself: may the program start this program, open this file, set this
+// variable? Calls of Ask and Act share one numbering. The Value of the Reply is the decision as JSON, with
+// verdict allow or deny. The guest does only what was allowed. Ahead says that the program has not begun, and
+// asks for an approval that it will need.
 type Act struct {
 	Call   uint64
 	Ahead  bool
 	Action []byte // JSON of profiles.Action
 }
 
-// Reply is the host's answer to an Ask or an Act: a tagged value, or an error when Name
-// is not empty.
+// Reply is the host's answer to an Ask or an Act: a tagged value, or an error if Name is not empty.
 type Reply struct {
 	Call    uint64
 	Value   []byte
@@ -156,36 +151,36 @@ type Line struct {
 	Text  string
 }
 
-// Idle says that the program can do nothing before another answer comes. Seen
-// is how many answers of this run the guest has taken, so that the host knows
-// an Idle that one of its answers has overtaken.
+// Idle says that the program cannot continue before another answer arrives. Seen is the number of answers of
+// this run that the guest has read. It lets the host recognise an Idle that crossed one of its answers.
 type Idle struct{ Seen uint64 }
 
-// Denied is a refusal of the guest itself, as it happens: a program that is ended has no
-// Result to list it in. Of equal ones the first is said. Decision is JSON of
-// profiles.Decision.
+// Denied reports a denial by the guest itself as it happens, since a program that is killed has no Result to
+// list it in. Of equal denials only the first is reported. Decision is JSON of profiles.Decision.
 type Denied struct{ Decision []byte }
 
-// Result is the end of a program. Value is set only when State is done.
+// Result is the end of a program. Value is set only if State is done.
 type Result struct {
 	End
 	Value []byte
 }
 
-// End is what a guest says of how its program ended. The host checks it against
-// what it measured itself.
+// End is the guest's report of how its program ended. The host checks it against its own measurements.
 type End struct {
 	State     State               `json:"state"`
 	Error     *ProgramError       `json:"error,omitempty"`
-	Denials   []profiles.Decision `json:"denials,omitempty"` // what the guest itself refused the program
-	Refused   int64               `json:"refused,omitempty"` // refusals beside those of Denials
-	Dropped   int64               `json:"dropped,omitempty"` // bytes of console output
+	Denials   []profiles.Decision `json:"denials,omitempty"` // denials by the guest itself
+	Refused   int64               `json:"refused,omitempty"` // denials in addition to those in Denials
+	Dropped   int64               `json:"dropped,omitempty"` // bytes of console output over the limit
 	PeakBytes int64               `json:"peakBytes"`
-	Again     bool                `json:"again,omitempty"`    // sound for another program of the same agent
-	Unkept    string              `json:"unkept,omitempty"`   // why a run that keeps its state does not
-	ExitCode  int                 `json:"exitCode,omitempty"` // of a shell script or a Python program
-	Imports   []string            `json:"imports,omitempty"`  // modules that the program itself imported, each once
-	Repr      bool                `json:"repr,omitempty"`     // the value is text that shows one which is not JSON
+	// the guest can take another program of the same agent
+	Again    bool   `json:"again,omitempty"`
+	Unkept   string `json:"unkept,omitempty"`   // why the state of a run that should be kept is not
+	ExitCode int    `json:"exitCode,omitempty"` // of a shell script or a Python program
+	// modules that the program itself imported, each once
+	Imports []string `json:"imports,omitempty"`
+	// the value is a text that shows a value which is not JSON
+	Repr bool `json:"repr,omitempty"`
 }
 
 func (Hello) kind() kind    { return kindHello }
@@ -270,7 +265,7 @@ func (m Denied) append(b []byte) []byte { return appendField(b, m.Decision) }
 func (m Result) append(b []byte) []byte {
 	head, err := json.Marshal(m.End)
 	if err != nil {
-		// No value of End fails to marshal; an empty head is refused by the reader.
+		// Every value of End marshals. The reader would reject an empty head.
 		head = nil
 	}
 	return appendField(appendField(b, head), m.Value)
@@ -327,8 +322,7 @@ func decode(side Side, k kind, body []byte) (Message, error) {
 	return m, nil
 }
 
-// fields takes the fields off a body. After a mistake bad stays set and every
-// field is zero.
+// fields reads the fields of a body. After an error bad stays set and every field is zero.
 type fields struct {
 	b   []byte
 	bad bool
@@ -364,10 +358,10 @@ func (f *fields) text(limit int) string {
 	return string(v)
 }
 
-// maxFailureBytes bounds what a guest says of a restore.
+// maxFailureBytes limits the text of a failed restore.
 const maxFailureBytes = 4096
 
-// most reads a number that is at most n.
+// most reads a number and rejects one that is larger than n.
 func (f *fields) most(n uint64) uint64 {
 	v := f.uvarint()
 	if v > n {
@@ -377,7 +371,7 @@ func (f *fields) most(n uint64) uint64 {
 	return v
 }
 
-// piece reads a part of a snapshot; an empty one would be no progress.
+// piece reads a part of a snapshot. An empty one would make no progress and is rejected.
 func (f *fields) piece() []byte {
 	v := f.bytes()
 	if len(v) == 0 || len(v) > PartBytes {
@@ -387,7 +381,7 @@ func (f *fields) piece() []byte {
 	return v
 }
 
-// maxEndBytes bounds what a guest says of its end beside the value.
+// maxEndBytes limits the size of End without the value.
 const maxEndBytes = 256 << 10
 
 func (f *fields) result() Message {
@@ -402,7 +396,7 @@ func (f *fields) result() Message {
 	return m
 }
 
-// Decode reads one JSON value of known fields and nothing behind it.
+// Decode reads exactly one JSON value. Unknown fields and trailing bytes are errors.
 func Decode(b []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()

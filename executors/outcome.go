@@ -10,7 +10,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// result checks the result of a guest.
+// result checks the Result of a guest.
 func (r *linkRun) result(m Result) error {
 	bad := ""
 	switch m.State {
@@ -69,7 +69,7 @@ func (r *linkRun) result(m Result) error {
 	return nil
 }
 
-// outcome puts together what the guest said and what the host measured.
+// outcome combines the report of the guest with the measurements of the host.
 func (r *linkRun) outcome(c cause) Outcome {
 	if d := r.said.Dropped; d > 0 && c == causeNone {
 		r.lines++
@@ -82,7 +82,7 @@ func (r *linkRun) outcome(c cause) Outcome {
 		Wall: r.l.cfg.Now().Sub(r.began), HostWait: r.hostWait, Calls: r.calls, PeakBytes: r.said.PeakBytes,
 	}}
 	out.Usage.CPU = r.cpu()
-	out.Denials = reported(r.denied) // of a program that did not come to its end
+	out.Denials = reported(r.denied) // the program did not come to its end
 	switch c {
 	case causeNone:
 		out.State, out.Error, out.Value = r.said.State, r.said.Error, r.said.Value
@@ -111,9 +111,8 @@ func (r *linkRun) outcome(c cause) Outcome {
 	return out
 }
 
-// cpu is the processor time that the program used in this part of the run: what
-// it takes to restore it and to write it down is not its own, and is bounded by
-// Budget.Move.
+// cpu is the processor time that the program used in this part of the run. Restoring it and taking its snapshot
+// is not charged to it; Budget.Move limits that.
 func (r *linkRun) cpu() time.Duration {
 	now := r.stopped
 	if !r.isPausing() && !r.isKeeping() {
@@ -125,8 +124,7 @@ func (r *linkRun) cpu() time.Duration {
 	return max(now-r.cpu0, 0)
 }
 
-// gone tells whether the guest ended before it said anything, and nobody knows
-// why.
+// gone reports whether the guest ended before it sent anything, for no known reason.
 func (r *linkRun) gone(err error) bool {
 	for _, why := range []error{ErrProtocol, ErrRevoked, ErrViolation} {
 		if errors.Is(err, why) {
@@ -136,7 +134,7 @@ func (r *linkRun) gone(err error) bool {
 	return r.l.s.BytesRead() == r.base
 }
 
-// fault is the error of a run whose end no limit explains.
+// fault is the error of a run whose end is not explained by a limit.
 func (r *linkRun) fault(c cause, hostErr, err error) error {
 	switch c {
 	case causeHost:

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// moveTime is how long a pause or a restore may take where Budget.Move is zero.
+// moveTime limits a pause or a restore if Budget.Move is zero.
 const moveTime = 10 * time.Second
 
-// adopt takes over what the parts of the run before this one counted.
+// adopt continues the counts of the parts of the run before this one.
 func (r *linkRun) adopt(from *Resume) error {
 	k, err := checkResume(from)
 	if err != nil {
@@ -30,7 +30,7 @@ func (r *linkRun) adopt(from *Resume) error {
 	return nil
 }
 
-// begin sends the program, or the snapshot and waits until it is restored.
+// begin sends the program, or sends the snapshot and waits until it is restored.
 func (r *linkRun) begin() error {
 	s := r.l.s
 	if r.work.Resume == nil {
@@ -70,8 +70,8 @@ func (r *linkRun) begin() error {
 	return nil
 }
 
-// unrestored is the error of a run whose guest did not say that it goes on:
-// nothing of the program has run.
+// unrestored is the error of a run whose guest did not report that it continues. No statement of the program
+// has run.
 func (r *linkRun) unrestored(c cause, err error) error {
 	switch {
 	case errors.Is(err, ErrSnapshot):
@@ -85,7 +85,7 @@ func (r *linkRun) unrestored(c cause, err error) error {
 	}
 }
 
-// askAgain asks what was open when the program was stopped.
+// askAgain repeats the questions that were open when the program was stopped.
 func (r *linkRun) askAgain(ctx context.Context) {
 	if r.work.Resume == nil {
 		return
@@ -106,7 +106,7 @@ func (r *linkRun) askAgain(ctx context.Context) {
 	}
 }
 
-// watchPause waits beside the reader for the wish to pause.
+// watchPause waits, in its own goroutine, for the request to pause.
 func (r *linkRun) watchPause(ctx context.Context) {
 	if r.work.Pause == nil {
 		return
@@ -125,9 +125,8 @@ func (r *linkRun) watchPause(ctx context.Context) {
 	})
 }
 
-// tryPause tells the guest to stop when that is wanted and the guest waits. It
-// waits when it said so and no answer has overtaken that, so it is reading, and
-// from here on no answer is sent.
+// tryPause sends Pause if one was requested and the guest waits. The guest waits if it sent Idle and no answer
+// has crossed that. Then it is reading, and from here on no answer is sent.
 func (r *linkRun) tryPause() {
 	may := func() bool {
 		return r.wanted && !r.pausing && !r.keeping && r.waiting && !r.over && r.cause == causeNone
@@ -140,7 +139,7 @@ func (r *linkRun) tryPause() {
 	}
 	used, err := processorTime(r)
 	r.mu.Lock()
-	if !may() { // an answer came meanwhile, or the end
+	if !may() { // an answer or the end came meanwhile
 		r.mu.Unlock()
 		return
 	}
@@ -153,7 +152,7 @@ func (r *linkRun) tryPause() {
 	m := Pause{Seen: r.answered, Asked: r.idleAsked}
 	r.startSlowLocked()
 	r.mu.Unlock()
-	r.cancel(ErrPaused) // the reader may be inside a question, and has to read what comes
+	r.cancel(ErrPaused) // the reader may be inside a question, and has to read the next messages
 	_ = r.l.s.Send(m)   // a failed write shows on the reader: the guest is gone
 }
 
@@ -169,8 +168,8 @@ func (r *linkRun) isKeeping() bool {
 	return r.keeping
 }
 
-// keep notes that the program of a session has ended: what comes now is its state,
-// and neither its processor time nor its wall time.
+// keep marks the end of a session's program. From here on the guest sends its state. That is charged neither as
+// processor time nor as wall time.
 func (r *linkRun) keep() error {
 	if r.isKeeping() || r.isPausing() {
 		return nil
@@ -189,10 +188,10 @@ func (r *linkRun) keep() error {
 	return nil
 }
 
-// stopping tells whether the guest may say nothing but the rest of its snapshot.
+// stopping reports whether the guest may send nothing but the rest of its snapshot.
 func (r *linkRun) stopping() bool { return r.packed > 0 || r.isPausing() }
 
-// part keeps a piece of the snapshot.
+// part stores a piece of the snapshot.
 func (r *linkRun) part(m Message) error {
 	p, ok := m.(Part)
 	switch {
@@ -208,13 +207,13 @@ func (r *linkRun) part(m Message) error {
 	return r.keep()
 }
 
-// keeps tells whether a program that ended so may leave its state behind: a
-// session, cleanly ended, of which nothing waits.
+// keeps reports whether a program that ended with s may keep its state: it is a session, ended cleanly, with no
+// open call.
 func (r *linkRun) keeps(s State) bool {
 	return r.work.Session && !r.isPausing() && !r.isOpen() && (s == StateDone || s == StateFailed || s == StateDenied)
 }
 
-// snapshot is what the outcome carries; nil when nothing was kept.
+// snapshot returns the snapshot of the outcome, or nil if there is none.
 func (r *linkRun) snapshot() []byte {
 	if r.packed == 0 || r.said.State != StatePaused && r.said.Unkept != "" {
 		return nil
@@ -254,7 +253,7 @@ func (r *linkRun) stopSlowLocked() {
 	}
 }
 
-// brokenError is what a run ends with that its guest, or the host, cut short.
+// brokenError is the error of a run that the guest, or the host, cut short.
 func (r *linkRun) brokenError(c cause) *ProgramError {
 	switch {
 	case c == causeSlow && r.isPausing():

@@ -1,8 +1,11 @@
 package executors
 
-// Places of an enclosed guest, which the kernel ring makes for a profile that asks
-// for them: see profiles.Kernel.
+// Folders of a confined guest. The kernel ring makes them for a profile that asks for them: see
+// profiles.Kernel.
 const (
-	Programs  = "/run/ringd/bin" // Kernel.Path: a link for each listed program, by its name; the PATH of what a guest starts
-	Workspace = "/workspace"     // Kernel.Scratch: a folder of the guest's own, empty and thrown away, unless something of the host is granted there
+	// Kernel.Path: a link to each listed program, by its name; it is the PATH of programs that the guest starts
+	Programs = "/run/ringd/bin"
+	// Kernel.Scratch: an empty folder for this guest, deleted with it, unless a folder of the host is granted
+	// there
+	Workspace = "/workspace"
 )

@@ -8,11 +8,11 @@ import (
 	"strconv"
 )
 
-// snapshotFormat is the version of what stands in front of a guest's bytes.
+// snapshotFormat is the version of the header in front of a guest's bytes.
 const snapshotFormat = 1
 
-// kept is the host's own half of a snapshot: what it counted itself and would
-// not believe a guest. The guest's bytes are opaque to it.
+// kept is the host's own half of a snapshot: counts for which it does not trust the guest. The guest's bytes
+// are opaque to the host.
 type kept struct {
 	asked    uint64   // number of the last call
 	consumed int64    // console bytes
@@ -21,8 +21,7 @@ type kept struct {
 	guest    []byte
 }
 
-// encode returns what decodeKept reads. The guest's bytes come in pieces, which
-// it lets go of.
+// encode returns the bytes that decodeKept reads. It releases the pieces of the guest while it copies them.
 func (k kept) encode(parts [][]byte) []byte {
 	size := 16 + 10*(len(k.open)+4)
 	for _, p := range parts {
@@ -38,13 +37,13 @@ func (k kept) encode(parts [][]byte) []byte {
 	}
 	for i, p := range parts {
 		b = append(b, p...)
-		parts[i] = nil // it is held twice as shortly as can be
+		parts[i] = nil // keeps the time in which both copies exist short
 	}
 	return b
 }
 
-// decodeKept reads a snapshot. It is authentic when the caller checked so, and
-// read as carefully as if it were not.
+// decodeKept reads a snapshot. The caller has verified that it is authentic, but the decoder trusts it no more
+// for that.
 func decodeKept(b []byte) (kept, error) {
 	if len(b) == 0 {
 		return kept{}, fmt.Errorf("%w: it is empty", ErrSnapshot)
@@ -52,7 +51,7 @@ func decodeKept(b []byte) (kept, error) {
 	if b[0] != snapshotFormat {
 		return kept{}, fmt.Errorf("%w: %w: %d", ErrSnapshot, ErrFormat, b[0])
 	}
-	const most = 1 << 40 // of every count, far from overflowing
+	const most = 1 << 40 // limit of every count, far from an overflow
 	f := fields{b: b[1:]}
 	k := kept{asked: f.most(most), consumed: int64(f.most(most)), lines: int64(f.most(most))}
 	n := f.most(MaxOpenAsks)
@@ -72,8 +71,8 @@ func decodeKept(b []byte) (kept, error) {
 	return k, nil
 }
 
-// checkResume reads the snapshot of r and holds it against the calls that are to
-// be asked again: they must be the open ones, each once.
+// checkResume reads the snapshot of r and compares it with the calls to repeat: these must be exactly the open
+// ones.
 func checkResume(r *Resume) (kept, error) {
 	k, err := decodeKept(r.Snapshot)
 	if err != nil {
@@ -83,7 +82,7 @@ func checkResume(r *Resume) (kept, error) {
 		if len(k.open) > 0 || len(r.Open) > 0 {
 			return kept{}, fmt.Errorf("%w: open calls in what is to be a session", ErrSnapshot)
 		}
-		return kept{guest: k.guest}, nil // a run of its own: its counts begin
+		return kept{guest: k.guest}, nil // a run of its own: its counts start at zero
 	}
 	open := map[string]bool{}
 	for _, n := range k.open {

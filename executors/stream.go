@@ -9,33 +9,31 @@ import (
 	"sync"
 )
 
-// ProtocolVersion is the version of the guest protocol. Any other is refused: a
-// guest is of the same binary, or of an older one with the same protocol that is
-// kept for the snapshots of its engine.
+// ProtocolVersion is the version of the guest protocol. Any other is rejected: a guest is of the same binary,
+// or of an older one with the same protocol, which is kept for the snapshots of its engine.
 const ProtocolVersion = 2
 
-// Bounds of one connection. The guest keeps them and tells the program; the
-// host keeps them again and kills a guest that does not.
+// Limits of one connection. The guest keeps them and reports them to the program. The host enforces them again
+// and kills a guest that exceeds one.
 const (
 	MaxFrameBytes = 16 << 20  // one frame
 	MaxOpenAsks   = 1024      // questions without an answer
-	MaxOpenBytes  = 64 << 20  // their arguments together
-	MaxRunBytes   = 512 << 20 // all that one run may say, its result included
+	MaxOpenBytes  = 64 << 20  // total size of their arguments
+	MaxRunBytes   = 512 << 20 // total of what one run may send, its result included
 	maxNameBytes  = 256       // the name of a bridge
 
-	MaxSnapshotBytes = 64 << 20  // of one pause, as the engine packed it
-	PartBytes        = 256 << 10 // of it in one frame
+	MaxSnapshotBytes = 64 << 20  // snapshot of one pause, as the engine packed it
+	PartBytes        = 256 << 10 // bytes of it in one frame
 )
 
-// ErrProtocol is wrapped by every error about what the other side sent: an
-// unknown frame, field or order, a frame too long or cut short, text behind the
-// last field. Nothing on the connection means anything after it.
+// ErrProtocol is wrapped by every error about bytes from the other side: an unknown frame, field or order, a
+// frame that is too long or cut short, bytes after the last field. The connection cannot be used after it.
 var ErrProtocol = errors.New("guest protocol")
 
 // Side is the end of the connection that a Stream is for.
 type Side uint8
 
-// The sides. Each reads only what the other may send.
+// The sides. Each reads only the messages that the other may send.
 const (
 	HostSide  Side = iota + 1 // in the daemon
 	GuestSide                 // in the guest process
@@ -55,14 +53,13 @@ type Stream struct {
 	err error  // under mu; the first failure of a write
 }
 
-// NewStream returns the messages of rw as seen from side. The caller closes rw.
+// NewStream returns a Stream on rw for one side. The caller closes rw.
 func NewStream(rw io.ReadWriter, side Side) *Stream {
 	return &Stream{side: side, r: bufio.NewReaderSize(withPatience(rw), 16<<10), w: rw}
 }
 
-// Read waits for the next message. It returns io.EOF when the other side closed
-// the connection between two frames; what it sent wrongly wraps ErrProtocol.
-// Byte slices of a message are not used again by the Stream.
+// Read waits for the next message. It returns io.EOF if the other side closed the connection between two
+// frames. Errors of the other side wrap ErrProtocol. The Stream does not reuse the byte slices of a message.
 func (s *Stream) Read() (Message, error) {
 	var head [headBytes]byte
 	if _, err := io.ReadFull(s.r, head[:]); err != nil {
@@ -83,8 +80,8 @@ func (s *Stream) Read() (Message, error) {
 	return decode(s.side, kind(head[4]), body)
 }
 
-// Loads reads the pieces of a snapshot that m promises. What is no piece, or more
-// than was promised, wraps ErrProtocol.
+// Loads reads the pieces of a snapshot that m promises. Any other message, or more bytes than promised, is an
+// error that wraps ErrProtocol.
 func (s *Stream) Loads(m Restore) ([]byte, error) {
 	var b []byte
 	for uint64(len(b)) < m.Bytes {
@@ -104,7 +101,7 @@ func (s *Stream) Loads(m Restore) ([]byte, error) {
 // headBytes is the length and the kind in front of every body.
 const headBytes = 5
 
-// body reads n bytes. It takes memory as bytes arrive, not as they are promised.
+// body reads n bytes. It allocates memory as bytes arrive, not as they are promised.
 func (s *Stream) body(n int) ([]byte, error) {
 	const step = 64 << 10
 	b := make([]byte, 0, min(n, step))
@@ -121,21 +118,20 @@ func (s *Stream) body(n int) ([]byte, error) {
 	return b, nil
 }
 
-// Pending tells whether bytes were received that no Read has returned yet.
+// Pending reports whether bytes were received that no Read has returned yet.
 func (s *Stream) Pending() bool { return s.r.Buffered() > 0 }
 
-// BytesRead is what was read so far, frame heads included.
+// BytesRead returns the number of bytes read so far, frame heads included.
 func (s *Stream) BytesRead() int64 { return s.read }
 
-// BytesPut is what was put so far, frame heads included.
+// BytesPut returns the number of bytes put so far, frame heads included.
 func (s *Stream) BytesPut() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.put
 }
 
-// Put takes m for the next Flush. It returns an error when m is too long for a
-// frame, and then nothing of it is sent.
+// Put queues m for the next Flush. If m is too long for a frame, it returns an error and no part of m is sent.
 func (s *Stream) Put(m Message) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +148,7 @@ func (s *Stream) Put(m Message) error {
 	return nil
 }
 
-// Flush sends what was put. After an error nothing more is sent.
+// Flush sends the queued messages. After an error nothing more is sent.
 func (s *Stream) Flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,7 +1,3 @@
-// This file hands on what a guest writes to its standard streams, in pieces
-// of whole characters and within a limit. The executors whose guests have such
-// streams call it. It decides nothing.
-
 package executors
 
 import (
@@ -16,12 +12,12 @@ import (
 
 // OutputConfig is what an Output needs. All fields must be set.
 type OutputConfig struct {
-	Host Host   // gets each entry as it is made
-	Most int64  // bytes of all streams together
-	Over func() // is called once when there are more
+	Host Host   // receives each entry as it is made
+	Most int64  // max. bytes of all streams together
+	Over func() // called once, when there is more
 }
 
-// Output is what one run prints. It is safe for concurrent use.
+// Output is the printed output of one run. It is safe for concurrent use.
 type Output struct {
 	cfg OutputConfig
 
@@ -32,56 +28,56 @@ type Output struct {
 	dropped int64
 }
 
-// NewOutput returns an Output that has nothing yet.
+// NewOutput returns an empty Output.
 func NewOutput(c OutputConfig) *Output { return &Output{cfg: c, left: c.Most} }
 
-// Begun tells whether anything was printed.
+// Begun reports whether anything was printed.
 func (o *Output) Begun() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.entries) > 0 || o.dropped > 0
 }
 
-// Cut tells whether there was more than the limit.
+// Cut reports whether the output was over the limit.
 func (o *Output) Cut() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.cut
 }
 
-// Entries are what was handed on, and how many bytes were not. It is called when
-// nothing reads any more.
+// Entries returns the entries that were forwarded, and the number of bytes that were dropped. It must not be
+// called while a reader is active.
 func (o *Output) Entries() (entries []ConsoleEntry, dropped int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.entries, o.dropped
 }
 
-// pieceBytes is how much is read at once.
+// pieceBytes is the size of one read.
 const pieceBytes = 32 << 10
 
-// Behind so many entries, what is printed is held until there is some more of it:
-// a program that prints byte by byte would cost far more than its bytes.
+// After so many entries, output is buffered until there is more of it. Otherwise a program that prints byte by
+// byte would cost far more than its bytes.
 const (
 	eagerEntries = 1000
 	heldBytes    = 4 << 10
 )
 
-// OutputReader reads one stream into an Output. One goroutine at a time has it.
+// OutputReader reads one stream into an Output. Only one goroutine may use it at a time.
 type OutputReader struct {
 	out   *Output
 	level string
 	from  io.Reader
-	held  []byte // read and not yet handed on
+	held  []byte // read and not yet forwarded
 }
 
-// Reader returns a reader of one stream, whose entries have that level.
+// Reader returns a reader of one stream. Its entries get the given level.
 func (o *Output) Reader(level string, from io.Reader) *OutputReader {
 	return &OutputReader{out: o, level: level, from: from, held: make([]byte, 0, pieceBytes)}
 }
 
-// ReadAll reads to the end of the stream, or until Stop. It never fails: a stream
-// that breaks has ended. stopped says that there may be more.
+// ReadAll reads to the end of the stream, or until Stop. It never fails: a broken stream counts as ended.
+// stopped says that there may be more.
 func (r *OutputReader) ReadAll() (stopped bool) {
 	for {
 		n, err := r.from.Read(r.held[len(r.held):cap(r.held)])
@@ -92,7 +88,7 @@ func (r *OutputReader) ReadAll() (stopped bool) {
 	}
 }
 
-// take hands on n bytes that were read behind the held ones.
+// take forwards n bytes that were read after the held ones.
 func (r *OutputReader) take(n int) {
 	r.held = r.held[:len(r.held)+n]
 	if r.out.eager() || len(r.held) >= heldBytes {
@@ -102,21 +98,21 @@ func (r *OutputReader) take(n int) {
 	}
 }
 
-// End hands on what is held: the end of a stream, or of a run.
+// End forwards the held bytes at the end of a stream or of a run.
 func (r *OutputReader) End() {
 	r.out.Print(r.level, r.held)
 	r.held = r.held[:0]
 }
 
-// Stop has ReadAll of a stream that goes on return, and Resume lets it read again.
-// A stream that cannot be stopped is an error.
+// Stop makes ReadAll return while the stream is still open. Resume allows it to read again. A stream that
+// cannot be stopped is an error.
 func (r *OutputReader) Stop() error { return deadline(r.from, time.Unix(1, 0)) }
 
 // Resume undoes Stop.
 func (r *OutputReader) Resume() error { return deadline(r.from, time.Time{}) }
 
-// Rest reads what is in the stream now, while it is stopped: all that was written
-// before its writer said something that the caller has read.
+// Rest reads the bytes that are in the stopped stream now. That is all the output written before the message of
+// the writer that the caller has already read.
 func (r *OutputReader) Rest() error {
 	d, ok := r.from.(drainer)
 	if !ok {
@@ -126,12 +122,13 @@ func (r *OutputReader) Rest() error {
 		n, err := d.Drain(r.held[len(r.held):cap(r.held)])
 		r.take(n)
 		if err != nil || n == 0 {
-			return nil //nolint:nilerr // a stream that breaks has ended
+			return nil //nolint:nilerr // a broken stream counts as ended
 		}
 	}
 }
 
-// DiscardOutput reads what is in a stream now and gives back how much it was: nobody's.
+// DiscardOutput reads and drops the bytes that are in a stream now, and returns how many there were. They
+// belong to no run.
 func DiscardOutput(from io.Reader, most int64) (n int64, err error) {
 	d, ok := from.(drainer)
 	if !ok {
@@ -158,7 +155,7 @@ func deadline(from io.Reader, t time.Time) error {
 	return d.SetReadDeadline(t)
 }
 
-// wholeOf is the length of b without a character whose end is yet to come.
+// wholeOf is the length of b without a trailing character that is incomplete.
 func wholeOf(b []byte) int {
 	for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
 		at := len(b) - i
@@ -178,14 +175,14 @@ func (o *Output) eager() bool {
 	return len(o.entries) < eagerEntries
 }
 
-// Print hands on what fits into the limit. What is no text is replaced.
+// Print forwards the part that fits into the limit. Invalid text is replaced.
 func (o *Output) Print(level string, b []byte) {
 	if len(b) == 0 {
 		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.cut { // nothing is handed on behind a gap
+	if o.cut { // no entry follows a gap
 		o.dropped += int64(len(b))
 		return
 	}

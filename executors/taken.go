@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	// smallAsk is the size in bytes of a question of which there may be MaxOpenAsks.
+	// smallAsk is the largest size in bytes of a question of which MaxOpenAsks may be open.
 	smallAsk = 4 << 10
-	// maxUntaken is how many bytes of larger questions wait for their turn before no more
-	// is read of their guest.
+	// maxUntaken is how many bytes of larger questions may wait for their turn. Above it, nothing more is read
+	// from the guest.
 	maxUntaken = 2 << 20
 )
 
-// untakenLocked counts a question that is not small until the host has taken it.
+// untakenLocked counts a large question until the host has taken it.
 func (r *linkRun) untakenLocked(q *question) {
 	if q.size <= smallAsk {
 		return
@@ -25,13 +25,13 @@ func (r *linkRun) untakenLocked(q *question) {
 		r.mu.Unlock()
 		select {
 		case r.room <- struct{}{}:
-		default: // the reader has not looked since
+		default: // the reader has not read the last signal
 		}
 	})
 }
 
-// mayRead waits until there is room for what the guest says next. It returns when ctx
-// ends as well: then the guest is gone, or nothing it says counts.
+// mayRead waits until there is room for the next message of the guest. It also returns when ctx ends: then the
+// guest is gone, or its messages are ignored.
 func (r *linkRun) mayRead(ctx context.Context) {
 	for {
 		r.mu.Lock()
@@ -40,7 +40,7 @@ func (r *linkRun) mayRead(ctx context.Context) {
 		if !full {
 			return
 		}
-		r.askNext(ctx) // what was read is asked: it may be what takes the room
+		r.askNext(ctx) // ask the question that was read last: it may be the one that takes the room
 		select {
 		case <-r.room:
 		case <-ctx.Done():

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Update tells the guest what it decides by from now on. It does not wait: the guest
-// reads it before it next decides anything, and says Updated in the run that is under
-// way, in the next one, or to Confirm. It may be called while a run is on.
+// Update sends new data for the guest's own decisions. It does not wait. The guest reads it before its next
+// decision and sends Updated in the run that is under way, in the next one, or to Confirm. It may be called
+// during a run.
 func (l *Link) Update(m Update) error {
 	if err := l.s.Send(m); err != nil {
 		return fmt.Errorf("%w: update: %w", ErrGuest, err)
@@ -15,8 +15,7 @@ func (l *Link) Update(m Update) error {
 	return nil
 }
 
-// Confirm waits until a guest that has no run says that it has taken the Update of
-// number seq. On error the guest is killed.
+// Confirm waits until a guest without a run confirms the Update with number seq. On error the guest is killed.
 func (l *Link) Confirm(ctx context.Context, seq uint64) (Updated, error) {
 	stop := context.AfterFunc(ctx, l.kill)
 	u, err := l.confirm(seq)
@@ -46,7 +45,7 @@ func (l *Link) confirm(seq uint64) (Updated, error) {
 	}
 }
 
-// updated takes what the guest says of an Update while its program runs.
+// updated handles an Updated that the guest sends while its program runs.
 func (r *linkRun) updated(m Updated) error {
 	if r.work.Updated == nil {
 		return fmt.Errorf("%w: an update of a guest that decides nothing", ErrProtocol)

@@ -2,28 +2,27 @@ package executors
 
 import "io"
 
-// watcher is a connection that can look for bytes without sleeping. Both ends of
-// a guest's connection are one.
+// watcher is a connection that can poll for bytes without sleeping. Both ends of a guest's connection are
+// watchers.
 type watcher interface {
-	// Watch reads what arrives within a few ten microseconds. ok is false when
-	// nothing did, or when watching is not worth it now; then Read waits.
+	// Watch reads bytes that arrive within a few ten microseconds. If none arrived, or if polling is not worth
+	// it now, ok is false and the caller uses Read, which waits.
 	Watch(p []byte) (n int, ok bool, err error)
 }
 
-// Waking a thread that sleeps takes longer than most answers on this
-// connection. So a reader watches first, but only while that pays: after a
-// watch in vain it sleeps at once the next time, after two in a row the next two
-// times, and so on. A run that waits for long, computes for long or shares its
-// processor with the other side loses next to nothing.
+// patience decides when a reader polls before it sleeps. Waking a sleeping thread takes longer than most
+// answers on this connection, so a reader polls first, but only while that pays off. After one poll in vain the
+// next read sleeps at once, after two in a row the next two reads, and so on. A run that waits long, computes
+// long or shares its processor with the other side loses next to nothing.
 type patience struct {
-	skip int // reads that sleep at once
-	next int // skip after the next watch in vain
+	skip int // number of reads that sleep at once
+	next int // skip after the next poll in vain
 }
 
-// maxSkip bounds how long a connection that became quick is taken for a slow one.
+// maxSkip limits how long a connection that became quick is still treated as slow.
 const maxSkip = 64
 
-// worth tells whether to watch before this read.
+// worth reports whether to poll before this read.
 func (p *patience) worth() bool {
 	if p.skip > 0 {
 		p.skip--
@@ -32,7 +31,7 @@ func (p *patience) worth() bool {
 	return true
 }
 
-// note learns from a watch.
+// note records whether a poll paid off.
 func (p *patience) note(paid bool) {
 	if paid {
 		p.next /= 2
@@ -62,7 +61,7 @@ func (w *watched) Read(p []byte) (int, error) {
 	return w.conn.Read(p)
 }
 
-// withPatience is r with patience when it can be watched.
+// withPatience wraps r if it can be polled.
 func withPatience(r io.Reader) io.Reader {
 	conn, ok := r.(interface {
 		io.Reader

@@ -5,15 +5,14 @@ import (
 	"syscall"
 )
 
-// Reason is an error with words for whoever runs the program: they name neither
-// paths nor numbers of the host that no policy names. The error itself is for the
-// record and the daemon's log.
+// Reason is an error with a text for the caller of the program. The text names neither paths nor numbers of the
+// host that no policy names. The error itself is for the record and the daemon's log.
 type Reason struct {
 	Text string
 	Err  error
 }
 
-// Because gives err these words; nil where err is nil.
+// Because wraps err with this text. If err is nil, it returns nil.
 func Because(err error, text string) error {
 	if err == nil || text == "" {
 		return err
@@ -21,14 +20,14 @@ func Because(err error, text string) error {
 	return &Reason{Text: text, Err: err}
 }
 
-// Error is that of the error.
+// Error returns the text of the wrapped error.
 func (r *Reason) Error() string { return r.Err.Error() }
 
 // Unwrap returns the error.
 func (r *Reason) Unwrap() error { return r.Err }
 
-// Why says in plain words why a guest was lost, as far as somebody knew; "": nobody
-// did. It repeats nothing of an error that was not made to be read.
+// Why says in plain words why a guest was lost, or returns an empty text if the reason is not known. It repeats
+// only errors that were made to be shown.
 func Why(err error) string {
 	var reason *Reason
 	var errno syscall.Errno
@@ -54,8 +53,8 @@ func Why(err error) string {
 	}
 }
 
-// Fallen is a Guest that knows what its process ended by, once Kill has returned.
+// Fallen is a Guest that knows why its process ended, once Kill has returned.
 type Fallen interface {
-	// Fell says it in plain words; "": nothing is known, or it was ended in order.
+	// Fell says it in plain words. It is empty if nothing is known, or if the guest ended in order.
 	Fell() string
 }

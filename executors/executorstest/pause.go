@@ -16,21 +16,23 @@ import (
 	"github.com/ringd/ringd/executors"
 )
 
-// Pauses are texts for an executor that can pause, in its language.
+// Pauses are programs for an executor that can pause, in its language.
 type Pauses struct {
-	Hops     string // calls echo with 0 to 99, one after the other: value the sum
-	Later    string // gives what two calls of echo returned, one after the other, and a random number before each: [n, r, n, r]
+	Hops string // calls echo with 0 to 99, one after the other; the value is the sum
+	// returns the results of two calls of echo, one after the other, and a random number before each: [n, r, n,
+	// r]
+	Later    string
 	Remember string // a program of a session that keeps 41
-	Recall   string // one that adds 1 to it: value 42
+	Recall   string // one that adds 1 to it; the value is 42
 	Forget   string // one that throws an error named Oops and keeps 1 instead
 }
 
-// Gate is a host whose calls wait, so that the run is asked to pause as soon as
-// it can do nothing else. Its zero value answers nothing.
+// Gate is a host whose calls wait, so that the run is asked to pause as soon as it cannot continue. Its zero
+// value answers nothing.
 type Gate struct {
-	// Answer settles a call; false leaves it open.
+	// Answer settles a call. If it returns false, the call stays open.
 	Answer func(executors.Question) (executors.Answer, bool)
-	// Stop is called in place of the wish to pause. nil wishes.
+	// Stop is called instead of requesting a pause. If nil, a pause is requested.
 	Stop func()
 
 	mu      sync.Mutex
@@ -54,13 +56,13 @@ func (g *Gate) channelLocked() chan struct{} {
 	return g.wish
 }
 
-// Ask answers q, or waits until it is cut off.
+// Ask answers q, or waits until it is cancelled.
 func (g *Gate) Ask(ctx context.Context, q executors.Question) (executors.Answer, error) {
 	if g.Answer != nil {
 		if a, ok := g.Answer(q); ok {
 			g.mu.Lock()
 			defer g.mu.Unlock()
-			g.idle = nil // it goes on
+			g.idle = nil // the program continues
 			return a, nil
 		}
 	}
@@ -75,7 +77,7 @@ func (g *Gate) Ask(ctx context.Context, q executors.Question) (executors.Answer,
 	return executors.Answer{}, context.Cause(ctx)
 }
 
-// Idle wishes for a pause when all that the program waits for stays open.
+// Idle requests a pause if all calls that the program waits for stay open.
 func (g *Gate) Idle(open []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -109,7 +111,7 @@ func (g *Gate) Console(e executors.ConsoleEntry) {
 	g.console = append(g.console, e)
 }
 
-// Open is what waits, in the order of the calls.
+// Open returns the waiting calls, in their order.
 func (g *Gate) Open() []executors.Question {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -123,8 +125,7 @@ func (g *Gate) Open() []executors.Question {
 	return list
 }
 
-// Stopped runs r until it pauses and returns where it goes on; nil when it came
-// to its end.
+// Stopped runs r until it pauses and returns where it continues, or nil if it came to its end.
 func Stopped(ctx context.Context, e executors.Executor, r executors.Run, g *Gate) (executors.Outcome, *executors.Resume, error) {
 	r.Pause = g.Pause()
 	out, err := e.Run(ctx, r, g)
@@ -139,9 +140,9 @@ func Stopped(ctx context.Context, e executors.Executor, r executors.Run, g *Gate
 	return out, &executors.Resume{Engine: out.Engine, Snapshot: out.Snapshot, Open: g.Open(), Used: used}, nil
 }
 
-// Hop runs r and pauses it whenever it waits; then it goes on, in whatever guest
-// the executor takes, with one more call answered, the newest first. It returns
-// the outcome with the console of all parts, and how often it paused.
+// Hop runs r and pauses it whenever it waits. Then it continues, in whatever guest the executor takes, with one
+// more call answered, the newest first. It returns the outcome with the console of all parts, and the number of
+// pauses.
 func Hop(ctx context.Context, e executors.Executor, r executors.Run, answer func(executors.Question) executors.Answer) (executors.Outcome, int, error) {
 	var console []executors.ConsoleEntry
 	for hops := 0; ; hops++ {
@@ -221,8 +222,8 @@ func (x suite) stop(t *testing.T, source string) (executors.Run, *executors.Resu
 	return r, from
 }
 
-// twice goes on from one snapshot two times: each is whole, and each has its own
-// random numbers. That an effect happens once is the store's affair.
+// twice continues from one snapshot two times: each run is complete, and each has its own random numbers.
+// Performing an effect only once is the task of the store.
 func (x suite) twice(t *testing.T) {
 	r, from := x.stop(t, x.Pauses.Later)
 	r.Resume = from
@@ -340,7 +341,7 @@ func (x suite) limitsGoOn(t *testing.T) {
 	})
 }
 
-// refusesSnapshots goes on from what is no snapshot of the program.
+// refusesSnapshots continues from bytes that are no snapshot of the program.
 func (x suite) refusesSnapshots(t *testing.T) {
 	r, from := x.stop(t, x.Programs.Echo)
 	n := len(from.Snapshot)
@@ -381,7 +382,7 @@ func (x suite) refusesSnapshots(t *testing.T) {
 			}
 		})
 	}
-	r.Resume = from // what was refused has harmed nothing
+	r.Resume = from // the rejected attempts have done no harm
 	out, err := x.e.Run(t.Context(), r, &Host{Answer: func(_ context.Context, q executors.Question) (executors.Answer, error) { return first(q), nil }})
 	if err != nil {
 		t.Fatal(err)
@@ -409,7 +410,7 @@ func (x suite) session(t *testing.T) {
 		return &executors.Resume{Engine: out.Engine, Snapshot: out.Snapshot, Session: true}
 	}
 	one := kept(start(x.Pauses.Remember, nil))
-	for range 2 { // from one state as often as one likes
+	for range 2 { // several times from one state
 		want(t, start(x.Pauses.Recall, one), executors.StateDone, "42")
 	}
 	two := kept(start(x.Pauses.Recall, one))

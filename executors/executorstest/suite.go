@@ -1,6 +1,6 @@
-// Package executorstest is the conformance suite of executors: what every
-// language has to hold, whatever runs it. The tests of each executor call Run
-// with real guests and with a text of its language for each behaviour.
+// Package executorstest is the conformance suite of executors: the rules that every executor must keep, in
+// every language. The tests of each executor call Run with real guests and with a program of its language for
+// each behaviour.
 package executorstest
 
 import (
@@ -22,37 +22,37 @@ import (
 
 // Suite is one executor under test.
 type Suite struct {
-	// New returns a fresh executor that the suite closes.
+	// New returns a fresh executor. The suite closes it.
 	New func(testing.TB) executors.Executor
 	// Agent returns a profile that grants the executor and nothing else.
 	Agent    func() profiles.Agent
 	Language string
 	Programs Programs
-	Pauses   *Pauses // nil: it cannot pause
-	// Streams says that what its programs print is text of their standard streams, in
-	// pieces, and no lines of a console.
+	Pauses   *Pauses // if nil, it cannot pause
+	// Streams says that the output of its programs is text of their standard streams, in pieces, and not lines
+	// of a console.
 	Streams bool
 }
 
-// Programs are texts in the language of the executor; "" is what it does not have. The only bridge is echo,
-// which gives the array of its arguments back unless a line says otherwise.
+// Programs are texts in the language of the executor. If one is empty, the language does not have it. The only
+// bridge is echo, which returns the array of its arguments unless a line says otherwise.
 type Programs struct {
 	Two      string // value 2
-	Echo     string // calls echo with 41 and adds 1 to what comes back: value 42
-	Order    string // starts echo 0 to 9 at once, waits for all: value [0…9]
-	Catch    string // calls echo, gives the name of the error it catches
-	Result   string // calls echo and gives back what it returned
+	Echo     string // calls echo with 41 and adds 1 to the result: value 42
+	Order    string // starts echo 0 to 9 concurrently, waits for all: value [0…9]
+	Catch    string // calls echo, returns the name of the error it catches
+	Result   string // calls echo and returns the result
 	Kind     string // whether the answer to echo has the member polluted: true or false
 	Uncaught string // throws an error named Oops on its line 3
-	Ambient  string // what it could reach of files, network, environment and processes: value []
+	Ambient  string // the files, network, environment and processes that it could reach: value []
 	Seeded   string // some random numbers
 	Loop     string // an endless loop
 	Busy     string // writes a line to the console, then an endless loop
-	Memory   string // takes memory for ever
-	Wait     string // calls echo and waits, for ever when it is not answered
-	Deadlock string // waits for what nobody can settle
+	Memory   string // allocates memory forever
+	Wait     string // calls echo and waits, forever if it is not answered
+	Deadlock string // waits for something that nothing can settle
 	Dropped  string // calls echo without waiting for it
-	Flood    string // writes "x" to the console for ever, or to the end of its limit, then value 1
+	Flood    string // writes "x" to the console forever, or until its limit, then value 1
 	Lines    string // writes "one" and "two" to the console: value 1
 	Huge     string // a result of a megabyte or more
 }
@@ -71,7 +71,7 @@ type Host struct {
 func (h *Host) Ask(ctx context.Context, q executors.Question) (executors.Answer, error) {
 	h.mu.Lock()
 	recorded := q
-	recorded.Hold = nil // a function, of the link
+	recorded.Hold = nil // a function of the link
 	h.asked = append(h.asked, recorded)
 	h.mu.Unlock()
 	if h.Answer != nil {
@@ -93,7 +93,7 @@ func (h *Host) Console(e executors.ConsoleEntry) {
 // Idle does nothing.
 func (h *Host) Idle([]string) {}
 
-// Asked is what was asked so far.
+// Asked returns the questions so far.
 func (h *Host) Asked() []executors.Question {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -134,7 +134,7 @@ type suite struct {
 	e executors.Executor
 }
 
-// program is a run with generous limits; a test tightens the one it is about.
+// program is a run with generous limits. A test tightens the limit that it is about.
 func (x suite) program(source string) executors.Run {
 	a := x.Agent()
 	a.Bridges = map[string]profiles.Bridge{"echo": {Name: "echo"}}
@@ -147,7 +147,7 @@ func (x suite) program(source string) executors.Run {
 	}
 }
 
-// do runs source and fails on an error.
+// do runs source and fails the test on an error.
 func (x suite) do(t *testing.T, source string, h executors.Host) executors.Outcome {
 	t.Helper()
 	out, err := x.e.Run(t.Context(), x.program(source), h)
@@ -171,8 +171,8 @@ func want(t *testing.T, out executors.Outcome, state executors.State, rest strin
 func (x suite) value(t *testing.T) {
 	out := x.do(t, x.Programs.Two, &Host{})
 	want(t, out, executors.StateDone, "2")
-	// Nothing of its processor time: while a guest runs on another processor the kernel
-	// counts it to the last tick, and such a program is over within one.
+	// Its processor time is not checked: while a guest runs on another processor the kernel counts it to the
+	// last tick, and such a program ends within one.
 	if out.Usage.Wall <= 0 || out.Attestation.Tier == "" || len(out.Attestation.Layers) == 0 {
 		t.Errorf("usage or attestation is missing: %+v", out)
 	}
@@ -404,8 +404,7 @@ func (x suite) hostError(t *testing.T) {
 	}
 }
 
-// answers are what a broken or hostile host returns: each becomes an error that
-// the program can catch.
+// answers are those of a broken or hostile host: each becomes an error that the program can catch.
 func (x suite) answers(t *testing.T) {
 	deep := strings.Repeat("[", 100000) + strings.Repeat("]", 100000)
 	for name, value := range map[string]string{
@@ -443,7 +442,7 @@ func (x suite) pollution(t *testing.T) {
 	}
 }
 
-// neighbours run at once, hostile ones among them, and get their own results.
+// neighbours run concurrently, hostile ones among them, and get their own results.
 func (x suite) neighbours(t *testing.T) {
 	var wg sync.WaitGroup
 	defer wg.Wait()

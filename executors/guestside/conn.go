@@ -1,9 +1,7 @@
-// Package guestside is what a guest process of this program needs of its own: the
-// connection to its host, and the seal that leaves the process its memory, its threads and
-// that connection.
+// Package guestside holds the parts that all guest processes of this program need: the connection to the host,
+// and the seal that leaves the process only its memory, its threads and that connection.
 //
-// It refuses to go on in a process that could not be sealed. The guest halves of the
-// executors call it.
+// It returns an error in a process that could not be sealed. The guest halves of the executors call it.
 package guestside
 
 import (
@@ -11,18 +9,17 @@ import (
 	"os"
 )
 
-// The connection that the launcher leaves open: two pipes, or of a guest that seals itself
-// one socket, on Descriptor.
+// The connection that the launcher leaves open: two pipes, or, for a guest that seals itself, one socket, on
+// Descriptor.
 const (
-	Descriptor = 3 // what the host says
-	Answers    = 4 // what it is told
+	Descriptor = 3 // to read from
+	Answers    = 4 // to write to
 )
 
-// Conn is the connection to the host. Its descriptors block, since a guest has
-// nothing else to do.
+// Conn is the connection to the host. Its descriptors block, since a guest has nothing else to do.
 type Conn struct {
-	said       *os.File // by the host
-	told       *os.File // the same in a socket
+	said       *os.File // from the host
+	told       *os.File // to the host; the same in a socket
 	descriptor int
 }
 
@@ -43,10 +40,10 @@ func piped(f *os.File) bool {
 	return err == nil && s.Mode()&os.ModeNamedPipe != 0
 }
 
-// Read reads what the host says.
+// Read reads from the host.
 func (c Conn) Read(p []byte) (int, error) { return c.said.Read(p) }
 
-// Write tells the host.
+// Write writes to the host.
 func (c Conn) Write(p []byte) (int, error) { return c.told.Write(p) }
 
 // Close closes the connection.

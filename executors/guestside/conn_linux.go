@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// looks is how often Watch looks before it gives up: some 50 microseconds.
+// looks is how often Watch polls before it gives up: some 50 microseconds.
 const looks = 150
 
-// Watch implements executors.Watcher.
+// Watch implements executors.watcher.
 func (c Conn) Watch(p []byte) (n int, ok bool, err error) {
 	look := func() (n int, err error) {
 		n, _, err = unix.Recvfrom(c.descriptor, p, unix.MSG_DONTWAIT)
@@ -34,13 +34,13 @@ func (c Conn) Watch(p []byte) (n int, ok bool, err error) {
 	return 0, false, nil
 }
 
-// lookInto reads from a pipe, which nobody else reads, when there is something: unlike a
-// socket it takes no flag for one read.
+// lookInto reads from a pipe without blocking. Nothing else reads from it. Unlike a socket, a pipe has no flag
+// for one non-blocking read.
 func (c Conn) lookInto(p []byte) func() (int, error) {
 	fds := []unix.PollFd{{Fd: int32(c.descriptor), Events: unix.POLLIN}}
 	return func() (int, error) {
 		if n, err := unix.Poll(fds, 0); n <= 0 || err != nil {
-			return 0, unix.EAGAIN // Read meets what else it is
+			return 0, unix.EAGAIN // Read returns the other error
 		}
 		return unix.Read(c.descriptor, p)
 	}

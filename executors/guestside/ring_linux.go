@@ -12,19 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SealInRing is Alone for a guest that the kernel ring stands around: the rest of it,
-// and on all threads the filter that comes on control, whose listener goes back.
-// Then it tries what it gave up, from a thread that was there before and from its
-// own, and closes control: from then on the ring ends the process over the first
-// call that the filter refuses. An error means that nothing may run here.
+// SealInRing is SealAlone for a guest of the kernel ring. It seals the rest, and installs the filter that comes
+// on control on all threads. The listener of the filter goes back on control. Then it tries the calls that it
+// gave up, on a thread that existed before and on its own, and closes control. From then on the ring ends the
+// process at the first call that the filter denies. After an error nothing may run here.
 func SealInRing(control int) error {
 	startPoller()
 	filter, err := takeFilter(control)
 	if err != nil {
 		return tell(control, fmt.Errorf("seal: %w", err))
 	}
-	// Descriptors are refused by the filter, and their limit stays: below what all
-	// guests of this user have sent to each other, the listener could not be.
+	// The filter denies new descriptors, so their limit stays: if it were lower than the number of descriptors
+	// in transit of all guests of this user, the listener could not be sent.
 	if err := sealRest(); err != nil {
 		return tell(control, err)
 	}
@@ -55,7 +54,7 @@ func SealInRing(control int) error {
 	return nil
 }
 
-// maxSeal bounds a Seal: a program has at most 4096 instructions.
+// maxSeal limits a Seal: a program has at most 4096 instructions.
 const maxSeal = 64 << 10
 
 // takeFilter reads the filter from control.
@@ -85,7 +84,7 @@ func takeFilter(control int) ([]unix.SockFilter, error) {
 
 const instructionBytes = 8
 
-// decodeFilter refuses what is no program.
+// decodeFilter rejects bytes that are no program.
 func decodeFilter(s Seal) ([]unix.SockFilter, error) {
 	n := len(s.Filter) / instructionBytes
 	switch {
@@ -102,12 +101,12 @@ func decodeFilter(s Seal) ([]unix.SockFilter, error) {
 	return out, nil
 }
 
-// tell says why on control and returns why.
+// tell sends the reason on control and returns it.
 func tell(control int, why error) error {
 	return errors.Join(why, answer(control, Sealed{Version: controlVersion, Failed: why.Error()}, -1))
 }
 
-// answer sends s with the listener, which it closes.
+// answer sends s with the listener, and then closes the listener.
 func answer(control int, s Sealed, listener int) error {
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -129,10 +128,10 @@ func answer(control int, s Sealed, listener int) error {
 	return nil
 }
 
-// memoryCanary tries what PR_SET_MDWE refuses, and the filter does not yet.
+// memoryCanary tries a call that PR_SET_MDWE denies. The filter is not installed yet.
 func memoryCanary(page []byte) error {
 	if _, err := unix.PrctlRetInt(unix.PR_GET_MDWE, 0, 0, 0, 0); errors.Is(err, unix.EINVAL) {
-		return nil // before Linux 6.3: the filter refuses it alone
+		return nil // before Linux 6.3 only the filter denies it
 	}
 	if err := unix.Mprotect(page, unix.PROT_READ|unix.PROT_EXEC); !errors.Is(err, unix.EACCES) {
 		return fmt.Errorf("memory became executable: mprotect said %w", orNothing(err))
@@ -140,8 +139,8 @@ func memoryCanary(page []byte) error {
 	return nil
 }
 
-// canaries tries on this thread what the filter refuses. Each would give another
-// error, or work, if nothing but the filter were missing.
+// canaries tries, on this thread, calls that the filter denies. Without the filter each would succeed or return
+// another error.
 func canaries(page []byte) error {
 	for _, c := range []struct {
 		call string
@@ -151,7 +150,7 @@ func canaries(page []byte) error {
 		{"socket", func() error { return descriptorOf(unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)) }},
 		{"memfd_create", func() error { return descriptorOf(unix.MemfdCreate("canary", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)) }},
 		{"pipe2", func() error { return unix.Pipe2(make([]int, 2), unix.O_CLOEXEC) }},
-		{"execve", func() error { return call(unix.SYS_EXECVE, 0) }}, // of no name: EFAULT
+		{"execve", func() error { return call(unix.SYS_EXECVE, 0) }}, // without a name: EFAULT
 		{"mprotect", func() error { return unix.Mprotect(page, unix.PROT_READ|unix.PROT_EXEC) }},
 		{"mmap", func() error {
 			p, err := unix.Mmap(-1, 0, len(page), unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANON)
@@ -160,7 +159,7 @@ func canaries(page []byte) error {
 			}
 			return err
 		}},
-		// A process, with flags that contradict each other so that there is never one.
+		// A process, with contradictory flags so that none is ever made.
 		{"clone", func() error { return call(unix.SYS_CLONE, unix.CLONE_SIGHAND|uintptr(syscall.SIGCHLD)) }},
 	} {
 		if err := c.try(); !errors.Is(err, unix.EPERM) || errors.Is(err, errWorked) {
@@ -186,7 +185,7 @@ func descriptorOf(fd int, err error) error {
 	return err
 }
 
-// call makes a system call whose other arguments are zero.
+// call makes a system call with zero for the other arguments.
 func call(number, first uintptr) error {
 	if _, _, e := unix.Syscall6(number, first, 0, 0, 0, 0, 0); e != 0 {
 		return e
@@ -194,7 +193,7 @@ func call(number, first uintptr) error {
 	return errWorked
 }
 
-// witness is a thread that was there before the filter.
+// witness is a thread that existed before the filter.
 type witness struct {
 	work  sync.WaitGroup
 	begin chan struct{}
@@ -216,7 +215,7 @@ func newWitness(page []byte) *witness {
 	return w
 }
 
-// try is what the thread finds.
+// try runs the canaries on the thread.
 func (w *witness) try() error {
 	w.once.Do(func() { close(w.begin) })
 	if err := <-w.found; err != nil {
@@ -225,7 +224,7 @@ func (w *witness) try() error {
 	return nil
 }
 
-// wait ends the thread's part, also when it was not asked.
+// wait ends the thread, even if it was not used.
 func (w *witness) wait() {
 	w.once.Do(func() { close(w.begin) })
 	w.work.Wait()

@@ -8,11 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SealAlone gives up for good what only the start needed: new descriptors of any
-// kind, so no file, socket or pipe can be opened; files of any size; being
-// traced or dumped; and, where the kernel knows it, memory that becomes
-// executable. The launcher set the other limits before this process was told
-// anything.
+// SealAlone irreversibly drops everything that only the start needed: new descriptors of any kind, so that no
+// file, socket or pipe can be opened; files of any size; being traced or dumped; and, if the kernel supports
+// it, memory that becomes executable. The launcher set the other limits before anything was sent to this
+// process.
 func SealAlone() error {
 	startPoller()
 	if err := limit(unix.RLIMIT_NOFILE); err != nil {
@@ -21,7 +20,7 @@ func SealAlone() error {
 	return sealRest()
 }
 
-// sealRest is Alone without the descriptors.
+// sealRest is SealAlone without the descriptors.
 func sealRest() error {
 	if err := limit(unix.RLIMIT_FSIZE); err != nil {
 		return err
@@ -36,7 +35,7 @@ func sealRest() error {
 	return nil
 }
 
-// limit sets a limit to nothing.
+// limit sets a limit to zero.
 func limit(resource int) error {
 	if err := unix.Setrlimit(resource, &unix.Rlimit{}); err != nil {
 		return fmt.Errorf("seal: limit %d: %w", resource, err)
@@ -48,7 +47,7 @@ func limit(resource int) error {
 func ProcessTime() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t); err != nil {
-		// The clock always exists; without it every budget counts as spent.
+		// The clock always exists. Without it every budget counts as used up.
 		return time.Duration(1<<63 - 1)
 	}
 	return time.Duration(t.Nano())

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// SealAlone refuses: only Linux guests can be sealed.
+// SealAlone returns an error: only Linux guests can be sealed.
 func SealAlone() error { return errors.New("guests need Linux") }
 
 func SealInRing(int) error { return SealAlone() }

@@ -1,11 +1,9 @@
-// Package js is the host's half of the JavaScript executor. It starts guest
-// processes, hands each one program at a time, and holds every limit a second
-// time, since a guest is not trusted to hold its own. It runs no JavaScript
-// itself and never loads the engine; executors/js/jsguest does.
+// Package js is the host's half of the JavaScript executor. It starts guest processes, gives each one program
+// at a time, and enforces every limit a second time, since a guest is not trusted to enforce its own. It runs
+// no JavaScript itself and never loads the engine; executors/js/jsguest does.
 //
-// A guest serves further programs only of the same agent, actor and revision,
-// and only after a clean end (docs/adr/0003-guest-reuse.md). Guests that have
-// not seen any program are kept ready, so that a first run is warm.
+// A guest runs further programs only of the same agent, actor and revision, and only after a clean end
+// (docs/adr/0003-guest-reuse.md). Fresh guests are kept ready, so that a first run is warm.
 package js
 
 import (
@@ -25,43 +23,43 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Config is what an Executor needs. The zero sizes keep no guest at all: every
-// run then pays a process start, and no process serves two runs.
+// Config is what an Executor needs. If the sizes are zero, no guest is kept: every run then starts a process,
+// and no process serves two runs.
 type Config struct {
 	Launcher executors.Launcher
 	Argv     []string         // starts a guest: the binary's path and its hidden verb
-	CacheDir string           // compiled code, that only this user can write; "" compiles in every guest
-	Go       func(func())     // goroutines that Close waits for
+	CacheDir string           // compiled code, in a folder that only this user can write; if empty, every guest compiles
+	Go       func(func())     // starts goroutines; Close waits for them
 	Now      func() time.Time // wall clock
 
-	// Engines start guests of other engines, by the digest of the engine: older
-	// builds of this program, kept while a snapshot of theirs may be resumed.
+	// Engines start guests of other engines, by the digest of the engine. These are older builds of this
+	// program, kept while one of their snapshots may be resumed.
 	Engines map[string][]string
 
 	Blank   int  // guests kept ready that have not seen a program
 	Once    bool // one program will run: a guest that was taken is not replaced
-	Idle    int  // guests kept after a run, in all
+	Idle    int  // guests kept after a run, in total
 	PerKey  int  // guests kept after a run for one agent, actor and revision
-	Reuse   int  // programs one guest may run; 0 is 1
-	Waiting int  // guests starting at once; 0 is 2
+	Reuse   int  // programs that one guest may run; if 0, 1
+	Waiting int  // guests starting at once; if 0, 2
 }
 
 // errClosed is returned by Run after Close.
 var errClosed = errors.New("the js executor is closed")
 
-// What a guest process is given beside its run's own limits.
+// Limits of a guest process in addition to those of its run.
 const (
 	guestCPU    = 10 * time.Minute // over its whole life
 	guestData   = 640 << 20        // memory of the process: a run of the default limits fits
-	guestFiles  = 64 << 20         // compiled code and image; the guest gives it up before a program
-	processData = 384 << 20        // of guestData: runtime, compiled code, translation
+	guestFiles  = 64 << 20         // compiled code and image; the guest drops this right before a program
+	processData = 384 << 20        // part of guestData: runtime, compiled code, translation
 )
 
 // Executor runs JavaScript and TypeScript. It is safe for concurrent use.
 type Executor struct {
 	cfg     Config
-	work    sync.WaitGroup // refills and runs
-	waiting chan struct{}  // bounds starts under way
+	work    sync.WaitGroup // counts refills and runs
+	waiting chan struct{}  // limits starts under way
 	cache   *pool.Cache
 
 	mu     sync.Mutex
@@ -73,7 +71,7 @@ type Executor struct {
 	digest string
 }
 
-// key is who a used guest may serve again.
+// key identifies the runs that a used guest may serve.
 type key struct{ agent, actor, revision string }
 
 func (k key) holder() pool.Holder { return pool.Holder{Agent: k.agent, Actor: k.actor} }
@@ -111,16 +109,15 @@ func New(cfg Config) (*Executor, error) {
 // Name is "js".
 func (e *Executor) Name() string { return profiles.ExecutorJS }
 
-// Digest names the engine of the guests; "" before the first was ready.
+// Digest names the engine of the guests. It is empty before the first was ready.
 func (e *Executor) Digest() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.digest
 }
 
-// Warm starts the blank guests and waits for the first. Its error tells why
-// this host cannot run JavaScript: a *profiles.Denial with
-// CodeExecutorUnavailable when the engine is missing.
+// Warm starts the blank guests and waits for the first. Its error says why this host cannot run JavaScript. It
+// is a *profiles.Denial with CodeExecutorUnavailable if the engine is missing.
 func (e *Executor) Warm(ctx context.Context) error {
 	g, err := e.launch(ctx, blankSpec())
 	if err != nil {
@@ -133,10 +130,9 @@ func (e *Executor) Warm(ctx context.Context) error {
 	return err
 }
 
-// Run runs one program. See executors.Executor. A guest that dies or breaks the
-// protocol makes a failed outcome; errors are refusals (*profiles.Denial), the
-// host's own (Host.Ask), executors.ErrEngine, ErrSnapshot and ErrSlow, and faults before
-// the program began or went on.
+// Run runs one program. See executors.Executor. If a guest dies or violates the protocol, the outcome is
+// failed. Errors are denials (*profiles.Denial), those of the host (Host.Ask), executors.ErrEngine, ErrSnapshot
+// and ErrSlow, and faults before the program began or continued.
 func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error) {
 	if err := e.enter(); err != nil {
 		return executors.Outcome{}, err
@@ -154,7 +150,7 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 		return executors.Outcome{}, fmt.Errorf("start run %s: %w", r.ID, err)
 	}
 	k := key{agent: r.Agent.Name, actor: r.Actor, revision: r.Revision}
-	kernel, _ := r.Agent.Kernel(profiles.ExecutorJS) // options has refused an agent without it
+	kernel, _ := r.Agent.Kernel(profiles.ExecutorJS) // options has denied an agent without it
 	want := spec{agent: r.Agent.Name, kernel: kernel, tier: r.Agent.MinTier, cpu: o.CPU, memory: 2*o.MemoryBytes + 8<<20}.narrow()
 	if r.Resume != nil {
 		if want.engine = r.Resume.Engine; want.engine == "" {
@@ -172,7 +168,7 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 	e.refill(ctx) // now: a run may wait for hours, and the next one should be warm
 	serve(g, r.ID)
 	out, err := e.runIn(ctx, g, k, work, h)
-	if kept && errors.Is(err, executors.ErrGone) { // it died while it waited
+	if kept && errors.Is(err, executors.ErrGone) { // it died while it was waiting in the pool
 		if g, err = e.launch(ctx, want); err != nil {
 			return executors.Outcome{}, err
 		}
@@ -190,7 +186,7 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 	return out, err
 }
 
-// spent is the outcome of a run that has nothing left of a limit to go on with.
+// spent returns the outcome of a run that has already used up one of its limits.
 func spent(r executors.Run, o jsproto.Options) (executors.Outcome, bool) {
 	if r.Resume == nil {
 		return executors.Outcome{}, false
@@ -207,14 +203,14 @@ func spent(r executors.Run, o jsproto.Options) (executors.Outcome, bool) {
 	return out, true
 }
 
-// serve tells the guest's process whose run comes next.
+// serve names the next run to the guest's process.
 func serve(g *guest, run string) {
 	if s, ok := g.link.Guest().(executors.Serving); ok {
 		s.Serve(run)
 	}
 }
 
-// runIn runs a program in g, which is kept or gone afterwards.
+// runIn runs a program in g, and then keeps or ends g.
 func (e *Executor) runIn(ctx context.Context, g *guest, k key, w executors.Work, h executors.Host) (executors.Outcome, error) {
 	g.key = k
 	g.runs++
@@ -236,7 +232,7 @@ func (e *Executor) enter() error {
 	return nil
 }
 
-// options makes the guest's options, or refuses what the profile does not grant.
+// options builds the guest's options, or denies what the profile does not grant.
 func options(r executors.Run, now time.Time) (jsproto.Options, error) {
 	if r.Agent == nil || r.Agent.JS == nil {
 		return jsproto.Options{}, &profiles.Denial{Capability: "executor js", Decision: profiles.Decision{
@@ -257,7 +253,7 @@ func options(r executors.Run, now time.Time) (jsproto.Options, error) {
 	}
 	if p := r.Resume; p != nil {
 		o.UsedCPU, o.UsedWall, o.Ended = p.Used.CPU, p.Used.Wall, p.Session
-		// Policies could once name more, and the run was given this.
+		// Older policies could grant more, and the run was started with that.
 		o.StackBytes = min(o.StackBytes, profiles.MaxJSStackBytes)
 	}
 	if o.File == "" {
@@ -278,8 +274,8 @@ func options(r executors.Run, now time.Time) (jsproto.Options, error) {
 	return o, nil
 }
 
-// allowed is the modules that the import profile lets this agent have. The
-// guest never sees the source of another.
+// allowed returns the modules that the import profile allows this agent. The guest never sees the source of
+// another.
 func allowed(r executors.Run, now time.Time) map[string]profiles.Module {
 	d := profiles.NewDecider(*r.Agent, r.Revision, profiles.Environment{Now: now})
 	out := map[string]profiles.Module{}
@@ -303,6 +299,6 @@ func language(p executors.Program) string {
 			return jsproto.JavaScript
 		}
 	default:
-		return p.Language // refused by Check
+		return p.Language // Check rejects it
 	}
 }

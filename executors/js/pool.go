@@ -13,24 +13,24 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// spec is what a run asks of its process.
+// spec is the process that a run needs.
 type spec struct {
 	agent  string
 	kernel profiles.Kernel
 	tier   profiles.Tier
 	cpu    time.Duration
 	memory int64
-	engine string // digest; "" is that of Config.Argv
+	engine string // digest; if empty, that of Config.Argv
 }
 
-// blankSpec is a guest for nobody yet: what any agent's guest gets at the least.
+// blankSpec is a guest without an agent: the minimum that the guest of any agent gets.
 func blankSpec() spec {
 	k, _ := profiles.Agent{JS: &profiles.JS{}}.Kernel(profiles.ExecutorJS)
 	return spec{tier: profiles.TierWasm, kernel: k}
 }
 
-// narrow takes the profile of a blank guest where that is enough for the run and
-// grants nothing that its own would not.
+// narrow returns the spec of a blank guest, if that is enough for the run and grants nothing that its own spec
+// would not.
 func (s spec) narrow() spec {
 	if k := blankSpec().kernel; s.ordinary() && k.Within(s.kernel) {
 		s.kernel = k
@@ -38,11 +38,11 @@ func (s spec) narrow() spec {
 	return s
 }
 
-// ordinary tells whether a guest that was started for nobody will do.
+// ordinary reports whether a guest without an agent is enough.
 func (s spec) ordinary() bool { return s.cpu <= guestCPU/4 && s.memory <= guestData-processData }
 
-// take returns a guest for one run: one that served the same key, a blank one,
-// or a new one. kept is false for a new one.
+// take returns a guest for one run: one that served the same key, a blank one, or a new one. kept is false for
+// a new one.
 func (e *Executor) take(ctx context.Context, k key, s spec) (g *guest, kept bool, err error) {
 	if s.ordinary() {
 		if g := e.pick(k, s); g != nil {
@@ -53,7 +53,7 @@ func (e *Executor) take(ctx context.Context, k key, s spec) (g *guest, kept bool
 	return g, false, err
 }
 
-// pick takes a kept guest that is still alive and strong enough.
+// pick takes a kept guest that is still alive and has enough of its limits left.
 func (e *Executor) pick(k key, s spec) *guest {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -77,8 +77,8 @@ func (e *Executor) pick(k key, s spec) *guest {
 	return nil
 }
 
-// launch starts a guest and waits until it is ready. When s asks for an engine,
-// it is one of that engine, or the error wraps executors.ErrEngine.
+// launch starts a guest and waits until it is ready. If s asks for an engine, the guest has that engine, or the
+// error wraps executors.ErrEngine.
 func (e *Executor) launch(ctx context.Context, s spec) (*guest, error) {
 	own := e.Digest()
 	if s.engine == "" || own == "" || s.engine == own {
@@ -86,7 +86,7 @@ func (e *Executor) launch(ctx context.Context, s spec) (*guest, error) {
 		if err != nil || s.engine == "" || g.link.Ready().Digest == s.engine {
 			return g, err
 		}
-		if !e.keepBlank(g) { // it was the first, and told us which engine is ours
+		if !e.keepBlank(g) { // it was the first, and reported the engine of this build
 			e.drop(g)
 		}
 	}
@@ -132,15 +132,15 @@ func (e *Executor) startGuest(ctx context.Context, s spec, argv []string) (*gues
 	return &guest{link: link, kernel: s.kernel}, nil
 }
 
-// begin starts one guest, which loads compiled code from cache, and waits until
-// it is ready and, in a kernel ring, sealed.
+// begin starts one guest, which loads compiled code from cache, and waits until it is ready and, in a kernel
+// ring, sealed.
 func (e *Executor) begin(ctx context.Context, s spec, argv []string, cache string) (*executors.Link, error) {
 	spec := executors.Spec{
 		Executor: profiles.ExecutorJS, Argv: argv, MinTier: s.tier, Agent: s.agent, Kernel: s.kernel, Seals: true,
 		CPU: max(guestCPU, 2*s.cpu), MemoryBytes: max(guestData, s.memory+processData), FileBytes: guestFiles,
 	}
-	// Where this program is built with C, as the race detector needs it, that
-	// library would look for the number of processors when a thread needs memory.
+	// If this program is built with C, as the race detector needs it, the C library would read the number of
+	// processors when a thread needs memory.
 	spec.Env = []string{"MALLOC_ARENA_MAX=1"}
 	if cache != "" {
 		spec.Own = []profiles.PathRule{{Path: cache}}
@@ -168,8 +168,7 @@ func (e *Executor) link() executors.LinkConfig {
 	return executors.LinkConfig{Go: e.cfg.Go, Now: e.cfg.Now}
 }
 
-// known refuses a guest of another kind, and an own guest of another engine than
-// those before it.
+// known rejects a guest of another kind, and a guest of this build with another engine than those before it.
 func (e *Executor) known(r executors.Ready, own bool) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -185,7 +184,7 @@ func (e *Executor) known(r executors.Ready, own bool) error {
 	return nil
 }
 
-// refused makes the denial of a guest that says it cannot run programs.
+// refused is the denial of a guest that reports that it cannot run programs.
 func refused(err error) error {
 	var u *executors.Unavailable
 	if errors.As(err, &u) && u.Fix == "" {
@@ -202,8 +201,7 @@ func (e *Executor) give(g *guest) {
 	e.drop(g)
 }
 
-// tired tells whether a guest has used so much of its life's processor time
-// that another run might meet the end of it.
+// tired reports whether a guest has used so much of its life's processor time that another run could exceed it.
 func (e *Executor) tired(g *guest) bool {
 	used, err := g.link.Guest().CPU()
 	return err != nil || used > guestCPU/2
@@ -248,11 +246,11 @@ func (e *Executor) keepBlank(g *guest) bool {
 	return true
 }
 
-// startTime bounds the start of a blank guest, which no run's context bounds.
+// startTime limits the start of a blank guest, which has no context of a run.
 const startTime = 30 * time.Second
 
-// refill starts blank guests until there are as many as wanted. Their start
-// outlives ctx, which is that of a run, but not Close.
+// refill starts blank guests until there are as many as wanted. Their start outlives ctx, which is that of a
+// run, but not Close.
 func (e *Executor) refill(ctx context.Context) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -285,11 +283,11 @@ func (e *Executor) add(ctx context.Context, n int) {
 	}
 }
 
-// drop ends a guest that nobody waits for. Kill's error is a process that does
-// not die; the launcher's Close meets it again and reports it.
+// drop ends a guest that is not used any more. An error of Kill is a process that does not die. The launcher's
+// Close meets it again and reports it.
 func (e *Executor) drop(g *guest) { _ = g.link.Close() }
 
-// Drop ends the idle guests of every revision but this one.
+// Drop ends the idle guests of every other revision.
 func (e *Executor) Drop(revision string) {
 	e.mu.Lock()
 	var old []*guest
@@ -306,8 +304,8 @@ func (e *Executor) Drop(revision string) {
 	}
 }
 
-// Close refuses further runs, ends every kept guest and waits for the runs
-// under way, whose contexts the caller ends.
+// Close rejects further runs, ends every kept guest and waits for the runs under way. The caller ends the
+// contexts of those.
 func (e *Executor) Close() error {
 	e.mu.Lock()
 	e.closed = true

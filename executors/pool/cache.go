@@ -1,6 +1,5 @@
-// This file is what the hosts of WebAssembly engines share: guests of this
-// program that load compiled code from a cache, and seal themselves before they are
-// told of a program. It decides nothing.
+// The cache is for guests with WebAssembly engines: guests of this program that load compiled code, and seal
+// themselves before they get a program.
 
 package pool
 
@@ -19,37 +18,36 @@ import (
 
 // Cache is compiled code in a folder that only this user can write.
 //
-// In a kernel ring no guest that is to run a program can write it, since what lies
-// there is loaded as native code by all. A guest that finds it cold says so and ends;
-// another one, which runs no program, compiles into a folder of its own, and what that
-// made is copied into the cache from here. Several engines may share one folder.
+// In a kernel ring no guest that will run a program can write it, since all guests load its content as native
+// code. A guest that finds the cache cold reports that and ends. Another one, which runs no program, compiles
+// into a folder of its own, and the host copies the result into the cache. Several engines may share one
+// folder.
 type Cache struct {
 	dir     string
 	now     func() time.Time
-	filling chan struct{} // held while it is filled
-	fills   atomic.Int64  // how often it was
+	filling chan struct{} // holds a value while it is filled
+	fills   atomic.Int64  // number of fills
 }
 
-// NewCache returns the cache in a folder; "" compiles in every guest. now is the wall
-// clock.
+// NewCache returns the cache in a folder. If dir is empty, every guest compiles. now is the wall clock.
 func NewCache(dir string, now func() time.Time) *Cache {
 	return &Cache{dir: dir, now: now, filling: make(chan struct{}, 1)}
 }
 
-// Starts is how guests of one kind are started.
+// Starts says how guests of one kind are started.
 type Starts struct {
 	// Cold is the text of the *executors.Unavailable of a guest that finds no code.
 	Cold string
-	// Begin starts a guest that loads from a folder, and waits until it is ready. From
-	// "" it compiles for itself.
+	// Begin starts a guest that loads from a folder, and waits until it is ready. If cache is empty, the guest
+	// compiles for itself.
 	Begin func(ctx context.Context, cache string) (*executors.Link, error)
-	// Fill starts one that runs no program and may write to room, and waits until it
-	// has made the folder made.
+	// Fill starts a guest that runs no program and may write to room, and waits until it has made the folder
+	// made.
 	Fill func(ctx context.Context, room, made string) (*executors.Link, error)
 }
 
-// Start starts a guest that is ready, with the cache filled first if need be. Where it
-// cannot be filled, the guest compiles for itself.
+// Start starts a guest that is ready. If the cache is cold, it is filled first. If it cannot be filled, the
+// guest compiles for itself.
 func (c *Cache) Start(ctx context.Context, s Starts) (*executors.Link, error) {
 	cache, err := c.folder()
 	if err != nil {
@@ -61,7 +59,7 @@ func (c *Cache) Start(ctx context.Context, s Starts) (*executors.Link, error) {
 	}
 	fills := c.fills.Load()
 	link, err := s.Begin(ctx, cache)
-	if errors.Is(err, executors.ErrOwn) { // a cache below /dev, say
+	if errors.Is(err, executors.ErrOwn) { // for example a cache below /dev
 		return s.Begin(ctx, "")
 	}
 	if !cold(err) {
@@ -86,7 +84,7 @@ func (c *Cache) Start(ctx context.Context, s Starts) (*executors.Link, error) {
 	return s.Begin(ctx, "")
 }
 
-// folder is the cache by its own name; "" when there can be none.
+// folder returns the real path of the cache, or an empty path if there can be none.
 func (c *Cache) folder() (string, error) {
 	if c.dir == "" {
 		return "", nil
@@ -107,10 +105,10 @@ func (c *Cache) folder() (string, error) {
 	return dir, nil
 }
 
-// fill has a guest compile into a folder of its own, and installs what it made.
+// fill makes a guest compile into a folder of its own, and installs the result.
 func (c *Cache) fill(ctx context.Context, cache string, start func(ctx context.Context, room, made string) (*executors.Link, error)) (err error) {
-	// Nobody else gets into the outer folder; the guest, which may be another user,
-	// gets the inner one alone.
+	// Other users have no access to the outer folder. The guest, which may be another user, gets only the inner
+	// one.
 	c.clear(cache)
 	outer, err := os.MkdirTemp(cache, fillPrefix)
 	if err != nil {
@@ -136,15 +134,15 @@ func (c *Cache) fill(ctx context.Context, cache string, start func(ctx context.C
 	return nil
 }
 
-// clear removes what a process left that was killed while it filled the cache.
+// clear removes the folders of processes that were killed while they filled the cache.
 func (c *Cache) clear(cache string) {
 	left, err := filepath.Glob(filepath.Join(cache, fillPrefix+"*"))
 	if err != nil {
-		return // the pattern is a constant but for cache, and then nothing is cleared
+		return // the pattern is constant except for cache; on an error nothing is cleared
 	}
 	for _, dir := range left {
 		if info, err := os.Lstat(dir); err == nil && info.IsDir() && c.now().Sub(info.ModTime()) > fillTime {
-			_ = os.RemoveAll(dir) // it stays until the next time
+			_ = os.RemoveAll(dir) // on an error it stays until the next time
 		}
 	}
 }

@@ -10,16 +10,15 @@ import (
 	"github.com/ringd/ringd/executors"
 )
 
-// sealTime is how long the launcher may take to see that a ready guest is sealed.
+// sealTime limits how long the launcher may take to confirm that a ready guest is sealed.
 const sealTime = 5 * time.Second
 
-// InRing tells whether the kernel ring stands around a guest, or the plain
-// launcher of a host that has not the layers.
+// InRing reports whether a guest runs in the layers of the kernel ring, as opposed to the unconfined launcher
+// of a host without them.
 func InRing(g executors.Guest) bool { return g.Attestation().Layers["mounts"] == "enforced" }
 
-// Dial says what a guest is to be, in JSON, and waits until it is ready and, in a kernel
-// ring, sealed. One that was not launched to be sealed is refused there. On error the
-// guest is gone.
+// Dial sends a guest its settings, as JSON, and waits until it is ready and, in a kernel ring, sealed. There it
+// rejects a guest that was not launched to be sealed. On error the guest is gone.
 func Dial(ctx context.Context, c executors.LinkConfig, g executors.Guest, settings any) (*executors.Link, error) {
 	if !InRing(g) {
 		return Greet(ctx, c, g, settings)
@@ -28,7 +27,7 @@ func Dial(ctx context.Context, c executors.LinkConfig, g executors.Guest, settin
 	if !ok {
 		return nil, errors.Join(errors.New("a guest of the kernel ring that is not to be sealed"), g.Kill(), g.Conn().Close())
 	}
-	// Beside the greeting: the guest is sealed before it says that it is ready.
+	// At the same time as the greeting: the guest is sealed before it reports that it is ready.
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
 	sealed := make(chan error, 1)
@@ -36,10 +35,10 @@ func Dial(ctx context.Context, c executors.LinkConfig, g executors.Guest, settin
 	link, err := Greet(ctx, c, g, settings)
 	if err != nil {
 		cancel()
-		<-sealed // says no more than err
+		<-sealed // its error adds nothing to err
 		return nil, err
 	}
-	// One that is ready has closed what it seals itself by.
+	// A ready guest has closed the descriptor by which it seals itself.
 	late := time.AfterFunc(sealTime, cancel)
 	defer late.Stop()
 	if err := <-sealed; err != nil {
@@ -48,7 +47,7 @@ func Dial(ctx context.Context, c executors.LinkConfig, g executors.Guest, settin
 	return link, nil
 }
 
-// Greet is Dial of a guest that runs no program, and so is not sealed.
+// Greet is Dial for a guest that runs no program, and so is not sealed.
 func Greet(ctx context.Context, c executors.LinkConfig, g executors.Guest, settings any) (*executors.Link, error) {
 	b, err := json.Marshal(settings)
 	if err != nil {

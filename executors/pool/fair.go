@@ -2,13 +2,12 @@ package pool
 
 import "cmp"
 
-// Holder is the agent and actor that has a place which all agents of the host share.
+// Holder is the agent and actor that owns a place of those that all agents of the host share.
 type Holder struct{ Agent, Actor string }
 
-// Crowded returns the index of the place that is given up for one of next: of the agent
-// and actor that has the most places, that of next counted, the oldest. Between pairs
-// with as many, the agent with the most decides, and then the actor. held is not empty,
-// and the oldest comes first.
+// Crowded returns the index of the place to give up for one of next. It is the oldest place of the agent and
+// actor that has the most places, including that of next. Between pairs with equally many, the agent with the
+// most decides, and then the actor. held must not be empty, and the oldest comes first.
 func Crowded(held []Holder, next Holder) int {
 	pairs, agents, actors := map[Holder]int{next: 1}, map[string]int{next.Agent: 1}, map[string]int{next.Actor: 1}
 	for _, h := range held {

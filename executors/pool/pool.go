@@ -1,6 +1,5 @@
-// Package pool keeps guests that have seen nothing ready, so that a run begins at
-// once. A guest serves one run; the executors that use the pool say what it is, who
-// it may serve, and how it is started and ended. It decides nothing.
+// Package pool keeps fresh guests ready, so that a run begins at once. A guest serves one run. The executors
+// that use the pool describe a guest, the runs that it may serve, and how it is started and ended.
 package pool
 
 import (
@@ -12,40 +11,39 @@ import (
 	"time"
 )
 
-// guest is what waits: Spec is what it was started for.
+// guest is a waiting guest. Spec is the one for which it was started.
 type guest[S any] interface{ Spec() S }
 
-// Config is what a Pool needs. The zero sizes keep no guest ready.
+// Config is what a Pool needs. If the sizes are zero, no guest is kept ready.
 type Config[S Spec, G guest[S]] struct {
-	Go     func(func())                              // goroutines that Close waits for
+	Go     func(func())                              // starts goroutines; Close waits for them
 	Launch func(ctx context.Context, s S) (G, error) // starts a guest and waits until it is ready
-	End    func(G)                                   // ends a guest that nobody waits for
+	End    func(G)                                   // ends a guest that is not used any more
 
 	Blank   int // guests kept ready for each key that was asked for
-	Most    int // guests kept ready in all; 0: four times Blank
-	Waiting int // guests starting at once; 0 is 2
+	Most    int // guests kept ready in total; if 0, four times Blank
+	Waiting int // guests starting at once; if 0, 2
 }
 
-// Spec is what a run asks of its guest.
+// Spec is the guest that a run needs.
 type Spec interface {
-	// Key says which guests may serve it: those that were started for the same.
+	// Key identifies the runs that a guest may serve: those with the same Key.
 	Key() string
-	// Agent is whose guest it is, "" nobody's: guests of one agent do not push out those
-	// of another.
+	// Agent owns the guest, or is empty. Guests of one agent do not displace those of another.
 	Agent() string
 	Revision() string
 }
 
-// Pool is the guests of one executor that wait. It is safe for concurrent use.
+// Pool holds the waiting guests of one executor. It is safe for concurrent use.
 type Pool[S Spec, G guest[S]] struct {
 	cfg     Config[S, G]
-	waiting chan struct{} // bounds starts under way
+	waiting chan struct{} // limits starts under way
 
 	mu     sync.Mutex
-	work   sync.WaitGroup // refills
+	work   sync.WaitGroup // counts refills
 	closed bool
-	blank  []G                        // the longest ready first
-	coming map[int]context.CancelFunc // starts of guests that nobody waits for
+	blank  []G                        // the longest waiting first
+	coming map[int]context.CancelFunc // starts in the background
 	of     map[int]string             // their keys
 	starts int
 }
@@ -69,8 +67,7 @@ func New[S Spec, G guest[S]](cfg Config[S, G]) (*Pool[S, G], error) {
 	}, nil
 }
 
-// Take returns a guest for one run: a ready one that fits, or a new one. kept is
-// false for a new one.
+// Take returns a guest for one run: a waiting one that fits, or a new one. kept is false for a new one.
 func (p *Pool[S, G]) Take(ctx context.Context, s S, fits func(G) bool) (g G, kept bool, err error) {
 	p.mu.Lock()
 	i := slices.IndexFunc(p.blank, func(g G) bool { return g.Spec().Key() == s.Key() && fits(g) })
@@ -86,7 +83,7 @@ func (p *Pool[S, G]) Take(ctx context.Context, s S, fits func(G) bool) (g G, kep
 	return g, false, err
 }
 
-// Launch starts a guest, no more at once than Config.Waiting.
+// Launch starts a guest, with at most Config.Waiting starts at a time.
 func (p *Pool[S, G]) Launch(ctx context.Context, s S) (g G, err error) {
 	select {
 	case p.waiting <- struct{}{}:
@@ -97,7 +94,7 @@ func (p *Pool[S, G]) Launch(ctx context.Context, s S) (g G, err error) {
 	return p.cfg.Launch(ctx, s)
 }
 
-// Keep makes a guest one that waits, or ends it where enough do; false then.
+// Keep adds a guest to the waiting ones. If there are enough, it ends the guest and returns false.
 func (p *Pool[S, G]) Keep(g G) bool {
 	p.mu.Lock()
 	var old []G
@@ -121,7 +118,7 @@ func (p *Pool[S, G]) Keep(g G) bool {
 
 func holder[S Spec, G guest[S]](g G) Holder { return Holder{Agent: g.Spec().Agent()} }
 
-// holdersLocked says whose each guest that waits is.
+// holdersLocked returns the owners of the waiting guests.
 func (p *Pool[S, G]) holdersLocked() []Holder {
 	out := make([]Holder, len(p.blank))
 	for i, g := range p.blank {
@@ -141,11 +138,10 @@ func (p *Pool[S, G]) countLocked(key string) int {
 	return n
 }
 
-// startTime bounds the start of a guest that nobody waits for.
+// startTime limits the start of a guest in the background.
 const startTime = 30 * time.Second
 
-// Warm starts a guest, keeps it ready, and has others started beside it. Its error is
-// that of the first.
+// Warm starts a guest, keeps it ready, and starts others in the background. Its error is that of the first.
 func (p *Pool[S, G]) Warm(ctx context.Context, s S) error {
 	g, err := p.Launch(ctx, s)
 	if err != nil {
@@ -156,8 +152,8 @@ func (p *Pool[S, G]) Warm(ctx context.Context, s S) error {
 	return nil
 }
 
-// Refill starts guests until as many wait as are wanted. Their start outlives ctx,
-// which is that of a run, but not Close.
+// Refill starts guests until as many wait as are wanted. Their start outlives ctx, which is that of a run, but
+// not Close.
 func (p *Pool[S, G]) Refill(ctx context.Context, s S) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,12 +180,11 @@ func (p *Pool[S, G]) Refill(ctx context.Context, s S) {
 	}
 }
 
-// soon is how long a run has the processors to itself before the guest of the next
-// one is started.
+// soon is how long a run has the processors for itself before the guest of the next one is started.
 const soon = 30 * time.Millisecond
 
-// RefillSoon refills a while later, or when what it returns is called: a program may
-// run for long, and most are over at once.
+// RefillSoon refills a little later, or when the returned function is called: a program may run for long, but
+// most end at once.
 func (p *Pool[S, G]) RefillSoon(ctx context.Context, s S) func() {
 	late := time.AfterFunc(soon, func() { p.Refill(ctx, s) })
 	return func() {
@@ -212,7 +207,7 @@ func (p *Pool[S, G]) add(ctx context.Context, s S, n int) {
 	}
 }
 
-// Drop ends the guests that wait and were started for another revision than this.
+// Drop ends the waiting guests that were started for another revision.
 func (p *Pool[S, G]) Drop(revision string) {
 	p.mu.Lock()
 	var old []G
@@ -229,7 +224,7 @@ func (p *Pool[S, G]) Drop(revision string) {
 	}
 }
 
-// Close ends the guests that wait and those that are starting, and waits for them.
+// Close ends the waiting guests and those that are starting, and waits for them.
 func (p *Pool[S, G]) Close() {
 	p.mu.Lock()
 	p.closed = true

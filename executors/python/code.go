@@ -14,22 +14,22 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// codes keeps the byte code of the guest's half for each interpreter that was asked
-// for: source text would cost each start several milliseconds.
+// codes keeps the byte code of the guest's half for each interpreter that was asked for. Source text would cost
+// each start several milliseconds.
 type codes struct {
 	mu sync.Mutex
 	of map[string]*compiled
 }
 
-// compiled is the byte code for one interpreter; done is closed when it is there.
+// compiled is the byte code for one interpreter. done is closed when it is there.
 type compiled struct {
 	done chan struct{}
 	code []byte
 	err  error
 }
 
-// get compiles once at a time for each interpreter. Where that fails, the next one
-// tries again: it may have failed because its run was cancelled.
+// get compiles for each interpreter, with one compilation at a time. If it fails, the next caller retries: it
+// may have failed because its run was cancelled.
 func (c *codes) get(ctx context.Context, s spec, compile func(context.Context, spec) ([]byte, error)) ([]byte, error) {
 	key := s.env.Interpreter + "\x00" + s.env.Version
 	for {
@@ -61,15 +61,15 @@ func (c *codes) get(ctx context.Context, s spec, compile func(context.Context, s
 	}
 }
 
-// What an interpreter may use that compiles, and how long it may take.
+// Limits of an interpreter that compiles.
 const (
 	compileTime   = 30 * time.Second
 	compileMemory = 256 << 20
 	maxCode       = 4 << 20
 )
 
-// compile has the interpreter of s compile the guest's half, in a guest of the
-// kernel ring that is nobody's and is granted nothing.
+// compile makes the interpreter of s compile the guest's half, in a guest of the kernel ring that has no agent
+// and no grants.
 func (e *Executor) compile(ctx context.Context, s spec) (code []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, compileTime)
 	defer cancel()
@@ -85,7 +85,7 @@ func (e *Executor) compile(ctx context.Context, s spec) (code []byte, err error)
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, g.Conn().Close(), executors.CloseGuest(g)) }()
-	stop := context.AfterFunc(ctx, func() { _ = g.Kill() }) // the read below ends by it
+	stop := context.AfterFunc(ctx, func() { _ = g.Kill() }) // ends the read below
 	code, err = exchange(g.Conn(), pyguest.Source())
 	if !stop() {
 		err = errors.Join(context.Cause(ctx), err)
@@ -97,7 +97,7 @@ func (e *Executor) compile(ctx context.Context, s spec) (code []byte, err error)
 	return code, nil
 }
 
-// exchange sends a text and reads one, each behind its length.
+// exchange sends a text and reads one, each after its length.
 func exchange(conn io.ReadWriter, text []byte) ([]byte, error) {
 	if _, err := conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...)); err != nil {
 		return nil, err

@@ -7,9 +7,9 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// ruled gives the imports that a guest says it has refused the rule, and what is allowed
-// instead, as the policy has them. What a guest refuses that the policy allows stays as
-// it was told: a library's name that no allowed package declares is one.
+// ruled adds, to the denied imports that a guest reports, the rule and the allowed modules of the policy. A
+// denial by the guest of a module that the policy allows stays as it was reported: a library's name that no
+// allowed package declares is one.
 func (e *Executor) ruled(denials []profiles.Decision, r executors.Run) []profiles.Decision {
 	if !slices.ContainsFunc(denials, isImport) {
 		return denials
@@ -39,7 +39,7 @@ func (e *Executor) ruled(denials []profiles.Decision, r executors.Run) []profile
 	return out
 }
 
-// isImport tells whether a refusal is of a module that it names.
+// isImport reports whether a denial is of a named module.
 func isImport(d profiles.Decision) bool {
 	return (d.Code == profiles.CodeImportDenied || d.Code == profiles.CodeImportNotAllowed) && d.Evidence != nil && len(d.Evidence.Argv) == 1
 }

@@ -8,18 +8,18 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// isWasm tells whether an agent's programs run in WebAssembly.
+// isWasm reports whether an agent's programs run in WebAssembly.
 func isWasm(a *profiles.Agent) bool {
 	return a != nil && a.Python != nil && a.Python.Engine == profiles.PythonWasm
 }
 
-// runWasm runs a program in the second engine, which does not have to be there.
+// runWasm runs a program in the second engine, if there is one.
 func (e *Executor) runWasm(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error) {
 	r, err := e.inForce.Load().now(r)
 	if err != nil {
 		return executors.Outcome{}, err
 	}
-	if !isWasm(r.Agent) { // a push said otherwise meanwhile
+	if !isWasm(r.Agent) { // a push changed the engine meanwhile
 		return executors.Outcome{}, fmt.Errorf("start run %s: the policy has another engine of Python now", r.ID)
 	}
 	if e.cfg.Wasm != nil {

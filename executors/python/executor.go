@@ -1,12 +1,11 @@
-// Package python is the host's half of the Python executor. It starts interpreters
-// in guests of the kernel ring, hands each one program, reads what it prints, and
-// holds every limit. It runs no Python and reads none; executors/python/pyguest does,
-// inside, and refuses first what the kernel ring would refuse as well.
+// Package python is the host's half of the Python executor. It starts interpreters in guests of the kernel
+// ring, gives each one program, reads its output, and enforces every limit. It runs no Python and reads none.
+// executors/python/pyguest does that, inside the guest, and denies first what the kernel ring would deny as
+// well.
 //
-// A guest serves one program and is gone: its modules, files and threads are dirty
-// then. Interpreters that have seen no program wait, with what the policy lets
-// programs import loaded already, so that one begins at once. A session is a guest
-// that stays, for the runs of one name.
+// A guest runs one program and is then discarded, since its modules, files and threads are dirty. Fresh
+// interpreters are kept ready, with the modules loaded that the policy allows, so that a program begins at
+// once. A session is a guest that stays, for the runs of one name.
 package python
 
 import (
@@ -25,42 +24,40 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Config is what an Executor needs. The zero sizes keep no guest ready and no
-// session.
+// Config is what an Executor needs. If the sizes are zero, no guest is kept ready and there are no sessions.
 type Config struct {
 	Launcher     executors.Launcher
 	Environments Environments
-	Go           func(func())     // goroutines that Close waits for
+	Go           func(func())     // starts goroutines; Close waits for them
 	Now          func() time.Time // wall clock, monotonic
 	Random       io.Reader        // of session tokens
 
-	Workspace, Home string   // what $WORKSPACE and ~ stand for in a policy; "" is nothing
-	Env             []string // NAME=value of every program, beside what each has
+	Workspace, Home string   // values of $WORKSPACE and ~ in a policy; if empty, they have none
+	Env             []string // NAME=value of every program, in addition to the variables that each program has
 
 	Blank   int // guests kept ready for each profile that was asked for
-	Most    int // guests kept ready in all; 0: four times Blank
-	Waiting int // guests starting at once; 0 is 2
+	Most    int // guests kept ready in total; if 0, four times Blank
+	Waiting int // guests starting at once; if 0, 2
 
-	Sessions int           // sessions kept; for one more the agent and actor with the most lose one
-	Idle     time.Duration // how long a session is kept that nobody uses; 0 is 15 minutes
-	// SessionBytes is the memory that an interpreter may have taken and be kept; 0: what
-	// the policy lets a program take.
+	Sessions int           // number of sessions; for one more, the agent and actor with the most lose one
+	Idle     time.Duration // how long an unused session is kept; if 0, 15 minutes
+	// SessionBytes is the memory up to which an interpreter is kept. If 0, it is the policy's limit of a
+	// program.
 	SessionBytes int64
-	Notice       func(Notice) // is told what a policy meant to guests that live; nil: nobody is
+	Notice       func(Notice) // called with the effect of a policy on live guests; may be nil
 
-	// Wasm runs the programs of agents whose engine is profiles.PythonWasm; nil refuses
-	// them: nothing else does. Close closes it.
+	// Wasm runs the programs of agents whose engine is profiles.PythonWasm. If nil, they are denied: there is
+	// no fallback. Close closes it.
 	Wasm executors.Executor
 
-	// Unguarded has no guest guard itself: tests show by it what the kernel ring holds
-	// alone.
+	// Unguarded disables the guards in the guests. Tests show by it what the kernel ring enforces alone.
 	Unguarded bool
 }
 
-// Environments finds what the programs of an agent run on.
+// Environments finds the environment of an agent's programs.
 type Environments interface {
-	// Of gives the environment of an agent that has the executor. A host without one
-	// that the policy asks for is an *executors.Unavailable error.
+	// Of returns the environment of an agent that has the executor. If the host lacks one that the policy asks
+	// for, it returns an *executors.Unavailable error.
 	Of(ctx context.Context, a *profiles.Agent) (pyproto.Environment, error)
 }
 
@@ -70,18 +67,18 @@ var ErrClosed = errors.New("the python executor is closed")
 // Executor runs Python programs. It is safe for concurrent use.
 type Executor struct {
 	cfg      Config
-	work     sync.WaitGroup // runs
+	work     sync.WaitGroup // counts runs
 	blank    *pool.Pool[spec, *process]
 	code     codes
 	sessions sessions
 
-	inForce atomic.Pointer[policy] // nil: nobody has said
-	telling sync.Mutex             // one policy after the other
+	inForce atomic.Pointer[policy] // nil before the first policy
+	telling sync.Mutex             // one policy at a time
 
 	mu      sync.Mutex
 	closed  bool
-	runs    map[*process]*executors.Run // those under way
-	digests map[string]bool             // of the engines that this host has shown
+	runs    map[*process]*executors.Run // runs under way
+	digests map[string]bool             // of the engines that were seen on this host
 }
 
 // New checks cfg. It starts nothing.
@@ -111,16 +108,15 @@ func New(cfg Config) (*Executor, error) {
 // Name is "python".
 func (e *Executor) Name() string { return profiles.ExecutorPython }
 
-// HasEngine tells whether an interpreter of this digest has answered on this host.
+// HasEngine reports whether an interpreter with this digest has answered on this host.
 func (e *Executor) HasEngine(digest string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.digests[digest]
 }
 
-// Warm keeps guests ready for an agent and waits for the first. Its error tells
-// why this host cannot run programs: a *profiles.Denial when it does not give the
-// layers, or has no interpreter.
+// Warm keeps guests ready for an agent and waits for the first. Its error says why this host cannot run
+// programs. It is a *profiles.Denial if the host does not provide the layers, or has no interpreter.
 func (e *Executor) Warm(ctx context.Context, a *profiles.Agent, revision string) error {
 	if err := e.enter(); err != nil {
 		return err
@@ -133,10 +129,9 @@ func (e *Executor) Warm(ctx context.Context, a *profiles.Agent, revision string)
 	return e.blank.Warm(ctx, want)
 }
 
-// Run runs one program. See executors.Executor. What a program does wrong, and what
-// it was refused, is in the outcome; errors are refusals of the start
-// (*profiles.Denial), the host's own (Host.Ask), executors.ErrSnapshot for a session
-// that is not there any more, and faults before the program began.
+// Run runs one program. See executors.Executor. Errors of the program, and its denials, are in the outcome.
+// Errors of Run are denials of the start (*profiles.Denial), errors of the host (Host.Ask),
+// executors.ErrSnapshot for a session that no longer exists, and faults before the program began.
 func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error) {
 	if err := e.enter(); err != nil {
 		return executors.Outcome{}, err
@@ -168,8 +163,8 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 // maxTries is how often a program is given another interpreter.
 const maxTries = 4
 
-// start returns an interpreter for one program. kept is true for one that has waited;
-// where one of those was none any more, the others are not tried.
+// start returns an interpreter for one program. kept is true for one from the pool. If one of those was dead,
+// anew skips the others.
 func (e *Executor) start(ctx context.Context, s spec, anew bool) (g *process, kept bool, err error) {
 	if !anew {
 		return e.blank.Take(ctx, s, s.fits)
@@ -178,9 +173,9 @@ func (e *Executor) start(ctx context.Context, s spec, anew bool) (g *process, ke
 	return g, false, err
 }
 
-// begin runs a program in an interpreter that has seen none. over is false when the
-// program has not begun and another one may have it: this one was gone while it
-// waited, or was not started for the policy that has come into force.
+// begin runs a program in a fresh interpreter. If over is false, the program has not begun and another
+// interpreter may run it: this one had died in the pool, or was not started for the policy that has come into
+// force.
 func (e *Executor) begin(ctx context.Context, g *process, r executors.Run, kept bool, h executors.Host) (out executors.Outcome, over bool, err error) {
 	b, done, err := e.settled(ctx, g, r)
 	defer done()
@@ -203,15 +198,15 @@ func (e *Executor) begin(ctx context.Context, g *process, r executors.Run, kept 
 	return out, true, err
 }
 
-// bound is a run with all that it needs, under one policy.
+// bound is a run with everything that it needs, under one policy.
 type bound struct {
 	run    executors.Run
 	spec   spec
 	work   executors.Work
-	policy *policy // that was in force; nil: nobody has said
+	policy *policy // the policy in force, or nil before the first
 }
 
-// bind gives a run what it needs under the policy in force.
+// bind gives a run everything that it needs under the policy in force.
 func (e *Executor) bind(ctx context.Context, r executors.Run) (bound, error) {
 	b := bound{policy: e.inForce.Load()}
 	var err error
@@ -232,29 +227,30 @@ func (e *Executor) bind(ctx context.Context, r executors.Run) (bound, error) {
 	b.work = executors.Work{
 		Denials: maxDenials,
 		Options: text, Source: []byte(r.Program.Source), Holds: true,
-		// It says no line: what a program prints comes by its streams, which are counted there.
+		// It sends no console lines: the output of a program comes through its streams, which are counted
+		// there.
 		Budget: executors.Budget{CPU: millis(r.Limits.CPUMillis), Wall: millis(r.Limits.WallMillis), ResultBytes: *r.Limits.ResultBytes},
 	}
 	return b, nil
 }
 
-// settled binds a run that has its guest, which is told of all policies that come
-// into force from then on, until the function returned is called. The error wraps
-// executors.ErrSnapshot where the guest was started for another one.
+// settled binds a run that has its guest. The guest then gets all policies that come into force, until the
+// returned function is called. The error wraps executors.ErrSnapshot if the guest was started for another
+// policy.
 func (e *Executor) settled(ctx context.Context, g *process, r executors.Run) (b bound, done func(), err error) {
 	done = e.register(g, &r)
 	for {
 		if b, err = e.bind(ctx, r); err != nil {
 			return b, done, err
 		}
-		if e.inForce.Load() == b.policy { // else whoever tells the guests of the next has not seen this one
+		// otherwise the goroutine that updates the guests has not seen this one
+		if e.inForce.Load() == b.policy {
 			return b, done, g.serves(b.spec)
 		}
 	}
 }
 
-// register has the guest of a run told of policies while that is on. The function
-// returned ends it.
+// register makes the guest of a run get policies during the run. The returned function ends that.
 func (e *Executor) register(g *process, r *executors.Run) func() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -262,7 +258,7 @@ func (e *Executor) register(g *process, r *executors.Run) func() {
 	return func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if e.runs[g] == r { // else a run goes on from there
+		if e.runs[g] == r { // otherwise a run continues from there
 			delete(e.runs, g)
 		}
 	}
@@ -280,7 +276,7 @@ func (e *Executor) enter() error {
 	return nil
 }
 
-// options makes the guest's options.
+// options builds the guest's options.
 func (e *Executor) options(r executors.Run, env pyproto.Environment) (pyproto.Options, error) {
 	if l := r.Program.Language; l != "" && l != profiles.ExecutorPython {
 		return pyproto.Options{}, fmt.Errorf("start run %s: %q is not a language of this executor", r.ID, l)
@@ -308,20 +304,19 @@ func (e *Executor) places() pyproto.Places {
 	return pyproto.Places{Workspace: e.cfg.Workspace, Home: e.cfg.Home, Now: e.cfg.Now()}
 }
 
-// maxDenials is how many refusals the end of a run lists.
+// maxDenials is how many denials the end of a run lists.
 const maxDenials = 100
 
-// environment is the variables of a program: what ordinary ones ask for, and nothing of
-// the host.
+// environment is the variables of a program: those that ordinary programs expect, and nothing of the host.
 func environment(more []string) []string {
 	return append([]string{"PATH=" + executors.Programs, "USER=agent", "LOGNAME=agent", "LANG=C.UTF-8", "LC_ALL=C.UTF-8"}, more...)
 }
 
-// Drop ends the ready guests that were started for another revision than this.
+// Drop ends the ready guests that were started for another revision.
 func (e *Executor) Drop(revision string) { e.blank.Drop(revision) }
 
-// Close refuses further runs, ends every guest and session, and waits for the runs
-// under way, whose contexts the caller ends.
+// Close rejects further runs, ends every guest and session, and waits for the runs under way. The caller ends
+// the contexts of those.
 func (e *Executor) Close() error {
 	e.mu.Lock()
 	e.closed = true

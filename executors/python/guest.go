@@ -13,7 +13,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// spec is what a run asks of its process.
+// spec is the process that a run needs.
 type spec struct {
 	agent    string
 	digest   string // of kernel
@@ -21,16 +21,16 @@ type spec struct {
 	tier     profiles.Tier
 	env      pyproto.Environment
 	revision string
-	bare     bool // nothing is imported ahead
+	bare     bool // nothing is imported in advance
 }
 
-// Key implements pool.Spec: who a guest that has seen nothing may serve.
+// Key implements pool.Spec. It identifies the runs that a fresh guest may serve.
 func (s spec) Key() string {
 	return s.agent + "\x00" + s.digest + "\x00" + s.env.Digest + map[bool]string{true: "\x00bare"}[s.bare]
 }
 
-// preload is what a guest imports before its program, which no policy watches yet: a
-// library would find there what is denied to libraries as well.
+// preload lists the modules that a guest imports before its program. No policy watches that yet: a library
+// would also find modules there that are denied to libraries.
 func (s spec) preload() []string {
 	if s.bare {
 		return []string{}
@@ -44,7 +44,7 @@ func (s spec) Agent() string { return s.agent }
 // Revision implements pool.Spec.
 func (s spec) Revision() string { return s.revision }
 
-// fits tells whether a guest that waits has what the run asks for.
+// fits reports whether a waiting guest has what the run needs.
 func (s spec) fits(g *process) bool {
 	return executors.Satisfies(g.link.Guest().Attestation().Tier, s.tier)
 }
@@ -61,8 +61,8 @@ type process struct {
 // Spec implements pool.Guest.
 func (g *process) Spec() spec { return g.spec }
 
-// specOf is the process that an agent's programs need, or the refusal of one that
-// does not have the executor.
+// specOf returns the process that an agent's programs need, or the denial if the agent does not have the
+// executor.
 func (e *Executor) specOf(ctx context.Context, a *profiles.Agent, revision string) (spec, error) {
 	k, ok := profiles.Kernel{}, false
 	if a != nil {
@@ -124,7 +124,7 @@ func (e *Executor) launch(ctx context.Context, s spec) (*process, error) {
 	if !ok {
 		return nil, errors.Join(errors.New("start python guest: it has no streams"), g.Kill(), g.Conn().Close())
 	}
-	alone := context.WithoutCancel(ctx) // its end is waited for after the run, too
+	alone := context.WithoutCancel(ctx) // its end is awaited after the run, too
 	leaves := &executors.Leaving{Guest: g, Wait: func() { _, _ = std.Wait(alone) }}
 	link, err := executors.Dial(ctx, executors.LinkConfig{Go: e.cfg.Go, Now: e.cfg.Now}, &executors.Counted{Guest: leaves},
 		executors.Hello{Version: executors.ProtocolVersion, Settings: settings})
@@ -141,23 +141,23 @@ func (e *Executor) launch(ctx context.Context, s spec) (*process, error) {
 	return &process{link: link, guest: g, std: std, spec: s}, nil
 }
 
-// argv starts an interpreter that reads no variable, no site, no folder of its own
-// accord, and writes no byte code. It says nothing of the policy.
+// argv starts an interpreter that reads no variable, no site and no folder by itself, and writes no byte code.
+// It holds nothing of the policy.
 func argv(env pyproto.Environment, program string) []string {
 	return []string{env.Interpreter, "-I", "-S", "-B", "-X", "utf8", "-c", program}
 }
 
-// ofProcess is the environment of the interpreter itself. A library that starts a
-// thread for each processor finds no room for them.
+// ofProcess is the environment of the interpreter itself. A library that starts a thread for each processor
+// would exceed the limit of threads.
 func ofProcess() []string {
 	return []string{"LC_ALL=C.UTF-8", "MALLOC_ARENA_MAX=2", "OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1"}
 }
 
-// maxSaid bounds what an interpreter that did not start is quoted with.
+// maxSaid limits the quoted output of an interpreter that did not start.
 const maxSaid = 2 << 10
 
-// said is what an interpreter that is gone before it was ready has written to its
-// standard error: nothing of a program has run, so it is CPython's own.
+// said is the standard error of an interpreter that ended before it was ready. Nothing of a program has run, so
+// it is CPython's own output.
 func said(ctx context.Context, g executors.Guest) error {
 	std, ok := g.(executors.Streamer)
 	if !ok {
@@ -178,8 +178,8 @@ func said(ctx context.Context, g executors.Guest) error {
 	}
 }
 
-// end ends a guest that nobody waits for. Kill's error is a process that does not
-// die; the launcher's Close meets it again and reports it.
+// end ends a guest that is not used any more. An error of Kill is a process that does not die. The launcher's
+// Close meets it again and reports it.
 func end(g *process) { _ = errors.Join(g.link.Close(), executors.CloseGuest(g.guest)) }
 
 // list is never null in JSON.

@@ -12,17 +12,16 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Broken is a module that an agent's policy allows and that cannot be imported under
-// it.
+// Broken is a module that an agent's policy allows but that cannot be imported under it.
 type Broken struct {
-	Module string // that the policy lists
-	Needs  string // the module that was missing; "": it was another failure
-	Reason string // as Python says it
-	// Denied is what the policy says of Needs; nil: the policy is not what breaks it.
+	Module string // as the policy lists it
+	Needs  string // the module that was missing; empty if it was another failure
+	Reason string // in Python's words
+	// Denied is the decision about Needs. It is nil if the policy is not the cause.
 	Denied *profiles.Decision
 }
 
-// String says it in a sentence, with the rule.
+// String describes it in a sentence, with the rule.
 func (b Broken) String() string {
 	if b.Denied == nil {
 		return fmt.Sprintf("%s cannot be imported: %s", b.Module, b.Reason)
@@ -34,10 +33,9 @@ func (b Broken) String() string {
 	return fmt.Sprintf("%s cannot be imported, because it needs %s: %s%s", b.Module, b.Needs, b.Denied.Reason, at)
 }
 
-// Probe imports modules under the profile of an agent, in one guest that is granted
-// none of its files and no network, and lists those that fail. cfg is that of an
-// executor; nothing of it is kept. An error is a host that cannot run programs, or a
-// guest that ended over it.
+// Probe imports modules under the profile of an agent, in one guest with none of its files and no network, and
+// lists those that fail. cfg is that of an executor; nothing of it is kept. An error is a host that cannot run
+// programs, or a guest that ended because of the imports.
 func Probe(ctx context.Context, cfg Config, a *profiles.Agent, modules []string) (out []Broken, err error) {
 	if len(modules) == 0 || a == nil || a.Python == nil {
 		return nil, nil
@@ -48,7 +46,7 @@ func Probe(ctx context.Context, cfg Config, a *profiles.Agent, modules []string)
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	// Nobody's: the set that it is of is not in force yet.
+	// Without an agent: the set of this profile is not in force yet.
 	nobody := &profiles.Agent{MinTier: a.MinTier, Limits: a.Limits, Python: a.Python}
 	o, err := e.Run(ctx, executors.Run{
 		ID: "probe", Agent: nobody, Limits: probeLimits(),
@@ -74,8 +72,8 @@ func Probe(ctx context.Context, cfg Config, a *profiles.Agent, modules []string)
 	return out, nil
 }
 
-// brokenBy decides whose fault a failure is. What the guest says is its own words; the
-// policy is asked about the name.
+// brokenBy finds the cause of a failure. The text of the guest is not trusted, so the policy is asked about the
+// name.
 func brokenBy(im profiles.Imports, d *profiles.Decider, module string, said [3]string) Broken {
 	b := Broken{Module: module, Reason: strings.Join(strings.Fields(said[0]+": "+said[2]), " ")}
 	if r := []rune(b.Reason); len(r) > maxReason {
@@ -87,14 +85,14 @@ func brokenBy(im profiles.Imports, d *profiles.Decider, module string, said [3]s
 	b.Needs = said[1]
 	for _, origin := range []string{profiles.OriginLibrary, profiles.OriginAgent} {
 		if b.Needs == "" || origin == profiles.OriginAgent && b.Needs != module {
-			continue // what a library may load the program may not have to
+			continue // a program may be denied what a library may load
 		}
 		if dec := d.ImportFor(profiles.ExecutorPython, b.Needs, origin); dec.Verdict != profiles.Allow {
 			b.Denied = &dec
 			return b
 		}
 	}
-	// Some packages catch the refusal and raise one of their own, with its words.
+	// Some packages catch the denial and raise an error of their own, with its text.
 	for _, r := range slices.Concat(im.Deny, im.Process) {
 		if !strings.Contains(said[2], `import of "`+r.Name+`"`) && !strings.Contains(said[2], `import of "`+r.Name+`.`) {
 			continue
@@ -107,10 +105,10 @@ func brokenBy(im profiles.Imports, d *profiles.Decider, module string, said [3]s
 	return b
 }
 
-// maxReason bounds, in characters, what is kept of an error's text.
+// maxReason limits an error's text, in characters.
 const maxReason = 400
 
-// probing is a program that imports modules one by one, with no more than statements.
+// probing is a program that imports modules one by one, with plain statements only.
 func probing(modules []string) string {
 	var b strings.Builder
 	b.WriteString("failed = {}\n")
@@ -122,7 +120,7 @@ func probing(modules []string) string {
 	return b.String()
 }
 
-// probeLimits are those of a program that imports what is large.
+// probeLimits are those of a program with large imports.
 func probeLimits() profiles.Limits {
 	n := func(v int64) *int64 { return &v }
 	return profiles.Limits{

@@ -16,22 +16,22 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Notice is what a policy that came into force meant to one guest that lives.
+// Notice is the effect of a new policy on one live guest.
 type Notice struct {
-	Agent, Actor, Run string // Run is "" for a session that waits
+	Agent, Actor, Run string // Run is empty for a waiting session
 	Revision          string
-	Loaded            []string // modules that it has loaded and that are denied now, as it says
-	Ended             string   // why it was ended; "": it goes on
+	Loaded            []string // modules that it has loaded and that are denied now, as it reports them
+	Ended             string   // why it was ended; if empty, it goes on
 	Restart           bool     // it goes on without packages that the policy grants now
 }
 
-// policy is what is in force.
+// policy is the policy in force.
 type policy struct {
 	revision string
-	agents   func(name string) *profiles.Agent // nil: the policy has no such agent
+	agents   func(name string) *profiles.Agent // nil for an agent that the policy does not have
 }
 
-// agent is that of a run now; nil: there is none any more.
+// agent is the present profile of a run's agent, or nil if it no longer has one.
 func (p *policy) agent(name string, grants []profiles.Grants) *profiles.Agent {
 	a := p.agents(name)
 	for _, g := range grants {
@@ -50,8 +50,7 @@ func (p *policy) agent(name string, grants []profiles.Grants) *profiles.Agent {
 	return a
 }
 
-// now gives a run the policy in force, which came after the one that it was bound to
-// or is the same.
+// now gives a run the policy in force, which is the one to which it was bound or a later one.
 func (p *policy) now(r executors.Run) (executors.Run, error) {
 	if p == nil || r.Agent == nil || p.revision == r.Revision {
 		return r, nil
@@ -64,12 +63,11 @@ func (p *policy) now(r executors.Run) (executors.Run, error) {
 	return r, nil
 }
 
-// Reload puts a policy in force: every program that starts from now on has it, and
-// the returned function tells the guests that live. agents gives the profile of an
-// agent by name, nil for one that the policy does not have. The guests are told at
-// once and decide by it from their next decision on; a session that waits says so
-// within a second, or ends. What was mounted stays: a session that has packages which
-// the policy took away ends, and one that lacks some that it grants goes on without.
+// Reload puts a policy in force. Every program that starts from now on has it, and the returned function passes
+// it to the live guests. agents returns the profile of an agent by name, or nil for one that the policy does
+// not have. The guests get it at once and use it from their next decision on. A waiting session confirms it
+// within a second, or ends. Mounts stay: a session with packages that the policy has removed ends, and one that
+// lacks some that it grants goes on without.
 func (e *Executor) Reload(revision string, agents func(name string) *profiles.Agent) (tell func(ctx context.Context)) {
 	p := &policy{revision: revision, agents: agents}
 	e.inForce.Store(p)
@@ -81,7 +79,7 @@ func (e *Executor) Reload(revision string, agents func(name string) *profiles.Ag
 		e.telling.Lock()
 		defer e.telling.Unlock()
 		if e.inForce.Load() != p {
-			return // whoever came after tells them
+			return // a later policy is being passed on
 		}
 		var told sync.WaitGroup
 		for _, one := range append(e.busy(), e.waits()...) {
@@ -95,13 +93,13 @@ func (e *Executor) Reload(revision string, agents func(name string) *profiles.Ag
 	}
 }
 
-// life is a guest with a program of an agent, or with what one has left.
+// life is a guest with a program of an agent, or with the state that one has left.
 type life struct {
 	*process
 	agent, actor, run string
 	grants            []profiles.Grants
-	stays             bool     // for the next run of a session
-	session           *session // that waits, and is nobody's while it is told; nil: a run is on
+	stays             bool     // stays for the next run of a session
+	session           *session // the waiting session, which no run can take meanwhile; nil during a run
 }
 
 // busy lists the guests that have a run.
@@ -115,12 +113,12 @@ func (e *Executor) busy() []life {
 	return out
 }
 
-// updateTime is how long a guest may take to read an update, or one that waits to
-// say that it has taken it.
+// updateTime limits how long a guest may take to read an update, and how long a waiting one may take to confirm
+// it.
 const updateTime = time.Second
 
-// tell has one guest decide by the policy in force. A program that runs is told
-// whatever else is to become of its guest: what that was started with it still has.
+// tell passes the policy in force to one guest. A running program gets it whatever happens to its guest
+// afterwards: it still has what it was started with.
 func (e *Executor) tell(ctx context.Context, l life, p *policy) {
 	n := Notice{Agent: l.agent, Actor: l.actor, Run: l.run, Revision: p.revision}
 	a := p.agent(l.agent, l.grants)
@@ -143,14 +141,14 @@ func (e *Executor) tell(ctx context.Context, l life, p *policy) {
 	}
 }
 
-// means is what a policy means to a guest of an agent, which is nil where it does not
-// grant python any more: the environment to judge imports by, whether another guest
-// would have more, and why this one may not be kept.
+// means returns the effect of a policy on a guest of an agent: the environment by which to judge imports,
+// whether another guest would have more, and why this one may not be kept. a is nil if the policy no longer
+// grants python.
 func (e *Executor) means(ctx context.Context, l life, a *profiles.Agent) (env pyproto.Environment, restart bool, why string) {
 	if a == nil {
 		return l.spec.env, false, "the policy in force does not grant python to the agent"
 	}
-	k, _ := a.Kernel(profiles.ExecutorPython) // policy.agent has seen that it has the executor
+	k, _ := a.Kernel(profiles.ExecutorPython) // policy.agent has checked that it has the executor
 	env, err := e.cfg.Environments.Of(ctx, a)
 	switch {
 	case err != nil:
@@ -166,8 +164,8 @@ func (e *Executor) means(ctx context.Context, l life, a *profiles.Agent) (env py
 	return env, restart, why
 }
 
-// Behind counts the guests that go on without packages, or more of the host, that the
-// policy in force grants: another one would have them.
+// Behind counts the guests that go on without packages, or other grants, of the policy in force: another guest
+// would have them.
 func (e *Executor) Behind() (n int) {
 	count := func(g *process) {
 		g.up.mu.Lock()
@@ -194,8 +192,7 @@ func (e *Executor) notice(n Notice) {
 	}
 }
 
-// revision is that of the policy in force, or of the one that a run was bound to
-// where nobody has said.
+// revision is that of the policy in force, or, before the first, of the one to which the run was bound.
 func (e *Executor) revision(r executors.Run) string {
 	if p := e.inForce.Load(); p != nil {
 		return p.revision
@@ -203,8 +200,7 @@ func (e *Executor) revision(r executors.Run) string {
 	return r.Revision
 }
 
-// updated takes what a guest says of an update while it has a run. The error ends
-// the run.
+// updated handles the confirmation of an update by a guest with a run. The error ends the run.
 func (e *Executor) updated(g *process, r *executors.Run) func(executors.Updated) error {
 	return func(m executors.Updated) error {
 		report, err := g.took(m)
@@ -218,7 +214,7 @@ func (e *Executor) updated(g *process, r *executors.Run) func(executors.Updated)
 	}
 }
 
-// lacks says what a guest has that the environment of the policy in force has not.
+// lacks says which part of a guest's environment the policy in force does not have.
 func (g *process) lacks(env pyproto.Environment) string {
 	have := func(list []profiles.PathRule) map[string]bool {
 		m := map[string]bool{}
@@ -241,16 +237,16 @@ func (g *process) lacks(env pyproto.Environment) string {
 	return ""
 }
 
-// updates is what a guest was told while it lives.
+// updates are the updates that a guest got.
 type updates struct {
 	sending     sync.Mutex // one after the other, in the order of their numbers
 	mu          sync.Mutex // never held while a guest is written to
 	sent, taken uint64
-	why         string // it is not kept
-	behind      bool   // it goes on without what the policy in force grants
+	why         string // reason why it is not kept
+	behind      bool   // it goes on without grants of the policy in force
 }
 
-// update tells a guest what it decides by from now on. why says that it was ended.
+// update sends a guest the profile by which it decides from now on. why is the reason if the guest was ended.
 func (g *process) update(p pyproto.Profile) (why string) {
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -258,7 +254,7 @@ func (g *process) update(p pyproto.Profile) (why string) {
 	}
 	g.up.sending.Lock()
 	defer g.up.sending.Unlock()
-	late := time.AfterFunc(updateTime, func() { _ = g.guest.Kill() }) // it reads nothing
+	late := time.AfterFunc(updateTime, func() { _ = g.guest.Kill() }) // it does not read
 	err = g.link.Update(executors.Update{Seq: g.up.next(), Settings: text})
 	if !late.Stop() || err != nil {
 		return "it did not take the policy in force"
@@ -274,8 +270,8 @@ func (u *updates) next() uint64 {
 	return u.sent
 }
 
-// judged keeps what a policy means to the guest. One that has a run and may not be
-// kept ends with it.
+// judged records the effect of a policy on the guest. A guest with a run that may not be kept ends with the
+// run.
 func (u *updates) judged(behind bool, why string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -285,14 +281,14 @@ func (u *updates) judged(behind bool, why string) {
 	}
 }
 
-// state tells whether updates are open, and why the guest may not be kept.
+// state reports whether updates are unconfirmed, and why the guest may not be kept.
 func (u *updates) state() (sent uint64, open bool, why string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.sent, u.sent > u.taken, u.why
 }
 
-// took takes what a guest says of an update. The error ends it.
+// took handles a confirmation of an update. The error ends the guest.
 func (g *process) took(m executors.Updated) (pyproto.Report, error) {
 	g.up.mu.Lock()
 	defer g.up.mu.Unlock()
@@ -310,8 +306,8 @@ func (g *process) took(m executors.Updated) (pyproto.Report, error) {
 	return report, nil
 }
 
-// confirm waits until a guest without a run has taken all that it was told, and has
-// said nothing else. why says that it is over.
+// confirm waits until a guest without a run has confirmed all updates, and has sent nothing else. why is the
+// reason if it is over.
 func (g *process) confirm(ctx context.Context) (r pyproto.Report, why string) {
 	for {
 		sent, open, why := g.up.state()

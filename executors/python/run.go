@@ -12,7 +12,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// runIn runs a program in g, which is gone afterwards unless again is true.
+// runIn runs a program in g. Unless again is true, g cannot be used afterwards.
 func (e *Executor) runIn(ctx context.Context, g *process, b bound, h executors.Host) (out executors.Outcome, again bool, err error) {
 	r, w := b.run, b.work
 	w.Updated = e.updated(g, &r)
@@ -25,7 +25,7 @@ func (e *Executor) runIn(ctx context.Context, g *process, b bound, h executors.H
 	feeding := e.feed(g, r)
 	reading := e.read(g, printed)
 	out, again, err = g.link.Run(within, w, h)
-	if again && !r.Session { // none serves another run
+	if again && !r.Session { // a guest serves no second run
 		again = false
 		err = errors.Join(err, g.link.Close())
 	}
@@ -40,21 +40,21 @@ func (e *Executor) runIn(ctx context.Context, g *process, b bound, h executors.H
 	feeding.Wait()
 	reading.finish()
 	if !again {
-		// All of it is dead, so that the streams are at their end behind what was printed.
+		// All its processes are dead, so the streams end after the printed output.
 		exit = executors.EndedOf(ctx, g.std)
 		err = errors.Join(err, executors.CloseGuest(g.guest))
 	}
 	out.Denials = e.ruled(out.Denials, r)
 	out.Attestation = g.guest.Attestation()
 	out.Console, out.Dropped = printed.Entries()
-	peak := min(out.Usage.PeakBytes, *r.Limits.MemoryBytes) // as the guest says, which has no more
+	peak := min(out.Usage.PeakBytes, *r.Limits.MemoryBytes) // as reported by the guest, which has no more
 	out.Usage.PeakBytes = max(peak, exit.Peak)
 	out, err = judge(ctx, out, ending{exit, printed.Cut(), *r.Limits.MemoryBytes}, err)
 	return out, again, err
 }
 
-// feed hands a program its standard input. That of a session stays open, and the
-// guest tells its programs that it is at its end.
+// feed writes a program's standard input. That of a session stays open, and the guest reports its end to its
+// programs.
 func (e *Executor) feed(g *process, r executors.Run) *sync.WaitGroup {
 	var feeding sync.WaitGroup
 	if r.Session {
@@ -63,14 +63,14 @@ func (e *Executor) feed(g *process, r executors.Run) *sync.WaitGroup {
 	feeding.Add(1)
 	e.cfg.Go(func() {
 		defer feeding.Done()
-		// A program need not read it all, or may be gone: that is no failure.
+		// A program need not read all of it, or may be gone: that is no failure.
 		_, _ = g.std.Stdin().Write(r.Program.Stdin)
 		_ = g.std.Stdin().Close()
 	})
 	return &feeding
 }
 
-// reading is what reads the two streams of a guest in one run.
+// reading reads the two streams of a guest during one run.
 type reading struct {
 	readers []*executors.OutputReader
 	wait    sync.WaitGroup
@@ -93,9 +93,8 @@ func (e *Executor) read(g *process, to *executors.Output) *reading {
 	return r
 }
 
-// pause stops reading where a run ends whose guest lives: what it has written
-// before it said so is read, and what comes later is not of this run. false: the
-// streams cannot be told apart.
+// pause stops reading when a run ends whose guest stays alive. Output that the guest wrote before it reported
+// the end is read. Later output is not of this run. pause returns false if the two cannot be separated.
 func (r *reading) pause() bool {
 	for _, one := range r.readers {
 		if one.Stop() != nil {
@@ -111,7 +110,7 @@ func (r *reading) pause() bool {
 	return true
 }
 
-// finish waits until both streams are read, and hands on the rest.
+// finish waits until both streams are read, and forwards the rest.
 func (r *reading) finish() {
 	r.wait.Wait()
 	for _, one := range r.readers {
@@ -119,24 +118,23 @@ func (r *reading) finish() {
 	}
 }
 
-// errOutput ends a run that prints too much.
+// errOutput ends a run that prints more than it may.
 var errOutput = errors.New("the program has printed more than it may")
 
-// exitKilled is what a shell says of a program that was killed.
+// exitKilled is the exit code that shells report for a killed program.
 const exitKilled = 137
 
-// ending is what is known of an end beside what the guest said.
+// ending holds the causes of an end that the guest did not report.
 type ending struct {
 	executors.Exit
-	cut    bool  // it printed too much
-	memory int64 // that the program may take
+	cut    bool  // it printed more than it may
+	memory int64 // limit of the program
 }
 
-// full tells whether an interpreter had taken what its program may: there is little
-// that it can still do or say then.
+// full reports whether an interpreter had used up the memory of its program: it can do and report little then.
 func (e ending) full() bool { return e.Peak >= e.memory }
 
-// judge makes the outcome of what the guest said and of what ended it.
+// judge builds the outcome from the report of the guest and from the cause that ended it.
 func judge(ctx context.Context, o executors.Outcome, exit ending, err error) (executors.Outcome, error) {
 	limit := func(name, text string) (executors.Outcome, error) {
 		o.State, o.Error, o.ExitCode = executors.StateLimit, &executors.ProgramError{Name: name, Message: text}, exitKilled
@@ -145,7 +143,7 @@ func judge(ctx context.Context, o executors.Outcome, exit ending, err error) (ex
 	}
 	told := err == nil && o.State != executors.StateCancelled
 	switch {
-	case ctx.Err() != nil: // whoever asked for its end asked first
+	case ctx.Err() != nil: // the caller ended it first
 	case exit.cut, !told && exit.Limit == "output":
 		return limit("OutputTooLarge", "the program has printed more than its limit of output")
 	case !told && exit.Limit == "cpu":
@@ -164,13 +162,13 @@ func judge(ctx context.Context, o executors.Outcome, exit ending, err error) (ex
 	return o, err
 }
 
-// broken is the outcome of a program whose interpreter ended, or said what it may
-// not, before it had told how the program ended.
+// broken is the outcome of a program whose interpreter ended, or violated the protocol, before it reported how
+// the program ended.
 func broken(o executors.Outcome, exit ending, err error) executors.Outcome {
 	o.State, o.ExitCode = executors.StateFailed, exit.Code
 	o.Error = &executors.ProgramError{Name: "GuestError", Message: err.Error()}
 	switch {
-	case errors.Is(err, executors.ErrRevoked): // a push took away what it had been started with
+	case errors.Is(err, executors.ErrRevoked): // a push revoked something it had been started with
 		o.State, o.ExitCode, o.Error.Name = executors.StateDenied, 1, profiles.ErrorCapabilityRevoked
 	case errors.Is(err, executors.ErrProtocol):
 		o.ExitCode = exitKilled
@@ -191,8 +189,7 @@ func broken(o executors.Outcome, exit ending, err error) executors.Outcome {
 	return o
 }
 
-// exitSignal and the number of a signal are what a shell says of a program that was
-// ended by it.
+// exitSignal plus the number of a signal is the exit code that shells report for a program ended by it.
 const (
 	exitSignal = 128
 	signalKill = 9

@@ -17,19 +17,19 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// defaultIdle is how long a session is kept that nobody uses.
+// defaultIdle is how long an unused session is kept.
 const defaultIdle = 15 * time.Minute
 
 // sessions are the guests that stay for the next run of their name.
 type sessions struct {
 	mu     sync.Mutex
 	closed bool
-	live   map[string]*session // those that wait, by the key of their token
+	live   map[string]*session // waiting sessions, by the key of their token
 	gone   []ended             // the latest last
 }
 
-// session is an interpreter that keeps the names of its programs. One that has a run
-// is in no table: its token is taken, and the next one is another.
+// session is an interpreter that keeps the names of its programs. During a run it is not in the table: its
+// token is used up, and the next one differs.
 type session struct {
 	guest  *process
 	key    string
@@ -37,34 +37,34 @@ type session struct {
 	actor  string
 	grants []profiles.Grants
 	used   time.Time
-	stays  time.Duration // how long it is kept that nobody uses
-	bytes  int64         // of memory that it has taken
+	stays  time.Duration // how long it is kept unused
+	bytes  int64         // memory that it uses
 	idle   *time.Timer
 	watch  *time.Timer
-	cpu    time.Duration // when it was looked at last
-	told   chan struct{} // not nil while it is told of a policy; closed then
+	cpu    time.Duration // at the last look
+	told   chan struct{} // not nil while it gets a policy; closed afterwards
 }
 
-// ended is a session that is not there any more.
+// ended is a session that no longer exists.
 type ended struct{ key, why string }
 
-// maxGone bounds what is remembered of sessions that ended.
+// maxGone limits how many ended sessions are remembered.
 const maxGone = 256
 
-// A token begins with what it is, so that nothing else is taken for one.
+// A token begins with a prefix, so that nothing else is taken for one.
 const (
 	tokenHead  = "ringd python session 1\n"
 	tokenBytes = 32
 )
 
-// keyOf is what a token is known by: the table does not hold what opens a session.
+// keyOf is the key of a token: the table does not hold the tokens themselves, which open a session.
 func keyOf(token []byte) string {
 	sum := sha256.Sum256(token)
 	return hex.EncodeToString(sum[:])
 }
 
-// keep has a session stay for its next run, or says why it does not. Of a run that
-// leaves nothing the guest is gone already.
+// keep keeps a session for its next run, or says why it does not. If a run leaves no session, its guest is gone
+// already.
 func (e *Executor) keep(ctx context.Context, g *process, r executors.Run, out executors.Outcome, again bool) (executors.Outcome, error) {
 	if !again {
 		if r.Session {
@@ -106,8 +106,8 @@ func (e *Executor) keep(ctx context.Context, g *process, r executors.Run, out ex
 	return out, nil
 }
 
-// put makes a session one that waits. If there are too many, one of the agent and actor
-// that keep the most ends: see pool.Crowded.
+// put adds a waiting session. If there are too many, one of the agent and actor with the most ends: see
+// pool.Crowded.
 func (e *Executor) put(s *session) (why string) {
 	t := &e.sessions
 	t.mu.Lock()
@@ -146,8 +146,8 @@ func (t *sessions) crowdedLocked(next *session) *session {
 
 func (s *session) holder() pool.Holder { return pool.Holder{Agent: s.agent, Actor: s.actor} }
 
-// watchTime is how often a session that waits is looked at, and idleTime the
-// processor time that its threads may take meanwhile: no run's limit holds them.
+// watchTime is how often a waiting session is checked, and idleTime the processor time that its threads may use
+// in between: no run's limit applies to them.
 const (
 	watchTime = 5 * time.Second
 	idleTime  = watchTime / 5
@@ -171,8 +171,7 @@ func (e *Executor) look(s *session) {
 	}
 }
 
-// stays is how long a session of an agent is kept that nobody uses: no longer than the
-// policy lets it be.
+// stays is how long an unused session of an agent is kept, at most as long as the policy allows.
 func (e *Executor) stays(a *profiles.Agent) time.Duration {
 	if a.Sessions == nil {
 		return e.cfg.Idle
@@ -180,7 +179,7 @@ func (e *Executor) stays(a *profiles.Agent) time.Duration {
 	return min(e.cfg.Idle, time.Duration(a.Sessions.AgeMillis)*time.Millisecond)
 }
 
-// Forget ends the session that a token stands for. See executors.Living.
+// Forget ends the session of a token. See executors.Living.
 func (e *Executor) Forget(token []byte) {
 	t := &e.sessions
 	t.mu.Lock()
@@ -190,7 +189,7 @@ func (e *Executor) Forget(token []byte) {
 	}
 }
 
-// Living counts the sessions that wait, and the memory that they have taken.
+// Living returns the number of waiting sessions, and the memory that they use.
 func (e *Executor) Living() (n int, bytes int64) {
 	t := &e.sessions
 	t.mu.Lock()
@@ -201,7 +200,7 @@ func (e *Executor) Living() (n int, bytes int64) {
 	return len(t.live), bytes
 }
 
-// endLocked ends a session that waits.
+// endLocked ends a waiting session.
 func (e *Executor) endLocked(s *session, why string) {
 	e.sessions.forgetLocked(s, why)
 	e.work.Add(1)
@@ -211,7 +210,7 @@ func (e *Executor) endLocked(s *session, why string) {
 	})
 }
 
-// forgetLocked takes a session out of the table and remembers why.
+// forgetLocked removes a session from the table and remembers why.
 func (t *sessions) forgetLocked(s *session, why string) {
 	s.idle.Stop()
 	s.watch.Stop()
@@ -222,12 +221,12 @@ func (t *sessions) forgetLocked(s *session, why string) {
 	t.gone = append(t.gone, ended{s.key, why})
 }
 
-// gone is the error of a run whose session is not there.
+// gone is the error of a run whose session does not exist.
 func gone(format string, args ...any) error {
 	return &executors.SessionError{Why: fmt.Sprintf(format, args...)}
 }
 
-// take has one run go on from a session: of two that try, one.
+// take gives a session to one run. If two try, one gets it.
 func (e *Executor) take(ctx context.Context, r executors.Run) (*process, error) {
 	t, key := &e.sessions, keyOf(r.Resume.Snapshot)
 	for {
@@ -264,7 +263,7 @@ func (t *sessions) whyLocked(key string) string {
 	return "this daemon does not know it, as after a restart"
 }
 
-// maxStray bounds what is read and thrown away before a run.
+// maxStray limits the output that is dropped before a run.
 const maxStray = 1 << 20
 
 // goOn runs a program in the session that r names.
@@ -273,7 +272,7 @@ func (e *Executor) goOn(ctx context.Context, r executors.Run, h executors.Host) 
 		return executors.Outcome{}, fmt.Errorf("resume run %s: %w: a python program is not written down while it waits", r.ID, executors.ErrSnapshot)
 	}
 	if _, err := e.bind(ctx, r); err != nil {
-		return executors.Outcome{}, err // what no interpreter could do ends no session
+		return executors.Outcome{}, err // an impossible request ends no session
 	}
 	g, err := e.take(ctx, r)
 	if err != nil {
@@ -302,7 +301,7 @@ func (e *Executor) goOn(ctx context.Context, r executors.Run, h executors.Host) 
 	return out, err
 }
 
-// lost says why nothing came of a session that a run had taken.
+// lost says why a session that a run had taken is gone.
 func (t *sessions) lost(key, why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -313,7 +312,7 @@ func (t *sessions) lost(key, why string) {
 	}
 }
 
-// serves tells why a guest that was started for another run cannot serve one.
+// serves says why a guest that was started for another run cannot serve this one.
 func (g *process) serves(want spec) error {
 	why := g.lacks(want.env)
 	switch {
@@ -325,8 +324,7 @@ func (g *process) serves(want spec) error {
 	return gone("%s", why)
 }
 
-// stray throws away what threads of a session have written while it waited: that is
-// of no run.
+// stray drops the output that threads of a session have written while it waited: it belongs to no run.
 func stray(g *process) error {
 	for _, from := range []io.Reader{g.std.Stdout(), g.std.Stderr()} {
 		if _, err := executors.DiscardOutput(from, maxStray); err != nil {
@@ -336,7 +334,7 @@ func stray(g *process) error {
 	return nil
 }
 
-// waits lists the sessions that wait. Each is nobody's until settle.
+// waits lists the waiting sessions. No run can take them until settle.
 func (e *Executor) waits() []life {
 	t := &e.sessions
 	t.mu.Lock()
@@ -349,7 +347,7 @@ func (e *Executor) waits() []life {
 	return out
 }
 
-// settle gives a session back that was told of a policy, or ends it.
+// settle makes a session available again after it got a policy, or ends it.
 func (e *Executor) settle(s *session, why string) {
 	t := &e.sessions
 	t.mu.Lock()
@@ -361,7 +359,7 @@ func (e *Executor) settle(s *session, why string) {
 	}
 }
 
-// closeSessions ends all that wait.
+// closeSessions ends all waiting sessions.
 func (e *Executor) closeSessions() {
 	t := &e.sessions
 	t.mu.Lock()

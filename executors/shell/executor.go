@@ -1,11 +1,9 @@
-// Package shell is the host's half of the shell executor. It starts guest
-// processes of the kernel ring, hands each one script, reads what the script
-// prints, and holds every limit a second time. It reads no shell text and starts
-// no program; executors/shell/shellguest does, inside.
+// Package shell is the host's half of the shell executor. It starts guest processes of the kernel ring, sends
+// each one script, reads the output of the script, and enforces every limit a second time. It reads no shell
+// text and starts no program; executors/shell/shellguest does that, inside the guest.
 //
-// A guest serves one script and is gone: its files, processes and variables are
-// dirty then. Guests that have not seen any are kept ready for profiles that were
-// asked for, so that a script begins at once.
+// A guest runs one script and is then discarded, since its files, processes and variables are dirty. Fresh
+// guests are kept ready for profiles that were asked for, so that a script begins at once.
 package shell
 
 import (
@@ -23,19 +21,19 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Config is what an Executor needs. The zero sizes keep no guest ready.
+// Config is what an Executor needs. If the sizes are zero, no guest is kept ready.
 type Config struct {
 	Launcher executors.Launcher
 	Argv     []string         // starts a guest: the binary's path and its hidden verb
-	Go       func(func())     // goroutines that Close waits for
+	Go       func(func())     // starts goroutines; Close waits for them
 	Now      func() time.Time // wall clock
 
-	Workspace, Home string   // what $WORKSPACE and ~ stand for in a policy; "" is nothing
-	Env             []string // NAME=value of every script, beside what each has
+	Workspace, Home string   // values of $WORKSPACE and ~ in a policy; if empty, they have none
+	Env             []string // NAME=value of every script, in addition to the variables that each script has
 
 	Blank   int // guests kept ready for each profile that was asked for
-	Most    int // guests kept ready in all; 0: four times Blank
-	Waiting int // guests starting at once; 0 is 2
+	Most    int // guests kept ready in total; if 0, four times Blank
+	Waiting int // guests starting at once; if 0, 2
 }
 
 // errClosed is returned by Run after Close.
@@ -44,7 +42,7 @@ var errClosed = errors.New("the shell executor is closed")
 // Executor runs shell scripts. It is safe for concurrent use.
 type Executor struct {
 	cfg   Config
-	work  sync.WaitGroup // runs
+	work  sync.WaitGroup // counts runs
 	blank *pool.Pool[spec, *guest]
 
 	mu     sync.Mutex
@@ -83,12 +81,11 @@ func New(cfg Config) (*Executor, error) {
 // Name is "shell".
 func (e *Executor) Name() string { return profiles.ExecutorShell }
 
-// Digest names how scripts are read and run.
+// Digest names the version of the code that reads and runs scripts.
 func (e *Executor) Digest() string { return shellproto.Engine }
 
-// Warm keeps guests ready for an agent and waits for the first. Its error tells
-// why this host cannot run scripts: a *profiles.Denial with CodeTierUnavailable
-// when it does not give the layers.
+// Warm keeps guests ready for an agent and waits for the first. Its error says why this host cannot run
+// scripts. It is a *profiles.Denial with CodeTierUnavailable if the host does not provide the layers.
 func (e *Executor) Warm(ctx context.Context, a *profiles.Agent, revision string) error {
 	want, err := specOf(a, revision)
 	if err != nil {
@@ -101,10 +98,9 @@ func (e *Executor) Warm(ctx context.Context, a *profiles.Agent, revision string)
 	return e.blank.Warm(ctx, want)
 }
 
-// Run runs one script. See executors.Executor. A script that was refused is an
-// outcome, with exit code 126; errors are refusals of the start (*profiles.Denial),
-// the host's own (Host.Ask), executors.ErrEngine, ErrSnapshot and ErrSlow, and
-// faults before the script began.
+// Run runs one script. See executors.Executor. A denied script is an outcome with exit code 126. Errors are
+// denials of the start (*profiles.Denial), errors of the host (Host.Ask), executors.ErrEngine, ErrSnapshot and
+// ErrSlow, and faults before the script began.
 func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error) {
 	if err := e.enter(); err != nil {
 		return executors.Outcome{}, err
@@ -138,7 +134,7 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 	}
 	defer e.blank.RefillSoon(ctx, want)()
 	out, err := e.runIn(ctx, g, r, work, h)
-	if kept && errors.Is(err, executors.ErrGone) { // it died while it waited
+	if kept && errors.Is(err, executors.ErrGone) { // it died while it was waiting in the pool
 		if g, err = e.blank.Launch(ctx, want); err != nil {
 			return executors.Outcome{}, err
 		}
@@ -151,10 +147,10 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 	return out, err
 }
 
-// maxValue is that of a script's value, which is null.
+// maxValue limits a script's value, which is null.
 const maxValue = 4
 
-// spent is the outcome of a run that has nothing left of a limit to go on with.
+// spent returns the outcome of a run that has already used up one of its limits.
 func spent(r executors.Run) (executors.Outcome, bool) {
 	if r.Resume == nil {
 		return executors.Outcome{}, false
@@ -183,8 +179,8 @@ func (e *Executor) enter() error {
 	return nil
 }
 
-// specOf is the process that an agent's scripts need, or the refusal of one that
-// does not have the executor.
+// specOf returns the process that an agent's scripts need, or the denial if the agent does not have the
+// executor.
 func specOf(a *profiles.Agent, revision string) (spec, error) {
 	if a != nil {
 		if k, ok := a.Kernel(profiles.ExecutorShell); ok {
@@ -205,13 +201,13 @@ func specOf(a *profiles.Agent, revision string) (spec, error) {
 	}}
 }
 
-// maxPrograms is how many programs one script starts.
+// maxPrograms is how many programs one script starts, at most.
 const maxPrograms = 10_000
 
-// defaultAtOnce is how many of them run at once where nothing says it.
+// defaultAtOnce is how many of them run at once, unless the policy says otherwise.
 const defaultAtOnce = 16
 
-// options makes the guest's options.
+// options builds the guest's options.
 func (e *Executor) options(r executors.Run) (shellproto.Options, error) {
 	l := r.Limits
 	if l.CPUMillis == nil || l.WallMillis == nil || l.MemoryBytes == nil || l.OutputBytes == nil {
@@ -239,11 +235,11 @@ func (e *Executor) options(r executors.Run) (shellproto.Options, error) {
 	return o, nil
 }
 
-// Drop ends the ready guests that were started for another revision than this.
+// Drop ends the ready guests that were started for another revision.
 func (e *Executor) Drop(revision string) { e.blank.Drop(revision) }
 
-// Close refuses further runs, ends every ready guest and waits for the runs under
-// way, whose contexts the caller ends.
+// Close rejects further runs, ends every ready guest and waits for the runs under way. The caller ends the
+// contexts of those.
 func (e *Executor) Close() error {
 	e.mu.Lock()
 	e.closed = true

@@ -11,7 +11,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// spec is what a run asks of its process.
+// spec is the process that a run needs.
 type spec struct {
 	agent    string
 	digest   string // of kernel
@@ -20,7 +20,7 @@ type spec struct {
 	revision string
 }
 
-// Key implements pool.Spec: who a guest that has seen nothing may serve.
+// Key implements pool.Spec. It identifies the agents and kernels that a fresh guest may serve.
 func (s spec) Key() string { return s.agent + "\x00" + s.digest }
 
 // Agent implements pool.Spec.
@@ -29,7 +29,7 @@ func (s spec) Agent() string { return s.agent }
 // Revision implements pool.Spec.
 func (s spec) Revision() string { return s.revision }
 
-// fits tells whether a guest that waits has what the run asks for.
+// fits reports whether a waiting guest has what the run needs.
 func (s spec) fits(g *guest) bool {
 	return executors.Satisfies(g.link.Guest().Attestation().Tier, s.tier)
 }
@@ -39,8 +39,8 @@ func (e *Executor) launch(ctx context.Context, s spec) (*guest, error) {
 	g, err := e.cfg.Launcher.Launch(ctx, executors.Spec{
 		Executor: profiles.ExecutorShell, Argv: e.cfg.Argv, MinTier: s.tier, Agent: s.agent, Kernel: s.kernel, Streams: true,
 		CPU: time.Duration(s.kernel.CPUMillis) * time.Millisecond, MemoryBytes: s.kernel.MemoryBytes, FileBytes: s.kernel.FileBytes,
-		// The runtime of a guest takes no more threads than it needs: they count as
-		// processes of the script. Where it breaks is nothing for who wrote one.
+		// The runtime of a guest takes as few threads as possible: they count as processes of the script. Its
+		// traces are of no use for the author of a script.
 		Env: []string{"GOMAXPROCS=2", "GOTRACEBACK=none", "MALLOC_ARENA_MAX=1"},
 	})
 	if err != nil {
@@ -59,6 +59,6 @@ func (e *Executor) launch(ctx context.Context, s spec) (*guest, error) {
 	return &guest{link: link, process: g, spec: s}, nil
 }
 
-// drop ends a guest that nobody waits for. Kill's error is a process that does
-// not die; the launcher's Close meets it again and reports it.
+// drop ends a guest that is not used any more. An error of Kill is a process that does not die. The launcher's
+// Close meets it again and reports it.
 func (e *Executor) drop(g *guest) { _ = errors.Join(g.link.Close(), executors.CloseGuest(g.process)) }

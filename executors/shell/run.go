@@ -12,11 +12,11 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// runIn runs a script in g, which is gone afterwards.
+// runIn runs a script in g, which cannot be used afterwards.
 func (e *Executor) runIn(ctx context.Context, g *guest, r executors.Run, w executors.Work, h executors.Host) (executors.Outcome, error) {
 	process := g.process
 	std, ok := process.(executors.Streamer)
-	if !ok { // launch has refused it
+	if !ok { // launch makes no guest without streams
 		return executors.Outcome{}, errors.Join(errors.New("the shell guest has no streams"), g.link.Close())
 	}
 	if s, ok := process.(executors.Serving); ok {
@@ -38,19 +38,18 @@ func (e *Executor) runIn(ctx context.Context, g *guest, r executors.Run, w execu
 	feeding.Add(1)
 	e.cfg.Go(func() {
 		defer feeding.Done()
-		// A script need not read it all, or may be gone: that is no failure.
+		// A script need not read all of it, and may be gone: that is no failure.
 		_, _ = std.Stdin().Write(r.Program.Stdin)
 		_ = std.Stdin().Close()
 	})
 	witness := &witness{Host: h}
 	o, again, err := g.link.Run(within, w, witness)
-	if again { // none serves another run
+	if again { // a guest serves no second run
 		err = errors.Join(err, g.link.Close())
 	}
 	_ = std.Stdin().Close()
 	feeding.Wait()
-	// All its processes are dead, so that the streams are at their end behind what
-	// was printed.
+	// All its processes are dead, so the streams end after the printed output.
 	reading.Wait()
 	exit := executors.EndedOf(ctx, std)
 	err = errors.Join(err, executors.CloseGuest(process))
@@ -66,10 +65,10 @@ func (e *Executor) runIn(ctx context.Context, g *guest, r executors.Run, w execu
 	return judge(ctx, o, out.Cut(), exit, err)
 }
 
-// errOutput ends a run that prints too much.
+// errOutput ends a run that prints more than it may.
 var errOutput = errors.New("the script has printed more than it may")
 
-// judge makes the outcome of what the guest said and of what ended it.
+// judge builds the outcome from the report of the guest and from the cause that ended it.
 func judge(ctx context.Context, o executors.Outcome, cut bool, exit executors.Exit, err error) (executors.Outcome, error) {
 	limit := func(name, text string) (executors.Outcome, error) {
 		o.State, o.Error, o.ExitCode = executors.StateLimit, &executors.ProgramError{Name: name, Message: text}, exitKilled
@@ -78,7 +77,7 @@ func judge(ctx context.Context, o executors.Outcome, cut bool, exit executors.Ex
 	}
 	told := err == nil && o.State != executors.StateCancelled
 	switch {
-	case ctx.Err() != nil: // whoever asked for its end asked first
+	case ctx.Err() != nil: // the caller ended it first
 	case cut, !told && exit.Limit == "output":
 		return limit("OutputTooLarge", "the script has printed more than its limit of output")
 	case !told && exit.Limit == "cpu":
@@ -94,7 +93,7 @@ func judge(ctx context.Context, o executors.Outcome, cut bool, exit executors.Ex
 			o.Error = &executors.ProgramError{Name: "GuestError"}
 		}
 		o.Error.Message = err.Error()
-		if errors.Is(err, executors.ErrRevoked) { // a push took away what it had been started with
+		if errors.Is(err, executors.ErrRevoked) { // a push revoked something it had been started with
 			o.State, o.ExitCode, o.Error.Name = executors.StateDenied, profiles.ExitRefused, profiles.ErrorCapabilityRevoked
 			return o, nil
 		}
@@ -107,5 +106,5 @@ func judge(ctx context.Context, o executors.Outcome, cut bool, exit executors.Ex
 	return o, err
 }
 
-// exitKilled is what a shell says of a script that was killed.
+// exitKilled is the exit code that shells report for a killed script.
 const exitKilled = 137

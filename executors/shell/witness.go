@@ -10,15 +10,14 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// witness stands between a guest and the host that decides its acts. The first
-// refusal ends a script: a guest that goes on after it, or says that all went well,
-// is not believed.
+// witness sits between a guest and the host that decides its acts. The first denial ends a script: a guest that
+// continues after it, or reports success, is not believed.
 type witness struct {
 	executors.Host
 
 	mu     sync.Mutex
 	answer executors.Answer
-	no     *profiles.Decision // the first refusal; nil: none yet
+	no     *profiles.Decision // the first denial, or nil
 }
 
 // Ask implements executors.Host.
@@ -26,7 +25,7 @@ func (w *witness) Ask(ctx context.Context, q executors.Question) (executors.Answ
 	if q.Action == nil {
 		return w.Host.Ask(ctx, q)
 	}
-	if a, no := w.refused(); no != nil && !q.Ahead { // what is asked ahead starts nothing
+	if a, no := w.refused(); no != nil && !q.Ahead { // a question ahead starts nothing
 		return a, nil
 	}
 	a, err := w.Host.Ask(ctx, q)
@@ -51,11 +50,11 @@ func (w *witness) refused() (executors.Answer, *profiles.Decision) {
 	return w.answer, w.no
 }
 
-// correct makes the outcome of what a guest said, and of what it was told. said
-// takes what is to stand on the script's standard error.
+// correct builds the outcome from the report of a guest and from the decisions that it got. said receives the
+// text for the script's standard error.
 func (w *witness) correct(o executors.Outcome, r executors.Run, said func([]byte)) executors.Outcome {
 	for i := range o.Denials {
-		o.Denials[i].Revision = r.Revision // the guest asks, and knows none
+		o.Denials[i].Revision = r.Revision // the guest does not know the revision
 	}
 	_, no := w.refused()
 	if no == nil || o.State != executors.StateDone && o.State != executors.StateFailed {

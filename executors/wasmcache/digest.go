@@ -11,8 +11,8 @@ import (
 //go:embed digest.go install.go kept.go owner_other.go owner_unix.go
 var sources embed.FS
 
-// Digest returns the digest of this package's sources: what one build keeps is not for
-// one whose format may be another.
+// Digest returns the digest of this package's sources: the files of one build are not for another one, whose
+// format may differ.
 func Digest() (string, error) {
 	return DigestOf(sources)
 }

@@ -10,24 +10,23 @@ import (
 	"strings"
 )
 
-// StartPrefix begins the name of every file that keeps a Start. Of those of other
-// builds, of which some may still be in use, at most StartFiles stay.
+// StartPrefix is the prefix of the name of every file that keeps a Start. Files of other builds may still be in
+// use: at most StartFiles of them are kept.
 const (
 	StartPrefix = "ringd-js-start-"
 	StartFiles  = 4
 )
 
-// Bounds of what Install takes.
+// Limits of Install.
 const maxInstalled = 64 // files and folders
 
-// ErrForeign is returned by Install for something that no guest keeps.
+// ErrForeign is returned by Install for a file that no guest keeps.
 var ErrForeign = errors.New("not what an engine keeps")
 
-// Install copies what a process has kept under from into the folder to, each file
-// at once or not at all. The process had a folder of its own to write, so that
-// nothing that could run a program ever had this one. With public set others may
-// read what is installed, since the guests of a root daemon are another user. to
-// must be a folder that CheckFolder takes.
+// Install copies the files that a process has kept under from into the folder to, each file atomically. The
+// process had a folder of its own to write to, so no process that could run a program ever had access to this
+// one. If public is set, others may read the installed files, since the guests of a root daemon are another
+// user. to must be a folder that CheckFolder accepts.
 func Install(from, to string, public bool) error {
 	dirMode, fileMode := fs.FileMode(0o700), fs.FileMode(0o600)
 	if public {
@@ -61,7 +60,7 @@ func Install(from, to string, public bool) error {
 	return nil
 }
 
-// folder makes one; one that was there and may be looked into stays so.
+// folder makes a folder. One that exists and may be read stays as it is.
 func folder(path string, mode fs.FileMode) error {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err

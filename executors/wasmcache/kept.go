@@ -1,10 +1,8 @@
-// Package wasmcache keeps what a process makes of the engine file, so that the next
-// one does not have to: the metered code, and the image that every VM starts
-// from. The files lie in the folder that compiled code is loaded from and are
-// trusted as that is; a digest tells one that is damaged.
+// Package wasmcache stores the results that a process computes from the engine file, so that the next process
+// does not have to: the metered code, and the image from which every VM starts. The files are in the folder
+// from which compiled code is loaded, and are trusted like that code. A digest detects a damaged file.
 //
-// It refuses a file that is not whole. Package engine calls it, and judges what
-// the numbers of an image mean.
+// It rejects an incomplete file. Package engine calls it, and checks the numbers of an image.
 package wasmcache
 
 import (
@@ -20,14 +18,14 @@ import (
 	"strings"
 )
 
-// Start is what is kept.
+// Start is the content of a file.
 type Start struct {
 	Wasm    []byte   // metered
 	Memory  []byte   // of the image
 	Numbers []uint32 // of the image, at most MaxNumbers
 }
 
-// Bounds of a file.
+// Limits of a file.
 const (
 	MaxBytes   = 64 << 20
 	maxNumbers = 64
@@ -38,7 +36,7 @@ const magic = "ringd js start 1\n"
 // ErrDamaged is returned for bytes that Encode has not made.
 var ErrDamaged = errors.New("the engine's start that was kept is damaged")
 
-// Encode is what Decode reads.
+// Encode returns the bytes that Decode reads.
 func (s Start) Encode() []byte {
 	b := make([]byte, 0, len(magic)+sha256.Size+12+4*len(s.Numbers)+len(s.Wasm)+len(s.Memory))
 	b = append(append(b, magic...), make([]byte, sha256.Size)...)
@@ -54,7 +52,7 @@ func (s Start) Encode() []byte {
 	return b
 }
 
-// Decode reads what Encode writes, and nothing else. The result aliases b.
+// Decode decodes the output of Encode, and nothing else. The result aliases b.
 func Decode(b []byte) (Start, error) {
 	rest, ok := bytes.CutPrefix(b, []byte(magic))
 	if !ok || len(rest) < sha256.Size || sha256.Sum256(rest[sha256.Size:]) != [sha256.Size]byte(rest) {
@@ -82,7 +80,7 @@ func body(b []byte) (Start, error) {
 	return s, nil
 }
 
-// Load returns what is kept under path.
+// Load returns the Start in the file path.
 func Load(path string) (Start, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -98,8 +96,8 @@ func Load(path string) (Start, error) {
 	return Decode(b)
 }
 
-// Keep makes encoded what Load returns for path, at once or not at all. It does not
-// wait for the disk: what a crash damages is told by its digest, and made again.
+// Keep stores the encoded Start in the file path, atomically. It does not wait for the disk: the digest detects
+// damage by a crash, and the file is made again.
 func Keep(path string, encoded []byte) error { return keep(path, encoded, 0o600) }
 
 func keep(path string, b []byte, mode fs.FileMode) error {
@@ -117,8 +115,8 @@ func keep(path string, b []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// Prune removes files of dir whose name begins with prefix, and leaves the newest
-// ones, at most most. What cannot be removed stays until the next time.
+// Prune removes files of dir whose name begins with prefix, except the newest ones, at most most. A file that
+// cannot be removed stays until the next time.
 func Prune(dir, prefix string, most int) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -136,8 +134,8 @@ func Prune(dir, prefix string, most int) {
 	}
 }
 
-// CheckFolder makes dir and refuses it when others may write there, or own it:
-// what it holds is loaded as native code. Root is no other.
+// CheckFolder makes dir. It returns an error if others own it or may write there, since its content is loaded
+// as native code. Root does not count as another user.
 func CheckFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("make the engine's cache: %w", err)

@@ -17,15 +17,15 @@ import (
 	"github.com/ringd/ringd/rings/kernel/violations"
 )
 
-// around is what the ring holds of an enclosed guest beside its process.
+// around holds the layers and resources of a confined guest, apart from its process.
 type around struct {
-	group    *cgroup.Group        // nil: it has none
-	listener *violations.Listener // nil: refused calls are not seen
-	seal     *seal                // nil: the guest seals nothing
-	unfollow func()               // nil: what Landlock refuses is not seen
+	group    *cgroup.Group        // nil if it has none
+	listener *violations.Listener // if nil, denied calls are not reported
+	seal     *seal                // if nil, the guest does not seal itself
+	unfollow func()               // if nil, denials by Landlock are not reported
 }
 
-// kill ends what is in the guest's group, in whatever namespace it is.
+// kill ends all processes in the guest's group, in whatever namespace they are.
 func (a *around) kill() error {
 	if a.group == nil {
 		return nil
@@ -33,20 +33,20 @@ func (a *around) kill() error {
 	return a.group.Kill()
 }
 
-// used is the processor time of the guest's group, in which also that of children is
-// whose end nobody waits for; 0 where there is no group.
+// used is the processor time of the guest's group, or 0 if there is no group. It includes children that nobody
+// has waited for.
 func (a *around) used() time.Duration {
 	if a.group == nil {
 		return 0
 	}
 	d, err := a.group.Used()
 	if err != nil {
-		return 0 // what its init counts holds alone
+		return 0 // the count of its init is used alone
 	}
 	return d
 }
 
-// close gives up what the ring holds of a guest that is dead.
+// close releases the resources of a dead guest.
 func (a *around) close() error {
 	var err error
 	if a.unfollow != nil {
@@ -68,11 +68,11 @@ func (r *Ring) listen(g *guest, fd *os.File, c violations.Config) (*violations.L
 	return violations.Listen(c, fd)
 }
 
-// refused puts on record what the guest tried. One that is ended for it does
-// nothing more while that is written.
+// refused records a denied attempt of the guest. If the guest is ended for it, it is frozen while the record is
+// written.
 func (g *guest) refused(v violations.Violation) error {
 	if v.End && g.around.group != nil {
-		_ = g.around.group.Freeze() // it is ended all the same
+		_ = g.around.group.Freeze() // it is ended in any case
 	}
 	if g.ring.cfg.Report == nil {
 		return nil
@@ -80,7 +80,8 @@ func (g *guest) refused(v violations.Violation) error {
 	return g.ring.cfg.Report(Violation{Run: g.run(), Agent: g.agent, Executor: g.executor, Violation: v})
 }
 
-// endOver ends the guest over what it tried, how often, or what cannot be recorded.
+// endOver ends the guest because of the kind or number of its denied attempts, or because one cannot be
+// recorded.
 func (g *guest) endOver(v violations.Violation, err error) {
 	why := executors.Because(fmt.Errorf("%w: it tried what it had given up: %s", executors.ErrViolation, v),
 		"it was ended, since it tried what it had given up: "+v.String())
@@ -94,7 +95,7 @@ func (g *guest) endOver(v violations.Violation, err error) {
 	_ = g.revoke(why) // Kill, or Close of the ring, meets the error again
 }
 
-// followLandlock begins to read what Landlock refuses, where the kernel lets us.
+// followLandlock starts to read the denials of Landlock, if the kernel allows it.
 func (r *Ring) followLandlock() {
 	if r.cfg.Report == nil {
 		return
@@ -107,9 +108,8 @@ func (r *Ring) followLandlock() {
 	r.follower = f
 }
 
-// followed tells of what Landlock refuses to g. It may be called once the init of
-// g has proved its layers and before its program begins; what init was refused is
-// not in the log.
+// followed records the denials of Landlock for g. It may be called after the init of g has proved its layers
+// and before its program begins. Denials of init itself are not in the log.
 func (r *Ring) followed(g *guest) (stop func()) {
 	if r.follower == nil {
 		return nil
@@ -117,20 +117,20 @@ func (r *Ring) followed(g *guest) (stop func()) {
 	return r.follower.Guest(g.process.Pid, violations.Told{Report: g.refused, End: g.endOver})
 }
 
-// Unseen says why refusals of Landlock are not seen, and what would help; nil
-// when they are, or when nothing is recorded.
+// Unseen says why denials of Landlock are not recorded, and what would help. It is nil if they are, or if
+// nothing is recorded.
 func (r *Ring) Unseen() error { return r.unseen }
 
-// seal is the second filter, which a guest puts upon itself.
+// seal is the second filter, which a guest installs on itself.
 type seal struct {
 	mu       sync.Mutex
 	settled  bool
 	err      error
 	listener *violations.Listener
-	closed   chan struct{} // by the guest: its canaries are over
+	closed   chan struct{} // by the guest: its canaries are done
 }
 
-// offer sends the filter, behind Go.
+// offer sends the filter, after Go.
 func (r *Ring) offer(c *spawn.Control) error {
 	program, err := seccomp.Seal(r.arch, true)
 	if err != nil {
@@ -139,8 +139,8 @@ func (r *Ring) offer(c *spawn.Control) error {
 	return c.Send(initproto.Seal{Version: initproto.Version, Filter: program})
 }
 
-// wait takes the guest's answer and its canaries, and arms the listener. Only the
-// first call does; the others return what it found.
+// wait takes the guest's answer and its canaries, and arms the listener. Only the first call does so. The
+// others return the same result.
 func (s *seal) wait(ctx context.Context, g *guest) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,7 +184,7 @@ func (s *seal) take(g *guest) error {
 	if err != nil {
 		return err
 	}
-	// The guest holds the other end until it has tried what it may not do.
+	// The guest keeps the other end until it has tried the forbidden calls.
 	more, err := g.control.Receive(&said)
 	if !errors.Is(err, io.EOF) {
 		return errors.Join(errors.New("it says more than that it is sealed"), err, spawn.CloseFiles(more))

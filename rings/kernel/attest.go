@@ -1,5 +1,5 @@
-// This file owns what is said of a guest: the layers that stand around it,
-// the tier that they come to, and the refusal of a run that asks for more.
+// An attestation lists the layers around a guest and the tier that they add up to. A run that asks for a higher
+// tier is denied.
 
 package kernel
 
@@ -20,7 +20,7 @@ const (
 	unavailable = "unavailable"
 )
 
-// own are the layers that the ring builds itself, around every guest.
+// own are the layers that the ring itself builds around every guest.
 func own() map[string]string {
 	return map[string]string{
 		initproto.LayerProcess: enforced, initproto.LayerEnvironment: enforced, initproto.LayerDescriptors: enforced,
@@ -28,8 +28,7 @@ func own() map[string]string {
 	}
 }
 
-// builtLayers are the layers that init has to report as enforced; without one of them
-// nothing runs.
+// builtLayers are the layers that init has to report as enforced. If one is missing, nothing runs.
 func builtLayers() []string {
 	return []string{
 		initproto.LayerNamespaces, initproto.LayerMounts, initproto.LayerExec, initproto.LayerNetwork, initproto.LayerLimits,
@@ -42,11 +41,11 @@ func optional() []string {
 	return []string{initproto.LayerMemory, initproto.LayerEgress, initproto.LayerCgroups, initproto.LayerHeld, initproto.LayerViolations}
 }
 
-// isWasm tells whether a guest runs its programs in WebAssembly: those that seal
-// themselves do, and no guest of JavaScript has another engine.
+// isWasm reports whether a guest runs its programs in WebAssembly: guests that seal themselves do, and guests
+// of JavaScript have no other engine.
 func isWasm(s executors.Spec) bool { return s.Executor == profiles.ExecutorJS || s.Seals }
 
-// plainTier is the isolation of a guest without the layers.
+// plainTier is the isolation of an unconfined guest.
 func plainTier(wasm bool) profiles.Tier {
 	if wasm {
 		return profiles.TierWasm
@@ -54,7 +53,7 @@ func plainTier(wasm bool) profiles.Tier {
 	return profiles.TierProcess
 }
 
-// attestPlain says what stands around a guest without the layers.
+// attestPlain is the attestation of an unconfined guest.
 func attestPlain(wasm bool) executors.Attestation {
 	l := own()
 	for _, name := range builtLayers() {
@@ -71,7 +70,7 @@ func attestPlain(wasm bool) executors.Attestation {
 	return executors.Attestation{Tier: plainTier(wasm), Layers: withLanguage(l, wasm)}
 }
 
-// withLanguage adds what an executor itself stands around its programs.
+// withLanguage adds the layers that an executor itself puts around its programs.
 func withLanguage(l map[string]string, wasm bool) map[string]string {
 	if wasm {
 		l["wasm"] = enforced
@@ -79,8 +78,7 @@ func withLanguage(l map[string]string, wasm bool) map[string]string {
 	return l
 }
 
-// attestEnclosed says what stands around a guest whose init made this
-// report.
+// attestEnclosed is the attestation of a guest whose init made this report.
 func attestEnclosed(wasm bool, digest string, r initproto.Report, groups map[string]string) executors.Attestation {
 	l := maps.Clone(r.Layers)
 	maps.Copy(l, own())
@@ -99,14 +97,12 @@ func attestEnclosed(wasm bool, digest string, r initproto.Report, groups map[str
 	}
 }
 
-// layered tells the executors whose guests of native code ask for every layer,
-// whatever minTier says.
+// layered reports the executors whose guests of native code require every layer, whatever minTier says.
 func layered(executor string) bool {
 	return executor == profiles.ExecutorPython || executor == profiles.ExecutorShell
 }
 
-// tierDenial is the denial of a tier that this host cannot give. why is what is
-// missing.
+// tierDenial is the denial of a tier that this host cannot give. why names the missing layer.
 func tierDenial(executor string, want, have profiles.Tier, why, remedy string) *profiles.Denial {
 	asked := string(want)
 	if asked == "" {
@@ -132,7 +128,7 @@ func tierDenial(executor string, want, have profiles.Tier, why, remedy string) *
 	}}
 }
 
-// Lack is the error of a guest around which a layer is not there.
+// Lack is the error of a guest for which a layer is missing.
 type Lack struct{ Report initproto.Report }
 
 // Error names the layer, what was being done, and what to do.
@@ -148,7 +144,7 @@ func (e *Lack) Error() string {
 	return text
 }
 
-// explained is the error of a report that says what failed.
+// explained returns the error of a report that names the failed step.
 func explained(r initproto.Report) *Lack {
 	if reason, remedy := hostcheck.Explain(r); reason != "" {
 		r.Reason, r.Remedy = reason, remedy
@@ -156,7 +152,7 @@ func explained(r initproto.Report) *Lack {
 	return &Lack{Report: r}
 }
 
-// lackDenied refuses a guest for want of a layer.
+// lackDenied denies a guest because of a missing layer.
 func lackDenied(s executors.Spec, e *Lack) *profiles.Denial {
 	r := e.Report
 	if r.Kind == initproto.KindMissing {

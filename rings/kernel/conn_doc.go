@@ -1,5 +1,4 @@
-// This file is what a guest and the daemon say to each other through: the
-// connection of the guest protocol and the standard streams, as the daemon holds
-// them. The kernel ring makes them and closes them.
+// A guest and the daemon communicate over the connection of the guest protocol and over the standard streams.
+// The kernel ring makes both and closes them.
 
 package kernel

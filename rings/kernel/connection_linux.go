@@ -10,19 +10,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// connection may be closed more than once: by who uses it and by the Ring.
+// connection is the daemon's end of the guest protocol. It may be closed more than once: by its user and by the
+// Ring.
 type connection struct {
-	said     *os.File               // by the guest
-	told     *os.File               // to it: the same in a socket
-	watching *atomic.Bool           // one connection of the Ring is watched at a time
+	said     *os.File               // from the guest
+	told     *os.File               // to the guest; with a socket, the same as said
+	watching *atomic.Bool           // only one connection of the Ring is polled at a time
 	cause    *atomic.Pointer[error] // why the ring ended the guest
 }
 
-// connectPipes makes the connection of a guest that does not seal itself; far are the guest's
-// ends, to read from and to write to, which the caller closes. Ours wait through the
-// poller, theirs block, since the guest has nothing else to do. It is no socket: with the
-// bytes of one a program sends descriptors, and those that nobody takes are closed by the
-// thread of the daemon that reads, which waits for as long as the program has chosen
+// connectPipes makes the connection of a guest that does not seal itself. far are the guest's ends, to read
+// from and to write to. The caller closes them. The daemon's ends wait through the poller. The guest's ends
+// block, since the guest has nothing else to do.
+//
+// It is no socket, because a program can send descriptors with the bytes of a socket. The reading thread of the
+// daemon would close those that are not taken, and that close waits for as long as the program has chosen
 // (SO_LINGER).
 func connectPipes(watching *atomic.Bool) (c connection, far []*os.File, err error) {
 	said, out, err := pipe(true)
@@ -36,14 +38,15 @@ func connectPipes(watching *atomic.Bool) (c connection, far []*os.File, err erro
 	return connection{said, told, watching, &atomic.Pointer[error]{}}, []*os.File{in, out}, nil
 }
 
-// connectSocket is Pipes for a guest that seals itself, which sends no descriptors any more
-// before anything untrusted is sent to it: one descriptor is all it keeps.
+// connectSocket is connectPipes for a guest that seals itself. Such a guest can send no descriptors by the time
+// it gets anything untrusted, and it keeps only one descriptor.
 func connectSocket(watching *atomic.Bool) (c connection, far []*os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return c, nil, fmt.Errorf("make a connection: %w", err)
 	}
-	_ = unix.SetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_PASSRIGHTS, 0) // of Linux 6.16; the seal refuses to send as well
+	// Needs Linux 6.16. The seal denies sending descriptors too.
+	_ = unix.SetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_PASSRIGHTS, 0)
 	if err := unix.SetNonblock(fds[0], true); err != nil {
 		return c, nil, errors.Join(fmt.Errorf("make a connection: %w", err), unix.Close(fds[0]), unix.Close(fds[1]))
 	}
@@ -51,14 +54,14 @@ func connectSocket(watching *atomic.Bool) (c connection, far []*os.File, err err
 	return connection{ours, ours, watching, &atomic.Pointer[error]{}}, []*os.File{os.NewFile(uintptr(fds[1]), "host")}, nil
 }
 
-// Made is false of the zero Connection.
+// Made is false for the zero connection.
 func (c connection) Made() bool { return c.said != nil }
 
-// EndFor says why the guest is ended, before it is: reads return that in place of
-// its end. Only the first reason counts.
+// EndFor sets the reason why the guest is going to be ended. Reads return it instead of EOF. Only the first
+// reason is kept.
 func (c connection) EndFor(why error) { c.cause.CompareAndSwap(nil, &why) }
 
-// Cause is why the ring has ended the guest; nil: it has not.
+// Cause returns why the ring has ended the guest, or nil if it has not.
 func (c connection) Cause() error {
 	if why := c.cause.Load(); why != nil {
 		return *why
@@ -66,7 +69,7 @@ func (c connection) Cause() error {
 	return nil
 }
 
-// Read reads. When the ring has ended the guest, its end is why.
+// Read reads from the guest. If the ring has ended the guest, it returns the reason.
 func (c connection) Read(p []byte) (int, error) {
 	n, err := c.said.Read(p)
 	if err != nil {
@@ -75,10 +78,10 @@ func (c connection) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write tells the guest.
+// Write writes to the guest.
 func (c connection) Write(p []byte) (int, error) { return c.told.Write(p) }
 
-// because is err, or why the ring ended the guest.
+// because returns the reason why the ring ended the guest, or err if it did not.
 func (c connection) because(err error) error {
 	if why := c.Cause(); why != nil {
 		return why
@@ -86,13 +89,12 @@ func (c connection) because(err error) error {
 	return err
 }
 
-// looks is how often Watch looks before it gives up: some 100 microseconds, in
-// which a guest takes an answer and asks its next question.
+// looks is how often Watch polls before it gives up: some 100 microseconds, in which a guest takes an answer
+// and asks its next question.
 const looks = 300
 
-// Watch implements executors.Watcher. It keeps one thread of the daemon busy at
-// most, however many guests there are. What fails otherwise than the connection
-// itself is left to Read.
+// Watch implements executors.watcher. At most one thread of the daemon polls, however many guests there are.
+// Errors other than those of the connection itself are left to Read.
 func (c connection) Watch(p []byte) (n int, ok bool, err error) {
 	if !c.watching.CompareAndSwap(false, true) {
 		return 0, false, nil

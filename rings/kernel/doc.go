@@ -1,5 +1,4 @@
-// This file owns the resource limits of a guest's processes: which those of
-// its executor and its profile come to, and how they are set on one that has no
-// init. The kernel ring calls it.
+// The resource limits of a guest's processes combine those of its executor and of its profile. This file also
+// sets them on a guest without an init.
 
 package kernel

@@ -1,7 +1,6 @@
-// This file joins the network of one guest with egress: what its init is to
-// listen on, which sockets came of that, and whose profile decides over what
-// arrives there. The kernel ring opens them before the program of a guest begins,
-// tells them of every set that comes into force, and closes them with the guest.
+// The listeners of one guest connect its network with egress: the ports on which its init listens, the sockets
+// that it made, and the profile that decides about connections. The kernel ring opens them before the program
+// of a guest begins, passes every new set to them, and closes them with the guest.
 
 package kernel
 
@@ -14,13 +13,12 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// firstProxy is the port of the proxy, or the next one that no rule names.
+// firstProxy is the port of the proxy, or, if a rule names that port, the next one that no rule names.
 const firstProxy = 3128
 
-// listenedPorts are the TCP ports on which what the decider's profile lists can be
-// reached without a proxy: 80, 443 and those that it names, the lowest, as many as
-// a guest may have. What is listed on any port, or on one of the others, is
-// reached by the proxy.
+// listenedPorts are the TCP ports on which the hosts of the decider's profile can be reached without a proxy:
+// 80, 443 and the ports that it names, the lowest first, up to the maximum for a guest. Hosts with any port, or
+// with one of the other ports, are reached through the proxy.
 func listenedPorts(d *profiles.Decider) []uint16 {
 	listed, _ := d.EgressList().Ports()
 	slices.Sort(listed)
@@ -34,7 +32,7 @@ func listenedPorts(d *profiles.Decider) []uint16 {
 	return ports
 }
 
-// wantedListen is what the init of a guest with these ports listens on.
+// wantedListen are the sockets on which the init of a guest with these ports listens.
 func wantedListen(ports []uint16) *initproto.Listen {
 	l := &initproto.Listen{Proxy: firstProxy, Ports: ports}
 	for slices.Contains(ports, l.Proxy) {
@@ -43,8 +41,8 @@ func wantedListen(ports []uint16) *initproto.Listen {
 	return l
 }
 
-// runDeciders are those of a set. All guests of an agent that nothing narrows share
-// one, since each holds an index of every rule. They are safe for concurrent use.
+// runDeciders are the deciders of a set. All guests of an agent without narrowing share one decider, since each
+// holds an index of every rule. They are safe for concurrent use.
 type runDeciders struct {
 	set *profiles.Set
 
@@ -52,12 +50,12 @@ type runDeciders struct {
 	whole map[string]*profiles.Decider
 }
 
-// newRunDeciders returns those of a set. Those of nil refuse everything.
+// newRunDeciders returns the deciders of a set. Those of a nil set deny everything.
 func newRunDeciders(set *profiles.Set) *runDeciders {
 	return &runDeciders{set: set, whole: map[string]*profiles.Decider{}}
 }
 
-// Of is that of an agent, narrowed; nil when there is none: it refuses everything.
+// Of returns the narrowed decider of an agent. It is nil, which denies everything, if there is none.
 func (d *runDeciders) Of(agent string, grants []profiles.Grants) *profiles.Decider {
 	a, ok := d.set.Agent(agent)
 	if !ok {
@@ -84,10 +82,9 @@ func (d *runDeciders) wholeOf(agent string, a profiles.Agent) *profiles.Decider 
 	return d.whole[agent]
 }
 
-// proxyEnvironment is env, with the variables in front by which programs find the
-// proxy on this port; those that env sets itself, in capitals or not, are left to
-// it. None names SOCKS: Python's httpx, and what is built on it, does not start
-// with such a one unless it has a package more.
+// proxyEnvironment adds the variables by which programs find the proxy on this port in front of env. A variable
+// that env sets itself, in upper or lower case, is not added. None of them names SOCKS: Python's httpx, and
+// libraries based on it, do not start with such a variable unless an additional package is installed.
 func proxyEnvironment(env []string, proxy uint16) []string {
 	at := "127.0.0.1:" + decimal(proxy)
 	var out []string

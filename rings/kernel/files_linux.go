@@ -16,34 +16,33 @@ import (
 	"github.com/ringd/ringd/rings/kernel/hostcheck"
 )
 
-// The kernel counts open files for the whole host, and beyond fs.file-max nobody but
-// root opens one. `files` bounds descriptors alone: a mapping holds its file without
-// one, and each page of shared memory is a file of its own if it is mapped by itself.
-// A process may have 65,530 mappings, so that one guest of 64 processes could take all
-// files of a host and gigabytes of the kernel's memory with `memory: 64MiB`. So the
-// ring counts them when the host has many, and ends the guests that hold too many.
+// The kernel counts open files for the whole host, and above fs.file-max only root can open another. The limit
+// `files` applies to descriptors only: a mapping holds its file without one, and each page of shared memory
+// that is mapped by itself is a file of its own. A process may have 65,530 mappings. So one guest of 64
+// processes with `memory: 64MiB` could take all files of a host and gigabytes of the kernel's memory. Therefore
+// the ring counts the files of guests when the host has many open, and ends the guests that hold too many.
 
 const (
-	// mostFiles is how many open files a guest may hold while the host has many.
+	// mostFiles is the limit of open files of one guest while the host has many.
 	mostFiles = 50_000
-	// afterNone is the time to the next look when one over all guests ended none: the
-	// files are those of others.
+	// afterNone is the time to the next count if one over all guests ended none: then the files are held by
+	// other processes.
 	afterNone = time.Second
 )
 
-// fileRoom says when the ring counts the open files of guests. The zero value: never.
+// fileRoom says when the ring counts the open files of guests. The zero value means never.
 type fileRoom struct {
-	look int // from so many of the whole host on
-	most int // which all guests may hold then
+	look int // count if the whole host has this many
+	most int // limit of all guests together at that time
 }
 
-// roomForFiles leaves three quarters of the host's files to others.
+// roomForFiles leaves three quarters of the host's files to other processes.
 func roomForFiles() fileRoom {
 	n := hostcheck.Here().Counts().Files / 4
 	return fileRoom{look: n, most: n}
 }
 
-// guardFiles looks until stop is closed.
+// guardFiles counts periodically until stop is closed.
 func (r *Ring) guardFiles(stop <-chan struct{}) {
 	for after := lookEvery; ; {
 		wait := time.NewTimer(after)
@@ -59,9 +58,8 @@ func (r *Ring) guardFiles(stop <-chan struct{}) {
 	}
 }
 
-// endOpeners ends the guests that hold each open files or more, as they are found, and
-// then the largest ones until all that are left hold fewer than total. It tells
-// whether it ended any.
+// endOpeners ends the guests that hold each open files or more, as it finds them, and then the largest ones
+// until the rest hold fewer than total. It reports whether it ended any.
 func (r *Ring) endOpeners(total, each int) (ended bool) {
 	all := r.holders()
 	countHeld(all, survey{most: each, count: filesOf, full: (*holding).endForFiles})
@@ -85,12 +83,11 @@ func (r *Ring) endOpeners(total, each int) (ended bool) {
 
 func (h *holding) endForFiles() {
 	h.end("open", fmt.Sprintf("%d open files or more", h.found), "more than a guest may while the host has many")
-	_ = h.guest.reap() // what it held is free then
+	_ = h.guest.reap() // its files are free after that
 }
 
-// filesOf is how many open files a process holds, up to most: its descriptors, and its
-// mappings of files. One that has ended holds none; one that cannot be looked into
-// counts for most.
+// filesOf counts the open files of a process, up to most: its descriptors, and its mappings of files. A process
+// that has ended holds none. A process that cannot be inspected counts as most.
 func filesOf(pid, most int) int {
 	fds, err := os.ReadDir(procPath(pid, "fd"))
 	if gone(err) {
@@ -106,11 +103,11 @@ func filesOf(pid, most int) int {
 	return len(fds) + mapped
 }
 
-// gone tells whether an error of /proc says that the process is gone.
+// gone reports whether an error of /proc says that the process is gone.
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }
 
-// mapsFile tells whether a line of maps is of a mapping that holds a file: address,
-// rights, offset, device, and an inode that is not 0.
+// mapsFile reports whether a line of maps is of a mapping that holds a file. The fields are address,
+// permissions, offset, device, and an inode that is not 0.
 func mapsFile(line []byte) bool {
 	f := strings.Fields(string(line))
 	if len(f) < 5 {

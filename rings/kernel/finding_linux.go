@@ -10,15 +10,15 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// finding is what the first guest has shown of this host.
+// finding is the result of starting the first guest on this host.
 type finding struct {
-	report initproto.Report // of it
-	kind   string           // of its failure; "": the host gives every layer
-	why    *Lack            // nil: nothing failed
+	report initproto.Report // of the first guest
+	kind   string           // kind of its failure; if empty, the host gives every layer
+	why    *Lack            // nil if nothing failed
 }
 
-// look returns what is known of the host. mine is true for the one caller that is
-// to find out, and then to call tell; the others wait for it.
+// look returns the finding about the host. mine is true for the one caller that has to find out and then call
+// tell. The others wait for it.
 func (r *Ring) look(ctx context.Context) (f *finding, mine bool, err error) {
 	for {
 		r.mu.Lock()
@@ -40,8 +40,7 @@ func (r *Ring) look(ctx context.Context) (f *finding, mine bool, err error) {
 	}
 }
 
-// tell ends a look. An error that says nothing of the host leaves it to the next
-// one.
+// tell ends a look. An error that says nothing about the host leaves the finding to the next look.
 func (r *Ring) tell(p *prepared, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,7 +55,7 @@ func (r *Ring) tell(p *prepared, err error) {
 	}
 }
 
-// lied remembers that a host which had shown every layer does not give one.
+// lied records that a host which had given every layer has failed to give one.
 func (r *Ring) lied(err error) {
 	var layer *Lack
 	if !errors.As(err, &layer) || layer.Report.Kind != initproto.KindLies {
@@ -68,7 +67,7 @@ func (r *Ring) lied(err error) {
 	r.emptyLocked(func(kind) bool { return true })
 }
 
-// launch starts the guest of s in the way that this host allows.
+// launch starts the guest of s with the layers, or without them if this host allows only that.
 func (r *Ring) launch(ctx context.Context, s executors.Spec, uid int) (*guest, error) {
 	f, mine, err := r.look(ctx)
 	if err != nil {
@@ -96,9 +95,8 @@ func (r *Ring) launch(ctx context.Context, s executors.Spec, uid int) (*guest, e
 	}
 }
 
-// goes starts the program of s in p and sees to it that another waits. The start
-// of another takes time of whatever runs: of this start never, and of this guest
-// only where none is left.
+// goes starts the program of s in p and starts to prepare a replacement. Preparing takes processor time from
+// everything that runs. It never delays this start, and this guest only if none is left in the pool.
 func (r *Ring) goes(ctx context.Context, p *prepared, s executors.Spec) (*guest, error) {
 	refill := func() { r.refill(ctx, p.recipe); r.spare(p.recipe) }
 	if r.cfg.Spare || r.hasMore(p.recipe.kind) {
@@ -109,8 +107,8 @@ func (r *Ring) goes(ctx context.Context, p *prepared, s executors.Spec) (*guest,
 	return r.become(ctx, p, s)
 }
 
-// obtain returns a guest that waits for the program of s: one that did already,
-// or a new one. fresh asks for a new one.
+// obtain returns a guest that waits for the program of s: one from the pool, or a new one. If fresh is set, it
+// is always a new one.
 func (r *Ring) obtain(ctx context.Context, s executors.Spec, uid int, fresh bool) (*prepared, error) {
 	healed := false
 	for again := false; ; again = true {
@@ -135,12 +133,12 @@ func (r *Ring) obtain(ctx context.Context, s executors.Spec, uid int, fresh bool
 		if again || !errors.As(err, &layer) || layer.Report.Kind != initproto.KindFault {
 			return p, err
 		}
-		r.unlearn(c) // a file of it may have been replaced since it was looked at
+		r.unlearn(c) // one of its files may have been replaced since it was checked
 	}
 }
 
-// plainIfEnough starts a guest without the layers on a host that lacks one, when
-// s asks for no more. On one that lies nothing is started.
+// plainIfEnough starts a guest without the layers, on a host that lacks one, if s asks for no more. It starts
+// nothing on a host that gave a layer before and now does not.
 func (r *Ring) plainIfEnough(s executors.Spec, f *finding) (*guest, error) {
 	if f.kind != initproto.KindMissing || !executors.Satisfies(plainTier(isWasm(s)), s.MinTier) {
 		return nil, lackDenied(s, f.why)
@@ -148,12 +146,12 @@ func (r *Ring) plainIfEnough(s executors.Spec, f *finding) (*guest, error) {
 	return r.plain(s)
 }
 
-// examineTime bounds a look at the host that nobody's context bounds.
+// examineTime limits an examination of the host without a context.
 const examineTime = 10 * time.Second
 
-// Attestation is what a guest of this executor would be given on this host. The
-// first call waits for the first guest, or starts one that runs nothing. When
-// even that fails, what is attested satisfies nothing.
+// Attestation returns the attestation that a guest of this executor would get on this host. The first call
+// waits for the first guest, or starts a guest that runs nothing. If even that fails, the attestation satisfies
+// no tier.
 func (r *Ring) Attestation(ctx context.Context, executor string) executors.Attestation {
 	f, mine, err := r.look(ctx)
 	if mine {
@@ -171,7 +169,7 @@ func (r *Ring) Attestation(ctx context.Context, executor string) executors.Attes
 	}
 }
 
-// examine starts a guest that runs nothing, as the one who looks.
+// examine starts a guest that runs nothing and returns the finding.
 func (r *Ring) examine(ctx context.Context) (*finding, error) {
 	p, err := r.tryOne(ctx, "")
 	r.tell(p, err)
@@ -180,21 +178,21 @@ func (r *Ring) examine(ctx context.Context) (*finding, error) {
 	case err == nil:
 		err = p.drop()
 	case errors.As(err, &layer):
-		err = nil // it is what was found
+		err = nil // the finding holds it
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.found, err
 }
 
-// Examine starts a guest that runs nothing, and returns what its init reports:
-// also when a layer is not there. An error says nothing of the host.
+// Examine starts a guest that runs nothing, and returns the report of its init, also if a layer is missing. An
+// error says nothing about the host.
 func (r *Ring) Examine(ctx context.Context) (initproto.Report, error) {
 	return r.reported(ctx, "")
 }
 
-// ExamineEgress is Examine with a guest whose network leads to egress. Without
-// Config.Egress there is none, and the report has no such layer.
+// ExamineEgress is Examine with a guest whose network leads to egress. Without Config.Egress there is no
+// network, and the report has no such layer.
 func (r *Ring) ExamineEgress(ctx context.Context) (initproto.Report, error) {
 	return r.reported(ctx, profiles.NetworkOwn)
 }
@@ -213,7 +211,7 @@ func (r *Ring) reported(ctx context.Context, network string) (initproto.Report, 
 	return report, p.drop()
 }
 
-// tryOne prepares a guest of the narrowest profile there is, but for its network.
+// tryOne prepares a guest of the narrowest possible profile, with this network.
 func (r *Ring) tryOne(ctx context.Context, network string) (*prepared, error) {
 	ctx, leave, err := r.enter(ctx)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// findGroups looks for a subtree of control groups, and notes what holds by it.
+// findGroups looks for a delegated subtree of control groups, and records the layers that it gives.
 func (r *Ring) findGroups() error {
 	if !r.cfg.Groups {
 		return nil
@@ -28,7 +28,7 @@ func (r *Ring) findGroups() error {
 		state := enforced
 		if tree.Missing(c) != "" {
 			state = unavailable
-			r.grouped[initproto.LayerCgroups] = partly // they still freeze and end a guest
+			r.grouped[initproto.LayerCgroups] = partly // they can still freeze and end a guest
 		}
 		r.grouped[initproto.LayerCgroups+"_"+c] = state
 		if c == cgroup.Memory && state == enforced {
@@ -38,8 +38,8 @@ func (r *Ring) findGroups() error {
 	return nil
 }
 
-// Groups returns why guests have no control groups of their own; nil when they
-// have, or were not to.
+// Groups returns why guests have no control groups of their own. It is nil if they have, or if they were not
+// requested.
 func (r *Ring) Groups() error {
 	if r.ungrouped == nil {
 		return nil
@@ -47,10 +47,10 @@ func (r *Ring) Groups() error {
 	return r.ungrouped
 }
 
-// initThreads is what init itself takes of a group, beside its program.
+// initThreads is the number of tasks in a group that init needs in addition to its program.
 const initThreads = 32
 
-// group makes the control group of one guest; nil where there are none.
+// group makes the control group of one guest. It returns nil if there are none.
 func (r *Ring) group(name string, c *recipe) (*cgroup.Group, error) {
 	if r.groups == nil {
 		return nil, nil

@@ -21,43 +21,43 @@ import (
 	"github.com/ringd/ringd/rings/kernel/spawn"
 )
 
-// guest is one process with its descendants. It stays a zombie, so that its
-// number means nothing else, until it was waited for.
+// guest is one process with its descendants. Until it was waited for it stays a zombie, so that its process ID
+// is not reused.
 type guest struct {
 	ring     *Ring
 	agent    string
 	executor string
-	uid      int             // as which it runs
-	kernel   profiles.Kernel // of the policy, what it was started with
-	base     profiles.Kernel // of the policy, when it was started; before it is live
+	uid      int             // user ID it runs as
+	kernel   profiles.Kernel // its profile at the start
+	base     profiles.Kernel // the profile of the policy at the start, before it is live
 	process  *os.Process
 	conn     connection
-	control  *spawn.Control  // nil: there is no init
-	around   *around         // nil: there is no init
-	reaps    bool            // its init stays and tells of the program's end
-	memory   int64           // what all of it may hold, bytes; 0: nobody counts
-	folders  []string        // of it that are memory
-	before   time.Duration   // what its group had used when its program began
-	streams  *guestStreams   // nil: it has none
-	doors    *guestListeners // nil: its network leads nowhere
-	done     chan struct{}   // closed when its program has ended and nothing else of it lives
-	after    func()          // when it was waited for; nil: nothing
-	followed chan struct{}   // closed when all that init said was read; nil: it says nothing
+	control  *spawn.Control  // nil if there is no init
+	around   *around         // nil if there is no init
+	reaps    bool            // its init stays and reports the program's end
+	memory   int64           // limit of the memory of all its processes, bytes; if 0, it is not counted
+	folders  []string        // those of its folders that are in memory
+	before   time.Duration   // processor time of its group when its program began
+	streams  *guestStreams   // nil if it has none
+	doors    *guestListeners // nil if it has no network
+	done     chan struct{}   // closed when its program has ended and none of its processes is left
+	after    func()          // called when it was waited for; may be nil
+	followed chan struct{}   // closed when all messages of init were read; nil if there is no init
 	end      sync.Once       // closes done
 	usage    chan time.Duration
-	free     func()    // gives its user up; under mu
-	reaped   sync.Once // gives up what the ring holds of it
-	lost     error     // once reaped
+	free     func()    // releases its user; under mu
+	reaped   sync.Once // releases its resources in the ring
+	lost     error     // set once reaped
 
-	serves atomic.Pointer[string] // the run that it serves; nil: none yet
+	serves atomic.Pointer[string] // the run that it serves; nil before the first
 	begun  atomic.Bool            // its program runs
 
 	mu          sync.Mutex
 	dead        bool                  // under mu
-	cpu         time.Duration         // under mu; the last figure, once dead
+	cpu         time.Duration         // under mu; final once dead
 	peak        int64                 // under mu
-	told        *initproto.Told       // under mu; the program's end, as init saw it
-	limit       string                // under mu; the limit that the ring itself held
+	told        *initproto.Told       // under mu; the program's end, as init reported it
+	limit       string                // under mu; the limit of the ring that ended it
 	held        string                // under mu; as in executors.Exit
 	status      syscall.WaitStatus    // under mu; once dead
 	failed      error                 // under mu; why its end is not known
@@ -65,10 +65,10 @@ type guest struct {
 	wider       bool                  // under the ring's mu: the set in force grants more than it has
 }
 
-// Conn is the host's end; the caller closes it.
+// Conn is the host's end. The caller closes it.
 func (g *guest) Conn() io.ReadWriteCloser { return g.conn }
 
-// Attestation says what stands around the guest.
+// Attestation returns the layers around the guest.
 func (g *guest) Attestation() executors.Attestation {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -87,7 +87,7 @@ func (g *guest) run() string {
 	return ""
 }
 
-// attest changes one layer.
+// attest sets the state of one layer.
 func (g *guest) attest(layer, state string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -99,15 +99,15 @@ func (g *guest) Kill() error {
 	return errors.Join(g.signal(), g.reap())
 }
 
-// signal kills all of the guest and does not wait.
+// signal kills all processes of the guest and does not wait.
 func (g *guest) signal() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.dead {
 		return nil
 	}
-	// While the guest is not waited for, no other group can have its number. Of one
-	// in a namespace of processes it is the first, and all others end with it.
+	// Until the guest is waited for, no other process group can have its number. If the guest has its own PID
+	// namespace, this process is the first in it, and all others end with it.
 	if err := unix.Kill(-g.process.Pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("kill guest %d: %w", g.process.Pid, err)
 	}
@@ -120,16 +120,15 @@ func (g *guest) signal() error {
 	return g.around.kill()
 }
 
-// reap waits for a guest that ends, and gives up what the ring holds of it. Of
-// several callers each returns when that is done, with the same error.
+// reap waits for a guest that ends, and releases its resources in the ring. Concurrent callers all return when
+// that is done, with the same error.
 func (g *guest) reap() error {
 	g.reaped.Do(func() { g.lost = g.giveUp() })
 	return g.lost
 }
 
 func (g *guest) giveUp() error {
-	// The number stays taken, and others may use the guest meanwhile. What fails
-	// here, the wait proper meets.
+	// The process ID stays taken, and others may use the guest meanwhile. The wait below meets an error again.
 	for errors.Is(unix.Waitid(unix.P_PID, g.process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
 	}
 	g.mu.Lock()
@@ -138,16 +137,16 @@ func (g *guest) giveUp() error {
 		err = fmt.Errorf("wait for guest %d: %w", g.process.Pid, err)
 	} else {
 		g.cpu = max(g.cpu, state.UserTime()+state.SystemTime())
-		g.status, _ = state.Sys().(syscall.WaitStatus) // on Linux it is one
-		// The kernel counts in what this process had when it started the guest, since it
-		// was one with it until execve. Where an init stays, that one tells of its own.
+		g.status, _ = state.Sys().(syscall.WaitStatus) // on Linux it always is one
+		// The kernel includes the usage of this process at the time it started the guest, since the two were
+		// one until execve. If an init stays, init reports its own usage.
 		if u, ok := state.SysUsage().(*syscall.Rusage); ok && !g.reaps {
 			g.peak = max(g.peak, u.Maxrss<<10)
 		}
 	}
 	g.dead, g.failed = true, err
 	g.mu.Unlock()
-	if g.followed != nil { // its last words are the end of the program
+	if g.followed != nil { // its last messages say how the program ended
 		late := time.AfterFunc(answerTime, func() { _ = g.control.Interrupt() })
 		<-g.followed
 		late.Stop()
@@ -165,8 +164,7 @@ func (g *guest) giveUp() error {
 	return err
 }
 
-// left gives up the user of a guest that has ended, with free or what was given to an
-// earlier call.
+// left releases the user of a guest that has ended, with free or with the function of an earlier call.
 func (g *guest) left(free func()) {
 	g.mu.Lock()
 	if free != nil {
@@ -180,8 +178,8 @@ func (g *guest) left(free func()) {
 	}
 }
 
-// endFor ends the guest over a limit that the ring holds itself; held is as in
-// executors.Exit. Its end shows on its streams.
+// endFor ends the guest because of a limit that the ring itself enforces. held is as in executors.Exit. The end
+// shows on the guest's streams.
 func (g *guest) endFor(limit, held string) {
 	g.mu.Lock()
 	if g.limit == "" && !g.dead {
@@ -191,20 +189,20 @@ func (g *guest) endFor(limit, held string) {
 	_ = g.signal() // Close of the ring, or a Kill, meets the error again
 }
 
-// streamsOf is what the streams of s need.
+// streamsOf is the configuration of the streams that s needs.
 func (g *guest) streamsOf(s executors.Spec) streamsConfig {
 	return streamsConfig{
 		UID: g.uid, GID: g.ring.gid, Most: s.Kernel.OutputBytes, Over: func() { g.endFor("output", "") },
 	}
 }
 
-// revoke ends the guest for a reason that its connection tells.
+// revoke ends the guest. Reads of its connection return why.
 func (g *guest) revoke(why error) error {
 	g.conn.EndFor(why)
 	return g.signal()
 }
 
-// abandon closes what a guest that did not start, or is dead, has of the ring.
+// abandon closes the resources of a guest that did not start or is dead.
 func (g *guest) abandon() error {
 	err := g.conn.Close()
 	if g.streams != nil {
@@ -213,8 +211,8 @@ func (g *guest) abandon() error {
 	return err
 }
 
-// CPU is the processor time of the guest, also after its end. Of one whose init
-// stays it is that of all its processes.
+// CPU is the processor time of the guest, also after its end. If its init stays, it is that of all its
+// processes.
 func (g *guest) CPU() (time.Duration, error) {
 	if g.reaps {
 		return g.askUsage()
@@ -224,13 +222,12 @@ func (g *guest) CPU() (time.Duration, error) {
 	if g.dead {
 		return g.cpu, nil
 	}
-	// The clock of a process, as clock_getcpuclockid(3) makes it; the 2 is the
-	// scheduler's count. Of a thread that runs on another processor right now it has
-	// what was counted at the last tick, some milliseconds ago.
+	// The clock of a process, as clock_getcpuclockid(3) makes it. The 2 selects the scheduler's count. For a
+	// thread that runs on another processor right now it has the count of the last tick, some milliseconds ago.
 	var t unix.Timespec
 	err := unix.ClockGettime(int32(^g.process.Pid)<<3|2, &t)
 	if errors.Is(err, syscall.EINVAL) {
-		// It has ended and was not waited for: only the wait knows the figure.
+		// It has ended and was not waited for: only the wait returns the figure.
 		return g.cpu, nil
 	}
 	if err != nil {
@@ -240,11 +237,11 @@ func (g *guest) CPU() (time.Duration, error) {
 	return g.cpu, nil
 }
 
-// answerTime is how long an init may take to say how much was used.
+// answerTime limits how long an init may take to answer AskUsage.
 const answerTime = time.Second
 
-// askUsage asks init. One that does not answer is an error, upon which the
-// executor ends the guest.
+// askUsage asks init for the usage. If init does not answer, it returns an error, upon which the executor ends
+// the guest.
 func (g *guest) askUsage() (time.Duration, error) {
 	last := func() (time.Duration, error) {
 		g.mu.Lock()
@@ -267,17 +264,16 @@ func (g *guest) askUsage() (time.Duration, error) {
 	}
 }
 
-// Stdin is closed by the caller.
+// The caller closes Stdin.
 func (g *guest) Stdin() io.WriteCloser { return g.streams.Stdin() }
 
-// Stdout ends with the guest or its limit.
+// Stdout ends with the guest or at its limit.
 func (g *guest) Stdout() io.Reader { return g.streams.Stdout() }
 
-// Stderr ends with the guest or its limit.
+// Stderr ends with the guest or at its limit.
 func (g *guest) Stderr() io.Reader { return g.streams.Stderr() }
 
-// Wait returns the end of the program, after which no descendant lives. Only a
-// guest with streams ends by itself.
+// Wait returns how the program ended. No descendant is alive then. Only a guest with streams ends by itself.
 func (g *guest) Wait(ctx context.Context) (executors.Exit, error) {
 	select {
 	case <-g.done:
@@ -298,7 +294,7 @@ func (g *guest) Wait(ctx context.Context) (executors.Exit, error) {
 		e.Code, e.Signal, e.Limit = g.told.Code, g.told.Signal, cmp.Or(e.Limit, g.told.Limit)
 	case status.Signaled():
 		e.Signal = int(status.Signal())
-	case g.reaps: // init itself exited and did not say why
+	case g.reaps: // init itself exited without a reason
 		return executors.Exit{}, executors.Because(fmt.Errorf("wait for %s guest: its init ended with code %d", g.executor, status.ExitStatus()),
 			"its first process ended and did not say why the program did")
 	default:
@@ -310,10 +306,10 @@ func (g *guest) Wait(ctx context.Context) (executors.Exit, error) {
 	return e, nil
 }
 
-// Sealed waits until the guest has given up the rest itself.
+// Sealed waits until the guest has sealed itself.
 func (g *guest) Sealed(ctx context.Context) error {
 	if g.around == nil || g.around.seal == nil {
-		return nil // without the layers it seals itself as it can, and attests nothing
+		return nil // without the layers it seals itself as far as it can, and nothing is attested
 	}
 	return g.around.seal.wait(ctx, g)
 }

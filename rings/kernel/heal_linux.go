@@ -9,26 +9,23 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// An upgrade replaces files that a policy grants, and links on the way to them.
-// The set in force is then resolved again, as a push of it would be: with every
-// check, for all profiles, ending what has more than it grants now. What was
-// replaced where guests may write is not taken: the next guest would be granted
-// what one before it has put there.
+// An upgrade replaces files that a policy grants, and links on the way to them. The ring then resolves the set
+// in force again, as for a push: with every check, for all profiles, and it ends guests that have more than the
+// set grants now. A file replaced inside a folder that guests may write into is rejected: otherwise one guest
+// could plant a file that the next is granted.
 
-// movedError says that something granted is not what it was when the set in force
-// was resolved.
+// movedError says that a granted path is not the same as when the set in force was resolved.
 type movedError struct {
 	path string
 	seen *generation
 }
 
-// Error names it, and what helps when heal did not.
+// Error names the path, and a remedy for the case that resolving again did not help.
 func (e *movedError) Error() string {
 	return fmt.Sprintf("%s was replaced where guests may write; put it back, or push a changed policy", e.path)
 }
 
-// moved lists what of a profile is not what it was when g was resolved. g may be
-// nil.
+// moved lists the paths of a profile that differ from those when g was resolved. g may be nil.
 func (g *generation) moved(digest string, now []initproto.Mount) (list []string) {
 	if g == nil {
 		return nil
@@ -48,14 +45,14 @@ func (g *generation) moved(digest string, now []initproto.Mount) (list []string)
 	return list
 }
 
-// swapped tells whether any of these lies in a folder that guests write into.
+// swapped reports whether one of these paths lies in a folder that guests write into.
 func swapped(moved, written []string) bool {
 	return slices.ContainsFunc(moved, func(path string) bool {
 		return slices.ContainsFunc(written, func(dir string) bool { return strings.HasPrefix(path, dir+"/") })
 	})
 }
 
-// heal resolves the set of the generation seen again, unless another came since.
+// heal resolves the set of the generation seen again, unless another generation is in force meanwhile.
 func (r *Ring) heal(ctx context.Context, seen *generation) error {
 	r.healing.Lock()
 	defer r.healing.Unlock()

@@ -18,21 +18,20 @@ import (
 	"github.com/ringd/ringd/rings/kernel/violations"
 )
 
-// prepared is an init that has built and proved everything and waits for its
-// program.
+// prepared is an init that has built and proved all layers and waits for its program.
 type prepared struct {
 	recipe   *recipe
 	process  *os.Process
 	control  *spawn.Control
 	report   initproto.Report
-	listener *os.File      // of its filter; nil: it has none
+	listener *os.File      // of its filter, or nil
 	sockets  listenSockets // of its network
-	group    *cgroup.Group // nil: it has none
-	after    func()        // nil: nothing is to be done when the guest has ended
+	group    *cgroup.Group // nil if it has none
+	after    func()        // called when the guest has ended; may be nil
 }
 
-// prepare starts an init, has it build a guest, and waits for its proof. On an
-// error nothing is left of it. What the host does not give is a *layerError.
+// prepare starts an init, has it build a guest, and waits for its proof. On an error nothing is left of it. A
+// layer that the host does not give is a *Lack error.
 func (r *Ring) prepare(ctx context.Context, c *recipe) (*prepared, error) {
 	var token [16]byte
 	if _, err := io.ReadFull(r.cfg.Token, token[:]); err != nil {
@@ -65,13 +64,13 @@ func (r *Ring) prepare(ctx context.Context, c *recipe) (*prepared, error) {
 	return p, nil
 }
 
-// spawnError says which layer a fork lacks.
+// spawnError names the layer that a failed fork lacks.
 func spawnError(err error) error {
 	var refused *spawn.Refused
 	if !errors.As(err, &refused) {
 		return err
 	}
-	var errno syscall.Errno // 0: it was no call
+	var errno syscall.Errno // if 0, no system call failed
 	errors.As(err, &errno)
 	r := initproto.Report{
 		Version: initproto.Version, Failed: refused.Layer, Kind: initproto.KindMissing,
@@ -124,7 +123,7 @@ func (p *prepared) take() ([]*os.File, error) {
 	return files, err
 }
 
-// takeSockets receives what init listens on, or why it does not.
+// takeSockets receives the sockets on which init listens, or the reason why it does not.
 func (p *prepared) takeSockets() error {
 	if p.recipe.order.Listen == nil {
 		return nil
@@ -143,8 +142,7 @@ func (p *prepared) takeSockets() error {
 	return nil
 }
 
-// check holds a report against what has to stand: what it does not name is not
-// there.
+// check compares a report with the required layers. A layer that is not reported is missing.
 func (p *prepared) check() error {
 	r := p.report
 	if r.Version != initproto.Version {
@@ -182,8 +180,8 @@ func (p *prepared) drop() error {
 	return errors.Join(spawn.End(p.process), p.control.Close(), p.group.Close(), p.closeListener(), p.sockets.Close())
 }
 
-// become starts the program of s in a prepared guest, which belongs to the guest
-// returned from then on. On an error nothing is left of it.
+// become starts the program of s in a prepared guest, which then belongs to the returned guest. On an error
+// nothing is left of it.
 func (r *Ring) become(ctx context.Context, p *prepared, s executors.Spec) (*guest, error) {
 	g := &guest{
 		ring: r, agent: s.Agent, executor: s.Executor, kernel: p.recipe.plan.Kernel, uid: p.recipe.order.UID,
@@ -197,7 +195,7 @@ func (r *Ring) become(ctx context.Context, p *prepared, s executors.Spec) (*gues
 	}
 	stop := context.AfterFunc(ctx, func() {
 		_ = p.control.Interrupt()
-		_ = g.process.Kill() // Kill below, and meets its error
+		_ = g.process.Kill() // Kill below meets its error
 	})
 	err := r.goOn(g, p, s)
 	if !stop() {
@@ -213,7 +211,7 @@ func (r *Ring) become(ctx context.Context, p *prepared, s executors.Spec) (*gues
 		}
 		err = errors.Join(err, g.abandon())
 		if why := g.conn.Cause(); why != nil {
-			err = why // the rest follows from it
+			err = why // the other error follows from it
 		}
 		return nil, err
 	}
@@ -223,8 +221,7 @@ func (r *Ring) become(ctx context.Context, p *prepared, s executors.Spec) (*gues
 	return g, nil
 }
 
-// goOn sends what the program needs, and waits until it has started where init
-// stays to say so.
+// goOn sends the data of the program, and waits until it has started if init stays to report that.
 func (r *Ring) goOn(g *guest, p *prepared, s executors.Spec) (err error) {
 	connect := connectPipes
 	if s.Seals {
@@ -249,7 +246,7 @@ func (r *Ring) goOn(g *guest, p *prepared, s executors.Spec) (err error) {
 		g.around.seal = &seal{}
 	}
 	if err == nil {
-		err = r.keep(g) // from here on others may end it
+		err = r.keep(g) // from here on other goroutines may end it
 	}
 	if err == nil {
 		argv := append([]string{p.recipe.plan.Program}, s.Argv[1:]...)
@@ -269,8 +266,7 @@ func (r *Ring) goOn(g *guest, p *prepared, s executors.Spec) (err error) {
 	return nil
 }
 
-// openDoors serves what the guest's network leads to. Until keep gives it a
-// profile everything is refused.
+// openDoors serves the listeners of the guest's network. Until keep gives them a profile, everything is denied.
 func (r *Ring) openDoors(g *guest, p *prepared, s executors.Spec) (err error) {
 	if p.recipe.order.Listen == nil {
 		return nil
@@ -288,7 +284,7 @@ func (r *Ring) openDoors(g *guest, p *prepared, s executors.Spec) (err error) {
 	return err
 }
 
-// environment is that of the program: what it needs to find its doors, and env.
+// environment is that of the program: the variables to find its listeners, and env.
 func (g *guest) environment(env []string) []string {
 	if g.doors == nil {
 		return env
@@ -305,7 +301,7 @@ func (r *Ring) watch(g *guest, p *prepared) (err error) {
 	if err != nil {
 		return err
 	}
-	// Of files only what Landlock refuses, where that can be seen.
+	// For files, only denials of Landlock, if they can be read.
 	g.attest(initproto.LayerViolations, partly)
 	g.around.unfollow = r.followed(g)
 	return nil
@@ -320,7 +316,7 @@ func (p *prepared) closeListener() error {
 
 func (c *recipe) mayStart(device, inode uint64) bool { return c.granted[[2]uint64{device, inode}] }
 
-// started waits until init says that the program runs.
+// started waits until init reports that the program runs.
 func (g *guest) started() error {
 	var t initproto.Told
 	files, err := g.control.Receive(&t)
@@ -343,7 +339,7 @@ func (g *guest) started() error {
 	return nil
 }
 
-// follow reads what init says until it is gone, and waits for the guest.
+// follow reads the messages of init until it is gone, and waits for the guest.
 func (g *guest) follow() {
 	for {
 		var t initproto.Told
@@ -359,19 +355,19 @@ func (g *guest) follow() {
 		g.hear(t)
 	}
 	close(g.followed)
-	// Whatever it was that ended the talk, nothing of the guest goes on unwatched.
-	// Kill, or Close of the ring, meets an error again.
+	// Whatever ended the messages, no process of the guest may run unwatched. Kill, or Close of the ring, meets
+	// an error again.
 	_ = g.Kill()
 }
 
-// hear takes one message of a running init.
+// hear handles one message of a running init.
 func (g *guest) hear(t initproto.Told) {
 	g.mu.Lock()
 	cpu := max(time.Duration(t.CPU)*time.Millisecond, g.around.used()-g.before)
 	g.cpu, g.peak = max(g.cpu, cpu), max(g.peak, t.Peak)
 	if t.Ended && g.told == nil {
 		g.told = &t
-		if t.Alone { // its init still has mounts to take down, which nobody waits for
+		if t.Alone { // its init still has mounts to remove, for which nothing waits
 			g.end.Do(func() { close(g.done) })
 		}
 	}
@@ -384,7 +380,7 @@ func (g *guest) hear(t initproto.Told) {
 		return
 	}
 	select {
-	case <-g.usage: // nobody came for the one before
+	case <-g.usage: // the caller for the previous answer is gone
 	default:
 	}
 	g.usage <- cpu

@@ -10,9 +10,9 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// setLimits sets the resource limits of a guest that waits for its first
-// message. There is no limit of processes: the kernel counts them for the whole
-// user, and with the threads of every other process of the user among them.
+// setLimits sets the resource limits of a guest that waits for its first message. It sets no limit of
+// processes: the kernel counts them for the whole user, including the threads of every other process of the
+// user.
 func setLimits(pid int, s executors.Spec) error {
 	for _, l := range limitsOf(s) {
 		if l.Resource == unix.RLIMIT_NPROC {
@@ -30,24 +30,24 @@ func setLimits(pid int, s executors.Spec) error {
 	return nil
 }
 
-// Address space beside the memory in use: the Go runtime and wazero reserve far
-// more than they touch, so the tight limit is that of data.
+// Address space on top of the memory in use. The Go runtime and wazero reserve far more than they touch, so the
+// tight limit is that of data.
 const reservedBytes = 16 << 30
 
-// spare is how many threads of a reaping init are counted as the guest's.
+// spare is how many threads of a reaping init are counted for the guest.
 const spare = 8
 
-// signals is how many may be pending in a guest, its timers among them: they count
-// for the user of the ring as well.
+// signals is how many may be pending in a guest, including its timers: they also count for the user of the
+// ring.
 const signals = 512
 
-// noCore is the limit of core dumps, in bytes: less than any dump has, so that no
-// file is made, and the one value for which the kernel starts no program of the
-// host's either. At 0 it does start that, as root, and hands it the guest's memory.
+// noCore is the limit of core dumps, in bytes. It is smaller than any dump, so that no file is made. It is also
+// the one value for which the kernel does not start the host's dump program. With 0 the kernel does start that
+// program, as root, and passes it the guest's memory.
 const noCore = 1
 
-// limitsOf lists the resource limits of a guest. Where both the executor and the
-// profile name one the tighter holds.
+// limitsOf lists the resource limits of a guest. If both the executor and the profile name one, the tighter
+// applies.
 func limitsOf(s executors.Spec) []initproto.Limit {
 	k := s.Kernel
 	cpu := tighter(s.CPU.Milliseconds(), k.CPUMillis)
@@ -71,7 +71,7 @@ func limitsOf(s executors.Spec) []initproto.Limit {
 		{Name: "RTPRIO", Resource: unix.RLIMIT_RTPRIO},
 		{Name: "NPROC", Resource: unix.RLIMIT_NPROC, Value: uint64(processes)},
 	}
-	if !raceDetector { // it maps terabytes before main
+	if !raceDetector { // the race detector maps terabytes before main
 		list = append(list,
 			initproto.Limit{Name: "DATA", Resource: unix.RLIMIT_DATA, Value: uint64(memory)},
 			initproto.Limit{Name: "AS", Resource: unix.RLIMIT_AS, Value: uint64(memory) + reservedBytes})
@@ -79,12 +79,12 @@ func limitsOf(s executors.Spec) []initproto.Limit {
 	return list
 }
 
-// memoryBeside is what a guest may hold of memory beside that of its program: what init
-// takes of a group, page tables, and what libraries change of their own data.
+// memoryBeside is the memory that a guest may hold in addition to that of its program: the part of init in a
+// group, page tables, and data that libraries change.
 const memoryBeside = 32 << 20
 
-// limitTogether is what all processes of a guest, and its folders in memory, may hold;
-// 0: nobody counts it.
+// limitTogether is the limit of all processes of a guest and its folders in memory together. If 0, nothing
+// counts it.
 func limitTogether(s executors.Spec) int64 {
 	if raceDetector {
 		return 0
@@ -92,7 +92,7 @@ func limitTogether(s executors.Spec) int64 {
 	return tighter(s.MemoryBytes, s.Kernel.MemoryBytes) + memoryBeside
 }
 
-// tighter is the smaller of two limits, of which 0 is none; 0 when both are.
+// tighter returns the smaller of two limits. 0 means no limit.
 func tighter(a, b int64) int64 {
 	if a <= 0 || b > 0 && b < a {
 		a = b
@@ -100,8 +100,7 @@ func tighter(a, b int64) int64 {
 	return max(a, 0)
 }
 
-// limitsWithin cuts limits to those that this process has itself: nobody but root may
-// set a higher one.
+// limitsWithin cuts limits to those of this process, since only root may set higher ones.
 func limitsWithin(list []initproto.Limit) ([]initproto.Limit, error) {
 	for i, l := range list {
 		var have unix.Rlimit

@@ -15,12 +15,11 @@ import (
 	"github.com/ringd/ringd/rings/kernel/rootfs"
 )
 
-// Prepare looks at every path that s grants to an executor of this host. One that
-// cannot be held rejects the set, with an error whose method Executor names the
-// executor. A tier that this host cannot give is refused for each run by Launch,
-// so that one agent's does not close the others. The commit cannot fail: it ends
-// the guests that have what s does not grant, and gives up what was prepared for
-// profiles that are not in s. A host that lacked a layer is looked at again.
+// Prepare checks every path that s grants to an executor of this host. A path that cannot be enforced rejects
+// the set, with an error whose method Executor names the executor. A tier that this host cannot give does not
+// reject the set. Launch denies it for each run, so that one agent's tier does not close the others. The commit
+// cannot fail. It ends the guests that have something s does not grant, and drops guests that were prepared for
+// profiles that are not in s. A host that lacked a layer is examined again.
 func (r *Ring) Prepare(ctx context.Context, s *profiles.Set) (commit func(), err error) {
 	if s == nil {
 		return nil, errors.New("prepare kernel ring: no set")
@@ -32,8 +31,8 @@ func (r *Ring) Prepare(ctx context.Context, s *profiles.Set) (commit func(), err
 	return func() { r.commit(next, nil) }, nil
 }
 
-// resolve looks at every path of a set. before is nil, or the generation of the
-// same set that is to be healed: what of it cannot be taken anew stays as it is.
+// resolve checks every path of a set. before is nil, or the generation of the same set that is resolved again.
+// Paths that cannot be resolved again keep their old state.
 func (r *Ring) resolve(ctx context.Context, s *profiles.Set, before *generation) (*generation, error) {
 	next := r.next(s, before)
 	err := r.each(ctx, s, func(h holder, k profiles.Kernel) error {
@@ -66,7 +65,7 @@ func (r *Ring) next(s *profiles.Set, before *generation) *generation {
 		}
 	}
 	next.written = rootfs.Real(written, r.places(nil))
-	if before != nil { // what lives may write where it could before
+	if before != nil { // live guests may write where they could before
 		next.written = slices.Compact(slices.Sorted(slices.Values(slices.Concat(next.written, before.written))))
 	}
 	return next
@@ -90,7 +89,7 @@ func (r *Ring) each(ctx context.Context, s *profiles.Set, do func(holder, profil
 	return nil
 }
 
-// Unmet lists every rule over which Prepare would refuse the set on this host.
+// Unmet lists every rule for which Prepare would reject the set on this host.
 func (r *Ring) Unmet(ctx context.Context, s *profiles.Set) (out []unmet, err error) {
 	next := r.next(s, nil)
 	err = r.each(ctx, s, func(h holder, k profiles.Kernel) error {
@@ -130,12 +129,12 @@ func (g *generation) add(h holder, k profiles.Kernel, at rootfs.Places, before *
 	return nil
 }
 
-// commit puts a set in force; with over set only in place of that one.
+// commit puts a set in force. If over is not nil, it does so only in place of that generation.
 func (r *Ring) commit(next, over *generation) {
 	r.mu.Lock()
 	if over != nil && r.inForce.Load() != over {
 		r.mu.Unlock()
-		return // a push came before
+		return // another push was faster
 	}
 	before := r.inForce.Swap(next)
 	stale := func(k kind) bool { return !next.keeps(before, k.profile) || !next.listens(k.ports) }
@@ -165,8 +164,8 @@ func (r *Ring) commit(next, over *generation) {
 	}
 }
 
-// keeps tells whether guests prepared under the generation before, for the
-// profile of this digest, are as they would be now.
+// keeps reports whether guests that were prepared under the generation before, for the profile with this
+// digest, are the same as they would be now.
 func (g *generation) keeps(before *generation, digest string) bool {
 	now, ok := g.grants[digest]
 	if !ok || before == nil {
@@ -176,7 +175,7 @@ func (g *generation) keeps(before *generation, digest string) bool {
 	return ok && reflect.DeepEqual(now, then)
 }
 
-// listens tells whether a guest of any agent listens on these ports.
+// listens reports whether a guest of any agent listens on these ports.
 func (g *generation) listens(ports string) bool {
 	if ports == "" {
 		return true
@@ -189,11 +188,11 @@ func (g *generation) listens(ports string) bool {
 	return false
 }
 
-// judge says what the set means to a guest.
+// judge returns what the set changes for a guest.
 func (g *generation) judge(x *guest) profiles.Change {
 	if x.agent == "" {
 		if grants(x.kernel) {
-			return profiles.ChangeNarrower // nobody's, so nobody's policy grants it that
+			return profiles.ChangeNarrower // it has no agent, so no policy grants it that
 		}
 		return profiles.ChangeSame
 	}
@@ -201,19 +200,19 @@ func (g *generation) judge(x *guest) profiles.Change {
 	switch {
 	case !ok || !x.kernel.Within(now):
 		return profiles.ChangeNarrower
-	case now.Within(x.base): // a run that was narrowed lacks nothing for that
+	case now.Within(x.base): // a run that was narrowed lacks nothing because of that
 		return profiles.ChangeSame
 	default:
 		return profiles.ChangeWider
 	}
 }
 
-// grants tells whether a profile gives anything of the host.
+// grants reports whether a profile grants anything of the host.
 func grants(k profiles.Kernel) bool {
 	return len(k.Read)+len(k.Write)+len(k.Exec)+len(k.Helpers)+len(k.Libraries) > 0 || k.Network == profiles.NetworkOwn
 }
 
-// Status lists the guests that run.
+// Status lists the live guests.
 func (r *Ring) Status() []Live {
 	r.mu.Lock()
 	wider := make(map[*guest]bool, len(r.live))

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// A lock of a part of a file is memory of the kernel, some 200 bytes, which no limit
-// of a process counts and of which one file can have any number. Only a memory control
-// group bounds it. So the ring counts them, and ends the guest that holds too many.
-// Locks of open files (F_OFD_SETLK) belong to no process: the filter lets none be made.
+// A lock on a part of a file takes some 200 bytes of the kernel's memory. No limit of a process counts locks,
+// and one file can have any number. Only a memory control group limits them. So the ring counts them, and ends
+// the guest that holds too many. Locks of open files (F_OFD_SETLK) belong to no process; the filter denies
+// them.
 
 const (
-	// mostLocks is how many locks a guest may hold: 2 MB.
+	// mostLocks is the limit of locks of a guest: 2 MB.
 	mostLocks = 10_000
-	// locksEvery is the time between two looks: what can be made meanwhile passes.
+	// locksEvery is the time between two counts. Locks that can be made in between are tolerated.
 	locksEvery = time.Second
 )
 
-// guardLocks looks until stop is closed.
+// guardLocks counts periodically until stop is closed.
 func (r *Ring) guardLocks(stop <-chan struct{}) {
 	looks := time.NewTicker(locksEvery)
 	defer looks.Stop()

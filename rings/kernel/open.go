@@ -15,15 +15,14 @@ import (
 	"github.com/ringd/ringd/rings/kernel/proxy"
 )
 
-// listenSockets are those that an init made in the network of its guest, with what they
-// are.
+// listenSockets are the sockets that an init made in the network of its guest.
 type listenSockets struct {
 	Listeners []initproto.Listener
 	Files     []*os.File
 	IPv6      bool
 }
 
-// Are tells whether they are all that was ordered, and nothing else.
+// Are reports whether they are exactly the ordered ones.
 func (s *listenSockets) Are(l initproto.Listen) bool {
 	want := []initproto.Listener{{Kind: initproto.ListenProxy, Port: l.Proxy}}
 	for _, p := range l.Ports {
@@ -33,7 +32,7 @@ func (s *listenSockets) Are(l initproto.Listen) bool {
 	return slices.Equal(s.Listeners, want) && len(s.Files) == len(want)
 }
 
-// Close closes those that nobody has taken.
+// Close closes the sockets that were not taken.
 func (s *listenSockets) Close() error {
 	var err error
 	for _, f := range s.Files {
@@ -43,26 +42,26 @@ func (s *listenSockets) Close() error {
 	return err
 }
 
-// listenersConfig is what Doors need.
+// listenersConfig is what guestListeners need.
 type listenersConfig struct {
 	Egress   *proxy.Egress
 	Agent    string
 	Executor string
 	Grants   []profiles.Grants // narrow the agent's profile
-	Run      func() string     // that the guest serves now; "": none yet
-	// Runs gives what a live run may reach, each of which has to allow it beside the
-	// agent's profile; none: the run is over, and nothing is reached. nil: the
+	Run      func() string     // run that the guest serves now, or empty
+	// Runs returns the deciders of a live run. Each of them has to allow a connection, in addition to the
+	// agent's profile. If it returns none, the run is over and nothing is reachable. If Runs is nil, the
 	// profile alone decides.
 	Runs func(run string) []*profiles.Decider
-	// Generation in force, for the record; nil: 0.
+	// Generation in force, for the record. If nil, it is 0.
 	Generation func() int64
-	// Ask asks the guest's init to listen on more ports: what it makes comes to Add,
-	// or nothing does. nil: it cannot be asked.
+	// Ask asks the guest's init to listen on more ports. If it can, the new sockets arrive through Add. If nil,
+	// it cannot be asked.
 	Ask func(ports []uint16) error
 }
 
-// guestListeners are those of one guest. They refuse everything until Follow gave them a
-// set. They are safe for concurrent use; nil is no doors.
+// guestListeners are the listeners of one guest. They deny everything until Follow gave them a set. They are
+// safe for concurrent use. A nil value has no listeners.
 type guestListeners struct {
 	cfg     listenersConfig
 	guest   *proxy.Guest
@@ -71,12 +70,11 @@ type guestListeners struct {
 
 	mu     sync.Mutex
 	proxy  uint16
-	ports  []uint16 // that are listened on
-	asking bool     // the init hears what is asked
+	ports  []uint16 // ports that are listened on
+	asking bool     // the init reads requests
 }
 
-// openListeners serves the sockets of a guest, which are its own from then on, also beside
-// an error.
+// openListeners serves the sockets of a guest. It owns them from then on, also if it returns an error.
 func openListeners(c listenersConfig, s *listenSockets) (*guestListeners, error) {
 	d := &guestListeners{cfg: c, ipv6: s.IPv6}
 	d.guest = c.Egress.Open(proxy.Holder{
@@ -90,8 +88,7 @@ func openListeners(c listenersConfig, s *listenSockets) (*guestListeners, error)
 	return d, nil
 }
 
-// deciders are those in force: the agent's profile, and those of the run that the
-// guest serves.
+// deciders are those in force: the agent's profile, and those of the run that the guest serves.
 func (d *guestListeners) deciders() []*profiles.Decider {
 	out := []*profiles.Decider{d.decider.Load()}
 	run := d.cfg.Run()
@@ -108,7 +105,7 @@ func (d *guestListeners) deciders() []*profiles.Decider {
 // Proxy is the port of the proxy.
 func (d *guestListeners) Proxy() uint16 { return d.proxy }
 
-// Add serves listeners that the init made when it was asked.
+// Add serves listeners that the init made on request.
 func (d *guestListeners) Add(s *listenSockets) error {
 	if d == nil {
 		return errors.Join(errors.New("the init of a guest without doors sends listeners"), s.Close())
@@ -116,9 +113,9 @@ func (d *guestListeners) Add(s *listenSockets) error {
 	return d.serve(s)
 }
 
-// serve takes every socket, or closes all that are left.
+// serve takes every socket, and closes the rest on an error.
 func (d *guestListeners) serve(s *listenSockets) (err error) {
-	defer func() { err = errors.Join(err, s.Close()) }() // what is served is a copy
+	defer func() { err = errors.Join(err, s.Close()) }() // the served sockets are copies
 	if len(s.Listeners) != len(s.Files) {
 		return fmt.Errorf("open the doors of a guest: %d descriptors for %d listeners", len(s.Files), len(s.Listeners))
 	}
@@ -162,8 +159,8 @@ func (d *guestListeners) stream(l initproto.Listener, f *os.File) error {
 	return serve(n)
 }
 
-// Follow puts a set in force for the guest. Connections that no longer pass go on
-// until egress looks at them again.
+// Follow puts a set in force for the guest. Connections that are no longer allowed stay open until egress
+// checks them again.
 func (d *guestListeners) Follow(set *runDeciders) {
 	if d == nil {
 		return
@@ -172,8 +169,8 @@ func (d *guestListeners) Follow(set *runDeciders) {
 	d.ask()
 }
 
-// Begin says that the program of the guest has started, and that its init hears
-// from now on what is asked: ports that a set lists and on which nobody listens.
+// Begin says that the program of the guest has started, and that its init now reads requests for ports that a
+// set lists and that have no listener yet.
 func (d *guestListeners) Begin() {
 	if d == nil || d.cfg.Ask == nil {
 		return
@@ -190,8 +187,8 @@ func (d *guestListeners) ask() {
 	}
 }
 
-// missing are the ports that are to be asked for. One that the init cannot have,
-// since the program has it, is left to that until the next set.
+// missing returns the ports to ask for. A port that the init cannot have, because the program uses it, is left
+// to the program until the next set.
 func (d *guestListeners) missing() (more []uint16) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -206,7 +203,7 @@ func (d *guestListeners) missing() (more []uint16) {
 	return more
 }
 
-// Close closes the doors and cuts what is open. It may be called more than once.
+// Close closes the listeners and all open connections. It may be called more than once.
 func (d *guestListeners) Close() {
 	if d == nil {
 		return

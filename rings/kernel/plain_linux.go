@@ -13,10 +13,9 @@ import (
 	"github.com/ringd/ringd/rings/kernel/spawn"
 )
 
-// plain starts a guest without the layers: its own process group away from any
-// terminal, no environment but the one given, the connection as descriptors 3 and 4. The
-// limits hold before anything is sent to it. What the profile grants is granted
-// to nobody here.
+// plain starts a guest without the layers. It has its own process group away from any terminal, no environment
+// but the given one, and the connection as descriptors 3 and 4. The limits are set before anything is sent to
+// it. The grants of the profile do not apply here.
 func (r *Ring) plain(s executors.Spec) (*guest, error) {
 	connection, theirs, err := connectPipes(&r.watching) // nothing of this guest is sealed
 	if err != nil {
@@ -55,16 +54,15 @@ func (r *Ring) plain(s executors.Spec) (*guest, error) {
 	return g, nil
 }
 
-// ungranted is what a guest without the layers has of a profile: its limits.
+// ungranted is the part of a profile that applies to an unconfined guest: its limits.
 func ungranted(k profiles.Kernel) profiles.Kernel {
 	k.Read, k.Write, k.Deny, k.Exec, k.Helpers, k.Libraries, k.Network = nil, nil, nil, nil, nil, nil, profiles.NetworkOff
 	k.Path, k.Scratch = false, false
 	return k
 }
 
-// awaitEnd waits for the end of a guest with streams, in the background and
-// without a thread, so that its streams end with it and nothing of its group goes
-// on.
+// awaitEnd waits for the end of a guest with streams, in the background and without a thread. Then its streams
+// end with it, and no process of its group goes on.
 func (g *guest) awaitEnd() error {
 	fd, err := unix.PidfdOpen(g.process.Pid, unix.PIDFD_NONBLOCK)
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 	"github.com/ringd/ringd/rings/kernel/spawn"
 )
 
-// pool keeps guests that wait for a program. It is under the mu of its ring.
+// pool keeps guests that wait for a program. The mu of its ring guards it.
 type pool struct {
 	waiting map[kind][]*prepared
-	used    []kind // of waiting, the one asked for last at the end
+	used    []kind // kinds in waiting, the one asked for last at the end
 	coming  map[kind]int
-	cancels map[int]context.CancelFunc // of those that come
+	cancels map[int]context.CancelFunc // of guests that are being prepared
 	starts  int
 }
 
@@ -23,13 +23,13 @@ func newPool() pool {
 }
 
 const (
-	// maxPrepared bounds the guests that wait or come, of all kinds.
+	// maxPrepared limits the guests of all kinds that wait or are being prepared.
 	maxPrepared = 16
-	// prepareTime bounds a start that nobody waits for.
+	// prepareTime limits a start in the background.
 	prepareTime = 30 * time.Second
 )
 
-// total is how many guests wait or come.
+// total is how many guests wait or are being prepared.
 func (p *pool) total() int {
 	n := 0
 	for k := range p.waiting {
@@ -41,7 +41,7 @@ func (p *pool) total() int {
 	return n
 }
 
-// take returns a guest of this kind that is alive; nil: there is none.
+// take returns a live guest of this kind, or nil if there is none.
 func (r *Ring) take(k kind) *prepared {
 	for {
 		r.mu.Lock()
@@ -60,23 +60,23 @@ func (r *Ring) take(k kind) *prepared {
 		if p.alive() {
 			return p
 		}
-		_ = p.drop() // it is dead; what could fail is the wait for it
+		_ = p.drop() // it is dead; only the wait for it could fail
 	}
 }
 
-// alive tells whether an init still waits: it has said all it has to say, so
-// anything on its control socket is its end.
+// alive reports whether an init still waits. It has sent all its messages, so anything on its control socket
+// means its end.
 func (p *prepared) alive() bool { return !p.control.Ready() }
 
-// hasMore tells whether another guest of this kind waits.
+// hasMore reports whether another guest of this kind waits.
 func (r *Ring) hasMore(k kind) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.pool.waiting[k]) > 0
 }
 
-// refill prepares guests of the kind that was just asked for, in the background,
-// until as many wait as are wanted. Their start outlives ctx but not Close.
+// refill prepares guests of the kind that was just asked for, in the background, up to the wanted number. Their
+// start outlives ctx but not Close.
 func (r *Ring) refill(ctx context.Context, c *recipe) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,7 +100,7 @@ func (r *Ring) refill(ctx context.Context, c *recipe) {
 	}
 }
 
-// spare keeps an init started. A failure shows on the launch that needs one.
+// spare keeps one init started. A failure shows on the launch that needs one.
 func (r *Ring) spare(c *recipe) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,7 +109,7 @@ func (r *Ring) spare(c *recipe) {
 	}
 }
 
-// evictLocked drops the guest of another kind that nobody asked for the longest.
+// evictLocked drops the guest of the least recently used other kind.
 func (r *Ring) evictLocked(but kind) bool {
 	known := append(slices.DeleteFunc(slices.Collect(maps.Keys(r.pool.waiting)), func(k kind) bool {
 		return slices.Contains(r.pool.used, k)
@@ -128,8 +128,7 @@ func (r *Ring) evictLocked(but kind) bool {
 	return false
 }
 
-// add prepares one guest. A failure shows on the launch that needs one: it starts
-// its own and gets the error.
+// add prepares one guest. A failure shows on the launch that needs one: it starts its own and gets the error.
 func (r *Ring) add(ctx context.Context, c *recipe, n int) {
 	p, err := r.prepare(ctx, c)
 	r.lied(err)
@@ -149,7 +148,7 @@ func (r *Ring) add(ctx context.Context, c *recipe, n int) {
 	r.pool.waiting[c.kind] = append(r.pool.waiting[c.kind], p)
 }
 
-// emptyLocked gives up the guests of some kinds, those that come included.
+// emptyLocked drops the guests of some kinds, including those that are being prepared.
 func (r *Ring) emptyLocked(gone func(kind) bool) {
 	for k, list := range r.pool.waiting {
 		if gone(k) {
@@ -165,14 +164,14 @@ func (r *Ring) emptyLocked(gone func(kind) bool) {
 	}
 }
 
-// dropLater ends guests that nobody has, in the background.
+// dropLater ends guests without an owner, in the background.
 func (r *Ring) dropLater(list []*prepared) {
 	if len(list) == 0 {
 		return
 	}
 	r.begin(func() {
 		for _, p := range list {
-			_ = p.drop() // nothing of it is left but, at worst, its number
+			_ = p.drop() // at worst its process ID is left of it
 		}
 	})
 }

@@ -2,6 +2,6 @@
 
 package kernel
 
-// raceDetector is true in a test build, whose guests cannot start under a
-// memory limit. Such a build never attests that the limit holds.
+// raceDetector is true in a race build, whose guests cannot start under a memory limit. Such a build never
+// attests that the limit is enforced.
 const raceDetector = true

@@ -19,11 +19,11 @@ import (
 	"github.com/ringd/ringd/rings/kernel/seccomp"
 )
 
-// kind is what guests have in common that one init can be built for before their
-// program is known: all but the arguments, the environment and the folder.
+// kind is what guests have in common for which one init can be built before their program is known: all but the
+// arguments, the environment and the folder.
 type kind struct {
 	profile  string // digest
-	own      string // and code, and room
+	own      string // digest of Own, Code and Room
 	program  string
 	executor string
 	uid      int
@@ -31,17 +31,17 @@ type kind struct {
 	memory   int64
 	file     int64
 	seals    bool
-	ports    string // that its init listens on; "": none
+	ports    string // on which its init listens; if empty, none
 }
 
-// recipe is how guests of one kind are built. It is immutable.
+// recipe says how guests of one kind are built. It is immutable.
 type recipe struct {
 	kind    kind
 	order   initproto.Order // without a token
-	head    []byte          // of its JSON, up to the token
-	tail    []byte          // behind the token
+	head    []byte          // its JSON up to the token
+	tail    []byte          // its JSON after the token
 	plan    rootfs.Plan
-	granted map[[2]uint64]bool // what may be started
+	granted map[[2]uint64]bool // files that may be started, by device and inode
 	group   cgroup.Limits      // of all its processes
 	seen    rootfs.Seen
 }
@@ -68,7 +68,7 @@ func kindOf(s executors.Spec, uid int) (kind, error) {
 	}, nil
 }
 
-// portsOf lists what the init of a guest listens on beside its proxy; nil: it
+// portsOf lists the ports on which the init of a guest listens in addition to its proxy. If it returns nil, it
 // listens on nothing.
 func (r *Ring) portsOf(s executors.Spec) []uint16 {
 	if r.cfg.Egress == nil || network(s.Kernel.Network) != initproto.NetworkOwn {
@@ -80,8 +80,8 @@ func (r *Ring) portsOf(s executors.Spec) []uint16 {
 	return listenedPorts(nil)
 }
 
-// keyOf gives the key to the start of the program of s; zero where it may start
-// others. An error: s asks for what goes not together.
+// keyOf returns the key to the start of the program of s. It is zero if the program may start others. An error
+// says that s asks for a combination that is not possible.
 func (r *Ring) keyOf(s executors.Spec) (key initproto.Key, err error) {
 	switch {
 	case len(s.Code) == 0:
@@ -99,7 +99,7 @@ func (r *Ring) keyOf(s executors.Spec) (key initproto.Key, err error) {
 	return key, nil
 }
 
-// judgesStarts decides about programs that a guest starts; nil: it starts none.
+// judgesStarts returns the function that decides about programs that a guest starts, or nil if it starts none.
 func (r *recipe) judgesStarts() func(device, inode uint64) bool {
 	if r.order.Key != (initproto.Key{}) {
 		return nil
@@ -114,8 +114,8 @@ func portsText(ports []uint16) string {
 	return fmt.Sprint(ports)
 }
 
-// recipe returns how to build the guest of s. Paths are resolved once for a set,
-// and again when something is not what it was.
+// recipe returns how to build the guest of s. Paths are resolved once for a set, and again if one of them has
+// changed.
 func (r *Ring) recipe(s executors.Spec, uid int) (*recipe, error) {
 	k, err := kindOf(s, uid)
 	if err != nil {
@@ -127,7 +127,7 @@ func (r *Ring) recipe(s executors.Spec, uid int) (*recipe, error) {
 	r.mu.Unlock()
 	switch {
 	case known == nil:
-	case known.seen.Still(): // guests that wait have what was there then
+	case known.seen.Still(): // waiting guests hold the old files
 		return known, nil
 	default:
 		r.unlearn(known)
@@ -144,7 +144,7 @@ func (r *Ring) recipe(s executors.Spec, uid int) (*recipe, error) {
 	return made, nil
 }
 
-// unlearn has the next guest of this kind look at its paths again.
+// unlearn makes the next guest of this kind resolve its paths again.
 func (r *Ring) unlearn(c *recipe) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -154,7 +154,7 @@ func (r *Ring) unlearn(c *recipe) {
 	}
 }
 
-// maxRecipes bounds what is kept of a set; what is over is made for each guest.
+// maxRecipes limits the recipes that are kept of a set. Others are made for each guest.
 const maxRecipes = 256
 
 func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
@@ -206,7 +206,7 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 	}
 	if ports := r.portsOf(s); ports != nil {
 		o.Listen = wantedListen(ports)
-		k.ports = portsText(ports) // of one set, whatever came into force since
+		k.ports = portsText(ports) // of one set, even if another came into force since
 	}
 	if k.uid != r.users.first {
 		mapped, err := r.mapMounts(&o)
@@ -243,7 +243,7 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 	return made, nil
 }
 
-// ownNamespaces are those that no guest may be in.
+// ownNamespaces are those of this process, in which no guest may be.
 func ownNamespaces() (map[string]uint64, error) {
 	own := map[string]uint64{}
 	for _, kind := range initproto.Kinds() {
@@ -256,14 +256,14 @@ func ownNamespaces() (map[string]uint64, error) {
 	return own, nil
 }
 
-// sealedFiles is far more than guests have of descriptors under way. One that seals
-// itself opens nothing from then on, and by its number of files the kernel decides
-// whether it may send that of its seal, when all guests of a user have so many.
+// sealedFiles is far more than the descriptors that guests have in transit. A guest that seals itself opens
+// nothing from then on. The kernel compares this limit with the number of descriptors in transit of all guests
+// of a user to decide whether the guest may send that of its seal.
 const sealedFiles = 1 << 12
 
 const tokenField = `"Token":"`
 
-// leastABI of Landlock: the first that holds files open for truncation.
+// leastABI of Landlock is the first that controls opening files for truncation.
 const leastABI = 3
 
 func network(n string) string {
@@ -278,7 +278,7 @@ func (r *recipe) withToken(token string) []byte {
 	return slices.Concat(r.head, []byte(token), r.tail)
 }
 
-// places is what profiles of a set are resolved against; g may be nil.
+// places are those against which profiles of a set are resolved. g may be nil.
 func (r *Ring) places(g *generation) rootfs.Places {
 	at := rootfs.Places{Home: r.cfg.Home, Workspace: r.cfg.Workspace, Private: r.cfg.Private, Links: executors.Programs}
 	if g != nil {

@@ -1,20 +1,18 @@
-// Package kernel owns the processes of guests: it starts them with nothing but
-// one connection, bounds them, ends them and says truthfully what stood around
-// them. Nothing else in the project starts a guest.
+// Package kernel owns the processes of guests. It starts them with nothing but one connection, limits them,
+// ends them and attests the layers around them. It is the only package of the project that starts a guest.
 //
-// On a Linux that gives them, a guest stands in namespaces of its own, sees only
-// the files that its profile grants, and is held by Landlock, seccomp and limits;
-// its init proves each of these before the program begins: tier os-sandbox. A
-// host that does not give a layer, and says so when the first guest is started,
-// gets the plain launcher: an empty environment, no descriptor but the
-// connection, resource limits, no new privileges; tier wasm for the JavaScript
-// guest, process for any other. A run that asks for more is refused
-// (profiles.CodeTierUnavailable), never run with less, and a policy's grants mean
-// nothing there. A host that says it gave a layer and did not runs nothing. On
-// other systems than Linux New refuses.
+// On a Linux that gives the layers, a guest runs in namespaces of its own, sees only the files that its profile
+// grants, and is confined by Landlock, seccomp and limits. Its init proves each of these before the program
+// begins. This is tier os-sandbox.
 //
-// cmd/ringd constructs the Ring; executors use it as their Launcher, the daemon
-// as one of its rings.
+// A host that does not give a layer, and says so when the first guest is started, gets the unconfined launcher:
+// an empty environment, no descriptor but the connection, resource limits, no new privileges. This is tier wasm
+// for the JavaScript guest, and tier process for any other. A run that asks for more is denied
+// (profiles.CodeTierUnavailable), never run with less, and the grants of a policy do not apply there. A host
+// that reports a layer as given although it is not runs nothing. On systems other than Linux New returns an
+// error.
+//
+// cmd/ringd constructs the Ring. Executors use it as their Launcher, the daemon as one of its rings.
 package kernel
 
 import (
@@ -30,61 +28,56 @@ import (
 
 // Config is what a Ring needs.
 type Config struct {
-	// Go starts the goroutines of a Ring; Close waits for them. One owns a thread,
-	// so they must not be of a bounded pool.
+	// Go starts the goroutines of a Ring. Close waits for them. One of them owns a thread, so they must not be
+	// of a limited pool.
 	Go func(func())
-	// Token gives random bytes.
+	// Token returns random bytes.
 	Token io.Reader
-	// GuestID and GuestCount are the users of guests when this process is root: the
-	// first number, which is their group as well and owns their files, and how many.
-	// Nothing else on the host should have them. 0 and 0 are DefaultGuestID and
-	// DefaultGuestCount; a GuestID without a count is one user of all guests.
+	// GuestID and GuestCount are the users of guests if this process is root: the first number, which is also
+	// their group and owns their files, and how many. Nothing else on the host should have them. If both are 0,
+	// they are DefaultGuestID and DefaultGuestCount. A GuestID without a count is one user for all guests.
 	GuestID, GuestCount int
-	// Processors is how many processors a guest of programs may run on, of those that this process
-	// may use: 0 is 1. With more of them, threads of a guest can take turns from all
-	// others, see spawn.
+	// Processors is how many processors a guest of programs may use, of those of this process. If 0, it is 1.
+	// With more of them, threads of a guest can take turns from all others, see spawn.
 	Processors int
-	// Executors are those of this host: a set is refused when a profile of theirs
-	// cannot be built.
+	// Executors are those of this host. A set is rejected if one of their profiles cannot be built.
 	Executors []string
-	// Home is what ~ stands for in a policy, Workspace what $WORKSPACE does; "" is
-	// neither.
+	// Home is the value of ~ in a policy, Workspace that of $WORKSPACE. If empty, they have none.
 	Home, Workspace string
 	// Private lists the daemon's own folders and sockets, which no grant reaches.
 	Private []string
-	// Prepared says how many guests wait for a program, by executor, of each kind
-	// that was asked for; none when it is not named.
+	// Prepared is how many guests wait for a program, by executor, of each kind that was asked for. For an
+	// executor that it does not name, none waits.
 	Prepared map[string]int
-	// Spare keeps one init started for a guest of any kind that does not seal itself.
-	// Where guests have control groups there is none.
+	// Spare keeps one init started for a guest of any kind that does not seal itself. If guests have control
+	// groups, there is none.
 	Spare bool
-	// Groups gives each guest a control group of its own, where this process sits in
-	// a subtree that is delegated to it: it then moves to a group of its own in it.
+	// Groups gives each guest a control group of its own, if this process is in a subtree that is delegated to
+	// it. The process then moves to a group of its own in that subtree.
 	Groups bool
-	// Report records what a guest tried and was refused. What it cannot record ends
-	// the guest. nil: refused calls are not seen.
+	// Report records a denied attempt of a guest. A guest whose attempt cannot be recorded is ended. If nil,
+	// denied calls are not reported.
 	Report func(Violation) error
-	// Egress is where the networks of guests lead to; nil: nowhere. Its Recheck is
-	// due behind each commit.
+	// Egress is the proxy for the networks of guests. If nil, they lead nowhere. Its Recheck has to follow each
+	// commit.
 	Egress *proxy.Egress
-	// Runs gives what a live run may reach: a guest that serves one reaches no more
-	// than that, and nothing once the run is over. nil: the agent's profile alone
-	// decides.
+	// Runs returns the deciders of a live run. A guest that serves a run can reach only what they allow, and
+	// nothing once the run is over. If nil, the agent's profile alone decides.
 	Runs func(run string) []*profiles.Decider
-	// Generation is the number of the generation in force, for the record; nil: 0.
+	// Generation is the number of the generation in force, for the record. If nil, it is 0.
 	Generation func() int64
 }
 
-// Numbers that no distribution gives to anybody.
+// Numbers that no distribution assigns.
 const (
 	DefaultGuestID    = 1879048192
 	DefaultGuestCount = 65536
 )
 
-// Violation is something that a guest tried and was refused.
+// Violation is a denied attempt of a guest.
 type Violation struct {
-	Run      string // that it served last; "": none yet
-	Agent    string // "": nobody's yet
+	Run      string // the run that it served last, or empty
+	Agent    string // empty before it has an agent
 	Executor string
 	violations.Violation
 }
@@ -95,52 +88,52 @@ var ErrClosed = errors.New("kernel ring closed")
 // Name is "kernel".
 func (r *Ring) Name() string { return "kernel" }
 
-// generation is what Prepare's commit swaps. It is immutable.
+// generation is the state that Prepare's commit swaps. It is immutable.
 type generation struct {
 	set      *profiles.Set
 	deciders *runDeciders
 	kernels  map[holder]profiles.Kernel   // of each agent that has the executor, with real paths
-	grants   map[string][]initproto.Mount // by digest of a profile: what its paths were
+	grants   map[string][]initproto.Mount // by digest of a profile: its paths when they were resolved
 	known    map[string]initproto.Mount   // by path: the same, of all profiles
-	written  []string                     // real: what guests of any agent may write into
-	ports    map[string][]uint16          // of each agent whose guests have a network: what they listen on
+	written  []string                     // real paths into which guests of any agent may write
+	ports    map[string][]uint16          // of each agent whose guests have a network: where they listen
 }
 
-// holder is who has a profile.
+// holder identifies a profile.
 type holder struct{ agent, executor string }
 
-// Live is a guest that runs.
+// Live is a live guest.
 type Live struct {
-	Agent    string // "": nobody's yet
+	Agent    string // empty before it has an agent
 	Executor string
-	Run      string // that it served last; "": none yet
-	Profile  string // digest; "": it has no layers
+	Run      string // the run that it served last, or empty
+	Profile  string // digest; if empty, it has no layers
 	Around   executors.Attestation
-	// Restart says that the policy in force grants more than the guest was started
-	// with: it goes on with less until it is started again.
+	// Restart says that the policy in force grants more than the guest was started with. It goes on with less
+	// until it is started again.
 	Restart bool
 }
 
-// unmet is a rule that this host cannot hold as it is meant: the set is refused.
+// unmet is a rule that this host cannot enforce as it is meant, so that the set is rejected.
 type unmet struct {
 	Agent, Executor string
-	Path            string        // as the rule names it; "": it is no rule of a path
-	Rule            profiles.Rule // zero: the executor's own
+	Path            string        // as the rule names it; empty if the rule has no path
+	Rule            profiles.Rule // if zero, the executor's own
 	Reason, Remedy  string
 }
 
-// executorError rejects a set over the profile of one executor.
+// executorError rejects a set because of the profile of one executor.
 type executorError struct {
 	executor string
 	err      error
 }
 
-// Error says whose profile it is and what is wrong with it.
+// Error names the profile and the error.
 func (e *executorError) Error() string {
 	return "kernel profile of " + e.executor + ": " + e.err.Error()
 }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the error without the executor.
 func (e *executorError) Unwrap() error { return e.err }
 
 // Executor names the executor.

@@ -26,35 +26,35 @@ type Ring struct {
 	arch      string
 	users     *users // of guests
 	gid       int    // of guests
-	spaces    spaces // that their mounts are mapped by
+	spaces    spaces // by which their mounts are mapped
 	denyWX    bool   // the kernel can refuse memory that becomes executable
 	spawn     *spawn.Spawner
-	groups    *cgroup.Tree        // nil: guests have none
-	grouped   map[string]string   // what holds by them
-	ungrouped *cgroup.Unavailable // why there are none; nil: they were not asked for
+	groups    *cgroup.Tree        // nil if guests have none
+	grouped   map[string]string   // the layers that they give
+	ungrouped *cgroup.Unavailable // why there are none; nil if they were not requested
 	inForce   atomic.Pointer[generation]
 	watching  atomic.Bool          // see connection.Watch
-	follower  *violations.Follower // nil: what Landlock refuses is not seen
-	unseen    error                // why it is not
+	follower  *violations.Follower // if nil, denials of Landlock are not reported
+	unseen    error                // why they are not
 	room      room                 // for tasks
-	exhausted atomic.Bool          // there are no watches of epoll
+	exhausted atomic.Bool          // no watches of epoll are left
 	guarding  sync.Once
 	files     fileRoom
 	over      chan struct{} // closed by Close
 	ending    sync.Once
 	work      sync.WaitGroup
-	healing   sync.Mutex // held before mu
+	healing   sync.Mutex // locked before mu
 
 	mu       sync.Mutex
 	closed   bool
 	live     map[*guest]struct{}
-	starting map[int]context.CancelCauseFunc // what begins and is not live yet
+	starting map[int]context.CancelCauseFunc // guests that are being started and not live yet
 	entered  int
 	recipes  map[kind]*recipe // of the set in force
 	age      int              // of recipes
 	pool     pool
-	found    *finding      // nil: nobody has looked
-	looking  chan struct{} // not nil: somebody looks; closed when that is over
+	found    *finding      // nil before the first look
+	looking  chan struct{} // if not nil, a look is under way; closed when that is over
 }
 
 // New starts the launching thread. The caller closes the Ring.
@@ -95,10 +95,9 @@ func (r *Ring) begin(f func()) {
 
 func (r *Ring) callName(nr int) string { return seccomp.Name(r.arch, nr) }
 
-// Launch starts a guest and returns when its program runs: with the layers, or
-// without them on a host that does not give them, when s asks for no more. The
-// caller ends it with Kill; Close of the Ring ends what is left. ctx bounds the
-// start. Errors: *profiles.Denial, ErrClosed, faults.
+// Launch starts a guest and returns when its program runs: with the layers, or, on a host that does not give
+// them and if s asks for no more, without them. The caller ends it with Kill. Close of the Ring ends the rest.
+// ctx limits the start. Errors are *profiles.Denial, ErrClosed and faults.
 func (r *Ring) Launch(ctx context.Context, s executors.Spec) (executors.Guest, error) {
 	if s.Executor == "" || !executors.Satisfies(profiles.TierOS, s.MinTier) {
 		return nil, tierDenial(s.Executor, s.MinTier, profiles.TierOS, "no version of this program gives more", "")
@@ -141,8 +140,7 @@ func (r *Ring) Launch(ctx context.Context, s executors.Spec) (executors.Guest, e
 	return g, nil
 }
 
-// admit gives a guest its user and its room, or refuses it. free is called when it
-// has ended.
+// admit gives a guest its user and its tasks, or denies it. free is called when it has ended.
 func (r *Ring) admit(ctx context.Context, s executors.Spec) (uid int, free func(), err error) {
 	if err := r.awaitWatches(ctx, s); err != nil {
 		return 0, nil, err
@@ -180,9 +178,9 @@ func (r *Ring) enter(ctx context.Context) (_ context.Context, leave func(), err 
 	}, nil
 }
 
-// keep makes g live, so that every later commit reaches it, unless the set in
-// force has by now less than it was started with. It is called before the program
-// of g begins, and before anything waits for the end of g.
+// keep makes g live, so that every later commit reaches it. If the set in force has meanwhile less than g was
+// started with, it fails. It is called before the program of g begins, and before anything waits for the end of
+// g.
 func (r *Ring) keep(g *guest) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -201,7 +199,7 @@ func (r *Ring) keep(g *guest) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r.guard(g)
-	if !g.dead { // it would be forgotten before it is known
+	if !g.dead { // it would be removed before it was added
 		r.live[g] = struct{}{}
 	}
 	return nil

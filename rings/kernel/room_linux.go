@@ -13,17 +13,17 @@ import (
 	"github.com/ringd/ringd/rings/kernel/hostcheck"
 )
 
-// room is what guests may have at a time of the tasks that the kernel lets the user of
-// this process have: it counts those of each guest for whoever made its namespaces.
+// room counts the tasks that guests may have at a time. The kernel limits the tasks of the user of this
+// process, and it counts those of each guest for the user who made its namespaces.
 type room struct {
-	most uint64 // 0: there is no limit
+	most uint64 // if 0, there is no limit
 
 	mu    sync.Mutex
 	taken uint64
 	of    map[string]uint64 // by agent
 }
 
-// take takes the tasks of a guest, or refuses it. leave gives them back.
+// take reserves the tasks of a guest, or denies it. leave releases them.
 func (o *room) take(s executors.Spec) (leave func(), err error) {
 	need := tasksOf(s)
 	o.mu.Lock()
@@ -32,7 +32,8 @@ func (o *room) take(s executors.Spec) (leave func(), err error) {
 		return nil, full(s, fmt.Sprintf("its %d tasks do not fit beside the %d of other guests: all may have %d, three quarters of what one user may have on this host",
 			need, o.taken, o.most), moreTasks)
 	}
-	if mine := o.of[s.Agent]; o.most > 0 && mine > 0 && mine+need > o.most/4*3 { // the first of an agent may take all there is
+	// the first guest of an agent may take all that is left
+	if mine := o.of[s.Agent]; o.most > 0 && mine > 0 && mine+need > o.most/4*3 {
 		return nil, full(s, fmt.Sprintf("its %d tasks do not fit beside the %d of other guests of agent %s: those of one agent may have three quarters of %d, so that others start too",
 			need, mine, s.Agent, o.most), moreTasks)
 	}
@@ -53,7 +54,7 @@ func (o *room) take(s executors.Spec) (leave func(), err error) {
 
 const moreTasks = "raise LimitNPROC= of ringd's unit, or `ulimit -u`"
 
-// tasksOf is how many tasks a guest may have, those of its init included.
+// tasksOf is how many tasks a guest may have, including those of its init.
 func tasksOf(s executors.Spec) uint64 {
 	for _, l := range limitsOf(s) {
 		if l.Resource == unix.RLIMIT_NPROC {
@@ -63,7 +64,7 @@ func tasksOf(s executors.Spec) uint64 {
 	return hostcheck.InitTasks
 }
 
-// full refuses a guest for which this host has no room.
+// full denies a guest for which this host has no room.
 func full(s executors.Spec, why, remedy string) *profiles.Denial {
 	return &profiles.Denial{Capability: "executor " + s.Executor, Decision: profiles.Decision{
 		Verdict: profiles.Deny, Code: profiles.CodeHostFull, Reason: "the host has no room for another guest: " + why,
@@ -71,11 +72,10 @@ func full(s executors.Spec, why, remedy string) *profiles.Denial {
 	}}
 }
 
-// mostWait is how long a start waits for watches.
+// mostWait limits how long a start waits for watches.
 const mostWait = 5 * time.Second
 
-// awaitWatches waits while there are no watches of epoll, and refuses the start when
-// there are none for long.
+// awaitWatches waits while there are no watches of epoll, and denies the start if there are none for too long.
 func (r *Ring) awaitWatches(ctx context.Context, s executors.Spec) error {
 	late := time.NewTimer(mostWait)
 	defer late.Stop()

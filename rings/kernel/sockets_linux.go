@@ -13,31 +13,30 @@ import (
 	"github.com/ringd/ringd/rings/kernel/procfs"
 )
 
-// A socket of a network is memory of the kernel, some 4 KiB without a byte in it, and
-// the host has one allowance of TCP memory and of sockets without an owner for all
-// networks. `files` bounds descriptors alone: a listener holds thousands of connections
-// that nobody has accepted, also reset ones, which no table has. The kernel has no
-// bound of them for a network: net.core.somaxconn is that of one listener. So the ring
-// counts them. Its look is one small file of the kernel's, however many sockets there
-// are, and it does not share the processor of the guest.
+// A socket of a network takes some 4 KiB of the kernel's memory without a byte in it. The host has one
+// allowance of TCP memory and of sockets without an owner for all networks. The limit `files` applies to
+// descriptors only: a listener holds thousands of connections that were not accepted, including reset ones,
+// which are in no table. The kernel has no limit for a network: net.core.somaxconn is that of one listener. So
+// the ring counts them. It reads one small file of the kernel, however many sockets there are, and does not
+// share the processor of the guest.
 
-// mostSockets is how many sockets a guest may have in its network on a host with room.
+// mostSockets is the limit of sockets in the network of a guest on a host with enough room.
 const mostSockets = 8192
 
-// leastSockets is what a guest may have on any host: 250 connections to itself.
+// leastSockets is the number that a guest may have on any host: 250 connections to itself.
 const leastSockets = 512
 
-// socketRoom is how many sockets guests may have in their networks.
+// socketRoom holds the limits of sockets in the networks of guests.
 type socketRoom struct {
 	each int
 	all  int // of all guests together
 }
 
-// roomForSockets leaves to others three quarters of what the kernel has for the whole
-// host. Each socket may be one without an owner, and takes a page of TCP memory.
+// roomForSockets leaves three quarters of the kernel's allowance for the whole host to others. Each socket may
+// be one without an owner, and takes a page of TCP memory.
 func roomForSockets(c hostcheck.Counts) socketRoom {
 	const share = 4
-	all := share * share * mostSockets // of a host that does not say: that of one with 8 GiB
+	all := share * share * mostSockets // for a host that does not say: the value of a host with 8 GiB
 	for _, n := range []int{c.Orphans, c.PagesTCP} {
 		if n > 0 {
 			all = min(all, n)
@@ -48,7 +47,7 @@ func roomForSockets(c hostcheck.Counts) socketRoom {
 	return socketRoom{each: each, all: max(all, each)}
 }
 
-// guardSockets looks until stop is closed.
+// guardSockets counts periodically until stop is closed.
 func guardSockets(r *Ring, stop <-chan struct{}) {
 	room := roomForSockets(hostcheck.Here().Counts())
 	looks := time.NewTicker(lookEvery)
@@ -63,8 +62,8 @@ func guardSockets(r *Ring, stop <-chan struct{}) {
 	}
 }
 
-// endConnected ends the guests that have more sockets than one may, and then the
-// largest ones until all that are left have no more than all may.
+// endConnected ends the guests that have more sockets than one guest may, and then the largest ones until the
+// rest have no more than all guests may.
 func endConnected(all []*holding, room socketRoom) {
 	sum := 0
 	for _, h := range all {
@@ -85,16 +84,16 @@ func endConnected(all []*holding, room socketRoom) {
 		ended = append(ended, h)
 		sum -= h.found
 	}
-	// What one had is free when it is gone, which takes seconds with very many: the next
-	// one goes on until it is ended, so that all are ended first.
+	// The sockets of a guest are free when it is gone, which takes seconds with very many. Meanwhile the next
+	// one goes on. So all are ended before waiting for one.
 	for _, h := range ended {
 		_ = h.guest.reap()
 	}
 }
 
-// socketsOf is how many sockets there are in the network of a guest. One that has
-// ended, or that has no network, has none. One whose network may not be looked at has
-// more than most; where this process is short of something, the next look counts.
+// socketsOf counts the sockets in the network of a guest. A guest that has ended, or that has no network, has
+// none. If its network may not be inspected, the result is above most. If this process lacks a resource to
+// count, the next count will do.
 func socketsOf(g *guest, most int) int {
 	if network(g.kernel.Network) != initproto.NetworkOwn {
 		return 0

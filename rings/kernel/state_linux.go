@@ -16,11 +16,10 @@ const (
 	stateRestart = "restart_needed"
 )
 
-// State says how the ring is: "ready"; "plain", where the host does not give the
-// layers, with the reason and the remedy; "closed", where it lies of them;
-// "restart_needed", with the guests that go on with less than the policy in force
-// grants. It does not wait, and starts nothing: before the first guest the ring is
-// ready.
+// State returns the state of the ring and the reason. "ready" is normal, also before the first guest. "plain":
+// the host does not give the layers; the reason includes the remedy. "closed": the host reported a layer that
+// it did not give. "restart_needed": the named guests go on with less than the policy in force grants. State
+// does not wait, and starts nothing.
 func (r *Ring) State() (state, reason string) {
 	r.mu.Lock()
 	found, closed := r.found, r.closed
@@ -39,8 +38,8 @@ func (r *Ring) State() (state, reason string) {
 	return stateReady, ""
 }
 
-// Lacks says which layer this host does not give guests, why, and what would help;
-// "" when it gives them all or nobody has looked yet. It does not wait.
+// Lacks says which layer this host does not give guests, why, and what would help. It is empty if the host
+// gives all of them or if it was not examined yet. It does not wait.
 func (r *Ring) Lacks() (reason, remedy string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,7 +58,7 @@ func withRemedy(r initproto.Report) string {
 	return s
 }
 
-// mostNamed bounds what a state names.
+// mostNamed limits how many guests a state names.
 const mostNamed = 8
 
 // behind names the guests that have less than the policy in force grants.

@@ -11,15 +11,14 @@ import (
 	"github.com/ringd/ringd/rings/kernel/procfs"
 )
 
-// stopwatch bounds what a thread does to a guest's processes: its processor time, and
-// the time in which it waits for a lock of the kernel's. The guest can hold the lock of
-// a process at all times, so that a single call takes minutes. A thread that waits for
-// a processor is not late: a host that is busy with something else makes no guest
-// heavier.
+// stopwatch limits the operations of a thread on a guest's processes: the processor time of the thread, and the
+// time for which it waits for a lock of the kernel. The guest can hold the lock of a process at all times, so
+// that a single call takes minutes. Waiting for a processor does not count: a host that is busy with other work
+// must not make a guest look heavier.
 type stopwatch struct {
 	thread int
-	until  time.Duration // of its processor time
-	most   time.Duration // that it may be blocked
+	until  time.Duration // of the thread's processor time
+	most   time.Duration // that the thread may be blocked
 	end    func()
 
 	mu      sync.Mutex
@@ -30,15 +29,15 @@ type stopwatch struct {
 }
 
 const (
-	// sample is the time between two looks at the state of the thread.
+	// sample is the time between two samples of the thread's state.
 	sample = 20 * time.Millisecond
-	// patience is how much longer than it may run a thread may be blocked: a process that
-	// has no processor keeps its lock.
+	// patience is the ratio of the time that a thread may be blocked to the time that it may run: a process
+	// that has no processor keeps its lock.
 	patience = 4
 )
 
-// watch starts for the calling thread, which stays the same until stop. end is called,
-// on another thread, if the time is over while a call has not returned.
+// watch starts for the calling thread, which must stay the same until stop. If the time is over while a call
+// has not returned, end is called on another thread.
 func watch(allowed time.Duration, end func()) *stopwatch {
 	w := &stopwatch{thread: unix.Gettid(), most: patience * allowed, end: end}
 	w.until = w.ran() + allowed
@@ -48,7 +47,7 @@ func watch(allowed time.Duration, end func()) *stopwatch {
 	return w
 }
 
-// stop ends it. Nothing of it runs after that.
+// stop ends the watch. No code of it runs after that.
 func (w *stopwatch) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,16 +78,16 @@ func (w *stopwatch) look() {
 	w.timer.Reset(sample)
 }
 
-// isBlocked tells whether the thread waits in the kernel, where no signal but the last
-// wakes it. A thread that the runtime of Go has parked can be woken.
+// isBlocked reports whether the thread waits in the kernel in a state that only SIGKILL ends. A thread that the
+// Go runtime has parked can be woken.
 func (w *stopwatch) isBlocked() bool {
 	text, err := procfs.Read("/proc/self/task/" + strconv.Itoa(w.thread) + "/stat")
 	_, rest, ok := strings.Cut(text, ") ")
 	return err == nil && ok && strings.HasPrefix(rest, "D")
 }
 
-// ran is the processor time of the thread, as clock_getcpuclockid(3) makes its clock:
-// 4 is for one thread, 2 the scheduler's count.
+// ran is the processor time of the thread, read from its clock as clock_getcpuclockid(3) makes it: 4 is for one
+// thread, 2 selects the scheduler's count.
 func (w *stopwatch) ran() time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(int32(^w.thread)<<3|6, &t) != nil {

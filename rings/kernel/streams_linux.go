@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guestStreams are the standard streams of a guest, as the executor holds them.
+// guestStreams are the daemon's ends of a guest's standard streams.
 type guestStreams struct {
 	stdin          input
 	stdout, stderr *output
@@ -20,12 +20,11 @@ type guestStreams struct {
 // streamsConfig is what streams need.
 type streamsConfig struct {
 	UID, GID int    // of the guest
-	Most     int64  // bytes of standard output and error together
-	Over     func() // is called once when there are more
+	Most     int64  // max. bytes of standard output and error together
+	Over     func() // called once when there is more
 }
 
-// newGuestStreams makes the three pipes of a guest; far are the guest's ends, which the
-// caller closes.
+// newGuestStreams makes the three pipes of a guest. far are the guest's ends; the caller closes them.
 func newGuestStreams(c streamsConfig) (s *guestStreams, far []*os.File, err error) {
 	var near []*os.File
 	for i := range 3 {
@@ -35,7 +34,7 @@ func newGuestStreams(c streamsConfig) (s *guestStreams, far []*os.File, err erro
 		}
 		near, far = append(near, n), append(far, f)
 		if os.Getuid() == 0 {
-			// A program opens its streams by name as well, /dev/stdin, and is not root.
+			// A program also opens its streams by name, such as /dev/stdin, and is not root.
 			if err := f.Chown(c.UID, c.GID); err != nil {
 				return nil, nil, errors.Join(fmt.Errorf("give a guest its streams: %w", err), closeAll(near), closeAll(far))
 			}
@@ -45,8 +44,8 @@ func newGuestStreams(c streamsConfig) (s *guestStreams, far []*os.File, err erro
 	return &guestStreams{stdin: input{near[0]}, stdout: &output{near[1], count}, stderr: &output{near[2], count}}, far, nil
 }
 
-// pipe returns our end, which waits through the poller, and the guest's, which
-// blocks. reads says that ours is the one to read.
+// pipe returns the daemon's end, which waits through the poller, and the guest's, which blocks. If reads is
+// set, the daemon's end is the one to read.
 func pipe(reads bool) (near, far *os.File, err error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
@@ -62,7 +61,7 @@ func pipe(reads bool) (near, far *os.File, err error) {
 	return os.NewFile(uintptr(n), "stream"), os.NewFile(uintptr(f), "stream"), nil
 }
 
-// input may be closed more than once: by who writes and by the ring.
+// input may be closed more than once: by its writer and by the ring.
 type input struct{ *os.File }
 
 // Close closes the pipe.
@@ -73,7 +72,7 @@ func (i input) Close() error {
 	return nil
 }
 
-// count is what a guest may write.
+// count is the rest of the output that a guest may write.
 type count struct {
 	over func()
 
@@ -82,8 +81,7 @@ type count struct {
 	done bool
 }
 
-// take returns how many of n bytes may be handed on, and ends the guest over the
-// rest.
+// take returns how many of n bytes may be forwarded. If that is fewer than n, it ends the guest.
 func (c *count) take(n int) int {
 	c.mu.Lock()
 	given := int(min(int64(n), c.most))
@@ -103,7 +101,7 @@ type output struct {
 	*count
 }
 
-// Read implements io.Reader. Behind the limit it is at its end.
+// Read implements io.Reader. It returns io.EOF at the limit.
 func (o *output) Read(p []byte) (int, error) {
 	n, err := o.f.Read(p)
 	given := o.take(n)
@@ -116,10 +114,10 @@ func (o *output) Read(p []byte) (int, error) {
 	return given, err
 }
 
-// SetReadDeadline implements executors.Drainer.
+// SetReadDeadline implements executors.drainer.
 func (o *output) SetReadDeadline(t time.Time) error { return o.f.SetReadDeadline(t) }
 
-// Drain implements executors.Drainer. A deadline that is over does not count.
+// Drain implements executors.drainer. It ignores an expired deadline.
 func (o *output) Drain(p []byte) (n int, err error) {
 	raw, err := o.f.SyscallConn()
 	if err != nil {
@@ -141,19 +139,19 @@ func (o *output) Drain(p []byte) (n int, err error) {
 	return given, errors.Join(err, failed)
 }
 
-// Close gives up our end, for whoever reads no more; it may be called again.
+// Close closes the daemon's end. It may be called again.
 func (o *output) Close() error { return input{o.f}.Close() }
 
-// Stdin is closed by the caller.
+// The caller closes Stdin.
 func (s *guestStreams) Stdin() io.WriteCloser { return s.stdin }
 
-// Stdout ends with the guest or its limit.
+// Stdout ends with the guest or at its limit.
 func (s *guestStreams) Stdout() io.Reader { return s.stdout }
 
-// Stderr ends with the guest or its limit.
+// Stderr ends with the guest or at its limit.
 func (s *guestStreams) Stderr() io.Reader { return s.stderr }
 
-// Close closes our ends.
+// Close closes the daemon's ends.
 func (s *guestStreams) Close() error {
 	return errors.Join(s.stdin.Close(), s.stdout.Close(), s.stderr.Close())
 }

@@ -13,19 +13,19 @@ import (
 	"github.com/ringd/ringd/rings/kernel/spawn"
 )
 
-// maxTrees is how many mounts one order brings along; the kernel takes 253.
+// maxTrees is the largest number of mounts in one order. The kernel takes 253.
 const maxTrees = 250
 
-// spaces keep the user namespaces that mounts are mapped by, by the guest's user.
+// spaces keeps the user namespaces by which mounts are mapped, by the guest's user.
 type spaces struct {
 	mu   sync.Mutex
 	open map[int]*os.File
 }
 
-// maxSpaces bounds what is kept.
+// maxSpaces limits how many are kept.
 const maxSpaces = 64
 
-// with calls f with the namespace in which first and uid are each other.
+// with calls f with the namespace that maps first and uid to each other.
 func (s *spaces) with(sp *spawn.Spawner, first, uid int, f func(*os.File) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,10 +63,9 @@ func (s *spaces) closeLocked() (err error) {
 	return err
 }
 
-// mapMounts marks the mounts of o that have to be mapped. Programs and libraries are
-// nobody's to change and belong to root: they are not. ok is false when this host
-// cannot map one that the guest may write into: the guest then needs the user to
-// whom files belong on disk.
+// mapMounts marks the mounts of o that have to be mapped. Programs and libraries belong to root and cannot be
+// changed: they are not mapped. ok is false if this host cannot map a mount that the guest may write into. The
+// guest then needs the user that owns the files on disk.
 func (r *Ring) mapMounts(o *initproto.Order) (ok bool, err error) {
 	o.Mounts = slices.Clone(o.Mounts)
 	left := maxTrees
@@ -97,8 +96,7 @@ func (r *Ring) mapMounts(o *initproto.Order) (ok bool, err error) {
 	return true, nil
 }
 
-// unmapped tells whether an error says that a file system, or this host, cannot map
-// the users of a mount.
+// unmapped reports whether an error says that a file system, or this host, cannot map the users of a mount.
 func unmapped(err error) bool {
 	var not *notMapped
 	return errors.As(err, &not)
@@ -112,7 +110,7 @@ type notMapped struct {
 func (e *notMapped) Error() string { return "map the users of " + e.path + ": " + e.err.Error() }
 func (e *notMapped) Unwrap() error { return e.err }
 
-// treeError is a mount that could not be taken, as init says it of the others.
+// treeError is a mount that could not be opened, in the form in which init reports the other mounts.
 func treeError(step string, err error) error {
 	r := initproto.Report{Version: initproto.Version, Failed: initproto.LayerMounts, Kind: initproto.KindFault, Step: step}
 	var errno syscall.Errno
@@ -125,8 +123,7 @@ func treeError(step string, err error) error {
 	return explained(r)
 }
 
-// trees opens the mounts of an order that are mapped, in its order. The caller
-// closes them.
+// trees opens the mounts of an order that are mapped, in the order's sequence. The caller closes them.
 func (r *Ring) trees(o initproto.Order) (files []*os.File, err error) {
 	for _, m := range o.Mounts {
 		if !m.Tree {
@@ -141,8 +138,8 @@ func (r *Ring) trees(o initproto.Order) (files []*os.File, err error) {
 	return files, nil
 }
 
-// tree clones what is mounted at a path, through no symbolic link, as init does for
-// other mounts, and maps its users. Init looks whether it is what was granted.
+// tree clones the mount at a path, without following symbolic links, as init does for other mounts, and maps
+// its users. Init checks whether it is the granted one.
 func (r *Ring) tree(m initproto.Mount, uid int) (*os.File, error) {
 	at, err := unix.Openat2(unix.AT_FDCWD, m.Path, &unix.OpenHow{
 		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS,

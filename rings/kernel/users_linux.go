@@ -8,25 +8,24 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// The kernel counts tasks, watches of epoll, pages of pipes and more for a user of
-// the host. Where this process is root the guests of each agent have a user of their
-// own, so that no agent uses up what another one's guests need. On disk there is one
-// user of all guests, the first of the range: the folders that are granted to a guest
-// are mounted so that what belongs to it belongs to the guest's own user there.
+// The kernel counts tasks, watches of epoll, pages of pipes and more for each user of the host. If this process
+// is root, the guests of each agent have a user of their own, so that no agent uses up the allowance of another
+// one's guests. On disk all guests are one user, the first of the range: the folders that are granted to a
+// guest are mounted so that files of that user belong to the guest's own user there.
 
-// users are those of guests.
+// users assigns users to guests.
 type users struct {
-	first, count int  // the range; 1: all guests have the same
-	own          bool // none of them is that of this process
+	first, count int  // the range; if count is 1, all guests have the same user
+	own          bool // none of them is the user of this process
 
 	mu    sync.Mutex
-	next  int            // of the range, the first that no agent ever had
+	next  int            // of the range, the first that no agent has had yet
 	of    map[string]int // by agent
 	agent map[int]string // the same, by number
-	live  map[int]int    // guests that live, by number
+	live  map[int]int    // live guests, by number
 }
 
-// usersOf are the users of guests under this configuration, of the group gid.
+// usersOf returns the users of guests for this configuration, with the group gid.
 func usersOf(c Config) (u *users, gid int, err error) {
 	u = &users{first: os.Getuid(), count: 1, of: map[string]int{}, agent: map[int]string{}, live: map[int]int{}}
 	if u.first != 0 {
@@ -40,7 +39,7 @@ func usersOf(c Config) (u *users, gid int, err error) {
 		u.first, u.count = DefaultGuestID, DefaultGuestCount
 	case u.first == 0:
 		u.first = DefaultGuestID
-	case u.count == 0: // whoever named one number gave no other
+	case u.count == 0: // a configuration with one number gives only that one
 		u.count = 1
 	}
 	if u.count > 1 && u.count < leastUsers {
@@ -51,15 +50,15 @@ func usersOf(c Config) (u *users, gid int, err error) {
 }
 
 const (
-	// leastUsers: that of files, that of guests which are nobody's yet, an agent's.
+	// leastUsers counts the user of files, the user of guests without an agent, and one agent's.
 	leastUsers = 3
 	maxID      = 1<<31 - 1
 )
 
-// apart tells whether agents have users of their own.
+// apart reports whether agents have users of their own.
 func (u *users) apart() bool { return u.count > 1 }
 
-// nobody is the user of guests that no agent has yet.
+// nobody is the user of guests that have no agent yet.
 func (u *users) nobody() int {
 	if !u.apart() {
 		return u.first
@@ -67,8 +66,8 @@ func (u *users) nobody() int {
 	return u.first + 1
 }
 
-// take gives the number of an agent's guests, which is another one's only when this
-// agent has no guest any more. leave is called once, when the guest has ended.
+// take returns the number for an agent's guests. It is reused for another agent only if this agent has no live
+// guest. leave is called once, when the guest has ended.
 func (u *users) take(agent string) (uid int, leave func(), err error) {
 	if agent == "" || !u.apart() {
 		return u.nobody(), func() {}, nil
@@ -93,7 +92,7 @@ func (u *users) take(agent string) (uid int, leave func(), err error) {
 	}, nil
 }
 
-// freeLocked finds a number that no agent had, or one whose agent has no guest.
+// freeLocked finds a number that no agent has had, or one whose agent has no live guest.
 func (u *users) freeLocked() (uid int, ok bool) {
 	if u.next < u.first+u.count {
 		u.next++
@@ -107,7 +106,7 @@ func (u *users) freeLocked() (uid int, ok bool) {
 	return 0, false
 }
 
-// noUser refuses a guest for which there is no number.
+// noUser denies a guest for which there is no number.
 func noUser(agent string, agents int) *profiles.Denial {
 	return &profiles.Denial{Capability: "agent " + agent, Decision: profiles.Decision{
 		Verdict: profiles.Deny, Code: profiles.CodeHostFull,

@@ -21,25 +21,24 @@ import (
 	"github.com/ringd/ringd/rings/kernel/violations"
 )
 
-// Where guests have the user of this process, their watches of epoll count with its
-// own, and without one of these it accepts no connection and starts nothing. No limit
-// of a process bounds them: a watch is of a file and of the number that it had, also
-// when the number is another file's since, so that a program with 256 descriptors can
-// have some 600,000. The ring keeps some watches in reserve, looks whether there is
-// another one, and when there is none gives the reserve to this process and ends the
-// guests that hold more than their share.
+// If guests have the user of this process, their watches of epoll count together with its own. Without a free
+// watch this process accepts no connection and starts nothing. No limit of a process restricts watches: a watch
+// belongs to a file and the descriptor number that it had, even if the number is another file's since, so that
+// a program with 256 descriptors can have some 600,000. The ring keeps some watches in reserve and checks
+// whether there is a free one. If there is none, it releases the reserve to this process and ends the guests
+// that hold more than their share.
 
 const (
-	// lookEvery is how long this process is at most without a watch.
+	// lookEvery is the longest time for which this process lacks a watch.
 	lookEvery = 200 * time.Millisecond
 	// reserveSide squared is how many watches are kept.
 	reserveSide = 40
 )
 
-// reserve keeps watches. The zero value keeps none.
+// reserve holds watches. The zero value holds none.
 type reserve struct{ epolls, files []int }
 
-// take registers what is to be kept, or none of it.
+// take registers the whole reserve, or nothing.
 func (v *reserve) take() error {
 	for range reserveSide {
 		f, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
@@ -63,7 +62,7 @@ func (v *reserve) take() error {
 	return nil
 }
 
-// release gives all of it back.
+// release releases the whole reserve.
 func (v *reserve) release() error {
 	var err error
 	for _, fd := range slices.Concat(v.epolls, v.files) {
@@ -73,11 +72,11 @@ func (v *reserve) release() error {
 	return err
 }
 
-// another tells whether there is a watch for one that asks now.
+// another reports whether one more watch can be registered.
 func (v *reserve) another() bool {
 	e, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
-		return true // short of something else
+		return true // another resource is exhausted
 	}
 	defer unix.Close(e)
 	f, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
@@ -89,8 +88,7 @@ func (v *reserve) another() bool {
 	return !errors.Is(err, unix.ENOSPC)
 }
 
-// guard begins to look when the first guest is live that can make watches, locks,
-// sockets and files.
+// guard starts the checks when the first guest is live that can make watches, locks, sockets and files.
 func (r *Ring) guard(g *guest) {
 	if !g.watches() {
 		return
@@ -107,11 +105,11 @@ func (r *Ring) guard(g *guest) {
 	})
 }
 
-// guardWatches looks until stop is closed.
+// guardWatches checks periodically until stop is closed.
 func (r *Ring) guardWatches(stop <-chan struct{}) {
 	var kept reserve
 	defer func() { _ = kept.release() }() // they were this process's own
-	_ = kept.take()                       // without it the guests are ended all the same
+	_ = kept.take()                       // without it the guests are ended nevertheless
 	for {
 		wait := time.NewTimer(lookEvery)
 		select {
@@ -132,8 +130,8 @@ func (r *Ring) guardWatches(stop <-chan struct{}) {
 	}
 }
 
-// shareOf is what one of n guests may have of the watches of this user. Where the host
-// does not say how many there are, nobody has too many: the largest ends first.
+// shareOf is the share of one of n guests of the watches of this user. If the host does not say how many there
+// are, no guest has too many: the largest ends first.
 func shareOf(watches, n int) int {
 	if watches == 0 {
 		return math.MaxInt
@@ -141,19 +139,19 @@ func shareOf(watches, n int) int {
 	return watches / (n + 1)
 }
 
-// holding is a guest that may hold watches, locks or files, and how many were found.
+// holding is a guest with the number of watches, locks, files or sockets that it holds.
 type holding struct {
 	guest *guest
 	found int
 }
 
-// counter counts, up to most, what a process holds by one descriptor: what link says
-// it is, and the file of what the kernel tells of it.
+// counter counts, up to most, the objects that a process holds by one descriptor. link is the target of the
+// descriptor, info its file in fdinfo.
 type counter func(link, info string, most int) int
 
-// endHolders ends guests until there are watches again: first those that hold the
-// share of each or more, then the others, the largest first. What a guest has hidden
-// in its sockets is not found: it counts by the descriptors there.
+// endHolders ends guests until there are free watches: first those that hold the share each or more, then the
+// others, the largest first. Descriptors that a guest has hidden in its sockets are not found; the number of
+// them counts.
 func (r *Ring) endHolders(share int, enough func() bool) {
 	all := r.holders()
 	countHeld(all, survey{most: share, count: byDescriptors(watchesBy)})
@@ -163,20 +161,20 @@ func (r *Ring) endHolders(share int, enough func() bool) {
 			return
 		}
 		h.end("epoll_ctl", fmt.Sprintf("%d watches or more", h.found), "of those of epoll that all processes of its user share")
-		_ = h.guest.reap() // what it held is free then
+		_ = h.guest.reap() // its watches are free after that
 	}
 }
 
-// end ends a guest that holds too much, and puts it on record. What it holds is memory
-// of the kernel, so its run ends as at the limit of memory.
+// end ends a guest that holds too much, and records it. The objects are memory of the kernel, so its run ends
+// as at the limit of memory.
 func (h *holding) end(call, detail, of string) {
 	v := violations.Violation{Layer: initproto.LayerLimits, Call: call, Detail: detail, Count: 1, End: true}
-	_ = h.guest.refused(v) // it is ended with and without a record
+	_ = h.guest.refused(v) // it is ended with or without a record
 	h.guest.endFor("memory", "held "+detail+", "+of)
 }
 
-// watches tells whether a guest can make any, and locks of files: one that has sealed itself cannot, nor
-// can a program in WebAssembly, which is all that a guest without the layers runs.
+// watches reports whether a guest can make watches and locks of files. A guest that has sealed itself cannot.
+// Neither can a program in WebAssembly, which is the only kind that an unconfined guest runs.
 func (g *guest) watches() bool { return g.around != nil && g.around.seal == nil }
 
 // holders are the guests that can make watches and locks.
@@ -191,14 +189,14 @@ func (r *Ring) holders() (all []*holding) {
 	return all
 }
 
-// survey says what is counted of the processes of guests.
+// survey says which objects of guests are counted.
 type survey struct {
-	most  int                     // of a guest
-	count func(pid, most int) int // what a process holds, up to most; of one that ends nothing
-	full  func(*holding)          // hears of a guest as soon as it has most; nil: nobody does
+	most  int                     // limit of one guest
+	count func(pid, most int) int // counts the objects of a process, up to most; 0 for a process that ends
+	full  func(*holding)          // called with a guest as soon as it has most; may be nil
 }
 
-// countHeld counts what the processes of guests hold.
+// countHeld counts the objects of the guests' processes.
 func countHeld(all []*holding, s survey) {
 	of := map[string]*holding{}
 	for _, h := range all {
@@ -228,13 +226,13 @@ func countHeld(all []*holding, s survey) {
 
 func procPath(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
 
-// byDescriptors counts what processes hold by their descriptors.
+// byDescriptors counts the objects that processes hold by their descriptors.
 func byDescriptors(by counter) func(pid, most int) int {
 	return func(pid, most int) int { return heldOf(pid, most, by) }
 }
 
-// heldOf counts what one process holds, up to most. Its threads have the same descriptors,
-// as the filter has it, and only those that live show them.
+// heldOf counts the objects of one process, up to most. The filter ensures that its threads share its
+// descriptors, and only live threads show them.
 func heldOf(pid, most int, by counter) int {
 	tasks, err := os.ReadDir(procPath(pid, "task"))
 	if err != nil {
@@ -262,7 +260,7 @@ func heldOf(pid, most int, by counter) int {
 	return largest
 }
 
-// watchesBy counts watches, and what may be some.
+// watchesBy counts watches, and objects that may hide some.
 func watchesBy(link, info string, most int) int {
 	switch {
 	case strings.HasSuffix(link, "[eventpoll]"):
@@ -274,11 +272,11 @@ func watchesBy(link, info string, most int) int {
 	}
 }
 
-// hidden is what a descriptor under way in a socket counts for: it may be one of epoll
-// that nobody can look into.
+// hidden is the weight of a descriptor in transit in a socket: it may be an epoll descriptor that cannot be
+// inspected.
 const hidden = 10_000
 
-// underWay is how many descriptors wait in a socket.
+// underWay is how many descriptors are in transit in a socket.
 func underWay(name string) int {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -286,21 +284,21 @@ func underWay(name string) int {
 	}
 	for l := range strings.Lines(string(text)) {
 		if v, ok := strings.CutPrefix(l, "scm_fds:"); ok {
-			n, _ := strconv.Atoi(strings.TrimSpace(v)) // a kernel that does not tell: 0
+			n, _ := strconv.Atoi(strings.TrimSpace(v)) // 0 on a kernel that does not report it
 			return n
 		}
 	}
 	return 0
 }
 
-// linesIn counts the lines of a file that begin so, up to most. Of a file that cannot
-// be read it counts what it has.
+// linesIn counts the lines of a file that start with begin, up to most. If the file cannot be read, it returns
+// the count so far.
 func linesIn(name, begin string, most int) int {
 	n, _ := linesThat(name, func(line []byte) bool { return bytes.HasPrefix(line, []byte(begin)) }, most)
 	return n
 }
 
-// linesThat counts the lines of a file that count says yes to, up to most.
+// linesThat counts the lines of a file for which count returns true, up to most.
 func linesThat(name string, count func(line []byte) bool, most int) (n int, err error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -17,9 +17,8 @@ import (
 	"github.com/ringd/ringd/rings/kernel/procfs"
 )
 
-// hearHeavy weighs a guest whose init has counted more than its limit, where what
-// processes share counts for each. The init may not look into the program's maps;
-// the ring may.
+// hearHeavy weighs a guest whose init has counted more than its limit. Init counts shared pages once for each
+// process. It may not read the program's maps, but the ring may.
 func (g *guest) hearHeavy(t initproto.Told) {
 	w, held := g.weigh(t.Files)
 	g.mu.Lock()
@@ -29,24 +28,22 @@ func (g *guest) hearHeavy(t initproto.Told) {
 		g.endFor("memory", held)
 		return
 	}
-	_ = g.control.Send(initproto.Ask{What: initproto.AskWeighed}) // an init that is gone needs not know
+	_ = g.control.Send(initproto.Ask{What: initproto.AskWeighed}) // an init that is gone needs no answer
 }
 
-// heaviest is more than any limit: of a guest that cannot be weighed.
+// heaviest is above any limit, for a guest that cannot be weighed.
 const heaviest = 1 << 62
 
-// What is said of a guest that is ended for memory of the kernel, as executors.Exit
-// has it in Held.
+// Values of Held in executors.Exit for a guest that is ended because of memory of the kernel.
 const (
 	heldMappings  = "held so many mappings that they and its memory were more than a guest may have"
 	heldUncounted = "held so many mappings that its memory could not be counted in time"
 	heldUnmapped  = "held shared memory that it had given up and not unmapped, more than a guest may"
 )
 
-// weigh is what the guest holds in memory, where a page that processes share counts
-// once; files is what its folders in memory hold. Of a process that the ring may not
-// look into, all that it has counts. A guest within its limit may hold somewhat more
-// than the figure.
+// weigh returns the memory of the guest. A page that processes share counts once. files is the size of its
+// folders in memory. A process that the ring may not inspect counts in full. For a guest within its limit the
+// figure may be somewhat too low.
 func (g *guest) weigh(files int64) (bytes int64, held string) {
 	s := scale{
 		root: "/proc/" + strconv.Itoa(g.process.Pid) + "/root/proc", folders: g.folders,
@@ -54,42 +51,41 @@ func (g *guest) weigh(files int64) (bytes int64, held string) {
 	}
 	switch err := s.list(); {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ESRCH):
-		return 0, "" // it has ended, which its init tells
+		return 0, "" // it has ended, which its init reports
 	case err != nil:
 		return heaviest, ""
 	}
-	runtime.LockOSThread() // its time is what the weighing takes
+	runtime.LockOSThread() // the stopwatch measures this thread
 	defer runtime.UnlockOSThread()
 	s.clock = watch(s.allowed(), func() { g.endFor("memory", heldUncounted) })
 	defer s.clock.stop()
 	return s.weigh()
 }
 
-// scale weighs one guest, once. All but the figures of status takes as long as mappings
-// and pages are many, and mappings cost the guest next to nothing. So the largest
-// processes come first, each step ends as soon as its answer is certain, and all of
-// them together have an allowance.
+// scale weighs one guest, once. Except for the figures of status, the cost grows with the number of mappings
+// and pages, and mappings cost the guest next to nothing. So the largest processes come first, each step ends
+// as soon as its result is certain, and all steps together have an allowance of time.
 type scale struct {
-	root    string // of the guest's processes
+	root    string // /proc of the guest's processes
 	folders []string
 	limit   int64
 	files   int64
 	all     []process // the largest first
 	clock   *stopwatch
-	blind   bool             // the host does not let the ring look at objects of memory
-	lines   int64            // mappings
-	objects map[string]int64 // what objects of shared memory hold, by their numbers
+	blind   bool             // the host does not allow the ring to inspect objects of memory
+	lines   int64            // number of mappings
+	objects map[string]int64 // sizes of objects of shared memory, by their numbers
 
 	private, shared int64
 }
 
-// process is one of the guest's, and what it holds at most.
+// process is one of the guest's, with an upper limit of its memory.
 type process struct {
 	at string
 	procfs.Memory
 }
 
-// list reads what every process holds at most.
+// list reads the upper limit of every process.
 func (s *scale) list() error {
 	names, err := procfs.List(s.root)
 	if err != nil {
@@ -109,9 +105,8 @@ func (s *scale) list() error {
 	return nil
 }
 
-// Processor time that a weighing may take: some, and more for each process and for
-// each page. Measured on a busy host: 0.5 ms for a process of 120 mappings, and 50 ns
-// for a page. A process of 65,000 mappings takes 40 ms.
+// Processor time allowed for weighing: a base, and more for each process and for each page. Measured on a busy
+// host: 0.5 ms for a process of 120 mappings, and 50 ns for a page. A process of 65,000 mappings takes 40 ms.
 const (
 	allowedAlways  = 250 * time.Millisecond
 	allowedProcess = 4 * time.Millisecond
@@ -125,8 +120,7 @@ func (s *scale) allowed() time.Duration {
 
 func (s *scale) late() bool { return s.clock.late() }
 
-// upper is the most that the guest may hold of what processes count: each counts what
-// it shares.
+// upper is the upper limit of the guest's memory: shared pages count for each process.
 func (s *scale) upper() (bytes int64) {
 	bytes = s.files
 	for _, p := range s.all {
@@ -135,7 +129,7 @@ func (s *scale) upper() (bytes int64) {
 	return bytes
 }
 
-// largest is the least that it holds: what one process has counts once.
+// largest is the lower limit of the guest's memory: that of one process counts once.
 func (s *scale) largest() (bytes int64) {
 	for _, p := range s.all {
 		bytes = max(bytes, p.Held())
@@ -160,7 +154,7 @@ func (s *scale) weigh() (bytes int64, held string) {
 	}
 	unmapped = s.unmapped(s.shared)
 	beside := s.mappings() + unmapped
-	switch w := s.private + max(s.shared, s.files); { // a file in memory that is mapped is among both
+	switch w := s.private + max(s.shared, s.files); { // a mapped file in memory is in both figures
 	case w > s.limit:
 		return w, ""
 	case w+beside > s.limit && unmapped > s.mappings():
@@ -174,9 +168,9 @@ func (s *scale) weigh() (bytes int64, held string) {
 	return s.private + s.shared + beside + max(s.files-min(mapped, s.shared), 0), ""
 }
 
-// countPages adds up what the processes hold, each page by the part of it that each of
-// those has which map it. It stops above the limit: the rest would take time, in which
-// the guest takes more. It returns false when its time is over.
+// countPages adds up the pages of the processes. A shared page counts as the fraction 1/n for each of the n
+// processes that map it. It stops above the limit: the rest would take time in which the guest takes more. It
+// returns false when its time is over.
 func (s *scale) countPages() bool {
 	for _, p := range s.all {
 		if s.late() {
@@ -198,7 +192,7 @@ func (s *scale) countPages() bool {
 	return true
 }
 
-// mappings is what those that were counted take of the kernel.
+// mappings is the kernel memory of the counted mappings.
 func (s *scale) mappings() int64 { return s.lines * procfs.Mapping }
 
 func (s *scale) sumShmem() (bytes int64) {
@@ -208,7 +202,7 @@ func (s *scale) sumShmem() (bytes int64) {
 	return bytes
 }
 
-// unmapped is what objects of shared memory hold beside what is mapped of them.
+// unmapped is the size of objects of shared memory beyond the mapped part.
 func (s *scale) unmapped(mapped int64) (bytes int64) {
 	for _, n := range s.objects {
 		bytes += n
@@ -216,9 +210,9 @@ func (s *scale) unmapped(mapped int64) (bytes int64) {
 	return max(bytes-mapped, 0)
 }
 
-// countMappings counts mappings, and what the objects hold that are mapped shared. It
-// stops when these alone are too much, or its time is over: then over is true, and held
-// says which, or "" for shared memory that is mapped.
+// countMappings counts mappings, and the sizes of objects that are mapped shared. It stops if these alone are
+// over the limit, or if its time is over. Then over is true and held names the kind, or is empty for mapped
+// shared memory.
 func (s *scale) countMappings(least int64) (over bool, held string) {
 	for _, p := range s.all {
 		late := false
@@ -242,8 +236,8 @@ func (s *scale) countMappings(least int64) (over bool, held string) {
 	return false, ""
 }
 
-// object looks at what a line of maps names, if it is shared memory of no file: the
-// size on record of such an object is what it holds, mapped or not. Only root may look.
+// object inspects the object that a line of maps names, if it is shared memory without a file. The recorded
+// size of such an object is what it holds, mapped or not. Only root may inspect it.
 func (s *scale) object(at string, line []byte) {
 	if s.blind || !bytes.HasSuffix(line, []byte(" /dev/zero (deleted)")) {
 		return
@@ -265,8 +259,8 @@ func (s *scale) object(at string, line []byte) {
 	}
 }
 
-// mappedFiles is what is mapped of files in memory. When its time is over the rest
-// counts as not mapped, and so twice.
+// mappedFiles is the mapped part of files in memory. When its time is over, the rest counts as not mapped, and
+// so twice.
 func (s *scale) mappedFiles() (bytes int64) {
 	for _, p := range s.all {
 		if p.Shmem == 0 {

@@ -13,13 +13,13 @@ import (
 	"github.com/ringd/ringd/rings/kernel/rootfs"
 )
 
-// said is an error in words of the ring's own, which name nothing of the host.
+// said is an error in the ring's own words, which name nothing of the host.
 type said string
 
-// Error returns them.
+// Error returns the words.
 func (s said) Error() string { return string(s) }
 
-// why is whyNot without the daemon's own paths: what names one is said in general.
+// why is whyNot without the daemon's own paths: an error that names one is described in general.
 func (r *Ring) why(err error) string {
 	text := whyNot(err)
 	for _, own := range r.cfg.Private {
@@ -30,9 +30,9 @@ func (r *Ring) why(err error) string {
 	return text
 }
 
-// whyNot says in plain words why no guest was started: the layer, the step and the
-// errno; the rule that this host cannot hold; or what the first process said. ""
-// where only the record and the daemon's log are to have it.
+// whyNot says in plain words why no guest was started: the layer, the step and the errno; the rule that this
+// host cannot enforce; or the message of the first process. It is empty if only the record and the daemon's log
+// may have the reason.
 func whyNot(err error) string {
 	const start = "it could not be started: "
 	var (

@@ -1,7 +1,7 @@
 package engine
 
-// code meters every function and adds the two that stand for memory.copy and
-// memory.fill. It returns the new section and how many checks it holds.
+// code meters every function and adds the two that replace memory.copy and memory.fill. It returns the new
+// section and the number of checks in it.
 func (m *module) code() ([]byte, int, error) {
 	r := &reader{b: m.body[secCode]}
 	n := r.count(maxItems)
@@ -32,8 +32,8 @@ func (m *module) code() ([]byte, int, error) {
 	return out, sites + 2, r.err
 }
 
-// check appends: fuel -= cost, which is on the stack; if it is below zero, call
-// the hook and trap unless it returns zero. tmp is an i64 local.
+// check appends the instructions for: fuel -= cost, which is on the stack; if fuel is below zero, call the hook
+// and trap unless it returns zero. tmp is an i64 local.
 func (m *module) check(out []byte, tmp uint32) []byte {
 	fuel := uint32(m.globals)
 	out = append(out, 0x7d)                          // i64.sub
@@ -52,7 +52,7 @@ func (m *module) charge(out []byte, cost int, tmp uint32) []byte {
 	return m.check(out, tmp)
 }
 
-// bulkFunction is (dst, src or value, n): pay for n bytes, then do op.
+// bulkFunction is (dst, src or value, n): it charges n bytes and then performs op.
 func (m *module) bulkFunction(op byte) []byte {
 	out := []byte{1, 1, typeI64}
 	out = unsigned(append(out, 0x23), uint32(m.globals))
@@ -65,11 +65,11 @@ func (m *module) bulkFunction(op byte) []byte {
 	return append(out, 0x0b)
 }
 
-// cut is a place in a body where fuel is taken for the instructions from there
-// to the next cut, in the order of the text.
+// cut is a position in a body where fuel is taken for the instructions from there to the next cut, in the order
+// of the text.
 type cut struct {
 	at, cost int
-	call     uint32 // with replaced > 0: call this instead of a bulk instruction
+	call     uint32 // if replaced > 0, call this instead of a bulk instruction
 	replaced int    // bytes
 }
 
@@ -134,8 +134,7 @@ const (
 	opFill = 0x0b
 )
 
-// prefixed reads an instruction after 0xfc. It returns the function to call in
-// its place, or 0.
+// prefixed reads an instruction after 0xfc. It returns the function to call in its place, or 0.
 func (m *module) prefixed(r *reader) uint32 {
 	switch op := r.u32(); {
 	case op <= 7: // truncations that saturate
@@ -162,9 +161,8 @@ func blockType(r *reader) {
 	}
 }
 
-// instruction skips what follows op. It knows WebAssembly 1.0 and the sign
-// extensions, and refuses all else: reference, table, vector, atomic, exception
-// and tail-call instructions.
+// instruction skips the operands of op. It supports WebAssembly 1.0 and the sign extensions, and rejects all
+// others: reference, table, vector, atomic, exception and tail-call instructions.
 func instruction(r *reader, op byte) {
 	switch {
 	case op == 0x02 || op == 0x04: // block, if

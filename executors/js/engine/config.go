@@ -11,22 +11,20 @@ import (
 // Config builds an Engine. Its zero value uses the embedded engine file and
 // caches nothing.
 type Config struct {
-	// CacheDir keeps compiled code, so that a machine compiles once. "" compiles
-	// in every process. The folder is made with mode 0700 when it is missing; it
-	// must not be writable by anyone the process does not trust, since native
-	// code is loaded from it.
+	// CacheDir keeps compiled code, so that a machine compiles only once. If it is empty, every process
+	// compiles. The folder is made with mode 0700 if it is missing. It must not be writable by anyone whom the
+	// process does not trust, since native code is loaded from it.
 	CacheDir string
-	// ReadOnly: CacheDir cannot be written. New returns ErrCold when it lacks something.
+	// ReadOnly says that CacheDir cannot be written. New returns ErrCold if something is missing there.
 	ReadOnly bool
-	// Wasm is the engine file; nil takes the embedded one. Bytes with another
-	// digest than the pinned one are refused.
+	// Wasm is the engine file. If nil, it is the embedded one. Bytes with another digest than the pinned one
+	// are rejected.
 	Wasm []byte
-	// CopyRestore copies the image for each VM even where the system could map
-	// it copy-on-write.
+	// CopyRestore copies the image for each VM even if the system could map it copy-on-write.
 	CopyRestore bool
 }
 
-// Defaults and bounds of Options.
+// Defaults and limits of Options.
 const (
 	defaultHeapBytes = 32 << 20
 
@@ -35,68 +33,63 @@ const (
 	defaultValueBytes = 4 << 20
 )
 
-// Options bounds one VM. CPU, CPUClock, Clock and Now must be set; Start
-// refuses without them. Other zero fields take the stated default.
+// Options limit one VM. CPU, CPUClock, Clock and Now must be set; otherwise Start returns an error. Other zero
+// fields take the stated default.
 type Options struct {
-	// HeapBytes is the limit of live JavaScript data. Over it the program gets a
-	// catchable InternalError "out of memory". 0 is DefaultHeapBytes.
+	// HeapBytes is the limit of live JavaScript data. Above it the program gets a catchable InternalError "out
+	// of memory". 0 is DefaultHeapBytes.
 	HeapBytes int64
-	// MemoryBytes caps the linear memory, which holds the heap, the 1 MiB stack
-	// and what fragmentation wastes. A program that reaches it ends with
-	// ErrMemory. 0 is twice HeapBytes plus 8 MiB.
+	// MemoryBytes limits the linear memory, which holds the heap, the 1 MiB stack and the loss by
+	// fragmentation. A program that reaches it ends with ErrMemory. 0 is twice HeapBytes plus 8 MiB.
 	MemoryBytes int64
-	// StackBytes is how deep a program may recurse before it gets a catchable
-	// RangeError. 0 is DefaultStackBytes, at most MaxStackBytes.
+	// StackBytes is how deep a program may recurse before it gets a catchable RangeError. 0 is
+	// DefaultStackBytes. The maximum is MaxStackBytes.
 	StackBytes int64
-	// CPU is the processor time that guest code may use over the VM's life,
-	// measured with CPUClock around and during every entry. Over it: ErrCPU.
+	// CPU is the processor time that guest code may use over the VM's life, measured with CPUClock before,
+	// during and after every entry. Above it: ErrCPU.
 	CPU time.Duration
-	// CPUClock returns the processor time used so far, of the thread when the
-	// caller stays on one (runtime.LockOSThread), else of the process.
+	// CPUClock returns the processor time used so far: of the thread if the caller stays on one
+	// (runtime.LockOSThread), otherwise of the process.
 	CPUClock func() time.Duration
-	// Fuel is a deterministic limit in instructions of the meter; over it:
-	// ErrFuel. 0 is no limit beside CPU.
+	// Fuel is a deterministic limit in instructions of the meter. Above it: ErrFuel. 0 is no limit besides CPU.
 	Fuel int64
-	// Deadline is the wall-clock limit, looked at while guest code runs; over
-	// it: ErrWall. Zero is none.
+	// Deadline is the wall-clock limit, checked while guest code runs. After it: ErrWall. Zero is no limit.
 	Deadline time.Time
 	// Now reads the wall clock for Deadline.
 	Now func() time.Time
-	// Clock is what Date sees, in nanoseconds since the epoch.
+	// Clock is the clock of Date, in nanoseconds since the epoch.
 	Clock func() int64
-	// Seed makes Math.random. Two VMs with one seed see the same numbers.
+	// Seed seeds Math.random. Two VMs with one seed get the same numbers.
 	Seed [32]byte
-	// Bridges are the granted dotted names, such as "tools.search". Each becomes
-	// an async function; what is not listed does not exist. A name that is not a
-	// path of identifiers, or is both a function and a namespace, is refused.
+	// Bridges are the granted dotted names, such as "tools.search". Each becomes an async function. Other
+	// bridges do not exist. A name that is not a path of identifiers, or is both a function and a namespace, is
+	// rejected.
 	Bridges []string
-	// DenyGlobals are names removed from the global object. "Function" also
-	// removes the constructors behind the prototypes of all four kinds of
-	// function, and with "eval" gone no source text can be evaluated.
+	// DenyGlobals are names to remove from the global object. "Function" also removes the constructors behind
+	// the prototypes of all four kinds of function. If "eval" is removed as well, no source text can be
+	// evaluated.
 	DenyGlobals []string
-	// Inputs become the properties of the global inputs, each a value of the
-	// tagged encoding, deep-frozen.
+	// Inputs become the properties of the global inputs, each a value of the tagged encoding, deep-frozen.
 	Inputs map[string]json.RawMessage
-	// ValueBytes bounds every encoded value, in either direction. 0 is
-	// DefaultValueBytes.
+	// ValueBytes limits every encoded value, in either direction. 0 is DefaultValueBytes.
 	ValueBytes int64
-	// SnapshotBytes bounds what Snapshot returns. 0 is no bound.
+	// SnapshotBytes limits the result of Snapshot. 0 is no limit.
 	SnapshotBytes int64
-	// Modules serves imports; nil refuses every one.
+	// Modules serves imports. If nil, every import is denied.
 	Modules Modules
-	// Console takes each line as it is written, from within guest execution; it
-	// must not call the VM. nil discards.
+	// Console is called with each line as it is written, from within guest execution. It must not call the VM.
+	// If nil, lines are dropped.
 	Console func(level, text string)
-	// ConsoleBytes is how much text Console is given over the VM's life. What
-	// comes after is dropped and counted. 0 gives none.
+	// ConsoleBytes is how much text Console gets over the VM's life. Further text is dropped and counted. With
+	// 0 it gets none.
 	ConsoleBytes int64
 }
 
-// Modules serves imports, static and dynamic. Both methods are called from
-// within guest execution and must not call the VM.
+// Modules serves imports, static and dynamic. Both methods are called from within guest execution and must not
+// call the VM.
 //
-// An error that is or wraps a *GuestError reaches the program with its name and
-// message; any other becomes an ImportDenied that names the specifier alone.
+// An error that is or wraps a *GuestError reaches the program with its name and message. Any other becomes an
+// ImportDenied that names only the specifier.
 type Modules interface {
 	// Resolve returns the canonical name of specifier as imported by base.
 	Resolve(base, specifier string) (string, error)
@@ -104,22 +97,20 @@ type Modules interface {
 	Load(name string) (string, error)
 }
 
-// Program is what Eval starts.
+// Program is the argument of Eval.
 type Program struct {
 	File   string // shown in stack traces
 	Source string // JavaScript, UTF-8
-	// Module evaluates Source as a module, with static imports; its value is
-	// the default export. Otherwise Source is a script with top-level await and
-	// its value is that of the last expression.
+	// Module evaluates Source as a module, with static imports. Its value is the default export. Otherwise
+	// Source is a script with top-level await and its value is that of the last expression.
 	Module bool
-	// Redeclare lets a script declare again what scripts before it in this VM
-	// declared with let, const or class, as read-eval-print loops do; var and
-	// function can always be declared again, as what they were. What is not
-	// declared again stays: a constant is still one.
+	// Redeclare allows a script to declare names again that earlier scripts in this VM declared with let, const
+	// or class, as read-eval-print loops do. Names of var and function can always be declared again, with the
+	// same kind. Names that are not declared again stay: a constant is still one.
 	Redeclare bool
 }
 
-// withDefaults checks o and returns it with every default filled in.
+// withDefaults checks o and returns it with every default set.
 func (o Options) withDefaults() (Options, error) {
 	switch {
 	case o.CPU <= 0:

@@ -18,8 +18,8 @@ const (
 	promisePending, promiseFulfilled = 0, 1
 )
 
-// State tells where the program stands. It runs guest code when it has to
-// encode a result, once; later calls return the same. It never runs jobs.
+// State returns the state of the program. It runs guest code if it has to encode a result, once; later calls
+// return the same. It never runs jobs.
 func (vm *VM) State(ctx context.Context) (State, error) {
 	if vm.dead != nil {
 		return State{}, vm.dead
@@ -63,8 +63,8 @@ func (vm *VM) look(ctx context.Context) State {
 	return *vm.ended
 }
 
-// fulfilled takes the value of a program whose promise is fulfilled. When that
-// value is a promise in turn, it becomes the program's.
+// fulfilled takes the value of a program whose promise is fulfilled. If that value is itself a promise, it
+// becomes the program's.
 func (vm *VM) fulfilled(ctx context.Context) State {
 	settled := vm.call(ctx, fnPromiseResult, vm.state.program)
 	var v pointer
@@ -75,8 +75,7 @@ func (vm *VM) fulfilled(ctx context.Context) State {
 			return *vm.ended
 		}
 	} else if !vm.state.adopted {
-		// An async script is fulfilled with {value}, so that a thenable is not
-		// looked into.
+		// An async script is fulfilled with {value}, so that a thenable is not resolved.
 		key := vm.write(ctx, "value")
 		v = vm.call(ctx, fnGetProp, settled, key)
 		vm.call(ctx, fnFree, key)
@@ -130,7 +129,7 @@ func (vm *VM) fail(ctx context.Context, e Exception) {
 	vm.finish(ctx, State{Status: StatusFailed, Exception: &e})
 }
 
-// finish records the end of the program, with what it left behind.
+// finish records the end of the program, with its unfinished calls and unhandled rejections.
 func (vm *VM) finish(ctx context.Context, s State) {
 	s.Unawaited = vm.unawaited(ctx)
 	s.Unhandled = vm.unhandled(ctx)
@@ -139,8 +138,7 @@ func (vm *VM) finish(ctx context.Context, s State) {
 	}
 }
 
-// unawaited asks the prelude which promises nothing waited for, and adds the
-// calls that are open.
+// unawaited asks the prelude for the promises that nothing waited for, and adds the open calls.
 func (vm *VM) unawaited(ctx context.Context) []Call {
 	left := map[int64]int{}
 	for id, index := range vm.state.open {
@@ -185,7 +183,7 @@ func (vm *VM) exception(ctx context.Context) Exception {
 	return d
 }
 
-// describe asks the prelude what an error says.
+// describe asks the prelude for the description of an error.
 func (vm *VM) describe(ctx context.Context, e pointer) Exception {
 	text, ok := vm.invokeText(ctx, preludeDescribe, e)
 	if !ok {

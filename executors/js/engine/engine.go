@@ -25,8 +25,7 @@ const wasmDigest = "d4c9375f2b1ca4dc95f72c8aa2982a7a9951ac8011490d79c6582df732b4
 //go:embed wasm
 var embedded embed.FS
 
-// Engine holds the compiled engine and the image every VM starts from. It is
-// safe for concurrent use.
+// Engine holds the compiled engine and the image from which every VM starts. It is safe for concurrent use.
 type Engine struct {
 	runtime wazero.Runtime
 	cache   wazero.CompilationCache // nil without a folder
@@ -36,9 +35,8 @@ type Engine struct {
 	codec   snapshot.Codec
 }
 
-// New compiles the engine, or loads it from c.CacheDir, and builds the image.
-// It returns ErrUnavailable when the engine file is not in this build. The
-// caller closes the Engine, after every VM of it.
+// New compiles the engine, or loads it from c.CacheDir, and builds the image. It returns ErrUnavailable if the
+// engine file is not in this build. The caller closes the Engine, after every VM of it.
 func New(ctx context.Context, c Config) (*Engine, error) {
 	wasm, err := engineFile(c, embedded)
 	if err != nil {
@@ -53,14 +51,14 @@ func New(ctx context.Context, c Config) (*Engine, error) {
 		return nil, errors.Join(err, e.Close(ctx))
 	}
 	if !c.CopyRestore {
-		e.image.backing = newBacking(e.image) // nil where the system has none
+		e.image.backing = newBacking(e.image) // nil if the system has none
 	}
 	return e, nil
 }
 
-// build makes the module and the image, from what c.CacheDir keeps or anew.
+// build makes the module and the image, or loads them from c.CacheDir.
 func (e *Engine) build(ctx context.Context, c Config, wasm []byte, text preludeText) error {
-	path := "" // nothing is kept
+	path := "" // if empty, nothing is kept
 	if c.CacheDir != "" {
 		name, err := startName(text.String())
 		if err == nil {
@@ -114,8 +112,8 @@ func engineFile(c Config, build fs.ReadFileFS) ([]byte, error) {
 	return wasm, nil
 }
 
-// FileDigest names the engine file of this build, "sha256:" and hex; "" when it has none,
-// or another than the pinned one.
+// FileDigest names the engine file of this build, "sha256:" and hex. It is empty if there is none, or another
+// than the pinned one.
 func FileDigest() string {
 	if _, err := engineFile(Config{}, embedded); err != nil {
 		return ""
@@ -123,8 +121,7 @@ func FileDigest() string {
 	return "sha256:" + wasmDigest
 }
 
-// digestOf names the code, the prelude, and the image made of them, to which
-// snapshots are differences.
+// digestOf names the code, the prelude, and the image made of them, against which snapshots are differences.
 func digestOf(metered []byte, prelude string, im *image) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "ringd js image 2\n%d %d %d\n", len(metered), len(prelude), len(im.memory))
@@ -137,8 +134,8 @@ func digestOf(metered []byte, prelude string, im *image) string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// compile compiles wasm with the cache, and without one when the folder can
-// neither be used nor written; then one that is only to be read was cold.
+// compile compiles wasm with the cache. If the folder can be neither read nor written, it compiles without one.
+// A read-only folder without the code is ErrCold.
 func (e *Engine) compile(ctx context.Context, c Config, wasm []byte) error {
 	config := wazero.NewRuntimeConfigCompiler().WithMemoryLimitPages(profiles.MaxJSMemoryBytes / pageSize).WithDebugInfoEnabled(false)
 	if c.CacheDir != "" {
@@ -167,8 +164,8 @@ func (e *Engine) compile(ctx context.Context, c Config, wasm []byte) error {
 	return e.defineImports(ctx)
 }
 
-// Digest names the engine file, the meter and the prelude together. A snapshot
-// written by one digest means nothing to another.
+// Digest names the engine file, the meter and the prelude together. A snapshot of one digest cannot be used
+// with another.
 func (e *Engine) Digest() string { return e.digest }
 
 // Close frees the engine. No VM of it may be in use.

@@ -4,11 +4,10 @@ import (
 	"errors"
 )
 
-// ErrUnavailable is returned by New when the engine file is not in this build.
-// Run `make engine` and build again.
+// ErrUnavailable is returned by New if the engine file is not in this build. Run `make engine` and build again.
 var ErrUnavailable = errors.New("the JavaScript engine is not in this build: run `make engine` and build again")
 
-// ErrCold is returned by New when Config.CacheDir is read-only and lacks something.
+// ErrCold is returned by New if Config.CacheDir is read-only and something is missing there.
 var ErrCold = errors.New("the compile cache does not hold the engine")
 
 // The ends that a program cannot catch. After one the VM is dead.
@@ -17,46 +16,43 @@ var (
 	ErrCPU = errors.New("processor time limit reached")
 	// ErrWall: the wall-clock deadline has passed.
 	ErrWall = errors.New("wall-clock limit reached")
-	// ErrMemory: the linear memory needed to grow over Options.MemoryBytes.
+	// ErrMemory: the linear memory would have to grow above Options.MemoryBytes.
 	ErrMemory = errors.New("memory limit reached")
 	// ErrFuel: Options.Fuel is used up.
 	ErrFuel = errors.New("instruction limit reached")
 	// ErrCancelled: the context of the call ended.
 	ErrCancelled = errors.New("cancelled")
-	// errCorrupt: the guest trapped, or handed over something that a sound engine
-	// never would.
+	// errCorrupt: the guest trapped, or returned something that a sound engine never would.
 	errCorrupt = errors.New("the engine is in no sound state")
 	// ErrClosed: Close was called.
 	ErrClosed = errors.New("the VM is closed")
 )
 
-// Why a snapshot is not restored, or a VM not written down.
+// Reasons why a snapshot cannot be restored or taken.
 var (
-	// ErrSnapshot: it is damaged, or says what no sound VM could.
+	// ErrSnapshot: it is damaged, or has a content that no sound VM could have.
 	ErrSnapshot = errors.New("the snapshot cannot be used")
-	// ErrPermanent: the program made a global permanent that DenyGlobals or Inputs
-	// of the restore would have to replace; the error names it.
+	// ErrPermanent: the program made a global permanent that DenyGlobals or Inputs of the restore would have to
+	// replace. The error names it.
 	ErrPermanent = errors.New("the program has made a global permanent that has to be removed or replaced")
-	// ErrTooLarge: there is more to write down than Options.SnapshotBytes.
+	// ErrTooLarge: the snapshot would be larger than Options.SnapshotBytes.
 	ErrTooLarge = errors.New("the state of the program is too large to be kept")
 	// ErrEngine: another engine made it. It is wrapped together with ErrSnapshot.
 	ErrEngine = errors.New("another engine is needed")
 )
 
-// Misuse by the caller. These do not end the VM.
+// Misuse by the caller. These errors do not end the VM.
 var (
-	// ErrBusy: Eval while the program before it has not ended, or Snapshot while
-	// there is something to do.
+	// ErrBusy: Eval before the previous program has ended, or Snapshot while there is something to do.
 	ErrBusy = errors.New("a program is still running")
 	// ErrNoCall: Settle for an id that is not open.
 	ErrNoCall = errors.New("no such open call")
-	// ErrValue wraps what is wrong with a value handed to Settle or Start.
+	// ErrValue wraps the error of an invalid value passed to Settle or Start.
 	ErrValue = errors.New("not a tagged value")
 )
 
-// GuestError is an error that a program sees and can catch. Message must hold
-// no text, path or stack of the host. A Name that is none of [profiles.CatchableErrors]
-// becomes BridgeError.
+// GuestError is an error that a program sees and can catch. Message must hold no text, path or stack of the
+// host. A Name that is not in [profiles.CatchableErrors] becomes BridgeError.
 type GuestError struct {
 	Name    string
 	Message string

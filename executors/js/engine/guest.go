@@ -55,14 +55,12 @@ func functionNames() [fnCount]string {
 	}
 }
 
-// maxDepth is how often host and guest may be entered from within each other:
-// guest, an import, and what the import calls. None of it runs program code
-// again, so more is a fault.
+// maxDepth limits the nesting of host and guest: guest, an import, and the guest function that the import
+// calls. None of those runs program code again, so deeper nesting is a fault.
 const maxDepth = 4
 
-// call calls an exported function; all of them return 32 bits, and what stands
-// above those means nothing. After the VM has died it does nothing and
-// returns 0, so a sequence of calls needs one check at its end.
+// call calls an exported function. All of them return 32 bits, and the upper bits have no meaning. After the VM
+// has died it does nothing and returns 0, so a sequence of calls needs only one check at its end.
 func (vm *VM) call(ctx context.Context, fn int, args ...uint64) uint64 {
 	if vm.dead != nil {
 		return 0
@@ -85,14 +83,14 @@ func (vm *VM) call(ctx context.Context, fn int, args ...uint64) uint64 {
 	err := f.CallWithStack(ctx, stack[:max(len(args), 1)])
 	vm.depth--
 	if err != nil {
-		vm.kill(fmt.Errorf("%w: %w", errCorrupt, err)) // keeps the cause that made it trap
+		vm.kill(fmt.Errorf("%w: %w", errCorrupt, err)) // keeps the earlier cause of the trap, if there is one
 		return 0
 	}
 	return uint64(uint32(stack[0]))
 }
 
-// kill makes err the end of the VM unless it has one. Guest code that is still
-// on a stack traps at its next check.
+// kill makes err the end of the VM unless it has one. Guest code that is still on a stack traps at its next
+// check.
 func (vm *VM) kill(err error) {
 	if vm.dead != nil {
 		return
@@ -102,8 +100,7 @@ func (vm *VM) kill(err error) {
 	vm.fuel.Set(^uint64(0)) // -1
 }
 
-// pointer is the address of a JSValue in the guest, which this side owns and
-// frees.
+// pointer is the address of a JSValue in the guest. The host owns and frees it.
 type pointer = uint64
 
 func (vm *VM) free(ctx context.Context, values ...pointer) {
@@ -129,8 +126,7 @@ func (vm *VM) write(ctx context.Context, b string) uint64 {
 	return p
 }
 
-// newString makes a JavaScript string of UTF-8 text. It uses the image's buffer
-// when text fits.
+// newString makes a JavaScript string of UTF-8 text. It uses the image's buffer if text fits.
 func (vm *VM) newString(ctx context.Context, text string) pointer {
 	if len(text) <= bufferSize {
 		vm.memory.WriteString(vm.image.buffer, text)
@@ -142,7 +138,7 @@ func (vm *VM) newString(ctx context.Context, text string) pointer {
 	return vm.checked(v)
 }
 
-// orUndefined is v, or the value undefined for none.
+// orUndefined returns v, or the value undefined if v is 0.
 func (vm *VM) orUndefined(v pointer) pointer {
 	if v == 0 {
 		return uint64(vm.image.undefined)
@@ -150,7 +146,7 @@ func (vm *VM) orUndefined(v pointer) pointer {
 	return v
 }
 
-// checked ends the VM when the guest could not allocate the box of a value.
+// checked ends the VM if the guest could not allocate the box of a value.
 func (vm *VM) checked(v pointer) pointer {
 	if v == 0 {
 		vm.kill(ErrMemory)
@@ -158,10 +154,9 @@ func (vm *VM) checked(v pointer) pointer {
 	return v
 }
 
-// text copies a JavaScript string out, as UTF-8 in which lone surrogates are
-// not valid. It returns false when v is no string, without running guest code,
-// or when it is longer than most bytes or cannot be copied. vm.noRoom is then
-// true when the program's heap has no room for the copy.
+// text copies a JavaScript string, as UTF-8 in which lone surrogates are invalid. Without running guest code,
+// it returns false if v is no string, or if it is longer than most bytes or cannot be copied. In the last case,
+// vm.noRoom is true if the program's heap has no room for the copy.
 func (vm *VM) text(ctx context.Context, v pointer, most int64) (string, bool) {
 	if v == 0 || vm.call(ctx, fnIsString, v) == 0 {
 		return "", false
@@ -186,7 +181,7 @@ func (vm *VM) text(ctx context.Context, v pointer, most int64) (string, bool) {
 	return s, ok && vm.dead == nil
 }
 
-// cString copies a C string of at most most bytes out.
+// cString copies a C string of at most most bytes.
 func (vm *VM) cString(p uint32, most uint32) (string, bool) {
 	if p == 0 || p >= vm.memory.Size() {
 		return "", false
@@ -202,8 +197,8 @@ func (vm *VM) cString(p uint32, most uint32) (string, bool) {
 	return string(b[:end]), true
 }
 
-// invoke calls a function of the prelude. The caller frees the result, which is
-// 0 when the function threw; the exception is then pending.
+// invoke calls a function of the prelude. The caller frees the result. It is 0 if the function threw; the
+// exception is then pending.
 func (vm *VM) invoke(ctx context.Context, fn int, args ...pointer) pointer {
 	argv := vm.image.scratch + 8
 	for i, a := range args {
@@ -241,7 +236,7 @@ func (vm *VM) throw(ctx context.Context, name, message string) {
 	e := vm.invoke(ctx, preludeMakeError, n, m)
 	vm.free(ctx, n, m)
 	if e == 0 {
-		return // out of memory is pending instead, or the VM is dead
+		return // an out-of-memory error is pending instead, or the VM is dead
 	}
 	if r := vm.call(ctx, fnThrow, e); r != 0 {
 		vm.call(ctx, fnFree, r)
@@ -254,7 +249,7 @@ type vmKey struct{}
 
 func (vm *VM) with(ctx context.Context) context.Context { return context.WithValue(ctx, vmKey{}, vm) }
 
-// current is the VM that an import is called for.
+// current is the VM for which an import is called.
 func current(ctx context.Context) *VM {
 	vm, _ := ctx.Value(vmKey{}).(*VM)
 	return vm

@@ -17,26 +17,26 @@ import (
 const (
 	// scratchSize is a length word, padding, and the arguments of a call.
 	scratchSize = 64
-	// bufferSize is the guest buffer through which short strings enter.
+	// bufferSize is the size of the guest buffer for short strings.
 	bufferSize = 4 << 10
-	// intrinsics is ECMAScript without performance, DOMException, atob and btoa:
-	// bits of the engine's qjs_init2.
+	// intrinsics is ECMAScript without performance, DOMException, atob and btoa: bits of the engine's
+	// qjs_init2.
 	intrinsics = 1<<10 - 1
 	// Flags of qjs_compile: leave out source and line numbers.
 	stripSource, stripDebug = 1 << 4, 1 << 5
-	// room is what a program finds of empty memory before its VM has to grow.
+	// room is the empty memory of a program before its VM has to grow.
 	room = 128 << 10
-	// bootFuel bounds the building of the image.
+	// bootFuel limits the building of the image.
 	bootFuel = 1 << 30
 )
 
-// image is a VM right after the prelude: the memory every VM starts with, and
-// the guest addresses that the host keeps. It is immutable.
+// image is a VM right after the prelude: the initial memory of every VM, and the guest addresses that the host
+// keeps. It is immutable.
 type image struct {
-	from            uint32 // where memory starts; below is stack, which is all zero
+	from            uint32 // start address of memory; below is the stack, which is all zero
 	memory          []byte
 	size            uint32               // of the whole linear memory
-	backing         *backing             // for copy-on-write; nil copies
+	backing         *backing             // for copy-on-write; if nil, VMs copy
 	prelude         [preludeCount]uint32 // functions of the prelude
 	scratch, buffer uint32
 	undefined, yes  uint32 // the values undefined and true
@@ -51,8 +51,7 @@ func (im *image) close() error {
 	return im.backing.close()
 }
 
-// boot builds the image. What compiling the prelude leaves behind in memory is
-// left behind in another VM.
+// boot builds the image. The memory that compiling the prelude leaves behind is left in another VM.
 func (e *Engine) boot(ctx context.Context, data []meteredSegment, p preludeText) (*image, error) {
 	compiler, err := e.bootVM(ctx, data)
 	if err != nil {
@@ -110,7 +109,7 @@ func (vm *VM) bootGuest(ctx context.Context) error {
 		{"qjs_set_interrupt_handler", []uint64{0}}, // the meter is the only interrupt
 		{"qjs_set_module_loader", []uint64{1}},
 		{"qjs_set_promise_rejection_handler", []uint64{1}},
-		{"qjs_set_gc_threshold", []uint64{512 << 10}}, // above what fetch takes
+		{"qjs_set_gc_threshold", []uint64{512 << 10}}, // above the memory that fetch needs
 	} {
 		r, err := vm.bootCall(ctx, step.export, step.args...)
 		if err != nil {
@@ -152,8 +151,8 @@ func (vm *VM) bootCall(ctx context.Context, export string, args ...uint64) (uint
 	return r[0], nil
 }
 
-// bootPrelude gives the prelude its one host function and the top-level
-// declarations, evaluates it, and keeps what it returns.
+// bootPrelude gives the prelude its one host function and the top-level declarations, evaluates it, and keeps
+// its result.
 func (vm *VM) bootPrelude(ctx context.Context, code [][]byte) error {
 	name := vm.write(ctx, "ringd")
 	host, err := vm.bootCall(ctx, "qjs_new_host_function", name, 5, 3)
@@ -186,14 +185,13 @@ func (vm *VM) bootPrelude(ctx context.Context, code [][]byte) error {
 	vm.call(ctx, fnFree, name)
 	vm.free(ctx, host, globals, result)
 	vm.call(ctx, fnFree, vm.call(ctx, fnMalloc, room))
-	// The collector links what it has seen anew: done here, it is no difference to
-	// the image later.
+	// The collector relinks the objects that it has visited. Done here, that makes no difference to the image
+	// later.
 	vm.call(ctx, fnCollect)
 	return vm.dead
 }
 
-// compile gives the parts of the prelude as the engine keeps code, without source
-// or line numbers.
+// compile returns the parts of the prelude in the engine's form of code, without source or line numbers.
 func (vm *VM) compile(ctx context.Context, p preludeText) (out [][]byte, err error) {
 	for _, text := range p {
 		source, file := vm.write(ctx, text), vm.write(ctx, "prelude")
@@ -226,13 +224,12 @@ func (vm *VM) bootEval(ctx context.Context, code []byte) (pointer, error) {
 	return result, nil
 }
 
-// declaredProbe is a top-level declaration by which the prelude makes sure that
-// it holds the right object.
+// declaredProbe is a top-level declaration by which the prelude checks that it holds the right object.
 const declaredProbe = "let __probe = 'declared'"
 
-// bootDeclared gives the prelude the object whose properties are the top-level
-// let, const and class declarations of scripts, as the global __declared. The
-// engine exports no way to it: it stands beside the global object in the context.
+// bootDeclared gives the prelude the object whose properties are the top-level let, const and class
+// declarations of scripts, as the global __declared. The engine exports no access to it: it is next to the
+// global object in the context.
 func (vm *VM) bootDeclared(ctx context.Context, globals pointer) error {
 	source, file := vm.write(ctx, declaredProbe), vm.write(ctx, "probe")
 	vm.free(ctx, vm.call(ctx, fnEval, source, uint64(len(declaredProbe)), file, 0))
@@ -254,7 +251,7 @@ func (vm *VM) bootDeclared(ctx context.Context, globals pointer) error {
 	if !ok || beside>>32 != global>>32 { // not of the same type
 		return errors.New("no object stands beside the global object")
 	}
-	box := vm.call(ctx, fnMalloc, 8) // as the engine's own boxes
+	box := vm.call(ctx, fnMalloc, 8) // like the engine's own boxes
 	vm.memory.WriteUint64Le(uint32(box), beside)
 	declared, err := vm.bootCall(ctx, "qjs_dup_value", box)
 	if err != nil {
@@ -267,7 +264,7 @@ func (vm *VM) bootDeclared(ctx context.Context, globals pointer) error {
 	return vm.bootGlobal(ctx, globals, "__declared", declared)
 }
 
-// bootGlobal sets a global that the prelude takes away again.
+// bootGlobal sets a global that the prelude removes again.
 func (vm *VM) bootGlobal(ctx context.Context, globals pointer, name string, v pointer) error {
 	key := vm.write(ctx, name)
 	_, err := vm.bootCall(ctx, "qjs_set_prop_string", globals, key, v)
@@ -301,7 +298,7 @@ func (vm *VM) instantiate(ctx context.Context, a experimental.MemoryAllocator) e
 	return nil
 }
 
-// restore makes the instance of vm as the image has it, with size bytes of memory.
+// restore makes the instance of vm from the image, with size bytes of memory.
 func (vm *VM) restore(ctx context.Context, size uint32) error {
 	im := vm.image
 	a := &vmAllocator{vm: vm, image: im, most: uint64(vm.memoryBytes)}

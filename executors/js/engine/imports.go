@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// maxSpecifier bounds the names of an import.
+	// maxSpecifier limits the names of an import.
 	maxSpecifier = 1 << 12
 	// WASI error numbers.
 	wasiSuccess = 0
 	wasiBadFile = 8
 )
 
-// importFunc is an import with its VM; stack holds parameters and then results.
+// importFunc is an import with its VM. stack holds the parameters and then the results.
 type importFunc func(ctx context.Context, vm *VM, stack []uint64)
 
-// defineImports defines all that the guest can call: six functions of the
-// binding and six of WASI. None reaches a file, the environment, a socket or a
-// host clock; what the engine would do with a file descriptor is refused.
+// defineImports defines all functions that the guest can call: six of the binding and six of WASI. None reaches
+// a file, the environment, a socket or a host clock. Operations of the engine on a file descriptor return an
+// error.
 func (e *Engine) defineImports(ctx context.Context) error {
 	i32, i64 := api.ValueTypeI32, api.ValueTypeI64
 	args := func(t ...api.ValueType) []api.ValueType { return t }
@@ -84,8 +84,8 @@ func interrupt(ctx context.Context, vm *VM, stack []uint64) {
 	}
 }
 
-// hostCall is the one function that the prelude holds. It only ever passes
-// strings. A result of 0 is an exception.
+// hostCall is the one function that the prelude holds. It only ever passes strings. A result of 0 is an
+// exception.
 func hostCall(ctx context.Context, vm *VM, stack []uint64) {
 	argc, argv := uint32(stack[3]), uint32(stack[4])
 	stack[0] = 0
@@ -99,7 +99,7 @@ func hostCall(ctx context.Context, vm *VM, stack []uint64) {
 	switch {
 	case vm.noRoom:
 		vm.noRoom = false
-		vm.throw(ctx, "InternalError", "out of memory") // as the engine says it
+		vm.throw(ctx, "InternalError", "out of memory") // in the words of the engine
 	case !ok:
 		vm.kill(fmt.Errorf("%w: malformed call of the host", errCorrupt))
 	case vm.refused:
@@ -141,8 +141,8 @@ func (vm *VM) openCall(ctx context.Context, argc, argv uint32) bool {
 	if err := value.Check([]byte(args), vm.valueLimits()); err != nil {
 		return false
 	}
-	// What a program opens without ever waiting is held on this side of its heap
-	// limit, so it is bounded by the same figure.
+	// Calls that a program opens without ever waiting are held outside of its heap limit, so the same figure
+	// limits them.
 	if vm.openedBytes += int64(len(args)); vm.openedBytes > max(vm.options.HeapBytes, int64(len(args))) {
 		vm.openedBytes -= int64(len(args))
 		vm.refused = true
@@ -177,8 +177,8 @@ func (vm *VM) console(ctx context.Context, argc, argv uint32) bool {
 	return true
 }
 
-// rejection tracks promises that are rejected and not handled, and those that
-// are handled after all. It owns both values.
+// rejection tracks promises that are rejected and not handled, and those that are handled after all. It owns
+// both values.
 func rejection(ctx context.Context, vm *VM, stack []uint64) {
 	promise, reason, handled := uint64(uint32(stack[0])), uint64(uint32(stack[1])), uint32(stack[2]) != 0
 	if promise == 0 || reason == 0 {
@@ -196,7 +196,7 @@ func rejection(ctx context.Context, vm *VM, stack []uint64) {
 	vm.free(ctx, promise, reason)
 }
 
-// forget drops a tracked rejection.
+// forget removes a tracked rejection.
 func (vm *VM) forget(ctx context.Context, id uint64) {
 	if r, ok := vm.state.rejected[id]; ok {
 		delete(vm.state.rejected, id)
@@ -248,8 +248,7 @@ func moduleLoad(ctx context.Context, vm *VM, stack []uint64) {
 	stack[0] = p
 }
 
-// throwImport tells the program what its own kind of error says, and nothing of
-// any other.
+// throwImport throws a GuestError as it is. For any other error the program learns nothing of it.
 func (vm *VM) throwImport(ctx context.Context, name string, err error) {
 	var g *GuestError
 	if errors.As(err, &g) {
@@ -269,8 +268,8 @@ func clock(_ context.Context, vm *VM, stack []uint64) {
 	}
 }
 
-// random fills with zeros: the engine's own generator is not in use, the
-// prelude seeds its Math.random from Options.Seed.
+// random fills with zeros: the engine's own generator is not used, the prelude seeds its Math.random from
+// Options.Seed.
 func random(_ context.Context, vm *VM, stack []uint64) {
 	at, n := uint32(stack[0]), uint32(stack[1])
 	stack[0] = wasiSuccess

@@ -18,7 +18,7 @@ import (
 //go:embed memory_other.go meter.go module.go names.go prelude.go reader.go snapshot.go state.go trace.go vm.go
 var sources embed.FS
 
-// startName names the file in which this build keeps them.
+// startName is the name of the file in which this build keeps the metered code and the image.
 func startName(prelude string) (string, error) {
 	own, err := wasmcache.DigestOf(sources)
 	if err != nil {
@@ -49,8 +49,8 @@ func start(wasm []byte, im *image) wasmcache.Start {
 	return s
 }
 
-// loadStart returns what is kept under path, or false: whatever is wrong with
-// it, it can be made again.
+// loadStart loads what is kept under path. It returns false if there is any error, since the content can be
+// made again.
 func loadStart(path string) (wasm []byte, im *image, ok bool) {
 	s, err := wasmcache.Load(path)
 	im = &image{memory: s.Memory}
@@ -72,8 +72,7 @@ func loadStart(path string) (wasm []byte, im *image, ok bool) {
 	return s.Wasm, im, true
 }
 
-// keepStart keeps them for the next process. Where that does not work, it costs
-// that process its time and nothing else.
+// keepStart stores the content for the next process. If that fails, the only loss is the time of that process.
 func keepStart(path string, wasm []byte, im *image) {
 	b := start(wasm, im).Encode()
 	if len(b) <= wasmcache.MaxBytes {

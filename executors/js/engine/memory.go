@@ -2,7 +2,7 @@ package engine
 
 import "github.com/tetratelabs/wazero/experimental"
 
-// heapAllocator gives memory of the Go heap, for building the image.
+// heapAllocator allocates memory of the Go heap, for building the image.
 type heapAllocator struct{}
 
 func (heapAllocator) Allocate(_, _ uint64) experimental.LinearMemory { return &heapMemory{} }
@@ -18,8 +18,8 @@ func (m *heapMemory) Reallocate(size uint64) []byte {
 
 func (m *heapMemory) Free() { m.b = nil }
 
-// vmAllocator gives a VM its memory: one reservation of most bytes, over whose
-// start the image is mapped when there is a backing.
+// vmAllocator allocates the memory of a VM: one reservation of most bytes. If there is a backing, the image is
+// mapped over its start.
 type vmAllocator struct {
 	vm     *VM
 	image  *image
@@ -47,7 +47,7 @@ type vmMemory struct {
 	b []byte
 }
 
-// Reallocate returns nil over the cap, which is also the end of the VM.
+// Reallocate returns nil over the limit, which also ends the VM.
 func (m *vmMemory) Reallocate(size uint64) []byte {
 	if size > uint64(len(m.b)) {
 		if m.a.vm.fuel != nil {

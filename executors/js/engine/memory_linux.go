@@ -8,14 +8,13 @@ import (
 	"unsafe"
 )
 
-// backing is the image in an anonymous file, from which every VM maps its own
-// private, copy-on-write view.
+// backing is the image in an anonymous file, from which every VM maps its own private, copy-on-write view.
 type backing struct {
 	file *os.File
 	size int
 }
 
-// newBacking returns nil when the system gives no such file; VMs then copy.
+// newBacking returns nil if the system has no such file. VMs then copy.
 func newBacking(im *image) *backing {
 	number := map[string]uintptr{"amd64": 319, "arm64": 279}[runtime.GOARCH]
 	if number == 0 {
@@ -38,8 +37,7 @@ func newBacking(im *image) *backing {
 	return b
 }
 
-// fill fails where the process may have no file of that size: Go's runtime takes
-// the SIGXFSZ and does nothing.
+// fill fails if the process may have no file of that size: Go's runtime takes the SIGXFSZ and does nothing.
 func (b *backing) fill(im *image) error {
 	if err := b.file.Truncate(int64(im.size)); err != nil {
 		return fmt.Errorf("size the image: %w", err)
@@ -65,7 +63,7 @@ func (b *backing) overlay(reserved []byte) error {
 	return nil
 }
 
-// reserve maps n zero bytes that take memory only where they are written.
+// reserve maps n zero bytes that use memory only when they are written.
 func reserve(n int) ([]byte, error) {
 	return syscall.Mmap(-1, 0, n, syscall.PROT_READ|syscall.PROT_WRITE,
 		syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)

@@ -24,14 +24,13 @@ const (
 	typeI64 = 0x7e
 )
 
-// module is what parse keeps of a module: section bodies, and what the rewriter
-// must know to add to them.
+// module is a parsed module: section bodies, and the data that the rewriter needs to add to them.
 type module struct {
 	body    [secDataCount + 1][]byte
 	have    [secDataCount + 1]bool
 	params  []int    // of each type
 	funcs   []uint32 // type of each defined function
-	imports int      // functions imported
+	imports int      // number of imported functions
 	hook    uint32
 	globals int
 	copyFn  uint32 // index of the added function that copies memory

@@ -1,6 +1,3 @@
-// This file judges the dotted names of bridges: which can become a function
-// that a program calls. Package engine calls it.
-
 package engine
 
 import (
@@ -9,7 +6,7 @@ import (
 	"strings"
 )
 
-// bridgePaths splits dotted names and refuses what cannot become a function.
+// bridgePaths splits dotted names of bridges and rejects names that cannot become a function.
 func bridgePaths(names []string) ([][]string, error) {
 	identifier, err := regexp.Compile(`^[A-Za-z_$][A-Za-z0-9_$]*$`)
 	if err != nil {
@@ -43,8 +40,7 @@ func bridgePaths(names []string) ([][]string, error) {
 	return paths, nil
 }
 
-// reserved tells words that no global can be called by, and the one key that is
-// not a plain property.
+// reserved reports words that cannot be the name of a global, and the one key that is not a plain property.
 func reserved(s string) bool {
 	switch s {
 	case "await", "break", "case", "catch", "class", "const", "continue", "debugger", "default", "delete", "do", "else",

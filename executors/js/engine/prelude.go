@@ -1,5 +1,4 @@
-// This file holds the JavaScript that a guest has before any program: the
-// guest's side of the binding. It is text; the engine alone evaluates it.
+// The prelude is the JavaScript that a guest has before any program: the guest's side of the binding.
 
 package engine
 
@@ -15,17 +14,17 @@ import (
 //go:embed prelude/*.js prelude/fetch/*.js
 var preludeFiles embed.FS
 
-// preludeText is what is evaluated into the image, in its order: each part on its own.
+// preludeText is the text that is evaluated into the image, in order: each part on its own.
 type preludeText []string
 
-// String is all of it.
+// String returns the whole text.
 func (t preludeText) String() string { return strings.Join(t, "\n") }
 
-// preludeMain is the part whose value is kept: an object of functions. It takes the global
-// list __fetch, to which those after it add.
+// preludeMain is the part whose value is kept: an object of functions. It reads the global list __fetch, to
+// which the parts after it add.
 const preludeMain = 1
 
-// preludeSource gives the parts.
+// preludeSource returns the parts.
 func preludeSource() (preludeText, error) {
 	fetch, err := preludeTexts("prelude/fetch")
 	if err != nil {

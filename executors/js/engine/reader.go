@@ -1,15 +1,15 @@
 package engine
 
-// Limits of a module that is worth metering.
+// Limits of a module.
 const (
 	maxModule = 16 << 20
-	maxItems  = 1 << 16 // in a vector, beside code
+	maxItems  = 1 << 16 // in a vector, except code
 	maxLocals = 50_000
 	maxName   = 1 << 12
 )
 
-// reader decodes a byte slice. The first mistake sticks: from then on every
-// read returns zero and more reports false.
+// reader decodes a byte slice. The first error is kept: from then on every read returns zero and more returns
+// false.
 type reader struct {
 	b   []byte
 	p   int

@@ -11,17 +11,16 @@ import (
 	"github.com/ringd/ringd/executors/js/engine/snapshot"
 )
 
-// headroom is what a heap limit must leave beside what lives.
+// headroom is what a heap limit must leave on top of the live data.
 const headroom = 64 << 10
 
-// Snapshot writes the VM down: as it waits for open calls, or after its program
-// has ended. The VM stays as it is and may go on, but for garbage. It returns ErrBusy while jobs
-// are left to run or calls were not yet taken, and for a VM that has no program
-// or whose program can never end; ErrTooLarge over Options.SnapshotBytes, and for
-// more unhandled rejections than anybody reads.
+// Snapshot takes a snapshot of the VM while it waits for open calls, or after its program has ended. The VM
+// stays as it is, except for garbage, and may continue. It returns ErrBusy while jobs are left to run or calls
+// were not yet taken, and for a VM that has no program or whose program can never end. It returns ErrTooLarge
+// over Options.SnapshotBytes, and for more unhandled rejections than are ever read.
 //
-// The snapshot belongs to this Engine's Digest. It holds all that the program
-// knows, in the clear, and nothing in it says who made it: the caller seals it.
+// The snapshot belongs to this Engine's Digest. It holds all data of the program in the clear, and is not
+// authenticated: the caller seals it.
 func (vm *VM) Snapshot(ctx context.Context) ([]byte, error) {
 	if vm.dead != nil {
 		return nil, vm.dead
@@ -62,9 +61,8 @@ func (vm *VM) Snapshot(ctx context.Context) ([]byte, error) {
 	return b, nil
 }
 
-// collected is the memory up to which what an ended program left is collected
-// before it is written down. While a program waits that is not done: it could see
-// it, by what is weakly held.
+// collected is the size of memory up to which the garbage of an ended program is collected before its snapshot
+// is taken. While a program waits that is not done: weak references would show it.
 const collected = 8 << 20
 
 func (vm *VM) collect(ctx context.Context) error {
@@ -76,7 +74,7 @@ func (vm *VM) collect(ctx context.Context) error {
 
 func (im *image) difference() snapshot.Image { return snapshot.Image{From: im.from, Memory: im.memory} }
 
-// written is the state of the VM as a snapshot has it.
+// written returns the state of the VM in the form of a snapshot.
 func (vm *VM) written() snapshot.State {
 	u := vm.Usage()
 	s := snapshot.State{
@@ -95,8 +93,8 @@ func (vm *VM) written() snapshot.State {
 	return s
 }
 
-// read takes over the state of a snapshot. What an ended program used, left open
-// or left unhandled is not the next one's affair.
+// read takes over the state of a snapshot. For an ended program, its usage, its open calls and its unhandled
+// rejections do not concern the next one.
 func (vm *VM) read(s snapshot.State) {
 	vm.state = newState()
 	t := &vm.state
@@ -116,27 +114,22 @@ func (vm *VM) read(s snapshot.State) {
 	}
 }
 
-// Restore makes a VM that goes on where Snapshot was called, in this process or
-// another. The calls that were open are still open under their ids, and State,
-// Settle and RunJobs work as before. Several VMs may be made of one snapshot.
+// Restore makes a VM that continues where Snapshot was called, in this process or another. The calls that were
+// open are still open under their ids, and State, Settle and RunJobs work as before. Several VMs may be made of
+// one snapshot.
 //
-// What o bounds or brings is in force from here on: limits, clocks, console,
-// modules, DenyGlobals and Seed, which must be new, so that no two restores see
-// the same random numbers. The limits count what was used before, which Usage
-// goes on from, and what lives.
-// Bridges and Inputs of o are not looked at while a program waits: it keeps the
-// functions it had and gets no new ones, and who takes its Calls decides what a
-// bridge that is granted no longer answers.
+// The limits, clocks, console, modules, DenyGlobals and Seed of o apply from here on. Seed must be new, so that
+// no two restores get the same random numbers. The limits include the usage before, from which Usage continues,
+// and live data. Bridges and Inputs of o are ignored while a program waits: it keeps the functions it had and
+// gets no new ones, and the caller who takes its Calls decides what a bridge that is no longer granted answers.
 //
-// When the program had ended, the VM is for the next Eval: Usage starts again,
-// calls that were still open never settle, and the inputs are those of o. Its
-// bridges too are the ones it began with.
+// If the program had ended, the VM is for the next Eval: Usage starts again, calls that were still open never
+// settle, and the inputs are those of o. The bridges too are those with which the VM began.
 //
-// What is wrong with the snapshot wraps ErrSnapshot; with it ErrEngine when
-// another engine made it, whose digest is named, ErrMemory when its memory is
-// larger than o.MemoryBytes. ErrPermanent is the program's doing. A limit that is reached before anything ran is the
-// error of that limit, ErrMemory too where more lives than o.HeapBytes allows.
-// Nothing of a snapshot with an error runs.
+// Errors of the snapshot wrap ErrSnapshot. They also wrap ErrEngine if another engine made it, whose digest is
+// named, and ErrMemory if its memory is larger than o.MemoryBytes. ErrPermanent is caused by the program. A
+// limit that is reached before anything ran is the error of that limit; it is ErrMemory too if more data is
+// live than o.HeapBytes allows. After an error no code of the snapshot runs.
 func (e *Engine) Restore(ctx context.Context, b []byte, o Options) (*VM, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -168,7 +161,7 @@ func (e *Engine) Restore(ctx context.Context, b []byte, o Options) (*VM, error) 
 	return vm, nil
 }
 
-// restoreError gives the errors of a snapshot the names of this package.
+// restoreError maps the errors of package snapshot to those of this package.
 func restoreError(err error) error {
 	switch {
 	case errors.Is(err, snapshot.ErrEngine):
@@ -180,7 +173,7 @@ func restoreError(err error) error {
 	}
 }
 
-// load puts the memory of a snapshot over that of the image.
+// load applies the memory of a snapshot to that of the image.
 func (vm *VM) load(r *snapshot.Reader) error {
 	memory, ok := vm.memory.Read(0, vm.memory.Size())
 	if !ok {
@@ -192,8 +185,8 @@ func (vm *VM) load(r *snapshot.Reader) error {
 	return nil
 }
 
-// resume runs the prelude's part of a restore and applies the limits. That of
-// the heap is last, since it may be below what lives.
+// resume runs the prelude's part of a restore and applies the limits. That of the heap is last, since it may be
+// below the live data.
 func (vm *VM) resume(ctx context.Context, config string) error {
 	ctx, done := vm.enter(ctx)
 	defer done()
@@ -214,7 +207,7 @@ func (vm *VM) resume(ctx context.Context, config string) error {
 	}
 	vm.free(ctx, r, text)
 	vm.call(ctx, fnMemoryLimit, uint64(vm.options.HeapBytes))
-	// Without room even the error that says so cannot be made.
+	// Without room even the error about it cannot be made.
 	room := vm.call(ctx, fnLimitedMalloc, uint64(vm.image.runtime), headroom)
 	if vm.checked(room) != 0 {
 		vm.call(ctx, fnLimitedFree, uint64(vm.image.runtime), room)
@@ -222,7 +215,7 @@ func (vm *VM) resume(ctx context.Context, config string) error {
 	return vm.dead
 }
 
-// abandon lets go of what a program that has ended left behind.
+// abandon releases the calls and rejections of a program that has ended.
 func (vm *VM) abandon(ctx context.Context) {
 	for id := range vm.state.rejected {
 		vm.forget(ctx, id)

@@ -1,6 +1,5 @@
-// This file reads what the prelude says of an error, with the stack trace that
-// the engine wrote. All of it is a program's text. It is pure; only package engine
-// imports it.
+// The prelude describes an error together with the stack trace that the engine wrote. All of that is text of a
+// program.
 
 package engine
 
@@ -13,19 +12,19 @@ import (
 // maxFrames is how many frames are read.
 const maxFrames = 32
 
-// Exception is an error as the program threw it. All of it is the program's
-// text: bounded, and not to be trusted.
+// Exception is an error as the program threw it. All of it is the program's text: limited, and not to be
+// trusted.
 type Exception struct {
 	Name    string
 	Message string
 	Frames  []Frame
-	// Reference is the message of the ReferenceError that the error is, or names as
-	// its cause; "" when there is none.
+	// Reference is the message of the ReferenceError that the error is, or names as its cause. It is empty if
+	// there is none.
 	Reference string
 }
 
-// OutOfMemory reports whether this is what the engine throws when the heap is
-// full. A program can throw the same.
+// OutOfMemory reports whether this is the error that the engine throws when the heap is full. A program can
+// throw the same.
 func (e Exception) OutOfMemory() bool {
 	return e.Name == "InternalError" && strings.HasPrefix(e.Message, "out of memory")
 }
@@ -38,7 +37,7 @@ type Frame struct {
 	Column   int
 }
 
-// parseException reads the prelude's description of an error.
+// parseException parses the prelude's description of an error.
 func parseException(text string) Exception {
 	var d struct{ Name, Message, Stack, Reference string }
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
@@ -47,9 +46,8 @@ func parseException(text string) Exception {
 	return Exception{Name: d.Name, Message: d.Message, Frames: parseFrames(d.Stack), Reference: d.Reference}
 }
 
-// parseFrames reads lines such as "    at pick (plan.js:3:9)". Lines without a place
-// are the engine's own and are left out, and so is what comes after the first
-// Most.
+// parseFrames parses lines such as "    at pick (plan.js:3:9)". Lines without a position are the engine's own
+// and are left out, and so are those after the first maxFrames.
 func parseFrames(stack string) []Frame {
 	var out []Frame
 	for line := range strings.Lines(stack) {
@@ -75,7 +73,7 @@ func parseFrames(stack string) []Frame {
 	return out
 }
 
-// place reads "file:line:column".
+// place parses "file:line:column".
 func (f *Frame) place(s string) bool {
 	i := strings.LastIndexByte(s, ':')
 	if i < 0 {

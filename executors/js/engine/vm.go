@@ -18,18 +18,16 @@ import (
 )
 
 const (
-	// slice is how much fuel the guest gets between two looks at the limits,
-	// about a millisecond.
+	// slice is how much fuel the guest gets between two checks of the limits, about a millisecond.
 	slice = 1_000_000
-	// maxNodes bounds the values in one encoded value, as the prelude does.
+	// maxNodes limits the values in one encoded value, as the prelude does.
 	maxNodes = 1_000_001
 	// Flags of qjs_eval.
 	evalModule, evalAsync = 1, 1 << 7
 )
 
-// VM is one isolated program with its heap and limits. It is not safe for
-// concurrent use, and no method may be called from within Options.Console,
-// Options.Modules or a clock. A context that ends stops guest code within a
+// VM is one isolated program with its heap and limits. It is not safe for concurrent use, and no method may be
+// called from within Options.Console, Options.Modules or a clock. If a context ends, guest code stops within a
 // slice of a few milliseconds, with ErrCancelled.
 type VM struct {
 	engine      *Engine
@@ -45,30 +43,29 @@ type VM struct {
 	functions    [maxDepth][fnCount]api.Function
 	stacks       [maxDepth][8]uint64
 	depth        int
-	granted      int64         // of the present slice
+	granted      int64         // fuel of the present slice
 	entered      time.Duration // processor time when guest code was entered
 	inside       bool
 	opened       []Call // not yet taken
 	openedBytes  int64  // of their arguments
-	refused      bool   // the call under way
+	refused      bool   // the call under way is rejected
 	noRoom       bool   // a string of the program could not be copied
 	ended        *State
 	dead         error
 	closed       bool
 }
 
-// vmState is all that has to be written down, with linear memory and Options,
-// to continue a quiescent VM elsewhere.
+// vmState is the state that, with linear memory and Options, is needed to continue a quiescent VM elsewhere.
 type vmState struct {
-	bridges    []string      // as the guest numbers them
+	bridges    []string      // in the guest's numbering
 	calls      int64         // ids given out
-	before     int64         // of those, by programs that had ended at a restore
+	before     int64         // those of programs that had ended at a restore
 	open       map[int64]int // call -> index of its bridge
 	rejections int64
 	rejected   map[uint64]rejected // by the address of the promise
 	program    pointer             // its promise, 0 when none
 	module     bool                // the program is a module
-	adopted    bool                // program is the promise that a script's value was
+	adopted    bool                // program is the promise that was the value of a script
 	usage      Usage
 }
 
@@ -82,8 +79,7 @@ func newState() vmState {
 	return vmState{open: map[int64]int{}, rejected: map[uint64]rejected{}}
 }
 
-// Start returns a fresh VM. What is wrong with o is an error that wraps neither
-// of the final ones. The caller closes the VM.
+// Start returns a fresh VM. An error in o wraps none of the final errors. The caller closes the VM.
 func (e *Engine) Start(ctx context.Context, o Options) (*VM, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -108,7 +104,7 @@ func (e *Engine) Start(ctx context.Context, o Options) (*VM, error) {
 	return vm, nil
 }
 
-// settings is what the prelude installs, checked: own and what every VM has.
+// settings are the checked data that the prelude installs: own and what every VM has.
 func (vm *VM) settings(own map[string]any, withInputs bool) (string, error) {
 	o := vm.options
 	inputs := [][2]string{}
@@ -134,8 +130,8 @@ func (vm *VM) settings(own map[string]any, withInputs bool) (string, error) {
 	return string(config), nil
 }
 
-// install applies the limits and runs the prelude's part for this VM. It counts
-// to the VM's fuel, not to its program's CPU figure.
+// install applies the limits and runs the prelude's part for this VM. It counts towards the VM's fuel, not
+// towards its program's CPU figure.
 func (vm *VM) install(ctx context.Context, config string) error {
 	ctx, done := vm.enter(ctx)
 	defer done()
@@ -155,8 +151,8 @@ func (vm *VM) valueLimits() value.Limits {
 	return value.Limits{Bytes: 3 * vm.options.ValueBytes, Nodes: maxNodes}
 }
 
-// enter begins guest execution; done ends it. Between them processor time
-// counts. Within a Turn it has begun.
+// enter begins guest execution, and done ends it. Processor time between them is counted. Within a Turn it has
+// begun already.
 func (vm *VM) enter(ctx context.Context) (context.Context, func()) {
 	if vm.inside {
 		return ctx, func() {}
@@ -176,8 +172,7 @@ func (vm *VM) enter(ctx context.Context) (context.Context, func()) {
 
 func cancelled(err error) error { return fmt.Errorf("%w: %w", ErrCancelled, err) }
 
-// refill accounts for a used slice and grants the next, unless a limit is
-// reached.
+// refill accounts for a used slice and grants the next, unless a limit is reached.
 func (vm *VM) refill(ctx context.Context) bool {
 	vm.account(0)
 	if vm.dead != nil {
@@ -200,7 +195,7 @@ func (vm *VM) refill(ctx context.Context) bool {
 	return false
 }
 
-// account moves what was used of the slice into the usage and leaves rest.
+// account adds the used part of the slice to the usage and leaves rest.
 func (vm *VM) account(rest int64) {
 	if vm.fuel == nil {
 		return
@@ -219,9 +214,8 @@ func (vm *VM) grant() {
 	vm.fuel.Set(uint64(vm.granted))
 }
 
-// Eval starts a program; its first part runs until it awaits or ends. A program
-// before it must have ended, its globals stay. What the program does wrong,
-// syntax errors included, is in State.
+// Eval starts a program. Its first part runs until it awaits or ends. A program before it must have ended; its
+// globals stay. Errors of the program, including syntax errors, are in State.
 func (vm *VM) Eval(ctx context.Context, p Program) error {
 	if vm.dead != nil {
 		return vm.dead
@@ -258,8 +252,7 @@ func (vm *VM) Eval(ctx context.Context, p Program) error {
 	return vm.dead
 }
 
-// release frees the names that scripts before declared. When it cannot, the
-// program has failed.
+// release frees the names that earlier scripts declared. If it cannot, the program has failed.
 func (vm *VM) release(ctx context.Context) bool {
 	r := vm.invoke(ctx, preludeRelease)
 	if r == 0 && vm.dead == nil {
@@ -269,8 +262,7 @@ func (vm *VM) release(ctx context.Context) bool {
 	return r != 0 && vm.dead == nil
 }
 
-// watch makes promise the program's: its rejection is the program's end, not an
-// unhandled one.
+// watch makes promise the program's: its rejection is the program's end, not an unhandled one.
 func (vm *VM) watch(ctx context.Context, promise pointer) {
 	vm.call(ctx, fnMarkHandled, promise)
 	if id := vm.call(ctx, fnValuePtr, promise); id != 0 {
@@ -291,17 +283,16 @@ func (vm *VM) RunJobs(ctx context.Context) (int, error) {
 		if r >= 0 {
 			continue
 		}
-		// A clean-up callback threw, which nothing can catch; or there was no
-		// memory to run the job, and what waits for it would wait for ever.
+		// A clean-up callback threw, which nothing can catch. Or there was no memory to run the job, and the
+		// code that waits for it would wait forever.
 		if e := vm.exception(ctx); e.OutOfMemory() {
 			vm.kill(ErrMemory)
 		}
 	}
 }
 
-// TakeCalls returns the calls opened since it was last called, in order. Until
-// they are taken their arguments count together against HeapBytes; a call over
-// that is rejected with BudgetExceeded.
+// TakeCalls returns the calls opened since the last TakeCalls, in order. Until they are taken their arguments
+// count together against HeapBytes. A call over that is rejected with BudgetExceeded.
 func (vm *VM) TakeCalls() []Call {
 	calls := vm.opened
 	vm.opened, vm.openedBytes = nil, 0
@@ -311,8 +302,7 @@ func (vm *VM) TakeCalls() []Call {
 // OpenCalls is how many calls wait for an answer, taken or not.
 func (vm *VM) OpenCalls() int { return len(vm.state.open) }
 
-// Settle answers an open call. Jobs are not run. ErrNoCall and ErrValue leave
-// the VM as it was.
+// Settle answers an open call. It runs no jobs. After ErrNoCall and ErrValue the VM is unchanged.
 func (vm *VM) Settle(ctx context.Context, id int64, a Answer) error {
 	if vm.dead != nil {
 		return vm.dead
@@ -350,7 +340,7 @@ func (vm *VM) Settle(ctx context.Context, id int64, a Answer) error {
 	if tagged {
 		k = 0 // the image's
 	}
-	if r == 0 && vm.dead == nil { // only for want of memory or stack; the promise can never settle
+	if r == 0 && vm.dead == nil { // only for lack of memory or stack; the promise can never settle
 		vm.free(ctx, vm.call(ctx, fnGetException))
 		vm.kill(ErrMemory)
 	}
@@ -358,8 +348,8 @@ func (vm *VM) Settle(ctx context.Context, id int64, a Answer) error {
 	return vm.dead
 }
 
-// Turn is Settle, then RunJobs, then State: all that one answer sets off. It
-// looks at the processor clock, which is not cheap, as often as one of them.
+// Turn is Settle, then RunJobs, then State: everything that follows from one answer. It reads the processor
+// clock, which is not cheap, only as often as one of them.
 func (vm *VM) Turn(ctx context.Context, id int64, a Answer) (State, error) {
 	ctx, done := vm.enter(ctx)
 	defer done()
@@ -383,7 +373,7 @@ func (vm *VM) run(ctx context.Context) (State, error) {
 	return vm.State(ctx)
 }
 
-// Usage is what was used so far. It works on a dead VM.
+// Usage returns the usage so far. It works on a dead VM.
 func (vm *VM) Usage() Usage {
 	u := vm.state.usage
 	if !vm.closed {

@@ -10,16 +10,15 @@ import (
 	"github.com/ringd/ringd/profiles/spelling"
 )
 
-// Bounds of the list of bridges in a hint.
+// Limits of the list of bridges in a hint.
 const (
 	maxListed      = 16
 	maxListedBytes = 512
 )
 
-// absent is what to append to the message of an error about a name that the
-// program does not have: why it is absent, what to use, and the bridges there are.
-// It is "" for any other error, and for a name that is only the program's own.
-// The name is the program's text; the rest comes from the options.
+// absent returns a hint to append to the message of an error about a name that the program does not have: why
+// it is absent, what to use instead, and the bridges that exist. It is empty for any other error, and for a
+// name that is only the program's own. The name is the program's text. The rest comes from the options.
 func absent(x *engine.Exception, o *jsproto.Options) string {
 	name, ok := strings.CutSuffix(x.Reference, " is not defined")
 	if !ok || slices.Contains(roots(o), name) {
@@ -56,8 +55,8 @@ func has(bridges []string) string {
 	return text
 }
 
-// roots are the global names that a program has from the policy: of a bridge with a
-// dotted name its first part.
+// roots are the global names that a program has from the policy: for a bridge with a dotted name its first
+// part.
 func roots(o *jsproto.Options) []string {
 	out := make([]string, 0, len(o.Bridges)+1)
 	for _, b := range o.Bridges {
@@ -67,8 +66,8 @@ func roots(o *jsproto.Options) []string {
 	return append(out, "inputs")
 }
 
-// instead says why a global of other platforms is absent and what to use, or which
-// name of the policy a misspelled one meant. It is "" for any other name.
+// instead says why a global of other platforms is absent and what to use, or which name of the policy a
+// misspelled one probably means. It is empty for any other name.
 func instead(name string, o *jsproto.Options) string {
 	if slices.Contains(o.DenyGlobals, name) {
 		return "the policy denies this global"
@@ -108,7 +107,7 @@ func ofPlatforms(name string, o *jsproto.Options) string {
 	case "URL", "URLSearchParams", "TextEncoder", "TextDecoder", "AbortController", "AbortSignal", "Headers", "Request",
 		"Response", "DOMException":
 		if slices.Contains(o.Bridges, "fetch") {
-			return "" // the program took it away
+			return "" // the program removed it
 		}
 		return "it comes with the bridge fetch, which is not granted"
 	case "fetch", "XMLHttpRequest", "WebSocket", "EventSource", "document", "navigator", "location", "localStorage",

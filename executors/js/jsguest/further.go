@@ -15,19 +15,17 @@ import (
 	"github.com/ringd/ringd/executors/js/jsproto"
 )
 
-// Translation for a session. Joining a program with its modules would make what
-// is inside of a module a declaration of the program, for all programs to come.
-// So in a session the engine loads the modules, each once, and a static import
-// becomes a constant from a dynamic one: it can be declared again, and a name
-// that a module does not export is a SyntaxError. What differs: the import happens
-// where it stands, and does not follow a variable of the module that changes.
+// Translation for a session. If a program was bundled with its modules, the declarations inside of a module
+// would become declarations of the program, for all later programs. So in a session the engine loads the
+// modules, each once, and a static import becomes a constant from a dynamic one. It can be declared again, and
+// a name that a module does not export is a SyntaxError. There is one difference: the import happens in its
+// place, and does not follow a variable of the module that changes.
 //
-// esbuild prints each statement of a program from the first column on, and the
-// source map tells such a line from one within a text.
+// esbuild prints each statement of a program from the first column on, and the source map distinguishes such a
+// line from one within a text.
 const keepImports = `{"compilerOptions":{"target":"ES2022","useDefineForClassFields":true,"verbatimModuleSyntax":true}}`
 
-// further makes the text of a program of a session that is TypeScript or has
-// imports or exports.
+// further returns the text of a program of a session that is TypeScript or has imports or exports.
 func further(o jsproto.Options, m *modules, source string) (*text, *executors.End) {
 	plain := &text{file: o.File, author: o.File, source: source}
 	loader := api.LoaderJS
@@ -37,11 +35,12 @@ func further(o jsproto.Options, m *modules, source string) (*text, *executors.En
 	res := api.Transform(source, api.TransformOptions{
 		Loader: loader, Sourcefile: o.File, Target: target, TsconfigRaw: keepImports,
 		TreeShaking: api.TreeShakingFalse, Sourcemap: api.SourceMapExternal, SourcesContent: api.SourcesContentExclude,
-		LogLevel: api.LogLevelSilent, Supported: map[string]bool{"import-attributes": true}, // to be refused, not dropped
+		// to be rejected, not dropped
+		LogLevel: api.LogLevelSilent, Supported: map[string]bool{"import-attributes": true},
 	})
 	if len(res.Errors) > 0 {
 		if o.Language == jsproto.JavaScript && !staticLine.MatchString(source) {
-			return plain, nil // the word stood in a string: let the engine judge
+			return plain, nil // the word was in a string: let the engine decide
 		}
 		return nil, syntaxError(o, res.Errors)
 	}
@@ -63,8 +62,8 @@ func further(o jsproto.Options, m *modules, source string) (*text, *executors.En
 	return t, end
 }
 
-// furtherText is a printed program under change. No line is added before its end,
-// and no column moves in a line that has something to say.
+// furtherText is a printed program that is being changed. No line is added before its end, and no column moves
+// in a line that is mapped.
 type furtherText struct {
 	o       jsproto.Options
 	m       *modules
@@ -73,13 +72,13 @@ type furtherText struct {
 	changed bool
 	open    bool   // the statement before needs a semicolon that esbuild left out
 	result  string // an expression of the default export
-	// merged are enums and namespaces, which TypeScript adds to what is there: they
-	// begin empty in each program.
+	// merged are enums and namespaces, which TypeScript adds to existing ones: they begin empty in each
+	// program.
 	merged []string
 }
 
-// begins tells whether something of the program begins in line i. In the lines of a template
-// or a comment nothing new is mapped.
+// begins reports whether a part of the program begins in line i. In the lines of a template or a comment
+// nothing new is mapped.
 func (f *furtherText) begins(i int) bool {
 	if f.maps == nil {
 		return false
@@ -95,7 +94,7 @@ func (f *furtherText) begins(i int) bool {
 func (f *furtherText) statements() *executors.End {
 	for i := 0; i < len(f.lines); i++ {
 		if !f.begins(i) || strings.HasPrefix(f.lines[i], "}") || strings.HasPrefix(f.lines[i], "]") || strings.HasPrefix(f.lines[i], ")") {
-			continue // the end of one has a place too
+			continue // its end has a position too
 		}
 		f.close(i)
 		var err error
@@ -124,7 +123,7 @@ func (f *furtherText) statements() *executors.End {
 	return nil
 }
 
-// merge notes the enum or namespace that begins in line i.
+// merge records the enum or namespace that begins in line i.
 func (f *furtherText) merge(i int) {
 	p := mergedForm.FindStringSubmatch(strings.TrimLeft(f.lines[i], " "))
 	if p == nil || f.o.Language != jsproto.TypeScript {
@@ -151,8 +150,7 @@ func (f *furtherText) place(i int) []executors.Frame {
 	return []executors.Frame{{File: f.o.File, Line: line, Column: column + 1}}
 }
 
-// take returns the statement that begins in line i, on one line, and leaves empty
-// lines.
+// take returns the statement that begins in line i, on one line, and leaves empty lines.
 func (f *furtherText) take(i int) string {
 	var parts []string
 	for ; i < len(f.lines); i++ {
@@ -215,16 +213,15 @@ func (f *furtherText) imports(i int) error {
 	return nil
 }
 
-// checked is an expression of the module that throws where a name is missing, as
-// a static import does.
+// checked is an expression of the module that throws if a name is missing, as a static import does.
 func checked(module string, names []string) string {
 	return fmt.Sprintf(`((m) => { for (const k of [%s]) if (!(k in m)) throw new SyntaxError("module has no export '" + k + "': " + %s); return m; })(await import(%s))`,
 		strings.Join(names, ", "), module, module)
 }
 
-// module decides a static import as it is decided elsewhere: before anything runs.
+// module decides a static import as for other programs: before anything runs.
 func (f *furtherText) module(quoted string, attributes bool) (string, error) {
-	specifier := quoted // where it has escapes of JavaScript; no module is called that
+	specifier := quoted // with escapes of JavaScript; no module has such a name
 	if s := strings.ReplaceAll(quoted[1:len(quoted)-1], `"`, `\"`); quoted[0] == '"' {
 		_ = json.Unmarshal([]byte(quoted), &specifier)
 	} else if !strings.Contains(s, `\'`) {
@@ -233,7 +230,7 @@ func (f *furtherText) module(quoted string, attributes bool) (string, error) {
 	return quoted, f.m.static(specifier, attributes)
 }
 
-// exports changes the export that begins in line i: nobody imports a program.
+// exports changes the export that begins in line i: a program is not imported.
 func (f *furtherText) exports(i int) error {
 	const word, byDefault = "export ", "export default "
 	line := f.lines[i]
@@ -257,6 +254,6 @@ func (f *furtherText) exports(i int) error {
 		return nil
 	}
 	f.result, f.open = "_default", true
-	f.lines[i] = "const _default=" + line[len(byDefault):] // as long as what it replaces
+	f.lines[i] = "const _default=" + line[len(byDefault):] // as long as the text that it replaces
 	return nil
 }

@@ -1,13 +1,11 @@
-// Package jsguest is the process that runs JavaScript: the guest half of the
-// executor. It has one connection, descriptor 3, and can do nothing but ask on
-// it. It prints nothing.
+// Package jsguest is the guest half of the JavaScript executor: the process that runs JavaScript. It has one
+// connection, descriptor 3, and can only ask on it. It prints nothing.
 //
-// It builds the engine, gives up what it needs no longer (see package seal), says that
-// it is ready, and then runs one program at a time. It holds every limit first,
-// so that a program learns which one it met; the host holds them again.
+// It builds the engine, drops the powers that it no longer needs (see package guestside), reports that it is
+// ready, and then runs one program at a time. It enforces every limit first, so that a program learns which one
+// it reached. The host enforces them again.
 //
-// The hidden verb of cmd/ringd calls Main. The package imports neither rings nor
-// cmd.
+// The hidden verb of cmd/ringd calls Main. The package imports neither rings nor cmd.
 package jsguest
 
 import (
@@ -36,11 +34,11 @@ const (
 	exitFault = 1
 )
 
-// Main serves the host until it closes the connection and returns the exit code
-// of the process. It must run alone in its process.
+// Main serves the host until the host closes the connection, and returns the exit code of the process. It must
+// be alone in its process.
 func Main(ctx context.Context, c Config) int {
 	debug.SetGCPercent(-1)      // until prepare has collected
-	debug.SetMaxStack(64 << 20) // a hostile text must not recurse the translator for long
+	debug.SetMaxStack(64 << 20) // a hostile text must not make the translator recurse for long
 	if c.Now == nil {
 		return exitFault
 	}
@@ -58,7 +56,7 @@ type process struct {
 	engine *engine.Engine
 }
 
-// serve greets the host and runs what it sends.
+// serve greets the host and runs the programs that it sends.
 func (p *process) serve(ctx context.Context) error {
 	m, err := p.s.Read()
 	if err != nil {
@@ -106,8 +104,8 @@ func (p *process) serve(ctx context.Context) error {
 	}
 }
 
-// prepare builds the engine, meets its first program so that the next one is
-// warm, and seals the process. One that only fills the cache needs none of that.
+// prepare builds the engine, runs a first program so that the next one is warm, and seals the process. A guest
+// that only fills the cache needs none of that.
 func (p *process) prepare(ctx context.Context, s jsproto.Settings) error {
 	e, err := engine.New(ctx, engine.Config{CacheDir: s.CacheDir, ReadOnly: s.Ring && !s.Fill})
 	if err != nil {
@@ -120,11 +118,10 @@ func (p *process) prepare(ctx context.Context, s jsproto.Settings) error {
 	if err := p.rehearse(ctx); err != nil {
 		return fmt.Errorf("the JavaScript engine does not run: %w", err)
 	}
-	// Go's own heap is a few MiB beside the program's memory, and a collection has
-	// to wait for guest code: collect less often.
+	// Go's own heap is a few MiB besides the program's memory, and a collection has to wait for guest code:
+	// collect less often.
 	debug.SetGCPercent(200)
-	// Loading the engine leaves tens of MiB of garbage; a guest may wait for long,
-	// and there are several.
+	// Loading the engine leaves tens of MiB of garbage. A guest may wait for long, and there are several.
 	debug.FreeOSMemory()
 	if s.Ring {
 		return guestside.SealInRing(guestside.Control)
@@ -132,7 +129,7 @@ func (p *process) prepare(ctx context.Context, s jsproto.Settings) error {
 	return guestside.SealAlone()
 }
 
-// rehearse runs a program of our own, before anyone else's.
+// rehearse runs a program of this package before any other.
 func (p *process) rehearse(ctx context.Context) error {
 	vm, err := p.engine.Start(ctx, engine.Options{
 		CPU: 10 * time.Second, CPUClock: guestside.ProcessTime, Now: p.now, Clock: p.nanos,

@@ -18,13 +18,12 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// modules serves the imports of one program from the policy's module map. The
-// import profile decides; the host gave only sources that it allows.
+// modules serves the imports of one program from the policy's module map. The import profile decides. The host
+// gave only sources that it allows.
 //
-// The engine keeps what it has loaded, and a session lives longer than a policy:
-// there the engine's name of a module ends with set, which names all that the agent
-// may import now. When any of that changes, every module is loaded anew, also one
-// that imports what has changed.
+// The engine keeps the modules that it has loaded, and a session lives longer than a policy. Therefore, in a
+// session the engine's name of a module ends with set, which names all modules that the agent may import now.
+// If any of them changes, every module is loaded again, including those that import the changed one.
 type modules struct {
 	set     string
 	o       jsproto.Options
@@ -34,22 +33,21 @@ type modules struct {
 
 	// Of the parts of the run before this one.
 	before   map[string]served // what the engine has, by its names
-	reported int               // denials
+	reported int               // number of denials
 }
 
-// loaded is a module that may be given out.
+// loaded is a module that may be given to a program.
 type loaded struct {
-	source     string // as the policy has it
+	source     string // as in the policy
 	typed      bool   // source is TypeScript
 	javaScript string
-	maps       *sourcemap.Consumer // from javaScript to source; nil when they are the same
+	maps       *sourcemap.Consumer // from javaScript to source; nil if they are the same
 }
 
-// maxDenials bounds the refusals that one run reports and that differ; those beyond are
-// counted.
+// maxDenials limits the distinct denials that one run reports. Further ones are counted.
 const maxDenials = 64
 
-// newModules are those of a run at a time.
+// newModules returns the modules of a run at a time.
 func newModules(o jsproto.Options, now time.Time) *modules {
 	agent := profiles.Agent{JS: &profiles.JS{Imports: o.Imports}}
 	return &modules{o: o, decider: profiles.NewDecider(agent, o.Revision, profiles.Environment{Now: now}), loaded: map[string]loaded{}}
@@ -67,7 +65,7 @@ func (m *modules) ofSession() {
 // setBytes is how much of its digest names a set of modules.
 const setBytes = 8
 
-// named is the name of a module that the engine calls file.
+// named returns the name of a module that the engine calls file.
 func (m *modules) named(file string) string {
 	if at := len(file) - len(m.set); m.set != "" && at > 0 && file[at] == '@' {
 		return file[:at]
@@ -80,7 +78,7 @@ func (m *modules) Resolve(_, specifier string) (string, error) {
 	return specifier + m.set, m.decide(specifier)
 }
 
-// decide is nil when the module may be imported.
+// decide returns nil if the module may be imported.
 func (m *modules) decide(specifier string) error {
 	dec := m.decider.Import(profiles.ExecutorJS, specifier)
 	if dec.Verdict == profiles.Allow {
@@ -95,13 +93,13 @@ func (m *modules) decide(specifier string) error {
 	return &engine.GuestError{Name: profiles.ErrorImportDenied, Message: denied(specifier, dec)}
 }
 
-// Load gives the source of a module that Resolve let through.
+// Load returns the source of a module that Resolve allowed.
 func (m *modules) Load(file string) (string, error) {
 	l, err := m.load(strings.TrimSuffix(file, m.set))
 	return l.javaScript, err
 }
 
-// static decides an import that stands in the text, and reads the module.
+// static decides an import that is in the text, and reads the module.
 func (m *modules) static(specifier string, attributes bool) error {
 	err := m.decide(specifier)
 	if err == nil {
@@ -133,9 +131,8 @@ func (m *modules) load(name string) (loaded, error) {
 	return l, nil
 }
 
-// mapsOf leads back to the source of a module: nil when it is what the engine
-// has. It is not known of a module that was loaded before a pause and that the
-// policy has changed since.
+// mapsOf returns the map back to the source of a module, or nil if the engine has the source itself. known is
+// false for a module that was loaded before a pause and that the policy has changed since.
 func (m *modules) mapsOf(file string) (maps *sourcemap.Consumer, known bool) {
 	name := m.named(file)
 	b, ok := m.before[file]
@@ -153,7 +150,7 @@ func (m *modules) mapsOf(file string) (maps *sourcemap.Consumer, known bool) {
 	return l.maps, err == nil
 }
 
-// served is what the engine may have of modules by now.
+// served returns the modules that the engine may have by now.
 func (m *modules) served() map[string]served {
 	out := maps.Clone(m.before)
 	if out == nil {
@@ -167,22 +164,22 @@ func (m *modules) served() map[string]served {
 	return out
 }
 
-// pinned is the digest of a source as a policy writes it.
+// pinned is the digest of a source in the form of a policy.
 func pinned(source string) string {
 	sum := sha256.Sum256([]byte(source))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// denied reports whether this part of the run was refused a module.
+// denied reports whether this part of the run was denied a module.
 func (m *modules) denied() bool { return len(m.refused.List) > 0 || m.refused.More > 0 }
 
-// refuse notes a module that the policy allows and that cannot be used.
+// refuse records a module that the policy allows but that cannot be used.
 func (m *modules) refuse(mod profiles.Module, reason string) error {
 	m.refused.Add(profiles.Decision{Code: profiles.CodeImportDenied, Reason: reason, Rule: &mod.Rule, Revision: m.o.Revision}, maxDenials-m.reported)
 	return &engine.GuestError{Name: profiles.ErrorImportDenied, Message: reason}
 }
 
-// allowed is the names a program may import, at most a few.
+// allowed returns the names a program may import, at most a few.
 func (m *modules) allowed() []string {
 	var out []string
 	for _, r := range m.o.Imports.Allow {
@@ -194,7 +191,7 @@ func (m *modules) allowed() []string {
 	return out[:min(len(out), 8)]
 }
 
-// denied is the text of a refused import: the module, the rule, what is allowed.
+// denied is the text of a denied import: the module, the rule, the allowed names.
 func denied(specifier string, d profiles.Decision) string {
 	if len(specifier) > 100 {
 		specifier = strings.ToValidUTF8(specifier[:100], "") + "…"
@@ -209,8 +206,8 @@ func denied(specifier string, d profiles.Decision) string {
 	return text + "; allowed: " + strings.Join(d.Instead, ", ")
 }
 
-// javaScript takes source as it is when it is JavaScript, and translates it when
-// it is TypeScript: a policy's module may be either.
+// javaScript returns source as it is if it is JavaScript, and translates it if it is TypeScript: a policy's
+// module may be either.
 func javaScript(name, source string) (loaded, error) {
 	js := api.Transform(source, api.TransformOptions{Loader: api.LoaderJS, Sourcefile: name, LogLevel: api.LogLevelSilent})
 	if len(js.Errors) == 0 {
@@ -228,7 +225,7 @@ func javaScript(name, source string) (loaded, error) {
 	return loaded{source: source, typed: true, javaScript: string(ts.Code), maps: back}, nil
 }
 
-// endDenied makes the end of a program that was not started because of an import.
+// endDenied is the end of a program that was not started because of an import.
 func (m *modules) endDenied(text string, at []executors.Frame) *executors.End {
 	return &executors.End{State: executors.StateDenied, Denials: m.refused.List, Refused: m.refused.More,
 		Error: &executors.ProgramError{Name: profiles.ErrorImportDenied, Message: text, Frames: at}}

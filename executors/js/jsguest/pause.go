@@ -15,9 +15,8 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// A snapshot of a guest is the length of its record (4 bytes, big endian), the
-// record as JSON, and the engine's snapshot. The host puts its own counts in
-// front and seals it all.
+// A snapshot of a guest is the length of its record (4 bytes, big endian), the record as JSON, and the engine's
+// snapshot. The host puts its own counts in front and seals it all.
 
 const (
 	recordFormat   = 1
@@ -26,7 +25,7 @@ const (
 	maxCount       = 1 << 40
 )
 
-// record is what a guest knows of its run beside the engine.
+// record is the guest's own state of its run, apart from the engine.
 type record struct {
 	Format   int               `json:"format"`
 	Open     []openRecord      `json:"open,omitempty"`
@@ -34,9 +33,9 @@ type record struct {
 	Dropped  int64             `json:"dropped,omitempty"`
 	Denials  int               `json:"denials,omitempty"` // reported
 	CPU      time.Duration     `json:"cpu,omitempty"`     // as the engine counted it
-	Clock    int64             `json:"clock,omitempty"`   // what Date could have seen last
+	Clock    int64             `json:"clock,omitempty"`   // the latest time that Date could have shown
 	File     string            `json:"file,omitempty"`    // of the program, in the engine
-	Text     string            `json:"text,omitempty"`    // digest of what the engine got
+	Text     string            `json:"text,omitempty"`    // digest of the text that the engine got
 	Modules  map[string]served `json:"modules,omitempty"`
 	Session  bool              `json:"session,omitempty"`  // the program was one of a session
 	Programs []earlier         `json:"programs,omitempty"` // of a session, oldest first
@@ -64,8 +63,8 @@ type earlier struct {
 	Translated bool   `json:"translated,omitempty"`
 }
 
-// encode returns the bytes in front of the engine's snapshot. Modules and
-// earlier programs are for frames alone and give way when there is too much of them.
+// encode returns the bytes in front of the engine's snapshot. Modules and earlier programs are needed for
+// frames only and are left out if there are too many.
 func (rec record) encode() ([]byte, error) {
 	body, err := json.Marshal(rec)
 	if err == nil && len(body) > maxRecordBytes {
@@ -83,7 +82,7 @@ func (rec record) encode() ([]byte, error) {
 
 var errRecord = errors.New("the record of the snapshot is malformed")
 
-// decodeRecord parts a snapshot. Asked is the number of the run's last call.
+// decodeRecord splits a snapshot. asked is the number of the run's last call.
 func decodeRecord(b []byte, asked uint64) (rec record, snapshot []byte, err error) {
 	if len(b) < 4 {
 		return record{}, nil, errRecord
@@ -126,7 +125,7 @@ func (rec record) sound(asked uint64) bool {
 		len(rec.Programs) <= maxPrograms && rec.Count >= len(rec.Programs)
 }
 
-// resume goes on with a program, or starts one where another has ended.
+// resume continues a program, or starts one in the state of another that has ended.
 func (p *process) resume(ctx context.Context, m executors.Restore) error {
 	b, err := p.s.Loads(m)
 	if err != nil {
@@ -139,10 +138,10 @@ func (p *process) resume(ctx context.Context, m executors.Restore) error {
 		}
 		switch {
 		case errors.Is(err, engine.ErrMemory), errors.Is(err, engine.ErrCPU):
-			// It is sound, and a limit that was set since does not let it go on.
+			// It is sound, but a limit that was set since then does not allow it to continue.
 			r.put(executors.Restored{})
 			return r.final(err), true
-		case errors.Is(err, engine.ErrPermanent): // as sound, and the program's own doing
+		case errors.Is(err, engine.ErrPermanent): // sound as well, and caused by the program
 			r.put(executors.Restored{})
 			res := failResult(profiles.ErrorCapabilityRevoked, err.Error())
 			res.State = executors.StateDenied
@@ -160,7 +159,7 @@ func (p *process) resume(ctx context.Context, m executors.Restore) error {
 	})
 }
 
-// maxFailure leaves room for what short adds.
+// maxFailure leaves room for the text that short adds.
 const maxFailure = 1000
 
 // restore takes over the record and makes the VM.
@@ -194,7 +193,7 @@ func (r *run) restore(ctx context.Context, rec record, snapshot []byte, asked ui
 		return err
 	}
 	r.vm = vm
-	r.usedBy = guestside.ProcessTime() // what it took is not the program's
+	r.usedBy = guestside.ProcessTime() // its cost is not charged to the program
 	switch {
 	case vm.OpenCalls() != len(r.open):
 		return fmt.Errorf("%w: its open calls are not the program's", errRecord)
@@ -204,7 +203,7 @@ func (r *run) restore(ctx context.Context, rec record, snapshot []byte, asked ui
 	return nil
 }
 
-// waits is the record of a program that waits, once the engine has written it.
+// waits is the record of a program that waits, once the engine has taken its snapshot.
 func (r *run) waits() record {
 	rec := record{Format: recordFormat, Modules: r.mods.served(), Programs: r.programs, Count: r.count, Clock: r.nanos(),
 		Console: r.console, Dropped: r.dropped, Denials: r.mods.reported + len(r.mods.refused.List),
@@ -226,7 +225,7 @@ func (r *run) rests() record {
 	return record{Format: recordFormat, Modules: r.mods.served(), Programs: list[max(len(list)-maxPrograms, 0):], Count: r.count + 1, Clock: r.nanos()}
 }
 
-// engineBytes bounds what the engine writes: a record goes beside it.
+// engineBytes limits the engine's snapshot: a record is added to it.
 const engineBytes = executors.MaxSnapshotBytes - maxRecordBytes - 4
 
 // send puts a part of a snapshot on the connection.
@@ -255,8 +254,8 @@ func (r *run) pause(ctx context.Context) executors.Result {
 	return executors.Result{End: executors.End{State: executors.StatePaused, Again: true}}
 }
 
-// keep sends the state of a program of a session that ended cleanly, or notes
-// why it does not: what was kept before it then stands.
+// keep sends the state of a session's program that ended cleanly. Otherwise it records the reason, and the
+// state that was kept before stays valid.
 func (r *run) keep(ctx context.Context, res *executors.Result) {
 	if !r.o.Keep || res.State == executors.StatePaused {
 		return
@@ -275,7 +274,7 @@ func (r *run) keep(ctx context.Context, res *executors.Result) {
 	}
 	b, err := r.rests().encode()
 	if err == nil {
-		r.send(b) // the host knows by it that the program has ended, before the long part
+		r.send(b) // tells the host, before the long part, that the program has ended
 		b, err = r.vm.Snapshot(ctx)
 	}
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 	"github.com/ringd/ringd/profiles/canonjson"
 )
 
-// valueBytes bounds one value on the connection; it leaves room for the frame.
+// valueBytes limits one value on the connection. It leaves room for the frame.
 const valueBytes = executors.MaxFrameBytes - 64<<10
 
-// againBytes is the memory over which a guest is not used again: what a program
-// made grow stays with the process.
+// againBytes is the memory above which a guest is not used again: memory that a program made grow stays with
+// the process.
 const againBytes = 16 << 20
 
 // run is one program.
@@ -28,14 +28,14 @@ type run struct {
 	o    jsproto.Options
 	vm   *engine.VM
 	mods *modules
-	text *text // the program as the engine gets it; see program
+	text *text // the program in the form for the engine; see program
 
 	source string
 	began  time.Time
-	usedBy time.Duration // processor time when the program began or went on
+	usedBy time.Duration // processor time when the program began or continued
 	clock  int64         // Date is never before that
 
-	// Of a program that goes on: its name in the engine and the digest of its text.
+	// Of a program that continues: its name in the engine and the digest of its text.
 	file, digest string
 	// Of a session.
 	session  bool
@@ -48,7 +48,7 @@ type run struct {
 	seen      uint64 // answers taken
 	console   int64  // bytes sent
 	dropped   int64
-	unsent    bool // console lines wait for a flush
+	unsent    bool // console lines that wait for a flush
 	base      int64
 	sendErr   error
 }
@@ -58,16 +58,16 @@ type opened struct {
 	bytes int64
 }
 
-// run runs one program to its end and reports it. An error means that the host
-// is gone or out of order.
+// run runs one program to its end and reports it. An error means that the host is gone or violated the
+// protocol.
 func (p *process) run(ctx context.Context, m executors.Start) error {
 	return p.serveRun(ctx, m.Options, m.Source, func(ctx context.Context, r *run) (executors.Result, bool) {
 		return r.first(ctx), true
 	})
 }
 
-// serveRun makes a run, lets part bring it to its end and reports that; part
-// returns false when it has reported itself.
+// serveRun makes a run. part brings it to its end, and serveRun reports that. If part returns false, it has
+// reported itself.
 func (p *process) serveRun(ctx context.Context, options, source []byte, part func(context.Context, *run) (executors.Result, bool)) error {
 	o, err := jsproto.DecodeOptions(options)
 	if err != nil {
@@ -85,21 +85,22 @@ func (p *process) serveRun(ctx context.Context, options, source []byte, part fun
 	r.leave(&res)
 	err = r.sendErr
 	if err == nil && report {
-		res.Denials, res.Refused = r.mods.refused.List, r.mods.refused.More // those that the program caught too
+		// including those that the program caught
+		res.Denials, res.Refused = r.mods.refused.List, r.mods.refused.More
 		if res.State != executors.StatePaused {
 			res.Dropped = r.dropped
 		}
 		clip(res.Error)
 		err = p.s.Send(res)
 	}
-	// Nobody waits for this. A process that cannot do it ends, as its host will see.
+	// Nothing waits for this. A process that cannot do it ends, which its host notices.
 	if r.vm != nil {
 		err = errors.Join(err, r.vm.Close(ctx))
 	}
 	return err
 }
 
-// leave tells whether the process is sound for another run.
+// leave reports whether the process is sound for another run.
 func (r *run) leave(res *executors.Result) {
 	if r.vm == nil {
 		return
@@ -118,14 +119,14 @@ func (r *run) leave(res *executors.Result) {
 	res.Again = res.Again && sound && u.PeakBytes <= againBytes
 }
 
-// Bounds of what a program can put into its error.
+// Limits of what a program can put into its error.
 const (
 	maxNameBytes    = 256
 	maxMessageBytes = 16 << 10
 	maxFrames       = 32
 )
 
-// clip keeps an error within what the host takes.
+// clip truncates an error to the size that the host accepts.
 func clip(e *executors.ProgramError) {
 	if e == nil {
 		return
@@ -140,15 +141,14 @@ func clip(e *executors.ProgramError) {
 
 func short(s string, n int) string { return canonjson.Truncate(s, n) }
 
-// first translates and starts the program, in a fresh VM or in that of a session,
-// and drives it.
+// first translates and starts the program, in a fresh VM or in that of a session, and drives it.
 func (r *run) first(ctx context.Context) executors.Result {
 	text, fail := r.translate(r.mods)
 	if fail != nil {
 		fail.Again = true
 		return executors.Result{End: *fail}
 	}
-	if r.count > 0 { // no two programs of a session have one name, or frames would mix
+	if r.count > 0 { // no two programs of a session have the same name, or frames would be ambiguous
 		text.file = fmt.Sprintf("%s#%d", text.file, r.count+1)
 	}
 	r.text, r.file = text, text.file
@@ -172,7 +172,7 @@ func (r *run) first(ctx context.Context) executors.Result {
 
 func (r *run) translate(m *modules) (*text, *executors.End) {
 	o := r.o
-	o.Keep = r.session // the last of a session is one of it, and keeps nothing
+	o.Keep = r.session // the last program of a session belongs to it, but keeps nothing
 	return translate(o, m, r.source)
 }
 
@@ -192,13 +192,12 @@ func (r *run) options(cpu time.Duration) engine.Options {
 	}
 }
 
-// nanos is what Date sees: a host on which a program goes on may be behind the one
-// where it was stopped, and no program should see its time run back.
+// nanos is the clock of Date. The clock of the host on which a program continues may be behind that of the host
+// where it stopped, and no program should see time go backwards.
 func (r *run) nanos() int64 { return max(r.p.nanos(), r.clock) }
 
-// program is the text that the engine has. After a restore it is translated
-// again when an error first asks for it, and where that gives another text, no
-// line of it is known.
+// program is the text that the engine has. After a restore it is translated again when an error first needs it.
+// If that gives another text, none of its lines can be mapped.
 func (r *run) program() *text {
 	if r.text == nil {
 		t, fail := r.translate(newModules(r.o, r.began))
@@ -211,7 +210,7 @@ func (r *run) program() *text {
 	return r.text
 }
 
-// frame gives the author's place of a frame of the engine.
+// frame returns the author's position of a frame of the engine.
 func (r *run) frame(f engine.Frame) (executors.Frame, bool) {
 	t := r.program()
 	if f.File != t.file {
@@ -224,10 +223,10 @@ func (r *run) frame(f engine.Frame) (executors.Frame, bool) {
 	return t.frame(f, r.mods)
 }
 
-// errStop is returned where the host asked the program to stop.
+// errStop says that the host asked the program to stop.
 var errStop = errors.New("the program is to stop")
 
-// drive runs the program until it has ended, can never end, or is to stop.
+// drive runs the program until it has ended, can never end, or has to stop.
 func (r *run) drive(ctx context.Context) executors.Result {
 	st, err := r.vm.Run(ctx)
 	for {
@@ -254,8 +253,7 @@ func (r *run) drive(ctx context.Context) executors.Result {
 	}
 }
 
-// deadlock makes the result of a program that waits for ever. An error that
-// nothing handled is most likely why.
+// deadlock is the result of a program that waits forever. An unhandled error is the most likely reason.
 func (r *run) deadlock(unhandled []engine.Exception) executors.Result {
 	res := limitResult(profiles.ErrorDeadlock, "the program waits for a promise that nothing can settle")
 	if len(unhandled) == 0 {
@@ -270,8 +268,8 @@ func (r *run) deadlock(unhandled []engine.Exception) executors.Result {
 	return res
 }
 
-// wait asks what the program newly wants, takes one answer and runs on with it.
-// Where the host wants a pause in place of an answer it returns errStop.
+// wait asks the new calls of the program, takes one answer and runs on with it. If the host requests a pause
+// instead of an answer, it returns errStop.
 func (r *run) wait(ctx context.Context) (engine.State, error) {
 	refused, err := r.ask(ctx)
 	if err != nil {
@@ -303,7 +301,7 @@ func (r *run) wait(ctx context.Context) (engine.State, error) {
 	return r.settle(ctx, reply)
 }
 
-// settle gives an answer to the program and runs on with it.
+// settle passes an answer to the program and runs on with it.
 func (r *run) settle(ctx context.Context, reply executors.Reply) (engine.State, error) {
 	call, known := r.open[reply.Call]
 	if !known {
@@ -325,8 +323,8 @@ func (r *run) settle(ctx context.Context, reply executors.Reply) (engine.State, 
 	return st, err
 }
 
-// ask sends the calls opened since it was last called. What would exceed the
-// bounds of the connection is refused here, and refused is then true.
+// ask sends the calls opened since the last ask. A call that would exceed the limits of the connection is
+// denied here, and refused is then true.
 func (r *run) ask(ctx context.Context) (refused bool, err error) {
 	for _, c := range r.vm.TakeCalls() {
 		n := int64(len(c.Args))
@@ -361,8 +359,7 @@ func (r *run) ask(ctx context.Context) (refused bool, err error) {
 	return refused, r.sendErr
 }
 
-// line takes one console entry from within the program. Its text and one byte
-// more count, as the host counts them.
+// line takes one console entry from within the program. It counts its text and one more byte, as the host does.
 func (r *run) line(level, text string) {
 	n := int64(len(text)) + 1
 	if r.console+n > r.o.OutputBytes {
@@ -374,8 +371,8 @@ func (r *run) line(level, text string) {
 	r.unsent = true
 }
 
-// cpuClock is looked at before, after and every few milliseconds during guest
-// code, which makes it the place to send console lines of a busy program.
+// cpuClock is called before, after and every few milliseconds during guest code. So it is the place to send
+// console lines of a busy program.
 func (r *run) cpuClock() time.Duration {
 	if r.unsent {
 		r.flush()
@@ -396,7 +393,7 @@ func (r *run) flush() {
 	}
 }
 
-// ended makes the result of a program that is done or has thrown.
+// ended is the result of a program that is done or has thrown.
 func (r *run) ended(st engine.State) executors.Result {
 	if st.Status == engine.StatusFailed {
 		return r.thrown(st.Exception)
@@ -427,7 +424,7 @@ func calls(list []engine.Call) string {
 	return fmt.Sprintf("%s (%d calls): await each call, or Promise.all of them", strings.Join(names, ", "), len(list))
 }
 
-// thrown makes the result of an error that the program did not catch.
+// thrown is the result of an error that the program did not catch.
 func (r *run) thrown(x *engine.Exception) executors.Result {
 	if x == nil {
 		return failResult("EngineError", "the program failed without an error")
@@ -451,7 +448,7 @@ func (r *run) thrown(x *engine.Exception) executors.Result {
 	return res
 }
 
-// final makes the result of an end that a program cannot catch.
+// final is the result of an end that a program cannot catch.
 func (r *run) final(err error) executors.Result {
 	switch {
 	case errors.Is(err, engine.ErrCPU), errors.Is(err, engine.ErrFuel):

@@ -20,41 +20,40 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Translation. The engine runs a script whose last expression is the result, and
-// a script has no static imports. So:
+// Translation. The engine runs a script whose last expression is the result, and a script has no static
+// imports. So:
 //
 //   - JavaScript without import and export goes to the engine as it is.
 //   - TypeScript without them is translated statement by statement.
-//   - With them, esbuild joins the program and the modules it imports into one
-//     script. Modules come from the policy's map alone; no file is looked at.
+//   - With them, esbuild bundles the program and the modules it imports into one
+//     script. Modules come from the policy's map alone; no file is read.
 //
-// A module exists once. Where something imports by a name that is only known at
-// run time, the engine has to have the modules, and the program is linked to
-// them instead of joined: see link. Exports of the program are dropped, except
-// that a default export is its result.
+// A module exists once. If there is an import by a name that is only known at run time, the engine must have
+// the modules, and the program is linked to them instead of bundled: see link. Exports of the program are
+// dropped, except that a default export is its result.
 const (
 	target   = api.ES2022
 	tsconfig = `{"compilerOptions":{"target":"ES2022","useDefineForClassFields":true}}`
 
-	// Modules and TypeScript are strict; the void keeps the directive from being
-	// the result of a program without an expression.
+	// Modules and TypeScript are strict. The void prevents that the directive is the result of a program
+	// without an expression.
 	strict      = "\"use strict\";void 0;\n"
 	strictLines = 1
 
 	namespace = "policy"
 )
 
-// text is a program as the engine gets it.
+// text is a program in the form for the engine.
 type text struct {
 	file       string // in the engine
-	author     string // as the author knows it
+	author     string // name that the author knows
 	source     string
 	translated bool                // source is not the author's text
-	maps       *sourcemap.Consumer // nil: nothing is mapped
-	mapping    []byte              // what maps was read from
+	maps       *sourcemap.Consumer // if nil, nothing is mapped
+	mapping    []byte              // source of maps
 }
 
-// digest tells a text, and the places of its author, from any other.
+// digest identifies a text together with the positions of its author.
 func (t *text) digest() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%d:%s", len(t.source), t.source)
@@ -62,12 +61,12 @@ func (t *text) digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// staticWord finds what might be a static import or an export. What it finds in
-// a comment or a string costs a translation, nothing else.
+// staticWord finds a possible static import or export. A match in a comment or a string only costs a
+// translation.
 var staticWord = regexp.MustCompile(`\bimport\s*[^\s(.]|\bexport\b`)
 
-// translate makes the engine's text of a program, or the end of one that cannot
-// start: a syntax error, or a refused import.
+// translate returns the engine's text of a program, or the end of one that cannot start because of a syntax
+// error or a denied import.
 func translate(o jsproto.Options, m *modules, source string) (*text, *executors.End) {
 	static := staticWord.MatchString(source)
 	if (static || o.Language == jsproto.TypeScript) && nesting(source) > maxNesting {
@@ -85,13 +84,11 @@ func translate(o jsproto.Options, m *modules, source string) (*text, *executors.
 	}
 }
 
-// maxNesting bounds what the translator has to recurse into: a Go stack that
-// overflows ends the process.
+// maxNesting limits the recursion of the translator: a Go stack that overflows ends the process.
 const maxNesting = 5000
 
-// nesting estimates how deep a text nests, without reading it as a program: by
-// brackets that are open, and by what may nest without any, such as a chain of
-// arrows, conditions, type arguments or signs. Text in strings counts too.
+// nesting estimates the depth of a text without parsing it: by open brackets, and by constructs that nest
+// without brackets, such as a chain of arrows, conditions, type arguments or signs. Text in strings counts too.
 func nesting(source string) int {
 	deepest, open, chain := 0, 0, 0
 	for i := 0; i < len(source); i++ {
@@ -114,7 +111,7 @@ func nesting(source string) int {
 	return deepest
 }
 
-// transform translates TypeScript that imports nothing statically.
+// transform translates TypeScript without static imports.
 func transform(o jsproto.Options, source string) (*text, *executors.End) {
 	res := api.Transform(source, api.TransformOptions{
 		Loader: api.LoaderTS, Sourcefile: o.File, Target: target, TsconfigRaw: tsconfig,
@@ -127,7 +124,7 @@ func transform(o jsproto.Options, source string) (*text, *executors.End) {
 	return mapped(o, string(res.Code), res.Map)
 }
 
-// join makes one script of a program and what it imports statically.
+// join bundles a program and its static imports into one script.
 func join(o jsproto.Options, m *modules, source string) (*text, *executors.End) {
 	loader := api.LoaderJS
 	if o.Language == jsproto.TypeScript {
@@ -141,7 +138,7 @@ func join(o jsproto.Options, m *modules, source string) (*text, *executors.End) 
 	}
 	if len(res.Errors) > 0 {
 		if plain && !staticLine.MatchString(source) {
-			// The word stood in a string: let the engine judge the script.
+			// The word was in a string: let the engine decide about the script.
 			return &text{file: o.File, author: o.File, source: source}, nil
 		}
 		return nil, syntaxError(o, res.Errors)
@@ -160,13 +157,12 @@ func join(o jsproto.Options, m *modules, source string) (*text, *executors.End) 
 	return mapped(o, dropExports(string(code), exports), maps)
 }
 
-// dynamicWord finds what might be an import by a name that the translation does
-// not know. One in a text costs a second translation, nothing else.
+// dynamicWord finds a possible import by a name that the translation does not know. A match in a text only
+// costs a second translation.
 var dynamicWord = regexp.MustCompile(`\bimport\s*\(`)
 
-// link makes a script of a program that join found in order, whose modules the
-// engine loads: the script begins with them, in the order of the imports, and the
-// names that it imports follow the variables of the modules.
+// link makes a script of a program that join has accepted, with modules that the engine loads. The script
+// begins with them, in the order of the imports, and the imported names follow the variables of the modules.
 func link(o jsproto.Options, m *modules, loader api.Loader, source string) (*text, *executors.End) {
 	j := &joiner{m: m, typed: o.Language == jsproto.TypeScript, link: true}
 	res := j.build(o, loader, source)
@@ -194,12 +190,12 @@ func link(o jsproto.Options, m *modules, loader api.Loader, source string) (*tex
 	return t, nil
 }
 
-// linkedName is what a script calls the module of a number. A program that uses
-// the name itself gets it renamed: to the translation it is one of the host's.
+// linkedName is the name of a linked module in a script. If a program uses the name itself, the translation
+// renames it, since it treats the name as one of the host's.
 func linkedName(i int) string { return fmt.Sprintf("ringdModule%d", i) }
 
-// stub is what the translation takes a linked module for: an object with what
-// the module exports, as it is at each use.
+// stub is a linked module for the translation: an object with the exports of the module, as they are at each
+// use.
 func stub(i int) string {
 	return fmt.Sprintf(`Object.defineProperty(exports, "__esModule", { value: true });
 for (const k of Object.keys(%[1]s)) Object.defineProperty(exports, k, { enumerable: true, get: () => %[1]s[k] });
@@ -227,8 +223,7 @@ func outputs(res api.BuildResult) (code, maps []byte) {
 	return code, maps
 }
 
-// staticLine finds what most likely is a static import or export, for a text that
-// does not parse.
+// staticLine finds a probable static import or export in a text that does not parse.
 var staticLine = regexp.MustCompile(`(?m)^\s*(import\s*[^\s(.]|export\b)`)
 
 // joiner resolves and loads for esbuild, which calls it from several goroutines.
@@ -237,27 +232,26 @@ type joiner struct {
 	m       *modules
 	typed   bool   // the program is TypeScript
 	static  int    // static imports seen
-	refusal string // text of the first that was refused
-	link    bool   // modules stay the engine's
+	refusal string // text of the first denied import
+	link    bool   // modules are left to the engine
 	linked  []string
 }
 
 func (j *joiner) setup(b api.PluginBuild) {
 	b.OnResolve(api.OnResolveOptions{Filter: ".*"}, j.resolve)
 	b.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: namespace}, j.load)
-	// Whatever has another namespace would be read from a file.
+	// A path in any other namespace would be read from a file.
 	b.OnLoad(api.OnLoadOptions{Filter: ".*"}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
 		return api.OnLoadResult{}, fmt.Errorf("%q is no module of the policy", a.Path)
 	})
 }
 
-// resolve lets through what the policy allows. A static import that it refuses
-// ends the translation; a dynamic one stays as it is, for the engine to refuse
-// when the program gets there.
+// resolve allows the imports that the policy allows. A denied static import ends the translation. A denied
+// dynamic one stays as it is: the engine denies it when the program reaches it.
 func (j *joiner) resolve(a api.OnResolveArgs) (api.OnResolveResult, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	// What TypeScript requires by "import x = require()" is as static.
+	// An "import x = require()" of TypeScript is static too.
 	static := a.Kind == api.ResolveJSImportStatement || j.typed && a.Kind == api.ResolveJSRequireCall
 	if j.link && !static {
 		return api.OnResolveResult{Path: a.Path, External: true}, nil
@@ -284,7 +278,7 @@ func (j *joiner) resolve(a api.OnResolveArgs) (api.OnResolveResult, error) {
 	return api.OnResolveResult{Errors: []api.Message{{Text: err.Error()}}}, nil
 }
 
-// load gives the text of a module that resolve let through.
+// load returns the text of a module that resolve allowed.
 func (j *joiner) load(a api.OnLoadArgs) (api.OnLoadResult, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -320,8 +314,7 @@ func exported(metafile string) ([]string, error) {
 
 var defaultName = regexp.MustCompile(`([\p{L}\p{N}_$]+) as default\b`)
 
-// dropExports cuts the export clause, which esbuild puts last, and makes the
-// default export the result.
+// dropExports removes the export clause, which esbuild puts last, and makes the default export the result.
 func dropExports(code string, exports []string) string {
 	if len(exports) == 0 {
 		return code
@@ -343,14 +336,14 @@ func mapped(o jsproto.Options, code string, maps []byte) (*text, *executors.End)
 	if err != nil {
 		return nil, failed("TranslateError", "read the source map: "+err.Error())
 	}
-	if strings.HasPrefix(code, "#!") { // allowed in the first line alone
+	if strings.HasPrefix(code, "#!") { // allowed in the first line only
 		code = "//" + code[2:]
 	}
 	return &text{file: o.File, author: o.File, source: strict + code, translated: true, maps: c, mapping: maps}, nil
 }
 
-// consumer reads a source map; nil is one of a text in which nothing is mapped,
-// such as one of types and directives alone.
+// consumer parses a source map. It is nil for a text in which nothing is mapped, such as one of types and
+// directives only.
 func consumer(maps []byte) (*sourcemap.Consumer, error) {
 	var m struct{ Mappings string }
 	if err := json.Unmarshal(maps, &m); err != nil {
@@ -362,8 +355,8 @@ func consumer(maps []byte) (*sourcemap.Consumer, error) {
 	return sourcemap.Parse("", maps)
 }
 
-// frame gives the author's place of a frame of the engine; false when the author
-// wrote nothing there.
+// frame returns the author's position of a frame of the engine. It returns false if the author wrote nothing
+// there.
 func (t *text) frame(f engine.Frame, m *modules) (executors.Frame, bool) {
 	out := executors.Frame{Function: f.Function, File: f.File, Line: f.Line, Column: f.Column}
 	maps, before := t.maps, strictLines
@@ -401,7 +394,7 @@ func syntaxError(o jsproto.Options, errs []api.Message) *executors.End {
 	return end
 }
 
-// place is where the first finding stands.
+// place returns the position of the first error.
 func place(o jsproto.Options, errs []api.Message) []executors.Frame {
 	if len(errs) == 0 || errs[0].Location == nil {
 		return nil

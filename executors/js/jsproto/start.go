@@ -1,11 +1,10 @@
-// Package jsproto owns what the host half of the JavaScript executor tells the
-// guest half: the settings of a process and the options of a run, as JSON. Both
-// halves import it; it imports neither.
+// Package jsproto is the protocol from the host half to the guest half of the JavaScript executor on top of the
+// guest protocol: the settings of a process and the options of a run, as JSON. Both halves import it; it
+// imports neither.
 //
-// A guest may be of an older build, for the snapshots of its engine, and refuses
-// a field that it does not know: a new field is a new executors.ProtocolVersion.
-// Ring and Fill are not there when they are false: outside of a kernel ring a
-// build before them goes on, and inside one it cannot seal itself and is refused.
+// A guest may be of an older build, for the snapshots of its engine, and rejects a field that it does not know:
+// a new field needs a new executors.ProtocolVersion. Ring and Fill are omitted if they are false: outside of a
+// kernel ring an older build still works. Inside of one it cannot seal itself and is rejected.
 package jsproto
 
 import (
@@ -18,30 +17,30 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Settings is what a guest process is told first.
+// Settings are the first data that a guest process gets.
 type Settings struct {
-	CacheDir string `json:"cacheDir"` // compiled code; "" compiles in the process
-	// Ring says that the kernel ring stands around the process. It seals itself with
-	// the filter that comes on Control, and CacheDir is read-only: when that lacks
-	// something, the process is Unavailable with the text Cold.
+	CacheDir string `json:"cacheDir"` // compiled code; if empty, the process compiles
+	// Ring says that the process runs in a guest of the kernel ring. It seals itself with the filter that comes
+	// on Control, and CacheDir is read-only. If something is missing there, the process is Unavailable with the
+	// text Cold.
 	Ring bool `json:"ring,omitempty"`
-	// Fill says that the process fills CacheDir and ends. No program comes.
+	// Fill says that the process fills CacheDir and ends. It runs no program.
 	Fill bool `json:"fill,omitempty"`
 }
 
-// Cold is why a guest is unavailable that would first have to compile the engine.
+// Cold is the reason of a guest that is unavailable because it would have to compile the engine first.
 const Cold = "the compile cache does not hold the engine"
 
 // Options is one run without its source text.
 type Options struct {
-	File     string                     `json:"file"`     // what frames show
+	File     string                     `json:"file"`     // name that frames show
 	Language string                     `json:"language"` // js or ts
 	Bridges  []string                   `json:"bridges"`
 	Inputs   map[string]json.RawMessage `json:"inputs"`
 	Seed     [32]byte                   `json:"seed"`
 
-	// Imports is the agent's import profile, so that a refusal names its rule.
-	// Modules holds only what that profile allows.
+	// Imports is the agent's import profile, so that a denial names its rule. Modules holds only modules that
+	// the profile allows.
 	Imports     profiles.Imports           `json:"imports"`
 	Modules     map[string]profiles.Module `json:"modules"`
 	Revision    string                     `json:"revision"`
@@ -54,11 +53,11 @@ type Options struct {
 	OutputBytes int64         `json:"outputBytes"`
 	ResultBytes int64         `json:"resultBytes"`
 
-	// UsedCPU and UsedWall were used by the parts of the run before this one; CPU
-	// and Wall are the whole run's.
+	// UsedCPU and UsedWall were used by the parts of the run before this one. CPU and Wall are limits of the
+	// whole run.
 	UsedCPU  time.Duration `json:"usedCPU"`
 	UsedWall time.Duration `json:"usedWall"`
-	Keep     bool          `json:"keep"`  // send the state at a clean end
+	Keep     bool          `json:"keep"`  // send the state after a clean end
 	Ended    bool          `json:"ended"` // the snapshot is of an ended program: start the source in it
 }
 
@@ -68,13 +67,13 @@ const (
 	TypeScript = "ts"
 )
 
-// DecodeSettings reads what Settings marshals to, and nothing else.
+// DecodeSettings decodes marshalled Settings, and nothing else.
 func DecodeSettings(b []byte) (Settings, error) {
 	var s Settings
 	return s, executors.Decode(b, &s)
 }
 
-// DecodeOptions reads what Options marshals to and refuses a run without limits.
+// DecodeOptions decodes marshalled Options. It rejects a run without limits.
 func DecodeOptions(b []byte) (Options, error) {
 	var o Options
 	if err := executors.Decode(b, &o); err != nil {
@@ -86,7 +85,7 @@ func DecodeOptions(b []byte) (Options, error) {
 	return o, nil
 }
 
-// Check tells what of the options cannot be run.
+// Check returns an error if the options cannot be run.
 func (o Options) Check() error {
 	switch {
 	case o.Language != JavaScript && o.Language != TypeScript:

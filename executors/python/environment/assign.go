@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// assign gives each entry of the site to the distributions whose it is; what nobody
-// has installed is its own distribution.
+// assign gives each entry of the site to the distributions that own it. An entry that no distribution lists
+// becomes its own distribution.
 func (s *Site) assign(names []string) {
 	for _, name := range names {
 		if name == "__pycache__" || strings.HasSuffix(name, ".pth") {
@@ -27,8 +27,7 @@ func (s *Site) assign(names []string) {
 	slices.SortStableFunc(s.Dists, func(a, b *Distribution) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// divide gives one entry to its owners: whole to one, and taken apart where several
-// have files in it.
+// divide gives one entry to its owners: whole to a single owner, and split if several have files in it.
 func (s *Site) divide(entry string, depth int) {
 	owners := s.owners(entry)
 	switch {
@@ -47,7 +46,7 @@ func (s *Site) divide(entry string, depth int) {
 		children, listed = list(filepath.Join(s.Path, entry))
 	}
 	if err != nil || !info.IsDir() || listed != nil || depth == 0 || slices.ContainsFunc(owners, func(d *Distribution) bool { return d.files == nil }) {
-		for _, d := range owners { // it is not known what is whose
+		for _, d := range owners { // the owners of its parts are not known
 			d.Entries = append(d.Entries, entry)
 		}
 		return
@@ -59,8 +58,8 @@ func (s *Site) divide(entry string, depth int) {
 	}
 }
 
-// owners are the distributions that have files at an entry or below it. A package of
-// Debian that only goes with another owns nothing where that other does.
+// owners returns the distributions with files at an entry or below it. A package of Debian that only goes with
+// another owns nothing if the other does.
 func (s *Site) owners(entry string) (real []*Distribution) {
 	var parts []*Distribution
 	top, _, _ := strings.Cut(entry, "/")
@@ -80,8 +79,8 @@ func (s *Site) owners(entry string) (real []*Distribution) {
 	return real
 }
 
-// orphan makes a distribution of what nobody says to have installed. Libraries of a
-// wheel (NAME.libs) are its package's.
+// orphan makes a distribution of an entry that no installed one lists. Libraries of a wheel (NAME.libs) belong
+// to its package.
 func (s *Site) orphan(entry string) {
 	if stem, ok := strings.CutSuffix(entry, ".libs"); ok {
 		if d := s.Find(normalizeName(stem)); d != nil {
@@ -91,12 +90,12 @@ func (s *Site) orphan(entry string) {
 	}
 	names := siteModules([]string{entry})
 	if len(names) == 0 {
-		return // nothing imports it
+		return // it cannot be imported
 	}
 	s.Dists = append(s.Dists, &Distribution{Name: normalizeName(names[0]), Site: s.Path, Entries: []string{entry}})
 }
 
-// compiled adds the byte code of single modules, which lies beside that of others.
+// compiled adds the byte code of single modules, which is in a folder with that of others.
 func (s *Site) compiled(d *Distribution) {
 	for _, e := range slices.Clone(d.Entries) {
 		if stem, ok := strings.CutSuffix(path.Base(e), ".py"); ok {
@@ -135,7 +134,7 @@ func siteModules(entries []string) (out []string) {
 	return slices.Compact(out)
 }
 
-// identifier tells a name that a statement of Python can import.
+// identifier reports whether a statement of Python can import the name.
 func identifier(name string) bool {
 	for i, c := range name {
 		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c < 0x80 && (i == 0 || c < '0' || c > '9') {

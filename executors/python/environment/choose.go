@@ -24,14 +24,14 @@ type choice struct {
 	report   *Report
 	layout   *layout
 
-	denied  []profiles.ImportRule // third-party names, which nobody may load
+	denied  []profiles.ImportRule // third-party names that no code may load
 	without []string              // paths of them
 	chosen  map[*Distribution]map[string]bool
 	order   []*Distribution
 	roots   map[*Distribution]string
 }
 
-// make chooses, and adds what was chosen to the layout.
+// make chooses the packages, and adds them to the layout.
 func (c *choice) make() {
 	c.chosen, c.roots = map[*Distribution]map[string]bool{}, map[*Distribution]string{}
 	for _, r := range slices.Concat(c.imports.Deny, c.imports.Process) {
@@ -100,13 +100,13 @@ func (c *choice) allow(r profiles.ImportRule) {
 	c.find(r.Rule, r.Name, "%s is allowed and not installed here", r.Name)
 }
 
-// kept tells whether a run that was narrowed still has a module.
+// kept reports whether a run that was narrowed still has a module.
 func (c *choice) kept(name string) bool {
 	return c.imports.Only == nil || modules.Covered(name, c.imports.Only) ||
 		slices.ContainsFunc(c.imports.Only, func(o string) bool { return strings.HasPrefix(o, name+".") })
 }
 
-// rule is the one that denies a third-party module to everybody; nil: none does.
+// rule returns the rule that denies a third-party module to all code, or nil.
 func (c *choice) rule(name string) *profiles.ImportRule {
 	for i := range c.denied {
 		if modules.Covered(name, []string{c.denied[i].Name}) {
@@ -116,8 +116,8 @@ func (c *choice) rule(name string) *profiles.ImportRule {
 	return nil
 }
 
-// take chooses a package with what it needs, and these extras of it. by is who needs
-// it; "": the policy lists it.
+// take chooses a package with its dependencies, including those of these extras. by is the package that needs
+// it, or empty if the policy lists it.
 func (c *choice) take(d *Distribution, extras []string, by string) {
 	if len(d.Modules) > 0 && !slices.ContainsFunc(d.Modules, func(m string) bool { return c.rule(m) == nil }) {
 		if r := c.rule(d.Modules[0]); by != "" && !strings.HasPrefix(by, Part) {
@@ -165,7 +165,8 @@ func (c *choice) distribution(name string) *Distribution {
 func (c *choice) give(d *Distribution) {
 	for _, e := range d.Entries {
 		at := filepath.Join(d.Site, filepath.FromSlash(e))
-		for dir := filepath.Dir(at); len(dir) > len(d.Site); dir = filepath.Dir(dir) { // of a name that packages share
+		// of a namespace that packages share
+		for dir := filepath.Dir(at); len(dir) > len(d.Site); dir = filepath.Dir(dir) {
 			c.layout.list = append(c.layout.list, dir)
 		}
 		if !c.layout.add(at, c.roots[d], c.without) {
@@ -175,13 +176,12 @@ func (c *choice) give(d *Distribution) {
 	c.name(d)
 }
 
-// maxApart is how many files and folders of packages are mounted each by itself where
-// everything is allowed. Every mount is work at each start, and a guest has few
-// hundred at most.
+// maxApart is how many files and folders of packages are mounted one by one if everything is allowed. Every
+// mount takes time at each start, and a guest has a few hundred at most.
 const maxApart = 256
 
-// wholes are the folders of packages that are mounted as one: everything in them is
-// allowed, nothing in them is denied, and they hold much.
+// wholes are the folders of packages that are mounted as one: everything in them is allowed, nothing in them is
+// denied, and they hold much.
 func (c *choice) wholes() map[string]bool {
 	if c.imports.Any == nil || c.imports.Only != nil {
 		return nil
@@ -194,14 +194,15 @@ func (c *choice) wholes() map[string]bool {
 	for _, s := range c.sites {
 		denied := slices.ContainsFunc(c.without, paths.Of(s.Path).Cover)
 		info, err := os.Stat(s.Path)
-		open := err == nil && info.Mode().Perm()&0o005 == 0o005 // else a guest of another user has nothing of it
+		// otherwise a guest of another user could read nothing of it
+		open := err == nil && info.Mode().Perm()&0o005 == 0o005
 		out[s.Path] = entries > maxApart && !denied && open
 	}
 	return out
 }
 
-// count finds that the packages are more than a guest may be given. What it has beside
-// them is little, and not counted.
+// count adds a finding if the packages are more than a guest may be given. Its other mounts are few, and not
+// counted.
 func (c *choice) count() {
 	n := len(rules(c.layout.own)) + len(rules(c.layout.code))
 	if n <= profiles.MaxMounts {
@@ -222,7 +223,7 @@ func (c *choice) name(d *Distribution) {
 	}
 }
 
-// library lists the names that libraries may load; nil: all that they find.
+// library lists the names that libraries may load. If it returns nil, they may load all that they find.
 func (c *choice) library() []string {
 	if c.imports.Any != nil && c.imports.Only == nil {
 		return nil
@@ -244,8 +245,8 @@ func (c *choice) find(rule profiles.Rule, module, format string, args ...any) {
 	c.report.Findings = append(c.report.Findings, Finding{Rule: rule, Module: module, Text: fmt.Sprintf(format, args...)})
 }
 
-// preload lists what a guest has loaded before its program: what programs commonly
-// import of the standard library, and the packages that the policy lists.
+// preload lists the modules that a guest has loaded before its program: those of the standard library that
+// programs commonly import, and the packages that the policy lists.
 func preload(packages []string) []string {
 	return slices.Concat([]string{
 		"collections", "contextlib", "csv", "dataclasses", "datetime", "decimal", "enum", "functools", "hashlib", "io", "itertools", "json",
@@ -253,7 +254,7 @@ func preload(packages []string) []string {
 	}, packages)
 }
 
-// keyOf tells the agents apart whose environments differ.
+// keyOf identifies the environment of an agent: two agents with the same key have the same environment.
 func keyOf(a *profiles.Agent) (string, error) {
 	b, err := json.Marshal([]any{a.Python.Imports, a.Python.Environments, a.Files.Deny, network(a)})
 	if err != nil {
@@ -263,10 +264,9 @@ func keyOf(a *profiles.Agent) (string, error) {
 	return string(sum[:]), nil
 }
 
-// Stands is the key of what is found for an agent of which the policy names no
-// environment, without looking for it: what the policy says, and the state of the
-// interpreter, its library, and all that stands in its folders of packages. Two looks
-// with the same key find the same. ok is false where only a look tells.
+// Stands returns the key of the environment of an agent whose policy names none, without looking for it. The
+// key holds the policy, and the state of the interpreter, its library, and the entries of its folders of
+// packages. Two looks with the same key find the same. If ok is false, only a look tells.
 func (f *Finder) Stands(ctx context.Context, a *profiles.Agent) (key string, ok bool) {
 	if a == nil || a.Python == nil || len(a.Python.Environments) > 0 {
 		return "", false
@@ -293,7 +293,7 @@ func (f *Finder) Stands(ctx context.Context, a *profiles.Agent) (key string, ok 
 	return state + policy, true
 }
 
-// state is that of an interpreter and of what stands in its folders.
+// state is that of an interpreter and of the entries of its folders.
 func (i Interpreter) state() string {
 	h := sha256.New()
 	put := func(p string) { fmt.Fprintf(h, "%q %v\n", p, look(p)) }
@@ -311,8 +311,8 @@ func (i Interpreter) state() string {
 	return string(h.Sum(nil))
 }
 
-// digestOf is the digest of all of it, with the state of each thing that is mounted:
-// a package that was installed anew is another environment.
+// digestOf is the digest of the whole report, with the state of each mounted path: a reinstalled package is
+// another environment.
 func digestOf(r *Report) (string, error) {
 	e := r.Environment
 	states := []fileState{look(e.Interpreter)}

@@ -9,14 +9,13 @@ import (
 // deb is a package of Debian that has files in a site.
 type deb struct {
 	name  string
-	needs [][]string // each one of several
+	needs [][]string // each is a list of alternatives
 	files []string
-	dist  []*Distribution // whose metadata is in it
+	dist  []*Distribution // distributions whose metadata is in it
 }
 
-// debian adds what dpkg knows: whose files are whose, and what needs what. Debian's
-// packages declare it there, and some leave it out of their metadata: pandas lists
-// nothing.
+// debian adds the data of dpkg: the owners of files, and the dependencies of packages. Debian's packages
+// declare these there, and some omit them from their metadata: pandas lists nothing.
 func (s *Site) debian(dpkg string) {
 	all := map[string]*deb{}
 	lists, _ := filepath.Glob(filepath.Join(escaped(dpkg), "info", "python3*.list"))
@@ -53,7 +52,7 @@ func (s *Site) debian(dpkg string) {
 	}
 	for _, p := range sortedDebs(all) {
 		for _, d := range p.dist {
-			if len(p.dist) == 1 && !d.part { // its files are its metadata's
+			if len(p.dist) == 1 && !d.part { // its metadata lists its files
 				d.files = p.files
 			}
 			for _, other := range p.needed(all, provided) {
@@ -67,16 +66,15 @@ func (s *Site) debian(dpkg string) {
 	}
 }
 
-// Part begins the name of what Debian has as a package of its own, without metadata,
-// since another needs it.
+// Part is the prefix of the name of a package without metadata that Debian splits off another, which needs it.
 const Part = "deb-"
 
-// info tells the folder of metadata of a package.
+// info reports whether an entry is the metadata folder of a package.
 func info(top string) bool {
 	return strings.HasSuffix(top, ".dist-info") || strings.HasSuffix(top, ".egg-info")
 }
 
-// leaves drops folders from the list of files: dpkg lists those too.
+// leaves removes folders from the list of files: dpkg lists those too.
 func (p *deb) leaves() {
 	slices.Sort(p.files)
 	out := p.files[:0:0]
@@ -88,8 +86,7 @@ func (p *deb) leaves() {
 	p.files = out
 }
 
-// needed lists the packages of the site that one depends on; of several that would
-// do all that are there.
+// needed lists the packages of the site on which p depends. Of alternatives it lists all that are there.
 func (p *deb) needed(all map[string]*deb, provided map[string][]string) (out []*deb) {
 	for _, group := range p.needs {
 		for _, name := range group {
@@ -103,7 +100,7 @@ func (p *deb) needed(all map[string]*deb, provided map[string][]string) (out []*
 	return out
 }
 
-// depends reads what packages depend on from dpkg's status, and who provides what.
+// depends reads from dpkg's status which packages packages depend on, and which packages provide others.
 func depends(status string, all map[string]*deb) (provided map[string][]string) {
 	provided = map[string][]string{}
 	for paragraph := range strings.SplitSeq(read(status), "\n\n") {
@@ -132,14 +129,14 @@ func depends(status string, all map[string]*deb) (provided map[string][]string) 
 	return provided
 }
 
-// plain is a name without version and architecture.
+// plain returns a name without version and architecture.
 func plain(one string) string {
 	one, _, _ = strings.Cut(strings.TrimSpace(one), " ")
 	one, _, _ = strings.Cut(one, ":")
 	return one
 }
 
-// field is one line of a paragraph; those that go on are not asked for.
+// field returns one line of a paragraph. Continuation lines are not needed.
 func field(paragraph, key string) (string, bool) {
 	for line := range strings.Lines(paragraph) {
 		if value, ok := strings.CutPrefix(line, key+":"); ok {

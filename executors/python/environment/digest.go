@@ -12,21 +12,20 @@ import (
 	"strings"
 )
 
-// maxFiles bounds an environment.
+// maxFiles limits the number of files in an environment.
 const maxFiles = 200_000
 
-// Digest is the digest of a folder with packages: "sha256:" and the SHA-256, in hex,
-// of a line for each thing in it, as a walk meets them, the names of a folder sorted:
+// Digest is the digest of a folder with packages: "sha256:" and the SHA-256, in hex, of one line for each entry
+// in it, in the order of a walk with sorted names:
 //
 //	f PATH SIZE SHA256      a file, with its content
 //	x PATH SIZE SHA256      the same, which its owner may start
 //	l PATH TEXT             a symbolic link
 //	d PATH                  a folder
 //
-// Paths are relative to the folder, and quoted as Go quotes a string. Byte code
-// counts, since it is what runs: install with --no-compile where several hosts are to
-// have one digest. Owners and times do not count. Anything else in the folder (a
-// socket, a device) is an error.
+// Paths are relative to the folder, and quoted as Go quotes a string. Byte code is included, since it is what
+// runs: install with --no-compile if several hosts should have one digest. Owners and times are not included.
+// Any other entry of the folder (a socket, a device) is an error.
 func Digest(folder string) (string, error) {
 	root, err := filepath.EvalSymlinks(folder)
 	if err != nil {
@@ -92,7 +91,7 @@ func fileLine(p, rel string) (line string, err error) {
 	return fmt.Sprintf("%s %q %d %s\n", kind, rel, n, hex.EncodeToString(sum.Sum(nil))), nil
 }
 
-// same tells whether a policy names this digest; it may leave "sha256:" out.
+// same reports whether a policy names this digest, with or without "sha256:".
 func same(want, have string) bool {
 	return strings.EqualFold(strings.TrimPrefix(want, "sha256:"), strings.TrimPrefix(have, "sha256:"))
 }

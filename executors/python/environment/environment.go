@@ -1,14 +1,12 @@
-// Package environment finds what programs of Python run on: the interpreter of this
-// host, and of the packages that stand in its folders, or in those that a policy
-// grants, the ones that the policy allows with all that they declare to need. What is
-// denied is not among them, so a guest does not have its files, whatever its guard
+// Package environment finds the environment of Python programs: the interpreter of this host, and the packages
+// in its folders, or in those that a policy grants, that the policy allows, with all their declared
+// dependencies. Denied packages are not included, so a guest does not have their files, whatever its guard
 // does.
 //
-// It reads the host's files, and starts an interpreter once, to be told its version
-// and its folders. It refuses what it cannot tell: an interpreter that is too old, an
-// environment whose digest is not the policy's, one in a folder that is denied or the
-// daemon's own. It decides nothing about a program; the executor asks it for each run,
-// and ringd's `doctor` and `vet` say what it found.
+// It reads the host's files, and starts an interpreter once to learn its version and its folders. It returns an
+// error for an interpreter that is too old, an environment whose digest is not the policy's, and one in a
+// folder that is denied or the daemon's own. The executor asks it for each run; ringd's `doctor` and `vet`
+// report its findings.
 package environment
 
 import (
@@ -28,37 +26,36 @@ import (
 
 // Config is what a Finder needs.
 type Config struct {
-	// Interpreter is the program that was configured; "": the one of an agent's virtual
-	// environment, or else the system's, or the newest in Search.
+	// Interpreter is the configured program. If empty, it is that of an agent's virtual environment, or else
+	// the system's, or the newest in Search.
 	Interpreter string
 	Search      []string // folders of programs: PATH
-	// Ask starts a program of the host, bounded, and returns its standard output.
+	// Ask starts a program of the host, with limits, and returns its standard output.
 	Ask func(ctx context.Context, argv []string) ([]byte, error)
 
-	Cache   string   // folder of the daemon's own for wheels that are unpacked; "": none are
-	Private []string // the daemon's own folders, of which no guest is given anything
+	Cache   string   // folder of the daemon's own for unpacked wheels; if empty, none are unpacked
+	Private []string // the daemon's own folders, which no guest gets
 
-	Home, Workspace string // what ~ and $WORKSPACE stand for in denied paths; "": nothing
-	Machine         string // as uname says it: x86_64
+	Home, Workspace string // values of ~ and $WORKSPACE in denied paths; if empty, they have none
+	Machine         string // in the form of uname: x86_64
 }
 
-// Finder finds environments, and remembers what it found until Again. It is safe for
-// concurrent use.
+// Finder finds environments, and caches them until Again. It is safe for concurrent use.
 type Finder struct {
 	cfg Config
 
-	looking sync.Mutex // one looks at a time; before mu
+	looking sync.Mutex // one look at a time; locked before mu
 
 	mu    sync.Mutex
 	age   int
 	asked map[string]asked // interpreters by their program
-	best1 *Interpreter     // the host's, as it was found since Again
-	state string           // of what stands on the host, since Again; "": not looked at
+	best1 *Interpreter     // the host's, as found since Again
+	state string           // state of the host since Again; if empty, not read yet
 	known map[string]*Report
 	sites map[string]*Site
 }
 
-// New checks cfg. It looks at nothing.
+// New checks cfg. It looks for nothing.
 func New(cfg Config) (*Finder, error) {
 	if cfg.Ask == nil {
 		return nil, errors.New("python environments: Ask must be set")
@@ -69,12 +66,12 @@ func New(cfg Config) (*Finder, error) {
 	return &Finder{cfg: cfg, asked: map[string]asked{}, known: map[string]*Report{}, sites: map[string]*Site{}}, nil
 }
 
-// Report is what was found for an agent. It is immutable.
+// Report describes the environment of an agent. It is immutable.
 type Report struct {
 	Environment pyproto.Environment
 	Interpreter Interpreter
-	Packages    []Package // that its guests have, sorted
-	Modules     []string  // third-party modules that the policy lists and that are here: what a probe imports
+	Packages    []Package // those of its guests, sorted
+	Modules     []string  // third-party modules that the policy lists and that are here, for a probe to import
 	Folders     []Folder  // that the policy grants
 	Findings    []Finding
 }
@@ -92,16 +89,16 @@ const (
 	KindWheels   = "folder of wheels"
 )
 
-// Finding is something to know that refuses nothing by itself, but for Refuse.
+// Finding is a remark. Only one with Refuse denies anything.
 type Finding struct {
-	Rule   profiles.Rule // zero: none of the policy's
-	Module string        // that it is about
-	Denied bool          // a rule takes away what an allowed package declares to need
-	Refuse bool          // no guest can be given it: nothing of Python runs
+	Rule   profiles.Rule // zero if no rule of the policy is concerned
+	Module string        // concerned module
+	Denied bool          // a rule denies a declared dependency of an allowed package
+	Refuse bool          // no guest can be given it: Python cannot run
 	Text   string
 }
 
-// Of implements python.Environments. What cannot be given is an *executors.Unavailable.
+// Of implements python.Environments. An environment that cannot be given is an *executors.Unavailable.
 func (f *Finder) Of(ctx context.Context, a *profiles.Agent) (pyproto.Environment, error) {
 	r, err := f.Look(ctx, a)
 	if err == nil {
@@ -113,10 +110,10 @@ func (f *Finder) Of(ctx context.Context, a *profiles.Agent) (pyproto.Environment
 	return r.Environment, nil
 }
 
-// RefusedError is an environment that no guest can be given, by a rule of the policy.
+// RefusedError is an environment that no guest can be given, because of a rule of the policy.
 type RefusedError struct{ Finding }
 
-// Error says it with the rule, and what helps.
+// Error names the rule, and a remedy.
 func (e *RefusedError) Error() string {
 	at := ""
 	if r := e.Rule; r.File != "" {
@@ -125,15 +122,15 @@ func (e *RefusedError) Error() string {
 	return e.Text + at + ": " + FewerMounts
 }
 
-// Unwrap gives what an executor refuses a run with.
+// Unwrap returns the error with which an executor denies a run.
 func (e *RefusedError) Unwrap() error {
 	return &executors.Unavailable{Text: e.Error()}
 }
 
-// FewerMounts is what helps against a finding that refuses.
+// FewerMounts is the remedy for a finding that refuses.
 const FewerMounts = "list the packages that programs import, or name an environment with fewer; what is not denied by name is one mount"
 
-// Refused is a *RefusedError when a guest cannot be given the environment; else nil.
+// Refused returns a *RefusedError if a guest cannot be given the environment, otherwise nil.
 func (r *Report) Refused() error {
 	for _, f := range r.Findings {
 		if f.Refuse {
@@ -143,7 +140,7 @@ func (r *Report) Refused() error {
 	return nil
 }
 
-// Again has the next look read everything anew, digests too: a new generation.
+// Again makes the next look read everything again, including digests: a new generation.
 func (f *Finder) Again() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -153,8 +150,7 @@ func (f *Finder) Again() {
 	clear(f.sites)
 }
 
-// Look finds the environment of an agent. Errors are *executors.Unavailable, which
-// says what to do, and faults.
+// Look finds the environment of an agent. Errors are *executors.Unavailable, which says what to do, and faults.
 func (f *Finder) Look(ctx context.Context, a *profiles.Agent) (*Report, error) {
 	if a == nil || a.Python == nil {
 		return nil, &executors.Unavailable{Text: "the agent has no Python executor"}
@@ -183,11 +179,10 @@ func (f *Finder) Look(ctx context.Context, a *profiles.Agent) (*Report, error) {
 	return made, nil
 }
 
-// maxKnown bounds what is remembered; runs may each be narrowed in their own way.
+// maxKnown limits the number of cached reports. Each run may be narrowed in another way.
 const maxKnown = 256
 
-// site is a folder of packages with what stands in it, and the folder that it must
-// not lead out of.
+// site is a folder of packages with its content, and the folder that its links must not lead out of.
 type site struct {
 	*Site
 	root string
@@ -235,14 +230,14 @@ func network(a *profiles.Agent) bool {
 	return ok && k.Network == profiles.NetworkOwn
 }
 
-// opened is an environment of a policy that was looked at.
+// opened is an environment of a policy that was opened.
 type opened struct {
 	Folder
 	rule profiles.Rule
 	venv venv
 }
 
-// open looks at an environment of a policy, and holds it against its digest.
+// open reads an environment of a policy, and compares it with its digest.
 func (f *Finder) open(a *profiles.Agent, e profiles.PythonEnvironment) (opened, error) {
 	var cause error
 	refuse := func(fix, format string, args ...any) (opened, error) {
@@ -286,7 +281,7 @@ func (f *Finder) open(a *profiles.Agent, e profiles.PythonEnvironment) (opened, 
 	return o, nil
 }
 
-// denied are the paths that the policy denies, written out.
+// denied returns the paths that the policy denies, expanded.
 func (f *Finder) denied(a *profiles.Agent) (out []string) {
 	for _, r := range a.Files.Deny {
 		p := r.Path
@@ -302,7 +297,7 @@ func (f *Finder) denied(a *profiles.Agent) (out []string) {
 	return out
 }
 
-// real adds where paths lead to.
+// real adds the targets of paths.
 func (f *Finder) real(list []string) []string {
 	out := list[:len(list):len(list)]
 	for _, p := range list {
@@ -313,7 +308,7 @@ func (f *Finder) real(list []string) []string {
 	return out
 }
 
-// interpreterFor is the configured one, that of a virtual environment, or the host's.
+// interpreterFor returns the configured interpreter, that of a virtual environment, or the host's.
 func (f *Finder) interpreterFor(ctx context.Context, all []opened) (i Interpreter, err error) {
 	from := ""
 	for _, o := range all {
@@ -344,8 +339,8 @@ func (f *Finder) interpreterFor(ctx context.Context, all []opened) (i Interprete
 	return i, nil
 }
 
-// sitesOf reads the folders of packages: those of the environments, and where the
-// policy grants none, or one lets them in, the interpreter's own.
+// sitesOf reads the folders of packages: those of the environments and, if the policy grants none or one
+// includes them, the interpreter's own.
 func (f *Finder) sitesOf(r *Report, all []opened) (out []site, err error) {
 	add := func(path, root string) error {
 		s, err := f.read(path)
@@ -382,7 +377,7 @@ func (f *Finder) sitesOf(r *Report, all []opened) (out []site, err error) {
 					return nil, err
 				}
 			}
-			fallthrough // packages may stand among them
+			fallthrough // packages may be among them
 		default:
 			if err := add(o.Path, o.Path); err != nil {
 				return nil, err
@@ -399,7 +394,7 @@ func (f *Finder) sitesOf(r *Report, all []opened) (out []site, err error) {
 	return out, nil
 }
 
-// read reads a site once in an age.
+// read reads a site once in a generation.
 func (f *Finder) read(path string) (*Site, error) {
 	f.mu.Lock()
 	known := f.sites[path]
@@ -421,7 +416,7 @@ func (f *Finder) read(path string) (*Site, error) {
 	return s, nil
 }
 
-// asked is what an interpreter said, and what it was then.
+// asked is the answer of an interpreter, with the state of its file at that time.
 type asked struct {
 	Interpreter
 	seen fileState

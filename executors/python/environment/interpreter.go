@@ -20,21 +20,21 @@ type Interpreter struct {
 	Version string `json:"version"` // 3.11.2
 	Prefix  string `json:"prefix"`
 	Library string `json:"library"` // folder of the standard library
-	Objects string `json:"objects"` // folder of its shared objects; "": there is none
+	Objects string `json:"objects"` // folder of its shared objects; empty if there is none
 	Sites   []string
 }
 
-// Minor is the version without its last number, by which folders are named.
+// Minor is the version without its last number, as in the names of folders.
 func (i Interpreter) Minor() string {
 	parts := strings.SplitN(i.Version, ".", 3)
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
-// The oldest version that programs run on.
+// The oldest supported version.
 const oldestMinor = 10
 
-// question asks an interpreter what it is. It is told nothing, and reads no file but
-// its standard library.
+// question is the program by which an interpreter describes itself. It has no input, and reads no file but the
+// standard library.
 const question = `import sys, os, json
 print(json.dumps({"implementation": sys.implementation.name, "version": "%d.%d.%d" % sys.version_info[:3],
  "flags": getattr(sys, "abiflags", ""), "prefix": sys.base_prefix, "library": os.path.dirname(os.__file__), "path": sys.path}))`
@@ -46,7 +46,7 @@ type answer struct {
 
 const install = "apt-get install python3, or name an interpreter of version 3.10 or newer in the configuration (python.interpreter)"
 
-// interpreter finds the one that was configured, or the best of this host.
+// interpreter returns the configured interpreter, or the best of this host.
 func (f *Finder) interpreter(ctx context.Context) (Interpreter, error) {
 	if f.cfg.Interpreter != "" {
 		return f.ask(ctx, f.cfg.Interpreter)
@@ -69,8 +69,8 @@ func (f *Finder) interpreter(ctx context.Context) (Interpreter, error) {
 	return i, nil
 }
 
-// Host is the interpreter of programs whose policy grants no virtual environment, with
-// how many packages stand in its folders.
+// Host returns the interpreter of programs whose policy grants no virtual environment, and the number of
+// packages in its folders.
 func (f *Finder) Host(ctx context.Context) (i Interpreter, packages int, err error) {
 	if i, err = f.interpreter(ctx); err != nil {
 		return i, 0, err
@@ -85,15 +85,14 @@ func (f *Finder) Host(ctx context.Context) (i Interpreter, packages int, err err
 	return i, packages, nil
 }
 
-// best is the system's interpreter, and where that is none or too old, the newest of
-// the folders that are searched.
+// best is the system's interpreter or, if there is none or it is too old, the newest in the searched folders.
 func (f *Finder) best(ctx context.Context) (best Interpreter, err error) {
 	var why []string
 	tried := map[string]bool{}
 	for n, name := range f.candidates() {
 		real, err := resolve(name)
 		if short(err) {
-			return best, unavailable(err, install, "%v", err) // another one is not as good
+			return best, unavailable(err, install, "%v", err) // another one would not be as good
 		}
 		if err != nil {
 			why = append(why, err.Error())
@@ -127,15 +126,15 @@ func (f *Finder) best(ctx context.Context) (best Interpreter, err error) {
 // System is the interpreter of the distribution.
 const System = "/usr/bin/python3"
 
-// candidates are the interpreters that are looked at, the system's first. What is not
-// there is left out, but that.
+// candidates are the interpreters to examine, the system's first. The others are listed only if they exist.
 func (f *Finder) candidates() []string {
 	all := []string{System}
 	for _, dir := range f.cfg.Search {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
-		names, _ := filepath.Glob(filepath.Join(dir, "python3*")) // a folder with such a name is odd, and lists nothing
+		// a folder with such a name is odd, and lists nothing
+		names, _ := filepath.Glob(filepath.Join(dir, "python3*"))
 		for _, n := range names {
 			rest, numbered := strings.CutPrefix(filepath.Base(n), "python3.")
 			if _, err := strconv.Atoi(rest); filepath.Base(n) == "python3" || numbered && err == nil {
@@ -158,8 +157,8 @@ func newer(a, b string) bool {
 	return len(x) > len(y)
 }
 
-// resolve follows a name to the program that would run: links, the home of a virtual
-// environment, the shim of pyenv.
+// resolve returns the program that a name would run. It follows links, the home of a virtual environment, and
+// the shim of pyenv.
 func resolve(name string) (string, error) {
 	real, err := filepath.EvalSymlinks(name)
 	if err != nil {
@@ -189,14 +188,13 @@ func resolve(name string) (string, error) {
 	}
 }
 
-// shim finds what a shim of pyenv runs: the version that is set for all folders, or
-// the newest.
+// shim returns the program of a shim of pyenv: the version that is set for all folders, or the newest.
 func shim(name string) (string, error) {
 	root := filepath.Dir(filepath.Dir(name))
 	if filepath.Base(filepath.Dir(name)) != "shims" {
 		return "", fmt.Errorf("%s is a script, not the interpreter itself", name)
 	}
-	text, _ := os.ReadFile(filepath.Join(root, "version")) // without it the newest
+	text, _ := os.ReadFile(filepath.Join(root, "version")) // without the file, the newest
 	for _, v := range strings.Fields(string(text)) {
 		if filepath.IsLocal(v) {
 			if real, err := filepath.EvalSymlinks(filepath.Join(root, "versions", v, "bin", "python3")); err == nil {
@@ -218,7 +216,7 @@ func shim(name string) (string, error) {
 	return "", fmt.Errorf("%s is a script of pyenv that leads to no interpreter", name)
 }
 
-// ask starts an interpreter once and takes what it says of itself.
+// ask starts an interpreter once and reads its description.
 func (f *Finder) ask(ctx context.Context, name string) (Interpreter, error) {
 	real, err := resolve(name)
 	if err != nil {
@@ -245,7 +243,7 @@ func (f *Finder) ask(ctx context.Context, name string) (Interpreter, error) {
 	return i, nil
 }
 
-// heard reads the answer of an interpreter.
+// heard parses the answer of an interpreter.
 func heard(real string, out []byte) (Interpreter, error) {
 	refuse := func(format string, args ...any) (Interpreter, error) {
 		return Interpreter{}, &executors.Unavailable{Text: real + " " + fmt.Sprintf(format, args...), Fix: install}
@@ -282,8 +280,8 @@ func heard(real string, out []byte) (Interpreter, error) {
 	return i, nil
 }
 
-// sites are the folders of packages of an interpreter, in the order in which it looks
-// into them: Debian's, and the one beside the standard library.
+// sites are the folders of packages of an interpreter, in the order of its search: Debian's, and the one in the
+// standard library.
 func (i Interpreter) sites() (out []string) {
 	for _, dir := range []string{
 		"/usr/local/lib/python" + i.Minor() + "/dist-packages", debianSite, filepath.Join(i.Library, "site-packages"),
@@ -296,20 +294,19 @@ func (i Interpreter) sites() (out []string) {
 	return out
 }
 
-// debianSite is the folder that Debian's packages use, and dpkg knows.
+// debianSite is the folder of Debian's packages, which dpkg knows.
 const (
 	debianSite = "/usr/lib/python3/dist-packages"
 	dpkg       = "/var/lib/dpkg"
 )
 
-// venv is what pyvenv.cfg says.
+// venv is a parsed pyvenv.cfg.
 type venv struct {
 	home, executable, version string
 	system                    bool
 }
 
-// venvOf reads the configuration of a virtual environment; ok is false for a folder
-// that is none.
+// venvOf reads the configuration of a virtual environment. ok is false for any other folder.
 func venvOf(dir string) (v venv, ok bool) {
 	text, err := os.ReadFile(filepath.Join(dir, "pyvenv.cfg"))
 	if err != nil || len(text) > 64<<10 {
@@ -332,7 +329,7 @@ func venvOf(dir string) (v venv, ok bool) {
 	return v, filepath.IsAbs(v.home)
 }
 
-// base is the interpreter that a virtual environment was made of.
+// base is the interpreter from which a virtual environment was made.
 func (v venv) base(name string) string {
 	if filepath.IsAbs(v.executable) {
 		return v.executable

@@ -11,14 +11,14 @@ import (
 	"github.com/ringd/ringd/profiles/paths"
 )
 
-// layout collects what a guest is given.
+// layout collects the paths that a guest is given.
 type layout struct {
 	own, code, list []string
 	seen            map[string]bool
 }
 
-// interpreter adds the standard library without the packages that may stand in it, and
-// the few files of the system that it reads. What the host does not have is left out.
+// interpreter adds the standard library without the packages in it, and the few files of the system that it
+// reads. Files that the host does not have are left out.
 func (l *layout) interpreter(i Interpreter, network bool) {
 	apart := false
 	names, err := os.ReadDir(i.Library)
@@ -40,7 +40,7 @@ func (l *layout) interpreter(i Interpreter, network bool) {
 		l.code = append(l.code, i.Objects)
 	}
 	l.system("/usr/share/zoneinfo", "/usr/lib/locale", "/etc/localtime", "/etc/mime.types")
-	if network { // whom to trust
+	if network { // certificates
 		l.system("/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/usr/lib/ssl", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates")
 	}
 }
@@ -55,14 +55,13 @@ func (l *layout) system(names ...string) {
 	}
 }
 
-// inside tells whether something is not a link that leads out of a folder.
+// inside reports whether p is not a link that leads out of a folder.
 func (l *layout) inside(p, root string) bool {
 	real, err := filepath.EvalSymlinks(p)
 	return err == nil && (real == p || paths.Of(root).Cover(real))
 }
 
-// add gives a guest what stands at p, without what is taken out of it. ok is false
-// for a link that leads out of root.
+// add gives a guest the entry p, except the paths in without. ok is false for a link that leads out of root.
 func (l *layout) add(p, root string, without []string) (ok bool) {
 	if l.seen[p] || slices.Contains(without, p) {
 		return true
@@ -91,10 +90,10 @@ func (l *layout) add(p, root string, without []string) (ok bool) {
 	return ok
 }
 
-// objects tells whether a shared object stands at p, or below it.
+// objects reports whether there is a shared object at p, or below it.
 func objects(p string) bool {
 	found := false
-	_ = filepath.WalkDir(p, func(_ string, e fs.DirEntry, err error) error { // what cannot be read is not loaded
+	_ = filepath.WalkDir(p, func(_ string, e fs.DirEntry, err error) error { // an unreadable path is not loaded
 		if err == nil && !e.IsDir() && (strings.HasSuffix(e.Name(), ".so") || strings.Contains(e.Name(), ".so.")) {
 			found = true
 			return fs.SkipAll
@@ -104,7 +103,7 @@ func objects(p string) bool {
 	return found
 }
 
-// taken lists what stands for a denied module in a site.
+// taken lists the entries of a denied module in a site.
 func taken(site, module string) (out []string) {
 	parts := strings.Split(module, ".")
 	if slices.Contains(parts, "") || strings.ContainsAny(module, `/\*?[`) {
@@ -114,13 +113,13 @@ func taken(site, module string) (out []string) {
 	dir, last := filepath.Dir(at), parts[len(parts)-1]
 	escaped := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 	for _, pattern := range []string{last, last + ".py", last + ".pyc", last + ".so", last + ".*.so", "__pycache__/" + last + ".*.pyc"} {
-		found, _ := filepath.Glob(filepath.Join(escaped, pattern)) // the pattern is one
+		found, _ := filepath.Glob(filepath.Join(escaped, pattern)) // the pattern is valid
 		out = append(out, found...)
 	}
 	return out
 }
 
-// rules are those of paths, sorted and each once.
+// rules makes rules of paths, sorted and without duplicates.
 func rules(list []string) []profiles.PathRule {
 	slices.Sort(list)
 	out := make([]profiles.PathRule, 0, len(list))

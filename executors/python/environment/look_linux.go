@@ -2,7 +2,7 @@ package environment
 
 import "syscall"
 
-// look is the state of what a path leads to; zero: nothing that can be looked at.
+// look is the state of the target of a path. It is zero if it cannot be read.
 func look(path string) fileState {
 	var st syscall.Stat_t
 	if syscall.Stat(path, &st) != nil {

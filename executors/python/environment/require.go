@@ -1,10 +1,9 @@
-// This file reads what packages of Python declare to need: lines of
-// Requires-Dist (PEP 508), and of requires.txt, with their markers. It is pure.
+// The dependencies of Python packages are lines of Requires-Dist (PEP 508), and of requires.txt, with their
+// markers.
 //
-// A marker is decided where it is known what it asks for: the version of the
-// interpreter, the platform, the extras. What cannot be decided, and what cannot be
-// read, counts as needed: a package that is granted too much does no more than one
-// that declares it, and one that lacks something does not work.
+// A marker is evaluated if its variables are known: the version of the interpreter, the platform, the extras. A
+// marker that cannot be evaluated or parsed counts as needed. A package that is granted without need can do no
+// more than one that declares it, but a package without a dependency does not work.
 
 package environment
 
@@ -18,16 +17,16 @@ import (
 type requirement struct {
 	Name   string   // normalized
 	Extras []string // of it, normalized
-	marker string   // "": always
+	marker string   // if empty, always
 }
 
-// Platform is what markers ask for.
+// Platform holds the values of the variables in markers.
 type Platform struct {
 	Version string // of the interpreter: 3.11.2
 	Machine string // x86_64
 }
 
-// normalizeName gives the one spelling of a distribution's name, as PEP 503 has it.
+// normalizeName returns the canonical spelling of a distribution's name, as PEP 503 defines it.
 func normalizeName(name string) string {
 	return strings.ToLower(runs.ReplaceAllString(strings.TrimSpace(name), "-"))
 }
@@ -37,10 +36,11 @@ var (
 	head = regexp.MustCompile(`^\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[([^\]]*)\])?`)
 )
 
-// parseRequirement reads a line of Requires-Dist; ok is false for one that names no package.
+// parseRequirement parses a line of Requires-Dist. ok is false for a line that names no package.
 func parseRequirement(line string) (r requirement, ok bool) {
 	line, marker, _ := strings.Cut(line, ";")
-	if at := strings.Index(line, " @ "); at >= 0 && strings.Contains(marker, ";") { // a semicolon of its address
+	// a semicolon in its address
+	if at := strings.Index(line, " @ "); at >= 0 && strings.Contains(marker, ";") {
 		marker = marker[strings.LastIndex(marker, ";")+1:]
 	}
 	m := head.FindStringSubmatch(line)
@@ -56,7 +56,7 @@ func parseRequirement(line string) (r requirement, ok bool) {
 	return r, true
 }
 
-// parseRequirements reads requires.txt of an egg-info: sections "[extra:marker]" of lines.
+// parseRequirements parses requires.txt of an egg-info: sections "[extra:marker]" of lines.
 func parseRequirements(text string) (all []requirement) {
 	section := ""
 	for line := range strings.Lines(text) {
@@ -93,8 +93,8 @@ func join(a, b string) string {
 	}
 }
 
-// readMetadata reads the headers of a METADATA or PKG-INFO: the name, the version and
-// what is needed. A name "" is one that says none.
+// readMetadata parses the headers of a METADATA or PKG-INFO: the name, the version and the dependencies. The
+// name is empty if there is none.
 func readMetadata(text string) (name, version string, needs []requirement) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
@@ -119,8 +119,7 @@ func readMetadata(text string) (name, version string, needs []requirement) {
 	return name, version, needs
 }
 
-// Needed tells whether it is needed here, with these extras of the package that
-// says so.
+// Needed reports whether the requirement applies here, with these extras of the package that declares it.
 func (r requirement) Needed(p Platform, extras []string) bool {
 	if r.marker == "" {
 		return true
@@ -130,7 +129,7 @@ func (r requirement) Needed(p Platform, extras []string) bool {
 	return got != no || e.bad || len(e.rest) > 0
 }
 
-// verdict of a marker, or of a part of it.
+// verdict is the value of a marker, or of a part of it.
 type verdict int
 
 const (
@@ -139,13 +138,13 @@ const (
 	no
 )
 
-// evaluation is a reading of one marker.
+// evaluation is the evaluation of one marker.
 type evaluation struct {
 	platform Platform
 	extras   []string
 	rest     []string
 	depth    int
-	bad      bool // it cannot be read
+	bad      bool // it cannot be parsed
 }
 
 const maxMarkerDepth = 32
@@ -229,7 +228,7 @@ func (e *evaluation) one() verdict {
 	return e.compare(left, op, right)
 }
 
-// compare decides "variable op text" and "text op variable".
+// compare evaluates "variable op text" and "text op variable".
 func (e *evaluation) compare(left, op, right string) verdict {
 	l, lvar, lok := e.value(left)
 	r, rvar, rok := e.value(right)
@@ -277,7 +276,7 @@ func versioned(variable string) bool {
 	return variable == "python_version" || variable == "python_full_version" || variable == "implementation_version"
 }
 
-// value is what a word stands for; ok is false for what is not known here.
+// value is the value of a word. ok is false if it is not known here.
 func (e *evaluation) value(word string) (value, variable string, ok bool) {
 	if len(word) >= 2 && (word[0] == '"' || word[0] == '\'') {
 		return word[1 : len(word)-1], "", true

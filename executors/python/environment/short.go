@@ -10,12 +10,12 @@ import (
 	"github.com/ringd/ringd/executors"
 )
 
-// ErrShort is wrapped by an error of Config.Ask for a program that the host could not
-// start or ended: it says nothing of the program.
+// ErrShort is wrapped by an error of Config.Ask for a program that the host could not start or that it ended.
+// It says nothing about the program.
 var ErrShort = errors.New("the host is short of something")
 
-// short reports whether an error is the host's, which could not look: then what was
-// looked for is neither there nor missing.
+// short reports whether an error is a shortage of the host: then it is not known whether the searched thing
+// exists.
 func short(err error) bool {
 	var u *executors.Unavailable
 	return errors.As(err, &u) && u.Short || errors.Is(err, ErrShort) || errors.Is(err, context.DeadlineExceeded) ||
@@ -24,8 +24,7 @@ func short(err error) bool {
 		}, func(e error) bool { return errors.Is(err, e) })
 }
 
-// unavailable says what cannot be given, and whether that is only because the host could
-// not look.
+// unavailable says what cannot be given, and whether that is only because of a shortage.
 func unavailable(cause error, fix, format string, args ...any) error {
 	u := &executors.Unavailable{Text: fmt.Sprintf(format, args...), Fix: fix, Short: short(cause)}
 	if u.Short {
@@ -34,7 +33,7 @@ func unavailable(cause error, fix, format string, args ...any) error {
 	return u
 }
 
-// lost says what a path did not lead to; the cause is kept where the host could not look.
+// lost describes a path that leads to nothing. The cause is kept if it is a shortage of the host.
 func lost(cause error, format string, args ...any) error {
 	if short(cause) {
 		return fmt.Errorf("%s cannot be looked at: %w", fmt.Sprint(args[0]), cause)

@@ -1,7 +1,5 @@
-// This file reads which packages of Python stand in a folder of the host,
-// which files are theirs, and what they need: from .dist-info and .egg-info, and on
-// Debian from what dpkg knows. It reads files and changes nothing; it follows no link
-// out of the folder.
+// A site is a folder of Python packages on the host. Its packages, their files and their dependencies come from
+// .dist-info and .egg-info, and on Debian from dpkg. Reading it follows no link out of the folder.
 
 package environment
 
@@ -17,35 +15,35 @@ import (
 type Site struct {
 	Path  string // real
 	Dists []*Distribution
-	Notes []string // what is passed over, in words
+	Notes []string // skipped entries, in words
 }
 
 // Distribution is one package of a site, by the name under which it is installed.
 type Distribution struct {
-	Name     string // normalized; of what nobody has installed, its module's
+	Name     string // normalized; for an entry that no package lists, that of its module
 	Version  string
 	Requires []requirement
 	Site     string
-	// Entries are its files and folders below Site, as few as say it: names that
-	// another has files in are taken apart.
+	// Entries are its files and folders below Site, as few as possible: a folder in which another package has
+	// files is split.
 	Entries []string
 	// Modules are the dotted names that its entries can be imported by.
 	Modules []string
 
-	files []string // below Site; nil: not known, only tops
+	files []string // below Site; nil if not known, then there are only tops
 	tops  []string // first components
-	part  bool     // a Debian package without metadata, that another needs
+	part  bool     // a Debian package without metadata that another needs
 }
 
-// Bounds of a reading.
+// Limits of reading a site.
 const (
 	maxEntries  = 20_000  // of a folder
 	maxMetadata = 4 << 20 // bytes of a file
-	maxDepth    = 8       // of names that several packages share
+	maxDepth    = 8       // of namespaces that several packages share
 )
 
-// readSite reads the site at path, which is real. dpkg is the folder of dpkg's database,
-// "" where it does not know the site.
+// readSite reads the site at path, which must be real. dpkg is the folder of dpkg's database, or empty if it
+// does not know the site.
 func readSite(path, dpkg string) (*Site, error) {
 	names, err := list(path)
 	if err != nil {
@@ -64,7 +62,7 @@ func readSite(path, dpkg string) (*Site, error) {
 	return s, nil
 }
 
-// metadata reads what stands in NAME.dist-info or NAME.egg-info; nil: name is none.
+// metadata reads NAME.dist-info or NAME.egg-info. It returns nil if name is neither.
 func (s *Site) metadata(name string) *Distribution {
 	at := filepath.Join(s.Path, name)
 	var texts []string
@@ -104,7 +102,7 @@ func (s *Site) metadata(name string) *Distribution {
 	return d
 }
 
-// claim adds an entry that is its own whatever its lists say.
+// claim adds an entry that belongs to d whatever its lists say.
 func (d *Distribution) claim(top string) {
 	if !slices.Contains(d.tops, top) {
 		d.tops = append(d.tops, top)
@@ -114,8 +112,8 @@ func (d *Distribution) claim(top string) {
 	}
 }
 
-// topsOf are the first components of its files; of one without a list those that
-// top_level.txt names, and at last its own name.
+// topsOf returns the first components of its files. Without a list of files they are those in top_level.txt, or
+// else its own name.
 func (s *Site) topsOf(d *Distribution, at string) (tops []string) {
 	for _, f := range d.files {
 		top, _, _ := strings.Cut(f, "/")
@@ -140,7 +138,7 @@ func (s *Site) named(module string) (out []string) {
 		return nil
 	}
 	for _, pattern := range []string{module, module + ".py", module + ".*.so", module + ".so"} {
-		found, _ := filepath.Glob(filepath.Join(escaped(s.Path), pattern)) // the pattern is one
+		found, _ := filepath.Glob(filepath.Join(escaped(s.Path), pattern)) // the pattern is valid
 		for _, f := range found {
 			out = append(out, filepath.Base(f))
 		}
@@ -148,8 +146,7 @@ func (s *Site) named(module string) (out []string) {
 	return out
 }
 
-// record reads the paths of a RECORD, which is a CSV, that lie in the site; nil: there
-// is none.
+// record parses the paths of a RECORD, which is a CSV, that are in the site. It returns nil if there is none.
 func record(text string) (files []string) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -169,7 +166,7 @@ func record(text string) (files []string) {
 	return files
 }
 
-// beside reads installed-files.txt, whose paths begin in the egg-info.
+// beside parses installed-files.txt, whose paths are relative to the egg-info.
 func beside(info, text string) (files []string) {
 	for line := range strings.Lines(text) {
 		name := filepath.Join(info, strings.TrimSpace(line))
@@ -180,7 +177,7 @@ func beside(info, text string) (files []string) {
 	return files
 }
 
-// Find gives the distribution of a normalized name; nil: there is none.
+// Find returns the distribution with a normalized name, or nil.
 func (s *Site) Find(name string) *Distribution {
 	for _, d := range s.Dists {
 		if d.Name == name {
@@ -190,8 +187,8 @@ func (s *Site) Find(name string) *Distribution {
 	return nil
 }
 
-// Providing lists the distributions that bring a module, or modules below it, and
-// those of a package that it lies in.
+// Providing lists the distributions that provide a module, or modules below it, or the package that contains
+// it.
 func (s *Site) Providing(module string) (out []*Distribution) {
 	for _, d := range s.Dists {
 		if slices.ContainsFunc(d.Modules, func(m string) bool { return within(module, m) || within(m, module) }) {
@@ -201,7 +198,7 @@ func (s *Site) Providing(module string) (out []*Distribution) {
 	return out
 }
 
-// within tells whether a name is another, or lies below it.
+// within reports whether a name is another, or is below it.
 func within(name, above string) bool {
 	return name == above || strings.HasPrefix(name, above+".")
 }
@@ -223,7 +220,7 @@ func list(dir string) ([]string, error) {
 	return names, nil
 }
 
-// read gives a small file; "" where there is none.
+// read reads a small file. It is empty if there is none.
 func read(name string) string {
 	info, err := os.Stat(name)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxMetadata {
@@ -236,7 +233,7 @@ func read(name string) string {
 	return string(b)
 }
 
-// escaped is a path that a pattern takes as it is.
+// escaped returns a path as a literal in a pattern.
 func escaped(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// versions compares two versions of numbers alone; one with more to it is not
-// decided.
+// versions compares two versions that consist of numbers. Others are not decided.
 func versions(l, op, r string) verdict {
 	prefix, wild := strings.CutSuffix(r, ".*")
 	a, aok := numbers(l)
@@ -54,7 +53,7 @@ func numbers(text string) (out []int, ok bool) {
 	return out, true
 }
 
-// order compares numbers one by one; what one lacks is 0.
+// order compares numbers one by one. A missing number is 0.
 func order(a, b []int) int {
 	at := func(l []int, i int) int {
 		if i < len(l) {

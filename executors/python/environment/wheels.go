@@ -1,6 +1,5 @@
-// This file unpacks wheels of Python into a folder, once. A wheel comes from
-// outside: a name that leads out of the folder, a link, a file twice and one that is
-// too large end it, and nothing of it is kept.
+// Wheels of Python are unpacked into a folder, once. A wheel comes from outside: a name that leads out of the
+// folder, a link, a duplicate file and a file that is too large are errors, and nothing of the wheel is kept.
 
 package environment
 
@@ -19,18 +18,18 @@ import (
 	"strings"
 )
 
-// unpackConfig says where, and for whom.
+// unpackConfig says where, and for which interpreter.
 type unpackConfig struct {
-	Cache   string // folder of the daemon's own; what is unpacked stays there
+	Cache   string // folder of the daemon's own, in which unpacked wheels stay
 	Minor   string // 3.11
 	Machine string // x86_64
 
-	// The most that all wheels of a folder may have; 0 is the default.
+	// Limits of all wheels of a folder together. 0 is the default.
 	Bytes int64
 	Files int
 }
 
-// Defaults of Config.
+// Defaults of unpackConfig.
 const (
 	defaultBytes = 8 << 30
 	defaultFiles = 200_000
@@ -39,11 +38,11 @@ const (
 // unpacked is a folder of packages that was made of wheels.
 type unpacked struct {
 	Site  string
-	Notes []string // wheels that were passed over, in words
+	Notes []string // skipped wheels, in words
 }
 
-// unpackWheels makes a folder of the wheels in dir that are for this interpreter, or finds
-// the one that it has made of the same wheels before. Site "" is a folder without any.
+// unpackWheels makes a folder of the wheels in dir that are for this interpreter, or finds the one that it has
+// made of the same wheels before. If Site is empty, there is no such wheel.
 func unpackWheels(dir string, cfg unpackConfig) (u unpacked, err error) {
 	cfg.Bytes, cfg.Files = cmp.Or(cfg.Bytes, defaultBytes), cmp.Or(cfg.Files, defaultFiles)
 	names, err := filepath.Glob(filepath.Join(strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir), "*.whl"))
@@ -95,8 +94,8 @@ func add(sum io.Writer, name string) (err error) {
 	return err
 }
 
-// fits gives the package of a wheel by the name of its file, or why it is not for
-// this interpreter: NAME-VERSION(-BUILD)-PYTHON-ABI-PLATFORM.whl.
+// fits returns the package of a wheel by the name of its file, or why it is not for this interpreter:
+// NAME-VERSION(-BUILD)-PYTHON-ABI-PLATFORM.whl.
 func (c unpackConfig) fits(file string) (name, why string) {
 	parts := strings.Split(strings.TrimSuffix(file, ".whl"), "-")
 	if len(parts) < 5 || len(parts) > 6 {
@@ -118,10 +117,10 @@ func (c unpackConfig) fits(file string) (name, why string) {
 	return strings.ToLower(strings.NewReplacer("_", "-", ".", "-").Replace(parts[0])), ""
 }
 
-// later tells whether cp312 is after cp311.
+// later reports whether a version such as cp312 is after another.
 func later(a, b string) bool { return len(a) > len(b) || len(a) == len(b) && a > b }
 
-// make unpacks wheels aside and puts the whole in place at once.
+// make unpacks wheels into a temporary folder and renames that into place.
 func (c unpackConfig) make(site string, names []string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(site), 0o700); err != nil {
 		return fmt.Errorf("unpack wheels: %w", err)
@@ -146,14 +145,14 @@ func (c unpackConfig) make(site string, names []string) (err error) {
 	}
 	if err := os.Rename(aside, site); err != nil {
 		if _, there := os.Stat(site); there == nil {
-			return os.RemoveAll(aside) // another has made it meanwhile
+			return os.RemoveAll(aside) // another process has made it meanwhile
 		}
 		return fmt.Errorf("unpack wheels: %w", err)
 	}
 	return nil
 }
 
-// room is what may still be unpacked.
+// room is the rest of the limits.
 type room struct {
 	bytes int64
 	files int
@@ -188,8 +187,8 @@ func (r *room) unpack(name, to string) (err error) {
 	return nil
 }
 
-// placeOf says where a file of a wheel belongs; ok is false for what is no package:
-// scripts, headers, folders.
+// placeOf returns the place of a file of a wheel. ok is false if it is no part of a package: scripts, headers,
+// folders.
 func placeOf(f *zip.File) (at string, ok bool, err error) {
 	name := f.Name
 	if strings.HasSuffix(name, "/") && f.Mode().IsDir() {
@@ -230,7 +229,7 @@ func (r *room) file(root *os.Root, f *zip.File, at string) (err error) {
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(out, io.LimitReader(in, r.bytes+1)) // what a header says of the size is not believed
+	n, err := io.Copy(out, io.LimitReader(in, r.bytes+1)) // the size in the header is not trusted
 	if r.bytes -= n; r.bytes < 0 && err == nil {
 		err = errors.New("it is too large unpacked")
 	}

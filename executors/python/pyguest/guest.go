@@ -1,9 +1,9 @@
-// Package pyguest is the half of the Python executor that runs in the guest's process,
-// which is CPython itself: its text, what compiles it for one interpreter, and what
-// starts it. Nothing of it runs in the daemon.
+// Package pyguest is the half of the Python executor that runs in the guest's process, which is CPython itself:
+// its source text, the text that compiles it for one interpreter, and the text that starts it. Nothing of it
+// runs in the daemon.
 //
-// The text refuses first and says why; it runs in one process with the program, which
-// can get round it. The kernel ring is the boundary.
+// The guard in the text denies first and says why. It runs in one process with the program, which can get
+// around it. The kernel ring is the boundary.
 package pyguest
 
 import (
@@ -60,9 +60,8 @@ var guardText string
 //go:embed py/main.py
 var mainText string
 
-// Source is the text of the guest for Compiler: the name and the text of each file, all
-// with a zero byte between, in the order in which they run. Each file knows those before
-// it by name.
+// Source is the text of the guest for Compiler: the name and the text of each file, all separated by a zero
+// byte, in the order in which they run. Each file can use the names of those before it.
 func Source() []byte {
 	return []byte(strings.Join([]string{
 		"seal", sealText,
@@ -79,7 +78,7 @@ func Source() []byte {
 	}, "\x00"))
 }
 
-// Digest is that of Source: byte code of another digest is of another guest.
+// Digest is that of Source: byte code with another digest is of another guest.
 func Digest() string {
 	sum := sha256.Sum256(Source())
 	return "sha256:" + hex.EncodeToString(sum[:])

@@ -10,22 +10,20 @@ import (
 	"github.com/ringd/ringd/profiles/modules"
 )
 
-// ProfileConfig is what a guest's profile is made of.
+// ProfileConfig is the input of a guest's profile.
 type ProfileConfig struct {
 	Agent    *profiles.Agent // as narrowed for the run
 	Revision string
-	// Read and Write are the folders and files of the guest that may be opened, as it
-	// sees them.
+	// Read and Write are the folders and files of the guest that may be opened, as it sees them.
 	Read, Write []string
 	Library     []string // see Profile.Library
-	// Now is when: what an exception granted until then, the guard does not have.
+	// Now is the current time: grants of exceptions that have expired are not in the guard's profile.
 	Now time.Time
 }
 
-// ProfileOf puts the import rules of an agent into what a guest's guard decides by.
-// It says of every name what profiles.Decider says. It is pure, and shares the
-// slices of the config. Without an agent, or for one without Python, the profile
-// allows nothing.
+// ProfileOf translates the import rules of an agent into the profile of a guest's guard. For every name it
+// gives the same decision as profiles.Decider. It shares the slices of the config. Without an agent, or for one
+// without Python, the profile allows nothing.
 func ProfileOf(cfg ProfileConfig) Profile {
 	p := Profile{
 		Revision: cfg.Revision, Allow: []Name{}, Deny: []Name{}, Nobody: []Name{}, Standard: []string{}, Outside: []string{},
@@ -51,8 +49,8 @@ func ProfileOf(cfg ProfileConfig) Profile {
 	return p
 }
 
-// imports sorts the entries of the lists by whom they bind: a third-party module
-// that is denied is denied to libraries too, the standard library to the program.
+// imports sorts the entries of the lists by the code that they bind: a denied third-party module is denied to
+// libraries too, a denied module of the standard library only to the program.
 func (p *Profile) imports(im *profiles.Imports) {
 	p.Nobody = appendNames(p.Nobody, im.Process, "denied by policy, also to libraries")
 	for _, r := range im.Deny {
@@ -86,7 +84,7 @@ func nameOf(r profiles.ImportRule, why string) Name {
 	return Name{Name: r.Name, Rule: place(r.Rule), Why: why}
 }
 
-// place is file:line:column, "" of no rule.
+// place is file:line:column, or empty if there is no rule.
 func place(r profiles.Rule) string {
 	if r.Line <= 0 {
 		return ""
@@ -94,7 +92,7 @@ func place(r profiles.Rule) string {
 	return fmt.Sprintf("%s:%d:%d", r.File, r.Line, r.Column)
 }
 
-// maxAdvised is how many allowed names a refusal lists.
+// maxAdvised is how many allowed names a denial lists.
 const maxAdvised = 12
 
 // advice says what a program may import instead.

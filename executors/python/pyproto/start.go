@@ -1,6 +1,6 @@
-// Package pyproto is what the two halves of the Python executor tell each other
-// beside the guest protocol. The guest's half is Python (package pyguest), so every
-// shape here is JSON that it reads without a library. It runs nothing.
+// Package pyproto is the protocol between the two halves of the Python executor on top of the guest protocol.
+// The guest's half is Python (package pyguest), so every type here is JSON that it can read without a library.
+// The package runs nothing.
 package pyproto
 
 import (
@@ -13,19 +13,19 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Settings is what an interpreter is greeted with, before any program: where its
-// modules lie and which of them it loads ahead.
+// Settings are sent to an interpreter before any program: the folders of its modules, and the modules to load
+// in advance.
 type Settings struct {
-	// Sites are folders of packages, put behind the standard library on sys.path.
+	// Sites are folders of packages, added after the standard library on sys.path.
 	Sites []string `json:"sites"`
-	// Preload names modules that are imported before the interpreter says it is ready.
-	// One that cannot be imported is skipped: the program that wants it is told.
+	// Preload names modules that are imported before the interpreter reports that it is ready. A module that
+	// cannot be imported is skipped: a program that imports it gets the error.
 	Preload []string `json:"preload"`
 }
 
-// Hello is the text of executors.Hello.Settings: the length of the settings (4 bytes,
-// big endian), the settings, and the guest's own code as `marshal` writes it for this
-// interpreter. Source text would cost each start 8 ms.
+// Hello is the content of executors.Hello.Settings: the length of the settings (4 bytes, big endian), the
+// settings, and the guest's own code in the format of `marshal` of this interpreter. Source text would cost
+// each start 8 ms.
 func Hello(s Settings, code []byte) ([]byte, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -37,58 +37,57 @@ func Hello(s Settings, code []byte) ([]byte, error) {
 
 // Options is one run without its source text.
 type Options struct {
-	File    string   `json:"file"` // what frames show
+	File    string   `json:"file"` // name that frames show
 	Profile *Profile `json:"profile"`
 	// Inputs are tagged values by name: ringd.inputs.
 	Inputs map[string]json.RawMessage `json:"inputs"`
-	// Bridges are the names that ringd.tools lists. The host decides each call all the
-	// same, of any name.
+	// Bridges are the names that ringd.tools lists. The host decides each call in any case, of any name.
 	Bridges     []string `json:"bridges"`
-	Dir         string   `json:"dir"`         // working directory, HOME and TMPDIR; "": executors.Workspace
+	Dir         string   `json:"dir"`         // working directory, HOME and TMPDIR; if empty, executors.Workspace
 	Env         []string `json:"env"`         // NAME=value
-	Stdin       bool     `json:"stdin"`       // standard input is more than its end
+	Stdin       bool     `json:"stdin"`       // standard input is not empty
 	Session     bool     `json:"session"`     // names stay for the next run of this guest
-	Denials     int      `json:"denials"`     // most that a Result lists; the rest are counted
+	Denials     int      `json:"denials"`     // max. number that a Result lists; further ones are counted
 	ResultBytes int64    `json:"resultBytes"` // of the value
-	// Unguarded leaves out import guard and audit hook: tests show by it what the kernel
-	// ring holds alone. No policy can ask for it.
+	// Unguarded leaves out import guard and audit hook. Tests show by it what the kernel ring enforces alone.
+	// No policy can ask for it.
 	Unguarded bool `json:"unguarded"`
 }
 
-// Profile is what the guard of a guest decides by: the text of executors.Update too.
-// The kernel ring is the boundary; this is the first refusal, which says what and why.
-// A name covers itself and, behind a dot, its submodules. Nobody wins over Deny, Deny
-// over Allow, Allow over the default set.
+// Profile is the data by which the guard of a guest decides. It is also the content of executors.Update. The
+// kernel ring is the boundary; the guard denies first, and says what and why. A name covers itself and, after a
+// dot, its submodules. Nobody takes precedence over Deny, Deny over Allow, Allow over the default set.
 type Profile struct {
 	Revision string `json:"revision"`
-	Allow    []Name `json:"allow"` // what the program itself may import, ringd and __main__ among it
-	Deny     []Name `json:"deny"`  // what it may not
+	Allow    []Name `json:"allow"` // modules that the program itself may import, including ringd and __main__
+	Deny     []Name `json:"deny"`  // modules that it may not import
 	Nobody   []Name `json:"nobody"`
-	Any      bool   `json:"any"` // it may import whatever nothing denies
-	// Default says that Standard, without Outside, is allowed too: the part of the
-	// standard library that does not reach outside of the process. A top-level name
-	// that begins with _sysconfigdata_ counts as one of Standard: it names a platform.
+	Any      bool   `json:"any"` // it may import all modules that are not denied
+	// Default says that Standard, without Outside, is allowed too: the part of the standard library that does
+	// not reach outside of the process. A top-level name that begins with _sysconfigdata_ counts as one of
+	// Standard: it names a platform.
 	Default  bool     `json:"default"`
 	Standard []string `json:"standard"` // top-level names
 	Outside  []string `json:"outside"`  // submodules of those
-	Only     []string `json:"only"`     // null: takes nothing away from the program
-	// Library lists the top-level names of packages that libraries may load beside the
-	// standard library; null: all that they find.
+	Only     []string `json:"only"`     // if null, it restricts nothing
+	// Library lists the top-level names of packages that libraries may load in addition to the standard
+	// library. If null, they may load all that they find.
 	Library []string `json:"library"`
-	// Builtins are names that the program does not have.
+	// Builtins are names that are removed for the program.
 	Builtins []Name `json:"builtins"`
-	// EndOnDenied has a session end when something it has loaded is denied later.
+	// EndOnDenied ends a session if a module that it has loaded is denied later.
 	EndOnDenied bool `json:"endOnDenied"`
 
 	Read    []string `json:"read"`    // folders and files that may be opened
-	Write   []string `json:"write"`   // and written to
+	Write   []string `json:"write"`   // and may be written
 	Network string   `json:"network"` // profiles.NetworkOff, NetworkOwn
-	// Reach are the addresses that may be named as such where Network is NetworkOwn: what
-	// the policy lists, loopback, and those that stand for names in a guest. The egress
-	// ring decides; this tells a program at once.
+	// Reach are the addresses that may be used as such if Network is NetworkOwn: those that the policy lists,
+	// loopback, and those that represent names in a guest. The egress ring decides; the guard tells a program
+	// at once.
 	Reach  []span `json:"reach"`
-	Advice string `json:"advice"` // ends a refused import: what is allowed instead
-	Rule   string `json:"rule"`   // file:line:column where Allow stands, which refuses what is in no list; "": none
+	Advice string `json:"advice"` // appended to a denied import: the allowed modules
+	// file:line:column of Allow, which denies names that are in no list; empty if there is none
+	Rule string `json:"rule"`
 }
 
 // span is a range of addresses: the bytes of its first and last, in lower-case hex, of
@@ -101,26 +100,25 @@ type span struct {
 // Name is one entry of an import list.
 type Name struct {
 	Name string `json:"name"`
-	Rule string `json:"rule"` // file:line:column where it stands; "" is a rule of ringd's own
-	Why  string `json:"why"`  // instead of "denied by policy"; "" is that
+	Rule string `json:"rule"` // file:line:column of the rule; empty for a rule of ringd's own
+	Why  string `json:"why"`  // replaces "denied by policy"; may be empty
 }
 
-// A refused import stands among End.Denials as the decision of profiles.Decider.Import
-// would be, with Evidence.Argv naming the module, and nothing else: that is what the
-// audit log records it under, import:NAME.
+// A denied import is in End.Denials as the decision that profiles.Decider.Import would return, with
+// Evidence.Argv naming only the module. The audit log records it under import:NAME.
 
-// Report is the text of executors.Updated.
+// Report is the content of executors.Updated.
 type Report struct {
-	// Loaded are modules that the program may not import any more and has loaded.
+	// Loaded are modules that the program has loaded and may no longer import.
 	Loaded []string `json:"loaded"`
-	// Ends says that the session ends by it: see Profile.EndOnDenied.
+	// Ends says that the session ends because of that: see Profile.EndOnDenied.
 	Ends bool `json:"ends"`
 }
 
-// maxLoaded bounds a report.
+// maxLoaded limits a report.
 const maxLoaded = 256
 
-// DecodeReport reads a report of a guest, which nobody trusts.
+// DecodeReport decodes a report of a guest, which is not trusted.
 func DecodeReport(b []byte) (Report, error) {
 	var r Report
 	if err := json.Unmarshal(b, &r); err != nil {
@@ -132,7 +130,7 @@ func DecodeReport(b []byte) (Report, error) {
 	return r, nil
 }
 
-// Check tells what of the options cannot be run.
+// Check returns an error if the options cannot be run.
 func (o Options) Check() error {
 	switch {
 	case o.Profile == nil:

@@ -1,6 +1,5 @@
-// This file makes what a Python guest is told of the profile of an agent and
-// the places of this host. It is pure; executors/python calls it for each run and
-// each push.
+// A Python guest gets a part of the profile of an agent, with the places of this host. executors/python
+// translates it for each run and each push.
 
 package pyproto
 
@@ -15,15 +14,13 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Places are what the folders of a policy stand for on this host, "" nothing, and the
-// time there.
+// Places are the values of a policy's placeholders on this host, or empty, and the current time.
 type Places struct {
 	Workspace, Home string
 	Now             time.Time
 }
 
-// ProfileOfAgent is the guard's half of what an agent may do. An agent without the executor
-// may do nothing.
+// ProfileOfAgent is the guard's part of an agent's profile. An agent without the executor may do nothing.
 func ProfileOfAgent(a *profiles.Agent, revision string, env Environment, at Places) Profile {
 	c := ProfileConfig{Agent: a, Revision: revision, Library: env.Library, Now: at.Now}
 	if a != nil && a.Python != nil {
@@ -32,9 +29,8 @@ func ProfileOfAgent(a *profiles.Agent, revision string, env Environment, at Plac
 	return ProfileOf(c)
 }
 
-// files are what a program may open and write to: what the policy grants, what the
-// interpreter itself needs, and the guest's own folders. Which of it is there the
-// kernel ring says.
+// files returns the paths that a program may open and write: those that the policy grants, those that the
+// interpreter itself needs, and the guest's own folders. The kernel ring decides which of them exist.
 func files(a *profiles.Agent, env Environment, at Places) (read, write []string) {
 	own := []string{executors.Workspace, "/tmp", "/dev/null"}
 	write = append(expand(a.Files.Write, at), own...)
@@ -47,8 +43,8 @@ func files(a *profiles.Agent, env Environment, at Places) (read, write []string)
 	return unique(read), unique(write)
 }
 
-// process lists what a program may know of its own process. Of /proc/self as a whole
-// it may not: root and cwd there are links to every other file, and mem is its memory.
+// process lists the files about its own process that a program may read. It may not read all of /proc/self:
+// root and cwd there are links to every other file, and mem is its memory.
 func process() []string {
 	var out []string
 	for _, name := range []string{
@@ -60,8 +56,7 @@ func process() []string {
 	return out
 }
 
-// expand writes the folders of a policy out. A place that stands for nothing here
-// is left out: it is not granted.
+// expand expands the folders of a policy. A placeholder without a value here is left out: it is not granted.
 func expand(rules []profiles.PathRule, at Places) []string {
 	out := make([]string, 0, len(rules))
 	for _, r := range rules {

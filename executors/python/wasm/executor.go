@@ -1,11 +1,10 @@
-// Package wasm is the host's half of the second engine of Python: CPython in
-// WebAssembly, for programs of the standard library alone and for hosts without the
-// kernel ring. A policy asks for it by name, and nothing falls back to it. It starts
-// guest processes, hands each one program, and holds every limit a second time. It runs
+// Package wasm is the host's half of the second Python engine: CPython in WebAssembly, for programs of the
+// standard library alone and for hosts without the kernel ring. A policy asks for it by name; it is never a
+// fallback. It starts guest processes, gives each one program, and enforces every limit a second time. It runs
 // no Python itself and never loads the engine; executors/python/wasm/wasmguest does.
 //
-// A guest serves one program and is gone. Interpreters that have seen no program wait,
-// for whichever agent comes: nothing in them is of a policy.
+// A guest runs one program and is then discarded. Fresh interpreters are kept ready for any agent: they hold
+// nothing of a policy.
 package wasm
 
 import (
@@ -24,34 +23,34 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Config is what an Executor needs. The zero size keeps no guest ready.
+// Config is what an Executor needs. If Blank is zero, no guest is kept ready.
 type Config struct {
 	Launcher executors.Launcher
 	Argv     []string // starts a guest: the binary's path and its hidden verb
-	Dir      string   // of the engine's files: see package place
-	CacheDir string   // compiled code, that only this user can write; "" compiles in every guest
+	Dir      string   // folder of the engine's files: see package place
+	CacheDir string   // compiled code, in a folder that only this user can write; if empty, every guest compiles
 	Go       func(func())
 	Now      func() time.Time
 
 	Preload []string // modules that a guest has loaded before its program
 	Blank   int      // guests kept ready, from the first run on
 
-	// Unguarded leaves the guard of imports and events out: tests show by it what the
-	// engine holds alone. No policy can ask for it.
+	// Unguarded leaves out the guard of imports and events. Tests show by it what the engine enforces alone. No
+	// policy can ask for it.
 	Unguarded bool
 }
 
 // errClosed is returned by Run after Close.
 var errClosed = errors.New("the WebAssembly Python is closed")
 
-// What a guest process is given beside its run's own limits.
+// Limits of a guest process in addition to those of its run.
 const (
 	guestCPU    = 10 * time.Minute // over its whole life
-	guestFiles  = 64 << 20         // compiled code; the guest gives it up before a program
+	guestFiles  = 64 << 20         // compiled code; the guest drops this right before a program
 	processData = 512 << 20        // runtime, compiled code, library, the program's files
-	fillData    = 2 << 30          // what compiling takes
-	blankMemory = 256 << 20        // of the program, in a guest for nobody yet
-	maxDenials  = 1000             // most denials that a result lists
+	fillData    = 2 << 30          // for compiling
+	blankMemory = 256 << 20        // of the program, in a guest without an agent
+	maxDenials  = 1000             // max. number of denials that a result lists
 )
 
 // Executor runs Python programs in WebAssembly. It is safe for concurrent use.
@@ -85,10 +84,10 @@ func New(cfg Config) (*Executor, error) {
 // Name is "python".
 func (e *Executor) Name() string { return profiles.ExecutorPython }
 
-// Available tells why this host has not the engine; nil: it has.
+// Available returns why this host does not have the engine, or nil if it has.
 func (e *Executor) Available() error { return place.Check(e.cfg.Dir) }
 
-// Warm starts the guests that wait, and waits for the first.
+// Warm starts the waiting guests, and waits for the first.
 func (e *Executor) Warm(ctx context.Context) error {
 	if err := e.enter(); err != nil {
 		return err
@@ -97,10 +96,9 @@ func (e *Executor) Warm(ctx context.Context) error {
 	return e.blank.Warm(ctx, blankSpec())
 }
 
-// Run runs one program. See executors.Executor. What a program does wrong, and what it
-// was refused, is in the outcome; errors are refusals of the start (*profiles.Denial),
-// the host's own (Host.Ask), executors.ErrSnapshot for a session, which this engine does
-// not have, and faults before the program began.
+// Run runs one program. See executors.Executor. Errors of the program, and its denials, are in the outcome.
+// Errors of Run are denials of the start (*profiles.Denial), errors of the host (Host.Ask),
+// executors.ErrSnapshot for a session, which this engine does not have, and faults before the program began.
 func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error) {
 	if err := e.enter(); err != nil {
 		return executors.Outcome{}, err
@@ -128,7 +126,7 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 	}
 	defer e.blank.RefillSoon(ctx, blankSpec())()
 	out, err := e.runIn(ctx, g, r.ID, work, h)
-	if kept && errors.Is(err, executors.ErrGone) { // it died while it waited
+	if kept && errors.Is(err, executors.ErrGone) { // it died while it was waiting in the pool
 		if g, err = e.blank.Launch(ctx, want); err != nil {
 			return executors.Outcome{}, err
 		}
@@ -137,7 +135,7 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 	return judged(out, err)
 }
 
-// begins takes what a guest says before its program begins. No policy reaches it later.
+// begins handles the guest's message before its program begins. No policy reaches it later.
 func begins(u executors.Updated) error {
 	if u.Seq != 0 {
 		return fmt.Errorf("the WebAssembly Python says that it has taken update %d, and there was none", u.Seq)
@@ -145,27 +143,27 @@ func begins(u executors.Updated) error {
 	return nil
 }
 
-// judged makes the outcome of a guest that broke or lied.
+// judged is the outcome of a guest that broke or violated the protocol.
 func judged(out executors.Outcome, err error) (executors.Outcome, error) {
 	if !errors.Is(err, executors.ErrGuest) {
 		return out, err
 	}
 	out.State, out.Value = executors.StateFailed, nil
 	out.Error = &executors.ProgramError{Name: "GuestError", Message: err.Error()}
-	if errors.Is(err, executors.ErrRevoked) { // a push took away what it had been started with
+	if errors.Is(err, executors.ErrRevoked) { // a push revoked something it had been started with
 		out.State, out.Error.Name = executors.StateDenied, profiles.ErrorCapabilityRevoked
 	}
 	return out, nil
 }
 
-// runIn runs a program in g, which is gone afterwards.
+// runIn runs a program in g, which cannot be used afterwards.
 func (e *Executor) runIn(ctx context.Context, g *process, run string, w executors.Work, h executors.Host) (executors.Outcome, error) {
 	if s, ok := g.link.Guest().(executors.Serving); ok {
 		s.Serve(run)
 	}
 	out, again, err := g.link.Run(ctx, w, h)
 	out.Attestation = g.link.Guest().Attestation()
-	if again { // none serves another run
+	if again { // a guest serves no second run
 		err = errors.Join(err, g.link.Close())
 	}
 	return out, err
@@ -181,8 +179,8 @@ func (e *Executor) enter() error {
 	return nil
 }
 
-// Close refuses further runs, ends every guest that waits and waits for the runs under
-// way, whose contexts the caller ends.
+// Close rejects further runs, ends every waiting guest and waits for the runs under way. The caller ends the
+// contexts of those.
 func (e *Executor) Close() error {
 	e.mu.Lock()
 	e.closed = true
@@ -194,8 +192,8 @@ func (e *Executor) Close() error {
 
 func millis(n *int64) time.Duration { return time.Duration(*n) * time.Millisecond }
 
-// options makes the process and the options of a run, or refuses what the profile does
-// not grant and what this engine cannot do.
+// options builds the process and the options of a run, or denies what the profile does not grant or this engine
+// cannot do.
 func options(r executors.Run, now time.Time) (spec, wasmproto.Options, error) {
 	if r.Agent == nil || r.Agent.Python == nil {
 		return spec{}, wasmproto.Options{}, &profiles.Denial{Capability: capability, Decision: profiles.Decision{

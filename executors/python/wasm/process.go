@@ -17,29 +17,29 @@ import (
 
 const capability = "executor python"
 
-// spec is what a run asks of its process.
+// spec is the process that a run needs.
 type spec struct {
 	tier   profiles.Tier
 	cpu    time.Duration // of its whole life
 	memory int64         // of its program
-	bare   bool          // nothing is imported ahead: the policy denies names to libraries as well
+	bare   bool          // nothing is imported in advance: the policy denies names to libraries as well
 }
 
-// blankSpec is a guest for nobody yet, and enough for most.
+// blankSpec is a guest without an agent. It is enough for most.
 func blankSpec() spec { return spec{tier: profiles.TierWasm, cpu: guestCPU, memory: blankMemory} }
 
-// Key implements pool.Spec: a process of other limits serves no other run.
+// Key implements pool.Spec: a process with other limits does not serve a run.
 func (s spec) Key() string {
 	return strconv.FormatInt(s.memory, 10) + " " + s.cpu.String() + map[bool]string{true: " bare"}[s.bare]
 }
 
-// Agent implements pool.Spec: a guest that waits is for nobody yet.
+// Agent implements pool.Spec: a waiting guest has no agent.
 func (s spec) Agent() string { return "" }
 
-// Revision implements pool.Spec: nothing in a guest is of one.
+// Revision implements pool.Spec: a guest holds nothing of one.
 func (s spec) Revision() string { return "" }
 
-// fits tells whether a guest that waits has what the run asks for.
+// fits reports whether a waiting guest has what the run needs.
 func (s spec) fits(g *process) bool {
 	return executors.Satisfies(g.link.Guest().Attestation().Tier, s.tier)
 }
@@ -53,14 +53,14 @@ type process struct {
 // Spec implements pool.guest.
 func (g *process) Spec() spec { return g.spec }
 
-// end ends a guest that nobody waits for. Kill's error is a process that does not die;
-// the launcher's Close meets it again and reports it.
+// end ends a guest that is not used any more. An error of Kill is a process that does not die. The launcher's
+// Close meets it again and reports it.
 func end(g *process) { _ = g.link.Close() }
 
 // launch starts a guest and waits until it is ready.
 func (e *Executor) launch(ctx context.Context, s spec) (*process, error) {
-	// The guest checks the files itself, whatever happens in between; here, so that no
-	// process is started in vain and the refusal names the file.
+	// The guest checks the files itself, since they may change in between. This check avoids starting a process
+	// in vain, and its error names the file.
 	if err := place.Check(e.cfg.Dir); err != nil {
 		return nil, refused(err)
 	}
@@ -78,22 +78,22 @@ func (e *Executor) launch(ctx context.Context, s spec) (*process, error) {
 	return &process{link: link, spec: s}, nil
 }
 
-// kernel is what such a guest may do to its host beside running its program: nothing.
-// It does not depend on what the policy grants to Python, since none of it is there.
+// kernel is what such a guest may do to its host beyond running its program: nothing. It does not depend on the
+// policy's grants for Python, since nothing of them exists there.
 func kernel() profiles.Kernel {
 	k, _ := profiles.Agent{JS: &profiles.JS{}}.Kernel(profiles.ExecutorJS)
 	k.Executor = profiles.ExecutorPython
 	return k
 }
 
-// begin starts one guest, which loads compiled code from cache, and waits until it is
-// ready and, in a kernel ring, sealed.
+// begin starts one guest, which loads compiled code from cache, and waits until it is ready and, in a kernel
+// ring, sealed.
 func (e *Executor) begin(ctx context.Context, s spec, cache string) (*executors.Link, error) {
 	spec := executors.Spec{
 		Executor: profiles.ExecutorPython, Argv: e.cfg.Argv, MinTier: s.tier, Kernel: kernel(), Seals: true,
 		CPU: s.cpu, MemoryBytes: s.memory + processData, FileBytes: guestFiles, Own: e.own(cache),
-		// Where this program is built with C, as the race detector needs it, that library
-		// would look for the number of processors when a thread needs memory.
+		// If this program is built with C, as the race detector needs it, the C library would read the number
+		// of processors when a thread needs memory.
 		Env: []string{"MALLOC_ARENA_MAX=1"},
 	}
 	if cache == "" { // it compiles for itself
@@ -126,7 +126,7 @@ func (e *Executor) link() executors.LinkConfig {
 	return executors.LinkConfig{Go: e.cfg.Go, Now: e.cfg.Now}
 }
 
-// own is what the guest may read: the engine's files, and compiled code.
+// own lists what the guest may read: the engine's files, and compiled code.
 func (e *Executor) own(cache string) []profiles.PathRule {
 	var out []profiles.PathRule
 	for _, dir := range []string{e.cfg.Dir, cache} {
@@ -137,7 +137,7 @@ func (e *Executor) own(cache string) []profiles.PathRule {
 	return slices.Clip(out)
 }
 
-// refused makes the denial of a start whose engine is missing or another.
+// refused is the denial of a start whose engine is missing or not the pinned one.
 func refused(err error) error {
 	if errors.Is(err, place.ErrAbsent) || errors.Is(err, place.ErrOther) {
 		err = &executors.Unavailable{Text: err.Error(), Fix: place.Remedy}

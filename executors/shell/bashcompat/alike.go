@@ -1,9 +1,8 @@
-// Package bashcompat owns the differences between mvdan's interpreter and bash: it rewrites
-// the syntax tree of a script so that the interpreter does with it what bash does with the
-// text, and plants the marks by which a running statement is told from another. Package
-// script refuses what no tree can change.
+// Package bashcompat rewrites the syntax tree of a script so that mvdan's interpreter does with it what bash
+// does with the text. It also plants the marks by which the runner recognises each statement. Package script
+// rejects the constructs that no rewriting can make equal.
 //
-// The tree still prints as text that reads back as it. Package runner calls it.
+// The rewritten tree can still be printed and parsed again. Package runner calls it.
 package bashcompat
 
 import (
@@ -15,8 +14,8 @@ import (
 	"github.com/ringd/ringd/executors/shell/script"
 )
 
-// Rewrite changes a tree, which script.Parse gave and nobody else uses. Text is what
-// it was read from.
+// Rewrite changes a tree that script.Parse returned and that no other caller uses. text is the source of the
+// tree.
 func Rewrite(f *syntax.File, text string) {
 	r := &rewriter{maps: map[string]bool{}}
 	r.errexit = strings.Contains(text, "errexit") || setsErrexit(text)
@@ -49,10 +48,10 @@ func setsErrexit(text string) bool {
 
 type rewriter struct {
 	errexit, inherits bool
-	function          string          // whose body it is
-	statuses          bool            // of the parts of pipes are asked for
+	function          string          // the function whose body is being rewritten
+	statuses          bool            // the script asks for the statuses of the parts of pipes
 	maps              map[string]bool // names that are declared -A
-	deep              int             // double quotes around
+	deep              int             // number of enclosing double quotes
 }
 
 // collect finds the names of associative arrays.
@@ -76,8 +75,8 @@ func (r *rewriter) collect(f *syntax.File) {
 	})
 }
 
-// list rewrites statements. With loose the status of the last one is not looked at:
-// in bash it ends no script, whatever it is.
+// list rewrites statements. If loose is set, the status of the last one is not checked: in bash it never ends
+// the script.
 func (r *rewriter) list(stmts []*syntax.Stmt, loose bool) []*syntax.Stmt {
 	for i, s := range stmts {
 		last := i == len(stmts)-1
@@ -92,8 +91,8 @@ func (r *rewriter) list(stmts []*syntax.Stmt, loose bool) []*syntax.Stmt {
 	return stmts
 }
 
-// guard makes "a && b" an if: as the last statement of a loop or branch, bash goes
-// on when a fails, and the interpreter takes the status for that of a command.
+// guard turns "a && b" into an if. As the last statement of a loop or branch, bash continues when a fails, but
+// the interpreter takes the status for that of a command.
 func guard(s *syntax.Stmt) {
 	b, ok := s.Cmd.(*syntax.BinaryCmd)
 	if !ok || b.Op != syntax.AndStmt || s.Negated || s.Background || len(s.Redirs) > 0 {
@@ -174,8 +173,7 @@ func (r *rewriter) command(cmd syntax.Command, loose bool) syntax.Command {
 	return cmd
 }
 
-// binary rewrites a chain of any length. The last part of a pipe is a shell of its
-// own.
+// binary rewrites a chain of any length. The last part of a pipe is a shell of its own.
 func (r *rewriter) binary(b *syntax.BinaryCmd) {
 	for {
 		r.stmt(b.Y, false)
@@ -191,8 +189,8 @@ func (r *rewriter) binary(b *syntax.BinaryCmd) {
 	r.stmt(b.X, false)
 }
 
-// own puts the last part of a pipe into a subshell, unless it is a program or a
-// builtin that leaves nothing behind.
+// own puts the last part of a pipe into a subshell, unless it is a program or a builtin that does not change
+// the shell.
 func (r *rewriter) own(b *syntax.BinaryCmd) {
 	if c, ok := b.Y.Cmd.(*syntax.CallExpr); ok && len(c.Args) > 0 && len(c.Assigns) == 0 {
 		if name := script.StaticWord(c.Args[0]); !name.Open && !leaves(name.Text) {
@@ -233,7 +231,7 @@ func (r *rewriter) call(x *syntax.CallExpr) {
 	}
 }
 
-// redirect rewrites one; false takes it away.
+// redirect rewrites one redirect. If it returns false, the redirect is removed.
 func (r *rewriter) redirect(d *syntax.Redirect) bool {
 	if d.Hdoc != nil {
 		r.inner(d.Hdoc.Parts)
@@ -253,7 +251,7 @@ func (r *rewriter) redirect(d *syntax.Redirect) bool {
 	return true
 }
 
-// substituted is a list in $( ): bash turns errexit off in it.
+// substituted rewrites the list in $( ): bash turns errexit off in it.
 func (r *rewriter) substituted(stmts []*syntax.Stmt) []*syntax.Stmt {
 	old := r.deep
 	r.deep = 0
@@ -302,7 +300,7 @@ func (r *rewriter) assign(a *syntax.Assign, value bool) {
 	}
 }
 
-// added makes m+=([a]=b) of an associative array an assignment for each element.
+// added turns m+=([a]=b) of an associative array into one assignment for each element.
 func (r *rewriter) added(list []*syntax.Assign) []*syntax.Assign {
 	var out []*syntax.Assign
 	for _, a := range list {

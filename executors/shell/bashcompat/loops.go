@@ -6,15 +6,15 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// The interpreter goes on with a list after break or continue has run in it, up to
-// the end of the loop's own statement. So each list in which that can happen asks
-// before its next statement whether it is left, and what leaves it says so.
+// After break or continue, the interpreter continues with the list until the end of the loop's own statement.
+// So each list that break or continue can leave checks before its next statement whether it was left, and break
+// and continue record which lists they leave.
 
-// frame is one thing around a statement inside of a shell: a loop, or a list with
-// statements that follow.
+// frame is one enclosing construct of a statement within a shell: a loop, or a list with statements that
+// follow.
 type frame struct {
 	loop bool
-	list int // not 0: its number
+	list int // if not 0, the number of the list
 	used *bool
 }
 
@@ -45,7 +45,7 @@ func guardLoops(f *syntax.File) {
 	})
 }
 
-// shell goes through the statements of a shell, outside of any loop of it.
+// shell walks the statements of a shell, outside of its loops.
 func (g *guardStep) shell(stmts []*syntax.Stmt) {
 	for _, st := range stmts {
 		g.stmt(st, nil)
@@ -83,7 +83,7 @@ func (g *guardStep) stmt(st *syntax.Stmt, around []frame) {
 	}
 }
 
-// body is a loop's own list, which the interpreter leaves by itself.
+// body walks a loop's own list, which the interpreter leaves by itself.
 func (g *guardStep) body(stmts []*syntax.Stmt, around []frame) {
 	inside := append(around[:len(around):len(around)], frame{loop: true})
 	for _, st := range stmts {
@@ -91,9 +91,9 @@ func (g *guardStep) body(stmts []*syntax.Stmt, around []frame) {
 	}
 }
 
-// list guards what follows a statement that can leave the list.
+// list guards the statements that follow one which can leave the list.
 func (g *guardStep) list(stmts []*syntax.Stmt, around []frame) []*syntax.Stmt {
-	if len(around) == 0 { // no loop
+	if len(around) == 0 { // no enclosing loop
 		g.shell(stmts)
 		return stmts
 	}
@@ -117,7 +117,7 @@ func (g *guardStep) list(stmts []*syntax.Stmt, around []frame) []*syntax.Stmt {
 	return stmts
 }
 
-// leave lets break and continue say which lists they leave.
+// leave makes break and continue record which lists they leave.
 func (g *guardStep) leave(st *syntax.Stmt, c *syntax.CallExpr, around []frame) {
 	if len(c.Args) == 0 || len(c.Args) > 2 {
 		return
@@ -151,7 +151,7 @@ func (g *guardStep) leave(st *syntax.Stmt, c *syntax.CallExpr, around []frame) {
 	st.Cmd = &syntax.Block{Lbrace: pos, Rbrace: pos, Stmts: []*syntax.Stmt{say, end}}
 }
 
-// exists asks the runner by a path.
+// exists builds a test that asks the runner through a path.
 func exists(pos syntax.Pos, path string) *syntax.TestClause {
 	return &syntax.TestClause{Left: pos, Right: pos, X: &syntax.UnaryTest{OpPos: pos, Op: syntax.TsExists, X: lit(pos, path)}}
 }

@@ -6,8 +6,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// pipes makes a pipe whose statuses the next statement asks for write them down.
-// Package script has refused every other question for them.
+// pipes makes a pipe record its statuses if the next statement asks for them. Package script has rejected every
+// other use of them.
 //
 //	a | b; echo "${PIPESTATUS[@]}"
 //
@@ -37,13 +37,13 @@ func (r *rewriter) pipes(stmts []*syntax.Stmt) []*syntax.Stmt {
 	return stmts
 }
 
-// pipe is the pipe that a statement is.
+// pipe returns the pipe that a statement consists of.
 func pipe(s *syntax.Stmt) (*syntax.BinaryCmd, bool) {
 	b, ok := s.Cmd.(*syntax.BinaryCmd)
 	return b, ok && (b.Op == syntax.Pipe || b.Op == syntax.PipeAll) && !s.Background && len(s.Redirs) == 0
 }
 
-// told makes each part of a pipe tell its status, errexit or not.
+// told makes each part of a pipe report its status, with errexit or without.
 func told(s *syntax.Stmt) {
 	b, _ := pipe(s)
 	var links []*syntax.BinaryCmd
@@ -75,7 +75,7 @@ func tells(s *syntax.Stmt, number int) *syntax.Stmt {
 	}}}
 }
 
-// element is one of what pipe has kept: its number, and the options.
+// element is one element of the array that pipe stored: the number of the pipe, and the options.
 func element(at syntax.Pos, index string) *syntax.ParamExp {
 	return &syntax.ParamExp{Dollar: at, Rbrace: at, Param: &syntax.Lit{ValuePos: at, ValueEnd: at, Value: "PIPESTATUS"}, Index: text(at, index)}
 }

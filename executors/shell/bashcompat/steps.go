@@ -1,11 +1,9 @@
-// This file owns the marks in a script's tree by which the runner learns of
-// each statement before it runs: an append to a path that only the runner knows,
-// put in front of the statement's redirects. The interpreter opens it through the
-// runner's handler, and what it gets stands for standard error while the statement
-// runs: so everything asked from inside of it carries its place.
+// A mark tells the runner about a statement before the statement runs. It is an append redirect to a path that
+// only the runner knows, in front of the statement's own redirects. The interpreter opens it through the
+// runner's handler, and the returned file is the statement's standard error. So every request from inside the
+// statement carries its position.
 //
-// It also writes what the interpreter does unlike bash in words that it does like
-// bash. It runs nothing.
+// The planter also rewrites the words that the interpreter treats unlike bash.
 
 package bashcompat
 
@@ -18,37 +16,38 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// mark is in front of each path that is a step. A script can write it, and gains
-// nothing: what it opens stands for its own standard error.
+// mark starts each path that is a step. A script that writes such a path gains nothing: the opened file is only
+// its own standard error.
 const mark = "\x01"
 
-// Step is one mark, as it is read back.
+// Step is a decoded mark.
 type Step struct {
 	Line, Column int
-	// Weight bounds how often the statement can put the longest variable into one
-	// word, Square how often it does that for each character of one.
+	// Weight is how often the statement can put the longest variable into one word, at most. Square is how
+	// often it does so for each character of a variable.
 	Weight, Square int
-	Shell          int  // not 0: a shell of its own, by its number: a subshell, a substitution, a part of a pipe
-	Job            bool // what follows runs in the background
-	Time           bool // the time it took is wanted, on standard error
+	// if not 0, the number of the shell of its own: a subshell, a substitution, a part of a pipe
+	Shell int
+	Job   bool // the statement inside runs in the background
+	Time  bool // the script wants the time it took, on standard error
 }
 
 // StepOptions say how a tree is marked.
 type StepOptions struct {
-	Dry bool // background parts run in their place, loops ask whether to go on
-	// Line and Column are added where a text stands inside of another: every
-	// statement gets this place. 0: its own.
+	Dry bool // background parts run in the foreground, and loops ask whether to continue
+	// Line and Column are the position that every statement gets, for a text that is nested in another. If 0,
+	// each statement has its own.
 	Line, Column int
 }
 
-// PlantSteps marks a tree, which it changes. The tree must not be in use.
+// PlantSteps marks a tree in place. No other caller may use the tree meanwhile.
 func PlantSteps(f *syntax.File, o StepOptions) {
 	p := planter{StepOptions: o, shells: map[*syntax.Stmt]int{}, done: map[*syntax.Stmt]bool{}, bare: map[*syntax.Stmt]bool{}}
 	guardLoops(f)
 	syntax.Walk(f, p.node)
 }
 
-// Source is a tree as text that reads back as it. Errors are those of the printer.
+// Source prints a tree as text that parses to the same tree. Errors are those of the printer.
 func Source(f *syntax.File) (string, error) {
 	var b bytes.Buffer
 	if err := syntax.NewPrinter().Print(&b, f); err != nil {
@@ -57,7 +56,7 @@ func Source(f *syntax.File) (string, error) {
 	return b.String(), nil
 }
 
-// StripSteps takes the marks out of a tree, so that it can be shown.
+// StripSteps removes the marks from a tree, so that it can be shown.
 func StripSteps(n syntax.Node) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		if st, ok := n.(*syntax.Stmt); ok && len(st.Redirs) > 0 && st.Redirs[0].Word != nil {
@@ -69,7 +68,7 @@ func StripSteps(n syntax.Node) {
 	})
 }
 
-// ParseStep reads a mark. False: the path is none.
+// ParseStep decodes a mark. It returns false if the path is no mark.
 func ParseStep(path string) (Step, bool) {
 	rest, ok := strings.CutPrefix(path, mark+"s")
 	if !ok {
@@ -103,8 +102,8 @@ func ParseStep(path string) (Step, bool) {
 	return s, true
 }
 
-// ParseLeft reads the path of a list that asks whether it goes on, and of what
-// leaves lists. False: it is neither.
+// ParseLeft decodes the path of a list that asks whether it was left, or of a statement that leaves lists. It
+// returns false if the path is neither.
 func ParseLeft(path string) (lists []int, leaves, ok bool) {
 	i := strings.LastIndex(path, mark)
 	if i < 0 || i+2 > len(path) || path[i+1] != 'g' && path[i+1] != 'k' {
@@ -120,7 +119,7 @@ func ParseLeft(path string) (lists []int, leaves, ok bool) {
 	return lists, path[i+1] == 'k', true
 }
 
-// ParseTurn reads the path of a loop's turn. False: it is none.
+// ParseTurn decodes the path of a loop's iteration. It returns false if the path is none.
 func ParseTurn(path string) (loop int, ok bool) {
 	i := strings.LastIndex(path, mark+"t")
 	if i < 0 {
@@ -156,9 +155,9 @@ func (s Step) redirect(pos syntax.Pos) *syntax.Redirect {
 type planter struct {
 	StepOptions
 	loops  int
-	count  int                   // of shells
-	shells map[*syntax.Stmt]int  // run by a shell of their own
-	done   map[*syntax.Stmt]bool // wrapped: its own mark is still to come
+	count  int                   // number of shells
+	shells map[*syntax.Stmt]int  // statements that run in a shell of their own
+	done   map[*syntax.Stmt]bool // wrapped: the statement's own mark is still to come
 	bare   map[*syntax.Stmt]bool // not marked
 }
 
@@ -182,12 +181,12 @@ func (p *planter) node(n syntax.Node) bool {
 		}
 	case *syntax.Redirect:
 		if n.Op == syntax.RdrClob {
-			n.Op = syntax.RdrOut // noclobber is not supported: the two are one
+			n.Op = syntax.RdrOut // noclobber is not supported: both operators mean the same
 		}
 	case *syntax.ParamExp:
 		p.param(n)
 	case *syntax.CallExpr:
-		if len(n.Args) > 0 && n.Args[0].Lit() == "shift" { // the runner has to know how many there are
+		if len(n.Args) > 0 && n.Args[0].Lit() == "shift" { // the runner has to know the number of parameters
 			pos := n.Pos()
 			count := &syntax.ParamExp{Dollar: pos, Short: true, Param: &syntax.Lit{ValuePos: pos, ValueEnd: pos, Value: "#"}}
 			n.Args = append(n.Args[:len(n.Args):len(n.Args)], &syntax.Word{Parts: []syntax.WordPart{lit(pos, mark).Parts[0], count}})
@@ -209,8 +208,8 @@ func (p *planter) own(list []*syntax.Stmt) {
 	}
 }
 
-// stmt marks one statement. One in the background gets another around it, which
-// the shell that starts it runs.
+// stmt marks one statement. A statement in the background gets a second one around it, which the starting shell
+// runs.
 func (p *planter) stmt(st *syntax.Stmt) {
 	if p.bare[st] {
 		return
@@ -232,7 +231,7 @@ func (p *planter) stmt(st *syntax.Stmt) {
 		return
 	}
 	if st.Cmd == nil && len(st.Redirs) == 1 && st.Redirs[0].Op == syntax.RdrIn && !st.Negated {
-		return // $(<file), which the interpreter knows by its shape
+		return // $(<file): the interpreter recognises it by its shape
 	}
 	s.Weight, s.Square = weigh(st)
 	if t, ok := st.Cmd.(*syntax.TimeClause); ok {
@@ -260,8 +259,7 @@ func (p *planter) at(n syntax.Node) Step {
 	return Step{Line: int(n.Pos().Line()), Column: int(n.Pos().Col())}
 }
 
-// turn puts a question in front of a loop's body in a dry run: whether there is
-// another turn.
+// turn adds, in a dry run, a question in front of a loop's body: is there another iteration?
 func (p *planter) turn(body []*syntax.Stmt) []*syntax.Stmt {
 	if !p.Dry || len(body) == 0 {
 		return body
@@ -275,28 +273,27 @@ func (p *planter) turn(body []*syntax.Stmt) []*syntax.Stmt {
 	return append([]*syntax.Stmt{both}, body...)
 }
 
-// Count is what stands in front of the number of parameters that shift is given.
+// Count is the prefix of the number of parameters that is passed to shift.
 const Count = mark
 
-// Capture is the command that keeps its input as a file, and writes the path of
-// it.
+// Capture is the command that stores its input in a file, and prints the path of that file.
 const Capture = mark + "capture"
 
-// Pipe, Stage and Piped are the commands by which the parts of a pipe tell their
-// statuses: Pipe begins one and keeps its number and the options it is given in
-// PIPESTATUS, Stage takes a number, a part and its status, which it ends with, and
-// Piped puts what was told into PIPESTATUS and ends with the status it is given.
+// Pipe, Stage and Piped are the commands by which the parts of a pipe report their statuses. Pipe begins a pipe
+// and stores its number and the given options in PIPESTATUS. Stage takes a number, a part and its status, and
+// exits with that status. Piped stores the reported statuses in PIPESTATUS and exits with the status it is
+// given.
 const (
 	Pipe  = mark + "pipe"
 	Stage = mark + "stage"
 	Piped = mark + "piped"
 )
 
-// Quoted is the command that writes its word in quotes, as ${x@Q} does. A second
-// word says that the variable is set: without it nothing is written.
+// Quoted is the command that prints its word in quotes, as ${x@Q} does. A second word says that the variable is
+// set; without it nothing is printed.
 const Quoted = mark + "quoted"
 
-// captured makes <(list) the path of a file that holds what list writes.
+// captured turns <(list) into the path of a file with the output of list.
 func (p *planter) captured(s *syntax.ProcSubst) *syntax.CmdSubst {
 	pos := s.Pos()
 	stmts := s.Stmts
@@ -313,7 +310,7 @@ func lit(pos syntax.Pos, text string) *syntax.Word {
 	return &syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{ValuePos: pos, ValueEnd: pos, Value: text}}}
 }
 
-// param makes what differs from run to run the same in a dry run.
+// param makes expansions that differ from run to run constant in a dry run.
 func (p *planter) param(n *syntax.ParamExp) {
 	if !p.Dry || n.Param == nil {
 		return

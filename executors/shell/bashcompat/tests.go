@@ -8,8 +8,7 @@ import (
 	"github.com/ringd/ringd/executors/shell/script"
 )
 
-// test rewrites [[ ]]. The interpreter works out both sides of && and ||, which an
-// if does not.
+// test rewrites [[ ]]. The interpreter evaluates both sides of && and ||, which an if does not.
 func (r *rewriter) test(t *syntax.TestClause) syntax.Command {
 	r.operands(t.X)
 	if !joins(t.X) {
@@ -18,8 +17,7 @@ func (r *rewriter) test(t *syntax.TestClause) syntax.Command {
 	return branch(t.X, t)
 }
 
-// joins reports whether && or || stands in a test, where more than words is worked
-// out.
+// joins reports whether a test has && or || with operands that are more than words.
 func joins(x syntax.TestExpr) bool {
 	for {
 		switch y := x.(type) {
@@ -38,8 +36,8 @@ func joins(x syntax.TestExpr) bool {
 	}
 }
 
-// chain is a test with && and || as its terms and what stands between them. The
-// parser knows no order among the two, and takes all that follows for what ! denies.
+// chain splits a test with && and || into its terms and operators. The parser gives the two no precedence, and
+// takes everything after ! as its operand.
 func chain(x syntax.TestExpr) (terms []syntax.TestExpr, ops []syntax.BinTestOperator) {
 	switch y := x.(type) {
 	case *syntax.BinaryTest:
@@ -61,7 +59,7 @@ func chain(x syntax.TestExpr) (terms []syntax.TestExpr, ops []syntax.BinTestOper
 	return []syntax.TestExpr{x}, nil
 }
 
-// branch is a test as an if whose status is that of the test.
+// branch turns a test into an if whose status is that of the test.
 func branch(x syntax.TestExpr, t *syntax.TestClause) syntax.Command {
 	at := t.Pos()
 	cond := condition(x, t)
@@ -73,7 +71,7 @@ func branch(x syntax.TestExpr, t *syntax.TestClause) syntax.Command {
 	}
 }
 
-// condition is a test as commands.
+// condition turns a test into commands.
 func condition(x syntax.TestExpr, t *syntax.TestClause) *syntax.Stmt {
 	at := t.Pos()
 	terms, ops := chain(x)
@@ -149,7 +147,7 @@ func (r *rewriter) compare(b *syntax.BinaryTest) {
 	case syntax.TsMatchShort, syntax.TsMatch, syntax.TsNoMatch:
 		r.inner(right.Parts)
 	case syntax.TsReMatch:
-		for i, p := range right.Parts { // what is quoted stands for itself
+		for i, p := range right.Parts { // quoted text is literal
 			switch p.(type) {
 			case *syntax.SglQuoted, *syntax.DblQuoted:
 				if v := script.StaticWord(&syntax.Word{Parts: []syntax.WordPart{p}}); !v.Open {
@@ -167,7 +165,7 @@ func (r *rewriter) compare(b *syntax.BinaryTest) {
 	}
 }
 
-// number makes a name the value of the variable, and an octal number one.
+// number replaces a name by the value of the variable, and reads an octal number as one.
 func number(w *syntax.Word) {
 	v := script.StaticWord(w)
 	digits := strings.TrimLeft(v.Text, " +-")

@@ -6,9 +6,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// weigh bounds what one statement can make of the variables there are: weight is
-// how often one of them may stand in a word, square whether each character of one
-// may become as long as another. Statements inside are weighed for themselves.
+// weigh limits how far one statement can grow the existing variables. weight is how often one of them may occur
+// in a word. square says whether each character of one may become as long as another. Nested statements are
+// weighed separately.
 func weigh(st *syntax.Stmt) (weight, square int) {
 	braces := 1
 	syntax.Walk(st, func(n syntax.Node) bool {
@@ -34,7 +34,7 @@ func weigh(st *syntax.Stmt) (weight, square int) {
 	return weight * braces, square
 }
 
-// replaces weighs the word that each match becomes.
+// replaces weighs the word that replaces each match.
 func replaces(w *syntax.Word) (weight, square int) {
 	if w == nil {
 		return 0, 0

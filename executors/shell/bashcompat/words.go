@@ -9,8 +9,7 @@ import (
 	"github.com/ringd/ringd/executors/shell/script"
 )
 
-// fields rewrites words of a command. A list in double quotes makes words of its
-// own, whatever stands beside it.
+// fields rewrites words of a command. A list in double quotes becomes separate words, whatever surrounds it.
 func (r *rewriter) fields(list []*syntax.Word) {
 	for _, w := range list {
 		for i := 0; i < len(w.Parts); i++ {
@@ -47,7 +46,7 @@ func isList(p syntax.WordPart) bool {
 	return ok && w.Lit() == "@"
 }
 
-// apart gives each list of double quotes its own quotes.
+// apart gives each list in double quotes its own quotes.
 func apart(q *syntax.DblQuoted) []syntax.WordPart {
 	var out []syntax.WordPart
 	var cur []syntax.WordPart
@@ -69,8 +68,8 @@ func apart(q *syntax.DblQuoted) []syntax.WordPart {
 	return out
 }
 
-// value rewrites a word of which no words are made: there the interpreter keeps the
-// backslashes that bash takes away.
+// value rewrites a word that is not split into words: there the interpreter keeps the backslashes that bash
+// removes.
 func (r *rewriter) value(w *syntax.Word) {
 	if w == nil {
 		return
@@ -79,8 +78,8 @@ func (r *rewriter) value(w *syntax.Word) {
 	r.inner(w.Parts)
 }
 
-// plain makes quotes of the backslashes outside of quotes. Within double quotes
-// only some characters have them.
+// plain turns backslashes outside of quotes into quotes. Within double quotes only some characters can be
+// escaped.
 func (r *rewriter) plain(parts []syntax.WordPart, within bool) []syntax.WordPart {
 	some := false
 	for _, p := range parts {
@@ -100,7 +99,7 @@ func (r *rewriter) plain(parts []syntax.WordPart, within bool) []syntax.WordPart
 		case *syntax.Lit:
 			out = append(out, unescaped(x, within)...)
 		case *syntax.SglQuoted:
-			if within && !x.Dollar { // no quotes there
+			if within && !x.Dollar { // single quotes have no meaning there
 				out = append(out, quoted(x.Left, "'"+x.Value+"'"))
 				continue
 			}

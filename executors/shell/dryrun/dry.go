@@ -1,9 +1,9 @@
-// Package dryrun owns the dry run of a script: builtins run, each program is decided
-// on its final words and counts as exit 0 with no output, files are decided and
-// not opened. It settles what the text of a script cannot.
+// Package dryrun runs a script without effects: builtins run, each program is decided on its final words and
+// counts as exit 0 with no output, and files are decided but not opened. It settles the questions that the text
+// of a script leaves open.
 //
-// It reaches nothing of the host: no file, no program, no clock. It is bounded in
-// steps, memory and depth, and what it finds is the same every time.
+// It reaches nothing of the host: no file, no program, no clock. It is limited in steps, memory and depth, and
+// its result is the same every time.
 package dryrun
 
 import (
@@ -24,34 +24,34 @@ import (
 	"github.com/ringd/ringd/profiles/command"
 )
 
-// Config is what a dry run needs. A nil Decider refuses everything.
+// Config is what a dry run needs. A nil Decider denies everything.
 type Config struct {
 	Decider *profiles.Decider
-	Cwd     string // absolute; "" is /workspace
-	Home    string // "" is /home/agent
-	// Output has each program write something, so that a text which comes from one
-	// and would run is found: nothing else of such a run means anything.
+	Cwd     string // absolute; if empty, /workspace
+	Home    string // if empty, /home/agent
+	// Output makes each program write a marker, so that the dry run finds texts that come from a program and
+	// would be run. Other findings of such a run have no meaning.
 	Output bool
-	// Check is that of runner.Config.
+	// Check is as in runner.Config.
 	Check func(ctx context.Context, s *script.Script, dir string, functions []string) profiles.Decision
 
-	name   string   // $0 of a text that a program gives to a shell; "": the script's
-	params []string // $1 and on, of a text that is run with some
-	env    []string // NAME=value, what the program that runs a text would give it
+	name   string   // $0 of a text that a program passes to a shell; if empty, that of the script
+	params []string // $1 and following, of a text that is run with parameters
+	env    []string // NAME=value, the environment that the program would give the text
 	depth  int
 }
 
-// Report is what a dry run found. The zero Report settles nothing.
+// Report holds the findings of a dry run. The zero Report settles nothing.
 type Report struct {
 	Refused []profiles.Decision // in the order of the text
-	Endless string              // the bound it ran into; "": it came to an end
+	Endless string              // the limit that the script exceeded; if empty, the script came to its end
 	Asks    []profiles.Decision // starts that people have to approve
-	Settled bool                // it came to an end
-	Reads   bool                // programs were started or files read: what they would have given is not known
-	Output  []profiles.Decision // refusals of texts that come from programs and files; of Config.Output
+	Settled bool                // the script came to its end
+	Reads   bool                // programs were started or files read: their content is not known
+	Output  []profiles.Decision // denials of texts that come from programs and files, with Config.Output
 }
 
-// The bounds of a dry run.
+// The limits of a dry run.
 const (
 	maxSteps  = 40_000
 	maxBytes  = 4 << 20
@@ -60,8 +60,7 @@ const (
 	maxTime   = 1500 * time.Millisecond
 )
 
-// Run runs s dry. It ends by itself; ctx may end it earlier, and then nothing is
-// settled.
+// Run runs s dry. It ends by itself. If ctx ends it earlier, nothing is settled.
 func Run(ctx context.Context, c Config, s *script.Script) Report {
 	if c.Cwd == "" {
 		c.Cwd = "/workspace"
@@ -102,7 +101,7 @@ func Run(ctx context.Context, c Config, s *script.Script) Report {
 	return r
 }
 
-// host decides and does nothing.
+// host decides and has no effect.
 type host struct {
 	c        Config
 	null     *os.File
@@ -114,10 +113,10 @@ type host struct {
 	output []profiles.Decision
 }
 
-// maxAsks bounds what is kept of them.
+// maxAsks limits how many of them are kept.
 const maxAsks = 64
 
-// Start decides a program, and what it would start by its words.
+// Start decides a program, and also the programs that it would start by its words.
 func (h *host) Start(ctx context.Context, p runner.Program) (uint8, error) {
 	dec, j := h.c.Decider.Command(argv.Command{Words: wordsOf(p.Argv), Set: h.changed(p.Env)})
 	switch j.Verdict {
@@ -152,7 +151,7 @@ func denied(d profiles.Decision) error {
 	return &profiles.Denial{Capability: profiles.ExecutorShell, Decision: d}
 }
 
-// text runs a text dry that a program would give to a shell.
+// text runs, dry, a text that a program would pass to a shell.
 func (h *host) text(ctx context.Context, p runner.Program, s argv.Script) error {
 	opaque := profiles.Decision{Code: profiles.CodeShellOpaque, Reason: "what " + strings.Join(s.Chain, " ") + " would run cannot be read before it runs", Evidence: &profiles.Evidence{Argv: p.Argv, Chain: s.Chain}}
 	if strings.Contains(s.Text, runner.Output) {
@@ -191,10 +190,10 @@ func (h *host) text(ctx context.Context, p runner.Program, s argv.Script) error 
 	return nil
 }
 
-// fed stands in a parameter for what a program puts there.
+// fed is a placeholder in a parameter for text that a program inserts there.
 const fed = "\u2060{}\u2060"
 
-// paramsOf are $0, and $1 and on, of a text.
+// paramsOf returns $0, and $1 and following, of a text.
 func paramsOf(all []argv.Word) (name string, rest []string) {
 	rest = []string{}
 	for i, w := range all {
@@ -211,8 +210,8 @@ func paramsOf(all []argv.Word) (name string, rest []string) {
 	return name, rest
 }
 
-// wordsOf are the words of a start: what comes from a parameter that a program
-// fills is not known, and nothing settles it later.
+// wordsOf returns the words of a start. The part of a parameter that a program fills is not known, and no later
+// step settles it.
 func wordsOf(words []string) []argv.Word {
 	out := argv.AllKnown(words)
 	for i, a := range words {
@@ -223,7 +222,7 @@ func wordsOf(words []string) []argv.Word {
 	return out
 }
 
-// behind is a decision about something in a text that chain leads to.
+// behind adds the chain of commands that leads to a nested text to a decision about it.
 func behind(d profiles.Decision, chain []string) profiles.Decision {
 	var e profiles.Evidence
 	if d.Evidence != nil {
@@ -234,7 +233,7 @@ func behind(d profiles.Decision, chain []string) profiles.Decision {
 	return d
 }
 
-// changed lists the variables that a program sees unlike those of the start.
+// changed lists the variables that differ from those at the start.
 func (h *host) changed(env []string) []argv.Assignment {
 	var out []argv.Assignment
 	for _, e := range env {
@@ -244,7 +243,7 @@ func (h *host) changed(env []string) []argv.Assignment {
 		name, value, _ := strings.Cut(e, "=")
 		switch name {
 		case "PWD", "OLDPWD", "SHLVL", "_", "PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "TERM", "SHELL":
-			// A change of these is refused where it happens.
+			// A change of these is denied where it happens.
 		default:
 			out = append(out, argv.Assignment{Name: name, Value: argv.Known(value)})
 		}
@@ -252,7 +251,7 @@ func (h *host) changed(env []string) []argv.Assignment {
 	return out
 }
 
-// Open decides a file. What is read is empty, what is written goes nowhere.
+// Open decides a file. A file that is read is empty. Written text is dropped.
 func (h *host) Open(_ context.Context, f runner.File) (io.ReadWriteCloser, error) {
 	dec, settled := h.c.Decider.Redirect(f.Op, argv.Known(path.Clean(f.Path)), "/")
 	if !settled || dec.Verdict != profiles.Allow {
@@ -274,7 +273,7 @@ func (h *host) Open(_ context.Context, f runner.File) (io.ReadWriteCloser, error
 	return &sink{}, nil
 }
 
-// sink takes what is written, and has a text to be read.
+// sink drops writes, and has a text to read.
 type sink struct{ text *strings.Reader }
 
 func (s *sink) Read(b []byte) (int, error) {
@@ -286,7 +285,7 @@ func (s *sink) Read(b []byte) (int, error) {
 func (s *sink) Write(b []byte) (int, error) { return len(b), nil }
 func (s *sink) Close() error                { return nil }
 
-// Look says that folders can be entered, and that nothing else is there.
+// Look reports every entered folder as present, and everything else as absent.
 func (h *host) Look(_ context.Context, l runner.Look) (runner.Seen, error) {
 	if l.List && (l.Enter || l.Path == "/") {
 		return runner.Seen{}, nil
@@ -297,16 +296,16 @@ func (h *host) Look(_ context.Context, l runner.Look) (runner.Seen, error) {
 	return runner.Seen{}, &fs.PathError{Op: "stat", Path: l.Path, Err: fs.ErrNotExist}
 }
 
-// Set refuses.
+// Set denies.
 func (h *host) Set(_ context.Context, name, value string) error {
 	dec := h.c.Decider.Variable(profiles.VariableAction{Name: name, Value: value})
 	return &profiles.Denial{Capability: profiles.ExecutorShell, Decision: dec}
 }
 
-// Keep gives a path as bash does.
+// Keep returns a path as bash does.
 func (h *host) Keep(context.Context, []byte) (string, error) { return "/dev/fd/63", nil }
 
-// folder is what cd finds.
+// folder is the file info that cd gets.
 type folder string
 
 func (f folder) Name() string     { return string(f) }

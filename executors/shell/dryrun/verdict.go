@@ -1,7 +1,6 @@
-// This file owns the decision of a whole script without running it: it is
-// read, each command of its text is decided, and what the text cannot settle is
-// settled by a dry run. What neither settles is refused. `decide` and `explain`
-// call it; the daemon never does, since it reads no shell.
+// Decide decides a whole script without running it. It parses the script and decides each command of its text.
+// A dry run settles the questions that the text leaves open. A script that neither settles is denied. `decide`
+// and `explain` call it. The daemon never does, since it reads no shell.
 
 package dryrun
 
@@ -15,9 +14,8 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Decide decides a script. It is deterministic, ends by itself, and may be called
-// concurrently. The report is nil when the script cannot be read; its Decision is
-// that of the text alone.
+// Decide decides a script. It is deterministic, ends by itself, and may be called concurrently. The report is
+// nil if the script cannot be read. Its Decision is that of the text alone.
 func Decide(ctx context.Context, d *profiles.Decider, a profiles.ShellAction) (profiles.Decision, *preflight.Report) {
 	s, refusal := script.Parse(a.Script)
 	if refusal != nil {
@@ -51,8 +49,7 @@ func Decide(ctx context.Context, d *profiles.Decider, a profiles.ShellAction) (p
 	return report.Decision, &report
 }
 
-// runsText reports whether one of the commands could run text, or has a name that
-// is not known before it runs.
+// runsText reports whether one of the commands could run text, or has a name that is not known before it runs.
 func runsText(tree []*preflight.Node) bool {
 	return slices.ContainsFunc(tree, func(n *preflight.Node) bool {
 		name, _, _ := strings.Cut(n.Text, " ")
@@ -73,7 +70,7 @@ func readsText(word string) bool {
 	}
 }
 
-// settle is what a dry run decides. False: it refuses nothing.
+// settle returns the decision of a dry run. It returns false if the dry run denies nothing.
 func settle(r Report) (profiles.Decision, bool) {
 	switch {
 	case len(r.Refused) > 0:
@@ -90,7 +87,7 @@ func settle(r Report) (profiles.Decision, bool) {
 	}
 }
 
-// unread is the decision about a text that is no script.
+// unread is the decision about a text that is no valid script.
 func unread(r *script.Refusal) profiles.Decision {
 	d := profiles.Decision{Code: r.Code, Reason: r.Reason, Instead: r.Instead}
 	if r.Line > 0 {

@@ -71,14 +71,14 @@ func (w *walker) param(x *syntax.ParamExp, p place) {
 	w.word(x.Exp.Word, p)
 	if x.Param != nil && (x.Exp.Op == syntax.AssignUnset || x.Exp.Op == syntax.AssignUnsetOrNull) {
 		if x.Excl {
-			w.out.Open = true // the name is what the variable holds
+			w.out.Open = true // the name is the value of the variable
 			return
 		}
 		w.variable(p, x.Pos(), x.Param.Value, script.StaticWord(x.Exp.Word))
 	}
 }
 
-// arithm decides the commands in an expression, and what it sets.
+// arithm decides the commands in an expression, and the variables that it sets.
 func (w *walker) arithm(x syntax.ArithmExpr, p place) {
 	for {
 		b, ok := x.(*syntax.BinaryArithm)

@@ -10,9 +10,9 @@ import (
 	"github.com/ringd/ringd/profiles/command"
 )
 
-// What the run settles where it comes by, nobody settles in a branch that it does
-// not take. There the one value that the text gives a variable is tried: a command
-// that is refused with it is a command of the script that is refused.
+// A run settles only the commands that it reaches, not those in a branch that it does not take. For the others,
+// the preflight tries the one value that the text gives a variable. A command that is denied with it is a
+// command of the script that is denied.
 
 // later is a command whose words are not all known.
 type later struct {
@@ -23,17 +23,17 @@ type later struct {
 	place
 }
 
-// Bounds of the values that are tried.
+// Limits of the values that are tried.
 const (
 	maxLater  = 256
 	maxValues = 8  // of one word
 	maxTries  = 16 // of one command
 )
 
-// values are what the text gives the variables of one file: lists of words, by name.
+// values are the values that the text gives the variables of one file: lists of words, by name.
 type values map[string][][]string
 
-// guess tries what the text gives for the commands that were left open.
+// guess tries the values from the text for the commands that were left open.
 func (w *walker) guess() {
 	known := map[*syntax.File]values{}
 	for _, l := range w.later {
@@ -63,7 +63,7 @@ func (w *walker) guess() {
 	}
 }
 
-// extend appends the words that one may be.
+// extend appends the words that a may become.
 func (w *walker) extend(tries [][]argv.Word, a *syntax.Word, v values, p place) [][]argv.Word {
 	plain, ok := script.Fields(nil, a)
 	if !ok {
@@ -92,8 +92,7 @@ func (w *walker) extend(tries [][]argv.Word, a *syntax.Word, v values, p place) 
 	return out
 }
 
-// readings are the words that a word with expansions may be; none when a part of it
-// is not known.
+// readings returns the words that a word with expansions may become, or nil if a part of it is not known.
 func (w *walker) readings(parts []syntax.WordPart, v values, p place) [][]string {
 	if len(parts) == 1 {
 		switch x := parts[0].(type) {
@@ -158,7 +157,7 @@ func isArray(part syntax.WordPart) bool {
 	return ok && i.Lit() == "@"
 }
 
-// of are the values of one expansion.
+// of returns the values of one expansion.
 func (w *walker) of(part syntax.WordPart, v values, p place) [][]string {
 	switch x := part.(type) {
 	case *syntax.CmdSubst:
@@ -198,8 +197,8 @@ func (w *walker) of(part syntax.WordPart, v values, p place) [][]string {
 	return nil
 }
 
-// given collects what a file gives its variables: one that is given two values by
-// assignments has none that is tried, and a loop's has all.
+// given collects the values that a file gives its variables. A variable with two values from assignments has
+// none that is tried. A loop variable has all of its values.
 func given(f *syntax.File) values {
 	once := map[string][][]string{}
 	loops := values{}
@@ -234,7 +233,7 @@ func given(f *syntax.File) values {
 	return loops
 }
 
-// constant is the value of an assignment as words; nil when it is not known.
+// constant returns the words of an assigned value, or nil if it is not known.
 func constant(a *syntax.Assign) []string {
 	if a.Append || a.Index != nil {
 		return nil

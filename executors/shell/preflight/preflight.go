@@ -1,9 +1,8 @@
-// Package preflight owns what the text of a script says of the commands it could
-// run: each simple command at any nesting and in any branch is decided on its
-// words as far as they are known before anything runs. The guest calls it before
-// a run, and the one who explains a script.
+// Package preflight decides the commands in the text of a script: each simple command, at any nesting and in
+// any branch, on the words that are known before anything runs. The guest calls it before a run, and so does
+// the command that explains a script.
 //
-// It runs nothing, opens nothing and asks nobody but the Decider.
+// It runs nothing, opens nothing and asks only the Decider.
 package preflight
 
 import (
@@ -16,25 +15,25 @@ import (
 	"github.com/ringd/ringd/profiles/command"
 )
 
-// Config is what a check needs. A nil Decider refuses everything.
+// Config is what a check needs. A nil Decider denies everything.
 type Config struct {
 	Decider *profiles.Decider
-	Cwd     string // absolute; "": not known
-	Home    string // what ~ and $HOME stand for; "": not known
-	// Functions are names that an earlier script of the same shell has defined. What
-	// their bodies run was checked then, and is decided when it runs.
+	Cwd     string // absolute; if empty, it is not known
+	Home    string // value of ~ and $HOME; if empty, it is not known
+	// Functions are names that an earlier script of the same shell has defined. The commands of their bodies
+	// were checked then, and are decided when they run.
 	Functions []string
 }
 
-// Report is what the text of a script says. The zero Report refuses.
+// Report is the result of a check. The zero Report denies.
 type Report struct {
-	// Decision is the first refusal in the order of the text, or an approval that
-	// is needed (Ask), or Allow. With Open, Allow is no permission: the run decides.
+	// Decision is the first denial in the order of the text, or an approval that is needed (Ask), or Allow. If
+	// Open is set, Allow is no permission: the run decides.
 	Decision profiles.Decision
-	Refused  []profiles.Decision // the refusals that differ, in the order of the text, bounded
-	More     int64               // those beyond the bound
-	Open     bool                // something only the run can settle
-	Asks     []Ask               // all words known, and people have to approve it
+	Refused  []profiles.Decision // distinct denials in the order of the text, limited in number
+	More     int64               // number of further denials
+	Open     bool                // something that only the run can settle
+	Asks     []Ask               // commands with known words that people have to approve
 	Tree     []*Node             // for explain
 }
 
@@ -48,7 +47,7 @@ type Ask struct {
 // Node is one command of a script, or a redirect or variable of one.
 type Node struct {
 	Kind         string // command, builtin, function, redirect, variable, script
-	Text         string // the words as they are known: … is what is not
+	Text         string // the words, with … for parts that are not known
 	Line, Column int    // in the outermost script
 	Chain        []string
 	Verdict      command.Verdict
@@ -56,17 +55,16 @@ type Node struct {
 	Children     []*Node
 }
 
-// Bounds of one check.
+// Limits of one check.
 const (
 	maxRefused = 64
-	maxScripts = 64        // texts inside of texts
-	maxDepth   = 16        // of them inside of each other
+	maxScripts = 64        // nested texts
+	maxDepth   = 16        // depth of their nesting
 	maxNested  = 256 << 10 // bytes of all of them
 	maxWords   = 64 << 10  // of all commands
 )
 
-// Check decides what the text of a script says. It ends by itself; ctx may end it
-// earlier, and then it refuses. s nil is refused.
+// Check decides the text of a script. It ends by itself. If ctx ends it earlier, it denies. A nil s is denied.
 func Check(ctx context.Context, s *script.Script, cfg Config) Report {
 	var out Report
 	shell := cfg.Decider.Profile().Shell
@@ -87,7 +85,7 @@ func Check(ctx context.Context, s *script.Script, cfg Config) Report {
 	return out
 }
 
-// conclude puts the refusals in the order of the text, and decides.
+// conclude sorts the denials by their position in the text, and sets the decision.
 func (w *walker) conclude() {
 	w.out.Refused, w.out.More = w.refused.List, w.refused.More
 	slices.SortStableFunc(w.out.Refused, func(a, b profiles.Decision) int {

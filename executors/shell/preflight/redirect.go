@@ -66,13 +66,13 @@ func (w *walker) redirect(r *syntax.Redirect, p place) {
 	})
 }
 
-// opened decides a file below each folder that it may stand below.
+// opened decides a file for each folder that its path may be relative to.
 func (w *walker) opened(op string, target argv.Word, p place) (profiles.Decision, command.Verdict) {
 	list := p.dirs.list
 	if strings.HasPrefix(target.Text, "/") && (!target.Open || target.Text != "/") {
 		list = []string{w.cwd}
 	} else if p.dirs.unknown {
-		// What is refused below one folder and below another is refused below each.
+		// A file that is denied below two unrelated folders is denied below each.
 		list = []string{w.cwd, "/\x01unknown"}
 	}
 	var last profiles.Decision
@@ -94,8 +94,7 @@ func (w *walker) opened(op string, target argv.Word, p place) (profiles.Decision
 	return last, verdict
 }
 
-// located is the target of a redirect. HOME is the same all through a script, since
-// nothing may set it.
+// located returns the target of a redirect. HOME is the same in the whole script, since it may not be set.
 func (w *walker) located(x *syntax.Word) argv.Word {
 	v := script.StaticWord(x)
 	if !v.Open || v.Text != "" || w.home == "" || len(x.Parts) == 0 {

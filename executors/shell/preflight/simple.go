@@ -45,7 +45,7 @@ func (w *walker) call(x *syntax.CallExpr, p place) {
 	}
 	if f, ok := p.funcs[args[0].Text]; ok && !args[0].Open && f.sure && (p.body || f.offset < x.Pos().Offset() || f.offset == 0) {
 		n.Kind = "function"
-		p.dirs.unknown = true // its body may change it
+		p.dirs.unknown = true // the body of the function may change the folder
 		for _, a := range x.Assigns {
 			w.variable(inner, a.Pos(), a.Name.Value, valueOf(a))
 		}
@@ -70,7 +70,7 @@ func (w *walker) call(x *syntax.CallExpr, p place) {
 	w.lowest(n)
 }
 
-// joined is words in a line, … for what is not known.
+// joined returns the words in one line, with … for parts that are not known.
 func joined(args []argv.Word) string {
 	var b strings.Builder
 	for i, a := range args {
@@ -86,14 +86,14 @@ func joined(args []argv.Word) string {
 	return b.String()
 }
 
-// lowest gives a node the verdict of what stands inside of it, when that is stricter.
+// lowest gives a node the verdict of its strictest child, if that is stricter than its own.
 func (w *walker) lowest(n *Node) {
 	for _, c := range n.Children {
 		n.Verdict = min(n.Verdict, c.Verdict)
 	}
 }
 
-// judge asks for a command, and reads the scripts that it would run.
+// judge decides a command, and reads the scripts that it would run.
 func (w *walker) judge(c argv.Command, at syntax.Pos, n *Node, p, inner place) {
 	d, j := w.d.Command(c)
 	n.Verdict, n.Decision = j.Verdict, d
@@ -128,8 +128,8 @@ func (w *walker) judge(c argv.Command, at syntax.Pos, n *Node, p, inner place) {
 	}
 }
 
-// starts reports whether a program of a chain starts what follows it. The others
-// stand in front of a shell that is interpreted, and nothing starts them either.
+// starts reports whether a program of a chain starts the words that follow it. The other programs precede a
+// shell that ringd interprets itself, and they are not started either.
 func starts(by string) bool {
 	switch by {
 	case "env", "timeout", "nice", "nohup", "setsid", "stdbuf", "time":
@@ -139,8 +139,8 @@ func starts(by string) bool {
 	}
 }
 
-// started tells whoever has the script explained that a program would start a shell
-// itself, which no guest can. The text is decided all the same.
+// started adds a node for the reader of an explanation: a program would start a shell itself, which no guest
+// can. The text is decided nevertheless.
 func (w *walker) started(s argv.Script, at syntax.Pos, p place) *Node {
 	n := &Node{Kind: "script", Text: "starts " + s.Shell + " itself: refused when it runs", Chain: s.Chain, Verdict: command.Unsettled}
 	n.Decision = profiles.Decision{Code: profiles.CodeShellOpaque, Rule: &w.shell.Rule, Revision: w.d.Revision()}
@@ -149,8 +149,7 @@ func (w *walker) started(s argv.Script, at syntax.Pos, p place) *Node {
 	return n
 }
 
-// hidden reports whether a refused name may be that of a function or an alias when
-// it runs.
+// hidden reports whether a denied name may be that of a function or an alias when it runs.
 func (w *walker) hidden(name argv.Word, p place) bool {
 	if name.Open {
 		return false
@@ -159,7 +158,7 @@ func (w *walker) hidden(name argv.Word, p place) bool {
 	return f || p.aliases[name.Text]
 }
 
-// ask notes a command that people have to approve.
+// ask records a command that people have to approve.
 func (w *walker) ask(c argv.Command, at syntax.Pos, d profiles.Decision, p place) {
 	a := Ask{Decision: d}
 	a.Line, a.Column = p.at(at)
@@ -249,12 +248,12 @@ func (w *walker) inside(s argv.Script, at syntax.Pos, p place) {
 	}
 	q.in = p.in.shared()
 	if !s.Known {
-		q.in = source{kind: inText} // the shell has read it all
+		q.in = source{kind: inText} // the shell has read all of it
 	}
 	w.stmts(read.File.Stmts, q)
 }
 
-// moves keeps the folders that a relative path may stand below.
+// moves updates the folders that a relative path may be relative to.
 func (w *walker) moves(args []argv.Word, p place) {
 	if args[0].Open {
 		p.dirs.unknown = true
@@ -284,7 +283,7 @@ func (w *walker) moves(args []argv.Word, p place) {
 	}
 }
 
-// valueOf is what an assignment gives, as far as it is known.
+// valueOf returns the value of an assignment, as far as it is known.
 func valueOf(a *syntax.Assign) argv.Word {
 	switch {
 	case a.Array != nil || a.Index != nil || a.Append:
@@ -321,8 +320,8 @@ func (w *walker) decl(x *syntax.DeclClause, p place) {
 	w.lowest(n)
 }
 
-// refers decides a name that stands for another: what is set through it is not seen
-// again in the text.
+// refers decides a name that refers to another variable: values that are set through it are not visible in the
+// text.
 func (w *walker) refers(to argv.Word, at syntax.Pos, p place) {
 	if to.Open {
 		w.out.Open = true

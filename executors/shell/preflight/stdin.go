@@ -12,25 +12,25 @@ import (
 	"github.com/ringd/ringd/profiles/command/programs"
 )
 
-// source is what a command finds on its standard input.
+// source is the standard input of a command.
 type source struct {
 	kind kind
 	text string // of inText
-	what string // of inOpaque: where it comes from
+	what string // of inOpaque: its origin
 }
 
 type kind uint8
 
 const (
-	inOuter  kind = iota // that of the script
-	inText               // known, and the command alone reads it
+	inOuter  kind = iota // the standard input of the script
+	inText               // known, and the command is the only reader
 	inOpen               // made by the shell itself: known when it runs
 	inFile               // a file
 	inOpaque             // made by a program
 )
 
-// shared is the source for one of several readers: what an earlier one leaves is
-// known when it runs.
+// shared returns the source for one of several readers. The rest that an earlier reader leaves is known only
+// when it runs.
 func (s source) shared() source {
 	if s.kind == inText {
 		return source{kind: inOpen}
@@ -49,7 +49,7 @@ func (s source) from() string {
 	}
 }
 
-// input is what the redirects of a statement put on its standard input. False: none
+// input returns the standard input that the redirects of a statement set. It returns false if none of them
 // does.
 func (w *walker) input(s *syntax.Stmt, p place) (in source, found bool) {
 	for _, r := range s.Redirs {
@@ -114,7 +114,7 @@ func literal(w *syntax.Word) string {
 	return w.Lit()
 }
 
-// file is what < gives.
+// file returns the source of <.
 func (w *walker) file(r *syntax.Redirect, p place) source {
 	for _, part := range r.Word.Parts {
 		if s, ok := part.(*syntax.ProcSubst); ok && len(r.Word.Parts) == 1 && len(s.Stmts) == 1 {
@@ -129,7 +129,7 @@ func (w *walker) file(r *syntax.Redirect, p place) source {
 	return source{kind: inFile}
 }
 
-// output is what a statement writes, as far as the text says.
+// output returns the output of a statement, as far as the text says it.
 func (w *walker) output(s *syntax.Stmt, p place) source {
 	opaque := source{kind: inOpaque, what: "another command"}
 	if s == nil {
@@ -148,7 +148,7 @@ func (w *walker) output(s *syntax.Stmt, p place) source {
 	}
 	name := args[0]
 	if _, f := p.funcs[name.Text]; f || name.Open || p.aliases != nil {
-		return source{kind: inOpen} // when it runs, it is seen what it is
+		return source{kind: inOpen} // the run finds out which it is
 	}
 	for _, r := range s.Redirs {
 		if r.Op != syntax.Hdoc && r.Op != syntax.DashHdoc && r.Op != syntax.WordHdoc {
@@ -176,7 +176,7 @@ func (w *walker) output(s *syntax.Stmt, p place) source {
 	return opaque
 }
 
-// own reports whether the shell itself writes all that a statement writes.
+// own reports whether the shell itself writes all of a statement's output.
 func own(s *syntax.Stmt, p place) bool {
 	all := true
 	syntax.Walk(s, func(n syntax.Node) bool {
@@ -195,7 +195,7 @@ func own(s *syntax.Stmt, p place) bool {
 	return all
 }
 
-// printed is what echo or printf writes.
+// printed returns the output of echo or printf.
 func printed(args []argv.Word) (string, bool) {
 	texts := make([]string, len(args))
 	for i, a := range args {
@@ -230,7 +230,7 @@ func printed(args []argv.Word) (string, bool) {
 	return text + newline, true
 }
 
-// formatted is what printf writes, for the formats that are plain.
+// formatted returns the output of printf for plain formats.
 func formatted(args []string) (string, bool) {
 	if len(args) > 0 && args[0] == "--" {
 		args = args[1:]
@@ -266,8 +266,8 @@ func formatted(args []string) (string, bool) {
 	}
 }
 
-// program decides a program in another language that a command reads from its
-// standard input. A file of one is allowed, as an operand would be.
+// program decides a program in another language that a command reads from its standard input. A file with such
+// a program is allowed, as an operand would be.
 func (w *walker) program(lang string, c argv.Command, at syntax.Pos, p place) {
 	switch p.in.kind {
 	case inOuter, inFile:

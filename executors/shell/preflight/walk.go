@@ -12,9 +12,9 @@ import (
 	"github.com/ringd/ringd/profiles/command"
 )
 
-// walker decides a script and the scripts in it. Refusals are kept until the end.
+// walker decides a script and its nested scripts. Denials are kept until the end.
 type walker struct {
-	ended   func() error // nil while there is time
+	ended   func() error // returns nil until the time is up
 	d       *profiles.Decider
 	shell   *profiles.Shell
 	out     *Report
@@ -26,34 +26,34 @@ type walker struct {
 	scripts, nested, words int
 }
 
-// place is where in a script a statement stands. It is handed down by value.
+// place is the position of a statement in a script. It is passed by value.
 type place struct {
 	*scope
 	dirs  *dirs
 	in    source
-	body  bool // of a function, which may run at any time
+	body  bool // the body of a function, which may run at any time
 	nodes *[]*Node
 }
 
-// scope is one shell: the names that are its own.
+// scope is one shell with the names that are its own.
 type scope struct {
-	text         string
-	file         *syntax.File
-	line, column int // of the command in the outermost script that holds the text; 0: it is the outermost
+	text string
+	file *syntax.File
+	// position of the command in the outermost script that holds the text; if 0, this is the outermost one
+	line, column int
 	chain        []string
 	depth        int
 	funcs        map[string]function
-	aliases      map[string]bool // nil: they are not expanded
+	aliases      map[string]bool // if nil, they are not expanded
 }
 
-// function is what is known of a name: where it is defined, and whether it surely
-// is from there on.
+// function says where a name is defined, and whether it is certainly defined from there on.
 type function struct {
 	offset uint
 	sure   bool
 }
 
-// dirs are the folders that a relative path may stand below.
+// dirs are the folders that a relative path may be relative to.
 type dirs struct {
 	list    []string
 	unknown bool
@@ -85,7 +85,7 @@ func defined(s *script.Script, outer map[string]function) map[string]function {
 	for name, f := range outer {
 		out[name] = function{sure: f.sure}
 	}
-	unset := strings.Contains(s.Text, "unset") // it may take one away again
+	unset := strings.Contains(s.Text, "unset") // unset may remove a function again
 	for _, st := range s.File.Stmts {
 		if f, ok := st.Cmd.(*syntax.FuncDecl); ok && f.Name != nil && !st.Background && !unset {
 			if _, is := out[f.Name.Value]; !is {
@@ -119,13 +119,13 @@ func (w *walker) refuse(p place, at syntax.Pos, d profiles.Decision) profiles.De
 	return d
 }
 
-// deny refuses for a reason of the preflight's own.
+// deny denies for a reason of the preflight's own.
 func (w *walker) deny(p place, at syntax.Pos, code profiles.Code, reason string, instead ...string) profiles.Decision {
 	return w.refuse(p, at, profiles.Decision{Code: code, Reason: reason, Instead: instead, Rule: &w.shell.Rule, Revision: w.d.Revision()})
 }
 
-// switched refuses a construct that a switch of the executor grants: the rule is where
-// the executor is granted, and no list of programs has anything to do with it.
+// switched denies a construct that a switch of the executor grants. The rule is that of the executor, since no
+// list of programs applies to it.
 func (w *walker) switched(p place, at syntax.Pos, what, by string) {
 	d := profiles.Decision{Code: profiles.CodeShellSwitch, Reason: "the policy does not grant " + what + ": spec.executors.shell has no " + by + ": true",
 		Rule: &w.shell.Rule, Revision: w.d.Revision()}
@@ -135,7 +135,7 @@ func (w *walker) switched(p place, at syntax.Pos, what, by string) {
 	w.refuse(p, at, d)
 }
 
-// at is the place in the outermost script.
+// at returns the position in the outermost script.
 func (s *scope) at(pos syntax.Pos) (line, column int) {
 	if s.line > 0 {
 		return s.line, s.column
@@ -143,7 +143,7 @@ func (s *scope) at(pos syntax.Pos) (line, column int) {
 	return int(pos.Line()), int(pos.Col())
 }
 
-// node adds a node, and gives the place for what stands inside of it.
+// node adds a node, and returns the place for its children.
 func (w *walker) node(p place, kind string, n syntax.Node) (*Node, place) {
 	from, to := n.Pos().Offset(), n.End().Offset()
 	text := ""
@@ -157,7 +157,7 @@ func (w *walker) node(p place, kind string, n syntax.Node) (*Node, place) {
 	return out, p
 }
 
-// maxNodeText bounds the text of a node.
+// maxNodeText limits the text of a node.
 const maxNodeText = 400
 
 func (w *walker) stmts(list []*syntax.Stmt, p place) {
@@ -237,7 +237,7 @@ func (w *walker) command(cmd syntax.Command, p place) {
 	}
 }
 
-// loop is what may run many times: its own cd counts from its start.
+// loop decides statements that may run many times: a cd inside affects them from their start.
 func (w *walker) loop(list []*syntax.Stmt, p place) {
 	if changesDir(list) {
 		p.dirs.unknown = true
@@ -320,7 +320,7 @@ func (w *walker) binary(b *syntax.BinaryCmd, p place) {
 	}
 }
 
-// variable decides setting one.
+// variable decides setting a variable.
 func (w *walker) variable(p place, at syntax.Pos, name string, value argv.Word) {
 	d, settled := w.d.Assign(name, value)
 	switch {

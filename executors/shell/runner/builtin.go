@@ -1,8 +1,6 @@
-// This file owns the builtins of the shell that the interpreter lacks or
-// runs unlike bash: printf, echo, read with its options, type and command -v,
-// kill of the script's own jobs, umask and their like. The runner calls it.
-//
-// It reaches nothing but what Shell gives: no file, no process, no clock.
+// The builtins in this package are those that the interpreter lacks or runs unlike bash: printf, echo, read
+// with its options, type and command -v, kill of the script's own jobs, umask and others. They reach only what
+// builtinShell gives them: no file, no process, no clock.
 
 package runner
 
@@ -14,26 +12,26 @@ import (
 	"time"
 )
 
-// builtinShell is what a builtin can use of the shell that runs it.
+// builtinShell is the part of a shell that its builtins can use.
 type builtinShell struct {
-	Stdin          io.Reader // nil: nothing can be read
+	Stdin          io.Reader // if nil, nothing can be read
 	Stdout, Stderr io.Writer
 	Dir            string
 	Now            func() time.Time
 	Get            func(name string) (value string, set bool)
-	// Set and SetList set a variable, or an element of one (a[1]). Their error means
-	// that the shell has said why.
+	// Set and SetList set a variable, or an element of one (a[1]). If they return an error, the shell has
+	// already printed the reason.
 	Set     func(name, value string) error
 	SetList func(name string, values []string) error
-	// What says what a name is: keyword, function, builtin, file or "", and how
-	// command -v shows it.
+	// What classifies a name as keyword, function, builtin, file or "", and returns the text that command -v
+	// prints for it.
 	What func(name string) (kind, text string)
-	// Kill sends a signal to a job of the shell (%1, or $! of it); 0 asks only. False:
-	// it has no such job.
+	// Kill sends a signal to a job of the shell (%1, or the $! of it). Signal 0 only checks. It returns false
+	// if the shell has no such job.
 	Kill func(target string, signal int) bool
 }
 
-// hasBuiltin reports whether the package has a builtin.
+// hasBuiltin reports whether the package has this builtin.
 func hasBuiltin(name string) bool {
 	switch name {
 	case "printf", "echo", "read", "mapfile", "readarray", "type", "hash", "kill", "umask", "pwd", "jobs", "disown", "times":
@@ -43,8 +41,8 @@ func hasBuiltin(name string) bool {
 	}
 }
 
-// runBuiltin runs a builtin: one that Has knows, or command with -v or -V. It returns
-// when ctx ends, save for a read that its Stdin does not let go of.
+// runBuiltin runs a builtin for which hasBuiltin is true, or command with -v or -V. It returns when ctx ends,
+// unless a read on Stdin blocks.
 func runBuiltin(ctx context.Context, name string, args []string, s builtinShell) uint8 {
 	switch name {
 	case "printf":
@@ -79,7 +77,7 @@ func runBuiltin(ctx context.Context, name string, args []string, s builtinShell)
 	}
 }
 
-// print writes to standard output; 1 when nobody takes it.
+// print writes to standard output. It returns 1 if that fails.
 func (s builtinShell) print(text string) uint8 {
 	if _, err := io.WriteString(s.Stdout, text); err != nil {
 		return 1
@@ -117,7 +115,7 @@ func echo(args []string, s builtinShell) uint8 {
 	return s.print(text)
 }
 
-// typ shows what names are.
+// typ is the builtin type.
 func typ(args []string, s builtinShell) uint8 {
 	mode := ""
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") && len(args[0]) > 1 {
@@ -200,7 +198,7 @@ func commandV(args []string, s builtinShell) uint8 {
 	return exit
 }
 
-// umask shows the mask there is. A script cannot change what its programs have.
+// umask prints the mask. A script cannot change the mask of its programs.
 func umask(args []string, s builtinShell) uint8 {
 	switch {
 	case len(args) == 0 || len(args) == 1 && args[0] == "-p":

@@ -22,15 +22,15 @@ import (
 	"github.com/ringd/ringd/profiles/command"
 )
 
-// Names that lead from call to exec. They hold a NUL byte, which no word of a
-// script can: call refuses those.
+// Names that lead from call to exec. They hold a NUL byte, which no word of a script can: call rejects words
+// with one.
 const (
-	ours    = "\x00builtin\x00" // one of package runner
-	program = "\x00program"     // a program, whatever functions there are
+	ours    = "\x00builtin\x00" // a builtin of package runner
+	program = "\x00program"     // a program, even if a function has its name
 )
 
-// call decides each simple command before it runs, functions and builtins too,
-// and says what of the interpreter runs it.
+// call decides each simple command before it runs, also functions and builtins, and selects the part of the
+// interpreter that runs it.
 func (g *rig) call(ctx context.Context, args []string) ([]string, error) {
 	hc := interp.HandlerCtx(ctx)
 	p := placeOf(hc)
@@ -42,11 +42,12 @@ func (g *rig) call(ctx context.Context, args []string) ([]string, error) {
 	}
 	for i, a := range args {
 		if strings.IndexByte(a, 0) >= 0 {
-			args = slices.Clone(args) // bash has no such bytes in words
+			args = slices.Clone(args) // words in bash hold no such bytes
 			args[i] = strings.ReplaceAll(a, "\x00", "")
 		}
 	}
-	if err := g.variables(ctx, hc.Env, 0, 0, p.at); err != nil { // those in front of the command
+	// variables that are set in front of the command
+	if err := g.variables(ctx, hc.Env, 0, 0, p.at); err != nil {
 		return nil, err
 	}
 	g.mu.Lock()
@@ -58,7 +59,7 @@ func (g *rig) call(ctx context.Context, args []string) ([]string, error) {
 	if !interp.IsBuiltin(args[0]) {
 		return args, nil
 	}
-	switch args[0] { // those without any effect outside, which loops run most
+	switch args[0] { // commands without an effect outside, which loops run most
 	case ":", "true", "false", "break", "continue", "return", "[", "test":
 		if len(args) == 1 || args[0] == "[" || args[0] == "test" || args[0] == ":" {
 			return g.plain(hc, p, args)
@@ -67,7 +68,7 @@ func (g *rig) call(ctx context.Context, args []string) ([]string, error) {
 	return g.builtin(ctx, hc, p, args)
 }
 
-// plain is for builtins that only a pattern of the policy can refuse.
+// plain handles builtins that only a pattern of the policy can deny.
 func (g *rig) plain(hc interp.HandlerContext, p *place, args []string) ([]string, error) {
 	if next, err := g.judge(hc, p, args); next != nil || err != nil {
 		return next, err
@@ -75,8 +76,8 @@ func (g *rig) plain(hc interp.HandlerContext, p *place, args []string) ([]string
 	return args, nil
 }
 
-// judge asks the rules about a command that the shell runs itself. With words or
-// an error that is the answer; with neither it is allowed.
+// judge asks the rules about a command that the shell runs itself. If it returns words or an error, that is the
+// answer. If it returns neither, the command is allowed.
 func (g *rig) judge(_ interp.HandlerContext, p *place, args []string) ([]string, error) {
 	d, j := g.c.Decider.Command(argv.Command{Words: argv.AllKnown(args)})
 	if j.Verdict != command.Deny || len(j.Scripts) > 0 && d.Verdict != profiles.Deny {
@@ -90,7 +91,7 @@ func (g *rig) judge(_ interp.HandlerContext, p *place, args []string) ([]string,
 
 func refusedCall() []string { return []string{ours + "refused"} }
 
-// builtin leads to who runs a builtin.
+// builtin selects the code that runs a builtin.
 func (g *rig) builtin(ctx context.Context, hc interp.HandlerContext, p *place, args []string) ([]string, error) {
 	if next, err := g.judge(hc, p, args); next != nil || err != nil {
 		return next, err
@@ -148,7 +149,7 @@ func (g *rig) builtin(ctx context.Context, hc interp.HandlerContext, p *place, a
 	return args, nil
 }
 
-// without makes words run as a builtin, whatever functions there are.
+// without makes words run as a builtin, even if a function has that name.
 func (g *rig) without(args []string, err error) ([]string, error) {
 	if err != nil || strings.HasPrefix(args[0], "\x00") {
 		return args, err
@@ -169,7 +170,7 @@ func (g *rig) command(ctx context.Context, hc interp.HandlerContext, p *place, a
 		if rest[0] != "-p" {
 			return []string{ours + "usage", "command: " + rest[0] + ": invalid option"}, nil
 		}
-		rest = rest[1:] // -p looks in a standard PATH; PATH is not searched at all
+		rest = rest[1:] // -p searches a standard PATH; here PATH is not searched at all
 	}
 	switch {
 	case len(rest) == 0:
@@ -181,7 +182,7 @@ func (g *rig) command(ctx context.Context, hc interp.HandlerContext, p *place, a
 	}
 }
 
-// no refuses a command by a reason of the shell's own.
+// no denies a command for a reason of the shell's own.
 func (g *rig) no(p *place, args []string, reason string) ([]string, error) {
 	d := profiles.Decision{Code: profiles.CodeShellBuiltin, Reason: args[0] + ": " + reason, Evidence: &profiles.Evidence{Argv: args}}
 	if err := g.refuse(d, p.at); err != nil {
@@ -190,7 +191,7 @@ func (g *rig) no(p *place, args []string, reason string) ([]string, error) {
 	return refusedCall(), nil
 }
 
-// read reads a text that the script made and would run, and has it checked.
+// read parses a text that the script made and would run, and has it checked.
 func (g *rig) read(ctx context.Context, text, dir string) (*script.Script, error) {
 	s, r := script.Parse(text)
 	if r != nil {
@@ -208,7 +209,7 @@ func (g *rig) read(ctx context.Context, text, dir string) (*script.Script, error
 	return s, nil
 }
 
-// plant marks a script that runs. With from its statements all get that place.
+// plant marks a parsed script. If from is set, its statements all get that position.
 func (g *rig) plant(read *script.Script, from *At) (*syntax.File, error) {
 	tree, r := read.Take()
 	if r != nil {
@@ -227,8 +228,8 @@ func (g *rig) plant(read *script.Script, from *At) (*syntax.File, error) {
 	return tree, nil
 }
 
-// functions keeps the names of the functions that a tree defines. Those that run
-// text or other commands keep their names: what they run is read before.
+// functions records the names of the functions that a tree defines. Commands that run text or other commands
+// keep their names: their text is read before it runs.
 func (g *rig) functions(tree *syntax.File) error {
 	var refused error
 	g.mu.Lock()
@@ -251,7 +252,7 @@ func (g *rig) functions(tree *syntax.File) error {
 	return refused
 }
 
-// forget forgets functions that unset takes away.
+// forget removes functions that unset removes.
 func (g *rig) forget(args []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -268,8 +269,7 @@ func refusalOf(r *script.Refusal) profiles.Decision {
 	return d
 }
 
-// inner reads a text that a command of the script runs in the same shell, and
-// gives it back as text with marks.
+// inner parses a text that a command of the script runs in the same shell, and returns it as text with marks.
 func (g *rig) inner(ctx context.Context, text, by, dir string, p *place) (string, error) {
 	if p.texts++; p.texts > maxTexts {
 		return "", g.bound("texts run inside of one another more than %d deep, as of an eval that calls itself", maxTexts)
@@ -283,7 +283,7 @@ func (g *rig) inner(ctx context.Context, text, by, dir string, p *place) (string
 		at := p.at
 		at.Chain = slices.Concat(at.Chain, []string{by})
 		var d *profiles.Denial
-		if errors.As(err, &d) && d.Decision.Evidence != nil { // a place in another text
+		if errors.As(err, &d) && d.Decision.Evidence != nil { // a position in another text
 			d.Decision.Reason = fmt.Sprintf("%s (line %d of the text that %s runs)", d.Decision.Reason, d.Decision.Evidence.Line, by)
 			d.Decision.Evidence = nil
 		}
@@ -318,10 +318,10 @@ func (g *rig) eval(ctx context.Context, hc interp.HandlerContext, p *place, args
 	return []string{"eval", out}, nil
 }
 
-// maxTexts bounds texts that run inside of texts.
+// maxTexts limits texts that run inside of texts.
 const maxTexts = 32
 
-// maxSource bounds a file that source reads.
+// maxSource limits a file that source reads.
 const maxSource = script.MaxBytes + 1
 
 func (g *rig) source(ctx context.Context, hc interp.HandlerContext, p *place, args []string) ([]string, error) {
@@ -366,8 +366,8 @@ func (g *rig) sourced(ctx context.Context, hc interp.HandlerContext, content str
 	return slices.Concat([]string{"source", name}, args[2:]), nil
 }
 
-// trap lets the text of a trap be read before it is kept. Signals reach programs,
-// not the interpreter: a trap on one never runs.
+// trap has the text of a trap checked before it is set. Signals reach programs, not the interpreter: a trap on
+// one never runs.
 func (g *rig) trap(ctx context.Context, hc interp.HandlerContext, p *place, args []string) ([]string, error) {
 	rest := args[1:]
 	if len(rest) > 0 && rest[0] == "--" {
@@ -405,7 +405,7 @@ func (g *rig) trap(ctx context.Context, hc interp.HandlerContext, p *place, args
 	return kept, nil
 }
 
-// set takes out options that change nothing here.
+// set removes options that have no effect here.
 func set(args []string) []string {
 	out := []string{"set"}
 	for i := 1; i < len(args); i++ {
@@ -442,8 +442,8 @@ func set(args []string) []string {
 	return out
 }
 
-// shift fails when there are fewer parameters, as in bash, and for a number below
-// none, over which the interpreter would break.
+// shift fails if there are fewer parameters, as in bash, and for a negative number, on which the interpreter
+// would panic.
 func shift(args []string) []string {
 	have := -1 // not known
 	if count, ok := strings.CutPrefix(args[len(args)-1], bashcompat.Count); ok && len(args) > 1 {
@@ -476,7 +476,7 @@ func harmless(option string) bool {
 	}
 }
 
-// cd takes out options that make no difference: links are seen by the host.
+// cd removes options that make no difference: the host resolves links.
 func cd(args []string) []string {
 	out := args[:1:1]
 	for i, a := range args[1:] {
@@ -491,7 +491,7 @@ func cd(args []string) []string {
 	return out
 }
 
-// goal is the folder that cd or pushd goes to.
+// goal returns the folder that cd or pushd goes to.
 func goal(hc interp.HandlerContext, args []string) string {
 	dir := hc.Env.Get("HOME").String()
 	if len(args) > 1 {
@@ -529,7 +529,7 @@ func exported(env expand.Environ) []string {
 	}
 	slices.Sort(names)
 	out := make([]string, 0, len(names))
-	for _, name := range slices.Compact(names) { // one may come twice, from scopes inside of each other
+	for _, name := range slices.Compact(names) { // a name may occur twice, from nested scopes
 		if v := env.Get(name); v.Exported && v.IsSet() && v.Kind == expand.String {
 			out = append(out, name+"="+v.Str)
 		}

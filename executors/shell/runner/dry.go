@@ -9,28 +9,26 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Output is what programs write in a dry run that asks what of their output is
-// run as text: a text with it inside is refused. A script that writes it itself
-// refuses itself.
+// Output is the marker that programs write in a dry run which looks for program output that is run as text: a
+// text that contains it is denied. A script that writes it itself only denies itself.
 const Output = "\U0010FFFDoutput\U0010FFFD"
 
-// turning counts the turns of one loop of a dry run.
+// turning counts the iterations of one loop of a dry run.
 type turning struct {
-	starts int // of programs, when the last turn began
-	busy   int // turns with a start
-	idle   int // turns in a row without one
+	starts int // of programs, when the last iteration began
+	busy   int // iterations with a start
+	idle   int // iterations in a row without a start
 }
 
-// Bounds of one loop in a dry run.
+// Limits of one loop in a dry run.
 const (
 	busyTurns = 300
 	idleTurns = 5000
 )
 
-// turn answers whether a loop of a dry run has another turn: nil is yes. A loop
-// that starts a program in each turn, as one that waits for something does, has
-// shown what it does after some of them, and is left; one of builtins alone that
-// does not end refuses the script.
+// turn decides whether a loop of a dry run has another iteration: nil means yes. A loop that starts a program
+// in each iteration, such as one that polls, is left after some of them, since its effects are known by then. A
+// loop of builtins alone that does not end denies the script.
 func (g *rig) turn(loop int) error {
 	g.mu.Lock()
 	t := g.turns[loop]
@@ -55,7 +53,7 @@ func (g *rig) turn(loop int) error {
 	}
 }
 
-// opaque refuses a text that a program's output is part of, where that is asked.
+// opaque denies a text that contains a program's output, if Config.Output asks for that.
 func (g *rig) opaque(text, by string, p *place) error {
 	if !g.c.Dry || !strings.Contains(text, Output) {
 		return nil
@@ -67,8 +65,7 @@ func (g *rig) opaque(text, by string, p *place) error {
 	}, p.at, true)
 }
 
-// opaqueInput is opaque for what a shell reads from its standard input. Nothing
-// to read is nothing known.
+// opaqueInput is opaque for the standard input of a shell. If there is nothing to read, its text is not known.
 func (g *rig) opaqueInput(text, by string, hc interp.HandlerContext, at At) error {
 	if g.c.Dry && hc.Stdin != nil && strings.TrimSpace(text) == "" {
 		return g.refuse(profiles.Decision{Code: profiles.CodeShellOpaque, Reason: by + " would run text from its standard input that nobody can read before"}, at)

@@ -16,12 +16,11 @@ import (
 	"github.com/ringd/ringd/executors/shell/script"
 )
 
-// environ is what a shell starts with. Until it is ready it gives a TMPDIR that
-// no path can stand below: the interpreter keeps that one for files it opens
-// without asking.
+// environ is the environment at the start of a shell. Until the shell is ready, it returns a TMPDIR under which
+// no path can be: the interpreter keeps that one for files that it opens without asking.
 type environ struct {
 	names  []string
-	values []expand.Variable // of names, in their order
+	values []expand.Variable // variables in the order of their names
 	index  map[string]int
 	ready  bool
 }
@@ -61,8 +60,8 @@ func (e *environ) set(name string, v expand.Variable) {
 	e.values[i] = v
 }
 
-// environOf makes the variables of a shell. What the interpreter would ask the
-// host for is there.
+// environOf builds the variables of a shell. It includes all those that the interpreter would otherwise read
+// from the host.
 func environOf(env []string, user int) *environ {
 	size := len(env) + 10
 	e := &environ{names: make([]string, 0, size), values: make([]expand.Variable, 0, size), index: make(map[string]int, size)}
@@ -111,8 +110,8 @@ func startEnv(c Config) *environ {
 	return e
 }
 
-// restore gives a shell the functions and options of an earlier run, and keeps the
-// variables there are as allowed ones.
+// restore gives a shell the functions and options of an earlier run, and records the current variables as
+// allowed.
 func (g *rig) restore(ctx context.Context, r *interp.Runner, s *State) error {
 	r.Env.Each(func(name string, v expand.Variable) bool {
 		g.seen[name] = v.Str
@@ -121,7 +120,7 @@ func (g *rig) restore(ctx context.Context, r *interp.Runner, s *State) error {
 	if s == nil {
 		return nil
 	}
-	for _, v := range s.Variables { // unlike those of the start they are decided again
+	for _, v := range s.Variables { // if they differ from those at the start, they are decided again
 		if !slices.ContainsFunc(g.c.Env, func(pair string) bool { return pair == v.Name+"="+v.Value }) {
 			delete(g.seen, v.Name)
 		}
@@ -163,7 +162,7 @@ func (g *rig) restore(ctx context.Context, r *interp.Runner, s *State) error {
 	return nil
 }
 
-// function reads the text of a function that an earlier run left.
+// function parses the text of a function from an earlier run.
 func (g *rig) function(text string) (*syntax.File, error) {
 	s, r := script.Parse(text)
 	if r != nil {
@@ -172,7 +171,7 @@ func (g *rig) function(text string) (*syntax.File, error) {
 	return g.plant(s, nil)
 }
 
-// last looks at the variables once more: the last statement may have set one.
+// last checks the variables once more: the last statement may have set one.
 func (g *rig) last(ctx context.Context, r *interp.Runner) {
 	if g.stopped() == nil {
 		_ = g.variables(ctx, vars(r.Vars), 0, 0, At{})
@@ -192,7 +191,7 @@ func (v vars) Each(f func(string, expand.Variable) bool) {
 	}
 }
 
-// state is what a shell leaves behind. The caller holds mu.
+// state is the state at the end of a shell. The caller holds mu.
 func (g *rig) state(r *interp.Runner) *State {
 	s := &State{Dir: path.Clean(r.Dir), Options: g.options}
 	fresh := environOf(g.c.Env, g.c.User)
@@ -201,7 +200,7 @@ func (g *rig) state(r *interp.Runner) *State {
 			continue
 		}
 		if f := fresh.get(name); f.IsSet() && v.Kind == f.Kind && v.Str == f.Str && v.Exported == f.Exported {
-			continue // a later run begins with it
+			continue // each run starts with it
 		}
 		x := Variable{Name: name, Value: v.Str, Exported: v.Exported, ReadOnly: v.ReadOnly}
 		switch v.Kind {

@@ -20,8 +20,8 @@ import (
 	"github.com/ringd/ringd/profiles/command"
 )
 
-// exec runs what is no builtin of the interpreter and no function: a builtin of
-// ours, a shell that is interpreted, or a program of the host.
+// exec runs commands that are neither a builtin of the interpreter nor a function: a builtin of this package, a
+// shell that is interpreted, or a program of the host.
 func (g *rig) exec(ctx context.Context, args []string) error {
 	hc := interp.HandlerCtx(ctx)
 	p := placeOf(hc)
@@ -62,7 +62,7 @@ func (g *rig) exec(ctx context.Context, args []string) error {
 	return g.start(ctx, hc, p, args)
 }
 
-// keep makes a file of what a substitution <(list) has written.
+// keep writes the output of a substitution <(list) into a file.
 func (g *rig) keep(ctx context.Context, hc interp.HandlerContext, p *place) error {
 	var content []byte
 	if hc.Stdin != nil {
@@ -90,8 +90,8 @@ func (g *rig) keep(ctx context.Context, hc interp.HandlerContext, p *place) erro
 	return nil
 }
 
-// start starts a program of the host. Its variables are those that call has looked
-// at: nothing runs between.
+// start starts a program of the host. Its variables are those that call has checked: nothing runs between the
+// two.
 func (g *rig) start(ctx context.Context, hc interp.HandlerContext, p *place, args []string) error {
 	if err := g.begin(); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (g *rig) start(ctx context.Context, hc interp.HandlerContext, p *place, arg
 	if signal, killed := g.killed(p); killed {
 		return interp.ExitStatus(uint8(128 + signal)) //nolint:gosec // a signal is small
 	}
-	if err != nil && ctx.Err() != nil && g.stopped() == nil { // a limit of timeout's
+	if err != nil && ctx.Err() != nil && g.stopped() == nil { // the limit of timeout
 		return interp.ExitStatus(128 + 15)
 	}
 	if err != nil {
@@ -140,7 +140,7 @@ func (j *job) context(ctx context.Context) (context.Context, context.CancelFunc)
 	return ctx, stop
 }
 
-// killed reports whether the job of a statement was killed, and by what.
+// killed reports whether the job of a statement was killed, and by which signal.
 func (g *rig) killed(p *place) (signal int, is bool) {
 	if p.job == nil {
 		return 0, false
@@ -150,7 +150,7 @@ func (g *rig) killed(p *place) (signal int, is bool) {
 	return p.job.signal, p.job.killed
 }
 
-// kill ends what a job runs, and the job with it.
+// kill ends a job with the commands that it runs.
 func (g *rig) kill(p *place, target string, signal int) bool {
 	n, err := strconv.Atoi(strings.TrimLeft(target, "g%"))
 	if err != nil || target == "" || target[0] != 'g' && target[0] != '%' {
@@ -172,7 +172,7 @@ func (g *rig) kill(p *place, target string, signal int) bool {
 	return true
 }
 
-// ours runs a builtin of package runner, or answers for one.
+// ours runs a builtin of package runner.
 func (g *rig) ours(ctx context.Context, hc interp.HandlerContext, p *place, name string, args []string) error {
 	switch name {
 	case "refused":
@@ -201,7 +201,7 @@ func (g *rig) ours(ctx context.Context, hc interp.HandlerContext, p *place, name
 	return nil
 }
 
-// assign sets a variable of the shell that called.
+// assign sets a variable of the calling shell.
 func assign(ctx context.Context, hc interp.HandlerContext, name, value string) error {
 	q, err := quote(value)
 	if err != nil {
@@ -223,7 +223,7 @@ func assignList(ctx context.Context, hc interp.HandlerContext, name string, valu
 	return hc.Builtin(ctx, []string{"eval", b.String() + ")"})
 }
 
-// quote makes text a word, in single quotes, that reads back as it.
+// quote returns v as a word in single quotes.
 func quote(v string) (string, error) {
 	if strings.IndexByte(v, 0) >= 0 {
 		return "", errors.New("a NUL byte")
@@ -231,7 +231,7 @@ func quote(v string) (string, error) {
 	return "'" + strings.ReplaceAll(v, "'", `'\''`) + "'", nil
 }
 
-// what says what a name is, as type and command -v do. PATH is not looked at.
+// what classifies a name, as type and command -v do. PATH is not searched.
 func (g *rig) what(name string) (kind, text string) {
 	g.mu.Lock()
 	function := g.funcs[name]
@@ -257,7 +257,7 @@ func (g *rig) what(name string) (kind, text string) {
 	}
 }
 
-// interpreted reports whether a command is a shell that ringd reads itself.
+// interpreted reports whether a command is a shell that ringd interprets itself.
 func interpreted(args []string, j command.Judgement) bool {
 	return j.Path == "" && !j.Builtin && shellName(args[0]) && (j.Verdict != command.Deny || len(j.Scripts) > 0)
 }
@@ -271,8 +271,8 @@ func shellName(name string) bool {
 	}
 }
 
-// nested runs a shell that the script calls: an interpreter of its own, of which
-// only the exported variables, the folder and the streams are the script's.
+// nested runs a shell that the script calls. It is an interpreter of its own, which shares only the exported
+// variables, the folder and the streams with the script.
 func (g *rig) nested(ctx context.Context, hc interp.HandlerContext, p *place, l lead) error {
 	args := l.args
 	call, problem := readCall(args)
@@ -353,7 +353,7 @@ func (g *rig) nested(ctx context.Context, hc interp.HandlerContext, p *place, l 
 	}
 }
 
-// script reads the text that a shell gets on its standard input.
+// script reads the text on the standard input of a shell.
 func (g *rig) script(in io.Reader) (string, error) {
 	if in == nil {
 		return "", nil
@@ -365,7 +365,7 @@ func (g *rig) script(in io.Reader) (string, error) {
 	return strings.ReplaceAll(string(b), "\x00", ""), nil
 }
 
-// shellCall is a call of a shell, read.
+// shellCall is a parsed call of a shell.
 type shellCall struct {
 	text    string
 	stdin   bool // the text comes from standard input
@@ -375,8 +375,8 @@ type shellCall struct {
 	shown   string
 }
 
-// readCall reads the words of a call of a shell. A problem says what cannot be
-// read or would not be done.
+// readCall parses the words of a call of a shell. problem describes a call that cannot be parsed or is not
+// supported.
 func readCall(args []string) (shellCall, string) {
 	base := path.Base(args[0])
 	c := shellCall{shown: base}

@@ -14,8 +14,8 @@ import (
 	"github.com/ringd/ringd/executors/shell/bashcompat"
 )
 
-// openFile answers each open of the shell: a statement's beginning, a text that
-// source reads, or a file of the host.
+// openFile handles each open of the shell: the mark of a statement, a text that source reads, or a file of the
+// host.
 func (g *rig) openFile(ctx context.Context, name string, flag int, _ os.FileMode) (io.ReadWriteCloser, error) {
 	hc := interp.HandlerCtx(ctx)
 	if s, ok := bashcompat.ParseStep(name); ok && flag&os.O_APPEND != 0 {
@@ -52,15 +52,14 @@ func (g *rig) openFile(ctx context.Context, name string, flag int, _ os.FileMode
 	return &file{ReadWriteCloser: f, at: p}, nil
 }
 
-// openHost opens a file of the host. A failure that the script sees is an
-// *fs.PathError.
+// openHost opens a file of the host. An error that the script sees is an *fs.PathError.
 func (g *rig) openHost(ctx context.Context, f File, dir string) (io.ReadWriteCloser, error) {
 	if f.Path == "" || strings.IndexByte(f.Path, 0) >= 0 {
 		return nil, &fs.PathError{Op: "open", Path: f.Path, Err: fs.ErrNotExist}
 	}
 	shown := f.Path
 	if !path.IsAbs(f.Path) {
-		// Not path.Join: that would take "a/../b" for "b", and a may be a link.
+		// Not path.Join: it would turn "a/../b" into "b", but a may be a link.
 		f.Path = strings.TrimSuffix(dir, "/") + "/" + f.Path
 	}
 	if err := g.begin(); err != nil {
@@ -71,7 +70,7 @@ func (g *rig) openHost(ctx context.Context, f File, dir string) (io.ReadWriteClo
 	if err == nil {
 		return file, nil
 	}
-	if pe, ok := err.(*fs.PathError); ok { //nolint:errorlint // the interpreter wants this type itself
+	if pe, ok := err.(*fs.PathError); ok { //nolint:errorlint // the interpreter expects exactly this type
 		return nil, &fs.PathError{Op: "open", Path: shown, Err: pe.Err}
 	}
 	if err := g.failed(err, f.At); err != nil {
@@ -97,8 +96,8 @@ func (g *rig) stat(ctx context.Context, name string, follow bool) (fs.FileInfo, 
 	return seen.Info, nil
 }
 
-// left keeps which lists of a shell break and continue have left, and answers a
-// list that asks: an error when it is one of them.
+// left records the lists of a shell that break and continue have left, and answers a list that asks: with an
+// error if it was left.
 func (g *rig) left(home *shell, lists []int, leaves bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -132,8 +131,7 @@ func (g *rig) readDir(ctx context.Context, name string) ([]fs.DirEntry, error) {
 	return seen.Entries, err
 }
 
-// look asks the host. Each error is one that the script sees: a refusal stops the
-// script beside.
+// look asks the host. The script sees each error. A denial also stops the script.
 func (g *rig) look(ctx context.Context, l Look) (Seen, error) {
 	missing := &fs.PathError{Op: "stat", Path: l.Path, Err: fs.ErrNotExist}
 	if strings.IndexByte(l.Path, 0) >= 0 || !path.IsAbs(l.Path) {

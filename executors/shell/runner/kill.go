@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// kill sends a signal to jobs of the script. Other processes are not reached: a
-// number is none of them.
+// kill sends a signal to jobs of the script. It cannot reach other processes: numbers other than $! are no
+// jobs.
 func kill(args []string, s builtinShell) uint8 {
 	signal := 15
-	if len(args) > 0 && strings.HasPrefix(args[0], "-") && len(args[0]) > 1 { // one signal; what follows are targets
+	// one signal; the other words are targets
+	if len(args) > 0 && strings.HasPrefix(args[0], "-") && len(args[0]) > 1 {
 		a := args[0]
 		args = args[1:]
 		switch {
@@ -47,7 +48,7 @@ func signals() []string {
 	return []string{"EXIT", "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM"}
 }
 
-// signalOf reads the name or number of a signal; -1: it is none.
+// signalOf parses the name or number of a signal. It returns -1 if there is no such signal.
 func signalOf(text string) int {
 	if n, err := strconv.Atoi(text); err == nil {
 		if n < 0 || n > 64 {

@@ -11,19 +11,19 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// lead is what stands in front of a shell that is interpreted: no program does it,
-// since none could start the shell.
+// lead holds the launchers in front of a shell that is interpreted, such as env and timeout. No program runs
+// them, since none could start the shell.
 type lead struct {
-	args  []string // the shell's call
-	shown []string // what leads to it
+	args  []string // the call of the shell
+	shown []string // the launchers that lead to it
 	limit time.Duration
 	clear bool
 	set   []string // NAME=value
 	unset []string
 }
 
-// readLead reads the programs in front of a shell. False: there are none, or one
-// has options that are not done here.
+// readLead parses the launchers in front of a shell. It returns false if there are none, or if one has
+// unsupported options.
 func readLead(args []string) (lead, bool) {
 	l := lead{args: args}
 	for range 8 {
@@ -62,8 +62,8 @@ func readLead(args []string) (lead, bool) {
 	return l, false
 }
 
-// withoutOptions takes options away: valued are letters with a value, plain are whole
-// words, or how they begin when they end in =.
+// withoutOptions removes options. valued are letters with a value. plain are whole words, or prefixes if they
+// end in =.
 func withoutOptions(args []string, valued string, plain ...string) ([]string, bool) {
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") && len(args[0]) > 1 {
 		a := args[0]
@@ -122,7 +122,7 @@ func (l *lead) timeout(args []string) ([]string, bool) {
 	return args[1:], ok
 }
 
-// seconds reads a time as timeout does.
+// seconds parses a time as timeout does.
 func seconds(text string) (time.Duration, bool) {
 	unit := time.Second
 	if n := len(text); n > 0 {
@@ -144,7 +144,7 @@ func seconds(text string) (time.Duration, bool) {
 	return time.Duration(f * float64(unit)), true
 }
 
-// environment is what the shell behind gets.
+// environment is the environment of the shell behind the launchers.
 func (l *lead) environment(env []string) []string {
 	if l.clear {
 		env = nil
@@ -159,7 +159,7 @@ func (l *lead) environment(env []string) []string {
 	return append(out, l.set...)
 }
 
-// bounded is the context of what runs behind a lead.
+// bounded returns the context of the shell behind the launchers.
 func (l *lead) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if l.limit == 0 {
 		return context.WithCancel(ctx)
@@ -167,5 +167,5 @@ func (l *lead) bounded(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithTimeout(ctx, l.limit)
 }
 
-// exitTimeout is timeout's own code.
+// exitTimeout is the exit code of timeout itself.
 const exitTimeout = 124

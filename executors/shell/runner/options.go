@@ -9,8 +9,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// options are those that a shell has at its end, as restore reads them. It asks a
-// copy of the shell, which prints nothing.
+// options returns the options of a shell at its end, in the form that restore reads. It asks a copy of the
+// shell whose output is dropped.
 func options(ctx context.Context, r *interp.Runner) string {
 	sub := r.Subshell()
 	if err := interp.StdIO(nil, io.Discard, io.Discard)(sub); err != nil {

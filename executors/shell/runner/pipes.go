@@ -10,11 +10,11 @@ import (
 	"github.com/ringd/ringd/executors/shell/bashcompat"
 )
 
-// maxParts bounds the parts of a pipe whose statuses are kept.
+// maxParts limits the parts of a pipe whose statuses are recorded.
 const maxParts = 1000
 
-// statuses runs the commands by which the parts of a pipe tell their statuses. A
-// script that writes them itself tells itself something.
+// statuses runs the commands by which the parts of a pipe report their statuses. A script that calls them
+// itself only deceives itself.
 func (g *rig) statuses(ctx context.Context, hc interp.HandlerContext, args []string) error {
 	switch args[0] {
 	case bashcompat.Pipe:

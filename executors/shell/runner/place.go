@@ -15,17 +15,17 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// place stands for standard error while a statement runs, and knows where that is.
+// place is the standard error of a statement while it runs, and holds the position of the statement.
 type place struct {
 	base   io.Writer
 	at     At
 	depth  int
-	texts  int // texts that run inside of texts: eval in eval, a file that sources itself
-	shell  int // shells inside of shells
+	texts  int // depth of nested texts: eval in eval, a file that sources itself
+	shell  int // depth of nested shells
 	shells map[int]*shell
-	home   *shell // the one that runs the statement
-	job    *job   // that it belongs to; nil: none
-	// start is set when the time of the statement is wanted.
+	home   *shell // the shell that runs the statement
+	job    *job   // the job of the statement, or nil
+	// start is set if the time of the statement is wanted.
 	start time.Time
 	now   func() time.Time
 }
@@ -36,8 +36,7 @@ type shell struct {
 	left map[int]bool // lists that break and continue have left
 }
 
-// inner is a shell inside of a statement, by its number: its statements share it.
-// The caller holds mu.
+// inner returns the shell with that number inside of a statement. Its statements share it. The caller holds mu.
 func (p *place) inner(number int) *shell {
 	if p.shells == nil {
 		p.shells = map[int]*shell{}
@@ -48,20 +47,19 @@ func (p *place) inner(number int) *shell {
 	return p.shells[number]
 }
 
-// job is what runs in the background.
+// job is a list that runs in the background.
 type job struct {
-	stops  []context.CancelFunc // of what it runs
+	stops  []context.CancelFunc // of its commands
 	killed bool
 	signal int
 }
 
-// placed is what a place can be found in: itself, and files opened for a script.
+// placed is a value that has a place: a place itself, and a file that was opened for a script.
 type placed interface{ where() *place }
 
 func (p *place) where() *place { return p }
 
-// Write keeps back what the interpreter says of its own end: the refusal is shown
-// elsewhere.
+// Write drops messages of the interpreter about its own end: the denial is shown elsewhere.
 func (p *place) Write(b []byte) (int, error) {
 	if string(b) == errStop.Error()+"\n" {
 		return len(b), nil
@@ -80,7 +78,7 @@ func (p *place) Close() error {
 	return nil
 }
 
-// file is one that was opened for a script, and knows the place.
+// file is a file that was opened for a script, with its place.
 type file struct {
 	io.ReadWriteCloser
 	at *place
@@ -88,7 +86,7 @@ type file struct {
 
 func (f *file) where() *place { return f.at }
 
-// raw is what a writer of the interpreter writes to in the end.
+// raw returns the innermost writer of a writer of the interpreter.
 func raw(w io.Writer) io.Writer {
 	for {
 		switch v := w.(type) {
@@ -105,8 +103,7 @@ func raw(w io.Writer) io.Writer {
 	}
 }
 
-// nowhere is where a statement stands whose standard error is no place, as that
-// of 2>&1 into a pipe.
+// nowhere is the place of a statement whose standard error is not a place, as with 2>&1 into a pipe.
 func nowhere(w io.Writer) *place { return &place{base: w, home: &shell{}} }
 
 func placeOf(hc interp.HandlerContext) *place {
@@ -150,7 +147,7 @@ func (g *rig) step(ctx context.Context, hc interp.HandlerContext, s bashcompat.S
 	return p, g.stopped()
 }
 
-// own names variables that the shell sets itself; programs do not depend on them.
+// own names variables that the shell sets itself. Programs do not depend on them.
 func own(name string) bool {
 	switch name {
 	case "PWD", "OLDPWD", "IFS", "OPTIND", "OPTARG", "REPLY", "UID", "EUID", "GID", "_", "BASH_REMATCH", "MAPFILE", "PIPESTATUS":
@@ -160,8 +157,8 @@ func own(name string) bool {
 	}
 }
 
-// variables looks at all variables: whether one has become what the Decider
-// refuses, and whether the next expansion can outgrow the limit.
+// variables checks all variables: whether the Decider denies a new value, and whether the next expansion could
+// exceed the limit.
 func (g *rig) variables(ctx context.Context, env expand.Environ, weight, square int, at At) error {
 	var total, longest int64
 	var bad []string
@@ -195,8 +192,8 @@ func (g *rig) variables(ctx context.Context, env expand.Environ, weight, square 
 	return nil
 }
 
-// hidden reports whether the value of a name that is seen is a known one: what was
-// found is that of a scope around it, which nobody reads meanwhile.
+// hidden reports whether a variable's own value is a known one. The value that was found is then from an
+// enclosing scope, which nothing reads meanwhile.
 func hidden(env expand.Environ, name, known string) bool {
 	v := env.Get(name)
 	return v.IsSet() && v.Kind == expand.String && v.Str == known

@@ -8,8 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxWidth bounds the width and precision of one conversion, maxText what one
-// printf writes.
+// maxWidth limits the width and precision of one conversion, maxText the output of one printf.
 const (
 	maxWidth = 1 << 16
 	maxText  = 8 << 20
@@ -20,7 +19,7 @@ type printer struct {
 	s    builtinShell
 	out  strings.Builder
 	args []string
-	used bool // an argument was asked for
+	used bool // an argument was used
 	stop bool
 	exit uint8
 }

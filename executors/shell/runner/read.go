@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// plainRead reports whether the interpreter's own read has all of the options.
+// plainRead reports whether the interpreter's own read supports all of the options.
 func plainRead(args []string) bool {
 	for i := 0; i < len(args); i++ {
 		a := args[i]
@@ -27,13 +27,13 @@ func plainRead(args []string) bool {
 	return true
 }
 
-// readOptions are those of read.
+// readOptions are the options of read.
 type readOptions struct {
 	raw, array bool
 	delim      byte
-	count      int // -n and -N; below 0: none
+	count      int // -n and -N; if negative, no limit
 	exact      bool
-	timeout    time.Duration // below 0: none
+	timeout    time.Duration // if negative, none
 	names      []string
 }
 
@@ -105,7 +105,7 @@ func (o *readOptions) option(c byte, value string) string {
 	return ""
 }
 
-// maxRead bounds what one read takes.
+// maxRead limits the bytes of one read.
 const maxRead = 1 << 20
 
 func read(ctx context.Context, args []string, s builtinShell) uint8 {
@@ -140,8 +140,8 @@ func read(ctx context.Context, args []string, s builtinShell) uint8 {
 	return exit
 }
 
-// line reads up to the delimiter. A byte that a backslash protects is followed by
-// esc, so that it splits no field.
+// line reads up to the delimiter. A byte that is escaped by a backslash is followed by esc, so that it splits
+// no field.
 const esc = 0
 
 func (o readOptions) line(in io.Reader) (string, error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// rig is one run: what all of its shells share.
+// rig is the state of one run that all of its shells share.
 type rig struct {
 	c    Config
 	stop context.CancelFunc
@@ -31,17 +31,17 @@ type rig struct {
 	steps   int
 	seen    map[string]string // variables with values that are allowed
 	funcs   map[string]bool   // functions that the texts define
-	sources map[string]string // texts that source reads, by the path it is given
-	kept    map[string]string // content of <(list), by its path
+	sources map[string]string // texts for source, by the path that it is given
+	kept    map[string]string // output of <(list), by its path
 	turns   map[int]*turning
-	starts  int // of programs
+	starts  int // number of started programs
 	options string
-	pipes   map[int][]string // what parts of pipes have told
-	piped   int              // the last of them
-	entered map[string]bool  // of a dry run: folders it has gone to
+	pipes   map[int][]string // reported statuses of the parts of pipes
+	piped   int              // number of the last pipe
+	entered map[string]bool  // folders that a dry run has entered
 }
 
-// errStop ends the interpreter; what ended the script stands in the rig.
+// errStop ends the interpreter. The rig holds the reason.
 var errStop = errors.New("the script was stopped")
 
 func run(ctx context.Context, c Config, s *script.Script) (Result, error) {
@@ -99,11 +99,12 @@ func or(n, other int) int {
 	return n
 }
 
-// shell makes an interpreter: the only place where one is made. Every handler is
-// set, and none of those set calls one of the library's own.
+// shell makes an interpreter. It is the only place that does. Every handler is set, and none of them calls a
+// default handler of the library.
 func (g *rig) shell(dir string, env *environ, params []string, stdin io.Reader, stdout io.Writer, errs *place) (*interp.Runner, error) {
 	r, err := interp.New(
-		func(r *interp.Runner) error { r.Dir, r.Params = dir, params; return nil }, // the options look at the host
+		// the options of the library would look at the host
+		func(r *interp.Runner) error { r.Dir, r.Params = dir, params; return nil },
 		interp.Env(env),
 		interp.StdIO(stdin, stdout, errs),
 		interp.CallHandler(g.call),
@@ -121,7 +122,7 @@ func (g *rig) shell(dir string, env *environ, params []string, stdin io.Reader, 
 	return r, nil
 }
 
-// end reads how the interpreter ended.
+// end returns how the interpreter ended.
 func (g *rig) end(ctx context.Context, err error) (uint8, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -142,7 +143,7 @@ func (g *rig) end(ctx context.Context, err error) (uint8, error) {
 	}
 }
 
-// fault is what ended the script when it was no refusal and no bound.
+// fault is the reason why the script ended, if that was neither a denial nor a limit.
 func (g *rig) fault() error {
 	if errors.Is(g.ended, errStop) {
 		return nil
@@ -180,7 +181,7 @@ func (g *rig) result(r *interp.Runner, exit uint8, fault error) (Result, error) 
 	return res, nil
 }
 
-// close waits for the open calls of the host, and lets no more begin.
+// close waits for the open calls of the host, and allows no new ones.
 func (g *rig) close() {
 	g.mu.Lock()
 	g.over = true
@@ -188,7 +189,7 @@ func (g *rig) close() {
 	g.open.Wait()
 }
 
-// begin says whether a call of the host may begin; done has to follow.
+// begin says whether a call of the host may begin. If it returns nil, done has to follow.
 func (g *rig) begin() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -199,7 +200,7 @@ func (g *rig) begin() error {
 	return nil
 }
 
-// enter keeps a folder that a dry run goes to.
+// enter records a folder that a dry run enters.
 func (g *rig) enter(dir string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -208,8 +209,8 @@ func (g *rig) enter(dir string) {
 	}
 }
 
-// failed takes what a host answered. What comes back is for the interpreter: nil
-// when the script goes on.
+// failed handles an error of the host. It returns the error for the interpreter, or nil if the script
+// continues.
 func (g *rig) failed(err error, at At) error {
 	var denial *profiles.Denial
 	switch {
@@ -230,11 +231,10 @@ func (g *rig) failed(err error, at At) error {
 	}
 }
 
-// maxRefused bounds the refusals that a dry run keeps.
+// maxRefused limits the denials that a dry run keeps.
 const maxRefused = 64
 
-// refuse keeps a refusal. Outside of a dry run it stops the script: nil is never
-// returned then.
+// refuse records a denial. Outside of a dry run it stops the script, and never returns nil.
 func (g *rig) refuse(d profiles.Decision, at At) error { return g.refuseAs(d, at, false) }
 
 func (g *rig) refuseAs(d profiles.Decision, at At, output bool) error {
@@ -266,7 +266,7 @@ func (g *rig) refuseAs(d profiles.Decision, at At, output bool) error {
 	return errStop
 }
 
-// bound stops a script that ran into one of its limits.
+// bound stops a script that exceeded one of its limits.
 func (g *rig) bound(format string, args ...any) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -289,10 +289,10 @@ func (g *rig) stopped() error {
 	return nil
 }
 
-// notGoing is a failure that a dry run shows the script for what was refused.
+// notGoing is the error that a script sees in a dry run for a denied open.
 func notGoing(name string) error { return &os.PathError{Op: "open", Path: name, Err: os.ErrPermission} }
 
-// reader reads a text that stands for a file.
+// reader reads a text in place of a file.
 type reader struct{ *strings.Reader }
 
 func (reader) Write([]byte) (int, error) { return 0, os.ErrPermission }

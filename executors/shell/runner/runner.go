@@ -1,10 +1,9 @@
-// Package runner owns the running of a script that was read: the one place where
-// mvdan's interpreter is made, with every handler of it set, so that nothing of
-// the host is reached but what Host gives. The guest calls it with a Host that
-// does things, package dryrun with one that does nothing.
+// Package runner runs a parsed script. It is the only place where mvdan's interpreter is made. Every handler of
+// the interpreter is set, so that only Host reaches anything outside. The guest calls it with a Host that acts,
+// package dryrun with a Host that has no effects.
 //
-// A refusal stops the script wherever it happens: in a pipe, in the background,
-// in a substitution, in a trap. It starts no program and opens no file itself.
+// A denial stops the script wherever it happens: in a pipe, in the background, in a substitution, in a trap.
+// The package itself starts no program and opens no file.
 package runner
 
 import (
@@ -21,27 +20,25 @@ import (
 	"github.com/ringd/ringd/profiles/command"
 )
 
-// Host is all that a script can reach. Its methods may be called concurrently,
-// for the parts of a pipe and for what runs in the background. An error that is a
-// *profiles.Denial is a refusal, an *fs.PathError a failure that the script sees;
-// every other error is a fault. A refusal and a fault stop the script.
+// Host is everything that a script can reach. Its methods may be called concurrently, for the parts of a pipe
+// and for background jobs. An error that is a *profiles.Denial is a denial. An *fs.PathError is a failure that
+// the script sees. Every other error is a fault. A denial and a fault stop the script.
 type Host interface {
-	// Start starts a program and waits for it. The context ends when the script is
-	// stopped, and then the program has to be killed.
+	// Start starts a program and waits for it. The context ends when the script is stopped. The program has to
+	// be killed then.
 	Start(ctx context.Context, p Program) (exit uint8, err error)
 	// Open opens a file for a redirect, source or $(<file).
 	Open(ctx context.Context, f File) (io.ReadWriteCloser, error)
-	// Look says what is at a path: for tests, cd and globs.
+	// Look returns the state of a path, for tests, cd and globs.
 	Look(ctx context.Context, l Look) (Seen, error)
-	// Set is told of a variable that the Decider refuses. Without an error the
-	// script goes on.
+	// Set reports a variable that the Decider denies. If it returns nil, the script continues.
 	Set(ctx context.Context, name, value string) error
-	// Keep makes a file of content that programs of the script can read until the
-	// script ends, and gives its path. It is what <(list) stands for.
+	// Keep makes a file with this content, which programs of the script can read until the script ends, and
+	// returns its path. <(list) expands to it.
 	Keep(ctx context.Context, content []byte) (string, error)
 }
 
-// Rules decide what a shell does itself. A *profiles.Decider is one.
+// Rules decide the commands that a shell runs itself. A *profiles.Decider implements them.
 type Rules interface {
 	Command(c argv.Command) (profiles.Decision, command.Judgement)
 	Variable(a profiles.VariableAction) profiles.Decision
@@ -49,41 +46,41 @@ type Rules interface {
 
 // Program is a program start with its final words.
 type Program struct {
-	Argv           []string // Argv[0] as it was called
+	Argv           []string // Argv[0] as the script wrote it
 	Dir            string   // absolute and clean
 	Env            []string // NAME=value of all exported variables, sorted
 	Stdin          io.Reader
-	Stdout, Stderr io.Writer // *os.File where it is one
+	Stdout, Stderr io.Writer // *os.File if it is one
 	At
 }
 
-// At is where in the outermost script something happens.
+// At is the position in the outermost script at which something happens.
 type At struct {
 	Line, Column int      // 0: not known
-	Chain        []string // what leads to it: "bash -c", "eval"
+	Chain        []string // commands that lead to it: "bash -c", "eval"
 }
 
-// What a redirect does with a file.
+// The operations of a redirect on a file.
 const (
 	Read   = "read"
 	Write  = "write"
 	Append = "append"
 )
 
-// File is a file to be opened.
+// File is a file to open.
 type File struct {
 	Op   string // Read, Write or Append
-	Path string // absolute, not cleaned of symbolic links
+	Path string // absolute, symbolic links not resolved
 	At
 }
 
-// Look asks for what is at a path.
+// Look asks for the state of a path.
 type Look struct {
 	Path   string // absolute and clean
 	Link   bool   // of the link itself
 	List   bool   // the entries of a folder
 	Enter  bool   // a dry run has gone there: it is a folder
-	Access uint32 // 4 read, 2 write, 1 execute or enter; 0: not asked
+	Access uint32 // 4 read, 2 write, 1 execute or enter; if 0, not asked
 }
 
 // Seen answers a Look.
@@ -92,12 +89,12 @@ type Seen struct {
 	Entries []fs.DirEntry // of List, sorted
 }
 
-// Limits bound a run; a zero field takes its default.
+// Limits limit a run. A zero field takes its default.
 type Limits struct {
 	Steps int   // statements
-	Depth int   // statements inside of statements, of functions and shells as well
-	Bytes int64 // of variables, and of what one expansion makes
-	Shell int   // shells inside of shells
+	Depth int   // nesting of statements, through functions and shells as well
+	Bytes int64 // of variables, and of the result of one expansion
+	Shell int   // nesting of shells
 }
 
 // The defaults of Limits.
@@ -108,34 +105,34 @@ const (
 	defaultShell = 16
 )
 
-// Config says how a script runs. The zero Config is refused.
+// Config says how a script runs. The zero Config is rejected.
 type Config struct {
 	Host    Host
 	Decider Rules     // a *profiles.Decider
 	Dir     string    // absolute and clean
 	Env     []string  // NAME=value, exported; PATH, HOME and TMPDIR among them
-	State   *State    // of an earlier run; nil: none
-	Name    string    // $0; "" is bash
-	Params  []string  // $1 and on
-	Stdin   io.Reader // best an *os.File; nil: nothing can be read
-	Stdout  io.Writer // nil: thrown away
+	State   *State    // of an earlier run, or nil
+	Name    string    // $0; if empty, bash
+	Params  []string  // $1 and following
+	Stdin   io.Reader // preferably an *os.File; if nil, nothing can be read
+	Stdout  io.Writer // if nil, output is dropped
 	Stderr  io.Writer
 	User    int // $UID, $EUID
 	Now     func() time.Time
 	Limits  Limits
-	Dry     bool // a dry run: a refusal is kept and the script goes on
-	// Check decides what the text says that a script runs by eval, trap, source or a
-	// shell, before it runs; a Deny refuses. Nil: its commands are decided as they
-	// come. Functions are names that the shell has functions of.
+	Dry     bool // a dry run: a denial is recorded and the script continues
+	// Check decides a text that a script runs by eval, trap, source or a shell, before it runs. A Deny denies
+	// it. If Check is nil, the commands of the text are decided one by one. functions are the names of the
+	// shell's functions.
 	Check func(ctx context.Context, s *script.Script, dir string, functions []string) profiles.Decision
 }
 
-// State is what a script leaves behind for another: of a session.
+// State is the state of a script at its end, for the next script of the session.
 type State struct {
 	Dir       string            `json:"dir"`
 	Variables []Variable        `json:"variables,omitempty"` // sorted
-	Functions map[string]string `json:"functions,omitempty"` // text of each, as it was written
-	Options   string            `json:"options,omitempty"`   // as in $-, and what has no letter by name
+	Functions map[string]string `json:"functions,omitempty"` // source of each, as it was written
+	Options   string            `json:"options,omitempty"`   // as in $-, and options without a letter by name
 }
 
 // Variable is one variable of a State.
@@ -150,29 +147,28 @@ type Variable struct {
 	ReadOnly bool              `json:"readOnly,omitempty"`
 }
 
-// Refusal is one refused thing.
+// Refusal is one denial.
 type Refusal struct {
 	Decision profiles.Decision
-	Output   bool // of a text with Output in it
+	Output   bool // the denied text contains Output
 	At
 }
 
 // Result is how a script ended.
 type Result struct {
-	Exit    uint8     // profiles.ExitRefused after a refusal
-	Refused []Refusal // the first; of a dry run all, in the order of the text
-	Endless string    // not "": the bound that the script ran into
-	State   *State    // nil after a refusal or a fault, and of a dry run
+	Exit    uint8     // profiles.ExitRefused after a denial
+	Refused []Refusal // the first denial; in a dry run all of them, in the order of the text
+	Endless string    // the limit that the script exceeded, or empty
+	State   *State    // nil after a denial or a fault, and in a dry run
 }
 
-// ExitBound is the exit code of a script that ran into a bound; that of a refusal is
-// profiles.ExitRefused.
+// ExitBound is the exit code of a script that exceeded a limit. After a denial it is profiles.ExitRefused.
 const ExitBound = 125
 
-// Run runs a script and returns when it has ended and no Host call is open. The
-// error is a fault of the host, or that of ctx when it ended; then the Result has
-// no State. It must not be called again with a Config whose Stdin is in use. It
-// takes the tree of s, and only reads its text: nobody else may use s meanwhile.
+// Run runs a script. It returns when the script has ended and no Host call is open. The error is a fault of the
+// host, or that of ctx if it ended; then the Result has no State. Run must not be called with a Config whose
+// Stdin is in use by another call. It takes the tree of s and only reads its text; no other caller may use s
+// meanwhile.
 func Run(ctx context.Context, c Config, s *script.Script) (Result, error) {
 	if c.Host == nil || c.Decider == nil || s == nil || !path.IsAbs(c.Dir) || c.Now == nil {
 		return Result{Exit: profiles.ExitRefused}, errors.New("run script: host, decider, clock, folder and script are needed")

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// unescape reads the escapes of echo -e and %b. True: \c ends the output.
+// unescape decodes the escapes of echo -e and %b. It returns true if \c ends the output.
 func unescape(a string, b bool) (string, bool) {
 	if strings.IndexByte(a, '\\') < 0 {
 		return a, false
@@ -31,8 +31,8 @@ func unescape(a string, b bool) (string, bool) {
 	return out.String(), false
 }
 
-// escape reads one escape and says how long it is. In the argument of %b an octal
-// number has a 0 in front, and quotes are no escapes.
+// escape decodes one escape and returns its length. In the argument of %b an octal number starts with 0, and
+// quotes are no escapes.
 func escape(f string, b bool) (string, int) {
 	if len(f) < 2 {
 		return `\`, 1
@@ -74,7 +74,7 @@ func escape(f string, b bool) (string, int) {
 			size = 8
 		}
 		if v, n := digits(f[2:], 16, size); n > 0 {
-			return string(rune(v)), 2 + n //nolint:gosec // what is no character becomes U+FFFD
+			return string(rune(v)), 2 + n //nolint:gosec // a value that is no character becomes U+FFFD
 		}
 	case '0', '1', '2', '3', '4', '5', '6', '7':
 		if b && c == '0' {
@@ -103,7 +103,7 @@ func digits(f string, base, most int) (uint32, int) {
 	return uint32(v), n
 }
 
-// quoteWord makes a word that the shell reads back as a, as printf %q does.
+// quoteWord quotes a for the shell, as printf %q does.
 func quoteWord(a string) string {
 	if a == "" {
 		return "''"

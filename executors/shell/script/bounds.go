@@ -10,21 +10,20 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Bounds of a script.
+// Limits of a script.
 const (
 	MaxBytes = 64 << 10
-	maxDepth = 200 // of what stands inside of what
+	maxDepth = 200 // depth of nesting
 )
 
-// maxFrames bounds the stack of the parser: it stands above what MaxDepth needs in
-// any form of nesting, and far below what a stack may hold.
+// maxFrames limits the stack of the parser. It is more than MaxDepth needs in any form of nesting, and far
+// below the limit of a stack.
 const maxFrames = 12000
 
-// pieceBytes is how much the parser reads between two looks at its stack. One byte
-// opens one level at most.
+// pieceBytes is how much the parser reads between two checks of its stack. One byte opens at most one level.
 const pieceBytes = 256
 
-// bounds refuses what must not reach the parser.
+// bounds rejects a text that must not reach the parser.
 func bounds(text string) *Refusal {
 	if len(text) > MaxBytes {
 		return &Refusal{
@@ -42,7 +41,7 @@ func bounds(text string) *Refusal {
 	return nil
 }
 
-// tooDeep is the refusal of a text that is nested too deeply.
+// tooDeep rejects a text that is nested too deeply.
 func tooDeep(line, column int) *Refusal {
 	return &Refusal{
 		Code: profiles.CodeShellSize, Line: line, Column: column, Reason: fmt.Sprintf("the script is nested more than %d deep", maxDepth),
@@ -52,9 +51,8 @@ func tooDeep(line, column int) *Refusal {
 
 var errDeep = errors.New("nested too deeply")
 
-// feed gives a text to the parser in pieces, and ends it when the parser's stack
-// has grown too far. Nothing that quotes, comments or here-documents hide can fool
-// it, since it counts nothing of the text.
+// feed passes a text to the parser in pieces, and ends it when the parser's stack has grown too far. Quotes,
+// comments and here-documents cannot deceive it, since it does not look at the text.
 type feed struct {
 	text string
 	pcs  [1]uintptr

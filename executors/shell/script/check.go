@@ -9,26 +9,26 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// check walks a script and stops at the first thing that does not run as in bash.
-// It knows every node that the parser makes and refuses every other.
+// check walks a script and stops at the first construct that does not run as in bash. It knows every node that
+// the parser makes and rejects every other.
 type check struct {
 	bad   *Refusal
 	depth int
-	sub   int  // subshells around
+	sub   int  // number of enclosing subshells
 	match bool // inside of a pattern of [[ ]] or case
 
-	piped    bool   // what is expanded comes right behind a pipe: PIPESTATUS is of that
-	function string // whose body it is
+	piped    bool   // the expansion comes directly after a pipe: PIPESTATUS is of that pipe
+	function string // the function whose body is being walked
 
 	braces int // words that braces make
 
 	stored    syntax.Pos // a value with a command substitution in it
 	list      syntax.Pos // a value that names a list: a[@]
-	evaluates bool       // something evaluates what a variable holds
+	evaluates bool       // something evaluates the value of a variable
 	indirect  bool       // ${!x}
 }
 
-// supported refuses the first construct that would not run as in bash.
+// supported rejects the first construct that would not run as in bash.
 func supported(f *syntax.File) *Refusal {
 	c := &check{}
 	c.stmts(f.Stmts)
@@ -60,7 +60,7 @@ func (c *check) refuse(key string, at syntax.Pos) {
 	}
 }
 
-// enter counts one level of nesting; false ends the walk.
+// enter adds one level of nesting. If it returns false, the walk ends.
 func (c *check) enter(at syntax.Pos) bool {
 	if c.bad != nil {
 		return false
@@ -86,7 +86,7 @@ func (c *check) stmts(list []*syntax.Stmt) {
 	c.depth--
 }
 
-// pipes reports whether a statement is a pipe whose parts can tell their statuses.
+// pipes reports whether a statement is a pipe whose parts can report their statuses.
 func pipes(s *syntax.Stmt) bool {
 	b, ok := s.Cmd.(*syntax.BinaryCmd)
 	if !ok || b.Op != syntax.Pipe && b.Op != syntax.PipeAll || s.Background || len(s.Redirs) > 0 {
@@ -167,8 +167,8 @@ func (c *check) command(cmd syntax.Command) {
 	}
 }
 
-// heads reports whether a command begins with an expansion or a command that comes
-// once, in this shell, right behind what was before it.
+// heads reports whether a command begins with an expansion or a command that runs once, in this shell, directly
+// after the statement before it.
 func heads(cmd syntax.Command) bool {
 	switch x := cmd.(type) {
 	case *syntax.CallExpr, *syntax.DeclClause, *syntax.TestClause, *syntax.ArithmCmd, *syntax.IfClause, *syntax.Block, *syntax.CaseClause:
@@ -180,7 +180,7 @@ func heads(cmd syntax.Command) bool {
 	}
 }
 
-// within is a statement that stands inside of another.
+// within walks a nested statement.
 func (c *check) within(s *syntax.Stmt) {
 	if s == nil || !c.enter(s.Pos()) {
 		return
@@ -189,7 +189,7 @@ func (c *check) within(s *syntax.Stmt) {
 	c.depth--
 }
 
-// binary walks a chain of any length without a level for each link.
+// binary walks a chain of any length without one level of nesting for each link.
 func (c *check) binary(b *syntax.BinaryCmd) {
 	var right []*syntax.Stmt
 	s := &syntax.Stmt{Cmd: b}
@@ -294,8 +294,8 @@ func (c *check) redirect(r *syntax.Redirect) {
 	}
 }
 
-// heredoc refuses a delimiter of which only a part is quoted: the parser takes the
-// body for one that is expanded.
+// heredoc rejects a delimiter of which only a part is quoted: the parser treats the body as one that is
+// expanded.
 func (c *check) heredoc(r *syntax.Redirect) {
 	quoted, plain := false, false
 	for _, p := range r.Word.Parts {
@@ -315,7 +315,7 @@ func (c *check) heredoc(r *syntax.Redirect) {
 	}
 }
 
-// dup allows the copies that run: of 0, 1 and 2, closing one, and >&file.
+// dup allows the supported copies of descriptors: of 0, 1 and 2, closing one, and >&file.
 func (c *check) dup(r *syntax.Redirect) {
 	to := StaticWord(r.Word)
 	switch {

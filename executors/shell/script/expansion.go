@@ -47,8 +47,7 @@ func (c *check) told(p *syntax.ParamExp) bool {
 	return p.Param.Value == "PIPESTATUS" && c.piped && !p.Excl && (p.Exp == nil || p.Exp.Op != syntax.AssignUnset && p.Exp.Op != syntax.AssignUnsetOrNull)
 }
 
-// named reports whether an expansion is the name of the function whose body it
-// stands in.
+// named reports whether an expansion is the name of the function whose body it is in.
 func (c *check) named(p *syntax.ParamExp) bool {
 	if p.Param.Value != "FUNCNAME" || p.Excl || p.Length || p.Slice != nil || p.Repl != nil || p.Exp != nil || c.function == "" || strings.Trim(c.function, plainLetters) != "" {
 		return false
@@ -116,7 +115,7 @@ func empty(w *syntax.Word) bool {
 	return !v.Open && v.Text == ""
 }
 
-// first is the text that a word begins with outside of quotes.
+// first returns the text at the beginning of a word, outside of quotes.
 func first(w *syntax.Word) string {
 	if w == nil || len(w.Parts) == 0 {
 		return ""
@@ -171,7 +170,7 @@ func (c *check) arithm(x syntax.ArithmExpr) {
 	}
 }
 
-// changes refuses a target that is no plain variable.
+// changes rejects a target that is no simple variable.
 func (c *check) changes(x syntax.ArithmExpr) {
 	w, ok := x.(*syntax.Word)
 	if !ok || !syntax.ValidName(w.Lit()) {
@@ -179,7 +178,7 @@ func (c *check) changes(x syntax.ArithmExpr) {
 	}
 }
 
-// operand is a word of an expression. What a variable holds is evaluated.
+// operand walks a word of an expression. The value of a variable is evaluated.
 func (c *check) operand(w *syntax.Word) {
 	v := StaticWord(w)
 	if !v.Open && keeps(v.Text) {
@@ -192,8 +191,8 @@ func (c *check) operand(w *syntax.Word) {
 	c.word(w)
 }
 
-// coded refuses a subscript with a command substitution in quotes: bash would run
-// it, and it looks like data.
+// coded rejects a subscript with a command substitution in quotes: bash would run it, although it looks like
+// data.
 func (c *check) coded(text string, at syntax.Pos) {
 	i := strings.IndexByte(text, '[')
 	if i > 0 && substitutes(text[i:]) && syntax.ValidName(text[:i]) {
@@ -221,7 +220,7 @@ func (c *check) let(l *syntax.LetClause) {
 	}
 }
 
-// text is an expression in quotes.
+// text walks an expression in quotes.
 func (c *check) text(s string, at syntax.Pos) {
 	if x, err := syntax.NewParser().Arithmetic(strings.NewReader(s)); err != nil {
 		c.refuse("let.quoted", at)
@@ -310,7 +309,7 @@ func (c *check) comparison(x *syntax.BinaryTest) {
 	}
 }
 
-// number allows what runs as in bash: a number, a variable, an expansion.
+// number allows operands that run as in bash: a number, a variable, an expansion.
 func (c *check) number(w *syntax.Word) {
 	v := StaticWord(w)
 	c.coded(v.Text, w.Pos())

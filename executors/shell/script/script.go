@@ -1,10 +1,8 @@
-// Package script owns the reading of shell text: bounds before the parser sees
-// it, the parse, and the refusal by name of each construct that would not run as
-// in bash. The guest and the one who explains a script call it; the daemon never
-// does.
+// Package script reads shell text. It checks limits before the parser sees the text, parses it, and rejects by
+// name each construct that would not run as in bash. The guest and the command that explains a script call it;
+// the daemon never does.
 //
-// It runs nothing and opens nothing. What it returns is safe to walk: its depth
-// is bounded.
+// It runs nothing and opens nothing. Its result is safe to walk: the depth is limited.
 package script
 
 import (
@@ -17,15 +15,15 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Script is a text that was read. It is not changed by anybody but by Take.
+// Script is a parsed text. Only Take changes it.
 type Script struct {
 	Text string
 	File *syntax.File // nil after Take
 }
 
-// Take gives the tree away, to one who changes it; the text stays. A tree that was
-// taken is read again from the text, and then each caller gets one of its own. It
-// must not be called concurrently with itself or with a reader of File.
+// Take returns the tree to a caller that changes it. The text stays. After the first Take, the tree is parsed
+// again from the text, so that each caller gets a tree of its own. Take must not be called concurrently with
+// itself or with a reader of File.
 func (s *Script) Take() (*syntax.File, *Refusal) {
 	if f := s.File; f != nil {
 		s.File = nil
@@ -38,8 +36,7 @@ func (s *Script) Take() (*syntax.File, *Refusal) {
 	return again.File, nil
 }
 
-// Defines tells whether the script is the definition of one function of this name
-// and nothing else.
+// Defines reports whether the script is only the definition of one function with this name.
 func (s *Script) Defines(name string) bool {
 	if s.File == nil || len(s.File.Stmts) != 1 {
 		return false
@@ -49,17 +46,16 @@ func (s *Script) Defines(name string) bool {
 	return ok && f.Name != nil && f.Name.Value == name && len(st.Redirs) == 0 && !st.Background && !st.Negated && !st.Coprocess
 }
 
-// Refusal says why a text is no script that runs. Line and Column are its place,
-// 0 where it has none.
+// Refusal says why a text is not accepted as a script. Line and Column are the position, or 0 if it has none.
 type Refusal struct {
 	Code         profiles.Code // shell.parse, shell.size or shell.unsupported
-	Key          string        // shell.unsupported: the row of Unsupported
+	Key          string        // for shell.unsupported, the row of Unsupported
 	Reason       string
 	Line, Column int
 	Instead      []string
 }
 
-// Error is the place and the reason.
+// Error returns the position and the reason.
 func (r *Refusal) Error() string {
 	if r.Line == 0 {
 		return r.Reason
@@ -67,9 +63,8 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("%d:%d: %s", r.Line, r.Column, r.Reason)
 }
 
-// Parse reads a text, and refuses it whole when any part of it cannot be read or
-// would not run as in bash. Exactly one result is nil. Text that a running script
-// makes (eval, sh -c, trap) is read by it too.
+// Parse parses a text. It rejects the whole text if any part of it cannot be parsed or would not run as in
+// bash. Exactly one result is nil. Text that a running script makes (eval, sh -c, trap) is parsed by it too.
 func Parse(text string) (*Script, *Refusal) {
 	if r := bounds(text); r != nil {
 		return nil, r
@@ -91,8 +86,8 @@ func Parse(text string) (*Script, *Refusal) {
 	return &Script{Text: text, File: f}, nil
 }
 
-// continued refuses a comment that ends in a backslash: the parser takes the next
-// line for a part of it, and bash runs that line.
+// continued rejects a comment that ends in a backslash: the parser takes the next line as part of the comment,
+// but bash runs that line.
 func continued(text string) *Refusal {
 	for line := range strings.Lines(text) {
 		if !strings.HasSuffix(strings.TrimRight(line, "\r\n"), "\\") || !strings.Contains(line, "#") {
@@ -114,7 +109,7 @@ func continued(text string) *Refusal {
 	return nil
 }
 
-// followed reports whether the line that a comment begins in ends in a backslash.
+// followed reports whether the line in which a comment begins ends in a backslash.
 func followed(text string, x *syntax.Comment) bool {
 	line, _, _ := strings.Cut(text[x.Pos().Offset():], "\n")
 	return strings.HasSuffix(strings.TrimRight(line, "\r"), "\\")

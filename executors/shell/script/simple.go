@@ -29,7 +29,7 @@ func (c *check) call(x *syntax.CallExpr) {
 	c.builtin(name.Text, args, x)
 }
 
-// looked says which builtins have words that are looked at.
+// looked reports whether the words of a builtin are checked.
 func looked(name string) bool {
 	switch name {
 	case "set", "shopt", "trap", "cd", "read", "mapfile", "readarray", "test", "[", "unset", "printf", "getopts", "wait":
@@ -76,7 +76,7 @@ func (c *check) set(args []argv.Word, at syntax.Pos) {
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		if a.Open {
-			return // $- and its like: what is not an option fails when it runs
+			return // $- and similar: a word that is no option fails when it runs
 		}
 		if a.Text == "--" || a.Text == "-" || len(a.Text) < 2 || a.Text[0] != '-' && a.Text[0] != '+' {
 			return
@@ -99,8 +99,8 @@ func (c *check) set(args []argv.Word, at syntax.Pos) {
 	}
 }
 
-// What set takes: options that run as in bash, and those that change nothing where
-// no terminal is and no history kept.
+// Options that set accepts: those that run as in bash, and those that change nothing without a terminal and a
+// history.
 const (
 	setLetters = "aefnux"
 	setNothing = "EThHbB"
@@ -148,7 +148,7 @@ func shoptRuns(name string) bool {
 	}
 }
 
-// shoptIgnored names what is on in a script of bash, or changes nothing in one.
+// shoptIgnored names options that are on in a script of bash, or that change nothing in one.
 func shoptIgnored(name string) bool {
 	switch name {
 	case "checkwinsize", "cmdhist", "histappend", "sourcepath", "interactive_comments", "checkjobs", "huponexit":
@@ -184,8 +184,8 @@ func (c *check) trap(args []argv.Word, at syntax.Pos) {
 	}
 }
 
-// Signal is the name of what a trap may wait for: EXIT and ERR, or IGNORED for a
-// signal that nobody can send to a script; "" for everything else.
+// Signal returns the name of the event that a trap may wait for: EXIT and ERR, or IGNORED for a signal that
+// cannot be sent to a script. For all other words it is empty.
 func Signal(word string) string {
 	name := strings.TrimPrefix(strings.ToUpper(word), "SIG")
 	switch name {

@@ -1,9 +1,6 @@
-// This file owns what is known of the words of a script before it runs:
-// quotes and escapes are taken away and braces expanded, and what only the run can
-// tell stays open. Packages script and preflight ask it.
-//
-// It is pure. What it says is known is what mvdan's expand makes of the word in
-// every environment.
+// Static words are the parts of words that are known before a script runs. Quotes and escapes are removed and
+// braces expanded. Parts that only the run can tell stay open. For the parts that are known, mvdan's expand
+// returns the same in every environment.
 
 package script
 
@@ -18,18 +15,16 @@ import (
 	"github.com/ringd/ringd/profiles/argv"
 )
 
-// maxFields bounds the words that the braces of one word make. expand has the
-// same bound.
+// maxFields limits the words that the braces of one word make. expand has the same limit.
 const maxFields = 16 << 10
 
-// maxBraces bounds the braces in one word, whose reading costs their square.
+// maxBraces limits the braces in one word. The cost of parsing them is quadratic.
 const maxBraces = 64
 
-// maxFieldBytes bounds the text that the braces of one word make.
+// maxFieldBytes limits the text that the braces of one word make.
 const maxFieldBytes = 1 << 20
 
-// Fields appends the words that a word of a command becomes. False: its braces make
-// too many.
+// Fields appends the words that a word of a command becomes. It returns false if its braces make too many.
 func Fields(out []argv.Word, w *syntax.Word) ([]argv.Word, bool) {
 	if !hasBrace(w) {
 		if f, ok := field(w.Parts); ok {
@@ -47,7 +42,7 @@ func Fields(out []argv.Word, w *syntax.Word) ([]argv.Word, bool) {
 		}
 		return out, true
 	}
-	c := *w // SplitBraces writes
+	c := *w // SplitBraces modifies its argument
 	syntax.SplitBraces(&c)
 	for one, err := range expand.BracesSeq(nil, &c) {
 		if err != nil {
@@ -60,8 +55,8 @@ func Fields(out []argv.Word, w *syntax.Word) ([]argv.Word, bool) {
 	return out, true
 }
 
-// StaticWord is the word as it stands where no words are made of it: a value, the target
-// of a redirect, the word of case.
+// StaticWord returns a word in a context where it is not split: a value, the target of a redirect, the word of
+// case.
 func StaticWord(w *syntax.Word) argv.Word {
 	if w == nil {
 		return argv.Word{}
@@ -71,7 +66,7 @@ func StaticWord(w *syntax.Word) argv.Word {
 	return b.word()
 }
 
-// StaticBody is the text of a here-document.
+// StaticBody returns the text of a here-document.
 func StaticBody(w *syntax.Word) argv.Word {
 	if w == nil {
 		return argv.Word{}
@@ -81,8 +76,8 @@ func StaticBody(w *syntax.Word) argv.Word {
 	return b.word()
 }
 
-// Braces counts the words that the braces of a word make, 0 when it has none.
-// False: too many, or too many braces to read.
+// Braces returns how many words the braces of a word make, or 0 if it has none. It returns false if these are
+// too many, or if there are too many braces to parse.
 func Braces(w *syntax.Word) (int, bool) {
 	open, size := 0, 0
 	for _, p := range w.Parts {
@@ -108,8 +103,7 @@ func Braces(w *syntax.Word) (int, bool) {
 	return n, n <= maxFields && n*size <= maxFieldBytes
 }
 
-// product is how many words a word with brace expressions makes, at most a few
-// times MaxFields.
+// product returns how many words a word with brace expressions makes, at most a few times MaxFields.
 func product(w *syntax.Word) (n int, any bool) {
 	n = 1
 	for _, p := range w.Parts {
@@ -132,8 +126,8 @@ func product(w *syntax.Word) (n int, any bool) {
 	return n, any
 }
 
-// sequence is how many words {x..y} makes. Ends that are far from 0 count as too
-// many: to step over them can overflow.
+// sequence returns how many words {x..y} makes. Ends that are far from 0 count as too many, since stepping past
+// them can overflow.
 func sequence(b *syntax.BraceExp) int {
 	ends := [2]int64{}
 	for i := range ends {
@@ -172,9 +166,9 @@ func hasBrace(w *syntax.Word) bool {
 	return false
 }
 
-// field is one word of a command. False: nothing stands there, as in a=$b cmd.
+// field returns one word of a command. It returns false if there is no word, as in a=$b cmd.
 func field(parts []syntax.WordPart) (argv.Word, bool) {
-	if len(parts) == 1 { // the commonest word
+	if len(parts) == 1 { // the most frequent kind of word
 		if l, ok := parts[0].(*syntax.Lit); ok && !strings.ContainsAny(l.Value, "\\*?[~\x00") {
 			return argv.Word{Text: l.Value}, true
 		}
@@ -184,7 +178,7 @@ func field(parts []syntax.WordPart) (argv.Word, bool) {
 	return b.word(), true
 }
 
-// How the parts of a word are read.
+// The contexts in which the parts of a word are read.
 type mode uint8
 
 const (
@@ -195,7 +189,7 @@ const (
 	document             // the body of a here-document
 )
 
-// inner is how the parts in double quotes are read.
+// inner is the mode of parts in double quotes.
 func (m mode) inner() mode {
 	if m == fields {
 		return quoted
@@ -213,7 +207,7 @@ func (b *builder) word() argv.Word {
 	return argv.Word{Text: b.text.String(), Open: b.open, Many: b.many}
 }
 
-// put appends known text, unless what stands before it is not known.
+// put appends known text, unless an earlier part is not known.
 func (b *builder) put(s string) {
 	if !b.open {
 		b.text.WriteString(s)
@@ -280,8 +274,7 @@ func (b *builder) plain(s string, m mode, first, last bool) {
 	b.put(s[from:])
 }
 
-// escapes reads text in which a backslash takes away the meaning of some
-// characters only.
+// escapes reads text in which a backslash escapes only the characters in of.
 func (b *builder) escapes(s, of string) {
 	from := 0
 	for i := 0; i+1 < len(s); i++ {
@@ -294,7 +287,7 @@ func (b *builder) escapes(s, of string) {
 	b.put(s[from:])
 }
 
-// isList reports whether a parameter in double quotes may be many words.
+// isList reports whether a parameter in double quotes may be several words.
 func isList(p *syntax.ParamExp) bool {
 	if p.Length {
 		return false

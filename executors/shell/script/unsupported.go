@@ -1,15 +1,14 @@
 package script
 
-// Construct is something of bash that a script may not use, since it would not run
-// as in bash.
+// Construct is a construct of bash that a script may not use, since it would not run as in bash.
 type Construct struct {
 	Key     string // stable: "redirect.fd"
-	What    string // as a reader knows it
-	Instead string // the rewrite; "" where there is none
+	What    string // its usual name
+	Instead string // what to write instead, or empty
 }
 
-// Unsupported is the one list of what is refused by name, sorted by Key. What is
-// taken off here runs, so what runs a script has to do it as bash does.
+// Unsupported is the one list of constructs that are rejected by name, sorted by Key. A construct that is
+// removed from the list runs. The runner then has to run it as bash does.
 func Unsupported() []Construct {
 	return []Construct{
 		{"arithmetic.element", "changing an array element inside of arithmetic", "a[$i]=$(( ${a[$i]:-0} + 1 ))"},
@@ -51,7 +50,7 @@ func Unsupported() []Construct {
 	}
 }
 
-// keeps reports whether bash sets a variable itself that is not kept here.
+// keeps reports whether bash sets a variable itself that the runner does not set.
 func keeps(name string) bool {
 	switch name {
 	case "PIPESTATUS", "FUNCNAME", "FUNCNEST", "BASH_LINENO", "BASH_COMMAND", "BASH_SUBSHELL", "BASHPID", "BASH_ARGC", "BASH_ARGV", "BASH_ARGV0",

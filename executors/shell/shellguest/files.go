@@ -9,13 +9,12 @@ import (
 	"syscall"
 )
 
-// maxLinks is how many symbolic links lead from a path to its file, as the kernel
-// has it.
+// maxLinks is how many symbolic links the kernel follows in one path.
 const maxLinks = 40
 
-// realPath is where a path leads: no part of what it returns is a symbolic link
-// when it looks. What does not exist yet leads to the name that would be made. With
-// an error of what is not there comes where it would be.
+// realPath resolves a path: no part of the result is a symbolic link at the time of the call. A path that does
+// not exist resolves to the name that would be created. If a part is missing, it returns an error together with
+// the path where it would be.
 func realPath(p string) (string, error) {
 	done, left := "/", strings.Split(strings.Trim(p, "/"), "/")
 	for links := 0; len(left) > 0; {
@@ -56,10 +55,9 @@ func realPath(p string) (string, error) {
 	return done, nil
 }
 
-// steersGit reports whether a file that is written decides what git runs in a folder
-// that is a repository, whatever it is called, or becomes one: git takes for one what has
-// HEAD, objects and refs. Either half may come first: what decides, or the HEAD. Case
-// does not count.
+// steersGit reports whether a written file decides what git runs in a folder that is a repository, whatever its
+// name, or that becomes one. git treats a folder with HEAD, objects and refs as a repository. Either half may
+// be written first: the deciding file, or HEAD. Case is ignored.
 func steersGit(real string) bool {
 	if strings.EqualFold(path.Base(real), "HEAD") {
 		return decidesIn(path.Dir(real))
@@ -78,16 +76,16 @@ func steersGit(real string) bool {
 	}
 }
 
-// headIn reports whether a folder has a HEAD as a repository has one, and decidesIn
-// whether it has what decides what git runs.
+// headIn reports whether a folder has a HEAD as a repository has one. decidesIn reports whether it has a file
+// that decides what git runs.
 func headIn(dir string) bool { return has(dir, "HEAD", false) }
 
 func decidesIn(dir string) bool {
 	return has(dir, "config", false) || has(dir, "config.worktree", false) || has(dir, "commondir", false) || has(dir, "hooks", true)
 }
 
-// has looks for a file, or a folder, of a name in any case. A link may lead to either, and
-// a folder that cannot be read may have it.
+// has looks for a file, or a folder, with that name in any case. A link may lead to either, and a folder that
+// cannot be read may contain it.
 func has(dir, name string, folder bool) bool {
 	list, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

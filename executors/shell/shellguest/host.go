@@ -22,36 +22,35 @@ import (
 	"github.com/ringd/ringd/profiles/argv"
 )
 
-// host is all that a script reaches: it decides, asks, and does what was allowed.
+// host is everything that a script can reach. It decides, asks the daemon, and does what was allowed.
 type host struct {
 	talk    *talk
 	decider *profiles.Decider
 	base    []string // the environment at the start
-	most    int64    // programs
-	atOnce  int64    // of them
+	most    int64    // max. number of programs
+	atOnce  int64    // max. number of programs at once
 
 	mu      sync.Mutex
 	started int64
 	last    [maxLast]string // the last starts, in a ring
-	groups  map[int]bool    // process groups that live
+	groups  map[int]bool    // live process groups
 	refused map[said]bool
 }
 
-// said tells a decision of the daemon, which has recorded it.
+// said identifies a decision of the daemon, which has recorded it.
 type said struct {
 	code   profiles.Code
 	reason string
 }
 
-// errPrograms ends a script that starts too many.
+// errPrograms ends a script that starts too many programs.
 var errPrograms = errors.New("the script has started as many programs as it may")
 
-// errStopped says that the script, or the job that asks, was stopped meanwhile: what
-// stopped it is known elsewhere, and what is left behind at the end of a script is
-// no failure of it.
+// errStopped says that the script, or the job that asks, was stopped meanwhile. The cause is known elsewhere.
+// Processes that a script leaves behind at its end are no failure of it.
 var errStopped = errors.New("the script was stopped")
 
-// decide asks the daemon for what this process would allow itself.
+// decide asks the daemon about an action that this process would allow.
 func (h *host) decide(ctx context.Context, capability string, a profiles.Action) (profiles.Decision, error) {
 	dec, err := h.talk.ask(ctx, a)
 	if err != nil && ctx.Err() != nil {
@@ -69,15 +68,15 @@ func (h *host) decide(ctx context.Context, capability string, a profiles.Action)
 	return dec, nil
 }
 
-// recorded tells whether the daemon itself has refused so.
+// recorded reports whether the daemon itself made this denial.
 func (h *host) recorded(d profiles.Decision) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.refused[said{d.Code, d.Reason}]
 }
 
-// maxWordBytes bounds the words and the environment of a start: less than the
-// kernel takes, and than a question holds.
+// maxWordBytes limits the words and the environment of a start: less than the kernel accepts, and less than a
+// question holds.
 const maxWordBytes = 512 << 10
 
 // Start implements runner.Host.
@@ -111,7 +110,7 @@ func (h *host) Start(ctx context.Context, p runner.Program) (uint8, error) {
 	return h.exec(ctx, dec.Start, p)
 }
 
-// Exit codes of the shell for what did not start.
+// Exit codes that shells report for programs that did not start.
 const (
 	exitNotExecuted = 126
 	exitNotFound    = 127
@@ -120,11 +119,10 @@ const (
 	exitKilled      = exitSignal + 9
 )
 
-// maxLast is how many of the last starts a refusal names.
+// maxLast is how many of the last starts a denial names.
 const maxLast = 5
 
-// ran is the last programs that were started, oldest first, and how many there
-// were before them.
+// ran returns the programs that were started last, oldest first, and how many there were before them.
 func (h *host) ran() (last []string, more int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -134,7 +132,7 @@ func (h *host) ran() (last []string, more int) {
 	return last, int(h.started) - len(last)
 }
 
-// exec starts what was allowed, and nothing else, and waits for it.
+// exec starts exactly what was allowed, and waits for it.
 func (h *host) exec(ctx context.Context, s *profiles.Start, p runner.Program) (uint8, error) {
 	c := exec.CommandContext(ctx, s.Path)
 	c.Args, c.Env, c.Dir = s.Argv, over(p.Env, s.Env), p.Dir
@@ -158,7 +156,7 @@ func (h *host) exec(ctx context.Context, s *profiles.Start, p runner.Program) (u
 	return uint8(c.ProcessState.ExitCode()), nil
 }
 
-// begin starts a program, unless there are too many.
+// begin starts a program, unless too many are running.
 func (h *host) begin(c *exec.Cmd) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -177,7 +175,7 @@ func (h *host) begin(c *exec.Cmd) error {
 	return nil
 }
 
-// unstarted is what a shell says of a program that the kernel does not start.
+// unstarted returns the message of a shell for a program that the kernel does not start.
 func (h *host) unstarted(ctx context.Context, s *profiles.Start, p runner.Program, err error) (uint8, error) {
 	if ctx.Err() != nil {
 		return exitKilled, nil
@@ -197,8 +195,8 @@ func (h *host) unstarted(ctx context.Context, s *profiles.Start, p runner.Progra
 	}
 }
 
-// changed lists the variables that a program sees unlike those of the start. The
-// shell's own account of where it is is none.
+// changed lists the variables that differ from those at the start. PWD and OLDPWD of the shell itself do not
+// count.
 func (h *host) changed(p runner.Program) []string {
 	var out []string
 	for _, e := range p.Env {
@@ -214,7 +212,7 @@ func (h *host) changed(p runner.Program) []string {
 	return out
 }
 
-// over is an environment with what the policy forces put over it.
+// over returns an environment in which the forced variables of the policy replace others.
 func over(env, force []string) []string {
 	out := make([]string, 0, len(env)+len(force))
 	for _, e := range env {
@@ -226,18 +224,17 @@ func over(env, force []string) []string {
 	return append(out, force...)
 }
 
-// stop kills every program that lives.
+// stop kills every live program.
 func (h *host) stop() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.most = 0
 	for pid := range h.groups {
-		_ = kill(pid) // what is not of its group ends with this process
+		_ = kill(pid) // a process outside of its group ends with this process
 	}
 }
 
-// Set implements runner.Host: it tells the daemon, so that the attempt is on
-// record, and refuses.
+// Set implements runner.Host. It reports the attempt to the daemon, so that it is recorded, and denies.
 func (h *host) Set(ctx context.Context, name, value string) error {
 	const most = 4 << 10
 	own := h.decider.Variable(profiles.VariableAction{Name: name, Value: value})
@@ -251,7 +248,7 @@ func (h *host) Set(ctx context.Context, name, value string) error {
 	return nil
 }
 
-// devices are those that a guest has, which anything may open.
+// device reports whether p is a device of the guest that anything may open.
 func device(p string) bool {
 	switch p {
 	case "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom":
@@ -261,8 +258,8 @@ func device(p string) bool {
 	}
 }
 
-// Open implements runner.Host. What is opened is the file that was decided: the
-// path is followed first, the end decided, and opened through no link.
+// Open implements runner.Host. The opened file is the one that was decided: the path is resolved first, the
+// resolved path is decided, and it is opened through no link.
 func (h *host) Open(ctx context.Context, f runner.File) (io.ReadWriteCloser, error) {
 	flags := map[string]int{
 		runner.Read:   os.O_RDONLY,
@@ -276,8 +273,8 @@ func (h *host) Open(ctx context.Context, f runner.File) (io.ReadWriteCloser, err
 	if device(f.Path) {
 		return openReal(f.Path, how&^(os.O_CREATE|os.O_TRUNC), 0)
 	}
-	// A name with a folder in it that is a link and is left again, as in link/../x,
-	// is another one than its text says; so only where it leads is looked at below.
+	// In a name such as link/../x, link is followed before .. is applied, so the name leads elsewhere than its
+	// text says. Therefore only the resolved path is checked below.
 	if err := h.redirect(f.Op, path.Clean(f.Path)); err != nil {
 		return nil, err
 	}
@@ -307,7 +304,7 @@ func (h *host) Open(ctx context.Context, f runner.File) (io.ReadWriteCloser, err
 	if err != nil {
 		return nil, shown(f.Path, err)
 	}
-	// Of two that are opened at once, each one here sees the other.
+	// Two concurrent opens may each see the other file here.
 	if writes && steersGit(real) {
 		_ = file.Close() // nothing was written
 		return nil, steers(real)
@@ -327,7 +324,7 @@ func (h *host) redirect(op, p string) error {
 	return nil
 }
 
-// shown is a failure under the name that the script has for the file.
+// shown returns an error with the name that the script uses for the file.
 func shown(p string, err error) error {
 	var e *fs.PathError
 	if errors.As(err, &e) {
@@ -336,7 +333,7 @@ func shown(p string, err error) error {
 	return &fs.PathError{Op: "open", Path: p, Err: err}
 }
 
-// Look implements runner.Host. A script sees what its guest does.
+// Look implements runner.Host. A script sees the files that its guest sees.
 func (h *host) Look(_ context.Context, l runner.Look) (seen runner.Seen, err error) {
 	switch {
 	case l.List:

@@ -8,7 +8,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Keep implements runner.Host: the file goes with the guest.
+// Keep implements runner.Host. The file is removed with the guest.
 func (h *host) Keep(_ context.Context, content []byte) (string, error) {
 	f, err := os.CreateTemp(profiles.ScriptTemp, "list")
 	if err != nil {

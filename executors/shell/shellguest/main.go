@@ -1,15 +1,13 @@
-// Package shellguest is the process that reads and runs shell scripts: the guest half
-// of the executor. It stands in a guest of the kernel ring, has one connection,
-// descriptors 3 and 4, and asks on it for every program that a script starts, every file
-// that a redirect opens and every variable that would change what a program does.
-// It decides each of these itself as well, and first, so that a refusal can say
-// what to do; the host's decision counts.
+// Package shellguest is the guest half of the shell executor: the process that reads and runs shell scripts. It
+// runs in a guest of the kernel ring and has one connection, descriptors 3 and 4. On it, it asks for every
+// program that a script starts, every file that a redirect opens and every variable that would change the
+// behaviour of a program. It first decides each of these itself, so that a denial can say what to do. The
+// decision of the host is final.
 //
-// It runs one script and ends. What a script prints goes to its own standard
-// streams. No system shell ever sees the text.
+// It runs one script and ends. The output of the script goes to its own standard streams. No system shell ever
+// sees the text.
 //
-// The hidden verb of cmd/ringd calls Main. The package imports neither rings nor
-// cmd.
+// The hidden verb of cmd/ringd calls Main. The package imports neither rings nor cmd.
 package shellguest
 
 import (
@@ -33,8 +31,8 @@ import (
 // Config is what Main needs from outside.
 type Config struct {
 	Now func() time.Time // wall clock
-	Go  func(func())     // goroutines, which end with the process
-	Env []string         // of the process: where its network leads through
+	Go  func(func())     // starts goroutines, which end with the process
+	Env []string         // environment of the process: it names the proxy of its network
 }
 
 // Exit codes of Main.
@@ -43,10 +41,10 @@ const (
 	exitFault = 1
 )
 
-// Main serves the host for one script and returns the exit code of the process.
-// It must run alone in its process.
+// Main serves the host for one script and returns the exit code of the process. It must be alone in its
+// process.
 func Main(ctx context.Context, c Config) int {
-	debug.SetMaxStack(256 << 20) // a script recurses no deeper than the runner lets it
+	debug.SetMaxStack(256 << 20) // a script recurses no deeper than the runner allows
 	debug.SetGCPercent(200)
 	if c.Now == nil || c.Go == nil {
 		return exitFault
@@ -65,8 +63,8 @@ type process struct {
 	s   *executors.Stream
 }
 
-// serve greets the host and runs the script that it sends. why is what keeps this
-// process from running any.
+// serve greets the host and runs the script that it sends. If why is not nil, it is the reason why this process
+// cannot run any.
 func (p *process) serve(ctx context.Context, why error) error {
 	m, err := p.s.Read()
 	if err != nil {
@@ -105,8 +103,8 @@ func (p *process) serve(ctx context.Context, why error) error {
 	}
 }
 
-// threads has the runtime make those that it will want: once the script's programs
-// have taken all processes there are, it would end over not getting one.
+// threads makes the runtime create its threads in advance. Once the script's programs have taken all processes,
+// the runtime would crash when it cannot create one.
 func (p *process) threads() {
 	const want = 8
 	var all, ready sync.WaitGroup
@@ -145,8 +143,7 @@ func (p *process) run(ctx context.Context, m executors.Start) error {
 	return r.finish(r.begin(ctx, nil))
 }
 
-// resume goes on with a script that waited for its start, or starts one where
-// another has ended.
+// resume continues a script that waited for its start, or starts a script in the state of one that has ended.
 func (p *process) resume(ctx context.Context, m executors.Restore) error {
 	b, err := p.s.Loads(m)
 	if err != nil {
@@ -177,10 +174,10 @@ func (p *process) resume(ctx context.Context, m executors.Restore) error {
 	return r.finish(r.begin(ctx, st.Waits))
 }
 
-// maxFailure leaves room for what short adds.
+// maxFailure leaves room for the text that short adds.
 const maxFailure = 1000
 
-// send puts a state on the connection.
+// send sends a state on the connection.
 func (p *process) send(b []byte) error {
 	for piece := range slices.Chunk(b, executors.PartBytes) {
 		if err := p.s.Send(executors.Part{Bytes: piece}); err != nil {

@@ -21,19 +21,19 @@ import (
 
 // run is one script.
 type run struct {
-	begun   bool // the script itself runs, or has
+	begun   bool // the script itself runs, or has run
 	p       *process
 	o       shellproto.Options
 	source  string
 	talk    *talk
 	decider *profiles.Decider
 	host    *host
-	session *runner.State // to go on from; nil: a fresh one
+	session *runner.State // the state to start from; if nil, a fresh one
 	answers chan executors.Reply
-	kept    *runner.State // of a session, when it has ended
+	kept    *runner.State // the state of a session that has ended
 }
 
-// newRun makes a run; its context ends with the connection.
+// newRun makes a run. Its context ends with the connection.
 func (p *process) newRun(ctx context.Context, o shellproto.Options, source string, asked uint64) (context.Context, *run) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	r := &run{p: p, o: o, source: source}
@@ -46,8 +46,8 @@ func (p *process) newRun(ctx context.Context, o shellproto.Options, source strin
 	return ctx, r
 }
 
-// environment is that of the script at its start: nothing of the host, what every
-// script has, what the policy declares, and how the network is reached.
+// environment is that of the script at its start: the variables that every script has, those that the policy
+// declares, and those for the proxy. It holds nothing of the host.
 func (r *run) environment() []string {
 	env := []string{
 		"PATH=" + executors.Programs, "HOME=" + shellproto.Home, "TMPDIR=" + profiles.ScriptTemp, "USER=agent", "LOGNAME=agent",
@@ -68,7 +68,7 @@ func (r *run) environment() []string {
 	return env
 }
 
-// begin decides the script and runs it. w is what it waited for already.
+// begin decides the script and runs it. w holds the approvals that it has already waited for.
 func (r *run) begin(ctx context.Context, w *waits) executors.Result {
 	s, refusal := script.Parse(r.source)
 	if refusal != nil {
@@ -100,12 +100,12 @@ func (r *run) begin(ctx context.Context, w *waits) executors.Result {
 	return out
 }
 
-// dir is where the script begins.
+// dir is the folder in which the script begins.
 func (r *run) dir() string {
 	switch {
 	case r.o.Dir != "":
 		return r.o.Dir
-	case r.session != nil && isFolder(r.session.Dir): // else it went with the guest that made it
+	case r.session != nil && isFolder(r.session.Dir): // otherwise it was removed with the guest that made it
 		return r.session.Dir
 	}
 	places := r.o.Places()
@@ -133,7 +133,7 @@ func (r *run) config(dir string) runner.Config {
 	}
 }
 
-// unread is the decision about a text that is no script.
+// unread is the decision about a text that is no valid script.
 func unread(f *script.Refusal, revision string) profiles.Decision {
 	d := profiles.Decision{Code: f.Code, Reason: f.Reason, Instead: f.Instead, Revision: revision}
 	if f.Line > 0 {
@@ -142,7 +142,7 @@ func unread(f *script.Refusal, revision string) profiles.Decision {
 	return d
 }
 
-// errPause says that the script is to be written down.
+// errPause says that a snapshot of the script is to be taken.
 var errPause = errors.New("the script is to stop before its start")
 
 // approve asks for the approvals that the script will need, and waits for them.
@@ -182,13 +182,13 @@ func (r *run) approve(ctx context.Context, asks []preflight.Ask, w *waits) error
 	}
 }
 
-// await takes one answer, or the wish to pause.
+// await waits for one answer, or for the request to pause.
 func (r *run) await(ctx context.Context, w *waits) error {
 	select {
 	case reply := <-r.answers:
 		return r.answered(w, reply)
 	case m := <-r.talk.pause:
-		for len(r.answers) > 0 { // they came before it
+		for len(r.answers) > 0 { // answers that arrived before it
 			if err := r.answered(w, <-r.answers); err != nil {
 				return err
 			}
@@ -209,7 +209,7 @@ func (r *run) await(ctx context.Context, w *waits) error {
 	}
 }
 
-// answered takes one answer.
+// answered handles one answer.
 func (r *run) answered(w *waits, reply executors.Reply) error {
 	dec, err := decisionOf(reply)
 	if err != nil {
@@ -227,7 +227,7 @@ func (r *run) answered(w *waits, reply executors.Reply) error {
 	return nil
 }
 
-// goOn takes up the approvals that a script waits for.
+// goOn continues to wait for the approvals of a restored script.
 func (r *run) goOn(w *waits) error {
 	r.answers = make(chan executors.Reply, len(w.Asks))
 	for _, a := range w.Asks {
@@ -235,7 +235,7 @@ func (r *run) goOn(w *waits) error {
 			return fmt.Errorf("%w: call %d was never asked", errState, a.Call)
 		}
 		if a.Call != 0 {
-			r.talk.open[a.Call] = r.answers // nobody listens yet
+			r.talk.open[a.Call] = r.answers // the reader has not started yet
 		}
 	}
 	return nil
@@ -296,16 +296,15 @@ func (r *run) ended(res runner.Result, err error) executors.Result {
 	return executors.Result{End: executors.End{State: executors.StateDone}, Value: []byte("null")}
 }
 
-// Bounds of what a result says.
+// Limits of the content of a result.
 const (
 	maxDenials     = 64
 	maxDenialBytes = 128 << 10
 	maxMessage     = 16 << 10
 )
 
-// denied is the result of a refused script. What the daemon refused it has
-// recorded: it knows that again by its code and reason, and has the text from here. more
-// is how many were refused beside all.
+// denied is the result of a denied script. The daemon has recorded its own denials. It recognises them by code
+// and reason, and takes the text from here. more is the number of further denials.
 func (r *run) denied(all []profiles.Decision, more int64) executors.Result {
 	first := all[0]
 	frame := executors.Frame{File: short(r.o.File, maxNameBytes)}
@@ -316,7 +315,7 @@ func (r *run) denied(all []profiles.Decision, more int64) executors.Result {
 	out.State = executors.StateDenied
 	at := shellproto.RefusalPlace{Script: string(r.source), Begun: r.begun}
 	at.Ran, at.More = r.host.ran()
-	// Whoever reads the streams alone, as most who run commands do, reads it too.
+	// A reader of the streams alone, as is usual for commands, sees it too.
 	fmt.Fprintln(os.Stderr, shellproto.RefusalText(first, at))
 	out.Error.Frames = []executors.Frame{frame}
 	told := profiles.Refusals{More: more}
@@ -324,7 +323,7 @@ func (r *run) denied(all []profiles.Decision, more int64) executors.Result {
 		d.Verdict = profiles.Deny
 		c := clip(d)
 		if c.Reason != d.Reason && r.host.recorded(d) {
-			continue // the daemon would not know it again
+			continue // the daemon would not recognise it
 		}
 		told.Add(c, maxDenials)
 	}
@@ -342,7 +341,7 @@ func (r *run) denied(all []profiles.Decision, more int64) executors.Result {
 	return out
 }
 
-// clip bounds a decision that holds words of the script.
+// clip truncates a decision that holds words of the script.
 func clip(d profiles.Decision) profiles.Decision {
 	const words, bytes = 64, 4 << 10
 	d.Reason = short(d.Reason, bytes)
@@ -368,8 +367,8 @@ func failed(name, message string, exit int) executors.Result {
 
 func short(s string, n int) string { return canonjson.Truncate(strings.ToValidUTF8(s, "\uFFFD"), n) }
 
-// adopt takes over the state of a session. What its functions do is decided when
-// they are called, as everything else.
+// adopt continues with the state of a session. The commands in its functions are decided when they are called,
+// as all others.
 func (r *run) adopt(s *runner.State) error {
 	for name, text := range s.Functions {
 		read, refusal := script.Parse(text)
@@ -384,7 +383,7 @@ func (r *run) adopt(s *runner.State) error {
 	return nil
 }
 
-// functions are those of the session.
+// functions returns the names of the session's functions.
 func (r *run) functions() []string {
 	if r.session == nil {
 		return nil
@@ -402,8 +401,8 @@ func (r *run) finish(res executors.Result) error {
 	return r.p.s.Send(res)
 }
 
-// keep sends the state of a script that ended cleanly, or notes why it does not:
-// what was kept before it then stands.
+// keep sends the state of a script that ended cleanly. Otherwise it records the reason, and the state that was
+// kept before stays valid.
 func (r *run) keep(res *executors.Result) error {
 	if r.kept == nil {
 		res.Unkept = "the script did not end cleanly"

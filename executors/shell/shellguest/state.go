@@ -16,7 +16,7 @@ import (
 // stateFormat is the version of a state.
 const stateFormat = 1
 
-// Bounds of a state.
+// Limits of a state.
 const (
 	maxStateBytes = 4 << 20
 	maxVariables  = 4096
@@ -26,15 +26,14 @@ const (
 	maxNameBytes  = 256
 )
 
-// state is what a guest leaves behind. Exactly one field beside Format is set.
+// state is the snapshot of a guest. Besides Format, exactly one field is set.
 type state struct {
 	Format  int           `json:"format"`
 	Waits   *waits        `json:"waits,omitempty"`   // of a script that has not begun
-	Session *runner.State `json:"session,omitempty"` // of one that has ended
+	Session *runner.State `json:"session,omitempty"` // of a script that has ended
 }
 
-// waits is a script before its start: which of its approvals are open, and which
-// are there.
+// waits is a script before its start, with its open approvals and those that were given.
 type waits struct {
 	Asks []awaited `json:"asks"` // in the order of the preflight
 }
@@ -42,13 +41,13 @@ type waits struct {
 // awaited is one approval.
 type awaited struct {
 	Argv []string `json:"argv"`
-	Call uint64   `json:"call"` // 0: it was given
+	Call uint64   `json:"call"` // if 0, the approval was given
 }
 
-// errState is wrapped by errors about a state that cannot be gone on with.
+// errState is wrapped by errors about a state that cannot be continued.
 var errState = errors.New("the state of the script is malformed")
 
-// encode returns what decodeState reads.
+// encode returns the bytes that decodeState reads.
 func (s state) encode() ([]byte, error) {
 	s.Format = stateFormat
 	if err := s.check(); err != nil {
@@ -64,7 +63,7 @@ func (s state) encode() ([]byte, error) {
 	return b, nil
 }
 
-// decodeState reads a state, and refuses what no guest would have written.
+// decodeState reads a state, and rejects one that no guest would have written.
 func decodeState(b []byte) (state, error) {
 	if len(b) > maxStateBytes || !utf8.Valid(b) {
 		return state{}, errState
@@ -119,8 +118,8 @@ func (w *waits) check() error {
 	return nil
 }
 
-// checkSession bounds a session. What its functions do is decided when they are
-// called, as everything else; that they are functions is the runner's to check.
+// checkSession checks the limits of a session. The commands in its functions are decided when they are called,
+// as all others. The runner checks that they are functions.
 func checkSession(s *runner.State) error {
 	bad := func(what string) error { return fmt.Errorf("%w: %s", errState, what) }
 	switch {
@@ -172,7 +171,7 @@ func checkVariable(v runner.Variable) error {
 	default:
 		return bad
 	}
-	// JSON would change what is no text without saying so.
+	// JSON would silently change a value that is not valid UTF-8.
 	if !utf8.ValidString(v.Value) {
 		return fmt.Errorf("%w: the value of %s is no text", errState, v.Name)
 	}

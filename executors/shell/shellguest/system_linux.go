@@ -15,9 +15,8 @@ import (
 	"github.com/ringd/ringd/executors/guestside"
 )
 
-// seal keeps what a script starts away from this process: none inherits its
-// connection, and none can look into its memory or change it, although they are
-// of the same user.
+// seal protects this process from the programs that a script starts: none inherits its connection, and none can
+// read or change its memory, although they run as the same user.
 func seal() error {
 	unix.CloseOnExec(guestside.Descriptor)
 	unix.CloseOnExec(guestside.Answers)
@@ -28,15 +27,15 @@ func seal() error {
 	return nil
 }
 
-// apart makes a program the first of a process group of its own.
+// apart makes a program the leader of a new process group.
 func apart(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// await waits for the end of a child without a thread: each counts as a process of
-// the script, and the runtime cannot do without those it wants.
+// await waits for the end of a child without a thread: each thread counts as a process of the script, and the
+// runtime needs its own.
 func await(pid int) error {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if err != nil {
-		return nil // the wait itself takes a thread, then
+		return nil // the wait then takes a thread
 	}
 	f := os.NewFile(uintptr(fd), "child")
 	defer f.Close()
@@ -54,7 +53,7 @@ func await(pid int) error {
 	return nil
 }
 
-// kill ends a process group. One that is gone needs nothing.
+// kill ends a process group. One that is gone is no error.
 func kill(pid int) error {
 	if err := unix.Kill(-pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("kill process group %d: %w", pid, err)
@@ -62,7 +61,7 @@ func kill(pid int) error {
 	return nil
 }
 
-// signaled tells which signal ended a program; 0: none.
+// signaled returns the signal that ended a program, or 0.
 func signaled(s *os.ProcessState) int {
 	if w, ok := s.Sys().(syscall.WaitStatus); ok && w.Signaled() {
 		return int(w.Signal())
@@ -70,8 +69,8 @@ func signaled(s *os.ProcessState) int {
 	return 0
 }
 
-// openReal opens a path that goes through no symbolic link, whatever happens to it
-// meanwhile: each folder of it is opened in the one before.
+// openReal opens a path without following any symbolic link, even if the path changes meanwhile: each folder is
+// opened relative to the one before.
 func openReal(p string, flags int, mode fs.FileMode) (*os.File, error) {
 	fault := func(err error) error { return &fs.PathError{Op: "open", Path: p, Err: err} }
 	at, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -92,8 +91,7 @@ func openReal(p string, flags int, mode fs.FileMode) (*os.File, error) {
 	if base == "" {
 		base = "."
 	}
-	// Not waiting for the other side of a pipe that has a name: nobody could end
-	// such a wait.
+	// O_NONBLOCK: an open of a named pipe would wait for the other side, and could not be interrupted.
 	fd, err := unix.Openat(at, base, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NOCTTY|unix.O_NONBLOCK, uint32(mode.Perm()))
 	err = errors.Join(err, unix.Close(at))
 	if err != nil {
@@ -102,5 +100,5 @@ func openReal(p string, flags int, mode fs.FileMode) (*os.File, error) {
 	return os.NewFile(uintptr(fd), p), nil
 }
 
-// access asks whether this process may read (4), write (2) or enter (1).
+// access checks whether this process may read (4), write (2) or enter (1).
 func access(p string, mode uint32) error { return unix.Access(p, mode) }

@@ -11,20 +11,20 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// talk is the connection to the host while a script runs. Commands of a pipeline
-// ask at once, so that one goroutine reads for all of them.
+// talk is the connection to the host while a script runs. Commands of a pipeline ask concurrently, so one
+// goroutine reads for all of them.
 type talk struct {
 	s *executors.Stream
 
 	mu    sync.Mutex
 	asked uint64
-	seen  uint64 // answers taken
+	seen  uint64 // number of answers read
 	open  map[uint64]chan executors.Reply
 	quiet *sync.Cond // of mu: no call is open, or the connection has ended
-	err   error      // of the connection: nothing is asked any more
+	err   error      // of the connection: no further question is possible
 	over  func(error)
 
-	pause chan executors.Pause // holds one
+	pause chan executors.Pause // capacity 1
 }
 
 func newTalk(s *executors.Stream, asked uint64, over func(error)) *talk {
@@ -33,8 +33,7 @@ func newTalk(s *executors.Stream, asked uint64, over func(error)) *talk {
 	return t
 }
 
-// listen reads until the connection ends. It ends the script when the host is
-// gone or out of order.
+// listen reads until the connection ends. It ends the script if the host is gone or violates the protocol.
 func (t *talk) listen() {
 	for {
 		m, err := t.s.Read()
@@ -85,7 +84,7 @@ func (t *talk) fail(err error) {
 	t.over(err)
 }
 
-// put sends a question, whose answer goes to c; there has to be room in it.
+// put sends a question. Its answer goes to c, which must have room for it.
 func (t *talk) put(a profiles.Action, ahead bool, c chan executors.Reply) (call uint64, err error) {
 	b, err := json.Marshal(a)
 	if err != nil {
@@ -101,7 +100,7 @@ func (t *talk) put(a profiles.Action, ahead bool, c chan executors.Reply) (call 
 	return t.asked, t.s.Send(executors.Act{Call: t.asked, Ahead: ahead, Action: b})
 }
 
-// ask asks and waits for the decision.
+// ask sends a question and waits for the decision.
 func (t *talk) ask(ctx context.Context, a profiles.Action) (profiles.Decision, error) {
 	c := make(chan executors.Reply, 1)
 	if _, err := t.put(a, false, c); err != nil {
@@ -115,7 +114,7 @@ func (t *talk) ask(ctx context.Context, a profiles.Action) (profiles.Decision, e
 	}
 }
 
-// decisionOf reads an answer. What is no final decision refuses.
+// decisionOf reads an answer. An answer that is no final decision denies.
 func decisionOf(r executors.Reply) (profiles.Decision, error) {
 	if r.Name != "" {
 		return profiles.Decision{}, fmt.Errorf("the action was not decided: %s: %s", r.Name, r.Message)
@@ -130,8 +129,7 @@ func decisionOf(r executors.Reply) (profiles.Decision, error) {
 	return d, nil
 }
 
-// idle says that nothing goes on before one of the open calls is answered, unless
-// all are.
+// idle says that nothing continues before one of the open calls is answered, unless all are.
 func (t *talk) idle() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -141,8 +139,8 @@ func (t *talk) idle() error {
 	return t.s.Send(executors.Idle{Seen: t.seen})
 }
 
-// settle waits for the answers to all that was asked: what was left behind at the
-// end of a script may have asked.
+// settle waits for the answers to all questions: commands that were left behind at the end of a script may have
+// asked.
 func (t *talk) settle() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -151,7 +149,7 @@ func (t *talk) settle() {
 	}
 }
 
-// counts are how many answers were taken and how many questions asked.
+// counts returns how many answers were read and how many questions were asked.
 func (t *talk) counts() (seen, asked uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

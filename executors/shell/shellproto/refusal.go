@@ -1,9 +1,7 @@
-// This file owns the words in which whoever wrote a script reads why it was
-// refused: what was refused and by which line of the policy, where it stands in
-// the script, how it is reached, what had run, and what to do instead. The same
-// text goes to every reader: decide, explain, run and the API.
-//
-// It is pure, says nothing that the decision does not hold, and fits a screen.
+// RefusalText is the text in which the author of a script reads why it was denied: the denied command and the
+// line of the policy, the position in the script, the commands that lead to it, the programs that had run, and
+// what to do instead. All readers get the same text: decide, explain, run and the API. It adds nothing to the
+// decision, and fits a screen.
 
 package shellproto
 
@@ -16,22 +14,22 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// RefusalPlace is where a refusal happened.
+// RefusalPlace is where a denial happened.
 type RefusalPlace struct {
 	Script string   // the outermost text
 	Begun  bool     // the script had begun
-	Ran    []string // what had run before, oldest first; the last of them when there were many
+	Ran    []string // programs that had run before, oldest first; the last ones if there were many
 	More   int      // how many ran before those
 }
 
-// Bounds of the text, in characters.
+// Limits of the text, in characters.
 const (
 	maxLine    = 100
 	maxInstead = 4
 	maxRan     = 5
 )
 
-// RefusalText is the refusal, without a line end; "" for what is no refusal.
+// RefusalText returns the text of a denial without a line end. It is empty if d is no denial.
 func RefusalText(d profiles.Decision, at RefusalPlace) string {
 	if d.Verdict == profiles.Allow {
 		return ""
@@ -60,10 +58,10 @@ func RefusalText(d profiles.Decision, at RefusalPlace) string {
 	return folded(b.String())
 }
 
-// width is that of a line: of a terminal, less what a caller puts before it.
+// width is that of a line: of a terminal, less the prefix that a caller adds.
 const width = 76
 
-// folded breaks lines that are too long at a space; what follows stands further in.
+// folded breaks long lines at a space. Continuation lines are indented further.
 func folded(text string) string {
 	var out []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -93,7 +91,7 @@ func folded(text string) string {
 	return strings.Join(out, "\n")
 }
 
-// where shows the place in the script, and what leads to it.
+// where writes the position in the script, and the commands that lead to it.
 func where(b *strings.Builder, d profiles.Decision, at RefusalPlace) {
 	e := d.Evidence
 	if e == nil {
@@ -147,7 +145,7 @@ func instead(b *strings.Builder, d profiles.Decision) {
 	b.WriteString("ask the operator to change the policy. Another spelling will be refused too.")
 }
 
-// excerpt is the line of a script around a column, which counts bytes from 1.
+// excerpt returns the part of a script's line around a column, which counts bytes from 1.
 func excerpt(script string, line, column, most int) string {
 	for ; line > 1; line-- {
 		_, rest, ok := strings.Cut(script, "\n")
@@ -170,7 +168,7 @@ func excerpt(script string, line, column, most int) string {
 	return refusalLine(text, most-1)
 }
 
-// refusalLine makes one line of at most so many characters that a terminal can show.
+// refusalLine truncates s to that many characters and replaces those that a terminal cannot print.
 func refusalLine(s string, most int) string {
 	var b strings.Builder
 	n := 0

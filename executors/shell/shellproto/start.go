@@ -1,8 +1,7 @@
-// Package shellproto is what the two halves of the shell executor tell each other beside
-// the guest protocol: how a script is started, what is kept of it, and the text of a
-// refusal.
+// Package shellproto is the protocol between the two halves of the shell executor on top of the guest protocol:
+// how a script is started, what is kept of it, and the text of a denial.
 //
-// It decodes strictly, bounds what it reads, and runs nothing.
+// It decodes strictly, limits its input, and runs nothing.
 package shellproto
 
 import (
@@ -18,11 +17,10 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Engine names how scripts are read and run. A state that another one wrote is
-// not gone on with.
+// Engine names the version of the code that reads and runs scripts. A state from another version is rejected.
 const Engine = "shell/1"
 
-// Places of a guest beside those of executors.Programs and executors.Workspace.
+// Folders of a guest in addition to executors.Programs and executors.Workspace.
 const (
 	Home = "/tmp/home" // made by the guest, empty
 
@@ -30,27 +28,27 @@ const (
 
 // Options is one run without its source text.
 type Options struct {
-	File     string         `json:"file"`  // what messages show
-	Agent    profiles.Agent `json:"agent"` // what of the profile a script is read by: see Profile
+	File     string         `json:"file"`  // name that messages show
+	Agent    profiles.Agent `json:"agent"` // the part of the profile that applies to scripts: see Profile
 	Revision string         `json:"revision"`
 
-	Workspace string   `json:"workspace"` // what $WORKSPACE stands for in the profile; "": nothing
-	Home      string   `json:"home"`      // what ~ stands for there
-	Dir       string   `json:"dir"`       // where the script starts; "": where its profile lets it
-	Env       []string `json:"env"`       // NAME=value, beside what every script has
-	Stdin     bool     `json:"stdin"`     // standard input is more than its end
+	Workspace string   `json:"workspace"` // value of $WORKSPACE in the profile, or empty
+	Home      string   `json:"home"`      // value of ~ there
+	Dir       string   `json:"dir"`       // where the script starts; if empty, the profile decides
+	Env       []string `json:"env"`       // NAME=value, in addition to the variables that every script has
+	Stdin     bool     `json:"stdin"`     // standard input is not empty
 	Seed      [32]byte `json:"seed"`      // of $RANDOM
 
 	CPU      time.Duration `json:"cpu"`
 	Wall     time.Duration `json:"wall"`
 	Memory   int64         `json:"memory"`   // of variables and words together
-	Programs int64         `json:"programs"` // most starts
-	AtOnce   int64         `json:"atOnce"`   // of them
-	Keep     bool          `json:"keep"`     // send the state at a clean end
+	Programs int64         `json:"programs"` // max. number of starts
+	AtOnce   int64         `json:"atOnce"`   // max. number of programs at once
+	Keep     bool          `json:"keep"`     // send the state after a clean end
 	Ended    bool          `json:"ended"`    // the snapshot is of an ended script: start the source in it
 }
 
-// Profile is the part of an agent's profile that a script is read by.
+// Profile is the part of an agent's profile that applies to scripts.
 func Profile(a profiles.Agent) profiles.Agent {
 	return profiles.Agent{
 		Name: a.Name, Policy: a.Policy, MinTier: a.MinTier, Shell: a.Shell, Files: a.Files, Limits: a.Limits,
@@ -58,7 +56,7 @@ func Profile(a profiles.Agent) profiles.Agent {
 	}
 }
 
-// DecodeOptions reads what Options marshals to and refuses a run without limits.
+// DecodeOptions decodes marshalled Options. It rejects a run without limits.
 func DecodeOptions(b []byte) (Options, error) {
 	var o Options
 	if err := executors.Decode(b, &o); err != nil {
@@ -70,7 +68,7 @@ func DecodeOptions(b []byte) (Options, error) {
 	return o, nil
 }
 
-// Check tells what of the options cannot be run.
+// Check returns an error if the options cannot be run.
 func (o Options) Check() error {
 	switch {
 	case o.Agent.Shell == nil:
@@ -88,15 +86,14 @@ func (o Options) Check() error {
 	return nil
 }
 
-// Places lists where a script may start that says nothing of it: in the first of
-// these that is a folder. What it may write comes first, then what it may read, then
-// its private folder.
+// Places lists the folders for a script that does not name where to start. It starts in the first of these that
+// exists. Folders that it may write come first, then those that it may read, then its private folder.
 func (o Options) Places() (all []string) {
 	for _, rule := range slices.Concat(o.Agent.Files.Write, o.Agent.Files.Read) {
 		p := rule.Path
 		for _, place := range []struct{ name, at string }{{"$WORKSPACE", o.Workspace}, {"~", o.Home}} {
 			if p == place.name || strings.HasPrefix(p, place.name+"/") {
-				if place.at == "" { // a place that this host has not
+				if place.at == "" { // a folder that this host does not have
 					p = ""
 					break
 				}
@@ -110,15 +107,15 @@ func (o Options) Places() (all []string) {
 	return append(all, executors.Workspace)
 }
 
-// maxPath is the longest path a system opens, its closing NUL counted.
+// maxPath is the longest path a system opens, including its closing NUL.
 const maxPath = 4096
 
-// CleanPath tells whether p is an absolute path as it would be printed.
+// CleanPath reports whether p is an absolute path in canonical form.
 func CleanPath(p string) bool {
 	return len(p) < maxPath && path.IsAbs(p) && path.Clean(p) == p && strings.IndexByte(p, 0) < 0 && utf8.ValidString(p)
 }
 
-// ValidName tells whether a variable can be called so.
+// ValidName reports whether s can be the name of a variable.
 func ValidName(s string) bool {
 	for i := range len(s) {
 		c := s[i]

@@ -20,7 +20,7 @@ import (
 // Tree is the subtree of this process. It is safe for concurrent use.
 type Tree struct {
 	dir  string
-	have map[string]string // controller -> why it is not there, "" when it is
+	have map[string]string // controller -> why it is missing, or empty
 	// mkdir makes a group; the kernel puts files into it.
 	mkdir func(path string) error
 
@@ -28,9 +28,8 @@ type Tree struct {
 	left []string // groups that could not be removed yet
 }
 
-// Find returns the subtree that is delegated to this process, and moves the
-// process to a group of its own in it. The error is *Unavailable where there is
-// none.
+// Find returns the subtree that is delegated to this process, and moves the process to a group of its own in
+// it. The error is *Unavailable if there is none.
 func Find(c Config) (*Tree, error) {
 	dir, err := own(c)
 	if err != nil {
@@ -84,7 +83,7 @@ func own(c Config) (string, error) {
 	return "", &Unavailable{Reason: "no cgroup2 file system is mounted that shows the group of this process"}
 }
 
-// unescape undoes what mountinfo does to a path.
+// unescape decodes a path of mountinfo.
 func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
@@ -96,9 +95,8 @@ func orElse(s, or string) string {
 	return s
 }
 
-// delegated refuses a group that is not this process's to divide: the root of
-// all, one that belongs to somebody else, and as root one without the mark that
-// systemd makes.
+// delegated rejects a group that this process may not divide: the root group, a group of another user, and, as
+// root, a group without the mark that systemd sets.
 func delegated(dir string, uid int) error {
 	if _, err := os.Stat(filepath.Join(dir, "cgroup.events")); errors.Is(err, fs.ErrNotExist) {
 		return &Unavailable{Reason: "this process is in the root group", Remedy: remedy}
@@ -118,8 +116,7 @@ func delegated(dir string, uid int) error {
 	return &Unavailable{Reason: dir + " is not delegated", Remedy: remedy}
 }
 
-// alone refuses a group with other members: it could not be divided, and is not
-// meant to be.
+// alone rejects a group with other members, which could not be divided and is not meant to be.
 func alone(dir string) error {
 	text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 	if err != nil {
@@ -148,7 +145,7 @@ func (t *Tree) enter() error {
 	return set(at, "cgroup.procs", strconv.Itoa(os.Getpid()))
 }
 
-// enable turns on what controllers there are, and notes why one is not.
+// enable enables the available controllers, and records why one is not available.
 func (t *Tree) enable() {
 	text, err := os.ReadFile(filepath.Join(t.dir, "cgroup.controllers"))
 	known := strings.Fields(string(text))
@@ -184,7 +181,7 @@ func set(dir, name, value string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Missing says why a controller does not hold; "": it does.
+// Missing says why a controller is not in force. It is empty if it is.
 func (t *Tree) Missing(controller string) string {
 	why, ok := t.have[controller]
 	if !ok {
@@ -200,8 +197,8 @@ type Group struct {
 	dir  *os.File
 }
 
-// Make makes a group with limits. What cannot be set is an error: a limit whose
-// controller is missing is left out, see Missing. The caller closes the Group.
+// Make makes a group with limits. A limit that cannot be set is an error. A limit whose controller is missing
+// is left out, see Missing. The caller closes the Group.
 func (t *Tree) Make(name string, l Limits) (*Group, error) {
 	t.sweep()
 	if name == "" || strings.ContainsAny(name, "/.") {
@@ -241,7 +238,7 @@ func (g *Group) limit(l Limits) error {
 	for _, s := range list {
 		err := set(g.path, s.file, s.value)
 		if errors.Is(err, fs.ErrNotExist) && s.file == "memory.swap.max" {
-			continue // a kernel without swap accounting has no swap to bound
+			continue // a kernel without swap accounting has no limit of swap
 		}
 		if err != nil {
 			return err
@@ -261,8 +258,8 @@ func (g *Group) Kill() error {
 	return nil // before Linux 5.14 there is no such file; the namespace ends with its first process
 }
 
-// Used is the processor time of all that has ever been in the group. The kernel
-// counts it with and without the controller.
+// Used is the processor time of all processes that have ever been in the group. The kernel counts it with and
+// without the controller.
 func (g *Group) Used() (time.Duration, error) {
 	text, err := os.ReadFile(filepath.Join(g.path, "cpu.stat"))
 	if err != nil {
@@ -288,8 +285,8 @@ func (g *Group) Freeze() error {
 	return nil
 }
 
-// Close removes a group whose processes have ended. One that the kernel still
-// holds is removed later. It may be called more than once, and of a nil group.
+// Close removes a group whose processes have ended. A group that the kernel still holds is removed later. It
+// may be called more than once, and on a nil group.
 func (g *Group) Close() error {
 	if g == nil {
 		return nil
@@ -307,7 +304,7 @@ func (g *Group) Close() error {
 	return nil
 }
 
-// sweep removes what could not be removed before.
+// sweep removes groups that could not be removed before.
 func (t *Tree) sweep() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -320,8 +317,8 @@ func (t *Tree) sweep() {
 	t.left = keep
 }
 
-// Close removes the groups that are left, and returns those that cannot be. The
-// daemon stays in its own.
+// Close removes the remaining groups, and returns an error for those that cannot be removed. The daemon stays
+// in its own group.
 func (t *Tree) Close() error {
 	t.sweep()
 	t.mu.Lock()

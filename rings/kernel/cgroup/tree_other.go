@@ -4,19 +4,19 @@ package cgroup
 
 import "os"
 
-// Tree is nothing on this system.
+// Tree does not exist on this system.
 type Tree struct{}
 
-// Group is nothing on this system.
+// Group does not exist on this system.
 type Group struct{}
 
-// Find says that only Linux has control groups.
+// Find returns an error: only Linux has control groups.
 func Find(Config) (*Tree, error) { return nil, &Unavailable{Reason: "only Linux has them"} }
 
-// Missing says that no controller holds.
+// Missing says that no controller is in force.
 func (*Tree) Missing(string) string { return "only Linux has control groups" }
 
-// Make refuses.
+// Make returns an error.
 func (*Tree) Make(string, Limits) (*Group, error) {
 	return nil, &Unavailable{Reason: "only Linux has them"}
 }
@@ -30,7 +30,7 @@ func (*Group) Dir() *os.File { return nil }
 // Kill does nothing.
 func (*Group) Kill() error { return nil }
 
-// Freeze refuses.
+// Freeze returns an error.
 func (*Group) Freeze() error { return &Unavailable{Reason: "only Linux has them"} }
 
 // Close does nothing.

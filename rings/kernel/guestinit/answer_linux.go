@@ -8,7 +8,7 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// answer does what the ring asks. An error ends the guest.
+// answer handles a request of the ring. An error ends the guest.
 func (r *reaper) answer(a initproto.Ask) error {
 	switch a.What {
 	case initproto.AskUsage:
@@ -29,8 +29,8 @@ func (r *reaper) answerTo(a initproto.Ask) initproto.Told {
 	return t
 }
 
-// listenOn hands over listeners on more ports. One that the program uses itself
-// is left to it: what it sends there goes no further than the guest.
+// listenOn passes listeners on more ports to the ring. A port that the program uses itself is left to it:
+// packets sent there do not leave the guest.
 func (r *reaper) listenOn(a initproto.Ask) error {
 	if r.Listen == nil || len(a.Ports) > initproto.MaxPorts {
 		return fmt.Errorf("asked for %d ports", len(a.Ports))

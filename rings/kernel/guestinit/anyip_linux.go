@@ -28,8 +28,8 @@ func Up() error {
 	return nil
 }
 
-// Route makes every address of a family (unix.AF_INET or AF_INET6) local:
-// "ip route add local default dev lo table local".
+// Route makes every address of a family (unix.AF_INET or AF_INET6) local: "ip route add local default dev lo
+// table local".
 func Route(family int) error {
 	body := make([]byte, routeBytes+linkBytes) // struct rtmsg, and the device
 	body[0] = byte(family)
@@ -43,8 +43,8 @@ func Route(family int) error {
 	return change("RTM_NEWROUTE", unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_EXCL, body)
 }
 
-// down takes loopback down by the way that devices are made and removed. The init
-// of a guest shows by it that its program could not.
+// down takes loopback down through the interface that also makes and removes devices. The init of a guest uses
+// it to show that its program cannot do so.
 func down() error {
 	body := make([]byte, deviceBytes) // struct ifinfomsg
 	order := binary.NativeEndian
@@ -70,7 +70,7 @@ func change(name string, kind, flags uint16, body []byte) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	answer := make([]byte, 4<<10)
-	// The kernel answers before Sendto returns: where nothing is there it took nothing.
+	// The kernel answers before Sendto returns. If there is no answer, it did not handle the request.
 	n, _, err := unix.Recvfrom(fd, answer, unix.MSG_DONTWAIT)
 	if err != nil {
 		return fmt.Errorf("%s: no answer: %w", name, err)

@@ -7,12 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// arriveMillis is how long a connection may take that the kernel makes at once.
+// arriveMillis is the timeout of a connection that the kernel makes at once.
 const arriveMillis = 2000
 
-// arrives shows that what is sent to a port of an address comes to this listener,
-// which then knows that address. One of IPv4 is written as the kernel maps it into
-// IPv6.
+// arrives shows that a connection to a port of an address reaches this listener, and that the listener sees
+// that address. An IPv4 address is in the form in which the kernel maps it into IPv6.
 func arrives(listener int, to [16]byte, port int) error {
 	family, sa := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Port: port, Addr: to})
 	if to[0] == 0 {
@@ -48,7 +47,7 @@ func arrives(listener int, to [16]byte, port int) error {
 	return nil
 }
 
-// wait waits until there is a connection to take; 0: there is none.
+// wait waits until there is a connection to accept. If there is none, it returns 0.
 func wait(listener int) (n int, err error) {
 	for {
 		n, err = unix.Poll([]unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}}, arriveMillis)

@@ -13,10 +13,10 @@ import (
 // and none of it can be taken back.
 const secureBits = 0x01 | 0x02 | 0x04 | 0x08 | 0x20 | 0x40 | 0x80
 
-// lastCapability is beyond any that a kernel has.
+// lastCapability is above the capabilities of any kernel.
 const lastCapability = 63
 
-// setPrivileges gives up new privileges: what is executed later has no more.
+// setPrivileges sets no_new_privs: programs that are executed later gain no privileges.
 func (g *guest) setPrivileges() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return missing(initproto.LayerPrivileges, "PR_SET_NO_NEW_PRIVS", err)
@@ -24,8 +24,8 @@ func (g *guest) setPrivileges() error {
 	return noNewPrivileges()
 }
 
-// noNewPrivileges asks before the filter is put on, which a kernel refuses without
-// them: a lie about them would pass for a host without filters.
+// noNewPrivileges checks the bit before the filter is installed. A kernel rejects a filter without it, so a
+// host that lies about it would look like a host without filters.
 func noNewPrivileges() error {
 	on, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
 	if err != nil || on != 1 {
@@ -34,8 +34,7 @@ func noNewPrivileges() error {
 	return nil
 }
 
-// setBounding empties the bounding set and locks the secure bits, which needs a
-// capability.
+// setBounding empties the bounding set and locks the secure bits, which needs a capability.
 func (g *guest) setBounding() error {
 	for c := uintptr(0); c <= lastCapability; c++ {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
@@ -55,7 +54,7 @@ func (g *guest) setBounding() error {
 	return nil
 }
 
-// setUser becomes the program's user. An ordinary user is it from the start.
+// setUser becomes the program's user. An ordinary user already is that user.
 func (g *guest) setUser() error {
 	if !g.root {
 		return nil
@@ -70,7 +69,7 @@ func (g *guest) setUser() error {
 		{"setresgid", unix.SYS_SETRESGID, gid, gid, gid},
 		{"setresuid", unix.SYS_SETRESUID, u, u, u},
 	} {
-		// Of this thread alone: the program is executed by it.
+		// For this thread alone, which executes the program.
 		if _, _, e := unix.RawSyscall(call.nr, call.a, call.b, call.c); e != 0 {
 			return missing(initproto.LayerNamespaces, call.name, e)
 		}
@@ -78,7 +77,7 @@ func (g *guest) setUser() error {
 	return nil
 }
 
-// setCapabilities gives up every capability.
+// setCapabilities drops every capability.
 func (g *guest) setCapabilities() error {
 	h := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
@@ -88,11 +87,11 @@ func (g *guest) setCapabilities() error {
 	return nil
 }
 
-// errOrphan says that nobody is there any more who asked for this guest.
+// errOrphan says that the ring which asked for this guest is gone.
 var errOrphan = errors.New("the ring is gone")
 
-// setParentDeath binds the guest to the ring again: a change of user has undone
-// that, and the ring may have died since.
+// setParentDeath binds the guest to the ring again: a change of user has reset that, and the ring may have died
+// meanwhile.
 func (g *guest) setParentDeath() error {
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return missing(initproto.LayerParentDeath, "PR_SET_PDEATHSIG", err)
@@ -107,8 +106,8 @@ func (g *guest) setParentDeath() error {
 	return nil
 }
 
-// setMemory lets memory never become executable. A kernel that cannot says so,
-// and leaves it to the filter; what holds in the end is tried.
+// setMemory sets that memory never becomes executable. A kernel that cannot do it returns an error, and the
+// filter does it instead. A canary tests the result.
 func (g *guest) setMemory() error {
 	if !g.WX {
 		return nil
@@ -121,7 +120,7 @@ func (g *guest) setMemory() error {
 	return nil
 }
 
-// setDescriptors lets nothing reach the program but what it is given.
+// setDescriptors ensures that the program gets only its own descriptors.
 func (g *guest) setDescriptors() error {
 	if err := unix.CloseRange(initproto.Connection, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return missing(initproto.LayerDescriptors, "close_range", err)

@@ -12,10 +12,9 @@ import (
 	"github.com/ringd/ringd/rings/kernel/procfs"
 )
 
-// A guest whose init stays has two processes of it: the first builds the guest and
-// reaps, the starter restricts itself, proves it and becomes the program. So the
-// program's limits are not those of the first, and each is as simple as the one of
-// a guest without.
+// A guest whose init stays has two processes of it. The first builds the guest and reaps. The starter restricts
+// itself, proves that, and becomes the program. So the first process need not have the program's limits, and
+// each is as simple as that of a guest with one process.
 const (
 	starterName = "guest-starter"
 	inner       = 5 // of the starter: a socket to the first process
@@ -23,8 +22,8 @@ const (
 	largestOrder = 4 << 20
 )
 
-// handed is what the starter needs to know of what the first has built, beside
-// the order. The ruleset, the canary and a program that stands nowhere come with it.
+// handed tells the starter, in addition to the order, what the first process has built. The descriptors of the
+// ruleset, of the canary and of a program without a path come with it.
 type handed struct {
 	ABI     int
 	Root    bool
@@ -34,12 +33,11 @@ type handed struct {
 	Proved  []string
 }
 
-// withdrawn is what the first process says when it has no power left.
+// withdrawn is the message of the first process that it has no privileges left.
 type withdrawn struct{}
 
-// reap builds the guest as text orders, hands it to a starter, and stays. The
-// starter reads the order while this one builds, and restricts itself while this
-// one does; it reports when both are done.
+// reap builds the guest that text orders, passes it to a starter, and stays. The starter reads the order during
+// the building, and restricts itself at the same time. It reports when both are done.
 func (g *guest) reap(text []byte, child, socket int) int {
 	if err := initproto.Pass(socket, text); err != nil {
 		return refuse(g.Order, broken(initproto.LayerProcess, "hand over the order", err))
@@ -62,26 +60,25 @@ func (g *guest) reap(text []byte, child, socket int) int {
 		unix.Close(fd)
 	}
 	if err := initproto.Send(socket, withdrawn{}); err != nil {
-		return failed // the starter has said why
+		return failed // the starter has reported the reason
 	}
 	return reapGuest(g.Order, g.ipv6, child, socket)
 }
 
-// awaitFirst waits until the first process has no power left.
+// awaitFirst waits until the first process has no privileges left.
 func (g *guest) awaitFirst() error {
 	_, err := initproto.Receive(inner, &withdrawn{})
 	return err
 }
 
-// startStarter starts this program once more, before there is an order, so that it
-// is up when it is needed. Its root and its folder follow when the first leaves the
-// host's.
+// startStarter starts this program once more, before there is an order, so that it is ready when it is needed.
+// Its root and its folder follow when the first process leaves those of the host.
 func startStarter() (pid, socket int, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return 0, -1, err
 	}
-	// As far as the host allows: what the ring could send goes on from here.
+	// As large as the host allows: messages of the ring are passed on from here.
 	_ = unix.SetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_SNDBUF, largestOrder)
 	pid, err = syscall.ForkExec("/proc/self/exe", []string{starterName}, &syscall.ProcAttr{
 		Env:   []string{"GOMAXPROCS=1", "GOGC=off"}, // of the starter alone
@@ -95,7 +92,7 @@ func startStarter() (pid, socket int, err error) {
 	return pid, fds[0], nil
 }
 
-// starter waits for what the first process has built, and finishes.
+// starter waits until the first process has built the guest, and finishes.
 func starter() int {
 	if err := hold(); err != nil {
 		return failed
@@ -106,7 +103,7 @@ func starter() int {
 		h handed
 	)
 	if _, err := initproto.Receive(inner, &o); err != nil {
-		return failed // the first process says why
+		return failed // the first process reports the reason
 	}
 	fds, err := initproto.Receive(inner, &h)
 	if err != nil || len(fds) < 2 || len(fds) > 3 {
@@ -120,12 +117,11 @@ func starter() int {
 	return g.finish()
 }
 
-// withdraw takes from the first process, on all its threads, what it needs no
-// more: it has the program's user, its rules and its filter, and nobody may look
-// into it.
+// withdraw drops the privileges of the first process on all its threads. It gets the program's user, its rules
+// and its filter, and no process may inspect it.
 func (g *guest) withdraw() error {
-	// Of this thread; the filter brings it to the others. Each call for all threads
-	// waits until every one of them has run, which takes long on a busy host.
+	// On this thread; the filter brings it to the others. Each call for all threads waits until every one of
+	// them has run, which takes long on a busy host.
 	if err := g.setPrivileges(); err != nil {
 		return err
 	}
@@ -168,7 +164,7 @@ func (g *guest) withdraw() error {
 	return nil
 }
 
-// allHaveNothing reads what the kernel holds of each thread.
+// allHaveNothing checks the kernel's status of each thread.
 func (g *guest) allHaveNothing() error {
 	names, err := procfs.List("/proc/self/task")
 	if err != nil {

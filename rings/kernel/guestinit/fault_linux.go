@@ -8,8 +8,7 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// fault is why a guest cannot be: the layer, what was being done, and what the
-// kernel said.
+// fault is why a guest cannot be built: the layer, the step, and the error of the kernel.
 type fault struct {
 	layer  string
 	kind   string
@@ -25,8 +24,8 @@ func (f *fault) Error() string {
 	return fmt.Sprintf("%s: %s: %s", f.layer, f.step, f.reason)
 }
 
-// missing is a step that the host refuses. Where it is short of something, it is a
-// fault of this one guest: see short.
+// missing is a step that the host rejects. If the host lacks a resource, it is a fault of this one guest: see
+// short.
 func missing(layer, step string, err error) error {
 	return because(initproto.KindMissing, layer, step, err)
 }
@@ -36,7 +35,7 @@ func broken(layer, step string, err error) error {
 	return because(initproto.KindFault, layer, step, err)
 }
 
-// lies is a layer that the host gave and that does not hold.
+// lies is a layer that the host reported as set but that has no effect.
 func lies(layer, step, reason string) error {
 	return &fault{layer: layer, kind: initproto.KindLies, step: step, reason: reason}
 }
@@ -50,9 +49,9 @@ func because(kind, layer, step string, err error) error {
 	return f
 }
 
-// short is an errno of a host that has no more of something for now. It does not
-// tell whether a layer can be had, nor whether one stands; and who uses up what is
-// there, a guest for one, must not decide what is held of the host from then on.
+// short reports an errno of a host that has temporarily run out of a resource. It neither says whether a layer
+// is available nor whether one is in force. A process that exhausts a resource, such as a guest, must not
+// decide what is known about the host from then on.
 func short(e syscall.Errno) bool {
 	switch e {
 	case syscall.ENOMEM, syscall.ENFILE, syscall.EMFILE, syscall.ENOBUFS, syscall.EAGAIN, syscall.EINTR:
@@ -62,7 +61,7 @@ func short(e syscall.Errno) bool {
 	}
 }
 
-// report fills in what failed.
+// report copies the failure into a report.
 func (f *fault) report(r *initproto.Report) {
 	r.Failed, r.Kind, r.Step, r.Errno, r.Reason = f.layer, f.kind, f.step, int(f.errno), f.reason
 }

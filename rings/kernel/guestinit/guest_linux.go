@@ -10,40 +10,39 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// guest is what init knows of the guest that it builds.
+// guest is the state of init about the guest that it builds.
 type guest struct {
 	initproto.Order
 
-	abi      int // of Landlock, as the host has it
+	abi      int // of Landlock on this host
 	rules    int // the Landlock ruleset
 	top      int // the guest's root, while it is built
-	canary   int // a file of the guest's root that no rule grants, open
-	program  int // that stands nowhere, open; -1: it has a path
+	canary   int // an open file of the guest's root that no rule grants
+	program  int // an open program without a path; if -1, it has a path
 	points   map[string]point
-	folders  map[string]bool // that are mounted from the host
+	folders  map[string]bool // folders that are mounted from the host
 	made     map[string]bool // folders of the guest's own root
 	root     bool            // init has another user than the program
-	old      uint64          // device of the root that was left behind
-	told     int             // where to say that the program cannot be started
-	listener int             // of the filter; -1: none
+	old      uint64          // device of the host's root, which was left
+	told     int             // socket for the report that the program cannot be started
+	listener int             // of the filter; -1 if there is none
 	trees    []int           // of the mounts that have Tree, in their order
-	clock    int             // counts what the program and all its descendants run; -1: none
-	page     []byte          // written once, to be made code
+	clock    int             // counts the processor time of the program and all its descendants; -1 if there is none
+	page     []byte          // written once; canaries try to make it executable
 	ipv6     bool            // every address of IPv6 is local too
-	wx       bool            // the kernel itself refuses memory that becomes executable
+	wx       bool            // the kernel itself prevents memory from becoming executable
 	proved   []string
 }
 
-// point is a place where something is mounted, and what must be true of it.
+// point is a mount point with the required properties.
 type point struct {
 	Flags  uint64 // MOUNT_ATTR_RDONLY, NOSUID, NODEV, NOEXEC
 	Device uint64
-	Inode  uint64 // 0: a file system of the guest's own
+	Inode  uint64 // if 0, a file system of the guest's own
 	Hidden bool   // an empty cover
 }
 
-// newGuest refuses an order that this init does not understand, or that would
-// leave out a layer.
+// newGuest rejects an order that this init does not understand, or that would leave out a layer.
 func newGuest(o initproto.Order, stays bool) (*guest, error) {
 	const step = "read the order"
 	wrong := func(format string, a ...any) (*guest, error) {
@@ -106,7 +105,7 @@ func newGuest(o initproto.Order, stays bool) (*guest, error) {
 	}, nil
 }
 
-// reserved says that a place is init's own.
+// reserved reports whether a path is one of init's own.
 func reserved(p string) bool {
 	for _, own := range []string{procPath, devPath, canaryPath, closedPath, coverPath} {
 		if p == own || len(p) > len(own) && p[:len(own)] == own && p[len(own)] == '/' {
@@ -119,14 +118,13 @@ func reserved(p string) bool {
 // name is the host name of the guest.
 func (g *guest) name() string { return "guest-" + g.Token }
 
-// step is one thing that init does, in its place of an order that matters.
+// step is one step of init. The order of the steps matters.
 type step struct {
 	name string
 	do   func(*guest) error
 }
 
-// building is what is done once, for the whole guest, with the privileges of its
-// namespaces.
+// building are the steps for the whole guest, with the privileges of its namespaces.
 func building() []step {
 	return []step{
 		{"hostname", (*guest).setName},
@@ -140,8 +138,8 @@ func building() []step {
 	}
 }
 
-// restricting is done on the one thread that executes the program. Each step
-// takes away what an earlier one needs.
+// restricting are the steps on the one thread that executes the program. Each drops something that an earlier
+// one needs.
 func restricting() []step {
 	return []step{
 		{"page", (*guest).setPage},
@@ -168,10 +166,10 @@ func (g *guest) run(steps []step) error {
 	return nil
 }
 
-// noDomain is what a host says that has no domain.
+// noDomain is the domain name of a host without one.
 const noDomain = "(none)"
 
-// setName gives the guest's host name.
+// setName sets the guest's host name.
 func (g *guest) setName() error {
 	if err := unix.Sethostname([]byte(g.name())); err != nil {
 		return missing(initproto.LayerNamespaces, "sethostname", err)
@@ -182,8 +180,8 @@ func (g *guest) setName() error {
 	return nil
 }
 
-// setNamespaces lets no namespace be made below this one. A clone of a mount is
-// one too, so it comes after them, and before the host's /proc is gone.
+// setNamespaces prevents new namespaces below this one. A clone of a mount needs one, so this comes after the
+// mounts, and before the host's /proc is gone.
 func (g *guest) setNamespaces() error {
 	const step = "open /proc/sys/user"
 	dir, err := unix.Open("/proc/sys/user", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -205,9 +203,9 @@ func (g *guest) setNamespaces() error {
 	return nil
 }
 
-// isLast tries to make each namespace that one thread of several can make. It is
-// a canary before its time: without capabilities the question is another. That of
-// IPC is left out: the kernel would first wait for others to be gone.
+// isLast tries to make each namespace that one thread of several can make. This canary runs early: without
+// capabilities the attempt would fail for another reason. The IPC namespace is left out: the kernel would first
+// wait until others are gone.
 func (g *guest) isLast() error {
 	for _, kind := range []struct {
 		name string

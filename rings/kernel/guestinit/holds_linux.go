@@ -12,8 +12,8 @@ import (
 	"github.com/ringd/ringd/rings/kernel/procfs"
 )
 
-// hasMounts: the table of mounts has what init mounted, once each, and what was
-// mounted below a granted folder, with the attributes of that.
+// hasMounts: the mount table has each mount of init once, and the mounts below a granted folder with the
+// attributes of that folder.
 func (g *guest) hasMounts() error {
 	text, err := procfs.Read("/proc/thread-self/mountinfo")
 	if err != nil {
@@ -25,7 +25,7 @@ func (g *guest) hasMounts() error {
 func (g *guest) hasTable(text string) error {
 	seen := map[string]bool{}
 	for line := range strings.Lines(text) {
-		f := strings.Split(line, " ") // other white space may be of a path
+		f := strings.Split(line, " ") // other white space may be part of a path
 		if len(f) < 6 || !path.IsAbs(f[4]) {
 			return fmt.Errorf("the line %q", line)
 		}
@@ -53,9 +53,8 @@ func (g *guest) hasTable(text string) error {
 	return nil
 }
 
-// amiss is a place at which something else stands than init has put there. Below
-// a folder of the host that says nothing of the host: whoever works in there, a
-// guest perhaps, has renamed what is on the way to it.
+// amiss is a path with something else than init has put there. If it lies below a folder of the host, that says
+// nothing about the host: a process that works there, perhaps a guest, has renamed something on the way to it.
 func (g *guest) amiss(p, what string) error {
 	if g.below(p) {
 		return broken(initproto.LayerMounts, "look at "+p, errors.New(what+"; somebody moves files there"))
@@ -63,7 +62,7 @@ func (g *guest) amiss(p, what string) error {
 	return fmt.Errorf("at %s: %s", p, what)
 }
 
-// above is the nearest folder of the host that a path lies in.
+// above is the nearest folder of the host that contains a path.
 func (g *guest) above(p string) (string, bool) {
 	for p != "/" {
 		p = path.Dir(p)
@@ -74,8 +73,8 @@ func (g *guest) above(p string) (string, bool) {
 	return "", false
 }
 
-// hasPoints looks at each place by its name: what is there is what was granted,
-// and the file system answers with the attributes.
+// hasPoints checks each mount point by its name: it holds the granted file, and the file system reports the
+// required attributes.
 func (g *guest) hasPoints() error {
 	for p, want := range g.points {
 		var st unix.Stat_t
@@ -106,8 +105,7 @@ func (g *guest) hasPoints() error {
 	return nil
 }
 
-// hasLeft: there is no way up from the root, and nothing of the process stands
-// elsewhere.
+// hasLeft: no path leads up from the root, and no directory of the process is elsewhere.
 func (g *guest) hasLeft() error {
 	var root, up unix.Stat_t
 	if err := errors.Join(unix.Stat("/", &root), unix.Stat("/..", &up)); err != nil {
@@ -129,12 +127,12 @@ func (g *guest) hasLeft() error {
 	return nil
 }
 
-// isReadOnly: nothing can be made in the root, not by init's user either.
+// isReadOnly: nothing can be created in the root, not even by init's user.
 func (g *guest) isReadOnly() error {
 	return expect("making a folder in the root", unix.Mkdir("/.made", 0o700), unix.EROFS)
 }
 
-// isNoExec: what lies in a file of the guest cannot be mapped as code.
+// isNoExec: the content of a file of the guest cannot be mapped as code.
 func (g *guest) isNoExec() error {
 	b, err := unix.Mmap(g.canary, 0, 4096, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE)
 	if err == nil {
@@ -143,8 +141,8 @@ func (g *guest) isNoExec() error {
 	return expect("mapping a file as code", err, unix.EPERM)
 }
 
-// startsOnce: by the path that it has on the host nobody starts the guest's own
-// program. It may be there, as a file among others.
+// startsOnce: the guest's own program cannot be started by the path that it has on the host. A file may be
+// there, among others.
 func (g *guest) startsOnce() error {
 	if g.program < 0 {
 		return errNotAsked
@@ -161,8 +159,8 @@ func (g *guest) startsOnce() error {
 	return nil
 }
 
-// startsNothing: who has not the key starts nothing. Without the filter the kernel
-// would look for the path, which there is not.
+// startsNothing: without the key nothing can be started. Without the filter the kernel would look for the path,
+// which does not exist.
 func (g *guest) startsNothing() error {
 	if g.Key == (initproto.Key{}) {
 		return errNotAsked
@@ -171,7 +169,7 @@ func (g *guest) startsNothing() error {
 	return expect("starting a program without the key", asError(e), unix.EPERM)
 }
 
-// isWX: memory that was written cannot be made code.
+// isWX: memory that was written cannot become code.
 func (g *guest) isWX() error {
 	if !g.WX {
 		return errNotAsked
@@ -192,9 +190,8 @@ func (g *guest) isWX() error {
 	return err
 }
 
-// makeCode tries it on a page that was written, and then without making anything
-// executable: memory of no file that is so from the start, and is shared, could be
-// written at a second place.
+// makeCode tries it on a written page, and then with memory that is executable from the start: shared memory
+// without a file could be written through a second mapping.
 func (g *guest) makeCode() error {
 	err := expect("making a written page code", unix.Mprotect(g.page, unix.PROT_READ|unix.PROT_EXEC), unix.EACCES, unix.EPERM)
 	if err != nil {
@@ -226,9 +223,8 @@ func (g *guest) diesToo() error {
 // noSuchType is a type of socket that no kernel has.
 const noSuchType = 15
 
-// isFiltered makes two calls that do nothing where there is no filter, and that
-// the filter answers itself, whoever listens; the second once more with bits that
-// the kernel does not look at.
+// isFiltered makes two calls that have no effect without a filter and that the filter answers itself, with or
+// without a listener. It repeats the second with bits that the kernel ignores.
 func (g *guest) isFiltered() error {
 	if err := expect("unshare of nothing", unix.Unshare(0), unix.EPERM); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 // knownABI is the newest version of Landlock whose rights are handled here.
 const knownABI = 10
 
-// Rights by what a mount grants. A program is read by the kernel that starts it.
+// Rights that a mount grants. The kernel reads a program that it starts.
 const (
 	rightsRead  = ll.AccessFSReadFile | ll.AccessFSReadDir
 	rightsWrite = ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSRefer |
@@ -22,9 +22,8 @@ const (
 	ofFiles    = ll.AccessFSExecute | ll.AccessFSReadFile | ll.AccessFSWriteFile | ll.AccessFSTruncate
 )
 
-// handled are the rights that a ruleset takes away on a kernel of this version:
-// all that it has. A version that is not known here has more, and is treated as
-// the newest known.
+// handled are the rights that a ruleset controls on a kernel of this version: all of the version's. A newer
+// version is treated as the newest known.
 func handled(abi int, network string) ll.RulesetAttr {
 	a := ll.RulesetAttr{HandledAccessFS: 1<<13 - 1}
 	if abi >= 2 {
@@ -51,7 +50,7 @@ func handled(abi int, network string) ll.RulesetAttr {
 	return a
 }
 
-// newRules makes the ruleset, which grants nothing yet.
+// newRules makes an empty ruleset.
 func (g *guest) newRules() error {
 	abi, err := ll.LandlockGetABIVersion()
 	if err != nil {
@@ -69,8 +68,8 @@ func (g *guest) newRules() error {
 	return nil
 }
 
-// grant adds what a mount allows to the ruleset. The rule is of the file that was
-// opened, not of its name.
+// grant adds the rights of a mount to the ruleset. The rule applies to the file that was opened, not to its
+// name.
 func (g *guest) grant(fd int, m initproto.Mount) error {
 	var rights uint64
 	if m.Read || m.Map {
@@ -98,7 +97,7 @@ func (g *guest) grant(fd int, m initproto.Mount) error {
 	return nil
 }
 
-// landlockFlags log what the program is refused, and not what init tries.
+// landlockFlags log the denials of the program, but not those of init's attempts.
 func landlockFlags(abi int) uint32 {
 	if abi >= 7 {
 		return ll.FlagRestrictSelfLogSameExecOff | ll.FlagRestrictSelfLogNewExecOn

@@ -9,11 +9,10 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// late says that a limit would keep init itself from going on: a Go program has
-// more addresses and threads than many a program may have, and by the number of
-// its files the kernel decides whether it may send a descriptor, when all guests of
-// its user have as many under way. It is set with the last calls before the exec,
-// see (*program).execute.
+// late reports whether a limit would stop init itself. A Go program has more address space and threads than
+// many a program may have. By its limit of files the kernel decides whether it may send a descriptor when all
+// guests of its user have as many in transit. Such a limit is set with the last calls before the exec, see
+// (*program).execute.
 func late(resource int) bool {
 	switch resource {
 	case unix.RLIMIT_AS, unix.RLIMIT_DATA, unix.RLIMIT_NPROC, unix.RLIMIT_NOFILE:
@@ -29,7 +28,7 @@ func (g *guest) setLimits() error {
 		if late(l.Resource) {
 			continue
 		}
-		// By syscall, which otherwise sets the count of files again at the exec.
+		// Through syscall, which otherwise sets the limit of files again at the exec.
 		if err := syscall.Setrlimit(l.Resource, &syscall.Rlimit{Cur: l.Value, Max: l.Value}); err != nil {
 			return broken(initproto.LayerLimits, fmt.Sprintf("setrlimit %s to %d", l.Name, l.Value), err)
 		}
@@ -37,10 +36,10 @@ func (g *guest) setLimits() error {
 	return nil
 }
 
-// setClock has the kernel count what this thread runs, with all that it starts from
-// here on: also of children whose end their parent ignores, which no figure of a
-// process has. A host that does not let this user count goes without, and what init
-// sees of processes counts. The program cannot stop it: its filter has no such call.
+// setClock makes the kernel count the processor time of this thread and of everything that it starts from here
+// on. That includes children whose end their parent ignores, which no figure of a process has. If the host does
+// not allow the user to count, only the figures of processes are used. The program cannot stop the clock: its
+// filter has no such call.
 func (g *guest) setClock() error {
 	if !g.Reap {
 		return nil
@@ -55,7 +54,7 @@ func (g *guest) setClock() error {
 	return nil
 }
 
-// setPage maps a page and writes to it, to try later whether it can be made code.
+// setPage maps a page and writes to it. A canary later tries to make it executable.
 func (g *guest) setPage() error {
 	page, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
@@ -66,7 +65,7 @@ func (g *guest) setPage() error {
 	return nil
 }
 
-// hasLimits: each limit that is set is what was ordered.
+// hasLimits: each limit has the ordered value.
 func (g *guest) hasLimits() error {
 	for _, l := range g.Limits {
 		if late(l.Resource) {

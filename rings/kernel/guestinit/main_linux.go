@@ -13,10 +13,10 @@ import (
 // failed is the exit code of an init that could not build its guest.
 const failed = 125
 
-// Main is the whole of init. It returns only when the guest cannot be, or is
-// over, with the exit code of the process.
+// Main is the whole of init. It returns the exit code of the process, and only if the guest cannot be built or
+// is over.
 func Main() int {
-	// What follows is state of one thread that must reach the program.
+	// From here on, state of this one thread must reach the program.
 	runtime.LockOSThread()
 	if len(os.Args) > 0 && os.Args[0] == starterName {
 		return starter()
@@ -60,7 +60,7 @@ func first() int {
 	return g.finish()
 }
 
-// finish restricts this thread, proves it, says so and becomes the program.
+// finish restricts this thread, proves it, reports and becomes the program.
 func (g *guest) finish() int {
 	if err := g.run(restricting()); err != nil {
 		return refuse(g.Order, err)
@@ -69,13 +69,13 @@ func (g *guest) finish() int {
 		return refuse(g.Order, err)
 	}
 	if g.Reap && g.awaitFirst() != nil {
-		return failed // the first process says why
+		return failed // the first process reports the reason
 	}
 	if err := g.say(); err != nil {
 		return failed
 	}
 	if err := g.become(); !errors.Is(err, io.EOF) && !errors.Is(err, errTold) {
-		_ = initproto.Send(g.told, initproto.Told{Failed: err.Error()}) // nobody else can be told
+		_ = initproto.Send(g.told, initproto.Told{Failed: err.Error()}) // there is no other way to report it
 	}
 	return failed
 }
@@ -92,7 +92,7 @@ func refuse(o initproto.Order, err error) int {
 	return failed
 }
 
-// say reports that everything stands.
+// say reports that every layer is in force.
 func (g *guest) say() error {
 	r := initproto.Report{Version: initproto.Version, ABI: g.abi, Proved: g.proved, Layers: map[string]string{}}
 	for _, l := range []string{

@@ -2,5 +2,5 @@
 
 package guestinit
 
-// Main refuses: there are guests on Linux only.
+// Main fails: guests need Linux.
 func Main() int { return 125 }

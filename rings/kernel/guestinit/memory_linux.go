@@ -11,23 +11,22 @@ import (
 	"github.com/ringd/ringd/rings/kernel/procfs"
 )
 
-// memory adds up what a guest holds in memory, whatever kind it is of: pages of
-// no file, private or shared, the stack among them, in memory or swapped out, the
-// page tables that lead to them, and the files of its folders in memory.
+// memory adds up the memory of a guest of every kind: pages without a file, private or shared, including the
+// stack, in memory or swapped out; the page tables for them; and the files of its folders in memory.
 type memory struct {
-	limit   int64 // bytes; 0: none
+	limit   int64 // bytes; 0 if there is none
 	folders []string
 	network bool          // the guest has sockets of a network
-	sockets int64         // what they hold in the kernel, at the last look
+	sockets int64         // kernel memory of the sockets, at the last look
 	used    int64         // at the last look
-	files   int64         // of used: in the folders
+	files   int64         // part of used: in the folders
 	largest int64         // of one process, at the last look
-	unseen  int64         // what processes may hold beside used, at most
-	cost    time.Duration // of processor time, of a look
+	unseen  int64         // upper limit of the processes' memory that is not in used
+	cost    time.Duration // processor time of a look
 
-	asked time.Duration // when the ring was told that the guest is heavy; 0: it has answered
-	most  int64         // what the guest could hold then
-	again time.Duration // from when on the ring is told once more
+	asked time.Duration // when the ring was told that the guest is heavy; 0 after its answer
+	most  int64         // upper limit of the guest's memory at that time
+	again time.Duration // when the ring may be told again
 	soon  time.Duration // the same, for a guest that has grown
 }
 
@@ -38,13 +37,13 @@ func newMemory(o initproto.Order) memory {
 // Times between two looks at memory.
 const (
 	soonestMemory = 5 * time.Millisecond
-	// share is how much longer than a look the time behind it is.
+	// share is the ratio of the pause after a look to the time of the look.
 	share = 20
-	// pace is how many bytes one processor can take in a second at most.
+	// pace is how many bytes one processor can allocate in a second at most.
 	pace = 4 << 30
 )
 
-// next is when the limit could be reached at the earliest, in bounds.
+// next is the earliest time at which the limit could be reached, within its limits.
 func (m *memory) next() time.Duration {
 	if m.limit <= 0 {
 		return time.Hour
@@ -54,9 +53,8 @@ func (m *memory) next() time.Duration {
 	return min(max(soon, soonestMemory, share*m.cost), max(latest, share*m.cost))
 }
 
-// look reads every process of the guest. A page that several processes share, such
-// as one that a child has of its parent, counts for each: used is the most that the
-// guest may hold.
+// look reads every process of the guest. A page that several processes share, such as one of a parent and its
+// child, counts for each. So used is the upper limit of the guest's memory.
 func (m *memory) look() error {
 	began := spent()
 	names, err := procfs.List("/proc")
@@ -87,13 +85,13 @@ func (m *memory) look() error {
 	return nil
 }
 
-// over says that a single process holds more than all may: what one process holds
-// counts once. So do the sockets: the kernel has one allowance for those of the whole
-// host, and a guest may take of it what it may have itself.
+// over reports that a single process holds more than all may: the memory of one process counts once. So do the
+// sockets. The kernel has one allowance for those of the whole host, and a guest may use as much of it as its
+// own limit.
 func (m *memory) over() bool { return m.limit > 0 && max(m.largest, m.files, m.sockets) > m.limit }
 
-// heavy says that the ring is to weigh the guest, which could hold more than its limit.
-// It is asked again earlier when the guest could have grown by a part of its limit.
+// heavy reports that the ring has to weigh the guest, which could hold more than its limit. The ring is asked
+// earlier again if the guest could have grown by a part of its limit.
 func (m *memory) heavy() bool {
 	const part = 8
 	most := m.used + m.unseen
@@ -104,16 +102,15 @@ func (m *memory) heavy() bool {
 	return t >= m.again || t >= m.soon && most-m.most > m.limit/part
 }
 
-// longest is the time in which a guest that could be too heavy is weighed again,
-// however long a weighing takes.
+// longest is the interval at which a possibly heavy guest is weighed again, however long weighing takes.
 const longest = time.Second
 
-// ask notes that the ring is asked.
+// ask records that the ring is asked.
 func (m *memory) ask() { m.asked, m.most = now(), m.used+m.unseen }
 
-// weighed is the ring's answer. Its looks take as long as pages are many, and a part
-// of its time is enough: less of it for a guest that is within its limit by what is
-// seen, such as one that has mapped much and touched little.
+// weighed handles the ring's answer. The cost of weighing grows with the pages, so it may use a part of the
+// time only. The part is smaller for a guest that is within its limit by the seen figures, such as one that has
+// mapped much and touched little.
 func (m *memory) weighed() {
 	const part = 4
 	if m.asked == 0 {
@@ -128,19 +125,19 @@ func (m *memory) weighed() {
 	m.again, m.soon, m.asked = t+min(rest, longest), t+min(took, longest), 0
 }
 
-// inFolders is what the guest's folders in memory hold.
+// inFolders is the size of the guest's folders in memory.
 func (m *memory) inFolders() (bytes int64) {
 	for _, path := range m.folders {
 		var st unix.Statfs_t
-		if unix.Statfs(path, &st) == nil { // it stands as long as the guest
+		if unix.Statfs(path, &st) == nil { // it exists as long as the guest
 			bytes += int64(st.Blocks-st.Bfree) * st.Bsize
 		}
 	}
 	return bytes
 }
 
-// now is a clock for differences, and spent the processor time of this process: a
-// look that had to wait for a busy host is no reason to look less.
+// now is a clock for differences, and spent the processor time of this process: a look that had to wait for a
+// busy host is no reason to look less often.
 func now() time.Duration   { return clock(unix.CLOCK_MONOTONIC) }
 func spent() time.Duration { return clock(unix.CLOCK_PROCESS_CPUTIME_ID) }
 

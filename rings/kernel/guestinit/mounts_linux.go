@@ -13,13 +13,13 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// What init itself puts into the guest's root.
+// Files that init itself puts into the guest's root.
 const (
 	procPath   = "/proc"
 	devPath    = "/dev"
 	tempPath   = initproto.TempPath
-	canaryPath = "/.canary" // readable for all, and no Landlock rule grants it
-	closedPath = "/.closed" // no mode at all
+	canaryPath = "/.canary" // readable for all, but no Landlock rule grants it
+	closedPath = "/.closed" // no permissions at all
 	coverPath  = "/.cover"  // an empty folder and an empty file, closed to all
 	coverFile  = "file"
 )
@@ -44,8 +44,8 @@ func devices() []struct {
 	}{{"null", 3}, {"zero", 5}, {"full", 7}, {"random", 8}, {"urandom", 9}}
 }
 
-// source is a tree of the host that was cloned before anything was mounted, so
-// that it is what was looked at whatever happens to its name.
+// source is a tree of the host. It was cloned before anything was mounted, so it is the checked one even if its
+// name changes.
 type source struct {
 	initproto.Mount
 	fd    int
@@ -147,7 +147,7 @@ func (g *guest) clone() ([]source, error) {
 	return sources, nil
 }
 
-// flagsOf are the attributes that the rights of a mount leave.
+// flagsOf returns the mount attributes for the rights of a mount.
 func flagsOf(m initproto.Mount) uint64 {
 	f := uint64(noSetID | noDevice)
 	if !m.Write {
@@ -159,8 +159,8 @@ func flagsOf(m initproto.Mount) uint64 {
 	return f
 }
 
-// take clones one tree, through no symbolic link, with what is mounted below.
-// Nothing that the host mounts later reaches the clone.
+// take clones one tree with the mounts below it, without following symbolic links. Later mounts of the host do
+// not reach the clone.
 func (g *guest) take(m initproto.Mount, flags uint64) (source, error) {
 	s := source{Mount: m, flags: flags}
 	how := uint(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_EMPTY_PATH)
@@ -188,7 +188,7 @@ func (g *guest) take(m initproto.Mount, flags uint64) (source, error) {
 	return s.set(how)
 }
 
-// set looks at a clone and gives it its attributes, as far down as it was cloned.
+// set checks a clone and sets its attributes, recursively if it was cloned so.
 func (s source) set(how uint) (source, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(s.fd, &st); err != nil {
@@ -202,7 +202,7 @@ func (s source) set(how uint) (source, error) {
 	return s, nil
 }
 
-// fileSystem makes a file system that is mounted nowhere yet.
+// fileSystem makes a file system that is not mounted yet.
 func fileSystem(kind string, flags uint64, options ...string) (fd int, err error) {
 	ctx, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -223,7 +223,7 @@ func fileSystem(kind string, flags uint64, options ...string) (fd int, err error
 	return fd, nil
 }
 
-// newRoot mounts the guest's root over the host's, where nothing sees it yet.
+// newRoot mounts the guest's root over the host's, where no process sees it yet.
 func (g *guest) newRoot() (fd int, err error) {
 	var st unix.Stat_t
 	if err := unix.Stat("/", &st); err != nil {
@@ -240,7 +240,7 @@ func (g *guest) newRoot() (fd int, err error) {
 	return fd, nil
 }
 
-// place puts a clone where it stood in the host.
+// place mounts a clone at its path in the host.
 func (g *guest) place(root int, s source) error {
 	defer unix.Close(s.fd)
 	step := "move_mount " + s.Path
@@ -269,8 +269,8 @@ func (g *guest) place(root int, s source) error {
 	return nil
 }
 
-// find opens a place below a granted folder. The folder is the host's, where
-// others may work: the place must be what the order says.
+// find opens a path below a granted folder. Other processes may work in that folder of the host, so the path
+// must match the order.
 func find(root int, m initproto.Mount) (fd int, err error) {
 	fd, err = unix.Openat2(root, m.Path[1:], &unix.OpenHow{
 		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH,
@@ -290,7 +290,7 @@ func find(root int, m initproto.Mount) (fd int, err error) {
 	return fd, nil
 }
 
-// below says that a path lies in a folder of the host that is mounted.
+// below reports whether a path lies in a mounted folder of the host.
 func (g *guest) below(p string) bool {
 	for p != "/" {
 		p = path.Dir(p)
@@ -301,7 +301,7 @@ func (g *guest) below(p string) bool {
 	return false
 }
 
-// point makes an empty file or folder of the guest's own root, to mount over.
+// point makes an empty file or folder in the guest's own root as a mount point.
 func (g *guest) point(root int, p string, dir bool) error {
 	if dir {
 		return g.folder(root, p)
@@ -315,7 +315,7 @@ func (g *guest) point(root int, p string, dir bool) error {
 	return nil
 }
 
-// folder makes a folder of the guest's own root, and those above it.
+// folder makes a folder in the guest's own root, with its parents.
 func (g *guest) folder(root int, p string) error {
 	if p == "/" || g.made[p] {
 		return nil
@@ -330,8 +330,7 @@ func (g *guest) folder(root int, p string) error {
 	return nil
 }
 
-// own fills in what is the guest's own: processes, temporary files, links of
-// devices, the canary.
+// own adds the guest's own files: processes, temporary files, links of devices, the canary.
 func (g *guest) own(root, proc int) error {
 	if err := g.mountOwn(root, proc, procPath, tight|readOnly); err != nil {
 		return err
@@ -358,8 +357,8 @@ func (g *guest) own(root, proc int) error {
 	return nil
 }
 
-// newTemp mounts the folder of temporary files, unless the host's is granted. It
-// comes before what is granted, since that may lie in it.
+// newTemp mounts the folder of temporary files, unless that of the host is granted. It comes before the granted
+// paths, since these may lie in it.
 func (g *guest) newTemp(root int) error {
 	if !slices.Contains(g.InMemory(), tempPath) {
 		return nil
@@ -378,8 +377,8 @@ func (g *guest) newTemp(root int) error {
 	return symlink(root, "/dev/shm", devPath+"/shm", tempPath)
 }
 
-// newScratch mounts the program's own workspace. Its owner is the program's user:
-// git takes the repository of another for a trap.
+// newScratch mounts the program's own workspace. Its owner is the program's user: git does not trust a
+// repository of another user.
 func (g *guest) newScratch(root int) error {
 	if g.Scratch == "" {
 		return nil
@@ -392,7 +391,7 @@ func (g *guest) newScratch(root int) error {
 	return g.mountOwn(root, fd, g.Scratch, tight)
 }
 
-// inodes of a temporary folder: as many as it could hold files of a block.
+// inodes of a temporary folder: as many as the number of one-block files that it could hold.
 func inodes(bytes int64) int64 { return max(bytes/4096, 64) }
 
 // mountOwn mounts a file system of the guest's own, and grants it.
@@ -415,7 +414,7 @@ func symlink(root int, what, at, text string) error {
 	return nil
 }
 
-// link makes a symbolic link. In a folder of the host it must be there.
+// link makes a symbolic link. In a folder of the host it must already exist.
 func (g *guest) link(root int, m initproto.Mount) error {
 	if !g.below(m.Path) {
 		if err := g.folder(root, path.Dir(m.Path)); err != nil {
@@ -434,8 +433,8 @@ func (g *guest) link(root int, m initproto.Mount) error {
 	return nil
 }
 
-// list makes a folder of the guest's own root, in which what is mounted there is
-// found. Below a folder of the host it would be the host's.
+// list makes a folder in the guest's own root, whose mounts can be listed. Below a folder of the host it would
+// be the host's folder.
 func (g *guest) list(root int, m initproto.Mount) error {
 	if g.below(m.Path) {
 		return broken(initproto.LayerMounts, "list "+m.Path, errors.New("it lies in a folder of the host"))
@@ -451,7 +450,7 @@ func (g *guest) list(root int, m initproto.Mount) error {
 	return g.grant(fd, m)
 }
 
-// hide covers what stands at a path.
+// hide covers a path.
 func (g *guest) hide(root int, m initproto.Mount) error {
 	if !g.below(m.Path) {
 		return nil // nothing is there
@@ -480,8 +479,8 @@ func (g *guest) hide(root int, m initproto.Mount) error {
 	return nil
 }
 
-// cover makes what hides: a folder that nobody may enter, with a file that nobody
-// may open, read-only, so that its owner cannot change that either.
+// cover makes the cover: a folder that cannot be entered, with a file that cannot be opened, both read-only, so
+// that their owner cannot change that either.
 func (g *guest) cover(root int) error {
 	if _, ok := g.points[coverPath]; ok {
 		return nil
@@ -530,7 +529,7 @@ func (g *guest) leave() error {
 	return nil
 }
 
-// perhaps tells what a host does not give from what went wrong this once.
+// perhaps distinguishes a layer that the host does not give from a failure of this one guest.
 func perhaps(layer, step string, err error) error {
 	for _, e := range []unix.Errno{unix.ENOSYS, unix.EPERM, unix.EOPNOTSUPP} {
 		if errors.Is(err, e) {

@@ -13,7 +13,7 @@ import (
 	"github.com/ringd/ringd/rings/kernel/procfs"
 )
 
-// wrongListen says what init does not listen on; "" when there is nothing.
+// wrongListen describes a Listen that init does not support, or returns an empty text.
 func wrongListen(o initproto.Order) string {
 	l := o.Listen
 	if l == nil {
@@ -37,7 +37,7 @@ func wrongListen(o initproto.Order) string {
 	return ""
 }
 
-// setNetwork brings loopback up where the guest has a network of its own.
+// setNetwork brings loopback up if the guest has a network of its own.
 func (g *guest) setNetwork() error {
 	if g.Network != initproto.NetworkOwn {
 		return nil
@@ -56,15 +56,14 @@ func (g *guest) setNetwork() error {
 	if g.Listen == nil {
 		return nil
 	}
-	// Routes by it come next, and would be blamed.
+	// The next step sets routes by it, whose error would be misleading.
 	if err := g.hasLoopback(); err != nil {
 		return canary{name: "loopback", layer: initproto.LayerNetwork}.shows(err)
 	}
 	return nil
 }
 
-// setListeners makes every address local and listens, for the ring, which gets
-// the sockets at once: init keeps none.
+// setListeners makes every address local, listens, and sends the sockets to the ring at once: init keeps none.
 func (g *guest) setListeners() error {
 	if g.Listen == nil {
 		return nil
@@ -78,7 +77,7 @@ func (g *guest) setListeners() error {
 	case !noIPv6(err):
 		return missing(initproto.LayerEgress, "make every address of IPv6 local", err)
 	}
-	if g.Reap { // which listens on more ports later, without power
+	if g.Reap { // which listens on more ports later, without privileges
 		if err := write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0"); err != nil {
 			return missing(initproto.LayerEgress, "open low ports", err)
 		}
@@ -101,7 +100,7 @@ func (g *guest) setListeners() error {
 	return nil
 }
 
-// routeIPv6 makes every address of IPv6 local, where sockets have them.
+// routeIPv6 makes every address of IPv6 local, if sockets support IPv6.
 func (g *guest) routeIPv6() error {
 	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -111,7 +110,7 @@ func (g *guest) routeIPv6() error {
 	return Route(unix.AF_INET6)
 }
 
-// noIPv6 is what a host says that does not have IPv6, or has switched it off.
+// noIPv6 reports an error of a host without IPv6, or with IPv6 switched off.
 func noIPv6(err error) bool {
 	for _, e := range []unix.Errno{unix.EAFNOSUPPORT, unix.EOPNOTSUPP, unix.ENOENT, unix.ENODEV, unix.EACCES, unix.EINVAL} {
 		if errors.Is(err, e) {
@@ -121,7 +120,7 @@ func noIPv6(err error) bool {
 	return false
 }
 
-// write writes a setting of the kernel's.
+// write writes a setting of the kernel.
 func write(name, text string) error {
 	fd, err := unix.Open(name, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -134,8 +133,8 @@ func write(name, text string) error {
 	return nil
 }
 
-// listenAll makes all listeners; the streams of names are the last. What it
-// returns beside an error is to be closed too.
+// listenAll makes all listeners. That of DNS over TCP is the last. The descriptors that it returns together
+// with an error have to be closed too.
 func (g *guest) listenAll() (list []initproto.Listener, fds []int, err error) {
 	add := func(kind string, port uint16, fd int, failed error) {
 		if failed == nil {
@@ -162,8 +161,8 @@ func closeAll(fds []int) {
 	}
 }
 
-// elsewhere are addresses of documentation, which no host has. One of IPv4 is
-// written as the kernel maps it into IPv6.
+// elsewhere are addresses for documentation, which no host has. An IPv4 address is in the form in which the
+// kernel maps it into IPv6.
 func (g *guest) elsewhere() [][16]byte {
 	list := [][16]byte{{10: 0xff, 0xff, 203, 0, 113, 7}}
 	if g.ipv6 {
@@ -205,9 +204,8 @@ func onlyLoopback(table string) error {
 	return nil
 }
 
-// fallbacks are what a kernel with drivers of tunnels puts into every new network
-// (net.core.fb_tunnels_only_for_init_net): nothing leads out by them, and they stay
-// down.
+// fallbacks are the devices that a kernel with drivers of tunnels puts into every new network
+// (net.core.fb_tunnels_only_for_init_net). They lead nowhere, and they stay down.
 func fallbacks() []string {
 	return []string{"tunl0", "gre0", "gretap0", "erspan0", "ip_vti0", "sit0", "ip6tnl0", "ip6_vti0", "ip6gre0"}
 }
@@ -235,8 +233,7 @@ func (g *guest) hasLoopback() error {
 	return nil
 }
 
-// keepsNetwork: the program cannot add a way out, nor take the one away that
-// leads to the ring.
+// keepsNetwork: the program can neither add a way out nor remove the one that leads to the ring.
 func (g *guest) keepsNetwork() error {
 	if g.Network != initproto.NetworkOwn {
 		return errNotAsked
@@ -247,7 +244,7 @@ func (g *guest) keepsNetwork() error {
 	return expect("changing a device", down(), unix.EPERM)
 }
 
-// hasListeners: what was ordered listens, and nothing else does.
+// hasListeners: exactly the ordered ports have listeners.
 func (g *guest) hasListeners() error {
 	if g.Listen == nil {
 		return errNotAsked

@@ -13,9 +13,9 @@ import (
 	"github.com/ringd/ringd/rings/kernel/procfs"
 )
 
-// canary is something that must not work, or must be so, when a layer stands. It
-// is tried after everything was set up, on the thread that will execute the
-// program, and trusts no answer of the calls that set it up.
+// canary is an attempt that must fail, or a condition that must be true, if a layer is in force. It runs after
+// the whole setup, on the thread that will execute the program, and does not trust the results of the setup
+// calls.
 type canary struct {
 	name  string
 	layer string
@@ -41,7 +41,7 @@ func canaries() []canary {
 		{"listeners", initproto.LayerEgress, (*guest).hasListeners},
 		{"landlock", initproto.LayerLandlock, (*guest).isLandlocked},
 		{"a file closed to all", initproto.LayerCapabilities, (*guest).isPowerless},
-		{"filter", initproto.LayerSeccomp, (*guest).isFiltered}, // before what it does for others
+		{"filter", initproto.LayerSeccomp, (*guest).isFiltered}, // before the canaries that depend on it
 		{"memory", initproto.LayerMemory, (*guest).isWX},
 		{"limits", initproto.LayerLimits, (*guest).hasLimits},
 		{"descriptors", initproto.LayerDescriptors, (*guest).hasDescriptors},
@@ -49,8 +49,7 @@ func canaries() []canary {
 	}
 }
 
-// prove tries every canary. The first that shows a layer not to hold ends the
-// guest.
+// prove runs every canary. The first that fails ends the guest.
 func (g *guest) prove() error {
 	for _, c := range canaries() {
 		err := c.try(g)
@@ -65,7 +64,7 @@ func (g *guest) prove() error {
 	return nil
 }
 
-// shows is what the error of a canary says of its layer.
+// shows turns the error of a canary into a fault of its layer.
 func (c canary) shows(err error) error {
 	var f *fault
 	var e syscall.Errno
@@ -79,10 +78,10 @@ func (c canary) shows(err error) error {
 	}
 }
 
-// errNotAsked is a canary of a layer that the order leaves out.
+// errNotAsked is the result of a canary for a layer that the order leaves out.
 var errNotAsked = errors.New("not asked for")
 
-// expect is the errno that shows that a layer stands.
+// expect checks that a call failed with the errno that a layer returns.
 func expect(what string, got error, want ...unix.Errno) error {
 	for _, w := range want {
 		if errors.Is(got, w) {
@@ -94,12 +93,12 @@ func expect(what string, got error, want ...unix.Errno) error {
 	}
 	var e syscall.Errno
 	if errors.As(got, &e) && short(e) {
-		return fmt.Errorf("%s: %w", what, got) // not tried
+		return fmt.Errorf("%s: %w", what, got) // the call did not reach the layer
 	}
 	return fmt.Errorf("%s is refused with %q, and not with %q", what, got.Error(), want[0].Error())
 }
 
-// isFirst: the process numbers of the guest begin with init.
+// isFirst: the process IDs of the guest begin with init.
 func (g *guest) isFirst() error {
 	pid, ppid := unix.Getpid(), unix.Getppid()
 	if g.Reap && (pid == 1 || ppid != 1) || !g.Reap && (pid != 1 || ppid != 0) {
@@ -122,8 +121,7 @@ func (g *guest) isNamed() error {
 	return nil
 }
 
-// isUser: the user is the one ordered, and the only one that its namespace has
-// beside init's.
+// isUser: the user is the ordered one, and the only one in its namespace except init's.
 func (g *guest) isUser() error {
 	r, e, s := unix.Getresuid()
 	rg, eg, sg := unix.Getresgid()
@@ -145,7 +143,7 @@ func (g *guest) isUser() error {
 	return nil
 }
 
-// hasStatus reads what the kernel holds of this thread.
+// hasStatus reads the kernel's status of this thread.
 func (g *guest) hasStatus() error {
 	text, err := procfs.Read("/proc/thread-self/status")
 	if err != nil {
@@ -166,7 +164,7 @@ func (g *guest) hasStatus() error {
 	return g.nothing(text)
 }
 
-// nothing reads the status of a thread that has no power left.
+// nothing checks the status of a thread that has no privileges left.
 func (g *guest) nothing(status string) error {
 	for _, k := range []string{"CapPrm", "CapEff"} {
 		if v := field(status, k); v == "" || strings.Trim(v, "0") != "" {
@@ -185,7 +183,7 @@ func (g *guest) nothing(status string) error {
 	return nil
 }
 
-// field is a line of a status file, without its name; "" when there is none.
+// field returns a line of a status file without its name, or an empty text if there is none.
 func field(status, name string) string {
 	for line := range strings.Lines(status) {
 		if k, v, ok := strings.Cut(line, ":"); ok && k == name {
@@ -209,8 +207,8 @@ func (g *guest) isApart() error {
 	return nil
 }
 
-// isLandlocked: a file that everybody may read by its mode and by its mount, and
-// that no rule names.
+// isLandlocked: a file that its mode and its mount make readable for all, but that no rule names, cannot be
+// read.
 func (g *guest) isLandlocked() error {
 	fd, err := unix.Open(canaryPath, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err == nil {
@@ -219,14 +217,14 @@ func (g *guest) isLandlocked() error {
 	return expect("opening a file that is not granted", err, unix.EACCES)
 }
 
-// isPowerless: what its mode closes to everybody is closed to the program too.
-// The question goes past Landlock.
+// isPowerless: a file without permissions is closed to the program too. This attempt is not affected by
+// Landlock.
 func (g *guest) isPowerless() error {
 	err := unix.Faccessat(unix.AT_FDCWD, closedPath, unix.R_OK, unix.AT_EACCESS)
 	return expect("reading a file that is closed to all", err, unix.EACCES)
 }
 
-// hasDescriptors: what is open beyond the streams closes when the program starts.
+// hasDescriptors: every descriptor but the standard streams closes when the program starts.
 func (g *guest) hasDescriptors() error {
 	names, err := procfs.List("/proc/thread-self/fd")
 	if err != nil {
@@ -242,7 +240,7 @@ func (g *guest) hasDescriptors() error {
 		}
 		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
 		if errors.Is(err, unix.EBADF) {
-			continue // that of the listing
+			continue // the descriptor of the listing itself
 		}
 		if err != nil {
 			return fmt.Errorf("look at descriptor %d: %w", fd, err)

@@ -14,8 +14,7 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// setFilter puts the filter on this thread, with a listener when there is to be
-// one.
+// setFilter installs the filter on this thread, with a listener if one is ordered.
 func (g *guest) setFilter() error {
 	var flags uintptr
 	if g.Notify {
@@ -31,7 +30,7 @@ func (g *guest) setFilter() error {
 	return nil
 }
 
-// seccomp returns a descriptor of the listener when the flags ask for one.
+// seccomp returns a descriptor of the listener if the flags ask for one.
 func seccomp(p initproto.Program, flags uintptr) (fd int, err error) {
 	code := make([]unix.SockFilter, len(p))
 	for i, in := range p {
@@ -46,7 +45,7 @@ func seccomp(p initproto.Program, flags uintptr) (fd int, err error) {
 	return int(n), nil
 }
 
-// dropEverywhere gives up the capabilities of all threads.
+// dropEverywhere drops the capabilities of all threads.
 func dropEverywhere() error {
 	h := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
@@ -54,7 +53,7 @@ func dropEverywhere() error {
 	return asError(e)
 }
 
-// parentDeath is the signal that comes when the parent dies; 0: none.
+// parentDeath is the signal for the death of the parent, or 0 if none is set.
 func parentDeath() (signal int32, err error) {
 	_, _, e := unix.Syscall(unix.SYS_PRCTL, unix.PR_GET_PDEATHSIG, uintptr(unsafe.Pointer(&signal)), 0)
 	if e != 0 {
@@ -63,24 +62,24 @@ func parentDeath() (signal int32, err error) {
 	return signal, nil
 }
 
-// program is what is executed, made ready with all that can be said about it: once
-// the late limits are set, init may not be able to allocate anything.
+// program is the program to execute, prepared with all possible messages: once the late limits are set, init
+// may not be able to allocate memory.
 type program struct {
 	path      *byte
 	argv, env []*byte
 	limits    []lateLimit
 	key       initproto.Key
-	refusal   []byte // what failed at the exec, as JSON
-	room      []byte // for a message
+	refusal   []byte // a failed exec, as JSON
+	room      []byte // buffer for a message
 }
 
 type lateLimit struct {
 	resource     int
 	want, have   syscall.Rlimit
-	failed, lies []byte // what failed, as JSON
+	failed, lies []byte // the failures of setting the limit, as JSON
 }
 
-// newProgram makes everything ready.
+// newProgram prepares everything.
 func newProgram(path string, start initproto.Go, limits []initproto.Limit, key initproto.Key) (*program, error) {
 	p := &program{key: key}
 	var err error
@@ -116,8 +115,8 @@ func newProgram(path string, start initproto.Go, limits []initproto.Limit, key i
 	return p, err
 }
 
-// execute sets the late limits, looks whether they are set, and executes the
-// program. It returns what the ring is to be told, an initproto.Told.
+// execute sets the late limits, checks them, and executes the program. It returns an encoded initproto.Told for
+// the ring.
 func (p *program) execute() (message []byte) {
 	for i := range p.limits {
 		l := &p.limits[i]
@@ -128,7 +127,7 @@ func (p *program) execute() (message []byte) {
 		if syscall.Getrlimit(l.resource, &l.have) != nil || l.have != l.want {
 			return p.failure(l.lies, 0)
 		}
-		// That of files is run into.
+		// The limit of files is tested by reaching it.
 		if l.resource == unix.RLIMIT_NOFILE && l.want.Cur <= math.MaxInt32 {
 			_, _, e := unix.RawSyscall(unix.SYS_FCNTL, initproto.Control, unix.F_DUPFD_CLOEXEC, uintptr(l.want.Cur))
 			if e != unix.EINVAL {
@@ -138,12 +137,13 @@ func (p *program) execute() (message []byte) {
 	}
 	_, _, e := unix.RawSyscall6(unix.SYS_EXECVE, uintptr(unsafe.Pointer(p.path)),
 		uintptr(unsafe.Pointer(&p.argv[0])), uintptr(unsafe.Pointer(&p.env[0])),
-		uintptr(p.key[0]), uintptr(p.key[1]), uintptr(p.key[2])) // the kernel looks at three; see initproto.Key
+		// the kernel reads only the first three arguments; see initproto.Key
+		uintptr(p.key[0]), uintptr(p.key[1]), uintptr(p.key[2]))
 	runtime.KeepAlive(p)
 	return p.failure(p.refusal, e)
 }
 
-// failure is the message that something failed. It allocates nothing.
+// failure is the message of a failure. It allocates nothing.
 func (p *program) failure(what []byte, e syscall.Errno) []byte {
 	b := append(p.room[:0], `{"Failed":`...)
 	b = append(b, what...)

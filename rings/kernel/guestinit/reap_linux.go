@@ -9,16 +9,15 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// reaper is the first process of a guest whose program runs: it collects what
-// ends, counts processor time, and ends with the ring or at a limit, and with it
-// the whole guest.
+// reaper is the first process of a guest whose program runs. It collects processes that end, counts processor
+// time, and ends with the ring or at a limit. The whole guest ends with it.
 type reaper struct {
 	initproto.Order
-	ipv6    bool // listeners have those addresses too
+	ipv6    bool // listeners have IPv6 addresses too
 	child   int
 	socket  int
 	ready   bool // the starter is about to become the program
-	running bool // it is
+	running bool // the starter is the program
 	usage   usage
 	memory  memory
 	ends    chan end
@@ -34,11 +33,10 @@ type end struct {
 	err    error
 }
 
-// news is what the starter says; err is io.EOF when it has become the program or
-// is gone.
+// news is a message of the starter. err is io.EOF if it has become the program or is gone.
 type news struct {
 	initproto.Told
-	fds []int // of Started: the clock of the program, where there is one
+	fds []int // of Started: the clock of the program, if there is one
 	err error
 }
 
@@ -50,8 +48,9 @@ type ask struct {
 // failedReap is the exit code of an init whose program did not run.
 const failedReap = 125
 
-// reapGuest stays with a guest whose starter is the process child, at the other end of
-// socket. What it listens on later has the addresses of IPv6 too where ipv6 is set. It returns the exit code of init, that of the program when it has ended.
+// reapGuest stays with a guest whose starter is the process child, at the other end of socket. If ipv6 is set,
+// later listeners have IPv6 addresses too. It returns the exit code of init, which is that of the program if it
+// has ended.
 func reapGuest(o initproto.Order, ipv6 bool, child, socket int) int {
 	r := &reaper{
 		Order: o, ipv6: ipv6, child: child, socket: socket, usage: newUsage(), memory: newMemory(o),
@@ -117,8 +116,7 @@ func (r *reaper) run() int {
 	}
 }
 
-// weigh looks at what the guest holds in memory, and has the ring weigh it when that
-// may be too much.
+// weigh measures the memory of the guest, and has the ring weigh it if that may be too much.
 func (r *reaper) weigh() error {
 	m := &r.memory
 	if err := m.look(); err != nil {
@@ -133,16 +131,16 @@ func (r *reaper) weigh() error {
 	return initproto.Send(initproto.Control, t)
 }
 
-// learn takes what the starter says, until it is the program or has failed.
+// learn handles a message of the starter, until it has become the program or has failed.
 func (r *reaper) learn(n news) (code int, over bool) {
 	switch {
 	case n.err != nil && r.ready:
 		r.running = true
 		return failedReap, initproto.Send(initproto.Control, initproto.Told{Started: true}) != nil
 	case n.err != nil:
-		return failedReap, true // the starter has said why
+		return failedReap, true // the starter has reported the reason
 	case n.Failed != "":
-		_ = initproto.Send(initproto.Control, n.Told) // a ring that is gone needs not know
+		_ = initproto.Send(initproto.Control, n.Told) // a ring that is gone needs no message
 		return failedReap, true
 	}
 	r.ready = n.Started
@@ -153,7 +151,7 @@ func (r *reaper) learn(n news) (code int, over bool) {
 	return 0, false
 }
 
-// wait collects every process that ends, also those whose parents have ended.
+// wait collects every process that ends, including orphans.
 func (r *reaper) wait() {
 	for {
 		var e end
@@ -165,14 +163,14 @@ func (r *reaper) wait() {
 	}
 }
 
-// listen takes one message of the starter.
+// listen reads one message of the starter.
 func (r *reaper) listen() {
 	var n news
 	n.fds, n.err = initproto.Receive(r.socket, &n.Told)
 	r.news <- n
 }
 
-// hear takes what the ring asks.
+// hear reads a request of the ring.
 func (r *reaper) hear() {
 	for {
 		var a ask
@@ -188,13 +186,13 @@ func (r *reaper) hear() {
 	}
 }
 
-// told is what the guest has used so far, as well as that can be read.
+// told is the usage of the guest so far, as far as it can be read.
 func (r *reaper) told() initproto.Told {
-	_ = r.usage.scan() // the figures before it stand
+	_ = r.usage.scan() // on an error the figures before it are used
 	return initproto.Told{CPU: r.usage.total().Milliseconds(), Peak: r.usage.peak}
 }
 
-// over tells how the program has ended.
+// over reports how the program has ended.
 func (r *reaper) over(s unix.WaitStatus) int {
 	for !r.running {
 		if code, over := r.learn(<-r.news); over {
@@ -213,20 +211,20 @@ func (r *reaper) over(s unix.WaitStatus) int {
 	} else {
 		t.Code = code
 	}
-	_ = initproto.Send(initproto.Control, t) // a ring that is gone needs not know
+	_ = initproto.Send(initproto.Control, t) // a ring that is gone needs no message
 	return code
 }
 
-// alone says that the first process has no child: since it is the parent of all
-// whose own has ended, nothing else of the guest lives.
+// alone reports that the first process has no child. It is the parent of all orphans, so no other process of
+// the guest is alive.
 func alone() bool {
 	var status unix.WaitStatus // of one that ended meanwhile: then there was another
 	_, err := initproto.Again(func() (int, error) { return unix.Wait4(-1, &status, unix.WNOHANG, nil) })
 	return errors.Is(err, unix.ECHILD)
 }
 
-// spent says that the kernel's own limit of processor time is reached, or nearly:
-// the kernel counts by ticks when it looks at the limit, and exactly afterwards.
+// spent reports that the kernel's own limit of processor time is reached, or nearly. The kernel counts in ticks
+// when it checks the limit, and exactly afterwards.
 func (r *reaper) spent() bool {
 	for _, l := range r.Limits {
 		if l.Resource == unix.RLIMIT_CPU && r.usage.total() >= time.Duration(l.Value)*time.Second*3/4 {
@@ -236,10 +234,10 @@ func (r *reaper) spent() bool {
 	return false
 }
 
-// limit ends the guest: with the first process go all.
+// limit ends the guest: all processes end with the first.
 func (r *reaper) limit(name string) int {
 	t := r.told()
 	t.Ended, t.Limit, t.Signal = true, name, int(unix.SIGKILL)
-	_ = initproto.Send(initproto.Control, t) // a ring that is gone needs not know
+	_ = initproto.Send(initproto.Control, t) // a ring that is gone needs no message
 	return 128 + t.Signal
 }

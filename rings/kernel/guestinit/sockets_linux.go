@@ -6,11 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// backlog of a listener: connections that wait until they are taken.
+// backlog of a listener: connections that wait to be accepted.
 const backlog = 128
 
-// Listen listens on a TCP port of every address; those of IPv6 are among them
-// where v6 is set.
+// Listen listens on a TCP port of every address, including those of IPv6 if v6 is set.
 func Listen(v6 bool, port uint16) (fd int, err error) {
 	return bound(v6, unix.SOCK_STREAM, [4]byte{}, port)
 }
@@ -20,7 +19,7 @@ func proxy(port uint16) (fd int, err error) {
 	return bound(false, unix.SOCK_STREAM, [4]byte{127, 0, 0, 1}, port)
 }
 
-// packets takes what is sent to a UDP port of every address.
+// packets receives on a UDP port of every address.
 func packets(v6 bool, port uint16) (fd int, err error) {
 	return bound(v6, unix.SOCK_DGRAM, [4]byte{}, port)
 }

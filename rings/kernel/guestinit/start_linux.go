@@ -11,8 +11,8 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// become waits for Go and executes the program. It returns only an error: of a
-// ring that went away, or of a program that cannot be started.
+// become waits for Go and executes the program. It returns only an error: the ring is gone, or the program
+// cannot be started.
 func (g *guest) become() error {
 	var start initproto.Go
 	fds, err := initproto.Receive(initproto.Control, &start)
@@ -30,7 +30,7 @@ func (g *guest) become() error {
 		return err
 	}
 	for i, fd := range fds {
-		// None of them is below its place: those descriptors are taken.
+		// No descriptor is below its target: those numbers are taken.
 		if err := unix.Dup3(fd, i, 0); err != nil {
 			return fmt.Errorf("place descriptor %d: %w", i, err)
 		}
@@ -56,7 +56,7 @@ func (g *guest) become() error {
 		return fmt.Errorf("execute %s: %w", start.Argv[0], err)
 	}
 	if g.Reap {
-		// What comes after is a failure, or nothing: then it is executed.
+		// The next message is a failure. If none comes, the program was executed.
 		var clock []int
 		if g.clock >= 0 {
 			clock = append(clock, g.clock)
@@ -69,8 +69,8 @@ func (g *guest) become() error {
 	return errTold
 }
 
-// keepTold moves the socket on which init is to say that the program cannot be started,
-// where that is Control and the program gets something else in its place.
+// keepTold moves the socket for the report that the program cannot be started, if that is Control and the
+// program gets another descriptor with this number.
 func (g *guest) keepTold() error {
 	if g.Seal || g.told != initproto.Control {
 		return nil
@@ -83,11 +83,11 @@ func (g *guest) keepTold() error {
 	return nil
 }
 
-// errTold is a program that was not executed, of which the ring knows.
+// errTold is a program that was not executed, and the ring was told.
 var errTold = errors.New("told")
 
-// tasksOfInit is more than what the first process has of threads. As the same
-// user's they count as the program's.
+// tasksOfInit is more than the number of threads of the first process. They have the same user, so they count
+// as the program's.
 const tasksOfInit = 16
 
 // ownLimits are the limits of the program.
@@ -101,8 +101,7 @@ func (g *guest) ownLimits() []initproto.Limit {
 	return limits
 }
 
-// hold fills the places of the program's descriptors, so that none that comes
-// with Go has one of their numbers.
+// hold occupies the numbers of the program's descriptors, so that none that comes with Go gets one of them.
 func hold() error {
 	for {
 		fd, err := unix.FcntlInt(initproto.Control, unix.F_DUPFD_CLOEXEC, 0)

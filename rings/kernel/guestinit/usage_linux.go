@@ -14,29 +14,29 @@ import (
 	"github.com/ringd/ringd/rings/kernel/procfs"
 )
 
-// usage adds up the processor time of a guest: of what was waited for by init, and
-// of what lives, with what that has waited for. A process whose parent ignores its
-// end is in none of these figures: it is counted as far as it was seen, and by the
-// clock, which has all of it. The larger figure counts.
+// usage adds up the processor time of a guest: of the processes that init has waited for, and of live processes
+// with the children that these have waited for. A process whose parent ignores its end is in none of these
+// figures. It is counted as far as it was seen, and by the clock, which includes all of it. The larger figure
+// is used.
 type usage struct {
-	clock int           // of the program and its descendants; -1: the host gives none
-	timed time.Duration // by the clock, at the last look
+	clock int           // of the program and its descendants; -1 if the host gives none
+	timed time.Duration // time of the clock, at the last look
 	done  time.Duration // of processes that init has waited for
-	lived time.Duration // of those that live, at the last scan
-	lost  time.Duration // of those that went without a trace
+	lived time.Duration // of live processes, at the last scan
+	lost  time.Duration // of processes that disappeared without being waited for
 	peak  int64         // bytes, the largest of one process
 	nice  int
 	seen  map[int]stat // each process, at the last scan
 }
 
-// tick is the unit of times in /proc, fixed in the kernel's interface.
+// tick is the unit of times in /proc. The kernel's interface fixes it.
 const tick = 10 * time.Millisecond
 
 func newUsage() usage { return usage{clock: -1, seen: map[int]stat{}} }
 
 func (u *usage) total() time.Duration { return max(u.summed(), u.timed) }
 
-// summed is the figure by processes.
+// summed is the sum of the processes' figures.
 func (u *usage) summed() time.Duration { return u.done + u.lived + u.lost }
 
 // time reads the clock.
@@ -50,7 +50,7 @@ func (u *usage) time() {
 	}
 }
 
-// reaped counts a process that has ended for good, and no more as one that lives.
+// reaped moves a process that has ended from the live ones to the done ones.
 func (u *usage) reaped(pid int, r unix.Rusage) {
 	u.lived -= u.seen[pid].all()
 	delete(u.seen, pid)
@@ -64,7 +64,7 @@ const (
 	latest  = 250 * time.Millisecond
 )
 
-// next is when a limit could be reached at the earliest, in bounds.
+// next is the earliest time at which a limit could be reached, within its limits.
 func (u *usage) next(limit int64) time.Duration {
 	if limit <= 0 {
 		return latest
@@ -73,8 +73,8 @@ func (u *usage) next(limit int64) time.Duration {
 	return min(max(left/time.Duration(runtime.NumCPU()), soonest), latest)
 }
 
-// scan reads every process of the guest, and lets them weigh about as much as one
-// when several are busy.
+// scan reads every process of the guest. If several are busy, it lowers their priority so that they weigh about
+// as much as one.
 func (u *usage) scan() error {
 	names, err := procfs.List("/proc")
 	if err != nil {
@@ -111,15 +111,15 @@ func (u *usage) scan() error {
 	return u.weigh(busy)
 }
 
-// weigh sets the nice value at which so many busy threads have the weight of one;
-// each step of it is a quarter. It cannot be taken back.
+// weigh sets the nice value at which that many busy threads have the weight of one. Each step of it is a
+// quarter. It cannot be undone.
 func (u *usage) weigh(busy int) error {
 	n := niceOf(busy)
 	if n <= u.nice {
 		return nil
 	}
 	u.nice = n
-	// A thread that has made itself nicer yet is no failure.
+	// A thread that has made itself even nicer is no failure.
 	_ = unix.Setpriority(unix.PRIO_USER, 0, n)
 	return nil
 }
@@ -131,20 +131,20 @@ func niceOf(busy int) int {
 	return min(int(math.Ceil(math.Log(float64(busy))/math.Log(1.25))), 19)
 }
 
-// stat is what is read of a process. Times are ticks.
+// stat is the parsed stat line of a process. Times are ticks.
 type stat struct {
 	running  bool
 	own      int64
-	children int64 // that it has waited for
+	children int64 // of children that it has waited for
 	threads  int
 	resident int64 // pages
 }
 
-// all is the time of a process and of what it has waited for.
+// all is the time of a process and of the children that it has waited for.
 func (s stat) all() time.Duration { return time.Duration(s.own+s.children) * tick }
 
-// parseStat reads the line of a process. Its name is the program's to choose, and
-// may hold anything; it ends at the last bracket.
+// parseStat parses the stat line of a process. The program chooses its name, which may hold anything and ends
+// at the last bracket.
 func parseStat(text string) (s stat, ok bool) {
 	i := strings.LastIndexByte(text, ')')
 	if i < 0 {
@@ -156,7 +156,7 @@ func parseStat(text string) (s stat, ok bool) {
 	}
 	var n [22]int64
 	for i := 1; i < len(n); i++ {
-		n[i], _ = strconv.ParseInt(f[i], 10, 64) // what is no number is 0
+		n[i], _ = strconv.ParseInt(f[i], 10, 64) // an invalid number is 0
 		n[i] = min(max(n[i], 0), 1<<36)
 	}
 	return stat{

@@ -6,33 +6,33 @@ import (
 	"strings"
 )
 
-// Counts is what the kernel bounds for a user, and files for all of them. 0 is no bound, or one not known.
+// Counts are limits of the kernel, those of a user and those of the whole host. 0 means that there is no limit,
+// or that it is not known.
 type Counts struct {
 	Watches     int    // of epoll
-	Tasks       uint64 // as this process may have them
-	PipePages   int    // with which no more pipe is made
+	Tasks       uint64 // that this process may have
+	PipePages   int    // above which no more pipes are made
 	Descriptors int    // of this process
-	Files       int    // open ones of the whole host, and no more than take some tenth of its memory
-	Orphans     int    // sockets of TCP without an owner, of the whole host
-	PagesTCP    int    // of memory of TCP with which the whole host is short of it
+	Files       int    // open files of the whole host; they take no more than some tenth of its memory
+	Orphans     int    // TCP sockets without an owner, of the whole host
+	PagesTCP    int    // pages of TCP memory at which the whole host is short of it
 }
 
-// What a guest has of tasks: those of its init, and those of a script beside them by
-// default.
+// Tasks of a guest: those of its init, and in addition those of a script by default.
 const (
 	InitTasks  = 16
 	shellTasks = 64 + 8
 )
 
-// ForGuests is how many tasks all guests may have at a time: a quarter is left to the
-// daemon and to whatever else its user does. 0: as many as they like.
+// ForGuests is how many tasks all guests together may have. A quarter is left to the daemon and to other
+// processes of its user. 0 means no limit.
 func (c Counts) ForGuests() uint64 { return c.Tasks / 4 * 3 }
 
-// Connections is how many connections of guests this process has descriptors for, two
-// for each: half of them are left to everything else. 0: as many as there are.
+// Connections is how many connections of guests this process has descriptors for, two for each. Half of the
+// descriptors are left for other uses. 0 means no limit.
 func (c Counts) Connections() int { return c.Descriptors / 4 }
 
-// Counts reads what is bounded.
+// Counts reads the limits.
 func (s Sources) Counts() (c Counts) {
 	if s.Root == nil {
 		return c
@@ -40,7 +40,7 @@ func (s Sources) Counts() (c Counts) {
 	c.Watches, _ = strconv.Atoi(s.line("proc/sys/fs/epoll/max_user_watches"))
 	c.PipePages, _ = strconv.Atoi(s.line("proc/sys/fs/pipe-user-pages-hard"))
 	c.Files = s.files()
-	// In a network of its own a host does not have these.
+	// A host in a network namespace of its own does not have these.
 	c.Orphans, _ = strconv.Atoi(s.line("proc/sys/net/ipv4/tcp_max_orphans"))
 	if f := strings.Fields(s.line("proc/sys/net/ipv4/tcp_mem")); len(f) == 3 {
 		c.PagesTCP, _ = strconv.Atoi(f[1])
@@ -60,8 +60,8 @@ func (s Sources) Counts() (c Counts) {
 	return c
 }
 
-// files is how many open files the host may have. systemd lifts the kernel's bound, by
-// default a file for each 10 KiB of memory, so that what they take is the bound.
+// files is the limit of open files of the host. systemd raises the kernel's limit, by default a file for each
+// 10 KiB of memory, so the memory that files take is the limit.
 func (s Sources) files() int {
 	most, err := strconv.Atoi(s.line("proc/sys/fs/file-max"))
 	if err != nil {
@@ -69,27 +69,27 @@ func (s Sources) files() int {
 	}
 	for l := range strings.Lines(s.text("proc/meminfo")) {
 		if f := strings.Fields(l); len(f) == 3 && f[0] == "MemTotal:" {
-			kib, _ := strconv.Atoi(f[1]) // no number: no file is too few to look
+			kib, _ := strconv.Atoi(f[1]) // no number: 0, so that no file is counted
 			most = min(most, kib/10)
 		}
 	}
 	return most
 }
 
-// OpenFiles is how many files are open on the host; 0 where it does not say.
+// OpenFiles is the number of open files of the host, or 0 if it is not known.
 func (s Sources) OpenFiles() int {
 	if s.Root == nil {
 		return 0
 	}
 	open, _, _ := strings.Cut(s.line("proc/sys/fs/file-nr"), "\t")
-	n, _ := strconv.Atoi(strings.TrimSpace(open)) // none: nothing can be looked for
+	n, _ := strconv.Atoi(strings.TrimSpace(open)) // no number: 0, nothing is counted
 	return n
 }
 
 // usersLayer is the name of the layer of Users.
 const usersLayer = "users"
 
-// Users says whose the guests of this host are, and what they share.
+// Users says which users the guests of this host have, and what they share.
 func (s Sources) Users() Layer {
 	l, c := Layer{Name: usersLayer}, s.Counts()
 	fits := ""

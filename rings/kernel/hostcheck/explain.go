@@ -10,20 +10,19 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// Explain says why a layer failed on the host of this process, and what a person
-// can do about it. Both are text for people, of one or more sentences, without
-// an end mark. A report of nothing that failed gives two empty strings.
+// Explain says why a layer failed on the host of this process, and what a person can do about it. Both are
+// texts for people, of one or more sentences, without a final period. For a report without a failure both are
+// empty.
 func Explain(r initproto.Report) (reason, remedy string) { return Here().Facts().Explain(r) }
 
-// appArmorRemedy is what helps where AppArmor keeps namespaces from programs
-// that have no profile.
+// appArmorRemedy is the remedy if AppArmor denies namespaces to programs without a profile.
 const appArmorRemedy = "ringd doctor --apparmor | sudo tee /etc/apparmor.d/ringd && " +
 	"sudo apparmor_parser -r /etc/apparmor.d/ringd"
 
 // said is an explanation.
 type said struct{ why, fix string }
 
-// Explain is Explain for a host of which these facts are known.
+// Explain explains a failure on a host with these facts.
 func (f Facts) Explain(r initproto.Report) (reason, remedy string) {
 	if r.Failed == "" {
 		return "", ""
@@ -45,7 +44,7 @@ func (f Facts) Explain(r initproto.Report) (reason, remedy string) {
 	default:
 		s = f.missing(r, errno)
 	}
-	if s.why != "" && !strings.Contains(reason, s.why) { // else it was explained before
+	if s.why != "" && !strings.Contains(reason, s.why) { // otherwise it is already explained
 		reason = strings.TrimPrefix(reason+": "+s.why, ": ")
 	}
 	return cmp.Or(reason, "layer "+r.Failed+" failed"), cmp.Or(s.fix, r.Remedy, reportIt)
@@ -53,7 +52,7 @@ func (f Facts) Explain(r initproto.Report) (reason, remedy string) {
 
 const reportIt = "run `ringd doctor --json` and report what it prints"
 
-// lies is of a host that says it gave a layer and did not.
+// lies explains a host that reported a layer as set although it has no effect.
 func (f Facts) lies(r initproto.Report) said {
 	who := "something between ringd and the kernel answers system calls without doing them"
 	if f.Emulated != "" {
@@ -78,7 +77,7 @@ func fault(e syscall.Errno) said {
 	}
 }
 
-// missing is of a host that does not give a layer and says so.
+// missing explains a host that reports that it does not give a layer.
 func (f Facts) missing(r initproto.Report, e syscall.Errno) said {
 	if s := f.everywhere(e); s != (said{}) {
 		return s
@@ -106,7 +105,7 @@ func (f Facts) missing(r initproto.Report, e syscall.Errno) said {
 	}
 }
 
-// everywhere is what explains any layer.
+// everywhere explains failures of any layer.
 func (f Facts) everywhere(e syscall.Errno) said {
 	switch {
 	case f.System != "" && f.System != "linux":
@@ -124,7 +123,7 @@ func (f Facts) everywhere(e syscall.Errno) said {
 }
 
 func (f Facts) namespaces(step string, e syscall.Errno) said {
-	if step == "memfd_create" { // of the program that stands in them first
+	if step == "memfd_create" { // of the program that is started in them first
 		return f.memfd(e)
 	}
 	switch e {
@@ -162,7 +161,7 @@ func (f Facts) namespacesRefused(step string) said {
 	case f.AppArmorUserns && f.UID != 0:
 		return said{"AppArmor keeps user namespaces from programs that have no profile " +
 			"(kernel.apparmor_restrict_unprivileged_userns, Ubuntu 23.10 and later)", appArmorRemedy}
-	case f.Filtered: // what a container does to namespaces it does by a filter
+	case f.Filtered: // a container denies namespaces by a filter
 		return f.contained("namespaces")
 	case strings.Contains(step, "id_map") && f.UID == 0:
 		return said{"ringd is root without CAP_SETFCAP, CAP_SETUID or CAP_SETGID, which a map of users needs",
@@ -173,7 +172,7 @@ func (f Facts) namespacesRefused(step string) said {
 	}
 }
 
-// contained explains what a container, or a filter around ringd, refuses.
+// contained explains denials by a container, or by a filter around ringd.
 func (f Facts) contained(what string) said {
 	switch f.Container {
 	case "docker", "podman":
@@ -220,7 +219,7 @@ func (f Facts) mounts(step string, e syscall.Errno) said {
 	}
 }
 
-// some names the first of a list.
+// some lists the first elements of a list.
 func some(l []string) string {
 	if len(l) > 2 {
 		return fmt.Sprintf("%s and %d more", l[0], len(l)-1)
@@ -228,7 +227,7 @@ func some(l []string) string {
 	return strings.Join(l, " and ")
 }
 
-// old is of a call that came with a kernel.
+// old explains a call that came with a certain kernel version.
 func (f Facts) old(what string, major, minor int) said {
 	since := fmt.Sprintf("%d.%d", major, minor)
 	if before(f.Release, major, minor) {
@@ -293,7 +292,7 @@ func (f Facts) memfd(e syscall.Errno) said {
 	}
 }
 
-// cgroupRemedy is what gives ringd a control group of its own.
+// cgroupRemedy is the remedy that gives ringd a control group of its own.
 const cgroupRemedy = "in ringd's unit: Delegate=yes (systemd), which gives it a control group of its own; " +
 	"from a shell: systemd-run --user --scope -p Delegate=yes ringd serve"
 
@@ -316,7 +315,7 @@ func (f Facts) network(e syscall.Errno) said {
 	return f.refusedHere(e)
 }
 
-// refusedHere is of a call that every host of the kind has.
+// refusedHere explains the failure of a call that every host of the kind has.
 func (f Facts) refusedHere(e syscall.Errno) said {
 	if (f.Container != "" || f.Filtered) && (e == syscall.EPERM || e == syscall.EACCES || e == syscall.ENOSYS) {
 		return f.contained("a call that the layer needs")

@@ -1,7 +1,6 @@
-// Package hostcheck knows hosts: why one does not give a layer of the kernel ring,
-// and what a person can do about it. It changes nothing and decides nothing; the
-// kernel ring and `ringd doctor` ask it for words. What it reads comes through
-// Sources, so that any host can be described in a test.
+// Package hostcheck explains hosts: why one does not give a layer of the kernel ring, and what a person can do
+// about it. It only reads. The kernel ring and `ringd doctor` take their texts from it. Its input comes through
+// Sources, so that a test can describe any host.
 package hostcheck
 
 import (
@@ -29,7 +28,7 @@ func Here() Sources {
 	return Sources{Root: os.DirFS("/"), Landlock: landlock, UID: os.Getuid()}
 }
 
-// Facts is what is known of a host. The zero value knows nothing.
+// Facts are the known facts about a host. The zero value knows nothing.
 type Facts struct {
 	System        string        `json:"system"`  // linux
 	Release       string        `json:"release"` // of the kernel: 6.18.44
@@ -37,10 +36,10 @@ type Facts struct {
 	LandlockErrno syscall.Errno `json:"-"`                   // why it is 0
 	Container     string        `json:"container,omitempty"` // docker, podman, kubernetes, lxc, …
 	Emulated      string        `json:"emulated,omitempty"`  // gvisor, wsl1: no Linux kernel
-	// Filtered says that a seccomp filter stands around ringd itself.
+	// Filtered says that ringd itself runs under a seccomp filter.
 	Filtered bool     `json:"filtered,omitempty"`
-	LSM      []string `json:"lsm,omitempty"` // security modules; nil: not readable
-	// MaskedProc are paths below /proc that something is mounted over.
+	LSM      []string `json:"lsm,omitempty"` // security modules; nil if they cannot be read
+	// MaskedProc are paths below /proc that are hidden by a mount.
 	MaskedProc []string `json:"masked_proc,omitempty"`
 	// AppArmorUserns: kernel.apparmor_restrict_unprivileged_userns is on.
 	AppArmorUserns bool `json:"apparmor_restricts_userns,omitempty"`
@@ -49,13 +48,13 @@ type Facts struct {
 	// NoneLeft names the limits user.max_*_namespaces that are 0.
 	NoneLeft    []string `json:"no_namespaces,omitempty"`
 	MemfdNoExec int      `json:"memfd_noexec,omitempty"` // vm.memfd_noexec
-	// Cgroup2 is ringd's control group, "" without cgroup v2 alone.
+	// Cgroup2 is ringd's control group, or empty if the host does not use cgroup v2 alone.
 	Cgroup2   string `json:"cgroup2,omitempty"`
 	Delegated bool   `json:"cgroup_delegated,omitempty"` // and ringd may make groups below it
 	UID       int    `json:"uid"`
 }
 
-// Facts reads what is to be known. What cannot be read is left out.
+// Facts reads the facts. A fact that cannot be read is left out.
 func (s Sources) Facts() Facts {
 	f := Facts{System: runtime.GOOS, UID: s.UID}
 	if s.Root == nil {
@@ -86,7 +85,7 @@ func (s Sources) Facts() Facts {
 	return f
 }
 
-// text reads a small file; "" when it cannot be read.
+// text reads a small file. It is empty if the file cannot be read.
 func (s Sources) text(name string) string {
 	b, err := fs.ReadFile(s.Root, name)
 	if err != nil {
@@ -115,8 +114,8 @@ func field(text, name string) string {
 	return ""
 }
 
-// emulated tells what stands in for a Linux kernel. The date is that of every
-// gVisor before it had a name of its own.
+// emulated names the replacement of a Linux kernel, if it is one. The date is that of every gVisor before it
+// reported a name of its own.
 func emulated(release, version string) string {
 	all := strings.ToLower(release + " " + version)
 	switch {
@@ -129,7 +128,7 @@ func emulated(release, version string) string {
 	}
 }
 
-// container tells what kind of container ringd runs in, if any.
+// container names the kind of container in which ringd runs, if any.
 func (s Sources) container() string {
 	groups := s.text("proc/self/cgroup") + s.text("proc/1/cgroup")
 	switch {
@@ -143,8 +142,8 @@ func (s Sources) container() string {
 	return s.line("run/systemd/container") // "lxc", "systemd-nspawn", …
 }
 
-// maskedProc lists the mount points below /proc. The kernel mounts a proc of a
-// guest only when nothing is hidden in ours; binfmt_misc hides an empty folder.
+// maskedProc lists the mount points below /proc. The kernel mounts a proc for a guest only if nothing is hidden
+// in the daemon's. binfmt_misc does not count: it hides an empty folder.
 func maskedProc(mountinfo string) []string {
 	var out []string
 	for l := range strings.Lines(mountinfo) {
@@ -178,8 +177,7 @@ func (s Sources) cgroup(mountinfo string) (group string, delegated bool) {
 	return group, err == nil && ownedBy(info, s.UID)
 }
 
-// before tells whether a kernel of this release is older than major.minor. One
-// that is not known is not.
+// before reports whether a kernel of this release is older than major.minor. An unknown release is not.
 func before(release string, major, minor int) bool {
 	a, rest, _ := strings.Cut(release, ".")
 	b := strings.FieldsFunc(rest, func(r rune) bool { return r < '0' || r > '9' })

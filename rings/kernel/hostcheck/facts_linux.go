@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// landlock asks for the version: a ruleset of nothing, of size nothing.
+// landlock asks for the version with an empty ruleset of size 0.
 func landlock() (abi int, err syscall.Errno) {
 	n, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if e != 0 {

@@ -20,24 +20,24 @@ type Layer struct {
 	Name   string
 	State  string // Enforced, Partly or Unavailable
 	Reason string
-	Fix    string // "" where nothing is to be mended
+	Fix    string // empty if there is nothing to fix
 }
 
-// Health is what this host gives a guest.
+// Health lists the layers that this host gives a guest.
 type Health struct {
 	Facts  Facts
-	Layers []Layer // all that there are, in the order in which they are made
-	// Stands says that a guest has every layer that makes the tier os-sandbox.
+	Layers []Layer // all layers, in the order in which they are made
+	// Stands says that a guest has every layer that the tier os-sandbox requires.
 	Stands bool
-	// Lies says that the host claims a layer that does not hold: nothing runs.
+	// Lies says that the host reports a layer that has no effect: nothing runs.
 	Lies           bool
-	Failed         string // the layer, when one failed
+	Failed         string // the layer that failed, if any
 	Reason, Remedy string // of Failed
 }
 
-// Examine launches one guest of nothing and says which layers stood around it,
-// and why others did not. launch returns what the init of the guest reported; its
-// error is of a guest that could not be started and said nothing.
+// Examine launches one guest that runs nothing, and says which layers it had, and why it did not have others.
+// launch returns the report of the guest's init. Its error is of a guest that could not be started and reported
+// nothing.
 func (s Sources) Examine(ctx context.Context, launch func(context.Context) (initproto.Report, error)) Health {
 	f := s.Facts()
 	r, err := launch(ctx)
@@ -52,7 +52,7 @@ func (s Sources) Examine(ctx context.Context, launch func(context.Context) (init
 	return h
 }
 
-// layer says how one layer is.
+// layer returns the state of one layer.
 func (h Health) layer(l describedLayer, r initproto.Report) Layer {
 	out := Layer{Name: l.name, State: r.Layers[l.name], Reason: l.holds}
 	switch {
@@ -78,7 +78,7 @@ func (h Health) layer(l describedLayer, r initproto.Report) Layer {
 	return out
 }
 
-// describedLayer is what a layer does.
+// describedLayer says what a layer does.
 type describedLayer struct{ name, holds, partly string }
 
 // layers are all layers, in the order in which they are made.
@@ -111,7 +111,7 @@ func layers() []describedLayer {
 	}
 }
 
-// described finds a layer; the zero one when it is not known.
+// described finds a layer. It returns the zero value for an unknown one.
 func described(layer string) describedLayer {
 	for _, l := range layers() {
 		if l.name == layer {
@@ -121,10 +121,10 @@ func described(layer string) describedLayer {
 	return describedLayer{}
 }
 
-// Holds is what a layer does; "" for one that is not known.
+// Holds says what a layer does. It is empty for an unknown one.
 func Holds(layer string) string { return described(layer).holds }
 
-// HoldsPartly is what a layer does that is best effort; "" for one that never is.
+// HoldsPartly says what a layer does in state best-effort. It is empty if it has no such state.
 func HoldsPartly(layer string) string { return described(layer).partly }
 
 // Names are all layers, in the order in which they are made.
@@ -136,9 +136,8 @@ func Names() []string {
 	return out
 }
 
-// AppArmorProfile is the profile that lets the program at this path make user
-// namespaces, on hosts that keep them from programs without one. It takes nothing
-// else away and gives nothing else. ok is false for a path that a profile cannot
+// AppArmorProfile is the profile that lets the program at this path make user namespaces, on hosts that deny
+// them to programs without a profile. It changes nothing else. ok is false for a path that a profile cannot
 // name safely.
 func AppArmorProfile(program string) (profile string, ok bool) {
 	if !strings.HasPrefix(program, "/") || strings.ContainsFunc(program, func(r rune) bool {

@@ -1,7 +1,6 @@
-// Command init is the first process of a guest: a small static program of this
-// project, built before ringd and embedded in it. All it does is in package
-// enclose; package kernel starts it and nothing else does. The runtime is not to
-// look for control groups, and not to look again later.
+// Command init is the first process of a guest: a small static program of this project, built before ringd and
+// embedded in it. Its code is in package guestinit. Only package kernel starts it. The directives stop the
+// runtime from looking for control groups at the start and later.
 //
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0

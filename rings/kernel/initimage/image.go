@@ -1,7 +1,6 @@
-// Package initimage holds the init of a guest: the static program of
-// rings/kernel/init, made by `make init` for this architecture, the same bytes
-// from the same sources. The kernel ring puts it into a sealed memory file and
-// starts that.
+// Package initimage holds the init of a guest: the static program of rings/kernel/init, made by `make init` for
+// this architecture, the same bytes from the same sources. The kernel ring puts it into a sealed memory file
+// and starts that.
 package initimage
 
 import (
@@ -9,7 +8,7 @@ import (
 	"encoding/hex"
 )
 
-// Digest names the program: "sha256:…", or "" where there is none.
+// Digest names the program: "sha256:…". It is empty if there is none.
 func Digest() string {
 	if Init() == nil {
 		return ""

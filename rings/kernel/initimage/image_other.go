@@ -2,5 +2,5 @@
 
 package initimage
 
-// Init is the program; there is none for this system.
+// Init is nil: there is no program for this system.
 func Init() []byte { return nil }

@@ -1,8 +1,6 @@
-// This file is what the kernel ring and the init of a guest say to each
-// other, as JSON, one message a packet of the control socket. The ring sends an
-// Order; init builds what it asks for, proves it, and answers with a Report. The
-// ring then sends a Go with the descriptors of the program, and init becomes or
-// starts that program. Init is trusted code of the same build; a message that
+// The messages are JSON, one in each packet of the control socket. The ring sends an Order. Init builds the
+// guest, proves its layers, and answers with a Report. The ring then sends a Go with the descriptors of the
+// program, and init becomes or starts that program. Init is trusted code of the same build. A message that
 // either side does not understand ends the guest.
 
 package initproto
@@ -14,60 +12,61 @@ import (
 	"slices"
 )
 
-// Version is that of the messages; init refuses another.
+// Version is that of the messages. Init rejects another.
 const Version = 3
 
-// The descriptors of init. A guest that is to seal itself keeps Control.
+// The descriptors of init. A guest that seals itself keeps Control.
 const (
 	Connection = 3 // of the guest to its executor; the program inherits it
 	Control    = 4 // a SOCK_SEQPACKET socket to the ring
 
-	// Answers is where the program of any other guest writes: its Connection is a pipe
-	// that it reads, and this is another one.
+	// Answers is the descriptor to which the program of a guest writes that does not seal itself: its
+	// Connection is a pipe to read from, and this is another one.
 	Answers = Control
 )
 
-// ProgramPath is how init starts a program that stands nowhere (Mount.Once), with
-// the number of a descriptor behind it.
+// ProgramPath, followed by the number of a descriptor, is how init starts a program without a path
+// (Mount.Once).
 const ProgramPath = "/proc/self/fd/"
 
-// Stays is the argument of an init that stays, and so needs a second process: it
-// is told before the order, so that it has started that one by then.
+// Stays is the argument of an init that stays and so needs a second process. It gets it before the order, so
+// that it has started that process by then.
 const Stays = "stays"
 
-// Order is what init is to build around the program.
+// Order says what init has to build around the program.
 type Order struct {
 	Version int
-	Token   string // hex, random; in the guest's host name "guest-<Token>"
+	Token   string // hex, random; the guest's host name is "guest-<Token>"
 	Mounts  []Mount
-	Temp    int64  // bytes of /tmp; 0: there is none
-	Scratch string `json:",omitempty"` // a folder of as many bytes, the program's own; "": there is none
+	Temp    int64 // bytes of /tmp; if 0, there is none
+	// path of a folder of that size, for the program; if empty, there is none
+	Scratch string `json:",omitempty"`
 	Limits  []Limit
 	UID     int // of the program, inside and outside
 	GID     int
-	// Namespaces are those of the ring, of all Kinds, by the inode in
-	// /proc/self/ns: init refuses to be in one of them.
+	// Namespaces are those of the ring, of all Kinds, by the inode in /proc/self/ns. Init refuses to run in one
+	// of them.
 	Namespaces map[string]uint64
 	Network    string  // profiles.NetworkOff or NetworkOwn
-	Listen     *Listen `json:",omitempty"` // nil: nobody listens in the guest's network; NetworkOwn only
-	ABI        int     // of Landlock, the least that will do
+	Listen     *Listen `json:",omitempty"` // if nil, the guest's network has no listeners; NetworkOwn only
+	ABI        int     // of Landlock, the lowest acceptable
 	Filter     Program
-	Key        Key  `json:",omitzero"` // that the filter wants at the start of a program
-	Notify     bool // the filter asks a listener: send its descriptor with the Report
+	Key        Key  `json:",omitzero"` // the filter requires it at the start of a program
+	Notify     bool // the filter has a listener: send its descriptor with the Report
 	WX         bool // memory never becomes executable
 	Reap       bool // init stays, starts the program as its child and reports its end
 	Seal       bool // the program keeps Control, to seal itself
 
-	CPU  int64 // milliseconds of all processes together; 0: the rlimit alone. Reap only
-	Wall int64 // milliseconds from Go on; 0: none. Reap only
-	// Memory is bytes of all processes and folders in memory together; 0: none. Reap only.
+	CPU  int64 // milliseconds of all processes together; if 0, only the rlimit. Reap only
+	Wall int64 // milliseconds after Go; 0 is no limit. Reap only
+	// Memory is bytes of all processes and folders in memory together. 0 is no limit. Reap only.
 	Memory int64 `json:",omitempty"`
 }
 
-// TempPath is the folder of temporary files, in memory unless a mount stands there.
+// TempPath is the folder of temporary files, in memory unless a mount is there.
 const TempPath = "/tmp"
 
-// InMemory lists the folders of the guest that are memory.
+// InMemory lists the guest's folders that are in memory.
 func (o Order) InMemory() (paths []string) {
 	if o.Temp <= 0 {
 		return nil
@@ -81,23 +80,21 @@ func (o Order) InMemory() (paths []string) {
 	return paths
 }
 
-// Listen is what init listens on in the network of the guest, in which every
-// address is local then, and hands to the ring. The TCP port Proxy is that of
-// 127.0.0.1 alone, each of Ports that of every address; port 53 of every address,
-// of TCP and UDP, is always among them.
+// Listen says where init listens in the network of the guest, in which every address is local then. Init sends
+// the sockets to the ring. TCP port Proxy is that of 127.0.0.1 alone. Each of Ports is that of every address.
+// Port 53 of every address, of TCP and UDP, is always included.
 type Listen struct {
 	Proxy uint16
 	Ports []uint16
 }
 
-// MaxPorts bounds those of a Listen. All descriptors go with one message, of which
-// the kernel takes 253.
+// MaxPorts limits the ports of a Listen. All descriptors go with one message, of which the kernel takes 253.
 const MaxPorts = 128
 
-// DNS is the port of the answers to names.
+// DNS is the port of the name server.
 const DNS = 53
 
-// Listener says what one descriptor is: a listening TCP socket, or a UDP socket.
+// Listener describes one descriptor: a listening TCP socket, or a UDP socket.
 type Listener struct {
 	Kind string
 	Port uint16
@@ -114,23 +111,25 @@ const (
 // Kinds are the kinds of namespaces of which a guest has its own.
 func Kinds() []string { return []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"} }
 
-// Mount is one file or folder of the guest's tree. Path is where it stands, in
-// the host and in the guest; Device and Inode are what it was when the profile
-// was compiled, and init refuses anything else.
+// Mount is one file or folder of the guest's tree. Path is its path, both in the host and in the guest. Device
+// and Inode are those when the profile was compiled, and init rejects any other file.
 type Mount struct {
 	Path   string
 	Device uint64
 	Inode  uint64
 	Dir    bool
-	Read   bool   // content may be read, a folder listed
-	Write  bool   // may be changed
-	Exec   bool   // may be started
-	Map    bool   // may be mapped executable: a library, a program, its interpreter; of a folder all in it, see Key
-	List   bool   `json:",omitempty"` // a folder of the guest's own root: what the guest has in it may be listed, and nothing is mounted
-	Hide   bool   // what stands there is covered: nothing is granted
-	Tree   bool   `json:",omitempty"` // its descriptor comes with the order: the ring has mapped its users
-	Once   bool   `json:",omitempty"` // the program of the guest, which init starts: it stands nowhere
-	Link   string // not "": a symbolic link of this text, and nothing is mounted
+	Read   bool // content may be read, a folder listed
+	Write  bool // may be changed
+	Exec   bool // may be started
+	// may be mapped executable: a library, a program, its interpreter; for a folder, all files in it, see Key
+	Map bool
+	// a folder in the guest's own root whose mounts may be listed; nothing is mounted on it
+	List bool `json:",omitempty"`
+	Hide bool // the path is covered: nothing is granted
+	Tree bool `json:",omitempty"` // its descriptor comes with the order: the ring has mapped its users
+	// the program of the guest, which init starts: it has no path in the guest
+	Once bool   `json:",omitempty"`
+	Link string // if not empty, a symbolic link with this text, and nothing is mounted
 }
 
 // Limit is one resource limit, soft and hard.
@@ -140,24 +139,23 @@ type Limit struct {
 	Value    uint64
 }
 
-// Instruction is one of a classic BPF program, struct sock_filter.
+// Instruction is one instruction of a classic BPF program, struct sock_filter.
 type Instruction struct {
 	Code   uint16
 	Jt, Jf uint8
 	K      uint32
 }
 
-// Key is what a call of execve has to bring in the three registers that the kernel
-// does not look at, so that the filter lets it pass: init has it, and the program
-// that it becomes has not. The zero Key is none: whoever may start something does.
-// No word of another is 0.
+// Key is the value that a call of execve must have, in the three registers that the kernel does not read, so
+// that the filter allows it. Init has it, and the program that it becomes does not. A zero Key is no key: the
+// guest may start programs. In other Keys no word is 0.
 //
-// A loader starts any file that may be mapped executable. So only a guest with a Key,
-// whose first program is its last, has folders in which all files may be.
+// A loader starts any file that may be mapped executable. So only a guest with a Key, whose first program is
+// its last, may have folders in which all files may be mapped so.
 type Key [3]uint64
 
-// Program is a filter. As JSON it is one string, since reading a thousand objects
-// would be most of what init does.
+// Program is a filter. Its JSON is one string, since decoding a thousand objects would take most of init's
+// time.
 type Program []Instruction
 
 // MarshalText returns the instructions as base64, eight bytes each.
@@ -171,8 +169,7 @@ func (p Program) MarshalText() ([]byte, error) {
 	return base64.StdEncoding.AppendEncode(nil, b), nil
 }
 
-// UnmarshalText refuses what MarshalText would not write, and more instructions
-// than the kernel takes.
+// UnmarshalText rejects text that MarshalText would not write, and more instructions than the kernel takes.
 func (p *Program) UnmarshalText(text []byte) error {
 	b, err := base64.StdEncoding.Strict().AppendDecode(nil, text)
 	if err != nil {
@@ -195,36 +192,36 @@ const MaxInstructions = 4096
 
 const instructionBytes = 8
 
-// Report is what init has built, or why it has not. Failed "" means everything
-// stands and was proved.
+// Report says which layers init has built, or why it has not. If Failed is empty, every layer is in force and
+// was proved.
 type Report struct {
 	Version int
 	Layers  map[string]string // layer -> enforced | best-effort | unavailable
 	ABI     int               // of Landlock, as enforced
-	Proved  []string          // the canaries that were tried
+	Proved  []string          // names of the canaries that ran
 	Failed  string            // the layer
-	Kind    string            // KindMissing or KindLies; "" when nothing failed
-	Step    string            // what was being done: "mount_setattr /usr/bin/git"
-	Errno   int               // 0 when it was no system call
+	Kind    string            // one of the Kinds; empty if nothing failed
+	Step    string            // the failed step: "mount_setattr /usr/bin/git"
+	Errno   int               // 0 if no system call failed
 	Reason  string            // one sentence
 	Remedy  string
 
-	// Listeners are what the descriptors of this report are; IPv6 says that they
-	// have those addresses too. Where Order.Listen is set they come in a report of
-	// their own, with nothing else in it, before that of the layers.
+	// Listeners describe the descriptors of this report. IPv6 says that they have IPv6 addresses too. If
+	// Order.Listen is set, they come in a report of their own, without other content, before that of the
+	// layers.
 	Listeners []Listener `json:",omitempty"`
 	IPv6      bool       `json:",omitempty"`
 }
 
 // The kinds of a failure.
 const (
-	KindMissing = "missing" // the host does not give the layer, and says so
-	KindLies    = "lies"    // the host says that it gave it, and a canary shows that it did not
+	KindMissing = "missing" // the host reports that it does not give the layer
+	KindLies    = "lies"    // the host reported that it gave it, and a canary shows that it did not
 	KindFault   = "fault"   // neither: a path that changed, no memory
 )
 
-// Go starts the program. Its descriptors come with it, Files in number: standard
-// input, output and error, then the connection when there is one.
+// Go starts the program. Its Files descriptors come with it: standard input, output and error, then the
+// connection if there is one.
 type Go struct {
 	Argv  []string
 	Env   []string
@@ -232,57 +229,54 @@ type Go struct {
 	Files int
 }
 
-// Ask is what the ring may ask of an init that reaps.
+// Ask is a request of the ring to an init that reaps.
 type Ask struct {
 	What  string
 	Ports []uint16 `json:",omitempty"` // of AskListen
 }
 
-// What may be asked.
+// The requests of an Ask.
 const (
-	AskUsage   = "usage"   // a Told with the processor time so far
-	AskListen  = "listen"  // a Told with Listeners, for those of Ports that are free
-	AskWeighed = "weighed" // nothing: what was ToldHeavy is within its limit
+	AskUsage   = "usage"   // answered by a Told with the processor time so far
+	AskListen  = "listen"  // answered by a Told with Listeners for those of Ports that are free
+	AskWeighed = "weighed" // no answer: the guest of a ToldHeavy is within its limit
 )
 
-// ToldHeavy is the What of a Told that nobody asked for: the guest may hold more
-// than its limit, or less, since what processes share is counted for each. The ring
-// weighs the guest, and ends it or says AskWeighed.
+// ToldHeavy is the What of an unrequested Told. The guest may hold more than its limit, or less, since shared
+// memory is counted for each process. The ring weighs the guest, and ends it or sends AskWeighed.
 const ToldHeavy = "heavy"
 
-// Told is what an init that reaps says after Go.
+// Told is a message of an init that reaps, after Go.
 type Told struct {
 	Started bool
-	Failed  string // what could not be done to start the program
-	Errno   int    // of Failed; 0: it was no system call
+	Failed  string // the step of starting the program that failed
+	Errno   int    // of Failed; 0 if no system call failed
 	Ended   bool
-	Code    int // exit code, when Ended and Signal is 0
+	Code    int // exit code, if Ended and Signal is 0
 	Signal  int
-	Alone   bool   // when Ended: nothing else of the guest lives, nor can
+	Alone   bool   // if Ended: no other process of the guest is alive, and none can start
 	Limit   string // "cpu", "wall", "memory": the limit that ended it
 	CPU     int64  // milliseconds, of all processes
 	Peak    int64  // bytes, the largest of one process
 
-	What      string     `json:",omitempty"` // of the Ask that this answers, or ToldHeavy
+	What      string     `json:",omitempty"` // What of the answered Ask, or ToldHeavy
 	Files     int64      `json:",omitempty"` // of ToldHeavy: bytes of files in memory
-	Listeners []Listener `json:",omitempty"` // what the descriptors are that came along
+	Listeners []Listener `json:",omitempty"` // describe the descriptors of the message
 }
 
-// Seal is the filter that a guest which seals itself (Order.Seal) puts on all its
-// threads, for good. The ring sends it on Control right behind Go. Since a process
-// can have one listener, the Order of such a guest has Notify false, and its
-// filter must let seccomp(2) and the limits of the process be set.
+// Seal is the filter that a guest which seals itself (Order.Seal) installs on all its threads, irreversibly.
+// The ring sends it on Control directly after Go. Since a process can have only one listener, the Order of such
+// a guest has Notify false, and its filter must allow seccomp(2) and setting the limits of the process.
 type Seal struct {
 	Version int
 	Filter  Program
 }
 
-// Sealed is the guest's answer on Control, with the listener of the filter when
-// Failed is "". After it the guest tries what the filter refuses, from more than
-// one thread: until the guest closes Control, what the listener reports are these
-// canaries, and each is answered EPERM and no more (watch.Config.Canary). From
-// then on every call that is reported is a violation and ends the guest. Only
-// then does the ring call the guest sealed.
+// Sealed is the guest's answer on Control. If Failed is empty, the listener of the filter comes with it. The
+// guest then tries calls that the filter denies, from more than one thread. Until the guest closes Control, the
+// reports of the listener are these canaries, and each is answered with EPERM only (violations.Config.Canary).
+// From then on every reported call is a violation and ends the guest. Only then does the ring call the guest
+// sealed.
 type Sealed struct {
 	Version int
 	Failed  string
@@ -290,15 +284,16 @@ type Sealed struct {
 
 // The layers of a Report and of an attestation.
 const (
-	LayerProcess      = "process"
-	LayerEnvironment  = "environment"
-	LayerDescriptors  = "descriptors"
-	LayerParentDeath  = "parent_death"
-	LayerNamespaces   = "namespaces"
-	LayerMounts       = "mounts"
-	LayerExec         = "exec" // only granted programs start: noexec, closure, Landlock
-	LayerNetwork      = "network"
-	LayerEgress       = "egress" // what is sent anywhere arrives at the ring; unavailable where nobody listens
+	LayerProcess     = "process"
+	LayerEnvironment = "environment"
+	LayerDescriptors = "descriptors"
+	LayerParentDeath = "parent_death"
+	LayerNamespaces  = "namespaces"
+	LayerMounts      = "mounts"
+	LayerExec        = "exec" // only granted programs start: noexec, closure, Landlock
+	LayerNetwork     = "network"
+	// all connections lead to the ring; unavailable if the network has no listeners
+	LayerEgress       = "egress"
 	LayerLimits       = "rlimits"
 	LayerPrivileges   = "no_new_privs"
 	LayerLandlock     = "landlock"
@@ -307,9 +302,10 @@ const (
 	LayerSeccomp      = "seccomp"
 	LayerSelfTest     = "self_test"
 	LayerCgroups      = "cgroups"
-	LayerHeld         = "memory"     // what all of a guest holds is bounded; best-effort where looks count it
-	LayerSeal         = "seal"       // a guest that gave up the rest itself
-	LayerViolations   = "violations" // refused calls reach the audit log
+	// the memory of the whole guest is limited; best-effort if it is counted periodically
+	LayerHeld       = "memory"
+	LayerSeal       = "seal"       // a guest that dropped the rest of its powers itself
+	LayerViolations = "violations" // denied calls reach the audit log
 )
 
 // Modes of the network.

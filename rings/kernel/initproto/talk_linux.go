@@ -9,16 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The most that one message holds, in bytes and descriptors.
+// Limits of one message, in bytes and descriptors.
 const (
 	maxMessage     = 4 << 20
 	maxDescriptors = 8
 	kernelMost     = 253 // descriptors that the kernel takes
 )
 
-// Receive waits for one message on fd and decodes it into m, with the
-// descriptors that came along, all close-on-exec. io.EOF says that the other
-// side is gone.
+// Receive waits for one message on fd and decodes it into m, with its descriptors, all close-on-exec. io.EOF
+// means that the other side is gone.
 func Receive(fd int, m any) (fds []int, err error) {
 	p, fds, err := take(fd, maxDescriptors)
 	if err != nil {
@@ -30,8 +29,8 @@ func Receive(fd int, m any) (fds []int, err error) {
 	return fds, nil
 }
 
-// TakeAll is Receive without the decoding, for a message that is passed on, with as
-// many descriptors as a message can have.
+// TakeAll is Receive without decoding, for a message that is passed on, with the largest possible number of
+// descriptors.
 func TakeAll(fd int) (p []byte, fds []int, err error) { return take(fd, kernelMost) }
 
 func take(fd, most int) (p []byte, fds []int, err error) {
@@ -84,7 +83,7 @@ func descriptors(oob []byte) (fds []int, err error) {
 	return fds, nil
 }
 
-// Send writes m as one message, with descriptors when there are any.
+// Send writes m as one message, with descriptors if there are any.
 func Send(fd int, m any, fds ...int) error {
 	p, err := json.Marshal(m)
 	if err != nil {

@@ -1,9 +1,8 @@
-// Package listener owns how the doors of the daemon accept: those of the API, and those
-// that guests have of egress.
+// Package listener makes the daemon's listeners accept through temporary errors: those of the API, and those of
+// egress for guests.
 //
-// net/http and most loops end a listener over an error that the host recovers from: no
-// memory, no descriptor, no watch of epoll left. A guest can bring such a shortage
-// about. A Patient refuses to end over one.
+// net/http and most accept loops end a listener on an error that the host recovers from: no memory, no
+// descriptor, no watch of epoll left. A guest can cause such a shortage. A Patient does not end because of one.
 package listener
 
 import (
@@ -18,14 +17,14 @@ import (
 const (
 	first = 5 * time.Millisecond // between two attempts, doubled after each error
 	most  = 250 * time.Millisecond
-	quiet = 10 * time.Second // without an error: the next one is another burst
-	// dead is how many errors in a row, of those that a socket gives which no longer
-	// listens, end a Patient: some four seconds.
+	quiet = 10 * time.Second // time without an error after which the next one starts a new burst
+	// dead is how many consecutive errors of a kind that only a socket gives which no longer listens end a
+	// Patient: some four seconds.
 	dead = 20
 )
 
-// Patient is a listener that goes on accepting after any error, until it is closed. Like
-// every listener of a server it is accepted from by one goroutine.
+// Patient is a listener that continues to accept after any error, until it is closed. As with every listener of
+// a server, only one goroutine may call Accept.
 type Patient struct {
 	net.Listener
 	name   string
@@ -34,12 +33,12 @@ type Patient struct {
 	closing sync.Once
 	closed  chan struct{}
 
-	burst *time.Timer // nil: there was none yet
-	gone  int         // errors in a row that a socket gives which no longer listens
+	burst *time.Timer // nil before the first
+	gone  int         // consecutive errors of a socket that no longer listens
 }
 
-// New takes l over. The name says in the log which door it is, once a burst of errors;
-// logger may be nil.
+// New takes ownership of l. name identifies the listener in the log, once for each burst of errors. logger may
+// be nil.
 func New(l net.Listener, name string, logger *slog.Logger) *Patient {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -47,9 +46,8 @@ func New(l net.Listener, name string, logger *slog.Logger) *Patient {
 	return &Patient{Listener: l, name: name, logger: logger, closed: make(chan struct{})}
 }
 
-// Accept waits for a connection. It fails when the Patient was closed, or when what it
-// listens with is no listener any more: net.ErrClosed before Close, or errors for seconds
-// that only such a socket gives.
+// Accept waits for a connection. It fails if the Patient was closed, or if the socket no longer listens:
+// net.ErrClosed before Close, or errors for seconds that only such a socket gives.
 func (p *Patient) Accept() (net.Conn, error) {
 	for pause := first; ; pause = min(2*pause, most) {
 		c, err := p.Listener.Accept()
@@ -81,7 +79,8 @@ func (p *Patient) ended(err error) bool {
 // tell logs the first error of a burst.
 func (p *Patient) tell(err error) {
 	over := p.burst == nil || !p.burst.Stop() // the time without an error has passed
-	// Stop of a timer with a channel is true after its time as well, as long as nobody reads.
+	// For a timer with a channel, Stop returns true after its time as well, as long as the channel was not
+	// read.
 	p.burst = time.AfterFunc(quiet, func() {})
 	if !over {
 		return
@@ -89,7 +88,7 @@ func (p *Patient) tell(err error) {
 	p.logger.Warn("connections cannot be accepted; the listener goes on", "listener", p.name, "error", err)
 }
 
-// wait is false once the Patient is closed.
+// wait waits for d. It returns false if the Patient is closed.
 func (p *Patient) wait(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -101,8 +100,7 @@ func (p *Patient) wait(d time.Duration) bool {
 	}
 }
 
-// Close stops listening, also while Accept waits to try again. It may be called more than
-// once.
+// Close stops listening, also while Accept waits to retry. It may be called more than once.
 func (p *Patient) Close() error {
 	p.closing.Do(func() { close(p.closed) })
 	return p.Listener.Close()

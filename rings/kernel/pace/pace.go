@@ -1,8 +1,7 @@
-// Package pace owns token buckets by key: how often one caller may do something,
-// and how much of it at once; and how often all callers together may, in turns. Wait
-// holds a caller back, and Take refuses it. Package
-// egress waits, so that a program is slowed and not refused; the daemon refuses requests
-// that would fill its audit log.
+// Package pace has token buckets by key. They limit how often one caller may do something, how many at once,
+// and how often all callers together may, in turns. Wait delays a caller, and Take rejects it. Package egress
+// waits, so that a program is slowed down and not denied. The daemon rejects requests that would fill its audit
+// log.
 package pace
 
 import (
@@ -14,13 +13,13 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// leastSwept is how many buckets there are before full ones are looked for.
+// leastSwept is the number of buckets from which full ones are removed.
 const leastSwept = 1024
 
 // Config is the size of each bucket.
 type Config struct {
 	Now   func() time.Time
-	Every time.Duration // one more token comes into a bucket
+	Every time.Duration // time after which a bucket gets one more token
 	Burst int           // tokens of a full bucket
 }
 
@@ -31,17 +30,17 @@ func (c Config) check() error {
 	return nil
 }
 
-// Buckets is a bucket for each key. It is safe for concurrent use. A bucket that is
-// full again is forgotten, so there are no more than were used while one fills.
+// Buckets holds a bucket for each key. It is safe for concurrent use. A bucket that is full again is removed,
+// so there are no more than were used during the time in which one fills.
 type Buckets[K comparable] struct {
 	cfg Config
 
 	mu    sync.Mutex
 	all   map[K]*rate.Limiter
-	sweep int // buckets at which full ones are forgotten
+	sweep int // number of buckets at which full ones are removed
 }
 
-// New refuses a Config with a zero or negative field.
+// New returns an error for a Config with a zero or negative field.
 func New[K comparable](cfg Config) (*Buckets[K], error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -49,20 +48,19 @@ func New[K comparable](cfg Config) (*Buckets[K], error) {
 	return &Buckets[K]{cfg: cfg, all: map[K]*rate.Limiter{}, sweep: leastSwept}, nil
 }
 
-// Len counts the buckets.
+// Len returns the number of buckets.
 func (b *Buckets[K]) Len() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.all)
 }
 
-// Wait takes a token of the bucket, and returns when it is there. A caller whose
-// deadline comes first takes none and waits for that, so that a loop of callers is
-// held back too. The error is ctx's.
+// Wait takes a token of the bucket, and returns when it is available. A caller whose deadline is earlier takes
+// none and waits until the deadline, so that a loop of callers is delayed too. The error is ctx's.
 func (b *Buckets[K]) Wait(ctx context.Context, key K) error { return b.WaitN(ctx, key, 1) }
 
-// WaitN is Wait for n tokens, which come after those of callers that wait already. More
-// than a full bucket has count as a full one.
+// WaitN is Wait for n tokens, which come after those of callers that wait already. More than a full bucket
+// counts as a full one.
 func (b *Buckets[K]) WaitN(ctx context.Context, key K, n int) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -88,8 +86,8 @@ func (b *Buckets[K]) WaitN(ctx context.Context, key K, n int) error {
 	}
 }
 
-// Owe takes n tokens that are there or come: who waits for others then waits for these as
-// well. It does not wait. More than a full bucket has count as a full one.
+// Owe takes n tokens, now or when they come, without waiting. Later callers of Wait then wait for these as
+// well. More than a full bucket counts as a full one.
 func (b *Buckets[K]) Owe(key K, n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,8 +95,8 @@ func (b *Buckets[K]) Owe(key K, n int) {
 	b.bucketLocked(key, now).ReserveN(now, min(n, b.cfg.Burst))
 }
 
-// Take takes n tokens of the bucket, or none of them: wait is then how long it takes until
-// they are there. More than a full bucket has are never there: callers bound n.
+// Take takes n tokens of the bucket, or none of them. In that case it returns how long it takes until they are
+// available. More than a full bucket are never available: callers limit n.
 func (b *Buckets[K]) Take(key K, n int) (wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -113,7 +111,7 @@ func (b *Buckets[K]) Take(key K, n int) (wait time.Duration) {
 	return wait
 }
 
-// Empty is how long it takes until the bucket has a token; 0: it has one.
+// Empty returns how long it takes until the bucket has a token. It is 0 if it has one.
 func (b *Buckets[K]) Empty(key K) (wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -121,8 +119,8 @@ func (b *Buckets[K]) Empty(key K) (wait time.Duration) {
 	return time.Duration(max(1-tokens, 0) * float64(b.cfg.Every))
 }
 
-// reserve takes n tokens that are there after wait; nil: that is after the deadline,
-// and none is taken.
+// reserve takes n tokens that are available after wait. It returns nil and takes none if that is after the
+// deadline.
 func (b *Buckets[K]) reserve(ctx context.Context, key K, n int) (taken *rate.Reservation, wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -136,7 +134,7 @@ func (b *Buckets[K]) reserve(ctx context.Context, key K, n int) (taken *rate.Res
 	return taken, wait
 }
 
-// bucketLocked is the bucket of a key, a full one when there is none.
+// bucketLocked returns the bucket of a key, or a full one if there is none.
 func (b *Buckets[K]) bucketLocked(key K, now time.Time) *rate.Limiter {
 	if l, ok := b.all[key]; ok {
 		return l

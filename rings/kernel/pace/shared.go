@@ -9,28 +9,27 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Shared is a bucket for each key that several callers share: of agents that dial one
-// address, say. Callers that find it empty wait, and each token that comes goes to the
-// next caller in turn, however many of its own wait: with n callers waiting, the next
-// token of one comes within n of them, so that none starves another. It is safe for
-// concurrent use. A bucket that is full again is forgotten.
+// Shared holds a bucket for each key that several callers share, such as agents that dial one address. Callers
+// that find it empty wait. Each new token goes to the next caller in turn, however many requests of a caller
+// wait: with n callers waiting, the next token of one comes within n of them, so that none starves another.
+// Shared is safe for concurrent use. A bucket that is full again is removed.
 type Shared[K, C comparable] struct {
 	cfg Config
 
 	mu    sync.Mutex
 	all   map[K]*shares[C]
-	sweep int // buckets at which full ones are forgotten
+	sweep int // number of buckets at which full ones are removed
 }
 
-// shares is one bucket, and who waits for its tokens.
+// shares is one bucket with the callers that wait for its tokens.
 type shares[C comparable] struct {
 	tokens  *rate.Limiter
 	turns   []C                   // callers that wait, the next one first
-	waiting map[C][]chan struct{} // closed when it has its token; of each caller the first comes first
+	waiting map[C][]chan struct{} // closed when its token is given; those of one caller in order
 	armed   bool                  // a timer will give the next token
 }
 
-// NewShared refuses a Config with a zero or negative field.
+// NewShared returns an error for a Config with a zero or negative field.
 func NewShared[K, C comparable](cfg Config) (*Shared[K, C], error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -38,15 +37,14 @@ func NewShared[K, C comparable](cfg Config) (*Shared[K, C], error) {
 	return &Shared[K, C]{cfg: cfg, all: map[K]*shares[C]{}, sweep: leastSwept}, nil
 }
 
-// Len counts the buckets.
+// Len returns the number of buckets.
 func (s *Shared[K, C]) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.all)
 }
 
-// Wait returns when the caller has a token of the bucket. The error is ctx's; no token is
-// taken then.
+// Wait returns when the caller has a token of the bucket. The error is ctx's. No token is taken then.
 func (s *Shared[K, C]) Wait(ctx context.Context, key K, caller C) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -62,11 +60,11 @@ func (s *Shared[K, C]) Wait(ctx context.Context, key K, caller C) error {
 		if s.leave(key, caller, there) {
 			return ctx.Err()
 		}
-		return nil // it came at the same moment
+		return nil // the token came at the same moment
 	}
 }
 
-// take takes a token, or waits in turn for the one that closes there.
+// take takes a token, or queues the caller. The returned channel is closed when its token is given.
 func (s *Shared[K, C]) take(key K, caller C) (there chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +82,7 @@ func (s *Shared[K, C]) take(key K, caller C) (there chan struct{}) {
 	return there
 }
 
-// leave gives up a place; false: its token has come.
+// leave removes a waiting request. It returns false if its token was given already.
 func (s *Shared[K, C]) leave(key K, caller C, there chan struct{}) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +97,7 @@ func (s *Shared[K, C]) leave(key K, caller C, there chan struct{}) bool {
 	return i >= 0
 }
 
-// remove takes one that waits out; a caller with none left has no turn.
+// remove removes one waiting request. A caller without another one has no turn.
 func (b *shares[C]) remove(caller C, i int) {
 	if left := slices.Delete(b.waiting[caller], i, i+1); len(left) > 0 {
 		b.waiting[caller] = left
@@ -110,7 +108,7 @@ func (b *shares[C]) remove(caller C, i int) {
 	b.turns = slices.Delete(b.turns, at, at+1)
 }
 
-// armLocked has the next token given when it comes.
+// armLocked starts the timer for the next token.
 func (s *Shared[K, C]) armLocked(b *shares[C], now time.Time) {
 	if b.armed || len(b.turns) == 0 {
 		return
@@ -122,7 +120,7 @@ func (s *Shared[K, C]) armLocked(b *shares[C], now time.Time) {
 	time.AfterFunc(wait, func() { s.give(b) })
 }
 
-// give gives the tokens that are there, to one caller after the other.
+// give gives the available tokens to one caller after the other.
 func (s *Shared[K, C]) give(b *shares[C]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +137,7 @@ func (s *Shared[K, C]) give(b *shares[C]) {
 	s.armLocked(b, now)
 }
 
-// bucketLocked is the bucket of a key, a full one when there is none.
+// bucketLocked returns the bucket of a key, or a full one if there is none.
 func (s *Shared[K, C]) bucketLocked(key K, now time.Time) *shares[C] {
 	if b, ok := s.all[key]; ok {
 		return b

@@ -1,3 +1,3 @@
-// Package procfs reads the small files and folders of /proc, with no more than the
-// calls that a guest's filter allows.
+// Package procfs reads the small files and folders of /proc, with only the system calls that a guest's filter
+// allows.
 package procfs

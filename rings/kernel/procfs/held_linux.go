@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// Held is what a process holds in memory by the text of its status: pages of no file
-// of the host, private or shared, in memory or swapped out, and the page tables that
-// lead to them. One that ends holds nothing.
+// Held is the memory of a process by the text of its status: pages without a file of the host, private or
+// shared, in memory or swapped out, and their page tables. A process that ends has none.
 func Held(status string) (bytes int64) {
 	return Sum(status, "RssAnon", "RssShmem", "VmPTE", "VmSwap")
 }
 
-// Sum adds up the fields of these names in a text whose lines are names and
-// kilobytes, as status and smaps have them.
+// Sum adds up the fields with these names in a text whose lines are names and kilobytes, as in status and
+// smaps.
 func Sum(text string, names ...string) (bytes int64) {
 	for line := range strings.Lines(text) {
 		name, rest, ok := strings.Cut(line, ":")
@@ -29,7 +28,7 @@ func Sum(text string, names ...string) (bytes int64) {
 	return bytes
 }
 
-// kilobytes reads a figure; what is none is 0.
+// kilobytes parses a figure. An invalid one is 0.
 func kilobytes(text string) int64 {
 	f := strings.Fields(text)
 	if len(f) != 2 || f[1] != "kB" {

@@ -10,18 +10,18 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// Memory is what the status of a process says of its memory, in bytes. The kernel has
-// these figures at hand: reading them takes no longer when mappings or pages are many.
+// Memory holds the figures about memory in the status of a process, in bytes. The kernel keeps these figures:
+// the cost of reading them does not grow with the number of mappings or pages.
 type Memory struct {
-	Anon   int64 // pages of no file in memory
+	Anon   int64 // pages in memory without a file
 	Shmem  int64 // pages of shared memory, and of files in memory
 	Swap   int64 // pages that are swapped out
 	Tables int64 // page tables
-	Size   int64 // addresses that are mapped
-	Other  int64 // of Size: neither data, stack nor code; shared memory is among it
+	Size   int64 // mapped address space
+	Other  int64 // part of Size that is neither data, stack nor code; it includes shared memory
 }
 
-// MemoryOf reads a status. The one of a process that has ended is zero.
+// MemoryOf parses a status. It is zero for a process that has ended.
 func MemoryOf(status string) (m Memory) {
 	var known int64
 	for line := range strings.Lines(status) {
@@ -48,25 +48,24 @@ func MemoryOf(status string) (m Memory) {
 	return m
 }
 
-// Held is what the process holds, as [Held] has it.
+// Held is the memory of the process, as in [Held].
 func (m Memory) Held() int64 { return m.Anon + m.Shmem + m.Swap + m.Tables }
 
 const (
-	// Mapping is about what a mapping takes of the kernel, in bytes. Measured: 213.
+	// Mapping is the approximate kernel memory of a mapping, in bytes. Measured: 213.
 	Mapping = 213
-	// mostMappings is how many the kernel lets a process have (vm.max_map_count), where
-	// nobody has changed it.
+	// mostMappings is the kernel's default limit of mappings of a process (vm.max_map_count).
 	mostMappings = 65_530
 )
 
-// Unseen is the most that the process may hold beside Held: a mapping has a page at
-// least, and shared memory that was given up stays as long as a page of it is mapped.
+// Unseen is the upper limit of the process's memory that is not in Held. A mapping has at least a page, and
+// shared memory without a name stays as long as a page of it is mapped.
 func (m Memory) Unseen() int64 {
 	return min(m.Size/int64(unix.Getpagesize()), mostMappings)*Mapping + m.Other
 }
 
-// Walk calls each for the lines of a file of the kernel's, of any length, until it
-// returns false. The line is valid until each returns.
+// Walk calls each for the lines of a file of the kernel, of any length, until it returns false. The line is
+// valid until each returns.
 func Walk(name string, each func(line []byte) bool) error {
 	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -76,7 +75,7 @@ func Walk(name string, each func(line []byte) bool) error {
 	b := make([]byte, 0, 64<<10)
 	for {
 		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)] // a line longer than that
+			b = append(b, 0)[:len(b)] // a line that is longer than the buffer
 		}
 		n, err := initproto.Again(func() (int, error) { return unix.Read(fd, b[len(b):cap(b)]) })
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Options are the attributes of a mount as the table has them.
+// Options parses the attributes of a mount in the table.
 func Options(text string) (flags uint64) {
 	for o := range strings.SplitSeq(text, ",") {
 		switch o {
@@ -24,7 +24,7 @@ func Options(text string) (flags uint64) {
 	return flags
 }
 
-// Unescape reads a path of the table, in which spaces and the like are octal.
+// Unescape decodes a path of the table, in which spaces and similar characters are octal.
 func Unescape(p string) string {
 	var b strings.Builder
 	for i := 0; i < len(p); i++ {

@@ -8,7 +8,7 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// Read returns a small file of the kernel's.
+// Read returns a small file of the kernel.
 func Read(name string) (string, error) {
 	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -31,7 +31,7 @@ func Read(name string) (string, error) {
 	}
 }
 
-// List returns the names in a small folder of the kernel's.
+// List returns the names in a small folder of the kernel.
 func List(name string) (names []string, err error) {
 	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -41,7 +41,7 @@ func List(name string) (names []string, err error) {
 	return entries(fd)
 }
 
-// entries lists an open folder from where it stands.
+// entries lists an open folder from its current position.
 func entries(fd int) (names []string, err error) {
 	b := make([]byte, 4096)
 	for {

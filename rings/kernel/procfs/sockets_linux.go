@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Listening reads on which ports of a protocol somebody listens.
+// Listening returns the ports of a protocol that have listeners.
 func Listening(protocol string) (ports []uint16, err error) {
 	for _, table := range []string{protocol, protocol + "6"} {
 		text, err := Read("/proc/thread-self/net/" + table)
@@ -31,40 +31,40 @@ func Listening(protocol string) (ports []uint16, err error) {
 	return ports, nil
 }
 
-// states of a socket in the tables.
+// States of a socket in the tables.
 const (
-	closed   = "05" // by this end; what is left of it is small
+	closed   = "05" // closed by this end; its rest is small
 	remnant  = "06" // TIME_WAIT: no socket any more
 	listens  = "0A"
 	noQueues = "00000000:00000000"
 )
 
-// The least, the first and the largest size of the buffers of a connection in a
-// guest, which on its loopback are enough for all that a processor can copy.
+// The minimum, initial and maximum size of the buffers of a connection in a guest. On its loopback they are
+// enough for all that a processor can copy.
 const (
 	ReadSizes  = "4096 65536 262144"
 	WriteSizes = "4096 16384 262144"
 )
 
-// Remnants is how many connections of a guest's network may be in TIME_WAIT, or closed
-// by one end. What they take is counted nowhere, and beyond it the kernel keeps none.
+// Remnants is how many connections of a guest's network may be in TIME_WAIT, or closed by one end. Their memory
+// is counted nowhere, and above this number the kernel keeps none.
 const Remnants = "4096"
 
 const (
-	// eachSocket is about what the kernel holds for a socket without its bytes.
+	// eachSocket is the approximate kernel memory of a socket without its bytes.
 	eachSocket = 8 << 10
-	// leastSocket is the least that it holds for one, whatever became of it.
+	// leastSocket is the minimum for a socket, whatever became of it.
 	leastSocket = 4 << 10
-	// withBytes is the least for a direction that has any: pages are larger than they are.
+	// withBytes is the minimum for a direction that has any bytes: pages are larger than the bytes.
 	withBytes = 64 << 10
-	// fullSocket is the most that a socket can hold, see ReadSizes.
+	// fullSocket is the maximum memory of a socket, see ReadSizes.
 	fullSocket = 768 << 10
 )
 
-// Buffered adds up what the sockets of this network hold in the kernel, also those
-// that are no descriptor: connections that nobody has accepted, and closed ones with
-// bytes under way. The tables are read where the number of sockets does not tell
-// whether they hold enough: reading them takes longer than making the sockets.
+// Buffered adds up the kernel memory of the sockets of this network, including those without a descriptor:
+// connections that were not accepted, and closed ones with bytes in transit. It reads the tables only if the
+// number of sockets does not answer whether they hold enough: reading them takes longer than making the
+// sockets.
 func Buffered(enough int64) (bytes int64, err error) {
 	var all string
 	for _, table := range []string{"sockstat", "sockstat6"} {
@@ -88,16 +88,16 @@ func Buffered(enough int64) (bytes int64, err error) {
 	return max(bytes, least), nil
 }
 
-// bounds is the least that so many sockets hold. It is known that way where that is
-// more than enough, or where all of them could not hold it.
+// bounds is the minimum memory of that many sockets. known is true if that is more than enough, or if all of
+// them together could not hold that much.
 func bounds(sockstat string, enough int64) (least int64, known bool) {
 	open := inUse(sockstat)
 	least = max(open*eachSocket, int64(made(sockstat))*leastSocket)
 	return least, least > enough || open*fullSocket <= enough
 }
 
-// Sockets is how many sockets there are in the network of a process: with a
-// descriptor or without, accepted or not, reset or not.
+// Sockets counts the sockets in the network of a process: with a descriptor or without, accepted or not, reset
+// or not.
 func Sockets(pid int) (int, error) {
 	text, err := Read("/proc/" + strconv.Itoa(pid) + "/net/sockstat")
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
@@ -106,20 +106,20 @@ func Sockets(pid int) (int, error) {
 	return made(text), err
 }
 
-// made is how many sockets of a network exist. The other figures count what can be
-// found by an address (inuse), which a reset connection in a queue cannot, or count
-// for the whole host (orphan, alloc, mem).
+// made is how many sockets of a network exist. The other figures either count sockets that can be found by an
+// address (inuse), which a reset connection in a queue cannot, or count for the whole host (orphan, alloc,
+// mem).
 func made(sockstat string) int {
 	for line := range strings.Lines(sockstat) {
 		if rest, ok := strings.CutPrefix(line, "sockets: used "); ok {
-			n, _ := strconv.ParseUint(strings.TrimSpace(rest), 10, 31) // none: the tables tell
+			n, _ := strconv.ParseUint(strings.TrimSpace(rest), 10, 31) // no number: 0, then the tables are read
 			return int(n)
 		}
 	}
 	return 0
 }
 
-// read returns a table of this network; one of IPv6 is empty on a host without.
+// read returns a table of this network. A table of IPv6 is empty on a host without IPv6.
 func read(table string) (string, error) {
 	text, err := Read("/proc/thread-self/net/" + table)
 	if errors.Is(err, fs.ErrNotExist) && strings.HasSuffix(table, "6") {
@@ -128,7 +128,7 @@ func read(table string) (string, error) {
 	return text, err
 }
 
-// inUse is how many sockets of TCP and UDP there are.
+// inUse is the number of sockets of TCP and UDP.
 func inUse(sockstat string) (n int64) {
 	for line := range strings.Lines(sockstat) {
 		f := strings.Fields(line)
@@ -159,7 +159,7 @@ func buffered(table string) (bytes int64) {
 	return bytes
 }
 
-// listeners are the local ports of a table, of streams those that listen.
+// listeners returns the local ports of a table, and for streams only those that listen.
 func listeners(table string, streams bool) (ports []uint16, err error) {
 	for line := range strings.Lines(table) {
 		f := strings.Fields(line)

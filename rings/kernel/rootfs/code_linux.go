@@ -10,16 +10,15 @@ import (
 	"github.com/ringd/ringd/profiles/paths"
 )
 
-// Bounds of a search for objects among an executor's code: an environment of
-// packages is larger than a folder of libraries.
+// Limits of a search for objects among an executor's code: an environment of packages is larger than a folder
+// of libraries.
 const (
 	maxCodeEntries = 100_000 // in all folders
 	maxCodeDepth   = 32
 )
 
-// kept tells whether what an executor lets its guest read, or load as code, may be:
-// no guest changes it, since another one runs by it, and code nobody who is not
-// trusted.
+// kept reports whether an executor may let its guest read, or load as code, the file of g. No guest may be able
+// to change it, since others run by it. Code may only be changeable by trusted users.
 func (r *resolver) kept(g grant) bool {
 	const elsewhere = "keep it in a folder that the policy lets no guest write into"
 	what := "is the executor's own"
@@ -39,14 +38,14 @@ func (r *resolver) kept(g grant) bool {
 	return !r.loads.Has(g.real) || r.trusted(g.rule, g.place, "")
 }
 
-// code makes nodes of what the objects among the executor's code need and does not
-// lie among it itself.
+// code makes nodes of the libraries that the objects among the executor's code need and that are not part of
+// that code.
 func (r *resolver) code() {
 	s := objects{resolver: r, left: maxCodeEntries}
 	for _, real := range slices.Sorted(maps.Keys(r.loads)) {
 		n := r.nodes[real]
 		if n == nil {
-			continue // refused
+			continue // rejected
 		}
 		s.rule = n.rule
 		switch {
@@ -62,7 +61,7 @@ func (r *resolver) code() {
 	}
 }
 
-// shown makes nodes of the folders in which a guest may list what it has.
+// shown makes nodes of the folders in which a guest may list its entries.
 func (r *resolver) shown() {
 	for _, rule := range r.at.List {
 		p, ok := r.find(rule)
@@ -81,11 +80,11 @@ func (r *resolver) shown() {
 type objects struct {
 	*resolver
 	rule profiles.PathRule
-	left int // entries that may still be looked at
+	left int // entries that may still be examined
 }
 
-// folder looks at what lies in a folder and below it. What is denied is hidden, and
-// links are not followed: what they lead to is among the code, or not there.
+// folder examines a folder and all below it. Denied files are hidden. Links are not followed: their targets are
+// part of the code, or not available.
 func (s *objects) folder(dir string, depth int) {
 	names := s.list(dir)
 	if s.left -= len(names); depth == 0 {
@@ -107,8 +106,8 @@ func (s *objects) folder(dir string, depth int) {
 	}
 }
 
-// take makes nodes of what an object needs. Where something is not there it could not
-// be loaded on the host either, and nothing is made.
+// take makes nodes of the files that an object needs. If one is missing, the object could not be loaded on the
+// host either, and no node is made.
 func (s *objects) take(p place) {
 	o, err := s.object(p)
 	if err != nil || !o.shared {

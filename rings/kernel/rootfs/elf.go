@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// Bounds of what is read of one object: more than any real one has, and little
-// memory whatever the file says.
+// Limits of reading one object: more than any real one has, and little memory whatever the file says.
 const (
 	maxSegments = 1024
 	maxDynamic  = 64 << 10 // bytes of the dynamic section
@@ -25,31 +24,31 @@ var (
 	errForeign = errors.New("is made for another kind of machine")
 )
 
-// object is what a loader looks at in an ELF file. It goes by the program
-// headers, as kernel and loader do: a file without sections still runs.
+// object holds the fields of an ELF file that a loader reads. They come from the program headers, as for kernel
+// and loader: a file without sections can still run.
 type object struct {
 	interp  string
 	soname  string
 	needed  []string
-	rpath   []string // nil: there is none
+	rpath   []string // nil if there is none
 	runpath []string
 	shared  bool // ET_DYN: a library, or a program that may be loaded anywhere
-	program bool // says itself that it is one
+	program bool // the file says itself that it is one
 }
 
-// library reports whether o is there to be loaded, not started.
+// library reports whether o is to be loaded, not started.
 func (o *object) library() bool {
 	return o.shared && !o.program && (o.interp == "" || o.soname != "")
 }
 
-// segments are the parts of an object.
+// segments are the segments of an object.
 type segments struct {
 	r    io.ReaderAt
 	load []elf.Prog64
 }
 
-// readObject reads the headers of an ELF file of the given machine, 64 bits and
-// little-endian. Errors wrap errNotELF or errForeign, or say what is wrong.
+// readObject reads the headers of an ELF file of the given machine, 64 bits and little-endian. Errors wrap
+// errNotELF or errForeign, or describe the defect.
 func readObject(r io.ReaderAt, machine elf.Machine) (*object, error) {
 	var ident [4]byte
 	if _, err := r.ReadAt(ident[:], 0); err != nil || string(ident[:]) != elf.ELFMAG {
@@ -99,7 +98,7 @@ func readObject(r io.ReaderAt, machine elf.Machine) (*object, error) {
 	return o, s.dynamic(o, dynamic)
 }
 
-// dynamic reads what o needs.
+// dynamic reads the dependencies of o.
 func (s *segments) dynamic(o *object, p *elf.Prog64) error {
 	unreadable := errors.New("has a dynamic section that cannot be read")
 	at, room := s.offset(p.Vaddr)
@@ -163,7 +162,7 @@ func (s *segments) dynamic(o *object, p *elf.Prog64) error {
 	return nil
 }
 
-// offset says where in the file an address is, and how many bytes follow there.
+// offset returns the file offset of an address, and how many bytes follow there.
 func (s *segments) offset(addr uint64) (at, room uint64) {
 	for _, p := range s.load {
 		if addr >= p.Vaddr && addr-p.Vaddr < p.Filesz {
@@ -181,7 +180,7 @@ func readAt(r io.ReaderAt, at uint64, v any) error {
 	return binary.Read(io.NewSectionReader(r, int64(at), int64(binary.Size(v))), binary.LittleEndian, v)
 }
 
-// readString reads up to a NUL, which has to come within room bytes.
+// readString reads up to a NUL, which has to be within room bytes.
 func readString(r io.ReaderAt, at, room uint64) (string, error) {
 	if at > 1<<62 {
 		return "", io.ErrUnexpectedEOF

@@ -11,7 +11,7 @@ import (
 	"github.com/ringd/ringd/profiles/paths"
 )
 
-// denials walks to what is denied, before it is known what is granted.
+// denials resolves the denied paths, before the granted ones are known.
 func (r *resolver) denials(rules []profiles.PathRule) []profiles.PathRule {
 	out := make([]profiles.PathRule, 0, len(rules))
 	var private []string
@@ -49,7 +49,7 @@ func (r *resolver) denial(rule profiles.PathRule) (denial, bool) {
 	switch {
 	case errors.Is(err, errAbsent):
 		return denial{place: at, rule: rule, absent: true}, true
-	case err != nil: // it is not known where it is, so it is where it is written
+	case err != nil: // its real path is not known, so its written path is used
 		at.real = p
 		return denial{place: at, rule: rule, absent: true}, true
 	default:
@@ -57,16 +57,15 @@ func (r *resolver) denial(rule profiles.PathRule) (denial, bool) {
 	}
 }
 
-// grant is a file rule with the place it names.
+// grant is a file rule with the place that it names.
 type grant struct {
 	place
 	rule profiles.PathRule
 	own  bool
-	kept bool // and no guest changes it
+	kept bool // and no guest may change it
 }
 
-// files makes nodes of what may be read and written, and gives the rules with
-// real paths.
+// files makes nodes of the files that may be read and written, and returns the rules with real paths.
 func (r *resolver) files(read, write []profiles.PathRule) (readable, writable []profiles.PathRule) {
 	var all []grant
 	take := func(rules []profiles.PathRule, own bool) (out []profiles.PathRule, set paths.Set) {
@@ -80,7 +79,7 @@ func (r *resolver) files(read, write []profiles.PathRule) (readable, writable []
 				if r.private.Cover(p.real) {
 					r.refuse(rule, "take the line out of the policy", "is the daemon's own: no guest may have it")
 				}
-				continue // a denial wins
+				continue // a denial takes precedence
 			}
 			if !r.grantable(rule, p) || !r.within(rule, p) {
 				continue
@@ -126,8 +125,8 @@ func (r *resolver) files(read, write []profiles.PathRule) (readable, writable []
 	return readable, writable
 }
 
-// within holds a rule to those of the layers above that it lies below: none of them
-// grants what a link in between leads to.
+// within compares a rule with those of the layers above that contain its path: none of them grants the target
+// of a link in between.
 func (r *resolver) within(rule profiles.PathRule, p place) bool {
 	for _, name := range rule.Within {
 		up, ok := r.find(profiles.PathRule{Path: name, Rule: rule.Rule})
@@ -142,7 +141,7 @@ func (r *resolver) within(rule profiles.PathRule, p place) bool {
 	return true
 }
 
-// others gives the folders that some guest writes into.
+// others returns the folders that some guest may write into.
 func (r *resolver) others() paths.Set {
 	all := paths.Of(r.at.Written...)
 	for p := range r.writes {
@@ -153,8 +152,8 @@ func (r *resolver) others() paths.Set {
 	return all
 }
 
-// Real gives the real paths of what the rules name, sorted and each once. A rule
-// that names nothing is left out: whoever resolves its profile is told.
+// Real returns the real paths of the rules, sorted and without duplicates. A rule whose path does not exist is
+// skipped: resolving its profile reports it.
 func Real(rules []profiles.PathRule, at Places) []string {
 	r := resolver{host: host{root: strings.TrimSuffix(at.Root, "/")}, at: at}
 	all := paths.Set{}
@@ -169,7 +168,7 @@ func Real(rules []profiles.PathRule, at Places) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// grantable refuses what no guest is given, whoever writes it.
+// grantable rejects paths that no guest may have, whatever rule names them.
 func (r *resolver) grantable(rule profiles.PathRule, p place) bool {
 	const narrower = "name the folders that are needed"
 	top, _, _ := strings.Cut(strings.TrimPrefix(p.real, "/"), "/")
@@ -195,7 +194,7 @@ func (r *resolver) grantable(rule profiles.PathRule, p place) bool {
 	}
 	on := ""
 	for _, m := range r.mounts {
-		if paths.Of(m.at).Cover(p.real) && len(m.at) >= len(on) { // the last of several counts
+		if paths.Of(m.at).Cover(p.real) && len(m.at) >= len(on) { // the last of several mounts applies
 			on = m.at
 		}
 		if ofKernel(m.kind) && paths.Of(p.real).Above(m.at) && !r.denied.Cover(m.at) {
@@ -215,12 +214,12 @@ func (r *resolver) grantable(rule profiles.PathRule, p place) bool {
 	return true
 }
 
-// hide makes nodes of what is denied inside of what is granted.
+// hide makes nodes of denied paths inside of granted ones.
 func (r *resolver) hide() {
 	for _, real := range slices.Sorted(maps.Keys(r.deny)) {
 		d := r.deny[real]
 		if !r.steady(d.rule, d.place) || !r.grants.Above(real) || r.denied.Above(real) {
-			continue // the last two: nothing shows it
+			continue // the last two: no grant shows it
 		}
 		what := "is denied"
 		if d.own {
@@ -242,9 +241,8 @@ func (r *resolver) hide() {
 	}
 }
 
-// otherCase tells whether something below the granted folder, on the way to a real
-// path, is found by its name in the other case too. The kernel may keep what it
-// found as another file then, which a cover does not hide (9p, CIFS, FUSE).
+// otherCase reports whether a name below the granted folder, on the way to a real path, is also found in the
+// other case. The kernel may keep that as another file, which a cover does not hide (9p, CIFS, FUSE).
 func (r *resolver) otherCase(real string) bool {
 	top := r.over(real)
 	for p := real; p != top && p != "/"; p = path.Dir(p) {
@@ -258,7 +256,7 @@ func (r *resolver) otherCase(real string) bool {
 		}
 		i, err := r.stat(p)
 		if err != nil {
-			continue // it is looked for again, and then refused
+			continue // it is looked up again, and then rejected
 		}
 		if o, err := r.stat(path.Join(path.Dir(p), other)); err == nil && o.same(i) {
 			return true

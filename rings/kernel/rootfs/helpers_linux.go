@@ -8,18 +8,17 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Bounds of a folder of helpers.
+// Limits of a folder of helpers.
 const (
 	maxHelperEntries = 4096
 	maxHelperDepth   = 4
-	maxHelpers       = 320 // that start or are loaded, of all folders
-	maxSkipped       = 256 // that are told
+	maxHelpers       = 320 // files that start or are loaded, of all folders
+	maxSkipped       = 256 // skipped files that are reported
 )
 
-// folders makes nodes of the programs in folders of helpers: ELF programs, and
-// scripts whose interpreter is granted, and libraries. The rest is skipped, since a folder of
-// helpers is good for what of it starts: git's holds scripts for a shell. A link
-// there is found when what it leads to starts anyway.
+// folders makes nodes of the programs in folders of helpers: ELF programs, scripts whose interpreter is
+// granted, and libraries. Other files are skipped: such a folder is useful even if only some of its files
+// start. That of git holds scripts for a shell. A link in it is available if its target starts anyway.
 func (r *resolver) folders(all []listed) {
 	s := helpers{resolver: r, left: maxHelpers}
 	for _, f := range all {
@@ -50,7 +49,7 @@ type helpers struct {
 	*resolver
 	rule    profiles.PathRule
 	left    int // programs that may still be found
-	entries int // that may still be looked at
+	entries int // entries that may still be examined
 	full    bool
 	links   []place
 }
@@ -73,7 +72,7 @@ func (s *helpers) folder(dir string, depth int) {
 		case !p.info.regular():
 		case s.loads(p):
 		case p.info.mode&0o111 == 0:
-		case len(p.links) > 0 && s.granted.Has(p.real): // by itself, so by this name
+		case len(p.links) > 0 && s.granted.Has(p.real): // it starts by itself, so also by this name
 			s.links = append(s.links, p)
 		case interpreter(name) || interpreter(path.Base(p.real)):
 			s.skip(at, "is an interpreter, which has to be listed itself")
@@ -85,8 +84,8 @@ func (s *helpers) folder(dir string, depth int) {
 	}
 }
 
-// loads makes a node of a library, which programs load and nobody starts: an
-// interpreter has folders of them that none of its headers names. A loader is none.
+// loads makes a node of a library, which programs load but nothing starts: an interpreter has folders of
+// libraries that none of its headers names. A loader is not one of them.
 func (s *helpers) loads(p place) bool {
 	o, err := s.object(p)
 	if err != nil || !o.library() || strings.HasPrefix(path.Base(p.real), "ld-") || path.Base(p.real) == "ld.so" {
@@ -152,7 +151,7 @@ func (s *helpers) take(p place) {
 	s.executable(s.rule, p)
 }
 
-// unread says why a file that is no ELF program does not start; "": it does.
+// unread says why a file that is no ELF program does not start, or returns an empty text if it does.
 func (s *helpers) unread(p place) string {
 	head, err := s.head(p)
 	if err != nil {
@@ -170,7 +169,7 @@ func (s *helpers) unread(p place) string {
 	return ""
 }
 
-// lacks tells whether a program could not be started on this host either.
+// lacks reports whether a program could not be started on this host either.
 func (s *helpers) lacks(p place, o *object) bool {
 	musl := false
 	if o.interp != "" {
@@ -189,7 +188,7 @@ func (s *helpers) skip(at, why string) {
 	}
 }
 
-// stop refuses once that there is too much.
+// stop rejects the rule, once, because there are too many files.
 func (s *helpers) stop(format string, args ...any) {
 	if !s.full {
 		s.full = true
@@ -197,7 +196,7 @@ func (s *helpers) stop(format string, args ...any) {
 	}
 }
 
-// shell tells a shell by its name.
+// shell reports whether name is that of a shell.
 func shell(name string) bool {
 	switch strings.TrimPrefix(name, "r") {
 	case "sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "lksh", "pdksh", "oksh", "yash", "fish", "csh", "tcsh", "busybox", "toybox":
@@ -207,8 +206,8 @@ func shell(name string) bool {
 	}
 }
 
-// interpreter tells by its name what runs the text it is given, or starts what it
-// is named: a folder of helpers does not bring it along.
+// interpreter reports whether name is that of a program which runs text that it is given, or starts programs
+// that it is told to: a folder of helpers does not bring it along.
 func interpreter(name string) bool {
 	if shell(name) || name == "ld.so" || strings.HasPrefix(name, "ld-") || strings.HasSuffix(name, ".so") || strings.Contains(name, ".so.") {
 		return true

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Bounds of the loader's configuration.
+// Limits of the loader's configuration.
 const (
 	maxConfFiles = 128
 	maxConfDepth = 8
@@ -13,16 +13,15 @@ const (
 	maxConfBytes = 64 << 10
 )
 
-// conf reads ld.so.conf and what it includes.
+// conf reads ld.so.conf and the files that it includes.
 type conf struct {
-	read func(name string) ([]byte, bool) // of at most maxConfBytes
+	read func(name string) ([]byte, bool) // at most maxConfBytes
 	list func(dir string) []string        // names in a folder, sorted
 	left int                              // files that may still be read
 	dirs []string
 }
 
-// loaderDirs gives the folders that ldconfig puts into the loader's cache, in
-// order and each once.
+// loaderDirs returns the folders that ldconfig puts into the loader's cache, in order and without duplicates.
 func loaderDirs(read func(string) ([]byte, bool), list func(string) []string) []string {
 	c := &conf{read: read, list: list, left: maxConfFiles}
 	c.file("/etc/ld.so.conf", maxConfDepth)

@@ -6,9 +6,8 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// libraries makes nodes of granted libraries and of those in granted folders,
-// each with its closure, and gives the rules with real paths. What is no library
-// stays as it is: a program that lies among them does not start.
+// libraries makes nodes of granted libraries and of those in granted folders, each with its closure, and
+// returns the rules with real paths. Other files stay as they are: a program among them does not start.
 func (r *resolver) libraries(rules []profiles.PathRule) []profiles.PathRule {
 	out := make([]profiles.PathRule, 0, len(rules))
 	s := search{resolver: r, left: maxLibraries}
@@ -39,12 +38,12 @@ type search struct {
 	*resolver
 	rule    profiles.PathRule
 	left    int // libraries that may still be found
-	entries int // that may still be looked at
+	entries int // entries that may still be examined
 	full    bool
 }
 
-// folder takes the libraries in a folder and below it. Links that lead out of the
-// granted folders are not followed.
+// folder takes the libraries in a folder and below it. Links that lead out of the granted folders are not
+// followed.
 func (s *search) folder(dir string, depth int) {
 	names := s.list(dir)
 	if s.entries -= len(names); s.entries < 0 || depth == 0 {
@@ -65,7 +64,7 @@ func (s *search) folder(dir string, depth int) {
 	}
 }
 
-// stop refuses once that there is too much.
+// stop rejects the rule, once, because there are too many files.
 func (s *search) stop(format string, args ...any) {
 	if !s.full {
 		s.full = true
@@ -73,8 +72,8 @@ func (s *search) stop(format string, args ...any) {
 	}
 }
 
-// take makes nodes of a library and of what it needs. One that lacks another is
-// left out: it could not be loaded on the host either.
+// take makes nodes of a library and of its dependencies. A library that lacks one is left out: it could not be
+// loaded on the host either.
 func (s *search) take(p place) bool {
 	if n := s.nodes[p.real]; n != nil && n.load {
 		s.follow(p)

@@ -10,18 +10,18 @@ import (
 	"github.com/ringd/ringd/profiles/canonjson"
 )
 
-// maxObjects bounds what one program or library may need, all of it together.
+// maxObjects limits the dependencies of one program or library, in total.
 const maxObjects = 512
 
-// loader finds libraries as ld.so does, and musl's.
+// loader finds libraries as ld.so does, and as musl's loader does.
 type loader struct {
 	host     *host
 	triplet  string   // x86_64-linux-gnu
 	platform string   // x86_64
 	cached   []string // folders of the loader's cache
-	standard []string // folders it looks into without one
+	standard []string // folders that it searches without a cache
 	musl     []string // folders of musl's loader
-	useCache bool     // a library was found that the loader finds by its cache
+	useCache bool     // a library was found for which the loader needs its cache
 }
 
 func newLoader(h *host, arch string) loader {
@@ -46,16 +46,16 @@ func (l *loader) configure() {
 	}
 }
 
-// loaded is an object with the one that needs it.
+// loaded is an object with the object that needs it.
 type loaded struct {
 	*object
 	place
-	path string // by which it was loaded
+	path string // path by which it was loaded
 	by   *loaded
 }
 
-// closure finds all that the object at p needs, itself not among it. path is how
-// it is reached. The error names what is missing.
+// closure finds all dependencies of the object at p, without the object itself. name is the path by which it is
+// reached. The error names the missing library.
 func (l *loader) closure(p place, name string, o *object, musl bool) ([]*loaded, error) {
 	l.configure()
 	known := map[string]bool{}
@@ -93,7 +93,7 @@ func ofMusl(name string) bool {
 	return ok && dot && slices.Contains([]string{"c", "pthread", "rt", "m", "dl", "util", "xnet"}, word)
 }
 
-// find looks for a library that one needs, where its loader does.
+// find looks for a library where the loader of the object that needs it does.
 func (l *loader) find(one *loaded, need string, musl bool) (*loaded, error) {
 	if strings.Contains(need, "/") {
 		for _, name := range l.expand(need, one) {
@@ -131,8 +131,7 @@ func (l *loader) find(one *loaded, need string, musl bool) (*loaded, error) {
 	return nil, fmt.Errorf("needs the library %s, which is in no folder of its loader", need)
 }
 
-// try takes a library that is there and of this machine; a loader passes over
-// anything else.
+// try takes a library that exists and is of this machine. A loader skips all others.
 func (l *loader) try(name string, by *loaded) *loaded {
 	p, err := l.host.walk(name)
 	if err != nil || !p.info.regular() {
@@ -153,8 +152,8 @@ func (l *loader) folders(list []string, of *loaded) (out []string) {
 	return out
 }
 
-// expand replaces $ORIGIN, $LIB and $PLATFORM. A path that is not absolute then
-// depends on the working directory, and is left out.
+// expand replaces $ORIGIN, $LIB and $PLATFORM. A path that is not absolute afterwards depends on the working
+// directory, and is left out.
 func (l *loader) expand(text string, of *loaded) (out []string) {
 	origin := path.Dir(of.path)
 	for _, lib := range []string{"lib/" + l.triplet, "lib64", "lib"} {

@@ -6,7 +6,7 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// Stands tells whether something of the host stands at a folder, or in it.
+// Stands reports whether a mount of the host is at a folder, or in it.
 func Stands(mounts []initproto.Mount, folder string) bool {
 	for _, m := range mounts {
 		if !m.Once && !m.List && (m.Path == folder || strings.HasPrefix(m.Path, folder+"/")) {
@@ -19,12 +19,12 @@ func Stands(mounts []initproto.Mount, folder string) bool {
 // mountPoint is one line of mountinfo.
 type mountPoint struct{ at, kind string }
 
-// readMounts reads the text of mountinfo. A line that cannot be read is left
-// out: a kernel writes none.
+// readMounts parses the text of mountinfo. A malformed line is left out: a kernel writes none.
 func readMounts(text []byte) (out []mountPoint) {
 	for line := range strings.Lines(string(text)) {
 		head, tail, ok := strings.Cut(line, " - ")
-		fields, kind := strings.Split(head, " "), strings.Fields(tail) // other white space may be of a path
+		// other white space may be part of a path
+		fields, kind := strings.Split(head, " "), strings.Fields(tail)
 		if ok && len(fields) >= 5 && len(kind) >= 1 && strings.HasPrefix(fields[4], "/") {
 			out = append(out, mountPoint{at: unescape(fields[4]), kind: kind[0]})
 		}
@@ -32,7 +32,7 @@ func readMounts(text []byte) (out []mountPoint) {
 	return out
 }
 
-// unescape turns \040 and the like into what they stand for.
+// unescape decodes \040 and similar escapes.
 func unescape(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s

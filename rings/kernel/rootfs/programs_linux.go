@@ -10,22 +10,22 @@ import (
 	"github.com/ringd/ringd/profiles/paths"
 )
 
-// Bounds of a search for libraries.
+// Limits of a search for libraries.
 const (
-	maxEntries   = 20_000 // looked at in one granted folder
+	maxEntries   = 20_000 // examined in one granted folder
 	maxDepth     = 16
 	maxLibraries = 512 // found in all of them
 )
 
-// listed is a program, or a folder of them, with the rule that names it.
+// listed is a program, or a folder of programs, with the rule that names it.
 type listed struct {
 	place
 	rule profiles.PathRule
-	name string // by which it is written
+	name string // as it is written
 }
 
-// programs makes nodes of the granted programs, of their helpers and of all they
-// need, and gives the rules with real paths.
+// programs makes nodes of the granted programs, of their helpers and of all their dependencies, and returns the
+// rules with real paths.
 func (r *resolver) programs(k profiles.Kernel) (exec, helpers []profiles.PathRule) {
 	r.granted = paths.Set{}
 	all, exec := r.named(k.Exec)
@@ -53,7 +53,7 @@ func (r *resolver) programs(k profiles.Kernel) (exec, helpers []profiles.PathRul
 	return exec, helpers
 }
 
-// named walks to what rules name, and gives them with real paths.
+// named resolves the paths of rules, and returns the rules with real paths.
 func (r *resolver) named(rules []profiles.PathRule) ([]listed, []profiles.PathRule) {
 	var all []listed
 	var out []profiles.PathRule
@@ -78,9 +78,8 @@ func (r *resolver) named(rules []profiles.PathRule) ([]listed, []profiles.PathRu
 	return all, out
 }
 
-// program makes a node of the guest's own program. It may lie in a folder that the
-// guest writes into, where it is pinned. With once, and unless it is granted, it
-// is started by init and stands nowhere.
+// program makes a node of the guest's own program. It may lie in a folder that the guest writes into, where it
+// is pinned. If once is set, and unless it is granted, init starts it and it has no path in the guest.
 func (r *resolver) program(name string, once bool) string {
 	if name == "" {
 		return ""
@@ -191,7 +190,7 @@ func (r *resolver) script(rule profiles.PathRule, p place) {
 	}
 }
 
-// part looks at a file that a program needs.
+// part checks a file that a program needs.
 func (r *resolver) part(rule profiles.PathRule, p place) bool {
 	switch {
 	case r.denied.Cover(p.real) && r.granted.Has(p.real):
@@ -205,20 +204,20 @@ func (r *resolver) part(rule profiles.PathRule, p place) bool {
 	return r.trusted(rule, p, "needs "+p.real+", which ") && r.steady(rule, p)
 }
 
-// trusted refuses code that anybody, or a group of several, may change.
+// trusted rejects code that anybody, or a group of several users, may change.
 func (r *resolver) trusted(rule profiles.PathRule, p place, what string) bool {
 	switch i := p.info; {
 	case i.mode&0o002 != 0:
 		r.refuse(rule, "chmod o-w "+p.real, "%severybody may change", what)
 		return false
-	case i.mode&0o020 != 0 && i.gid != 0 && i.gid != i.uid: // a group of one has its user's number
+	case i.mode&0o020 != 0 && i.gid != 0 && i.gid != i.uid: // a group of one user has that user's number
 		r.refuse(rule, "chmod g-w "+p.real, "%severybody of group %d may change", what, i.gid)
 		return false
 	}
 	return true
 }
 
-// file makes a node of one file that starts or is loaded, or adds that to it.
+// file makes a node of one file that starts or is loaded, or adds that right to its node.
 func (r *resolver) file(rule profiles.PathRule, p place, exec, load bool) {
 	r.follow(p)
 	n := r.nodes[p.real]
@@ -229,8 +228,8 @@ func (r *resolver) file(rule profiles.PathRule, p place, exec, load bool) {
 	n.read, n.exec, n.load = true, n.exec || exec, n.load || load
 }
 
-// loaderFiles lets the loader have its cache where a library is found by it. It
-// is a list of names of libraries, and tells a guest no more than that.
+// loaderFiles grants the loader its cache if a library is found by it. The cache is a list of names of
+// libraries, and shows a guest no more than that.
 func (r *resolver) loaderFiles() {
 	const cache = "/etc/ld.so.cache"
 	if !r.lib.useCache {

@@ -17,16 +17,16 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// maxText is the most that the paths of a plan may have together.
+// maxText limits the total length of the paths of a plan.
 const maxText = 64 << 10
 
-// node is one mount to be.
+// node is one mount of the plan.
 type node struct {
 	info                          info
 	read, write, exec, load, hide bool
-	once                          bool              // init starts it, and it stands nowhere
+	once                          bool              // init starts it, and it has no path in the guest
 	list                          bool              // a folder of the guest's own
-	rule                          profiles.PathRule // that it stands for
+	rule                          profiles.PathRule // the rule for it
 }
 
 // resolver makes one plan.
@@ -34,13 +34,13 @@ type resolver struct {
 	host
 	at     Places
 	temp   bool // the guest has a /tmp of its own
-	path   bool // and a folder of links: its shells are read by ringd
+	path   bool // and a folder of links: ringd interprets its shells
 	mounts []mountPoint
 
-	deny    map[string]denial // by real path, the daemon's own among them
+	deny    map[string]denial // by real path, including the daemon's own
 	denied  paths.Set
 	private paths.Set
-	grants  paths.Set // folders, real, without what is denied
+	grants  paths.Set // folders, real, without denied ones
 	reads   paths.Set
 	writes  paths.Set
 	loads   paths.Set // the executor's code
@@ -50,12 +50,12 @@ type resolver struct {
 	links   map[string]string
 	granted paths.Set // programs that the profile names
 	skipped []Skipped
-	musl    bool // a program has musl's loader, so its libraries have
+	musl    bool // a program uses musl's loader, so its libraries do
 	lib     loader
 	refused []error
 }
 
-// denial is what no grant reaches.
+// denial is a path that no grant reaches.
 type denial struct {
 	place
 	rule   profiles.PathRule
@@ -63,24 +63,21 @@ type denial struct {
 	own    bool // the daemon's
 }
 
-// Resolve makes the tree of a guest of k with the given program: its path, or
-// "/proc/self/exe", or "" for none. The error joins a *Refusal for each rule that
-// this host cannot hold; anything else in it is a fault.
+// Resolve makes the tree of a guest of k with the given program: its path, or "/proc/self/exe", or an empty
+// text for none. The error joins a *Refusal for each rule that this host cannot enforce. Any other error in it
+// is a fault.
 //
-// Links are followed once, here: a guest sees the files that were meant when the
-// policy was prepared. A rule whose way goes through a link that the guest could
-// change is refused, since the next guest would be granted what the link names
-// then. Names of one file in other folders (hard links) are not looked for: a
-// denied file that has some is refused, a folder that holds some is not seen.
+// Links are followed once, here: a guest sees the files that were meant when the policy was prepared. A rule
+// whose path leads through a link that the guest could change is rejected, since the next guest would be
+// granted the link's new target. Other names of a file in other folders (hard links) are not searched: a denied
+// file that has some is rejected, but those in a granted folder are not noticed.
 //
-// A denial hides what stands at its path. Where somebody outside replaces a denied
-// file by another (an editor that renames a new one over it), the kernel takes the
-// cover away with the old one, and a guest that lives sees the new: a denied folder
-// has no such gap.
+// A denial covers the path. If a process outside replaces a denied file by another (such as an editor that
+// renames a new file over it), the kernel removes the cover together with the old file, and a live guest sees
+// the new one. A denied folder has no such gap.
 //
-// Sockets in a granted folder are seen and cannot be connected to; a guest has no
-// sockets of the kind. To write into a folder that holds a pipe or a socket of the
-// host is to write to it, or to replace it.
+// Sockets in a granted folder are visible but cannot be connected to: a guest cannot make sockets of that kind.
+// A guest that may write into a folder with a pipe or a socket of the host can write to it, or replace it.
 func Resolve(k profiles.Kernel, program string, at Places) (Plan, error) {
 	r, err := newResolver(k, at)
 	if err != nil {
@@ -134,12 +131,12 @@ func newResolver(k profiles.Kernel, at Places) (*resolver, error) {
 	return r, nil
 }
 
-// refuse keeps a refusal; Resolve goes on, so that all of them are told at once.
+// refuse adds a refusal. Resolve continues, so that all of them are reported at once.
 func (r *resolver) refuse(rule profiles.PathRule, remedy, format string, args ...any) {
 	r.refused = append(r.refused, &Refusal{Path: rule.Path, Rule: rule.Rule, Reason: fmt.Sprintf(format, args...), Remedy: remedy})
 }
 
-// expand turns $WORKSPACE and ~ into what they stand for.
+// expand replaces $WORKSPACE and ~.
 func (r *resolver) expand(rule profiles.PathRule) (string, bool) {
 	p := rule.Path
 	for _, known := range []struct{ name, at, flag string }{
@@ -166,7 +163,7 @@ func clean(p string) bool {
 	return len(p) < maxPath && path.IsAbs(p) && path.Clean(p) == p && strings.IndexByte(p, 0) < 0
 }
 
-// find walks to what a rule names, and refuses when it is not there.
+// find resolves the path of a rule, and rejects the rule if it does not exist.
 func (r *resolver) find(rule profiles.PathRule) (place, bool) {
 	p, ok := r.expand(rule)
 	if !ok {
@@ -187,8 +184,8 @@ func (r *resolver) find(rule profiles.PathRule) (place, bool) {
 	return at, true
 }
 
-// makeIt is the remedy for a path that is not there: with the command, where a shell
-// takes the path as it is written.
+// makeIt is the remedy for a path that does not exist, with the command if a shell takes the path as it is
+// written.
 func makeIt(command, p string) string {
 	if strings.ContainsFunc(p, func(c rune) bool {
 		return !strings.ContainsRune("/._-+@", c) && !unicode.IsLetter(c) && !unicode.IsDigit(c)
@@ -198,7 +195,7 @@ func makeIt(command, p string) string {
 	return "make it (" + fmt.Sprintf(command, p) + ")"
 }
 
-// steady refuses a way that leads through a link which the guest may change.
+// steady rejects a path that leads through a link which the guest may change.
 func (r *resolver) steady(rule profiles.PathRule, p place) bool {
 	for _, l := range p.links {
 		if r.written.Above(l.at) {
@@ -209,11 +206,12 @@ func (r *resolver) steady(rule profiles.PathRule, p place) bool {
 	return true
 }
 
-// follow lets a guest find p by the way it was written.
+// follow makes p available to the guest by its written path.
 func (r *resolver) follow(p place) {
 	for _, l := range p.links {
 		text := l.text
-		if path.Clean(text) != strings.TrimSuffix(text, "/") { // it leads through folders that the guest may not have
+		// it leads through folders that the guest may not have
+		if path.Clean(text) != strings.TrimSuffix(text, "/") {
 			to := text
 			if !path.IsAbs(to) {
 				to = path.Dir(l.at) + "/" + to
@@ -226,8 +224,8 @@ func (r *resolver) follow(p place) {
 	}
 }
 
-// customary lets a guest find what it has by the short names of folders that are
-// links on this host: shells and scripts name /bin/sh, whatever the policy says.
+// customary makes the guest's files available by the short names of folders that are links on this host: shells
+// and scripts name /bin/sh, whatever the policy says.
 func (r *resolver) customary() {
 	for _, name := range []string{"/bin", "/sbin", "/lib", "/lib64"} {
 		p, err := r.walk(name)
@@ -243,7 +241,7 @@ func (r *resolver) customary() {
 	}
 }
 
-// assemble makes the mounts: no more than it takes.
+// assemble makes the list of mounts, without redundant ones.
 func (r *resolver) assemble() ([]initproto.Mount, error) {
 	folders := map[string]*node{}
 	for _, name := range slices.Sorted(maps.Keys(r.nodes)) {
@@ -268,7 +266,7 @@ func (r *resolver) assemble() ([]initproto.Mount, error) {
 	out := make([]initproto.Mount, 0, len(r.nodes)+len(r.links))
 	for name, n := range r.nodes {
 		if n.list && nearest(folders, name) != nil {
-			continue // it is the host's, with what the mount above gives
+			continue // it is the host's, with the rights of the mount above
 		}
 		out = append(out, initproto.Mount{
 			Path: name, Device: n.info.device, Inode: n.info.inode, Dir: n.info.dir(),
@@ -292,7 +290,7 @@ func (r *resolver) assemble() ([]initproto.Mount, error) {
 	return out, nil
 }
 
-// nearest gives the folder of the map that is closest above name.
+// nearest returns the folder of the map that is closest above name.
 func nearest(folders map[string]*node, name string) *node {
 	for name != "/" && len(folders) > 0 {
 		name = path.Dir(name)
@@ -303,10 +301,9 @@ func nearest(folders map[string]*node, name string) *node {
 	return nil
 }
 
-// pin makes a mount of each folder that stands between one the guest may write
-// into and a mount in there. A mount point can be neither renamed nor removed: else
-// a guest could put another folder there, and the next one would find its rule
-// hiding, or granting, what the guest chose.
+// pin makes a mount of each folder between one that the guest may write into and a mount inside of it. A mount
+// point can be neither renamed nor removed. Otherwise a guest could put another folder there, and the rule of
+// the next guest would hide, or grant, a folder of the first one's choice.
 func (r *resolver) pin(folders map[string]*node) error {
 	for _, name := range slices.Sorted(maps.Keys(r.nodes)) {
 		above := nearest(folders, name)

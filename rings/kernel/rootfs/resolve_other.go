@@ -8,10 +8,10 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Resolve refuses: only Linux has the kernel ring.
+// Resolve returns an error: only Linux has the kernel ring.
 func Resolve(profiles.Kernel, string, Places) (Plan, error) {
 	return Plan{}, errors.New("resolve kernel profile: this system has no kernel ring: only Linux does")
 }
 
-// Real gives nothing, since nothing is resolved here.
+// Real returns nothing, since nothing is resolved here.
 func Real([]profiles.PathRule, Places) []string { return nil }

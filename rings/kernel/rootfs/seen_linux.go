@@ -6,11 +6,10 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// Seen is what stood at the paths of a plan when it was looked at. It is immutable.
+// Seen is the state of the paths of a plan when it was recorded. It is immutable.
 type Seen map[string]unix.Stat_t
 
-// Look looks at what a plan mounts, and at its links, which init makes as they
-// were.
+// Look records the state of the mounts of a plan, and of its links, which init makes as they were.
 func Look(mounts []initproto.Mount) Seen {
 	seen := make(Seen, len(mounts))
 	for _, m := range mounts {
@@ -19,8 +18,8 @@ func Look(mounts []initproto.Mount) Seen {
 	return seen
 }
 
-// Still tells whether the same stands there now. What is in a file or a folder is
-// seen by every guest and does not count.
+// Still reports whether the paths have the same state now. The content of a file or a folder is visible to
+// every guest and is not compared.
 func (s Seen) Still() bool {
 	for path, then := range s {
 		now := standing(path)
@@ -32,7 +31,7 @@ func (s Seen) Still() bool {
 	return true
 }
 
-// standing is what stands at a path, itself; zero: nothing that can be looked at.
+// standing is the state of the path itself, without following links. It is zero if it cannot be read.
 func standing(path string) (st unix.Stat_t) {
 	if err := unix.Lstat(path, &st); err != nil {
 		return unix.Stat_t{}

@@ -1,13 +1,10 @@
-// Package rootfs turns the profile of a guest into the tree of files that it will
-// see: every granted path with the links on the way to it taken out, what the
-// file was when it was looked at, and for each program the loader and the
-// libraries it needs, one by one, so that no folder of the guest holds anything
-// that starts but what was granted. It reads the host and changes nothing; the
-// init of a guest builds what it says, and refuses what has changed since.
+// Package rootfs turns the profile of a guest into the tree of files that it will see. It resolves the links of
+// every granted path and records the identity of the file. For each program it lists the loader and the
+// libraries, one by one, so that no folder of the guest holds a file that starts but was not granted. It reads
+// the host and changes nothing. The init of a guest builds the tree, and rejects files that have changed since.
 //
-// It refuses, with the line of the policy, what it cannot hold: a path that is
-// not there, a denial that hides nothing, a program that others may change. The
-// kernel ring calls it when a policy is prepared.
+// It rejects, with the line of the policy, rules that it cannot enforce: a path that does not exist, a denial
+// that hides nothing, a program that others may change. The kernel ring calls it when a policy is prepared.
 package rootfs
 
 import (
@@ -19,41 +16,38 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// Places is what of the host a profile is resolved against.
+// Places are the paths of the host against which a profile is resolved.
 type Places struct {
-	Home      string // what ~ stands for: absolute and clean; "": nothing, and a rule that names it is refused
-	Workspace string // what $WORKSPACE stands for, likewise
+	Home      string // value of ~, absolute and clean; if empty, a rule that names it is rejected
+	Workspace string // value of $WORKSPACE, likewise
 
-	// Own is what the executor lets its guest read, see executors.Spec.
+	// Own are the paths that the executor lets its guest read, see executors.Spec.
 	Own []profiles.PathRule
-	// Code is what its program loads as code, likewise.
+	// Code are the paths that its program loads as code, likewise.
 	Code []profiles.PathRule
-	// List names folders in which its guest may list what it has, likewise.
+	// List names folders in which its guest may list its entries, likewise.
 	List []profiles.PathRule
-	// Room is what it lets its guest read and write; "" is nothing.
+	// Room is the folder that it lets its guest read and write, or empty.
 	Room string
-	// Written lists what guests may write into, those of other agents as well, by
-	// its real paths (see Real): a link there is no way to anything, and a program
-	// there is nobody's.
+	// Written lists the real paths that guests may write into, including those of other agents (see Real). A
+	// link there must not lead to anything, and a program there is not trusted.
 	Written []string
-	// Private lists the daemon's own folders and sockets: no grant reaches them. A
-	// granted folder above one has it hidden.
+	// Private lists the daemon's own folders and sockets: no grant reaches them. In a granted folder above one,
+	// it is hidden.
 	Private []string
 
-	// Links is where a guest has a link to each of its programs, when its profile
-	// has Path; "" is nowhere. No grant reaches it.
+	// Links is the folder in which a guest has a link to each of its programs, if its profile has Path. If
+	// empty, there is none. No grant reaches it.
 	Links string
 
-	// Root is the folder that stands for /; "" is / itself. Mounts is the text of
-	// mountinfo; nil reads that of this process. Arch is a GOARCH; "" is the host's.
-	// Tests set them.
+	// Root is the folder that is used as /; if empty, it is /. Mounts is the text of mountinfo; if nil, that of
+	// this process is read. Arch is a GOARCH; if empty, it is the host's. Tests set them.
 	Root   string
 	Mounts []byte
 	Arch   string
 }
 
-// RefusesOwn tells whether err refuses what the executor added, as opposed to what
-// a policy grants.
+// RefusesOwn reports whether err rejects a path of the executor, as opposed to one that a policy grants.
 func (p Places) RefusesOwn(err error) bool {
 	var no *Refusal
 	if !errors.As(err, &no) {
@@ -69,24 +63,24 @@ func (p Places) RefusesOwn(err error) bool {
 
 // Plan is the tree of a guest. It is immutable.
 type Plan struct {
-	// Mounts are in an order in which what lies below something comes after it.
+	// Mounts are sorted so that a path comes after those above it.
 	Mounts []initproto.Mount
-	// Program is the real path of the program; "" when none was named.
+	// Program is the real path of the program, or empty if none was named.
 	Program string
-	// Kernel is the profile with real paths and nothing that stands for a place:
-	// what Kernel.Within compares for a guest that lives.
+	// Kernel is the profile with real paths and without placeholders. Kernel.Within compares it for a live
+	// guest.
 	Kernel profiles.Kernel
-	// Skipped lists what of the folders of helpers does not start, sorted.
+	// Skipped lists the files in folders of helpers that do not start, sorted.
 	Skipped []Skipped
 }
 
 // Skipped is a file in a folder of helpers that guests cannot start.
 type Skipped struct{ Path, Reason string }
 
-// Refusal is a rule that this host cannot hold as it is meant.
+// Refusal is a rule that this host cannot enforce as it is meant.
 type Refusal struct {
 	Path   string        // as the rule names it
-	Rule   profiles.Rule // zero: the daemon's own
+	Rule   profiles.Rule // if zero, the daemon's own
 	Reason string
 	Remedy string
 }
@@ -107,7 +101,7 @@ func Refusals(err error) (out []*Refusal) {
 	return out
 }
 
-// Error says which path, why, where it stands and what to do.
+// Error says which path, why, where the rule is and what to do.
 func (r *Refusal) Error() string {
 	at := ""
 	if r.Rule != (profiles.Rule{}) {

@@ -13,13 +13,13 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of a walk.
+// Limits of a walk.
 const (
 	maxLinks = 40 // as the kernel has it
 	maxPath  = 4096
 )
 
-// host looks at files. It follows no link by itself.
+// host reads files. It follows no link by itself.
 type host struct {
 	root    string
 	machine elf.Machine
@@ -31,7 +31,7 @@ type objectOr struct {
 	err error
 }
 
-// info is what a file was when it was looked at.
+// info is the identity of a file when it was examined.
 type info struct {
 	device, inode, names uint64
 	mode, uid, gid       uint32
@@ -42,7 +42,7 @@ func (i info) regular() bool    { return i.mode&syscall.S_IFMT == syscall.S_IFRE
 func (i info) link() bool       { return i.mode&syscall.S_IFMT == syscall.S_IFLNK }
 func (i info) same(o info) bool { return i.device == o.device && i.inode == o.inode }
 
-// kind names what is neither file nor folder.
+// kind names a file that is neither a regular file nor a folder.
 func (i info) kind() string {
 	switch i.mode & syscall.S_IFMT {
 	case syscall.S_IFSOCK:
@@ -59,15 +59,14 @@ func (i info) kind() string {
 // link is a symbolic link on the way to a file.
 type link struct{ at, text string }
 
-// place is where a path leads.
+// place is the target of a path.
 type place struct {
 	real  string // no component of it is a link
 	info  info
 	links []link // in the order they were met
 }
 
-// errAbsent means that a path leads to nothing. The place still says where that
-// is.
+// errAbsent means that a path does not exist. The place still holds its resolved path.
 var errAbsent = errors.New("is not there")
 
 func (h *host) stat(real string) (info, error) {
@@ -90,8 +89,7 @@ func ignoringEINTR(f func() error) error {
 	}
 }
 
-// walk follows p, which is absolute, to its end. Errors: errAbsent, and words
-// for the one who wrote the path.
+// walk resolves p, which is absolute. Errors are errAbsent, and texts for the author of the path.
 func (h *host) walk(p string) (place, error) {
 	var out place
 	at, rest := "/", strings.Split(p, "/")
@@ -147,7 +145,7 @@ func (h *host) walk(p string) (place, error) {
 	return out, nil
 }
 
-// open opens a regular file and makes sure that it is the one that was looked at.
+// open opens a regular file and checks that it is the one that was examined.
 func (h *host) open(p place) (*os.File, error) {
 	f, err := os.OpenFile(h.root+p.real, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -163,7 +161,7 @@ func (h *host) open(p place) (*os.File, error) {
 	return f, nil
 }
 
-// object reads what a loader looks at in a file, once for each file.
+// object reads the ELF fields of a file, once for each file.
 func (h *host) object(p place) (*object, error) {
 	if got, ok := h.objects[p.real]; ok {
 		return got.object, got.err
@@ -180,8 +178,7 @@ func (h *host) object(p place) (*object, error) {
 	return o, err
 }
 
-// head reads the first bytes of a file: a line that starts with #! names the
-// interpreter of a script.
+// head reads the first bytes of a file: a line that starts with #! names the interpreter of a script.
 func (h *host) head(p place) ([]byte, error) {
 	f, err := h.open(p)
 	if err != nil {
@@ -196,8 +193,7 @@ func (h *host) head(p place) ([]byte, error) {
 	return b[:n], nil
 }
 
-// read reads a small file of the system; what is too large or not there is not
-// read.
+// read reads a small file of the system. A file that is too large or missing is not read.
 func (h *host) read(name string) ([]byte, bool) {
 	p, err := h.walk(name)
 	if err != nil || !p.info.regular() {
@@ -212,7 +208,7 @@ func (h *host) read(name string) ([]byte, bool) {
 	return b, err == nil && len(b) <= maxConfBytes
 }
 
-// list gives the names in a folder, sorted; none when it cannot be read.
+// list returns the names in a folder, sorted. It returns none if the folder cannot be read.
 func (h *host) list(dir string) []string {
 	p, err := h.walk(dir)
 	if err != nil || !p.info.dir() {

@@ -2,15 +2,15 @@ package seccomp
 
 import "slices"
 
-// allowed is the list: what a program needs that reads and writes what it was
-// given, starts what it may, and talks to nobody else.
+// allowed is the list of calls for a program that reads and writes its granted files, starts granted programs,
+// and communicates with nothing else.
 func allowed() []row {
 	return slices.Concat(
 		content(), folders(), attributes(), waiting(), memory(), processes(), threads(), signals(), clocks(), sockets(), facts())
 }
 
-// content is about descriptors, and about files by their names: which files there
-// are is the mounts' and Landlock's to say.
+// content lists calls on descriptors, and on files by their names: the mounts and Landlock control which files
+// there are.
 func content() []row {
 	return []row{
 		{"read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 lseek", any, "the bytes of a descriptor"},

@@ -9,7 +9,7 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// errno is one of Linux, the same number on every architecture here.
+// errno is a number of Linux. It is the same on every architecture here.
 type errno uint32
 
 const (
@@ -25,16 +25,15 @@ const (
 	eafnosupport    errno = 97
 )
 
-// row is a line of the table: some calls, what is asked of them, and why. No
-// call stands in two rows of a table.
+// row is a line of the table: some calls, the checks of their arguments, and the reason. No call is in two rows
+// of a table.
 type row struct {
 	calls string // names, separated by spaces
 	rule  rule
 	why   string
 }
 
-// rule decides calls that are its own by their arguments: it returns the steps
-// that lead to an end.
+// rule decides calls by their arguments. It returns the steps that lead to an end.
 type rule func(b *builder) *node
 
 // builder makes one program.
@@ -42,11 +41,11 @@ type builder struct {
 	arch  string
 	spec  Spec
 	allow *node
-	loud  *node // instead of an errno, for what is worth a report; nil: there is none
-	hush  bool  // an expected refusal gets its errno at once
+	loud  *node // reported to the listener instead of an errno; nil if there is no listener
+	hush  bool  // an expected denial gets its errno at once
 	ends  map[uint32]*node
 
-	strict bool // a call that does not exist is worth a report too
+	strict bool // a call that does not exist is reported too
 }
 
 func newBuilder(arch string) (*builder, error) {
@@ -56,7 +55,7 @@ func newBuilder(arch string) (*builder, error) {
 	return &builder{arch: arch, allow: give(RetAllow), ends: map[uint32]*node{}}, nil
 }
 
-// end is the one step that returns k.
+// end returns the single step that returns k.
 func (b *builder) end(k uint32) *node {
 	if b.ends[k] == nil {
 		b.ends[k] = give(k)
@@ -64,7 +63,7 @@ func (b *builder) end(k uint32) *node {
 	return b.ends[k]
 }
 
-// deny refuses what no ordinary program does: it is reported where somebody listens.
+// deny denies calls that no ordinary program makes: they are reported if there is a listener.
 func (b *builder) deny(e errno) *node {
 	if b.loud != nil {
 		return b.loud
@@ -72,7 +71,7 @@ func (b *builder) deny(e errno) *node {
 	return b.end(RetErrno | uint32(e))
 }
 
-// lack refuses what ordinary programs try and can do without.
+// lack denies calls that ordinary programs try and can do without.
 func (b *builder) lack(e errno) *node {
 	if b.loud != nil && !b.hush {
 		return b.loud
@@ -80,28 +79,28 @@ func (b *builder) lack(e errno) *node {
 	return b.end(RetErrno | uint32(e))
 }
 
-// prove answers a canary: with an errno, always.
+// prove answers a canary: always with an errno.
 func (b *builder) prove(e errno) *node { return b.end(RetErrno | uint32(e)) }
 
-// own tells whether the guest has a network.
+// own reports whether the guest has a network.
 func (b *builder) own() bool { return b.spec.Network == initproto.NetworkOwn }
 
 // arg loads the low half of an argument, high the other.
 func arg(n int, next *node) *node  { return load(uint32(offsetArgs+8*n), next) }
 func high(n int, next *node) *node { return load(uint32(offsetArgs+8*n+4), next) }
 
-// isNull tells whether all 64 bits of an argument are 0.
+// isNull tests whether all 64 bits of an argument are 0.
 func isNull(n int, yes, no *node) *node {
 	return arg(n, equal(0, high(n, equal(0, yes, no)), no))
 }
 
-// hasBits tells whether an argument has any of the bits of a mask.
+// hasBits tests whether an argument has any of the bits of a mask.
 func hasBits(n int, mask uint32, yes, no *node) *node { return arg(n, anyBit(mask, yes, no)) }
 
-// oneOf tells whether an argument is one of some values.
+// oneOf tests whether an argument is one of some values.
 func oneOf(n int, values []uint32, yes, no *node) *node { return arg(n, among(values, yes, no)) }
 
-// among compares what was loaded with some values, by halves.
+// among compares the loaded value with some values, by binary search.
 func among(values []uint32, yes, no *node) *node {
 	sorted := slices.Sorted(slices.Values(values))
 	return halves(slices.Compact(sorted), yes, no)
@@ -119,8 +118,8 @@ func halves(values []uint32, yes, no *node) *node {
 	return atLeast(values[m], halves(values[m:], yes, no), halves(values[:m], yes, no))
 }
 
-// build returns the program of some rows. Every call of the architecture that no
-// row names is refused with EPERM; every other number does not exist.
+// build returns the program of some rows. Calls of the architecture that no row names are denied with EPERM.
+// All other numbers do not exist.
 func (b *builder) build(rows []row) ([]initproto.Instruction, error) {
 	known := map[string]int{}
 	for _, c := range numbers() {
@@ -153,14 +152,14 @@ func (b *builder) build(rows []row) ([]initproto.Instruction, error) {
 	return assemble(start)
 }
 
-// span is the calls from a number to that of the next span.
+// span is the range of calls from its number to that of the next span.
 type span struct {
 	from  uint32
 	steps *node
 }
 
-// ranges joins numbers that lead to the same steps. What lies between known ones
-// does not exist, and so do the numbers of x32, which have a high bit.
+// ranges joins numbers that lead to the same steps. Numbers between known ones do not exist, and neither do
+// those of x32, which have a high bit.
 func (b *builder) ranges(ends map[int]*node) []span {
 	absent := b.lack(enosys)
 	if b.strict {
@@ -183,7 +182,7 @@ func (b *builder) ranges(ends map[int]*node) []span {
 	return out
 }
 
-// search finds the span of the number that was loaded, in about nine steps.
+// search finds the span of the loaded number, in about nine steps.
 func search(spans []span) *node {
 	if len(spans) == 1 {
 		return spans[0].steps

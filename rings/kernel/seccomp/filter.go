@@ -1,14 +1,12 @@
-// Package seccomp builds the seccomp programs of guests: an allow-list of system
-// calls, with rules for their arguments, as classic BPF. A call that is not on the
-// list is refused, one that this package does not know does not exist, and one of
-// another instruction set kills the process.
+// Package seccomp builds the seccomp programs of guests: an allow-list of system calls, with rules for their
+// arguments, as classic BPF. A call that is not on the list is denied, a call that this package does not know
+// does not exist, and a call of another instruction set kills the process.
 //
-// The package is pure: programs for every architecture are built and run here on
-// any host. The kernel ring builds the filter of a guest's init, and the second
-// one that a guest puts upon itself when it seals itself.
+// Programs for every architecture are built and run here on any host. The kernel ring builds the filter of a
+// guest's init, and the second one that a guest installs on itself when it seals itself.
 //
-// Arguments are compared by their low 32 bits where the kernel takes an int: what
-// stands above is ignored there, and would be a way around a rule.
+// Arguments are compared by their low 32 bits if the kernel takes an int: the kernel ignores the upper bits,
+// which would be a way around a rule.
 package seccomp
 
 import (
@@ -18,7 +16,7 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// What a program returns. RetErrno has the errno in its low half.
+// Return values of a program. RetErrno has the errno in its low half.
 const (
 	RetKill   = 0x80000000 // the whole process ends, by SIGSYS
 	RetErrno  = 0x00050000
@@ -32,44 +30,44 @@ const (
 	ARM64 = "arm64"
 )
 
-// Spec says what the guest may do. The zero Spec with an Arch builds the tightest
-// filter: one process of threads, no network.
+// Spec says what the guest may do. The zero Spec with an Arch builds the tightest filter: one process with
+// threads, no network.
 type Spec struct {
 	Arch string // AMD64 or ARM64
 
-	// Network is initproto.NetworkOff or NetworkOwn; "" is off.
+	// Network is initproto.NetworkOff or NetworkOwn. If empty, it is off.
 	Network string
-	// Processes allows to start others. Without it there are threads, and one exec
-	// after another: init becomes the program by one.
+	// Processes allows starting other processes. Without it the guest has threads, and can exec one program
+	// after another: init becomes the program by an exec.
 	Processes bool
-	// JIT allows what only programs need that make code as they run. It cannot be
-	// had with WX.
+	// JIT allows the calls that only programs need which generate code at run time. It cannot be combined with
+	// WX.
 	JIT bool
-	// WX refuses memory that becomes executable, where the kernel has no
-	// PR_SET_MDWE. Libraries are still mapped, from files.
+	// WX denies memory that becomes executable, if the kernel has no PR_SET_MDWE. Libraries can still be mapped
+	// from files.
 	WX bool
-	// Sessions allows setsid. A session is a group of the scheduler's, so many of
-	// them are many shares of the processor.
+	// Sessions allows setsid. A session is a group of the scheduler, so many of them get many shares of the
+	// processor.
 	Sessions bool
 
-	// Notify asks a listener about each refused call, but for those that programs
-	// make to find out what there is, which get their errno at once.
+	// Notify reports each denied call to a listener, except those that programs make to find out what exists,
+	// which get their errno at once.
 	Notify bool
-	// Exec asks the listener about each execve too, which is to let it go on: only
-	// with Notify. Without a listener nothing is started.
+	// Exec reports each execve to the listener too, which has to allow it. It needs Notify. Without a listener
+	// nothing is started.
 	Exec bool
-	// Key is what each execve has to bring, see initproto.Key: without it, none goes on.
-	// Not with Exec. An execve without a path and without the key is EPERM at once, so
-	// that init can prove it.
+	// Key is the key that each execve must have, see initproto.Key. Without it, the call is denied. It cannot
+	// be combined with Exec. An execve without a path and without the key is EPERM at once, so that init can
+	// prove it.
 	Key initproto.Key
-	// Seals is for a guest that will seal itself. A kernel takes one listener for
-	// all filters of a process, and that is the seal's: until it stands a refused
-	// call is ENOSYS, and from then on it is the listener's, whichever filter
-	// refuses it. Not with Notify; the filter is installed without a listener.
+	// Seals is for a guest that will seal itself. A kernel takes one listener for all filters of a process, and
+	// that is the seal's. Until the seal is installed, a denied call is ENOSYS. From then on it is reported to
+	// the listener, whichever filter denies it. It cannot be combined with Notify. The filter is installed
+	// without a listener.
 	Seals bool
 }
 
-// check refuses what has no meaning.
+// check rejects combinations without a meaning.
 func (s Spec) check() error {
 	switch {
 	case s.Network != "" && s.Network != initproto.NetworkOff && s.Network != initproto.NetworkOwn:
@@ -86,11 +84,9 @@ func (s Spec) check() error {
 	return nil
 }
 
-// Build returns the filter of a guest's init, which the program inherits. Two
-// calls are answered with an errno of their own whatever Notify says, and do
-// nothing where there is no filter, so that init can prove that it stands:
-// unshare(0) is EPERM and not 0, and socket(AF_NETLINK, 15, 0) is EAFNOSUPPORT and
-// not EINVAL.
+// Build returns the filter of a guest's init, which the program inherits. Two calls have their own errno
+// whatever Notify says, and do nothing without a filter, so that init can prove that the filter is installed:
+// unshare(0) is EPERM and not 0, and socket(AF_NETLINK, 15, 0) is EAFNOSUPPORT and not EINVAL.
 func Build(s Spec) ([]initproto.Instruction, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -107,7 +103,7 @@ func Build(s Spec) ([]initproto.Instruction, error) {
 	return b.build(slices.Concat(allowed(), refused()))
 }
 
-// Name returns the name of a system call, "" when there is none of this number.
+// Name returns the name of a system call, or an empty text if there is none with this number.
 func Name(arch string, nr int) string {
 	for _, c := range numbers() {
 		if n, ok := c.number(arch); ok && n == nr {
@@ -117,7 +113,7 @@ func Name(arch string, nr int) string {
 	return ""
 }
 
-// AuditArch is the number of an architecture in Data; 0 when it is unknown.
+// AuditArch is the number of an architecture in Data, or 0 if it is unknown.
 func AuditArch(arch string) uint32 {
 	switch arch {
 	case AMD64:
@@ -129,8 +125,7 @@ func AuditArch(arch string) uint32 {
 	}
 }
 
-// Number returns that of a system call, false when the architecture has none of
-// this name.
+// Number returns the number of a system call. It returns false if the architecture has none with this name.
 func Number(arch, name string) (int, bool) {
 	for _, c := range numbers() {
 		if c.name == name {
@@ -140,7 +135,7 @@ func Number(arch, name string) (int, bool) {
 	return 0, false
 }
 
-// call is a system call and its numbers; -1 where it does not exist.
+// call is a system call with its numbers. -1 means that it does not exist.
 type call struct {
 	name         string
 	amd64, arm64 int

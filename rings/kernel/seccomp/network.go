@@ -17,9 +17,9 @@ const (
 	fastOpen      = 0x20000000
 )
 
-// opening is socket. A network of one's own has TCP and UDP, nothing below and
-// nothing beside: MPTCP and raw packets pass by what watches connections. Routes
-// may be read, since programs ask for their addresses by them.
+// opening is socket. A guest's own network has TCP and UDP, nothing below and nothing else: what watches
+// connections does not see MPTCP and raw packets. Routes may be read, since programs find their addresses by
+// them.
 func opening(b *builder) *node {
 	refused := b.deny(eafnosupport)
 	families := refused
@@ -30,20 +30,19 @@ func opening(b *builder) *node {
 		families = oneOf(0, []uint32{familyIPv4, familyIPv6}, internet, arg(0, equal(familyNetlink, routes, refused)))
 	}
 	if b.spec.Notify {
-		// Every program of the GNU C library that asks for a user asks nscd first, by
-		// a socket of exactly this type; so does much else, which is not seen then.
+		// Every program of the GNU C library that looks up a user asks nscd first, through a socket of exactly
+		// this type. Other uses of this type are then not reported either.
 		unseen := arg(1, equal(kindStream|closeOnExec|notBlocking, b.prove(eafnosupport), families))
 		families = arg(0, equal(familyUnix, unseen, families))
 	}
-	// The kernel knows no such type, and says EINVAL: init proves by it that this
-	// filter stands, and nothing is opened where it does not.
+	// The kernel knows no such type, and returns EINVAL. Init proves by it that this filter is installed, and
+	// nothing is opened if it is not.
 	proof := arg(0, equal(familyNetlink, b.prove(eafnosupport), families))
 	return arg(1, and(kindMask, equal(kindNone, proof, families)))
 }
 
-// pairing is socketpair: streams and packets between two ends. An end of datagrams
-// could be connected anew, or send, to any socket that has a name in a folder of
-// the guest.
+// pairing is socketpair: streams and packets between two ends. An end of datagrams could be connected again, or
+// send, to any socket that has a name in a folder of the guest.
 func pairing(b *builder) *node {
 	kinds := arg(1, and(kindMask, among([]uint32{kindStream, kindPackets}, b.allow, b.deny(eafnosupport))))
 	return arg(0, equal(familyUnix, kinds, b.deny(eafnosupport)))
@@ -58,10 +57,9 @@ const (
 	levelIPv6   = 41
 )
 
-// setting is setsockopt: no programs that the kernel runs for packets, no other
-// protocol on top of a socket or below it, no tables of a firewall. Buffers keep their
-// size, since the kernel has one allowance for all of the host: the kernel, too, gives
-// less than it is asked for and says that all is well.
+// setting is setsockopt: no programs that the kernel runs for packets, no other protocol on top of a socket or
+// below it, no tables of a firewall. Buffers keep their size, since the kernel has one allowance for the whole
+// host. The call then reports success, as the kernel also does when it gives less than requested.
 func setting(b *builder) *node {
 	refuse := b.lack(enoprotoopt)
 	others := oneOf(2, []uint32{26, 50, 51, 52}, refuse, b.allow) // ATTACH_FILTER, ATTACH_BPF, ATTACH_REUSEPORT_{C,E}BPF

@@ -21,12 +21,12 @@ const (
 	offsetArgs = 16 // eight bytes each, the low half first
 )
 
-// node is one step of a filter. Steps form a graph without cycles, built from its
-// ends: a step knows those that may follow it, and many may share one.
+// node is one step of a filter. Steps form a graph without cycles. It is built from its ends: a step knows its
+// successors, and many steps may share one.
 type node struct {
 	op      uint16
 	k       uint32
-	yes, no *node // of a comparison; a load or an and has yes alone, a return none
+	yes, no *node // of a comparison; a load or an and has only yes, a return none
 }
 
 func give(k uint32) *node                   { return &node{op: opReturn, k: k} }
@@ -36,9 +36,9 @@ func equal(k uint32, yes, no *node) *node   { return &node{op: opEqual, k: k, ye
 func atLeast(k uint32, yes, no *node) *node { return &node{op: opAtLeast, k: k, yes: yes, no: no} }
 func anyBit(k uint32, yes, no *node) *node  { return &node{op: opAnyBit, k: k, yes: yes, no: no} }
 
-// layout puts a graph in a row, from its end to its start. All jumps go forward,
-// so where a step leads is placed before the step, and its distance is known. A
-// jump further than a byte can say goes through one that is near.
+// layout orders a graph into a sequence, from its end to its start. All jumps go forward, so the targets of a
+// step are placed before it, and their distance is known. A jump that is too far for a byte goes through a
+// nearer jump.
 type layout struct {
 	back []initproto.Instruction // the last instruction first
 	at   map[*node]int           // index in back
@@ -61,7 +61,7 @@ func assemble(n *node) ([]initproto.Instruction, error) {
 	return out, nil
 }
 
-// put places n, after all that it leads to.
+// put places n after all its successors.
 func (l *layout) put(n *node) {
 	if _, ok := l.at[n]; ok {
 		return
@@ -83,8 +83,8 @@ func (l *layout) put(n *node) {
 	l.at[n] = len(l.back) - 1
 }
 
-// compare adds a comparison. A bridge to one side moves the other further away,
-// so both are looked at until both are near: twice at most.
+// compare adds a comparison. A bridge to one side moves the other further away, so both are checked until both
+// are near: twice at most.
 func (l *layout) compare(n *node) {
 	yes, no := l.at[n.yes], l.at[n.no]
 	for {
@@ -102,7 +102,7 @@ func (l *layout) compare(n *node) {
 	}
 }
 
-// maxJump is how far a comparison can jump.
+// maxJump is the longest jump of a comparison.
 const maxJump = 255
 
 // distance from an instruction that would be added now to n.
@@ -110,8 +110,8 @@ func (l *layout) distance(n *node) int { return len(l.back) - 1 - l.at[n] }
 
 func (l *layout) bridge(n *node) { l.bridgeTo(n, l.at[n]) }
 
-// bridgeTo leads to n, which stands at index at. An end is repeated instead: that
-// is as short and saves the jump.
+// bridgeTo adds a jump to n, which is at index at. If n is an end, it repeats n instead: that is as short and
+// saves the jump.
 func (l *layout) bridgeTo(n *node, at int) {
 	if n.op == opReturn {
 		l.add(initproto.Instruction{Code: n.op, K: n.k})

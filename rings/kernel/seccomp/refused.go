@@ -2,13 +2,13 @@ package seccomp
 
 import "slices"
 
-// refused are calls whose refusal is not EPERM and a report: ordinary programs
-// try them, and go on without when told that the kernel has no such thing.
+// refused are calls whose denial is neither EPERM nor reported. Ordinary programs try them, and continue
+// without them if the kernel says that it has no such thing.
 func refused() []row {
 	return slices.Concat(hidden(), older(), costly())
 }
 
-// hidden have arguments behind a pointer, where a filter cannot look.
+// hidden calls have arguments behind a pointer, which a filter cannot read.
 func hidden() []row {
 	return []row{
 		{"clone3", absent, "flags behind a pointer; C libraries go on with clone"},
@@ -17,7 +17,7 @@ func hidden() []row {
 	}
 }
 
-// older is what programs ask for on newer kernels and do without on others.
+// older lists calls that programs use on newer kernels and do without on others.
 func older() []row {
 	return []row{
 		{"landlock_create_ruleset landlock_add_rule landlock_restrict_self", absent, "xz restricts itself where it can"},
@@ -30,7 +30,7 @@ func older() []row {
 	}
 }
 
-// costly takes what the host's other users need, out of a guest's limits.
+// costly lists calls that use resources of the host's other users outside of a guest's limits.
 func costly() []row {
 	return []row{
 		{"inotify_init inotify_init1 inotify_add_watch inotify_rm_watch", absent, "instances are few for a user of the host, and tail looks again without them"},

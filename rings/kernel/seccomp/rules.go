@@ -5,20 +5,20 @@ import "github.com/ringd/ringd/rings/kernel/initproto"
 // any allows a call whatever its arguments.
 func any(b *builder) *node { return b.allow }
 
-// absent refuses a call as a kernel does that has none of this name.
+// absent denies a call like a kernel that does not have it.
 func absent(b *builder) *node { return b.lack(enosys) }
 
-// quiet refuses a call with an errno that programs expect.
+// quiet denies a call with an errno that programs expect.
 func quiet(e errno) rule {
 	return func(b *builder) *node { return b.lack(e) }
 }
 
-// without refuses some bits of an argument.
+// without denies some bits of an argument.
 func without(n int, mask uint32, e errno) rule {
 	return func(b *builder) *node { return hasBits(n, mask, b.lack(e), b.allow) }
 }
 
-// canary refuses unshare. With no flags it would do nothing, so init can try it.
+// canary denies unshare. Without flags it would do nothing, so init can try it.
 func canary(b *builder) *node {
 	return arg(0, equal(0, b.prove(eperm), b.deny(eperm)))
 }
@@ -33,13 +33,13 @@ const (
 	modePipe   = 0o010000
 )
 
-// plainMode refuses set-id bits: on the host the file would be a program that
-// runs as its owner, and there the folder is not mounted nosuid.
+// plainMode denies set-id bits: on the host the file would be a program that runs as its owner, and there the
+// folder is not mounted nosuid.
 func plainMode(mode int) rule {
 	return func(b *builder) *node { return hasBits(mode, setIDBits, b.deny(eperm), b.allow) }
 }
 
-// creating is plainMode for a call that has a mode only when it creates.
+// creating is plainMode for a call that has a mode only if it creates a file.
 func creating(flags, mode int) rule {
 	return func(b *builder) *node {
 		return hasBits(flags, openCreate|openTemp, plainMode(mode)(b), b.allow)
@@ -66,16 +66,16 @@ func control(b *builder) *node {
 		1032,       // GETPIPE_SZ
 		1033, 1034, // ADD_SEALS, GET_SEALS
 	}
-	// Locks of an open file belong to no process, so nobody can tell which guest holds
-	// how many: the kernel says that of a command that it does not know.
+	// Locks of an open file belong to no process, so it is not possible to count them for a guest. The kernel
+	// returns EINVAL for a command that it does not know.
 	ofFile := among([]uint32{36, 37, 38}, b.lack(einval), b.deny(eperm))
-	// A larger pipe is of an allowance that all processes of a user share.
+	// A larger pipe uses an allowance that all processes of a user share.
 	return oneOf(1, ok, b.allow, arg(1, equal(1031, b.lack(eperm), ofFile)))
 }
 
-// request is ioctl: what a descriptor is and how much it holds. A guest has no
-// terminal, so the rest is what a descriptor says that is none. TIOCSTI and
-// TIOCLINUX write into the terminal of another.
+// request is ioctl: the type of a descriptor and the number of bytes in it. A guest has no terminal, so for the
+// rest the answer is that of a descriptor which is none. TIOCSTI and TIOCLINUX write into the terminal of
+// another process.
 func request(b *builder) *node {
 	ok := []uint32{
 		0x5401, 0x802c542a, // TCGETS, TCGETS2: isatty
@@ -93,11 +93,10 @@ func request(b *builder) *node {
 	return oneOf(1, ok, b.allow, arg(1, among([]uint32{0x5412, 0x541c}, b.deny(eperm), b.lack(enotty))))
 }
 
-// sealedMemory is memfd_create. Written, and then mapped executable, it is code of
-// the program's own that no rule for memory sees: no memory of it became
-// executable, and no mount forbids it. So only what makes code anyway has it, and
-// that with MFD_NOEXEC_SEAL, which forbids to start it for good. MFD_EXEC, huge
-// pages and what is not known are refused.
+// sealedMemory is memfd_create. Such a file, once written and mapped executable, is code of the program's own
+// that no rule for memory sees: no memory of it became executable, and no mount forbids it. So only programs
+// that generate code anyway may use it, and only with MFD_NOEXEC_SEAL, which makes it impossible to start the
+// file. MFD_EXEC, huge pages and unknown flags are denied.
 func sealedMemory(b *builder) *node {
 	const closeOnExec, allowSealing, noExecSeal = 1, 2, 8
 	if !b.spec.JIT {
@@ -115,13 +114,14 @@ const (
 	mapHuge      = 0x40000
 )
 
-// mapping is mmap. Huge pages are of a pool that all users of the host share, and a
-// program goes on with others. Executable memory comes from files, whose mounts
-// decide, but where code is made anyway: memory of no file that is shared and
-// executable from the start can be seen at a second place, by mremap or a child,
-// and there be made writable. PR_SET_MDWE does not see that, since nothing became
-// executable. With WX what MDWE refuses is refused here. None of it is reported, as
-// the kernel's rule makes no report: matchers of patterns try it, and go on without.
+// mapping is mmap. Huge pages come from a pool that all users of the host share, and a program continues
+// without them.
+//
+// Executable memory comes from files, whose mounts decide, unless code is generated anyway. Shared memory
+// without a file that is executable from the start can be mapped at a second place, by mremap or a child, and
+// be made writable there. PR_SET_MDWE does not notice that, since nothing became executable. With WX this rule
+// denies what MDWE denies. No denial is reported, as the kernel's rule makes no report: pattern matchers try
+// it, and continue without it.
 func mapping(b *builder) *node {
 	plain := hasBits(3, mapHuge, b.lack(enomem), b.allow)
 	if b.spec.JIT {
@@ -134,8 +134,7 @@ func mapping(b *builder) *node {
 	return arg(2, anyBit(protExec, exec, plain))
 }
 
-// protecting is mprotect, as the kernel's own rule has it: memory does not become
-// executable later.
+// protecting is mprotect, like the kernel's own rule: memory does not become executable later.
 func protecting(b *builder) *node {
 	if !b.spec.WX {
 		return b.allow
@@ -151,8 +150,8 @@ func guarding(b *builder) *node {
 	return protecting(b)
 }
 
-// advising is madvise. MADV_MERGEABLE lets the time of a write tell what stands in
-// the memory of others; the other two break pages.
+// advising is madvise. With MADV_MERGEABLE the time of a write shows what is in the memory of others. The other
+// two break pages.
 func advising(b *builder) *node {
 	return oneOf(2, []uint32{12, 100, 101}, b.lack(einval), b.allow)
 }
@@ -180,7 +179,7 @@ func whenSessions(b *builder) *node {
 	return b.deny(eperm)
 }
 
-// whenSeals is seccomp: a second filter can only take away.
+// whenSeals is seccomp: a second filter can only deny more.
 func whenSeals(b *builder) *node {
 	if b.spec.Seals {
 		return b.allow
@@ -214,8 +213,8 @@ func starting(b *builder) *node {
 	return b.allow
 }
 
-// Flags of clone(2). The lowest byte is the signal at the end of the process; the
-// kernel looks at the low 32 bits alone.
+// Flags of clone(2). The lowest byte is the signal at the end of the process. The kernel reads the low 32 bits
+// only.
 const (
 	cloneFiles   = 0x400
 	cloneThread  = 0x10000
@@ -224,11 +223,10 @@ const (
 	cloneProcesses = cloneThreads | 0xff | 0x1000 | 0x4000 // signal, PIDFD, VFORK
 )
 
-// cloning is clone: of what it can do only threads, and processes where granted.
-// New namespaces, a child of one's parent, and a child that is traced or cannot
-// be, are refused with all that is not known. So is a thread with descriptors of its
-// own, as no C library makes one: the limit of descriptors, and what the ring counts of
-// them, is of a process.
+// cloning is clone. It allows threads, and processes if granted. New namespaces, a child of one's parent, and a
+// child that is traced or cannot be traced are denied, as are all unknown flags. So is a thread with its own
+// table of descriptors, which no C library makes: the limit of descriptors, and the ring's count of them, is
+// that of a process.
 func cloning(b *builder) *node {
 	shares := hasBits(0, cloneFiles, b.allow, b.deny(eperm))
 	threads := hasBits(0, ^uint32(cloneThreads), b.deny(eperm), shares)
@@ -239,8 +237,7 @@ func cloning(b *builder) *node {
 	return hasBits(0, cloneThread, threads, process)
 }
 
-// closing is close_range. CLOSE_RANGE_UNSHARE gives a thread descriptors of its own, see
-// cloning.
+// closing is close_range. CLOSE_RANGE_UNSHARE gives a thread its own table of descriptors, see cloning.
 func closing(b *builder) *node {
 	const unshare = 0x2
 	return hasBits(2, unshare, b.lack(einval), b.allow)
@@ -270,18 +267,17 @@ func option(b *builder) *node {
 	return oneOf(0, ok, b.allow, arg(0, equal(47, ambient, equal(4, dumpable, equal(22, b.deny(eperm), b.lack(einval))))))
 }
 
-// plainPersonality allows PER_LINUX and the question, all ones. The rest makes
-// memory executable, or its places known.
+// plainPersonality allows PER_LINUX and the query, which is all ones. Other values make memory executable, or
+// its addresses predictable.
 func plainPersonality(b *builder) *node {
 	return oneOf(0, []uint32{0, 0xffffffff}, b.allow, b.deny(eperm))
 }
 
 const limitCore = 4 // RLIMIT_CORE
 
-// limiting is prlimit64: of oneself, by the number 0. The limit of core dumps is
-// one byte, which the kernel takes for none. At zero it makes no file, and yet
-// starts the host's program for dumps, as root, to read the guest's memory. So it
-// stays, and who would have none is told that it is so.
+// limiting is prlimit64, for the calling process only, with number 0. The limit of core dumps is one byte,
+// which the kernel treats as none. With zero it makes no file but still starts the host's program for dumps, as
+// root, which reads the guest's memory. So the limit stays, and the call reports success.
 func limiting(b *builder) *node {
 	core := isNull(2, b.allow, b.prove(0))
 	return arg(0, equal(0, arg(1, equal(limitCore, core, b.allow)), b.deny(eperm)))
@@ -302,8 +298,8 @@ func registers(b *builder) *node {
 	return oneOf(0, ok, b.allow, b.lack(einval))
 }
 
-// others refuses a process that is named by its number, quietly. Init has the
-// guest's user, and would obey.
+// others denies a call on another process, without a report. Init has the guest's user, so the kernel would
+// allow it.
 func others(n int) rule {
 	return func(b *builder) *node { return arg(n, equal(0, b.allow, b.lack(eperm))) }
 }

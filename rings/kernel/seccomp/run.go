@@ -6,7 +6,7 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// Data is what a filter sees of a system call: struct seccomp_data.
+// Data is the input of a filter about a system call: struct seccomp_data.
 type Data struct {
 	Call    int32
 	Arch    uint32 // AuditArch
@@ -36,9 +36,9 @@ func (d Data) word(offset uint32) (uint32, bool) {
 	return uint32(arg), true
 }
 
-// Run returns what the kernel would for a call, RetAllow and so on with an errno in
-// its low half. It takes the operations that Build and Seal use and refuses every
-// other, and a jump or an end outside the program. It is safe for concurrent use.
+// Run returns the result of the kernel for a call, RetAllow and so on with an errno in its low half. It accepts
+// the operations that Build and Seal use. Any other operation, and a jump or an end outside the program, is an
+// error. It is safe for concurrent use.
 func Run(program []initproto.Instruction, d Data) (uint32, error) {
 	var a uint32
 	for at := 0; at >= 0 && at < len(program); {

@@ -2,18 +2,16 @@ package seccomp
 
 import "github.com/ringd/ringd/rings/kernel/initproto"
 
-// Seal returns the filter that a guest of the JavaScript executor puts on all its
-// threads once its code is compiled and loaded: what the Go runtime and a running
-// program need, with the descriptors that are open. It opens nothing, starts
-// nothing, maps no code and asks nothing about the host. The poller of the Go
-// runtime, which opens with the first timer or socket, must be open before. A refused call is the
-// listener's with notify and ends the process without: after the seal there is no
-// honest reason for one.
+// Seal returns the filter that a guest of the JavaScript executor installs on all its threads once its code is
+// compiled and loaded. It allows what the Go runtime and a running program need, with the descriptors that are
+// open. It allows opening no file, starting nothing, mapping no code and asking nothing about the host. The
+// poller of the Go runtime, which opens with the first timer or socket, must be open before. If notify is set,
+// a denied call is reported to the listener. Otherwise it ends the process: after the seal there is no honest
+// reason for one.
 //
-// Two calls are answered with EPERM in either case, and do nothing where there is
-// no seal, so that the guest can prove that it stands: dup(-1) is else EBADF, and
-// mprotect(0, 0, PROT_EXEC) is else 0. A filter of Build is beneath: what that one
-// refuses too is the listener's as well, when it was built with Seals.
+// Two calls return EPERM in either case, and do nothing without a seal, so that the guest can prove that it is
+// installed: dup(-1) is otherwise EBADF, and mprotect(0, 0, PROT_EXEC) is otherwise 0. Below it is a filter of
+// Build. Calls that this one denies are reported to the listener too, if it was built with Seals.
 func Seal(arch string, notify bool) ([]initproto.Instruction, error) {
 	b, err := newBuilder(arch)
 	if err != nil {
@@ -49,8 +47,8 @@ func sealed() []row {
 	}
 }
 
-// onlyControl allows the control socket as the first argument. Nothing makes a new
-// descriptor after the seal, so once it is closed its number stands for nothing.
+// onlyControl allows the control socket as the first argument. Nothing makes a new descriptor after the seal,
+// so once it is closed its number is not used again.
 func onlyControl(b *builder) *node { return arg(0, equal(initproto.Control, b.allow, b.deny(eperm))) }
 
 // terminal allows TCGETS.
@@ -60,7 +58,7 @@ func plainMapping(b *builder) *node {
 	return hasBits(2, protExec, b.deny(eperm), hasBits(3, mapHuge, b.deny(eperm), b.allow))
 }
 
-// plainProtection refuses code. Of no memory at all, it is a canary.
+// plainProtection denies code. For a length of 0 it is a canary.
 func plainProtection(b *builder) *node {
 	return hasBits(2, protExec, isNull(1, b.prove(eperm), b.deny(eperm)), b.allow)
 }
@@ -71,8 +69,7 @@ func thread(b *builder) *node {
 	return hasBits(0, cloneThread, allowed, b.deny(eperm))
 }
 
-// sealedOption allows to name memory, and to ask GET_DUMPABLE, GET_SECCOMP,
-// GET_NO_NEW_PRIVS and GET_MDWE.
+// sealedOption allows naming memory, and reading GET_DUMPABLE, GET_SECCOMP, GET_NO_NEW_PRIVS and GET_MDWE.
 func sealedOption(b *builder) *node {
 	return oneOf(0, []uint32{0x53564d41, 3, 21, 39, 66}, b.allow, b.deny(eperm))
 }

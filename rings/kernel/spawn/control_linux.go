@@ -12,13 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Control is the ring's end of the socket to an init: one JSON message a packet,
-// descriptors beside it. One goroutine may send while another receives.
+// Control is the ring's end of the socket to an init: one JSON message a packet, with descriptors. One
+// goroutine may send while another receives.
 type Control struct{ f *os.File }
 
 const (
 	maxMessage = 64 << 10 // that the other side may send
-	maxFiles   = 253      // with one message, as the kernel has it
+	maxFiles   = 253      // with one message, a limit of the kernel
 	sendBuffer = 4 << 20  // the kernel gives as much of it as this host allows
 )
 
@@ -38,7 +38,7 @@ func packets() (ours *Control, theirs *os.File, err error) {
 	return &Control{os.NewFile(uintptr(fds[0]), "control")}, os.NewFile(uintptr(fds[1]), "init"), nil
 }
 
-// Send sends one message with descriptors, which stay the caller's.
+// Send sends one message with descriptors. The caller still owns them.
 func (c *Control) Send(message any, files ...*os.File) error {
 	b, err := json.Marshal(message)
 	if err != nil {
@@ -78,8 +78,8 @@ func (c *Control) SendBytes(b []byte, files ...*os.File) error {
 	return err
 }
 
-// Receive waits for one message. The descriptors that came with it are the
-// caller's, also beside an error. It returns io.EOF when the other side is gone.
+// Receive waits for one message. The caller owns the descriptors that came with it, also if it returns an
+// error. It returns io.EOF if the other side is gone.
 func (c *Control) Receive(message any) (files []*os.File, err error) {
 	b := make([]byte, maxMessage)
 	oob := make([]byte, unix.CmsgSpace(4*maxFiles))
@@ -91,8 +91,8 @@ func (c *Control) Receive(message any) (files []*os.File, err error) {
 	failed := raw.Read(func(fd uintptr) bool {
 		for {
 			n, nOOB, flags, _, err = unix.Recvmsg(int(fd), b, oob, unix.MSG_CMSG_CLOEXEC|unix.MSG_DONTWAIT)
-			// An init that ends with one of our messages unread resets the connection. The
-			// kernel says so once, and before it gives what init had sent.
+			// An init that ends with an unread message of the ring resets the connection. The kernel reports
+			// that once, before it delivers the messages of init.
 			if !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.ECONNRESET) {
 				return !errors.Is(err, unix.EAGAIN)
 			}
@@ -142,7 +142,7 @@ func rights(oob []byte) ([]*os.File, error) {
 	return files, err
 }
 
-// decode takes exactly one value of known fields.
+// decode decodes exactly one value of known fields.
 func decode(b []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -155,7 +155,7 @@ func decode(b []byte, into any) error {
 	return nil
 }
 
-// Ready tells whether there is anything to receive: a message, or the end.
+// Ready reports whether there is anything to receive: a message, or the end.
 func (c *Control) Ready() bool {
 	raw, err := c.f.SyscallConn()
 	if err != nil {
@@ -168,11 +168,10 @@ func (c *Control) Ready() bool {
 	return n != 0 || err != nil || failed != nil
 }
 
-// Interrupt ends a Receive and a Send under way, and all later ones.
+// Interrupt ends the Receive and the Send under way, and all later ones.
 func (c *Control) Interrupt() error { return c.f.SetDeadline(time.Unix(1, 0)) }
 
-// Close closes the socket, upon which an init ends. It may be called more than
-// once.
+// Close closes the socket. Init then ends. It may be called more than once.
 func (c *Control) Close() error {
 	if err := c.f.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err
@@ -180,7 +179,7 @@ func (c *Control) Close() error {
 	return nil
 }
 
-// CloseFiles closes descriptors that were received and are not wanted.
+// CloseFiles closes received descriptors that are not wanted.
 func CloseFiles(files []*os.File) error {
 	var err error
 	for _, f := range files {

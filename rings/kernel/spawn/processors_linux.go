@@ -9,34 +9,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// turns deals the host's processors out to guests: to each those that the fewest of the
-// others have, and by turns where that is no difference.
+// turns distributes the host's processors to guests. Each guest gets those that the fewest others have. If
+// these are equal, guests get them in turn.
 type turns struct {
 	each  int // processors of a guest
-	next  int // in the list of those that this process may use
+	next  int // index into the list of those that this process may use
 	given []given
 }
 
-// given is what a guest has.
+// given is the processors of a guest.
 type given struct {
 	guest      *os.Process
 	processors []int
 }
 
-// pin has this thread, and with it what it forks, run on processors that it returns, of
-// those that this process may use now; or on all of them if it is free to, and then
-// returns none.
+// pin makes this thread, and the processes that it forks, run on the processors that it returns, of those that
+// this process may use now. If free is set, they run on all of them and it returns none.
 //
-// A guest that runs on several can take all of them from everybody. The kernel
-// weighs a group of processes, which is a session or a control group, anew for each
-// processor whenever threads of it begin and cease to be runnable there, and loses
-// count: on Linux 6.18 a single session with three processes of 18 threads each that
-// wake one another kept other processes waiting for 5 s at a time, and for 3 ms
-// where it had one processor. Its filter keeps a guest where it is. A guest in which no
-// program can start threads is free.
+// A guest that runs on several processors can take all of them from everybody. The kernel computes the weight
+// of a group of processes, which is a session or a control group, for each processor whenever threads of it
+// start or stop being runnable there, and the result becomes wrong: on Linux 6.18 a single session with three
+// processes of 18 threads each that wake one another kept other processes waiting for 5 s at a time, and for 3
+// ms with one processor. Its filter keeps a guest on its processors. A guest in which no program can start
+// threads is free.
 func (t *turns) pin(free bool) (processors []int, err error) {
 	var allowed, mine unix.CPUSet
-	// Of the first thread, which is never this one: it follows the host's changes.
+	// Of the first thread, which is never this one: it follows changes of the host.
 	if err := unix.SchedGetaffinity(os.Getpid(), &allowed); err != nil {
 		return nil, fmt.Errorf("ask which processors there are: %w", err)
 	}
@@ -57,7 +55,7 @@ func (t *turns) pin(free bool) (processors []int, err error) {
 	return processors, nil
 }
 
-// choose returns the processors of the next guest, of those that are there.
+// choose returns the processors of the next guest, from those in there.
 func (t *turns) choose(there []int) []int {
 	t.given = slices.DeleteFunc(t.given, func(g given) bool { return errors.Is(g.guest.Signal(unix.Signal(0)), os.ErrProcessDone) })
 	if len(there) == 0 {
@@ -77,7 +75,7 @@ func (t *turns) choose(there []int) []int {
 	return in
 }
 
-// gave keeps what a guest was given, until the guest has been waited for.
+// gave records the processors of a guest until the guest has been waited for.
 func (t *turns) gave(guest *os.Process, processors []int) {
 	if guest != nil && len(processors) > 0 {
 		t.given = append(t.given, given{guest, processors})

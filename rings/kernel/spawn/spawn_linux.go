@@ -19,13 +19,13 @@ type Spawner struct {
 	requests chan request
 	done     chan struct{} // closed when the thread has ended
 	null     *os.File
-	program  []byte   // that Init starts; nil: there is none
-	image    *os.File // of it, sealed, in memory; the thread's own
-	turns    turns    // the thread's own
+	program  []byte   // the program that Init starts, or nil
+	image    *os.File // a sealed copy in memory; only the thread uses it
+	turns    turns    // only the thread uses it
 
 	mu     sync.Mutex
 	closed bool
-	spare  *started // nil: none waits
+	spare  *started // nil if none waits
 }
 
 // started is an init that waits for its order.
@@ -36,9 +36,9 @@ type started struct {
 }
 
 type request struct {
-	argv  []string // argv[0] is replaced when image is set
+	argv  []string // if image is set, argv[0] is replaced
 	image bool
-	free  bool // to run on any processor
+	free  bool // may run on any processor
 	attr  *os.ProcAttr
 	reply chan<- reply
 }
@@ -63,11 +63,11 @@ func New(c Config) (*Spawner, error) {
 	return s, nil
 }
 
-// sealed puts a program into memory that nobody can change any more.
+// sealed copies a program into memory that cannot be changed any more.
 func sealed(image []byte) (*os.File, error) {
 	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	fd, err := unix.MemfdCreate("ringd-init", flags|unix.MFD_EXEC)
-	if errors.Is(err, unix.EINVAL) { // a kernel before 6.3, where each is executable
+	if errors.Is(err, unix.EINVAL) { // a kernel before 6.3, on which each such file is executable
 		fd, err = unix.MemfdCreate("ringd-init", flags)
 	}
 	if err != nil && missing(err) {
@@ -87,9 +87,8 @@ func sealed(image []byte) (*os.File, error) {
 	return f, nil
 }
 
-// seal takes the right to change a file from everybody. On a busy host the kernel
-// itself may still hold pages of what was just written, and says EBUSY after it has
-// waited for them.
+// seal makes a file unchangeable. On a busy host the kernel itself may still hold pages of the last write. It
+// waits for them and then returns EBUSY.
 func seal(f *os.File) (err error) {
 	for range 5 {
 		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL)
@@ -100,8 +99,8 @@ func seal(f *os.File) (err error) {
 	return err
 }
 
-// thread forks on a thread of its own, which is not the first of this process: that
-// one keeps its processors, by which those of guests are dealt out.
+// thread forks on a thread of its own, which is not the first of this process: the first keeps the processors
+// from which guests get theirs.
 func (s *Spawner) thread(start func(func()), ready chan<- error) {
 	runtime.LockOSThread()
 	if unix.Gettid() != os.Getpid() {
@@ -109,7 +108,7 @@ func (s *Spawner) thread(start func(func()), ready chan<- error) {
 		return
 	}
 	locked := make(chan struct{})
-	start(func() { // on another thread, while this one is taken
+	start(func() { // on another thread, while this one is in use
 		runtime.LockOSThread()
 		close(locked)
 		s.serve(ready)
@@ -118,8 +117,8 @@ func (s *Spawner) thread(start func(func()), ready chan<- error) {
 	runtime.UnlockOSThread()
 }
 
-// serve forks until requests is closed. It never unlocks its thread, which
-// therefore ends with it, and with the thread every process still alive.
+// serve forks until requests is closed. It never unlocks its thread, so the thread ends with it, and with the
+// thread every process that is still alive.
 func (s *Spawner) serve(ready chan<- error) {
 	defer close(s.done)
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
@@ -134,8 +133,7 @@ func (s *Spawner) serve(ready chan<- error) {
 }
 
 func (s *Spawner) fork(q request) (*os.Process, error) {
-	// Descriptors that this process was itself started with are not marked, and a
-	// guest must not have them.
+	// Descriptors with which this process itself was started are not marked, and a guest must not have them.
 	if err := unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return nil, &Refused{initproto.LayerDescriptors, "mark descriptors", err}
 	}
@@ -148,7 +146,7 @@ func (s *Spawner) fork(q request) (*os.Process, error) {
 	return p, err
 }
 
-// forked starts a process where this thread runs.
+// forked starts a process on the processors of this thread.
 func (s *Spawner) forked(q request) (*os.Process, error) {
 	if !q.image {
 		return os.StartProcess(q.argv[0], q.argv, q.attr)
@@ -156,14 +154,14 @@ func (s *Spawner) forked(q request) (*os.Process, error) {
 	if s.program == nil {
 		return nil, errors.New("there is no init of guests in this build")
 	}
-	if s.image == nil { // also after a refusal: the host may have been mended
+	if s.image == nil { // also after a failure: the host may have been fixed
 		var err error
 		if s.image, err = sealed(s.program); err != nil {
 			return nil, err
 		}
 	}
-	// Between fork and exec the child moves its descriptors to just above the
-	// highest of them: the program's own must be higher still.
+	// Between fork and exec the child moves its descriptors to just above the highest of them. The descriptor
+	// of the program must be higher still.
 	least := 0
 	for _, f := range q.attr.Files {
 		if f != nil {
@@ -181,8 +179,8 @@ func (s *Spawner) forked(q request) (*os.Process, error) {
 	return p, errors.Join(err, unix.Close(fd))
 }
 
-// missing tells whether an error of a fork says that the host does not give
-// namespaces, or not to this user, and not that it was short of something.
+// missing reports whether an error of a fork says that the host does not give namespaces, or not to this user.
+// A shortage of a resource is not that.
 func missing(err error) bool {
 	for _, e := range []syscall.Errno{unix.EPERM, unix.EACCES, unix.EINVAL, unix.ENOSYS, unix.ENOSPC, unix.EUSERS} {
 		if errors.Is(err, e) {
@@ -206,13 +204,12 @@ func (s *Spawner) start(q request) (*os.Process, error) {
 	return a.process, a.err
 }
 
-// Plain starts a program with files as its descriptors, where nil is the null
-// device for the first three and nothing for another: a session of its own, the
-// environment and folder given, no new privileges, a death that follows this
-// process's. With free it runs on any processor, else on its share of them.
+// Plain starts a program with files as its descriptors. nil is the null device for the first three, and no
+// descriptor for others. The program has a session of its own, the given environment and folder, no_new_privs,
+// and dies with this process. If free is set it runs on any processor, otherwise on its share of them.
 func (s *Spawner) Plain(argv, env []string, dir string, files []*os.File, free bool) (*os.Process, error) {
 	if env == nil {
-		env = []string{} // nil would be this process's own
+		env = []string{} // nil would be the environment of this process
 	}
 	return s.start(request{argv: argv, free: free, attr: &os.ProcAttr{
 		Dir: dir, Env: env, Files: s.standard(files),
@@ -231,16 +228,15 @@ func (s *Spawner) standard(files []*os.File) []*os.File {
 	return out
 }
 
-// Place is where the init of a guest is put.
+// Place says where the init of a guest runs.
 type Place struct {
-	// UID and GID are the guest's, and the same in the host. When this process is
-	// root, init begins as root of its namespace and becomes them.
+	// UID and GID are the guest's, and the same on the host. If this process is root, init begins as root of
+	// its namespace and then changes to them.
 	UID, GID int
-	// Group is the folder of a control group, open; nil: none.
+	// Group is the open folder of a control group, or nil.
 	Group *os.File
-	// Stays is an init for orders with Reap, and for no others: of programs that may
-	// start threads and processes. They run on their share of the processors, others on
-	// any.
+	// Stays is set for orders with Reap only, whose programs may start threads and processes. They run on their
+	// share of the processors, others on any.
 	Stays bool
 }
 
@@ -248,8 +244,8 @@ type Place struct {
 const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
 	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
-// setup is what init needs to build a guest as an ordinary user, whose namespace
-// gives it no capability of its own. It gives all of them up.
+// setup are the capabilities that init needs to build a guest as an ordinary user, to which the namespace gives
+// none. It drops all of them.
 func setup() []uintptr {
 	return []uintptr{
 		unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETPCAP,
@@ -257,14 +253,13 @@ func setup() []uintptr {
 	}
 }
 
-// oneThread keeps the threads of init from looking for work that is not there. Of
-// what init is given nothing reaches the program.
+// oneThread stops the threads of init from looking for work that does not exist. The environment of init does
+// not reach the program.
 const oneThread = "GOMAXPROCS=1"
 
-// Init returns the image, started in namespaces of its own, with nothing but the
-// null device and its control socket: the spare one, or a new one. The caller
-// closes the Control and waits for the process. A *Refused error says that the
-// host does not give that.
+// Init returns a process of the image in namespaces of its own, with nothing but the null device and its
+// control socket: the spare one, or a new one. The caller closes the Control and waits for the process. A
+// *Refused error says that the host does not give that.
 func (s *Spawner) Init(p Place) (*os.Process, *Control, error) {
 	if i := s.takeSpare(p); i != nil {
 		return i.process, i.control, nil
@@ -272,8 +267,8 @@ func (s *Spawner) Init(p Place) (*os.Process, *Control, error) {
 	return s.init(p)
 }
 
-// Spare starts an init for a later Init of the same place, unless one waits. It
-// knows nothing of any guest yet, so it fits each that has no control group.
+// Spare starts an init for a later Init of the same place, unless one waits. It is not bound to any guest yet,
+// so it fits each guest without a control group.
 func (s *Spawner) Spare(p Place) error {
 	s.mu.Lock()
 	waits := s.spare != nil || s.closed
@@ -294,7 +289,7 @@ func (s *Spawner) Spare(p Place) error {
 	return i.drop()
 }
 
-// takeSpare returns the spare init where it fits and lives.
+// takeSpare returns the spare init if it fits and is alive.
 func (s *Spawner) takeSpare(p Place) *started {
 	s.mu.Lock()
 	i := s.spare
@@ -304,14 +299,14 @@ func (s *Spawner) takeSpare(p Place) *started {
 	}
 	s.spare = nil
 	s.mu.Unlock()
-	if i.control.Ready() { // it has nothing to say yet, so this is its end
-		_ = i.drop() // nothing of it is left but, at worst, its number
+	if i.control.Ready() { // it has sent nothing yet, so this is its end
+		_ = i.drop() // at worst its process ID is left
 		return nil
 	}
 	return i
 }
 
-// drop ends an init that nobody has; nil is none.
+// drop ends an init without an owner. nil is allowed.
 func (i *started) drop() error {
 	if i == nil {
 		return nil
@@ -336,7 +331,7 @@ func (s *Spawner) init(p Place) (*os.Process, *Control, error) {
 		root := syscall.SysProcIDMap{Size: 1}
 		sys.UidMappings = append(sys.UidMappings, root)
 		sys.GidMappings = append(sys.GidMappings, root)
-		sys.GidMappingsEnableSetgroups = true // to clear them
+		sys.GidMappingsEnableSetgroups = true // so that groups can be cleared
 	} else {
 		sys.AmbientCaps = setup()
 	}
@@ -360,9 +355,8 @@ func (s *Spawner) init(p Place) (*os.Process, *Control, error) {
 	return process, ours, nil
 }
 
-// Users returns a user namespace in which the users a and b are each other and all
-// others are themselves: what a mount is mapped by. This process is root. The caller
-// closes it.
+// Users returns a user namespace that swaps the users a and b and maps all others to themselves. Mounts are
+// mapped by it. This process must be root. The caller closes it.
 func (s *Spawner) Users(a, b int) (*os.File, error) {
 	const all = 1<<32 - 1
 	a, b = min(a, b), max(a, b)
@@ -391,7 +385,7 @@ func (s *Spawner) Users(a, b int) (*os.File, error) {
 	if err = errors.Join(err, theirs.Close()); process == nil {
 		return nil, errors.Join(err, ours.Close())
 	}
-	// It waits for an order that never comes.
+	// The process waits for an order that never comes.
 	f, failed := os.Open("/proc/" + strconv.Itoa(process.Pid) + "/ns/user")
 	if err = errors.Join(err, failed, End(process), ours.Close()); err != nil && f != nil {
 		return nil, errors.Join(err, f.Close())
@@ -409,11 +403,10 @@ func End(p *os.Process) error {
 	return errors.Join(err, failed)
 }
 
-// Null is the null device; Close of the Spawner closes it.
+// Null is the null device. Close of the Spawner closes it.
 func (s *Spawner) Null() *os.File { return s.null }
 
-// Close ends the thread, and with it what it has started. It may be called more
-// than once.
+// Close ends the thread, and with it the processes that it started. It may be called more than once.
 func (s *Spawner) Close() error {
 	s.mu.Lock()
 	first := !s.closed

@@ -5,34 +5,30 @@ import (
 	"sync"
 )
 
-// ErrUnseen is wrapped when the audit log of the kernel is not to be had; the
-// text says why and what would help.
+// ErrUnseen is wrapped if the audit log of the kernel is not available. The text says why and what would help.
 var ErrUnseen = errors.New("what Landlock refuses is not seen")
 
-// Told is whom a Follower tells of one guest.
+// Told are the callbacks of a Follower for one guest.
 type Told struct {
-	// Report is given each violation, one at a time. What cannot be reported ends
-	// the guest. It must not close the Follower.
+	// Report is called with each violation, one at a time. A guest whose violation cannot be reported is ended.
+	// Report must not close the Follower.
 	Report func(Violation) error
-	// End is called once, in a goroutine of its own, when a violation could not be
-	// reported or ends the guest.
+	// End is called once, in a goroutine of its own, if a violation could not be reported or ends the guest.
 	End func(Violation, error)
-	// Sealed says that the guest needs nothing of what Landlock decides: its first
-	// violation ends it.
+	// Sealed says that the guest needs nothing that Landlock decides: its first violation ends it.
 	Sealed bool
 }
 
-// guests are those that a Follower tells of, by the threads of which one made
-// their Landlock domain.
+// guests are the guests of a Follower, by the threads of which one made their Landlock domain.
 type guests struct {
 	mu   sync.Mutex
 	told map[int]*followed // under mu
-	// over are guests that have ended, oldest first: the log is behind, and what it
-	// still has of them is theirs. Under mu.
+	// over are guests that have ended, oldest first. The log is behind, and its remaining records of them are
+	// still theirs. Under mu.
 	over []*followed
 }
 
-// maxOver is how many guests that have ended are remembered.
+// maxOver is how many guests that have ended are kept.
 const maxOver = 64
 
 type followed struct {
@@ -58,7 +54,7 @@ func (g *guests) add(pid int, threads []int, t Told) (stop func()) {
 	return func() { once.Do(func() { g.end(f) }) }
 }
 
-// end forgets the guest that ended longest ago, for f.
+// end adds f to the ended guests and removes the one that ended longest ago.
 func (g *guests) end(f *followed) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -71,13 +67,13 @@ func (g *guests) end(f *followed) {
 
 func (g *guests) forgetLocked(f *followed) {
 	for _, id := range f.threads {
-		if g.told[id] == f { // else another thread has its number by now
+		if g.told[id] == f { // otherwise another thread has its number by now
 			delete(g.told, id)
 		}
 	}
 }
 
-// gone forgets the guest of a domain that is no more, if it has ended.
+// gone removes the guest of a domain that no longer exists, if the guest has ended.
 func (g *guests) gone(thread int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

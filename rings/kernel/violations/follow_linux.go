@@ -14,7 +14,7 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// Follower reads what Landlock refuses from the kernel's audit log.
+// Follower reads the denials of Landlock from the kernel's audit log.
 type Follower struct {
 	goes   func(func())
 	file   *os.File
@@ -34,9 +34,8 @@ const (
 	readBuffer   = 1 << 20
 )
 
-// Follow begins to read the kernel's audit log: all of it, of which only
-// Landlock's records are looked at. goes starts its goroutine. It needs
-// CAP_AUDIT_READ, and a kernel whose audit log is on; otherwise the error wraps
+// Follow starts to read the kernel's audit log. It reads all of it and uses only the records of Landlock. goes
+// starts its goroutine. It needs CAP_AUDIT_READ, and a kernel whose audit log is on. Otherwise the error wraps
 // ErrUnseen. The caller closes it.
 func Follow(goes func(func())) (*Follower, error) {
 	if goes == nil {
@@ -55,17 +54,16 @@ func Follow(goes func(func())) (*Follower, error) {
 		return nil, errors.Join(fmt.Errorf("%w: the kernel's audit log is off; turn it on with `auditctl -e 1`, "+
 			"or audit=1 on the kernel's command line", ErrUnseen), file.Close())
 	}
-	// More room than a burst needs, if the kernel lets us.
+	// More room than a burst needs, if the kernel allows it.
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, readBuffer)
 	f := &Follower{goes: goes, file: file, done: make(chan struct{})}
 	goes(f.follow)
 	return f, nil
 }
 
-// Guest tells of the guest whose first process is pid, as the host sees it. It is
-// called when the guest has put itself under Landlock, and before its program
-// begins: the log names the thread that did it. stop says that the guest has ended;
-// what it was refused before may still be told, since the log is behind.
+// Guest registers the guest whose first process is pid, as the host sees it. It is called after the guest has
+// enforced Landlock on itself, and before its program begins: the log names the thread that did so. stop says
+// that the guest has ended. Its earlier denials may still be reported, since the log is behind.
 func (f *Follower) Guest(pid int, t Told) (stop func()) {
 	return f.guests.add(pid, threadsOf(pid), t)
 }
@@ -73,8 +71,8 @@ func (f *Follower) Guest(pid int, t Told) (stop func()) {
 // maxThreads is more than a guest has before its program begins.
 const maxThreads = 256
 
-// threadsOf are the threads of a process and of its descendants, as far as the
-// kernel tells; at least the process itself.
+// threadsOf returns the threads of a process and of its descendants, as far as the kernel reports them, and at
+// least the process itself.
 func threadsOf(pid int) []int {
 	all := []int{pid}
 	for next := []int{pid}; len(next) > 0 && len(all) < maxThreads; next = next[1:] {
@@ -115,7 +113,7 @@ func (f *Follower) follow() {
 	for {
 		n, err := f.read(buf)
 		if errors.Is(err, unix.ENOBUFS) {
-			continue // records were lost: it was never more than best effort
+			continue // records were lost: the log was never more than best effort
 		}
 		if err != nil {
 			return // closed
@@ -140,7 +138,7 @@ func (f *Follower) follow() {
 	}
 }
 
-// read waits for a message of the kernel; one of another process counts nothing.
+// read waits for a message of the kernel. It returns 0 for one of another process.
 func (f *Follower) read(buf []byte) (n int, err error) {
 	raw, err := f.file.SyscallConn()
 	if err != nil {
@@ -164,9 +162,8 @@ func (f *Follower) read(buf []byte) (n int, err error) {
 	return n, err
 }
 
-// message takes the kind and the text from a netlink message. The length in a
-// record's header is that of the text alone or of all: that of the datagram
-// counts.
+// message returns the kind and the text of a netlink message. The length in a record's header is either that of
+// the text or of the whole message, so that of the datagram is used.
 func message(b []byte) (kind uint16, text string, ok bool) {
 	if len(b) < headerBytes {
 		return 0, "", false

@@ -15,8 +15,7 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// Listener answers the refused calls of one guest. No thread waits for a guest
-// that is quiet.
+// Listener answers the denied calls of one guest. A quiet guest costs no thread.
 type Listener struct {
 	cfg  Config
 	file *os.File
@@ -26,15 +25,15 @@ type Listener struct {
 	once sync.Once
 	err  error // of closing; under once
 
-	// Of the goroutine alone.
+	// Only the goroutine uses these.
 	refused  int
 	canaries int
 	tally    tally
 	ending   bool
 }
 
-// Listen serves the listener fd of a guest's filter, which is its own from then
-// on, also when Listen fails. Close ends it.
+// Listen serves the listener fd of a guest's filter. It owns fd from then on, also if Listen fails. Close ends
+// it.
 func Listen(c Config, fd *os.File) (*Listener, error) {
 	if fd == nil {
 		return nil, errors.New("watch a guest: no listener")
@@ -54,7 +53,7 @@ func listen(c Config, fd *os.File) (*Listener, error) {
 	if err := checkSizes(); err != nil {
 		return nil, err
 	}
-	// A file joins the poller when it is made from a descriptor that does not block.
+	// A file uses the poller if it is made from a non-blocking descriptor.
 	own, err := unix.FcntlInt(fd.Fd(), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
 		return nil, fmt.Errorf("copy the listener: %w", err)
@@ -73,9 +72,8 @@ func listen(c Config, fd *os.File) (*Listener, error) {
 	return &Listener{cfg: c, file: file, raw: raw, done: make(chan struct{})}, nil
 }
 
-// Close ends the listener and waits for it; the kernel then refuses its calls
-// with ENOSYS. It may be called more than once, and from Config.End, but not from
-// Config.Report.
+// Close ends the listener and waits for it. The kernel then denies its calls with ENOSYS. Close may be called
+// more than once, and from Config.End, but not from Config.Report.
 func (l *Listener) Close() error {
 	err := l.shut()
 	<-l.done
@@ -87,19 +85,18 @@ func (l *Listener) shut() error {
 	return l.err
 }
 
-// serve answers until the guest is gone, or it has been refused too much. A guest
-// that is to end waits for an answer until it does.
+// serve answers until the guest is gone, or until too many of its calls were denied. A guest that has to end
+// gets no answer until it does.
 func (l *Listener) serve() {
 	defer close(l.done)
 	for l.next() {
 	}
 	if !l.ending {
-		_ = l.shut() // what Close returns
+		_ = l.shut() // Close returns the error
 	}
 }
 
-// next waits for one call and answers it. It returns false when there are to be
-// no more answers.
+// next waits for one call and answers it. It returns false if it must not answer any more.
 func (l *Listener) next() (more bool) {
 	err := l.raw.Read(func(fd uintptr) bool {
 		ready, gone := look(fd)
@@ -117,8 +114,8 @@ func (l *Listener) next() (more bool) {
 	return more && (l.cfg.Granted != nil || l.refused < maxRefused)
 }
 
-// look tells whether a call waits, so that receive does not, and whether no
-// process of the filter is left.
+// look reports whether a call waits, so that receive will not block, and whether no process of the filter is
+// left.
 func look(fd uintptr) (ready, gone bool) {
 	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	for {
@@ -136,8 +133,7 @@ func look(fd uintptr) (ready, gone bool) {
 	}
 }
 
-// one takes one notification, reports it and answers. A guest that is to end
-// gets no answer.
+// one receives one notification, reports it and answers. A guest that has to end gets no answer.
 func (l *Listener) one(fd uintptr) (more bool) {
 	n, ok, err := receive(fd)
 	if err != nil || !ok {
@@ -156,7 +152,7 @@ func (l *Listener) one(fd uintptr) (more bool) {
 			err = l.cfg.Report(v)
 		}
 		if err == nil && l.cfg.Granted != nil && l.refused >= maxRefusedExec {
-			err = ErrTooMany // closed, the listener would fail its exec calls
+			err = ErrTooMany // after closing the listener, its exec calls would fail
 		}
 		if err != nil || v.End {
 			l.ending = true
@@ -171,14 +167,14 @@ func (l *Listener) one(fd uintptr) (more bool) {
 	return send(fd, a) == nil
 }
 
-// goesOn tells whether a call is decided elsewhere and only looked at here.
+// goesOn reports whether a call is decided elsewhere and only observed here.
 func (l *Listener) goesOn(call string) bool {
 	return l.cfg.Granted != nil && !l.cfg.Sealed && isExec(call)
 }
 
 func isExec(call string) bool { return call == "execve" || call == "execveat" }
 
-// judge says what a call is and whether it is a violation.
+// judge describes a call and reports whether it is a violation.
 func (l *Listener) judge(fd uintptr, n notif) (v Violation, refused bool) {
 	name := l.cfg.Name(int(n.Data.Nr))
 	if name == "" {
@@ -194,7 +190,7 @@ func (l *Listener) judge(fd uintptr, n notif) (v Violation, refused bool) {
 	file, read := "", false
 	if i, ok := pathArgument(name); ok {
 		file, read = text(int(n.PID), n.Data.Args[i])
-		read = read && valid(fd, n.ID) // what was read is the caller's only if it still waits
+		read = read && valid(fd, n.ID) // the text that was read is the caller's only if the caller still waits
 		v.Detail = "(not readable)"
 		if read {
 			v.Detail = clip(file)
@@ -214,13 +210,13 @@ func (l *Listener) judge(fd uintptr, n notif) (v Violation, refused bool) {
 	if name == "execveat" {
 		at = int32(n.Data.Args[0])
 	}
-	// A caller that was interrupted starts nothing, and asks again: the Go runtime of
-	// init interrupts a thread that runs long.
+	// A caller that was interrupted starts nothing, and repeats the call: the Go runtime of init interrupts a
+	// thread that runs long.
 	return v, (!read || !l.granted(fd, n, at, file)) && valid(fd, n.ID)
 }
 
-// granted tells whether the program at path, as the guest sees it, may be
-// started, or is not there: a shell tries one folder after another.
+// granted reports whether the program at the guest's path file may be started, or does not exist: a shell tries
+// one folder after another.
 func (l *Listener) granted(fd uintptr, n notif, at int32, file string) bool {
 	proc := "/proc/" + strconv.Itoa(int(n.PID))
 	if !path.IsAbs(file) {
@@ -268,7 +264,7 @@ func (l *Listener) errno(call string) syscall.Errno {
 	}
 }
 
-// pathArgument is the argument of a call that is a path, if there is one.
+// pathArgument returns the index of the argument that is a path, if the call has one.
 func pathArgument(call string) (int, bool) {
 	switch call {
 	case "open", "creat", "execve", "mkdir", "mknod", "chmod", "chown", "lchown", "unlink", "rmdir", "rename", "link",
@@ -284,7 +280,7 @@ func pathArgument(call string) (int, bool) {
 	}
 }
 
-// family names a family of sockets.
+// family returns the name of a family of sockets.
 func family(n int32) string {
 	switch n {
 	case unix.AF_UNIX:

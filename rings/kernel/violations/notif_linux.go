@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the kernel and a listener say to each other: linux/seccomp.h.
+// The messages between the kernel and a listener: linux/seccomp.h.
 
 type notif struct {
 	ID    uint64
@@ -44,8 +44,7 @@ const (
 // sizes is struct seccomp_notif_sizes.
 type sizes struct{ Notif, Answer, Data uint16 }
 
-// checkSizes refuses a kernel whose messages are larger than those known here:
-// it would write beyond them.
+// checkSizes rejects a kernel whose messages are larger than those known here: it would write beyond them.
 func checkSizes() error {
 	var s sizes
 	if _, _, e := unix.Syscall(unix.SYS_SECCOMP, opSizes, 0, uintptr(unsafe.Pointer(&s))); e != 0 {
@@ -57,10 +56,10 @@ func checkSizes() error {
 	return nil
 }
 
-// receive takes the next notification. ok is false when its caller is gone.
+// receive takes the next notification. ok is false if its caller is gone.
 func receive(fd uintptr) (n notif, ok bool, err error) {
 	for {
-		n = notif{} // the kernel refuses one that is not zero
+		n = notif{} // the kernel rejects one that is not zero
 		_, _, e := unix.Syscall(unix.SYS_IOCTL, fd, ioReceive, uintptr(unsafe.Pointer(&n)))
 		switch {
 		case e == 0:
@@ -75,14 +74,13 @@ func receive(fd uintptr) (n notif, ok bool, err error) {
 	}
 }
 
-// valid tells whether the caller still waits, so that what was read of it was
-// its own.
+// valid reports whether the caller still waits, so that the memory which was read was its own.
 func valid(fd uintptr, id uint64) bool {
 	_, _, e := unix.Syscall(unix.SYS_IOCTL, fd, ioValid, uintptr(unsafe.Pointer(&id)))
 	return e == 0
 }
 
-// send answers. A caller that is gone needs none.
+// send answers. If the caller is gone, that is no error.
 func send(fd uintptr, a answer) error {
 	for {
 		_, _, e := unix.Syscall(unix.SYS_IOCTL, fd, ioSend, uintptr(unsafe.Pointer(&a)))
@@ -97,9 +95,8 @@ func send(fd uintptr, a answer) error {
 	}
 }
 
-// text reads a string that ends with a zero from the memory of a thread, at most
-// unix.PathMax bytes. It stays within a page at a time, since the next may not be
-// there. ok is false when it cannot be read.
+// text reads a string that ends with a zero byte from the memory of a thread, at most unix.PathMax bytes. It
+// reads within one page at a time, since the next may not exist. ok is false if the string cannot be read.
 func text(pid int, at uint64) (s string, ok bool) {
 	const page = 4096
 	var out []byte

@@ -6,24 +6,23 @@ import (
 	"strings"
 )
 
-// The records of the kernel's audit log that are read: linux/audit.h.
+// The records of the kernel's audit log that are used: linux/audit.h.
 const (
-	typeAccess = 1423 // AUDIT_LANDLOCK_ACCESS: what a domain was refused
-	typeDomain = 1424 // AUDIT_LANDLOCK_DOMAIN: who made it, told with its first refusal, and its end
+	typeAccess = 1423 // AUDIT_LANDLOCK_ACCESS: a denial of a domain
+	typeDomain = 1424 // AUDIT_LANDLOCK_DOMAIN: the maker of a domain, logged with its first denial, and its end
 )
 
-// record is what Landlock put in the audit log.
+// record is a parsed record of Landlock.
 type record struct {
 	domain   string
 	blockers string // access: "fs.execute,fs.read_file"
 	path     string // access to a file: as the guest sees it
-	pid      int    // domain: of the thread that made it, as the host sees it
-	ended    bool   // domain: it is gone
+	pid      int    // domain: the thread that made it, as the host sees it
+	ended    bool   // domain: it no longer exists
 }
 
-// parse reads the text of one record of the audit log. ok is false for one that
-// is not understood. Names in it are a guest's; the kernel writes those with a
-// space, a quote or a control character in hex.
+// parse parses the text of one record of the audit log. ok is false if it is not understood. Names in it come
+// from a guest. The kernel writes those with a space, a quote or a control character in hex.
 func parse(kind uint16, text string) (r record, ok bool) {
 	_, rest, found := strings.Cut(strings.TrimRight(text, "\x00\n"), "): ")
 	if !found || !strings.HasPrefix(text, "audit(") {
@@ -53,8 +52,8 @@ func parse(kind uint16, text string) (r record, ok bool) {
 	return record{}, false
 }
 
-// fieldsOf splits "a=b c="d" path=2F6574" and takes quotes and hex away. Of a
-// key that comes twice the first counts, since the kernel's own come first.
+// fieldsOf splits "a=b c="d" path=2F6574" and decodes quotes and hex. If a key occurs twice, the first is used,
+// since the kernel's own fields come first.
 func fieldsOf(s string) map[string]string {
 	out := map[string]string{}
 	for s != "" {
@@ -79,7 +78,7 @@ func fieldsOf(s string) map[string]string {
 	return out
 }
 
-// unhex decodes what the kernel did not dare to quote.
+// unhex decodes a value that the kernel wrote in hex.
 func unhex(s string) string {
 	b, err := hex.DecodeString(s)
 	if err != nil {
@@ -88,22 +87,21 @@ func unhex(s string) string {
 	return string(b)
 }
 
-// book knows which guest a domain is of. What a domain was refused comes before
-// the record that says who made it.
+// book maps domains to guests. A denial of a domain comes before the record that names its maker.
 type book struct {
 	domains map[string]int      // domain -> the thread that made it
-	waiting map[string][]record // by domain, of which nothing is known yet
+	waiting map[string][]record // denials of domains without a known maker
 	order   []string            // of waiting, oldest first
 }
 
 const (
-	maxWaiting = 64 // domains of which nothing is known: of programs that are no guests of ours
-	maxEarly   = 8  // refusals of one such
+	maxWaiting = 64 // domains without a known maker: of programs that are no guests
+	maxEarly   = 8  // denials of one such domain
 	maxDomains = 1 << 14
 )
 
-// take returns the refusals that r makes known, with the thread that made the
-// domain, 0 when it is not known.
+// take returns the denials that are complete with r, and the thread that made the domain, or 0 if it is not
+// known.
 func (b *book) take(r record) (pid int, refused []record) {
 	if b.domains == nil {
 		b.domains, b.waiting = map[string]int{}, map[string][]record{}
@@ -116,7 +114,7 @@ func (b *book) take(r record) (pid int, refused []record) {
 		return pid, nil
 	case r.pid > 0:
 		if len(b.domains) >= maxDomains {
-			clear(b.domains) // their ends were lost
+			clear(b.domains) // the records of their ends were lost
 		}
 		b.domains[r.domain] = r.pid
 		refused = b.waiting[r.domain]

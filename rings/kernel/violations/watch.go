@@ -1,13 +1,10 @@
-// Package violations makes visible what a guest was refused: it serves the seccomp
-// listener of a guest, which answers its refused system calls, and it reads the
-// kernel's audit log, where Landlock says what it refused. It grants nothing:
-// no answer of a listener ever lets a call through that the filter refuses. The
-// kernel ring calls it.
+// Package violations reports the denied attempts of a guest. It serves the seccomp listener of a guest, which
+// answers its denied system calls, and it reads the denials of Landlock from the kernel's audit log. It grants
+// nothing: no answer of a listener allows a call that the filter denies. The kernel ring calls it.
 //
-// What it cannot see: a path that is not mounted in a guest does not exist
-// there, and nothing is reported of it; nor is a refused write to a mount that is
-// read-only. Landlock's refusals are seen only where the daemon may read the
-// audit log and the kernel keeps one: see Follow.
+// Some attempts are not visible. A path that is not mounted in a guest does not exist there, so nothing is
+// reported. The same holds for a write to a read-only mount. Denials of Landlock are visible only if the daemon
+// may read the audit log and the kernel keeps one: see Follow.
 package violations
 
 import (
@@ -20,16 +17,15 @@ import (
 	"github.com/ringd/ringd/profiles/canonjson"
 )
 
-// Violation is something that a guest tried and was refused. It holds no
-// argument but a path or a family of sockets, clipped to maxDetail bytes, and
-// those are the guest's words.
+// Violation is a denied attempt of a guest. Of the arguments it holds only a path or a family of sockets,
+// truncated to maxDetail bytes. That text comes from the guest.
 type Violation struct {
 	Layer  string // of package initproto: seccomp, exec, landlock, seal
-	Call   string // "socket", or what Landlock blocked, "fs.read_file"
-	Detail string // a path, "AF_NETLINK", or ""
-	PID    int    // of the thread, as the host sees it; 0: not known
-	Count  int    // how often this was seen: it is reported at 1, 10, 100, …
-	End    bool   // the guest is to be ended: it had given all this up
+	Call   string // "socket", or the right that Landlock denied, "fs.read_file"
+	Detail string // a path, "AF_NETLINK", or empty
+	PID    int    // of the thread, as the host sees it; 0 if not known
+	Count  int    // number of equal attempts: it is reported at 1, 10, 100, …
+	End    bool   // the guest has to be ended: it had given all this up
 }
 
 // String is one line.
@@ -48,39 +44,36 @@ func (v Violation) String() string {
 type Config struct {
 	// Go starts the goroutine of the listener, and End.
 	Go func(func())
-	// Name is that of a system call of this machine: seccomp.Name. "" is not known.
+	// Name returns the name of a system call of this machine: seccomp.Name. It is empty if not known.
 	Name func(nr int) string
-	// Report is given each violation, one at a time; the guest's thread waits
-	// meanwhile. What cannot be reported ends the guest.
+	// Report is called with each violation, one at a time. The guest's thread waits meanwhile. A guest whose
+	// violation cannot be reported is ended.
 	Report func(Violation) error
-	// End is called once, in a goroutine of its own, when a violation ends the
-	// guest, could not be reported, or was one too many (ErrTooMany). No call is
-	// answered after that.
+	// End is called once, in a goroutine of its own, if a violation ends the guest, could not be reported, or
+	// was one too many (ErrTooMany). No call is answered after that.
 	End func(Violation, error)
-	// Sealed says that the guest gave up everything it asks for: the first
-	// violation ends it.
+	// Sealed says that the guest has given up everything that a call could ask for: the first violation ends
+	// it.
 	Sealed bool
-	// Canary, when set, tells whether a sealed guest is still proving its seal:
-	// what it is refused then is answered EPERM, and is no violation, for the first
-	// maxCanaries calls.
+	// Canary, if set, reports whether a sealed guest is still proving its seal. Its denied calls are then
+	// answered with EPERM, and are no violations, up to maxCanaries calls.
 	Canary func() bool
-	// Granted tells whether the policy lets a program be started, by device and
-	// inode. When set, exec calls are let go on to the layers that decide, and are
-	// reported when the program is not granted. When nil they are refused as any
-	// call.
+	// Granted reports whether the policy allows starting a program, by device and inode. If it is set, exec
+	// calls go on to the layers that decide, and are reported if the program is not granted. If it is nil they
+	// are denied like any call.
 	Granted func(device, inode uint64) bool
-	// Shells says that a shell which is not there is a violation too: who looks for
-	// one wants to start what its text names.
+	// Shells says that looking for a shell that does not exist is a violation too: the caller wants to start
+	// programs that a text names.
 	Shells bool
-	// Begun tells whether the guest's program runs: before that init starts it by a
-	// descriptor, which is nobody's violation. nil: it runs.
+	// Begun reports whether the guest's program runs. Before that, init starts it by a descriptor, which is no
+	// violation. If nil, it runs.
 	Begun func() bool
-	// Errno is what a refused call returns; nil, or 0: EPERM, and EAFNOSUPPORT of
+	// Errno is the result of a denied call. If it is nil or returns 0, the result is EPERM, but EAFNOSUPPORT of
 	// socket, and ENOSYS of clone3.
 	Errno func(call string) syscall.Errno
 }
 
-// ErrTooMany ends a guest that was refused more calls than anybody looks at.
+// ErrTooMany ends a guest with more denied calls than are examined.
 var ErrTooMany = fmt.Errorf("%d of its system calls were refused", maxRefusedExec)
 
 func (c Config) check() error {
@@ -95,29 +88,28 @@ func (c Config) check() error {
 const (
 	// maxKinds is how many different violations of one guest are reported.
 	maxKinds = 64
-	// maxRefused is how many calls are refused before the listener is closed, after
-	// which the kernel refuses them itself, with ENOSYS and unseen.
+	// maxRefused is how many calls are denied before the listener is closed. Then the kernel denies them
+	// itself, with ENOSYS and without a report.
 	maxRefused = 64
-	// maxRefusedExec is how many of a guest whose exec calls pass here, and would
-	// fail when the listener is closed: such a guest is ended.
+	// maxRefusedExec is the same limit for a guest whose exec calls go through the listener, and would fail if
+	// it was closed: such a guest is ended.
 	maxRefusedExec = 4096
 	// maxCanaries is how many calls a guest may try to prove its seal.
 	maxCanaries = 64
-	// maxDetail bounds what a guest can put on record.
+	// maxDetail limits the text of a guest in a record.
 	maxDetail = 160
 )
 
-// kind is what is counted together.
+// kind identifies violations that are counted together.
 type kind struct{ layer, call, detail string }
 
-// tally counts violations, so that a guest that tries one thing for ever fills no
-// log.
+// tally counts violations, so that a guest that repeats one attempt does not fill the log.
 type tally struct {
 	seen  map[kind]int
 	total int
 }
 
-// add counts v and tells whether to report it, with its count.
+// add counts v. It returns v with its count, and whether to report it.
 func (t *tally) add(v Violation) (Violation, bool) {
 	t.total++
 	k := kind{v.Layer, v.Call, v.Detail}
@@ -132,7 +124,7 @@ func (t *tally) add(v Violation) (Violation, bool) {
 	return v, powerOfTen(v.Count)
 }
 
-// shell tells a shell by its path.
+// shell reports whether a path is that of a shell.
 func shell(file string) bool {
 	switch path.Base(file) {
 	case "sh", "bash", "rbash", "dash", "ash", "zsh", "ksh", "mksh", "yash", "fish", "csh", "tcsh", "busybox", "toybox":
@@ -149,8 +141,7 @@ func powerOfTen(n int) bool {
 	return n == 1
 }
 
-// clip makes text of a guest fit for a record: short, valid, without control
-// characters.
+// clip makes text of a guest suitable for a record: short, valid, without control characters.
 func clip(s string) string {
 	s = strings.ToValidUTF8(s, "?")
 	s = strings.Map(func(r rune) rune {

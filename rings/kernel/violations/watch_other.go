@@ -9,10 +9,10 @@ import (
 
 var errLinux = errors.New("watch a guest: guests need Linux")
 
-// Listener is nothing on this system.
+// Listener does not exist on this system.
 type Listener struct{}
 
-// Listen refuses: guests need Linux.
+// Listen returns an error: guests need Linux.
 func Listen(_ Config, fd *os.File) (*Listener, error) {
 	if fd == nil {
 		return nil, errLinux
@@ -23,10 +23,10 @@ func Listen(_ Config, fd *os.File) (*Listener, error) {
 // Close does nothing.
 func (*Listener) Close() error { return nil }
 
-// Follower is nothing on this system.
+// Follower does not exist on this system.
 type Follower struct{}
 
-// Follow refuses: guests need Linux.
+// Follow returns an error: guests need Linux.
 func Follow(func(func())) (*Follower, error) { return nil, errors.Join(ErrUnseen, errLinux) }
 
 // Guest does nothing.

@@ -13,17 +13,17 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Limits bounds what a snapshot may ask for.
+// Limits of the sizes in a snapshot.
 type Limits struct {
 	MemoryBytes int64 // of linear memory
 }
 
-// ErrSize: the memory of a snapshot is larger than the limits allow, then it is
-// wrapped together with ErrFormat; or there is too much to be written.
+// ErrSize: the memory of a snapshot is larger than the limits allow, then it is wrapped together with
+// errFormat; or the snapshot to write is too large.
 var ErrSize = errors.New("too much")
 
-// Reader is an opened snapshot: State is known and checked, the memory is yet to
-// be read. The caller calls Load once, or Close.
+// Reader is an opened snapshot: State is decoded and checked, the memory is not read yet. The caller calls Load
+// once, or Close.
 type Reader struct {
 	State  State
 	Memory uint32 // size of the linear memory
@@ -77,10 +77,10 @@ func (r *Reader) open(compressed []byte, size int64) error {
 	if r.zstd, err = r.codec.reader(bytes.NewReader(compressed)); err != nil {
 		return err
 	}
-	// What is left is read as blocks, of which each can be there once.
+	// The rest is read as blocks, of which each may occur once.
 	most := size + int64(r.Memory)/block*(4+block) + 4
 	r.content = bufio.NewReaderSize(io.LimitReader(r.zstd, most+1), 4+block)
-	var text bytes.Buffer // grows with what is there, not with what is claimed
+	var text bytes.Buffer // grows with the bytes that are there, not with the stated size
 	if n, err := io.CopyN(&text, r.content, size); err != nil {
 		return fmt.Errorf("%w: %d of %d bytes of state: %w", errFormat, n, size, err)
 	}
@@ -88,7 +88,7 @@ func (r *Reader) open(compressed []byte, size int64) error {
 	return err
 }
 
-// reader gives a decoder of in. It starts no goroutine.
+// reader returns a decoder of in. It starts no goroutine.
 func (c *Codec) reader(in io.Reader) (*zstd.Decoder, error) {
 	d, ok := c.readers.Get().(*zstd.Decoder)
 	var err error
@@ -104,8 +104,8 @@ func (c *Codec) reader(in io.Reader) (*zstd.Decoder, error) {
 	return d, nil
 }
 
-// Load applies the difference to memory, which is as the image has it and has
-// the size of the snapshot's. After an error memory means nothing. It closes r.
+// Load applies the difference to memory, which must be the image's and of the size of the snapshot's. After an
+// error the content of memory is undefined. It closes r.
 func (r *Reader) Load(memory []byte) error {
 	defer r.Close()
 	if r.content == nil {
@@ -145,12 +145,12 @@ func (r *Reader) Load(memory []byte) error {
 	return nil
 }
 
-// Close frees what reading takes. It may be called more than once.
+// Close releases the decoder. It may be called more than once.
 func (r *Reader) Close() {
 	if r.zstd == nil {
 		return
 	}
-	if r.zstd.Reset(nil) == nil { // lets go of the bytes
+	if r.zstd.Reset(nil) == nil { // releases the bytes
 		r.codec.readers.Put(r.zstd)
 	}
 	r.zstd, r.content = nil, nil

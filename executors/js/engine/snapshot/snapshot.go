@@ -1,14 +1,11 @@
-// Package snapshot is the form in which a quiescent VM is written down: the
-// engine it belongs to, the few things the host keeps of it, and its linear
-// memory as a difference to the image that every VM starts from.
+// Package snapshot is the format of a snapshot of a quiescent VM: the engine it belongs to, the few values the
+// host keeps of it, and its linear memory as a difference to the image from which every VM starts.
 //
-// What it reads is outside bytes: whoever made a snapshot may have been a
-// program that broke out of its engine. Every size is bounded before anything is
-// allocated for it, every field before it is used, and what does not hold is
-// ErrFormat. It authenticates nothing: the sum finds accidents, the caller's
-// seal finds attackers.
+// Its input is untrusted: a program that broke out of its engine may have made the snapshot. Every size is
+// checked before anything is allocated for it, every field before it is used, and invalid input is errFormat.
+// It authenticates nothing: the sum detects accidents, the caller's seal detects attackers.
 //
-// Only package engine imports it. It is pure: no file, network, clock or chance.
+// Only package engine imports it. It uses no file, network, clock or chance.
 package snapshot
 
 import (
@@ -27,9 +24,9 @@ import (
 )
 
 var (
-	// errFormat wraps what is wrong with a snapshot.
+	// errFormat wraps the error of an invalid snapshot.
 	errFormat = errors.New("not a snapshot")
-	// ErrEngine: it was made by another engine; the error names that digest.
+	// ErrEngine: another engine made it. The error names that digest.
 	ErrEngine = errors.New("snapshot of another engine")
 )
 
@@ -39,18 +36,18 @@ const (
 	digestSize   = 32
 	sumSize      = 16
 	headerSize   = len(magic) + digestSize + 8 + 8 + sumSize
-	// block is the unit of the difference. Smaller ones cost more in positions
-	// than zstd takes for the zeros of a larger one.
+	// block is the unit of the difference. Smaller ones cost more in positions than zstd needs for the zeros of
+	// a larger one.
 	block    = 4 << 10
 	pageSize = 64 << 10
-	// endOfBlocks stands where the number of a block would.
+	// endOfBlocks is in the place of the next block's number.
 	endOfBlocks = ^uint32(0)
-	// window bounds the memory of both directions.
+	// window limits the memory of both directions.
 	window = 1 << 20
 )
 
-// Image is the memory that differences are taken to: from From on it is Memory,
-// below it is stack and above it zero. It is immutable.
+// Image is the memory against which differences are made. Memory starts at From; below is the stack, and above
+// it memory is zero. It is immutable.
 type Image struct {
 	From   uint32
 	Memory []byte
@@ -62,10 +59,9 @@ type Codec struct {
 	writers, readers sync.Pool
 }
 
-// Write makes the snapshot of a VM: its state and its whole linear memory, of
-// which what lies below the image is left out. Digest names the engine, as
-// Digest of package engine does. What has more than most bytes, where that is not
-// 0, is ErrSize; no more than that is held.
+// Write makes the snapshot of a VM: its state and its whole linear memory, except the part below the image.
+// digest names the engine, as Digest of package engine does. A result with more than most bytes, if that is not
+// 0, is ErrSize; it never holds more than that.
 func (c *Codec) Write(digest string, im Image, s State, memory []byte, most int64) ([]byte, error) {
 	raw, err := digestBytes(digest)
 	if err != nil {
@@ -80,7 +76,7 @@ func (c *Codec) Write(digest string, im Image, s State, memory []byte, most int6
 	head := append([]byte(magic), raw...)
 	head = binary.LittleEndian.AppendUint64(head, uint64(len(memory)))
 	head = binary.LittleEndian.AppendUint64(head, uint64(len(state)))
-	out.Buffer.Write(append(head, make([]byte, sumSize)...)) // the sum is known at the end
+	out.Buffer.Write(append(head, make([]byte, sumSize)...)) // the sum is known only at the end
 	w, err := c.writer(&out)
 	if err != nil {
 		return nil, err
@@ -100,7 +96,7 @@ func (c *Codec) Write(digest string, im Image, s State, memory []byte, most int6
 	return b, nil
 }
 
-// bounded takes no more than most bytes, where that is not 0.
+// bounded accepts at most most bytes, if that is not 0.
 type bounded struct {
 	bytes.Buffer
 	most int64
@@ -113,7 +109,7 @@ func (w *bounded) Write(b []byte) (int, error) {
 	return w.Buffer.Write(b)
 }
 
-// writer gives an encoder that writes to out.
+// writer returns an encoder that writes to out.
 func (c *Codec) writer(out io.Writer) (*zstd.Encoder, error) {
 	if w, ok := c.writers.Get().(*zstd.Encoder); ok {
 		w.Reset(out)
@@ -127,8 +123,7 @@ func (c *Codec) writer(out io.Writer) (*zstd.Encoder, error) {
 	return w, nil
 }
 
-// writeMemory writes each block that is not as the image has it, as its number
-// and the difference.
+// writeMemory writes each block that differs from the image, as its number and the difference.
 func writeMemory(w io.Writer, im Image, memory []byte) error {
 	if int(im.From)%block != 0 || len(memory)%pageSize != 0 || len(memory) < int(im.From)+len(im.Memory) {
 		return fmt.Errorf("memory of %d bytes over an image from %d", len(memory), im.From)
@@ -150,8 +145,7 @@ func writeMemory(w io.Writer, im Image, memory []byte) error {
 	return err
 }
 
-// block is what stands at an address that is a multiple of block and not below
-// From.
+// block returns the block of the image at an address that is a multiple of block and not below From.
 func (im Image) block(at int, zero []byte) []byte {
 	if at -= int(im.From); at < len(im.Memory) {
 		return im.Memory[at : at+block]
@@ -159,7 +153,7 @@ func (im Image) block(at int, zero []byte) []byte {
 	return zero
 }
 
-// sum is over all of a snapshot but the sum itself.
+// sum is over all of a snapshot except the sum itself.
 func sum(b []byte) []byte {
 	h := sha256.New()
 	h.Write(b[:headerSize-sumSize])
@@ -167,7 +161,7 @@ func sum(b []byte) []byte {
 	return h.Sum(nil)[:sumSize]
 }
 
-// digestBytes reads "sha256:" and 64 digits.
+// digestBytes parses "sha256:" and 64 digits.
 func digestBytes(digest string) ([]byte, error) {
 	text, ok := strings.CutPrefix(digest, digestPrefix)
 	raw, err := hex.DecodeString(text)

@@ -6,18 +6,17 @@ import (
 	"time"
 )
 
-// State is what the host keeps of a VM beside its memory. Addresses are of the
-// guest's memory.
+// State holds the host's values of a VM, apart from its memory. Addresses are of the guest's memory.
 type State struct {
-	Bridges    []string   // as the guest numbers them
+	Bridges    []string   // in the guest's numbering
 	Calls      int64      // ids given out
-	Before     int64      // of those, by programs that had ended
-	Open       []Open     // by rising id
+	Before     int64      // those of programs that had ended
+	Open       []Open     // by ascending id
 	Rejections int64      // seen so far
-	Rejected   []Rejected // that nothing handles, by rising Seq
+	Rejected   []Rejected // not handled, by ascending Seq
 	Program    uint32     // its promise
 	Module     bool       // the program is a module
-	Adopted    bool       // Program is the promise that a script's value was
+	Adopted    bool       // Program is the promise that was the value of a script
 	Ended      bool       // the program has ended, and another may be started
 	Fuel       int64
 	CPU        time.Duration
@@ -38,13 +37,12 @@ type Rejected struct {
 	Object, Promise, Reason uint32
 }
 
-// Bounds of a state. A program reaches one only by being hostile; it cannot be
-// written down then.
+// Limits of a state. Only a hostile program reaches one; no snapshot of it can be taken then.
 const (
 	maxBridges = 1 << 12
 	maxName    = 1 << 11
 	maxOpen    = 1 << 16
-	// maxRejected is far more than anyone reads.
+	// maxRejected is far more than are ever read.
 	maxRejected = 1 << 16
 	maxState    = maxBridges*(maxName+4) + (maxOpen*2+maxRejected*4)*binary.MaxVarintLen64 + 4096
 )
@@ -91,10 +89,10 @@ func (s State) encode() ([]byte, error) {
 	return b, nil
 }
 
-// stateReader reads numbers, and remembers the first thing that is wrong.
+// stateReader reads numbers, and keeps the first error.
 type stateReader struct {
 	b        []byte
-	from, to uint32 // where values of the guest are
+	from, to uint32 // range of addresses of the guest's values
 	err      error
 }
 
@@ -104,7 +102,7 @@ func (r *stateReader) fail(format string, args ...any) {
 	}
 }
 
-// number reads one that is not negative and at most most.
+// number reads a number between 0 and most.
 func (r *stateReader) number(most int64) int64 {
 	n, size := binary.Uvarint(r.b)
 	if size <= 0 || n > uint64(most) {
@@ -116,7 +114,7 @@ func (r *stateReader) number(most int64) int64 {
 	return int64(n)
 }
 
-// address reads where a value of the guest stands.
+// address reads the address of a value of the guest.
 func (r *stateReader) address() uint32 {
 	at := uint32(r.number(1<<32 - 1))
 	if r.err == nil && (at < r.from || uint64(at)+8 > uint64(r.to)) {
@@ -136,8 +134,7 @@ func (r *stateReader) text(most int64) string {
 	return s
 }
 
-// decodeState reads what encode wrote, for a memory whose values stand at from
-// and after it.
+// decodeState decodes the output of encode, for a memory whose values are at from and above.
 func decodeState(b []byte, from, to uint32) (State, error) {
 	const most = 1<<63 - 1
 	r := &stateReader{b: b, from: from, to: to}

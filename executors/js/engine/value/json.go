@@ -8,10 +8,9 @@ import (
 	"io"
 )
 
-// FromJSON returns plain JSON as a tagged value: an object that happens to have
-// the mark as a key becomes entries, so that no sender of JSON can forge a tag.
-// It refuses what is not one JSON value or nests deeper than MaxDepth. The
-// result may alias plain.
+// FromJSON returns plain JSON as a tagged value. An object that happens to have the mark as a key becomes
+// entries, so that no sender of JSON can forge a tag. Input that is not exactly one JSON value, or that nests
+// deeper than MaxDepth, is an error. The result may alias plain.
 func FromJSON(plain []byte) ([]byte, error) {
 	if !json.Valid(plain) {
 		return nil, fmt.Errorf("%w: not JSON", ErrInvalid)
@@ -31,14 +30,14 @@ func FromJSON(plain []byte) ([]byte, error) {
 	return c.out, nil
 }
 
-// converter copies plain to out, every scalar as it is written: what a string
-// says that Go's strings cannot, half of a surrogate pair, must stay.
+// converter copies plain to out, every scalar as it is written: half of a surrogate pair, which a Go string
+// cannot hold, must stay.
 type converter struct {
 	plain, out []byte
 	d          *json.Decoder
 }
 
-// token returns the next token and how it is written.
+// token returns the next token and its source text.
 func (c *converter) token() (json.Token, []byte, error) {
 	from := c.d.InputOffset()
 	token, err := c.d.Token()
@@ -82,7 +81,7 @@ func (c *converter) array(depth int) error {
 	return err
 }
 
-// object converts to a separate text, since its form is known at its end.
+// object converts to a separate text, since its form is known only at its end.
 func (c *converter) object(depth int) error {
 	outer := c.out
 	var keys, values [][]byte

@@ -5,8 +5,7 @@ import (
 	"encoding/json"
 )
 
-// text reads a string that has to be written without escapes for what it is
-// compared to, and returns what stands between the quotes as it is written.
+// text reads a string that must be written without escapes, and returns the text between the quotes.
 func (c *checker) text() []byte {
 	start := c.p + 1
 	if c.peek() != '"' {
@@ -58,7 +57,7 @@ func escape(b []byte) int {
 	return 0
 }
 
-// string reads a string and returns what it says.
+// string reads a string and returns its decoded value.
 func (c *checker) string() (string, bool) {
 	raw := c.text()
 	if c.err != nil {
@@ -127,7 +126,7 @@ func allDigits(s []byte) bool {
 	return true
 }
 
-// isDate matches what Date.prototype.toISOString writes.
+// isDate matches the output of Date.prototype.toISOString.
 func isDate(s []byte) bool {
 	if len(s) > 0 && (s[0] == '+' || s[0] == '-') {
 		if len(s) != 27 || !allDigits(s[1:3]) {

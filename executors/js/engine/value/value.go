@@ -1,10 +1,8 @@
-// Package value checks the tagged encoding in which values cross between a
-// program and its host, and makes it from plain JSON. ENCODING.md, one folder
-// up, defines it.
+// Package value checks the tagged encoding in which values cross between a program and its host, and makes it
+// from plain JSON. ENCODING.md, one folder up, defines it.
 //
-// It is pure, and for both sides: the guest process checks what a program hands
-// over and what the daemon answers, the daemon checks what a guest process
-// says. It trusts no input.
+// Both sides use it. The guest process checks the values of a program and the answers of the daemon. The daemon
+// checks the values of a guest process. It trusts no input.
 package value
 
 import (
@@ -31,12 +29,11 @@ type Limits struct {
 	Nodes int   // values, holes included
 }
 
-// ErrInvalid wraps every reason for which Check refuses a text.
+// ErrInvalid wraps every reason for which Check rejects a text.
 var ErrInvalid = errors.New("not a tagged value")
 
-// Check tells whether text is exactly one value of the encoding within l. Tags
-// must have their keys in the documented order, and a ref must name an id that
-// stands before it.
+// Check returns nil if text is exactly one value of the encoding within l. Tags must have their keys in the
+// documented order, and a ref must name an id before it.
 func Check(text []byte, l Limits) error {
 	if int64(len(text)) > l.Bytes {
 		return fmt.Errorf("%w: %d bytes, at most %d", ErrInvalid, len(text), l.Bytes)
@@ -54,8 +51,8 @@ func Check(text []byte, l Limits) error {
 	return c.err
 }
 
-// checker is one pass over a text. The first mistake sticks and moves to the
-// end, where every read fails.
+// checker is one pass over a text. The first error is kept and moves the position to the end, where every read
+// fails.
 type checker struct {
 	b     []byte
 	p     int
@@ -86,7 +83,7 @@ func (c *checker) peek() byte {
 	return 0
 }
 
-// skip passes over spaces, token and spaces, and reports whether it was there.
+// skip skips spaces, token and spaces, and reports whether the token was there.
 func (c *checker) skip(token byte) bool {
 	c.space()
 	if c.peek() != token {
@@ -111,7 +108,7 @@ func (c *checker) word(w string) {
 	c.p += len(w)
 }
 
-// value reads one value; a hole only where hole says so.
+// value reads one value. A hole is allowed only if hole is set.
 func (c *checker) value(hole bool) {
 	if c.nodes--; c.nodes < 0 {
 		c.fail("too many values")
@@ -150,7 +147,7 @@ func (c *checker) items(holes bool) {
 	c.list(func() { c.value(holes) })
 }
 
-// list reads '[', what item reads with commas between, ']'.
+// list reads '[', items with commas between them, and ']'.
 func (c *checker) list(item func()) {
 	c.expect('[')
 	if c.skip(']') {
@@ -296,7 +293,7 @@ func (c *checker) field(key string) {
 	c.expect(':')
 }
 
-// identified reads an id, when there is one or must be.
+// identified reads an id, if there is one or must be one.
 func (c *checker) identified(must bool) {
 	rest := bytes.TrimLeft(c.b[c.p:], " \t\r\n,")
 	if !must && !bytes.HasPrefix(rest, []byte(`"id"`)) {

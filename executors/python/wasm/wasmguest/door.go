@@ -11,17 +11,17 @@ import (
 	"github.com/ringd/ringd/executors"
 )
 
-// door is what the interpreter has for a connection: frames of the host come out of it,
-// and frames of the interpreter go in. All of it happens on the interpreter's thread.
+// door is the interpreter's connection: it reads frames of the host from it, and writes its own frames to it.
+// Only the interpreter's thread uses it.
 type door struct {
-	next   func() (executors.Message, error) // waits for what the interpreter is to read
-	taken  func(m executors.Message) error   // gets what it has written
-	flush  func() error                      // once it has written all
+	next   func() (executors.Message, error) // waits for the next message for the interpreter
+	taken  func(m executors.Message) error   // called with each message of the interpreter
+	flush  func() error                      // called when it has written all
 	sleep  func(time.Duration)
 	toRead bytes.Buffer      // encoded, not yet read
 	put    *executors.Stream // into toRead
-	wrote  []byte            // frames, of which the last one may not be whole
-	get    *executors.Stream // from whole
+	wrote  []byte            // frames, of which the last one may be incomplete
+	get    *executors.Stream // from the complete frames
 	whole  bytes.Buffer
 }
 
@@ -48,8 +48,8 @@ func (d *door) Read(p []byte) (int, error) {
 
 const (
 	headBytes = 5
-	// kindSleep is a frame that stays here: 8 bytes of nanoseconds, for which the writer
-	// sleeps. No frame of the guest protocol has this kind.
+	// kindSleep is a frame that is handled here: 8 bytes of nanoseconds, for which the writer sleeps. No frame
+	// of the guest protocol has this kind.
 	kindSleep = 0
 )
 

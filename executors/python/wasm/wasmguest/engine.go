@@ -17,21 +17,21 @@ import (
 // engineConfig builds an Engine.
 type engineConfig struct {
 	Files place.Files // of place.Read
-	// Sources are the guest's own Python, by the name that its frames would show, in
-	// the order in which they run in one module. They are compiled once for each cache.
+	// Sources are the guest's own Python, by the names that its frames show, in the order in which they run in
+	// one module. They are compiled once for each cache.
 	Sources []Source
-	// CacheDir keeps compiled code, so that a machine compiles once. "" compiles in
-	// every process. It must not be writable by anyone the process does not trust,
-	// since native code is loaded from it.
+	// CacheDir keeps compiled code, so that a machine compiles only once. If it is empty, every process
+	// compiles. It must not be writable by anyone whom the process does not trust, since native code is loaded
+	// from it.
 	CacheDir string
-	// ReadOnly: CacheDir cannot be written. New returns ErrCold when it lacks something.
+	// ReadOnly says that CacheDir cannot be written. newEngine returns errCold if something is missing there.
 	ReadOnly bool
 }
 
 // Source is a text of Python.
 type Source struct{ Name, Text string }
 
-// errCold is returned by New when a cache that is only to be read lacks something.
+// errCold is returned by newEngine if something is missing in a read-only cache.
 var errCold = errors.New("the compile cache does not hold the WebAssembly Python")
 
 // Engine holds the compiled interpreter. It is safe for concurrent use.
@@ -45,11 +45,10 @@ type Engine struct {
 
 const pageSize = 1 << 16
 
-// maxMemoryBytes bounds what any program's interpreter may grow to.
+// maxMemoryBytes limits the memory of any program's interpreter.
 const maxMemoryBytes = 2 << 30
 
-// newEngine compiles the interpreter, or loads it from c.CacheDir. The caller closes the
-// Engine.
+// newEngine compiles the interpreter, or loads it from c.CacheDir. The caller closes the Engine.
 func newEngine(ctx context.Context, c engineConfig) (*Engine, error) {
 	lib, err := readLibrary(c.Files.Library)
 	if err != nil {
@@ -62,9 +61,9 @@ func newEngine(ctx context.Context, c engineConfig) (*Engine, error) {
 	return e, nil
 }
 
-// build makes the module and the code, from what c.CacheDir keeps or anew.
+// build makes the module and the code, or loads them from c.CacheDir.
 func (e *Engine) build(ctx context.Context, c engineConfig) error {
-	path := "" // nothing is kept
+	path := "" // if empty, nothing is kept
 	if c.CacheDir != "" {
 		if err := wasmcache.CheckFolder(c.CacheDir); err != nil {
 			return err
@@ -88,14 +87,14 @@ func (e *Engine) build(ctx context.Context, c engineConfig) error {
 		return err
 	}
 	if path != "" {
-		// Where it cannot be written, each process compiles for itself.
+		// If it cannot be written, each process compiles for itself.
 		_ = wasmcache.Keep(path, wasmcache.Start{Memory: e.code}.Encode())
 	}
 	return nil
 }
 
-// compile compiles the interpreter with the cache, and without one where the folder can
-// neither be used nor written; then one that is only to be read was cold.
+// compile compiles the interpreter with the cache. If the folder can be neither read nor written, it compiles
+// without one. A read-only folder without the code is errCold.
 func (e *Engine) compile(ctx context.Context, c engineConfig) error {
 	// The file holds 8 MiB of DWARF, which would be read at each start.
 	config := wazero.NewRuntimeConfigCompiler().WithMemoryLimitPages(maxMemoryBytes / pageSize).WithDebugInfoEnabled(false)
@@ -140,7 +139,7 @@ func startPath(c engineConfig) string {
 	return c.CacheDir + "/" + wasmcache.StartPrefix + "python-" + hex.EncodeToString(h.Sum(nil))
 }
 
-// Code is the guest's own Python, as `marshal` writes it for this interpreter.
+// Code is the guest's own Python in the format of this interpreter's `marshal`.
 func (e *Engine) Code() []byte { return e.code }
 
 // Close frees the engine. No program may run in it.

@@ -25,7 +25,7 @@ type file struct {
 
 var _ experimental.File = (*file)(nil)
 
-// usable tells what is wrong with a file that is read or written.
+// usable returns an error for a file that cannot be read or written.
 func (f *file) usable(may bool) experimental.Errno {
 	switch {
 	case f.closed, !may:
@@ -55,7 +55,7 @@ func (f *file) Read(p []byte) (int, experimental.Errno) {
 	return n, errno
 }
 
-// moved is what a device has moved; its end is the end of a file.
+// moved returns how many bytes a device has moved. The end of a device is the end of a file.
 func moved(errno experimental.Errno, move func([]byte) (int, error), p []byte) (int, experimental.Errno) {
 	if errno != 0 {
 		return 0, errno
@@ -112,14 +112,14 @@ func (f *file) Pwrite(p []byte, off int64) (int, experimental.Errno) {
 	return copy(f.node.data[off:], p), 0
 }
 
-// position is by another name what go vet would take for io.Seeker's.
+// position has another name than int64, since go vet would take the method for io.Seeker's.
 type position = int64
 
 func (f *file) Seek(offset position, whence int) (int64, experimental.Errno) {
 	switch {
 	case f.closed:
 		return 0, experimental.EBADF
-	case f.node.entries != nil: // a folder is read again from its beginning, and from nowhere else
+	case f.node.entries != nil: // a folder can only be read again from its beginning
 		if offset != 0 || whence != io.SeekStart {
 			return 0, experimental.EINVAL
 		}
@@ -160,7 +160,7 @@ func (f *file) Readdir(n int) ([]experimental.Dirent, experimental.Errno) {
 	}
 	var out []experimental.Dirent
 	for _, name := range f.list[:n] {
-		if e := f.node.entries[name]; e != nil { // it may be gone since
+		if e := f.node.entries[name]; e != nil { // it may have been removed since
 			out = append(out, experimental.Dirent{Ino: e.inode, Name: name, Type: e.stat().Mode & fs.ModeType})
 		}
 	}

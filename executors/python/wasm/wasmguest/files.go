@@ -1,9 +1,8 @@
-// This file is the file tree that a program of the WebAssembly Python sees: the
-// standard library, which nobody can write, and a folder of its own. All of it lies
-// in memory; no path of the host is behind any of it. Package engine builds one for
-// each program.
+// A Tree is the file tree of a program of the WebAssembly Python: the standard library, which cannot be
+// written, and a folder of its own. All of it is in memory. No path of the host is behind any of it. The engine
+// builds one for each program.
 //
-// A Tree is used by one goroutine, that of the program.
+// Only the goroutine of the program uses a Tree.
 
 package wasmguest
 
@@ -19,23 +18,23 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 )
 
-// Bounds of what a program makes.
+// Limits of a program's files.
 const (
 	maxNodes = 10_000
 	maxDepth = 64
 	maxName  = 255
 
-	fileBytes = 512 // of Go's memory, for an open file and its name
+	fileBytes = 512 // Go memory for an open file and its name
 )
 
-// treeConfig is what a Tree is made of.
+// treeConfig is the input of a Tree.
 type treeConfig struct {
 	Now   func() int64 // nanoseconds since the epoch
-	Bytes int64        // that the program may keep in files of its own; 0: none
-	Made  func(int64)  // is told of memory that was taken for the program; nil: nobody is
+	Bytes int64        // limit of the program's own files; if 0, none
+	Made  func(int64)  // called with the memory that was taken for the program; may be nil
 }
 
-// Tree is a file system in memory. Its zero value is not usable; New makes one.
+// Tree is a file system in memory. newTree makes one; its zero value is not usable.
 type Tree struct {
 	experimental.UnimplementedFS
 	cfg   treeConfig
@@ -45,8 +44,8 @@ type Tree struct {
 	nodes int   // that the program may still make
 }
 
-// Device is a file that is no data: reads and writes of it go there. Both return as
-// soon as something was moved; an error of either is the program's EIO.
+// Device is a file without data: reads and writes of the file are passed to it. Both return as soon as any byte
+// was moved. An error of either is the program's EIO.
 type Device interface {
 	Read(p []byte) (int, error)
 	Write(p []byte) (int, error)
@@ -54,17 +53,17 @@ type Device interface {
 
 // node is a file, a folder or a device.
 type node struct {
-	entries map[string]*node // nil: no folder
+	entries map[string]*node // nil if it is no folder
 	data    []byte
-	load    func() ([]byte, error) // fills data when it is first read; nil: it is there
-	size    int64                  // of what load returns
+	load    func() ([]byte, error) // fills data at the first read; nil if it is filled
+	size    int64                  // of the result of load
 	device  Device
 	own     bool // the program may change it
 	inode   uint64
 	time    int64
 }
 
-// newTree returns a tree of nothing but its root.
+// newTree returns a tree with an empty root.
 func newTree(c treeConfig) (*Tree, error) {
 	if c.Now == nil || c.Bytes < 0 {
 		return nil, errors.New("files of a program: Now must be set, and Bytes not negative")
@@ -82,20 +81,20 @@ func (t *Tree) folder(own bool) *node {
 	return &node{entries: map[string]*node{}, own: own, inode: t.inode, time: t.cfg.Now()}
 }
 
-// AddFile puts a file that nobody can write at name, with the folders above it. Its
-// text, of size bytes, is asked for when it is first read.
+// AddFile adds a read-only file, with the folders above it. load returns its text, of size bytes, at the first
+// read.
 func (t *Tree) AddFile(name string, size int64, load func() ([]byte, error)) error {
 	t.inode++
 	return t.add(name, &node{load: load, size: size, inode: t.inode, time: t.cfg.Now()})
 }
 
-// AddDevice puts a device at name, for one opening: then its name is gone.
+// AddDevice adds a device that can be opened once: then its name is gone.
 func (t *Tree) AddDevice(name string, d Device) error {
 	t.inode++
 	return t.add(name, &node{device: d, inode: t.inode, time: t.cfg.Now()})
 }
 
-// AddFolder puts an empty folder at name, which is the program's own.
+// AddFolder adds an empty folder that belongs to the program.
 func (t *Tree) AddFolder(name string) error { return t.add(name, t.folder(true)) }
 
 func (t *Tree) add(name string, n *node) error {
@@ -123,7 +122,7 @@ func (t *Tree) add(name string, n *node) error {
 	return nil
 }
 
-// split is the names of a path from the root. What leads above the root stays there.
+// split returns the names of a path from the root. A path cannot lead above the root.
 func split(p string) []string {
 	p = strings.TrimPrefix(path.Clean("/"+p), "/")
 	if p == "" {
@@ -132,7 +131,7 @@ func split(p string) []string {
 	return strings.Split(p, "/")
 }
 
-// find returns what stands at p.
+// find returns the node at p.
 func (t *Tree) find(p string) (*node, experimental.Errno) {
 	if strings.IndexByte(p, 0) >= 0 {
 		return nil, experimental.EINVAL
@@ -149,7 +148,7 @@ func (t *Tree) find(p string) (*node, experimental.Errno) {
 	return at, 0
 }
 
-// place returns the folder of p, which has to be the program's own, and the last name.
+// place returns the folder of p, which must belong to the program, and the last name.
 func (t *Tree) place(p string) (*node, string, experimental.Errno) {
 	parts := split(p)
 	if len(parts) == 0 {
@@ -170,7 +169,7 @@ func (t *Tree) place(p string) (*node, string, experimental.Errno) {
 	return dir, name, 0
 }
 
-// attach puts a new node of the program's own into a folder.
+// attach adds a new node of the program to a folder.
 func (t *Tree) attach(dir *node, name string, n *node) experimental.Errno {
 	if t.nodes == 0 {
 		return experimental.EIO // there is no errno for a full device here
@@ -180,8 +179,8 @@ func (t *Tree) attach(dir *node, name string, n *node) experimental.Errno {
 	return 0
 }
 
-// detach takes a node away. The bytes of one that is still open are free all the
-// same: its files are the memory of the engine, and that is bounded as well.
+// detach removes a node. The bytes of a node that is still open count as free: its content is memory of the
+// engine, which is limited as well.
 func (t *Tree) detach(dir *node, name string) {
 	t.left += int64(len(dir.entries[name].data))
 	t.nodes++
@@ -240,7 +239,7 @@ func (t *Tree) forget(p string) {
 	}
 }
 
-// resize makes a file that long, or says that there is no room.
+// resize changes the length of a file, or returns an error if there is no room.
 func (t *Tree) resize(n *node, size int64) experimental.Errno {
 	grows := size - int64(len(n.data))
 	if size < 0 || grows > t.left {
@@ -248,7 +247,7 @@ func (t *Tree) resize(n *node, size int64) experimental.Errno {
 	}
 	t.left -= grows
 	if grows > 0 {
-		if size > int64(cap(n.data)) { // it is moved
+		if size > int64(cap(n.data)) { // it is copied
 			t.cfg.Made(2 * size)
 		}
 		n.data = append(n.data, make([]byte, grows)...)
@@ -325,7 +324,7 @@ func (t *Tree) Mkdir(p string, _ fs.FileMode) experimental.Errno {
 	return t.attach(dir, name, t.folder(true))
 }
 
-// Chmod implements experimental sys.FS: modes are what they are.
+// Chmod implements experimental sys.FS. It changes nothing: modes are fixed.
 func (t *Tree) Chmod(p string, _ fs.FileMode) experimental.Errno {
 	n, errno := t.find(p)
 	if errno == 0 && !n.own {
@@ -407,7 +406,7 @@ func (t *Tree) Rename(from, to string) experimental.Errno {
 	return 0
 }
 
-// holds tells whether other is n or below it.
+// holds reports whether other is n or below it.
 func (n *node) holds(other *node) bool {
 	if n == other {
 		return true

@@ -20,15 +20,15 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// What an interpreter has beside the limits of its run.
+// What an interpreter has in addition to the limits of its run.
 const (
 	waitingBytes = 128 << 20 // of memory, before there is a run
 	folderBytes  = 32 << 20  // in files of its own
 	collectBytes = 32 << 20  // of garbage, before Go collects
 )
 
-// run is the one interpreter of a process with its program. All of it is used by the
-// interpreter's thread but for what stands under mu.
+// run is the one interpreter of a process with its program. Only the interpreter's thread uses it, except for
+// the fields under mu.
 type run struct {
 	p       *process
 	hello   executors.Hello
@@ -41,12 +41,12 @@ type run struct {
 	left    int64 // bytes of output
 	begun   bool
 	isReady bool
-	early   []byte // what the interpreter itself has said
+	early   []byte // output of the interpreter itself
 	usedBy  time.Duration
 	trash   int64 // bytes since the last collection
 
 	mu   sync.Mutex
-	over bool // the result was sent; nothing is sent behind it
+	over bool // the result was sent; nothing is sent after it
 }
 
 func (p *process) newRun(ready executors.Ready, s wasmproto.Settings) (*run, error) {
@@ -93,11 +93,11 @@ type readerOf func(p []byte) (int, error)
 
 func (f readerOf) Read(p []byte) (int, error) { return f(p) }
 
-// random is chance: real while no program is there, since hash tables are seeded by it,
-// and then the run's.
+// random is the source of random numbers: real ones before there is a program, since they seed hash tables, and
+// then those of the run.
 func (r *run) random(p []byte) (int, error) { return r.chance.Read(p) }
 
-// next waits for what the host sends.
+// next waits for the next message of the host.
 func (r *run) next() (executors.Message, error) {
 	r.made(0)
 	m, err := r.p.s.Read()
@@ -115,7 +115,7 @@ func (r *run) next() (executors.Message, error) {
 	}
 }
 
-// begin takes the limits of the run, and leaves to the interpreter what is its own.
+// begin sets the limits of the run, and passes the rest of the options to the interpreter.
 func (r *run) begin(m executors.Start) (executors.Message, error) {
 	o, err := wasmproto.DecodeOptions(m.Options)
 	if err != nil {
@@ -137,7 +137,7 @@ func (r *run) begin(m executors.Start) (executors.Message, error) {
 	return executors.Start{Options: own, Source: m.Source}, nil
 }
 
-// watch looks at the processor time after d, and again until the program is over.
+// watch reads the processor time after d, and again until the program is over.
 func (r *run) watch(d time.Duration) {
 	time.AfterFunc(d, func() {
 		if r.isOver() {
@@ -147,8 +147,8 @@ func (r *run) watch(d time.Duration) {
 			r.watch(max(left, time.Millisecond))
 			return
 		}
-		// The host ends the process by it: the program computes on until then. That the
-		// host cannot be told shows on the interpreter's own thread.
+		// The host then ends the process: the program computes until then. If the host cannot be told, that
+		// shows on the interpreter's own thread.
 		_ = r.finish(failed(executors.StateLimit, profiles.ErrorTimeout, fmt.Sprintf("processor time limit of %v reached", r.o.CPU)))
 	})
 }
@@ -159,7 +159,7 @@ func (r *run) isOver() bool {
 	return r.over
 }
 
-// put takes m for the next flush, unless the result was sent.
+// put queues m for the next flush, unless the result was sent.
 func (r *run) put(m executors.Message) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -181,7 +181,7 @@ func (r *run) finish(res executors.Result) error {
 	return r.p.s.Send(res)
 }
 
-// taken gets what the interpreter says.
+// taken handles a message of the interpreter.
 func (r *run) taken(m executors.Message) error {
 	r.made(0)
 	switch m := m.(type) {
@@ -194,7 +194,7 @@ func (r *run) taken(m executors.Message) error {
 	case executors.Ask:
 		r.made(int64(3 * len(m.Args)))
 		return r.put(m)
-	case executors.Idle, executors.Denied, executors.Updated: // of the last one: the program begins
+	case executors.Idle, executors.Denied, executors.Updated: // with the last one the program begins
 		return r.put(m)
 	case executors.Result:
 		return r.finish(r.said(m))
@@ -203,8 +203,7 @@ func (r *run) taken(m executors.Message) error {
 	}
 }
 
-// said is the end of the program as its interpreter tells it, with what this process
-// knows better.
+// said is the interpreter's report of the end of the program, corrected by the measurements of this process.
 func (r *run) said(m executors.Result) executors.Result {
 	for _, p := range r.out {
 		p.end()
@@ -240,10 +239,9 @@ func failed(state executors.State, name, message string) executors.Result {
 	return executors.Result{End: executors.End{State: state, Error: &executors.ProgramError{Name: name, Message: message}}}
 }
 
-// made counts garbage, and collects it on the interpreter's thread, where nothing has to
-// wait for that.
+// made counts garbage, and collects it on the interpreter's thread, where nothing has to wait for that.
 func (r *run) made(n int64) {
-	const each = 256 // of a call
+	const each = 256 // added for each call
 	if r.trash += n + each; r.trash > collectBytes {
 		r.trash = 0
 		runtime.GC()

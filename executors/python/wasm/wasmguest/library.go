@@ -16,7 +16,7 @@ import (
 	"github.com/ringd/ringd/executors/python/wasm/place"
 )
 
-// Where the interpreter looks for its library, and where the archive has its parts.
+// Paths of the library for the interpreter, and of its parts in the archive.
 const (
 	libraryDir = place.Library
 	libraryZip = "usr/local/lib/python311.zip"
@@ -27,10 +27,10 @@ const (
 // library is the standard library. It is immutable: every program sees the same.
 type library struct {
 	zip      *zip.Reader
-	landmark []byte // by which the interpreter knows the folder
+	landmark []byte // file by which the interpreter recognises the folder
 }
 
-// readLibrary takes the archive apart.
+// readLibrary unpacks the archive.
 func readLibrary(archive []byte) (*library, error) {
 	unzipped, err := gzip.NewReader(bytes.NewReader(archive))
 	if err != nil {
@@ -71,10 +71,9 @@ var eventLoop []byte
 
 const eventModule = "asyncio/unix_events"
 
-// put gives a program the library. Its modules are unpacked when they are read. Each has
-// an empty source beside it, so that the interpreter takes its code for that file's and
-// not for one of the machine that it was built on: whoever asks where code is from, as
-// the guard does, sees the folder that nobody can write.
+// put gives a program the library. Its modules are unpacked when they are read. Each has an empty source file,
+// so that the interpreter attributes its code to that file and not to one of the machine that it was built on.
+// The guard, which asks for the file of code, then sees the folder that cannot be written.
 func (l *library) put(t *Tree) error {
 	sources := map[string][]byte{libraryDir + "/os.py": l.landmark, dynamic: nil, libraryDir + "/" + eventModule + ".py": eventLoop}
 	for _, f := range l.zip.File {
@@ -100,7 +99,7 @@ func (l *library) put(t *Tree) error {
 	return nil
 }
 
-// Of the head of compiled code: 4 bytes of magic, 4 of flags, 8 of what they say.
+// Header of compiled code: 4 bytes of magic, 4 of flags, 8 with their content.
 const (
 	flagsAt      = 4
 	byUnread     = 1 // a digest of the source that is not compared

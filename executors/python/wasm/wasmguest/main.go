@@ -1,11 +1,9 @@
-// Package wasmguest is the process that runs Python in WebAssembly: the guest half of the
-// second engine. It has one connection, descriptor 3, and can do nothing but ask on it.
-// It prints nothing.
+// Package wasmguest is the guest half of the second Python engine: the process that runs Python in WebAssembly.
+// It has one connection, descriptor 3, and can only ask on it. It prints nothing.
 //
-// It loads the engine, gives up what it needs no longer (see package seal), starts an
-// interpreter, which greets the host through it, runs one program in it, and is gone. It
-// holds the limits of processor, memory and output first, so that a program learns which
-// one it met; the host holds them again.
+// It loads the engine, drops the powers that it no longer needs (see package guestside), starts an interpreter,
+// which greets the host through it, runs one program in it, and ends. It enforces the limits of processor time,
+// memory and output first, so that a program learns which one it reached. The host enforces them again.
 //
 // The hidden verb of cmd/ringd calls Main. The package imports neither rings nor cmd.
 package wasmguest
@@ -31,7 +29,7 @@ import (
 
 // Config is what Main needs from outside.
 type Config struct {
-	Now   func() time.Time // wall clock; the program's too
+	Now   func() time.Time // wall clock, also of the program
 	Sleep func(time.Duration)
 }
 
@@ -41,7 +39,7 @@ var device string
 //go:embed loop.py
 var loop string
 
-// launcher is that of the host's own Python, with the device for the connection.
+// launcher is that of the host's own Python, with the device as the connection.
 func launcher() string {
 	const opens = "import posix\ndevice=posix.open(\"" + devicePath + "\",posix.O_RDWR)\n"
 	return opens + strings.ReplaceAll(pyguest.Launcher, "posix.read(3,", "posix.read(device,")
@@ -53,8 +51,8 @@ const (
 	exitFault = 1
 )
 
-// Main serves the host until its program has ended and returns the exit code of the
-// process. It must run alone in its process.
+// Main serves the host until its program has ended and returns the exit code of the process. It must be alone
+// in its process.
 func Main(ctx context.Context, c Config) int {
 	debug.SetGCPercent(-1) // until prepare has collected
 	if c.Now == nil || c.Sleep == nil {
@@ -67,7 +65,7 @@ func Main(ctx context.Context, c Config) int {
 	return exitDone
 }
 
-// maxUnavailable bounds what a process says of why it cannot run programs.
+// maxUnavailable limits the reason why a process cannot run programs.
 const maxUnavailable = 4096
 
 // process is one guest.
@@ -113,8 +111,7 @@ func (p *process) serve(ctx context.Context) error {
 	return r.serve(ctx)
 }
 
-// prepare loads the engine and seals the process. One that only fills the cache needs no
-// seal.
+// prepare loads the engine and seals the process. A process that only fills the cache needs no seal.
 func (p *process) prepare(ctx context.Context, s wasmproto.Settings) error {
 	files, err := place.Read(s.Dir)
 	if err != nil {
@@ -131,8 +128,8 @@ func (p *process) prepare(ctx context.Context, s wasmproto.Settings) error {
 	if err := firstChance(); err != nil {
 		return err
 	}
-	// Guest code cannot be stopped for a collection, and what watches its time must run
-	// beside it, on a host of one processor too.
+	// Guest code cannot be stopped for a collection, and the goroutine that watches its time must run
+	// concurrently, also on a host with one processor.
 	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
 	debug.FreeOSMemory()
 	debug.SetMemoryLimit(softBytes)
@@ -142,8 +139,8 @@ func (p *process) prepare(ctx context.Context, s wasmproto.Settings) error {
 	return guestside.SealAlone()
 }
 
-// softBytes is how much Go's heap may hold before it collects by itself, which waits for
-// guest code; run.made collects long before.
+// softBytes is how much Go's heap may hold before it collects by itself, which waits for guest code. run.made
+// collects long before.
 const softBytes = 256 << 20
 
 // firstChance reads random numbers once: later there is no descriptor to read them from.
@@ -154,7 +151,7 @@ func firstChance() error {
 	return nil
 }
 
-// sources are the text of the guest, with the connection of this one.
+// sources are the texts of the guest, with the connection of this engine.
 func sources() ([]Source, error) {
 	parts := strings.Split(string(pyguest.Source()), "\x00")
 	var out []Source

@@ -2,8 +2,8 @@ package wasmguest
 
 import "github.com/tetratelabs/wazero/experimental"
 
-// Memory is the linear memory of one interpreter, under a limit that may be set while
-// it waits. It is used by the goroutine that runs the interpreter.
+// Memory is the linear memory of one interpreter, with a limit that may be set while it waits. Only the
+// goroutine that runs the interpreter uses it.
 type Memory struct {
 	limit   uint64
 	size    uint64
@@ -15,13 +15,13 @@ type Memory struct {
 // newMemory returns a memory that may grow to limit bytes.
 func newMemory(limit int64) *Memory { m := &Memory{}; m.Limit(limit); return m }
 
-// Limit sets what it may grow to. What it has already it keeps.
+// Limit sets the limit. Memory above it is kept.
 func (m *Memory) Limit(limit int64) { m.limit = uint64(max(0, min(limit, maxMemoryBytes))) }
 
-// Refused tells whether it was to grow over its limit.
+// Refused reports whether it had to grow above its limit.
 func (m *Memory) Refused() bool { return m.refused }
 
-// Bytes is how large it is.
+// Bytes returns its size.
 func (m *Memory) Bytes() int64 { return int64(m.size) }
 
 // Allocate implements experimental.MemoryAllocator.
@@ -30,7 +30,7 @@ func (m *Memory) Allocate(_, _ uint64) experimental.LinearMemory {
 	return m
 }
 
-// Reallocate implements experimental.LinearMemory. Python has nil as a MemoryError.
+// Reallocate implements experimental.LinearMemory. Python turns nil into a MemoryError.
 func (m *Memory) Reallocate(size uint64) []byte {
 	if size > m.limit || size > uint64(len(m.b)) {
 		m.refused = true

@@ -2,7 +2,7 @@ package wasmguest
 
 import "syscall"
 
-// reserve maps n bytes that cannot be touched, and so count for no limit of data.
+// reserve maps n bytes without access, which do not count for a limit of data.
 func reserve(n int) ([]byte, error) {
 	return syscall.Mmap(-1, 0, n, syscall.PROT_NONE, syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)
 }

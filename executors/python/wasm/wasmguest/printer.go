@@ -11,19 +11,19 @@ import (
 // pieceBytes is how much of a stream goes into one frame.
 const pieceBytes = 32 << 10
 
-// printer is a standard stream of the program: pieces of whole characters, as console
-// entries, within the limit of the run.
+// printer is a standard stream of the program: pieces of whole characters, as console entries, within the limit
+// of the run.
 type printer struct {
 	r     *run
 	level string
-	rest  []byte // of a character that has not come whole
+	rest  []byte // the bytes of an incomplete character
 }
 
-// earlyBytes bounds what is kept of what an interpreter says before it is ready.
+// earlyBytes limits how much of an interpreter's output is kept before it is ready.
 const earlyBytes = 2 << 10
 
-// Write implements io.Writer. Before there is a program it is the interpreter's own
-// text, for the case that it does not become ready.
+// Write implements io.Writer. Before there is a program, it gets the interpreter's own output, which is kept
+// for the case that it does not become ready.
 func (p *printer) Write(b []byte) (int, error) {
 	if !p.r.begun {
 		p.r.early = append(p.r.early, b[:min(len(b), earlyBytes-len(p.r.early))]...)
@@ -46,12 +46,12 @@ func (p *printer) Write(b []byte) (int, error) {
 // end prints the rest.
 func (p *printer) end() {
 	if len(p.rest) > 0 {
-		_ = p.line(p.rest) // the result meets the same connection
+		_ = p.line(p.rest) // the result meets the same error of the connection
 		p.rest = nil
 	}
 }
 
-// line hands on what fits. An entry costs a byte beside its text, as the host counts.
+// line forwards the part that fits. An entry costs one byte in addition to its text, as the host counts.
 func (p *printer) line(b []byte) error {
 	text := strings.ToValidUTF8(string(b), string(utf8.RuneError))
 	if n := int64(len(text)) + 1; n <= p.r.left {
@@ -70,7 +70,7 @@ func (p *printer) line(b []byte) error {
 	return p.r.finish(res)
 }
 
-// wholeOf is the length of b without a character whose end is yet to come.
+// wholeOf is the length of b without a trailing character that is incomplete.
 func wholeOf(b []byte) int {
 	for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
 		at := len(b) - i

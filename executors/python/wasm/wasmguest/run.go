@@ -15,43 +15,41 @@ import (
 	"github.com/ringd/ringd/executors/python/wasm/place"
 )
 
-// devicePath is where a program's interpreter finds Options.Host, once.
+// devicePath is the path at which a program's interpreter finds Options.Host, once.
 const devicePath = "/dev/host"
 
-// engineOptions are what one interpreter has. All fields but Stdin, FileBytes and Made must be set.
+// engineOptions are the options of one interpreter. All fields but Stdin, FileBytes and Made must be set.
 type engineOptions struct {
-	Args   []string // behind the interpreter's own
+	Args   []string // after the interpreter's own
 	Host   Device
-	Stdin  io.Reader // nil is at its end
+	Stdin  io.Reader // if nil, it is at its end
 	Stdout io.Writer
 	Stderr io.Writer
-	Chance io.Reader // what the interpreter's random bytes are taken from
-	// Now is the interpreter's clock. It cannot sleep: the file system that is built into
-	// it refuses to poll, so a guest asks for it on its device.
+	Chance io.Reader // source of the interpreter's random bytes
+	// Now is the interpreter's clock. The interpreter cannot sleep: the file system that is built into it does
+	// not allow poll, so a guest asks for it on its device.
 	Now func() time.Time
 	// Folder is the program's own, in memory, with room for FileBytes.
 	Folder    string
 	FileBytes int64
 	Memory    *Memory
-	// Made is told how many bytes of Go's memory a call of the interpreter took; nil:
-	// nobody.
+	// Made is called with the number of bytes of Go memory that a call of the interpreter took. It may be nil.
 	Made func(n int64)
 }
 
-// errBroke is wrapped by the error of Run where the interpreter did what WebAssembly
-// refuses, as it does when its stack is full.
+// errBroke is wrapped by the error of Run if the interpreter did something that WebAssembly does not allow, as
+// it does when its stack is full.
 var errBroke = errors.New("the interpreter broke")
 
-// ExitError is the error of Run where the interpreter ended with a code that is not 0.
+// ExitError is the error of Run if the interpreter ended with a code that is not 0.
 type ExitError struct{ Code uint32 }
 
 // Error names the code.
 func (e ExitError) Error() string { return fmt.Sprintf("the interpreter exited with code %d", e.Code) }
 
-// Run runs an interpreter to its end. While it computes, its thread cannot be stopped,
-// and Go's collector would wait for it: the caller has switched that off, has more than
-// one processor for its own goroutines, and collects in Options.Host, which is called
-// from the interpreter. It returns nil after exit code 0.
+// Run runs an interpreter to its end. While it computes, its thread cannot be stopped, and Go's collector would
+// wait for it. So the caller has disabled the collector, has more than one processor for its own goroutines,
+// and collects in Options.Host, which is called from the interpreter. Run returns nil after exit code 0.
 func (e *Engine) Run(ctx context.Context, o engineOptions) error {
 	tree, err := e.tree(o)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// compiler reads the sources from the device and writes what it made of them.
+// compiler reads the sources from the device and writes their byte code to it.
 const compiler = `
 import marshal, posix
 host = posix.open("` + devicePath + `", posix.O_RDWR)
@@ -31,7 +31,7 @@ b = marshal.dumps(tuple(made))
 while b: b = b[posix.write(host, b):]
 `
 
-// once is a device that is read to its end, and keeps what is written to it.
+// once is a device that is read to its end, and that keeps the bytes written to it.
 type once struct {
 	in  *bytes.Reader
 	out bytes.Buffer
@@ -40,8 +40,8 @@ type once struct {
 func (o *once) Read(p []byte) (int, error)  { return o.in.Read(p) }
 func (o *once) Write(p []byte) (int, error) { return o.out.Write(p) }
 
-// compileSources has the interpreter compile the guest's own Python: a marshalled tuple
-// of names with their code objects.
+// compileSources makes the interpreter compile the guest's own Python: a marshalled tuple of names with their
+// code objects.
 func (e *Engine) compileSources(ctx context.Context, sources []Source) ([]byte, error) {
 	in := binary.BigEndian.AppendUint32(nil, uint32(len(sources)))
 	for _, s := range sources {
@@ -52,7 +52,7 @@ func (e *Engine) compileSources(ctx context.Context, sources []Source) ([]byte, 
 	device, stderr := &once{in: bytes.NewReader(in)}, &bytes.Buffer{}
 	err := e.Run(ctx, engineOptions{
 		Args: []string{"-c", compiler}, Host: device, Stdout: io.Discard, Stderr: stderr, Chance: rand.Reader,
-		// The clock stands still: nothing that is compiled depends on it.
+		// The clock stands still: compiled code does not depend on it.
 		Now: func() time.Time { return time.Unix(0, 0) }, Memory: newMemory(maxMemoryBytes),
 	})
 	if err != nil {

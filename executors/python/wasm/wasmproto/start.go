@@ -1,6 +1,6 @@
-// Package wasmproto is what the two halves of the WebAssembly Python tell each other
-// beside the guest protocol: the settings of a process and the options of a run. What
-// a run has in common with one of the host's own Python is package python/start's.
+// Package wasmproto is the protocol between the two halves of the WebAssembly Python on top of the guest
+// protocol: the settings of a process and the options of a run. Package pyproto has the part that is common
+// with the host's own Python.
 package wasmproto
 
 import (
@@ -11,21 +11,21 @@ import (
 	"github.com/ringd/ringd/executors/python/pyproto"
 )
 
-// Settings is what a guest process is told first.
+// Settings are the first data that a guest process gets.
 type Settings struct {
-	Dir      string `json:"dir"`      // of the engine's files, which it checks itself
-	CacheDir string `json:"cacheDir"` // compiled code; "" compiles in the process
-	// Ring says that the kernel ring stands around the process. It seals itself with
-	// the filter that comes on guestside.Control, and CacheDir is read-only: when that lacks
-	// something, the process is Unavailable with the text Cold.
+	Dir      string `json:"dir"`      // folder of the engine's files, which it checks itself
+	CacheDir string `json:"cacheDir"` // compiled code; if empty, the process compiles
+	// Ring says that the process runs in a guest of the kernel ring. It seals itself with the filter that comes
+	// on guestside.Control, and CacheDir is read-only. If something is missing there, the process is
+	// Unavailable with the text Cold.
 	Ring bool `json:"ring"`
-	// Fill says that the process fills CacheDir and ends. No program comes.
+	// Fill says that the process fills CacheDir and ends. It runs no program.
 	Fill bool `json:"fill"`
-	// Preload names modules that are imported before the process says it is ready.
+	// Preload names modules that are imported before the process reports that it is ready.
 	Preload []string `json:"preload"`
 }
 
-// Cold is why a guest is unavailable that would first have to compile the engine.
+// Cold is the reason of a guest that is unavailable because it would have to compile the engine first.
 const Cold = "the compile cache does not hold the WebAssembly Python"
 
 // Options is one run without its source text.
@@ -34,17 +34,17 @@ type Options struct {
 	Stdin       []byte          `json:"stdin"`
 	Seed        [32]byte        `json:"seed"` // of the program's random numbers
 	CPU         time.Duration   `json:"cpu"`
-	MemoryBytes int64           `json:"memoryBytes"` // that the interpreter may take
+	MemoryBytes int64           `json:"memoryBytes"` // limit of the interpreter
 	OutputBytes int64           `json:"outputBytes"`
 }
 
-// DecodeSettings reads what Settings marshals to, and nothing else.
+// DecodeSettings decodes marshalled Settings, and nothing else.
 func DecodeSettings(b []byte) (Settings, error) {
 	var s Settings
 	return s, executors.Decode(b, &s)
 }
 
-// DecodeOptions reads what Options marshals to and refuses a run without limits.
+// DecodeOptions decodes marshalled Options. It rejects a run without limits.
 func DecodeOptions(b []byte) (Options, error) {
 	var o Options
 	if err := executors.Decode(b, &o); err != nil {
@@ -56,7 +56,7 @@ func DecodeOptions(b []byte) (Options, error) {
 	return o, nil
 }
 
-// Check tells what of the options cannot be run.
+// Check returns an error if the options cannot be run.
 func (o Options) Check() error {
 	if o.CPU <= 0 || o.MemoryBytes <= 0 || o.OutputBytes < 0 {
 		return errors.New("a limit is missing")

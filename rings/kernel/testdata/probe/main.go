@@ -70,7 +70,7 @@ func main() {
 	}
 }
 
-// stays tells whether a probe uses its standard input itself.
+// stays reports whether a probe uses its standard input itself.
 func stays(id string) bool {
 	return id == "wait" || id == "i_sleep" || id == "i_inflight" || id == "l_doublefork"
 }

@@ -129,8 +129,8 @@ func sleep(a args) string {
 	return "ok"
 }
 
-// inFlight sends descriptors that nobody receives, until the kernel takes no more:
-// it counts them for the user, in all guests together.
+// inFlight sends descriptors that are not received, until the kernel takes no more: it counts them for the
+// user, in all guests together.
 func inFlight(args) string {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -193,7 +193,7 @@ func shares(args) string {
 	return "alone"
 }
 
-// thread tells whether a number is of a thread of one's own or of init.
+// thread reports whether a number is that of a thread of this process or of init.
 func thread(p int) bool {
 	_, own := os.Stat(fmt.Sprintf("/proc/self/task/%d", p))
 	_, first := os.Stat(fmt.Sprintf("/proc/1/task/%d", p))

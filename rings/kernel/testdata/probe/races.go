@@ -57,7 +57,7 @@ func against(a args, change func(i int), try func() bool) string {
 	return "held"
 }
 
-// secretRead tries to read a path and tells whether it held the host's secret.
+// secretRead tries to read a path and reports whether it held the host's secret.
 func secretRead(path string) bool {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
