@@ -173,7 +173,9 @@ func grantExceptions(effective schema.Policy, c Chain) schema.Policy {
 				continue
 			}
 			if at := w.add(g); at != "" {
-				effective.Excepted[at] = c.own(g).ID
+				if by := c.own(g); by != nil { // nil: a host that cannot be read, which the compiler refuses
+					effective.Excepted[at] = by.ID
+				}
 				effective.Appended = append(effective.Appended, at)
 			}
 		}
