@@ -44,7 +44,10 @@ type LayerAnswer struct {
 // AskLayers asks the layers of an agent's policy, by the policy's name, the outermost first
 // and the policy itself last. Nil: there is no such policy, or its chain is not whole.
 func AskLayers(policies []schema.Policy, name string, a AskedAction) (out []LayerAnswer) {
-	at := slices.IndexFunc(policies, func(p schema.Policy) bool { return !p.Compact && p.Kind == KindAgent && p.Metadata.Name == name })
+	at := slices.IndexFunc(policies, func(p schema.Policy) bool {
+		return !p.Compact && p.Kind == KindAgent &&
+			p.Metadata.Name == name
+	})
 	if at < 0 {
 		return nil
 	}
@@ -78,7 +81,10 @@ func (a *AskedAction) of(p *schema.Policy) Answer {
 	case a.Bridge != "":
 		return answerBridge(p, a.Bridge)
 	case a.File != nil:
-		return answerFile(p, a.File.Op, a.File.Path, func(rule string) (string, bool) { return paths.Expand(rule, a.Workspace, a.Home) })
+		return answerFile(p, a.File.Op, a.File.Path, func(rule string) (string,
+			bool) {
+			return paths.Expand(rule, a.Workspace, a.Home)
+		})
 	case a.Executor != "":
 		return answerExecutor(p, a.Executor)
 	default:

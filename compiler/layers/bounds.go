@@ -1,25 +1,30 @@
 package layers
 
 import (
+	"reflect"
 	"slices"
 
+	"github.com/ringd/ringd/profiles/fields"
 	"github.com/ringd/ringd/schema"
 )
 
 // entryLimit is one field of a schema.EgressLimits.
 type entryLimit struct {
 	name string
-	kind func() measure
-	text func(*schema.EgressLimits) *string
+	unit fields.Unit
+	text func(*schema.EgressLimits) *string // nil of connections, which is a number
 	of   func(*schema.Entry) *int64
 }
 
 func entryLimits() [4]entryLimit { // no slice: it is asked for with each entry
 	return [4]entryLimit{
-		{"up", size, func(l *schema.EgressLimits) *string { return &l.Up }, func(e *schema.Entry) *int64 { return &e.Up }},
-		{"down", size, func(l *schema.EgressLimits) *string { return &l.Down }, func(e *schema.Entry) *int64 { return &e.Down }},
-		{"rate", rate, func(l *schema.EgressLimits) *string { return &l.Rate }, func(e *schema.Entry) *int64 { return &e.PerMinute }},
-		{"connections", number, nil, func(e *schema.Entry) *int64 { return &e.Connections }},
+		{"up", fields.Size, func(l *schema.EgressLimits) *string { return &l.Up },
+			func(e *schema.Entry) *int64 { return &e.Up }},
+		{"down", fields.Size, func(l *schema.EgressLimits) *string { return &l.Down },
+			func(e *schema.Entry) *int64 { return &e.Down }},
+		{"rate", fields.Rate, func(l *schema.EgressLimits) *string { return &l.Rate },
+			func(e *schema.Entry) *int64 { return &e.PerMinute }},
+		{"connections", fields.Count, nil, func(e *schema.Entry) *int64 { return &e.Connections }},
 	}
 }
 
@@ -29,7 +34,7 @@ func (f entryLimit) get(l *schema.EgressLimits) (int64, bool) {
 	case l == nil:
 		return 0, false
 	case f.text != nil:
-		return f.kind().read(*f.text(l))
+		return readUnit(f.unit, *f.text(l))
 	case l.Connections == nil:
 		return 0, false
 	default:
@@ -49,8 +54,8 @@ func (f entryLimit) set(l, from *schema.EgressLimits) {
 	}
 }
 
-// entryLimits puts the limits of an entry under the least of those that bound it.
-func (s *step) entryLimits(path string, own *schema.EgressLimits, above *entries, bounds []int) *schema.EgressLimits {
+// entryLimitsOf puts the limits of an entry under the least of those that bound it.
+func entryLimitsOf(s *step, path string, own *schema.EgressLimits, above *entries, bounds []int) *schema.EgressLimits {
 	was := own
 	own = copied(own)
 	for _, f := range entryLimits() {
@@ -63,7 +68,7 @@ func (s *step) entryLimits(path string, own *schema.EgressLimits, above *entries
 		if at < 0 {
 			continue
 		}
-		s.entryLimit(f, path, index(above.Path, at)+".limits", own, above.List[at].Limits)
+		mergeEntryLimit(s, f, site{path, index(above.Path, at) + ".limits"}, own, above.List[at].Limits)
 	}
 	if was == nil && *own == (schema.EgressLimits{}) {
 		return nil
@@ -71,26 +76,26 @@ func (s *step) entryLimits(path string, own *schema.EgressLimits, above *entries
 	return own
 }
 
-// entryLimit takes one limit; absent, it is that of the entry above.
-func (s *step) entryLimit(f entryLimit, path, up string, own, above *schema.EgressLimits) {
-	here, there := path+"."+f.name, up+"."+f.name
+// mergeEntryLimit takes one limit; absent, it is that of the entry above.
+func mergeEntryLimit(s *step, f entryLimit, w site, own, above *schema.EgressLimits) {
+	here := w.field(f.name)
 	most, bound := f.get(above)
 	n, ok := f.get(own)
 	switch {
 	case !bound || f.written(own) && (!ok || n <= most):
 		return
 	case f.written(own):
-		s.tooMuch(here, there, f.kind().show(n), f.kind().show(most))
+		s.tooMuch(here, showUnit(f.unit, n), showUnit(f.unit, most))
 	}
 	f.set(own, above)
-	schema.MoveOrigins(s.child.Origins, here, s.parent.Origins, there, "")
-	s.place(path, up)
+	schema.MoveOrigins(s.child.Origins, here.own, s.parent.Origins, here.above, "")
+	s.inheritOrigin(w)
 }
 
 // closer looks at the entries above that lie inside of one of the child's: a decision
 // takes the closest, so where the layer above limits such a part by itself, the child
 // has to as well. It gives for each line the parts that it holds.
-func (s *step) closer(lines []Entry, refused map[int]bool, above *entries) map[int][]int {
+func closer(s *step, lines []Entry, refused map[int]bool, above *entries) map[int][]int {
 	if !slices.ContainsFunc(above.List, func(q Entry) bool { return q.Limits != nil || q.Powers != nil }) {
 		return nil
 	}
@@ -116,8 +121,8 @@ func (s *step) closer(lines []Entry, refused map[int]bool, above *entries) map[i
 		}
 		for _, i := range own.First(q, meets) {
 			if e := &own.List[i]; !q.Pattern.Covers(e.Pattern) && !above.Passes(q, e) {
-				s.looser(i, e, j, q)
-				e.Under = s.shared(e.Under, above, j)
+				looser(s, i, e, j, q)
+				e.Under = shared(s, e.Under, above, j)
 			}
 		}
 	}
@@ -126,7 +131,7 @@ func (s *step) closer(lines []Entry, refused map[int]bool, above *entries) map[i
 
 // looser reports an entry that holds a part for which the layer above has a lower limit,
 // and takes that limit for all of it.
-func (s *step) looser(i int, e *Entry, j int, q *Entry) {
+func looser(s *step, i int, e *Entry, j int, q *Entry) {
 	reported := false
 	for _, f := range entryLimits() {
 		most, bound := f.get(q.Limits)
@@ -135,8 +140,10 @@ func (s *step) looser(i int, e *Entry, j int, q *Entry) {
 		}
 		path, up := index(atEgress, i), index(atEgress, j)+".limits."+f.name
 		if !reported {
-			s.refuse(CodeWidens, path+".host", up, "write an entry for "+q.Host+" as well: the closest entry counts",
-				"%s holds %s, for which %s limits %s to %s", clip(e.Host), q.Host, shown(s.above(up)), f.name, f.kind().show(most))
+			s.refuse(CodeWidens, site{path + ".host", up},
+				"write an entry for "+q.Host+" as well: the closest entry counts",
+				"%s holds %s, for which %s limits %s to %s", clip(e.Host), q.Host, s.shown(up), f.name,
+				showUnit(f.unit, most))
 		}
 		reported = true
 		e.Limits = copied(e.Limits)
@@ -145,33 +152,33 @@ func (s *step) looser(i int, e *Entry, j int, q *Entry) {
 	}
 }
 
-// entryPowers: what any of the entries above says that a target brings stands.
-func (s *step) entryPowers(path string, own *schema.Touches, above *entries, of []int) *schema.Touches {
-	for _, f := range []struct {
-		name string
-		get  func(*schema.Touches) **bool
-	}{
-		{"sensitive", func(t *schema.Touches) **bool { return &t.Sensitive }},
-		{"untrusted", func(t *schema.Touches) **bool { return &t.Untrusted }},
-		{"external", func(t *schema.Touches) **bool { return &t.External }},
-	} {
+// mergeEntryPowers: a power that any of the entries above states for a target stands.
+func mergeEntryPowers(s *step, at string, own **schema.Touches, above *entries, of []int) {
+	if !slices.ContainsFunc(of, func(i int) bool { return above.List[i].Powers != nil }) {
+		return
+	}
+	for _, f := range s.rules.of(reflect.TypeFor[schema.Touches]()) {
 		from := -1
 		for k, i := range of {
 			t := above.List[i].Powers
-			if t == nil || *f.get(t) == nil || !**f.get(t) && k > 0 {
+			if t == nil {
 				continue
 			}
-			if from = i; **f.get(t) {
+			stated := reflect.ValueOf(t).Elem().Field(f.index)
+			if stated.IsNil() || !stated.Elem().Bool() && k > 0 {
+				continue
+			}
+			if from = i; stated.Elem().Bool() {
 				break
 			}
 		}
 		if from < 0 {
 			continue
 		}
-		up := index(above.Path, from) + ".powers"
-		one := &schema.Touches{}
-		*f.get(one) = *f.get(above.List[from].Powers)
-		own = s.touches(path, up, own, one)
+		w := site{at + ".powers", index(above.Path, from) + ".powers"}
+		s.inheritOrigin(w)
+		*own = copied(*own)
+		s.mergeField(f, reflect.ValueOf(*own).Elem().Field(f.index),
+			reflect.ValueOf(above.List[from].Powers).Elem().Field(f.index), w.field(f.name))
 	}
-	return own
 }

@@ -71,7 +71,8 @@ func (m *finder) chains() {
 			}
 		case p.Kind == KindOrg:
 			if p.Metadata.Parent != "" {
-				m.report(i, "metadata.parent", schema.Diagnostic{Code: CodeParentKind, Msg: "nothing is above an OrgPolicy", Hint: "leave it out, or make this a TeamPolicy"})
+				m.report(i, "metadata.parent", schema.Diagnostic{Code: CodeParentKind,
+					Msg: "nothing is above an OrgPolicy", Hint: "leave it out, or make this a TeamPolicy"})
 				m.broken[i] = true
 			}
 		case p.Metadata.Parent == "":
@@ -94,7 +95,10 @@ func (m *finder) chains() {
 // Where layers are used, a name means one document.
 func (m *finder) names() (byName map[string]int, org int) {
 	byName, org = map[string]int{}, -1
-	layered := slices.ContainsFunc(m.policies, func(p schema.Policy) bool { return IsCeiling(&p) || p.Metadata.Parent != "" })
+	layered := slices.ContainsFunc(m.policies, func(p schema.Policy) bool {
+		return IsCeiling(&p) ||
+			p.Metadata.Parent != ""
+	})
 	order := make([]int, len(m.policies))
 	for i := range order {
 		order[i] = i
@@ -113,7 +117,8 @@ func (m *finder) names() (byName map[string]int, org int) {
 		} else if layered {
 			other := m.origin(first, "metadata.name").Pos
 			m.report(i, "metadata.name", schema.Diagnostic{Code: codeDuplicatePolicy, Related: []schema.Pos{other},
-				Msg: fmt.Sprintf("%q is the name of the policy at %s already", name, other), Hint: "give each policy a name of its own: parent means one of them"})
+				Msg:  fmt.Sprintf("%q is the name of the policy at %s already", name, other),
+				Hint: "give each policy a name of its own: parent means one of them"})
 			m.broken[i] = true
 			continue
 		}
@@ -124,7 +129,8 @@ func (m *finder) names() (byName map[string]int, org int) {
 		default:
 			other := m.origin(org, "kind").Pos
 			m.report(i, "kind", schema.Diagnostic{Code: codeDuplicatePolicy, Related: []schema.Pos{other},
-				Msg: fmt.Sprintf("the organisation has its policy at %s already", other), Hint: "make this a TeamPolicy below it; a second organisation would be a way round the first"})
+				Msg:  fmt.Sprintf("the organisation has its policy at %s already", other),
+				Hint: "make this a TeamPolicy below it; a second organisation would be a way round the first"})
 			m.broken[i] = true
 		}
 	}
@@ -138,14 +144,16 @@ func (m *finder) parent(i int, byName map[string]int) {
 	m.broken[i] = true
 	up, ok := byName[p.Metadata.Parent]
 	if !ok {
-		m.report(i, "metadata.parent", schema.Diagnostic{Code: CodeUnknownParent, Msg: fmt.Sprintf("no policy is called %q", p.Metadata.Parent),
+		m.report(i, "metadata.parent", schema.Diagnostic{Code: CodeUnknownParent,
+			Msg:  fmt.Sprintf("no policy is called %q", p.Metadata.Parent),
 			Hint: m.ceilingNames(p.Metadata.Parent)})
 		return
 	}
 	if above := &m.policies[up]; !IsCeiling(above) {
 		pos := m.origin(up, "kind").Pos
 		m.report(i, "metadata.parent", schema.Diagnostic{Code: CodeParentKind, Related: []schema.Pos{pos},
-			Msg: fmt.Sprintf("%q is of kind %s at %s, and that is no ceiling", p.Metadata.Parent, above.Kind, pos), Hint: m.ceilingNames("")})
+			Msg:  fmt.Sprintf("%q is of kind %s at %s, and that is no ceiling", p.Metadata.Parent, above.Kind, pos),
+			Hint: m.ceilingNames("")})
 		return
 	}
 	m.parents[i], m.broken[i] = up, twice
@@ -166,7 +174,8 @@ func (m *finder) ceilingNames(word string) string {
 	if len(names) == 0 {
 		return "the folder holds no OrgPolicy and no TeamPolicy: add the one that is meant, or leave parent out"
 	}
-	return "a parent is an OrgPolicy or a TeamPolicy of the same folder: " + strings.Join(names[:min(len(names), 8)], ", ")
+	return "a parent is an OrgPolicy or a TeamPolicy of the same folder: " +
+		strings.Join(names[:min(len(names), 8)], ", ")
 }
 
 func nearestName(word string, names []string) string {
@@ -182,7 +191,8 @@ func (m *finder) unparented(i, org int) {
 	p := &m.policies[i]
 	above := LayerName(KindOrg, m.policies[org].Metadata.Name)
 	other := m.origin(org, "kind").Pos
-	path, msg, hint := "metadata", "names no parent", fmt.Sprintf("write metadata.parent: %s, or a team below it", m.policies[org].Metadata.Name)
+	path, msg, hint := "metadata", "names no parent", fmt.Sprintf("write metadata.parent: %s, or a team below it",
+		m.policies[org].Metadata.Name)
 	if p.Compact {
 		path, msg, hint = "", "the compact form names no parent", "write it as an AgentPolicy with metadata.parent"
 	}
@@ -231,7 +241,8 @@ func (m *finder) circle(circle []int) {
 	}
 	names = append(names, m.policies[first].Metadata.Name)
 	m.report(first, "metadata.parent", schema.Diagnostic{Code: codeParentCycle, Related: related,
-		Msg: "policies are above each other: " + strings.Join(names, " -> "), Hint: "let one of them name the policy of the organisation, or none"})
+		Msg:  "policies are above each other: " + strings.Join(names, " -> "),
+		Hint: "let one of them name the policy of the organisation, or none"})
 	for _, i := range circle {
 		m.parents[i] = -1
 	}

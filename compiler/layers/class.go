@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ringd/ringd/profiles/fields"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -13,19 +14,22 @@ func Classes(p *schema.Policy) (found schema.Diagnostics) {
 	if p.Spec.Data == nil || p.Spec.Data.MaxClass == "" {
 		return nil
 	}
-	order := bridgeClass()
+	order := fields.ByPolicy()["Bridge.DataClass"].Words
 	most := slices.Index(order, p.Spec.Data.MaxClass)
 	for i, b := range p.Spec.Bridges {
 		if slices.Index(order, b.DataClass) <= most {
 			continue
 		}
-		here, ceiling := schema.OriginOf(p, index("spec.bridges", i)+".dataClass"), schema.OriginOf(p, "spec.data.maxClass")
+		here, ceiling := schema.OriginOf(p, index("spec.bridges", i)+".dataClass"),
+			schema.OriginOf(p, "spec.data.maxClass")
 		if here.Layer != "" { // the ceiling's class; what the author did is to grant the bridge
 			here = schema.OriginOf(p, index("spec.bridges", i)+".name")
 		}
-		found = append(found, schema.WithOrigin(here, schema.Diagnostic{Code: CodeClassAboveMax, Related: []schema.Pos{ceiling.Pos},
-			Hint: "leave the bridge out, or let data.maxClass be " + b.DataClass,
-			Msg:  fmt.Sprintf("bridge %s carries %s data, and data.maxClass at %s is %s", clip(b.Name), b.DataClass, shown(ceiling), p.Spec.Data.MaxClass)}))
+		found = append(found, schema.WithOrigin(here, schema.Diagnostic{Code: CodeClassAboveMax,
+			Related: []schema.Pos{ceiling.Pos},
+			Hint:    "leave the bridge out, or let data.maxClass be " + b.DataClass,
+			Msg: fmt.Sprintf("bridge %s carries %s data, and data.maxClass at %s is %s", clip(b.Name), b.DataClass,
+				shown(ceiling), p.Spec.Data.MaxClass)}))
 	}
 	return found
 }

@@ -70,7 +70,8 @@ func (g grant) same(e *schema.Exception) bool {
 			Python: &schema.Python{Imports: &schema.PythonImports{Allow: e.Grants.Imports}},
 			Shell:  &schema.Shell{Binaries: programs(e)}},
 		Network: &schema.Network{Egress: e.Grants.Egress}}}
-	if len(e.Grants.Imports) == 0 && g.egress == nil && !g.program || len(e.Grants.Egress) == 0 && g.egress != nil || len(e.Grants.Binaries) == 0 && g.program {
+	if len(e.Grants.Imports) == 0 && g.egress == nil && !g.program || len(e.Grants.Egress) == 0 && g.egress != nil ||
+		len(e.Grants.Binaries) == 0 && g.program {
 		return false
 	}
 	return g.says(alone).Word == offers
@@ -104,10 +105,12 @@ func grants(p *schema.Policy, i int) (out []grant) {
 	e := &p.Spec.Exceptions[i]
 	at := fmt.Sprintf("spec.exceptions[%d].grants", i)
 	for j, name := range e.Grants.Imports {
-		out = append(out, grant{path: fmt.Sprintf("%s.imports[%d]", at, j), name: name, executor: exceptionExecutors(p, name)})
+		out = append(out, grant{path: fmt.Sprintf("%s.imports[%d]", at, j), name: name,
+			executor: exceptionExecutors(p, name)})
 	}
 	for j := range e.Grants.Egress {
-		out = append(out, grant{path: fmt.Sprintf("%s.egress[%d]", at, j), name: e.Grants.Egress[j].Host, egress: &e.Grants.Egress[j]})
+		out = append(out, grant{path: fmt.Sprintf("%s.egress[%d]", at, j), name: e.Grants.Egress[j].Host,
+			egress: &e.Grants.Egress[j]})
 	}
 	for j, name := range e.Grants.Binaries {
 		out = append(out, grant{path: fmt.Sprintf("%s.binaries[%d]", at, j), name: name, program: true})
@@ -183,7 +186,8 @@ func (c Chain) lasting(g grant, approver string) (out *schema.Exception) {
 	for _, p := range c {
 		for i := range p.Spec.Exceptions {
 			e := &p.Spec.Exceptions[i]
-			if (approver == "" || slices.Contains(e.ApprovedBy, approver)) && g.same(e) && (out == nil || sooner(out, e)) {
+			if (approver == "" || slices.Contains(e.ApprovedBy, approver)) && g.same(e) &&
+				(out == nil || sooner(out, e)) {
 				out = e
 			}
 		}
@@ -244,7 +248,8 @@ func (k *checker) unique() {
 				continue
 			}
 			other := schema.OriginOf(p, fmt.Sprintf("spec.exceptions[%d].id", i)).Pos
-			k.add(k.at+".id", codeDuplicate, "give it an id of its own: records name what stood by it", fmt.Sprintf("%s is another exception at %s", k.e.ID, other), other)
+			k.add(k.at+".id", codeDuplicate, "give it an id of its own: records name what stood by it",
+				fmt.Sprintf("%s is another exception at %s", k.e.ID, other), other)
 			return
 		}
 	}
@@ -254,11 +259,14 @@ func (k *checker) ending(now time.Time) {
 	end, ok := ExceptionEnd(k.e.Expires)
 	switch {
 	case !ok:
-		k.add(k.at+".expires", codeDate, "write a day such as 2026-12-31, or a time such as 2026-12-31T12:00:00Z", fmt.Sprintf("%q is no day of the calendar, or no time of a day", k.e.Expires))
+		k.add(k.at+".expires", codeDate, "write a day such as 2026-12-31, or a time such as 2026-12-31T12:00:00Z",
+			fmt.Sprintf("%q is no day of the calendar, or no time of a day", k.e.Expires))
 	case now.IsZero():
-		k.add(k.at+".expires", CodeExpired, "leave the exception out where nothing knows the time", k.e.ID+" ends, and the time is not known here")
+		k.add(k.at+".expires", CodeExpired, "leave the exception out where nothing knows the time",
+			k.e.ID+" ends, and the time is not known here")
 	case !now.Before(end):
-		k.add(k.at+".expires", CodeExpired, "leave the exception out, or let its approvers set a later end", fmt.Sprintf("%s ended at %s", k.e.ID, end.Format(time.RFC3339)))
+		k.add(k.at+".expires", CodeExpired, "leave the exception out, or let its approvers set a later end",
+			fmt.Sprintf("%s ended at %s", k.e.ID, end.Format(time.RFC3339)))
 	}
 }
 
@@ -292,7 +300,8 @@ func (k *checker) lifts(i int) {
 	case len(all) == 0:
 		k.warn(k.at+".grants", codeUnneeded, "leave the exception out", k.e.ID+" grants nothing")
 	case len(idle) == len(all):
-		k.warn(k.at+".id", codeUnneeded, "grant what it grants as everything else is granted, and leave the exception out", k.e.ID+" lifts nothing: "+k.inside())
+		k.warn(k.at+".id", codeUnneeded, "grant what it grants as everything else is granted, and leave the "+
+			"exception out", k.e.ID+" lifts nothing: "+k.inside())
 	default:
 		for _, g := range idle {
 			k.warn(g.path, codeUnneeded, hint, fmt.Sprintf("%s needs no exception: %s", clip(g.name), k.inside()))
@@ -314,8 +323,10 @@ func (k *checker) approvers(over map[int]string) {
 			continue
 		}
 		other := schema.OriginOf(p, over[l]).Pos
-		k.add(k.at+".approvedBy", codeApprover, fmt.Sprintf("ask %s, and name it here when it has agreed", p.Metadata.Owner),
-			fmt.Sprintf("%s exceeds %s (%s), and %s, who owns that, has not approved it", k.e.ID, other, layerName(p), p.Metadata.Owner), other)
+		k.add(k.at+".approvedBy", codeApprover, fmt.Sprintf("ask %s, and name it here when it has agreed",
+			p.Metadata.Owner),
+			fmt.Sprintf("%s exceeds %s (%s), and %s, who owns that, has not approved it", k.e.ID, other, layerName(p),
+				p.Metadata.Owner), other)
 	}
 }
 

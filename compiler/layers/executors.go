@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
@@ -8,29 +9,17 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// executors puts the languages under the ceiling.
-func (s *step) executors(own, above *schema.Spec) {
-	const at = "spec.executors"
-	all := above.Limits
-	switch {
-	case above.Executors == nil && (all == nil || own.Executors == nil), own.Executors == nil && s.grants:
+// mergeExecutors puts the languages under the ceiling, and each also under the limits above for all of them.
+func mergeExecutors(s *step, own, above *schema.Spec, w site) {
+	if above.Executors == nil && (above.Limits == nil || own.Executors == nil) || own.Executors == nil && s.grants {
 		return
 	}
-	s.place(at, at)
+	w = w.field("executors")
+	s.inheritOrigin(w)
 	own.Executors = copied(own.Executors)
-	e, up := own.Executors, copied(above.Executors)
+	e := own.Executors
 	asked := e.Allowed
-	e.Allowed = s.subset(at+".allowed", at+".allowed", e.Allowed, up.Allowed, false)
-	s.word(at+".minTier", at+".minTier", &e.MinTier, up.MinTier, tiers()...)
-	if (up.JS != nil || all != nil) && s.has("js", e.JS != nil) {
-		e.JS = s.js(e.JS, up.JS, all)
-	}
-	if (up.Python != nil || all != nil) && s.has("python", e.Python != nil) {
-		e.Python = s.python(e.Python, up.Python, all)
-	}
-	if (up.Shell != nil || all != nil) && s.has("shell", e.Shell != nil) {
-		e.Shell = s.shell(e.Shell, up.Shell, all)
-	}
+	s.mergeStruct(e, copied(above.Executors), w)
 	for _, name := range asked {
 		if !slices.Contains(e.Allowed, name) {
 			unset(e, name) // that it is set up and not allowed is no second mistake
@@ -50,61 +39,75 @@ func unset(e *schema.Executors, name string) {
 	}
 }
 
-// has reports whether a ceiling's part for an executor is of use to the child: an agent
-// has only what it is granted, and sets up.
-func (s *step) has(executor string, set bool) bool {
-	return set || !s.grants || slices.Contains(s.child.Spec.Executors.Allowed, executor)
+func mergeJS(s *step, own, above *schema.Executors, w site) {
+	own.JS = mergeExecutor(s, "js", own.JS, above.JS, w)
 }
 
-func (s *step) js(own, above *schema.JS, all *schema.Limits) *schema.JS {
-	const at = "spec.executors.js"
-	written := own != nil
-	if own = copied(own); above == nil {
-		above = &schema.JS{}
-	} else {
-		s.place(at, at)
+func mergePython(s *step, own, above *schema.Executors, w site) {
+	own.Python = mergeExecutor(s, "python", own.Python, above.Python, w)
+}
+
+func mergeShell(s *step, own, above *schema.Executors, w site) {
+	own.Shell = mergeExecutor(s, "shell", own.Shell, above.Shell, w)
+}
+
+// mergeExecutor puts what is set up for a language under the ceiling. An agent has only a language that it is granted
+// or sets up; where nothing above bounds one that it did not set up, there is still nothing.
+func mergeExecutor[T any](s *step, name string, own, above *T, w site) *T {
+	if above == nil && s.parent.Spec.Limits == nil ||
+		own == nil && s.grants && !slices.Contains(s.child.Spec.Executors.Allowed, name) {
+		return own
 	}
-	if above.Imports != nil && (own.Imports != nil || !s.grants || above.Imports.Deny != nil) {
-		s.place(at+".imports", at+".imports")
-		own.Imports = copied(own.Imports)
-		own.Imports.Allow = s.jsAllow(own.Imports.Allow, above.Imports)
-		own.Imports.Deny = accumulate(s, at+".imports.deny", at+".imports.deny", own.Imports.Deny, above.Imports.Deny, plainName)
+	w = w.field(name)
+	if above != nil {
+		s.inheritOrigin(w)
 	}
-	if above.DenyGlobals != nil {
-		s.place(at+".globals", at+".globals")
-		own.DenyGlobals = accumulate(s, at+".globals.deny", at+".globals.deny", own.DenyGlobals, above.DenyGlobals, same)
-	}
-	own.Limits = s.limits(at+".limits", own.Limits, above.Limits, "spec.limits", all)
-	if !written && own.Imports == nil && own.DenyGlobals == nil && own.Limits == nil {
+	out := copied(own)
+	s.mergeStruct(out, copied(above), w)
+	if own == nil && reflect.ValueOf(*out).IsZero() {
 		return nil
 	}
-	return own
+	return out
 }
 
-// jsAllow: a specifier is allowed as it is listed.
-func (s *step) jsAllow(own []string, above *schema.Imports) []string {
-	const at = "spec.executors.js.imports.allow"
-	if own == nil {
-		if s.grants || above.Allow == nil {
-			return nil
-		}
-		return inherit(s, at, at, above.Allow)
+func mergeJSImports(s *step, own, above *schema.JS, w site) {
+	if above.Imports == nil || own.Imports == nil && s.grants && above.Imports.Deny == nil {
+		return
 	}
-	denied := namesOf(above.Deny)
-	offered := namesOf(above.Allow)
+	w = w.field("imports")
+	s.inheritOrigin(w)
+	own.Imports = copied(own.Imports)
+	s.mergeStruct(own.Imports, above.Imports, w)
+}
+
+// mergeJSAllow: a specifier is allowed as it is listed.
+func mergeJSAllow(s *step, own, above *schema.Imports, w site) {
+	allow, deny := w.field("allow"), w.field("deny")
+	if own.Allow == nil {
+		if !s.grants && above.Allow != nil {
+			own.Allow = inherit(s, allow, above.Allow)
+		}
+		return
+	}
+	denied, offered := namesOf(above.Deny), namesOf(above.Allow)
 	refused := map[int]bool{}
-	for i, name := range own {
+	for i, name := range own.Allow {
 		name = plainName(name)
+		here := index(allow.own, i)
 		if j, ok := denied.cover(name, '/'); ok {
-			s.denied(index(at, i), index("spec.executors.js.imports.deny", j), name)
+			s.denied(site{here, index(deny.above, j)}, name)
 		} else if _, ok := offered[name]; above.Allow != nil && !ok {
-			s.notAllowed(index(at, i), at, name, above.Allow)
+			s.notAllowed(site{here, allow.above}, name, above.Allow)
 		} else {
 			continue
 		}
 		refused[i] = true
 	}
-	return keep(s, at, own, refused)
+	own.Allow = keep(s, allow.own, own.Allow, refused)
+}
+
+func mergeJSDeny(s *step, own, above *schema.Imports, w site) {
+	own.Deny = accumulate(s, w.field("deny"), own.Deny, above.Deny, plainName)
 }
 
 // plainName is a module without .*, which says nothing more.
@@ -140,44 +143,15 @@ func (p nameSet) cover(name string, sep byte) (int, bool) {
 	return 0, false
 }
 
-func (s *step) python(own, above *schema.Python, all *schema.Limits) *schema.Python {
-	const at = "spec.executors.python"
-	written := own != nil
-	if own = copied(own); above == nil {
-		above = &schema.Python{}
-	} else {
-		s.place(at, at)
-	}
-	if above.Imports != nil {
-		s.place(at+".imports", at+".imports")
-		own.Imports = s.pythonImports(copied(own.Imports), above.Imports)
-	}
-	if above.DenyBuiltins != nil {
-		s.place(at+".builtins", at+".builtins")
-		own.DenyBuiltins = accumulate(s, at+".builtins.deny", at+".builtins.deny", own.DenyBuiltins, above.DenyBuiltins, same)
-	}
-	s.environments(own, above)
-	s.word(at+".onDenied", at+".onDenied", &own.OnDenied, above.OnDenied, onDenieds()...)
-	s.equal(at+".tier", at+".tier", &own.Tier, above.Tier)
-	s.may(at+".jit", at+".jit", &own.JIT, above.JIT)
-	own.Limits = s.limits(at+".limits", own.Limits, above.Limits, "spec.limits", all)
-	if !written && own.Imports == nil && own.DenyBuiltins == nil && own.Environment == nil && own.Environments == nil &&
-		own.OnDenied == "" && own.Tier == "" && own.JIT == nil && own.Limits == nil {
-		return nil
-	}
-	return own
-}
-
-// pythonImports puts import lists under those above. A list that is absent or empty is
-// the default set, of which a child has what the layer above has as well.
-func (s *step) pythonImports(own, above *schema.PythonImports) *schema.PythonImports {
-	const at = "spec.executors.python.imports"
-	allow := at + ".allow"
+// mergePythonAllow puts a list of modules under the one above. A list that is absent or empty is the default set, of
+// which a child has what the layer above has as well.
+func mergePythonAllow(s *step, own, above *schema.PythonImports, w site) {
+	allow := w.field("allow")
 	switch {
 	case own.Allow == nil && !s.grants:
 		own.Within, own.Beside = above.Within, above.Beside
 		if above.Allow != nil {
-			own.Allow = inherit(s, allow, allow, above.Allow)
+			own.Allow = inherit(s, allow, above.Allow)
 		}
 	case len(own.Allow) == 0:
 		if within := pythonWithin(above); own.Within == nil {
@@ -187,14 +161,19 @@ func (s *step) pythonImports(own, above *schema.PythonImports) *schema.PythonImp
 		}
 	default:
 		own.Within = nil
-		own.Allow = s.pythonAllow(own.Allow, above)
+		own.Allow = pythonAllowed(s, own.Allow, above, w)
 		if len(own.Allow) == 0 { // all of it was refused, and nothing is no default
 			own.Within = []string{}
 		}
 	}
-	own.Deny = accumulate(s, at+".deny", at+".deny", own.Deny, above.Deny, plainName)
-	own.DenyProcess = accumulate(s, at+".denyProcess", at+".denyProcess", own.DenyProcess, above.DenyProcess, plainName)
-	return own
+}
+
+func mergePythonDeny(s *step, own, above *schema.PythonImports, w site) {
+	own.Deny = accumulate(s, w.field("deny"), own.Deny, above.Deny, plainName)
+}
+
+func mergePythonDenyProcess(s *step, own, above *schema.PythonImports, w site) {
+	own.DenyProcess = accumulate(s, w.field("denyProcess"), own.DenyProcess, above.DenyProcess, plainName)
 }
 
 // pythonWithin is what the default set is cut to under a list; nil: nothing.
@@ -210,8 +189,9 @@ func pythonWithin(above *schema.PythonImports) []string {
 	return slices.Compact(out)
 }
 
-func (s *step) pythonAllow(own []string, above *schema.PythonImports) []string {
-	const at = "spec.executors.python.imports"
+// pythonAllowed returns the modules of a list that the layer above allows.
+func pythonAllowed(s *step, own []string, above *schema.PythonImports, w site) []string {
+	allow := w.field("allow")
 	denied, process, offered := namesOf(above.Deny), namesOf(above.DenyProcess), namesOf(above.Allow)
 	var within nameSet
 	if above.Within != nil {
@@ -220,40 +200,41 @@ func (s *step) pythonAllow(own []string, above *schema.PythonImports) []string {
 	_, all := offered["*"]
 	refused := map[int]bool{}
 	for i, name := range own {
-		here := index(at+".allow", i)
+		here := site{index(allow.own, i), allow.above}
 		name = plainName(name)
 		if j, ok := denied.cover(name, '.'); ok {
-			s.denied(here, index(at+".deny", j), name)
+			s.denied(site{here.own, index(w.above+".deny", j)}, name)
 		} else if j, ok := process.cover(name, '.'); ok {
-			s.denied(here, index(at+".denyProcess", j), name)
+			s.denied(site{here.own, index(w.above+".denyProcess", j)}, name)
 		} else if all || above.Allow == nil && within == nil {
 			continue
 		} else if _, ok := offered.cover(name, '.'); ok || modules.Own(name) {
 			continue
 		} else if len(above.Allow) > 0 && !above.Beside {
-			s.notListed(here, name, above.Allow)
+			refuseModule(s, here, name, above.Allow)
 		} else if why := outsideDefault(name, within); why != "" {
-			s.refuse(CodeWidens, here, at+".allow", "let "+s.owner(at+".allow")+" list it there", "%s %s, which is all that %s allows", clip(name), why, shown(s.above(at+".allow")))
+			s.refuse(CodeWidens, here, "let "+s.owner(here.above)+" list it there",
+				"%s %s, which is all that %s allows", clip(name), why, s.shown(here.above))
 		} else {
 			continue
 		}
 		refused[i] = true
 	}
-	return keep(s, at+".allow", own, refused)
+	return keep(s, allow.own, own, refused)
 }
 
-// notListed reports a module that the list above does not have.
-func (s *step) notListed(path, name string, names []string) {
-	const up = "spec.executors.python.imports.allow"
+// refuseModule reports a module that the list above does not have.
+func refuseModule(s *step, w site, name string, names []string) {
 	if name == "*" {
-		s.refuse(CodeWidens, path, up, "list the modules that the agent needs", "%q is whatever nothing denies, and %s lists what is allowed", "*", shown(s.above(up)))
+		s.refuse(CodeWidens, w, "list the modules that the agent needs",
+			"%q is whatever nothing denies, and %s lists what is allowed", "*", s.shown(w.above))
 		return
 	}
 	plain := make([]string, len(names))
 	for i, n := range names {
 		plain[i] = plainName(n)
 	}
-	s.notAllowed(path, up, name, plain)
+	s.notAllowed(w, name, plain)
 }
 
 // outsideDefault says why a name is not wholly in the default set, and in within.
@@ -272,58 +253,52 @@ func outsideDefault(name string, within nameSet) string {
 	return ""
 }
 
-// environments: a list above holds the only folders of packages there are; a child that
-// names none has them all.
-func (s *step) environments(own, above *schema.Python) {
-	const at = "spec.executors.python"
-	if above.Environment == nil && above.Environments == nil {
+// mergeEnvironments: a list above holds the only folders of packages there are; a child that names none has them all.
+func mergeEnvironments(s *step, own, above *schema.Python, w site) {
+	one, list := w.field("environment"), w.field("environments")
+	switch {
+	case above.Environment == nil && above.Environments == nil:
+		return
+	case own.Environment == nil && own.Environments == nil:
+		own.Environment = inherit(s, one, above.Environment)
+		own.Environments = inherit(s, list, above.Environments)
 		return
 	}
-	if own.Environment == nil && own.Environments == nil {
-		if above.Environment != nil {
-			own.Environment = inherit(s, at+".environment", at+".environment", above.Environment)
-		}
-		if above.Environments != nil {
-			own.Environments = inherit(s, at+".environments", at+".environments", above.Environments)
-		}
-		return
-	}
-	offered := map[string]schema.Environment{}
-	where := map[string]string{}
+	offered, where := map[string]schema.Environment{}, map[string]string{}
 	var names []string
-	add := func(path string, e schema.Environment) {
-		offered[e.Path], where[e.Path] = e, path
+	add := func(at string, e schema.Environment) {
+		offered[e.Path], where[e.Path] = e, at
 		names = append(names, e.Path)
 	}
 	if above.Environment != nil {
-		add(at+".environment", *above.Environment)
+		add(one.above, *above.Environment)
 	}
 	for i, e := range above.Environments {
-		add(index(at+".environments", i), e)
+		add(index(list.above, i), e)
 	}
-	list := at + ".environments"
+	lists := list.above
 	if above.Environments == nil {
-		list = at + ".environment"
+		lists = one.above
 	}
-	check := func(path string, e *schema.Environment) bool {
+	refused := func(at string, e *schema.Environment) bool {
 		up, ok := offered[e.Path]
 		if !ok {
-			s.notAllowed(path+".path", list, e.Path, names)
-			return false
+			s.notAllowed(site{at + ".path", lists}, e.Path, names)
+			return true
 		}
-		s.equal(path+".digest", where[e.Path]+".digest", &e.Digest, up.Digest)
-		return true
+		s.mergeStruct(e, &up, site{at, where[e.Path]})
+		return false
 	}
-	if own.Environment != nil {
+	if own.Environment != nil { // one that is refused stays: the list of the layer is no substitute for it
 		own.Environment = copied(own.Environment)
-		check(at+".environment", own.Environment)
+		refused(one.own, own.Environment)
 	}
 	own.Environments = slices.Clone(own.Environments)
-	refused := map[int]bool{}
+	out := map[int]bool{}
 	for i := range own.Environments {
-		if !check(index(at+".environments", i), &own.Environments[i]) {
-			refused[i] = true
+		if refused(index(list.own, i), &own.Environments[i]) {
+			out[i] = true
 		}
 	}
-	own.Environments = keep(s, at+".environments", own.Environments, refused)
+	own.Environments = keep(s, list.own, own.Environments, out)
 }

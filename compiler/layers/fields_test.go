@@ -1,6 +1,8 @@
 package layers_test
 
 import (
+	"cmp"
+	"fmt"
 	"os"
 	"reflect"
 	"slices"
@@ -34,56 +36,23 @@ func full(t testing.TB) (org, agent string) {
 		t.Fatal(err)
 	}
 	org = string(text)
-	agent = strings.NewReplacer("kind: OrgPolicy", "kind: AgentPolicy", "name: acme,", "name: agent, parent: acme,").Replace(org)
+	agent = strings.NewReplacer("kind: OrgPolicy", "kind: AgentPolicy", "name: acme,",
+		"name: agent, parent: acme,").Replace(org)
 	return org, agent
 }
 
 // TestEveryFieldNarrows: a field of the agent that is wider than the ceiling is one
 // finding with both places, and one that is narrower, equal or left out is none.
 func TestEveryFieldNarrows(t *testing.T) {
-	org, agent := full(t)
-	proved := map[string]bool{}
-	merge := func(change func(*schema.Spec, *schema.Policy)) layers.Merged {
-		policies := read(t, "org.yaml", org, "agent.yaml", agent)
-		if change != nil {
-			change(&policies[1].Spec, &policies[1])
-		}
-		return layers.Merge(layers.Config{Policies: policies})
-	}
+	merge := merges(t, fields.Table())
 	if found := merge(nil).Found; len(found) > 0 {
 		t.Fatalf("an agent that states its ceiling: %v", found)
 	}
+	proved := map[string]bool{}
 	for _, p := range proofs() {
 		proved[p.field] = true
-		if p.wide != nil {
-			found := merge(p.wide).Found
-			if len(found) != 1 {
-				t.Errorf("%s: wider: want one finding, got %v", p.field, found)
-				continue
-			}
-			f := found[0]
-			if want := p.code; want == "" && f.Code != layers.CodeWidens || want != "" && f.Code != want {
-				t.Errorf("%s: wider: %v", p.field, f)
-			}
-			if f.Pos.File != "agent.yaml" || len(f.Related) != 1 || f.Related[0].File != "org.yaml" || f.Related[0].Line == 0 || f.Hint == "" {
-				t.Errorf("%s: wider: the finding lacks a place or a fix: %+v", p.field, f)
-			}
-		}
-		if p.narrow != nil {
-			if found := merge(p.narrow).Found; len(found) > 0 {
-				t.Errorf("%s: narrower: %v", p.field, found)
-			}
-		}
-		if p.drop != nil {
-			out := merge(p.drop)
-			if len(out.Found) > 0 || len(out.Effective) != 1 {
-				t.Errorf("%s: left out: %v", p.field, out.Found)
-			} else if !p.stays(&out.Effective[0].Spec) {
-				t.Errorf("%s: left out, and what is above does not stand", p.field)
-			}
-		}
-		if p.wide == nil && p.drop == nil {
-			t.Errorf("%s: proves nothing", p.field)
+		for _, text := range p.failures(merge) {
+			t.Error(text)
 		}
 	}
 	exempt := []fields.Order{fields.Parts, fields.Annotation, fields.Own, fields.Filled}
@@ -92,6 +61,101 @@ func TestEveryFieldNarrows(t *testing.T) {
 			t.Errorf("%s: nothing proves its order %q", f.Policy, f.Order)
 		}
 	}
+}
+
+// TestBrokenRow: of each field that the table alone merges, another order is noticed, and so is a row that is not
+// there.
+func TestBrokenRow(t *testing.T) {
+	broken := 0
+	for i, f := range fields.Table() {
+		switch f.Order {
+		case fields.Subset, fields.Accumulates, fields.Stricter, fields.AtMost, fields.AtLeast, fields.Opens,
+			fields.Restrains, fields.Owner:
+		default:
+			continue
+		}
+		if _, word := inItems()[f.Policy]; word || layers.HasCode(f.Policy) {
+			continue
+		}
+		noticed := func(change func(*fields.Field)) bool {
+			table := fields.Table()
+			change(&table[i])
+			merge := merges(t, table)
+			return slices.ContainsFunc(proofs(), func(p proof) bool {
+				return p.field == f.Policy && len(p.failures(merge)) > 0
+			})
+		}
+		if !strings.HasPrefix(f.Policy, "Limits.") && !noticed(func(f *fields.Field) { f.Order = fields.Own }) {
+			t.Errorf("%s: that another order merges it is not noticed", f.Policy)
+		}
+		if !noticed(func(f *fields.Field) { f.Policy = "" }) {
+			t.Errorf("%s: that it has no row is not noticed", f.Policy)
+		}
+		broken++
+	}
+	if broken < 50 {
+		t.Errorf("only %d rows were broken", broken)
+	}
+}
+
+// inItems are fields that are merged with the item that they are in.
+func inItems() map[string]bool {
+	out := map[string]bool{}
+	for _, of := range []string{"ModuleSource.File", "ModuleSource.Source", "ModuleSource.Digest", "Guardrail.Name",
+		"Guardrail.On", "Guardrail.Rego", "Guardrail.File", "Guardrail.OnError", "DenyPattern.Pattern",
+		"DenyPattern.Kind",
+		"DenyPattern.Reason", "DenyPattern.Instead", "DenyWords.Words", "DenyWords.Because", "DenyWords.Instead",
+		"AskWords.Words", "Environment.Path", "Egress.Ports", "Egress.Methods", "Egress.Paths", "Egress.TLS",
+		"Egress.ECH",
+		"Egress.Expires", "Egress.Binaries", "EgressLimits.Up", "EgressLimits.Down", "EgressLimits.Connections",
+		"EgressLimits.Rate"} {
+		out[of] = true
+	}
+	return out
+}
+
+// merges makes a merge of an agent, which a change makes to state another thing than its ceiling, by a table.
+func merges(t *testing.T, table []fields.Field) func(func(*schema.Spec, *schema.Policy)) layers.Merged {
+	org, agent := full(t)
+	return func(change func(*schema.Spec, *schema.Policy)) layers.Merged {
+		policies := read(t, "org.yaml", org, "agent.yaml", agent)
+		if change != nil {
+			change(&policies[1].Spec, &policies[1])
+		}
+		return layers.MergeBy(table, layers.Config{Policies: policies})
+	}
+}
+
+// failures are what a merge does that the proof does not say.
+func (p proof) failures(merge func(func(*schema.Spec, *schema.Policy)) layers.Merged) (out []string) {
+	fail := func(format string, args ...any) { out = append(out, p.field+": "+fmt.Sprintf(format, args...)) }
+	if p.wide != nil {
+		if found := merge(p.wide).Found; len(found) != 1 {
+			fail("wider: want one finding, got %v", found)
+		} else if f := found[0]; f.Code != cmp.Or(p.code, layers.CodeWidens) {
+			fail("wider: %v", f)
+		} else if f.Pos.File != "agent.yaml" || len(f.Related) != 1 || f.Related[0].File != "org.yaml" ||
+			f.Related[0].Line == 0 || f.Hint == "" {
+			fail("wider: the finding lacks a place or a fix: %+v", f)
+		}
+	}
+	if p.narrow != nil {
+		if found := merge(p.narrow).Found; len(found) > 0 {
+			fail("narrower: %v", found)
+		}
+	}
+	if p.drop != nil {
+		merged := merge(p.drop)
+		if len(merged.Found) > 0 || len(merged.Effective) != 1 {
+			fail("left out: %v", merged.Found)
+		} else if !p.stays(&merged.Effective[0].Spec) {
+			fail("left out, and what is above does not stand")
+		}
+	}
+	if p.wide == nil && p.drop == nil {
+		fail("proves nothing")
+	}
+	return out
 }
 
 // TestAbsentTakesTheCeiling: of an agent that states only what it has to, limits, lists
@@ -109,11 +173,13 @@ spec:
 		t.Fatal(out.Found)
 	}
 	s := out.Effective[0].Spec
-	if s.Bridges != nil || s.Network != nil || s.Sessions != nil || s.Filesystem.Read != nil || s.Filesystem.Write != nil || s.Executors.Shell.Binaries != nil ||
+	if s.Bridges != nil || s.Network != nil || s.Sessions != nil || s.Filesystem.Read != nil ||
+		s.Filesystem.Write != nil || s.Executors.Shell.Binaries != nil ||
 		s.Executors.JS.Imports.Allow != nil || s.Executors.Python.JIT != nil || s.Executors.Shell.AllowPipes != nil {
 		t.Errorf("something is granted that nobody asked for: %+v", s)
 	}
-	if s.Executors.Python.Limits.Memory != "1GiB" || s.Limits.Wall != "1h" || s.Executors.MinTier != "wasm" || len(s.Filesystem.Deny) != 1 ||
+	if s.Executors.Python.Limits.Memory != "1GiB" || s.Limits.Wall != "1h" || s.Executors.MinTier != "wasm" ||
+		len(s.Filesystem.Deny) != 1 ||
 		len(s.Executors.Shell.DenyPatterns) != 1 || s.Executors.Python.Imports.Within == nil {
 		t.Errorf("something above does not stand: %+v", s)
 	}
@@ -160,11 +226,16 @@ func namesOf(t reflect.Type, out map[string]string) map[string]string {
 // rulesTable writes the rules for readers, those that say the same in one line.
 func rulesTable() string {
 	names := namesOf(reflect.TypeFor[schema.Policy](), map[string]string{})
-	within := map[string]string{"Policy": "", "Spec": "", "Metadata": "metadata.", "AgentMatch": "agents[].", "RuleOfTwo": "ruleOfTwo.", "Touches": "powers.", "Executors": "executors.",
-		"JS": "js.", "Imports": "js.imports.", "Python": "python.", "PythonImports": "python.imports.", "Environment": "python.environments[].", "Shell": "shell.", "Binary": "binaries[].",
-		"Args": "binaries[].args.", "DenyWords": "args.deny[].", "AskWords": "args.ask[].", "WordsApproval": "args.ask[].approval.", "DenyPattern": "denyPatterns[].", "ModuleSource": "modules.*.",
-		"Bridge": "bridges[].", "Powers": "bridges[].powers.", "BridgeLimits": "bridges[].limits.", "Approval": "bridges[].approval.", "Network": "network.", "Egress": "egress[].",
-		"EgressLimits": "egress[].limits.", "Gateway": "gateways[].", "Guardrail": "guardrails[].", "Exception": "exceptions[].", "ExceptionGrants": "exceptions[].grants.", "Data": "data.",
+	within := map[string]string{"Policy": "", "Spec": "", "Metadata": "metadata.", "AgentMatch": "agents[].",
+		"RuleOfTwo": "ruleOfTwo.", "Touches": "powers.", "Executors": "executors.",
+		"JS": "js.", "Imports": "js.imports.", "Python": "python.", "PythonImports": "python.imports.",
+		"Environment": "python.environments[].", "Shell": "shell.", "Binary": "binaries[].",
+		"Args": "binaries[].args.", "DenyWords": "args.deny[].", "AskWords": "args.ask[].",
+		"WordsApproval": "args.ask[].approval.", "DenyPattern": "denyPatterns[].", "ModuleSource": "modules.*.",
+		"Bridge": "bridges[].", "Powers": "bridges[].powers.", "BridgeLimits": "bridges[].limits.",
+		"Approval": "bridges[].approval.", "Network": "network.", "Egress": "egress[].",
+		"EgressLimits": "egress[].limits.", "Gateway": "gateways[].", "Guardrail": "guardrails[].",
+		"Exception": "exceptions[].", "ExceptionGrants": "exceptions[].grants.", "Data": "data.",
 		"Filesystem": "filesystem.", "Limits": "limits.", "Sessions": "sessions.", "Inputs": "inputs."}
 	type line struct{ kind, says string }
 	var order []line

@@ -1,35 +1,29 @@
 package layers
 
 import (
+	"slices"
+
 	"github.com/ringd/ringd/profiles/paths"
 	"github.com/ringd/ringd/schema"
 )
 
-// filesystem: paths lie below those that the layer above lists.
-func (s *step) filesystem(own, above *schema.Spec) {
-	const at = "spec.filesystem"
-	if above.Filesystem == nil {
-		return
-	}
-	s.place(at, at)
-	own.Filesystem = copied(own.Filesystem)
-	up, fs := above.Filesystem, own.Filesystem
-	fs.Read = s.paths(at+".read", at+".read", fs.Read, up.Read, at+".deny", up.Deny)
-	fs.Write = s.paths(at+".write", at+".write", fs.Write, up.Write, at+".deny", up.Deny)
-	fs.Under.Read = foldersBelow(fs.Read, up.Read, fs.Under.Read, up.Under.Read)
-	fs.Under.Write = foldersBelow(fs.Write, up.Write, fs.Under.Write, up.Under.Write)
-	fs.Deny = accumulate(s, at+".deny", at+".deny", fs.Deny, up.Deny, same)
-	fs.Powers = s.touches(at+".powers", at+".powers", fs.Powers, up.Powers)
+func mergeRead(s *step, own, above *schema.Filesystem, w site) {
+	own.Read = mergeFiles(s, own.Read, above.Read, w.field("read"), above.Deny, w.above+".deny")
+	own.Under.Read = foldersBelow(own.Read, above.Read, own.Under.Read, above.Under.Read)
 }
 
-// paths takes those that a path above covers and that none denies. An agent that leaves
-// them out has none.
-func (s *step) paths(path, up string, own, above []string, denyAt string, deny []string) []string {
+func mergeWrite(s *step, own, above *schema.Filesystem, w site) {
+	own.Write = mergeFiles(s, own.Write, above.Write, w.field("write"), above.Deny, w.above+".deny")
+	own.Under.Write = foldersBelow(own.Write, above.Write, own.Under.Write, above.Under.Write)
+}
+
+// mergeFiles takes the paths that a path above covers and that none denies. An agent that leaves them out has none.
+func mergeFiles(s *step, own, above []string, w site, deny []string, denyAt string) []string {
 	if own == nil {
 		if s.grants || above == nil {
 			return nil
 		}
-		return inherit(s, path, up, above)
+		return inherit(s, w, above)
 	}
 	denied := make(map[string]*int, len(deny))
 	for i, p := range deny {
@@ -38,14 +32,41 @@ func (s *step) paths(path, up string, own, above []string, denyAt string, deny [
 	offered := paths.Of(above...)
 	refused := map[int]bool{}
 	for i, p := range own {
+		here := index(w.own, i)
 		if j := paths.Closest(denied, p, '/'); j != nil {
-			s.denied(index(path, i), index(denyAt, *j), p)
+			s.denied(site{here, index(denyAt, *j)}, p)
 		} else if above != nil && !offered.Cover(p) {
-			s.notAllowed(index(path, i), up, p, above)
+			s.notAllowed(site{here, w.above}, p, above)
 		} else {
 			continue
 		}
 		refused[i] = true
 	}
-	return keep(s, path, own, refused)
+	return keep(s, w.own, own, refused)
+}
+
+// foldersBelow notes for each path the closest one above that covers it, with those that this one lies below, as they
+// are written. A link in between may lead elsewhere, which only the host sees: it holds the target to them.
+func foldersBelow(own, above []string, have, up map[string][]string) map[string][]string {
+	offered := make(map[string]*string, len(above))
+	for i := range above {
+		offered[above[i]] = &above[i]
+	}
+	out := map[string][]string{}
+	for _, p := range own {
+		all := slices.Clone(have[p])
+		if closest := paths.Closest(offered, p, '/'); closest != nil {
+			all = append(all, up[*closest]...)
+			if *closest != p && *closest != "/" {
+				all = append(all, *closest)
+			}
+		}
+		if slices.Sort(all); len(all) > 0 {
+			out[p] = slices.Compact(all)
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
 }

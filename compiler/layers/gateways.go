@@ -7,119 +7,109 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// gateways takes the virtual hosts that the layer above offers. Where that lists none,
-// an upstream is bound by its list of hosts, so that no gateway is a way round it.
-func (s *step) gateways(n, above *schema.Network) []schema.Gateway {
+// mergeGateways takes the virtual hosts that the layer above offers. Where that lists none, an upstream is bound by its
+// list of hosts, so that no gateway is a way round it.
+func mergeGateways(s *step, n, above *schema.Network, w site) {
+	list := w.field("gateways")
 	if n.Gateways == nil {
-		return s.absentGateways(n, above)
+		n.Gateways = absentGateways(s, n, above, list)
+		return
 	}
-	own := slices.Clone(n.Gateways)
-	offered := map[string]int{}
-	var names []string
-	for j, g := range above.Gateways {
-		offered[g.Name] = j
-		names = append(names, g.Name)
-	}
-	refused := map[int]bool{}
-	for i := range own {
-		g, at := &own[i], index(atGateways, i)
-		if s.deniedUpstream(at, g) {
-			refused[i] = true
-			continue
+	had := len(n.Gateways)
+	name := func(g *schema.Gateway) string { return g.Name }
+	own := mergeKeyed(s, list.own, n.Gateways, above.Gateways, name, func(g *schema.Gateway, i, j int,
+		names []string) bool {
+		at := index(list.own, i)
+		switch {
+		case deniedUpstream(s, at, g):
+			return false
+		case above.Gateways == nil:
+			return underHosts(s, at, g, above)
+		case j < 0:
+			s.refuse(CodeWidens, site{at + ".name", list.above}, s.instead(list.above, g.Name, names),
+				"gateway %s is not offered by %s", clip(g.Name), s.shown(list.above))
+			return false
 		}
-		if above.Gateways == nil {
-			if !s.upstream(at, g, above) {
-				refused[i] = true
-			}
-			continue
-		}
-		j, ok := offered[g.Name]
-		if !ok {
-			s.refuse(CodeWidens, at+".name", atGateways, s.instead(atGateways, g.Name, names), "gateway %s is not offered by %s", clip(g.Name), shown(s.above(atGateways)))
-			refused[i] = true
-			continue
-		}
-		s.gateway(at, index(atGateways, j), g, &above.Gateways[j])
+		s.mergeStruct(g, &above.Gateways[j], list.item(i, j))
+		return true
+	})
+	if n.Gateways = own; len(own) > 0 || had == 0 {
+		return
 	}
-	if len(refused) == 0 {
-		return own
-	}
-	own = keep(s, atGateways, own, refused)
-	switch {
-	case len(own) > 0:
-		return own
-	case above.Gateways != nil:
-		return inherit(s, atGateways, atGateways, above.Gateways)
-	default:
-		return nil // an empty list would be a finding of its own
+	if n.Gateways = nil; above.Gateways != nil { // an empty list would be a finding of its own
+		n.Gateways = inherit(s, list, above.Gateways)
 	}
 }
 
-// absentGateways: a policy that reaches gateways alone, and names none, has the one of
-// the host's configuration, if the layer above has it.
-func (s *step) absentGateways(n, above *schema.Network) []schema.Gateway {
+// absentGateways: a policy that reaches gateways alone, and names none, has the one of the host's configuration, if the
+// layer above has it.
+func absentGateways(s *step, n, above *schema.Network, w site) []schema.Gateway {
 	switch {
 	case above.Gateways == nil:
 		return nil
 	case !s.grants:
-		return inherit(s, atGateways, atGateways, above.Gateways)
+		return inherit(s, w, above.Gateways)
 	case n.Mode != "gateway-only":
 		return nil
 	}
 	for j, g := range above.Gateways {
 		if g.Name == DefaultGateway {
-			s.place(atGateways, atNetwork)
-			return []schema.Gateway{inherit(s, index(atGateways, 0), index(atGateways, j), g)}
+			s.inheritOrigin(site{w.own, atNetwork})
+			return []schema.Gateway{inherit(s, w.item(0, j), g)}
 		}
 	}
-	s.refuse(CodeWidens, atNetwork+".mode", atGateways, "name the gateways of the agent in network.gateways",
-		"without a list this is the gateway of the host's configuration, which is not offered by %s", shown(s.above(atGateways)))
-	return inherit(s, atGateways, atGateways, above.Gateways)
+	s.refuse(CodeWidens, site{atNetwork + ".mode", w.above}, "name the gateways of the agent in network.gateways",
+		"without a list this is the gateway of the host's configuration, which is not offered by %s", s.shown(w.above))
+	return inherit(s, w, above.Gateways)
 }
 
-// gateway puts a virtual host under the one of its name.
-func (s *step) gateway(at, up string, own, above *schema.Gateway) {
+// mergeUpstream: the upstream is the owner's, with the entries whose limits it shares. Addresses of another upstream go
+// with it.
+func mergeUpstream(s *step, own, above *schema.Gateway, w site) {
+	here := w.field("upstream")
 	switch {
 	case own.Upstream == "" && above.Upstream != "":
-		own.Upstream = inherit(s, at+".upstream", up+".upstream", above.Upstream)
+		own.Upstream = inherit(s, here, above.Upstream)
 	case sameUpstream(own.Upstream, above.Upstream):
 	case above.Upstream == "":
-		s.refuse(CodeWidens, at+".upstream", up, "leave it out", "is set by the configuration of the host, as %s has it", shown(s.above(up)))
+		s.refuse(CodeWidens, site{here.own, w.above}, "leave it out",
+			"is set by the configuration of the host, as %s has it", s.shown(w.above))
 		own.Upstream, own.Addresses = "", nil
 	default:
-		s.refuse(CodeWidens, at+".upstream", up+".upstream", "leave it out", "is another upstream than at %s", shown(s.above(up+".upstream")))
-		own.Upstream, own.Addresses = inherit(s, at+".upstream", up+".upstream", above.Upstream), nil
+		s.refuse(CodeWidens, here, "leave it out", "is another upstream than at %s", s.shown(here.above))
+		own.Upstream, own.Addresses = inherit(s, here, above.Upstream), nil
 	}
-	s.addresses(at+".addresses", up+".addresses", own, above.Addresses, s.above(up))
+	own.Under = above.Under // a gateway above has one below it, which has its limits alone
+}
+
+func mergeCredential(s *step, own, above *schema.Gateway, w site) {
+	here := w.field("credential")
 	switch own.Credential {
 	case above.Credential:
 	case "":
-		own.Credential = inherit(s, at+".credential", up+".credential", above.Credential)
+		own.Credential = inherit(s, here, above.Credential)
 	default:
-		s.refuse(CodeWidens, at+".credential", up, "leave it out", "is not the credential that %s gives it", shown(s.above(up)))
+		s.refuse(CodeWidens, site{here.own, w.above}, "leave it out", "is not the credential that %s gives it",
+			s.shown(w.above))
 		own.Credential = above.Credential
 	}
-	own.Under = above.Under // a gateway above has one below it, which has its limits alone
-	own.Methods = s.subset(at+".methods", up+".methods", own.Methods, above.Methods, true)
-	own.Paths = s.requestPaths(at+".paths", up+".paths", own.Paths, above.Paths)
-	if own.Headers != nil || above.Headers != nil { // none above allows none
-		own.Headers = s.subset(at+".headers", up+".headers", own.Headers, slices.Concat([]string{}, above.Headers), true)
+}
+
+// mergeHeaders: none above allows none.
+func mergeHeaders(s *step, own, above *schema.Gateway, w site) {
+	if own.Headers != nil || above.Headers != nil {
+		own.Headers = mergeSubset(s, w.field("headers"), own.Headers, slices.Concat([]string{}, above.Headers), false)
 	}
-	if above.Limits != nil {
-		own.Limits = copied(own.Limits)
-		for _, f := range entryLimits() {
-			s.entryLimit(f, at+".limits", up+".limits", own.Limits, above.Limits)
-		}
+}
+
+func mergeGatewayLimits(s *step, own, above *schema.Gateway, w site) {
+	if above.Limits == nil {
+		return
 	}
-	switch {
-	case above.Expires == "":
-	case own.Expires == "":
-		own.Expires = inherit(s, at+".expires", up+".expires", above.Expires)
-	case later(own.Expires, above.Expires):
-		s.refuse(CodeWidens, at+".expires", up+".expires", "write "+above.Expires+" or sooner, or leave it out", "%s is later than %s at %s", own.Expires, above.Expires, shown(s.above(up+".expires")))
-		own.Expires = inherit(s, at+".expires", up+".expires", above.Expires)
+	own.Limits = copied(own.Limits)
+	for _, f := range entryLimits() {
+		mergeEntryLimit(s, f, w.field("limits"), own.Limits, above.Limits)
 	}
-	own.Powers = s.touches(at+".powers", up+".powers", own.Powers, above.Powers)
 }
 
 func sameUpstream(a, b string) bool {
@@ -131,24 +121,26 @@ func sameUpstream(a, b string) bool {
 	return errX == nil && errY == nil && x == y
 }
 
-// addresses takes those that lie within one above; none above allows none.
-func (s *step) addresses(path, up string, own *schema.Gateway, above []string, o schema.Origin) {
+// mergeAddresses takes those that lie within one above; none above allows none.
+func mergeAddresses(s *step, own, above *schema.Gateway, w site) {
+	list := w.field("addresses")
 	if own.Addresses == nil {
-		if above != nil {
-			own.Addresses = inherit(s, path, up, above)
+		if above.Addresses != nil {
+			own.Addresses = inherit(s, list, above.Addresses)
 		}
 		return
 	}
-	patterns := patternsOf(above)
+	patterns := patternsOf(above.Addresses)
 	refused := map[int]bool{}
 	for i, text := range own.Addresses {
 		p, err := egress.ReadPattern(text)
 		if err == nil && !slices.ContainsFunc(patterns, func(q egress.Pattern) bool { return q.Holds(p) }) {
-			s.refuse(CodeWidens, index(path, i), up, s.instead(up, text, above), "%s is not allowed by %s", clip(text), shown(o))
+			s.refuse(CodeWidens, site{index(list.own, i), list.above}, s.instead(list.above, text, above.Addresses),
+				"%s is not allowed by %s", clip(text), s.shown(w.above))
 			refused[i] = true
 		}
 	}
-	own.Addresses = keep(s, path, own.Addresses, refused)
+	own.Addresses = keep(s, list.own, own.Addresses, refused)
 }
 
 func patternsOf(list []string) (out []egress.Pattern) {
@@ -160,27 +152,14 @@ func patternsOf(list []string) (out []egress.Pattern) {
 	return out
 }
 
-// requestPaths takes paths of requests that lie below one above.
-func (s *step) requestPaths(path, up string, own, above []string) []string {
-	switch {
-	case above == nil:
-		return own
-	case own == nil:
-		return inherit(s, path, up, above)
+// mergeRequestPaths takes paths of requests that lie below one above.
+func mergeRequestPaths(s *step, own, above *schema.Gateway, w site) {
+	if above.Paths == nil {
+		return
 	}
-	refused := map[int]bool{}
-	outside := outsideOf(above)
-	for i, p := range own {
-		if outside(p) {
-			s.notAllowed(index(path, i), up, p, nil)
-			refused[i] = true
-		}
-	}
-	if len(own) > 0 && len(refused) == len(own) {
-		schema.ForgetOrigins(s.child.Origins, path, own)
-		return inherit(s, path, up, above)
-	}
-	return keep(s, path, own, refused)
+	outside := outsideOf(above.Paths)
+	own.Paths = mergeWithin(s, w.field("paths"), own.Paths, bound{list: above.Paths, blunt: true,
+		holds: func(p string) bool { return !outside(p) }})
 }
 
 // upstreamEntry is the upstream of a gateway as a host of a list.
@@ -189,34 +168,35 @@ func upstreamEntry(g *schema.Gateway) (Entry, egress.UpstreamURL, bool) {
 	if err != nil {
 		return Entry{}, u, false
 	}
-	e := ReadEntry(&schema.Egress{Host: u.Dest.Host(), Ports: []int{int(u.Dest.Port)}, Methods: g.Methods, Expires: g.Expires, Limits: g.Limits, Powers: g.Powers}, false)
+	e := ReadEntry(&schema.Egress{Host: u.Dest.Host(), Ports: []int{int(u.Dest.Port)}, Methods: g.Methods,
+		Expires: g.Expires, Limits: g.Limits, Powers: g.Powers}, false)
 	e.Gateway = true
 	return e, u, e.Readable
 }
 
 // deniedUpstream reports a gateway to a host that a layer above denies.
-func (s *step) deniedUpstream(at string, g *schema.Gateway) bool {
+func deniedUpstream(s *step, at string, g *schema.Gateway) bool {
 	e, u, ok := upstreamEntry(g)
 	if !ok {
 		return false
 	}
-	j := s.up.network.Deny.Whole(&e)
+	j := s.up.reach().Deny.Whole(&e)
 	if j >= 0 {
-		s.denied(at+".upstream", index(atDeny, j), u.Dest.Host())
+		s.denied(site{at + ".upstream", index(atDeny, j)}, u.Dest.Host())
 	}
 	return j >= 0
 }
 
-// upstream holds a gateway to the hosts that the layer above lists, where it lists no
-// gateways. False: none of them holds it.
-func (s *step) upstream(at string, g *schema.Gateway, above *schema.Network) bool {
+// underHosts holds a gateway to the hosts that the layer above lists, where it lists no gateways. False: none holds it.
+func underHosts(s *step, at string, g *schema.Gateway, above *schema.Network) bool {
 	e, u, ok := upstreamEntry(g)
 	switch {
 	case !ok:
 		return true // the host's own, or nothing that is one
 	case above.Mode == "gateway-only":
-		s.refuse(CodeWidens, at+".upstream", atNetwork+".mode", "leave it out, or let "+s.owner(atNetwork+".mode")+" list the gateway",
-			"the gateways are those of the host's configuration, as %s has it", shown(s.above(atNetwork+".mode")))
+		here := site{at + ".upstream", atNetwork + ".mode"}
+		s.refuse(CodeWidens, here, "leave it out, or let "+s.owner(here.above)+" list the gateway",
+			"the gateways are those of the host's configuration, as %s has it", s.shown(here.above))
 		return false
 	case above.Egress == nil:
 		return true
@@ -227,8 +207,8 @@ func (s *step) upstream(at string, g *schema.Gateway, above *schema.Network) boo
 	if g.Paths == nil && u.Prefix != "" {
 		e.Paths = []string{u.Prefix}
 	}
-	allow := &s.up.network.Allow
-	bounds := s.fit(at, at+".upstream", &e, allow, allow.Covering(&e))
+	allow := &s.up.reach().Allow
+	bounds := fit(s, at, at+".upstream", &e, allow)
 	if bounds == nil {
 		return false
 	}
@@ -236,14 +216,14 @@ func (s *step) upstream(at string, g *schema.Gateway, above *schema.Network) boo
 	if g.Paths == nil && u.Prefix == "" {
 		g.Paths = e.Paths
 	}
-	g.Powers = s.entryPowers(at+".powers", g.Powers, allow, bounds)
+	mergeEntryPowers(s, at, &g.Powers, allow, bounds)
 	refused := map[int]bool{}
 	for i, text := range g.Addresses {
 		other := ReadEntry(&schema.Egress{Host: text, Ports: e.Egress.Ports}, false)
 		if other.Readable && !slices.ContainsFunc(allow.Covering(&other), func(j int) bool {
 			return allow.List[j].Pattern.Holds(other.Pattern) && other.Within(&allow.List[j])
 		}) {
-			s.notAllowed(index(at+".addresses", i), atEgress, text, nil)
+			s.notAllowed(site{index(at+".addresses", i), atEgress}, text, nil)
 			refused[i] = true
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ringd/ringd/profiles/fields"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -41,7 +42,13 @@ type Merged struct {
 // Merge puts every agent under its layers. The order of the documents does not matter
 // for what comes out, but for the order of it.
 func Merge(cfg Config) Merged {
-	m := &merger{policies: cfg.Policies, now: cfg.Now, chains: chainsOf(cfg.Policies), folded: map[int]*ceiling{}}
+	return merge(cfg, fields.Table())
+}
+
+// merge merges by a table of fields.
+func merge(cfg Config, table []fields.Field) Merged {
+	m := &merger{policies: cfg.Policies, now: cfg.Now, chains: chainsOf(cfg.Policies), folded: map[int]*ceiling{},
+		rules: newRules(table)}
 	m.out.Found = m.chains.Found
 	for i := range m.policies {
 		p := &m.policies[i]
@@ -66,6 +73,7 @@ type merger struct {
 	chains   Chains
 	now      time.Time
 	folded   map[int]*ceiling
+	rules    *rules
 	out      Merged
 }
 
@@ -154,9 +162,9 @@ func layerOf(p *schema.Policy) schema.Layer {
 
 // narrow puts a document under a ceiling. It owns the document's origins.
 func (m *merger) narrow(up *ceiling, own schema.Policy, grants bool) schema.Policy {
-	s := &step{up: up, parent: &up.policy, child: &own, grants: grants}
+	s := &step{up: up, parent: &up.policy, child: &own, grants: grants, rules: m.rules}
 	own.Layers = append(slices.Clone(up.policy.Layers), layerOf(&own))
-	s.spec()
+	s.mergeStruct(&own.Spec, &up.policy.Spec, site{"spec", "spec"})
 	m.out.Found = append(m.out.Found, s.found...)
 	return own
 }

@@ -1,160 +1,69 @@
 package layers
 
 import (
-	"strconv"
+	"reflect"
 
 	"github.com/ringd/ringd/schema"
 )
 
-// measure reads and shows numbers of one kind. Text that it cannot read is left for
-// the compiler to refuse.
-type measure struct {
-	read func(string) (int64, bool)
-	show func(int64) string
+const atLimits = "spec.limits"
+
+func mergeSpecLimits(s *step, own, above *schema.Spec, w site) {
+	own.Limits = mergeLimits(s, own.Limits, above.Limits, nil, w.field("limits"))
 }
 
-// The measures.
-func duration() measure { return measure{schema.Duration, schema.ShowDuration} }
-func size() measure     { return measure{schema.Size, schema.ShowSize} }
-func rate() measure {
-	return measure{schema.Rate, func(n int64) string { return strconv.FormatInt(n, 10) + "/m" }}
-}
-func number() measure {
-	return measure{func(text string) (int64, bool) {
-		n, err := strconv.ParseInt(text, 10, 64)
-		return n, err == nil
-	}, func(n int64) string { return strconv.FormatInt(n, 10) }}
+func mergeJSLimits(s *step, own, above *schema.JS, w site) {
+	own.Limits = mergeLimits(s, own.Limits, above.Limits, s.parent.Spec.Limits, w.field("limits"))
 }
 
-// atMost takes a limit; absent, it is that of the layer above.
-func (s *step) atMost(kind func() measure, path, up string, own *string, above string) {
-	m := kind()
-	most, ok := m.read(above)
-	switch {
-	case above == "" || !ok:
-	case *own == "":
-		*own = inherit(s, path, up, above)
-	default:
-		if n, ok := m.read(*own); ok && n > most {
-			s.tooMuch(path, up, *own, above)
-			*own = inherit(s, path, up, above)
-		}
-	}
+func mergePythonLimits(s *step, own, above *schema.Python, w site) {
+	own.Limits = mergeLimits(s, own.Limits, above.Limits, s.parent.Spec.Limits, w.field("limits"))
 }
 
-func (s *step) tooMuch(path, up, own, above string) {
-	s.refuse(CodeWidens, path, up, "write at most "+above+", or leave it out", "%s is above the ceiling of %s at %s", clip(own), above, shown(s.above(up)))
+func mergeShellLimits(s *step, own, above *schema.Shell, w site) {
+	own.Limits = mergeLimits(s, own.Limits, above.Limits, s.parent.Spec.Limits, w.field("limits"))
 }
 
-// atMostN is atMost for a number.
-func (s *step) atMostN(path, up string, own **int64, above *int64) {
-	switch {
-	case above == nil:
-	case *own == nil:
-		*own = inherit(s, path, up, above)
-	case **own > *above:
-		s.tooMuch(path, up, strconv.FormatInt(**own, 10), strconv.FormatInt(*above, 10))
-		*own = inherit(s, path, up, above)
-	}
-}
-
-// limitField is one field of a schema.Limits.
-type limitField struct {
-	name string
-	kind func() measure
-	text func(*schema.Limits) *string
-	num  func(*schema.Limits) **int64
-}
-
-func limitFields() []limitField {
-	return []limitField{
-		{name: "cpu", kind: duration, text: func(l *schema.Limits) *string { return &l.CPU }},
-		{name: "memory", kind: size, text: func(l *schema.Limits) *string { return &l.Memory }},
-		{name: "wall", kind: duration, text: func(l *schema.Limits) *string { return &l.Wall }},
-		{name: "output", kind: size, text: func(l *schema.Limits) *string { return &l.Output }},
-		{name: "result", kind: size, text: func(l *schema.Limits) *string { return &l.Result }},
-		{name: "stack", kind: size, text: func(l *schema.Limits) *string { return &l.Stack }},
-		{name: "processes", kind: number, num: func(l *schema.Limits) **int64 { return &l.Processes }},
-		{name: "files", kind: number, num: func(l *schema.Limits) **int64 { return &l.Files }},
-		{name: "refusedCalls", kind: number, num: func(l *schema.Limits) **int64 { return &l.RefusedCalls }},
-		{name: "pause", kind: duration, text: func(l *schema.Limits) *string { return &l.Pause }},
-	}
-}
-
-// get reads a limit of l; false: it is absent, or cannot be read.
-func (f limitField) get(l *schema.Limits) (int64, bool) {
-	switch {
-	case l == nil:
-		return 0, false
-	case f.num != nil:
-		if n := *f.num(l); n != nil {
-			return *n, true
-		}
-		return 0, false
-	default:
-		return f.kind().read(*f.text(l))
-	}
-}
-
-func (f limitField) written(l *schema.Limits) bool {
-	return l != nil && (f.num != nil && *f.num(l) != nil || f.text != nil && *f.text(l) != "")
-}
-
-// set takes the limit of another.
-func (f limitField) set(l, from *schema.Limits) {
-	if f.num != nil {
-		*f.num(l) = *f.num(from)
-	} else {
-		*f.text(l) = *f.text(from)
-	}
-}
-
-// limits puts limits under those above. Those of an executor, with overAt, are also
-// under the limits above for all executors; what the child says there itself is the
-// compiler's to compare.
-func (s *step) limits(path string, own, above *schema.Limits, overAt string, over *schema.Limits) *schema.Limits {
+// mergeLimits puts limits under those above. Those of an executor are also under over, the limits above for all
+// executors; the compiler compares them with those that the child has for all executors itself.
+func mergeLimits(s *step, own, above, over *schema.Limits, w site) *schema.Limits {
 	if above == nil && (own == nil || over == nil) {
 		return own
 	}
-	if above == nil {
-		above = &schema.Limits{}
-	}
-	was := own
-	own = copied(own)
-	for _, f := range limitFields() {
-		here := path + "." + f.name
-		n, there := f.get(own)
-		most, bound := f.get(above)
-		all, boundAll := f.get(over)
+	out := copied(own)
+	mine, theirs, all := reflect.ValueOf(out).Elem(), reflect.ValueOf(copied(above)).Elem(),
+		reflect.ValueOf(copied(over)).Elem()
+	for _, f := range s.rules.of(mine.Type()) {
+		o, a, of := mine.Field(f.index), theirs.Field(f.index), all.Field(f.index)
+		here := w.field(f.name)
+		total := site{here.own, atLimits + "." + f.name}
+		n, there := number(f.Unit, o)
+		most, bound := number(f.Unit, a)
+		mostOfAll, boundAll := number(f.Unit, of)
 		switch {
-		case there && bound && n > most && (!boundAll || most <= all):
-			s.tooMuch(here, here, f.show(n), f.show(most))
-			f.set(own, above)
-			schema.MoveOrigins(s.child.Origins, here, s.parent.Origins, here, "")
-		case there && boundAll && n > all:
-			s.tooMuch(here, overAt+"."+f.name, f.show(n), f.show(all))
-			f.set(own, over)
-			schema.MoveOrigins(s.child.Origins, here, s.parent.Origins, overAt+"."+f.name, "")
-		case !f.written(own) && bound && !s.lower(f, overAt, most):
-			f.set(own, above)
-			schema.MoveOrigins(s.child.Origins, here, s.parent.Origins, here, "")
+		case there && bound && n > most && (!boundAll || most <= mostOfAll):
+			s.tooMuch(here, showUnit(f.Unit, n), showUnit(f.Unit, most))
+			s.take(o, a, here)
+		case there && boundAll && n > mostOfAll:
+			s.tooMuch(total, showUnit(f.Unit, n), showUnit(f.Unit, mostOfAll))
+			s.take(o, of, total)
+		case o.IsZero() && bound && (w.own == atLimits || !lowerForAll(s, f, most)):
+			s.take(o, a, here)
 		}
 	}
-	if was == nil && *own == (schema.Limits{}) {
+	if own == nil && mine.IsZero() {
 		return nil
 	}
-	s.place(path, path)
-	return own
+	s.inheritOrigin(w)
+	return out
 }
 
-func (f limitField) show(n int64) string { return f.kind().show(n) }
-
-// lower reports whether the child has a limit for all executors that is below one of
-// an executor above: then that of the executor is left out, and the lower one counts.
-func (s *step) lower(f limitField, overAt string, most int64) bool {
-	if overAt == "" {
+// lowerForAll reports whether the child has a limit for all executors that is below one of an executor above: then that
+// of the executor is left out, and the lower one counts.
+func lowerForAll(s *step, f rule, most int64) bool {
+	if s.child.Spec.Limits == nil {
 		return false
 	}
-	n, ok := f.get(s.child.Spec.Limits)
+	n, ok := number(f.Unit, reflect.ValueOf(s.child.Spec.Limits).Elem().Field(f.index))
 	return ok && n < most
 }

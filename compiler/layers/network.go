@@ -11,79 +11,68 @@ import (
 const DefaultGateway = "gateway"
 
 const (
-	atNetwork  = "spec.network"
-	atEgress   = atNetwork + ".egress"
-	atDeny     = atNetwork + ".deny"
-	atGateways = atNetwork + ".gateways"
+	atNetwork = "spec.network"
+	atEgress  = atNetwork + ".egress"
+	atDeny    = atNetwork + ".deny"
 )
 
-// networkOf puts the network under the ceiling.
-func (s *step) networkOf(own, above *schema.Spec) {
-	up := above.Network
-	if up == nil || own.Network == nil && s.grants {
-		return
+// reach is what the network of the ceiling lets reach, indexed when it is first needed.
+func (c *ceiling) reach() *reach {
+	if c.network == nil {
+		c.network = readReach(c.policy.Spec.Network)
 	}
-	s.place(atNetwork, atNetwork)
-	own.Network = copied(own.Network)
-	n := own.Network
-	if n.Mode != "" || !s.grants {
-		s.word(atNetwork+".mode", atNetwork+".mode", &n.Mode, up.Mode, networks()...)
-	}
-	if s.up.network == nil {
-		s.up.network = readReach(up)
-	}
-	n.Egress = s.egress(n.Egress, s.up.network)
-	n.Gateways = s.gateways(n, up)
-	n.Deny = accumulate(s, atDeny, atDeny, n.Deny, up.Deny, same)
+	return c.network
 }
 
-// egress takes the hosts that lie within one entry above each. A list above is all that
-// there is; an agent that leaves it out reaches none.
-func (s *step) egress(own []schema.Egress, above *reach) []schema.Egress {
+// mergeEgress takes the hosts that lie within one entry above each. A list above is all that there is; an agent that
+// leaves it out reaches none.
+func mergeEgress(s *step, n, up *schema.Network, w site) {
+	above := s.up.reach()
 	switch {
-	case own == nil:
-		if s.grants || !above.Listed {
-			return nil
+	case n.Egress == nil:
+		if !s.grants && above.Listed {
+			n.Egress = inherit(s, w.field("egress"), up.Egress)
 		}
-		return inherit(s, atEgress, atEgress, s.parent.Spec.Network.Egress)
+		return
 	case !above.Listed && len(above.Deny.List) == 0:
-		return own
+		return
 	}
-	own = slices.Clone(own)
+	n.Egress = slices.Clone(n.Egress)
 	refused := map[int]bool{}
-	lines := make([]Entry, len(own))
-	bounds := make([][]int, len(own))
-	for i := range own {
-		lines[i] = ReadEntry(&own[i], false)
+	lines := make([]Entry, len(n.Egress))
+	bounds := make([][]int, len(n.Egress))
+	for i := range n.Egress {
+		lines[i] = ReadEntry(&n.Egress[i], false)
 		e := &lines[i]
 		if !e.Readable {
 			continue
 		}
+		at := index(atEgress, i)
 		if j := above.Deny.Whole(e); j >= 0 {
-			s.denied(index(atEgress, i)+".host", index(atDeny, j), e.Host)
+			s.denied(site{at + ".host", index(atDeny, j)}, e.Host)
 			refused[i] = true
 		} else if above.Listed {
-			covering := above.Allow.Covering(e)
-			if bounds[i] = s.fit(index(atEgress, i), index(atEgress, i)+".host", e, &above.Allow, covering); bounds[i] == nil {
+			if bounds[i] = fit(s, at, at+".host", e, &above.Allow); bounds[i] == nil {
 				refused[i] = true
 			}
 		}
 	}
 	if above.Listed {
-		inner := s.closer(lines, refused, &above.Allow)
-		for i := range own {
+		inner := closer(s, lines, refused, &above.Allow)
+		for i := range n.Egress {
 			if len(bounds[i]) > 0 && !refused[i] {
-				own[i].Powers = s.entryPowers(index(atEgress, i)+".powers", own[i].Powers, &above.Allow, append(bounds[i], inner[i]...))
+				mergeEntryPowers(s, index(atEgress, i), &n.Egress[i].Powers, &above.Allow,
+					append(bounds[i], inner[i]...))
 			}
 		}
 	}
-	return keep(s, atEgress, own, refused)
+	n.Egress = keep(s, atEgress, n.Egress, refused)
 }
 
-// fit puts an entry of the child into the closest entry above that holds it, and gives
-// that and the others whose host and port it shares; nil: none holds it, and that was
-// reported, what is said of the host at hostAt.
-func (s *step) fit(at, hostAt string, e *Entry, above *entries, covering []int) []int {
+// fit puts an entry of the child into the closest entry above that holds it, and returns that and the others whose host
+// and port it shares. It returns nil if none holds it, which is reported: what concerns the host, at hostAt.
+func fit(s *step, at, hostAt string, e *Entry, above *entries) []int {
+	covering := above.Covering(e)
 	var meets []int
 	for _, j := range covering {
 		if o := &above.List[j]; e.Meets(o) {
@@ -91,90 +80,102 @@ func (s *step) fit(at, hostAt string, e *Entry, above *entries, covering []int) 
 		}
 	}
 	for _, j := range meets {
-		if s.misfit(at, hostAt, e, j, &above.List[j]) == nil {
-			s.take(at, e, j, &above.List[j])
+		if misfit(s, at, hostAt, e, j, &above.List[j]) == nil {
+			takeEntry(s, site{at, index(atEgress, j)}, e, &above.List[j])
 			first := above.First(e, meets)
-			e.Limits = s.entryLimits(at+".limits", e.Limits, above, first)
-			e.Under = s.shared(nil, above, first...)
+			e.Limits = entryLimitsOf(s, at+".limits", e.Limits, above, first)
+			e.Under = shared(s, nil, above, first...)
 			return append([]int{j}, meets...)
 		}
 	}
 	switch {
 	case len(meets) > 0:
-		s.misfit(at, hostAt, e, meets[0], &above.List[meets[0]])()
+		misfit(s, at, hostAt, e, meets[0], &above.List[meets[0]])()
 	case len(covering) > 0:
 		up := index(atEgress, covering[0])
-		s.refuse(CodeWidens, hostAt, up, "write the port that is allowed, or let "+s.owner(up)+" allow this one",
-			"%s is on %s, and %s allows %s", clip(e.Host), e.ShowPorts(), shown(s.above(up)), above.List[covering[0]].ShowPorts())
+		s.refuse(CodeWidens, site{hostAt, up}, "write the port that is allowed, or let "+s.owner(up)+" allow this one",
+			"%s is on %s, and %s allows %s", clip(e.Host), e.ShowPorts(), s.shown(up),
+			above.List[covering[0]].ShowPorts())
 	default:
 		names := make([]string, 0, len(above.List))
 		for _, o := range above.List {
 			names = append(names, o.Host)
 		}
-		s.notAllowed(hostAt, atEgress, e.Host, names)
+		s.notAllowed(site{hostAt, atEgress}, e.Host, names)
 	}
 	return nil
 }
 
-// misfit says why an entry does not lie within one above whose host covers it, as what
-// reports that; nil: it does.
-func (s *step) misfit(at, hostAt string, e *Entry, j int, o *Entry) func() {
+// misfit returns a function that reports why an entry does not lie within one above whose host covers it; nil: it does.
+func misfit(s *step, at, hostAt string, e *Entry, j int, o *Entry) func() {
 	up := index(atEgress, j)
 	wider := func(path, above, hint, format string, args ...any) func() {
-		return func() { s.refuse(CodeWidens, path, above, hint, format, args...) }
+		return func() { s.refuse(CodeWidens, site{path, above}, hint, format, args...) }
+	}
+	item := func(name string, list []string, k int) func() {
+		return wider(index(at+name, k), up+name, "leave it out", "%s is not allowed by %s", clip(list[k]),
+			s.shown(up+name))
 	}
 	switch {
 	case !o.Pattern.Holds(e.Pattern):
-		return wider(hostAt, up+".host", "let "+s.owner(up)+" list the address", "%s opens what is not public, which %s does not by itself", clip(e.Host), shown(s.above(up+".host")))
+		return wider(hostAt, up+".host", "let "+s.owner(up)+" list the address",
+			"%s opens what is not public, which %s does not by itself", clip(e.Host), s.shown(up+".host"))
 	case !e.Within(o):
 		path := at + ".ports"
 		if len(e.Ports) == 0 {
 			path = hostAt
 		}
-		return wider(path, up, "name the ports that are allowed", "%s is on %s, and %s allows %s", clip(e.Host), e.ShowPorts(), shown(s.above(up)), o.ShowPorts())
-	case o.Methods != nil && e.Methods != nil && outside(e.Methods, o.Methods) >= 0:
-		k := outside(e.Methods, o.Methods)
-		return wider(index(at+".methods", k), up+".methods", "leave it out", "%s is not allowed by %s", e.Methods[k], shown(s.above(up+".methods")))
+		return wider(path, up, "name the ports that are allowed", "%s is on %s, and %s allows %s", clip(e.Host),
+			e.ShowPorts(), s.shown(up), o.ShowPorts())
+	case outsideBound(e.Methods, o.Methods) >= 0:
+		return item(".methods", e.Methods, outside(e.Methods, o.Methods))
 	case o.Paths != nil && e.Paths != nil && outsidePaths(e.Paths, o.Paths) >= 0:
-		k := outsidePaths(e.Paths, o.Paths)
-		return wider(index(at+".paths", k), up+".paths", "leave it out", "%s is not allowed by %s", clip(e.Paths[k]), shown(s.above(up+".paths")))
+		return item(".paths", e.Paths, outsidePaths(e.Paths, o.Paths))
 	case o.Reads() && !e.Reads() && e.Opaque() && !e.Gateway:
 		return wider(hostAt, up, "grant a gateway for the host (network.gateways): its requests are read",
-			"no request can be told from another on port 443, and %s allows some of them alone", shown(s.above(up)))
+			"no request can be told from another on port 443, and %s allows some of them alone", s.shown(up))
 	case o.Expires != "" && e.Expires != "" && later(e.Expires, o.Expires):
-		return wider(at+".expires", up+".expires", "write "+o.Expires+" or sooner, or leave it out", "%s is later than %s at %s", e.Expires, o.Expires, shown(s.above(up+".expires")))
+		return wider(at+".expires", up+".expires", "write "+o.Expires+" or sooner, or leave it out",
+			"%s is later than %s at %s", e.Expires, o.Expires, s.shown(up+".expires"))
 	case e.ECH != nil && *e.ECH && !(o.ECH != nil && *o.ECH):
-		return wider(at+".ech", up, "leave it out", "lets an encrypted ClientHello pass, and %s does not", shown(s.above(up)))
+		return wider(at+".ech", up, "leave it out", "lets an encrypted ClientHello pass, and %s does not", s.shown(up))
 	case o.TLS != "" && e.TLS != "" && e.TLS != o.TLS:
-		return wider(at+".tls", up+".tls", "leave it out", "%s is not %s, as %s has it", e.TLS, o.TLS, shown(s.above(up+".tls")))
-	case o.Binaries != nil && e.Binaries != nil && outside(e.Binaries, o.Binaries) >= 0:
-		k := outside(e.Binaries, o.Binaries)
-		return wider(index(at+".binaries", k), up+".binaries", "leave it out", "%s is not allowed by %s", clip(e.Binaries[k]), shown(s.above(up+".binaries")))
+		return wider(at+".tls", up+".tls", "leave it out", "%s is not %s, as %s has it", e.TLS, o.TLS,
+			s.shown(up+".tls"))
+	case outsideBound(e.Binaries, o.Binaries) >= 0:
+		return item(".binaries", e.Binaries, outside(e.Binaries, o.Binaries))
 	default:
 		return nil
 	}
 }
 
-// take fills in what an entry leaves out, from the one above that holds it.
-func (s *step) take(at string, e *Entry, j int, o *Entry) {
-	up := index(atEgress, j)
+// outsideBound gives the first item outside of a list that bounds; -1: there is none, or one list is absent.
+func outsideBound(own, above []string) int {
+	if own == nil || above == nil {
+		return -1
+	}
+	return outside(own, above)
+}
+
+// takeEntry fills in what an entry leaves out, from the one above that holds it.
+func takeEntry(s *step, w site, e *Entry, o *Entry) {
 	if e.Methods == nil && o.Methods != nil {
-		e.Methods = inherit(s, at+".methods", up+".methods", o.Methods)
+		e.Methods = inherit(s, w.field("methods"), o.Methods)
 	}
 	if e.Paths == nil && o.Paths != nil {
-		e.Paths = inherit(s, at+".paths", up+".paths", o.Paths)
+		e.Paths = inherit(s, w.field("paths"), o.Paths)
 	}
 	if e.Expires == "" && o.Expires != "" {
-		e.Expires = inherit(s, at+".expires", up+".expires", o.Expires)
+		e.Expires = inherit(s, w.field("expires"), o.Expires)
 	}
 	if e.TLS == "" && o.TLS != "" {
-		e.TLS = inherit(s, at+".tls", up+".tls", o.TLS)
+		e.TLS = inherit(s, w.field("tls"), o.TLS)
 	}
 	if e.Binaries == nil && o.Binaries != nil {
-		e.Binaries = inherit(s, at+".binaries", up+".binaries", o.Binaries)
+		e.Binaries = inherit(s, w.field("binaries"), o.Binaries)
 	}
 	if e.ECH == nil && o.ECH != nil && !s.grants {
-		e.ECH = inherit(s, at+".ech", up+".ech", o.ECH)
+		e.ECH = inherit(s, w.field("ech"), o.ECH)
 	}
 }
 

@@ -32,7 +32,7 @@ func keep[T any](s *step, at string, list []T, refused map[int]bool) []T {
 
 // accumulate puts what the layers above list before what the child lists. An item that
 // both list is the upper one's. A child that lists nothing takes the upper list.
-func accumulate[T any](s *step, at, up string, own, above []T, key func(T) string) []T {
+func accumulate[T any](s *step, w site, own, above []T, key func(T) string) []T {
 	if len(above) == 0 {
 		return own
 	}
@@ -41,31 +41,25 @@ func accumulate[T any](s *step, at, up string, own, above []T, key func(T) strin
 		known[key(item)] = true
 	}
 	moved := schema.Origins{}
-	if o, ok := s.parent.Origins[up]; ok && own == nil {
-		moved[at] = o
+	if o, ok := s.parent.Origins[w.above]; ok && own == nil {
+		moved[w.own] = o
 	}
 	out := make([]T, 0, len(above)+len(own))
 	for i, item := range above {
-		schema.MoveOrigins(moved, index(at, i), s.parent.Origins, index(up, i), item)
+		schema.MoveOrigins(moved, index(w.own, i), s.parent.Origins, index(w.above, i), item)
 		out = append(out, item)
 	}
 	for i, item := range own {
 		if !known[key(item)] {
-			schema.MoveOrigins(moved, index(at, len(out)), s.child.Origins, index(at, i), item)
+			schema.MoveOrigins(moved, index(w.own, len(out)), s.child.Origins, index(w.own, i), item)
 			out = append(out, item)
 		}
 	}
 	for i, item := range own {
-		schema.ForgetOrigins(s.child.Origins, index(at, i), item)
+		schema.ForgetOrigins(s.child.Origins, index(w.own, i), item)
 	}
 	maps.Copy(s.child.Origins, moved)
 	return out
-}
-
-// inherit gives the child a value of the layer above, with its places.
-func inherit[T any](s *step, at, up string, v T) T {
-	schema.MoveOrigins(s.child.Origins, at, s.parent.Origins, up, v)
-	return v
 }
 
 // copied is a copy of what p points to, or of nothing.

@@ -26,7 +26,8 @@ func readReach(n *schema.Network) *reach {
 	for i, host := range n.Deny {
 		denied[i] = schema.Egress{Host: host}
 	}
-	return &reach{Listed: n.Egress != nil, Allow: readAll("spec.network.egress", n.Egress, false), Deny: readAll("spec.network.deny", denied, true)}
+	return &reach{Listed: n.Egress != nil, Allow: readAll("spec.network.egress", n.Egress, false),
+		Deny: readAll("spec.network.deny", denied, true)}
 }
 
 // entries are a list of hosts that was read.

@@ -6,11 +6,9 @@
 package layers
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/modules"
 	"github.com/ringd/ringd/profiles/paths"
 	"github.com/ringd/ringd/schema"
@@ -59,10 +57,11 @@ func answerImport(p *schema.Policy, executor, name string) Answer {
 		const at = "spec.executors.js.imports"
 		im := e.JS.Imports
 		if i := covered(name, im.Deny, '/'); i >= 0 {
-			return Answer{Denies, item(at+".deny", i)}
+			return Answer{Denies, index(at+".deny", i)}
 		}
 		if im.Allow != nil {
-			return listed(at+".allow", slices.IndexFunc(im.Allow, func(n string) bool { return strings.TrimSuffix(n, ".*") == name }))
+			return listed(at+".allow", slices.IndexFunc(im.Allow,
+				func(n string) bool { return strings.TrimSuffix(n, ".*") == name }))
 		}
 	case executor == "python" && e.Python != nil && e.Python.Imports != nil:
 		return pythonImport(e.Python.Imports, name)
@@ -77,17 +76,18 @@ func pythonImport(im *schema.PythonImports, name string) Answer {
 		deny []string
 	}{{".deny", im.Deny}, {".denyProcess", im.DenyProcess}} {
 		if i := covered(name, list.deny, '.'); i >= 0 {
-			return Answer{Denies, item(at+list.name, i)}
+			return Answer{Denies, index(at+list.name, i)}
 		}
 	}
 	switch {
 	case im.Allow == nil:
 		return Answer{}
-	case (len(im.Allow) == 0 || im.Beside) && modules.PythonDefault(name) && (im.Within == nil || modules.Covered(name, im.Within)) || modules.Own(name):
+	case (len(im.Allow) == 0 || im.Beside) && modules.PythonDefault(name) &&
+		(im.Within == nil || modules.Covered(name, im.Within)) || modules.Own(name):
 		return Answer{offers, at + ".allow"}
 	}
 	if i := slices.Index(im.Allow, "*"); i >= 0 {
-		return Answer{offers, item(at+".allow", i)}
+		return Answer{offers, index(at+".allow", i)}
 	}
 	return listed(at+".allow", covered(name, im.Allow, '.'))
 }
@@ -101,13 +101,11 @@ func covered(name string, list []string, sep byte) int {
 	})
 }
 
-func item(at string, i int) string { return fmt.Sprintf("%s[%d]", at, i) }
-
 func listed(at string, i int) Answer {
 	if i < 0 {
 		return Answer{withholds, at}
 	}
-	return Answer{offers, item(at, i)}
+	return Answer{offers, index(at, i)}
 }
 
 // answerExecutor answers for a language.
@@ -134,7 +132,8 @@ func answerBridge(p *schema.Policy, name string) Answer {
 	if p.Spec.Bridges == nil {
 		return Answer{}
 	}
-	return listed("spec.bridges", slices.IndexFunc(p.Spec.Bridges, func(b schema.Bridge) bool { return b.Name == name }))
+	return listed("spec.bridges", slices.IndexFunc(p.Spec.Bridges,
+		func(b schema.Bridge) bool { return b.Name == name }))
 }
 
 // answerFile answers for reading or writing a path, which may begin with $WORKSPACE or ~ as
@@ -155,7 +154,7 @@ func answerFile(p *schema.Policy, op, path string, expand func(string) (string, 
 		return paths.Of(rule).Cover(path)
 	}
 	if i := slices.IndexFunc(fs.Deny, above); i >= 0 {
-		return Answer{Denies, item("spec.filesystem.deny", i)}
+		return Answer{Denies, index("spec.filesystem.deny", i)}
 	}
 	list := fs.Read
 	if op == "write" {
@@ -173,13 +172,14 @@ func answerHost(p *schema.Policy, asked schema.Egress) Answer {
 	if n == nil {
 		return Answer{}
 	}
-	want, err := read(asked, false)
-	if err != nil {
+	want := ReadEntry(&asked, false)
+	if !want.Readable {
 		return Answer{}
 	}
 	for i, host := range n.Deny {
-		if d, err := read(schema.Egress{Host: host}, true); err == nil && d.host.Covers(want.host) && d.ports(want) {
-			return Answer{Denies, item("spec.network.deny", i)}
+		d := ReadEntry(&schema.Egress{Host: host}, true)
+		if d.Readable && d.Pattern.Covers(want.Pattern) && want.Within(&d) {
+			return Answer{Denies, index("spec.network.deny", i)}
 		}
 	}
 	if n.Egress == nil {
@@ -189,8 +189,9 @@ func answerHost(p *schema.Policy, asked schema.Egress) Answer {
 		return Answer{}
 	}
 	return listed("spec.network.egress", slices.IndexFunc(n.Egress, func(e schema.Egress) bool {
-		o, err := read(e, false)
-		return err == nil && o.host.Holds(want.host) && o.ports(want) && subset(asked.Methods, e.Methods) && below(asked.Paths, e.Paths) && (!is(asked.ECH) || is(e.ECH))
+		o := ReadEntry(&e, false)
+		return o.Readable && o.Pattern.Holds(want.Pattern) && want.Within(&o) && subset(asked.Methods, e.Methods) &&
+			below(asked.Paths, e.Paths) && (!is(asked.ECH) || is(e.ECH))
 	}))
 }
 
@@ -207,50 +208,20 @@ func answerGateway(p *schema.Policy, name string) Answer {
 	case n.Gateways == nil:
 		return Answer{}
 	}
-	return listed("spec.network.gateways", slices.IndexFunc(n.Gateways, func(g schema.Gateway) bool { return g.Name == name }))
+	return listed("spec.network.gateways", slices.IndexFunc(n.Gateways,
+		func(g schema.Gateway) bool { return g.Name == name }))
 }
 
 // meets reports whether two entries of hosts have a target in common.
 func meets(a, b *schema.Egress) bool {
-	x, err := read(*a, false)
-	y, other := read(*b, false)
-	if err != nil || other != nil || !x.host.Covers(y.host) && !y.host.Covers(x.host) {
-		return false
-	}
-	return x.any || y.any || slices.ContainsFunc(x.list, func(p int) bool { return slices.Contains(y.list, p) })
-}
-
-// entry is a host of a list that was read.
-type entry struct {
-	host egress.Pattern
-	list []int
-	any  bool
-}
-
-func read(e schema.Egress, everyPort bool) (entry, error) {
-	text, err := egress.ReadEntry(e.Host)
-	if err != nil {
-		return entry{}, err
-	}
-	out := entry{list: append(text.Ports, e.Ports...), any: text.AnyPort}
-	if out.host, err = egress.ReadPattern(text.Host); err != nil {
-		return entry{}, err
-	}
-	if len(out.list) == 0 && !out.any {
-		if out.any = everyPort; !everyPort {
-			out.list = []int{443}
-		}
-	}
-	return out, nil
-}
-
-func (o entry) ports(want entry) bool {
-	return o.any || !want.any && !slices.ContainsFunc(want.list, func(p int) bool { return !slices.Contains(o.list, p) })
+	x, y := ReadEntry(a, false), ReadEntry(b, false)
+	return x.Readable && y.Readable && (x.Pattern.Covers(y.Pattern) || y.Pattern.Covers(x.Pattern)) && x.Meets(&y)
 }
 
 // subset reports whether the methods are among those of an entry; none are all.
 func subset(want, of []string) bool {
-	return len(of) == 0 || len(want) > 0 && !slices.ContainsFunc(want, func(m string) bool { return !slices.Contains(of, m) })
+	return len(of) == 0 || len(want) > 0 && !slices.ContainsFunc(want,
+		func(m string) bool { return !slices.Contains(of, m) })
 }
 
 // below reports whether each path is one of an entry's, or below it; none are all.

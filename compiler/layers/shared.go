@@ -9,7 +9,7 @@ import (
 // shared adds the entries above that a target may count against to those that an entry
 // shares the limits of, with those that they share limits with, the outermost first.
 // The limits that the entry has by itself do not do: two of them have twice as much.
-func (s *step) shared(have []schema.Entry, list *entries, of ...int) []schema.Entry {
+func shared(s *step, have []schema.Entry, list *entries, of ...int) []schema.Entry {
 	have = slices.Clone(have)
 	for _, j := range of {
 		o := &list.List[j]
@@ -17,7 +17,7 @@ func (s *step) shared(have []schema.Entry, list *entries, of ...int) []schema.En
 			have = joined(have, up)
 		}
 		if own, limited := budget(o); limited {
-			where := s.above(index(list.Path, j))
+			where := s.parentOrigin(index(list.Path, j))
 			own.Pos, own.Path, own.Layer = where.Pos, where.Path, where.Layer
 			have = joined(have, own)
 		}
@@ -33,7 +33,11 @@ func budget(o *Entry) (schema.Entry, bool) {
 	limited := false
 	for _, f := range entryLimits() {
 		n, ok := f.get(o.Limits)
-		if !ok || slices.ContainsFunc(o.Under, func(up schema.Entry) bool { most := *f.of(&up); return most > 0 && most <= n }) {
+		if !ok || slices.ContainsFunc(o.Under, func(up schema.Entry) bool {
+			most := *f.of(&up)
+			return most > 0 &&
+				most <= n
+		}) {
 			continue
 		}
 		*f.of(&out), limited = n, true
@@ -48,7 +52,8 @@ func budget(o *Entry) (schema.Entry, bool) {
 // joined adds an entry to a list, or its limits to those of the same one.
 func joined(list []schema.Entry, e schema.Entry) []schema.Entry {
 	same := func(o schema.Entry) bool {
-		return o.Layer == e.Layer && o.Host == e.Host && o.AnyPort == e.AnyPort && slices.Equal(o.Ports, e.Ports) && slices.Equal(o.Methods, e.Methods) && slices.Equal(o.Paths, e.Paths)
+		return o.Layer == e.Layer && o.Host == e.Host && o.AnyPort == e.AnyPort && slices.Equal(o.Ports, e.Ports) &&
+			slices.Equal(o.Methods, e.Methods) && slices.Equal(o.Paths, e.Paths)
 	}
 	i := slices.IndexFunc(list, same)
 	if i < 0 {

@@ -6,7 +6,6 @@ import (
 	"math"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ringd/ringd/profiles/argv"
@@ -15,237 +14,195 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-const (
-	atShell    = "spec.executors.shell"
-	atBinaries = atShell + ".binaries"
-	atPatterns = atShell + ".denyPatterns"
-)
-
-func (s *step) shell(own, above *schema.Shell, all *schema.Limits) *schema.Shell {
-	written := own != nil
-	if own = copied(own); above == nil {
-		above = &schema.Shell{}
-	} else {
-		s.place(atShell, atShell)
-	}
-	own.Binaries = s.binaries(own.Binaries, above)
+func mergePatterns(s *step, own, above *schema.Shell, w site) {
 	patterns := slices.Clone(above.DenyPatterns)
-	for i := range patterns { // its examples are about the layer, and are looked at there
+	for i := range patterns { // its examples are checked in the layer that has them
 		patterns[i].Match, patterns[i].NotMatch = nil, nil
 	}
-	own.DenyPatterns = accumulate(s, atPatterns, atPatterns, own.DenyPatterns, patterns, func(p schema.DenyPattern) string {
-		return strings.Join(strings.Fields(p.Pattern), " ")
-	})
-	if above.Binaries != nil || above.Env != nil {
-		own.Env = s.variables(atShell+".env", atShell+".env", own.Env, above.Env)
-	}
-	s.may(atShell+".allowPipes", atShell+".allowPipes", &own.AllowPipes, above.AllowPipes)
-	s.may(atShell+".allowRedirects", atShell+".allowRedirects", &own.AllowRedirects, above.AllowRedirects)
-	s.may(atShell+".allowSubstitution", atShell+".allowSubstitution", &own.AllowSubstitution, above.AllowSubstitution)
-	s.may(atShell+".jit", atShell+".jit", &own.JIT, above.JIT)
-	s.word(atShell+".audit", atShell+".audit", &own.Audit, above.Audit, audits()...)
-	own.Limits = s.limits(atShell+".limits", own.Limits, above.Limits, "spec.limits", all)
-	if !written && own.Binaries == nil && own.DenyPatterns == nil && own.Env == nil && own.AllowPipes == nil && own.AllowRedirects == nil &&
-		own.AllowSubstitution == nil && own.JIT == nil && own.Audit == "" && own.Limits == nil {
-		return nil
-	}
-	return own
+	own.DenyPatterns = accumulate(s, w.field("denyPatterns"), own.DenyPatterns, patterns,
+		func(p schema.DenyPattern) string {
+			return plainWords(p.Pattern)
+		})
 }
 
-// variables: those of a ceiling stand. A child adds what a script may set itself, since
-// any other could change what the programs of the list do.
-func (s *step) variables(path, up string, own, above map[string]string) map[string]string {
+func mergeShellEnv(s *step, own, above *schema.Shell, w site) {
+	if above.Binaries != nil || above.Env != nil {
+		own.Env = mergeVariables(s, own.Env, above.Env, w.field("env"))
+	}
+}
+
+func mergeBinaryEnv(s *step, own, above *schema.Binary, w site) {
+	own.Env = mergeVariables(s, own.Env, above.Env, w.field("env"))
+}
+
+// mergeVariables: the variables of a ceiling stand. A child adds those that a script may set itself, since any other
+// could change what the programs of the list do.
+func mergeVariables(s *step, own, above map[string]string, w site) map[string]string {
 	if own == nil && above == nil {
 		return nil
 	}
-	s.place(path, up)
+	s.inheritOrigin(w)
 	merged := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(own)) {
-		value, here, there := own[name], path+"."+name, up+"."+name
+		value, here := own[name], w.field(name)
 		theirs, set := above[name]
 		reason, refused, maybe := command.VariableRefused(name, argv.Known(value))
 		switch {
 		case set && value != theirs:
-			s.refuse(CodeWidens, here, there, "leave it out", "is set to another value at %s", shown(s.above(there)))
-			schema.ForgetOrigins(s.child.Origins, here, value)
+			s.refuse(CodeWidens, here, "leave it out", "is set to another value at %s", s.shown(here.above))
+			schema.ForgetOrigins(s.child.Origins, here.own, value)
 		case !set && (refused || maybe):
-			s.refuse(CodeWidens, here, up, "let "+s.owner(up)+" set it there", "is not set by %s, and no layer below may: %s", shown(s.above(up)), reason)
-			schema.ForgetOrigins(s.child.Origins, here, value)
+			s.refuse(CodeWidens, site{here.own, w.above}, "let "+s.owner(w.above)+" set it there",
+				"is not set by %s, and no layer below may: %s", s.shown(w.above), reason)
+			schema.ForgetOrigins(s.child.Origins, here.own, value)
 		default:
 			merged[name] = value
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(above)) {
 		if _, there := merged[name]; !there {
-			merged[name] = inherit(s, path+"."+name, up+"."+name, above[name])
+			merged[name] = inherit(s, w.field(name), above[name])
 		}
 	}
 	return merged
 }
 
-// binaries: a list above holds the only programs there are, each by its path.
-func (s *step) binaries(own []schema.Binary, above *schema.Shell) []schema.Binary {
-	if own == nil {
-		if s.grants || above.Binaries == nil {
-			return nil
+// mergeBinaries: a list above holds the only programs there are, each by its path.
+func mergeBinaries(s *step, own, above *schema.Shell, w site) {
+	list := w.field("binaries")
+	if own.Binaries == nil {
+		if !s.grants && above.Binaries != nil {
+			own.Binaries = inherit(s, list, slices.Clone(above.Binaries))
 		}
-		bare := slices.Clone(above.Binaries)
-		return inherit(s, atBinaries, atBinaries, bare)
+		return
 	}
-	offered, denied := map[string]int{}, map[string]int{}
-	var names []string
-	for j, b := range above.Binaries {
-		offered[b.Path] = j
-		names = append(names, b.Path)
-	}
+	denied := map[string]int{}
 	for j, p := range above.DenyPatterns {
 		if f := strings.Fields(p.Pattern); len(f) == 1 {
 			denied[path.Base(f[0])] = j
 		}
 	}
-	own = slices.Clone(own)
-	refused := map[int]bool{}
-	for i := range own {
-		b, at := &own[i], index(atBinaries, i)
-		if j, ok := denied[path.Base(b.Path)]; ok {
-			s.denied(at+".path", index(atPatterns, j)+".pattern", b.Path)
-			refused[i] = true
-			continue
-		}
-		if above.Binaries == nil {
-			continue
-		}
-		j, ok := offered[b.Path]
-		if !ok {
-			s.notAllowed(at+".path", atBinaries, b.Path, names)
-			refused[i] = true
-			continue
-		}
-		s.binary(at, index(atBinaries, j), b, &above.Binaries[j])
-	}
-	return keep(s, atBinaries, own, refused)
+	key := func(b *schema.Binary) string { return b.Path }
+	own.Binaries = mergeKeyed(s, list.own, own.Binaries, above.Binaries, key,
+		func(b *schema.Binary, i, j int, names []string) bool {
+			here := index(list.own, i) + ".path"
+			if k, ok := denied[path.Base(b.Path)]; ok {
+				s.denied(site{here, index(w.above+".denyPatterns", k) + ".pattern"}, b.Path)
+				return false
+			}
+			switch {
+			case above.Binaries == nil:
+			case j < 0:
+				s.notAllowed(site{here, list.above}, b.Path, names)
+				return false
+			default:
+				s.mergeStruct(b, &above.Binaries[j], list.item(i, j))
+			}
+			return true
+		})
 }
 
-func (s *step) binary(at, up string, own, above *schema.Binary) {
-	own.Args = s.args(at+".args", up+".args", own.Args, above.Args)
-	own.Env = s.variables(at+".env", up+".env", own.Env, above.Env)
-	own.Helpers = s.helpers(at+".helpers", up, own.Helpers, above.Helpers)
-	own.Under = foldersBelow(own.Helpers, above.Helpers, own.Under, above.Under)
+// mergeAcknowledge: absent, it is that of the layer above. It silences findings, and grants nothing.
+func mergeAcknowledge(s *step, own, above *schema.Binary, w site) {
 	if own.Acknowledge == nil && above.Acknowledge != nil {
-		own.Acknowledge = inherit(s, at+".acknowledge", up+".acknowledge", above.Acknowledge)
+		own.Acknowledge = inherit(s, w.field("acknowledge"), above.Acknowledge)
 	}
-	s.may(at+".network", up+".network", &own.Network, above.Network)
 }
 
-// helpers: what a program may start is a grant, and above none is none.
-func (s *step) helpers(path, up string, own, above []string) []string {
-	if own == nil {
-		if s.grants || above == nil {
-			return nil
-		}
-		return inherit(s, path, up+".helpers", above)
+// mergeHelpers: what a program may start is a grant, and none above allows none.
+func mergeHelpers(s *step, own, above *schema.Binary, w site) {
+	w = w.field("helpers")
+	if own.Helpers != nil || above.Helpers != nil {
+		offered := paths.Of(above.Helpers...)
+		b := bound{list: append([]string{}, above.Helpers...), grant: true, holds: offered.Cover}
+		own.Helpers = mergeWithin(s, w, own.Helpers, b)
 	}
-	offered := paths.Of(above...)
-	refused := map[int]bool{}
-	for i, p := range own {
-		if !offered.Cover(p) {
-			s.notAllowed(index(path, i), up+".helpers", p, above)
-			refused[i] = true
-		}
-	}
-	return keep(s, path, own, refused)
+	own.Under = foldersBelow(own.Helpers, above.Helpers, own.Under, above.Under)
 }
 
-// args puts the rules for the words of a program under those above.
-func (s *step) args(path, up string, own, above *schema.Args) *schema.Args {
-	if above == nil {
-		if own != nil && own.Force != nil {
-			own = copied(own)
-			own.Force = s.forced(path+".force", up, own.Force, nil)
-		}
-		return own
+// mergeArgs puts the rules for the words of a program under those above. Without any above, words are still not forced.
+func mergeArgs(s *step, own, above *schema.Binary, w site) {
+	args := w.field("args")
+	switch {
+	case above.Args != nil:
+		s.inheritOrigin(args)
+		own.Args = copied(own.Args)
+		s.mergeStruct(own.Args, above.Args, args)
+	case own.Args != nil && own.Args.Force != nil:
+		own.Args = copied(own.Args)
+		own.Args.Force = forced(s, own.Args.Force, nil, site{args.own + ".force", w.above + ".args"})
 	}
-	s.place(path, up)
-	own = copied(own)
-	own.Subcommands = s.subcommands(path, up, own.Subcommands, above)
-	own.Deny = accumulate(s, path+".deny", up+".deny", own.Deny, above.Deny, func(w schema.DenyWords) string { return plainWords(w.Words) })
-	own.DenyFlags = accumulate(s, path+".denyFlags", up+".denyFlags", own.DenyFlags, above.DenyFlags, same)
-	own.Ask = s.asksOf(path+".ask", up+".ask", own.Ask, above.Ask)
-	s.must(path+".safeConfig", up+".safeConfig", &own.SafeConfig, above.SafeConfig)
-	s.maxArgs(path+".maxArgs", up+".maxArgs", own, above)
-	own.Force = s.forced(path+".force", up+".force", own.Force, above.Force)
-	return own
 }
 
 func plainWords(text string) string { return strings.Join(strings.Fields(text), " ") }
 
+func mergeDeniedWords(s *step, own, above *schema.Args, w site) {
+	own.Deny = accumulate(s, w.field("deny"), own.Deny, above.Deny,
+		func(d schema.DenyWords) string { return plainWords(d.Words) })
+}
+
+func mergeForce(s *step, own, above *schema.Args, w site) {
+	own.Force = forced(s, own.Force, above.Force, w.field("force"))
+}
+
 // forced words are put in behind the decision, so they are the owner's alone.
-func (s *step) forced(path, up string, own, above []string) []string {
+func forced(s *step, own, above []string, w site) []string {
 	switch {
 	case own == nil:
 		if above == nil {
 			return nil
 		}
-		return inherit(s, path, up, above)
+		return inherit(s, w, above)
 	case slices.Equal(own, above):
 		return own
 	}
-	s.refuse(CodeWidens, path, up, "leave it out, or let "+s.owner(up)+" force the words", "forces other words than %s", shown(s.above(up)))
-	schema.ForgetOrigins(s.child.Origins, path, own)
+	s.refuse(CodeWidens, w, "leave it out, or let "+s.owner(w.above)+" force the words", "forces other words than %s",
+		s.shown(w.above))
+	schema.ForgetOrigins(s.child.Origins, w.own, own)
 	if above == nil {
 		return nil
 	}
-	return inherit(s, path, up, above)
+	return inherit(s, w, above)
 }
 
-func (s *step) maxArgs(path, up string, own, above *schema.Args) {
-	switch {
-	case above.MaxArgs == nil:
-	case own.MaxArgs == nil:
-		own.MaxArgs = inherit(s, path, up, above.MaxArgs)
-	case *own.MaxArgs > *above.MaxArgs:
-		s.tooMuch(path, up, strconv.Itoa(*own.MaxArgs), strconv.Itoa(*above.MaxArgs))
-		own.MaxArgs = inherit(s, path, up, above.MaxArgs)
-	}
-}
-
-// subcommands: words that begin with those of one above are narrower.
-func (s *step) subcommands(path, up string, own []string, above *schema.Args) []string {
-	path, list := path+".subcommands", up+".subcommands"
-	if own == nil {
-		if above.Subcommands == nil {
-			return nil
+// mergeSubcommands: words that begin with those of one above are narrower.
+func mergeSubcommands(s *step, own, above *schema.Args, w site) {
+	list := w.field("subcommands")
+	if own.Subcommands == nil {
+		if above.Subcommands != nil {
+			own.Subcommands = inherit(s, list, above.Subcommands)
 		}
-		return inherit(s, path, list, above.Subcommands)
+		return
 	}
 	denied := make(map[string]int, len(above.Deny)) // words with flags match none of these
-	for j, w := range above.Deny {
-		denied[plainWords(w.Words)] = j
+	for j, d := range above.Deny {
+		denied[plainWords(d.Words)] = j
 	}
 	offered := make(map[string]int, len(above.Subcommands))
 	for j, text := range above.Subcommands {
 		offered[plainWords(text)] = j
 	}
 	refused := map[int]bool{}
-	for i, text := range own {
+	for i, text := range own.Subcommands {
 		text = plainWords(text)
+		here := index(list.own, i)
 		if j, ok := prefixed(denied, text); ok {
-			s.denied(index(path, i), index(up+".deny", j)+".words", text)
+			s.denied(site{here, index(w.above+".deny", j) + ".words"}, text)
 		} else if _, ok := prefixed(offered, text); above.Subcommands != nil && !ok {
-			s.notAllowed(index(path, i), list, text, above.Subcommands)
+			s.notAllowed(site{here, list.above}, text, above.Subcommands)
 		} else {
 			continue
 		}
 		refused[i] = true
 	}
-	if len(own) > 0 && len(refused) == len(own) {
-		schema.ForgetOrigins(s.child.Origins, path, own)
-		if above.Subcommands == nil {
-			return nil
-		}
-		return inherit(s, path, list, above.Subcommands)
+	if len(own.Subcommands) == 0 || len(refused) < len(own.Subcommands) {
+		own.Subcommands = keep(s, list.own, own.Subcommands, refused)
+		return
 	}
-	return keep(s, path, own, refused)
+	schema.ForgetOrigins(s.child.Origins, list.own, own.Subcommands)
+	if own.Subcommands = nil; above.Subcommands != nil {
+		own.Subcommands = inherit(s, list, above.Subcommands)
+	}
 }
 
 // prefixed finds the words that text begins with.
@@ -259,81 +216,63 @@ func prefixed(of map[string]int, text string) (int, bool) {
 	return 0, false
 }
 
-// asksOf: what people are asked about above, they are asked about below. The first rule
-// that words meet counts, so a rule of the child stands before those above only where it
-// asks no less than each of them.
-func (s *step) asksOf(path, up string, own, above []schema.AskWords) []schema.AskWords {
-	if len(above) == 0 {
-		return own
+// mergeAskedWords: words that people are asked about above, they are asked about below. The first rule that words meet
+// counts, so a rule of the child stands before those above only where it asks no less than each of them.
+func mergeAskedWords(s *step, own, above *schema.Args, w site) {
+	if len(above.Ask) == 0 {
+		return
 	}
-	known := make(map[string]int, len(above))
-	for j, w := range above {
-		known[plainWords(w.Words)] = j
+	w = w.field("ask")
+	keyed := func(a schema.AskWords) string { return plainWords(a.Words) }
+	known := make(map[string]int, len(above.Ask))
+	for j, a := range above.Ask {
+		known[keyed(a)] = j
 	}
 	var before, behind []schema.AskWords
 	kept := map[string]schema.Origins{}
-	keyed := func(w schema.AskWords) string { return plainWords(w.Words) }
-	add := func(to *[]schema.AskWords, w schema.AskWords, from schema.Origins, at string) {
+	add := func(to *[]schema.AskWords, a schema.AskWords, from schema.Origins, at string) {
 		o := schema.Origins{}
-		schema.MoveOrigins(o, "", from, at, w)
-		kept[keyed(w)] = o
-		*to = append(*to, w)
+		schema.MoveOrigins(o, "", from, at, a)
+		kept[keyed(a)] = o
+		*to = append(*to, a)
+	}
+	asksLess := func(a schema.AskWords) bool {
+		return slices.ContainsFunc(above.Ask,
+			func(o schema.AskWords) bool { return !asksNoLess(a.Approval, o.Approval) })
 	}
 	restated := map[string]int{}
-	for i := range own {
-		w := own[i]
-		if _, ok := known[keyed(w)]; ok {
-			restated[keyed(w)] = i
-		} else if slices.ContainsFunc(above, func(a schema.AskWords) bool { return !asksNoLess(w.Approval, a.Approval) }) {
-			add(&behind, w, s.child.Origins, index(path, i))
+	for i, a := range own.Ask {
+		if _, ok := known[keyed(a)]; ok {
+			restated[keyed(a)] = i
+		} else if asksLess(a) {
+			add(&behind, a, s.child.Origins, index(w.own, i))
 		} else {
-			add(&before, w, s.child.Origins, index(path, i))
+			add(&before, a, s.child.Origins, index(w.own, i))
 		}
 	}
-	for j, w := range above {
-		i, ok := restated[keyed(w)]
+	for j, a := range above.Ask {
+		i, ok := restated[keyed(a)]
 		if !ok {
-			add(&before, w, s.parent.Origins, index(up, j))
+			add(&before, a, s.parent.Origins, index(w.above, j))
 			continue
 		}
-		w = own[i]
-		w.Approval = s.wordsApproval(index(path, i)+".approval", index(up, j)+".approval", w.Approval, above[j].Approval)
-		add(&before, w, s.child.Origins, index(path, i))
+		a = own.Ask[i]
+		s.mergeStruct(&a, &above.Ask[j], w.item(i, j))
+		add(&before, a, s.child.Origins, index(w.own, i))
 	}
-	for i, w := range own {
-		schema.ForgetOrigins(s.child.Origins, index(path, i), w)
+	for i, a := range own.Ask {
+		schema.ForgetOrigins(s.child.Origins, index(w.own, i), a)
 	}
-	s.place(path, up)
-	out := append(before, behind...)
-	for i, w := range out {
-		schema.MoveOrigins(s.child.Origins, index(path, i), kept[keyed(w)], "", w)
+	s.inheritOrigin(w)
+	own.Ask = append(before, behind...)
+	for i, a := range own.Ask {
+		schema.MoveOrigins(s.child.Origins, index(w.own, i), kept[keyed(a)], "", a)
 	}
-	return out
 }
 
-// wordsApproval: who is asked about words, as for a bridge.
-func (s *step) wordsApproval(path, up string, own, above *schema.WordsApproval) *schema.WordsApproval {
-	if above == nil {
-		return own
-	}
-	s.place(path, up)
-	own = copied(own)
-	own.From = s.subset(path+".from", up+".from", own.From, above.From, true)
-	s.atLeast(path+".count", up+".count", &own.Count, above.Count)
-	s.atMost(duration, path+".expiresAfter", up+".expiresAfter", &own.ExpiresAfter, above.ExpiresAfter)
-	s.atMost(duration, path+".hold", up+".hold", &own.Hold, above.Hold)
-	return own
-}
-
-// asksNoLess reports whether an approval asks at least those that another one does, and
-// lets nobody wait longer.
+// asksNoLess reports whether an approval asks at least the people that another one does, and lets none wait longer.
 func asksNoLess(a, b *schema.WordsApproval) bool {
-	if b == nil {
-		b = &schema.WordsApproval{}
-	}
-	if a == nil {
-		a = &schema.WordsApproval{}
-	}
+	x, y := copied(a), copied(b)
 	count := func(w *schema.WordsApproval) int64 {
 		if w.Count == nil {
 			return 1
@@ -347,6 +286,6 @@ func asksNoLess(a, b *schema.WordsApproval) bool {
 		}
 		return math.MaxInt64
 	}
-	return (b.From == nil || a.From != nil && outside(a.From, b.From) < 0) && count(a) >= count(b) &&
-		time(a.ExpiresAfter, "24h") <= time(b.ExpiresAfter, "24h") && time(a.Hold, "5m") <= time(b.Hold, "5m")
+	return (y.From == nil || x.From != nil && outside(x.From, y.From) < 0) && count(x) >= count(y) &&
+		time(x.ExpiresAfter, "24h") <= time(y.ExpiresAfter, "24h") && time(x.Hold, "5m") <= time(y.Hold, "5m")
 }

@@ -7,216 +7,184 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// Orders of words, from loose to strict.
-func modes() []string    { return []string{"audit", "enforce"} }
-func audits() []string   { return []string{"metadata", "full"} }
-func onThrees() []string { return []string{"require-approval", "deny"} }
-func scopes() []string   { return []string{"run", "session"} }
-func twoModes() []string { return []string{"report", "dynamic", "enforce"} }
-func tiers() []string {
-	return []string{"process", "wasm", "os-sandbox", "container", "microvm", "remote"}
-}
-func classes() []string     { return []string{"restricted", "confidential", "internal", "public"} }
-func networks() []string    { return []string{"allowlist", "gateway-only", "off"} }
-func onDenieds() []string   { return []string{"report", "end"} }
-func strictness() []string  { return []string{"", "strict"} }
-func bridgeClass() []string { return []string{"public", "internal", "confidential", "restricted"} }
+// specials are the fields that have code of their own, by their Go path. Where one of them merges its neighbours as
+// well, those have none.
+func specials() map[string]special {
+	none := func(*step, any, any, site) {}
+	return map[string]special{
+		"Spec.Mode":       on(mergeMode),
+		"Spec.Agents":     on(mergeAgents),
+		"Spec.Limits":     on(mergeSpecLimits),
+		"Spec.Executors":  on(mergeExecutors),
+		"Spec.Modules":    on(mergeModules),
+		"Spec.Bridges":    on(mergeBridges),
+		"Spec.Exceptions": on(mergeExceptions),
+		"Spec.Guardrails": on(mergeGuardrails),
 
-// spec puts the body of a document under the ceiling.
-func (s *step) spec() {
-	own, above := &s.child.Spec, &s.parent.Spec
-	s.mode(own, above)
-	s.word("spec.audit", "spec.audit", &own.Audit, above.Audit, strictness()...)
-	s.agents(own, above)
-	s.data(own, above)
-	s.ruleOfTwo(own, above)
-	s.inputs(own, above)
-	own.Limits = s.limits("spec.limits", own.Limits, above.Limits, "", nil)
-	s.executors(own, above)
-	s.modules(own, above)
-	s.bridges(own, above)
-	s.filesystem(own, above)
-	s.networkOf(own, above)
-	s.sessions(own, above)
-	own.Exceptions = accumulate(s, "spec.exceptions", "spec.exceptions", own.Exceptions, above.Exceptions, func(e schema.Exception) string { return e.ID })
-	s.guardrails(own, above)
+		"Executors.JS":     on(mergeJS),
+		"Executors.Python": on(mergePython),
+		"Executors.Shell":  on(mergeShell),
+
+		"JS.Imports":                on(mergeJSImports),
+		"JS.Limits":                 on(mergeJSLimits),
+		"Imports.Allow":             on(mergeJSAllow),
+		"Imports.Deny":              on(mergeJSDeny),
+		"Python.Environment":        on(mergeEnvironments),
+		"Python.Environments":       none,
+		"Python.Limits":             on(mergePythonLimits),
+		"PythonImports.Allow":       on(mergePythonAllow),
+		"PythonImports.Deny":        on(mergePythonDeny),
+		"PythonImports.DenyProcess": on(mergePythonDenyProcess),
+
+		"Shell.Binaries":     on(mergeBinaries),
+		"Shell.DenyPatterns": on(mergePatterns),
+		"Shell.Env":          on(mergeShellEnv),
+		"Shell.Limits":       on(mergeShellLimits),
+		"Binary.Args":        on(mergeArgs),
+		"Binary.Env":         on(mergeBinaryEnv),
+		"Binary.Helpers":     on(mergeHelpers),
+		"Binary.Acknowledge": on(mergeAcknowledge),
+		"Args.Subcommands":   on(mergeSubcommands),
+		"Args.Deny":          on(mergeDeniedWords),
+		"Args.Ask":           on(mergeAskedWords),
+		"Args.Force":         on(mergeForce),
+
+		"Bridge.Arguments":  on(mergeArguments),
+		"Bridge.Result":     on(mergeResult),
+		"Bridge.Approval":   on(mergeApproval),
+		"Approval.Required": none,
+		"Approval.When":     on(mergeCondition),
+
+		"Filesystem.Read":    on(mergeRead),
+		"Filesystem.Write":   on(mergeWrite),
+		"Network.Egress":     on(mergeEgress),
+		"Network.Gateways":   on(mergeGateways),
+		"Gateway.Upstream":   on(mergeUpstream),
+		"Gateway.Addresses":  on(mergeAddresses),
+		"Gateway.Credential": on(mergeCredential),
+		"Gateway.Paths":      on(mergeRequestPaths),
+		"Gateway.Headers":    on(mergeHeaders),
+		"Gateway.Limits":     on(mergeGatewayLimits),
+	}
 }
 
-// mode: a layer that leaves it out has that of the one above, and the first of them has
-// enforce. An agent that leaves it out enforces, since nobody asked for audit.
-func (s *step) mode(own, above *schema.Spec) {
-	const at = "spec.mode"
+// mergeMode: a layer that leaves the mode out has that of the one above, and the first of them has enforce. An agent
+// that leaves it out enforces, since its author did not ask for audit.
+func mergeMode(s *step, own, above *schema.Spec, w site) {
+	w = w.field("mode")
 	switch {
 	case above.Mode == "" && own.Mode == "audit":
-		s.refuse(CodeWidens, at, "kind", "leave it out, or let "+s.owner("kind")+" write mode: audit", "audit is looser than enforce, and %s does not allow it", shown(s.above("kind")))
+		s.refuse(CodeWidens, site{w.own, "kind"}, "leave it out, or let "+s.owner("kind")+" write mode: audit",
+			"audit is looser than enforce, and %s does not allow it", s.shown("kind"))
 		own.Mode = ""
-		delete(s.child.Origins, at)
-	case above.Mode == "audit" && own.Mode == "" && s.grants:
-	default:
-		s.word(at, at, &own.Mode, above.Mode, modes()...)
+		delete(s.child.Origins, w.own)
+	case above.Mode == "" || above.Mode == "audit" && own.Mode == "" && s.grants:
+	case own.Mode == "":
+		own.Mode = inherit(s, w, above.Mode)
+	case own.Mode == "audit" && above.Mode == "enforce":
+		s.refuse(CodeWidens, w, "write enforce, or leave it out", "audit is looser than enforce at %s",
+			s.shown(w.above))
+		own.Mode = inherit(s, w, above.Mode)
 	}
 }
 
-// agents: a list above holds the only names that a document may be for.
-func (s *step) agents(own, above *schema.Spec) {
-	const at = "spec.agents"
-	if above.Agents == nil {
-		return
+// mergeKeyed bounds the items of a list, each by the one above that has its key. bound reports whether an item stays;
+// j is -1 if none above has its key, which the names above help to tell.
+func mergeKeyed[T any](s *step, at string, own, above []T, key func(*T) string,
+	bound func(item *T, i, j int, names []string) bool) []T {
+	offered := make(map[string]int, len(above))
+	names := make([]string, len(above))
+	for j := range above {
+		names[j] = key(&above[j])
+		offered[names[j]] = j
 	}
-	var names []string
-	offered := map[string]int{}
-	for i, a := range above.Agents {
-		names = append(names, a.Match)
-		offered[a.Match] = i
-	}
-	if own.Agents == nil {
-		if !s.grants {
-			own.Agents = inherit(s, at, at, above.Agents)
-		} else if _, ok := offered[s.child.Metadata.Name]; !ok {
-			s.notAllowed("metadata.name", at, s.child.Metadata.Name, names)
-		}
-		return
-	}
-	own.Agents = slices.Clone(own.Agents)
+	own = slices.Clone(own)
 	refused := map[int]bool{}
-	for i := range own.Agents {
-		a := &own.Agents[i]
-		j, ok := offered[a.Match]
+	for i := range own {
+		j, ok := offered[key(&own[i])]
 		if !ok {
-			s.notAllowed(index(at, i)+".match", at, a.Match, names)
-			refused[i] = len(own.Agents) > 1
-			continue
+			j = -1
 		}
-		a.Identities = s.subset(index(at, i)+".identities", index(at, j)+".identities", a.Identities, above.Agents[j].Identities, true)
-	}
-	own.Agents = keep(s, at, own.Agents, refused)
-}
-
-func (s *step) data(own, above *schema.Spec) {
-	const at = "spec.data"
-	if above.Data == nil {
-		return
-	}
-	s.place(at, at)
-	own.Data = copied(own.Data)
-	s.word(at+".maxClass", at+".maxClass", &own.Data.MaxClass, above.Data.MaxClass, classes()...)
-	own.Data.Residency = s.subset(at+".residency", at+".residency", own.Data.Residency, above.Data.Residency, true)
-}
-
-// ruleOfTwo: what a layer leaves out of it is what is strictest.
-func (s *step) ruleOfTwo(own, above *schema.Spec) {
-	const at = "spec.ruleOfTwo"
-	if above.RuleOfTwo == nil && own.RuleOfTwo == nil {
-		return
-	}
-	s.place(at, at)
-	own.RuleOfTwo = copied(own.RuleOfTwo)
-	up := copied(above.RuleOfTwo)
-	for _, f := range []struct {
-		name  string
-		own   *string
-		above string
-		order []string
-	}{
-		{"onThree", &own.RuleOfTwo.OnThree, up.OnThree, onThrees()},
-		{"scope", &own.RuleOfTwo.Scope, up.Scope, scopes()},
-		{"mode", &own.RuleOfTwo.Mode, up.Mode, twoModes()},
-	} {
-		path, strictest := at+"."+f.name, f.order[len(f.order)-1]
-		if f.above == "" && *f.own != "" && *f.own != strictest {
-			s.refuse(CodeWidens, path, at, "leave it out, or let "+s.owner(at)+" write it",
-				"%s is looser than %s, which it is where %s leaves it out", clip(*f.own), strictest, shown(s.above(at)))
-			*f.own = ""
-			delete(s.child.Origins, path)
-			continue
-		}
-		s.word(path, path, f.own, f.above, f.order...)
-	}
-}
-
-func (s *step) inputs(own, above *schema.Spec) {
-	const at = "spec.inputs"
-	if above.Inputs == nil {
-		return
-	}
-	s.place(at, at)
-	own.Inputs = copied(own.Inputs)
-	own.Inputs.Powers = s.touches(at+".powers", at+".powers", own.Inputs.Powers, above.Inputs.Powers)
-}
-
-// touches: what the outermost layer says of a power stands.
-func (s *step) touches(path, up string, own, above *schema.Touches) *schema.Touches {
-	if above == nil {
-		return own
-	}
-	s.place(path, up)
-	own = copied(own)
-	for _, f := range []struct {
-		name  string
-		own   **bool
-		above *bool
-	}{{"sensitive", &own.Sensitive, above.Sensitive}, {"untrusted", &own.Untrusted, above.Untrusted}, {"external", &own.External, above.External}} {
-		here, there := path+"."+f.name, up+"."+f.name
-		switch {
-		case f.above == nil:
-		case *f.own == nil:
-			*f.own = inherit(s, here, there, f.above)
-		case **f.own != *f.above:
-			s.refuse(CodePowerMismatch, here, there, hintPowers, "is %t, and %s says %t", **f.own, shown(s.above(there)), *f.above)
-			*f.own = inherit(s, here, there, f.above)
+		if !bound(&own[i], i, j, names) {
+			refused[i] = true
 		}
 	}
-	return own
+	return keep(s, at, own, refused)
 }
 
-const hintPowers = "leave it out: powers belong to the layer that states them first"
+// mergeAgents: a list above holds the only names that a document may be for.
+func mergeAgents(s *step, own, above *schema.Spec, w site) {
+	w = w.field("agents")
+	match := func(a *schema.AgentMatch) string { return a.Match }
+	switch {
+	case above.Agents == nil:
+		return
+	case own.Agents == nil && !s.grants:
+		own.Agents = inherit(s, w, above.Agents)
+		return
+	case own.Agents == nil:
+		mergeKeyed(s, w.own, []schema.AgentMatch{{Match: s.child.Metadata.Name}}, above.Agents, match,
+			func(a *schema.AgentMatch, _, j int, names []string) bool {
+				if j < 0 {
+					s.notAllowed(site{"metadata.name", w.above}, a.Match, names)
+				}
+				return true
+			})
+		return
+	}
+	own.Agents = mergeKeyed(s, w.own, own.Agents, above.Agents, match,
+		func(a *schema.AgentMatch, i, j int, names []string) bool {
+			if j < 0 {
+				s.notAllowed(site{index(w.own, i) + ".match", w.above}, a.Match, names)
+				return len(own.Agents) == 1
+			}
+			s.mergeStruct(a, &above.Agents[j], w.item(i, j))
+			return true
+		})
+}
 
-// modules: those of a ceiling are there for all below it, and nobody writes them anew.
-func (s *step) modules(own, above *schema.Spec) {
-	const at = "spec.modules"
+// mergeModules: the modules of a ceiling are there for all documents below it, which cannot replace them.
+func mergeModules(s *step, own, above *schema.Spec, w site) {
 	if above.Modules == nil {
 		return
 	}
-	s.place(at, at)
+	w = w.field("modules")
+	s.inheritOrigin(w)
 	merged := maps.Clone(own.Modules)
 	if merged == nil {
 		merged = map[string]schema.ModuleSource{}
 	}
 	for _, name := range slices.Sorted(maps.Keys(above.Modules)) {
-		here := at + "." + name
+		here := w.field(name)
 		if mine, redefined := merged[name]; redefined && mine != above.Modules[name] {
-			s.refuse(CodeWidens, here, here, "leave it out, or give yours another name", "%s is another module than at %s", clip(name), shown(s.above(here)))
-			schema.ForgetOrigins(s.child.Origins, here, mine)
+			s.refuse(CodeWidens, here, "leave it out, or give yours another name", "%s is another module than at %s",
+				clip(name), s.shown(here.above))
+			schema.ForgetOrigins(s.child.Origins, here.own, mine)
 		} else if redefined {
 			continue
 		}
-		merged[name] = inherit(s, here, here, above.Modules[name])
+		merged[name] = inherit(s, here, above.Modules[name])
 	}
 	own.Modules = merged
 }
 
-// sessions: an agent that leaves them out has none.
-func (s *step) sessions(own, above *schema.Spec) {
-	const at = "spec.sessions"
-	if above.Sessions == nil || own.Sessions == nil && s.grants {
-		return
-	}
-	s.place(at, at)
-	own.Sessions = copied(own.Sessions)
-	s.atMost(duration, at+".maxAge", at+".maxAge", &own.Sessions.MaxAge, above.Sessions.MaxAge)
-	s.atMost(size, at+".maxSize", at+".maxSize", &own.Sessions.MaxSize, above.Sessions.MaxSize)
+func mergeExceptions(s *step, own, above *schema.Spec, w site) {
+	own.Exceptions = accumulate(s, w.field("exceptions"), own.Exceptions, above.Exceptions,
+		func(e schema.Exception) string { return e.ID })
 }
 
-// guardrails accumulate; a name means one of them.
-func (s *step) guardrails(own, above *schema.Spec) {
-	const at = "spec.guardrails"
+// mergeGuardrails accumulates them; a name means one guardrail.
+func mergeGuardrails(s *step, own, above *schema.Spec, w site) {
+	w = w.field("guardrails")
 	for i, g := range own.Guardrails {
 		for j, other := range above.Guardrails {
 			if g.Name == other.Name && g != other {
-				s.refuse(CodeWidens, index(at, i)+".name", index(at, j)+".name", "give yours another name: that of the layer above stands",
-					"%s is another guardrail than at %s", clip(g.Name), shown(s.above(index(at, j)+".name")))
+				here := w.item(i, j).field("name")
+				s.refuse(CodeWidens, here, "give yours another name: that of the layer above stands",
+					"%s is another guardrail than at %s", clip(g.Name), s.shown(here.above))
 			}
 		}
 	}
-	own.Guardrails = accumulate(s, at, at, own.Guardrails, above.Guardrails, func(g schema.Guardrail) string { return g.Name })
+	own.Guardrails = accumulate(s, w, own.Guardrails, above.Guardrails,
+		func(g schema.Guardrail) string { return g.Name })
 }

@@ -3,7 +3,6 @@ package layers
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/ringd/ringd/profiles/canonjson"
@@ -11,33 +10,42 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// step puts one document under one ceiling. The child is changed in place: what it may
-// have stays, what it leaves out is filled in, and what is refused is taken out or set
-// to the ceiling's, so that nothing reports it again.
+// step puts one document under one ceiling. The child is changed in place: what it may have stays, what it leaves out
+// is filled in, and what is refused is taken out or set to the ceiling's, so that nothing reports it again.
 type step struct {
 	up     *ceiling
 	parent *schema.Policy // of up
 	child  *schema.Policy
 	grants bool // the child grants: what it leaves out is no capability
+	rules  *rules
 	found  schema.Diagnostics
 }
 
-// own is the place of a value of the child, over that of a value above.
-func (s *step) own(path string) schema.Origin   { return schema.OriginOf(s.child, path) }
-func (s *step) above(path string) schema.Origin { return schema.OriginOf(s.parent, path) }
+// site is the path of a value of the child, and of the value above that bounds it.
+type site struct{ own, above string }
+
+func (w site) field(name string) site { return site{w.own + "." + name, w.above + "." + name} }
+func (w site) item(i, j int) site     { return site{index(w.own, i), index(w.above, j)} }
+
+func (s *step) childOrigin(path string) schema.Origin  { return schema.OriginOf(s.child, path) }
+func (s *step) parentOrigin(path string) schema.Origin { return schema.OriginOf(s.parent, path) }
+
+// shown is the place of a value above, with its layer.
+func (s *step) shown(above string) string { return shown(s.parentOrigin(above)) }
 
 // refuse reports a value of the child against one of the layers above.
-func (s *step) refuse(code, path, up, hint, format string, args ...any) {
-	o, other := s.own(path), s.above(up)
+func (s *step) refuse(code string, w site, hint, format string, args ...any) {
+	o, other := s.childOrigin(w.own), s.parentOrigin(w.above)
 	if o.Layer != "" && s.grants { // it was filled in by a ceiling, and is no mistake of the agent
 		o.Path = other.Path
 	}
-	s.found = append(s.found, schema.WithOrigin(o, schema.Diagnostic{Code: code, Hint: hint, Msg: fmt.Sprintf(format, args...), Related: []schema.Pos{other.Pos}}))
+	s.found = append(s.found, schema.WithOrigin(o, schema.Diagnostic{Code: code, Hint: hint,
+		Msg: fmt.Sprintf(format, args...), Related: []schema.Pos{other.Pos}}))
 }
 
-// owner is who to ask about a value above.
-func (s *step) owner(up string) string {
-	o := s.above(up)
+// owner is the owner to ask about a value above.
+func (s *step) owner(above string) string {
+	o := s.parentOrigin(above)
 	for _, l := range s.parent.Layers {
 		if LayerName(l.Kind, l.Metadata.Name) == o.Layer && l.Metadata.Owner != "" {
 			return l.Metadata.Owner
@@ -47,113 +55,45 @@ func (s *step) owner(up string) string {
 }
 
 // notAllowed reports an item that a list above does not have.
-func (s *step) notAllowed(path, up, item string, names []string) {
-	s.refuse(CodeWidens, path, up, s.instead(up, item, names), "%s is not allowed by %s", clip(item), shown(s.above(up)))
+func (s *step) notAllowed(w site, item string, names []string) {
+	s.refuse(CodeWidens, w, s.instead(w.above, item, names), "%s is not allowed by %s", clip(item), s.shown(w.above))
 }
 
 // instead says what to do about an item that a list above does not have.
-func (s *step) instead(up, item string, names []string) string {
+func (s *step) instead(above, item string, names []string) string {
 	if meant := nearest(item, names); meant != "" && meant != item {
 		return fmt.Sprintf("did you mean %q?", meant)
 	}
-	return "leave it out, or let " + s.owner(up) + " allow it there"
+	return "leave it out, or let " + s.owner(above) + " allow it there"
 }
 
 // denied reports an item that a layer above denies.
-func (s *step) denied(path, up, item string) {
-	s.refuse(CodeDeniedByParent, path, up, "leave it out: a denial of a layer above stands", "%s is denied by %s", clip(item), shown(s.above(up)))
+func (s *step) denied(w site, item string) {
+	s.refuse(CodeDeniedByParent, w, "leave it out: a denial of a layer above stands", "%s is denied by %s", clip(item),
+		s.shown(w.above))
 }
 
-// place gives a part of the child that it did not write the place of the one above.
-func (s *step) place(path, up string) {
-	if _, there := s.child.Origins[path]; there {
+// tooMuch reports a number above the limit of a layer.
+func (s *step) tooMuch(w site, own, above string) {
+	s.refuse(CodeWidens, w, "write at most "+above+", or leave it out", "%s is above the ceiling of %s at %s",
+		clip(own),
+		above, s.shown(w.above))
+}
+
+// inheritOrigin gives a part that the child did not write the place of the one above.
+func (s *step) inheritOrigin(w site) {
+	if _, there := s.child.Origins[w.own]; there {
 		return
 	}
-	if o, ok := s.parent.Origins[up]; ok {
-		s.child.Origins[path] = o
+	if o, ok := s.parent.Origins[w.above]; ok {
+		s.child.Origins[w.own] = o
 	}
 }
 
-// word takes a word that orders from loose to strict. Absent, it is that of the layer
-// above; a word that is not in order is left for others to refuse.
-func (s *step) word(path, up string, own *string, above string, order ...string) {
-	switch {
-	case above == "":
-	case *own == "":
-		*own = inherit(s, path, up, above)
-	default:
-		mine, theirs := slices.Index(order, *own), slices.Index(order, above)
-		if mine < 0 || theirs < 0 || mine >= theirs {
-			return
-		}
-		s.refuse(CodeWidens, path, up, fmt.Sprintf("write %s, or leave it out", strings.Join(order[theirs:], " or ")),
-			"%s is looser than %s at %s", clip(*own), above, shown(s.above(up)))
-		*own = inherit(s, path, up, above)
-	}
-}
-
-// equal takes a word that only the owner sets.
-func (s *step) equal(path, up string, own *string, above string) {
-	switch {
-	case above == "" || *own == above:
-	case *own == "":
-		*own = inherit(s, path, up, above)
-	default:
-		s.refuse(CodeWidens, path, up, fmt.Sprintf("write %s, or leave it out", clip(above)), "%s is not %s, as %s has it", clip(*own), clip(above), shown(s.above(up)))
-		*own = inherit(s, path, up, above)
-	}
-}
-
-// may takes a switch that opens something. What an agent leaves out stays shut.
-func (s *step) may(path, up string, own **bool, above *bool) {
-	switch {
-	case above == nil:
-	case *own == nil:
-		if !s.grants {
-			*own = inherit(s, path, up, above)
-		}
-	case **own && !*above:
-		s.refuse(CodeWidens, path, up, "write false, or leave it out", "is opened, and %s keeps it shut", shown(s.above(up)))
-		*own = inherit(s, path, up, above)
-	}
-}
-
-// must takes a switch that restrains something.
-func (s *step) must(path, up string, own **bool, above *bool) {
-	switch {
-	case above == nil:
-	case *own == nil:
-		*own = inherit(s, path, up, above)
-	case !**own && *above:
-		s.refuse(CodeWidens, path, up, "write true, or leave it out", "is switched off, and %s has it on", shown(s.above(up)))
-		*own = inherit(s, path, up, above)
-	}
-}
-
-// subset takes the items that the list above has; nil above is no bound. What an agent
-// leaves out grants nothing, unless filled says that it takes the whole list.
-func (s *step) subset(path, up string, own, above []string, filled bool) []string {
-	switch {
-	case above == nil:
-		return own
-	case own == nil:
-		if s.grants && !filled {
-			return nil
-		}
-		return inherit(s, path, up, above)
-	}
-	refused := map[int]bool{}
-	for i, item := range own {
-		if !slices.Contains(above, item) {
-			s.notAllowed(index(path, i), up, item, above)
-			refused[i] = true
-		}
-	}
-	if filled && len(own) > 0 && len(refused) == len(own) {
-		schema.ForgetOrigins(s.child.Origins, path, own)
-		return inherit(s, path, up, above)
-	}
-	return keep(s, path, own, refused)
+// inherit returns a value of the layer above, and gives the child its places.
+func inherit[T any](s *step, w site, v T) T {
+	schema.MoveOrigins(s.child.Origins, w.own, s.parent.Origins, w.above, v)
+	return v
 }
 
 func clip(s string) string { return canonjson.Truncate(s, 60) }
@@ -166,7 +106,9 @@ func nearest(word string, names []string) string {
 		return ""
 	}
 	// Paths are much alike where their folder is: what they end in tells them apart.
-	if strings.HasPrefix(word, "/") && path.Base(word) != path.Base(names[at]) && spelling.Of(path.Base(word), []string{path.Base(names[at])}, effort()) < 0 {
+	base := path.Base(word)
+	if strings.HasPrefix(word, "/") && base != path.Base(names[at]) &&
+		spelling.Of(base, []string{path.Base(names[at])}, effort()) < 0 {
 		return ""
 	}
 	return names[at]

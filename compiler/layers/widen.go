@@ -208,7 +208,8 @@ func (w *widener) has(g grant) bool {
 // named reports whether an item of a list of names is the thing itself.
 func (w *widener) named(at string, g grant) (same bool) {
 	eachGrant(w.to, func(path string, o grant) {
-		same = same || path == at && o.executor == g.executor && strings.TrimSuffix(o.name, ".*") == strings.TrimSuffix(g.name, ".*") && g.egress == nil
+		same = same || path == at && o.executor == g.executor && strings.TrimSuffix(o.name,
+			".*") == strings.TrimSuffix(g.name, ".*") && g.egress == nil
 	})
 	return same
 }
@@ -217,14 +218,16 @@ func (w *widener) named(at string, g grant) (same bool) {
 // holds as long as no exception ends, and an agent that lists nothing has nothing by one.
 func (w *widener) defaults(c Chain) {
 	e := w.to.Spec.Executors
-	if e == nil || e.Python == nil || e.Python.Imports == nil || len(e.Python.Imports.Allow) > 0 || e.Python.Imports.Within == nil || !c.imports() {
+	if e == nil || e.Python == nil || e.Python.Imports == nil || len(e.Python.Imports.Allow) > 0 ||
+		e.Python.Imports.Within == nil || !c.imports() {
 		return
 	}
 	var within []string
 	from := map[string]schema.Origin{}
 	for _, p := range c[:len(c)-1] {
 		up := p.Spec.Executors
-		if up == nil || up.Python == nil || up.Python.Imports == nil || len(up.Python.Imports.Allow) == 0 || slices.Contains(up.Python.Imports.Allow, "*") {
+		if up == nil || up.Python == nil || up.Python.Imports == nil || len(up.Python.Imports.Allow) == 0 ||
+			slices.Contains(up.Python.Imports.Allow, "*") {
 			continue
 		}
 		within = modules.Within(within, up.Python.Imports.Allow)
@@ -254,7 +257,8 @@ func (w *widener) defaults(c Chain) {
 // imports reports whether an exception grants a module.
 func (c Chain) imports() bool {
 	return slices.ContainsFunc(c, func(p *schema.Policy) bool {
-		return slices.ContainsFunc(p.Spec.Exceptions, func(e schema.Exception) bool { return len(e.Grants.Imports) > 0 })
+		return slices.ContainsFunc(p.Spec.Exceptions,
+			func(e schema.Exception) bool { return len(e.Grants.Imports) > 0 })
 	})
 }
 

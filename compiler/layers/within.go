@@ -53,7 +53,8 @@ func (k *checker) within(g grant) bool {
 		list = atProgram
 	}
 	k.add(g.path, codeExceptionWidens, "leave it out, and list it in "+list+" here and in every layer above",
-		fmt.Sprintf("%s is offered at %s (%s), and an exception would have none of what that says of it", clip(g.name), other, layerName(p)), other)
+		fmt.Sprintf("%s is offered at %s (%s), and an exception would have none of what that says of it", clip(g.name),
+			other, layerName(p)), other)
 	return false
 }
 
@@ -61,7 +62,8 @@ func (k *checker) within(g grant) bool {
 // that an exception lifts: it grants the host, and a gateway would go on when it ends.
 func checkExceptionGateways(c Chain) (found schema.Diagnostics) {
 	k := &checker{chain: c, doc: c.last()}
-	if k.doc.Spec.Network == nil || !slices.ContainsFunc(c, func(p *schema.Policy) bool { return len(p.Spec.Exceptions) > 0 }) {
+	if k.doc.Spec.Network == nil || !slices.ContainsFunc(c,
+		func(p *schema.Policy) bool { return len(p.Spec.Exceptions) > 0 }) {
 		return nil
 	}
 	for i := range k.doc.Spec.Network.Gateways {
@@ -91,8 +93,10 @@ func (k *checker) gateway(at string, g grant) {
 		}
 		if e := k.chain.lifted(g, i+1, len(k.chain)); e != nil {
 			other := schema.OriginOf(p, atEgressList).Pos
-			k.add(at, codeExceptionWidens, "list the host, or the gateway, in every layer above", fmt.Sprintf("%s is left out at %s (%s), and %s lifts that for connections alone: an exception grants no gateway",
-				clip(g.name), other, layerName(p), e.ID), other)
+			k.add(at, codeExceptionWidens, "list the host, or the gateway, in every layer above",
+				fmt.Sprintf("%s is left out at %s (%s), and %s lifts that for connections alone: an exception "+
+					"grants no gateway",
+					clip(g.name), other, layerName(p), e.ID), other)
 			return
 		}
 	}

@@ -15,7 +15,7 @@ type Field struct {
 
 	Order     Order
 	Words     []string // of Stricter, from loose to strict
-	Strictest bool     // where no layer above states it, it is the strictest word
+	Strictest bool     // where no layer above states it, it is the strictest word; of Parts: so are words in it
 	Grant     bool     // an agent that leaves it out has nothing; a layer that does has what is above
 	Unit      Unit     // of AtMost, AtLeast and dates
 

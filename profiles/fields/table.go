@@ -38,7 +38,7 @@ func documents() []Field {
 		{Policy: "Metadata.Parent", Order: Own, By: "the layers above", Row: "layers",
 			Says: "a policy of the same folder; beside an OrgPolicy everything is under it"},
 
-		{Policy: "Spec.Mode", Profile: "Agent.Mode", Order: Stricter, Grant: true, Words: []string{"audit", "enforce"},
+		{Policy: "Spec.Mode", Profile: "Agent.Mode", Order: Stricter, Words: []string{"audit", "enforce"},
 			Strictest: true, Row: "mode",
 			Says: "enforce is stricter than audit; a layer allows audit that says it, or leaves mode out below one " +
 				"that does, and an agent that leaves it out enforces"},
@@ -46,7 +46,7 @@ func documents() []Field {
 			Says: "strict is stricter than none"},
 		{Policy: "Spec.Agents", Order: Parts},
 		{Policy: "Spec.Data", Order: Parts},
-		{Policy: "Spec.RuleOfTwo", Order: Parts},
+		{Policy: "Spec.RuleOfTwo", Order: Parts, Strictest: true},
 		{Policy: "Spec.Inputs", Order: Parts},
 		{Policy: "Spec.Limits", Order: Parts},
 		{Policy: "Spec.Executors", Order: Parts, Grant: true},
