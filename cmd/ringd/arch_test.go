@@ -131,7 +131,7 @@ var layers = map[string][]string{
 		"profiles", "profiles/argv", "profiles/canonjson", "profiles/modules", "profiles/paths", "profiles/spelling",
 	},
 	"compiler/layers": {
-		"profiles", "profiles/argv", "profiles/canonjson", "profiles/command", "profiles/egress", "profiles/modules",
+		"profiles", "profiles/argv", "profiles/canonjson", "profiles/command", "profiles/egress", "profiles/fields", "profiles/modules",
 		"profiles/paths", "profiles/spelling", "schema",
 	},
 	"compiler/lint": {

@@ -114,7 +114,6 @@ var large = map[string]size{
 	"cmd/ringd/internal/store.Store":            {56, 6},
 	"cmd/ringd/internal/store.tx":               {33, 2},
 	"compiler.document":                         {85, 3},
-	"compiler/layers.step":                      {75, 5},
 	"executors.linkRun":                         {48, 46},
 	"executors/js/engine.VM":                    {64, 22},
 	"executors/js/jsguest.run":                  {27, 23},
@@ -331,7 +330,11 @@ func declared(f *ast.File) (names []string) {
 // Numbers that may only fall: lower them when they have.
 const (
 	mostUnused = 142  // exported names that no other package uses
+<<<<<<< HEAD
 	mostWide   = 2581 // lines of Go with more than 120 columns, tests apart
+=======
+	mostWide   = 2483 // lines of Go with more than 120 columns, tests apart
+>>>>>>> b7932f9c (cmd/ringd: compiler/layers.step has 19 methods; lower the number of wide lines)
 )
 
 func TestWalls(t *testing.T) { report(t, checkWalls(repository(t), walls)) }
