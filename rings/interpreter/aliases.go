@@ -12,7 +12,7 @@ func DecodePause(b []byte) (pause.Record, error) { return pause.Decode(b) }
 
 // Capability is what records call a call by its name: that of a bridge, or of an
 // act of a guest, as exec:/usr/bin/git.
-func Capability(name string) string { return binding.GrantOf(name) }
+func Capability(name string) string { return binding.CapabilityOf(name) }
 
 // Ready returns why a provider cannot begin a call that was approved; see contract.Ready.
 func Ready(p contract.Provider) error { return contract.Ready(p) }

@@ -18,13 +18,14 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/run"
 )
 
-// preparer is an Executor that has to look at a set before it is in force, and
-// may reject it. Prepare must change nothing that a program could notice.
+// preparer is an Executor that has to see a set before it is in force, and may reject it.
+// Prepare must change nothing that a program could notice.
 type preparer interface {
 	Prepare(ctx context.Context, set *profiles.Set) error
 }
 
-// Ring answers for executors. It is safe for concurrent use.
+// Ring runs programs on executors and answers for what they do. It is safe for concurrent
+// use.
 type Ring struct {
 	cfg    Config
 	enders []contract.Ender
@@ -50,14 +51,18 @@ func New(cfg Config) (*Ring, error) {
 		cfg.CheckValue = refuseMarked
 	}
 	r := &Ring{cfg: cfg, enders: enders(cfg), live: map[string]*run.Run{}, empty: make(chan struct{})}
-	r.host = run.Host{Audit: cfg.Audit, Journal: cfg.Journal, Pacer: cfg.Pacer, Keeper: cfg.Keeper, Conditions: cfg.Conditions,
-		Turns: budget.NewTurns(cmp.Or(cfg.Pausing, 4)), Provider: r.provider, InForce: r.gen.Load, Gone: r.forget, Rested: r.rest, Now: cfg.Now, CheckValue: cfg.CheckValue, Point: cfg.Point, Narrowed: cfg.Narrowed, Go: cfg.Go, Forget: r.Forget}
+	r.host = run.Host{
+		Audit: cfg.Audit, Journal: cfg.Journal, Pacer: cfg.Pacer, Keeper: cfg.Keeper, Conditions: cfg.Conditions,
+		Turns: budget.NewTurns(cmp.Or(cfg.Pausing, 4)), Provider: r.provider, InForce: r.gen.Load,
+		Gone: r.removeLive, Rested: r.holdPaused, Narrowed: cfg.Narrowed, Forget: r.Forget,
+		Now: cfg.Now, Go: cfg.Go, CheckValue: cfg.CheckValue, Point: cfg.Point,
+	}
 	r.gen.Store(&binding.Generation{})
 	return r, nil
 }
 
-// enders are the providers that are told of the ends of runs. One of several
-// bridges is there several times.
+// enders returns the providers that have a callback for the end of a run. A provider of
+// several bridges is listed several times.
 func enders(cfg Config) (out []contract.Ender) {
 	for _, p := range cfg.Providers {
 		if e, ok := p.(contract.Ender); ok {
@@ -70,14 +75,13 @@ func enders(cfg Config) (out []contract.Ender) {
 	return out
 }
 
-// Name is "interpreter".
+// Name returns "interpreter".
 func (r *Ring) Name() string { return "interpreter" }
 
-// Prepare builds the next generation from set; nothing visible changes, with one
-// exception: when one executor rejects its profile, that executor is closed at
-// once and the error is an *ExecutorError. A nil set is the closed generation,
-// which denies everything. commit puts the generation in force, cannot fail, and
-// cuts open calls that it no longer grants.
+// Prepare builds the next generation from set. Nothing visible changes, with one exception:
+// if an executor rejects its profile, that executor is closed at once and the error is an
+// *ExecutorError. A nil set makes the closed generation, which denies everything. commit
+// puts the generation in force, cannot fail, and stops open calls that it no longer grants.
 func (r *Ring) Prepare(ctx context.Context, set *profiles.Set) (commit func(), err error) {
 	r.mu.Lock()
 	shut := r.shut
@@ -113,7 +117,7 @@ func (r *Ring) Prepare(ctx context.Context, set *profiles.Set) (commit func(), e
 	return func() { r.commit(next) }, nil
 }
 
-// commit swaps the generation and cuts what it no longer grants.
+// commit swaps the generation and stops the calls that it no longer grants.
 func (r *Ring) commit(next *binding.Generation) {
 	r.mu.Lock()
 	if r.shut {
@@ -125,12 +129,12 @@ func (r *Ring) commit(next *binding.Generation) {
 	runs := slices.Collect(maps.Values(r.live))
 	r.mu.Unlock()
 	for _, run := range runs {
-		run.Cut(next)
+		run.StopUngranted(next)
 	}
 }
 
-// CloseExecutor makes one executor refuse new runs and every call of its live
-// runs, until the next commit.
+// CloseExecutor makes one executor refuse new runs and every call of its live runs, until
+// the next commit.
 func (r *Ring) CloseExecutor(name, reason string) {
 	r.mu.Lock()
 	if r.shut {
@@ -142,26 +146,26 @@ func (r *Ring) CloseExecutor(name, reason string) {
 	runs := slices.Collect(maps.Values(r.live))
 	r.mu.Unlock()
 	for _, run := range runs {
-		run.Cut(next)
+		run.StopUngranted(next)
 	}
 	if r.cfg.Narrowed != nil {
 		r.cfg.Narrowed()
 	}
 }
 
-// ExecutorStatus is what Status tells of one executor.
+// ExecutorStatus is the state of one executor.
 type ExecutorStatus struct {
 	Name   string
 	State  string // ready, closed
 	Reason string
 
-	// Sessions are those of an executors.Living, and the memory that they have taken.
+	// Sessions that live in an executors.Living, and the memory that they have taken.
 	Sessions     int
 	SessionBytes int64
 }
 
-// Forget ends what lives of a session that is kept no more. A session of which
-// nothing lives is forgotten without it.
+// Forget ends the interpreter that lives of a session whose state is not kept any more. It
+// does nothing if none lives.
 func (r *Ring) Forget(executor string, snapshot []byte) {
 	if e, ok := r.cfg.Executors[executor].(executors.Living); ok && len(snapshot) > 0 {
 		e.Forget(snapshot)
@@ -196,8 +200,8 @@ func (r *Ring) Run(id string) (*Run, bool) {
 	return &Run{r, run}, ok
 }
 
-// Deciders are those of what a live run may reach at this moment, each of which
-// has to allow it; none for a run that is not live.
+// Deciders returns the deciders of what a live run may reach at this moment: each of them
+// has to allow it. There are none for a run that is not live.
 func (r *Ring) Deciders(run string) []*profiles.Decider {
 	r.mu.Lock()
 	live := r.live[run]
@@ -208,9 +212,8 @@ func (r *Ring) Deciders(run string) []*profiles.Decider {
 	return live.Deciders()
 }
 
-// Refused puts what a guest tried and was refused among the denials of the run
-// that it served, and tells the readers of its events. The caller has recorded it.
-// It does nothing for a run that is not live.
+// Refused adds a refusal of something that a guest tried to the denials and the events of
+// its run. The caller has recorded it. It does nothing for a run that is not live.
 func (r *Ring) Refused(run string, d profiles.Decision) {
 	r.mu.Lock()
 	live := r.live[run]
@@ -220,8 +223,8 @@ func (r *Ring) Refused(run string, d profiles.Decision) {
 	}
 }
 
-// Exceed ends a run that went beyond a limit of the host, which text names. It does
-// nothing for a run that is not live.
+// Exceed ends a run that has exceeded a limit of the host, which text names. It does nothing
+// for a run that is not live.
 func (r *Ring) Exceed(run, text string) {
 	r.mu.Lock()
 	live := r.live[run]
@@ -231,8 +234,8 @@ func (r *Ring) Exceed(run, text string) {
 	}
 }
 
-// Close refuses everything from now on, ends every run, waits for them and
-// closes the executors. Twice is no error.
+// Close refuses everything from now on, ends every run, waits for them and closes the
+// executors. It may be called twice.
 func (r *Ring) Close() error {
 	r.mu.Lock()
 	first := !r.shut
@@ -259,21 +262,21 @@ func (r *Ring) Close() error {
 	return errors.Join(errs...)
 }
 
-// forget drops a run that is over, and a held run that it was the last live
-// subagent of. Its providers are told before: while it is live, and no longer
-// held, no other life of it begins.
-func (r *Ring) forget(started *run.Run) {
+// removeLive removes a run that is over from the live ones, and the hold of a run that it
+// was the last live subagent of. The callbacks of its providers come first: while it is
+// live, and no longer held, no other life of it begins.
+func (r *Ring) removeLive(started *run.Run) {
 	r.mu.Lock()
 	is := r.live[started.ID()] == started // and not a later life of it
 	r.mu.Unlock()
 	if is {
-		r.tell(started.ID())
+		r.endProviders(started.ID())
 	}
 	var parent *run.Run
 	r.mu.Lock()
 	if r.live[started.ID()] == started {
 		delete(r.live, started.ID())
-		if p := started.Parent(); p != nil {
+		if p := started.Family().Parent(); p != nil {
 			parent = r.live[p.Run]
 		}
 		if r.shut && len(r.live) == 0 {
@@ -286,14 +289,14 @@ func (r *Ring) forget(started *run.Run) {
 	}
 }
 
-// tell tells providers that a life of a run is over.
-func (r *Ring) tell(run string) {
+// endProviders calls the providers that have a callback for the end of a life of a run.
+func (r *Ring) endProviders(run string) {
 	for _, p := range r.enders {
 		p.RunEnded(run)
 	}
 }
 
-// provider returns what performs a bridge, or nil.
+// provider returns the provider of a bridge, or nil.
 func (r *Ring) provider(bridge string) contract.Provider {
 	if p := r.cfg.Providers[bridge]; p != nil {
 		return p

@@ -24,22 +24,23 @@ type StartRequest struct {
 	Program  executors.Program
 	Inputs   map[string]json.RawMessage // tagged values by name
 	Parent   *pause.Parent              // of a subagent; nil for a first run
-	// Session names what the run's state is kept under at a clean end; "": it is
-	// not kept. SessionState is what the last run left; nil: the session is new.
+	// Session is the name that the state of the run is kept under at a clean end. If it is
+	// empty, the state is not kept. SessionState is what the last run left; nil for a new
+	// session.
 	Session      string
 	SessionState *contract.SessionState
-	// Grants narrow what the policy grants the agent, for this run; nil: not. Those
-	// of a parent narrow it as well.
+	// Grants narrow what the policy grants the agent, for this run. Those of a parent narrow
+	// it as well. May be nil.
 	Grants *profiles.Grants
 }
 
-// Start starts a run bound to the generation in force, narrowed by its grants,
-// which ends when ctx does, so ctx is the daemon's and not a request's. The record
-// run_started is written before the executor begins. Errors: *profiles.Denial (no
-// policy, unknown agent, executor not granted, closed or unavailable, tier
-// unavailable, sessions not granted, depth of the subagent tree), ErrClosed,
-// ErrExists, ErrParent, ErrSession, profiles.ErrGrants, and faults: the record
-// could not be written. After any of them nothing ran.
+// Start starts a run that is bound to the generation in force, narrowed by its grants. The
+// run ends when ctx does, so ctx is that of the daemon and not of a request. The record
+// run_started is written before the executor begins. Errors: *profiles.Denial (no policy,
+// unknown agent, executor not granted, closed or unavailable, tier unavailable, sessions not
+// granted, depth of the subagent tree), ErrClosed, ErrExists, ErrParent, ErrSession,
+// profiles.ErrGrants, and faults, such as a record that could not be written. After any of
+// them nothing ran.
 func (r *Ring) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	if req.ID == "" {
 		return nil, errors.New("start run: no id")
@@ -49,12 +50,12 @@ func (r *Ring) Start(ctx context.Context, req StartRequest) (*Run, error) {
 			return nil, fmt.Errorf("start run: input %s: %w", jsonvalue.Clip(name, 40), err)
 		}
 	}
-	run := run.New(&r.host, req.ID, req.Actor, req.Agent, req.Executor)
-	run.Started(req.Program, req.Parent, req.Session)
-	if err := run.Draw(r.cfg.Random); err != nil {
+	run := run.New(&r.host, run.Subject{ID: req.ID, Actor: req.Actor, Agent: req.Agent, Executor: req.Executor,
+		Program: req.Program, Parent: req.Parent, Session: req.Session})
+	if err := run.DrawSeed(r.cfg.Random); err != nil {
 		return nil, fmt.Errorf("start run %s: seed: %w", req.ID, err)
 	}
-	ctx = run.Under(ctx)
+	ctx = run.WithContext(ctx)
 	g, err := r.register(ctx, run, req)
 	if err != nil {
 		run.Abandon(err)
@@ -63,7 +64,7 @@ func (r *Ring) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	rec := run.Record(contract.RunStarted)
 	rec.State, rec.Digest = string(contract.StateRunning), pause.Digest([]byte(req.Program.Source))
 	rec.Detail = map[string]string{"executor": req.Executor, "program": jsonvalue.Clip(req.Program.Name, 200)}
-	// What is asked for; run_ended says what there was.
+	// The isolation that the policy asks for; run_ended has what the guest got.
 	rec.Detail["min_tier"] = string(run.Bound().Agent(nil).MinTier)
 	if req.Parent != nil {
 		rec.Detail["parent"] = req.Parent.Run + "/" + req.Parent.Call
@@ -76,16 +77,16 @@ func (r *Ring) Start(ctx context.Context, req StartRequest) (*Run, error) {
 		return nil, fmt.Errorf("start run %s: record: %w", req.ID, err)
 	}
 	run.Begin()
-	er := run.First(g, req.Inputs, req.SessionState)
+	execution := run.Execution(g, req.Inputs, req.SessionState)
 	executor := r.cfg.Executors[req.Executor]
-	r.cfg.Go(func() { run.Live(ctx, executor, er) })
+	r.cfg.Go(func() { run.Execute(ctx, executor, execution) })
 	return &Run{r, run}, nil
 }
 
-// register binds the run to the generation in force and makes it live, so that
-// every later commit reaches it.
+// register binds the run to the generation in force and makes it live, so that every later
+// commit reaches it.
 func (r *Ring) register(ctx context.Context, started *run.Run, req StartRequest) (*binding.Generation, error) {
-	if err := r.parentStill(ctx, req.Parent); err != nil {
+	if err := r.waitForParent(ctx, req.Parent); err != nil {
 		return nil, fmt.Errorf("start run %s: %w", req.ID, err)
 	}
 	host := r.has(ctx, req.Executor) // it may wait
@@ -113,15 +114,15 @@ func (r *Ring) register(ctx context.Context, started *run.Run, req StartRequest)
 	if err != nil {
 		return nil, fmt.Errorf("start run %s: %w", req.ID, err)
 	}
-	started.Bind(bound.On(host))
+	started.Bind(bound.OnHost(host))
 	if err := r.checkSession(g, bound, req); err != nil {
 		return nil, err
 	}
-	if err := started.Begins(len(req.Inputs)+len(req.Program.Stdin) > 0, req.SessionState); err != nil {
+	if err := started.UseAtStart(len(req.Inputs)+len(req.Program.Stdin) > 0, req.SessionState); err != nil {
 		return nil, err
 	}
 	if parent != nil {
-		if err := parent.Adopt(g, started); err != nil {
+		if err := parent.Family().Adopt(g, started); err != nil {
 			return nil, err
 		}
 	}
@@ -129,7 +130,7 @@ func (r *Ring) register(ctx context.Context, started *run.Run, req StartRequest)
 	return g, nil
 }
 
-// has is what this host has for an executor.
+// has returns what this host has for an executor.
 func (r *Ring) has(ctx context.Context, executor string) binding.Host {
 	h := binding.Host{Name: executor, Executor: r.cfg.Executors[executor] != nil}
 	if h.Executor && r.cfg.Tier != nil {
@@ -141,8 +142,8 @@ func (r *Ring) has(ctx context.Context, executor string) binding.Host {
 	return h
 }
 
-// parentStill waits while the parent of a run stops.
-func (r *Ring) parentStill(ctx context.Context, p *pause.Parent) error {
+// waitForParent waits while the parent of a run is on its way to a pause.
+func (r *Ring) waitForParent(ctx context.Context, p *pause.Parent) error {
 	if p == nil {
 		return nil
 	}
@@ -152,7 +153,7 @@ func (r *Ring) parentStill(ctx context.Context, p *pause.Parent) error {
 	if parent == nil {
 		return contract.ErrParent
 	}
-	return parent.Still(ctx)
+	return parent.WaitWhileStopping(ctx)
 }
 
 // checkSession refuses a session that the run may not have.

@@ -17,7 +17,7 @@ import (
 
 // IsAct reports whether a call is one of a guest's own: it starts a program, opens
 // a file or sets a variable.
-func (k *Case) IsAct() bool { return k.Action != nil }
+func (a *act) IsAct() bool { return a.Action != nil }
 
 // actLimits are those of every act: what bounds them all is the run's.
 func actLimits() profiles.BridgeLimits {
@@ -38,7 +38,7 @@ func decideAct(d *profiles.Decider, a *profiles.Action) profiles.Decision {
 }
 
 // act decides an act under one policy. With a grant the verdict is allow or ask.
-func (a *Agent) act(k *Case) (*Grant, profiles.Decision) {
+func (a *Agent) act(k *Request) (*Grant, profiles.Decision) {
 	d := decideAct(a.decider, k.Action)
 	shell := a.Profile.Shell
 	if shell == nil {
@@ -73,10 +73,10 @@ func (a *Agent) act(k *Case) (*Grant, profiles.Decision) {
 
 // prepare keeps the act as its approver and its record see it, also when it is
 // refused.
-func (k *Case) prepare(b *Binding) *Refusal {
+func (k *Request) prepareAct(b *Binding) *Refusal {
 	args, err := pause.ArgsOf(k.Action)
 	k.Args = args
-	k.Full = k.Full || b.FullWords()
+	k.Full = k.Full || b.RecordsWords()
 	if err != nil || len(args) > MaxFull {
 		k.Full = false
 		text := fmt.Sprintf("its words take more than %d bytes in a record", MaxFull)
@@ -86,9 +86,9 @@ func (k *Case) prepare(b *Binding) *Refusal {
 }
 
 // own decides the call under what binds the run.
-func (k *Case) own(b *Binding) (grants []*Grant, d profiles.Decision, later bool) {
+func (k *Request) decideBound(b *Binding) (grants []*Grant, d profiles.Decision, later bool) {
 	if !k.IsAct() {
-		return b.Own(k.Bridge, k.Size)
+		return b.DecideBridge(k.Bridge, k.Size)
 	}
 	for i, a := range b.agents {
 		gr, one := a.act(k)
@@ -102,9 +102,9 @@ func (k *Case) own(b *Binding) (grants []*Grant, d profiles.Decision, later bool
 
 // Now decides the call under g alone, the generation in force. Without a grant the
 // decision refuses.
-func (k *Case) Now(b *Binding, g *Generation) (*Grant, profiles.Decision) {
+func (k *Request) DecideInForce(b *Binding, g *Generation) (*Grant, profiles.Decision) {
 	if !k.IsAct() {
-		return g.Now(b.agent, b.executor, k.Bridge, k.Size)
+		return g.DecideBridge(b.agent, b.executor, k.Bridge, k.Size)
 	}
 	for _, executor := range []string{b.executor, profiles.ExecutorShell} {
 		if reason, closed := g.Closed(executor); closed {
@@ -115,32 +115,32 @@ func (k *Case) Now(b *Binding, g *Generation) (*Grant, profiles.Decision) {
 	if a == nil {
 		return nil, g.Refusal(b.agent)
 	}
-	if len(k.Own) > 0 && a == b.First() { // decided already
-		return k.Own[0], k.Own[0].decision
+	if len(k.BoundGrants) > 0 && a == b.First() { // decided already
+		return k.BoundGrants[0], k.BoundGrants[0].decision
 	}
 	return a.act(k)
 }
 
 // Rebind finds again what grants a call of a pause; it is refused when it is
 // decided again where nothing does.
-func (k *Case) Rebind(b *Binding) { k.Own, _, _ = k.own(b) }
+func (k *Request) Rebind(b *Binding) { k.BoundGrants, _, _ = k.decideBound(b) }
 
 // allow makes the decision that the guest gets of an act that every policy allows,
 // or says that they do not allow the same.
-func (k *Case) allow() *Refusal {
-	for _, gr := range k.Own {
-		if !reflect.DeepEqual(gr.decision.Start, k.Other.decision.Start) {
-			return revoked(k.Other.Revision, k.Other, "the policies that bind the run start the program in other ways")
+func (k *Request) allowAct() *Refusal {
+	for _, gr := range k.BoundGrants {
+		if !reflect.DeepEqual(gr.decision.Start, k.Current.decision.Start) {
+			return revoked(k.Current.Revision, k.Current, "the policies that bind the run start the program in other ways")
 		}
 	}
-	d := k.Other.decision
+	d := k.Current.decision
 	d.Verdict = profiles.Allow
 	if d.Code != profiles.CodeAllowed {
 		d.Code, d.Reason = profiles.CodeAllowed, "it was approved"
 	}
 	if x := k.Action.Exec; x != nil {
 		if d.Start == nil || !path.IsAbs(d.Start.Path) || len(d.Start.Argv) == 0 {
-			return revoked(k.Other.Revision, k.Other, "nothing says what it would start")
+			return revoked(k.Current.Revision, k.Current, "nothing says what it would start")
 		}
 		k.Bridge = pause.NameOf(k.Action, d.Start.Path)
 	}
@@ -150,11 +150,11 @@ func (k *Case) allow() *Refusal {
 
 // Sub is the sub-command of a program that an act starts, where its words surely name
 // one; "" where they do not, or the word is not of the kind that names one.
-func (k *Case) Sub() string {
-	if k.Action == nil || k.Action.Exec == nil {
+func (a *act) Subcommand() string {
+	if a.Action == nil || a.Action.Exec == nil {
 		return ""
 	}
-	operands, sure := argv.Split(argv.AllKnown(k.Action.Exec.Argv), false).Sub()
+	operands, sure := argv.Split(argv.AllKnown(a.Action.Exec.Argv), false).Sub()
 	if !sure || len(operands) == 0 || len(operands[0].Text) > maxSub ||
 		strings.Trim(operands[0].Text, "abcdefghijklmnopqrstuvwxyz-") != "" {
 		return ""
@@ -166,15 +166,15 @@ func (k *Case) Sub() string {
 const maxSub = 32
 
 // Words are what an approval of the act holds for; "" holds for nothing.
-func (k *Case) Words() string {
-	if k.Action == nil || k.Action.Exec == nil || k.Allowed.Start == nil {
+func (a *act) ApprovalKey() string {
+	if a.Action == nil || a.Action.Exec == nil || a.Allowed.Start == nil {
 		return ""
 	}
-	return pause.WordsOf(k.Allowed.Start.Path, k.Action.Exec.Argv)
+	return pause.ApprovalKey(a.Allowed.Start.Path, a.Action.Exec.Argv)
 }
 
 // hold bounds the terms of an approval that a program waits for in a guest.
-func (k *Case) hold(now time.Time, asked []*profiles.Approval) {
+func (k *Request) limitHold(now time.Time, asked []*profiles.Approval) {
 	for _, a := range asked {
 		ms := a.HoldMillis
 		if ms <= 0 {
@@ -189,7 +189,7 @@ func (k *Case) hold(now time.Time, asked []*profiles.Approval) {
 
 // Ask sets the terms on which people have to approve the call, as all that ask for
 // it want them; nil asks for nothing. An approval that was given before may do.
-func (k *Case) Ask(b *Binding, now time.Time, before *pause.Given, asked ...*profiles.Approval) *Refusal {
+func (k *Request) SetTerms(b *Binding, now time.Time, before *pause.Given, asked ...*profiles.Approval) *Refusal {
 	if before != nil && len(asked) > 0 {
 		ok := true
 		for _, a := range asked {
@@ -207,17 +207,17 @@ func (k *Case) Ask(b *Binding, now time.Time, before *pause.Given, asked ...*pro
 			Decision: k.Deny(b, profiles.CodeApprovalRequired, "the policies that bind the run name no common approver, or no time to approve")}
 	}
 	if k.Terms = terms; terms != nil && k.Held {
-		k.hold(now, asked)
+		k.limitHold(now, asked)
 	}
 	return nil
 }
 
 // Grant is the name under which the call can be taken from a run.
-func (k *Case) Grant() string { return GrantOf(k.Bridge) }
+func (k *Request) Capability() string { return CapabilityOf(k.Bridge) }
 
-// GrantOf is the capability of a call's name: that of a bridge, or of an act, whose
+// CapabilityOf is the capability of a call's name: that of a bridge, or of an act, whose
 // name says it.
-func GrantOf(name string) string {
+func CapabilityOf(name string) string {
 	if pause.IsAct(name) {
 		return name
 	}
@@ -226,7 +226,7 @@ func GrantOf(name string) string {
 
 // Redacted is a decision as a record has it that holds no words of a program: its
 // reason quotes them.
-func (k *Case) Redacted(d profiles.Decision) profiles.Decision {
+func (k *Request) Redacted(d profiles.Decision) profiles.Decision {
 	if k.IsAct() && !k.Full && d.Verdict == profiles.Deny {
 		d.Reason, d.Evidence, d.Instead = "", nil, nil
 	}

@@ -16,7 +16,7 @@ func TestAlsoResult(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, flaw := g.Agent("a").grants["read"].Takes().Judge(json.RawMessage(result), nil)
+		_, flaw := g.Agent("a").grants["read"].ResultRule().Check(json.RawMessage(result), nil)
 		return flaw == nil
 	}
 	for result, want := range map[string]bool{`"abc"`: true, `"abcd"`: false, `1`: false} {

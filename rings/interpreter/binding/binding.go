@@ -74,7 +74,7 @@ func (g *Generation) at() Places {
 }
 
 // On is the binding of a run whose guest is on this host.
-func (b *Binding) On(h Host) *Binding {
+func (b *Binding) OnHost(h Host) *Binding {
 	on := *b
 	on.host = h
 	return &on
@@ -117,7 +117,7 @@ func Rebind(p *pause.Record, g *Generation) (*Binding, error) {
 
 // Record is what a pause keeps of the binding: g, the generation in force, is
 // added when the run is not bound by its policy yet. The error is ErrPolicies.
-func (b *Binding) Record(g *Generation) ([]pause.Profile, error) {
+func (b *Binding) RecordProfiles(g *Generation) ([]pause.Profile, error) {
 	a := g.Agent(b.agent)
 	if a == nil || slices.ContainsFunc(b.recorded, func(p pause.Profile) bool { return p.Revision == g.Revision }) {
 		return slices.Clone(b.recorded), nil
@@ -148,7 +148,7 @@ func (b *Binding) Limits(g *Generation) profiles.Limits {
 // Guest is what a guest of another executor runs under that works for the run: the
 // policy of the start, with the strictest isolation and the strictest limits of all
 // that bind the run and of g. False: one of them does not grant the executor.
-func (b *Binding) Guest(g *Generation, executor string) (profiles.Agent, profiles.Limits, bool) {
+func (b *Binding) GuestAgent(g *Generation, executor string) (profiles.Agent, profiles.Limits, bool) {
 	now := g.Agent(b.agent)
 	if now == nil {
 		return profiles.Agent{}, profiles.Limits{}, false
@@ -168,7 +168,7 @@ func (b *Binding) Guest(g *Generation, executor string) (profiles.Agent, profile
 
 // Strict reports whether a policy that binds the run, or that in g, syncs each
 // record.
-func (b *Binding) Strict(g *Generation) bool {
+func (b *Binding) SyncsRecords(g *Generation) bool {
 	const strict = "strict"
 	now := g.Agent(b.agent)
 	return now != nil && now.Profile.Audit == strict ||
@@ -177,7 +177,7 @@ func (b *Binding) Strict(g *Generation) bool {
 
 // FullWords reports whether a policy that binds the run has the words of scripts and of
 // their programs on record.
-func (b *Binding) FullWords() bool {
+func (b *Binding) RecordsWords() bool {
 	return slices.ContainsFunc(b.agents, func(a *Agent) bool { return a.Profile.Shell != nil && a.Profile.Shell.Audit == auditFull })
 }
 
@@ -236,7 +236,7 @@ func (b *Binding) Agent(g *Generation) profiles.Agent {
 // Own decides a call under what binds the run. With Allow and Ask the grants are
 // those of every policy; later tells that it was not the first policy that
 // refused.
-func (b *Binding) Own(bridge string, size int64) (grants []*Grant, d profiles.Decision, later bool) {
+func (b *Binding) DecideBridge(bridge string, size int64) (grants []*Grant, d profiles.Decision, later bool) {
 	for i, a := range b.agents {
 		gr, one := a.decide(b.executor, bridge, size)
 		if gr == nil {
@@ -252,7 +252,7 @@ func (b *Binding) Own(bridge string, size int64) (grants []*Grant, d profiles.De
 
 // Now decides a call under g, the generation in force, for a run that may be
 // bound by it. Without a grant the decision refuses.
-func (g *Generation) Now(agent, executor, bridge string, size int64) (*Grant, profiles.Decision) {
+func (g *Generation) DecideBridge(agent, executor, bridge string, size int64) (*Grant, profiles.Decision) {
 	if reason, closed := g.Closed(executor); closed {
 		return nil, profiles.Decision{Code: profiles.CodeClosed, Reason: "the executor " + executor + " is closed: " + reason, Revision: g.Revision}
 	}

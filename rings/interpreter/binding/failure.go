@@ -39,9 +39,9 @@ func (f *Failure) Unwrap() error { return f.Err }
 // maxTold bounds what a program is told.
 const maxTold = 4 << 10
 
-// Told is what a program may know of the error of a provider: the name and the text
+// ProgramError is what a program may know of the error of a provider: the name and the text
 // of its own error, and the decision when one refused.
-func Told(err error) (name, text string, by *profiles.Decision) {
+func ProgramError(err error) (name, text string, by *profiles.Decision) {
 	var no *profiles.Denial
 	var f *Failure
 	switch {

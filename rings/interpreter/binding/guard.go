@@ -29,7 +29,7 @@ func guardsOf(a *profiles.Agent) (out []*profiles.Guardrail) {
 
 // Guarded asks the guardrails of all given grants about the call, each once. The
 // call is not shared yet, or left to one caller. Nil: none refuses.
-func (k *Case) Guarded(ctx context.Context, b *Binding, ask Guards, grants ...*Grant) *Refusal {
+func (k *Request) CheckGuardrails(ctx context.Context, b *Binding, ask Guards, grants ...*Grant) *Refusal {
 	var by func(rego string, c profiles.Call) ([]string, error)
 	if ask != nil {
 		by = func(rego string, c profiles.Call) ([]string, error) { return ask.Denies(ctx, rego, c) }
@@ -61,9 +61,9 @@ func (k *Case) Guarded(ctx context.Context, b *Binding, ask Guards, grants ...*G
 	return first
 }
 
-// unguarded refuses a call under a grant one of whose guardrails refuses it, or was
+// guardrailsRefuse refuses a call under a grant one of whose guardrails refuses it, or was
 // not asked about it.
-func (k *Case) unguarded(revision string, gr *Grant) *Refusal {
+func (k *Request) guardrailsRefuse(revision string, gr *Grant) *Refusal {
 	for _, g := range gr.guards {
 		no, asked := k.guards[guard{g.Rego, gr.Powers}]
 		switch {

@@ -17,21 +17,23 @@ type Flaw struct {
 	Fault string // text for the record
 }
 
-// Taken is what a result is held to.
-type Taken struct {
+// ResultRule is what a result is held to.
+type ResultRule struct {
 	most    int64
 	schemas []*jsonvalue.Schema
 }
 
 // Takes is what the call's result is held to.
-func (k *Case) Takes() Taken { return Taken{k.Limits.ResultBytes, results(k.Grants()...)} }
+func (k *Request) ResultRule() ResultRule {
+	return ResultRule{k.Limits.ResultBytes, results(k.Grants()...)}
+}
 
 // Takes is what the result of any call of the grant is held to.
-func (g *Grant) Takes() Taken { return Taken{g.Limits.ResultBytes, results(g)} }
+func (g *Grant) ResultRule() ResultRule { return ResultRule{g.Limits.ResultBytes, results(g)} }
 
 // Judge checks a result: its size, its form and the schemas. tagged checks a value
 // that uses the tagged encoding.
-func (t Taken) Judge(out json.RawMessage, tagged func(json.RawMessage) error) (json.RawMessage, *Flaw) {
+func (t ResultRule) Check(out json.RawMessage, tagged func(json.RawMessage) error) (json.RawMessage, *Flaw) {
 	if int64(len(out)) > t.most {
 		return nil, &Flaw{profiles.ErrorResultTooLarge, fmt.Sprintf("the result is larger than %d bytes", t.most), profiles.CodeBridgeResultBytes,
 			fmt.Sprintf("the result has %d bytes", len(out))}

@@ -87,13 +87,13 @@ func TestZeroDenies(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	closed := &binding.Generation{}
-	if gr, d := closed.Now("x", "js", "b", 0); gr != nil || d.Verdict != profiles.Deny {
+	if gr, d := closed.DecideBridge("x", "js", "b", 0); gr != nil || d.Verdict != profiles.Deny {
 		t.Errorf("%+v", d)
 	}
 	if d := closed.Start("x", binding.Host{Name: "js", Executor: true, Tier: profiles.TierRemote}); d == nil {
 		t.Error("the closed generation starts runs")
 	}
-	if _, err := binding.Rebind(&pause.Record{Agent: "x", Executor: "js"}, closed); err == nil {
+	if _, err := binding.Rebind(&pause.Record{Subject: pause.Subject{Agent: "x", Executor: "js"}}, closed); err == nil {
 		t.Error("a run bound by nothing")
 	}
 	if _, err := binding.Bind(closed, "x", "js", nil, nil); err == nil {

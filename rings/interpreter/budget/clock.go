@@ -6,7 +6,7 @@ import (
 )
 
 // Clock ends something after a time that can be held. Its owner makes one with
-// Tick; it is safe for concurrent use. The nil Clock is never held.
+// StartClock; it is safe for concurrent use. The nil Clock is never held.
 type Clock struct {
 	now func() time.Time
 
@@ -17,9 +17,9 @@ type Clock struct {
 	holds int
 }
 
-// Tick makes a clock that calls end once, after d without the time in which it is
+// StartClock makes a clock that calls end once, after d without the time in which it is
 // held.
-func Tick(now func() time.Time, d time.Duration, end func()) *Clock {
+func StartClock(now func() time.Time, d time.Duration, end func()) *Clock {
 	return &Clock{now: now, left: d, from: now(), timer: time.AfterFunc(d, end)}
 }
 

@@ -16,8 +16,8 @@ import (
 // StateRunning is the state of a run that has not ended and is not paused.
 const StateRunning executors.State = "running"
 
-// View is a run as it stands: the outcome as far as it is known. It is a copy.
-type View struct {
+// RunInfo says which run a View shows.
+type RunInfo struct {
 	ID         string
 	Actor      string
 	Agent      string
@@ -25,12 +25,18 @@ type View struct {
 	Generation int64 // bound at the start
 	Revision   string
 	Started    time.Time
-	State      executors.State // StateRunning, StatePaused or how it ended
-	Value      json.RawMessage // tagged; nil unless done
-	Repr       bool            // Value is text that shows a value which is not JSON
-	ExitCode   int             // of a shell script or a Python program; 126: a script was refused
-	// Ran are the programs that its guests were allowed to start, the first of them,
-	// and RanMore how many came after. Asked are those of which people were asked.
+	Session    string
+}
+
+// View is the state of a run: the outcome as far as it is known. It is a copy.
+type View struct {
+	RunInfo
+	State    executors.State // StateRunning, StatePaused or the state at the end
+	Value    json.RawMessage // tagged; nil unless done
+	Repr     bool            // Value is text that shows a value which is not JSON
+	ExitCode int             // of a shell script or a Python program; 126 if a script was refused
+	// Ran are the first programs that its guests were allowed to start, and RanMore counts
+	// the later ones. Asked are those that people were asked about.
 	Ran         [][]string
 	RanMore     int64
 	Asked       []pause.Asked
@@ -38,25 +44,22 @@ type View struct {
 	Dropped     int64 // bytes of console output over the limit
 	Error       *executors.ProgramError
 	Pending     []Pending
-	Denials     []profiles.Decision // at most MaxDenials that differ, each with how often, oldest first
+	Denials     []profiles.Decision // at most pause.MaxDenials that differ, oldest first, each with its count
 	DenialsMore int64               // refusals that found Denials full
-	Imports     []string            // modules that the program itself imported, as its guest says; at most MaxImports
+	Imports     []string            // modules that the program imported itself, as its guest says; at most MaxImports
 	Usage       executors.Usage     // Calls: admitted, by bridge; the rest once ended
 	Attestation executors.Attestation
 	LastEvent   int64 // number of the newest event
-	Session     string
-	// Touched is what the run and its subagents have touched of three powers; nil: no
+	// Touched is what the run and its subagents have touched of the three powers; nil if no
 	// rule of two binds them.
 	Touched *ruleoftwo.Touched
-	// SessionError says why the state of the session was not kept; "" while the
-	// run goes on and when it was.
+	// SessionError says why the state of the session was not kept. It is empty while the run
+	// goes on, and if the state was kept.
 	SessionError string
 }
 
-// Bounds of View.Denials and View.Imports.
-const (
-	MaxImports = 512
-)
+// MaxImports limits View.Imports.
+const MaxImports = 512
 
 // Pending is an open call that waits for an answer.
 type Pending struct {
@@ -65,27 +68,27 @@ type Pending struct {
 	Args   json.RawMessage // as a provider would get them
 	For    string          // "harness", "approver"
 	Digest string
-	Held   bool // its program cannot be written down: the run goes on running
-	// Of a call that waits for an approver.
+	Held   bool // no snapshot can be taken of its program: the run goes on running
+	// The fields below are those of a call that waits for an approver.
 	Expires   time.Time
-	From      []string // owners, of which one must approve; empty: any approver
+	From      []string // owners, of which one must approve; empty allows any approver
 	Count     int64
-	Rule      *profiles.Rule // that asks for the approval; nil: not known
-	Because   string         // why the rule of two asks for the approval; "": a policy asks for it always
+	Rule      *profiles.Rule // that asks for the approval; nil if it is not known
+	Because   string         // why the rule of two asks for the approval; empty if a policy always does
 	Approvals []approved     // none from the ring; a store knows them
 }
 
-// Reply settles a pending call: with a tagged value, or with an error, whose
-// message the program sees as that of a BridgeError.
+// Reply settles a pending call with a tagged value or with an error. The program gets the
+// message of the error in a BridgeError.
 type Reply struct {
 	Call   string
-	Digest string // when given, must be that of the pending call
+	Digest string // if given, must be that of the pending call
 	By     string // the actor
 	Value  json.RawMessage
 	Error  *string
 }
 
-// ValidCallID reports whether a guest's call id is fit for records and messages.
+// ValidCallID reports whether the id that a guest gave a call is fit for records and messages.
 func ValidCallID(id string) bool {
 	if id == "" || len(id) > 32 {
 		return false
@@ -98,8 +101,8 @@ func ValidCallID(id string) bool {
 	return true
 }
 
-// Attested is what a record says of what stood around a guest: layers by their
-// state, and nothing of a guest that never was.
+// Attested returns the details of a record about the isolation of a guest: its layers by
+// their state. It returns none if there was no guest.
 func Attested(a executors.Attestation) map[string]string {
 	out := map[string]string{}
 	if a.Tier == "" {

@@ -4,25 +4,26 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/ringd/ringd/profiles"
 )
 
-// Names of what a guest does itself begin with these; a bridge has no such name.
+// Prefixes of the names of acts: things that a guest does itself. No bridge has such a name.
 const (
 	actExec     = "exec:"
 	actFile     = "file:"
 	actVariable = "variable:"
 )
 
-// IsAct reports whether name, as a call has it in Bridge, is of an act of a guest.
+// IsAct reports whether the name of a call is that of an act of a guest.
 func IsAct(name string) bool {
 	return strings.HasPrefix(name, actExec) || strings.HasPrefix(name, actFile) || strings.HasPrefix(name, actVariable)
 }
 
-// Bounds of Acts.
+// Limits of Acts.
 const (
 	MaxActs  = 10_000 // acts of one run
 	maxRan   = 256    // commands, and approvals, that are kept
@@ -30,23 +31,23 @@ const (
 	maxWord  = 256    // bytes of each
 )
 
-// Acts is what a run remembers of what its guests did themselves. The zero Acts is
-// that of a run that begins. Its owner guards it.
+// Acts are the acts of the guests of a run, as far as it remembers them. The zero Acts is
+// that of a run that begins. It is not safe for concurrent use: its owner guards it.
 type Acts struct {
 	Count int64      `json:"count,omitempty"` // allowed so far
 	Ran   [][]string `json:"ran,omitempty"`   // the first programs that were started
-	More  int64      `json:"more,omitempty"`  // programs behind those
-	Asked []Asked    `json:"asked,omitempty"` // of which people were asked
+	More  int64      `json:"more,omitempty"`  // programs started after those
+	Asked []Asked    `json:"asked,omitempty"` // that people were asked about
 	Given []Given    `json:"given,omitempty"` // approvals that hold for the rest of the run
 }
 
-// When people were asked about an act.
+// Values of Asked.When.
 const (
-	BeforeStart = "before_start" // nothing of the program had run
-	WhileHeld   = "held"         // half way
+	BeforeStart = "before_start" // the program had not begun
+	WhileHeld   = "held"         // the program was held while it was running
 )
 
-// Asked is an act of which people were asked.
+// Asked is an act that people were asked about.
 type Asked struct {
 	Call string   `json:"call"`
 	Name string   `json:"name"`
@@ -57,12 +58,12 @@ type Asked struct {
 // Given is an approval that holds for every start of a program with these words.
 type Given struct {
 	Words string `json:"words"` // digest of the path and the words
-	Call  string `json:"call"`  // that was approved
+	Call  string `json:"call"`  // the call that was approved
 	By    string `json:"by"`
 	Terms Terms  `json:"terms"`
 }
 
-// Start notes a program that is started.
+// Start notes a program that a guest starts.
 func (a *Acts) Start(argv []string) {
 	if len(a.Ran) >= maxRan {
 		a.More++
@@ -71,21 +72,21 @@ func (a *Acts) Start(argv []string) {
 	a.Ran = append(a.Ran, clipped(argv))
 }
 
-// Ask notes that people are asked.
+// Ask notes that people are asked about an act.
 func (a *Acts) Ask(call, name, when string, argv []string) {
 	if len(a.Asked) < maxRan {
 		a.Asked = append(a.Asked, Asked{Call: call, Name: name, When: when, Argv: clipped(argv)})
 	}
 }
 
-// Give notes an approval; one that finds no room holds for nothing.
+// Give notes an approval. If there is no room for it, it holds for its own call only.
 func (a *Acts) Give(g Given) {
 	if len(a.Given) < maxRan {
 		a.Given = append(a.Given, g)
 	}
 }
 
-// Of is the approval for these words, a copy of it, or nil; "" has none.
+// Of returns a copy of the approval for these words, or nil. Empty words have none.
 func (a *Acts) Of(words string) *Given {
 	for _, g := range a.Given {
 		if words != "" && g.Words == words {
@@ -95,10 +96,10 @@ func (a *Acts) Of(words string) *Given {
 	return nil
 }
 
-// Clone shares nothing that is written to.
+// Clone returns a copy that shares nothing that is written to.
 func (a *Acts) Clone() Acts {
 	b := *a
-	b.Ran, b.Asked, b.Given = a.Ran[:len(a.Ran):len(a.Ran)], a.Asked[:len(a.Asked):len(a.Asked)], a.Given[:len(a.Given):len(a.Given)]
+	b.Ran, b.Asked, b.Given = slices.Clip(a.Ran), slices.Clip(a.Asked), slices.Clip(a.Given)
 	return b
 }
 
@@ -128,8 +129,7 @@ func (a *Acts) check() error {
 	return nil
 }
 
-// Action is what an open call of a guest's own asks for; nil when it is a call of a
-// bridge.
+// Action returns what an act asks for, or nil if the call is one of a bridge.
 func (c *Call) Action() (*profiles.Action, error) {
 	if !IsAct(c.Bridge) {
 		return nil, nil
@@ -144,7 +144,7 @@ func (c *Call) Action() (*profiles.Action, error) {
 	return &a, nil
 }
 
-// NameOf names an act; path is that of the program, where it is known.
+// NameOf returns the name of an act. path is that of the program, empty if it is not known.
 func NameOf(a *profiles.Action, path string) string {
 	switch {
 	case a.Exec != nil && path == "" && len(a.Exec.Argv) > 0:
@@ -159,17 +159,17 @@ func NameOf(a *profiles.Action, path string) string {
 	}
 }
 
-// ArgsOf is an act as its approver sees it, and as it is decided again.
+// ArgsOf encodes an act as its approver sees it, and as it is decided again.
 func ArgsOf(a *profiles.Action) (json.RawMessage, error) { return json.Marshal(a) }
 
-// WordsOf is what an approval holds for: the program and its words.
-func WordsOf(path string, argv []string) string {
+// ApprovalKey returns the key that an approval holds for: the program and its words.
+func ApprovalKey(path string, argv []string) string {
 	text, err := json.Marshal(append([]string{path}, argv...))
 	if err != nil {
-		return "" // words are text: it marshals
+		return "" // cannot happen: words are text
 	}
 	return Digest(text)
 }
 
-// Left is how long an approval may still be given.
+// Left returns how long an approval may still be given.
 func (t *Terms) Left(now time.Time) time.Duration { return t.Expires.Sub(now) }

@@ -15,26 +15,26 @@ import (
 	"github.com/ringd/ringd/profiles/canonjson"
 )
 
-// magic begins every encoded record and names the format.
+// magic is the beginning of every encoded record and names the format.
 const magic = "ringd.pause/v1\n"
 
-// ErrFormat is wrapped by Decode for what is no record of a format it knows.
+// ErrFormat is wrapped by Decode if the bytes are not a record of a format that it knows.
 var ErrFormat = fmt.Errorf("pause record: %w", executors.ErrFormat)
 
-// Digest is "sha256:" and hex.
+// Digest returns "sha256:" and the digest in hex.
 func Digest(b []byte) string {
 	sum := sha256.Sum256(b)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Key is the idempotency key of a call that no journal knows.
+// Key returns the idempotency key of a call that is not in the journal.
 func Key(run, call, digest string) string {
 	return Digest([]byte(run + "\x00" + call + "\x00" + digest))
 }
 
-// Encode writes r: the format's name, the length of the head and of its
-// compressed form as uvarints, the head as compressed JSON, and the snapshot as
-// it is. It refuses what Decode would.
+// Encode returns the bytes of r: the name of the format, the length of the head and that of
+// its compressed form as uvarints, the head as compressed JSON, and the snapshot as it is.
+// It refuses what Decode would refuse.
 func (r *Record) Encode() ([]byte, error) {
 	if err := r.Check(); err != nil {
 		return nil, fmt.Errorf("encode pause of run %s: %w", r.Run, err)
@@ -46,7 +46,8 @@ func (r *Record) Encode() ([]byte, error) {
 		return nil, fmt.Errorf("encode pause of run %s: %w", r.Run, err)
 	}
 	if head.Len() > maxHead {
-		return nil, fmt.Errorf("encode pause of run %s: it has %d bytes beside the snapshot, at most %d fit", r.Run, head.Len(), maxHead)
+		return nil, fmt.Errorf("encode pause of run %s: it has %d bytes beside the snapshot, at most %d fit",
+			r.Run, head.Len(), maxHead)
 	}
 	var small bytes.Buffer
 	w, err := flate.NewWriter(&small, flate.BestSpeed)
@@ -67,9 +68,8 @@ func (r *Record) Encode() ([]byte, error) {
 	return append(out, r.Snapshot...), nil
 }
 
-// Decode reads what Encode wrote, and nothing else: an error wraps ErrFormat or
-// says what no run could have written. Sizes are bounded before anything is
-// made. The record shares b.
+// Decode reads what Encode wrote, and nothing else. An error wraps ErrFormat or says what no
+// run could have written. Sizes are checked before memory is allocated. The record shares b.
 func Decode(b []byte) (Record, error) {
 	rest, ok := bytes.CutPrefix(b, []byte(magic))
 	if !ok {
@@ -102,7 +102,7 @@ func Decode(b []byte) (Record, error) {
 	return r, nil
 }
 
-// uvarint takes a number in its shortest form off b.
+// uvarint reads a number in its shortest form from b.
 func uvarint(b []byte) (v uint64, rest []byte, ok bool) {
 	v, n := binary.Uvarint(b)
 	if n <= 0 || n > 1 && b[n-1] == 0 {

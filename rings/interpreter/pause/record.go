@@ -1,9 +1,9 @@
-// Package pause is the record of a run that waits: everything that another
-// process needs to go on with it, in one value, and its encoding.
+// Package pause is the record of a run that waits: everything that another process needs to
+// go on with it, in one value, and its encoding.
 //
-// A record is not authentic by itself: whoever keeps it seals it. What is decoded
-// is checked all the same, so that no record can make the ring do what no run
-// could. The interpreter ring makes and reads records; the daemon encodes them.
+// A record is not authentic by itself: the daemon seals it where it keeps it. A decoded
+// record is checked all the same, so that no record can make the ring do something that no
+// run could do. The interpreter ring makes and reads records; the daemon encodes them.
 package pause
 
 import (
@@ -20,23 +20,50 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/ruleoftwo"
 )
 
-// Bounds of a record.
+// Limits of a record.
 const (
 	MaxProfiles = 8         // policies that one run may be bound by
 	MaxHanded   = 64        // grants that narrow its subagents
 	maxCalls    = 4096      // open calls
-	MaxDenials  = 256       // refusals that are kept, which differ
+	MaxDenials  = 256       // refusals that are kept and differ
 	maxHead     = 128 << 20 // bytes of all but the snapshot
 )
 
-// Who settles a call.
+// The parties that settle a call.
 const (
 	ForHarness  = "harness"
 	ForApprover = "approver"
 )
 
-// Record is a paused run. It is immutable and shares nothing with a live run.
+// Record is a paused run. It is immutable and shares nothing with a live run. It encodes as
+// JSON, all fields of the embedded structs in one object: their order is that of the bytes
+// on disk.
 type Record struct {
+	Subject
+	Timing
+
+	Engine   string // digest of the engine that made Snapshot
+	Snapshot []byte `json:"-"`
+
+	Policies
+
+	Calls    []Call // open, in the order they were made
+	LastCall int64  // the highest N of the ids "cN" so far
+	Order    int    // calls admitted so far
+
+	Spending
+
+	Acts Acts // of its guests
+
+	// Touched is what the tree of the run had touched of the three powers; nil for nothing.
+	Touched *ruleoftwo.Touched `json:",omitempty"`
+
+	Output
+	Attestation executors.Attestation
+}
+
+// Subject says which run is paused, and what it runs.
+type Subject struct {
 	Run      string
 	Actor    string
 	Agent    string
@@ -45,43 +72,42 @@ type Record struct {
 	Parent   *Parent // of a subagent
 	Root     string  // the first run of the tree of subagents
 	Depth    int64   // in that tree
-	Session  string  // whose state the run keeps at its end; "": none
+	Session  string  // whose state the run keeps at its end; may be empty
+}
 
+// Timing says when the run started, paused and expires.
+type Timing struct {
 	Seq     int64 // of the pauses of this run, from 1
 	Started time.Time
 	Paused  time.Time
 	Expires time.Time // the run is denied from then on
-	// Approval says that it is an approval which expires first, and not the pause.
+	// Approval says that an approval expires first, and not the pause.
 	Approval bool
+}
 
-	Engine   string // digest of the engine that made Snapshot
-	Snapshot []byte `json:"-"`
-
-	Profiles []Profile         // that bind the run, the one of its start first
-	Handed   []profiles.Grants // that narrow its subagents as well
+// Policies bind the run.
+type Policies struct {
+	Profiles []Profile         // the one of its start first
+	Handed   []profiles.Grants // narrow its subagents as well
 	Revoked  []string          // grants taken from this run: "bridge:NAME", "host:NAME", "import:NAME"
+}
 
-	Calls    []Call // open, in the order they were made
-	LastCall int64  // the highest N of the ids "cN" so far
-	Order    int    // calls admitted so far
-
+// Spending is what the run has used of its budgets.
+type Spending struct {
 	Usage   executors.Usage  // so far; Calls is unset
 	Spent   map[string]int64 // calls admitted, by bridge
 	Refused int64
 	Spawned int64 // agents of the whole tree
+}
 
-	Acts Acts // of its guests
-
-	// Touched is what the tree of the run had touched of three powers; nil: nothing.
-	Touched *ruleoftwo.Touched `json:",omitempty"`
-
+// Output is what the run has shown so far.
+type Output struct {
 	Console     []executors.ConsoleEntry
 	Printed     int64 // bytes of the output limit that are used
 	Dropped     int64
 	Denials     []profiles.Decision
 	DenialsMore int64 `json:",omitempty"`
 	LastEvent   int64 // number of the event that says that the run is paused
-	Attestation executors.Attestation
 }
 
 // Parent names the open call that a run was started for.
@@ -95,8 +121,8 @@ type Profile struct {
 	Modules    map[string]string // digest of each module of the set, by specifier
 }
 
-// Has reports whether a run under the policy has the bridge, or may start
-// subagents, which may have it.
+// Has reports whether a run under the policy has the bridge, or may start subagents, which
+// may have it.
 func (p *Profile) Has(bridge string) bool {
 	_, has := p.Agent.Bridges[bridge]
 	for _, b := range p.Agent.Bridges {
@@ -105,53 +131,65 @@ func (p *Profile) Has(bridge string) bool {
 	return has
 }
 
-// Call is an open call. Args are as they were when the program made it.
+// Call is an open call. Its arguments are those that the program made it with. It encodes
+// as JSON like [Record].
 type Call struct {
 	ID       string
 	Bridge   string
 	N        int    // order in the run
 	Args     []byte // JSON, byte for byte
 	Size     int64  // of the arguments as the guest sent them
-	Marked   bool   // they use the tagged encoding
+	Marked   bool   // the arguments use the tagged encoding
 	Digest   string
 	Key      string // of idempotency
 	External bool
 	Full     bool // its record holds the arguments
 	Limits   profiles.BridgeLimits
-	Agents   int64 // subagents it may start
-	Children int64 // that it has started
+	Agents   int64 // subagents that it may start
+	Children int64 // subagents that it has started
 	For      string
-	Harness  bool   // the harness performs it, after the approval if it needs one
-	Terms    *Terms // of the approval that it needs; nil: none
-	Approved bool   // it has that approval
-	By       string // who approved it last
-	Revoked  bool   // the policy in force at the pause no longer granted it
-	// Two says why the rule of two has people asked about it; "": it has not.
+	Harness  bool // the harness performs it, after the approval if it needs one
+	Consent
+	Revoked bool // the policy in force at the pause no longer granted it
+	// Two says why the rule of two asks people about it; empty if it does not.
 	Two string `json:",omitempty"`
 	// Unasked are the conditions of approvals that do not hold for it.
 	Unasked []string
 }
 
+// Consent says whether people have to approve a call, and whether they have.
+type Consent struct {
+	Terms    *Terms // of the approval that it needs; nil if it needs none
+	Approved bool   // it has that approval
+	By       string // the last approver
+}
+
 // Terms are what an approval takes.
 type Terms struct {
-	From    []string  `json:"from,omitempty"` // owners, of which one must approve; empty: any approver
+	From    []string  `json:"from,omitempty"` // owners, of which one must approve; empty allows any approver
 	Count   int64     `json:"count"`          // different approvers
-	Expires time.Time `json:"expires"`        // no approval counts from then on
-	Millis  int64     `json:"millis"`         // what Expires was made of
-	// Rule is the one that asks for it, of the newest policy that does.
+	Expires time.Time `json:"expires"`        // no approval is accepted from then on
+	Millis  int64     `json:"millis"`         // the time that Expires was made of
+	// Rule is the rule that asks for it, of the newest policy that does.
 	Rule *profiles.Rule `json:"rule,omitempty"`
 }
 
-// Expiry is the error of a run whose pause has expired.
-func (r *Record) Expiry() executors.ProgramError {
-	at := r.Expires.UTC().Format(time.RFC3339)
-	if r.Approval {
-		return executors.ProgramError{Name: profiles.ErrorApprovalExpired, Message: "a call was not approved in time; approvals ended at " + at}
+// Expiry returns the error of a run whose pause has expired.
+func (r *Record) Expiry() executors.ProgramError { return Expiry(r.Expires, r.Approval) }
+
+// Expiry returns the error of a run that has expired at a time. approval says that an
+// approval has expired, and not the pause.
+func Expiry(expires time.Time, approval bool) executors.ProgramError {
+	at := expires.UTC().Format(time.RFC3339)
+	if approval {
+		return executors.ProgramError{Name: profiles.ErrorApprovalExpired,
+			Message: "a call was not approved in time; approvals ended at " + at}
 	}
-	return executors.ProgramError{Name: profiles.ErrorPauseExpired, Message: "the run waited longer than it may; the pause ended at " + at}
+	return executors.ProgramError{Name: profiles.ErrorPauseExpired,
+		Message: "the run waited longer than it may; the pause ended at " + at}
 }
 
-// Number is N of a call's id "cN".
+// Number returns N of the id "cN" of a call.
 func Number(id string) (int64, bool) {
 	digits, ok := strings.CutPrefix(id, "c")
 	n, err := strconv.ParseInt(digits, 10, 64)
@@ -161,7 +199,7 @@ func Number(id string) (int64, bool) {
 	return n, true
 }
 
-// Check says what of the record no run could have written.
+// Check returns what no run could have written in the record.
 func (r *Record) Check() error {
 	switch {
 	case r.Run == "" || r.Root == "" || r.Actor == "" || r.Agent == "" || r.Executor == "":
@@ -176,7 +214,8 @@ func (r *Record) Check() error {
 		return fmt.Errorf("its subagents are narrowed by %d grants", len(r.Handed))
 	case len(r.Calls) == 0 || len(r.Calls) > maxCalls:
 		return fmt.Errorf("it waits on %d calls", len(r.Calls))
-	case r.Depth < 0 || r.LastCall < 0 || r.Order < len(r.Calls) || r.LastEvent < 1 || len(r.Denials) > MaxDenials || r.DenialsMore < 0:
+	case r.Depth < 0 || r.LastCall < 0 || r.Order < len(r.Calls) || r.LastEvent < 1 ||
+		len(r.Denials) > MaxDenials || r.DenialsMore < 0:
 		return errors.New("a count is out of range")
 	case r.Usage.CPU < 0 || r.Usage.Wall < 0 || r.Usage.HostWait < 0 || r.Usage.PeakBytes < 0 || r.Refused < 0 ||
 		r.Spawned < 0 || r.Printed < 0 || r.Dropped < 0:
@@ -233,8 +272,8 @@ func (r *Record) checkCalls() error {
 	return nil
 }
 
-// Plus adds what the parts of a run before the pause used to what it used since. A
-// nil Record is of a run that has not paused. The calls are counted elsewhere.
+// Plus adds what a run used before its pause to what it has used since. A nil Record is that
+// of a run that has not paused. The calls are counted by the caller.
 func (r *Record) Plus(now executors.Usage, calls map[string]int64) executors.Usage {
 	now.Calls = calls
 	if r == nil {

@@ -92,11 +92,11 @@ type Account struct {
 	mu     sync.Mutex
 	t      Touched
 	rule   *profiles.RuleOfTwo // of the runs of the tree so far
-	parked map[string]bool     // runs of the tree that wait on disk
+	paused map[string]bool     // runs of the tree that wait on disk
 }
 
 // New is the account of a run that begins.
-func New() *Account { return &Account{parked: map[string]bool{}} }
+func New() *Account { return &Account{paused: map[string]bool{}} }
 
 // View is what was touched, or nil: nothing binds the tree.
 func (a *Account) View() *Touched {
@@ -115,27 +115,27 @@ func (a *Account) Record() *Touched {
 	return a.t.clone()
 }
 
-// Park is Record for a run whose pause is being kept: from then on Waiting names it.
-func (a *Account) Park(run string) *Touched {
+// MarkPaused is Record for a run whose pause is being kept: from then on PausedRuns names it.
+func (a *Account) MarkPaused(run string) *Touched {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.parked[run] = true
+	a.paused[run] = true
 	return a.t.clone()
 }
 
-// Unpark takes a run off that goes on, or has ended.
-func (a *Account) Unpark(run string) {
+// UnmarkPaused takes a run off that goes on, or has ended.
+func (a *Account) UnmarkPaused(run string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.parked, run)
+	delete(a.paused, run)
 }
 
-// Waiting are the runs of the tree that wait on disk: what the tree touches has to be
+// PausedRuns are the runs of the tree that wait on disk: what the tree touches has to be
 // noted for each.
-func (a *Account) Waiting() (out []string) {
+func (a *Account) PausedRuns() (out []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for run := range a.parked {
+	for run := range a.paused {
 		out = append(out, run)
 	}
 	slices.Sort(out)
@@ -158,13 +158,13 @@ func (a *Account) Join(other *Account) {
 		return
 	}
 	other.mu.Lock()
-	t, rule, parked := other.t.clone(), other.rule, maps.Clone(other.parked)
+	t, rule, paused := other.t.clone(), other.rule, maps.Clone(other.paused)
 	other.mu.Unlock()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.t.join(*t)
 	a.rule = Strictest(a.rule, rule)
-	maps.Copy(a.parked, parked)
+	maps.Copy(a.paused, paused)
 }
 
 // Three reports whether all three powers were touched and the rule counts: nothing goes

@@ -12,22 +12,22 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
-// guestClaims are refusals that a guest tells of and nobody of the host has decided.
+// guestClaims are refusals that a guest reports and the host has not decided.
 type guestClaims struct {
 	Executor string
 	Denials  []profiles.Decision
-	Beyond   int64 // those that are not told
+	Beyond   int64 // refusals that are not in Denials
 	Full     bool  // records hold the words of scripts
 }
 
-// Bounds of the text of one record.
+// Limits of the texts of one record.
 const (
 	maxClaim  = 512
 	maxTarget = 200
 )
 
-// Records are the records of c, each like rec: of refusals that differ one each, up to
-// contract.MaxClaims, and one that counts the rest.
+// Records returns the records of c, each made from rec: one for each refusal that differs,
+// up to contract.MaxClaims, and one that counts the rest.
 func (c guestClaims) Records(rec contract.Record) (out []contract.Record) {
 	var all profiles.Refusals
 	all.Beyond(c.Beyond)
@@ -53,8 +53,8 @@ func (c guestClaims) detail(count int64) map[string]string {
 	return out
 }
 
-// record is that of one refusal. The code says what was tried, and so which kind of
-// record it is.
+// record returns the record of one refusal. Its kind follows from the code, which says what
+// was tried.
 func (c guestClaims) record(rec contract.Record, d profiles.Decision) contract.Record {
 	rec.State, rec.Detail = "refused", c.detail(d.Count)
 	rec.Decision = &profiles.Decision{Code: d.Code, Reason: inert(d.Reason, maxClaim), Rule: d.Rule}
@@ -86,7 +86,7 @@ func (c guestClaims) record(rec contract.Record, d profiles.Decision) contract.R
 	return rec
 }
 
-// exec makes rec that of a command with these words.
+// exec makes rec the record of a command with these words.
 func (c guestClaims) exec(rec *contract.Record, argv []string) {
 	rec.Kind, rec.Capability = contract.ExecDecided, "exec"
 	if len(argv) == 0 {
@@ -97,19 +97,20 @@ func (c guestClaims) exec(rec *contract.Record, argv []string) {
 	rec.Detail["words"] = strconv.Itoa(len(argv))
 	args, err := pause.ArgsOf(a)
 	if err != nil {
-		return // words are text: it marshals
+		return // cannot happen: words are text
 	}
 	if rec.Digest = pause.Digest(args); c.Full && len(args) <= binding.MaxFull {
 		rec.Full = args
 	}
 }
 
-// inert is text of a guest in one line that a terminal shows as it is.
-func inert(s string, most int) string {
+// inert returns text of a guest as one line of at most limit bytes that a terminal shows as
+// it is.
+func inert(s string, limit int) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r
 		}
 		return unicode.ReplacementChar
-	}, jsonvalue.Clip(strings.ToValidUTF8(s, "\uFFFD"), most))
+	}, jsonvalue.Clip(strings.ToValidUTF8(s, "\uFFFD"), limit))
 }

@@ -1,12 +1,28 @@
-// Package run is one life of a run: from its start, or from a pause, to its end
-// or to the next pause. It admits every call of the program, has it decided,
-// recorded and performed, keeps what was asked of people or of the harness, and
-// joins what the executor says of the end with what it knows itself.
+// Package run is one life of a run: from its start, or from a pause, to its end or to the
+// next pause. It owns the calls of the program: it admits each of them, has it decided,
+// recorded and performed, keeps what people or the harness have to answer, and joins the
+// outcome of the executor with what it knows itself.
 //
-// A run stops where it waits for nothing but people and the harness: the executor
-// gives the snapshot, and the pause is recorded and committed before anybody sees
-// it. From the moment it is asked to stop until then nothing is settled.
+// A run pauses when it waits for nothing but people and the harness. The executor returns
+// the snapshot, and the pause is recorded and committed before anyone can see it. From the
+// moment when the executor is asked to stop until then no call is settled.
 //
-// A panic or an error on the way closes the run. The interpreter ring makes runs
-// and knows which are live; nobody else calls this package.
+// A panic or an error of the host closes the run. Only the interpreter ring calls this
+// package; it makes runs and knows which of them are live.
+//
+// # Types and locks
+//
+// [Run] is composed of four parts. The identity does not change once the run is live. The
+// lifecycle is the state machine, and its mutex is the one lock of the run. The callBook
+// has the calls and their budgets, and the report has what View and Events return: both
+// are guarded by the lock of the lifecycle. The lock is never held while a record is
+// written or an effect is performed. A method named ...Locked needs it held.
+//
+// The steps of one call are methods of attempt: question.go (asked), attempt.go and
+// admit.go (decided, admitted), record.go (recorded), perform.go (performed). Its end is
+// a closing (settle.go), an answer from outside an answering (answer.go).
+//
+// Locks are taken in this order: that of the ring, that of a run, and those of the tree
+// (its counter and its account of powers). The locks of two runs are never held together:
+// a parent changes a subagent only while that is not shared yet.
 package run

@@ -1,7 +1,3 @@
-// This file is what a run tells while it goes on: its newest events, numbered
-// from the run's start through every pause, and its console within its limit. It
-// is not safe for concurrent use: the run that owns a Feed guards it.
-
 package run
 
 import (
@@ -20,12 +16,12 @@ const (
 	EventConsole  eventKind = "console"
 	EventCall     eventKind = "call"
 	EventDecision eventKind = "decision" // a refusal
-	EventDropped  eventKind = "dropped"  // the reader was too slow: Dropped events are gone
+	EventDropped  eventKind = "dropped"  // the reader was too slow and has lost Dropped events
 )
 
-// Event is one thing that happened in a run. The field of its kind is set.
+// Event is one thing that happened in a run. Only the field of its kind is set.
 type Event struct {
-	Seq      int64 // from 1, without gaps but for Dropped, which has the Seq of the last one lost
+	Seq      int64 // from 1, without gaps; a Dropped event has the number of the last one that is lost
 	Kind     eventKind
 	State    executors.State
 	Console  *executors.ConsoleEntry
@@ -39,30 +35,32 @@ type callEvent struct {
 	ID     string
 	Bridge string
 	State  string // opened, pending, closed
-	Error  string // the name of the error the program got, "" for a result
+	Error  string // the name of the error that the program got, empty for a result
 	Digest string
 }
 
 // maxEvents is how many events a run keeps for its readers.
 const maxEvents = 1024
 
-// Feed is what one run tells. The zero Feed is that of a run that begins.
-type Feed struct {
+// eventFeed has the newest events of a run, which are numbered from the start of the run through
+// every pause, and its console within its limit. The zero eventFeed is that of a run that begins.
+// It is not safe for concurrent use: the lock of the run guards it.
+type eventFeed struct {
 	Console []executors.ConsoleEntry
 	Printed int64 // bytes of the output limit that are used
 	Dropped int64 // bytes of console output over the limit
 	Last    int64 // number of the newest event
 
-	list []Event
-	wake chan struct{} // closed at the next event; nil: nobody waits
-	turn chan struct{} // closed at the next State; nil: nobody waits
+	list    []Event
+	wake    chan struct{} // closed at the next event; nil while no caller waits
+	settled chan struct{} // closed by WakeSettled; nil while no caller waits
 }
 
-// Add numbers an event and tells it.
-func (f *Feed) Add(ev Event) {
+// Add numbers an event and wakes the readers.
+func (f *eventFeed) Add(ev Event) {
 	f.Last++
 	ev.Seq = f.Last
-	if len(f.list) >= maxEvents { // forget a quarter at once
+	if len(f.list) >= maxEvents { // drop a quarter at once
 		f.list = append(f.list[:0], f.list[maxEvents/4:]...)
 	}
 	f.list = append(f.list, ev)
@@ -71,39 +69,39 @@ func (f *Feed) Add(ev Event) {
 		f.wake = nil
 	}
 	if ev.Kind == EventState {
-		f.Turn()
+		f.WakeSettled()
 	}
 }
 
-// Turn wakes who waits for Turned.
-func (f *Feed) Turn() {
-	if f.turn != nil {
-		close(f.turn)
-		f.turn = nil
+// WakeSettled wakes the callers that wait for SettledWake.
+func (f *eventFeed) WakeSettled() {
+	if f.settled != nil {
+		close(f.settled)
+		f.settled = nil
 	}
 }
 
 // Wake returns a channel that is closed at the next event.
-func (f *Feed) Wake() <-chan struct{} {
+func (f *eventFeed) Wake() <-chan struct{} {
 	if f.wake == nil {
 		f.wake = make(chan struct{})
 	}
 	return f.wake
 }
 
-// Turned returns a channel that is closed at the next change of state, or Turn: who
-// waits for the end of a run is not woken by every call of it.
-func (f *Feed) Turned() <-chan struct{} {
-	if f.turn == nil {
-		f.turn = make(chan struct{})
+// SettledWake returns a channel that is closed at the next change of state, or by
+// WakeSettled. A caller that waits for the end of a run is not woken by each of its calls.
+func (f *eventFeed) SettledWake() <-chan struct{} {
+	if f.settled == nil {
+		f.settled = make(chan struct{})
 	}
-	return f.turn
+	return f.settled
 }
 
-// After returns the events after seq, the first of them a note of what is lost. A
-// seq above the last one is of a life that a crash undid: its reader gets the note
-// and all of this one.
-func (f *Feed) After(seq int64) []Event {
+// After returns the events after seq. If some of them are lost, the first is an
+// EventDropped. A seq above the last event belongs to a life that a crash has undone: its
+// reader gets an EventDropped and all events of this life.
+func (f *eventFeed) After(seq int64) []Event {
 	if seq == f.Last {
 		return nil
 	}
@@ -121,16 +119,16 @@ func (f *Feed) After(seq int64) []Event {
 	return append(out, f.list[seq+1-first:]...)
 }
 
-// Print takes a console entry of the guest, within the limit: the guest's own
-// count is not trusted. Sequence numbers are the feed's.
-func (f *Feed) Print(e executors.ConsoleEntry, limit int64) {
+// Print takes a console entry of the guest if the limit allows it. The feed counts and
+// numbers the entries itself: the guest is not trusted to.
+func (f *eventFeed) Print(e executors.ConsoleEntry, limit int64) {
 	switch e.Level {
 	case "log", "info", "warn", "error", "debug", executors.LevelStdout, executors.LevelStderr:
 	default:
 		e.Level = "log"
 	}
 	e.Text = strings.ToValidUTF8(e.Text, "\uFFFD")
-	size := int64(len(e.Text)) + 1 // a line costs, even an empty one
+	size := int64(len(e.Text)) + 1 // an empty line counts as well
 	if f.Printed+size > limit {
 		f.Dropped += int64(len(e.Text))
 		return

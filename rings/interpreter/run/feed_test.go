@@ -6,10 +6,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAfter goes on from number 9, as a run does whose life after its pause was
-// undone by a crash: somebody has read up to 15 of that.
+// TestAfter goes on from number 9, like a run whose life after its pause was undone by a
+// crash: a reader has read up to 15 of that life.
 func TestAfter(t *testing.T) {
-	f := Feed{Last: 9}
+	f := eventFeed{Last: 9}
 	for range 2 {
 		f.Add(Event{Kind: EventState})
 	}

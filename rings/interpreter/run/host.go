@@ -15,25 +15,20 @@ import (
 type Host struct {
 	Audit      contract.Auditor
 	Journal    contract.Journal
-	Keeper     contract.Keeper     // nil: a run that would pause ends
-	Conditions contract.Conditions // nil: every condition asks
-	Pacer      contract.Pacer      // nil: calls bring what they have at once
-	Turns      *budget.Turns       // of runs that stop
+	Keeper     contract.Keeper     // if nil, a run that would pause ends
+	Conditions contract.Conditions // if nil, every condition asks
+	Pacer      contract.Pacer      // if nil, no call waits before it writes to disk
+	Turns      *budget.Turns       // limits how many runs stop at once
 	Provider   func(bridge string) contract.Provider
 	InForce    func() *binding.Generation
-	// Gone is told that a life of a run is over, before its Done is closed. Rested
-	// is told before that that it is paused, with subagents that may live.
+	// Gone is called when a life of a run is over, before its Done is closed. Rested is
+	// called before that with the record of a pause whose subagents may live.
 	Gone       func(*Run)
 	Rested     func(*Run, *pause.Record)
-	Narrowed   func() // runs may reach less than before; nil: nobody is told
+	Narrowed   func() // called when runs may reach less than before; may be nil
 	Forget     func(executor string, snapshot []byte)
 	Now        func() time.Time
 	Go         func(func())
 	CheckValue func(json.RawMessage) error
-	Point      func(label string) // of crashes; nil: nobody is told
+	Point      func(label string) // called at the points where tests crash; may be nil
 }
-
-// The words of package contract that this package uses throughout.
-type (
-	call = openCall[*Run]
-)

@@ -3,41 +3,43 @@ package run
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/binding"
 	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
-// maxRevoked bounds the grants taken from one run.
+// maxRevoked limits the grants that are taken from one run.
 const maxRevoked = 1000
 
-// Revoke takes grants from the run and its subagents for good: "bridge:NAME",
-// "host:NAME", "exec:PATH", "import:NAME". Open calls of a bridge are cut, and no other begins.
-// A module that a live guest may load cannot be taken back; of a paused run it
-// can, in the record. While the run stops, Revoke waits; once the pause is kept it
-// is ErrPaused, and so for a held run, whose subagents lose the grants all the
-// same. It records nothing: who asks for it has. Errors: ErrEnded, ErrGrant, after
-// which what could be taken stays taken, and ctx's.
+// textDeadline is for the reader of the outcome.
+const textDeadline = "the deadline of the run's grants has passed"
+
+// Revoke takes grants from the run and its subagents for good: "bridge:NAME", "host:NAME",
+// "exec:PATH", "import:NAME". Open calls of a bridge are stopped, and no other begins. A
+// module that a live guest may load cannot be taken back; that of a paused run can, in its
+// record. Revoke waits while the run is on its way to a pause. Once the pause is kept the
+// error is ErrPaused, also for a held run, whose subagents lose the grants all the same.
+// The caller has recorded what it asks for. Other errors: ErrEnded, that of ctx, and
+// ErrGrant, after which the grants that could be taken stay taken.
 func (r *Run) Revoke(ctx context.Context, grants []string) error {
-	if err := r.lockStill(ctx); err != nil {
+	if err := r.lockNotStopping(ctx); err != nil {
 		return err
 	}
 	switch {
 	case r.ended:
 		r.mu.Unlock()
 		return contract.ErrEnded
-	case r.phase == over:
+	case r.phase == phasePaused:
 		r.mu.Unlock()
 		return contract.ErrPaused
-	case len(r.revoked)+len(grants) > maxRevoked:
+	case len(r.book.revoked)+len(grants) > maxRevoked:
 		r.mu.Unlock()
 		return fmt.Errorf("revoke: more than %d: %w", maxRevoked, binding.ErrGrant)
 	}
 	taken, flaw := r.bound.Revocable(grants)
-	isHeld := r.phase == held
-	if isHeld { // there is no guest that could not lose them
+	isHeld := r.phase == phaseHeld
+	if isHeld { // it has no guest, so it can lose every grant
 		taken = grants
 	}
 	children := r.takeLocked(taken)
@@ -52,26 +54,18 @@ func (r *Run) Revoke(ctx context.Context, grants []string) error {
 	return flaw
 }
 
-// takeLocked takes grants from the run, and gives its subagents.
+// takeLocked takes grants from the run and returns its subagents. The calls of a run that
+// is stopping are decided again when it goes on.
 func (r *Run) takeLocked(grants []string) (children []*Run) {
-	for _, g := range grants {
-		r.revoked[g] = true
+	r.book.revoke(grants)
+	if r.phase == phaseRunning {
+		r.book.stopIf(func(c *call) bool { return r.book.revoked[c.Capability()] })
 	}
-	for _, c := range r.calls {
-		if c == nil {
-			continue
-		}
-		children = append(children, c.Children...)
-		// The calls of a run that stops are decided again when it goes on.
-		if r.phase == running && (c.Working() || c.Slowed()) && c.State != callLeft && r.revoked[c.Grant()] {
-			c.Stop(c.Cancel, errRevoked)
-		}
-	}
-	return children
+	return r.book.children()
 }
 
-// takeAll takes grants from subagents and theirs. No lock is held. One that waits
-// gets them with its next life.
+// takeAll takes grants from subagents and from theirs. No lock is held. A subagent that is
+// paused loses them with its next life.
 func takeAll(children []*Run, grants []string) {
 	for _, child := range children {
 		child.mu.Lock()
@@ -81,48 +75,47 @@ func takeAll(children []*Run, grants []string) {
 	}
 }
 
-// takenLocked refuses a call of a bridge that was taken from the run, or after
-// the run's deadline.
-func (r *Run) takenLocked(c *call) *binding.Refusal {
+// taken refuses a call whose grant was taken from the run i, and every call after the
+// deadline of the run.
+func (k *callBook) taken(c *call, i *identity) *binding.Refusal {
 	reason := ""
-	switch at := r.bound.Deadline(); {
-	case r.revoked[c.Grant()]:
+	switch at := i.bound.Deadline(); {
+	case k.revoked[c.Capability()]:
 		reason = "the grant was taken from the run"
-	case at != nil && !r.host.Now().Before(*at):
+	case at != nil && !i.host.Now().Before(*at):
 		reason = textDeadline
 	default:
 		return nil
 	}
-	d := c.Deny(r.bound, profiles.CodeBridgeRevoked, reason)
+	d := c.Deny(i.bound, profiles.CodeBridgeRevoked, reason)
 	return &binding.Refusal{Name: profiles.ErrorCapabilityRevoked, Text: reason, Decision: d}
 }
 
-// Deciders are those of what a guest of the run may reach at this moment; none once it
-// has ended or is paused.
-func (r *Run) Deciders() []*profiles.Decider { return r.deciders(false) }
-
-// CallDeciders are those of what a provider may reach that works for a call.
-func (r *Run) CallDeciders() []*profiles.Decider { return r.deciders(true) }
-
-func (r *Run) deciders(call bool) []*profiles.Decider {
+// StopUngranted stops every call that g, the generation in force, no longer grants. The
+// calls of a run that is stopping are decided again when it goes on.
+func (r *Run) StopUngranted(g *binding.Generation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at, g, k := r.bound.Deadline(), r.host.InForce(), &r.reach
-	if call {
-		k = &r.reached
+	if r.phase != phaseRunning {
+		return
 	}
-	if r.ended || r.phase == over || at != nil && !r.host.Now().Before(*at) {
-		return nil
-	}
-	return k.Deciders(r.bound, g, r.revoked, r.two.Network(g, call))
+	r.book.stopIf(func(c *call) bool {
+		_, no := c.StillGranted(r.bound, g)
+		return no != nil
+	})
 }
 
-// revokedLocked lists what was taken from the run, sorted.
-func (r *Run) revokedLocked() []string {
-	var out []string
-	for g := range r.revoked {
-		out = append(out, g)
+// Deciders returns the deciders of what a guest of the run may reach at this moment. There
+// are none once the run has ended or is paused.
+func (r *Run) Deciders() []*profiles.Decider { return r.deciders(&r.reach, false) }
+
+// deciders returns those of a guest, or, forCall, those of a provider that works for a call.
+func (r *Run) deciders(reach *binding.Reach, forCall bool) []*profiles.Decider {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at, g := r.bound.Deadline(), r.host.InForce()
+	if r.ended || r.phase == phasePaused || at != nil && !r.host.Now().Before(*at) {
+		return nil
 	}
-	slices.Sort(out)
-	return out
+	return reach.Deciders(r.bound, g, r.book.revoked, r.powers.Network(g, forCall))
 }

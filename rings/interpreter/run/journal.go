@@ -1,7 +1,3 @@
-// This file writes what a run leaves on disk: its records, the entries of its
-// calls, its pauses and sessions, all under one context that outlives the run's.
-// It decides nothing; the lives of runs call it.
-
 package run
 
 import (
@@ -13,7 +9,9 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
-// journalWriter writes for one run. The zero Run writes nothing and must not be used.
+// journalWriter writes what one run leaves on disk: its records, the entries of its calls,
+// its pauses and its sessions. All of it is written under one context that outlives that of
+// the run. The zero journalWriter must not be used.
 type journalWriter struct {
 	Write   func(contract.Record, contract.Durability) error
 	Open    func(contract.Entry) (string, error)
@@ -24,8 +22,7 @@ type journalWriter struct {
 	Touched func(run string, p profiles.Powers) error
 }
 
-// newJournalWriter writes for the run id. A nil Keeper keeps no pause and no session: whoever
-// asks for one has made sure that there is one.
+// newJournalWriter writes for the run id. If k is nil, Pause and Session must not be called.
 func newJournalWriter(ctx context.Context, id string, a contract.Auditor, j contract.Journal, k contract.Keeper) journalWriter {
 	return journalWriter{
 		Write:   func(rec contract.Record, d contract.Durability) error { return a.Record(ctx, rec, d) },
