@@ -14,59 +14,60 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/jsonvalue"
 )
 
-// Config is what a Ring is made of. The maps are copied by New.
+// Config is what a Ring is made of. New copies the maps.
 type Config struct {
-	// Executors by name. A run on any other is refused as unavailable. The ring
+	// Executors by name. A run on any other executor is refused as unavailable. The ring
 	// closes them in Close.
 	Executors map[string]executors.Executor
-	// Tier says which isolation an executor gives on this host; it may wait for the
-	// first guest. "" satisfies no policy that asks for a tier; nil is always "".
+	// Tier returns the isolation that an executor gives on this host. It may wait for the
+	// first guest. An empty tier satisfies no policy that asks for one; a nil Tier always
+	// returns it.
 	Tier func(ctx context.Context, executor string) profiles.Tier
-	// Lacks says, after Tier, why this host gives no more and what would help; nil
-	// or "": it is not known.
+	// Lacks returns, after Tier, why this host gives no more isolation and what would help.
+	// Both may be empty; Lacks may be nil.
 	Lacks func() (reason, remedy string)
-	// Providers perform bridges, by the bridge's name. Those that are an Ender are
-	// told of the ends of runs.
+	// Providers perform bridges, by the name of the bridge. Those that are a contract.Ender
+	// have a callback for the ends of runs.
 	Providers map[string]contract.Provider
-	// Default performs the bridges that Providers does not name; nil refuses
-	// their calls.
+	// Default performs the bridges that Providers does not name. If it is nil, their calls
+	// are refused.
 	Default contract.Provider
 	// Audit and Journal are required.
 	Audit   contract.Auditor
 	Journal contract.Journal
-	// Pacer has calls wait that bring much on disk; nil: none waits.
+	// Pacer makes calls wait that write much to disk. If it is nil, none waits.
 	Pacer contract.Pacer
-	// Keeper keeps pauses and sessions. Nil: a run that would pause ends, and no
-	// session can be had.
+	// Keeper keeps pauses and sessions. If it is nil, a run that would pause ends, and there
+	// are no sessions.
 	Keeper contract.Keeper
-	// Pausing is how many runs are written down and kept at once, which bounds the
-	// memory that takes; the others go on waiting, in order, and their wall time
-	// goes on too. 0 is 4.
+	// Pausing is how many runs are stopped and kept at once, which limits the memory that
+	// this takes. The others go on waiting, in order, and their wall time goes on too. 0
+	// means 4.
 	Pausing int
-	// Conditions evaluates the conditions of approvals and the guardrails on calls;
-	// nil: every condition asks, and every guardrail refuses.
+	// Conditions evaluates the conditions of approvals and the guardrails on calls. If it is
+	// nil, every condition asks, and every guardrail refuses.
 	Conditions contract.Conditions
-	// Point is told of every step after which a crash may leave something half
-	// done; nil: nobody is. For tests of crashes.
+	// Point is called at every step after which a crash may leave something half done. It is
+	// for tests of crashes, and may be nil.
 	Point func(label string)
-	// Places are what $WORKSPACE and ~ stand for in a policy, where files that a
-	// script opens are decided. The zero Places grant nothing there.
+	// Places are the folders that $WORKSPACE and ~ stand for in a policy, where it decides
+	// the files that a script opens. The zero Places grant nothing there.
 	Places binding.Places
 	// Go starts a goroutine that its owner waits for. Required.
 	Go func(func())
 	// Now and Random are required.
 	Now    func() time.Time
 	Random io.Reader
-	// Generation gives the number of the generation that is being prepared; the
-	// ring calls it in Prepare. Nil counts from 1.
+	// Generation returns the number of the generation that is being prepared; Prepare calls
+	// it. If it is nil, generations are counted from 1.
 	Generation func() int64
-	// Narrowed is told when live runs may reach less than before and no commit says
-	// so: hosts were taken from one, or an executor was closed. It must not call the
-	// ring's Close. Nil: nobody is told.
+	// Narrowed is called if live runs may reach less than before without a commit: hosts
+	// were taken from one, or an executor was closed. It must not call Close of the ring.
+	// May be nil.
 	Narrowed func()
-	// CheckValue checks a value of a provider or an answer against the tagged
-	// encoding; its size, depth and JSON were checked before. Nil refuses every
-	// value that uses the encoding's marker.
+	// CheckValue checks a value of a provider or of an answer against the tagged encoding.
+	// Its size, depth and JSON are checked before. If it is nil, every value that uses the
+	// marker of the encoding is refused.
 	CheckValue func(json.RawMessage) error
 }
 
@@ -98,7 +99,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// refuseMarked is CheckValue when nobody can check.
+// refuseMarked is CheckValue if Config has none.
 func refuseMarked(v json.RawMessage) error {
 	s, err := jsonvalue.Scan(v)
 	if err == nil && s.Marked {

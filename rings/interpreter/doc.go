@@ -1,32 +1,30 @@
-// Package interpreter is the ring that stands around executors and answers for
-// them: it starts runs, decides, counts, records and performs every bridge call,
-// and ends a run.
+// Package interpreter is the ring that runs programs on executors and answers for what they
+// do: it starts runs, decides, counts, records and performs every bridge call, and ends a
+// run. The daemon makes one [Ring] and calls it.
 //
-// A call passes, in this order: the decision of profiles, the arguments' schema,
-// the limits, the audit record of the intent, the provider, the checks of the
-// result, the audit record of the outcome. What fails on the way does not happen
-// or does not reach the program. The program gets a typed error without any text
-// of the host; the record holds that text under the call's id, which the
-// program's message carries.
+// A call passes, in this order: the decision of profiles, the schema of its arguments, the
+// limits, the audit record of the intent, the provider, the checks of the result, the audit
+// record of the outcome. If a step fails, the call does not happen or its result does not
+// reach the program. The program gets a typed error without any text of the host. The record
+// holds that text under the id of the call, which the message to the program contains.
 //
-// A run is bound to the generation in force at its start, for its profile and
-// its limits. Each later call is decided under the generation now in force as
-// well, and the stricter of both counts: a push that tightens refuses the next
-// call, one that loosens does not widen a live run.
+// A run is bound to the generation in force at its start, for its profile and its limits.
+// Each later call is decided under the generation now in force as well, and the stricter of
+// both wins: a push that tightens refuses the next call, and one that loosens does not widen
+// a live run.
 //
-// A run that waits for nothing but people and the harness pauses: its executor
-// stops the program, the record of the pause is kept by the Keeper, and nothing of
-// the run stays here. Resume goes on from the record, here or in another process.
-// Every open call is decided again then, under each policy that was in force when
-// the run paused and under the one now in force, and settled once: a call of the
-// host is performed after its approval is used up on disk, or its end is told
-// again as it was recorded, or it is unknown and nobody repeats it.
+// A run that waits for nothing but people and the harness pauses: its executor stops the
+// program, the Keeper keeps the record of the pause, and nothing of the run stays in memory.
+// [Ring.Resume] goes on from the record, here or in another process. Every open call is
+// decided again then, under each policy that was in force when the run paused and under the
+// one now in force, and is settled once. A call of the host is performed after its approval
+// is used up on disk, or the program gets its recorded end again, or its end is unknown and
+// it is not repeated.
 //
-// The ring keeps which runs are live; package run is what one run does, rules
-// what binds a call, pause the record, budget, feed and shape what their names
-// say, and port the words that all of them share with the daemon.
+// The ring knows which runs are live. Package run is what one run does, binding decides what
+// binds a call, pause is the record, budget, jsonvalue and ruleoftwo are what their names
+// say, and contract has the interfaces and values that all of them share with the daemon.
 //
-// It refuses everything before the first commit, after Close, when a record
-// cannot be written, and for what it has no executor or provider for. The daemon
-// makes one Ring and calls it.
+// The ring refuses everything before the first commit, after Close, if a record cannot be
+// written, and for a missing executor or provider.
 package interpreter

@@ -4,16 +4,16 @@ import (
 	"errors"
 )
 
-// States that a caller must tell apart. Those of package contract are the same values.
+// Errors that a caller must tell apart. Others are in package contract.
 var (
-	// ErrClosed: the ring was closed.
+	// ErrClosed says that the ring was closed.
 	ErrClosed = errors.New("interpreter ring is closed")
-	// ErrExists: a live run has this id.
+	// ErrExists says that a live run has this id.
 	ErrExists = errors.New("a live run has this id")
 )
 
-// ExecutorError says that one executor rejects its profile of a set. The ring
-// has closed that executor; nothing else changed.
+// ExecutorError says that one executor rejects its profile of a set. The ring has closed
+// that executor; nothing else has changed.
 type ExecutorError struct {
 	Name string
 	Err  error
@@ -27,5 +27,5 @@ func (e *ExecutorError) Error() string {
 // Unwrap returns the cause.
 func (e *ExecutorError) Unwrap() error { return e.Err }
 
-// Executor names the executor.
+// Executor returns the name of the executor.
 func (e *ExecutorError) Executor() string { return e.Name }

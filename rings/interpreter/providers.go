@@ -10,13 +10,12 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/jsonvalue"
 )
 
-// Log is the provider of bridges that leave a line for the operator: the call's
-// arguments, cut to MaxLogText bytes, as one attribute of a line of Logger. A
-// policy that grants such a bridge grants just that. The result is undefined.
-// Logger is required.
+// Log is the provider of bridges that write a line for the operator: the arguments of the
+// call, cut to maxLogText bytes, as one attribute of a line of Logger. A policy that grants
+// such a bridge grants only that. The result is undefined. Logger is required.
 type Log struct{ Logger *slog.Logger }
 
-// maxLogText bounds what Log writes of one call.
+// maxLogText limits the arguments of one call in the line.
 const maxLogText = 1 << 10
 
 // Call writes the line.
@@ -25,6 +24,7 @@ func (l Log) Call(ctx context.Context, c contract.Call) (json.RawMessage, error)
 		return nil, errors.New("the log provider has no logger")
 	}
 	l.Logger.LogAttrs(ctx, slog.LevelInfo, "program", slog.String("bridge", c.Bridge), slog.String("run", c.Run),
-		slog.String("call", c.ID), slog.String("agent", c.Agent), slog.String("text", jsonvalue.Clip(string(c.Args), maxLogText)))
+		slog.String("call", c.ID), slog.String("agent", c.Agent),
+		slog.String("text", jsonvalue.Clip(string(c.Args), maxLogText)))
 	return nil, nil
 }

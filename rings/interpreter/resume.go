@@ -81,7 +81,9 @@ func (r *Ring) restore(ctx context.Context, p *pause.Record, settled []contract.
 
 // rejoin makes a resumed run live under the generation in force, in the place of a held
 // one. never is why the run has to end.
-func (r *Ring) rejoin(resumed run.Resumption, host binding.Host) (g *binding.Generation, never *profiles.Decision, err error) {
+func (r *Ring) rejoin(resumed run.Resumption, host binding.Host) (
+	g *binding.Generation, never *profiles.Decision, err error,
+) {
 	r.mu.Lock()
 	g = r.gen.Load()
 	before := r.live[resumed.ID()]

@@ -15,11 +15,11 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
-// IsAct reports whether a call is one of a guest's own: it starts a program, opens
-// a file or sets a variable.
+// IsAct reports whether the call is an act of the guest: it starts a program, opens a file
+// or sets a variable.
 func (a *act) IsAct() bool { return a.Action != nil }
 
-// actLimits are those of every act: what bounds them all is the run's.
+// actLimits returns the limits of every act. The limits that matter are those of the run.
 func actLimits() profiles.BridgeLimits {
 	return profiles.BridgeLimits{Concurrent: pause.MaxActs, CallsPerRun: pause.MaxActs, ArgumentBytes: math.MaxInt64,
 		ResultBytes: math.MaxInt64, TimeoutMillis: longest.Milliseconds()}
@@ -37,17 +37,19 @@ func decideAct(d *profiles.Decider, a *profiles.Action) profiles.Decision {
 	return d.Decide(*a)
 }
 
-// act decides an act under one policy. With a grant the verdict is allow or ask.
+// act decides an act under one policy. If there is a grant, the verdict is allow or ask.
 func (a *Agent) act(k *Request) (*Grant, profiles.Decision) {
 	d := decideAct(a.decider, k.Action)
 	shell := a.Profile.Shell
 	if shell == nil {
 		if d.Verdict != profiles.Deny {
-			d = profiles.Decision{Code: profiles.CodeExecutorNotGranted, Reason: "the policy does not grant the executor shell", Revision: a.Revision}
+			d = profiles.Decision{Code: profiles.CodeExecutorNotGranted, Revision: a.Revision,
+				Reason: "the policy does not grant the executor shell"}
 		}
 		return nil, d
 	}
-	gr := &Grant{Bridge: profiles.Bridge{Name: k.Bridge, Limits: actLimits(), Audit: shell.Audit, Rule: shell.Rule}, Revision: a.Revision}
+	gr := &Grant{Revision: a.Revision,
+		Bridge: profiles.Bridge{Name: k.Bridge, Limits: actLimits(), Audit: shell.Audit, Rule: shell.Rule}}
 	if d.Rule != nil {
 		gr.Rule = *d.Rule
 	}
@@ -57,9 +59,8 @@ func (a *Agent) act(k *Request) (*Grant, profiles.Decision) {
 		if k.Action.Exec != nil {
 			gr.Approval = a.decider.Approval(*k.Action.Exec)
 		}
-		if gr.Approval == nil { // nobody could be asked
-			d.Verdict, d.Code, d.Reason = profiles.Deny, profiles.CodeRingUnavailable, "an approval is needed, and nothing says of whom"
-			return nil, d
+		if gr.Approval == nil {
+			return nil, noApprover(d)
 		}
 	case profiles.Deny:
 		return nil, d
@@ -71,8 +72,7 @@ func (a *Agent) act(k *Request) (*Grant, profiles.Decision) {
 	return gr, d
 }
 
-// prepare keeps the act as its approver and its record see it, also when it is
-// refused.
+// prepareAct encodes the act as its approver and its record see it, also if it is refused.
 func (k *Request) prepareAct(b *Binding) *Refusal {
 	args, err := pause.ArgsOf(k.Action)
 	k.Args = args
@@ -80,12 +80,13 @@ func (k *Request) prepareAct(b *Binding) *Refusal {
 	if err != nil || len(args) > MaxFull {
 		k.Full = false
 		text := fmt.Sprintf("its words take more than %d bytes in a record", MaxFull)
-		return &Refusal{Name: profiles.ErrorArgument, Text: text, Decision: k.Deny(b, profiles.CodeActionMalformed, text)}
+		return &Refusal{Name: profiles.ErrorArgument, Text: text,
+			Decision: k.Deny(b, profiles.CodeActionMalformed, text)}
 	}
 	return nil
 }
 
-// own decides the call under what binds the run.
+// decideBound decides the call under the policies that bind the run.
 func (k *Request) decideBound(b *Binding) (grants []*Grant, d profiles.Decision, later bool) {
 	if !k.IsAct() {
 		return b.DecideBridge(k.Bridge, k.Size)
@@ -100,7 +101,7 @@ func (k *Request) decideBound(b *Binding) (grants []*Grant, d profiles.Decision,
 	return grants, grants[0].decision, false
 }
 
-// Now decides the call under g alone, the generation in force. Without a grant the
+// DecideInForce decides the call under g alone, the generation in force. Without a grant the
 // decision refuses.
 func (k *Request) DecideInForce(b *Binding, g *Generation) (*Grant, profiles.Decision) {
 	if !k.IsAct() {
@@ -108,29 +109,30 @@ func (k *Request) DecideInForce(b *Binding, g *Generation) (*Grant, profiles.Dec
 	}
 	for _, executor := range []string{b.executor, profiles.ExecutorShell} {
 		if reason, closed := g.Closed(executor); closed {
-			return nil, profiles.Decision{Code: profiles.CodeClosed, Reason: "the executor " + executor + " is closed: " + reason, Revision: g.Revision}
+			return nil, closedDecision(g, executor, reason)
 		}
 	}
 	a := g.Agent(b.agent)
 	if a == nil {
 		return nil, g.Refusal(b.agent)
 	}
-	if len(k.BoundGrants) > 0 && a == b.First() { // decided already
+	if len(k.BoundGrants) > 0 && a == b.First() {
 		return k.BoundGrants[0], k.BoundGrants[0].decision
 	}
 	return a.act(k)
 }
 
-// Rebind finds again what grants a call of a pause; it is refused when it is
-// decided again where nothing does.
+// Rebind finds the grants of a call of a pause again. If there are none, the call is refused
+// when it is decided again.
 func (k *Request) Rebind(b *Binding) { k.BoundGrants, _, _ = k.decideBound(b) }
 
-// allow makes the decision that the guest gets of an act that every policy allows,
-// or says that they do not allow the same.
+// allowAct makes the decision that the guest gets of an act that every policy allows. It
+// refuses the act if the policies do not allow the same.
 func (k *Request) allowAct() *Refusal {
 	for _, gr := range k.BoundGrants {
 		if !reflect.DeepEqual(gr.decision.Start, k.Current.decision.Start) {
-			return revoked(k.Current.Revision, k.Current, "the policies that bind the run start the program in other ways")
+			return revoked(k.Current.Revision, k.Current,
+				"the policies that bind the run start the program in other ways")
 		}
 	}
 	d := k.Current.decision
@@ -148,8 +150,8 @@ func (k *Request) allowAct() *Refusal {
 	return nil
 }
 
-// Sub is the sub-command of a program that an act starts, where its words surely name
-// one; "" where they do not, or the word is not of the kind that names one.
+// Subcommand returns the sub-command of the program that the act starts. It is empty if the
+// words do not surely name one, or if the word does not look like a name.
 func (a *act) Subcommand() string {
 	if a.Action == nil || a.Action.Exec == nil {
 		return ""
@@ -162,10 +164,11 @@ func (a *act) Subcommand() string {
 	return operands[0].Text
 }
 
-// maxSub is longer than the names of sub-commands are.
+// maxSub is longer than any name of a sub-command.
 const maxSub = 32
 
-// Words are what an approval of the act holds for; "" holds for nothing.
+// ApprovalKey returns the key that an approval of the act holds for. An empty key holds for
+// nothing.
 func (a *act) ApprovalKey() string {
 	if a.Action == nil || a.Action.Exec == nil || a.Allowed.Start == nil {
 		return ""
@@ -173,22 +176,24 @@ func (a *act) ApprovalKey() string {
 	return pause.ApprovalKey(a.Allowed.Start.Path, a.Action.Exec.Argv)
 }
 
-// hold bounds the terms of an approval that a program waits for in a guest.
+// limitHold limits the time in which people can approve a call that holds its program.
 func (k *Request) limitHold(now time.Time, asked []*profiles.Approval) {
 	for _, a := range asked {
 		ms := a.HoldMillis
 		if ms <= 0 {
 			ms = profiles.DefaultHoldMillis
 		}
-		if at := now.Add(time.Duration(min(ms, longest.Milliseconds())) * time.Millisecond); at.Before(k.Terms.Expires) {
+		hold := time.Duration(min(ms, longest.Milliseconds())) * time.Millisecond
+		if at := now.Add(hold); at.Before(k.Terms.Expires) {
 			k.Terms.Expires = at
 		}
 	}
 	k.HeldFor = k.Terms.Left(now)
 }
 
-// Ask sets the terms on which people have to approve the call, as all that ask for
-// it want them; nil asks for nothing. An approval that was given before may do.
+// SetTerms sets the terms on which people have to approve the call: those that satisfy all
+// that ask for it, or none if no policy asks. An approval that was given before is used if
+// it satisfies them.
 func (k *Request) SetTerms(b *Binding, now time.Time, before *pause.Given, asked ...*profiles.Approval) *Refusal {
 	if before != nil && len(asked) > 0 {
 		ok := true
@@ -204,7 +209,8 @@ func (k *Request) SetTerms(b *Binding, now time.Time, before *pause.Given, asked
 	terms, ok := Terms(now, asked...)
 	if !ok {
 		return &Refusal{Name: profiles.ErrorCapabilityDenied, Text: "it needs an approval that nobody can give",
-			Decision: k.Deny(b, profiles.CodeApprovalRequired, "the policies that bind the run name no common approver, or no time to approve")}
+			Decision: k.Deny(b, profiles.CodeApprovalRequired,
+				"the policies that bind the run name no common approver, or no time to approve")}
 	}
 	if k.Terms = terms; terms != nil && k.Held {
 		k.limitHold(now, asked)
@@ -212,11 +218,11 @@ func (k *Request) SetTerms(b *Binding, now time.Time, before *pause.Given, asked
 	return nil
 }
 
-// Grant is the name under which the call can be taken from a run.
+// Capability returns the name under which the call can be taken from a run.
 func (k *Request) Capability() string { return CapabilityOf(k.Bridge) }
 
-// CapabilityOf is the capability of a call's name: that of a bridge, or of an act, whose
-// name says it.
+// CapabilityOf returns the capability of the name of a call: that of a bridge, or that of an
+// act, which is the name itself.
 func CapabilityOf(name string) string {
 	if pause.IsAct(name) {
 		return name
@@ -224,8 +230,8 @@ func CapabilityOf(name string) string {
 	return GrantBridge + name
 }
 
-// Redacted is a decision as a record has it that holds no words of a program: its
-// reason quotes them.
+// Redacted returns a decision for a record that holds no words of a program: the reason
+// quotes them.
 func (k *Request) Redacted(d profiles.Decision) profiles.Decision {
 	if k.IsAct() && !k.Full && d.Verdict == profiles.Deny {
 		d.Reason, d.Evidence, d.Instead = "", nil, nil
@@ -233,14 +239,14 @@ func (k *Request) Redacted(d profiles.Decision) profiles.Decision {
 	return d
 }
 
-// Bounds of a refusal that is kept and told.
+// Limits of a refusal that a run keeps and shows.
 const (
 	maxWords = 64
 	maxWord  = 4 << 10
 )
 
-// Brief is a refusal without the rest of words that a guest chose as long as it
-// liked: a run keeps many of them. It shares nothing with d that is written to.
+// Brief shortens the words of a refusal that a guest chose as long as it liked: a run keeps
+// many of them. The result shares nothing with d that is written to.
 func Brief(d profiles.Decision) profiles.Decision {
 	d.Reason, d.Text = jsonvalue.Clip(d.Reason, maxWord), jsonvalue.Clip(d.Text, 4*maxWord)
 	d.Instead = brief(d.Instead)

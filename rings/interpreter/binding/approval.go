@@ -11,10 +11,9 @@ import (
 // longest is the longest time in which an approval may be given.
 const longest = 90 * 24 * time.Hour
 
-// Terms are what an approval takes that satisfies all the approvals: the owners
-// that all of them name, the highest count, the shortest time. Nil approvals ask
-// nothing; with none at all the result is nil. ok is false when nobody could
-// approve.
+// Terms returns the terms of an approval that satisfies all the approvals: the owners that
+// all of them name, the highest count and the shortest time. A nil approval asks nothing. If
+// there is none at all, the terms are nil. ok is false if no approver could satisfy them.
 func Terms(now time.Time, approvals ...*profiles.Approval) (t *pause.Terms, ok bool) {
 	named := false
 	for _, a := range approvals {
@@ -44,8 +43,8 @@ func Terms(now time.Time, approvals ...*profiles.Approval) (t *pause.Terms, ok b
 	return t, t.Millis > 0 && !(named && len(t.From) == 0)
 }
 
-// Satisfied reports whether an approval given under t is one that a asks for.
-// Nil terms satisfy no approval.
+// Satisfied reports whether an approval that was given under t is one that a asks for. Nil
+// terms satisfy no approval.
 func Satisfied(t *pause.Terms, a *profiles.Approval) bool {
 	if a == nil {
 		return true
@@ -56,5 +55,6 @@ func Satisfied(t *pause.Terms, a *profiles.Approval) bool {
 	if len(a.From) == 0 {
 		return true
 	}
-	return len(t.From) > 0 && !slices.ContainsFunc(t.From, func(owner string) bool { return !slices.Contains(a.From, owner) })
+	other := func(owner string) bool { return !slices.Contains(a.From, owner) }
+	return len(t.From) > 0 && !slices.ContainsFunc(t.From, other)
 }

@@ -12,25 +12,25 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
-// Binding is what binds a run whatever is in force: the policy of its start,
-// narrowed by its grants, and those that were in force when it paused. It is
-// immutable; the nil Binding denies.
+// Binding is what binds a run whatever is in force: the policy of its start, narrowed by its
+// grants, and the policies that were in force when it paused. It is immutable. The nil
+// Binding denies.
 type Binding struct {
 	agent    string
 	executor string
-	host     Host     // of its guest
+	host     Host     // that its guest is on
 	agents   []*Agent // at least one
 	recorded []pause.Profile
-	handed   []profiles.Grants // that narrow its subagents
+	handed   []profiles.Grants // narrow its subagents
 	limits   profiles.Limits
 }
 
-// errPolicies: the policy changed too often while the run waited.
+// errPolicies says that the policy changed too often while the run waited.
 var errPolicies = fmt.Errorf("more than %d policies were in force while the run waited", pause.MaxProfiles)
 
-// Bind binds a run to g, in which its agent is granted, narrowed by what the run
-// that it is a subagent of hands to it, and by grants when they are not nil. The
-// error wraps profiles.ErrGrants.
+// Bind binds a run to g, in which its agent is granted. The policy is narrowed by what the
+// parent run hands to it, and by grants if they are not nil. The error wraps
+// profiles.ErrGrants.
 func Bind(g *Generation, agent, executor string, grants *profiles.Grants, above *Binding) (*Binding, error) {
 	a := g.Agent(agent)
 	if a == nil {
@@ -43,7 +43,7 @@ func Bind(g *Generation, agent, executor string, grants *profiles.Grants, above 
 		}
 	}
 	if grants != nil {
-		// What the agent does not have would only be missed when the program asks.
+		// Without this check a grant that the agent does not have would be missed only when the program uses it.
 		if err := narrow.CheckGrants(*grants); err != nil {
 			return nil, err
 		}
@@ -51,7 +51,8 @@ func Bind(g *Generation, agent, executor string, grants *profiles.Grants, above 
 			return nil, err
 		}
 		if handed = append(handed, grants.Handed()); len(handed) > pause.MaxHanded {
-			return nil, fmt.Errorf("%w: more than %d runs above one another were given some", profiles.ErrGrants, pause.MaxHanded)
+			return nil, fmt.Errorf("%w: more than %d runs above one another were given some",
+				profiles.ErrGrants, pause.MaxHanded)
 		}
 	}
 	if len(handed) > 0 {
@@ -60,12 +61,13 @@ func Bind(g *Generation, agent, executor string, grants *profiles.Grants, above 
 		}
 	}
 	b := &Binding{agent: agent, executor: executor, agents: []*Agent{a}, handed: handed}
-	b.recorded = []pause.Profile{{Generation: g.Number, Revision: g.Revision, Agent: a.Profile, Modules: digests(g.Modules)}}
+	b.recorded = []pause.Profile{{Generation: g.Number, Revision: g.Revision, Agent: a.Profile,
+		Modules: digests(g.Modules)}}
 	b.limits = executorLimits(&a.Profile, executor)
 	return b, nil
 }
 
-// at are the places of the host; a nil Generation knows none.
+// at returns the places of the host. A nil Generation knows none.
 func (g *Generation) at() Places {
 	if g == nil {
 		return Places{}
@@ -73,18 +75,18 @@ func (g *Generation) at() Places {
 	return g.places
 }
 
-// On is the binding of a run whose guest is on this host.
+// OnHost returns the binding of a run whose guest is on this host.
 func (b *Binding) OnHost(h Host) *Binding {
 	on := *b
 	on.host = h
 	return &on
 }
 
-// Host is where the guest of the run is, or was.
+// Host returns the host that the guest of the run is on, or was.
 func (b *Binding) Host() Host { return b.host }
 
-// Handed are the grants that narrow the subagents of the run: its own and those
-// that were handed to it. The nil Binding hands none.
+// Handed returns the grants that narrow the subagents of the run: its own and those that
+// were handed to it. The nil Binding hands none.
 func (b *Binding) Handed() []profiles.Grants {
 	if b == nil {
 		return nil
@@ -92,8 +94,8 @@ func (b *Binding) Handed() []profiles.Grants {
 	return slices.Clone(b.handed)
 }
 
-// Rebind binds a run again as a pause recorded it. g, the generation in force,
-// lends its validators and nothing else.
+// Rebind binds a run again as its pause recorded it. Only the validators of g, the
+// generation in force, are used.
 func Rebind(p *pause.Record, g *Generation) (*Binding, error) {
 	recorded, executor := p.Profiles, p.Executor
 	b := &Binding{agent: p.Agent, executor: executor, recorded: slices.Clone(recorded), handed: slices.Clone(p.Handed)}
@@ -115,8 +117,8 @@ func Rebind(p *pause.Record, g *Generation) (*Binding, error) {
 	return b, nil
 }
 
-// Record is what a pause keeps of the binding: g, the generation in force, is
-// added when the run is not bound by its policy yet. The error is ErrPolicies.
+// RecordProfiles returns the policies that a pause keeps. The policy of g, the generation in
+// force, is added if the run is not bound by it yet. The error is errPolicies.
 func (b *Binding) RecordProfiles(g *Generation) ([]pause.Profile, error) {
 	a := g.Agent(b.agent)
 	if a == nil || slices.ContainsFunc(b.recorded, func(p pause.Profile) bool { return p.Revision == g.Revision }) {
@@ -129,14 +131,14 @@ func (b *Binding) RecordProfiles(g *Generation) ([]pause.Profile, error) {
 		pause.Profile{Generation: g.Number, Revision: g.Revision, Agent: a.Profile, Modules: digests(g.Modules)}), nil
 }
 
-// First is the policy that the run was started under.
+// First returns the policy that the run was started under.
 func (b *Binding) First() *Agent { return b.agents[0] }
 
-// Generation is the number of the generation that the run was started under.
+// Generation returns the number of the generation that the run was started under.
 func (b *Binding) Generation() int64 { return b.recorded[0].Generation }
 
-// Limits are those of the run, the strictest of all it is bound by and of the
-// policy in g, which may be nil. No field is nil but PauseMillis.
+// Limits returns the limits of the run: the strictest of all that bind it and of the policy
+// in g, which may be nil. No field is nil but PauseMillis.
 func (b *Binding) Limits(g *Generation) profiles.Limits {
 	a := g.Agent(b.agent)
 	if a == nil || a == b.agents[0] {
@@ -145,9 +147,9 @@ func (b *Binding) Limits(g *Generation) profiles.Limits {
 	return budget.Effective(b.limits, executorLimits(&a.Profile, b.executor))
 }
 
-// Guest is what a guest of another executor runs under that works for the run: the
-// policy of the start, with the strictest isolation and the strictest limits of all
-// that bind the run and of g. False: one of them does not grant the executor.
+// GuestAgent returns the agent and the limits of a guest that a provider runs on an executor
+// for a call: the strictest of all that bind the run and of g. ok is false if one of them
+// does not grant the executor.
 func (b *Binding) GuestAgent(g *Generation, executor string) (profiles.Agent, profiles.Limits, bool) {
 	now := g.Agent(b.agent)
 	if now == nil {
@@ -166,8 +168,8 @@ func (b *Binding) GuestAgent(g *Generation, executor string) (profiles.Agent, pr
 	return b.Agent(g), limits, true
 }
 
-// Strict reports whether a policy that binds the run, or that in g, syncs each
-// record.
+// SyncsRecords reports whether a policy that binds the run, or the one in g, asks that each
+// record is synced.
 func (b *Binding) SyncsRecords(g *Generation) bool {
 	const strict = "strict"
 	now := g.Agent(b.agent)
@@ -175,21 +177,24 @@ func (b *Binding) SyncsRecords(g *Generation) bool {
 		slices.ContainsFunc(b.agents, func(a *Agent) bool { return a.Profile.Audit == strict })
 }
 
-// FullWords reports whether a policy that binds the run has the words of scripts and of
-// their programs on record.
+// RecordsWords reports whether a policy that binds the run asks for records of the words of
+// scripts and of the programs that they start.
 func (b *Binding) RecordsWords() bool {
-	return slices.ContainsFunc(b.agents, func(a *Agent) bool { return a.Profile.Shell != nil && a.Profile.Shell.Audit == auditFull })
+	return slices.ContainsFunc(b.agents, func(a *Agent) bool {
+		return a.Profile.Shell != nil && a.Profile.Shell.Audit == auditFull
+	})
 }
 
-// Modules are those of g that a resumed run may still load: allowed by all that
-// binds it and by g, of the digest it has everywhere, and not taken back.
+// Modules returns the modules of g that a resumed run may still load: they are allowed by
+// all that binds it and by g, have the same digest everywhere, and are not revoked.
 func (b *Binding) Modules(g *Generation, revoked func(string) bool) map[string]profiles.Module {
 	out := map[string]profiles.Module{}
 	now := g.Agent(b.agent)
 	for name, m := range g.Modules {
 		ok := now != nil && !revoked("import:"+name) && now.decider.Import(b.executor, name).Verdict == profiles.Allow
 		for i, a := range b.agents {
-			ok = ok && a.decider.Import(b.executor, name).Verdict == profiles.Allow && b.recorded[i].Modules[name] == m.Digest
+			ok = ok && a.decider.Import(b.executor, name).Verdict == profiles.Allow &&
+				b.recorded[i].Modules[name] == m.Digest
 		}
 		if ok {
 			out[name] = m
@@ -206,8 +211,8 @@ func digests(modules map[string]profiles.Module) map[string]string {
 	return out
 }
 
-// Tier is the decision that the host has not the isolation that one of the
-// policies asks for; nil: it has.
+// Tier returns the decision that the host lacks the isolation that one of the policies asks
+// for, or nil.
 func (b *Binding) Tier(h Host) *profiles.Decision {
 	for _, a := range b.agents {
 		if d := a.tier(h); d != nil {
@@ -217,11 +222,11 @@ func (b *Binding) Tier(h Host) *profiles.Decision {
 	return nil
 }
 
-// Deadline is when the grants of the run end; nil: never.
+// Deadline returns the end of the grants of the run, or nil if they have none.
 func (b *Binding) Deadline() *time.Time { return b.agents[0].Profile.Deadline }
 
-// Agent is what an executor gets: the policy of the start, with the strictest
-// isolation of all that bind the run and of the policy in g, which may be nil.
+// Agent returns what an executor gets: the policy of the start, with the strictest isolation
+// of all that bind the run and of the policy in g, which may be nil.
 func (b *Binding) Agent(g *Generation) profiles.Agent {
 	now := g.Agent(b.agent)
 	a := b.agents[0].Profile
@@ -233,8 +238,8 @@ func (b *Binding) Agent(g *Generation) profiles.Agent {
 	return a
 }
 
-// Own decides a call under what binds the run. With Allow and Ask the grants are
-// those of every policy; later tells that it was not the first policy that
+// DecideBridge decides a call under what binds the run. If the verdict is allow or ask, the
+// grants are those of every policy. later says that it was not the first policy that
 // refused.
 func (b *Binding) DecideBridge(bridge string, size int64) (grants []*Grant, d profiles.Decision, later bool) {
 	for i, a := range b.agents {
@@ -250,11 +255,11 @@ func (b *Binding) DecideBridge(bridge string, size int64) (grants []*Grant, d pr
 	return grants, d, false
 }
 
-// Now decides a call under g, the generation in force, for a run that may be
-// bound by it. Without a grant the decision refuses.
+// DecideBridge decides a call under g, the generation in force, for a run that may be bound
+// by it. Without a grant the decision refuses.
 func (g *Generation) DecideBridge(agent, executor, bridge string, size int64) (*Grant, profiles.Decision) {
 	if reason, closed := g.Closed(executor); closed {
-		return nil, profiles.Decision{Code: profiles.CodeClosed, Reason: "the executor " + executor + " is closed: " + reason, Revision: g.Revision}
+		return nil, closedDecision(g, executor, reason)
 	}
 	a := g.Agent(agent)
 	if a == nil {
@@ -263,7 +268,13 @@ func (g *Generation) DecideBridge(agent, executor, bridge string, size int64) (*
 	return a.decide(executor, bridge, size)
 }
 
-// decide gives the grant of a bridge unless it is refused.
+// closedDecision refuses a call on an executor that is closed in g.
+func closedDecision(g *Generation, executor, reason string) profiles.Decision {
+	return profiles.Decision{Code: profiles.CodeClosed, Revision: g.Revision,
+		Reason: "the executor " + executor + " is closed: " + reason}
+}
+
+// decide returns the grant of a bridge unless the call is refused.
 func (a *Agent) decide(executor, bridge string, size int64) (*Grant, profiles.Decision) {
 	d := a.decider.Bridge(executor, bridge, size)
 	switch d.Verdict {
@@ -276,16 +287,23 @@ func (a *Agent) decide(executor, bridge string, size int64) (*Grant, profiles.De
 	}
 	gr := a.grants[bridge]
 	if gr == nil {
-		return nil, profiles.Decision{Code: profiles.CodeBridgeNotGranted, Reason: "the grant cannot be read", Revision: a.Revision}
+		return nil, profiles.Decision{Code: profiles.CodeBridgeNotGranted, Revision: a.Revision,
+			Reason: "the grant cannot be read"}
 	}
-	if d.Verdict == profiles.Ask && gr.Approval == nil { // nobody could be asked
-		d.Verdict, d.Code, d.Reason = profiles.Deny, profiles.CodeRingUnavailable, "an approval is needed, and nothing says of whom"
-		return nil, d
+	if d.Verdict == profiles.Ask && gr.Approval == nil {
+		return nil, noApprover(d)
 	}
 	return gr, d
 }
 
-// arguments are the schemas that all grants put on the arguments, each once.
+// noApprover refuses a call whose decision asks for an approval that no grant describes.
+func noApprover(d profiles.Decision) profiles.Decision {
+	d.Verdict, d.Code = profiles.Deny, profiles.CodeRingUnavailable
+	d.Reason = "an approval is needed, and nothing says of whom"
+	return d
+}
+
+// arguments returns the schemas that all grants put on the arguments, each once.
 func arguments(grants ...*Grant) (out []*jsonvalue.Schema) {
 	for _, g := range grants {
 		if g != nil && g.arguments != nil && !slices.Contains(out, g.arguments) {
@@ -295,8 +313,8 @@ func arguments(grants ...*Grant) (out []*jsonvalue.Schema) {
 	return out
 }
 
-// Sessions are the strictest bounds on sessions of all that bind the run and of
-// g; nil when one of them grants none.
+// Sessions returns the strictest limits on sessions of all that bind the run and of g. It is
+// nil if one of them grants none.
 func (b *Binding) Sessions(g *Generation) *profiles.Sessions {
 	now := g.Agent(b.agent)
 	var out *profiles.Sessions
@@ -315,7 +333,7 @@ func (b *Binding) Sessions(g *Generation) *profiles.Sessions {
 	return out
 }
 
-// executorLimits are the limits of one executor in a profile.
+// executorLimits returns the limits of one executor in a profile.
 func executorLimits(a *profiles.Agent, executor string) profiles.Limits {
 	switch {
 	case executor == profiles.ExecutorJS && a.JS != nil:

@@ -8,21 +8,21 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/jsonvalue"
 )
 
-// Failure is an error of a Provider that the program is told of. Any other one
-// fails the call without a word, except for a *profiles.Denial, of which it is told
-// the code, the reason and what to ask for.
+// Failure is an error of a provider that the program gets to know. Any other error fails the
+// call without a text, except for a *profiles.Denial: of that the program gets the code, the
+// reason and what it may do instead.
 type Failure struct {
 	Name string // of the error the program gets: TypeError
-	Text string // what it is told, and nothing of the host
-	Err  error  // for the record; nil: Text says it all
+	Text string // for the program, without text of the host
+	Err  error  // for the record; nil if Text is enough
 
-	// By is the decision that refused, for the record; nil: none did. Secret says
-	// that Text quotes the program, and is not for the record.
+	// By is the decision that refused, for the record; may be nil. Secret says that Text
+	// quotes the program and is not for the record.
 	By     *profiles.Decision
 	Secret bool
 }
 
-// Error is for the record.
+// Error returns the text for the record.
 func (f *Failure) Error() string {
 	if f.Secret {
 		return f.Name
@@ -33,14 +33,14 @@ func (f *Failure) Error() string {
 	return f.Name + ": " + f.Text + ": " + f.Err.Error()
 }
 
-// Unwrap is Err.
+// Unwrap returns Err.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// maxTold bounds what a program is told.
-const maxTold = 4 << 10
+// maxProgramText limits the text that a program gets.
+const maxProgramText = 4 << 10
 
-// ProgramError is what a program may know of the error of a provider: the name and the text
-// of its own error, and the decision when one refused.
+// ProgramError returns what a program may know of the error of a provider: the name and the
+// text of its own error, and the decision if one refused.
 func ProgramError(err error) (name, text string, by *profiles.Decision) {
 	var no *profiles.Denial
 	var f *Failure
@@ -52,9 +52,9 @@ func ProgramError(err error) (name, text string, by *profiles.Decision) {
 		if len(d.Instead) > 0 {
 			text += "; ask for " + strings.Join(d.Instead, ", ")
 		}
-		return profiles.ErrorCapabilityDenied, jsonvalue.Clip(text, maxTold), &d
+		return profiles.ErrorCapabilityDenied, jsonvalue.Clip(text, maxProgramText), &d
 	case errors.As(err, &f):
-		return f.Name, jsonvalue.Clip(f.Text, maxTold), f.By
+		return f.Name, jsonvalue.Clip(f.Text, maxProgramText), f.By
 	default:
 		return profiles.ErrorBridge, "failed", nil
 	}

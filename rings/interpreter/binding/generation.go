@@ -1,7 +1,7 @@
-// Package binding answers what binds a call of a run: the grants of the policies
-// that the run is bound by and of the one in force, their schemas and limits, and
-// whether people have to approve it. It counts nothing, keeps nothing and performs
-// nothing; the interpreter ring does.
+// Package binding decides what binds a call of a run: the grants of the policies that the
+// run is bound by and of the one in force, their schemas and limits, and whether people have
+// to approve it. It refuses a call that one of these policies does not grant. The
+// interpreter ring asks it, counts what is used and performs the calls.
 package binding
 
 import (
@@ -17,22 +17,22 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/jsonvalue"
 )
 
-// Generation is one compiled set with all that deciding needs. It is immutable;
-// the nil Generation denies.
+// Generation is one compiled set with all that deciding needs. It is immutable. The nil
+// Generation denies.
 type Generation struct {
 	Number   int64
 	Revision string
-	Open     bool // false: the closed generation, which denies everything
+	Open     bool // false for the closed generation, which denies everything
 	Modules  map[string]profiles.Module
 
 	places  Places
 	agents  map[string]*Agent
-	closed  map[string]string // executors that refuse everything -> why
+	closed  map[string]string // why an executor refuses everything, by its name
 	schemas jsonvalue.Known
 }
 
-// Places are what $WORKSPACE and ~ stand for in a policy, "" grants nothing there, and
-// the time: at an unknown one exceptions grant nothing.
+// Places are the folders that $WORKSPACE and ~ stand for in a policy, and the time. An empty
+// folder grants nothing there. At a zero time exceptions grant nothing.
 type Places struct {
 	Workspace, Home string
 	Now             time.Time
@@ -47,21 +47,21 @@ type Agent struct {
 	grants  map[string]*Grant
 }
 
-// Grant is a bridge with its validators.
+// Grant is a bridge with its validators, or the grant of an act.
 type Grant struct {
 	profiles.Bridge
 	Revision  string
-	Brings    profiles.Powers   // what a call of it brings to a run
-	arguments *jsonvalue.Schema // nil accepts everything, here and below
+	Brings    profiles.Powers   // powers that a call of it brings to a run
+	arguments *jsonvalue.Schema // nil accepts everything, like result
 	result    *jsonvalue.Schema
-	decision  profiles.Decision // of an act: allow, or ask
+	decision  profiles.Decision // of an act: allow or ask
 	guards    []*profiles.Guardrail
 }
 
-// Exception is the ID of the exception that the grant of an act stands by; "": none.
+// Exception returns the ID of the exception that grants an act, or an empty string.
 func (gr *Grant) Exception() string { return gr.decision.Exception }
 
-// Agent returns the agent, or nil when the generation knows none.
+// Agent returns the agent, or nil if the generation has none of that name.
 func (g *Generation) Agent(name string) *Agent {
 	if g == nil || !g.Open {
 		return nil
@@ -69,24 +69,24 @@ func (g *Generation) Agent(name string) *Agent {
 	return g.agents[name]
 }
 
-// Closed says why an executor refuses everything, if it does.
+// Closed returns why an executor refuses everything, if it does.
 func (g *Generation) Closed(executor string) (reason string, closed bool) {
 	reason, closed = g.closed[executor]
 	return reason, closed
 }
 
-// Refusal is the decision for everything that an agent unknown to g asks. A guest may
-// read it, so it does not name the other agents.
+// Refusal returns the decision for everything that an agent asks that g does not know. A
+// guest may read it, so it does not name the other agents.
 func (g *Generation) Refusal(agent string) profiles.Decision {
 	if g == nil || !g.Open {
 		return profiles.Decision{Code: profiles.CodeNoPolicy, Reason: "no valid policy is in force"}
 	}
-	return profiles.Decision{Code: profiles.CodeUnknownAgent, Reason: fmt.Sprintf("the policy has no agent %q", canonjson.Clip(agent)), Revision: g.Revision}
+	return profiles.Decision{Code: profiles.CodeUnknownAgent, Revision: g.Revision,
+		Reason: fmt.Sprintf("the policy has no agent %q", canonjson.Clip(agent))}
 }
 
-// New indexes set; nil is the closed generation. Validators are taken from before
-// where the text is the same, so that one pointer means one schema across
-// generations.
+// New indexes set. A nil set makes the closed generation. Validators are taken from before
+// where the text is the same, so that one pointer means one schema across generations.
 func New(ctx context.Context, set *profiles.Set, number int64, before *Generation, at Places) (*Generation, error) {
 	g := &Generation{Number: number, closed: map[string]string{}, schemas: jsonvalue.Known{}, places: at}
 	if set == nil {
@@ -110,7 +110,7 @@ func New(ctx context.Context, set *profiles.Set, number int64, before *Generatio
 	return g, nil
 }
 
-// known are the validators that g lends.
+// known returns the validators that another generation may use.
 func (g *Generation) known() jsonvalue.Known {
 	if g == nil {
 		return nil
@@ -121,7 +121,8 @@ func (g *Generation) known() jsonvalue.Known {
 // newAgent indexes one profile. Validators that are in neither known nor old are compiled.
 func newAgent(profile profiles.Agent, revision string, known, old jsonvalue.Known, at Places) (*Agent, error) {
 	a := &Agent{Profile: profile, Revision: revision, grants: make(map[string]*Grant, len(profile.Bridges)),
-		decider: profiles.NewDecider(profile, revision, profiles.Environment{Workspace: at.Workspace, Home: at.Home, Now: at.Now})}
+		decider: profiles.NewDecider(profile, revision,
+			profiles.Environment{Workspace: at.Workspace, Home: at.Home, Now: at.Now})}
 	guards := guardsOf(&a.Profile)
 	for bridge := range profile.Bridges {
 		b, ok := a.decider.BridgeGrant(bridge)
@@ -144,7 +145,7 @@ func newAgent(profile profiles.Agent, revision string, known, old jsonvalue.Know
 // WithClosed returns a copy of g in which the executor is closed.
 func (g *Generation) WithClosed(executor, reason string) *Generation {
 	c := *g
-	c.closed = map[string]string{executor: reason} // the generation before the first commit has none
+	c.closed = map[string]string{executor: reason} // the map of g is nil before the first commit
 	for name, why := range g.closed {
 		if name != executor {
 			c.closed[name] = why

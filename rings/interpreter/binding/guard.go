@@ -11,13 +11,13 @@ type Guards interface {
 	Denies(ctx context.Context, rego string, c profiles.Call) ([]string, error)
 }
 
-// guard is what a guardrail was asked about the call.
+// guard is one question to a guardrail about the call.
 type guard struct {
 	rego   string
 	powers profiles.Powers
 }
 
-// guardsOf are the guardrails on calls of an agent.
+// guardsOf returns the guardrails on calls of an agent.
 func guardsOf(a *profiles.Agent) (out []*profiles.Guardrail) {
 	for i := range a.Guardrails {
 		if a.Guardrails[i].On == profiles.GuardCalls {
@@ -27,8 +27,9 @@ func guardsOf(a *profiles.Agent) (out []*profiles.Guardrail) {
 	return out
 }
 
-// Guarded asks the guardrails of all given grants about the call, each once. The
-// call is not shared yet, or left to one caller. Nil: none refuses.
+// CheckGuardrails asks the guardrails of all given grants about the call, each once. The
+// request must not be shared yet, or be left to one caller. The result is nil if none
+// refuses.
 func (k *Request) CheckGuardrails(ctx context.Context, b *Binding, ask Guards, grants ...*Grant) *Refusal {
 	var by func(rego string, c profiles.Call) ([]string, error)
 	if ask != nil {
@@ -43,7 +44,8 @@ func (k *Request) CheckGuardrails(ctx context.Context, b *Binding, ask Guards, g
 			at := guard{g.Rego, gr.Powers}
 			no, asked := k.guards[at]
 			if !asked {
-				d := g.Refuses(by, profiles.Call{Agent: b.agent, Bridge: k.Bridge, Args: k.Args, Executor: b.executor, Powers: gr.Powers})
+				d := g.Refuses(by, profiles.Call{Agent: b.agent, Bridge: k.Bridge, Args: k.Args, Executor: b.executor,
+					Powers: gr.Powers})
 				if d != nil {
 					d.Revision = gr.Revision
 					no = &Refusal{Name: profiles.ErrorCapabilityDenied, Text: d.Reason, Decision: *d}
@@ -61,7 +63,7 @@ func (k *Request) CheckGuardrails(ctx context.Context, b *Binding, ask Guards, g
 	return first
 }
 
-// guardrailsRefuse refuses a call under a grant one of whose guardrails refuses it, or was
+// guardrailsRefuse refuses a call under a grant if one of its guardrails refuses it, or was
 // not asked about it.
 func (k *Request) guardrailsRefuse(revision string, gr *Grant) *Refusal {
 	for _, g := range gr.guards {

@@ -8,34 +8,34 @@ import (
 	"github.com/ringd/ringd/profiles/egress"
 )
 
-// Reach keeps what a run may reach for as long as nothing changes it: whoever
-// asks again of every live connection gets the same deciders. The zero Reach is
-// ready. Its owner guards it.
+// Reach keeps the deciders of what a run may reach until something changes them: a caller
+// that asks again for every live connection gets the same deciders. The zero Reach is ready.
+// It is not safe for concurrent use: its owner guards it.
 type Reach struct {
 	gen   *Generation
 	taken int
-	watch *bool // Watch.Third; nil: nobody watches
+	watch *bool // Watch.Third; nil without a Watch
 	made  []*profiles.Decider
 }
 
-// Watch is asked of all that the deciders allow. Third says that it refuses more than
-// before: others have to be made, so that who compares them decides again.
+// Watch is asked about all that the deciders allow. Third says that it refuses more than
+// before. Then new deciders are made, so that a caller that compares them decides again.
 type Watch struct {
 	Ask   profiles.Watch
 	Third bool
 }
 
-// Deciders are those of every policy that binds the run and of g, the generation
-// in force. Hosts that were taken from the run are denied by one more, which says
-// so before the others are asked. What was handed to the run narrows the policy
-// of its start; g, which has to allow as well, cannot widen that. The result is
-// shared: read it, do not write. Grants are only ever added to revoked. w watches the
-// run; nil: nobody does.
+// Deciders returns the deciders of every policy that binds the run and of g, the generation
+// in force. If hosts were taken from the run, one more decider denies them first. What was
+// handed to the run narrows the policy of its start. g has to allow as well, so it cannot
+// widen that. The result is shared and must not be changed. revoked may only grow between
+// calls. w watches the run; may be nil.
 func (k *Reach) Deciders(b *Binding, g *Generation, revoked map[string]bool, w *Watch) []*profiles.Decider {
 	if b == nil || g == nil {
 		return nil
 	}
-	if k.made != nil && k.gen == g && k.taken == len(revoked) && (k.watch == nil) == (w == nil) && (w == nil || *k.watch == w.Third) {
+	sameWatch := (k.watch == nil) == (w == nil) && (w == nil || *k.watch == w.Third)
+	if k.made != nil && k.gen == g && k.taken == len(revoked) && sameWatch {
 		return k.made
 	}
 	k.gen, k.taken, k.made, k.watch = g, len(revoked), b.reach(g, revoked), nil
@@ -58,7 +58,7 @@ func (b *Binding) reach(g *Generation, revoked map[string]bool) (out []*profiles
 	case !g.Open:
 		return append(out, (*profiles.Set)(nil).Decider(b.agent, profiles.Environment{}))
 	case closed:
-		return append(out, nil) // which refuses everything
+		return append(out, nil) // a nil decider refuses everything
 	case now == nil:
 		return append(out, (&profiles.Set{Revision: g.Revision}).Decider(b.agent, profiles.Environment{}))
 	}
@@ -71,8 +71,8 @@ func (b *Binding) reach(g *Generation, revoked map[string]bool) (out []*profiles
 	return out
 }
 
-// without decides for the policy of the start, without the hosts that were taken
-// from the run; nil: none was.
+// without returns the decider of the policy of the start without the hosts that were taken
+// from the run. It is nil if none was taken.
 func (b *Binding) without(revoked map[string]bool) *profiles.Decider {
 	a := b.agents[0].Profile
 	a.Egress.Deny, a.Egress.Gateways = slices.Clone(a.Egress.Deny), slices.Clone(a.Egress.Gateways)
@@ -83,7 +83,8 @@ func (b *Binding) without(revoked map[string]bool) *profiles.Decider {
 			continue
 		}
 		taken = true
-		a.Egress.Deny = append(a.Egress.Deny, profiles.EgressRule{Host: host, AnyPort: true, Reason: "it was taken from the run"})
+		a.Egress.Deny = append(a.Egress.Deny,
+			profiles.EgressRule{Host: host, AnyPort: true, Reason: "it was taken from the run"})
 		a.Egress.Gateways = slices.DeleteFunc(a.Egress.Gateways, func(w profiles.Gateway) bool {
 			return host == w.Name+"."+egress.Domain || host == "*."+egress.Domain
 		})

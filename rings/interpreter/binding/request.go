@@ -310,7 +310,8 @@ func (k *Request) CheckArguments(args json.RawMessage, tagged func(json.RawMessa
 		err = tagged(args)
 	}
 	if err != nil {
-		return k.refuseArguments("the arguments are no valid values", "the arguments of "+k.Bridge+" are no valid values")
+		return k.refuseArguments("the arguments are no valid values",
+			"the arguments of "+k.Bridge+" are no valid values")
 	}
 	k.Args, k.Marked = args, s.Marked
 	if s.Count == 1 {
@@ -362,7 +363,8 @@ func (k *Request) checkRecordSize() *Refusal {
 	}
 	return k.refuse(profiles.CodeBridgeArgumentsBytes,
 		fmt.Sprintf("its arguments are recorded in full, and the record of these is larger than %d bytes", MaxFull),
-		fmt.Sprintf("%s is audited in full, and its arguments have more than %d bytes in the record", k.Bridge, MaxFull))
+		fmt.Sprintf("%s is audited in full, and its arguments have more than %d bytes in the record",
+			k.Bridge, MaxFull))
 }
 
 // countAgents counts the subagents that the arguments ask for.

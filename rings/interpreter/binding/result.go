@@ -9,7 +9,7 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/jsonvalue"
 )
 
-// Flaw is why a result does not reach the program.
+// Flaw says why a result does not reach the program.
 type Flaw struct {
 	Name  string // of the error the program gets
 	Text  string
@@ -17,26 +17,26 @@ type Flaw struct {
 	Fault string // text for the record
 }
 
-// ResultRule is what a result is held to.
+// ResultRule is what a result has to fit.
 type ResultRule struct {
-	most    int64
+	limit   int64 // bytes
 	schemas []*jsonvalue.Schema
 }
 
-// Takes is what the call's result is held to.
+// ResultRule returns the rule of the result of the call.
 func (k *Request) ResultRule() ResultRule {
 	return ResultRule{k.Limits.ResultBytes, results(k.Grants()...)}
 }
 
-// Takes is what the result of any call of the grant is held to.
+// ResultRule returns the rule of the result of any call of the grant.
 func (g *Grant) ResultRule() ResultRule { return ResultRule{g.Limits.ResultBytes, results(g)} }
 
-// Judge checks a result: its size, its form and the schemas. tagged checks a value
-// that uses the tagged encoding.
+// Check checks a result: its size, its form and the schemas. tagged checks a value that uses
+// the tagged encoding.
 func (t ResultRule) Check(out json.RawMessage, tagged func(json.RawMessage) error) (json.RawMessage, *Flaw) {
-	if int64(len(out)) > t.most {
-		return nil, &Flaw{profiles.ErrorResultTooLarge, fmt.Sprintf("the result is larger than %d bytes", t.most), profiles.CodeBridgeResultBytes,
-			fmt.Sprintf("the result has %d bytes", len(out))}
+	if int64(len(out)) > t.limit {
+		return nil, &Flaw{profiles.ErrorResultTooLarge, fmt.Sprintf("the result is larger than %d bytes", t.limit),
+			profiles.CodeBridgeResultBytes, fmt.Sprintf("the result has %d bytes", len(out))}
 	}
 	if len(out) == 0 && len(t.schemas) == 0 {
 		return nil, nil // undefined
@@ -46,16 +46,18 @@ func (t ResultRule) Check(out json.RawMessage, tagged func(json.RawMessage) erro
 		err = tagged(out)
 	}
 	if err != nil {
-		return nil, &Flaw{profiles.ErrorBridge, "gave a result that is not a valid value", profiles.CodeBridgeResult, err.Error()}
+		return nil, &Flaw{profiles.ErrorBridge, "gave a result that is not a valid value",
+			profiles.CodeBridgeResult, err.Error()}
 	}
 	value, err := jsonvalue.Validate(out, s.Marked, t.schemas...)
 	if err != nil {
-		return nil, &Flaw{profiles.ErrorBridge, "gave a result that does not fit its schema", profiles.CodeBridgeResult, err.Error()}
+		return nil, &Flaw{profiles.ErrorBridge, "gave a result that does not fit its schema",
+			profiles.CodeBridgeResult, err.Error()}
 	}
 	return value, nil
 }
 
-// results are the schemas that all grants put on the result, each once.
+// results returns the schemas that all grants put on the result, each once.
 func results(grants ...*Grant) (out []*jsonvalue.Schema) {
 	for _, g := range grants {
 		if g != nil && g.result != nil && !slices.Contains(out, g.result) {

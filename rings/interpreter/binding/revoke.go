@@ -11,7 +11,7 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/jsonvalue"
 )
 
-// Kinds of grants that can be taken from a run.
+// Prefixes of the grants that can be taken from a run.
 const (
 	GrantBridge = "bridge:"
 	GrantImport = "import:"
@@ -19,11 +19,11 @@ const (
 	grantExec   = "exec:"
 )
 
-// ErrGrant: what is to be taken from a run is no grant, or none that it can lose.
+// ErrGrant says that a text is not the name of a grant, or of none that the run can lose.
 var ErrGrant = errors.New("not a grant of this run")
 
-// Revocable gives the grants that a live run can lose, and what is wrong with the
-// first of the others, which wraps ErrGrant; nil: there is no other.
+// Revocable returns the grants that a live run can lose. flaw says what is wrong with the
+// first of the others, and wraps ErrGrant; it is nil if there is no other.
 func (b *Binding) Revocable(grants []string) (can []string, flaw error) {
 	if len(grants) == 0 {
 		return nil, fmt.Errorf("revoke: none is named: %w", ErrGrant)
@@ -39,7 +39,7 @@ func (b *Binding) Revocable(grants []string) (can []string, flaw error) {
 	return can, flaw
 }
 
-// irrevocable says why a live run cannot lose a grant; "": it can.
+// irrevocable says why a live run cannot lose a grant. It is empty if it can.
 func (b *Binding) irrevocable(grant string) string {
 	name, bridge := strings.CutPrefix(grant, GrantBridge)
 	has := b.recorded[0].Has(name)
@@ -67,5 +67,6 @@ func (b *Binding) irrevocable(grant string) string {
 // lists reports whether the policy of the start lists a program.
 func (b *Binding) lists(program string) bool {
 	shell := b.recorded[0].Agent.Shell
-	return shell != nil && slices.ContainsFunc(shell.Binaries, func(p profiles.Binary) bool { return p.Path == program })
+	listed := func(p profiles.Binary) bool { return p.Path == program }
+	return shell != nil && slices.ContainsFunc(shell.Binaries, listed)
 }

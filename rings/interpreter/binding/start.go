@@ -15,19 +15,19 @@ import (
 // Host is what a host has for an executor.
 type Host struct {
 	Name     string        // of the executor
-	Executor bool          // it is there
-	Tier     profiles.Tier // that runs on it get
-	// Lacks says why it is not more, and what would help; "" is not known.
+	Executor bool          // the host has it
+	Tier     profiles.Tier // of the runs on it
+	// Why the tier is not stronger, and what would help. Empty if it is not known.
 	Lacks, Remedy string
 }
 
-// Start says why a run of the agent may not start on the executor, or go on
-// there, or nil.
+// Start decides whether a run of the agent may start, or go on, on the executor. The result
+// is nil if it may.
 func (g *Generation) Start(name string, h Host) *profiles.Decision {
 	a, executor := g.Agent(name), h.Name
 	if a == nil {
 		d := g.Refusal(name)
-		if d.Code == profiles.CodeUnknownAgent { // a harness reads it: say which there are
+		if d.Code == profiles.CodeUnknownAgent { // a harness reads it, so it may name the other agents
 			d.Reason += ": it has " + strings.Join(spelling.Instead(name, slices.Sorted(maps.Keys(g.agents))), ", ")
 		}
 		return &d
@@ -37,7 +37,8 @@ func (g *Generation) Start(name string, h Host) *profiles.Decision {
 		return &profiles.Decision{Code: code, Reason: fmt.Sprintf(format, args...), Rule: &rule, Revision: g.Revision}
 	}
 	if !granted(&a.Profile, executor) {
-		return deny(profiles.CodeExecutorNotGranted, "the policy does not grant the executor %s to agent %s", jsonvalue.Clip(executor, 40), name)
+		return deny(profiles.CodeExecutorNotGranted, "the policy does not grant the executor %s to agent %s",
+			jsonvalue.Clip(executor, 40), name)
 	}
 	if !h.Executor {
 		d := deny(profiles.CodeExecutorUnavailable, "this host has no executor %s", executor)
@@ -50,17 +51,19 @@ func (g *Generation) Start(name string, h Host) *profiles.Decision {
 	return a.tier(h)
 }
 
-// tier is the decision that a host has not the isolation that a asks for.
+// tier returns the decision that a host lacks the isolation that a asks for, or nil.
 func (a *Agent) tier(h Host) *profiles.Decision {
-	least := a.Profile.MinTier
-	if h.Tier == profiles.TierProcess && h.Name == profiles.ExecutorPython && a.Profile.Python != nil && a.Profile.Python.Engine == profiles.PythonWasm {
-		h.Tier = profiles.TierWasm // as JavaScript's guests are without the kernel ring
+	wanted := a.Profile.MinTier
+	if h.Tier == profiles.TierProcess && h.Name == profiles.ExecutorPython && a.Profile.Python != nil &&
+		a.Profile.Python.Engine == profiles.PythonWasm {
+		h.Tier = profiles.TierWasm // like the guests of JavaScript without the kernel ring
 	}
-	if least == "" || tierRank(h.Tier).satisfies(tierRank(least)) {
+	if wanted == "" || tierRank(h.Tier).satisfies(tierRank(wanted)) {
 		return nil
 	}
 	d := &profiles.Decision{Code: profiles.CodeTierUnavailable, Rule: &a.Profile.MinTierRule, Revision: a.Revision,
-		Reason:  fmt.Sprintf("the policy asks for tier %s, the executor %s has %s here", least, h.Name, cmp.Or(string(h.Tier), "none")),
+		Reason: fmt.Sprintf("the policy asks for tier %s, the executor %s has %s here",
+			wanted, h.Name, cmp.Or(string(h.Tier), "none")),
 		Instead: []string{seeDoctor}}
 	if h.Lacks != "" {
 		d.Reason += ": " + h.Lacks
@@ -71,7 +74,7 @@ func (a *Agent) tier(h Host) *profiles.Decision {
 	return d
 }
 
-// seeDoctor is the remedy for what a host lacks.
+// seeDoctor is the remedy if a host lacks something.
 const seeDoctor = "run it on a host that has it; `ringd doctor` lists what this one enforces"
 
 // granted reports whether the profile has the executor.
@@ -88,12 +91,12 @@ func granted(a *profiles.Agent, executor string) bool {
 	}
 }
 
-// rank is a tier's place from weak to strong; 0 is unknown.
+// rank orders the tiers from weak to strong; 0 is an unknown tier.
 type rank int
 
-// satisfies reports whether r is at least as strong as least. An unknown tier
-// satisfies nothing, and nothing satisfies an unknown tier.
-func (r rank) satisfies(least rank) bool { return least > 0 && r >= least }
+// satisfies reports whether r is at least as strong as wanted. An unknown tier satisfies
+// nothing, and nothing satisfies an unknown tier.
+func (r rank) satisfies(wanted rank) bool { return wanted > 0 && r >= wanted }
 
 func tierRank(t profiles.Tier) rank {
 	order := [...]profiles.Tier{profiles.TierProcess, profiles.TierWasm, profiles.TierOS,

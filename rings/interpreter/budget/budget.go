@@ -1,6 +1,6 @@
-// Package budget holds what a run may use up: its limits, its calls, and the
-// subagents of the tree it belongs to. It decides nothing and knows no policy but
-// the numbers it is given. It is pure. The interpreter ring calls it.
+// Package budget holds what a run may use up: its limits, its calls, and the subagents of
+// the tree that it belongs to. It refuses a call that would exceed one of them. It knows no
+// policy but the numbers that the interpreter ring gives it.
 package budget
 
 import (
@@ -14,11 +14,10 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/jsonvalue"
 )
 
-// Effective returns the Stricter of two profiles, field by field. A field that
-// neither sets is zero, which grants nothing: the result has no nil but
-// PauseMillis.
+// Effective returns the stricter of two limits, field by field. A field that neither sets is
+// zero, which grants nothing: the result has no nil field but PauseMillis.
 func Effective(a, b profiles.Limits) profiles.Limits {
-	least := func(x, y *int64) *int64 {
+	smaller := func(x, y *int64) *int64 {
 		var v int64
 		switch {
 		case x != nil && y != nil:
@@ -32,21 +31,21 @@ func Effective(a, b profiles.Limits) profiles.Limits {
 		return &v
 	}
 	return profiles.Limits{
-		CPUMillis:    least(a.CPUMillis, b.CPUMillis),
-		MemoryBytes:  least(a.MemoryBytes, b.MemoryBytes),
-		WallMillis:   least(a.WallMillis, b.WallMillis),
-		OutputBytes:  least(a.OutputBytes, b.OutputBytes),
-		ResultBytes:  least(a.ResultBytes, b.ResultBytes),
-		StackBytes:   least(a.StackBytes, b.StackBytes),
-		Processes:    least(a.Processes, b.Processes),
-		Files:        least(a.Files, b.Files),
-		RefusedCalls: least(a.RefusedCalls, b.RefusedCalls),
+		CPUMillis:    smaller(a.CPUMillis, b.CPUMillis),
+		MemoryBytes:  smaller(a.MemoryBytes, b.MemoryBytes),
+		WallMillis:   smaller(a.WallMillis, b.WallMillis),
+		OutputBytes:  smaller(a.OutputBytes, b.OutputBytes),
+		ResultBytes:  smaller(a.ResultBytes, b.ResultBytes),
+		StackBytes:   smaller(a.StackBytes, b.StackBytes),
+		Processes:    smaller(a.Processes, b.Processes),
+		Files:        smaller(a.Files, b.Files),
+		RefusedCalls: smaller(a.RefusedCalls, b.RefusedCalls),
 		PauseMillis:  shortest(a.PauseMillis, b.PauseMillis),
 	}
 }
 
-// shortest is the shorter pause. Nil is the default of who keeps pauses, not
-// zero: policies compiled before there were pauses have none.
+// shortest returns the shorter pause. Nil is the default of the keeper of pauses, not zero:
+// policies that were compiled before there were pauses have none.
 func shortest(x, y *int64) *int64 {
 	if x == nil || (y != nil && *y < *x) {
 		return y
@@ -54,7 +53,7 @@ func shortest(x, y *int64) *int64 {
 	return x
 }
 
-// Stricter returns the Stricter of two bridge limits, field by field.
+// Stricter returns the stricter of two bridge limits, field by field.
 func Stricter(a, b profiles.BridgeLimits) profiles.BridgeLimits {
 	out := profiles.BridgeLimits{
 		Concurrent:    min(a.Concurrent, b.Concurrent),
@@ -66,7 +65,7 @@ func Stricter(a, b profiles.BridgeLimits) profiles.BridgeLimits {
 		ResultBytes:   min(a.ResultBytes, b.ResultBytes),
 		TimeoutMillis: min(a.TimeoutMillis, b.TimeoutMillis),
 	}
-	switch { // a bridge that starts no subagents in one generation is bound by the other
+	switch { // a bridge that starts no subagents in one generation has the limits of the other
 	case !Spawns(a):
 		out.SpawnPerCall, out.Depth, out.TotalSpawn = b.SpawnPerCall, b.Depth, b.TotalSpawn
 	case !Spawns(b):
@@ -75,66 +74,68 @@ func Stricter(a, b profiles.BridgeLimits) profiles.BridgeLimits {
 	return out
 }
 
-// Spawns reports whether a bridge starts subagents: a policy says so by any of
-// the three limits. Calls of other bridges are not counted as subagents, and no
-// run can be started for them.
+// Spawns reports whether a bridge starts subagents, which any of the three limits says.
+// Calls of other bridges do not count as subagents, and no run can be started for them.
 func Spawns(l profiles.BridgeLimits) bool {
 	return l.SpawnPerCall != 0 || l.Depth != 0 || l.TotalSpawn != 0
 }
 
-// Tree counts the subagents of a first run and of all runs below it.
+// Tree counts the subagents of a first run and of all runs below it. It is safe for
+// concurrent use.
 type Tree struct {
-	mu    sync.Mutex
+	mu    sync.Mutex // guards total
 	total int64
 }
 
-// NewTree is a tree in which so many agents were started before.
+// NewTree returns a tree in which total agents were started before.
 func NewTree(total int64) *Tree { return &Tree{total: max(total, 0)} }
 
-// Total is how many agents were taken so far.
+// Total returns how many agents were started so far.
 func (t *Tree) Total() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.total
 }
 
-// Raise makes the total at least so many: what was committed elsewhere counts.
+// Raise makes the total at least as large as one that was committed elsewhere.
 func (t *Tree) Raise(total int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.total = max(t.total, total)
 }
 
-// take takes n agents out of a total of at most most.
-func (t *Tree) take(n, most int64) bool {
+// take adds n agents if the total stays within limit.
+func (t *Tree) take(n, limit int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if n > most-t.total {
+	if n > limit-t.total {
 		return false
 	}
 	t.total += n
 	return true
 }
 
-// Within reports whether the agents taken so far fit a total of most.
-func (t *Tree) Within(most int64) bool {
+// Within reports whether the agents so far are within a limit.
+func (t *Tree) Within(limit int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.total <= most
+	return t.total <= limit
 }
 
-// Spend is what a run has used of its budgets. Its owner guards it.
+// Spend is what a run has used of its budgets. It is not safe for concurrent use: its owner
+// guards it.
 type Spend struct {
 	Calls   map[string]int64 // admitted, by bridge
 	Open    map[string]int64 // not yet answered, by bridge
 	Refused int64
 }
 
-// AdmitAct takes one act of a guest out of the budgets: name is counted, and all
-// acts together may be most. taken is how many there were.
-func (s *Spend) AdmitAct(name string, taken *int64, most int64) *Excess {
-	if *taken >= most {
-		return &Excess{Code: profiles.CodeBridgeCalls, Text: fmt.Sprintf("a run may start %d programs and open files, in all", most)}
+// AdmitAct takes one act of a guest out of the budgets. name is counted, and all acts
+// together are at most limit. taken is how many there were.
+func (s *Spend) AdmitAct(name string, taken *int64, limit int64) *Excess {
+	if *taken >= limit {
+		return &Excess{Code: profiles.CodeBridgeCalls,
+			Text: fmt.Sprintf("a run may start %d programs and open files, in all", limit)}
 	}
 	*taken++
 	s.Calls[name]++
@@ -142,14 +143,14 @@ func (s *Spend) AdmitAct(name string, taken *int64, most int64) *Excess {
 	return nil
 }
 
-// Excess is a limit that a call would pass.
+// Excess is a limit that a call would exceed.
 type Excess struct {
 	Code profiles.Code
 	Text string
 }
 
-// Admit takes one call out of the budgets, or says which one it would pass and
-// takes nothing. agents is the number of subagents the call asks for.
+// Admit takes one call out of the budgets, or returns the limit that it would exceed and
+// takes nothing. agents is the number of subagents that the call asks for.
 func (s *Spend) Admit(bridge string, l profiles.BridgeLimits, agents, depth int64, t *Tree) *Excess {
 	over := func(code profiles.Code, format string, args ...any) *Excess {
 		return &Excess{Code: code, Text: fmt.Sprintf(format, args...)}
@@ -163,11 +164,13 @@ func (s *Spend) Admit(bridge string, l profiles.BridgeLimits, agents, depth int6
 	if Spawns(l) {
 		switch {
 		case agents > l.SpawnPerCall:
-			return over(profiles.CodeBridgeSpawn, "one call of %s may start %d subagents, this one asks for %d", bridge, l.SpawnPerCall, agents)
+			return over(profiles.CodeBridgeSpawn, "one call of %s may start %d subagents, this one asks for %d",
+				bridge, l.SpawnPerCall, agents)
 		case depth+1 > l.Depth:
 			return over(profiles.CodeBridgeDepth, "%s may start subagents %d levels deep", bridge, l.Depth)
 		case !t.take(agents, l.TotalSpawn):
-			return over(profiles.CodeBridgeTotal, "%s may start subagents until there are %d in all", bridge, l.TotalSpawn)
+			return over(profiles.CodeBridgeTotal, "%s may start subagents until there are %d in all",
+				bridge, l.TotalSpawn)
 		}
 	}
 	s.Calls[bridge]++
@@ -175,11 +178,10 @@ func (s *Spend) Admit(bridge string, l profiles.BridgeLimits, agents, depth int6
 	return nil
 }
 
-// AgentsOf is how many subagents an argument asks for, or the list of several
-// that a provider gets: the length of an array, or of the array in the member
-// "tasks" of an object, and one for anything else. What has an array that only
-// the tagged encoding can say (shared, cyclic, with holes) cannot be counted and
-// is an error.
+// AgentsOf returns how many subagents an argument, or the list of several arguments, asks
+// for: the length of an array, or of the array in the member "tasks" of an object, and one
+// for anything else. An array that only the tagged encoding can express (shared, cyclic,
+// with holes) cannot be counted and is an error.
 func AgentsOf(first []byte) (int64, error) {
 	if first = bytes.TrimSpace(first); len(first) == 0 || (first[0] != '[' && first[0] != '{') {
 		return 1, nil
@@ -201,7 +203,7 @@ func AgentsOf(first []byte) (int64, error) {
 	return int64(max(s.Count, 1)), nil
 }
 
-// tasksOf returns the member "tasks" of an object, nil when there is none.
+// tasksOf returns the member "tasks" of an object, or nil if there is none.
 func tasksOf(object []byte) ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(object))
 	if _, err := dec.Token(); err != nil {
@@ -225,7 +227,8 @@ func tasksOf(object []byte) ([]byte, error) {
 			return nil, errUncountable
 		case member[0] == '{':
 			var tagged map[string]json.RawMessage
-			if err := json.Unmarshal(member, &tagged); err != nil || (tagged[jsonvalue.Mark] != nil && string(tagged[jsonvalue.Mark]) != `"undefined"`) {
+			err := json.Unmarshal(member, &tagged)
+			if mark := tagged[jsonvalue.Mark]; err != nil || mark != nil && string(mark) != `"undefined"` {
 				return nil, errUncountable
 			}
 			tasks = member
@@ -237,4 +240,5 @@ func tasksOf(object []byte) ([]byte, error) {
 }
 
 // errUncountable is for the program.
-var errUncountable = errors.New("the first argument has a shape that subagents cannot be counted in: pass a plain array, or an object with a plain array named tasks")
+var errUncountable = errors.New("the first argument has a shape that subagents cannot be counted in: " +
+	"pass a plain array, or an object with a plain array named tasks")

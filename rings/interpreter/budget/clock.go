@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// Clock ends something after a time that can be held. Its owner makes one with
-// StartClock; it is safe for concurrent use. The nil Clock is never held.
+// Clock calls a function after a time in which it may be held. StartClock makes one. It is
+// safe for concurrent use. The nil Clock cannot be held.
 type Clock struct {
 	now func() time.Time
 
-	mu    sync.Mutex
+	mu    sync.Mutex // guards what follows
 	timer *time.Timer
 	left  time.Duration
 	from  time.Time // when the timer was started last
 	holds int
 }
 
-// StartClock makes a clock that calls end once, after d without the time in which it is
-// held.
+// StartClock starts a clock that calls end once, after d. The time in which the clock is
+// held does not count.
 func StartClock(now func() time.Time, d time.Duration, end func()) *Clock {
 	return &Clock{now: now, left: d, from: now(), timer: time.AfterFunc(d, end)}
 }
 
-// Hold stops the clock until Release was called as often.
+// Hold stops the clock until Release was called as often as Hold.
 func (c *Clock) Hold() {
 	if c == nil {
 		return
@@ -34,7 +34,7 @@ func (c *Clock) Hold() {
 		c.left = max(c.left-c.now().Sub(c.from), 0)
 		return
 	}
-	if c.holds == 1 { // it has ended, or was stopped
+	if c.holds == 1 { // the timer has fired, or was stopped
 		c.left = -1
 	}
 }
@@ -52,7 +52,7 @@ func (c *Clock) Release() {
 	}
 }
 
-// Stop ends the clock: it calls nobody any more, held or not.
+// Stop stops the clock for good, held or not: end is not called any more.
 func (c *Clock) Stop() {
 	if c == nil {
 		return
@@ -63,24 +63,24 @@ func (c *Clock) Stop() {
 	c.left = -1
 }
 
-// Hold counts who holds one thing, and tells it when the first one does and when
-// the last one lets go. It is safe for concurrent use. The nil Hold holds nothing.
+// Hold counts the holders of one thing. It calls a function when the first one holds it and
+// when the last one releases it. It is safe for concurrent use. The nil Hold does nothing.
 type Hold struct {
-	tell func(bool)
+	set func(held bool)
 
-	mu sync.Mutex
+	mu sync.Mutex // guards n
 	n  int
 }
 
-// HoldOf is a Hold of what tell holds and lets go; nil when there is nothing.
-func HoldOf(tell func(bool)) *Hold {
-	if tell == nil {
+// HoldOf returns a Hold that calls set, or nil if set is nil.
+func HoldOf(set func(held bool)) *Hold {
+	if set == nil {
 		return nil
 	}
-	return &Hold{tell: tell}
+	return &Hold{set: set}
 }
 
-// Hold holds until Release was called as often.
+// Hold adds a holder.
 func (h *Hold) Hold() { h.add(1) }
 
 // Release undoes one Hold.
@@ -95,21 +95,21 @@ func (h *Hold) add(n int) {
 	before := h.n > 0
 	h.n += n
 	if after := h.n > 0; after != before {
-		h.tell(after)
+		h.set(after)
 	}
 }
 
-// Millis turns a limit into a duration, at most a year.
+// Millis turns a limit into a duration of at most a year.
 func Millis(ms int64) time.Duration {
 	const year = 365 * 24 * time.Hour
 	return time.Duration(min(max(ms, 0), int64(year/time.Millisecond))) * time.Millisecond
 }
 
-// wallGrace is how much longer than its wall limit an executor may take to end a
-// run by itself.
+// wallGrace is how much longer than its wall limit an executor may take to end a run itself.
 const wallGrace = 2 * time.Second
 
-// Wall is how long a life of a run may take that has a limit and has used so much of it.
+// Wall returns how long a life of a run may take if the run has a limit and has used so much
+// of it.
 func Wall(limit int64, used time.Duration) time.Duration {
 	return max(Millis(limit)-used, 0) + wallGrace
 }

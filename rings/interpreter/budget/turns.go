@@ -5,30 +5,30 @@ import (
 	"sync"
 )
 
-// Turns bounds how many do something at once; the others wait in order. It is
-// safe for concurrent use.
+// Turns limits how many runs do something at once. The others wait in order. It is safe for
+// concurrent use.
 type Turns struct {
-	mu    sync.Mutex
+	mu    sync.Mutex // guards what follows
 	room  int
 	taken map[any]bool
-	waits []turn
+	queue []turn
 }
 
-// turn is one that waits.
+// turn is one entry of the queue.
 type turn struct {
 	who   any
 	begin func()
 }
 
-// NewTurns has room for n, at least one.
+// NewTurns has room for n, at least for one.
 func NewTurns(n int) *Turns { return &Turns{room: max(n, 1), taken: map[any]bool{}} }
 
-// Take calls begin when there is room for who: at once, or from within the End
-// that makes room. begin must not wait for anything. Who takes one turn at a time.
+// Take calls begin once there is room for who: at once, or within the End that makes room.
+// begin must not wait for anything. who takes one turn at a time.
 func (t *Turns) Take(who any, begin func()) {
 	t.mu.Lock()
 	if len(t.taken) >= t.room {
-		t.waits = append(t.waits, turn{who, begin})
+		t.queue = append(t.queue, turn{who, begin})
 		t.mu.Unlock()
 		return
 	}
@@ -37,19 +37,20 @@ func (t *Turns) Take(who any, begin func()) {
 	begin()
 }
 
-// End ends the turn of who, or its wait. It does nothing for one that has neither.
+// End ends the turn of who, or takes it off the queue. It does nothing if who has no turn
+// and does not wait.
 func (t *Turns) End(who any) {
 	t.mu.Lock()
 	if !t.taken[who] {
-		t.waits = slices.DeleteFunc(t.waits, func(w turn) bool { return w.who == who })
+		t.queue = slices.DeleteFunc(t.queue, func(w turn) bool { return w.who == who })
 		t.mu.Unlock()
 		return
 	}
 	delete(t.taken, who)
 	var next turn
-	if len(t.waits) > 0 {
-		next = t.waits[0]
-		t.waits = slices.Delete(t.waits, 0, 1)
+	if len(t.queue) > 0 {
+		next = t.queue[0]
+		t.queue = slices.Delete(t.queue, 0, 1)
 		t.taken[next.who] = true
 	}
 	t.mu.Unlock()

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 )
 
-// Known are schemas by their texts: one text is compiled once, and one pointer means one
+// Known has schemas by their texts: each text is compiled once, and one pointer means one
 // schema.
 type Known map[string]*Schema
 
-// Compile compiles the texts that are there, or takes what is known of them, here or
-// before. Nil: there is no text.
+// Compile compiles the texts that are not empty, or returns the schema that k or before has
+// for them. The result is nil if there is no text.
 func (k Known) Compile(before Known, texts ...json.RawMessage) (*Schema, error) {
 	all := make([][]byte, 0, len(texts))
 	for _, text := range texts {

@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// Once checks that no object of b has a name twice: of two values readers take the
-// first or the last, and what was decided about one would happen with the other. b is
-// one that Scan found nothing wrong with.
+// Once checks that no object of b has a name twice. Of two values some readers take the
+// first and others the last, so a decision about one could let the other happen. b must have
+// passed Scan.
 func Once(b []byte) error {
-	var open []map[string]bool // the names of what is open around i
+	var open []map[string]bool // the names of each object or array around i
 	for i := 0; i < len(b); i++ {
 		switch b[i] {
 		case '{', '[':
@@ -44,12 +44,12 @@ func isName(rest []byte) bool {
 	return len(rest) > 0 && rest[0] == ':'
 }
 
-// nameOf is what a reader takes a string token for.
+// nameOf returns the name that a reader takes from a string token.
 func nameOf(token []byte) string {
 	if bytes.IndexByte(token, '\\') < 0 {
 		return string(token[1 : len(token)-1])
 	}
 	var s string
-	_ = json.Unmarshal(token, &s) // of valid JSON it cannot fail
+	_ = json.Unmarshal(token, &s) // cannot fail: it is valid JSON
 	return s
 }

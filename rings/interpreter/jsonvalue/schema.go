@@ -15,10 +15,10 @@ import (
 	"github.com/ringd/ringd/profiles/canonjson"
 )
 
-// schemaName is the address of the one document a validator is made of.
+// schemaName is the address of the one document that a validator is made of.
 const schemaName = "ringd:///schema"
 
-// noLoader refuses every reference out of the document.
+// noLoader refuses every reference to another document.
 type noLoader struct{}
 
 // Load refuses.
@@ -26,13 +26,12 @@ func (noLoader) Load(string) (any, error) {
 	return nil, errors.New("a schema may not refer to another document")
 }
 
-// Schema is one compiled JSON Schema or several, all of which a value has to
-// fit. It is immutable.
+// Schema is one compiled JSON Schema or several. A value has to fit all of them. It is
+// immutable.
 type Schema struct{ all []*jsonschema.Schema }
 
-// Compile compiles JSON Schemas, draft 2020-12 unless one names another, that
-// do not see each other. It loads nothing. Without a text the schema takes
-// everything.
+// Compile compiles JSON Schemas, draft 2020-12 unless one names another. They do not see
+// each other, and no other document is loaded. Without a text the schema accepts everything.
 func Compile(texts ...[]byte) (*Schema, error) {
 	var s Schema
 	for _, text := range texts {
@@ -55,7 +54,7 @@ func compile(text []byte) (*jsonschema.Schema, error) {
 	}
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
-	c.AssertFormat() // a format that only comments would be a limit that does not hold
+	c.AssertFormat() // otherwise a format would be a limit that is not enforced
 	c.UseLoader(noLoader{})
 	if err := c.AddResource(schemaName, doc); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
@@ -67,9 +66,9 @@ func compile(text []byte) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// plainer turns a tagged value into plain JSON for a schema: a member that is
-// undefined is left out, as JSON.stringify does; any other tagged value has no
-// plain form and is an error that names its path.
+// plainer turns a tagged value into plain JSON for a schema. A member that is undefined is
+// left out, as JSON.stringify does. Any other tagged value has no plain form: the error
+// names its path.
 type plainer struct{ path []string }
 
 func (p *plainer) plain(v any) (any, error) {
@@ -120,11 +119,11 @@ func isUndefined(v any) bool {
 	return ok && len(m) == 1 && m[Mark] == "undefined"
 }
 
-// Validate checks a value against the schemas and returns the value that they
-// have seen, written anew: what a repeated key or a half of a surrogate pair
-// means to another reader must not differ from what was checked. Without a
-// schema it returns b; none of them may be nil. The error is for the program: it names a path and what
-// the schema wants, and is bounded.
+// Validate checks a value against the schemas and returns the value that they have seen,
+// encoded again: what a repeated key or half of a surrogate pair means to another reader
+// must not differ from what was checked. Without a schema it returns b. No schema may be
+// nil. The error is for the program: it names a path and what the schema wants, and is
+// short.
 func Validate(b []byte, marked bool, schemas ...*Schema) (json.RawMessage, error) {
 	if len(schemas) == 0 {
 		return b, nil
@@ -155,8 +154,8 @@ func Validate(b []byte, marked bool, schemas ...*Schema) (json.RawMessage, error
 	return bytes.TrimRight(out.Bytes(), "\n"), nil
 }
 
-// finding is the first of the mistakes deepest in the value, without the
-// schema's address.
+// finding returns the first of the mistakes deepest in the value, without the address of the
+// schema.
 func finding(err error) string {
 	var bad *jsonschema.ValidationError
 	if !errors.As(err, &bad) {
@@ -176,5 +175,5 @@ func finding(err error) string {
 	return Clip(where, 200) + ": " + Clip(text, 200)
 }
 
-// Clip shortens s to at most n bytes at a rune's edge.
+// Clip shortens s to at most n bytes, at the edge of a rune.
 func Clip(s string, n int) string { return canonjson.Truncate(s, n) }

@@ -8,7 +8,7 @@ import (
 	"github.com/ringd/ringd/profiles/powers"
 )
 
-// Modes of a rule, and what it does on three powers, as a policy writes them.
+// Modes of a rule, its action on three powers, and its scope, as a policy writes them.
 const (
 	report  = "report"
 	enforce = "enforce"
@@ -16,8 +16,8 @@ const (
 	session = "session"
 )
 
-// rank orders the modes by how much is asked while a run goes on. A mode that nobody
-// knows asks for everything.
+// rank orders the modes by how much is asked while a run goes on. An unknown mode asks for
+// everything.
 func rank(r *profiles.RuleOfTwo) int {
 	switch {
 	case r == nil:
@@ -34,8 +34,8 @@ func rank(r *profiles.RuleOfTwo) int {
 // binds reports whether a rule refuses or asks anything.
 func binds(r *profiles.RuleOfTwo) bool { return rank(r) >= rank(&profiles.RuleOfTwo{Mode: enforce}) }
 
-// Strictest joins the rules of all policies that bind a run; nil where none has one.
-// Of two that only report the place of the first is kept.
+// Strictest joins the rules of all policies that bind a run. It is nil if none has one. Of
+// two rules that only report, the place of the first is kept.
 func Strictest(rules ...*profiles.RuleOfTwo) (out *profiles.RuleOfTwo) {
 	for _, r := range rules {
 		switch {
@@ -59,16 +59,17 @@ func Strictest(rules ...*profiles.RuleOfTwo) (out *profiles.RuleOfTwo) {
 	return out
 }
 
-// PerSession reports whether a rule counts over the runs of a session. A scope that
-// nobody knows does.
+// PerSession reports whether a rule counts over the runs of a session. An unknown scope
+// does.
 func PerSession(r *profiles.RuleOfTwo) bool { return r != nil && r.Scope != "run" }
 
-// judgeLocked decides a use: it may pass, has to be asked about, or is refused.
+// decideLocked decides whether a use may pass, has to be asked about, or is refused.
 //
-// Once all three powers were touched what goes out is asked about, each time, and the
-// rest no more: it gets no further. Before that a watched run is asked about whatever
-// brings the third, and one whose policy was proven only about what goes out.
-func (a *Account) judgeLocked(u Use) (no *profiles.Decision, asks bool) {
+// Once all three powers were touched, each use that goes out is asked about, and no other
+// use: it cannot carry anything out. Before that, a rule that is stricter than "enforce"
+// asks about any use that brings the third power. A rule that enforces was proven at compile
+// time, so it asks only about uses that go out.
+func (a *Account) decideLocked(u Use) (no *profiles.Decision, asks bool) {
 	r := a.rule
 	if !binds(r) || u.Brings == (profiles.Powers{}) || !powers.Three(powers.Join(a.t.Powers, u.Brings)) {
 		return nil, false
@@ -87,7 +88,7 @@ func (a *Account) judgeLocked(u Use) (no *profiles.Decision, asks bool) {
 	return nil, true
 }
 
-// whyLocked says what a use would bring to what was touched.
+// whyLocked says which power a use would bring to those that were touched.
 func (a *Account) whyLocked(u Use) string {
 	var brings, has []string
 	for _, p := range powers.All() {
@@ -103,7 +104,8 @@ func (a *Account) whyLocked(u Use) string {
 			brings = append(brings, p.Words())
 		}
 	}
-	return fmt.Sprintf("%s brings %s, and the run has touched %s", u.What, strings.Join(brings, " and "), strings.Join(has, " and "))
+	return fmt.Sprintf("%s brings %s, and the run has touched %s",
+		u.What, strings.Join(brings, " and "), strings.Join(has, " and "))
 }
 
 func by(list []string) string {
@@ -113,8 +115,8 @@ func by(list []string) string {
 	return " (" + strings.Join(list[:min(len(list), 3)], ", ") + ")"
 }
 
-// refuseLocked is the decision that refuses a use; ask says that people would be asked
-// if they could.
+// refuseLocked makes the decision that refuses a use. ask says that people would be asked if
+// that were possible.
 func (a *Account) refuseLocked(u Use, ask bool) *profiles.Decision {
 	d := &profiles.Decision{Code: profiles.CodeRuleOfTwo, Reason: a.whyLocked(u)}
 	if r := a.rule; r != nil && r.Rule != (profiles.Rule{}) {
@@ -123,7 +125,8 @@ func (a *Account) refuseLocked(u Use, ask bool) *profiles.Decision {
 	}
 	if ask {
 		d.Reason += "; nobody can be asked about it"
-		d.Instead = []string{"call a bridge with external power, which people can approve", "do it in a run that touches no more than two"}
+		d.Instead = []string{"call a bridge with external power, which people can approve",
+			"do it in a run that touches no more than two"}
 		return d
 	}
 	d.Instead = []string{"do it in a run that touches no more than two"}

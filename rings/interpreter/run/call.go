@@ -99,7 +99,8 @@ func (c *call) Keep(revoked bool) pause.Call {
 	return pause.Call{ID: c.ID, Bridge: c.Bridge, N: c.N, Args: c.Args, Size: c.Size, Marked: c.Marked,
 		Digest: c.Digest, Key: c.Key, External: c.External, Full: c.Full, Limits: c.Limits, Agents: c.Agents,
 		Children: c.Spawned(), For: c.WaitsFor(), Harness: c.Harness,
-		Consent: pause.Consent{Terms: c.Terms, Approved: c.Approved, By: c.By}, Two: c.RuleOfTwo, Revoked: revoked, Unasked: slices.Sorted(maps.Keys(c.Unasked))}
+		Consent: pause.Consent{Terms: c.Terms, Approved: c.Approved, By: c.By}, Two: c.RuleOfTwo, Revoked: revoked,
+		Unasked: slices.Sorted(maps.Keys(c.Unasked))}
 }
 
 // Entry returns an admitted call as the journal has it. tree is the first run of its tree

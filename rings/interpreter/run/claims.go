@@ -39,7 +39,8 @@ func (c guestClaims) Records(rec contract.Record) (out []contract.Record) {
 	}
 	if all.More > 0 {
 		rec.Kind, rec.State, rec.Detail = contract.RefusalsCounted, "refused", c.detail(all.More)
-		rec.Decision = &profiles.Decision{Code: profiles.CodeGuestRefused, Reason: "more refusals like those on record before"}
+		rec.Decision = &profiles.Decision{Code: profiles.CodeGuestRefused,
+			Reason: "more refusals like those on record before"}
 		out = append(out, rec)
 	}
 	return out

@@ -157,7 +157,8 @@ func (e *conclusion) keepSession(v *contract.View) {
 	r.mu.Unlock()
 	v.SessionError = unkeptWhy(out, own, r.bound.Sessions(r.host.InForce()))
 	if v.SessionError == "" {
-		err := r.journal.Session(contract.SessionState{Name: r.session, Agent: r.agent, Actor: r.actor, Executor: r.executor,
+		err := r.journal.Session(contract.SessionState{
+			Name: r.session, Agent: r.agent, Actor: r.actor, Executor: r.executor,
 			Engine: out.Engine, Snapshot: out.Snapshot, Run: r.id, Touched: r.powers.Record(), At: r.host.Now()})
 		if err != nil {
 			v.SessionError = "the state could not be kept"

@@ -96,7 +96,8 @@ func (f *Family) join(other *Run) {
 
 // notOpen says that the call of a child is not one that subagents can be started for.
 func (f *Family) notOpen(child *Run) error {
-	return fmt.Errorf("call %s of run %s: %w", jsonvalue.Clip(child.family.parent.Call, 40), f.run.id, contract.ErrParent)
+	call := jsonvalue.Clip(child.family.parent.Call, 40)
+	return fmt.Errorf("call %s of run %s: %w", call, f.run.id, contract.ErrParent)
 }
 
 // adoptsLocked reports whether subagents may be started for the call.

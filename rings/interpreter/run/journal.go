@@ -22,8 +22,10 @@ type journalWriter struct {
 	Touched func(run string, p profiles.Powers) error
 }
 
-// newJournalWriter writes for the run id. If k is nil, Pause and Session must not be called.
-func newJournalWriter(ctx context.Context, id string, a contract.Auditor, j contract.Journal, k contract.Keeper) journalWriter {
+// newJournalWriter writes for the run id. If the host has no Keeper,
+// Pause and Session must not be called.
+func newJournalWriter(ctx context.Context, id string, h *Host) journalWriter {
+	a, j, k := h.Audit, h.Journal, h.Keeper
 	return journalWriter{
 		Write:   func(rec contract.Record, d contract.Durability) error { return a.Record(ctx, rec, d) },
 		Open:    func(e contract.Entry) (string, error) { return j.OpenCall(ctx, e) },

@@ -86,12 +86,14 @@ func endOfRun(err error, v *contract.View) (executors.State, *executors.ProgramE
 		all := profiles.Refusals{List: v.Denials, More: v.DenialsMore}
 		all.Add(denial.Decision, pause.MaxDenials)
 		v.Denials, v.DenialsMore = all.List, all.More
-		return executors.StateDenied, &executors.ProgramError{Name: profiles.ErrorCapabilityDenied, Message: denial.Decision.Reason}
+		return executors.StateDenied,
+			&executors.ProgramError{Name: profiles.ErrorCapabilityDenied, Message: denial.Decision.Reason}
 	case errors.Is(err, errPanicked):
 		return failed(nameClosed, textHostFault)
 	case errors.Is(err, executors.ErrEngine): // of a session; a paused run stays paused
-		return failed(nameSessionUnusable,
-			jsonvalue.Clip("the state of the session needs an engine that is not configured, or has to be forgotten: "+err.Error(), 400))
+		return failed(nameSessionUnusable, jsonvalue.Clip(
+			"the state of the session needs an engine that is not configured, or has to be forgotten: "+err.Error(),
+			400))
 	case errors.As(err, &gone):
 		return failed(nameSessionUnusable, jsonvalue.Clip(gone.Why, 400)+
 			"; what it held is lost: the session has to be forgotten (DELETE /v1/sessions/NAME, "+

@@ -88,7 +88,8 @@ func (p pausing) commit() *ending {
 	}
 	rec := r.Record(contract.RunPaused)
 	rec.State = string(executors.StatePaused)
-	rec.Detail = map[string]string{"seq": strconv.FormatInt(record.Seq, 10), "calls": jsonvalue.Clip(fmt.Sprint(ids), 1<<10)}
+	rec.Detail = map[string]string{"seq": strconv.FormatInt(record.Seq, 10),
+		"calls": jsonvalue.Clip(fmt.Sprint(ids), 1<<10)}
 	maps.Copy(rec.Detail, contract.Attested(record.Attestation))
 	if err := r.Put(rec, contract.Synced); err != nil {
 		e := closedEnding("a pause could not be recorded", err)
@@ -127,7 +128,8 @@ func (p pausing) record() (pause.Record, *ending) {
 	g := r.host.InForce()
 	policies, err := r.bound.RecordProfiles(g)
 	if err != nil {
-		return pause.Record{}, &ending{State: executors.StateDenied, Name: profiles.ErrorCapabilityRevoked, Text: err.Error()}
+		return pause.Record{}, &ending{State: executors.StateDenied, Name: profiles.ErrorCapabilityRevoked,
+			Text: err.Error()}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

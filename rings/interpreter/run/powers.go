@@ -82,7 +82,8 @@ func (w *powersAccount) UseAtStart(inputs, subagent bool, s *contract.SessionSta
 		if !subagent {
 			w.tree.Restore(s.Touched) // it was decided in the run that touched it
 		} else {
-			w.uses = append(w.uses, ruleoftwo.Use{What: "session", Brings: s.Touched.Powers, Rule: rule, Exit: s.Touched.Exit})
+			w.uses = append(w.uses,
+				ruleoftwo.Use{What: "session", Brings: s.Touched.Powers, Rule: rule, Exit: s.Touched.Exit})
 		}
 	}
 	if subagent {
@@ -185,7 +186,7 @@ func (w *powersAccount) Network(g *binding.Generation, forCall bool) *binding.Wa
 	if rule == nil && !w.tree.Bound() {
 		return nil
 	}
-	return &binding.Watch{Third: w.tree.Three(), Ask: func(h *profiles.EgressRule, v *profiles.Gateway) *profiles.Decision {
+	ask := func(h *profiles.EgressRule, v *profiles.Gateway) *profiles.Decision {
 		u := ruleoftwo.Use{Rule: rule}
 		if v != nil {
 			u.What, u.Brings = "gateway:"+v.Name, powers.OfGateway(*v)
@@ -196,7 +197,8 @@ func (w *powersAccount) Network(g *binding.Generation, forCall bool) *binding.Wa
 			u.Brings.External = false
 		}
 		return w.connect(u)
-	}}
+	}
+	return &binding.Watch{Third: w.tree.Three(), Ask: ask}
 }
 
 // connect decides what goes over a connection. The caller may hold locks that Narrowed

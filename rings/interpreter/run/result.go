@@ -104,7 +104,8 @@ func deniedResult(reason string) callResult {
 	if reason != "" {
 		text += ": " + jsonvalue.Clip(reason, maxReason)
 	}
-	return callResult{Name: profiles.ErrorApprovalDenied, Text: text, Code: profiles.CodeApprovalDenied, End: contract.CallUnrun}
+	return callResult{Name: profiles.ErrorApprovalDenied, Text: text, Code: profiles.CodeApprovalDenied,
+		End: contract.CallUnrun}
 }
 
 // unexplained counts, for each refusal of the ring in a list, how many of them the executor

@@ -46,7 +46,8 @@ func (r *Run) Resume(p *pause.Record, settled []contract.Settlement) (Resumption
 		s := &settled[i]
 		c := r.book.calls[s.Call]
 		if c == nil || c.Settled != nil {
-			return Resumption{}, fmt.Errorf("call %s is not open, or settled twice: %w", jsonvalue.Clip(s.Call, 40), contract.ErrUnsettled)
+			return Resumption{}, fmt.Errorf("call %s is not open, or settled twice: %w",
+				jsonvalue.Clip(s.Call, 40), contract.ErrUnsettled)
 		}
 		c.Settled = s
 	}

@@ -69,7 +69,7 @@ func (r *Run) UseAtStart(inputs bool, s *contract.SessionState) error {
 func (r *Run) WithContext(ctx context.Context) context.Context {
 	live, stop := context.WithCancelCause(ctx)
 	r.stop = stop
-	r.journal = newJournalWriter(context.WithoutCancel(ctx), r.id, r.host.Audit, r.host.Journal, r.host.Keeper)
+	r.journal = newJournalWriter(context.WithoutCancel(ctx), r.id, r.host)
 	r.powers.OnCommit(r.journal.Touched, func(err error) {
 		r.end(closedEnding("what it touches could not be noted", err))
 	})
@@ -84,9 +84,12 @@ func (r *Run) Begin() {
 
 // Execution returns what the executor of a new run begins with: the program, in the state
 // of a session if there is one.
-func (r *Run) Execution(g *binding.Generation, inputs map[string]json.RawMessage, s *contract.SessionState) executors.Run {
+func (r *Run) Execution(
+	g *binding.Generation, inputs map[string]json.RawMessage, s *contract.SessionState,
+) executors.Run {
 	profile := r.bound.Agent(nil)
-	run := executors.Run{Agent: &profile, Grants: r.bound.Handed(), Modules: g.Modules, Program: r.program, Inputs: inputs}
+	run := executors.Run{Agent: &profile, Grants: r.bound.Handed(), Modules: g.Modules, Program: r.program,
+		Inputs: inputs}
 	if s != nil {
 		run.Resume = &executors.Resume{Engine: s.Engine, Snapshot: s.Snapshot, Session: true}
 	}
@@ -100,7 +103,8 @@ func (r *Run) Execute(ctx context.Context, e executors.Executor, run executors.R
 	err := errPanicked
 	defer r.host.Turns.End(r) // at the very end: the run takes no turn any more
 	defer func() { (&conclusion{run: r, out: out, err: err}).conclude() }()
-	clock := budget.StartClock(r.host.Now, budget.Wall(*r.limits.WallMillis, r.from.Plus(executors.Usage{}, nil).Wall), func() {
+	wall := budget.Wall(*r.limits.WallMillis, r.from.Plus(executors.Usage{}, nil).Wall)
+	clock := budget.StartClock(r.host.Now, wall, func() {
 		r.end(ending{State: executors.StateLimit, Name: profiles.ErrorTimeout, Text: "the wall clock limit is reached"})
 	})
 	defer clock.Stop()
@@ -225,7 +229,8 @@ func (r *Run) viewLocked() contract.View {
 	acts := r.book.acts.Clone()
 	v := contract.View{
 		RunInfo: contract.RunInfo{ID: r.id, Actor: r.actor, Agent: r.agent, Executor: r.executor,
-			Generation: r.bound.Generation(), Revision: r.bound.First().Revision, Started: r.started, Session: r.session},
+			Generation: r.bound.Generation(), Revision: r.bound.First().Revision, Started: r.started,
+			Session: r.session},
 		State:   contract.StateRunning,
 		Console: slices.Clone(r.feed.Console), Dropped: r.feed.Dropped,
 		Denials: slices.Clone(r.denials.List), DenialsMore: r.denials.More,

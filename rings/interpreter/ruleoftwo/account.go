@@ -1,11 +1,10 @@
-// Package ruleoftwo counts which powers a run and its subagents have touched: untrusted
-// input, sensitive data, an external effect. It decides whether a further use may bring
-// the third, under the rule of two of all policies that bind the tree.
+// Package ruleoftwo counts which of three powers a run and its subagents have touched:
+// untrusted input, sensitive data, an external effect. It decides whether a further use may
+// bring the third, under the rule of two of all policies that bind the tree.
 //
-// A use is decided and counted under one lock, so two at once do not both pass as the
-// second. What is counted stays, over pauses, other processes and, where the rule's
-// scope is the session, later runs. It is pure but for that lock. The lives of runs
-// call it.
+// A use is decided and counted under one lock, so that two uses at once do not both pass as
+// the second power. The count stays over pauses, in other processes and, if the scope of the
+// rule is the session, in later runs. The runs of the interpreter ring call it.
 package ruleoftwo
 
 import (
@@ -17,17 +16,18 @@ import (
 	"github.com/ringd/ringd/profiles/powers"
 )
 
-// maxBy bounds the uses that are told of one power.
+// maxBy limits the uses that are named for one power.
 const maxBy = 8
 
-// maxWhat bounds the name of a use.
+// maxWhat limits the name of a use.
 const maxWhat = 280
 
-// Touched is what was touched, and the first uses by which. It encodes as JSON.
+// Touched says which powers were touched, and names the first uses that did. It encodes as
+// JSON.
 type Touched struct {
 	Powers profiles.Powers           `json:"powers"`
 	By     map[powers.Power][]string `json:"by,omitempty"`
-	// Exit says that something goes out whenever the program likes, as files do that
+	// Exit says that something goes out whenever the program wants, as a file does that
 	// others see.
 	Exit bool `json:"exit,omitempty"`
 }
@@ -48,7 +48,7 @@ func (t *Touched) add(p profiles.Powers, what string) {
 	}
 }
 
-// Note counts one power. The receiver shares nothing with who has a copy of it.
+// Note counts one power. It does not change what a copy of t shares.
 func (t *Touched) Note(p powers.Power, what string) {
 	*t = *t.clone()
 	t.add(only(p), what)
@@ -65,10 +65,11 @@ func (t *Touched) join(o Touched) {
 }
 
 func only(p powers.Power) profiles.Powers {
-	return profiles.Powers{Untrusted: p == powers.Untrusted, Sensitive: p == powers.Sensitive, External: p == powers.External}
+	return profiles.Powers{Untrusted: p == powers.Untrusted, Sensitive: p == powers.Sensitive,
+		External: p == powers.External}
 }
 
-// clone shares nothing that is written to.
+// clone returns a copy that shares nothing that is written to.
 func (t *Touched) clone() *Touched {
 	out := &Touched{Powers: t.Powers, Exit: t.Exit}
 	for p, list := range t.By {
@@ -80,25 +81,25 @@ func (t *Touched) clone() *Touched {
 	return out
 }
 
-// Grown is what came new with a use.
+// Grown says which powers a use has touched that were not touched before.
 type Grown struct {
 	Powers profiles.Powers
-	Third  bool // all three are there now, and were not before
+	Third  bool // all three are touched now, and were not before
 }
 
-// Account is what one tree of runs has touched. It is safe for concurrent use, and
-// shared by the runs of the tree.
+// Account counts what one tree of runs has touched. The runs of the tree share it. It is
+// safe for concurrent use.
 type Account struct {
-	mu     sync.Mutex
+	mu     sync.Mutex // guards what follows
 	t      Touched
 	rule   *profiles.RuleOfTwo // of the runs of the tree so far
-	paused map[string]bool     // runs of the tree that wait on disk
+	paused map[string]bool     // runs of the tree that are paused on disk
 }
 
-// New is the account of a run that begins.
+// New returns the account of a run that begins.
 func New() *Account { return &Account{paused: map[string]bool{}} }
 
-// View is what was touched, or nil: nothing binds the tree.
+// View returns what was touched, or nil if no rule binds the tree.
 func (a *Account) View() *Touched {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -108,14 +109,16 @@ func (a *Account) View() *Touched {
 	return a.t.clone()
 }
 
-// Record is what was touched, for a later life of the run or the next of its session.
+// Record returns what was touched, for a later life of the run or the next run of its
+// session.
 func (a *Account) Record() *Touched {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.t.clone()
 }
 
-// MarkPaused is Record for a run whose pause is being kept: from then on PausedRuns names it.
+// MarkPaused returns what was touched, for a run whose pause is being kept. From then on
+// PausedRuns names the run.
 func (a *Account) MarkPaused(run string) *Touched {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -123,15 +126,15 @@ func (a *Account) MarkPaused(run string) *Touched {
 	return a.t.clone()
 }
 
-// UnmarkPaused takes a run off that goes on, or has ended.
+// UnmarkPaused takes a run off the paused ones: it goes on, or has ended.
 func (a *Account) UnmarkPaused(run string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.paused, run)
 }
 
-// PausedRuns are the runs of the tree that wait on disk: what the tree touches has to be
-// noted for each.
+// PausedRuns returns the runs of the tree that are paused on disk. What the tree touches has
+// to be kept for each of them.
 func (a *Account) PausedRuns() (out []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -142,7 +145,7 @@ func (a *Account) PausedRuns() (out []string) {
 	return out
 }
 
-// Restore counts what a record says; nil says nothing.
+// Restore counts what a record says. It does nothing if t is nil.
 func (a *Account) Restore(t *Touched) {
 	if t == nil {
 		return
@@ -152,7 +155,7 @@ func (a *Account) Restore(t *Touched) {
 	a.t.join(*t)
 }
 
-// Join counts what another tree has, which becomes a part of this one.
+// Join counts what another tree has touched, which becomes a part of this one.
 func (a *Account) Join(other *Account) {
 	if a == other || other == nil {
 		return
@@ -167,15 +170,15 @@ func (a *Account) Join(other *Account) {
 	maps.Copy(a.paused, paused)
 }
 
-// Three reports whether all three powers were touched and the rule counts: nothing goes
-// out from then on of which nobody was asked.
+// Three reports whether all three powers were touched and a rule binds: from then on people
+// are asked about everything that goes out.
 func (a *Account) Three() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return powers.Three(a.t.Powers) && binds(a.rule)
 }
 
-// Bound reports whether anything binds the tree.
+// Bound reports whether a rule binds the tree.
 func (a *Account) Bound() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -186,18 +189,19 @@ func (a *Account) Bound() bool {
 type Use struct {
 	What   string // bridge:readMail
 	Brings profiles.Powers
-	// Rule is that of all policies that bind the run at this moment; nil: none has one.
+	// Rule is the strictest rule of all policies that bind the run at this moment; nil if
+	// none has one.
 	Rule *profiles.RuleOfTwo
 	// Asked says that people are asked about this use, or were.
 	Asked bool
-	// Alone says that nobody can be asked about it: a connection, a file.
+	// Alone says that people cannot be asked about it, as for a connection or a file.
 	Alone bool
 	// Exit says that it lasts: something goes out by it whenever the program likes.
 	Exit bool
 }
 
-// Begin counts the uses that a run begins with, all or none: nobody can be asked about
-// them. What it returns refuses the run.
+// Begin counts the uses that a run starts with, all or none. People cannot be asked about
+// them. The decision refuses the run.
 func (a *Account) Begin(uses ...Use) (Grown, *profiles.Decision) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -205,7 +209,7 @@ func (a *Account) Begin(uses ...Use) (Grown, *profiles.Decision) {
 	for _, u := range uses {
 		u.Alone = true
 		a.bindLocked(u.Rule)
-		if no, asks := a.judgeLocked(u); no != nil || asks {
+		if no, asks := a.decideLocked(u); no != nil || asks {
 			d := a.refuseLocked(u, no == nil)
 			a.t, a.rule = *before, rule
 			return Grown{}, d
@@ -216,7 +220,7 @@ func (a *Account) Begin(uses ...Use) (Grown, *profiles.Decision) {
 	return a.grownLocked(before.Powers), nil
 }
 
-// Bind notes a rule that a run of the tree is bound by.
+// Bind notes a rule that binds a run of the tree.
 func (a *Account) Bind(r *profiles.RuleOfTwo) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -231,22 +235,22 @@ func (a *Account) Asks(u Use) (asks bool, why string, no *profiles.Decision) {
 	defer a.mu.Unlock()
 	a.bindLocked(u.Rule)
 	u.Asked = false
-	no, asks = a.judgeLocked(u)
+	no, asks = a.decideLocked(u)
 	if asks {
 		why = a.whyLocked(u)
 	}
 	return asks, why, no
 }
 
-// Try counts a use if it may be: then admits it as well, under the same lock, and
-// reports false to undo nothing. ok is false where the use has to be asked about and
-// is not, which another one that passed meanwhile may have caused: the caller begins
-// anew. What refuses it is no.
+// Try counts a use if it may pass. then is called under the same lock and admits the use as
+// well; if it returns false nothing is counted. ok is false if the use has to be asked about
+// and was not, because another use has passed meanwhile: the caller has to ask again. no
+// refuses the use.
 func (a *Account) Try(u Use, then func() bool) (ok bool, grown Grown, no *profiles.Decision) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.bindLocked(u.Rule)
-	no, asks := a.judgeLocked(u)
+	no, asks := a.decideLocked(u)
 	if no != nil || asks {
 		return false, Grown{}, no
 	}
@@ -264,17 +268,19 @@ func (a *Account) countLocked(u Use) Grown {
 
 func (a *Account) grownLocked(was profiles.Powers) Grown {
 	now := a.t.Powers
-	return Grown{Third: binds(a.rule) && powers.Three(now) && !powers.Three(was),
-		Powers: profiles.Powers{Sensitive: now.Sensitive && !was.Sensitive, Untrusted: now.Untrusted && !was.Untrusted, External: now.External && !was.External}}
+	return Grown{Third: binds(a.rule) && powers.Three(now) && !powers.Three(was), Powers: profiles.Powers{
+		Sensitive: now.Sensitive && !was.Sensitive,
+		Untrusted: now.Untrusted && !was.Untrusted,
+		External:  now.External && !was.External}}
 }
 
-// Connect decides and counts what goes over a connection, of which nobody can be asked.
+// Connect decides and counts what goes over a connection, where people cannot be asked.
 func (a *Account) Connect(u Use) (Grown, *profiles.Decision) {
 	u.Alone = true
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.bindLocked(u.Rule)
-	if no, asks := a.judgeLocked(u); no != nil || asks {
+	if no, asks := a.decideLocked(u); no != nil || asks {
 		return Grown{}, a.refuseLocked(u, no == nil)
 	}
 	return a.countLocked(u), nil
