@@ -20,8 +20,7 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
-// shellSet is a set whose agent default may start the programs of /usr/bin that are
-// named.
+// shellSet returns a set whose agent default may start the named programs of /usr/bin.
 func shellSet(revision string, change func(*profiles.Shell), programs ...string) *profiles.Set {
 	s := set(revision)
 	a := s.Agents["default"]
@@ -36,7 +35,7 @@ func shellSet(revision string, change func(*profiles.Shell), programs ...string)
 	return s
 }
 
-// asking makes people approve `git push`.
+// asking makes `git push` need an approval.
 func asking(change ...func(*profiles.Approval)) func(*profiles.Shell) {
 	return func(s *profiles.Shell) {
 		a := profiles.Approval{Count: 1, ExpiresMillis: 60_000, Rule: profiles.Rule{File: "p.yaml", Line: 9}}
@@ -72,7 +71,7 @@ func named(call string, q executors.Question) executors.Question {
 	return q
 }
 
-// decided is the decision in an answer.
+// decided returns the decision in an answer.
 func decided(t *testing.T, a executors.Answer) profiles.Decision {
 	t.Helper()
 	var d profiles.Decision
@@ -82,7 +81,7 @@ func decided(t *testing.T, a executors.Answer) profiles.Decision {
 	return d
 }
 
-// newShell is a world with the shell executor.
+// newShell returns a world with the shell executor.
 func newShell(t *testing.T, change ...func(*interpreter.Config)) *world {
 	t.Helper()
 	e := &fakeExecutor{name: "shell", list: map[string]program{}}
@@ -104,7 +103,7 @@ func (w *world) script(p program) *interpreter.Run {
 	return run
 }
 
-// newShellStage is a stage whose scripts are the shell executor's.
+// newShellStage returns a stage whose scripts run on the shell executor.
 func newShellStage(t *testing.T, change ...func(*interpreter.Config)) *stage {
 	t.Helper()
 	s := newStage(t, append([]func(*interpreter.Config){func(c *interpreter.Config) {
@@ -167,8 +166,8 @@ func TestActs(t *testing.T) {
 	}
 }
 
-// The words of programs stand in records that the policy asks for, and the outcome
-// of a script that was refused has its exit code.
+// The words of programs are in the records that the policy asks for, and the outcome of a
+// script that was refused has its exit code.
 func TestActsInFull(t *testing.T) {
 	w := newShell(t)
 	w.apply(shellSet("a", func(s *profiles.Shell) { s.Audit = "full" }, "ls"))
@@ -194,8 +193,8 @@ func TestActsInFull(t *testing.T) {
 	}
 }
 
-// A record without the words of a program has what may be known of them: which
-// program, its sub-command where they surely name one, and how many there are.
+// A record without the words of a program has what may be known of them: which program, its
+// sub-command if they surely name one, and how many there are.
 func TestActRecordWithoutWords(t *testing.T) {
 	w := newShell(t)
 	w.apply(shellSet("a", denying("git", "push"), "git", "ls"))
@@ -220,8 +219,8 @@ func TestActRecordWithoutWords(t *testing.T) {
 	}
 }
 
-// A refusal of the ring's own gets the words that the executor has for it, once; one more
-// like it is counted, and any other that the executor tells of stands beside it.
+// A refusal of the ring gets the words that the executor has for it, once. One more like it
+// is counted, and any other that the executor reports is a refusal of its own.
 func TestActRefusalExplained(t *testing.T) {
 	w := newShell(t)
 	w.apply(shellSet("a", nil, "ls"))
@@ -250,7 +249,7 @@ func TestActRefusalExplained(t *testing.T) {
 	}
 }
 
-// What cannot be recorded does not happen, and ends the run.
+// An act that cannot be recorded does not happen, and ends the run.
 func TestActWithoutRecord(t *testing.T) {
 	w := newShell(t)
 	w.apply(shellSet("a", nil, "ls"))
@@ -266,14 +265,14 @@ func TestActWithoutRecord(t *testing.T) {
 	}
 }
 
-// Every policy that binds the run has to allow an act, and so has the one in force,
-// also when it comes while the act is being recorded.
+// Every policy that binds the run has to allow an act, and so has the one in force, also if
+// it comes while the act is being recorded.
 func TestActGenerations(t *testing.T) {
 	forced := func(s *profiles.Shell) { s.Binaries[0].Ask = nil; s.DeniedPatterns = nil }
 	for _, tt := range []struct {
 		name string
 		next *profiles.Set
-		at   string // when it comes: before, record, or revoke, close
+		at   string // when the policy comes: before, record, or revoke, close
 		code profiles.Code
 	}{
 		{"it lists the program no more", shellSet("b", nil), "before", profiles.CodeExecNotGranted},
@@ -359,7 +358,7 @@ func TestActsAreOfTheShell(t *testing.T) {
 	}
 }
 
-// A run may do so much itself and no more, and be refused so often and no more.
+// The number of acts of a run is limited, and so is the number of its refusals.
 func TestActFlood(t *testing.T) {
 	w := newShell(t)
 	w.apply(shellSet("a", nil, "ls"))
@@ -400,8 +399,8 @@ func TestActFlood(t *testing.T) {
 	}
 }
 
-// A guest that makes its words as long and as many as it can does not fill the host
-// with refusals: of each so much is kept as people read.
+// A guest that makes its words as long and as many as it can does not fill the host with
+// refusals: of each the run keeps as much as people read.
 func TestActRefusalsAreBrief(t *testing.T) {
 	w := newShell(t)
 	w.apply(shellSet("a", nil, "ls"))
@@ -424,7 +423,7 @@ func TestActRefusalsAreBrief(t *testing.T) {
 	}
 }
 
-// Pushes that tighten come while acts fly: an act that is asked after the commit is
+// Pushes that tighten come while acts are decided: an act that is asked after the commit is
 // refused, and one that was allowed was asked before.
 func TestActHammer(t *testing.T) {
 	w := newShell(t)
@@ -468,7 +467,7 @@ func TestActHammer(t *testing.T) {
 		return executors.Outcome{State: executors.StateDone, Value: json.RawMessage("null")}, nil
 	})
 	<-go1
-	for i := range 40 { // the last one is tight, and stays
+	for i := range 40 { // the last set is tight, and stays in force
 		w.apply(shellSet(fmt.Sprint("b", i), denying("git", "status"), "ls", "git"))
 	}
 	w.apply(shellSet("c", denying("git", "push"), "ls", "git"))

@@ -19,7 +19,7 @@ import (
 )
 
 // A script whose words need an approval waits on disk before it begins, and goes on
-// elsewhere. What was approved ahead holds for exactly these words.
+// elsewhere. An approval that was given ahead holds for exactly these words.
 func TestActAskedAhead(t *testing.T) {
 	policy := shellSet("a", asking(), "git", "ls")
 	program := waves(
@@ -67,8 +67,8 @@ func TestActAskedAhead(t *testing.T) {
 	}
 }
 
-// What was approved ahead is decided again when it is used, and for nothing but the
-// words that were approved.
+// An act that was approved ahead is decided again when it is used, and the approval holds
+// for nothing but the words that were approved.
 func TestActApprovalHoldsForNoMore(t *testing.T) {
 	policy := shellSet("a", asking(func(a *profiles.Approval) { a.HoldMillis = 1 }), "git", "ls")
 	start := func(after executors.Question) (*stage, pause.Record) {
@@ -109,8 +109,8 @@ func TestActApprovalHoldsForNoMore(t *testing.T) {
 	}
 }
 
-// A process that was killed once the end of an approved act was committed tells the
-// guest once more, and one that was killed before does it again.
+// If the process was killed after the end of an approved act was committed, the guest gets
+// the answer once more. If it was killed before that, the act is done again.
 func TestActAskedAheadAfterCrash(t *testing.T) {
 	policy := shellSet("a", asking(), "git")
 	for name, change := range map[string]func(*contract.Settlement){
@@ -142,8 +142,8 @@ func TestActAskedAheadAfterCrash(t *testing.T) {
 	}
 }
 
-// Half way a script is held: it is never written down, and what nobody approves in
-// time is refused.
+// A script that is running is held: no snapshot is taken of it, and an act that is not
+// approved in time is refused.
 func TestActHeld(t *testing.T) {
 	hold := func(ms int64) func(*profiles.Shell) {
 		return asking(func(a *profiles.Approval) { a.HoldMillis = ms })
@@ -216,8 +216,8 @@ func TestActHeld(t *testing.T) {
 	})
 }
 
-// A record of a pause whose act is another one than its name or digest says is
-// refused, and so is a guest that asks again for another act.
+// A record of a pause whose act is another one than its name or digest says is refused, and
+// so is a guest that asks again for another act.
 func TestActPauseForged(t *testing.T) {
 	s := newShellStage(t)
 	s.apply(shellSet("a", asking(), "git", "ls"))
@@ -251,7 +251,7 @@ func TestActPauseForged(t *testing.T) {
 	}
 }
 
-// A provider that starts a guest has its acts decided as the run's own.
+// A provider that starts a guest has the acts of the guest decided as those of the run.
 func TestActsOfAProvider(t *testing.T) {
 	type told struct {
 		argv []string

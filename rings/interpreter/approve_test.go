@@ -16,7 +16,7 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
-// waitsFor waits until a call of the run waits for somebody, and returns it.
+// waitsFor waits until a call of the run waits for a party, and returns the call.
 func waitsFor(t *testing.T, run *interpreter.Run, call, who string) contract.Pending {
 	t.Helper()
 	var seen int64
@@ -34,8 +34,8 @@ func waitsFor(t *testing.T, run *interpreter.Run, call, who string) contract.Pen
 	}
 }
 
-// busyRun starts a run that does not stop: a call of the host works until the
-// channel is closed.
+// busyRun starts a run that does not stop: a call of the host works until the channel is
+// closed.
 func busyRun(t *testing.T, s *stage, busy chan struct{}, qs ...executors.Question) *interpreter.Run {
 	t.Helper()
 	s.slow = func(ctx context.Context) {
@@ -49,8 +49,8 @@ func busyRun(t *testing.T, s *stage, busy chan struct{}, qs ...executors.Questio
 	return run
 }
 
-// An approval of a call of a live run performs it once; one of a harness's call
-// makes it wait for the harness.
+// An approval of a call of a live run performs it once. An approved call of the harness
+// waits for the harness.
 func TestApprovedWhileLive(t *testing.T) {
 	s := newStage(t)
 	s.apply(set("a", bridge("act", external, approval()), bridge("ask", approval()), bridge("no", external, approval()), bridge("slow")))
@@ -110,7 +110,7 @@ func TestApprovedWhileLive(t *testing.T) {
 	}
 }
 
-// An approved call of the harness has the bridge's timeout from then on.
+// An approved call of the harness has the timeout of the bridge from then on.
 func TestApprovedAndNotAnswered(t *testing.T) {
 	s := newStage(t)
 	s.apply(set("a", bridge("ask", approval(), limits(func(l *profiles.BridgeLimits) { l.TimeoutMillis = 1 })), bridge("slow")))
@@ -130,8 +130,8 @@ func TestApprovedAndNotAnswered(t *testing.T) {
 	}
 }
 
-// A call that waits for an approver is asked for again under the policy in force:
-// what that refuses or asks more for does not happen.
+// A call that waits for an approver is decided again under the policy in force: if that
+// refuses it or asks for more, it does not happen.
 func TestApprovalUnderANewPolicy(t *testing.T) {
 	two := func(a *profiles.Approval) { a.Count = 2 }
 	for name, test := range map[string]struct {
@@ -203,7 +203,7 @@ func TestApprovalExpires(t *testing.T) {
 	}
 }
 
-// asker says what conditions hold.
+// asker says which conditions hold.
 type asker map[string]any
 
 func (a asker) Asks(_ context.Context, when string, c profiles.Call) (bool, error) {
@@ -220,7 +220,7 @@ func (a asker) Asks(_ context.Context, when string, c profiles.Call) (bool, erro
 	}
 }
 
-// Denies says what guardrails refuse.
+// Denies says which guardrails refuse.
 func (a asker) Denies(_ context.Context, rego string, c profiles.Call) ([]string, error) {
 	if c.Agent != "default" || c.Executor != profiles.ExecutorJS || !json.Valid(c.Args) {
 		return nil, errors.New("not the call")
@@ -251,8 +251,8 @@ func guarded(s *profiles.Set, on string, texts ...string) *profiles.Set {
 	return s
 }
 
-// A guardrail on calls is asked before a call is admitted, with the value that a
-// provider gets: one that refuses, or cannot tell, or that nobody asks, refuses.
+// A guardrail on calls is asked before a call is admitted, with the value that a provider
+// gets. A guardrail that refuses, fails or is not asked refuses the call.
 func TestGuardrailsOnCalls(t *testing.T) {
 	asks := asker{"no bad": "bad", "no worse": "worse", "no external": true}
 	for name, tt := range map[string]struct {
@@ -285,7 +285,8 @@ func TestGuardrailsOnCalls(t *testing.T) {
 			}
 		})
 	}
-	// One that a push adds is asked about a call that waits, before its answer counts.
+	// A guardrail that a push adds is asked about a call that waits, before its answer is
+	// accepted.
 	for text, want := range map[string]string{"no bad": "CapabilityDenied", "no worse": ""} {
 		s := newStage(t, func(c *interpreter.Config) { c.Conditions = asks })
 		s.apply(set("a", bridge("ask")))
@@ -298,8 +299,8 @@ func TestGuardrailsOnCalls(t *testing.T) {
 	}
 }
 
-// The condition of an approval is asked about the value that a provider gets;
-// whatever is not a clear no asks.
+// The condition of an approval is asked about the value that a provider gets. Every answer
+// but a clear no asks people.
 func TestConditions(t *testing.T) {
 	when := func(text string) func(*profiles.Approval) { return func(a *profiles.Approval) { a.When = text } }
 	for name, test := range map[string]struct {
@@ -337,7 +338,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// Two policies that name no common approver leave nobody to approve.
+// Two policies that name no common approver refuse the call.
 func TestNobodyCanApprove(t *testing.T) {
 	from := func(who string) func(*profiles.Bridge) {
 		return approval(func(a *profiles.Approval) { a.From = []string{who} })
@@ -359,7 +360,7 @@ func TestNobodyCanApprove(t *testing.T) {
 	}
 }
 
-// What cannot be recorded or committed does not happen.
+// A call that cannot be recorded or committed does not happen.
 func TestApprovalThatCannotBeRecorded(t *testing.T) {
 	for _, test := range []struct{ name, journal, record string }{
 		{"asked", "open", ""}, {"begun", "execute", ""}, {"begun, audit", "", "call_begun"}, {"approved, audit", "", "call_answered"},

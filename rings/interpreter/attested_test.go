@@ -15,8 +15,8 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/run"
 )
 
-// What stood around a guest is in the outcome and in the record of the end; what
-// is promised is in that of the start.
+// The isolation of a guest is in the outcome and in the record of the end. The isolation
+// that the policy asks for is in the record of the start.
 func TestAttestationIsOnRecord(t *testing.T) {
 	around := executors.Attestation{Tier: profiles.TierOS, LandlockABI: 7, Profile: "sha256:abc", Layers: map[string]string{
 		"seccomp": "enforced", "mounts": "enforced", "violations": "best-effort", "cgroups": "unavailable"}}
@@ -55,8 +55,8 @@ func TestAttestationIsOnRecord(t *testing.T) {
 	}
 }
 
-// What a guest was refused is among the denials of its run and in its events, and
-// of no other.
+// A refusal of a guest is among the denials of its run and in its events, and of no other
+// run.
 func TestGuestRefused(t *testing.T) {
 	w := newWorld(t)
 	w.apply(set("rev1"))

@@ -34,7 +34,7 @@ func (l *lines) Record(_ context.Context, r contract.Record, _ contract.Durabili
 	return err
 }
 
-// nothing keeps no record: what is left is the ring's own time.
+// nothing keeps no record, which leaves the time of the ring alone.
 type nothing struct{}
 
 func (nothing) Record(context.Context, contract.Record, contract.Durability) error { return nil }

@@ -51,8 +51,8 @@ func TestAllowedCall(t *testing.T) {
 	}
 }
 
-// Every refusal: its name in the program, its code in the outcome and in the
-// record, and that no provider was called.
+// Every refusal: its name in the program, its code in the outcome and in the record, and
+// that no provider was called.
 func TestRefusals(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -137,7 +137,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// What a schema has seen is what the provider gets.
+// The provider gets the value that a schema has seen.
 func TestProviderGetsWhatTheSchemaSaw(t *testing.T) {
 	w := newWorld(t)
 	w.apply(set("rev1", bridge("search", arguments(`{"type":"object","properties":{"path":{"const":"/ok"}},"additionalProperties":false}`))))
@@ -212,8 +212,8 @@ func TestHostileResults(t *testing.T) {
 	}
 }
 
-// The program never sees the host's text; the record holds it under the call's
-// id, which the message names.
+// The program never sees text of the host. The record holds it under the id of the call,
+// which the message contains.
 func TestHostTextStaysWithTheHost(t *testing.T) {
 	secret := "open /etc/ringd/token: permission denied at provider.go:77"
 	w := newWorld(t, func(c *interpreter.Config) {
@@ -232,8 +232,8 @@ func TestHostTextStaysWithTheHost(t *testing.T) {
 	}
 }
 
-// What a provider says for the program reaches it; a refusal is in the outcome and
-// on record with the rule that made it.
+// A text of a provider for the program reaches the program. A refusal is in the outcome and
+// in the record, with the rule that made it.
 func TestWhatAProviderTells(t *testing.T) {
 	rule := profiles.Rule{File: "p.cue", Line: 9, Path: "network.egress"}
 	for _, tt := range []struct {
@@ -292,8 +292,7 @@ func TestRefusedBudgetEndsTheRun(t *testing.T) {
 	}
 }
 
-// A failure of the record or the journal means that nothing happens and the run
-// ends, closed.
+// If the record or the journal fails, nothing happens and the run ends, closed.
 func TestRecordFirst(t *testing.T) {
 	kinds := []contract.Kind{contract.CallOpened, contract.CallDecided, contract.CallClosed}
 	for _, kind := range kinds {
@@ -313,7 +312,7 @@ func TestRecordFirst(t *testing.T) {
 			p, got := calls(q, ask("search", `[]`))
 			v := w.end(w.start(p))
 			want, acted := executors.StateFailed, 0
-			if kind == contract.CallClosed { // it happened, and nobody knows the end
+			if kind == contract.CallClosed { // it happened, and its end is not recorded
 				want, acted = executors.StateUnknown, 1
 			}
 			if v.State != want || v.Error.Name != "Closed" || strings.Contains(v.Error.Message, "disk") {
@@ -397,13 +396,13 @@ func TestExternalPower(t *testing.T) {
 	}
 }
 
-// inFull records the arguments, of which much is allowed.
+// inFull records the arguments, which may be large.
 func inFull(b *profiles.Bridge) {
 	b.Audit = "full"
 	b.Limits.ArgumentBytes, b.Limits.ResultBytes = 4<<20, 4<<20
 }
 
-// What just fits is recorded whole and happens.
+// Arguments that just fit are recorded whole, and the call happens.
 func TestFullRecordThatFits(t *testing.T) {
 	w := newWorld(t)
 	w.apply(set("rev1", bridge("search", inFull)))

@@ -6,8 +6,8 @@ import (
 	"github.com/ringd/ringd/rings/interpreter"
 )
 
-// An executor can be closed before anything is in force, and a host that
-// cannot run it says so from the start.
+// An executor can be closed before anything is in force, and a host that cannot run it says
+// so from the start.
 func TestCloseExecutorBeforeTheFirstCommit(t *testing.T) {
 	w := newWorld(t)
 	w.ring.CloseExecutor("js", "no engine")

@@ -17,7 +17,7 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
-// program is what the fake executor runs in the place of a guest.
+// program is run by the fake executor in the place of a guest.
 type program func(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error)
 
 // fakeExecutor runs the program whose name is the source text.
@@ -101,7 +101,7 @@ func (a *fakeAudit) find(kind contract.Kind) (contract.Record, bool) {
 	return contract.Record{}, false
 }
 
-// fakeJournal keeps what is open, and refuses when err is set.
+// fakeJournal keeps the open calls, and refuses if err is set.
 type fakeJournal struct {
 	mu   sync.Mutex
 	log  []string
@@ -109,7 +109,7 @@ type fakeJournal struct {
 	open map[string]contract.Entry
 }
 
-// last is the entry of a call.
+// last returns the entry of a call.
 func (j *fakeJournal) last(run, call string) contract.Entry {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -199,7 +199,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// tier is that of every executor.
+// tier is the tier of every executor.
 func tier(t profiles.Tier) func(context.Context, string) profiles.Tier {
 	return func(context.Context, string) profiles.Tier { return t }
 }
@@ -216,7 +216,7 @@ func newWorld(t *testing.T, change ...func(*interpreter.Config)) *world {
 		Journal:   w.log,
 		Go: func(f func()) {
 			w.wg.Go(func() {
-				defer func() { _ = recover() }() // as the daemon's group does
+				defer func() { _ = recover() }() // as the group of the daemon does
 				f()
 			})
 		},
@@ -289,7 +289,7 @@ func (w *world) tryStart(req interpreter.StartRequest, p program) (*interpreter.
 	return w.ring.Start(w.t.Context(), req)
 }
 
-// end waits for the run's end.
+// end waits for the end of the run.
 func (w *world) end(r *interpreter.Run) contract.View {
 	w.t.Helper()
 	select {
@@ -301,8 +301,8 @@ func (w *world) end(r *interpreter.Run) contract.View {
 	}
 }
 
-// calls is a program that makes the questions one after the other and gives the
-// answers to see.
+// calls is a program that asks the questions one after the other. It returns where the
+// answers can be read.
 func calls(qs ...executors.Question) (program, *[]executors.Answer) {
 	got := new([]executors.Answer)
 	return func(ctx context.Context, _ executors.Run, h executors.Host) (executors.Outcome, error) {
@@ -326,7 +326,7 @@ func ask(bridge, args string) executors.Question {
 
 func num(n int64) *int64 { return &n }
 
-// set is a set with one agent, default, whose bridges are given.
+// set returns a set with one agent, default, that has the given bridges.
 func set(revision string, bridges ...profiles.Bridge) *profiles.Set {
 	a := profiles.Agent{Name: "default", Policy: "test", Bridges: map[string]profiles.Bridge{},
 		JS: &profiles.JS{}, Rule: profiles.Rule{File: "p.yaml", Line: 1, Column: 1},
@@ -338,7 +338,7 @@ func set(revision string, bridges ...profiles.Bridge) *profiles.Set {
 	return &profiles.Set{Format: profiles.Format, Revision: revision, Agents: map[string]profiles.Agent{"default": a}}
 }
 
-// bridge is a grant with loose limits that the functions change.
+// bridge returns a grant with loose limits that the functions change.
 func bridge(name string, change ...func(*profiles.Bridge)) profiles.Bridge {
 	b := profiles.Bridge{Name: name, Rule: profiles.Rule{File: "p.yaml", Line: 7, Column: 3, Path: "bridges." + name},
 		Limits: profiles.BridgeLimits{Concurrent: 8, CallsPerRun: 100, ArgumentBytes: 1000, ResultBytes: 1000, TimeoutMillis: 60_000}}

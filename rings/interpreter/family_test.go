@@ -21,7 +21,7 @@ func grants(t *testing.T, text string) *profiles.Grants {
 	return &g
 }
 
-// failed is the name of the error that a call got; "" for a value.
+// failed returns the name of the error that a call got, empty for a value.
 func (s *stage) failed(run, call string) string {
 	if got := s.got(run, call); got.Error != nil {
 		return got.Error.Name
@@ -29,8 +29,8 @@ func (s *stage) failed(run, call string) string {
 	return ""
 }
 
-// A subagent has no more than the grants of the run that it was started for,
-// also when that one was paused, and whatever grants it is given itself.
+// A subagent has no more than the grants of the run that it was started for, also if that
+// run was paused, and whatever grants it gets itself.
 func TestGrantsAreHandedDown(t *testing.T) {
 	const (
 		denied  = "CapabilityDenied"
@@ -60,7 +60,7 @@ func TestGrantsAreHandedDown(t *testing.T) {
 				}
 				return req
 			}
-			// The child of the run starts one more: it is narrowed by both above.
+			// The subagent starts one more, which both runs above narrow.
 			begin := func(parent, call, text string, sc script) *interpreter.Run {
 				req := request(text)
 				req.Parent = &pause.Parent{Run: parent, Call: call}
@@ -88,7 +88,7 @@ func TestGrantsAreHandedDown(t *testing.T) {
 	}
 }
 
-// encoded is a pause as another process reads it.
+// encoded returns a pause as another process reads it.
 func encoded(t *testing.T, p pause.Record) pause.Record {
 	t.Helper()
 	b, err := p.Encode()
@@ -98,8 +98,8 @@ func encoded(t *testing.T, p pause.Record) pause.Record {
 	return out
 }
 
-// Grants that name what the run above does not hand down are refused, and a
-// deadline is handed down.
+// Grants that name what the run above does not hand down are refused. A deadline is handed
+// down.
 func TestGrantsBelowGrants(t *testing.T) {
 	c := &clock{at: time.Unix(1e9, 0)}
 	s := newStage(t, func(cfg *interpreter.Config) {
@@ -135,8 +135,8 @@ func TestGrantsBelowGrants(t *testing.T) {
 	}
 }
 
-// What is taken from a run is taken from its subagents: from those that live, wait
-// or start later, and while the run itself is paused.
+// A grant that is taken from a run is taken from its subagents: from those that live, are
+// paused or start later, and while the run itself is paused.
 func TestRevokeReachesSubagents(t *testing.T) {
 	const revoked = "CapabilityRevoked"
 	take := []string{"bridge:act"}
@@ -197,7 +197,7 @@ func TestRevokeReachesSubagents(t *testing.T) {
 	}
 }
 
-// A list of grants of which a live run cannot lose one takes the others.
+// If a live run cannot lose one grant of a list, it loses the others.
 func TestRevokeTakesWhatItCan(t *testing.T) {
 	s := newStage(t)
 	s.apply(set("a", bridge("act"), bridge("slow")))

@@ -11,9 +11,9 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
-// Whatever a guest asks and a provider returns: the provider is called only with
-// JSON within the limits, for no more subagents than granted, and the guest gets
-// JSON within the limits or a typed error.
+// Whatever a guest asks and a provider returns: the provider is called only with JSON within
+// the limits, for no more subagents than granted, and the guest gets JSON within the limits
+// or a typed error.
 func FuzzAsk(f *testing.F) {
 	for _, seed := range [][3]string{
 		{"plain", `[{"a":1}]`, `{"b":[1,2]}`},

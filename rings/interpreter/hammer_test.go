@@ -14,10 +14,10 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
-// Generations are swapped while runs call, answer and cancel. No act begins
-// after its run has ended, none begins for a call that was asked after its
-// bridge was taken away, and no run sees a mixture: sets alternate between a
-// bridge that only even revisions grant and one that only odd ones do.
+// Generations are swapped while runs call, answer and cancel. No act begins after its run
+// has ended, none begins for a call that was asked after its bridge was taken away, and no
+// run sees a mixture: sets alternate between a bridge that only even revisions grant and one
+// that only odd ones do.
 func TestHammer(t *testing.T) {
 	const runs, perRun, swaps = 60, 40, 400
 	var over sync.Map // runs that have ended

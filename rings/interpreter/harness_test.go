@@ -19,8 +19,8 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/run"
 )
 
-// wave asks all questions at once and returns the answers. It does not say that it
-// is idle, so that the run is not stopped.
+// wave asks all questions at once and returns the answers. It does not say that it is idle,
+// so that the run is not stopped.
 func wave(ctx context.Context, t *testing.T, h executors.Host, qs ...executors.Question) []executors.Answer {
 	t.Helper()
 	out := make([]executors.Answer, len(qs))
@@ -102,8 +102,7 @@ func TestHarnessAnswers(t *testing.T) {
 	}
 }
 
-// A run is paused only when the guest is idle and nothing but the harness can
-// move it.
+// A run is paused only if the guest is idle and nothing but the harness can let it go on.
 func TestNotPausedWhileTheHostWorks(t *testing.T) {
 	working, finish := make(chan struct{}), make(chan struct{})
 	w := newWorld(t, func(c *interpreter.Config) {
@@ -179,8 +178,8 @@ func TestNobodyKeepsPauses(t *testing.T) {
 	}
 }
 
-// A call that waits is decided again when its answer comes, and cut when a push
-// revokes it.
+// A call that waits is decided again when its answer comes, and stopped if a push revokes
+// it.
 func TestRevokedWhileWaiting(t *testing.T) {
 	w := newWorld(t)
 	w.apply(set("a", bridge("ask"), bridge("askOut")))
@@ -243,8 +242,8 @@ func TestOneAnswerWins(t *testing.T) {
 	}
 }
 
-// An answer that comes while another is still being checked wins; the other is
-// told, and nothing waits.
+// An answer that comes while another is still being checked wins. The other gets an error,
+// and nothing waits.
 func TestAnswerWhileAnotherIsChecked(t *testing.T) {
 	var run *interpreter.Run
 	var w *world
@@ -357,7 +356,7 @@ func TestSlowReaderGetsANote(t *testing.T) {
 	}
 }
 
-// The guest's own count of its output is not trusted.
+// The count that a guest makes of its output is not trusted.
 func TestConsoleLimit(t *testing.T) {
 	w := newWorld(t)
 	w.apply(set("a"))

@@ -15,7 +15,7 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
-// holds is what a run was told about its wall time, by call.
+// holds is what was done to the wall time of a run, by call.
 type holds struct {
 	mu   sync.Mutex
 	said map[string][]bool
@@ -27,8 +27,8 @@ func (h *holds) of(call string) []bool {
 	return slices.Clone(h.said[call])
 }
 
-// newHeldStage is a stage whose programs are of an executor that cannot write them
-// down. It never gets a pause that it could keep.
+// newHeldStage returns a stage whose executor cannot take snapshots. It never gets a pause
+// that it could keep.
 func newHeldStage(t *testing.T, change ...func(*interpreter.Config)) (*stage, *holds) {
 	t.Helper()
 	h := &holds{said: map[string][]bool{}}
@@ -48,7 +48,7 @@ func newHeldStage(t *testing.T, change ...func(*interpreter.Config)) (*stage, *h
 	return s, h
 }
 
-// pythonSet is a set whose agent has the executor python.
+// pythonSet returns a set whose agent has the executor python.
 func pythonSet(revision string, bridges ...profiles.Bridge) *profiles.Set {
 	return agentOf(set(revision, bridges...), func(a *profiles.Agent) { a.Python = &profiles.Python{} })
 }
@@ -57,8 +57,8 @@ func held(ms int64) func(*profiles.Bridge) {
 	return approval(func(a *profiles.Approval) { a.HoldMillis = ms })
 }
 
-// A program that cannot be written down is held while people are asked: it never
-// pauses, its wall time stands still, and the outcome says so.
+// A program of which no snapshot can be taken is held while people are asked. It never
+// pauses, its wall time does not go on, and the outcome says that it was held.
 func TestCallHeld(t *testing.T) {
 	s, told := newHeldStage(t)
 	s.apply(pythonSet("a", bridge("act", external, held(20_000))))
@@ -93,7 +93,7 @@ func TestCallHeld(t *testing.T) {
 	}
 }
 
-// The same program pauses where its executor can write it down: nothing else holds it.
+// The same program pauses if its executor can take a snapshot: then nothing holds it.
 func TestCallNotHeld(t *testing.T) {
 	s, _ := newHeldStage(t)
 	s.pauser.hold = nil
@@ -104,13 +104,13 @@ func TestCallNotHeld(t *testing.T) {
 	}
 }
 
-// How a held call comes out that nobody approves.
+// The result of a held call that is not approved.
 func TestCallHeldEnds(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		hold  int64
 		do    func(t *testing.T, s *stage, run *interpreter.Run)
-		error string // name that the program gets; "": it gets nothing
+		error string // name that the program gets; empty if it gets nothing
 		text  string
 		code  profiles.Code
 		state executors.State
@@ -118,7 +118,7 @@ func TestCallHeldEnds(t *testing.T) {
 		{"nobody", 5, func(*testing.T, *stage, *interpreter.Run) {}, "ApprovalDenied",
 			"nobody approved it within 5ms, for which its program was held", profiles.CodeApprovalExpired, executors.StateDone},
 		{"the default", 0, func(t *testing.T, s *stage, run *interpreter.Run) {
-			if p := waitsFor(t, run, "c1", "approver"); p.Expires.Sub(s.now()).Milliseconds() != 60_000 { // the approval's own is shorter than 5m
+			if p := waitsFor(t, run, "c1", "approver"); p.Expires.Sub(s.now()).Milliseconds() != 60_000 { // the time of the approval is shorter than 5m
 				t.Errorf("pending %+v", p)
 			}
 			must(t, run.Approved(t.Context(), approve("c1")))
@@ -191,7 +191,7 @@ func nameOf(a executors.Answer) string {
 	return a.Error.Name
 }
 
-// What waits for the harness holds the program too. Its time is that of the bridge,
+// A call that waits for the harness holds the program too. Its time is that of the bridge,
 // and its wall time goes on.
 func TestHarnessHeld(t *testing.T) {
 	s, told := newHeldStage(t)
@@ -199,7 +199,7 @@ func TestHarnessHeld(t *testing.T) {
 	s.apply(pythonSet("a", bridge("ask"), bridge("askOut", quick)))
 	run, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{question("c1", "ask", `[1]`)}, []executors.Question{question("c2", "askOut", `[2]`)}))
 	must(t, err)
-	v, err := run.Settled(t.Context()) // its harness is told, though it runs
+	v, err := run.Settled(t.Context()) // its harness gets the call, although the run goes on
 	must(t, err)
 	if v.State != contract.StateRunning || len(v.Pending) != 1 || !v.Pending[0].Held || v.Pending[0].For != "harness" {
 		t.Errorf("%s, pending %+v", v.State, v.Pending)
@@ -217,8 +217,8 @@ func TestHarnessHeld(t *testing.T) {
 	}
 }
 
-// A call of the harness that people have to approve first holds the wall time until
-// they have.
+// A call of the harness that people have to approve first holds the wall time until they
+// have.
 func TestHarnessHeldBehindAnApproval(t *testing.T) {
 	s, told := newHeldStage(t)
 	s.apply(pythonSet("a", bridge("ask", held(0))))
@@ -240,8 +240,8 @@ func TestHarnessHeldBehindAnApproval(t *testing.T) {
 	}
 }
 
-// Several threads of a held program wait at once: each call is decided by itself, and
-// the wall time of each stands still.
+// Several threads of a held program wait at once: each call is decided by itself, and the
+// wall time of each does not go on.
 func TestCallsHeldAtOnce(t *testing.T) {
 	s, told := newHeldStage(t)
 	s.apply(pythonSet("a", bridge("act", held(0)), bridge("free")))
@@ -261,7 +261,7 @@ func TestCallsHeldAtOnce(t *testing.T) {
 	}
 }
 
-// An act that waits in the guest of a provider holds the program that called it.
+// An act that waits in the guest of a provider holds the program that called the provider.
 func TestActOfAProviderHoldsItsCaller(t *testing.T) {
 	shell := provide(func(ctx context.Context, c contract.Call) (json.RawMessage, error) {
 		a, err := c.Act(ctx, exec("/usr/bin/git", "push"))
@@ -284,8 +284,8 @@ func TestActOfAProviderHoldsItsCaller(t *testing.T) {
 	}
 }
 
-// What a program imported, and was refused, reaches view and records; what its guest
-// says that is no name does not.
+// The view and the records have the modules that a program imported and was refused, and
+// nothing that its guest says that is not a name.
 func TestImportsOfARun(t *testing.T) {
 	no := profiles.Decision{Code: profiles.CodeImportDenied, Reason: `import of "requests" is denied`,
 		Evidence: &profiles.Evidence{Argv: []string{"requests"}}, Rule: &profiles.Rule{File: "p.yaml", Line: 4}}

@@ -14,7 +14,7 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
-// family is a stage whose bridge "team" lets the harness start subagents.
+// family returns a stage whose bridge "team" lets the harness start subagents.
 func family(t *testing.T, perCall, depth, total int64) *stage {
 	s := newStage(t, func(c *interpreter.Config) { c.Providers["team"] = contract.Harness{} })
 	s.apply(set("a", bridge("ask"), bridge("team", spawner(perCall, depth, total))))
@@ -32,8 +32,8 @@ func (s *stage) hang(t *testing.T) script {
 	return waves([]executors.Question{question("c1", "slow", `[]`)})
 }
 
-// Subagents are started for a paused run that is held; they count in its tree,
-// and end with it.
+// Subagents are started for a paused run that is held. They count in its tree, and end with
+// it.
 func TestHold(t *testing.T) {
 	s := family(t, 3, 2, 5)
 	hang := s.hang(t)
@@ -71,7 +71,7 @@ func TestHold(t *testing.T) {
 			t.Errorf("a held run was settled: %v", err)
 		}
 	}
-	held.Release() // its children live: nothing happens
+	held.Release() // its subagents live: nothing happens
 	if _, live := s.ring.Run("r1"); !live {
 		t.Error("released with live children")
 	}
@@ -87,8 +87,8 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// A hold ends with the last subagent, and what they used stays used: with what the
-// run says was spawned, the next hold goes on.
+// A hold ends with the last subagent, and what they used stays used: with the number that
+// the run returned as spawned, the next hold goes on.
 func TestHoldEndsAndCounts(t *testing.T) {
 	s := family(t, 3, 2, 5)
 	p := s.pausedRun(waves([]executors.Question{question("c1", "team", `[[1,2]]`)}))
@@ -120,7 +120,7 @@ func TestHoldEndsAndCounts(t *testing.T) {
 	s.end(held)
 }
 
-// A run pauses though its subagents live; they go on, and it is resumed with them.
+// A run pauses although its subagents live. They go on, and it is resumed with them.
 func TestParentPausesWhileChildrenLive(t *testing.T) {
 	s := family(t, 3, 2, 5)
 	busy := make(chan struct{})
@@ -154,7 +154,7 @@ func TestParentPausesWhileChildrenLive(t *testing.T) {
 	}()
 	close(stop)
 	got := <-back
-	if errors.Is(got.err, contract.ErrParent) { // it paused first: held as a daemon does
+	if errors.Is(got.err, contract.ErrParent) { // it paused first, so it is held as a daemon does
 		s.end(run)
 		_, err := s.ring.Hold(t.Context(), s.keeper.pause(t, "r1"))
 		must(t, err)
@@ -219,7 +219,7 @@ func TestChildPauses(t *testing.T) {
 	if sp := held.Spawned(); sp.Total != 3 || sp.Calls["c1"] != 1 {
 		t.Errorf("spawned %+v", sp)
 	}
-	// The call that may start subagents was committed with what the tree has.
+	// The call that may start subagents was committed with the size of the tree.
 	if e := s.log.last("r2", "c2"); e.Tree != "r1" || e.Spawned != 3 {
 		t.Errorf("entry %+v", e)
 	}
@@ -233,7 +233,7 @@ func TestChildPauses(t *testing.T) {
 	s.end(held)
 }
 
-// The depth of a tree holds over pauses.
+// The depth of a tree is limited over pauses.
 func TestDepthOverPauses(t *testing.T) {
 	s := family(t, 3, 1, 10)
 	parent := s.pausedRun(waves([]executors.Question{question("c1", "team", `[1]`)}))
@@ -246,8 +246,8 @@ func TestDepthOverPauses(t *testing.T) {
 	}
 }
 
-// The state of a session goes from run to run of one agent and actor, within the
-// policy's bounds.
+// The state of a session goes from run to run of one agent and actor, within the limits of
+// the policy.
 func TestSessions(t *testing.T) {
 	granted := func(rev string, bytes int64) *profiles.Set {
 		return agentOf(set(rev, bridge("free"), bridge("ask")), func(a *profiles.Agent) {
@@ -293,7 +293,7 @@ func TestSessions(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// A state that cannot be gone on from is named, and stands.
+	// If a run cannot go on from a state, its error says so, and the state stays as it is.
 	for _, change := range []func(*contract.SessionState){
 		func(s *contract.SessionState) { s.Engine = "sha256:older" },
 		func(s *contract.SessionState) { s.Snapshot = []byte("{") },
@@ -346,7 +346,7 @@ func TestSessions(t *testing.T) {
 	if v := s.end(run); v.State != executors.StateDone || v.SessionError == "" {
 		t.Errorf("%s %q", v.State, v.SessionError)
 	}
-	if len(s.pauser.gone) != before+1 || s.pauser.gone[before] == "" { // it would live, and nobody could reach it
+	if len(s.pauser.gone) != before+1 || s.pauser.gone[before] == "" { // it would live, and no caller could reach it
 		t.Errorf("a state that could not be kept: forgotten %q", s.pauser.gone)
 	}
 	if st := s.ring.Status(); st[0].Sessions != 2 || st[0].SessionBytes != 3 {
@@ -359,8 +359,8 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// What a subagent spawns while its parent is paused counts for the parent when it
-// goes on.
+// The subagents that a subagent starts while its parent is paused count for the parent when
+// it goes on.
 func TestTreeGrowsWhileTheParentIsPaused(t *testing.T) {
 	s := family(t, 3, 2, 4)
 	s.apply(set("a", bridge("slow"), bridge("team", spawner(3, 2, 4)), bridge("spawn", spawner(3, 2, 4))))
@@ -406,8 +406,8 @@ func TestNoSubagentsBeforeTheApproval(t *testing.T) {
 	s.end(held)
 }
 
-// A run without a guest is on this host all the same: its calls have subagents under a
-// policy that asks for isolation which there is, as after every reload, and none under
+// A run without a guest is on this host all the same. Its calls can have subagents under a
+// policy that asks for isolation that the host has, as after every reload, and none under
 // one that asks for more.
 func TestHeldUnderATier(t *testing.T) {
 	of := func(rev string, least profiles.Tier) *profiles.Set {

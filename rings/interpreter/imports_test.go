@@ -9,8 +9,8 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
-// An import that the policy refused is in the view and on record, like the
-// refusal of a call.
+// An import that the policy refused is in the view and on record, like the refusal of a
+// call.
 func TestRefusedImport(t *testing.T) {
 	w := newWorld(t)
 	w.apply(set("rev1"))

@@ -10,8 +10,8 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
-// A run pauses where it waits, its guest is gone, and another ring goes on: what
-// came before is not repeated, and numbers go on.
+// A run pauses where it waits, its guest is gone, and another ring goes on: what came before
+// is not repeated, and numbers go on.
 func TestPauseAndResumeElsewhere(t *testing.T) {
 	policy := set("a", bridge("ask"), bridge("act", external, approval()), bridge("free"))
 	one := newStage(t)
@@ -72,7 +72,7 @@ func TestPauseAndResumeElsewhere(t *testing.T) {
 	}
 }
 
-// pick keeps the records of these kinds.
+// pick returns the records of these kinds.
 func pick(list []string, kinds ...string) (out []string) {
 	for _, s := range list {
 		for _, k := range kinds {
@@ -85,7 +85,7 @@ func pick(list []string, kinds ...string) (out []string) {
 	return out
 }
 
-// only keeps the lines about a call.
+// only returns the lines about a call.
 func only(list []string, call string) (out []string) {
 	for _, s := range list {
 		for i := range s {

@@ -19,8 +19,8 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
-// stopping starts a run that is held up where its program was asked to stop, and
-// where its pause is committed.
+// stopping starts a run that is held up when its program was asked to stop, and when its
+// pause is committed.
 type stopping struct {
 	*stage
 	run      *interpreter.Run
@@ -60,7 +60,7 @@ func (s *stopping) free() {
 	s.keeper.mu.Unlock()
 }
 
-// watched tells when somebody begins to wait for its end.
+// watched is a context that says when a caller begins to wait for its end.
 type watched struct {
 	context.Context
 	once  sync.Once
@@ -72,8 +72,8 @@ func (w *watched) Done() <-chan struct{} {
 	return w.Context.Done()
 }
 
-// No more runs are written down and kept at once than there is room for; one that
-// is cancelled makes room too.
+// No more runs are stopped and kept at once than Config.Pausing. One that is cancelled makes
+// room too.
 func TestRunsStopInTurn(t *testing.T) {
 	const room = 2
 	s := newStage(t, func(c *interpreter.Config) { c.Pausing = room })
@@ -344,8 +344,8 @@ func TestPanicAtTheEnd(t *testing.T) {
 	}
 }
 
-// An executor that stops a program nobody asked to stop, or that lets it ask
-// while it stops, ends the run.
+// An executor that stops a program without being asked, or that lets it ask while it stops,
+// ends the run.
 func TestExecutorOutOfOrder(t *testing.T) {
 	policy := set("a", bridge("ask"), bridge("free"))
 	tests := map[string]program{
@@ -385,7 +385,7 @@ func TestExecutorOutOfOrder(t *testing.T) {
 	}
 }
 
-// Grants narrow a run; what they take away is taken after a resume, too.
+// Grants narrow a run, also after a resume.
 func TestGrants(t *testing.T) {
 	s := newStage(t)
 	s.apply(set("a", bridge("ask"), bridge("free"), bridge("other")))
@@ -429,8 +429,8 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// A grant that is taken from a run is gone: its open calls are cut, no other
-// begins, and it does not come back after a pause.
+// A grant that is taken from a run is gone: its open calls are stopped, no other begins, and
+// it does not come back after a pause.
 func TestRevoke(t *testing.T) {
 	s := newStage(t)
 	s.apply(set("a", bridge("ask"), bridge("act", external, approval()), bridge("free"), bridge("slow")))
@@ -478,8 +478,8 @@ func TestRevoke(t *testing.T) {
 	}
 }
 
-// A push that revokes a call while the program is about to stop does not reach
-// the program before it goes on.
+// A push that revokes a call while the program is about to stop does not reach the program
+// before it goes on.
 func TestRevokedOnTheWayToAPause(t *testing.T) {
 	s := newStage(t)
 	s.apply(set("a", bridge("ask"), bridge("act", external, approval())))
@@ -494,8 +494,8 @@ func TestRevokedOnTheWayToAPause(t *testing.T) {
 	}
 }
 
-// A policy that was in force at a pause binds its calls though it is gone: here
-// it asked for an approval.
+// A policy that was in force at a pause binds its calls although another is in force now:
+// here it asked for an approval.
 func TestPolicyOfThePauseBindsItsCalls(t *testing.T) {
 	s := newStage(t)
 	s.apply(set("a", bridge("ask")))
@@ -509,7 +509,7 @@ func TestPolicyOfThePauseBindsItsCalls(t *testing.T) {
 	}
 }
 
-// The calls that are open count as open after a resume.
+// The calls that are open at a pause are open after a resume.
 func TestOpenCallsCount(t *testing.T) {
 	s := newStage(t)
 	s.apply(set("a", bridge("ask")))

@@ -17,8 +17,8 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
-// ledger is what a store would keep of one run: who may act on what, and what was
-// acted. A provider reports to it.
+// ledger is what a store would keep of one run: who may act on what, and what was performed.
+// A provider reports to it.
 type ledger struct {
 	mu       sync.Mutex
 	approved map[string]bool
@@ -46,9 +46,9 @@ func (l *ledger) approve(run, call string) {
 	l.approved[run+"/"+call] = true
 }
 
-// Whatever the order in which people answer, approve, deny, push, cancel and
-// resume, live or paused: no call acts twice, none without its approval, each
-// gated call that the program made has exactly one answer, and none is lost.
+// In whatever order people answer, approve, deny, push, cancel and resume, live or paused:
+// no call is performed twice or without its approval, each gated call that the program made
+// has exactly one answer, and none is lost.
 func TestAnyOrder(t *testing.T) {
 	rounds := 300
 	if testing.Short() {
@@ -166,7 +166,7 @@ func settle(p pause.Record, l *ledger, rnd *rand.Rand) []contract.Settlement {
 	return out
 }
 
-// talkTo answers and approves what a live run waits for, everything twice.
+// talkTo answers and approves each call that a live run waits for, always twice.
 func talkTo(t *testing.T, run *interpreter.Run, l *ledger, done <-chan struct{}) {
 	for {
 		for _, p := range run.View().Pending {

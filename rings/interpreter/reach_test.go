@@ -22,7 +22,7 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
-// reaching is a set whose one agent may reach the hosts, and the gateway.
+// reaching returns a set whose one agent may reach the hosts, and the gateway.
 func reaching(revision string, hosts ...string) *profiles.Set {
 	s := set(revision, bridge("fetch"))
 	a := s.Agents["default"]
@@ -34,8 +34,7 @@ func reaching(revision string, hosts ...string) *profiles.Set {
 	return s
 }
 
-// told writes deciders down: the revision with what is allowed, less what is
-// denied.
+// told writes deciders as text: the revision with what is allowed, less what is denied.
 func told(all []*profiles.Decider) []string {
 	var out []string
 	for _, d := range all {
@@ -59,8 +58,8 @@ func told(all []*profiles.Decider) []string {
 	return out
 }
 
-// What a call of a provider may reach is what binds the run and what is in force,
-// at the moment it is asked for.
+// A call of a provider may reach what binds the run and what is in force, at the moment when
+// it is asked for.
 func TestReach(t *testing.T) {
 	asked, goOn := make(chan func() []*profiles.Decider, 1), make(chan struct{})
 	var narrowed atomic.Int32
@@ -126,7 +125,7 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// ends is a provider that is told of the ends of runs.
+// ends is a provider with a callback for the end of runs.
 type ends struct {
 	contract.Provider
 	mu   sync.Mutex
@@ -145,8 +144,8 @@ func (e *ends) told() []string {
 	return e.runs
 }
 
-// Providers are told once of a life that paused or ended; of one that never began,
-// because its id is taken, they are not.
+// Providers are called once for a life that paused or ended, and not for one that never
+// began because its id is taken.
 func TestEnder(t *testing.T) {
 	over, other := &ends{Provider: interpreter.Log{}}, &ends{Provider: interpreter.Log{}}
 	s := newStage(t, func(c *interpreter.Config) { c.Providers["told"], c.Default = over, other })
@@ -169,7 +168,7 @@ func TestEnder(t *testing.T) {
 	at("resumed, and ended", "r1", "r1")
 }
 
-// A paused run that is held has no guest any more, which is told before it can be
+// A paused run that is held has no guest any more. Its providers are called before it can be
 // resumed.
 func TestEnderOfHeld(t *testing.T) {
 	over := &ends{Provider: interpreter.Log{}}
@@ -210,8 +209,8 @@ func (w *world) startLive() (run *interpreter.Run, end func()) {
 	}
 }
 
-// The same deciders come back while nothing changes: a walk over live connections
-// decides each destination once.
+// The same deciders come back while nothing changes: a walk over live connections decides
+// each destination once.
 func TestReachIsKept(t *testing.T) {
 	w := newWorld(t)
 	w.apply(reaching("one", "a.example"))
@@ -224,7 +223,7 @@ func TestReachIsKept(t *testing.T) {
 	end()
 }
 
-// Past its deadline a run reaches nothing, though its timer is late.
+// Past its deadline a run reaches nothing, also if its timer is late.
 func TestReachEndsAtTheDeadline(t *testing.T) {
 	live, goOn := make(chan struct{}), make(chan struct{})
 	var late atomic.Bool
@@ -258,7 +257,8 @@ func TestReachEndsAtTheDeadline(t *testing.T) {
 	w.end(run)
 }
 
-// A name of a host that means none is refused: the run would keep the other.
+// A text that is not the name of a host is refused: otherwise the run would keep the host
+// that was meant.
 func TestRevokeOfAHostThatIsNone(t *testing.T) {
 	w := newWorld(t)
 	w.apply(reaching("one", "a.example"))

@@ -17,7 +17,7 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/run"
 )
 
-// tries is a program that asks for bridges which it has not.
+// tries is a program that asks for bridges that it does not have.
 func tries(n int, name func(int) string) program {
 	return func(ctx context.Context, _ executors.Run, h executors.Host) (executors.Outcome, error) {
 		for i := range n {
@@ -29,8 +29,8 @@ func tries(n int, name func(int) string) program {
 	}
 }
 
-// Equal refusals stand once in an outcome, with how often, and the stream of events stays
-// short; a program that is refused twice of two things sees each.
+// Equal refusals are in an outcome once, with their count, and the stream of events stays
+// short. A program that is refused two things twice sees both.
 func TestEqualRefusalsAreCounted(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
@@ -68,14 +68,14 @@ func TestEqualRefusalsAreCounted(t *testing.T) {
 	}
 }
 
-// said is what a guest says of its end: what it refused itself, and how many more.
+// said is what a guest reports at its end: what it refused itself, and how many more.
 func said(beyond int64, denials ...profiles.Decision) program {
 	return func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
 		return executors.Outcome{State: executors.StateDone, Value: json.RawMessage(`1`), Denials: denials, Refused: beyond}, nil
 	}
 }
 
-// claimed are the records of a run that rest on the word of its guest.
+// claimed returns the records of a run that only its guest vouches for.
 func (w *world) claimed() (out []contract.Record) {
 	for _, r := range w.audit.records {
 		if r.Detail["source"] == contract.SourceGuest {
@@ -85,8 +85,8 @@ func (w *world) claimed() (out []contract.Record) {
 	return out
 }
 
-// What a guest refused itself is on record as what it is, each with its mark and in one
-// line of inert text.
+// A refusal of a guest itself is recorded with its own kind, with its source and in one line
+// of inert text.
 func TestClaimsAreOnRecord(t *testing.T) {
 	rule := &profiles.Rule{File: "p.yaml", Line: 4}
 	w := newWorld(t)
@@ -124,8 +124,8 @@ func TestClaimsAreOnRecord(t *testing.T) {
 	}
 }
 
-// What a guest says puts no more than so many records on record, and the rest is counted;
-// one that was refused nothing puts none there.
+// The refusals that a guest reports make a limited number of records, and the rest is
+// counted. Without a refusal there is none.
 func TestClaimsAreBounded(t *testing.T) {
 	var many, same []profiles.Decision
 	for i := range 10_000 {
@@ -165,7 +165,7 @@ func TestClaimsAreBounded(t *testing.T) {
 	}
 }
 
-// A run whose refusals cannot be put on record does not end as if nothing was.
+// A run whose refusals cannot be recorded does not end as if there were none.
 func TestClaimsThatCannotBeRecorded(t *testing.T) {
 	w := newWorld(t)
 	w.apply(set("a"))
@@ -181,8 +181,8 @@ func TestClaimsThatCannotBeRecorded(t *testing.T) {
 	}
 }
 
-// Each refused command of a script is on record, without its words unless the policy has
-// them there; what the daemon has refused itself is so once.
+// Each refused command of a script is recorded, without its words unless the policy asks for
+// them. A command that the daemon refused itself is recorded once.
 func TestRefusedScriptIsOnRecord(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		w := newShell(t)
@@ -222,7 +222,7 @@ func TestRefusedScriptIsOnRecord(t *testing.T) {
 	}
 }
 
-// A program that was not started has the refusal on record with its end.
+// A program that was not started has the refusal in the record of its end.
 func TestRefusedStartIsOnRecord(t *testing.T) {
 	w := newWorld(t)
 	w.apply(set("a"))

@@ -27,7 +27,7 @@ func agentOf(s *profiles.Set, change func(*profiles.Agent)) *profiles.Set {
 	return s
 }
 
-// again is a provider that may be asked again with the same key.
+// again is a provider whose calls may be repeated with the same key.
 type again struct{ *counter }
 
 func (again) Idempotent() bool { return true }
@@ -49,10 +49,10 @@ func TestSettlements(t *testing.T) {
 		name   string
 		before profiles.Bridge
 		call   executors.Question
-		after  *profiles.Set // nil: the same
+		after  *profiles.Set // nil for the same
 		settle contract.Settlement
-		want   string // value, or the error's name
-		text   string // in the error's message
+		want   string // value, or the name of the error
+		text   string // in the message of the error
 		acts   int
 		code   profiles.Code
 	}{
@@ -142,8 +142,8 @@ func TestSettlements(t *testing.T) {
 }
 
 // An approved call whose bridge cannot begin it keeps its run from going on: nothing is
-// loaded or recorded, and the same pause goes on once the bridge is there. A call that
-// needs no bridge any more does not.
+// loaded or recorded, and the same pause goes on once the bridge can. A call that needs no
+// bridge any more does not keep it.
 func TestUnprovided(t *testing.T) {
 	gone := errors.New("its command is missing")
 	gated := func() *profiles.Set {
@@ -158,7 +158,7 @@ func TestUnprovided(t *testing.T) {
 	both := []contract.Settlement{approve("c1"), approve("c2")}
 	for _, tt := range []struct {
 		name    string
-		host    func(*interpreter.Config) // where it is to go on
+		host    func(*interpreter.Config) // that it goes on on
 		unready error
 		after   *profiles.Set
 		settle  []contract.Settlement
@@ -210,11 +210,11 @@ func TestUnprovided(t *testing.T) {
 	}
 }
 
-// idempotent makes the bridge "redo" one that may be repeated.
+// idempotent makes the calls of the bridge "redo" repeatable.
 func idempotent(s *stage) { s.redo = again{s.echo} }
 
-// A call that was begun before a crash and has no result ends its run, unknown,
-// unless its provider may be asked again.
+// A call that began before a crash and has no result ends its run, unknown, unless its
+// provider is idempotent.
 func TestNothingIsRepeated(t *testing.T) {
 	for name, settled := range map[string]contract.Settlement{
 		"no result":       {Call: "c1", Approved: true, Again: true},
@@ -237,7 +237,7 @@ func TestNothingIsRepeated(t *testing.T) {
 	}
 }
 
-// Nothing is resumed unless each open call is settled, once.
+// A run is not resumed unless each open call is settled, once.
 func TestUnsettled(t *testing.T) {
 	s := newStage(t)
 	s.apply(set("a", bridge("ask"), bridge("askOut", approval())))
@@ -259,13 +259,13 @@ func TestUnsettled(t *testing.T) {
 	}
 }
 
-// A policy that no longer knows the agent, or grants it the executor, ends the
-// run; one that cannot be decided now leaves the pause as it is.
+// A policy that no longer has the agent, or no longer grants it the executor, ends the run.
+// If that cannot be decided now, the pause stays as it is.
 func TestMayNotGoOn(t *testing.T) {
 	tests := []struct {
 		name  string
 		after func(s *stage)
-		code  profiles.Code // of the denial; "": the run ends
+		code  profiles.Code // of the denial; empty if the run ends
 	}{
 		{"agent gone", func(s *stage) { s.apply(&profiles.Set{Format: profiles.Format, Revision: "b"}) }, ""},
 		{"executor gone", func(s *stage) { s.apply(without(set("b", bridge("ask")))) }, ""},
@@ -304,8 +304,7 @@ func TestMayNotGoOn(t *testing.T) {
 	}
 }
 
-// A record on a host with less isolation than its own policy asks for stays
-// closed there.
+// A run does not go on on a host with less isolation than its own policy asks for.
 func TestResumeOnAWeakerHost(t *testing.T) {
 	strong := agentOf(set("a", bridge("ask")), func(a *profiles.Agent) { a.MinTier = profiles.TierWasm })
 	s := newStage(t)
@@ -319,8 +318,8 @@ func TestResumeOnAWeakerHost(t *testing.T) {
 	}
 }
 
-// A snapshot whose engine is not there, or that cannot be restored, settles
-// nothing: the pause stands, and can be resumed when that is mended.
+// A snapshot whose engine is missing, or that cannot be restored, settles nothing: the pause
+// is still valid and can be resumed once that is repaired.
 func TestSnapshotThatCannotBeRestored(t *testing.T) {
 	s := newStage(t)
 	s.apply(set("a", bridge("act", external, approval())))
@@ -350,7 +349,7 @@ func TestSnapshotThatCannotBeRestored(t *testing.T) {
 	}
 }
 
-// The policies of every pause bind a run for good; after too many it ends.
+// The policies of every pause bind a run for good. After too many it ends.
 func TestPoliciesAddUp(t *testing.T) {
 	s := newStage(t)
 	narrow := limits(func(l *profiles.BridgeLimits) { l.CallsPerRun = 2 })
@@ -490,8 +489,8 @@ func TestCallNumbersGoOn(t *testing.T) {
 	}
 }
 
-// Modules are there after a resume only as they were, and only where every policy
-// allows them.
+// After a resume a module can be imported only as it was, and only if every policy allows
+// it.
 func TestModulesAfterAResume(t *testing.T) {
 	with := func(rev string, allow []string, modules map[string]string) *profiles.Set {
 		s := agentOf(set(rev, bridge("ask")), func(a *profiles.Agent) {
@@ -522,7 +521,7 @@ func TestModulesAfterAResume(t *testing.T) {
 	}
 }
 
-// A pause ends by the first of its approvals, the limit on pauses and the
+// A pause ends at the first of the ends of its approvals, the limit on pauses and the
 // deadline of the run.
 func TestExpiry(t *testing.T) {
 	start := time.Unix(1e9, 0)
@@ -552,7 +551,7 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// An answer to a paused call is checked as one to a live call is.
+// An answer to a paused call is checked like one to a live call.
 func TestCheckReply(t *testing.T) {
 	s := newStage(t)
 	s.apply(set("a", bridge("ask", results(`{"type":"integer"}`))))

@@ -16,8 +16,8 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
-// script is a program that can be stopped where it waits: waves of calls, each
-// begun once the one before is answered. It is what a snapshot holds.
+// script is a program that can be stopped where it waits: waves of calls, each begun once
+// the one before is answered. A snapshot holds a script.
 type script struct {
 	Waves [][]executors.Question
 	At    int                         // the wave that is open
@@ -30,17 +30,17 @@ const engine = "sha256:engine"
 
 // pauser runs scripts, and stops them when it is asked to.
 type pauser struct {
-	name    string // "": js
+	name    string // js if empty
 	mu      sync.Mutex
 	scripts map[string]script // by source
 	runs    int               // lives of programs
 	hook    func(executors.Run) error
-	asked   func()                                 // once it is asked to stop, before it does
+	asked   func()                                 // called when it is asked to stop, before it does
 	hasty   bool                                   // it does not wait for its questions when it stops
 	stopped func(executors.Run) *executors.Outcome // instead of the snapshot
 	ended   map[string]script                      // by run
 	started []executors.Run
-	hold    func(call string) func(bool) // of a call; nil: programs can be written down
+	hold    func(call string) func(bool) // of a call; nil if snapshots can be taken
 	gone    []string                     // states that were forgotten
 }
 
@@ -141,8 +141,8 @@ func (s *script) answer(id string, a executors.Answer) {
 	s.Said = append(s.Said, id)
 }
 
-// wave asks all questions at once. It is paused when it was asked to stop before
-// one of them was answered.
+// wave asks all questions at once. It is paused if it was asked to stop before one of them
+// was answered.
 func (s *script) wave(ctx context.Context, h executors.Host, pause <-chan struct{}, open []executors.Question, asked func(), hasty bool) (paused bool, err error) {
 	asks, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -208,9 +208,9 @@ type keeper struct {
 	kept     int
 	sessions map[string]contract.SessionState
 	hook     func(pause.Record) error
-	after    func(pause.Record) // once it is kept, before that is told
+	after    func(pause.Record) // called once it is kept, before the keeper returns
 	noted    map[string]profiles.Powers
-	deaf     bool // notes nothing
+	deaf     bool // keeps no touched powers
 }
 
 func (k *keeper) KeepPause(_ context.Context, p pause.Record, v contract.View) error {
@@ -265,7 +265,7 @@ type stage struct {
 	keeper  *keeper
 	points  sync.Map
 	unready error             // why the bridge "redo" cannot begin a call
-	redo    contract.Provider // of the bridge "redo"; nil: the echo
+	redo    contract.Provider // of the bridge "redo"; the echo if nil
 	slow    func(context.Context)
 }
 
@@ -286,7 +286,7 @@ func newStage(t *testing.T, change ...func(*interpreter.Config)) *stage {
 	return s
 }
 
-// redone is idempotent when the stage says so.
+// redone is idempotent if the stage says so.
 type redone struct{ s *stage }
 
 func (r redone) Call(ctx context.Context, c contract.Call) (json.RawMessage, error) {
@@ -343,7 +343,7 @@ func (s *stage) resume(p pause.Record, settled ...contract.Settlement) contract.
 	return s.end(run)
 }
 
-// got is the answer that a run's program got for a call.
+// got returns the answer that the program of a run got for a call.
 func (s *stage) got(run, call string) executors.Answer {
 	s.pauser.mu.Lock()
 	defer s.pauser.mu.Unlock()
@@ -360,7 +360,7 @@ func approve(call string) contract.Settlement {
 	return contract.Settlement{Call: call, Approved: true, By: "uid:7"}
 }
 
-// approval makes a bridge need people.
+// approval makes a bridge need an approval.
 func approval(change ...func(*profiles.Approval)) func(*profiles.Bridge) {
 	return func(b *profiles.Bridge) {
 		b.Approval = &profiles.Approval{Count: 1, ExpiresMillis: 60_000, Rule: profiles.Rule{File: "p.yaml", Line: 9}}

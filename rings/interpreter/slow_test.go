@@ -49,14 +49,14 @@ func newSlow(t *testing.T) (*world, *slowly) {
 
 func full(b *profiles.Bridge) { b.Audit = "full" }
 
-// What calls bring on disk waits for its turn before anything of them is there: arguments
-// in the store, and in the log where it has them. What a result brought is owed. Calls that
-// bring nothing wait for nothing.
+// The bytes that a call writes to disk wait for their turn before any of them is there:
+// arguments in the store, and in the log if it has them. The bytes of a result are owed. A
+// call that writes nothing does not wait.
 func TestSlowed(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		of   profiles.Bridge
-		want string // what it waits for; "": it does not
+		want string // what it waits for; empty if it does not
 		owes string
 	}{
 		{"external", bridge("out", external), "default 502", "[default 502]"},
@@ -97,7 +97,7 @@ func TestSlowed(t *testing.T) {
 	}
 }
 
-// taking is a host that is told when a question is taken.
+// taking is a host with a callback for a question that is taken.
 type taking struct {
 	executors.Host
 	taken func()
@@ -108,14 +108,14 @@ func (h taking) Ask(ctx context.Context, q executors.Question) (executors.Answer
 	return h.Host.Ask(ctx, q)
 }
 
-// A call that waits for its turn ends with its run, and with its grant: neither waits for
-// the turn, and nothing of the call is on disk.
+// A call that waits for its turn ends with its run, and with its grant: then it does not
+// wait any longer, and nothing of it is on disk.
 func TestSlowedEnds(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		end   func(*world, *interpreter.Run)
 		state executors.State
-		error string // that the program gets; "": it is over
+		error string // that the program gets; empty if it is over
 	}{
 		{"cancel", func(w *world, r *interpreter.Run) { r.Cancel(w.t.Context(), "uid:0", "enough") }, executors.StateCancelled, ""},
 		{"limit", func(w *world, _ *interpreter.Run) { w.ring.Exceed("r1", "too much") }, executors.StateLimit, ""},
@@ -147,7 +147,7 @@ func TestSlowedEnds(t *testing.T) {
 	}
 }
 
-// A push that goes on granting a call that waits leaves it its place.
+// A call that waits keeps its place if a push still grants it.
 func TestSlowedOverAPush(t *testing.T) {
 	w, s := newSlow(t)
 	w.apply(set("a", bridge("out", external)))

@@ -16,8 +16,8 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
-// A push between two calls of a live run: the stricter of both generations
-// decides the second.
+// A push comes between two calls of a live run. The stricter of both generations decides the
+// second.
 func TestStricterOfBoth(t *testing.T) {
 	schema := `{"type":"object","properties":{"n":{"type":"integer","maximum":5}}}`
 	tight := limits(func(l *profiles.BridgeLimits) { l.CallsPerRun = 1 })
@@ -25,7 +25,7 @@ func TestStricterOfBoth(t *testing.T) {
 		name          string
 		before, after *profiles.Set
 		ask           executors.Question
-		error         string // "": allowed
+		error         string // empty if allowed
 		code          profiles.Code
 	}{
 		{"same", set("a", bridge("b")), set("b", bridge("b")), ask("b", `[]`), "", ""},
@@ -88,8 +88,8 @@ func without(s *profiles.Set) *profiles.Set {
 	return s
 }
 
-// A push or an end that comes while the intent is being recorded counts: the
-// act does not begin.
+// A push or an end that comes while the intent is being recorded still counts: the act does
+// not begin.
 func TestNothingBeginsAfter(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -148,8 +148,8 @@ func TestNothingBeginsAfter(t *testing.T) {
 	}
 }
 
-// An executor cuts its calls off when the program is over, by its own end or a
-// limit of the guest. What an external one of them did is not known.
+// An executor stops its calls when the program is over, by its own end or a limit of the
+// guest. What an external call has done is not known.
 func TestProgramEndsDuringACall(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -191,7 +191,7 @@ func TestProgramEndsDuringACall(t *testing.T) {
 	}
 }
 
-// What works when a push revokes its grant, or the run ends, is told to stop.
+// A provider that works when a push revokes its grant, or when the run ends, is stopped.
 func TestWorkingProviderIsCut(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -270,7 +270,7 @@ func TestStartIsRefused(t *testing.T) {
 		name string
 		set  *profiles.Set
 		req  interpreter.StartRequest
-		code profiles.Code // "": starts
+		code profiles.Code // empty if it starts
 	}{
 		{"no policy", nil, interpreter.StartRequest{}, profiles.CodeNoPolicy},
 		{"unknown agent", set("a"), interpreter.StartRequest{Agent: "other"}, profiles.CodeUnknownAgent},

@@ -15,8 +15,8 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
-// subagents makes the bridge "spawn" start a run for each call, and gives the
-// program that the runs have.
+// subagents makes the bridge "spawn" start a run for each call, and returns the program of
+// the runs.
 func subagents(w **world, p *program, started *atomic.Int64) func(*interpreter.Config) {
 	return func(c *interpreter.Config) {
 		c.Providers["spawn"] = provide(func(ctx context.Context, call contract.Call) (json.RawMessage, error) {
@@ -35,8 +35,8 @@ func subagents(w **world, p *program, started *atomic.Int64) func(*interpreter.C
 	}
 }
 
-// Every agent starts two more, each of which does the same: depth and total of
-// the tree hold, whoever in the tree asks.
+// Every agent starts two more, each of which does the same. The depth and the total of the
+// tree are limited for all of them.
 func TestTreeLimits(t *testing.T) {
 	tests := []struct {
 		name         string
@@ -116,7 +116,7 @@ func TestParentMustBeAnOpenCall(t *testing.T) {
 	if _, err := child("r1", "c1"); !errors.Is(err, contract.ErrParent) {
 		t.Errorf("a third child of a call for two: %v", err)
 	}
-	// A tightening push counts for children, too.
+	// A push that tightens counts for subagents, too.
 	run.Cancel(t.Context(), "uid:1", "enough")
 	if _, err := child("r1", "c1"); err == nil {
 		t.Error("a child of a run that has ended")

@@ -20,7 +20,7 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
-// KeepTouched remembers what was noted, as a daemon's keeper does on disk.
+// KeepTouched remembers the powers, as the keeper of a daemon does on disk.
 func (k *keeper) KeepTouched(_ context.Context, run string, p profiles.Powers) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -43,14 +43,14 @@ func (k *keeper) of(run string) profiles.Powers {
 func sensitive(b *profiles.Bridge) { b.Powers.Sensitive = true }
 func untrusted(b *profiles.Bridge) { b.Powers.Untrusted = true }
 
-// rule is a rule of two.
+// rule returns a rule of two.
 func rule(mode, onThree string) *profiles.RuleOfTwo {
 	return &profiles.RuleOfTwo{Mode: mode, OnThree: onThree, Scope: "session", Rule: profiles.Rule{File: "p.yaml", Line: 3, Column: 5, Path: "spec.ruleOfTwo"}}
 }
 
 const require = "require-approval"
 
-// powered is a set whose one agent has a bridge for each power, and what change adds.
+// powered returns a set whose one agent has a bridge for each power, and what change adds.
 func powered(r *profiles.RuleOfTwo, change ...func(*profiles.Agent)) *profiles.Set {
 	s := set("a", bridge("mail", sensitive), bridge("web", untrusted), bridge("send", external), bridge("free"), bridge("ask"),
 		bridge("team", spawner(8, 8, 64)), bridge("signed", external, approval()), bridge("once", external, limits(func(l *profiles.BridgeLimits) { l.CallsPerRun = 0 })))
@@ -72,7 +72,7 @@ func oneByOne(names ...string) script {
 	return script{Waves: all}
 }
 
-// touchedBy lists what a view says.
+// touchedBy lists what a view says was touched.
 func touchedBy(v contract.View) (out []string) {
 	if v.Touched == nil {
 		return []string{"nothing binds it"}
@@ -83,8 +83,8 @@ func touchedBy(v contract.View) (out []string) {
 	return out
 }
 
-// The third power asks a person, whichever it is, and two never do. Without the rule,
-// or with one that only reports, nobody is asked: that is the attack.
+// Any third power asks a person, and two powers never do. Without the rule, or with one that
+// only reports, people are not asked: that is the attack.
 func TestTheThirdPowerAsks(t *testing.T) {
 	for _, order := range [][]string{{"mail", "web", "send"}, {"mail", "send", "web"}, {"web", "mail", "send"},
 		{"web", "send", "mail"}, {"send", "mail", "web"}, {"send", "web", "mail"}} {
@@ -129,8 +129,8 @@ func TestTheThirdPowerAsks(t *testing.T) {
 	}
 }
 
-// What people deny was not touched; what they approve was, and from then on each
-// further effect asks, and nothing else.
+// A denied use was not touched, and an approved one was. From then on each further external
+// effect asks, and nothing else.
 func TestAfterTheThird(t *testing.T) {
 	s := newStage(t)
 	s.apply(powered(rule("dynamic", require)))
@@ -152,8 +152,8 @@ func TestAfterTheThird(t *testing.T) {
 	}
 }
 
-// Where three powers are denied the third is refused, as often as it is tried, and the
-// run goes on with two.
+// If three powers are denied, the third is refused each time it is tried, and the run goes
+// on with two.
 func TestTheThirdPowerIsDenied(t *testing.T) {
 	for _, mode := range []string{"dynamic", "enforce", "whatever"} {
 		s := newStage(t)
@@ -175,8 +175,8 @@ func TestTheThirdPowerIsDenied(t *testing.T) {
 	}
 }
 
-// Where a policy was proven, people are asked about what goes out, and about nothing
-// that only comes in.
+// If a policy was proven at compile time, people are asked about uses that go out, and about
+// none that only comes in.
 func TestAProvenPolicyAsksAboutEffects(t *testing.T) {
 	s := newStage(t)
 	s.apply(powered(rule("enforce", require)))
@@ -186,7 +186,7 @@ func TestAProvenPolicyAsksAboutEffects(t *testing.T) {
 	}
 }
 
-// A call that has an approval anyway is asked about once.
+// A call that needs an approval anyway is asked about once.
 func TestOneQuestionIsEnough(t *testing.T) {
 	s := newStage(t)
 	s.apply(powered(rule("dynamic", require)))
@@ -201,7 +201,7 @@ func TestOneQuestionIsEnough(t *testing.T) {
 	}
 }
 
-// What was refused before it was admitted was not touched.
+// A call that was refused before it was admitted has touched nothing.
 func TestARefusedCallTouchesNothing(t *testing.T) {
 	s := newStage(t)
 	s.apply(powered(rule("dynamic", require)))
@@ -216,8 +216,8 @@ func TestARefusedCallTouchesNothing(t *testing.T) {
 	}
 }
 
-// Of two calls at once that would bring the third power together, one passes and the
-// other asks, whichever it is.
+// Of two calls at once that would bring the third power together, one passes and the other
+// asks.
 func TestTwoAtOnce(t *testing.T) {
 	for range 100 {
 		s := newStage(t)
@@ -230,8 +230,8 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 }
 
-// A policy that comes meanwhile, and that denies three powers, refuses a call although
-// it was approved.
+// A policy that comes meanwhile, and denies three powers, refuses a call although it was
+// approved.
 func TestApprovedAndDeniedSince(t *testing.T) {
 	s := newStage(t)
 	s.apply(powered(rule("dynamic", require)))
@@ -245,9 +245,9 @@ func TestApprovedAndDeniedSince(t *testing.T) {
 	}
 }
 
-// An agent that is split over subagents is one: what any of them touches counts for
-// all, also for those that wait, in this process and in the next. Of the account that
-// each would have alone nobody would ask.
+// An agent that is split over subagents is one: what any of them touches counts for all,
+// also for those that are paused, in this process and in the next. On accounts of their own,
+// none of them would ask.
 func TestSplitOverSubagents(t *testing.T) {
 	policy := powered(rule("dynamic", require))
 	other := powered(nil).Agents["default"] // its own policy has no rule
@@ -279,8 +279,8 @@ func TestSplitOverSubagents(t *testing.T) {
 	}
 }
 
-// What a subagent touches is on disk for a run that waits before it happens, or it does
-// not happen.
+// What a subagent touches is on disk for a paused run before it happens, or it does not
+// happen.
 func TestSubagentsAreNotedFirst(t *testing.T) {
 	s := family(t, 8, 8, 64)
 	s.apply(powered(rule("dynamic", require)))
@@ -298,8 +298,8 @@ func TestSubagentsAreNotedFirst(t *testing.T) {
 	}
 }
 
-// What a subagent begins with is noted for a run that waits as well: its parent goes on
-// with it once it is over. Where it cannot be noted the subagent does nothing.
+// What a subagent starts with is kept for a paused run as well: its parent goes on with it
+// once it is over. If it cannot be kept, the subagent does nothing.
 func TestWhatASubagentBeginsWithIsNoted(t *testing.T) {
 	for _, deaf := range []bool{false, true} {
 		s := family(t, 8, 8, 64)
@@ -327,7 +327,7 @@ func TestWhatASubagentBeginsWithIsNoted(t *testing.T) {
 	}
 }
 
-// A subagent that would begin with the third power does not begin.
+// A subagent that would start with the third power does not start.
 func TestASubagentBeginsWithItsFiles(t *testing.T) {
 	s := family(t, 8, 8, 64)
 	policy := powered(rule("dynamic", require))
@@ -354,7 +354,7 @@ func TestASubagentBeginsWithItsFiles(t *testing.T) {
 	}
 }
 
-// Files and inputs count from the start, inputs only when there are some.
+// Files and inputs count from the start, inputs only if there are any.
 func TestFilesAndInputsCount(t *testing.T) {
 	begins := func(a *profiles.Agent) {
 		a.Files = profiles.Files{Read: []profiles.PathRule{{Path: "/srv"}}, Powers: profiles.Powers{Sensitive: true}}
@@ -373,7 +373,7 @@ func TestFilesAndInputsCount(t *testing.T) {
 			t.Errorf("inputs %t: %s, touched %v", given, v.State, touchedBy(v))
 		}
 	}
-	// Standard input is an input, and what a guest may write it can read.
+	// Standard input is an input: the guest can read what its caller writes.
 	other := newStage(t)
 	other.apply(powered(rule("dynamic", require), begins, func(a *profiles.Agent) { a.Files.Read, a.Files.Write = nil, a.Files.Read }))
 	piped, err := other.run(interpreter.StartRequest{Program: executors.Program{Stdin: []byte("text")}}, oneByOne("send"))
@@ -390,7 +390,8 @@ func TestFilesAndInputsCount(t *testing.T) {
 	if !errors.As(err, &d) || d.Decision.Code != profiles.CodeRuleOfTwo || len(d.Decision.Instead) == 0 {
 		t.Errorf("%v", err)
 	}
-	// Files that others see stay a way out: whatever brings more asks from then on.
+	// Files that others see stay a way out: each use that brings a new power asks from then
+	// on.
 	one, err := s.run(interpreter.StartRequest{}, oneByOne("web"))
 	must(t, err)
 	s.end(one)
@@ -406,7 +407,7 @@ func TestFilesAndInputsCount(t *testing.T) {
 	}
 }
 
-// The runs of a session count together, unless the rule counts each alone.
+// The runs of a session count together, unless the rule counts each run alone.
 func TestOverASession(t *testing.T) {
 	for scope, want := range map[string]executors.State{"session": executors.StatePaused, "": executors.StatePaused, "run": executors.StateDone} {
 		s := newStage(t)
@@ -427,15 +428,15 @@ func TestOverASession(t *testing.T) {
 	}
 }
 
-// networked has hosts and a gateway of each kind.
+// networked returns a set with hosts and a gateway of each kind.
 func networked(a *profiles.Agent) {
 	a.Egress = profiles.Egress{Mode: profiles.EgressAllowlist, Allow: []profiles.EgressRule{{Host: "out.example.com", Ports: []int{443}},
 		{Host: "web.example.com", Ports: []int{80}, Methods: []string{"GET"}, Powers: profiles.Powers{Untrusted: true}}},
 		Gateways: []profiles.Gateway{{Name: "vault", Methods: []string{"GET"}, Powers: profiles.Powers{Sensitive: true}}}}
 }
 
-// connect asks for a connection, and for a request where requests are read. It gives
-// the code that refuses it, or "".
+// connect asks for a connection, and for a request where requests are read. It returns the
+// code that refuses it, or an empty one.
 func connect(t *testing.T, all []*profiles.Decider, host string, port uint16) profiles.Code {
 	t.Helper()
 	if len(all) == 0 {
@@ -454,8 +455,8 @@ func connect(t *testing.T, all []*profiles.Decider, host string, port uint16) pr
 	return ""
 }
 
-// A connection counts, is refused where it would bring the third power, since nobody
-// can be asked about it, and closes once the run has the other two.
+// A connection counts. It is refused if it would bring the third power, since people cannot
+// be asked about it, and it closes once the run has the other two.
 func TestConnectionsCount(t *testing.T) {
 	type step struct {
 		host string
@@ -490,8 +491,8 @@ func TestConnectionsCount(t *testing.T) {
 	}
 }
 
-// A connection that was open before is no way out: when a call brings the third power,
-// what goes out is decided again, and refused, before the call is performed.
+// A connection that was open before is no way out: if a call brings the third power,
+// connections are decided again, and refused, before the call is performed.
 func TestOpenConnectionsClose(t *testing.T) {
 	for _, mode := range []string{"dynamic", "enforce"} {
 		var mu sync.Mutex
@@ -550,8 +551,8 @@ func TestOpenConnectionsClose(t *testing.T) {
 	}
 }
 
-// What fetch sends is asked about when it is called, and not again where it connects;
-// what it reads counts as any connection does.
+// What fetch sends is asked about when it is called, and not again when it connects. What it
+// reads counts as any connection does.
 func TestFetchIsAskedOnce(t *testing.T) {
 	var codes []profiles.Code
 	s := newStage(t, func(c *interpreter.Config) {

@@ -11,8 +11,8 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
-// Terms are the strictest of all approvals, and an approval given under them
-// satisfies each of these; one given under less does not.
+// Terms are the strictest of all approvals. An approval given under them satisfies each of
+// these, and one given under less does not.
 func TestTerms(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	a := func(count, millis int64, from ...string) *profiles.Approval {

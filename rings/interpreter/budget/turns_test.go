@@ -25,7 +25,7 @@ func TestTurns(t *testing.T) {
 		take(who)
 	}
 	want("a", "b")
-	turns.End("d") // it waits no more
+	turns.End("d") // it is off the queue
 	turns.End("nobody")
 	want("a", "b")
 	turns.End("b")
@@ -45,7 +45,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// Whatever comes at once: no more than there is room for, and all of them.
+// However many come at once, no more have a turn than there is room for, and all get one.
 func TestTurnsAtOnce(t *testing.T) {
 	turns := budget.NewTurns(3)
 	var in, most, all atomic.Int64

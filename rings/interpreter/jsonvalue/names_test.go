@@ -6,8 +6,8 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/jsonvalue"
 )
 
-// A name is there once in an object, however it is written; values, names of other
-// objects and text that looks like a member are nobody's name.
+// An object has a name once, however it is written. Values, names of other objects and text
+// that looks like a member do not count.
 func TestOnce(t *testing.T) {
 	for in, want := range map[string]bool{
 		`[]`:                                true,

@@ -94,8 +94,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Schemas that are compiled together all have to fit, and do not see each other:
-// what one evaluates is not evaluated for the next.
+// Schemas that are compiled together all have to fit, and do not see each other: what one
+// evaluates is not evaluated for the next.
 func TestSeveralSchemas(t *testing.T) {
 	s, err := jsonvalue.Compile([]byte(`{"properties":{"a":{"$ref":"#/$defs/n"}},"unevaluatedProperties":false,"$defs":{"n":{"type":"integer"}}}`),
 		[]byte(`{"properties":{"a":{"maximum":3},"b":true}}`))
@@ -112,7 +112,7 @@ func TestSeveralSchemas(t *testing.T) {
 	}
 }
 
-// TestKnown: a value has to fit every text that is there, and a text is compiled once.
+// TestKnown: a value has to fit every text that is not empty, and a text is compiled once.
 func TestKnown(t *testing.T) {
 	a, b := json.RawMessage(`{"type":"integer"}`), json.RawMessage(`{"maximum":3}`)
 	k := jsonvalue.Known{}
@@ -142,7 +142,7 @@ func TestSchemasLoadNothing(t *testing.T) {
 	}
 }
 
-// The longest messages stay short, whatever a value is called.
+// The longest messages stay short, whatever the names in a value are.
 func TestFindingsAreBounded(t *testing.T) {
 	s, err := jsonvalue.Compile([]byte(`{"additionalProperties":false}`))
 	if err != nil {
@@ -154,7 +154,7 @@ func TestFindingsAreBounded(t *testing.T) {
 	}
 }
 
-// A value that passes is what another reader of JSON sees, too.
+// A value that passes means the same to another reader of JSON.
 func FuzzValidate(f *testing.F) {
 	for _, in := range []string{`{"a":1,"a":"x"}`, `[{"$ringd":"undefined"}]`, `{"$ringd":"map","value":[[1,2]]}`, `1e400`,
 		`{"\ud800":1}`, `{"__proto__":{"a":1}}`, `[[[[1]]]]`, `"\u0000"`, `{"a":{"$ringd":"undefined"}}`, `-0`, `{"$ringd":"hole"}`} {

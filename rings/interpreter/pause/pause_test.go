@@ -66,9 +66,9 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A record that was cut is refused; one in which a byte changed is refused, or
-// passes every check that a record written by a run passes. A flip in the
-// snapshot is for the seal around the record to find.
+// A record that was cut is refused. One in which a byte changed is refused, or passes every
+// check that a record of a run passes. A flip in the snapshot is found by the seal around
+// the record.
 func TestDamage(t *testing.T) {
 	r := record()
 	b := encoded(t, r)
@@ -90,7 +90,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// What no run could have written is refused in both directions.
+// A record that no run could have written is refused in both directions.
 func TestCheck(t *testing.T) {
 	for name, change := range map[string]func(*pause.Record){
 		"no run":              func(r *pause.Record) { r.Run = "" },
@@ -139,7 +139,7 @@ func TestNumber(t *testing.T) {
 	}
 }
 
-// Whatever is read is refused, or is a record that is written again the same.
+// Bytes that are read are refused, or are a record that is written again the same.
 func FuzzDecode(f *testing.F) {
 	b := encoded(f, record())
 	f.Add(b)
