@@ -195,10 +195,12 @@ var layers = map[string][]string{
 		"profiles/argv", "profiles/canonjson", "profiles/command", "profiles/egress", "profiles/egress/clienthello",
 		"profiles/modules", "profiles/paths", "profiles/spelling",
 	},
-	"profiles/argv":             {},
-	"profiles/canonjson":        {},
-	"profiles/command":          {"profiles/argv", "profiles/canonjson", "profiles/command/programs", "profiles/paths"},
-	"profiles/command/programs": {"profiles/argv"},
+	"profiles/argv":      {"profiles/tables"},
+	"profiles/canonjson": {},
+	"profiles/command": {
+		"profiles/argv", "profiles/canonjson", "profiles/command/programs", "profiles/paths", "profiles/tables",
+	},
+	"profiles/command/programs": {"profiles/argv", "profiles/tables"},
 	"profiles/diff": {
 		"profiles", "profiles/canonjson", "profiles/egress", "profiles/modules", "profiles/paths", "profiles/powers",
 	},
@@ -212,6 +214,7 @@ var layers = map[string][]string{
 	"profiles/paths":              {},
 	"profiles/powers":             {"profiles"},
 	"profiles/spelling":           {},
+	"profiles/tables":             {},
 	"rings/interpreter": {
 		"executors", "profiles", "rings/interpreter/binding", "rings/interpreter/budget",
 		"rings/interpreter/contract", "rings/interpreter/jsonvalue", "rings/interpreter/pause",
@@ -344,6 +347,7 @@ var pure = []string{
 	"profiles/paths",
 	"profiles/powers",
 	"profiles/argv",
+	"profiles/tables",
 	"schema/convert",
 }
 
@@ -439,7 +443,6 @@ var long = map[string]int{
 	"cmd/ringd/internal/api.Routes":             100,
 	"cmd/ringd/internal/daemon/daemontest.Open": 94,
 	"executors/shell/runner.mapfile":            82,
-	"profiles/argv.fileOptions":                 86,
 	"rings/kernel.Ring.newRecipe":               85,
 }
 

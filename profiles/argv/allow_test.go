@@ -68,32 +68,57 @@ func TestSub(t *testing.T) {
 	}
 }
 
-// TestTables: each line of options can be read back name by name, and no name
-// stands in it twice.
+// TestTables: each list of options can be read back name by name, and no name stands in it twice.
 func TestTables(t *testing.T) {
-	lines := argv.Lines()
-	if len(lines) < 100 {
-		t.Fatalf("%d lines", len(lines))
+	lists := argv.Lists(t)
+	if len(lists) < 300 {
+		t.Fatalf("%d lists", len(lists))
 	}
-	for of, line := range lines {
+	for of, list := range lists {
 		seen := map[string]bool{}
-		for entry := range strings.FieldsSeq(line) {
-			names := entry
-			if i := strings.IndexAny(entry, "=?;>~"); i >= 0 {
-				names = entry[:i]
-			}
-			for name := range strings.SplitSeq(names, "|") {
+		for i := range list {
+			for _, name := range list[i].Names {
 				if name == "" || strings.HasPrefix(name, "-") {
-					t.Errorf("%s: %q", of, entry)
+					t.Errorf("%s: %q", of, list[i].Names)
 				}
 				if seen[name] {
 					t.Errorf("%s: %q stands there twice", of, name)
 				}
 				seen[name] = true
-				if got := argv.Find(line, name); got != entry {
-					t.Errorf("%s: %q is found in %q, not in %q", of, name, got, entry)
+				if got := argv.Find(list, name); got != &list[i] {
+					t.Errorf("%s: %q is found in %v, not in %v", of, name, got, list[i])
 				}
 			}
+			for _, name := range list[i].Means {
+				if argv.Find(list, name) == nil {
+					t.Errorf("%s: %v means %s, which is no option", of, list[i].Names, name)
+				}
+			}
+		}
+	}
+}
+
+// TestMalformed: a table that is not well-formed is refused.
+func TestMalformed(t *testing.T) {
+	for text, want := range map[string]string{
+		"rm\n\toptions -f,--force\n":                     "",
+		"rm\n\toptions -f,--force! -r\n":                 "rm: line 2: options: -f has an effect, and this table has none",
+		"rm\n\toptions force\n":                          "rm: line 2: options: force is no option",
+		"rm\n\toption -f\n":                              "rm: line 2: option: no such field",
+		"rm\n\tflags signal\n":                           "rm: line 2: flags: signal is no flag",
+		"rm\n\treader rm\n":                              "rm: line 2: reader: no such reader",
+		"rm\n\tsub-commands all\n":                       "rm: line 2: sub-commands: no such sub-commands",
+		"rm\n\toptions\n":                                "rm: line 2: options: nothing follows",
+		"rm\n\tlike mv\n":                                "line 2: like: no such row",
+		"rm\n\toptions -a\nmv\n":                         "line 3: mv is not in its place in the alphabet",
+		"git\n\tsub-commands own\ngit:add\n\tbehind -\n": "",
+	} {
+		got := ""
+		if err := argv.Parse(text); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
 }

@@ -1,24 +1,30 @@
 package argv
 
-// Lines gives the tables to the tests, by whose options they are.
-func Lines() map[string]string {
-	out := map[string]string{}
-	for _, name := range []string{"git", "docker", "kubectl", "npm", "pip", "cargo", "go", "terraform", "helm", "systemctl", "apt", "gh", "aws", "gcloud", "brew"} {
-		t, _ := commander(name)
-		out[name+" global"], out[name+" sub"] = t.global, t.sub("delete")
+import (
+	"testing"
+
+	"github.com/ringd/ringd/profiles/tables"
+)
+
+// Lists gives the lists of options to the tests, by whose options they are.
+func Lists(t *testing.T) map[string][]tables.Option {
+	t.Helper()
+	all, err := embedded()
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, name := range []string{"run", "exec", "build", "logs", "ps", "compose", "rm"} {
-		out["docker "+name] = dockerOptions(name)
-	}
-	out["kubectl logs"] = toolOf("kubectl").sub("logs")
-	for _, name := range []string{"add", "am", "apply", "archive", "bisect", "blame", "branch", "bundle", "checkout", "cherry-pick", "clean", "clone", "commit", "config", "describe", "diff", "fetch", "for-each-ref", "format-patch", "gc", "grep", "init", "log", "ls-files", "ls-remote", "ls-tree", "merge", "mv", "notes", "prune", "pull", "push", "rebase", "reflog", "remote", "repack", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "shortlog", "show-branch", "sparse-checkout", "stash", "status", "submodule", "switch", "tag", "update-index", "update-ref", "worktree"} {
-		out["git "+name] = gitOptions(name)
-	}
-	for _, name := range []string{"rm", "cp", "mv", "ln", "mkdir", "rmdir", "chmod", "chown", "chgrp", "ls", "cat", "head", "tail", "sort", "uniq", "wc", "cut", "tr", "tee", "touch", "stat", "du", "df", "date", "truncate", "shred", "install", "mktemp", "split", "dd", "grep", "sed", "find", "xargs", "tar", "gzip", "xz", "zip", "unzip", "curl", "wget", "ssh", "scp", "rsync", "make", "diff", "jq", "rg", "ps", "kill", "pkill", "killall", "dpkg", "sh", "sudo", "env", "timeout", "nice", "stdbuf", "crontab", "sqlite3", "node", "python3"} {
-		out[name] = toolOf(name).global
+	out := map[string][]tables.Option{}
+	for name, row := range all {
+		out[name], out[name+" behind"] = row.global, row.behind
 	}
 	return out
 }
 
-// Find is find.
-func Find(spec, name string) string { return find(spec, name) }
+// Find finds an option in a list.
+func Find(list []tables.Option, name string) *tables.Option { return options(list).find(name) }
+
+// Parse reads a table.
+func Parse(text string) error {
+	_, err := parseOptions(text)
+	return err
+}

@@ -101,10 +101,10 @@ func (w *Words) has(want *flag, deny bool) Tri {
 		}
 		best = max(best, t)
 	}
-	if _, also, ok := strings.Cut(want.entry, "~"); ok && best < Yes {
+	if want.entry != nil && want.entry.Only && best < Yes {
 		every := Yes
-		for name := range strings.SplitSeq(also, ",") {
-			every = min(every, w.has(&flag{name: name, entry: find(w.specOf(), name), long: len(name) > 1}, deny))
+		for _, name := range want.entry.Means {
+			every = min(every, w.has(&flag{name: name, entry: w.specOf().find(name), long: len(name) > 1}, deny))
 		}
 		best = max(best, every)
 	}
@@ -112,8 +112,8 @@ func (w *Words) has(want *flag, deny bool) Tri {
 }
 
 // specOf is the line of options of the sub-command.
-func (w *Words) specOf() string {
-	if w.tool.sub != nil && len(w.operands) > 0 && !w.operands[0].word.Open {
+func (w *Words) specOf() options {
+	if w.tool.subs != noSubs && len(w.operands) > 0 && !w.operands[0].word.Open {
 		return w.tool.sub(w.operands[0].word.Text)
 	}
 	return w.tool.global
@@ -127,13 +127,13 @@ func (w *Words) same(f, want *flag, deny bool) bool {
 	if f.name == want.name || means(f.entry, want.name) || means(want.entry, f.name) {
 		return true
 	}
-	if !deny || !f.long || f.entry != "" || w.tool.exact || w.tool.whole {
+	if !deny || !f.long || f.entry != nil || w.tool.has(noAbbreviations) || w.tool.has(longOptions) {
 		return false
 	}
 	if begins(want.entry, f.name) || want.long && strings.HasPrefix(want.name, f.name) {
 		return true
 	}
-	return anyAbbreviated(w.specOf(), f.name, func(entry string) bool { return means(entry, want.name) })
+	return w.specOf().abbreviates(f.name, named(want.name))
 }
 
 // hasCluster is has where nothing is known of the program: -rf may be one option
@@ -171,7 +171,7 @@ func certain(f *flag) Tri {
 
 // equal compares the value of an option with that of a pattern.
 func (w *Words) equal(want, have Word, f *flag) Tri {
-	if w.tool.signals && f.entry == signalEntry || means(f.entry, "signal") {
+	if means(f.entry, "signal") {
 		if n, ok := signal(want.Text); ok {
 			want.Text = n
 		}
@@ -199,25 +199,25 @@ func equal(want string, have Word) Tri {
 // equalOperand compares the operand at a place.
 func (w *Words) equalOperand(at int, want string, have Word, deny bool) Tri {
 	best := equal(want, have)
-	if best == Yes || w.tool.usual == nil && (w.tool.aliases == "" || at > 0) {
+	if best == Yes || !w.tool.respells() && (w.tool.aliases == "" || at > 0) {
 		return best
 	}
 	switch {
-	case have.Open && w.tool.usual != nil:
-		if w.tool.usual(at, want, have.Text, true) {
+	case have.Open && w.tool.respells():
+		if w.tool.sameOperand(at, want, have.Text, true) {
 			return Maybe
 		}
 	case have.Open:
 		if couldBe(w.tool.aliases, have.Text, pick(want, w.tool.aliases)) {
 			return Maybe
 		}
-	case w.tool.usual != nil:
-		if w.tool.usual(at, want, have.Text, false) {
+	case w.tool.respells():
+		if w.tool.sameOperand(at, want, have.Text, false) {
 			return Yes
 		}
 	case pick(want, w.tool.aliases) == pick(have.Text, w.tool.aliases):
 		return Yes
-	case deny && w.tool.short && len(have.Text) > 1 && strings.HasPrefix(want, have.Text):
+	case deny && w.tool.has(shortSubs) && len(have.Text) > 1 && strings.HasPrefix(want, have.Text):
 		return Yes
 	}
 	return best
@@ -244,9 +244,9 @@ func (w *Words) leads(want []operand, deny bool) Tri {
 	var small [8]Tri
 	state := append(small[:0], make([]Tri, n+1)...)
 	state[0] = Yes
-	anywhere := w.tool.sub == nil && deny
+	anywhere := w.tool.subs == noSubs && deny
 	for _, o := range w.operands {
-		if !deny && !o.soft && (o.skip || w.tool.sub == nil && !o.front) {
+		if !deny && !o.soft && (o.skip || w.tool.subs == noSubs && !o.front) {
 			return state[n]
 		}
 		for i := n - 1; i >= 0; i-- {

@@ -1,124 +1,57 @@
 package argv
 
-import "strings"
+import (
+	"slices"
+	"strings"
 
-// The options of a program are one line of entries with a blank between them. An
-// entry is the names of one option, joined by "|"; a name of one letter is a short
-// one. Then "=" when it takes a value, "?" when it takes one in the same word only,
-// ";" when it takes words up to ";" or "+". Then ">a,b" with what it implies, or
-// "~a,b" with what it is the same as.
+	"github.com/ringd/ringd/profiles/tables"
+)
 
-// find gives the entry of an option; "" when there is none.
-func find(spec, name string) string {
-	if name == "" {
-		return ""
-	}
-	for at := 0; ; {
-		i := strings.Index(spec[at:], name)
-		if i < 0 {
-			return ""
-		}
-		i += at
-		end := i + len(name)
-		if (i == 0 || spec[i-1] == ' ' || spec[i-1] == '|') && (end == len(spec) || strings.IndexByte(" |=?;>~", spec[end]) >= 0) {
-			return entryAt(spec, i, end)
-		}
-		at = i + 1
-	}
-}
+// options are the options of a program or of a sub-command. Their names have no dashes: a name of
+// one letter is a short one.
+type options []tables.Option
 
-// entryAt is the entry around spec[i:end].
-func entryAt(spec string, i, end int) string {
-	start := strings.LastIndexByte(spec[:i], ' ') + 1
-	if n := strings.IndexByte(spec[end:], ' '); n >= 0 {
-		return spec[start : end+n]
-	}
-	return spec[start:]
-}
-
-// kind is '=', '?' or ';', and 0 for an option without a value.
-func kind(entry string) byte {
-	names := names(entry)
-	if len(names) < len(entry) {
-		if c := entry[len(names)]; c == '=' || c == '?' || c == ';' {
-			return c
+// find returns the option of a name, or nil.
+func (s options) find(name string) *tables.Option {
+	for i := range s {
+		if means(&s[i], name) {
+			return &s[i]
 		}
 	}
-	return 0
+	return nil
 }
 
-// names is the part of an entry with its names.
-func names(entry string) string {
-	for i := range len(entry) {
-		switch entry[i] {
-		case '=', '?', ';', '>', '~':
-			return entry[:i]
-		}
+// value is which value an option takes. An option that is not known takes none.
+func value(o *tables.Option) tables.Value {
+	if o == nil {
+		return tables.NoValue
 	}
-	return entry
+	return o.Value
 }
 
-// means reports whether name is one of an entry's names.
-func means(entry, name string) bool {
-	if entry == "" || name == "" {
-		return false
-	}
-	all := names(entry)
-	for {
-		one, rest, more := strings.Cut(all, "|")
-		if one == name {
+// means reports whether name is one of an option's names.
+func means(o *tables.Option, name string) bool {
+	return o != nil && slices.Contains(o.Names, name)
+}
+
+// begins reports whether a long name of an option begins with part.
+func begins(o *tables.Option, part string) bool {
+	return o != nil && part != "" &&
+		slices.ContainsFunc(o.Names, func(n string) bool { return len(n) > 1 && strings.HasPrefix(n, part) })
+}
+
+// abbreviates reports whether part begins a long name of an option for which ok holds.
+func (s options) abbreviates(part string, ok func(*tables.Option) bool) bool {
+	for i := range s {
+		if begins(&s[i], part) && ok(&s[i]) {
 			return true
 		}
-		if !more {
-			return false
-		}
-		all = rest
-	}
-}
-
-// begins reports whether a long name of an entry begins with part.
-func begins(entry, part string) bool {
-	if entry == "" || part == "" {
-		return false
-	}
-	all := names(entry)
-	for {
-		one, rest, more := strings.Cut(all, "|")
-		if len(one) > 1 && strings.HasPrefix(one, part) {
-			return true
-		}
-		if !more {
-			return false
-		}
-		all = rest
-	}
-}
-
-// abbreviates reports whether part begins a long name of the line.
-func abbreviates(spec, part string) bool {
-	return anyAbbreviated(spec, part, func(string) bool { return true })
-}
-
-// takesValue reports whether part may abbreviate an option with a value.
-func takesValue(spec, part string) bool {
-	return anyAbbreviated(spec, part, func(entry string) bool { return kind(entry) == '=' })
-}
-
-// anyAbbreviated reports whether ok holds for an entry that part abbreviates.
-func anyAbbreviated(spec, part string, ok func(entry string) bool) bool {
-	for at := 0; part != ""; {
-		i := strings.Index(spec[at:], part)
-		if i < 0 {
-			return false
-		}
-		i += at
-		if i == 0 || spec[i-1] == ' ' || spec[i-1] == '|' {
-			end := i + len(part)
-			if one := i + len(names(spec[i:])); one > i+1 && end <= len(spec) && ok(entryAt(spec, i, end)) {
-				return true
-			}
-		}
-		at = i + 1
 	}
 	return false
+}
+
+func anyOption(*tables.Option) bool       { return true }
+func takesNextWord(o *tables.Option) bool { return o.Value == tables.Next }
+func named(name string) func(*tables.Option) bool {
+	return func(o *tables.Option) bool { return means(o, name) }
 }

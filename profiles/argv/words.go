@@ -7,6 +7,8 @@ package argv
 import (
 	"path"
 	"strings"
+
+	"github.com/ringd/ringd/profiles/tables"
 )
 
 // Tri says what is certain about words that may be known in part.
@@ -37,7 +39,7 @@ func (t Tri) String() string {
 // it was made.
 type Words struct {
 	base     string
-	tool     tool
+	tool     *tool
 	words    []Word
 	flags    []flag
 	operands []operand
@@ -48,8 +50,8 @@ type Words struct {
 
 // flag is an option that was found.
 type flag struct {
-	name    string // without dashes
-	entry   string // what the table says of it; "" when it says nothing
+	name    string         // without dashes
+	entry   *tables.Option // what the table says of it, or nil
 	value   Word
 	has     bool // it has a value
 	long    bool
@@ -68,7 +70,7 @@ type operand struct {
 // Split reads the words of a command, the first of which is its name. With more,
 // any number of unknown words follow.
 func Split(ws []Word, more bool) *Words {
-	w := &Words{words: ws}
+	w := &Words{words: ws, tool: &tool{}}
 	if len(ws) == 0 {
 		w.wild, w.tail = more, more
 		return w
@@ -126,7 +128,7 @@ func (w *Words) Sub() ([]Word, bool) {
 	for i, o := range w.operands {
 		out[i] = o.word
 	}
-	sure := w.tool.sub != nil && len(out) > 0 && !w.operands[0].skip && !w.operands[0].soft && !out[0].Open
+	sure := w.tool.subs != noSubs && len(out) > 0 && !w.operands[0].skip && !w.operands[0].soft && !out[0].Open
 	return out, sure
 }
 
@@ -146,7 +148,7 @@ func (w *Words) Args() (int, bool) {
 // reader is the state of reading one command.
 type reader struct {
 	w     *Words
-	spec  string
+	spec  options
 	ended bool // behind --
 	soft  bool
 	skip  bool  // the next word may be a value
@@ -163,7 +165,7 @@ func (r *reader) read(ws []Word) {
 			r.value(x)
 		case r.ended:
 			r.operand(x)
-		case i == 0 && r.w.tool.bundle && x.Text != "" && x.Text[0] != '-':
+		case i == 0 && r.w.tool.has(firstIsCluster) && x.Text != "" && x.Text[0] != '-':
 			r.letters(x.Text, Word{}, true)
 			if x.Open {
 				r.loosen(x.Many)
@@ -215,8 +217,8 @@ func (r *reader) value(x Word) {
 
 // same notes the option that another one with this value has the meaning of.
 func (r *reader) same(f flag) {
-	if r.w.tool.location && f.name == "location" && (f.value.Text == "global" || f.value.Open && strings.HasPrefix("global", f.value.Text)) {
-		r.w.flags = append(r.w.flags, flag{name: "global", entry: find(r.spec, "global"), long: true, skip: f.skip, soft: f.soft || f.value.Open})
+	if r.w.tool.has(location) && f.name == "location" && (f.value.Text == "global" || f.value.Open && strings.HasPrefix("global", f.value.Text)) {
+		r.w.flags = append(r.w.flags, flag{name: "global", entry: r.spec.find("global"), long: true, skip: f.skip, soft: f.soft || f.value.Open})
 	}
 }
 
@@ -231,7 +233,7 @@ func (r *reader) unknown(x Word) {
 			r.loosen(true)
 		}
 		return
-	case name == "" || name[0] == '-' || r.w.tool.whole || !r.w.tool.known:
+	case name == "" || name[0] == '-' || r.w.tool.has(longOptions) || !r.w.tool.known:
 	default:
 		if r.letters(name, Word{Open: true, Many: x.Many}, false) {
 			if x.Many {
@@ -248,7 +250,7 @@ func (r *reader) unknown(x Word) {
 
 // option reads a word that begins with a dash and is known.
 func (r *reader) option(x Word) {
-	t := &r.w.tool
+	t := r.w.tool
 	text := x.Text
 	if text == "--" {
 		if r.soft || r.skip { // it may be the value of the option before it
@@ -258,15 +260,15 @@ func (r *reader) option(x Word) {
 		r.ended = true
 		return
 	}
-	if t.signals {
+	if t.has(signals) {
 		if n, ok := signal(text[1:]); ok && !strings.HasPrefix(text, "--") {
-			r.add(flag{name: "signal", entry: signalEntry, value: Known(n), has: true, long: true})
+			r.add(flag{name: "signal", entry: &tables.Option{Names: []string{"s", "n", "signal"}, Value: tables.Next}, value: Known(n), has: true, long: true})
 			return
 		}
 	}
 	name, rest, joined := strings.Cut(strings.TrimPrefix(text[1:], "-"), "=")
 	switch {
-	case text[1] == '-' || t.whole:
+	case text[1] == '-' || t.has(longOptions):
 		r.long(name, Known(rest), joined)
 	case !t.known:
 		r.add(flag{name: name, value: Known(rest), has: joined, cluster: true})
@@ -278,7 +280,7 @@ func (r *reader) option(x Word) {
 
 // long reads an option by its name.
 func (r *reader) long(name string, value Word, joined bool) {
-	entry := find(r.spec, name)
+	entry := r.spec.find(name)
 	f := flag{name: name, entry: entry, value: value, has: joined, long: true}
 	at := r.add(f)
 	if joined {
@@ -286,18 +288,19 @@ func (r *reader) long(name string, value Word, joined bool) {
 		return
 	}
 	switch {
-	case entry != "":
-		switch kind(entry) {
-		case '=':
+	case entry != nil:
+		switch entry.Value {
+		case tables.Next:
 			r.wants = append(r.wants, at)
-		case ';':
+		case tables.Until:
 			r.until = true
+		case tables.NoValue, tables.Joined:
 		}
-	case r.w.tool.signals && name == "signal":
+	case r.w.tool.has(signals) && name == "signal":
 		r.wants = append(r.wants, at)
-	case strings.HasPrefix(name, "no-") && find(r.spec, name[len("no-"):]) != "":
-	case !r.w.tool.exact && abbreviates(r.spec, name):
-		r.skip = takesValue(r.spec, name)
+	case strings.HasPrefix(name, "no-") && r.spec.find(name[len("no-"):]) != nil:
+	case !r.w.tool.has(noAbbreviations) && r.spec.abbreviates(name, anyOption):
+		r.skip = r.spec.abbreviates(name, takesNextWord)
 	default:
 		r.skip = true
 	}
@@ -309,22 +312,22 @@ func (r *reader) long(name string, value Word, joined bool) {
 func (r *reader) letters(text string, rest Word, bundle bool) bool {
 	for i := 0; i < len(text); i++ {
 		name := text[i : i+1]
-		entry := find(r.spec, name)
+		entry := r.spec.find(name)
 		f := flag{name: name, entry: entry}
 		left := text[i+1:]
-		switch k := kind(entry); {
-		case bundle && k == '=':
+		switch k := value(entry); {
+		case bundle && k == tables.Next:
 			r.wants = append(r.wants, r.add(f))
-		case k == '=' && left == "" && !rest.Open:
+		case k == tables.Next && left == "" && !rest.Open:
 			r.wants = append(r.wants, r.add(f))
 			return true
-		case k == '=' || k == '?' && (left != "" || rest.Open):
+		case k == tables.Next || k == tables.Joined && (left != "" || rest.Open):
 			f.value, f.has = Word{Text: strings.TrimPrefix(left, "="), Open: rest.Open, Many: rest.Many}, true
 			r.add(f)
 			return true
 		default:
 			r.add(f)
-			r.skip = entry == "" && left == "" && name != "h"
+			r.skip = entry == nil && left == "" && name != "h"
 		}
 	}
 	return false
@@ -336,11 +339,10 @@ func (r *reader) add(f flag) int {
 	r.skip = false
 	r.w.flags = append(r.w.flags, f)
 	at := len(r.w.flags) - 1
-	for _, mark := range []byte{'>', '~'} {
-		if _, also, ok := strings.Cut(f.entry, string(mark)); ok {
-			for name := range strings.SplitSeq(also, ",") {
-				r.w.flags = append(r.w.flags, flag{name: name, entry: find(r.spec, name), long: len(name) > 1, skip: f.skip, soft: f.soft})
-			}
+	if f.entry != nil {
+		for _, name := range f.entry.Means {
+			also := flag{name: name, entry: r.spec.find(name), long: len(name) > 1, skip: f.skip, soft: f.soft}
+			r.w.flags = append(r.w.flags, also)
 		}
 	}
 	return at
@@ -349,19 +351,19 @@ func (r *reader) add(f flag) int {
 // operand notes an operand. The first one of a program with sub-commands says
 // which options follow.
 func (r *reader) operand(x Word) {
-	t := &r.w.tool
+	t := r.w.tool
 	o := operand{word: x, skip: r.skip, soft: r.soft, front: len(r.w.flags) == 0 && !r.ended}
 	r.skip = false
-	if t.sub != nil && !x.Open {
+	if t.subs != noSubs && !x.Open {
 		switch len(r.w.operands) {
 		case 0:
-			if t.drop != nil && t.drop(x.Text, "") == "" {
+			if t.isNoSub(r.w.base, x.Text) {
 				return
 			}
 			r.spec = t.sub(x.Text)
 		case 1:
-			if t.drop != nil && !r.w.operands[0].word.Open {
-				if one := t.drop(r.w.operands[0].word.Text, x.Text); one != "" && one != r.w.operands[0].word.Text {
+			if !r.w.operands[0].word.Open {
+				if one := t.together(r.w.operands[0].word.Text, x.Text); one != "" && one != r.w.operands[0].word.Text {
 					r.w.group = r.w.operands[0].word.Text
 					r.w.operands[0].word = Known(one)
 					r.spec = t.sub(one)
@@ -369,14 +371,12 @@ func (r *reader) operand(x Word) {
 				}
 			}
 		}
-	} else if t.sub != nil && len(r.w.operands) == 0 {
-		r.spec, r.soft, r.w.wild = "", true, true // which options follow is not known yet
+	} else if t.subs != noSubs && len(r.w.operands) == 0 {
+		r.spec, r.soft, r.w.wild = nil, true, true // which options follow is not known yet
 	}
-	if t.imply != nil {
-		if name := t.imply(r.w, x); name != "" {
-			at := flag{name: name, entry: find(r.spec, name), long: true, skip: o.skip, soft: o.soft || x.Open && x.Text == ":"}
-			r.w.flags = append(r.w.flags, at)
-		}
+	if name := t.implied(r.w, x); name != "" {
+		soft := o.soft || x.Open && x.Text == ":"
+		r.w.flags = append(r.w.flags, flag{name: name, entry: r.spec.find(name), long: true, skip: o.skip, soft: soft})
 	}
 	r.w.operands = append(r.w.operands, o)
 }

@@ -7,76 +7,65 @@ import (
 	"github.com/ringd/ringd/profiles/argv"
 )
 
-// readFind reads find: what stands behind -exec and its like is a command, with
-// the files that are found for {}.
-func readFind(r *runningReader) {
-	var starts []argv.Word
-	i := 0
-	for ; i < len(r.Args); i++ {
-		w := r.Args[i]
-		switch t := w.Text; {
-		case w.Open && (t == "" || w.Many):
-			r.Out.Maybe = r.Out.Maybe || !w.Fed || len(starts) == 0
-			starts = append(starts, w)
-		case t == "-D" || t == "-f":
-			i++
-		case t == "-H" || t == "-L" || t == "-P" || t == "-E" || t == "-X" || t == "-d" || t == "-s" || t == "-x" || t == "--" || strings.HasPrefix(t, "-O"):
-		case strings.HasPrefix(t, "-"), t == "(", t == "!", t == ")", t == ",":
-			goto expression
-		default:
-			starts = append(starts, w)
-		}
-	}
-expression:
-	for ; i < len(r.Args); i++ {
-		w := r.Args[i]
+// readFind reads find: what stands behind -exec and its like is a command, with the files that
+// are found for {}.
+func readFind(r *reader) {
+	i, starts := findPlaces(r)
+	for ; i < len(r.args); i++ {
+		w := r.args[i]
 		switch {
 		case w.Open && (w.Text == "" || w.Many || strings.HasPrefix(w.Text, "-")):
-			r.Out.Maybe = true
+			r.out.Maybe = true
 		case w.Open:
 		case w.Text == "-files0-from":
 			i++
 			starts = append(starts, argv.Word{Open: true, Fed: true})
-		case findRuns(w.Text):
-			i = r.found(w.Text, i+1, starts)
+		case w.Text == "-exec" || w.Text == "-execdir" || w.Text == "-ok" || w.Text == "-okdir":
+			i = findCommand(r, w.Text, i+1, starts)
 		case w.Text == "-fprintf":
 			i += 2
 		default:
-			i += findArgs(w.Text)
-			if i < len(r.Args) && r.Args[i].Many {
-				r.Out.Maybe = true
+			if r.row.has("valued", w.Text) || strings.HasPrefix(w.Text, "-newer") {
+				i++
+			}
+			if i < len(r.args) && r.args[i].Many {
+				r.out.Maybe = true
 			}
 		}
 	}
-	if r.C.More {
-		r.Out.Maybe = true
+	if r.command.More {
+		r.out.Maybe = true
 	}
 }
 
-func findRuns(t string) bool { return t == "-exec" || t == "-execdir" || t == "-ok" || t == "-okdir" }
-
-// findArgs is how many words belong to a test or an action of find.
-func findArgs(t string) int {
-	switch t {
-	case "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-lname", "-ilname", "-regex", "-iregex", "-regextype", "-type", "-xtype",
-		"-size", "-mtime", "-atime", "-ctime", "-mmin", "-amin", "-cmin", "-newer", "-anewer", "-cnewer", "-samefile", "-perm", "-user", "-group", "-uid", "-gid",
-		"-links", "-inum", "-used", "-fstype", "-context", "-maxdepth", "-mindepth", "-printf", "-fprint", "-fprint0", "-fls", "-flags", "-Bmin", "-Btime", "-depth-n":
-		return 1
+// findPlaces reads where find searches, and returns where its expression begins.
+func findPlaces(r *reader) (i int, starts []argv.Word) {
+	for ; i < len(r.args); i++ {
+		w := r.args[i]
+		switch t := w.Text; {
+		case w.Open && (t == "" || w.Many):
+			r.out.Maybe = r.out.Maybe || !w.Fed || len(starts) == 0
+			starts = append(starts, w)
+		case t == "-D" || t == "-f":
+			i++
+		case r.row.has("known", t), strings.HasPrefix(t, "-O"):
+		case strings.HasPrefix(t, "-"), t == "(", t == "!", t == ")", t == ",":
+			return i, starts
+		default:
+			starts = append(starts, w)
+		}
 	}
-	if strings.HasPrefix(t, "-newer") {
-		return 1
-	}
-	return 0
+	return i, starts
 }
 
-// found reads the command behind -exec, from args[i] on, and gives where it ends.
-func (r *runningReader) found(action string, i int, starts []argv.Word) int {
+// findCommand reads the command behind -exec, from args[i] on, and returns where it ends.
+func findCommand(r *reader, action string, i int, starts []argv.Word) int {
 	end, plus := i, false
-	for ; end < len(r.Args); end++ {
-		w := r.Args[end]
+	for ; end < len(r.args); end++ {
+		w := r.args[end]
 		if w.Many || w.Open && w.Text == "" && end == i {
-			r.Out.Maybe = true
-			return len(r.Args)
+			r.out.Maybe = true
+			return len(r.args)
 		}
 		if w.Open {
 			continue
@@ -84,23 +73,22 @@ func (r *runningReader) found(action string, i int, starts []argv.Word) int {
 		if w.Text == ";" {
 			break
 		}
-		if plus = w.Text == "+" && end > i && r.Args[end-1].Text == "{}" && !r.Args[end-1].Open; plus {
+		if plus = w.Text == "+" && end > i && r.args[end-1].Text == "{}" && !r.args[end-1].Open; plus {
 			break
 		}
 	}
-	via := r.Name + " " + action
-	ws := r.Args[i:end]
+	ws := r.args[i:end]
 	switch {
-	case end == len(r.Args):
-		r.Refuse("the command behind it does not end", action)
+	case end == len(r.args):
+		r.refuse("the command behind it does not end", action)
 		return end
 	case len(ws) == 0:
 		return end
 	case len(starts) > 64:
-		r.Refuse("it searches in too many places for its command to be judged", action)
+		r.refuse("it searches in too many places for its command to be judged", action)
 		return end
 	case strings.Contains(ws[0].Text, "{}"):
-		r.Refuse("it would start the files that it finds", action)
+		r.refuse("it would start the files that it finds", action)
 		return end
 	}
 	if len(starts) == 0 {
@@ -111,7 +99,7 @@ func (r *runningReader) found(action string, i int, starts []argv.Word) int {
 	}
 	for _, s := range starts {
 		filled, some := fill(ws, "{}", argv.Word{Text: s.Text, Fed: true})
-		r.StartWith(via, filled, nil, false)
+		r.startWith(r.name+" "+action, filled, nil, false)
 		if !some {
 			break
 		}
@@ -120,83 +108,153 @@ func (r *runningReader) found(action string, i int, starts []argv.Word) int {
 }
 
 // readFd reads fd: what stands behind -x or -X is a command up to ;.
-func readFd(r *runningReader) {
-	for i := 0; i < len(r.Args); i++ {
-		w := r.Args[i]
+func readFd(r *reader) {
+	for i := 0; i < len(r.args); i++ {
+		w := r.args[i]
 		name, value, joined := strings.Cut(w.Text, "=")
 		switch {
 		case w.Open && (w.Text == "" || w.Many || strings.HasPrefix(w.Text, "-") && !joined):
-			r.Out.Maybe = true
+			r.out.Maybe = true
 			continue
 		case w.Text == "--" && !w.Open:
 			return
 		case !strings.HasPrefix(w.Text, "-"):
 			continue
-		case fdValued(name) && !joined:
+		case r.row.has("valued", name) && !joined:
 			i++
 			continue
 		}
-		long := strings.HasPrefix(name, "--") && len(name) > 3 && (strings.HasPrefix("--exec", name) || strings.HasPrefix("--exec-batch", name))
-		short := !strings.HasPrefix(name, "--") && strings.ContainsAny(name, "xX") && !strings.ContainsAny(name[:strings.IndexAny(name, "xX")], "edtESjoc")
-		if !long && !short {
+		short, runs := fdRuns(name)
+		if !runs {
 			continue
 		}
-		rest := r.Args[i+1:]
+		rest := r.args[i+1:]
 		if short {
 			value = name[strings.IndexAny(name, "xX")+1:]
 		}
 		if value != "" {
-			rest = append([]argv.Word{{Text: value, Open: w.Open}}, rest...)
+			rest = prepend(argv.Word{Text: value, Open: w.Open}, rest)
 		}
-		r.fdCommand(rest)
-		end := slices.IndexFunc(r.Args[i+1:], func(w argv.Word) bool { return w.Text == ";" && !w.Open })
+		fdCommand(r, rest)
+		end := slices.IndexFunc(r.args[i+1:], func(w argv.Word) bool { return w.Text == ";" && !w.Open })
 		if end < 0 {
 			return
 		}
 		i += end + 1
 	}
-	if r.C.More {
-		r.Out.Maybe = true
+	if r.command.More {
+		r.out.Maybe = true
 	}
 }
 
-func fdValued(name string) bool {
-	switch name {
-	case "-e", "--extension", "-d", "--max-depth", "--min-depth", "--exact-depth", "-t", "--type", "-E", "--exclude", "-S", "--size", "-j", "--threads", "-o", "--owner", "-c", "--color", "--changed-within", "--changed-before", "--search-path", "--base-directory", "--max-results", "--batch-size", "--path-separator", "--ignore-file", "--format", "--and":
-		return true
-	default:
-		return false
+// fdRuns reports whether an option of fd is followed by a command.
+func fdRuns(name string) (short, runs bool) {
+	if strings.HasPrefix(name, "--") {
+		return false, len(name) > 3 && (strings.HasPrefix("--exec", name) || strings.HasPrefix("--exec-batch", name))
 	}
+	at := strings.IndexAny(name, "xX")
+	short = at >= 0 && !strings.ContainsAny(name[:at], "edtESjoc")
+	return short, short
 }
 
 // fdCommand reads the command of fd.
-func (r *runningReader) fdCommand(ws []argv.Word) {
+func fdCommand(r *reader, ws []argv.Word) {
 	for i, w := range ws {
 		if w.Text == ";" && !w.Open {
 			ws = ws[:i]
 			break
 		}
 		if w.Many {
-			r.Out.Maybe = true
+			r.out.Maybe = true
 			return
 		}
 	}
 	if len(ws) == 0 {
 		return
 	}
-	found := argv.Word{Text: "./", Fed: true}
 	some := false
-	for _, mark := range []string{"{}", "{/}", "{//}", "{.}", "{/.}"} {
+	for _, mark := range r.row.list("input") {
 		if strings.Contains(ws[0].Text, mark) {
-			r.Refuse("it would start the files that it finds", ws[0].Text)
+			r.refuse("it would start the files that it finds", ws[0].Text)
 			return
 		}
 		var filled bool
-		ws, filled = fill(ws, mark, found)
+		ws, filled = fill(ws, mark, argv.Word{Text: "./", Fed: true})
 		some = some || filled
 	}
 	if !some {
 		ws = append(ws[:len(ws):len(ws)], argv.Word{Text: "./", Open: true, Fed: true})
 	}
-	r.Start(r.Name+" --exec", ws)
+	r.start(r.name+" --exec", ws)
+}
+
+// readParallel reads GNU parallel: a command line for a shell, filled with the words behind :::
+// or with lines of standard input.
+func readParallel(r *reader) {
+	var template, lists []argv.Word
+	for it := range r.items {
+		switch {
+		case it.unknown:
+			r.refuse(unknownOption, it.word.Text)
+			return
+		case it.name != "":
+			r.apply(it)
+			continue
+		case r.lost:
+			return
+		}
+		template = r.args[it.at:]
+		break
+	}
+	listed := false
+	for i, w := range template {
+		if w.Many {
+			r.out.Maybe = true
+			return
+		}
+		if strings.HasPrefix(w.Text, ":::") && !w.Open {
+			listed = true
+			lists, template = template[i+1:], template[:i]
+			break
+		}
+	}
+	switch {
+	case r.idle:
+	case len(template) > 0:
+		parallelTemplate(r, template)
+	case !listed || r.command.More:
+		r.shellInput() // each line of standard input is a command
+	default:
+		for _, w := range lists {
+			if !strings.HasPrefix(w.Text, ":::") || w.Open {
+				r.text(r.name, w)
+			}
+		}
+	}
+}
+
+// parallelTemplate notes the command of parallel: words that a shell reads, with something for
+// {} or at the end.
+func parallelTemplate(r *reader, ws []argv.Word) {
+	plain := !slices.ContainsFunc(ws, func(w argv.Word) bool {
+		return strings.ContainsAny(w.Text, " \t\n;|&$`<>()'\"\\*?[]#~!")
+	})
+	some := false
+	for _, mark := range r.row.list("input") {
+		first, _, _ := strings.Cut(strings.TrimLeft(ws[0].Text, " \t"), " ")
+		if strings.Contains(first, mark) {
+			r.refuse("the program that it starts comes from its input", ws[0].Text)
+			return
+		}
+		if plain {
+			var filled bool
+			ws, filled = fill(ws, mark, argv.Word{Fed: true})
+			some = some || filled
+		}
+	}
+	if plain {
+		r.startWith(r.name, ws, nil, !some)
+		return
+	}
+	r.text(r.name, join(ws, false))
 }

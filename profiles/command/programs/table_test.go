@@ -1,11 +1,10 @@
 package programs_test
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/command/programs"
+	"github.com/ringd/ringd/profiles/tables"
 )
 
 // The tables in testdata have a command and what it starts in a line:
@@ -163,8 +163,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestRowsHaveExamples keeps the tables whole: what stands in them has an example
-// that starts something and one that starts nothing, and stands in one place only.
+// TestRowsHaveExamples keeps the table whole: each row of programs has an example that starts
+// something and one that starts nothing.
 func TestRowsHaveExamples(t *testing.T) {
 	attacks, benign := map[string]bool{}, map[string]bool{}
 	for _, e := range examples(t) {
@@ -175,72 +175,115 @@ func TestRowsHaveExamples(t *testing.T) {
 			attacks[name] = true
 		}
 	}
-	seen := map[string]string{}
 	rows := 0
-	for at, names := range clauses(t) {
+	for _, row := range parsed(t, "programs.txt") {
+		if strings.Contains(row.Names[0], ":") {
+			continue // a part of a program
+		}
 		rows++
-		for _, n := range names {
-			if other, dup := seen[n]; dup && other != "builtins.go" && !strings.HasPrefix(at, "builtins.go") {
-				t.Errorf("%s: %s stands in %s too", at, n, other)
-			}
-			seen[n] = strings.Split(at, ":")[0]
+		shows := func(of map[string]bool) bool {
+			return slices.ContainsFunc(row.Names, func(name string) bool {
+				prefix, any := strings.CutSuffix(name, "*")
+				return of[name] || any && slices.ContainsFunc(slices.Collect(maps.Keys(of)), func(n string) bool {
+					return strings.HasPrefix(n, prefix)
+				})
+			})
 		}
-		if !slices.ContainsFunc(names, func(n string) bool { return attacks[n] }) {
-			t.Errorf("%s: no example of %v starts anything", at, names)
+		if !shows(attacks) {
+			t.Errorf("line %d: no example of %v starts anything", row.Line, row.Names)
 		}
-		if !slices.ContainsFunc(names, func(n string) bool { return benign[n] }) {
-			t.Errorf("%s: no example of %v starts nothing", at, names)
+		if !shows(benign) {
+			t.Errorf("line %d: no example of %v starts nothing", row.Line, row.Names)
 		}
 	}
-	if rows < 100 {
-		t.Errorf("%d rows were found in the sources", rows)
+	if rows < 200 {
+		t.Errorf("%d rows were found in the table", rows)
 	}
 }
 
-// clauses gives the names of each row, read from the sources of the tables.
-func clauses(t *testing.T) map[string][]string {
+// parsed reads a table of this package.
+func parsed(t *testing.T, name string) []tables.Row {
 	t.Helper()
-	out := map[string][]string{}
-	tables := map[string][]string{
-		"running_table.go": {"runningRows", "rowsRunningToo", "wrapperRows"}, "running_rare.go": {"rare"},
-		"tools_table.go": {"toolRows", "rowsInteractive"}, "tools_remote.go": {"remoteRow"}, "tools_rare.go": {"rareTool"},
-		"texts.go": {"Texts"}, "shells.go": {"interpreterRows"}, "build.go": {"buildRows"}, "builtins.go": {"builtinRow"},
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for file, funcs := range tables {
-		set := token.NewFileSet()
-		parsed, err := parser.ParseFile(set, file, nil, 0)
+	rows, err := tables.Parse(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// TestRows: each row of the tables is well-formed, and its lines fit.
+func TestRows(t *testing.T) {
+	if err := programs.Tables(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"programs.txt", "gitkeys.txt", "inline.txt"} {
+		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, d := range parsed.Decls {
-			f, ok := d.(*ast.FuncDecl)
-			if !ok || !slices.Contains(funcs, f.Name.Name) {
-				continue
+		number := 0
+		for line := range strings.SplitSeq(string(text), "\n") {
+			number++
+			if len([]rune(strings.ReplaceAll(line, "\t", "    "))) > 120 {
+				t.Errorf("%s:%d: more than 120 columns", name, number)
 			}
-			ast.Inspect(f.Body, func(n ast.Node) bool {
-				c, ok := n.(*ast.CaseClause)
-				if !ok || len(c.Body) == 0 {
-					return true
-				}
-				if r, ok := c.Body[0].(*ast.ReturnStmt); !ok || len(r.Results) != 2 {
-					return true // it leads to another table
-				}
-				var names []string
-				for _, e := range c.List {
-					if lit, ok := e.(*ast.BasicLit); ok {
-						name, err := strconv.Unquote(lit.Value)
-						if err != nil {
-							t.Fatal(err)
-						}
-						names = append(names, name)
-					}
-				}
-				if len(names) > 0 {
-					out[file+":"+strconv.Itoa(set.Position(c.Pos()).Line)] = names
-				}
-				return true
-			})
 		}
 	}
-	return out
+	for _, row := range parsed(t, "inline.txt") {
+		for _, f := range row.Fields {
+			if _, err := regexp.Compile(strings.Join(f.Lines, "")); err != nil {
+				t.Errorf("inline.txt:%d: %v", f.Line, err)
+			}
+		}
+	}
+}
+
+// TestMalformed: a table of programs that is not well-formed is refused.
+func TestMalformed(t *testing.T) {
+	for text, want := range map[string]string{
+		"x\n\toptions -a,--all= -p=program\n": "",
+		"x\n\toptions a\n":                    "x: line 2: options: a is no option",
+		"x\n\toptions -a -a=\n":               "x: line 2: options: -a stands there twice",
+		"x\n\toptions -a=Program\n":           "x: line 2: options: -a=Program is no option",
+		"x\n\toptions -exec;\n":               "x: line 2: options: a value or a meaning that this table does not have",
+		"x\n\toption -a\n":                    "x: line 2: option: no such field",
+		"x\n\toptions\n":                      "x: line 2: options: nothing follows",
+		"x\n\toperands all\n":                 "x: line 2: operands: no such operands",
+		"x\n\toperands command x\n":           "x: line 2: operands: x is no number of operands",
+		"x\n\tflags exact\n":                  "x: line 2: flags: exact is no flag",
+		"x\n\trefuse -a\n":                    "line 1: x: words are refused without a reason",
+		"x\n\treader nothing\n":               "x: no code reads it: nothing",
+		"y\nx\n":                              "line 2: x is not in its place in the alphabet",
+		"x\ny x\n":                            "line 2: x has another row",
+	} {
+		got := ""
+		if err := programs.Malformed(text); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestRemovedRow shows that the examples notice a row that is gone: without any one of the rows
+// of programs, the outcome of an example changes.
+func TestRemovedRow(t *testing.T) {
+	all := examples(t)
+	for _, row := range parsed(t, "programs.txt") {
+		if strings.Contains(row.Names[0], ":") {
+			continue
+		}
+		of := programs.Without(row.Names)
+		noticed := slices.ContainsFunc(all, func(e example) bool {
+			return e.want != "ok" && !e.argv[0].Open && outcome(of(e.argv)) != e.want
+		})
+		if !noticed {
+			t.Errorf("no example notices that %v has no row", row.Names)
+		}
+	}
 }

@@ -6,105 +6,65 @@ import (
 	"github.com/ringd/ringd/profiles/argv"
 )
 
-// Texts are programs that read a program of their own language from a word.
-func Texts(name string) (row, bool) {
-	switch name {
-	case "awk", "gawk", "mawk", "nawk", "original-awk", "bwk", "goawk", "igawk":
-		return row{Own: ownInterpreter(readAwk), Opts: "-F,--field-separator= -v,--assign= -f,--file=f -e,--source=e -i,--include=f -l,--load=! -E,--exec=f -b,--characters-as-bytes -c,--traditional -C,--copyright~ -d,--dump-variables? -D,--debug?! -g,--gen-pot -h,--help~ -I,--trace -k,--csv -L,--lint? -M,--bignum -n,--non-decimal-data -N,--use-lc-numeric -o,--pretty-print? -O,--optimize -p,--profile? -P,--posix -r,--re-interval -s,--no-optimize -S,--sandbox -t,--lint-old -V,--version~ -W=w", Flags: data}, true
-	case "sed", "gsed", "ssed":
-		return row{Own: ownInterpreter(readSed), Opts: "-n,--quiet,--silent -e,--expression=e -f,--file=f -E,-r,--regexp-extended -i,--in-place? -I? -l,--line-length= -s,--separate -u,--unbuffered -z,--null-data --posix --debug --sandbox --follow-symlinks -b,--binary -a --help,--version~", Flags: data}, true
-	case "vi", "vim", "nvim", "view", "vimdiff", "rvim", "gvim", "ex", "rview", "vim.basic":
-		return row{Own: ownInterpreter(readVim), Opts: "-c=k -S?! -s?s -w= -W= -u=u -U=u -i= -T= -r? -t= -q? -V? -b -d -D! -e -E -f -F -g -h,--help~ -l! -L -m -M -n -N -o? -O? -p? -P= -R -v -x -X -y -Z --cmd=k --version~ --noplugin --clean --not-a-term --ttyfail --startuptime= --remote?! --remote-expr=! --remote-send=! --headless --embed --api-info~ --listen=! --server=! --luamod-dev"}, true
-	case "ed", "red":
-		return row{Own: ownInterpreter(readEd)}, true
-	case "emacs", "emacsclient", "emacs-nox":
-		return row{Own: ownInterpreter(readEmacs)}, true
-	case "nano", "pico", "joe", "micro", "kak", "helix", "hx", "mcedit", "jed", "ne":
-		return row{Opts: "-s,--speller=p -f,--rcfile=! -e,--eval=! -config-dir=! -T= -r= -Y= -o= --help,--version~"}, true
-	case "sqlite3", "sqlite", "sqlcipher":
-		return row{Own: ownInterpreter(readSqlite)}, true
-	case "psql":
-		return row{Own: ownInterpreter(readSQL), Opts: "-c,--command=t -f,--file=f -d,--dbname= -h,--host= -p,--port= -U,--username= -v,--set,--variable= -F,--field-separator= -R,--record-separator= -o,--output=| -L,--log-file= -P,--pset= -T,--table-attr= -l,--list~ -V,--version~ --help~ -A -a -b -e -E -H -n -q -s -S -t -w -W -x -X,--no-psqlrc -z -0 -1"}, true
-	case "mysql", "mariadb":
-		return row{Own: ownInterpreter(readSQL), Opts: "-e,--execute=t --pager?! -h,--host= -u,--user= -P,--port= -p,--password? -D,--database= -S,--socket= --default-character-set= --plugin-dir=! --default-auth=! --defaults-file=! --defaults-extra-file=! --defaults-group-suffix=! --init-command=t --tee= --delimiter= --prompt= --ssl-ca= --ssl-mode= --connect-timeout= -V,--version~ --help~ -B -N -s -t -v -A -C -E -H -X -f -n -q -r -w"}, true
-	case "dc":
-		return row{Own: ownInterpreter(readSQL), Opts: "-e,--expression=t -f,--file=f -V,--version~ -h,--help~"}, true
-	case "m4", "gm4":
-		return row{Own: ownInterpreter(readM4), Opts: "-D,--define= -U,--undefine= -I,--include= -F,--freeze-state= -R,--reload-state=! -E -P -Q -e,--interactive -s -G -g -H= -L= -l= -o= -t= -d? -B= -S= --help,--version~"}, true
-	case "rename", "prename", "file-rename", "perl-rename":
-		return row{Own: ownInterpreter(readRename), Opts: "-e=t -E=t -v,--verbose -n,--no-act,--nono -f,--force -d,--filename,--nopath,--nofullpath --path,--fullpath -0,--null -s,--symlink -o,--no-overwrite -l,--last -a,--all -u,--unicode? -h,--help,-V,--version,--man~"}, true
-	case "smbclient", "rpcclient":
-		return row{Own: ownInterpreter(readSamba), Opts: "-c,--command=t -U,--user= -W= -p,--port= -I= -D= -s=! --configfile=! --option=! -A= -m= -d= -n= -R= -t= -b= -T= -L= -N -E -P -q -k -h,--help,-V,--version~"}, true
-	case "rails", "spring":
-		return row{Own: ownInterpreter(readRails), Flags: runsFiles, Opts: "-e,--environment= -b= -p= -h,--help,-v,--version~"}, true
-	case "ftp", "lftp", "tnftp", "telnet":
-		return row{Own: ownInterpreter(readFtp)}, true
-	default:
-		return row{}, false
-	}
-}
-
 // readAwk reads awk: its program is the first operand, or stands in options.
-func readAwk(r *interpreterReader) {
+func readAwk(r *reader) {
 	var parts []argv.Word
 	files, sandbox := false, false
-	for {
-		it, ok := r.Next()
-		if !ok {
-			break
-		}
+	for it := range r.items {
 		switch {
-		case it.Effect == "e":
-			parts = append(parts, it.Value)
-		case it.Effect == "f":
+		case it.effect == "text":
+			parts = append(parts, it.value)
+		case it.effect == "file":
 			files = true
-			r.FromFile(it.Value, "awk")
-			if it.Name == "-E" {
-				r.I = len(r.Args)
+			r.fromFile(it.value)
+			if it.name == "-E" {
+				r.next = len(r.args)
 			}
-		case it.Effect == "w":
-			files = files || strings.HasPrefix(it.Value.Text, "e")
-			r.Out.Interpreter = r.Out.Interpreter || files
-		case it.Name != "":
-			sandbox = sandbox || it.Name == "-S"
-			r.Apply(it)
+		case it.effect == "awk-mode": // -We FILE
+			files = files || strings.HasPrefix(it.value.Text, "e")
+			r.out.Interpreter = r.out.Interpreter || files
+		case it.name != "":
+			sandbox = sandbox || it.name == "-S"
+			r.apply(it)
 		default:
 			if !files && len(parts) == 0 {
-				if it.Word.Open && it.Word.Fed {
-					r.Refuse("its program comes from the input of another", it.Word.Text)
+				if it.word.Open && it.word.Fed {
+					r.refuse("its program comes from the input of another", it.word.Text)
 					return
 				}
-				parts = append(parts, it.Word)
+				parts = append(parts, it.word)
 			}
-			r.Ended, r.I = true, len(r.Args)
+			r.ended, r.next = true, len(r.args)
 		}
 	}
-	if r.Idle || sandbox {
+	if r.idle || sandbox {
 		return
 	}
+	awkText(r, parts, files)
+}
+
+// awkText judges the program of awk.
+func awkText(r *reader, parts []argv.Word, files bool) {
 	text := pieces(parts)
 	if text.Open {
-		r.Out.Maybe = true
-	}
-	// What is known of a program decides already where it starts something.
-	p := parseAwk(text.Text)
-	if text.Open {
+		r.out.Maybe = true
 		return
 	}
-	r.Out.Interpreter = r.Out.Interpreter || p.Files
-	r.starts("awk", p.Texts, p.Refused, text.Text)
-	if len(parts) == 0 && !files && r.C.More {
-		r.Refuse("its program comes from the input of another", "")
+	p := parseAwk(text.Text)
+	r.out.Interpreter = r.out.Interpreter || p.Files
+	startsFromText(r, "awk", p.Texts, p.Refused, text.Text)
+	if len(parts) == 0 && !files && r.command.More {
+		r.refuse("its program comes from the input of another", "")
 	}
 }
 
-// starts notes what a program text starts.
-func (r *interpreterReader) starts(via string, texts []string, refused, word string) {
+// startsFromText notes what a program text starts.
+func startsFromText(r *reader, via string, texts []string, refused, word string) {
 	for _, t := range texts {
-		r.Text(via, argv.Known(t))
+		r.text(via, argv.Known(t))
 	}
 	if refused != "" {
-		r.Refuse(refused, word)
+		r.refuse(refused, word)
 	}
 }
 
@@ -125,335 +85,199 @@ func pieces(ws []argv.Word) argv.Word {
 }
 
 // readSed reads sed: its program is the first operand, or stands in options.
-func readSed(r *interpreterReader) {
-	var parts, files []argv.Word
+func readSed(r *reader) {
+	var parts, operands []argv.Word
 	sandbox, file := false, false
-	for {
-		it, ok := r.Next()
-		if !ok {
-			break
-		}
+	for it := range r.items {
 		switch {
-		case it.Effect == "e":
-			parts = append(parts, it.Value)
-		case it.Effect == "f":
+		case it.effect == "text":
+			parts = append(parts, it.value)
+		case it.effect == "file":
 			file = true
-			r.FromFile(it.Value, "sed")
-		case it.Name != "":
-			sandbox = sandbox || it.Name == "--sandbox"
-			r.Apply(it)
+			r.fromFile(it.value)
+		case it.name != "":
+			sandbox = sandbox || it.name == "--sandbox"
+			r.apply(it)
 		default:
-			files = append(files, it.Word)
+			operands = append(operands, it.word)
 		}
 	}
 	if len(parts) == 0 && !file {
-		if len(files) == 0 {
-			if r.C.More && !sandbox && !r.Idle {
-				r.Refuse("its program comes from the input of another", "")
+		if len(operands) == 0 {
+			if r.command.More && !sandbox && !r.idle {
+				r.refuse("its program comes from the input of another", "")
 			}
 			return
 		}
 		// BSD's -i takes a word, an empty one mostly: then the next is the program.
-		if files[0].Text == "" && !files[0].Open && len(files) > 1 {
-			files = files[1:]
+		if operands[0].Text == "" && !operands[0].Open && len(operands) > 1 {
+			operands = operands[1:]
 		}
-		parts = files[:1]
+		parts = operands[:1]
 	}
-	text := pieces(parts)
-	if r.Idle || sandbox || len(parts) == 0 {
+	if r.idle || sandbox || len(parts) == 0 {
 		return
 	}
+	text := pieces(parts)
 	if text.Open {
 		if text.Fed {
-			r.Refuse("its program comes from the input of another", text.Text)
+			r.refuse("its program comes from the input of another", text.Text)
 		}
-		r.Out.Maybe = true
+		r.out.Maybe = true
 		return
 	}
 	p := parseSed(text.Text)
-	r.starts("sed", p.Texts, p.Refused, text.Text)
+	startsFromText(r, "sed", p.Texts, p.Refused, text.Text)
 }
 
-// inlineText notes a text of a language on the command line.
-func (r *interpreterReader) inlineText(language string, w argv.Word) {
-	if w.Open {
-		if r.Out.Maybe = true; w.Fed {
-			r.Refuse("its program comes from the input of another", w.Text)
-		}
-		return
-	}
-	if what, starts := inlineText(language, w.Text); starts {
-		r.Refuse("its text names what starts programs", what)
-	}
-}
-
-// inlineText reports what in a program text starts programs. The language is one that
-// Result.Stdin gives: a caller that knows what stands on standard input asks it.
-func inlineText(language, text string) (what string, starts bool) {
-	switch language {
-	case "awk":
-		p := parseAwk(text)
-		if p.Refused == "" && len(p.Texts) > 0 {
-			return p.Texts[0], true
-		}
-		return p.Refused, p.Refused != ""
-	case "sed":
-		p := parseSed(text)
-		if p.Refused == "" && len(p.Texts) > 0 {
-			return p.Texts[0], true
-		}
-		return p.Refused, p.Refused != ""
-	default:
-		return inlineStarts(language, text)
-	}
-}
-
-// readVim reads vim: commands of it are refused but for those that edit.
-func readVim(r *interpreterReader) {
+// readVim reads vim: its commands are refused, but for those that edit.
+func readVim(r *reader) {
 	some := false
-	for {
-		it, ok := r.Next()
-		if !ok {
-			break
-		}
+	for it := range r.items {
 		switch {
-		case it.Effect == "k":
+		case it.effect == "text":
 			some = true
-			r.vimCommand(it.Value)
-		case it.Effect == "u":
-			if v := it.Value.Text; v != "NONE" && v != "NORC" && v != "DEFAULTS" || it.Value.Open {
-				r.Refuse("its settings may start programs", it.Word.Text)
+			vimCommand(r, it.value)
+		case it.effect == "vimrc":
+			if v := it.value.Text; v != "NONE" && v != "NORC" && v != "DEFAULTS" || it.value.Open {
+				r.refuse("its settings may start programs", it.word.Text)
 			}
-		case it.Name == "-s" && r.Name != "ex" && !it.Has && r.I < len(r.Args):
+		case it.name == "-s" && r.name != "ex" && !it.has && r.next < len(r.args):
 			// -es is silent; -s alone names a file of keys
-			if !strings.Contains(it.Word.Text, "e") && !strings.Contains(it.Word.Text, "E") && !r.HasWord("-e", "-E") {
-				r.Refuse("its keys are read from a file", it.Word.Text)
+			if !strings.ContainsAny(it.word.Text, "eE") && !r.hasWord("-e", "-E") {
+				r.refuse("its keys are read from a file", it.word.Text)
 			}
-		case it.Name != "":
-			r.Apply(it)
-		case strings.HasPrefix(it.Word.Text, "+") && !r.Ended:
+		case it.name != "":
+			r.apply(it)
+		case strings.HasPrefix(it.word.Text, "+") && !r.ended:
 			some = true
-			r.vimCommand(argv.Word{Text: it.Word.Text[1:], Open: it.Word.Open})
+			vimCommand(r, argv.Word{Text: it.word.Text[1:], Open: it.word.Open})
 		}
 	}
-	if !r.Idle && !some {
-		r.Out.Stdin = "vim"
+	if !r.idle && !some {
+		r.out.Stdin = r.row.language
 	}
 }
 
-func (r *interpreterReader) vimCommand(w argv.Word) {
+func vimCommand(r *reader, w argv.Word) {
 	if w.Open {
-		r.Out.Maybe = true
+		r.out.Maybe = true
 		return
 	}
 	for part := range strings.SplitSeq(w.Text, "|") {
-		if !vimHarmless(strings.TrimSpace(part)) {
-			r.Refuse("an editor's command may start programs", w.Text)
+		if !vimHarmless(r, strings.TrimSpace(part)) {
+			r.refuse("an editor's command may start programs", w.Text)
 			return
 		}
 	}
 }
 
-func vimHarmless(c string) bool {
+// vimHarmless reports a command that saves, ends, moves, switches a setting or substitutes.
+func vimHarmless(r *reader, c string) bool {
 	c = strings.TrimLeft(c, ": \t")
-	switch c {
-	case "", "q", "q!", "qa", "qa!", "qall", "qall!", "quit", "quit!", "wq", "wq!", "w", "w!", "wa", "wqa", "wqa!", "x", "x!", "xa", "xall", "update", "noh", "retab", "d", "$", "G", "syntax on", "syntax off":
-		return true
-	}
-	if strings.Trim(c, "0123456789") == "" {
+	if r.row.has("harmless", c) || r.row.has("text", c) || strings.Trim(c, "0123456789") == "" {
 		return true
 	}
 	if rest, ok := strings.CutPrefix(c, "set "); ok {
-		return !strings.ContainsAny(rest, "|!") && !strings.Contains(rest, "=") || rest == "nu"
+		return !strings.ContainsAny(rest, "|!=")
 	}
 	rest := strings.TrimLeft(c, "%0123456789,$.")
 	return len(rest) > 2 && rest[0] == 's' && strings.IndexByte("/#@,", rest[1]) >= 0 && !strings.Contains(rest, `\=`)
 }
 
 // readEd reads ed: it reads commands from standard input, and !command as a file.
-func readEd(r *interpreterReader) {
-	for _, w := range r.Args {
+func readEd(r *reader) {
+	for _, w := range r.args {
 		if w.Open && w.Text == "" {
-			r.Out.Maybe = true
+			r.out.Maybe = true
 		} else if strings.HasPrefix(w.Text, "!") {
-			r.Refuse("ed runs it to read what it says", w.Text)
+			r.refuse("ed runs it to read what it says", w.Text)
 		}
 	}
-	r.Out.Stdin = "ed"
+	r.out.Stdin = r.row.language
 }
 
-// readEmacs reads emacs: Lisp on the command line is text, in files a script.
-func readEmacs(r *interpreterReader) {
-	r.Row.Opts = "-eval,-execute,-e=t -f,-funcall=! -l,-load=f -script=f -x=f -batch -Q,-quick -q,-no-init-file -nw -L,-directory= -u,-user= -c -t -n -a,-alternate-editor=! -s,-socket-name= -F= -d,-display= -T= -version,-help~ -no-site-file -insert= -chdir= -kill -daemon?! -visit= -file= -find-file="
-	r.Row.Flags = longOnly
-	for {
-		it, ok := r.Next()
-		if !ok {
-			return
-		}
-		switch it.Effect {
-		case "t":
-			r.inlineText("lisp", it.Value)
-		case "f":
-			r.FromFile(it.Value, "lisp")
-		default:
-			if it.Name != "" {
-				r.Apply(it)
+// readLanguage reads programs with a language of their own: texts in options and operands, files,
+// else standard input. The row says which of these the program has.
+func readLanguage(r *reader) {
+	some, count := false, 0
+	for it := range r.items {
+		switch {
+		case it.effect == "text":
+			some = true
+			r.inline(r.row.language, it.value)
+		case it.effect == "text-before": // the program reads its input all the same
+			r.inline(r.row.language, it.value)
+		case it.effect == "file":
+			some = true
+			r.fromFile(it.value)
+		case it.name != "":
+			r.apply(it)
+		case r.row.operands == fileOperands:
+			some = true
+			r.fromFile(it.word)
+		case r.row.operands == programOperands:
+			if count++; count > r.row.skip {
+				some = true
+				r.inline(r.row.language, it.word)
 			}
 		}
 	}
-}
-
-// readSqlite reads sqlite3: SQL and dot commands behind the database.
-func readSqlite(r *interpreterReader) {
-	r.Row.Opts = "-cmd=t -init=! -csv -json -header -noheader -line -list -html -column -table -markdown -box -readonly -batch -bail -safe -separator= -newline= -nullvalue= -mmap= -maxsize= -vfs= -zip -A! -ascii -echo -interactive -quote -tabs -stats -append -deserialize -lookaside= -pagecache= -heap= -version,-help~"
-	r.Row.Flags = longOnly
-	count := 0
-	for {
-		it, ok := r.Next()
-		if !ok {
-			break
-		}
-		switch {
-		case it.Effect == "t":
-			r.inlineText("sqlite3", it.Value)
-		case it.Name != "":
-			r.Apply(it)
-		default:
-			if count++; count > 1 {
-				r.inlineText("sqlite3", it.Word)
-			}
-		}
-	}
-	if count < 2 && !r.Idle {
-		r.Out.Stdin = "sqlite3"
+	if r.row.flags&readsInput != 0 && !some && !r.idle {
+		r.out.Stdin = r.row.language
 	}
 }
 
-// readSQL reads psql, mysql and dc: text in options, files, else standard input.
-func readSQL(r *interpreterReader) {
-	language, some := r.Name, false
-	if language == "mariadb" {
-		language = "mysql"
-	}
-	for {
-		it, ok := r.Next()
-		if !ok {
-			break
-		}
-		switch {
-		case it.Effect == "t":
-			some = true
-			r.inlineText(language, it.Value)
-		case it.Effect == "f":
-			some = true
-			r.FromFile(it.Value, language)
-		case it.Name != "":
-			r.Apply(it)
-		case language == "dc":
-			some = true
-			r.FromFile(it.Word, language)
-		}
-	}
-	if !some && !r.Idle {
-		r.Out.Stdin = language
-	}
-}
-
-func readM4(r *interpreterReader) {
-	some := false
-	for {
-		it, ok := r.Next()
-		if !ok {
-			break
-		}
-		if it.Name != "" {
-			r.Apply(it)
-			continue
-		}
-		some = true
-		r.FromFile(it.Word, "m4")
-	}
-	if !some && !r.Idle {
-		r.Out.Stdin = "m4"
-	}
-}
-
-func readFtp(r *interpreterReader) {
-	for i, w := range r.Args {
+func readFtp(r *reader) {
+	for i, w := range r.args {
 		switch {
 		case w.Open && w.Text == "":
-			r.Out.Maybe = true
-		case r.Name == "lftp" && (w.Text == "-c" || w.Text == "-e" || w.Text == "-f"):
-			if i+1 < len(r.Args) && w.Text != "-f" {
-				r.inlineText("ftp", r.Args[i+1])
+			r.out.Maybe = true
+		case r.row.has("runs", w.Text):
+			if i+1 < len(r.args) && w.Text != "-f" {
+				r.inline(r.row.language, r.args[i+1])
 			} else {
-				r.Refuse("its commands may start programs", w.Text)
+				r.refuse("its commands may start programs", w.Text)
 			}
 		case strings.HasPrefix(w.Text, "|"):
-			r.Refuse("it is a command", w.Text)
+			r.refuse("it is a command", w.Text)
 		}
 	}
-	r.Out.Stdin = "ftp"
+	r.out.Stdin = r.row.language
 }
 
 // readRename reads rename, whose first operand is perl where Debian made it.
-func readRename(r *interpreterReader) {
+func readRename(r *reader) {
 	some := false
-	for {
-		it, ok := r.Next()
+	for it := range r.items {
 		switch {
-		case !ok:
-			return
-		case it.Effect == "t":
+		case it.effect == "text":
 			some = true
-			r.inlineText("perl", it.Value)
-		case it.Name != "":
-			r.Apply(it)
+			r.inline(r.row.language, it.value)
+		case it.name != "":
+			r.apply(it)
 		case !some:
 			some = true
-			r.inlineText("perl", it.Word)
-		}
-	}
-}
-
-// readSamba reads smbclient: its commands stand in an option, else on standard
-// input.
-func readSamba(r *interpreterReader) {
-	for some := false; ; {
-		it, ok := r.Next()
-		switch {
-		case !ok:
-			if !some && !r.Idle {
-				r.Out.Stdin = "ftp"
-			}
-			return
-		case it.Effect == "t":
-			some = true
-			r.inlineText("ftp", it.Value)
-		case it.Name != "":
-			r.Apply(it)
+			r.inline(r.row.language, it.word)
 		}
 	}
 }
 
 // readRails reads rails: runner has Ruby on the command line.
-func readRails(r *interpreterReader) {
-	for sub := ""; ; {
-		it, ok := r.Next()
+func readRails(r *reader) {
+	sub := ""
+	for it := range r.items {
 		switch {
-		case !ok:
-			return
-		case it.Name != "":
-			r.Apply(it)
+		case it.name != "":
+			r.apply(it)
 		case sub == "":
-			sub = it.Word.Text
-			if sub == "dbconsole" || sub == "db" || strings.HasPrefix(sub, "credentials:") || strings.HasPrefix(sub, "encrypted:") || sub == "console" || sub == "c" {
-				r.Out.Stdin = "ruby"
+			sub = it.word.Text
+			if r.row.has("input", sub) || strings.HasPrefix(sub, "credentials:") || strings.HasPrefix(sub, "encrypted:") {
+				r.out.Stdin = r.row.language
 			}
 		case sub == "runner" || sub == "r":
-			if strings.ContainsAny(it.Word.Text, " (;`") || it.Word.Open {
-				r.inlineText("ruby", it.Word)
+			if strings.ContainsAny(it.word.Text, " (;`") || it.word.Open {
+				r.inline(r.row.language, it.word)
 			}
 			return
 		}

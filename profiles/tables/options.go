@@ -1,0 +1,72 @@
+package tables
+
+import (
+	"slices"
+	"strings"
+)
+
+// Value says which value an option takes.
+type Value byte
+
+// The values of options.
+const (
+	NoValue Value = 0
+	Next    Value = '=' // joined, else the next word
+	Joined  Value = '?' // in the same word, or none
+	Until   Value = ';' // the words up to ";" or "+"
+)
+
+// Option is one option of a program.
+type Option struct {
+	Names  []string // with their dashes
+	Value  Value
+	Effect string   // what it does, in a word of the table; "!" and "~" stand for themselves
+	Means  []string // other options whose meaning it has
+	Only   bool     // it has no meaning but theirs
+}
+
+// Options reads the options of a field: "-n,--lines=", "--filter=shell", "-a,--archive>--recursive".
+// No name may stand there twice.
+func (f Field) Options() ([]Option, error) {
+	words := f.Words()
+	out := make([]Option, 0, len(words))
+	seen := make(map[string]bool, 2*len(words))
+	for _, word := range words {
+		o, ok := parseOption(word)
+		if !ok {
+			return nil, f.Errorf("%s is no option", word)
+		}
+		for _, name := range o.Names {
+			if seen[name] {
+				return nil, f.Errorf("%s stands there twice", name)
+			}
+			seen[name] = true
+		}
+		out = append(out, o)
+	}
+	return out, nil
+}
+
+// parseOption reads one option.
+func parseOption(word string) (o Option, ok bool) {
+	names, rest := word, ""
+	if i := strings.IndexAny(word, "=?;!~>:"); i >= 0 {
+		names, rest = word[:i], word[i:]
+	}
+	o.Names = strings.Split(names, ",")
+	for _, name := range o.Names {
+		if !strings.HasPrefix(name, "-") {
+			return o, false
+		}
+	}
+	if rest != "" && strings.IndexByte("=?;", rest[0]) >= 0 {
+		o.Value, rest = Value(rest[0]), rest[1:]
+	}
+	if rest != "" && (rest[0] == '>' || rest[0] == ':') {
+		o.Only = rest[0] == ':'
+		o.Means = strings.Split(rest[1:], ",")
+		return o, !slices.ContainsFunc(o.Means, func(name string) bool { return !strings.HasPrefix(name, "-") })
+	}
+	o.Effect = rest
+	return o, rest == "!" || rest == "~" || strings.Trim(rest, "abcdefghijklmnopqrstuvwxyz-") == ""
+}
