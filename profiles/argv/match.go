@@ -2,13 +2,13 @@ package argv
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
-// Match reports whether a denied pattern is there: its flags in any order and
-// spelling, and its operands, which lead for programs with sub-commands. Pattern is
-// the words behind the program's name. What the tables do not know counts for a
-// match.
+// Match reports whether a denied pattern is there: its flags in any order and spelling, and its
+// operands, which lead for programs with sub-commands. Pattern is the words behind the program's
+// name. An option that the table does not know counts for a match.
 func (w *Words) Match(pattern []string) Tri { return w.Denies(NewPattern(w.base, pattern)) }
 
 // Pattern is a pattern that was read for one program.
@@ -19,7 +19,7 @@ func NewPattern(base string, pattern []string) Pattern {
 	return Pattern{Split(append([]Word{Known(base)}, AllKnown(pattern)...), false)}
 }
 
-// Denies is Match for a pattern that was read before. It is for the same program.
+// Denies is Match for a pattern of the same program that was read before.
 func (w *Words) Denies(p Pattern) Tri {
 	if p.w == nil {
 		return Yes
@@ -27,8 +27,8 @@ func (w *Words) Denies(p Pattern) Tri {
 	return w.match(p.w, true)
 }
 
-// Allows reports whether what a pattern allows is surely there. What the tables do
-// not know counts against it.
+// Allows reports whether what a pattern allows is surely there. An option that the table does not
+// know counts against it.
 func (w *Words) Allows(p Pattern) Tri {
 	if p.w == nil {
 		return No
@@ -54,22 +54,29 @@ func (w *Words) match(p *Words, deny bool) Tri {
 	return min(all, w.leads(want, deny))
 }
 
-// unjoined drops the operands of a pattern that are joined to an option: -XPOST,
-// --request=POST. Which options of the program take values is not known.
+// unjoined drops the operands of a pattern that are joined to an option: -XPOST, --request=POST.
+// It is for programs whose options with values are not known.
 func (w *Words) unjoined(want []operand) []operand {
 	var kept []operand
 	for i := range want {
 		joined := false
 		for j := range w.flags {
-			f := &w.flags[j]
-			text := want[i].word.Text
-			joined = joined || text != "" && !f.soft && (f.has && !f.value.Open && f.value.Text == text || f.cluster && len(f.name) > len(text) && strings.HasSuffix(f.name, text))
+			joined = joined || w.flags[j].joins(want[i].word.Text)
 		}
 		if !joined {
 			kept = append(kept, want[i])
 		}
 	}
 	return kept
+}
+
+// joins reports whether a word is joined to the flag.
+func (f *flag) joins(text string) bool {
+	if text == "" || f.soft {
+		return false
+	}
+	return f.has && !f.value.Open && f.value.Text == text ||
+		f.cluster && len(f.name) > len(text) && strings.HasSuffix(f.name, text)
 }
 
 // has reports whether a flag of a pattern is there.
@@ -111,7 +118,7 @@ func (w *Words) has(want *flag, deny bool) Tri {
 	return best
 }
 
-// specOf is the line of options of the sub-command.
+// specOf returns the options of the sub-command.
 func (w *Words) specOf() options {
 	if w.tool.subs != noSubs && len(w.operands) > 0 && !w.operands[0].word.Open {
 		return w.tool.sub(w.operands[0].word.Text)
@@ -136,8 +143,7 @@ func (w *Words) same(f, want *flag, deny bool) bool {
 	return w.specOf().abbreviates(f.name, named(want.name))
 }
 
-// hasCluster is has where nothing is known of the program: -rf may be one option
-// or two.
+// hasCluster is has for a program of which nothing is known: -rf may be one option or two.
 func (w *Words) hasCluster(want *flag, deny bool) Tri {
 	best := No
 	for i := range w.flags {
@@ -184,12 +190,13 @@ func (w *Words) equal(want, have Word, f *flag) Tri {
 
 // equal compares a word of a pattern with one that may be known in part.
 func equal(want string, have Word) Tri {
+	paths := strings.HasPrefix(want, "/") && strings.HasPrefix(have.Text, "/")
 	switch {
 	case !have.Open && have.Text == want:
 		return Yes
-	case !have.Open && strings.HasPrefix(want, "/") && strings.HasPrefix(have.Text, "/") && path.Clean(have.Text) == path.Clean(want):
+	case !have.Open && paths && path.Clean(have.Text) == path.Clean(want):
 		return Yes
-	case have.Open && (strings.HasPrefix(want, have.Text) || strings.HasPrefix(want, "/") && strings.HasPrefix(have.Text, "/")):
+	case have.Open && (paths || strings.HasPrefix(want, have.Text)):
 		return Maybe
 	default:
 		return No
@@ -233,52 +240,51 @@ func couldBe(aliases, part, to string) bool {
 	return false
 }
 
-// leads reports whether the operands of a pattern are there. Those of a program
-// with sub-commands lead; those of another stand anywhere, in their order, and to
-// be allowed right behind the name.
+// leads reports whether the operands of a pattern are there. Those of a program with sub-commands
+// lead. Those of another stand anywhere, in their order, and to be allowed right behind the name.
 func (w *Words) leads(want []operand, deny bool) Tri {
 	if len(want) == 0 || len(want) == 1 && w.group != "" && want[0].word.Text == w.group {
 		return Yes
 	}
 	n := len(want)
 	var small [8]Tri
+	// state[i] says whether the first i operands of the pattern were found.
 	state := append(small[:0], make([]Tri, n+1)...)
 	state[0] = Yes
-	anywhere := w.tool.subs == noSubs && deny
 	for _, o := range w.operands {
 		if !deny && !o.soft && (o.skip || w.tool.subs == noSubs && !o.front) {
 			return state[n]
 		}
 		for i := n - 1; i >= 0; i-- {
-			from := state[i]
-			if from == No {
-				continue
-			}
-			eq := w.equalOperand(i, want[i].word.Text, o.word, deny)
-			if o.soft {
-				eq = min(eq, Maybe)
-			}
-			state[i+1] = max(state[i+1], min(from, eq))
-			if o.word.Many && (eq != No || anywhere) { // it may be this word and any others
-				for k := i + 1; k <= n; k++ {
-					state[k] = max(state[k], min(from, Maybe))
-				}
-			}
-			switch {
-			case anywhere || o.skip:
-			case o.soft || o.word.Many && o.word.Text == "":
-				state[i] = min(from, Maybe)
-			default:
-				state[i] = No
+			if state[i] != No {
+				w.advance(state, i, want[i].word.Text, o, deny)
 			}
 		}
 	}
-	if w.tail && state[n] != Yes {
-		for i := range n {
-			if state[i] != No {
-				return Maybe
-			}
-		}
+	if w.tail && state[n] != Yes && slices.ContainsFunc(state[:n], func(t Tri) bool { return t != No }) {
+		return Maybe
 	}
 	return state[n]
+}
+
+// advance compares an operand with the one of a pattern that is at place i.
+func (w *Words) advance(state []Tri, i int, want string, o operand, deny bool) {
+	from, anywhere := state[i], w.tool.subs == noSubs && deny
+	eq := w.equalOperand(i, want, o.word, deny)
+	if o.soft {
+		eq = min(eq, Maybe)
+	}
+	state[i+1] = max(state[i+1], min(from, eq))
+	if o.word.Many && (eq != No || anywhere) { // it may be this word and any others
+		for k := i + 1; k < len(state); k++ {
+			state[k] = max(state[k], min(from, Maybe))
+		}
+	}
+	switch {
+	case anywhere || o.skip:
+	case o.soft || o.word.Many && o.word.Text == "":
+		state[i] = min(from, Maybe)
+	default:
+		state[i] = No
+	}
 }

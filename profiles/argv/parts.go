@@ -18,20 +18,20 @@ type Assignment struct {
 	Value Word
 }
 
-// Script is shell text that a command would run, by eval, trap, sh -c and their
-// like. The caller reads it and decides each of its commands.
+// Script is shell text that a command would run, as eval, trap and sh -c do. The caller reads it and
+// decides each of its commands.
 type Script struct {
 	Text   string
-	Known  bool     // false: nobody can read it before it runs
+	Known  bool     // if it is false, nobody can read the text before it runs
 	Params []Word   // $0 and on, where the command gives some
 	Chain  []string // what leads to it, as in Judgement
-	Shell  string   // "" where the shell itself runs it (eval, trap), else the shell's name
+	Shell  string   // the shell that runs it; empty if the script's own shell does (eval, trap)
 	// Outside says that a program would start the shell: ringd cannot interpret it.
 	Outside bool
 }
 
-// Standalone is the text with its parameters set, as a script that is run alone.
-// False: it, or one of them, is not known.
+// Standalone returns the text with its parameters set, as a script that is run alone. It returns
+// false if the text or a parameter is not known.
 func (s Script) Standalone() (string, bool) {
 	if !s.Known || len(s.Params) < 2 {
 		return s.Text, s.Known
@@ -47,8 +47,8 @@ func (s Script) Standalone() (string, bool) {
 	return set.String() + "\n" + s.Text, true
 }
 
-// Unread says why nobody decides the script when it is started, and what to write
-// instead, where there is something.
+// Unread returns why nobody decides the script when it is started, and what to write instead if
+// there is something.
 func (s Script) Unread() (reason string, instead []string) {
 	by := strings.Join(s.Chain, ", ")
 	if !s.Known {
@@ -58,5 +58,7 @@ func (s Script) Unread() (reason string, instead []string) {
 	if strings.Contains(by, "find") {
 		loop = "find … -print0 | while IFS= read -r -d '' f; do …; done"
 	}
-	return by + " would start " + s.Shell + " itself, which no guest can: only a shell that the script itself starts is interpreted", []string{loop}
+	reason = by + " would start " + s.Shell + " itself, which no guest can: " +
+		"only a shell that the script itself starts is interpreted"
+	return reason, []string{loop}
 }

@@ -1,7 +1,11 @@
-// Package argv owns how the words of a command are read without running it:
-// which flags and operands are there, in whatever spelling, and what of that is
-// certain while some words are not known. It decides nothing, is pure, and reads
-// conservatively: in doubt a denied pattern matches, and an allowed one does not.
+// Package argv owns how the words of a command are read without running it: which flags and
+// operands are there, in whatever spelling, and what of that is certain while some words are not
+// known. The table options.txt says how each program reads its words.
+//
+// In doubt a denied pattern matches, and an allowed one does not.
+//
+// Packages profiles, command and programs call it, the compiler for patterns of policies, and the
+// executor of shell scripts for words of a script.
 package argv
 
 import (
@@ -35,15 +39,14 @@ func (t Tri) String() string {
 	}
 }
 
-// Words is a command read the way its program reads it. It is not changed after
-// it was made.
+// Words is a command read the way its program reads it. It does not change.
 type Words struct {
 	base     string
 	tool     *tool
 	words    []Word
 	flags    []flag
 	operands []operand
-	group    string // what stood in front of operands[0] and is a part of it: container run
+	group    string // the word in front of operands[0] that is a part of it: container run
 	wild     bool   // an unknown word may be any flag
 	tail     bool   // any operands may follow
 }
@@ -67,8 +70,8 @@ type operand struct {
 	front      bool // nothing but operands before it
 }
 
-// Split reads the words of a command, the first of which is its name. With more,
-// any number of unknown words follow.
+// Split reads the words of a command, the first of which is its name. With more, any number of
+// unknown words follow.
 func Split(ws []Word, more bool) *Words {
 	w := &Words{words: ws, tool: &tool{}}
 	if len(ws) == 0 {
@@ -94,11 +97,10 @@ func Base(name string) string {
 	return path.Base(name)
 }
 
-// maxText is how much of a command Text gives.
+// maxText is how much of a command [Words.Text] returns.
 const maxText = 400
 
-// Text is the first words in one line as far as they are known, the program
-// without its folder.
+// Text returns the first words in one line as far as they are known, the program without its folder.
 func (w *Words) Text() string {
 	var b strings.Builder
 	for i, x := range w.words {
@@ -120,9 +122,9 @@ func (w *Words) Text() string {
 	return b.String()
 }
 
-// Sub gives the operands from the sub-command on, without the options. False: the
-// program is not known to have sub-commands, or something before the first operand
-// may change which word is the sub-command.
+// Sub returns the operands from the sub-command on, without the options. It returns false if the
+// program is not known to have sub-commands, or if something before the first operand may change
+// which word is the sub-command.
 func (w *Words) Sub() ([]Word, bool) {
 	out := make([]Word, len(w.operands))
 	for i, o := range w.operands {
@@ -132,7 +134,7 @@ func (w *Words) Sub() ([]Word, bool) {
 	return out, sure
 }
 
-// Args is how many words stand behind the name; false: there may be more.
+// Args returns how many words stand behind the name, and false if there may be more.
 func (w *Words) Args() (int, bool) {
 	n, sure := 0, !w.tail
 	for _, x := range w.words[min(1, len(w.words)):] {
@@ -183,8 +185,8 @@ func (r *reader) read(ws []Word) {
 	}
 }
 
-// loosen is called behind an option that is known in part, or a value that may be
-// several words: from there on anything may have another meaning.
+// loosen is called behind an option that is known in part, and behind a value that may be several
+// words. From there on anything may have another meaning.
 func (r *reader) loosen(many bool) {
 	r.soft, r.w.wild = true, true
 	if many {
@@ -217,8 +219,13 @@ func (r *reader) value(x Word) {
 
 // same notes the option that another one with this value has the meaning of.
 func (r *reader) same(f flag) {
-	if r.w.tool.has(location) && f.name == "location" && (f.value.Text == "global" || f.value.Open && strings.HasPrefix("global", f.value.Text)) {
-		r.w.flags = append(r.w.flags, flag{name: "global", entry: r.spec.find("global"), long: true, skip: f.skip, soft: f.soft || f.value.Open})
+	if !r.w.tool.has(location) || f.name != "location" {
+		return
+	}
+	if f.value.Text == "global" || f.value.Open && strings.HasPrefix("global", f.value.Text) {
+		soft := f.soft || f.value.Open
+		also := flag{name: "global", entry: r.spec.find("global"), long: true, skip: f.skip, soft: soft}
+		r.w.flags = append(r.w.flags, also)
 	}
 }
 
@@ -262,7 +269,8 @@ func (r *reader) option(x Word) {
 	}
 	if t.has(signals) {
 		if n, ok := signal(text[1:]); ok && !strings.HasPrefix(text, "--") {
-			r.add(flag{name: "signal", entry: &tables.Option{Names: []string{"s", "n", "signal"}, Value: tables.Next}, value: Known(n), has: true, long: true})
+			entry := &tables.Option{Names: []string{"s", "n", "signal"}, Value: tables.Next}
+			r.add(flag{name: "signal", entry: entry, value: Known(n), has: true, long: true})
 			return
 		}
 	}
@@ -306,9 +314,8 @@ func (r *reader) long(name string, value Word, joined bool) {
 	}
 }
 
-// letters reads a cluster of short options; rest is what may follow the known part
-// of the word. It reports whether rest is all a value. In a bundle values are the
-// words that follow.
+// letters reads a cluster of short options. Rest is what may follow the known part of the word, and
+// the result reports whether all of it is a value. In a bundle the values are the words that follow.
 func (r *reader) letters(text string, rest Word, bundle bool) bool {
 	for i := 0; i < len(text); i++ {
 		name := text[i : i+1]
@@ -348,8 +355,7 @@ func (r *reader) add(f flag) int {
 	return at
 }
 
-// operand notes an operand. The first one of a program with sub-commands says
-// which options follow.
+// operand notes an operand. The first one of a program with sub-commands says which options follow.
 func (r *reader) operand(x Word) {
 	t := r.w.tool
 	o := operand{word: x, skip: r.skip, soft: r.soft, front: len(r.w.flags) == 0 && !r.ended}
@@ -381,8 +387,8 @@ func (r *reader) operand(x Word) {
 	r.w.operands = append(r.w.operands, o)
 }
 
-// Values gives what the options of a name have as values: git's "c" for -c key=value.
-// One that may be something else, by the unknown words before it, is Open.
+// Values returns the values of the options of a name: git's "c" for -c key=value. If unknown words
+// before one may change its meaning, it is Open.
 func (w *Words) Values(name string) []Word {
 	var out []Word
 	for i := range w.flags {

@@ -7,14 +7,15 @@ import (
 	"github.com/ringd/ringd/profiles/canonjson"
 )
 
-// Builtin reports whether the shell has a builtin of that name, and why a script
-// may not use it; "" when it may.
+// Builtin reports whether the shell has a builtin of that name, and why a script may not use it.
+// The reason is empty if it may.
 func Builtin(name string) (refused string, is bool) {
 	switch name {
-	case ":", ".", "[", "alias", "bg", "break", "builtin", "caller", "cd", "command", "continue", "declare", "dirs", "disown",
-		"echo", "eval", "exec", "exit", "export", "false", "fg", "getopts", "hash", "help", "jobs", "kill", "let", "local", "logout",
-		"mapfile", "popd", "printf", "pushd", "pwd", "read", "readarray", "readonly", "return", "set", "shift", "shopt", "source",
-		"test", "times", "trap", "true", "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait":
+	case ":", ".", "[", "alias", "bg", "break", "builtin", "caller", "cd", "command", "continue", "declare", "dirs",
+		"disown", "echo", "eval", "exec", "exit", "export", "false", "fg", "getopts", "hash", "help", "jobs", "kill",
+		"let", "local", "logout", "mapfile", "popd", "printf", "pushd", "pwd", "read", "readarray", "readonly", "return",
+		"set", "shift", "shopt", "source", "test", "times", "trap", "true", "type", "typeset", "ulimit", "umask", "unalias",
+		"unset", "wait":
 		return "", true
 	case "enable":
 		return "enable loads code into the shell, and turns builtins into programs", true
@@ -77,11 +78,16 @@ func (o *one) declared(args []argv.Word) {
 		name, value, sets := strings.Cut(a.Text, "=")
 		switch {
 		case !sets && a.Open, a.Many:
-			o.note(Unsettled, finding(codeUnsettled, "which variable "+o.Words[0].Text+" sets is known only when it runs"))
+			o.unsettledName(o.Words[0].Text)
 		case sets && (name == "" || name[0] != '-'):
 			o.variable(variableName(name), argv.Word{Text: value, Open: a.Open, Many: a.Many})
 		}
 	}
+}
+
+// unsettledName notes that a builtin sets a variable whose name is not known yet.
+func (o *one) unsettledName(builtin string) {
+	o.note(Unsettled, finding(codeUnsettled, "which variable "+builtin+" sets is known only when it runs"))
 }
 
 // variableName takes the + of += and a subscript off.
@@ -91,23 +97,52 @@ func variableName(name string) string {
 	return name
 }
 
-// named judges builtins that set the variables they are given the names of.
+// named judges builtins that set the variables whose names they are given.
 func (o *one) named(builtin string, args []argv.Word) {
-	unknown := argv.Word{Open: true}
-	valued := map[string]string{"read": "adeintNpu", "mapfile": "dnOsucC", "readarray": "dnOsucC", "printf": "v", "wait": "p"}[builtin]
-	names := map[string]string{"read": "a", "printf": "v", "wait": "p"}[builtin]
-	i := 0
-	for ; i < len(args) && builtin != "getopts" && builtin != "let"; i++ {
+	switch builtin {
+	case "getopts":
+		if len(args) > 1 {
+			o.setName(builtin, args[1])
+		}
+		return
+	case "let":
+		for _, a := range args {
+			o.arithmetic(a)
+		}
+		return
+	}
+	rest, known := o.namedOptions(builtin, args)
+	if !known || builtin == "printf" || builtin == "wait" {
+		return
+	}
+	for _, a := range rest {
+		o.setName(builtin, a)
+	}
+}
+
+// namedOptions judges the options in front of the names. It returns the words behind them, and
+// false if unknown words hide where these begin.
+func (o *one) namedOptions(builtin string, args []argv.Word) (rest []argv.Word, known bool) {
+	valued, names := "dnOsucC", "" // mapfile and readarray
+	switch builtin {
+	case "read":
+		valued, names = "adeintNpu", "a"
+	case "printf":
+		valued, names = "v", "v"
+	case "wait":
+		valued, names = "p", "p"
+	}
+	for i := 0; i < len(args); i++ {
 		a := args[i]
 		if a.Open && (a.Text == "" || a.Text[0] == '-') {
-			o.note(Unsettled, finding(codeUnsettled, "which variable "+builtin+" sets is known only when it runs"))
-			return
+			o.unsettledName(builtin)
+			return nil, false
 		}
-		if len(a.Text) < 2 || a.Text[0] != '-' || a.Text == "--" {
-			if a.Text == "--" {
-				i++
-			}
-			break
+		if a.Text == "--" {
+			return args[i+1:], true
+		}
+		if len(a.Text) < 2 || a.Text[0] != '-' {
+			return args[i:], true
 		}
 		at := strings.IndexAny(a.Text[1:], valued)
 		if at < 0 {
@@ -119,50 +154,36 @@ func (o *one) named(builtin string, args []argv.Word) {
 			value = args[i]
 		}
 		if value.Open && value.Many {
-			o.note(Unsettled, finding(codeUnsettled, "which variable "+builtin+" sets is known only when it runs"))
-			return
+			o.unsettledName(builtin)
+			return nil, false
 		}
 		if strings.Contains(names, letter) {
-			o.setName(builtin, value, unknown)
+			o.setName(builtin, value)
 		}
 	}
-	switch builtin {
-	case "printf", "wait":
-		return
-	case "getopts":
-		i = 1
-	}
-	for n, a := range args[min(i, len(args)):] {
-		if builtin == "getopts" && n > 0 {
-			return
-		}
-		if builtin == "let" {
-			o.arithmetic(a)
-			continue
-		}
-		o.setName(builtin, a, unknown)
-	}
+	return nil, true
 }
 
-func (o *one) setName(builtin string, name, value argv.Word) {
+// setName judges a variable that a builtin sets to a value which is not known.
+func (o *one) setName(builtin string, name argv.Word) {
 	if name.Open {
-		o.note(Unsettled, finding(codeUnsettled, "which variable "+builtin+" sets is known only when it runs"))
+		o.unsettledName(builtin)
 		return
 	}
-	o.variable(variableName(name.Text), value)
+	o.variable(variableName(name.Text), argv.Word{Open: true})
 }
 
 // arithmetic judges the names that an expression could set.
 func (o *one) arithmetic(a argv.Word) {
-	letter := func(c rune) bool {
+	separates := func(c rune) bool {
 		return c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9')
 	}
-	for _, name := range strings.FieldsFunc(a.Text, letter) {
+	for _, name := range strings.FieldsFunc(a.Text, separates) {
 		if strings.ContainsAny(a.Text, "=+-") {
 			o.variable(name, argv.Word{Open: true})
 		}
 	}
 	if a.Open {
-		o.note(Unsettled, finding(codeUnsettled, "which variable let sets is known only when it runs"))
+		o.unsettledName("let")
 	}
 }

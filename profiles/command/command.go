@@ -1,11 +1,12 @@
-// Package command owns the decision of one simple command: which program its
-// first word names, whether a denied pattern or a rule of the program matches its
-// words, what it would start by them, and which variables it sets. It decides on
-// words, never on text, and reads no shell: scripts that a command would run come
-// back to the caller, who reads them or refuses.
+// Package command owns the decision of one simple command: which program its first word names,
+// whether a denied pattern or a rule of the program matches its words, what it would start by them,
+// and which variables it sets. Words may be known in part, as a script has them before it runs.
+// Then the verdict may be Unsettled, which is no permission.
 //
-// It is pure. Words may be known in part, as a script has them before it runs:
-// then the verdict may be Unsettled, which is no permission.
+// It refuses a program that is not listed, and reads no shell: the caller gets scripts that a
+// command would run, and reads or refuses them.
+//
+// Package profiles and the executor of shell scripts call it.
 package command
 
 import (
@@ -43,16 +44,16 @@ func (v Verdict) String() string {
 type Judgement struct {
 	Verdict Verdict
 	Finding Finding
-	// Path is the listed program that starts; "" for a builtin, and for a shell that
-	// ringd interprets.
+	// Path is the listed program that starts. It is empty for a builtin, and for a shell that ringd
+	// interprets.
 	Path    string
 	Program int // its place in Config.Binaries; counts with Path alone
 	Builtin bool
 	Scripts []argv.Script // to be read before the verdict counts
 	Nested  []Nested      // listed programs that it starts
-	// Stdin is the language of the program that the command reads from its standard
-	// input (package programs has the names); "": none. Where the input is not known,
-	// nobody has read that program.
+	// Stdin is the language of the program that the command reads from its standard input, in a name
+	// of package programs. If it is empty, the command reads none. If the input is not known, nobody
+	// has read that program.
 	Stdin string
 }
 
@@ -70,7 +71,7 @@ type Finding struct {
 	Instead []string
 	Argv    []string // the words that met it, as far as they are known
 	Chain   []string // what leads to them: "find -exec", "timeout"
-	// What of the profile it is; -1: none. At most one of Binary's lists is meant.
+	// The places in the profile that decided; -1 is none. At most one of Binary's lists has a place.
 	Pattern, Binary  int
 	Deny, Allow, Ask int // of Binary
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/ringd/ringd/profiles/command/programs"
 )
 
-// config judges the configuration keys on a command line of git: each is to be
-// known to start nothing.
+// config judges the configuration keys on a command line of git. Each must be known to start nothing.
 func (o *one) config(rule func(code, format string, args ...any) Finding) {
 	if o.words.Has("c") == argv.Maybe || o.words.Has("config") == argv.Maybe {
 		o.note(Unsettled, rule(codeUnsettled, "which configuration is set is known only when it runs"))
@@ -30,7 +29,9 @@ func (o *one) config(rule func(code, format string, args ...any) Finding) {
 	if !sure || sub[0].Text != "config" {
 		return
 	}
-	for _, reads := range []string{"get", "get-all", "get-regexp", "get-urlmatch", "list", "unset", "unset-all", "get-color", "get-colorbool"} {
+	for _, reads := range []string{
+		"get", "get-all", "get-regexp", "get-urlmatch", "list", "unset", "unset-all", "get-color", "get-colorbool",
+	} {
 		if o.words.Has(reads) == argv.Yes {
 			return
 		}
@@ -73,7 +74,8 @@ func (o *one) key(key string, value argv.Word, rule func(code, format string, ar
 		return
 	}
 	if value.Open {
-		o.note(Unsettled, rule(codeUnsettled, "what configuration %s is set to is known only when it runs", quoted(key)))
+		f := rule(codeUnsettled, "what configuration %s is set to is known only when it runs", quoted(key))
+		o.note(Unsettled, f)
 		return
 	}
 	o.note(Deny, rule(codeConfig, "%s is not known to start nothing: git may run what it says", quoted(key)))

@@ -9,11 +9,10 @@ import (
 // Forced is what a profile puts into each start of a program.
 type Forced struct{ Args, Env []string }
 
-// Force gives the words and the environment of a start with what the profile
-// forces put in, also for the programs that the program starts by its words. Of
-// gives what is forced on a program, by its place in Config.Binaries; first is the
-// program itself. When it cannot be put in where another starts it, ok is false and
-// at is that program.
+// Force returns the words and the environment of a start with what the profile forces on it and on
+// the programs that it starts by its words. Of returns what is forced on a program, by its place in
+// Config.Binaries; first is the program itself. If the words of a program that another starts
+// cannot be changed, ok is false and at is that program.
 func Force(argv []string, first int, nested []Nested, of func(int) Forced) (out, env []string, at int, ok bool) {
 	own := of(first)
 	out, env = argv, slices.Clip(own.Env)
@@ -38,8 +37,8 @@ func Force(argv []string, first int, nested []Nested, of func(int) Forced) (out,
 	return out, env, 0, true
 }
 
-// within finds the one place in argv where the known words stand in a row; -1 when
-// there is none or several.
+// within finds the one place in argv where the known words stand in a row. It returns -1 if there is
+// none, or more than one.
 func within(argv []string, ws []argv.Word) int {
 	for len(ws) > 0 && ws[len(ws)-1].Open {
 		ws = ws[:len(ws)-1]

@@ -18,15 +18,18 @@ const (
 	maxWords    = 4096 // of one command
 )
 
-// Judge decides one command, and every command that it would start. Scripts are
-// left to the caller, with what leads to them.
+// Judge decides one command, and every command that it would start. The caller gets the scripts,
+// with what leads to them. Nil rules deny.
 func (r *Rules) Judge(c argv.Command) Judgement {
 	if r == nil {
 		return Judgement{Finding: finding(codeNotListed, "no profile is in force")}
 	}
 	j := judge{rules: r, verdict: Allow, finding: finding(codeAllowed, "")}
 	j.command(c, nil, false)
-	return Judgement{Verdict: j.verdict, Finding: j.finding, Path: j.path, Program: j.place, Builtin: j.builtin, Scripts: j.scripts, Nested: j.nested, Stdin: j.stdin}
+	return Judgement{
+		Verdict: j.verdict, Finding: j.finding, Path: j.path, Program: j.place, Builtin: j.builtin,
+		Scripts: j.scripts, Nested: j.nested, Stdin: j.stdin,
+	}
 }
 
 // judge is the state of one judgement: the strictest verdict so far, and why.
@@ -57,8 +60,8 @@ type one struct {
 	filled  bool // words are filled by a program: nobody sees the final ones
 }
 
-// filled reports whether what is not known of a command is what a program fills
-// in: no later look at it will know more.
+// filled reports whether a program fills in all that is not known of a command: no later look at it
+// will know more.
 func filled(c argv.Command) bool {
 	is := c.More
 	for _, w := range c.Words {
@@ -174,7 +177,8 @@ func (o *one) pattern(name string) {
 			if o.filled {
 				f.Code = codePattern
 			}
-			f.Reason = fmt.Sprintf("the words of %s that are not known yet could make it match the denied pattern %q", short(o.words), text)
+			f.Reason = fmt.Sprintf("the words of %s that are not known yet could make it match the denied pattern %q",
+				short(o.words), text)
 			o.note(Unsettled, f)
 		case argv.No:
 		}
@@ -184,8 +188,8 @@ func (o *one) pattern(name string) {
 // short is a command in one line for a reason.
 func short(w *argv.Words) string { return canonjson.Clip(w.Text()) }
 
-// program finds the listed program of a first word and judges its rules; false
-// when there is none.
+// program finds the listed program of a first word and judges its rules. It returns false if there is
+// none.
 func (o *one) program(word string) bool {
 	at, ok := o.rules.Find(word)
 	if !ok {
@@ -233,11 +237,13 @@ func (o *one) own(b *binary, at int) {
 	for i, p := range own.deny {
 		switch o.words.Denies(p) {
 		case argv.Yes:
-			f := rule(codeSubcommand, "%s matches the denied words %q of %s", short(o.words), strings.Join(b.Deny[i], " "), b.name)
+			words := strings.Join(b.Deny[i], " ")
+			f := rule(codeSubcommand, "%s matches the denied words %q of %s", short(o.words), words, b.name)
 			f.Deny = i
 			o.note(Deny, f)
 		case argv.Maybe:
-			f := rule(codeUnsettled, "the words of %s that are not known yet could match the denied words %q", short(o.words), strings.Join(b.Deny[i], " "))
+			f := rule(codeUnsettled, "the words of %s that are not known yet could match the denied words %q",
+				short(o.words), strings.Join(b.Deny[i], " "))
 			f.Deny = i
 			o.note(Unsettled, f)
 		case argv.No:
@@ -265,7 +271,7 @@ func (o *one) own(b *binary, at int) {
 	}
 }
 
-// listed judges the sub-commands that alone are allowed.
+// listed judges a command whose program allows only some sub-commands.
 func (o *one) listed(b *binary, rule func(code, format string, args ...any) Finding) {
 	best, at := argv.No, -1
 	for i, p := range b.read().allow {
@@ -304,7 +310,8 @@ func (o *one) launches() {
 		o.need(name)
 	}
 	if res.Maybe {
-		f := finding(codeUnsettled, fmt.Sprintf("the words of %s that are not known yet could make it start another program", short(o.words)))
+		f := finding(codeUnsettled, fmt.Sprintf(
+			"the words of %s that are not known yet could make it start another program", short(o.words)))
 		if o.filled {
 			f.Code = codeStarts
 		}
@@ -330,7 +337,8 @@ func (o *one) clears() bool {
 	case "env":
 		return o.words.Has("i") != argv.No || o.words.Has("u") != argv.No ||
 			slices.ContainsFunc(o.Words[1:], func(w argv.Word) bool { return !w.Open && w.Text == "-" })
-	case "command", "builtin", "exec", "time", "timeout", "nice", "nohup", "ionice", "chrt", "taskset", "setsid", "stdbuf", "xargs", "find", "parallel", "watch":
+	case "command", "builtin", "exec", "time", "timeout", "nice", "nohup", "ionice", "chrt", "taskset", "setsid",
+		"stdbuf", "xargs", "find", "parallel", "watch":
 		return false
 	default:
 		return true

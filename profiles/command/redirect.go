@@ -1,8 +1,3 @@
-// This file owns what a redirect of a script would open: a file, a device
-// that anybody may use, a connection in a file's name, or a file that decides what
-// git runs. It is pure, follows no link, and knows no grants: package profiles
-// decides on the files.
-
 package command
 
 import (
@@ -33,10 +28,13 @@ type RedirectTarget struct {
 	Reads, Writes bool
 }
 
-// ReadRedirect reads a redirect. Op is read, write, append or readwrite; a relative name
-// stands below cwd.
+// ReadRedirect reads a redirect. Op is read, write, append or readwrite. A relative name stands below
+// cwd. ReadRedirect follows no link and knows no grants: package profiles decides on the file.
 func ReadRedirect(op string, name argv.Word, cwd string) RedirectTarget {
-	t := RedirectTarget{Reads: op == "read" || op == "readwrite", Writes: op == "write" || op == "append" || op == "readwrite"}
+	t := RedirectTarget{
+		Reads:  op == "read" || op == "readwrite",
+		Writes: op == "write" || op == "append" || op == "readwrite",
+	}
 	switch p := name.Text; {
 	case !t.Reads && !t.Writes:
 		t.Kind = RedirectMalformed
@@ -71,8 +69,7 @@ func ReadRedirect(op string, name argv.Word, cwd string) RedirectTarget {
 	return t
 }
 
-// connects reports whether a path begins as one of the names that a shell connects
-// to.
+// connects reports whether a path begins as one of the names that a shell connects to.
 func connects(p string) bool {
 	if !strings.HasPrefix(p, "/") {
 		return false

@@ -8,8 +8,7 @@ import (
 	"github.com/ringd/ringd/profiles/argv"
 )
 
-// Config is what a profile says about commands. The zero Config allows builtins
-// alone.
+// Config is what a profile says about commands. The zero Config allows only builtins.
 type Config struct {
 	Binaries []Binary
 	Patterns [][]string // denied, each with the command's basename first
@@ -26,8 +25,7 @@ type Binary struct {
 	Helpers          []string // paths of programs that it may start itself
 }
 
-// Rules decide commands. They are immutable and safe for concurrent use. The nil
-// Rules deny everything.
+// Rules decide commands. They are immutable and safe for concurrent use. Nil Rules deny everything.
 type Rules struct {
 	binaries []binary
 	byPath   map[string]int // cleaned
@@ -36,8 +34,8 @@ type Rules struct {
 	patterns map[string]*patterns
 }
 
-// binary is a listed program. Its patterns are read when they are first asked for:
-// a script calls few of the programs that a policy lists.
+// binary is a listed program. Its patterns are read on first use: a script calls few of the programs
+// that a policy lists.
 type binary struct {
 	Binary
 	name  string
@@ -82,9 +80,8 @@ func (p *patterns) read(name string, denied [][]string) []argv.Pattern {
 	return p.all
 }
 
-// New indexes a profile. A program whose path is not absolute and clean is not
-// listed; a pattern without words matches nothing. The Config is read later too: it
-// must not be changed.
+// New indexes a profile. A program whose path is not absolute and clean is not listed, and a pattern
+// without words matches nothing. The Rules keep the Config: it must not change.
 func New(cfg Config) *Rules {
 	r := &Rules{byPath: make(map[string]int, len(cfg.Binaries)), byName: make(map[string]int, len(cfg.Binaries)),
 		denied: cfg.Patterns, patterns: map[string]*patterns{}, binaries: make([]binary, len(cfg.Binaries))}
@@ -117,9 +114,8 @@ func New(cfg Config) *Rules {
 	return r
 }
 
-// Find gives the place in Config.Binaries of the program that a first word names:
-// the first one of its basename, or for a word with a slash, which is absolute, the
-// one of that path.
+// Find returns the place in Config.Binaries of the program that a first word names: the first one of
+// that basename, or for an absolute path the one of that path.
 func (r *Rules) Find(word string) (int, bool) {
 	if r == nil || word == "" || strings.IndexByte(word, 0) >= 0 {
 		return 0, false

@@ -1,13 +1,15 @@
-// This file owns what a program of awk starts: system(), pipes to and from
-// commands, coprocesses, and what loads code. [Of] asks it.
-//
-// Where a slash begins a regular expression depends on awk's grammar. A text in
-// which the parts around it do not say is read both ways, and the reading that
-// starts more counts.
-
 package programs
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
+
+// This file reads what a program of awk starts: system(), pipes to and from commands, coprocesses,
+// and what loads code.
+//
+// Where a slash begins a regular expression depends on awk's grammar. A text in which the parts
+// around it do not say is read both ways, and the reading that starts more counts.
 
 // mostAwk is the longest text that is read.
 const mostAwk = 64 << 10
@@ -71,81 +73,101 @@ type token struct {
 	text string
 }
 
-// scan cuts a text into tokens. Of what is ambiguous, regexps says that a slash
-// begins a regular expression.
-func scan(text string, regexps bool) (out []token, ambiguous, ok bool) {
-	for i := 0; i < len(text); {
-		c := text[i]
-		switch {
-		case c == ' ' || c == '\t' || c == '\r':
-			i++
-		case c == '\\' && i+1 < len(text) && (text[i+1] == '\n' || text[i+1] == '\r'):
-			i += 2
-		case c == '\n':
-			out = append(out, token{kind: line})
-			i++
-		case c == '#':
-			end := strings.IndexByte(text[i:], '\n')
-			if end < 0 {
-				return out, ambiguous, true
-			}
-			i += end
-		case c == '"':
-			value, end, closed := quoted(text, i+1)
-			if !closed {
-				return nil, ambiguous, false
-			}
-			out = append(out, token{kind: str, text: value})
-			i = end
-		case c == '/':
-			is, sure := regexpAfter(out)
-			if !sure {
-				ambiguous, is = true, regexps
-			}
-			if !is {
-				out = append(out, token{kind: sign, text: "/"})
-				i++
-				continue
-			}
-			end, closed := regexpEnd(text, i+1)
-			if !closed {
-				return nil, ambiguous, false
-			}
-			out = append(out, token{kind: awkRegexp})
-			i = end
-		case letter(c):
-			end := i
-			for end < len(text) && (letter(text[end]) || digit(text[end])) {
-				end++
-			}
-			out = append(out, token{kind: awkName, text: text[i:end]})
-			i = end
-		case digit(c) || c == '.':
-			end := i + 1
-			for end < len(text) && (digit(text[end]) || letter(text[end]) || text[end] == '.') {
-				end++
-			}
-			out = append(out, token{kind: number, text: text[i:end]})
-			i = end
-		default:
-			end := i + 1
-			if end < len(text) && pair(text[i:end+1]) {
-				end++
-			}
-			out = append(out, token{kind: sign, text: text[i:end]})
-			i = end
-		}
-	}
-	return out, ambiguous, true
+// awkScanner cuts a text into tokens.
+type awkScanner struct {
+	text      string
+	i         int
+	regexps   bool // an ambiguous slash begins a regular expression
+	ambiguous bool // there was one
+	out       []token
 }
 
-func pair(s string) bool {
-	switch s {
-	case "||", "&&", "|&", "++", "--", "==", "!=", "<=", ">=", ">>", "+=", "-=", "*=", "%=", "^=", "**", "!~", "::":
-		return true
-	default:
-		return false
+// scan reads a text. It returns false for one in which a string or a regular expression does not end.
+func scan(text string, regexps bool) (out []token, ambiguous, ok bool) {
+	s := &awkScanner{text: text, regexps: regexps}
+	for s.i < len(text) {
+		if !s.token() {
+			return nil, s.ambiguous, false
+		}
 	}
+	return s.out, s.ambiguous, true
+}
+
+// token reads a token, or what stands between tokens.
+func (s *awkScanner) token() bool {
+	switch c := s.text[s.i]; {
+	case c == ' ' || c == '\t' || c == '\r':
+		s.i++
+	case c == '\\' && s.i+1 < len(s.text) && (s.text[s.i+1] == '\n' || s.text[s.i+1] == '\r'):
+		s.i += 2
+	case c == '\n':
+		s.out = append(s.out, token{kind: line})
+		s.i++
+	case c == '#':
+		s.comment()
+	case c == '"':
+		value, end, closed := quoted(s.text, s.i+1)
+		s.out = append(s.out, token{kind: str, text: value})
+		s.i = end
+		return closed
+	case c == '/':
+		return s.slash()
+	case letter(c):
+		s.run(awkName, 0, func(c byte) bool { return letter(c) || digit(c) })
+	case digit(c) || c == '.':
+		s.run(number, 1, func(c byte) bool { return digit(c) || letter(c) || c == '.' })
+	default:
+		end := s.i + 1
+		if end < len(s.text) && pair(s.text[s.i:end+1]) {
+			end++
+		}
+		s.out = append(s.out, token{kind: sign, text: s.text[s.i:end]})
+		s.i = end
+	}
+	return true
+}
+
+// comment skips to the end of the line.
+func (s *awkScanner) comment() {
+	if end := strings.IndexByte(s.text[s.i:], '\n'); end >= 0 {
+		s.i += end
+	} else {
+		s.i = len(s.text)
+	}
+}
+
+// run reads a token of bytes of one kind, after some that belong to it anyway.
+func (s *awkScanner) run(kind kind, least int, is func(byte) bool) {
+	end := s.i + least
+	for end < len(s.text) && is(s.text[end]) {
+		end++
+	}
+	s.out = append(s.out, token{kind: kind, text: s.text[s.i:end]})
+	s.i = end
+}
+
+// slash reads a division or a regular expression.
+func (s *awkScanner) slash() bool {
+	is, sure := regexpAfter(s.out)
+	if !sure {
+		s.ambiguous, is = true, s.regexps
+	}
+	if !is {
+		s.out = append(s.out, token{kind: sign, text: "/"})
+		s.i++
+		return true
+	}
+	end, closed := regexpEnd(s.text, s.i+1)
+	s.out = append(s.out, token{kind: awkRegexp})
+	s.i = end
+	return closed
+}
+
+// pair reports two signs that are one.
+func pair(s string) bool {
+	return slices.Contains([]string{
+		"||", "&&", "|&", "++", "--", "==", "!=", "<=", ">=", ">>", "+=", "-=", "*=", "%=", "^=", "**", "!~", "::",
+	}, s)
 }
 
 func letter(c byte) bool {
@@ -231,7 +253,8 @@ func regexpEnd(text string, i int) (end int, closed bool) {
 				i++
 			}
 		case c == '[' && i+1 < len(text) && strings.IndexByte(":.=", text[i+1]) >= 0: // [:alpha:]
-			if end := strings.Index(text[i+2:], text[i+1:i+2]+"]"); end >= 0 && !strings.Contains(text[i+2:i+2+end], "\n") {
+			rest := text[i+2:]
+			if end := strings.Index(rest, text[i+1:i+2]+"]"); end >= 0 && !strings.Contains(rest[:end], "\n") {
 				i += end + 3
 			}
 		case c == ']':
@@ -243,71 +266,93 @@ func regexpEnd(text string, i int) (end int, closed bool) {
 	return i, false
 }
 
+// awkTokens are the tokens of a program.
+type awkTokens []token
+
+// at returns a token. In front of the first one and behind the last one is the end of a line.
+func (ts awkTokens) at(i int) token {
+	if i < 0 || i >= len(ts) {
+		return token{kind: line}
+	}
+	return ts[i]
+}
+
 // judge finds what tokens start.
-func judge(ts []token) awkProgram {
+func judge(tokens []token) awkProgram {
+	ts := awkTokens(tokens)
 	var p awkProgram
-	refuse := func(why string) {
-		if p.Refused == "" {
-			p.Refused = why
-		}
-	}
-	at := func(i int) token {
-		if i < 0 || i >= len(ts) {
-			return token{kind: line}
-		}
-		return ts[i]
-	}
 	for i, t := range ts {
+		refused := ""
 		switch {
 		case t.kind == str && strings.Contains(t.text, "/inet"):
-			refuse("the program reaches the network")
-		case t.kind == awkName && t.text == "system" && at(i-1).text != "func" && at(i-1).text != "function":
-			if at(i+1).text == "(" && at(i+2).kind == str && at(i+3).kind == sign && at(i+3).text == ")" {
-				p.Texts = append(p.Texts, at(i+2).text)
-			} else if !(at(i+1).text == "(" && at(i+2).kind == sign && at(i+2).text == ")") {
-				refuse("system() runs what is put together as the program runs")
-			}
+			refused = "the program reaches the network"
+		case t.kind == awkName && t.text == "system" && ts.at(i-1).text != "func" && ts.at(i-1).text != "function":
+			refused = p.system(ts, i)
 		case t.kind == sign && t.text == "|&":
-			refuse("a coprocess of awk cannot be judged")
+			refused = "a coprocess of awk cannot be judged"
 		case t.kind == sign && t.text == "|":
-			if text, ok := piped(at, i); ok {
+			if text, ok := ts.piped(i); ok {
 				p.Texts = append(p.Texts, text)
 			} else {
-				refuse("a pipe of awk runs what is put together as the program runs")
+				refused = "a pipe of awk runs what is put together as the program runs"
 			}
 		case t.kind == sign && t.text == "@":
-			switch at(i + 1).text {
-			case "include", "namespace":
-				p.Files = true
-			case "load":
-				refuse("@load loads a library")
-			default:
-				if at(i+1).kind == awkName {
-					refuse("an indirect call may be one of system")
-				}
-			}
+			refused = p.directive(ts.at(i + 1))
+		}
+		if p.Refused == "" {
+			p.Refused = refused
 		}
 	}
 	return p
 }
 
-// piped reads the command on the other side of a pipe where it is one string.
-func piped(at func(int) token, i int) (string, bool) {
-	if at(i+1).kind == awkName && at(i+1).text == "getline" {
-		if at(i-1).kind != str {
+// system reads a call of system, and returns why it is refused.
+func (p *awkProgram) system(ts awkTokens, i int) (refused string) {
+	open, text, end := ts.at(i+1).text == "(", ts.at(i+2), ts.at(i+3)
+	switch {
+	case open && text.kind == str && end.kind == sign && end.text == ")":
+		p.Texts = append(p.Texts, text.text)
+		return ""
+	case open && text.kind == sign && text.text == ")":
+		return ""
+	default:
+		return "system() runs what is put together as the program runs"
+	}
+}
+
+// directive reads what stands behind @, and returns why it is refused.
+func (p *awkProgram) directive(t token) (refused string) {
+	switch {
+	case t.text == "include" || t.text == "namespace":
+		p.Files = true
+	case t.text == "load":
+		return "@load loads a library"
+	case t.kind == awkName:
+		return "an indirect call may be one of system"
+	}
+	return ""
+}
+
+// piped reads the command on the other side of a pipe, if it is one string.
+func (ts awkTokens) piped(i int) (string, bool) {
+	next := ts.at(i + 1)
+	if next.kind == awkName && next.text == "getline" {
+		if ts.at(i-1).kind != str {
 			return "", false
 		}
-		if b := at(i - 2); b.kind == line || b.kind == sign && b.text != ")" && b.text != "]" && b.text != "++" && b.text != "--" || b.kind == awkName && (b.text == "do" || b.text == "else") {
-			return at(i - 1).text, b.text != "$"
+		before := ts.at(i - 2)
+		alone := before.kind == line || before.kind == awkName && (before.text == "do" || before.text == "else") ||
+			before.kind == sign && !slices.Contains([]string{")", "]", "++", "--", "$"}, before.text)
+		if !alone {
+			return "", false
 		}
+		return ts.at(i - 1).text, true
+	}
+	if next.kind != str {
 		return "", false
 	}
-	if at(i+1).kind != str {
-		return "", false
-	}
-	switch e := at(i + 2); {
-	case e.kind == line, e.kind == sign && (e.text == ";" || e.text == "}"):
-		return at(i + 1).text, true
+	if end := ts.at(i + 2); end.kind == line || end.kind == sign && (end.text == ";" || end.text == "}") {
+		return next.text, true
 	}
 	return "", false
 }

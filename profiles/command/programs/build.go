@@ -98,8 +98,8 @@ func cmakeCommand(r *reader, name string, at int) {
 // cmakeStarts reports a word that names a program.
 func cmakeStarts(t string) bool {
 	if strings.HasPrefix(t, "-DCMAKE_") {
-		return strings.Contains(t, "LAUNCHER") || strings.Contains(t, "COMPILER") && !strings.Contains(t, "COMPILER_ID") ||
-			strings.HasPrefix(t, "-DCMAKE_MAKE_PROGRAM")
+		return strings.Contains(t, "LAUNCHER") || strings.HasPrefix(t, "-DCMAKE_MAKE_PROGRAM") ||
+			strings.Contains(t, "COMPILER") && !strings.Contains(t, "COMPILER_ID")
 	}
 	return strings.HasPrefix(t, "--build-makeprogram") || strings.HasPrefix(t, "--test-command") ||
 		strings.HasPrefix(t, "--debugger") || t == "--open"

@@ -97,8 +97,9 @@ func gitKey(r *reader, key string, value argv.Word) gitKeyKind {
 func gitURL(r *reader, w argv.Word) {
 	t := w.Text
 	before, _, helper := strings.Cut(t, "::")
+	const scheme = "abcdefghijklmnopqrstuvwxyz0123456789+.-"
 	switch {
-	case helper && before != "" && strings.Trim(strings.ToLower(before), "abcdefghijklmnopqrstuvwxyz0123456789+.-") == "":
+	case helper && before != "" && strings.Trim(strings.ToLower(before), scheme) == "":
 		r.refuse("git reaches this address by a program", t)
 	case strings.Contains(t, "://-"), strings.HasPrefix(t, "-") && strings.Contains(t, "ProxyCommand"),
 		strings.Contains(t, "@-o"):

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/profiles/argv"
+	"github.com/ringd/ringd/profiles/tables"
 )
 
 // inline judges a text of a language on the command line.
@@ -159,10 +160,8 @@ func perlModule(r *reader, w argv.Word) {
 		return
 	}
 	name := strings.TrimPrefix(w.Text, "-")
-	for _, c := range name {
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune(":_=,-.+/ '", c) {
-			continue
-		}
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_=,-.+/ '"
+	if strings.ContainsFunc(name, func(c rune) bool { return !strings.ContainsRune(plain, c) }) {
 		r.refuse("a module's words are a program of perl", w.Text)
 		return
 	}
@@ -245,8 +244,8 @@ func readScripted(r *reader) {
 
 // loadedModule reads a module that is loaded first: an address like data: is program text.
 func loadedModule(r *reader, w argv.Word) {
-	for _, mark := range []string{"data:", "http:", "https:"} {
-		if strings.HasPrefix(w.Text, mark) || strings.Contains(w.Text, "child_process") {
+	for _, mark := range []string{"data:*", "http:*", "https:*", "*child_process*"} {
+		if tables.Match(mark, w.Text) {
 			r.refuse("it loads a program that nobody has read", w.Text)
 			return
 		}

@@ -170,8 +170,9 @@ func readPackages(r *reader) {
 
 // keyringProgram reports an option by which pip starts the program of a keyring.
 func keyringProgram(r *reader, at int) bool {
-	return strings.HasPrefix(r.args[at].Text, "--keyring-provider") && (strings.Contains(r.args[at].Text, "subprocess") ||
-		at+1 < len(r.args) && r.args[at+1].Text == "subprocess")
+	t := r.args[at].Text
+	return strings.HasPrefix(t, "--keyring-provider") &&
+		(strings.Contains(t, "subprocess") || at+1 < len(r.args) && r.args[at+1].Text == "subprocess")
 }
 
 // packagesCommand reads a sub-command, whose words begin at args[at]. It returns true if all is

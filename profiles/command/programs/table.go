@@ -101,7 +101,7 @@ func (t *table) part(program, name string) (*row, bool) {
 // list returns a list of a row.
 func (r *row) list(key string) []string { return r.lists[key] }
 
-// lists reports whether a list of a row has a word.
+// has reports whether a list of a row has a word.
 func (r *row) has(key, word string) bool { return slices.Contains(r.lists[key], word) }
 
 // parseTable reads a table of programs.
@@ -157,8 +157,10 @@ func (r *row) take(f tables.Field) (err error) {
 		return r.takeFlags(f, words)
 	case "options":
 		r.options, err = f.Options()
-		if slices.ContainsFunc(r.options, func(o tables.Option) bool { return o.Value == tables.Until || o.Means != nil }) {
-			return f.Errorf("a value or a meaning that this table does not have")
+		for _, o := range r.options {
+			if o.Value == tables.Until || o.Means != nil {
+				return f.Errorf("a value or a meaning that this table does not have")
+			}
 		}
 		return err
 	case "refuse", "allow":
@@ -173,8 +175,8 @@ func (r *row) take(f tables.Field) (err error) {
 				r.rules[i].reason = f.Text()
 			}
 		}
-	case "alone", "unless", "unsure", "versioned", "known", "external", "addresses", "valued", "harmless", "input", "keys",
-		"runs":
+	case "alone", "unless", "unsure", "versioned", "known", "external", "addresses", "valued", "harmless", "input",
+		"keys", "runs":
 		r.lists[f.Key] = append(r.lists[f.Key], words...)
 	case "text": // a list of texts, one a field
 		r.lists[f.Key] = append(r.lists[f.Key], f.Text())

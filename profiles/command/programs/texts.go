@@ -1,9 +1,11 @@
 package programs
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/ringd/ringd/profiles/argv"
+	"github.com/ringd/ringd/profiles/tables"
 )
 
 // readAwk reads awk: its program is the first operand, or stands in options.
@@ -272,7 +274,7 @@ func readRails(r *reader) {
 			r.apply(it)
 		case sub == "":
 			sub = it.word.Text
-			if r.row.has("input", sub) || strings.HasPrefix(sub, "credentials:") || strings.HasPrefix(sub, "encrypted:") {
+			if slices.ContainsFunc(r.row.list("input"), func(p string) bool { return tables.Match(p, sub) }) {
 				r.out.Stdin = r.row.language
 			}
 		case sub == "runner" || sub == "r":

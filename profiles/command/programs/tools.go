@@ -151,7 +151,7 @@ func readIP(r *reader) {
 			return
 		case strings.HasPrefix(w.Text, "-a"):
 			all = true
-		case w.Text == "vr" || w.Text == "vrf" || strings.HasPrefix(w.Text, "net") && strings.HasPrefix("netns", w.Text):
+		case r.row.has("known", w.Text):
 			object = true
 		case w.Text != "" && strings.HasPrefix("exec", w.Text) && (object || len(w.Text) > 1):
 			command := r.args[i+1:]
