@@ -43,10 +43,6 @@ func readerNamed(name string) func(*reader) {
 		return readJobs
 	case "later":
 		return readLater
-	case "netcat":
-		return readNetcat
-	case "pager":
-		return readPager
 	case "parallel":
 		return readParallel
 	case "perf":
@@ -59,8 +55,6 @@ func readerNamed(name string) func(*reader) {
 		return readSetarch
 	case "sg":
 		return readSg
-	case "socat":
-		return readSocat
 	case "source":
 		return readSource
 	case "ssh":
@@ -69,8 +63,6 @@ func readerNamed(name string) func(*reader) {
 		return readSu
 	case "sudo":
 		return readSudo
-	case "tar":
-		return readTar
 	case "tmux":
 		return readTmux
 	case "trap":
@@ -79,16 +71,25 @@ func readerNamed(name string) func(*reader) {
 		return readWatch
 	case "xargs":
 		return readXargs
-	case "zip":
-		return readZip
 	default:
-		return textReaderNamed(name)
+		return toolReaderNamed(name)
 	}
 }
 
-// textReaderNamed returns the code of programs that have a language of their own, build or install.
-func textReaderNamed(name string) func(*reader) {
+// toolReaderNamed returns the code of tools, and of programs that have a language of their own, build
+// or install.
+func toolReaderNamed(name string) func(*reader) {
 	switch name {
+	case "netcat":
+		return readNetcat
+	case "pager":
+		return readPager
+	case "socat":
+		return readSocat
+	case "tar":
+		return readTar
+	case "zip":
+		return readZip
 	case "awk":
 		return readAwk
 	case "bun":
