@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
@@ -30,36 +31,44 @@ func askingOf(list []profiles.AskRule) asking {
 func (a asking) before(words string) []string { return a.words[:max(0, slices.Index(a.words, words))] }
 
 // asks compares words that need an approval.
-func (c *comparer) asks(field, capability, program string, a, b []profiles.AskRule) {
+func (c *comparer) asks(s spot, a, b []profiles.AskRule) {
 	old, now := askingOf(a), askingOf(b)
 	for _, words := range both(old.at, now.at) {
 		x, y := old.at[words], now.at[words]
-		of := program + " " + words
-		switch {
+		at := s
+		at.subject, at.capability, at.row = s.subject+" "+words, s.capability+" "+words, row{says: "%s"}
+		switch other := c.eased(old, now, words); {
 		case x == nil:
-			ch := Change{Kind: Added, Class: Narrows, Capability: capability + " " + words, Field: field, New: approval(&y.Approval), NewRule: orRule(&y.Pattern.Rule, &y.Approval.Rule), Says: of + " now needs an approval"}
-			if other := c.eased(old, now, words); other != "" {
+			at.now = orRule(&y.Pattern.Rule, &y.Approval.Rule)
+			ch := at.added(approvalText(&y.Approval)).as(Narrows, at.subject+" now needs an approval", "")
+			if other != "" {
 				ch.Class, ch.Why = Widens, "it is looked at before "+other+", which asks for more"
 			}
 			c.add(ch)
 		case y == nil:
-			c.add(Change{Kind: Removed, Capability: capability + " " + words, Field: field, Old: approval(&x.Approval), OldRule: orRule(&x.Pattern.Rule, &x.Approval.Rule), Says: of + " no longer needs an approval"})
+			at.old = orRule(&x.Pattern.Rule, &x.Approval.Rule)
+			c.add(at.removed(approvalText(&x.Approval)).as(Widens, at.subject+" no longer needs an approval", ""))
 		default:
-			if other := c.eased(old, now, words); other != "" {
-				c.add(Change{Kind: Changed, Capability: capability + " " + words, Field: field, Old: "behind " + other, New: "before " + other, OldRule: &x.Pattern.Rule, NewRule: &y.Pattern.Rule,
-					Says: of + " is looked at before " + other + " now", Why: "the first that a command meets counts, and this one asks for less"})
+			at.old, at.now = &x.Pattern.Rule, &y.Pattern.Rule
+			if other != "" {
+				c.add(at.changed("behind "+other, "before "+other).as(Widens, at.subject+" is looked at before "+other+" now",
+					"the first that a command meets counts, and this one asks for less"))
 			}
-			c.worded(field, capability+" "+words, &x.Pattern, &y.Pattern)
-			c.approval(field, capability+" "+words, of, &x.Approval, &y.Approval, &x.Pattern.Rule, &y.Pattern.Rule)
-			c.residue(field, capability, x, y)
+			c.worded(at, &x.Pattern, &y.Pattern)
+			c.approval(at, &x.Approval, &y.Approval)
+			c.residue(s, reflect.ValueOf(*x), reflect.ValueOf(*y))
 		}
 	}
 }
 
 // eased gives words that were looked at before these, or instead of them, and are now
-// looked at behind them, although they asked for more; "": there are none. Words that
-// begin with different sub-commands may still meet in one command, as operands do.
+// looked at behind them, although they asked for more. If there are none, it is empty.
+// Words that begin with different sub-commands may still meet in one command, as operands
+// do.
 func (c *comparer) eased(old, now asking, words string) string {
+	if now.at[words] == nil {
+		return ""
+	}
 	earlier := old.before(words)
 	if old.at[words] == nil {
 		earlier = old.words
@@ -68,8 +77,8 @@ func (c *comparer) eased(old, now asking, words string) string {
 		if now.at[other] == nil || slices.Contains(now.before(words), other) {
 			continue
 		}
-		in := &comparer{now: c.now}
-		in.approval("", "", "", &old.at[other].Approval, &now.at[words].Approval, &profiles.Rule{}, &profiles.Rule{})
+		in := c.within(c.old, c.new)
+		in.approval(spot{row: row{says: "%s"}}, &old.at[other].Approval, &now.at[words].Approval)
 		if ClassOf(in.out) == Widens {
 			return other
 		}

@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -134,18 +135,14 @@ func Compare(old, now *profiles.Set, cfg Config) Report {
 		now = &profiles.Set{}
 	}
 	r := Report{Old: old.Revision, New: now.Revision, Class: Neutral, Counts: map[string]int{}, Agents: []Agent{}}
-	names := slices.Sorted(maps.Keys(old.Agents))
-	names = append(names, slices.Collect(maps.Keys(now.Agents))...)
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		a, was := old.Agents[name]
-		b, is := now.Agents[name]
-		r.add(agentOf(name, a, was, b, is, old, now, cfg))
+	c := comparer{now: cfg.Now, rows: byType(table()), hooks: hooks()}
+	for _, name := range both(old.Agents, now.Agents) {
+		r.add(c.pair(name, old, now))
 	}
-	whole := &comparer{now: cfg.Now}
-	whole.set(old, now)
-	if len(whole.out) > 0 {
-		r.add(Agent{State: string(Changed), Changes: whole.out})
+	c.walk(spot{capability: "set"}, reflect.ValueOf(*old), reflect.ValueOf(*now))
+	c.shipped(old, now)
+	if len(c.out) > 0 {
+		r.add(Agent{State: string(Changed), Changes: c.out})
 	}
 	return r
 }
@@ -199,120 +196,81 @@ func Sort(changes []Change) {
 	slices.SortStableFunc(changes, func(x, y Change) int { return cmp.Compare(x.Class.rank(), y.Class.rank()) })
 }
 
-// comparer collects the changes of one agent.
-type comparer struct {
-	now   time.Time
-	agent string
-	// fresh says that there was no such part before: what would bound it took nothing
-	// away.
-	fresh bool
-	inner bool // it compares what mode audit records, and holds no such thing itself
-	out   []Change
+// within is a comparer of two agents that has seen nothing yet.
+func (c *comparer) within(a, b *profiles.Agent) *comparer {
+	return &comparer{now: c.now, rows: c.rows, hooks: c.hooks, name: c.name, old: a, new: b}
 }
 
-func agentOf(name string, a profiles.Agent, was bool, b profiles.Agent, is bool, old, now *profiles.Set, cfg Config) Agent {
-	c := &comparer{now: cfg.Now, agent: name}
+// pair compares the agents of one name.
+func (c *comparer) pair(name string, old, now *profiles.Set) Agent {
+	a, was := old.Agents[name]
+	b, is := now.Agents[name]
+	in := c.within(&a, &b)
+	in.name = name
 	out := Agent{Name: name, State: string(Changed)}
+	s := spot{capability: "agent:" + name, field: "agents", old: &a.Rule, now: &b.Rule}
 	switch {
 	case !is:
 		out.State = string(Removed)
-		c.add(Change{Kind: Removed, Class: Narrows, Capability: "agent:" + name, Field: "agents", Old: summary(&a), OldRule: &a.Rule,
-			Says: "the agent is gone: it may do nothing any more"})
+		in.add(s.removed(summary(&a)).as(Narrows, "the agent is gone: it may do nothing any more", ""))
 	case !was:
 		out.State = string(Added)
-		c.add(Change{Kind: Added, Capability: "agent:" + name, Field: "agents", New: summary(&b), NewRule: &b.Rule,
-			Says: "the agent is new: all that it may do is added", Why: "an agent that was not there could do nothing"})
-		c.fresh = true
-		none := profiles.Agent{Name: b.Name, Policy: b.Policy, MinTier: b.MinTier, Audit: b.Audit, Limits: b.Limits, Inputs: b.Inputs, Egress: profiles.Egress{Mode: profiles.EgressOff}}
-		c.whole(&none, &b)
+		in.add(s.added(summary(&b)).as(Widens, "the agent is new: all that it may do is added", "an agent that was not there could do nothing"))
+		in.fresh = true
+		a = profiles.Agent{Name: b.Name, Policy: b.Policy, MinTier: b.MinTier, Audit: b.Audit, Limits: b.Limits, Inputs: b.Inputs,
+			Egress: profiles.Egress{Mode: profiles.EgressOff}}
+		in.agent()
 	default:
-		c.whole(&a, &b)
-		c.modules(&a, &b, old, now)
+		in.agent()
+		in.modules(old, now)
 	}
-	slices.SortStableFunc(c.out, func(x, y Change) int {
-		return cmp.Or(cmp.Compare(x.Class.rank(), y.Class.rank()), cmp.Compare(group(x.Field), group(y.Field)))
-	})
-	if len(c.out) == 0 {
+	Sort(in.out)
+	if len(in.out) == 0 {
 		out.State = "same"
 	}
-	out.Changes = c.out
+	out.Changes = in.out
 	return out
 }
 
-// group orders fields as a reader asks for them.
-func group(field string) int {
-	for i, p := range []string{"agents", "mode", "exceptions", "ruleOfTwo", "guardrails", "inputs", "layers", "minTier", "js", "python", "shell", "bridges", "files", "egress", "limits"} {
-		if strings.HasPrefix(field, p) {
-			return i
-		}
-	}
-	return 99
+// agent compares the two agents.
+func (c *comparer) agent() {
+	s := spot{capability: "agent:" + c.name, old: &c.old.Rule, now: &c.new.Rule}
+	c.walk(s, reflect.ValueOf(*c.old), reflect.ValueOf(*c.new))
 }
 
-// lifted is what the end of a denial without effect is: that of a layer above lets the
-// agent ask for what it could not.
-func (ch *Change) lifted(r *profiles.Rule, says string) {
-	if r.Layer == "" {
-		ch.Says = moot(says)
-		return
+// lifted is the end of a denial without effect: that of a layer above lets the agent ask
+// for what it could not.
+func (ch Change) lifted() Change {
+	if ch.OldRule == nil || ch.OldRule.Layer == "" {
+		ch.Says = moot(ch.Says)
+		return ch
 	}
-	ch.Class, ch.Says = Headroom, says
-	ch.Why = r.Layer + " lets the agent ask for it now; today the agent has no more by it"
+	return ch.as(Headroom, ch.Says, ch.OldRule.Layer+" lets the agent ask for it now; today the agent has no more by it")
 }
 
-// add records a change, with the layer that it comes from.
-func (c *comparer) add(ch Change) {
-	ch.Agent = c.agent
-	ch.OldRule, ch.NewRule = place(ch.OldRule), place(ch.NewRule)
-	if ch.Layer == "" {
-		switch {
-		case ch.NewRule != nil:
-			ch.Layer = ch.NewRule.Layer
-		case ch.OldRule != nil:
-			ch.Layer = ch.OldRule.Layer
-		}
+func (c *comparer) format(s spot, a, b string) {
+	if a != b && a != "" && b != "" {
+		c.add(s.changed(a, b).undecided("the format of the set is another one", "fields may mean something else"))
 	}
-	if ch.Undecided {
-		ch.Class = Widens
-	}
-	c.out = append(c.out, ch)
 }
 
-// place copies a rule, and drops one that names no place.
-func place(r *profiles.Rule) *profiles.Rule {
-	if r == nil || *r == (profiles.Rule{}) {
-		return nil
-	}
-	out := *r
-	return &out
-}
-
-// ended reports whether a grant with this expiry has ended.
-func (c *comparer) ended(expires *time.Time) bool {
-	return expires != nil && !c.now.IsZero() && !c.now.Before(*expires)
-}
-
-// set compares what belongs to no agent.
-func (c *comparer) set(old, now *profiles.Set) {
-	if old.Format != now.Format && old.Format != "" && now.Format != "" {
-		c.add(Change{Kind: Changed, Undecided: true, Capability: "format", Field: "format", Old: old.Format, New: now.Format,
-			Says: "the format of the set is another one", Why: "fields may mean something else"})
-	}
+// shipped compares the modules of the sets. The agents that may import one in both sets
+// tell of it.
+func (c *comparer) shipped(old, now *profiles.Set) {
 	for _, name := range both(old.Modules, now.Modules) {
-		a, was := old.Modules[name]
-		b, is := now.Modules[name]
-		if was == is || importedBy(old, now, name) { // of one that is imported, its agents tell
+		x, was := old.Modules[name]
+		y, is := now.Modules[name]
+		if was == is || importedBy(old, now, name) {
 			continue
 		}
-		ch := Change{Class: Neutral, Capability: "module:" + name, Field: "modules", Why: "a module gives nothing until an agent may import it"}
-		if is {
-			ch.Kind, ch.New, ch.NewRule, ch.Says = Added, b.Digest, &b.Rule, "the policy ships a module more: "+name
-		} else {
-			ch.Kind, ch.Old, ch.OldRule, ch.Says = Removed, a.Digest, &a.Rule, "the policy no longer ships the module "+name
+		s := spot{field: "modules", capability: "module:" + name, old: &x.Rule, now: &y.Rule}
+		ch := s.added(y.Digest).as(Neutral, "the policy ships a module more: "+name, "")
+		if was {
+			ch = s.removed(x.Digest).as(Neutral, "the policy no longer ships the module "+name, "")
 		}
+		ch.Why = "a module gives nothing until an agent may import it"
 		c.add(ch)
 	}
-	c.residue("", "set", old, now)
 }
 
 // importedBy reports whether an agent of both sets may import a module in both.
@@ -329,19 +287,19 @@ func importedBy(old, now *profiles.Set, module string) bool {
 }
 
 // modules tells of modules whose text is another one, to an agent that may import them.
-func (c *comparer) modules(a, b *profiles.Agent, old, now *profiles.Set) {
-	if a.JS == nil || b.JS == nil {
+func (c *comparer) modules(old, now *profiles.Set) {
+	if c.old.JS == nil || c.new.JS == nil {
 		return
 	}
-	for _, r := range b.JS.Imports.Allow {
+	for _, r := range c.new.JS.Imports.Allow {
 		was, had := old.Modules[r.Name]
 		is, has := now.Modules[r.Name]
 		if !had || !has || was.Digest == is.Digest && was.File == is.File {
 			continue
 		}
-		c.add(Change{Kind: Changed, Class: Neutral, Capability: "import:" + r.Name, Field: "modules", Old: short(was.Digest), New: short(is.Digest),
-			OldRule: &was.Rule, NewRule: &is.Rule, Says: "the module " + r.Name + " has another text",
-			Why: "a module can do no more than the program that imports it; read what it does now"})
+		s := spot{field: "modules", capability: "import:" + r.Name, old: &was.Rule, now: &is.Rule}
+		c.add(s.changed(short(was.Digest), short(is.Digest)).as(Neutral, "the module "+r.Name+" has another text",
+			"a module can do no more than the program that imports it; read what it does now"))
 	}
 }
 
@@ -385,4 +343,11 @@ func summary(a *profiles.Agent) string {
 		return "nothing"
 	}
 	return strings.Join(parts, ", ")
+}
+
+func orRule(r, other *profiles.Rule) *profiles.Rule {
+	if *r == (profiles.Rule{}) {
+		return other
+	}
+	return r
 }

@@ -1,16 +1,23 @@
 package diff
 
-import "reflect"
+import (
+	"reflect"
+)
 
-// Known is known, and UnknownFields unknownFields.
-func Known(of string) (compared, places string) { return known(of) }
+// UnknownFields lists the fields of a type that have no row.
+func UnknownFields(t reflect.Type) []string { return unknownFields(t, byType(table())) }
 
-// UnknownFields is unknownFields.
-func UnknownFields(t reflect.Type) []string { return unknownFields(t) }
+// Fields lists the fields of the table.
+func Fields() (out []string) {
+	for _, r := range table() {
+		out = append(out, r.field)
+	}
+	return out
+}
 
 // Residue is what residue tells of two structs.
 func Residue(a, b any) []Change {
-	c := &comparer{}
-	c.residue("x", "x", a, b)
+	c := &comparer{rows: byType(table())}
+	c.residue(spot{field: "x", capability: "x"}, reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem())
 	return c.out
 }

@@ -1,23 +1,79 @@
-// This file owns lists of file rules, as package diff compares them. It is pure.
-
 package diff
 
 import (
+	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/paths"
 )
 
-// rulesByPath are rules by their path; the first of one counts.
-func rulesByPath(rules []profiles.PathRule) map[string]*profiles.PathRule {
-	out := make(map[string]*profiles.PathRule, len(rules))
-	for i := range rules {
-		if out[rules[i].Path] == nil {
-			out[rules[i].Path] = &rules[i]
+// files compares the grants of files. $WORKSPACE and ~ are places that the host says:
+// nothing but themselves and / is known to cover what lies below them, and a denial
+// below one may meet a grant below another.
+func (c *comparer) files(s spot, x, y profiles.Files) {
+	rules := s
+	rules.old, rules.now = orRule(&x.Rule, s.old), orRule(&y.Rule, s.now)
+	c.walk(rules, reflect.ValueOf(x), reflect.ValueOf(y))
+	if c.old.Shell != nil && c.new.Shell != nil && len(x.Read)+len(x.Write) > 0 && len(y.Read)+len(y.Write) == 0 {
+		s.old, s.now = &x.Rule, &y.Rule
+		c.add(s.changed("", "").as(Neutral, "scripts work in an empty folder of their own now",
+			"it is thrown away with the script, and holds nothing of the host"))
+	}
+}
+
+func pathKey(r *profiles.PathRule) string { return r.Path }
+
+func pathSet(rules []profiles.PathRule) paths.Set { return paths.Of(pathsOf(rules)...) }
+
+func pathsOf(rules []profiles.PathRule) []string {
+	out := make([]string, len(rules))
+	for i, r := range rules {
+		out[i] = r.Path
+	}
+	return out
+}
+
+// reached lists every path that an agent is granted in some way: a denial takes
+// programs and packages away too.
+func reached(a *profiles.Agent) []string {
+	out := append(pathsOf(a.Files.Read), pathsOf(a.Files.Write)...)
+	if a.Shell != nil {
+		for _, b := range a.Shell.Binaries {
+			out = append(append(out, b.Path), pathsOf(b.Helpers)...)
+		}
+	}
+	if a.Python != nil {
+		for _, e := range a.Python.Environments {
+			out = append(out, e.Path)
 		}
 	}
 	return out
+}
+
+// granted compares one list of grants.
+func (c *comparer) granted(s spot, a, b []profiles.PathRule) {
+	was, is, before, deny := pathSet(a), pathSet(b), pathSet(c.old.Files.Deny), pathSet(c.new.Files.Deny)
+	for p, e := range pairs(a, b, pathKey) {
+		at, came, went := e.spot(s, p), "may now "+s.row.says+" "+p, "may no longer "+s.row.says+" "+p
+		switch {
+		case e.old != nil && e.now != nil:
+			c.walk(at, reflect.ValueOf(*e.old), reflect.ValueOf(*e.now))
+		case e.old == nil && was.Cover(p):
+			c.add(at.added(p).as(Neutral, moot(came), "what was granted covers it"))
+		case e.old == nil && deny.Cover(p):
+			c.add(at.added(p).as(Neutral, moot(came), "it is denied"))
+		case e.old == nil:
+			c.add(at.added(p).as(Widens, came, ""))
+		case is.Cover(p):
+			c.add(at.removed(p).as(Neutral, moot(went), "what is granted covers it"))
+		case before.Cover(p):
+			c.add(at.removed(p).as(Neutral, moot(went), "it was denied"))
+		default:
+			c.add(at.removed(p).as(Narrows, but(went, pathsInside(p, b, deny)), ""))
+		}
+	}
 }
 
 // pathsInside lists what is granted of a path that is not.
@@ -30,14 +86,65 @@ func pathsInside(p string, list []profiles.PathRule, deny paths.Set) (out []stri
 	return out
 }
 
-// elsewhere says that what the path of two rules leads to is held to other folders of the
-// layers above, and why that widens; "" narrows, and both are "" where it does not differ.
-func elsewhere(x, y *profiles.PathRule) (says, why string) {
+// denied compares the denials.
+func (c *comparer) denied(s spot, a, b []profiles.PathRule) {
+	was, is, before, after := reached(c.old), reached(c.new), pathSet(a), pathSet(b)
+	for p, e := range pairs(a, b, pathKey) {
+		at := e.spot(s, p)
+		switch {
+		case e.old != nil && e.now != nil:
+			c.walk(at, reflect.ValueOf(*e.old), reflect.ValueOf(*e.now))
+		case e.old == nil && meets(p, was, before):
+			c.add(at.added(p).as(Narrows, p+" is now denied", ""))
+		case e.old == nil:
+			c.add(at.added(p).as(Neutral, moot(p+" is now denied"), "nothing granted it, or it was denied"))
+		case meets(p, is, after):
+			c.add(at.removed(p).as(Widens, p+" is no longer denied", ""))
+		default:
+			c.add(at.removed(p).as(Neutral, p+" is no longer denied", "nothing grants it, or another entry denies it").lifted())
+		}
+	}
+}
+
+// meets reports whether something that is granted may lie below a denied path, or
+// above it, where no denial takes it away. Of two places of the host it may.
+func meets(denied string, granted []string, denials paths.Set) bool {
+	if denials.Cover(denied) {
+		return false
+	}
+	below := paths.Of(denied)
+	for _, g := range granted {
+		switch {
+		case paths.Of(g).Cover(denied):
+			return true
+		case below.Cover(g), root(g) != root(denied):
+			if !denials.Cover(g) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// root is the place that a path lies below.
+func root(p string) string {
+	if strings.HasPrefix(p, "/") {
+		return "/"
+	}
+	top, _, _ := strings.Cut(p, "/")
+	return top
+}
+
+// folders compares the folders of the layers above that the path of a rule is held to.
+func (c *comparer) folders(s spot, x, y profiles.PathRule) {
 	if slices.Equal(x.Within, y.Within) {
-		return "", ""
+		return
 	}
-	if slices.ContainsFunc(x.Within, func(w string) bool { return !slices.Contains(y.Within, w) }) {
-		why = "a link could not lead out of a folder that is left out now"
+	ch := s.changed(strings.Join(x.Within, ", "), strings.Join(y.Within, ", "))
+	says := "what " + x.Path + " leads to has to lie in other folders of the layers above"
+	if len(missing(x.Within, y.Within)) > 0 {
+		c.add(ch.as(Widens, says, "a link could not lead out of a folder that is left out now"))
+	} else {
+		c.add(ch.as(Narrows, says, ""))
 	}
-	return "what " + x.Path + " leads to has to lie in other folders of the layers above", why
 }

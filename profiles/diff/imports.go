@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -12,20 +13,27 @@ import (
 type importers struct {
 	*comparer
 	*namesCompared
-	executor string
+	spot
+	javascript bool
 }
 
-func (c *comparer) imports(executor string, was, is bool, a, b *profiles.Imports) {
-	x := &importers{comparer: c, executor: executor, namesCompared: compareNames(executor == profiles.ExecutorJS, namesSide{Granted: was, Imports: a}, namesSide{Granted: is, Imports: b}, c.ended)}
-	field := executor + ".imports."
-	x.wholes(field, a, b)
-	x.list(field+"allow", a.Allow, b.Allow, allows)
-	x.list(field+"deny", a.Deny, b.Deny, denies)
-	x.list(field+"process", a.Process, b.Process, denies)
-	x.list(field+"absent", a.Absent, b.Absent, nothing)
-	x.rest(field)
-	c.residue(executor+".imports", "import", a, b)
+func (c *comparer) imports(s spot, a, b profiles.Imports) {
+	x := &importers{comparer: c, spot: s, javascript: strings.HasPrefix(s.field, profiles.ExecutorJS)}
+	old, now := namesSide{c.old.Python != nil, &a}, namesSide{c.new.Python != nil, &b}
+	if x.javascript {
+		old.Granted, now.Granted = c.old.JS != nil, c.new.JS != nil
+	}
+	x.namesCompared = compareNames(x.javascript, old, now, c.ended)
+	x.wholes(&a, &b)
+	x.list("allow", allows, a.Allow, b.Allow)
+	x.list("deny", denies, a.Deny, b.Deny)
+	x.list("process", denies, a.Process, b.Process)
+	x.list("absent", nothing, a.Absent, b.Absent)
+	x.rest()
 }
+
+// of is the language that the sentences name.
+func (x *importers) of() string { return " (" + x.row.says + ")" }
 
 // effect is what the entries of a list do.
 type effect uint8
@@ -36,24 +44,36 @@ const (
 	denies
 )
 
+// at is the spot of a part of the imports.
+func (x *importers) at(part, name string) spot {
+	s := x.part(x.field+"."+part, "import:"+name)
+	s.old, s.now = nil, nil
+	return s
+}
+
 // list compares the entries of one list by their names.
-func (x *importers) list(field string, a, b []profiles.ImportRule, does effect) {
-	old, now := rulesByName(a), rulesByName(b)
-	for _, name := range both(old, now) {
-		p, q := old[name], now[name]
-		if p != nil && q != nil {
-			x.kept(field, p, q)
+func (x *importers) list(part string, does effect, a, b []profiles.ImportRule) {
+	for name, e := range pairs(a, b, func(r *profiles.ImportRule) string { return r.Name }) {
+		s, p, q := x.at(part, name), e.old, e.now
+		var ch Change
+		switch {
+		case p != nil && q != nil:
+			x.kept(s, p, q)
 			continue
+		case q != nil:
+			s.now = &q.Rule
+			ch = s.added(entry(q))
+			ch.Exception = q.Exception
+		default:
+			s.old = &p.Rule
+			ch = s.removed(entry(p))
+			ch.Exception = p.Exception
 		}
-		ch := Change{Capability: "import:" + name, Field: field, Class: Neutral}
-		if q != nil {
-			ch.Kind, ch.New, ch.NewRule, ch.Exception = Added, entry(q), &q.Rule, q.Exception
-		} else {
-			ch.Kind, ch.Old, ch.OldRule, ch.Exception = Removed, entry(p), &p.Rule, p.Exception
-		}
+		ch.Class = Neutral
 		x.judge(&ch, name, does)
 		if ch.Class == Neutral && does == denies && q == nil {
-			ch.lifted(&p.Rule, "import of "+name+" is no longer denied ("+language(x.executor)+")")
+			ch.Says = "import of " + name + " is no longer denied" + x.of()
+			ch = ch.lifted()
 		}
 		if ch.Class == Narrows && does == allows {
 			ch.Says = but(ch.Says, x.inside(name, b))
@@ -64,12 +84,8 @@ func (x *importers) list(field string, a, b []profiles.ImportRule, does effect) 
 
 // inside lists what is allowed of a name that is not.
 func (x *importers) inside(name string, list []profiles.ImportRule) (out []string) {
-	separator := "."
-	if x.executor == profiles.ExecutorJS {
-		separator = "/"
-	}
 	for _, r := range list {
-		if strings.HasPrefix(r.Name, name+separator) && x.Answer(r.Name, true).Kind == modules.Listed {
+		if strings.HasPrefix(r.Name, name+string(x.separator)) && x.Answer(r.Name, true).Kind == modules.Listed {
 			out = append(out, r.Name)
 		}
 	}
@@ -82,8 +98,7 @@ func entry(r *profiles.ImportRule) string {
 
 // judge gives the class and the words of an entry that came or went.
 func (x *importers) judge(ch *Change, name string, does effect) {
-	of := " (" + language(x.executor) + ")"
-	added := ch.Kind == Added
+	of, added := x.of(), ch.Kind == Added
 	switch does {
 	case allows:
 		ch.Says = "may now import " + name + of
@@ -147,28 +162,64 @@ func (x *importers) why(name string, wider bool, does effect) string {
 }
 
 // kept compares an entry that both lists have.
-func (x *importers) kept(field string, p, q *profiles.ImportRule) {
-	x.residue(field, "import:"+p.Name, p, q)
+func (x *importers) kept(s spot, p, q *profiles.ImportRule) {
 	if Same(p.Expires, q.Expires) && p.Exception == q.Exception {
 		return
 	}
-	ch := Change{Kind: Changed, Class: Neutral, Capability: "import:" + p.Name, Field: field, Old: entry(p), New: entry(q), OldRule: &p.Rule, NewRule: &q.Rule,
-		Exception: fallback(q.Exception, p.Exception), Says: "import of " + p.Name + " is granted " + fallback(expiry(q.Expires), "for ever") + " now"}
+	s.old, s.now = &p.Rule, &q.Rule
+	ch := s.changed(entry(p), entry(q))
+	ch.Exception = cmp.Or(q.Exception, p.Exception)
+	says := "import of " + p.Name + " is granted " + lasting{expires: q.Expires}.until() + " now"
 	switch {
 	case x.Gained[p.Name]:
-		ch.Class = Widens
+		ch = ch.as(Widens, says, "")
 		x.Claim(p.Name)
 	case x.Lost[p.Name]:
-		ch.Class = Narrows
+		ch = ch.as(Narrows, says, "")
 	default:
-		ch.Why = "another grant decides, or none"
+		ch = ch.as(Neutral, says, "another grant decides, or none")
 	}
 	x.add(ch)
 }
 
 // wholes compares what is no list of names.
-func (x *importers) wholes(field string, a, b *profiles.Imports) {
-	region := func(in map[string]bool, of func(string) bool) bool {
+func (x *importers) wholes(a, b *profiles.Imports) {
+	s := x.at("default", "default")
+	s.old, s.now = &a.Rule, &b.Rule
+	switch ch := s.changed(onOff(a.Default), onOff(b.Default)); {
+	case a.Default == b.Default:
+	case x.javascript: // it has no default set
+		says := map[bool]string{true: "empty now", false: "no longer empty"}[b.Default]
+		x.add(ch.as(Neutral, "the import list of JavaScript is "+says, "the default set of JavaScript is empty"))
+	default:
+		ch.Kind, ch.Says = Added, "may now import the default set of Python"
+		if a.Default {
+			ch.Kind, ch.Says = Removed, "may no longer import the default set of Python"
+		}
+		x.whole(ch, b.Default, len(b.Allow) > 0, modules.PythonDefault)
+	}
+	if was, is := a.Any != nil, b.Any != nil; was != is {
+		s := x.at("any", "*")
+		s.old, s.now = a.Any, b.Any
+		ch := s.changed(onOff(was), onOff(is))
+		ch.Kind, ch.Says = Added, "may now import whatever is not denied"+x.of()
+		if was {
+			ch.Kind, ch.Says = Removed, "may no longer import whatever is not denied"+x.of()
+		}
+		x.whole(ch, is, len(b.Allow) > 0, everything)
+	}
+	if (a.Only == nil) != (b.Only == nil) || !slices.Equal(a.Only, b.Only) {
+		none := map[bool]string{true: "everything", false: "nothing"}[b.Only == nil]
+		s.field, s.capability = x.field+".only", "import:only"
+		ch := s.changed(listed(a.Only, "everything"), listed(b.Only, none)).as(Neutral, "the grants of a run leave other modules", "")
+		x.whole(ch, len(x.Gained) > 0, false, everything)
+	}
+}
+
+// whole gives the class of a change that is about every name of a kind. It is on if it
+// gives them; listed says that others of them are listed.
+func (x *importers) whole(ch Change, on, listed bool, of func(string) bool) {
+	has := func(in map[string]bool) bool {
 		for name := range in {
 			if of(name) {
 				return true
@@ -176,58 +227,33 @@ func (x *importers) wholes(field string, a, b *profiles.Imports) {
 		}
 		return false
 	}
-	tell := func(ch Change, on bool, of func(string) bool) {
-		ch.Class = Neutral
-		switch {
-		case on && region(x.Gained, of):
-			ch.Class = Widens
-			x.ClaimAll(of)
-		case !on && region(x.Lost, of):
-			ch.Class = Narrows
-			if len(b.Allow) > 0 && ch.Kind == Removed {
-				ch.Says += ", but for what is listed"
-			}
-		default:
-			ch.Why = "other entries give the same"
+	ch.Class = Neutral
+	switch {
+	case on && has(x.Gained):
+		ch.Class = Widens
+		x.ClaimAll(of)
+	case !on && has(x.Lost):
+		ch.Class = Narrows
+		if listed && ch.Kind == Removed {
+			ch.Says += ", but for what is listed"
 		}
-		x.add(ch)
+	default:
+		ch.Why = "other entries give the same"
 	}
-	if a.Default != b.Default && x.executor == profiles.ExecutorPython {
-		ch := Change{Kind: Added, Capability: "import:default", Field: field + "default", Old: onOff(a.Default), New: onOff(b.Default), OldRule: &a.Rule, NewRule: &b.Rule,
-			Says: "may now import the default set of Python"}
-		if a.Default {
-			ch.Kind, ch.Says = Removed, "may no longer import the default set of Python"
-		}
-		tell(ch, b.Default, modules.PythonDefault)
-	} else if a.Default != b.Default { // JavaScript has no default set
-		x.add(Change{Kind: Changed, Class: Neutral, Capability: "import:default", Field: field + "default", Old: onOff(a.Default), New: onOff(b.Default),
-			OldRule: &a.Rule, NewRule: &b.Rule, Says: "the import list of JavaScript is " + map[bool]string{true: "empty now", false: "no longer empty"}[b.Default], Why: "the default set of JavaScript is empty"})
-	}
-	if (a.Any != nil) != (b.Any != nil) {
-		ch := Change{Kind: Added, Capability: "import:*", Field: field + "any", Old: onOff(a.Any != nil), New: onOff(b.Any != nil), OldRule: a.Any, NewRule: b.Any,
-			Says: "may now import whatever is not denied (" + language(x.executor) + ")"}
-		if b.Any == nil {
-			ch.Kind, ch.Says = Removed, "may no longer import whatever is not denied ("+language(x.executor)+")"
-		}
-		tell(ch, b.Any != nil, everything)
-	}
-	if (a.Only == nil) != (b.Only == nil) || !slices.Equal(a.Only, b.Only) {
-		tell(Change{Kind: Changed, Capability: "import:only", Field: field + "only", Old: listed(a.Only, "everything"), New: listed(b.Only, map[bool]string{true: "everything", false: "nothing"}[b.Only == nil]),
-			OldRule: &a.Rule, NewRule: &b.Rule, Says: "the grants of a run leave other modules"}, region(x.Gained, everything), everything)
-	}
+	x.add(ch)
 }
 
-// rest tells of what was gained and no change says.
-// What comes with an executor that is new has a change of its own.
-func (x *importers) rest(field string) {
+// rest tells of what was gained and no change says. What comes with a new executor has a
+// change of its own.
+func (x *importers) rest() {
 	left := x.Untold()
 	if len(left) == 0 || x.New() {
 		return
 	}
 	left = slices.DeleteFunc(left, unlistedName)
 	few := listed(left[:min(len(left), 8)], "packages that libraries load")
-	x.add(Change{Kind: Changed, Capability: "import:*", Field: strings.TrimSuffix(field, "."), New: few,
-		Says: "more may be imported (" + language(x.executor) + "): " + few, Why: "no single entry says it: the lists together do"})
+	x.add(Change{Kind: Changed, Capability: "import:*", Field: x.field, New: few,
+		Says: "more may be imported" + x.of() + ": " + few, Why: "no single entry says it: the lists together do"})
 }
 
 func everything(string) bool { return true }

@@ -130,14 +130,10 @@ func alike(a, b *profiles.Imports) bool {
 		return false
 	}
 	for _, l := range [][2][]profiles.ImportRule{{a.Allow, b.Allow}, {a.Deny, b.Deny}, {a.Process, b.Process}, {a.Absent, b.Absent}} {
-		x, y := rulesByName(l[0]), rulesByName(l[1])
-		for name, p := range x {
-			if q := y[name]; q == nil || !Same(p.Expires, q.Expires) {
+		for _, p := range pairs(l[0], l[1], func(r *profiles.ImportRule) string { return r.Name }) {
+			if p.old == nil || p.now == nil || !Same(p.old.Expires, p.now.Expires) {
 				return false
 			}
-		}
-		if len(x) != len(y) {
-			return false
 		}
 	}
 	return true
@@ -225,16 +221,5 @@ func (x *namesCompared) Untold() (out []string) {
 		}
 	}
 	slices.Sort(out)
-	return out
-}
-
-// rulesByName indexes rules; the first of a name counts.
-func rulesByName(rules []profiles.ImportRule) map[string]*profiles.ImportRule {
-	out := make(map[string]*profiles.ImportRule, len(rules))
-	for i := range rules {
-		if out[rules[i].Name] == nil {
-			out[rules[i].Name] = &rules[i]
-		}
-	}
 	return out
 }

@@ -62,7 +62,7 @@ func expiry(at *time.Time) string {
 	return "until " + at.UTC().Format(time.RFC3339)
 }
 
-func comparePowers(p profiles.Powers) string {
+func powersText(p profiles.Powers) string {
 	var out []string
 	for _, one := range []struct {
 		is   bool
@@ -75,7 +75,7 @@ func comparePowers(p profiles.Powers) string {
 	return listed(out, "none")
 }
 
-func approval(p *profiles.Approval) string {
+func approvalText(p *profiles.Approval) string {
 	if p == nil {
 		return "none"
 	}
@@ -84,13 +84,6 @@ func approval(p *profiles.Approval) string {
 		out += " when " + canonjson.Clip(p.When)
 	}
 	return out + ", open for " + Duration(p.ExpiresMillis)
-}
-
-func fallback(s, none string) string {
-	if s == "" {
-		return none
-	}
-	return s
 }
 
 // moot is the sentence of an entry that makes no difference.

@@ -1,0 +1,66 @@
+package diff
+
+import (
+	"slices"
+	"time"
+
+	"github.com/ringd/ringd/profiles"
+)
+
+func (c *comparer) exceptions(s spot, a, b []profiles.Exception) {
+	for id, p := range pairs(a, b, func(e *profiles.Exception) string { return e.ID }) {
+		x, y, at, name := p.old, p.now, p.spot(s, id), "the exception "+id
+		var ch Change
+		switch {
+		case x == nil && c.ended(&y.Expires):
+			ch = at.added(exception(y)).as(Neutral, name+" is granted "+expiry(&y.Expires), "it has expired")
+		case x == nil:
+			ch = at.added(exception(y)).as(Widens, name+" is granted "+expiry(&y.Expires), y.Reason)
+		case y == nil && c.ended(&x.Expires):
+			ch = at.removed(exception(x)).as(Neutral, name+" has expired", "its time passed at "+x.Expires.UTC().Format(time.RFC3339))
+		case y == nil:
+			ch = at.removed(exception(x)).as(Narrows, name+" is gone", "")
+		default:
+			ch = c.excepted(at.changed(exception(x), exception(y)), x, y)
+		}
+		if ch.Exception = id; ch.Says != "" {
+			c.add(ch)
+		}
+	}
+}
+
+func exception(e *profiles.Exception) string {
+	return listed(lifted(e), "nothing") + " " + expiry(&e.Expires) + ", approved by " + listed(e.ApprovedBy, "nobody")
+}
+
+// lifted lists what an exception grants.
+func lifted(e *profiles.Exception) []string {
+	return slices.Concat(e.Grants.Imports, e.Grants.Egress, e.Grants.Binaries)
+}
+
+// excepted compares two texts of one exception, and says nothing if they are alike. What
+// the exception grants stands in the lists, too.
+func (c *comparer) excepted(ch Change, x, y *profiles.Exception) Change {
+	name := "the exception " + x.ID
+	more := len(missing(lifted(y), lifted(x)))+len(missing(y.Lifts, x.Lifts)) > 0
+	fewer := len(missing(lifted(x), lifted(y)))+len(missing(x.Lifts, y.Lifts)) > 0
+	owners := len(missing(x.ApprovedBy, y.ApprovedBy))+len(missing(y.ApprovedBy, x.ApprovedBy)) > 0
+	switch {
+	case c.ended(&x.Expires) && c.ended(&y.Expires):
+		return ch.as(Neutral, name+" is written in another way", "it has expired, then and now")
+	case y.Expires.After(x.Expires):
+		return ch.as(Widens, name+" is granted for longer, "+expiry(&y.Expires), "")
+	case more:
+		return ch.as(Widens, name+" lifts more: "+listed(lifted(y), "nothing"), "of "+listed(y.Lifts, "no layer"))
+	case x.Expires.After(y.Expires):
+		return ch.as(Narrows, name+" ends earlier, "+expiry(&y.Expires), "")
+	case fewer:
+		return ch.as(Narrows, name+" lifts less: "+listed(lifted(y), "nothing"), "")
+	case owners || x.Owner != y.Owner || x.Reason != y.Reason || x.Ticket != y.Ticket:
+		ch.Old += ", " + x.Owner + ", " + x.Reason + " " + x.Ticket
+		ch.New += ", " + y.Owner + ", " + y.Reason + " " + y.Ticket
+		return ch.as(Neutral, name+" is described in another way", "who asked for it and why grants nothing")
+	default:
+		return Change{}
+	}
+}
