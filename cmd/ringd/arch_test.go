@@ -202,7 +202,8 @@ var layers = map[string][]string{
 	},
 	"profiles/command/programs": {"profiles/argv", "profiles/tables"},
 	"profiles/diff": {
-		"profiles", "profiles/canonjson", "profiles/egress", "profiles/modules", "profiles/paths", "profiles/powers",
+		"profiles", "profiles/canonjson", "profiles/egress", "profiles/fields", "profiles/modules", "profiles/paths",
+		"profiles/powers",
 	},
 	"profiles/egress":             {"profiles/egress/clienthello", "profiles/egress/httphead", "profiles/egress/socks"},
 	"profiles/egress/clienthello": {},

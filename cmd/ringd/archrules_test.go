@@ -123,7 +123,6 @@ var large = map[string]size{
 	"executors/shell/script.check":              {40, 11},
 	"profiles.Agent":                            {8, 26},
 	"profiles.Decider":                          {53, 18},
-	"profiles/diff.comparer":                    {56, 5},
 	"rings/kernel.Ring":                         {86, 1},
 	"rings/kernel.guest":                        {32, 37},
 	"rings/kernel/guestinit.guest":              {79, 19},

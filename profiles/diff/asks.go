@@ -31,31 +31,32 @@ func askingOf(list []profiles.AskRule) asking {
 func (a asking) before(words string) []string { return a.words[:max(0, slices.Index(a.words, words))] }
 
 // asks compares words that need an approval.
-func (c *comparer) asks(s spot, a, b []profiles.AskRule) {
+func asks(c *comparer, s spot, a, b []profiles.AskRule) {
 	old, now := askingOf(a), askingOf(b)
 	for _, words := range both(old.at, now.at) {
 		x, y := old.at[words], now.at[words]
 		at := s
-		at.subject, at.capability, at.row = s.subject+" "+words, s.capability+" "+words, row{says: "%s"}
-		switch other := c.eased(old, now, words); {
+		at.subject, at.capability = s.subject+" "+words, s.capability+" "+words
+		switch other := eased(c, old, now, words); {
 		case x == nil:
 			at.now = orRule(&y.Pattern.Rule, &y.Approval.Rule)
-			ch := at.added(approvalText(&y.Approval)).as(Narrows, at.subject+" now needs an approval", "")
+			ch := at.added(approvalText(&y.Approval)).as(Narrows, at.subject+": now needs an approval", "")
 			if other != "" {
 				ch.Class, ch.Why = Widens, "it is looked at before "+other+", which asks for more"
 			}
 			c.add(ch)
 		case y == nil:
 			at.old = orRule(&x.Pattern.Rule, &x.Approval.Rule)
-			c.add(at.removed(approvalText(&x.Approval)).as(Widens, at.subject+" no longer needs an approval", ""))
+			c.add(at.removed(approvalText(&x.Approval)).as(Widens, at.subject+": no longer needs an approval", ""))
 		default:
 			at.old, at.now = &x.Pattern.Rule, &y.Pattern.Rule
 			if other != "" {
-				c.add(at.changed("behind "+other, "before "+other).as(Widens, at.subject+" is looked at before "+other+" now",
+				says := at.subject + ": looked at before " + other + " (was behind it)"
+				c.add(at.changed("behind "+other, "before "+other).as(Widens, says,
 					"the first that a command meets counts, and this one asks for less"))
 			}
-			c.worded(at, &x.Pattern, &y.Pattern)
-			c.approval(at, &x.Approval, &y.Approval)
+			worded(c, at, &x.Pattern, &y.Pattern)
+			approval(c, at, &x.Approval, &y.Approval)
 			c.residue(s, reflect.ValueOf(*x), reflect.ValueOf(*y))
 		}
 	}
@@ -65,7 +66,7 @@ func (c *comparer) asks(s spot, a, b []profiles.AskRule) {
 // looked at behind them, although they asked for more. If there are none, it is empty.
 // Words that begin with different sub-commands may still meet in one command, as operands
 // do.
-func (c *comparer) eased(old, now asking, words string) string {
+func eased(c *comparer, old, now asking, words string) string {
 	if now.at[words] == nil {
 		return ""
 	}
@@ -78,7 +79,7 @@ func (c *comparer) eased(old, now asking, words string) string {
 			continue
 		}
 		in := c.within(c.old, c.new)
-		in.approval(spot{row: row{says: "%s"}}, &old.at[other].Approval, &now.at[words].Approval)
+		approval(in, spot{}, &old.at[other].Approval, &now.at[words].Approval)
 		if ClassOf(in.out) == Widens {
 			return other
 		}

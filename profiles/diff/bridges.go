@@ -11,7 +11,7 @@ import (
 )
 
 // bridges compares the grants of bridges by name. One under another name is none.
-func (c *comparer) bridges(s spot, a, b map[string]profiles.Bridge) {
+func bridges(c *comparer, s spot, a, b map[string]profiles.Bridge) {
 	for _, name := range both(a, b) {
 		x, was := a[name]
 		y, is := b[name]
@@ -45,18 +45,18 @@ func asked(p *profiles.Approval) string {
 }
 
 // schema compares the schema that a value has to fit, if there is one.
-func (c *comparer) schema(s spot, a, b json.RawMessage) {
+func schema(c *comparer, s spot, a, b json.RawMessage) {
 	one := func(schema json.RawMessage) []json.RawMessage {
 		if schema == nil {
 			return nil
 		}
 		return []json.RawMessage{schema}
 	}
-	c.schemas(s, one(a), one(b))
+	schemas(c, s, one(a), one(b))
 }
 
 // schemas compares schemas that a value has to fit, all of them.
-func (c *comparer) schemas(s spot, a, b []json.RawMessage) {
+func schemas(c *comparer, s spot, a, b []json.RawMessage) {
 	fewer, more := without(a, b), without(b, a)
 	ch := s.changed(shortenApart(joined(fewer), joined(more)))
 	switch {
@@ -64,12 +64,13 @@ func (c *comparer) schemas(s spot, a, b []json.RawMessage) {
 		return
 	case len(fewer) == 0:
 		ch.Kind = Added
-		ch = ch.as(Narrows, s.says(0)+" have to fit a schema more", "")
+		ch = ch.as(Narrows, s.subject+": "+s.row.Says+" must fit one more schema", "")
 	case len(more) == 0:
 		ch.Kind = Removed
-		ch = ch.as(Widens, s.says(0)+" have to fit a schema less", "")
+		ch = ch.as(Widens, s.subject+": "+s.row.Says+" must fit one schema less", "")
 	default:
-		ch = ch.undecided(s.says(0)+" have another schema", "whether one schema lies within another is not decided here")
+		ch = ch.undecided(s.subject+": "+s.row.Says+" have another schema",
+			"whether one schema lies within another is not decided here")
 	}
 	c.add(ch)
 }
@@ -86,52 +87,36 @@ func without(a, b []json.RawMessage) (out [][]byte) {
 func joined(list [][]byte) string { return string(bytes.Join(list, []byte(" and "))) }
 
 // approval compares who is asked, and when.
-func (c *comparer) approval(s spot, a, b *profiles.Approval) {
+func approval(c *comparer, s spot, a, b *profiles.Approval) {
 	if a == nil && b == nil {
 		return
 	}
-	s.subject = s.says(0)
 	s.old, s.now = ruleOf(reflect.ValueOf(a), "Rule", s.old), ruleOf(reflect.ValueOf(b), "Rule", s.now)
 	ch := s.changed(approvalText(a), approvalText(b))
 	switch {
 	case a == nil:
 		ch.Kind, ch.Old = Added, ""
-		c.add(ch.as(Narrows, s.subject+" now need an approval", ""))
+		c.add(ch.as(Narrows, s.subject+": now needs an approval", ""))
 	case b == nil:
 		ch.Kind, ch.New = Removed, ""
-		c.add(ch.as(Widens, s.subject+" no longer need an approval", ""))
+		c.add(ch.as(Widens, s.subject+": no longer needs an approval", ""))
 	default:
 		c.fields(s, reflect.ValueOf(*a), reflect.ValueOf(*b))
 	}
 }
 
-func (c *comparer) count(s spot, a, b int64) {
-	a, b = max(a, 1), max(b, 1)
-	ch, says := s.changed(plain.text(a), plain.text(b)), s.subject+" need "+plural(int(b), "approval")+" instead of "+plain.text(a)
-	switch {
-	case b > a:
-		c.add(ch.as(Narrows, says, ""))
-	case b < a:
-		c.add(ch.as(Widens, says, ""))
-	}
-}
-
-func (c *comparer) hold(s spot, a, b int64) {
-	c.number(s, reflect.ValueOf(cmp.Or(a, profiles.DefaultHoldMillis)), reflect.ValueOf(cmp.Or(b, profiles.DefaultHoldMillis)))
-}
-
-func (c *comparer) condition(s spot, a, b string) {
+func condition(c *comparer, s spot, a, b string) {
 	was, is := shortenApart(a, b)
 	ch := s.changed(cmp.Or(was, "always"), cmp.Or(is, "always"))
 	switch {
 	case a == b:
 		return
 	case b == "":
-		ch = ch.as(Narrows, s.subject+" always need an approval now", "")
+		ch = ch.as(Narrows, s.subject+": always needs an approval now", "")
 	case a == "":
-		ch = ch.as(Widens, s.subject+" need an approval only where a condition holds now", "")
+		ch = ch.as(Widens, s.subject+": needs an approval only where a condition holds now", "")
 	default:
-		ch = ch.undecided("the condition under which "+s.subject+" need an approval is another one",
+		ch = ch.undecided(s.subject+": needs an approval under another condition",
 			"whether one condition holds wherever another does is not decided here")
 	}
 	c.add(ch)

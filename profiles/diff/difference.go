@@ -135,7 +135,7 @@ func Compare(old, now *profiles.Set, cfg Config) Report {
 		now = &profiles.Set{}
 	}
 	r := Report{Old: old.Revision, New: now.Revision, Class: Neutral, Counts: map[string]int{}, Agents: []Agent{}}
-	c := comparer{now: cfg.Now, rows: byType(table()), hooks: hooks()}
+	c := newComparer(cfg.Now)
 	for _, name := range both(old.Agents, now.Agents) {
 		r.add(c.pair(name, old, now))
 	}
@@ -196,11 +196,6 @@ func Sort(changes []Change) {
 	slices.SortStableFunc(changes, func(x, y Change) int { return cmp.Compare(x.Class.rank(), y.Class.rank()) })
 }
 
-// within is a comparer of two agents that has seen nothing yet.
-func (c *comparer) within(a, b *profiles.Agent) *comparer {
-	return &comparer{now: c.now, rows: c.rows, hooks: c.hooks, name: c.name, old: a, new: b}
-}
-
 // pair compares the agents of one name.
 func (c *comparer) pair(name string, old, now *profiles.Set) Agent {
 	a, was := old.Agents[name]
@@ -215,10 +210,11 @@ func (c *comparer) pair(name string, old, now *profiles.Set) Agent {
 		in.add(s.removed(summary(&a)).as(Narrows, "the agent is gone: it may do nothing any more", ""))
 	case !was:
 		out.State = string(Added)
-		in.add(s.added(summary(&b)).as(Widens, "the agent is new: all that it may do is added", "an agent that was not there could do nothing"))
+		in.add(s.added(summary(&b)).as(Widens, "the agent is new: all that it may do is added",
+			"an agent that was not there could do nothing"))
 		in.fresh = true
-		a = profiles.Agent{Name: b.Name, Policy: b.Policy, MinTier: b.MinTier, Audit: b.Audit, Limits: b.Limits, Inputs: b.Inputs,
-			Egress: profiles.Egress{Mode: profiles.EgressOff}}
+		a = profiles.Agent{Name: b.Name, Policy: b.Policy, MinTier: b.MinTier, Audit: b.Audit, Limits: b.Limits,
+			Inputs: b.Inputs, Egress: profiles.Egress{Mode: profiles.EgressOff}}
 		in.agent()
 	default:
 		in.agent()
@@ -232,12 +228,6 @@ func (c *comparer) pair(name string, old, now *profiles.Set) Agent {
 	return out
 }
 
-// agent compares the two agents.
-func (c *comparer) agent() {
-	s := spot{capability: "agent:" + c.name, old: &c.old.Rule, now: &c.new.Rule}
-	c.walk(s, reflect.ValueOf(*c.old), reflect.ValueOf(*c.new))
-}
-
 // lifted is the end of a denial without effect: that of a layer above lets the agent ask
 // for what it could not.
 func (ch Change) lifted() Change {
@@ -245,13 +235,8 @@ func (ch Change) lifted() Change {
 		ch.Says = moot(ch.Says)
 		return ch
 	}
-	return ch.as(Headroom, ch.Says, ch.OldRule.Layer+" lets the agent ask for it now; today the agent has no more by it")
-}
-
-func (c *comparer) format(s spot, a, b string) {
-	if a != b && a != "" && b != "" {
-		c.add(s.changed(a, b).undecided("the format of the set is another one", "fields may mean something else"))
-	}
+	return ch.as(Headroom, ch.Says, ch.OldRule.Layer+
+		" lets the agent ask for it now; today the agent has no more by it")
 }
 
 // shipped compares the modules of the sets. The agents that may import one in both sets
@@ -276,7 +261,8 @@ func (c *comparer) shipped(old, now *profiles.Set) {
 // importedBy reports whether an agent of both sets may import a module in both.
 func importedBy(old, now *profiles.Set, module string) bool {
 	has := func(a profiles.Agent) bool {
-		return a.JS != nil && slices.ContainsFunc(a.JS.Imports.Allow, func(r profiles.ImportRule) bool { return r.Name == module })
+		return a.JS != nil &&
+			slices.ContainsFunc(a.JS.Imports.Allow, func(r profiles.ImportRule) bool { return r.Name == module })
 	}
 	for name, a := range old.Agents {
 		if b, ok := now.Agents[name]; ok && has(a) && has(b) {

@@ -7,9 +7,9 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-func (c *comparer) exceptions(s spot, a, b []profiles.Exception) {
+func exceptions(c *comparer, s spot, a, b []profiles.Exception) {
 	for id, p := range pairs(a, b, func(e *profiles.Exception) string { return e.ID }) {
-		x, y, at, name := p.old, p.now, p.spot(s, id), "the exception "+id
+		x, y, at, name := p.old, p.now, p.spot(s, id), "exception "+id
 		var ch Change
 		switch {
 		case x == nil && c.ended(&y.Expires):
@@ -17,11 +17,12 @@ func (c *comparer) exceptions(s spot, a, b []profiles.Exception) {
 		case x == nil:
 			ch = at.added(exception(y)).as(Widens, name+" is granted "+expiry(&y.Expires), y.Reason)
 		case y == nil && c.ended(&x.Expires):
-			ch = at.removed(exception(x)).as(Neutral, name+" has expired", "its time passed at "+x.Expires.UTC().Format(time.RFC3339))
+			ch = at.removed(exception(x)).as(Neutral, name+" has expired",
+				"its time passed at "+x.Expires.UTC().Format(time.RFC3339))
 		case y == nil:
 			ch = at.removed(exception(x)).as(Narrows, name+" is gone", "")
 		default:
-			ch = c.excepted(at.changed(exception(x), exception(y)), x, y)
+			ch = excepted(c, at.changed(exception(x), exception(y)), x, y)
 		}
 		if ch.Exception = id; ch.Says != "" {
 			c.add(ch)
@@ -40,22 +41,24 @@ func lifted(e *profiles.Exception) []string {
 
 // excepted compares two texts of one exception, and says nothing if they are alike. What
 // the exception grants stands in the lists, too.
-func (c *comparer) excepted(ch Change, x, y *profiles.Exception) Change {
-	name := "the exception " + x.ID
+func excepted(c *comparer, ch Change, x, y *profiles.Exception) Change {
+	name := "exception " + x.ID
 	more := len(missing(lifted(y), lifted(x)))+len(missing(y.Lifts, x.Lifts)) > 0
 	fewer := len(missing(lifted(x), lifted(y)))+len(missing(x.Lifts, y.Lifts)) > 0
 	owners := len(missing(x.ApprovedBy, y.ApprovedBy))+len(missing(y.ApprovedBy, x.ApprovedBy)) > 0
+	lifts := name + ": lifts " + nowWas(listed(lifted(y), "nothing"), listed(lifted(x), "nothing"))
+	lasts := name + ": granted " + nowWas(expiry(&y.Expires), expiry(&x.Expires))
 	switch {
 	case c.ended(&x.Expires) && c.ended(&y.Expires):
 		return ch.as(Neutral, name+" is written in another way", "it has expired, then and now")
 	case y.Expires.After(x.Expires):
-		return ch.as(Widens, name+" is granted for longer, "+expiry(&y.Expires), "")
+		return ch.as(Widens, lasts, "")
 	case more:
-		return ch.as(Widens, name+" lifts more: "+listed(lifted(y), "nothing"), "of "+listed(y.Lifts, "no layer"))
+		return ch.as(Widens, lifts, "of "+listed(y.Lifts, "no layer"))
 	case x.Expires.After(y.Expires):
-		return ch.as(Narrows, name+" ends earlier, "+expiry(&y.Expires), "")
+		return ch.as(Narrows, lasts, "")
 	case fewer:
-		return ch.as(Narrows, name+" lifts less: "+listed(lifted(y), "nothing"), "")
+		return ch.as(Narrows, lifts, "")
 	case owners || x.Owner != y.Owner || x.Reason != y.Reason || x.Ticket != y.Ticket:
 		ch.Old += ", " + x.Owner + ", " + x.Reason + " " + x.Ticket
 		ch.New += ", " + y.Owner + ", " + y.Reason + " " + y.Ticket

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/diff"
+	"github.com/ringd/ringd/profiles/fields"
 )
 
 // types lists every struct type of package profiles that a set holds.
@@ -38,8 +39,8 @@ func TestEveryFieldHasARow(t *testing.T) {
 		t.Fatalf("only %d types: the test looks at too little", len(seen))
 	}
 	rows := map[string]int{}
-	for _, f := range diff.Fields() {
-		rows[f]++
+	for _, f := range fields.SetTable() {
+		rows[f.Field]++
 	}
 	for typ := range seen {
 		for i := range typ.NumField() {

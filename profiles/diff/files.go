@@ -12,7 +12,7 @@ import (
 // files compares the grants of files. $WORKSPACE and ~ are places that the host says:
 // nothing but themselves and / is known to cover what lies below them, and a denial
 // below one may meet a grant below another.
-func (c *comparer) files(s spot, x, y profiles.Files) {
+func files(c *comparer, s spot, x, y profiles.Files) {
 	rules := s
 	rules.old, rules.now = orRule(&x.Rule, s.old), orRule(&y.Rule, s.now)
 	c.walk(rules, reflect.ValueOf(x), reflect.ValueOf(y))
@@ -53,13 +53,13 @@ func reached(a *profiles.Agent) []string {
 }
 
 // granted compares one list of grants.
-func (c *comparer) granted(s spot, a, b []profiles.PathRule) {
+func granted(c *comparer, s spot, a, b []profiles.PathRule) {
 	was, is, before, deny := pathSet(a), pathSet(b), pathSet(c.old.Files.Deny), pathSet(c.new.Files.Deny)
 	for p, e := range pairs(a, b, pathKey) {
-		at, came, went := e.spot(s, p), "may now "+s.row.says+" "+p, "may no longer "+s.row.says+" "+p
+		at, came, went := e.spot(s, p), "may now "+s.row.Says+" "+p, "may no longer "+s.row.Says+" "+p
 		switch {
 		case e.old != nil && e.now != nil:
-			c.walk(at, reflect.ValueOf(*e.old), reflect.ValueOf(*e.now))
+			e.walk(c, at)
 		case e.old == nil && was.Cover(p):
 			c.add(at.added(p).as(Neutral, moot(came), "what was granted covers it"))
 		case e.old == nil && deny.Cover(p):
@@ -87,13 +87,13 @@ func pathsInside(p string, list []profiles.PathRule, deny paths.Set) (out []stri
 }
 
 // denied compares the denials.
-func (c *comparer) denied(s spot, a, b []profiles.PathRule) {
+func denied(c *comparer, s spot, a, b []profiles.PathRule) {
 	was, is, before, after := reached(c.old), reached(c.new), pathSet(a), pathSet(b)
 	for p, e := range pairs(a, b, pathKey) {
 		at := e.spot(s, p)
 		switch {
 		case e.old != nil && e.now != nil:
-			c.walk(at, reflect.ValueOf(*e.old), reflect.ValueOf(*e.now))
+			e.walk(c, at)
 		case e.old == nil && meets(p, was, before):
 			c.add(at.added(p).as(Narrows, p+" is now denied", ""))
 		case e.old == nil:
@@ -101,7 +101,8 @@ func (c *comparer) denied(s spot, a, b []profiles.PathRule) {
 		case meets(p, is, after):
 			c.add(at.removed(p).as(Widens, p+" is no longer denied", ""))
 		default:
-			c.add(at.removed(p).as(Neutral, p+" is no longer denied", "nothing grants it, or another entry denies it").lifted())
+			c.add(at.removed(p).as(Neutral, p+" is no longer denied",
+				"nothing grants it, or another entry denies it").lifted())
 		}
 	}
 }
@@ -136,12 +137,12 @@ func root(p string) string {
 }
 
 // folders compares the folders of the layers above that the path of a rule is held to.
-func (c *comparer) folders(s spot, x, y profiles.PathRule) {
+func folders(c *comparer, s spot, x, y profiles.PathRule) {
 	if slices.Equal(x.Within, y.Within) {
 		return
 	}
 	ch := s.changed(strings.Join(x.Within, ", "), strings.Join(y.Within, ", "))
-	says := "what " + x.Path + " leads to has to lie in other folders of the layers above"
+	says := x.Path + ": links must stay in " + nowWas(listed(y.Within, "no folder"), listed(x.Within, "no folder"))
 	if len(missing(x.Within, y.Within)) > 0 {
 		c.add(ch.as(Widens, says, "a link could not lead out of a folder that is left out now"))
 	} else {

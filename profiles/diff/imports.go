@@ -17,7 +17,7 @@ type importers struct {
 	javascript bool
 }
 
-func (c *comparer) imports(s spot, a, b profiles.Imports) {
+func imports(c *comparer, s spot, a, b profiles.Imports) {
 	x := &importers{comparer: c, spot: s, javascript: strings.HasPrefix(s.field, profiles.ExecutorJS)}
 	old, now := namesSide{c.old.Python != nil, &a}, namesSide{c.new.Python != nil, &b}
 	if x.javascript {
@@ -33,7 +33,7 @@ func (c *comparer) imports(s spot, a, b profiles.Imports) {
 }
 
 // of is the language that the sentences name.
-func (x *importers) of() string { return " (" + x.row.says + ")" }
+func (x *importers) of() string { return " (" + x.row.Says + ")" }
 
 // effect is what the entries of a list do.
 type effect uint8
@@ -46,8 +46,8 @@ const (
 
 // at is the spot of a part of the imports.
 func (x *importers) at(part, name string) spot {
-	s := x.part(x.field+"."+part, "import:"+name)
-	s.old, s.now = nil, nil
+	s := x.part("."+part, "")
+	s.capability, s.old, s.now = "import:"+name, nil, nil
 	return s
 }
 
@@ -140,7 +140,8 @@ func (x *importers) judge(ch *Change, name string, does effect) {
 
 // why says what makes an entry without effect.
 func (x *importers) why(name string, wider bool, does effect) string {
-	now := wider == (does == denies) || does == allows && !wider // a denial that went is judged by what there is now, and so is a grant
+	// A denial that went is judged by what there is now, and so is a grant.
+	now := wider == (does == denies) || does == allows && !wider
 	switch a := x.Answer(name, now); a.Kind {
 	case modules.Listed:
 		return "the entry " + a.Entry + " grants it"
@@ -169,7 +170,8 @@ func (x *importers) kept(s spot, p, q *profiles.ImportRule) {
 	s.old, s.now = &p.Rule, &q.Rule
 	ch := s.changed(entry(p), entry(q))
 	ch.Exception = cmp.Or(q.Exception, p.Exception)
-	says := "import of " + p.Name + " is granted " + lasting{expires: q.Expires}.until() + " now"
+	was, is := lasting{expires: p.Expires}.until(), lasting{expires: q.Expires}.until()
+	says := "import of " + p.Name + ": granted " + nowWas(is, was)
 	switch {
 	case x.Gained[p.Name]:
 		ch = ch.as(Widens, says, "")
@@ -211,7 +213,8 @@ func (x *importers) wholes(a, b *profiles.Imports) {
 	if (a.Only == nil) != (b.Only == nil) || !slices.Equal(a.Only, b.Only) {
 		none := map[bool]string{true: "everything", false: "nothing"}[b.Only == nil]
 		s.field, s.capability = x.field+".only", "import:only"
-		ch := s.changed(listed(a.Only, "everything"), listed(b.Only, none)).as(Neutral, "the grants of a run leave other modules", "")
+		ch := s.changed(listed(a.Only, "everything"), listed(b.Only, none))
+		ch.Says = "the grants of a run leave other modules"
 		x.whole(ch, len(x.Gained) > 0, false, everything)
 	}
 }

@@ -41,8 +41,10 @@ type namesCompared struct {
 
 // compareNames compares two profiles of one executor; ended says which grants have ended.
 func compareNames(javascript bool, old, now namesSide, ended func(*time.Time) bool) *namesCompared {
-	x := &namesCompared{separator: '.', old: index(old.Granted, old.Imports, javascript, ended), now: index(now.Granted, now.Imports, javascript, ended),
-		Gained: map[string]bool{}, Lost: map[string]bool{}, Program: map[string]bool{}, left: map[string]bool{}, told: map[string]bool{}}
+	x := &namesCompared{separator: '.', Gained: map[string]bool{}, Lost: map[string]bool{}, Program: map[string]bool{},
+		left: map[string]bool{}, told: map[string]bool{}}
+	x.old = index(old.Granted, old.Imports, javascript, ended)
+	x.now = index(now.Granted, now.Imports, javascript, ended)
 	if javascript {
 		x.separator = '/'
 	}
@@ -126,11 +128,13 @@ func (s *side) answer(name string, library bool) (bool, *time.Time) {
 
 // alike reports whether two profiles have the same entries, in any order.
 func alike(a, b *profiles.Imports) bool {
-	if a.Default != b.Default || (a.Any == nil) != (b.Any == nil) || (a.Only == nil) != (b.Only == nil) || !slices.Equal(a.Only, b.Only) {
+	if a.Default != b.Default || (a.Any == nil) != (b.Any == nil) ||
+		(a.Only == nil) != (b.Only == nil) || !slices.Equal(a.Only, b.Only) {
 		return false
 	}
-	for _, l := range [][2][]profiles.ImportRule{{a.Allow, b.Allow}, {a.Deny, b.Deny}, {a.Process, b.Process}, {a.Absent, b.Absent}} {
-		for _, p := range pairs(l[0], l[1], func(r *profiles.ImportRule) string { return r.Name }) {
+	others := [][]profiles.ImportRule{b.Allow, b.Deny, b.Process, b.Absent}
+	for i, list := range [][]profiles.ImportRule{a.Allow, a.Deny, a.Process, a.Absent} {
+		for _, p := range pairs(list, others[i], func(r *profiles.ImportRule) string { return r.Name }) {
 			if p.old == nil || p.now == nil || !Same(p.old.Expires, p.now.Expires) {
 				return false
 			}
@@ -160,10 +164,9 @@ func (x *namesCompared) ask(a, b *profiles.Imports) {
 		}
 	}
 	if x.separator == '.' {
-		for _, table := range [][]string{modules.StandardNames(), modules.OutsideNames(), modules.NeverNames(), modules.OwnNames()} {
-			for _, name := range table {
-				add(name)
-			}
+		for _, name := range slices.Concat(modules.StandardNames(), modules.OutsideNames(), modules.NeverNames(),
+			modules.OwnNames()) {
+			add(name)
 		}
 	}
 	for name := range names {

@@ -11,12 +11,15 @@ import (
 )
 
 // hosts compares the hosts that are listed and those that are denied.
-func (c *comparer) hosts(s spot) {
+func hosts(c *comparer, s spot, _, _ []profiles.EgressRule) {
 	x, y := &c.old.Egress, &c.new.Egress
 	n := &network{comparer: c, reachCompared: compareReach(x, y, c.now), told: Targets{}}
-	n.lists(hostLists{spot: s.part("egress.allow", "egress:"), old: x.Allow, now: y.Allow})
-	n.lists(hostLists{spot: s.part("egress.deny", "egress.deny:"), old: x.Deny, now: y.Deny, deny: true})
-	if left := n.Left(n.told); len(left) > 0 && cmp.Or(x.Mode, profiles.EgressOff) == cmp.Or(y.Mode, profiles.EgressOff) {
+	s.capability = "egress:"
+	n.lists(hostLists{spot: s, old: x.Allow, now: y.Allow})
+	s.field, s.capability = "egress.deny", "egress.deny:"
+	n.lists(hostLists{spot: s, old: x.Deny, now: y.Deny, deny: true})
+	mode := cmp.Or(x.Mode, profiles.EgressOff) != cmp.Or(y.Mode, profiles.EgressOff) // tells of all
+	if left := n.Left(n.told); len(left) > 0 && !mode {
 		few := strings.Join(left[:min(len(left), 8)], ", ")
 		c.add(Change{Kind: Changed, Capability: "egress", Field: "egress.allow", New: few,
 			Says: "more may be done with " + few, Why: "no single entry says it: the lists together do"})
@@ -61,7 +64,9 @@ func target(r *profiles.EgressRule) string {
 	if strings.Contains(r.Host, ":") && strings.Contains(out, r.Host+":") {
 		out = "[" + r.Host + "]" + strings.TrimPrefix(out, r.Host)
 	}
-	for _, s := range []string{strings.Join(r.Methods, " "), strings.Join(r.Paths, " "), map[bool]string{true: "ech"}[r.ECH], limitsText(r.Limits), expiry(r.Expires)} {
+	ech := map[bool]string{true: "ech"}[r.ECH]
+	methods, paths := strings.Join(r.Methods, " "), strings.Join(r.Paths, " ")
+	for _, s := range []string{methods, paths, ech, limitsText(r.Limits), expiry(r.Expires)} {
 		if s != "" {
 			out += " " + s
 		}
@@ -71,14 +76,15 @@ func target(r *profiles.EgressRule) string {
 
 func limitsText(l profiles.EgressLimits) string {
 	var out []string
-	for _, one := range []struct {
-		n    int64
-		text string
-	}{{l.UpBytes, size(l.UpBytes) + " up"}, {l.DownBytes, size(l.DownBytes) + " down"}, {l.Connections, plural(int(l.Connections), "connection")}, {l.PerMinute, plain.text(l.PerMinute) + " a minute"}} {
-		if one.n != 0 {
-			out = append(out, one.text)
+	add := func(n int64, text string) {
+		if n != 0 {
+			out = append(out, text)
 		}
 	}
+	add(l.UpBytes, size(l.UpBytes)+" up")
+	add(l.DownBytes, size(l.DownBytes)+" down")
+	add(l.Connections, plural(int(l.Connections), "connection"))
+	add(l.PerMinute, number(l.PerMinute)+" a minute")
 	return strings.Join(out, ", ")
 }
 
@@ -130,8 +136,9 @@ func (n *network) gone(l hostLists, x *profiles.EgressRule) {
 
 // inside lists the entries for a part of the names or addresses of one that is gone.
 func (n *network) inside(r *profiles.EgressRule, list []profiles.EgressRule) (out []string) {
+	on := n.comparer.new.Egress.Mode == profiles.EgressAllowlist
 	for i := range list {
-		if y := &list[i]; Within(y.Host, r.Host) && !n.ended(y.Expires) && n.comparer.new.Egress.Mode == profiles.EgressAllowlist {
+		if y := &list[i]; on && Within(y.Host, r.Host) && !n.ended(y.Expires) {
 			out = append(out, target(y))
 		}
 	}
@@ -144,18 +151,19 @@ func (n *network) rewritten(l hostLists, x, y *profiles.EgressRule) {
 	n.judge(l, &went, x)
 	n.judge(l, &came, y)
 	s := l.entry(x, y)
-	ch := s.changed(target(x), target(y)).as(ClassOf([]Change{went, came}), "may reach "+target(y)+" instead of "+target(x), cmp.Or(came.Why, went.Why))
-	ch.Exception, ch.Undecided = cmp.Or(y.Exception, x.Exception), came.Undecided || went.Undecided
+	says := "may reach " + nowWas(target(y), target(x))
 	if l.deny {
-		ch.Says = target(y) + " is denied instead of " + target(x)
+		says = target(y) + " is denied (was " + target(x) + ")"
 	}
+	ch := s.changed(target(x), target(y)).as(ClassOf([]Change{went, came}), says, cmp.Or(came.Why, went.Why))
+	ch.Exception, ch.Undecided = cmp.Or(y.Exception, x.Exception), came.Undecided || went.Undecided
 	if ch.Class != Neutral && !ch.Undecided {
 		ch.Why = ""
 	}
 	n.add(ch)
-	n.powers(s.part(s.field+".powers", s.capability), x.Powers, y.Powers)
-	if under, differ := shared(s.part(s.field+".under", s.capability), x.Under, y.Under); differ && (n.Many || addresses(y.Host)) {
-		n.add(under)
+	comparePowers(n.comparer, s.part(".powers", ""), x.Powers, y.Powers)
+	if n.Many || addresses(y.Host) {
+		shared(n.comparer, s.part(".under", ""), x.Under, y.Under)
 	}
 }
 
@@ -230,50 +238,52 @@ func (n *network) described(s spot, x, y *profiles.EgressRule) {
 	if x.Powers != y.Powers {
 		n.told.Tell(y)
 	}
-	n.powers(s.part(s.field+".powers", s.capability), x.Powers, y.Powers)
+	comparePowers(n.comparer, s.part(".powers", ""), x.Powers, y.Powers)
 	if x.Reason != y.Reason || x.Exception != y.Exception {
-		ch := s.part(s.field+".reason", s.capability).changed(strings.TrimSpace(x.Exception+" "+x.Reason), strings.TrimSpace(y.Exception+" "+y.Reason))
+		was, is := strings.TrimSpace(x.Exception+" "+x.Reason), strings.TrimSpace(y.Exception+" "+y.Reason)
+		ch := s.part(".reason", "").changed(was, is)
 		ch.Exception = cmp.Or(y.Exception, x.Exception)
-		n.add(ch.as(Neutral, "the reason for "+x.Host+" is another one", "a reason grants nothing"))
+		n.add(ch.as(Neutral, x.Host+": another reason is given", "a reason grants nothing"))
 	}
 	if x.Of != y.Of {
-		n.add(s.part(s.field+".of", s.capability).changed(x.Of, y.Of).undecided(x.Host+" shares its limits with another entry", "limits that are not shared add up"))
+		n.add(s.part(".of", "").changed(x.Of, y.Of).undecided(x.Host+": shares its limits with another entry",
+			"limits that are not shared add up"))
 	}
-	if ch, differ := shared(s.part(s.field+".under", s.capability), x.Under, y.Under); differ {
+	before := len(n.out)
+	shared(n.comparer, s.part(".under", ""), x.Under, y.Under)
+	for i := range n.out[before:] {
+		n.told.Tell(y)
+		ch := &n.out[before+i]
 		if counted := !n.Many && !addresses(y.Host); counted && ch.Class == Widens && !n.Gained.Has(y) {
 			ch.Class, ch.Why = Neutral, "what the entries have together is no more than before"
 		}
-		n.told.Tell(y)
-		n.add(ch)
 	}
 	n.residue(s, reflect.ValueOf(*x), reflect.ValueOf(*y))
 }
 
 // shared compares the entries of layers above that something shares the limits of.
-func shared(s spot, a, b []profiles.Budget) (Change, bool) {
+func shared(c *comparer, s spot, a, b []profiles.Budget) {
 	was, is := budgets(a), budgets(b)
 	looser, stricter := Budgets(a, b)
-	ch := s.changed(was, is).as(Neutral, s.says(0)+" shares the limits of "+cmp.Or(is, "nothing")+", and not of "+cmp.Or(was, "nothing"), "")
+	says := s.subject + ": shares the limits of " + nowWas(cmp.Or(is, "nothing"), cmp.Or(was, "nothing"))
+	ch := s.changed(was, is).as(Neutral, says, "")
 	switch {
 	case looser:
 		ch.Class = Widens
 	case stricter:
 		ch.Class = Narrows
+	case was == is:
+		return
 	}
-	return ch, was != is || looser || stricter
-}
-
-func (c *comparer) budgets(s spot, a, b []profiles.Budget) {
-	if ch, differ := shared(s, a, b); differ {
-		c.add(ch)
-	}
+	c.add(ch)
 }
 
 // budgets shows entries of layers above, each as it is known.
 func budgets(list []profiles.Budget) string {
 	out := make([]string, len(list))
 	for i, b := range list {
-		out[i] = target(&profiles.EgressRule{Host: b.Host, Ports: b.Ports, AnyPort: b.AnyPort, Methods: b.Methods, Paths: b.Paths, Limits: b.Limits})
+		out[i] = target(&profiles.EgressRule{Host: b.Host, Ports: b.Ports, AnyPort: b.AnyPort, Methods: b.Methods,
+			Paths: b.Paths, Limits: b.Limits})
 	}
 	return strings.Join(out, ", ")
 }

@@ -38,7 +38,8 @@ func reachSide(e *profiles.Egress, at time.Time) *reachable {
 	if at.IsZero() {
 		at = time.Unix(0, 0).UTC() // before anything expires
 	}
-	return &reachable{egress: e, list: profiles.NewDecider(profiles.Agent{Egress: *e}, "", profiles.Environment{Now: at}), at: at}
+	list := profiles.NewDecider(profiles.Agent{Egress: *e}, "", profiles.Environment{Now: at})
+	return &reachable{egress: e, list: list, at: at}
 }
 
 // reachCompared is what two lists let be reached.
@@ -53,7 +54,8 @@ type reachCompared struct {
 
 // compareReach compares two networks at a time; zero: before anything expires.
 func compareReach(old, now *profiles.Egress, at time.Time) *reachCompared {
-	n := &reachCompared{old: reachSide(old, at), now: reachSide(now, at), Gained: Targets{}, Lost: Targets{}, shares: map[string]*share{}}
+	n := &reachCompared{old: reachSide(old, at), now: reachSide(now, at), Gained: Targets{}, Lost: Targets{},
+		shares: map[string]*share{}}
 	n.ask()
 	n.split()
 	return n
@@ -234,7 +236,8 @@ func looser(rules, than []*profiles.EgressRule) bool {
 		for _, method := range orAny(r.Methods) {
 			for _, path := range orAny(r.Paths) {
 				mine, theirs := first(rules, method, path), first(than, method, path)
-				if theirs == nil || mine == nil || looserLimits(mine.Limits, theirs.Limits) || fewerPowers(mine, theirs) || outlasts(latest(rules, method, path), latest(than, method, path)) {
+				if theirs == nil || mine == nil || looserLimits(mine.Limits, theirs.Limits) ||
+					fewerPowers(mine, theirs) || outlasts(latest(rules, method, path), latest(than, method, path)) {
 					return true
 				}
 			}
@@ -286,7 +289,8 @@ func latest(rules []*profiles.EgressRule, method, path string) *time.Time {
 }
 
 func looserLimits(a, b profiles.EgressLimits) bool {
-	return higher(a.UpBytes, b.UpBytes) || higher(a.DownBytes, b.DownBytes) || higher(a.Connections, b.Connections) || higher(a.PerMinute, b.PerMinute)
+	return higher(a.UpBytes, b.UpBytes) || higher(a.DownBytes, b.DownBytes) ||
+		higher(a.Connections, b.Connections) || higher(a.PerMinute, b.PerMinute)
 }
 
 // fewerPowers reports whether the rule of two counts less of one rule than what another
@@ -300,8 +304,9 @@ func fewerPowers(r, than *profiles.EgressRule) bool {
 func higher(a, b int64) bool { return b != 0 && (a == 0 || a > b) }
 
 func (r *reachable) any() bool {
-	mode := r.egress.Mode
-	return mode == profiles.EgressAllowlist && len(r.egress.Allow) > 0 || (mode == profiles.EgressAllowlist || mode == profiles.EgressGatewayOnly) && len(r.egress.Gateways) > 0
+	listed := r.egress.Mode == profiles.EgressAllowlist
+	return listed && len(r.egress.Allow) > 0 ||
+		(listed || r.egress.Mode == profiles.EgressGatewayOnly) && len(r.egress.Gateways) > 0
 }
 
 // sameOrMore reports whether an entry for addresses gives all that another does.
@@ -310,11 +315,13 @@ func sameOrMore(o, r *profiles.EgressRule, deny bool) bool {
 	if !whole.IsValid() || !part.IsValid() || whole.Bits() > part.Bits() || !whole.Contains(part.Addr()) {
 		return false
 	}
-	ports := o.AnyPort || len(o.Ports) == 0 && deny || !r.AnyPort && len(r.Ports) > 0 && len(missingPorts(r.Ports, o.Ports)) == 0
+	ports := o.AnyPort || len(o.Ports) == 0 && deny ||
+		!r.AnyPort && len(r.Ports) > 0 && len(missingPorts(r.Ports, o.Ports)) == 0
 	if deny || !ports {
 		return ports
 	}
-	return o.AnyPort == r.AnyPort && !egress.Opens(part, whole) && !looser([]*profiles.EgressRule{r}, []*profiles.EgressRule{o})
+	return o.AnyPort == r.AnyPort && !egress.Opens(part, whole) &&
+		!looser([]*profiles.EgressRule{r}, []*profiles.EgressRule{o})
 }
 
 func missingPorts(a, b []int) (out []int) {

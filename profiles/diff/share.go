@@ -36,7 +36,8 @@ func bounds(r *profiles.EgressRule) (out []bound) {
 		b := &r.Under[i]
 		out = append(out, bound{"above " + above(b), b.Limits})
 	}
-	return append(out, bound{fmt.Sprintf("%q %v %t %q %q", cmp.Or(r.Of, r.Host), r.Ports, r.AnyPort, r.Methods, r.Paths), r.Limits})
+	key := fmt.Sprintf("%q %v %t %q %q", cmp.Or(r.Of, r.Host), r.Ports, r.AnyPort, r.Methods, r.Paths)
+	return append(out, bound{key, r.Limits})
 }
 
 // above names an entry of a layer above. Of two layers that have the same one both hold.

@@ -12,7 +12,7 @@ import (
 
 // listedAt indexes programs as they are found: by their path on a host where /bin is
 // /usr/bin, the first of which counts.
-func (c *comparer) listedAt(list []profiles.Binary) (at map[string]*profiles.Binary, names map[string]*profiles.Binary) {
+func listedAt(c *comparer, list []profiles.Binary) (at map[string]*profiles.Binary, names map[string]*profiles.Binary) {
 	at, names = map[string]*profiles.Binary{}, map[string]*profiles.Binary{}
 	for i := range list {
 		b := &list[i]
@@ -35,20 +35,20 @@ func (c *comparer) listedAt(list []profiles.Binary) (at map[string]*profiles.Bin
 	return at, names
 }
 
-func (c *comparer) binaries(s spot, a, b []profiles.Binary) {
-	old, oldNames := c.listedAt(a)
-	now, nowNames := c.listedAt(b)
+func binaries(c *comparer, s spot, a, b []profiles.Binary) {
+	old, oldNames := listedAt(c, a)
+	now, nowNames := listedAt(c, b)
 	for _, p := range both(old, now) {
 		if x, y := old[p], now[p]; x != nil && y != nil {
-			c.binary(s, x, y)
+			binary(c, s, x, y)
 		} else if y != nil {
-			ch := pair[profiles.Binary]{nil, y}.spot(s, y.Path).added(binaryText(y)).as(Widens, "may now start "+y.Path, "")
+			ch := pair[profiles.Binary]{nil, y}.spot(s, y.Path).added(binaryText(y))
 			ch.Exception = y.Exception
-			c.add(ch)
+			c.add(ch.as(Widens, "may now start "+y.Path, ""))
 		} else {
-			ch := pair[profiles.Binary]{x, nil}.spot(s, x.Path).removed(binaryText(x)).as(Narrows, "may no longer start "+x.Path, "")
+			ch := pair[profiles.Binary]{x, nil}.spot(s, x.Path).removed(binaryText(x))
 			ch.Exception = x.Exception
-			c.add(ch)
+			c.add(ch.as(Narrows, "may no longer start "+x.Path, ""))
 		}
 	}
 	for _, name := range both(oldNames, nowNames) {
@@ -57,19 +57,30 @@ func (c *comparer) binaries(s spot, a, b []profiles.Binary) {
 			continue // the program itself came or went
 		}
 		other := c.within(c.old, c.new)
-		other.binary(s, x, y)
+		binary(other, s, x, y)
 		rest := slices.DeleteFunc(other.out, func(one Change) bool { return one.Field == "shell.binaries.path" })
 		c.add(pair[profiles.Binary]{x, y}.spot(s, name).changed(x.Path, y.Path).as(ClassOf(rest),
-			name+" stands for "+y.Path+" now", "both programs are listed, and the first of a name counts"))
+			name+": "+nowWas(y.Path, x.Path), "both programs are listed, and the first of a name counts"))
 	}
 }
 
-func (c *comparer) binary(s spot, x, y *profiles.Binary) {
+func binary(c *comparer, s spot, x, y *profiles.Binary) {
 	at := pair[profiles.Binary]{x, y}.spot(s, y.Path)
-	at.subject, at.single = y.Path, false
+	at.subject, at.single = programName(c, y.Path), false
 	c.walk(at, reflect.ValueOf(*x), reflect.ValueOf(*y))
-	at.field, at.row = at.field+".expires", row{says: "may start " + y.Path}
-	c.until(at, lasting{x.Exception, x.Expires}, lasting{y.Exception, y.Expires})
+	until(c, at.part(".expires", "granted %s"), lasting{x.Exception, x.Expires}, lasting{y.Exception, y.Expires})
+}
+
+// programName is the name of a program in sentences: the last part of its path, if no other program has it.
+func programName(c *comparer, at string) string {
+	name := path.Base(at)
+	other := func(b profiles.Binary) bool { return path.Base(b.Path) == name && b.Path != at }
+	for _, shell := range []*profiles.Shell{c.old.Shell, c.new.Shell} {
+		if shell != nil && slices.ContainsFunc(shell.Binaries, other) {
+			return at
+		}
+	}
+	return name
 }
 
 func binaryText(b *profiles.Binary) string {
@@ -99,18 +110,6 @@ func texts(list []profiles.Pattern) []string {
 
 func onlyText(list []profiles.Pattern) string { return "only " + listed(texts(list), "nothing") }
 
-func (c *comparer) path(s spot, a, b string) {
-	if a != b {
-		c.add(s.changed(a, b).undecided("may start "+b+" instead of "+a, "whether they are one program is the host's to say"))
-	}
-}
-
-func (c *comparer) interpreted(s spot, a, b bool) {
-	if a != b {
-		c.add(s.changed(onOff(a), onOff(b)).undecided(s.subject+" is read by ringd: "+onOff(b), "it is started in one of them, and read in the other"))
-	}
-}
-
 // covers reports whether a pattern matches all that another one does: fewer words,
 // which the other begins with, ask for less.
 func covers(p, q []string) bool { return len(p) <= len(q) && slices.Equal(p, q[:len(p)]) }
@@ -135,32 +134,32 @@ func visitWords(s spot, a, b []profiles.Pattern, visit func(at spot, p pair[prof
 }
 
 // worded compares what an author says about a pattern.
-func (c *comparer) worded(s spot, p, q *profiles.Pattern) {
+func worded(c *comparer, s spot, p, q *profiles.Pattern) {
 	s.old, s.now = &p.Rule, &q.Rule
 	if p.Text != q.Text || p.Reason != q.Reason || !slices.Equal(p.Instead, q.Instead) {
 		c.add(s.changed(strings.TrimSpace(p.Text+" "+p.Reason), strings.TrimSpace(q.Text+" "+q.Reason)).as(Neutral,
-			"what is said about "+strings.Join(q.Words, " ")+" is another text", "it matches the same"))
+			strings.Join(q.Words, " ")+": another reason or remedy is given", "it matches the same"))
 	}
 	c.residue(s, reflect.ValueOf(*p), reflect.ValueOf(*q))
 }
 
 // allowed compares the only sub-commands of a program.
-func (c *comparer) allowed(s spot, a, b []profiles.Pattern) {
+func allowed(c *comparer, s spot, a, b []profiles.Pattern) {
 	switch {
 	case a == nil && b == nil:
 		return
 	case a == nil:
-		c.add(s.changed("any words", onlyText(b)).as(Narrows, "may start "+s.subject+" "+strings.Replace(onlyText(b), "only", "only with", 1), ""))
+		c.add(s.changed("any words", onlyText(b)).as(Narrows, s.subject+": "+onlyText(b)+" (was any words)", ""))
 		return
 	case b == nil:
-		c.add(s.changed(onlyText(a), "any words").as(Widens, "may start "+s.subject+" with any words", ""))
+		c.add(s.changed(onlyText(a), "any words").as(Widens, s.subject+": any words (was "+onlyText(a)+")", ""))
 		return
 	}
 	visitWords(s, a, b, func(at spot, p pair[profiles.Pattern], words []string) {
 		text := strings.Join(words, " ")
 		switch says := s.subject + " " + text; {
 		case p.old != nil && p.now != nil:
-			c.worded(s, p.old, p.now)
+			worded(c, s, p.old, p.now)
 		case p.old == nil && within(words, a):
 			c.add(at.added(text).as(Neutral, moot("may now start "+says), "another entry allowed it"))
 		case p.old == nil:
@@ -174,13 +173,13 @@ func (c *comparer) allowed(s spot, a, b []profiles.Pattern) {
 }
 
 // patterns compares denied words.
-func (c *comparer) patterns(s spot, a, b []profiles.Pattern) {
+func patterns(c *comparer, s spot, a, b []profiles.Pattern) {
 	visitWords(s, a, b, func(at spot, p pair[profiles.Pattern], words []string) {
 		text := strings.Join(words, " ")
 		says, nothing := strings.TrimSpace(s.subject+" "+text), len(words) == 0 && s.subject == ""
 		switch {
 		case p.old != nil && p.now != nil:
-			c.worded(at, p.old, p.now)
+			worded(c, at, p.old, p.now)
 		case p.old == nil && (nothing || within(words, a)):
 			c.add(at.added(text).as(Neutral, moot(says+" is now denied"), "another entry denied it"))
 		case p.old == nil:
@@ -193,7 +192,7 @@ func (c *comparer) patterns(s spot, a, b []profiles.Pattern) {
 	})
 }
 
-func (c *comparer) helpers(s spot, a, b []profiles.PathRule) {
+func helpers(c *comparer, s spot, a, b []profiles.PathRule) {
 	for p, e := range pairs(a, b, pathKey) {
 		at := e.spot(s, "")
 		at.capability = s.capability + " " + p
@@ -204,7 +203,7 @@ func (c *comparer) helpers(s spot, a, b []profiles.PathRule) {
 			c.add(at.removed(p).as(Narrows, s.subject+" may no longer start "+p, ""))
 		default:
 			at.capability = s.capability
-			c.walk(at, reflect.ValueOf(*e.old), reflect.ValueOf(*e.now))
+			e.walk(c, at)
 		}
 	}
 }

@@ -1,20 +1,20 @@
 package diff
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/fields"
 )
 
 // comparer collects the changes of one agent, or of what belongs to none.
 type comparer struct {
 	now   time.Time
-	rows  map[string][]row
-	hooks map[string]hook
+	rows  map[string][]fields.SetField // by type
+	hooks map[string]hook              // by field or type
 
 	name     string // of the agent
 	old, new *profiles.Agent
@@ -24,21 +24,32 @@ type comparer struct {
 	out   []Change
 }
 
-// spot is one field on both sides, or one part that has fields of its own.
-type spot struct {
-	row               row
-	field, capability string
-	subject           string         // what sentences call the part
-	old, now          *profiles.Rule // where it stands
-	single            bool           // only one side has the part: what bounds it takes nothing away
-}
-
 // hook compares a field or a type by code of its own.
 type hook func(c *comparer, s spot, a, b reflect.Value)
 
 // of makes a hook of a comparison of two values.
 func of[T any](compare func(*comparer, spot, T, T)) hook {
 	return func(c *comparer, s spot, a, b reflect.Value) { compare(c, s, a.Interface().(T), b.Interface().(T)) }
+}
+
+func newComparer(now time.Time) *comparer {
+	c := &comparer{now: now, rows: map[string][]fields.SetField{}, hooks: hooks()}
+	for _, r := range fields.SetTable() {
+		of, _, _ := strings.Cut(r.Field, ".")
+		c.rows[of] = append(c.rows[of], r)
+	}
+	return c
+}
+
+// within is a comparer of two agents that has seen nothing yet.
+func (c *comparer) within(a, b *profiles.Agent) *comparer {
+	return &comparer{now: c.now, rows: c.rows, hooks: c.hooks, name: c.name, old: a, new: b}
+}
+
+// agent compares the two agents.
+func (c *comparer) agent() {
+	s := spot{capability: "agent:" + c.name, old: &c.old.Rule, now: &c.new.Rule}
+	c.walk(s, reflect.ValueOf(*c.old), reflect.ValueOf(*c.new))
 }
 
 // walk compares two structs of one type.
@@ -53,64 +64,32 @@ func (c *comparer) walk(s spot, a, b reflect.Value) {
 
 // fields compares two structs of one type field by field.
 func (c *comparer) fields(s spot, a, b reflect.Value) {
-	t := a.Type()
-	for _, r := range c.rows[t.Name()] {
-		if r.order == key || r.order == place || s.single && r.order != opens {
+	for _, r := range c.rows[a.Type().Name()] {
+		if r.Order == fields.Key || r.Order == fields.Place || s.single && r.Order != fields.Opens {
 			continue
 		}
-		name := r.field[len(t.Name())+1:]
-		c.value(s.enter(r, a, b), a.FieldByName(name), b.FieldByName(name))
+		at := s.enter(r, a, b)
+		c.value(at, a.FieldByName(at.name()), b.FieldByName(at.name()))
 	}
 	c.residue(s, a, b)
-}
-
-// enter gives the spot of one field of a part.
-func (s spot) enter(r row, a, b reflect.Value) spot {
-	_, name, _ := strings.Cut(r.field, ".")
-	f, _ := a.Type().FieldByName(name)
-	tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	s.row, s.field = r, strings.TrimPrefix(s.field+"."+tag, ".")
-	if r.about != "" && !strings.Contains(r.about, "%s") {
-		s.capability = r.about
-	}
-	s.old, s.now = ruleOf(a, name+"Rule", s.old), ruleOf(b, name+"Rule", s.now)
-	return s
-}
-
-// part is a spot beside this one; its sentences use the subject alone.
-func (s spot) part(field, capability string) spot {
-	s.field, s.capability, s.row = field, capability, row{says: "%s"}
-	return s
-}
-
-// ruleOf is where a part stands: its own rule, if it is there and names a place.
-func ruleOf(v reflect.Value, field string, outer *profiles.Rule) *profiles.Rule {
-	if v.Kind() == reflect.Pointer {
-		v = v.Elem()
-	}
-	if !v.IsValid() {
-		return outer
-	}
-	if f := v.FieldByName(field); f.IsValid() {
-		if r := f.Interface().(profiles.Rule); r != (profiles.Rule{}) {
-			return &r
-		}
-	}
-	return outer
 }
 
 // value compares one field by its row.
 func (c *comparer) value(s spot, a, b reflect.Value) {
 	t := a.Type()
-	if compare := c.hook(s.row.field, t); compare != nil {
-		compare(c, s, a, b)
-		return
+	compare := c.hooks[s.row.Field]
+	if compare == nil && t.Kind() == reflect.Pointer {
+		compare = c.hooks[t.Elem().Name()]
+	} else if compare == nil {
+		compare = c.hooks[t.Name()]
 	}
 	switch kind := t.Kind(); {
-	case s.row.order == own: // compared together with other fields
+	case compare != nil:
+		compare(c, s, a, b)
+	case s.row.Order == fields.Coded: // together with another field
 	case kind == reflect.Struct:
-		if s.row.says != "" {
-			s.subject = s.row.says
+		if s.row.Says != "" {
+			s.subject = s.row.Says
 		}
 		s.old, s.now = ruleOf(a, "Rule", s.old), ruleOf(b, "Rule", s.now)
 		c.walk(s, a, b)
@@ -119,32 +98,87 @@ func (c *comparer) value(s spot, a, b reflect.Value) {
 	case kind == reflect.Slice && t.Elem().Kind() == reflect.Struct:
 		c.entries(s, a, b)
 	default:
-		comparisons()[s.row.order](c, s, a, b)
+		c.leaf(s, a, b)
 	}
 }
 
-// hook finds the code that a field has, or else its type.
-func (c *comparer) hook(field string, t reflect.Type) hook {
-	if h := c.hooks[field]; h != nil {
-		return h
+// optional compares a part that may be absent. One that gives something is compared with an empty one then.
+func (c *comparer) optional(s spot, a, b reflect.Value) {
+	if a.IsNil() && b.IsNil() {
+		return
 	}
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
+	s.single = a.IsNil() || b.IsNil()
+	s.old, s.now = ruleOf(a, "Rule", nil), ruleOf(b, "Rule", nil)
+	empty := reflect.New(a.Type().Elem())
+	if a.IsNil() {
+		c.came(s, "", b.Elem())
+		a = empty
+	} else if b.IsNil() {
+		c.went(s, "", a.Elem())
+		b = empty
 	}
-	return c.hooks[t.Name()]
+	if s.gives() || !s.single {
+		c.walk(s, a.Elem(), b.Elem())
+	}
 }
 
-// comparisons compare values that have no parts.
-func comparisons() map[order]hook {
-	return map[order]hook{
-		atMost: (*comparer).number, orNone: (*comparer).number, opens: (*comparer).given, restrains: (*comparer).given,
-		subset: of((*comparer).only), ranked: of((*comparer).ranked), free: of((*comparer).free), remark: of((*comparer).remark),
+// entries compares lists whose entries have names. Those of one name are one entry, and the first of a name counts.
+func (c *comparer) entries(s spot, a, b reflect.Value) {
+	old, now := c.named(s, a), c.named(s, b)
+	for _, name := range both(old, now) {
+		x, had := old[name]
+		y, has := now[name]
+		at := s.entry(name, x, y)
+		switch {
+		case had && has:
+			at.subject = name
+			c.walk(at, x, y)
+		case has:
+			c.came(at, name, y)
+		default:
+			c.went(at, name, x)
+		}
 	}
+}
+
+// named indexes entries by the fields that tell them apart. Grants that have ended are left out.
+func (c *comparer) named(s spot, list reflect.Value) map[string]reflect.Value {
+	out := map[string]reflect.Value{}
+	for i := range list.Len() {
+		e := list.Index(list.Len() - 1 - i) // so that the first of a name counts
+		if f := e.FieldByName("Expires"); s.gives() && f.IsValid() && c.ended(f.Interface().(*time.Time)) {
+			continue
+		}
+		for _, r := range c.rows[e.Type().Name()] {
+			if r.Order == fields.Key {
+				out[e.FieldByName(spot{row: r}.name()).String()] = e
+			}
+		}
+	}
+	return out
+}
+
+// came and went tell of a part or an entry that only one side has.
+func (c *comparer) came(s spot, name string, v reflect.Value) {
+	if s.gives() || !c.fresh {
+		c.add(s.added(show(v)).as(grants(s.gives()), s.sentence(true, name), ""))
+	}
+}
+
+func (c *comparer) went(s spot, name string, v reflect.Value) {
+	c.add(s.removed(show(v)).as(grants(!s.gives()), s.sentence(false, name), ""))
+}
+
+func grants(gives bool) Class {
+	if gives {
+		return Widens
+	}
+	return Narrows
 }
 
 // residue has each field that differs and has no row widen.
 func (c *comparer) residue(s spot, a, b reflect.Value) {
-	for _, name := range unknownFields(a.Type(), c.rows) {
+	for _, name := range c.unknownFields(a.Type()) {
 		if reflect.DeepEqual(a.FieldByName(name).Interface(), b.FieldByName(name).Interface()) {
 			continue
 		}
@@ -155,10 +189,11 @@ func (c *comparer) residue(s spot, a, b reflect.Value) {
 }
 
 // unknownFields lists the fields of a type that have no row.
-func unknownFields(t reflect.Type, rows map[string][]row) (out []string) {
+func (c *comparer) unknownFields(t reflect.Type) (out []string) {
 	for i := range t.NumField() {
 		name := t.Field(i).Name
-		if !slices.ContainsFunc(rows[t.Name()], func(r row) bool { return r.field == t.Name()+"."+name }) {
+		has := func(r fields.SetField) bool { return r.Field == t.Name()+"."+name }
+		if !slices.ContainsFunc(c.rows[t.Name()], has) {
 			out = append(out, name)
 		}
 	}
@@ -193,40 +228,4 @@ func known(r *profiles.Rule) *profiles.Rule {
 // ended reports whether a grant with this expiry has ended.
 func (c *comparer) ended(expires *time.Time) bool {
 	return expires != nil && !c.now.IsZero() && !c.now.Before(*expires)
-}
-
-// changed, added and removed begin a change; the class is still Widens.
-func (s spot) changed(old, now string) Change {
-	return Change{Kind: Changed, Capability: s.capability, Field: s.field, Old: old, New: now, OldRule: s.old, NewRule: s.now}
-}
-
-func (s spot) added(now string) Change {
-	return Change{Kind: Added, Capability: s.capability, Field: s.field, New: now, NewRule: s.now}
-}
-
-func (s spot) removed(old string) Change {
-	return Change{Kind: Removed, Capability: s.capability, Field: s.field, Old: old, OldRule: s.old}
-}
-
-func (ch Change) as(class Class, says, why string) Change {
-	ch.Class, ch.Says, ch.Why = class, says, why
-	return ch
-}
-
-func (ch Change) undecided(says, why string) Change {
-	ch.Undecided = true
-	return ch.as(Widens, says, why)
-}
-
-// says fills the sentence of the row, its first alternative or the one of an index.
-func (s spot) says(i int, args ...any) string {
-	text := strings.Split(s.row.says, "|")
-	args = append([]any{s.subject}, args...)
-	if n := strings.Count(text[i], "%s"); n > 0 {
-		args = args[:n]
-	}
-	if !strings.Contains(text[i], "%") {
-		return text[i]
-	}
-	return fmt.Sprintf(text[i], args...)
 }

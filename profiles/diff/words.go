@@ -1,37 +1,31 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/canonjson"
+	"github.com/ringd/ringd/profiles/fields"
 )
 
-// unit is how a number is read.
-type unit uint8
-
-const (
-	plain unit = iota
-	millis
-	octets
-)
-
-// text is a number as a policy writes it: 30s, 64MiB, 16.
-func (u unit) text(n int64) string {
+// unitText is a number as a policy writes it: 30s, 64MiB, 16.
+func unitText(u fields.Unit, n int64) string {
 	switch u {
-	case millis:
+	case fields.Duration:
 		return Duration(n)
-	case octets:
+	case fields.Size:
 		return size(n)
-	case plain:
-		return strconv.FormatInt(n, 10)
 	default:
-		return strconv.FormatInt(n, 10)
+		return number(n)
 	}
 }
+
+func number(n int64) string { return strconv.FormatInt(n, 10) }
 
 func plural(n int, what string) string {
 	if n == 1 {
@@ -86,5 +80,34 @@ func approvalText(p *profiles.Approval) string {
 	return out + ", open for " + Duration(p.ExpiresMillis)
 }
 
+// nowWas is a value as it is, and in brackets as it was.
+func nowWas(is, was string) string { return is + " (was " + was + ")" }
+
 // moot is the sentence of an entry that makes no difference.
 func moot(says string) string { return "without effect: " + says }
+
+// show writes a part or an entry in a line.
+func show(v reflect.Value) string {
+	switch x := v.Interface().(type) {
+	case profiles.JS, profiles.Python, profiles.Shell:
+		return "granted"
+	case profiles.Sessions:
+		return Duration(x.AgeMillis) + ", " + size(x.Bytes)
+	case profiles.RuleOfTwo:
+		return strings.TrimSpace(cmp.Or(x.Mode, "enforce") + " " + x.OnThree + " " + x.Scope)
+	case profiles.ImportRule:
+		return "denied"
+	case profiles.PythonEnvironment:
+		return cmp.Or(x.Digest, "whatever is there")
+	case profiles.Guardrail:
+		return clip(x.Rego)
+	case profiles.Gateway:
+		out := cmp.Or(x.Upstream, "the upstream that the host names")
+		if x.Credential != "" {
+			out += " with the credential " + x.Credential
+		}
+		return out
+	default:
+		return ""
+	}
+}
