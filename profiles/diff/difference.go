@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/fields"
 )
 
 // Class says what a change does to what an agent may do. The zero Class widens.
@@ -126,16 +127,13 @@ type Config struct {
 	Now time.Time
 }
 
-// Compare tells what changed from old to now. A nil set is an empty one.
+// Compare returns every change from old to now. A nil set is an empty one.
 func Compare(old, now *profiles.Set, cfg Config) Report {
-	if old == nil {
-		old = &profiles.Set{}
-	}
-	if now == nil {
-		now = &profiles.Set{}
-	}
+	return compare(cmp.Or(old, &profiles.Set{}), cmp.Or(now, &profiles.Set{}), newComparer(cfg.Now, fields.SetTable()))
+}
+
+func compare(old, now *profiles.Set, c *comparer) Report {
 	r := Report{Old: old.Revision, New: now.Revision, Class: Neutral, Counts: map[string]int{}, Agents: []Agent{}}
-	c := newComparer(cfg.Now)
 	for _, name := range both(old.Agents, now.Agents) {
 		r.add(c.pair(name, old, now))
 	}

@@ -3,11 +3,19 @@ package diff
 import (
 	"reflect"
 	"time"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/fields"
 )
 
 // Residue is what residue tells of two structs.
 func Residue(a, b any) []Change {
-	c := newComparer(time.Time{})
+	c := newComparer(time.Time{}, fields.SetTable())
 	c.residue(spot{field: "x", capability: "x"}, reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem())
 	return c.out
+}
+
+// CompareBy compares two sets by another table than that of package fields.
+func CompareBy(table []fields.SetField, old, now *profiles.Set) []Change {
+	return compare(old, now, newComparer(time.Time{}, table)).Changes()
 }

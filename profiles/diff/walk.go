@@ -32,9 +32,9 @@ func of[T any](compare func(*comparer, spot, T, T)) hook {
 	return func(c *comparer, s spot, a, b reflect.Value) { compare(c, s, a.Interface().(T), b.Interface().(T)) }
 }
 
-func newComparer(now time.Time) *comparer {
+func newComparer(now time.Time, table []fields.SetField) *comparer {
 	c := &comparer{now: now, rows: map[string][]fields.SetField{}, hooks: hooks()}
-	for _, r := range fields.SetTable() {
+	for _, r := range table {
 		of, _, _ := strings.Cut(r.Field, ".")
 		c.rows[of] = append(c.rows[of], r)
 	}
