@@ -13,7 +13,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ringd/ringd/profiles"
@@ -31,39 +30,24 @@ const (
 	Headroom              // nobody may do more by it, but a layer above lets agents ask for more
 )
 
-// String returns "widens", "narrows", "neutral" or "headroom"; every unknown value is
-// "widens".
+func classNames() []string { return []string{"widens", "narrows", "neutral", "headroom"} }
+
+// String returns "widens", "narrows", "neutral" or "headroom"; every unknown value is "widens".
 func (c Class) String() string {
-	switch c {
-	case Narrows:
-		return "narrows"
-	case Neutral:
-		return "neutral"
-	case Headroom:
-		return "headroom"
-	case Widens:
-		return "widens"
-	default:
-		return "widens"
+	if names := classNames(); int(c) < len(names) {
+		return names[c]
 	}
+	return "widens"
 }
 
-// MarshalText writes the class as String does.
+// MarshalText returns the text of String.
 func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalText reads what MarshalText writes; anything else is an error and leaves
-// Widens.
+// UnmarshalText reads what MarshalText returns. Anything else is an error and leaves Widens.
 func (c *Class) UnmarshalText(b []byte) error {
-	*c = Widens
-	switch string(b) {
-	case "narrows":
-		*c = Narrows
-	case "neutral":
-		*c = Neutral
-	case "headroom":
-		*c = Headroom
-	case "widens":
-	default:
+	i := slices.Index(classNames(), string(b))
+	*c = Class(max(i, 0))
+	if i < 0 {
 		return fmt.Errorf("class %q: want widens, headroom, narrows or neutral", b)
 	}
 	return nil
@@ -305,28 +289,19 @@ func both[T any](a, b map[string]T) []string {
 // summary is an agent in a line.
 func summary(a *profiles.Agent) string {
 	var parts []string
-	for _, e := range []struct {
-		name string
-		has  bool
-	}{{"js", a.JS != nil}, {"python", a.Python != nil}, {"shell", a.Shell != nil}} {
-		if e.has {
-			parts = append(parts, e.name)
+	add := func(has bool, text string) {
+		if has {
+			parts = append(parts, text)
 		}
 	}
-	count := func(n int, what string) {
-		if n > 0 {
-			parts = append(parts, plural(n, what))
-		}
-	}
-	count(len(a.Bridges), "bridge")
-	count(len(a.Files.Read)+len(a.Files.Write), "file grant")
-	if a.Egress.Mode == profiles.EgressAllowlist {
-		count(len(a.Egress.Allow), "host")
-	}
-	if len(parts) == 0 {
-		return "nothing"
-	}
-	return strings.Join(parts, ", ")
+	files, hosts := len(a.Files.Read)+len(a.Files.Write), len(a.Egress.Allow)
+	add(a.JS != nil, "js")
+	add(a.Python != nil, "python")
+	add(a.Shell != nil, "shell")
+	add(len(a.Bridges) > 0, plural(len(a.Bridges), "bridge"))
+	add(files > 0, plural(files, "file grant"))
+	add(hosts > 0 && a.Egress.Mode == profiles.EgressAllowlist, plural(hosts, "host"))
+	return listed(parts, "nothing")
 }
 
 func orRule(r, other *profiles.Rule) *profiles.Rule {

@@ -10,6 +10,7 @@
 package diff
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -189,18 +190,21 @@ func (x *namesCompared) compare(name string, library bool) {
 	}
 }
 
+// upwards visits a name and everything above it.
+func (x *namesCompared) upwards(name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for at := name; at != "" && yield(at); at = at[:max(0, strings.LastIndexByte(at, x.separator))] {
+		}
+	}
+}
+
 // mark notes a name and everything above it.
 func (x *namesCompared) mark(in map[string]bool, name string, library bool) {
-	for at := name; at != ""; {
+	for at := range x.upwards(name) {
 		in[at] = true
 		if !library {
 			x.Program[at] = true
 		}
-		i := strings.LastIndexByte(at, x.separator)
-		if i < 0 {
-			return
-		}
-		at = at[:i]
 	}
 }
 
@@ -211,13 +215,8 @@ func (x *namesCompared) Claim(name string) { x.told[name] = true }
 func (x *namesCompared) Untold() (out []string) {
 	for name := range x.left {
 		told := slices.ContainsFunc(x.regions, func(of func(string) bool) bool { return of(name) })
-		for at := name; at != "" && !told; {
-			told = x.told[at]
-			i := strings.LastIndexByte(at, x.separator)
-			if i < 0 {
-				break
-			}
-			at = at[:i]
+		for at := range x.upwards(name) {
+			told = told || x.told[at]
 		}
 		if !told {
 			out = append(out, name)

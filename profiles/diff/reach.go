@@ -10,6 +10,7 @@
 package diff
 
 import (
+	"iter"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -128,22 +129,22 @@ func (n *reachCompared) ask() {
 // above one.
 type Targets map[string]map[uint16]bool
 
+// entriesFor visits the entries that cover a name: the name, and *. over each domain above it.
+func entriesFor(host string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for entry, rest, more := host, host, true; more && yield(entry); entry = "*." + rest {
+			_, rest, more = strings.Cut(rest, ".")
+		}
+	}
+}
+
 // put adds a target under every entry that covers it.
 func (t Targets) put(host string, port uint16) {
-	add := func(entry string) {
+	for entry := range entriesFor(host) {
 		if t[entry] == nil {
 			t[entry] = map[uint16]bool{}
 		}
 		t[entry][port] = true
-	}
-	add(host)
-	for rest := host; ; {
-		_, after, ok := strings.Cut(rest, ".")
-		if !ok {
-			return
-		}
-		rest = after
-		add("*." + rest)
 	}
 }
 
@@ -171,19 +172,12 @@ func (t Targets) Tell(r *profiles.EgressRule) {
 
 // of reports whether a target is one of an entry that was told.
 func (t Targets) of(host string, port uint16) bool {
-	on := func(entry string) bool { return t[entry][0] || t[entry][port] }
-	if on(host) {
-		return true
-	}
-	for rest := host; ; {
-		_, after, ok := strings.Cut(rest, ".")
-		if !ok {
-			return false
-		}
-		if rest = after; on("*." + rest) {
+	for entry := range entriesFor(host) {
+		if t[entry][0] || t[entry][port] {
 			return true
 		}
 	}
+	return false
 }
 
 // addresses reports whether an entry is one for addresses.
