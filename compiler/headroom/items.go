@@ -236,7 +236,7 @@ func (c *comparer) ports(a, b reflect.Value, was, is string) {
 		return strings.Trim(fmt.Sprint(list), "[]")
 	}
 	more := old != nil && (now == nil || slices.ContainsFunc(now, func(p int) bool { return !slices.Contains(old, p) }))
-	says := fmt.Sprintf("%s: %s now, and was %s", is, all(now), all(old))
+	says := fmt.Sprintf("%s: %s (was %s)", is, all(now), all(old))
 	if more {
 		c.raise(diff.Changed, was, is, all(old), all(now), says)
 	} else {

@@ -29,7 +29,7 @@ func (c *comparer) word(f fields.Field, a, b reflect.Value, was, is string) {
 		}
 		return 1 + slices.Index(order, word)
 	}
-	says := fmt.Sprintf("%s is %s now, and was %s", is, orNone(now), orNone(old))
+	says := fmt.Sprintf("%s: %s (was %s)", is, orNone(now), orNone(old))
 	switch {
 	case old == now:
 	case order == nil || now != "" && rank(now) == 0 || old != "" && rank(old) == 0:
@@ -67,17 +67,10 @@ func (c *comparer) number(f fields.Field, a, b reflect.Value, was, is string) {
 		c.raise(diff.Removed, was, is, from, to, was+" is gone, which was "+from)
 	case old == now:
 	case more:
-		c.raise(diff.Changed, was, is, from, to, fmt.Sprintf("%s is %s from %s to %s", is, up(atLeast), from, to))
+		c.raise(diff.Changed, was, is, from, to, fmt.Sprintf("%s: %s (was %s)", is, to, from))
 	default:
-		c.lower(diff.Changed, was, is, from, to, fmt.Sprintf("%s is %s from %s to %s", is, up(!atLeast), from, to))
+		c.lower(diff.Changed, was, is, from, to, fmt.Sprintf("%s: %s (was %s)", is, to, from))
 	}
-}
-
-func up(down bool) string {
-	if down {
-		return "lowered"
-	}
-	return "raised"
 }
 
 // measure reads a value of a unit: its number, whether it is written, and whether it can be read.
@@ -142,7 +135,7 @@ func (c *comparer) flag(opens bool, a, b reflect.Value, was, is string) {
 		return v.Bool() != opens
 	}
 	old, now := bounds(a), bounds(b)
-	says := fmt.Sprintf("%s is %s now, and was %s", is, orNone(show(b)), orNone(show(a)))
+	says := fmt.Sprintf("%s: %s (was %s)", is, orNone(show(b)), orNone(show(a)))
 	switch {
 	case old && !now:
 		c.raise(diff.Changed, was, is, show(a), show(b), says)
@@ -155,7 +148,7 @@ func (c *comparer) flag(opens bool, a, b reflect.Value, was, is string) {
 // below. Of another value nobody knows what it gives, but that more powers count more.
 func (c *comparer) owner(a, b reflect.Value, was, is string) {
 	isBool := a.Kind() == reflect.Bool || a.Kind() == reflect.Pointer && a.Type().Elem().Kind() == reflect.Bool
-	says := fmt.Sprintf("%s is %s now, and was %s", is, orNone(clip(show(b))), orNone(clip(show(a))))
+	says := fmt.Sprintf("%s: %s (was %s)", is, orNone(clip(show(b))), orNone(clip(show(a))))
 	switch {
 	case isBool && show(b) == "true":
 		c.lower(diff.Changed, was, is, show(a), show(b), says)
@@ -166,7 +159,7 @@ func (c *comparer) owner(a, b reflect.Value, was, is string) {
 	case b.IsZero() && !isBool:
 		c.raise(diff.Removed, was, is, show(a), "", was+" is left to the documents below")
 	default:
-		c.undecided(was, is, show(a), show(b), strings.TrimPrefix(says, is+" "))
+		c.undecided(was, is, show(a), show(b), strings.TrimPrefix(says, is+": "))
 	}
 }
 
