@@ -1,10 +1,9 @@
-// Package diff owns what two revisions mean to each other: every change between
-// two compiled sets, agent by agent and field by field, with the class that a reviewer
-// or a gate needs. It compares what is granted, not text: the order of a list, or how
-// a grant is split into entries, makes no difference.
+// Package diff owns the comparison of two compiled sets: every change, agent by agent and field by field, with the
+// class that a reviewer or a gate needs. It walks the types of package profiles in the order of fields.SetTable. It compares
+// grants, not text: the order of a list, or the split of a grant into entries, makes no difference.
 //
-// It is pure, and refuses to guess: what it cannot decide widens, and says so; so does
-// a field that nothing here knows. Nothing is enforced by it. ringd diff shows it.
+// It refuses to guess. A change that it cannot decide widens and is marked as undecided, and so is a change of a field
+// that has no row. The callers are ringd diff, the signing of a policy and the comparison of ceilings.
 package diff
 
 import (
@@ -27,7 +26,7 @@ const (
 	Widens   Class = iota // more may be done, or less is asked or recorded
 	Narrows               // less may be done, and nothing more
 	Neutral               // nothing more and nothing less
-	Headroom              // nobody may do more by it, but a layer above lets agents ask for more
+	Headroom              // no agent may do more yet, but a layer above lets agents ask for more
 )
 
 func classNames() []string { return []string{"widens", "narrows", "neutral", "headroom"} }

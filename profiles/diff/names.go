@@ -1,11 +1,9 @@
-// This file owns the comparison of two import profiles: which names of modules
-// only one of them allows. It is pure.
+// The comparison of two import profiles: the names of modules that only one of them allows.
 //
-// An import list is a tree of names: whether a name is allowed depends on which of its
-// parents the lists hold. So the names that stand in a list or in a table of Python,
-// and one unknown name below each, stand for all names there are. They are asked of
-// both profiles: what only the new one allows is gained, what only the old one does is
-// lost. An entry that changed widens when something below it was gained.
+// An import list is a tree of names: whether a name is allowed depends on which of its parents the lists hold. So the
+// names in a list or in a table of Python, and one unknown name below each, stand for all names. Both profiles are
+// asked about each: a name that only the new one allows is gained, and one that only the old one allows is lost. A changed
+// entry widens if a name below it was gained.
 
 package diff
 
@@ -211,7 +209,7 @@ func (x *namesCompared) mark(in map[string]bool, name string, library bool) {
 // Claim takes note that a change tells of what was gained below a name.
 func (x *namesCompared) Claim(name string) { x.told[name] = true }
 
-// Untold lists what was gained and no change tells of, sorted.
+// Untold lists the gained names that no change reports, sorted.
 func (x *namesCompared) Untold() (out []string) {
 	for name := range x.left {
 		told := slices.ContainsFunc(x.regions, func(of func(string) bool) bool { return of(name) })

@@ -30,7 +30,7 @@ func hosts(c *comparer, s spot, _, _ []profiles.EgressRule) {
 type network struct {
 	*comparer
 	*reachCompared
-	told Targets // what changes tell of
+	told Targets // that changes report
 }
 
 // hostLists are the entries of both sides, of the hosts that are listed or denied.
@@ -233,7 +233,7 @@ func (n *network) judgeAddress(l hostLists, ch *Change, r *profiles.EgressRule) 
 	}
 }
 
-// described compares what is said about an entry that both lists have.
+// described compares an entry that both lists have: its powers, reason and shared limits.
 func (n *network) described(s spot, x, y *profiles.EgressRule) {
 	if x.Powers != y.Powers {
 		n.told.Tell(y)

@@ -1,11 +1,9 @@
-// This file owns the comparison of two lists of hosts: which targets only one of
-// them lets be reached. It is pure.
+// The comparison of two lists of hosts: the targets that only one of them lets be reached.
 //
-// A name and a port are reached by entries for the name or for a domain above it. So
-// the names that stand in a list, and one unknown name below each, on each port that
-// stands in a list and on one other, stand for every target: both lists are asked about
-// each, as the doors ask them. Addresses are compared entry by entry: one inside of a
-// range can open what the range does not.
+// A name and a port are reached by entries for the name or for a domain above it. So the names in the lists, and one
+// unknown name below each, stand for every target, on each port in the lists and on one other port. Both lists are
+// asked about each target, as the listeners ask them. Addresses are compared entry by entry, because an entry inside a range
+// can open more than the range does.
 
 package diff
 
@@ -62,7 +60,7 @@ func compareReach(old, now *profiles.Egress, at time.Time) *reachCompared {
 	return n
 }
 
-// Left lists the gained targets that nothing told covers, sorted.
+// Left lists the gained targets that no reported entry covers, sorted.
 func (n *reachCompared) Left(told Targets) (left []string) {
 	for host, ports := range n.Gained {
 		if strings.HasPrefix(host, "*.") {
@@ -170,7 +168,7 @@ func (t Targets) Tell(r *profiles.EgressRule) {
 	}
 }
 
-// of reports whether a target is one of an entry that was told.
+// of reports whether a reported entry covers a target.
 func (t Targets) of(host string, port uint16) bool {
 	for entry := range entriesFor(host) {
 		if t[entry][0] || t[entry][port] {

@@ -29,7 +29,7 @@ type bound struct {
 	limits profiles.EgressLimits
 }
 
-// bounds lists the limits that an entry counts against, as the doors do: those of the
+// bounds lists the limits that an entry counts against, as the listeners do: those of the
 // layers above and its own, the last.
 func bounds(r *profiles.EgressRule) (out []bound) {
 	for i := range r.Under {

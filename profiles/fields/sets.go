@@ -37,7 +37,7 @@ const (
 	Coded Order = "coded" // compared by code of its own, or together with another field
 )
 
-// SetTable lists each field of a set once, in the order in which changes of it are told.
+// SetTable lists each field of a set once, in the order in which a comparison reports changes of it.
 func SetTable() []SetField {
 	list := slices.Concat(ofSets(), ofAgents(), ofLimits(), ofExecutors(), ofPrograms(), ofBridges(), ofFiles(),
 		ofNetworks(), ofGateways())
