@@ -1,6 +1,6 @@
 // Package diff owns the comparison of two compiled sets: every change, agent by agent and field by field, with the
-// class that a reviewer or a gate needs. It walks the types of package profiles in the order of fields.SetTable. It compares
-// grants, not text: the order of a list, or the split of a grant into entries, makes no difference.
+// class that a reviewer or a gate needs. It walks the types of package profiles in the order of fields.SetTable. It
+// compares grants, not text: the order of a list, or the split of a grant into entries, makes no difference.
 //
 // It refuses to guess. A change that it cannot decide widens and is marked as undecided, and so is a change of a field
 // that has no row. The callers are ringd diff, the signing of a policy and the comparison of ceilings.

@@ -2,8 +2,8 @@
 //
 // An import list is a tree of names: whether a name is allowed depends on which of its parents the lists hold. So the
 // names in a list or in a table of Python, and one unknown name below each, stand for all names. Both profiles are
-// asked about each: a name that only the new one allows is gained, and one that only the old one allows is lost. A changed
-// entry widens if a name below it was gained.
+// asked about each: a name that only the new one allows is gained, and one that only the old one allows is lost. A
+// changed entry widens if a name below it was gained.
 
 package diff
 

@@ -2,8 +2,8 @@
 //
 // A name and a port are reached by entries for the name or for a domain above it. So the names in the lists, and one
 // unknown name below each, stand for every target, on each port in the lists and on one other port. Both lists are
-// asked about each target, as the listeners ask them. Addresses are compared entry by entry, because an entry inside a range
-// can open more than the range does.
+// asked about each target, as the listeners ask them. Addresses are compared entry by entry, because an entry inside a
+// range can open more than the range does.
 
 package diff
 
