@@ -116,7 +116,7 @@ func TestCallHeldEnds(t *testing.T) {
 		state executors.State
 	}{
 		{"nobody", 5, func(*testing.T, *stage, *interpreter.Run) {}, "ApprovalDenied",
-			"nobody approved it within 5ms, for which its program was held", profiles.CodeApprovalExpired, executors.StateDone},
+			"it was not approved within 5ms, the time for which its program was held", profiles.CodeApprovalExpired, executors.StateDone},
 		{"the default", 0, func(t *testing.T, s *stage, run *interpreter.Run) {
 			if p := waitsFor(t, run, "c1", "approver"); p.Expires.Sub(s.now()).Milliseconds() != 60_000 { // the time of the approval is shorter than 5m
 				t.Errorf("pending %+v", p)

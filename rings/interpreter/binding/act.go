@@ -208,7 +208,7 @@ func (k *Request) SetTerms(b *Binding, now time.Time, before *pause.Given, asked
 	}
 	terms, ok := Terms(now, asked...)
 	if !ok {
-		return &Refusal{Name: profiles.ErrorCapabilityDenied, Text: "it needs an approval that nobody can give",
+		return &Refusal{Name: profiles.ErrorCapabilityDenied, Text: "it needs an approval that no approver can give",
 			Decision: k.Deny(b, profiles.CodeApprovalRequired,
 				"the policies that bind the run name no common approver, or no time to approve")}
 	}

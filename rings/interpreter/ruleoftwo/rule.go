@@ -124,7 +124,7 @@ func (a *Account) refuseLocked(u Use, ask bool) *profiles.Decision {
 		d.Rule = &rule
 	}
 	if ask {
-		d.Reason += "; nobody can be asked about it"
+		d.Reason += "; people cannot be asked about it"
 		d.Instead = []string{"call a bridge with external power, which people can approve",
 			"do it in a run that touches no more than two"}
 		return d

@@ -97,7 +97,7 @@ func endOfRun(err error, v *contract.View) (executors.State, *executors.ProgramE
 	case errors.As(err, &gone):
 		return failed(nameSessionUnusable, jsonvalue.Clip(gone.Why, 400)+
 			"; what it held is lost: the session has to be forgotten (DELETE /v1/sessions/NAME, "+
-			"ringd sessions drop NAME), and its next run begins anew")
+			"ringd sessions drop NAME), and its next run starts without a state")
 	case errors.Is(err, executors.ErrSnapshot):
 		return failed(nameSessionUnusable, "the state of the session cannot be restored: it has to be forgotten")
 	default:

@@ -27,7 +27,7 @@ type unapprovedError struct{ Within time.Duration }
 
 // Error says how long the program was held.
 func (e *unapprovedError) Error() string {
-	return fmt.Sprintf("nobody approved it within %s, for which its program was held", e.Within)
+	return fmt.Sprintf("it was not approved within %s, the time for which its program was held", e.Within)
 }
 
 // textInterrupted is the text of a call that the end of its run has stopped.
