@@ -98,18 +98,12 @@ var mostOfType = size{methods: 30, fields: 20}
 
 // large lists the types that have more than mostOfType. Their numbers may only fall.
 var large = map[string]size{
-	"cmd/ringd.program":                         {65, 2},
-	"cmd/ringd.runOptions":                      {4, 23},
-	"cmd/ringd.stackConfig":                     {0, 39},
 	"cmd/ringd/internal/api.Config":             {1, 21},
 	"cmd/ringd/internal/api.Server":             {45, 11},
 	"cmd/ringd/internal/audit.Log":              {45, 28},
 	"cmd/ringd/internal/cli.Page":               {32, 4},
 	"cmd/ringd/internal/config.File":            {3, 23},
-	"cmd/ringd/internal/daemon.Config":          {1, 36},
-	"cmd/ringd/internal/daemon.Daemon":          {103, 21},
 	"cmd/ringd/internal/daemon/metrics.Metrics": {26, 27},
-	"cmd/ringd/internal/daemon/policy.Holder":   {78, 18},
 	"cmd/ringd/internal/store.Call":             {1, 29},
 	"cmd/ringd/internal/store.Store":            {56, 6},
 	"cmd/ringd/internal/store.tx":               {33, 2},
@@ -324,7 +318,7 @@ func declared(f *ast.File) (names []string) {
 // Numbers that may only fall: lower them when they have.
 const (
 	mostUnused = 132  // exported names that no other package uses
-	mostWide   = 1751 // lines of Go with more than 120 columns, tests apart
+	mostWide   = 1518 // lines of Go with more than 120 columns, tests apart
 )
 
 func TestWalls(t *testing.T) { report(t, checkWalls(repository(t), walls)) }

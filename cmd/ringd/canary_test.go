@@ -80,10 +80,12 @@ func TestCanary(t *testing.T) {
 			p := &program{Program: &cli.Program{Out: t.Output(), Err: t.Output(), Self: ringd, Env: config.FromSystem()}}
 			p.Env.Cache = cache
 			state := filepath.Join(t.TempDir(), "state")
-			s, err := p.newStack(t.Context(), stackConfig{
-				group: &daemon.Group{}, state: state, private: []string{state}, compiler: p.compiler(), metrics: metrics.New(),
-				logger: slog.New(slog.NewTextHandler(t.Output(), nil)), probes: true, ownKey: true, staleness: time.Hour,
-				quota: daemon.Quota{PerActor: 1, Total: 1}, given: tt.given, pool: poolConfig{blank: 1, scripts: 1}, warm: true,
+			s, err := p.stacks().newStack(t.Context(), stackConfig{
+				group: &daemon.Group{}, private: []string{state}, metrics: metrics.New(), logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+				state:  stateConfig{folder: state, ownKey: true},
+				policy: policyConfig{compiler: p.compiler(), staleness: time.Hour},
+				limits: limitsConfig{quota: daemon.Quota{PerActor: 1, Total: 1}},
+				guests: guestsConfig{probes: true, given: tt.given, pool: poolConfig{blank: 1, scripts: 1}, warm: true},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -158,9 +160,12 @@ func BenchmarkPushOfMany(b *testing.B) {
 	p.Env.Cache = b.TempDir()
 	state, dir := filepath.Join(b.TempDir(), "state"), b.TempDir()
 	logger := slog.New(slog.DiscardHandler)
-	s, err := p.newStack(b.Context(), stackConfig{
-		group: &daemon.Group{}, state: state, private: []string{state}, compiler: p.compiler(), metrics: metrics.New(), logger: logger,
-		probes: true, ownKey: true, staleness: time.Hour, quota: daemon.Quota{PerActor: 1, Total: 1}, pool: poolConfig{blank: 1, scripts: 1}, warm: true,
+	s, err := p.stacks().newStack(b.Context(), stackConfig{
+		group: &daemon.Group{}, private: []string{state}, metrics: metrics.New(), logger: logger,
+		state:  stateConfig{folder: state, ownKey: true},
+		policy: policyConfig{compiler: p.compiler(), staleness: time.Hour},
+		limits: limitsConfig{quota: daemon.Quota{PerActor: 1, Total: 1}},
+		guests: guestsConfig{probes: true, pool: poolConfig{blank: 1, scripts: 1}, warm: true},
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -225,9 +230,12 @@ func BenchmarkPushLoaded(b *testing.B) {
 			p.Env.Cache = cache
 			state, dir := filepath.Join(b.TempDir(), "state"), b.TempDir()
 			logger := slog.New(slog.DiscardHandler)
-			s, err := p.newStack(b.Context(), stackConfig{
-				group: &daemon.Group{}, state: state, private: []string{state}, compiler: p.compiler(), metrics: metrics.New(), logger: logger,
-				probes: tried, ownKey: true, staleness: time.Hour, quota: daemon.Quota{PerActor: 1, Total: 1}, pool: poolConfig{blank: 1, scripts: 1}, warm: true,
+			s, err := p.stacks().newStack(b.Context(), stackConfig{
+				group: &daemon.Group{}, private: []string{state}, metrics: metrics.New(), logger: logger,
+				state:  stateConfig{folder: state, ownKey: true},
+				policy: policyConfig{compiler: p.compiler(), staleness: time.Hour},
+				limits: limitsConfig{quota: daemon.Quota{PerActor: 1, Total: 1}},
+				guests: guestsConfig{probes: tried, pool: poolConfig{blank: 1, scripts: 1}, warm: true},
 			})
 			if err != nil {
 				b.Fatal(err)

@@ -69,7 +69,10 @@ Exit codes: 0 the default profile can be enforced, 125 it cannot.`,
 func (p *program) appArmor() error {
 	profile, ok := commands.AppArmorProfile(p.Self)
 	if !ok {
-		return cli.Failed(cli.Refused, fmt.Errorf("the path %q cannot stand in a profile: install ringd as /usr/local/bin/ringd", p.Self))
+		return cli.Failed(
+			cli.Refused,
+			fmt.Errorf("the path %q cannot stand in a profile: install ringd as /usr/local/bin/ringd", p.Self),
+		)
 	}
 	_, err := io.WriteString(p.Out, profile)
 	return err
@@ -91,7 +94,11 @@ func (p *program) examine(ctx context.Context, state string) cli.Health {
 
 // examineWasm looks at the second engine of Python, which no policy has to ask for.
 func (p *program) examineWasm() cli.Layer {
-	l := cli.Layer{Name: "python_wasm", State: cli.LayerEnforced, Reason: "CPython " + place.Version + " in WebAssembly, for policies with tier: wasm"}
+	l := cli.Layer{
+		Name:   "python_wasm",
+		State:  cli.LayerEnforced,
+		Reason: "CPython " + place.Version + " in WebAssembly, for policies with tier: wasm",
+	}
 	err := place.Check(p.wasmDir())
 	if errors.Is(err, place.ErrAbsent) {
 		err = place.ErrAbsent // where it might have been, the remedy says: a path is not to be folded
@@ -104,7 +111,12 @@ func (p *program) examineWasm() cli.Layer {
 
 // examineCompiler compiles a small policy in the child.
 func (p *program) examineCompiler(ctx context.Context) cli.Layer {
-	l := cli.Layer{Name: "compiler", Required: true, State: cli.LayerUnavailable, Fix: "ringd starts itself as a child: its file must be there and allowed to run"}
+	l := cli.Layer{
+		Name:     "compiler",
+		Required: true,
+		State:    cli.LayerUnavailable,
+		Fix:      "ringd starts itself as a child: its file must be there and allowed to run",
+	}
 	text := []byte("interpreter_ring:\n  allowed_imports: []\n")
 	_, found, err := p.compiler().run(ctx, []schema.Source{{Name: "policy.yaml", Data: text}})
 	switch {
@@ -121,7 +133,7 @@ func (p *program) examineCompiler(ctx context.Context) cli.Layer {
 // examineInterpreter looks for the interpreter of Python.
 func (p *program) examineInterpreter(ctx context.Context) cli.Layer {
 	l := cli.Layer{Name: "python", State: cli.LayerUnavailable}
-	found, err := p.newEnvironments("", nil)
+	found, err := p.stacks().newEnvironments("", nil)
 	if err != nil {
 		l.Reason = err.Error()
 		return l
@@ -134,7 +146,12 @@ func (p *program) examineInterpreter(ctx context.Context) cli.Layer {
 	case err != nil:
 		l.Reason = err.Error()
 	default:
-		l.State, l.Reason = cli.LayerEnforced, fmt.Sprintf("CPython %s, %s, with %s", i.Version, i.Path, cli.Count(packages, "package"))
+		l.State, l.Reason = cli.LayerEnforced, fmt.Sprintf(
+			"CPython %s, %s, with %s",
+			i.Version,
+			i.Path,
+			cli.Count(packages, "package"),
+		)
 	}
 	return l
 }

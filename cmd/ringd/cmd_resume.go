@@ -14,7 +14,7 @@ import (
 )
 
 func newResume(p *program) *cobra.Command {
-	o := runOptions{executor: profiles.ExecutorJS}
+	o := runOptions{request: cli.GivenRequest{Executor: profiles.ExecutorJS}}
 	cmd := &cobra.Command{
 		Use:   "resume RUN",
 		Short: "Go on with a run that waits",
@@ -35,16 +35,18 @@ Exit codes: those of ringd run.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case o.state == "" && (o.policy != "" || o.own() || o.ask || o.as != "" || o.report):
-				return cli.Usage("resume without --state is the daemon's: policy, workspace, bridges, gateways and credentials are its own")
+				return cli.Usage(
+					"resume without --state is the daemon's: policy, workspace, bridges, gateways and credentials are its own",
+				)
 			case o.state != "" && (o.daemon.Named() || o.policy == ""):
 				return cli.Usage("resume --state DIR needs a policy: -p PATH")
 			case o.state == "":
-				return p.resumeThere(cmd.Context(), o, args[0])
+				return p.runs().resumeThere(cmd.Context(), o, args[0])
 			}
 			if _, err := p.State(o.state); err != nil {
 				return err
 			}
-			return p.resumeHere(cmd.Context(), o, args[0])
+			return p.runs().resumeHere(cmd.Context(), o, args[0])
 		},
 	}
 	f := cmd.Flags()
@@ -63,7 +65,7 @@ Exit codes: those of ringd run.`,
 
 // resumeHere goes on with a kept run in a stack of its own. One that still waits
 // for an approver is asked about.
-func (p *program) resumeHere(ctx context.Context, o runOptions, id string) error {
+func (p runVerbs) resumeHere(ctx context.Context, o runOptions, id string) error {
 	return p.local(ctx, o, func(ctx context.Context, l *local) (string, error) {
 		id, err := keptID(ctx, l.stack, l.actor, id)
 		if err != nil {
@@ -85,7 +87,7 @@ func (p *program) resumeHere(ctx context.Context, o runOptions, id string) error
 }
 
 // resumeThere has the daemon try again.
-func (p *program) resumeThere(ctx context.Context, o runOptions, id string) error {
+func (p runVerbs) resumeThere(ctx context.Context, o runOptions, id string) error {
 	c, err := p.Connect(o.daemon)
 	if err != nil {
 		return err

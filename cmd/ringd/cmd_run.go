@@ -35,17 +35,16 @@ import (
 
 // runOptions are the flags of `ringd run`.
 type runOptions struct {
-	policy, agent, executor, language string
-	inputs, bridges, bridgeEnv        []string
-	credentials, gateways             []string
-	state                             string
-	daemon                            cli.Daemon // run there
-	session, grants, as               string
-	stdin, cwd                        string // of a script
-	workspace                         string // of $WORKSPACE
-	asJSON, report, detach, ask       bool
-	program                           string
-	faults                            *faults // of what the host did for the run
+	request                     cli.GivenRequest // the program, its executor and inputs
+	policy                      string
+	bridges, bridgeEnv          []string
+	credentials, gateways       []string
+	state                       string
+	daemon                      cli.Daemon // that runs the program
+	as                          string     // the owner that approvals stand for
+	workspace                   string     // value of $WORKSPACE
+	asJSON, report, detach, ask bool
+	faults                      *faults // of the host, which the program does not see
 }
 
 func newRun(p *program) *cobra.Command {
@@ -99,16 +98,16 @@ code of a script or a Python program that ran is in the outcome of --json.`,
   ringd run -p policy.yaml --stdin data.csv report.py`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.program = args[0]
-			return p.run(cmd.Context(), o)
+			o.request.Program = args[0]
+			return p.runs().run(cmd.Context(), o)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.policy, "policy", "p", "", "policy file or folder")
-	f.StringVar(&o.agent, "agent", "", `agent (default: the only one, else "default")`)
-	f.StringVar(&o.executor, "executor", "", "js, python or shell (default: by the name)")
-	f.StringVar(&o.language, "language", "", "js or ts (default: by the program's name)")
-	f.StringArrayVar(&o.inputs, "input", nil, "NAME=FILE.json, the program's inputs.NAME")
+	f.StringVar(&o.request.Agent, "agent", "", `agent (default: the only one, else "default")`)
+	f.StringVar(&o.request.Executor, "executor", "", "js, python or shell (default: by the name)")
+	f.StringVar(&o.request.Language, "language", "", "js or ts (default: by the program's name)")
+	f.StringArrayVar(&o.request.Inputs, "input", nil, "NAME=FILE.json, the program's inputs.NAME")
 	f.StringArrayVar(&o.bridges, "bridge", nil, "NAME=COMMAND, performs a bridge with sh -c")
 	f.StringArrayVar(&o.bridgeEnv, "bridge-env", nil, "NAME, a variable that bridge commands get")
 	f.BoolVar(&o.asJSON, "json", false, "print the whole outcome as JSON")
@@ -117,10 +116,10 @@ code of a script or a Python program that ran is in the outcome of --json.`,
 	f.StringVar(&o.daemon.Socket, "socket", "", "run in the daemon at this socket")
 	o.daemon.BindRemote(cmd)
 	f.BoolVar(&o.detach, "detach", false, "in a daemon: print the run's id, do not wait")
-	f.StringVar(&o.session, "session", "", "go on from what the last run under NAME left")
-	f.StringVar(&o.stdin, "stdin", "", "FILE, or -: standard input of shell and Python")
-	f.StringVar(&o.cwd, "cwd", "", "folder that shell and Python programs start in")
-	f.StringVar(&o.grants, "grants", "", "FILE.json that narrows what the run is granted")
+	f.StringVar(&o.request.Session, "session", "", "go on from what the last run under NAME left")
+	f.StringVar(&o.request.Stdin, "stdin", "", "FILE, or -: standard input of shell and Python")
+	f.StringVar(&o.request.Cwd, "cwd", "", "folder that shell and Python programs start in")
+	f.StringVar(&o.request.Grants, "grants", "", "FILE.json that narrows what the run is granted")
 	o.bindHere(cmd)
 	cli.OneOf(cmd, "executor", profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell)
 	cli.OneOf(cmd, "language", "js", "ts")
@@ -137,9 +136,9 @@ func (o *runOptions) bindHere(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.ask, "ask", false, "ask at the terminal even with --state")
 }
 
-func (p *program) run(ctx context.Context, o runOptions) error {
+func (p runVerbs) run(ctx context.Context, o runOptions) error {
 	var err error
-	if o.executor, err = cli.ExecutorOf(o.executor, o.program); err != nil {
+	if o.request.Executor, err = cli.ExecutorOf(o.request.Executor, o.request.Program); err != nil {
 		return cli.Failed(cli.Misused, err)
 	}
 	if err := o.daemon.Check(); err != nil {
@@ -154,19 +153,22 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	}
 	switch {
 	case there && (o.policy != "" || o.state != "" || o.own()):
-		return cli.Usage("%s: policy, state, workspace, bridges, gateways and credentials are the daemon's", o.daemon.Flag())
+		return cli.Usage(
+			"%s: policy, state, workspace, bridges, gateways and credentials are the daemon's",
+			o.daemon.Flag(),
+		)
 	case there && (o.as != "" || o.ask):
 		return cli.Usage("%s: who starts a run there cannot approve it; see ringd approve", o.daemon.Flag())
-	case o.session != "" && o.executor == profiles.ExecutorPython && !there:
+	case o.request.Session != "" && o.request.Executor == profiles.ExecutorPython && !there:
 		return cli.Usage("--session of python needs --socket or --url: it is a live process, which a daemon keeps")
-	case o.session != "" && o.state == "" && !there:
+	case o.request.Session != "" && o.state == "" && !there:
 		return cli.Usage("--session needs --state DIR, where it is kept")
 	case !there && o.policy == "":
 		return cli.Usage("run needs a policy: -p PATH (or --socket PATH or --url, for the daemon's)")
 	case !there && o.detach:
 		return cli.Usage("--detach needs --socket or --url")
 	}
-	req, err := cli.ReadRequest(cli.GivenRequest{Agent: o.agent, Executor: o.executor, Language: o.language, Program: o.program, Inputs: o.inputs, Session: o.session, Grants: o.grants, Stdin: o.stdin, Cwd: o.cwd}, p.In)
+	req, err := cli.ReadRequest(o.request, p.In)
 	if err != nil {
 		return cli.Failed(cli.Misused, err)
 	}
@@ -182,7 +184,7 @@ func (o *runOptions) own() bool {
 }
 
 // commands are the providers of --bridge.
-func (p *program) commands(o runOptions) (map[string]contract.Provider, error) {
+func (p runVerbs) commands(o runOptions) (map[string]contract.Provider, error) {
 	env, err := config.Variables(o.bridgeEnv)
 	if err != nil {
 		return nil, cli.Usage("--bridge-env: %w", err)
@@ -203,7 +205,9 @@ func (p *program) commands(o runOptions) (map[string]contract.Provider, error) {
 		if _, twice := out[name]; twice {
 			return nil, cli.Usage("--bridge %s is given twice", name)
 		}
-		if out[name], err = p.commandProvider(bridges.CommandConfig{Argv: []string{"/bin/sh", "-c", command}, Starts: starts(command), Dir: dir, Env: env, Failed: o.faults.add}); err != nil {
+		cfg := bridges.CommandConfig{Argv: []string{"/bin/sh", "-c", command}, Starts: starts(command), Dir: dir,
+			Env: env, Failed: o.faults.add}
+		if out[name], err = p.stacks().commandProvider(cfg); err != nil {
 			return nil, cli.Usage("--bridge %s: %w", name, err)
 		}
 	}
@@ -215,7 +219,8 @@ func (p *program) commands(o runOptions) (map[string]contract.Provider, error) {
 // characters that mean something to a shell.
 func starts(command string) string {
 	words := strings.Fields(command)
-	if len(words) == 0 || !strings.Contains(words[0], "/") || strings.ContainsAny(command, "|&;<>()$`\\\"'*?[#~=%!{}\n") {
+	if len(words) == 0 || !strings.Contains(words[0], "/") ||
+		strings.ContainsAny(command, "|&;<>()$`\\\"'*?[#~=%!{}\n") {
 		return ""
 	}
 	return words[0]
@@ -241,16 +246,24 @@ func knownBridges(set *profiles.Set, providers map[string]contract.Provider) err
 		} else if len(names) > 0 {
 			hint = "it grants " + strings.Join(names, ", ")
 		}
-		return cli.Usage("--bridge %s: the policy grants no such bridge\n    hint: %s", cli.Visible(name), cli.Visible(hint))
+		return cli.Usage(
+			"--bridge %s: the policy grants no such bridge\n    hint: %s",
+			cli.Visible(name),
+			cli.Visible(hint),
+		)
 	}
 	return nil
 }
 
 // runHere runs the program in a stack of its own.
-func (p *program) runHere(ctx context.Context, o runOptions, req wire.RunRequest) error {
+func (p runVerbs) runHere(ctx context.Context, o runOptions, req wire.RunRequest) error {
 	return p.local(ctx, o, func(ctx context.Context, l *local) (string, error) {
 		req.Agent = commands.AgentNamed(l.set, req.Agent)
-		run, err := l.stack.daemon.StartRun(context.WithoutCancel(ctx), l.actor, req) // soon done; an interrupt cancels later
+		run, err := l.stack.daemon.StartRun(
+			context.WithoutCancel(ctx),
+			l.actor,
+			req,
+		) // soon done; an interrupt cancels later
 		return run.ID, err
 	})
 }
@@ -278,9 +291,21 @@ func owner(as string) waiting.Approver {
 	return who
 }
 
+// oneRun are the limits of a stack for one run.
+func oneRun() limitsConfig {
+	return limitsConfig{
+		quota:  daemon.Quota{PerActor: 1, Total: 1},
+		paused: waiting.Quota{PerActor: defaultPausedPerActor, Total: defaultPaused, Bytes: defaultPausedBytes},
+	}
+}
+
 // local builds a stack with a policy, has begin start or resume a run in it, and
 // stays with that run.
-func (p *program) local(ctx context.Context, o runOptions, begin func(context.Context, *local) (string, error)) (err error) {
+func (p runVerbs) local(
+	ctx context.Context,
+	o runOptions,
+	begin func(context.Context, *local) (string, error),
+) (err error) {
 	files, err := commands.ReadPolicy(o.policy)
 	if err != nil {
 		return err
@@ -307,14 +332,14 @@ func (p *program) local(ctx context.Context, o runOptions, begin func(context.Co
 	defer stop()
 	group := &daemon.Group{}
 	early := p.compileEarly(ctx, group, files)
-	s, err := p.newStack(ctx, stackConfig{
-		group: group, state: state, policyPath: o.policy, workspace: func(string) string { return workspace }, private: append(host.Files(), state), host: host, compiler: early, providers: providers,
-		quota:  daemon.Quota{PerActor: 1, Total: 1},
-		paused: waiting.Quota{PerActor: defaultPausedPerActor, Total: defaultPaused, Bytes: defaultPausedBytes},
-		logger: slog.New(slog.DiscardHandler), lost: o.faults.lost,
-		pool:  poolConfig{blank: 1, once: true},
-		warm:  o.executor == profiles.ExecutorJS,
-		still: true, ownKey: true,
+	s, err := p.stacks().newStack(ctx, stackConfig{
+		group: group, private: append(host.Files(), state), providers: providers,
+		logger: slog.New(slog.DiscardHandler), still: true,
+		state:  stateConfig{folder: state, ownKey: true},
+		policy: policyConfig{path: o.policy, workspace: func(string) string { return workspace }, compiler: early},
+		limits: oneRun(),
+		guests: guestsConfig{host: host, lost: o.faults.lost, pool: poolConfig{blank: 1, once: true},
+			warm: o.request.Executor == profiles.ExecutorJS},
 	})
 	if err != nil {
 		return err
@@ -339,7 +364,8 @@ func (p *program) local(ctx context.Context, o runOptions, begin func(context.Co
 	if err != nil && final.ID == "" {
 		return p.notStarted(o, err)
 	}
-	stopped := ctx.Err() != nil && slices.Contains([]string{string(executors.StateCancelled), string(executors.StatePaused)}, final.State)
+	stopped := ctx.Err() != nil &&
+		slices.Contains([]string{string(executors.StateCancelled), string(executors.StatePaused)}, final.State)
 	if stopped && final.Error != nil {
 		final.Error.Message = "interrupted"
 	}
@@ -355,9 +381,10 @@ func (p *program) local(ctx context.Context, o runOptions, begin func(context.Co
 }
 
 // attend stays with a run, at the terminal where there is one to ask at.
-func (p *program) attend(ctx context.Context, o runOptions, l *local, id string) (wire.Run, error) {
+func (p runVerbs) attend(ctx context.Context, o runOptions, l *local, id string) (wire.Run, error) {
 	c := commands.AttendConfig{
-		Program: p.Program, Daemon: l.stack.daemon, Actor: l.actor, Approver: owner(o.as), Keep: o.state != "", JSON: o.asJSON, Shown: l.shown, Now: time.Now,
+		Program: p.Program, Daemon: l.stack.daemon, Actor: l.actor, Approver: owner(o.as),
+		Keep: o.state != "", JSON: o.asJSON, Shown: l.shown, Now: time.Now,
 		Lacks: l.lacks,
 		Rule: func(agent, bridge string) *profiles.Rule {
 			if a, ok := l.set.Agent(agent); ok && a.Bridges[bridge].Approval != nil {
@@ -414,7 +441,7 @@ func workspaceOf(dir string) (string, error) {
 }
 
 // privateState is the folder of --state, or a temporary one and its removal.
-func (p *program) privateState(dir string) (string, func() error, error) {
+func (p runVerbs) privateState(dir string) (string, func() error, error) {
 	if dir != "" {
 		abs, err := filepath.Abs(dir)
 		if err != nil {
@@ -446,7 +473,7 @@ type earlyCompiler struct {
 	err           error
 }
 
-func (p *program) compileEarly(ctx context.Context, group *daemon.Group, files cli.Policy) *earlyCompiler {
+func (p runVerbs) compileEarly(ctx context.Context, group *daemon.Group, files cli.Policy) *earlyCompiler {
 	c := &earlyCompiler{childCompiler: p.compiler(), done: make(chan struct{})}
 	group.Go(func() {
 		defer close(c.done)
@@ -466,7 +493,7 @@ func (c *earlyCompiler) Compile(ctx context.Context, _ syncer.Push) (*profiles.S
 }
 
 // notApplied tells why the policy is not in force.
-func (p *program) notApplied(files cli.Policy, c *earlyCompiler, err error) error {
+func (p runVerbs) notApplied(files cli.Policy, c *earlyCompiler, err error) error {
 	<-c.done
 	var e *cli.Exit
 	switch {

@@ -137,7 +137,11 @@ func mayBeFolders(f config.File) error {
 		st, err := os.Stat(dir)
 		switch {
 		case errors.Is(err, syscall.ENOTDIR):
-			return cli.Usage("%s: %s lies below a file, where no folder can be\n    hint: name the folder that the policy is in", what, dir)
+			return cli.Usage(
+				"%s: %s lies below a file, where no folder can be\n    hint: name the folder that the policy is in",
+				what,
+				dir,
+			)
 		case err == nil && !st.IsDir():
 			return cli.Usage("%s: %s is a file, and is never read: the policy is a folder, which pushes replace\n"+
 				"    hint: name the folder that it is in, or put it alone into one", what, dir)
@@ -158,7 +162,7 @@ func (p *program) serve(ctx context.Context, f config.File) (err error) {
 	ctx, stop := cli.Interruptible(ctx)
 	defer stop()
 	logger := slog.New(journal(p.Err))
-	s, server, err := p.newServer(ctx, f, logger)
+	s, server, err := p.stacks().newServer(ctx, f, logger)
 	if err != nil {
 		return err
 	}
@@ -173,7 +177,10 @@ func (p *program) serve(ctx context.Context, f config.File) (err error) {
 	}
 	defer func() { err = errors.Join(err, obey()) }()
 	sink := &firstLook{Sink: s.daemon.Sink(), looked: make(chan struct{})}
-	watch, err := syncer.Start(ctx, looking(f, syncer.Config{Dir: f.Sync, Sink: sink, Logger: logger, Limits: commands.TrustLimits(f.Trust)}))
+	watch, err := syncer.Start(
+		ctx,
+		looking(f, syncer.Config{Dir: f.Sync, Sink: sink, Logger: logger, Limits: commands.TrustLimits(f.Trust)}),
+	)
 	if err != nil {
 		return errors.Join(cli.Usage("watch %s: %w", f.Sync, err), server.Close(ctx))
 	}

@@ -30,12 +30,13 @@ type kept struct {
 
 // openKept builds a daemon over the folder that takes no policy and resumes
 // nothing.
-func (p *program) openKept(ctx context.Context, dir, as string) (commands.Desk, error) {
+func (p stackBuilder) openKept(ctx context.Context, dir, as string) (commands.Desk, error) {
 	s, err := p.newStack(ctx, stackConfig{
-		group: &daemon.Group{}, state: dir, compiler: p.compiler(), still: true, ownKey: true,
-		quota:  daemon.Quota{PerActor: 1, Total: 1},
-		logger: slog.New(slog.DiscardHandler),
-		pool:   poolConfig{once: true},
+		group: &daemon.Group{}, still: true, logger: slog.New(slog.DiscardHandler),
+		state:  stateConfig{folder: dir, ownKey: true},
+		policy: policyConfig{compiler: p.compiler()},
+		limits: limitsConfig{quota: daemon.Quota{PerActor: 1, Total: 1}},
+		guests: guestsConfig{pool: poolConfig{once: true}},
 	})
 	switch {
 	case errors.Is(err, store.ErrInUse):
@@ -100,7 +101,15 @@ func (k *kept) AcceptTime(ctx context.Context, o wire.ClockOrder) (wire.Clock, e
 	if err != nil {
 		return wire.Clock{}, err
 	}
-	return policy.AcceptTime(ctx, k.recorder, ledger, audit.Record{Kind: audit.ClockAccepted}, wire.Clock{Now: time.Now()}, k.actor.Name, o.Reason)
+	return policy.AcceptTime(
+		ctx,
+		k.recorder,
+		ledger,
+		audit.Record{Kind: audit.ClockAccepted},
+		wire.Clock{Now: time.Now()},
+		k.actor.Name,
+		o.Reason,
+	)
 }
 
 // Archive moves the beginning of the audit log to a folder.

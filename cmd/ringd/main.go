@@ -31,6 +31,19 @@ type program struct {
 	point func(label string) // tests end the process at a point; nil: never
 }
 
+// policyVerbs compiles policies, and asks about them, for the commands.
+type policyVerbs struct{ *program }
+
+// stackBuilder constructs the parts that run programs, and joins them.
+type stackBuilder struct{ *program }
+
+// runVerbs runs and resumes programs for the commands run and resume.
+type runVerbs struct{ *program }
+
+func (p *program) policyVerbs() policyVerbs { return policyVerbs{p} }
+func (p *program) stacks() stackBuilder     { return stackBuilder{p} }
+func (p *program) runs() runVerbs           { return runVerbs{p} }
+
 func run(ctx context.Context, argv []string, in io.Reader, out, stderr io.Writer) int {
 	return runAt(ctx, argv, in, out, stderr, nil)
 }
@@ -100,29 +113,52 @@ decides, records and answers.`,
 		&cobra.Group{ID: "daemon", Title: "Daemon:"},
 		&cobra.Group{ID: "host", Title: "Host and records:"},
 	)
+	addCommands(root, p)
+	root.SetCompletionCommandGroupID("host")
+	root.SetHelpCommandGroupID("host")
+	root.InitDefaultCompletionCmd()
+	completionUsage(root)
+	cli.ShowUse(root)
+	return root
+}
+
+// addCommands adds the commands of ringd to root, in their groups.
+func addCommands(root *cobra.Command, p *program) {
 	add := func(group string, cmds ...*cobra.Command) {
 		for _, c := range cmds {
 			c.GroupID = group
 			root.AddCommand(c)
 		}
 	}
-	add("policy", commands.NewPolicy(p.policies())...)
-	add("policy", commands.NewDecide(p.answers())...)
-	add("policy", commands.NewInit(commands.InitConfig{Program: p.Program, Check: func(ctx context.Context, files cli.Policy) (schema.Diagnostics, error) {
-		_, found, err := p.compile(ctx, files)
+	verbs := p.policyVerbs()
+	policies, signing := verbs.policies(), verbs.signing()
+	check := func(ctx context.Context, files cli.Policy) (schema.Diagnostics, error) {
+		_, found, err := verbs.compile(ctx, files)
 		return found, err
-	}})...)
-	add("policy", commands.NewSuggest(commands.SuggestConfig{Program: p.Program, Now: time.Now, Compile: p.policies().Compiled}))
-	add("policy", commands.NewExceptions(commands.ExceptionsConfig{Program: p.Program, Now: time.Now, Compile: p.compileEnded}))
-	add("policy", commands.NewTest(p.tests()), commands.NewDiff(p.diffs()))
-	add("policy", commands.NewSigning(p.signing())...)
+	}
+	add("policy", commands.NewPolicy(policies)...)
+	add("policy", commands.NewDecide(verbs.answers())...)
+	add("policy", commands.NewInit(commands.InitConfig{Program: p.Program, Check: check})...)
+	add("policy", commands.NewSuggest(commands.SuggestConfig{
+		Program: p.Program, Now: time.Now, Compile: policies.Compiled,
+	}))
+	add("policy", commands.NewExceptions(commands.ExceptionsConfig{
+		Program: p.Program, Now: time.Now, Compile: verbs.compileEnded,
+	}))
+	add("policy", commands.NewTest(verbs.tests()), commands.NewDiff(verbs.diffs()))
+	add("policy", commands.NewSigning(signing)...)
 	add("run", newRun(p), newResume(p))
-	asking := commands.ClientsConfig{Program: p.Program, Now: time.Now, Kept: p.openKept, Order: p.signing().Order}
-	add("daemon", append([]*cobra.Command{newServe(p)}, commands.NewClients(asking)...)...)
-	add("host", newDoctor(p), commands.NewAudit(commands.AuditConfig{Program: p.Program, Now: time.Now}, commands.NewArchive(asking)), newVersion(p))
-	root.SetCompletionCommandGroupID("host")
-	root.SetHelpCommandGroupID("host")
-	root.InitDefaultCompletionCmd()
+	clients := commands.ClientsConfig{
+		Program: p.Program, Now: time.Now, Kept: p.stacks().openKept, Order: signing.Order,
+	}
+	add("daemon", newServe(p))
+	add("daemon", commands.NewClients(clients)...)
+	audit := commands.AuditConfig{Program: p.Program, Now: time.Now}
+	add("host", newDoctor(p), commands.NewAudit(audit, commands.NewArchive(clients)), newVersion(p))
+}
+
+// completionUsage makes the command completion show its help without a shell, and refuse an unknown one.
+func completionUsage(root *cobra.Command) {
 	if c, _, err := root.Find([]string{"completion"}); err == nil {
 		c.RunE = func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -132,6 +168,4 @@ decides, records and answers.`,
 		}
 		c.Args = cobra.ArbitraryArgs
 	}
-	cli.ShowUse(root)
-	return root
 }

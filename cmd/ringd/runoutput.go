@@ -19,7 +19,7 @@ import (
 
 // notStarted turns a refusal before the program began into an exit. What this
 // host cannot give is exit 125: nothing ran.
-func (p *program) notStarted(o runOptions, err error) error {
+func (p runVerbs) notStarted(o runOptions, err error) error {
 	var exit *cli.Exit
 	if errors.As(err, &exit) {
 		return err
@@ -36,7 +36,7 @@ func (p *program) notStarted(o runOptions, err error) error {
 			code = cli.Unavailable
 		}
 		if o.asJSON {
-			if err := cli.JSON(p.Out, cli.RefusedRun(o.agent, o.executor, denial)); err != nil {
+			if err := cli.JSON(p.Out, cli.RefusedRun(o.request.Agent, o.request.Executor, denial)); err != nil {
 				return err
 			}
 		}
@@ -54,15 +54,18 @@ func (p *program) notStarted(o runOptions, err error) error {
 
 // stuck is the exit of a run that waits for a bridge, with the flags that it takes:
 // nothing of it ran. Of any other error it is other.
-func (p *program) stuck(o runOptions, err, other error) error {
+func (p runVerbs) stuck(o runOptions, err, other error) error {
 	var stuck *waiting.StuckError
 	if !errors.As(err, &stuck) || stuck.Lacks == nil {
 		return other
 	}
 	lacks := stuck.Lacks
 	if o.state == "" { // which has no pause to go on from
-		return cli.Failed(cli.Misused, fmt.Errorf("bridge %s: %w\n    hint: give run a command that performs it: --bridge %s=COMMAND",
-			cli.Visible(lacks.Bridges[0]), lacks.Err, cli.Word(lacks.Bridges[0])))
+		return cli.Failed(
+			cli.Misused,
+			fmt.Errorf("bridge %s: %w\n    hint: give run a command that performs it: --bridge %s=COMMAND",
+				cli.Visible(lacks.Bridges[0]), lacks.Err, cli.Word(lacks.Bridges[0])),
+		)
 	}
 	given := slices.Clone(o.bridges)
 	o.bridges = slices.DeleteFunc(given, func(g string) bool {
@@ -72,8 +75,21 @@ func (p *program) stuck(o runOptions, err, other error) error {
 	for _, b := range lacks.Bridges {
 		o.bridges = append(o.bridges, b+"=COMMAND")
 	}
-	return cli.Failed(cli.Misused, fmt.Errorf("run %s: call %s needs bridge %s: %w; nothing ran, and the run is kept as it was\n    hint: ringd resume %s%s%s",
-		cli.ShortID(stuck.Run), cli.Visible(lacks.Call), cli.Visible(lacks.Bridges[0]), lacks.Err, cli.ShortID(stuck.Run), cli.Clean(o.place()), cli.Clean(o.again())))
+	return cli.Failed(
+		cli.Misused,
+		fmt.Errorf(
+			"run %s: call %s needs bridge %s: %w; nothing ran, and the run is kept as it was\n    hint: ringd resume %s%s%s",
+			cli.ShortID(
+				stuck.Run,
+			),
+			cli.Visible(lacks.Call),
+			cli.Visible(lacks.Bridges[0]),
+			lacks.Err,
+			cli.ShortID(stuck.Run),
+			cli.Clean(o.place()),
+			cli.Clean(o.again()),
+		),
+	)
 }
 
 // outcome is a run as this host has seen it: why its bridges failed is not the program's
@@ -134,7 +150,7 @@ func (f *faults) all() []fault {
 }
 
 // finish prints how a run ended and gives the exit.
-func (p *program) finish(o runOptions, run wire.Run, set *profiles.Set) error {
+func (p runVerbs) finish(o runOptions, run wire.Run, set *profiles.Set) error {
 	if o.asJSON {
 		if err := cli.JSON(p.Out, outcome{run, o.faults.all()}); err != nil {
 			return err
@@ -153,7 +169,8 @@ func (p *program) finish(o runOptions, run wire.Run, set *profiles.Set) error {
 	} else if o.state != "" && !o.asJSON {
 		fmt.Fprintf(p.Err, "run %s: %s\n", cli.Clean(run.ID), cli.Clean(run.State))
 	}
-	if state := executors.State(run.State); state == executors.StateDenied && len(run.Denials) == 1 && cli.Unenforceable(run.Denials[0].Code) {
+	if state := executors.State(run.State); state == executors.StateDenied && len(run.Denials) == 1 &&
+		cli.Unenforceable(run.Denials[0].Code) {
 		return cli.Failed(cli.Unavailable, nil) // the guest could not be had: nothing ran
 	}
 	switch executors.State(run.State) {
@@ -168,7 +185,10 @@ func (p *program) finish(o runOptions, run wire.Run, set *profiles.Set) error {
 		return nil
 	case executors.StateDone:
 		// Else the program went on without what was refused.
-		if !slices.ContainsFunc(run.Denials, func(d profiles.Decision) bool { return cli.Counts(o.executor, d.Code) }) {
+		if !slices.ContainsFunc(
+			run.Denials,
+			func(d profiles.Decision) bool { return cli.Counts(o.request.Executor, d.Code) },
+		) {
 			return nil
 		}
 	}
@@ -204,7 +224,7 @@ func (o runOptions) place() string {
 }
 
 // goOn says how to go on with a run that waits, in a state folder or in a daemon.
-func (p *program) goOn(o runOptions, run wire.Run) {
+func (p runVerbs) goOn(o runOptions, run wire.Run) {
 	id, place := cli.ShortID(run.ID), cli.Clean(o.place())
 	for _, c := range run.Pending {
 		if c.For == "approver" {

@@ -11,7 +11,7 @@ import (
 )
 
 // runThere runs the program in the daemon.
-func (p *program) runThere(ctx context.Context, o runOptions, req wire.RunRequest) error {
+func (p runVerbs) runThere(ctx context.Context, o runOptions, req wire.RunRequest) error {
 	c, err := p.Connect(o.daemon)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (p *program) runThere(ctx context.Context, o runOptions, req wire.RunReques
 }
 
 // held says, once for each call and who has to answer it, what a program is held for.
-func (p *program) held(ctx context.Context, c *client.Client, id, place string, told map[string]bool) {
+func (p runVerbs) held(ctx context.Context, c *client.Client, id, place string, told map[string]bool) {
 	run, err := c.GetRun(ctx, id, 0)
 	if err != nil {
 		return // the events go on, or say why not
@@ -70,7 +70,7 @@ func (p *program) held(ctx context.Context, c *client.Client, id, place string, 
 
 // leave cancels a run that nobody waits for any more, when the user ended the
 // wait.
-func (p *program) leave(ctx context.Context, c *client.Client, id string, err error) error {
+func (p runVerbs) leave(ctx context.Context, c *client.Client, id string, err error) error {
 	if ctx.Err() == nil {
 		return cli.RefusedBy(err)
 	}

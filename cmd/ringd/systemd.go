@@ -48,7 +48,7 @@ func watchdog(ctx context.Context, socket string, logger *slog.Logger, start fun
 			if err := healthy(ctx, socket, every); err == nil {
 				tell(sd.SdNotifyWatchdog)
 			} else if ctx.Err() == nil {
-				logger.Warn("the API does not answer the daemon itself; systemd's watchdog is not told that it does", "error", err)
+				logger.Warn("the API does not answer the daemon; systemd's watchdog is not notified", "error", err)
 			}
 			select {
 			case <-tick.C:
@@ -65,9 +65,14 @@ func healthy(ctx context.Context, socket string, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	var d net.Dialer
-	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return d.DialContext(ctx, "unix", socket)
-	}}}
+	c := http.Client{
+		Transport: &http.Transport{
+			DisableKeepAlives: true,
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return d.DialContext(ctx, "unix", socket)
+			},
+		},
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://ringd/healthz", nil)
 	if err != nil {
 		return err

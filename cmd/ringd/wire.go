@@ -82,11 +82,17 @@ func hiddenVerb(name string) (func(ctx context.Context, in io.Reader, out, stder
 		}, true
 	case verbShell:
 		return func(ctx context.Context, _ io.Reader, _, _ io.Writer) int {
-			return shellguest.Main(ctx, shellguest.Config{Now: time.Now, Go: (&daemon.Group{}).Go, Env: config.OfGuest()})
+			return shellguest.Main(
+				ctx,
+				shellguest.Config{Now: time.Now, Go: (&daemon.Group{}).Go, Env: config.OfGuest()},
+			)
 		}, true
 	case verbWasm:
 		return func(ctx context.Context, _ io.Reader, _, _ io.Writer) int {
-			return wasmguest.Main(ctx, wasmguest.Config{Now: time.Now, Sleep: time.Sleep}) //nolint:forbidigo // what the programs of a guest ask for
+			return wasmguest.Main(
+				ctx,
+				wasmguest.Config{Now: time.Now, Sleep: time.Sleep},
+			) //nolint:forbidigo // what the programs of a guest ask for
 		}, true
 	default:
 		return nil, false
@@ -94,60 +100,91 @@ func hiddenVerb(name string) (func(ctx context.Context, in io.Reader, out, stder
 }
 
 func (p *program) compiler() childCompiler {
-	return childCompiler{cfg: worker.CompileConfig{Path: p.Self, Args: []string{verbCompile}}, pythonWasm: place.There(p.wasmDir())}
+	return childCompiler{
+		cfg:        worker.CompileConfig{Path: p.Self, Args: []string{verbCompile}},
+		pythonWasm: place.There(p.wasmDir()),
+	}
 }
 
 // stackConfig says how the parts are joined: for one program, or for a daemon.
 type stackConfig struct {
-	group          *daemon.Group             // owns every goroutine; Close of the stack waits for it
-	state          string                    // folder of audit log, store and key
-	policyPath     string                    // as it was given, for a hint; "": none
-	workspace      func(agent string) string // what $WORKSPACE stands for; nil: nothing
-	private        []string                  // what no guest may have, the state folder among it
-	strict         bool                      // sync every record
-	archive        daemon.Archive            // of the audit log
-	segment        int64                     // size of a segment of it; 0: a default
-	point          func(label string)        // is told where an archive stands on disk; nil: nobody
-	compiler       policy.Compiler
-	providers      map[string]contract.Provider
-	staleness      time.Duration
-	retention      time.Duration
+	group     *daemon.Group // owns every goroutine; Close of the stack waits for it
+	logger    *slog.Logger
+	metrics   *metrics.Metrics
+	state     stateConfig
+	policy    policyConfig
+	limits    limitsConfig
+	guests    guestsConfig
+	providers map[string]contract.Provider // of bridges
+	private   []string                     // paths that no guest may have, the state folder among them
+	teller    notify.Teller                // of calls that wait; nil if nobody is notified
+	still     bool                         // runs are resumed only on request
+}
+
+// stateConfig configures the state folder: audit log, store and keys.
+type stateConfig struct {
+	folder  string
+	strict  bool           // sync every record
+	archive daemon.Archive // of the audit log
+	segment int64          // bytes of a segment of the audit log; 0 means a default
+	records int64          // bytes of the audit log that one run may cause; 0 means a default
+	floor   uint64         // bytes that must be free on the disk; 0 means a default
+	queue   store.Queue    // of calls that wait for approvers
+	keys    []seal.Key     // of pauses: the first one seals
+	ownKey  bool           // before keys, use one in the state folder, which is made if it is missing
+}
+
+// policyConfig says where policy comes from.
+type policyConfig struct {
+	compiler   policy.Compiler
+	path       string                                                  // as the user gave it, for a hint; may be empty
+	workspace  func(agent string) string                               // value of $WORKSPACE; nil if it has none
+	trust      *config.Trust                                           // who signs pushes; nil: pushes are sources
+	guardrails func(context.Context, *trust.Push, *profiles.Set) error // of signed sets
+	shadow     bool                                                    // a candidate is decided beside the policy
+	staleness  time.Duration
+}
+
+// limitsConfig bounds runs and requests.
+type limitsConfig struct {
 	quota          daemon.Quota
 	paused         waiting.Quota
-	keys           []seal.Key                                              // of pauses: the first one seals
-	ownKey         bool                                                    // before them, one in the state folder, which is made when it is not there
-	engines        map[string][]string                                     // guests of other engines, by digest
-	teller         notify.Teller                                           // of calls that wait; nil: nobody is told
-	guardrails     func(context.Context, *trust.Push, *profiles.Set) error // of signed sets
-	trust          *config.Trust                                           // who signs pushes; nil: they are sources
-	requestRecords int                                                     // of one caller in a second; 0: the default
-	queue          store.Queue                                             // of calls that wait for approvers
-	records        int64                                                   // bytes of the log that one run may cause; 0: a default
-	floor          uint64                                                  // what has to be free on the disk of state; 0: a default
-	still          bool                                                    // nothing is resumed but on request
-	pool           poolConfig
-	host           network.Host  // what its configuration says of egress
-	python         python.Config // what is kept of its guests
-	interpreter    string        // of Python; "": what the host has
-	probes         bool          // a set that breaks a package of Python is refused
-	guests         config.Guests // their users when ringd is root
-	shadow         bool          // a candidate decides beside the policy
-	groups         bool          // each guest gets a control group where they are delegated
-	warm           bool          // start a first guest at once
-	metrics        *metrics.Metrics
-	lost           func(target, why string) // hears of names without an address; nil: nobody does
-	logger         *slog.Logger
-	given          func(*profiles.Agent) // of canaries: what a broken ring would give a guest; for tests
+	retention      time.Duration
+	requestRecords int // of one caller in a second; 0 means a default
+}
+
+// guestsConfig says how guests run.
+type guestsConfig struct {
+	pool        poolConfig
+	users       config.Guests                // of guests if ringd is root
+	groups      bool                         // each guest gets a control group where they are delegated
+	warm        bool                         // start a first guest at once
+	host        network.Host                 // the configuration of egress
+	lost        func(target, why string)     // callback for names without an address; may be nil
+	engines     map[string][]string          // guests of other engines, by digest
+	python      python.Config                // limits of the pool of Python
+	interpreter string                       // of Python; empty means the host's
+	probes      bool                         // canaries and packages of Python are tried before a set is in force
+	given       func(canary *profiles.Agent) // changes canaries as a broken ring would; tests only
 }
 
 // newShadow makes what is told of each decision and reports what would have been decided
 // otherwise. It returns what tells of a candidate; nil: none is looked for.
 func (s *stack) newShadow(c stackConfig, env profiles.Environment) func() *wire.Shadow {
-	told := daemon.NewShadow(daemon.ShadowConfig{Compiler: c.compiler, Log: s.recorder, Now: time.Now, Logger: c.logger, Environment: env, Workspace: c.workspace,
-		InForce:  func() *profiles.Set { return s.daemon.Set() },
-		Enforced: func(agent string) *profiles.Decider { return s.daemon.Enforced(agent) }})
+	told := daemon.NewShadow(
+		daemon.ShadowConfig{
+			Compiler:    c.policy.compiler,
+			Log:         s.recorder,
+			Now:         time.Now,
+			Logger:      c.logger,
+			Environment: env,
+			Workspace:   c.policy.workspace,
+			InForce:     func() *profiles.Set { return s.daemon.Set() },
+			Enforced:    func(agent string) *profiles.Decider { return s.daemon.Enforced(agent) },
+		},
+	)
 	s.recorder.Beside(told.Decided)
-	if !c.shadow {
+	if !c.policy.shadow {
 		return nil
 	}
 	s.shadow = told
@@ -206,137 +243,215 @@ func (s *stack) Close() error {
 
 // newStack constructs and joins everything that runs programs. What it refuses
 // is unavailable on this host: nothing ran.
-func (p *program) newStack(ctx context.Context, c stackConfig) (*stack, error) {
+func (p stackBuilder) newStack(ctx context.Context, c stackConfig) (*stack, error) {
 	s := &stack{group: c.group}
-	c.point = p.point
 	if err := p.buildStack(ctx, c, s); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err error) {
-	var refusals records.Refusals
+// buildStack constructs the parts in the order in which they come to life. Each stage gets the parts of
+// the stages before it.
+func (p stackBuilder) buildStack(ctx context.Context, c stackConfig, s *stack) error {
+	k, err := p.buildRings(ctx, c, s)
+	if err != nil {
+		return err
+	}
+	if err := p.buildExecutors(ctx, c, s); err != nil {
+		return err
+	}
+	st, err := p.openState(ctx, c, s)
+	if err != nil {
+		return err
+	}
+	i, err := p.buildInterpreter(ctx, c, s, k, st)
+	if err != nil {
+		return err
+	}
+	if err := p.buildDaemon(ctx, c, s, k, st, i); err != nil {
+		return errors.Join(err, i.ring.Close())
+	}
+	return nil
+}
+
+// ringParts are the rings outside of the interpreter: the network and the kernel.
+type ringParts struct {
+	out      *network.Joined
+	refusals *records.Refusals
+	owned    *bool // the daemon owns the rings, and closes them
+}
+
+// buildRings constructs the network and the kernel ring, in which guests run.
+func (p stackBuilder) buildRings(ctx context.Context, c stackConfig, s *stack) (ringParts, error) {
+	k := ringParts{refusals: &records.Refusals{}, owned: new(bool)}
 	private := slices.Clip(c.private)
 	if p.Env.Cache != "" { // whoever writes it writes the code of every guest
 		_ = os.MkdirAll(p.Env.Cache, 0o700) // the start of a guest says why it cannot be made
 		private = append(private, p.Env.Cache)
 	}
 	lasting := context.WithoutCancel(ctx) // what a guest tries while the daemon ends is on record as well
-	s.noticed = func(n records.Notice) error { return refusals.Notice(lasting, n) }
-	out, err := network.Join(lasting, network.JoinConfig{Host: c.host, Go: s.group.Go, Now: time.Now, Metrics: c.metrics, Logger: c.logger, Lost: c.lost})
+	s.noticed = func(n records.Notice) error { return k.refusals.Notice(lasting, n) }
+	var err error
+	k.out, err = network.Join(lasting, network.JoinConfig{Host: c.guests.host, Go: s.group.Go, Now: time.Now,
+		Metrics: c.metrics, Logger: c.logger, Lost: c.guests.lost})
 	if err != nil {
-		return cli.Failed(cli.Misused, err)
+		return k, cli.Failed(cli.Misused, err)
 	}
 	s.kernel, err = kernel.New(kernel.Config{
-		Go: s.group.Go, Token: rand.Reader, GuestID: c.guests.UID, GuestCount: c.guests.Count, Processors: c.guests.Processors, Groups: c.groups, Spare: c.pool.blank > 0,
-		Executors: []string{profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell}, Home: p.Env.Home, Private: private,
-		Report: func(v kernel.Violation) error { return refusals.Record(lasting, refusal(v)) },
-		Egress: out.Egress, Generation: out.Ring.Generation, Runs: out.Deciders,
+		Go: s.group.Go, Token: rand.Reader, GuestID: c.guests.users.UID, GuestCount: c.guests.users.Count,
+		Processors: c.guests.users.Processors, Groups: c.guests.groups, Spare: c.guests.pool.blank > 0,
+		Executors: []string{profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell},
+		Home:      p.Env.Home, Private: private,
+		Report: func(v kernel.Violation) error { return k.refusals.Record(lasting, refusal(v)) },
+		Egress: k.out.Egress, Generation: k.out.Ring.Generation, Runs: k.out.Deciders,
 	})
 	if err != nil {
-		return cli.Failed(cli.Unavailable, err)
+		return k, cli.Failed(cli.Unavailable, err)
 	}
 	// Until the daemon owns the rings, an error on the way closes them here.
-	owned := false
 	s.onClose(func() error {
-		if owned {
+		if *k.owned {
 			return nil
 		}
-		err := errors.Join(s.kernel.Close(), out.Ring.Close())
+		err := errors.Join(s.kernel.Close(), k.out.Ring.Close())
 		s.group.Wait()
 		return err
 	})
-	if err := p.newExecutors(ctx, c, s); err != nil {
-		return err
-	}
-	st, err := openRecords(ctx, c, s)
-	if err != nil {
-		return err
+	return k, nil
+}
+
+// stateParts are the parts that outlive the process, and those that write to them.
+type stateParts struct {
+	store   *store.Store
+	journal *records.Journal
+	keeper  *waiting.Keeper
+	desk    *waiting.Desk
+}
+
+// openState opens the state folder.
+func (p stackBuilder) openState(ctx context.Context, c stackConfig, s *stack) (out stateParts, err error) {
+	if out.store, err = openRecords(ctx, c, s, p.point); err != nil {
+		return out, err
 	}
 	keys, err := keyring(c)
 	if err != nil {
-		return err
+		return out, err
 	}
-	recorder, journal := s.recorder, records.NewJournal(st, keys)
+	out.journal = records.NewJournal(out.store, keys)
+	out.keeper, out.desk, err = p.newDesk(c, out.store, keys, s.recorder, out.journal)
+	return out, err
+}
+
+// interpreterParts are the interpreter ring, and the children that evaluate conditions on calls.
+type interpreterParts struct {
+	ring  *interpreter.Ring
+	asked *worker.Calls
+}
+
+// buildInterpreter constructs the interpreter ring, which answers guests.
+func (p stackBuilder) buildInterpreter(
+	ctx context.Context,
+	c stackConfig,
+	s *stack,
+	k ringParts,
+	st stateParts,
+) (out interpreterParts, err error) {
 	s.guests = &guests{js: s.js, shell: s.shell, python: s.python, group: s.group}
 	c.metrics.Living(profiles.ExecutorPython, s.python.Living)
-	asked := worker.NewCalls(p.calls())
-	s.onClose(asked.Close)
-	keeper, desk, err := p.newDesk(c, st, keys, recorder, journal)
-	if err != nil {
-		return err
-	}
-	ring, err := interpreter.New(interpreter.Config{
-		Executors: map[string]executors.Executor{profiles.ExecutorJS: s.js, profiles.ExecutorPython: s.python, profiles.ExecutorShell: s.shell},
+	out.asked = worker.NewCalls(p.calls())
+	s.onClose(out.asked.Close)
+	out.ring, err = interpreter.New(interpreter.Config{
+		Executors: map[string]executors.Executor{
+			profiles.ExecutorJS: s.js, profiles.ExecutorPython: s.python, profiles.ExecutorShell: s.shell,
+		},
 		Tier: func(ctx context.Context, executor string) profiles.Tier {
 			return s.kernel.Attestation(ctx, executor).Tier
 		},
 		Lacks:     s.kernel.Lacks,
-		Providers: withShell(out.Providers(c.providers), s.shell), Audit: recorder, Journal: journal, Pacer: s.pacer, Conditions: asked,
-		Go: s.group.Go, Now: time.Now, Random: rand.Reader, Generation: recorder.Generation,
-		Keeper: keeper, Point: p.point, Narrowed: out.Ring.Recheck, Places: binding.Places{Home: p.Env.Home},
+		Providers: withShell(k.out.Providers(c.providers), s.shell),
+		Audit:     s.recorder, Journal: st.journal, Pacer: s.pacer, Conditions: out.asked,
+		Go: s.group.Go, Now: time.Now, Random: rand.Reader, Generation: s.recorder.Generation,
+		Keeper: st.keeper, Point: p.point, Narrowed: k.out.Ring.Recheck, Places: binding.Places{Home: p.Env.Home},
 		CheckValue: checkValue,
 	})
 	if err != nil {
-		return err
+		return out, err
 	}
-	s.guests.ring = ring
-	s.boundRecords(c, ring)
-	refusals.Attach(recorder, ring.Refused)
-	out.Attach(recorder, ring)
-	rings, err := s.rings(c, ring, out.Ring, lasting)
+	s.guests.ring = out.ring
+	s.boundRecords(c, out.ring)
+	k.refusals.Attach(s.recorder, out.ring.Refused)
+	k.out.Attach(s.recorder, out.ring)
+	return out, nil
+}
+
+// buildDaemon constructs the daemon, which owns the rings from then on.
+func (p stackBuilder) buildDaemon(
+	ctx context.Context,
+	c stackConfig,
+	s *stack,
+	k ringParts,
+	st stateParts,
+	i interpreterParts,
+) error {
+	lasting := context.WithoutCancel(ctx)
+	rings, err := s.rings(c, i.ring, k.out.Ring, lasting)
 	if err != nil {
-		return errors.Join(err, ring.Close())
+		return err
 	}
 	scripts, err := worker.NewScripts(p.scripts())
 	if err != nil {
-		return errors.Join(err, ring.Close())
+		return err
 	}
 	s.onClose(scripts.Close)
-	outbox, err := newOutbox(c, st, s.group)
+	outbox, err := newOutbox(c, st.store, s.group)
 	if err != nil {
-		return errors.Join(err, ring.Close())
+		return err
 	}
-	env := profiles.Environment{Home: p.Env.Home, Condition: asked.Condition(lasting), Guardrail: asked.Guardrail(lasting), Script: scripts.Decide(lasting)}
+	env := profiles.Environment{Home: p.Env.Home, Condition: i.asked.Condition(lasting),
+		Guardrail: i.asked.Guardrail(lasting), Script: scripts.Decide(lasting)}
 	s.daemon, err = daemon.New(ctx, daemon.Config{
-		Version: buildVersion().Version, Interpreter: daemon.FromRing(ring), Rings: rings, Compiler: c.compiler,
-		Runs: st, Generations: st, Pauses: st, Calls: st, Records: st, Sessions: st,
-		Keeper: keeper, Desk: desk, Outbox: outbox, Recorder: recorder, Journal: journal,
-		Lock: s.lock, Trust: s.gate, Still: c.still, Point: p.point, HasEngine: s.hasEngine(c.engines), Forget: ring.Forget,
-		Group: s.group, Clock: systemClock{}, Random: rand.Reader, Logger: c.logger, Metrics: c.metrics,
-		Environment: env, Workspace: c.workspace, Shadow: s.newShadow(c, env),
-		Staleness: c.staleness, Retention: c.retention, Quota: c.quota, RequestRecords: c.requestRecords, Reopen: s.reopen(c, st), Room: p.room(c, s, st), Archive: c.archive,
+		Version: buildVersion().Version, Interpreter: daemon.FromRing(i.ring), Store: st.store,
+		Policy: daemon.Policy{Rings: rings, Compiler: c.policy.compiler, Trust: s.gate, Environment: env,
+			Workspace: c.policy.workspace, Staleness: c.policy.staleness},
+		Waiting: daemon.Waiting{Keeper: st.keeper, Desk: st.desk, Outbox: outbox},
+		Limits: daemon.Limits{Quota: c.limits.quota, Retention: c.limits.retention,
+			RequestRecords: c.limits.requestRecords},
+		Disk:     daemon.Disk{Reopen: s.reopen(c, st.store), Room: p.room(c, s, st.store), Archive: c.state.archive},
+		Recorder: s.recorder, Journal: st.journal, Lock: s.lock, Still: c.still, Point: p.point,
+		HasEngine: s.hasEngine(c.guests.engines), Forget: i.ring.Forget, Group: s.group, Clock: systemClock{},
+		Random: rand.Reader, Logger: c.logger, Metrics: c.metrics, Shadow: s.newShadow(c, env),
 	})
 	if err != nil {
-		return errors.Join(unavailable(c.state, "start", err), ring.Close())
+		return unavailable(c.state.folder, "start", err)
 	}
-	owned = true
+	*k.owned = true
 	s.onClose(s.daemon.Close)
 	return nil
 }
 
 // boundRecords ends runs that put too much on record.
 func (s *stack) boundRecords(c stackConfig, ring *interpreter.Ring) {
-	most := cmp.Or(c.records, defaultRecords)
+	most := cmp.Or(c.state.records, defaultRecords)
 	s.recorder.Bound(most, func(run string) {
 		ring.Exceed(run, fmt.Sprintf("the run put more than %d KiB on record (limits.recordsPerRun)", most>>10))
 	})
 }
 
-// newExecutors makes the executors, and warms that of JavaScript aside.
-func (p *program) newExecutors(ctx context.Context, c stackConfig, s *stack) (err error) {
+// buildExecutors constructs the executors, and warms that of JavaScript aside.
+func (p stackBuilder) buildExecutors(ctx context.Context, c stackConfig, s *stack) (err error) {
 	s.js, err = js.New(js.Config{
 		Launcher: records.CountGuests(s.kernel, c.metrics), Argv: []string{p.Self, verbGuest}, CacheDir: p.Env.Cache,
-		Go: s.group.Go, Now: time.Now, Engines: c.engines,
-		Blank: c.pool.blank, Idle: c.pool.idle, PerKey: c.pool.perKey, Reuse: c.pool.reuse, Once: c.pool.once,
+		Go: s.group.Go, Now: time.Now, Engines: c.guests.engines,
+		Blank: c.guests.pool.blank, Idle: c.guests.pool.idle, PerKey: c.guests.pool.perKey,
+		Reuse: c.guests.pool.reuse, Once: c.guests.pool.once,
 	})
 	if err != nil {
 		return err
 	}
 	s.shell, err = shell.New(shell.Config{
 		Launcher: records.CountGuests(s.kernel, c.metrics), Argv: []string{p.Self, verbShell},
-		Go: s.group.Go, Now: time.Now, Home: p.Env.Home, Blank: c.pool.scripts,
+		Go: s.group.Go, Now: time.Now, Home: p.Env.Home, Blank: c.guests.pool.scripts,
 	})
 	if err != nil {
 		return err
@@ -347,7 +462,7 @@ func (p *program) newExecutors(ctx context.Context, c stackConfig, s *stack) (er
 	s.warmed = make(chan struct{})
 	s.group.Go(func() {
 		defer close(s.warmed)
-		if c.warm {
+		if c.guests.warm {
 			s.cold = s.js.Warm(ctx)
 		}
 	})
@@ -361,72 +476,96 @@ func refusal(v kernel.Violation) records.Refusal {
 
 // openRecords opens what must outlive the process: the store, then the log,
 // which is held against the newest record the store knows of, and the lock.
-func openRecords(ctx context.Context, c stackConfig, s *stack) (*store.Store, error) {
-	if err := os.MkdirAll(c.state, 0o700); err != nil {
+func openRecords(ctx context.Context, c stackConfig, s *stack, point func(label string)) (*store.Store, error) {
+	if err := os.MkdirAll(c.state.folder, 0o700); err != nil {
 		return nil, cli.Usage("make state folder: %w", cli.Bare(err))
 	}
-	if err := config.Own(c.state); err != nil {
+	if err := config.Own(c.state.folder); err != nil {
 		return nil, cli.Usage("state folder: %w", cli.Bare(err))
 	}
-	at := cli.Layout(c.state)
-	var open atomic.Pointer[audit.Log]
+	at := cli.Layout(c.state.folder)
+	var log atomic.Pointer[audit.Log]
+	st, err := openStore(ctx, c, &log)
+	if err != nil {
+		return nil, unavailable(c.state.folder, "open store", err)
+	}
+	s.onClose(st.Close)
+	if s.gate, err = commands.TrustGate(c.policy.trust, at.Pushes, c.policy.guardrails); err != nil {
+		return nil, cli.Failed(cli.Misused, err)
+	}
+	if err := openLog(ctx, c, s, st, point, &log); err != nil {
+		return nil, err
+	}
+	s.recorder = records.NewRecorder(log.Load(), c.metrics)
+	if s.pacer, err = records.NewPacer(time.Now); err != nil {
+		return nil, err
+	}
+	s.lock, err = lockdown.Open(
+		lockdown.Config{File: at.Lockdown, Recorder: s.recorder, Now: time.Now, Metrics: c.metrics,
+			Begun: func() (bool, error) { return lockdownBegun(ctx, at.Audit) }},
+	)
+	if err != nil {
+		return nil, unavailable(c.state.folder, "start", err)
+	}
+	orders := lockdown.OrdersConfig{Lock: s.lock, Recorder: s.recorder, Now: time.Now, Logger: c.logger}
+	if s.orders, err = commands.TrustOrders(c.policy.trust, orders); err != nil {
+		return nil, cli.Failed(cli.Misused, err)
+	}
+	return st, nil
+}
+
+// openStore opens the store. It records the head of the log with each commit, once the log is open.
+func openStore(ctx context.Context, c stackConfig, log *atomic.Pointer[audit.Log]) (*store.Store, error) {
 	head := func() (known store.Head) {
-		if log := open.Load(); log != nil {
+		if log := log.Load(); log != nil {
 			h := log.SyncedHead()
 			known = store.Head{Seq: h.Seq, Hash: h.Hash.String()}
 		}
 		return known
 	}
-	st, err := cli.AfterTheDead(ctx, store.ErrInUse, func() (*store.Store, error) {
-		return store.Open(ctx, store.Config{Dir: at.Store, Now: time.Now, Idempotent: idempotent(c.providers), Head: head, Queue: c.queue})
-	})
-	if err != nil {
-		return nil, unavailable(c.state, "open store", err)
-	}
-	s.onClose(st.Close)
-	if s.gate, err = commands.TrustGate(c.trust, at.Pushes, c.guardrails); err != nil {
-		return nil, cli.Failed(cli.Misused, err)
-	}
+	cfg := store.Config{Dir: cli.Layout(c.state.folder).Store, Now: time.Now, Idempotent: idempotent(c.providers),
+		Head: head, Queue: c.state.queue}
+	return cli.AfterTheDead(ctx, store.ErrInUse, func() (*store.Store, error) { return store.Open(ctx, cfg) })
+}
+
+// openLog opens the audit log, which must have at least the records that the store knows of.
+func openLog(
+	ctx context.Context,
+	c stackConfig,
+	s *stack,
+	st *store.Store,
+	point func(label string),
+	log *atomic.Pointer[audit.Log],
+) error {
+	at := cli.Layout(c.state.folder)
 	known, err := st.AuditHead(ctx)
 	if err != nil {
-		return nil, unavailable(c.state, "open store", err)
+		return unavailable(c.state.folder, "open store", err)
 	}
 	least := audit.Head{Seq: known.Seq}
 	if known.Seq > 0 {
 		if err := least.Hash.UnmarshalText([]byte(known.Hash)); err != nil {
-			return nil, unavailable(c.state, "open store", err)
+			return unavailable(c.state.folder, "open store", err)
 		}
 	}
 	key, err := audit.LoadKey(at.Key, rand.Reader)
 	if err != nil {
-		return nil, unavailable(c.state, "load host key", err)
+		return unavailable(c.state.folder, "load host key", err)
 	}
 	ticker := time.NewTicker(syncEvery)
-	log, err := cli.AfterTheDead(ctx, audit.ErrInUse, func() (*audit.Log, error) {
-		return audit.Open(ctx, audit.Config{Dir: at.Audit, Key: key, Now: time.Now, Ticks: ticker.C, Strict: c.strict, Least: least, Point: c.point, SegmentBytes: c.segment})
-	})
+	cfg := audit.Config{Dir: at.Audit, Key: key, Now: time.Now, Ticks: ticker.C, Strict: c.state.strict, Least: least,
+		Point: point, SegmentBytes: c.state.segment}
+	opened, err := cli.AfterTheDead(ctx, audit.ErrInUse, func() (*audit.Log, error) { return audit.Open(ctx, cfg) })
 	if err != nil {
 		ticker.Stop()
-		return nil, unavailable(c.state, "open audit log", err)
+		return unavailable(c.state.folder, "open audit log", err)
 	}
-	open.Store(log)
+	log.Store(opened)
 	s.onClose(func() error {
 		defer ticker.Stop()
-		return log.Close()
+		return opened.Close()
 	})
-	s.recorder = records.NewRecorder(log, c.metrics)
-	if s.pacer, err = records.NewPacer(time.Now); err != nil {
-		return nil, err
-	}
-	s.lock, err = lockdown.Open(lockdown.Config{File: at.Lockdown, Recorder: s.recorder, Now: time.Now, Metrics: c.metrics,
-		Begun: func() (bool, error) { return lockdownBegun(ctx, at.Audit) }})
-	if err != nil {
-		return nil, unavailable(c.state, "start", err)
-	}
-	if s.orders, err = commands.TrustOrders(c.trust, lockdown.OrdersConfig{Lock: s.lock, Recorder: s.recorder, Now: time.Now, Logger: c.logger}); err != nil {
-		return nil, cli.Failed(cli.Misused, err)
-	}
-	return st, nil
+	return nil
 }
 
 // reopen takes store and log up again where their disk has room. One for a single
@@ -436,8 +575,8 @@ func (s *stack) reopen(c stackConfig, st *store.Store) func(context.Context) err
 		return nil
 	}
 	return func(ctx context.Context) error {
-		if cli.Full(c.state, nil) {
-			return fmt.Errorf("%w: no room for %s", audit.ErrDiskFull, c.state)
+		if cli.Full(c.state.folder, nil) {
+			return fmt.Errorf("%w: no room for %s", audit.ErrDiskFull, c.state.folder)
 		}
 		if err := st.Reopen(ctx); err != nil {
 			return err
@@ -447,15 +586,15 @@ func (s *stack) reopen(c stackConfig, st *store.Store) func(context.Context) err
 }
 
 // room says how the disk of the state folder stands; nil for a single program.
-func (p *program) room(c stackConfig, s *stack, st *store.Store) *daemon.Room {
+func (p stackBuilder) room(c stackConfig, s *stack, st *store.Store) *daemon.Room {
 	if c.still {
 		return nil
 	}
 	return &daemon.Room{
-		Free:   func() (uint64, bool) { return cli.Room(c.state) },
-		Floor:  cli.Floor(c.state, c.floor),
+		Free:   func() (uint64, bool) { return cli.Room(c.state.folder) },
+		Floor:  cli.Floor(c.state.folder, c.state.floor),
 		Tight:  func() bool { return st.Tight() || s.recorder.Tight() },
-		Shares: func(path string) bool { return cli.Shares(c.state, p.Env.Home, path) },
+		Shares: func(path string) bool { return cli.Shares(c.state.folder, p.Env.Home, path) },
 	}
 }
 
@@ -522,7 +661,11 @@ func (systemClock) Now() time.Time                         { return time.Now() }
 func (systemClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
 // newServer joins a stack and the API, behind a door that is still shut.
-func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Logger) (*stack, *api.Listeners, error) {
+func (p stackBuilder) newServer(
+	ctx context.Context,
+	f config.File,
+	logger *slog.Logger,
+) (*stack, *api.Listeners, error) {
 	providers, err := p.providers(f.Bridges, logger)
 	if err != nil {
 		return nil, nil, cli.Failed(cli.Misused, err)
@@ -537,20 +680,17 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 	}
 	m := metrics.New()
 	s, err := p.newStack(ctx, stackConfig{
-		group: &daemon.Group{Logger: logger}, state: f.State, strict: f.Audit.Strict, segment: f.Audit.SegmentBytes(),
-		archive:   daemon.Archive{To: f.Audit.Archive, Bytes: int64(f.Audit.Keep.Bytes), Age: time.Duration(f.Audit.Keep.Age)},
-		workspace: f.Workspace.Of, private: f.Private(), host: network.HostOf(f, p.Env),
-		compiler: p.compiler(), providers: providers, metrics: m, logger: logger, warm: true, groups: true,
-		guests: f.Guests, python: pythonOf(f.Python), interpreter: f.Python.Interpreter, probes: true,
-		trust: f.Trust, guardrails: p.guardrails, keys: keys, ownKey: f.Snapshots.Key == nil, engines: f.Snapshots.Engines, teller: teller,
-		shadow: f.Shadow != "", staleness: orElse(f.Staleness, daemon.DefaultStaleness), retention: orElse(f.Limits.Retention, defaultRetention),
-		floor: uint64(f.Limits.FreeSpace), records: int64(f.Limits.RecordsPerRun),
-		quota: daemon.Quota{PerActor: cmp.Or(f.Limits.RunsPerActor, defaultRunsPerActor), Total: cmp.Or(f.Limits.Runs, defaultRuns)},
-		paused: waiting.Quota{PerActor: cmp.Or(f.Limits.PausedPerActor, defaultPausedPerActor), Total: cmp.Or(f.Limits.Paused, defaultPaused),
-			Bytes: cmp.Or(int64(f.Limits.PausedBytesPerActor), defaultPausedBytes)},
-		requestRecords: f.Limits.RequestRecords,
-		queue:          store.Queue{Calls: int64(f.Limits.WaitingCalls), Bytes: int64(f.Limits.WaitingBytes)},
-		pool:           poolConfig{blank: 2, idle: 8, perKey: 2, reuse: 64, scripts: 1},
+		group: &daemon.Group{Logger: logger}, logger: logger, metrics: m, private: f.Private(), providers: providers,
+		teller: teller, state: stateOf(f, keys), limits: limitsOf(f.Limits),
+		policy: policyConfig{
+			workspace: f.Workspace.Of, compiler: p.compiler(), trust: f.Trust, guardrails: p.policyVerbs().guardrails,
+			shadow: f.Shadow != "", staleness: orElse(f.Staleness, daemon.DefaultStaleness),
+		},
+		guests: guestsConfig{
+			host: network.HostOf(f, p.Env), warm: true, groups: true, users: f.Guests, python: pythonOf(f.Python),
+			interpreter: f.Python.Interpreter, probes: true, engines: f.Snapshots.Engines,
+			pool: poolConfig{blank: 2, idle: 8, perKey: 2, reuse: 64, scripts: 1},
+		},
 	})
 	if err != nil {
 		return nil, nil, err
@@ -561,7 +701,8 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 		s.guests.shut(s.cold.Error())
 	}
 	server, err := api.NewListeners(api.ListenersConfig{
-		File: f, Env: p.Env, UID: uint32(os.Getuid()), Daemon: s.daemon, Lockdown: s.lock, Recorder: s.recorder, Metrics: m, Now: time.Now, Logger: logger,
+		File: f, Env: p.Env, UID: uint32(os.Getuid()), Daemon: s.daemon, Lockdown: s.lock, Recorder: s.recorder,
+		Metrics: m, Now: time.Now, Logger: logger,
 	})
 	if err != nil {
 		return nil, nil, errors.Join(cli.Failed(cli.Misused, err), s.Close())
@@ -569,8 +710,40 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 	return s, server, nil
 }
 
+// stateOf is the configuration of the state folder in a config file.
+func stateOf(f config.File, keys []seal.Key) stateConfig {
+	return stateConfig{
+		folder: f.State, strict: f.Audit.Strict, segment: f.Audit.SegmentBytes(),
+		archive: daemon.Archive{
+			To: f.Audit.Archive, Bytes: int64(f.Audit.Keep.Bytes), Age: time.Duration(f.Audit.Keep.Age),
+		},
+		keys: keys, ownKey: f.Snapshots.Key == nil,
+		floor: uint64(f.Limits.FreeSpace), records: int64(f.Limits.RecordsPerRun),
+		queue: store.Queue{Calls: int64(f.Limits.WaitingCalls), Bytes: int64(f.Limits.WaitingBytes)},
+	}
+}
+
+// limitsOf is the configuration of limits in a config file.
+func limitsOf(l config.Limits) limitsConfig {
+	return limitsConfig{
+		retention: orElse(l.Retention, defaultRetention),
+		quota: daemon.Quota{
+			PerActor: cmp.Or(l.RunsPerActor, defaultRunsPerActor), Total: cmp.Or(l.Runs, defaultRuns),
+		},
+		paused: waiting.Quota{
+			PerActor: cmp.Or(l.PausedPerActor, defaultPausedPerActor),
+			Total:    cmp.Or(l.Paused, defaultPaused),
+			Bytes:    cmp.Or(int64(l.PausedBytesPerActor), defaultPausedBytes),
+		},
+		requestRecords: l.RequestRecords,
+	}
+}
+
 // providers performs the bridges of a config file.
-func (p *program) providers(given map[string]config.Bridge, logger *slog.Logger) (map[string]contract.Provider, error) {
+func (p stackBuilder) providers(
+	given map[string]config.Bridge,
+	logger *slog.Logger,
+) (map[string]contract.Provider, error) {
 	out := map[string]contract.Provider{}
 	for name, b := range given {
 		switch b.Provider {
@@ -579,10 +752,24 @@ func (p *program) providers(given map[string]config.Bridge, logger *slog.Logger)
 			for _, k := range slices.Sorted(maps.Keys(b.Env)) {
 				env = append(env, k+"="+b.Env[k])
 			}
-			c, err := p.commandProvider(bridges.CommandConfig{Argv: b.Command, Dir: b.Dir, Env: env, Idempotent: b.Idempotent,
-				Failed: func(c contract.Call, reason string) {
-					logger.Warn("bridge failed", "bridge", c.Bridge, "run", c.Run, "call", c.ID, "agent", c.Agent, "reason", reason)
-				}})
+			c, err := p.commandProvider(
+				bridges.CommandConfig{Argv: b.Command, Dir: b.Dir, Env: env, Idempotent: b.Idempotent,
+					Failed: func(c contract.Call, reason string) {
+						logger.Warn(
+							"bridge failed",
+							"bridge",
+							c.Bridge,
+							"run",
+							c.Run,
+							"call",
+							c.ID,
+							"agent",
+							c.Agent,
+							"reason",
+							reason,
+						)
+					}},
+			)
 			if err != nil {
 				return nil, fmt.Errorf("bridges.%s: %w", name, err)
 			}
@@ -602,35 +789,53 @@ func (p *program) providers(given map[string]config.Bridge, logger *slog.Logger)
 func (p *program) probe(ctx context.Context, h *cli.Health) {
 	group := &daemon.Group{}
 	defer group.Wait()
-	out, err := network.Join(ctx, network.JoinConfig{Go: group.Go, Now: time.Now}) // which records nothing, and so reaches nothing
+	out, err := network.Join(
+		ctx,
+		network.JoinConfig{Go: group.Go, Now: time.Now},
+	) // which records nothing, and so reaches nothing
 	var k *kernel.Ring
 	if err == nil {
 		defer func() { _ = out.Ring.Close() }()
-		k, err = kernel.New(kernel.Config{Go: group.Go, Token: rand.Reader, Report: func(kernel.Violation) error { return nil }, Egress: out.Egress})
+		k, err = kernel.New(
+			kernel.Config{
+				Go:     group.Go,
+				Token:  rand.Reader,
+				Report: func(kernel.Violation) error { return nil },
+				Egress: out.Egress,
+			},
+		)
 	}
 	if err != nil {
 		h.Add(cli.Layer{Name: "engine", Required: true, State: cli.LayerUnavailable, Reason: err.Error()})
 		return
 	}
 	defer func() { _ = k.Close() }() // the process ends next
-	commands.ExamineHost(ctx, commands.DoctorConfig{Kernel: k, Engine: func(ctx context.Context) (around executors.Attestation, digest string, err error) {
-		e, err := js.New(js.Config{
-			Launcher: k, Argv: []string{p.Self, verbGuest}, CacheDir: p.Env.Cache, Go: group.Go, Now: time.Now, Blank: 1,
-		})
-		if err != nil {
-			return around, "", err
-		}
-		if err = e.Warm(ctx); err == nil {
-			for _, g := range k.Status() {
-				around = g.Around
-			}
-		}
-		return around, e.Digest(), errors.Join(err, e.Close())
-	}}, h)
+	commands.ExamineHost(
+		ctx,
+		commands.DoctorConfig{
+			Kernel: k,
+			Engine: func(ctx context.Context) (around executors.Attestation, digest string, err error) {
+				e, err := js.New(js.Config{
+					Launcher: k, Argv: []string{p.Self, verbGuest}, CacheDir: p.Env.Cache,
+					Go: group.Go, Now: time.Now, Blank: 1,
+				})
+				if err != nil {
+					return around, "", err
+				}
+				if err = e.Warm(ctx); err == nil {
+					for _, g := range k.Status() {
+						around = g.Around
+					}
+				}
+				return around, e.Digest(), errors.Join(err, e.Close())
+			},
+		},
+		h,
+	)
 }
 
 // commandProvider is a bridge performed by a command of the host.
-func (p *program) commandProvider(cfg bridges.CommandConfig) (contract.Provider, error) {
+func (p stackBuilder) commandProvider(cfg bridges.CommandConfig) (contract.Provider, error) {
 	cfg.Path = p.Env.Path
 	return bridges.NewCommand(cfg)
 }

@@ -35,7 +35,11 @@ func (c childCompiler) run(ctx context.Context, all []schema.Source) (*profiles.
 	return r.Set, r.Diagnostics, err
 }
 
-func (c childCompiler) request(ctx context.Context, all []schema.Source, req worker.CompileRequest) (worker.CompileResult, error) {
+func (c childCompiler) request(
+	ctx context.Context,
+	all []schema.Source,
+	req worker.CompileRequest,
+) (worker.CompileResult, error) {
 	req.Sources, req.Files = cli.Split(all)
 	req.PythonWasm = c.pythonWasm
 	return worker.Compile(ctx, c.cfg, req)

@@ -21,30 +21,46 @@ import (
 // keyring is what seals and marks: the state folder's own key, if it uses that,
 // and those that are configured.
 func keyring(c stackConfig) (*seal.Keyring, error) {
-	keys := c.keys
-	if c.ownKey {
-		key, err := seal.FileOrNew(cli.Layout(c.state).Seal, rand.Reader)
+	keys := c.state.keys
+	if c.state.ownKey {
+		key, err := seal.FileOrNew(cli.Layout(c.state.folder).Seal, rand.Reader)
 		if err != nil {
-			return nil, unavailable(c.state, "load the key of pauses", err)
+			return nil, unavailable(c.state.folder, "load the key of pauses", err)
 		}
 		keys = append([]seal.Key{key}, keys...)
 	}
 	ring, err := seal.New(seal.Config{Keys: keys, Random: rand.Reader})
 	if err != nil {
-		return nil, unavailable(c.state, "load the keys of pauses", err)
+		return nil, unavailable(c.state.folder, "load the keys of pauses", err)
 	}
 	return ring, nil
 }
 
 // newDesk joins what keeps runs that wait and what takes approvals.
-func (p *program) newDesk(c stackConfig, st *store.Store, ring *seal.Keyring, recorder *records.Recorder, journal *records.Journal) (*waiting.Keeper, *waiting.Desk, error) {
+func (p stackBuilder) newDesk(
+	c stackConfig,
+	st *store.Store,
+	ring *seal.Keyring,
+	recorder *records.Recorder,
+	journal *records.Journal,
+) (*waiting.Keeper, *waiting.Desk, error) {
 	keeper, err := waiting.NewKeeper(waiting.KeeperConfig{
-		Store: st, Sealer: ring, Gate: journal, Now: time.Now, Quota: c.paused, Metrics: c.metrics, PolicyPath: c.policyPath, Point: p.point,
+		Store: st, Sealer: ring, Gate: journal, Now: time.Now, Quota: c.limits.paused,
+		Metrics: c.metrics, PolicyPath: c.policy.path, Point: p.point,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	desk, err := waiting.NewDesk(waiting.DeskConfig{Store: st, Recorder: recorder, Marks: ring, Now: time.Now, Metrics: c.metrics, Point: p.point})
+	desk, err := waiting.NewDesk(
+		waiting.DeskConfig{
+			Store:    st,
+			Recorder: recorder,
+			Marks:    ring,
+			Now:      time.Now,
+			Metrics:  c.metrics,
+			Point:    p.point,
+		},
+	)
 	return keeper, desk, err
 }
 
@@ -80,7 +96,7 @@ func (s *stack) hasEngine(others map[string][]string) func(executor, digest stri
 
 // keys are those that the file names: the one that seals, when it names that,
 // and those that only open.
-func (p *program) keys(s config.Snapshots) ([]seal.Key, error) {
+func (p stackBuilder) keys(s config.Snapshots) ([]seal.Key, error) {
 	var out []seal.Key
 	if s.Key != nil {
 		k, err := p.key(*s.Key)
@@ -99,7 +115,7 @@ func (p *program) keys(s config.Snapshots) ([]seal.Key, error) {
 	return out, nil
 }
 
-func (p *program) key(s config.Secret) (seal.Key, error) {
+func (p stackBuilder) key(s config.Secret) (seal.Key, error) {
 	switch {
 	case s.File != "":
 		return seal.File(s.File)
@@ -115,7 +131,7 @@ func (p *program) key(s config.Secret) (seal.Key, error) {
 }
 
 // teller is every place that the file names; nil for none.
-func (p *program) teller(list []config.Notification) (notify.Teller, error) {
+func (p stackBuilder) teller(list []config.Notification) (notify.Teller, error) {
 	var out []notify.Teller
 	for i, n := range list {
 		t, err := p.tellerOf(n)
@@ -130,7 +146,7 @@ func (p *program) teller(list []config.Notification) (notify.Teller, error) {
 	return notify.NewAll(out...), nil
 }
 
-func (p *program) tellerOf(n config.Notification) (notify.Teller, error) {
+func (p stackBuilder) tellerOf(n config.Notification) (notify.Teller, error) {
 	if n.Webhook == nil {
 		return notify.NewCommand(notify.CommandConfig{Argv: n.Command, Path: p.Env.Path, Now: time.Now})
 	}
@@ -139,7 +155,8 @@ func (p *program) tellerOf(n config.Notification) (notify.Teller, error) {
 		return nil, err
 	}
 	return notify.NewWebhook(notify.WebhookConfig{
-		URL: n.Webhook.URL, Secret: secret, Args: n.Webhook.Args, Within: orElse(n.Webhook.Within, notify.DefaultWithin), Now: time.Now,
+		URL: n.Webhook.URL, Secret: secret, Args: n.Webhook.Args,
+		Within: orElse(n.Webhook.Within, notify.DefaultWithin), Now: time.Now,
 	})
 }
 

@@ -33,7 +33,7 @@ func TestKeys(t *testing.T) {
 	p := &program{Program: &cli.Program{Env: config.Environment{Credentials: dir}}}
 	var ids []string
 	for _, s := range []config.Secret{{File: file}, {Credential: "cred"}, {Env: "RINGD_TEST_KEY"}} {
-		keys, err := p.keys(config.Snapshots{Key: &s})
+		keys, err := p.stacks().keys(config.Snapshots{Key: &s})
 		if err != nil || len(keys) != 1 {
 			t.Fatalf("%+v: %d keys, %v", s, len(keys), err)
 		}
@@ -42,8 +42,9 @@ func TestKeys(t *testing.T) {
 	if ids[0] != ids[1] || ids[1] != ids[2] {
 		t.Errorf("three keys: %v", ids)
 	}
-	_, err := p.keys(config.Snapshots{Previous: []config.Secret{{Env: "RINGD_TEST_SHORT"}}})
-	if err == nil || !strings.Contains(err.Error(), "snapshots.previous[0]") || strings.Contains(err.Error(), "c2hvcnQ") {
+	_, err := p.stacks().keys(config.Snapshots{Previous: []config.Secret{{Env: "RINGD_TEST_SHORT"}}})
+	if err == nil || !strings.Contains(err.Error(), "snapshots.previous[0]") ||
+		strings.Contains(err.Error(), "c2hvcnQ") {
 		t.Errorf("a short key: %v", err)
 	}
 }
@@ -52,14 +53,16 @@ func TestKeys(t *testing.T) {
 // secret is refused at the start.
 func TestTeller(t *testing.T) {
 	told := make(chan string, 1)
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { told <- r.Header.Get("webhook-id") }))
+	s := httptest.NewServer(
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { told <- r.Header.Get("webhook-id") }),
+	)
 	defer s.Close()
 	t.Setenv("RINGD_TEST_HOOK", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	p := &program{Program: &cli.Program{}}
 	hook := func(name string) []config.Notification {
 		return []config.Notification{{Webhook: &config.Webhook{URL: s.URL, Secret: &config.Secret{Env: name}}}}
 	}
-	teller, err := p.teller(hook("RINGD_TEST_HOOK"))
+	teller, err := p.stacks().teller(hook("RINGD_TEST_HOOK"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,10 +72,11 @@ func TestTeller(t *testing.T) {
 	if id := <-told; id != "r1.c1" {
 		t.Errorf("told of %q", id)
 	}
-	if _, err := p.teller(hook("RINGD_TEST_NO_HOOK")); err == nil || !strings.Contains(err.Error(), "notify[0]") {
+	if _, err := p.stacks().teller(hook("RINGD_TEST_NO_HOOK")); err == nil ||
+		!strings.Contains(err.Error(), "notify[0]") {
 		t.Errorf("without a secret: %v", err)
 	}
-	if none, err := p.teller(nil); none != nil || err != nil {
+	if none, err := p.stacks().teller(nil); none != nil || err != nil {
 		t.Errorf("nobody to tell: %v, %v", none, err)
 	}
 }

@@ -21,27 +21,45 @@ import (
 )
 
 // policies is what the verbs of policies are made of.
-func (p *program) policies() commands.PolicyConfig {
-	return commands.PolicyConfig{Program: p.Program, Version: buildVersion().Version, Now: time.Now, Compile: p.compile, Lint: p.lint, Probe: p.pythonLook, Host: p.examine, Unmet: p.unmet}
+func (p policyVerbs) policies() commands.PolicyConfig {
+	return commands.PolicyConfig{
+		Program: p.Program,
+		Version: buildVersion().Version,
+		Now:     time.Now,
+		Compile: p.compile,
+		Lint:    p.lint,
+		Probe:   p.pythonLook,
+		Host:    p.examine,
+		Unmet:   p.unmet,
+	}
 }
 
 // compile turns a policy into its set in the compile child. Positions in the
 // findings are what the user typed; those in the set are not.
-func (p *program) compile(ctx context.Context, files cli.Policy) (*profiles.Set, schema.Diagnostics, error) {
+func (p policyVerbs) compile(ctx context.Context, files cli.Policy) (*profiles.Set, schema.Diagnostics, error) {
 	set, found, err := p.compiler().run(ctx, files.Sources)
 	return set, files.Place(found), err
 }
 
 // compileEnded is compile, where ended exceptions are no error.
-func (p *program) compileEnded(ctx context.Context, files cli.Policy) (*profiles.Set, schema.Diagnostics, error) {
+func (p policyVerbs) compileEnded(ctx context.Context, files cli.Policy) (*profiles.Set, schema.Diagnostics, error) {
 	r, err := p.compiler().request(ctx, files.Sources, worker.CompileRequest{Now: time.Now(), Ended: true})
 	return r.Set, files.Place(r.Diagnostics), err
 }
 
 // layers asks the layers of a policy about an action, in the compile child.
-func (p *program) layers(ctx context.Context, files cli.Policy, policy string, a layers.AskedAction) ([]layers.LayerAnswer, error) {
+func (p policyVerbs) layers(
+	ctx context.Context,
+	files cli.Policy,
+	policy string,
+	a layers.AskedAction,
+) ([]layers.LayerAnswer, error) {
 	policies, _ := cli.Split(files.Sources)
-	all, found, err := worker.AskLayers(ctx, p.compiler().cfg, worker.LayersRequest{Sources: policies, Policy: policy, Asked: a})
+	all, found, err := worker.AskLayers(
+		ctx,
+		p.compiler().cfg,
+		worker.LayersRequest{Sources: policies, Policy: policy, Asked: a},
+	)
 	if err == nil && found.Refused() { // its warnings were told as it was compiled
 		err = commands.RefusePolicy(p.Program, files.Path, files.Place(found))
 	}
@@ -49,54 +67,87 @@ func (p *program) layers(ctx context.Context, files cli.Policy, policy string, a
 }
 
 // lint is compile with what is unwise; positions are those of the sources.
-func (p *program) lint(ctx context.Context, files cli.Policy, o lint.Options) (*profiles.Set, schema.Diagnostics, error) {
+func (p policyVerbs) lint(
+	ctx context.Context,
+	files cli.Policy,
+	o lint.Options,
+) (*profiles.Set, schema.Diagnostics, error) {
 	c := p.compiler()
 	policies, modules := cli.Split(files.Sources)
-	r, err := worker.Compile(ctx, c.cfg, worker.CompileRequest{Sources: policies, Files: modules, PythonWasm: c.pythonWasm, Lint: &o, Now: o.Now})
+	r, err := worker.Compile(
+		ctx,
+		c.cfg,
+		worker.CompileRequest{Sources: policies, Files: modules, PythonWasm: c.pythonWasm, Lint: &o, Now: o.Now},
+	)
 	return r.Set, r.Diagnostics, err
 }
 
 // tests is what the verb that runs tests is made of.
-func (p *program) tests() commands.TestConfig {
-	return commands.TestConfig{Program: p.Program, Now: time.Now, Compile: p.compileAt, Rego: p.rego, Scripts: p.scripts(), Calls: p.calls()}
+func (p policyVerbs) tests() commands.TestConfig {
+	return commands.TestConfig{
+		Program: p.Program,
+		Now:     time.Now,
+		Compile: p.compileAt,
+		Rego:    p.rego,
+		Scripts: p.scripts(),
+		Calls:   p.calls(),
+	}
 }
 
 // compileAt is compile as of a time. With ended, exceptions that have ended are warnings.
-func (p *program) compileAt(ctx context.Context, files cli.Policy, now time.Time, ended bool) (*profiles.Set, schema.Diagnostics, error) {
+func (p policyVerbs) compileAt(
+	ctx context.Context,
+	files cli.Policy,
+	now time.Time,
+	ended bool,
+) (*profiles.Set, schema.Diagnostics, error) {
 	r, err := p.compiler().request(ctx, files.Sources, worker.CompileRequest{Now: now, Ended: ended})
 	return r.Set, files.Place(r.Diagnostics), err
 }
 
 // rego runs tests of the guardrails of a policy.
-func (p *program) rego(ctx context.Context, files cli.Policy, tests []schema.Source) (worker.TestResult, error) {
+func (p policyVerbs) rego(ctx context.Context, files cli.Policy, tests []schema.Source) (worker.TestResult, error) {
 	policies, named := cli.Split(append(slices.Clone(files.Sources), tests...))
-	return worker.TestRego(ctx, p.compiler().cfg, worker.TestRequest{Sources: policies, Files: named, Part: !files.Folder})
+	return worker.TestRego(
+		ctx,
+		p.compiler().cfg,
+		worker.TestRequest{Sources: policies, Files: named, Part: !files.Folder},
+	)
 }
 
 // diffs is what the verb that compares is made of.
-func (p *program) diffs() commands.DiffConfig {
+func (p policyVerbs) diffs() commands.DiffConfig {
 	return commands.DiffConfig{Program: p.Program, Version: buildVersion().Version, Now: time.Now,
 		Compile: p.compared(false), Earlier: p.compared(true), Calls: p.calls()}
 }
 
 // compared reads one side of a comparison. With ended, exceptions that have ended are no
 // error.
-func (p *program) compared(ended bool) commands.CompileFunc {
+func (p policyVerbs) compared(ended bool) commands.CompileFunc {
 	return func(ctx context.Context, path string) (commands.Compiled, error) {
 		files, err := commands.ReadPolicy(path)
 		if err != nil {
 			return commands.Compiled{}, err
 		}
-		r, err := p.compiler().request(ctx, files.Sources, worker.CompileRequest{Now: time.Now(), Ended: ended, Ceilings: true})
+		r, err := p.compiler().
+			request(ctx, files.Sources, worker.CompileRequest{Now: time.Now(), Ended: ended, Ceilings: true})
 		if err != nil {
 			return commands.Compiled{}, err
 		}
-		return commands.Compiled{Set: r.Set, Files: files, Ceilings: r.Ceilings}, commands.RefusePolicy(p.Program, path, files.Place(r.Diagnostics))
+		return commands.Compiled{
+				Set:      r.Set,
+				Files:    files,
+				Ceilings: r.Ceilings,
+			}, commands.RefusePolicy(
+				p.Program,
+				path,
+				files.Place(r.Diagnostics),
+			)
 	}
 }
 
 // pythonLook looks at an agent's packages and folders on this host.
-func (p *program) pythonLook(interpreter string) commands.LookFunc {
+func (p policyVerbs) pythonLook(interpreter string) commands.LookFunc {
 	return func(ctx context.Context, set *profiles.Set) (found schema.Diagnostics, err error) {
 		err = p.looking(ctx, interpreter, func(s *stack) error {
 			for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
@@ -113,14 +164,24 @@ func (p *program) pythonLook(interpreter string) commands.LookFunc {
 }
 
 // unmet is what a set names and this host does not have: paths, and environments of Python.
-func (p *program) unmet(ctx context.Context, set *profiles.Set) (out []commands.UnmetPath, err error) {
+func (p policyVerbs) unmet(ctx context.Context, set *profiles.Set) (out []commands.UnmetPath, err error) {
 	err = p.looking(ctx, "", func(s *stack) error {
 		all, err := s.kernel.Unmet(ctx, set)
 		if err != nil {
 			return err
 		}
 		for _, u := range all {
-			out = append(out, commands.UnmetPath{Agent: u.Agent, Executor: u.Executor, Path: u.Path, Rule: u.Rule, Reason: u.Reason, Fix: u.Remedy})
+			out = append(
+				out,
+				commands.UnmetPath{
+					Agent:    u.Agent,
+					Executor: u.Executor,
+					Path:     u.Path,
+					Rule:     u.Rule,
+					Reason:   u.Reason,
+					Fix:      u.Remedy,
+				},
+			)
 		}
 		for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
 			a := set.Agents[name]
@@ -128,7 +189,16 @@ func (p *program) unmet(ctx context.Context, set *profiles.Set) (out []commands.
 				continue
 			}
 			if reason, fix := commands.KeepsPackages(ctx, s.environments, &a); reason != "" {
-				out = append(out, commands.UnmetPath{Agent: name, Executor: profiles.ExecutorPython, Rule: a.Python.Rule, Reason: reason, Fix: fix})
+				out = append(
+					out,
+					commands.UnmetPath{
+						Agent:    name,
+						Executor: profiles.ExecutorPython,
+						Rule:     a.Python.Rule,
+						Reason:   reason,
+						Fix:      fix,
+					},
+				)
 			}
 		}
 		return nil
@@ -137,15 +207,18 @@ func (p *program) unmet(ctx context.Context, set *profiles.Set) (out []commands.
 }
 
 // looking has do look at this host with the parts of a daemon that runs nothing.
-func (p *program) looking(ctx context.Context, interpreter string, do func(*stack) error) (err error) {
-	state, remove, err := p.privateState("")
+func (p policyVerbs) looking(ctx context.Context, interpreter string, do func(*stack) error) (err error) {
+	state, remove, err := p.runs().privateState("")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	s, err := p.newStack(ctx, stackConfig{
-		group: &daemon.Group{}, state: state, private: []string{state}, compiler: p.compiler(), still: true, ownKey: true,
-		quota: daemon.Quota{PerActor: 1, Total: 1}, logger: slog.New(slog.DiscardHandler), pool: poolConfig{once: true}, interpreter: interpreter,
+	s, err := p.stacks().newStack(ctx, stackConfig{
+		group: &daemon.Group{}, private: []string{state}, still: true, logger: slog.New(slog.DiscardHandler),
+		state:  stateConfig{folder: state, ownKey: true},
+		policy: policyConfig{compiler: p.compiler()},
+		limits: limitsConfig{quota: daemon.Quota{PerActor: 1, Total: 1}},
+		guests: guestsConfig{pool: poolConfig{once: true}, interpreter: interpreter},
 	})
 	if err != nil {
 		return err
@@ -156,7 +229,7 @@ func (p *program) looking(ctx context.Context, interpreter string, do func(*stac
 
 // stateDisk warns of folders that an agent may fill the disk of the state folder by:
 // below its floor no new runs are taken.
-func (p *program) stateDisk(a *profiles.Agent) (found schema.Diagnostics) {
+func (p policyVerbs) stateDisk(a *profiles.Agent) (found schema.Diagnostics) {
 	if p.Env.State == "" {
 		return nil
 	}
@@ -165,8 +238,12 @@ func (p *program) stateDisk(a *profiles.Agent) (found schema.Diagnostics) {
 			continue
 		}
 		found = append(found, schema.Diagnostic{Severity: schema.Warning, Code: "state_disk",
-			Pos:  schema.Pos{File: w.Rule.File, Line: w.Rule.Line, Column: w.Rule.Column},
-			Msg:  fmt.Sprintf("%s lies on the disk of the state folder %s: a program that fills it keeps new runs from starting", w.Path, p.Env.State),
+			Pos: schema.Pos{File: w.Rule.File, Line: w.Rule.Line, Column: w.Rule.Column},
+			Msg: fmt.Sprintf(
+				"%s lies on the disk of the state folder %s: a program that fills it keeps new runs from starting",
+				w.Path,
+				p.Env.State,
+			),
 			Hint: "mount the folder, or the state folder, as a file system of its own"})
 	}
 	return found

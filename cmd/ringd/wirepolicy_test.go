@@ -21,12 +21,13 @@ func TestPersonasStay(t *testing.T) {
 	}
 	var out bytes.Buffer
 	p := &program{Program: &cli.Program{Out: &out, Err: t.Output(), Self: ringd, Env: config.FromSystem()}}
-	cfg := p.tests()
+	cfg := p.policyVerbs().tests()
 	cfg.Now = func() time.Time { return time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC) }
 	cmd := commands.NewTest(cfg)
 	cmd.SetArgs([]string{"../../testdata/policies/acme"})
 	err = cmd.ExecuteContext(t.Context())
-	if err != nil || !strings.Contains(out.String(), "PASS  data-engineer: parquet for now") || !strings.Contains(out.String(), ", 0 failed") {
+	if err != nil || !strings.Contains(out.String(), "PASS  data-engineer: parquet for now") ||
+		!strings.Contains(out.String(), ", 0 failed") {
 		t.Errorf("got %v, %s", err, out.String())
 	}
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // newEnvironments finds interpreters and packages for the programs of agents.
-func (p *program) newEnvironments(interpreter string, private []string) (*environment.Finder, error) {
+func (p stackBuilder) newEnvironments(interpreter string, private []string) (*environment.Finder, error) {
 	c := environment.Config{
 		Interpreter: interpreter, Search: filepath.SplitList(p.Env.Path), Ask: commands.AskInterpreter,
 		Private: private, Home: p.Env.Home, Machine: commands.MachineOf(runtime.GOARCH),
@@ -57,49 +57,85 @@ const (
 )
 
 // newPython makes the executor of Python.
-func (p *program) newPython(c stackConfig, s *stack) (*python.Executor, error) {
-	c.python.Launcher = records.CountGuests(s.kernel, c.metrics)
+func (p stackBuilder) newPython(c stackConfig, s *stack) (*python.Executor, error) {
+	c.guests.python.Launcher = records.CountGuests(s.kernel, c.metrics)
 	var err error
-	if s.environments, err = p.newEnvironments(c.interpreter, c.private); err != nil {
+	if s.environments, err = p.newEnvironments(c.guests.interpreter, c.private); err != nil {
 		return nil, cli.Failed(cli.Misused, err)
 	}
-	c.python.Environments = s.environments
-	c.python.Go, c.python.Now, c.python.Random, c.python.Home = s.group.Go, time.Now, rand.Reader, p.Env.Home
-	c.python.Notice = func(n python.Notice) {
+	c.guests.python.Environments = s.environments
+	c.guests.python.Go, c.guests.python.Now = s.group.Go, time.Now
+	c.guests.python.Random, c.guests.python.Home = rand.Reader, p.Env.Home
+	c.guests.python.Notice = func(n python.Notice) {
 		err := s.noticed(records.Notice{Agent: n.Agent, Actor: n.Actor, Run: n.Run, Executor: profiles.ExecutorPython,
 			Revision: n.Revision, Loaded: n.Loaded, Ended: n.Ended, Restart: n.Restart})
 		if c.logger != nil {
-			c.logger.Info("python guest told of the policy in force", "agent", n.Agent, "run", n.Run, "revision", n.Revision,
-				"denied_and_loaded", n.Loaded, "ended", n.Ended, "restart_needed", n.Restart, "error", err)
+			c.logger.Info(
+				"python guest told of the policy in force",
+				"agent",
+				n.Agent,
+				"run",
+				n.Run,
+				"revision",
+				n.Revision,
+				"denied_and_loaded",
+				n.Loaded,
+				"ended",
+				n.Ended,
+				"restart_needed",
+				n.Restart,
+				"error",
+				err,
+			)
 		}
 	}
-	if c.python.Wasm, err = p.newWasm(c, s); err != nil {
+	if c.guests.python.Wasm, err = p.newWasm(c, s); err != nil {
 		return nil, err
 	}
-	if c.probes { // one without guests of its own, which knows no policy in force
-		alone := c.python
+	if c.guests.probes { // one without guests of its own, which knows no policy in force
+		alone := c.guests.python
 		alone.Blank, alone.Sessions, alone.Notice = 0, 0, nil
 		if s.tried, err = python.New(alone); err != nil {
 			return nil, err
 		}
 		s.onClose(s.tried.Close)
 	}
-	s.probe = commands.Prober(s.environments, c.python)
-	return python.New(c.python)
+	s.probe = commands.Prober(s.environments, c.guests.python)
+	return python.New(c.guests.python)
 }
 
 // rings are those of a stack, in the order of commits. Where more than one run is to
 // come, guests try what a set denies before it is in force: last, when all else is
 // prepared.
-func (s *stack) rings(c stackConfig, ring *interpreter.Ring, egress *network.Ring, lasting context.Context) ([]policy.Ring, error) {
+func (s *stack) rings(
+	c stackConfig,
+	ring *interpreter.Ring,
+	egress *network.Ring,
+	lasting context.Context,
+) ([]policy.Ring, error) {
 	// What Python's guests decide by comes into force before any run is bound to it.
-	out := []policy.Ring{s.kernel, commands.PackagesRing{Python: s.python, Probe: s.probeOf(c), Found: s.environments, Beside: func(tell func(context.Context)) { s.group.Go(func() { tell(lasting) }) }}, ring, s.guests, egress}
-	if !c.probes {
+	out := []policy.Ring{
+		s.kernel,
+		commands.PackagesRing{
+			Python: s.python,
+			Probe:  s.probeOf(c),
+			Found:  s.environments,
+			Beside: func(tell func(context.Context)) { s.group.Go(func() { tell(lasting) }) },
+		},
+		ring,
+		s.guests,
+		egress,
+	}
+	if !c.guests.probes {
 		return out, nil
 	}
 	tried, err := daemon.NewCanary(daemon.CanaryConfig{
-		Executors: map[string]executors.Executor{profiles.ExecutorJS: s.js, profiles.ExecutorPython: s.tried, profiles.ExecutorShell: s.shell},
-		Recorder:  s.recorder, Go: s.group.Go, Now: time.Now, Random: rand.Reader, Given: c.given,
+		Executors: map[string]executors.Executor{
+			profiles.ExecutorJS:     s.js,
+			profiles.ExecutorPython: s.tried,
+			profiles.ExecutorShell:  s.shell,
+		},
+		Recorder: s.recorder, Go: s.group.Go, Now: time.Now, Random: rand.Reader, Given: c.guests.given,
 		Locked: func() bool { return s.lock.State() != nil },
 	})
 	return append(out, tried), err
@@ -107,7 +143,7 @@ func (s *stack) rings(c stackConfig, ring *interpreter.Ring, egress *network.Rin
 
 // probeOf is the prober of a daemon; one run meets what is broken by itself.
 func (s *stack) probeOf(c stackConfig) commands.PackagesProbe {
-	if !c.probes {
+	if !c.guests.probes {
 		return nil
 	}
 	return s.probe

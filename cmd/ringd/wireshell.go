@@ -24,8 +24,15 @@ const (
 )
 
 // answers is what decide and explain are made of.
-func (p *program) answers() commands.DecideConfig {
-	return commands.DecideConfig{Program: p.Program, Now: time.Now, Compile: p.policies().Compiled, Layers: p.layers, Scripts: p.scripts(), Calls: p.calls()}
+func (p policyVerbs) answers() commands.DecideConfig {
+	return commands.DecideConfig{
+		Program: p.Program,
+		Now:     time.Now,
+		Compile: p.policies().Compiled,
+		Layers:  p.layers,
+		Scripts: p.scripts(),
+		Calls:   p.calls(),
+	}
 }
 
 // scripts says how to start what reads scripts.
@@ -52,7 +59,14 @@ func readScript(d *profiles.Decider, a profiles.ShellAction, tree bool) (profile
 func nodes(tree []*preflight.Node) []worker.ScriptNode {
 	out := make([]worker.ScriptNode, len(tree))
 	for i, n := range tree {
-		out[i] = worker.ScriptNode{Kind: n.Kind, Text: n.Text, Line: n.Line, Column: n.Column, Chain: n.Chain, Children: nodes(n.Children)}
+		out[i] = worker.ScriptNode{
+			Kind:     n.Kind,
+			Text:     n.Text,
+			Line:     n.Line,
+			Column:   n.Column,
+			Chain:    n.Chain,
+			Children: nodes(n.Children),
+		}
 		switch n.Verdict {
 		case command.Allow:
 			out[i].Verdict = profiles.Allow.String()

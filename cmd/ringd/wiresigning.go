@@ -15,8 +15,12 @@ import (
 )
 
 // signing is what the verbs of signed pushes are made of.
-func (p *program) signing() commands.SigningConfig {
-	return commands.SigningConfig{Program: p.Program, Now: time.Now, Random: rand.Reader, Compile: p.policies().Compiled,
+func (p policyVerbs) signing() commands.SigningConfig {
+	return commands.SigningConfig{
+		Program:    p.Program,
+		Now:        time.Now,
+		Random:     rand.Reader,
+		Compile:    p.policies().Compiled,
 		Guardrails: p.onTop,
 		Sleep: func(ctx context.Context, d time.Duration) {
 			t := time.NewTimer(d)
@@ -25,12 +29,17 @@ func (p *program) signing() commands.SigningConfig {
 			case <-t.C:
 			case <-ctx.Done():
 			}
-		}}
+		},
+	}
 }
 
 // onTop asks the guardrails of a set that is to be signed on top of another one.
-func (p *program) onTop(ctx context.Context, set, previous *profiles.Set) error {
-	found, err := worker.CheckGuardrails(ctx, p.compiler().cfg, worker.CheckRequest{Set: set, Previous: previous, Now: time.Now(), Target: guardrail.TargetSources})
+func (p policyVerbs) onTop(ctx context.Context, set, previous *profiles.Set) error {
+	found, err := worker.CheckGuardrails(
+		ctx,
+		p.compiler().cfg,
+		worker.CheckRequest{Set: set, Previous: previous, Now: time.Now(), Target: guardrail.TargetSources},
+	)
 	if err != nil {
 		return err
 	}
@@ -38,7 +47,7 @@ func (p *program) onTop(ctx context.Context, set, previous *profiles.Set) error 
 }
 
 // guardrails asks the guardrails of a signed set again, on this host and at this time.
-func (p *program) guardrails(ctx context.Context, signed *trust.Push, previous *profiles.Set) error {
+func (p policyVerbs) guardrails(ctx context.Context, signed *trust.Push, previous *profiles.Set) error {
 	found, err := p.compiler().Check(ctx, signed.Policy, previous)
 	if err != nil {
 		return err
@@ -50,7 +59,10 @@ func (p *program) guardrails(ctx context.Context, signed *trust.Push, previous *
 	}
 	if found.Refused() {
 		first := found.Sort()[0]
-		return &trust.Refusal{Code: trust.CodeGuardrail, Reason: first.Pos.String() + ": " + first.Code + ": " + first.Msg}
+		return &trust.Refusal{
+			Code:   trust.CodeGuardrail,
+			Reason: first.Pos.String() + ": " + first.Code + ": " + first.Msg,
+		}
 	}
 	return nil
 }
@@ -63,7 +75,8 @@ func lockdownBegun(ctx context.Context, dir string) (begun bool, err error) {
 		return false, err
 	}
 	begun = archived.Kinds[audit.LockdownBegun] > archived.Kinds[audit.LockdownLifted]
-	for e, err := range audit.Query(ctx, dir, audit.Filter{Kinds: []audit.Kind{audit.LockdownBegun, audit.LockdownLifted}}) {
+	both := audit.Filter{Kinds: []audit.Kind{audit.LockdownBegun, audit.LockdownLifted}}
+	for e, err := range audit.Query(ctx, dir, both) {
 		if err != nil {
 			return false, err
 		}

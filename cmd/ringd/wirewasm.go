@@ -18,7 +18,7 @@ func (p *program) wasmDir() string {
 
 // newWasm makes the executor of the second engine of Python, of which each guest checks
 // the files; nil where this host has them not.
-func (p *program) newWasm(c stackConfig, s *stack) (executors.Executor, error) {
+func (p stackBuilder) newWasm(c stackConfig, s *stack) (executors.Executor, error) {
 	dir, cache := p.wasmDir(), ""
 	if !place.There(dir) {
 		return nil, nil
@@ -28,7 +28,7 @@ func (p *program) newWasm(c stackConfig, s *stack) (executors.Executor, error) {
 	}
 	return wasm.New(wasm.Config{
 		Launcher: records.CountGuests(s.kernel, c.metrics), Argv: []string{p.Self, verbWasm}, Dir: dir, CacheDir: cache,
-		Go: s.group.Go, Now: time.Now, Blank: c.python.Blank, Preload: commonModules(),
+		Go: s.group.Go, Now: time.Now, Blank: c.guests.python.Blank, Preload: commonModules(),
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
@@ -12,48 +13,10 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/binding"
 	"github.com/ringd/ringd/rings/interpreter/contract"
 	"github.com/ringd/ringd/schema/wire"
 )
-
-// AnswerRun settles calls that wait for the harness; the first answer to a call
-// counts. All are checked before one takes effect. A run that waits in the store
-// goes on once all its calls are answered. It returns the run as it stands after
-// them, having waited as GetRun does. Errors: ErrNotFound (run or call),
-// ErrEnded, ErrAnswered, ErrDigest, ErrRole, *InvalidError, *profiles.Denial (no
-// longer granted), ErrUnavailable.
-func (d *Daemon) AnswerRun(ctx context.Context, actor Actor, id string, answers wire.Answers) (wire.Run, error) {
-	if err := checkAnswers(answers); err != nil {
-		return wire.Run{}, err
-	}
-	if err := d.taken("answer"); err != nil {
-		return wire.Run{}, err
-	}
-	left := answers.Answers
-	for len(left) > 0 {
-		r, row, err := d.reach(ctx, actor, id)
-		switch {
-		case err != nil:
-			return wire.Run{}, err
-		case r == nil:
-			left, err = nil, d.answerKept(ctx, actor, row, left)
-		default:
-			left, err = answerLive(ctx, actor, r, left)
-		}
-		if errors.Is(err, contract.ErrPaused) {
-			select { // what is left goes to the store once the pause is there
-			case <-r.done:
-				continue
-			case <-ctx.Done():
-				return wire.Run{}, ctx.Err()
-			}
-		}
-		if err != nil {
-			return wire.Run{}, err
-		}
-	}
-	return d.GetRun(ctx, actor, id, time.Duration(answers.WaitMillis)*time.Millisecond)
-}
 
 // answerLive answers calls of a run in a guest, and returns those that are left
 // when that fails.
@@ -89,7 +52,8 @@ func answerError(call string, err error) error {
 	for from, to := range map[error]error{
 		contract.ErrEnded: ErrEnded, interpreter.ErrClosed: ErrEnded, contract.ErrNoCall: policy.ErrNotFound,
 		contract.ErrAnswered: ErrAnswered, contract.ErrDigest: ErrDigest,
-		store.ErrNotFound: policy.ErrNotFound, store.ErrDigest: ErrDigest, store.ErrState: ErrRole, store.ErrExpired: ErrEnded,
+		store.ErrNotFound: policy.ErrNotFound, store.ErrDigest: ErrDigest,
+		store.ErrState: ErrRole, store.ErrExpired: ErrEnded,
 	} {
 		if errors.Is(err, from) {
 			return fmt.Errorf("call %s: %w", call, to)
@@ -101,15 +65,64 @@ func answerError(call string, err error) error {
 	return err
 }
 
-// answerKept answers calls of a run that waits in the store: all of them are
-// checked before one takes effect. One that somebody else answers in the same
-// moment is ErrAnswered, and the others count.
-func (d *Daemon) answerKept(ctx context.Context, actor Actor, row store.Run, answers []wire.Answer) error {
-	calls, err := d.cfg.Calls.Calls(ctx, row.ID)
+// runAnswers takes the answers of harnesses, the approvals of people, and revocations of grants.
+type runAnswers struct {
+	cfg     *Config
+	policy  *policy.State
+	table   *runTable
+	health  *recordHealth
+	budgets *requestBudgets
+	views   *runViews
+}
+
+// AnswerRun settles calls that wait for the harness; the first answer to a call
+// counts. All are checked before one takes effect. A run that waits in the store
+// goes on once all its calls are answered. It returns the run as it stands after
+// them, having waited as GetRun does. Errors: ErrNotFound (run or call),
+// ErrEnded, ErrAnswered, ErrDigest, ErrRole, *InvalidError, *profiles.Denial (no
+// longer granted), ErrUnavailable.
+func (d *runAnswers) AnswerRun(ctx context.Context, actor Actor, id string, answers wire.Answers) (wire.Run, error) {
+	if err := checkAnswers(answers); err != nil {
+		return wire.Run{}, err
+	}
+	if err := d.health.taken("answer"); err != nil {
+		return wire.Run{}, err
+	}
+	left := answers.Answers
+	for len(left) > 0 {
+		r, row, err := d.views.reach(ctx, actor, id)
+		switch {
+		case err != nil:
+			return wire.Run{}, err
+		case r == nil:
+			left, err = nil, d.answerKept(ctx, actor, row, left)
+		default:
+			left, err = answerLive(ctx, actor, r, left)
+		}
+		if errors.Is(err, contract.ErrPaused) {
+			select { // what is left goes to the store once the pause is there
+			case <-r.done:
+				continue
+			case <-ctx.Done():
+				return wire.Run{}, ctx.Err()
+			}
+		}
+		if err != nil {
+			return wire.Run{}, err
+		}
+	}
+	return d.views.GetRun(ctx, actor, id, time.Duration(answers.WaitMillis)*time.Millisecond)
+}
+
+// answerKept answers calls of a run that waits in the store. All answers are checked before one takes
+// effect. An answer to a call that another caller answers at the same moment is ErrAnswered, and the
+// other answers count.
+func (d *runAnswers) answerKept(ctx context.Context, actor Actor, row store.Run, answers []wire.Answer) error {
+	calls, err := d.cfg.Store.Calls(ctx, row.ID)
 	if err != nil {
 		return err
 	}
-	words, err := d.cfg.Calls.Approvals(ctx, row.ID)
+	words, err := d.cfg.Store.Approvals(ctx, row.ID)
 	if err != nil {
 		return err
 	}
@@ -121,58 +134,32 @@ func (d *Daemon) answerKept(ctx context.Context, actor Actor, row store.Run, ans
 	var refused error
 	for _, a := range answers {
 		c, ok := known[a.Call]
-		switch {
-		case !ok:
+		if !ok {
 			return fmt.Errorf("call %s: %w", a.Call, policy.ErrNotFound)
-		case c.For == store.ByApprover && c.State == store.CallPending:
-			return fmt.Errorf("call %s: %w", a.Call, ErrRole)
-		case c.Reply != nil || c.State != store.CallPending:
-			return fmt.Errorf("call %s: %w", a.Call, ErrAnswered)
-		case a.Digest != "" && a.Digest != c.ArgsDigest:
-			return fmt.Errorf("call %s: %w", a.Call, ErrDigest)
 		}
-		if err := d.cfg.Keeper.CheckCall(row, c, words); err != nil {
-			return waiting.Stuck(row.ID, err)
-		}
-		if a.Error == nil {
-			err := d.cfg.Interpreter.CheckReply(row.Agent, row.Executor, c.Bridge, a.Value)
-			var denial *profiles.Denial
-			switch {
-			case errors.As(err, &denial): // the program is told so once it goes on
-				refused = errors.Join(refused, err)
-				a = wire.Answer{Call: a.Call, Error: &wire.AnswerError{Message: "the policy no longer grants it"}}
-			case err != nil:
-				return answerError(a.Call, err)
-			}
-		}
-		body, err := d.cfg.Keeper.Reply(row.ID, c.ArgsDigest, actor.Name, a)
-		if err != nil {
-			return fmt.Errorf("encode the answer to call %s: %w", a.Call, err)
-		}
-		replies = append(replies, store.Reply{Call: a.Call, By: actor.Name, Digest: c.ArgsDigest, Body: body})
-	}
-	for i, r := range replies {
-		rec := d.record(audit.CallAnswered)
-		rec.Actor, rec.Agent, rec.Run, rec.Call, rec.State = actor.Name, row.Agent, row.ID, r.Call, "answered"
-		rec.Digest, rec.Capability = r.Digest, "bridge:"+known[r.Call].Bridge
-		durable := audit.Written
-		if i == len(replies)-1 {
-			durable = audit.Synced // and with it those before
-		}
-		if _, err := d.cfg.Recorder.Append(ctx, rec, durable); err != nil {
+		if err := d.checkKept(row, c, words, a); err != nil {
 			return err
 		}
+		reply, denial, err := d.replyTo(actor, row, c, a)
+		if err != nil {
+			return err
+		}
+		refused = errors.Join(refused, denial)
+		replies = append(replies, reply)
+	}
+	if err := d.recordReplies(ctx, row, known, replies); err != nil {
+		return err
 	}
 	d.cfg.Point("answer_recorded")
-	settled, err := d.cfg.Calls.AnswerAll(ctx, row.ID, replies)
+	settled, err := d.cfg.Store.AnswerAll(ctx, row.ID, replies)
 	if err != nil {
 		return answerError(answers[0].Call, err)
 	}
 	d.cfg.Point("answer_kept")
-	// All of them are kept that were first: the run goes on, whoever else answered
-	// the others meanwhile.
+	// The answers that came first are kept, so the run continues even if another caller answered the
+	// other calls meanwhile.
 	if settled[0].Run == store.Answered {
-		d.goOn(row.ID, row.Actor, actor.Name)
+		d.table.goOn(row.ID, row.Actor, actor.Name)
 	}
 	for i, s := range settled {
 		if !s.First {
@@ -180,4 +167,219 @@ func (d *Daemon) answerKept(ctx context.Context, actor Actor, row store.Run, ans
 		}
 	}
 	return refused
+}
+
+// checkKept refuses an answer to a call that does not wait for it, or whose row this daemon did not
+// write.
+func (d *runAnswers) checkKept(row store.Run, c store.Call, words []store.Approval, a wire.Answer) error {
+	switch {
+	case c.For == store.ByApprover && c.State == store.CallPending:
+		return fmt.Errorf("call %s: %w", a.Call, ErrRole)
+	case c.Reply != nil || c.State != store.CallPending:
+		return fmt.Errorf("call %s: %w", a.Call, ErrAnswered)
+	case a.Digest != "" && a.Digest != c.ArgsDigest:
+		return fmt.Errorf("call %s: %w", a.Call, ErrDigest)
+	}
+	if err := d.cfg.Waiting.Keeper.CheckCall(row, c, words); err != nil {
+		return waiting.Stuck(row.ID, err)
+	}
+	return nil
+}
+
+// replyTo encodes an answer for the store. If the policy no longer grants the call, it returns the
+// denial, and the program gets an error instead of the value.
+func (d *runAnswers) replyTo(
+	actor Actor,
+	row store.Run,
+	c store.Call,
+	a wire.Answer,
+) (reply store.Reply, denied, err error) {
+	if a.Error == nil {
+		err := d.cfg.Interpreter.CheckReply(row.Agent, row.Executor, c.Bridge, a.Value)
+		var denial *profiles.Denial
+		switch {
+		case errors.As(err, &denial):
+			denied = err
+			a = wire.Answer{Call: a.Call, Error: &wire.AnswerError{Message: "the policy no longer grants it"}}
+		case err != nil:
+			return store.Reply{}, nil, answerError(a.Call, err)
+		}
+	}
+	body, err := d.cfg.Waiting.Keeper.Reply(row.ID, c.ArgsDigest, actor.Name, a)
+	if err != nil {
+		return store.Reply{}, nil, fmt.Errorf("encode the answer to call %s: %w", a.Call, err)
+	}
+	return store.Reply{Call: a.Call, By: actor.Name, Digest: c.ArgsDigest, Body: body}, denied, nil
+}
+
+// recordReplies records answers. When it returns nil, all of the records are on disk.
+func (d *runAnswers) recordReplies(
+	ctx context.Context,
+	row store.Run,
+	known map[string]store.Call,
+	replies []store.Reply,
+) error {
+	for i, r := range replies {
+		rec := d.policy.Record(audit.CallAnswered)
+		rec.Actor, rec.Agent, rec.Run, rec.Call, rec.State = r.By, row.Agent, row.ID, r.Call, "answered"
+		rec.Digest, rec.Capability = r.Digest, "bridge:"+known[r.Call].Bridge
+		durable := audit.Written
+		if i == len(replies)-1 {
+			durable = audit.Synced // which syncs the records before it
+		}
+		if _, err := d.cfg.Recorder.Append(ctx, rec, durable); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ListApprovals shows a page of the calls that wait for a person: those of every run for
+// an actor that sees all, else those of its own. Errors: *waiting.InvalidError, faults.
+func (d *runAnswers) ListApprovals(ctx context.Context, actor Actor, p waiting.Page) (wire.Approvals, error) {
+	if p.Actor = ""; !actor.All {
+		if p.Actor = actor.Name; p.Actor == "" { // nobody has no runs
+			return wire.Approvals{Approvals: []wire.WaitingCall{}}, nil
+		}
+	}
+	return d.cfg.Waiting.Desk.List(ctx, p)
+}
+
+// GetCall shows one call that waits for a person, whole. Errors: ErrNotFound, those of
+// waiting.Desk.Show.
+func (d *runAnswers) GetCall(ctx context.Context, actor Actor, run, call string) (wire.WaitingCall, error) {
+	if _, err := d.views.row(ctx, actor, run); err != nil {
+		return wire.WaitingCall{}, err
+	}
+	out, err := d.cfg.Waiting.Desk.Show(ctx, run, call)
+	return out, waiting.Damaged(run, err)
+}
+
+// Approve takes an approver's word on a call of a run, live or waiting, and
+// returns the run as it stands after it. Errors: those of waiting.Desk.Decide,
+// ErrTooFast, ErrUnavailable.
+func (d *runAnswers) Approve(
+	ctx context.Context,
+	who waiting.Approver,
+	run, call string,
+	a wire.ApprovalAnswer,
+) (wire.Run, error) {
+	if err := d.health.taken("approval"); err != nil {
+		return wire.Run{}, err
+	}
+	refused := func(ctx context.Context) error { return d.budgets.spend(ctx, purse{who.Name, ofApprovals}, 1) }
+	out, err := d.cfg.Waiting.Desk.Decide(ctx, who, run, call, a, refused)
+	if err != nil {
+		return wire.Run{}, waiting.Damaged(run, err)
+	}
+	// What was said is on disk: whatever happens to the request, it takes effect.
+	ctx = context.WithoutCancel(ctx)
+	everyone := Actor{Name: who.Name, All: true}
+	if out.Run == store.Answered {
+		row, err := d.views.row(ctx, everyone, run)
+		if err != nil {
+			return wire.Run{}, err
+		}
+		d.table.goOn(run, row.Actor, who.Name)
+	}
+	if _, handle := d.table.liveRun(everyone, run); handle != nil && out.Verdict != "" {
+		err := handle.Approved(ctx, contract.Settlement{Call: call, Approved: out.Verdict == store.Allow,
+			Denied: out.Verdict == store.Deny, Reason: a.Reason, By: who.Name})
+		// A run that has paused meanwhile finds it in the store; one that has ended
+		// needs it no more.
+		if err != nil && !errors.Is(err, contract.ErrPaused) && !errors.Is(err, contract.ErrEnded) {
+			d.cfg.Logger.Warn("live run not told of an approval", "run", run, "call", call, "error", err)
+		}
+	}
+	return d.views.GetRun(ctx, everyone, run, 0)
+}
+
+// RevokeGrants takes grants from a run for good, live or waiting: what it asks
+// for under them afterwards is refused. Errors: ErrNotFound, ErrEnded,
+// *InvalidError, ErrTooFast, ErrUnavailable, faults.
+func (d *runAnswers) RevokeGrants(ctx context.Context, actor Actor, id string, grants []string) (wire.Run, error) {
+	if err := waiting.CheckGrants(grants); err != nil {
+		return wire.Run{}, invalid("grants", err.Error())
+	}
+	if err := d.health.Writable(); err != nil {
+		return wire.Run{}, err
+	}
+	agent, err := d.revocable(ctx, actor, id, grants)
+	if err != nil {
+		return wire.Run{}, err
+	}
+	if err := d.budgets.spend(ctx, purse{actor.Name, ofRevokes}, 1); err != nil {
+		return wire.Run{}, err
+	}
+	rec := d.policy.Record(audit.GrantRevoked)
+	rec.Actor, rec.Agent, rec.Run = actor.Name, agent, id
+	rec.Detail = map[string]string{"grants": waiting.Clip(strings.Join(grants, " "))}
+	if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced); err != nil {
+		return wire.Run{}, err
+	}
+	// The store first: it comes with every pause that is opened from now on.
+	err = d.cfg.Store.Revoke(ctx, id, actor.Name, grants)
+	switch {
+	case errors.Is(err, store.ErrState):
+		return wire.Run{}, fmt.Errorf("run %s: %w", id, ErrEnded)
+	case err != nil:
+		return wire.Run{}, err
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err := d.revokeLive(ctx, actor, id, grants); err != nil {
+		return wire.Run{}, err
+	}
+	return d.views.GetRun(ctx, actor, id, 0)
+}
+
+// revocable checks that a run may lose grants, and returns its agent. A waiting run whose record cannot
+// be opened may lose any.
+func (d *runAnswers) revocable(ctx context.Context, actor Actor, id string, grants []string) (agent string, err error) {
+	r, row, err := d.views.reach(ctx, actor, id)
+	if err != nil {
+		return "", err
+	}
+	if r != nil {
+		if err := r.gate.Pass(ctx); err != nil { // the store must know the run
+			return "", err
+		}
+		return r.handle.View().Agent, nil
+	}
+	if p, _, err := d.cfg.Store.Pause(ctx, id); err == nil {
+		if record, err := d.cfg.Waiting.Keeper.Open(p, row); err == nil {
+			if err := waiting.Revocable(record, grants); err != nil {
+				return "", invalid("grants", err.Error())
+			}
+		}
+	}
+	return row.Agent, nil
+}
+
+// revokeLive revokes grants from a live run, or from the live subagents of a waiting one, after the
+// store has them. A run that is being resumed has opened its pause before that, so it is revoked here.
+func (d *runAnswers) revokeLive(ctx context.Context, actor Actor, id string, grants []string) error {
+	for {
+		r, _, err := d.views.reach(ctx, actor, id)
+		if err != nil && !errors.Is(err, ErrEnded) {
+			d.cfg.Logger.Warn("revoke grants from a live run", "run", id, "error", err)
+			return nil
+		}
+		if r == nil {
+			if held := d.cfg.Interpreter.Held(id); held != nil { // its subagents live
+				_ = held.Revoke(ctx, grants) // ErrPaused: the run waits, and the store has the revocation
+			}
+			return nil
+		}
+		err = r.handle.Revoke(ctx, grants)
+		switch {
+		case errors.Is(err, contract.ErrPaused):
+			<-r.done
+			continue
+		case errors.Is(err, binding.ErrGrant):
+			return invalid("grants", err.Error())
+		case err != nil && !errors.Is(err, contract.ErrEnded):
+			return err
+		}
+		return nil
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
@@ -28,9 +29,24 @@ type Archive struct {
 // is kept.
 const archiveEvery = 10 * time.Second
 
-// archives moves the beginning of the log to the archive, as the configuration says,
+// archiver moves the beginning of the audit log to the archive.
+type archiver struct {
+	cfg *Config
+
+	mu         sync.Mutex
+	unarchived *low // since when, and why, the log is not archived; nil if it is
+}
+
+// failing returns since when, and why, the log is not archived; nil if it is.
+func (d *archiver) failing() *low {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.unarchived
+}
+
+// loop moves the beginning of the log to the archive, as the configuration says,
 // until ctx ends.
-func (d *Daemon) archives(ctx context.Context) {
+func (d *archiver) loop(ctx context.Context) {
 	for {
 		d.archiveNow(ctx)
 		select {
@@ -42,8 +58,8 @@ func (d *Daemon) archives(ctx context.Context) {
 }
 
 // archiveNow archives what is beyond, and takes note of why that cannot be done.
-func (d *Daemon) archiveNow(ctx context.Context) {
-	a := d.cfg.Archive
+func (d *archiver) archiveNow(ctx context.Context) {
+	a := d.cfg.Disk.Archive
 	o := audit.Order{To: a.To, Bytes: a.Bytes, Actor: self}
 	if a.Age > 0 {
 		o.Until = d.cfg.Clock.Now().Add(-a.Age)
@@ -72,16 +88,23 @@ func (d *Daemon) archiveNow(ctx context.Context) {
 
 // Archive moves the beginning of the audit log to the archive that is configured, on the
 // word of an operator; see ArchiveLog.
-func (d *Daemon) Archive(ctx context.Context, actor Actor, o wire.ArchiveOrder) (wire.Archived, error) {
-	if d.cfg.Archive.To == "" {
-		return wire.Archived{}, &policy.InvalidError{Text: "this host names no archive of the audit log: set audit.archive in its configuration"}
+func (d *archiver) Archive(ctx context.Context, actor Actor, o wire.ArchiveOrder) (wire.Archived, error) {
+	if d.cfg.Disk.Archive.To == "" {
+		return wire.Archived{}, &policy.InvalidError{
+			Text: "this host names no archive of the audit log: set audit.archive in its configuration",
+		}
 	}
-	return ArchiveLog(ctx, d.cfg.Recorder, d.cfg.Archive.To, actor.Name, o)
+	return ArchiveLog(ctx, d.cfg.Recorder, d.cfg.Disk.Archive.To, actor.Name, o)
 }
 
 // ArchiveLog is Daemon.Archive for whoever has the state folder alone. Errors:
 // *InvalidError, ErrUnavailable, ErrNotArchived.
-func ArchiveLog(ctx context.Context, log *records.Recorder, to, actor string, o wire.ArchiveOrder) (wire.Archived, error) {
+func ArchiveLog(
+	ctx context.Context,
+	log *records.Recorder,
+	to, actor string,
+	o wire.ArchiveOrder,
+) (wire.Archived, error) {
 	out := wire.Archived{To: to, Files: []wire.ArchivedFile{}}
 	switch {
 	case o.Seq < 0:

@@ -1,14 +1,3 @@
-// This file has real guests try what a set denies before the set comes into
-// force: a module, a host and a program, in each executor that it grants. A guest that is
-// not refused, or gives no answer, rejects the set for its executor, as an executor
-// that cannot take its profile does.
-//
-// It asks no decider what would happen. The guests have the profile of an agent of the new
-// set, with its mounts, its list of programs and its filters, and are nobody's: the
-// set that they are of is not in force yet. The host that must not be reached is a
-// listener of ours on loopback, so that a guest which has the host's network finds
-// somebody there. The daemon commits a set only when this ring has prepared it.
-
 package daemon
 
 import (
@@ -41,23 +30,29 @@ type recorder interface {
 	Append(ctx context.Context, r audit.Record, d audit.Durability) (audit.Head, error)
 }
 
-// CanaryConfig is what a Ring needs; all but Within, Locked and Given is required.
+// CanaryConfig configures the ring. All fields but Within, Locked and Given are required.
 type CanaryConfig struct {
 	Executors map[string]executors.Executor // those that have guests for canaries
 	Recorder  recorder
 	Go        func(func())
 	Now       func() time.Time
 	Random    io.Reader
-	Within    time.Duration // 0: DefaultWithin
-	// Locked says that nothing may start; nil: never. A set that is prepared
-	// meanwhile stays pending.
+	Within    time.Duration // 0 means 30 s
+	// Locked reports whether a lockdown holds; nil means never. The result of a set that is prepared
+	// meanwhile is pending.
 	Locked func() bool
-	// Given changes what a guest is given, as a ring with a fault would. For tests; nil:
-	// it gets the profile.
+	// Given changes the profile of a guest, as a broken ring would, for tests. It may be nil.
 	Given func(a *profiles.Agent)
 }
 
-// canaryRing is the canary among the rings of a daemon. It is safe for concurrent use.
+// canaryRing has real guests try what a set denies before the set comes into force: a module, a host and a
+// program, in each executor that the set grants. A guest that is not refused, or gives no answer, rejects the
+// set for its executor, like an executor that cannot take its profile.
+//
+// It asks no decider what would happen. The guests have the profile of an agent of the new set, with its
+// mounts, programs and filters, and belong to no agent: their set is not in force yet. The host that they must
+// not reach is a listener on loopback, so that a guest with the network of the host reaches it. The daemon
+// commits a set only after this ring has prepared it. It is safe for concurrent use.
 type canaryRing struct {
 	cfg CanaryConfig
 	now atomic.Pointer[map[string]wire.Canary] // by executor
@@ -66,7 +61,7 @@ type canaryRing struct {
 // NewCanary checks cfg. It starts nothing.
 func NewCanary(cfg CanaryConfig) (*canaryRing, error) {
 	if len(cfg.Executors) == 0 || cfg.Recorder == nil || cfg.Go == nil || cfg.Now == nil || cfg.Random == nil {
-		return nil, errors.New("canary.Config: Executors, Recorder, Go, Now and Random are required")
+		return nil, errors.New("daemon.CanaryConfig: Executors, Recorder, Go, Now and Random are required")
 	}
 	if cfg.Within == 0 {
 		cfg.Within = defaultWithin
@@ -115,7 +110,11 @@ func (r *canaryRing) Prepare(ctx context.Context, set *profiles.Set) (commit fun
 	chosen := choose(set)
 	if r.cfg.Locked != nil && r.cfg.Locked() {
 		for executor, a := range chosen {
-			results[executor] = wire.Canary{State: wire.CanaryPending, Agent: a.Name, Reason: "nothing starts during a lockdown"}
+			results[executor] = wire.Canary{
+				State:  wire.CanaryPending,
+				Agent:  a.Name,
+				Reason: "nothing starts during a lockdown",
+			}
 		}
 		return commit, nil
 	}
@@ -145,7 +144,8 @@ func (r *canaryRing) Prepare(ctx context.Context, set *profiles.Set) (commit fun
 	}
 	if trap.met() { // whose it was cannot be told
 		for executor, c := range results {
-			c.State, c.Reason = wire.CanaryFailed, "a guest reached a listener of this host that the policy does not grant"
+			c.State = wire.CanaryFailed
+			c.Reason = "a guest reached a listener of this host that the policy does not grant"
 			results[executor] = c
 		}
 	}
@@ -166,8 +166,14 @@ func (r *canaryRing) judge(ctx context.Context, set *profiles.Set, results map[s
 		shown := maps.Clone(*r.now.Load())
 		shown[executor] = c
 		r.now.Store(&shown)
-		rec := audit.Record{Kind: audit.CanaryFailed, Actor: "ringd", Agent: c.Agent, Revision: set.Revision, Capability: "executor:" + executor,
-			Detail: map[string]string{"reason": c.Reason, "tried": strings.Join(c.Tried, ", ")}}
+		rec := audit.Record{
+			Kind:       audit.CanaryFailed,
+			Actor:      "ringd",
+			Agent:      c.Agent,
+			Revision:   set.Revision,
+			Capability: "executor:" + executor,
+			Detail:     map[string]string{"reason": c.Reason, "tried": strings.Join(c.Tried, ", ")},
+		}
 		_, err := r.cfg.Recorder.Append(context.WithoutCancel(ctx), rec, audit.Synced)
 		if first == nil {
 			first = &failure{executor, errors.Join(fmt.Errorf("canary of %s: %s", executor, c.Reason), err)}
@@ -176,13 +182,14 @@ func (r *canaryRing) judge(ctx context.Context, set *profiles.Set, results map[s
 	return first
 }
 
-// choose takes for each executor the first agent, by name, that has it.
+// choose returns the first agent of each executor, by name.
 func choose(set *profiles.Set) map[string]profiles.Agent {
 	out := map[string]profiles.Agent{}
 	for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
 		a := set.Agents[name]
 		for executor, granted := range map[string]bool{
-			profiles.ExecutorJS: a.JS != nil, profiles.ExecutorPython: a.Python != nil, profiles.ExecutorShell: a.Shell != nil,
+			profiles.ExecutorJS: a.JS != nil, profiles.ExecutorPython: a.Python != nil,
+			profiles.ExecutorShell: a.Shell != nil,
 		} {
 			if _, ok := out[executor]; granted && !ok {
 				out[executor] = a
@@ -194,7 +201,13 @@ func choose(set *profiles.Set) map[string]profiles.Agent {
 
 // try runs the programs of one executor. short is set where the host could not look
 // whether they can run.
-func (r *canaryRing) try(ctx context.Context, executor string, set *profiles.Set, a profiles.Agent, port int) (out wire.Canary, short error) {
+func (r *canaryRing) try(
+	ctx context.Context,
+	executor string,
+	set *profiles.Set,
+	a profiles.Agent,
+	port int,
+) (out wire.Canary, short error) {
 	began := r.cfg.Now()
 	out = wire.Canary{State: wire.CanaryLoaded, Agent: a.Name, Tried: []string{}}
 	defer func() { out.TookMillis = r.cfg.Now().Sub(began).Milliseconds() }()
@@ -224,8 +237,23 @@ func (r *canaryRing) try(ctx context.Context, executor string, set *profiles.Set
 		for _, t := range p.trials {
 			out.Tried = append(out.Tried, t.kind+" "+t.what)
 		}
-		o, err := e.Run(ctx, executors.Run{ID: "canary-" + executor, Actor: "ringd", Agent: &given, Revision: set.Revision, Modules: set.Modules,
-			Program: executors.Program{Name: "canary", Language: executor, Source: p.source}, Limits: limits(executor)}, answers)
+		o, err := e.Run(
+			ctx,
+			executors.Run{
+				ID:       "canary-" + executor,
+				Actor:    "ringd",
+				Agent:    &given,
+				Revision: set.Revision,
+				Modules:  set.Modules,
+				Program: executors.Program{
+					Name:     "canary",
+					Language: executor,
+					Source:   p.source,
+				},
+				Limits: limits(executor),
+			},
+			answers,
+		)
 		if why := unavailable(err); why != "" {
 			out.State, out.Reason, out.Tried = wire.CanaryUnavailable, why, []string{}
 			if lacks := (*executors.Unavailable)(nil); errors.As(err, &lacks) && lacks.Later() {
@@ -241,7 +269,7 @@ func (r *canaryRing) try(ctx context.Context, executor string, set *profiles.Set
 	return out, nil
 }
 
-// unavailable is why an executor cannot run here; "": it can.
+// unavailable is the reason why an executor cannot run here; empty if it can.
 func unavailable(err error) string {
 	var denial *profiles.Denial
 	if errors.As(err, &denial) {
@@ -267,10 +295,17 @@ func verdict(executor string, p program, o executors.Outcome, err error) string 
 		if o.State == executors.StateDenied && o.ExitCode == profiles.ExitRefused && len(o.Denials) > 0 {
 			return ""
 		}
-		return fmt.Sprintf("%s %s was not refused: %s, exit code %d", p.trials[0].kind, p.trials[0].what, o.State, o.ExitCode)
+		return fmt.Sprintf(
+			"%s %s was not refused: %s, exit code %d",
+			p.trials[0].kind,
+			p.trials[0].what,
+			o.State,
+			o.ExitCode,
+		)
 	}
 	var said []string
-	if o.State != executors.StateDone && o.State != executors.StateDenied || json.Unmarshal(o.Value, &said) != nil || len(said) != len(p.trials) {
+	if o.State != executors.StateDone && o.State != executors.StateDenied || json.Unmarshal(o.Value, &said) != nil ||
+		len(said) != len(p.trials) {
 		why := string(o.State)
 		if o.Error != nil {
 			why += ": " + o.Error.Name + ": " + o.Error.Message
@@ -281,7 +316,11 @@ func verdict(executor string, p program, o executors.Outcome, err error) string 
 		if said[i] != "refused" {
 			return fmt.Sprintf("%s %s was not refused: %s", t.kind, t.what, said[i])
 		}
-		if t.kind == kindImport && !slices.ContainsFunc(o.Denials, func(d profiles.Decision) bool { return strings.Contains(d.Reason, t.what) }) {
+		if t.kind == kindImport &&
+			!slices.ContainsFunc(
+				o.Denials,
+				func(d profiles.Decision) bool { return strings.Contains(d.Reason, t.what) },
+			) {
 			return fmt.Sprintf("import %s was refused by something else than the policy", t.what)
 		}
 	}
@@ -296,7 +335,9 @@ func limits(executor string) profiles.Limits {
 	}
 	n := func(v int64) *int64 { return &v }
 	return profiles.Limits{
-		CPUMillis: n(10_000), WallMillis: n(20_000), MemoryBytes: &memory, OutputBytes: n(64 << 10), ResultBytes: n(64 << 10),
+		CPUMillis: n(
+			10_000,
+		), WallMillis: n(20_000), MemoryBytes: &memory, OutputBytes: n(64 << 10), ResultBytes: n(64 << 10),
 		StackBytes: &stack, Processes: n(16), Files: n(256), RefusedCalls: n(16), PauseMillis: n(1),
 	}
 }
@@ -330,7 +371,9 @@ func (h *host) Ask(_ context.Context, q executors.Question) (executors.Answer, e
 	if dec.Verdict == profiles.Allow {
 		return executors.Answer{Value: json.RawMessage("null")}, nil
 	}
-	return executors.Answer{Error: &executors.GuestError{Name: profiles.ErrorCapabilityDenied, Message: dec.Reason}}, nil
+	return executors.Answer{
+		Error: &executors.GuestError{Name: profiles.ErrorCapabilityDenied, Message: dec.Reason},
+	}, nil
 }
 
 // Console is nobody's to read.

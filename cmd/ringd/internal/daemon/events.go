@@ -14,7 +14,7 @@ import (
 // Of a run that is not live only what the outcome holds is left: console, denials
 // and the state for a reader that begins, a gap and the state for one that goes
 // on. Errors: ErrNotFound, ErrUnavailable, that of ctx, faults.
-func (d *Daemon) Events(ctx context.Context, actor Actor, id string, after int64) ([]wire.Event, error) {
+func (d *runViews) Events(ctx context.Context, actor Actor, id string, after int64) ([]wire.Event, error) {
 	for {
 		turned, release := d.turns.Await(id)
 		out, err := d.eventsNow(ctx, actor, id, after)
@@ -34,8 +34,8 @@ func (d *Daemon) Events(ctx context.Context, actor Actor, id string, after int64
 
 // eventsNow is Events for a run that is live or has ended; of one that waits it
 // returns none when there are none.
-func (d *Daemon) eventsNow(ctx context.Context, actor Actor, id string, after int64) ([]wire.Event, error) {
-	r, handle := d.liveRun(actor, id)
+func (d *runViews) eventsNow(ctx context.Context, actor Actor, id string, after int64) ([]wire.Event, error) {
+	r, handle := d.table.liveRun(actor, id)
 	if handle != nil {
 		out, err := d.eventsLive(ctx, r, after)
 		if err != nil || len(out) > 0 {
@@ -56,7 +56,7 @@ func (d *Daemon) eventsNow(ctx context.Context, actor Actor, id string, after in
 }
 
 // eventsLive waits for events of a live run; none come after its pause.
-func (d *Daemon) eventsLive(ctx context.Context, r *liveRun, after int64) ([]wire.Event, error) {
+func (d *runViews) eventsLive(ctx context.Context, r *liveRun, after int64) ([]wire.Event, error) {
 	got, err := r.handle.Events(ctx, after)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 func StuckCode(err error) string { return waiting.Stuck("", err).Code }
 
 // Halted reports whether a run was told to end.
-func (d *Daemon) Halted(id string) bool {
+func (d *runTable) Halted(id string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.live[id] != nil && d.live[id].stopped

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
@@ -22,9 +23,47 @@ const (
 // settled.
 var errHealing = fmt.Errorf("%w: they are being taken up again", records.ErrUnavailable)
 
+// forGood reports whether no room on a disk helps: a person has to look.
+func forGood(cause error) bool {
+	return errors.Is(cause, audit.ErrTampered) || errors.Is(cause, store.ErrCorrupt)
+}
+
+// recover writes down what the store made of runs that were live at the end of
+// the process before this one.
+func (d *recordHealth) recover(ctx context.Context) error {
+	done, err := d.cfg.Store.Recover(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: recover runs: %w", records.ErrUnavailable, err)
+	}
+	for _, r := range done {
+		rec := audit.Record{Kind: audit.StoreRecovered, Actor: self, Agent: r.Run.Agent, Run: r.Run.ID,
+			Generation: r.Run.Generation, Revision: r.Run.Revision, State: string(r.Run.State),
+			Detail: map[string]string{"from": string(r.From), "lost_calls": fmt.Sprint(len(r.Lost)),
+				"unrun_calls": fmt.Sprint(len(r.Unrun)), "again_calls": fmt.Sprint(len(r.Again))}}
+		if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Written); err != nil {
+			return err
+		}
+		if !r.Run.State.Final() {
+			d.cfg.Logger.Info("run goes on from its last pause", "run", r.Run.ID, "from", r.From)
+			continue
+		}
+		d.cfg.Logger.Warn("run was interrupted", "run", r.Run.ID, "from", r.From, "state", r.Run.State)
+	}
+	return nil
+}
+
+// recordHealth knows whether audit log and store can be written, and reopens them after a fault.
+type recordHealth struct {
+	cfg   *Config
+	table *runTable
+
+	mu      sync.Mutex
+	damaged error // audit log or store is damaged, and cannot be reopened; nil if not
+}
+
 // heal takes audit log and store up again after a failed write, as a restart would,
 // until ctx ends.
-func (d *Daemon) heal(ctx context.Context) {
+func (d *recordHealth) heal(ctx context.Context) {
 	pause, last := healEvery, ""
 	for {
 		select {
@@ -52,20 +91,18 @@ func (d *Daemon) heal(ctx context.Context) {
 
 // mend ends what is live, opens store and log again, and settles in the store what
 // the fault left behind. Nothing starts before all of it is on disk.
-func (d *Daemon) mend(ctx context.Context, cause error) error {
+func (d *recordHealth) mend(ctx context.Context, cause error) error {
 	if forGood(cause) {
 		return cause
 	}
-	d.mu.Lock()
-	d.healing = true // what has a place by now is stopped below
-	d.mu.Unlock()
-	d.stopAll("")
+	d.table.setHealing(true) // runs that have a place by now are stopped below
+	d.table.stopAll("")
 	waiting, cancel := context.WithTimeout(ctx, healEvery)
 	defer cancel()
-	if n := d.idle(waiting); n > 0 {
+	if n := d.table.idle(waiting); n > 0 {
 		return fmt.Errorf("%d runs have not ended yet", n)
 	}
-	if err := d.cfg.Reopen(ctx); err != nil {
+	if err := d.cfg.Disk.Reopen(ctx); err != nil {
 		if forGood(err) { // it stays so, whatever the fault was that closed them
 			d.mu.Lock()
 			d.damaged = fmt.Errorf("%w: %w", records.ErrUnavailable, err)
@@ -77,27 +114,59 @@ func (d *Daemon) mend(ctx context.Context, cause error) error {
 		return err
 	}
 	d.cfg.Lock.Record(ctx)
-	d.mu.Lock()
-	d.healing = false
-	d.mu.Unlock()
+	d.table.setHealing(false)
 	d.cfg.Logger.Info("audit log and store were taken up again", "after", cause)
-	d.look()
+	d.table.look()
 	return nil
 }
 
 // unwritable is what status says while records cannot be written.
-func (d *Daemon) unwritable(cause error) string {
+func (d *recordHealth) unwritable(cause error) string {
 	switch {
 	case forGood(cause):
 		return cause.Error() + "; a person has to look: ringd audit verify; then start ringd again"
-	case d.cfg.Reopen == nil:
+	case d.cfg.Disk.Reopen == nil:
 		return cause.Error()
 	default:
-		return cause.Error() + "; ringd looks again and again, and goes on by itself once they can be written: on a full disk, make room"
+		return cause.Error() + "; ringd looks again and again, and goes on by itself once they can be written: " +
+			"on a full disk, make room"
 	}
 }
 
-// forGood reports whether no room on a disk helps: a person has to look.
-func forGood(cause error) bool {
-	return errors.Is(cause, audit.ErrTampered) || errors.Is(cause, store.ErrCorrupt)
+// Writable is nil while audit log and store take writes; else it wraps
+// ErrUnavailable, until they do again and what the fault left behind is settled.
+func (d *recordHealth) Writable() error {
+	healing := d.table.isHealing()
+	d.mu.Lock()
+	damaged := d.damaged
+	d.mu.Unlock()
+	if damaged != nil {
+		return damaged
+	}
+	if err := d.cfg.Recorder.Err(); err != nil {
+		return err
+	}
+	if err := d.cfg.Store.Err(); err != nil {
+		return fmt.Errorf("%w: %w", records.ErrUnavailable, err)
+	}
+	if healing {
+		return errHealing
+	}
+	return nil
+}
+
+// taken is nil while words about runs are taken: records can be written and no
+// lockdown holds.
+func (d *recordHealth) taken(what string) error {
+	if locked := d.cfg.Lock.Denied(what, ""); locked != nil {
+		return locked
+	}
+	return d.Writable()
+}
+
+// unkept notes that the store failed.
+func (d *recordHealth) unkept(what, run string, err error) error {
+	d.cfg.Metrics.Fault("store")
+	d.cfg.Logger.Error("a run could not be kept", "run", run, "what", what, "error", err)
+	return fmt.Errorf("%w: keep the %s of run %s: %w", records.ErrUnavailable, what, run, err)
 }

@@ -10,7 +10,7 @@ import (
 
 // ListRuns returns the runs that actor may see, newest first. A page may hold
 // fewer than f.Limit and have a Next. Errors: *InvalidError, faults.
-func (d *Daemon) ListRuns(ctx context.Context, actor Actor, f view.Filter) (wire.RunList, error) {
+func (d *runViews) ListRuns(ctx context.Context, actor Actor, f view.Filter) (wire.RunList, error) {
 	kept, err := f.Stored()
 	if err != nil {
 		return wire.RunList{}, invalid("", err.Error())
@@ -21,9 +21,9 @@ func (d *Daemon) ListRuns(ctx context.Context, actor Actor, f view.Filter) (wire
 		}
 		kept.Actor = actor.Name
 	}
-	return view.List(ctx, d.cfg.Runs, kept, f.States, func(row store.Run) string {
+	return view.List(ctx, d.cfg.Store, kept, f.States, func(row store.Run) string {
 		state := view.State(row.State)
-		if _, handle := d.liveRun(actor, row.ID); handle != nil && state == wire.StateRunning {
+		if _, handle := d.table.liveRun(actor, row.ID); handle != nil && state == wire.StateRunning {
 			if now := string(handle.View().State); !view.Ended(now) {
 				return now
 			}

@@ -1,6 +1,3 @@
-// This file is what the daemon asks of the interpreter ring: to start, resume
-// and hold runs, and to reach those that are live. It decides nothing.
-
 package daemon
 
 import (
@@ -13,14 +10,14 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/run"
 )
 
-// starter starts runs; see FromRing.
+// starter is the part of the interpreter ring that the daemon uses; see [FromRing].
 type starter interface {
 	// Start binds a run to the generation in force and starts it. The run ends
 	// when ctx does.
 	Start(ctx context.Context, r interpreter.StartRequest) (Live, error)
-	// Resume goes on with a run that waited, under its id.
+	// Resume continues a run that waited, under its id.
 	Resume(ctx context.Context, p pause.Record, s []contract.Settlement) (Live, error)
-	// Hold makes a run that waits a parent of subagents, without a guest.
+	// Hold lets a waiting run be the parent of subagents, without a guest.
 	Hold(ctx context.Context, p pause.Record) (heldRun, error)
 	// Held returns a run that is live or held, or nil.
 	Held(id string) heldRun
@@ -28,7 +25,7 @@ type starter interface {
 	CheckReply(agent, executor, bridge string, value json.RawMessage) error
 }
 
-// heldRun is a run that waits and whose calls have subagents.
+// heldRun is a waiting run whose calls have subagents.
 type heldRun interface {
 	Spawned() contract.Spawned
 	Cancel(ctx context.Context, by, reason string)
@@ -38,7 +35,7 @@ type heldRun interface {
 	Release()
 }
 
-// Run is a run that has started. Its methods are those of interpreter.Run.
+// Live is a run that has started.
 type Live interface {
 	View() contract.View
 	Done() <-chan struct{}
@@ -46,15 +43,15 @@ type Live interface {
 	runHandle
 }
 
-// runHandle is the part of Run that approvers and whoever holds the run reach.
+// runHandle is the part of Live for approvals and revocations.
 type runHandle interface {
 	Approved(ctx context.Context, s contract.Settlement) error
 	Revoke(ctx context.Context, grants []string) error
-	// Err says, once Done is closed, why a resume did not begin.
+	// Err is the reason why a resume did not begin. It is set once Done is closed.
 	Err() error
 }
 
-// runTalker is the part of Run that callers of the API reach.
+// runTalker is the part of Live for callers of the API.
 type runTalker interface {
 	Settled(ctx context.Context) (contract.View, error)
 	Events(ctx context.Context, after int64) ([]run.Event, error)
@@ -62,7 +59,7 @@ type runTalker interface {
 	Cancel(ctx context.Context, by, reason string)
 }
 
-// FromRing makes the interpreter ring a Starter.
+// FromRing adapts the interpreter ring to the daemon.
 func FromRing(r *interpreter.Ring) starter { return ringStarter{r} }
 
 type ringStarter struct{ *interpreter.Ring }

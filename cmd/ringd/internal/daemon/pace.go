@@ -29,7 +29,9 @@ const (
 )
 
 // ErrTooFast: the actor's requests cause more records than one actor may in this time.
-var ErrTooFast = errors.New("requests of this caller cause more records than one caller may: wait, and ask for less at a time")
+var ErrTooFast = errors.New(
+	"requests of this caller cause more records than one caller may: wait, and ask for less at a time",
+)
 
 // TooFastError is an ErrTooFast that says when to try again.
 type TooFastError struct{ After time.Duration }
@@ -50,45 +52,58 @@ const (
 	ofResumes   = "resume" // that failed
 )
 
-// paces are the buckets of actors.
-type paces struct{ records, told *pace.Buckets[purse] }
+// requestBudgets bounds the records that actors cause with requests.
+type requestBudgets struct {
+	cfg    *Config
+	policy *policy.State
 
-func newPaces(clock Clock, perSecond int) (paces, error) {
+	records *pace.Buckets[purse]
+	told    *pace.Buckets[purse] // records that say that an actor was refused
+}
+
+func newRequestBudgets(cfg *Config, holder *policy.State) (*requestBudgets, error) {
+	perSecond := cfg.Limits.RequestRecords
 	if perSecond == 0 {
 		perSecond = defaultRequestRecords
 	}
-	records, err := pace.New[purse](pace.Config{Now: clock.Now, Every: time.Second / time.Duration(perSecond), Burst: max(burstSeconds*perSecond, policy.MaxActions)})
+	records, err := pace.New[purse](
+		pace.Config{
+			Now:   cfg.Clock.Now,
+			Every: time.Second / time.Duration(perSecond),
+			Burst: max(burstSeconds*perSecond, policy.MaxActions),
+		},
+	)
 	if err != nil {
-		return paces{}, err
+		return nil, err
 	}
-	told, err := pace.New[purse](pace.Config{Now: clock.Now, Every: tellEvery, Burst: 1})
-	return paces{records, told}, err
+	told, err := pace.New[purse](pace.Config{Now: cfg.Clock.Now, Every: tellEvery, Burst: 1})
+	return &requestBudgets{cfg: cfg, policy: holder, records: records, told: told}, err
 }
 
 // spend takes n records of a bucket, or refuses them.
-func (d *Daemon) spend(ctx context.Context, p purse, n int) error {
-	return d.tooFast(ctx, p, d.paces.records.Take(p, n))
+func (d *requestBudgets) spend(ctx context.Context, p purse, n int) error {
+	return d.tooFast(ctx, p, d.records.Take(p, n))
 }
 
 // mayFail refuses an actor whose bucket is empty: what it asks for may be refused, and
 // that is a record.
-func (d *Daemon) mayFail(ctx context.Context, p purse) error {
-	return d.tooFast(ctx, p, d.paces.records.Empty(p))
+func (d *requestBudgets) mayFail(ctx context.Context, p purse) error {
+	return d.tooFast(ctx, p, d.records.Empty(p))
 }
 
 // failed takes the record of a refusal, which is made in any case.
-func (d *Daemon) failed(p purse) { d.paces.records.Take(p, 1) }
+func (d *requestBudgets) failed(p purse) { d.records.Take(p, 1) }
 
 // tooFast puts on record, now and then, that an actor is refused.
-func (d *Daemon) tooFast(ctx context.Context, p purse, wait time.Duration) error {
+func (d *requestBudgets) tooFast(ctx context.Context, p purse, wait time.Duration) error {
 	if wait <= 0 {
 		return nil
 	}
 	err := error(&TooFastError{After: max(wait.Round(time.Second), time.Second)})
-	if d.paces.told.Take(p, 1) > 0 {
+	if d.told.Take(p, 1) > 0 {
 		return err
 	}
-	rec := d.record(audit.RequestRefused)
+	rec := d.policy.Record(audit.RequestRefused)
 	rec.Actor, rec.Detail = p.actor, map[string]string{"reason": ErrTooFast.Error()}
 	if p.of != ofRequests {
 		rec.Detail["of"] = p.of

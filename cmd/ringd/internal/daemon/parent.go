@@ -10,15 +10,28 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
+// parentHolds keeps runs that have subagents from ending or being resumed while a subagent starts.
+type parentHolds struct {
+	cfg    *Config
+	table  *runTable
+	health *recordHealth
+	views  *runViews
+}
+
 // holdParent makes sure that a run which actor may act on can have subagents: it
 // is live, or is held without a guest. more subagents are counted on disk before
 // they begin, so that a crash gives none back. let ends the hold unless one lives.
 // Errors: ErrNotFound, ErrEnded, *StuckError,
 // *profiles.Denial (the grant of the call was taken from the run), faults.
-func (d *Daemon) holdParent(ctx context.Context, actor Actor, parent pause.Parent, more int64) (let func(), err error) {
+func (d *parentHolds) holdParent(
+	ctx context.Context,
+	actor Actor,
+	parent pause.Parent,
+	more int64,
+) (let func(), err error) {
 	id := parent.Run
 	for {
-		r, row, err := d.reach(ctx, actor, id)
+		r, row, err := d.views.reach(ctx, actor, id)
 		switch {
 		case err != nil:
 			return nil, err
@@ -32,37 +45,37 @@ func (d *Daemon) holdParent(ctx context.Context, actor Actor, parent pause.Paren
 				return nil, ctx.Err()
 			}
 		}
-		place := d.occupy(id, row.Actor) // it cannot be resumed meanwhile
+		place := d.table.occupy(id, row.Actor) // it cannot be resumed meanwhile
 		if place == nil {
 			continue
 		}
 		let, err := d.hold(ctx, parent, more)
 		if err != nil {
-			d.vacate(place)
+			d.table.vacate(place)
 			return nil, err
 		}
 		if let == nil {
-			d.vacate(place)
+			d.table.vacate(place)
 			continue
 		}
-		return func() { let(); d.vacate(place) }, nil
+		return func() { let(); d.table.vacate(place) }, nil
 	}
 }
 
 // hold holds a run that waits; nil: it does not any more.
-func (d *Daemon) hold(ctx context.Context, parent pause.Parent, more int64) (let func(), err error) {
+func (d *parentHolds) hold(ctx context.Context, parent pause.Parent, more int64) (let func(), err error) {
 	id := parent.Run
-	row, err := d.cfg.Runs.Run(ctx, id)
+	row, err := d.cfg.Store.Run(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	if row.State != store.Paused && row.State != store.Answered {
 		return nil, nil
 	}
-	p, calls, err := d.cfg.Records.Pause(ctx, id)
+	p, calls, err := d.cfg.Store.Pause(ctx, id)
 	var record pause.Record
 	if err == nil {
-		record, err = d.cfg.Keeper.Open(p, row)
+		record, err = d.cfg.Waiting.Keeper.Open(p, row)
 	}
 	if err != nil {
 		d.cfg.Logger.Error("open the pause of a parent", "run", id, "error", err)
@@ -94,9 +107,9 @@ func (d *Daemon) hold(ctx context.Context, parent pause.Parent, more int64) (let
 	let = func() { held.Release(); above() }
 	if more > 0 {
 		now := held.Spawned() // its total has the subagents since their call was made
-		if err := d.cfg.Records.Spend(ctx, id, row.Seq, parent.Call, now.Calls[parent.Call]+more, now.Total); err != nil {
+		if err := d.cfg.Store.Spend(ctx, id, row.Seq, parent.Call, now.Calls[parent.Call]+more, now.Total); err != nil {
 			let()
-			return nil, d.unkept("subagents", id, err)
+			return nil, d.health.unkept("subagents", id, err)
 		}
 	}
 	return let, nil

@@ -1,6 +1,3 @@
-// This file checks what can be told of a request by itself: without a run,
-// a policy or the store. The daemon calls it first.
-
 package daemon
 
 import (
@@ -47,9 +44,14 @@ func checkRunRequest(actor string, req *wire.RunRequest) error {
 		return requestsInvalid("program.source", fmt.Sprintf("is larger than %d bytes", MaxSource))
 	case len(req.Program.Stdin) > MaxInputs:
 		return requestsInvalid("program.stdin", fmt.Sprintf("is larger than %d bytes", MaxInputs))
-	case (req.Program.Stdin != "" || req.Program.Cwd != "") && req.Executor != profiles.ExecutorShell && req.Executor != profiles.ExecutorPython:
-		return requestsInvalid("program", "stdin and cwd are of scripts and Python programs: the executor is neither shell nor python")
-	case req.Program.Cwd != "" && (!path.IsAbs(req.Program.Cwd) || path.Clean(req.Program.Cwd) != req.Program.Cwd || strings.Contains(req.Program.Cwd, "\x00")):
+	case (req.Program.Stdin != "" || req.Program.Cwd != "") &&
+		req.Executor != profiles.ExecutorShell && req.Executor != profiles.ExecutorPython:
+		return requestsInvalid(
+			"program",
+			"stdin and cwd are of scripts and Python programs: the executor is neither shell nor python",
+		)
+	case req.Program.Cwd != "" && (!path.IsAbs(req.Program.Cwd) || path.Clean(req.Program.Cwd) != req.Program.Cwd ||
+		strings.Contains(req.Program.Cwd, "\x00")):
 		return requestsInvalid("program.cwd", "is not an absolute path without \".\", \"..\" and a slash at the end")
 	case size > MaxInputs:
 		return requestsInvalid("inputs", fmt.Sprintf("are larger than %d bytes", MaxInputs))
@@ -61,8 +63,12 @@ func checkRunRequest(actor string, req *wire.RunRequest) error {
 
 // session checks the name of a session.
 func session(name string) error {
-	if len(name) > MaxNames || strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f || c == '/' }) {
-		return requestsInvalid("session", fmt.Sprintf("want at most %d bytes without control characters and slashes", MaxNames))
+	if len(name) > MaxNames ||
+		strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f || c == '/' }) {
+		return requestsInvalid(
+			"session",
+			fmt.Sprintf("want at most %d bytes without control characters and slashes", MaxNames),
+		)
 	}
 	return nil
 }

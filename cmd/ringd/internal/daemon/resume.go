@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
@@ -21,44 +20,33 @@ import (
 // they count as live.
 const maxResumes = 8
 
-// waiting is an answered run that is to go on.
-type pausedRun struct {
-	id, actor string
-	by        string             // who made it possible
-	not       *policy.Generation // the generation that does not let it; nil: none has refused
+// runResumes resumes answered runs: those of the queue of the table by itself, and one on request.
+type runResumes struct {
+	cfg     *Config
+	policy  *policy.State
+	table   *runTable
+	turns   *turns
+	health  *recordHealth
+	budgets *requestBudgets
+	views   *runViews
+	parents *parentHolds
+	starts  *runStarts
+	ends    *runEnds
 }
 
-// goOn has an answered run resumed as soon as there is a place for it.
-func (d *Daemon) goOn(id, actor, by string) {
-	d.mu.Lock()
-	if !slices.ContainsFunc(d.line, func(w pausedRun) bool { return w.id == id }) {
-		d.line = append(d.line, pausedRun{id: id, actor: actor, by: by})
-	}
-	d.mu.Unlock()
-	d.look()
-}
-
-// look makes the loop of resumes look at the line.
-func (d *Daemon) look() {
-	select {
-	case d.resumable <- struct{}{}:
-	default:
-	}
-}
-
-// resumes resumes runs until ctx ends. The first are those that were answered
+// loop resumes runs until ctx ends. The first are those that were answered
 // when the process before this one ended.
-func (d *Daemon) resumes(ctx context.Context) {
+func (d *runResumes) loop(ctx context.Context) {
 	d.lookUp(ctx, func(store.Fault) bool { return true })
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-d.resumable:
+		case <-d.table.resumable:
 		}
-		for w, r := d.take(); r != nil; w, r = d.take() {
+		for w, r := d.table.take(); r != nil; w, r = d.table.take() {
 			d.cfg.Group.Go(func() {
-				defer d.rest()
+				defer d.table.rest()
 				d.resumeNext(ctx, w, r)
 			})
 		}
@@ -70,9 +58,9 @@ const maxAnswered = 1000
 
 // lookUp puts the answered runs of the store in line whose fault, if any, lets
 // them. The line is only a hint: whatever became of it, the store knows best.
-func (d *Daemon) lookUp(ctx context.Context, may func(store.Fault) bool) {
+func (d *runResumes) lookUp(ctx context.Context, may func(store.Fault) bool) {
 	for skip := 0; ; skip += maxAnswered {
-		left, err := d.cfg.Pauses.Answered(ctx, skip, maxAnswered)
+		left, err := d.cfg.Store.Answered(ctx, skip, maxAnswered)
 		if err != nil {
 			if ctx.Err() == nil {
 				d.cfg.Metrics.Fault("store")
@@ -81,8 +69,8 @@ func (d *Daemon) lookUp(ctx context.Context, may func(store.Fault) bool) {
 			return
 		}
 		for _, p := range left {
-			if live, _ := d.liveRun(Actor{All: true}, p.Run); live == nil && may(p.Fault) {
-				d.goOn(p.Run, p.Actor, self)
+			if live, _ := d.table.liveRun(Actor{All: true}, p.Run); live == nil && may(p.Fault) {
+				d.table.goOn(p.Run, p.Actor, self)
 			}
 		}
 		if len(left) < maxAnswered {
@@ -91,44 +79,15 @@ func (d *Daemon) lookUp(ctx context.Context, may func(store.Fault) bool) {
 	}
 }
 
-// take gives the first run in line that may go on a place among the live runs.
-func (d *Daemon) take() (pausedRun, *liveRun) {
-	g := d.policy.InForce()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if g == nil || d.cfg.Still || d.draining || d.healing || d.low != nil || d.cfg.Lock.State() != nil || d.resuming >= maxResumes || d.cfg.Recorder.Err() != nil {
-		return pausedRun{}, nil
-	}
-	for i, w := range d.line {
-		if w.not == g || d.live[w.id] != nil || d.roomLocked(w.actor) != nil {
-			continue
-		}
-		d.line = slices.Delete(d.line, i, i+1)
-		d.resuming++
-		return w, d.placeLocked(w.id, w.actor)
-	}
-	return pausedRun{}, nil
-}
-
-// rest gives the place of one resume back.
-func (d *Daemon) rest() {
-	d.mu.Lock()
-	d.resuming--
-	d.mu.Unlock()
-	d.look()
-}
-
 // resumeNext resumes a run in line. One that the generation in force does not let
 // go on waits for the next.
-func (d *Daemon) resumeNext(ctx context.Context, w pausedRun, r *liveRun) {
+func (d *runResumes) resumeNext(ctx context.Context, w pausedRun, r *liveRun) {
 	g := d.policy.InForce()
 	err := d.resume(ctx, r, w.by)
 	var denial *profiles.Denial
 	if errors.As(err, &denial) && !errors.Is(err, ErrEnded) {
 		w.not = g
-		d.mu.Lock()
-		d.line = append(d.line, w)
-		d.mu.Unlock()
+		d.table.requeue(w)
 	}
 	var stuck *waiting.StuckError // giveBack has logged its cause
 	if err != nil && ctx.Err() == nil && !errors.As(err, &stuck) {
@@ -139,11 +98,11 @@ func (d *Daemon) resumeNext(ctx context.Context, w pausedRun, r *liveRun) {
 // ResumeRun tries again to resume an answered run that an error stopped. Errors:
 // ErrNotFound, ErrEnded, ErrNotAnswered, *store.ClaimedError, *StuckError,
 // ErrQuota, ErrTooFast, ErrDraining, ErrDiskLow, ErrUnavailable, *profiles.Denial, faults.
-func (d *Daemon) ResumeRun(ctx context.Context, actor Actor, id string) (wire.Run, error) {
-	if err := d.Writable(); err != nil {
+func (d *runResumes) ResumeRun(ctx context.Context, actor Actor, id string) (wire.Run, error) {
+	if err := d.health.Writable(); err != nil {
 		return wire.Run{}, err
 	}
-	row, err := d.row(ctx, actor, id)
+	row, err := d.views.row(ctx, actor, id)
 	switch {
 	case err != nil:
 		return wire.Run{}, err
@@ -155,42 +114,25 @@ func (d *Daemon) ResumeRun(ctx context.Context, actor Actor, id string) (wire.Ru
 		return wire.Run{}, d.lost(ctx, row)
 	}
 	own := purse{actor.Name, ofResumes}
-	if err := d.mayFail(ctx, own); err != nil {
+	if err := d.budgets.mayFail(ctx, own); err != nil {
 		return wire.Run{}, err
 	}
-	d.mu.Lock()
-	err = d.roomLocked(row.Actor)
-	switch {
-	case d.draining:
-		err = ErrDraining
-	case d.healing:
-		err = errHealing
-	case d.low != nil:
-		err = d.lowLocked()
-	case d.cfg.Lock.State() != nil:
-		err = d.cfg.Lock.Denied("run:resume", "")
-	case d.live[id] != nil:
-		err = &store.ClaimedError{Run: id, Seq: row.Seq, By: self, At: d.live[id].created}
-	}
+	r, err := d.table.claim(row)
 	if err != nil {
-		d.mu.Unlock()
 		return wire.Run{}, err
 	}
-	d.line = slices.DeleteFunc(d.line, func(w pausedRun) bool { return w.id == id })
-	r := d.placeLocked(id, row.Actor)
-	d.mu.Unlock()
 	if err := d.resume(ctx, r, actor.Name); err != nil {
-		d.failed(own)
+		d.budgets.failed(own)
 		return wire.Run{}, err
 	}
-	return d.GetRun(ctx, actor, id, 0)
+	return d.views.GetRun(ctx, actor, id, 0)
 }
 
 // lost says who claimed a run that somebody else goes on with.
-func (d *Daemon) lost(ctx context.Context, row store.Run) error {
-	_, _, err := d.cfg.Pauses.Claim(ctx, row.ID, row.Seq, self)
+func (d *runResumes) lost(ctx context.Context, row store.Run) error {
+	_, _, err := d.cfg.Store.Claim(ctx, row.ID, row.Seq, self)
 	if err == nil { // it was given back in this moment, and its claim told nobody who had it
-		err = d.cfg.Pauses.Unclaim(ctx, row.ID, row.Seq, self, store.Fault{})
+		err = d.cfg.Store.Unclaim(ctx, row.ID, row.Seq, self, store.Fault{})
 		if err == nil {
 			err = &store.ClaimedError{Run: row.ID, Seq: row.Seq, By: self, At: row.Updated}
 		}
@@ -205,26 +147,24 @@ func (d *Daemon) lost(ctx context.Context, row store.Run) error {
 // resume claims an answered run and goes on with it. r has its place; whatever
 // happens it is given back. After an error nothing of the run was loaded or has
 // begun, unless the error is ErrEnded.
-func (d *Daemon) resume(ctx context.Context, r *liveRun, by string) error {
+func (d *runResumes) resume(ctx context.Context, r *liveRun, by string) error {
 	began := d.cfg.Clock.Now()
-	row, err := d.cfg.Runs.Run(ctx, r.id)
+	row, err := d.cfg.Store.Run(ctx, r.id)
 	if err == nil && row.State != store.Answered {
 		err = d.lost(ctx, row)
 	}
 	if err != nil {
-		d.drop(r, err)
+		d.table.drop(r, err)
 		return err
 	}
-	d.mu.Lock()
-	r.executor, r.created = row.Executor, row.Created
-	d.mu.Unlock()
+	d.table.describe(r, row)
 	if err := d.policy.Open(d.policy.InForce(), row.Executor); err != nil {
-		d.drop(r, err)
+		d.table.drop(r, err)
 		return err
 	}
-	p, calls, err := d.cfg.Pauses.Claim(ctx, row.ID, row.Seq, by)
+	p, calls, err := d.cfg.Store.Claim(ctx, row.ID, row.Seq, by)
 	if err != nil && !errors.Is(err, store.ErrDamaged) {
-		d.drop(r, err)
+		d.table.drop(r, err)
 		return err
 	}
 	d.cfg.Point("claimed")
@@ -242,10 +182,10 @@ func (d *Daemon) resume(ctx context.Context, r *liveRun, by string) error {
 	}
 	var words []store.Approval
 	if err == nil {
-		words, err = d.cfg.Calls.Approvals(ctx, row.ID)
+		words, err = d.cfg.Store.Approvals(ctx, row.ID)
 	}
 	if err == nil {
-		settled, err = d.cfg.Keeper.Settlements(record, calls, words)
+		settled, err = d.cfg.Waiting.Keeper.Settlements(record, calls, words)
 	}
 	if err == nil {
 		err = d.bindAgain(ctx, r, record, settled)
@@ -254,7 +194,7 @@ func (d *Daemon) resume(ctx context.Context, r *liveRun, by string) error {
 	if err != nil {
 		err = d.giveBack(ctx, r, row, by, err)
 		if errors.Is(err, errOrphan) {
-			_, err = d.endKept(ctx, row, self, executors.StateCancelled,
+			_, err = d.ends.endKept(ctx, row, self, executors.StateCancelled,
 				wire.RunError{Name: profiles.ErrorCancelled, Message: "the run that started it has ended"})
 		}
 		return err
@@ -267,19 +207,19 @@ func (d *Daemon) resume(ctx context.Context, r *liveRun, by string) error {
 }
 
 // unseal opens the record of a pause, if there is an engine for it.
-func (d *Daemon) unseal(p store.Pause, row store.Run) (pause.Record, error) {
+func (d *runResumes) unseal(p store.Pause, row store.Run) (pause.Record, error) {
 	if d.cfg.HasEngine != nil {
 		if own, has := d.cfg.HasEngine(row.Executor, p.Engine); !has {
 			return pause.Record{}, &waiting.EngineError{Digest: p.Engine, Own: own}
 		}
 	}
-	return d.cfg.Keeper.Open(p, row)
+	return d.cfg.Waiting.Keeper.Open(p, row)
 }
 
 // bindAgain makes a run of the record live under the generation in force.
-func (d *Daemon) bindAgain(ctx context.Context, r *liveRun, p pause.Record, s []contract.Settlement) error {
+func (d *runResumes) bindAgain(ctx context.Context, r *liveRun, p pause.Record, s []contract.Settlement) error {
 	if p.Parent != nil {
-		let, err := d.holdParent(ctx, Actor{All: true}, *p.Parent, 0)
+		let, err := d.parents.holdParent(ctx, Actor{All: true}, *p.Parent, 0)
 		if errors.Is(err, ErrEnded) || errors.Is(err, policy.ErrNotFound) {
 			return errOrphan
 		}
@@ -295,11 +235,7 @@ func (d *Daemon) bindAgain(ctx context.Context, r *liveRun, p pause.Record, s []
 	}
 	running, stop := context.WithCancel(ctx)
 	gate := d.cfg.Journal.Expect(r.id)
-	d.mu.Lock()
-	r.stop, r.gate = stop, gate
-	stopped := r.stopped
-	d.mu.Unlock()
-	if stopped {
+	if d.table.arm(r, stop, gate) {
 		stop()
 		if err := d.policy.Open(g, r.executor); err != nil {
 			return err
@@ -310,16 +246,13 @@ func (d *Daemon) bindAgain(ctx context.Context, r *liveRun, p pause.Record, s []
 	if err != nil {
 		return err
 	}
-	d.mu.Lock()
-	r.handle = handle
-	d.mu.Unlock()
-	close(r.ready)
+	d.table.begun(r, handle)
 	return nil
 }
 
 // followResumed keeps how the life of a resumed run ends. Its beginning is kept
 // before the first act of it, and not earlier: until then a crash costs nothing.
-func (d *Daemon) followResumed(ctx context.Context, r *liveRun, row store.Run, by string) {
+func (d *runResumes) followResumed(ctx context.Context, r *liveRun, row store.Run, by string) {
 	select {
 	case <-r.handle.Done():
 	case <-r.gate.Asked():
@@ -328,16 +261,16 @@ func (d *Daemon) followResumed(ctx context.Context, r *liveRun, row store.Run, b
 		_ = d.giveBack(ctx, r, row, by, err)
 		return
 	}
-	_, err := d.cfg.Pauses.Begin(ctx, r.id, row.Seq, by, store.Change{})
+	_, err := d.cfg.Store.Begin(ctx, r.id, row.Seq, by, store.Change{})
 	if err != nil {
-		err = d.unkept("resume", r.id, err)
+		err = d.health.unkept("resume", r.id, err)
 		r.stop()
 	} else {
 		d.cfg.Point("executing_kept")
 	}
 	r.gate.Open(err)
 	<-r.handle.Done()
-	d.finish(ctx, r, err)
+	d.starts.finish(ctx, r, err)
 }
 
 func over(l Live) bool {
@@ -350,10 +283,10 @@ func over(l Live) bool {
 }
 
 // giveBack releases the claim of a run that could not go on and says why.
-func (d *Daemon) giveBack(ctx context.Context, r *liveRun, row store.Run, by string, cause error) error {
+func (d *runResumes) giveBack(ctx context.Context, r *liveRun, row store.Run, by string, cause error) error {
 	var denial *profiles.Denial
 	why := waiting.Stuck(r.id, cause)
-	rec := d.record(audit.ResumeRefused)
+	rec := d.policy.Record(audit.ResumeRefused)
 	rec.Actor, rec.Agent, rec.Run, rec.State = by, row.Agent, row.ID, string(store.Answered)
 	rec.Detail = map[string]string{"sequence": fmt.Sprint(row.Seq)}
 	out, fault := error(why), why.Fault()
@@ -374,12 +307,12 @@ func (d *Daemon) giveBack(ctx context.Context, r *liveRun, row store.Run, by str
 		fault = store.Fault{}
 	}
 	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Written)
-	if kept := d.cfg.Pauses.Unclaim(ctx, row.ID, row.Seq, by, fault); kept != nil {
-		err = errors.Join(err, d.unkept("claim", r.id, kept))
+	if kept := d.cfg.Store.Unclaim(ctx, row.ID, row.Seq, by, fault); kept != nil {
+		err = errors.Join(err, d.health.unkept("claim", r.id, kept))
 	}
 	d.cfg.Metrics.Paused("refused")
 	r.final.State = string(executors.StatePaused) // as the store has it
-	d.drop(r, nil)
+	d.table.drop(r, nil)
 	if errors.Is(cause, errOrphan) {
 		return errors.Join(cause, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -35,8 +36,16 @@ type low struct {
 	why   string
 }
 
+// diskGuard refuses new runs while the disk of the state folder is nearly full, and ends runs that
+// can fill it further.
+type diskGuard struct {
+	cfg    *Config
+	policy *policy.State
+	table  *runTable
+}
+
 // guard looks after the room on the disk until ctx ends.
-func (d *Daemon) guard(ctx context.Context) {
+func (d *diskGuard) guard(ctx context.Context) {
 	for {
 		d.roomNow(ctx)
 		select {
@@ -48,32 +57,24 @@ func (d *Daemon) guard(ctx context.Context) {
 }
 
 // roomNow takes note of how the disk stands, and ends what may fill it further.
-func (d *Daemon) roomNow(ctx context.Context) {
-	r := d.cfg.Room
+func (d *diskGuard) roomNow(ctx context.Context) {
+	r := d.cfg.Disk.Room
 	free, known := r.Free()
 	tight := r.Tight()
-	d.mu.Lock()
-	was := d.low
-	floor := r.Floor
-	if was != nil {
-		floor += r.Floor / 4 // so that it does not open and close with each file
-	}
-	switch {
-	case known && free < floor:
-		d.low = &low{why: fmt.Sprintf("%d MiB are free, the least is %d MiB (limits.freeSpace)", free>>20, r.Floor>>20)}
-	case tight:
-		d.low = &low{why: "audit log or store found no further room"}
-	default:
-		d.low = nil
-	}
-	if d.low != nil {
-		d.low.since = d.cfg.Clock.Now()
+	was, now := d.table.updateRoom(func(was *low) string {
+		floor := r.Floor
 		if was != nil {
-			d.low.since = was.since
+			floor += r.Floor / 4 // so that it does not open and close with each file
 		}
-	}
-	now := d.low
-	d.mu.Unlock()
+		switch {
+		case known && free < floor:
+			return fmt.Sprintf("%d MiB are free, the least is %d MiB (limits.freeSpace)", free>>20, r.Floor>>20)
+		case tight:
+			return "audit log or store found no further room"
+		default:
+			return ""
+		}
+	})
 	switch {
 	case now != nil:
 		if was == nil {
@@ -82,42 +83,36 @@ func (d *Daemon) roomNow(ctx context.Context) {
 		d.endWriters(ctx, now.why)
 	case was != nil:
 		d.cfg.Logger.Info("the disk of the state folder has room again")
-		d.look()
+		d.table.look()
 	}
 }
 
 // endWriters ends the live runs that may write to the disk of the state folder.
-func (d *Daemon) endWriters(ctx context.Context, why string) {
+func (d *diskGuard) endWriters(ctx context.Context, why string) {
 	set := d.policy.Set()
-	for _, r := range d.liveRuns() {
-		d.mu.Lock()
-		handle, executor := r.handle, r.executor
-		d.mu.Unlock()
+	for _, r := range d.table.liveRuns() {
+		handle, executor := d.table.guest(r)
 		if handle == nil || set == nil || !d.mayFill(set.Agents[handle.View().Agent], executor) {
 			continue
 		}
-		handle.Cancel(ctx, self, "disk_low: the run may write to the disk of the state folder, which is nearly full: "+why)
+		handle.Cancel(
+			ctx,
+			self,
+			"disk_low: the run may write to the disk of the state folder, which is nearly full: "+why,
+		)
 	}
 }
 
 // mayFill reports whether a run of an agent can write files to the disk of the state
 // folder.
-func (d *Daemon) mayFill(a profiles.Agent, executor string) bool {
+func (d *diskGuard) mayFill(a profiles.Agent, executor string) bool {
 	if _, scripts := a.Bridges[profiles.ExecutorShell]; executor == profiles.ExecutorJS && !scripts {
 		return false // it has no files, and no bridge to scripts that have
 	}
 	for _, w := range a.Files.Write {
-		if d.cfg.Room.Shares(w.Path) {
+		if d.cfg.Disk.Room.Shares(w.Path) {
 			return true
 		}
 	}
 	return false
-}
-
-// lowLocked is the refusal of new runs while the disk is nearly full; nil: it has room.
-func (d *Daemon) lowLocked() error {
-	if d.low == nil {
-		return nil
-	}
-	return fmt.Errorf("%w: %s", ErrDiskLow, d.low.why)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
@@ -35,12 +36,12 @@ type liveRun struct {
 	actor    string
 	executor string
 	created  time.Time
-	stop     context.CancelFunc // ends the run; of a resumed one guarded by Daemon.mu, see halt
-	stopped  bool               // it was told to end; guarded by Daemon.mu
+	stop     context.CancelFunc // ends the run; of a resumed one guarded by runTable.mu, see halt
+	stopped  bool               // it was told to end; guarded by runTable.mu
 	gate     *records.Gate      // opens when the start is on disk
-	handle   Live               // nil until started; guarded by Daemon.mu
+	handle   Live               // nil until started; guarded by runTable.mu
 	kept     bool               // its start is on disk before it begins
-	resumed  bool               // the store knew it before; guarded by Daemon.mu
+	resumed  bool               // the store knew it before; guarded by runTable.mu
 	ready    chan struct{}      // closed when handle is set, or never will be
 
 	done  chan struct{} // closed when the end is on disk, or could not be kept
@@ -48,19 +49,43 @@ type liveRun struct {
 	err   error         // set before done is closed: the end could not be kept
 }
 
+// soon is how long the start of a run waits for its end, so that both are one
+// commit.
+const soon = 2 * time.Millisecond
+
+// stdin is nil when a program is given none.
+func stdin(p wire.Program) []byte {
+	if p.Stdin == "" {
+		return nil
+	}
+	return []byte(p.Stdin)
+}
+
+// runStarts starts runs and follows them to their end.
+type runStarts struct {
+	cfg     *Config
+	policy  *policy.State
+	table   *runTable
+	health  *recordHealth
+	budgets *requestBudgets
+	views   *runViews
+	parents *parentHolds
+}
+
 // StartRun starts a program under the generation in force. When it returns nil
 // the run is on disk: a crash does not lose it. With WaitMillis it waits for the
 // run to pause or end; when ctx ends meanwhile the run goes on, and is kept.
-// Other errors are *InvalidError, ErrNotFound and ErrEnded (the parent run), ErrParent, ErrDraining, ErrDiskLow, ErrQuota, ErrTooFast, ErrUnavailable,
+// Other errors are *InvalidError, ErrNotFound and ErrEnded (the parent run), ErrParent, ErrDraining,
+// ErrDiskLow, ErrQuota, ErrTooFast, ErrUnavailable,
 // *profiles.Denial and faults; after any of them nothing runs.
-func (d *Daemon) StartRun(ctx context.Context, actor Actor, req wire.RunRequest) (wire.Run, error) {
+func (d *runStarts) StartRun(ctx context.Context, actor Actor, req wire.RunRequest) (wire.Run, error) {
 	if err := checkRunRequest(actor.Name, &req); err != nil {
 		return wire.Run{}, err
 	}
-	if err := d.Writable(); err != nil {
+	if err := d.health.Writable(); err != nil {
 		return wire.Run{}, err
 	}
-	if err := d.mayFail(ctx, purse{actor.Name, ofRequests}); err != nil {
+	if err := d.budgets.mayFail(ctx, purse{actor.Name, ofRequests}); err != nil {
 		return wire.Run{}, err
 	}
 	id, err := d.newID()
@@ -70,23 +95,23 @@ func (d *Daemon) StartRun(ctx context.Context, actor Actor, req wire.RunRequest)
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r := &liveRun{id: id, actor: actor.Name, executor: req.Executor, created: d.cfg.Clock.Now(),
 		stop: stop, done: make(chan struct{}), ready: make(chan struct{})}
-	if err := d.admit(r); err != nil {
+	if err := d.table.admit(r); err != nil {
 		stop()
 		return wire.Run{}, d.refused(ctx, audit.RequestRefused, r, req.Agent, err)
 	}
 	if err := d.start(ctx, running, actor, r, req); err != nil {
-		d.drop(r, err)
+		d.table.drop(r, err)
 		return wire.Run{}, d.refused(ctx, audit.RunRefused, r, req.Agent, err)
 	}
 	// Nobody is told of the run before its start is on disk, or its end.
 	waiting, cancel := context.WithTimeout(ctx, time.Duration(req.WaitMillis)*time.Millisecond)
 	defer cancel()
-	run, over, err := d.view(ctx, waiting, r)
+	run, over, err := d.views.view(ctx, waiting, r)
 	if err != nil || over && view.Ended(run.State) {
 		return run, err
 	}
 	if over { // it waits, and may have gone on
-		return d.GetRun(ctx, actor, id, 0)
+		return d.views.GetRun(ctx, actor, id, 0)
 	}
 	if err := r.gate.Pass(ctx); err != nil {
 		return wire.Run{}, err
@@ -94,38 +119,8 @@ func (d *Daemon) StartRun(ctx context.Context, actor Actor, req wire.RunRequest)
 	return run, nil
 }
 
-// Writable is nil while audit log and store take writes; else it wraps
-// ErrUnavailable, until they do again and what the fault left behind is settled.
-func (d *Daemon) Writable() error {
-	d.mu.Lock()
-	healing, damaged := d.healing, d.damaged
-	d.mu.Unlock()
-	if damaged != nil {
-		return damaged
-	}
-	if err := d.cfg.Recorder.Err(); err != nil {
-		return err
-	}
-	if err := d.cfg.Generations.Err(); err != nil {
-		return fmt.Errorf("%w: %w", records.ErrUnavailable, err)
-	}
-	if healing {
-		return errHealing
-	}
-	return nil
-}
-
-// taken is nil while words about runs are taken: records can be written and no
-// lockdown holds.
-func (d *Daemon) taken(what string) error {
-	if locked := d.cfg.Lock.Denied(what, ""); locked != nil {
-		return locked
-	}
-	return d.Writable()
-}
-
 // newID returns an id that cannot be guessed.
-func (d *Daemon) newID() (string, error) {
+func (d *runStarts) newID() (string, error) {
 	var b [16]byte
 	if _, err := io.ReadFull(d.cfg.Random, b[:]); err != nil {
 		return "", fmt.Errorf("draw the id of a run: %w", err)
@@ -133,125 +128,10 @@ func (d *Daemon) newID() (string, error) {
 	return "r" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:])), nil
 }
 
-// admit takes a place for r among the live runs.
-func (d *Daemon) admit(r *liveRun) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.draining {
-		return ErrDraining
-	}
-	if d.healing {
-		return errHealing
-	}
-	if err := d.lowLocked(); err != nil {
-		return err
-	}
-	if locked := d.cfg.Lock.Denied("executor:"+r.executor, ""); locked != nil {
-		return locked // whoever closes takes mu after it: it stops what has a place
-	}
-	if err := d.roomLocked(r.actor); err != nil {
-		return err
-	}
-	d.liveLocked(r)
-	return nil
-}
-
-// roomLocked says why there is no place for one more live run of actor.
-func (d *Daemon) roomLocked(actor string) error {
-	switch {
-	case len(d.live) >= d.cfg.Quota.Total:
-		return fmt.Errorf("%w: %d in all", ErrQuota, d.cfg.Quota.Total)
-	case d.perActor[actor] >= d.cfg.Quota.PerActor:
-		return fmt.Errorf("%w: %d of one actor", ErrQuota, d.cfg.Quota.PerActor)
-	}
-	return nil
-}
-
-func (d *Daemon) liveLocked(r *liveRun) {
-	d.live[r.id] = r
-	d.perActor[r.actor]++
-	d.cfg.Metrics.RunStarted()
-}
-
-// placeLocked takes a place for a run that is to be resumed.
-func (d *Daemon) placeLocked(id, actor string) *liveRun {
-	r := &liveRun{id: id, actor: actor, resumed: true, created: d.cfg.Clock.Now(), stop: func() {},
-		done: make(chan struct{}), ready: make(chan struct{})}
-	d.liveLocked(r)
-	return r
-}
-
-// occupy keeps a run that waits from being resumed until vacate; nil when it is
-// live.
-func (d *Daemon) occupy(id, actor string) *liveRun {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.live[id] != nil {
-		return nil
-	}
-	r := &liveRun{id: id, actor: actor, resumed: true, stop: func() {}, done: make(chan struct{}), ready: make(chan struct{})}
-	d.live[id] = r
-	return r
-}
-
-// vacate ends occupy.
-func (d *Daemon) vacate(r *liveRun) {
-	d.mu.Lock()
-	delete(d.live, r.id)
-	settled := d.settled
-	d.settled = make(chan struct{})
-	d.mu.Unlock()
-	close(r.ready)
-	close(r.done)
-	close(settled)
-	d.look()
-}
-
-// halt ends a run, also one that is only about to go on: its place is taken, and
-// what ends it is not there yet.
-func (d *Daemon) halt(r *liveRun) {
-	d.mu.Lock()
-	r.stopped = true
-	stop := r.stop
-	d.mu.Unlock()
-	stop()
-}
-
-// drop gives the place of r back and ends what waits for it.
-func (d *Daemon) drop(r *liveRun, err error) {
-	r.stop()
-	d.cfg.Journal.Forget(r.id)
-	state := r.final.State
-	if state == "" {
-		state = string(executors.StateDenied)
-		if r.resumed {
-			state = string(executors.StatePaused)
-		}
-	}
-	r.err = err
-	d.mu.Lock()
-	delete(d.live, r.id)
-	begun := r.handle != nil
-	if d.perActor[r.actor]--; d.perActor[r.actor] <= 0 {
-		delete(d.perActor, r.actor)
-	}
-	settled := d.settled
-	d.settled = make(chan struct{})
-	d.mu.Unlock()
-	d.cfg.Metrics.RunEnded(state, d.cfg.Clock.Now().Sub(r.created))
-	if !begun {
-		close(r.ready)
-	}
-	close(r.done)
-	close(settled)
-	d.turns.Turn(r.id)
-	d.look()
-}
-
 // refused records why a run did not start and returns cause.
-func (d *Daemon) refused(ctx context.Context, k audit.Kind, r *liveRun, agent string, cause error) error {
-	d.failed(purse{r.actor, ofRequests})
-	rec := d.record(k)
+func (d *runStarts) refused(ctx context.Context, k audit.Kind, r *liveRun, agent string, cause error) error {
+	d.budgets.failed(purse{r.actor, ofRequests})
+	rec := d.policy.Record(k)
 	rec.Actor, rec.Agent, rec.Run, rec.Capability = r.actor, agent, r.id, "executor:"+r.executor
 	var denial *profiles.Denial
 	var invalid *policy.InvalidError
@@ -260,8 +140,14 @@ func (d *Daemon) refused(ctx context.Context, k audit.Kind, r *liveRun, agent st
 		rec.Decision = audit.Decided(denial.Decision)
 	case errors.Is(cause, records.ErrUnavailable):
 		return cause
-	case errors.Is(cause, ErrDraining), errors.Is(cause, ErrDiskLow), errors.Is(cause, ErrQuota), errors.Is(cause, ErrParent), errors.Is(cause, ErrSessionBusy),
-		errors.Is(cause, policy.ErrNotFound), errors.Is(cause, ErrEnded), errors.As(cause, &invalid):
+	case errors.Is(cause, ErrDraining),
+		errors.Is(cause, ErrDiskLow),
+		errors.Is(cause, ErrQuota),
+		errors.Is(cause, ErrParent),
+		errors.Is(cause, ErrSessionBusy),
+		errors.Is(cause, policy.ErrNotFound),
+		errors.Is(cause, ErrEnded),
+		errors.As(cause, &invalid):
 		rec.Detail = map[string]string{"reason": cause.Error()}
 	default:
 		rec.Fault = &audit.Fault{ID: r.id, Text: cause.Error()}
@@ -270,23 +156,19 @@ func (d *Daemon) refused(ctx context.Context, k audit.Kind, r *liveRun, agent st
 	return errors.Join(cause, err)
 }
 
-// soon is how long the start of a run waits for its end, so that both are one
-// commit.
-const soon = 2 * time.Millisecond
-
 // start records the request, binds r to the generation in force and starts it.
 // It is kept while the guest works: no answer is given, and no call of the run
 // leaves the host, before that commit.
-func (d *Daemon) start(ctx, running context.Context, actor Actor, r *liveRun, req wire.RunRequest) error {
+func (d *runStarts) start(ctx, running context.Context, actor Actor, r *liveRun, req wire.RunRequest) error {
 	if req.Parent != nil {
-		let, err := d.holdParent(ctx, actor, pause.Parent(*req.Parent), 1)
+		let, err := d.parents.holdParent(ctx, actor, pause.Parent(*req.Parent), 1)
 		if err != nil {
 			return fmt.Errorf("parent: %w", err)
 		}
 		defer let()
 	}
 	program := audit.Digest([]byte(req.Program.Source))
-	rec := d.record(audit.RunAsked)
+	rec := d.policy.Record(audit.RunAsked)
 	rec.Actor, rec.Agent, rec.Run, rec.Digest = r.actor, req.Agent, r.id, program
 	rec.Capability = "executor:" + req.Executor
 	if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Written); err != nil {
@@ -303,7 +185,7 @@ func (d *Daemon) start(ctx, running context.Context, actor Actor, r *liveRun, re
 }
 
 // bind starts r under the generation in force, with no commit in between.
-func (d *Daemon) bind(running context.Context, r *liveRun, req wire.RunRequest, row *store.Run) (err error) {
+func (d *runStarts) bind(running context.Context, r *liveRun, req wire.RunRequest, row *store.Run) (err error) {
 	g, release := d.policy.Bind()
 	defer release()
 	if err := d.policy.Open(g, req.Executor); err != nil {
@@ -323,7 +205,13 @@ func (d *Daemon) bind(running context.Context, r *liveRun, req wire.RunRequest, 
 	}
 	handle, err := d.cfg.Interpreter.Start(running, interpreter.StartRequest{
 		ID: r.id, Actor: r.actor, Agent: req.Agent, Executor: req.Executor, Inputs: req.Inputs, Parent: parent,
-		Program: executors.Program{Name: req.Program.Name, Language: req.Program.Language, Source: req.Program.Source, Stdin: stdin(req.Program), Dir: req.Program.Cwd},
+		Program: executors.Program{
+			Name:     req.Program.Name,
+			Language: req.Program.Language,
+			Source:   req.Program.Source,
+			Stdin:    stdin(req.Program),
+			Dir:      req.Program.Cwd,
+		},
 		Session: req.Session, SessionState: session, Grants: req.Grants,
 	})
 	if errors.Is(err, profiles.ErrGrants) {
@@ -340,15 +228,12 @@ func (d *Daemon) bind(running context.Context, r *liveRun, req wire.RunRequest, 
 	if err != nil {
 		return err
 	}
-	d.mu.Lock()
-	r.handle = handle
-	d.mu.Unlock()
-	close(r.ready)
+	d.table.begun(r, handle)
 	return nil
 }
 
 // follow keeps the start of r and its end. What waiters see is on disk before.
-func (d *Daemon) follow(ctx context.Context, r *liveRun, row store.Run) {
+func (d *runStarts) follow(ctx context.Context, r *liveRun, row store.Run) {
 	if r.kept {
 		r.gate.Open(nil)
 		<-r.handle.Done()
@@ -362,9 +247,9 @@ func (d *Daemon) follow(ctx context.Context, r *liveRun, row store.Run) {
 	case <-r.gate.Asked():
 	case <-d.cfg.Clock.After(soon):
 	}
-	err := d.cfg.Runs.Start(ctx, row)
+	err := d.cfg.Store.Start(ctx, row)
 	if err != nil {
-		err = d.unkept("start", r.id, err)
+		err = d.health.unkept("start", r.id, err)
 		r.stop()
 	}
 	r.gate.Open(err)
@@ -374,68 +259,99 @@ func (d *Daemon) follow(ctx context.Context, r *liveRun, row store.Run) {
 
 // finish keeps how a life of r ended, unless its beginning could not be. A pause
 // is kept by then; answers that came first make it go on.
-func (d *Daemon) finish(ctx context.Context, r *liveRun, unkept error) {
+func (d *runStarts) finish(ctx context.Context, r *liveRun, unkept error) {
 	r.final = view.Run(r.handle.View(), r.created)
 	paused := r.final.State == string(executors.StatePaused)
 	err := unkept
 	if err == nil && !paused {
 		d.cfg.Point("end_recorded")
 		if err = d.keep(ctx, &r.final); err != nil {
-			err = d.unkept("end", r.id, err)
+			err = d.health.unkept("end", r.id, err)
 		} else {
 			d.cfg.Point("end_kept")
 		}
 	}
-	d.drop(r, err)
+	d.table.drop(r, err)
 	if err != nil || !paused {
 		return
 	}
-	row, err := d.cfg.Runs.Run(ctx, r.id)
+	row, err := d.cfg.Store.Run(ctx, r.id)
 	if err != nil {
 		d.cfg.Logger.Error("read a paused run", "run", r.id, "error", err)
 		return
 	}
 	if row.State == store.Answered {
-		d.goOn(r.id, r.actor, self)
+		d.table.goOn(r.id, r.actor, self)
 	}
 }
 
 // keepWhole keeps a run that ended before anybody asked for it, in one commit.
-func (d *Daemon) keepWhole(ctx context.Context, r *liveRun, row store.Run) {
+func (d *runStarts) keepWhole(ctx context.Context, r *liveRun, row store.Run) {
 	r.final = view.Run(r.handle.View(), r.created)
 	raw, err := view.Outcome(&r.final)
 	if err == nil {
 		row.State, row.Outcome = store.State(r.final.State), raw
-		err = d.cfg.Runs.Start(ctx, row)
+		err = d.cfg.Store.Start(ctx, row)
 	}
 	if err != nil {
-		err = d.unkept("end", r.id, err)
+		err = d.health.unkept("end", r.id, err)
 	}
 	r.gate.Open(err)
-	d.drop(r, err)
-}
-
-// unkept notes that the store failed.
-func (d *Daemon) unkept(what, run string, err error) error {
-	d.cfg.Metrics.Fault("store")
-	d.cfg.Logger.Error("a run could not be kept", "run", run, "what", what, "error", err)
-	return fmt.Errorf("%w: keep the %s of run %s: %w", records.ErrUnavailable, what, run, err)
+	d.table.drop(r, err)
 }
 
 // keep commits the outcome of a run whose start is on disk.
-func (d *Daemon) keep(ctx context.Context, out *wire.Run) error {
+func (d *runStarts) keep(ctx context.Context, out *wire.Run) error {
 	raw, err := view.Outcome(out)
 	if err != nil {
 		return err
 	}
-	_, err = d.cfg.Runs.Advance(ctx, out.ID, store.State(out.State), store.Change{Outcome: raw})
+	_, err = d.cfg.Store.Advance(ctx, out.ID, store.State(out.State), store.Change{Outcome: raw})
 	return err
 }
 
-// stdin is nil when a program is given none.
-func stdin(p wire.Program) []byte {
-	if p.Stdin == "" {
-		return nil
+// enterSession commits that a run has the session, and returns what it goes on
+// from; nil: the session is new. Nobody else has the session until the run ends.
+func (d *runStarts) enterSession(ctx context.Context, r *liveRun, row store.Run) (*contract.SessionState, error) {
+	err := d.cfg.Store.Start(ctx, row)
+	if errors.Is(err, store.ErrBusy) {
+		return nil, fmt.Errorf("session %s: %w", row.Session, ErrSessionBusy)
 	}
-	return []byte(p.Stdin)
+	if err != nil {
+		return nil, d.health.unkept("start", row.ID, err)
+	}
+	r.kept = true
+	state, err := d.cfg.Waiting.Keeper.OpenSession(ctx, row.Actor, row.Session, row.Agent, row.Executor)
+	switch {
+	case errors.Is(err, waiting.ErrSession):
+		err = invalid("session", err.Error())
+	case err != nil:
+		d.cfg.Logger.Error("open a session", "run", row.ID, "session", row.Session, "error", err)
+		err = waiting.Stuck(row.ID, err)
+	}
+	if err != nil {
+		d.leaveSession(ctx, r, err)
+	}
+	return state, err
+}
+
+// leaveSession ends a run that was kept and did not start.
+func (d *runStarts) leaveSession(ctx context.Context, r *liveRun, cause error) {
+	state := executors.StateFailed
+	var denial *profiles.Denial
+	if errors.As(cause, &denial) {
+		state = executors.StateDenied
+	}
+	out := wire.Run{
+		ID:       r.id,
+		State:    string(state),
+		Executor: r.executor,
+		Created:  &r.created,
+		Console:  []wire.ConsoleEntry{},
+		Denials:  []profiles.Decision{},
+		Error:    &wire.RunError{Name: "NotStarted", Message: "the run did not start"},
+	}
+	if err := d.keep(context.WithoutCancel(ctx), &out); err != nil {
+		d.cfg.Logger.Error("end a run that did not start", "run", r.id, "error", d.health.unkept("end", r.id, err))
+	}
 }

@@ -813,8 +813,9 @@ func TestMetricsHaveBoundedLabels(t *testing.T) {
 }
 
 func TestNewRefusesWhatIsMissing(t *testing.T) {
-	_, err := daemon.New(t.Context(), daemon.Config{Staleness: -1})
-	for _, want := range []string{"Interpreter", "Rings", "Compiler", "Runs", "Generations", "Recorder", "Journal", "Group", "Clock", "Random", "Logger", "Staleness"} {
+	_, err := daemon.New(t.Context(), daemon.Config{Policy: daemon.Policy{Staleness: -1}})
+	for _, want := range []string{"Interpreter", "Policy.Rings", "Policy.Compiler", "Policy.Staleness", "Store", "Waiting.Keeper", "Waiting.Desk",
+		"Recorder", "Journal", "Group", "Clock", "Random", "Logger"} {
 		if err == nil || !strings.Contains(err.Error(), "daemon.Config."+want+" ") {
 			t.Errorf("%s is not asked for: %v", want, err)
 		}

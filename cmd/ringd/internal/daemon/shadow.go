@@ -1,14 +1,3 @@
-// This file decides beside the policy in force: a candidate policy, in a folder of
-// its own, is asked about everything that the daemon records, and what it would have
-// decided otherwise is counted and recorded.
-//
-// An agent in mode audit is told of in the same way: what its policy would have refused
-// and let through, since the mode says so, is recorded.
-//
-// It only reports. No act waits for its answers longer than patience in all, a candidate
-// that does not compile changes nothing but the status, and it never has a guest, a ring or
-// a grant. The recorder tells it of each decision, a syncer of the candidate's folder.
-
 package daemon
 
 import (
@@ -60,13 +49,19 @@ type ShadowConfig struct {
 	Enforced func(agent string) *profiles.Decider
 }
 
-// self is the actor of what the daemon does by itself.
+// shadowSelf is the actor of the records of a shadow.
 const shadowSelf = "ringd"
 
-// maxExamples bounds what is told of each kind of difference.
+// maxExamples bounds the examples of differences in the status.
 const maxExamples = 8
 
-// Shadow holds a candidate. It is safe for concurrent use.
+// Shadow decides beside the policy in force. It asks a candidate policy, in a folder of its own, about every
+// decision that the daemon records. It counts and records the decisions that would differ. For an agent in
+// mode audit it records the acts that its policy would have refused.
+//
+// It only reports. No act waits for its answers longer than patience in all. A candidate that does not compile
+// changes nothing but the status. It never has a guest, a ring or a grant. The recorder calls [Shadow.Decided]
+// for each decision, and a syncer of the candidate's folder calls Apply. It is safe for concurrent use.
 type Shadow struct {
 	cfg ShadowConfig
 
@@ -93,12 +88,20 @@ const (
 	patience = 2 * time.Second
 )
 
-// NewShadow returns a shadow without a candidate.
+// NewShadow returns a shadow that has no candidate.
 func NewShadow(cfg ShadowConfig) *Shadow {
-	return &Shadow{cfg: cfg, state: wire.Shadow{State: wire.ShadowNone, Since: cfg.Now(), Examples: []wire.Difference{}, Findings: []wire.Diagnostic{}}}
+	return &Shadow{
+		cfg: cfg,
+		state: wire.Shadow{
+			State:    wire.ShadowNone,
+			Since:    cfg.Now(),
+			Examples: []wire.Difference{},
+			Findings: []wire.Diagnostic{},
+		},
+	}
 }
 
-// Status tells what the candidate would have done.
+// Status returns what the candidate would have decided.
 func (s *Shadow) Status() *wire.Shadow {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,8 +110,8 @@ func (s *Shadow) Status() *wire.Shadow {
 	return &out
 }
 
-// Apply takes the candidate's folder as it is now. A candidate that does not compile
-// takes the place of the one before: what was decided by another text would mislead.
+// Apply takes the candidate's folder as it is now. A candidate that does not compile replaces the one before:
+// decisions by another text would mislead.
 func (s *Shadow) Apply(ctx context.Context, p syncer.Push) error {
 	set, found, err := s.compile(ctx, p)
 	s.mu.Lock()
@@ -135,7 +138,9 @@ func (s *Shadow) Apply(ctx context.Context, p syncer.Push) error {
 		s.state = wire.Shadow{Examples: []wire.Difference{}, Since: s.cfg.Now()}
 		s.candidate = c
 	}
-	s.state.State, s.state.Reason, s.state.Revision, s.state.Findings = wire.ShadowReady, "", set.Revision, view.Findings(found)
+	s.state.State, s.state.Reason, s.state.Revision, s.state.Findings = wire.ShadowReady, "", set.Revision, view.Findings(
+		found,
+	)
 	s.mu.Unlock()
 	s.cfg.Logger.Info("candidate decides beside the policy", "revision", set.Revision)
 	return nil
@@ -169,10 +174,10 @@ func (s *Shadow) Current(ctx context.Context, _ string) {
 	}
 }
 
-// Reject says that the folder holds no policy.
+// Reject reports that the folder has no policy.
 func (s *Shadow) Reject(_ context.Context, err error) { s.gone(wire.ShadowRejected, err) }
 
-// Lost says that the folder is not there.
+// Lost reports that the folder is missing.
 func (s *Shadow) Lost(_ context.Context, err error) { s.gone(wire.ShadowNone, err) }
 
 // gone ends a candidate that cannot be read.
@@ -191,7 +196,13 @@ func (s *Shadow) none(state, why string, found schema.Diagnostics) {
 		s.cfg.Logger.Warn("no candidate decides beside the policy", "reason", why)
 	}
 	s.candidate = nil
-	s.state = wire.Shadow{State: state, Reason: why, Since: s.cfg.Now(), Examples: []wire.Difference{}, Findings: view.Findings(found)}
+	s.state = wire.Shadow{
+		State:    state,
+		Reason:   why,
+		Since:    s.cfg.Now(),
+		Examples: []wire.Difference{},
+		Findings: view.Findings(found),
+	}
 }
 
 // Decided is told of a record, and of the action that it is about where the record does
@@ -249,14 +260,19 @@ func questions(r audit.Record, a *profiles.Action) []question {
 		var out []question
 		for module := range strings.SplitSeq(r.Detail["imports"], ",") {
 			if module != "" {
-				out = append(out, imported(profiles.ExecutorPython, "import:"+module, module, profiles.Allow)) // none other tells of them
+				out = append(
+					out,
+					imported(profiles.ExecutorPython, "import:"+module, module, profiles.Allow),
+				) // none other tells of them
 			}
 		}
 		return out
 	case a != nil:
 		return []question{{r.Capability, *a, was}}
 	case r.Kind == audit.ImportDecided && kind == "import":
-		return []question{imported(r.Detail["executor"], r.Capability, name, was)} // a name is another module in each language
+		return []question{
+			imported(r.Detail["executor"], r.Capability, name, was),
+		} // a name is another module in each language
 	case r.Claimed(): // it names no target
 		return nil
 	case r.Kind == audit.EgressDecided && kind == "egress":
@@ -276,7 +292,11 @@ func asked(door, target string) *egress.Action {
 }
 
 func imported(executor, capability, module string, was profiles.Verdict) question {
-	return question{capability, profiles.Action{Import: &profiles.ImportAction{Executor: executor, Module: module}}, was}
+	return question{
+		capability,
+		profiles.Action{Import: &profiles.ImportAction{Executor: executor, Module: module}},
+		was,
+	}
 }
 
 // compare decides under the candidate. Nil: there is none, or it decides the same.
@@ -296,7 +316,8 @@ func (s *Shadow) compare(r audit.Record, q question) *audit.Record {
 	s.state.Decided++
 	if c.debt = max(c.debt+s.cfg.Now().Sub(at)-fair, 0); c.debt > patience {
 		s.candidate = nil
-		s.state.State, s.state.Reason = wire.ShadowRejected, "its decisions take too long, and those in force would wait: it is asked no more until it changes"
+		s.state.State = wire.ShadowRejected
+		s.state.Reason = "its decisions take too long, and those in force would wait: it is asked no more until it changes"
 		s.cfg.Logger.Warn("no candidate decides beside the policy", "reason", "its decisions take too long")
 	}
 	if now.Verdict == q.was {
@@ -316,12 +337,14 @@ func (s *Shadow) compare(r audit.Record, q question) *audit.Record {
 	s.exampleLocked(c, outcome, r, q, now)
 	return &audit.Record{Kind: audit.ShadowDecided, Actor: shadowSelf, Agent: r.Agent, Run: r.Run, Call: r.Call,
 		Generation: r.Generation, Revision: r.Revision, Capability: q.capability, State: outcome,
-		Decision: audit.Decided(redacted(now)), Detail: map[string]string{"candidate": c.set.Revision, "enforced": q.was.String()}}
+		Decision: audit.Decided(
+			redacted(now),
+		), Detail: map[string]string{"candidate": c.set.Revision, "enforced": q.was.String()}}
 }
 
 func outcomeOf(v profiles.Verdict) string { return "would_" + v.String() }
 
-// redacted drops what quotes the words of a program.
+// redacted drops the fields that quote the text of a program.
 func redacted(d profiles.Decision) profiles.Decision {
 	d.Reason, d.Evidence, d.Instead, d.Start = "", nil, nil, nil
 	return d

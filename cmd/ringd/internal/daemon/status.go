@@ -7,7 +7,6 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
-	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -15,49 +14,44 @@ import (
 // wait for a push under way.
 func (d *Daemon) Status(ctx context.Context) wire.Status {
 	out := wire.Status{Version: d.cfg.Version, Conditions: []wire.Condition{}, AuditSeq: d.cfg.Recorder.Seq()}
-	d.mu.Lock()
-	out.Runs.Live = len(d.live)
-	draining, since, low, unarchived := d.draining, d.drainedAt, d.low, d.unarchived
-	d.mu.Unlock()
-	if _, all, err := d.cfg.Keeper.Count(ctx, ""); err == nil {
+	now, unarchived := d.runTable.state(), d.archiver.failing()
+	out.Runs.Live = now.live
+	if _, all, err := d.cfg.Waiting.Keeper.Count(ctx, ""); err == nil {
 		out.Runs.Paused = int(all)
 	}
-	if faults, err := d.cfg.Records.Faults(ctx); err == nil {
+	if faults, err := d.cfg.Store.Faults(ctx); err == nil {
 		for code, n := range faults {
 			out.Conditions = append(out.Conditions, waiting.Condition(code, n))
 		}
 	}
-	unwritable := d.Writable()
-	d.policy.Status(&out, unwritable, draining || low != nil)
+	unwritable := d.recordHealth.Writable()
+	d.policy.Status(&out, unwritable, now.draining || now.low != nil)
 	if d.cfg.Shadow != nil {
 		out.Shadow = d.cfg.Shadow()
 	}
 	if unwritable != nil {
 		out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionAuditUnavailable,
-			Message: d.unwritable(unwritable)})
+			Message: d.recordHealth.unwritable(unwritable)})
 	}
-	if low != nil {
-		out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionDiskLow, Since: low.since,
-			Message: ErrDiskLow.Error() + ": " + low.why + "; runs that may write to it are ended"})
+	if now.low != nil {
+		out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionDiskLow, Since: now.low.since,
+			Message: ErrDiskLow.Error() + ": " + now.low.why + "; runs that may write to it are ended"})
 	}
 	if unarchived != nil {
 		out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionNotArchived, Since: unarchived.since,
 			Message: ErrNotArchived.Error() + ", and grows: " + unarchived.why})
 	}
-	if draining {
-		out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionDraining, Message: ErrDraining.Error(), Since: since})
+	if now.draining {
+		out.Conditions = append(
+			out.Conditions,
+			wire.Condition{Code: wire.ConditionDraining, Message: ErrDraining.Error(), Since: now.drainedAt},
+		)
 	}
 	slices.SortFunc(out.Conditions, func(a, b wire.Condition) int {
 		return cmp.Or(cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message))
 	})
 	return out
 }
-
-// Enforced decides for an agent as the policy in force does; it denies when there is none.
-func (d *Daemon) Enforced(agent string) *profiles.Decider { return d.policy.Enforced(agent) }
-
-// Set is the set in force, which nobody changes; nil: none is.
-func (d *Daemon) Set() *profiles.Set { return d.policy.Set() }
 
 // standing is what the figures show of the status.
 func (d *Daemon) standing(ctx context.Context) metrics.Standing {
@@ -74,9 +68,9 @@ func (d *Daemon) standing(ctx context.Context) metrics.Standing {
 	}
 	out.LogBytes, out.Segments = d.cfg.Recorder.Size()
 	out.ArchivedBytes, out.Archives = d.cfg.Recorder.Packed()
-	if d.cfg.Room != nil {
-		out.Free, out.FreeKnown = d.cfg.Room.Free()
-		out.Floor = d.cfg.Room.Floor
+	if d.cfg.Disk.Room != nil {
+		out.Free, out.FreeKnown = d.cfg.Disk.Room.Free()
+		out.Floor = d.cfg.Disk.Room.Floor
 	}
 	return out
 }

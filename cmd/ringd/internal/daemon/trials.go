@@ -30,7 +30,19 @@ type program struct {
 // denies is taken. Modules are those that each Python has, so that a guest which
 // does not refuse them has them.
 func modules() []string {
-	return []string{"ctypes", "multiprocessing", "subprocess", "sqlite3", "xmlrpc", "socket", "ssl", "wsgiref", "asyncio", "http", "csv"}
+	return []string{
+		"ctypes",
+		"multiprocessing",
+		"subprocess",
+		"sqlite3",
+		"xmlrpc",
+		"socket",
+		"ssl",
+		"wsgiref",
+		"asyncio",
+		"http",
+		"csv",
+	}
 }
 
 func binaries() []string {
@@ -105,11 +117,20 @@ func deniedBinary(d *profiles.Decider, b bait) string {
 func js(imports []string, host, binary trial) (p program) {
 	p.source = "const r = [];\n"
 	for _, m := range imports {
-		p.source += fmt.Sprintf("try { await import(%q); r.push(\"ran\") } catch (e) { r.push(e.name === \"ImportDenied\" ? \"refused\" : \"\" + e) }\n", m)
+		p.source += fmt.Sprintf(
+			"try { await import(%q); r.push(\"ran\") } catch (e) { r.push(e.name === \"ImportDenied\" ? \"refused\" : \"\" + e) }\n",
+			m,
+		)
 		p.trials = append(p.trials, trial{kindImport, m})
 	}
-	p.source += fmt.Sprintf("if (typeof fetch !== \"function\") r.push(\"refused\"); else try { await fetch(\"https://%s/\"); r.push(\"ran\") } catch (e) { r.push(\"refused\") }\n", host.what)
-	p.source += fmt.Sprintf("if (typeof shell !== \"function\") r.push(\"refused\"); else try { await shell(%q); r.push(\"ran\") } catch (e) { r.push(\"refused\") }\n", binary.what)
+	p.source += fmt.Sprintf(
+		"if (typeof fetch !== \"function\") r.push(\"refused\"); else try { await fetch(\"https://%s/\"); r.push(\"ran\") } catch (e) { r.push(\"refused\") }\n",
+		host.what,
+	)
+	p.source += fmt.Sprintf(
+		"if (typeof shell !== \"function\") r.push(\"refused\"); else try { await shell(%q); r.push(\"ran\") } catch (e) { r.push(\"refused\") }\n",
+		binary.what,
+	)
 	p.source += "r\n"
 	p.trials = append(p.trials, host, binary)
 	return p
@@ -123,7 +144,12 @@ func python(imports []string, host, binary trial) (p program) {
 		try("    import " + m + "\n")
 		p.trials = append(p.trials, trial{kindImport, m})
 	}
-	try(fmt.Sprintf("    import socket\n    s = socket.create_connection(('127.0.0.1', %s), 2)\n", host.what[len("127.0.0.1:"):]))
+	try(
+		fmt.Sprintf(
+			"    import socket\n    s = socket.create_connection(('127.0.0.1', %s), 2)\n",
+			host.what[len("127.0.0.1:"):],
+		),
+	)
 	try(fmt.Sprintf("    import os\n    os.waitpid(os.posix_spawn(%q, [%q], {}), 0)\n", binary.what, binary.what))
 	p.source += "r\n"
 	p.trials = append(p.trials, host, binary)

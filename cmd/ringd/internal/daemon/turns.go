@@ -1,25 +1,23 @@
-// This file wakes requests that wait for a run which is not live. It holds
-// only runs that somebody waits for, so a run that waits for days costs nothing.
-
 package daemon
 
 import "sync"
 
-// Turns wakes who waits for a run. The zero Turns is ready. It is safe for
-// concurrent use.
-type Turns struct {
+// turns wakes requests that wait for a run that is not live. It has entries only for runs with a waiting
+// request, so a run that waits for days costs nothing. The zero value is ready. It is safe for concurrent
+// use.
+type turns struct {
 	mu      sync.Mutex
 	waiting map[string]*change
 }
 
 type change struct {
 	turned chan struct{}
-	n      int // who wait
+	n      int // number of waiting requests
 }
 
 // Await returns a channel that is closed at the next turn of run. The caller
 // calls release once.
-func (c *Turns) Await(run string) (turned <-chan struct{}, release func()) {
+func (c *turns) Await(run string) (turned <-chan struct{}, release func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.waiting == nil {
@@ -40,8 +38,8 @@ func (c *Turns) Await(run string) (turned <-chan struct{}, release func()) {
 	}
 }
 
-// Turn wakes who waits for run.
-func (c *Turns) Turn(run string) {
+// Turn wakes the requests that wait for run.
+func (c *turns) Turn(run string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if w := c.waiting[run]; w != nil {

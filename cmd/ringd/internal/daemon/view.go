@@ -13,15 +13,22 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/waiting"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/contract"
 	"github.com/ringd/ringd/schema/wire"
 )
 
+// runViews shows runs, live or waiting or ended, to the actors that may see them.
+type runViews struct {
+	cfg   *Config
+	table *runTable
+	turns *turns
+}
+
 // GetRun returns a run as it stands; it waits at most that long for it to pause
-// or end, or to wait for its harness while it runs. Errors: ErrNotFound, ErrUnavailable (the end could not be kept), that
+// or end, or to wait for its harness while it runs. Errors: ErrNotFound, ErrUnavailable (the end could
+// not be kept), that
 // of ctx, faults.
-func (d *Daemon) GetRun(ctx context.Context, actor Actor, id string, wait time.Duration) (wire.Run, error) {
+func (d *runViews) GetRun(ctx context.Context, actor Actor, id string, wait time.Duration) (wire.Run, error) {
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	for {
@@ -44,9 +51,9 @@ func (d *Daemon) GetRun(ctx context.Context, actor Actor, id string, wait time.D
 
 // stands returns a run; of one that is live it waits for the end, or its pause,
 // as long as waiting lasts.
-func (d *Daemon) stands(ctx, waiting context.Context, actor Actor, id string) (wire.Run, error) {
+func (d *runViews) stands(ctx, waiting context.Context, actor Actor, id string) (wire.Run, error) {
 	for {
-		r, handle := d.liveRun(actor, id)
+		r, handle := d.table.liveRun(actor, id)
 		if handle != nil {
 			run, kept, err := d.view(ctx, waiting, r)
 			if err != nil || !kept || run.State != string(executors.StatePaused) {
@@ -62,7 +69,7 @@ func (d *Daemon) stands(ctx, waiting context.Context, actor Actor, id string) (w
 			return d.kept(ctx, row)
 		case store.Asked, store.Started, store.CallOpen, store.Claimed, store.Executing:
 			if r == nil || handle != nil {
-				r, handle = d.liveRun(actor, id)
+				r, handle = d.table.liveRun(actor, id)
 			}
 			switch {
 			case handle != nil:
@@ -71,7 +78,10 @@ func (d *Daemon) stands(ctx, waiting context.Context, actor Actor, id string) (w
 				return view.Row(row) // it is about to
 			}
 			if again, err := d.row(ctx, actor, id); err != nil || again.State == row.State && again.Seq == row.Seq {
-				return wire.Run{}, errors.Join(err, fmt.Errorf("%w: the end of run %s could not be kept", records.ErrUnavailable, id))
+				return wire.Run{}, errors.Join(
+					err,
+					fmt.Errorf("%w: the end of run %s could not be kept", records.ErrUnavailable, id),
+				)
 			}
 		default:
 			return view.Row(row)
@@ -81,16 +91,16 @@ func (d *Daemon) stands(ctx, waiting context.Context, actor Actor, id string) (w
 
 // kept shows a run that waits in the store: its calls as they stand, and why it
 // could not go on.
-func (d *Daemon) kept(ctx context.Context, row store.Run) (wire.Run, error) {
+func (d *runViews) kept(ctx context.Context, row store.Run) (wire.Run, error) {
 	out, err := view.Row(row)
 	if err != nil {
 		return wire.Run{}, err
 	}
-	calls, err := d.cfg.Calls.Calls(ctx, row.ID)
+	calls, err := d.cfg.Store.Calls(ctx, row.ID)
 	if err != nil {
 		return wire.Run{}, err
 	}
-	given, err := d.cfg.Calls.Approvals(ctx, row.ID)
+	given, err := d.cfg.Store.Approvals(ctx, row.ID)
 	if err != nil {
 		return wire.Run{}, err
 	}
@@ -98,7 +108,7 @@ func (d *Daemon) kept(ctx context.Context, row store.Run) (wire.Run, error) {
 		if c.State != store.CallPending || c.Reply != nil {
 			return true
 		}
-		err := d.cfg.Keeper.CheckCall(row, c, given)
+		err := d.cfg.Waiting.Keeper.CheckCall(row, c, given)
 		if err != nil { // nobody is asked about it
 			why := waiting.Stuck(row.ID, err)
 			out.Error = &wire.RunError{Name: why.Code, Message: why.Text}
@@ -109,7 +119,7 @@ func (d *Daemon) kept(ctx context.Context, row store.Run) (wire.Run, error) {
 	if row.State != store.Answered {
 		return out, nil
 	}
-	f, err := d.cfg.Records.Fault(ctx, row.ID)
+	f, err := d.cfg.Store.Fault(ctx, row.ID)
 	if err != nil {
 		return wire.Run{}, err
 	}
@@ -120,24 +130,12 @@ func (d *Daemon) kept(ctx context.Context, row store.Run) (wire.Run, error) {
 	return out, nil
 }
 
-// liveRun returns a run that is live, if actor may see it, and its handle, which
-// is nil as long as it has not begun. One that nobody was told of yet is nil.
-func (d *Daemon) liveRun(actor Actor, id string) (*liveRun, Live) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	r := d.live[id]
-	if r == nil || !actor.sees(r.actor) || r.handle == nil && !r.resumed {
-		return nil, nil
-	}
-	return r, r.handle
-}
-
 // reach returns a run that actor may act on while it is live, having waited for
 // one that is about to be; nil when it waits in the store, and then its row.
 // Errors: ErrNotFound, ErrEnded, that of ctx, faults.
-func (d *Daemon) reach(ctx context.Context, actor Actor, id string) (*liveRun, store.Run, error) {
+func (d *runViews) reach(ctx context.Context, actor Actor, id string) (*liveRun, store.Run, error) {
 	for {
-		r, handle := d.liveRun(actor, id)
+		r, handle := d.table.liveRun(actor, id)
 		if handle != nil {
 			return r, store.Run{}, nil
 		}
@@ -149,9 +147,12 @@ func (d *Daemon) reach(ctx context.Context, actor Actor, id string) (*liveRun, s
 			if err != nil || row.State == store.Paused || row.State == store.Answered {
 				return nil, row, err
 			}
-			if r, _ = d.liveRun(actor, id); r == nil {
+			if r, _ = d.table.liveRun(actor, id); r == nil {
 				if again, err := d.row(ctx, actor, id); err != nil || again.State == row.State && again.Seq == row.Seq {
-					return nil, row, errors.Join(err, fmt.Errorf("%w: the end of run %s could not be kept", records.ErrUnavailable, id))
+					return nil, row, errors.Join(
+						err,
+						fmt.Errorf("%w: the end of run %s could not be kept", records.ErrUnavailable, id),
+					)
 				}
 				continue
 			}
@@ -166,11 +167,11 @@ func (d *Daemon) reach(ctx context.Context, actor Actor, id string) (*liveRun, s
 
 func (a Actor) sees(owner string) bool { return a.All || (a.Name != "" && a.Name == owner) }
 
-func (d *Daemon) row(ctx context.Context, actor Actor, id string) (store.Run, error) {
+func (d *runViews) row(ctx context.Context, actor Actor, id string) (store.Run, error) {
 	if len(id) > store.MaxID {
 		return store.Run{}, policy.ErrNotFound
 	}
-	row, err := d.cfg.Runs.Run(ctx, id)
+	row, err := d.cfg.Store.Run(ctx, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return store.Run{}, fmt.Errorf("run %s: %w", id, policy.ErrNotFound)
@@ -184,7 +185,7 @@ func (d *Daemon) row(ctx context.Context, actor Actor, id string) (store.Run, er
 
 // view waits for r to pause or end, as long as waiting lasts, and returns it. An
 // end is shown only once it is on disk, as a pause is; kept says that it is.
-func (d *Daemon) view(ctx, waiting context.Context, r *liveRun) (run wire.Run, kept bool, err error) {
+func (d *runViews) view(ctx, waiting context.Context, r *liveRun) (run wire.Run, kept bool, err error) {
 	v := r.handle.View()
 	if v.State == contract.StateRunning && waiting.Err() == nil {
 		settled, err := r.handle.Settled(waiting)
@@ -205,34 +206,5 @@ func (d *Daemon) view(ctx, waiting context.Context, r *liveRun) (run wire.Run, k
 		return r.final, true, r.err
 	case <-ctx.Done():
 		return wire.Run{}, false, ctx.Err()
-	}
-}
-
-// CancelRun ends a run, live or waiting, and returns how it ended. No effect of
-// it begins after CancelRun was called. Errors: ErrNotFound, ErrEnded, that of
-// ctx, faults.
-func (d *Daemon) CancelRun(ctx context.Context, actor Actor, id string) (wire.Run, error) {
-	for {
-		r, row, err := d.reach(ctx, actor, id)
-		switch {
-		case err != nil:
-			return wire.Run{}, err
-		case r == nil:
-			run, err := d.endKept(ctx, row, actor.Name, executors.StateCancelled,
-				wire.RunError{Name: profiles.ErrorCancelled, Message: "cancelled through the API"})
-			if errors.Is(err, store.ErrState) {
-				continue // it was claimed, or it ended, meanwhile
-			}
-			return run, err
-		}
-		r.handle.Cancel(ctx, actor.Name, "cancelled through the API")
-		select {
-		case <-r.done:
-		case <-ctx.Done():
-			return wire.Run{}, ctx.Err()
-		}
-		if r.err != nil || r.final.State != string(executors.StatePaused) {
-			return r.final, r.err
-		}
 	}
 }

@@ -33,8 +33,8 @@ func (d *Daemon) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-expiry:
-			d.expire(ctx)
-			d.lookUp(ctx, func(f store.Fault) bool { return waiting.Again(f, d.cfg.Clock.Now()) })
+			d.runEnds.expire(ctx)
+			d.runResumes.lookUp(ctx, func(f store.Fault) bool { return waiting.Again(f, d.cfg.Clock.Now()) })
 			expiry = d.cfg.Clock.After(expireEvery)
 		case <-tick:
 			d.housekeep(ctx)
@@ -44,15 +44,15 @@ func (d *Daemon) watch(ctx context.Context) {
 }
 
 func (d *Daemon) housekeep(ctx context.Context) {
-	d.prune(ctx, d.cfg.Clock.Now().Add(-d.cfg.Retention))
-	d.expireSessions(ctx)
+	d.prune(ctx, d.cfg.Clock.Now().Add(-d.cfg.Limits.Retention))
+	d.sessionList.expireSessions(ctx)
 }
 
 // prune forgets runs that ended before a time. One commit does not keep up with
 // a busy host, so there are more while there is more to forget.
 func (d *Daemon) prune(ctx context.Context, before time.Time) {
 	for range pruneRounds {
-		n, err := d.cfg.Runs.Prune(ctx, before, pruneAtOnce)
+		n, err := d.cfg.Store.Prune(ctx, before, pruneAtOnce)
 		if err != nil {
 			d.cfg.Metrics.Fault("store")
 			d.cfg.Logger.Error("prune runs", "error", err)

@@ -99,9 +99,7 @@ func New(t testing.TB, cfg Config) *Stack {
 	return s
 }
 
-// Open is New for daemons that may not come up.
-func Open(t testing.TB, cfg Config) (*Stack, error) {
-	t.Helper()
+func (cfg Config) withDefaults(t testing.TB) Config {
 	if cfg.Dir == "" {
 		cfg.Dir = t.TempDir()
 	}
@@ -120,6 +118,13 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = NewClock()
 	}
+	return cfg
+}
+
+// Open is New for daemons that may not come up.
+func Open(t testing.TB, cfg Config) (*Stack, error) {
+	t.Helper()
+	cfg = cfg.withDefaults(t)
 	s := &Stack{Dir: cfg.Dir, Clock: cfg.Clock, Compiler: &Compiler{}, Faults: &Faults{}, Metrics: metrics.New(),
 		Logged: &buffer{}, Acts: &acts{acted: cfg.Acted}, Executor: &Executor{}}
 	if cfg.Compiler == nil {
@@ -129,16 +134,15 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 	if s.log, err = openLog(t.Context(), s); err != nil {
 		return nil, err
 	}
-	s.store, err = store.Open(t.Context(), store.Config{Dir: filepath.Join(cfg.Dir, "store"), Now: s.Clock.Now, Queue: cfg.Queue,
-		Idempotent: func(bridge string) bool { return bridge == "again" || interpreter.IsAct(bridge) }})
-	if err != nil {
+	if s.store, err = openStore(t.Context(), s, cfg.Queue); err != nil {
 		return nil, err
 	}
 	logger := slog.New(slog.NewTextHandler(s.Logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	group := &daemon.Group{Logger: logger}
 	recorder := records.NewRecorder(&faultyLog{s.log, s.Faults}, s.Metrics)
 	s.Recorder = recorder
-	if s.Lock, err = lockdown.Open(lockdown.Config{File: filepath.Join(cfg.Dir, "lockdown.json"), Recorder: recorder, Now: s.Clock.Now}); err != nil {
+	lock := lockdown.Config{File: filepath.Join(cfg.Dir, "lockdown.json"), Recorder: recorder, Now: s.Clock.Now}
+	if s.Lock, err = lockdown.Open(lock); err != nil {
 		return nil, err
 	}
 	keyring, err := keyring(cfg.Key)
@@ -147,16 +151,16 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 	}
 	journal := records.NewJournal(s.store, keyring)
 	faulty := &faultyStore{s.store, s.Faults}
-	s.Keeper, err = waiting.NewKeeper(waiting.KeeperConfig{Store: faulty, Sealer: keyring, Gate: journal, Now: s.Clock.Now,
-		Quota: cfg.Paused, Metrics: s.Metrics, Point: cfg.Point})
+	s.Keeper, err = waiting.NewKeeper(waiting.KeeperConfig{Store: faulty, Sealer: keyring, Gate: journal,
+		Now: s.Clock.Now, Quota: cfg.Paused, Metrics: s.Metrics, Point: cfg.Point})
 	if err != nil {
 		return nil, err
 	}
-	desk, err := waiting.NewDesk(waiting.DeskConfig{Store: faulty, Recorder: recorder, Marks: keyring, Now: s.Clock.Now, Metrics: s.Metrics, Point: cfg.Point})
+	s.Desk, err = waiting.NewDesk(waiting.DeskConfig{Store: faulty, Recorder: recorder, Marks: keyring, Now: s.Clock.Now,
+		Metrics: s.Metrics, Point: cfg.Point})
 	if err != nil {
 		return nil, err
 	}
-	s.Desk = desk
 	s.Ring, err = interpreter.New(interpreter.Config{
 		Executors: map[string]executors.Executor{"js": s.Executor, "shell": scripts{s.Executor}},
 		Tier:      func(context.Context, string) profiles.Tier { return profiles.TierWasm },
@@ -172,7 +176,7 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 		s.Ring.Exceed(run, "the run put too much on record")
 	})
 	if cfg.HasEngine == nil {
-		cfg.HasEngine = func(_, digest string) (string, bool) { return s.Executor.Digest(), s.Executor.HasEngine(digest) }
+		cfg.HasEngine = s.Executor.hasEngine
 	}
 	if cfg.Room != nil && cfg.Room.Tight == nil {
 		cfg.Room.Tight = func() bool { return s.store.Tight() || s.log.Tight() }
@@ -182,17 +186,26 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 		reopen = func(ctx context.Context) error { return errors.Join(s.store.Reopen(ctx), recorder.Reopen(ctx)) }
 	}
 	s.Daemon, err = daemon.New(t.Context(), daemon.Config{
-		Version: "test", Interpreter: daemon.FromRing(s.Ring), Rings: append(cfg.Rings, policy.Ring(s.Ring)),
-		Compiler: cfg.Compiler, Runs: faulty, Generations: faulty, Pauses: faulty, Calls: faulty, Records: faulty, Sessions: faulty,
-		Keeper: s.Keeper, Desk: desk, HasEngine: cfg.HasEngine, Point: cfg.Point, Forget: s.Ring.Forget,
+		Version: "test", Interpreter: daemon.FromRing(s.Ring), Store: faulty,
+		Policy: daemon.Policy{Rings: append(cfg.Rings, policy.Ring(s.Ring)), Compiler: cfg.Compiler, Trust: cfg.Trust,
+			Staleness: cfg.Staleness},
+		Waiting:   daemon.Waiting{Keeper: s.Keeper, Desk: s.Desk},
+		Limits:    daemon.Limits{Quota: cfg.Quota, RequestRecords: cfg.Requests},
+		Disk:      daemon.Disk{Reopen: reopen, Room: cfg.Room, Archive: cfg.Archive},
+		HasEngine: cfg.HasEngine, Point: cfg.Point, Forget: s.Ring.Forget,
 		Recorder: recorder, Journal: journal, Group: group, Clock: s.Clock, Random: rand.Reader, Logger: logger,
-		Metrics: s.Metrics, Staleness: cfg.Staleness, Quota: cfg.Quota, RequestRecords: cfg.Requests, Trust: cfg.Trust, Lock: s.Lock, Reopen: reopen, Room: cfg.Room, Archive: cfg.Archive,
+		Metrics: s.Metrics, Lock: s.Lock,
 	})
 	if err != nil {
 		return nil, errors.Join(err, s.log.Close(), s.store.Close())
 	}
 	t.Cleanup(func() { s.Close(t) })
 	return s, nil
+}
+
+func openStore(ctx context.Context, s *Stack, queue store.Queue) (*store.Store, error) {
+	return store.Open(ctx, store.Config{Dir: filepath.Join(s.Dir, "store"), Now: s.Clock.Now, Queue: queue,
+		Idempotent: func(bridge string) bool { return bridge == "again" || interpreter.IsAct(bridge) }})
 }
 
 func openLog(ctx context.Context, s *Stack) (*audit.Log, error) {
@@ -305,13 +318,28 @@ func (c *Compiler) Compile(ctx context.Context, p syncer.Push) (*profiles.Set, s
 func Set(text string) (*profiles.Set, error) {
 	name, bridges, _ := strings.Cut(text, " ")
 	ms := func(n int64) *int64 { return &n }
-	limits := profiles.Limits{CPUMillis: ms(5000), MemoryBytes: ms(64 << 20), WallMillis: ms(600_000), OutputBytes: ms(1 << 18),
-		ResultBytes: ms(1 << 20), StackBytes: ms(1 << 18), PauseMillis: ms(48 * 3_600_000), Processes: ms(1), Files: ms(1), RefusedCalls: ms(8)}
+	limits := profiles.Limits{
+		CPUMillis:   ms(5000),
+		MemoryBytes: ms(64 << 20),
+		WallMillis:  ms(600_000),
+		OutputBytes: ms(1 << 18),
+		ResultBytes: ms(
+			1 << 20,
+		),
+		StackBytes:   ms(1 << 18),
+		PauseMillis:  ms(48 * 3_600_000),
+		Processes:    ms(1),
+		Files:        ms(1),
+		RefusedCalls: ms(8),
+	}
 	a := profiles.Agent{Name: "default", Policy: name, Limits: limits, JS: &profiles.JS{Limits: limits},
 		Bridges: map[string]profiles.Bridge{}, Sessions: &profiles.Sessions{AgeMillis: 3_600_000, Bytes: 64}}
 	for _, b := range strings.Fields(bridges) {
 		if path, is := strings.CutPrefix(b, "+"); is {
-			a.Files.Write = append(a.Files.Write, profiles.PathRule{Path: path, Rule: profiles.Rule{File: "policy.yaml", Line: 3}})
+			a.Files.Write = append(
+				a.Files.Write,
+				profiles.PathRule{Path: path, Rule: profiles.Rule{File: "policy.yaml", Line: 3}},
+			)
 			continue
 		}
 		if program, is := strings.CutPrefix(b, "$"); is {
@@ -326,11 +354,24 @@ func Set(text string) (*profiles.Set, error) {
 			}
 		}
 		b, terms, asks := strings.Cut(b, "!")
-		a.Bridges[b] = profiles.Bridge{Approval: approval(asks, terms), Name: b, Powers: profiles.Powers{External: b == "act"}, Audit: "metadata",
+		a.Bridges[b] = profiles.Bridge{
+			Approval:  approval(asks, terms),
+			Name:      b,
+			Powers:    profiles.Powers{External: b == "act"},
+			Audit:     "metadata",
 			Arguments: json.RawMessage(`{"type":"object"}`),
-			Limits: profiles.BridgeLimits{Concurrent: 16, CallsPerRun: 1 << 40, SpawnPerCall: spawn[0], Depth: spawn[1], TotalSpawn: spawn[2],
-				ArgumentBytes: 1 << 20, ResultBytes: 1 << 20, TimeoutMillis: 600_000},
-			Rule: profiles.Rule{File: "policy.yaml", Line: 1, Column: 1, Path: b}}
+			Limits: profiles.BridgeLimits{
+				Concurrent:    16,
+				CallsPerRun:   1 << 40,
+				SpawnPerCall:  spawn[0],
+				Depth:         spawn[1],
+				TotalSpawn:    spawn[2],
+				ArgumentBytes: 1 << 20,
+				ResultBytes:   1 << 20,
+				TimeoutMillis: 600_000,
+			},
+			Rule: profiles.Rule{File: "policy.yaml", Line: 1, Column: 1, Path: b},
+		}
 	}
 	source := "export default " + hex.EncodeToString([]byte(name))
 	set, _, err := profiles.Set{Agents: map[string]profiles.Agent{"default": a},
@@ -359,7 +400,11 @@ func approval(asks bool, terms string) *profiles.Approval {
 	if !asks {
 		return nil
 	}
-	out := &profiles.Approval{Count: 1, ExpiresMillis: 24 * 3_600_000, Rule: profiles.Rule{File: "policy.yaml", Line: 1, Column: 1, Path: "approval"}}
+	out := &profiles.Approval{
+		Count:         1,
+		ExpiresMillis: 24 * 3_600_000,
+		Rule:          profiles.Rule{File: "policy.yaml", Line: 1, Column: 1, Path: "approval"},
+	}
 	count, owners, _ := strings.Cut(terms, "@")
 	if count != "" {
 		_, _ = fmt.Sscanf(count, "%d", &out.Count)

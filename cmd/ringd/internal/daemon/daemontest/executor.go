@@ -88,6 +88,8 @@ func (e *Executor) HasEngine(digest string) bool {
 	return digest == e.ownLocked()
 }
 
+func (e *Executor) hasEngine(_, digest string) (string, bool) { return e.Digest(), e.HasEngine(digest) }
+
 // Digest is the executor's own engine.
 func (e *Executor) Digest() string {
 	e.mu.Lock()
@@ -157,37 +159,63 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 	case "call", "each", "wave", "steps":
 		return runMachine(ctx, r, h, out, verb, strings.Fields(rest))
 	case "held":
-		for i, bridge := range strings.Fields(rest) {
-			id := fmt.Sprintf("c%d", i+1)
-			h.Idle([]string{id})
-			a, err := h.Ask(ctx, executors.Question{Call: id, Bridge: bridge, Args: json.RawMessage(`[{"n":1}]`), Hold: func(bool) {}})
-			if err != nil {
-				out.State, out.Value = executors.StateCancelled, nil
-				return out, nil
-			}
-			if out.Value = a.Value; a.Error != nil {
-				out.Value = json.RawMessage(fmt.Sprintf("%q", a.Error.Name))
-			}
-		}
+		return runHeld(ctx, h, out, strings.Fields(rest))
 	case "session":
-		n := 0
-		if r.Resume != nil {
-			if err := json.Unmarshal(r.Resume.Snapshot, &n); err != nil {
-				return out, fmt.Errorf("%w: %w", executors.ErrSnapshot, err)
-			}
-		}
-		out.Value = json.RawMessage(fmt.Sprint(n + 1))
-		if r.Session {
-			out.Snapshot = []byte(out.Value)
-		}
+		return runSession(r, out)
 	case "mixture":
-		text, err := hex.DecodeString(strings.TrimPrefix(r.Modules["m"].Source, "export default "))
-		if err != nil || string(text) != r.Agent.Policy {
-			return out, fmt.Errorf("a mixture of %q and %q", text, r.Agent.Policy)
-		}
-		out.Value = json.RawMessage(fmt.Sprintf("%q", r.Agent.Policy+" "+r.Revision))
+		return runMixture(r, out)
 	default:
 		return out, errors.New("no such program: " + verb)
 	}
+	return out, nil
+}
+
+// runHeld asks one bridge after the other, and stays alive while each call waits.
+func runHeld(
+	ctx context.Context,
+	h executors.Host,
+	out executors.Outcome,
+	bridges []string,
+) (executors.Outcome, error) {
+	for i, bridge := range bridges {
+		id := fmt.Sprintf("c%d", i+1)
+		h.Idle([]string{id})
+		a, err := h.Ask(
+			ctx,
+			executors.Question{Call: id, Bridge: bridge, Args: json.RawMessage(`[{"n":1}]`), Hold: func(bool) {}},
+		)
+		if err != nil {
+			out.State, out.Value = executors.StateCancelled, nil
+			return out, nil
+		}
+		if out.Value = a.Value; a.Error != nil {
+			out.Value = json.RawMessage(fmt.Sprintf("%q", a.Error.Name))
+		}
+	}
+	return out, nil
+}
+
+// runSession counts the runs of a session.
+func runSession(r executors.Run, out executors.Outcome) (executors.Outcome, error) {
+	n := 0
+	if r.Resume != nil {
+		if err := json.Unmarshal(r.Resume.Snapshot, &n); err != nil {
+			return out, fmt.Errorf("%w: %w", executors.ErrSnapshot, err)
+		}
+	}
+	out.Value = json.RawMessage(fmt.Sprint(n + 1))
+	if r.Session {
+		out.Snapshot = []byte(out.Value)
+	}
+	return out, nil
+}
+
+// runMixture fails if the modules and the profile of a run are not of one revision.
+func runMixture(r executors.Run, out executors.Outcome) (executors.Outcome, error) {
+	text, err := hex.DecodeString(strings.TrimPrefix(r.Modules["m"].Source, "export default "))
+	if err != nil || string(text) != r.Agent.Policy {
+		return out, fmt.Errorf("a mixture of %q and %q", text, r.Agent.Policy)
+	}
+	out.Value = json.RawMessage(fmt.Sprintf("%q", r.Agent.Policy+" "+r.Revision))
 	return out, nil
 }

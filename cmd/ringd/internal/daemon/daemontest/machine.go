@@ -23,7 +23,14 @@ type machine struct {
 }
 
 // runMachine runs a program, or goes on with it.
-func runMachine(ctx context.Context, r executors.Run, h executors.Host, out executors.Outcome, verb string, words []string) (executors.Outcome, error) {
+func runMachine(
+	ctx context.Context,
+	r executors.Run,
+	h executors.Host,
+	out executors.Outcome,
+	verb string,
+	words []string,
+) (executors.Outcome, error) {
 	m := &machine{Verb: verb, Answers: map[string]executors.Answer{}}
 	if r.Resume != nil && !r.Resume.Session {
 		if err := json.Unmarshal(r.Resume.Snapshot, m); err != nil {
@@ -76,7 +83,13 @@ func (m *machine) begin() {
 		}
 		bridge, many, several := strings.Cut(bridge, "*")
 		if several {
-			args = json.RawMessage(fmt.Sprintf(`[{"n":%d,"tasks":[%s]}]`, m.Calls, strings.TrimSuffix(strings.Repeat("0,", len(many)), ",")))
+			args = json.RawMessage(
+				fmt.Sprintf(
+					`[{"n":%d,"tasks":[%s]}]`,
+					m.Calls,
+					strings.TrimSuffix(strings.Repeat("0,", len(many)), ","),
+				),
+			)
 		}
 		m.Open = append(m.Open, executors.Question{Call: fmt.Sprintf("c%d", m.Calls), Bridge: bridge, Args: args})
 	}

@@ -90,7 +90,13 @@ func (d *OrderDesk) refuse(ctx context.Context, o wire.Order, cause error) error
 	d.cfg.Lock.Note(&o)
 	d.cfg.Logger.Warn("a lockdown order is refused", "code", code, "error", cause)
 	rec := audit.Record{Kind: audit.LockdownRefused, Actor: "ringd", Digest: o.Digest,
-		Detail: map[string]string{"code": code, "reason": o.Message, "state": o.State, "issuer": o.Issuer, "sequence": fmt.Sprint(o.Sequence)}}
+		Detail: map[string]string{
+			"code":     code,
+			"reason":   o.Message,
+			"state":    o.State,
+			"issuer":   o.Issuer,
+			"sequence": fmt.Sprint(o.Sequence),
+		}}
 	if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced); err != nil {
 		return errors.Join(cause, err)
 	}
@@ -180,7 +186,10 @@ func (d *OrderDesk) Watch(ctx context.Context, dir string, poll time.Duration) (
 		return func() error { return nil }, nil
 	}
 	first := &first{OrderDesk: d, looked: make(chan struct{})}
-	s, err := syncer.Start(ctx, syncer.Config{Dir: dir, Sink: first, Logger: d.cfg.Logger, Limits: OrderLimits(), Poll: poll})
+	s, err := syncer.Start(
+		ctx,
+		syncer.Config{Dir: dir, Sink: first, Logger: d.cfg.Logger, Limits: OrderLimits(), Poll: poll},
+	)
 	if err != nil {
 		return nil, err
 	}

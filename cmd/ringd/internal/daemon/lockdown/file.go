@@ -57,7 +57,8 @@ func read(name string) (kept, error) {
 	if err := d.Decode(&k); err != nil {
 		return kept{}, err
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) || len(b) != block || (k.State != stateLocked && k.State != stateOpen) {
+	if _, err := d.Token(); !errors.Is(err, io.EOF) || len(b) != block ||
+		(k.State != stateLocked && k.State != stateOpen) {
 		return kept{}, errors.New("it is not what ringd writes")
 	}
 	return k, nil
@@ -120,5 +121,16 @@ func Keep(name, by, reason string, now time.Time) error {
 	case k.State == stateLocked:
 		return nil
 	}
-	return write(name, kept{State: stateLocked, By: by, Reason: reason, Since: now.UTC(), Sequence: k.Sequence, Order: k.Order, Forgot: k.Forgot})
+	return write(
+		name,
+		kept{
+			State:    stateLocked,
+			By:       by,
+			Reason:   reason,
+			Since:    now.UTC(),
+			Sequence: k.Sequence,
+			Order:    k.Order,
+			Forgot:   k.Forgot,
+		},
+	)
 }

@@ -121,7 +121,11 @@ func Open(cfg Config) (*Lock, error) {
 	case err != nil:
 		l.forgot = cfg.Now().UTC()
 		l.state.Store(&State{By: "ringd", Since: cfg.Now().UTC(),
-			Reason: fmt.Sprintf("the file %s cannot be read, so nobody knows whether it was lifted: %v", cfg.File, bare(err))})
+			Reason: fmt.Sprintf(
+				"the file %s cannot be read, so nobody knows whether it was lifted: %v",
+				cfg.File,
+				bare(err),
+			)})
 	case k.State == stateLocked:
 		l.state.Store(&State{By: k.By, Reason: k.Reason, Since: k.Since})
 	}
@@ -190,7 +194,12 @@ func (l *Lock) Denied(capability, revision string) *profiles.Denial {
 
 // String says who, when and why.
 func (s *State) String() string {
-	return fmt.Sprintf("everything is closed by a lockdown of %s since %s: %s", s.By, s.Since.UTC().Format(time.RFC3339), s.Reason)
+	return fmt.Sprintf(
+		"everything is closed by a lockdown of %s since %s: %s",
+		s.By,
+		s.Since.UTC().Format(time.RFC3339),
+		s.Reason,
+	)
 }
 
 // Show tells how it stands; live counts the runs that have not ended.
@@ -200,7 +209,14 @@ func (l *Lock) Show(live int) wire.Lockdown {
 		return wire.Lockdown{State: wire.LockdownOpen, Live: live}
 	}
 	since := s.Since.UTC()
-	return wire.Lockdown{State: wire.LockdownLocked, By: s.By, Reason: s.Reason, Since: &since, Live: live, Unrecorded: s.Unrecorded}
+	return wire.Lockdown{
+		State:      wire.LockdownLocked,
+		By:         s.By,
+		Reason:     s.Reason,
+		Since:      &since,
+		Live:       live,
+		Unrecorded: s.Unrecorded,
+	}
 }
 
 // Set obeys an order of an actor. Begin closes whatever happens; when it could not be
@@ -319,7 +335,11 @@ func (l *Lock) lift(ctx context.Context, by, reason string, o *mark) error {
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx)
-	rec := audit.Record{Kind: audit.LockdownLifted, Actor: by, Detail: map[string]string{"reason": reason, "begun_by": old.By}}
+	rec := audit.Record{
+		Kind:   audit.LockdownLifted,
+		Actor:  by,
+		Detail: map[string]string{"reason": reason, "begun_by": old.By},
+	}
 	if _, err := l.cfg.Recorder.Append(ctx, rec, audit.Synced); err != nil {
 		return fmt.Errorf("%w: that cannot be recorded: %w", ErrNotLifted, err)
 	}
@@ -343,7 +363,10 @@ func (l *Lock) lift(ctx context.Context, by, reason string, o *mark) error {
 	}
 	if !swapped {
 		l.keep(ctx, true)
-		return errors.Join(fmt.Errorf("%w: it was begun again, or what is in force could not be brought back", ErrNotLifted), err)
+		return errors.Join(
+			fmt.Errorf("%w: it was begun again, or what is in force could not be brought back", ErrNotLifted),
+			err,
+		)
 	}
 	l.cfg.Metrics.Locked(l.state.Load() != nil)
 	return nil

@@ -20,14 +20,37 @@ type egressFigures struct {
 
 func newEgressFigures(registry *prometheus.Registry) egressFigures {
 	counter := func(name, text string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "ringd", Subsystem: "egress", Name: name, Help: text}, labels)
+		return prometheus.NewCounterVec(
+			prometheus.CounterOpts{Namespace: "ringd", Subsystem: "egress", Name: name, Help: text},
+			labels,
+		)
 	}
 	f := egressFigures{
-		decisions: counter("decisions_total", "Decisions about targets, by door, verdict and code.", "door", "verdict", "code"),
-		ends:      counter("ends_total", "Connections that ended, by door and how; cut: the policy no longer allows them.", "door", "end"),
-		open:      prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "ringd", Subsystem: "egress", Name: "connections", Help: "Connections that are open."}),
-		dial: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "ringd", Subsystem: "egress", Name: "dial_seconds",
-			Help: "From the decision to a connection.", Buckets: prometheus.ExponentialBuckets(0.00005, 4, 10)}),
+		decisions: counter(
+			"decisions_total",
+			"Decisions about targets, by door, verdict and code.",
+			"door",
+			"verdict",
+			"code",
+		),
+		ends: counter(
+			"ends_total",
+			"Connections that ended, by door and how; cut: the policy no longer allows them.",
+			"door",
+			"end",
+		),
+		open: prometheus.NewGauge(
+			prometheus.GaugeOpts{
+				Namespace: "ringd",
+				Subsystem: "egress",
+				Name:      "connections",
+				Help:      "Connections that are open.",
+			},
+		),
+		dial: prometheus.NewHistogram(
+			prometheus.HistogramOpts{Namespace: "ringd", Subsystem: "egress", Name: "dial_seconds",
+				Help: "From the decision to a connection.", Buckets: prometheus.ExponentialBuckets(0.00005, 4, 10)},
+		),
 		bytes: counter("bytes_total", "Bytes of connections that ended, by direction: up is from guests.", "direction"),
 	}
 	registry.MustRegister(f.decisions, f.ends, f.open, f.dial, f.bytes)

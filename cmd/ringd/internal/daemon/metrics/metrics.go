@@ -82,7 +82,12 @@ func New() *Metrics {
 	m.request = histogram("request_seconds", "Time of API requests that do not wait.", 0.0001)
 	m.dropped = m.counterOf("events_dropped_total", "Events that slow readers did not get.")
 	m.guests = counter("guest_starts_total", "Guests started, by executor.", "executor")
-	m.refusals = counter("guest_refusals_total", "Things that guests tried and the kernel refused, as recorded.", "executor", "layer")
+	m.refusals = counter(
+		"guest_refusals_total",
+		"Things that guests tried and the kernel refused, as recorded.",
+		"executor",
+		"layer",
+	)
 	m.pauses = counter("pauses_total", "Paused runs, by what became of them.", "step")
 	m.paused = gauge("runs_paused", "Runs that wait in the store.")
 	m.approvals = counter("approvals_total", "Words of approvers, by verdict; refused: it did not count.", "verdict")
@@ -90,7 +95,13 @@ func New() *Metrics {
 	m.sealTime = histogram("pause_seal_seconds", "From a record to its sealed bytes on disk.", 0.0001)
 	m.sealBytes = histogram("pause_sealed_bytes", "Size of sealed records.", 1024)
 	m.resumeTime = histogram("pause_resume_seconds", "From the claim of a pause to the run being live.", 0.0001)
-	m.acts = counter("acts_total", "What guests wanted to do themselves, by the executor of the run, kind and verdict.", "executor", "kind", "verdict")
+	m.acts = counter(
+		"acts_total",
+		"What guests wanted to do themselves, by the executor of the run, kind and verdict.",
+		"executor",
+		"kind",
+		"verdict",
+	)
 	m.egress = newEgressFigures(m.registry)
 	m.registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -117,7 +128,12 @@ func (m *Metrics) Living(executor string, now func() (sessions int, bytes int64)
 		"sessions_live": {"Sessions whose process waits for their next run.", func() float64 { n, _ := now(); return float64(n) }},
 		"session_bytes": {"Memory that those have taken, at most.", func() float64 { _, b := now(); return float64(b) }},
 	} {
-		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "ringd", Name: name, Help: gauge.help, ConstLabels: of}, gauge.read))
+		m.registry.MustRegister(
+			prometheus.NewGaugeFunc(
+				prometheus.GaugeOpts{Namespace: "ringd", Name: name, Help: gauge.help, ConstLabels: of},
+				gauge.read,
+			),
+		)
 	}
 }
 

@@ -37,14 +37,20 @@ func (m *Metrics) Stands(codes []string, now func() Standing) {
 	m.registry.MustRegister(&standing{codes: codes, now: now,
 		closed:    gauge("closed", "1 while no new run is taken, whatever the reason."),
 		condition: gauge("condition", "1 while a condition of the status holds, by its code.", "code"),
-		closes:    gauge("closes_seconds", "Until everything is closed unless a good push comes; absent: nothing is about to be."),
-		expires:   gauge("push_expires_seconds", "Until the signed push in force expires; absent: none is in force."),
-		log:       gauge("audit_log_bytes", "Size of the audit log in the state folder."),
-		segments:  gauge("audit_log_segments", "Files of the audit log in the state folder."),
-		packed:    gauge("audit_archived_bytes", "Size of the files that the audit log has in its archive, as its head names them."),
-		archives:  gauge("audit_archives", "Files that the audit log has in its archive, as its head names them."),
-		free:      gauge("state_free_bytes", "Room on the disk of the state folder; absent: it is not known."),
-		floor:     gauge("state_floor_bytes", "Room below which no new runs are taken."),
+		closes: gauge(
+			"closes_seconds",
+			"Until everything is closed unless a good push comes; absent: nothing is about to be.",
+		),
+		expires:  gauge("push_expires_seconds", "Until the signed push in force expires; absent: none is in force."),
+		log:      gauge("audit_log_bytes", "Size of the audit log in the state folder."),
+		segments: gauge("audit_log_segments", "Files of the audit log in the state folder."),
+		packed: gauge(
+			"audit_archived_bytes",
+			"Size of the files that the audit log has in its archive, as its head names them.",
+		),
+		archives: gauge("audit_archives", "Files that the audit log has in its archive, as its head names them."),
+		free:     gauge("state_free_bytes", "Room on the disk of the state folder; absent: it is not known."),
+		floor:    gauge("state_floor_bytes", "Room below which no new runs are taken."),
 	})
 }
 
@@ -106,7 +112,9 @@ func (m *Metrics) Help() map[string]string {
 	descs := make(chan *prometheus.Desc, 256)
 	m.registry.Describe(descs)
 	close(descs)
-	describing := regexp.MustCompile(`fqName: "(ringd_[^"]*)", help: "([^"]*)".* constLabels: {([^}]*)}, variableLabels: {([^}]*)}`)
+	describing := regexp.MustCompile(
+		`fqName: "(ringd_[^"]*)", help: "([^"]*)".* constLabels: {([^}]*)}, variableLabels: {([^}]*)}`,
+	)
 	out := map[string]string{}
 	for d := range descs { // which shows what it was made of in its text alone
 		parts := describing.FindStringSubmatch(d.String())

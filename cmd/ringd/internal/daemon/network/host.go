@@ -28,7 +28,13 @@ type Host struct {
 
 // HostOf takes from a config file what it says of egress.
 func HostOf(f config.File, env config.Environment) Host {
-	h := Host{Credentials: f.Credentials, Gateways: f.Gateways, Env: env, Resolver: f.Egress.Resolver, Roots: f.Egress.Roots}
+	h := Host{
+		Credentials: f.Credentials,
+		Gateways:    f.Gateways,
+		Env:         env,
+		Resolver:    f.Egress.Resolver,
+		Roots:       f.Egress.Roots,
+	}
 	for _, l := range f.Listen {
 		h.Listen = append(h.Listen, l.TCP)
 	}
@@ -94,7 +100,11 @@ func (h Host) Secret(_ context.Context, name string, upstream target.Dest) (prox
 func (h Host) secret(name string, upstream target.Dest) (proxy.Secret, error) {
 	c, ok := h.Credentials[name]
 	if !ok {
-		return proxy.Secret{}, fmt.Errorf("no credential %s on this host; add credentials.%s to the configuration", name, name)
+		return proxy.Secret{}, fmt.Errorf(
+			"no credential %s on this host; add credentials.%s to the configuration",
+			name,
+			name,
+		)
 	}
 	header, value, err := c.Field(h.Env, upstream)
 	if err != nil {

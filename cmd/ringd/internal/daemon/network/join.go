@@ -26,9 +26,9 @@ type JoinConfig struct {
 	Lost func(target, why string)
 }
 
-// joined is the egress of a daemon, with its ring and its records. Until Attach
+// Joined is the egress of a daemon, with its ring and its records. Until Attach
 // nothing can be recorded, and so nothing is dialed.
-type joined struct {
+type Joined struct {
 	Ring    *Ring // which closes Egress
 	Egress  *proxy.Egress
 	fetch   *bridges.Fetch
@@ -39,12 +39,12 @@ type joined struct {
 
 // Join makes the egress of a daemon. It records under ctx, which should not end
 // before the daemon does.
-func Join(ctx context.Context, c JoinConfig) (*joined, error) {
+func Join(ctx context.Context, c JoinConfig) (*Joined, error) {
 	ring, err := New(Config{Now: c.Now, Host: c.Host, Metrics: c.Metrics})
 	if err != nil {
 		return nil, err
 	}
-	j := &joined{Ring: ring, lost: c.Lost}
+	j := &Joined{Ring: ring, lost: c.Lost}
 	cfg, err := c.Host.Egress(ctx, ring, &j.records, c.Go)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func Join(ctx context.Context, c JoinConfig) (*joined, error) {
 
 // Providers are those that the host names, and the daemon's own of fetch when it
 // names no other.
-func (j *joined) Providers(named map[string]contract.Provider) map[string]contract.Provider {
+func (j *Joined) Providers(named map[string]contract.Provider) map[string]contract.Provider {
 	out := map[string]contract.Provider{bridgeFetch: j.fetch}
 	maps.Copy(out, named)
 	return out
@@ -72,7 +72,7 @@ func (j *joined) Providers(named map[string]contract.Provider) map[string]contra
 const bridgeFetch = "fetch"
 
 // doors are those of a Joined.
-type doors struct{ *joined }
+type doors struct{ *Joined }
 
 func (d doors) Recheck() { d.Egress.Recheck() }
 
@@ -90,7 +90,7 @@ type Runs interface {
 // Attach gives the egress its log, and the runs, which learn what they were
 // refused. A record is synced where a policy that binds its run, or its agent's
 // policy in force, asks for that.
-func (j *joined) Attach(recorder *records.Recorder, runs Runs) {
+func (j *Joined) Attach(recorder *records.Recorder, runs Runs) {
 	number := recorder.Generation
 	j.Ring.next.Store(&number)
 	j.runs.Store(&runs)
@@ -109,7 +109,7 @@ func (j *joined) Attach(recorder *records.Recorder, runs Runs) {
 
 // Deciders are those of a live run; none, so that it reaches nothing, before
 // Attach.
-func (j *joined) Deciders(run string) []*profiles.Decider {
+func (j *Joined) Deciders(run string) []*profiles.Decider {
 	if runs := j.runs.Load(); runs != nil {
 		return (*runs).Deciders(run)
 	}

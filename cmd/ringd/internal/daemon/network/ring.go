@@ -113,7 +113,15 @@ func (r *Ring) Strict(agent string) bool { return r.force.Load().strict[agent] }
 // Observe counts what an Egress tells.
 func (r *Ring) Observe(f proxy.Figure) {
 	r.open.Add(int64(f.Open))
-	e := metrics.Egress{Door: f.Door, Code: string(f.Code), End: f.End, Dialed: f.Dialed, Up: f.Up, Down: f.Down, Open: f.Open}
+	e := metrics.Egress{
+		Door:   f.Door,
+		Code:   string(f.Code),
+		End:    f.End,
+		Dialed: f.Dialed,
+		Up:     f.Up,
+		Down:   f.Down,
+		Open:   f.Open,
+	}
 	if f.End == "" && f.Dialed == 0 && f.Open == 0 {
 		e.Verdict = f.Verdict.String()
 	} else { // what was decided was told on its own
@@ -126,7 +134,11 @@ func (r *Ring) Observe(f proxy.Figure) {
 func (r *Ring) Egress() (wire.Network, []wire.Condition) {
 	now, force := r.cfg.Now(), r.force.Load()
 	out := wire.Network{Connections: r.open.Load(), Next: []wire.EgressExpiry{}, Gateways: []wire.EgressGateway{}}
-	from, _ := slices.BinarySearchFunc(force.expires, now, func(e wire.EgressExpiry, t time.Time) int { return e.At.Compare(t) })
+	from, _ := slices.BinarySearchFunc(
+		force.expires,
+		now,
+		func(e wire.EgressExpiry, t time.Time) int { return e.At.Compare(t) },
+	)
 	left := force.expires[from:]
 	out.Next = append(out.Next, left[:min(len(left), maxNext)]...)
 	var conditions []wire.Condition
@@ -189,7 +201,10 @@ func noted(set *profiles.Set) *inForce {
 		if a.Egress.Mode == profiles.EgressAllowlist {
 			for _, rule := range a.Egress.Allow {
 				if rule.Expires != nil {
-					out.expires = append(out.expires, wire.EgressExpiry{Agent: name, Host: rule.Host, At: rule.Expires.UTC()})
+					out.expires = append(
+						out.expires,
+						wire.EgressExpiry{Agent: name, Host: rule.Host, At: rule.Expires.UTC()},
+					)
 				}
 			}
 		}

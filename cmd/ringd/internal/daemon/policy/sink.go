@@ -12,10 +12,10 @@ import (
 
 // Sink returns what the syncer hands its findings to. One sink serves one
 // syncer.
-func (d *Holder) Sink() syncer.Sink { return &sink{holder: d} }
+func (d *application) Sink() syncer.Sink { return &sink{pushes: d} }
 
 type sink struct {
-	holder *Holder
+	pushes *application
 
 	mu   sync.Mutex
 	last syncer.Push
@@ -28,7 +28,7 @@ func (s *sink) Apply(ctx context.Context, p syncer.Push) error {
 	s.mu.Lock()
 	s.last = p
 	s.mu.Unlock()
-	err := s.holder.ApplyPush(ctx, p)
+	err := s.pushes.ApplyPush(ctx, p)
 	switch {
 	case errors.Is(err, errCompiler), errors.Is(err, errPrepare):
 		return errors.Join(syncer.ErrCostly, err)
@@ -45,19 +45,19 @@ func (s *sink) Apply(ctx context.Context, p syncer.Push) error {
 // applies the push again when its generation was closed meanwhile, or a ring could not
 // be given it when a lockdown was lifted.
 func (s *sink) Current(ctx context.Context, digest string) {
-	d := s.holder
+	d := s.pushes
 	s.mu.Lock()
 	p := s.last
 	s.mu.Unlock()
-	d.mu.Lock()
-	last, troubled, closed := d.lastPush, len(d.trouble) > 0, len(d.closedBy) > 0
-	refused := last != nil && last.Result == wire.PushRejected && last.Digest == digest && !d.reread
-	d.reread = false
-	delete(d.trouble, wire.ConditionSyncLost)
-	d.mu.Unlock()
-	g := d.inForce.Load()
+	d.situation.mu.Lock()
+	last, troubled, closed := d.situation.lastPush, len(d.situation.trouble) > 0, len(d.situation.closedBy) > 0
+	refused := last != nil && last.Result == wire.PushRejected && last.Digest == digest && !d.situation.reread
+	d.situation.reread = false
+	delete(d.situation.trouble, wire.ConditionSyncLost)
+	d.situation.mu.Unlock()
+	g := d.active.inForce.Load()
 	held := g != nil && g.digest == digest
-	if p.Digest != digest || d.awaits(digest) || !(held && closed) && (refused || held && !troubled) {
+	if p.Digest != digest || d.situation.awaits(digest) || !(held && closed) && (refused || held && !troubled) {
 		return
 	}
 	if err := d.ApplyPush(ctx, p); err != nil {
@@ -67,14 +67,14 @@ func (s *sink) Current(ctx context.Context, digest string) {
 
 // Reject refuses a content that is no push.
 func (s *sink) Reject(ctx context.Context, err error) {
-	if err := s.holder.unread(ctx, err); err != nil && !errors.Is(err, ErrRejected) {
-		s.holder.cfg.Logger.Error("refuse a push", "error", err)
+	if err := s.pushes.unread(ctx, err); err != nil && !errors.Is(err, ErrRejected) {
+		s.pushes.cfg.Logger.Error("refuse a push", "error", err)
 	}
 }
 
 // Lost takes note that the folder is gone.
 func (s *sink) Lost(ctx context.Context, err error) {
-	if err := s.holder.SyncLost(ctx, err.Error()); err != nil {
-		s.holder.cfg.Logger.Error("note the loss of the sync directory", "error", err)
+	if err := s.pushes.SyncLost(ctx, err.Error()); err != nil {
+		s.pushes.cfg.Logger.Error("note the loss of the sync directory", "error", err)
 	}
 }

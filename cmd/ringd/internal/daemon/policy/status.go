@@ -10,6 +10,16 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
+// statusReport reports what is in force, and what is wrong.
+type statusReport struct {
+	cfg       *Config
+	situation *situation
+	active    *activation
+	closings  *closings
+	lockdowns *lockdowns
+	started   time.Time
+}
+
 // Reporter is a ring that tells how its executors are.
 type Reporter interface {
 	Status() []interpreter.ExecutorStatus
@@ -50,11 +60,11 @@ func stateOf(r Ring) wire.Part {
 // Status fills in what is in force, and what is not as it should be. It does not
 // wait for a push under way. unwritable is why records cannot be written, full
 // that no new runs are taken for another reason of the daemon.
-func (d *Holder) Status(out *wire.Status, unwritable error, full bool) {
-	g := d.inForce.Load()
+func (d *statusReport) Status(out *wire.Status, unwritable error, full bool) {
+	g := d.active.inForce.Load()
 	var over *wire.Condition
-	if d.expired(g) != nil { // and is about to be closed; looked at without mu, since it may write
-		why := d.over(g)
+	if d.active.expired(g) != nil { // and is about to be closed; looked at without mu, since it may write
+		why := d.active.over(g)
 		g, over = nil, &why
 	}
 	if g != nil {
@@ -63,90 +73,80 @@ func (d *Holder) Status(out *wire.Status, unwritable error, full bool) {
 		out.Exceptions = exceptionsOf(g.Set, d.cfg.Clock.Now())
 		out.Signed = signedState(g.Signed)
 	}
-	if at, ok := d.Deadline(); ok {
+	if at, ok := d.closings.Deadline(); ok {
 		out.Closes = &at
 	}
-	if at, ok := d.expiry(g); ok && (out.Closes == nil || at.Before(*out.Closes)) {
+	if at, ok := d.active.expiry(g); ok && (out.Closes == nil || at.Before(*out.Closes)) {
 		out.Closes = &at
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.situation.mu.Lock()
+	defer d.situation.mu.Unlock()
 	switch {
 	case over != nil:
 		out.Conditions = append(out.Conditions, *over)
-	case g == nil && d.stale != nil:
-		out.Conditions = append(out.Conditions, *d.stale)
+	case g == nil && d.situation.stale != nil:
+		out.Conditions = append(out.Conditions, *d.situation.stale)
 	case g == nil:
 		out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionNoPolicy,
-			Message: "no valid policy is in force: everything is denied until the sync folder holds one that compiles; try it with ringd vet", Since: d.started})
+			Message: "no valid policy is in force: everything is denied until the sync folder holds one that compiles; " +
+				"try it with ringd vet", Since: d.started})
 	}
-	for _, c := range d.trouble {
+	for _, c := range d.situation.trouble {
 		out.Conditions = append(out.Conditions, c)
 	}
-	for name, c := range d.closedBy {
+	for name, c := range d.situation.closedBy {
 		if name != "" {
 			c.Message = name + ": " + c.Message
 		}
 		out.Conditions = append(out.Conditions, c.Condition)
 	}
-	if d.lastPush != nil {
-		push := *d.lastPush
+	if d.situation.lastPush != nil {
+		push := *d.situation.lastPush
 		out.LastPush = &push
 	}
-	_, all := d.closedBy[""]
+	_, all := d.situation.closedBy[""]
 	why := "nothing is in force"
 	locked := d.cfg.Lock.State()
 	if locked != nil {
 		why = "lockdown"
 		now := d.cfg.Lock.Show(out.Runs.Live)
 		out.Lockdown = &now
-		out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionLockdown, Message: locked.String(), Since: locked.Since})
+		out.Conditions = append(
+			out.Conditions,
+			wire.Condition{Code: wire.ConditionLockdown, Message: locked.String(), Since: locked.Since},
+		)
 		if locked.Unrecorded != "" {
-			out.Conditions[len(out.Conditions)-1].Message += "; it is not on disk, and a restart would forget it: " + locked.Unrecorded
+			last := &out.Conditions[len(out.Conditions)-1]
+			last.Message += "; it is not on disk, and a restart would forget it: " + locked.Unrecorded
 		}
 	}
-	d.order(out)
+	d.lockdowns.order(out)
 	out.Ready = g != nil && unwritable == nil && !full && !all && locked == nil
 	d.partsLocked(out, g != nil && unwritable == nil && locked == nil, why)
 }
 
-// partsLocked fills in rings and executors. What is open says whether anything
-// may run at all.
-func (d *Holder) partsLocked(out *wire.Status, open bool, why string) {
+// partsLocked adds rings and executors. If open is false, nothing may run, for the reason why.
+func (d *statusReport) partsLocked(out *wire.Status, open bool, why string) {
 	have := map[string]wire.Part{}
 	for _, r := range d.cfg.Rings {
 		part := wire.Part{Name: r.Name(), State: wire.PartClosed, Reason: why}
 		if open {
 			part = stateOf(r)
 		}
-		if part.State == wire.PartRestartNeeded {
-			out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionRestartNeeded, Message: part.Name + ": " + part.Reason})
-		}
-		out.Rings = append(out.Rings, part)
+		addPart(out, &out.Rings, part)
 		if n, ok := r.(reaching); ok && open {
 			e, trouble := n.Egress()
 			out.Egress, out.Conditions = &e, append(out.Conditions, trouble...)
 		}
-		reporter, ok := r.(Reporter)
-		if !ok {
-			continue
-		}
-		for _, e := range reporter.Status() {
-			state := wire.PartClosed
-			switch e.State {
-			case wire.PartReady, wire.PartRestartNeeded:
-				state = e.State
+		if reporter, ok := r.(Reporter); ok {
+			for _, e := range reporter.Status() {
+				have[e.Name] = executorPart(e)
 			}
-			part := wire.Part{Name: e.Name, State: state, Reason: e.Reason}
-			if e.Sessions > 0 {
-				part.Sessions = &wire.LiveSessions{Live: e.Sessions, Bytes: e.SessionBytes}
-			}
-			have[e.Name] = part
 		}
 	}
 	for _, name := range []string{profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell} {
 		part, ok := have[name]
-		switch c, closed := d.closedFor(name); {
+		switch c, closed := d.situation.closedFor(name); {
 		case !ok:
 			part = wire.Part{Name: name, State: wire.PartUnavailable, Reason: "this build has no such executor"}
 		case closed:
@@ -154,27 +154,44 @@ func (d *Holder) partsLocked(out *wire.Status, open bool, why string) {
 		case !open:
 			part.State, part.Reason = wire.PartClosed, why
 		}
-		if part.State == wire.PartRestartNeeded {
-			out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionRestartNeeded,
-				Message: name + ": " + part.Reason})
-		}
-		for _, r := range d.cfg.Rings {
-			if t, ok := r.(trying); ok {
-				if c, ok := t.Loaded(name); ok {
-					part.Canary = &c
-				}
-			}
-		}
-		out.Executors = append(out.Executors, part)
+		part.Canary = d.canary(name)
+		addPart(out, &out.Executors, part)
 	}
 }
 
-func (d *Holder) closedFor(executor string) (closing, bool) {
-	if c, ok := d.closedBy[executor]; ok {
-		return c, true
+// addPart adds a part to a list of the status, with the condition that it needs a restart.
+func addPart(out *wire.Status, parts *[]wire.Part, part wire.Part) {
+	*parts = append(*parts, part)
+	if part.State == wire.PartRestartNeeded {
+		out.Conditions = append(out.Conditions, wire.Condition{
+			Code: wire.ConditionRestartNeeded, Message: part.Name + ": " + part.Reason,
+		})
 	}
-	c, ok := d.closedBy[""]
-	return c, ok
+}
+
+// executorPart is the state of an executor. An unknown state is closed.
+func executorPart(e interpreter.ExecutorStatus) wire.Part {
+	part := wire.Part{Name: e.Name, State: wire.PartClosed, Reason: e.Reason}
+	switch e.State {
+	case wire.PartReady, wire.PartRestartNeeded:
+		part.State = e.State
+	}
+	if e.Sessions > 0 {
+		part.Sessions = &wire.LiveSessions{Live: e.Sessions, Bytes: e.SessionBytes}
+	}
+	return part
+}
+
+// canary is the result of the canary of an executor; nil if there is none.
+func (d *statusReport) canary(executor string) *wire.Canary {
+	for _, r := range d.cfg.Rings {
+		if t, ok := r.(trying); ok {
+			if c, ok := t.Loaded(executor); ok {
+				return &c
+			}
+		}
+	}
+	return nil
 }
 
 // exceptionsOf lists the exceptions of a set, the next to end first.
@@ -182,8 +199,11 @@ func exceptionsOf(set *profiles.Set, now time.Time) (out []wire.ExceptionState) 
 	for name, a := range set.Agents {
 		for i := range a.Exceptions {
 			e := &a.Exceptions[i]
-			out = append(out, wire.ExceptionState{ID: e.ID, Agent: name, Owner: e.Owner, Lifts: append([]string{}, e.Lifts...),
-				Expires: e.Expires.UTC(), Ended: e.Ended(now)})
+			out = append(
+				out,
+				wire.ExceptionState{ID: e.ID, Agent: name, Owner: e.Owner, Lifts: append([]string{}, e.Lifts...),
+					Expires: e.Expires.UTC(), Ended: e.Ended(now)},
+			)
 		}
 	}
 	slices.SortFunc(out, func(a, b wire.ExceptionState) int {

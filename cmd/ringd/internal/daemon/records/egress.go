@@ -34,7 +34,12 @@ type egressTo struct {
 // is told of a refusal of a run once it is on record; lost hears of a name, with its
 // port, that was looked up for a run and has no address. Each may be nil: nothing is
 // synced, nobody is told.
-func (e *Egress) Attach(recorder *Recorder, strict func(agent, run string) bool, tell func(run string, d profiles.Decision), lost func(target, why string)) {
+func (e *Egress) Attach(
+	recorder *Recorder,
+	strict func(agent, run string) bool,
+	tell func(run string, d profiles.Decision),
+	lost func(target, why string),
+) {
 	e.to.Store(&egressTo{recorder, strict, tell, lost})
 }
 

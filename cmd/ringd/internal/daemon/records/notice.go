@@ -32,13 +32,21 @@ func (r *Refusals) Notice(ctx context.Context, n Notice) error {
 	if to == nil {
 		return errors.New("record what a policy meant to a guest: no records yet")
 	}
-	rec := audit.Record{Agent: n.Agent, Actor: n.Actor, Run: n.Run, Revision: n.Revision, Detail: map[string]string{"executor": n.Executor}}
+	rec := audit.Record{
+		Agent:    n.Agent,
+		Actor:    n.Actor,
+		Run:      n.Run,
+		Revision: n.Revision,
+		Detail:   map[string]string{"executor": n.Executor},
+	}
 	for _, module := range n.Loaded[:min(len(n.Loaded), maxLoaded)] {
 		d := profiles.Decision{Verdict: profiles.Deny, Code: profiles.CodeImportDenied, Revision: n.Revision,
 			Reason:   fmt.Sprintf("import of %q is denied now, and it was loaded before", module),
 			Evidence: &profiles.Evidence{Argv: []string{module}}}
 		one := rec
-		one.Kind, one.State, one.Capability, one.Decision = audit.ImportDecided, "loaded", "import:"+module, audit.Decided(d)
+		one.Kind, one.State, one.Capability, one.Decision = audit.ImportDecided, "loaded", "import:"+module, audit.Decided(
+			d,
+		)
 		if _, err := to.recorder.Append(ctx, one, audit.Written); err != nil {
 			return fmt.Errorf("record what a guest has loaded: %w", err)
 		}

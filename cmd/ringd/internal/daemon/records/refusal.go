@@ -51,7 +51,12 @@ func (r *Refusals) Record(ctx context.Context, v Refusal) error {
 	d := v.decision()
 	rec := audit.Record{
 		Kind: audit.GuestRefused, Agent: v.Agent, Run: v.Run, Decision: audit.Decided(d),
-		Detail: map[string]string{"executor": v.Executor, "layer": v.Layer, "call": v.Call, "count": strconv.Itoa(v.Count)},
+		Detail: map[string]string{
+			"executor": v.Executor,
+			"layer":    v.Layer,
+			"call":     v.Call,
+			"count":    strconv.Itoa(v.Count),
+		},
 	}
 	if v.own() { // no program of an agent tried it, so it is no verdict on one
 		rec.Kind, rec.Decision = audit.ProbeRefused, nil
@@ -89,7 +94,11 @@ func (v Refusal) decision() profiles.Decision {
 	if v.Detail != "" {
 		what += " " + v.Detail
 	}
-	d := profiles.Decision{Verdict: profiles.Deny, Code: profiles.CodeGuestRefused, Reason: v.Layer + " refused " + what}
+	d := profiles.Decision{
+		Verdict: profiles.Deny,
+		Code:    profiles.CodeGuestRefused,
+		Reason:  v.Layer + " refused " + what,
+	}
 	if v.Ends {
 		d.Reason = "the guest tried " + what + " after it gave that up, and was ended"
 	}

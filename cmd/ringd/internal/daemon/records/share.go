@@ -73,8 +73,14 @@ func act(rec *audit.Record) bool {
 		return false
 	}
 	switch rec.Kind {
-	case audit.CallDecided, audit.CallOpened, audit.GuestRefused, audit.ExecDecided, audit.FileDecided, audit.VariableDecided,
-		audit.EgressDecided, audit.AuditDecided:
+	case audit.CallDecided,
+		audit.CallOpened,
+		audit.GuestRefused,
+		audit.ExecDecided,
+		audit.FileDecided,
+		audit.VariableDecided,
+		audit.EgressDecided,
+		audit.AuditDecided:
 		return true
 	default:
 		return false
@@ -86,7 +92,21 @@ const frame = 400
 
 // size is about how many bytes of the log a record takes.
 func size(rec *audit.Record) int64 {
-	n := frame + len(rec.Run) + len(rec.Agent) + len(rec.Actor) + len(rec.Call) + len(rec.Capability) + len(rec.Digest) + len(rec.Full)
+	n := frame + len(
+		rec.Run,
+	) + len(
+		rec.Agent,
+	) + len(
+		rec.Actor,
+	) + len(
+		rec.Call,
+	) + len(
+		rec.Capability,
+	) + len(
+		rec.Digest,
+	) + len(
+		rec.Full,
+	)
 	if rec.Decision != nil {
 		n += len(rec.Decision.Reason)
 	}

@@ -104,7 +104,15 @@ type Terms struct {
 
 // termsOf are those of a row that CheckCall has passed.
 func termsOf(row store.Run, c store.Call) Terms {
-	return Terms{Run: c.Run, Call: c.ID, Actor: row.Actor, Digest: c.ArgsDigest, From: c.From, Count: max(c.Needs, 1), Expires: c.Expires}
+	return Terms{
+		Run:     c.Run,
+		Call:    c.ID,
+		Actor:   row.Actor,
+		Digest:  c.ArgsDigest,
+		From:    c.From,
+		Count:   max(c.Needs, 1),
+		Expires: c.Expires,
+	}
 }
 
 // Verdict is what the words on a call come to under its terms: the last one that
@@ -122,8 +130,14 @@ func Verdict(m Marker, t Terms, words []store.Approval) (store.Approval, error) 
 			return store.Approval{}, fmt.Errorf("the word of %s on call %s: %w", w.By, t.Call, err)
 		}
 		late := !t.Expires.IsZero() && !w.At.Before(t.Expires)
-		if w.Run != t.Run || w.Digest != t.Digest || w.By == t.Actor || late || len(t.From) > 0 && !slices.Contains(t.From, w.As) {
-			return store.Approval{}, fmt.Errorf("the word of %s on call %s: %w", w.By, t.Call, &seal.IntegrityError{Field: ofApproval})
+		if w.Run != t.Run || w.Digest != t.Digest || w.By == t.Actor || late ||
+			len(t.From) > 0 && !slices.Contains(t.From, w.As) {
+			return store.Approval{}, fmt.Errorf(
+				"the word of %s on call %s: %w",
+				w.By,
+				t.Call,
+				&seal.IntegrityError{Field: ofApproval},
+			)
 		}
 		switch w.Verdict {
 		case store.Deny:
@@ -132,7 +146,12 @@ func Verdict(m Marker, t Terms, words []store.Approval) (store.Approval, error) 
 			heard[w.By] = true
 			last = w
 		default:
-			return store.Approval{}, fmt.Errorf("the word of %s on call %s: %w", w.By, t.Call, &seal.IntegrityError{Field: ofApproval})
+			return store.Approval{}, fmt.Errorf(
+				"the word of %s on call %s: %w",
+				w.By,
+				t.Call,
+				&seal.IntegrityError{Field: ofApproval},
+			)
 		}
 	}
 	if int64(len(heard)) < max(t.Count, 1) {

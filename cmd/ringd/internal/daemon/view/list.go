@@ -68,7 +68,13 @@ func Kept(s store.State) string {
 
 // List shows rows whose state, as stateOf tells it, is one of states; none are
 // all.
-func List(ctx context.Context, runs lister, f store.Filter, states []string, stateOf func(store.Run) string) (wire.RunList, error) {
+func List(
+	ctx context.Context,
+	runs lister,
+	f store.Filter,
+	states []string,
+	stateOf func(store.Run) string,
+) (wire.RunList, error) {
 	rows, err := runs.Runs(ctx, f)
 	if err != nil {
 		return wire.RunList{}, fmt.Errorf("list runs: %w", err)

@@ -36,10 +36,24 @@ func Run(v contract.View, created time.Time) wire.Run {
 		out.LastEvent = v.LastEvent
 	}
 	for _, a := range v.Asked {
-		out.Asked = append(out.Asked, wire.Asked{Call: a.Call, Capability: a.Name, Argv: append([]string{}, a.Argv...), When: a.When})
+		out.Asked = append(
+			out.Asked,
+			wire.Asked{Call: a.Call, Capability: a.Name, Argv: append([]string{}, a.Argv...), When: a.When},
+		)
 	}
 	for _, p := range v.Pending {
-		w := wire.Pending{ID: p.ID, Bridge: p.Bridge, Args: p.Args, For: p.For, Digest: p.Digest, Held: p.Held, From: p.From, Count: p.Count, Rule: p.Rule, Because: p.Because}
+		w := wire.Pending{
+			ID:      p.ID,
+			Bridge:  p.Bridge,
+			Args:    p.Args,
+			For:     p.For,
+			Digest:  p.Digest,
+			Held:    p.Held,
+			From:    p.From,
+			Count:   p.Count,
+			Rule:    p.Rule,
+			Because: p.Because,
+		}
 		if !p.Expires.IsZero() {
 			at := p.Expires
 			w.Expires = &at

@@ -11,14 +11,22 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// MaxActions is how many actions one Decide takes.
-const MaxActions = 1000
+// answers decides actions, and answers questions about the generation in force.
+type answers struct {
+	cfg       *Config
+	situation *situation
+	active    *activation
+}
 
 // Decide answers actions for one agent under the generation in force, in order.
 // Nothing runs, opens or resolves. A text that is no valid action is denied as
 // action.malformed. Every decision is recorded before it is told. Errors:
 // *InvalidError, records.ErrUnavailable.
-func (d *Holder) Decide(ctx context.Context, actor, agent string, actions []json.RawMessage) ([]profiles.Decision, error) {
+func (d *answers) Decide(
+	ctx context.Context,
+	actor, agent string,
+	actions []json.RawMessage,
+) ([]profiles.Decision, error) {
 	switch {
 	case actor == "":
 		return nil, &InvalidError{"", "the request has no actor"}
@@ -30,8 +38,8 @@ func (d *Holder) Decide(ctx context.Context, actor, agent string, actions []json
 	if agent == "" {
 		agent = "default"
 	}
-	g := d.holds()
-	decider := d.decider(g, agent).At(d.cfg.Clock.Now())
+	g := d.active.holds()
+	decider := d.active.decider(g, agent).At(d.cfg.Clock.Now())
 	out := make([]profiles.Decision, len(actions))
 	for i, raw := range actions {
 		kind := "malformed"
@@ -57,57 +65,13 @@ func (d *Holder) Decide(ctx context.Context, actor, agent string, actions []json
 	return out, nil
 }
 
-// holds is the generation in force, unless its push has expired: closing it may have to
-// wait for another push that is being applied, and nothing is granted by it meanwhile.
-func (d *Holder) holds() *Generation {
-	g := d.inForce.Load()
-	if d.expired(g) != nil {
-		return nil
-	}
-	return g
-}
-
-// decider returns the decider of an agent; for no generation and an unknown
-// agent one that denies and says why.
-func (d *Holder) decider(g *Generation, agent string) *profiles.Decider {
-	if g == nil {
-		var none *profiles.Set
-		return none.Decider(agent, d.cfg.Environment)
-	}
-	if known, ok := g.deciders[agent]; ok {
-		return known
-	}
-	return g.Set.Decider(agent, d.cfg.Environment)
-}
-
-func kindOf(a profiles.Action) string {
-	switch {
-	case a.Shell != nil:
-		return "shell"
-	case a.Import != nil:
-		return "import"
-	case a.Egress != nil:
-		return "egress"
-	case a.Bridge != nil:
-		return "bridge"
-	case a.File != nil:
-		return "file"
-	case a.Exec != nil:
-		return "exec"
-	case a.Variable != nil:
-		return "variable"
-	default:
-		return "malformed"
-	}
-}
-
 // Profile returns what an agent may do in an executor under the generation in
 // force. ErrNotFound: no generation, agent or grant of that executor.
-func (d *Holder) Profile(agent, executor string) (wire.Profile, error) {
+func (d *answers) Profile(agent, executor string) (wire.Profile, error) {
 	if locked := d.cfg.Lock.Denied("profile", ""); locked != nil {
 		return wire.Profile{}, locked
 	}
-	g := d.holds()
+	g := d.active.holds()
 	if g == nil {
 		return wire.Profile{}, fmt.Errorf("agent %s: no policy is in force: %w", agent, ErrNotFound)
 	}
@@ -137,25 +101,16 @@ func (d *Holder) Profile(agent, executor string) (wire.Profile, error) {
 	return out, nil
 }
 
-func reaches(b profiles.Bridge, executor string) bool {
-	for _, e := range b.Executors {
-		if e == executor {
-			return true
-		}
-	}
-	return len(b.Executors) == 0
-}
-
 // Turned waits until the revision in force is not the given one, at most so
 // long, and returns it; "" is none. An error is ctx's.
-func (d *Holder) Turned(ctx context.Context, from string, wait time.Duration) (string, error) {
+func (d *answers) Turned(ctx context.Context, from string, wait time.Duration) (string, error) {
 	limit := d.cfg.Clock.After(wait)
 	for {
-		d.mu.Lock()
-		turned := d.turned
-		d.mu.Unlock()
+		d.situation.mu.Lock()
+		turned := d.situation.turned
+		d.situation.mu.Unlock()
 		now := ""
-		if g := d.inForce.Load(); g != nil && d.cfg.Lock.State() == nil {
+		if g := d.active.inForce.Load(); g != nil && d.cfg.Lock.State() == nil {
 			now = g.Revision
 		}
 		if now != from || wait <= 0 {
@@ -172,4 +127,72 @@ func (d *Holder) Turned(ctx context.Context, from string, wait time.Duration) (s
 }
 
 // Enforced decides for an agent as the policy in force does; it denies when there is none.
-func (d *Holder) Enforced(agent string) *profiles.Decider { return d.decider(d.holds(), agent) }
+func (d *answers) Enforced(agent string) *profiles.Decider {
+	return d.active.decider(d.active.holds(), agent)
+}
+
+// Open refuses what is closed: everything without a generation, and executors
+// that rejected their profile.
+func (d *answers) Open(g *Generation, executor string) error {
+	over := d.active.expired(g)
+	d.situation.mu.Lock()
+	defer d.situation.mu.Unlock()
+	deny := func(code profiles.Code, reason string) error {
+		dec := profiles.Decision{Code: code, Reason: reason}
+		if g != nil {
+			dec.Revision = g.Revision
+		}
+		return &profiles.Denial{Capability: "executor:" + executor, Decision: dec}
+	}
+	if locked := d.cfg.Lock.Denied("executor:"+executor, ""); locked != nil {
+		return locked
+	}
+	switch {
+	case g == nil && d.situation.stale != nil:
+		return deny(profiles.CodeClosed, d.situation.stale.Message)
+	case g == nil:
+		return deny(profiles.CodeNoPolicy, "no valid policy is in force")
+	}
+	if over != nil {
+		return deny(profiles.CodeClosed, over.Error())
+	}
+	for _, name := range []string{executor, ""} {
+		if c, ok := d.situation.closedBy[name]; ok {
+			return deny(profiles.CodeClosed, "the executor is closed: "+c.Message)
+		}
+	}
+	return nil
+}
+
+// MaxActions is how many actions one Decide takes.
+const MaxActions = 1000
+
+func kindOf(a profiles.Action) string {
+	switch {
+	case a.Shell != nil:
+		return "shell"
+	case a.Import != nil:
+		return "import"
+	case a.Egress != nil:
+		return "egress"
+	case a.Bridge != nil:
+		return "bridge"
+	case a.File != nil:
+		return "file"
+	case a.Exec != nil:
+		return "exec"
+	case a.Variable != nil:
+		return "variable"
+	default:
+		return "malformed"
+	}
+}
+
+func reaches(b profiles.Bridge, executor string) bool {
+	for _, e := range b.Executors {
+		if e == executor {
+			return true
+		}
+	}
+	return len(b.Executors) == 0
+}

@@ -1,0 +1,89 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// prepare asks every ring, and returns the commits only when all are ready. Rings see
+// $WORKSPACE as this host names it.
+func (d *activation) prepare(ctx context.Context, set *profiles.Set) ([]func(), error) {
+	commits := make([]func(), 0, len(d.cfg.Rings))
+	set = set.In(d.cfg.Workspace)
+	for _, r := range d.cfg.Rings {
+		commit, err := r.Prepare(ctx, set)
+		if err != nil {
+			return nil, fmt.Errorf("prepare ring %s: %w", r.Name(), err)
+		}
+		commits = append(commits, commit)
+	}
+	return commits, nil
+}
+
+// prepareNothing asks every ring for a state that denies everything: a nil set,
+// or one without agents for a ring that takes only sets. Rings that can do
+// neither are in the error.
+func (d *activation) prepareNothing(ctx context.Context) (commits []func(), failed error) {
+	for _, r := range d.cfg.Rings {
+		commit, err := r.Prepare(ctx, nil)
+		if err != nil {
+			commit, err = r.Prepare(ctx, &profiles.Set{Format: profiles.Format})
+		}
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("close ring %s: %w", r.Name(), err))
+			continue
+		}
+		commits = append(commits, commit)
+	}
+	return commits, failed
+}
+
+// prepareFailed closes the executor that rejected its profile, or all of them
+// when the ring names none, and refuses the push. Where the host could only not look,
+// nothing is closed: the push may be taken later.
+func (d *application) prepareFailed(
+	ctx context.Context,
+	p syncer.Push,
+	cause error,
+	findings schema.Diagnostics,
+) error {
+	if later := (interface{ Later() bool })(nil); errors.As(cause, &later) && later.Later() { // nothing rejects it
+		return errors.Join(
+			d.reject(ctx, p.Digest, "the host could not look at what the policy needs: "+cause.Error(), findings),
+			errPrepare,
+		)
+	}
+	name := ""
+	var named interface{ Executor() string }
+	if errors.As(cause, &named) {
+		name = named.Executor()
+	}
+	why := closing{wire.Condition{Code: wire.ConditionExecutorClosed, Since: d.cfg.Clock.Now(),
+		Message: cause.Error() + "; closed by push " + short(p.Digest) + ", which is refused"}, p.Digest}
+	d.active.binding.Lock() // a run that is being bound is either seen below or refused
+	d.situation.mu.Lock()
+	old, known := d.situation.closedBy[name]
+	if known = known && old.Message == why.Message; known {
+		why = old
+	}
+	d.situation.closedBy[name] = why
+	d.situation.mu.Unlock()
+	d.active.binding.Unlock()
+	refused := errors.Join(d.reject(ctx, p.Digest, cause.Error(), findings), errPrepare)
+	if known { // the same push, asked for again
+		return refused
+	}
+	d.cfg.Stop(name)
+	rec := d.active.Record(audit.ExecutorClosed)
+	rec.Digest, rec.Capability = p.Digest, "executor:"+name
+	rec.Detail = map[string]string{"reason": cause.Error()}
+	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced)
+	return errors.Join(refused, err)
+}

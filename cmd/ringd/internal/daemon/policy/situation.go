@@ -1,0 +1,112 @@
+package policy
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// situation is what is known beside the generation in force: which executors are closed, what is wrong
+// with the source of pushes, and the last push. It also has the token of the push that is applied. It is
+// safe for concurrent use. Whoever reads or writes its fields holds mu.
+type situation struct {
+	cfg *Config
+
+	applying chan struct{} // holds one token: one push, or one closing, at a time
+	wake     chan struct{} // wakes the loop of watcher
+
+	mu         sync.Mutex
+	closedBy   map[string]closing        // executor -> why it is closed; the empty name is all of them
+	trouble    map[string]wire.Condition // push_rejected, sync_lost, held
+	troubledAt time.Time                 // since when the source has not been good
+	stale      *wire.Condition           // the generation was closed
+	lastPush   *wire.Push
+	reread     bool          // apply the last push, refused or not, again when its folder comes back
+	waiting    *syncer.Push  // came during a lockdown
+	lastNumber int64         // of the newest generation ever
+	turned     chan struct{} // closed and replaced when the generation changes
+}
+
+// closedExecutors returns why executors are closed, by name; "" is all.
+func (d *situation) closedExecutors() map[string]closing {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return maps.Clone(d.closedBy)
+}
+
+// awaits reports whether a push of this digest waits for the end of a lockdown.
+func (d *situation) awaits(digest string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.waiting != nil && d.waiting.Digest == digest
+}
+
+// pushed makes p the last push of the status.
+func (d *situation) pushed(p wire.Push) {
+	d.cfg.Metrics.Pushed(p.Result)
+	d.mu.Lock()
+	d.lastPush = &p
+	d.mu.Unlock()
+}
+
+// troubled notes that the source is not good, since the given time if it was
+// good before, and makes the watch loop look.
+func (d *situation) troubled(c wire.Condition, since time.Time) {
+	d.mu.Lock()
+	if len(d.trouble) == 0 {
+		d.troubledAt = since
+	}
+	if old, ok := d.trouble[c.Code]; ok {
+		c.Since = old.Since
+	}
+	d.trouble[c.Code] = c
+	d.mu.Unlock()
+	d.poke()
+}
+
+// poke makes the watch loop look.
+func (d *situation) poke() {
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+// well notes that the source is good.
+func (d *situation) well() {
+	d.mu.Lock()
+	clear(d.trouble)
+	clear(d.closedBy)
+	d.mu.Unlock()
+}
+
+func (d *situation) closedFor(executor string) (closing, bool) {
+	if c, ok := d.closedBy[executor]; ok {
+		return c, true
+	}
+	c, ok := d.closedBy[""]
+	return c, ok
+}
+
+func (d *situation) acquire(ctx context.Context) error {
+	select {
+	case d.applying <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (d *situation) release() { <-d.applying }
+
+// closing is why an executor is closed.
+type closing struct {
+	wire.Condition
+	// Push is the digest of the push that a ring could not be given; "": something else
+	// closed it.
+	Push string
+}

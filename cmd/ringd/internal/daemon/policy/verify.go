@@ -1,0 +1,167 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
+	"github.com/ringd/ringd/cmd/ringd/internal/trust"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema"
+)
+
+// verifier verifies pushes, and asks the guardrails on the policy.
+type verifier struct {
+	cfg    *Config
+	active *activation
+}
+
+// verify opens a signed push and says whether it may take force now. Without trust
+// roots there is nothing to verify, and the result is nil.
+func (d *verifier) verify(ctx context.Context, p syncer.Push) (*trust.Push, error) {
+	if d.cfg.Trust == nil {
+		for _, s := range p.Sources {
+			signed := map[string]string{trust.FileName: "a signed push", trust.LockdownFile: "a signed lockdown order"}
+			if what := signed[s.Name]; what != "" {
+				return nil, &trust.Refusal{
+					Code:   trust.CodeUntrusted,
+					Reason: s.Name + " is " + what + ", and this host has no trust roots: write them into its configuration",
+				}
+			}
+		}
+		return nil, nil
+	}
+	signed, err := d.cfg.Trust.Open(ctx, p.Sources)
+	if err != nil {
+		return nil, err
+	}
+	before, err := d.before(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return signed, d.cfg.Trust.Admit(ctx, signed, before, d.cfg.Clock.Now())
+}
+
+// accept makes a signed push the last one that was accepted, before it takes force.
+// A rollback is on record first.
+func (d *verifier) accept(ctx context.Context, p *trust.Push, number int64, now time.Time) error {
+	if p == nil {
+		return nil
+	}
+	if p.Rollback {
+		rec := audit.Record{
+			Kind:       audit.PolicyRolledBack,
+			Actor:      self,
+			Generation: number,
+			Revision:   p.Revision,
+			Digest:     p.Digest,
+			Detail:     detailOf(p),
+		}
+		if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced); err != nil {
+			return err
+		}
+	}
+	if err := d.cfg.Trust.Accept(p, now); err != nil {
+		d.cfg.Metrics.Fault("store")
+		return fmt.Errorf("%w: %w", records.ErrUnavailable, err)
+	}
+	return nil
+}
+
+// kept returns the set of a generation that was in force before a restart, and the
+// push it came with. With trust roots it is verified again by those of now.
+func (d *verifier) kept(ctx context.Context, g store.Generation, now time.Time) (*profiles.Set, *trust.Push, error) {
+	if d.cfg.Trust == nil {
+		set, err := profiles.DecodeSet(g.Set)
+		return set, nil, err
+	}
+	p, err := d.cfg.Trust.Hold(ctx, g.Set, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p.Policy, p, nil
+}
+
+// before is the set that the next one takes the place of: what is in force, else what
+// was last. Were it nothing once a generation is closed, who keeps its source from this
+// host would make a guardrail forget what it compares with. Nil: no set is known.
+func (d *verifier) before(ctx context.Context) (*profiles.Set, error) {
+	if set := d.active.Set(); set != nil {
+		return set, nil
+	}
+	last, err := d.cfg.Generations.LastGeneration(ctx)
+	switch {
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrCorrupt):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("%w: read last generation: %w", records.ErrUnavailable, err)
+	}
+	var set *profiles.Set
+	if d.cfg.Trust == nil {
+		set, err = profiles.DecodeSet(last.Set)
+	} else {
+		set, err = d.cfg.Trust.Last(last.Set)
+	}
+	if err != nil || set.Revision != last.Revision {
+		return nil, nil // Hold has told
+	}
+	return set, nil
+}
+
+// check asks the guardrails on the policy of a set. A set that has some is refused
+// where nobody could ask them.
+func (d *verifier) check(ctx context.Context, set, previous *profiles.Set) (schema.Diagnostics, error) {
+	if c, ok := d.cfg.Compiler.(checker); ok {
+		return c.Check(ctx, set, previous)
+	}
+	if set.Guarded() {
+		return nil, errors.New("nothing here asks the guardrails of the policy")
+	}
+	return nil, nil
+}
+
+// guarded refuses a set that a guardrail refuses, and adds its findings to those of
+// the push. applying is held.
+func (d *application) guarded(ctx context.Context, c coming, set *profiles.Set) (schema.Diagnostics, error) {
+	before, err := d.verifier.before(ctx)
+	if err != nil {
+		return nil, d.notKept(ctx, c.Push, err)
+	}
+	found, err := d.verifier.check(ctx, set, before)
+	all := append(slices.Clip(c.findings), found...)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, errors.Join(
+			d.reject(ctx, c.Digest, "the guardrails could not be asked: "+err.Error(), all),
+			errCompiler,
+		)
+	case busy(found):
+		return nil, errors.Join(
+			d.reject(
+				ctx,
+				c.Digest,
+				"the host is too busy, or too short of something, to ask the guardrails now: they are asked again",
+				all,
+			),
+			errCompiler,
+		)
+	case found.Refused():
+		return nil, d.reject(ctx, c.Digest, "a guardrail refuses the policy", all)
+	}
+	return all, nil
+}
+
+// checker is a Compiler that asks the guardrails on the policy of a set before it
+// comes in force, wherever the set comes from. previous is what is in force, or was
+// last; nil: nothing. Findings that refuse keep the set out of force.
+type checker interface {
+	Check(ctx context.Context, set, previous *profiles.Set) (schema.Diagnostics, error)
+}
