@@ -92,7 +92,7 @@ func parseOptions(text string) (map[string]*tool, error) {
 	}
 	out := map[string]*tool{}
 	for _, row := range rows {
-		t := &tool{known: true, parts: map[string]options{}}
+		t := &tool{known: true}
 		for _, f := range row.Fields {
 			if err := t.take(f); err != nil {
 				return nil, fmt.Errorf("%s: %w", row.Names[0], err)
@@ -105,7 +105,7 @@ func parseOptions(text string) (map[string]*tool, error) {
 	for _, row := range rows { // what refers to another row
 		for _, name := range row.Names {
 			if program, sub, ok := strings.Cut(name, ":"); ok && out[program] != nil {
-				out[program].parts[sub] = out[name].global
+				out[program].addPart(sub, out[name].global)
 			}
 		}
 		t := out[row.Names[0]]
@@ -118,6 +118,13 @@ func parseOptions(text string) (map[string]*tool, error) {
 		}
 	}
 	return out, nil
+}
+
+func (t *tool) addPart(sub string, behind options) {
+	if t.parts == nil {
+		t.parts = map[string]options{}
+	}
+	t.parts[sub] = behind
 }
 
 // take reads a field.

@@ -30,21 +30,34 @@ type Option struct {
 func (f Field) Options() ([]Option, error) {
 	words := f.Words()
 	out := make([]Option, 0, len(words))
-	seen := make(map[string]bool, 2*len(words))
 	for _, word := range words {
 		o, ok := parseOption(word)
 		if !ok {
 			return nil, f.Errorf("%s is no option", word)
 		}
-		for _, name := range o.Names {
-			if seen[name] {
-				return nil, f.Errorf("%s stands there twice", name)
-			}
-			seen[name] = true
-		}
 		out = append(out, o)
+		if name := repeated(out); name != "" {
+			return nil, f.Errorf("%s stands there twice", name)
+		}
 	}
 	return out, nil
+}
+
+// repeated returns a name of the last option that stands in front of it too. Lists are short, and a
+// table has many of them: no map is made for each.
+func repeated(options []Option) string {
+	last := len(options) - 1
+	for i, name := range options[last].Names {
+		if slices.Contains(options[last].Names[:i], name) {
+			return name
+		}
+		for k := range options[:last] {
+			if slices.Contains(options[k].Names, name) {
+				return name
+			}
+		}
+	}
+	return ""
 }
 
 // parseOption reads one option.

@@ -17,7 +17,7 @@ const mostAwk = 64 << 10
 // awkProgram is what a text starts. The zero Program starts nothing.
 type awkProgram struct {
 	Texts   []string // shell text that it runs
-	Refused string   // why nobody can know what it starts; "" where everybody can
+	Refused string   // why nobody can know what it starts; empty if it can be known
 	Files   bool     // it takes more program from files
 }
 
@@ -62,8 +62,8 @@ type kind uint8
 const (
 	sign    kind = iota // text is the sign
 	awkName             // identifiers and keywords
-	number              // numbers too: operands
-	str                 // text is what it says
+	number
+	str // text is its value
 	awkRegexp
 	line // the end of a line
 )
@@ -195,7 +195,7 @@ func quoted(text string, i int) (value string, end int, closed bool) {
 				b.WriteByte(e)
 			case '\n':
 			default:
-				b.WriteString("\x00") // seds, octals and their like: nobody's command
+				b.WriteString("\x00") // octals and the like: no command has it
 			}
 		default:
 			b.WriteByte(c)

@@ -26,7 +26,7 @@ func (r *reader) as(row *row) {
 	}
 }
 
-// refused reads a program that nothing can be read of.
+// refused refuses a program, unless its words only list or print something.
 func (r *reader) refused() {
 	alone := len(r.args) == 1 && !r.args[0].Open && r.row.has("alone", r.args[0].Text)
 	if !alone && !r.hasWord(r.row.list("unless")...) {
@@ -186,8 +186,8 @@ func assignment(w argv.Word) (argv.Assignment, bool) {
 	return argv.Assignment{Name: name, Value: argv.Word{Text: value, Open: w.Open, Fed: w.Fed}}, ok
 }
 
-// refuseByRules refuses a word if the first rule that names it says so. With the mode "every"
-// each rule counts.
+// refuseByRules refuses a word if the first rule that names it says so. With the mode "every" of a
+// reader each rule counts.
 func (r *reader) refuseByRules(at int, text string) (refused bool) {
 	every := slices.Contains(r.row.modes, "every")
 	for _, rule := range r.row.rules {

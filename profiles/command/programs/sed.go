@@ -1,11 +1,10 @@
-// This file owns what a program of sed starts: the e command and the e flag of
-// the s command. [Of] asks it. It reads the text twice, once with
-// brackets of regular expressions read as POSIX says and once without, since seds
-// differ, and believes the reading that starts more.
-
 package programs
 
 import "strings"
+
+// This file reads what a program of sed starts: the e command and the e flag of the s command. It
+// reads the text twice, with brackets of regular expressions read as POSIX says and without, since
+// seds differ. The reading that starts more counts.
 
 // mostSed is the longest text that is read.
 const mostSed = 64 << 10
@@ -13,7 +12,7 @@ const mostSed = 64 << 10
 // sedProgram is what a text starts. The zero Program starts nothing.
 type sedProgram struct {
 	Texts   []string // shell text that it runs
-	Refused string   // why nobody can know what it starts; "" where everybody can
+	Refused string   // why nobody can know what it starts; empty if it can be known
 }
 
 // parseSed reads a program: the script of one sed, its pieces joined by line ends.
@@ -235,7 +234,7 @@ func (r *sedReader) word() {
 	}
 }
 
-// end wants the end of a command.
+// end reports whether a command ends here.
 func (r *sedReader) end() bool {
 	r.skip(" \t\r")
 	switch r.peek() {
@@ -248,8 +247,7 @@ func (r *sedReader) end() bool {
 	}
 }
 
-// body reads the text of a, i and c: to the end of a line that has no backslash in
-// front of it.
+// body reads the text of a, i and c, up to a line end that has no backslash in front.
 func (r *sedReader) body() {
 	for r.i < len(r.text) {
 		c := r.text[r.i]
@@ -264,7 +262,7 @@ func (r *sedReader) body() {
 	r.i = min(r.i, len(r.text))
 }
 
-// substitute reads s, whose flag e runs the outcome.
+// substitute reads s. Its flag e runs the outcome.
 func (r *sedReader) substitute() bool {
 	d := r.peek()
 	r.i++

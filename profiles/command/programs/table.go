@@ -112,7 +112,7 @@ func parseTable(text string) (*table, error) {
 	}
 	t := &table{rows: make(map[string]*row, 2*len(parsed)), versioned: map[string]string{}}
 	for _, p := range parsed {
-		r := &row{lists: map[string][]string{}}
+		r := &row{}
 		for _, f := range p.Fields {
 			if err := r.take(f); err != nil {
 				return nil, fmt.Errorf("%s: %w", p.Names[0], err)
@@ -177,13 +177,20 @@ func (r *row) take(f tables.Field) (err error) {
 		}
 	case "alone", "unless", "unsure", "versioned", "known", "external", "addresses", "valued", "harmless", "input",
 		"keys", "runs":
-		r.lists[f.Key] = append(r.lists[f.Key], words...)
+		r.addToList(f.Key, words...)
 	case "text": // a list of texts, one a field
-		r.lists[f.Key] = append(r.lists[f.Key], f.Text())
+		r.addToList(f.Key, f.Text())
 	default:
 		return f.Errorf("no such field")
 	}
 	return nil
+}
+
+func (r *row) addToList(key string, words ...string) {
+	if r.lists == nil {
+		r.lists = map[string][]string{}
+	}
+	r.lists[key] = append(r.lists[key], words...)
 }
 
 func (r *row) takeOperands(f tables.Field, words []string) error {
