@@ -183,7 +183,7 @@ func (c *comparer) field(name string, a, b reflect.Value, was, is string) {
 	case fields.Parts:
 		c.parts(a, b, was, is)
 	case fields.Subset:
-		c.list(name, a, b, was, is)
+		c.list(r, a, b, was, is)
 	case fields.Accumulates:
 		c.denials(name, a, b, was, is)
 	case fields.Stricter:

@@ -165,15 +165,16 @@ func (c *comparer) owner(a, b reflect.Value, was, is string) {
 
 // list compares a list that is all there is: an item more is headroom, and no list at
 // all bounds nothing.
-func (c *comparer) list(field string, a, b reflect.Value, was, is string) {
+func (c *comparer) list(f fields.Field, a, b reflect.Value, was, is string) {
+	field := f.Policy
 	switch {
 	case a.Kind() == reflect.String: // the folder of the one environment
 		c.folder(a.String(), b.String(), was, is)
 		return
-	case a.IsNil():
+	case a.IsNil() && !f.None:
 		c.lower(diff.Added, was, is, "", show(b), is+" lists "+orNothing(show(b))+", and nothing else any more")
 		return
-	case b.IsNil():
+	case b.IsNil() && !f.None:
 		c.raise(diff.Removed, was, is, show(a), "", was+" is gone, which listed "+orNothing(show(a)))
 		return
 	case field == "PythonImports.Allow" && (a.Len() == 0) != (b.Len() == 0):

@@ -95,13 +95,6 @@ func mergeCredential(s *step, own, above *schema.Gateway, w site) {
 	}
 }
 
-// mergeHeaders: none above allows none.
-func mergeHeaders(s *step, own, above *schema.Gateway, w site) {
-	if own.Headers != nil || above.Headers != nil {
-		own.Headers = mergeSubset(s, w.field("headers"), own.Headers, slices.Concat([]string{}, above.Headers), false)
-	}
-}
-
 func mergeGatewayLimits(s *step, own, above *schema.Gateway, w site) {
 	if above.Limits == nil {
 		return

@@ -67,7 +67,8 @@ func (s *step) mergeStruct(own, above any, w site) {
 			continue
 		}
 		theirs := a.Field(f.index)
-		if theirs.IsZero() && !f.Strictest && theirs.Kind() != reflect.Bool && theirs.Kind() != reflect.Struct {
+		if theirs.IsZero() && !f.Strictest && !f.None && theirs.Kind() != reflect.Bool &&
+			theirs.Kind() != reflect.Struct {
 			continue // it bounds nothing
 		}
 		if around, _, dotted := strings.Cut(f.name, "."); dotted {
@@ -88,7 +89,7 @@ func (s *step) mergeField(f rule, own, above reflect.Value, w site) {
 		}
 	case fields.Subset:
 		if list, ok := own.Addr().Interface().(*[]string); ok { // the path of an environment is its key
-			*list = mergeSubset(s, w, *list, above.Interface().([]string), f.Grant)
+			*list = mergeSubset(s, w, *list, above.Interface().([]string), f)
 		}
 	case fields.Stricter, fields.AtMost, fields.AtLeast, fields.Opens, fields.Restrains, fields.Owner:
 		s.mergeValue(f, own, above, w)
@@ -245,11 +246,11 @@ type bound struct {
 	blunt bool              // no item is suggested for one that is refused
 }
 
-func mergeSubset(s *step, w site, own, above []string, grant bool) []string {
-	if above == nil {
+func mergeSubset(s *step, w site, own, above []string, f rule) []string {
+	if above == nil && (own == nil || !f.None) {
 		return own
 	}
-	return mergeWithin(s, w, own, bound{list: above, grant: grant,
+	return mergeWithin(s, w, own, bound{list: append([]string{}, above...), grant: f.Grant,
 		holds: func(item string) bool { return slices.Contains(above, item) }})
 }
 

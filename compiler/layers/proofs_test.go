@@ -155,6 +155,7 @@ func programProofs() []proof {
 		value("Binary.Path", func(s spec) *[]schema.Binary { return &sh(s).Binaries }, []schema.Binary{{Path: "/usr/bin/make"}}, []schema.Binary{{Path: "/usr/bin/jq"}}),
 		taken("Binary.Env", func(s spec) *map[string]string { return &git(s).Env }, map[string]string{"GIT_PAGER": "/tmp/x"}, nil, func(m map[string]string) bool { return m["GIT_PAGER"] == "cat" }),
 		value("Binary.Helpers", func(s spec) *[]string { return &git(s).Helpers }, []string{"/usr/bin/sh"}, []string{"/usr/lib/git-core/git-log"}),
+		{field: "Binary.Helpers", wide: of(func(s spec) *[]string { return &sh(s).Binaries[1].Helpers }, []string{"/usr/bin/sh"})},
 		value("Binary.Network", func(s spec) **bool { return &git(s).Network }, ptr(true), nil),
 		taken("Args.Subcommands", func(s spec) *[]string { return &git(s).Args.Subcommands }, []string{"status", "push"}, []string{"remote show"}, has("status", "remote")),
 		denies("Args.DenyFlags", func(s spec) *[]string { return &git(s).Args.DenyFlags }, "-f", has("--force")),
@@ -261,6 +262,9 @@ func reachProofs() []proof {
 		taken("Gateway.Methods", func(s spec) *[]string { return &g(s).Methods }, []string{"POST"}, []string{"GET"}, has("GET", "HEAD")),
 		taken("Gateway.Paths", func(s spec) *[]string { return &g(s).Paths }, []string{"/"}, []string{"/v1/a"}, has("/v1")),
 		taken("Gateway.Headers", func(s spec) *[]string { return &g(s).Headers }, []string{"x-other"}, []string{"x-one"}, has("x-one", "x-two")),
+		// A gateway above without the list allows none.
+		{field: "Gateway.Headers", wide: of(func(s spec) *[]string { return &s.Network.Gateways[1].Headers }, []string{"x-other"})},
+		{field: "Gateway.Addresses", wide: of(func(s spec) *[]string { return &s.Network.Gateways[1].Addresses }, []string{"10.1.2.3"})},
 		taken("Gateway.Expires", func(s spec) *string { return &g(s).Expires }, "2028-01-01", "2026-12-31", is("2027-01-01")),
 	}
 }

@@ -63,7 +63,6 @@ func specials() map[string]special {
 		"Gateway.Addresses":  on(mergeAddresses),
 		"Gateway.Credential": on(mergeCredential),
 		"Gateway.Paths":      on(mergeRequestPaths),
-		"Gateway.Headers":    on(mergeHeaders),
 		"Gateway.Limits":     on(mergeGatewayLimits),
 	}
 }

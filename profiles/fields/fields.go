@@ -17,6 +17,7 @@ type Field struct {
 	Words     []string // of Stricter, from loose to strict
 	Strictest bool     // where no layer above states it, it is the strictest word; of Parts: so are words in it
 	Grant     bool     // an agent that leaves it out has nothing; a layer that does has what is above
+	None      bool     // where the layer above leaves it out, nothing is allowed
 	Unit      Unit     // of AtMost, AtLeast and dates
 
 	Row  string // the row of the enforcement table; empty for Parts
