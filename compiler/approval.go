@@ -24,19 +24,24 @@ const (
 	maxHoldMillis      = 60 * 60 * 1000
 )
 
+// approvals compiles the approvals of a document.
+type approvals struct{ *document }
+
 // approval compiles who is asked before a call of a bridge. Nil: nobody. A pause
 // of the agent lasts so long, and no question stands longer.
-func (d *document) approval(at string, a *schema.Approval, pause int64) *profiles.Approval {
+func (d approvals) approval(at string, a *schema.Approval, pause int64) *profiles.Approval {
 	if a == nil {
 		return nil
 	}
 	if !a.Required && a.When == "" {
 		if a.From != nil || a.Count != nil || a.ExpiresAfter != "" || a.Hold != "" {
-			d.report(at+".required", codeApproval, "write required: true", "says who approves, and that nobody is asked")
+			d.report(at+".required", codeApproval, "write required: true",
+				"says who approves, and that nobody is asked")
 		}
 		return nil
 	}
-	out := &profiles.Approval{From: slices.Clone(a.From), Count: 1, ExpiresMillis: min(defaultExpiresMillis, pause), Rule: d.rule(at)}
+	out := &profiles.Approval{From: slices.Clone(a.From), Count: 1, ExpiresMillis: min(defaultExpiresMillis, pause),
+		Rule: d.rule(at)}
 	d.approvers(at, a, out)
 	if a.ExpiresAfter != "" {
 		n, ok := d.duration(at+".expiresAfter", a.ExpiresAfter)
@@ -45,7 +50,8 @@ func (d *document) approval(at string, a *schema.Approval, pause int64) *profile
 		case n < 1000 || n > maxExpiresMillis:
 			d.report(at+".expiresAfter", CodeLimit, "", "must be from 1s to %s", schema.ShowDuration(maxExpiresMillis))
 		case n > pause:
-			d.report(at+".expiresAfter", codeLimitAbove, "raise spec.limits.pause", "is above the time that a run may be paused, %s", schema.ShowDuration(pause))
+			d.report(at+".expiresAfter", codeLimitAbove, "raise spec.limits.pause",
+				"is above the time that a run may be paused, %s", schema.ShowDuration(pause))
 		default:
 			out.ExpiresMillis = n
 		}
@@ -58,7 +64,7 @@ func (d *document) approval(at string, a *schema.Approval, pause int64) *profile
 }
 
 // hold compiles how long a program is held for an answer; 0 when nothing is written.
-func (d *document) hold(at, text string, expires int64) int64 {
+func (d approvals) hold(at, text string, expires int64) int64 {
 	if text == "" {
 		return 0
 	}
@@ -66,7 +72,8 @@ func (d *document) hold(at, text string, expires int64) int64 {
 	switch {
 	case !ok:
 	case n < minHoldMillis || n > maxHoldMillis:
-		d.report(at, CodeLimit, "", "must be from %s to %s", schema.ShowDuration(minHoldMillis), schema.ShowDuration(maxHoldMillis))
+		d.report(at, CodeLimit, "", "must be from %s to %s", schema.ShowDuration(minHoldMillis),
+			schema.ShowDuration(maxHoldMillis))
 	case n > expires:
 		d.report(at, codeLimitAbove, "", "is above the time that the question stands, %s", schema.ShowDuration(expires))
 	default:
@@ -76,7 +83,7 @@ func (d *document) hold(at, text string, expires int64) int64 {
 }
 
 // approvers checks who may approve and how many of them have to.
-func (d *document) approvers(at string, a *schema.Approval, out *profiles.Approval) {
+func (d approvals) approvers(at string, a *schema.Approval, out *profiles.Approval) {
 	if a.From != nil && len(a.From) == 0 {
 		d.report(at+".from", codeApproval, "leave the field out to ask whoever the host lets approve", "names nobody")
 	}
@@ -86,8 +93,10 @@ func (d *document) approvers(at string, a *schema.Approval, out *profiles.Approv
 	people := 0
 	for i, who := range a.From {
 		kind, name, _ := strings.Cut(who, ":")
-		if kind != "user" && kind != "group" && kind != "team" || name == "" || strings.ContainsFunc(who, schema.Unseen) || strings.ContainsAny(who, " ,") {
-			d.report(fmt.Sprintf("%s.from[%d]", at, i), codeApproval, "write user:, group: or team: and a name", "%q names nobody", clip(who))
+		if kind != "user" && kind != "group" && kind != "team" || name == "" ||
+			strings.ContainsFunc(who, schema.Unseen) || strings.ContainsAny(who, " ,") {
+			d.report(fmt.Sprintf("%s.from[%d]", at, i), codeApproval, "write user:, group: or team: and a name",
+				"%q names nobody", clip(who))
 		}
 		if kind == "user" && !slices.Contains(a.From[:i], who) {
 			people++
@@ -111,7 +120,7 @@ func (d *document) approvers(at string, a *schema.Approval, out *profiles.Approv
 
 // condition checks the condition of an approval. Its place is in the text of
 // the value, whose own place may be a line of YAML or CUE above it.
-func (d *document) condition(at, text string) string {
+func (d approvals) condition(at, text string) string {
 	known, seen := d.conditions[text]
 	if !seen {
 		_, known = condition.Compile(text)
@@ -142,14 +151,16 @@ func (d *document) sessions() *profiles.Sessions {
 	if s.MaxAge != "" {
 		n, ok := d.duration(at+".maxAge", s.MaxAge)
 		if ok && (n < minSessionAge || n > maxSessionAge) {
-			d.report(at+".maxAge", CodeLimit, "", "must be from %s to %s", schema.ShowDuration(minSessionAge), schema.ShowDuration(maxSessionAge))
+			d.report(at+".maxAge", CodeLimit, "", "must be from %s to %s", schema.ShowDuration(minSessionAge),
+				schema.ShowDuration(maxSessionAge))
 		}
 		out.AgeMillis = n
 	}
 	if s.MaxSize != "" {
 		n, ok := d.size(at+".maxSize", s.MaxSize)
 		if ok && (n < minSessionBytes || n > maxSessionBytes) {
-			d.report(at+".maxSize", CodeLimit, "", "must be from %s to %s", schema.ShowSize(minSessionBytes), schema.ShowSize(maxSessionBytes))
+			d.report(at+".maxSize", CodeLimit, "", "must be from %s to %s", schema.ShowSize(minSessionBytes),
+				schema.ShowSize(maxSessionBytes))
 		}
 		out.Bytes = n
 	}

@@ -11,8 +11,11 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
+// bridging compiles the bridges of a document.
+type bridging struct{ *document }
+
 // bridges compiles the grants of capabilities.
-func (d *document) bridges(agent *profiles.Agent) {
+func (d bridging) bridges(agent *profiles.Agent) {
 	taken := newNames()
 	for i := range d.policy.Spec.Bridges {
 		b := &d.policy.Spec.Bridges[i]
@@ -30,12 +33,15 @@ func (d *document) bridges(agent *profiles.Agent) {
 			Limits:    d.bridgeLimits(at+".limits", b.Limits),
 			Audit:     b.Audit,
 			Rule:      d.rule(at),
-			Approval:  d.approval(at+".approval", b.Approval, *agent.Limits.PauseMillis),
+			Approval:  approvals{d.document}.approval(at+".approval", b.Approval, *agent.Limits.PauseMillis),
 
 			Also: d.alsoSchemas(at+".arguments", b.Also), AlsoResult: d.alsoSchemas(at+".result", b.AlsoResult),
 		}
-		if b.Approval != nil && b.Approval.Hold != "" && (agent.Python == nil || len(b.Executors) > 0 && !slices.Contains(b.Executors, profiles.ExecutorPython)) {
-			d.warn(at+".approval.hold", codeNeverMatches, "leave it out: JavaScript is paused, and costs nothing meanwhile", "no program in Python calls %s, and no other is held", b.Name)
+		if b.Approval != nil && b.Approval.Hold != "" && (agent.Python == nil || len(b.Executors) > 0 &&
+			!slices.Contains(b.Executors, profiles.ExecutorPython)) {
+			d.warn(at+".approval.hold", codeNeverMatches,
+				"leave it out: JavaScript is paused, and costs nothing meanwhile",
+				"no program in Python calls %s, and no other is held", b.Name)
 		}
 		if grant.Audit == "" {
 			grant.Audit = "metadata"
@@ -45,16 +51,18 @@ func (d *document) bridges(agent *profiles.Agent) {
 }
 
 // bridgeExecutors checks that a bridge is for executors the agent has.
-func (d *document) bridgeExecutors(agent *profiles.Agent, at string, b *schema.Bridge) {
+func (d bridging) bridgeExecutors(agent *profiles.Agent, at string, b *schema.Bridge) {
 	if b.Executors != nil && len(b.Executors) == 0 {
-		d.report(at+".executors", codeNeverMatches, "leave the field out to grant the bridge to every executor", "names no executor")
+		d.report(at+".executors", codeNeverMatches, "leave the field out to grant the bridge to every executor",
+			"names no executor")
 	}
 	for i, name := range b.Executors {
 		granted := name == profiles.ExecutorJS && agent.JS != nil ||
 			name == profiles.ExecutorPython && agent.Python != nil ||
 			name == profiles.ExecutorShell && agent.Shell != nil
 		if !granted {
-			d.report(fmt.Sprintf("%s.executors[%d]", at, i), codeNotAllowed, fmt.Sprintf("add %s to executors.allowed", clip(name)),
+			d.report(fmt.Sprintf("%s.executors[%d]", at, i), codeNotAllowed,
+				fmt.Sprintf("add %s to executors.allowed", clip(name)),
 				"the policy does not grant the executor %s", clip(name))
 		}
 	}
@@ -68,10 +76,11 @@ func newNames() *names { return &names{map[string]string{}, map[string]string{}}
 // bridgeName checks a name against the globals of the JavaScript guest and the
 // other bridges: tools and tools.search cannot both be there, one is a function
 // and the other needs an object of that name.
-func (d *document) bridgeName(taken *names, at, name string) bool {
+func (d bridging) bridgeName(taken *names, at, name string) bool {
 	parts := strings.Split(name, ".")
 	if !schema.DottedName(name) || len(parts) > 4 || len(name) > 255 {
-		d.report(at, codeBridgeName, "write a camelCase name such as spawnSubagent, or dotted such as tools.search", "%q is not a name of a bridge", clip(name))
+		d.report(at, codeBridgeName, "write a camelCase name such as spawnSubagent, or dotted such as tools.search",
+			"%q is not a name of a bridge", clip(name))
 		return false
 	}
 	if schema.ReservedGlobal(parts[0]) {
@@ -107,7 +116,7 @@ func (d *document) bridgeName(taken *names, at, name string) bool {
 }
 
 // bridgeLimits writes the limits of a bridge out.
-func (d *document) bridgeLimits(at string, l *schema.BridgeLimits) profiles.BridgeLimits {
+func (d bridging) bridgeLimits(at string, l *schema.BridgeLimits) profiles.BridgeLimits {
 	if l == nil {
 		l = &schema.BridgeLimits{}
 	}
@@ -163,7 +172,7 @@ func (d *document) bridgeLimits(at string, l *schema.BridgeLimits) profiles.Brid
 
 // jsonSchema checks a JSON Schema and returns its canonical form. Bridges often
 // share one.
-func (d *document) jsonSchema(at string, text []byte) json.RawMessage {
+func (d bridging) jsonSchema(at string, text []byte) json.RawMessage {
 	if text == nil {
 		return nil
 	}
@@ -180,7 +189,7 @@ func (d *document) jsonSchema(at string, text []byte) json.RawMessage {
 }
 
 // alsoSchemas are those that the layers above set.
-func (d *document) alsoSchemas(at string, texts [][]byte) (out []json.RawMessage) {
+func (d bridging) alsoSchemas(at string, texts [][]byte) (out []json.RawMessage) {
 	for _, text := range texts {
 		if s := d.jsonSchema(at, text); s != nil {
 			out = append(out, s)

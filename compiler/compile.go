@@ -52,7 +52,8 @@ type Config struct {
 // denies everything; it may also come with warnings. The same input in any
 // order gives the same set.
 func Compile(cfg Config) (profiles.Set, schema.Diagnostics) {
-	c := &compilation{files: cfg.Files, sources: cfg.Sources, pythonWasm: cfg.PythonWasm, set: profiles.Set{Agents: map[string]profiles.Agent{}},
+	c := &compilation{files: cfg.Files, sources: cfg.Sources, pythonWasm: cfg.PythonWasm,
+		set:    profiles.Set{Agents: map[string]profiles.Agent{}},
 		agents: map[string]schema.Origin{}, modules: map[string]moduleUse{}, schemas: map[string]checkedSchema{},
 		conditions: map[string]error{}}
 	policies := slices.Clone(cfg.Policies)
@@ -123,7 +124,7 @@ func (d *document) compile() {
 		MinTier: profiles.TierProcess,
 		Bridges: map[string]profiles.Bridge{},
 		Audit:   p.Spec.Audit,
-		Egress:  d.egress(),
+		Egress:  network{d}.egress(),
 		Files:   d.filesystem(),
 		Layers:  layersOf(p),
 	}
@@ -133,11 +134,11 @@ func (d *document) compile() {
 	if p.Spec.Bridges != nil {
 		agent.BridgesRule = d.rule("spec.bridges")
 	}
-	d.checkModules()
+	code{d}.checkModules()
 	d.executors(&agent)
-	d.bridges(&agent)
-	d.programs(agent)
-	d.pythonFindings(agent)
+	bridging{d}.bridges(&agent)
+	scripts{d}.programs(agent)
+	code{d}.pythonFindings(agent)
 	var found schema.Diagnostics
 	agent.Guardrails, found = guardrail.Of(p, guardrail.Source{Files: d.files, Sources: d.sources}, ruleAt)
 	d.found = append(d.found, found...)
@@ -155,7 +156,8 @@ func (d *document) inMode(agent profiles.Agent) profiles.Agent {
 		return agent
 	}
 	d.warn("spec.mode", codeModeAudit, "take it out before the agent does real work",
-		"imports, the words of programs and the constructs of scripts are recorded and not refused; what a guest is not given stays refused")
+		"imports, the words of programs and the constructs of scripts are recorded and not refused; what a guest is "+
+			"not given stays refused")
 	return auditedAgent(agent, d.rule("spec.mode"))
 }
 
@@ -174,7 +176,8 @@ func (d *document) names() []namedAgent {
 		return []namedAgent{{p.Metadata.Name, d.origin("metadata.name")}}
 	}
 	if len(p.Spec.Agents) == 0 {
-		d.report("spec.agents", codeNoAgent, "leave the field out to name the agent after the policy", "names no agent, so the policy is for nobody")
+		d.report("spec.agents", codeNoAgent, "leave the field out to name the agent after the policy",
+			"names no agent, so the policy is for nobody")
 	}
 	var out []namedAgent
 	for i, a := range p.Spec.Agents {
@@ -226,7 +229,8 @@ func (d *document) report(path, code, hint, format string, args ...any) {
 
 // warn adds a finding that does not refuse the policy.
 func (d *document) warn(path, code, hint, format string, args ...any) {
-	d.add(d.origin(path), schema.Diagnostic{Code: code, Hint: hint, Msg: fmt.Sprintf(format, args...), Severity: schema.Warning})
+	d.add(d.origin(path), schema.Diagnostic{Code: code, Hint: hint, Msg: fmt.Sprintf(format, args...),
+		Severity: schema.Warning})
 }
 
 // add puts a finding at a place, the author's path before its message.
@@ -245,9 +249,11 @@ func (c *compilation) add(o schema.Origin, f schema.Diagnostic) {
 // compiled fields that stand for something nothing enforces.
 func (d *document) unsupported() {
 	unsupportedFields(*d.policy, func(path, by string) {
-		d.report(path, CodeUnsupported, "leave it out: this build does not enforce it", "nothing enforces this yet: %s", by)
+		d.report(path, CodeUnsupported, "leave it out: this build does not enforce it", "nothing enforces this yet: %s",
+			by)
 	})
 	if p := d.policy; !p.Compact && p.Kind != layers.KindAgent {
-		d.report("kind", CodeUnsupported, "write the grants into an AgentPolicy", "no kind of policy is called %s", clip(p.Kind))
+		d.report("kind", CodeUnsupported, "write the grants into an AgentPolicy", "no kind of policy is called %s",
+			clip(p.Kind))
 	}
 }

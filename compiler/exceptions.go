@@ -15,8 +15,9 @@ import (
 func (d *document) exceptions() (out []profiles.Exception) {
 	for i, e := range d.policy.Spec.Exceptions {
 		end, _ := layers.ExceptionEnd(e.Expires) // a finding has said so
-		x := profiles.Exception{ID: e.ID, Owner: e.Owner, ApprovedBy: e.ApprovedBy, Reason: e.Reason, Ticket: e.Ticket, Expires: end,
-			Rule: d.rule("spec.exceptions[" + strconv.Itoa(i) + "]"), Lifts: e.Lifts,
+		x := profiles.Exception{ID: e.ID, Owner: e.Owner, ApprovedBy: e.ApprovedBy, Reason: e.Reason, Ticket: e.Ticket,
+			Expires: end,
+			Rule:    d.rule("spec.exceptions[" + strconv.Itoa(i) + "]"), Lifts: e.Lifts,
 			Grants: profiles.Excepted{Imports: e.Grants.Imports, Binaries: e.Grants.Binaries}}
 		for _, g := range e.Grants.Egress {
 			x.Grants.Egress = append(x.Grants.Egress, hostAndPorts(g))

@@ -16,7 +16,7 @@ import (
 func (d *document) executors(agent *profiles.Agent) {
 	e := d.policy.Spec.Executors
 	if e == nil {
-		agent.Limits = d.agentLimits()
+		agent.Limits = limiter{d}.agentLimits()
 		return
 	}
 	agent.ExecutorsRule = d.rule("spec.executors.allowed")
@@ -32,13 +32,13 @@ func (d *document) executors(agent *profiles.Agent) {
 		rule := d.rule(at)
 		switch name {
 		case profiles.ExecutorJS:
-			agent.JS = d.js(e.JS, rule)
+			agent.JS = code{d}.js(e.JS, rule)
 			limits = append(limits, &agent.JS.Limits)
 		case profiles.ExecutorPython:
-			agent.Python = d.python(e.Python, rule)
+			agent.Python = code{d}.python(e.Python, rule)
 			limits = append(limits, &agent.Python.Limits)
 		case profiles.ExecutorShell:
-			agent.Shell = d.shell(e.Shell, rule)
+			agent.Shell = scripts{d}.shell(e.Shell, rule)
 			limits = append(limits, &agent.Shell.Limits)
 		default:
 			d.report(at, CodeUnsupported, "", "no executor is called %q", clip(name))
@@ -47,35 +47,39 @@ func (d *document) executors(agent *profiles.Agent) {
 	for _, block := range []struct {
 		name string
 		set  bool
-	}{{profiles.ExecutorJS, e.JS != nil}, {profiles.ExecutorPython, e.Python != nil}, {profiles.ExecutorShell, e.Shell != nil}} {
+	}{{profiles.ExecutorJS, e.JS != nil}, {profiles.ExecutorPython, e.Python != nil},
+		{profiles.ExecutorShell, e.Shell != nil}} {
 		if block.set && !slices.Contains(e.Allowed, block.name) {
-			d.report("spec.executors."+block.name, codeNotAllowed, fmt.Sprintf("add %s to executors.allowed, or leave this out", block.name),
+			d.report("spec.executors."+block.name, codeNotAllowed,
+				fmt.Sprintf("add %s to executors.allowed, or leave this out", block.name),
 				"%s is set up and not allowed", block.name)
 		}
 	}
-	agent.Limits = d.agentLimits(limits...)
+	agent.Limits = limiter{d}.agentLimits(limits...)
 }
 
 func knownTier(t profiles.Tier) bool {
 	switch t {
-	case profiles.TierProcess, profiles.TierWasm, profiles.TierOS, profiles.TierContainer, profiles.TierMicroVM, profiles.TierRemote:
+	case profiles.TierProcess, profiles.TierWasm, profiles.TierOS, profiles.TierContainer, profiles.TierMicroVM,
+		profiles.TierRemote:
 		return true
 	default:
 		return false
 	}
 }
 
-func (d *document) js(js *schema.JS, rule profiles.Rule) *profiles.JS {
+func (d code) js(js *schema.JS, rule profiles.Rule) *profiles.JS {
 	if js == nil {
 		js = &schema.JS{}
 	}
 	const at = "spec.executors.js"
-	out := &profiles.JS{Limits: d.limits(profiles.ExecutorJS, at+".limits", js.Limits), Rule: rule,
+	out := &profiles.JS{Limits: limiter{d.document}.limits(profiles.ExecutorJS, at+".limits", js.Limits), Rule: rule,
 		Imports: profiles.Imports{Rule: d.ruleOr(at+".imports.allow", rule)}}
 	if js.Imports != nil {
 		for i, name := range js.Imports.Deny {
 			out.Imports.Deny = append(out.Imports.Deny,
-				profiles.ImportRule{Name: strings.TrimSuffix(name, ".*"), Rule: d.rule(fmt.Sprintf("%s.imports.deny[%d]", at, i))})
+				profiles.ImportRule{Name: strings.TrimSuffix(name, ".*"),
+					Rule: d.rule(fmt.Sprintf("%s.imports.deny[%d]", at, i))})
 		}
 		for i, name := range js.Imports.Allow {
 			here := fmt.Sprintf("%s.imports.allow[%d]", at, i)
@@ -84,7 +88,8 @@ func (d *document) js(js *schema.JS, rule profiles.Rule) *profiles.JS {
 				rule.Exception, rule.Expires = d.excepted(here)
 				out.Imports.Allow = append(out.Imports.Allow, rule)
 			} else {
-				out.Imports.Absent = append(out.Imports.Absent, profiles.ImportRule{Name: strings.TrimSuffix(name, ".*"), Rule: d.rule(here)})
+				out.Imports.Absent = append(out.Imports.Absent,
+					profiles.ImportRule{Name: strings.TrimSuffix(name, ".*"), Rule: d.rule(here)})
 			}
 		}
 		d.overruled(at+".imports.allow", at+".imports.deny", js.Imports.Allow, js.Imports.Deny, '/')
@@ -104,7 +109,7 @@ func (d *document) js(js *schema.JS, rule profiles.Rule) *profiles.JS {
 }
 
 // grantsBridge reports whether a bridge is, or stands below, a global name.
-func (d *document) grantsBridge(global string) bool {
+func (d code) grantsBridge(global string) bool {
 	return slices.ContainsFunc(d.policy.Spec.Bridges, func(b schema.Bridge) bool {
 		first, _, _ := strings.Cut(b.Name, ".")
 		return first == global
@@ -131,7 +136,8 @@ func (d *document) filesystem() profiles.Files {
 		}
 		return out
 	}
-	out := profiles.Files{Read: list("read", fs.Read, fs.Under.Read), Write: list("write", fs.Write, fs.Under.Write), Deny: list("deny", fs.Deny, nil), Rule: d.rule("spec.filesystem")}
+	out := profiles.Files{Read: list("read", fs.Read, fs.Under.Read), Write: list("write", fs.Write, fs.Under.Write),
+		Deny: list("deny", fs.Deny, nil), Rule: d.rule("spec.filesystem")}
 	out.Powers = touchedPowers(fs.Powers)
 	for _, granted := range [][]profiles.PathRule{out.Read, out.Write} {
 		d.deniedAbove(granted, out.Deny)
@@ -148,7 +154,8 @@ func (d *document) deniedAbove(granted, denied []profiles.PathRule) {
 	}
 	for _, r := range granted {
 		if rule := paths.Closest(by, path.Dir(r.Path), '/'); rule != nil && r.Path != "/" {
-			d.tell(r.Rule, schema.Diagnostic{Code: codeDenyWins, Msg: fmt.Sprintf("%s is denied at %s, and a denial wins", clip(r.Path), posOf(*rule))}, true, *rule)
+			d.tell(r.Rule, schema.Diagnostic{Code: codeDenyWins,
+				Msg: fmt.Sprintf("%s is denied at %s, and a denial wins", clip(r.Path), posOf(*rule))}, true, *rule)
 		}
 	}
 }

@@ -18,7 +18,7 @@ var (
 )
 
 // gateways compiles the virtual hosts.
-func (d *document) gateways(list []schema.Gateway) []profiles.Gateway {
+func (d network) gateways(list []schema.Gateway) []profiles.Gateway {
 	var out []profiles.Gateway
 	first := map[string]int{}
 	for i, g := range list {
@@ -27,7 +27,8 @@ func (d *document) gateways(list []schema.Gateway) []profiles.Gateway {
 			d.report(at+".name", codeGateway, "", "%q is not one label of a name", clip(g.Name))
 		}
 		if j, twice := first[g.Name]; twice {
-			d.report(at+".name", codeGateway, "", "%q is the gateway at %s already", clip(g.Name), d.origin(fmt.Sprintf("spec.network.gateways[%d]", j)).Pos)
+			d.report(at+".name", codeGateway, "", "%q is the gateway at %s already", clip(g.Name),
+				d.origin(fmt.Sprintf("spec.network.gateways[%d]", j)).Pos)
 			continue
 		}
 		first[g.Name] = i
@@ -36,13 +37,15 @@ func (d *document) gateways(list []schema.Gateway) []profiles.Gateway {
 	return out
 }
 
-func (d *document) gateway(at string, g schema.Gateway) profiles.Gateway {
-	out := profiles.Gateway{Name: g.Name, Upstream: g.Upstream, Methods: g.Methods, Paths: g.Paths, Headers: g.Headers, Reason: g.Reason, Rule: d.rule(at),
+func (d network) gateway(at string, g schema.Gateway) profiles.Gateway {
+	out := profiles.Gateway{Name: g.Name, Upstream: g.Upstream, Methods: g.Methods, Paths: g.Paths, Headers: g.Headers,
+		Reason: g.Reason, Rule: d.rule(at),
 		Limits: d.egressLimits(at+".limits", g.Limits), Expires: d.expiry(at+".expires", g.Expires)}
 	d.requests(at, g.Methods, g.Paths)
 	for i, h := range g.Headers {
 		if why := egress.FieldOfGateway(h, len(g.Methods)+len(g.Paths) > 0); why != "" {
-			d.report(fmt.Sprintf("%s.headers[%d]", at, i), codeGateway, "leave it out", "%s does not go through a gateway: %s", clip(h), why)
+			d.report(fmt.Sprintf("%s.headers[%d]", at, i), codeGateway, "leave it out",
+				"%s does not go through a gateway: %s", clip(h), why)
 		}
 	}
 	out.Powers, out.Under = touchedPowers(g.Powers), shared(g.Under)
@@ -51,7 +54,9 @@ func (d *document) gateway(at string, g schema.Gateway) profiles.Gateway {
 	out.Credential = d.credential(at+".credential", g.Credential)
 	if g.Upstream == "" {
 		if len(g.Addresses) > 0 {
-			d.report(at+".addresses", codeGateway, "name the upstream, or leave them to the configuration of the host as well", "addresses go with an upstream, and there is none")
+			d.report(at+".addresses", codeGateway,
+				"name the upstream, or leave them to the configuration of the host as well",
+				"addresses go with an upstream, and there is none")
 		}
 		return out
 	}
@@ -61,7 +66,8 @@ func (d *document) gateway(at string, g schema.Gateway) profiles.Gateway {
 	}
 	u, err := egress.ReadUpstream(g.Upstream)
 	if err != nil {
-		d.report(at+".upstream", codeGateway, "https://host[:port][/prefix]; http:// for 127.0.0.1, [::1] and private addresses", "%s", err)
+		d.report(at+".upstream", codeGateway,
+			"https://host[:port][/prefix]; http:// for 127.0.0.1, [::1] and private addresses", "%s", err)
 		return out
 	}
 	out.Upstream = u.String()
@@ -73,16 +79,18 @@ func (d *document) gateway(at string, g schema.Gateway) profiles.Gateway {
 		}
 	}
 	if !u.TLS && out.Credential != "" && !a.IsLoopback() {
-		d.warn(at+".upstream", codeGateway, "https:// is for other hosts", "the credential crosses the network in the open")
+		d.warn(at+".upstream", codeGateway, "https:// is for other hosts",
+			"the credential crosses the network in the open")
 	}
 	return out
 }
 
-const hintSecret = "a secret stands in the configuration of the host (credentials), and here its name; take back what was written into a file"
+const hintSecret = "a secret stands in the configuration of the host (credentials), and here its name; take back " +
+	"what was written into a file"
 
 // credential checks the name of a credential. A finding does not repeat it: it
 // may be the secret.
-func (d *document) credential(at, name string) string {
+func (d network) credential(at, name string) string {
 	if name == "" {
 		return ""
 	}
@@ -98,7 +106,7 @@ func (d *document) credential(at, name string) string {
 }
 
 // addresses compiles what may be dialed for an upstream beside public addresses.
-func (d *document) addresses(at string, list []string) (out []string) {
+func (d network) addresses(at string, list []string) (out []string) {
 	for i, text := range list {
 		at := fmt.Sprintf("%s[%d]", at, i)
 		e, err := egress.ReadEntry(text)
@@ -106,7 +114,8 @@ func (d *document) addresses(at string, list []string) (out []string) {
 			_, err = egress.ReadRanges([]string{e.Host})
 		}
 		if err != nil || e.AnyPort || len(e.Ports) > 0 {
-			d.report(at, codeEgressEntry, "an address such as 10.1.2.3, or a range such as 10.1.0.0/16", "%q is not an address or a range without a port", clip(text))
+			d.report(at, codeEgressEntry, "an address such as 10.1.2.3, or a range such as 10.1.0.0/16",
+				"%q is not an address or a range without a port", clip(text))
 			continue
 		}
 		d.broad(at, e.Host)
@@ -147,7 +156,8 @@ func (d *document) secrets() {
 		case reflect.Struct:
 			for i := range v.NumField() {
 				name := v.Type().Field(i).Tag.Get("cue")
-				if at := path + "." + name; name != "upstream" && name != "credential" { // refused where they are compiled
+				// refused where they are compiled
+				if at := path + "." + name; name != "upstream" && name != "credential" {
 					visit(v.Field(i), at)
 				}
 			}

@@ -24,13 +24,17 @@ const (
 // starts with x- is the author's own.
 func keyword(name string, old bool) (holds, bool) {
 	switch name {
-	case "$schema", "$id", "$anchor", "$ref", "$comment", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor",
+	case "$schema", "$id", "$anchor", "$ref", "$comment", "$dynamicRef", "$dynamicAnchor", "$recursiveRef",
+		"$recursiveAnchor",
 		"title", "description", "default", "deprecated", "readOnly", "writeOnly", "examples",
-		"type", "enum", "const", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength", "minLength",
-		"pattern", "format", "maxItems", "minItems", "uniqueItems", "maxContains", "minContains", "maxProperties", "minProperties",
+		"type", "enum", "const", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum",
+		"maxLength", "minLength",
+		"pattern", "format", "maxItems", "minItems", "uniqueItems", "maxContains", "minContains", "maxProperties",
+		"minProperties",
 		"required", "dependentRequired":
 		return aValue, true
-	case "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "prefixItems", "items", "contains", "additionalProperties",
+	case "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "prefixItems", "items", "contains",
+		"additionalProperties",
 		"propertyNames", "unevaluatedItems", "unevaluatedProperties":
 		return aSchema, true
 	case "properties", "patternProperties", "dependentSchemas", "$defs", "definitions":
@@ -48,14 +52,18 @@ func keyword(name string, old bool) (holds, bool) {
 
 // keywordNames are what a typo is compared with.
 func keywordNames() []string {
-	return []string{"type", "properties", "required", "additionalProperties", "items", "enum", "const", "pattern", "format", "description",
-		"maximum", "minimum", "maxLength", "minLength", "maxItems", "minItems", "uniqueItems", "oneOf", "anyOf", "allOf", "not",
-		"exclusiveMaximum", "exclusiveMinimum", "patternProperties", "propertyNames", "prefixItems", "maxProperties", "minProperties"}
+	return []string{"type", "properties", "required", "additionalProperties", "items", "enum", "const", "pattern",
+		"format", "description",
+		"maximum", "minimum", "maxLength", "minLength", "maxItems", "minItems", "uniqueItems", "oneOf", "anyOf",
+		"allOf", "not",
+		"exclusiveMaximum", "exclusiveMinimum", "patternProperties", "propertyNames", "prefixItems", "maxProperties",
+		"minProperties"}
 }
 
 // formats are those the validator of the bridges knows; it lets others pass.
 func formats() []string {
-	return []string{"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "json-pointer", "period", "regex",
+	return []string{"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "json-pointer", "period",
+		"regex",
 		"relative-json-pointer", "semver", "time", "uri", "uri-reference", "uri-template", "uuid"}
 }
 

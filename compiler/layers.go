@@ -11,7 +11,8 @@ import (
 // layersOf names the documents that a policy was merged from.
 func layersOf(p *schema.Policy) (out []profiles.Layer) {
 	for _, l := range p.Layers {
-		out = append(out, profiles.Layer{Kind: l.Kind, Name: l.Metadata.Name, Revision: l.Metadata.Revision, Owner: l.Metadata.Owner, File: l.File})
+		out = append(out, profiles.Layer{Kind: l.Kind, Name: l.Metadata.Name, Revision: l.Metadata.Revision,
+			Owner: l.Metadata.Owner, File: l.File})
 	}
 	return out
 }
@@ -20,8 +21,10 @@ func layersOf(p *schema.Policy) (out []profiles.Layer) {
 // ceiling, or an agent whose layers are not whole. It compiles it as if it granted all
 // that it names, and keeps what is wrong whatever lies above or below it.
 func (c *compilation) check(p schema.Policy) {
-	alone := &compilation{files: c.files, sources: c.sources, pythonWasm: c.pythonWasm, set: profiles.Set{Agents: map[string]profiles.Agent{}},
-		agents: map[string]schema.Origin{}, modules: map[string]moduleUse{}, schemas: c.schemas, conditions: c.conditions}
+	alone := &compilation{files: c.files, sources: c.sources, pythonWasm: c.pythonWasm,
+		set:    profiles.Set{Agents: map[string]profiles.Agent{}},
+		agents: map[string]schema.Origin{}, modules: map[string]moduleUse{}, schemas: c.schemas,
+		conditions: c.conditions}
 	if p.Kind != layers.KindAgent && !p.Compact {
 		alone.ceiling = true
 		p.Kind = layers.KindAgent
@@ -33,7 +36,8 @@ func (c *compilation) check(p schema.Policy) {
 	}
 	(&document{compilation: alone, policy: &p}).compile()
 	for _, f := range alone.found {
-		if f.Code == codeSecret || f.Code == codeEgressBroad || f.Severity == schema.Error && !slices.Contains(ofAgents(), f.Code) {
+		if f.Code == codeSecret || f.Code == codeEgressBroad || f.Severity == schema.Error &&
+			!slices.Contains(ofAgents(), f.Code) {
 			c.found = append(c.found, f)
 		}
 	}
@@ -41,5 +45,6 @@ func (c *compilation) check(p schema.Policy) {
 
 // ofAgents lists the findings that hold of an agent as a whole, and not of a part of it.
 func ofAgents() []string {
-	return []string{codeNoAgent, codeDuplicateAgent, codeNotAllowed, codeModuleUnknown, codeNeverMatches, codeApproval, layers.CodeClassAboveMax, codeEgressOpaque}
+	return []string{codeNoAgent, codeDuplicateAgent, codeNotAllowed, codeModuleUnknown, codeNeverMatches, codeApproval,
+		layers.CodeClassAboveMax, codeEgressOpaque}
 }

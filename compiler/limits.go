@@ -91,8 +91,9 @@ func limitKinds() []limitKind {
 	}
 	return []limitKind{
 		{name: "cpu", size: func(l *schema.Limits) (string, bool) { return l.CPU, false },
-			out:  func(l *profiles.Limits) **int64 { return &l.CPUMillis },
-			for_: each(bound{1, day, defaultCPUMillis}, bound{1, day, defaultPythonCPUMillis}, bound{1, day, defaultShellCPUMillis})},
+			out: func(l *profiles.Limits) **int64 { return &l.CPUMillis },
+			for_: each(bound{1, day, defaultCPUMillis}, bound{1, day, defaultPythonCPUMillis},
+				bound{1, day, defaultShellCPUMillis})},
 		{name: "memory", size: func(l *schema.Limits) (string, bool) { return l.Memory, true },
 			out: func(l *profiles.Limits) **int64 { return &l.MemoryBytes },
 			for_: func(executor string) bound {
@@ -108,30 +109,43 @@ func limitKinds() []limitKind {
 				}
 			}},
 		{name: "wall", size: func(l *schema.Limits) (string, bool) { return l.Wall, false },
-			out: func(l *profiles.Limits) **int64 { return &l.WallMillis }, for_: always(bound{1, 366 * day, defaultWallMillis})},
+			out:  func(l *profiles.Limits) **int64 { return &l.WallMillis },
+			for_: always(bound{1, 366 * day, defaultWallMillis})},
 		{name: "output", size: func(l *schema.Limits) (string, bool) { return l.Output, true },
-			out: func(l *profiles.Limits) **int64 { return &l.OutputBytes }, for_: always(bound{1, 1 << 30, defaultOutputBytes})},
+			out:  func(l *profiles.Limits) **int64 { return &l.OutputBytes },
+			for_: always(bound{1, 1 << 30, defaultOutputBytes})},
 		{name: "result", size: func(l *schema.Limits) (string, bool) { return l.Result, true },
-			out: func(l *profiles.Limits) **int64 { return &l.ResultBytes }, for_: always(bound{1, 64 << 20, defaultResultBytes})},
+			out:  func(l *profiles.Limits) **int64 { return &l.ResultBytes },
+			for_: always(bound{1, 64 << 20, defaultResultBytes})},
 		{name: "stack", size: func(l *schema.Limits) (string, bool) { return l.Stack, true },
-			out:  func(l *profiles.Limits) **int64 { return &l.StackBytes },
-			for_: each(bound{16 << 10, profiles.MaxJSStackBytes, profiles.DefaultJSStackBytes}, bound{64 << 10, 64 << 20, defaultPythonStackBytes}, bound{64 << 10, 64 << 20, defaultShellStackBytes})},
+			out: func(l *profiles.Limits) **int64 { return &l.StackBytes },
+			for_: each(bound{16 << 10, profiles.MaxJSStackBytes, profiles.DefaultJSStackBytes},
+				bound{64 << 10, 64 << 20, defaultPythonStackBytes}, bound{64 << 10, 64 << 20, defaultShellStackBytes})},
 		{name: "processes", num: func(l *schema.Limits) *int64 { return l.Processes },
-			out: func(l *profiles.Limits) **int64 { return &l.Processes }, for_: each(bound{1, 4096, defaultProcesses}, bound{1, 4096, defaultProcesses}, bound{1, 4096, defaultShellProcesses})},
+			out: func(l *profiles.Limits) **int64 { return &l.Processes },
+			for_: each(bound{1, 4096, defaultProcesses}, bound{1, 4096, defaultProcesses},
+				bound{1, 4096, defaultShellProcesses})},
 		{name: "files", num: func(l *schema.Limits) *int64 { return l.Files },
-			out: func(l *profiles.Limits) **int64 { return &l.Files }, for_: each(bound{0, 1 << 20, defaultFiles}, bound{0, 1 << 20, defaultFiles}, bound{0, 1 << 20, defaultShellFiles})},
+			out: func(l *profiles.Limits) **int64 { return &l.Files },
+			for_: each(bound{0, 1 << 20, defaultFiles}, bound{0, 1 << 20, defaultFiles},
+				bound{0, 1 << 20, defaultShellFiles})},
 		{name: "refusedCalls", num: func(l *schema.Limits) *int64 { return l.RefusedCalls },
-			out: func(l *profiles.Limits) **int64 { return &l.RefusedCalls }, for_: always(bound{0, 100_000, defaultRefused})},
+			out:  func(l *profiles.Limits) **int64 { return &l.RefusedCalls },
+			for_: always(bound{0, 100_000, defaultRefused})},
 		{name: "pause", size: func(l *schema.Limits) (string, bool) { return l.Pause, false },
-			out: func(l *profiles.Limits) **int64 { return &l.PauseMillis }, for_: always(bound{1000, 366 * day, defaultPauseMillis})},
+			out:  func(l *profiles.Limits) **int64 { return &l.PauseMillis },
+			for_: always(bound{1000, 366 * day, defaultPauseMillis})},
 	}
 }
+
+// limiter compiles the limits of a document.
+type limiter struct{ *document }
 
 // limits compiles an executor's limits under those of the agent. A field of
 // the executor stands alone; an absent one takes the agent's, then the default,
 // which never exceeds the agent's. An executor's limit above the agent's is an
 // error: nothing is clamped in silence.
-func (d *document) limits(executor, path string, own *schema.Limits) profiles.Limits {
+func (d limiter) limits(executor, path string, own *schema.Limits) profiles.Limits {
 	var out profiles.Limits
 	for _, k := range limitKinds() {
 		b := k.for_(executor)
@@ -162,7 +176,7 @@ func (d *document) limits(executor, path string, own *schema.Limits) profiles.Li
 
 // agentLimits compiles the limits over all executors. What the policy does not
 // name is the largest that one of the executors has.
-func (d *document) agentLimits(executors ...*profiles.Limits) profiles.Limits {
+func (d limiter) agentLimits(executors ...*profiles.Limits) profiles.Limits {
 	var out profiles.Limits
 	for _, k := range limitKinds() {
 		value, written := d.limit(k, d.policy.Spec.Limits, "spec.limits", bound{1, math.MaxInt64, 0}.widened(k))
@@ -193,7 +207,7 @@ func (b bound) widened(k limitKind) bound {
 
 // limit reads one limit. Findings about spec.limits come up once for every
 // executor; sorting drops the repeats.
-func (d *document) limit(k limitKind, l *schema.Limits, path string, b bound) (int64, bool) {
+func (d limiter) limit(k limitKind, l *schema.Limits, path string, b bound) (int64, bool) {
 	if l == nil {
 		return 0, false
 	}
@@ -222,7 +236,7 @@ func (d *document) limit(k limitKind, l *schema.Limits, path string, b bound) (i
 	return d.inside(at, n, b, b.reach(k)), true
 }
 
-func (d *document) inside(path string, n int64, b bound, reach string) int64 {
+func (d limiter) inside(path string, n int64, b bound, reach string) int64 {
 	if n < b.least || n > b.most {
 		d.report(path, CodeLimit, "", "must be %s", reach)
 		return b.least

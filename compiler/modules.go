@@ -28,11 +28,12 @@ type moduleUse struct {
 // useModule looks up the module that an allow entry names and puts it into the
 // set. False: the entry grants nothing. Only the compact form may name what is
 // no module, because its list is Python's as well.
-func (d *document) useModule(at, specifier string) bool {
+func (d code) useModule(at, specifier string) bool {
 	origin := d.origin(at)
 	if strings.HasPrefix(specifier, "ringd:") || strings.HasPrefix(specifier, "./") {
 		if !d.policy.Compact {
-			d.report(at, CodeUnsupported, "grant the bridges a program needs, or name a file of modules/ by its bare specifier",
+			d.report(at, CodeUnsupported,
+				"grant the bridges a program needs, or name a file of modules/ by its bare specifier",
 				"nothing provides the module %q", clip(specifier))
 		}
 		return false
@@ -58,7 +59,7 @@ func (d *document) useModule(at, specifier string) bool {
 	return true
 }
 
-func (d *document) noModule(at, specifier string) {
+func (d code) noModule(at, specifier string) {
 	names := d.moduleNames()
 	hint := ""
 	if meant := nearest(specifier, names); meant != "" {
@@ -67,18 +68,20 @@ func (d *document) noModule(at, specifier string) {
 		hint = "modules here: " + strings.Join(names[:min(len(names), 8)], ", ")
 	}
 	if !d.policy.Compact {
-		d.report(at, codeModuleUnknown, cmp.Or(hint, fmt.Sprintf("put it at %s%s.js", modulesFolder, strings.TrimPrefix(specifier, "policy:"))),
+		d.report(at, codeModuleUnknown, cmp.Or(hint, fmt.Sprintf("put it at %s%s.js", modulesFolder,
+			strings.TrimPrefix(specifier, "policy:"))),
 			"no module is called %q", clip(specifier))
 		return
 	}
 	if !schema.DottedName(strings.TrimSuffix(specifier, ".*")) {
-		d.warn(at, codeModuleUnknown, hint, "%q names neither a Python module nor a module of this policy", clip(specifier))
+		d.warn(at, codeModuleUnknown, hint, "%q names neither a Python module nor a module of this policy",
+			clip(specifier))
 	}
 }
 
 // findModule gives the module of a specifier: one that the policy declares, or
 // a file of the modules folder. ok is false when there was a finding.
-func (d *document) findModule(at, specifier string) (m profiles.Module, found, ok bool) {
+func (d code) findModule(at, specifier string) (m profiles.Module, found, ok bool) {
 	if src, declared := d.policy.Spec.Modules[specifier]; declared {
 		m, ok = d.declaredModule("spec.modules."+specifier, src)
 		return m, true, ok
@@ -97,13 +100,14 @@ func (d *document) findModule(at, specifier string) (m profiles.Module, found, o
 		m, ok = d.moduleText(at, files[0], d.files[files[0]])
 		return m, true, ok
 	default:
-		d.report(at, codeModuleTwice, "keep one of them", "%q could be %s", clip(specifier), strings.Join(files, " or "))
+		d.report(at, codeModuleTwice, "keep one of them", "%q could be %s", clip(specifier),
+			strings.Join(files, " or "))
 		return m, true, false
 	}
 }
 
 // declaredModule compiles an entry of spec.modules.
-func (d *document) declaredModule(at string, src schema.ModuleSource) (profiles.Module, bool) {
+func (d code) declaredModule(at string, src schema.ModuleSource) (profiles.Module, bool) {
 	file, text := src.File, []byte(src.Source)
 	switch {
 	case (file == "") == (src.Source == ""):
@@ -127,7 +131,8 @@ func (d *document) declaredModule(at string, src schema.ModuleSource) (profiles.
 	}
 	m, ok := d.moduleText(at, file, text)
 	if ok && src.Digest != "" && src.Digest != m.Digest {
-		d.report(at+".digest", codeModuleDigest, "the module has "+m.Digest, "the module is not the one that was pinned")
+		d.report(at+".digest", codeModuleDigest, "the module has "+m.Digest,
+			"the module is not the one that was pinned")
 		return profiles.Module{}, false
 	}
 	return m, ok
@@ -136,13 +141,13 @@ func (d *document) declaredModule(at string, src schema.ModuleSource) (profiles.
 // checkModules reports declared modules that are not what the policy says,
 // whether an agent imports them or not. A module that one does is reported
 // once: sorting drops repeats.
-func (d *document) checkModules() {
+func (d code) checkModules() {
 	for specifier, src := range d.policy.Spec.Modules {
 		d.declaredModule("spec.modules."+specifier, src)
 	}
 }
 
-func (d *document) moduleText(at, file string, text []byte) (profiles.Module, bool) {
+func (d code) moduleText(at, file string, text []byte) (profiles.Module, bool) {
 	switch {
 	case len(text) > maxModuleBytes:
 		d.report(at, codeModuleText, "", "the module is above %s", schema.ShowSize(maxModuleBytes))
@@ -155,7 +160,7 @@ func (d *document) moduleText(at, file string, text []byte) (profiles.Module, bo
 }
 
 // moduleNames lists what an allow entry could name.
-func (d *document) moduleNames() []string {
+func (d code) moduleNames() []string {
 	names := slices.Collect(maps.Keys(d.policy.Spec.Modules))
 	for file := range d.files {
 		name, ok := strings.CutPrefix(file, modulesFolder)

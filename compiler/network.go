@@ -16,8 +16,11 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
+// network compiles the hosts and gateways of a document.
+type network struct{ *document }
+
 // egress compiles the network part.
-func (d *document) egress() profiles.Egress {
+func (d network) egress() profiles.Egress {
 	n := d.policy.Spec.Network
 	out := profiles.Egress{Mode: profiles.EgressOff}
 	if n == nil {
@@ -63,34 +66,40 @@ func (d *document) egress() profiles.Egress {
 // unusedEgress warns of what the mode of the network leaves out. In the compact
 // form the list belongs to another ring than the mode, and may stand beside a
 // gateway for the day it is wanted.
-func (d *document) unusedEgress(n *schema.Network, mode string) {
+func (d network) unusedEgress(n *schema.Network, mode string) {
 	const allowlist = "network mode allowlist opens what is listed"
 	switch {
 	case len(n.Egress) > 0 && mode == profiles.EgressOff:
-		d.warn("spec.network.egress", codeEgressUnused, allowlist, "hosts are listed, and the network is off: none of them can be reached")
+		d.warn("spec.network.egress", codeEgressUnused, allowlist,
+			"hosts are listed, and the network is off: none of them can be reached")
 	case len(n.Egress) > 0 && mode == profiles.EgressGatewayOnly && !d.policy.Compact:
-		d.warn("spec.network.egress", codeEgressUnused, allowlist, "hosts are listed, and the network reaches gateways alone: none of them can be reached")
+		d.warn("spec.network.egress", codeEgressUnused, allowlist,
+			"hosts are listed, and the network reaches gateways alone: none of them can be reached")
 	}
 	switch {
 	case len(n.Gateways) > 0 && mode == profiles.EgressOff:
-		d.warn("spec.network.gateways", codeEgressUnused, "network mode gateway-only opens them", "gateways are set up, and the network is off: none of them can be reached")
+		d.warn("spec.network.gateways", codeEgressUnused, "network mode gateway-only opens them",
+			"gateways are set up, and the network is off: none of them can be reached")
 	case n.Gateways != nil && len(n.Gateways) == 0 && mode == profiles.EgressGatewayOnly:
-		d.warn("spec.network.gateways", codeEgressUnused, "leave the field out for the gateway of the host's configuration", "names no gateway, and the network reaches gateways alone")
+		d.warn("spec.network.gateways", codeEgressUnused,
+			"leave the field out for the gateway of the host's configuration",
+			"names no gateway, and the network reaches gateways alone")
 	}
 }
 
 // idleFetch warns of fetch where the network is off.
-func (d *document) idleFetch() {
+func (d network) idleFetch() {
 	for i, b := range d.policy.Spec.Bridges {
 		if b.Name == "fetch" {
-			d.warn(fmt.Sprintf("spec.bridges[%d].name", i), codeEgressUnused, "network mode allowlist opens what is listed, gateway-only the gateways",
+			d.warn(fmt.Sprintf("spec.bridges[%d].name", i), codeEgressUnused,
+				"network mode allowlist opens what is listed, gateway-only the gateways",
 				"the network is off: fetch reaches nothing, unless a host performs it in another way")
 		}
 	}
 }
 
 // egressRule compiles one granted host; false when it is none.
-func (d *document) egressRule(at string, e schema.Egress) (profiles.EgressRule, bool) {
+func (d network) egressRule(at string, e schema.Egress) (profiles.EgressRule, bool) {
 	rule, ok := d.entry(at+".host", e.Host)
 	if !ok {
 		return rule, false
@@ -111,12 +120,15 @@ func (d *document) egressRule(at string, e schema.Egress) (profiles.EgressRule, 
 	}
 	tls := rule.AnyPort || slices.Contains(rule.Ports, 443)
 	if e.TLS != "" && e.TLS != "passthrough" {
-		d.report(at+".tls", CodeUnsupported, "a gateway to the host reads its requests, and no certificate is forged for it", "nothing opens TLS to read it")
+		d.report(at+".tls", CodeUnsupported,
+			"a gateway to the host reads its requests, and no certificate is forged for it",
+			"nothing opens TLS to read it")
 	}
 	d.requests(at, e.Methods, e.Paths)
 	d.opaque(at, rule, tls)
 	if rule.ECH = e.ECH != nil && *e.ECH; rule.ECH && !tls {
-		d.warn(at+".ech", codeNeverMatches, "", "the first bytes of a connection are looked at on port 443 alone, and the entry is not for it")
+		d.warn(at+".ech", codeNeverMatches, "",
+			"the first bytes of a connection are looked at on port 443 alone, and the entry is not for it")
 	}
 	rule.Limits, rule.Expires = d.egressLimits(at+".limits", e.Limits), d.expiry(at+".expires", e.Expires)
 	if id, end := d.excepted(at); id != "" {
@@ -129,13 +141,14 @@ func (d *document) egressRule(at string, e schema.Egress) (profiles.EgressRule, 
 	d.broad(at+".host", rule.Host)
 	d.shut(at+".host", rule.Host)
 	if a, err := netip.ParseAddr(rule.Host); err == nil && a.IsLoopback() && rule.AnyPort {
-		d.warn(at+".host", codeNeverMatches, "name the ports", "%s is reached on ports that an entry names, and this one names none", rule.Host)
+		d.warn(at+".host", codeNeverMatches, "name the ports",
+			"%s is reached on ports that an entry names, and this one names none", rule.Host)
 	}
 	return rule, true
 }
 
 // deniedHost compiles one denied host, on every port unless it names one.
-func (d *document) deniedHost(at, host string) (profiles.EgressRule, bool) {
+func (d network) deniedHost(at, host string) (profiles.EgressRule, bool) {
 	rule, ok := d.entry(at, host)
 	if len(rule.Ports) == 0 {
 		rule.AnyPort = true
@@ -145,21 +158,24 @@ func (d *document) deniedHost(at, host string) (profiles.EgressRule, bool) {
 }
 
 // entry reads a host of a list with its port.
-func (d *document) entry(at, text string) (profiles.EgressRule, bool) {
+func (d network) entry(at, text string) (profiles.EgressRule, bool) {
 	e, err := egress.ReadEntry(text)
 	if err != nil {
-		d.report(at, codeEgressEntry, "an entry is a host, *.host, an address or a range, with :port where it is not 443", "%q: %s", clip(text), err)
+		d.report(at, codeEgressEntry, "an entry is a host, *.host, an address or a range, with :port where it is "+
+			"not 443", "%q: %s", clip(text), err)
 		return profiles.EgressRule{}, false
 	}
-	if _, virtual := egress.Label(strings.TrimPrefix(e.Host, "*.")); virtual && !strings.HasPrefix(at, "spec.network.deny") {
-		d.report(at, codeEgressEntry, "name it in network.gateways", "%q: names below %s are gateways", clip(text), egress.Domain)
+	if _, virtual := egress.Label(strings.TrimPrefix(e.Host, "*.")); virtual &&
+		!strings.HasPrefix(at, "spec.network.deny") {
+		d.report(at, codeEgressEntry, "name it in network.gateways", "%q: names below %s are gateways", clip(text),
+			egress.Domain)
 		return profiles.EgressRule{}, false
 	}
 	return profiles.EgressRule{Host: e.Host, Ports: e.Ports, AnyPort: e.AnyPort}, true
 }
 
 // requests checks the methods and paths of a rule.
-func (d *document) requests(at string, methods, paths []string) {
+func (d network) requests(at string, methods, paths []string) {
 	if methods != nil && len(methods) == 0 {
 		d.report(at+".methods", codeNeverMatches, "leave the field out to grant every method", "names no method")
 	}
@@ -168,13 +184,15 @@ func (d *document) requests(at string, methods, paths []string) {
 	}
 	for j, p := range paths {
 		if !egress.CleanPath(p) {
-			d.report(fmt.Sprintf("%s.paths[%d]", at, j), codePath, "write the path alone: no query, no escapes, no . or ..", "%q is not a clean path of a request", clip(p))
+			d.report(fmt.Sprintf("%s.paths[%d]", at, j), codePath,
+				"write the path alone: no query, no escapes, no . or ..", "%q is not a clean path of a request",
+				clip(p))
 		}
 	}
 }
 
 // opaque refuses methods and paths where nothing can read requests.
-func (d *document) opaque(at string, rule profiles.EgressRule, tls bool) {
+func (d network) opaque(at string, rule profiles.EgressRule, tls bool) {
 	if !tls {
 		return
 	}
@@ -182,7 +200,8 @@ func (d *document) opaque(at string, rule profiles.EgressRule, tls bool) {
 	if rule.AnyPort {
 		why = "on every port nobody can tell one request from another"
 	}
-	const hint = "grant a gateway for the host (network.gateways): its requests are read; or leave them out to grant the whole host"
+	const hint = "grant a gateway for the host (network.gateways): its requests are read; or leave them out to " +
+		"grant the whole host"
 	if len(rule.Methods) > 0 {
 		d.report(at+".methods", codeEgressOpaque, hint, "methods count for nothing here: %s", why)
 	}
@@ -192,7 +211,7 @@ func (d *document) opaque(at string, rule profiles.EgressRule, tls bool) {
 }
 
 // egressLimits compiles the limits of a rule.
-func (d *document) egressLimits(at string, l *schema.EgressLimits) (out profiles.EgressLimits) {
+func (d network) egressLimits(at string, l *schema.EgressLimits) (out profiles.EgressLimits) {
 	if l == nil {
 		return out
 	}
@@ -225,14 +244,16 @@ func (d *document) egressLimits(at string, l *schema.EgressLimits) (out profiles
 // shared gives what an entry shares the limits of. They were read with the layers.
 func shared(list []schema.Entry) (out []profiles.Budget) {
 	for _, e := range list {
-		out = append(out, profiles.Budget{Host: e.Host, Ports: e.Ports, AnyPort: e.AnyPort, Methods: e.Methods, Paths: e.Paths, Rule: ruleAt(schema.Origin{Pos: e.Pos, Path: e.Path, Layer: e.Layer}),
-			Limits: profiles.EgressLimits{UpBytes: e.Up, DownBytes: e.Down, Connections: e.Connections, PerMinute: e.PerMinute}})
+		out = append(out, profiles.Budget{Host: e.Host, Ports: e.Ports, AnyPort: e.AnyPort, Methods: e.Methods,
+			Paths: e.Paths, Rule: ruleAt(schema.Origin{Pos: e.Pos, Path: e.Path, Layer: e.Layer}),
+			Limits: profiles.EgressLimits{UpBytes: e.Up, DownBytes: e.Down, Connections: e.Connections,
+				PerMinute: e.PerMinute}})
 	}
 	return out
 }
 
 // rate reads a rate such as 60/m, by the minute.
-func (d *document) rate(path, text string) (int64, bool) {
+func (d network) rate(path, text string) (int64, bool) {
 	n, ok := schema.Rate(text)
 	if !ok {
 		d.report(path, codeRate, "", "%q is not a rate such as 60/m or 10/s", clip(text))
@@ -254,7 +275,7 @@ func (d *document) expiry(path, text string) *time.Time {
 }
 
 // broad warns of an entry that covers what nobody has looked at.
-func (d *document) broad(at, host string) {
+func (d network) broad(at, host string) {
 	const hint = "name what is needed"
 	if domain, wild := strings.CutPrefix(host, "*."); wild {
 		if suffix, _ := publicsuffix.PublicSuffix(domain); suffix == domain {
@@ -262,7 +283,8 @@ func (d *document) broad(at, host string) {
 		}
 		return
 	}
-	if p, err := netip.ParsePrefix(host); err == nil && (p.Addr().Is4() && p.Bits() < 8 || p.Addr().Is6() && p.Bits() < 16) {
+	if p, err := netip.ParsePrefix(host); err == nil && (p.Addr().Is4() && p.Bits() < 8 || p.Addr().Is6() &&
+		p.Bits() < 16) {
 		d.warn(at, codeEgressBroad, hint, "the range holds a large part of the internet")
 	}
 }
@@ -273,7 +295,8 @@ func kinds() []struct{ what, text string } {
 	return []struct{ what, text string }{
 		{"no address of a host", "0.0.0.0/8"}, {"loopback", "127.0.0.0/8"}, {"loopback", "::1/128"},
 		{"link-local, where metadata services are", "169.254.0.0/16"}, {"link-local", "fe80::/10"},
-		{"a metadata service", "100.100.100.200/32"}, {"a metadata service", "168.63.129.16/32"}, {"a metadata service", "192.0.0.192/32"},
+		{"a metadata service", "100.100.100.200/32"}, {"a metadata service", "168.63.129.16/32"},
+		{"a metadata service", "192.0.0.192/32"},
 		{"a metadata service", "fd00:ec2::254/128"}, {"a metadata service", "fd20:ce::254/128"},
 		{"multicast", "224.0.0.0/4"}, {"multicast", "ff00::/8"}, {"reserved", "240.0.0.0/4"},
 		{"private", "10.0.0.0/8"}, {"private", "172.16.0.0/12"}, {"private", "192.168.0.0/16"}, {"private", "fc00::/7"},
@@ -282,7 +305,7 @@ func kinds() []struct{ what, text string } {
 }
 
 // shut warns of addresses that a listed one, or a range, does not let be reached.
-func (d *document) shut(at, host string) {
+func (d network) shut(at, host string) {
 	listed, err := netip.ParsePrefix(host)
 	if a, ok := netip.ParseAddr(host); ok == nil {
 		listed, err = netip.PrefixFrom(a, a.BitLen()), nil
@@ -322,23 +345,27 @@ func (d *document) shut(at, host string) {
 }
 
 // overlaps warns of rules that another one takes the effect of.
-func (d *document) overlaps(n *schema.Network, out *profiles.Egress) {
-	denied, opaque := indexRules(out.Deny, nil), indexRules(out.Allow, func(r *profiles.EgressRule) bool { return len(r.Methods) == 0 && len(r.Paths) == 0 })
+func (d network) overlaps(n *schema.Network, out *profiles.Egress) {
+	denied, opaque := indexRules(out.Deny, nil), indexRules(out.Allow,
+		func(r *profiles.EgressRule) bool { return len(r.Methods) == 0 && len(r.Paths) == 0 })
 	for i := range out.Allow {
 		r := &out.Allow[i]
 		at := fmt.Sprintf("spec.network.egress[%d]", i)
 		if j := denied.covering(r); j >= 0 && n.Deny[j] != n.Egress[i].Host { // word for word is schema's finding
 			other := d.origin(fmt.Sprintf("spec.network.deny[%d]", j))
-			d.add(d.origin(at+".host"), schema.Diagnostic{Code: codeDenyWins, Severity: schema.Warning, Related: []schema.Pos{other.Pos},
-				Msg: fmt.Sprintf("%s is denied at %s, and a denial wins", clip(n.Egress[i].Host), other.Pos)})
+			d.add(d.origin(at+".host"), schema.Diagnostic{Code: codeDenyWins, Severity: schema.Warning,
+				Related: []schema.Pos{other.Pos},
+				Msg:     fmt.Sprintf("%s is denied at %s, and a denial wins", clip(n.Egress[i].Host), other.Pos)})
 		}
 		if len(r.Methods) == 0 && len(r.Paths) == 0 {
 			continue
 		}
 		if j := opaque.covering(r); j >= 0 {
 			other := d.origin(fmt.Sprintf("spec.network.egress[%d]", j))
-			d.add(d.origin(at), schema.Diagnostic{Code: codeNeverMatches, Severity: schema.Warning, Related: []schema.Pos{other.Pos},
-				Msg:  fmt.Sprintf("its methods and paths count for nothing: the entry at %s grants every request", other.Pos),
+			d.add(d.origin(at), schema.Diagnostic{Code: codeNeverMatches, Severity: schema.Warning,
+				Related: []schema.Pos{other.Pos},
+				Msg: fmt.Sprintf("its methods and paths count for nothing: the entry at %s grants every request",
+					other.Pos),
 				Hint: "give that entry methods and paths as well, or other ports"})
 		}
 	}
@@ -375,7 +402,8 @@ func (x ruleIndex) covering(r *profiles.EgressRule) int {
 	}
 	for _, i := range x.hosts.Covering(p) {
 		ports := x.rules[i]
-		if ports.AnyPort || !r.AnyPort && !slices.ContainsFunc(r.Ports, func(p int) bool { return !slices.Contains(ports.Ports, p) }) {
+		if ports.AnyPort || !r.AnyPort && !slices.ContainsFunc(r.Ports,
+			func(p int) bool { return !slices.Contains(ports.Ports, p) }) {
 			return x.at[i]
 		}
 	}

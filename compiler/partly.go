@@ -21,7 +21,8 @@ func Partly(cfg Config, refused map[string][]string) schema.Diagnostics {
 	for _, paths := range refused {
 		whole := slices.Contains(paths, "")
 		p.unnamed = p.unnamed || whole || slices.ContainsFunc(paths, func(at string) bool {
-			return related(at, "metadata.name") || related(at, "metadata.parent") || related(at, "kind") || related(at, "spec.agents")
+			return related(at, "metadata.name") || related(at, "metadata.parent") || related(at, "kind") ||
+				related(at, "spec.agents")
 		})
 	}
 	return slices.DeleteFunc(found, p.caused)
@@ -44,7 +45,8 @@ func (p *partly) caused(d schema.Diagnostic) bool {
 		return true
 	case here && slices.ContainsFunc(paths, func(q string) bool { return related(at, q) || apart(at, q) }):
 		return true
-	case p.unnamed && slices.Contains([]string{layers.CodeNoParent, layers.CodeUnknownParent, layers.CodeParentKind, codeDuplicateAgent}, d.Code):
+	case p.unnamed && slices.Contains([]string{layers.CodeNoParent, layers.CodeUnknownParent, layers.CodeParentKind,
+		codeDuplicateAgent}, d.Code):
 		return true
 	}
 	return slices.ContainsFunc(d.Related, func(o schema.Pos) bool {

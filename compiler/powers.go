@@ -49,7 +49,8 @@ func ruleOfTwo(r *schema.RuleOfTwo, layered bool, at profiles.Rule) *profiles.Ru
 		}
 		return v
 	}
-	return &profiles.RuleOfTwo{Mode: or(r.Mode, enforce), OnThree: or(r.OnThree, Deny), Scope: or(r.Scope, perSession), Rule: at}
+	return &profiles.RuleOfTwo{Mode: or(r.Mode, enforce), OnThree: or(r.OnThree, Deny), Scope: or(r.Scope, perSession),
+		Rule: at}
 }
 
 // touchedPowers are the powers that an author names.
@@ -94,7 +95,8 @@ func begins(a profiles.Agent) schema.Diagnostics {
 		return nil
 	}
 	return schema.Diagnostics{{Pos: pos(a.Rule), Code: codeRuleOfTwo, Related: []schema.Pos{pos(a.RuleOfTwo.Rule)},
-		Msg:  fmt.Sprintf("agent %q: its files and inputs alone bring untrusted input, sensitive data and an external effect: no run of it begins", a.Name),
+		Msg: fmt.Sprintf("agent %q: its files and inputs alone bring untrusted input, sensitive data and an "+
+			"external effect: no run of it begins", a.Name),
 		Hint: "take one of them away: read or write fewer files, or let a bridge with an approval do it"}}
 }
 
@@ -134,7 +136,8 @@ func meet(a profiles.Agent, c powers.Account) *schema.Diagnostic {
 			where = ", which counts where no layer writes ruleOfTwo,"
 		}
 		f.Msg += fmt.Sprintf("; the rule of two%s denies that", where)
-		f.Hint = "take one power away, or write ruleOfTwo: {onThree: require-approval} and give every external bridge an approval"
+		f.Hint = "take one power away, or write ruleOfTwo: {onThree: require-approval} and give every external " +
+			"bridge an approval"
 	default:
 		f.Msg += "; nobody is asked before what goes out by " + powers.Names(doors, maxNamed, a.Name)
 		f.Hint = remedy(doors)
@@ -177,12 +180,14 @@ func remedy(doors []powers.Source) string {
 		out = append(out, "give the bridge approval: {required: true}, without when")
 	}
 	if net {
-		out = append(out, "a connection cannot ask: grant a bridge with an approval in its place, or a gateway with methods: [GET, HEAD]")
+		out = append(out, "a connection cannot ask: grant a bridge with an approval in its place, or a gateway with "+
+			"methods: [GET, HEAD]")
 	}
 	if files {
 		out = append(out, "a file that is written asks nobody: grant a bridge with an approval in its place")
 	}
-	return strings.Join(append(out, "or write ruleOfTwo: {mode: dynamic}, which asks when the third power is wanted"), "; ")
+	return strings.Join(append(out, "or write ruleOfTwo: {mode: dynamic}, which asks when the third power is wanted"),
+		"; ")
 }
 
 func pos(r profiles.Rule) schema.Pos {

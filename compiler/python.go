@@ -9,18 +9,24 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-func (d *document) python(py *schema.Python, rule profiles.Rule) *profiles.Python {
+// code compiles the JavaScript, Python and modules of a document.
+type code struct{ *document }
+
+func (d code) python(py *schema.Python, rule profiles.Rule) *profiles.Python {
 	if py == nil {
 		py = &schema.Python{}
 	}
 	const at = "spec.executors.python"
-	out := &profiles.Python{Limits: d.limits(profiles.ExecutorPython, at+".limits", py.Limits), Rule: rule, JIT: grantedUnless(false, py.JIT),
+	out := &profiles.Python{Limits: limiter{d.document}.limits(profiles.ExecutorPython, at+".limits", py.Limits),
+		Rule: rule, JIT: grantedUnless(false, py.JIT),
 		Imports:     profiles.Imports{Rule: d.ruleOr(at+".imports.allow", rule)},
 		EndOnDenied: py.OnDenied == "end", Environments: d.environments(at, py)}
 	d.pythonImports(at+".imports", py.Imports, &out.Imports)
 	if out.EngineRule = d.ruleOr(at+".tier", profiles.Rule{}); py.Tier == "wasm" {
 		if out.Engine = profiles.PythonWasm; !d.pythonWasm {
-			d.report(at+".tier", CodeEngine, "`make python-wasm` places it beside ringd; or leave it out to run programs in the host's own interpreter, in the kernel ring",
+			d.report(at+".tier", CodeEngine,
+				"`make python-wasm` places it beside ringd; or leave it out to run programs in the host's own "+
+					"interpreter, in the kernel ring",
 				"this host has no WebAssembly engine of Python, and nothing else runs its programs")
 		}
 	} else if py.Tier != "" && py.Tier != "os-sandbox" {
@@ -39,7 +45,7 @@ func (d *document) python(py *schema.Python, rule profiles.Rule) *profiles.Pytho
 
 // pythonImports compiles the lists. An allow list that is absent or empty grants the
 // default set: an interpreter without json is of no use to anybody.
-func (d *document) pythonImports(at string, im *schema.PythonImports, out *profiles.Imports) {
+func (d code) pythonImports(at string, im *schema.PythonImports, out *profiles.Imports) {
 	if im == nil {
 		im = &schema.PythonImports{}
 	}
@@ -72,7 +78,7 @@ func (d *document) pythonImports(at string, im *schema.PythonImports, out *profi
 // pythonName adds a dotted name. pandas.* and pandas mean the same: the module
 // and what is below it. The compact form also lists JavaScript modules, whose
 // names no Python import can have.
-func (d *document) pythonName(list []profiles.ImportRule, at, name string) []profiles.ImportRule {
+func (d code) pythonName(list []profiles.ImportRule, at, name string) []profiles.ImportRule {
 	short := strings.TrimSuffix(name, ".*")
 	if !schema.DottedName(short) {
 		if !d.policy.Compact {
@@ -86,7 +92,7 @@ func (d *document) pythonName(list []profiles.ImportRule, at, name string) []pro
 }
 
 // environments compiles the folders of packages, in their order.
-func (d *document) environments(at string, py *schema.Python) (out []profiles.PythonEnvironment) {
+func (d code) environments(at string, py *schema.Python) (out []profiles.PythonEnvironment) {
 	add := func(at string, e schema.Environment) {
 		here := at + ".path"
 		if !schema.CleanAbsolute(e.Path) {
@@ -106,16 +112,17 @@ func (d *document) environments(at string, py *schema.Python) (out []profiles.Py
 
 // overruled warns of allowed names that a denied one takes back. A name that
 // stands in both lists word for word is schema's finding.
-func (d *document) overruled(allowAt, denyAt string, allow, deny []string, sep byte) {
+func (d code) overruled(allowAt, denyAt string, allow, deny []string, sep byte) {
 	for _, o := range known.Overruled(allow, deny, sep) {
 		here, other := d.rule(fmt.Sprintf("%s[%d]", allowAt, o.Allow)), d.rule(fmt.Sprintf("%s[%d]", denyAt, o.Deny))
-		d.tell(here, schema.Diagnostic{Code: codeDenyWins, Msg: fmt.Sprintf("%s is denied at %s, and a denial wins", clip(allow[o.Allow]), posOf(other))}, true, other)
+		d.tell(here, schema.Diagnostic{Code: codeDenyWins, Msg: fmt.Sprintf("%s is denied at %s, and a denial wins",
+			clip(allow[o.Allow]), posOf(other))}, true, other)
 	}
 }
 
 // pythonFindings reports what is worth knowing about the import lists of an agent,
 // once all of it is compiled.
-func (d *document) pythonFindings(agent profiles.Agent) {
+func (d code) pythonFindings(agent profiles.Agent) {
 	for _, f := range known.CheckImports(known.ImportsConfig{Agent: agent, Compact: d.policy.Compact}) {
 		d.tell(f.Rule, schema.Diagnostic{Code: f.Code, Msg: f.Msg, Hint: f.Hint}, f.Warning)
 	}

@@ -66,7 +66,8 @@ func findSecret(text string) string {
 		if !slices.ContainsFunc(f.part, func(p string) bool { return strings.Contains(text, p) }) {
 			continue
 		}
-		if found := f.re.FindString(text); found != "" && (f.re != authorization || strings.ContainsAny(found, "0123456789=")) {
+		if found := f.re.FindString(text); found != "" && (f.re != authorization ||
+			strings.ContainsAny(found, "0123456789=")) {
 			return f.what
 		}
 	}

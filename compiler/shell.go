@@ -22,12 +22,16 @@ const (
 	hintPlainPattern = "a pattern is plain words, compared with the words of a command: rm -rf"
 )
 
-func (d *document) shell(sh *schema.Shell, rule profiles.Rule) *profiles.Shell {
+// scripts compiles the shell of a document.
+type scripts struct{ *document }
+
+func (d scripts) shell(sh *schema.Shell, rule profiles.Rule) *profiles.Shell {
 	if sh == nil {
 		sh = &schema.Shell{}
 	}
 	const at = "spec.executors.shell"
-	out := &profiles.Shell{Limits: d.limits(profiles.ExecutorShell, at+".limits", sh.Limits), Rule: d.ruleOr(at+".binaries", rule),
+	out := &profiles.Shell{Limits: limiter{d.document}.limits(profiles.ExecutorShell, at+".limits", sh.Limits),
+		Rule:         d.ruleOr(at+".binaries", rule),
 		Pipes:        grantedUnless(d.policy.Compact, sh.AllowPipes),
 		Redirects:    grantedUnless(d.policy.Compact, sh.AllowRedirects),
 		Substitution: grantedUnless(d.policy.Compact, sh.AllowSubstitution),
@@ -35,7 +39,8 @@ func (d *document) shell(sh *schema.Shell, rule profiles.Rule) *profiles.Shell {
 		Env:          d.variables(at+".env", sh.Env),
 		Audit:        sh.Audit}
 	if out.JIT && len(sh.Binaries) == 0 {
-		d.warn(at+".jit", codeNeverMatches, "list the program that needs it in shell.binaries, or leave jit out", "no program is granted that could use it")
+		d.warn(at+".jit", codeNeverMatches, "list the program that needs it in shell.binaries, or leave jit out",
+			"no program is granted that could use it")
 	}
 	for i, b := range sh.Binaries {
 		if bin, ok := d.binary(fmt.Sprintf("%s.binaries[%d]", at, i), b, *out.Limits.PauseMillis); ok {
@@ -65,31 +70,35 @@ func grantedUnless(compact bool, written *bool) bool {
 }
 
 // binary compiles one program.
-func (d *document) binary(at string, b schema.Binary, pause int64) (profiles.Binary, bool) {
+func (d scripts) binary(at string, b schema.Binary, pause int64) (profiles.Binary, bool) {
 	here := at + ".path"
 	if !d.programPath(here, b.Path, "list every program by its path") {
 		return profiles.Binary{}, false
 	}
 	if strings.Contains(b.Path, " ") {
-		d.warn(here, codePath, "the words of a command are no part of the program's path; denied patterns take words back", "%q holds a space", clip(b.Path))
+		d.warn(here, codePath, "the words of a command are no part of the program's path; denied patterns take "+
+			"words back", "%q holds a space", clip(b.Path))
 	}
-	out := profiles.Binary{Path: b.Path, Rule: d.rule(here), Interpreted: known.IsShell(b.Path), ForceEnv: d.variables(at+".env", b.Env)}
+	out := profiles.Binary{Path: b.Path, Rule: d.rule(here), Interpreted: known.IsShell(b.Path),
+		ForceEnv: d.variables(at+".env", b.Env)}
 	out.Exception, out.Expires = d.excepted(at)
 	for i, p := range b.Helpers {
-		if here := fmt.Sprintf("%s.helpers[%d]", at, i); d.programPath(here, p, "list a folder, which stands for the programs in it") {
+		if here := fmt.Sprintf("%s.helpers[%d]", at, i); d.programPath(here, p,
+			"list a folder, which stands for the programs in it") {
 			out.Helpers = append(out.Helpers, profiles.PathRule{Path: p, Rule: d.rule(here), Within: b.Under[p]})
 		}
 	}
 	before := len(d.found)
 	d.args(at+".args", b.Args, &out, pause)
-	d.told.Binaries = append(d.told.Binaries, known.Told{Rule: out.Rule, Force: d.rule(at + ".args.force"), Broken: d.found[before:].Refused(),
+	d.told.Binaries = append(d.told.Binaries, known.Told{Rule: out.Rule, Force: d.rule(at + ".args.force"),
+		Broken:       d.found[before:].Refused(),
 		Acknowledged: grantedUnless(false, b.Acknowledge),
 		Match:        d.examples(at+".match", b.Match), NotMatch: d.examples(at+".notMatch", b.NotMatch)})
 	return out, true
 }
 
 // programPath reports whether a path can name a program.
-func (d *document) programPath(at, p, patternHint string) bool {
+func (d scripts) programPath(at, p, patternHint string) bool {
 	if !schema.CleanAbsolute(p) || p == "/" {
 		d.report(at, codePath, schema.CleanHint(p), "%q is not the absolute, clean path of a program", clip(p))
 		return false
@@ -98,7 +107,7 @@ func (d *document) programPath(at, p, patternHint string) bool {
 }
 
 // args compiles the rules for the words of a program.
-func (d *document) args(at string, a *schema.Args, out *profiles.Binary, pause int64) {
+func (d scripts) args(at string, a *schema.Args, out *profiles.Binary, pause int64) {
 	if a == nil {
 		return
 	}
@@ -106,13 +115,15 @@ func (d *document) args(at string, a *schema.Args, out *profiles.Binary, pause i
 		out.Allow = []profiles.Pattern{} // nil would allow all
 	}
 	if a.Subcommands != nil && len(a.Subcommands) == 0 {
-		d.report(at+".subcommands", codeNeverMatches, "list the sub-commands, or leave the field out to grant them all", "lists none, which would refuse every use of the program")
+		d.report(at+".subcommands", codeNeverMatches, "list the sub-commands, or leave the field out to grant them all",
+			"lists none, which would refuse every use of the program")
 	}
 	for i, text := range a.Subcommands {
 		here := fmt.Sprintf("%s.subcommands[%d]", at, i)
 		words, ok := d.ruleWords(here, text, out.Path)
 		if ok && slices.ContainsFunc(words, isFlag) {
-			d.report(here, codePattern, "list the sub-command alone, and refuse flags in denyFlags or deny", "%q holds a flag, and a sub-command is granted with all of its flags", clip(text))
+			d.report(here, codePattern, "list the sub-command alone, and refuse flags in denyFlags or deny",
+				"%q holds a flag, and a sub-command is granted with all of its flags", clip(text))
 			ok = false
 		}
 		if ok {
@@ -122,7 +133,8 @@ func (d *document) args(at string, a *schema.Args, out *profiles.Binary, pause i
 	for i, w := range a.Deny {
 		here := fmt.Sprintf("%s.deny[%d]", at, i)
 		if words, ok := d.ruleWords(here+".words", w.Words, out.Path); ok {
-			out.Deny = append(out.Deny, profiles.Pattern{Words: words, Text: w.Words, Reason: d.said(here+".because", w.Because),
+			out.Deny = append(out.Deny, profiles.Pattern{Words: words, Text: w.Words,
+				Reason:  d.said(here+".because", w.Because),
 				Instead: d.instead(here+".instead", w.Instead), Rule: d.rule(here + ".words")})
 		}
 	}
@@ -142,7 +154,8 @@ func (d *document) args(at string, a *schema.Args, out *profiles.Binary, pause i
 		out.MaxArgs = int64(*a.MaxArgs)
 	}
 	if out.SafeConfig = grantedUnless(false, a.SafeConfig); out.SafeConfig && path.Base(out.Path) != "git" {
-		d.report(at+".safeConfig", codeNeverMatches, "leave it out", "%s has no configuration keys that ringd knows; git has", clip(path.Base(out.Path)))
+		d.report(at+".safeConfig", codeNeverMatches, "leave it out",
+			"%s has no configuration keys that ringd knows; git has", clip(path.Base(out.Path)))
 	}
 	if len(a.Force) > maxForced {
 		d.report(at+".force", CodeLimit, "", "holds more than %d words", maxForced)
@@ -150,7 +163,8 @@ func (d *document) args(at string, a *schema.Args, out *profiles.Binary, pause i
 	for i, word := range a.Force {
 		here := fmt.Sprintf("%s.force[%d]", at, i)
 		if len(word) > maxForcedBytes || strings.ContainsFunc(word, schema.Unseen) {
-			d.report(here, codePattern, "", "is longer than %d bytes, or holds a character that is not seen", maxForcedBytes)
+			d.report(here, codePattern, "", "is longer than %d bytes, or holds a character that is not seen",
+				maxForcedBytes)
 			continue
 		}
 		out.ForceArgs = append(out.ForceArgs, word)
@@ -158,35 +172,38 @@ func (d *document) args(at string, a *schema.Args, out *profiles.Binary, pause i
 }
 
 // asks compiles the sub-commands that people approve.
-func (d *document) asks(at string, a *schema.Args, out *profiles.Binary, pause int64) {
+func (d scripts) asks(at string, a *schema.Args, out *profiles.Binary, pause int64) {
 	for i, w := range a.Ask {
 		here := fmt.Sprintf("%s.ask[%d]", at, i)
 		words, ok := d.ruleWords(here+".words", w.Words, out.Path)
 		approval := d.wordsApproval(here+".approval", w.Approval, pause)
 		if ok {
 			out.Ask = append(out.Ask, profiles.AskRule{Approval: *approval,
-				Pattern: profiles.Pattern{Words: words, Text: w.Words, Reason: d.said(here+".because", w.Because), Rule: d.rule(here + ".words")}})
+				Pattern: profiles.Pattern{Words: words, Text: w.Words, Reason: d.said(here+".because", w.Because),
+					Rule: d.rule(here + ".words")}})
 		}
 	}
 }
 
 // wordsApproval compiles who approves a command; absent, one approver of the host.
-func (d *document) wordsApproval(at string, a *schema.WordsApproval, pause int64) *profiles.Approval {
+func (d scripts) wordsApproval(at string, a *schema.WordsApproval, pause int64) *profiles.Approval {
 	if a == nil {
 		a = &schema.WordsApproval{}
 	}
-	out := d.approval(at, &schema.Approval{Required: true, From: a.From, Count: a.Count, ExpiresAfter: a.ExpiresAfter}, pause)
-	if out.HoldMillis = d.hold(at+".hold", a.Hold, out.ExpiresMillis); out.HoldMillis == 0 {
+	out := approvals{d.document}.approval(at, &schema.Approval{Required: true, From: a.From, Count: a.Count,
+		ExpiresAfter: a.ExpiresAfter}, pause)
+	if out.HoldMillis = (approvals{d.document}).hold(at+".hold", a.Hold, out.ExpiresMillis); out.HoldMillis == 0 {
 		out.HoldMillis = min(profiles.DefaultHoldMillis, out.ExpiresMillis)
 	}
 	return out
 }
 
 // ruleWords reads words that stand behind the name of a program.
-func (d *document) ruleWords(at, text, program string) ([]string, bool) {
+func (d scripts) ruleWords(at, text, program string) ([]string, bool) {
 	words, ok := d.plainWords(at, text, hintPlainWords)
 	if ok && len(words) > 1 && words[0] == path.Base(program) {
-		d.report(at, codePattern, fmt.Sprintf("write %q", clip(strings.Join(words[1:], " "))), "begins with the program, and these are the words behind it")
+		d.report(at, codePattern, fmt.Sprintf("write %q", clip(strings.Join(words[1:], " "))),
+			"begins with the program, and these are the words behind it")
 		return nil, false
 	}
 	return words, ok
@@ -195,14 +212,14 @@ func (d *document) ruleWords(at, text, program string) ([]string, bool) {
 func isFlag(word string) bool { return strings.HasPrefix(word, "-") }
 
 // said checks a sentence that a refusal shows.
-func (d *document) said(at, text string) string {
+func (d scripts) said(at, text string) string {
 	if strings.ContainsFunc(strings.ReplaceAll(text, "\n", " "), schema.Unseen) {
 		d.report(at, codePattern, "write it again by hand", "holds a character that is not seen")
 	}
 	return text
 }
 
-func (d *document) instead(at, text string) []string {
+func (d scripts) instead(at, text string) []string {
 	if text == "" {
 		return nil
 	}
@@ -211,7 +228,7 @@ func (d *document) instead(at, text string) []string {
 
 // variables compiles those that a script begins with, or that a program has whatever
 // the script says.
-func (d *document) variables(at string, env map[string]string) (out []string) {
+func (d scripts) variables(at string, env map[string]string) (out []string) {
 	if len(env) > maxForced {
 		d.report(at, CodeLimit, "", "sets more than %d variables", maxForced)
 	}
@@ -221,7 +238,8 @@ func (d *document) variables(at string, env map[string]string) (out []string) {
 		case known.ReservedProgram(name):
 			d.report(here, known.CodeVariable, "leave it out", "%s is set by ringd for every program", name)
 		case len(value) > maxForcedBytes || strings.ContainsFunc(value, schema.Unseen):
-			d.report(here, known.CodeVariable, "", "is longer than %d bytes, or holds a character that is not seen", maxForcedBytes)
+			d.report(here, known.CodeVariable, "", "is longer than %d bytes, or holds a character that is not seen",
+				maxForcedBytes)
 		default:
 			out = append(out, name+"="+value)
 		}
@@ -229,7 +247,7 @@ func (d *document) variables(at string, env map[string]string) (out []string) {
 	return out
 }
 
-func (d *document) examples(at string, texts []string) (out []known.Example) {
+func (d scripts) examples(at string, texts []string) (out []known.Example) {
 	if len(texts) > maxExamples {
 		d.report(at, CodeLimit, "", "holds more than %d examples", maxExamples)
 		texts = nil
@@ -242,9 +260,10 @@ func (d *document) examples(at string, texts []string) (out []known.Example) {
 
 // pattern compiles a denied command. Both kinds are words: a substring of text
 // that a shell will change before it runs it is no control.
-func (d *document) pattern(at string, p schema.DenyPattern) (profiles.Pattern, bool) {
+func (d scripts) pattern(at string, p schema.DenyPattern) (profiles.Pattern, bool) {
 	if p.Kind != "" && p.Kind != "argv" && p.Kind != "literal" {
-		d.report(at+".kind", CodeUnsupported, "write the command and its flags as words: rm -rf", "nothing matches a denied pattern of kind %s", clip(p.Kind))
+		d.report(at+".kind", CodeUnsupported, "write the command and its flags as words: rm -rf",
+			"nothing matches a denied pattern of kind %s", clip(p.Kind))
 		return profiles.Pattern{}, false
 	}
 	here := at + ".pattern"
@@ -261,7 +280,7 @@ func (d *document) pattern(at string, p schema.DenyPattern) (profiles.Pattern, b
 }
 
 // plainWords reads the words of a rule, which mean themselves.
-func (d *document) plainWords(at, text, hint string) ([]string, bool) {
+func (d scripts) plainWords(at, text, hint string) ([]string, bool) {
 	words := strings.Fields(text)
 	switch i := strings.IndexAny(text, "'\"`\\$|;&<>(){}*?[]!#\x00\r\n"); {
 	case len(words) == 0:
@@ -280,7 +299,7 @@ func (d *document) plainWords(at, text, hint string) ([]string, bool) {
 
 // programs reports what is worth knowing about the programs and patterns that
 // an agent has, once all of it is compiled.
-func (d *document) programs(agent profiles.Agent) {
+func (d scripts) programs(agent profiles.Agent) {
 	d.told.Agent, d.told.Compact = agent, d.policy.Compact
 	for _, f := range known.CheckPrograms(d.told) {
 		d.tell(f.Rule, schema.Diagnostic{Code: f.Code, Msg: f.Msg, Hint: f.Hint}, f.Warning, f.Related...)

@@ -28,7 +28,8 @@ func (d *document) ruleOfTwo(agent *profiles.Agent) {
 // outward refuses to say that nothing goes out where something can be sent.
 func (d *document) outward(at string, t *schema.Touches, has profiles.Powers) {
 	if powersDeny(t) && has.External {
-		d.report(at+".external", codePowerMismatch, "name methods that send nothing (GET, HEAD), where requests can be read, or leave it out",
+		d.report(at+".external", codePowerMismatch,
+			"name methods that send nothing (GET, HEAD), where requests can be read, or leave it out",
 			"something can be sent there, so others see it")
 	}
 }

@@ -92,7 +92,10 @@ func (c *checker) repeated(n *node, s *Shape, p *place, alias string) {
 	c.value(n, s, p)
 	var own *Diagnostic
 	for _, d := range c.list[before:] {
-		told := slices.ContainsFunc(c.list[:before], func(o Diagnostic) bool { return o.Pos == d.Pos && o.Code == d.Code })
+		told := slices.ContainsFunc(c.list[:before], func(o Diagnostic) bool {
+			return o.Pos == d.Pos &&
+				o.Code == d.Code
+		})
 		if d.Severity == Error && !told && own == nil {
 			own = &d
 		}
@@ -105,7 +108,8 @@ func (c *checker) repeated(n *node, s *Shape, p *place, alias string) {
 		own.Related = []Pos{own.Pos}
 	}
 	own.Pos = c.pos(n.at)
-	own.Hint = strings.TrimSuffix("write it out here: *"+alias+" repeats what is written for another field; "+own.Hint, "; ")
+	own.Hint = strings.TrimSuffix("write it out here: *"+alias+" repeats what is written for another field; "+own.Hint,
+		"; ")
 	c.list, c.paths, n.bad = append(c.list, *own), append(c.paths, p.String()), c.mends
 }
 
@@ -127,14 +131,16 @@ func (c *checker) mismatch(n *node, s *Shape, p *place) {
 			unit := map[string]string{"#Bytes": "MiB", "#Dur": "s"}[s.Name]
 			hint = fmt.Sprintf("write the unit: %s%s; it %s", n.text, unit, s.Says)
 		}
-	case s.Kind == List && n.plain && strings.HasPrefix(n.text, "-") && !strings.HasPrefix(n.text, "--") && n.kind == String:
+	case s.Kind == List && n.plain && strings.HasPrefix(n.text, "-") && !strings.HasPrefix(n.text, "--") &&
+		n.kind == String:
 		hint = "put a space after the -"
 	case s.Kind == List && s.Item.Kind == n.kind && n.kind == String:
 		hint = fmt.Sprintf("a list of one is [%q]", clip(n.text))
 	case s.Kind == List && s.Item.Kind == n.kind && n.kind == Int:
 		hint = fmt.Sprintf("a list of one is [%s]", clip(n.text))
 	case s.Kind == String && n.kind == Object && strings.HasPrefix(p.String(), "interpreter_ring."):
-		hint = "the compact form lists texts alone; what says more is written in the full form, with apiVersion: ringd/v1"
+		hint = "the compact form lists texts alone; what says more is written in the full form, with apiVersion: " +
+			"ringd/v1"
 	case s.Kind == Object && n.plain && fieldLike().MatchString(n.text):
 		m := fieldLike().FindStringSubmatch(n.text)
 		hint = fmt.Sprintf("write %s: %s, with a space after the colon", m[1], clip(m[2]))
@@ -160,7 +166,8 @@ func (c *checker) mismatch(n *node, s *Shape, p *place) {
 		c.value(n, s, p)
 	case s.Kind == Bool && (n.text == "true" || n.text == "false"):
 		n.kind = Bool
-	case s.Kind == String && len(s.Enum) == 0 && s.Matches(n.text) && n.kind != Null && n.kind != List && n.kind != Object:
+	case s.Kind == String && len(s.Enum) == 0 && s.Matches(n.text) && n.kind != Null && n.kind != List &&
+		n.kind != Object:
 		n.kind = String
 	default:
 		n.bad = c.mends
@@ -285,7 +292,8 @@ func (c *checker) outdented(n *node, s *Shape, p *place) map[string]bool {
 				continue
 			}
 			if !explained[name] {
-				c.report(n.items[j].where(), CodeUnknownField, fmt.Sprintf("indent it further than %s", name), &place{up: p, name: inner},
+				c.report(n.items[j].where(), CodeUnknownField, fmt.Sprintf("indent it further than %s", name),
+					&place{up: p, name: inner},
 					"%q is a field of %q, which is empty", inner, name)
 			}
 			explained[name], explained[inner] = true, true
@@ -370,10 +378,12 @@ func (c *checker) items(n *node, s *Shape, p *place) {
 		case !twice:
 			seen[name.text] = name
 		case s.Unique != "":
-			c.related(name.at, first.at, CodeDuplicateName, at, "%s %q is already used on line %d", what, clip(name.text), first.at.line)
+			c.related(name.at, first.at, CodeDuplicateName, at, "%s %q is already used on line %d", what,
+				clip(name.text), first.at.line)
 			item.bad = c.mends
 		default:
-			c.warn(name.at, first.at, CodeRepeated, at, "%q is already in this list on line %d", clip(name.text), first.at.line)
+			c.warn(name.at, first.at, CodeRepeated, at, "%q is already in this list on line %d", clip(name.text),
+				first.at.line)
 		}
 	}
 }
@@ -403,7 +413,8 @@ func (c *checker) text(n *node, s *Shape, p *place) {
 	case s.Filled && n.text == "":
 		c.report(n.at, CodeSchema, "", p, "%s", s.Says)
 		n.bad = c.mends
-	case !s.Matches(n.text) || s.Name != "" && unquoted(n.text) != n.text || s.Name == "#Host" && strings.ContainsAny(n.text, `^$\\()|+`):
+	case !s.Matches(n.text) || s.Name != "" && unquoted(n.text) != n.text || s.Name == "#Host" &&
+		strings.ContainsAny(n.text, `^$\\()|+`):
 		fix, hint := c.remedy(n.text, s)
 		if says := cmp.Or(s.Says, "must not stand in curly quotes"); private(n.text, s) {
 			c.report(n.at, CodeSchema, hint, p, "%s", says)
@@ -452,14 +463,16 @@ func (c *checker) choice(n *node, s *Shape, p *place) {
 // trapped warns of text that other YAML readers take for something else.
 func (c *checker) trapped(n *node, p *place) {
 	if n.trap != "" && n.kind == String {
-		d := c.report(n.at, CodeYAMLTrap, "write "+strconv.Quote(n.text), p, "%s is %s to YAML 1.1 readers", clip(n.text), n.trap)
+		d := c.report(n.at, CodeYAMLTrap, "write "+strconv.Quote(n.text), p, "%s is %s to YAML 1.1 readers",
+			clip(n.text), n.trap)
 		d.Severity = Warning
 	}
 }
 
 func (c *checker) trappedName(n *node, name string, p *place) {
 	if n.keyTrap != "" {
-		d := c.report(n.key, CodeYAMLTrap, "write "+strconv.Quote(name), p, "the name %s is %s to YAML 1.1 readers", clip(name), n.keyTrap)
+		d := c.report(n.key, CodeYAMLTrap, "write "+strconv.Quote(name), p, "the name %s is %s to YAML 1.1 readers",
+			clip(name), n.keyTrap)
 		d.Severity = Warning
 	}
 }

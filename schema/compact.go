@@ -25,7 +25,8 @@ func lowerCompact(doc *node) *node {
 	if mode := interpreter.get("executor_network"); mode != nil {
 		network.set("mode", mode.named("interpreter_ring.executor_network"))
 	}
-	l.list(network, "egress", kernel, "network_egress_allowlist", func(n *node) *node { return l.object().set("host", n) })
+	l.list(network, "egress", kernel, "network_egress_allowlist",
+		func(n *node) *node { return l.object().set("host", n) })
 	l.list(files, "read", kernel, "fs_read_allowlist", keep)
 	l.list(files, "write", kernel, "fs_write_allowlist", keep)
 
@@ -40,7 +41,8 @@ func lowerCompact(doc *node) *node {
 			spec.set(part.name, part.value)
 		}
 	}
-	metadata := l.object().set("name", l.text("default", nil)).set("revision", &node{kind: Int, text: "1", at: l.top(), path: l.topPath()})
+	metadata := l.object().set("name", l.text("default", nil)).set("revision",
+		&node{kind: Int, text: "1", at: l.top(), path: l.topPath()})
 	return l.object().set("apiVersion", l.text("ringd/v1", nil)).set("kind", l.text("AgentPolicy", nil)).
 		set("metadata", metadata).set("spec", spec)
 }

@@ -97,12 +97,14 @@ func (r *cueReader) allowed(file *ast.File) bool {
 		r.add(r.spot(p), code, msg, hint)
 	}
 	if name := file.PackageName(); name != "" && name != "ringd" {
-		refuse(file.Pos(), CodeImport, fmt.Sprintf("the package is %q", clip(name)), "write package ringd, or no package line")
+		refuse(file.Pos(), CodeImport, fmt.Sprintf("the package is %q", clip(name)),
+			"write package ringd, or no package line")
 	}
 	for spec := range file.ImportSpecs() {
 		name, err := literal.Unquote(spec.Path.Value)
 		if err != nil || !slices.Contains(importable(), name) {
-			refuse(spec.Pos(), CodeImport, fmt.Sprintf("a policy cannot import %q", clip(name)), "it can import "+strings.Join(importable(), ", "))
+			refuse(spec.Pos(), CodeImport, fmt.Sprintf("a policy cannot import %q", clip(name)),
+				"it can import "+strings.Join(importable(), ", "))
 		}
 	}
 	ast.Walk(file, func(n ast.Node) bool {
@@ -166,7 +168,8 @@ func (r *cueReader) unsetField(f *ast.Field, root cue.Value, up []cue.Selector) 
 	}
 	at := append(up[:len(up):len(up)], cue.Str(name))
 	if f.Constraint == token.OPTION && !root.LookupPath(cue.MakePath(at...)).Exists() {
-		r.add(r.spot(f.Label.Pos()), CodeIncomplete, r.authorPath(steps(at))+": the field is optional, so it is not set", "leave out the ?")
+		r.add(r.spot(f.Label.Pos()), CodeIncomplete,
+			r.authorPath(steps(at))+": the field is optional, so it is not set", "leave out the ?")
 		return
 	}
 	r.unsetIn(f.Value, root, at)
@@ -197,7 +200,8 @@ func (r *cueReader) documents(root cue.Value) []*node {
 	whole := r.value(root, spot{1, 1}, 0)
 	if whole.kind != Object || len(whole.names) == 0 {
 		if whole.kind == Object {
-			r.add(spot{1, 1}, CodeEmpty, "the file defines no policy", "a policy is a field without _ or # in front of its name")
+			r.add(spot{1, 1}, CodeEmpty, "the file defines no policy",
+				"a policy is a field without _ or # in front of its name")
 			return nil
 		}
 		return []*node{whole}
@@ -281,7 +285,8 @@ func (r *cueReader) content(v cue.Value, n *node, depth int) {
 }
 
 func (r *cueReader) incomplete(v cue.Value, n *node) {
-	r.add(n.at, CodeIncomplete, r.authorPath(steps(v.Path().Selectors()))+": the value is not concrete", "give it a value here or in what it is unified with")
+	r.add(n.at, CodeIncomplete, r.authorPath(steps(v.Path().Selectors()))+": the value is not concrete",
+		"give it a value here or in what it is unified with")
 }
 
 func steps(path []cue.Selector) []string {
@@ -334,7 +339,8 @@ func syntaxWords(err errors.Error) (msg, hint string) {
 		if word == "" || word == "EOF" {
 			return "the text ends where more is expected", "close every {, [, ( and \""
 		}
-		return fmt.Sprintf("%q does not fit here", clip(word)), "one field a line, or a comma between two; imports come first"
+		return fmt.Sprintf("%q does not fit here", clip(word)),
+			"one field a line, or a comma between two; imports come first"
 	case strings.HasPrefix(format, "missing ','"):
 		return "a comma or a closing bracket is missing before this", ""
 	case strings.Contains(format, "not terminated"):
@@ -429,13 +435,15 @@ func cueWords(err errors.Error) (code, msg, hint string) {
 	case format == "%s" && len(args) == 1: // error() of the author
 		return CodeEvaluation, fmt.Sprintf("the file itself refuses this: %q", clip(fmt.Sprint(args[0]))), ""
 	case has("reference %q not found") && len(args) > 0:
-		return CodeReference, fmt.Sprintf("%q is not defined", clip(fmt.Sprint(args[0]))), "define it in this file, as _name or #Name when it is no policy"
+		return CodeReference, fmt.Sprintf("%q is not defined", clip(fmt.Sprint(args[0]))),
+			"define it in this file, as _name or #Name when it is no policy"
 	case has("structural cycle") || has("cycle"):
 		return CodeCycle, "the value needs itself", ""
 	case has("empty disjunction"):
 		return CodeConflict, "none of the alternatives fits the other value", ""
 	case has("conflicting values") || has("incompatible"):
-		return CodeConflict, "two values disagree about this field", "CUE never overrides: a field has one value wherever it is written"
+		return CodeConflict, "two values disagree about this field",
+			"CUE never overrides: a field has one value wherever it is written"
 	case has("out of bound"):
 		return CodeConflict, "the value does not meet the bound set for it", ""
 	case has("field not allowed"):
@@ -443,7 +451,8 @@ func cueWords(err errors.Error) (code, msg, hint string) {
 	case has("imported and not used"):
 		return CodeImport, "a package is imported and not used", "leave it out"
 	case has("superseded by list"):
-		return CodeEvaluation, "lists have no operators", "import \"list\" and use list.Concat([a, b]) or list.Repeat(a, n)"
+		return CodeEvaluation, "lists have no operators",
+			"import \"list\" and use list.Concat([a, b]) or list.Repeat(a, n)"
 	case has("index out of range"):
 		return CodeEvaluation, "the list has no such item", "items count from 0"
 	case has("invalid operands"):

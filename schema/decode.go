@@ -31,7 +31,8 @@ const (
 // CUE belongs in a process that can be killed.
 func Decode(sources []Source) ([]Policy, Diagnostics) {
 	r := ReadPartly(sources)
-	return slices.DeleteFunc(r.Policies, func(p Policy) bool { _, refused := r.Refused[p.File]; return refused }), r.Found
+	return slices.DeleteFunc(r.Policies, func(p Policy) bool { _, refused := r.Refused[p.File]; return refused }),
+		r.Found
 }
 
 // Reading is what could be read of sources, and what was refused.
@@ -50,7 +51,8 @@ type Reading struct {
 func ReadPartly(sources []Source) Reading {
 	defs, err := ParseShapes(policyCUE)
 	if err != nil { // the definitions are part of the program, so a test would have failed
-		return Reading{Found: Diagnostics{{Pos: Pos{File: "policy.cue", Line: 1, Column: 1}, Code: CodeSchema, Msg: err.Error()}}}
+		return Reading{Found: Diagnostics{{Pos: Pos{File: "policy.cue", Line: 1, Column: 1}, Code: CodeSchema,
+			Msg: err.Error()}}}
 	}
 	var policies []Policy
 	var all Diagnostics
@@ -59,7 +61,8 @@ func ReadPartly(sources []Source) Reading {
 	for _, src := range sources {
 		found := &findings{file: src.Name}
 		if total += len(src.Data); total > MaxTotalBytes {
-			found.add(spot{1, 1}, CodeTooLarge, fmt.Sprintf("all sources together are above %d MiB", MaxTotalBytes>>20), "")
+			found.add(spot{1, 1}, CodeTooLarge, fmt.Sprintf("all sources together are above %d MiB", MaxTotalBytes>>20),
+				"")
 			all, refused[src.Name] = append(all, found.list...), []string{""}
 			break
 		}
@@ -110,7 +113,8 @@ func readable(src Source, found *findings) ([]byte, bool) {
 	}
 	switch {
 	case len(src.Data) > MaxFileBytes:
-		return refuse(0, CodeTooLarge, fmt.Sprintf("the file is above %d MiB", MaxFileBytes>>20), "split the policy over several files")
+		return refuse(0, CodeTooLarge, fmt.Sprintf("the file is above %d MiB", MaxFileBytes>>20),
+			"split the policy over several files")
 	case bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")):
 		return refuse(0, CodeEncoding, "the file is UTF-16", "save it as UTF-8")
 	case bytes.IndexByte(text, 0) >= 0:
@@ -120,9 +124,12 @@ func readable(src Source, found *findings) ([]byte, bool) {
 	case loneReturn(text) >= 0:
 		return refuse(loneReturn(text), CodeEncoding, "a carriage return without a line feed", "end lines with \\n")
 	case misleading(text) >= 0:
-		return refuse(misleading(text), CodeEncoding, "a character that changes how the text looks and not what it says", "leave out control and direction characters, and end lines with \\n")
+		return refuse(misleading(text), CodeEncoding,
+			"a character that changes how the text looks and not what it says",
+			"leave out control and direction characters, and end lines with \\n")
 	case len(bytes.TrimSpace(text)) == 0:
-		return refuse(0, CodeEmpty, "the file is empty", "a policy starts with apiVersion: ringd/v1, or with interpreter_ring:")
+		return refuse(0, CodeEmpty, "the file is empty",
+			"a policy starts with apiVersion: ringd/v1, or with interpreter_ring:")
 	}
 	return text, true
 }
@@ -196,7 +203,8 @@ func formOf(doc *node, defs map[string]*Shape, c *checker) (string, bool) {
 			return "#Compact", true
 		}
 	}
-	c.report(doc.items[0].where(), CodeNotPolicy, hint, nil, "this is not a policy: it has neither apiVersion nor interpreter_ring")
+	c.report(doc.items[0].where(), CodeNotPolicy, hint, nil,
+		"this is not a policy: it has neither apiVersion nor interpreter_ring")
 	return "", false
 }
 
@@ -204,18 +212,21 @@ func formOf(doc *node, defs map[string]*Shape, c *checker) (string, bool) {
 // and a kind: none of its fields is a mistake by itself.
 func (c *checker) foreign(doc *node, defs map[string]*Shape) bool {
 	version, kind := doc.get("apiVersion"), doc.get("kind")
-	if version == nil || kind == nil || version.kind != String || kind.kind != String || strings.HasPrefix(version.text, "ringd") {
+	if version == nil || kind == nil || version.kind != String || kind.kind != String ||
+		strings.HasPrefix(version.text, "ringd") {
 		return false
 	}
 	kinds := defs["#Policy"].Field("kind").Shape.Enum
-	if slices.Contains(kinds, kind.text) || nearest(kind.text, kinds) != "" || synonym(kind.text, defs["#Policy"].Field("kind").Shape) != "" {
+	if slices.Contains(kinds, kind.text) || nearest(kind.text, kinds) != "" ||
+		synonym(kind.text, defs["#Policy"].Field("kind").Shape) != "" {
 		return false
 	}
 	hint := "a policy has apiVersion: ringd/v1 and kind: AgentPolicy, TeamPolicy or OrgPolicy"
 	if kind.text == "ConfigMap" || kind.text == "Secret" {
 		hint = "write what stands under data: into a file of its own, which starts with apiVersion: ringd/v1"
 	}
-	c.report(kind.at, CodeNotPolicy, hint, &place{name: "kind"}, "this is a %s of %s, and no policy", clip(kind.text), clip(version.text))
+	c.report(kind.at, CodeNotPolicy, hint, &place{name: "kind"}, "this is a %s of %s, and no policy", clip(kind.text),
+		clip(version.text))
 	return true
 }
 
@@ -231,8 +242,10 @@ func (c *checker) mixed(doc *node, name string, defs map[string]*Shape) bool {
 		return false
 	}
 	at, first := max(theirs, ours), min(theirs, ours)
-	d := c.report(doc.items[at].where(), CodeUnknownField, "a policy has apiVersion, kind, metadata and spec, or interpreter_ring and kernel_ring",
-		&place{name: doc.names[at]}, "it does not go together with %q on line %d", doc.names[first], doc.items[first].where().line)
+	d := c.report(doc.items[at].where(), CodeUnknownField,
+		"a policy has apiVersion, kind, metadata and spec, or interpreter_ring and kernel_ring",
+		&place{name: doc.names[at]}, "it does not go together with %q on line %d", doc.names[first],
+		doc.items[first].where().line)
 	d.Related = []Pos{c.pos(doc.items[first].where())}
 	return true
 }
@@ -253,7 +266,8 @@ func (f *findings) add(at spot, code, msg, hint string) *Diagnostic {
 	case f.count > maxFindings+1:
 		return &d
 	case f.count == maxFindings+1:
-		d.Code, d.Msg, d.Hint = CodeTooMany, fmt.Sprintf("more than %d findings in this file; the rest is not shown", maxFindings), ""
+		d.Code, d.Msg, d.Hint = CodeTooMany, fmt.Sprintf("more than %d findings in this file; the rest is not shown",
+			maxFindings), ""
 	}
 	f.list = append(f.list, d)
 	if f.count == maxFindings+1 {

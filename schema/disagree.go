@@ -16,7 +16,8 @@ func (c *checker) disagreements(doc *node, compact bool) {
 		c.overlap(imports.get("allow"), imports.get("deny"), "", at("spec", "executors", language, "imports", "deny"))
 	}
 	python := executors.get("python")
-	c.overlap(python.get("imports").get("allow"), python.get("imports").get("denyProcess"), "", at("spec", "executors", "python", "imports", "denyProcess"))
+	c.overlap(python.get("imports").get("allow"), python.get("imports").get("denyProcess"), "",
+		at("spec", "executors", "python", "imports", "denyProcess"))
 	files := spec.get("filesystem")
 	c.overlap(files.get("read"), files.get("deny"), "", at("spec", "filesystem", "deny"))
 	c.overlap(files.get("write"), files.get("deny"), "", at("spec", "filesystem", "deny"))
@@ -50,7 +51,8 @@ func (c *checker) overlap(allow, deny *node, by string, p *place) {
 		if item.kind != String || other == nil {
 			continue
 		}
-		c.warn(item.at, other.at, CodeAllowAndDeny, &place{up: p, i: i}, "%q is also allowed on line %d; the deny wins", clip(item.text), other.at.line)
+		c.warn(item.at, other.at, CodeAllowAndDeny, &place{up: p, i: i}, "%q is also allowed on line %d; the deny wins",
+			clip(item.text), other.at.line)
 	}
 }
 

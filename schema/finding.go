@@ -100,7 +100,8 @@ func (ds Diagnostics) Refused() bool {
 // anchor or a comprehension the first stays. A warning never stands for an error.
 func (ds Diagnostics) Sort() Diagnostics {
 	slices.SortFunc(ds, func(a, b Diagnostic) int {
-		return cmp.Or(a.Pos.Compare(b.Pos), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Msg, b.Msg))
+		return cmp.Or(a.Pos.Compare(b.Pos), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Severity, b.Severity),
+			cmp.Compare(a.Msg, b.Msg))
 	})
 	return slices.CompactFunc(ds, func(a, b Diagnostic) bool {
 		return a.Pos == b.Pos && a.Code == b.Code && a.Severity == b.Severity && a.words() == b.words()

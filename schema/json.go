@@ -146,13 +146,15 @@ func jsonSyntax(text []byte, err error, found *findings) {
 	words := bad.Error()
 	switch {
 	case strings.Contains(words, "unexpected end"):
-		found.add(spotAt(text, len(bytes.TrimRight(text, " \t\r\n"))), CodeSyntax, "the text ends inside a value", "close every {, [ and \"")
+		found.add(spotAt(text, len(bytes.TrimRight(text, " \t\r\n"))), CodeSyntax, "the text ends inside a value",
+			"close every {, [ and \"")
 	case strings.Contains(words, "after top-level value"):
 		found.add(spotAt(text, offset), CodeMultiple, "a second document starts here", "one policy a file")
 	case strings.Contains(words, "max depth"):
 		found.add(spotAt(text, offset), CodeTooDeep, fmt.Sprintf("nested more than %d deep", maxDepth), "")
 	case strings.Contains(words, "in string literal") && text[min(offset, len(text)-1)] == '\n':
-		found.add(spotAt(text, offset), CodeSyntax, "the text is not closed on its line", "close it with \", and write line ends in it as \\n")
+		found.add(spotAt(text, offset), CodeSyntax, "the text is not closed on its line",
+			"close it with \", and write line ends in it as \\n")
 	default:
 		r, _ := utf8.DecodeRune(text[min(offset, len(text)-1):])
 		found.add(spotAt(text, offset), CodeSyntax, fmt.Sprintf("unexpected %q", r), jsonHint(r, words))

@@ -20,10 +20,12 @@ func cueTrouble(text []byte) trouble {
 	is := regexp.MustCompile(`^(package [a-z]+|import "|\s*[A-Za-z_]+: [A-Za-z_]+: (["{\[0-9]|true|false)|#?[A-Za-z_]+: #?[A-Za-z_]* ?&? ?\{$)`)
 	lines := strings.Split(string(text), "\n")
 	for i, line := range lines {
-		if !is.MatchString(line) || strings.HasSuffix(line, "{") && (i+1 == len(lines) || strings.HasSuffix(strings.TrimSpace(lines[i+1]), ",")) {
+		if !is.MatchString(line) || strings.HasSuffix(line, "{") && (i+1 == len(lines) ||
+			strings.HasSuffix(strings.TrimSpace(lines[i+1]), ",")) {
 			continue
 		}
-		return trouble{i + 1, 1 + indent(line), "this looks like CUE, in a file of YAML", "name the file .cue, or write it as YAML: one field a line, without { }"}
+		return trouble{i + 1, 1 + indent(line), "this looks like CUE, in a file of YAML",
+			"name the file .cue, or write it as YAML: one field a line, without { }"}
 	}
 	return trouble{}
 }
@@ -34,7 +36,8 @@ func yamlInCUE(text []byte) trouble {
 	is := regexp.MustCompile(`^(apiVersion:\s*ringd/|---\s*$|\s+- [A-Za-z]|[A-Za-z]+:\s*$|\s*[A-Za-z]+: [A-Za-z$][^"{\[]*:[^"{\[]*$)`)
 	for i, line := range strings.Split(string(text), "\n") {
 		if is.MatchString(line) {
-			return trouble{i + 1, 1 + indent(line), "this looks like YAML, in a file of CUE", "name the file .yaml, or put texts in quotes and fields in { }"}
+			return trouble{i + 1, 1 + indent(line), "this looks like YAML, in a file of CUE",
+				"name the file .yaml, or put texts in quotes and fields in { }"}
 		}
 	}
 	return trouble{}
@@ -79,18 +82,21 @@ func openTrouble(text []byte) trouble {
 			case (c == ']' || c == '}') && len(open) > 0:
 				if want := map[byte]byte{'[': ']', '{': '}'}[open[len(open)-1].r]; want != c {
 					last := open[len(open)-1]
-					return trouble{last.line, last.column, "a list or object in brackets is not closed", fmt.Sprintf("close the %c of this line with %c", last.r, want)}
+					return trouble{last.line, last.column, "a list or object in brackets is not closed",
+						fmt.Sprintf("close the %c of this line with %c", last.r, want)}
 				}
 				open = open[:len(open)-1]
 			}
 		}
 	}
 	if quoted.r != 0 {
-		return trouble{quoted.line, quoted.column, "a quoted text is not closed", fmt.Sprintf("close it with %c", quoted.r)}
+		return trouble{quoted.line, quoted.column, "a quoted text is not closed",
+			fmt.Sprintf("close it with %c", quoted.r)}
 	}
 	if len(open) > 0 {
 		last := open[len(open)-1]
-		return trouble{last.line, last.column, "a list or object in brackets is not closed", fmt.Sprintf("close the %c of this line with %c", last.r, map[byte]byte{'[': ']', '{': '}'}[last.r])}
+		return trouble{last.line, last.column, "a list or object in brackets is not closed",
+			fmt.Sprintf("close the %c of this line with %c", last.r, map[byte]byte{'[': ']', '{': '}'}[last.r])}
 	}
 	return trouble{}
 }
@@ -111,7 +117,8 @@ func indentTrouble(text []byte) trouble {
 		if before, last = last, i+1; trimmed == "---" {
 			continue
 		}
-		if strings.ContainsAny(trimmed[:1], "[]{}") || strings.HasSuffix(trimmed, "|") || strings.HasSuffix(trimmed, ">") || strings.HasSuffix(trimmed, "|-") {
+		if strings.ContainsAny(trimmed[:1], "[]{}") || strings.HasSuffix(trimmed, "|") ||
+			strings.HasSuffix(trimmed, ">") || strings.HasSuffix(trimmed, "|-") {
 			return trouble{} // texts and brackets over several lines have their own columns
 		}
 		at := indent(line)
@@ -131,9 +138,11 @@ func indentTrouble(text []byte) trouble {
 			if top.line > 0 && at-top.column < popped.column-at {
 				near = top
 			}
-			return trouble{i + 1, at + 1, "the indentation does not fit the fields above", fmt.Sprintf("indent it with %s, as line %d", spaces(near.column), near.line)}
+			return trouble{i + 1, at + 1, "the indentation does not fit the fields above",
+				fmt.Sprintf("indent it with %s, as line %d", spaces(near.column), near.line)}
 		case top.line > 0 && top.line == before && holds.MatchString(strings.TrimSpace(lines[top.line-1])):
-			return trouble{i + 1, at + 1, "the line is indented further than the field above, which has its value", fmt.Sprintf("indent it with %s, as line %d", spaces(top.column), top.line)}
+			return trouble{i + 1, at + 1, "the line is indented further than the field above, which has its value",
+				fmt.Sprintf("indent it with %s, as line %d", spaces(top.column), top.line)}
 		default:
 			open = append(open, level{at, i + 1})
 		}

@@ -56,7 +56,8 @@ func inside(v reflect.Value, path, other string, visit func(path, other string))
 	case reflect.Struct:
 		for i := range v.NumField() {
 			tag, f := v.Type().Field(i).Tag.Get("cue"), v.Field(i)
-			if tag == "" || f.IsZero() && f.Kind() != reflect.Bool && f.Kind() != reflect.Int && f.Kind() != reflect.Int64 {
+			if tag == "" || f.IsZero() && f.Kind() != reflect.Bool && f.Kind() != reflect.Int &&
+				f.Kind() != reflect.Int64 {
 				continue
 			}
 			if group, _, dotted := strings.Cut(tag, "."); dotted {

@@ -35,7 +35,8 @@ func yamlTrouble(text string, line []byte) (msg, hint string) {
 	}
 	for _, w := range []struct{ has, msg, hint string }{
 		{"cannot start any token", "a value cannot start with this character", "put the text in quotes"},
-		{"mapping values are not allowed", "a second \":\" on a line, or a field that is indented too far", "put text with \": \" in quotes"},
+		{"mapping values are not allowed", "a second \":\" on a line, or a field that is indented too far",
+			"put text with \": \" in quotes"},
 		{"did not find expected key", "the indentation does not fit the fields above", ""},
 		{"did not find expected '-' indicator", "the indentation does not fit the list above", ""},
 		{"could not find expected ':'", "a field name without \":\"", ""},

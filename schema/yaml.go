@@ -17,7 +17,8 @@ import (
 func readYAML(text []byte, found *findings) []*node {
 	y := &yamlReader{text: text, letters: newLetters(text), findings: found, open: map[*yaml.Node]bool{}}
 	if at := oddIndent(text); at >= 0 {
-		found.add(spotAt(text, at), CodeSyntax, "the line is indented with a character that looks like a space and is none", "indent with spaces")
+		found.add(spotAt(text, at), CodeSyntax,
+			"the line is indented with a character that looks like a space and is none", "indent with spaces")
 		return nil
 	}
 	input := bytes.NewReader(text)
@@ -41,7 +42,8 @@ func readYAML(text []byte, found *findings) []*node {
 		return nil
 	}
 	if doc.Content[0].Kind == yaml.ScalarNode && doc.Content[0].Value == "" && doc.Content[0].Style == 0 {
-		found.add(spot{1, 1}, CodeEmpty, "the file holds no value", "a policy starts with apiVersion: ringd/v1, or with interpreter_ring:")
+		found.add(spot{1, 1}, CodeEmpty, "the file holds no value",
+			"a policy starts with apiVersion: ringd/v1, or with interpreter_ring:")
 		return nil
 	}
 	root := y.value(doc.Content[0], 0)
@@ -129,7 +131,8 @@ func (y *yamlReader) value(n *yaml.Node, depth int) *node {
 		}
 	}
 	if n.Style&yaml.TaggedStyle != 0 {
-		y.add(at, CodeYAMLFeature, fmt.Sprintf("the tag %s is not part of the policy language", clip(n.Tag)), "leave it out")
+		y.add(at, CodeYAMLFeature, fmt.Sprintf("the tag %s is not part of the policy language", clip(n.Tag)),
+			"leave it out")
 		out.bad = true
 		return out
 	}
@@ -205,14 +208,16 @@ func (y *yamlReader) mapping(n *yaml.Node, out *node, depth int) {
 		name, at := n.Content[i], y.spot(n.Content[i])
 		switch {
 		case name.Kind == yaml.ScalarNode && name.Tag == "!!merge":
-			y.add(at, CodeYAMLFeature, "merge keys (<<) are not part of the policy language", "repeat the fields, or write the policy in CUE")
+			y.add(at, CodeYAMLFeature, "merge keys (<<) are not part of the policy language",
+				"repeat the fields, or write the policy in CUE")
 			continue
 		case name.Kind != yaml.ScalarNode || name.Style&yaml.TaggedStyle != 0:
 			y.add(at, CodeYAMLFeature, "a field name must be plain text", "")
 			continue
 		}
 		if other, twice := first[name.Value]; twice {
-			d := y.add(at, CodeDuplicateKey, fmt.Sprintf("%q is already set on line %d", clip(name.Value), other.line), "")
+			d := y.add(at, CodeDuplicateKey, fmt.Sprintf("%q is already set on line %d", clip(name.Value), other.line),
+				"")
 			d.Related = []Pos{y.pos(other)}
 			continue
 		}
@@ -276,7 +281,8 @@ func (y *yamlReader) syntax(err error, read int) {
 	at.line = max(1, min(at.line, len(lines)))
 	if strings.Contains(text, "tab character") { // the parser names a line before it
 		for i := at.line - 1; i < len(lines); i++ {
-			if blank := len(lines[i]) - len(bytes.TrimLeft(lines[i], " \t")); bytes.IndexByte(lines[i][:blank], '\t') >= 0 {
+			if blank := len(lines[i]) - len(bytes.TrimLeft(lines[i], " \t")); bytes.IndexByte(lines[i][:blank],
+				'\t') >= 0 {
 				at.line = i + 1
 				break
 			}
@@ -289,7 +295,8 @@ func (y *yamlReader) syntax(err error, read int) {
 		if i := bytes.Index(y.text, []byte("*"+name)); i >= 0 {
 			at = spotAt(y.text, i)
 		}
-		y.add(at, CodeSyntax, fmt.Sprintf("the alias *%s has no anchor", clip(name)), "define &"+clip(name)+" above, or quote the text")
+		y.add(at, CodeSyntax, fmt.Sprintf("the alias *%s has no anchor", clip(name)),
+			"define &"+clip(name)+" above, or quote the text")
 		return
 	}
 	if strings.Contains(text, "exceeded max depth") {
@@ -331,7 +338,8 @@ const maxSearched = 512 << 10
 // shortly before the byte up to which the parser has read.
 func (y *yamlReader) errorLine(text string, read int) int {
 	line, words := splitYAML(text)
-	if !strings.HasPrefix(words, "did not find expected") || strings.Contains(words, "',' or") || len(y.text) > maxSearched {
+	if !strings.HasPrefix(words, "did not find expected") || strings.Contains(words, "',' or") ||
+		len(y.text) > maxSearched {
 		return line
 	}
 	from := bytes.LastIndexByte(y.text[:max(0, read-4096)], '\n') + 1

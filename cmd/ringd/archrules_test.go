@@ -107,7 +107,6 @@ var large = map[string]size{
 	"cmd/ringd/internal/store.Call":             {1, 29},
 	"cmd/ringd/internal/store.Store":            {56, 6},
 	"cmd/ringd/internal/store.tx":               {33, 2},
-	"compiler.document":                         {85, 3},
 	"executors.linkRun":                         {48, 46},
 	"executors/js/engine.VM":                    {64, 22},
 	"executors/js/jsguest.run":                  {27, 23},

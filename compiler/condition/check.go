@@ -73,7 +73,8 @@ func (c *checker) body(b ast.Body) ast.Body {
 		return b
 	}
 	if last := b[len(b)-1]; last.IsAssignment() || declares(last) {
-		c.add(last.Location, codeType, "end with what has to hold, such as input.args.amount > 100", "the last statement is not true or false")
+		c.add(last.Location, codeType, "end with what has to hold, such as input.args.amount > 100",
+			"the last statement is not true or false")
 	}
 	return c.statements(b)
 }
@@ -249,7 +250,8 @@ func (c *checker) term(t *ast.Term) *ast.Term {
 		c.literal(t)
 		return t
 	case *ast.ArrayComprehension, *ast.SetComprehension:
-		c.add(t.Location, codeSyntax, "write count(…) or sum(…) around it", "a list that is made here can only be counted or summed up")
+		c.add(t.Location, codeSyntax, "write count(…) or sum(…) around it",
+			"a list that is made here can only be counted or summed up")
 		return t
 	default:
 		c.add(t.Location, codeSyntax, "", "a condition cannot hold %s", clip(t.String()))
@@ -334,11 +336,13 @@ func (c *checker) ref(t *ast.Term, r ast.Ref) *ast.Term {
 // inputName checks the first step below input.
 func (c *checker) inputName(t *ast.Term, r ast.Ref) bool {
 	if len(r) > 1 {
-		if name, ok := r[1].Value.(ast.String); ok && slices.Contains([]string{"args", "bridge", "agent"}, string(name)) {
+		if name, ok := r[1].Value.(ast.String); ok && slices.Contains([]string{"args", "bridge", "agent"},
+			string(name)) {
 			c.looks = true
 			return true
 		}
-		c.add(t.Location, codeName, "the arguments are at input.args", "input has no %s: it has args, bridge and agent", clip(r[1].String()))
+		c.add(t.Location, codeName, "the arguments are at input.args", "input has no %s: it has args, bridge and agent",
+			clip(r[1].String()))
 		return false
 	}
 	c.known("input", t.Location)
@@ -383,7 +387,8 @@ func (c *checker) call(call ast.Call, at *ast.Location) (ast.Call, bool) {
 	case "trim", "trim_left", "trim_right":
 		if len(call) > 2 {
 			if _, ok := call[2].Value.(ast.String); !ok {
-				c.add(call[2].Location, codeSyntax, "write them in quotes", "the characters that are cut off have to be a constant")
+				c.add(call[2].Location, codeSyntax, "write them in quotes",
+					"the characters that are cut off have to be a constant")
 			}
 		}
 	case "internal.member_2":
@@ -415,14 +420,16 @@ func (c *checker) pattern(call ast.Call) {
 	}
 	text, ok := call[1].Value.(ast.String)
 	if !ok {
-		c.add(call[1].Location, codeSyntax, "write the expression in quotes", "a regular expression has to be a constant")
+		c.add(call[1].Location, codeSyntax, "write the expression in quotes",
+			"a regular expression has to be a constant")
 		return
 	}
 	parsed, err := syntax.Parse(string(text), syntax.Perl)
 	if err == nil {
 		var prog *syntax.Prog
 		if prog, err = syntax.Compile(parsed.Simplify()); err == nil && len(prog.Inst) > maxPattern {
-			c.add(call[1].Location, codeSyntax, "", "the regular expression is too large: %d steps of at most %d", len(prog.Inst), maxPattern)
+			c.add(call[1].Location, codeSyntax, "", "the regular expression is too large: %d steps of at most %d",
+				len(prog.Inst), maxPattern)
 			return
 		}
 	}

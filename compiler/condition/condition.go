@@ -120,8 +120,9 @@ func (c *Condition) Ask(ctx context.Context, call profiles.Call) (bool, error) {
 	stop := topdown.NewCancel()
 	defer context.AfterFunc(ctx, stop.Cancel)()
 	holds := false
-	err = topdown.NewQuery(c.body).WithCompiler(c.compiler).WithQueryCompiler(c.query).WithInput(input).WithCancel(stop).
-		WithBuiltins(c.builtins).WithStrictBuiltinErrors(true).WithSeed(strings.NewReader("")).WithTime(time.Unix(0, 1)).
+	err = topdown.NewQuery(c.body).WithCompiler(c.compiler).WithQueryCompiler(c.query).
+		WithInput(input).WithCancel(stop).WithBuiltins(c.builtins).WithStrictBuiltinErrors(true).
+		WithSeed(strings.NewReader("")).WithTime(time.Unix(0, 1)).
 		Iter(ctx, func(topdown.QueryResult) error {
 			holds = true
 			return errFound

@@ -25,7 +25,8 @@ func parse(text string) (ast.Body, Findings) {
 		return nil, wrong(line, column, "brackets stand in more than %d others", maxDepth)
 	}
 	body, err := ast.ParseBodyWithOpts(text, ast.ParserOptions{
-		RegoVersion: ast.RegoV1, SkipRules: true, FutureKeywords: []string{"and", "or", "not"}, Capabilities: rego.Capabilities(allowed),
+		RegoVersion: ast.RegoV1, SkipRules: true, FutureKeywords: []string{"and", "or", "not"},
+		Capabilities: rego.Capabilities(allowed),
 	})
 	if err != nil {
 		return nil, fromOPA(err)
@@ -58,7 +59,8 @@ func syntaxHint(words string) string {
 func fromOPA(err error) Findings {
 	faults := rego.Faults(err)
 	if len(faults) == 0 {
-		return Findings{{Line: 1, Column: 1, Code: codeSyntax, Msg: "a condition holds statements: no package, import or rule"}}
+		return Findings{{Line: 1, Column: 1, Code: codeSyntax,
+			Msg: "a condition holds statements: no package, import or rule"}}
 	}
 	var out Findings
 	for _, e := range faults {

@@ -65,7 +65,8 @@ func Rows() []Row {
 // Used are the rows of fields that an agent's profile has, each with the cells of the
 // executors that it grants. Where the profile does not tell, the row is there.
 func Used(a profiles.Agent) []Row {
-	granted := map[string]bool{profiles.ExecutorJS: a.JS != nil, profiles.ExecutorPython: a.Python != nil, profiles.ExecutorShell: a.Shell != nil}
+	granted := map[string]bool{profiles.ExecutorJS: a.JS != nil, profiles.ExecutorPython: a.Python != nil,
+		profiles.ExecutorShell: a.Shell != nil}
 	var out []Row
 	for _, r := range Rows() {
 		if r.used == nil || !r.used(a) {

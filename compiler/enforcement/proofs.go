@@ -15,7 +15,8 @@ type Shown struct {
 // without one fails a test.
 func shown(fields []string, executor string) []Shown {
 	proofs := map[string]string{}
-	for _, group := range []map[string]string{wholeProofs(), codeProofs(), wordProofs(), grantProofs(), networkProofs(), limitProofs()} {
+	for _, group := range []map[string]string{wholeProofs(), codeProofs(), wordProofs(), grantProofs(), networkProofs(),
+		limitProofs()} {
 		for field, proof := range group {
 			proofs[field] = proof
 		}

@@ -28,7 +28,8 @@ func parse(name, text string) (*ast.Module, Findings) {
 	if line, column, deep := rego.TooDeep(text, maxDepth); deep {
 		return nil, wrong(line, column, "brackets stand in more than %d others", maxDepth)
 	}
-	module, err := ast.ParseModuleWithOpts(name, text, ast.ParserOptions{RegoVersion: ast.RegoV1, Capabilities: rego.Capabilities(allowed)})
+	module, err := ast.ParseModuleWithOpts(name, text, ast.ParserOptions{RegoVersion: ast.RegoV1,
+		Capabilities: rego.Capabilities(allowed)})
 	if err != nil {
 		return nil, findings(err)
 	}
@@ -74,7 +75,8 @@ func (c *checker) guardrail(m *ast.Module) {
 		switch n := n.(type) {
 		case *ast.Expr:
 			if len(n.With) > 0 {
-				c.add(n.With[0].Location, "tests may", "a guardrail looks at the input that it gets, not `with` another one")
+				c.add(n.With[0].Location, "tests may",
+					"a guardrail looks at the input that it gets, not `with` another one")
 			}
 			c.patterns(n)
 		case *ast.Head:
@@ -113,8 +115,11 @@ func (c *checker) noPattern(terms ...*ast.Term) {
 			case ast.Object:
 				v.Foreach(func(name, field *ast.Term) {
 					if _, ok := field.Value.(ast.Var); ok {
-						c.add(t.Location, "name the whole with := and write x["+clip(name.String())+"]; an object is made with := too",
-							"a pattern that takes an object apart is undefined where a field is missing, and refuses nothing then")
+						c.add(t.Location,
+							"name the whole with := and write x["+clip(name.String())+"]; an object is made with := "+
+								"too",
+							"a pattern that takes an object apart is undefined where a field is missing, and "+
+								"refuses nothing then")
 					}
 				})
 			case ast.Ref, ast.Call, *ast.ArrayComprehension, *ast.SetComprehension, *ast.ObjectComprehension:
@@ -143,7 +148,8 @@ func (c *checker) deny(r *ast.Rule) {
 	case len(r.Head.Ref()) > 1:
 		c.add(r.Location, hint, "deny is an object of rules, and not a set")
 	case r.Head.RuleKind() == ast.MultiValue:
-	case r.Head.Value != nil && isSet(r.Head.Value.Value) && len(r.Body) == 1 && r.Body[0].Equal(ast.NewExpr(ast.BooleanTerm(true))):
+	case r.Head.Value != nil && isSet(r.Head.Value.Value) && len(r.Body) == 1 &&
+		r.Body[0].Equal(ast.NewExpr(ast.BooleanTerm(true))):
 	default:
 		c.add(r.Location, hint, "deny is one value, and not a set of reasons")
 	}

@@ -179,7 +179,8 @@ func (g *Guardrail) ask(ctx context.Context, on string, most time.Duration, in a
 }
 
 // evaluate asks a query with one result, a set of reasons.
-func evaluate(ctx context.Context, compiler *ast.Compiler, query ast.Body, input *ast.Term, most time.Duration) ([]Denial, error) {
+func evaluate(ctx context.Context, compiler *ast.Compiler, query ast.Body, input *ast.Term,
+	most time.Duration) ([]Denial, error) {
 	var value ast.Value
 	err := run(ctx, compiler, query, input, most, func(b topdown.QueryResult) error {
 		if t := b[ast.Var("denials")]; t != nil {
@@ -197,7 +198,8 @@ func evaluate(ctx context.Context, compiler *ast.Compiler, query ast.Body, input
 }
 
 // run asks a query until it ends, or its time does.
-func run(ctx context.Context, compiler *ast.Compiler, query ast.Body, input *ast.Term, most time.Duration, result func(topdown.QueryResult) error) error {
+func run(ctx context.Context, compiler *ast.Compiler, query ast.Body, input *ast.Term, most time.Duration,
+	result func(topdown.QueryResult) error) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	if ctx.Err() != nil {
@@ -314,23 +316,34 @@ func allowed(name string) bool {
 // outside of its values.
 func Functions() []string {
 	return []string{
-		"abs", "array.concat", "array.flatten", "array.reverse", "array.slice", "base64.decode", "base64.encode", "base64.is_valid",
-		"bits.and", "bits.lsh", "bits.negate", "bits.or", "bits.rsh", "bits.xor", "ceil", "concat", "contains", "count", "crypto.sha256",
-		"endswith", "floor", "format_int", "glob.match", "glob.quote_meta", "hex.decode", "hex.encode", "indexof", "indexof_n",
-		"intersection", "is_array", "is_boolean", "is_null", "is_number", "is_object", "is_set", "is_string", "json.filter",
+		"abs", "array.concat", "array.flatten", "array.reverse", "array.slice", "base64.decode", "base64.encode",
+		"base64.is_valid",
+		"bits.and", "bits.lsh", "bits.negate", "bits.or", "bits.rsh", "bits.xor", "ceil", "concat", "contains", "count",
+		"crypto.sha256",
+		"endswith", "floor", "format_int", "glob.match", "glob.quote_meta", "hex.decode", "hex.encode", "indexof",
+		"indexof_n",
+		"intersection", "is_array", "is_boolean", "is_null", "is_number", "is_object", "is_set", "is_string",
+		"json.filter",
 		"json.is_valid", "json.marshal", "json.remove", "json.unmarshal", "lower", "max", "min", "net.cidr_contains",
-		"net.cidr_intersects", "net.cidr_is_valid", "numbers.range", "object.filter", "object.get", "object.keys", "object.remove",
-		"object.subset", "object.union", "object.union_n", "product", "regex.find_n", "regex.is_valid", "regex.match", "regex.replace",
-		"regex.split", "replace", "round", "semver.compare", "semver.is_valid", "sort", "split", "sprintf", "startswith",
-		"strings.any_prefix_match", "strings.any_suffix_match", "strings.count", "strings.replace_n", "strings.reverse", "strings.split_n",
-		"substring", "sum", "time.add_date", "time.diff", "time.parse_duration_ns", "time.parse_rfc3339_ns", "to_number", "trim",
-		"trim_left", "trim_prefix", "trim_right", "trim_space", "trim_suffix", "type_name", "union", "units.parse", "units.parse_bytes",
+		"net.cidr_intersects", "net.cidr_is_valid", "numbers.range", "object.filter", "object.get", "object.keys",
+		"object.remove",
+		"object.subset", "object.union", "object.union_n", "product", "regex.find_n", "regex.is_valid", "regex.match",
+		"regex.replace",
+		"regex.split", "replace", "round", "semver.compare", "semver.is_valid", "sort", "split", "sprintf",
+		"startswith",
+		"strings.any_prefix_match", "strings.any_suffix_match", "strings.count", "strings.replace_n", "strings.reverse",
+		"strings.split_n",
+		"substring", "sum", "time.add_date", "time.diff", "time.parse_duration_ns", "time.parse_rfc3339_ns",
+		"to_number", "trim",
+		"trim_left", "trim_prefix", "trim_right", "trim_space", "trim_suffix", "type_name", "union", "units.parse",
+		"units.parse_bytes",
 		"upper", "uri.is_valid", "uri.parse", "walk",
 	}
 }
 
 // operators lists what a guardrail may write between values.
 func operators() []string {
-	return []string{"eq", "assign", "equal", "neq", "gt", "gte", "lt", "lte", "plus", "minus", "mul", "div", "rem", "and", "or",
+	return []string{"eq", "assign", "equal", "neq", "gt", "gte", "lt", "lte", "plus", "minus", "mul", "div", "rem",
+		"and", "or",
 		"internal.member_2", "internal.member_3"}
 }

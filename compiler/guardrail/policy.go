@@ -31,12 +31,14 @@ type Source struct {
 
 // Of compiles the guardrails of a policy, which may be one that was merged. What is
 // wrong with one of them is a finding at its place in the text, or in its file.
-func Of(p *schema.Policy, from Source, rule func(schema.Origin) profiles.Rule) ([]profiles.Guardrail, schema.Diagnostics) {
+func Of(p *schema.Policy, from Source, rule func(schema.Origin) profiles.Rule) ([]profiles.Guardrail,
+	schema.Diagnostics) {
 	var out []profiles.Guardrail
 	var found schema.Diagnostics
 	if n := len(p.Spec.Guardrails); n > maxAll {
 		at := schema.OriginOf(p, "spec.guardrails")
-		return nil, schema.Diagnostics{{Pos: at.Pos, Code: CodeInvalid, Msg: fmt.Sprintf("%s: %d guardrails, at most %d", at.Path, n, maxAll)}}
+		return nil, schema.Diagnostics{{Pos: at.Pos, Code: CodeInvalid,
+			Msg: fmt.Sprintf("%s: %d guardrails, at most %d", at.Path, n, maxAll)}}
 	}
 	for i, g := range p.Spec.Guardrails {
 		at := fmt.Sprintf("spec.guardrails[%d]", i)
@@ -58,7 +60,8 @@ func Of(p *schema.Policy, from Source, rule func(schema.Origin) profiles.Rule) (
 func textOfOne(p *schema.Policy, at string, g schema.Guardrail, from Source) (string, schema.Diagnostics) {
 	refuse := func(field, hint, format string, args ...any) (string, schema.Diagnostics) {
 		o := schema.OriginOf(p, field)
-		return "", schema.Diagnostics{{Pos: o.Pos, Code: CodeInvalid, Msg: o.Path + ": " + fmt.Sprintf(format, args...), Hint: hint}}
+		return "", schema.Diagnostics{{Pos: o.Pos, Code: CodeInvalid, Msg: o.Path + ": " + fmt.Sprintf(format, args...),
+			Hint: hint}}
 	}
 	switch {
 	case g.On != "" && g.On != OnPolicy && g.On != OnCall:
@@ -92,7 +95,8 @@ func regoFiles(files map[string][]byte) (out []string) {
 }
 
 // place puts the findings of a compilation where their author sees them.
-func place(p *schema.Policy, at string, g schema.Guardrail, text string, err error, from Source) (out schema.Diagnostics) {
+func place(p *schema.Policy, at string, g schema.Guardrail, text string, err error,
+	from Source) (out schema.Diagnostics) {
 	if err == nil {
 		return nil
 	}
@@ -111,7 +115,8 @@ func place(p *schema.Policy, at string, g schema.Guardrail, text string, err err
 		value := schema.OriginOf(p, at+".rego")
 		inside, ok := within(from.text(value.Pos.File), value.Pos, text, f.Line, f.Column)
 		if d.Pos = inside; !ok {
-			d.Pos, d.Msg = value.Pos, fmt.Sprintf("guardrail %s: line %d, column %d: %s", g.Name, f.Line, f.Column, f.Msg)
+			d.Pos, d.Msg = value.Pos, fmt.Sprintf("guardrail %s: line %d, column %d: %s", g.Name, f.Line, f.Column,
+				f.Msg)
 		}
 		out = append(out, d)
 	}
@@ -138,7 +143,8 @@ func within(source []byte, at schema.Pos, value string, line, column int) (schem
 	}
 	first := lines[at.Line-1][at.Column-1:]
 	row := at.Line + line // of a block, which begins on the next line
-	if !bytes.HasPrefix(first, []byte("|")) && !bytes.HasPrefix(first, []byte(`"""`)) && !bytes.HasPrefix(first, []byte(`#"""`)) && !bytes.HasPrefix(first, []byte("'''")) {
+	if !bytes.HasPrefix(first, []byte("|")) && !bytes.HasPrefix(first, []byte(`"""`)) &&
+		!bytes.HasPrefix(first, []byte(`#"""`)) && !bytes.HasPrefix(first, []byte("'''")) {
 		row--
 	}
 	if row > len(lines) {
@@ -184,7 +190,8 @@ func Check(ctx context.Context, set, previous *profiles.Set, now *string, target
 	return found
 }
 
-func check(ctx context.Context, known map[string]*Guardrail, a profiles.Agent, g profiles.Guardrail, in Input) (found schema.Diagnostics) {
+func check(ctx context.Context, known map[string]*Guardrail, a profiles.Agent, g profiles.Guardrail,
+	in Input) (found schema.Diagnostics) {
 	at, of := posOf(g.Rule), posOf(a.Rule)
 	refuse := func(code, hint, format string, args ...any) {
 		f := schema.Diagnostic{Pos: at, Code: code, Related: []schema.Pos{of}, Hint: hint,

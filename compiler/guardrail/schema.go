@@ -58,7 +58,8 @@ func objectOf(t reflect.Type) map[string]any {
 		fields[name], names = one, append(names, name)
 	}
 	slices.Sort(names)
-	return map[string]any{"type": "object", "additionalProperties": false, "properties": fields, "required": anyOf(names)}
+	return map[string]any{"type": "object", "additionalProperties": false, "properties": fields,
+		"required": anyOf(names)}
 }
 
 func anyOf(texts []string) []any {

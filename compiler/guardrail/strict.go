@@ -13,8 +13,9 @@ import (
 // them, in the arguments of functions, and in what functions of the module give. known
 // has the types of its rules.
 func strict(m *ast.Module, on string, known *ast.TypeEnv) {
-	s := &stricter{on: on, operators: map[*ast.Term]bool{}, imports: map[ast.Var]ast.Ref{}, rules: map[ast.Var]int{}, functions: map[ast.Var]bool{},
-		anything: map[ast.Var]bool{}}
+	s := &stricter{on: on, operators: map[*ast.Term]bool{}, imports: map[ast.Var]ast.Ref{}, rules: map[ast.Var]int{},
+		functions: map[ast.Var]bool{},
+		anything:  map[ast.Var]bool{}}
 	ast.WalkNodes(m, func(n ast.Node) bool {
 		if e, ok := n.(*ast.Expr); ok && e.IsCall() {
 			s.operator(e.Terms.([]*ast.Term)[0])

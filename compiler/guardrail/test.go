@@ -54,7 +54,8 @@ func Test(ctx context.Context, on string, guardrail Text, tests []Text, now func
 		m := modules[t.Name]
 		for _, r := range m.Rules {
 			name := r.Head.Ref().String()
-			if !strings.HasPrefix(name, "test_") || slices.ContainsFunc(out, func(o testResult) bool { return o.Name == name && o.File == t.Name }) {
+			if !strings.HasPrefix(name, "test_") || slices.ContainsFunc(out,
+				func(o testResult) bool { return o.Name == name && o.File == t.Name }) {
 				continue
 			}
 			one := testResult{File: t.Name, Line: r.Location.Row, Column: r.Location.Col, Name: name}
@@ -126,7 +127,8 @@ func read(on string, guardrail Text, tests []Text) (map[string]*ast.Module, []Pl
 // test checks a module of tests.
 func (c *checker) test(m *ast.Module) {
 	if got := strings.TrimPrefix(m.Package.Path.String(), "data."); got != c.pkg && got != c.pkg+"_test" {
-		c.add(m.Package.Location, "write package "+c.pkg+"_test", "tests of a guardrail on %s are in package %s or %s_test", word(c.on), c.pkg, c.pkg)
+		c.add(m.Package.Location, "write package "+c.pkg+"_test",
+			"tests of a guardrail on %s are in package %s or %s_test", word(c.on), c.pkg, c.pkg)
 	}
 	c.reads(m, "data."+c.pkg, "data."+c.pkg+"_test")
 	for _, r := range m.Rules {
@@ -134,11 +136,15 @@ func (c *checker) test(m *ast.Module) {
 		switch {
 		case name == "deny":
 			c.add(r.Location, "write it in the guardrail", "a test has no deny of its own")
-		case strings.HasPrefix(name, "test_") && (r.Default || len(r.Head.Args) > 0 || r.Head.RuleKind() == ast.MultiValue):
+		case strings.HasPrefix(name, "test_") && (r.Default || len(r.Head.Args) > 0 ||
+			r.Head.RuleKind() == ast.MultiValue):
 			c.add(r.Location, "write "+clip(name)+" if { … }", "a test is true or undefined")
 		}
 	}
-	if !slices.ContainsFunc(m.Rules, func(r *ast.Rule) bool { return strings.HasPrefix(r.Head.Ref().String(), "test_") }) {
+	if !slices.ContainsFunc(m.Rules, func(r *ast.Rule) bool {
+		return strings.HasPrefix(r.Head.Ref().String(),
+			"test_")
+	}) {
 		c.add(m.Package.Location, "write test_name if { … }", "holds no test")
 	}
 }

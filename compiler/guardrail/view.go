@@ -261,11 +261,12 @@ type Named struct {
 func View(a profiles.Agent) Effective {
 	e := Effective{
 		Agent: a.Name, Policy: a.Policy, Mode: cmp.Or(a.Mode, "enforce"), Audit: a.Audit,
-		Executors:  executorsOf(a),
-		Bridges:    bridgesOf(a),
-		Filesystem: filesystem{Read: paths(a.Files.Read), Write: paths(a.Files.Write), Deny: paths(a.Files.Deny), Powers: Powers(a.Files.Powers)},
-		Network:    networkOf(a.Egress),
-		Inputs:     inputs{Powers(a.Inputs)}, Limits: limitsOf(a.Limits),
+		Executors: executorsOf(a),
+		Bridges:   bridgesOf(a),
+		Filesystem: filesystem{Read: paths(a.Files.Read), Write: paths(a.Files.Write), Deny: paths(a.Files.Deny),
+			Powers: Powers(a.Files.Powers)},
+		Network: networkOf(a.Egress),
+		Inputs:  inputs{Powers(a.Inputs)}, Limits: limitsOf(a.Limits),
 		Exceptions: []exception{}, Guardrails: []Named{},
 	}
 	if s := a.Sessions; s != nil {
@@ -275,7 +276,8 @@ func View(a profiles.Agent) Effective {
 		e.RuleOfTwo = &ruleOfTwo{r.Mode, r.OnThree, r.Scope}
 	}
 	for _, x := range a.Exceptions {
-		e.Exceptions = append(e.Exceptions, exception{x.ID, x.Owner, list(x.ApprovedBy), x.Reason, x.Ticket, stamp(x.Expires)})
+		e.Exceptions = append(e.Exceptions, exception{x.ID, x.Owner, list(x.ApprovedBy), x.Reason, x.Ticket,
+			stamp(x.Expires)})
 	}
 	for _, g := range a.Guardrails {
 		e.Guardrails = append(e.Guardrails, Named{g.Name, g.On})
@@ -301,7 +303,8 @@ func executorsOf(a profiles.Agent) Executors {
 	if p := a.Python; p != nil {
 		out.Allowed = append(out.Allowed, profiles.ExecutorPython)
 		out.Python = &Python{Imports: importsOf(p.Imports), Builtins: Denied{modules(p.DenyBuiltins)}, JIT: p.JIT,
-			Environments: []Environment{}, Tier: cmp.Or(p.Engine, "os-sandbox"), OnDenied: "report", Limits: limitsOf(p.Limits)}
+			Environments: []Environment{}, Tier: cmp.Or(p.Engine, "os-sandbox"), OnDenied: "report",
+			Limits: limitsOf(p.Limits)}
 		if p.EndOnDenied {
 			out.Python.OnDenied = "end"
 		}
@@ -311,7 +314,8 @@ func executorsOf(a profiles.Agent) Executors {
 	}
 	if s := a.Shell; s != nil {
 		out.Allowed = append(out.Allowed, profiles.ExecutorShell)
-		out.Shell = &shell{Binaries: []binary{}, DenyPatterns: texts(s.DeniedPatterns), AllowPipes: s.Pipes, AllowRedirects: s.Redirects,
+		out.Shell = &shell{Binaries: []binary{}, DenyPatterns: texts(s.DeniedPatterns), AllowPipes: s.Pipes,
+			AllowRedirects:    s.Redirects,
 			AllowSubstitution: s.Substitution, JIT: s.JIT, Limits: limitsOf(s.Limits)}
 		for _, b := range s.Binaries {
 			out.Shell.Binaries = append(out.Shell.Binaries, binaryOf(b))
@@ -321,7 +325,8 @@ func executorsOf(a profiles.Agent) Executors {
 }
 
 func binaryOf(b profiles.Binary) binary {
-	out := binary{Path: b.Path, Interpreted: b.Interpreted, Deny: texts(b.Deny), Ask: []string{}, Helpers: paths(b.Helpers),
+	out := binary{Path: b.Path, Interpreted: b.Interpreted, Deny: texts(b.Deny), Ask: []string{},
+		Helpers: paths(b.Helpers),
 		MaxArgs: b.MaxArgs, SafeConfig: b.SafeConfig, Exception: b.Exception, Expires: stamped(b.Expires)}
 	if b.Allow != nil {
 		allow := texts(b.Allow)
@@ -334,16 +339,19 @@ func binaryOf(b profiles.Binary) binary {
 }
 
 func importsOf(i profiles.Imports) Imports {
-	return Imports{Allow: modules(i.Allow), Deny: modules(i.Deny), DenyProcess: modules(i.Process), Default: i.Default, Any: i.Any != nil}
+	return Imports{Allow: modules(i.Allow), Deny: modules(i.Deny), DenyProcess: modules(i.Process), Default: i.Default,
+		Any: i.Any != nil}
 }
 
 func bridgesOf(a profiles.Agent) []Bridge {
 	out := []Bridge{}
 	for _, name := range slices.Sorted(maps.Keys(a.Bridges)) {
 		b := a.Bridges[name]
-		one := Bridge{Name: name, Powers: Powers(b.Powers), Executors: list(b.Executors), Audit: cmp.Or(b.Audit, "metadata"),
+		one := Bridge{Name: name, Powers: Powers(b.Powers), Executors: list(b.Executors),
+			Audit:   cmp.Or(b.Audit, "metadata"),
 			Checked: b.Arguments != nil || len(b.Also) > 0,
-			Limits: bridgeLimits{b.Limits.CallsPerRun, b.Limits.Concurrent, b.Limits.SpawnPerCall, b.Limits.Depth, b.Limits.TotalSpawn,
+			Limits: bridgeLimits{b.Limits.CallsPerRun, b.Limits.Concurrent, b.Limits.SpawnPerCall, b.Limits.Depth,
+				b.Limits.TotalSpawn,
 				b.Limits.ArgumentBytes, b.Limits.ResultBytes, b.Limits.TimeoutMillis}}
 		if len(b.Executors) == 0 {
 			one.Executors = executorsOf(a).Allowed
@@ -357,13 +365,16 @@ func bridgesOf(a profiles.Agent) []Bridge {
 }
 
 func networkOf(e profiles.Egress) Network {
-	out := Network{Mode: cmp.Or(e.Mode, profiles.EgressOff), Egress: []Egress{}, Gateways: []gateway{}, Deny: []string{}}
+	out := Network{Mode: cmp.Or(e.Mode, profiles.EgressOff), Egress: []Egress{}, Gateways: []gateway{},
+		Deny: []string{}}
 	for _, r := range e.Allow {
 		ports := append([]int{}, r.Ports...)
-		out.Egress = append(out.Egress, Egress{r.Host, ports, r.AnyPort, list(r.Methods), list(r.Paths), Powers(r.Powers), r.Reason, r.Exception, stamped(r.Expires)})
+		out.Egress = append(out.Egress, Egress{r.Host, ports, r.AnyPort, list(r.Methods), list(r.Paths),
+			Powers(r.Powers), r.Reason, r.Exception, stamped(r.Expires)})
 	}
 	for _, g := range e.Gateways {
-		out.Gateways = append(out.Gateways, gateway{g.Name, g.Upstream, g.Credential, list(g.Methods), list(g.Paths), list(g.Headers), Powers(g.Powers), g.Reason, stamped(g.Expires)})
+		out.Gateways = append(out.Gateways, gateway{g.Name, g.Upstream, g.Credential, list(g.Methods), list(g.Paths),
+			list(g.Headers), Powers(g.Powers), g.Reason, stamped(g.Expires)})
 	}
 	for _, r := range e.Deny {
 		out.Deny = append(out.Deny, denied(r)...)
@@ -394,7 +405,8 @@ func limitsOf(l profiles.Limits) Limits {
 		}
 		return *p
 	}
-	return Limits{n(l.CPUMillis), n(l.MemoryBytes), n(l.WallMillis), n(l.OutputBytes), n(l.ResultBytes), n(l.StackBytes),
+	return Limits{n(l.CPUMillis), n(l.MemoryBytes), n(l.WallMillis), n(l.OutputBytes), n(l.ResultBytes),
+		n(l.StackBytes),
 		n(l.Processes), n(l.Files), n(l.RefusedCalls), n(l.PauseMillis)}
 }
 

@@ -74,8 +74,10 @@ func same(p *schema.Policy, list []schema.Policy, taken []bool) int {
 
 func gone(p *schema.Policy) diff.Agent {
 	name := layers.LayerName(p.Kind, p.Metadata.Name)
-	return entry(name, string(diff.Removed), []diff.Change{{Kind: diff.Removed, Class: diff.Headroom, Capability: "ceiling",
-		Field: "kind", Layer: name, OldRule: rule(p, "kind"), Says: name + " is gone: it bounds nothing any more", Why: raised}})
+	return entry(name, string(diff.Removed),
+		[]diff.Change{{Kind: diff.Removed, Class: diff.Headroom, Capability: "ceiling",
+			Field: "kind", Layer: name, OldRule: rule(p, "kind"), Says: name + " is gone: it bounds nothing any more",
+			Why: raised}})
 }
 
 func came(p *schema.Policy) diff.Agent {
@@ -85,7 +87,8 @@ func came(p *schema.Policy) diff.Agent {
 	changes := []diff.Change{ch}
 	if len(p.Spec.Exceptions) > 0 { // the only part of a ceiling that gives something
 		c := &comparer{name: name, old: &schema.Policy{Kind: p.Kind}, now: p, rules: fields.ByPolicy()}
-		c.field("Spec.Exceptions", reflect.ValueOf([]schema.Exception(nil)), reflect.ValueOf(p.Spec.Exceptions), "spec.exceptions", "spec.exceptions")
+		c.field("Spec.Exceptions", reflect.ValueOf([]schema.Exception(nil)), reflect.ValueOf(p.Spec.Exceptions),
+			"spec.exceptions", "spec.exceptions")
 		changes = append(changes, c.out...)
 	}
 	return entry(name, string(diff.Added), changes)
@@ -107,7 +110,8 @@ func pair(old, now *schema.Policy) diff.Agent {
 			"it was called "+old.Metadata.Name, "a name bounds nothing")
 	}
 	if old.Metadata.Parent != now.Metadata.Parent {
-		c.undecided("metadata.parent", "metadata.parent", old.Metadata.Parent, now.Metadata.Parent, "another layer is above it")
+		c.undecided("metadata.parent", "metadata.parent", old.Metadata.Parent, now.Metadata.Parent,
+			"another layer is above it")
 	}
 	c.fields(reflect.ValueOf(old.Spec), reflect.ValueOf(now.Spec), "spec", "spec")
 	return entry(name, string(diff.Changed), c.out)
@@ -128,7 +132,8 @@ type comparer struct {
 }
 
 func (c *comparer) tell(class diff.Class, kind diff.Kind, was, is, old, now, says, why string) {
-	ch := diff.Change{Kind: kind, Class: class, Capability: "ceiling", Field: is, Layer: c.name, Old: clip(old), New: clip(now),
+	ch := diff.Change{Kind: kind, Class: class, Capability: "ceiling", Field: is, Layer: c.name, Old: clip(old),
+		New:     clip(now),
 		OldRule: rule(c.old, was), NewRule: rule(c.now, is), Says: says, Why: why}
 	switch kind {
 	case diff.Added:
@@ -151,7 +156,8 @@ func (c *comparer) lower(kind diff.Kind, was, is, old, now, says string) {
 
 // undecided tells of a value of which nothing proves that it bounds as much.
 func (c *comparer) undecided(was, is, old, now, says string) {
-	c.tell(diff.Headroom, diff.Changed, was, is, old, now, is+": "+says, "whether it bounds as much as before is not decided here")
+	c.tell(diff.Headroom, diff.Changed, was, is, old, now, is+": "+says,
+		"whether it bounds as much as before is not decided here")
 	c.out[len(c.out)-1].Undecided = true
 }
 

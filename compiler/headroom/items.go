@@ -33,7 +33,10 @@ func covered(field, item string, list []string) bool {
 		return slices.ContainsFunc(list, func(words string) bool { return strings.HasPrefix(item, words+" ") })
 	case "Gateway.Addresses":
 		p, err := egress.ReadPattern(item)
-		return err == nil && slices.ContainsFunc(list, func(o string) bool { q, err := egress.ReadPattern(o); return err == nil && q.Holds(p) })
+		return err == nil && slices.ContainsFunc(list, func(o string) bool {
+			q, err := egress.ReadPattern(o)
+			return err == nil && q.Holds(p)
+		})
 	case "Network.Deny":
 		return slices.ContainsFunc(list, func(o string) bool { return hostWithin(item, o) })
 	default:
@@ -105,7 +108,8 @@ func (c *comparer) items(a, b reflect.Value, was, is string) {
 		before := len(c.out)
 		c.fields(a.Index(i), b.Index(j), at(was, i), at(is, j))
 		if name := show(b.Index(j)); name != show(a.Index(i)) && len(c.out) == before {
-			c.tell(diff.Neutral, diff.Added, was, at(is, j), "", name, is+" now holds "+name, show(a.Index(i))+" held it before")
+			c.tell(diff.Neutral, diff.Added, was, at(is, j), "", name, is+" now holds "+name,
+				show(a.Index(i))+" held it before")
 		}
 	}
 	for _, i := range left {
@@ -208,10 +212,13 @@ func specials() map[string]special {
 		"Exception.Expires": func(c *comparer, a, b reflect.Value, was, is string) {
 			c.number(c.rules["Exception.Expires"], a, b, was, is)
 		},
-		"Exception.ID": skip, "Exception.Owner": skip, "Exception.ApprovedBy": skip, "Exception.Reason": skip, "Exception.Ticket": skip,
+		"Exception.ID": skip, "Exception.Owner": skip, "Exception.ApprovedBy": skip, "Exception.Reason": skip,
+		"Exception.Ticket": skip,
 		// Examples, words and silenced findings bound nothing.
-		"Binary.Match": skip, "Binary.NotMatch": skip, "Binary.Acknowledge": skip, "DenyPattern.Match": skip, "DenyPattern.NotMatch": skip,
-		"DenyPattern.Reason": skip, "DenyPattern.Instead": skip, "DenyWords.Because": skip, "DenyWords.Instead": skip, "AskWords.Because": skip,
+		"Binary.Match": skip, "Binary.NotMatch": skip, "Binary.Acknowledge": skip, "DenyPattern.Match": skip,
+		"DenyPattern.NotMatch": skip,
+		"DenyPattern.Reason":   skip, "DenyPattern.Instead": skip, "DenyWords.Because": skip, "DenyWords.Instead": skip,
+		"AskWords.Because": skip,
 		"DenyPattern.Kind": func(c *comparer, a, b reflect.Value, was, is string) {
 			c.undecided(was, is, show(a), show(b), "it is "+show(b)+" now")
 		},
@@ -262,14 +269,16 @@ func (c *comparer) modules(a, b reflect.Value, was, is string) {
 	old, now := a.Interface().(map[string]schema.ModuleSource), b.Interface().(map[string]schema.ModuleSource)
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		if _, had := old[name]; !had {
-			c.tell(diff.Neutral, diff.Added, was, is+"."+name, "", name, is+" now has the module "+name, "a module gives nothing until it is imported")
+			c.tell(diff.Neutral, diff.Added, was, is+"."+name, "", name, is+" now has the module "+name,
+				"a module gives nothing until it is imported")
 		} else if old[name] != now[name] {
 			c.undecided(was+"."+name, is+"."+name, old[name].Digest, now[name].Digest, "it is another module")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(old)) {
 		if _, has := now[name]; !has {
-			c.raise(diff.Removed, was+"."+name, is, name, "", was+" no longer has the module "+name+": documents below may write their own")
+			c.raise(diff.Removed, was+"."+name, is, name, "",
+				was+" no longer has the module "+name+": documents below may write their own")
 		}
 	}
 }

@@ -186,7 +186,8 @@ func (c *comparer) list(f fields.Field, a, b reflect.Value, was, is string) {
 		if !covered(field, item, old) {
 			c.raise(diff.Added, was, at(is, i), "", item, is+" now holds "+item)
 		} else if !slices.Contains(old, item) {
-			c.tell(diff.Neutral, diff.Added, was, at(is, i), "", item, is+" now holds "+item, "the list before covers it")
+			c.tell(diff.Neutral, diff.Added, was, at(is, i), "", item, is+" now holds "+item,
+				"the list before covers it")
 		}
 	}
 	for i, item := range old {
@@ -225,7 +226,8 @@ func (c *comparer) denials(field string, a, b reflect.Value, was, is string) {
 		switch {
 		case slices.Contains(now, item):
 		case covered(field, item, now):
-			c.tell(diff.Neutral, diff.Removed, at(was, i), is, item, "", was+" no longer holds "+item, "what is left of the list denies it")
+			c.tell(diff.Neutral, diff.Removed, at(was, i), is, item, "", was+" no longer holds "+item,
+				"what is left of the list denies it")
 		default:
 			c.raise(diff.Removed, at(was, i), is, item, "", was+" no longer holds "+item)
 		}

@@ -21,8 +21,10 @@ func (c *checker) binaryExamples(i int) {
 			return profiles.Decision{}, false
 		}
 		called := cmd.Words[0].Text
-		if named := path.Base(called) == path.Base(b.Path); !named || strings.Contains(called, "/") && merged(called) != merged(b.Path) {
-			c.report(codeExample, e.Rule, "begin with "+clip(path.Base(b.Path)), "%q is no command of %s", clip(e.Text), clip(b.Path))
+		if named := path.Base(called) == path.Base(b.Path); !named || strings.Contains(called, "/") &&
+			merged(called) != merged(b.Path) {
+			c.report(codeExample, e.Rule, "begin with "+clip(path.Base(b.Path)), "%q is no command of %s", clip(e.Text),
+				clip(b.Path))
 			return profiles.Decision{}, false
 		}
 		return c.judge(c.decider, cmd, e)
@@ -34,7 +36,8 @@ func (c *checker) binaryExamples(i int) {
 	}
 	for _, e := range told.NotMatch {
 		if dec, ok := decide(e); ok && dec.Verdict != profiles.Deny {
-			verdict := map[profiles.Verdict]string{profiles.Allow: "is let through", profiles.Ask: "is let through once it is approved"}[dec.Verdict]
+			verdict := map[profiles.Verdict]string{profiles.Allow: "is let through",
+				profiles.Ask: "is let through once it is approved"}[dec.Verdict]
 			c.disagree(e, dec, verdict, "mend the rules, or write it into match")
 		}
 	}
@@ -57,24 +60,28 @@ func (c *checker) patternExamples(i int) {
 		if !ok {
 			return false, false
 		}
-		agent := profiles.Agent{Shell: &profiles.Shell{DeniedPatterns: []profiles.Pattern{p}, Pipes: true, Redirects: true, Substitution: true}}
+		agent := profiles.Agent{Shell: &profiles.Shell{DeniedPatterns: []profiles.Pattern{p}, Pipes: true,
+			Redirects: true, Substitution: true}}
 		for _, name := range []string{path.Base(p.Words[0]), cmd.Words[0].Text} {
 			if !strings.HasPrefix(name, "/") {
 				name = "/usr/bin/" + path.Base(name)
 			}
-			agent.Shell.Binaries = append(agent.Shell.Binaries, profiles.Binary{Path: path.Clean(name), Interpreted: IsShell(name)})
+			agent.Shell.Binaries = append(agent.Shell.Binaries, profiles.Binary{Path: path.Clean(name),
+				Interpreted: IsShell(name)})
 		}
 		dec, ok := c.judge(profiles.NewDecider(agent, "", profiles.Environment{}), cmd, e)
 		return dec.Code == profiles.CodeExecDenied || dec.Code == profiles.CodeShellDenied, ok
 	}
 	for _, e := range told.Match {
 		if met, ok := meets(e); ok && !met {
-			c.report(codeExample, e.Rule, "mend the pattern, or write it into notMatch", "%q does not meet the pattern %q", clip(e.Text), clip(p.Text)).Related = []profiles.Rule{p.Rule}
+			c.report(codeExample, e.Rule, "mend the pattern, or write it into notMatch",
+				"%q does not meet the pattern %q", clip(e.Text), clip(p.Text)).Related = []profiles.Rule{p.Rule}
 		}
 	}
 	for _, e := range told.NotMatch {
 		if met, ok := meets(e); ok && met {
-			c.report(codeExample, e.Rule, "mend the pattern, or write it into match", "%q meets the pattern %q", clip(e.Text), clip(p.Text)).Related = []profiles.Rule{p.Rule}
+			c.report(codeExample, e.Rule, "mend the pattern, or write it into match", "%q meets the pattern %q",
+				clip(e.Text), clip(p.Text)).Related = []profiles.Rule{p.Rule}
 		}
 	}
 }
@@ -83,7 +90,8 @@ func (c *checker) patternExamples(i int) {
 func (c *checker) judge(d *profiles.Decider, cmd argv.Command, e Example) (profiles.Decision, bool) {
 	dec, j := d.Command(argv.Command(cmd))
 	if dec.Verdict != profiles.Deny && (len(j.Scripts) > 0 || j.Stdin != "") {
-		c.report(codeExample, e.Rule, "write the command that stands in it as an example of its own", "%q holds a script, which is not read here", clip(e.Text))
+		c.report(codeExample, e.Rule, "write the command that stands in it as an example of its own",
+			"%q holds a script, which is not read here", clip(e.Text))
 		return dec, false
 	}
 	return dec, true
@@ -109,7 +117,8 @@ func (c *checker) read(e Example) (argv.Command, bool) {
 		why = "has no command"
 	}
 	if why != "" {
-		c.report(codeExample, e.Rule, `an example is one command, such as git commit -m "one word"`, "%q %s", clip(e.Text), why)
+		c.report(codeExample, e.Rule, `an example is one command, such as git commit -m "one word"`, "%q %s",
+			clip(e.Text), why)
 		return argv.Command{}, false
 	}
 	return cmd, true
@@ -160,7 +169,8 @@ func fields(text string) (out []string, why string) {
 			}
 			begun = false
 			word.Reset()
-		case strings.IndexByte("|&;<>()*?[", b) >= 0 || b == '#' && !begun || b == '~' && !begun || b == '{' && !strings.HasPrefix(text[i:], "{}"):
+		case strings.IndexByte("|&;<>()*?[", b) >= 0 || b == '#' && !begun || b == '~' && !begun || b == '{' &&
+			!strings.HasPrefix(text[i:], "{}"):
 			return nil, "holds " + string(b) + ", which means more than itself in a script: put it in quotes"
 		default:
 			word.WriteByte(b)

@@ -89,20 +89,23 @@ func (c *importChecker) name(r profiles.ImportRule) {
 		return
 	}
 	if module, of := distribution(top); module != "" && rest == "" {
-		c.warn(codeUnknown, r.Rule, fmt.Sprintf("write %s", module), "%s is the name that %s is installed by; programs import %s", top, of, module)
+		c.warn(codeUnknown, r.Rule, fmt.Sprintf("write %s", module),
+			"%s is the name that %s is installed by; programs import %s", top, of, module)
 		return
 	}
 	if c.Compact {
 		return // a name of JavaScript may be one
 	}
 	if javascript(top) {
-		c.warn(codeUnknown, r.Rule, "imports of JavaScript stand in executors.js.imports", "%s is a module of JavaScript", top)
+		c.warn(codeUnknown, r.Rule, "imports of JavaScript stand in executors.js.imports",
+			"%s is a module of JavaScript", top)
 		return
 	}
 	standard := modules.StandardNames()
 	for _, name := range standard {
 		if strings.EqualFold(name, top) {
-			c.warn(codeUnknown, r.Rule, fmt.Sprintf("write %s", name), "capitals count in names of modules: %s is not %s", top, name)
+			c.warn(codeUnknown, r.Rule, fmt.Sprintf("write %s", name),
+				"capitals count in names of modules: %s is not %s", top, name)
 			return
 		}
 	}
@@ -110,7 +113,8 @@ func (c *importChecker) name(r profiles.ImportRule) {
 		return
 	}
 	if i := spelling.Of(top, public(standard), spelling.Effort{Names: 1000, Letters: 100_000}); i >= 0 && len(top) > 3 {
-		c.warn(codeUnknown, r.Rule, "", "%s is no module of the standard library; did you mean %s?", top, public(standard)[i])
+		c.warn(codeUnknown, r.Rule, "", "%s is no module of the standard library; did you mean %s?", top,
+			public(standard)[i])
 	}
 }
 
@@ -144,8 +148,10 @@ func (c *importChecker) agentOnly(im *profiles.Imports) {
 	if len(names) > 1 {
 		is, it = "are", "them"
 	}
-	c.warn(codeAgentOnly, first, "what "+list+" lists is denied to libraries too, and some do not load then: pandas needs ctypes, asyncio needs socket",
-		"%s %s denied to the program alone: libraries that need %s still load %s, and the kernel ring holds what they reach", some(names), is, it, it)
+	c.warn(codeAgentOnly, first, "what "+list+" lists is denied to libraries too, and some do not load then: pandas "+
+		"needs ctypes, asyncio needs socket",
+		"%s %s denied to the program alone: libraries that need %s still load %s, and the kernel ring holds what "+
+			"they reach", some(names), is, it, it)
 }
 
 // any warns of "*" where what it opens reaches outside.
@@ -161,7 +167,8 @@ func (c *importChecker) any(im *profiles.Imports) {
 		}
 	}
 	if len(open) > 0 {
-		c.warn(CodeAny, *im.Any, "deny what the program does not need; an allow list that is left out grants what reaches nothing outside",
+		c.warn(CodeAny, *im.Any, "deny what the program does not need; an allow list that is left out grants what "+
+			"reaches nothing outside",
 			"allows %s too: what they reach is held by the kernel ring alone", some(open))
 	}
 }
@@ -181,7 +188,8 @@ func reaches(name string) bool {
 func (c *importChecker) needed(im *profiles.Imports) {
 	for _, r := range im.Process {
 		switch r.Name {
-		case "sys", "builtins", "io", "os", "abc", "codecs", "encodings", "importlib", "posix", "stat", "time", "errno", "_io", "_imp", "_thread", "_warnings",
+		case "sys", "builtins", "io", "os", "abc", "codecs", "encodings", "importlib", "posix", "stat", "time", "errno",
+			"_io", "_imp", "_thread", "_warnings",
 			"_weakref", "_abc", "_codecs", "_signal", "_frozen_importlib", "_frozen_importlib_external", "__main__":
 			c.add(codeNeeded, r.Rule, "deny it to the program alone", "the interpreter cannot start without %s", r.Name)
 		}
@@ -218,11 +226,13 @@ func (c *importChecker) engine() {
 	}
 	at := c.python.EngineRule
 	if len(c.python.Environments) > 0 {
-		c.add(CodeEnvironment, c.python.Environments[0].Rule, "leave the environment or tier: wasm out", "the WebAssembly engine has the standard library alone")
+		c.add(CodeEnvironment, c.python.Environments[0].Rule, "leave the environment or tier: wasm out",
+			"the WebAssembly engine has the standard library alone")
 	}
 	for _, r := range c.python.Imports.Allow {
 		if !modules.Standard(r.Name) && !modules.Own(r.Name) {
-			c.warn(CodeImportNever, r.Rule, "", "the WebAssembly engine has the standard library alone, and no %s", r.Name)
+			c.warn(CodeImportNever, r.Rule, "", "the WebAssembly engine has the standard library alone, and no %s",
+				r.Name)
 		}
 	}
 	if c.python.JIT {
@@ -241,11 +251,12 @@ func Overruled(allow, deny []string, sep byte) (out []Overrule) {
 		denied[strings.TrimSuffix(name, ".*")] = i
 	}
 	for i, name := range allow {
-		for short := strings.TrimSuffix(name, ".*"); short != ""; short = short[:max(0, strings.LastIndexByte(short, sep))] {
+		for short := strings.TrimSuffix(name, ".*"); short != ""; {
 			if j, ok := denied[short]; ok && deny[j] != name {
 				out = append(out, Overrule{i, j})
 				break
 			}
+			short = short[:max(0, strings.LastIndexByte(short, sep))]
 		}
 	}
 	return out

@@ -36,13 +36,18 @@ func ReservedProgram(name string) bool {
 func kindOf(p string) kind {
 	name := path.Base(p)
 	switch {
-	case slices.Contains([]string{"sh", "bash", "rbash", "dash", "ash", "zsh", "ksh", "ksh93", "rksh", "mksh", "lksh", "oksh", "pdksh", "yash", "posh", "fish", "csh", "tcsh", "pwsh", "nu", "elvish", "xonsh", "osh"}, name):
+	case slices.Contains([]string{"sh", "bash", "rbash", "dash", "ash", "zsh", "ksh", "ksh93", "rksh", "mksh", "lksh",
+		"oksh", "pdksh", "yash", "posh", "fish", "csh", "tcsh", "pwsh", "nu", "elvish", "xonsh", "osh"}, name):
 		return shell
 	case slices.Contains([]string{"busybox", "toybox", "busybox.static", "coreutils", "ld.so"}, name) || loader(name):
 		return many
-	case slices.Contains([]string{"sudo", "sudoedit", "doas", "su", "runuser", "pkexec", "chroot", "unshare", "nsenter", "setpriv", "capsh", "newgrp", "sg", "systemd-run", "at", "batch", "crontab"}, name):
+	case slices.Contains([]string{"sudo", "sudoedit", "doas", "su", "runuser", "pkexec", "chroot", "unshare", "nsenter",
+		"setpriv", "capsh", "newgrp", "sg", "systemd-run", "at", "batch", "crontab"}, name):
 		return escalator
-	case slices.Contains([]string{"env", "xargs", "nice", "ionice", "chrt", "taskset", "timeout", "nohup", "setsid", "stdbuf", "time", "flock", "watch", "parallel", "entr", "script", "strace", "ltrace", "unbuffer", "chronic", "ts", "catchsegv", "numactl", "prlimit", "setarch", "linux64", "linux32", "fakeroot", "dbus-run-session", "xvfb-run", "daemonize", "start-stop-daemon"}, name):
+	case slices.Contains([]string{"env", "xargs", "nice", "ionice", "chrt", "taskset", "timeout", "nohup", "setsid",
+		"stdbuf", "time", "flock", "watch", "parallel", "entr", "script", "strace", "ltrace", "unbuffer", "chronic",
+		"ts", "catchsegv", "numactl", "prlimit", "setarch", "linux64", "linux32", "fakeroot", "dbus-run-session",
+		"xvfb-run", "daemonize", "start-stop-daemon"}, name):
 		return launcher
 	case interprets(name) || interprets(stem(name)):
 		return interpreter
@@ -69,14 +74,22 @@ func stem(name string) string {
 
 func interprets(name string) bool {
 	switch name {
-	case "python", "pypy", "ipython", "jupyter", "pytest", "tox", "nox", "pip", "pipx", "uv", "uvx", "poetry", "pdm", "hatch", "conda", "mamba",
+	case "python", "pypy", "ipython", "jupyter", "pytest", "tox", "nox", "pip", "pipx", "uv", "uvx", "poetry", "pdm",
+		"hatch", "conda", "mamba",
 		"node", "nodejs", "deno", "bun", "bunx", "npm", "npx", "yarn", "pnpm", "pnpx", "tsx", "ts-node", "corepack",
-		"perl", "ruby", "irb", "rake", "gem", "bundle", "bundler", "php", "composer", "lua", "luajit", "tclsh", "wish", "expect", "guile", "racket", "sbcl", "clisp", "emacs",
-		"r", "R", "Rscript", "julia", "octave", "java", "jshell", "groovy", "scala", "kotlin", "clojure", "ghci", "runghc", "runhaskell", "stack", "cabal",
-		"erl", "escript", "elixir", "iex", "mix", "dotnet", "mono", "osascript", "gdb", "lldb", "vi", "vim", "nvim", "ex", "view",
-		"go", "cargo", "rustc", "gcc", "g++", "cc", "c++", "clang", "clang++", "make", "gmake", "ninja", "cmake", "ctest", "meson", "bazel", "buck", "gradle", "gradlew", "mvn", "ant", "sbt", "just", "task", "scons", "autoconf", "m4",
-		"docker", "podman", "nerdctl", "kubectl", "helm", "terraform", "tofu", "ansible", "ansible-playbook", "vagrant", "ssh", "rsync", "scp",
-		"sqlite", "psql", "mysql", "mariadb", "apt", "apt-get", "dpkg", "dnf", "yum", "rpm", "apk", "pacman", "brew", "snap", "flatpak", "systemctl", "service":
+		"perl", "ruby", "irb", "rake", "gem", "bundle", "bundler", "php", "composer", "lua", "luajit", "tclsh", "wish",
+		"expect", "guile", "racket", "sbcl", "clisp", "emacs",
+		"r", "R", "Rscript", "julia", "octave", "java", "jshell", "groovy", "scala", "kotlin", "clojure", "ghci",
+		"runghc", "runhaskell", "stack", "cabal",
+		"erl", "escript", "elixir", "iex", "mix", "dotnet", "mono", "osascript", "gdb", "lldb", "vi", "vim", "nvim",
+		"ex", "view",
+		"go", "cargo", "rustc", "gcc", "g++", "cc", "c++", "clang", "clang++", "make", "gmake", "ninja", "cmake",
+		"ctest", "meson", "bazel", "buck", "gradle", "gradlew", "mvn", "ant", "sbt", "just", "task", "scons",
+		"autoconf", "m4",
+		"docker", "podman", "nerdctl", "kubectl", "helm", "terraform", "tofu", "ansible", "ansible-playbook", "vagrant",
+		"ssh", "rsync", "scp",
+		"sqlite", "psql", "mysql", "mariadb", "apt", "apt-get", "dpkg", "dnf", "yum", "rpm", "apk", "pacman", "brew",
+		"snap", "flatpak", "systemctl", "service":
 		return true
 	default:
 		return false
@@ -86,6 +99,8 @@ func interprets(name string) bool {
 // everything reports whether a folder is one of those that hold all programs of
 // a host.
 func everything(p string) bool {
-	return slices.Contains([]string{"/", "/bin", "/sbin", "/lib", "/lib64", "/usr", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/local", "/usr/local/bin",
-		"/usr/local/sbin", "/usr/local/lib", "/opt", "/home", "/root", "/etc", "/var", "/run", "/nix", "/nix/store", "/snap", "/snap/bin"}, p)
+	return slices.Contains([]string{"/", "/bin", "/sbin", "/lib", "/lib64", "/usr", "/usr/bin", "/usr/sbin", "/usr/lib",
+		"/usr/lib64", "/usr/libexec", "/usr/local", "/usr/local/bin",
+		"/usr/local/sbin", "/usr/local/lib", "/opt", "/home", "/root", "/etc", "/var", "/run", "/nix", "/nix/store",
+		"/snap", "/snap/bin"}, p)
 }

@@ -44,7 +44,8 @@ func distribution(name string) (module, of string) {
 // Python.
 func javascript(name string) bool {
 	switch name {
-	case "fs", "child_process", "worker_threads", "async_hooks", "perf_hooks", "lodash", "axios", "express", "react", "zod", "commander":
+	case "fs", "child_process", "worker_threads", "async_hooks", "perf_hooks", "lodash", "axios", "express", "react",
+		"zod", "commander":
 		return true
 	default:
 		return false
@@ -55,11 +56,16 @@ func javascript(name string) bool {
 // of the standard library, however near it is.
 func known(name string) bool {
 	switch name {
-	case "attr", "attrs", "boto3", "bs4", "cffi", "click", "cv2", "dateutil", "django", "dotenv", "fastapi", "flask", "gensim", "google", "h5py",
-		"httpx", "idna", "jinja2", "joblib", "jwt", "keras", "lxml", "markdown", "mlflow", "msgpack", "networkx", "nltk", "numba", "numpy", "openai",
-		"openpyxl", "orjson", "pandas", "patsy", "plotly", "polars", "psutil", "pyarrow", "pydantic", "pytest", "pytz", "redis", "regex", "requests",
-		"rich", "scipy", "seaborn", "simplejson", "six", "sklearn", "spacy", "sqlalchemy", "statsmodels", "sympy", "tabulate", "toml", "tomli", "torch",
-		"tqdm", "typer", "typing_extensions", "tzdata", "ujson", "urllib3", "xlrd", "xmltodict", "yaml", "zipp", "zstandard":
+	case "attr", "attrs", "boto3", "bs4", "cffi", "click", "cv2", "dateutil", "django", "dotenv", "fastapi", "flask",
+		"gensim", "google", "h5py",
+		"httpx", "idna", "jinja2", "joblib", "jwt", "keras", "lxml", "markdown", "mlflow", "msgpack", "networkx",
+		"nltk", "numba", "numpy", "openai",
+		"openpyxl", "orjson", "pandas", "patsy", "plotly", "polars", "psutil", "pyarrow", "pydantic", "pytest", "pytz",
+		"redis", "regex", "requests",
+		"rich", "scipy", "seaborn", "simplejson", "six", "sklearn", "spacy", "sqlalchemy", "statsmodels", "sympy",
+		"tabulate", "toml", "tomli", "torch",
+		"tqdm", "typer", "typing_extensions", "tzdata", "ujson", "urllib3", "xlrd", "xmltodict", "yaml", "zipp",
+		"zstandard":
 		return true
 	default:
 		return false

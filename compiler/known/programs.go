@@ -72,10 +72,12 @@ type ProgramFinding struct {
 // CheckPrograms looks at all programs and rules of an agent. The order of the findings is
 // that of the policy.
 func CheckPrograms(cfg ProgramsConfig) []ProgramFinding {
-	if sh := cfg.Agent.Shell; sh == nil || len(cfg.Binaries) != len(sh.Binaries) || len(cfg.Patterns) != len(sh.DeniedPatterns) || wordless(sh) {
+	if sh := cfg.Agent.Shell; sh == nil || len(cfg.Binaries) != len(sh.Binaries) ||
+		len(cfg.Patterns) != len(sh.DeniedPatterns) || wordless(sh) {
 		return nil
 	}
-	c := &checker{ProgramsConfig: cfg, shell: cfg.Agent.Shell, decider: profiles.NewDecider(cfg.Agent, "", profiles.Environment{}),
+	c := &checker{ProgramsConfig: cfg, shell: cfg.Agent.Shell, decider: profiles.NewDecider(cfg.Agent, "",
+		profiles.Environment{}),
 		patterns: index(cfg.Agent.Shell.DeniedPatterns), names: map[string]bool{}, kinds: map[kind]int{}}
 	c.count()
 	broken := false
@@ -100,10 +102,11 @@ func CheckPrograms(cfg ProgramsConfig) []ProgramFinding {
 // wordless reports whether a rule has no words, which no compiled one is.
 func wordless(sh *profiles.Shell) bool {
 	empty := func(p profiles.Pattern) bool { return len(p.Words) == 0 }
-	return slices.ContainsFunc(sh.DeniedPatterns, empty) || slices.ContainsFunc(sh.Binaries, func(b profiles.Binary) bool {
-		return slices.ContainsFunc(slices.Concat(b.Allow, b.Deny), empty) ||
-			slices.ContainsFunc(b.Ask, func(a profiles.AskRule) bool { return empty(a.Pattern) })
-	})
+	return slices.ContainsFunc(sh.DeniedPatterns, empty) || slices.ContainsFunc(sh.Binaries,
+		func(b profiles.Binary) bool {
+			return slices.ContainsFunc(slices.Concat(b.Allow, b.Deny), empty) ||
+				slices.ContainsFunc(b.Ask, func(a profiles.AskRule) bool { return empty(a.Pattern) })
+		})
 }
 
 type checker struct {
@@ -156,7 +159,8 @@ func (c *checker) program(i int) {
 	b, told := &c.shell.Binaries[i], c.Binaries[i]
 	name := path.Base(b.Path)
 	if rule := c.writable(b.Path); rule != nil {
-		c.report(codeWritable, b.Rule, "list a program that no guest may write", "a guest may write %s, and so change what it is", clip(b.Path)).Related = []profiles.Rule{*rule}
+		c.report(codeWritable, b.Rule, "list a program that no guest may write",
+			"a guest may write %s, and so change what it is", clip(b.Path)).Related = []profiles.Rule{*rule}
 	}
 	kind := kindOf(b.Path)
 	switch {
@@ -174,9 +178,11 @@ func (c *checker) program(i int) {
 	case kind == interpreter:
 		c.interpreter(b)
 	case kind == escalator:
-		c.warn(codeLauncher, b.Rule, "leave it out", "%s has no effect: nobody gets other rights in a guest", clip(name))
+		c.warn(codeLauncher, b.Rule, "leave it out", "%s has no effect: nobody gets other rights in a guest",
+			clip(name))
 	case kind == launcher && c.kinds[launcher]+c.kinds[escalator] == len(c.Binaries):
-		c.warn(codeLauncher, b.Rule, "list the programs that it is to start", "%s starts other programs, and no other is listed", clip(name))
+		c.warn(codeLauncher, b.Rule, "list the programs that it is to start",
+			"%s starts other programs, and no other is listed", clip(name))
 	}
 	if b.Interpreted {
 		c.neverStarted(b, told.Force)
@@ -216,10 +222,12 @@ func (c *checker) neverStarted(b *profiles.Binary, force profiles.Rule) {
 		force = b.Rule
 	}
 	if len(b.ForceArgs) > 0 || len(b.ForceEnv) > 0 {
-		c.report(codeForce, force, "leave args.force and env out", "%s is never started, and nothing can be forced upon it", name)
+		c.report(codeForce, force, "leave args.force and env out",
+			"%s is never started, and nothing can be forced upon it", name)
 	}
 	if len(b.Helpers) > 0 {
-		c.report(codeHelper, b.Helpers[0].Rule, "list it in binaries, where scripts may start it", "%s is never started, and has no helpers", name)
+		c.report(codeHelper, b.Helpers[0].Rule, "list it in binaries, where scripts may start it",
+			"%s is never started, and has no helpers", name)
 	}
 }
 
@@ -227,19 +235,23 @@ func (c *checker) neverStarted(b *profiles.Binary, force profiles.Rule) {
 func (c *checker) helpers(b *profiles.Binary, acknowledged bool) {
 	for _, h := range b.Helpers {
 		if rule := c.writable(h.Path); rule != nil {
-			c.report(codeWritable, h.Rule, "name programs that no guest may write", "a guest may write %s, and so change what it is", clip(h.Path)).Related = []profiles.Rule{*rule}
+			c.report(codeWritable, h.Rule, "name programs that no guest may write",
+				"a guest may write %s, and so change what it is", clip(h.Path)).Related = []profiles.Rule{*rule}
 			continue
 		}
 		name := clip(path.Base(h.Path))
 		switch k := kindOf(h.Path); {
 		case k == shell || k == many:
-			c.report(codeHelper, h.Rule, "leave it out: whatever starts it could run anything listed", "%s as a helper runs commands that no rule sees", name)
+			c.report(codeHelper, h.Rule, "leave it out: whatever starts it could run anything listed",
+				"%s as a helper runs commands that no rule sees", name)
 		case everything(h.Path):
-			c.report(codeHelper, h.Rule, "name the programs, or a folder that is the program's own", "%s holds the programs of the whole host", clip(h.Path))
+			c.report(codeHelper, h.Rule, "name the programs, or a folder that is the program's own",
+				"%s holds the programs of the whole host", clip(h.Path))
 		case h.Path == b.Path:
 			c.warn(codeHelper, h.Rule, "leave it out", "the program may start itself without it")
 		case k == interpreter && !acknowledged:
-			c.warn(codeHelper, h.Rule, "acknowledge: true says that you know", "nobody sees what %s runs: only the kernel ring holds it", name)
+			c.warn(codeHelper, h.Rule, "acknowledge: true says that you know",
+				"nobody sees what %s runs: only the kernel ring holds it", name)
 		}
 	}
 }
@@ -277,10 +289,12 @@ func (c *checker) duplicates() {
 		if merged(b.Path) == merged(other.Path) {
 			hint = "leave one of them out"
 		}
-		f := c.warn(codeDuplicate, b.Rule, hint, "%s on line %d is called %s too, and comes first", clip(other.Path), other.Rule.Line, clip(name))
+		f := c.warn(codeDuplicate, b.Rule, hint, "%s on line %d is called %s too, and comes first", clip(other.Path),
+			other.Rule.Line, clip(name))
 		f.Related = []profiles.Rule{other.Rule}
 		if restricted(&b) || restricted(&other) { // without the first, its name would mean what has other rules
-			f.Warning, f.Msg = false, fmt.Sprintf("%s on line %d is called %s too, and a name has one set of rules", clip(other.Path), other.Rule.Line, clip(name))
+			f.Warning, f.Msg = false, fmt.Sprintf("%s on line %d is called %s too, and a name has one set of rules",
+				clip(other.Path), other.Rule.Line, clip(name))
 			f.Hint = "list one of them, or leave out the rules of both"
 		}
 	}
@@ -288,7 +302,8 @@ func (c *checker) duplicates() {
 
 // restricted reports whether a program has rules of its own.
 func restricted(b *profiles.Binary) bool {
-	return b.Allow != nil || len(b.Deny)+len(b.Ask)+len(b.ForceArgs)+len(b.ForceEnv) > 0 || b.MaxArgs > 0 || b.SafeConfig
+	return b.Allow != nil || len(b.Deny)+len(b.Ask)+len(b.ForceArgs)+len(b.ForceEnv) > 0 || b.MaxArgs > 0 ||
+		b.SafeConfig
 }
 
 // merged is a path on a host where /bin and /sbin are links into /usr.

@@ -21,13 +21,15 @@ func (c *checker) denied() {
 		seen[name]++
 		switch {
 		case strings.Contains(name, "="):
-			c.report(codeNever, p.Rule, "begin with the command; variables in front of it are decided by themselves", "%q sets a variable, and is no command", clip(p.Words[0]))
+			c.report(codeNever, p.Rule, "begin with the command; variables in front of it are decided by themselves",
+				"%q sets a variable, and is no command", clip(p.Words[0]))
 		case keyword(name):
 			c.warn(codeNever, p.Rule, "name the command", "%s is part of the language of scripts, and no command", name)
 		case c.unknownFlag(name, p.words, p.Rule):
 		case c.shadowed(p, coverer(c.patterns[name], p, seen[name]-1)):
 		case !c.Compact && !c.reached(name):
-			c.warn(codeRedundant, p.Rule, "it may stay as a note; what is not listed is refused anyway", "%s is not listed, so the pattern takes nothing away", clip(name))
+			c.warn(codeRedundant, p.Rule, "it may stay as a note; what is not listed is refused anyway",
+				"%s is not listed, so the pattern takes nothing away", clip(name))
 		}
 	}
 }
@@ -37,7 +39,8 @@ func (c *checker) shadowed(p rule, by *rule) bool {
 	if by == nil {
 		return false
 	}
-	c.warn(codeShadowed, p.Rule, "leave one of them out", "%q on line %d refuses all of it", clip(by.Text), by.Rule.Line).Related = []profiles.Rule{by.Rule}
+	c.warn(codeShadowed, p.Rule, "leave one of them out", "%q on line %d refuses all of it", clip(by.Text),
+		by.Rule.Line).Related = []profiles.Rule{by.Rule}
 	return true
 }
 
@@ -50,7 +53,8 @@ func (c *checker) reached(name string) bool {
 
 // keyword reports whether a word is one of the language, where a command begins.
 func keyword(word string) bool {
-	return slices.Contains([]string{"if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "in", "function", "select"}, word)
+	return slices.Contains([]string{"if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case",
+		"esac", "in", "function", "select"}, word)
 }
 
 // rules looks at the rules of one program's words.
@@ -59,7 +63,9 @@ func (c *checker) rules(i int) {
 	name := path.Base(b.Path)
 	whole := !c.Binaries[i].Broken
 	if _, builtin := c.decider.Builtin(name); builtin && restricted(b) && !b.Interpreted {
-		c.warn(codeUnreachable, b.Rule, "write a denied pattern, which holds for the builtin too", "a script's %s is the builtin of the shell: rules of the program hold only where another program starts it", clip(name))
+		c.warn(codeUnreachable, b.Rule, "write a denied pattern, which holds for the builtin too",
+			"a script's %s is the builtin of the shell: rules of the program hold only where another program starts it",
+			clip(name))
 	}
 	patterns, denies, allows := c.patterns[name], readAll(name, b.Deny), readAll(name, b.Allow)
 	for j, p := range denies {
@@ -67,7 +73,8 @@ func (c *checker) rules(i int) {
 		case c.unknownFlag(name, p.words, p.Rule):
 		case c.shadowed(p, coverer(denies, p, j)), c.shadowed(p, coverer(patterns, p, -1)):
 		case whole && !granted(b, p.words):
-			c.warn(codeUnreachable, p.Rule, "leave it out, or list the sub-command", "%q is refused anyway: subcommands does not list it", clip(p.Text))
+			c.warn(codeUnreachable, p.Rule, "leave it out, or list the sub-command",
+				"%q is refused anyway: subcommands does not list it", clip(p.Text))
 		}
 	}
 	refused := func(p rule) bool {
@@ -76,7 +83,8 @@ func (c *checker) rules(i int) {
 			by = coverer(patterns, p, -1)
 		}
 		if by != nil {
-			c.warn(codeUnreachable, p.Rule, "a denial wins: leave one of them out", "%q on line %d refuses all of it", clip(by.Text), by.Rule.Line).Related = []profiles.Rule{by.Rule}
+			c.warn(codeUnreachable, p.Rule, "a denial wins: leave one of them out", "%q on line %d refuses all of it",
+				clip(by.Text), by.Rule.Line).Related = []profiles.Rule{by.Rule}
 		}
 		return by != nil
 	}
@@ -85,9 +93,11 @@ func (c *checker) rules(i int) {
 		switch {
 		case refused(p):
 		case b.MaxArgs > 0 && int64(len(p.words)) > b.MaxArgs:
-			c.warn(codeUnreachable, p.Rule, "raise args.maxArgs", "%q has more words than maxArgs lets through, %d", clip(p.Text), b.MaxArgs)
+			c.warn(codeUnreachable, p.Rule, "raise args.maxArgs", "%q has more words than maxArgs lets through, %d",
+				clip(p.Text), b.MaxArgs)
 		case by != nil:
-			c.warn(codeShadowed, p.Rule, "leave one of them out", "%q on line %d grants all of it", clip(by.Text), by.Rule.Line).Related = []profiles.Rule{by.Rule}
+			c.warn(codeShadowed, p.Rule, "leave one of them out", "%q on line %d grants all of it", clip(by.Text),
+				by.Rule.Line).Related = []profiles.Rule{by.Rule}
 		}
 	}
 	asks := make([]rule, len(b.Ask))
@@ -100,9 +110,12 @@ func (c *checker) rules(i int) {
 		case c.unknownFlag(name, p.words, p.Rule):
 		case refused(p):
 		case whole && !granted(b, p.words):
-			c.warn(codeUnreachable, p.Rule, fmt.Sprintf("add %q to subcommands", clip(p.words[0])), "nobody is asked: subcommands does not list %q, and refuses it", clip(p.Text))
+			c.warn(codeUnreachable, p.Rule, fmt.Sprintf("add %q to subcommands", clip(p.words[0])),
+				"nobody is asked: subcommands does not list %q, and refuses it", clip(p.Text))
 		case by != nil:
-			c.warn(codeShadowed, p.Rule, "write the narrower one first", "%q on line %d comes first, and asks about all of it", clip(by.Text), by.Rule.Line).Related = []profiles.Rule{by.Rule}
+			c.warn(codeShadowed, p.Rule, "write the narrower one first",
+				"%q on line %d comes first, and asks about all of it", clip(by.Text),
+				by.Rule.Line).Related = []profiles.Rule{by.Rule}
 		}
 	}
 	if whole {
@@ -139,9 +152,11 @@ func (c *checker) force(b *profiles.Binary, at profiles.Rule, name string, denie
 		by = coverer(c.patterns[name], forced, -1)
 	}
 	if by != nil {
-		c.report(codeForce, at, "leave the words out of args.force, or the denial", "%q on line %d refuses these words", clip(by.Text), by.Rule.Line).Related = []profiles.Rule{by.Rule}
+		c.report(codeForce, at, "leave the words out of args.force, or the denial", "%q on line %d refuses these words",
+			clip(by.Text), by.Rule.Line).Related = []profiles.Rule{by.Rule}
 	}
 	if sub := subcommand(name, b.ForceArgs); sub != "" {
-		c.report(codeForce, at, "force options of the program, each with its value", "%q would stand where the sub-command of %s stands", clip(sub), clip(name))
+		c.report(codeForce, at, "force options of the program, each with its value",
+			"%q would stand where the sub-command of %s stands", clip(sub), clip(name))
 	}
 }

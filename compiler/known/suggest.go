@@ -46,7 +46,8 @@ func SuggestImports(a profiles.Agent, used []string) (ImportSuggestion, bool) {
 	}
 	s.Allow = modules.Within(nil, s.Allow)
 	for _, name := range modules.OutsideNames() {
-		if modules.Covered(name, s.Allow) && !modules.Never(name) && d.Import(profiles.ExecutorPython, name).Verdict != profiles.Allow &&
+		if modules.Covered(name, s.Allow) && !modules.Never(name) && d.Import(profiles.ExecutorPython,
+			name).Verdict != profiles.Allow &&
 			!modules.Covered(name, namesOf(im.Deny)) && !modules.Covered(name, namesOf(im.Process)) {
 			s.Deny = append(s.Deny, name)
 		}

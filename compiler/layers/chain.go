@@ -96,8 +96,7 @@ func (m *finder) chains() {
 func (m *finder) names() (byName map[string]int, org int) {
 	byName, org = map[string]int{}, -1
 	layered := slices.ContainsFunc(m.policies, func(p schema.Policy) bool {
-		return IsCeiling(&p) ||
-			p.Metadata.Parent != ""
+		return IsCeiling(&p) || p.Metadata.Parent != ""
 	})
 	order := make([]int, len(m.policies))
 	for i := range order {

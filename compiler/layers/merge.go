@@ -198,8 +198,7 @@ func (s *step) refuseMore(f rule, own, above reflect.Value, w site) bool {
 			return false
 		}
 		s.refuse(CodeWidens, w, "write "+theirs+" or sooner, or leave it out", "%s is later than %s at %s", mine,
-			theirs,
-			s.shown(w.above))
+			theirs, s.shown(w.above))
 		return true
 	}
 	n, ok := number(f.Unit, own)

@@ -43,7 +43,8 @@ type Change struct {
 // Suggestion is what would have done.
 type Suggestion struct {
 	Imports *known.ImportSuggestion `json:"imports,omitempty"` // nil: no Python, or no run's imports are known
-	Changes []Change                `json:"changes"`           // in the order of imports, bridges, programs, hosts, gateways
+	// in the order of imports, bridges, programs, hosts, gateways
+	Changes []Change `json:"changes"`
 	// Refused is what was used and the agent does not have now.
 	Refused []string `json:"refused,omitempty"`
 }

@@ -77,7 +77,8 @@ func (c *check) report(p *schema.Policy, path, code, hint, other, format string,
 		return
 	}
 	c.seen[key] = true
-	d := schema.Diagnostic{Pos: o.Pos, Code: code, Hint: hint, Msg: o.Path + ": " + fmt.Sprintf(format, args...), Severity: schema.Warning}
+	d := schema.Diagnostic{Pos: o.Pos, Code: code, Hint: hint, Msg: o.Path + ": " + fmt.Sprintf(format, args...),
+		Severity: schema.Warning}
 	if other != "" {
 		d.Related = []schema.Pos{schema.OriginOf(p, other).Pos}
 	}
@@ -97,10 +98,12 @@ func (c *check) policy(p *schema.Policy) {
 
 func (c *check) metadata(p *schema.Policy) {
 	if strings.HasPrefix(p.Metadata.Owner, "user:") {
-		c.report(p, "metadata.owner", codeOwner, "name a group: or a team:, which outlasts who is in it", "", "%s is one person", p.Metadata.Owner)
+		c.report(p, "metadata.owner", codeOwner, "name a group: or a team:, which outlasts who is in it", "",
+			"%s is one person", p.Metadata.Owner)
 	}
 	if p.Metadata.ReviewBy != "" {
-		c.ends(p, "metadata.reviewBy", p.Metadata.ReviewBy, codeReview, codeReview, "review the policy, and set the day of the next review", "the time until the review")
+		c.ends(p, "metadata.reviewBy", p.Metadata.ReviewBy, codeReview, codeReview,
+			"review the policy, and set the day of the next review", "the time until the review")
 	}
 }
 
@@ -133,7 +136,8 @@ const hintApprovers = "from: [\"group:…\"] names who may; without it anybody w
 func (c *check) approvals(p *schema.Policy) {
 	for i, b := range p.Spec.Bridges {
 		if a := b.Approval; a != nil && len(a.From) == 0 && (a.Required || a.When != "") {
-			c.report(p, fmt.Sprintf("spec.bridges[%d].approval", i), codeNoApprovers, hintApprovers, "", "it does not say who may approve %s", b.Name)
+			c.report(p, fmt.Sprintf("spec.bridges[%d].approval", i), codeNoApprovers, hintApprovers, "",
+				"it does not say who may approve %s", b.Name)
 		}
 	}
 	if p.Spec.Executors == nil || p.Spec.Executors.Shell == nil {
@@ -145,7 +149,8 @@ func (c *check) approvals(p *schema.Policy) {
 		}
 		for j, a := range b.Args.Ask {
 			if a.Approval == nil || len(a.Approval.From) == 0 {
-				c.report(p, fmt.Sprintf("spec.executors.shell.binaries[%d].args.ask[%d]", i, j), codeNoApprovers, hintApprovers, "", "it does not say who may approve %s", a.Words)
+				c.report(p, fmt.Sprintf("spec.executors.shell.binaries[%d].args.ask[%d]", i, j), codeNoApprovers,
+					hintApprovers, "", "it does not say who may approve %s", a.Words)
 			}
 		}
 	}
@@ -159,8 +164,10 @@ func (c *check) patterns(p *schema.Policy) {
 	}
 	for i, d := range p.Spec.Executors.Shell.DenyPatterns {
 		if d.Kind == "literal" {
-			c.report(p, fmt.Sprintf("spec.executors.shell.denyPatterns[%d].kind", i), codePattern, "leave kind out, and write a command and its words", "",
-				"kind literal means words, as argv does: a part of a text is matched by nothing, since a script says the same in other words")
+			c.report(p, fmt.Sprintf("spec.executors.shell.denyPatterns[%d].kind", i), codePattern,
+				"leave kind out, and write a command and its words", "",
+				"kind literal means words, as argv does: a part of a text is matched by nothing, since a script "+
+					"says the same in other words")
 		}
 	}
 }
@@ -168,8 +175,10 @@ func (c *check) patterns(p *schema.Policy) {
 // broad are folders whose files no program needs all of, with why.
 func broad(write bool) map[string]string {
 	out := map[string]string{
-		"/": "every file of the host", "/etc": "the configuration of the host", "/home": "the files of every user", "/root": "the files of the administrator",
-		"~": "everything of the user, keys and tokens among it", "/var": "the state of every service", "/proc": "what other processes do", "/sys": "the host's devices and settings",
+		"/": "every file of the host", "/etc": "the configuration of the host", "/home": "the files of every user",
+		"/root": "the files of the administrator",
+		"~":     "everything of the user, keys and tokens among it", "/var": "the state of every service",
+		"/proc": "what other processes do", "/sys": "the host's devices and settings",
 		"/dev": "the host's devices", "/run": "the sockets of the host's services",
 	}
 	if write {
@@ -192,7 +201,8 @@ func (c *check) files(p *schema.Policy) {
 				clean = "/"
 			}
 			if why, ok := broad(name == "write")[clean]; ok {
-				c.report(p, fmt.Sprintf("spec.filesystem.%s[%d]", name, i), codeBroadFile, "name the folder that the program works in", "", "%s of %s: that is %s", name, entry, why)
+				c.report(p, fmt.Sprintf("spec.filesystem.%s[%d]", name, i), codeBroadFile,
+					"name the folder that the program works in", "", "%s of %s: that is %s", name, entry, why)
 			}
 		}
 	}
@@ -202,7 +212,8 @@ func (c *check) files(p *schema.Policy) {
 func (c *check) bridges(p *schema.Policy) {
 	for i, b := range p.Spec.Bridges {
 		if b.Limits == nil || b.Limits.CallsPerRun == nil {
-			c.report(p, fmt.Sprintf("spec.bridges[%d]", i), codeBridgeLimits, "limits: {callsPerRun: N} with what one run needs", "",
+			c.report(p, fmt.Sprintf("spec.bridges[%d]", i), codeBridgeLimits,
+				"limits: {callsPerRun: N} with what one run needs", "",
 				"%s has no limit of calls, so the default holds, which knows nothing of what one call does", b.Name)
 		}
 	}
@@ -210,6 +221,7 @@ func (c *check) bridges(p *schema.Policy) {
 
 func (c *check) exceptions(p *schema.Policy) {
 	for i, e := range p.Spec.Exceptions {
-		c.ends(p, fmt.Sprintf("spec.exceptions[%d].expires", i), e.Expires, codeExpired, codeExpiring, "renew it with its approver, or take it out with what needs it", e.ID)
+		c.ends(p, fmt.Sprintf("spec.exceptions[%d].expires", i), e.Expires, codeExpired, codeExpiring,
+			"renew it with its approver, or take it out with what needs it", e.ID)
 	}
 }

@@ -21,25 +21,31 @@ func (c *check) network(p *schema.Policy) {
 		here := fmt.Sprintf("spec.network.egress[%d]", i)
 		host, port := split(e.Host)
 		if strings.HasPrefix(host, "*.") || strings.HasPrefix(host, "**.") {
-			c.report(p, here+".host", codeWildcard, "name the hosts that are meant", "", "%s is every name below a domain, those too that come later", e.Host)
+			c.report(p, here+".host", codeWildcard, "name the hosts that are meant", "",
+				"%s is every name below a domain, those too that come later", e.Host)
 		}
 		if port == "*" {
-			c.report(p, here+".host", codeAnyPort, "name the ports: ports: [443]", "", "%s is every port of the host", e.Host)
+			c.report(p, here+".host", codeAnyPort, "name the ports: ports: [443]", "", "%s is every port of the host",
+				e.Host)
 		}
 		if len(e.Methods) == 0 && port != "*" && readable(e, port) {
-			c.report(p, here, codeAnyMethod, "methods: [GET, HEAD] where nothing has to be sent", "", "requests to %s are read, and every method passes", e.Host)
+			c.report(p, here, codeAnyMethod, "methods: [GET, HEAD] where nothing has to be sent", "",
+				"requests to %s are read, and every method passes", e.Host)
 		}
 		if e.Expires != "" {
-			c.ends(p, here+".expires", e.Expires, codeExpired, codeExpiring, "take the entry out, or renew it with a reason", e.Host)
+			c.ends(p, here+".expires", e.Expires, codeExpired, codeExpiring,
+				"take the entry out, or renew it with a reason", e.Host)
 		}
 	}
 	for i, g := range n.Gateways {
 		here := fmt.Sprintf("spec.network.gateways[%d]", i)
 		if len(g.Methods) == 0 {
-			c.report(p, here, codeAnyMethod, "methods: [POST] and paths: [/v1/…] say what it is for", "", "gateway %s passes every method, with the host's credential", g.Name)
+			c.report(p, here, codeAnyMethod, "methods: [POST] and paths: [/v1/…] say what it is for", "",
+				"gateway %s passes every method, with the host's credential", g.Name)
 		}
 		if g.Expires != "" {
-			c.ends(p, here+".expires", g.Expires, codeExpired, codeExpiring, "take the gateway out, or renew it with a reason", "gateway "+g.Name)
+			c.ends(p, here+".expires", g.Expires, codeExpired, codeExpiring,
+				"take the gateway out, or renew it with a reason", "gateway "+g.Name)
 		}
 	}
 }
@@ -88,7 +94,8 @@ func (c *check) lists(p *schema.Policy) {
 // shadowed tells of entry i of a list, which entry j covers.
 func (c *check) shadowed(p *schema.Policy, list string, i, j int, suffix, what, by string) {
 	other := fmt.Sprintf("%s[%d]%s", list, j, suffix)
-	c.report(p, fmt.Sprintf("%s[%d]%s", list, i, suffix), codeShadowed, "leave one of them out", other, "%s is covered by %s", what, by)
+	c.report(p, fmt.Sprintf("%s[%d]%s", list, i, suffix), codeShadowed, "leave one of them out", other,
+		"%s is covered by %s", what, by)
 }
 
 // covering tells of each entry that another one covers: the first of two that are alike
@@ -164,7 +171,8 @@ func (c *check) hosts(p *schema.Policy, list []schema.Egress) {
 			continue
 		}
 		for _, j := range index.Covering(patterns[i]) {
-			if j == i || !valid[j] || !wider(list[j], e) || wider(e, list[j]) && patterns[i].Covers(patterns[j]) && i < j {
+			if j == i || !valid[j] || !wider(list[j], e) || wider(e, list[j]) && patterns[i].Covers(patterns[j]) &&
+				i < j {
 				continue
 			}
 			c.shadowed(p, "spec.network.egress", i, j, ".host", e.Host, list[j].Host)
@@ -176,7 +184,8 @@ func (c *check) hosts(p *schema.Policy, list []schema.Egress) {
 // wider reports whether an entry of a host that covers another's lets through all that
 // the other does, and as long. One with limits of its own counts apart.
 func wider(a, b schema.Egress) bool {
-	if a.Methods != nil || a.Paths != nil || a.Expires != "" || a.Binaries != nil || a.Limits != nil || b.Limits != nil || b.ECH != nil && (a.ECH == nil || *a.ECH != *b.ECH) || b.Powers != nil {
+	if a.Methods != nil || a.Paths != nil || a.Expires != "" || a.Binaries != nil || a.Limits != nil ||
+		b.Limits != nil || b.ECH != nil && (a.ECH == nil || *a.ECH != *b.ECH) || b.Powers != nil {
 		return false
 	}
 	return !slices.ContainsFunc(ports(b), func(port string) bool {

@@ -54,9 +54,11 @@ func Suppress(sources []schema.Source, found schema.Diagnostics, skipped ...stri
 		d := schema.Diagnostic{Pos: s.pos, Severity: schema.Warning}
 		switch {
 		case s.code == "" || s.reason == "":
-			d.Code, d.Msg, d.Hint = codeSuppression, "a suppression names a code and says why", "ringd:lint-ignore CODE the reason"
+			d.Code, d.Msg, d.Hint = codeSuppression, "a suppression names a code and says why",
+				"ringd:lint-ignore CODE the reason"
 		case !s.used && !slices.Contains(skipped, s.code):
-			d.Code, d.Msg, d.Hint = codeNotSuppressing, fmt.Sprintf("there is no warning %s on line %d", s.code, s.line), "take the comment out"
+			d.Code, d.Msg, d.Hint = codeNotSuppressing, fmt.Sprintf("there is no warning %s on line %d", s.code,
+				s.line), "take the comment out"
 		default:
 			continue
 		}
@@ -98,7 +100,8 @@ func suppressions(src schema.Source) (out []*suppression) {
 			}
 			return line[m[2*n]:m[2*n+1]]
 		}
-		s := &suppression{pos: schema.Pos{File: src.Name, Line: i + 1, Column: m[3] + 1}, line: i + 1, code: part(2), reason: part(3)}
+		s := &suppression{pos: schema.Pos{File: src.Name, Line: i + 1, Column: m[3] + 1}, line: i + 1, code: part(2),
+			reason: part(3)}
 		out = append(out, s)
 		if strings.HasPrefix(text, mark) {
 			waiting = append(waiting, s)

@@ -153,7 +153,8 @@ type reading struct {
 func (r *reading) pos(path string) schema.Pos { return r.origins[path].Pos }
 
 func (r *reading) report(path, code, hint, format string, args ...any) {
-	r.found = append(r.found, schema.Diagnostic{Pos: r.pos(path), Code: code, Hint: hint, Msg: path + ": " + fmt.Sprintf(format, args...)})
+	r.found = append(r.found, schema.Diagnostic{Pos: r.pos(path), Code: code, Hint: hint, Msg: path + ": " +
+		fmt.Sprintf(format, args...)})
 }
 
 // head reads what stands beside the cases.
@@ -174,7 +175,8 @@ func (r *reading) head(out *File, d *document) {
 		}
 	}
 	if d.Exports != nil {
-		r.report("exports", codeUnsupported, "leave it out: cases are decided by ringd alone", "this build replays no cases through other systems")
+		r.report("exports", codeUnsupported, "leave it out: cases are decided by ringd alone",
+			"this build replays no cases through other systems")
 	}
 	if d.Coverage != nil {
 		out.Rules, out.Denies = percent(d.Coverage.Rules), percent(d.Coverage.Denies)
@@ -248,7 +250,8 @@ func (r *reading) action(path string, w *written) (text json.RawMessage, kind st
 		}
 	}
 	if w.Python != nil {
-		add("import", "python", encoded(profiles.ImportAction{Executor: profiles.ExecutorPython, Module: w.Python.Import, Origin: w.Python.Origin}))
+		add("import", "python", encoded(profiles.ImportAction{Executor: profiles.ExecutorPython,
+			Module: w.Python.Import, Origin: w.Python.Origin}))
 	}
 	if w.JS != nil {
 		add("import", "js", encoded(profiles.ImportAction{Executor: profiles.ExecutorJS, Module: w.JS.Import}))
@@ -258,7 +261,8 @@ func (r *reading) action(path string, w *written) (text json.RawMessage, kind st
 	if s := w.Shell; s != nil {
 		kind, text := s.action()
 		if text == nil {
-			r.report(path+".shell", codeAction, "shell: {script: git status} or shell: {argv: [git, status]}", "has one of script and argv")
+			r.report(path+".shell", codeAction, "shell: {script: git status} or shell: {argv: [git, status]}",
+				"has one of script and argv")
 			return nil, "", false
 		}
 		add(kind, "shell", text)
@@ -271,12 +275,14 @@ func (r *reading) action(path string, w *written) (text json.RawMessage, kind st
 	add("variable", "variable", w.Variable)
 	switch len(forms) {
 	case 0:
-		r.report(path+".name", codeAction, "name one of python, js, import, egress, shell, exec, file, bridge and variable", "the case has no action")
+		r.report(path+".name", codeAction,
+			"name one of python, js, import, egress, shell, exec, file, bridge and variable", "the case has no action")
 		return nil, "", false
 	case 1:
 		return forms[0].text, forms[0].kind, true
 	default:
-		r.report(path+"."+forms[1].field, codeAction, "write a case for each", "a case has one action, and this one has %s and %s", forms[0].field, forms[1].field)
+		r.report(path+"."+forms[1].field, codeAction, "write a case for each",
+			"a case has one action, and this one has %s and %s", forms[0].field, forms[1].field)
 		return nil, "", false
 	}
 }
@@ -308,7 +314,8 @@ func (f *File) Targets(set *profiles.Set) ([]string, schema.Diagnostics) {
 	var found schema.Diagnostics
 	known, policies := agentsOf(set)
 	report := func(path, kind, name string, names []string) {
-		d := schema.Diagnostic{Pos: f.origins[path].Pos, Code: codeTarget, Msg: fmt.Sprintf("%s: there is no %s %q", path, kind, name)}
+		d := schema.Diagnostic{Pos: f.origins[path].Pos, Code: codeTarget,
+			Msg: fmt.Sprintf("%s: there is no %s %q", path, kind, name)}
 		if some := spelling.Some(name, names, 1, spelling.Effort{Names: 32, Letters: 400}); len(some) > 0 {
 			d.Hint = "there is: " + strings.Join(some, ", ")
 		}
@@ -323,7 +330,8 @@ func (f *File) Targets(set *profiles.Set) ([]string, schema.Diagnostics) {
 	case len(targets) == 0 && len(known) == 1:
 		targets = known
 	case len(targets) == 0 && !f.everyCaseSays():
-		found = append(found, schema.Diagnostic{Pos: f.At, Code: codeTarget, Msg: "the file does not say which agents its cases are for",
+		found = append(found, schema.Diagnostic{Pos: f.At, Code: codeTarget,
+			Msg:  "the file does not say which agents its cases are for",
 			Hint: "policy: NAME, or agents: [" + strings.Join(known[:min(len(known), 3)], ", ") + "]"})
 	}
 	for i, name := range f.Agents {
@@ -343,7 +351,8 @@ func (f *File) Targets(set *profiles.Set) ([]string, schema.Diagnostics) {
 				report(path, "agent", name, known)
 			case (f.Policy != "" || len(f.Agents) > 0) && !slices.Contains(targets, name):
 				found = append(found, schema.Diagnostic{Pos: f.origins[path].Pos, Code: codeTarget,
-					Msg: fmt.Sprintf("%s: %s is none of the agents of the file", path, name), Hint: "add it to agents at the top"})
+					Msg:  fmt.Sprintf("%s: %s is none of the agents of the file", path, name),
+					Hint: "add it to agents at the top"})
 			}
 		}
 	}

@@ -114,7 +114,10 @@ func Own() map[string]*topdown.Builtin {
 		"lt": func(o int) bool { return o < 0 }, "lte": func(o int) bool { return o <= 0 },
 		"gt": func(o int) bool { return o > 0 }, "gte": func(o int) bool { return o >= 0 },
 	} {
-		add(order+name, 2, types.B, func(args []*ast.Term) (*ast.Term, error) { return compare(args[0], args[1], holds) })
+		add(order+name, 2, types.B, func(args []*ast.Term) (*ast.Term,
+			error) {
+			return compare(args[0], args[1], holds)
+		})
 	}
 	return out
 }
