@@ -17,24 +17,26 @@ type bridgeEntry struct {
 	allow  Decision // when the condition of its approval does not hold
 }
 
-func (d *Decider) indexBridges() {
-	d.bridges = make(map[string]*bridgeEntry, len(d.agent.Bridges))
-	for name, b := range d.agent.Bridges {
+// indexBridges returns the granted bridges and their sorted names.
+func indexBridges(a *Agent, revision string) (map[string]*bridgeEntry, []string) {
+	bridges, names := make(map[string]*bridgeEntry, len(a.Bridges)), make([]string, 0, len(a.Bridges))
+	for name, b := range a.Bridges {
 		if name != b.Name || name == "" {
 			continue // a grant under another name is no grant
 		}
 		e := &bridgeEntry{bridge: b}
 		e.allow = Decision{Verdict: Allow, Code: CodeAllowed, Reason: "bridge " + name + " is granted",
-			Rule: known(&e.bridge.Rule), Revision: d.revision}
+			Rule: known(&e.bridge.Rule), Revision: revision}
 		e.asks = e.allow
 		if p := b.Approval; p != nil {
 			e.asks = Decision{Verdict: Ask, Code: CodeApprovalRequired, Reason: "a call of " + name + " needs " + p.words(),
-				Rule: known(&p.Rule), Revision: d.revision}
+				Rule: known(&p.Rule), Revision: revision}
 		}
-		d.bridges[name] = e
-		d.names = append(d.names, name)
+		bridges[name] = e
+		names = append(names, name)
 	}
-	slices.Sort(d.names)
+	slices.Sort(names)
+	return bridges, names
 }
 
 // Bridge decides a call of a bridge from an executor, with an argument of so
@@ -46,7 +48,7 @@ func (d *Decider) Bridge(executor, name string, argumentBytes int64) Decision {
 	if dec, closed := d.refuse(); closed {
 		return dec
 	}
-	if executor != "" && !d.executor(executor) {
+	if executor != "" && !grantsExecutor(&d.agent, executor) {
 		return d.notGranted(executor)
 	}
 	e := d.bridges[name]
@@ -59,7 +61,7 @@ func (d *Decider) Bridge(executor, name string, argumentBytes int64) Decision {
 		dec.Instead = spelling.Instead(name, d.names)
 		return dec
 	}
-	if !d.reaches(executor, e.bridge.Executors) {
+	if !e.bridge.open(&d.agent, executor) {
 		return d.deny(CodeBridgeNotGranted, &e.bridge.Rule, "bridge %s is granted to %s only", name, fmt.Sprint(e.bridge.Executors))
 	}
 	if most := e.bridge.Limits.ArgumentBytes; argumentBytes < 0 || argumentBytes > most {
@@ -151,16 +153,17 @@ func (p *Approval) words() string {
 	return need + " from " + strings.Join(p.From, or)
 }
 
-// reaches reports whether a bridge that names these executors (none: all that
-// are granted) is open to the executor.
-func (d *Decider) reaches(executor string, only []string) bool {
+// open reports whether an executor of the agent may call the bridge. An empty executor asks for
+// any of them. A bridge that names no executors is open to all that are granted.
+func (b *Bridge) open(a *Agent, executor string) bool {
 	if executor != "" {
-		return len(only) == 0 || slices.Contains(only, executor)
+		return len(b.Executors) == 0 || slices.Contains(b.Executors, executor)
 	}
+	only := b.Executors
 	if len(only) == 0 {
 		only = []string{ExecutorJS, ExecutorPython, ExecutorShell}
 	}
-	return slices.ContainsFunc(only, d.executor)
+	return slices.ContainsFunc(only, func(name string) bool { return grantsExecutor(a, name) })
 }
 
 // BridgeGrant returns the grant of a bridge, for the ring that enforces its

@@ -92,7 +92,7 @@ func NewDecider(a Agent, revision string, env Environment) *Decider {
 	if a.Strict != nil {
 		d.strict = NewDecider(*a.Strict, revision, env)
 	}
-	d.indexBridges()
+	d.bridges, d.names = indexBridges(&d.agent, revision)
 	d.files = newFileIndex(&a.Files, env)
 	d.reach = newReach(&a.Egress)
 	d.ends = a.ends()
@@ -244,6 +244,10 @@ func (d *Decider) deny(code Code, rule *Rule, format string, args ...any) Decisi
 	return Decision{Code: code, Reason: fmt.Sprintf(format, args...), Rule: known(rule), Revision: d.revision}
 }
 
+func (d *Decider) allow(rule *Rule, reason string) Decision {
+	return Decision{Verdict: Allow, Code: CodeAllowed, Reason: reason, Rule: known(rule), Revision: d.revision}
+}
+
 func (d *Decider) notGranted(executor string) Decision {
 	rule := known(&d.agent.ExecutorsRule)
 	if rule == nil {
@@ -260,8 +264,16 @@ func known(r *Rule) *Rule {
 	return r
 }
 
-// executor reports whether the policy grants the executor.
-func (d *Decider) executor(name string) bool {
-	a := &d.agent
-	return name == ExecutorJS && a.JS != nil || name == ExecutorPython && a.Python != nil || name == ExecutorShell && a.Shell != nil
+// grantsExecutor reports whether the policy of an agent grants an executor.
+func grantsExecutor(a *Agent, name string) bool {
+	switch name {
+	case ExecutorJS:
+		return a.JS != nil
+	case ExecutorPython:
+		return a.Python != nil
+	case ExecutorShell:
+		return a.Shell != nil
+	default:
+		return false
+	}
 }

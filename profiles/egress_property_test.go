@@ -186,51 +186,55 @@ func anyEgressAction(r *rand.Rand) egress.Action {
 // "" when in nothing.
 func looser(r *rand.Rand, wide, thin *profiles.Decider) (what string, narrower bool) {
 	now, d := egressNow(), anyTarget(r)
-	m, before := wide.EgressMatch(d, now)
-	n, after := thin.EgressMatch(d, now)
+	before, after := profiles.Connect(d, now, wide), profiles.Connect(d, now, thin)
 	switch {
-	case after.Verdict > before.Verdict:
+	case after.Allowed() && !before.Allowed():
 		return "reaches " + d.String(), false
-	case after.Verdict != profiles.Allow:
-		return "", before.Verdict == profiles.Allow
-	case m.Reads && !n.Reads:
+	case !after.Allowed():
+		return "", before.Allowed()
+	case before.Match().Reads && !after.Match().Reads:
 		return "does not read the requests to " + d.String(), false
 	}
 	answers := []netip.Addr{anyAddress(r), anyAddress(r), anyAddress(r)}
-	was, _ := wide.EgressAddresses(d, m, answers, now)
-	is, _ := thin.EgressAddresses(d, n, answers, now)
+	was, is := before.Addresses(answers, now).Dial(), after.Addresses(answers, now).Dial()
 	for _, a := range is {
 		if !slices.Contains(was, a) {
 			return "dials " + a.String() + " for " + d.String(), false
 		}
 	}
 	method, path := pick(r, "GET", "POST", "PUT"), pick(r, "/v1", "/v1/x", "/v2/a/b", "/")
-	asked, x := wide.EgressRequest(d, m, method, path, "", now)
-	stays, y := thin.EgressRequest(d, n, method, path, "", now)
-	if y.Verdict > x.Verdict {
+	asked, stays := before.Request(method, path, "", now), after.Request(method, path, "", now)
+	if stays.Allowed() && !asked.Allowed() {
 		return "sends " + method + " " + path + " to " + d.String(), false
 	}
-	if y.Verdict == profiles.Allow {
-		if why := looserLimits(wide, thin, asked, stays); why != "" {
+	if stays.Allowed() {
+		if why := looserLimits(asked, stays); why != "" {
 			return why + " for " + method + " " + path + " to " + d.String(), false
 		}
 	}
-	if why := looserLimits(wide, thin, m, n); why != "" {
+	if why := looserLimits(before, after); why != "" {
 		return why + " for " + d.String(), false
 	}
 	return "", len(is) < len(was)
 }
 
-func looserLimits(wide, thin *profiles.Decider, m, n egress.Match) string {
-	before, is := wide.Gateway(m)
-	after, still := thin.Gateway(n)
-	if is && still {
+// counting is the rule or the gateway whose limits count for a connection.
+func counting(c profiles.Connection) (rule *profiles.EgressRule, gateway *profiles.Gateway) {
+	for rule, gateway = range c.Rules() {
+		break
+	}
+	return rule, gateway
+}
+
+func looserLimits(wide, thin profiles.Connection) string {
+	x, before := counting(wide)
+	y, after := counting(thin)
+	if before != nil && after != nil {
 		if before.Name != after.Name || before.Limits != after.Limits {
 			return "another gateway"
 		}
 		return ""
 	}
-	x, y := wide.EgressRule(m), thin.EgressRule(n)
 	if x == nil || y == nil {
 		return "no rule"
 	}
@@ -271,7 +275,7 @@ func TestNarrowNeverWidensEgress(t *testing.T) {
 				narrowed++
 			}
 			if d := anyTarget(r); !granted(t, g.Hosts, d.Host()) {
-				if _, dec := thin.EgressMatch(d, egressNow()); dec.Verdict == profiles.Allow {
+				if profiles.Connect(d, egressNow(), thin).Allowed() {
 					t.Fatalf("narrowed by %q it reaches %s: %+v", g.Hosts, d, b.Egress)
 				}
 			}

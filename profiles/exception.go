@@ -58,16 +58,15 @@ func (a *Agent) ends() (out []*time.Time) {
 	return out
 }
 
-// lapsed puts into the refusal of what nothing grants which exception granted it
-// until it ended.
-func (d *Decider) lapsed(dec *Decision, granted func(*Excepted) bool) {
-	for i := range d.agent.Exceptions {
-		e := &d.agent.Exceptions[i]
-		if !e.Ended(d.now) || !granted(&e.Grants) {
+// nameLapsed adds to a denial the exception that granted the action until it ended.
+func nameLapsed(dec *Decision, exceptions []Exception, now time.Time, granted func(*Excepted) bool) {
+	for i := range exceptions {
+		e := &exceptions[i]
+		if !e.Ended(now) || !granted(&e.Grants) {
 			continue
 		}
 		dec.Reason += "; exception " + e.ID + ", which granted it, ended at " + e.Expires.UTC().Format(time.RFC3339)
-		if d.now.IsZero() {
+		if now.IsZero() {
 			dec.Reason += ", or the time is not known"
 		}
 		dec.Rule = known(&e.Rule)

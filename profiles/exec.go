@@ -11,100 +11,111 @@ import (
 // maxArgs bounds the words of one exec action.
 const maxArgs = 4096
 
-// Exec decides starting one program with its final words: argv[0] is its absolute
-// path or the name of a listed one, and no denied pattern and no rule of the
-// program matches the words. What it would start by its words is decided as well.
-// A listed shell is interpreted, never started; the text that another program would
-// hand to it is allowed only as Environment.Script decides.
+// Exec decides the start of one program with its final words. argv[0] is the absolute path or
+// the name of a listed program, and no denied pattern and no rule of the program may match the
+// words. Programs that it would start by its words are decided as well. A listed shell is
+// interpreted, never started. Text that another program would hand to it is allowed only as
+// Environment.Script decides.
 //
-// Where the options of a program are not known, a denied pattern matches rather
-// than not. An answer that is no Deny says in Start what is started.
+// If the options of a program are not known, a denied pattern matches in doubt. An answer that
+// is no Deny has the program to start in Start.
 func (d *Decider) Exec(a ExecAction) Decision {
 	if dec, closed := d.noShell(); closed {
 		return dec
 	}
-	j, dec := d.judgeExec(a)
+	return execution{d, a}.decide()
+}
+
+// execution is one exec action while it is decided.
+type execution struct {
+	*Decider
+	ExecAction
+}
+
+func (e execution) decide() Decision {
+	j, dec := e.judge()
 	if dec.Verdict == Deny {
 		return dec
 	}
 	if j.Path == "" {
-		return d.evident(a, d.deny(CodeShellOpaque, &d.agent.Shell.Rule,
-			"%s is a shell: the shell executor interprets what it is given, and never starts it", clip(a.Argv[0])))
+		return e.evident(e.deny(CodeShellOpaque, &e.agent.Shell.Rule,
+			"%s is a shell: the shell executor interprets what it is given, and never starts it", clip(e.Argv[0])))
 	}
 	for _, s := range j.Scripts {
-		if refused := d.nested(s, a.Cwd); refused.Verdict != Allow {
-			return d.evident(a, refused)
+		if refused := e.nested(s); refused.Verdict != Allow {
+			return e.evident(refused)
 		}
 	}
-	argv, env, at, ok := command.Force(a.Argv, j.Program, j.Nested, func(i int) command.Forced {
-		return command.Forced{Args: d.agent.Shell.Binaries[i].ForceArgs, Env: d.agent.Shell.Binaries[i].ForceEnv}
+	binaries := e.agent.Shell.Binaries
+	argv, env, at, ok := command.Force(e.Argv, j.Program, j.Nested, func(i int) command.Forced {
+		return command.Forced{Args: binaries[i].ForceArgs, Env: binaries[i].ForceEnv}
 	})
 	if !ok {
-		b := &d.agent.Shell.Binaries[at]
-		return d.evident(a, d.deny(CodeShellStarts, &b.Rule, "what the policy forces on %s cannot be put in where %s starts it", b.Path, clip(a.Argv[0])))
+		b := &binaries[at]
+		return e.evident(e.deny(CodeShellStarts, &b.Rule, "what the policy forces on %s cannot be put in where %s starts it",
+			b.Path, clip(e.Argv[0])))
 	}
 	dec.Start = &Start{Path: j.Path, Argv: argv, Env: env}
 	return dec
 }
 
-// judgeExec decides the words and the environment.
-func (d *Decider) judgeExec(a ExecAction) (command.Judgement, Decision) {
+// judge decides the words and the environment.
+func (e execution) judge() (command.Judgement, Decision) {
 	none := command.Judgement{}
-	if len(a.Argv) == 0 || len(a.Argv) > maxArgs {
-		return none, d.deny(CodeActionMalformed, nil, "argv has %d words", len(a.Argv))
+	if len(e.Argv) == 0 || len(e.Argv) > maxArgs {
+		return none, e.deny(CodeActionMalformed, nil, "argv has %d words", len(e.Argv))
 	}
-	if slices.ContainsFunc(a.Argv, func(w string) bool { return strings.IndexByte(w, 0) >= 0 }) {
-		return none, d.deny(CodeActionMalformed, nil, "argv holds a NUL byte")
+	if slices.ContainsFunc(e.Argv, func(w string) bool { return strings.IndexByte(w, 0) >= 0 }) {
+		return none, e.deny(CodeActionMalformed, nil, "argv holds a NUL byte")
 	}
-	c := argv.Command{Words: argv.AllKnown(a.Argv), Outside: true}
+	c := argv.Command{Words: argv.AllKnown(e.Argv), Outside: true}
 	var forced []string
-	if at, ok := d.shell.rules.Find(a.Argv[0]); ok {
-		forced = d.agent.Shell.Binaries[at].ForceEnv
+	if at, ok := e.shell.rules.Find(e.Argv[0]); ok {
+		forced = e.agent.Shell.Binaries[at].ForceEnv
 	}
-	for _, e := range a.Env {
-		name, value, ok := strings.Cut(e, "=")
-		if !ok || name == "" || strings.IndexByte(e, 0) >= 0 {
-			return none, d.deny(CodeActionMalformed, nil, "env holds NAME=value")
+	for _, set := range e.Env {
+		name, value, ok := strings.Cut(set, "=")
+		if !ok || name == "" || strings.IndexByte(set, 0) >= 0 {
+			return none, e.deny(CodeActionMalformed, nil, "env holds NAME=value")
 		}
-		if !slices.Contains(forced, e) {
+		if !slices.Contains(forced, set) {
 			c.Set = append(c.Set, argv.Assignment{Name: name, Value: argv.Known(value)})
 		}
 	}
-	j := d.shell.rules.Judge(c)
-	return j, d.judged(j)
+	j := e.shell.rules.Judge(c)
+	return j, judged{e.Decider, j}.decision()
 }
 
-// nested decides text that the program would hand to a shell.
-func (d *Decider) nested(s argv.Script, cwd string) Decision {
+// nested decides a script that the program would hand to a shell.
+func (e execution) nested(s argv.Script) Decision {
 	text, ok := s.Standalone()
-	if ok && d.script != nil {
-		return d.script(d, ShellAction{Script: text, Cwd: cwd})
+	if ok && e.script != nil {
+		return e.script(e.Decider, ShellAction{Script: text, Cwd: e.Cwd})
 	}
 	reason, instead := s.Unread()
-	dec := d.deny(CodeShellOpaque, &d.agent.Shell.Rule, "%s", reason)
+	dec := e.deny(CodeShellOpaque, &e.agent.Shell.Rule, "%s", reason)
 	dec.Instead = instead
 	return dec
 }
 
-// evident adds the words to a refusal that has none.
-func (d *Decider) evident(a ExecAction, dec Decision) Decision {
+// evident adds the words of the action to a denial that has none.
+func (e execution) evident(dec Decision) Decision {
 	if dec.Evidence == nil {
-		dec.Evidence = &Evidence{Argv: a.Argv}
+		dec.Evidence = &Evidence{Argv: e.Argv}
 	}
 	return dec
 }
 
-// Approval says who is to approve a start that Exec answers with Ask; nil for
-// another.
+// Approval returns the approval that a start needs which Exec answers with Ask, or nil.
 func (d *Decider) Approval(a ExecAction) *Approval {
 	if _, closed := d.noShell(); closed {
 		return nil
 	}
-	j, dec := d.judgeExec(a)
+	j, dec := execution{d, a}.judge()
 	if dec.Verdict != Ask {
 		return nil
 	}
-	if rule := d.asked(j.Finding); rule != nil {
+	if rule := d.agent.Shell.asked(j.Finding); rule != nil {
 		return &rule.Approval
 	}
 	return nil

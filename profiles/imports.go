@@ -80,16 +80,16 @@ func (d *Decider) ImportFor(executor, module, origin string) Decision {
 	}
 	switch {
 	case origin == OriginAgent || origin == "":
-		return d.imported(x, module, x.Program(module))
+		return x.decision(d, module, x.Program(module))
 	case origin == OriginLibrary && executor == ExecutorPython:
-		return d.imported(x, module, x.Library(module))
+		return x.decision(d, module, x.Library(module))
 	default:
 		return d.deny(CodeImportNotAllowed, x.rule, "%s has no imports of a %q", executor, clip(origin))
 	}
 }
 
-// imported puts an answer into a decision.
-func (d *Decider) imported(x *importIndex, module string, a modules.Answer[*Decision]) Decision {
+// decision makes an answer of the index a decision of d.
+func (x *importIndex) decision(d *Decider, module string, a modules.Answer[*Decision]) Decision {
 	allow := func(rule *Rule, why string) Decision {
 		return Decision{Verdict: Allow, Code: CodeAllowed, Rule: rule, Revision: d.revision, Reason: module + why}
 	}
@@ -116,7 +116,7 @@ func (d *Decider) imported(x *importIndex, module string, a modules.Answer[*Deci
 		return d.deny(CodeImportNotAllowed, x.rule, "import of %q is not among the grants of the run", clip(module))
 	case modules.Beyond:
 		dec := d.deny(CodeImportNotAllowed, x.rule, "import of %q is not allowed: it is not in the default set of python, and has to be listed", clip(module))
-		d.lapsed(&dec, func(g *Excepted) bool { return g.Module(!x.JavaScript, module) })
+		nameLapsed(&dec, d.agent.Exceptions, d.now, func(g *Excepted) bool { return g.Module(!x.JavaScript, module) })
 		return dec
 	case modules.Unlisted:
 	}
@@ -124,6 +124,6 @@ func (d *Decider) imported(x *importIndex, module string, a modules.Answer[*Deci
 	if names := x.Names(); len(names) > 0 {
 		dec.Instead = spelling.Instead(module, names)
 	}
-	d.lapsed(&dec, func(g *Excepted) bool { return g.Module(!x.JavaScript, module) })
+	nameLapsed(&dec, d.agent.Exceptions, d.now, func(g *Excepted) bool { return g.Module(!x.JavaScript, module) })
 	return dec
 }

@@ -31,7 +31,7 @@ func (d *Decider) Redirect(op string, target argv.Word, cwd string) (Decision, b
 	case command.RedirectUnsettled:
 		return d.deny(CodeShellUnsettled, &d.agent.Shell.Rule, "which file is opened is known only when it happens"), false
 	case command.RedirectDevice:
-		return d.opens("it keeps nothing"), true
+		return d.allow(&d.agent.Shell.Rule, "it keeps nothing"), true
 	case command.RedirectFile:
 		return d.openFile(t), true
 	case command.RedirectRefused:
@@ -46,7 +46,7 @@ func (d *Decider) Redirect(op string, target argv.Word, cwd string) (Decision, b
 func (d *Decider) openFile(t command.RedirectTarget) Decision {
 	p := t.Path
 	if paths.Of(ScriptTemp).Above(p) && d.File("read", p).Code == CodeFileNotGranted && d.File("write", p).Code == CodeFileNotGranted {
-		return d.opens("it is the script's own temporary folder")
+		return d.allow(&d.agent.Shell.Rule, "it is the script's own temporary folder")
 	}
 	if len(d.agent.Files.Read)+len(d.agent.Files.Write) > 0 {
 		dec := Decision{}
@@ -65,9 +65,5 @@ func (d *Decider) openFile(t command.RedirectTarget) Decision {
 		dec.Instead = []string{d.shell.place + "/" + path.Base(p)}
 		return dec
 	}
-	return d.opens("scripts have a folder of their own")
-}
-
-func (d *Decider) opens(reason string) Decision {
-	return Decision{Verdict: Allow, Code: CodeAllowed, Reason: reason, Rule: known(&d.agent.Shell.Rule), Revision: d.revision}
+	return d.allow(&d.agent.Shell.Rule, "scripts have a folder of their own")
 }

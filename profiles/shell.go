@@ -98,17 +98,23 @@ func (d *Decider) Command(c argv.Command) (Decision, command.Judgement) {
 		return dec, command.Judgement{}
 	}
 	j := d.shell.rules.Judge(c)
-	return d.judged(j), j
+	return judged{d, j}.decision(), j
 }
 
-// judged is a judgement as a decision.
-func (d *Decider) judged(j command.Judgement) Decision {
-	f := j.Finding
+// judged is what the rules of commands found, for the policy of a decider.
+type judged struct {
+	*Decider
+	command.Judgement
+}
+
+// decision names the rule of the policy that was found, and the words of its author.
+func (d judged) decision() Decision {
+	f := d.Finding
 	dec := Decision{Code: Code(f.Code), Reason: f.Reason, Rule: known(&d.agent.Shell.Rule), Revision: d.revision}
-	if j.Verdict != command.Allow {
+	if d.Verdict != command.Allow {
 		dec.Evidence, dec.Instead = &Evidence{Argv: f.Argv, Chain: f.Chain}, f.Instead
 	}
-	switch j.Verdict {
+	switch d.Verdict {
 	case command.Allow:
 		dec.Verdict, dec.Code, dec.Reason = Allow, CodeAllowed, "builtins are allowed"
 		if f.Binary >= 0 {
@@ -119,40 +125,40 @@ func (d *Decider) judged(j command.Judgement) Decision {
 			}
 		}
 	case command.Ask:
-		if a := d.asked(f); a != nil {
+		if a := d.agent.Shell.asked(f); a != nil {
 			dec.Verdict, dec.Code, dec.Rule = Ask, CodeApprovalRequired, known(&a.Approval.Rule)
 			dec.Reason = strings.TrimSuffix(dec.Reason, "an approval") + a.Approval.words()
-			d.authored(&dec, &a.Pattern)
+			authored(&dec, &a.Pattern)
 		}
 	case command.Unsettled:
 		dec.Code = CodeShellUnsettled
-		d.meant(&dec, f)
+		d.denied(&dec)
 	case command.Deny:
-		d.meant(&dec, f)
+		d.denied(&dec)
 	default:
 		dec.Code = CodeShellUnsettled
 	}
 	return dec
 }
 
-// asked is the rule of a finding that asks people; nil for another.
-func (d *Decider) asked(f command.Finding) *AskRule {
+// asked is the rule of a finding that asks people, or nil.
+func (s *Shell) asked(f command.Finding) *AskRule {
 	if f.Binary < 0 || f.Ask < 0 {
 		return nil
 	}
-	return &d.agent.Shell.Binaries[f.Binary].Ask[f.Ask]
+	return &s.Binaries[f.Binary].Ask[f.Ask]
 }
 
-// meant puts in which rule a refusal means, what its author says, and what to do.
-func (d *Decider) meant(dec *Decision, f command.Finding) {
-	s := d.agent.Shell
+// denied adds to a denial its rule, the words of its author, and what to do instead.
+func (d judged) denied(dec *Decision) {
+	s, f := d.agent.Shell, d.Finding
 	switch {
 	case f.Pattern >= 0:
-		d.authored(dec, &s.DeniedPatterns[f.Pattern])
+		authored(dec, &s.DeniedPatterns[f.Pattern])
 	case f.Binary >= 0 && f.Deny >= 0:
-		d.authored(dec, &s.Binaries[f.Binary].Deny[f.Deny])
+		authored(dec, &s.Binaries[f.Binary].Deny[f.Deny])
 	case f.Binary >= 0 && f.Allow >= 0:
-		d.authored(dec, &s.Binaries[f.Binary].Allow[f.Allow])
+		authored(dec, &s.Binaries[f.Binary].Allow[f.Allow])
 	case f.Binary >= 0:
 		dec.Rule = known(&s.Binaries[f.Binary].Rule)
 	}
@@ -164,12 +170,12 @@ func (d *Decider) meant(dec *Decision, f command.Finding) {
 		dec.Instead = spelling.Instead(f.Argv[0], names)
 	}
 	if dec.Code == CodeExecNotGranted && len(f.Argv) > 0 {
-		d.lapsed(dec, func(g *Excepted) bool { return g.Program(f.Argv[0]) })
+		nameLapsed(dec, d.agent.Exceptions, d.now, func(g *Excepted) bool { return g.Program(f.Argv[0]) })
 	}
 }
 
-// authored puts in what a pattern's author says.
-func (d *Decider) authored(dec *Decision, p *Pattern) {
+// authored adds the words of the author of a pattern to a decision.
+func authored(dec *Decision, p *Pattern) {
 	if known(&p.Rule) != nil && dec.Verdict != Ask {
 		dec.Rule = &p.Rule
 	}

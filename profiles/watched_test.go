@@ -29,12 +29,11 @@ func TestWatched(t *testing.T) {
 		return answer
 	})
 	request := func(d *profiles.Decider, host string, port uint16, method string) profiles.Decision {
-		to := egress.Dest{Name: host, Port: port}
-		m, dec := d.EgressMatch(to, time.Time{})
-		if method != "" && dec.Verdict == profiles.Allow {
-			_, dec = d.EgressRequest(to, m, method, "/", "", time.Time{})
+		c := profiles.Connect(egress.Dest{Name: host, Port: port}, time.Time{}, d)
+		if method != "" {
+			c = c.Request(method, "/", "", time.Time{})
 		}
-		return dec
+		return c.Decision()
 	}
 	for _, tt := range []struct {
 		name, host, method string

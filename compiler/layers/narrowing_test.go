@@ -345,37 +345,32 @@ func reaches(t *testing.T, round int, low, high *profiles.Decider, now time.Time
 			if addr, err := netip.ParseAddr(host); err == nil {
 				to = egress.Dest{Addr: addr, Port: port}
 			}
-			m, l := low.EgressMatch(to, now)
-			if l.Verdict != profiles.Allow {
+			below := profiles.Connect(to, now, low)
+			if !below.Allowed() {
 				continue
 			}
 			allowed++
-			over, h := high.EgressMatch(to, now)
-			if h.Verdict != profiles.Allow || over.Reads && !m.Reads {
-				t.Fatalf("round %d: %s is reached below and not above: %s", round, to, h.Reason)
+			above := profiles.Connect(to, now, high)
+			if !above.Allowed() || above.Match().Reads && !below.Match().Reads {
+				t.Fatalf("round %d: %s is reached below and not above: %s", round, to, above.Decision().Reason)
 			}
-			if to.Addr.IsValid() {
-				if _, l := low.EgressAddresses(to, m, nil, now); l.Verdict == profiles.Allow {
-					if _, h := high.EgressAddresses(to, over, nil, now); h.Verdict != profiles.Allow {
-						t.Fatalf("round %d: %s is dialed below and not above", round, to)
-					}
-				}
+			if to.Addr.IsValid() && below.Addresses(nil, now).Allowed() && !above.Addresses(nil, now).Allowed() {
+				t.Fatalf("round %d: %s is dialed below and not above", round, to)
 			}
-			if !m.Reads && !over.Reads {
-				bounded(t, round, to, low.EgressRule(m), high.EgressRule(over))
-				share(sums, high.EgressRule(over), low.EgressRule(m))
+			if !below.Match().Reads && !above.Match().Reads {
+				bounded(t, round, to, ruleOf(below), ruleOf(above))
+				share(sums, ruleOf(above), ruleOf(below))
 			}
 			for _, request := range [][2]string{{"GET", "/v1/a"}, {"POST", "/v1"}, {"GET", "/x"}} {
-				lm, l := low.EgressRequest(to, m, request[0], request[1], "", now)
-				hm, h := high.EgressRequest(to, over, request[0], request[1], "", now)
-				if l.Verdict != profiles.Allow {
+				l, h := below.Request(request[0], request[1], "", now), above.Request(request[0], request[1], "", now)
+				if !l.Allowed() {
 					continue
 				}
-				if h.Verdict != profiles.Allow {
-					t.Fatalf("round %d: %s %v is sent below and not above: %s", round, to, request, h.Reason)
+				if !h.Allowed() {
+					t.Fatalf("round %d: %s %v is sent below and not above: %s", round, to, request, h.Decision().Reason)
 				}
-				bounded(t, round, to, low.EgressRule(lm), high.EgressRule(hm))
-				share(sums, high.EgressRule(hm), low.EgressRule(lm))
+				bounded(t, round, to, ruleOf(l), ruleOf(h))
+				share(sums, ruleOf(h), ruleOf(l))
 			}
 		}
 	}
@@ -389,6 +384,14 @@ func reaches(t *testing.T, round int, low, high *profiles.Decider, now time.Time
 		}
 	}
 	return allowed
+}
+
+// ruleOf is the rule whose limits count for a connection.
+func ruleOf(c profiles.Connection) (rule *profiles.EgressRule) {
+	for rule = range c.Rules() {
+		break
+	}
+	return rule
 }
 
 // share keeps of the budgets of an entry above those that all entries below it count

@@ -207,8 +207,9 @@ func (n *reachCompared) compare(host string, port uint16) {
 
 // match gives the rules that let a target be reached, the one that counts first.
 func (r *reachable) match(to egress.Dest) ([]*profiles.EgressRule, bool) {
-	m, d := r.list.EgressMatch(to, r.at)
-	if d.Verdict != profiles.Allow || m.Virtual != 0 {
+	c := profiles.Connect(to, r.at, r.list)
+	m := c.Match()
+	if !c.Allowed() || m.Virtual != 0 {
 		return nil, false
 	}
 	out := make([]*profiles.EgressRule, len(m.Entries))

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Kinds of requests.
+// Kinds of actions.
 const (
 	KindConnect = "connect"
 	KindHTTP    = "http"
@@ -16,47 +16,44 @@ const (
 	KindDNS     = "dns"
 )
 
-// Action describes one request. Which fields matter depends on Kind.
+// Action describes one request of a guest that is not made: the bytes that a client would
+// send, the answers that a resolver would give. The fields that count depend on Kind.
 type Action struct {
-	Kind        string      `json:"kind"` // connect, http, kindSOCKS5, fetch, dns
-	Target      string      `json:"target"`
-	Method      string      `json:"method,omitempty"`
-	Path        string      `json:"path,omitempty"` // of a target that has none, and of a request that is read in a tunnel
-	HostHeader  *string     `json:"host_header,omitempty"`
-	Headers     [][2]string `json:"headers,omitempty"` // in order
-	Raw         string      `json:"raw,omitempty"`     // the bytes on the wire, in place of all these
-	RawHex      string      `json:"raw_hex,omitempty"`
-	ResolvesTo  []string    `json:"resolves_to,omitzero"`   // one for each lookup, the last again and again; nil: one public address
-	ResolveMode string      `json:"resolve_mode,omitempty"` // rrset: all of them for every lookup
-	Cname       []string    `json:"cname,omitempty"`        // names on the way to the addresses: they do not count
-	NoDNS       bool        `json:"no_dns,omitempty"`       // nothing may be looked up
-	Redirects   []string    `json:"redirects,omitempty"`    // of a fetch
-	Atyp        string      `json:"atyp,omitempty"`         // of SOCKS: domain, ipv4, ipv6; "": as the target looks
-	Cmd         string      `json:"cmd,omitempty"`          // of SOCKS; "": connect
-	SNI         *string     `json:"sni,omitempty"`          // nil: not under test; "": a hello without a name
-	ECH         bool        `json:"ech,omitempty"`
-	TLS         string      `json:"tls,omitempty"` // none: the first bytes are Payload
-	Payload     string      `json:"payload,omitempty"`
+	Kind       string      `json:"kind"` // connect, http, socks5, fetch, dns
+	Target     string      `json:"target"`
+	Method     string      `json:"method,omitempty"`
+	Path       string      `json:"path,omitempty"` // for a target without one, and for a request read in a tunnel
+	HostHeader *string     `json:"host_header,omitempty"`
+	Headers    [][2]string `json:"headers,omitempty"` // in order
+	Raw        string      `json:"raw,omitempty"`     // the bytes on the wire, instead of all these
+	RawHex     string      `json:"raw_hex,omitempty"`
+	// ResolvesTo has an answer for each lookup, and the last one for all further lookups.
+	// Nil stands for one public address. In the ResolveMode rrset each lookup gets all.
+	ResolvesTo  []string `json:"resolves_to,omitzero"`
+	ResolveMode string   `json:"resolve_mode,omitempty"`
+	Cname       []string `json:"cname,omitempty"`     // aliases on the way to the addresses: not used
+	NoDNS       bool     `json:"no_dns,omitempty"`    // nothing may be looked up
+	Redirects   []string `json:"redirects,omitempty"` // of a fetch
+	Atyp        string   `json:"atyp,omitempty"`      // SOCKS: domain, ipv4, ipv6; if empty, by the form of the target
+	Cmd         string   `json:"cmd,omitempty"`       // SOCKS; if empty, connect
+	SNI         *string  `json:"sni,omitempty"`       // nil: not tested; empty: a ClientHello without a name
+	ECH         bool     `json:"ech,omitempty"`
+	TLS         string   `json:"tls,omitempty"` // none: the first bytes are Payload
+	Payload     string   `json:"payload,omitempty"`
 }
 
-// Outcome is what a request comes to that is not refused.
-type Outcome struct {
-	Dest  Dest
-	Match Match
-	Dial  netip.Addr // the address that is dialed; invalid: none is, or the description says no answer
-}
-
-// DecideAction answers a request by a list at the time now. Of one with several hops
-// the outcome is that of the last.
-func DecideAction(l *List, r Action, now time.Time) (Outcome, *Refusal) {
+// DecideAction decides an action at the time now with the steps that the listeners use. For
+// an action with several hops it returns the Decision of the last hop, or of the one that is
+// denied. Without an answer in the description no address is decided.
+func DecideAction(l *List, a Action, now time.Time) Decision {
 	if closed := l.Closed(); closed != nil {
-		return Outcome{}, closed
+		return denied(closed)
 	}
-	t := trial{Action: r, list: l, now: now}
+	t := trial{Action: a, list: l, now: now}
 	if why := t.check(); why != "" {
-		return Outcome{}, refusal(Target, "%s", why)
+		return denied(refusal(Target, "%s", why))
 	}
-	switch r.Kind {
+	switch a.Kind {
 	case KindConnect:
 		return t.connect()
 	case KindHTTP:
@@ -68,20 +65,23 @@ func DecideAction(l *List, r Action, now time.Time) (Outcome, *Refusal) {
 	case KindDNS:
 		return t.dns()
 	default:
-		return Outcome{}, refusal(Target, "no request is of this kind")
+		return denied(refusal(Target, "no request is of this kind"))
 	}
 }
 
-// trial is one request on its way.
+// denied is a Decision that no list has made.
+func denied(r *Refusal) Decision { return Decision{refusal: r} }
+
+// trial is an action while it is decided.
 type trial struct {
 	Action
 	list    *List
 	now     time.Time
-	wire    []byte // nil: it is to be made from the parts
+	wire    []byte // nil: made from the other fields
 	lookups int
 }
 
-// check reads what has more than one form.
+// check refuses fields that contradict each other, and decodes the bytes on the wire.
 func (t *trial) check() string {
 	switch {
 	case t.TLS != "" && t.TLS != "none":
@@ -104,9 +104,28 @@ func (t *trial) check() string {
 	return ""
 }
 
-// resolve gives the answers of the next lookup for a host; told is false where
-// the description leaves them open.
-func (t *trial) resolve(d Dest) (answers []netip.Addr, told bool, no *Refusal) {
+// open decides on a target and its addresses, as before the first byte goes to it.
+func (t *trial) open(target Dest) Decision { return t.address(t.list.Decide(target, t.now)) }
+
+// address looks the target up and decides on the answers. A virtual host is not looked up.
+func (t *trial) address(d Decision) Decision {
+	if !d.Allowed() || d.Match().Virtual != 0 {
+		return d
+	}
+	answers, described, no := t.resolve(d.Target())
+	switch {
+	case no != nil:
+		return denied(no)
+	case !described:
+		return d
+	default:
+		return d.Addresses(answers, t.now)
+	}
+}
+
+// resolve returns the answers of the next lookup. described is false if the action leaves
+// them open.
+func (t *trial) resolve(d Dest) (answers []netip.Addr, described bool, no *Refusal) {
 	if d.Addr.IsValid() {
 		return nil, true, nil
 	}
@@ -130,43 +149,15 @@ func (t *trial) resolve(d Dest) (answers []netip.Addr, told bool, no *Refusal) {
 	return answers, true, nil
 }
 
-// open decides what happens before the first byte goes to a target.
-func (t *trial) open(d Dest) (Outcome, *Refusal) {
-	m, r := t.list.Match(d, t.now)
-	if r != nil {
-		return Outcome{}, r
-	}
-	return t.address(d, m)
-}
-
-// address looks a target up that was matched, and pins its address.
-func (t *trial) address(d Dest, m Match) (Outcome, *Refusal) {
-	out := Outcome{Dest: d, Match: m}
-	if m.Virtual != 0 {
-		return out, nil
-	}
-	answers, told, r := t.resolve(d)
-	if r != nil || !told {
-		return out, r
-	}
-	kept, r := t.list.Addresses(d, m, answers, t.now)
-	if r != nil {
-		return Outcome{}, r
-	}
-	out.Dial = kept[0]
-	return out, nil
-}
-
-// dns decides on a question for a name. It is answered from the list alone:
-// nothing is looked up, so no answer counts.
-func (t *trial) dns() (Outcome, *Refusal) {
+// dns decides on a query for a name. The guest gets its answer from the list alone, without
+// a lookup, so the answers of the description are not used.
+func (t *trial) dns() Decision {
 	d, r := ParseHost(t.Target, 53)
 	if r != nil {
-		return Outcome{}, r
+		return denied(r)
 	}
 	if d.Addr.IsValid() {
-		return Outcome{}, refusal(Target, "an address is no name to ask for")
+		return denied(refusal(Target, "an address is no name to ask for"))
 	}
-	m, r := t.list.Name(d.Name, t.now)
-	return Outcome{Dest: Dest{Name: d.Name}, Match: m}, r
+	return t.list.DecideName(d.Name, t.now)
 }

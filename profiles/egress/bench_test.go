@@ -46,8 +46,8 @@ func BenchmarkMatch(b *testing.B) {
 				if r != nil {
 					b.Fatal(r)
 				}
-				if _, r = l.Match(d, now); (r == nil) != (bb.name != "refused") {
-					b.Fatal(r)
+				if d := l.Decide(d, now); d.Allowed() != (bb.name != "refused") {
+					b.Fatal(d.Refusal())
 				}
 			}
 		})
@@ -56,16 +56,15 @@ func BenchmarkMatch(b *testing.B) {
 
 func BenchmarkAddresses(b *testing.B) {
 	l, now := thousand(b), time.Unix(1e9, 0)
-	d := egress.Dest{Name: "host333.example4.com", Port: 443}
-	m, r := l.Match(d, now)
-	if r != nil {
-		b.Fatal(r)
+	d := l.Decide(egress.Dest{Name: "host333.example4.com", Port: 443}, now)
+	if !d.Allowed() {
+		b.Fatal(d.Refusal())
 	}
 	answers := []netip.Addr{netip.MustParseAddr("93.184.215.14"), netip.MustParseAddr("2606:4700::6810:84e5")}
 	b.ReportAllocs()
 	for b.Loop() {
-		if kept, r := l.Addresses(d, m, answers, now); r != nil || len(kept) != 2 {
-			b.Fatal(kept, r)
+		if kept := d.Addresses(answers, now); !kept.Allowed() || len(kept.Dial()) != 2 {
+			b.Fatal(kept.Dial(), kept.Refusal())
 		}
 	}
 }

@@ -4,57 +4,52 @@ import (
 	"strings"
 )
 
-// MaxRedirects is how many a fetch follows.
+// MaxRedirects is the number of redirects that a fetch follows.
 const MaxRedirects = 20
 
 // fetch decides a fetch and each of its redirects.
-func (t *trial) fetch() (Outcome, *Refusal) {
+func (t *trial) fetch() Decision {
 	if t.wire != nil {
-		return Outcome{}, refusal(Request, "a fetch has no bytes of its own on the wire")
+		return denied(refusal(Request, "a fetch has no bytes of its own on the wire"))
 	}
 	if r := t.fields(); r != nil {
-		return Outcome{}, r
+		return denied(r)
 	}
 	u, r := ParseURL(t.Target)
 	if r != nil {
-		return Outcome{}, r
+		return denied(r)
 	}
-	out, r := t.hop(u)
-	if r != nil {
-		return Outcome{}, r
+	d := t.hop(u)
+	if !d.Allowed() {
+		return d
 	}
 	for i, location := range t.Redirects {
 		if i == MaxRedirects {
-			return Outcome{}, refusal(Redirect, "the fetch is redirected more than 20 times")
+			return denied(refusal(Redirect, "the fetch is redirected more than 20 times"))
 		}
 		if u, r = u.Parse(location); r == nil {
-			out, r = t.hop(u)
+			d = t.hop(u)
+			r = d.Refusal()
 		}
 		if r != nil {
 			r.Code, r.Why = Redirect, "a redirect is refused: "+r.Why
-			return Outcome{}, r
+			return denied(r)
 		}
 	}
-	return out, nil
+	return d
 }
 
 // hop decides one request of a fetch.
-func (t *trial) hop(u URL) (Outcome, *Refusal) {
-	m, r := t.list.Match(u.Dest, t.now)
-	if r != nil {
-		return Outcome{}, r
+func (t *trial) hop(u URL) Decision {
+	d := t.list.Decide(u.Dest, t.now).Request(FetchMethod(t.Method), u.Path, t.says("?"+u.Query), t.now)
+	if d.Allowed() && u.Scheme == "http" && Inspected(u.Dest) {
+		return denied(refusal(NotTLS, "on port 443 there is TLS, and http: has none"))
 	}
-	if m, r = t.list.Request(u.Dest, m, FetchMethod(t.Method), u.Path, t.says("?"+u.Query), t.now); r != nil {
-		return Outcome{}, r
-	}
-	if u.Scheme == "http" && Inspected(u.Dest) {
-		return Outcome{}, refusal(NotTLS, "on port 443 there is TLS, and http: has none")
-	}
-	return t.address(u.Dest, m)
+	return t.address(d)
 }
 
-// FetchMethod is the one that a fetch sends for what a program says: GET for nothing,
-// and the usual ones in upper case.
+// FetchMethod is the method that a fetch sends for the text of a program: GET if it is empty,
+// and the usual methods in upper case.
 func FetchMethod(text string) string {
 	switch up := strings.ToUpper(text); up {
 	case "":
@@ -66,8 +61,8 @@ func FetchMethod(text string) string {
 	}
 }
 
-// fields refuses the headers that a program does not set, since they say where
-// a request goes and where it ends.
+// fields refuses headers that the host sets, since they say where a request goes and where
+// it ends.
 func (t *trial) fields() *Refusal {
 	if t.HostHeader != nil {
 		return refusal(Request, "a fetch does not set the header Host")
@@ -92,12 +87,13 @@ func fieldName(name string) bool {
 	return name != ""
 }
 
-// ForbiddenField reports whether a header is not a program's to set in a fetch, also
-// with _ for -, which is the same to many servers.
+// ForbiddenField reports whether a program may not set a header in a fetch. With _ for - it
+// is the same header to many servers.
 func ForbiddenField(name string) bool {
 	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
 	switch name {
-	case "host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect", "keep-alive", "via", "http2-settings":
+	case "host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect", "keep-alive",
+		"via", "http2-settings":
 		return true
 	}
 	return strings.HasPrefix(name, "proxy-")

@@ -51,11 +51,7 @@ func TestFieldsThatSayAnotherRequest(t *testing.T) {
 		{Name: "lists", Methods: []string{"POST"}, Headers: []string{"x-forwarded-for", "x-http-method-override"}},
 	})
 	refused := func(host string, says egress.Saying) egress.Code {
-		d := dest(t, host+":80")
-		m, r := l.Match(d, time.Time{})
-		if r == nil {
-			_, r = l.Request(d, m, "POST", "/v1", says, time.Time{})
-		}
+		r := l.Decide(dest(t, host+":80"), time.Time{}).Request("POST", "/v1", says, time.Time{}).Refusal()
 		if r == nil {
 			return ""
 		}

@@ -284,26 +284,31 @@ func narrows(t *testing.T, seed uint64, targets, entries []string) (allowed int)
 		for range 20 {
 			r, at := w.request(), time.Unix(1e9, 0)
 			before := fmt.Sprintf("%+v", r)
-			out, refused := egress.DecideAction(wide, r, at)
-			if again, twice := egress.DecideAction(wide, r, at); !cmp.Equal(again, out, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })) || !cmp.Equal(twice, refused) || fmt.Sprintf("%+v", r) != before {
-				t.Fatalf("%+v: %v %v, then %v %v", r, out, refused, again, twice)
+			out, again := egress.DecideAction(wide, r, at), egress.DecideAction(wide, r, at)
+			if !sameDecision(again, out) || fmt.Sprintf("%+v", r) != before {
+				t.Fatalf("%+v: %v, then %v", r, out, again)
 			}
-			if refused == nil {
+			if out.Allowed() {
 				allowed++
 			}
 			for i, l := range narrow {
-				if got, why := egress.DecideAction(l, r, at); why == nil && refused != nil {
-					t.Fatalf("narrowed by %d: %+v is %v, was refused: %v\nallow %+v\ndeny %+v", i, r, got, refused, allow, deny)
+				if got := egress.DecideAction(l, r, at); got.Allowed() && !out.Allowed() {
+					t.Fatalf("narrowed by %d: %+v is %v, was refused: %v\nallow %+v\ndeny %+v", i, r, got, out.Refusal(), allow, deny)
 				}
 			}
 			for _, later := range []time.Time{time.Unix(1e9+1000, 0), {}} {
-				if got, why := egress.DecideAction(wide, r, later); why == nil && refused != nil {
-					t.Fatalf("at %v: %+v is %v, was refused: %v\nallow %+v", later, r, got, refused, allow)
+				if got := egress.DecideAction(wide, r, later); got.Allowed() && !out.Allowed() {
+					t.Fatalf("at %v: %+v is %v, was refused: %v\nallow %+v", later, r, got, out.Refusal(), allow)
 				}
 			}
 		}
 	}
 	return allowed
+}
+
+func sameDecision(a, b egress.Decision) bool {
+	return a.Allowed() == b.Allowed() && a.Target() == b.Target() && slices.Equal(a.Dial(), b.Dial()) &&
+		cmp.Equal(a.Match(), b.Match()) && cmp.Equal(a.Refusal(), b.Refusal())
 }
 
 func TestNarrowerNeverWidens(t *testing.T) {
@@ -330,13 +335,12 @@ func FuzzRequestPath(f *testing.F) {
 		f.Add(s)
 	}
 	l := egress.NewList(egress.Allowlist, []egress.Entry{{Host: "a.example.com", Ports: []int{80}, Paths: []string{"/v1"}}}, nil, nil)
-	d := egress.Dest{Name: "a.example.com", Port: 80}
-	m, r := l.Match(d, now())
-	if r != nil {
-		f.Fatal(r)
+	d := l.Decide(egress.Dest{Name: "a.example.com", Port: 80}, now())
+	if !d.Allowed() {
+		f.Fatal(d.Refusal())
 	}
 	f.Fuzz(func(t *testing.T, path string) {
-		if _, r := l.Request(d, m, "GET", path, "", now()); r != nil {
+		if !d.Request("GET", path, "", now()).Allowed() {
 			return
 		}
 		bare, _, _ := strings.Cut(path, "?")
@@ -362,17 +366,17 @@ func FuzzHello(f *testing.F) {
 	}
 	l := allow(f, "a.example.com", "*.b.example.com", "93.184.215.14")
 	f.Fuzz(func(t *testing.T, name string, has, ech bool) {
-		for _, d := range []egress.Dest{{Name: "a.example.com", Port: 443}, {Addr: netip.MustParseAddr("93.184.215.14"), Port: 443}} {
-			m, r := l.Match(d, now())
-			if r != nil {
-				t.Fatal(r)
+		for _, to := range []egress.Dest{{Name: "a.example.com", Port: 443}, {Addr: netip.MustParseAddr("93.184.215.14"), Port: 443}} {
+			d := l.Decide(to, now())
+			if !d.Allowed() {
+				t.Fatal(d.Refusal())
 			}
-			if r := l.Hello(d, m, clienthello.Hello{Name: name, HasName: has, ECH: ech}, nil, now()); r != nil {
+			if !d.Hello(clienthello.Hello{Name: name, HasName: has, ECH: ech}, nil, now()).Allowed() {
 				continue
 			}
 			lower := strings.TrimSuffix(strings.ToLower(name), ".")
-			if ech || has && lower != "a.example.com" && !strings.HasSuffix(lower, ".b.example.com") || !has && d.Name != "" {
-				t.Fatalf("%v: %q, %v, %v passes", d, name, has, ech)
+			if ech || has && lower != "a.example.com" && !strings.HasSuffix(lower, ".b.example.com") || !has && to.Name != "" {
+				t.Fatalf("%v: %q, %v, %v passes", to, name, has, ech)
 			}
 		}
 	})

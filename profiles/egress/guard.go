@@ -243,8 +243,42 @@ func opensAll(inner []netip.Addr, opened func(netip.Addr, func(netip.Prefix, boo
 	return true
 }
 
+// addresses returns the answers that may be dialed for d, in their order.
+func (l *List) addresses(d Dest, m Match, answers []netip.Addr, now time.Time) ([]netip.Addr, *Refusal) {
+	entry := -1
+	if len(m.Entries) > 0 {
+		entry = m.Entries[0]
+	}
+	if l == nil || m.Virtual != 0 || entry < 0 {
+		return nil, refusal(Address, "nothing covers the target")
+	}
+	if d.Addr.IsValid() {
+		if r := l.Dialable(netip.AddrPortFrom(d.Addr, d.Port), now); r != nil {
+			if !r.Deny {
+				r.Entry = entry
+			}
+			return nil, r
+		}
+		return []netip.Addr{d.Addr}, nil
+	}
+	if len(answers) == 0 {
+		return nil, &Refusal{Code: NoAddress, Why: d.Name + " has no address", Entry: entry}
+	}
+	kept := make([]netip.Addr, 0, len(answers))
+	for _, a := range answers {
+		if l.Dialable(netip.AddrPortFrom(a, d.Port), now) == nil {
+			kept = append(kept, a.Unmap())
+		}
+	}
+	if len(kept) == 0 {
+		return nil, &Refusal{Code: Address, Entry: entry,
+			Why: "no address of " + d.Name + " may be dialed: it is not a public one, and no entry lists it with this port"}
+	}
+	return kept, nil
+}
+
 // Dialable refuses an address that nothing may dial, whatever name led to it, at
-// the time now. It is what Addresses asks of every answer.
+// the time now. Each answer is decided by it.
 func (l *List) Dialable(a netip.AddrPort, now time.Time) *Refusal {
 	if l == nil || l.mode == Closed || a.Port() == 0 {
 		return refusal(Off, "there is no network")

@@ -177,10 +177,9 @@ func (x *index) covers(a netip.Addr, port uint16, entries []Entry) int {
 	return at
 }
 
-// Match says what of the list covers d at the time now; nothing is looked up for
-// it. Where an entry has an expiry and now is zero, it grants nothing. Denied
-// entries win.
-func (l *List) Match(d Dest, now time.Time) (Match, *Refusal) {
+// match finds the entries that cover d at the time now. If now is zero, an entry with an
+// expiry grants nothing. Denied entries win.
+func (l *List) match(d Dest, now time.Time) (Match, *Refusal) {
 	if r := l.usable(d); r != nil {
 		return Match{}, r
 	}
@@ -334,12 +333,12 @@ func (l *List) Ports() (ports []uint16, any bool) {
 // Listed reports whether a name is reached on some port at the time now, which
 // is when a guest may be told an address for it.
 func (l *List) Listed(name string, now time.Time) bool {
-	_, r := l.Name(name, now)
+	_, r := l.matchName(name, now)
 	return r == nil
 }
 
-// Name says what of the list covers a name on any port.
-func (l *List) Name(name string, now time.Time) (Match, *Refusal) {
+// matchName finds the entries that cover a name on any port.
+func (l *List) matchName(name string, now time.Time) (Match, *Refusal) {
 	if r := l.usable(Dest{Name: name, Port: 80}); r != nil { // any port will do
 		return Match{}, r
 	}

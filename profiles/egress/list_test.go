@@ -26,11 +26,12 @@ func dest(t testing.TB, text string) egress.Dest {
 func reasons(t *testing.T, l *egress.List, at time.Time, want map[string]egress.Code) {
 	t.Helper()
 	for target, code := range want {
-		m, r := l.Match(dest(t, target), at)
+		d := l.Decide(dest(t, target), at)
 		var got egress.Code
+		m, r := d.Match(), d.Refusal()
 		if r != nil {
 			got = r.Code
-			if m.Entries != nil || m.Virtual != 0 {
+			if m.Entries != nil || m.Virtual != 0 || d.Allowed() {
 				t.Errorf("%s is refused, and covered by %+v", target, m)
 			}
 		}
@@ -85,7 +86,7 @@ func TestMatchForm(t *testing.T) {
 		{Name: "a.example.com", Addr: netip.MustParseAddr("93.184.1.1"), Port: 443}, {Addr: netip.MustParseAddr("::ffff:93.184.1.1"), Port: 443}, {Addr: netip.MustParseAddr("2606:4700::1%eth0"), Port: 443},
 		{Name: strings.Repeat("a", 64) + ".example.com", Port: 443},
 	} {
-		if _, r := l.Match(d, now()); r == nil || r.Code != egress.Target {
+		if r := l.Decide(d, now()).Refusal(); r == nil || r.Code != egress.Target {
 			t.Errorf("%+v: %v", d, r)
 		}
 	}
@@ -104,23 +105,22 @@ func TestDenyWins(t *testing.T) {
 		}
 	}
 	// A denied address is dropped from the answers for a name, in each of its forms.
-	d := dest(t, "a.example.com:443")
-	m, r := l.Match(d, now())
-	if r != nil {
-		t.Fatal(r)
+	d := l.Decide(dest(t, "a.example.com:443"), now())
+	if !d.Allowed() {
+		t.Fatal(d.Refusal())
 	}
 	var answers []netip.Addr
 	for _, text := range []string{"93.184.215.14", "10.9.0.1", "8.8.8.8", "64:ff9b::8.8.8.8", "::ffff:93.184.215.14", "64:ff9b:1::8.8.8.8", "1.1.1.1", "10.8.0.1"} {
 		answers = append(answers, netip.MustParseAddr(text))
 	}
-	kept, r := l.Addresses(d, m, answers, now())
-	if r != nil || !slices.Equal(kept, []netip.Addr{netip.MustParseAddr("1.1.1.1"), netip.MustParseAddr("10.8.0.1")}) {
-		t.Errorf("dialed %v, %v", kept, r)
+	kept := d.Addresses(answers, now())
+	if !kept.Allowed() || !slices.Equal(kept.Dial(), []netip.Addr{netip.MustParseAddr("1.1.1.1"), netip.MustParseAddr("10.8.0.1")}) {
+		t.Errorf("dialed %v, %v", kept.Dial(), kept.Refusal())
 	}
-	if _, r := l.Addresses(d, m, answers[:6], now()); r == nil || r.Code != egress.Address || strings.Contains(r.Error(), "93.") {
+	if r := d.Addresses(answers[:6], now()).Refusal(); r == nil || r.Code != egress.Address || strings.Contains(r.Error(), "93.") {
 		t.Errorf("only denied answers: %v", r)
 	}
-	if _, r := l.Addresses(d, egress.Match{}, answers, now()); r == nil {
+	if egress.Forged(l, d.Target(), egress.Match{}).Addresses(answers, now()).Allowed() {
 		t.Error("a Match that covers nothing has addresses")
 	}
 }
@@ -138,13 +138,13 @@ func TestExpiry(t *testing.T) {
 		t.Error("a name is listed beyond its expiry")
 	}
 	// What an entry opens for a name ends with it.
-	d := dest(t, "b.example.com:443")
-	m, _ := l.Match(d, at(0))
-	if kept, r := l.Addresses(d, m, []netip.Addr{netip.MustParseAddr("10.0.0.1")}, at(19)); r != nil || len(kept) != 1 {
-		t.Errorf("before: %v, %v", kept, r)
+	d := l.Decide(dest(t, "b.example.com:443"), at(0))
+	answers := []netip.Addr{netip.MustParseAddr("10.0.0.1")}
+	if kept := d.Addresses(answers, at(19)); !kept.Allowed() || len(kept.Dial()) != 1 {
+		t.Errorf("before: %v, %v", kept.Dial(), kept.Refusal())
 	}
-	if kept, r := l.Addresses(d, m, []netip.Addr{netip.MustParseAddr("10.0.0.1")}, at(20)); r == nil {
-		t.Errorf("after: %v", kept)
+	if kept := d.Addresses(answers, at(20)); kept.Allowed() {
+		t.Errorf("after: %v", kept.Dial())
 	}
 	var times []int64
 	for next, ok := l.NextExpiry(at(0)); ok; next, ok = l.NextExpiry(next) {
@@ -166,7 +166,7 @@ func TestPorts(t *testing.T) {
 	if ports, any := allow(t, "a.example.com:*", "b.example.com:22").Ports(); !slices.Equal(ports, []uint16{22}) || !any {
 		t.Errorf("%v, %v", ports, any)
 	}
-	_, r := l.Match(dest(t, "a.example.com:443"), now())
+	r := l.Decide(dest(t, "a.example.com:443"), now()).Refusal()
 	if r == nil || r.Code != egress.Port || !slices.Equal(r.Instead, []string{"a.example.com:22"}) || r.Entry != 0 {
 		t.Errorf("%+v", r)
 	}
@@ -183,9 +183,9 @@ func TestMatchOrder(t *testing.T) {
 		"a.b.example.com:80": {Entries: []int{2, 1, 0, 5}}, "c.b.example.com:80": {Entries: []int{1, 0}}, "c.example.com:80": {Entries: []int{0}},
 		"93.184.1.1:80": {Entries: []int{4, 3}}, "r.example.net:80": {Entries: []int{6, 7}, Reads: true},
 	} {
-		got, r := l.Match(dest(t, target), now())
-		if diff := cmp.Diff(want, got); diff != "" || r != nil {
-			t.Errorf("%s: %v\n%s", target, r, diff)
+		got := l.Decide(dest(t, target), now())
+		if diff := cmp.Diff(want, got.Match()); diff != "" || !got.Allowed() {
+			t.Errorf("%s: %v\n%s", target, got.Refusal(), diff)
 		}
 	}
 	reasons(t, l, now(), map[string]egress.Code{"r.example.net:443": egress.Opaque})
@@ -197,16 +197,15 @@ func TestRefusalsOfRequestsNameTheTarget(t *testing.T) {
 	list := []egress.Entry{{Host: "a.example.com", Ports: []int{80}, Methods: []string{"GET"}, Paths: []string{"/v1"}, Expires: time.Unix(1e9+10, 0)}}
 	l := egress.NewList(egress.Allowlist, list, nil, []egress.Virtual{{Name: "g", Methods: []string{"POST"}}})
 	for _, host := range []string{"a.example.com:80", "g.ringd.internal:80"} {
-		d := dest(t, host)
-		m, r := l.Match(d, now())
-		if r != nil {
-			t.Fatal(r)
+		d := l.Decide(dest(t, host), now())
+		if !d.Allowed() {
+			t.Fatal(d.Refusal())
 		}
 		for _, ask := range []struct {
 			method, path string
 			at           time.Time
 		}{{"PUT", "/v1", now()}, {"GET", "/v2", now()}, {"GET", "/v1", time.Unix(1e9+11, 0)}, {"GET", "/v1", now()}, {"POST", "/v1", now()}} {
-			if _, r := l.Request(d, m, ask.method, ask.path, "", ask.at); r != nil && !strings.Contains(r.Why, host) {
+			if r := d.Request(ask.method, ask.path, "", ask.at).Refusal(); r != nil && !strings.Contains(r.Why, host) {
 				t.Errorf("%s %s %s: %s does not name it: %s", ask.method, host, ask.path, r.Code, r.Why)
 			} else if granted := ask.at.Equal(now()) && (host[0] == 'a' && ask.method == "GET" && ask.path == "/v1" || host[0] == 'g' && ask.method == "POST"); granted != (r == nil) {
 				t.Errorf("%s %s %s: %v", ask.method, host, ask.path, r)
@@ -215,7 +214,7 @@ func TestRefusalsOfRequestsNameTheTarget(t *testing.T) {
 		if host[0] != 'a' {
 			continue
 		}
-		if _, r := l.Addresses(d, m, []netip.Addr{netip.MustParseAddr("10.0.0.1")}, now()); r == nil || !strings.Contains(r.Why, "a.example.com") {
+		if r := d.Addresses([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, now()).Refusal(); r == nil || !strings.Contains(r.Why, "a.example.com") {
 			t.Errorf("the refusal of an address does not name the host: %v", r)
 		}
 	}
@@ -229,12 +228,11 @@ func TestRequest(t *testing.T) {
 	}
 	l := egress.NewList(egress.Allowlist, list, nil, []egress.Virtual{{Name: "g", Methods: []string{"POST"}, Paths: []string{"/v1/messages"}, Expires: time.Unix(1e9+10, 0)}, {Name: "o"}})
 	ask := func(host, method, path string, at time.Time) egress.Code {
-		d := dest(t, host+":80")
-		m, r := l.Match(d, now())
-		if r != nil {
-			t.Fatal(r)
+		d := l.Decide(dest(t, host+":80"), now())
+		if !d.Allowed() {
+			t.Fatal(d.Refusal())
 		}
-		if _, r = l.Request(d, m, method, path, "", at); r != nil {
+		if r := d.Request(method, path, "", at).Refusal(); r != nil {
 			return r.Code
 		}
 		return ""
@@ -260,16 +258,15 @@ func TestRequest(t *testing.T) {
 			t.Errorf("%s %s %q: %q, want %q", tt.host, tt.method, tt.path, got, tt.want)
 		}
 	}
-	d := dest(t, "a.example.com:80")
-	m, _ := l.Match(d, now())
+	d := l.Decide(dest(t, "a.example.com:80"), now())
 	for method, want := range map[string]egress.Match{"GET": {Entries: []int{0, 1}, Reads: true}, "POST": {Entries: []int{1, 0}, Reads: true}} {
-		got, _ := l.Request(d, m, method, "/v1", "", now())
+		got := d.Request(method, "/v1", "", now()).Match()
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("the entry that grants %s does not come first:\n%s", method, diff)
 		}
 	}
-	if diff := cmp.Diff([]int{0, 1}, m.Entries); diff != "" {
-		t.Errorf("the match that was asked with has changed:\n%s", diff)
+	if diff := cmp.Diff([]int{0, 1}, d.Match().Entries); diff != "" {
+		t.Errorf("the decision on the connection has changed:\n%s", diff)
 	}
 	later := time.Unix(1e9+10, 0)
 	if got := ask("a.example.com", "POST", "/x", later); got == "" {
@@ -279,7 +276,7 @@ func TestRequest(t *testing.T) {
 		t.Errorf("a gateway that expired since: %q", got)
 	}
 	for _, m := range []egress.Match{{}, {Entries: []int{99}, Reads: true}, {Virtual: 7}} {
-		if _, r := l.Request(dest(t, "a.example.com:80"), m, "GET", "/v1", "", now()); r == nil {
+		if egress.Forged(l, dest(t, "a.example.com:80"), m).Request("GET", "/v1", "", now()).Allowed() {
 			t.Errorf("%+v grants a request", m)
 		}
 	}
@@ -290,12 +287,11 @@ func TestHello(t *testing.T) {
 		egress.Entry{Host: "ech.example.com", ECH: true}, egress.Entry{Host: "r.example.com", Ports: []int{8443}, Methods: []string{"GET"}})
 	l := egress.NewList(egress.Allowlist, list, entry(t, "denied.b.example.com"), nil)
 	ask := func(target string, h clienthello.Hello, err error) egress.Code {
-		d := dest(t, target)
-		m, r := l.Match(d, now())
-		if r != nil {
-			t.Fatal(r)
+		d := l.Decide(dest(t, target), now())
+		if !d.Allowed() {
+			t.Fatal(d.Refusal())
 		}
-		if r = l.Hello(d, m, h, err, now()); r != nil {
+		if r := d.Hello(h, err, now()).Refusal(); r != nil {
 			return r.Code
 		}
 		return ""
@@ -323,10 +319,10 @@ func TestHello(t *testing.T) {
 		}
 	}
 	// A rule that needs requests read since finds none in TLS.
-	if r := l.Hello(dest(t, "a.example.com:443"), egress.Match{Entries: []int{0}, Reads: true}, names("a.example.com"), nil, now()); r == nil || r.Code != egress.Opaque {
+	if r := egress.Forged(l, dest(t, "a.example.com:443"), egress.Match{Entries: []int{0}, Reads: true}).Hello(names("a.example.com"), nil, now()).Refusal(); r == nil || r.Code != egress.Opaque {
 		t.Errorf("requests in TLS: %v", r)
 	}
-	if r := l.Hello(dest(t, "a.example.com:443"), egress.Match{}, names("a.example.com"), nil, now()); r == nil {
+	if egress.Forged(l, dest(t, "a.example.com:443"), egress.Match{}).Hello(names("a.example.com"), nil, now()).Allowed() {
 		t.Error("a Match that covers nothing passes a ClientHello")
 	}
 }
@@ -358,7 +354,7 @@ func TestRefusalsNameTheTarget(t *testing.T) {
 		{l, "93.184.216.34:443", "egress.not_granted: 93.184.216.34:443 is not listed"}, {l, "old.example.com:443", "egress.expired: the entry for old.example.com:443 has"},
 		{l, "other.ringd.internal:80", "egress.not_granted: the policy has no gateway other.ringd.internal"}, {gates, "pastebin.com:443", "egress.not_granted: pastebin.com:443 is not listed"},
 	} {
-		if _, r := tt.list.Match(dest(t, tt.to), now()); r == nil || !strings.HasPrefix(r.Error(), tt.want) {
+		if r := tt.list.Decide(dest(t, tt.to), now()).Refusal(); r == nil || !strings.HasPrefix(r.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %s", tt.to, r, tt.want)
 		}
 	}

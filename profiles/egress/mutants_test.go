@@ -114,31 +114,31 @@ func mutants() []mutant {
 		{"guard.go", `case loopback:
 		return part.IsSingleIP()`, `case loopback:
 		return false`},
-		{"check.go", `if l.Dialable(netip.AddrPortFrom(a, d.Port), now) == nil {`, `if true {`},
-		{"check.go", `if r := l.Dialable(netip.AddrPortFrom(d.Addr, d.Port), now); r != nil {`, `if r := l.Dialable(netip.AddrPortFrom(d.Addr, d.Port), now); r != nil && r.Entry > 1e6 {`},
+		{"guard.go", `if l.Dialable(netip.AddrPortFrom(a, d.Port), now) == nil {`, `if true {`},
+		{"guard.go", `if r := l.Dialable(netip.AddrPortFrom(d.Addr, d.Port), now); r != nil {`, `if r := l.Dialable(netip.AddrPortFrom(d.Addr, d.Port), now); r != nil && r.Entry > 1e6 {`},
 		// requests
-		{"check.go", `strings.EqualFold(method, "TRACE") || strings.EqualFold(method, "TRACK") || `, ``},
-		{"check.go", `!Joins(path)`, `false`},
-		{"check.go", `s == "" && i < len(segments)-1`, `s == "" && i < 0`},
-		{"check.go", `s == "." || s == ".." || s == ""`, `s == ""`},
-		{"check.go", `strings.ContainsAny(decoded, "\\%") || `, ``},
-		{"check.go", `strings.ContainsFunc(decoded, unicode.IsControl)`, `strings.ContainsFunc(decoded, unicode.IsControl) && false`},
-		{"check.go", `strings.EqualFold(method, "TRACE") || `, `method == "TRACE" || `},
-		{"check.go", `!slices.Contains(methods, method)`, `!slices.Contains(methods, method) && false`},
-		{"check.go", `if len(paths) == 0 {
+		{"request.go", `strings.EqualFold(method, "TRACE") || strings.EqualFold(method, "TRACK") || `, ``},
+		{"request.go", `!Joins(path)`, `false`},
+		{"request.go", `s == "" && i < len(segments)-1`, `s == "" && i < 0`},
+		{"request.go", `s == "." || s == ".." || s == ""`, `s == ""`},
+		{"request.go", `strings.ContainsAny(decoded, "\\%") || `, ``},
+		{"request.go", `strings.ContainsFunc(decoded, unicode.IsControl)`, `strings.ContainsFunc(decoded, unicode.IsControl) && false`},
+		{"request.go", `strings.EqualFold(method, "TRACE") || `, `method == "TRACE" || `},
+		{"request.go", `!slices.Contains(methods, method)`, `!slices.Contains(methods, method) && false`},
+		{"request.go", `if len(paths) == 0 {
 		return nil`, `if true {
 		return nil`},
-		{"check.go", `case '/', '\\':`, `case 0:`},
-		{"check.go", `case '%':
+		{"request.go", `case '/', '\\':`, `case 0:`},
+		{"request.go", `case '%':
 			return`, `case 0:
 			return`},
-		{"check.go", `if !utf8.Valid(b) {`, `if !utf8.Valid(b) && false {`},
-		{"check.go", `if name, _, _ := strings.Cut(segment, ";"); name == "." || name == ".." {`, `if segment == "." || segment == ".." {`},
-		{"check.go", `if name, _, _ := strings.Cut(segment, ";"); name == "." || name == ".." {`, `if strings.Contains(segment, "\x00") {`},
-		{"check.go", `if c == '\\' || c == '#' {`, `if false {`},
-		{"check.go", `clean[len(p)] == '/'`, `true`},
-		{"check.go", `if !live(expires, now) {`, `if false {`},
-		{"check.go", `return m.led(at), nil`, `return m.led(0 * at), nil`},
+		{"request.go", `if !utf8.Valid(b) {`, `if !utf8.Valid(b) && false {`},
+		{"request.go", `if name, _, _ := strings.Cut(segment, ";"); name == "." || name == ".." {`, `if segment == "." || segment == ".." {`},
+		{"request.go", `if name, _, _ := strings.Cut(segment, ";"); name == "." || name == ".." {`, `if strings.Contains(segment, "\x00") {`},
+		{"request.go", `if c == '\\' || c == '#' {`, `if false {`},
+		{"request.go", `clean[len(p)] == '/'`, `true`},
+		{"request.go", `if !live(expires, now) {`, `if false {`},
+		{"request.go", `return m.led(at), nil`, `return m.led(0 * at), nil`},
 		// first bytes
 		{"sni.go", `case errors.Is(err, clienthello.ErrName):`, `case errors.Is(err, clienthello.ErrName) && false:`},
 		{"sni.go", `case err != nil:`, `case false:`},
@@ -150,8 +150,28 @@ func mutants() []mutant {
 		{"sni.go", `name, err := readName(text)
 	if err != nil {`, `name, err := readName(text)
 	if err != nil && false {`},
-		{"sni.go", `m, r := l.Match(Dest{Name: name, Port: d.Port}, now)`, `m, r := l.Name(name, now)`},
+		{"sni.go", `m, r := l.match(Dest{Name: name, Port: d.Port}, now)`, `m, r := l.matchName(name, now)`},
 		{"sni.go", `case m.Reads:`, `case false:`},
+		// the steps of a decision
+		{"decision.go", `		return d
+	}
+	kept, r`, `	}
+	kept, r`},
+		{"decision.go", `		return d.Refusal()
+	}`, `	}`},
+		{"decision.go", `		return d
+	}
+	return d.next(d.match, d.list.hello`, `	}
+	return d.next(d.match, d.list.hello`},
+		{"decision.go", `		return d
+	}
+	return d.next(d.list.request`, `	}
+	return d.next(d.list.request`},
+		{"decision.go", `	if r != nil {
+		return Decision{`, `	if r != nil && len(m.Entries) == 0 {
+		return Decision{`},
+		{"decision.go", `return Decision{list: d.list, target: d.target, refusal: r}`, `d.refusal = r
+		return d`},
 		// fetch
 		{"url.go", `u.Username() != "" || u.Password() != "" || credentials(text)`, `credentials(text)`},
 		{"url.go", `u.Username() != "" || u.Password() != "" || credentials(text)`, `u.Username() != ""`},
@@ -160,21 +180,20 @@ func mutants() []mutant {
 		return URL{}, refusal(Target, "only http`},
 		{"url.go", `why == "" && !escaped(out.Path)`, `false`},
 		{"fetch.go", `if i == MaxRedirects {`, `if i == 1e6 {`},
-		{"fetch.go", `			out, r = t.hop(u)
-		}`, `			out.Dest = u.Dest
-		}`},
-		{"fetch.go", `if u.Scheme == "http" && Inspected(u.Dest) {`, `if false {`},
+		{"fetch.go", `			d = t.hop(u)
+`, ``},
+		{"fetch.go", `if d.Allowed() && u.Scheme == "http" && Inspected(u.Dest) {`, `if false {`},
 		{"fetch.go", `if t.HostHeader != nil {`, `if false {`},
 		{"fetch.go", `if ForbiddenField(h[0]) {`, `if false {`},
 		// doors
-		{"trial.go", `if r := SameHost(d, string(req.Host), 80); r != nil {`, `if false {`},
-		{"trial.go", `if r := SameHost(d, string(req.Host), d.Port); r != nil {`, `if false {`},
-		{"trial.go", `case Inspected(d):
-		return Outcome{}, t.list`, `case false:
-		return Outcome{}, t.list`},
-		{"trial.go", `case Inspected(d):
-		r = t.hello(out, first)`, `case false:
-		r = t.hello(out, first)`},
+		{"trial.go", `if r := SameHost(target, string(req.Host), 80); r != nil {`, `if false {`},
+		{"heads.go", `if r := SameHost(d, string(req.Host), d.Port); r != nil {`, `if false {`},
+		{"trial.go", `if Inspected(target) {
+		return d.Hello`, `if false {
+		return d.Hello`},
+		{"trial.go", `case Inspected(target):
+		return t.hello(d, first)`, `case false:
+		return t.hello(d, first)`},
 		{"trial.go", `if t.Cmd != "" && t.Cmd != "connect" {`, `if false {`},
 		{"trial.go", `strings.ContainsAny(h[0]+h[1], "\r\n\x00")`, `false`},
 		{"trial.go", `if atyp != "domain" {

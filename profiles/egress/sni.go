@@ -8,15 +8,14 @@ import (
 )
 
 // Inspected reports whether the first bytes on a connection to d are held back
-// until Hello has decided on them. What is on other ports is not looked into.
+// until [Decision.Hello] has decided on them. Bytes on other ports are not looked at.
 func Inspected(d Dest) bool { return d.Port == 443 }
 
-// Hello decides on the ClientHello of an inspected connection that m covers. The
-// name in it is that of the target, or one that the list covers on the same port;
-// none is needed for an address that is listed. A name that may be hidden is
-// refused unless an entry lets it pass. err is that of the package clienthello, and
-// means a refusal whatever it is.
-func (l *List) Hello(d Dest, m Match, h clienthello.Hello, err error, now time.Time) *Refusal {
+// hello decides on the ClientHello of an inspected connection that m covers. The server name
+// is that of the target, or one that the list covers on the same port. A target that is a
+// listed address needs none. An encrypted ClientHello may hide the name, and is refused
+// unless an entry allows it.
+func (l *List) hello(d Dest, m Match, h clienthello.Hello, err error, now time.Time) *Refusal {
 	entry := -1
 	if len(m.Entries) > 0 {
 		entry = m.Entries[0]
@@ -55,7 +54,7 @@ func (l *List) server(d Dest, text string, entry int, now time.Time) *Refusal {
 	if name == d.Name {
 		return nil
 	}
-	m, r := l.Match(Dest{Name: name, Port: d.Port}, now)
+	m, r := l.match(Dest{Name: name, Port: d.Port}, now)
 	if r == nil && !m.Reads {
 		return nil
 	}

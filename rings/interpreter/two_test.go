@@ -444,12 +444,12 @@ func connect(t *testing.T, all []*profiles.Decider, host string, port uint16) pr
 	}
 	to := egress.Dest{Name: host, Port: port}
 	for _, d := range all {
-		m, dec := d.EgressMatch(to, d.Now())
-		if dec.Verdict == profiles.Allow && (m.Reads || m.Virtual != 0) {
-			_, dec = d.EgressRequest(to, m, "GET", "/", "", d.Now())
+		c := profiles.Connect(to, d.Now(), d)
+		if c.Reads() {
+			c = c.Request("GET", "/", "", d.Now())
 		}
-		if dec.Verdict != profiles.Allow {
-			return dec.Code
+		if !c.Allowed() {
+			return c.Decision().Code
 		}
 	}
 	return ""

@@ -18,9 +18,9 @@ import (
 // another tells a program that looks for a way around a policy to stop.
 const another = "This is the policy that is in force; another way will be refused as well."
 
-// refused is what a program reads of a refusal. It never has an address that
+// deniedBody is what a program reads of a refusal. It never has an address that
 // was looked up.
-type refused struct {
+type deniedBody struct {
 	Code    string   `json:"code"`
 	Reason  string   `json:"reason"`
 	Rule    string   `json:"rule,omitempty"`
@@ -31,7 +31,7 @@ type refused struct {
 // answerDenied appends a whole answer of HTTP that refuses; the connection is kept after
 // it if keep says so.
 func answerDenied(dst []byte, d profiles.Decision, keep bool) []byte {
-	body := refused{Code: string(d.Code), Reason: d.Reason, Instead: d.Instead, Note: another}
+	body := deniedBody{Code: string(d.Code), Reason: d.Reason, Instead: d.Instead, Note: another}
 	if d.Rule != nil {
 		body.Rule = d.Rule.Path
 	}
@@ -43,7 +43,7 @@ func answerDenied(dst []byte, d profiles.Decision, keep bool) []byte {
 	return whole(dst, status, "X-Ringd-Deny: "+string(d.Code), body, keep)
 }
 
-func whole(dst []byte, status, header string, body refused, keep bool) []byte {
+func whole(dst []byte, status, header string, body deniedBody, keep bool) []byte {
 	text, err := json.Marshal(body)
 	if err != nil { // of strings alone: it has no error
 		text = []byte("{}")
@@ -69,7 +69,7 @@ func answerFor(err error) []byte {
 	if errors.As(err, &d) {
 		return answerDenied(nil, d.Decision, false)
 	}
-	return whole(nil, "502 Bad Gateway", "X-Ringd-Error: unreachable", refused{Code: "unreachable", Reason: "the host could not be reached"}, false)
+	return whole(nil, "502 Bad Gateway", "X-Ringd-Error: unreachable", deniedBody{Code: "unreachable", Reason: "the host could not be reached"}, false)
 }
 
 // socksReply is that of SOCKS5 to what was opened (nil) or was not.

@@ -56,7 +56,7 @@ func TestBytes(t *testing.T) {
 			}
 			other := r.open()
 			defer other.Close()
-			c, err := other.Dial(t.Context(), proxy.DoorFetch, target(t, "a.example:5432"))
+			c, err := other.Dial(t.Context(), proxy.ListenerFetch, target(t, "a.example:5432"))
 			if err != nil {
 				t.Fatalf("another holder: %v", err)
 			}
@@ -70,7 +70,7 @@ func TestBytes(t *testing.T) {
 func TestBytesOfConn(t *testing.T) {
 	dial := func(t *testing.T, limits profiles.EgressLimits) (*rig, *proxy.Conn) {
 		r := budgetRig(t, limits)
-		c, err := r.guest.Dial(t.Context(), proxy.DoorFetch, target(t, "a.example:5432"))
+		c, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, "a.example:5432"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +162,7 @@ func TestPerMinute(t *testing.T) {
 	clock.Store(time.Now().UnixNano())
 	r := budgetRig(t, profiles.EgressLimits{PerMinute: 4}, func(c *proxy.Config) { c.Now = func() time.Time { return time.Unix(0, clock.Load()) } })
 	dial := func() profiles.Code {
-		c, err := r.guest.Dial(t.Context(), proxy.DoorFetch, target(t, "a.example:5432"))
+		c, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, "a.example:5432"))
 		if err != nil {
 			return code(err)
 		}
@@ -226,7 +226,7 @@ func TestLimitsOfTwo(t *testing.T) {
 		if tt.a.Host != "a.example" {
 			name = "x.sub.example:5432"
 		}
-		c, err := g.Dial(t.Context(), proxy.DoorFetch, target(t, name))
+		c, err := g.Dial(t.Context(), proxy.ListenerFetch, target(t, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +255,7 @@ func TestLimitSetWhileDialing(t *testing.T) {
 				}
 			})
 			until.Store(2) // when it is admitted, and behind what decides
-			c, err := r.guest.Dial(t.Context(), proxy.DoorFetch, target(t, "a.example:5432"))
+			c, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, "a.example:5432"))
 			if err != nil || until.Load() > 0 {
 				t.Fatal(err, until.Load())
 			}
@@ -280,13 +280,13 @@ func TestLimitLoweredWhileAsking(t *testing.T) {
 			return time.Now()
 		}
 	})
-	c, err := r.guest.DialRequest(t.Context(), httpproxy.Request{Door: proxy.DoorFetch, Dest: target(t, "a.example:5432"), Method: "GET", Path: "/"})
+	c, err := r.guest.DialRequest(t.Context(), httpproxy.Request{Listener: proxy.ListenerFetch, Dest: target(t, "a.example:5432"), Method: "GET", Path: "/"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	armed.Store(true)
-	if err := r.guest.Ask(httpproxy.Request{Door: proxy.DoorFetch, Dest: target(t, "a.example:5432"), Method: "GET", Path: "/"}); err != nil || armed.Load() {
+	if err := r.guest.Ask(httpproxy.Request{Listener: proxy.ListenerFetch, Dest: target(t, "a.example:5432"), Method: "GET", Path: "/"}); err != nil || armed.Load() {
 		t.Fatal(err, armed.Load())
 	}
 	if n, err := io.WriteString(c, "123456789"); n != 4 || code(err) != profiles.Code(dest.Budget) {
@@ -312,7 +312,7 @@ func TestSharedLimits(t *testing.T) {
 	}
 	refused := func(t *testing.T, r *rig, to string) {
 		t.Helper()
-		_, err := r.guest.Dial(t.Context(), proxy.DoorFetch, target(t, to))
+		_, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, to))
 		var d *profiles.Denial
 		if !errors.As(err, &d) || d.Decision.Code != profiles.Code(dest.Budget) {
 			t.Fatalf("%s: %v", to, err)
@@ -358,7 +358,7 @@ func TestSharedLimits(t *testing.T) {
 		r := budgetRig(t, profiles.EgressLimits{})
 		r.allow(names(profiles.EgressLimits{UpBytes: 10}, profiles.EgressLimits{UpBytes: 8})...)
 		says(t, r.tunnel("a.example:5432"), "123456")
-		c, err := r.guest.Dial(t.Context(), proxy.DoorFetch, target(t, "b.example:5432"))
+		c, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, "b.example:5432"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -379,7 +379,7 @@ func TestSharedLimits(t *testing.T) {
 		list[0].Limits.PerMinute = 1
 		r.allow(list...)
 		dial := func(to string) profiles.Code {
-			c, err := r.guest.Dial(t.Context(), proxy.DoorFetch, target(t, to))
+			c, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, to))
 			if err != nil {
 				return code(err)
 			}

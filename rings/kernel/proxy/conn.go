@@ -1,116 +1,231 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/rings/kernel/proxy/httpproxy"
 )
 
-// Conn is a connection that was decided on, recorded and dialed. What is written
-// to it counts as sent, what is read as received. Its owner closes it, also after
-// it was cut, and its end is on record then. It is a net.Conn in how it may be
-// used concurrently.
-type Conn struct{ l *link }
+// conn is one connection, from before its dial until its end is recorded. While it is among
+// the connections of its guest, a Recheck finds it.
+type conn struct {
+	guest      *Guest
+	id         uint64
+	listener   string
+	began      time.Time
+	up, down   atomic.Int64
+	tallies    atomic.Pointer[tallies]
+	several    atomic.Bool // rules grant requests on it: each request is compared with tallies
+	summed     atomic.Bool // its decision has no record of its own
+	generation int64       // that decided
 
-// ErrCut is the error of a Conn that the policy, or a limit, has cut.
-var ErrCut = errors.New("the connection was cut by the policy in force")
-
-// Dial decides on a target by the profile in force and opens a connection to it,
-// of which nothing more is known: a target whose requests have to be read is
-// refused. The error is a *profiles.Denial, which is on record, ErrClosed, or a
-// fault.
-func (g *Guest) Dial(ctx context.Context, door string, d egress.Dest) (*Conn, error) {
-	return g.conn(ctx, wanted{door: door, dest: d})
+	mu       sync.Mutex
+	request  request
+	upstream *net.TCPConn // nil while it is dialed
+	client   net.Conn     // reset with upstream; may be nil
+	cancel   context.CancelFunc
+	served   bool // a goroutine waits for its end, and finishes it
+	over     bool
+	end      ending
+	finished bool
+	decision profiles.Decision
 }
 
-// DialRequest is Dial for who reads the requests: it decides on the first one as
-// well. Who sends another one asks Use.
-func (g *Guest) DialRequest(ctx context.Context, q httpproxy.Request) (*Conn, error) {
-	return g.conn(ctx, wanted{door: q.Door, dest: q.Dest, reads: true, method: q.Method, path: q.Path, says: q.Says})
+// ending is how a connection ended.
+type ending struct {
+	how      string
+	decision *profiles.Decision // that ended it; nil if none did
+	after    int64              // the generation that cut it
 }
 
-func (g *Guest) conn(ctx context.Context, w wanted) (*Conn, error) {
-	l, err := g.dial(ctx, w)
-	if err != nil {
-		return nil, err
+// admit registers a new connection before anything is decided about it, so that a policy that
+// changes from now on finds it.
+func (g *Guest) admit(spec dialSpec, cancel context.CancelFunc) (*conn, error) {
+	e := g.egress
+	c := &conn{guest: g, id: e.count.Add(1), listener: spec.listener, began: e.cfg.Now(), client: spec.client, cancel: cancel, served: true}
+	c.request = request{dest: spec.dest, via: spec.via, reads: spec.reads, method: spec.method, path: spec.path, says: spec.says}
+	refuse := func(d profiles.Decision) error {
+		return g.journal.refuse(Event{Listener: spec.listener, Dest: spec.dest, Method: spec.method, Path: spec.path, Decision: d})
 	}
-	return &Conn{l: l}, nil
-}
-
-// Use says which request is in flight, as it was decided; a policy that changes
-// is held against it. With the zero Request none is. It is false once the connection
-// was cut, and for a request that counts against other limits than the connection.
-func (c *Conn) Use(q httpproxy.Request) bool {
-	c.l.mu.Lock()
-	c.l.claim.method, c.l.claim.path, c.l.claim.says = q.Method, q.Path, q.Says
-	good := !c.l.over
-	c.l.mu.Unlock()
-	return good && (q.Method == "" || c.l.counted())
-}
-
-// Read reads what the target sends.
-func (c *Conn) Read(b []byte) (int, error) {
-	n, err := c.l.upstream.Read(b)
-	if got := (*downMeter)(c.l).Take(n); got < n {
-		c.l.cut(c.l.usedUp())
-		return got, c.explain(errUsedUp)
+	if spec.client == nil { // a client was counted as it was accepted
+		if full := e.crowded(g.holder.Agent); full != "" {
+			return nil, refuse(refusal(egress.Budget, full))
+		}
 	}
-	return n, c.explain(err)
-}
-
-// Write sends to the target.
-func (c *Conn) Write(b []byte) (int, error) {
-	may := (*upMeter)(c.l).Take(len(b))
-	n, err := c.l.upstream.Write(b[:may])
-	(*upMeter)(c.l).Back(may - n)
-	if err == nil && may < len(b) {
-		c.l.cut(c.l.usedUp())
-		err = errUsedUp
+	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		return nil, ErrClosed
 	}
-	return n, c.explain(err)
-}
-
-// explain says that a connection was cut, where it was.
-func (c *Conn) explain(err error) error {
-	if err == nil || err == io.EOF { //nolint:errorlint // as a net.Conn gives it
-		return err
+	if len(g.conns)+g.reading >= e.cfg.Connections {
+		g.mu.Unlock()
+		return nil, refuse(e.full())
 	}
-	c.l.mu.Lock()
-	defer c.l.mu.Unlock()
-	switch {
-	case c.l.end.decision != nil:
-		return fmt.Errorf("%w: %w", ErrCut, denial(*c.l.end.decision))
-	default:
-		return err
+	g.work.Add(1)
+	g.conns[c] = struct{}{}
+	g.mu.Unlock()
+	return c, nil
+}
+
+// full is the decision for one connection too many.
+func (e *Egress) full() profiles.Decision {
+	return refusal(egress.Budget, "as many connections are open as one holder may have: "+strconv.Itoa(e.cfg.Connections))
+}
+
+// drop removes a connection that was not dialed and of which nothing more is recorded.
+func (c *conn) drop() {
+	c.mu.Lock()
+	c.over, c.finished = true, true
+	c.mu.Unlock()
+	c.leave()
+	c.guest.work.Done()
+}
+
+// leave makes room for another connection.
+func (c *conn) leave() {
+	c.hold(nil)
+	c.guest.mu.Lock()
+	delete(c.guest.conns, c)
+	c.guest.mu.Unlock()
+}
+
+// cut ends a connection at once, on both sides. No byte passes on it when cut returns. It
+// returns false if the connection had ended already.
+func (c *conn) cut(e ending) bool {
+	c.mu.Lock()
+	if c.over {
+		c.mu.Unlock()
+		return false
+	}
+	c.over, c.end = true, e
+	up, client, cancel, served := c.upstream, c.client, c.cancel, c.served
+	c.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+	if up != nil {
+		resetConn(up)
+	}
+	if client != nil {
+		resetConn(client)
+	}
+	if !served {
+		c.finish()
+	}
+	return true
+}
+
+// close ends a connection that its owner no longer needs. If it ended before, that ending is
+// recorded.
+func (c *conn) close(how string) {
+	c.mu.Lock()
+	if !c.over {
+		c.over, c.end = true, ending{how: how}
+	}
+	up := c.upstream
+	c.mu.Unlock()
+	if up != nil {
+		_ = up.Close()
+	}
+	c.finish()
+}
+
+// finish records the end of a connection, once.
+func (c *conn) finish() {
+	c.mu.Lock()
+	if c.finished {
+		c.mu.Unlock()
+		return
+	}
+	c.finished = true
+	ev := c.eventLocked()
+	dialed := c.upstream != nil
+	ev.End = c.end.how
+	if c.end.decision != nil {
+		ev.Decision = *c.end.decision
+	}
+	if c.end.how == EndCut {
+		ev.Before, ev.Generation = ev.Generation, c.end.after
+	}
+	c.mu.Unlock()
+	c.leave()
+	e := c.guest.egress
+	ev.Up, ev.Down, ev.Took = c.up.Load(), c.down.Load(), e.cfg.Now().Sub(c.began)
+	// An end has happened, whether it can be recorded or not: the log itself refuses
+	// everything after it once it cannot write.
+	if !c.summed.Load() || ev.End == EndCut || c.guest.journal.alone(ev, 0) {
+		_ = e.cfg.Record(ev)
+	}
+	f := Figure{Listener: c.listener, Verdict: ev.Decision.Verdict, Code: ev.Decision.Code, End: ev.End, Up: ev.Up, Down: ev.Down}
+	if dialed {
+		f.Open = -1
+	}
+	e.observe(f)
+	c.guest.work.Done()
+}
+
+// eventLocked is what is known of the connection.
+func (c *conn) eventLocked() Event {
+	ev := c.guest.journal.event()
+	ev.Generation, ev.Connection, ev.Listener, ev.Dest = c.generation, c.name(), c.listener, c.request.dest
+	ev.Method, ev.Path, ev.SNI, ev.Decision = c.request.method, c.request.path, c.request.sni, c.decision
+	if c.request.pinned.IsValid() {
+		ev.Dial = netip.AddrPortFrom(c.request.pinned, c.request.target().Port)
+	}
+	return ev
+}
+
+func (c *conn) name() string { return c.guest.egress.prefix + strconv.FormatUint(c.id, 36) }
+
+// current is a copy of the request, and whether the connection is still open.
+func (c *conn) current() (request, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.request, !c.over
+}
+
+// usedUp is the end of a connection on which a rule lets no more bytes pass.
+func (c *conn) usedUp() ending {
+	used := usageSpent{Why: "the bytes that the rule allows are used up"}
+	if list := c.tallies.Load(); list != nil {
+		used = cmp.Or(list.Spent(Up), list.Spent(Down), used)
+	}
+	return ending{how: EndBudget, decision: spent(used)}
+}
+
+// upMeter and downMeter are the two directions of a connection.
+type (
+	upMeter   conn
+	downMeter conn
+)
+
+func (m *upMeter) Bounded() bool  { return m.tallies.Load() != nil }
+func (m *upMeter) Take(n int) int { return take(&m.up, m.tallies.Load(), Up, n) }
+func (m *upMeter) Back(n int)     { back(&m.up, m.tallies.Load(), Up, n) }
+
+func (m *downMeter) Bounded() bool  { return m.tallies.Load() != nil }
+func (m *downMeter) Take(n int) int { return take(&m.down, m.tallies.Load(), Down, n) }
+func (m *downMeter) Back(n int)     { back(&m.down, m.tallies.Load(), Down, n) }
+
+func take(sum *atomic.Int64, list *tallies, d direction, n int) int {
+	if list != nil {
+		n = list.Take(d, n)
+	}
+	sum.Add(int64(n))
+	return n
+}
+
+func back(sum *atomic.Int64, list *tallies, d direction, n int) {
+	sum.Add(int64(-n))
+	if list != nil {
+		list.Back(d, n)
 	}
 }
-
-// CloseWrite tells the target that nothing more is sent.
-func (c *Conn) CloseWrite() error { return c.l.upstream.CloseWrite() }
-
-// Close ends the connection.
-func (c *Conn) Close() error {
-	c.l.close(EndEOF)
-	return nil
-}
-
-// LocalAddr is that of this host.
-func (c *Conn) LocalAddr() net.Addr { return c.l.upstream.LocalAddr() }
-
-// RemoteAddr is the address that was dialed. It is not for the guest to know.
-func (c *Conn) RemoteAddr() net.Addr { return c.l.upstream.RemoteAddr() }
-
-// SetDeadline is that of net.Conn.
-func (c *Conn) SetDeadline(t time.Time) error { return c.l.upstream.SetDeadline(t) }
-
-// SetReadDeadline is that of net.Conn.
-func (c *Conn) SetReadDeadline(t time.Time) error { return c.l.upstream.SetReadDeadline(t) }
-
-// SetWriteDeadline is that of net.Conn.
-func (c *Conn) SetWriteDeadline(t time.Time) error { return c.l.upstream.SetWriteDeadline(t) }

@@ -10,167 +10,184 @@ import (
 	"github.com/ringd/ringd/profiles/egress/clienthello"
 )
 
+// deciders decide for a holder at one moment.
+type deciders struct {
+	list       []*profiles.Decider
+	generation int64
+}
+
+func (g *Guest) deciders() deciders {
+	var d deciders
+	if g.holder.Generation != nil {
+		d.generation = g.holder.Generation()
+	}
+	if g.holder.Deciders != nil {
+		d.list = g.holder.Deciders()
+	}
+	return d
+}
+
+func (d deciders) same(o deciders) bool { return slices.Equal(d.list, o.list) }
+
+// connect decides on a target, before its name is looked up.
+func (d deciders) connect(to egress.Dest, now time.Time) profiles.Connection {
+	return profiles.Connect(to, now, d.list...)
+}
+
+// request is everything about a connection that a policy has to allow.
+type request struct {
+	dest   egress.Dest
+	via    *upstream  // of a virtual host
+	pinned netip.Addr // once it is dialed
+	reads  bool       // its requests are read
+	method string     // of the request in flight; empty if there is none
+	path   string
+	says   egress.Saying
+	hello  bool // its first bytes were a ClientHello, with:
+	sni    string
+	named  bool
+	ech    bool
+}
+
+// decide decides a request in the order of a connection's life, as far as it has come. Nothing
+// is looked up: what has been found out since the connection began is part of the request. So
+// a new connection, the ClientHello on it and a policy that changes are decided in one way.
+func (d deciders) decide(q request, own func(netip.AddrPort) bool, now time.Time) profiles.Connection {
+	c := d.connect(q.dest, now)
+	if !q.reads && c.Reads() {
+		return c.Deny(opaque())
+	}
+	if q.via != nil {
+		c = q.via.unchanged(c)
+	}
+	if q.method != "" {
+		c = c.Request(q.method, q.path, q.says, now)
+	}
+	if q.pinned.IsValid() {
+		c = q.decidePinned(c, own, now)
+	}
+	if q.hello {
+		c = c.Hello(clienthello.Hello{Name: q.sni, HasName: q.named, ECH: q.ech}, nil, now)
+	}
+	return c
+}
+
+// decidePinned decides on the address that the connection has.
+func (q request) decidePinned(c profiles.Connection, own func(netip.AddrPort) bool, now time.Time) profiles.Connection {
+	kept, c := q.addresses(c, []netip.Addr{q.pinned}, now)
+	if c.Allowed() && (!slices.Contains(kept, q.pinned) || own(netip.AddrPortFrom(q.pinned, q.target().Port))) {
+		return c.Deny(refusal(egress.Address, "no address of the host may be dialed any more"))
+	}
+	return c
+}
+
+// addresses keeps the answers that may be dialed for a request. For a virtual host the list of
+// its upstream decides.
+func (q request) addresses(c profiles.Connection, answers []netip.Addr, now time.Time) ([]netip.Addr, profiles.Connection) {
+	if q.via == nil {
+		c = c.Addresses(answers, now)
+		return c.Dial(), c
+	}
+	if !c.Allowed() {
+		return nil, c
+	}
+	up := q.via.decision.Addresses(answers, now)
+	if r := up.Refusal(); r != nil {
+		return nil, c.Deny(refused(r))
+	}
+	return up.Dial(), c
+}
+
+// dialable decides on the address that a socket is about to connect to.
+func (q request) dialable(c profiles.Connection, at netip.AddrPort, now time.Time) profiles.Decision {
+	if q.via == nil {
+		return c.Dialable(at, now)
+	}
+	if r := q.via.decision.Dialable(at, now); r != nil {
+		return refused(r)
+	}
+	return c.Decision()
+}
+
+// target is what is looked up and dialed.
+func (q request) target() egress.Dest {
+	if q.via != nil {
+		return q.via.dest
+	}
+	return q.dest
+}
+
+// unchanged refuses a virtual host that stands for another upstream now.
+func (u *upstream) unchanged(c profiles.Connection) profiles.Connection {
+	for _, g := range c.Rules() {
+		if g == nil || g.Upstream != u.text || !slices.Equal(g.Addresses, u.addresses) {
+			return c.Deny(refusal(egress.Gateways, "the gateway stands for another upstream now"))
+		}
+	}
+	return c
+}
+
+// guards decide on the addresses of a target. Each refuses without the other.
+type guards struct {
+	answers answersGuard
+	socket  socketGuard
+}
+
+// answersGuard returns the answers for a name that may be dialed, at most maxCandidates. If
+// there is none, the Connection is denied.
+type answersGuard func(e *Egress, q request, c profiles.Connection, answers []netip.Addr, now time.Time) ([]netip.AddrPort, profiles.Connection)
+
+// socketGuard refuses the address that a socket is about to connect to, or returns nil.
+type socketGuard func(e *Egress, q request, c profiles.Connection, at netip.AddrPort) error
+
+// guardAnswers is the first guard: it decides on the answers of the lookup.
+func (e *Egress) guardAnswers(q request, c profiles.Connection, answers []netip.Addr, now time.Time) ([]netip.AddrPort, profiles.Connection) {
+	kept, c := q.addresses(c, answers, now)
+	if !c.Allowed() {
+		return nil, c
+	}
+	out := make([]netip.AddrPort, 0, min(len(kept), maxCandidates))
+	for _, a := range kept {
+		if at := netip.AddrPortFrom(a.Unmap(), q.target().Port); len(out) < maxCandidates && !e.own(at) {
+			out = append(out, at)
+		}
+	}
+	if len(out) == 0 {
+		return nil, c.Deny(refusal(egress.Address, "no address of the host may be dialed"))
+	}
+	return out, c
+}
+
+// guardSocket is the second guard. It decides on the address and the port alone, whatever the
+// first guard has let through.
+func (e *Egress) guardSocket(q request, c profiles.Connection, at netip.AddrPort) error {
+	if e.own(at) {
+		return denial(refusal(egress.Address, "no address of the host may be dialed"))
+	}
+	if dec := q.dialable(c, at, e.cfg.Now()); dec.Verdict != profiles.Allow {
+		return denial(dec)
+	}
+	return nil
+}
+
+// own reports whether an address is one of the daemon's.
+func (e *Egress) own(a netip.AddrPort) bool { return ownAddresses(e.cfg.Own).Has(a) }
+
 // capability is what a denial names.
 const capability = "egress"
+
+func denial(d profiles.Decision) *profiles.Denial {
+	return &profiles.Denial{Capability: capability, Decision: d}
+}
 
 // refusal is a decision that no decider has made.
 func refusal(code egress.Code, why string, instead ...string) profiles.Decision {
 	return profiles.Decision{Code: profiles.Code(code), Reason: why, Instead: instead}
 }
 
-func denial(d profiles.Decision) *profiles.Denial {
-	return &profiles.Denial{Capability: capability, Decision: d}
-}
-
-// match asks each decider for what covers a target. The decision is that of the
-// first that refuses, or of the first. Nothing was looked up.
-func (s standing) match(d egress.Dest, now time.Time) ([]egress.Match, profiles.Decision) {
-	if len(s.deciders) == 0 {
-		return nil, profiles.Decision{Code: profiles.CodeClosed, Reason: "no profile is in force"}
-	}
-	var first profiles.Decision
-	matches := make([]egress.Match, len(s.deciders))
-	for i, decider := range s.deciders {
-		m, dec := decider.EgressMatch(d, now)
-		switch dec.Verdict {
-		case profiles.Allow:
-		case profiles.Ask, profiles.Deny:
-			return nil, dec
-		default:
-			return nil, dec
-		}
-		if matches[i] = m; i == 0 {
-			first = dec
-		}
-	}
-	return matches, first
-}
-
-// reads says whether the requests to a target have to be read. A virtual host is
-// answered by who reads them.
-func reads(matches []egress.Match) bool {
-	return slices.ContainsFunc(matches, func(m egress.Match) bool { return m.Reads || m.Virtual != 0 })
-}
-
-func virtual(matches []egress.Match) bool {
-	return slices.ContainsFunc(matches, func(m egress.Match) bool { return m.Virtual != 0 })
-}
-
-// request asks each decider for one request. Each of the matches becomes one of
-// which the rule counts that grants it.
-func (s standing) request(d egress.Dest, matches []egress.Match, method, path string, says egress.Saying, now time.Time) profiles.Decision {
-	return s.each(func(i int, decider *profiles.Decider) (dec profiles.Decision) {
-		matches[i], dec = decider.EgressRequest(d, matches[i], method, path, says, now)
-		return dec
-	})
-}
-
-// several reports whether more than one rule grants requests, each on its own: the
-// next request may count against other limits than the last.
-func several(matches []egress.Match) bool {
-	return slices.ContainsFunc(matches, func(m egress.Match) bool { return m.Reads && len(m.Entries) > 1 })
-}
-
-// hello asks each decider for first bytes that are a ClientHello.
-func (s standing) hello(d egress.Dest, matches []egress.Match, h clienthello.Hello, err error, now time.Time) profiles.Decision {
-	return s.each(func(i int, decider *profiles.Decider) profiles.Decision {
-		return decider.EgressHello(d, matches[i], h, err, now)
-	})
-}
-
-// each gives the first decision that refuses, or the first.
-func (s standing) each(ask func(int, *profiles.Decider) profiles.Decision) profiles.Decision {
-	var first profiles.Decision
-	for i, decider := range s.deciders {
-		dec := ask(i, decider)
-		if dec.Verdict != profiles.Allow {
-			return dec
-		}
-		if i == 0 {
-			first = dec
-		}
-	}
-	return first
-}
-
-// guard keeps those of the answers that may be dialed for a claim.
-func (s standing) guard(c claim, matches []egress.Match, answers []netip.Addr, now time.Time) ([]netip.Addr, profiles.Decision) {
-	if c.via != nil {
-		kept, r := c.via.list.Addresses(c.via.dest, c.via.match, answers, now)
-		if r != nil {
-			return nil, refusal(r.Code, r.Why, r.Instead...)
-		}
-		return kept, profiles.Decision{Verdict: profiles.Allow}
-	}
-	for i, decider := range s.deciders {
-		kept, dec := decider.EgressAddresses(c.dest, matches[i], answers, now)
-		if dec.Verdict != profiles.Allow {
-			return nil, dec
-		}
-		answers = kept
-	}
-	return answers, profiles.Decision{Verdict: profiles.Allow}
-}
-
-// allows decides a whole claim again, without a lookup: everything that was found
-// out since is part of it.
-func (s standing) allows(c claim, own func(netip.AddrPort) bool, now time.Time) ([]egress.Match, profiles.Decision) {
-	matches, dec := s.match(c.dest, now)
-	if dec.Verdict != profiles.Allow {
-		return nil, dec
-	}
-	if !c.reads && reads(matches) {
-		return nil, opaque()
-	}
-	if c.via != nil {
-		if dec := s.stands(c, matches); dec.Verdict != profiles.Allow {
-			return nil, dec
-		}
-	}
-	if c.method != "" {
-		if dec = s.request(c.dest, matches, c.method, c.path, c.says, now); dec.Verdict != profiles.Allow {
-			return nil, dec
-		}
-	}
-	if c.pinned.IsValid() {
-		kept, dec := s.guard(c, matches, []netip.Addr{c.pinned}, now)
-		if dec.Verdict != profiles.Allow {
-			return nil, dec
-		}
-		if !slices.Contains(kept, c.pinned) || own(netip.AddrPortFrom(c.pinned, c.target().Port)) {
-			return nil, refusal(egress.Address, "no address of the host may be dialed any more")
-		}
-	}
-	if c.hello {
-		if dec := s.hello(c.dest, matches, clienthello.Hello{Name: c.sni, HasName: c.named, ECH: c.ech}, nil, now); dec.Verdict != profiles.Allow {
-			return nil, dec
-		}
-	}
-	return matches, dec
-}
-
-// stands refuses a virtual host that has come to stand for something else.
-func (s standing) stands(c claim, matches []egress.Match) profiles.Decision {
-	return s.each(func(i int, decider *profiles.Decider) profiles.Decision {
-		g, ok := decider.Gateway(matches[i])
-		if !ok || g.Upstream != c.via.text || !slices.Equal(g.Addresses, c.via.addresses) {
-			return refusal(egress.Gateways, "the gateway stands for another upstream now")
-		}
-		return profiles.Decision{Verdict: profiles.Allow}
-	})
-}
-
-// target is what is looked up and dialed.
-func (c claim) target() egress.Dest {
-	if c.via != nil {
-		return c.via.dest
-	}
-	return c.dest
-}
+// refused is the decision for a target or a request that could not be read.
+func refused(r *egress.Refusal) profiles.Decision { return refusal(r.Code, r.Why, r.Instead...) }
 
 func opaque() profiles.Decision {
 	return refusal(egress.Opaque, "the requests to this host are to be read, and this connection hides them")
 }
-
-// own reports whether an address is one of the daemon's.
-func (e *Egress) own(a netip.AddrPort) bool { return ownAddresses(e.cfg.Own).Has(a) }

@@ -25,7 +25,7 @@ func TestRecordFails(t *testing.T) {
 	r.Sink("", 5432)
 	full := errors.New("no space left")
 	r.refuse = full
-	if _, err := r.guest.Dial(t.Context(), proxy.DoorFetch, target(t, "db.example:5432")); !errors.Is(err, full) {
+	if _, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, "db.example:5432")); !errors.Is(err, full) {
 		t.Errorf("Dial: %v", err)
 	}
 	res, _ := r.connect("db.example:5432")
@@ -39,7 +39,7 @@ func TestRecordFails(t *testing.T) {
 		t.Errorf("%d connections are left", n)
 	}
 	r.refuse = nil
-	c, err := r.guest.Dial(t.Context(), proxy.DoorFetch, target(t, "db.example:5432"))
+	c, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, "db.example:5432"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestGuard(t *testing.T) {
 			r := newRig(t, tt.rules)
 			r.Name("a.example", tt.answers...)
 			r.Sink("", 443)
-			c, err := r.guest.Dial(t.Context(), proxy.DoorFetch, target(t, tt.target))
+			c, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, tt.target))
 			if tt.code != "" {
 				if code(err) != profiles.Code(tt.code) {
 					t.Errorf("%v, want %s", err, tt.code)
@@ -111,7 +111,7 @@ func TestTwoGuards(t *testing.T) {
 				without(r.egress)
 				r.Name("a.example", answer)
 				r.Sink("", 443)
-				c, err := r.guest.Dial(t.Context(), proxy.DoorFetch, target(t, "a.example:443"))
+				c, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, "a.example:443"))
 				if name == "neither" {
 					if err != nil {
 						t.Fatalf("nothing refuses it, and it is refused: %v", err)
@@ -160,7 +160,7 @@ func TestOwn(t *testing.T) {
 					r.Name("a.example", tt.answer)
 				}
 				l := r.Listen(":7443")
-				c, err := r.guest.Dial(t.Context(), proxy.DoorFetch, target(t, tt.target))
+				c, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, tt.target))
 				if err == nil {
 					c.Close()
 				}
@@ -190,7 +190,7 @@ func TestLookups(t *testing.T) {
 		{"W.A.example.:80", []string{"w.a.example."}},
 	} {
 		before := len(r.Lookups())
-		c, err := r.guest.Dial(t.Context(), proxy.DoorFetch, target(t, tt.target))
+		c, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, tt.target))
 		if err == nil {
 			c.Close()
 		}
@@ -206,7 +206,7 @@ func TestLookupFails(t *testing.T) {
 	r := newRig(t, []profiles.EgressRule{host("a.example")}, func(c *proxy.Config) {
 		c.Resolve = func(context.Context, string) ([]netip.Addr, error) { return nil, broken }
 	})
-	_, err := r.guest.Dial(t.Context(), proxy.DoorFetch, target(t, "a.example:443"))
+	_, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, "a.example:443"))
 	if !errors.Is(err, broken) {
 		t.Errorf("%v", err)
 	}
@@ -224,7 +224,7 @@ func TestSeveralAddresses(t *testing.T) {
 	r := newRig(t, []profiles.EgressRule{host("a.example", 5432)})
 	r.Name("a.example", "10.0.0.1", "93.184.216.34", "2606:2800:220:1::1", "93.184.216.36")
 	r.echo("93.184.216.36:5432") // the first two refuse
-	c, err := r.guest.Dial(t.Context(), proxy.DoorFetch, target(t, "a.example:5432"))
+	c, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, "a.example:5432"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func TestDeafAddress(t *testing.T) {
 	r.Name("a.example", "93.184.216.34", "93.184.216.36")
 	r.deaf("93.184.216.34:5432")
 	r.echo("93.184.216.36:5432")
-	c, err := r.guest.Dial(t.Context(), proxy.DoorFetch, target(t, "a.example:5432"))
+	c, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, "a.example:5432"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +282,7 @@ func TestDialEnds(t *testing.T) {
 		r := newRig(t, []profiles.EgressRule{host("a.example", 5432)}, func(c *proxy.Config) { c.DialWithin = 200 * time.Millisecond })
 		r.Name("a.example", "93.184.216.34")
 		r.deaf("93.184.216.34:5432")
-		_, err := r.guest.Dial(t.Context(), proxy.DoorFetch, target(t, "a.example:5432"))
+		_, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, "a.example:5432"))
 		var late net.Error
 		if !errors.As(err, &late) || !late.Timeout() {
 			t.Errorf("%v", err)
@@ -307,7 +307,7 @@ func TestDialEnds(t *testing.T) {
 			})
 			var work sync.WaitGroup
 			var err error
-			work.Go(func() { _, err = r.guest.Dial(t.Context(), proxy.DoorFetch, target(t, "a.example:5432")) })
+			work.Go(func() { _, err = r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, "a.example:5432")) })
 			<-looking
 			end(r)
 			work.Wait()
@@ -344,7 +344,7 @@ func TestSwapWhileDialing(t *testing.T) {
 	})
 	r.Name("a.example", "93.184.216.34")
 	r.echo("93.184.216.34:5432")
-	_, err := r.guest.Dial(t.Context(), proxy.DoorFetch, target(t, "a.example:5432"))
+	_, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, "a.example:5432"))
 	if code(err) != profiles.Code(dest.NotGranted) {
 		t.Errorf("%v", err)
 	}
@@ -373,7 +373,7 @@ func TestDeciders(t *testing.T) {
 			r.deciders.Store(&tt.list)
 			r.Name("a.example", "93.184.216.34")
 			r.echo("93.184.216.34:5432")
-			c, err := r.guest.Dial(t.Context(), proxy.DoorFetch, target(t, "a.example:5432"))
+			c, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, "a.example:5432"))
 			if tt.code == "" {
 				if err != nil {
 					t.Fatal(err)
@@ -389,7 +389,7 @@ func TestDeciders(t *testing.T) {
 	r := newRig(t, nil)
 	g := r.egress.Open(proxy.Holder{Agent: "a"})
 	defer g.Close()
-	if _, err := g.Dial(t.Context(), proxy.DoorFetch, target(t, "a.example:5432")); code(err) != profiles.CodeClosed {
+	if _, err := g.Dial(t.Context(), proxy.ListenerFetch, target(t, "a.example:5432")); code(err) != profiles.CodeClosed {
 		t.Errorf("a holder without deciders: %v", err)
 	}
 }
@@ -402,16 +402,16 @@ func TestOpaque(t *testing.T) {
 	r.Name("a.example", "93.184.216.34")
 	r.echo("93.184.216.34:80")
 	d := target(t, "a.example:80")
-	if _, err := r.guest.Dial(t.Context(), proxy.DoorFetch, d); code(err) != profiles.Code(dest.Opaque) {
+	if _, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, d); code(err) != profiles.Code(dest.Opaque) {
 		t.Errorf("Dial: %v", err)
 	}
-	if _, err := r.guest.DialRequest(t.Context(), httpproxy.Request{Door: proxy.DoorFetch, Dest: d, Method: "POST", Path: "/public"}); code(err) != profiles.Code(dest.Method) {
+	if _, err := r.guest.DialRequest(t.Context(), httpproxy.Request{Listener: proxy.ListenerFetch, Dest: d, Method: "POST", Path: "/public"}); code(err) != profiles.Code(dest.Method) {
 		t.Errorf("another method: %v", err)
 	}
-	if _, err := r.guest.DialRequest(t.Context(), httpproxy.Request{Door: proxy.DoorFetch, Dest: d, Method: "GET", Path: "/secret"}); code(err) != profiles.Code(dest.Path) {
+	if _, err := r.guest.DialRequest(t.Context(), httpproxy.Request{Listener: proxy.ListenerFetch, Dest: d, Method: "GET", Path: "/secret"}); code(err) != profiles.Code(dest.Path) {
 		t.Errorf("another path: %v", err)
 	}
-	c, err := r.guest.DialRequest(t.Context(), httpproxy.Request{Door: proxy.DoorFetch, Dest: d, Method: "GET", Path: "/public/x"})
+	c, err := r.guest.DialRequest(t.Context(), httpproxy.Request{Listener: proxy.ListenerFetch, Dest: d, Method: "GET", Path: "/public/x"})
 	if err != nil {
 		t.Fatal(err)
 	}

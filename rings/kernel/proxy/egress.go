@@ -1,161 +1,153 @@
-// Package proxy opens connections for guests, and nothing else does. A guest has
-// listeners in its own network namespace, or calls fetch; whatever comes in by
-// one of these doors is decided by the profile in force (package profiles/egress),
-// put on record, and only then dialed, at the address that was decided on. A
-// policy that changes cuts the connections that no longer pass, and no other.
-//
-// It refuses when in doubt: a holder without a profile reaches nothing, what
-// cannot be recorded is not dialed, and the socket that is about to connect is
-// held against the decision once more. The kernel ring hands over the listeners;
-// cmd/ringd constructs the one Egress of a daemon.
 package proxy
 
 import (
-	"context"
-	"crypto/x509"
-	"log/slog"
+	"errors"
+	"maps"
 	"net/netip"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/egress"
+	"github.com/ringd/ringd/rings/kernel/pace"
+	"github.com/ringd/ringd/rings/kernel/proxy/httpproxy"
 )
 
-// Config is what an Egress needs.
-type Config struct {
-	// Go starts goroutines; Close waits for them.
-	Go func(func())
-	// Now is the clock that rules expire by, and that events are taken the time of.
-	Now func() time.Time
-	// Resolve asks for all addresses of an absolute name (lower case, with its last
-	// dot), once for a connection.
-	Resolve func(ctx context.Context, name string) ([]netip.Addr, error)
-	// Record puts an event on record. What it cannot record does not happen.
-	Record func(Event) error
-	// Observe counts; nil: nobody does.
-	Observe func(Figure)
-	// Logger is told of a door that cannot accept; nil: nobody is.
-	Logger *slog.Logger
-	// Secret gives the credential of a gateway by its name in the policy, for
-	// requests to an upstream. It is an error when the credential is for others.
-	Secret func(ctx context.Context, name string, upstream egress.Dest) (Secret, error)
-	// Upstream is that of a gateway for which the policy names none; the zero
-	// Upstream when the host's configuration has none either.
-	Upstream func(gateway string) Upstream
-	// Roots is what the upstreams of gateways chain to; nil: the roots of the system.
-	Roots *x509.CertPool
-	// Own lists addresses of the daemon itself, which nothing reaches. One without
-	// an address stands for all addresses of this host.
-	Own []netip.AddrPort
+// ErrClosed is the error of an Egress, or a Guest, that was closed.
+var ErrClosed = errors.New("egress is closed")
 
-	// Connections is how many a holder may have open at once, Undecided how many of
-	// what it has opened may wait for their first bytes and a decision.
-	Connections int // 0: 1,024
-	Undecided   int // 0: 256
-	// Most is how many connections all holders together may have, each of which takes
-	// up to two descriptors; those of one agent may have three quarters of them.
-	Most int // 0: as many as they like
-	// Heads is how many bytes all holders together may take for heads of requests, of
-	// answers and of TLS that are not complete. One agent may have a quarter of them, and
-	// less when others have some as well.
-	Heads int // 0: 64 MiB
-	// FirstBytes is how long a client may take to say what it wants.
-	FirstBytes time.Duration // 0: 10 s
-	// DialWithin is how long a lookup and the dial after it may take.
-	DialWithin time.Duration // 0: 15 s
-	// Dials is how many connections an agent may open to one address and port in a
-	// row. Each further one waits for the next DialEvery, within DialWithin. All agents
-	// together may open as many as three of them, and then take turns.
-	Dials     int           // 0: 1,000
-	DialEvery time.Duration // 0: 10 ms
+// Egress opens connections. Make one with New; it is safe for concurrent use.
+type Egress struct {
+	cfg    Config
+	pump   *pump
+	reads  *httpproxy.Forwarder
+	pace   *pace.Buckets[route]                 // of dials of one agent
+	all    *pace.Shared[netip.AddrPort, string] // of dials of all agents
+	heads  sync.Pool                            // *[firstBytes]byte
+	room   room                                 // for more of them
+	prefix string                               // of the names of connections
+	count  atomic.Uint64
+
+	// walk is held by a Recheck, so that cuts are recorded in the order of the policies.
+	walk   sync.Mutex
+	expiry expiry
+
+	guards guards
+
+	mu     sync.Mutex
+	guests map[*Guest]struct{}
+	closed bool
 }
 
-const (
-	defaultConnections = 1024
-	defaultUndecided   = 256
-	defaultHeads       = 64 << 20
-	defaultFirstBytes  = 10 * time.Second
-	defaultDialWithin  = 15 * time.Second
-	defaultDials       = 1000
-	defaultDialEvery   = 10 * time.Millisecond
-)
-
-// Holder is for whom a connection is: a guest, or a run that calls fetch.
-type Holder struct {
-	Agent    string
-	Executor string
-	Run      func() string // that it serves now; "": none yet
-	// Deciders are in force at this moment, and each has to allow; none, or nil:
-	// everything is refused.
-	Deciders func() []*profiles.Decider
-	// Generation in force, for the record.
-	Generation func() int64
+// New returns an Egress with nothing open. It refuses a Config that cannot decide, dial or
+// record.
+func New(cfg Config) (*Egress, error) {
+	if cfg.Go == nil || cfg.Now == nil || cfg.Resolve == nil || cfg.Record == nil {
+		return nil, errors.New("egress: Go, Now, Resolve and Record are needed")
+	}
+	numbers := []int{cfg.Connections, cfg.Undecided, cfg.Most, cfg.Heads, cfg.Dials}
+	times := []time.Duration{cfg.FirstBytes, cfg.DialWithin, cfg.DialEvery}
+	if slices.ContainsFunc(numbers, func(n int) bool { return n < 0 }) ||
+		slices.ContainsFunc(times, func(d time.Duration) bool { return d < 0 }) {
+		return nil, errors.New("egress: a limit is negative")
+	}
+	cfg.Connections = or(cfg.Connections, defaultConnections)
+	cfg.Undecided = or(cfg.Undecided, defaultUndecided)
+	cfg.Heads = or(cfg.Heads, defaultHeads)
+	cfg.FirstBytes = or(cfg.FirstBytes, defaultFirstBytes)
+	cfg.DialWithin = or(cfg.DialWithin, defaultDialWithin)
+	cfg.Dials = or(cfg.Dials, defaultDials)
+	cfg.DialEvery = or(cfg.DialEvery, defaultDialEvery)
+	return newEgress(cfg, guards{(*Egress).guardAnswers, (*Egress).guardSocket})
 }
 
-// Doors of a guest.
-const (
-	DoorConnect     = "connect"
-	DoorHTTP        = "http"
-	DoorSOCKS       = "socks5"
-	DoorTransparent = "transparent"
-	DoorDNS         = "dns"
-	DoorFetch       = "fetch"
-)
-
-// Ends of a connection.
-const (
-	EndEOF     = "eof"
-	EndCut     = "cut"     // the profile in force no longer allows it
-	EndBudget  = "budget"  // a limit of its rule is used up
-	EndRefused = "refused" // by its first bytes
-	EndError   = "error"   // it could not be dialed, or broke
-	EndClosed  = "closed"  // its holder ended
-)
-
-// Event is what goes on record. Without an End it says what was decided, before
-// anything comes of it; with one, what became of it.
-type Event struct {
-	Agent, Executor, Run string
-	Generation           int64  // that decided; of a cut: that cut it
-	Before               int64  // of a cut: that had allowed it
-	Connection           string // the same in what was decided and what became of it
-	Door                 string
-	Dest                 egress.Dest
-	Method               string
-	Path                 string // without its query
-	SNI                  string
-	Decision             profiles.Decision
-	Answers              []netip.Addr
-	Dial                 netip.AddrPort // pinned
-	Credential           string         // its name
-	End                  string
-	Up, Down             int64 // bytes, from and to the guest
-	Took                 time.Duration
-	Count                int64 // events like this one that were not recorded on their own; Up, Down and Took are those of all
+// newEgress is New with the two guards over addresses.
+func newEgress(cfg Config, both guards) (*Egress, error) {
+	e := &Egress{cfg: cfg, guards: both, pump: newPump(), guests: map[*Guest]struct{}{}, room: room{most: cfg.Heads, of: map[string]int{}}}
+	var err error
+	if e.reads, err = httpproxy.New(httpproxy.Config{Go: cfg.Go, Now: cfg.Now, Denied: answerDenied}); err != nil {
+		return nil, err
+	}
+	if e.pace, err = pace.New[route](pace.Config{Now: cfg.Now, Every: cfg.DialEvery, Burst: cfg.Dials}); err != nil {
+		return nil, err
+	}
+	shared := pace.Config{Now: cfg.Now, Every: max(cfg.DialEvery/agentsAtOnce, 1), Burst: cfg.Dials * agentsAtOnce}
+	if e.all, err = pace.NewShared[netip.AddrPort, string](shared); err != nil {
+		return nil, err
+	}
+	e.prefix = strconv.FormatInt(cfg.Now().UnixMilli(), 36) + "-"
+	e.expiry.fire = e.Recheck
+	return e, nil
 }
 
-// Figure is one thing to count.
-type Figure struct {
-	Door    string
-	Verdict profiles.Verdict
-	Code    profiles.Code
-	End     string        // "": a decision
-	Dialed  time.Duration // 0: nothing was dialed
-	Up      int64
-	Down    int64
-	Open    int // change of the number of open connections
+func or[T comparable](v, def T) T {
+	var zero T
+	if v == zero {
+		return def
+	}
+	return v
 }
 
-// Upstream is what a gateway stands for on this host, all of it: nothing of it
-// is mixed with what a policy says.
-type Upstream struct {
-	URL        string   // as egress.ReadUpstream takes it
-	Addresses  []string // as profiles.Gateway has them
-	Credential string   // its name; "": the one of the policy
+// Close cuts everything, and returns when nothing of it runs any more. Later calls of Dial and
+// of Open are refused with ErrClosed.
+func (e *Egress) Close() {
+	e.mu.Lock()
+	e.closed = true
+	open := slices.Collect(maps.Keys(e.guests))
+	e.mu.Unlock()
+	e.expiry.stop()
+	for _, g := range open {
+		g.Close()
+	}
+	e.pump.Close()
 }
 
-// Secret is a credential as it goes into a request.
-type Secret struct {
-	Header string // Authorization
-	Value  string // "Bearer …"
+// Open gives a holder its use of egress, until it is closed. After Close of the Egress the
+// Guest refuses everything.
+func (e *Egress) Open(h Holder) *Guest {
+	g := newGuest(e, h)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		g.closed, g.journal.closed = true, true
+		return g
+	}
+	e.guests[g] = struct{}{}
+	return g
+}
+
+func (e *Egress) observe(f Figure) {
+	if e.cfg.Observe != nil {
+		e.cfg.Observe(f)
+	}
+}
+
+// crowded says why an agent may have no further connection now, or returns "". Each connection
+// takes up to two descriptors of this process, without which it starts no guest and no
+// command. One agent leaves a quarter to the others.
+func (e *Egress) crowded(agent string) string {
+	if e.cfg.Most == 0 {
+		return ""
+	}
+	e.mu.Lock()
+	guests := slices.Collect(maps.Keys(e.guests))
+	e.mu.Unlock()
+	all, mine := 0, 0
+	for _, g := range guests {
+		n := g.held()
+		all += n
+		if g.holder.Agent == agent {
+			mine += n
+		}
+	}
+	each := (3*e.cfg.Most + 3) / 4
+	switch {
+	case mine >= each:
+		return "as many connections are open as one agent may have on this host: " + strconv.Itoa(each)
+	case all >= e.cfg.Most:
+		return "as many connections are open as all agents together may have on this host: " + strconv.Itoa(e.cfg.Most)
+	default:
+		return ""
+	}
 }

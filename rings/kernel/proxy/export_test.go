@@ -7,30 +7,29 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/egress"
 )
 
-// WithoutFirst takes away the guard over what was looked up, WithoutSecond the one
-// over what a socket is about to connect to, to see that the other refuses.
+// WithoutFirst takes away the guard over the answers of a lookup, WithoutSecond the one over
+// the address that a socket is about to connect to, to see that the other refuses.
 func (e *Egress) WithoutFirst() {
-	e.guards.first = func(_ *Egress, _ standing, c claim, _ []egress.Match, answers []netip.Addr, _ time.Time) (out []netip.AddrPort, _ profiles.Decision) {
+	e.guards.answers = func(_ *Egress, q request, c profiles.Connection, answers []netip.Addr, _ time.Time) (out []netip.AddrPort, _ profiles.Connection) {
 		for _, a := range answers {
-			out = append(out, netip.AddrPortFrom(a.Unmap(), c.target().Port))
+			out = append(out, netip.AddrPortFrom(a.Unmap(), q.target().Port))
 		}
-		return out, profiles.Decision{Verdict: profiles.Allow}
+		return out, c
 	}
 }
 
 // WithoutSecond is described at WithoutFirst.
 func (e *Egress) WithoutSecond() {
-	e.guards.second = func(*Egress, standing, claim, netip.AddrPort) error { return nil }
+	e.guards.socket = func(*Egress, request, profiles.Connection, netip.AddrPort) error { return nil }
 }
 
 // Open counts the connections that are open, or are dialed.
 func (g *Guest) Open() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return len(g.links)
+	return len(g.conns)
 }
 
 // Held counts those, and the clients of which nothing is decided.
@@ -40,15 +39,15 @@ func (g *Guest) Held() int { return g.held() }
 // may have read the whole answer by then.
 func (g *Guest) InFlight() int {
 	g.mu.Lock()
-	links := slices.Collect(maps.Keys(g.links))
+	conns := slices.Collect(maps.Keys(g.conns))
 	g.mu.Unlock()
 	n := 0
-	for _, l := range links {
-		l.mu.Lock()
-		if l.client != nil {
+	for _, c := range conns {
+		c.mu.Lock()
+		if c.client != nil {
 			n++
 		}
-		l.mu.Unlock()
+		c.mu.Unlock()
 	}
 	return n
 }

@@ -28,7 +28,7 @@ func TestPace(t *testing.T) {
 		{"socks", func(r *rig) { r.ask("\x05\x01\x00\x05\x01\x00\x01\xc6\x33\x64\x07\x00\x50") }},
 		{"fetch", func(r *rig) {
 			go func() {
-				q := httpproxy.Request{Door: proxy.DoorFetch, Dest: target(r.t, address), Method: "GET", Path: "/"}
+				q := httpproxy.Request{Listener: proxy.ListenerFetch, Dest: target(r.t, address), Method: "GET", Path: "/"}
 				if c, err := r.guest.DialRequest(r.t.Context(), q); err == nil {
 					_ = c.Close()
 				}
@@ -40,7 +40,7 @@ func TestPace(t *testing.T) {
 			r := newRig(t, []profiles.EgressRule{rule}, func(c *proxy.Config) { c.Dials, c.DialEvery = burst, time.Hour })
 			accepted := counted(t, r.Listen(address))
 			for range burst {
-				c, err := r.guest.Dial(t.Context(), proxy.DoorFetch, target(t, address))
+				c, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, address))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -52,7 +52,7 @@ func TestPace(t *testing.T) {
 			door.dial(r)
 			r.opens(1)
 			other := r.egress.Open(proxy.Holder{Agent: "b", Executor: "python", Deciders: func() []*profiles.Decider { return *r.deciders.Load() }})
-			c, err := other.Dial(t.Context(), proxy.DoorFetch, target(t, address))
+			c, err := other.Dial(t.Context(), proxy.ListenerFetch, target(t, address))
 			if err != nil {
 				t.Fatalf("another agent waits too: %v", err)
 			}
@@ -87,7 +87,7 @@ func TestPaceOfAll(t *testing.T) {
 	}
 	dial := func(g *proxy.Guest, at string, accepted <-chan string) {
 		t.Helper()
-		c, err := g.Dial(t.Context(), proxy.DoorFetch, target(t, at))
+		c, err := g.Dial(t.Context(), proxy.ListenerFetch, target(t, at))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestPaceOfAll(t *testing.T) {
 	}
 	late, ended := open("late"), make(chan error, 1)
 	go func() {
-		_, err := late.Dial(t.Context(), proxy.DoorFetch, target(t, address))
+		_, err := late.Dial(t.Context(), proxy.ListenerFetch, target(t, address))
 		ended <- err
 	}()
 	for late.Open() == 0 {

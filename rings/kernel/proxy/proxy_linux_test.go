@@ -31,7 +31,7 @@ func TestConnect(t *testing.T) {
 	if len(log) != 2 {
 		t.Fatalf("%d events, want 2: %+v", len(log), log)
 	}
-	if first := log[0]; first.End != "" || first.Door != proxy.DoorConnect || first.Decision.Verdict != profiles.Allow ||
+	if first := log[0]; first.End != "" || first.Listener != proxy.ListenerConnect || first.Decision.Verdict != profiles.Allow ||
 		first.Dial.String() != "93.184.216.34:5432" || len(first.Answers) != 1 || first.Connection != end.Connection || first.Connection == "" ||
 		first.Agent != "a" || first.Executor != "python" || first.Run != "run" || first.Generation != 1 {
 		t.Errorf("decided: %+v", first)

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -8,17 +9,14 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Recheck decides every connection again, by what is in force now, and cuts those
-// that no longer pass and no other. Call it after what Holder.Deciders gives has
-// changed. When it returns, nothing passes any more that it cut.
+// Recheck decides every connection again by the policies in force now, and cuts those that no
+// longer pass and no other. Call it after the result of Holder.Deciders has changed. When it
+// returns, no byte passes any more on a connection that it cut.
 func (e *Egress) Recheck() {
 	e.walk.Lock()
 	defer e.walk.Unlock()
 	e.mu.Lock()
-	guests := make([]*Guest, 0, len(e.guests))
-	for g := range e.guests {
-		guests = append(guests, g)
-	}
+	guests := slices.Collect(maps.Keys(e.guests))
 	e.mu.Unlock()
 	now := e.cfg.Now()
 	for _, g := range guests {
@@ -26,97 +24,93 @@ func (e *Egress) Recheck() {
 	}
 }
 
-// outcome is what is in force for one claim.
-type outcome struct {
-	limits   []bound
-	several  bool
-	decision *profiles.Decision // that refuses; nil: none does
-}
-
-// cutTogether is how many connections are cut one after the other; a cut waits for
-// who uses the connection.
+// cutTogether is how many connections are cut one after the other. A cut waits for the
+// goroutine that uses the connection.
 const cutTogether = 32
 
 func (g *Guest) recheck(now time.Time) {
 	g.mu.Lock()
-	links := make([]*link, 0, len(g.links))
-	for l := range g.links {
-		links = append(links, l)
-	}
-	g.timed = standing{} // a timer that has fired waits for nothing
+	conns := slices.Collect(maps.Keys(g.conns))
+	g.timed = deciders{} // a timer that has fired waits for nothing
 	g.mu.Unlock()
-	if len(links) == 0 {
+	if len(conns) == 0 {
 		return
 	}
-	s := g.standing()
-	known := map[claim]outcome{}
-	var lost []*link
-	for _, l := range links {
-		c, live := l.current()
-		if !live {
-			continue
-		}
-		o, ok := known[c]
+	d := g.deciders()
+	known := map[request]profiles.Connection{}
+	decide := func(q request) profiles.Connection {
+		decision, ok := known[q]
 		if !ok {
-			o = g.outcome(s, c, now)
-			known[c] = o
+			decision = d.decide(q, g.egress.own, now)
+			known[q] = decision
 		}
-		if o.decision != nil {
-			lost = append(lost, l)
-			continue
+		return decision
+	}
+	var lost []*conn
+	for _, c := range conns {
+		q, live := c.current()
+		switch {
+		case !live:
+		case decide(q).Allowed():
+			c.recheck(d, decide(q))
+		default:
+			lost = append(lost, c)
 		}
-		l.several.Store(o.several)
-		l.rehold(s, o.limits)
 	}
 	var work sync.WaitGroup
 	for some := range slices.Chunk(lost, max(cutTogether, (len(lost)+3)/4)) {
 		work.Add(1)
 		g.egress.cfg.Go(func() {
 			defer work.Done()
-			for _, l := range some {
-				c, _ := l.current()
-				o, ok := known[c]
-				if !ok {
-					o = g.outcome(s, c, now) // it went on to something else meanwhile
+			for _, c := range some {
+				q, _ := c.current()
+				decision, ok := known[q]
+				if !ok { // another request is in flight by now
+					decision = d.decide(q, g.egress.own, now)
 				}
-				if o.decision != nil {
-					l.cut(ending{how: EndCut, decision: o.decision, after: s.generation})
+				if !decision.Allowed() {
+					c.recheck(d, decision)
 				}
 			}
 		})
 	}
 	work.Wait()
-	g.expires(s, now)
+	g.expires(d, now)
 }
 
-func (g *Guest) outcome(s standing, c claim, now time.Time) outcome {
-	matches, dec := s.allows(c, g.egress.own, now)
-	if dec.Verdict != profiles.Allow {
-		return outcome{decision: &dec}
+// recheck cuts the connection if it is denied now, and else counts it against the limits that
+// hold now. It returns whether the connection is kept.
+func (c *conn) recheck(d deciders, decision profiles.Connection) bool {
+	if !decision.Allowed() {
+		why := decision.Decision()
+		c.cut(ending{how: EndCut, decision: &why, after: d.generation})
+		return false
 	}
-	return outcome{limits: s.limits(matches), several: several(matches)}
+	c.several.Store(decision.Several())
+	c.rehold(d.generation, limits(decision))
+	return true
 }
 
-// rehold counts an open link against the limits that hold now.
-func (l *link) rehold(s standing, list []bound) {
-	was := l.tallies.Load()
+// rehold counts an open connection against the limits that hold now.
+func (c *conn) rehold(generation int64, list []bound) {
+	was := c.tallies.Load()
 	if was == nil && len(list) == 0 {
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.finished {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.finished {
 		return
 	}
-	next := l.guest.tally(s, list)
+	next := c.guest.budgets.tally(generation, list)
 	if was != nil && slices.Equal(*was, next) {
 		return
 	}
 	next.Moved(1)
-	l.hold(next)
+	c.hold(next)
 }
 
-// expiry calls Recheck when the next rule expires that a connection stands on.
+// expiry calls Recheck when the next rule expires that an open connection needs.
 type expiry struct {
 	fire func()
 
@@ -126,7 +120,7 @@ type expiry struct {
 	stopped bool
 }
 
-// A clock that was set does not make an expiry later than this.
+// A change of the system clock does not delay an expiry by more than this.
 const longestWait = time.Minute
 
 // arm sets the next expiry, unless an earlier one is set.
@@ -157,30 +151,29 @@ func (x *expiry) stop() {
 	}
 }
 
-// expires arms the expiry for a connection that was decided by s.
-func (g *Guest) expires(s standing, now time.Time) {
+// expires arms the expiry for a connection that d has decided.
+func (g *Guest) expires(d deciders, now time.Time) {
 	g.mu.Lock()
-	known := len(g.timed.deciders) > 0 && g.timed.same(s)
-	g.timed = s
+	known := len(g.timed.list) > 0 && g.timed.same(d)
+	g.timed = d
 	g.mu.Unlock()
 	if known {
 		return
 	}
-	for _, d := range s.deciders {
-		if at, ok := d.EgressList().NextExpiry(now); ok {
+	for _, decider := range d.list {
+		if at, ok := decider.EgressList().NextExpiry(now); ok {
 			g.egress.expiry.arm(at, now)
 		}
 	}
 }
 
-// Listed says whether some rule covers a name, on whichever port. Nothing is
-// looked up.
+// Listed reports whether each policy covers a name, on whichever port. Nothing is looked up.
 func (g *Guest) Listed(name string) bool {
-	s, now := g.standing(), g.egress.cfg.Now()
-	for _, d := range s.deciders {
-		if !d.EgressList().Listed(name, now) {
+	d, now := g.deciders(), g.egress.cfg.Now()
+	for _, decider := range d.list {
+		if !decider.EgressList().Listed(name, now) {
 			return false
 		}
 	}
-	return len(s.deciders) > 0
+	return len(d.list) > 0
 }

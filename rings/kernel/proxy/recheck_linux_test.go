@@ -150,7 +150,7 @@ func TestRecheckConn(t *testing.T) {
 	r := newRig(t, []profiles.EgressRule{host("a.example", 5432)})
 	r.Name("a.example", "93.184.216.34")
 	r.echo("93.184.216.34:5432")
-	c, err := r.guest.Dial(t.Context(), proxy.DoorFetch, target(t, "a.example:5432"))
+	c, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, "a.example:5432"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestRecheckRequest(t *testing.T) {
 	r := newRig(t, []profiles.EgressRule{rule("/a", "/b")})
 	r.Name("a.example", "93.184.216.34")
 	r.echo("93.184.216.34:80")
-	c, err := r.guest.DialRequest(t.Context(), httpproxy.Request{Door: proxy.DoorFetch, Dest: target(t, "a.example:80"), Method: "GET", Path: "/a/1"})
+	c, err := r.guest.DialRequest(t.Context(), httpproxy.Request{Listener: proxy.ListenerFetch, Dest: target(t, "a.example:80"), Method: "GET", Path: "/a/1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -387,7 +387,7 @@ func BenchmarkRecheck(b *testing.B) {
 				}
 			}()
 			for i := range n {
-				if _, err := r.guest.Dial(b.Context(), proxy.DoorFetch, target(b, fmt.Sprintf("h%d.example:5432", i%50))); err != nil {
+				if _, err := r.guest.Dial(b.Context(), proxy.ListenerFetch, target(b, fmt.Sprintf("h%d.example:5432", i%50))); err != nil {
 					b.Fatal(err)
 				}
 			}

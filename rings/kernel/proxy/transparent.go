@@ -7,33 +7,32 @@ import (
 	"github.com/ringd/ringd/profiles/egress"
 )
 
-// ServeTransparent takes the connections of programs that know no proxy: the
-// listener is one of a network in which every address is local, and the local
-// address of a connection is where it was meant to go. One that stands for a name
-// is that name, any other one is itself. What is refused is reset. The listener is
-// the guest's from now on; ServeTransparent returns at once, and Close of the guest
-// ends it.
-func (g *Guest) ServeTransparent(l net.Listener) error { return g.serve(l, g.transparent) }
+// ServeTransparent takes the connections of programs that know no proxy. Every address is local
+// in the network of the listener, and the local address of a connection is its target. An
+// address that stands for a name is that name, any other address is itself. A connection that
+// is refused is reset. The listener is the guest's from now on. ServeTransparent returns at
+// once; Close of the guest ends it.
+func (g *Guest) ServeTransparent(l net.Listener) error { return g.serve(l, (*client).transparent) }
 
-func (g *Guest) transparent(c *client) {
-	d, why := g.meant(c.conn.LocalAddr())
+func (c *client) transparent() {
+	d, why := c.guest.transparentTarget(c.conn.LocalAddr())
 	if why != nil {
-		_ = g.refuse(Event{Door: DoorTransparent, Dest: d, Decision: refusal(why.Code, why.Why, why.Instead...)})
+		_ = c.guest.journal.refuse(Event{Listener: ListenerTransparent, Dest: d, Decision: refused(why)})
 		resetConn(c.conn)
 		return
 	}
-	refused := false
-	g.tunnel(c, DoorTransparent, d, func(err error) []byte {
-		refused = err != nil
-		return nil // nobody speaks to the program before its target does
+	denied := false
+	c.tunnel(ListenerTransparent, d, func(err error) []byte {
+		denied = err != nil
+		return nil // the program gets no byte before its target sends one
 	})
-	if refused {
+	if denied {
 		resetConn(c.conn)
 	}
 }
 
-// meant is where a connection was to go that arrived at a local address.
-func (g *Guest) meant(local net.Addr) (egress.Dest, *egress.Refusal) {
+// transparentTarget is the target of a connection that arrived at a local address.
+func (g *Guest) transparentTarget(local net.Addr) (egress.Dest, *egress.Refusal) {
 	at, err := netip.ParseAddrPort(local.String())
 	if err != nil {
 		return egress.Dest{}, &egress.Refusal{Code: egress.Target, Why: "the address of the connection cannot be read", Entry: -1}

@@ -39,7 +39,7 @@ func (l trail) Record(ctx context.Context, rec contract.Record, _ contract.Durab
 
 func (l trail) event(ctx context.Context, ev proxy.Event) error {
 	out := audit.Record{Kind: audit.EgressDecided, Agent: ev.Agent, Run: ev.Run, Capability: "egress:" + ev.Dest.String(), Decision: audit.Decided(ev.Decision),
-		Detail: map[string]string{"door": ev.Door, "method": ev.Method, "path": ev.Path}}
+		Detail: map[string]string{"door": ev.Listener, "method": ev.Method, "path": ev.Path}}
 	if ev.End != "" {
 		out = audit.Record{Kind: audit.EgressClosed, Agent: ev.Agent, Run: ev.Run, Capability: out.Capability, State: ev.End}
 	}

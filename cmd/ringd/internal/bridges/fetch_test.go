@@ -172,7 +172,7 @@ func (r *rig) kinds() (out []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, ev := range r.events {
-		if ev.Door != proxy.DoorFetch || ev.Run != "run" || ev.Agent != "a" {
+		if ev.Listener != proxy.ListenerFetch || ev.Run != "run" || ev.Agent != "a" {
 			out = append(out, fmt.Sprintf("%+v", ev))
 		} else if ev.End != "" {
 			out = append(out, "end "+ev.End)

@@ -29,7 +29,7 @@ const (
 func (r *run) follow(ctx context.Context, q *asking, most int64) (*response, error) {
 	u, no := dest.ParseURL(q.url)
 	if no != nil {
-		return nil, r.guest.Refuse(httpproxy.Request{Door: proxy.DoorFetch, Method: q.method}, no)
+		return nil, r.guest.Refuse(httpproxy.Request{Listener: proxy.ListenerFetch, Method: q.method}, no)
 	}
 	for hops := 0; ; hops++ {
 		a, err := r.exchange(ctx, u, q, most)
@@ -52,7 +52,7 @@ func (r *run) follow(ctx context.Context, q *asking, most int64) (*response, err
 		}
 		next, no := u.Parse(location)
 		if no != nil {
-			return nil, hop(hops+1, r.guest.Refuse(httpproxy.Request{Door: proxy.DoorFetch, Method: q.method}, no))
+			return nil, hop(hops+1, r.guest.Refuse(httpproxy.Request{Listener: proxy.ListenerFetch, Method: q.method}, no))
 		}
 		q.redirected(a.status, u, next)
 		u = next
@@ -66,7 +66,7 @@ func (r *run) refuse(u dest.URL, q *asking, code dest.Code, why string) error {
 
 // of is a request as it is decided.
 func of(u dest.URL, q *asking) httpproxy.Request {
-	asked := httpproxy.Request{Door: proxy.DoorFetch, Dest: u.Dest, Method: q.method, Path: u.Path}
+	asked := httpproxy.Request{Listener: proxy.ListenerFetch, Dest: u.Dest, Method: q.method, Path: u.Path}
 	asked.Says = asked.Says.Query(u.Query)
 	for name := range q.header {
 		asked.Says = asked.Says.Field(name)

@@ -53,35 +53,36 @@ func reached(d *profiles.Decider, target string, rec *audit.Record) outcome {
 	if rec.Detail["door"] == "dns" {
 		return named(d, to, rec)
 	}
-	m, dec := d.EgressMatch(to, rec.Time)
-	if dec.Verdict != profiles.Allow {
-		return did(dec)
+	c := profiles.Connect(to, rec.Time, d)
+	if !c.Allowed() {
+		return did(c.Decision())
 	}
 	if method, path := rec.Detail["method"], rec.Detail["path"]; method != "" && path != "" {
-		if m, dec = d.EgressRequest(to, m, method, path, "", rec.Time); dec.Verdict != profiles.Allow {
-			return did(dec)
+		if c = c.Request(method, path, "", rec.Time); !c.Allowed() {
+			return did(c.Decision())
 		}
-	} else if m.Reads && rec.Decision.Verdict == profiles.Allow {
+	} else if c.Match().Reads && rec.Decision.Verdict == profiles.Allow {
 		return no("the new entry reads requests, and the record has none")
 	}
-	if answers := rec.Detail["answers"]; answers != "" && m.Virtual == 0 {
+	if answers := rec.Detail["answers"]; answers != "" && !c.Virtual() {
 		var all []netip.Addr
 		for text := range strings.FieldsSeq(answers) {
 			if a, err := netip.ParseAddr(text); err == nil {
 				all = append(all, a)
 			}
 		}
-		if _, dec = d.EgressAddresses(to, m, all, rec.Time); dec.Verdict != profiles.Allow {
-			return did(dec)
+		if c = c.Addresses(all, rec.Time); !c.Allowed() {
+			return did(c.Decision())
 		}
 	} else if rec.Decision.Verdict == profiles.Deny && later(rec.Decision.Code) {
 		return no("it was refused by %s: what decides that is not on record", rec.Decision.Code)
 	}
 	switch rec.Decision.Code {
-	case profiles.CodeEgressNotTLS, profiles.CodeEgressSNI, profiles.CodeEgressECH, profiles.CodeEgressRequest, profiles.CodeEgressField, profiles.CodeEgressRedirect, profiles.CodeEgressBudget, profiles.CodeEgressGateway:
+	case profiles.CodeEgressNotTLS, profiles.CodeEgressSNI, profiles.CodeEgressECH, profiles.CodeEgressRequest,
+		profiles.CodeEgressField, profiles.CodeEgressRedirect, profiles.CodeEgressBudget, profiles.CodeEgressGateway:
 		return no("it was refused by %s: what decides that is not on record", rec.Decision.Code)
 	default:
-		return did(dec)
+		return did(c.Decision())
 	}
 }
 
@@ -92,7 +93,7 @@ func later(c profiles.Code) bool {
 
 // named decides a question for a name: on some port it has to be reached.
 func named(d *profiles.Decider, to egress.Dest, rec *audit.Record) outcome {
-	if _, r := d.EgressList().Name(to.Name, rec.Time); r != nil {
+	if r := d.EgressList().DecideName(to.Name, rec.Time).Refusal(); r != nil {
 		return outcome{can: true, why: r.Error()}
 	}
 	if rec.Decision.Verdict == profiles.Deny && later(rec.Decision.Code) {

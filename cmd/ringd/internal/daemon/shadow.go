@@ -370,6 +370,5 @@ func decide(d *profiles.Decider, a profiles.Action, at time.Time) profiles.Decis
 	if !ok {
 		return d.Decide(a)
 	}
-	_, out := d.EgressMatch(to, at)
-	return out
+	return profiles.Connect(to, at, d).Decision()
 }

@@ -40,11 +40,11 @@ type Config struct {
 
 // Request is one request as it is decided and recorded.
 type Request struct {
-	Door   string
-	Dest   egress.Dest
-	Method string
-	Path   string // as sent, without the query
-	Says   egress.Saying
+	Listener string
+	Dest     egress.Dest
+	Method   string
+	Path     string // as sent, without the query
+	Says     egress.Saying
 }
 
 // Grant is what Guest.Ask allowed. The zero Grant allows nothing.
@@ -97,10 +97,10 @@ type Conn interface {
 
 // Client is a connection that requests come by.
 type Client struct {
-	Conn  net.Conn
-	Early []byte // what was read of it already
-	Door  string
-	Room  Room // needed
+	Conn     net.Conn
+	Early    []byte // what was read of it already
+	Listener string
+	Room     Room // needed
 	// Dest is what a tunnel leads to, where its requests are read. Zero: of a proxy,
 	// whose clients name the target in each request.
 	Dest egress.Dest

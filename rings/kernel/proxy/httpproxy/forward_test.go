@@ -171,7 +171,7 @@ func serve(t *testing.T, at string, change func(*door)) *door {
 			}
 			open.Store(c, nil)
 			spawn(func() {
-				rest, connect := d.forward.Serve(t.Context(), d, httpproxy.Client{Conn: c, Door: "http", Room: d, Dest: d.dest})
+				rest, connect := d.forward.Serve(t.Context(), d, httpproxy.Client{Conn: c, Listener: "http", Room: d, Dest: d.dest})
 				if connect {
 					d.rest <- string(rest)
 					c.Close()

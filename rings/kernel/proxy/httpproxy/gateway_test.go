@@ -194,13 +194,13 @@ func TestGuard(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, refusal := list.Match(u.Dest, now)
-			if refusal != nil {
-				t.Fatal(refusal)
+			d := list.Decide(u.Dest, now)
+			if !d.Allowed() {
+				t.Fatal(d.Refusal())
 			}
-			kept, refusal := list.Addresses(u.Dest, m, []netip.Addr{netip.MustParseAddr(tt.answer)}, now)
-			if got := refusal == nil && len(kept) == 1; got != tt.want {
-				t.Errorf("got %v (%v), want %v", got, refusal, tt.want)
+			d = d.Addresses([]netip.Addr{netip.MustParseAddr(tt.answer)}, now)
+			if got := d.Allowed() && len(d.Dial()) == 1; got != tt.want {
+				t.Errorf("got %v (%v), want %v", got, d.Refusal(), tt.want)
 			}
 		})
 	}

@@ -120,7 +120,7 @@ func (s *serving) head() end {
 	begun := false
 	s.in.used(0)
 	if b := s.in.buf; b != nil && len(*b) > chunkBytes && !s.in.take(len(*b)) {
-		return s.crowded(Request{Door: s.client.Door, Dest: s.client.Dest})
+		return s.crowded(Request{Listener: s.client.Listener, Dest: s.client.Dest})
 	}
 	for {
 		if b := s.in.unread(); len(b) > 0 {
@@ -146,7 +146,7 @@ func (s *serving) head() end {
 		case errors.Is(err, errNoRoom):
 			return s.malformed(httphead.ErrLarge)
 		case errors.Is(err, errCrowded):
-			return s.crowded(Request{Door: s.client.Door, Dest: s.client.Dest})
+			return s.crowded(Request{Listener: s.client.Listener, Dest: s.client.Dest})
 		case err != nil:
 			return endClosed
 		}
@@ -156,7 +156,7 @@ func (s *serving) head() end {
 // malformed refuses what is no request. Where the next one would begin is not
 // known, so there is none.
 func (s *serving) malformed(err error) end {
-	d := s.guest.Refuse(Request{Door: s.client.Door, Dest: s.client.Dest}, egress.UnreadHead(err))
+	d := s.guest.Refuse(Request{Listener: s.client.Listener, Dest: s.client.Dest}, egress.UnreadHead(err))
 	_ = s.in.write(s.f.cfg.Denied(nil, d, false), s.f.cfg.Head) // a client that is gone needs no answer
 	return endAnswered
 }
@@ -172,7 +172,7 @@ func (s *serving) crowded(r Request) end {
 
 // asked is the request as it is decided, without what was not read of it.
 func (s *serving) asked(d egress.Dest) Request {
-	return Request{Door: s.client.Door, Dest: d, Method: word(s.req.Method), Path: string(s.req.Path), Says: egress.SayingOf(&s.req)}
+	return Request{Listener: s.client.Listener, Dest: d, Method: word(s.req.Method), Path: string(s.req.Path), Says: egress.SayingOf(&s.req)}
 }
 
 // serve carries the request whose head is in s.req.

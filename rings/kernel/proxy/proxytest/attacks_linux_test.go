@@ -103,7 +103,7 @@ func TestNothingElse(t *testing.T) {
 		if ev.Decision.Verdict == profiles.Allow || ev.Dial.IsValid() || ev.Agent != agent || ev.Executor != profiles.ExecutorShell {
 			t.Errorf("on record: %+v", ev)
 		}
-		seen[ev.Door+" "+ev.Dest.Host()] = true
+		seen[ev.Listener+" "+ev.Dest.Host()] = true
 	}
 	for _, want := range []string{"transparent 93.184.216.34", "transparent 169.254.169.254", "transparent 2606:2800:220:1::1", "transparent 198.18.0.77", "dns metadata.google.internal"} {
 		if !seen[want] {

@@ -118,7 +118,7 @@ func TestJoined(t *testing.T) {
 		Deciders: func() []*profiles.Decider { return live.Deciders("r1") }, Generation: j.Ring.Generation})
 	defer guest.Close()
 	dial := func(to netip.AddrPort) (*proxy.Conn, error) {
-		return guest.Dial(t.Context(), proxy.DoorConnect, target.Dest{Addr: to.Addr(), Port: to.Port()})
+		return guest.Dial(t.Context(), proxy.ListenerConnect, target.Dest{Addr: to.Addr(), Port: to.Port()})
 	}
 	recorder := records.NewRecorder(log, nil)
 	apply := func(number int64, s *profiles.Set) {

@@ -94,7 +94,7 @@ func TestStatus(t *testing.T) {
 	off.Egress.Mode = profiles.EgressOff
 	apply(t, r, &profiles.Set{Agents: map[string]profiles.Agent{"a": open, "off": off}})
 	for _, n := range []int{1, 1, -1} {
-		r.Observe(proxy.Figure{Door: proxy.DoorConnect, Open: n})
+		r.Observe(proxy.Figure{Listener: proxy.ListenerConnect, Open: n})
 	}
 	got, conditions := r.Egress()
 	want := wire.Network{Connections: 1,

@@ -114,7 +114,7 @@ func (r *Ring) Strict(agent string) bool { return r.force.Load().strict[agent] }
 func (r *Ring) Observe(f proxy.Figure) {
 	r.open.Add(int64(f.Open))
 	e := metrics.Egress{
-		Door:   f.Door,
+		Door:   f.Listener,
 		Code:   string(f.Code),
 		End:    f.End,
 		Dialed: f.Dialed,

@@ -75,7 +75,7 @@ func (e *Egress) Record(ctx context.Context, v proxy.Event) error {
 // failure, which the program learns from its door. The end of a connection tells
 // one only when its first bytes were refused, or a budget ended it.
 func telling(v proxy.Event) bool {
-	refused := v.Decision.Verdict != profiles.Allow && v.Count == 0 && v.Door != proxy.DoorFetch &&
+	refused := v.Decision.Verdict != profiles.Allow && v.Count == 0 && v.Listener != proxy.ListenerFetch &&
 		v.Decision.Code != profiles.CodeEgressNoAddress
 	return refused && (v.End == "" || v.End == proxy.EndRefused || v.End == proxy.EndBudget)
 }
@@ -104,7 +104,7 @@ func egressRecord(v proxy.Event) audit.Record {
 		}
 	}
 	set("executor", v.Executor)
-	set("door", v.Door)
+	set("door", v.Listener)
 	set("connection", v.Connection)
 	set("method", v.Method)
 	set("path", v.Path)

@@ -40,18 +40,18 @@ func TestEgress(t *testing.T) {
 	lost := profiles.Decision{Code: profiles.CodeEgressNoAddress, Reason: "api.example.com has no address", Revision: "sha256:1"}
 	dial := netip.MustParseAddrPort("203.0.113.9:443")
 	events := []proxy.Event{
-		{Agent: "a", Executor: "js", Run: "r1", Generation: 3, Connection: "x1", Door: proxy.DoorFetch, Dest: dest, Method: "GET", Path: "/v1",
+		{Agent: "a", Executor: "js", Run: "r1", Generation: 3, Connection: "x1", Listener: proxy.ListenerFetch, Dest: dest, Method: "GET", Path: "/v1",
 			Decision: allowed, Answers: []netip.Addr{dial.Addr(), netip.MustParseAddr("2001:db8::9")}, Dial: dial, Credential: "KEY"},
-		{Agent: "a", Executor: "js", Run: "r1", Generation: 4, Before: 3, Connection: "x1", Door: proxy.DoorFetch, Dest: dest, SNI: "api.example.com",
+		{Agent: "a", Executor: "js", Run: "r1", Generation: 4, Before: 3, Connection: "x1", Listener: proxy.ListenerFetch, Dest: dest, SNI: "api.example.com",
 			Decision: refused, End: proxy.EndCut, Up: 5, Down: 0, Took: 1500 * time.Millisecond},
-		{Agent: "strict", Executor: "shell", Run: "r2", Door: proxy.DoorDNS, Dest: dest, Decision: refused},
-		{Agent: "a", Executor: "shell", Run: "r7", Door: proxy.DoorSOCKS, Dest: dest, Decision: refused, Count: 40},
-		{Agent: "a", Run: "r2", Door: proxy.DoorConnect, Dest: dest, Decision: allowed, End: proxy.EndEOF, Up: 1, Down: 2},
-		{Agent: "a", Run: "r3", Door: proxy.DoorConnect, Dest: dest, Decision: refused, End: proxy.EndRefused},
-		{Agent: "a", Door: proxy.DoorConnect, Dest: dest, Decision: refused},
-		{Agent: "a", Run: "r4", Door: proxy.DoorFetch, Dest: dest, Decision: refused},
-		{Agent: "a", Run: "r8", Door: proxy.DoorConnect, Dest: dest, Decision: lost},
-		{Agent: "a", Door: proxy.DoorDNS, Dest: dest, Decision: lost},
+		{Agent: "strict", Executor: "shell", Run: "r2", Listener: proxy.ListenerDNS, Dest: dest, Decision: refused},
+		{Agent: "a", Executor: "shell", Run: "r7", Listener: proxy.ListenerSOCKS, Dest: dest, Decision: refused, Count: 40},
+		{Agent: "a", Run: "r2", Listener: proxy.ListenerConnect, Dest: dest, Decision: allowed, End: proxy.EndEOF, Up: 1, Down: 2},
+		{Agent: "a", Run: "r3", Listener: proxy.ListenerConnect, Dest: dest, Decision: refused, End: proxy.EndRefused},
+		{Agent: "a", Listener: proxy.ListenerConnect, Dest: dest, Decision: refused},
+		{Agent: "a", Run: "r4", Listener: proxy.ListenerFetch, Dest: dest, Decision: refused},
+		{Agent: "a", Run: "r8", Listener: proxy.ListenerConnect, Dest: dest, Decision: lost},
+		{Agent: "a", Listener: proxy.ListenerDNS, Dest: dest, Decision: lost},
 	}
 	for _, v := range events {
 		if err := e.Record(t.Context(), v); err != nil {
@@ -119,7 +119,7 @@ func TestEgressFigures(t *testing.T) {
 	codes := []target.Code{target.Off, target.NotGranted, target.Port, target.Denied, target.Expired, target.Target, target.Address,
 		target.NoAddress, target.NotTLS, target.SNI, target.ECH, target.Request, target.Method, target.Path, target.Redirect, target.Opaque,
 		target.Budget, target.Gateways, target.Code(profiles.CodeAllowed)}
-	for _, door := range []string{proxy.DoorConnect, proxy.DoorHTTP, proxy.DoorSOCKS, proxy.DoorTransparent, proxy.DoorDNS, proxy.DoorFetch} {
+	for _, door := range []string{proxy.ListenerConnect, proxy.ListenerHTTP, proxy.ListenerSOCKS, proxy.ListenerTransparent, proxy.ListenerDNS, proxy.ListenerFetch} {
 		for _, c := range codes {
 			m.Egress(metrics.Egress{Door: door, Verdict: "deny", Code: string(c), Open: 1})
 		}

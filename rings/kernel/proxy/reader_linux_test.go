@@ -105,16 +105,16 @@ func TestRequestsByEachDoor(t *testing.T) {
 	r.Name("api.example", "93.184.216.34")
 	w := r.serve("93.184.216.34:8080", nil)
 	doors := map[string]func(string) string{
-		proxy.DoorHTTP:    func(path string) string { return "http://api.example:8080" + path },
-		proxy.DoorConnect: func(path string) string { return path },
-		proxy.DoorSOCKS:   func(path string) string { return path },
+		proxy.ListenerHTTP:    func(path string) string { return "http://api.example:8080" + path },
+		proxy.ListenerConnect: func(path string) string { return path },
+		proxy.ListenerSOCKS:   func(path string) string { return path },
 	}
 	for door, form := range doors {
 		open := func() *tunnel {
 			switch door {
-			case proxy.DoorConnect:
+			case proxy.ListenerConnect:
 				return r.tunnel("api.example:8080")
-			case proxy.DoorSOCKS:
+			case proxy.ListenerSOCKS:
 				return r.bySOCKS("api.example", 8080)
 			default:
 				return r.plain()
@@ -164,7 +164,7 @@ func TestRequestsByEachDoor(t *testing.T) {
 		}
 	}
 	for _, ev := range r.log() {
-		if ev.Door != proxy.DoorHTTP && ev.Door != proxy.DoorConnect && ev.Door != proxy.DoorSOCKS || strings.Contains(ev.Path, "?") {
+		if ev.Listener != proxy.ListenerHTTP && ev.Listener != proxy.ListenerConnect && ev.Listener != proxy.ListenerSOCKS || strings.Contains(ev.Path, "?") {
 			t.Errorf("on record: %+v", ev)
 		}
 	}
@@ -180,7 +180,7 @@ func TestReadTunnelIsNotOpaque(t *testing.T) {
 	if err != nil || res.Header.Get("X-Ringd-Deny") != "egress.request" || len(r.Arrivals()) > 0 {
 		t.Errorf("%v, %v, arrived: %v", res, err, r.Arrivals())
 	}
-	if _, err := r.guest.Dial(t.Context(), proxy.DoorFetch, target(t, "api.example:8080")); code(err) != "egress.opaque" {
+	if _, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, "api.example:8080")); code(err) != "egress.opaque" {
 		t.Errorf("dialed without being read: %v", err)
 	}
 }
@@ -696,8 +696,8 @@ func TestGatewayByFetch(t *testing.T) {
 		t.Errorf("a closed guest: %v", err)
 	}
 	for _, ev := range r.log() {
-		if ev.End == "" && ev.Door != proxy.DoorFetch {
-			t.Errorf("by the door %q: %+v", ev.Door, ev)
+		if ev.End == "" && ev.Listener != proxy.ListenerFetch {
+			t.Errorf("by the door %q: %+v", ev.Listener, ev)
 		}
 	}
 }
@@ -813,7 +813,7 @@ func TestLimitsOfTheRuleThatGrants(t *testing.T) {
 	t.Run("fetch", func(t *testing.T) {
 		get.Limits, post.Limits = profiles.EgressLimits{}, profiles.EgressLimits{UpBytes: 1000}
 		r, _, _ := start(t)
-		c, err := r.guest.DialRequest(t.Context(), httpproxy.Request{Door: proxy.DoorFetch, Dest: target(t, "a.example:80"), Method: "GET", Path: "/"})
+		c, err := r.guest.DialRequest(t.Context(), httpproxy.Request{Listener: proxy.ListenerFetch, Dest: target(t, "a.example:80"), Method: "GET", Path: "/"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -878,7 +878,7 @@ func TestManyConnectionsAlike(t *testing.T) {
 	r.echo("93.184.216.34:5432")
 	const n = 150
 	for range n {
-		c, err := r.guest.Dial(t.Context(), proxy.DoorFetch, target(t, "a.example:5432"))
+		c, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, "a.example:5432"))
 		if err != nil {
 			t.Fatal(err)
 		}

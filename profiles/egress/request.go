@@ -1,7 +1,6 @@
 package egress
 
 import (
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -10,48 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// Addresses gives the answers that may be dialed for d, in their order. Of an
-// address that is a target itself the answers do not count. No answer at all is
-// NoAddress, none that may be dialed is Address; neither says which there were.
-func (l *List) Addresses(d Dest, m Match, answers []netip.Addr, now time.Time) ([]netip.Addr, *Refusal) {
-	entry := -1
-	if len(m.Entries) > 0 {
-		entry = m.Entries[0]
-	}
-	if l == nil || m.Virtual != 0 || entry < 0 {
-		return nil, refusal(Address, "nothing covers the target")
-	}
-	if d.Addr.IsValid() {
-		if r := l.Dialable(netip.AddrPortFrom(d.Addr, d.Port), now); r != nil {
-			if !r.Deny {
-				r.Entry = entry
-			}
-			return nil, r
-		}
-		return []netip.Addr{d.Addr}, nil
-	}
-	if len(answers) == 0 {
-		return nil, &Refusal{Code: NoAddress, Why: d.Name + " has no address", Entry: entry}
-	}
-	kept := make([]netip.Addr, 0, len(answers))
-	for _, a := range answers {
-		if l.Dialable(netip.AddrPortFrom(a, d.Port), now) == nil {
-			kept = append(kept, a.Unmap())
-		}
-	}
-	if len(kept) == 0 {
-		return nil, &Refusal{Code: Address, Entry: entry,
-			Why: "no address of " + d.Name + " may be dialed: it is not a public one, and no entry lists it with this port"}
-	}
-	return kept, nil
-}
-
-// Request decides one request that can be read, on a connection that m covers. It
-// gives m with the entry first that grants it.
-// The path may have its query, which does not count. Where paths are listed, the
-// path is decoded once, and one that could be read in two ways is refused. Where
-// methods or paths are listed, a request that says another one elsewhere is refused.
-func (l *List) Request(d Dest, m Match, method, path string, says Saying, now time.Time) (Match, *Refusal) {
+// request decides one request that can be read, on a connection that m covers. It returns m
+// with the entry that grants the request in front.
+//
+// The query of the path does not count. If paths are listed, the path is decoded once, and
+// one that could be read in two ways is refused. If methods or paths are listed, a request
+// whose fields or parameters say another request is refused.
+func (l *List) request(d Dest, m Match, method, path string, says Saying, now time.Time) (Match, *Refusal) {
 	if l == nil || m.Virtual == 0 && len(m.Entries) == 0 {
 		return Match{}, refusal(NotGranted, "nothing covers the target")
 	}

@@ -70,7 +70,7 @@ func TestConnectMalformed(t *testing.T) {
 		t.Errorf("looked up: %q", got)
 	}
 	for _, ev := range r.log() {
-		if ev.Decision.Verdict != profiles.Deny || ev.Door != proxy.DoorConnect {
+		if ev.Decision.Verdict != profiles.Deny || ev.Listener != proxy.ListenerConnect {
 			t.Errorf("on record: %+v", ev)
 		}
 	}
@@ -242,7 +242,9 @@ func TestSOCKS(t *testing.T) {
 			}
 			if tt.reply != 0 {
 				refused++
-				r.wait("refusals", refused, func(ev proxy.Event) bool { return ev.Decision.Verdict == profiles.Deny && ev.Door == proxy.DoorSOCKS })
+				r.wait("refusals", refused, func(ev proxy.Event) bool {
+					return ev.Decision.Verdict == profiles.Deny && ev.Listener == proxy.ListenerSOCKS
+				})
 				return
 			}
 			hears(t, c, "early")
@@ -281,7 +283,7 @@ func TestManyRefusals(t *testing.T) {
 	r := newRig(t, nil)
 	const n = 250
 	for range n {
-		if _, err := r.guest.Dial(t.Context(), proxy.DoorFetch, target(t, "evil.example:443")); code(err) != profiles.Code(dest.NotGranted) {
+		if _, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, "evil.example:443")); code(err) != profiles.Code(dest.NotGranted) {
 			t.Fatal(err)
 		}
 	}
@@ -291,7 +293,7 @@ func TestManyRefusals(t *testing.T) {
 	r.guest.Close()
 	log := r.log()
 	last := log[len(log)-1]
-	if len(log) != 101 || last.Count != n-100 || last.Decision.Code != profiles.Code(dest.NotGranted) || last.Door != proxy.DoorFetch || last.Decision.Verdict != profiles.Deny {
+	if len(log) != 101 || last.Count != n-100 || last.Decision.Code != profiles.Code(dest.NotGranted) || last.Listener != proxy.ListenerFetch || last.Decision.Verdict != profiles.Deny {
 		t.Errorf("%d are on record, the last is %+v", len(log), last)
 	}
 }
@@ -308,7 +310,7 @@ func TestConnections(t *testing.T) {
 	}
 	other := r.open()
 	defer other.Close()
-	c, err := other.Dial(t.Context(), proxy.DoorFetch, target(t, "a.example:5432"))
+	c, err := other.Dial(t.Context(), proxy.ListenerFetch, target(t, "a.example:5432"))
 	if err != nil {
 		t.Errorf("another holder: %v", err)
 	} else {
@@ -427,7 +429,7 @@ func TestAgentsLeaveConnections(t *testing.T) {
 		says(t, r.tunnel("a.example:5432"), "another agent's")
 	}
 	reset("the ninth of all")
-	if _, err := other.Dial(t.Context(), proxy.DoorFetch, target(t, "a.example:5432")); code(err) != profiles.Code(dest.Budget) {
+	if _, err := other.Dial(t.Context(), proxy.ListenerFetch, target(t, "a.example:5432")); code(err) != profiles.Code(dest.Budget) {
 		t.Errorf("one by fetch: %v", err)
 	}
 	other.Close()
@@ -461,7 +463,7 @@ func TestClose(t *testing.T) {
 			if _, err := io.WriteString(half, "CONNECT a.ex"); err != nil {
 				t.Fatal(err)
 			}
-			c, err := r.guest.Dial(t.Context(), proxy.DoorFetch, d)
+			c, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, d)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -475,7 +477,7 @@ func TestClose(t *testing.T) {
 			if got := r.ends(3); len(got) != 3 || got[0].End != proxy.EndClosed || got[1].End != proxy.EndClosed || got[2].End != proxy.EndClosed {
 				t.Errorf("%+v", got)
 			}
-			if _, err := r.guest.Dial(t.Context(), proxy.DoorFetch, d); !errors.Is(err, proxy.ErrClosed) {
+			if _, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, d); !errors.Is(err, proxy.ErrClosed) {
 				t.Errorf("Dial: %v", err)
 			}
 			l := r.Listen("127.0.0.1:0")
@@ -486,7 +488,7 @@ func TestClose(t *testing.T) {
 				t.Error("its door is open")
 			}
 			late := r.open()
-			_, err = late.Dial(t.Context(), proxy.DoorFetch, d)
+			_, err = late.Dial(t.Context(), proxy.ListenerFetch, d)
 			if name == "the egress" && !errors.Is(err, proxy.ErrClosed) {
 				t.Errorf("a guest opened afterwards: %v", err)
 			}

@@ -47,28 +47,3 @@ func (r *room) give(agent string, n int) {
 func noRoom() profiles.Decision {
 	return refusal(egress.Budget, "as many bytes of incomplete heads are held as one agent may have on this host")
 }
-
-// hold takes room for a buffer of n bytes, of which nothing is known to be whole.
-func (c *client) hold(n int) error {
-	if n <= c.held {
-		return nil
-	}
-	if g := c.guest; !g.egress.room.take(g.holder.Agent, n-c.held) {
-		return errNoRoom
-	}
-	c.held = n
-	return nil
-}
-
-// drop gives back what was read so far, and the room that it took.
-func (c *client) drop() {
-	c.buf, c.size = nil, 0
-	if c.first != nil {
-		c.guest.egress.heads.Put(c.first)
-		c.first = nil
-	}
-	if c.held > 0 {
-		c.guest.egress.room.give(c.guest.holder.Agent, c.held)
-		c.held = 0
-	}
-}

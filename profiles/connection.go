@@ -1,0 +1,268 @@
+package profiles
+
+import (
+	"iter"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/ringd/ringd/profiles/egress"
+	"github.com/ringd/ringd/profiles/egress/clienthello"
+)
+
+// Connection is what the policies in force decide about one connection. Each of them has to
+// allow it. It is refined in the steps of an [egress.Decision] and by the same rules: a step
+// returns a new Connection, a denied one stays denied, and the zero Connection is denied.
+//
+// Its decision is the first denial, or what the first policy allows, with the rule that says
+// so.
+type Connection struct {
+	policies []connectionPolicy // one for each decider; none if denied
+	decision Decision
+	dial     []netip.Addr
+}
+
+// connectionPolicy is the part of one policy in a Connection.
+type connectionPolicy struct {
+	decider *Decider
+	egress  egress.Decision
+}
+
+// Connect decides on a target, before its name is looked up. Without deciders everything is
+// denied.
+func Connect(to egress.Dest, now time.Time, deciders ...*Decider) Connection {
+	c := Connection{policies: make([]connectionPolicy, len(deciders))}
+	for i, d := range deciders {
+		if dec, closed := d.refuse(); closed {
+			return c.Deny(dec)
+		}
+		p := connectionPolicy{d, d.reach.list.Decide(to, now)}
+		dec := p.decision(to.Host())
+		if dec.Verdict != Allow {
+			return c.Deny(dec)
+		}
+		// If requests are read, each of them is watched instead.
+		if m := p.egress.Match(); !m.Reads && m.Virtual == 0 {
+			if no := p.watched(len(m.Entries)); no != nil {
+				return c.Deny(*no)
+			}
+		}
+		if c.policies[i] = p; i == 0 {
+			c.decision = dec
+		}
+	}
+	return c
+}
+
+// Addresses decides which answers for the name may be dialed, and keeps their order. It is
+// asked once for a connection.
+func (c Connection) Addresses(answers []netip.Addr, now time.Time) Connection {
+	next := c.step(func(p connectionPolicy) (egress.Decision, int) {
+		d := p.egress.Addresses(answers, now)
+		answers = d.Dial()
+		return d, 0
+	})
+	if next.Allowed() {
+		next.dial = answers
+	}
+	return next
+}
+
+// Dialable decides on an address that is about to be dialed, whatever led to it. It does not
+// replace Addresses.
+func (c Connection) Dialable(at netip.AddrPort, now time.Time) Decision {
+	for _, p := range c.policies {
+		if r := p.egress.Dialable(at, now); r != nil {
+			return p.refused(r, "")
+		}
+	}
+	return c.Decision()
+}
+
+// Hello decides on the first bytes of the connection. err is that of the package
+// clienthello. If [egress.Inspected] says no, they are not looked at.
+func (c Connection) Hello(h clienthello.Hello, err error, now time.Time) Connection {
+	return c.step(func(p connectionPolicy) (egress.Decision, int) { return p.egress.Hello(h, err, now), 0 })
+}
+
+// Request decides one request that was read on the connection. In the Connection that it
+// returns, the rule that grants the request is the one that counts. The next request of the
+// connection is decided from c.
+func (c Connection) Request(method, path string, says egress.Saying, now time.Time) Connection {
+	return c.step(func(p connectionPolicy) (egress.Decision, int) {
+		return p.egress.Request(method, path, says, now), 1
+	})
+}
+
+// Deny is a Connection that was denied for a reason: that of a list, or one that no list
+// knows.
+func (c Connection) Deny(why Decision) Connection {
+	if why.Verdict == Allow {
+		why.Verdict = Deny
+	}
+	return Connection{decision: why}
+}
+
+// step refines the decision of each policy in turn; the first denial ends it. refine returns
+// how many of the entries in front are watched before the step counts as allowed.
+func (c Connection) step(refine func(connectionPolicy) (d egress.Decision, watch int)) Connection {
+	next := Connection{decision: c.Decision(), policies: make([]connectionPolicy, len(c.policies)), dial: c.dial}
+	for i, p := range c.policies {
+		var watch int
+		p.egress, watch = refine(p)
+		dec := p.decision("")
+		if dec.Verdict != Allow {
+			return c.Deny(dec)
+		}
+		if no := p.watched(watch); no != nil {
+			return c.Deny(*no)
+		}
+		if next.policies[i] = p; i == 0 {
+			next.decision = dec
+		}
+	}
+	return next
+}
+
+// Allowed reports whether all policies allow the connection, as far as it is decided.
+func (c Connection) Allowed() bool { return len(c.policies) > 0 }
+
+// Decision is the first denial, or what the first policy allows.
+func (c Connection) Decision() Decision {
+	if len(c.policies) == 0 && c.decision.Code == "" {
+		return Decision{Code: CodeClosed, Reason: "no profile is in force"}
+	}
+	return c.decision
+}
+
+// Dial lists the addresses that Addresses kept.
+func (c Connection) Dial() []netip.Addr { return c.dial }
+
+// Match is what covers the connection in the first policy.
+func (c Connection) Match() egress.Match {
+	if len(c.policies) == 0 {
+		return egress.Match{}
+	}
+	return c.policies[0].egress.Match()
+}
+
+// Virtual reports whether the target is a virtual host.
+func (c Connection) Virtual() bool {
+	return c.any(func(m egress.Match) bool { return m.Virtual != 0 })
+}
+
+// Reads reports whether the requests on the connection are read. A virtual host answers
+// requests that were read.
+func (c Connection) Reads() bool {
+	return c.any(func(m egress.Match) bool { return m.Reads || m.Virtual != 0 })
+}
+
+// Several reports whether more than one rule grants requests, each on its own: the next
+// request may count against other limits than the last.
+func (c Connection) Several() bool {
+	return c.any(func(m egress.Match) bool { return m.Reads && len(m.Entries) > 1 })
+}
+
+func (c Connection) any(is func(egress.Match) bool) bool {
+	return slices.ContainsFunc(c.policies, func(p connectionPolicy) bool { return is(p.egress.Match()) })
+}
+
+// Rules yields for each policy the rule or the gateway whose limits count. The other is nil.
+func (c Connection) Rules() iter.Seq2[*EgressRule, *Gateway] {
+	return func(yield func(*EgressRule, *Gateway) bool) {
+		for _, p := range c.policies {
+			if !yield(p.rule(), p.gateway()) {
+				return
+			}
+		}
+	}
+}
+
+// rule is the entry that a decision names; nil for a gateway.
+func (p connectionPolicy) rule() *EgressRule {
+	m, allow := p.egress.Match(), p.decider.agent.Egress.Allow
+	if m.Virtual != 0 || len(m.Entries) == 0 || m.Entries[0] < 0 || m.Entries[0] >= len(allow) {
+		return nil
+	}
+	return &allow[m.Entries[0]]
+}
+
+// gateway is the gateway of a virtual host, or nil.
+func (p connectionPolicy) gateway() *Gateway {
+	m, gateways := p.egress.Match(), p.decider.agent.Egress.Gateways
+	if m.Virtual < 1 || m.Virtual > len(gateways) {
+		return nil
+	}
+	return &gateways[m.Virtual-1]
+}
+
+// watched asks the watch of the decider about the first entries, or about the gateway. It
+// returns the denial of the watch, or nil. If first is 0, nothing is asked.
+func (p connectionPolicy) watched(first int) *Decision {
+	watch := p.decider.watch
+	if watch == nil || first == 0 {
+		return nil
+	}
+	if g := p.gateway(); g != nil {
+		return watch(nil, g)
+	}
+	allow, entries := p.decider.agent.Egress.Allow, p.egress.Match().Entries
+	for _, i := range entries[:min(first, len(entries))] {
+		if i < 0 || i >= len(allow) {
+			continue
+		}
+		if no := watch(&allow[i], nil); no != nil {
+			return no
+		}
+	}
+	return nil
+}
+
+// decision names the rule that allows or denies. host is named in the advice for a target
+// that is not listed.
+func (p connectionPolicy) decision(host string) Decision {
+	if r := p.egress.Refusal(); r != nil {
+		return p.refused(r, host)
+	}
+	d := p.decider
+	if g := p.gateway(); g != nil {
+		at := len(d.agent.Egress.Allow) + p.egress.Match().Virtual - 1
+		return Decision{Verdict: Allow, Code: CodeAllowed, Reason: d.reach.allowed[at], Rule: known(&g.Rule), Revision: d.revision}
+	}
+	if r := p.rule(); r != nil {
+		at := p.egress.Match().Entries[0]
+		return Decision{Verdict: Allow, Code: CodeAllowed, Reason: d.reach.allowed[at], Rule: known(&r.Rule),
+			Revision: d.revision, Exception: r.Exception}
+	}
+	return d.deny(CodeEgressNotGranted, &d.agent.Egress.Rule, "nothing covers the target")
+}
+
+// refused names the rule of a refusal. If host is not listed, it says what is listed near it
+// and which exception has listed it.
+func (p connectionPolicy) refused(r *egress.Refusal, host string) Decision {
+	d := p.decider
+	e := &d.agent.Egress
+	rule, from, why := &e.Rule, e.Allow, r.Why
+	if r.Deny {
+		from = e.Deny
+	}
+	if r.Entry >= 0 && r.Entry < len(from) {
+		rule = &from[r.Entry].Rule
+		if said := from[r.Entry].Reason; r.Deny && said != "" {
+			why += ": " + said
+		}
+	}
+	if r.Virtual > 0 && r.Virtual <= len(e.Gateways) {
+		rule = &e.Gateways[r.Virtual-1].Rule
+	}
+	dec := d.deny(Code(r.Code), rule, "%s", why)
+	dec.Instead = r.Instead
+	if r.Code != egress.NotGranted || host == "" {
+		return dec
+	}
+	if len(dec.Instead) == 0 {
+		dec.Instead = d.reach.near(e, host)
+	}
+	nameLapsed(&dec, d.agent.Exceptions, d.now, func(g *Excepted) bool { return g.Host(host) })
+	return dec
+}
