@@ -115,13 +115,10 @@ var large = map[string]size{
 	"executors/shell/runner.rig":                {56, 19},
 	"executors/shell/script.check":              {40, 11},
 	"profiles.Agent":                            {8, 26},
-	"profiles.Decider":                          {53, 18},
 	"rings/kernel.Ring":                         {86, 1},
 	"rings/kernel.guest":                        {32, 37},
 	"rings/kernel/guestinit.guest":              {79, 19},
 	"rings/kernel/initproto.Order":              {1, 21},
-	"rings/kernel/proxy.Guest":                  {49, 16},
-	"rings/kernel/proxy/httpproxy.serving":      {35, 18},
 	"rings/kernel/rootfs.resolver":              {31, 20},
 	"schema/convert.draft":                      {38, 6},
 	"schema/wire.Run":                           {1, 27},
@@ -316,8 +313,8 @@ func declared(f *ast.File) (names []string) {
 
 // Numbers that may only fall: lower them when they have.
 const (
-	mostUnused = 132  // exported names that no other package uses
-	mostWide   = 1148 // lines of Go with more than 120 columns, tests apart
+	mostUnused = 131  // exported names that no other package uses
+	mostWide   = 1132 // lines of Go with more than 120 columns, tests apart
 )
 
 func TestWalls(t *testing.T) { report(t, checkWalls(repository(t), walls)) }

@@ -190,7 +190,7 @@ func (s *serving) serve(ctx context.Context) end {
 		err = &profiles.Denial{Capability: "egress"}
 	case err == nil && grant.Virtual:
 		s.leave()
-		return s.virtual(ctx, r)
+		return newVirtualExchange(s, r).carry(ctx)
 	case err == nil && !reused:
 		err = s.dial(ctx, r)
 	}

@@ -14,34 +14,49 @@ import (
 	"github.com/ringd/ringd/profiles/egress/httphead"
 )
 
-// virtual has the guest carry the request in s.req, which is for a virtual host,
-// and writes the answer.
-func (s *serving) virtual(ctx context.Context, r Request) end {
-	minor, keep, upgrade := s.req.Minor, s.req.KeepAlive, s.req.Upgrade
-	q := s.message(r)
-	content := &content{s: s, waits: s.req.Expect}
+// virtualExchange is a request for a virtual host, which the guest carries, and its answer.
+type virtualExchange struct {
+	s       *serving
+	r       Request
+	minor   uint8 // version of the client
+	keep    bool  // the client's connection
+	upgrade bool  // the client wants a WebSocket
+	body    content
+}
+
+func newVirtualExchange(s *serving, r Request) *virtualExchange {
+	x := &virtualExchange{s: s, r: r, minor: s.req.Minor, keep: s.req.KeepAlive, upgrade: s.req.Upgrade}
+	x.body.s, x.body.waits = s, s.req.Expect
+	return x
+}
+
+// carry has the guest carry the request in s.req, and writes the answer.
+func (x *virtualExchange) carry(ctx context.Context) end {
+	s := x.s
+	q := x.message()
 	if s.req.Body != httphead.None {
-		q.Body = content
+		q.Body = &x.body
 	}
 	s.passed()
-	answer, err := s.guest.RoundTrip(ctx, r, s.client.Conn, q)
+	answer, err := s.guest.RoundTrip(ctx, x.r, s.client.Conn, q)
 	if err != nil {
-		content.settle()
-		return s.failed(r, err)
+		x.body.settle()
+		return s.failed(x.r, err)
 	}
-	e := s.relate(r, answer, minor, keep, upgrade, content)
+	e := x.relate(answer)
 	closing := answer.Body.Close()
-	if whole := content.settle(); e == endKept && (!whole || closing != nil) {
+	if whole := x.body.settle(); e == endKept && (!whole || closing != nil) {
 		e = endAnswered
 	}
 	return e
 }
 
 // message makes a request of net/http out of s.req. Its target is as it was sent.
-func (s *serving) message(r Request) *http.Request {
+func (x *virtualExchange) message() *http.Request {
+	s := x.s
 	q := &http.Request{
-		Method: r.Method, Host: s.canonical, Header: make(http.Header, 8), Body: http.NoBody,
-		URL:   &url.URL{Scheme: "http", Host: s.canonical, Opaque: r.Path, RawQuery: "", ForceQuery: false},
+		Method: x.r.Method, Host: s.canonical, Header: make(http.Header, 8), Body: http.NoBody,
+		URL:   &url.URL{Scheme: "http", Host: s.canonical, Opaque: x.r.Path, RawQuery: "", ForceQuery: false},
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 	if len(s.req.Query) > 0 {
@@ -68,20 +83,21 @@ func (s *serving) message(r Request) *http.Request {
 }
 
 // relate writes an answer of net/http to the client, as it comes.
-func (s *serving) relate(r Request, answer *http.Response, minor uint8, keep, upgrade bool, c *content) end {
+func (x *virtualExchange) relate(answer *http.Response) end {
 	if answer.StatusCode == http.StatusSwitchingProtocols {
 		target, both := answer.Body.(io.ReadWriteCloser)
-		if !upgrade || !both {
-			return s.unreachable(r, httphead.ErrUpgrade)
+		if !x.upgrade || !both {
+			return x.s.unreachable(x.r, httphead.ErrUpgrade)
 		}
-		return s.switchedTo(target, answer)
+		return x.switchedTo(target, answer)
 	}
-	bodiless := r.Method == "HEAD" || answer.StatusCode == http.StatusNoContent || answer.StatusCode == http.StatusNotModified
+	keep := x.keep
+	bodiless := x.r.Method == "HEAD" || answer.StatusCode == http.StatusNoContent || answer.StatusCode == http.StatusNotModified
 	chunked := !bodiless && answer.ContentLength < 0
-	if chunked && minor == 0 {
+	if chunked && x.minor == 0 {
 		chunked, keep = false, false
 	}
-	out := appendAnswer(s.blank(), answer)
+	out := appendAnswer(x.s.blank(), answer)
 	switch {
 	case chunked:
 		out = append(out, "Transfer-Encoding: chunked\r\n"...)
@@ -93,12 +109,12 @@ func (s *serving) relate(r Request, answer *http.Response, minor uint8, keep, up
 		out = append(out, "Connection: close\r\n"...)
 	}
 	out = append(out, "\r\n"...)
-	c.answered()
-	if err := s.in.write(out, s.f.cfg.Stall); err != nil {
+	x.body.answered()
+	if err := x.s.in.write(out, x.s.f.cfg.Stall); err != nil {
 		return endClosed
 	}
 	if !bodiless {
-		if err := s.stream(answer.Body, chunked); err != nil {
+		if err := x.stream(answer.Body, chunked); err != nil {
 			return endBroken
 		}
 	}
@@ -138,7 +154,8 @@ func printable(text string) bool {
 }
 
 // stream writes a body as it comes.
-func (s *serving) stream(from io.Reader, chunked bool) error {
+func (x *virtualExchange) stream(from io.Reader, chunked bool) error {
+	s := x.s
 	buf := s.f.buffers.take()
 	defer s.f.buffers.give(buf)
 	to := httphead.Sized
@@ -165,7 +182,8 @@ func (s *serving) stream(from io.Reader, chunked bool) error {
 
 // switchedTo carries a WebSocket of a virtual host until both directions have
 // ended.
-func (s *serving) switchedTo(target io.ReadWriteCloser, answer *http.Response) end {
+func (x *virtualExchange) switchedTo(target io.ReadWriteCloser, answer *http.Response) end {
+	s := x.s
 	out := append(appendAnswer(s.blank(), answer), "\r\n"...)
 	if err := s.in.write(out, s.f.cfg.Stall); err != nil {
 		return endClosed
@@ -188,7 +206,7 @@ func (s *serving) switchedTo(target io.ReadWriteCloser, answer *http.Response) e
 			}
 		}
 	})
-	_ = s.stream(target, false) // an end of either kind is the end of both
+	_ = x.stream(target, false) // an end of either kind is the end of both
 	sever(s.in.conn)
 	<-over
 	return endClosed
