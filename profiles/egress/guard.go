@@ -73,20 +73,51 @@ func classify4(a netip.Addr) (class, netip.Prefix) {
 }
 
 func classify6(a netip.Addr) (class, netip.Prefix) {
-	b := a.As16()
 	if inner, ok := translated(a); ok {
-		c := public
-		for i, v4 := range inner {
-			k, _ := classify(v4)
-			if k != public && (i == 0 || v4.As4()[0] != 0) { // beside the first, 0.0.0.0/8 is no address
-				c = min(c, k)
+		return classifyTranslated(inner), netip.PrefixFrom(a, a.BitLen())
+	}
+	if tunnels(a.As16()) {
+		return never, netip.Prefix{}
+	}
+	if ssrf.IPv6GlobalUnicast.Contains(a) {
+		for _, p := range ssrf.IPv6DeniedPrefixes {
+			if p.Contains(a) {
+				return special, p
 			}
 		}
-		if c == loopback { // of the translator, not of this host
-			c = never
-		}
-		return c, netip.PrefixFrom(a, a.BitLen())
+		return public, netip.Prefix{}
 	}
+	for _, p := range []netip.Prefix{
+		netip.PrefixFrom(netip.AddrFrom16([16]byte{0xfc}), 7),        // unique local
+		netip.PrefixFrom(netip.AddrFrom16([16]byte{0xfe, 0xc0}), 10), // site-local
+	} {
+		if p.Contains(a) {
+			return special, p
+		}
+	}
+	p, _ := a.Prefix(16)
+	return special, p
+}
+
+// classifyTranslated is the strictest class of the IPv4 addresses that a translator may send
+// to.
+func classifyTranslated(inner []netip.Addr) class {
+	c := public
+	for i, v4 := range inner {
+		k, _ := classify(v4)
+		if k != public && (i == 0 || v4.As4()[0] != 0) { // after the first, 0.0.0.0/8 is no address
+			c = min(c, k)
+		}
+	}
+	if c == loopback { // of the translator, not of this host
+		return never
+	}
+	return c
+}
+
+// tunnels reports whether an IPv6 address carries an IPv4 address that a router between may
+// send a packet to.
+func tunnels(b [16]byte) bool {
 	zero := func(from, to int) bool {
 		for _, x := range b[from:to] {
 			if x != 0 {
@@ -101,26 +132,10 @@ func classify6(a netip.Addr) (class, netip.Prefix) {
 		b[0] == 0x20 && b[1] == 0x02,                                   // 6to4
 		b[0] == 0x20 && b[1] == 0x01 && zero(2, 4),                     // Teredo
 		b[8]&^0x02 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe: // ISATAP
-		return never, netip.Prefix{}
+		return true
+	default:
+		return false
 	}
-	if !ssrf.IPv6GlobalUnicast.Contains(a) {
-		for _, p := range []netip.Prefix{
-			netip.PrefixFrom(netip.AddrFrom16([16]byte{0xfc}), 7),        // unique local
-			netip.PrefixFrom(netip.AddrFrom16([16]byte{0xfe, 0xc0}), 10), // site-local
-		} {
-			if p.Contains(a) {
-				return special, p
-			}
-		}
-		p, _ := a.Prefix(16)
-		return special, p
-	}
-	for _, p := range ssrf.IPv6DeniedPrefixes {
-		if p.Contains(a) {
-			return special, p
-		}
-	}
-	return public, netip.Prefix{}
 }
 
 // translated gives the IPv4 addresses that a translator may send a packet for a

@@ -93,8 +93,8 @@ func mutants() []mutant {
 		{"guard.go", `b[0] == 0 || b[0] >= 240`, `b[0] >= 240`},
 		{"guard.go", `b[0] == 0 || b[0] >= 240`, `b[0] == 0`},
 		{"guard.go", `if inner, ok := translated(a); ok {
-		c := public`, `if inner, ok := translated(a); ok && false {
-		c := public`},
+		return classifyTranslated`, `if inner, ok := translated(a); ok && false {
+		return classifyTranslated`},
 		{"guard.go", `v4(6, 7, 9, 10), v4(7, 9, 10, 11), v4(9, 10, 11, 12)`, `v4(6, 7, 9, 10), v4(7, 9, 10, 11)`},
 		{"guard.go", `v4(6, 7, 9, 10), v4(7, 9, 10, 11), v4(9, 10, 11, 12)`, `v4(9, 10, 11, 12)`},
 		{"guard.go", `if c == loopback { // of the translator`, `if false { // of the translator`},

@@ -80,23 +80,14 @@ func (b *block) rest(buf []byte, request bool) (int, error) {
 // field reads one line.
 func (b *block) field(buf []byte, start, end int, request bool) error {
 	line := buf[start:end]
-	if line[0] == ' ' || line[0] == '\t' {
+	if blank(line[0]) {
 		return ErrFold
 	}
-	n := 0
-	for n < len(line) && classes[line[n]]&inToken != 0 {
-		n++
-	}
+	n := nameLength(line)
 	if n == 0 || n == len(line) || line[n] != ':' {
 		return ErrName
 	}
-	from, to := n+1, len(line)
-	for from < to && (line[from] == ' ' || line[from] == '\t') {
-		from++
-	}
-	for to > from && (line[to-1] == ' ' || line[to-1] == '\t') {
-		to--
-	}
+	from, to := trim(line, n+1)
 	value := line[from:to]
 	for _, c := range value {
 		if classes[c]&inValue == 0 {
@@ -111,18 +102,42 @@ func (b *block) field(buf []byte, start, end int, request bool) error {
 		return err
 	}
 	s := &b.spans[b.fields]
-	*s = span{uint16(start), uint16(start + n), uint16(start + from), uint16(start + to), kind, kind != Other && kind != Host && kind != ContentLength && kind != Expect}
+	hops := kind != Other && kind != Host && kind != ContentLength && kind != Expect
+	*s = span{uint16(start), uint16(start + n), uint16(start + from), uint16(start + to), kind, hops}
 	b.fields++
 	if kind == Other || kind == hop || kind == proxyAuthorization {
 		return nil
 	}
 	if request && (kind == ContentLength || kind == TransferEncoding || kind == Host) {
-		// White space that other readers may not take for it.
+		// Other readers may not take a tab, or a blank at the end, for white space.
 		if to != len(line) || bytes.IndexByte(line[n:from], '\t') >= 0 {
 			return refusal(kind)
 		}
 	}
 	return b.known(kind, value)
+}
+
+func blank(c byte) bool { return c == ' ' || c == '\t' }
+
+// nameLength is the length of the name of a field.
+func nameLength(line []byte) int {
+	n := 0
+	for n < len(line) && classes[line[n]]&inToken != 0 {
+		n++
+	}
+	return n
+}
+
+// trim returns where a value begins and ends, without the blanks around it.
+func trim(line []byte, from int) (int, int) {
+	to := len(line)
+	for from < to && blank(line[from]) {
+		from++
+	}
+	for to > from && blank(line[to-1]) {
+		to--
+	}
+	return from, to
 }
 
 func refusal(kind Kind) Error {
@@ -135,7 +150,7 @@ func refusal(kind Kind) Error {
 	return ErrHost
 }
 
-// known takes in a field that says something about the message itself.
+// known reads a field that says something about the message itself.
 func (b *block) known(kind Kind, value []byte) error {
 	switch kind {
 	case Host:
