@@ -117,13 +117,13 @@ func (r *linkRun) stopWall() {
 // That wall time is not charged to the program; the host limits it.
 func (r *linkRun) actingLocked(q Question, n int) {
 	if q.Action != nil {
-		r.stillLocked(n)
+		r.holdWallLocked(n)
 	}
 }
 
-// stillLocked adds n to the number of reasons for which the program is held. While there is one, its wall clock
+// holdWallLocked adds n to the number of reasons for which the program is held. While there is one, its wall clock
 // is stopped.
-func (r *linkRun) stillLocked(n int) {
+func (r *linkRun) holdWallLocked(n int) {
 	if r.wall == nil {
 		return
 	}
@@ -147,9 +147,9 @@ func (r *linkRun) holder() func(bool) {
 		switch {
 		case on == held:
 		case on:
-			r.stillLocked(1)
+			r.holdWallLocked(1)
 		default:
-			r.stillLocked(-1)
+			r.holdWallLocked(-1)
 		}
 		held = on
 	}

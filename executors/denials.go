@@ -19,10 +19,10 @@ const (
 	maxRule     = 1 << 10
 )
 
-// reported filters the denials that the guest reports and the host did not decide. It keeps those with verdict
+// validDenials filters the denials that the guest reports and the host did not decide. It keeps those with verdict
 // deny whose codes, rules and texts can be printed. The reason stays unchanged, since the host recognises its
 // own decisions by it.
-func reported(denials []profiles.Decision) []profiles.Decision {
+func validDenials(denials []profiles.Decision) []profiles.Decision {
 	out := slices.Clone(denials[:min(len(denials), maxTold)])
 	for i := range out {
 		d := &out[i]
@@ -88,8 +88,8 @@ func withSaid(e End, said []profiles.Decision) End {
 	return e
 }
 
-// beyond returns how many denials the guest counted in addition to the listed ones.
-func beyond(e End) int64 {
+// unlistedDenials returns how many denials the guest counted in addition to the listed ones.
+func unlistedDenials(e End) int64 {
 	n := min(e.Refused, profiles.MaxTimes)
 	for _, d := range e.Denials[min(len(e.Denials), maxTold):] {
 		n = min(n+max(d.Count, 1), profiles.MaxTimes)

@@ -52,7 +52,7 @@ type Leaving struct {
 
 // Conn implements Guest.
 func (l *Leaving) Conn() io.ReadWriteCloser {
-	c := &leaving{ReadWriteCloser: l.Guest.Conn(), left: &l.left}
+	c := &closeWatcher{ReadWriteCloser: l.Guest.Conn(), left: &l.left}
 	if w, ok := c.ReadWriteCloser.(watcher); ok {
 		return &watchedOutput{c, w}
 	}
@@ -71,19 +71,19 @@ func (l *Leaving) Kill() error {
 	return l.Guest.Kill()
 }
 
-// leaving remembers that the guest closed a connection.
-type leaving struct {
+// closeWatcher remembers that the guest closed a connection.
+type closeWatcher struct {
 	io.ReadWriteCloser
 	left *atomic.Bool
 }
 
-func (l *leaving) note(err error) {
+func (l *closeWatcher) note(err error) {
 	if errors.Is(err, io.EOF) {
 		l.left.Store(true)
 	}
 }
 
-func (l *leaving) Read(p []byte) (int, error) {
+func (l *closeWatcher) Read(p []byte) (int, error) {
 	n, err := l.ReadWriteCloser.Read(p)
 	l.note(err)
 	return n, err
@@ -91,7 +91,7 @@ func (l *leaving) Read(p []byte) (int, error) {
 
 // watchedOutput is a connection that also implements watcher.
 type watchedOutput struct {
-	*leaving
+	*closeWatcher
 	watcher
 }
 

@@ -241,11 +241,11 @@ func (l *Link) Run(ctx context.Context, w Work, h Host) (out Outcome, again bool
 	r.asks.Wait()
 	r.watch.Wait()
 	whole = true
-	return out, again, l.fallen(r.fault(cause, hostErr, err))
+	return out, again, l.withProcessEnd(r.fault(cause, hostErr, err))
 }
 
-// fallen adds to the error of a guest that is gone the reason why its process ended.
-func (l *Link) fallen(err error) error {
+// withProcessEnd adds to the error of a guest that is gone the reason why its process ended.
+func (l *Link) withProcessEnd(err error) error {
 	f, ok := l.guest.(Fallen)
 	var reason *Reason
 	if !ok || !errors.Is(err, ErrGuest) || errors.Is(err, ErrProtocol) || errors.As(err, &reason) {

@@ -285,7 +285,7 @@ func decode(side Side, k kind, body []byte) (Message, error) {
 	case side == GuestSide && k == kindPause:
 		m = Pause{Seen: f.uvarint(), Asked: f.uvarint()}
 	case side == GuestSide && k == kindRestore:
-		m = Restore{Options: f.bytes(), Source: f.bytes(), Asked: f.uvarint(), Bytes: f.most(MaxSnapshotBytes)}
+		m = Restore{Options: f.bytes(), Source: f.bytes(), Asked: f.uvarint(), Bytes: f.atMost(MaxSnapshotBytes)}
 	case side == GuestSide && k == kindLoad:
 		m = Load{Bytes: f.piece()}
 	case side == GuestSide && k == kindUpdate:
@@ -301,7 +301,7 @@ func decode(side Side, k kind, body []byte) (Message, error) {
 	case side == HostSide && k == kindAsk:
 		m = Ask{Call: f.uvarint(), Bridge: f.text(maxNameBytes), Args: f.bytes()}
 	case side == HostSide && k == kindAct:
-		m = Act{Call: f.uvarint(), Ahead: f.most(1) == 1, Action: f.bytes()}
+		m = Act{Call: f.uvarint(), Ahead: f.atMost(1) == 1, Action: f.bytes()}
 	case side == HostSide && k == kindConsole:
 		m = Line{Level: f.text(16), Text: f.text(MaxFrameBytes)}
 	case side == HostSide && k == kindIdle:
@@ -361,8 +361,8 @@ func (f *fields) text(limit int) string {
 // maxFailureBytes limits the text of a failed restore.
 const maxFailureBytes = 4096
 
-// most reads a number and rejects one that is larger than n.
-func (f *fields) most(n uint64) uint64 {
+// atMost reads a number and rejects one that is larger than n.
+func (f *fields) atMost(n uint64) uint64 {
 	v := f.uvarint()
 	if v > n {
 		f.bad = true

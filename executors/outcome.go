@@ -82,13 +82,13 @@ func (r *linkRun) outcome(c cause) Outcome {
 		Wall: r.l.cfg.Now().Sub(r.began), HostWait: r.hostWait, Calls: r.calls, PeakBytes: r.said.PeakBytes,
 	}}
 	out.Usage.CPU = r.cpu()
-	out.Denials = reported(r.denied) // the program did not come to its end
+	out.Denials = validDenials(r.denied) // the program did not come to its end
 	switch c {
 	case causeNone:
 		out.State, out.Error, out.Value = r.said.State, r.said.Error, r.said.Value
 		end := withSaid(r.said.End, r.denied)
-		out.Dropped, out.Denials, out.ExitCode = end.Dropped, reported(end.Denials), end.ExitCode
-		out.Imports, out.Repr, out.Refused = end.Imports, end.Repr, beyond(end)
+		out.Dropped, out.Denials, out.ExitCode = end.Dropped, validDenials(end.Denials), end.ExitCode
+		out.Imports, out.Repr, out.Refused = end.Imports, end.Repr, unlistedDenials(end)
 		if out.State != StateDone {
 			out.Value = nil
 		}
@@ -124,8 +124,8 @@ func (r *linkRun) cpu() time.Duration {
 	return max(now-r.cpu0, 0)
 }
 
-// gone reports whether the guest ended before it sent anything, for no known reason.
-func (r *linkRun) gone(err error) bool {
+// goneBeforeBegin reports whether the guest ended before it sent anything, for no known reason.
+func (r *linkRun) goneBeforeBegin(err error) bool {
 	for _, why := range []error{ErrProtocol, ErrRevoked, ErrViolation} {
 		if errors.Is(err, why) {
 			return false
@@ -146,7 +146,7 @@ func (r *linkRun) fault(c cause, hostErr, err error) error {
 		if c == causeSlow {
 			return nil
 		}
-		if r.gone(err) {
+		if r.goneBeforeBegin(err) {
 			return ErrGone
 		}
 		if errors.Is(err, io.EOF) {

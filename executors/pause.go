@@ -78,7 +78,7 @@ func (r *linkRun) unrestored(c cause, err error) error {
 		return err
 	case c == causeSlow:
 		return fmt.Errorf("%w: it took longer than %v", ErrSlow, r.move())
-	case r.gone(err):
+	case r.goneBeforeBegin(err):
 		return fmt.Errorf("%w: %w", ErrSnapshot, ErrGone)
 	default:
 		return fmt.Errorf("%w: %w: %w", ErrSnapshot, ErrGuest, err)
@@ -168,9 +168,9 @@ func (r *linkRun) isKeeping() bool {
 	return r.keeping
 }
 
-// keep marks the end of a session's program. From here on the guest sends its state. That is charged neither as
+// beginState marks the end of a session's program. From here on the guest sends its state. That is charged neither as
 // processor time nor as wall time.
-func (r *linkRun) keep() error {
+func (r *linkRun) beginState() error {
 	if r.isKeeping() || r.isPausing() {
 		return nil
 	}
@@ -204,7 +204,7 @@ func (r *linkRun) part(m Message) error {
 	}
 	r.parts = append(r.parts, p.Bytes)
 	r.packed += int64(len(p.Bytes))
-	return r.keep()
+	return r.beginState()
 }
 
 // keeps reports whether a program that ended with s may keep its state: it is a session, ended cleanly, with no
@@ -218,9 +218,9 @@ func (r *linkRun) snapshot() []byte {
 	if r.packed == 0 || r.said.State != StatePaused && r.said.Unkept != "" {
 		return nil
 	}
-	k := kept{}
+	k := runCounts{}
 	if r.said.State == StatePaused {
-		k = kept{asked: r.asked, consumed: r.consumed, lines: r.lines}
+		k = runCounts{asked: r.asked, consumed: r.consumed, lines: r.lines}
 		for _, o := range r.open {
 			k.open = append(k.open, o.call)
 		}

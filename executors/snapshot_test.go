@@ -13,7 +13,7 @@ import (
 )
 
 func TestKeptRoundTrip(t *testing.T) {
-	for _, k := range []kept{
+	for _, k := range []runCounts{
 		{guest: []byte("g")},
 		{asked: 9, consumed: 100, lines: 3, open: []uint64{1, 8, 9}, guest: []byte("guest bytes")},
 	} {
@@ -21,14 +21,14 @@ func TestKeptRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(k, got, cmp.AllowUnexported(kept{})); d != "" {
+		if d := cmp.Diff(k, got, cmp.AllowUnexported(runCounts{})); d != "" {
 			t.Error(d)
 		}
 	}
 }
 
 func TestKeptRefuses(t *testing.T) {
-	good := kept{asked: 3, open: []uint64{1, 3}, guest: []byte("x")}.encode([][]byte{[]byte("x")})
+	good := runCounts{asked: 3, open: []uint64{1, 3}, guest: []byte("x")}.encode([][]byte{[]byte("x")})
 	numbers := func(list ...uint64) []byte {
 		b := []byte{snapshotFormat}
 		for _, n := range list {
@@ -56,8 +56,8 @@ func TestKeptRefuses(t *testing.T) {
 }
 
 func TestCheckResume(t *testing.T) {
-	snapshot := kept{asked: 3, open: []uint64{1, 3}}.encode([][]byte{[]byte("x")})
-	none := kept{asked: 3}.encode([][]byte{[]byte("x")})
+	snapshot := runCounts{asked: 3, open: []uint64{1, 3}}.encode([][]byte{[]byte("x")})
+	none := runCounts{asked: 3}.encode([][]byte{[]byte("x")})
 	open := func(ids ...string) (out []Question) {
 		for _, id := range ids {
 			out = append(out, Question{Call: id})
@@ -94,8 +94,8 @@ func TestCheckResume(t *testing.T) {
 
 // What is read is what would be written.
 func FuzzKept(f *testing.F) {
-	f.Add(kept{asked: 9, consumed: 100, lines: 3, open: []uint64{1, 8, 9}}.encode([][]byte{[]byte("guest")}))
-	f.Add(kept{}.encode([][]byte{[]byte("g")}))
+	f.Add(runCounts{asked: 9, consumed: 100, lines: 3, open: []uint64{1, 8, 9}}.encode([][]byte{[]byte("guest")}))
+	f.Add(runCounts{}.encode([][]byte{[]byte("g")}))
 	f.Add([]byte{snapshotFormat})
 	f.Fuzz(func(t *testing.T, in []byte) {
 		k, err := decodeKept(in)

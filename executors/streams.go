@@ -13,7 +13,7 @@ import (
 // OutputConfig is what an Output needs. All fields must be set.
 type OutputConfig struct {
 	Host Host   // receives each entry as it is made
-	Most int64  // max. bytes of all streams together
+	Max  int64  // max. bytes of all streams together
 	Over func() // called once, when there is more
 }
 
@@ -29,7 +29,7 @@ type Output struct {
 }
 
 // NewOutput returns an empty Output.
-func NewOutput(c OutputConfig) *Output { return &Output{cfg: c, left: c.Most} }
+func NewOutput(c OutputConfig) *Output { return &Output{cfg: c, left: c.Max} }
 
 // Begun reports whether anything was printed.
 func (o *Output) Begun() bool {
@@ -81,15 +81,15 @@ func (o *Output) Reader(level string, from io.Reader) *OutputReader {
 func (r *OutputReader) ReadAll() (stopped bool) {
 	for {
 		n, err := r.from.Read(r.held[len(r.held):cap(r.held)])
-		r.take(n)
+		r.forward(n)
 		if err != nil {
 			return errors.Is(err, os.ErrDeadlineExceeded)
 		}
 	}
 }
 
-// take forwards n bytes that were read after the held ones.
-func (r *OutputReader) take(n int) {
+// forward forwards n bytes that were read after the held ones.
+func (r *OutputReader) forward(n int) {
 	r.held = r.held[:len(r.held)+n]
 	if r.out.eager() || len(r.held) >= heldBytes {
 		whole := wholeOf(r.held)
@@ -120,7 +120,7 @@ func (r *OutputReader) Rest() error {
 	}
 	for {
 		n, err := d.Drain(r.held[len(r.held):cap(r.held)])
-		r.take(n)
+		r.forward(n)
 		if err != nil || n == 0 {
 			return nil //nolint:nilerr // a broken stream counts as ended
 		}

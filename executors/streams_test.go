@@ -35,7 +35,7 @@ func TestOutputLimit(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			h, over := &deaf{}, 0
-			o := executors.NewOutput(executors.OutputConfig{Host: h, Most: tt.most, Over: func() { over++ }})
+			o := executors.NewOutput(executors.OutputConfig{Host: h, Max: tt.most, Over: func() { over++ }})
 			for _, p := range tt.pieces {
 				o.Print(executors.LevelStdout, []byte(p))
 			}
@@ -50,7 +50,7 @@ func TestOutputLimit(t *testing.T) {
 // A reader hands on whole characters, whatever pieces they come in.
 func TestReaderWholeCharacters(t *testing.T) {
 	h := &deaf{}
-	o := executors.NewOutput(executors.OutputConfig{Host: h, Most: 100, Over: func() { t.Error("over") }})
+	o := executors.NewOutput(executors.OutputConfig{Host: h, Max: 100, Over: func() { t.Error("over") }})
 	r := o.Reader(executors.LevelStdout, &slow{"a\xc3\xa9\xe2\x82\xac\xff"})
 	if r.ReadAll() {
 		t.Error("it was stopped")

@@ -22,8 +22,8 @@ type patience struct {
 // maxSkip limits how long a connection that became quick is still treated as slow.
 const maxSkip = 64
 
-// worth reports whether to poll before this read.
-func (p *patience) worth() bool {
+// shouldPoll reports whether to poll before this read.
+func (p *patience) shouldPoll() bool {
 	if p.skip > 0 {
 		p.skip--
 		return false
@@ -31,8 +31,8 @@ func (p *patience) worth() bool {
 	return true
 }
 
-// note records whether a poll paid off.
-func (p *patience) note(paid bool) {
+// record records whether a poll paid off.
+func (p *patience) record(paid bool) {
 	if paid {
 		p.next /= 2
 		return
@@ -51,9 +51,9 @@ type watched struct {
 }
 
 func (w *watched) Read(p []byte) (int, error) {
-	if w.patience.worth() {
+	if w.patience.shouldPoll() {
 		n, ok, err := w.conn.Watch(p)
-		w.patience.note(ok)
+		w.patience.record(ok)
 		if ok {
 			return n, err
 		}

@@ -26,9 +26,9 @@ func TestPatience(t *testing.T) {
 			var p patience
 			watches := 0
 			for read := range tt.reads {
-				if p.worth() {
+				if p.shouldPoll() {
 					watches++
-					p.note(tt.pays(read))
+					p.record(tt.pays(read))
 				}
 			}
 			if watches < tt.watches || watches > tt.most {

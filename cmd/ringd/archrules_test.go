@@ -112,7 +112,7 @@ var large = map[string]size{
 	"executors/js/jsguest.run":                  {27, 23},
 	"executors/python.Executor":                 {42, 11},
 	"executors/shell/preflight.walker":          {45, 11},
-	"executors/shell/runner.rig":                {56, 19},
+	"executors/shell/runner.runState":           {56, 19},
 	"executors/shell/script.check":              {40, 11},
 	"profiles.Agent":                            {8, 26},
 	"rings/kernel.Ring":                         {86, 1},

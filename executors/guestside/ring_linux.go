@@ -20,19 +20,19 @@ func SealInRing(control int) error {
 	startPoller()
 	filter, err := takeFilter(control)
 	if err != nil {
-		return tell(control, fmt.Errorf("seal: %w", err))
+		return sendFailure(control, fmt.Errorf("seal: %w", err))
 	}
 	// The filter denies new descriptors, so their limit stays: if it were lower than the number of descriptors
 	// in transit of all guests of this user, the listener could not be sent.
 	if err := sealRest(); err != nil {
-		return tell(control, err)
+		return sendFailure(control, err)
 	}
 	page, err := unix.Mmap(-1, 0, unix.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
-		return tell(control, fmt.Errorf("seal: memory for the canaries: %w", err))
+		return sendFailure(control, fmt.Errorf("seal: memory for the canaries: %w", err))
 	}
 	if err := memoryCanary(page); err != nil {
-		return tell(control, fmt.Errorf("seal: %w", err))
+		return sendFailure(control, fmt.Errorf("seal: %w", err))
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -40,7 +40,7 @@ func SealInRing(control int) error {
 	defer other.wait()
 	listener, err := installFilter(filter)
 	if err != nil {
-		return tell(control, fmt.Errorf("seal: %w", err))
+		return sendFailure(control, fmt.Errorf("seal: %w", err))
 	}
 	if err := answer(control, Sealed{Version: controlVersion}, listener); err != nil {
 		return err
@@ -101,8 +101,8 @@ func decodeFilter(s Seal) ([]unix.SockFilter, error) {
 	return out, nil
 }
 
-// tell sends the reason on control and returns it.
-func tell(control int, why error) error {
+// sendFailure sends the reason on control and returns it.
+func sendFailure(control int, why error) error {
 	return errors.Join(why, answer(control, Sealed{Version: controlVersion, Failed: why.Error()}, -1))
 }
 

@@ -52,7 +52,7 @@ func (b blank) Revision() string { return "" }
 func TestKeepIsFair(t *testing.T) {
 	var ended []blank
 	p, err := pool.New(pool.Config[blank, blank]{
-		Go: func(f func()) { f() }, End: func(b blank) { ended = append(ended, b) }, Blank: 1, Most: 3,
+		Go: func(f func()) { f() }, End: func(b blank) { ended = append(ended, b) }, Blank: 1, Max: 3,
 		Launch: func(_ context.Context, b blank) (blank, error) { return b, nil },
 	})
 	if err != nil {

@@ -21,7 +21,7 @@ type Config[S Spec, G guest[S]] struct {
 	End    func(G)                                   // ends a guest that is not used any more
 
 	Blank   int // guests kept ready for each key that was asked for
-	Most    int // guests kept ready in total; if 0, four times Blank
+	Max     int // guests kept ready in total; if 0, four times Blank
 	Waiting int // guests starting at once; if 0, 2
 }
 
@@ -53,11 +53,11 @@ func New[S Spec, G guest[S]](cfg Config[S, G]) (*Pool[S, G], error) {
 	switch {
 	case cfg.Go == nil, cfg.Launch == nil, cfg.End == nil:
 		return nil, errors.New("pool of guests: Go, Launch and End must be set")
-	case cfg.Blank < 0, cfg.Most < 0, cfg.Waiting < 0:
+	case cfg.Blank < 0, cfg.Max < 0, cfg.Waiting < 0:
 		return nil, errors.New("pool of guests: a size is negative")
 	}
-	if cfg.Most == 0 {
-		cfg.Most = 4 * cfg.Blank
+	if cfg.Max == 0 {
+		cfg.Max = 4 * cfg.Blank
 	}
 	if cfg.Waiting == 0 {
 		cfg.Waiting = 2
@@ -100,7 +100,7 @@ func (p *Pool[S, G]) Keep(g G) bool {
 	var old []G
 	keep := !p.closed && p.countLocked(g.Spec().Key()) < p.cfg.Blank
 	if keep {
-		for len(p.blank) > 0 && len(p.blank) >= p.cfg.Most {
+		for len(p.blank) > 0 && len(p.blank) >= p.cfg.Max {
 			i := Crowded(p.holdersLocked(), holder[S](g))
 			old = append(old, p.blank[i])
 			p.blank = slices.Delete(p.blank, i, i+1)
@@ -166,7 +166,7 @@ func (p *Pool[S, G]) Refill(ctx context.Context, s S) {
 			want--
 		}
 	}
-	for range min(want, p.cfg.Most-len(p.coming)) {
+	for range min(want, p.cfg.Max-len(p.coming)) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTime)
 		p.starts++
 		n := p.starts

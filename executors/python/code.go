@@ -92,7 +92,7 @@ func (e *Executor) compile(ctx context.Context, s spec) (code []byte, err error)
 	}
 	err = errors.Join(err, g.Kill())
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("compile the guest's half: %w", err), said(ctx, g))
+		return nil, errors.Join(fmt.Errorf("compile the guest's half: %w", err), startOutput(ctx, g))
 	}
 	return code, nil
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// ruled adds, to the denied imports that a guest reports, the rule and the allowed modules of the policy. A
+// addRules adds, to the denied imports that a guest reports, the rule and the allowed modules of the policy. A
 // denial by the guest of a module that the policy allows stays as it was reported: a library's name that no
 // allowed package declares is one.
-func (e *Executor) ruled(denials []profiles.Decision, r executors.Run) []profiles.Decision {
+func (e *Executor) addRules(denials []profiles.Decision, r executors.Run) []profiles.Decision {
 	if !slices.ContainsFunc(denials, isImport) {
 		return denials
 	}

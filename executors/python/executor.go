@@ -36,7 +36,7 @@ type Config struct {
 	Env             []string // NAME=value of every program, in addition to the variables that each program has
 
 	Blank   int // guests kept ready for each profile that was asked for
-	Most    int // guests kept ready in total; if 0, four times Blank
+	Max     int // guests kept ready in total; if 0, four times Blank
 	Waiting int // guests starting at once; if 0, 2
 
 	Sessions int           // number of sessions; for one more, the agent and actor with the most lose one
@@ -97,7 +97,7 @@ func New(cfg Config) (*Executor, error) {
 	e.sessions.live = map[string]*session{}
 	var err error
 	e.blank, err = pool.New(pool.Config[spec, *process]{
-		Go: cfg.Go, Launch: e.launch, End: end, Blank: cfg.Blank, Most: cfg.Most, Waiting: cfg.Waiting,
+		Go: cfg.Go, Launch: e.launch, End: end, Blank: cfg.Blank, Max: cfg.Max, Waiting: cfg.Waiting,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("python executor: %w", err)

@@ -129,7 +129,7 @@ func (e *Executor) launch(ctx context.Context, s spec) (*process, error) {
 	link, err := executors.Dial(ctx, executors.LinkConfig{Go: e.cfg.Go, Now: e.cfg.Now}, &executors.Counted{Guest: leaves},
 		executors.Hello{Version: executors.ProtocolVersion, Settings: settings})
 	if err != nil {
-		return nil, errors.Join(executors.Refused(profiles.ExecutorPython, err), said(ctx, g), executors.CloseGuest(g))
+		return nil, errors.Join(executors.Refused(profiles.ExecutorPython, err), startOutput(ctx, g), executors.CloseGuest(g))
 	}
 	if r := link.Ready(); r.Executor != profiles.ExecutorPython || !s.env.Speaks(r.Digest) {
 		return nil, errors.Join(fmt.Errorf("start python guest: %q with engine %q answered, not %q", r.Executor, r.Digest, s.env.EngineOf()),
@@ -156,9 +156,9 @@ func ofProcess() []string {
 // maxSaid limits the quoted output of an interpreter that did not start.
 const maxSaid = 2 << 10
 
-// said is the standard error of an interpreter that ended before it was ready. Nothing of a program has run, so
+// startOutput is the standard error of an interpreter that ended before it was ready. Nothing of a program has run, so
 // it is CPython's own output.
-func said(ctx context.Context, g executors.Guest) error {
+func startOutput(ctx context.Context, g executors.Guest) error {
 	std, ok := g.(executors.Streamer)
 	if !ok {
 		return nil

@@ -86,7 +86,7 @@ func (e *Executor) Reload(revision string, agents func(name string) *profiles.Ag
 			told.Add(1)
 			e.cfg.Go(func() {
 				defer told.Done()
-				e.tell(ctx, one, p)
+				e.updateGuest(ctx, one, p)
 			})
 		}
 		told.Wait()
@@ -117,12 +117,12 @@ func (e *Executor) busy() []life {
 // it.
 const updateTime = time.Second
 
-// tell passes the policy in force to one guest. A running program gets it whatever happens to its guest
+// updateGuest passes the policy in force to one guest. A running program gets it whatever happens to its guest
 // afterwards: it still has what it was started with.
-func (e *Executor) tell(ctx context.Context, l life, p *policy) {
+func (e *Executor) updateGuest(ctx context.Context, l life, p *policy) {
 	n := Notice{Agent: l.agent, Actor: l.actor, Run: l.run, Revision: p.revision}
 	a := p.agent(l.agent, l.grants)
-	env, restart, why := e.means(ctx, l, a)
+	env, restart, why := e.effectOn(ctx, l, a)
 	if why == "" || l.session == nil {
 		why = cmp.Or(why, l.update(pyproto.ProfileOfAgent(a, p.revision, env, e.places())))
 	}
@@ -141,10 +141,10 @@ func (e *Executor) tell(ctx context.Context, l life, p *policy) {
 	}
 }
 
-// means returns the effect of a policy on a guest of an agent: the environment by which to judge imports,
+// effectOn returns the effect of a policy on a guest of an agent: the environment by which to judge imports,
 // whether another guest would have more, and why this one may not be kept. a is nil if the policy no longer
 // grants python.
-func (e *Executor) means(ctx context.Context, l life, a *profiles.Agent) (env pyproto.Environment, restart bool, why string) {
+func (e *Executor) effectOn(ctx context.Context, l life, a *profiles.Agent) (env pyproto.Environment, restart bool, why string) {
 	if a == nil {
 		return l.spec.env, false, "the policy in force does not grant python to the agent"
 	}
@@ -158,7 +158,7 @@ func (e *Executor) means(ctx context.Context, l life, a *profiles.Agent) (env py
 	case !l.spec.kernel.Within(k):
 		why = "the policy in force grants less of the host than it was started with"
 	default:
-		why = l.lacks(env)
+		why = l.missingFrom(env)
 		restart = env.Digest != l.spec.env.Digest || !k.Within(l.spec.kernel)
 	}
 	return env, restart, why
@@ -203,7 +203,7 @@ func (e *Executor) revision(r executors.Run) string {
 // updated handles the confirmation of an update by a guest with a run. The error ends the run.
 func (e *Executor) updated(g *process, r *executors.Run) func(executors.Updated) error {
 	return func(m executors.Updated) error {
-		report, err := g.took(m)
+		report, err := g.confirmed(m)
 		if n := (Notice{Agent: r.Agent.Name, Actor: r.Actor, Run: r.ID, Revision: e.revision(*r), Loaded: report.Loaded}); len(n.Loaded) > 0 {
 			if err != nil {
 				n.Ended = "the policy in force denies what it has loaded: " + shown(n.Loaded)
@@ -214,8 +214,8 @@ func (e *Executor) updated(g *process, r *executors.Run) func(executors.Updated)
 	}
 }
 
-// lacks says which part of a guest's environment the policy in force does not have.
-func (g *process) lacks(env pyproto.Environment) string {
+// missingFrom says which part of a guest's environment the policy in force does not have.
+func (g *process) missingFrom(env pyproto.Environment) string {
 	have := func(list []profiles.PathRule) map[string]bool {
 		m := map[string]bool{}
 		for _, r := range list {
@@ -288,8 +288,8 @@ func (u *updates) state() (sent uint64, open bool, why string) {
 	return u.sent, u.sent > u.taken, u.why
 }
 
-// took handles a confirmation of an update. The error ends the guest.
-func (g *process) took(m executors.Updated) (pyproto.Report, error) {
+// confirmed handles a confirmation of an update. The error ends the guest.
+func (g *process) confirmed(m executors.Updated) (pyproto.Report, error) {
 	g.up.mu.Lock()
 	defer g.up.mu.Unlock()
 	if m.Seq > g.up.sent || m.Seq < g.up.taken {
@@ -323,7 +323,7 @@ func (g *process) confirm(ctx context.Context) (r pyproto.Report, why string) {
 		m, err := g.link.Confirm(within, sent)
 		cancel()
 		if err == nil {
-			r, err = g.took(m)
+			r, err = g.confirmed(m)
 		}
 		switch {
 		case errors.Is(err, executors.ErrRevoked) && len(r.Loaded) > 0:

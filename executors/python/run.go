@@ -21,7 +21,7 @@ func (e *Executor) runIn(ctx context.Context, g *process, b bound, h executors.H
 	}
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	printed := executors.NewOutput(executors.OutputConfig{Host: h, Most: *r.Limits.OutputBytes, Over: func() { cancel(errOutput) }})
+	printed := executors.NewOutput(executors.OutputConfig{Host: h, Max: *r.Limits.OutputBytes, Over: func() { cancel(errOutput) }})
 	feeding := e.feed(g, r)
 	reading := e.read(g, printed)
 	out, again, err = g.link.Run(within, w, h)
@@ -44,12 +44,12 @@ func (e *Executor) runIn(ctx context.Context, g *process, b bound, h executors.H
 		exit = executors.EndedOf(ctx, g.std)
 		err = errors.Join(err, executors.CloseGuest(g.guest))
 	}
-	out.Denials = e.ruled(out.Denials, r)
+	out.Denials = e.addRules(out.Denials, r)
 	out.Attestation = g.guest.Attestation()
 	out.Console, out.Dropped = printed.Entries()
 	peak := min(out.Usage.PeakBytes, *r.Limits.MemoryBytes) // as reported by the guest, which has no more
 	out.Usage.PeakBytes = max(peak, exit.Peak)
-	out, err = judge(ctx, out, ending{exit, printed.Cut(), *r.Limits.MemoryBytes}, err)
+	out, err = finalOutcome(ctx, out, ending{exit, printed.Cut(), *r.Limits.MemoryBytes}, err)
 	return out, again, err
 }
 
@@ -134,8 +134,8 @@ type ending struct {
 // full reports whether an interpreter had used up the memory of its program: it can do and report little then.
 func (e ending) full() bool { return e.Peak >= e.memory }
 
-// judge builds the outcome from the report of the guest and from the cause that ended it.
-func judge(ctx context.Context, o executors.Outcome, exit ending, err error) (executors.Outcome, error) {
+// finalOutcome builds the outcome from the report of the guest and from the cause that ended it.
+func finalOutcome(ctx context.Context, o executors.Outcome, exit ending, err error) (executors.Outcome, error) {
 	limit := func(name, text string) (executors.Outcome, error) {
 		o.State, o.Error, o.ExitCode = executors.StateLimit, &executors.ProgramError{Name: name, Message: text}, exitKilled
 		o.Value = nil

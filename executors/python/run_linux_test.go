@@ -252,7 +252,7 @@ func TestGoneWhileItWaited(t *testing.T) {
 func TestAllGoneWhileTheyWaited(t *testing.T) {
 	l := &kept{Launcher: launcher(t, nil)}
 	const many = 5
-	e := executorOver(t, l, func(c *python.Config) { c.Blank, c.Most = many, many })
+	e := executorOver(t, l, func(c *python.Config) { c.Blank, c.Max = many, many })
 	for range many {
 		if err := e.Warm(t.Context(), agent(), "sha256:1"); err != nil {
 			t.Fatal(err)

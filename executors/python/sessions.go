@@ -90,8 +90,8 @@ func (e *Executor) keep(ctx context.Context, g *process, r executors.Run, out ex
 	}
 	if err == nil && why == "" {
 		token = append([]byte(tokenHead), token...)
-		why = e.put(&session{guest: g, key: keyOf(token), agent: r.Agent.Name, actor: r.Actor, grants: r.Grants, used: e.cfg.Now(),
-			stays: e.stays(r.Agent), bytes: out.Usage.PeakBytes, cpu: used})
+		why = e.addSession(&session{guest: g, key: keyOf(token), agent: r.Agent.Name, actor: r.Actor, grants: r.Grants, used: e.cfg.Now(),
+			stays: e.sessionTime(r.Agent), bytes: out.Usage.PeakBytes, cpu: used})
 	}
 	switch {
 	case err != nil:
@@ -106,9 +106,9 @@ func (e *Executor) keep(ctx context.Context, g *process, r executors.Run, out ex
 	return out, nil
 }
 
-// put adds a waiting session. If there are too many, one of the agent and actor with the most ends: see
+// addSession adds a waiting session. If there are too many, one of the agent and actor with the most ends: see
 // pool.Crowded.
-func (e *Executor) put(s *session) (why string) {
+func (e *Executor) addSession(s *session) (why string) {
 	t := &e.sessions
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -130,7 +130,7 @@ func (e *Executor) put(s *session) (why string) {
 		}
 	})
 	t.live[s.key] = s
-	s.watch = time.AfterFunc(watchTime, func() { e.look(s) })
+	s.watch = time.AfterFunc(watchTime, func() { e.checkSession(s) })
 	return ""
 }
 
@@ -153,8 +153,8 @@ const (
 	idleTime  = watchTime / 5
 )
 
-// look ends a session that computes while it waits.
-func (e *Executor) look(s *session) {
+// checkSession ends a session that computes while it waits.
+func (e *Executor) checkSession(s *session) {
 	used, err := s.guest.guest.CPU()
 	t := &e.sessions
 	t.mu.Lock()
@@ -171,8 +171,8 @@ func (e *Executor) look(s *session) {
 	}
 }
 
-// stays is how long an unused session of an agent is kept, at most as long as the policy allows.
-func (e *Executor) stays(a *profiles.Agent) time.Duration {
+// sessionTime is how long an unused session of an agent is kept, at most as long as the policy allows.
+func (e *Executor) sessionTime(a *profiles.Agent) time.Duration {
 	if a.Sessions == nil {
 		return e.cfg.Idle
 	}
@@ -221,13 +221,13 @@ func (t *sessions) forgetLocked(s *session, why string) {
 	t.gone = append(t.gone, ended{s.key, why})
 }
 
-// gone is the error of a run whose session does not exist.
-func gone(format string, args ...any) error {
+// noSession is the error of a run whose session does not exist.
+func noSession(format string, args ...any) error {
 	return &executors.SessionError{Why: fmt.Sprintf(format, args...)}
 }
 
-// take gives a session to one run. If two try, one gets it.
-func (e *Executor) take(ctx context.Context, r executors.Run) (*process, error) {
+// takeSession gives a session to one run. If two try, one gets it.
+func (e *Executor) takeSession(ctx context.Context, r executors.Run) (*process, error) {
 	t, key := &e.sessions, keyOf(r.Resume.Snapshot)
 	for {
 		t.mu.Lock()
@@ -235,10 +235,10 @@ func (e *Executor) take(ctx context.Context, r executors.Run) (*process, error) 
 		switch {
 		case s == nil:
 			defer t.mu.Unlock()
-			return nil, gone("the interpreter of the session is gone: %s", t.whyLocked(key))
+			return nil, noSession("the interpreter of the session is gone: %s", t.whyLocked(key))
 		case r.Agent == nil || s.agent != r.Agent.Name || s.actor != r.Actor:
 			defer t.mu.Unlock()
-			return nil, gone("the session is of another agent or actor")
+			return nil, noSession("the session is of another agent or actor")
 		case s.told == nil:
 			defer t.mu.Unlock()
 			t.forgetLocked(s, "a run has gone on from there already")
@@ -274,7 +274,7 @@ func (e *Executor) goOn(ctx context.Context, r executors.Run, h executors.Host) 
 	if _, err := e.bind(ctx, r); err != nil {
 		return executors.Outcome{}, err // an impossible request ends no session
 	}
-	g, err := e.take(ctx, r)
+	g, err := e.takeSession(ctx, r)
 	if err != nil {
 		return executors.Outcome{}, fmt.Errorf("start run %s: %w", r.ID, err)
 	}
@@ -289,7 +289,7 @@ func (e *Executor) goOn(ctx context.Context, r executors.Run, h executors.Host) 
 	}
 	out, again, err := e.runIn(ctx, g, b, h)
 	if errors.Is(err, executors.ErrGone) {
-		err = fmt.Errorf("start run %s: %w", r.ID, gone("the interpreter of the session ended while it waited"))
+		err = fmt.Errorf("start run %s: %w", r.ID, noSession("the interpreter of the session ended while it waited"))
 	}
 	if err != nil {
 		return out, err
@@ -314,14 +314,14 @@ func (t *sessions) lost(key, why string) {
 
 // serves says why a guest that was started for another run cannot serve this one.
 func (g *process) serves(want spec) error {
-	why := g.lacks(want.env)
+	why := g.missingFrom(want.env)
 	switch {
 	case !want.fits(g) || !g.spec.kernel.Within(want.kernel):
 		why = "its interpreter was started with more than this run is granted"
 	case why == "":
 		return nil
 	}
-	return gone("%s", why)
+	return noSession("%s", why)
 }
 
 // stray drops the output that threads of a session have written while it waited: it belongs to no run.

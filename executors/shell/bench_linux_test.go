@@ -36,7 +36,7 @@ func BenchmarkScript(b *testing.B) {
 		b.Run(bb.name, func(b *testing.B) {
 			e := executor(b, func(c *shell.Config) {
 				if bb.ready {
-					c.Blank, c.Most = 1, 2
+					c.Blank, c.Max = 1, 2
 				}
 			})
 			r := run(agent("ls"), bb.script)

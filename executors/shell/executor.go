@@ -32,7 +32,7 @@ type Config struct {
 	Env             []string // NAME=value of every script, in addition to the variables that each script has
 
 	Blank   int // guests kept ready for each profile that was asked for
-	Most    int // guests kept ready in total; if 0, four times Blank
+	Max     int // guests kept ready in total; if 0, four times Blank
 	Waiting int // guests starting at once; if 0, 2
 }
 
@@ -70,7 +70,7 @@ func New(cfg Config) (*Executor, error) {
 	e := &Executor{cfg: cfg}
 	var err error
 	e.blank, err = pool.New(pool.Config[spec, *guest]{
-		Go: cfg.Go, Launch: e.launch, End: e.drop, Blank: cfg.Blank, Most: cfg.Most, Waiting: cfg.Waiting,
+		Go: cfg.Go, Launch: e.launch, End: e.drop, Blank: cfg.Blank, Max: cfg.Max, Waiting: cfg.Waiting,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("shell executor: %w", err)

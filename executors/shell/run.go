@@ -24,7 +24,7 @@ func (e *Executor) runIn(ctx context.Context, g *guest, r executors.Run, w execu
 	}
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	out := executors.NewOutput(executors.OutputConfig{Host: h, Most: *r.Limits.OutputBytes, Over: func() { cancel(errOutput) }})
+	out := executors.NewOutput(executors.OutputConfig{Host: h, Max: *r.Limits.OutputBytes, Over: func() { cancel(errOutput) }})
 	var reading, feeding sync.WaitGroup
 	reading.Add(2)
 	for level, from := range map[string]io.Reader{executors.LevelStdout: std.Stdout(), executors.LevelStderr: std.Stderr()} {
@@ -62,14 +62,14 @@ func (e *Executor) runIn(ctx context.Context, g *guest, r executors.Run, w execu
 	o.Attestation = process.Attestation()
 	o.Console, o.Dropped = out.Entries()
 	o.Usage.CPU, o.Usage.PeakBytes = max(o.Usage.CPU, exit.CPU), max(o.Usage.PeakBytes, exit.Peak)
-	return judge(ctx, o, out.Cut(), exit, err)
+	return finalOutcome(ctx, o, out.Cut(), exit, err)
 }
 
 // errOutput ends a run that prints more than it may.
 var errOutput = errors.New("the script has printed more than it may")
 
-// judge builds the outcome from the report of the guest and from the cause that ended it.
-func judge(ctx context.Context, o executors.Outcome, cut bool, exit executors.Exit, err error) (executors.Outcome, error) {
+// finalOutcome builds the outcome from the report of the guest and from the cause that ended it.
+func finalOutcome(ctx context.Context, o executors.Outcome, cut bool, exit executors.Exit, err error) (executors.Outcome, error) {
 	limit := func(name, text string) (executors.Outcome, error) {
 		o.State, o.Error, o.ExitCode = executors.StateLimit, &executors.ProgramError{Name: name, Message: text}, exitKilled
 		o.Value, o.Snapshot = nil, nil

@@ -50,7 +50,7 @@ func Install(from, to string, public bool) error {
 		case !d.Type().IsRegular():
 			return fmt.Errorf("%w: %q", ErrForeign, name)
 		default:
-			return one(root, filepath.FromSlash(name), to, fileMode)
+			return copyFile(root, filepath.FromSlash(name), to, fileMode)
 		}
 	})
 	if err != nil {
@@ -72,8 +72,8 @@ func folder(path string, mode fs.FileMode) error {
 	return os.Chmod(path, mode)
 }
 
-// one copies one file.
-func one(root *os.Root, name, to string, mode fs.FileMode) error {
+// copyFile copies one file.
+func copyFile(root *os.Root, name, to string, mode fs.FileMode) error {
 	f, err := root.Open(name)
 	if err != nil {
 		return err

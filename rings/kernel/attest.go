@@ -20,8 +20,8 @@ const (
 	unavailable = "unavailable"
 )
 
-// own are the layers that the ring itself builds around every guest.
-func own() map[string]string {
+// ownLayers are the layers that the ring itself builds around every guest.
+func ownLayers() map[string]string {
 	return map[string]string{
 		initproto.LayerProcess: enforced, initproto.LayerEnvironment: enforced, initproto.LayerDescriptors: enforced,
 		initproto.LayerParentDeath: enforced,
@@ -36,8 +36,8 @@ func builtLayers() []string {
 	}
 }
 
-// optional are the layers that not every guest has.
-func optional() []string {
+// optionalLayers are the layers that not every guest has.
+func optionalLayers() []string {
 	return []string{initproto.LayerMemory, initproto.LayerEgress, initproto.LayerCgroups, initproto.LayerHeld, initproto.LayerViolations}
 }
 
@@ -45,17 +45,17 @@ func optional() []string {
 // of JavaScript have no other engine.
 func isWasm(s executors.Spec) bool { return s.Executor == profiles.ExecutorJS || s.Seals }
 
-// plainTier is the isolation of an unconfined guest.
-func plainTier(wasm bool) profiles.Tier {
+// unconfinedTier is the isolation of an unconfined guest.
+func unconfinedTier(wasm bool) profiles.Tier {
 	if wasm {
 		return profiles.TierWasm
 	}
 	return profiles.TierProcess
 }
 
-// attestPlain is the attestation of an unconfined guest.
-func attestPlain(wasm bool) executors.Attestation {
-	l := own()
+// attestUnconfined is the attestation of an unconfined guest.
+func attestUnconfined(wasm bool) executors.Attestation {
+	l := ownLayers()
 	for _, name := range builtLayers() {
 		l[name] = unavailable
 	}
@@ -63,11 +63,11 @@ func attestPlain(wasm bool) executors.Attestation {
 	if raceDetector {
 		l[initproto.LayerLimits] = unavailable
 	}
-	for _, name := range optional() {
+	for _, name := range optionalLayers() {
 		l[name] = unavailable
 	}
 	delete(l, initproto.LayerSelfTest)
-	return executors.Attestation{Tier: plainTier(wasm), Layers: withLanguage(l, wasm)}
+	return executors.Attestation{Tier: unconfinedTier(wasm), Layers: withLanguage(l, wasm)}
 }
 
 // withLanguage adds the layers that an executor itself puts around its programs.
@@ -78,15 +78,15 @@ func withLanguage(l map[string]string, wasm bool) map[string]string {
 	return l
 }
 
-// attestEnclosed is the attestation of a guest whose init made this report.
-func attestEnclosed(wasm bool, digest string, r initproto.Report, groups map[string]string) executors.Attestation {
+// attestConfined is the attestation of a guest whose init made this report.
+func attestConfined(wasm bool, digest string, r initproto.Report, groups map[string]string) executors.Attestation {
 	l := maps.Clone(r.Layers)
-	maps.Copy(l, own())
+	maps.Copy(l, ownLayers())
 	l[initproto.LayerHeld] = partly
 	if raceDetector {
 		l[initproto.LayerLimits], l[initproto.LayerHeld] = unavailable, unavailable
 	}
-	for _, name := range optional() {
+	for _, name := range optionalLayers() {
 		if l[name] == "" {
 			l[name] = unavailable
 		}
@@ -97,8 +97,8 @@ func attestEnclosed(wasm bool, digest string, r initproto.Report, groups map[str
 	}
 }
 
-// layered reports the executors whose guests of native code require every layer, whatever minTier says.
-func layered(executor string) bool {
+// needsEveryLayer reports the executors whose guests of native code require every layer, whatever minTier says.
+func needsEveryLayer(executor string) bool {
 	return executor == profiles.ExecutorPython || executor == profiles.ExecutorShell
 }
 
@@ -113,7 +113,7 @@ func tierDenial(executor string, want, have profiles.Tier, why, remedy string) *
 		instead = []string{remedy, instead[0]}
 	}
 	reason := fmt.Sprintf("isolation tier %s is asked for, and this host gives the %s executor %s: %s", asked, executor, have, why)
-	always := want == profiles.TierOS && have == profiles.TierProcess && layered(executor)
+	always := want == profiles.TierOS && have == profiles.TierProcess && needsEveryLayer(executor)
 	if always {
 		reason = fmt.Sprintf("the executor %s always needs tier %s, which this host does not give: %s", executor, want, why)
 	}
@@ -160,7 +160,7 @@ func lackDenied(s executors.Spec, e *Lack) *profiles.Denial {
 		if r.Failed == "" {
 			why = r.Reason
 		}
-		return tierDenial(s.Executor, s.MinTier, plainTier(isWasm(s)), why, r.Remedy)
+		return tierDenial(s.Executor, s.MinTier, unconfinedTier(isWasm(s)), why, r.Remedy)
 	}
 	d := &profiles.Denial{Capability: "executor " + s.Executor, Decision: profiles.Decision{
 		Verdict: profiles.Deny, Code: profiles.CodeTierUnavailable, Reason: e.Error(),

@@ -24,10 +24,10 @@ func EndOpeners(r *Ring, total, each int) { r.endOpeners(total, each) }
 
 // SetFiles has a ring count the open files of guests from look of the host on, and let
 // all of them hold most.
-func SetFiles(r *Ring, look, most int) { r.files = fileRoom{look: look, most: most} }
+func SetFiles(r *Ring, look, most int) { r.files = fileRoom{countFrom: look, max: most} }
 
 // Files is from how many open files of the host on a ring counts those of guests.
-func Files(r *Ring) int { return r.files.look }
+func Files(r *Ring) int { return r.files.countFrom }
 
 // EndConnected ends guests over the sockets of their networks: those with more than
 // each, and the largest while all have more than all.
@@ -43,7 +43,7 @@ func RoomForSockets(orphans, pages int) (each, all int) {
 }
 
 // SetRoom bounds the tasks of all guests.
-func SetRoom(r *Ring, most uint64) { r.room.most = most }
+func SetRoom(r *Ring, most uint64) { r.room.max = most }
 
 // SetExhausted has a ring believe that there are no watches, or that there are.
 func SetExhausted(r *Ring, on bool) { r.exhausted.Store(on) }

@@ -23,8 +23,8 @@ import (
 // the ring counts the files of guests when the host has many open, and ends the guests that hold too many.
 
 const (
-	// mostFiles is the limit of open files of one guest while the host has many.
-	mostFiles = 50_000
+	// maxFiles is the limit of open files of one guest while the host has many.
+	maxFiles = 50_000
 	// afterNone is the time to the next count if one over all guests ended none: then the files are held by
 	// other processes.
 	afterNone = time.Second
@@ -32,14 +32,14 @@ const (
 
 // fileRoom says when the ring counts the open files of guests. The zero value means never.
 type fileRoom struct {
-	look int // count if the whole host has this many
-	most int // limit of all guests together at that time
+	countFrom int // count if the whole host has this many
+	max       int // limit of all guests together at that time
 }
 
 // roomForFiles leaves three quarters of the host's files to other processes.
 func roomForFiles() fileRoom {
 	n := hostcheck.Here().Counts().Files / 4
-	return fileRoom{look: n, most: n}
+	return fileRoom{countFrom: n, max: n}
 }
 
 // guardFiles counts periodically until stop is closed.
@@ -52,7 +52,7 @@ func (r *Ring) guardFiles(stop <-chan struct{}) {
 			return
 		case <-wait.C:
 		}
-		if after = lookEvery; hostcheck.Here().OpenFiles() >= r.files.look && !r.endOpeners(r.files.most, mostFiles) {
+		if after = lookEvery; hostcheck.Here().OpenFiles() >= r.files.countFrom && !r.endOpeners(r.files.max, maxFiles) {
 			after = afterNone
 		}
 	}
@@ -62,7 +62,7 @@ func (r *Ring) guardFiles(stop <-chan struct{}) {
 // until the rest hold fewer than total. It reports whether it ended any.
 func (r *Ring) endOpeners(total, each int) (ended bool) {
 	all := r.holders()
-	countHeld(all, survey{most: each, count: filesOf, full: (*holding).endForFiles})
+	countHeld(all, survey{max: each, count: filesOf, full: (*holding).endForFiles})
 	left := slices.DeleteFunc(slices.Clone(all), func(h *holding) bool { return h.found >= each })
 	ended = len(left) < len(all)
 	sum := 0
@@ -82,7 +82,7 @@ func (r *Ring) endOpeners(total, each int) (ended bool) {
 }
 
 func (h *holding) endForFiles() {
-	h.end("open", fmt.Sprintf("%d open files or more", h.found), "more than a guest may while the host has many")
+	h.endGuest("open", fmt.Sprintf("%d open files or more", h.found), "more than a guest may while the host has many")
 	_ = h.guest.reap() // its files are free after that
 }
 
@@ -90,12 +90,12 @@ func (h *holding) endForFiles() {
 // that has ended holds none. A process that cannot be inspected counts as most.
 func filesOf(pid, most int) int {
 	fds, err := os.ReadDir(procPath(pid, "fd"))
-	if gone(err) {
+	if isGone(err) {
 		return 0
 	}
 	mapped, err := linesThat(procPath(pid, "maps"), mapsFile, most-len(fds))
 	switch {
-	case gone(err):
+	case isGone(err):
 		return 0
 	case err != nil:
 		return most
@@ -103,8 +103,8 @@ func filesOf(pid, most int) int {
 	return len(fds) + mapped
 }
 
-// gone reports whether an error of /proc says that the process is gone.
-func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }
+// isGone reports whether an error of /proc says that the process is gone.
+func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }
 
 // mapsFile reports whether a line of maps is of a mapping that holds a file. The fields are address,
 // permissions, offset, device, and an inode that is not 0.

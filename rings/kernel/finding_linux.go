@@ -17,9 +17,9 @@ type finding struct {
 	why    *Lack            // nil if nothing failed
 }
 
-// look returns the finding about the host. mine is true for the one caller that has to find out and then call
+// hostFinding returns the finding about the host. mine is true for the one caller that has to find out and then call
 // tell. The others wait for it.
-func (r *Ring) look(ctx context.Context) (f *finding, mine bool, err error) {
+func (r *Ring) hostFinding(ctx context.Context) (f *finding, mine bool, err error) {
 	for {
 		r.mu.Lock()
 		f, wait := r.found, r.looking
@@ -40,8 +40,8 @@ func (r *Ring) look(ctx context.Context) (f *finding, mine bool, err error) {
 	}
 }
 
-// tell ends a look. An error that says nothing about the host leaves the finding to the next look.
-func (r *Ring) tell(p *prepared, err error) {
+// setFinding ends a look. An error that says nothing about the host leaves the finding to the next look.
+func (r *Ring) setFinding(p *prepared, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	close(r.looking)
@@ -55,8 +55,8 @@ func (r *Ring) tell(p *prepared, err error) {
 	}
 }
 
-// lied records that a host which had given every layer has failed to give one.
-func (r *Ring) lied(err error) {
+// recordLie records that a host which had given every layer has failed to give one.
+func (r *Ring) recordLie(err error) {
 	var layer *Lack
 	if !errors.As(err, &layer) || layer.Report.Kind != initproto.KindLies {
 		return
@@ -69,54 +69,54 @@ func (r *Ring) lied(err error) {
 
 // launch starts the guest of s with the layers, or without them if this host allows only that.
 func (r *Ring) launch(ctx context.Context, s executors.Spec, uid int) (*guest, error) {
-	f, mine, err := r.look(ctx)
+	f, mine, err := r.hostFinding(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if !mine && f.kind != "" {
-		return r.plainIfEnough(s, f)
+		return r.unconfinedIfEnough(s, f)
 	}
 	p, err := r.obtain(ctx, s, uid, mine)
 	if mine {
-		r.tell(p, err)
+		r.setFinding(p, err)
 	} else {
-		r.lied(err)
+		r.recordLie(err)
 	}
 	var layer *Lack
 	switch {
 	case err == nil:
-		return r.goes(ctx, p, s)
+		return r.startAndRefill(ctx, p, s)
 	case !errors.As(err, &layer), layer.Report.Kind == initproto.KindFault:
 		return nil, err
 	case mine && layer.Report.Kind == initproto.KindMissing:
-		return r.plainIfEnough(s, &finding{kind: layer.Report.Kind, why: layer})
+		return r.unconfinedIfEnough(s, &finding{kind: layer.Report.Kind, why: layer})
 	default:
 		return nil, lackDenied(s, layer)
 	}
 }
 
-// goes starts the program of s in p and starts to prepare a replacement. Preparing takes processor time from
+// startAndRefill starts the program of s in p and starts to prepare a replacement. Preparing takes processor time from
 // everything that runs. It never delays this start, and this guest only if none is left in the pool.
-func (r *Ring) goes(ctx context.Context, p *prepared, s executors.Spec) (*guest, error) {
+func (r *Ring) startAndRefill(ctx context.Context, p *prepared, s executors.Spec) (*guest, error) {
 	refill := func() { r.refill(ctx, p.recipe); r.spare(p.recipe) }
 	if r.cfg.Spare || r.hasMore(p.recipe.kind) {
 		p.after = refill
-		return r.become(ctx, p, s)
+		return r.startProgram(ctx, p, s)
 	}
 	defer refill()
-	return r.become(ctx, p, s)
+	return r.startProgram(ctx, p, s)
 }
 
 // obtain returns a guest that waits for the program of s: one from the pool, or a new one. If fresh is set, it
 // is always a new one.
 func (r *Ring) obtain(ctx context.Context, s executors.Spec, uid int, fresh bool) (*prepared, error) {
-	healed := false
+	resolved := false
 	for again := false; ; again = true {
 		c, err := r.recipe(s, uid)
-		var moved *movedError
-		if errors.As(err, &moved) && !healed {
-			healed = true
-			if c, err = nil, r.heal(ctx, moved.seen); err == nil {
+		var moved *changedError
+		if errors.As(err, &moved) && !resolved {
+			resolved = true
+			if c, err = nil, r.reResolve(ctx, moved.seen); err == nil {
 				c, err = r.recipe(s, uid)
 			}
 		}
@@ -124,7 +124,7 @@ func (r *Ring) obtain(ctx context.Context, s executors.Spec, uid int, fresh bool
 			return nil, err
 		}
 		if !fresh {
-			if p := r.take(c.kind); p != nil {
+			if p := r.takePrepared(c.kind); p != nil {
 				return p, nil
 			}
 		}
@@ -137,13 +137,13 @@ func (r *Ring) obtain(ctx context.Context, s executors.Spec, uid int, fresh bool
 	}
 }
 
-// plainIfEnough starts a guest without the layers, on a host that lacks one, if s asks for no more. It starts
+// unconfinedIfEnough starts a guest without the layers, on a host that lacks one, if s asks for no more. It starts
 // nothing on a host that gave a layer before and now does not.
-func (r *Ring) plainIfEnough(s executors.Spec, f *finding) (*guest, error) {
-	if f.kind != initproto.KindMissing || !executors.Satisfies(plainTier(isWasm(s)), s.MinTier) {
+func (r *Ring) unconfinedIfEnough(s executors.Spec, f *finding) (*guest, error) {
+	if f.kind != initproto.KindMissing || !executors.Satisfies(unconfinedTier(isWasm(s)), s.MinTier) {
 		return nil, lackDenied(s, f.why)
 	}
-	return r.plain(s)
+	return r.unconfined(s)
 }
 
 // examineTime limits an examination of the host without a context.
@@ -153,7 +153,7 @@ const examineTime = 10 * time.Second
 // waits for the first guest, or starts a guest that runs nothing. If even that fails, the attestation satisfies
 // no tier.
 func (r *Ring) Attestation(ctx context.Context, executor string) executors.Attestation {
-	f, mine, err := r.look(ctx)
+	f, mine, err := r.hostFinding(ctx)
 	if mine {
 		ctx, cancel := context.WithTimeout(ctx, examineTime)
 		defer cancel()
@@ -163,16 +163,16 @@ func (r *Ring) Attestation(ctx context.Context, executor string) executors.Attes
 	case err != nil || f == nil || f.kind == initproto.KindLies:
 		return executors.Attestation{Layers: map[string]string{}}
 	case f.kind == initproto.KindMissing:
-		return attestPlain(executor == profiles.ExecutorJS)
+		return attestUnconfined(executor == profiles.ExecutorJS)
 	default:
-		return attestEnclosed(executor == profiles.ExecutorJS, "", f.report, r.grouped)
+		return attestConfined(executor == profiles.ExecutorJS, "", f.report, r.grouped)
 	}
 }
 
 // examine starts a guest that runs nothing and returns the finding.
 func (r *Ring) examine(ctx context.Context) (*finding, error) {
 	p, err := r.tryOne(ctx, "")
-	r.tell(p, err)
+	r.setFinding(p, err)
 	var layer *Lack
 	switch {
 	case err == nil:

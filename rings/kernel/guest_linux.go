@@ -24,30 +24,30 @@ import (
 // guest is one process with its descendants. Until it was waited for it stays a zombie, so that its process ID
 // is not reused.
 type guest struct {
-	ring     *Ring
-	agent    string
-	executor string
-	uid      int             // user ID it runs as
-	kernel   profiles.Kernel // its profile at the start
-	base     profiles.Kernel // the profile of the policy at the start, before it is live
-	process  *os.Process
-	conn     connection
-	control  *spawn.Control  // nil if there is no init
-	around   *around         // nil if there is no init
-	reaps    bool            // its init stays and reports the program's end
-	memory   int64           // limit of the memory of all its processes, bytes; if 0, it is not counted
-	folders  []string        // those of its folders that are in memory
-	before   time.Duration   // processor time of its group when its program began
-	streams  *guestStreams   // nil if it has none
-	doors    *guestListeners // nil if it has no network
-	done     chan struct{}   // closed when its program has ended and none of its processes is left
-	after    func()          // called when it was waited for; may be nil
-	followed chan struct{}   // closed when all messages of init were read; nil if there is no init
-	end      sync.Once       // closes done
-	usage    chan time.Duration
-	free     func()    // releases its user; under mu
-	reaped   sync.Once // releases its resources in the ring
-	lost     error     // set once reaped
+	ring      *Ring
+	agent     string
+	executor  string
+	uid       int             // user ID it runs as
+	kernel    profiles.Kernel // its profile at the start
+	base      profiles.Kernel // the profile of the policy at the start, before it is live
+	process   *os.Process
+	conn      connection
+	control   *spawn.Control  // nil if there is no init
+	layers    *layers         // nil if there is no init
+	reaps     bool            // its init stays and reports the program's end
+	memory    int64           // limit of the memory of all its processes, bytes; if 0, it is not counted
+	folders   []string        // those of its folders that are in memory
+	before    time.Duration   // processor time of its group when its program began
+	streams   *guestStreams   // nil if it has none
+	listeners *guestListeners // nil if it has no network
+	done      chan struct{}   // closed when its program has ended and none of its processes is left
+	after     func()          // called when it was waited for; may be nil
+	followed  chan struct{}   // closed when all messages of init were read; nil if there is no init
+	end       sync.Once       // closes done
+	usage     chan time.Duration
+	free      func()    // releases its user; under mu
+	reaped    sync.Once // releases its resources in the ring
+	lost      error     // set once reaped
 
 	serves atomic.Pointer[string] // the run that it serves; nil before the first
 	begun  atomic.Bool            // its program runs
@@ -56,7 +56,7 @@ type guest struct {
 	dead        bool                  // under mu
 	cpu         time.Duration         // under mu; final once dead
 	peak        int64                 // under mu
-	told        *initproto.Told       // under mu; the program's end, as init reported it
+	lastTold    *initproto.Told       // under mu; the program's end, as init reported it
 	limit       string                // under mu; the limit of the ring that ended it
 	held        string                // under mu; as in executors.Exit
 	status      syscall.WaitStatus    // under mu; once dead
@@ -117,7 +117,7 @@ func (g *guest) signal() error {
 	if err := g.process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("kill guest %d: %w", g.process.Pid, err)
 	}
-	return g.around.kill()
+	return g.layers.kill()
 }
 
 // reap waits for a guest that ends, and releases its resources in the ring. Concurrent callers all return when
@@ -152,20 +152,20 @@ func (g *guest) giveUp() error {
 		late.Stop()
 	}
 	if g.control != nil {
-		err = errors.Join(err, g.control.Close(), g.around.close())
+		err = errors.Join(err, g.control.Close(), g.layers.close())
 	}
-	g.doors.Close()
+	g.listeners.Close()
 	if g.after != nil {
 		g.after()
 	}
 	g.ring.forget(g)
-	g.left(nil)
+	g.releaseUser(nil)
 	g.end.Do(func() { close(g.done) })
 	return err
 }
 
-// left releases the user of a guest that has ended, with free or with the function of an earlier call.
-func (g *guest) left(free func()) {
+// releaseUser releases the user of a guest that has ended, with free or with the function of an earlier call.
+func (g *guest) releaseUser(free func()) {
 	g.mu.Lock()
 	if free != nil {
 		g.free = free
@@ -290,8 +290,8 @@ func (g *guest) Wait(ctx context.Context) (executors.Exit, error) {
 	}
 	e := executors.Exit{Limit: g.limit, Held: g.held, CPU: g.cpu, Peak: g.peak}
 	switch status := g.status; {
-	case g.told != nil:
-		e.Code, e.Signal, e.Limit = g.told.Code, g.told.Signal, cmp.Or(e.Limit, g.told.Limit)
+	case g.lastTold != nil:
+		e.Code, e.Signal, e.Limit = g.lastTold.Code, g.lastTold.Signal, cmp.Or(e.Limit, g.lastTold.Limit)
 	case status.Signaled():
 		e.Signal = int(status.Signal())
 	case g.reaps: // init itself exited without a reason
@@ -308,8 +308,8 @@ func (g *guest) Wait(ctx context.Context) (executors.Exit, error) {
 
 // Sealed waits until the guest has sealed itself.
 func (g *guest) Sealed(ctx context.Context) error {
-	if g.around == nil || g.around.seal == nil {
+	if g.layers == nil || g.layers.seal == nil {
 		return nil // without the layers it seals itself as far as it can, and nothing is attested
 	}
-	return g.around.seal.wait(ctx, g)
+	return g.layers.seal.wait(ctx, g)
 }

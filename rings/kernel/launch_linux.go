@@ -90,10 +90,10 @@ func (r *Ring) build(p *prepared, token string) error {
 	if err := errors.Join(p.control.SendBytes(p.recipe.withToken(token), trees...), spawn.CloseFiles(trees)); err != nil {
 		return fmt.Errorf("order a guest: %w", err)
 	}
-	if err := p.takeSockets(); err != nil {
+	if err := p.receiveSockets(); err != nil {
 		return err
 	}
-	files, err := p.take()
+	files, err := p.receiveReport()
 	if err == nil {
 		err = p.check()
 	}
@@ -113,8 +113,8 @@ func (r *Ring) build(p *prepared, token string) error {
 	return nil
 }
 
-// take receives one report.
-func (p *prepared) take() ([]*os.File, error) {
+// receiveReport receives one report.
+func (p *prepared) receiveReport() ([]*os.File, error) {
 	p.report = initproto.Report{}
 	files, err := p.control.Receive(&p.report)
 	if errors.Is(err, io.EOF) {
@@ -123,12 +123,12 @@ func (p *prepared) take() ([]*os.File, error) {
 	return files, err
 }
 
-// takeSockets receives the sockets on which init listens, or the reason why it does not.
-func (p *prepared) takeSockets() error {
+// receiveSockets receives the sockets on which init listens, or the reason why it does not.
+func (p *prepared) receiveSockets() error {
 	if p.recipe.order.Listen == nil {
 		return nil
 	}
-	files, err := p.take()
+	files, err := p.receiveReport()
 	r := p.report
 	p.sockets = listenSockets{Listeners: r.Listeners, Files: files, IPv6: r.IPv6} // drop closes them
 	switch {
@@ -180,14 +180,14 @@ func (p *prepared) drop() error {
 	return errors.Join(spawn.End(p.process), p.control.Close(), p.group.Close(), p.closeListener(), p.sockets.Close())
 }
 
-// become starts the program of s in a prepared guest, which then belongs to the returned guest. On an error
+// startProgram starts the program of s in a prepared guest, which then belongs to the returned guest. On an error
 // nothing is left of it.
-func (r *Ring) become(ctx context.Context, p *prepared, s executors.Spec) (*guest, error) {
+func (r *Ring) startProgram(ctx context.Context, p *prepared, s executors.Spec) (*guest, error) {
 	g := &guest{
 		ring: r, agent: s.Agent, executor: s.Executor, kernel: p.recipe.plan.Kernel, uid: p.recipe.order.UID,
-		process: p.process, control: p.control, around: &around{group: p.group}, reaps: p.recipe.order.Reap,
+		process: p.process, control: p.control, layers: &layers{group: p.group}, reaps: p.recipe.order.Reap,
 		memory: p.recipe.order.Memory, folders: p.recipe.order.InMemory(),
-		attestation: attestEnclosed(isWasm(s), p.recipe.kind.profile, p.report, r.grouped),
+		attestation: attestConfined(isWasm(s), p.recipe.kind.profile, p.report, r.grouped),
 		done:        make(chan struct{}), usage: make(chan time.Duration, 1), after: p.after,
 	}
 	if g.reaps {
@@ -197,7 +197,7 @@ func (r *Ring) become(ctx context.Context, p *prepared, s executors.Spec) (*gues
 		_ = p.control.Interrupt()
 		_ = g.process.Kill() // Kill below meets its error
 	})
-	err := r.goOn(g, p, s)
+	err := r.sendProgram(g, p, s)
 	if !stop() {
 		err = errors.Join(context.Cause(ctx), err)
 	}
@@ -221,8 +221,8 @@ func (r *Ring) become(ctx context.Context, p *prepared, s executors.Spec) (*gues
 	return g, nil
 }
 
-// goOn sends the data of the program, and waits until it has started if init stays to report that.
-func (r *Ring) goOn(g *guest, p *prepared, s executors.Spec) (err error) {
+// sendProgram sends the data of the program, and waits until it has started if init stays to report that.
+func (r *Ring) sendProgram(g *guest, p *prepared, s executors.Spec) (err error) {
 	connect := connectPipes
 	if s.Seals {
 		connect = connectSocket
@@ -232,7 +232,7 @@ func (r *Ring) goOn(g *guest, p *prepared, s executors.Spec) (err error) {
 		return errors.Join(err, p.closeListener(), p.sockets.Close())
 	}
 	g.conn = connection
-	if err := errors.Join(r.watch(g, p), r.openDoors(g, p, s)); err != nil {
+	if err := errors.Join(r.watch(g, p), r.openListeners(g, p, s)); err != nil {
 		return errors.Join(err, spawn.CloseFiles(theirs))
 	}
 	files := append([]*os.File{r.spawn.Null(), r.spawn.Null(), r.spawn.Null()}, theirs...)
@@ -243,7 +243,7 @@ func (r *Ring) goOn(g *guest, p *prepared, s executors.Spec) (err error) {
 		}
 	}
 	if s.Seals {
-		g.around.seal = &seal{}
+		g.layers.seal = &seal{}
 	}
 	if err == nil {
 		err = r.keep(g) // from here on other goroutines may end it
@@ -262,12 +262,12 @@ func (r *Ring) goOn(g *guest, p *prepared, s executors.Spec) (err error) {
 	if err := g.started(); err != nil {
 		return err
 	}
-	g.doors.Begin()
+	g.listeners.Begin()
 	return nil
 }
 
-// openDoors serves the listeners of the guest's network. Until keep gives them a profile, everything is denied.
-func (r *Ring) openDoors(g *guest, p *prepared, s executors.Spec) (err error) {
+// openListeners serves the listeners of the guest's network. Until keep gives them a profile, everything is denied.
+func (r *Ring) openListeners(g *guest, p *prepared, s executors.Spec) (err error) {
 	if p.recipe.order.Listen == nil {
 		return nil
 	}
@@ -280,16 +280,16 @@ func (r *Ring) openDoors(g *guest, p *prepared, s executors.Spec) (err error) {
 			return g.control.Send(initproto.Ask{What: initproto.AskListen, Ports: ports})
 		}
 	}
-	g.doors, err = openListeners(c, &p.sockets)
+	g.listeners, err = openListeners(c, &p.sockets)
 	return err
 }
 
 // environment is that of the program: the variables to find its listeners, and env.
 func (g *guest) environment(env []string) []string {
-	if g.doors == nil {
+	if g.listeners == nil {
 		return env
 	}
-	return proxyEnvironment(env, g.doors.Proxy())
+	return proxyEnvironment(env, g.listeners.Proxy())
 }
 
 // watch serves the listener of a guest's filter.
@@ -297,13 +297,13 @@ func (r *Ring) watch(g *guest, p *prepared) (err error) {
 	if p.listener == nil {
 		return nil
 	}
-	g.around.listener, err = r.listen(g, p.listener, violations.Config{Granted: p.recipe.judgesStarts(), Begun: g.begun.Load, Shells: g.kernel.Path})
+	g.layers.listener, err = r.listen(g, p.listener, violations.Config{Granted: p.recipe.judgesStarts(), Begun: g.begun.Load, Shells: g.kernel.Path})
 	if err != nil {
 		return err
 	}
 	// For files, only denials of Landlock, if they can be read.
 	g.attest(initproto.LayerViolations, partly)
-	g.around.unfollow = r.followed(g)
+	g.layers.unfollow = r.followed(g)
 	return nil
 }
 
@@ -334,7 +334,7 @@ func (g *guest) started() error {
 	case !t.Started:
 		return said("start its program: its first process says something else")
 	}
-	g.before = g.around.used()
+	g.before = g.layers.used()
 	g.begun.Store(true)
 	return nil
 }
@@ -345,14 +345,14 @@ func (g *guest) follow() {
 		var t initproto.Told
 		files, err := g.control.Receive(&t)
 		if err == nil && len(t.Listeners) > 0 {
-			err = g.doors.Add(&listenSockets{Listeners: t.Listeners, Files: files})
+			err = g.listeners.Add(&listenSockets{Listeners: t.Listeners, Files: files})
 			files = nil
 		}
 		err = errors.Join(err, spawn.CloseFiles(files))
 		if err != nil {
 			break
 		}
-		g.hear(t)
+		g.handleTold(t)
 	}
 	close(g.followed)
 	// Whatever ended the messages, no process of the guest may run unwatched. Kill, or Close of the ring, meets
@@ -360,20 +360,20 @@ func (g *guest) follow() {
 	_ = g.Kill()
 }
 
-// hear handles one message of a running init.
-func (g *guest) hear(t initproto.Told) {
+// handleTold handles one message of a running init.
+func (g *guest) handleTold(t initproto.Told) {
 	g.mu.Lock()
-	cpu := max(time.Duration(t.CPU)*time.Millisecond, g.around.used()-g.before)
+	cpu := max(time.Duration(t.CPU)*time.Millisecond, g.layers.used()-g.before)
 	g.cpu, g.peak = max(g.cpu, cpu), max(g.peak, t.Peak)
-	if t.Ended && g.told == nil {
-		g.told = &t
+	if t.Ended && g.lastTold == nil {
+		g.lastTold = &t
 		if t.Alone { // its init still has mounts to remove, for which nothing waits
 			g.end.Do(func() { close(g.done) })
 		}
 	}
 	g.mu.Unlock()
 	if t.What == initproto.ToldHeavy {
-		g.hearHeavy(t)
+		g.handleHeavy(t)
 		return
 	}
 	if t.What != initproto.AskUsage {

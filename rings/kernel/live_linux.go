@@ -35,7 +35,7 @@ func (r *Ring) Prepare(ctx context.Context, s *profiles.Set) (commit func(), err
 // Paths that cannot be resolved again keep their old state.
 func (r *Ring) resolve(ctx context.Context, s *profiles.Set, before *generation) (*generation, error) {
 	next := r.next(s, before)
-	err := r.each(ctx, s, func(h holder, k profiles.Kernel) error {
+	err := r.eachProfile(ctx, s, func(h holder, k profiles.Kernel) error {
 		if k.Network == profiles.NetworkOwn && next.ports[h.agent] == nil {
 			next.ports[h.agent] = listenedPorts(next.deciders.Of(h.agent, nil))
 		}
@@ -71,8 +71,8 @@ func (r *Ring) next(s *profiles.Set, before *generation) *generation {
 	return next
 }
 
-// each calls do with the profile of each executor of each agent, until one fails.
-func (r *Ring) each(ctx context.Context, s *profiles.Set, do func(holder, profiles.Kernel) error) error {
+// eachProfile calls do with the profile of each executor of each agent, until one fails.
+func (r *Ring) eachProfile(ctx context.Context, s *profiles.Set, do func(holder, profiles.Kernel) error) error {
 	for _, name := range slices.Sorted(maps.Keys(s.Agents)) {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("prepare kernel ring: %w", err)
@@ -92,7 +92,7 @@ func (r *Ring) each(ctx context.Context, s *profiles.Set, do func(holder, profil
 // Unmet lists every rule for which Prepare would reject the set on this host.
 func (r *Ring) Unmet(ctx context.Context, s *profiles.Set) (out []unmet, err error) {
 	next := r.next(s, nil)
-	err = r.each(ctx, s, func(h holder, k profiles.Kernel) error {
+	err = r.eachProfile(ctx, s, func(h holder, k profiles.Kernel) error {
 		err := next.add(h, k, r.places(next), nil)
 		if err == nil {
 			return nil
@@ -117,7 +117,7 @@ func (g *generation) add(h holder, k profiles.Kernel, at rootfs.Places, before *
 	}
 	plan, err := rootfs.Resolve(k, "", at)
 	switch {
-	case before != nil && (err != nil || swapped(before.moved(digest, plan.Mounts), g.written)):
+	case before != nil && (err != nil || inWritableFolder(before.changedMounts(digest, plan.Mounts), g.written)):
 		plan = rootfs.Plan{Kernel: before.kernels[h], Mounts: before.grants[digest]}
 	case err != nil:
 		return err
@@ -146,8 +146,8 @@ func (r *Ring) commit(next, over *generation) {
 	r.emptyLocked(stale)
 	var ended []*guest
 	for g := range r.live {
-		g.doors.Follow(next.deciders)
-		switch next.judge(g) {
+		g.listeners.Follow(next.deciders)
+		switch next.changeFor(g) {
 		case profiles.ChangeSame:
 			g.wider = false
 		case profiles.ChangeWider:
@@ -188,8 +188,8 @@ func (g *generation) listens(ports string) bool {
 	return false
 }
 
-// judge returns what the set changes for a guest.
-func (g *generation) judge(x *guest) profiles.Change {
+// changeFor returns what the set changes for a guest.
+func (g *generation) changeFor(x *guest) profiles.Change {
 	if x.agent == "" {
 		if grants(x.kernel) {
 			return profiles.ChangeNarrower // it has no agent, so no policy grants it that

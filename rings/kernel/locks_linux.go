@@ -11,8 +11,8 @@ import (
 // them.
 
 const (
-	// mostLocks is the limit of locks of a guest: 2 MB.
-	mostLocks = 10_000
+	// maxLocks is the limit of locks of a guest: 2 MB.
+	maxLocks = 10_000
 	// locksEvery is the time between two counts. Locks that can be made in between are tolerated.
 	locksEvery = time.Second
 )
@@ -27,7 +27,7 @@ func (r *Ring) guardLocks(stop <-chan struct{}) {
 			return
 		case <-looks.C:
 		}
-		if linesIn("/proc/locks", "", mostLocks) >= mostLocks { // of the whole host
+		if linesIn("/proc/locks", "", maxLocks) >= maxLocks { // of the whole host
 			r.endLockers()
 		}
 	}
@@ -36,10 +36,10 @@ func (r *Ring) guardLocks(stop <-chan struct{}) {
 // endLockers ends the guests that hold too many locks.
 func (r *Ring) endLockers() {
 	all := r.holders()
-	countHeld(all, survey{most: mostLocks, count: byDescriptors(locksBy)})
+	countHeld(all, survey{max: maxLocks, count: byDescriptors(locksBy)})
 	for _, h := range all {
-		if h.found >= mostLocks {
-			h.end("fcntl", fmt.Sprintf("%d locks of files or more", h.found), "more than a guest may")
+		if h.found >= maxLocks {
+			h.endGuest("fcntl", fmt.Sprintf("%d locks of files or more", h.found), "more than a guest may")
 		}
 	}
 }

@@ -29,7 +29,7 @@ func limited(t *testing.T, r *kernel.Ring, s stage, token, probe, id string, mib
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
-	spec := own(s, append(s.argv(probe, token, id, ""), fmt.Sprintf("mib=%d", mib), fmt.Sprintf("ms=%d", ms)))
+	spec := ownLayers(s, append(s.argv(probe, token, id, ""), fmt.Sprintf("mib=%d", mib), fmt.Sprintf("ms=%d", ms)))
 	spec.MemoryBytes, spec.Kernel.MemoryBytes, spec.Kernel.TempBytes = 128<<20, 128<<20, 512<<20
 	spec.Kernel.Processes = 128
 	if id != "m_queue" {

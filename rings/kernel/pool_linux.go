@@ -41,8 +41,8 @@ func (p *pool) total() int {
 	return n
 }
 
-// take returns a live guest of this kind, or nil if there is none.
-func (r *Ring) take(k kind) *prepared {
+// takePrepared returns a live guest of this kind, or nil if there is none.
+func (r *Ring) takePrepared(k kind) *prepared {
 	for {
 		r.mu.Lock()
 		list := r.pool.waiting[k]
@@ -95,7 +95,7 @@ func (r *Ring) refill(ctx context.Context, c *recipe) {
 		r.pool.coming[c.kind]++
 		r.begin(func() {
 			defer cancel()
-			r.add(ctx, c, n)
+			r.prepareAnother(ctx, c, n)
 		})
 	}
 }
@@ -128,10 +128,10 @@ func (r *Ring) evictLocked(but kind) bool {
 	return false
 }
 
-// add prepares one guest. A failure shows on the launch that needs one: it starts its own and gets the error.
-func (r *Ring) add(ctx context.Context, c *recipe, n int) {
+// prepareAnother prepares one guest. A failure shows on the launch that needs one: it starts its own and gets the error.
+func (r *Ring) prepareAnother(ctx context.Context, c *recipe, n int) {
 	p, err := r.prepare(ctx, c)
-	r.lied(err)
+	r.recordLie(err)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.pool.cancels, n)

@@ -100,9 +100,9 @@ func off(argv []string) executors.Spec {
 	}
 }
 
-// own is what a shell would be started with: a workspace, a file to read, one
+// ownLayers is what a shell would be started with: a workspace, a file to read, one
 // program, a folder of libraries, a network of its own and processes.
-func own(s stage, argv []string) executors.Spec {
+func ownLayers(s stage, argv []string) executors.Spec {
 	path := func(p ...string) []profiles.PathRule {
 		var all []profiles.PathRule
 		for _, p := range p {
@@ -192,7 +192,7 @@ func TestProbes(t *testing.T) {
 			}
 			argv := s.argv(p["probe"], token, strings.Join(names(ws), ","), "")
 			argv = append(argv, fmt.Sprintf("uid=%d", guestID()), fmt.Sprintf("gid=%d", guestGroup()))
-			spec := own(s, argv)
+			spec := ownLayers(s, argv)
 			if where == "off" {
 				spec = off(argv)
 			}

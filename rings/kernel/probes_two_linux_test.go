@@ -30,7 +30,7 @@ func TestTwoGuests(t *testing.T) {
 	for k, v := range map[string]string{"shm": "1380000001", "msg": "1380000002", "sem": "1380000003", "mq": "ringd-neighbour", "tcp": "39377"} {
 		s.args[k] = v
 	}
-	spec := own(s, s.argv(p["probe"], token, "i_sleep", ""))
+	spec := ownLayers(s, s.argv(p["probe"], token, "i_sleep", ""))
 	first, err := r.Launch(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestTwoGuests(t *testing.T) {
 		{"i_shares", "alone"},
 		{"u_abstract_host", "EAFNOSUPPORT"},
 	} {
-		got := inGuest(t, r, own(s, s.argv(p["probe"], token, c.id, "")), c.id)[c.id]
+		got := inGuest(t, r, ownLayers(s, s.argv(p["probe"], token, c.id, "")), c.id)[c.id]
 		if got != c.want {
 			t.Errorf("%s beside another guest: %s, want %s", c.id, got, c.want)
 		}
@@ -78,7 +78,7 @@ func TestInFlight(t *testing.T) {
 	base := t.TempDir()
 	openUp(t, base)
 	s := onStage(t, filepath.Join(base, "stage"), host{args: map[string]string{}})
-	hog, err := r.Launch(t.Context(), own(s, s.argv(p["probe"], token, "i_inflight", "")))
+	hog, err := r.Launch(t.Context(), ownLayers(s, s.argv(p["probe"], token, "i_inflight", "")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestMortal(t *testing.T) {
 	}
 	r, token := probeRing(t)
 	s := onStage(t, filepath.Join(m.Base, "mortal"), host{args: map[string]string{}})
-	g, err := r.Launch(t.Context(), own(s, s.argv(m.Probe, token, "l_doublefork", "")))
+	g, err := r.Launch(t.Context(), ownLayers(s, s.argv(m.Probe, token, "l_doublefork", "")))
 	if err != nil {
 		t.Fatal(err)
 	}

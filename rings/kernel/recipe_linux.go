@@ -172,8 +172,8 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 	if err != nil {
 		return nil, err
 	}
-	if moved := now.moved(k.profile, plan.Mounts); len(moved) > 0 {
-		return nil, &movedError{moved[0], now}
+	if moved := now.changedMounts(k.profile, plan.Mounts); len(moved) > 0 {
+		return nil, &changedError{moved[0], now}
 	}
 	jit := s.Kernel.JIT || s.Seals
 	notify := r.cfg.Report != nil && !s.Seals
@@ -197,7 +197,7 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 	}
 	o := initproto.Order{
 		Version: initproto.Version, Namespaces: apart, Mounts: plan.Mounts, Temp: s.Kernel.TempBytes, Limits: list,
-		UID: k.uid, GID: r.gid, Network: network(s.Kernel.Network), ABI: leastABI,
+		UID: k.uid, GID: r.gid, Network: network(s.Kernel.Network), ABI: minABI,
 		Filter: program, Key: key, Notify: notify, WX: !jit && r.denyWX, Reap: !s.Seals, Seal: s.Seals,
 		Wall: s.Kernel.WallMillis,
 	}
@@ -263,8 +263,8 @@ const sealedFiles = 1 << 12
 
 const tokenField = `"Token":"`
 
-// leastABI of Landlock is the first that controls opening files for truncation.
-const leastABI = 3
+// minABI of Landlock is the first that controls opening files for truncation.
+const minABI = 3
 
 func network(n string) string {
 	if n == initproto.NetworkOwn {

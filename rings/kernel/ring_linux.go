@@ -36,7 +36,7 @@ type Ring struct {
 	watching  atomic.Bool          // see connection.Watch
 	follower  *violations.Follower // if nil, denials of Landlock are not reported
 	unseen    error                // why they are not
-	room      room                 // for tasks
+	room      taskRoom             // for tasks
 	exhausted atomic.Bool          // no watches of epoll are left
 	guarding  sync.Once
 	files     fileRoom
@@ -73,7 +73,7 @@ func newRing(c Config, init []byte) (*Ring, error) {
 		return nil, fmt.Errorf("kernel ring: %w", err)
 	}
 	r := &Ring{cfg: c, arch: runtime.GOARCH, users: users, gid: gid, over: make(chan struct{}), spawn: s, live: map[*guest]struct{}{}, starting: map[int]context.CancelCauseFunc{}, recipes: map[kind]*recipe{}, pool: newPool()}
-	r.room.most = hostcheck.Here().Counts().ForGuests()
+	r.room.max = hostcheck.Here().Counts().ForGuests()
 	r.files = roomForFiles()
 	_, err = unix.PrctlRetInt(unix.PR_GET_MDWE, 0, 0, 0, 0)
 	r.denyWX = err == nil
@@ -122,7 +122,7 @@ func (r *Ring) Launch(ctx context.Context, s executors.Spec) (executors.Guest, e
 	if err != nil {
 		free()
 	} else {
-		g.left(free)
+		g.releaseUser(free)
 	}
 	if err != nil && !r.users.own && !(&reserve{}).another() {
 		return nil, errors.Join(r.noWatches(s), err)
@@ -145,11 +145,11 @@ func (r *Ring) admit(ctx context.Context, s executors.Spec) (uid int, free func(
 	if err := r.awaitWatches(ctx, s); err != nil {
 		return 0, nil, err
 	}
-	leave, err := r.room.take(s)
+	leave, err := r.room.reserve(s)
 	if err != nil {
 		return 0, nil, err
 	}
-	uid, unused, err := r.users.take(s.Agent)
+	uid, unused, err := r.users.takeUser(s.Agent)
 	if err != nil {
 		leave()
 		return 0, nil, err
@@ -189,12 +189,12 @@ func (r *Ring) keep(g *guest) error {
 	}
 	if now := r.inForce.Load(); now != nil && g.agent != "" {
 		g.base = now.kernels[holder{g.agent, g.executor}]
-		if now.judge(g) == profiles.ChangeNarrower {
+		if now.changeFor(g) == profiles.ChangeNarrower {
 			return fmt.Errorf("agent %s: %w", g.agent, executors.ErrRevoked)
 		}
 	}
 	if now := r.inForce.Load(); now != nil {
-		g.doors.Follow(now.deciders)
+		g.listeners.Follow(now.deciders)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

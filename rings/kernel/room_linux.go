@@ -13,29 +13,29 @@ import (
 	"github.com/ringd/ringd/rings/kernel/hostcheck"
 )
 
-// room counts the tasks that guests may have at a time. The kernel limits the tasks of the user of this
+// taskRoom counts the tasks that guests may have at a time. The kernel limits the tasks of the user of this
 // process, and it counts those of each guest for the user who made its namespaces.
-type room struct {
-	most uint64 // if 0, there is no limit
+type taskRoom struct {
+	max uint64 // if 0, there is no limit
 
 	mu    sync.Mutex
 	taken uint64
 	of    map[string]uint64 // by agent
 }
 
-// take reserves the tasks of a guest, or denies it. leave releases them.
-func (o *room) take(s executors.Spec) (leave func(), err error) {
+// reserve reserves the tasks of a guest, or denies it. leave releases them.
+func (o *taskRoom) reserve(s executors.Spec) (leave func(), err error) {
 	need := tasksOf(s)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.most > 0 && o.taken+need > o.most {
-		return nil, full(s, fmt.Sprintf("its %d tasks do not fit beside the %d of other guests: all may have %d, three quarters of what one user may have on this host",
-			need, o.taken, o.most), moreTasks)
+	if o.max > 0 && o.taken+need > o.max {
+		return nil, noRoom(s, fmt.Sprintf("its %d tasks do not fit beside the %d of other guests: all may have %d, three quarters of what one user may have on this host",
+			need, o.taken, o.max), moreTasks)
 	}
 	// the first guest of an agent may take all that is left
-	if mine := o.of[s.Agent]; o.most > 0 && mine > 0 && mine+need > o.most/4*3 {
-		return nil, full(s, fmt.Sprintf("its %d tasks do not fit beside the %d of other guests of agent %s: those of one agent may have three quarters of %d, so that others start too",
-			need, mine, s.Agent, o.most), moreTasks)
+	if mine := o.of[s.Agent]; o.max > 0 && mine > 0 && mine+need > o.max/4*3 {
+		return nil, noRoom(s, fmt.Sprintf("its %d tasks do not fit beside the %d of other guests of agent %s: those of one agent may have three quarters of %d, so that others start too",
+			need, mine, s.Agent, o.max), moreTasks)
 	}
 	if o.of == nil {
 		o.of = map[string]uint64{}
@@ -64,20 +64,20 @@ func tasksOf(s executors.Spec) uint64 {
 	return hostcheck.InitTasks
 }
 
-// full denies a guest for which this host has no room.
-func full(s executors.Spec, why, remedy string) *profiles.Denial {
+// noRoom denies a guest for which this host has no room.
+func noRoom(s executors.Spec, why, remedy string) *profiles.Denial {
 	return &profiles.Denial{Capability: "executor " + s.Executor, Decision: profiles.Decision{
 		Verdict: profiles.Deny, Code: profiles.CodeHostFull, Reason: "the host has no room for another guest: " + why,
 		Instead: []string{"try again when other runs have ended", remedy},
 	}}
 }
 
-// mostWait limits how long a start waits for watches.
-const mostWait = 5 * time.Second
+// maxWait limits how long a start waits for watches.
+const maxWait = 5 * time.Second
 
 // awaitWatches waits while there are no watches of epoll, and denies the start if there are none for too long.
 func (r *Ring) awaitWatches(ctx context.Context, s executors.Spec) error {
-	late := time.NewTimer(mostWait)
+	late := time.NewTimer(maxWait)
 	defer late.Stop()
 	for r.exhausted.Load() {
 		again := time.NewTimer(lookEvery / 4)
@@ -95,5 +95,5 @@ func (r *Ring) awaitWatches(ctx context.Context, s executors.Spec) error {
 }
 
 func (r *Ring) noWatches(s executors.Spec) error {
-	return full(s, "guests share the user of ringd, and it has no watches of epoll left", "see `ringd doctor`, layer users")
+	return noRoom(s, "guests share the user of ringd, and it has no watches of epoll left", "see `ringd doctor`, layer users")
 }

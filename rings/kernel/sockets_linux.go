@@ -20,11 +20,11 @@ import (
 // the ring counts them. It reads one small file of the kernel, however many sockets there are, and does not
 // share the processor of the guest.
 
-// mostSockets is the limit of sockets in the network of a guest on a host with enough room.
-const mostSockets = 8192
+// maxSockets is the limit of sockets in the network of a guest on a host with enough room.
+const maxSockets = 8192
 
-// leastSockets is the number that a guest may have on any host: 250 connections to itself.
-const leastSockets = 512
+// minSockets is the number that a guest may have on any host: 250 connections to itself.
+const minSockets = 512
 
 // socketRoom holds the limits of sockets in the networks of guests.
 type socketRoom struct {
@@ -36,14 +36,14 @@ type socketRoom struct {
 // be one without an owner, and takes a page of TCP memory.
 func roomForSockets(c hostcheck.Counts) socketRoom {
 	const share = 4
-	all := share * share * mostSockets // for a host that does not say: the value of a host with 8 GiB
+	all := share * share * maxSockets // for a host that does not say: the value of a host with 8 GiB
 	for _, n := range []int{c.Orphans, c.PagesTCP} {
 		if n > 0 {
 			all = min(all, n)
 		}
 	}
 	all /= share
-	each := max(min(mostSockets, all/share), leastSockets)
+	each := max(min(maxSockets, all/share), minSockets)
 	return socketRoom{each: each, all: max(all, each)}
 }
 
@@ -80,7 +80,7 @@ func endConnected(all []*holding, room socketRoom) {
 			}
 			why = "the most of guests that have too many together"
 		}
-		h.end("socket", fmt.Sprintf("%d sockets", h.found), why)
+		h.endGuest("socket", fmt.Sprintf("%d sockets", h.found), why)
 		ended = append(ended, h)
 		sum -= h.found
 	}

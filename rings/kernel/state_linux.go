@@ -32,7 +32,7 @@ func (r *Ring) State() (state, reason string) {
 	case found != nil && found.kind != "":
 		return statePlain, "guests have no layers: " + withRemedy(found.report)
 	}
-	if over := behind(r.Status()); len(over) > 0 {
+	if over := namesOfRestart(r.Status()); len(over) > 0 {
 		return stateRestart, "with less than the policy in force grants goes on " + strings.Join(over, ", ")
 	}
 	return stateReady, ""
@@ -58,11 +58,11 @@ func withRemedy(r initproto.Report) string {
 	return s
 }
 
-// mostNamed limits how many guests a state names.
-const mostNamed = 8
+// maxNamed limits how many guests a state names.
+const maxNamed = 8
 
-// behind names the guests that have less than the policy in force grants.
-func behind(all []Live) []string {
+// namesOfRestart names the guests that have less than the policy in force grants.
+func namesOfRestart(all []Live) []string {
 	var out []string
 	for _, l := range all {
 		if !l.Restart {
@@ -76,8 +76,8 @@ func behind(all []Live) []string {
 	}
 	slices.Sort(out)
 	out = slices.Compact(out)
-	if len(out) > mostNamed {
-		out = append(out[:mostNamed], fmt.Sprintf("%d more", len(out)-mostNamed))
+	if len(out) > maxNamed {
+		out = append(out[:maxNamed], fmt.Sprintf("%d more", len(out)-maxNamed))
 	}
 	return out
 }

@@ -46,8 +46,8 @@ func TestBehindIsBounded(t *testing.T) {
 	for i := range 100 {
 		all = append(all, Live{Agent: strings.Repeat("a", i+1), Executor: "shell", Restart: true}, Live{Agent: "fine", Executor: "js"})
 	}
-	got := behind(all)
-	if len(got) != mostNamed+1 || got[mostNamed] != "92 more" || strings.Contains(strings.Join(got, " "), "fine") {
+	got := namesOfRestart(all)
+	if len(got) != maxNamed+1 || got[maxNamed] != "92 more" || strings.Contains(strings.Join(got, " "), "fine") {
 		t.Errorf("%q", got)
 	}
 }

@@ -16,10 +16,10 @@ import (
 // that a single call takes minutes. Waiting for a processor does not count: a host that is busy with other work
 // must not make a guest look heavier.
 type stopwatch struct {
-	thread int
-	until  time.Duration // of the thread's processor time
-	most   time.Duration // that the thread may be blocked
-	end    func()
+	thread     int
+	until      time.Duration // of the thread's processor time
+	maxBlocked time.Duration // that the thread may be blocked
+	end        func()
 
 	mu      sync.Mutex
 	timer   *time.Timer
@@ -39,7 +39,7 @@ const (
 // watch starts for the calling thread, which must stay the same until stop. If the time is over while a call
 // has not returned, end is called on another thread.
 func watch(allowed time.Duration, end func()) *stopwatch {
-	w := &stopwatch{thread: unix.Gettid(), most: patience * allowed, end: end}
+	w := &stopwatch{thread: unix.Gettid(), maxBlocked: patience * allowed, end: end}
 	w.until = w.ran() + allowed
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -70,7 +70,7 @@ func (w *stopwatch) look() {
 	if w.isBlocked() {
 		w.blocked += sample
 	}
-	if w.blocked > w.most || w.ran() > w.until {
+	if w.blocked > w.maxBlocked || w.ran() > w.until {
 		w.over = true
 		w.end()
 		return

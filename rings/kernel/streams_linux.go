@@ -40,7 +40,7 @@ func newGuestStreams(c streamsConfig) (s *guestStreams, far []*os.File, err erro
 			}
 		}
 	}
-	count := &count{most: c.Most, over: c.Over}
+	count := &outputLimit{left: c.Most, over: c.Over}
 	return &guestStreams{stdin: input{near[0]}, stdout: &output{near[1], count}, stderr: &output{near[2], count}}, far, nil
 }
 
@@ -72,20 +72,20 @@ func (i input) Close() error {
 	return nil
 }
 
-// count is the rest of the output that a guest may write.
-type count struct {
+// outputLimit is the rest of the output that a guest may write.
+type outputLimit struct {
 	over func()
 
 	mu   sync.Mutex
-	most int64 // left
+	left int64 // left
 	done bool
 }
 
 // take returns how many of n bytes may be forwarded. If that is fewer than n, it ends the guest.
-func (c *count) take(n int) int {
+func (c *outputLimit) take(n int) int {
 	c.mu.Lock()
-	given := int(min(int64(n), c.most))
-	c.most -= int64(given)
+	given := int(min(int64(n), c.left))
+	c.left -= int64(given)
 	over := given < n && !c.done
 	c.done = c.done || over
 	c.mu.Unlock()
@@ -98,7 +98,7 @@ func (c *count) take(n int) int {
 // output is one of the two streams that a guest writes.
 type output struct {
 	f *os.File
-	*count
+	*outputLimit
 }
 
 // Read implements io.Reader. It returns io.EOF at the limit.

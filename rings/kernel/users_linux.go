@@ -42,17 +42,17 @@ func usersOf(c Config) (u *users, gid int, err error) {
 	case u.count == 0: // a configuration with one number gives only that one
 		u.count = 1
 	}
-	if u.count > 1 && u.count < leastUsers {
+	if u.count > 1 && u.count < minUsers {
 		return nil, 0, fmt.Errorf("kernel ring: %d users are too few: one of files, one of guests of no agent, one for each agent", u.count)
 	}
-	u.next = u.first + leastUsers - 1
+	u.next = u.first + minUsers - 1
 	return u, u.first, nil
 }
 
 const (
-	// leastUsers counts the user of files, the user of guests without an agent, and one agent's.
-	leastUsers = 3
-	maxID      = 1<<31 - 1
+	// minUsers counts the user of files, the user of guests without an agent, and one agent's.
+	minUsers = 3
+	maxID    = 1<<31 - 1
 )
 
 // apart reports whether agents have users of their own.
@@ -66,9 +66,9 @@ func (u *users) nobody() int {
 	return u.first + 1
 }
 
-// take returns the number for an agent's guests. It is reused for another agent only if this agent has no live
+// takeUser returns the number for an agent's guests. It is reused for another agent only if this agent has no live
 // guest. leave is called once, when the guest has ended.
-func (u *users) take(agent string) (uid int, leave func(), err error) {
+func (u *users) takeUser(agent string) (uid int, leave func(), err error) {
 	if agent == "" || !u.apart() {
 		return u.nobody(), func() {}, nil
 	}
@@ -77,7 +77,7 @@ func (u *users) take(agent string) (uid int, leave func(), err error) {
 	uid, ok := u.of[agent]
 	if !ok {
 		if uid, ok = u.freeLocked(); !ok {
-			return 0, nil, noUser(agent, u.count-leastUsers+1)
+			return 0, nil, noUser(agent, u.count-minUsers+1)
 		}
 		delete(u.of, u.agent[uid])
 		u.of[agent], u.agent[uid] = uid, agent

@@ -90,13 +90,13 @@ func (v *reserve) another() bool {
 
 // guard starts the checks when the first guest is live that can make watches, locks, sockets and files.
 func (r *Ring) guard(g *guest) {
-	if !g.watches() {
+	if !g.canHoldWatches() {
 		return
 	}
 	r.guarding.Do(func() {
 		r.begin(func() { r.guardLocks(r.over) })
 		r.begin(func() { guardSockets(r, r.over) })
-		if r.files.look > 0 {
+		if r.files.countFrom > 0 {
 			r.begin(func() { r.guardFiles(r.over) })
 		}
 		if !r.users.own {
@@ -154,35 +154,35 @@ type counter func(link, info string, most int) int
 // them counts.
 func (r *Ring) endHolders(share int, enough func() bool) {
 	all := r.holders()
-	countHeld(all, survey{most: share, count: byDescriptors(watchesBy)})
+	countHeld(all, survey{max: share, count: byDescriptors(watchesBy)})
 	slices.SortStableFunc(all, func(a, b *holding) int { return cmp.Compare(b.found, a.found) })
 	for _, h := range all {
 		if h.found < share && enough() {
 			return
 		}
-		h.end("epoll_ctl", fmt.Sprintf("%d watches or more", h.found), "of those of epoll that all processes of its user share")
+		h.endGuest("epoll_ctl", fmt.Sprintf("%d watches or more", h.found), "of those of epoll that all processes of its user share")
 		_ = h.guest.reap() // its watches are free after that
 	}
 }
 
-// end ends a guest that holds too much, and records it. The objects are memory of the kernel, so its run ends
+// endGuest ends a guest that holds too much, and records it. The objects are memory of the kernel, so its run ends
 // as at the limit of memory.
-func (h *holding) end(call, detail, of string) {
+func (h *holding) endGuest(call, detail, of string) {
 	v := violations.Violation{Layer: initproto.LayerLimits, Call: call, Detail: detail, Count: 1, End: true}
 	_ = h.guest.refused(v) // it is ended with or without a record
 	h.guest.endFor("memory", "held "+detail+", "+of)
 }
 
-// watches reports whether a guest can make watches and locks of files. A guest that has sealed itself cannot.
+// canHoldWatches reports whether a guest can make watches and locks of files. A guest that has sealed itself cannot.
 // Neither can a program in WebAssembly, which is the only kind that an unconfined guest runs.
-func (g *guest) watches() bool { return g.around != nil && g.around.seal == nil }
+func (g *guest) canHoldWatches() bool { return g.layers != nil && g.layers.seal == nil }
 
 // holders are the guests that can make watches and locks.
 func (r *Ring) holders() (all []*holding) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for g := range r.live {
-		if g.watches() {
+		if g.canHoldWatches() {
 			all = append(all, &holding{guest: g})
 		}
 	}
@@ -191,7 +191,7 @@ func (r *Ring) holders() (all []*holding) {
 
 // survey says which objects of guests are counted.
 type survey struct {
-	most  int                     // limit of one guest
+	max   int                     // limit of one guest
 	count func(pid, most int) int // counts the objects of a process, up to most; 0 for a process that ends
 	full  func(*holding)          // called with a guest as soon as it has most; may be nil
 }
@@ -215,10 +215,10 @@ func countHeld(all []*holding, s survey) {
 		}
 		ns, err := os.Readlink(procPath(pid, "ns/pid"))
 		h := of[ns]
-		if err != nil || h == nil || h.found >= s.most {
+		if err != nil || h == nil || h.found >= s.max {
 			continue
 		}
-		if h.found += s.count(pid, s.most-h.found); h.found >= s.most && s.full != nil {
+		if h.found += s.count(pid, s.max-h.found); h.found >= s.max && s.full != nil {
 			s.full(h)
 		}
 	}

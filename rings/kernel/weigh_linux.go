@@ -17,9 +17,9 @@ import (
 	"github.com/ringd/ringd/rings/kernel/procfs"
 )
 
-// hearHeavy weighs a guest whose init has counted more than its limit. Init counts shared pages once for each
+// handleHeavy weighs a guest whose init has counted more than its limit. Init counts shared pages once for each
 // process. It may not read the program's maps, but the ring may.
-func (g *guest) hearHeavy(t initproto.Told) {
+func (g *guest) handleHeavy(t initproto.Told) {
 	w, held := g.weigh(t.Files)
 	g.mu.Lock()
 	g.peak = max(g.peak, w)
@@ -218,7 +218,7 @@ func (s *scale) countMappings(least int64) (over bool, held string) {
 		late := false
 		_ = procfs.Walk(p.at+"/maps", func(line []byte) bool { // an error: it has ended
 			s.lines++
-			s.object(p.at, line)
+			s.addObject(p.at, line)
 			late = s.lines%1024 == 0 && s.late()
 			return !late
 		})
@@ -236,9 +236,9 @@ func (s *scale) countMappings(least int64) (over bool, held string) {
 	return false, ""
 }
 
-// object inspects the object that a line of maps names, if it is shared memory without a file. The recorded
+// addObject inspects the object that a line of maps names, if it is shared memory without a file. The recorded
 // size of such an object is what it holds, mapped or not. Only root may inspect it.
-func (s *scale) object(at string, line []byte) {
+func (s *scale) addObject(at string, line []byte) {
 	if s.blind || !bytes.HasSuffix(line, []byte(" /dev/zero (deleted)")) {
 		return
 	}

@@ -39,7 +39,7 @@ func whyNot(err error) string {
 		reason  *executors.Reason
 		lack    *Lack
 		refusal *rootfs.Refusal
-		moved   *movedError
+		moved   *changedError
 		own     said
 		errno   syscall.Errno
 	)
@@ -73,8 +73,8 @@ func (g *guest) Fell() string {
 	if g.status.Signaled() {
 		signal = g.status.Signal()
 	}
-	if g.told != nil {
-		limit, code, signal = cmp.Or(limit, g.told.Limit), g.told.Code, syscall.Signal(g.told.Signal)
+	if g.lastTold != nil {
+		limit, code, signal = cmp.Or(limit, g.lastTold.Limit), g.lastTold.Code, syscall.Signal(g.lastTold.Signal)
 	}
 	switch {
 	case !g.dead:

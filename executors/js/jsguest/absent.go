@@ -35,11 +35,11 @@ func absent(x *engine.Exception, o *jsproto.Options) string {
 	if !strings.HasSuffix(why, "?") {
 		why += ";"
 	}
-	return lead + why + " " + has(o.Bridges)
+	return lead + why + " " + bridgeHint(o.Bridges)
 }
 
-// has lists the bridges of a program, at most a few.
-func has(bridges []string) string {
+// bridgeHint lists the bridges of a program, at most a few.
+func bridgeHint(bridges []string) string {
 	if len(bridges) == 0 {
 		return "this program has no bridges"
 	}

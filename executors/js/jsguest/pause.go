@@ -203,8 +203,8 @@ func (r *run) restore(ctx context.Context, rec record, snapshot []byte, asked ui
 	return nil
 }
 
-// waits is the record of a program that waits, once the engine has taken its snapshot.
-func (r *run) waits() record {
+// waitingRecord is the record of a program that waits, once the engine has taken its snapshot.
+func (r *run) waitingRecord() record {
 	rec := record{Format: recordFormat, Modules: r.mods.served(), Programs: r.programs, Count: r.count, Clock: r.nanos(),
 		Console: r.console, Dropped: r.dropped, Denials: r.mods.reported + len(r.mods.refused.List),
 		CPU: r.vm.Usage().CPU, File: r.file, Text: r.digest, Session: r.session}
@@ -218,8 +218,8 @@ func (r *run) waits() record {
 	return rec
 }
 
-// rests is the record of a session whose program has ended.
-func (r *run) rests() record {
+// endedRecord is the record of a session whose program has ended.
+func (r *run) endedRecord() record {
 	t := r.program()
 	list := append(slices.Clone(r.programs), earlier{File: t.file, Author: short(r.o.File, maxNameBytes), Translated: t.translated})
 	return record{Format: recordFormat, Modules: r.mods.served(), Programs: list[max(len(list)-maxPrograms, 0):], Count: r.count + 1, Clock: r.nanos()}
@@ -241,7 +241,7 @@ func (r *run) pause(ctx context.Context) executors.Result {
 	var head []byte
 	b, err := r.vm.Snapshot(ctx)
 	if err == nil {
-		head, err = r.waits().encode()
+		head, err = r.waitingRecord().encode()
 	}
 	switch {
 	case errors.Is(err, engine.ErrTooLarge):
@@ -272,7 +272,7 @@ func (r *run) keep(ctx context.Context, res *executors.Result) {
 		res.Unkept = "calls of the program were left open"
 		return
 	}
-	b, err := r.rests().encode()
+	b, err := r.endedRecord().encode()
 	if err == nil {
 		r.send(b) // tells the host, before the long part, that the program has ended
 		b, err = r.vm.Snapshot(ctx)

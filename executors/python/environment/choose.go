@@ -296,7 +296,7 @@ func (f *Finder) Stands(ctx context.Context, a *profiles.Agent) (key string, ok 
 // state is that of an interpreter and of the entries of its folders.
 func (i Interpreter) state() string {
 	h := sha256.New()
-	put := func(p string) { fmt.Fprintf(h, "%q %v\n", p, look(p)) }
+	put := func(p string) { fmt.Fprintf(h, "%q %v\n", p, fileStateOf(p)) }
 	for _, p := range []string{i.Path, i.Library, i.Objects, filepath.Join(dpkg, "status")} {
 		put(p)
 	}
@@ -315,10 +315,10 @@ func (i Interpreter) state() string {
 // another environment.
 func digestOf(r *Report) (string, error) {
 	e := r.Environment
-	states := []fileState{look(e.Interpreter)}
+	states := []fileState{fileStateOf(e.Interpreter)}
 	for _, list := range [][]profiles.PathRule{e.Own, e.Code, e.List} {
 		for _, p := range list {
-			states = append(states, look(p.Path))
+			states = append(states, fileStateOf(p.Path))
 		}
 	}
 	text := make([]string, 0, len(states))

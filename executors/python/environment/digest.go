@@ -91,7 +91,7 @@ func fileLine(p, rel string) (line string, err error) {
 	return fmt.Sprintf("%s %q %d %s\n", kind, rel, n, hex.EncodeToString(sum.Sum(nil))), nil
 }
 
-// same reports whether a policy names this digest, with or without "sha256:".
-func same(want, have string) bool {
+// sameDigest reports whether a policy names this digest, with or without "sha256:".
+func sameDigest(want, have string) bool {
 	return strings.EqualFold(strings.TrimPrefix(want, "sha256:"), strings.TrimPrefix(have, "sha256:"))
 }

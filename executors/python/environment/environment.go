@@ -274,7 +274,7 @@ func (f *Finder) open(a *profiles.Agent, e profiles.PythonEnvironment) (opened, 
 	if o.Digest, cause = Digest(real); cause != nil {
 		return refuse("take out of it what is no file and no folder", "has no digest: %v", cause)
 	}
-	if !same(e.Digest, o.Digest) {
+	if !sameDigest(e.Digest, o.Digest) {
 		return refuse("install what the policy means, or write the digest that ringd vet --probe prints into the policy",
 			"has the digest %s, and the policy names %s", o.Digest, e.Digest)
 	}
@@ -422,7 +422,7 @@ type asked struct {
 	seen fileState
 }
 
-func (a asked) still() bool { return a.seen != fileState{} && look(a.Path) == a.seen }
+func (a asked) still() bool { return a.seen != fileState{} && fileStateOf(a.Path) == a.seen }
 
 // fileState tells a file from the one that stands there later.
 type fileState struct{ device, inode, size, changed int64 }

@@ -228,7 +228,7 @@ func (f *Finder) ask(ctx context.Context, name string) (Interpreter, error) {
 	if ok && known.still() {
 		return known.Interpreter, nil
 	}
-	seen := look(real)
+	seen := fileStateOf(real)
 	out, err := f.cfg.Ask(ctx, []string{real, "-I", "-S", "-B", "-X", "utf8", "-c", question})
 	if err != nil {
 		return Interpreter{}, unavailable(err, install, "%s does not start: %v", real, err)

@@ -2,8 +2,8 @@ package environment
 
 import "syscall"
 
-// look is the state of the target of a path. It is zero if it cannot be read.
-func look(path string) fileState {
+// fileStateOf is the state of the target of a path. It is zero if it cannot be read.
+func fileStateOf(path string) fileState {
 	var st syscall.Stat_t
 	if syscall.Stat(path, &st) != nil {
 		return fileState{}

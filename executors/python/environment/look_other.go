@@ -2,5 +2,5 @@
 
 package environment
 
-// look is always zero here, where the kernel ring starts no guest either.
-func look(string) fileState { return fileState{} }
+// fileStateOf is always zero here, where the kernel ring starts no guest either.
+func fileStateOf(string) fileState { return fileState{} }

@@ -74,7 +74,7 @@ func New(cfg Config) (*Executor, error) {
 	}
 	e := &Executor{cfg: cfg, cache: pool.NewCache(cfg.CacheDir, cfg.Now)}
 	var err error
-	e.blank, err = pool.New(pool.Config[spec, *process]{Go: cfg.Go, Launch: e.launch, End: end, Blank: cfg.Blank, Most: cfg.Blank})
+	e.blank, err = pool.New(pool.Config[spec, *process]{Go: cfg.Go, Launch: e.launch, End: end, Blank: cfg.Blank, Max: cfg.Blank})
 	if err != nil {
 		return nil, fmt.Errorf("WebAssembly Python: %w", err)
 	}
@@ -132,7 +132,7 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 		}
 		out, err = e.runIn(ctx, g, r.ID, work, h)
 	}
-	return judged(out, err)
+	return finalOutcome(out, err)
 }
 
 // begins handles the guest's message before its program begins. No policy reaches it later.
@@ -143,8 +143,8 @@ func begins(u executors.Updated) error {
 	return nil
 }
 
-// judged is the outcome of a guest that broke or violated the protocol.
-func judged(out executors.Outcome, err error) (executors.Outcome, error) {
+// finalOutcome is the outcome of a guest that broke or violated the protocol.
+func finalOutcome(out executors.Outcome, err error) (executors.Outcome, error) {
 	if !errors.Is(err, executors.ErrGuest) {
 		return out, err
 	}

@@ -178,7 +178,7 @@ func (r *rewriter) binary(b *syntax.BinaryCmd) {
 	for {
 		r.stmt(b.Y, false)
 		if b.Op == syntax.Pipe || b.Op == syntax.PipeAll {
-			r.own(b)
+			r.ownShell(b)
 		}
 		x, ok := b.X.Cmd.(*syntax.BinaryCmd)
 		if !ok || len(b.X.Redirs) > 0 {
@@ -189,11 +189,11 @@ func (r *rewriter) binary(b *syntax.BinaryCmd) {
 	r.stmt(b.X, false)
 }
 
-// own puts the last part of a pipe into a subshell, unless it is a program or a builtin that does not change
+// ownShell puts the last part of a pipe into a subshell, unless it is a program or a builtin that does not change
 // the shell.
-func (r *rewriter) own(b *syntax.BinaryCmd) {
+func (r *rewriter) ownShell(b *syntax.BinaryCmd) {
 	if c, ok := b.Y.Cmd.(*syntax.CallExpr); ok && len(c.Args) > 0 && len(c.Assigns) == 0 {
-		if name := script.StaticWord(c.Args[0]); !name.Open && !leaves(name.Text) {
+		if name := script.StaticWord(c.Args[0]); !name.Open && !changesShell(name.Text) {
 			return
 		}
 	}
@@ -204,9 +204,9 @@ func (r *rewriter) own(b *syntax.BinaryCmd) {
 	b.Y = &syntax.Stmt{Position: at, Cmd: &syntax.Subshell{Lparen: at, Rparen: b.Y.End(), Stmts: []*syntax.Stmt{b.Y}}}
 }
 
-// leaves reports whether a command of that name could change the shell that runs
+// changesShell reports whether a command of that name could change the shell that runs
 // it. Any name could be a function.
-func leaves(name string) bool {
+func changesShell(name string) bool {
 	switch name {
 	case "cat", "grep", "sed", "awk", "sort", "head", "tail", "wc", "tr", "cut", "uniq", "tee", "jq", "xargs", "less", "column", "git", "rev", "tac", "base64", "bash", "sh":
 		return false

@@ -20,7 +20,7 @@ func (r *rewriter) pipes(stmts []*syntax.Stmt) []*syntax.Stmt {
 			continue
 		}
 		at := stmts[i].Pos()
-		told(stmts[i])
+		reportStatus(stmts[i])
 		begin := simple(at, Pipe, parameter(at, "-"))
 		inner := *stmts[i]
 		inner.Semicolon = syntax.Pos{}
@@ -43,8 +43,8 @@ func pipe(s *syntax.Stmt) (*syntax.BinaryCmd, bool) {
 	return b, ok && (b.Op == syntax.Pipe || b.Op == syntax.PipeAll) && !s.Background && len(s.Redirs) == 0
 }
 
-// told makes each part of a pipe report its status, with errexit or without.
-func told(s *syntax.Stmt) {
+// reportStatus makes each part of a pipe report its status, with errexit or without.
+func reportStatus(s *syntax.Stmt) {
 	b, _ := pipe(s)
 	var links []*syntax.BinaryCmd
 	for {

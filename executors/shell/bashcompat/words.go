@@ -17,7 +17,7 @@ func (r *rewriter) fields(list []*syntax.Word) {
 			if !ok || len(q.Parts) < 2 || !lists(q.Parts) {
 				continue
 			}
-			parts := apart(q)
+			parts := splitQuotes(q)
 			w.Parts = append(append(append([]syntax.WordPart{}, w.Parts[:i]...), parts...), w.Parts[i+1:]...)
 			i += len(parts) - 1
 		}
@@ -46,8 +46,8 @@ func isList(p syntax.WordPart) bool {
 	return ok && w.Lit() == "@"
 }
 
-// apart gives each list in double quotes its own quotes.
-func apart(q *syntax.DblQuoted) []syntax.WordPart {
+// splitQuotes gives each list in double quotes its own quotes.
+func splitQuotes(q *syntax.DblQuoted) []syntax.WordPart {
 	var out []syntax.WordPart
 	var cur []syntax.WordPart
 	flush := func() {

@@ -168,7 +168,7 @@ func (h *host) text(ctx context.Context, p runner.Program, s argv.Script) error 
 	}
 	if h.c.Check != nil {
 		if d := h.c.Check(ctx, text, p.Dir, nil); d.Verdict == profiles.Deny {
-			return denied(behind(d, s.Chain))
+			return denied(withChain(d, s.Chain))
 		}
 	}
 	if h.c.depth >= maxShells {
@@ -183,15 +183,15 @@ func (h *host) text(ctx context.Context, p runner.Program, s argv.Script) error 
 	r := Run(ctx, c, text)
 	switch {
 	case len(r.Refused) > 0:
-		return denied(behind(r.Refused[0], s.Chain))
+		return denied(withChain(r.Refused[0], s.Chain))
 	case !r.Settled:
 		return denied(profiles.Decision{Code: profiles.CodeShellEndless, Reason: "the text given to a shell does not come to an end: " + r.Endless, Evidence: &profiles.Evidence{Argv: p.Argv, Chain: s.Chain}})
 	}
 	return nil
 }
 
-// fed is a placeholder in a parameter for text that a program inserts there.
-const fed = "\u2060{}\u2060"
+// filledIn is a placeholder in a parameter for text that a program inserts there.
+const filledIn = "\u2060{}\u2060"
 
 // paramsOf returns $0, and $1 and following, of a text.
 func paramsOf(all []argv.Word) (name string, rest []string) {
@@ -199,7 +199,7 @@ func paramsOf(all []argv.Word) (name string, rest []string) {
 	for i, w := range all {
 		text := w.Text
 		if w.Open {
-			text += fed
+			text += filledIn
 		}
 		if i == 0 {
 			name = text
@@ -215,15 +215,15 @@ func paramsOf(all []argv.Word) (name string, rest []string) {
 func wordsOf(words []string) []argv.Word {
 	out := argv.AllKnown(words)
 	for i, a := range words {
-		if before, _, ok := strings.Cut(a, fed); ok {
+		if before, _, ok := strings.Cut(a, filledIn); ok {
 			out[i] = argv.Word{Text: before, Open: true, Fed: true}
 		}
 	}
 	return out
 }
 
-// behind adds the chain of commands that leads to a nested text to a decision about it.
-func behind(d profiles.Decision, chain []string) profiles.Decision {
+// withChain adds the chain of commands that leads to a nested text to a decision about it.
+func withChain(d profiles.Decision, chain []string) profiles.Decision {
 	var e profiles.Evidence
 	if d.Evidence != nil {
 		e = *d.Evidence

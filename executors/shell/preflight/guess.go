@@ -42,7 +42,7 @@ func (w *walker) guess() {
 		}
 		v, ok := known[l.file]
 		if !ok {
-			v = given(l.file)
+			v = assignedValues(l.file)
 			known[l.file] = v
 		}
 		tries := [][]argv.Word{nil}
@@ -98,11 +98,11 @@ func (w *walker) readings(parts []syntax.WordPart, v values, p place) [][]string
 		switch x := parts[0].(type) {
 		case *syntax.DblQuoted:
 			if len(x.Parts) == 1 && isArray(x.Parts[0]) {
-				return w.of(x.Parts[0], v, p)
+				return w.valuesOf(x.Parts[0], v, p)
 			}
 		case *syntax.ParamExp, *syntax.CmdSubst:
 			var out [][]string
-			for _, list := range w.of(x, v, p) {
+			for _, list := range w.valuesOf(x, v, p) {
 				if isArray(x) {
 					out = append(out, list)
 				} else {
@@ -121,7 +121,7 @@ func (w *walker) readings(parts []syntax.WordPart, v values, p place) [][]string
 				more = append(more, strings.Join(list, " "))
 			}
 		case *syntax.ParamExp, *syntax.CmdSubst:
-			for _, list := range w.of(x, v, p) {
+			for _, list := range w.valuesOf(x, v, p) {
 				more = append(more, strings.Join(list, " "))
 			}
 		default:
@@ -157,8 +157,8 @@ func isArray(part syntax.WordPart) bool {
 	return ok && i.Lit() == "@"
 }
 
-// of returns the values of one expansion.
-func (w *walker) of(part syntax.WordPart, v values, p place) [][]string {
+// valuesOf returns the values of one expansion.
+func (w *walker) valuesOf(part syntax.WordPart, v values, p place) [][]string {
 	switch x := part.(type) {
 	case *syntax.CmdSubst:
 		if len(x.Stmts) != 1 {
@@ -197,9 +197,9 @@ func (w *walker) of(part syntax.WordPart, v values, p place) [][]string {
 	return nil
 }
 
-// given collects the values that a file gives its variables. A variable with two values from assignments has
+// assignedValues collects the values that a file gives its variables. A variable with two values from assignments has
 // none that is tried. A loop variable has all of its values.
-func given(f *syntax.File) values {
+func assignedValues(f *syntax.File) values {
 	once := map[string][][]string{}
 	loops := values{}
 	syntax.Walk(f, func(n syntax.Node) bool {

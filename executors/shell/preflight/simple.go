@@ -56,7 +56,7 @@ func (w *walker) call(x *syntax.CallExpr, p place) {
 	for _, a := range x.Assigns {
 		c.Set = append(c.Set, argv.Assignment{Name: a.Name.Value, Value: valueOf(a)})
 	}
-	w.judge(c, x.Pos(), n, p, inner)
+	w.decideCommand(c, x.Pos(), n, p, inner)
 	if n.Verdict == command.Unsettled && len(w.later) < maxLater {
 		w.later = append(w.later, later{Command: c, args: x.Args, at: x.Pos(), node: n, place: p})
 	}
@@ -93,8 +93,8 @@ func (w *walker) lowest(n *Node) {
 	}
 }
 
-// judge decides a command, and reads the scripts that it would run.
-func (w *walker) judge(c argv.Command, at syntax.Pos, n *Node, p, inner place) {
+// decideCommand decides a command, and reads the scripts that it would run.
+func (w *walker) decideCommand(c argv.Command, at syntax.Pos, n *Node, p, inner place) {
 	d, j := w.d.Command(c)
 	n.Verdict, n.Decision = j.Verdict, d
 	if j.Builtin {
@@ -316,7 +316,7 @@ func (w *walker) decl(x *syntax.DeclClause, p place) {
 		}
 		c.Words = append(c.Words, word)
 	}
-	w.judge(c, x.Pos(), n, p, inner)
+	w.decideCommand(c, x.Pos(), n, p, inner)
 	w.lowest(n)
 }
 

@@ -137,7 +137,7 @@ func (w *walker) output(s *syntax.Stmt, p place) source {
 	}
 	call, ok := s.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 {
-		if own(s, p) {
+		if writesItself(s, p) {
 			return source{kind: inOpen}
 		}
 		return opaque
@@ -176,8 +176,8 @@ func (w *walker) output(s *syntax.Stmt, p place) source {
 	return opaque
 }
 
-// own reports whether the shell itself writes all of a statement's output.
-func own(s *syntax.Stmt, p place) bool {
+// writesItself reports whether the shell itself writes all of a statement's output.
+func writesItself(s *syntax.Stmt, p place) bool {
 	all := true
 	syntax.Walk(s, func(n syntax.Node) bool {
 		if c, ok := n.(*syntax.CallExpr); ok && len(c.Args) > 0 {

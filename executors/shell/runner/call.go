@@ -31,7 +31,7 @@ const (
 
 // call decides each simple command before it runs, also functions and builtins, and selects the part of the
 // interpreter that runs it.
-func (g *rig) call(ctx context.Context, args []string) ([]string, error) {
+func (g *runState) call(ctx context.Context, args []string) ([]string, error) {
 	hc := interp.HandlerCtx(ctx)
 	p := placeOf(hc)
 	if signal, killed := g.killed(p); killed {
@@ -69,16 +69,16 @@ func (g *rig) call(ctx context.Context, args []string) ([]string, error) {
 }
 
 // plain handles builtins that only a pattern of the policy can deny.
-func (g *rig) plain(hc interp.HandlerContext, p *place, args []string) ([]string, error) {
-	if next, err := g.judge(hc, p, args); next != nil || err != nil {
+func (g *runState) plain(hc interp.HandlerContext, p *frame, args []string) ([]string, error) {
+	if next, err := g.decideCommand(hc, p, args); next != nil || err != nil {
 		return next, err
 	}
 	return args, nil
 }
 
-// judge asks the rules about a command that the shell runs itself. If it returns words or an error, that is the
+// decideCommand asks the rules about a command that the shell runs itself. If it returns words or an error, that is the
 // answer. If it returns neither, the command is allowed.
-func (g *rig) judge(_ interp.HandlerContext, p *place, args []string) ([]string, error) {
+func (g *runState) decideCommand(_ interp.HandlerContext, p *frame, args []string) ([]string, error) {
 	d, j := g.c.Decider.Command(argv.Command{Words: argv.AllKnown(args)})
 	if j.Verdict != command.Deny || len(j.Scripts) > 0 && d.Verdict != profiles.Deny {
 		return nil, nil
@@ -92,8 +92,8 @@ func (g *rig) judge(_ interp.HandlerContext, p *place, args []string) ([]string,
 func refusedCall() []string { return []string{ours + "refused"} }
 
 // builtin selects the code that runs a builtin.
-func (g *rig) builtin(ctx context.Context, hc interp.HandlerContext, p *place, args []string) ([]string, error) {
-	if next, err := g.judge(hc, p, args); next != nil || err != nil {
+func (g *runState) builtin(ctx context.Context, hc interp.HandlerContext, p *frame, args []string) ([]string, error) {
+	if next, err := g.decideCommand(hc, p, args); next != nil || err != nil {
 		return next, err
 	}
 	switch args[0] {
@@ -112,7 +112,7 @@ func (g *rig) builtin(ctx context.Context, hc interp.HandlerContext, p *place, a
 		return g.without(g.builtin(ctx, hc, p, args[1:]))
 	case "exec":
 		if len(args) > 1 && strings.HasPrefix(args[1], "-") && args[1] != "--" {
-			return g.no(p, args, "exec with options would change the name or environment of the program")
+			return g.denyCommand(p, args, "exec with options would change the name or environment of the program")
 		}
 		if len(args) > 1 && args[1] == "--" {
 			args = slices.Delete(slices.Clone(args), 1, 2)
@@ -128,13 +128,13 @@ func (g *rig) builtin(ctx context.Context, hc interp.HandlerContext, p *place, a
 		return set(args), nil
 	case "unset":
 		if len(args) > 1 && args[1] == "-f" {
-			g.forget(args)
+			g.forgetFunctions(args)
 		}
 	case "shift":
 		return shift(args), nil
 	case "cd", "pushd":
 		args = cd(args)
-		g.enter(goal(hc, args))
+		g.enter(targetFolder(hc, args))
 		return args, nil
 	case "wait":
 		return g.wait(args), nil
@@ -150,14 +150,14 @@ func (g *rig) builtin(ctx context.Context, hc interp.HandlerContext, p *place, a
 }
 
 // without makes words run as a builtin, even if a function has that name.
-func (g *rig) without(args []string, err error) ([]string, error) {
+func (g *runState) without(args []string, err error) ([]string, error) {
 	if err != nil || strings.HasPrefix(args[0], "\x00") {
 		return args, err
 	}
 	return slices.Concat([]string{"builtin"}, args), nil
 }
 
-func (g *rig) command(ctx context.Context, hc interp.HandlerContext, p *place, args []string) ([]string, error) {
+func (g *runState) command(ctx context.Context, hc interp.HandlerContext, p *frame, args []string) ([]string, error) {
 	rest := args[1:]
 	for len(rest) > 0 && strings.HasPrefix(rest[0], "-") && len(rest[0]) > 1 {
 		if rest[0] == "--" {
@@ -182,8 +182,8 @@ func (g *rig) command(ctx context.Context, hc interp.HandlerContext, p *place, a
 	}
 }
 
-// no denies a command for a reason of the shell's own.
-func (g *rig) no(p *place, args []string, reason string) ([]string, error) {
+// denyCommand denies a command for a reason of the shell's own.
+func (g *runState) denyCommand(p *frame, args []string, reason string) ([]string, error) {
 	d := profiles.Decision{Code: profiles.CodeShellBuiltin, Reason: args[0] + ": " + reason, Evidence: &profiles.Evidence{Argv: args}}
 	if err := g.refuse(d, p.at); err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func (g *rig) no(p *place, args []string, reason string) ([]string, error) {
 }
 
 // read parses a text that the script made and would run, and has it checked.
-func (g *rig) read(ctx context.Context, text, dir string) (*script.Script, error) {
+func (g *runState) read(ctx context.Context, text, dir string) (*script.Script, error) {
 	s, r := script.Parse(text)
 	if r != nil {
 		return nil, &profiles.Denial{Capability: profiles.ExecutorShell, Decision: refusalOf(r)}
@@ -210,7 +210,7 @@ func (g *rig) read(ctx context.Context, text, dir string) (*script.Script, error
 }
 
 // plant marks a parsed script. If from is set, its statements all get that position.
-func (g *rig) plant(read *script.Script, from *At) (*syntax.File, error) {
+func (g *runState) plant(read *script.Script, from *At) (*syntax.File, error) {
 	tree, r := read.Take()
 	if r != nil {
 		return nil, &profiles.Denial{Capability: profiles.ExecutorShell, Decision: refusalOf(r)}
@@ -230,7 +230,7 @@ func (g *rig) plant(read *script.Script, from *At) (*syntax.File, error) {
 
 // functions records the names of the functions that a tree defines. Commands that run text or other commands
 // keep their names: their text is read before it runs.
-func (g *rig) functions(tree *syntax.File) error {
+func (g *runState) functions(tree *syntax.File) error {
 	var refused error
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -252,8 +252,8 @@ func (g *rig) functions(tree *syntax.File) error {
 	return refused
 }
 
-// forget removes functions that unset removes.
-func (g *rig) forget(args []string) {
+// forgetFunctions removes functions that unset removes.
+func (g *runState) forgetFunctions(args []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, a := range args[1:] {
@@ -270,7 +270,7 @@ func refusalOf(r *script.Refusal) profiles.Decision {
 }
 
 // inner parses a text that a command of the script runs in the same shell, and returns it as text with marks.
-func (g *rig) inner(ctx context.Context, text, by, dir string, p *place) (string, error) {
+func (g *runState) inner(ctx context.Context, text, by, dir string, p *frame) (string, error) {
 	if p.texts++; p.texts > maxTexts {
 		return "", g.bound("texts run inside of one another more than %d deep, as of an eval that calls itself", maxTexts)
 	}
@@ -296,7 +296,7 @@ func (g *rig) inner(ctx context.Context, text, by, dir string, p *place) (string
 	return out, nil
 }
 
-func (g *rig) eval(ctx context.Context, hc interp.HandlerContext, p *place, args []string) ([]string, error) {
+func (g *runState) eval(ctx context.Context, hc interp.HandlerContext, p *frame, args []string) ([]string, error) {
 	rest := args[1:]
 	if len(rest) > 0 && rest[0] == "--" {
 		rest = rest[1:]
@@ -324,7 +324,7 @@ const maxTexts = 32
 // maxSource limits a file that source reads.
 const maxSource = script.MaxBytes + 1
 
-func (g *rig) source(ctx context.Context, hc interp.HandlerContext, p *place, args []string) ([]string, error) {
+func (g *runState) source(ctx context.Context, hc interp.HandlerContext, p *frame, args []string) ([]string, error) {
 	if len(args) < 2 {
 		return args, nil
 	}
@@ -350,7 +350,7 @@ func (g *rig) source(ctx context.Context, hc interp.HandlerContext, p *place, ar
 }
 
 // sourced runs a text as source does.
-func (g *rig) sourced(ctx context.Context, hc interp.HandlerContext, content string, p *place, args []string) ([]string, error) {
+func (g *runState) sourced(ctx context.Context, hc interp.HandlerContext, content string, p *frame, args []string) ([]string, error) {
 	by := "source " + path.Base(args[1])
 	if err := g.opaque(content, by, p); err != nil {
 		return nil, err
@@ -368,7 +368,7 @@ func (g *rig) sourced(ctx context.Context, hc interp.HandlerContext, content str
 
 // trap has the text of a trap checked before it is set. Signals reach programs, not the interpreter: a trap on
 // one never runs.
-func (g *rig) trap(ctx context.Context, hc interp.HandlerContext, p *place, args []string) ([]string, error) {
+func (g *runState) trap(ctx context.Context, hc interp.HandlerContext, p *frame, args []string) ([]string, error) {
 	rest := args[1:]
 	if len(rest) > 0 && rest[0] == "--" {
 		rest = rest[1:]
@@ -491,8 +491,8 @@ func cd(args []string) []string {
 	return out
 }
 
-// goal returns the folder that cd or pushd goes to.
-func goal(hc interp.HandlerContext, args []string) string {
+// targetFolder returns the folder that cd or pushd goes to.
+func targetFolder(hc interp.HandlerContext, args []string) string {
 	dir := hc.Env.Get("HOME").String()
 	if len(args) > 1 {
 		dir = args[1]
@@ -506,7 +506,7 @@ func goal(hc interp.HandlerContext, args []string) string {
 	return path.Clean(dir)
 }
 
-func (g *rig) wait(args []string) []string {
+func (g *runState) wait(args []string) []string {
 	if g.c.Dry {
 		return []string{"true"}
 	}

@@ -13,8 +13,8 @@ import (
 // text that contains it is denied. A script that writes it itself only denies itself.
 const Output = "\U0010FFFDoutput\U0010FFFD"
 
-// turning counts the iterations of one loop of a dry run.
-type turning struct {
+// loopCount counts the iterations of one loop of a dry run.
+type loopCount struct {
 	starts int // of programs, when the last iteration began
 	busy   int // iterations with a start
 	idle   int // iterations in a row without a start
@@ -26,14 +26,14 @@ const (
 	idleTurns = 5000
 )
 
-// turn decides whether a loop of a dry run has another iteration: nil means yes. A loop that starts a program
+// nextTurn decides whether a loop of a dry run has another iteration: nil means yes. A loop that starts a program
 // in each iteration, such as one that polls, is left after some of them, since its effects are known by then. A
 // loop of builtins alone that does not end denies the script.
-func (g *rig) turn(loop int) error {
+func (g *runState) nextTurn(loop int) error {
 	g.mu.Lock()
 	t := g.turns[loop]
 	if t == nil {
-		t = &turning{starts: g.starts}
+		t = &loopCount{starts: g.starts}
 		g.turns[loop] = t
 	}
 	if g.starts == t.starts {
@@ -54,7 +54,7 @@ func (g *rig) turn(loop int) error {
 }
 
 // opaque denies a text that contains a program's output, if Config.Output asks for that.
-func (g *rig) opaque(text, by string, p *place) error {
+func (g *runState) opaque(text, by string, p *frame) error {
 	if !g.c.Dry || !strings.Contains(text, Output) {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (g *rig) opaque(text, by string, p *place) error {
 }
 
 // opaqueInput is opaque for the standard input of a shell. If there is nothing to read, its text is not known.
-func (g *rig) opaqueInput(text, by string, hc interp.HandlerContext, at At) error {
+func (g *runState) opaqueInput(text, by string, hc interp.HandlerContext, at At) error {
 	if g.c.Dry && hc.Stdin != nil && strings.TrimSpace(text) == "" {
 		return g.refuse(profiles.Decision{Code: profiles.CodeShellOpaque, Reason: by + " would run text from its standard input that nobody can read before"}, at)
 	}

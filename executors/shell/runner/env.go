@@ -92,7 +92,7 @@ func startEnv(c Config) *environ {
 		return e
 	}
 	for _, v := range c.State.Variables {
-		if !syntax.ValidName(v.Name) || own(v.Name) || e.get(v.Name).ReadOnly {
+		if !syntax.ValidName(v.Name) || isShellVariable(v.Name) || e.get(v.Name).ReadOnly {
 			continue
 		}
 		x := expand.Variable{Set: true, Exported: v.Exported, ReadOnly: v.ReadOnly, Kind: expand.String, Str: v.Value}
@@ -112,7 +112,7 @@ func startEnv(c Config) *environ {
 
 // restore gives a shell the functions and options of an earlier run, and records the current variables as
 // allowed.
-func (g *rig) restore(ctx context.Context, r *interp.Runner, s *State) error {
+func (g *runState) restore(ctx context.Context, r *interp.Runner, s *State) error {
 	r.Env.Each(func(name string, v expand.Variable) bool {
 		g.seen[name] = v.Str
 		return true
@@ -163,7 +163,7 @@ func (g *rig) restore(ctx context.Context, r *interp.Runner, s *State) error {
 }
 
 // function parses the text of a function from an earlier run.
-func (g *rig) function(text string) (*syntax.File, error) {
+func (g *runState) function(text string) (*syntax.File, error) {
 	s, r := script.Parse(text)
 	if r != nil {
 		return nil, r
@@ -171,8 +171,8 @@ func (g *rig) function(text string) (*syntax.File, error) {
 	return g.plant(s, nil)
 }
 
-// last checks the variables once more: the last statement may have set one.
-func (g *rig) last(ctx context.Context, r *interp.Runner) {
+// checkLast checks the variables once more: the last statement may have set one.
+func (g *runState) checkLast(ctx context.Context, r *interp.Runner) {
 	if g.stopped() == nil {
 		_ = g.variables(ctx, vars(r.Vars), 0, 0, At{})
 		g.options = options(ctx, r)
@@ -192,11 +192,11 @@ func (v vars) Each(f func(string, expand.Variable) bool) {
 }
 
 // state is the state at the end of a shell. The caller holds mu.
-func (g *rig) state(r *interp.Runner) *State {
+func (g *runState) state(r *interp.Runner) *State {
 	s := &State{Dir: path.Clean(r.Dir), Options: g.options}
 	fresh := environOf(g.c.Env, g.c.User)
 	for name, v := range r.Vars {
-		if own(name) || !v.IsSet() || !syntax.ValidName(name) {
+		if isShellVariable(name) || !v.IsSet() || !syntax.ValidName(name) {
 			continue
 		}
 		if f := fresh.get(name); f.IsSet() && v.Kind == f.Kind && v.Str == f.Str && v.Exported == f.Exported {

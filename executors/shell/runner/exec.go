@@ -22,14 +22,14 @@ import (
 
 // exec runs commands that are neither a builtin of the interpreter nor a function: a builtin of this package, a
 // shell that is interpreted, or a program of the host.
-func (g *rig) exec(ctx context.Context, args []string) error {
+func (g *runState) exec(ctx context.Context, args []string) error {
 	hc := interp.HandlerCtx(ctx)
 	p := placeOf(hc)
 	if err := g.stopped(); err != nil {
 		return err
 	}
 	if name, ok := strings.CutPrefix(args[0], ours); ok {
-		return g.ours(ctx, hc, p, name, args[1:])
+		return g.runOwnBuiltin(ctx, hc, p, name, args[1:])
 	}
 	if args[0] == bashcompat.Capture {
 		return g.keep(ctx, hc, p)
@@ -49,10 +49,10 @@ func (g *rig) exec(ctx context.Context, args []string) error {
 	if shellName(args[0]) {
 		_, j := g.c.Decider.Command(argv.Command{Words: argv.AllKnown(args)})
 		if interpreted(args, j) {
-			return g.nested(ctx, hc, p, lead{args: args})
+			return g.nested(ctx, hc, p, launcher{args: args})
 		}
 	}
-	if l, ok := readLead(args); ok {
+	if l, ok := readLauncher(args); ok {
 		_, j := g.c.Decider.Command(argv.Command{Words: argv.AllKnown(args)})
 		_, inner := g.c.Decider.Command(argv.Command{Words: argv.AllKnown(l.args)})
 		if j.Verdict != command.Deny && interpreted(l.args, inner) {
@@ -63,7 +63,7 @@ func (g *rig) exec(ctx context.Context, args []string) error {
 }
 
 // keep writes the output of a substitution <(list) into a file.
-func (g *rig) keep(ctx context.Context, hc interp.HandlerContext, p *place) error {
+func (g *runState) keep(ctx context.Context, hc interp.HandlerContext, p *frame) error {
 	var content []byte
 	if hc.Stdin != nil {
 		var err error
@@ -92,7 +92,7 @@ func (g *rig) keep(ctx context.Context, hc interp.HandlerContext, p *place) erro
 
 // start starts a program of the host. Its variables are those that call has checked: nothing runs between the
 // two.
-func (g *rig) start(ctx context.Context, hc interp.HandlerContext, p *place, args []string) error {
+func (g *runState) start(ctx context.Context, hc interp.HandlerContext, p *frame, args []string) error {
 	if err := g.begin(); err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (g *rig) start(ctx context.Context, hc interp.HandlerContext, p *place, arg
 		g.mu.Unlock()
 		defer stop()
 	}
-	pr := Program{Argv: args, Dir: hc.Dir, Env: exported(hc.Env), Stdout: raw(hc.Stdout), Stderr: raw(hc.Stderr), At: p.at}
+	pr := Program{Argv: args, Dir: hc.Dir, Env: exported(hc.Env), Stdout: innermostWriter(hc.Stdout), Stderr: innermostWriter(hc.Stderr), At: p.at}
 	if hc.Stdin != nil {
 		pr.Stdin = hc.Stdin
 	}
@@ -141,7 +141,7 @@ func (j *job) context(ctx context.Context) (context.Context, context.CancelFunc)
 }
 
 // killed reports whether the job of a statement was killed, and by which signal.
-func (g *rig) killed(p *place) (signal int, is bool) {
+func (g *runState) killed(p *frame) (signal int, is bool) {
 	if p.job == nil {
 		return 0, false
 	}
@@ -151,7 +151,7 @@ func (g *rig) killed(p *place) (signal int, is bool) {
 }
 
 // kill ends a job with the commands that it runs.
-func (g *rig) kill(p *place, target string, signal int) bool {
+func (g *runState) kill(p *frame, target string, signal int) bool {
 	n, err := strconv.Atoi(strings.TrimLeft(target, "g%"))
 	if err != nil || target == "" || target[0] != 'g' && target[0] != '%' {
 		return false
@@ -172,8 +172,8 @@ func (g *rig) kill(p *place, target string, signal int) bool {
 	return true
 }
 
-// ours runs a builtin of package runner.
-func (g *rig) ours(ctx context.Context, hc interp.HandlerContext, p *place, name string, args []string) error {
+// runOwnBuiltin runs a builtin of package runner.
+func (g *runState) runOwnBuiltin(ctx context.Context, hc interp.HandlerContext, p *frame, name string, args []string) error {
 	switch name {
 	case "refused":
 		return interp.ExitStatus(profiles.ExitRefused)
@@ -192,7 +192,7 @@ func (g *rig) ours(ctx context.Context, hc interp.HandlerContext, p *place, name
 		},
 		Set:     func(name, value string) error { return assign(ctx, hc, name, value) },
 		SetList: func(name string, values []string) error { return assignList(ctx, hc, name, values) },
-		What:    func(name string) (string, string) { return g.what(name) },
+		What:    func(name string) (string, string) { return g.classify(name) },
 		Kill:    func(target string, signal int) bool { return g.kill(p, target, signal) },
 	}
 	if exit := runBuiltin(ctx, name, args, s); exit != 0 {
@@ -231,8 +231,8 @@ func quote(v string) (string, error) {
 	return "'" + strings.ReplaceAll(v, "'", `'\''`) + "'", nil
 }
 
-// what classifies a name, as type and command -v do. PATH is not searched.
-func (g *rig) what(name string) (kind, text string) {
+// classify classifies a name, as type and command -v do. PATH is not searched.
+func (g *runState) classify(name string) (kind, text string) {
 	g.mu.Lock()
 	function := g.funcs[name]
 	g.mu.Unlock()
@@ -273,7 +273,7 @@ func shellName(name string) bool {
 
 // nested runs a shell that the script calls. It is an interpreter of its own, which shares only the exported
 // variables, the folder and the streams with the script.
-func (g *rig) nested(ctx context.Context, hc interp.HandlerContext, p *place, l lead) error {
+func (g *runState) nested(ctx context.Context, hc interp.HandlerContext, p *frame, l launcher) error {
 	args := l.args
 	call, problem := readCall(args)
 	if problem != "" {
@@ -302,7 +302,7 @@ func (g *rig) nested(ctx context.Context, hc interp.HandlerContext, p *place, l 
 		}
 		call.text, stdin = text, nil
 	}
-	if err := g.opaque(call.text, call.shown, &place{at: at}); err != nil {
+	if err := g.opaque(call.text, call.shown, &frame{at: at}); err != nil {
 		return err
 	}
 	var tree *syntax.File
@@ -316,7 +316,7 @@ func (g *rig) nested(ctx context.Context, hc interp.HandlerContext, p *place, l 
 		}
 		return interp.ExitStatus(profiles.ExitRefused)
 	}
-	inner := &place{base: raw(hc.Stderr), at: at, depth: p.depth + 1, shell: p.shell + 1, home: &shell{}, job: p.job}
+	inner := &frame{base: innermostWriter(hc.Stderr), at: at, depth: p.depth + 1, shell: p.shell + 1, home: &shell{}, job: p.job}
 	r, err := g.shell(hc.Dir, environOf(l.environment(exported(hc.Env)), g.c.User), call.params, stdin, hc.Stdout, inner)
 	if err != nil {
 		return g.failed(err, at)
@@ -354,7 +354,7 @@ func (g *rig) nested(ctx context.Context, hc interp.HandlerContext, p *place, l 
 }
 
 // script reads the text on the standard input of a shell.
-func (g *rig) script(in io.Reader) (string, error) {
+func (g *runState) script(in io.Reader) (string, error) {
 	if in == nil {
 		return "", nil
 	}

@@ -16,7 +16,7 @@ import (
 
 // openFile handles each open of the shell: the mark of a statement, a text that source reads, or a file of the
 // host.
-func (g *rig) openFile(ctx context.Context, name string, flag int, _ os.FileMode) (io.ReadWriteCloser, error) {
+func (g *runState) openFile(ctx context.Context, name string, flag int, _ os.FileMode) (io.ReadWriteCloser, error) {
 	hc := interp.HandlerCtx(ctx)
 	if s, ok := bashcompat.ParseStep(name); ok && flag&os.O_APPEND != 0 {
 		p, err := g.step(ctx, hc, s)
@@ -53,7 +53,7 @@ func (g *rig) openFile(ctx context.Context, name string, flag int, _ os.FileMode
 }
 
 // openHost opens a file of the host. An error that the script sees is an *fs.PathError.
-func (g *rig) openHost(ctx context.Context, f File, dir string) (io.ReadWriteCloser, error) {
+func (g *runState) openHost(ctx context.Context, f File, dir string) (io.ReadWriteCloser, error) {
 	if f.Path == "" || strings.IndexByte(f.Path, 0) >= 0 {
 		return nil, &fs.PathError{Op: "open", Path: f.Path, Err: fs.ErrNotExist}
 	}
@@ -76,15 +76,15 @@ func (g *rig) openHost(ctx context.Context, f File, dir string) (io.ReadWriteClo
 	if err := g.failed(err, f.At); err != nil {
 		return nil, err
 	}
-	return nil, notGoing(shown)
+	return nil, permissionError(shown)
 }
 
-func (g *rig) stat(ctx context.Context, name string, follow bool) (fs.FileInfo, error) {
+func (g *runState) stat(ctx context.Context, name string, follow bool) (fs.FileInfo, error) {
 	if loop, ok := bashcompat.ParseTurn(name); ok && g.c.Dry {
-		return nil, g.turn(loop)
+		return nil, g.nextTurn(loop)
 	}
 	if lists, leaves, ok := bashcompat.ParseLeft(name); ok {
-		return nil, g.left(placeOf(interp.HandlerCtx(ctx)).home, lists, leaves)
+		return nil, g.leftLists(placeOf(interp.HandlerCtx(ctx)).home, lists, leaves)
 	}
 	seen, err := g.look(ctx, Look{Path: name, Link: !follow})
 	if err != nil {
@@ -96,9 +96,9 @@ func (g *rig) stat(ctx context.Context, name string, follow bool) (fs.FileInfo, 
 	return seen.Info, nil
 }
 
-// left records the lists of a shell that break and continue have left, and answers a list that asks: with an
+// leftLists records the lists of a shell that break and continue have left, and answers a list that asks: with an
 // error if it was left.
-func (g *rig) left(home *shell, lists []int, leaves bool) error {
+func (g *runState) leftLists(home *shell, lists []int, leaves bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, n := range lists {
@@ -115,12 +115,12 @@ func (g *rig) left(home *shell, lists []int, leaves bool) error {
 	return nil
 }
 
-func (g *rig) access(ctx context.Context, name string, mode interp.AccessMode) error {
+func (g *runState) access(ctx context.Context, name string, mode interp.AccessMode) error {
 	_, err := g.look(ctx, Look{Path: name, Access: uint32(mode)})
 	return err
 }
 
-func (g *rig) readDir(ctx context.Context, name string) ([]fs.DirEntry, error) {
+func (g *runState) readDir(ctx context.Context, name string) ([]fs.DirEntry, error) {
 	if !path.IsAbs(name) {
 		name = path.Join(interp.HandlerCtx(ctx).Dir, name)
 	}
@@ -132,7 +132,7 @@ func (g *rig) readDir(ctx context.Context, name string) ([]fs.DirEntry, error) {
 }
 
 // look asks the host. The script sees each error. A denial also stops the script.
-func (g *rig) look(ctx context.Context, l Look) (Seen, error) {
+func (g *runState) look(ctx context.Context, l Look) (Seen, error) {
 	missing := &fs.PathError{Op: "stat", Path: l.Path, Err: fs.ErrNotExist}
 	if strings.IndexByte(l.Path, 0) >= 0 || !path.IsAbs(l.Path) {
 		return Seen{}, missing

@@ -15,7 +15,7 @@ const maxParts = 1000
 
 // statuses runs the commands by which the parts of a pipe report their statuses. A script that calls them
 // itself only deceives itself.
-func (g *rig) statuses(ctx context.Context, hc interp.HandlerContext, args []string) error {
+func (g *runState) statuses(ctx context.Context, hc interp.HandlerContext, args []string) error {
 	switch args[0] {
 	case bashcompat.Pipe:
 		g.mu.Lock()

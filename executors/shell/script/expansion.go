@@ -16,7 +16,7 @@ func (c *check) param(p *syntax.ParamExp) {
 		c.refuse("node", p.Pos())
 		return
 	}
-	if keeps(p.Param.Value) && !c.told(p) && !c.named(p) {
+	if isMissingVariable(p.Param.Value) && !c.usesStatuses(p) && !c.usesFunctionName(p) {
 		c.refuse("variable", p.Pos())
 	}
 	if p.Excl && p.Names == 0 && p.Index == nil {
@@ -42,13 +42,13 @@ func (c *check) param(p *syntax.ParamExp) {
 	}
 }
 
-// told reports whether an expansion asks for the statuses of the pipe before it.
-func (c *check) told(p *syntax.ParamExp) bool {
+// usesStatuses reports whether an expansion asks for the statuses of the pipe before it.
+func (c *check) usesStatuses(p *syntax.ParamExp) bool {
 	return p.Param.Value == "PIPESTATUS" && c.piped && !p.Excl && (p.Exp == nil || p.Exp.Op != syntax.AssignUnset && p.Exp.Op != syntax.AssignUnsetOrNull)
 }
 
-// named reports whether an expansion is the name of the function whose body it is in.
-func (c *check) named(p *syntax.ParamExp) bool {
+// usesFunctionName reports whether an expansion is the name of the function whose body it is in.
+func (c *check) usesFunctionName(p *syntax.ParamExp) bool {
 	if p.Param.Value != "FUNCNAME" || p.Excl || p.Length || p.Slice != nil || p.Repl != nil || p.Exp != nil || c.function == "" || strings.Trim(c.function, plainLetters) != "" {
 		return false
 	}
@@ -67,7 +67,7 @@ func (c *check) expansion(p *syntax.ParamExp) {
 			c.refuse("extglob.word", p.Pos())
 		}
 	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.ErrorUnset, syntax.ErrorUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
-		if all(p.Index) && !empty(p.Exp.Word) {
+		if isAllSubscript(p.Index) && !empty(p.Exp.Word) {
 			c.refuse("array.default", p.Pos())
 		}
 	case syntax.OtherParamOps:
@@ -101,8 +101,8 @@ func extended(w *syntax.Word) bool {
 	return false
 }
 
-// all reports whether a subscript is @ or *.
-func all(x syntax.ArithmExpr) bool {
+// isAllSubscript reports whether a subscript is @ or *.
+func isAllSubscript(x syntax.ArithmExpr) bool {
 	w, ok := x.(*syntax.Word)
 	return ok && (w.Lit() == "@" || w.Lit() == "*")
 }
@@ -128,7 +128,7 @@ func first(w *syntax.Word) string {
 }
 
 func (c *check) subscript(x syntax.ArithmExpr) {
-	if x != nil && !all(x) {
+	if x != nil && !isAllSubscript(x) {
 		c.arithm(x)
 	}
 }
@@ -181,7 +181,7 @@ func (c *check) changes(x syntax.ArithmExpr) {
 // operand walks a word of an expression. The value of a variable is evaluated.
 func (c *check) operand(w *syntax.Word) {
 	v := StaticWord(w)
-	if !v.Open && keeps(v.Text) {
+	if !v.Open && isMissingVariable(v.Text) {
 		c.refuse("variable", w.Pos())
 	}
 	if v.Open || syntax.ValidName(v.Text) {

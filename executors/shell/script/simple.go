@@ -19,7 +19,7 @@ func (c *check) call(x *syntax.CallExpr) {
 		return
 	}
 	name := StaticWord(x.Args[0])
-	if name.Open || !looked(name.Text) {
+	if name.Open || !checksWords(name.Text) {
 		return
 	}
 	var args []argv.Word
@@ -29,8 +29,8 @@ func (c *check) call(x *syntax.CallExpr) {
 	c.builtin(name.Text, args, x)
 }
 
-// looked reports whether the words of a builtin are checked.
-func looked(name string) bool {
+// checksWords reports whether the words of a builtin are checked.
+func checksWords(name string) bool {
 	switch name {
 	case "set", "shopt", "trap", "cd", "read", "mapfile", "readarray", "test", "[", "unset", "printf", "getopts", "wait":
 		return true

@@ -50,8 +50,8 @@ func Unsupported() []Construct {
 	}
 }
 
-// keeps reports whether bash sets a variable itself that the runner does not set.
-func keeps(name string) bool {
+// isMissingVariable reports whether bash sets a variable itself that the runner does not set.
+func isMissingVariable(name string) bool {
 	switch name {
 	case "PIPESTATUS", "FUNCNAME", "FUNCNEST", "BASH_LINENO", "BASH_COMMAND", "BASH_SUBSHELL", "BASHPID", "BASH_ARGC", "BASH_ARGV", "BASH_ARGV0",
 		"BASH_EXECUTION_STRING", "BASH_CMDS", "BASH_ALIASES", "BASHOPTS", "SHELLOPTS", "SECONDS", "EPOCHSECONDS", "EPOCHREALTIME", "GROUPS", "HISTCMD",

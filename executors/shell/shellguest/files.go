@@ -78,15 +78,15 @@ func steersGit(real string) bool {
 
 // headIn reports whether a folder has a HEAD as a repository has one. decidesIn reports whether it has a file
 // that decides what git runs.
-func headIn(dir string) bool { return has(dir, "HEAD", false) }
+func headIn(dir string) bool { return hasEntry(dir, "HEAD", false) }
 
 func decidesIn(dir string) bool {
-	return has(dir, "config", false) || has(dir, "config.worktree", false) || has(dir, "commondir", false) || has(dir, "hooks", true)
+	return hasEntry(dir, "config", false) || hasEntry(dir, "config.worktree", false) || hasEntry(dir, "commondir", false) || hasEntry(dir, "hooks", true)
 }
 
-// has looks for a file, or a folder, with that name in any case. A link may lead to either, and a folder that
+// hasEntry looks for a file, or a folder, with that name in any case. A link may lead to either, and a folder that
 // cannot be read may contain it.
-func has(dir, name string, folder bool) bool {
+func hasEntry(dir, name string, folder bool) bool {
 	list, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false

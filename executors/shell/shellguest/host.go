@@ -34,11 +34,11 @@ type host struct {
 	started int64
 	last    [maxLast]string // the last starts, in a ring
 	groups  map[int]bool    // live process groups
-	refused map[said]bool
+	refused map[recordedDenial]bool
 }
 
-// said identifies a decision of the daemon, which has recorded it.
-type said struct {
+// recordedDenial identifies a decision of the daemon, which has recorded it.
+type recordedDenial struct {
 	code   profiles.Code
 	reason string
 }
@@ -61,7 +61,7 @@ func (h *host) decide(ctx context.Context, capability string, a profiles.Action)
 	}
 	if dec.Verdict != profiles.Allow {
 		h.mu.Lock()
-		h.refused[said{dec.Code, dec.Reason}] = true
+		h.refused[recordedDenial{dec.Code, dec.Reason}] = true
 		h.mu.Unlock()
 		return dec, &profiles.Denial{Capability: capability, Decision: dec}
 	}
@@ -72,7 +72,7 @@ func (h *host) decide(ctx context.Context, capability string, a profiles.Action)
 func (h *host) recorded(d profiles.Decision) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.refused[said{d.Code, d.Reason}]
+	return h.refused[recordedDenial{d.Code, d.Reason}]
 }
 
 // maxWordBytes limits the words and the environment of a start: less than the kernel accepts, and less than a
@@ -135,9 +135,9 @@ func (h *host) ran() (last []string, more int) {
 // exec starts exactly what was allowed, and waits for it.
 func (h *host) exec(ctx context.Context, s *profiles.Start, p runner.Program) (uint8, error) {
 	c := exec.CommandContext(ctx, s.Path)
-	c.Args, c.Env, c.Dir = s.Argv, over(p.Env, s.Env), p.Dir
+	c.Args, c.Env, c.Dir = s.Argv, override(p.Env, s.Env), p.Dir
 	c.Stdin, c.Stdout, c.Stderr = p.Stdin, p.Stdout, p.Stderr
-	apart(c)
+	newProcessGroup(c)
 	c.Cancel = func() error { return kill(c.Process.Pid) }
 	c.WaitDelay = time.Second // for a descendant that left the group and holds the streams
 	if err := h.begin(c); err != nil {
@@ -212,8 +212,8 @@ func (h *host) changed(p runner.Program) []string {
 	return out
 }
 
-// over returns an environment in which the forced variables of the policy replace others.
-func over(env, force []string) []string {
+// override returns an environment in which the forced variables of the policy replace others.
+func override(env, force []string) []string {
 	out := make([]string, 0, len(env)+len(force))
 	for _, e := range env {
 		name, _, _ := strings.Cut(e, "=")

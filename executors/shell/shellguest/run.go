@@ -41,7 +41,7 @@ func (p *process) newRun(ctx context.Context, o shellproto.Options, source strin
 	r.decider = profiles.NewDecider(o.Agent, o.Revision, profiles.Environment{Workspace: o.Workspace, Home: o.Home, Now: p.cfg.Now()})
 	r.host = &host{
 		talk: r.talk, decider: r.decider, base: r.environment(), most: o.Programs, atOnce: o.AtOnce,
-		groups: map[int]bool{}, refused: map[said]bool{},
+		groups: map[int]bool{}, refused: map[recordedDenial]bool{},
 	}
 	return ctx, r
 }
@@ -216,7 +216,7 @@ func (r *run) answered(w *waits, reply executors.Reply) error {
 		return err
 	}
 	if dec.Verdict != profiles.Allow {
-		r.host.refused[said{dec.Code, dec.Reason}] = true // nothing else runs yet
+		r.host.refused[recordedDenial{dec.Code, dec.Reason}] = true // nothing else runs yet
 		return &profiles.Denial{Capability: "exec", Decision: dec}
 	}
 	for i := range w.Asks {

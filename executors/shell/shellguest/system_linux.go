@@ -27,8 +27,8 @@ func seal() error {
 	return nil
 }
 
-// apart makes a program the leader of a new process group.
-func apart(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+// newProcessGroup makes a program the leader of a new process group.
+func newProcessGroup(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // await waits for the end of a child without a thread: each thread counts as a process of the script, and the
 // runtime needs its own.

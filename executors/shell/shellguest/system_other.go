@@ -13,7 +13,7 @@ var errLinux = errors.New("guests need Linux")
 
 func seal() error { return errLinux }
 
-func apart(*exec.Cmd) {}
+func newProcessGroup(*exec.Cmd) {}
 
 func await(int) error { return errLinux }
 

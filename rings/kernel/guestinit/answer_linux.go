@@ -24,7 +24,7 @@ func (r *reaper) answer(a initproto.Ask) error {
 }
 
 func (r *reaper) answerTo(a initproto.Ask) initproto.Told {
-	t := r.told()
+	t := r.usageSoFar()
 	t.What = a.What
 	return t
 }

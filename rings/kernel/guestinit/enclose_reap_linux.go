@@ -112,7 +112,7 @@ func starter() int {
 	fds = append(fds, -1)
 	g := &guest{
 		Order: o, abi: h.ABI, root: h.Root, old: h.Old, points: h.Points, folders: h.Folders, proved: h.Proved,
-		rules: fds[0], canary: fds[1], program: fds[2], top: -1, listener: -1, clock: -1, told: inner,
+		rules: fds[0], canary: fds[1], program: fds[2], top: -1, listener: -1, clock: -1, toldSocket: inner,
 	}
 	return g.finish()
 }

@@ -14,24 +14,24 @@ import (
 type guest struct {
 	initproto.Order
 
-	abi      int // of Landlock on this host
-	rules    int // the Landlock ruleset
-	top      int // the guest's root, while it is built
-	canary   int // an open file of the guest's root that no rule grants
-	program  int // an open program without a path; if -1, it has a path
-	points   map[string]point
-	folders  map[string]bool // folders that are mounted from the host
-	made     map[string]bool // folders of the guest's own root
-	root     bool            // init has another user than the program
-	old      uint64          // device of the host's root, which was left
-	told     int             // socket for the report that the program cannot be started
-	listener int             // of the filter; -1 if there is none
-	trees    []int           // of the mounts that have Tree, in their order
-	clock    int             // counts the processor time of the program and all its descendants; -1 if there is none
-	page     []byte          // written once; canaries try to make it executable
-	ipv6     bool            // every address of IPv6 is local too
-	wx       bool            // the kernel itself prevents memory from becoming executable
-	proved   []string
+	abi        int // of Landlock on this host
+	rules      int // the Landlock ruleset
+	top        int // the guest's root, while it is built
+	canary     int // an open file of the guest's root that no rule grants
+	program    int // an open program without a path; if -1, it has a path
+	points     map[string]point
+	folders    map[string]bool // folders that are mounted from the host
+	made       map[string]bool // folders of the guest's own root
+	root       bool            // init has another user than the program
+	old        uint64          // device of the host's root, which was left
+	toldSocket int             // socket for the report that the program cannot be started
+	listener   int             // of the filter; -1 if there is none
+	trees      []int           // of the mounts that have Tree, in their order
+	clock      int             // counts the processor time of the program and all its descendants; -1 if there is none
+	page       []byte          // written once; canaries try to make it executable
+	ipv6       bool            // every address of IPv6 is local too
+	wx         bool            // the kernel itself prevents memory from becoming executable
+	proved     []string
 }
 
 // point is a mount point with the required properties.
@@ -100,7 +100,7 @@ func newGuest(o initproto.Order, stays bool) (*guest, error) {
 		}
 	}
 	return &guest{
-		Order: o, root: unix.Getuid() != o.UID, rules: -1, top: -1, canary: -1, program: -1, listener: -1, clock: -1, told: initproto.Control,
+		Order: o, root: unix.Getuid() != o.UID, rules: -1, top: -1, canary: -1, program: -1, listener: -1, clock: -1, toldSocket: initproto.Control,
 		points: map[string]point{}, folders: map[string]bool{}, made: map[string]bool{},
 	}, nil
 }
@@ -133,7 +133,7 @@ func building() []step {
 		{"landlock rules", (*guest).newRules},
 		{"mounts", (*guest).setMounts},
 		{"counts of namespaces", (*guest).setNamespaces},
-		{"root", (*guest).leave},
+		{"root", (*guest).leaveHostRoot},
 		{"no more namespaces", (*guest).isLast},
 	}
 }

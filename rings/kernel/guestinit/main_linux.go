@@ -71,11 +71,11 @@ func (g *guest) finish() int {
 	if g.Reap && g.awaitFirst() != nil {
 		return failed // the first process reports the reason
 	}
-	if err := g.say(); err != nil {
+	if err := g.report(); err != nil {
 		return failed
 	}
 	if err := g.become(); !errors.Is(err, io.EOF) && !errors.Is(err, errTold) {
-		_ = initproto.Send(g.told, initproto.Told{Failed: err.Error()}) // there is no other way to report it
+		_ = initproto.Send(g.toldSocket, initproto.Told{Failed: err.Error()}) // there is no other way to report it
 	}
 	return failed
 }
@@ -92,8 +92,8 @@ func refuse(o initproto.Order, err error) int {
 	return failed
 }
 
-// say reports that every layer is in force.
-func (g *guest) say() error {
+// report reports that every layer is in force.
+func (g *guest) report() error {
 	r := initproto.Report{Version: initproto.Version, ABI: g.abi, Proved: g.proved, Layers: map[string]string{}}
 	for _, l := range []string{
 		initproto.LayerProcess, initproto.LayerEnvironment, initproto.LayerDescriptors, initproto.LayerParentDeath, initproto.LayerNamespaces,

@@ -24,10 +24,10 @@ type memory struct {
 	unseen  int64         // upper limit of the processes' memory that is not in used
 	cost    time.Duration // processor time of a look
 
-	asked time.Duration // when the ring was told that the guest is heavy; 0 after its answer
-	most  int64         // upper limit of the guest's memory at that time
-	again time.Duration // when the ring may be told again
-	soon  time.Duration // the same, for a guest that has grown
+	asked    time.Duration // when the ring was told that the guest is heavy; 0 after its answer
+	askedFor int64         // upper limit of the guest's memory at that time
+	again    time.Duration // when the ring may be told again
+	soon     time.Duration // the same, for a guest that has grown
 }
 
 func newMemory(o initproto.Order) memory {
@@ -99,14 +99,14 @@ func (m *memory) heavy() bool {
 		return false
 	}
 	t := now()
-	return t >= m.again || t >= m.soon && most-m.most > m.limit/part
+	return t >= m.again || t >= m.soon && most-m.askedFor > m.limit/part
 }
 
 // longest is the interval at which a possibly heavy guest is weighed again, however long weighing takes.
 const longest = time.Second
 
 // ask records that the ring is asked.
-func (m *memory) ask() { m.asked, m.most = now(), m.used+m.unseen }
+func (m *memory) ask() { m.asked, m.askedFor = now(), m.used+m.unseen }
 
 // weighed handles the ring's answer. The cost of weighing grows with the pages, so it may use a part of the
 // time only. The part is smaller for a guest that is within its limit by the seen figures, such as one that has

@@ -83,14 +83,14 @@ func (g *guest) setMounts() error {
 			return err
 		}
 	}
-	if err := g.own(root, proc); err != nil {
+	if err := g.addOwnFiles(root, proc); err != nil {
 		return err
 	}
 	for _, m := range g.Mounts {
 		if m.Link != "" {
 			err = g.link(root, m)
 		} else if m.Hide {
-			err = g.hide(root, m)
+			err = g.coverPath(root, m)
 		} else if m.List {
 			err = g.list(root, m)
 		}
@@ -330,8 +330,8 @@ func (g *guest) folder(root int, p string) error {
 	return nil
 }
 
-// own adds the guest's own files: processes, temporary files, links of devices, the canary.
-func (g *guest) own(root, proc int) error {
+// addOwnFiles adds the guest's own files: processes, temporary files, links of devices, the canary.
+func (g *guest) addOwnFiles(root, proc int) error {
 	if err := g.mountOwn(root, proc, procPath, tight|readOnly); err != nil {
 		return err
 	}
@@ -450,8 +450,8 @@ func (g *guest) list(root int, m initproto.Mount) error {
 	return g.grant(fd, m)
 }
 
-// hide covers a path.
-func (g *guest) hide(root int, m initproto.Mount) error {
+// coverPath covers a path.
+func (g *guest) coverPath(root int, m initproto.Mount) error {
 	if !g.below(m.Path) {
 		return nil // nothing is there
 	}
@@ -506,8 +506,8 @@ func (g *guest) cover(root int) error {
 	return nil
 }
 
-// leave makes the guest's root the only one.
-func (g *guest) leave() error {
+// leaveHostRoot makes the guest's root the only one.
+func (g *guest) leaveHostRoot() error {
 	root := g.top
 	defer unix.Close(root)
 	if err := unix.Fchdir(root); err != nil {

@@ -61,7 +61,7 @@ func reapGuest(o initproto.Order, ipv6 bool, child, socket int) int {
 
 func (r *reaper) run() int {
 	go r.wait()
-	go r.listen()
+	go r.readStarter()
 	scan, wall, look := time.NewTimer(time.Hour), time.NewTimer(time.Hour), time.NewTimer(time.Hour)
 	scan.Stop()
 	wall.Stop()
@@ -69,11 +69,11 @@ func (r *reaper) run() int {
 	for {
 		select {
 		case n := <-r.news:
-			if code, over := r.learn(n); over {
+			if code, over := r.handleStarter(n); over {
 				return code
 			}
 			if r.running {
-				go r.hear()
+				go r.readRequests()
 				scan.Reset(r.usage.next(r.CPU))
 				if r.Memory > 0 {
 					look.Reset(0)
@@ -88,7 +88,7 @@ func (r *reaper) run() int {
 			}
 			r.usage.reaped(e.pid, e.used)
 			if e.pid == r.child {
-				return r.over(e.status)
+				return r.programEnded(e.status)
 			}
 		case a := <-r.asks:
 			if a.err != nil || r.answer(a.Ask) != nil {
@@ -131,8 +131,8 @@ func (r *reaper) weigh() error {
 	return initproto.Send(initproto.Control, t)
 }
 
-// learn handles a message of the starter, until it has become the program or has failed.
-func (r *reaper) learn(n news) (code int, over bool) {
+// handleStarter handles a message of the starter, until it has become the program or has failed.
+func (r *reaper) handleStarter(n news) (code int, over bool) {
 	switch {
 	case n.err != nil && r.ready:
 		r.running = true
@@ -147,7 +147,7 @@ func (r *reaper) learn(n news) (code int, over bool) {
 	if len(n.fds) == 1 {
 		r.usage.clock = n.fds[0]
 	}
-	go r.listen()
+	go r.readStarter()
 	return 0, false
 }
 
@@ -163,15 +163,15 @@ func (r *reaper) wait() {
 	}
 }
 
-// listen reads one message of the starter.
-func (r *reaper) listen() {
+// readStarter reads one message of the starter.
+func (r *reaper) readStarter() {
 	var n news
 	n.fds, n.err = initproto.Receive(r.socket, &n.Told)
 	r.news <- n
 }
 
-// hear reads a request of the ring.
-func (r *reaper) hear() {
+// readRequests reads a request of the ring.
+func (r *reaper) readRequests() {
 	for {
 		var a ask
 		fds, err := initproto.Receive(initproto.Control, &a.Ask)
@@ -186,21 +186,21 @@ func (r *reaper) hear() {
 	}
 }
 
-// told is the usage of the guest so far, as far as it can be read.
-func (r *reaper) told() initproto.Told {
+// usageSoFar is the usage of the guest so far, as far as it can be read.
+func (r *reaper) usageSoFar() initproto.Told {
 	_ = r.usage.scan() // on an error the figures before it are used
 	return initproto.Told{CPU: r.usage.total().Milliseconds(), Peak: r.usage.peak}
 }
 
-// over reports how the program has ended.
-func (r *reaper) over(s unix.WaitStatus) int {
+// programEnded reports how the program has ended.
+func (r *reaper) programEnded(s unix.WaitStatus) int {
 	for !r.running {
-		if code, over := r.learn(<-r.news); over {
+		if code, over := r.handleStarter(<-r.news); over {
 			return code
 		}
 	}
-	t := r.told()
-	t.Ended, t.Alone = true, alone()
+	t := r.usageSoFar()
+	t.Ended, t.Alone = true, noChildren()
 	code := s.ExitStatus()
 	if s.Signaled() {
 		t.Signal = int(s.Signal())
@@ -215,9 +215,9 @@ func (r *reaper) over(s unix.WaitStatus) int {
 	return code
 }
 
-// alone reports that the first process has no child. It is the parent of all orphans, so no other process of
+// noChildren reports that the first process has no child. It is the parent of all orphans, so no other process of
 // the guest is alive.
-func alone() bool {
+func noChildren() bool {
 	var status unix.WaitStatus // of one that ended meanwhile: then there was another
 	_, err := initproto.Again(func() (int, error) { return unix.Wait4(-1, &status, unix.WNOHANG, nil) })
 	return errors.Is(err, unix.ECHILD)
@@ -236,7 +236,7 @@ func (r *reaper) spent() bool {
 
 // limit ends the guest: all processes end with the first.
 func (r *reaper) limit(name string) int {
-	t := r.told()
+	t := r.usageSoFar()
 	t.Ended, t.Limit, t.Signal = true, name, int(unix.SIGKILL)
 	_ = initproto.Send(initproto.Control, t) // a ring that is gone needs no message
 	return 128 + t.Signal

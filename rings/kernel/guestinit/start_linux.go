@@ -61,25 +61,25 @@ func (g *guest) become() error {
 		if g.clock >= 0 {
 			clock = append(clock, g.clock)
 		}
-		if err := initproto.Send(g.told, initproto.Told{Started: true}, clock...); err != nil {
+		if err := initproto.Send(g.toldSocket, initproto.Told{Started: true}, clock...); err != nil {
 			return err
 		}
 	}
-	tell(g.told, p.execute())
+	tell(g.toldSocket, p.execute())
 	return errTold
 }
 
 // keepTold moves the socket for the report that the program cannot be started, if that is Control and the
 // program gets another descriptor with this number.
 func (g *guest) keepTold() error {
-	if g.Seal || g.told != initproto.Control {
+	if g.Seal || g.toldSocket != initproto.Control {
 		return nil
 	}
 	fd, err := unix.FcntlInt(initproto.Control, unix.F_DUPFD_CLOEXEC, initproto.Control+1)
 	if err != nil {
 		return fmt.Errorf("keep the control socket: %w", err)
 	}
-	g.told = fd
+	g.toldSocket = fd
 	return nil
 }
 

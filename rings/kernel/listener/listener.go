@@ -58,7 +58,7 @@ func (p *Patient) Accept() (net.Conn, error) {
 		if p.ended(err) {
 			return nil, err
 		}
-		p.tell(err)
+		p.logFirst(err)
 		if !p.wait(pause) {
 			return nil, net.ErrClosed
 		}
@@ -76,8 +76,8 @@ func (p *Patient) ended(err error) bool {
 	return p.gone >= dead
 }
 
-// tell logs the first error of a burst.
-func (p *Patient) tell(err error) {
+// logFirst logs the first error of a burst.
+func (p *Patient) logFirst(err error) {
 	over := p.burst == nil || !p.burst.Stop() // the time without an error has passed
 	// For a timer with a channel, Stop returns true after its time as well, as long as the channel was not
 	// read.

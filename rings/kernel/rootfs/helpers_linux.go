@@ -74,7 +74,7 @@ func (s *helpers) folder(dir string, depth int) {
 		case p.info.mode&0o111 == 0:
 		case len(p.links) > 0 && s.granted.Has(p.real): // it starts by itself, so also by this name
 			s.links = append(s.links, p)
-		case interpreter(name) || interpreter(path.Base(p.real)):
+		case isInterpreter(name) || isInterpreter(path.Base(p.real)):
 			s.skip(at, "is an interpreter, which has to be listed itself")
 		case len(p.links) > 0:
 			s.links = append(s.links, p)
@@ -196,8 +196,8 @@ func (s *helpers) stop(format string, args ...any) {
 	}
 }
 
-// shell reports whether name is that of a shell.
-func shell(name string) bool {
+// isShell reports whether name is that of a shell.
+func isShell(name string) bool {
 	switch strings.TrimPrefix(name, "r") {
 	case "sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "lksh", "pdksh", "oksh", "yash", "fish", "csh", "tcsh", "busybox", "toybox":
 		return true
@@ -206,10 +206,10 @@ func shell(name string) bool {
 	}
 }
 
-// interpreter reports whether name is that of a program which runs text that it is given, or starts programs
+// isInterpreter reports whether name is that of a program which runs text that it is given, or starts programs
 // that it is told to: a folder of helpers does not bring it along.
-func interpreter(name string) bool {
-	if shell(name) || name == "ld.so" || strings.HasPrefix(name, "ld-") || strings.HasSuffix(name, ".so") || strings.Contains(name, ".so.") {
+func isInterpreter(name string) bool {
+	if isShell(name) || name == "ld.so" || strings.HasPrefix(name, "ld-") || strings.HasSuffix(name, ".so") || strings.Contains(name, ".so.") {
 		return true
 	}
 	switch strings.TrimRight(name, "-.0123456789") {

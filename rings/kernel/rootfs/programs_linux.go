@@ -176,7 +176,7 @@ func (r *resolver) script(rule profiles.PathRule, p place) {
 		return
 	}
 	if !r.granted.Has(with.real) {
-		if r.path && shell(path.Base(words[0])) {
+		if r.path && isShell(path.Base(words[0])) {
 			r.refuse(rule, "let agents write what it does, or take it out of the policy",
 				"is a script for %s, which is not granted: a shell of a policy is read by ringd and never started", clip(words[0]))
 			return

@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// turns distributes the host's processors to guests. Each guest gets those that the fewest others have. If
+// processorTurns distributes the host's processors to guests. Each guest gets those that the fewest others have. If
 // these are equal, guests get them in turn.
-type turns struct {
+type processorTurns struct {
 	each  int // processors of a guest
 	next  int // index into the list of those that this process may use
-	given []given
+	given []guestProcessors
 }
 
-// given is the processors of a guest.
-type given struct {
+// guestProcessors is the processors of a guest.
+type guestProcessors struct {
 	guest      *os.Process
 	processors []int
 }
@@ -32,7 +32,7 @@ type given struct {
 // processes of 18 threads each that wake one another kept other processes waiting for 5 s at a time, and for 3
 // ms with one processor. Its filter keeps a guest on its processors. A guest in which no program can start
 // threads is free.
-func (t *turns) pin(free bool) (processors []int, err error) {
+func (t *processorTurns) pin(free bool) (processors []int, err error) {
 	var allowed, mine unix.CPUSet
 	// Of the first thread, which is never this one: it follows changes of the host.
 	if err := unix.SchedGetaffinity(os.Getpid(), &allowed); err != nil {
@@ -56,8 +56,8 @@ func (t *turns) pin(free bool) (processors []int, err error) {
 }
 
 // choose returns the processors of the next guest, from those in there.
-func (t *turns) choose(there []int) []int {
-	t.given = slices.DeleteFunc(t.given, func(g given) bool { return errors.Is(g.guest.Signal(unix.Signal(0)), os.ErrProcessDone) })
+func (t *processorTurns) choose(there []int) []int {
+	t.given = slices.DeleteFunc(t.given, func(g guestProcessors) bool { return errors.Is(g.guest.Signal(unix.Signal(0)), os.ErrProcessDone) })
 	if len(there) == 0 {
 		return nil
 	}
@@ -75,10 +75,10 @@ func (t *turns) choose(there []int) []int {
 	return in
 }
 
-// gave records the processors of a guest until the guest has been waited for.
-func (t *turns) gave(guest *os.Process, processors []int) {
+// record records the processors of a guest until the guest has been waited for.
+func (t *processorTurns) record(guest *os.Process, processors []int) {
 	if guest != nil && len(processors) > 0 {
-		t.given = append(t.given, given{guest, processors})
+		t.given = append(t.given, guestProcessors{guest, processors})
 	}
 }
 

@@ -66,7 +66,7 @@ func TestProcessorsOfTheFewest(t *testing.T) {
 		t.Cleanup(func() { _ = End(p) }) // some have ended
 		return p
 	}
-	turns, there := turns{each: 1}, []int{0, 1, 5}
+	turns, there := processorTurns{each: 1}, []int{0, 1, 5}
 	var all []*os.Process
 	for _, want := range []int{0, 1, 5, 0, 1, 5} {
 		got := turns.choose(there)
@@ -74,7 +74,7 @@ func TestProcessorsOfTheFewest(t *testing.T) {
 			t.Fatalf("%v, want %d", got, want)
 		}
 		all = append(all, begin())
-		turns.gave(all[len(all)-1], got)
+		turns.record(all[len(all)-1], got)
 	}
 	for _, i := range []int{1, 2, 4} { // 0 has two, 1 none, 5 one
 		if err := End(all[i]); err != nil {
@@ -86,9 +86,9 @@ func TestProcessorsOfTheFewest(t *testing.T) {
 		if !slices.Equal(got, []int{want}) {
 			t.Errorf("%v, want %d", got, want)
 		}
-		turns.gave(begin(), got)
+		turns.record(begin(), got)
 	}
-	if turns.gave(nil, []int{0}); len(turns.given) != 7 {
+	if turns.record(nil, []int{0}); len(turns.given) != 7 {
 		t.Errorf("%d guests", len(turns.given))
 	}
 	if got := turns.choose(nil); got != nil {
@@ -108,7 +108,7 @@ func TestProcessorsOfPlainGuests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := s.Plain([]string{sleep, "60"}, nil, "/", nil, false)
+		p, err := s.Unconfined([]string{sleep, "60"}, nil, "/", nil, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +146,7 @@ func TestProcessorsThatAreGone(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	turns := turns{each: 1}
+	turns := processorTurns{each: 1}
 	for range 3 {
 		if _, err := turns.pin(false); err != nil {
 			t.Fatal(err)

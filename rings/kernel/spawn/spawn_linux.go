@@ -19,9 +19,9 @@ type Spawner struct {
 	requests chan request
 	done     chan struct{} // closed when the thread has ended
 	null     *os.File
-	program  []byte   // the program that Init starts, or nil
-	image    *os.File // a sealed copy in memory; only the thread uses it
-	turns    turns    // only the thread uses it
+	program  []byte         // the program that Init starts, or nil
+	image    *os.File       // a sealed copy in memory; only the thread uses it
+	turns    processorTurns // only the thread uses it
 
 	mu     sync.Mutex
 	closed bool
@@ -54,7 +54,7 @@ func New(c Config) (*Spawner, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Spawner{requests: make(chan request), done: make(chan struct{}), null: null, program: c.Image, turns: turns{each: max(c.Processors, 1)}}
+	s := &Spawner{requests: make(chan request), done: make(chan struct{}), null: null, program: c.Image, turns: processorTurns{each: max(c.Processors, 1)}}
 	ready := make(chan error, 1)
 	c.Go(func() { s.thread(c.Go, ready) })
 	if err := <-ready; err != nil {
@@ -142,7 +142,7 @@ func (s *Spawner) fork(q request) (*os.Process, error) {
 		return nil, err
 	}
 	p, err := s.forked(q)
-	s.turns.gave(p, processors)
+	s.turns.record(p, processors)
 	return p, err
 }
 
@@ -204,10 +204,10 @@ func (s *Spawner) start(q request) (*os.Process, error) {
 	return a.process, a.err
 }
 
-// Plain starts a program with files as its descriptors. nil is the null device for the first three, and no
+// Unconfined starts a program with files as its descriptors. nil is the null device for the first three, and no
 // descriptor for others. The program has a session of its own, the given environment and folder, no_new_privs,
 // and dies with this process. If free is set it runs on any processor, otherwise on its share of them.
-func (s *Spawner) Plain(argv, env []string, dir string, files []*os.File, free bool) (*os.Process, error) {
+func (s *Spawner) Unconfined(argv, env []string, dir string, files []*os.File, free bool) (*os.Process, error) {
 	if env == nil {
 		env = []string{} // nil would be the environment of this process
 	}

@@ -99,10 +99,10 @@ func (l *Listener) serve() {
 // next waits for one call and answers it. It returns false if it must not answer any more.
 func (l *Listener) next() (more bool) {
 	err := l.raw.Read(func(fd uintptr) bool {
-		ready, gone := look(fd)
+		ready, gone := pollListener(fd)
 		switch {
 		case ready:
-			more = l.one(fd)
+			more = l.answerOne(fd)
 		case !gone:
 			return false // wait
 		}
@@ -114,9 +114,9 @@ func (l *Listener) next() (more bool) {
 	return more && (l.cfg.Granted != nil || l.refused < maxRefused)
 }
 
-// look reports whether a call waits, so that receive will not block, and whether no process of the filter is
+// pollListener reports whether a call waits, so that receive will not block, and whether no process of the filter is
 // left.
-func look(fd uintptr) (ready, gone bool) {
+func pollListener(fd uintptr) (ready, gone bool) {
 	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	for {
 		n, err := unix.Poll(p, 0)
@@ -133,8 +133,8 @@ func look(fd uintptr) (ready, gone bool) {
 	}
 }
 
-// one receives one notification, reports it and answers. A guest that has to end gets no answer.
-func (l *Listener) one(fd uintptr) (more bool) {
+// answerOne receives one notification, reports it and answers. A guest that has to end gets no answer.
+func (l *Listener) answerOne(fd uintptr) (more bool) {
 	n, ok, err := receive(fd)
 	if err != nil || !ok {
 		return err == nil
@@ -143,7 +143,7 @@ func (l *Listener) one(fd uintptr) (more bool) {
 		l.canaries++
 		return send(fd, answer{ID: n.ID, Error: -int32(unix.EPERM)}) == nil
 	}
-	v, refused := l.judge(fd, n)
+	v, refused := l.classify(fd, n)
 	if refused {
 		l.refused++
 		v, tell := l.tally.add(v)
@@ -174,8 +174,8 @@ func (l *Listener) goesOn(call string) bool {
 
 func isExec(call string) bool { return call == "execve" || call == "execveat" }
 
-// judge describes a call and reports whether it is a violation.
-func (l *Listener) judge(fd uintptr, n notif) (v Violation, refused bool) {
+// classify describes a call and reports whether it is a violation.
+func (l *Listener) classify(fd uintptr, n notif) (v Violation, refused bool) {
 	name := l.cfg.Name(int(n.Data.Nr))
 	if name == "" {
 		name = "syscall " + strconv.Itoa(int(n.Data.Nr))
@@ -238,7 +238,7 @@ func (l *Listener) granted(fd uintptr, n notif, at int32, file string) bool {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	f, err := unix.Openat2(root, file, &how)
 	if err != nil {
-		return (errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR)) && !(l.cfg.Shells && shell(file))
+		return (errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR)) && !(l.cfg.Shells && isShell(file))
 	}
 	defer func() { _ = unix.Close(f) }()
 	var s unix.Stat_t

@@ -124,8 +124,8 @@ func (t *tally) add(v Violation) (Violation, bool) {
 	return v, powerOfTen(v.Count)
 }
 
-// shell reports whether a path is that of a shell.
-func shell(file string) bool {
+// isShell reports whether a path is that of a shell.
+func isShell(file string) bool {
 	switch path.Base(file) {
 	case "sh", "bash", "rbash", "dash", "ash", "zsh", "ksh", "mksh", "yash", "fish", "csh", "tcsh", "busybox", "toybox":
 		return true

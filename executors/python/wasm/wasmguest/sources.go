@@ -31,14 +31,14 @@ b = marshal.dumps(tuple(made))
 while b: b = b[posix.write(host, b):]
 `
 
-// once is a device that is read to its end, and that keeps the bytes written to it.
-type once struct {
+// compileDevice is a device that is read to its end, and that keeps the bytes written to it.
+type compileDevice struct {
 	in  *bytes.Reader
 	out bytes.Buffer
 }
 
-func (o *once) Read(p []byte) (int, error)  { return o.in.Read(p) }
-func (o *once) Write(p []byte) (int, error) { return o.out.Write(p) }
+func (o *compileDevice) Read(p []byte) (int, error)  { return o.in.Read(p) }
+func (o *compileDevice) Write(p []byte) (int, error) { return o.out.Write(p) }
 
 // compileSources makes the interpreter compile the guest's own Python: a marshalled tuple of names with their
 // code objects.
@@ -49,7 +49,7 @@ func (e *Engine) compileSources(ctx context.Context, sources []Source) ([]byte, 
 			in = append(binary.BigEndian.AppendUint32(in, uint32(len(text))), text...)
 		}
 	}
-	device, stderr := &once{in: bytes.NewReader(in)}, &bytes.Buffer{}
+	device, stderr := &compileDevice{in: bytes.NewReader(in)}, &bytes.Buffer{}
 	err := e.Run(ctx, engineOptions{
 		Args: []string{"-c", compiler}, Host: device, Stdout: io.Discard, Stderr: stderr, Chance: rand.Reader,
 		// The clock stands still: compiled code does not depend on it.

@@ -17,8 +17,8 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// rig is the state of one run that all of its shells share.
-type rig struct {
+// runState is the state of one run that all of its shells share.
+type runState struct {
 	c    Config
 	stop context.CancelFunc
 	open sync.WaitGroup // calls of the host
@@ -33,7 +33,7 @@ type rig struct {
 	funcs   map[string]bool   // functions that the texts define
 	sources map[string]string // texts for source, by the path that it is given
 	kept    map[string]string // output of <(list), by its path
-	turns   map[int]*turning
+	turns   map[int]*loopCount
 	starts  int // number of started programs
 	options string
 	pipes   map[int][]string // reported statuses of the parts of pipes
@@ -41,14 +41,14 @@ type rig struct {
 	entered map[string]bool  // folders that a dry run has entered
 }
 
-// errStop ends the interpreter. The rig holds the reason.
+// errStop ends the interpreter. The runState holds the reason.
 var errStop = errors.New("the script was stopped")
 
 func run(ctx context.Context, c Config, s *script.Script) (Result, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	g := &rig{c: withDefaults(c), stop: stop, seen: map[string]string{}, funcs: map[string]bool{}, sources: map[string]string{}, kept: map[string]string{}, entered: map[string]bool{}, turns: map[int]*turning{}, pipes: map[int][]string{}}
-	root := &place{base: g.c.Stderr, home: &shell{}}
+	g := &runState{c: withDefaults(c), stop: stop, seen: map[string]string{}, funcs: map[string]bool{}, sources: map[string]string{}, kept: map[string]string{}, entered: map[string]bool{}, turns: map[int]*loopCount{}, pipes: map[int][]string{}}
+	root := &frame{base: g.c.Stderr, home: &shell{}}
 	r, err := g.shell(c.Dir, startEnv(g.c), c.Params, c.Stdin, g.c.Stdout, root)
 	if err != nil {
 		return Result{Exit: profiles.ExitRefused}, err
@@ -64,7 +64,7 @@ func run(ctx context.Context, c Config, s *script.Script) (Result, error) {
 	}
 	exit, fault := g.end(ctx, r.Run(ctx, tree))
 	if !g.c.Dry {
-		g.last(ctx, r)
+		g.checkLast(ctx, r)
 	} else if g.stopped() == nil {
 		_ = g.variables(ctx, vars(r.Vars), 0, 0, At{})
 	}
@@ -101,7 +101,7 @@ func or(n, other int) int {
 
 // shell makes an interpreter. It is the only place that does. Every handler is set, and none of them calls a
 // default handler of the library.
-func (g *rig) shell(dir string, env *environ, params []string, stdin io.Reader, stdout io.Writer, errs *place) (*interp.Runner, error) {
+func (g *runState) shell(dir string, env *environ, params []string, stdin io.Reader, stdout io.Writer, errs *frame) (*interp.Runner, error) {
 	r, err := interp.New(
 		// the options of the library would look at the host
 		func(r *interp.Runner) error { r.Dir, r.Params = dir, params; return nil },
@@ -123,7 +123,7 @@ func (g *rig) shell(dir string, env *environ, params []string, stdin io.Reader, 
 }
 
 // end returns how the interpreter ended.
-func (g *rig) end(ctx context.Context, err error) (uint8, error) {
+func (g *runState) end(ctx context.Context, err error) (uint8, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.ended != nil {
@@ -144,14 +144,14 @@ func (g *rig) end(ctx context.Context, err error) (uint8, error) {
 }
 
 // fault is the reason why the script ended, if that was neither a denial nor a limit.
-func (g *rig) fault() error {
+func (g *runState) fault() error {
 	if errors.Is(g.ended, errStop) {
 		return nil
 	}
 	return g.ended
 }
 
-func (g *rig) result(r *interp.Runner, exit uint8, fault error) (Result, error) {
+func (g *runState) result(r *interp.Runner, exit uint8, fault error) (Result, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	res := Result{Exit: exit, Refused: g.refused, Endless: g.endless}
@@ -182,7 +182,7 @@ func (g *rig) result(r *interp.Runner, exit uint8, fault error) (Result, error) 
 }
 
 // close waits for the open calls of the host, and allows no new ones.
-func (g *rig) close() {
+func (g *runState) close() {
 	g.mu.Lock()
 	g.over = true
 	g.mu.Unlock()
@@ -190,7 +190,7 @@ func (g *rig) close() {
 }
 
 // begin says whether a call of the host may begin. If it returns nil, done has to follow.
-func (g *rig) begin() error {
+func (g *runState) begin() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.over || g.ended != nil {
@@ -201,7 +201,7 @@ func (g *rig) begin() error {
 }
 
 // enter records a folder that a dry run enters.
-func (g *rig) enter(dir string) {
+func (g *runState) enter(dir string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.c.Dry {
@@ -211,7 +211,7 @@ func (g *rig) enter(dir string) {
 
 // failed handles an error of the host. It returns the error for the interpreter, or nil if the script
 // continues.
-func (g *rig) failed(err error, at At) error {
+func (g *runState) failed(err error, at At) error {
 	var denial *profiles.Denial
 	switch {
 	case err == nil:
@@ -235,9 +235,9 @@ func (g *rig) failed(err error, at At) error {
 const maxRefused = 64
 
 // refuse records a denial. Outside of a dry run it stops the script, and never returns nil.
-func (g *rig) refuse(d profiles.Decision, at At) error { return g.refuseAs(d, at, false) }
+func (g *runState) refuse(d profiles.Decision, at At) error { return g.refuseAs(d, at, false) }
 
-func (g *rig) refuseAs(d profiles.Decision, at At, output bool) error {
+func (g *runState) refuseAs(d profiles.Decision, at At, output bool) error {
 	d.Verdict = profiles.Deny
 	if d.Evidence == nil {
 		d.Evidence = &profiles.Evidence{}
@@ -267,7 +267,7 @@ func (g *rig) refuseAs(d profiles.Decision, at At, output bool) error {
 }
 
 // bound stops a script that exceeded one of its limits.
-func (g *rig) bound(format string, args ...any) error {
+func (g *runState) bound(format string, args ...any) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.endless == "" {
@@ -280,7 +280,7 @@ func (g *rig) bound(format string, args ...any) error {
 	return errStop
 }
 
-func (g *rig) stopped() error {
+func (g *runState) stopped() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.over || g.ended != nil {
@@ -289,8 +289,10 @@ func (g *rig) stopped() error {
 	return nil
 }
 
-// notGoing is the error that a script sees in a dry run for a denied open.
-func notGoing(name string) error { return &os.PathError{Op: "open", Path: name, Err: os.ErrPermission} }
+// permissionError is the error that a script sees in a dry run for a denied open.
+func permissionError(name string) error {
+	return &os.PathError{Op: "open", Path: name, Err: os.ErrPermission}
+}
 
 // reader reads a text in place of a file.
 type reader struct{ *strings.Reader }

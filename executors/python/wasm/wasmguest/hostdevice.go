@@ -11,9 +11,9 @@ import (
 	"github.com/ringd/ringd/executors"
 )
 
-// door is the interpreter's connection: it reads frames of the host from it, and writes its own frames to it.
+// hostDevice is the interpreter's connection: it reads frames of the host from it, and writes its own frames to it.
 // Only the interpreter's thread uses it.
-type door struct {
+type hostDevice struct {
 	next   func() (executors.Message, error) // waits for the next message for the interpreter
 	taken  func(m executors.Message) error   // called with each message of the interpreter
 	flush  func() error                      // called when it has written all
@@ -25,15 +25,15 @@ type door struct {
 	whole  bytes.Buffer
 }
 
-func newDoor() *door {
-	d := &door{}
+func newDoor() *hostDevice {
+	d := &hostDevice{}
 	d.put = executors.NewStream(&d.toRead, executors.HostSide)
 	d.get = executors.NewStream(&d.whole, executors.HostSide)
 	return d
 }
 
 // Read implements device.
-func (d *door) Read(p []byte) (int, error) {
+func (d *hostDevice) Read(p []byte) (int, error) {
 	if d.toRead.Len() == 0 {
 		m, err := d.next()
 		if err == nil {
@@ -54,7 +54,7 @@ const (
 )
 
 // Write implements device.
-func (d *door) Write(p []byte) (int, error) {
+func (d *hostDevice) Write(p []byte) (int, error) {
 	d.wrote = append(d.wrote, p...)
 	for len(d.wrote) >= headBytes {
 		n := uint64(binary.BigEndian.Uint32(d.wrote)) + headBytes

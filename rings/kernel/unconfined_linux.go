@@ -13,17 +13,17 @@ import (
 	"github.com/ringd/ringd/rings/kernel/spawn"
 )
 
-// plain starts a guest without the layers. It has its own process group away from any terminal, no environment
+// unconfined starts a guest without the layers. It has its own process group away from any terminal, no environment
 // but the given one, and the connection as descriptors 3 and 4. The limits are set before anything is sent to
 // it. The grants of the profile do not apply here.
-func (r *Ring) plain(s executors.Spec) (*guest, error) {
+func (r *Ring) unconfined(s executors.Spec) (*guest, error) {
 	connection, theirs, err := connectPipes(&r.watching) // nothing of this guest is sealed
 	if err != nil {
 		return nil, err
 	}
 	g := &guest{
 		ring: r, agent: s.Agent, executor: s.Executor, kernel: ungranted(s.Kernel), uid: r.users.first,
-		conn: connection, attestation: attestPlain(isWasm(s)), done: make(chan struct{}),
+		conn: connection, attestation: attestUnconfined(isWasm(s)), done: make(chan struct{}),
 	}
 	files := append([]*os.File{nil, nil, nil}, theirs...)
 	var far []*os.File
@@ -33,7 +33,7 @@ func (r *Ring) plain(s executors.Spec) (*guest, error) {
 		}
 	}
 	if err == nil {
-		g.process, err = r.spawn.Plain(s.Argv, s.Env, cmp.Or(s.Dir, "/"), files, s.Seals)
+		g.process, err = r.spawn.Unconfined(s.Argv, s.Env, cmp.Or(s.Dir, "/"), files, s.Seals)
 	}
 	err = errors.Join(err, spawn.CloseFiles(theirs), spawn.CloseFiles(far))
 	if g.process == nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/ringd/ringd/rings/kernel/violations"
 )
 
-// around holds the layers and resources of a confined guest, apart from its process.
-type around struct {
+// layers holds the layers and resources of a confined guest, apart from its process.
+type layers struct {
 	group    *cgroup.Group        // nil if it has none
 	listener *violations.Listener // if nil, denied calls are not reported
 	seal     *seal                // if nil, the guest does not seal itself
@@ -26,7 +26,7 @@ type around struct {
 }
 
 // kill ends all processes in the guest's group, in whatever namespace they are.
-func (a *around) kill() error {
+func (a *layers) kill() error {
 	if a.group == nil {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (a *around) kill() error {
 
 // used is the processor time of the guest's group, or 0 if there is no group. It includes children that nobody
 // has waited for.
-func (a *around) used() time.Duration {
+func (a *layers) used() time.Duration {
 	if a.group == nil {
 		return 0
 	}
@@ -47,7 +47,7 @@ func (a *around) used() time.Duration {
 }
 
 // close releases the resources of a dead guest.
-func (a *around) close() error {
+func (a *layers) close() error {
 	var err error
 	if a.unfollow != nil {
 		a.unfollow()
@@ -71,8 +71,8 @@ func (r *Ring) listen(g *guest, fd *os.File, c violations.Config) (*violations.L
 // refused records a denied attempt of the guest. If the guest is ended for it, it is frozen while the record is
 // written.
 func (g *guest) refused(v violations.Violation) error {
-	if v.End && g.around.group != nil {
-		_ = g.around.group.Freeze() // it is ended in any case
+	if v.End && g.layers.group != nil {
+		_ = g.layers.group.Freeze() // it is ended in any case
 	}
 	if g.ring.cfg.Report == nil {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// place is the standard error of a statement while it runs, and holds the position of the statement.
-type place struct {
+// frame is the standard error of a statement while it runs, and holds the position of the statement.
+type frame struct {
 	base   io.Writer
 	at     At
 	depth  int
@@ -37,7 +37,7 @@ type shell struct {
 }
 
 // inner returns the shell with that number inside of a statement. Its statements share it. The caller holds mu.
-func (p *place) inner(number int) *shell {
+func (p *frame) inner(number int) *shell {
 	if p.shells == nil {
 		p.shells = map[int]*shell{}
 	}
@@ -54,23 +54,23 @@ type job struct {
 	signal int
 }
 
-// placed is a value that has a place: a place itself, and a file that was opened for a script.
-type placed interface{ where() *place }
+// framed is a value that has a place: a place itself, and a file that was opened for a script.
+type framed interface{ where() *frame }
 
-func (p *place) where() *place { return p }
+func (p *frame) where() *frame { return p }
 
 // Write drops messages of the interpreter about its own end: the denial is shown elsewhere.
-func (p *place) Write(b []byte) (int, error) {
+func (p *frame) Write(b []byte) (int, error) {
 	if string(b) == errStop.Error()+"\n" {
 		return len(b), nil
 	}
 	return p.base.Write(b)
 }
 
-func (p *place) Read([]byte) (int, error) { return 0, io.EOF }
+func (p *frame) Read([]byte) (int, error) { return 0, io.EOF }
 
 // Close ends the statement.
-func (p *place) Close() error {
+func (p *frame) Close() error {
 	if !p.start.IsZero() {
 		d := p.now().Sub(p.start)
 		_, _ = fmt.Fprintf(p.base, "\nreal\t%dm%.3fs\nuser\t0m0.000s\nsys\t0m0.000s\n", int(d.Minutes()), (d % time.Minute).Seconds())
@@ -81,16 +81,16 @@ func (p *place) Close() error {
 // file is a file that was opened for a script, with its place.
 type file struct {
 	io.ReadWriteCloser
-	at *place
+	at *frame
 }
 
-func (f *file) where() *place { return f.at }
+func (f *file) where() *frame { return f.at }
 
-// raw returns the innermost writer of a writer of the interpreter.
-func raw(w io.Writer) io.Writer {
+// innermostWriter returns the innermost writer of a writer of the interpreter.
+func innermostWriter(w io.Writer) io.Writer {
 	for {
 		switch v := w.(type) {
-		case *place:
+		case *frame:
 			w = v.base
 		case *file:
 			if f, ok := v.ReadWriteCloser.(*os.File); ok {
@@ -104,22 +104,22 @@ func raw(w io.Writer) io.Writer {
 }
 
 // nowhere is the place of a statement whose standard error is not a place, as with 2>&1 into a pipe.
-func nowhere(w io.Writer) *place { return &place{base: w, home: &shell{}} }
+func nowhere(w io.Writer) *frame { return &frame{base: w, home: &shell{}} }
 
-func placeOf(hc interp.HandlerContext) *place {
-	if p, ok := hc.Stderr.(placed); ok {
+func placeOf(hc interp.HandlerContext) *frame {
+	if p, ok := hc.Stderr.(framed); ok {
 		return p.where()
 	}
-	if p, ok := hc.Stdout.(placed); ok {
+	if p, ok := hc.Stdout.(framed); ok {
 		return p.where()
 	}
 	return nowhere(hc.Stderr)
 }
 
 // step begins a statement.
-func (g *rig) step(ctx context.Context, hc interp.HandlerContext, s bashcompat.Step) (*place, error) {
+func (g *runState) step(ctx context.Context, hc interp.HandlerContext, s bashcompat.Step) (*frame, error) {
 	from := placeOf(hc)
-	p := &place{base: raw(hc.Stderr), at: from.at, depth: from.depth + 1, texts: from.texts, shell: from.shell, home: from.home, job: from.job}
+	p := &frame{base: innermostWriter(hc.Stderr), at: from.at, depth: from.depth + 1, texts: from.texts, shell: from.shell, home: from.home, job: from.job}
 	p.at.Line, p.at.Column = s.Line, s.Column
 	if s.Time {
 		p.start, p.now = g.c.Now(), g.c.Now
@@ -147,8 +147,8 @@ func (g *rig) step(ctx context.Context, hc interp.HandlerContext, s bashcompat.S
 	return p, g.stopped()
 }
 
-// own names variables that the shell sets itself. Programs do not depend on them.
-func own(name string) bool {
+// isShellVariable names variables that the shell sets itself. Programs do not depend on them.
+func isShellVariable(name string) bool {
 	switch name {
 	case "PWD", "OLDPWD", "IFS", "OPTIND", "OPTARG", "REPLY", "UID", "EUID", "GID", "_", "BASH_REMATCH", "MAPFILE", "PIPESTATUS":
 		return true
@@ -159,7 +159,7 @@ func own(name string) bool {
 
 // variables checks all variables: whether the Decider denies a new value, and whether the next expansion could
 // exceed the limit.
-func (g *rig) variables(ctx context.Context, env expand.Environ, weight, square int, at At) error {
+func (g *runState) variables(ctx context.Context, env expand.Environ, weight, square int, at At) error {
 	var total, longest int64
 	var bad []string
 	var values []string
@@ -168,7 +168,7 @@ func (g *rig) variables(ctx context.Context, env expand.Environ, weight, square 
 		size := sizeOf(v)
 		total += size
 		longest = max(longest, size)
-		if own(name) || !v.IsSet() {
+		if isShellVariable(name) || !v.IsSet() {
 			continue
 		}
 		value := v.Str
@@ -211,7 +211,7 @@ func sizeOf(v expand.Variable) int64 {
 }
 
 // variable asks about one variable that has changed.
-func (g *rig) variable(ctx context.Context, name, value string, at At) error {
+func (g *runState) variable(ctx context.Context, name, value string, at At) error {
 	d := g.c.Decider.Variable(profiles.VariableAction{Name: name, Value: value})
 	if d.Verdict != profiles.Allow {
 		if err := g.begin(); err != nil {

@@ -14,19 +14,19 @@ import (
 // set grants now. A file replaced inside a folder that guests may write into is rejected: otherwise one guest
 // could plant a file that the next is granted.
 
-// movedError says that a granted path is not the same as when the set in force was resolved.
-type movedError struct {
+// changedError says that a granted path is not the same as when the set in force was resolved.
+type changedError struct {
 	path string
 	seen *generation
 }
 
 // Error names the path, and a remedy for the case that resolving again did not help.
-func (e *movedError) Error() string {
+func (e *changedError) Error() string {
 	return fmt.Sprintf("%s was replaced where guests may write; put it back, or push a changed policy", e.path)
 }
 
-// moved lists the paths of a profile that differ from those when g was resolved. g may be nil.
-func (g *generation) moved(digest string, now []initproto.Mount) (list []string) {
+// changedMounts lists the paths of a profile that differ from those when g was resolved. g may be nil.
+func (g *generation) changedMounts(digest string, now []initproto.Mount) (list []string) {
 	if g == nil {
 		return nil
 	}
@@ -45,15 +45,15 @@ func (g *generation) moved(digest string, now []initproto.Mount) (list []string)
 	return list
 }
 
-// swapped reports whether one of these paths lies in a folder that guests write into.
-func swapped(moved, written []string) bool {
+// inWritableFolder reports whether one of these paths lies in a folder that guests write into.
+func inWritableFolder(moved, written []string) bool {
 	return slices.ContainsFunc(moved, func(path string) bool {
 		return slices.ContainsFunc(written, func(dir string) bool { return strings.HasPrefix(path, dir+"/") })
 	})
 }
 
-// heal resolves the set of the generation seen again, unless another generation is in force meanwhile.
-func (r *Ring) heal(ctx context.Context, seen *generation) error {
+// reResolve resolves the set of the generation seen again, unless another generation is in force meanwhile.
+func (r *Ring) reResolve(ctx context.Context, seen *generation) error {
 	r.healing.Lock()
 	defer r.healing.Unlock()
 	if r.inForce.Load() != seen {

@@ -11,9 +11,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// lead holds the launchers in front of a shell that is interpreted, such as env and timeout. No program runs
+// launcher holds the launchers in front of a shell that is interpreted, such as env and timeout. No program runs
 // them, since none could start the shell.
-type lead struct {
+type launcher struct {
 	args  []string // the call of the shell
 	shown []string // the launchers that lead to it
 	limit time.Duration
@@ -22,10 +22,10 @@ type lead struct {
 	unset []string
 }
 
-// readLead parses the launchers in front of a shell. It returns false if there are none, or if one has
+// readLauncher parses the launchers in front of a shell. It returns false if there are none, or if one has
 // unsupported options.
-func readLead(args []string) (lead, bool) {
-	l := lead{args: args}
+func readLauncher(args []string) (launcher, bool) {
+	l := launcher{args: args}
 	for range 8 {
 		if len(l.args) == 0 {
 			return l, false
@@ -85,7 +85,7 @@ func withoutOptions(args []string, valued string, plain ...string) ([]string, bo
 	return args, true
 }
 
-func (l *lead) env(args []string) ([]string, bool) {
+func (l *launcher) env(args []string) ([]string, bool) {
 	for len(args) > 0 {
 		a := args[0]
 		name, _, sets := strings.Cut(a, "=")
@@ -110,7 +110,7 @@ func (l *lead) env(args []string) ([]string, bool) {
 	return args, false
 }
 
-func (l *lead) timeout(args []string) ([]string, bool) {
+func (l *launcher) timeout(args []string) ([]string, bool) {
 	args, ok := withoutOptions(args, "ks", "--foreground", "--preserve-status", "-v", "--verbose", "--kill-after=", "--signal=")
 	if !ok && len(args) == 0 || len(args) < 2 {
 		return nil, false
@@ -145,7 +145,7 @@ func seconds(text string) (time.Duration, bool) {
 }
 
 // environment is the environment of the shell behind the launchers.
-func (l *lead) environment(env []string) []string {
+func (l *launcher) environment(env []string) []string {
 	if l.clear {
 		env = nil
 	}
@@ -160,7 +160,7 @@ func (l *lead) environment(env []string) []string {
 }
 
 // bounded returns the context of the shell behind the launchers.
-func (l *lead) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+func (l *launcher) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if l.limit == 0 {
 		return context.WithCancel(ctx)
 	}

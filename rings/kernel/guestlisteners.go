@@ -108,7 +108,7 @@ func (d *guestListeners) Proxy() uint16 { return d.proxy }
 // Add serves listeners that the init made on request.
 func (d *guestListeners) Add(s *listenSockets) error {
 	if d == nil {
-		return errors.Join(errors.New("the init of a guest without doors sends listeners"), s.Close())
+		return errors.Join(errors.New("the init of a guest without a network sends listeners"), s.Close())
 	}
 	return d.serve(s)
 }
@@ -117,7 +117,7 @@ func (d *guestListeners) Add(s *listenSockets) error {
 func (d *guestListeners) serve(s *listenSockets) (err error) {
 	defer func() { err = errors.Join(err, s.Close()) }() // the served sockets are copies
 	if len(s.Listeners) != len(s.Files) {
-		return fmt.Errorf("open the doors of a guest: %d descriptors for %d listeners", len(s.Files), len(s.Listeners))
+		return fmt.Errorf("open the listeners of a guest: %d descriptors for %d listeners", len(s.Files), len(s.Listeners))
 	}
 	var packets net.PacketConn
 	for i, l := range s.Listeners {
