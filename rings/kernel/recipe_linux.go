@@ -175,51 +175,12 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 	if moved := now.changedMounts(k.profile, plan.Mounts); len(moved) > 0 {
 		return nil, &changedError{moved[0], now}
 	}
-	jit := s.Kernel.JIT || s.Seals
-	notify := r.cfg.Report != nil && !s.Seals
-	program, err := seccomp.Build(seccomp.Spec{
-		Arch: r.arch, Network: s.Kernel.Network, Processes: !s.Seals, JIT: jit, WX: !jit && !r.denyWX,
-		Notify: notify, Exec: notify && key == (initproto.Key{}), Key: key, Seals: s.Seals,
-	})
-	if err != nil {
-		return nil, err
-	}
 	if s.Seals {
 		s.Kernel.Files = sealedFiles
 	}
-	list, err := limitsWithin(limitsOf(s))
+	o, err := r.newOrder(&k, s, key, plan.Mounts)
 	if err != nil {
 		return nil, err
-	}
-	apart, err := ownNamespaces()
-	if err != nil {
-		return nil, err
-	}
-	o := initproto.Order{
-		Version: initproto.Version, Namespaces: apart, Mounts: plan.Mounts, Temp: s.Kernel.TempBytes, Limits: list,
-		UID: k.uid, GID: r.gid, Network: network(s.Kernel.Network), ABI: minABI,
-		Filter: program, Key: key, Notify: notify, WX: !jit && r.denyWX, Reap: !s.Seals, Seal: s.Seals,
-		Wall: s.Kernel.WallMillis,
-	}
-	if s.Kernel.Scratch && o.Temp > 0 && !rootfs.Stands(plan.Mounts, executors.Workspace) {
-		o.Scratch = executors.Workspace
-	}
-	if ports := r.portsOf(s); ports != nil {
-		o.Listen = wantedListen(ports)
-		k.ports = portsText(ports) // of one set, even if another came into force since
-	}
-	if k.uid != r.users.first {
-		mapped, err := r.mapMounts(&o)
-		if err != nil {
-			return nil, err
-		}
-		if !mapped {
-			o.UID, o.Mounts = r.users.first, plan.Mounts
-		}
-	}
-	if o.Reap {
-		o.CPU = tighter(s.CPU.Milliseconds(), s.Kernel.CPUMillis)
-		o.Memory = limitTogether(s)
 	}
 	made := &recipe{kind: k, order: o, plan: plan, granted: map[[2]uint64]bool{}, seen: rootfs.Look(plan.Mounts)}
 	made.group = cgroup.Limits{
@@ -241,6 +202,56 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 	}
 	made.head, made.tail = append(head, tokenField...), append([]byte(`"`), tail...)
 	return made, nil
+}
+
+// newOrder makes the order for guests of kind k, and sets the ports of k.
+func (r *Ring) newOrder(
+	k *kind, s executors.Spec, key initproto.Key, mounts []initproto.Mount,
+) (o initproto.Order, err error) {
+	jit := s.Kernel.JIT || s.Seals
+	notify := r.cfg.Report != nil && !s.Seals
+	program, err := seccomp.Build(seccomp.Spec{
+		Arch: r.arch, Network: s.Kernel.Network, Processes: !s.Seals, JIT: jit, WX: !jit && !r.denyWX,
+		Notify: notify, Exec: notify && key == (initproto.Key{}), Key: key, Seals: s.Seals,
+	})
+	if err != nil {
+		return o, err
+	}
+	list, err := limitsWithin(limitsOf(s))
+	if err != nil {
+		return o, err
+	}
+	apart, err := ownNamespaces()
+	if err != nil {
+		return o, err
+	}
+	o = initproto.Order{
+		Version: initproto.Version, Namespaces: apart, Mounts: mounts, Temp: s.Kernel.TempBytes, Limits: list,
+		UID: k.uid, GID: r.gid, Network: network(s.Kernel.Network), ABI: minABI,
+		Filter: program, Key: key, Notify: notify, WX: !jit && r.denyWX, Reap: !s.Seals, Seal: s.Seals,
+		Wall: s.Kernel.WallMillis,
+	}
+	if s.Kernel.Scratch && o.Temp > 0 && !rootfs.Stands(mounts, executors.Workspace) {
+		o.Scratch = executors.Workspace
+	}
+	if ports := r.portsOf(s); ports != nil {
+		o.Listen = wantedListen(ports)
+		k.ports = portsText(ports) // of one set, even if another came into force since
+	}
+	if k.uid != r.users.first {
+		mapped, err := r.mapMounts(&o)
+		if err != nil {
+			return o, err
+		}
+		if !mapped {
+			o.UID, o.Mounts = r.users.first, mounts
+		}
+	}
+	if o.Reap {
+		o.CPU = tighter(s.CPU.Milliseconds(), s.Kernel.CPUMillis)
+		o.Memory = limitTogether(s)
+	}
+	return o, nil
 }
 
 // ownNamespaces are those of this process, in which no guest may be.

@@ -17,28 +17,12 @@ type deb struct {
 // debian adds the data of dpkg: the owners of files, and the dependencies of packages. Debian's packages
 // declare these there, and some omit them from their metadata: pandas lists nothing.
 func (s *Site) debian(dpkg string) {
-	all := map[string]*deb{}
-	lists, _ := filepath.Glob(filepath.Join(escaped(dpkg), "info", "python3*.list"))
-	for _, l := range lists {
-		name, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(l), ".list"), ":")
-		p := &deb{name: name}
-		for line := range strings.Lines(read(l)) {
-			rel, ok := strings.CutPrefix(strings.TrimSpace(line), s.Path+"/")
-			if ok && filepath.IsLocal(rel) {
-				p.files = append(p.files, rel)
-			}
-		}
-		if len(p.files) > 0 {
-			all[name] = p
-		}
-	}
+	all := s.debianFiles(dpkg)
 	provided := depends(filepath.Join(dpkg, "status"), all)
 	for _, p := range all {
 		p.leaves()
 		for _, d := range s.Dists {
-			if slices.ContainsFunc(d.tops, func(t string) bool {
-				return info(t) && slices.ContainsFunc(p.files, func(f string) bool { return f == t || strings.HasPrefix(f, t+"/") })
-			}) {
+			if p.hasMetadata(d) {
 				p.dist = append(p.dist, d)
 			}
 		}
@@ -56,12 +40,46 @@ func (s *Site) debian(dpkg string) {
 				d.files = p.files
 			}
 			for _, other := range p.needed(all, provided) {
-				for _, o := range other.dist {
-					if o != d {
-						d.Requires = append(d.Requires, requirement{Name: o.Name})
-					}
-				}
+				d.require(other)
 			}
+		}
+	}
+}
+
+// debianFiles returns the packages of Debian that have files in the site.
+func (s *Site) debianFiles(dpkg string) map[string]*deb {
+	all := map[string]*deb{}
+	lists, _ := filepath.Glob(filepath.Join(escaped(dpkg), "info", "python3*.list"))
+	for _, l := range lists {
+		name, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(l), ".list"), ":")
+		p := &deb{name: name}
+		for line := range strings.Lines(read(l)) {
+			rel, ok := strings.CutPrefix(strings.TrimSpace(line), s.Path+"/")
+			if ok && filepath.IsLocal(rel) {
+				p.files = append(p.files, rel)
+			}
+		}
+		if len(p.files) > 0 {
+			all[name] = p
+		}
+	}
+	return all
+}
+
+// hasMetadata reports whether the metadata of a distribution is among the files of p.
+func (p *deb) hasMetadata(d *Distribution) bool {
+	return slices.ContainsFunc(d.tops, func(top string) bool {
+		return info(top) && slices.ContainsFunc(p.files, func(f string) bool {
+			return f == top || strings.HasPrefix(f, top+"/")
+		})
+	})
+}
+
+// require adds the distributions of a package of Debian to the requirements of d.
+func (d *Distribution) require(p *deb) {
+	for _, other := range p.dist {
+		if other != d {
+			d.Requires = append(d.Requires, requirement{Name: other.Name})
 		}
 	}
 }

@@ -342,56 +342,73 @@ func (f *Finder) interpreterFor(ctx context.Context, all []opened) (i Interprete
 // sitesOf reads the folders of packages: those of the environments and, if the policy grants none or one
 // includes them, the interpreter's own.
 func (f *Finder) sitesOf(r *Report, all []opened) (out []site, err error) {
-	add := func(path, root string) error {
-		s, err := f.read(path)
-		if err == nil {
-			out = append(out, site{s, root})
-			for _, n := range s.Notes {
-				r.Findings = append(r.Findings, Finding{Text: n})
-			}
-		}
-		return err
-	}
 	system := len(all) == 0
 	for _, o := range all {
-		switch o.Kind {
-		case kindVenv:
-			system = system || o.venv.system
-			at, err := filepath.EvalSymlinks(filepath.Join(o.Path, "lib", "python"+r.Interpreter.Minor(), "site-packages"))
-			if err != nil || !paths.Of(o.Path).Cover(at) {
-				return nil, &executors.Unavailable{Text: "the virtual environment " + o.Path + " has no site-packages of its own", Fix: "make it anew"}
-			}
-			if err := add(at, o.Path); err != nil {
-				return nil, err
-			}
-		case KindWheels:
-			u, err := unpackWheels(o.Path, unpackConfig{Cache: f.cfg.Cache, Minor: r.Interpreter.Minor(), Machine: f.cfg.Machine})
-			if err != nil {
-				return nil, &executors.Unavailable{Text: "the Python environment " + o.Path + ": " + err.Error(), Fix: "take the wheel out of the folder, or get it anew"}
-			}
-			for _, n := range u.Notes {
-				r.Findings = append(r.Findings, Finding{Rule: o.rule, Text: n})
-			}
-			if u.Site != "" {
-				if err := add(u.Site, u.Site); err != nil {
-					return nil, err
-				}
-			}
-			fallthrough // packages may be among them
-		default:
-			if err := add(o.Path, o.Path); err != nil {
-				return nil, err
-			}
+		system = system || o.Kind == kindVenv && o.venv.system
+		roots, err := f.rootsOf(r, o)
+		if err != nil {
+			return nil, err
+		}
+		if out, err = f.addSites(out, r, roots); err != nil {
+			return nil, err
 		}
 	}
-	if system {
-		for _, p := range r.Interpreter.Sites {
-			if err := add(p, p); err != nil {
-				return nil, err
-			}
+	if !system {
+		return out, nil
+	}
+	var own []root
+	for _, p := range r.Interpreter.Sites {
+		own = append(own, root{p, p})
+	}
+	return f.addSites(out, r, own)
+}
+
+// addSites reads folders of packages, and adds their notes to the findings.
+func (f *Finder) addSites(out []site, r *Report, roots []root) ([]site, error) {
+	for _, at := range roots {
+		s, err := f.read(at.path)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, site{s, at.bound})
+		for _, n := range s.Notes {
+			r.Findings = append(r.Findings, Finding{Text: n})
 		}
 	}
 	return out, nil
+}
+
+// root is a folder of packages, and the folder that its links must not lead out of.
+type root struct{ path, bound string }
+
+// rootsOf returns the folders of packages in one environment.
+func (f *Finder) rootsOf(r *Report, o opened) ([]root, error) {
+	switch o.Kind {
+	case kindVenv:
+		at, err := filepath.EvalSymlinks(filepath.Join(o.Path, "lib", "python"+r.Interpreter.Minor(), "site-packages"))
+		if err != nil || !paths.Of(o.Path).Cover(at) {
+			return nil, &executors.Unavailable{
+				Text: "the virtual environment " + o.Path + " has no site-packages of its own", Fix: "make it anew",
+			}
+		}
+		return []root{{at, o.Path}}, nil
+	case KindWheels:
+		cfg := unpackConfig{Cache: f.cfg.Cache, Minor: r.Interpreter.Minor(), Machine: f.cfg.Machine}
+		u, err := unpackWheels(o.Path, cfg)
+		if err != nil {
+			return nil, &executors.Unavailable{
+				Text: "the Python environment " + o.Path + ": " + err.Error(),
+				Fix:  "take the wheel out of the folder, or get it anew",
+			}
+		}
+		for _, n := range u.Notes {
+			r.Findings = append(r.Findings, Finding{Rule: o.rule, Text: n})
+		}
+		if u.Site != "" {
+			return []root{{u.Site, u.Site}, {o.Path, o.Path}}, nil // packages may be among the wheels
+		}
+	}
+	return []root{{o.Path, o.Path}}, nil
 }
 
 // read reads a site once in a generation.

@@ -114,36 +114,46 @@ func (w *walker) readings(parts []syntax.WordPart, v values, p place) [][]string
 	}
 	texts := []string{""}
 	for _, part := range parts {
-		var more []string
-		switch x := part.(type) {
-		case *syntax.DblQuoted:
-			for _, list := range w.readings(append(make([]syntax.WordPart, 0, len(x.Parts)+1), append(x.Parts, &syntax.SglQuoted{})...), v, p) {
-				more = append(more, strings.Join(list, " "))
-			}
-		case *syntax.ParamExp, *syntax.CmdSubst:
-			for _, list := range w.valuesOf(x, v, p) {
-				more = append(more, strings.Join(list, " "))
-			}
-		default:
-			f := script.StaticWord(&syntax.Word{Parts: []syntax.WordPart{part}})
-			if f.Open {
-				return nil
-			}
-			more = []string{f.Text}
+		more, known := w.textsOf(part, v, p)
+		if !known {
+			return nil
 		}
-		var next []string
-		for _, t := range texts {
-			for _, m := range more {
-				if len(next) < maxValues {
-					next = append(next, t+m)
-				}
-			}
-		}
-		texts = next
+		texts = combinations(texts, more)
 	}
 	var out [][]string
 	for _, t := range texts {
 		out = append(out, []string{t})
+	}
+	return out
+}
+
+// textsOf returns the texts that one part of a word may become. It returns false if the part is not known.
+func (w *walker) textsOf(part syntax.WordPart, v values, p place) (texts []string, known bool) {
+	switch x := part.(type) {
+	case *syntax.DblQuoted:
+		quoted := append(make([]syntax.WordPart, 0, len(x.Parts)+1), append(x.Parts, &syntax.SglQuoted{})...)
+		for _, list := range w.readings(quoted, v, p) {
+			texts = append(texts, strings.Join(list, " "))
+		}
+	case *syntax.ParamExp, *syntax.CmdSubst:
+		for _, list := range w.valuesOf(x, v, p) {
+			texts = append(texts, strings.Join(list, " "))
+		}
+	default:
+		f := script.StaticWord(&syntax.Word{Parts: []syntax.WordPart{part}})
+		return []string{f.Text}, !f.Open
+	}
+	return texts, true
+}
+
+// combinations returns each text followed by each of more, at most maxValues of them.
+func combinations(texts, more []string) (out []string) {
+	for _, t := range texts {
+		for _, m := range more {
+			if len(out) < maxValues {
+				out = append(out, t+m)
+			}
+		}
 	}
 	return out
 }
@@ -214,14 +224,7 @@ func assignedValues(f *syntax.File) values {
 			if !ok {
 				return true
 			}
-			for _, i := range l.Items {
-				fields, _ := script.Fields(nil, i)
-				for _, v := range fields {
-					if !v.Open && len(loops[l.Name.Value]) < maxValues {
-						loops[l.Name.Value] = append(loops[l.Name.Value], []string{v.Text})
-					}
-				}
-			}
+			loops.addItems(l)
 		}
 		return true
 	})
@@ -231,6 +234,19 @@ func assignedValues(f *syntax.File) values {
 		}
 	}
 	return loops
+}
+
+// addItems adds the known items of a loop to the values of its variable.
+func (v values) addItems(l *syntax.WordIter) {
+	name := l.Name.Value
+	for _, item := range l.Items {
+		fields, _ := script.Fields(nil, item)
+		for _, f := range fields {
+			if !f.Open && len(v[name]) < maxValues {
+				v[name] = append(v[name], []string{f.Text})
+			}
+		}
+	}
 }
 
 // constant returns the words of an assigned value, or nil if it is not known.

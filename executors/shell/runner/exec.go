@@ -377,9 +377,9 @@ type shellCall struct {
 
 // readCall parses the words of a call of a shell. problem describes a call that cannot be parsed or is not
 // supported.
-func readCall(args []string) (shellCall, string) {
+func readCall(args []string) (c shellCall, problem string) {
 	base := path.Base(args[0])
-	c := shellCall{shown: base}
+	c = shellCall{shown: base}
 	rest := args[1:]
 	text := false
 	for len(rest) > 0 && len(rest[0]) > 1 && (rest[0][0] == '-' || rest[0][0] == '+') {
@@ -395,27 +395,11 @@ func readCall(args []string) (shellCall, string) {
 			}
 			return c, base + " " + a + " is not interpreted"
 		}
-		for i := 1; i < len(a); i++ {
-			switch a[i] {
-			case 'c':
-				text = true
-			case 's':
-				c.stdin = true
-			case 'l', 'i', 'h', 'B', 'E', 'T', 'm', 'b', 'H', 'p':
-			case 'e', 'u', 'x', 'f', 'a', 'n':
-				c.options = append(c.options, a[:1]+string(a[i]))
-			case 'o':
-				if len(rest) == 0 {
-					return c, base + " -o has no option"
-				}
-				if !harmless(rest[0]) {
-					c.options = append(c.options, a[:1]+"o", rest[0])
-				}
-				rest = rest[1:]
-			default:
-				return c, base + " -" + string(a[i]) + " is not interpreted"
-			}
+		var isText bool
+		if isText, rest, problem = c.letters(a, rest, base); problem != "" {
+			return c, problem
 		}
+		text = text || isText
 	}
 	switch {
 	case text:
@@ -427,9 +411,37 @@ func readCall(args []string) (shellCall, string) {
 			c.name, c.params = rest[1], rest[2:]
 		}
 	case len(rest) > 0 && !c.stdin:
-		return c, "the script file " + rest[0] + " is not read: give its text to " + base + " -c, or its commands one by one"
+		return c, "the script file " + rest[0] + " is not read: give its text to " + base +
+			" -c, or its commands one by one"
 	default:
 		c.stdin, c.params = true, rest
 	}
 	return c, ""
+}
+
+// letters parses one word of single-letter options of the shell base. rest are the words after it; the options
+// may take one of them.
+func (c *shellCall) letters(a string, rest []string, base string) (text bool, _ []string, problem string) {
+	for i := 1; i < len(a); i++ {
+		switch a[i] {
+		case 'c':
+			text = true
+		case 's':
+			c.stdin = true
+		case 'l', 'i', 'h', 'B', 'E', 'T', 'm', 'b', 'H', 'p':
+		case 'e', 'u', 'x', 'f', 'a', 'n':
+			c.options = append(c.options, a[:1]+string(a[i]))
+		case 'o':
+			if len(rest) == 0 {
+				return text, rest, base + " -o has no option"
+			}
+			if !harmless(rest[0]) {
+				c.options = append(c.options, a[:1]+"o", rest[0])
+			}
+			rest = rest[1:]
+		default:
+			return text, rest, base + " -" + string(a[i]) + " is not interpreted"
+		}
+	}
+	return text, rest, ""
 }

@@ -286,14 +286,17 @@ func validTarget(name string) bool {
 	return base != ""
 }
 
-// mapfile reads lines into an array.
-func mapfile(args []string, s builtinShell) uint8 {
-	o := struct {
-		trim        bool
-		delim       byte
-		count, skip int
-		origin      int
-	}{delim: '\n'}
+// mapfileOptions are the options of mapfile.
+type mapfileOptions struct {
+	trim        bool
+	delim       byte
+	count, skip int
+	origin      int
+}
+
+// parse reads the options in front of args and returns the rest. If an option is invalid, it has printed the
+// reason and returns an exit code that is not 0.
+func (o *mapfileOptions) parse(args []string, s builtinShell) (rest []string, code uint8) {
 	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' {
 		a := args[0]
 		args = args[1:]
@@ -308,36 +311,54 @@ func mapfile(args []string, s builtinShell) uint8 {
 			value := a[i+1:]
 			if value == "" {
 				if len(args) == 0 {
-					return s.fail(2, "mapfile: -%c: option requires an argument", a[i])
+					return nil, s.fail(2, "mapfile: -%c: option requires an argument", a[i])
 				}
 				value, args = args[0], args[1:]
 			}
-			n, err := strconv.Atoi(value)
-			switch a[i] {
-			case 'd':
-				o.delim = 0
-				if value != "" {
-					o.delim = value[0]
-				}
-				err = nil
-			case 'n':
-				o.count = n
-			case 's':
-				o.skip = n
-			case 'O':
-				o.origin = n
-			case 'u':
-				if n != 0 {
-					return s.fail(1, "mapfile: %s: invalid file descriptor: only 0 is open", value)
-				}
-			default:
-				return s.fail(2, "mapfile: -%c: unsupported option", a[i])
-			}
-			if err != nil || n < 0 {
-				return s.fail(1, "mapfile: %s: invalid number", value)
+			if code := o.set(a[i], value, s); code != 0 {
+				return nil, code
 			}
 			break
 		}
+	}
+	return args, 0
+}
+
+// set sets one option with a value.
+func (o *mapfileOptions) set(option byte, value string, s builtinShell) (code uint8) {
+	n, err := strconv.Atoi(value)
+	switch option {
+	case 'd':
+		o.delim = 0
+		if value != "" {
+			o.delim = value[0]
+		}
+		err = nil
+	case 'n':
+		o.count = n
+	case 's':
+		o.skip = n
+	case 'O':
+		o.origin = n
+	case 'u':
+		if n != 0 {
+			return s.fail(1, "mapfile: %s: invalid file descriptor: only 0 is open", value)
+		}
+	default:
+		return s.fail(2, "mapfile: -%c: unsupported option", option)
+	}
+	if err != nil || n < 0 {
+		return s.fail(1, "mapfile: %s: invalid number", value)
+	}
+	return 0
+}
+
+// mapfile reads lines into an array.
+func mapfile(args []string, s builtinShell) uint8 {
+	o := mapfileOptions{delim: '\n'}
+	args, code := o.parse(args, s)
+	if code != 0 {
+		return code
 	}
 	name := "MAPFILE"
 	if len(args) > 0 {

@@ -2,6 +2,7 @@ package guestinit
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"path"
 
@@ -44,65 +45,79 @@ type point struct {
 
 // newGuest rejects an order that this init does not understand, or that would leave out a layer.
 func newGuest(o initproto.Order, stays bool) (*guest, error) {
-	const step = "read the order"
-	wrong := func(format string, a ...any) (*guest, error) {
-		return nil, broken(initproto.LayerProcess, step, fmt.Errorf(format, a...))
+	err := checkOrder(o, stays)
+	if err == nil {
+		err = checkMounts(o)
 	}
+	if err != nil {
+		return nil, broken(initproto.LayerProcess, "read the order", err)
+	}
+	return &guest{
+		Order: o, root: unix.Getuid() != o.UID, rules: -1, top: -1, canary: -1, program: -1, listener: -1, clock: -1,
+		toldSocket: initproto.Control, points: map[string]point{}, folders: map[string]bool{}, made: map[string]bool{},
+	}, nil
+}
+
+// checkOrder checks the fields of an order, except its mounts.
+func checkOrder(o initproto.Order, stays bool) error {
 	switch {
 	case o.Version != initproto.Version:
-		return wrong("version %d of the messages, and this init knows %d", o.Version, initproto.Version)
+		return fmt.Errorf("version %d of the messages, and this init knows %d", o.Version, initproto.Version)
 	case o.Network != initproto.NetworkOff && o.Network != initproto.NetworkOwn:
-		return wrong("unknown network %q", o.Network)
+		return fmt.Errorf("unknown network %q", o.Network)
 	case len(o.Filter) == 0:
-		return wrong("there is no filter")
+		return errors.New("there is no filter")
 	case o.UID < 0 || o.GID < 0:
-		return wrong("no user")
+		return errors.New("no user")
 	case o.Reap != stays:
-		return wrong("it is for an init of the other kind")
+		return errors.New("it is for an init of the other kind")
 	case o.Reap && o.Seal:
-		return wrong("a guest that seals itself has no other for its init")
-	case o.Scratch != "" && (!path.IsAbs(o.Scratch) || path.Clean(o.Scratch) != o.Scratch || o.Scratch == "/" || reserved(o.Scratch) || o.Temp <= 0):
-		return wrong("a workspace of %d bytes at %q", o.Temp, o.Scratch)
+		return errors.New("a guest that seals itself has no other for its init")
+	case o.Scratch != "" && (notMountable(o.Scratch) || o.Temp <= 0):
+		return fmt.Errorf("a workspace of %d bytes at %q", o.Temp, o.Scratch)
 	}
 	if b, err := hex.DecodeString(o.Token); err != nil || len(b) < 8 || len(o.Token) > 48 {
-		return wrong("no token")
+		return errors.New("no token")
 	}
 	if why := wrongListen(o); why != "" {
-		return wrong("%s", why)
+		return errors.New(why)
 	}
 	for _, kind := range initproto.Kinds() {
 		if o.Namespaces[kind] == 0 {
-			return wrong("the %s namespace of the ring is not named", kind)
+			return fmt.Errorf("the %s namespace of the ring is not named", kind)
 		}
 	}
+	return nil
+}
+
+// checkMounts checks the mounts of an order.
+func checkMounts(o initproto.Order) error {
 	once := 0
 	for _, m := range o.Mounts {
 		if m.Once {
 			once++
 		}
-		if m.Once && (once > 1 || !o.Reap || !m.Exec) {
-			return wrong("%s would be started once, and cannot", m.Path)
-		}
-		if !path.IsAbs(m.Path) || path.Clean(m.Path) != m.Path || m.Path == "/" || reserved(m.Path) {
-			return wrong("a mount at %q", m.Path)
-		}
-		if (m.Exec || m.Map) && m.Write || m.Exec && m.Dir {
-			return wrong("%s would be a folder or a file of its own making that starts", m.Path)
-		}
-		if m.Tree && (m.Hide || m.List || m.Once || m.Exec || m.Map || m.Link != "") {
-			return wrong("%s would come with the order, and is no folder or file of data", m.Path)
-		}
-		if m.List && (!m.Dir || m.Read || m.Write || m.Exec || m.Map || m.Hide || m.Once || m.Link != "") {
-			return wrong("%s would be listed, and more", m.Path)
-		}
-		if m.Map && m.Dir && o.Key == (initproto.Key{}) {
-			return wrong("%s would be a folder of code where a loader can be started", m.Path)
+		switch {
+		case m.Once && (once > 1 || !o.Reap || !m.Exec):
+			return fmt.Errorf("%s would be started once, and cannot", m.Path)
+		case notMountable(m.Path):
+			return fmt.Errorf("a mount at %q", m.Path)
+		case (m.Exec || m.Map) && m.Write || m.Exec && m.Dir:
+			return fmt.Errorf("%s would be a folder or a file of its own making that starts", m.Path)
+		case m.Tree && (m.Hide || m.List || m.Once || m.Exec || m.Map || m.Link != ""):
+			return fmt.Errorf("%s would come with the order, and is no folder or file of data", m.Path)
+		case m.List && (!m.Dir || m.Read || m.Write || m.Exec || m.Map || m.Hide || m.Once || m.Link != ""):
+			return fmt.Errorf("%s would be listed, and more", m.Path)
+		case m.Map && m.Dir && o.Key == (initproto.Key{}):
+			return fmt.Errorf("%s would be a folder of code where a loader can be started", m.Path)
 		}
 	}
-	return &guest{
-		Order: o, root: unix.Getuid() != o.UID, rules: -1, top: -1, canary: -1, program: -1, listener: -1, clock: -1, toldSocket: initproto.Control,
-		points: map[string]point{}, folders: map[string]bool{}, made: map[string]bool{},
-	}, nil
+	return nil
+}
+
+// notMountable reports a path that is not absolute and clean, or that an order may not use.
+func notMountable(p string) bool {
+	return !path.IsAbs(p) || path.Clean(p) != p || p == "/" || reserved(p)
 }
 
 // reserved reports whether a path is one of init's own.

@@ -73,14 +73,7 @@ func (r *reaper) run() int {
 				return code
 			}
 			if r.running {
-				go r.readRequests()
-				scan.Reset(r.usage.next(r.CPU))
-				if r.Memory > 0 {
-					look.Reset(0)
-				}
-				if r.Wall > 0 {
-					wall.Reset(time.Duration(r.Wall) * time.Millisecond)
-				}
+				r.startWatching(scan, wall, look)
 			}
 		case e := <-r.ends:
 			if e.err != nil {
@@ -95,25 +88,53 @@ func (r *reaper) run() int {
 				return failedReap
 			}
 		case <-scan.C:
-			if r.usage.scan() != nil {
-				return failedReap
-			}
-			if r.CPU > 0 && r.usage.total().Milliseconds() >= r.CPU {
-				return r.limit("cpu")
+			if code, over := r.checkTime(); over {
+				return code
 			}
 			scan.Reset(r.usage.next(r.CPU))
 		case <-look.C:
-			if r.weigh() != nil {
-				return failedReap
-			}
-			if r.memory.over() {
-				return r.limit("memory")
+			if code, over := r.checkMemory(); over {
+				return code
 			}
 			look.Reset(r.memory.next())
 		case <-wall.C:
 			return r.limit("wall")
 		}
 	}
+}
+
+// startWatching starts the checks of a program that runs.
+func (r *reaper) startWatching(scan, wall, look *time.Timer) {
+	go r.readRequests()
+	scan.Reset(r.usage.next(r.CPU))
+	if r.Memory > 0 {
+		look.Reset(0)
+	}
+	if r.Wall > 0 {
+		wall.Reset(time.Duration(r.Wall) * time.Millisecond)
+	}
+}
+
+// checkTime reads the processor time of the guest. If over is true, init has to exit with this code.
+func (r *reaper) checkTime() (code int, over bool) {
+	if r.usage.scan() != nil {
+		return failedReap, true
+	}
+	if r.CPU > 0 && r.usage.total().Milliseconds() >= r.CPU {
+		return r.limit("cpu"), true
+	}
+	return 0, false
+}
+
+// checkMemory reads the memory of the guest. If over is true, init has to exit with this code.
+func (r *reaper) checkMemory() (code int, over bool) {
+	if r.weigh() != nil {
+		return failedReap, true
+	}
+	if r.memory.over() {
+		return r.limit("memory"), true
+	}
+	return 0, false
 }
 
 // weigh measures the memory of the guest, and has the ring weigh it if that may be too much.

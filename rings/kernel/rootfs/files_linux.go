@@ -68,28 +68,9 @@ type grant struct {
 // files makes nodes of the files that may be read and written, and returns the rules with real paths.
 func (r *resolver) files(read, write []profiles.PathRule) (readable, writable []profiles.PathRule) {
 	var all []grant
-	take := func(rules []profiles.PathRule, own bool) (out []profiles.PathRule, set paths.Set) {
-		set = paths.Set{}
-		for _, rule := range rules {
-			p, ok := r.find(rule)
-			if !ok {
-				continue
-			}
-			if r.denied.Cover(p.real) && !own {
-				if r.private.Cover(p.real) {
-					r.refuse(rule, "take the line out of the policy", "is the daemon's own: no guest may have it")
-				}
-				continue // a denial takes precedence
-			}
-			if !r.grantable(rule, p) || !r.within(rule, p) {
-				continue
-			}
-			all = append(all, grant{p, rule, own, own && rule.Path != r.at.Room})
-			if !own {
-				out = append(out, profiles.PathRule{Path: p.real, Rule: rule.Rule})
-			}
-			set[p.real] = struct{}{}
-		}
+	take := func(rules []profiles.PathRule, own bool) ([]profiles.PathRule, paths.Set) {
+		out, set, grants := r.resolveFiles(rules, own)
+		all = append(all, grants...)
 		return out, set
 	}
 	readable, r.reads = take(read, false)
@@ -106,23 +87,56 @@ func (r *resolver) files(read, write []profiles.PathRule) (readable, writable []
 	r.written = r.others()
 	r.grants = paths.Set{}
 	for _, g := range all {
-		if !r.steady(g.rule, g.place) {
-			continue
-		}
-		if g.info.dir() {
-			r.grants[g.real] = struct{}{}
-		}
-		r.follow(g.place)
-		if g.kept && !r.kept(g) {
-			continue
-		}
-		if r.nodes[g.real] == nil {
-			r.nodes[g.real] = &node{
-				info: g.info, read: r.reads.Cover(g.real), write: r.writes.Cover(g.real), load: r.loads.Cover(g.real), rule: g.rule,
-			}
-		}
+		r.grantFile(g)
 	}
 	return readable, writable
+}
+
+// resolveFiles resolves file rules. own says that they are the executor's. It returns the rules of the policy
+// with real paths, the real paths of all, and the grants.
+func (r *resolver) resolveFiles(rules []profiles.PathRule, own bool) ([]profiles.PathRule, paths.Set, []grant) {
+	var out []profiles.PathRule
+	var grants []grant
+	set := paths.Set{}
+	for _, rule := range rules {
+		p, ok := r.find(rule)
+		if !ok {
+			continue
+		}
+		if r.denied.Cover(p.real) && !own {
+			if r.private.Cover(p.real) {
+				r.refuse(rule, "take the line out of the policy", "is the daemon's own: no guest may have it")
+			}
+			continue // a denial takes precedence
+		}
+		if !r.grantable(rule, p) || !r.within(rule, p) {
+			continue
+		}
+		grants = append(grants, grant{p, rule, own, own && rule.Path != r.at.Room})
+		if !own {
+			out = append(out, profiles.PathRule{Path: p.real, Rule: rule.Rule})
+		}
+		set[p.real] = struct{}{}
+	}
+	return out, set, grants
+}
+
+// grantFile makes the node of one grant.
+func (r *resolver) grantFile(g grant) {
+	if !r.steady(g.rule, g.place) {
+		return
+	}
+	if g.info.dir() {
+		r.grants[g.real] = struct{}{}
+	}
+	r.follow(g.place)
+	if g.kept && !r.kept(g) || r.nodes[g.real] != nil {
+		return
+	}
+	r.nodes[g.real] = &node{
+		info: g.info, rule: g.rule,
+		read: r.reads.Cover(g.real), write: r.writes.Cover(g.real), load: r.loads.Cover(g.real),
+	}
 }
 
 // within compares a rule with those of the layers above that contain its path: none of them grants the target
