@@ -36,7 +36,8 @@ func validDenials(denials []profiles.Decision) []profiles.Decision {
 		}
 		d.Text = printable(d.Text, maxText)
 		if r := d.Rule; r != nil {
-			if text := r.File + r.Path + r.Layer; r.Line < 0 || r.Column < 0 || text != printable(text, maxRule) || strings.ContainsAny(text, "\n\t") {
+			if text := r.File + r.Path + r.Layer; r.Line < 0 || r.Column < 0 || text != printable(text, maxRule) ||
+				strings.ContainsAny(text, "\n\t") {
 				d.Rule = nil
 			}
 		}

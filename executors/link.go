@@ -190,7 +190,10 @@ const slack = 100 * time.Millisecond
 //
 // No call of h is under way when Run returns, so Ask has to return soon after its context ends.
 func (l *Link) Run(ctx context.Context, w Work, h Host) (out Outcome, again bool, err error) {
-	r := &linkRun{l: l, h: h, work: w, room: make(chan struct{}, 1), open: map[string]openAsk{}, calls: map[string]int64{}, began: l.cfg.Now()}
+	r := &linkRun{
+		l: l, h: h, work: w, room: make(chan struct{}, 1), open: map[string]openAsk{}, calls: map[string]int64{},
+		began: l.cfg.Now(),
+	}
 	if w.Resume != nil {
 		if err := r.adopt(w.Resume); err != nil {
 			return Outcome{Engine: l.ready.Digest}, true, err // the guest was not told about it
@@ -538,13 +541,17 @@ func (r *linkRun) answer(ctx context.Context, q *question) {
 			reply.Name = profiles.ErrorBridge
 		}
 	case len(a.Value) > 0 && !json.Valid(a.Value):
-		reply = Reply{Call: q.call, Name: profiles.ErrorBridge, Message: "the result of " + q.name() + " is not a value"}
+		reply = Reply{
+			Call: q.call, Name: profiles.ErrorBridge, Message: "the result of " + q.name() + " is not a value",
+		}
 	}
 	if !r.settle(q.Question) {
 		return
 	}
 	if err := r.l.s.Put(reply); err != nil {
-		reply = Reply{Call: q.call, Name: profiles.ErrorResultTooLarge, Message: "the result of " + q.name() + " is too large"}
+		reply = Reply{
+			Call: q.call, Name: profiles.ErrorResultTooLarge, Message: "the result of " + q.name() + " is too large",
+		}
 		if err := r.l.s.Put(reply); err != nil {
 			r.end(causeHost, err)
 			return

@@ -297,7 +297,10 @@ func decode(side Side, k kind, body []byte) (Message, error) {
 	case side == HostSide && k == kindPart:
 		m = Part{Bytes: f.piece()}
 	case side == HostSide && k == kindReady:
-		m = Ready{Version: f.uvarint(), Executor: f.text(maxNameBytes), Digest: f.text(maxNameBytes), Unavailable: f.text(4096)}
+		m = Ready{
+			Version: f.uvarint(), Executor: f.text(maxNameBytes), Digest: f.text(maxNameBytes),
+			Unavailable: f.text(4096),
+		}
 	case side == HostSide && k == kindAsk:
 		m = Ask{Call: f.uvarint(), Bridge: f.text(maxNameBytes), Args: f.bytes()}
 	case side == HostSide && k == kindAct:

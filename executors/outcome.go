@@ -95,10 +95,14 @@ func (r *linkRun) outcome(c cause) Outcome {
 		out.Snapshot, out.Unkept = r.snapshot(), r.said.Unkept
 	case causeWall:
 		out.State = StateLimit
-		out.Error = &ProgramError{Name: profiles.ErrorTimeout, Message: fmt.Sprintf("wall time limit of %v reached", r.work.Wall)}
+		out.Error = &ProgramError{
+			Name: profiles.ErrorTimeout, Message: fmt.Sprintf("wall time limit of %v reached", r.work.Wall),
+		}
 	case causeCPU:
 		out.State = StateLimit
-		out.Error = &ProgramError{Name: profiles.ErrorTimeout, Message: fmt.Sprintf("processor time limit of %v reached", r.work.CPU)}
+		out.Error = &ProgramError{
+			Name: profiles.ErrorTimeout, Message: fmt.Sprintf("processor time limit of %v reached", r.work.CPU),
+		}
 	case causeCtx:
 		out.State = StateCancelled
 		out.Error = &ProgramError{Name: profiles.ErrorCancelled, Message: "the run was cancelled"}

@@ -37,7 +37,9 @@ func (r *linkRun) begin() error {
 		return s.Send(Start{Options: r.work.Options, Source: r.work.Source})
 	}
 	r.startSlow()
-	err := s.Send(Restore{Options: r.work.Options, Source: r.work.Source, Asked: r.asked, Bytes: uint64(len(r.restore))})
+	err := s.Send(
+		Restore{Options: r.work.Options, Source: r.work.Source, Asked: r.asked, Bytes: uint64(len(r.restore))},
+	)
 	for piece := range slices.Chunk(r.restore, PartBytes) {
 		if err == nil {
 			err = s.Send(Load{Bytes: piece})
@@ -257,11 +259,18 @@ func (r *linkRun) stopSlowLocked() {
 func (r *linkRun) brokenError(c cause) *ProgramError {
 	switch {
 	case c == causeSlow && r.isPausing():
-		return &ProgramError{Name: "PauseFailed", Message: fmt.Sprintf("the program could not be stopped within %v", r.move())}
+		return &ProgramError{
+			Name: "PauseFailed", Message: fmt.Sprintf("the program could not be stopped within %v", r.move()),
+		}
 	case c == causeSlow && r.isKeeping():
-		return &ProgramError{Name: "PauseFailed", Message: fmt.Sprintf("the state of the session could not be written down within %v", r.move())}
+		return &ProgramError{
+			Name:    "PauseFailed",
+			Message: fmt.Sprintf("the state of the session could not be written down within %v", r.move()),
+		}
 	case c == causeBroken && r.isPausing():
-		return &ProgramError{Name: "PauseFailed", Message: "the guest process ended while the program was being stopped"}
+		return &ProgramError{
+			Name: "PauseFailed", Message: "the guest process ended while the program was being stopped",
+		}
 	default:
 		return &ProgramError{Name: "GuestError", Message: "the guest process ended unexpectedly"}
 	}

@@ -95,7 +95,9 @@ func checkResume(r *Resume) (runCounts, error) {
 		delete(open, q.Call)
 	}
 	if len(open) > 0 {
-		return runCounts{}, fmt.Errorf("%w: calls %v are open in it and not named", ErrSnapshot, slices.Sorted(maps.Keys(open)))
+		return runCounts{}, fmt.Errorf(
+			"%w: calls %v are open in it and not named", ErrSnapshot, slices.Sorted(maps.Keys(open)),
+		)
 	}
 	if len(k.open) == 0 {
 		return runCounts{}, fmt.Errorf("%w: no call is open in it", ErrSnapshot)

@@ -126,7 +126,9 @@ func (g *Gate) Open() []executors.Question {
 }
 
 // Stopped runs r until it pauses and returns where it continues, or nil if it came to its end.
-func Stopped(ctx context.Context, e executors.Executor, r executors.Run, g *Gate) (executors.Outcome, *executors.Resume, error) {
+func Stopped(
+	ctx context.Context, e executors.Executor, r executors.Run, g *Gate,
+) (executors.Outcome, *executors.Resume, error) {
 	r.Pause = g.Pause()
 	out, err := e.Run(ctx, r, g)
 	if err != nil || out.State != executors.StatePaused {
@@ -143,7 +145,9 @@ func Stopped(ctx context.Context, e executors.Executor, r executors.Run, g *Gate
 // Hop runs r and pauses it whenever it waits. Then it continues, in whatever guest the executor takes, with one
 // more call answered, the newest first. It returns the outcome with the console of all parts, and the number of
 // pauses.
-func Hop(ctx context.Context, e executors.Executor, r executors.Run, answer func(executors.Question) executors.Answer) (executors.Outcome, int, error) {
+func Hop(
+	ctx context.Context, e executors.Executor, r executors.Run, answer func(executors.Question) executors.Answer,
+) (executors.Outcome, int, error) {
 	var console []executors.ConsoleEntry
 	for hops := 0; ; hops++ {
 		g := &Gate{}
@@ -230,7 +234,9 @@ func (x suite) twice(t *testing.T) {
 	var values [2][]any
 	for i := range values {
 		r.Seed = [32]byte{byte(i + 1)}
-		h := &Host{Answer: func(_ context.Context, q executors.Question) (executors.Answer, error) { return first(q), nil }}
+		h := &Host{
+			Answer: func(_ context.Context, q executors.Question) (executors.Answer, error) { return first(q), nil },
+		}
 		out, err := x.e.Run(t.Context(), r, h)
 		if err != nil || out.State != executors.StateDone {
 			t.Fatalf("%s %+v %v", out.State, out.Error, err)
@@ -335,7 +341,8 @@ func (x suite) limitsGoOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		want(t, out, executors.StateLimit, "Timeout")
-		if !strings.Contains(out.Error.Message, fmt.Sprintf("%gs", float64(n)/1000)) && !strings.Contains(out.Error.Message, fmt.Sprintf("%dms", n)) {
+		if !strings.Contains(out.Error.Message, fmt.Sprintf("%gs", float64(n)/1000)) &&
+			!strings.Contains(out.Error.Message, fmt.Sprintf("%dms", n)) {
 			t.Errorf("%q does not name the whole limit, %d ms", out.Error.Message, n)
 		}
 	})
@@ -347,14 +354,18 @@ func (x suite) refusesSnapshots(t *testing.T) {
 	n := len(from.Snapshot)
 	type change = func(*executors.Resume)
 	cases := map[string]change{
-		"empty":             func(p *executors.Resume) { p.Snapshot = nil },
-		"twice":             func(p *executors.Resume) { p.Snapshot = slices.Concat(p.Snapshot, p.Snapshot) },
-		"as a session":      func(p *executors.Resume) { p.Session = true },
-		"no open call":      func(p *executors.Resume) { p.Open = nil },
-		"another call":      func(p *executors.Resume) { p.Open = []executors.Question{{Call: "c2", Bridge: "echo"}} },
-		"one call too many": func(p *executors.Resume) { p.Open = append(slices.Clone(p.Open), executors.Question{Call: "c2"}) },
-		"another engine":    func(p *executors.Resume) { p.Engine = "sha256:older" },
-		"no engine":         func(p *executors.Resume) { p.Engine = "" },
+		"empty":        func(p *executors.Resume) { p.Snapshot = nil },
+		"twice":        func(p *executors.Resume) { p.Snapshot = slices.Concat(p.Snapshot, p.Snapshot) },
+		"as a session": func(p *executors.Resume) { p.Session = true },
+		"no open call": func(p *executors.Resume) { p.Open = nil },
+		"another call": func(p *executors.Resume) { p.Open = []executors.Question{{Call: "c2", Bridge: "echo"}} },
+		"one call too many": func(p *executors.Resume) {
+			p.Open = append(
+				slices.Clone(p.Open), executors.Question{Call: "c2"},
+			)
+		},
+		"another engine": func(p *executors.Resume) { p.Engine = "sha256:older" },
+		"no engine":      func(p *executors.Resume) { p.Engine = "" },
 	}
 	for i := 1; i < 8; i++ {
 		cases[fmt.Sprintf("cut at %d/8", i)] = func(p *executors.Resume) { p.Snapshot = p.Snapshot[:n*i/8] }
@@ -383,7 +394,10 @@ func (x suite) refusesSnapshots(t *testing.T) {
 		})
 	}
 	r.Resume = from // the rejected attempts have done no harm
-	out, err := x.e.Run(t.Context(), r, &Host{Answer: func(_ context.Context, q executors.Question) (executors.Answer, error) { return first(q), nil }})
+	out, err := x.e.Run(
+		t.Context(), r,
+		&Host{Answer: func(_ context.Context, q executors.Question) (executors.Answer, error) { return first(q), nil }},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

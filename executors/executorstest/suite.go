@@ -247,7 +247,8 @@ func (x suite) refuses(t *testing.T) {
 				t.Errorf("it ran: %s %v", out.State, err)
 			}
 			var d *profiles.Denial
-			if strings.Contains(name, "tier") && (!errors.As(err, &d) || d.Decision.Code != profiles.CodeTierUnavailable) {
+			if strings.Contains(name, "tier") &&
+				(!errors.As(err, &d) || d.Decision.Code != profiles.CodeTierUnavailable) {
 				t.Errorf("error %v, want %s", err, profiles.CodeTierUnavailable)
 			}
 		})
@@ -260,7 +261,8 @@ func (x suite) refuses(t *testing.T) {
 func (x suite) uncaught(t *testing.T) {
 	out := x.do(t, x.Programs.Uncaught, &Host{})
 	want(t, out, executors.StateFailed, "Oops")
-	if out.Error == nil || len(out.Error.Frames) == 0 || out.Error.Frames[0].Line != 3 || out.Error.Frames[0].File != "program" {
+	if out.Error == nil || len(out.Error.Frames) == 0 || out.Error.Frames[0].Line != 3 ||
+		out.Error.Frames[0].File != "program" {
 		t.Errorf("frames %+v, want line 3 of program first", out.Error)
 	}
 }
@@ -296,9 +298,18 @@ func (x suite) limits(t *testing.T) {
 		state        executors.State
 		want         string
 	}{
-		{"processor time", x.Programs.Loop, func(l *profiles.Limits) { l.CPUMillis = n(100) }, executors.StateLimit, "Timeout"},
-		{"wall time of a busy program", x.Programs.Loop, func(l *profiles.Limits) { l.WallMillis = n(100) }, executors.StateLimit, "Timeout"},
-		{"memory", x.Programs.Memory, func(l *profiles.Limits) { l.MemoryBytes = n(8 << 20) }, executors.StateLimit, "OutOfMemory"},
+		{
+			"processor time", x.Programs.Loop, func(l *profiles.Limits) { l.CPUMillis = n(100) }, executors.StateLimit,
+			"Timeout",
+		},
+		{
+			"wall time of a busy program", x.Programs.Loop, func(l *profiles.Limits) { l.WallMillis = n(100) },
+			executors.StateLimit, "Timeout",
+		},
+		{
+			"memory", x.Programs.Memory, func(l *profiles.Limits) { l.MemoryBytes = n(8 << 20) }, executors.StateLimit,
+			"OutOfMemory",
+		},
 		{"deadlock", x.Programs.Deadlock, nil, executors.StateLimit, "Deadlock"},
 		{"result", x.Programs.Huge, nil, executors.StateLimit, "ResultTooLarge"},
 		{"a call that is dropped", x.Programs.Dropped, nil, executors.StateFailed, "UnawaitedCall"},
@@ -334,7 +345,8 @@ func (x suite) limits(t *testing.T) {
 			t.Fatal(err)
 		}
 		want(t, out, executors.StateLimit, "Timeout")
-		if out.Usage.HostWait <= 0 || out.Usage.HostWait > out.Usage.Wall || out.Usage.CPU > out.Usage.Wall+time.Second {
+		if out.Usage.HostWait <= 0 || out.Usage.HostWait > out.Usage.Wall ||
+			out.Usage.CPU > out.Usage.Wall+time.Second {
 			t.Errorf("the figures do not part: %+v", out.Usage)
 		}
 	})
@@ -397,7 +409,9 @@ func (x suite) cancel(t *testing.T) {
 
 func (x suite) hostError(t *testing.T) {
 	boom := errors.New("the record could not be written")
-	h := &Host{Answer: func(context.Context, executors.Question) (executors.Answer, error) { return executors.Answer{}, boom }}
+	h := &Host{
+		Answer: func(context.Context, executors.Question) (executors.Answer, error) { return executors.Answer{}, boom },
+	}
 	out, err := x.e.Run(t.Context(), x.program(x.Programs.Catch), h)
 	if !errors.Is(err, boom) || out.State == executors.StateDone {
 		t.Errorf("%s %v: a failure of the host has to end the run", out.State, err)
@@ -422,7 +436,8 @@ func (x suite) answers(t *testing.T) {
 				return executors.Answer{Value: json.RawMessage(value)}, nil
 			}}
 			out := x.do(t, x.Programs.Catch, h)
-			if got := string(out.Value); out.State != executors.StateDone || got != `"BridgeError"` && got != `"ResultTooLarge"` {
+			if got := string(out.Value); out.State != executors.StateDone ||
+				got != `"BridgeError"` && got != `"ResultTooLarge"` {
 				t.Errorf("%s %s %+v", out.State, got, out.Error)
 			}
 		})

@@ -96,7 +96,9 @@ func decodeFilter(s Seal) ([]unix.SockFilter, error) {
 	out := make([]unix.SockFilter, n)
 	for i := range out {
 		b := s.Filter[i*instructionBytes:]
-		out[i] = unix.SockFilter{Code: binary.BigEndian.Uint16(b), Jt: b[2], Jf: b[3], K: binary.BigEndian.Uint32(b[4:])}
+		out[i] = unix.SockFilter{
+			Code: binary.BigEndian.Uint16(b), Jt: b[2], Jf: b[3], K: binary.BigEndian.Uint32(b[4:]),
+		}
 	}
 	return out, nil
 }
@@ -148,7 +150,10 @@ func canaries(page []byte) error {
 	}{
 		{"openat", func() error { return descriptorOf(unix.Open("/", unix.O_RDONLY|unix.O_CLOEXEC, 0)) }},
 		{"socket", func() error { return descriptorOf(unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)) }},
-		{"memfd_create", func() error { return descriptorOf(unix.MemfdCreate("canary", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)) }},
+		{
+			"memfd_create",
+			func() error { return descriptorOf(unix.MemfdCreate("canary", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)) },
+		},
 		{"pipe2", func() error { return unix.Pipe2(make([]int, 2), unix.O_CLOEXEC) }},
 		{"execve", func() error { return call(unix.SYS_EXECVE, 0) }}, // without a name: EFAULT
 		{"mprotect", func() error { return unix.Mprotect(page, unix.PROT_READ|unix.PROT_EXEC) }},

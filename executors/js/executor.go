@@ -27,8 +27,9 @@ import (
 // and no process serves two runs.
 type Config struct {
 	Launcher executors.Launcher
-	Argv     []string         // starts a guest: the binary's path and its hidden verb
-	CacheDir string           // compiled code, in a folder that only this user can write; if empty, every guest compiles
+	Argv     []string // starts a guest: the binary's path and its hidden verb
+	// compiled code, in a folder that only this user can write; if empty, every guest compiles
+	CacheDir string
 	Go       func(func())     // starts goroutines; Close waits for them
 	Now      func() time.Time // wall clock
 
@@ -91,7 +92,9 @@ func New(cfg Config) (*Executor, error) {
 		return nil, errors.New("js executor: Launcher, Go and Now must be set")
 	case len(cfg.Argv) == 0:
 		return nil, errors.New("js executor: Argv must name the guest")
-	case slices.ContainsFunc(slices.Collect(maps.Values(cfg.Engines)), func(argv []string) bool { return len(argv) == 0 }):
+	case slices.ContainsFunc(
+		slices.Collect(maps.Values(cfg.Engines)), func(argv []string) bool { return len(argv) == 0 },
+	):
 		return nil, errors.New("js executor: Engines names a digest without a guest")
 	case cfg.Blank < 0, cfg.Idle < 0, cfg.PerKey < 0, cfg.Reuse < 0, cfg.Waiting < 0:
 		return nil, errors.New("js executor: a size is negative")
@@ -103,7 +106,10 @@ func New(cfg Config) (*Executor, error) {
 		cfg.Waiting = 2
 	}
 	cfg.Engines = maps.Clone(cfg.Engines)
-	return &Executor{cfg: cfg, waiting: make(chan struct{}, cfg.Waiting), cache: pool.NewCache(cfg.CacheDir, cfg.Now), coming: map[int]context.CancelFunc{}}, nil
+	return &Executor{
+		cfg: cfg, waiting: make(chan struct{}, cfg.Waiting), cache: pool.NewCache(cfg.CacheDir, cfg.Now),
+		coming: map[int]context.CancelFunc{},
+	}, nil
 }
 
 // Name is "js".
@@ -151,7 +157,8 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 	}
 	k := key{agent: r.Agent.Name, actor: r.Actor, revision: r.Revision}
 	kernel, _ := r.Agent.Kernel(profiles.ExecutorJS) // options has denied an agent without it
-	want := spec{agent: r.Agent.Name, kernel: kernel, tier: r.Agent.MinTier, cpu: o.CPU, memory: 2*o.MemoryBytes + 8<<20}.narrow()
+	want := spec{agent: r.Agent.Name, kernel: kernel, tier: r.Agent.MinTier, cpu: o.CPU, memory: 2*o.MemoryBytes +
+		8<<20}.narrow()
 	if r.Resume != nil {
 		if want.engine = r.Resume.Engine; want.engine == "" {
 			return executors.Outcome{}, fmt.Errorf("resume run %s: %w: \"\"", r.ID, executors.ErrEngine)
@@ -191,12 +198,18 @@ func spent(r executors.Run, o jsproto.Options) (executors.Outcome, bool) {
 	if r.Resume == nil {
 		return executors.Outcome{}, false
 	}
-	out := executors.Outcome{State: executors.StateLimit, Engine: r.Resume.Engine, Usage: executors.Usage{Calls: map[string]int64{}}}
+	out := executors.Outcome{
+		State: executors.StateLimit, Engine: r.Resume.Engine, Usage: executors.Usage{Calls: map[string]int64{}},
+	}
 	switch {
 	case o.UsedCPU >= o.CPU:
-		out.Error = &executors.ProgramError{Name: profiles.ErrorTimeout, Message: fmt.Sprintf("processor time limit of %v reached", o.CPU)}
+		out.Error = &executors.ProgramError{
+			Name: profiles.ErrorTimeout, Message: fmt.Sprintf("processor time limit of %v reached", o.CPU),
+		}
 	case o.UsedWall >= o.Wall:
-		out.Error = &executors.ProgramError{Name: profiles.ErrorTimeout, Message: fmt.Sprintf("wall time limit of %v reached", o.Wall)}
+		out.Error = &executors.ProgramError{
+			Name: profiles.ErrorTimeout, Message: fmt.Sprintf("wall time limit of %v reached", o.Wall),
+		}
 	default:
 		return executors.Outcome{}, false
 	}
@@ -211,7 +224,9 @@ func serve(g *guest, run string) {
 }
 
 // runIn runs a program in g, and then keeps or ends g.
-func (e *Executor) runIn(ctx context.Context, g *guest, k key, w executors.Work, h executors.Host) (executors.Outcome, error) {
+func (e *Executor) runIn(
+	ctx context.Context, g *guest, k key, w executors.Work, h executors.Host,
+) (executors.Outcome, error) {
 	g.key = k
 	g.runs++
 	out, again, err := g.link.Run(ctx, w, h)
@@ -241,7 +256,8 @@ func options(r executors.Run, now time.Time) (jsproto.Options, error) {
 		}}
 	}
 	l := r.Limits
-	if l.CPUMillis == nil || l.WallMillis == nil || l.MemoryBytes == nil || l.OutputBytes == nil || l.ResultBytes == nil || l.StackBytes == nil {
+	if l.CPUMillis == nil || l.WallMillis == nil || l.MemoryBytes == nil || l.OutputBytes == nil ||
+		l.ResultBytes == nil || l.StackBytes == nil {
 		return jsproto.Options{}, fmt.Errorf("start run %s: a limit is missing", r.ID)
 	}
 	o := jsproto.Options{
@@ -249,7 +265,8 @@ func options(r executors.Run, now time.Time) (jsproto.Options, error) {
 		Inputs: r.Inputs, Seed: r.Seed, Revision: r.Revision,
 		Imports: r.Agent.JS.Imports, Modules: allowed(r, now), Keep: r.Session,
 		CPU: time.Duration(*l.CPUMillis) * time.Millisecond, Wall: time.Duration(*l.WallMillis) * time.Millisecond,
-		MemoryBytes: *l.MemoryBytes, StackBytes: *l.StackBytes, OutputBytes: *l.OutputBytes, ResultBytes: *l.ResultBytes,
+		MemoryBytes: *l.MemoryBytes, StackBytes: *l.StackBytes, OutputBytes: *l.OutputBytes,
+		ResultBytes: *l.ResultBytes,
 	}
 	if p := r.Resume; p != nil {
 		o.UsedCPU, o.UsedWall, o.Ended = p.Used.CPU, p.Used.Wall, p.Session

@@ -106,7 +106,9 @@ func (c *Cache) folder() (string, error) {
 }
 
 // fill makes a guest compile into a folder of its own, and installs the result.
-func (c *Cache) fill(ctx context.Context, cache string, start func(ctx context.Context, room, made string) (*executors.Link, error)) (err error) {
+func (c *Cache) fill(
+	ctx context.Context, cache string, start func(ctx context.Context, room, made string) (*executors.Link, error),
+) (err error) {
 	// Other users have no access to the outer folder. The guest, which may be another user, gets only the inner
 	// one.
 	c.clear(cache)

@@ -25,7 +25,9 @@ func Dial(ctx context.Context, c executors.LinkConfig, g executors.Guest, settin
 	}
 	sealer, ok := g.(executors.Sealer)
 	if !ok {
-		return nil, errors.Join(errors.New("a guest of the kernel ring that is not to be sealed"), g.Kill(), g.Conn().Close())
+		return nil, errors.Join(
+			errors.New("a guest of the kernel ring that is not to be sealed"), g.Kill(), g.Conn().Close(),
+		)
 	}
 	// At the same time as the greeting: the guest is sealed before it reports that it is ready.
 	within, cancel := context.WithCancel(ctx)

@@ -18,7 +18,10 @@ func Crowded(held []Holder, next Holder) int {
 	most := 0
 	for i, h := range held {
 		m := held[most]
-		by := cmp.Or(cmp.Compare(pairs[h], pairs[m]), cmp.Compare(agents[h.Agent], agents[m.Agent]), cmp.Compare(actors[h.Actor], actors[m.Actor]))
+		by := cmp.Or(
+			cmp.Compare(pairs[h], pairs[m]), cmp.Compare(agents[h.Agent], agents[m.Agent]),
+			cmp.Compare(actors[h.Actor], actors[m.Actor]),
+		)
 		if by > 0 {
 			most = i
 		}

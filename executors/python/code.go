@@ -75,11 +75,14 @@ func (e *Executor) compile(ctx context.Context, s spec) (code []byte, err error)
 	defer cancel()
 	k := profiles.Kernel{
 		Executor: profiles.ExecutorPython, Network: profiles.NetworkOff, Path: true,
-		CPUMillis: compileTime.Milliseconds(), MemoryBytes: compileMemory, Processes: 4, Files: 64, OutputBytes: maxSaid,
+		CPUMillis: compileTime.Milliseconds(), MemoryBytes: compileMemory, Processes: 4, Files: 64,
+		OutputBytes: maxSaid,
 	}
 	g, err := e.cfg.Launcher.Launch(ctx, executors.Spec{
-		Executor: profiles.ExecutorPython, Argv: argv(s.env, pyguest.Compiler), MinTier: s.tier, Kernel: k, Streams: true,
-		CPU: compileTime, MemoryBytes: compileMemory, Own: s.env.Own, Code: s.env.Code, List: s.env.List, Env: ofProcess(),
+		Executor: profiles.ExecutorPython, Argv: argv(s.env, pyguest.Compiler), MinTier: s.tier, Kernel: k,
+		Streams: true,
+		CPU:     compileTime, MemoryBytes: compileMemory, Own: s.env.Own, Code: s.env.Code, List: s.env.List,
+		Env: ofProcess(),
 	})
 	if err != nil {
 		return nil, err

@@ -41,5 +41,6 @@ func (e *Executor) addRules(denials []profiles.Decision, r executors.Run) []prof
 
 // isImport reports whether a denial is of a named module.
 func isImport(d profiles.Decision) bool {
-	return (d.Code == profiles.CodeImportDenied || d.Code == profiles.CodeImportNotAllowed) && d.Evidence != nil && len(d.Evidence.Argv) == 1
+	return (d.Code == profiles.CodeImportDenied || d.Code == profiles.CodeImportNotAllowed) && d.Evidence != nil &&
+		len(d.Evidence.Argv) == 1
 }

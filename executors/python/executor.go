@@ -176,7 +176,9 @@ func (e *Executor) start(ctx context.Context, s spec, anew bool) (g *process, ke
 // begin runs a program in a fresh interpreter. If over is false, the program has not begun and another
 // interpreter may run it: this one had died in the pool, or was not started for the policy that has come into
 // force.
-func (e *Executor) begin(ctx context.Context, g *process, r executors.Run, kept bool, h executors.Host) (out executors.Outcome, over bool, err error) {
+func (e *Executor) begin(
+	ctx context.Context, g *process, r executors.Run, kept bool, h executors.Host,
+) (out executors.Outcome, over bool, err error) {
 	b, done, err := e.settled(ctx, g, r)
 	defer done()
 	if err != nil {
@@ -190,7 +192,9 @@ func (e *Executor) begin(ctx context.Context, g *process, r executors.Run, kept 
 		return out, false, nil
 	case errors.Is(err, executors.ErrGone):
 		out.State = executors.StateFailed
-		out.Error = &executors.ProgramError{Name: "GuestError", Message: "the interpreter ended before it did anything for the program"}
+		out.Error = &executors.ProgramError{
+			Name: "GuestError", Message: "the interpreter ended before it did anything for the program",
+		}
 	case err != nil:
 		return out, true, err
 	}
@@ -229,7 +233,9 @@ func (e *Executor) bind(ctx context.Context, r executors.Run) (bound, error) {
 		Options: text, Source: []byte(r.Program.Source), Holds: true,
 		// It sends no console lines: the output of a program comes through its streams, which are counted
 		// there.
-		Budget: executors.Budget{CPU: millis(r.Limits.CPUMillis), Wall: millis(r.Limits.WallMillis), ResultBytes: *r.Limits.ResultBytes},
+		Budget: executors.Budget{
+			CPU: millis(r.Limits.CPUMillis), Wall: millis(r.Limits.WallMillis), ResultBytes: *r.Limits.ResultBytes,
+		},
 	}
 	return b, nil
 }
@@ -282,7 +288,8 @@ func (e *Executor) options(r executors.Run, env pyproto.Environment) (pyproto.Op
 		return pyproto.Options{}, fmt.Errorf("start run %s: %q is not a language of this executor", r.ID, l)
 	}
 	l := r.Limits
-	if l.CPUMillis == nil || l.WallMillis == nil || l.MemoryBytes == nil || l.OutputBytes == nil || l.ResultBytes == nil {
+	if l.CPUMillis == nil || l.WallMillis == nil || l.MemoryBytes == nil || l.OutputBytes == nil ||
+		l.ResultBytes == nil {
 		return pyproto.Options{}, fmt.Errorf("start run %s: a limit is missing", r.ID)
 	}
 	profile := pyproto.ProfileOfAgent(r.Agent, r.Revision, env, e.places())
@@ -309,7 +316,9 @@ const maxDenials = 100
 
 // environment is the variables of a program: those that ordinary programs expect, and nothing of the host.
 func environment(more []string) []string {
-	return append([]string{"PATH=" + executors.Programs, "USER=agent", "LOGNAME=agent", "LANG=C.UTF-8", "LC_ALL=C.UTF-8"}, more...)
+	return append([]string{
+		"PATH=" + executors.Programs, "USER=agent", "LOGNAME=agent", "LANG=C.UTF-8", "LC_ALL=C.UTF-8",
+	}, more...)
 }
 
 // Drop ends the ready guests that were started for another revision.

@@ -113,9 +113,11 @@ func (e *Executor) launch(ctx context.Context, s spec) (*process, error) {
 		return nil, err
 	}
 	g, err := e.cfg.Launcher.Launch(ctx, executors.Spec{
-		Executor: profiles.ExecutorPython, Argv: argv(s.env, pyguest.Launcher), MinTier: s.tier, Agent: s.agent, Kernel: s.kernel, Streams: true,
-		CPU: time.Duration(s.kernel.CPUMillis) * time.Millisecond, MemoryBytes: s.kernel.MemoryBytes, FileBytes: s.kernel.FileBytes,
-		Own: s.env.Own, Code: s.env.Code, List: s.env.List, Env: ofProcess(),
+		Executor: profiles.ExecutorPython, Argv: argv(s.env, pyguest.Launcher), MinTier: s.tier, Agent: s.agent,
+		Kernel: s.kernel, Streams: true,
+		CPU: time.Duration(s.kernel.CPUMillis) * time.Millisecond, MemoryBytes: s.kernel.MemoryBytes,
+		FileBytes: s.kernel.FileBytes,
+		Own:       s.env.Own, Code: s.env.Code, List: s.env.List, Env: ofProcess(),
 	})
 	if err != nil {
 		return nil, executors.Refused(profiles.ExecutorPython, err)
@@ -126,13 +128,19 @@ func (e *Executor) launch(ctx context.Context, s spec) (*process, error) {
 	}
 	alone := context.WithoutCancel(ctx) // its end is awaited after the run, too
 	leaves := &executors.Leaving{Guest: g, Wait: func() { _, _ = std.Wait(alone) }}
-	link, err := executors.Dial(ctx, executors.LinkConfig{Go: e.cfg.Go, Now: e.cfg.Now}, &executors.Counted{Guest: leaves},
+	link, err := executors.Dial(ctx, executors.LinkConfig{
+		Go: e.cfg.Go, Now: e.cfg.Now,
+	}, &executors.Counted{Guest: leaves},
 		executors.Hello{Version: executors.ProtocolVersion, Settings: settings})
 	if err != nil {
-		return nil, errors.Join(executors.Refused(profiles.ExecutorPython, err), startOutput(ctx, g), executors.CloseGuest(g))
+		return nil, errors.Join(
+			executors.Refused(profiles.ExecutorPython, err), startOutput(ctx, g), executors.CloseGuest(g),
+		)
 	}
 	if r := link.Ready(); r.Executor != profiles.ExecutorPython || !s.env.Speaks(r.Digest) {
-		return nil, errors.Join(fmt.Errorf("start python guest: %q with engine %q answered, not %q", r.Executor, r.Digest, s.env.EngineOf()),
+		return nil, errors.Join(fmt.Errorf(
+			"start python guest: %q with engine %q answered, not %q", r.Executor, r.Digest, s.env.EngineOf(),
+		),
 			link.Close(), executors.CloseGuest(g))
 	}
 	e.mu.Lock()

@@ -94,7 +94,8 @@ func brokenBy(im profiles.Imports, d *profiles.Decider, module string, said [3]s
 	}
 	// Some packages catch the denial and raise an error of their own, with its text.
 	for _, r := range slices.Concat(im.Deny, im.Process) {
-		if !strings.Contains(said[2], `import of "`+r.Name+`"`) && !strings.Contains(said[2], `import of "`+r.Name+`.`) {
+		if !strings.Contains(said[2], `import of "`+r.Name+`"`) &&
+			!strings.Contains(said[2], `import of "`+r.Name+`.`) {
 			continue
 		}
 		if dec := d.ImportFor(profiles.ExecutorPython, r.Name, profiles.OriginLibrary); dec.Verdict != profiles.Allow {
@@ -124,8 +125,9 @@ func probing(modules []string) string {
 func probeLimits() profiles.Limits {
 	n := func(v int64) *int64 { return &v }
 	return profiles.Limits{
-		CPUMillis: n(60_000), WallMillis: n(120_000), MemoryBytes: n(1 << 30), OutputBytes: n(1 << 20), ResultBytes: n(1 << 20),
-		StackBytes: n(8 << 20), Processes: n(16), Files: n(256), RefusedCalls: n(1), PauseMillis: n(1),
+		CPUMillis: n(60_000), WallMillis: n(120_000), MemoryBytes: n(1 << 30), OutputBytes: n(1 << 20),
+		ResultBytes: n(1 << 20),
+		StackBytes:  n(8 << 20), Processes: n(16), Files: n(256), RefusedCalls: n(1), PauseMillis: n(1),
 	}
 }
 
@@ -133,7 +135,9 @@ func probeLimits() profiles.Limits {
 type deaf struct{}
 
 func (deaf) Ask(context.Context, executors.Question) (executors.Answer, error) {
-	return executors.Answer{Error: &executors.GuestError{Name: profiles.ErrorCapabilityDenied, Message: "a probe has no bridges"}}, nil
+	return executors.Answer{
+		Error: &executors.GuestError{Name: profiles.ErrorCapabilityDenied, Message: "a probe has no bridges"},
+	}, nil
 }
 func (deaf) Console(executors.ConsoleEntry) {}
 func (deaf) Idle([]string)                  {}

@@ -108,7 +108,9 @@ func (e *Executor) busy() []life {
 	defer e.mu.Unlock()
 	out := make([]life, 0, len(e.runs))
 	for g, r := range e.runs {
-		out = append(out, life{process: g, agent: r.Agent.Name, actor: r.Actor, run: r.ID, grants: r.Grants, stays: r.Session})
+		out = append(
+			out, life{process: g, agent: r.Agent.Name, actor: r.Actor, run: r.ID, grants: r.Grants, stays: r.Session},
+		)
 	}
 	return out
 }
@@ -144,7 +146,9 @@ func (e *Executor) updateGuest(ctx context.Context, l life, p *policy) {
 // effectOn returns the effect of a policy on a guest of an agent: the environment by which to judge imports,
 // whether another guest would have more, and why this one may not be kept. a is nil if the policy no longer
 // grants python.
-func (e *Executor) effectOn(ctx context.Context, l life, a *profiles.Agent) (env pyproto.Environment, restart bool, why string) {
+func (e *Executor) effectOn(
+	ctx context.Context, l life, a *profiles.Agent,
+) (env pyproto.Environment, restart bool, why string) {
 	if a == nil {
 		return l.spec.env, false, "the policy in force does not grant python to the agent"
 	}
@@ -204,7 +208,9 @@ func (e *Executor) revision(r executors.Run) string {
 func (e *Executor) updated(g *process, r *executors.Run) func(executors.Updated) error {
 	return func(m executors.Updated) error {
 		report, err := g.confirmed(m)
-		if n := (Notice{Agent: r.Agent.Name, Actor: r.Actor, Run: r.ID, Revision: e.revision(*r), Loaded: report.Loaded}); len(n.Loaded) > 0 {
+		if n := (Notice{
+			Agent: r.Agent.Name, Actor: r.Actor, Run: r.ID, Revision: e.revision(*r), Loaded: report.Loaded,
+		}); len(n.Loaded) > 0 {
 			if err != nil {
 				n.Ended = "the policy in force denies what it has loaded: " + shown(n.Loaded)
 			}
@@ -293,7 +299,9 @@ func (g *process) confirmed(m executors.Updated) (pyproto.Report, error) {
 	g.up.mu.Lock()
 	defer g.up.mu.Unlock()
 	if m.Seq > g.up.sent || m.Seq < g.up.taken {
-		return pyproto.Report{}, fmt.Errorf("%w: %w: update %d of %d", executors.ErrGuest, executors.ErrProtocol, m.Seq, g.up.sent)
+		return pyproto.Report{}, fmt.Errorf(
+			"%w: %w: update %d of %d", executors.ErrGuest, executors.ErrProtocol, m.Seq, g.up.sent,
+		)
 	}
 	g.up.taken = m.Seq
 	report, err := pyproto.DecodeReport(m.Report)

@@ -13,7 +13,9 @@ import (
 )
 
 // runIn runs a program in g. Unless again is true, g cannot be used afterwards.
-func (e *Executor) runIn(ctx context.Context, g *process, b bound, h executors.Host) (out executors.Outcome, again bool, err error) {
+func (e *Executor) runIn(
+	ctx context.Context, g *process, b bound, h executors.Host,
+) (out executors.Outcome, again bool, err error) {
 	r, w := b.run, b.work
 	w.Updated = e.updated(g, &r)
 	if s, ok := g.guest.(executors.Serving); ok {
@@ -21,7 +23,9 @@ func (e *Executor) runIn(ctx context.Context, g *process, b bound, h executors.H
 	}
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	printed := executors.NewOutput(executors.OutputConfig{Host: h, Max: *r.Limits.OutputBytes, Over: func() { cancel(errOutput) }})
+	printed := executors.NewOutput(
+		executors.OutputConfig{Host: h, Max: *r.Limits.OutputBytes, Over: func() { cancel(errOutput) }},
+	)
 	feeding := e.feed(g, r)
 	reading := e.read(g, printed)
 	out, again, err = g.link.Run(within, w, h)
@@ -137,7 +141,9 @@ func (e ending) full() bool { return e.Peak >= e.memory }
 // finalOutcome builds the outcome from the report of the guest and from the cause that ended it.
 func finalOutcome(ctx context.Context, o executors.Outcome, exit ending, err error) (executors.Outcome, error) {
 	limit := func(name, text string) (executors.Outcome, error) {
-		o.State, o.Error, o.ExitCode = executors.StateLimit, &executors.ProgramError{Name: name, Message: text}, exitKilled
+		o.State, o.Error, o.ExitCode = executors.StateLimit, &executors.ProgramError{
+			Name: name, Message: text,
+		}, exitKilled
 		o.Value = nil
 		return o, nil
 	}
@@ -151,12 +157,17 @@ func finalOutcome(ctx context.Context, o executors.Outcome, exit ending, err err
 	case !told && exit.Limit == "wall":
 		return limit(profiles.ErrorTimeout, "wall time limit reached")
 	case !told && exit.Limit == "memory":
-		return limit(profiles.ErrorOutOfMemory, "memory limit reached: all processes of the program together "+cmp.Or(exit.Held, "have taken more"))
+		return limit(
+			profiles.ErrorOutOfMemory,
+			"memory limit reached: all processes of the program together "+cmp.Or(exit.Held, "have taken more"),
+		)
 	}
-	if err == nil && (o.State == executors.StateCancelled || o.State == executors.StateLimit && o.Error != nil && o.Error.Name == profiles.ErrorTimeout) {
+	if err == nil && (o.State == executors.StateCancelled || o.State == executors.StateLimit && o.Error != nil &&
+		o.Error.Name == profiles.ErrorTimeout) {
 		o.ExitCode = exitKilled // by the host
 	}
-	if errors.Is(err, executors.ErrRevoked) || errors.Is(err, executors.ErrGuest) && !errors.Is(err, executors.ErrGone) {
+	if errors.Is(err, executors.ErrRevoked) ||
+		errors.Is(err, executors.ErrGuest) && !errors.Is(err, executors.ErrGone) {
 		return broken(o, exit, err), nil
 	}
 	return o, err
@@ -175,16 +186,23 @@ func broken(o executors.Outcome, exit ending, err error) executors.Outcome {
 		o.Error.Message += ": the interpreter said what no guest says, and was ended"
 	case exit.full() && (exit.Signal != 0 || exit.Code != 0):
 		o.State, o.ExitCode, o.Error.Name = executors.StateLimit, exitKilled, profiles.ErrorOutOfMemory
-		o.Error.Message = fmt.Sprintf("the program has taken the %d bytes of memory that it may, and more, and its interpreter ended", exit.memory)
+		o.Error.Message = fmt.Sprintf(
+			"the program has taken the %d bytes of memory that it may, and more, and its interpreter ended",
+			exit.memory,
+		)
 	case exit.Signal == signalKill:
 		o.ExitCode, o.Error.Name = exitKilled, "Killed"
 		o.Error.Message = "the interpreter was ended by signal 9: it took more memory than all of its processes may have, killed itself, or closed its connection"
 	case exit.Signal != 0:
 		o.ExitCode, o.Error.Name = exitSignal+exit.Signal, "Crashed"
-		o.Error.Message = fmt.Sprintf("the interpreter was ended by signal %d: a library broke it, or it was told to", exit.Signal)
+		o.Error.Message = fmt.Sprintf(
+			"the interpreter was ended by signal %d: a library broke it, or it was told to", exit.Signal,
+		)
 	default:
 		o.Error.Name = "Exited"
-		o.Error.Message = fmt.Sprintf("the program ended its interpreter with exit code %d and without a result, as os._exit does", exit.Code)
+		o.Error.Message = fmt.Sprintf(
+			"the program ended its interpreter with exit code %d and without a result, as os._exit does", exit.Code,
+		)
 	}
 	return o
 }

@@ -65,7 +65,9 @@ func keyOf(token []byte) string {
 
 // keep keeps a session for its next run, or says why it does not. If a run leaves no session, its guest is gone
 // already.
-func (e *Executor) keep(ctx context.Context, g *process, r executors.Run, out executors.Outcome, again bool) (executors.Outcome, error) {
+func (e *Executor) keep(
+	ctx context.Context, g *process, r executors.Run, out executors.Outcome, again bool,
+) (executors.Outcome, error) {
 	if !again {
 		if r.Session {
 			out.Unkept = fmt.Sprintf("the run ended as %s, and its interpreter with it", out.State)
@@ -74,14 +76,22 @@ func (e *Executor) keep(ctx context.Context, g *process, r executors.Run, out ex
 	}
 	report, why := g.confirm(ctx)
 	if len(report.Loaded) > 0 {
-		e.notice(Notice{Agent: r.Agent.Name, Actor: r.Actor, Run: r.ID, Revision: e.revision(r), Loaded: report.Loaded, Ended: why})
+		e.notice(
+			Notice{
+				Agent: r.Agent.Name, Actor: r.Actor, Run: r.ID, Revision: e.revision(r), Loaded: report.Loaded,
+				Ended: why,
+			},
+		)
 	}
 	switch {
 	case why != "":
 	case out.State != executors.StateDone && out.State != executors.StateFailed && out.State != executors.StateDenied:
 		why = fmt.Sprintf("the run ended as %s", out.State)
 	case e.cfg.SessionBytes > 0 && out.Usage.PeakBytes > e.cfg.SessionBytes:
-		why = fmt.Sprintf("its interpreter has taken %d bytes of memory, and a session may keep %d", out.Usage.PeakBytes, e.cfg.SessionBytes)
+		why = fmt.Sprintf(
+			"its interpreter has taken %d bytes of memory, and a session may keep %d", out.Usage.PeakBytes,
+			e.cfg.SessionBytes,
+		)
 	}
 	token := make([]byte, tokenBytes)
 	used, err := g.guest.CPU()
@@ -269,7 +279,9 @@ const maxStray = 1 << 20
 // goOn runs a program in the session that r names.
 func (e *Executor) goOn(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error) {
 	if !r.Resume.Session {
-		return executors.Outcome{}, fmt.Errorf("resume run %s: %w: a python program is not written down while it waits", r.ID, executors.ErrSnapshot)
+		return executors.Outcome{}, fmt.Errorf(
+			"resume run %s: %w: a python program is not written down while it waits", r.ID, executors.ErrSnapshot,
+		)
 	}
 	if _, err := e.bind(ctx, r); err != nil {
 		return executors.Outcome{}, err // an impossible request ends no session
@@ -342,7 +354,9 @@ func (e *Executor) waits() []life {
 	out := make([]life, 0, len(t.live))
 	for _, s := range t.live {
 		s.told = make(chan struct{})
-		out = append(out, life{process: s.guest, agent: s.agent, actor: s.actor, grants: s.grants, stays: true, session: s})
+		out = append(
+			out, life{process: s.guest, agent: s.agent, actor: s.actor, grants: s.grants, stays: true, session: s},
+		)
 	}
 	return out
 }

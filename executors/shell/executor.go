@@ -111,7 +111,9 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 		return executors.Outcome{}, err
 	}
 	if r.Resume != nil && r.Resume.Engine != shellproto.Engine {
-		return executors.Outcome{}, fmt.Errorf("resume run %s: %w: %q; this host has %s", r.ID, executors.ErrEngine, r.Resume.Engine, shellproto.Engine)
+		return executors.Outcome{}, fmt.Errorf(
+			"resume run %s: %w: %q; this host has %s", r.ID, executors.ErrEngine, r.Resume.Engine, shellproto.Engine,
+		)
 	}
 	o, err := e.options(r)
 	if err != nil {
@@ -125,7 +127,8 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 		return out, nil
 	}
 	work := executors.Work{
-		Options: raw, Source: []byte(r.Program.Source), Pause: r.Pause, Resume: r.Resume, Session: r.Session, Acts: true,
+		Options: raw, Source: []byte(r.Program.Source), Pause: r.Pause, Resume: r.Resume, Session: r.Session,
+		Acts:   true,
 		Budget: executors.Budget{CPU: o.CPU, Wall: o.Wall, ResultBytes: maxValue},
 	}
 	g, kept, err := e.blank.Take(ctx, want, want.fits)
@@ -142,7 +145,9 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 	}
 	if errors.Is(err, executors.ErrGone) && !errors.Is(err, executors.ErrSnapshot) {
 		out.State, err = executors.StateFailed, nil
-		out.Error = &executors.ProgramError{Name: "GuestError", Message: "the guest process ended before it did anything for the script"}
+		out.Error = &executors.ProgramError{
+			Name: "GuestError", Message: "the guest process ended before it did anything for the script",
+		}
 	}
 	return out, err
 }
@@ -155,12 +160,20 @@ func spent(r executors.Run) (executors.Outcome, bool) {
 	if r.Resume == nil {
 		return executors.Outcome{}, false
 	}
-	out := executors.Outcome{State: executors.StateLimit, Engine: shellproto.Engine, Usage: executors.Usage{Calls: map[string]int64{}}}
+	out := executors.Outcome{
+		State: executors.StateLimit, Engine: shellproto.Engine, Usage: executors.Usage{Calls: map[string]int64{}},
+	}
 	switch used := r.Resume.Used; {
 	case used.CPU >= millis(r.Limits.CPUMillis):
-		out.Error = &executors.ProgramError{Name: profiles.ErrorTimeout, Message: fmt.Sprintf("processor time limit of %v reached", millis(r.Limits.CPUMillis))}
+		out.Error = &executors.ProgramError{
+			Name:    profiles.ErrorTimeout,
+			Message: fmt.Sprintf("processor time limit of %v reached", millis(r.Limits.CPUMillis)),
+		}
 	case used.Wall >= millis(r.Limits.WallMillis):
-		out.Error = &executors.ProgramError{Name: profiles.ErrorTimeout, Message: fmt.Sprintf("wall time limit of %v reached", millis(r.Limits.WallMillis))}
+		out.Error = &executors.ProgramError{
+			Name:    profiles.ErrorTimeout,
+			Message: fmt.Sprintf("wall time limit of %v reached", millis(r.Limits.WallMillis)),
+		}
 	default:
 		return executors.Outcome{}, false
 	}

@@ -37,8 +37,10 @@ func (s spec) fits(g *guest) bool {
 // launch starts a guest and waits until it is ready.
 func (e *Executor) launch(ctx context.Context, s spec) (*guest, error) {
 	g, err := e.cfg.Launcher.Launch(ctx, executors.Spec{
-		Executor: profiles.ExecutorShell, Argv: e.cfg.Argv, MinTier: s.tier, Agent: s.agent, Kernel: s.kernel, Streams: true,
-		CPU: time.Duration(s.kernel.CPUMillis) * time.Millisecond, MemoryBytes: s.kernel.MemoryBytes, FileBytes: s.kernel.FileBytes,
+		Executor: profiles.ExecutorShell, Argv: e.cfg.Argv, MinTier: s.tier, Agent: s.agent, Kernel: s.kernel,
+		Streams: true,
+		CPU:     time.Duration(s.kernel.CPUMillis) * time.Millisecond, MemoryBytes: s.kernel.MemoryBytes,
+		FileBytes: s.kernel.FileBytes,
 		// The runtime of a guest takes as few threads as possible: they count as processes of the script. Its
 		// traces are of no use for the author of a script.
 		Env: []string{"GOMAXPROCS=2", "GOTRACEBACK=none", "MALLOC_ARENA_MAX=1"},
@@ -46,12 +48,18 @@ func (e *Executor) launch(ctx context.Context, s spec) (*guest, error) {
 	if err != nil {
 		return nil, executors.Refused(profiles.ExecutorShell, err)
 	}
-	link, err := executors.Dial(ctx, executors.LinkConfig{Go: e.cfg.Go, Now: e.cfg.Now}, &executors.Counted{Guest: g}, executors.Hello{Version: executors.ProtocolVersion})
+	link, err := executors.Dial(
+		ctx, executors.LinkConfig{Go: e.cfg.Go, Now: e.cfg.Now}, &executors.Counted{Guest: g},
+		executors.Hello{Version: executors.ProtocolVersion},
+	)
 	if err != nil {
 		return nil, errors.Join(executors.Refused(profiles.ExecutorShell, err), executors.CloseGuest(g))
 	}
 	if r := link.Ready(); r.Executor != profiles.ExecutorShell || r.Digest != shellproto.Engine {
-		return nil, errors.Join(fmt.Errorf("start shell guest: %q with engine %q answered", r.Executor, r.Digest), link.Close(), executors.CloseGuest(g))
+		return nil, errors.Join(
+			fmt.Errorf("start shell guest: %q with engine %q answered", r.Executor, r.Digest), link.Close(),
+			executors.CloseGuest(g),
+		)
 	}
 	if _, ok := g.(executors.Streamer); !ok {
 		return nil, errors.Join(errors.New("start shell guest: it has no streams"), link.Close())

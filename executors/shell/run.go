@@ -13,7 +13,9 @@ import (
 )
 
 // runIn runs a script in g, which cannot be used afterwards.
-func (e *Executor) runIn(ctx context.Context, g *guest, r executors.Run, w executors.Work, h executors.Host) (executors.Outcome, error) {
+func (e *Executor) runIn(
+	ctx context.Context, g *guest, r executors.Run, w executors.Work, h executors.Host,
+) (executors.Outcome, error) {
 	process := g.process
 	std, ok := process.(executors.Streamer)
 	if !ok { // launch makes no guest without streams
@@ -24,10 +26,14 @@ func (e *Executor) runIn(ctx context.Context, g *guest, r executors.Run, w execu
 	}
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	out := executors.NewOutput(executors.OutputConfig{Host: h, Max: *r.Limits.OutputBytes, Over: func() { cancel(errOutput) }})
+	out := executors.NewOutput(
+		executors.OutputConfig{Host: h, Max: *r.Limits.OutputBytes, Over: func() { cancel(errOutput) }},
+	)
 	var reading, feeding sync.WaitGroup
 	reading.Add(2)
-	for level, from := range map[string]io.Reader{executors.LevelStdout: std.Stdout(), executors.LevelStderr: std.Stderr()} {
+	for level, from := range map[string]io.Reader{
+		executors.LevelStdout: std.Stdout(), executors.LevelStderr: std.Stderr(),
+	} {
 		e.cfg.Go(func() {
 			defer reading.Done()
 			from := out.Reader(level, from)
@@ -69,9 +75,13 @@ func (e *Executor) runIn(ctx context.Context, g *guest, r executors.Run, w execu
 var errOutput = errors.New("the script has printed more than it may")
 
 // finalOutcome builds the outcome from the report of the guest and from the cause that ended it.
-func finalOutcome(ctx context.Context, o executors.Outcome, cut bool, exit executors.Exit, err error) (executors.Outcome, error) {
+func finalOutcome(
+	ctx context.Context, o executors.Outcome, cut bool, exit executors.Exit, err error,
+) (executors.Outcome, error) {
 	limit := func(name, text string) (executors.Outcome, error) {
-		o.State, o.Error, o.ExitCode = executors.StateLimit, &executors.ProgramError{Name: name, Message: text}, exitKilled
+		o.State, o.Error, o.ExitCode = executors.StateLimit, &executors.ProgramError{
+			Name: name, Message: text,
+		}, exitKilled
 		o.Value, o.Snapshot = nil, nil
 		return o, nil
 	}
@@ -85,9 +95,13 @@ func finalOutcome(ctx context.Context, o executors.Outcome, cut bool, exit execu
 	case !told && exit.Limit == "wall":
 		return limit(profiles.ErrorTimeout, "wall time limit reached")
 	case !told && exit.Limit == "memory":
-		return limit(profiles.ErrorOutOfMemory, "memory limit reached: all processes of the script together "+cmp.Or(exit.Held, "have taken more"))
+		return limit(
+			profiles.ErrorOutOfMemory,
+			"memory limit reached: all processes of the script together "+cmp.Or(exit.Held, "have taken more"),
+		)
 	}
-	if errors.Is(err, executors.ErrGuest) && !errors.Is(err, executors.ErrSnapshot) && !errors.Is(err, executors.ErrGone) {
+	if errors.Is(err, executors.ErrGuest) && !errors.Is(err, executors.ErrSnapshot) &&
+		!errors.Is(err, executors.ErrGone) {
 		o.State, o.ExitCode = executors.StateFailed, exitKilled
 		if o.Error == nil {
 			o.Error = &executors.ProgramError{Name: "GuestError"}

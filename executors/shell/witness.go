@@ -63,6 +63,12 @@ func (w *witness) correct(o executors.Outcome, r executors.Run, said func([]byte
 	o.State, o.ExitCode, o.Value, o.Snapshot = executors.StateDenied, profiles.ExitRefused, nil, nil
 	o.Error = &executors.ProgramError{Name: profiles.ErrorCapabilityDenied, Message: string(no.Code) + ": " + no.Reason}
 	o.Unkept = "the script was refused something"
-	said([]byte(shellproto.RefusalText(*no, shellproto.RefusalPlace{Script: r.Program.Source, Begun: true, More: int(o.Usage.Calls["exec"])}) + "\n"))
+	said(
+		[]byte(
+			shellproto.RefusalText(
+				*no, shellproto.RefusalPlace{Script: r.Program.Source, Begun: true, More: int(o.Usage.Calls["exec"])},
+			) + "\n",
+		),
+	)
 	return o
 }

@@ -31,14 +31,19 @@ func ownLayers() map[string]string {
 // builtLayers are the layers that init has to report as enforced. If one is missing, nothing runs.
 func builtLayers() []string {
 	return []string{
-		initproto.LayerNamespaces, initproto.LayerMounts, initproto.LayerExec, initproto.LayerNetwork, initproto.LayerLimits,
-		initproto.LayerPrivileges, initproto.LayerLandlock, initproto.LayerCapabilities, initproto.LayerSeccomp, initproto.LayerSelfTest,
+		initproto.LayerNamespaces, initproto.LayerMounts, initproto.LayerExec, initproto.LayerNetwork,
+		initproto.LayerLimits,
+		initproto.LayerPrivileges, initproto.LayerLandlock, initproto.LayerCapabilities, initproto.LayerSeccomp,
+		initproto.LayerSelfTest,
 	}
 }
 
 // optionalLayers are the layers that not every guest has.
 func optionalLayers() []string {
-	return []string{initproto.LayerMemory, initproto.LayerEgress, initproto.LayerCgroups, initproto.LayerHeld, initproto.LayerViolations}
+	return []string{
+		initproto.LayerMemory, initproto.LayerEgress, initproto.LayerCgroups, initproto.LayerHeld,
+		initproto.LayerViolations,
+	}
 }
 
 // isWasm reports whether a guest runs its programs in WebAssembly: guests that seal themselves do, and guests
@@ -112,10 +117,14 @@ func tierDenial(executor string, want, have profiles.Tier, why, remedy string) *
 	if remedy != "" {
 		instead = []string{remedy, instead[0]}
 	}
-	reason := fmt.Sprintf("isolation tier %s is asked for, and this host gives the %s executor %s: %s", asked, executor, have, why)
+	reason := fmt.Sprintf(
+		"isolation tier %s is asked for, and this host gives the %s executor %s: %s", asked, executor, have, why,
+	)
 	always := want == profiles.TierOS && have == profiles.TierProcess && needsEveryLayer(executor)
 	if always {
-		reason = fmt.Sprintf("the executor %s always needs tier %s, which this host does not give: %s", executor, want, why)
+		reason = fmt.Sprintf(
+			"the executor %s always needs tier %s, which this host does not give: %s", executor, want, why,
+		)
 	}
 	if always || !executors.Satisfies(have, profiles.TierProcess) {
 		instead = instead[:max(len(instead)-1, 0)]

@@ -51,7 +51,9 @@ func connectSocket(watching *atomic.Bool) (c connection, far []*os.File, err err
 		return c, nil, errors.Join(fmt.Errorf("make a connection: %w", err), unix.Close(fds[0]), unix.Close(fds[1]))
 	}
 	ours := os.NewFile(uintptr(fds[0]), "guest")
-	return connection{ours, ours, watching, &atomic.Pointer[error]{}}, []*os.File{os.NewFile(uintptr(fds[1]), "host")}, nil
+	return connection{ours, ours, watching, &atomic.Pointer[error]{}}, []*os.File{
+		os.NewFile(uintptr(fds[1]), "host"),
+	}, nil
 }
 
 // Made is false for the zero connection.

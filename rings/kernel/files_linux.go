@@ -52,7 +52,8 @@ func (r *Ring) guardFiles(stop <-chan struct{}) {
 			return
 		case <-wait.C:
 		}
-		if after = lookEvery; hostcheck.Here().OpenFiles() >= r.files.countFrom && !r.endOpeners(r.files.max, maxFiles) {
+		if after = lookEvery; hostcheck.Here().OpenFiles() >= r.files.countFrom &&
+			!r.endOpeners(r.files.max, maxFiles) {
 			after = afterNone
 		}
 	}

@@ -218,7 +218,9 @@ func (r *Ring) tryOne(ctx context.Context, network string) (*prepared, error) {
 		return nil, err
 	}
 	defer leave()
-	c, err := r.newRecipe(kind{uid: r.users.nobody()}, executors.Spec{Argv: []string{""}, CPU: examineTime, MemoryBytes: 1 << 30, Seals: true,
+	c, err := r.newRecipe(kind{
+		uid: r.users.nobody(),
+	}, executors.Spec{Argv: []string{""}, CPU: examineTime, MemoryBytes: 1 << 30, Seals: true,
 		Kernel: profiles.Kernel{Network: network}})
 	if err != nil {
 		return nil, err

@@ -295,7 +295,9 @@ func (g *guest) Wait(ctx context.Context) (executors.Exit, error) {
 	case status.Signaled():
 		e.Signal = int(status.Signal())
 	case g.reaps: // init itself exited without a reason
-		return executors.Exit{}, executors.Because(fmt.Errorf("wait for %s guest: its init ended with code %d", g.executor, status.ExitStatus()),
+		return executors.Exit{}, executors.Because(fmt.Errorf(
+			"wait for %s guest: its init ended with code %d", g.executor, status.ExitStatus(),
+		),
 			"its first process ended and did not say why the program did")
 	default:
 		e.Code = status.ExitStatus()

@@ -28,7 +28,10 @@ func (s *listenSockets) Are(l initproto.Listen) bool {
 	for _, p := range l.Ports {
 		want = append(want, initproto.Listener{Kind: initproto.ListenPort, Port: p})
 	}
-	want = append(want, initproto.Listener{Kind: initproto.ListenDNS, Port: initproto.DNS}, initproto.Listener{Kind: initproto.ListenDNS2, Port: initproto.DNS})
+	want = append(
+		want, initproto.Listener{Kind: initproto.ListenDNS, Port: initproto.DNS},
+		initproto.Listener{Kind: initproto.ListenDNS2, Port: initproto.DNS},
+	)
 	return slices.Equal(s.Listeners, want) && len(s.Files) == len(want)
 }
 
@@ -117,7 +120,9 @@ func (d *guestListeners) Add(s *listenSockets) error {
 func (d *guestListeners) serve(s *listenSockets) (err error) {
 	defer func() { err = errors.Join(err, s.Close()) }() // the served sockets are copies
 	if len(s.Listeners) != len(s.Files) {
-		return fmt.Errorf("open the listeners of a guest: %d descriptors for %d listeners", len(s.Files), len(s.Listeners))
+		return fmt.Errorf(
+			"open the listeners of a guest: %d descriptors for %d listeners", len(s.Files), len(s.Listeners),
+		)
 	}
 	var packets net.PacketConn
 	for i, l := range s.Listeners {

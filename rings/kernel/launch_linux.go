@@ -87,7 +87,9 @@ func (r *Ring) build(p *prepared, token string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(p.control.SendBytes(p.recipe.withToken(token), trees...), spawn.CloseFiles(trees)); err != nil {
+	if err := errors.Join(
+		p.control.SendBytes(p.recipe.withToken(token), trees...), spawn.CloseFiles(trees),
+	); err != nil {
 		return fmt.Errorf("order a guest: %w", err)
 	}
 	if err := p.receiveSockets(); err != nil {
@@ -137,7 +139,9 @@ func (p *prepared) receiveSockets() error {
 	case r.Version != initproto.Version || r.Failed != "":
 		return p.check()
 	case !p.sockets.Are(*p.recipe.order.Listen):
-		return fmt.Errorf("the init of the guest listens on %v, and %+v was ordered", r.Listeners, *p.recipe.order.Listen)
+		return fmt.Errorf(
+			"the init of the guest listens on %v, and %+v was ordered", r.Listeners, *p.recipe.order.Listen,
+		)
 	}
 	return nil
 }
@@ -146,7 +150,9 @@ func (p *prepared) receiveSockets() error {
 func (p *prepared) check() error {
 	r := p.report
 	if r.Version != initproto.Version {
-		return said(fmt.Sprintf("its first process is of another build: version %d, want %d", r.Version, initproto.Version))
+		return said(
+			fmt.Sprintf("its first process is of another build: version %d, want %d", r.Version, initproto.Version),
+		)
 	}
 	if r.Failed != "" {
 		return explained(r)
@@ -250,7 +256,9 @@ func (r *Ring) sendProgram(g *guest, p *prepared, s executors.Spec) (err error) 
 	}
 	if err == nil {
 		argv := append([]string{p.recipe.plan.Program}, s.Argv[1:]...)
-		err = p.control.Send(initproto.Go{Argv: argv, Env: g.environment(s.Env), Dir: cmp.Or(s.Dir, "/"), Files: len(files)}, files...)
+		err = p.control.Send(initproto.Go{
+			Argv: argv, Env: g.environment(s.Env), Dir: cmp.Or(s.Dir, "/"), Files: len(files),
+		}, files...)
 	}
 	err = errors.Join(err, spawn.CloseFiles(theirs), spawn.CloseFiles(far))
 	if err != nil {
@@ -297,7 +305,9 @@ func (r *Ring) watch(g *guest, p *prepared) (err error) {
 	if p.listener == nil {
 		return nil
 	}
-	g.layers.listener, err = r.listen(g, p.listener, violations.Config{Granted: p.recipe.judgesStarts(), Begun: g.begun.Load, Shells: g.kernel.Path})
+	g.layers.listener, err = r.listen(
+		g, p.listener, violations.Config{Granted: p.recipe.judgesStarts(), Begun: g.begun.Load, Shells: g.kernel.Path},
+	)
 	if err != nil {
 		return err
 	}

@@ -87,7 +87,9 @@ func (g *guest) endOver(v violations.Violation, err error) {
 		"it was ended, since it tried what it had given up: "+v.String())
 	switch {
 	case errors.Is(err, violations.ErrTooMany):
-		why = executors.Because(fmt.Errorf("%w: %w", executors.ErrViolation, err), "it was ended over too many calls that were refused")
+		why = executors.Because(
+			fmt.Errorf("%w: %w", executors.ErrViolation, err), "it was ended over too many calls that were refused",
+		)
 	case err != nil:
 		why = executors.Because(fmt.Errorf("%w: what it tried cannot be recorded: %w", executors.ErrViolation, err),
 			"it was ended, since what it tried cannot be recorded")

@@ -99,7 +99,13 @@ func (r *Ring) Unmet(ctx context.Context, s *profiles.Set) (out []unmet, err err
 		}
 		refused := rootfs.Refusals(err)
 		for _, no := range refused {
-			out = append(out, unmet{Agent: h.agent, Executor: h.executor, Path: no.Path, Rule: no.Rule, Reason: no.Reason, Remedy: no.Remedy})
+			out = append(
+				out,
+				unmet{
+					Agent: h.agent, Executor: h.executor, Path: no.Path, Rule: no.Rule, Reason: no.Reason,
+					Remedy: no.Remedy,
+				},
+			)
 		}
 		if len(refused) == 0 {
 			out = append(out, unmet{Agent: h.agent, Executor: h.executor, Reason: err.Error()})
@@ -223,10 +229,19 @@ func (r *Ring) Status() []Live {
 	list := make([]Live, 0, len(wider))
 	for g, restart := range wider {
 		around := g.Attestation() // waits for a guest that ends
-		list = append(list, Live{Agent: g.agent, Executor: g.executor, Run: g.run(), Profile: around.Profile, Around: around, Restart: restart})
+		list = append(
+			list,
+			Live{
+				Agent: g.agent, Executor: g.executor, Run: g.run(), Profile: around.Profile, Around: around,
+				Restart: restart,
+			},
+		)
 	}
 	slices.SortFunc(list, func(a, b Live) int {
-		return cmp.Or(cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Executor, b.Executor), cmp.Compare(a.Profile, b.Profile), cmp.Compare(a.Run, b.Run))
+		return cmp.Or(
+			cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Executor, b.Executor), cmp.Compare(a.Profile, b.Profile),
+			cmp.Compare(a.Run, b.Run),
+		)
 	})
 	return list
 }

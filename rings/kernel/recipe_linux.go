@@ -87,7 +87,9 @@ func (r *Ring) keyOf(s executors.Spec) (key initproto.Key, err error) {
 	case len(s.Code) == 0:
 		return initproto.Key{}, nil
 	case s.Seals || len(s.Kernel.Exec)+len(s.Kernel.Helpers) > 0:
-		return initproto.Key{}, errors.New("a guest that loads code of its executor's neither seals itself nor starts programs")
+		return initproto.Key{}, errors.New(
+			"a guest that loads code of its executor's neither seals itself nor starts programs",
+		)
 	}
 	b := make([]byte, 8*len(key))
 	if _, err := io.ReadFull(r.cfg.Token, b); err != nil {

@@ -33,7 +33,8 @@ func (g *generation) changedMounts(digest string, now []initproto.Mount) (list [
 	there := make(map[string]bool, len(now))
 	for _, m := range now {
 		there[m.Path] = true
-		if then, ok := g.known[m.Path]; ok && (m.Device != then.Device || m.Inode != then.Inode || m.Link != then.Link) {
+		if then, ok := g.known[m.Path]; ok &&
+			(m.Device != then.Device || m.Inode != then.Inode || m.Link != then.Link) {
 			list = append(list, m.Path)
 		}
 	}

@@ -72,7 +72,11 @@ func newRing(c Config, init []byte) (*Ring, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kernel ring: %w", err)
 	}
-	r := &Ring{cfg: c, arch: runtime.GOARCH, users: users, gid: gid, over: make(chan struct{}), spawn: s, live: map[*guest]struct{}{}, starting: map[int]context.CancelCauseFunc{}, recipes: map[kind]*recipe{}, pool: newPool()}
+	r := &Ring{
+		cfg: c, arch: runtime.GOARCH, users: users, gid: gid, over: make(chan struct{}), spawn: s,
+		live: map[*guest]struct{}{}, starting: map[int]context.CancelCauseFunc{}, recipes: map[kind]*recipe{},
+		pool: newPool(),
+	}
 	r.room.max = hostcheck.Here().Counts().ForGuests()
 	r.files = roomForFiles()
 	_, err = unix.PrctlRetInt(unix.PR_GET_MDWE, 0, 0, 0, 0)

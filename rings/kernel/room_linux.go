@@ -95,5 +95,7 @@ func (r *Ring) awaitWatches(ctx context.Context, s executors.Spec) error {
 }
 
 func (r *Ring) noWatches(s executors.Spec) error {
-	return noRoom(s, "guests share the user of ringd, and it has no watches of epoll left", "see `ringd doctor`, layer users")
+	return noRoom(
+		s, "guests share the user of ringd, and it has no watches of epoll left", "see `ringd doctor`, layer users",
+	)
 }

@@ -36,12 +36,16 @@ func newGuestStreams(c streamsConfig) (s *guestStreams, far []*os.File, err erro
 		if os.Getuid() == 0 {
 			// A program also opens its streams by name, such as /dev/stdin, and is not root.
 			if err := f.Chown(c.UID, c.GID); err != nil {
-				return nil, nil, errors.Join(fmt.Errorf("give a guest its streams: %w", err), closeAll(near), closeAll(far))
+				return nil, nil, errors.Join(
+					fmt.Errorf("give a guest its streams: %w", err), closeAll(near), closeAll(far),
+				)
 			}
 		}
 	}
 	count := &outputLimit{left: c.Most, over: c.Over}
-	return &guestStreams{stdin: input{near[0]}, stdout: &output{near[1], count}, stderr: &output{near[2], count}}, far, nil
+	return &guestStreams{
+		stdin: input{near[0]}, stdout: &output{near[1], count}, stderr: &output{near[2], count},
+	}, far, nil
 }
 
 // pipe returns the daemon's end, which waits through the poller, and the guest's, which blocks. If reads is

@@ -112,7 +112,9 @@ func (e *notMapped) Unwrap() error { return e.err }
 
 // treeError is a mount that could not be opened, in the form in which init reports the other mounts.
 func treeError(step string, err error) error {
-	r := initproto.Report{Version: initproto.Version, Failed: initproto.LayerMounts, Kind: initproto.KindFault, Step: step}
+	r := initproto.Report{
+		Version: initproto.Version, Failed: initproto.LayerMounts, Kind: initproto.KindFault, Step: step,
+	}
 	var errno syscall.Errno
 	errors.As(err, &errno)
 	switch errno {
@@ -158,7 +160,9 @@ func (r *Ring) tree(m initproto.Mount, uid int) (*os.File, error) {
 	}
 	tree := os.NewFile(uintptr(fd), m.Path)
 	err = r.spaces.with(r.spawn, r.users.first, uid, func(space *os.File) error {
-		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Propagation: unix.MS_PRIVATE, Userns_fd: uint64(space.Fd())}
+		attr := unix.MountAttr{
+			Attr_set: unix.MOUNT_ATTR_IDMAP, Propagation: unix.MS_PRIVATE, Userns_fd: uint64(space.Fd()),
+		}
 		if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|how&unix.AT_RECURSIVE, &attr); err != nil {
 			return &notMapped{m.Path, err}
 		}

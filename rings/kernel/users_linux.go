@@ -43,7 +43,9 @@ func usersOf(c Config) (u *users, gid int, err error) {
 		u.count = 1
 	}
 	if u.count > 1 && u.count < minUsers {
-		return nil, 0, fmt.Errorf("kernel ring: %d users are too few: one of files, one of guests of no agent, one for each agent", u.count)
+		return nil, 0, fmt.Errorf(
+			"kernel ring: %d users are too few: one of files, one of guests of no agent, one for each agent", u.count,
+		)
 	}
 	u.next = u.first + minUsers - 1
 	return u, u.first, nil
@@ -110,7 +112,12 @@ func (u *users) freeLocked() (uid int, ok bool) {
 func noUser(agent string, agents int) *profiles.Denial {
 	return &profiles.Denial{Capability: "agent " + agent, Decision: profiles.Decision{
 		Verdict: profiles.Deny, Code: profiles.CodeHostFull,
-		Reason:  fmt.Sprintf("the guests of each agent need a user of their own, and all %d of the range guests.uid, guests.count are in use", agents),
-		Instead: []string{"raise guests.count in the daemon's configuration", "try again when runs of other agents have ended"},
+		Reason: fmt.Sprintf(
+			"the guests of each agent need a user of their own, and all %d of the range guests.uid, guests.count are in use",
+			agents,
+		),
+		Instead: []string{
+			"raise guests.count in the daemon's configuration", "try again when runs of other agents have ended",
+		},
 	}}
 }

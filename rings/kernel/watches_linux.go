@@ -160,7 +160,10 @@ func (r *Ring) endHolders(share int, enough func() bool) {
 		if h.found < share && enough() {
 			return
 		}
-		h.endGuest("epoll_ctl", fmt.Sprintf("%d watches or more", h.found), "of those of epoll that all processes of its user share")
+		h.endGuest(
+			"epoll_ctl", fmt.Sprintf("%d watches or more", h.found),
+			"of those of epoll that all processes of its user share",
+		)
 		_ = h.guest.reap() // its watches are free after that
 	}
 }

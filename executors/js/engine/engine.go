@@ -137,7 +137,9 @@ func digestOf(metered []byte, prelude string, im *image) string {
 // compile compiles wasm with the cache. If the folder can be neither read nor written, it compiles without one.
 // A read-only folder without the code is ErrCold.
 func (e *Engine) compile(ctx context.Context, c Config, wasm []byte) error {
-	config := wazero.NewRuntimeConfigCompiler().WithMemoryLimitPages(profiles.MaxJSMemoryBytes / pageSize).WithDebugInfoEnabled(false)
+	config := wazero.NewRuntimeConfigCompiler().WithMemoryLimitPages(
+		profiles.MaxJSMemoryBytes / pageSize,
+	).WithDebugInfoEnabled(false)
 	if c.CacheDir != "" {
 		cache, err := wazero.NewCompilationCacheWithDir(c.CacheDir)
 		if err == nil {

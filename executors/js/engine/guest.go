@@ -47,7 +47,8 @@ const (
 func functionNames() [fnCount]string {
 	return [fnCount]string{
 		"malloc", "free", "qjs_eval", "qjs_call", "qjs_execute_pending_job", "qjs_is_job_pending",
-		"qjs_new_string", "qjs_new_number", "qjs_get_string_len", "qjs_free_cstring", "qjs_free_value", "qjs_is_exception",
+		"qjs_new_string", "qjs_new_number", "qjs_get_string_len", "qjs_free_cstring", "qjs_free_value",
+		"qjs_is_exception",
 		"qjs_is_promise", "qjs_is_string", "qjs_get_exception", "qjs_throw", "qjs_get_undefined",
 		"qjs_get_prop_string", "qjs_promise_state", "qjs_promise_result", "qjs_promise_mark_as_handled",
 		"qjs_get_value_ptr", "qjs_set_memory_limit", "qjs_set_max_stack_size",

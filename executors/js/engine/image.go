@@ -82,7 +82,8 @@ func (e *Engine) boot(ctx context.Context, data []meteredSegment, p preludeText)
 func (e *Engine) bootVM(ctx context.Context, data []meteredSegment) (*VM, error) {
 	never := func() time.Duration { return 0 }
 	vm := &VM{engine: e, image: &image{}, memoryBytes: profiles.MaxJSMemoryBytes, state: newState(), options: Options{
-		Fuel: bootFuel, CPU: math.MaxInt64, CPUClock: never, Clock: func() int64 { return 0 }, Now: func() time.Time { return time.Time{} },
+		Fuel: bootFuel, CPU: math.MaxInt64, CPUClock: never, Clock: func() int64 { return 0 },
+		Now: func() time.Time { return time.Time{} },
 	}}
 	if err := vm.instantiate(ctx, &heapAllocator{}); err != nil {
 		return nil, err
@@ -195,7 +196,9 @@ func (vm *VM) bootPrelude(ctx context.Context, code [][]byte) error {
 func (vm *VM) compile(ctx context.Context, p preludeText) (out [][]byte, err error) {
 	for _, text := range p {
 		source, file := vm.write(ctx, text), vm.write(ctx, "prelude")
-		code, err := vm.bootCall(ctx, "qjs_compile", source, uint64(len(text)), file, 0, stripSource|stripDebug, uint64(vm.image.scratch))
+		code, err := vm.bootCall(
+			ctx, "qjs_compile", source, uint64(len(text)), file, 0, stripSource|stripDebug, uint64(vm.image.scratch),
+		)
 		if err != nil {
 			return nil, err
 		}

@@ -104,7 +104,9 @@ func hostCall(ctx context.Context, vm *VM, stack []uint64) {
 		vm.kill(fmt.Errorf("%w: malformed call of the host", errCorrupt))
 	case vm.refused:
 		vm.refused = false
-		vm.throw(ctx, profiles.ErrorBudgetExceeded, "the arguments of calls that wait to be made are too large together")
+		vm.throw(
+			ctx, profiles.ErrorBudgetExceeded, "the arguments of calls that wait to be made are too large together",
+		)
 	default:
 		stack[0] = vm.call(ctx, fnUndefined)
 	}
@@ -215,7 +217,9 @@ func moduleResolve(ctx context.Context, vm *VM, stack []uint64) {
 	}
 	base, name = strings.ToValidUTF8(base, "\uFFFD"), strings.ToValidUTF8(name, "\uFFFD")
 	if vm.options.Modules == nil {
-		vm.throw(ctx, profiles.ErrorImportDenied, fmt.Sprintf("import of %q is denied: no module is allowed here", name))
+		vm.throw(
+			ctx, profiles.ErrorImportDenied, fmt.Sprintf("import of %q is denied: no module is allowed here", name),
+		)
 		return
 	}
 	full, err := vm.options.Modules.Resolve(base, name)

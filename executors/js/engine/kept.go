@@ -61,7 +61,8 @@ func loadStart(path string) (wasm []byte, im *image, ok bool) {
 	for i, w := range words {
 		*w = s.Numbers[i]
 	}
-	if im.from >= im.size || im.size%pageSize != 0 || im.size > profiles.MaxJSMemoryBytes || uint32(len(s.Memory)) != im.size-im.from {
+	if im.from >= im.size || im.size%pageSize != 0 || im.size > profiles.MaxJSMemoryBytes ||
+		uint32(len(s.Memory)) != im.size-im.from {
 		return nil, nil, false
 	}
 	for _, p := range words[2:] { // addresses

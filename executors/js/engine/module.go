@@ -235,7 +235,9 @@ func (m *module) segments() ([]meteredSegment, error) {
 func (m *module) encode(code []byte) []byte {
 	out := make([]byte, 0, len(code)+1<<17)
 	out = append(out, "\x00asm\x01\x00\x00\x00"...)
-	for _, id := range []int{secType, secImport, secFunction, secTable, secMemory, secGlobal, secExport, secElement, secCode} {
+	for _, id := range []int{
+		secType, secImport, secFunction, secTable, secMemory, secGlobal, secExport, secElement, secCode,
+	} {
 		if !m.have[id] {
 			continue
 		}

@@ -77,5 +77,7 @@ const (
 
 // preludeFunctions are their names, in that order.
 func preludeFunctions() [preludeCount]string {
-	return [preludeCount]string{"install", "settle", "result", "describe", "makeError", "adopt", "exported", "unawaited", "resume", "release"}
+	return [preludeCount]string{
+		"install", "settle", "result", "describe", "makeError", "adopt", "exported", "unawaited", "resume", "release",
+	}
 }

@@ -51,7 +51,9 @@ func (vm *VM) Snapshot(ctx context.Context) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: no memory", errCorrupt)
 	}
-	b, err := vm.engine.codec.Write(vm.engine.digest, vm.image.difference(), vm.written(), memory, vm.options.SnapshotBytes)
+	b, err := vm.engine.codec.Write(
+		vm.engine.digest, vm.image.difference(), vm.written(), memory, vm.options.SnapshotBytes,
+	)
 	if errors.Is(err, snapshot.ErrSize) {
 		return nil, fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}

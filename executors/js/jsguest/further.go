@@ -57,7 +57,9 @@ func further(o jsproto.Options, m *modules, source string) (*text, *executors.En
 	}
 	t, end := mapped(o, strings.Join(f.lines, "\n"), res.Map)
 	if end == nil && len(f.merged) > 0 {
-		t.source = "\"use strict\";var " + strings.Join(f.merged, "=void 0,") + "=void 0;" + strings.TrimPrefix(t.source, `"use strict";`)
+		const strict = `"use strict";`
+		empty := "var " + strings.Join(f.merged, "=void 0,") + "=void 0;"
+		t.source = strict + empty + strings.TrimPrefix(t.source, strict)
 	}
 	return t, end
 }
@@ -93,7 +95,8 @@ func (f *furtherText) begins(i int) bool {
 
 func (f *furtherText) statements() *executors.End {
 	for i := 0; i < len(f.lines); i++ {
-		if !f.begins(i) || strings.HasPrefix(f.lines[i], "}") || strings.HasPrefix(f.lines[i], "]") || strings.HasPrefix(f.lines[i], ")") {
+		if !f.begins(i) || strings.HasPrefix(f.lines[i], "}") || strings.HasPrefix(f.lines[i], "]") ||
+			strings.HasPrefix(f.lines[i], ")") {
 			continue // its end has a position too
 		}
 		f.close(i)
@@ -167,7 +170,9 @@ func (f *furtherText) take(i int) string {
 const quotedText = `(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')`
 
 var (
-	importForm   = regexp.MustCompile(`^import (?:(?:([^\s{*,"]+)(?:, )?)?(?:\* as ([^\s,]+)|\{(.*)\})? ?from )?(` + quotedText + `)( with .*)?;$`)
+	importForm = regexp.MustCompile(
+		`^import (?:(?:([^\s{*,"]+)(?:, )?)?(?:\* as ([^\s,]+)|\{(.*)\})? ?from )?(` + quotedText + `)( with .*)?;$`,
+	)
 	importedName = regexp.MustCompile(`(` + quotedText + `|[^\s,]+)(?: as ([^\s,]+))?`)
 	exportFrom   = regexp.MustCompile(`^export .* from (` + quotedText + `)( with .*)?;$`)
 	mergedForm   = regexp.MustCompile(`^(?:var|let) ([^\s;]+)(;$| = (?:/\* @__PURE__ \*/ )?\(\(\S+\) => \{)`)

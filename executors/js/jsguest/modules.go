@@ -50,7 +50,10 @@ const maxDenials = 64
 // newModules returns the modules of a run at a time.
 func newModules(o jsproto.Options, now time.Time) *modules {
 	agent := profiles.Agent{JS: &profiles.JS{Imports: o.Imports}}
-	return &modules{o: o, decider: profiles.NewDecider(agent, o.Revision, profiles.Environment{Now: now}), loaded: map[string]loaded{}}
+	return &modules{
+		o: o, decider: profiles.NewDecider(agent, o.Revision, profiles.Environment{Now: now}),
+		loaded: map[string]loaded{},
+	}
 }
 
 // ofSession makes m serve a program of a session.
@@ -106,7 +109,10 @@ func (m *modules) static(specifier string, attributes bool) error {
 		_, err = m.load(specifier)
 	}
 	if err == nil && attributes {
-		err = m.refuse(m.o.Modules[specifier], fmt.Sprintf("import of %q with attributes: modules are JavaScript and take none", specifier))
+		err = m.refuse(
+			m.o.Modules[specifier],
+			fmt.Sprintf("import of %q with attributes: modules are JavaScript and take none", specifier),
+		)
 	}
 	return err
 }
@@ -118,7 +124,9 @@ func (m *modules) load(name string) (loaded, error) {
 	}
 	mod, ok := m.o.Modules[name]
 	if !ok {
-		return loaded{}, &engine.GuestError{Name: profiles.ErrorImportDenied, Message: fmt.Sprintf("there is no module %q", name)}
+		return loaded{}, &engine.GuestError{
+			Name: profiles.ErrorImportDenied, Message: fmt.Sprintf("there is no module %q", name),
+		}
 	}
 	if mod.Digest != pinned(mod.Source) {
 		return loaded{}, m.refuse(mod, fmt.Sprintf("module %q is not the one that the policy pins by digest", name))
@@ -175,7 +183,10 @@ func (m *modules) denied() bool { return len(m.refused.List) > 0 || m.refused.Mo
 
 // refuse records a module that the policy allows but that cannot be used.
 func (m *modules) refuse(mod profiles.Module, reason string) error {
-	m.refused.Add(profiles.Decision{Code: profiles.CodeImportDenied, Reason: reason, Rule: &mod.Rule, Revision: m.o.Revision}, maxDenials-m.reported)
+	m.refused.Add(
+		profiles.Decision{Code: profiles.CodeImportDenied, Reason: reason, Rule: &mod.Rule, Revision: m.o.Revision},
+		maxDenials-m.reported,
+	)
 	return &engine.GuestError{Name: profiles.ErrorImportDenied, Message: reason}
 }
 
@@ -209,7 +220,9 @@ func denied(specifier string, d profiles.Decision) string {
 // javaScript returns source as it is if it is JavaScript, and translates it if it is TypeScript: a policy's
 // module may be either.
 func javaScript(name, source string) (loaded, error) {
-	js := api.Transform(source, api.TransformOptions{Loader: api.LoaderJS, Sourcefile: name, LogLevel: api.LogLevelSilent})
+	js := api.Transform(
+		source, api.TransformOptions{Loader: api.LoaderJS, Sourcefile: name, LogLevel: api.LogLevelSilent},
+	)
 	if len(js.Errors) == 0 {
 		return loaded{source: source, javaScript: source}, nil
 	}

@@ -221,8 +221,14 @@ func (r *run) waitingRecord() record {
 // endedRecord is the record of a session whose program has ended.
 func (r *run) endedRecord() record {
 	t := r.program()
-	list := append(slices.Clone(r.programs), earlier{File: t.file, Author: short(r.o.File, maxNameBytes), Translated: t.translated})
-	return record{Format: recordFormat, Modules: r.mods.served(), Programs: list[max(len(list)-maxPrograms, 0):], Count: r.count + 1, Clock: r.nanos()}
+	list := append(
+		slices.Clone(r.programs),
+		earlier{File: t.file, Author: short(r.o.File, maxNameBytes), Translated: t.translated},
+	)
+	return record{
+		Format: recordFormat, Modules: r.mods.served(), Programs: list[max(len(list)-maxPrograms, 0):],
+		Count: r.count + 1, Clock: r.nanos(),
+	}
 }
 
 // engineBytes limits the engine's snapshot: a record is added to it.

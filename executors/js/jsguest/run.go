@@ -68,7 +68,9 @@ func (p *process) run(ctx context.Context, m executors.Start) error {
 
 // serveRun makes a run. part brings it to its end, and serveRun reports that. If part returns false, it has
 // reported itself.
-func (p *process) serveRun(ctx context.Context, options, source []byte, part func(context.Context, *run) (executors.Result, bool)) error {
+func (p *process) serveRun(
+	ctx context.Context, options, source []byte, part func(context.Context, *run) (executors.Result, bool),
+) error {
 	o, err := jsproto.DecodeOptions(options)
 	if err != nil {
 		return err
@@ -188,7 +190,8 @@ func (r *run) options(cpu time.Duration) engine.Options {
 		CPU:        cpu, CPUClock: r.cpuClock,
 		Deadline: r.began.Add(r.o.Wall - r.o.UsedWall), Now: r.p.now, Clock: r.nanos, Seed: r.o.Seed,
 		Bridges: r.o.Bridges, DenyGlobals: r.o.DenyGlobals, Inputs: r.o.Inputs,
-		ValueBytes: valueBytes, SnapshotBytes: engineBytes, Modules: r.mods, Console: r.line, ConsoleBytes: r.o.OutputBytes,
+		ValueBytes: valueBytes, SnapshotBytes: engineBytes, Modules: r.mods, Console: r.line,
+		ConsoleBytes: r.o.OutputBytes,
 	}
 }
 
@@ -216,7 +219,9 @@ func (r *run) frame(f engine.Frame) (executors.Frame, bool) {
 	if f.File != t.file {
 		for _, p := range r.programs {
 			if p.File == f.File {
-				return executors.Frame{Function: f.Function, File: p.Author, Line: f.Line, Column: f.Column}, !p.Translated
+				return executors.Frame{
+					Function: f.Function, File: p.Author, Line: f.Line, Column: f.Column,
+				}, !p.Translated
 			}
 		}
 	}
@@ -441,7 +446,8 @@ func (r *run) thrown(x *engine.Exception) executors.Result {
 		res.State = executors.StateDenied
 	case x.OutOfMemory():
 		res.State, res.Again = executors.StateLimit, false
-		res.Error.Name, res.Error.Message = profiles.ErrorOutOfMemory, fmt.Sprintf("memory limit of %d bytes reached", r.o.MemoryBytes)
+		res.Error.Name = profiles.ErrorOutOfMemory
+		res.Error.Message = fmt.Sprintf("memory limit of %d bytes reached", r.o.MemoryBytes)
 	case x.Name == profiles.ErrorResultTooLarge && x.Frames == nil:
 		res.State = executors.StateLimit
 	}

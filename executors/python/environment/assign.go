@@ -45,7 +45,8 @@ func (s *Site) divide(entry string, depth int) {
 	if err == nil && info.IsDir() {
 		children, listed = list(filepath.Join(s.Path, entry))
 	}
-	if err != nil || !info.IsDir() || listed != nil || depth == 0 || slices.ContainsFunc(owners, func(d *Distribution) bool { return d.files == nil }) {
+	if err != nil || !info.IsDir() || listed != nil || depth == 0 ||
+		slices.ContainsFunc(owners, func(d *Distribution) bool { return d.files == nil }) {
 		for _, d := range owners { // the owners of its parts are not known
 			d.Entries = append(d.Entries, entry)
 		}
@@ -99,7 +100,9 @@ func (s *Site) orphan(entry string) {
 func (s *Site) compiled(d *Distribution) {
 	for _, e := range slices.Clone(d.Entries) {
 		if stem, ok := strings.CutSuffix(path.Base(e), ".py"); ok {
-			found, _ := filepath.Glob(filepath.Join(escaped(s.Path), escaped(path.Dir(e)), "__pycache__", escaped(stem)+".*.pyc"))
+			found, _ := filepath.Glob(
+				filepath.Join(escaped(s.Path), escaped(path.Dir(e)), "__pycache__", escaped(stem)+".*.pyc"),
+			)
 			for _, f := range found {
 				if rel, err := filepath.Rel(s.Path, f); err == nil {
 					d.Entries = append(d.Entries, filepath.ToSlash(rel))

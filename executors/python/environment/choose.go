@@ -70,7 +70,10 @@ func (c *choice) make() {
 		c.give(d)
 	}
 	c.count()
-	slices.SortFunc(c.report.Packages, func(a, b Package) int { return strings.Compare(a.Name+"\x00"+a.Site, b.Name+"\x00"+b.Site) })
+	slices.SortFunc(
+		c.report.Packages,
+		func(a, b Package) int { return strings.Compare(a.Name+"\x00"+a.Site, b.Name+"\x00"+b.Site) },
+	)
 	slices.Sort(c.report.Modules)
 	c.report.Modules = slices.Compact(c.report.Modules)
 	said := map[string]bool{}
@@ -121,7 +124,10 @@ func (c *choice) rule(name string) *profiles.ImportRule {
 func (c *choice) take(d *Distribution, extras []string, by string) {
 	if len(d.Modules) > 0 && !slices.ContainsFunc(d.Modules, func(m string) bool { return c.rule(m) == nil }) {
 		if r := c.rule(d.Modules[0]); by != "" && !strings.HasPrefix(by, Part) {
-			c.find(r.Rule, r.Name, "%s needs %s, which is denied (%s:%d): where it imports that, it fails", by, d.Name, r.Rule.File, r.Rule.Line)
+			c.find(
+				r.Rule, r.Name, "%s needs %s, which is denied (%s:%d): where it imports that, it fails", by, d.Name,
+				r.Rule.File, r.Rule.Line,
+			)
 			c.report.Findings[len(c.report.Findings)-1].Denied = true
 		}
 		return
@@ -242,14 +248,17 @@ func (c *choice) library() []string {
 }
 
 func (c *choice) find(rule profiles.Rule, module, format string, args ...any) {
-	c.report.Findings = append(c.report.Findings, Finding{Rule: rule, Module: module, Text: fmt.Sprintf(format, args...)})
+	c.report.Findings = append(
+		c.report.Findings, Finding{Rule: rule, Module: module, Text: fmt.Sprintf(format, args...)},
+	)
 }
 
 // preload lists the modules that a guest has loaded before its program: those of the standard library that
 // programs commonly import, and the packages that the policy lists.
 func preload(packages []string) []string {
 	return slices.Concat([]string{
-		"collections", "contextlib", "csv", "dataclasses", "datetime", "decimal", "enum", "functools", "hashlib", "io", "itertools", "json",
+		"collections", "contextlib", "csv", "dataclasses", "datetime", "decimal", "enum", "functools", "hashlib", "io",
+		"itertools", "json",
 		"math", "operator", "os", "pathlib", "random", "re", "statistics", "string", "textwrap", "time", "typing",
 	}, packages)
 }

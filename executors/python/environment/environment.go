@@ -215,7 +215,8 @@ func (f *Finder) look(ctx context.Context, a *profiles.Agent) (*Report, error) {
 	}
 	c.make()
 	r.Environment = pyproto.Environment{
-		Interpreter: r.Interpreter.Path, Version: r.Interpreter.Version, Own: rules(l.own), Code: rules(l.code), List: rules(l.list),
+		Interpreter: r.Interpreter.Path, Version: r.Interpreter.Version, Own: rules(l.own), Code: rules(l.code),
+		List:    rules(l.list),
 		Preload: preload(r.Modules), Library: c.library(),
 	}
 	for _, s := range sites {
@@ -245,7 +246,9 @@ func (f *Finder) open(a *profiles.Agent, e profiles.PythonEnvironment) (opened, 
 		if e.Rule != (profiles.Rule{}) {
 			at = fmt.Sprintf(" (%s:%d)", e.Rule.File, e.Rule.Line)
 		}
-		return opened{}, unavailable(cause, fix, "the Python environment %s%s %s", e.Path, at, fmt.Sprintf(format, args...))
+		return opened{}, unavailable(
+			cause, fix, "the Python environment %s%s %s", e.Path, at, fmt.Sprintf(format, args...),
+		)
 	}
 	real, err := filepath.EvalSymlinks(e.Path)
 	info, failed := os.Stat(e.Path)
@@ -331,8 +334,11 @@ func (f *Finder) interpreterFor(ctx context.Context, all []opened) (i Interprete
 		}
 		if _, err := os.Stat(filepath.Join(o.Path, "lib", "python"+i.Minor())); err != nil {
 			return i, &executors.Unavailable{
-				Text: fmt.Sprintf("the virtual environment %s is for Python %s, and programs run on %s, which is Python %s", o.Path, o.venv.version, i.Path, i.Version),
-				Fix:  "make the environment with that interpreter, or configure the other one (python.interpreter)",
+				Text: fmt.Sprintf(
+					"the virtual environment %s is for Python %s, and programs run on %s, which is Python %s", o.Path,
+					o.venv.version, i.Path, i.Version,
+				),
+				Fix: "make the environment with that interpreter, or configure the other one (python.interpreter)",
 			}
 		}
 	}

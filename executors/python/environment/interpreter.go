@@ -166,7 +166,10 @@ func resolve(name string) (string, error) {
 	}
 	if v, ok := venvOf(filepath.Dir(filepath.Dir(name))); ok {
 		if real, err = filepath.EvalSymlinks(v.base(filepath.Base(name))); err != nil {
-			return "", lost(err, "%s is of a virtual environment whose interpreter %s is not there", name, v.base(filepath.Base(name)))
+			return "", lost(
+				err, "%s is of a virtual environment whose interpreter %s is not there", name,
+				v.base(filepath.Base(name)),
+			)
 		}
 	}
 	head := make([]byte, 4)
@@ -287,7 +290,8 @@ func (i Interpreter) sites() (out []string) {
 		"/usr/local/lib/python" + i.Minor() + "/dist-packages", debianSite, filepath.Join(i.Library, "site-packages"),
 	} {
 		debian := strings.HasSuffix(dir, "dist-packages")
-		if real, err := filepath.EvalSymlinks(dir); err == nil && (!debian || i.Prefix == "/usr") && !slices.Contains(out, real) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil && (!debian || i.Prefix == "/usr") &&
+			!slices.Contains(out, real) {
 			out = append(out, real)
 		}
 	}

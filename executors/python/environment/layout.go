@@ -41,7 +41,10 @@ func (l *layout) interpreter(i Interpreter, network bool) {
 	}
 	l.system("/usr/share/zoneinfo", "/usr/lib/locale", "/etc/localtime", "/etc/mime.types")
 	if network { // certificates
-		l.system("/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/usr/lib/ssl", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates")
+		l.system(
+			"/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/usr/lib/ssl", "/usr/share/ca-certificates",
+			"/usr/local/share/ca-certificates",
+		)
 	}
 }
 
@@ -112,7 +115,9 @@ func taken(site, module string) (out []string) {
 	at := filepath.Join(append([]string{site}, parts...)...)
 	dir, last := filepath.Dir(at), parts[len(parts)-1]
 	escaped := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
-	for _, pattern := range []string{last, last + ".py", last + ".pyc", last + ".so", last + ".*.so", "__pycache__/" + last + ".*.pyc"} {
+	for _, pattern := range []string{
+		last, last + ".py", last + ".pyc", last + ".so", last + ".*.so", "__pycache__/" + last + ".*.pyc",
+	} {
 		found, _ := filepath.Glob(filepath.Join(escaped, pattern)) // the pattern is valid
 		out = append(out, found...)
 	}

@@ -75,7 +75,9 @@ func (s *Site) metadata(name string) *Distribution {
 		s.Notes = append(s.Notes, at+" is an egg, which is not read: install the package with pip")
 		return nil
 	case strings.HasPrefix(name, "__editable__"):
-		s.Notes = append(s.Notes, at+" leads to a package elsewhere (pip install -e), which is not read: install the package itself")
+		s.Notes = append(
+			s.Notes, at+" leads to a package elsewhere (pip install -e), which is not read: install the package itself",
+		)
 		return nil
 	default:
 		return nil

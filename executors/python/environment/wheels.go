@@ -45,7 +45,9 @@ type unpacked struct {
 // made of the same wheels before. If Site is empty, there is no such wheel.
 func unpackWheels(dir string, cfg unpackConfig) (u unpacked, err error) {
 	cfg.Bytes, cfg.Files = cmp.Or(cfg.Bytes, defaultBytes), cmp.Or(cfg.Files, defaultFiles)
-	names, err := filepath.Glob(filepath.Join(strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir), "*.whl"))
+	names, err := filepath.Glob(
+		filepath.Join(strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir), "*.whl"),
+	)
 	if err != nil || len(names) == 0 {
 		return u, err
 	}
@@ -105,11 +107,13 @@ func (c unpackConfig) fits(file string) (name, why string) {
 	tags := func(i int) []string { return strings.Split(parts[n-i], ".") }
 	number := "cp" + strings.ReplaceAll(c.Minor, ".", "")
 	python := slices.ContainsFunc(tags(3), func(t string) bool {
-		return t == "py3" || t == "py"+number[2:] || t == number || strings.HasPrefix(t, "cp3") && slices.Contains(tags(2), "abi3") && !later(t, number)
+		return t == "py3" || t == "py"+number[2:] || t == number ||
+			strings.HasPrefix(t, "cp3") && slices.Contains(tags(2), "abi3") && !later(t, number)
 	})
 	abi := slices.ContainsFunc(tags(2), func(t string) bool { return t == "none" || t == "abi3" || t == number })
 	platform := slices.ContainsFunc(tags(1), func(t string) bool {
-		return t == "any" || strings.Contains(t, "linux") && !strings.Contains(t, "musl") && strings.HasSuffix(t, "_"+c.Machine)
+		return t == "any" || strings.Contains(t, "linux") && !strings.Contains(t, "musl") &&
+			strings.HasSuffix(t, "_"+c.Machine)
 	})
 	if !python || !abi || !platform {
 		return "", fmt.Sprintf("is for another interpreter or machine than Python %s on %s", c.Minor, c.Machine)
@@ -197,7 +201,8 @@ func placeOf(f *zip.File) (at string, ok bool, err error) {
 	if !f.Mode().IsRegular() {
 		return "", false, fmt.Errorf("%q is no plain file", name)
 	}
-	if strings.ContainsAny(name, "\\\x00") || !filepath.IsLocal(name) || filepath.ToSlash(filepath.Clean(name)) != name {
+	if strings.ContainsAny(name, "\\\x00") || !filepath.IsLocal(name) ||
+		filepath.ToSlash(filepath.Clean(name)) != name {
 		return "", false, fmt.Errorf("%q leads out of the folder", name)
 	}
 	top, rest, _ := strings.Cut(name, "/")

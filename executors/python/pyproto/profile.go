@@ -26,17 +26,23 @@ type ProfileConfig struct {
 // without Python, the profile allows nothing.
 func ProfileOf(cfg ProfileConfig) Profile {
 	p := Profile{
-		Revision: cfg.Revision, Allow: []Name{}, Deny: []Name{}, Nobody: []Name{}, Standard: []string{}, Outside: []string{},
-		Library: cfg.Library, Builtins: []Name{}, Read: listed(cfg.Read), Write: listed(cfg.Write), Network: profiles.NetworkOff, Only: []string{}, Reach: []span{},
+		Revision: cfg.Revision, Allow: []Name{}, Deny: []Name{}, Nobody: []Name{}, Standard: []string{},
+		Outside: []string{},
+		Library: cfg.Library, Builtins: []Name{}, Read: listed(cfg.Read), Write: listed(cfg.Write),
+		Network: profiles.NetworkOff, Only: []string{}, Reach: []span{},
 	}
 	for _, name := range modules.NeverNames() {
-		p.Nobody = append(p.Nobody, Name{Name: name, Why: "it steps round what watches a program, and no policy can allow it"})
+		p.Nobody = append(
+			p.Nobody, Name{Name: name, Why: "it steps round what watches a program, and no policy can allow it"},
+		)
 	}
 	if cfg.Agent == nil || cfg.Agent.Python == nil {
 		return p
 	}
 	py := *cfg.Agent.Python
-	py.Imports.Allow = slices.DeleteFunc(slices.Clone(py.Imports.Allow), func(r profiles.ImportRule) bool { return !r.Live(cfg.Now) })
+	py.Imports.Allow = slices.DeleteFunc(
+		slices.Clone(py.Imports.Allow), func(r profiles.ImportRule) bool { return !r.Live(cfg.Now) },
+	)
 	if k, ok := cfg.Agent.Kernel(profiles.ExecutorPython); ok {
 		p.Network = k.Network
 	}
@@ -101,7 +107,9 @@ func advice(im *profiles.Imports) string {
 	names := im.Only
 	if names == nil {
 		for _, r := range im.Allow {
-			if !slices.ContainsFunc(slices.Concat(im.Deny, im.Process), func(d profiles.ImportRule) bool { return d.Name == r.Name }) {
+			if !slices.ContainsFunc(
+				slices.Concat(im.Deny, im.Process), func(d profiles.ImportRule) bool { return d.Name == r.Name },
+			) {
 				names = append(names, r.Name)
 			}
 		}
@@ -109,7 +117,10 @@ func advice(im *profiles.Imports) string {
 			return "everything is allowed that is installed and not denied"
 		}
 		if im.Default {
-			parts = append(parts, "the standard library, without what reaches outside of the process (subprocess, socket, ctypes and the like)")
+			parts = append(
+				parts,
+				"the standard library, without what reaches outside of the process (subprocess, socket, ctypes and the like)",
+			)
 		}
 	}
 	names = slices.Sorted(slices.Values(names))

@@ -35,7 +35,8 @@ func files(a *profiles.Agent, env Environment, at Places) (read, write []string)
 	own := []string{executors.Workspace, "/tmp", "/dev/null"}
 	write = append(expand(a.Files.Write, at), own...)
 	read = slices.Concat(expand(a.Files.Read, at), write, process(), []string{
-		"/dev/zero", "/dev/urandom", "/dev/random", "/dev/full", "/etc/localtime", "/etc/mime.types", "/usr/share/zoneinfo",
+		"/dev/zero", "/dev/urandom", "/dev/random", "/dev/full", "/etc/localtime", "/etc/mime.types",
+		"/usr/share/zoneinfo",
 	})
 	for _, r := range slices.Concat(env.Own, env.Code) {
 		read = append(read, r.Path)
@@ -48,7 +49,8 @@ func files(a *profiles.Agent, env Environment, at Places) (read, write []string)
 func process() []string {
 	var out []string
 	for _, name := range []string{
-		"cgroup", "cmdline", "comm", "environ", "fd", "fdinfo", "io", "limits", "maps", "mountinfo", "mounts", "oom_score", "smaps",
+		"cgroup", "cmdline", "comm", "environ", "fd", "fdinfo", "io", "limits", "maps", "mountinfo", "mounts",
+		"oom_score", "smaps",
 		"smaps_rollup", "stat", "statm", "status",
 	} {
 		out = append(out, "/proc/self/"+name)

@@ -74,7 +74,9 @@ func New(cfg Config) (*Executor, error) {
 	}
 	e := &Executor{cfg: cfg, cache: pool.NewCache(cfg.CacheDir, cfg.Now)}
 	var err error
-	e.blank, err = pool.New(pool.Config[spec, *process]{Go: cfg.Go, Launch: e.launch, End: end, Blank: cfg.Blank, Max: cfg.Blank})
+	e.blank, err = pool.New(
+		pool.Config[spec, *process]{Go: cfg.Go, Launch: e.launch, End: end, Blank: cfg.Blank, Max: cfg.Blank},
+	)
 	if err != nil {
 		return nil, fmt.Errorf("WebAssembly Python: %w", err)
 	}
@@ -105,7 +107,9 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 	}
 	defer e.work.Done()
 	if r.Resume != nil {
-		return executors.Outcome{}, fmt.Errorf("resume run %s: %w: the WebAssembly Python keeps nothing for a later run", r.ID, executors.ErrSnapshot)
+		return executors.Outcome{}, fmt.Errorf(
+			"resume run %s: %w: the WebAssembly Python keeps nothing for a later run", r.ID, executors.ErrSnapshot,
+		)
 	}
 	want, o, err := options(r, e.cfg.Now())
 	if err != nil {
@@ -118,7 +122,10 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 	}
 	work := executors.Work{
 		Options: raw, Source: []byte(r.Program.Source), Holds: true, Prints: true, Updated: begins, Denials: maxDenials,
-		Budget: executors.Budget{CPU: o.CPU, Wall: millis(r.Limits.WallMillis), OutputBytes: o.OutputBytes, ResultBytes: o.Python.ResultBytes},
+		Budget: executors.Budget{
+			CPU: o.CPU, Wall: millis(r.Limits.WallMillis), OutputBytes: o.OutputBytes,
+			ResultBytes: o.Python.ResultBytes,
+		},
 	}
 	g, kept, err := e.blank.Take(ctx, want, want.fits)
 	if err != nil {
@@ -157,7 +164,9 @@ func finalOutcome(out executors.Outcome, err error) (executors.Outcome, error) {
 }
 
 // runIn runs a program in g, which cannot be used afterwards.
-func (e *Executor) runIn(ctx context.Context, g *process, run string, w executors.Work, h executors.Host) (executors.Outcome, error) {
+func (e *Executor) runIn(
+	ctx context.Context, g *process, run string, w executors.Work, h executors.Host,
+) (executors.Outcome, error) {
 	if s, ok := g.link.Guest().(executors.Serving); ok {
 		s.Serve(run)
 	}
@@ -209,20 +218,24 @@ func options(r executors.Run, now time.Time) (spec, wasmproto.Options, error) {
 		}}
 	}
 	l := r.Limits
-	if l.CPUMillis == nil || l.WallMillis == nil || l.MemoryBytes == nil || l.OutputBytes == nil || l.ResultBytes == nil {
+	if l.CPUMillis == nil || l.WallMillis == nil || l.MemoryBytes == nil || l.OutputBytes == nil ||
+		l.ResultBytes == nil {
 		return spec{}, wasmproto.Options{}, fmt.Errorf("start run %s: a limit is missing", r.ID)
 	}
 	own := []string{executors.Workspace}
 	profile := pyproto.ProfileOf(pyproto.ProfileConfig{
-		Agent: r.Agent, Revision: r.Revision, Read: append([]string{place.Library}, own...), Write: own, Library: []string{}, Now: now,
+		Agent: r.Agent, Revision: r.Revision, Read: append([]string{place.Library}, own...), Write: own,
+		Library: []string{}, Now: now,
 	})
 	profile.Network = profiles.NetworkOff
 	o := wasmproto.Options{
 		Python: pyproto.Options{
-			File: r.Program.Name, Profile: &profile, Inputs: r.Inputs, Bridges: pyproto.BridgesOf(r.Agent), Dir: executors.Workspace,
+			File: r.Program.Name, Profile: &profile, Inputs: r.Inputs, Bridges: pyproto.BridgesOf(r.Agent),
+			Dir: executors.Workspace,
 			Env: []string{}, Stdin: true, Denials: maxDenials, ResultBytes: *l.ResultBytes,
 		},
-		Stdin: r.Program.Stdin, Seed: r.Seed, CPU: millis(l.CPUMillis), MemoryBytes: *l.MemoryBytes, OutputBytes: *l.OutputBytes,
+		Stdin: r.Program.Stdin, Seed: r.Seed, CPU: millis(l.CPUMillis), MemoryBytes: *l.MemoryBytes,
+		OutputBytes: *l.OutputBytes,
 	}
 	if o.Python.File == "" {
 		o.Python.File = "program.py"

@@ -73,7 +73,9 @@ func (e *Executor) launch(ctx context.Context, s spec) (*process, error) {
 		return nil, refused(err)
 	}
 	if r := link.Ready(); r.Executor != profiles.ExecutorPython || r.Digest == "" {
-		return nil, errors.Join(fmt.Errorf("start python guest: %q with engine %q answered", r.Executor, r.Digest), link.Close())
+		return nil, errors.Join(
+			fmt.Errorf("start python guest: %q with engine %q answered", r.Executor, r.Digest), link.Close(),
+		)
 	}
 	return &process{link: link, spec: s}, nil
 }
@@ -107,13 +109,16 @@ func (e *Executor) begin(ctx context.Context, s spec, cache string) (*executors.
 	if s.bare {
 		preload = []string{}
 	}
-	return pool.Dial(ctx, e.link(), g, wasmproto.Settings{Dir: e.cfg.Dir, CacheDir: cache, Preload: preload, Ring: pool.InRing(g)})
+	return pool.Dial(
+		ctx, e.link(), g, wasmproto.Settings{Dir: e.cfg.Dir, CacheDir: cache, Preload: preload, Ring: pool.InRing(g)},
+	)
 }
 
 // fill starts a guest that compiles into a folder of its own and runs no program.
 func (e *Executor) fill(ctx context.Context, room, made string) (*executors.Link, error) {
 	g, err := e.cfg.Launcher.Launch(ctx, executors.Spec{
-		Executor: profiles.ExecutorPython, Argv: e.cfg.Argv, MinTier: profiles.TierProcess, Kernel: kernel(), Room: room, Own: e.own(""),
+		Executor: profiles.ExecutorPython, Argv: e.cfg.Argv, MinTier: profiles.TierProcess, Kernel: kernel(),
+		Room: room, Own: e.own(""),
 		CPU: guestCPU, MemoryBytes: fillData, FileBytes: guestFiles,
 	})
 	if err != nil {

@@ -275,9 +275,15 @@ func (r *rewriter) assign(a *syntax.Assign, value bool) {
 	}
 	if a.Append && a.Index != nil && a.Value != nil && a.Name != nil { // a[i]+=x
 		at := a.Value.Pos()
-		before := &syntax.ParamExp{Dollar: at, Rbrace: at, Param: &syntax.Lit{ValuePos: at, ValueEnd: at, Value: a.Name.Value}, Index: a.Index}
+		before := &syntax.ParamExp{
+			Dollar: at, Rbrace: at, Param: &syntax.Lit{ValuePos: at, ValueEnd: at, Value: a.Name.Value}, Index: a.Index,
+		}
 		a.Append = false
-		a.Value = &syntax.Word{Parts: append([]syntax.WordPart{&syntax.DblQuoted{Left: at, Right: at, Parts: []syntax.WordPart{before}}}, a.Value.Parts...)}
+		a.Value = &syntax.Word{
+			Parts: append([]syntax.WordPart{
+				&syntax.DblQuoted{Left: at, Right: at, Parts: []syntax.WordPart{before}},
+			}, a.Value.Parts...),
+		}
 	}
 	if value {
 		r.value(a.Value)
@@ -291,7 +297,9 @@ func (r *rewriter) assign(a *syntax.Assign, value bool) {
 		if e.Index != nil {
 			r.arithm(e.Index)
 			if w, ok := e.Index.(*syntax.Word); ok && a.Name != nil && r.maps[a.Name.Value] && !quotedWord(w) {
-				e.Index = &syntax.Word{Parts: []syntax.WordPart{&syntax.DblQuoted{Left: w.Pos(), Right: w.End(), Parts: w.Parts}}}
+				e.Index = &syntax.Word{
+					Parts: []syntax.WordPart{&syntax.DblQuoted{Left: w.Pos(), Right: w.End(), Parts: w.Parts}},
+				}
 			}
 			r.value(e.Value)
 		} else if e.Value != nil {

@@ -110,7 +110,12 @@ func (g *guardStep) list(stmts []*syntax.Stmt, around []frame) []*syntax.Stmt {
 			pos := stmts[i+1].Pos()
 			rest := g.list(stmts[i+1:], around)
 			ask := &syntax.Stmt{Position: pos, Cmd: exists(pos, mark+"g"+strconv.Itoa(number))}
-			then := &syntax.Stmt{Position: pos, Cmd: &syntax.IfClause{Position: pos, ThenPos: pos, FiPos: pos, Cond: []*syntax.Stmt{ask}, Then: rest}}
+			then := &syntax.Stmt{
+				Position: pos,
+				Cmd: &syntax.IfClause{
+					Position: pos, ThenPos: pos, FiPos: pos, Cond: []*syntax.Stmt{ask}, Then: rest,
+				},
+			}
 			return append(stmts[:i+1:i+1], then)
 		}
 	}
@@ -153,5 +158,7 @@ func (g *guardStep) leave(st *syntax.Stmt, c *syntax.CallExpr, around []frame) {
 
 // exists builds a test that asks the runner through a path.
 func exists(pos syntax.Pos, path string) *syntax.TestClause {
-	return &syntax.TestClause{Left: pos, Right: pos, X: &syntax.UnaryTest{OpPos: pos, Op: syntax.TsExists, X: lit(pos, path)}}
+	return &syntax.TestClause{
+		Left: pos, Right: pos, X: &syntax.UnaryTest{OpPos: pos, Op: syntax.TsExists, X: lit(pos, path)},
+	}
 }

@@ -24,7 +24,9 @@ func (r *rewriter) pipes(stmts []*syntax.Stmt) []*syntax.Stmt {
 		begin := simple(at, Pipe, parameter(at, "-"))
 		inner := *stmts[i]
 		inner.Semicolon = syntax.Pos{}
-		stmts[i] = &syntax.Stmt{Position: at, Cmd: &syntax.Block{Lbrace: at, Rbrace: inner.End(), Stmts: []*syntax.Stmt{begin, &inner}}}
+		stmts[i] = &syntax.Stmt{
+			Position: at, Cmd: &syntax.Block{Lbrace: at, Rbrace: inner.End(), Stmts: []*syntax.Stmt{begin, &inner}},
+		}
 		status := text(at, "0")
 		if mentions(stmts[i+1], "?") {
 			status = parameter(at, "?")
@@ -66,22 +68,41 @@ func tells(s *syntax.Stmt, number int) *syntax.Stmt {
 	at := s.Pos()
 	kept := &syntax.Word{Parts: []syntax.WordPart{element(at, "1")}}
 	on := &syntax.IfClause{Position: at, ThenPos: at, FiPos: at,
-		Cond: []*syntax.Stmt{{Position: at, Cmd: &syntax.TestClause{Left: at, Right: at, X: &syntax.BinaryTest{OpPos: at, Op: syntax.TsMatch, X: kept, Y: text(at, "*e*")}}}},
+		Cond: []*syntax.Stmt{
+			{
+				Position: at,
+				Cmd: &syntax.TestClause{
+					Left: at, Right: at,
+					X: &syntax.BinaryTest{OpPos: at, Op: syntax.TsMatch, X: kept, Y: text(at, "*e*")},
+				},
+			},
+		},
 		Then: []*syntax.Stmt{simple(at, "set", text(at, "-e"))}}
-	own := &syntax.Stmt{Position: at, Cmd: &syntax.Subshell{Lparen: at, Rparen: s.End(), Stmts: []*syntax.Stmt{{Position: at, Cmd: on}, s}}}
+	own := &syntax.Stmt{
+		Position: at,
+		Cmd:      &syntax.Subshell{Lparen: at, Rparen: s.End(), Stmts: []*syntax.Stmt{{Position: at, Cmd: on}, s}},
+	}
 	id := &syntax.Word{Parts: []syntax.WordPart{element(at, "0")}}
 	return &syntax.Stmt{Position: at, Cmd: &syntax.Subshell{Lparen: at, Rparen: s.End(), Stmts: []*syntax.Stmt{
-		simple(at, "set", text(at, "+e")), own, simple(at, Stage, id, text(at, strconv.Itoa(number)), parameter(at, "?")),
+		simple(at, "set", text(at, "+e")), own,
+		simple(at, Stage, id, text(at, strconv.Itoa(number)), parameter(at, "?")),
 	}}}
 }
 
 // element is one element of the array that pipe stored: the number of the pipe, and the options.
 func element(at syntax.Pos, index string) *syntax.ParamExp {
-	return &syntax.ParamExp{Dollar: at, Rbrace: at, Param: &syntax.Lit{ValuePos: at, ValueEnd: at, Value: "PIPESTATUS"}, Index: text(at, index)}
+	return &syntax.ParamExp{
+		Dollar: at, Rbrace: at, Param: &syntax.Lit{ValuePos: at, ValueEnd: at, Value: "PIPESTATUS"},
+		Index: text(at, index),
+	}
 }
 
 func parameter(at syntax.Pos, name string) *syntax.Word {
-	return &syntax.Word{Parts: []syntax.WordPart{&syntax.ParamExp{Dollar: at, Short: true, Param: &syntax.Lit{ValuePos: at, ValueEnd: at, Value: name}}}}
+	return &syntax.Word{
+		Parts: []syntax.WordPart{
+			&syntax.ParamExp{Dollar: at, Short: true, Param: &syntax.Lit{ValuePos: at, ValueEnd: at, Value: name}},
+		},
+	}
 }
 
 func simple(at syntax.Pos, name string, args ...*syntax.Word) *syntax.Stmt {

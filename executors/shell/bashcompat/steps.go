@@ -42,7 +42,9 @@ type StepOptions struct {
 
 // PlantSteps marks a tree in place. No other caller may use the tree meanwhile.
 func PlantSteps(f *syntax.File, o StepOptions) {
-	p := planter{StepOptions: o, shells: map[*syntax.Stmt]int{}, done: map[*syntax.Stmt]bool{}, bare: map[*syntax.Stmt]bool{}}
+	p := planter{
+		StepOptions: o, shells: map[*syntax.Stmt]int{}, done: map[*syntax.Stmt]bool{}, bare: map[*syntax.Stmt]bool{},
+	}
 	guardLoops(f)
 	syntax.Walk(f, p.node)
 }
@@ -188,8 +190,13 @@ func (p *planter) node(n syntax.Node) bool {
 	case *syntax.CallExpr:
 		if len(n.Args) > 0 && n.Args[0].Lit() == "shift" { // the runner has to know the number of parameters
 			pos := n.Pos()
-			count := &syntax.ParamExp{Dollar: pos, Short: true, Param: &syntax.Lit{ValuePos: pos, ValueEnd: pos, Value: "#"}}
-			n.Args = append(n.Args[:len(n.Args):len(n.Args)], &syntax.Word{Parts: []syntax.WordPart{lit(pos, mark).Parts[0], count}})
+			count := &syntax.ParamExp{
+				Dollar: pos, Short: true, Param: &syntax.Lit{ValuePos: pos, ValueEnd: pos, Value: "#"},
+			}
+			n.Args = append(
+				n.Args[:len(n.Args):len(n.Args)],
+				&syntax.Word{Parts: []syntax.WordPart{lit(pos, mark).Parts[0], count}},
+			)
 		}
 	case *syntax.Word:
 		for i, part := range n.Parts {
@@ -240,7 +247,9 @@ func (p *planter) stmt(st *syntax.Stmt) {
 		if t.Stmt != nil {
 			blk.Stmts = []*syntax.Stmt{t.Stmt}
 		} else {
-			blk.Stmts = []*syntax.Stmt{{Position: t.Pos(), Cmd: &syntax.CallExpr{Args: []*syntax.Word{lit(t.Pos(), ":")}}}}
+			blk.Stmts = []*syntax.Stmt{
+				{Position: t.Pos(), Cmd: &syntax.CallExpr{Args: []*syntax.Word{lit(t.Pos(), ":")}}},
+			}
 		}
 		st.Cmd = blk
 	}

@@ -64,7 +64,12 @@ func branch(x syntax.TestExpr, t *syntax.TestClause) syntax.Command {
 	at := t.Pos()
 	cond := condition(x, t)
 	yes := &syntax.Stmt{Position: at, Cmd: &syntax.TestClause{Left: at, Right: at, X: text(at, "1")}}
-	no := &syntax.Stmt{Position: at, Cmd: &syntax.TestClause{Left: at, Right: at, X: &syntax.UnaryTest{OpPos: at, Op: syntax.TsEmpStr, X: text(at, "1")}}}
+	no := &syntax.Stmt{
+		Position: at,
+		Cmd: &syntax.TestClause{
+			Left: at, Right: at, X: &syntax.UnaryTest{OpPos: at, Op: syntax.TsEmpStr, X: text(at, "1")},
+		},
+	}
 	return &syntax.IfClause{
 		Position: at, ThenPos: at, FiPos: at, Cond: []*syntax.Stmt{cond}, Then: []*syntax.Stmt{yes},
 		Else: &syntax.IfClause{Position: at, ThenPos: syntax.Pos{}, FiPos: at, Then: []*syntax.Stmt{no}},

@@ -191,8 +191,14 @@ func (r *rewriter) count(x *syntax.ParamExp) syntax.WordPart {
 	}
 	at := x.Pos()
 	keys := &syntax.ParamExp{Dollar: at, Rbrace: at, Excl: true, Param: x.Param, Index: text(at, "@")}
-	all := &syntax.Word{Parts: []syntax.WordPart{&syntax.DblQuoted{Left: at, Right: at, Parts: []syntax.WordPart{keys}}}}
-	number := &syntax.Word{Parts: []syntax.WordPart{&syntax.ParamExp{Dollar: at, Short: true, Param: &syntax.Lit{ValuePos: at, ValueEnd: at, Value: "#"}}}}
+	all := &syntax.Word{
+		Parts: []syntax.WordPart{&syntax.DblQuoted{Left: at, Right: at, Parts: []syntax.WordPart{keys}}},
+	}
+	number := &syntax.Word{
+		Parts: []syntax.WordPart{
+			&syntax.ParamExp{Dollar: at, Short: true, Param: &syntax.Lit{ValuePos: at, ValueEnd: at, Value: "#"}},
+		},
+	}
 	set := &syntax.Stmt{Position: at, Cmd: &syntax.CallExpr{Args: []*syntax.Word{text(at, "set"), text(at, "--"), all}}}
 	echo := &syntax.Stmt{Position: at, Cmd: &syntax.CallExpr{Args: []*syntax.Word{text(at, "echo"), number}}}
 	return &syntax.CmdSubst{Left: at, Right: at, Stmts: []*syntax.Stmt{set, echo}}
@@ -209,7 +215,8 @@ func (r *rewriter) name(x *syntax.ParamExp) syntax.WordPart {
 // enclosed is ${x@Q}, for which the interpreter writes quotes only where they are
 // needed.
 func (r *rewriter) enclosed(x *syntax.ParamExp) syntax.WordPart {
-	if x.Exp == nil || x.Exp.Op != syntax.OtherParamOps || x.Exp.Word == nil || x.Exp.Word.Lit() != "Q" || x.Excl || x.Param == nil || x.Param.Value == "@" || x.Param.Value == "*" {
+	if x.Exp == nil || x.Exp.Op != syntax.OtherParamOps || x.Exp.Word == nil || x.Exp.Word.Lit() != "Q" || x.Excl ||
+		x.Param == nil || x.Param.Value == "@" || x.Param.Value == "*" {
 		return nil
 	}
 	if w, ok := x.Index.(*syntax.Word); x.Index != nil && (!ok || w.Lit() == "" || w.Lit() == "@" || w.Lit() == "*") {
@@ -218,8 +225,17 @@ func (r *rewriter) enclosed(x *syntax.ParamExp) syntax.WordPart {
 	at := x.Pos()
 	value := &syntax.ParamExp{Dollar: at, Rbrace: at, Param: x.Param, Index: x.Index}
 	r.param(value)
-	whole := &syntax.Word{Parts: []syntax.WordPart{&syntax.DblQuoted{Left: at, Right: at, Parts: []syntax.WordPart{value}}}}
-	set := &syntax.Word{Parts: []syntax.WordPart{&syntax.ParamExp{Dollar: at, Rbrace: at, Param: x.Param, Index: x.Index, Exp: &syntax.Expansion{Op: syntax.AlternateUnset, Word: text(at, "1")}}}}
+	whole := &syntax.Word{
+		Parts: []syntax.WordPart{&syntax.DblQuoted{Left: at, Right: at, Parts: []syntax.WordPart{value}}},
+	}
+	set := &syntax.Word{
+		Parts: []syntax.WordPart{
+			&syntax.ParamExp{
+				Dollar: at, Rbrace: at, Param: x.Param, Index: x.Index,
+				Exp: &syntax.Expansion{Op: syntax.AlternateUnset, Word: text(at, "1")},
+			},
+		},
+	}
 	return &syntax.CmdSubst{Left: at, Right: at, Stmts: []*syntax.Stmt{simple(at, Quoted, whole, set)}}
 }
 
@@ -240,7 +256,8 @@ func (r *rewriter) param(x *syntax.ParamExp) {
 			r.inner(x.Repl.With.Parts)
 		}
 	}
-	if n := x.Param; n != nil && len(n.Value) > 1 && strings.Trim(n.Value, "0123456789") == "" && x.Slice == nil && x.Exp == nil && x.Repl == nil && !x.Length {
+	if n := x.Param; n != nil && len(n.Value) > 1 && strings.Trim(n.Value, "0123456789") == "" && x.Slice == nil &&
+		x.Exp == nil && x.Repl == nil && !x.Length {
 		// The interpreter has nine parameters.
 		from := n.Value
 		x.Short, x.Rbrace = false, x.Pos()

@@ -80,9 +80,11 @@ func Run(ctx context.Context, c Config, s *script.Script) Report {
 		h.declared = sh.Env
 	}
 	res, err := runner.Run(ctx, runner.Config{
-		Host: h, Decider: c.Decider, Dir: path.Clean(c.Cwd), Name: c.name, Params: c.params, Stdin: null, User: 1000, Dry: true, Check: c.Check, Now: func() time.Time { return time.Unix(0, 0) },
+		Host: h, Decider: c.Decider, Dir: path.Clean(c.Cwd), Name: c.name, Params: c.params, Stdin: null, User: 1000,
+		Dry: true, Check: c.Check, Now: func() time.Time { return time.Unix(0, 0) },
 		Env: append([]string{
-			"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + c.Home, "PWD=" + c.Cwd, "USER=agent", "LOGNAME=agent", "LANG=C.UTF-8", "TMPDIR=/tmp", "TERM=dumb", "SHELL=/bin/bash",
+			"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + c.Home, "PWD=" + c.Cwd, "USER=agent", "LOGNAME=agent",
+			"LANG=C.UTF-8", "TMPDIR=/tmp", "TERM=dumb", "SHELL=/bin/bash",
 		}, slices.Concat(h.declared, c.env)...),
 		Limits: runner.Limits{Steps: maxSteps, Depth: maxDepth, Bytes: maxBytes, Shell: maxShells},
 	}, s)
@@ -153,7 +155,11 @@ func denied(d profiles.Decision) error {
 
 // text runs, dry, a text that a program would pass to a shell.
 func (h *host) text(ctx context.Context, p runner.Program, s argv.Script) error {
-	opaque := profiles.Decision{Code: profiles.CodeShellOpaque, Reason: "what " + strings.Join(s.Chain, " ") + " would run cannot be read before it runs", Evidence: &profiles.Evidence{Argv: p.Argv, Chain: s.Chain}}
+	opaque := profiles.Decision{
+		Code:     profiles.CodeShellOpaque,
+		Reason:   "what " + strings.Join(s.Chain, " ") + " would run cannot be read before it runs",
+		Evidence: &profiles.Evidence{Argv: p.Argv, Chain: s.Chain},
+	}
 	if strings.Contains(s.Text, runner.Output) {
 		h.mu.Lock()
 		h.output = append(h.output, opaque)
@@ -164,7 +170,12 @@ func (h *host) text(ctx context.Context, p runner.Program, s argv.Script) error 
 	}
 	text, refusal := script.Parse(s.Text)
 	if refusal != nil {
-		return denied(profiles.Decision{Code: refusal.Code, Reason: refusal.Reason, Instead: refusal.Instead, Evidence: &profiles.Evidence{Argv: p.Argv, Chain: s.Chain}})
+		return denied(
+			profiles.Decision{
+				Code: refusal.Code, Reason: refusal.Reason, Instead: refusal.Instead,
+				Evidence: &profiles.Evidence{Argv: p.Argv, Chain: s.Chain},
+			},
+		)
 	}
 	if h.c.Check != nil {
 		if d := h.c.Check(ctx, text, p.Dir, nil); d.Verdict == profiles.Deny {
@@ -185,7 +196,13 @@ func (h *host) text(ctx context.Context, p runner.Program, s argv.Script) error 
 	case len(r.Refused) > 0:
 		return denied(withChain(r.Refused[0], s.Chain))
 	case !r.Settled:
-		return denied(profiles.Decision{Code: profiles.CodeShellEndless, Reason: "the text given to a shell does not come to an end: " + r.Endless, Evidence: &profiles.Evidence{Argv: p.Argv, Chain: s.Chain}})
+		return denied(
+			profiles.Decision{
+				Code:     profiles.CodeShellEndless,
+				Reason:   "the text given to a shell does not come to an end: " + r.Endless,
+				Evidence: &profiles.Evidence{Argv: p.Argv, Chain: s.Chain},
+			},
+		)
 	}
 	return nil
 }

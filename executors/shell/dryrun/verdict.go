@@ -26,7 +26,9 @@ func Decide(ctx context.Context, d *profiles.Decider, a profiles.ShellAction) (p
 		return report.Decision, &report
 	}
 	check := func(ctx context.Context, s *script.Script, dir string, functions []string) profiles.Decision {
-		return preflight.Check(ctx, s, preflight.Config{Decider: d, Cwd: dir, Home: "/home/agent", Functions: functions}).Decision
+		return preflight.Check(
+			ctx, s, preflight.Config{Decider: d, Cwd: dir, Home: "/home/agent", Functions: functions},
+		).Decision
 	}
 	c := Config{Decider: d, Cwd: a.Cwd, Check: check}
 	ran := Run(ctx, c, s)
@@ -81,7 +83,9 @@ func settle(r Report) (profiles.Decision, bool) {
 			Instead: []string{"end the loop after a number of turns"},
 		}, true
 	case !r.Settled:
-		return profiles.Decision{Code: profiles.CodeShellUnsettled, Reason: "neither the text nor a dry run settles what the script does"}, true
+		return profiles.Decision{
+			Code: profiles.CodeShellUnsettled, Reason: "neither the text nor a dry run settles what the script does",
+		}, true
 	default:
 		return profiles.Decision{}, false
 	}

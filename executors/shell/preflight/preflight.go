@@ -93,7 +93,8 @@ func (w *walker) conclude() {
 	})
 	if w.ended() != nil {
 		w.out.Refused = append(w.out.Refused, profiles.Decision{
-			Code: profiles.CodeShellUnsettled, Reason: "the check was ended before it was done", Revision: w.d.Revision(),
+			Code: profiles.CodeShellUnsettled, Reason: "the check was ended before it was done",
+			Revision: w.d.Revision(),
 		})
 	}
 	switch {
@@ -103,7 +104,8 @@ func (w *walker) conclude() {
 		w.out.Decision = w.out.Asks[0].Decision
 	default:
 		w.out.Decision = profiles.Decision{
-			Verdict: profiles.Allow, Code: profiles.CodeAllowed, Reason: "every command in the text is allowed", Revision: w.d.Revision(),
+			Verdict: profiles.Allow, Code: profiles.CodeAllowed, Reason: "every command in the text is allowed",
+			Revision: w.d.Revision(),
 		}
 	}
 }

@@ -62,7 +62,8 @@ func (w *walker) redirect(r *syntax.Redirect, p place) {
 	}
 	line, column := p.at(r.Pos())
 	*p.nodes = append(*p.nodes, &Node{
-		Kind: "redirect", Text: r.Op.String() + shown(target), Line: line, Column: column, Chain: p.chain, Verdict: verdict, Decision: d,
+		Kind: "redirect", Text: r.Op.String() + shown(target), Line: line, Column: column, Chain: p.chain,
+		Verdict: verdict, Decision: d,
 	})
 }
 
@@ -108,7 +109,8 @@ func (w *walker) located(x *syntax.Word) argv.Word {
 	var tail argv.Word
 	switch y := part.(type) {
 	case *syntax.ParamExp:
-		if y.Param == nil || y.Param.Value != "HOME" || y.Exp != nil || y.Repl != nil || y.Slice != nil || y.Index != nil || y.Length || y.Excl {
+		if y.Param == nil || y.Param.Value != "HOME" || y.Exp != nil || y.Repl != nil || y.Slice != nil ||
+			y.Index != nil || y.Length || y.Excl {
 			return v
 		}
 	case *syntax.Lit:

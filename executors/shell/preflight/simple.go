@@ -43,7 +43,8 @@ func (w *walker) call(x *syntax.CallExpr, p place) {
 		w.lowest(n)
 		return
 	}
-	if f, ok := p.funcs[args[0].Text]; ok && !args[0].Open && f.sure && (p.body || f.offset < x.Pos().Offset() || f.offset == 0) {
+	if f, ok := p.funcs[args[0].Text]; ok && !args[0].Open && f.sure &&
+		(p.body || f.offset < x.Pos().Offset() || f.offset == 0) {
 		n.Kind = "function"
 		p.dirs.unknown = true // the body of the function may change the folder
 		for _, a := range x.Assigns {
@@ -142,7 +143,10 @@ func starts(by string) bool {
 // started adds a node for the reader of an explanation: a program would start a shell itself, which no guest
 // can. The text is decided nevertheless.
 func (w *walker) started(s argv.Script, at syntax.Pos, p place) *Node {
-	n := &Node{Kind: "script", Text: "starts " + s.Shell + " itself: refused when it runs", Chain: s.Chain, Verdict: command.Unsettled}
+	n := &Node{
+		Kind: "script", Text: "starts " + s.Shell + " itself: refused when it runs", Chain: s.Chain,
+		Verdict: command.Unsettled,
+	}
 	n.Decision = profiles.Decision{Code: profiles.CodeShellOpaque, Rule: &w.shell.Rule, Revision: w.d.Revision()}
 	n.Line, n.Column = p.at(at)
 	n.Decision.Reason, n.Decision.Instead = s.Unread()
@@ -266,8 +270,11 @@ func (w *walker) moves(args []argv.Word, p place) {
 	for len(rest) > 1 && !rest[0].Open && (rest[0].Text == "--" || rest[0].Text == "-L" || rest[0].Text == "-P") {
 		rest = rest[1:]
 	}
-	if args[0].Text != "cd" || len(rest) != 1 || rest[0].Open || rest[0].Text == "-" || rest[0].Text == "" || p.dirs.unknown || len(p.dirs.list) > 4 {
-		if args[0].Text != "command" && args[0].Text != "builtin" || len(args) > 1 && (args[1].Open || args[1].Text[:min(1, len(args[1].Text))] != "-" && movesDir(args[1].Text)) {
+	if args[0].Text != "cd" || len(rest) != 1 || rest[0].Open || rest[0].Text == "-" || rest[0].Text == "" ||
+		p.dirs.unknown || len(p.dirs.list) > 4 {
+		if args[0].Text != "command" && args[0].Text != "builtin" ||
+			len(args) > 1 && (args[1].Open || args[1].Text[:min(1, len(args[1].Text))] != "-" &&
+				movesDir(args[1].Text)) {
 			p.dirs.unknown = true
 		}
 		return

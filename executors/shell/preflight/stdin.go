@@ -170,7 +170,8 @@ func (w *walker) output(s *syntax.Stmt, p place) source {
 		}
 		return opaque
 	}
-	if _, is := w.d.Builtin(name.Text); is && name.Text != "command" && name.Text != "exec" && name.Text != "eval" && name.Text != "builtin" {
+	if _, is := w.d.Builtin(name.Text); is && name.Text != "command" && name.Text != "exec" && name.Text != "eval" &&
+		name.Text != "builtin" {
 		return source{kind: inOpen}
 	}
 	return opaque
@@ -183,7 +184,8 @@ func writesItself(s *syntax.Stmt, p place) bool {
 		if c, ok := n.(*syntax.CallExpr); ok && len(c.Args) > 0 {
 			switch v := script.StaticWord(c.Args[0]); {
 			case v.Open:
-			case v.Text == "echo" || v.Text == "printf" || v.Text == ":" || v.Text == "true" || v.Text == "read" || v.Text == "test" || v.Text == "[":
+			case v.Text == "echo" || v.Text == "printf" || v.Text == ":" || v.Text == "true" || v.Text == "read" ||
+				v.Text == "test" || v.Text == "[":
 			default:
 				if _, f := p.funcs[v.Text]; !f {
 					all = false
@@ -213,7 +215,8 @@ func printed(args []argv.Word) (string, bool) {
 		if strings.Contains(texts[0], "n") {
 			newline = ""
 		}
-		escapes = strings.LastIndexByte(texts[0], 'e') > strings.LastIndexByte(texts[0], 'E') || escapes && !strings.Contains(texts[0], "E")
+		escapes = strings.LastIndexByte(texts[0], 'e') > strings.LastIndexByte(texts[0], 'E') ||
+			escapes && !strings.Contains(texts[0], "E")
 		texts = texts[1:]
 	}
 	text := strings.Join(texts, " ")
@@ -286,6 +289,8 @@ func (w *walker) program(lang string, c argv.Command, at syntax.Pos, p place) {
 // inline decides the text of such a program.
 func (w *walker) inline(lang, text string, at syntax.Pos, p place) {
 	if what, starts := programs.Inline(lang, text); starts {
-		w.deny(p, at, profiles.CodeShellStarts, "the "+lang+" program on standard input names what starts programs: "+what)
+		w.deny(
+			p, at, profiles.CodeShellStarts, "the "+lang+" program on standard input names what starts programs: "+what,
+		)
 	}
 }

@@ -121,13 +121,17 @@ func (w *walker) refuse(p place, at syntax.Pos, d profiles.Decision) profiles.De
 
 // deny denies for a reason of the preflight's own.
 func (w *walker) deny(p place, at syntax.Pos, code profiles.Code, reason string, instead ...string) profiles.Decision {
-	return w.refuse(p, at, profiles.Decision{Code: code, Reason: reason, Instead: instead, Rule: &w.shell.Rule, Revision: w.d.Revision()})
+	return w.refuse(
+		p, at,
+		profiles.Decision{Code: code, Reason: reason, Instead: instead, Rule: &w.shell.Rule, Revision: w.d.Revision()},
+	)
 }
 
 // switched denies a construct that a switch of the executor grants. The rule is that of the executor, since no
 // list of programs applies to it.
 func (w *walker) switched(p place, at syntax.Pos, what, by string) {
-	d := profiles.Decision{Code: profiles.CodeShellSwitch, Reason: "the policy does not grant " + what + ": spec.executors.shell has no " + by + ": true",
+	d := profiles.Decision{Code: profiles.CodeShellSwitch, Reason: "the policy does not grant " + what +
+		": spec.executors.shell has no " + by + ": true",
 		Rule: &w.shell.Rule, Revision: w.d.Revision()}
 	if r := w.d.Profile().ExecutorsRule; r != (profiles.Rule{}) {
 		d.Rule = &r
@@ -328,7 +332,13 @@ func (w *walker) variable(p place, at syntax.Pos, name string, value argv.Word) 
 	case settled:
 		line, column := p.at(at)
 		d = w.refuse(p, at, d)
-		*p.nodes = append(*p.nodes, &Node{Kind: "variable", Text: name + "=" + shown(value), Line: line, Column: column, Chain: p.chain, Decision: d})
+		*p.nodes = append(
+			*p.nodes,
+			&Node{
+				Kind: "variable", Text: name + "=" + shown(value), Line: line, Column: column, Chain: p.chain,
+				Decision: d,
+			},
+		)
 	default:
 		w.out.Open = true
 	}

@@ -184,7 +184,9 @@ func (g *runState) command(ctx context.Context, hc interp.HandlerContext, p *fra
 
 // denyCommand denies a command for a reason of the shell's own.
 func (g *runState) denyCommand(p *frame, args []string, reason string) ([]string, error) {
-	d := profiles.Decision{Code: profiles.CodeShellBuiltin, Reason: args[0] + ": " + reason, Evidence: &profiles.Evidence{Argv: args}}
+	d := profiles.Decision{
+		Code: profiles.CodeShellBuiltin, Reason: args[0] + ": " + reason, Evidence: &profiles.Evidence{Argv: args},
+	}
 	if err := g.refuse(d, p.at); err != nil {
 		return nil, err
 	}
@@ -242,8 +244,10 @@ func (g *runState) functions(tree *syntax.File) error {
 		switch f.Name.Value {
 		case "eval", "source", ".", "trap", "exec", "command", "builtin":
 			refused = &profiles.Denial{Capability: profiles.ExecutorShell, Decision: profiles.Decision{
-				Code: profiles.CodeShellUnsupported, Reason: "a function cannot be called " + f.Name.Value + ", which runs other commands",
-				Instead: []string{"another name for the function"}, Evidence: &profiles.Evidence{Line: int(f.Pos().Line()), Column: int(f.Pos().Col())},
+				Code:     profiles.CodeShellUnsupported,
+				Reason:   "a function cannot be called " + f.Name.Value + ", which runs other commands",
+				Instead:  []string{"another name for the function"},
+				Evidence: &profiles.Evidence{Line: int(f.Pos().Line()), Column: int(f.Pos().Col())},
 			}}
 		}
 		g.funcs[f.Name.Value] = true
@@ -272,7 +276,9 @@ func refusalOf(r *script.Refusal) profiles.Decision {
 // inner parses a text that a command of the script runs in the same shell, and returns it as text with marks.
 func (g *runState) inner(ctx context.Context, text, by, dir string, p *frame) (string, error) {
 	if p.texts++; p.texts > maxTexts {
-		return "", g.bound("texts run inside of one another more than %d deep, as of an eval that calls itself", maxTexts)
+		return "", g.bound(
+			"texts run inside of one another more than %d deep, as of an eval that calls itself", maxTexts,
+		)
 	}
 	var tree *syntax.File
 	s, err := g.read(ctx, text, dir)
@@ -284,7 +290,9 @@ func (g *runState) inner(ctx context.Context, text, by, dir string, p *frame) (s
 		at.Chain = slices.Concat(at.Chain, []string{by})
 		var d *profiles.Denial
 		if errors.As(err, &d) && d.Decision.Evidence != nil { // a position in another text
-			d.Decision.Reason = fmt.Sprintf("%s (line %d of the text that %s runs)", d.Decision.Reason, d.Decision.Evidence.Line, by)
+			d.Decision.Reason = fmt.Sprintf(
+				"%s (line %d of the text that %s runs)", d.Decision.Reason, d.Decision.Evidence.Line, by,
+			)
 			d.Decision.Evidence = nil
 		}
 		return "", g.failed(err, at)
@@ -350,7 +358,9 @@ func (g *runState) source(ctx context.Context, hc interp.HandlerContext, p *fram
 }
 
 // sourced runs a text as source does.
-func (g *runState) sourced(ctx context.Context, hc interp.HandlerContext, content string, p *frame, args []string) ([]string, error) {
+func (g *runState) sourced(
+	ctx context.Context, hc interp.HandlerContext, content string, p *frame, args []string,
+) ([]string, error) {
 	by := "source " + path.Base(args[1])
 	if err := g.opaque(content, by, p); err != nil {
 		return nil, err

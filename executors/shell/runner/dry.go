@@ -68,7 +68,13 @@ func (g *runState) opaque(text, by string, p *frame) error {
 // opaqueInput is opaque for the standard input of a shell. If there is nothing to read, its text is not known.
 func (g *runState) opaqueInput(text, by string, hc interp.HandlerContext, at At) error {
 	if g.c.Dry && hc.Stdin != nil && strings.TrimSpace(text) == "" {
-		return g.refuse(profiles.Decision{Code: profiles.CodeShellOpaque, Reason: by + " would run text from its standard input that nobody can read before"}, at)
+		return g.refuse(
+			profiles.Decision{
+				Code:   profiles.CodeShellOpaque,
+				Reason: by + " would run text from its standard input that nobody can read before",
+			},
+			at,
+		)
 	}
 	return nil
 }

@@ -64,7 +64,9 @@ func (e *environ) set(name string, v expand.Variable) {
 // from the host.
 func environOf(env []string, user int) *environ {
 	size := len(env) + 10
-	e := &environ{names: make([]string, 0, size), values: make([]expand.Variable, 0, size), index: make(map[string]int, size)}
+	e := &environ{
+		names: make([]string, 0, size), values: make([]expand.Variable, 0, size), index: make(map[string]int, size),
+	}
 	for _, pair := range env {
 		name, value, ok := strings.Cut(pair, "=")
 		if ok && syntax.ValidName(name) {
@@ -78,7 +80,10 @@ func environOf(env []string, user int) *environ {
 	for _, name := range []string{"UID", "EUID", "GID"} {
 		e.set(name, id)
 	}
-	for _, v := range [...][2]string{{"BASH_VERSION", "5.2.0(1)-release"}, {"BASH", "/bin/bash"}, {"HOSTNAME", "localhost"}, {"OSTYPE", "linux-gnu"}, {"SHLVL", "1"}} {
+	for _, v := range [...][2]string{
+		{"BASH_VERSION", "5.2.0(1)-release"}, {"BASH", "/bin/bash"}, {"HOSTNAME", "localhost"}, {"OSTYPE", "linux-gnu"},
+		{"SHLVL", "1"},
+	} {
 		if !e.get(v[0]).Set {
 			e.set(v[0], expand.Variable{Set: true, Kind: expand.String, Str: v[1]})
 		}

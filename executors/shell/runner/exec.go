@@ -104,7 +104,10 @@ func (g *runState) start(ctx context.Context, hc interp.HandlerContext, p *frame
 		g.mu.Unlock()
 		defer stop()
 	}
-	pr := Program{Argv: args, Dir: hc.Dir, Env: exported(hc.Env), Stdout: innermostWriter(hc.Stdout), Stderr: innermostWriter(hc.Stderr), At: p.at}
+	pr := Program{
+		Argv: args, Dir: hc.Dir, Env: exported(hc.Env), Stdout: innermostWriter(hc.Stdout),
+		Stderr: innermostWriter(hc.Stderr), At: p.at,
+	}
 	if hc.Stdin != nil {
 		pr.Stdin = hc.Stdin
 	}
@@ -173,7 +176,9 @@ func (g *runState) kill(p *frame, target string, signal int) bool {
 }
 
 // runOwnBuiltin runs a builtin of package runner.
-func (g *runState) runOwnBuiltin(ctx context.Context, hc interp.HandlerContext, p *frame, name string, args []string) error {
+func (g *runState) runOwnBuiltin(
+	ctx context.Context, hc interp.HandlerContext, p *frame, name string, args []string,
+) error {
 	switch name {
 	case "refused":
 		return interp.ExitStatus(profiles.ExitRefused)
@@ -277,7 +282,9 @@ func (g *runState) nested(ctx context.Context, hc interp.HandlerContext, p *fram
 	args := l.args
 	call, problem := readCall(args)
 	if problem != "" {
-		d := profiles.Decision{Code: profiles.CodeShellOpaque, Reason: problem, Evidence: &profiles.Evidence{Argv: args}}
+		d := profiles.Decision{
+			Code: profiles.CodeShellOpaque, Reason: problem, Evidence: &profiles.Evidence{Argv: args},
+		}
 		if err := g.refuse(d, p.at); err != nil {
 			return err
 		}
@@ -316,8 +323,12 @@ func (g *runState) nested(ctx context.Context, hc interp.HandlerContext, p *fram
 		}
 		return interp.ExitStatus(profiles.ExitRefused)
 	}
-	inner := &frame{base: innermostWriter(hc.Stderr), at: at, depth: p.depth + 1, shell: p.shell + 1, home: &shell{}, job: p.job}
-	r, err := g.shell(hc.Dir, environOf(l.environment(exported(hc.Env)), g.c.User), call.params, stdin, hc.Stdout, inner)
+	inner := &frame{
+		base: innermostWriter(hc.Stderr), at: at, depth: p.depth + 1, shell: p.shell + 1, home: &shell{}, job: p.job,
+	}
+	r, err := g.shell(
+		hc.Dir, environOf(l.environment(exported(hc.Env)), g.c.User), call.params, stdin, hc.Stdout, inner,
+	)
 	if err != nil {
 		return g.failed(err, at)
 	}

@@ -73,7 +73,9 @@ func (p *frame) Read([]byte) (int, error) { return 0, io.EOF }
 func (p *frame) Close() error {
 	if !p.start.IsZero() {
 		d := p.now().Sub(p.start)
-		_, _ = fmt.Fprintf(p.base, "\nreal\t%dm%.3fs\nuser\t0m0.000s\nsys\t0m0.000s\n", int(d.Minutes()), (d % time.Minute).Seconds())
+		_, _ = fmt.Fprintf(
+			p.base, "\nreal\t%dm%.3fs\nuser\t0m0.000s\nsys\t0m0.000s\n", int(d.Minutes()), (d % time.Minute).Seconds(),
+		)
 	}
 	return nil
 }
@@ -119,7 +121,10 @@ func placeOf(hc interp.HandlerContext) *frame {
 // step begins a statement.
 func (g *runState) step(ctx context.Context, hc interp.HandlerContext, s bashcompat.Step) (*frame, error) {
 	from := placeOf(hc)
-	p := &frame{base: innermostWriter(hc.Stderr), at: from.at, depth: from.depth + 1, texts: from.texts, shell: from.shell, home: from.home, job: from.job}
+	p := &frame{
+		base: innermostWriter(hc.Stderr), at: from.at, depth: from.depth + 1, texts: from.texts, shell: from.shell,
+		home: from.home, job: from.job,
+	}
 	p.at.Line, p.at.Column = s.Line, s.Column
 	if s.Time {
 		p.start, p.now = g.c.Now(), g.c.Now
@@ -139,7 +144,10 @@ func (g *runState) step(ctx context.Context, hc interp.HandlerContext, s bashcom
 	case n > g.c.Limits.Steps:
 		return nil, g.bound("more than %d statements ran", g.c.Limits.Steps)
 	case p.depth > g.c.Limits.Depth || n%32 == 0 && runtime.Callers(g.c.Limits.Depth*8, make([]uintptr, 1)) > 0:
-		return nil, g.bound("statements stand inside of one another more than %d deep, as of a function that calls itself", g.c.Limits.Depth)
+		return nil, g.bound(
+			"statements stand inside of one another more than %d deep, as of a function that calls itself",
+			g.c.Limits.Depth,
+		)
 	}
 	if err := g.variables(ctx, hc.Env, s.Weight, s.Square, p.at); err != nil {
 		return nil, err

@@ -45,7 +45,10 @@ func kill(args []string, s builtinShell) uint8 {
 }
 
 func signals() []string {
-	return []string{"EXIT", "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM"}
+	return []string{
+		"EXIT", "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE",
+		"ALRM", "TERM",
+	}
 }
 
 // signalOf parses the name or number of a signal. It returns -1 if there is no such signal.

@@ -111,7 +111,9 @@ func (l *launcher) env(args []string) ([]string, bool) {
 }
 
 func (l *launcher) timeout(args []string) ([]string, bool) {
-	args, ok := withoutOptions(args, "ks", "--foreground", "--preserve-status", "-v", "--verbose", "--kill-after=", "--signal=")
+	args, ok := withoutOptions(
+		args, "ks", "--foreground", "--preserve-status", "-v", "--verbose", "--kill-after=", "--signal=",
+	)
 	if !ok && len(args) == 0 || len(args) < 2 {
 		return nil, false
 	}
@@ -150,7 +152,8 @@ func (l *launcher) environment(env []string) []string {
 		env = nil
 	}
 	gone := func(name string) bool {
-		return slices.Contains(l.unset, name) || slices.ContainsFunc(l.set, func(s string) bool { return strings.HasPrefix(s, name+"=") })
+		return slices.Contains(l.unset, name) ||
+			slices.ContainsFunc(l.set, func(s string) bool { return strings.HasPrefix(s, name+"=") })
 	}
 	out := slices.DeleteFunc(slices.Clone(env), func(e string) bool {
 		name, _, _ := strings.Cut(e, "=")

@@ -18,7 +18,8 @@ func options(ctx context.Context, r *interp.Runner) string {
 	}
 	var on strings.Builder
 	for _, o := range []struct{ name, kept string }{
-		{"allexport", "a"}, {"errexit", "e"}, {"noglob", "f"}, {"nounset", "u"}, {"xtrace", "x"}, {"pipefail", " pipefail"},
+		{"allexport", "a"}, {"errexit", "e"}, {"noglob", "f"}, {"nounset", "u"}, {"xtrace", "x"},
+		{"pipefail", " pipefail"},
 	} {
 		ask := &syntax.Stmt{Cmd: &syntax.TestClause{X: &syntax.UnaryTest{
 			Op: syntax.TsOptSet, X: &syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: o.name}}},

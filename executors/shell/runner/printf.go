@@ -245,7 +245,8 @@ func (p *printer) integer(a string) int64 {
 		return int64(r)
 	}
 	n, err := strconv.ParseInt(strings.TrimPrefix(t, "+"), 0, 64)
-	if err == nil && !strings.ContainsAny(t, "_oObB") || err == nil && strings.HasPrefix(strings.TrimLeft(t, "+-"), "0x") && !strings.Contains(t, "_") {
+	if err == nil && !strings.ContainsAny(t, "_oObB") ||
+		err == nil && strings.HasPrefix(strings.TrimLeft(t, "+-"), "0x") && !strings.Contains(t, "_") {
 		return n
 	}
 	if u, err := strconv.ParseUint(t, 0, 64); err == nil && !strings.ContainsAny(t, "_oO") {

@@ -264,7 +264,8 @@ func rest(text, ifs string) string {
 	for end > 0 && strings.IndexByte(ifs, text[end-1]) >= 0 && strings.IndexByte(" \t\n", text[end-1]) >= 0 {
 		end--
 	}
-	if end > 0 && text[end-1] != esc && strings.IndexByte(ifs, text[end-1]) >= 0 && !strings.ContainsAny(text[:end-1], ifs) {
+	if end > 0 && text[end-1] != esc && strings.IndexByte(ifs, text[end-1]) >= 0 &&
+		!strings.ContainsAny(text[:end-1], ifs) {
 		end--
 	}
 	return clean(text[:end])
@@ -274,7 +275,10 @@ func rest(text, ifs string) string {
 // one.
 func validTarget(name string) bool {
 	base, sub, indexed := strings.Cut(name, "[")
-	if indexed && (!strings.HasSuffix(sub, "]") || strings.Trim(strings.TrimSuffix(sub, "]"), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "") {
+	if indexed && (!strings.HasSuffix(sub, "]") ||
+		strings.Trim(
+			strings.TrimSuffix(sub, "]"), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-",
+		) != "") {
 		return false
 	}
 	for i := range len(base) {

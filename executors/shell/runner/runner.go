@@ -171,7 +171,9 @@ const ExitBound = 125
 // meanwhile.
 func Run(ctx context.Context, c Config, s *script.Script) (Result, error) {
 	if c.Host == nil || c.Decider == nil || s == nil || !path.IsAbs(c.Dir) || c.Now == nil {
-		return Result{Exit: profiles.ExitRefused}, errors.New("run script: host, decider, clock, folder and script are needed")
+		return Result{Exit: profiles.ExitRefused}, errors.New(
+			"run script: host, decider, clock, folder and script are needed",
+		)
 	}
 	return run(ctx, c, s)
 }

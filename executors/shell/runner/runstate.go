@@ -47,7 +47,11 @@ var errStop = errors.New("the script was stopped")
 func run(ctx context.Context, c Config, s *script.Script) (Result, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	g := &runState{c: withDefaults(c), stop: stop, seen: map[string]string{}, funcs: map[string]bool{}, sources: map[string]string{}, kept: map[string]string{}, entered: map[string]bool{}, turns: map[int]*loopCount{}, pipes: map[int][]string{}}
+	g := &runState{
+		c: withDefaults(c), stop: stop, seen: map[string]string{}, funcs: map[string]bool{},
+		sources: map[string]string{}, kept: map[string]string{}, entered: map[string]bool{},
+		turns: map[int]*loopCount{}, pipes: map[int][]string{},
+	}
 	root := &frame{base: g.c.Stderr, home: &shell{}}
 	r, err := g.shell(c.Dir, startEnv(g.c), c.Params, c.Stdin, g.c.Stdout, root)
 	if err != nil {
@@ -101,7 +105,9 @@ func or(n, other int) int {
 
 // shell makes an interpreter. It is the only place that does. Every handler is set, and none of them calls a
 // default handler of the library.
-func (g *runState) shell(dir string, env *environ, params []string, stdin io.Reader, stdout io.Writer, errs *frame) (*interp.Runner, error) {
+func (g *runState) shell(
+	dir string, env *environ, params []string, stdin io.Reader, stdout io.Writer, errs *frame,
+) (*interp.Runner, error) {
 	r, err := interp.New(
 		// the options of the library would look at the host
 		func(r *interp.Runner) error { r.Dir, r.Params = dir, params; return nil },

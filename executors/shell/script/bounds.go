@@ -27,7 +27,8 @@ const pieceBytes = 256
 func bounds(text string) *Refusal {
 	if len(text) > MaxBytes {
 		return &Refusal{
-			Code: profiles.CodeShellSize, Reason: fmt.Sprintf("the script has %d bytes, and at most %d are read", len(text), MaxBytes),
+			Code:    profiles.CodeShellSize,
+			Reason:  fmt.Sprintf("the script has %d bytes, and at most %d are read", len(text), MaxBytes),
 			Instead: []string{"write the long part to a file, or run it as several scripts"},
 		}
 	}
@@ -44,7 +45,8 @@ func bounds(text string) *Refusal {
 // tooDeep rejects a text that is nested too deeply.
 func tooDeep(line, column int) *Refusal {
 	return &Refusal{
-		Code: profiles.CodeShellSize, Line: line, Column: column, Reason: fmt.Sprintf("the script is nested more than %d deep", maxDepth),
+		Code: profiles.CodeShellSize, Line: line, Column: column,
+		Reason:  fmt.Sprintf("the script is nested more than %d deep", maxDepth),
 		Instead: []string{"move the inner part into a function or a variable"},
 	}
 }

@@ -46,7 +46,10 @@ func (c *check) refuse(key string, at syntax.Pos) {
 	if c.bad != nil {
 		return
 	}
-	c.bad = &Refusal{Code: profiles.CodeShellUnsupported, Key: key, Line: int(at.Line()), Column: int(at.Col()), Reason: "not supported: " + key}
+	c.bad = &Refusal{
+		Code: profiles.CodeShellUnsupported, Key: key, Line: int(at.Line()), Column: int(at.Col()),
+		Reason: "not supported: " + key,
+	}
 	for _, u := range Unsupported() {
 		if u.Key == key {
 			c.bad.Reason = "not supported: " + u.What
@@ -94,7 +97,8 @@ func pipes(s *syntax.Stmt) bool {
 	}
 	told := true
 	syntax.Walk(b, func(n syntax.Node) bool {
-		if p, ok := n.(*syntax.ParamExp); ok && p.Param != nil && (p.Param.Value == "?" || p.Param.Value == "PIPESTATUS") {
+		if p, ok := n.(*syntax.ParamExp); ok && p.Param != nil &&
+			(p.Param.Value == "?" || p.Param.Value == "PIPESTATUS") {
 			told = false
 		}
 		return told
@@ -358,7 +362,8 @@ func (c *check) parts(parts []syntax.WordPart, quoted bool) {
 				c.depth--
 			}
 		case *syntax.ParamExp:
-			if l, ok := next(parts, i).(*syntax.Lit); ok && x.Short && !quoted && strings.HasPrefix(l.Value, "{") && strings.Contains(l.Value, "}") && strings.ContainsAny(l.Value, ",.") {
+			if l, ok := next(parts, i).(*syntax.Lit); ok && x.Short && !quoted && strings.HasPrefix(l.Value, "{") &&
+				strings.Contains(l.Value, "}") && strings.ContainsAny(l.Value, ",.") {
 				c.refuse("brace.after", x.Pos())
 			}
 			c.param(x)

@@ -44,12 +44,14 @@ func (c *check) param(p *syntax.ParamExp) {
 
 // usesStatuses reports whether an expansion asks for the statuses of the pipe before it.
 func (c *check) usesStatuses(p *syntax.ParamExp) bool {
-	return p.Param.Value == "PIPESTATUS" && c.piped && !p.Excl && (p.Exp == nil || p.Exp.Op != syntax.AssignUnset && p.Exp.Op != syntax.AssignUnsetOrNull)
+	return p.Param.Value == "PIPESTATUS" && c.piped && !p.Excl &&
+		(p.Exp == nil || p.Exp.Op != syntax.AssignUnset && p.Exp.Op != syntax.AssignUnsetOrNull)
 }
 
 // usesFunctionName reports whether an expansion is the name of the function whose body it is in.
 func (c *check) usesFunctionName(p *syntax.ParamExp) bool {
-	if p.Param.Value != "FUNCNAME" || p.Excl || p.Length || p.Slice != nil || p.Repl != nil || p.Exp != nil || c.function == "" || strings.Trim(c.function, plainLetters) != "" {
+	if p.Param.Value != "FUNCNAME" || p.Excl || p.Length || p.Slice != nil || p.Repl != nil || p.Exp != nil ||
+		c.function == "" || strings.Trim(c.function, plainLetters) != "" {
 		return false
 	}
 	w, ok := p.Index.(*syntax.Word)
@@ -201,7 +203,8 @@ func (c *check) coded(text string, at syntax.Pos) {
 }
 
 func substitutes(s string) bool {
-	return strings.Contains(s, "$(") || strings.Contains(s, "`") || strings.Contains(s, "${") && strings.Contains(s, "@P")
+	return strings.Contains(s, "$(") || strings.Contains(s, "`") ||
+		strings.Contains(s, "${") && strings.Contains(s, "@P")
 }
 
 func (c *check) let(l *syntax.LetClause) {

@@ -43,7 +43,8 @@ func (s *Script) Defines(name string) bool {
 	}
 	st := s.File.Stmts[0]
 	f, ok := st.Cmd.(*syntax.FuncDecl)
-	return ok && f.Name != nil && f.Name.Value == name && len(st.Redirs) == 0 && !st.Background && !st.Negated && !st.Coprocess
+	return ok && f.Name != nil && f.Name.Value == name && len(st.Redirs) == 0 && !st.Background && !st.Negated &&
+		!st.Coprocess
 }
 
 // Refusal says why a text is not accepted as a script. Line and Column are the position, or 0 if it has none.
@@ -93,13 +94,17 @@ func continued(text string) *Refusal {
 		if !strings.HasSuffix(strings.TrimRight(line, "\r\n"), "\\") || !strings.Contains(line, "#") {
 			continue
 		}
-		f, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
+		f, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(
+			strings.NewReader(text), "",
+		)
 		if err != nil {
 			return parseRefusal(err)
 		}
 		c := &check{}
 		syntax.Walk(f, func(n syntax.Node) bool {
-			if x, ok := n.(*syntax.Comment); ok && (strings.Contains(x.Text, "\n") || strings.HasSuffix(strings.TrimRight(x.Text, "\r"), "\\") || int(x.End().Offset()) < len(text) && followed(text, x)) {
+			if x, ok := n.(*syntax.Comment); ok &&
+				(strings.Contains(x.Text, "\n") || strings.HasSuffix(strings.TrimRight(x.Text, "\r"), "\\") ||
+					int(x.End().Offset()) < len(text) && followed(text, x)) {
 				c.refuse("comment.continued", x.Pos())
 			}
 			return true

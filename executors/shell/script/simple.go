@@ -212,7 +212,8 @@ func (c *check) assign(a *syntax.Assign) {
 		if substitutes(v.Text) && !c.stored.IsValid() {
 			c.stored = a.Pos()
 		}
-		if i := strings.IndexByte(v.Text, '['); i > 0 && syntax.ValidName(v.Text[:i]) && (strings.HasSuffix(v.Text, "[@]") || strings.HasSuffix(v.Text, "[*]")) {
+		if i := strings.IndexByte(v.Text, '['); i > 0 && syntax.ValidName(v.Text[:i]) &&
+			(strings.HasSuffix(v.Text, "[@]") || strings.HasSuffix(v.Text, "[*]")) {
 			c.list = a.Pos()
 		}
 		c.word(a.Value)

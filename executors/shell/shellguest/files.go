@@ -65,7 +65,8 @@ func steersGit(real string) bool {
 	for dir, inside := path.Dir(real), strings.ToLower(path.Base(real)); ; dir, inside = path.Dir(dir), strings.ToLower(path.Base(dir))+"/"+inside {
 		first, rest, _ := strings.Cut(inside, "/")
 		switch {
-		case rest == "" && (first == "config" || first == "config.worktree" || first == "commondir" || first == "gitdir"), first == "hooks" && rest != "", inside == "info/attributes":
+		case rest == "" && (first == "config" || first == "config.worktree" || first == "commondir" ||
+			first == "gitdir"), first == "hooks" && rest != "", inside == "info/attributes":
 			if headIn(dir) {
 				return true
 			}
@@ -81,7 +82,8 @@ func steersGit(real string) bool {
 func headIn(dir string) bool { return hasEntry(dir, "HEAD", false) }
 
 func decidesIn(dir string) bool {
-	return hasEntry(dir, "config", false) || hasEntry(dir, "config.worktree", false) || hasEntry(dir, "commondir", false) || hasEntry(dir, "hooks", true)
+	return hasEntry(dir, "config", false) || hasEntry(dir, "config.worktree", false) ||
+		hasEntry(dir, "commondir", false) || hasEntry(dir, "hooks", true)
 }
 
 // hasEntry looks for a file, or a folder, with that name in any case. A link may lead to either, and a folder that
@@ -100,5 +102,6 @@ func hasEntry(dir, name string, folder bool) bool {
 		return false
 	}
 	info, err := os.Lstat(path.Join(dir, name))
-	return !errors.Is(err, fs.ErrNotExist) && (err != nil || info.IsDir() == folder || info.Mode().Type() == fs.ModeSymlink)
+	return !errors.Is(err, fs.ErrNotExist) &&
+		(err != nil || info.IsDir() == folder || info.Mode().Type() == fs.ModeSymlink)
 }

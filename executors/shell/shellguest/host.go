@@ -86,7 +86,9 @@ func (h *host) Start(ctx context.Context, p runner.Program) (uint8, error) {
 	for _, w := range slices.Concat(p.Argv, p.Env) {
 		size += len(w) + 1
 		if !utf8.ValidString(w) {
-			return 0, denial("exec", profiles.CodeActionMalformed, "a word or a variable of the command is not text in UTF-8")
+			return 0, denial(
+				"exec", profiles.CodeActionMalformed, "a word or a variable of the command is not text in UTF-8",
+			)
 		}
 	}
 	if size > maxWordBytes {
@@ -239,7 +241,9 @@ func (h *host) Set(ctx context.Context, name, value string) error {
 	const most = 4 << 10
 	own := h.decider.Variable(profiles.VariableAction{Name: name, Value: value})
 	told := strings.ToValidUTF8(value[:min(len(value), most)], "\uFFFD")
-	if _, err := h.decide(ctx, "variable", profiles.Action{Variable: &profiles.VariableAction{Name: name, Value: told}}); err != nil && !errors.Is(err, errStopped) {
+	if _, err := h.decide(
+		ctx, "variable", profiles.Action{Variable: &profiles.VariableAction{Name: name, Value: told}},
+	); err != nil && !errors.Is(err, errStopped) {
 		return err
 	}
 	if own.Verdict != profiles.Allow {
@@ -291,7 +295,9 @@ func (h *host) Open(ctx context.Context, f runner.File) (io.ReadWriteCloser, err
 	if f.Op == runner.Read {
 		op = "read"
 	}
-	if _, err := h.decide(ctx, "file", profiles.Action{File: &profiles.FileAction{Op: op, Path: real}}); errors.Is(err, errStopped) {
+	if _, err := h.decide(
+		ctx, "file", profiles.Action{File: &profiles.FileAction{Op: op, Path: real}},
+	); errors.Is(err, errStopped) {
 		return nil, &fs.PathError{Op: "open", Path: f.Path, Err: syscall.ECANCELED}
 	} else if err != nil {
 		return nil, err
@@ -313,7 +319,10 @@ func (h *host) Open(ctx context.Context, f runner.File) (io.ReadWriteCloser, err
 }
 
 func steers(p string) error {
-	return denial("file", profiles.CodeShellRedirect, short(p, 512)+" cannot be written: its folder is a repository to git, or becomes one, and it decides what git runs there")
+	return denial(
+		"file", profiles.CodeShellRedirect,
+		short(p, 512)+" cannot be written: its folder is a repository to git, or becomes one, and it decides what git runs there",
+	)
 }
 
 func (h *host) redirect(op, p string) error {

@@ -74,7 +74,9 @@ func (p *process) serve(ctx context.Context, why error) error {
 	if !ok || hello.Version != executors.ProtocolVersion {
 		return fmt.Errorf("%w: %T first", executors.ErrProtocol, m)
 	}
-	ready := executors.Ready{Version: executors.ProtocolVersion, Executor: profiles.ExecutorShell, Digest: shellproto.Engine}
+	ready := executors.Ready{
+		Version: executors.ProtocolVersion, Executor: profiles.ExecutorShell, Digest: shellproto.Engine,
+	}
 	if why == nil {
 		why = prepare()
 		p.threads()

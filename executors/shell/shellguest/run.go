@@ -34,11 +34,15 @@ type run struct {
 }
 
 // newRun makes a run. Its context ends with the connection.
-func (p *process) newRun(ctx context.Context, o shellproto.Options, source string, asked uint64) (context.Context, *run) {
+func (p *process) newRun(
+	ctx context.Context, o shellproto.Options, source string, asked uint64,
+) (context.Context, *run) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	r := &run{p: p, o: o, source: source}
 	r.talk = newTalk(p.s, asked, cancel)
-	r.decider = profiles.NewDecider(o.Agent, o.Revision, profiles.Environment{Workspace: o.Workspace, Home: o.Home, Now: p.cfg.Now()})
+	r.decider = profiles.NewDecider(
+		o.Agent, o.Revision, profiles.Environment{Workspace: o.Workspace, Home: o.Home, Now: p.cfg.Now()},
+	)
 	r.host = &host{
 		talk: r.talk, decider: r.decider, base: r.environment(), most: o.Programs, atOnce: o.AtOnce,
 		groups: map[int]bool{}, refused: map[recordedDenial]bool{},
@@ -50,7 +54,8 @@ func (p *process) newRun(ctx context.Context, o shellproto.Options, source strin
 // declares, and those for the proxy. It holds nothing of the host.
 func (r *run) environment() []string {
 	env := []string{
-		"PATH=" + executors.Programs, "HOME=" + shellproto.Home, "TMPDIR=" + profiles.ScriptTemp, "USER=agent", "LOGNAME=agent",
+		"PATH=" + executors.Programs, "HOME=" + shellproto.Home, "TMPDIR=" + profiles.ScriptTemp, "USER=agent",
+		"LOGNAME=agent",
 		"LANG=C.UTF-8", "TERM=dumb",
 	}
 	var declared []string
@@ -59,7 +64,8 @@ func (r *run) environment() []string {
 	}
 	for _, e := range slices.Concat(declared, r.p.cfg.Env, r.o.Env) {
 		name, _, ok := strings.Cut(e, "=")
-		if !ok || !shellproto.ValidName(name) || name == "GOMAXPROCS" || name == "GOTRACEBACK" || name == "MALLOC_ARENA_MAX" {
+		if !ok || !shellproto.ValidName(name) || name == "GOMAXPROCS" || name == "GOTRACEBACK" ||
+			name == "MALLOC_ARENA_MAX" {
 			continue // of this process
 		}
 		env = slices.DeleteFunc(env, func(old string) bool { return strings.HasPrefix(old, name+"=") })
@@ -75,17 +81,23 @@ func (r *run) begin(ctx context.Context, w *waits) executors.Result {
 		return r.denied([]profiles.Decision{unread(refusal, r.o.Revision)}, 0)
 	}
 	dir := r.dir()
-	report := preflight.Check(ctx, s, preflight.Config{Decider: r.decider, Cwd: dir, Home: shellproto.Home, Functions: r.functions()})
+	report := preflight.Check(
+		ctx, s, preflight.Config{Decider: r.decider, Cwd: dir, Home: shellproto.Home, Functions: r.functions()},
+	)
 	switch report.Decision.Verdict {
 	case profiles.Allow, profiles.Ask:
 	case profiles.Deny:
 		return r.denied(append(report.Refused, report.Decision)[:max(len(report.Refused), 1)], report.More)
 	default:
-		return r.denied([]profiles.Decision{{Code: profiles.CodeShellUnsettled, Reason: "the script was not decided"}}, 0)
+		return r.denied(
+			[]profiles.Decision{{Code: profiles.CodeShellUnsettled, Reason: "the script was not decided"}}, 0,
+		)
 	}
 	if !isFolder(dir) {
 		return r.denied([]profiles.Decision{{Code: profiles.CodeFileNotGranted, Revision: r.o.Revision, Instead: r.o.Places(),
-			Reason: fmt.Sprintf("the script cannot start in %s: no folder of that name is granted", short(dir, maxMessage))}}, 0)
+			Reason: fmt.Sprintf(
+				"the script cannot start in %s: no folder of that name is granted", short(dir, maxMessage),
+			)}}, 0)
 	}
 	if err := r.approve(ctx, report.Asks, w); err != nil {
 		return r.stopped(err)
@@ -127,7 +139,9 @@ func (r *run) config(dir string) runner.Config {
 		Host: r.host, Decider: r.decider, Dir: dir, Env: r.host.base, State: r.session, Name: r.o.File,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, User: os.Getuid(), Now: r.p.cfg.Now,
 		Check: func(ctx context.Context, s *script.Script, dir string, functions []string) profiles.Decision {
-			return preflight.Check(ctx, s, preflight.Config{Decider: r.decider, Cwd: dir, Home: shellproto.Home, Functions: functions}).Decision
+			return preflight.Check(
+				ctx, s, preflight.Config{Decider: r.decider, Cwd: dir, Home: shellproto.Home, Functions: functions},
+			).Decision
 		},
 		Limits: runner.Limits{Bytes: max(min(runner.DefaultBytes, r.o.Memory/4), 1)},
 	}
@@ -160,7 +174,9 @@ func (r *run) approve(ctx context.Context, asks []preflight.Ask, w *waits) error
 			}
 			w.Asks = append(w.Asks, awaited{Argv: a.Action.Argv, Call: call})
 		}
-	} else if !slices.EqualFunc(asks, w.Asks, func(a preflight.Ask, b awaited) bool { return slices.Equal(a.Action.Argv, b.Argv) }) {
+	} else if !slices.EqualFunc(
+		asks, w.Asks, func(a preflight.Ask, b awaited) bool { return slices.Equal(a.Action.Argv, b.Argv) },
+	) {
 		return errors.New("the script needs other approvals than it waited for")
 	}
 	for {
@@ -279,7 +295,9 @@ func (r *run) ended(res runner.Result, err error) executors.Result {
 		}
 		return r.denied(all, 0)
 	case errors.Is(err, errPrograms):
-		out := failed("TooManyPrograms", fmt.Sprintf("the script has started %d programs, its limit", r.o.Programs), exitFailed)
+		out := failed(
+			"TooManyPrograms", fmt.Sprintf("the script has started %d programs, its limit", r.o.Programs), exitFailed,
+		)
 		out.State = executors.StateLimit
 		return out
 	case err != nil:

@@ -143,7 +143,8 @@ func checkSession(s *runner.State) error {
 		}
 	}
 	for name, text := range s.Functions {
-		if name == "" || len(name) > maxNameBytes || len(text) > script.MaxBytes || !utf8.ValidString(name) || !utf8.ValidString(text) {
+		if name == "" || len(name) > maxNameBytes || len(text) > script.MaxBytes || !utf8.ValidString(name) ||
+			!utf8.ValidString(text) {
 			return bad("a function")
 		}
 	}

@@ -92,7 +92,9 @@ func openReal(p string, flags int, mode fs.FileMode) (*os.File, error) {
 		base = "."
 	}
 	// O_NONBLOCK: an open of a named pipe would wait for the other side, and could not be interrupted.
-	fd, err := unix.Openat(at, base, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NOCTTY|unix.O_NONBLOCK, uint32(mode.Perm()))
+	fd, err := unix.Openat(
+		at, base, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NOCTTY|unix.O_NONBLOCK, uint32(mode.Perm()),
+	)
 	err = errors.Join(err, unix.Close(at))
 	if err != nil {
 		return nil, fault(err)

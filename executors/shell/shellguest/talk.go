@@ -28,7 +28,9 @@ type talk struct {
 }
 
 func newTalk(s *executors.Stream, asked uint64, over func(error)) *talk {
-	t := &talk{s: s, asked: asked, open: map[uint64]chan executors.Reply{}, over: over, pause: make(chan executors.Pause, 1)}
+	t := &talk{
+		s: s, asked: asked, open: map[uint64]chan executors.Reply{}, over: over, pause: make(chan executors.Pause, 1),
+	}
 	t.quiet = sync.NewCond(&t.mu)
 	return t
 }

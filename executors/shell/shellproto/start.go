@@ -52,7 +52,8 @@ type Options struct {
 func Profile(a profiles.Agent) profiles.Agent {
 	return profiles.Agent{
 		Name: a.Name, Policy: a.Policy, MinTier: a.MinTier, Shell: a.Shell, Files: a.Files, Limits: a.Limits,
-		Audit: a.Audit, Rule: a.Rule, ExecutorsRule: a.ExecutorsRule, Exceptions: a.Exceptions, Bridges: map[string]profiles.Bridge{},
+		Audit: a.Audit, Rule: a.Rule, ExecutorsRule: a.ExecutorsRule, Exceptions: a.Exceptions,
+		Bridges: map[string]profiles.Bridge{},
 	}
 }
 

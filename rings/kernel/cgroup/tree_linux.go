@@ -62,7 +62,9 @@ func own(c Config) (string, error) {
 		}
 	}
 	if !ok || !filepath.IsAbs(path) || strings.Contains(path, "..") {
-		return "", &Unavailable{Reason: "this process is in no group of version 2", Remedy: "boot with systemd.unified_cgroup_hierarchy=1"}
+		return "", &Unavailable{
+			Reason: "this process is in no group of version 2", Remedy: "boot with systemd.unified_cgroup_hierarchy=1",
+		}
 	}
 	mounts, err := os.ReadFile(orElse(c.Mounts, "/proc/self/mountinfo"))
 	if err != nil {

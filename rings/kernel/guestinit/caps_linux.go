@@ -29,7 +29,9 @@ func (g *guest) setPrivileges() error {
 func noNewPrivileges() error {
 	on, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
 	if err != nil || on != 1 {
-		return lies(initproto.LayerPrivileges, "PR_GET_NO_NEW_PRIVS", fmt.Sprintf("new privileges can be had: %d, %v", on, err))
+		return lies(
+			initproto.LayerPrivileges, "PR_GET_NO_NEW_PRIVS", fmt.Sprintf("new privileges can be had: %d, %v", on, err),
+		)
 	}
 	return nil
 }

@@ -129,7 +129,9 @@ func (g *guest) withdraw() error {
 		return missing(initproto.LayerLandlock, "landlock_restrict_self", err)
 	}
 	if g.root {
-		err := errors.Join(syscall.Setgroups(nil), syscall.Setresgid(g.GID, g.GID, g.GID), syscall.Setresuid(g.UID, g.UID, g.UID))
+		err := errors.Join(
+			syscall.Setgroups(nil), syscall.Setresgid(g.GID, g.GID, g.GID), syscall.Setresuid(g.UID, g.UID, g.UID),
+		)
 		if err != nil {
 			return missing(initproto.LayerNamespaces, "setresuid", err)
 		}
@@ -141,7 +143,10 @@ func (g *guest) withdraw() error {
 		return missing(initproto.LayerProcess, "PR_SET_DUMPABLE", err)
 	}
 	if on, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); err != nil || on != 0 {
-		return lies(initproto.LayerProcess, "PR_GET_DUMPABLE", fmt.Sprintf("the program may look into its init: %d, %v", on, err))
+		return lies(
+			initproto.LayerProcess, "PR_GET_DUMPABLE",
+			fmt.Sprintf("the program may look into its init: %d, %v", on, err),
+		)
 	}
 	if err := g.setParentDeath(); err != nil {
 		return err

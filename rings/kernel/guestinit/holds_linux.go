@@ -193,7 +193,9 @@ func (g *guest) isWX() error {
 // makeCode tries it on a written page, and then with memory that is executable from the start: shared memory
 // without a file could be written through a second mapping.
 func (g *guest) makeCode() error {
-	err := expect("making a written page code", unix.Mprotect(g.page, unix.PROT_READ|unix.PROT_EXEC), unix.EACCES, unix.EPERM)
+	err := expect(
+		"making a written page code", unix.Mprotect(g.page, unix.PROT_READ|unix.PROT_EXEC), unix.EACCES, unix.EPERM,
+	)
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,9 @@ func (g *guest) grant(fd int, m initproto.Mount) error {
 	if rights == 0 {
 		return nil
 	}
-	if err := ll.LandlockAddPathBeneathRule(g.rules, &ll.PathBeneathAttr{AllowedAccess: rights, ParentFd: fd}, 0); err != nil {
+	if err := ll.LandlockAddPathBeneathRule(
+		g.rules, &ll.PathBeneathAttr{AllowedAccess: rights, ParentFd: fd}, 0,
+	); err != nil {
 		return perhaps(initproto.LayerLandlock, "landlock_add_rule "+m.Path, err)
 	}
 	return nil

@@ -96,8 +96,10 @@ func refuse(o initproto.Order, err error) int {
 func (g *guest) report() error {
 	r := initproto.Report{Version: initproto.Version, ABI: g.abi, Proved: g.proved, Layers: map[string]string{}}
 	for _, l := range []string{
-		initproto.LayerProcess, initproto.LayerEnvironment, initproto.LayerDescriptors, initproto.LayerParentDeath, initproto.LayerNamespaces,
-		initproto.LayerMounts, initproto.LayerExec, initproto.LayerNetwork, initproto.LayerLimits, initproto.LayerPrivileges,
+		initproto.LayerProcess, initproto.LayerEnvironment, initproto.LayerDescriptors, initproto.LayerParentDeath,
+		initproto.LayerNamespaces,
+		initproto.LayerMounts, initproto.LayerExec, initproto.LayerNetwork, initproto.LayerLimits,
+		initproto.LayerPrivileges,
 		initproto.LayerLandlock, initproto.LayerCapabilities, initproto.LayerSeccomp, initproto.LayerSelfTest,
 	} {
 		r.Layers[l] = enforced

@@ -125,7 +125,10 @@ func (g *guest) clone() ([]source, error) {
 		sources = append(sources, s)
 	}
 	if len(g.trees) > 0 {
-		return nil, broken(initproto.LayerMounts, "take the mounts of the order", fmt.Errorf("%d descriptors are no mount's", len(g.trees)))
+		return nil, broken(
+			initproto.LayerMounts, "take the mounts of the order",
+			fmt.Errorf("%d descriptors are no mount's", len(g.trees)),
+		)
 	}
 	for _, d := range devices() {
 		s, err := g.take(initproto.Mount{Path: devPath + "/" + d.name, Read: true, Write: true}, noSetID|noExec)
@@ -137,7 +140,9 @@ func (g *guest) clone() ([]source, error) {
 			return nil, broken(initproto.LayerMounts, "fstat "+s.Path, err)
 		}
 		if st.Mode&unix.S_IFMT != unix.S_IFCHR || st.Rdev != unix.Mkdev(1, d.minor) {
-			return nil, broken(initproto.LayerMounts, "look at "+s.Path, errors.New("it is not the device of that name"))
+			return nil, broken(
+				initproto.LayerMounts, "look at "+s.Path, errors.New("it is not the device of that name"),
+			)
 		}
 		if err := g.grant(s.fd, s.Mount); err != nil {
 			return nil, err
@@ -258,7 +263,9 @@ func (g *guest) place(root int, s source) error {
 			return err
 		}
 		defer unix.Close(target)
-		if err := unix.MoveMount(s.fd, "", target, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH); err != nil {
+		if err := unix.MoveMount(
+			s.fd, "", target, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH,
+		); err != nil {
 			return perhaps(initproto.LayerMounts, step, err)
 		}
 	}
@@ -285,7 +292,9 @@ func find(root int, m initproto.Mount) (fd int, err error) {
 	}
 	if st.Dev != m.Device || st.Ino != m.Inode {
 		unix.Close(fd)
-		return -1, broken(initproto.LayerMounts, "look at "+m.Path, errors.New("it is not what it was when the policy was prepared"))
+		return -1, broken(
+			initproto.LayerMounts, "look at "+m.Path, errors.New("it is not what it was when the policy was prepared"),
+		)
 	}
 	return fd, nil
 }
@@ -363,7 +372,10 @@ func (g *guest) newTemp(root int) error {
 	if !slices.Contains(g.InMemory(), tempPath) {
 		return nil
 	}
-	fd, err := fileSystem("tmpfs", tight, "mode", "1777", "size", strconv.FormatInt(g.Temp, 10), "nr_inodes", strconv.FormatInt(inodes(g.Temp), 10))
+	fd, err := fileSystem(
+		"tmpfs", tight, "mode", "1777", "size", strconv.FormatInt(g.Temp, 10), "nr_inodes",
+		strconv.FormatInt(inodes(g.Temp), 10),
+	)
 	if err != nil {
 		return err
 	}
@@ -428,7 +440,10 @@ func (g *guest) link(root int, m initproto.Mount) error {
 		return broken(initproto.LayerMounts, "readlink "+m.Path, err)
 	}
 	if string(b[:n]) != m.Link {
-		return broken(initproto.LayerMounts, "look at "+m.Path, errors.New("the link leads elsewhere than when the policy was prepared"))
+		return broken(
+			initproto.LayerMounts, "look at "+m.Path,
+			errors.New("the link leads elsewhere than when the policy was prepared"),
+		)
 	}
 	return nil
 }
@@ -472,7 +487,9 @@ func (g *guest) coverPath(root int, m initproto.Mount) error {
 		return perhaps(initproto.LayerMounts, "open_tree "+coverPath, err)
 	}
 	defer unix.Close(fd)
-	if err := unix.MoveMount(fd, "", target, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH); err != nil {
+	if err := unix.MoveMount(
+		fd, "", target, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH,
+	); err != nil {
 		return perhaps(initproto.LayerMounts, "cover "+m.Path, err)
 	}
 	g.points[m.Path] = point{Flags: tight | readOnly, Hidden: true}

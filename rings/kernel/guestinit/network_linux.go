@@ -112,7 +112,9 @@ func (g *guest) routeIPv6() error {
 
 // noIPv6 reports an error of a host without IPv6, or with IPv6 switched off.
 func noIPv6(err error) bool {
-	for _, e := range []unix.Errno{unix.EAFNOSUPPORT, unix.EOPNOTSUPP, unix.ENOENT, unix.ENODEV, unix.EACCES, unix.EINVAL} {
+	for _, e := range []unix.Errno{
+		unix.EAFNOSUPPORT, unix.EOPNOTSUPP, unix.ENOENT, unix.ENODEV, unix.EACCES, unix.EINVAL,
+	} {
 		if errors.Is(err, e) {
 			return true
 		}

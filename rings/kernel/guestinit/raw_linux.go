@@ -49,7 +49,9 @@ func seccomp(p initproto.Program, flags uintptr) (fd int, err error) {
 func dropEverywhere() error {
 	h := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
-	_, _, e := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&h)), uintptr(unsafe.Pointer(&none[0])), 0)
+	_, _, e := syscall.AllThreadsSyscall(
+		unix.SYS_CAPSET, uintptr(unsafe.Pointer(&h)), uintptr(unsafe.Pointer(&none[0])), 0,
+	)
 	return asError(e)
 }
 
@@ -154,5 +156,7 @@ func (p *program) failure(what []byte, e syscall.Errno) []byte {
 
 // tell writes a message without allocating.
 func tell(fd int, message []byte) {
-	_, _, _ = unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(message))), uintptr(len(message)))
+	_, _, _ = unix.RawSyscall(
+		unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(message))), uintptr(len(message)),
+	)
 }

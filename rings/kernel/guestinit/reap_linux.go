@@ -148,7 +148,9 @@ func (r *reaper) weigh() error {
 		return nil
 	}
 	m.ask()
-	t := initproto.Told{CPU: r.usage.total().Milliseconds(), Peak: r.usage.peak, What: initproto.ToldHeavy, Files: m.files}
+	t := initproto.Told{
+		CPU: r.usage.total().Milliseconds(), Peak: r.usage.peak, What: initproto.ToldHeavy, Files: m.files,
+	}
 	return initproto.Send(initproto.Control, t)
 }
 

@@ -94,7 +94,10 @@ func (s Sources) Users() Layer {
 	l, c := Layer{Name: usersLayer}, s.Counts()
 	fits := ""
 	if most := c.ForGuests(); most > 0 {
-		fits = fmt.Sprintf("; guests may have %d tasks in all: room for %d of %d", most, most/(InitTasks+shellTasks), InitTasks+shellTasks)
+		fits = fmt.Sprintf(
+			"; guests may have %d tasks in all: room for %d of %d", most, most/(InitTasks+shellTasks),
+			InitTasks+shellTasks,
+		)
 	}
 	if s.UID == 0 {
 		l.State = Enforced

@@ -59,7 +59,8 @@ func (f Facts) lies(r initproto.Report) said {
 		who = f.Emulated + " stands in for the kernel here"
 	}
 	return said{
-		why: "the host says that it gave the layer " + r.Failed + ", and a test in the guest shows that it did not; " + who,
+		why: "the host says that it gave the layer " + r.Failed + ", and a test in the guest shows that it did not; " +
+			who,
 		fix: "run no untrusted code on this host: nothing that it says of its layers can be relied on",
 	}
 }
@@ -116,7 +117,10 @@ func (f Facts) everywhere(e syscall.Errno) said {
 		return said{"this is gVisor, whose kernel has no Landlock and only part of the rest",
 			"run ringd outside gVisor; where gVisor is the isolation you want, JavaScript runs with minTier: wasm"}
 	case e == syscall.EAGAIN:
-		return said{"no more processes are allowed to this user", "raise LimitNPROC= and TasksMax= of ringd's unit, or `ulimit -u`"}
+		return said{
+			"no more processes are allowed to this user",
+			"raise LimitNPROC= and TasksMax= of ringd's unit, or `ulimit -u`",
+		}
 	default:
 		return said{}
 	}
@@ -204,7 +208,11 @@ func (f Facts) mounts(step string, e syscall.Errno) said {
 		case "kubernetes":
 			fix = "in the securityContext of the container: procMount: Unmasked, with hostUsers: false in the pod"
 		}
-		return said{"something is mounted over " + some(f.MaskedProc) + ", and the kernel then gives a guest no /proc of its own", fix}
+		return said{
+			"something is mounted over " + some(f.MaskedProc) +
+				", and the kernel then gives a guest no /proc of its own",
+			fix,
+		}
 	case refused && f.AppArmorUserns && f.UID != 0:
 		return said{"AppArmor takes the rights of a user namespace from programs that have no profile " +
 			"(kernel.apparmor_restrict_unprivileged_userns, Ubuntu 23.10 and later)", appArmorRemedy}
@@ -242,7 +250,9 @@ func (f Facts) old(what string, major, minor int) said {
 func (f Facts) landlock(e syscall.Errno) said {
 	switch {
 	case f.LandlockABI > 0 && e != syscall.ENOSYS && e != syscall.EOPNOTSUPP:
-		return said{fmt.Sprintf("this kernel has version %d of Landlock, and the profile needs a later one", f.LandlockABI),
+		return said{fmt.Sprintf(
+			"this kernel has version %d of Landlock, and the profile needs a later one", f.LandlockABI,
+		),
 			"use Linux 6.12 or later; the least is version 3, of Linux 6.2"}
 	case e == syscall.EOPNOTSUPP || f.LandlockErrno == syscall.EOPNOTSUPP:
 		list := "landlock,lockdown,yama,integrity,apparmor,bpf"
@@ -256,7 +266,9 @@ func (f Facts) landlock(e syscall.Errno) said {
 	case f.Container != "" || f.Filtered:
 		return f.contained("landlock_create_ruleset")
 	default:
-		return said{"this kernel was built without Landlock", "use a kernel with CONFIG_SECURITY_LANDLOCK, 6.12 or later"}
+		return said{
+			"this kernel was built without Landlock", "use a kernel with CONFIG_SECURITY_LANDLOCK, 6.12 or later",
+		}
 	}
 }
 

@@ -132,7 +132,9 @@ func emulated(release, version string) string {
 func (s Sources) container() string {
 	groups := s.text("proc/self/cgroup") + s.text("proc/1/cgroup")
 	switch {
-	case s.there("var/run/secrets/kubernetes.io"), s.there("run/secrets/kubernetes.io"), strings.Contains(groups, "kubepods"):
+	case s.there(
+		"var/run/secrets/kubernetes.io",
+	), s.there("run/secrets/kubernetes.io"), strings.Contains(groups, "kubepods"):
 		return "kubernetes"
 	case s.there("run/.containerenv"):
 		return "podman"
@@ -170,7 +172,9 @@ func (s Sources) cgroup(mountinfo string) (group string, delegated bool) {
 			group = strings.TrimRight(at+g, "/")
 		}
 	}
-	if group == "" || !strings.Contains(" "+s.line(strings.TrimPrefix(group, "/")+"/cgroup.controllers")+" ", " memory ") {
+	if group == "" || !strings.Contains(
+		" "+s.line(strings.TrimPrefix(group, "/")+"/cgroup.controllers")+" ", " memory ",
+	) {
 		return "", false
 	}
 	info, err := fs.Stat(s.Root, strings.TrimPrefix(group, "/"))

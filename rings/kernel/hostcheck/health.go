@@ -97,12 +97,18 @@ func layers() []describedLayer {
 		{initproto.LayerLimits, "processor time, memory, files, descriptors, processes are bounded",
 			"some of the limits hold"},
 		{initproto.LayerPrivileges, "no program gives a guest privileges", ""},
-		{initproto.LayerLandlock, "granted paths alone, once more, by Landlock rules", "some accesses are not covered by this Landlock"},
+		{
+			initproto.LayerLandlock, "granted paths alone, once more, by Landlock rules",
+			"some accesses are not covered by this Landlock",
+		},
 		{initproto.LayerCapabilities, "no capabilities, and none to be had", ""},
 		{initproto.LayerMemory, "memory never becomes executable", "by a filter of system calls alone"},
 		{initproto.LayerSeccomp, "a list of system calls; all others are refused", ""},
 		{initproto.LayerSelfTest, "each layer was tried out in the guest before its program", ""},
-		{initproto.LayerCgroups, "memory and processes of all a guest's processes together", "a group to kill and freeze; no limits"},
+		{
+			initproto.LayerCgroups, "memory and processes of all a guest's processes together",
+			"a group to kill and freeze; no limits",
+		},
 		{initproto.LayerHeld, "what all of a guest holds in memory is bounded by the kernel",
 			"what all of a guest holds in memory is counted every 5 to 250 ms, and a guest above its limit is ended"},
 		{initproto.LayerSeal, "a JavaScript guest gave up files, programs and sockets for good", ""},
@@ -141,7 +147,8 @@ func Names() []string {
 // name safely.
 func AppArmorProfile(program string) (profile string, ok bool) {
 	if !strings.HasPrefix(program, "/") || strings.ContainsFunc(program, func(r rune) bool {
-		return r > unicode.MaxASCII || !unicode.IsGraphic(r) || unicode.IsSpace(r) || strings.ContainsRune(`"*?[]{}^\,@`, r)
+		return r > unicode.MaxASCII || !unicode.IsGraphic(r) || unicode.IsSpace(r) ||
+			strings.ContainsRune(`"*?[]{}^\,@`, r)
 	}) {
 		return "", false
 	}

@@ -55,7 +55,10 @@ func (r *resolver) code() {
 			s.take(place{real: real, info: n.info})
 		}
 		if s.left < 0 {
-			r.refuse(n.rule, "grant fewer packages", "holds more than %d entries, or folders deeper than %d", maxCodeEntries, maxCodeDepth)
+			r.refuse(
+				n.rule, "grant fewer packages", "holds more than %d entries, or folders deeper than %d", maxCodeEntries,
+				maxCodeDepth,
+			)
 			return
 		}
 	}

@@ -58,7 +58,8 @@ func readObject(r io.ReaderAt, machine elf.Machine) (*object, error) {
 	if err := readAt(r, 0, &h); err != nil {
 		return nil, errNotELF
 	}
-	if elf.Class(h.Ident[elf.EI_CLASS]) != elf.ELFCLASS64 || elf.Data(h.Ident[elf.EI_DATA]) != elf.ELFDATA2LSB || elf.Machine(h.Machine) != machine {
+	if elf.Class(h.Ident[elf.EI_CLASS]) != elf.ELFCLASS64 || elf.Data(h.Ident[elf.EI_DATA]) != elf.ELFDATA2LSB ||
+		elf.Machine(h.Machine) != machine {
 		return nil, errForeign
 	}
 	kind := elf.Type(h.Type)

@@ -148,7 +148,10 @@ func (r *resolver) within(rule profiles.PathRule, p place) bool {
 			return false
 		}
 		if !paths.Of(up.real).Cover(p.real) {
-			r.refuse(rule, "name what it leads to, where the layer above grants that", "leads to %s, and the layer above grants %s, which does not hold that", p.real, name)
+			r.refuse(
+				rule, "name what it leads to, where the layer above grants that",
+				"leads to %s, and the layer above grants %s, which does not hold that", p.real, name,
+			)
 			return false
 		}
 	}
@@ -191,10 +194,16 @@ func (r *resolver) grantable(rule profiles.PathRule, p place) bool {
 		r.refuse(rule, narrower, "is everything, the kernel's own files among it")
 		return false
 	case top == "proc", top == "sys":
-		r.refuse(rule, "take the line out of the policy", "shows the host's kernel; a guest has a /proc of its own processes, and no /sys")
+		r.refuse(
+			rule, "take the line out of the policy",
+			"shows the host's kernel; a guest has a /proc of its own processes, and no /sys",
+		)
 		return false
 	case top == "dev":
-		r.refuse(rule, "take the line out of the policy", "holds devices; a guest has null, zero, full, random and urandom without being granted them")
+		r.refuse(
+			rule, "take the line out of the policy",
+			"holds devices; a guest has null, zero, full, random and urandom without being granted them",
+		)
 		return false
 	case r.at.Links != "" && paths.Of(r.at.Links).Cover(p.real), r.at.Links != "" && paths.Of(p.real).Cover(r.at.Links):
 		r.refuse(rule, narrower, "holds %s, where a guest has the links to its programs", r.at.Links)
@@ -212,7 +221,10 @@ func (r *resolver) grantable(rule profiles.PathRule, p place) bool {
 			on = m.at
 		}
 		if ofKernel(m.kind) && paths.Of(p.real).Above(m.at) && !r.denied.Cover(m.at) {
-			r.refuse(rule, narrower+", or deny "+m.at, "holds %s, where a %s is mounted that shows the host's kernel", m.at, m.kind)
+			r.refuse(
+				rule, narrower+", or deny "+m.at, "holds %s, where a %s is mounted that shows the host's kernel", m.at,
+				m.kind,
+			)
 			return false
 		}
 	}
@@ -241,7 +253,9 @@ func (r *resolver) hide() {
 		}
 		switch {
 		case d.absent:
-			r.refuse(d.rule, makeIt("touch %s for a file, mkdir -p for a folder", real)+", so that there is something to hide, or grant less than "+r.over(real),
+			r.refuse(d.rule, makeIt(
+				"touch %s for a file, mkdir -p for a folder", real,
+			)+", so that there is something to hide, or grant less than "+r.over(real),
 				"%s and not there, inside of a granted folder: a guest would see it once it is", what)
 		case d.info.regular() && d.info.names > 1:
 			r.refuse(d.rule, "deny the folder it is in, or remove its other names",

@@ -209,7 +209,8 @@ func isShell(name string) bool {
 // isInterpreter reports whether name is that of a program which runs text that it is given, or starts programs
 // that it is told to: a folder of helpers does not bring it along.
 func isInterpreter(name string) bool {
-	if isShell(name) || name == "ld.so" || strings.HasPrefix(name, "ld-") || strings.HasSuffix(name, ".so") || strings.Contains(name, ".so.") {
+	if isShell(name) || name == "ld.so" || strings.HasPrefix(name, "ld-") || strings.HasSuffix(name, ".so") ||
+		strings.Contains(name, ".so.") {
 		return true
 	}
 	switch strings.TrimRight(name, "-.0123456789") {

@@ -27,7 +27,10 @@ func (r *resolver) libraries(rules []profiles.PathRule) []profiles.PathRule {
 		if p.info.dir() {
 			s.folder(p.real, maxDepth)
 		} else if !s.take(p) {
-			r.refuse(rule, "name a shared object, or a folder of them", "is no library for this machine, or lacks one that it needs")
+			r.refuse(
+				rule, "name a shared object, or a folder of them",
+				"is no library for this machine, or lacks one that it needs",
+			)
 		}
 	}
 	return out

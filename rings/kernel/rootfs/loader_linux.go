@@ -158,7 +158,8 @@ func (l *loader) expand(text string, of *loaded) (out []string) {
 	origin := path.Dir(of.path)
 	for _, lib := range []string{"lib/" + l.triplet, "lib64", "lib"} {
 		full := strings.NewReplacer(
-			"${ORIGIN}", origin, "$ORIGIN", origin, "${LIB}", lib, "$LIB", lib, "${PLATFORM}", l.platform, "$PLATFORM", l.platform,
+			"${ORIGIN}", origin, "$ORIGIN", origin, "${LIB}", lib, "$LIB", lib, "${PLATFORM}", l.platform, "$PLATFORM",
+			l.platform,
 		).Replace(text)
 		if path.IsAbs(full) && len(full) < maxPath && strings.IndexByte(full, 0) < 0 && !slices.Contains(out, full) {
 			out = append(out, full)

@@ -64,7 +64,10 @@ func (r *resolver) named(rules []profiles.PathRule) ([]listed, []profiles.PathRu
 		}
 		switch {
 		case r.denied.Cover(p.real):
-			r.refuse(rule, "take one of the two lines out of the policy", "is granted as a program and lies in a denied folder")
+			r.refuse(
+				rule, "take one of the two lines out of the policy",
+				"is granted as a program and lies in a denied folder",
+			)
 			continue
 		case r.written.Cover(p.real):
 			r.refuse(rule, "keep it in a folder that the policy lets no guest write into",
@@ -172,7 +175,10 @@ func (r *resolver) script(rule profiles.PathRule, p place) {
 	}
 	with, err := r.walk(words[0])
 	if !path.IsAbs(words[0]) || err != nil {
-		r.refuse(rule, "grant the program that reads it, and give it the script", "is a script for %s, which is not there", clip(words[0]))
+		r.refuse(
+			rule, "grant the program that reads it, and give it the script", "is a script for %s, which is not there",
+			clip(words[0]),
+		)
 		return
 	}
 	if !r.granted.Has(with.real) {
@@ -198,7 +204,10 @@ func (r *resolver) part(rule profiles.PathRule, p place) bool {
 		r.refuse(rule, "grant another program, or deny less", "needs %s, which is denied", p.real)
 		return false
 	case r.written.Cover(p.real):
-		r.refuse(rule, "keep it in a folder that the policy lets no guest write into", "needs %s, which a guest may change", p.real)
+		r.refuse(
+			rule, "keep it in a folder that the policy lets no guest write into", "needs %s, which a guest may change",
+			p.real,
+		)
 		return false
 	}
 	return r.trusted(rule, p, "needs "+p.real+", which ") && r.steady(rule, p)

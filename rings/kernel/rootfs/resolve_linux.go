@@ -105,7 +105,8 @@ func Resolve(k profiles.Kernel, program string, at Places) (Plan, error) {
 func newResolver(k profiles.Kernel, at Places) (*resolver, error) {
 	r := &resolver{
 		host: host{root: strings.TrimSuffix(at.Root, "/"), objects: map[string]objectOr{}},
-		at:   at, temp: k.TempBytes > 0, path: k.Path, deny: map[string]denial{}, nodes: map[string]*node{}, links: map[string]string{},
+		at:   at, temp: k.TempBytes > 0, path: k.Path, deny: map[string]denial{}, nodes: map[string]*node{},
+		links: map[string]string{},
 	}
 	arch := at.Arch
 	if arch == "" {
@@ -133,14 +134,17 @@ func newResolver(k profiles.Kernel, at Places) (*resolver, error) {
 
 // refuse adds a refusal. Resolve continues, so that all of them are reported at once.
 func (r *resolver) refuse(rule profiles.PathRule, remedy, format string, args ...any) {
-	r.refused = append(r.refused, &Refusal{Path: rule.Path, Rule: rule.Rule, Reason: fmt.Sprintf(format, args...), Remedy: remedy})
+	r.refused = append(
+		r.refused, &Refusal{Path: rule.Path, Rule: rule.Rule, Reason: fmt.Sprintf(format, args...), Remedy: remedy},
+	)
 }
 
 // expand replaces $WORKSPACE and ~.
 func (r *resolver) expand(rule profiles.PathRule) (string, bool) {
 	p := rule.Path
 	for _, known := range []struct{ name, at, flag string }{
-		{"$WORKSPACE", r.at.Workspace, "this host names no workspace"}, {"~", r.at.Home, "this host names no home folder"},
+		{"$WORKSPACE", r.at.Workspace, "this host names no workspace"},
+		{"~", r.at.Home, "this host names no home folder"},
 	} {
 		rest, ok := strings.CutPrefix(p, known.name)
 		if !ok || rest != "" && rest[0] != '/' {
@@ -177,7 +181,9 @@ func (r *resolver) find(rule profiles.PathRule) (place, bool) {
 		case at.real == p:
 			r.refuse(rule, makeIt("mkdir -p %s", at.real)+", or take the line out of the policy", "%s", err)
 		default:
-			r.refuse(rule, makeIt("mkdir -p %s", at.real)+", or take the line out of the policy", "%s: %s", err, at.real)
+			r.refuse(
+				rule, makeIt("mkdir -p %s", at.real)+", or take the line out of the policy", "%s: %s", err, at.real,
+			)
 		}
 		return place{}, false
 	}
@@ -199,7 +205,10 @@ func makeIt(command, p string) string {
 func (r *resolver) steady(rule profiles.PathRule, p place) bool {
 	for _, l := range p.links {
 		if r.written.Above(l.at) {
-			r.refuse(rule, "name what the link leads to: "+p.real, "leads through the link %s, which a guest may change", l.at)
+			r.refuse(
+				rule, "name what the link leads to: "+p.real, "leads through the link %s, which a guest may change",
+				l.at,
+			)
 			return false
 		}
 	}
@@ -251,8 +260,10 @@ func (r *resolver) assemble() ([]initproto.Mount, error) {
 		}
 		above := nearest(folders, name)
 		if above != nil && above.hide {
-			return nil, &Refusal{Path: name, Rule: above.rule.Rule, Remedy: "keep it elsewhere, or deny less than " + above.rule.Path,
-				Reason: "is needed by every guest and lies in the folder " + above.rule.Path + ", which is hidden from it"}
+			return nil, &Refusal{Path: name, Rule: above.rule.Rule, Remedy: "keep it elsewhere, or deny less than " +
+				above.rule.Path,
+				Reason: "is needed by every guest and lies in the folder " + above.rule.Path +
+					", which is hidden from it"}
 		}
 		if above != nil && above.read == n.read && above.write == n.write && above.load == n.load && !n.exec {
 			delete(r.nodes, name) // the mount above gives the same
@@ -284,7 +295,10 @@ func (r *resolver) assemble() ([]initproto.Mount, error) {
 	}
 	if len(out) > profiles.MaxMounts || text > maxText {
 		return nil, &Refusal{Path: "the profile", Remedy: "grant folders in place of many files, and fewer folders of libraries",
-			Reason: fmt.Sprintf("takes %d mounts with %d bytes of paths; a guest has at most %d with %d", len(out), text, profiles.MaxMounts, maxText)}
+			Reason: fmt.Sprintf(
+				"takes %d mounts with %d bytes of paths; a guest has at most %d with %d", len(out), text,
+				profiles.MaxMounts, maxText,
+			)}
 	}
 	slices.SortFunc(out, func(a, b initproto.Mount) int { return strings.Compare(a.Path, b.Path) })
 	return out, nil

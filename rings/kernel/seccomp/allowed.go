@@ -13,7 +13,10 @@ func allowed() []row {
 // there are.
 func content() []row {
 	return []row{
-		{"read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 lseek", any, "the bytes of a descriptor"},
+		{
+			"read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 lseek", any,
+			"the bytes of a descriptor",
+		},
 		{"close dup dup2 dup3", any, "descriptors come and go; their number is a limit"},
 		{"close_range", closing, "as close"},
 		{"pipe pipe2", any, "bytes to a child, or between threads"},
@@ -55,7 +58,10 @@ func attributes() []row {
 		{"chown fchown lchown fchownat", any, "cp and tar keep owners; the kernel lets no file be given away"},
 		{"utime utimes futimesat utimensat", any, "times of a file"},
 		{"getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr", any, "ls and cp look at them"},
-		{"setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr", any, "cp keeps them; those that give power need a capability"},
+		{
+			"setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr", any,
+			"cp keeps them; those that give power need a capability",
+		},
 	}
 }
 
@@ -63,7 +69,10 @@ func waiting() []row {
 	return []row{
 		{"poll ppoll select pselect6", any, "waiting for descriptors"},
 		{"epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2", any, "the same, for many"},
-		{"eventfd eventfd2 timerfd_create timerfd_settime timerfd_gettime signalfd signalfd4", any, "events as descriptors: loops of node, Go and asyncio"},
+		{
+			"eventfd eventfd2 timerfd_create timerfd_settime timerfd_gettime signalfd signalfd4", any,
+			"events as descriptors: loops of node, Go and asyncio",
+		},
 	}
 }
 
@@ -116,8 +125,14 @@ func threads() []row {
 
 func signals() []row {
 	return []row{
-		{"rt_sigaction rt_sigprocmask rt_sigpending rt_sigsuspend rt_sigtimedwait rt_sigreturn sigaltstack", any, "signals of one's own"},
-		{"kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal", any, "to processes of the same guest: there are no others"},
+		{
+			"rt_sigaction rt_sigprocmask rt_sigpending rt_sigsuspend rt_sigtimedwait rt_sigreturn sigaltstack", any,
+			"signals of one's own",
+		},
+		{
+			"kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal", any,
+			"to processes of the same guest: there are no others",
+		},
 		{"pause restart_syscall", any, "what a signal interrupts"},
 	}
 }
@@ -126,7 +141,10 @@ func clocks() []row {
 	return []row{
 		{"clock_gettime clock_getres gettimeofday time times", any, "what time it is"},
 		{"nanosleep clock_nanosleep alarm getitimer setitimer", any, "waiting for a time"},
-		{"timer_create timer_settime timer_gettime timer_getoverrun timer_delete", any, "the same, as signals: Go's profiler, python"},
+		{
+			"timer_create timer_settime timer_gettime timer_getoverrun timer_delete", any,
+			"the same, as signals: Go's profiler, python",
+		},
 	}
 }
 
@@ -147,7 +165,10 @@ func sockets() []row {
 func facts() []row {
 	return []row{
 		{"getpid getppid gettid getpgid getpgrp getsid", any, "who one is, inside"},
-		{"getuid geteuid getgid getegid getgroups getresuid getresgid capget", any, "which user; capabilities are none"},
+		{
+			"getuid geteuid getgid getegid getgroups getresuid getresgid capget", any,
+			"which user; capabilities are none",
+		},
 		{"uname sysinfo getrandom", any, "the kernel's name, the size of memory, chance"},
 	}
 }

@@ -26,7 +26,9 @@ func opening(b *builder) *node {
 	if b.own() {
 		protocols := oneOf(2, []uint32{0, 6, 17}, b.allow, b.deny(eprotonosupport))
 		internet := arg(1, and(kindMask, among([]uint32{kindStream, kindDatagram}, protocols, b.deny(eprotonosupport))))
-		routes := arg(2, equal(0, arg(1, and(kindMask, among([]uint32{kindDatagram, kindRaw}, b.allow, refused))), refused))
+		routes := arg(
+			2, equal(0, arg(1, and(kindMask, among([]uint32{kindDatagram, kindRaw}, b.allow, refused))), refused),
+		)
 		families = oneOf(0, []uint32{familyIPv4, familyIPv6}, internet, arg(0, equal(familyNetlink, routes, refused)))
 	}
 	if b.spec.Notify {
@@ -62,8 +64,9 @@ const (
 // host. The call then reports success, as the kernel also does when it gives less than requested.
 func setting(b *builder) *node {
 	refuse := b.lack(enoprotoopt)
-	others := oneOf(2, []uint32{26, 50, 51, 52}, refuse, b.allow) // ATTACH_FILTER, ATTACH_BPF, ATTACH_REUSEPORT_{C,E}BPF
-	socket := oneOf(2, []uint32{7, 8}, b.prove(0), others)        // SNDBUF, RCVBUF
+	// ATTACH_FILTER, ATTACH_BPF, ATTACH_REUSEPORT_{C,E}BPF
+	others := oneOf(2, []uint32{26, 50, 51, 52}, refuse, b.allow)
+	socket := oneOf(2, []uint32{7, 8}, b.prove(0), others) // SNDBUF, RCVBUF
 	if !b.own() {
 		return arg(1, equal(levelSocket, socket, refuse))
 	}

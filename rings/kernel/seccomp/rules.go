@@ -86,7 +86,8 @@ func request(b *builder) *node {
 	}
 	if b.own() {
 		ok = append(ok,
-			0x8910, 0x8912, 0x8913, 0x8915, 0x8917, 0x8919, 0x891b, // SIOCGIF NAME CONF FLAGS ADDR DSTADDR BRDADDR NETMASK
+			// SIOCGIF NAME CONF FLAGS ADDR DSTADDR BRDADDR NETMASK
+			0x8910, 0x8912, 0x8913, 0x8915, 0x8917, 0x8919, 0x891b,
 			0x8921, 0x8927, 0x8933, // SIOCGIF MTU HWADDR INDEX
 		)
 	}
@@ -219,7 +220,8 @@ const (
 	cloneFiles   = 0x400
 	cloneThread  = 0x10000
 	cloneThreads = 0x100 | 0x200 | cloneFiles | 0x800 | cloneThread | // VM FS SIGHAND
-		0x40000 | 0x80000 | 0x100000 | 0x200000 | 0x400000 | 0x1000000 // SYSVSEM SETTLS PARENT_SETTID CHILD_CLEARTID DETACHED CHILD_SETTID
+		// SYSVSEM SETTLS PARENT_SETTID CHILD_CLEARTID DETACHED CHILD_SETTID
+		0x40000 | 0x80000 | 0x100000 | 0x200000 | 0x400000 | 0x1000000
 	cloneProcesses = cloneThreads | 0xff | 0x1000 | 0x4000 // signal, PIDFD, VFORK
 )
 
@@ -264,7 +266,9 @@ func option(b *builder) *node {
 	}
 	ambient := arg(1, equal(1, b.allow, b.lack(einval))) // PR_CAP_AMBIENT_IS_SET
 	dumpable := arg(1, equal(0, b.allow, b.lack(einval)))
-	return oneOf(0, ok, b.allow, arg(0, equal(47, ambient, equal(4, dumpable, equal(22, b.deny(eperm), b.lack(einval))))))
+	return oneOf(
+		0, ok, b.allow, arg(0, equal(47, ambient, equal(4, dumpable, equal(22, b.deny(eperm), b.lack(einval))))),
+	)
 }
 
 // plainPersonality allows PER_LINUX and the query, which is all ones. Other values make memory executable, or

@@ -38,7 +38,10 @@ func sealed() []row {
 		{"clone3", absent, "a C library under the race detector goes on with clone"},
 		{"set_robust_list rseq", any, "what a C library sets up for each thread"},
 		{"futex sched_yield nanosleep clock_nanosleep sched_getaffinity", any, "the scheduler of Go"},
-		{"rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack tgkill", any, "Go interrupts its own threads; there is no other process"},
+		{
+			"rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack tgkill", any,
+			"Go interrupts its own threads; there is no other process",
+		},
 		{"getpid gettid restart_syscall", any, "the same"},
 		{"clock_gettime gettimeofday getrandom", any, "time, where the vDSO has none, and chance for hash tables"},
 		{"prctl", sealedOption, "Go names its memory; a canary asks whether the seal stands"},

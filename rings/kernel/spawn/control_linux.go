@@ -33,7 +33,9 @@ func packets() (ours *Control, theirs *os.File, err error) {
 		err = unix.SetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
 	}
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("make a control socket: %w", err), unix.Close(fds[0]), unix.Close(fds[1]))
+		return nil, nil, errors.Join(
+			fmt.Errorf("make a control socket: %w", err), unix.Close(fds[0]), unix.Close(fds[1]),
+		)
 	}
 	return &Control{os.NewFile(uintptr(fds[0]), "control")}, os.NewFile(uintptr(fds[1]), "init"), nil
 }
@@ -73,7 +75,10 @@ func (c *Control) SendBytes(b []byte, files ...*os.File) error {
 		return failed
 	}
 	if errors.Is(err, unix.EMSGSIZE) {
-		return fmt.Errorf("a message of %d bytes is more than the control socket takes: fewer grants, or raise net.core.wmem_max: %w", len(b), err)
+		return fmt.Errorf(
+			"a message of %d bytes is more than the control socket takes: fewer grants, or raise net.core.wmem_max: %w",
+			len(b), err,
+		)
 	}
 	return err
 }

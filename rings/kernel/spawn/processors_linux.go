@@ -57,7 +57,9 @@ func (t *processorTurns) pin(free bool) (processors []int, err error) {
 
 // choose returns the processors of the next guest, from those in there.
 func (t *processorTurns) choose(there []int) []int {
-	t.given = slices.DeleteFunc(t.given, func(g guestProcessors) bool { return errors.Is(g.guest.Signal(unix.Signal(0)), os.ErrProcessDone) })
+	t.given = slices.DeleteFunc(
+		t.given, func(g guestProcessors) bool { return errors.Is(g.guest.Signal(unix.Signal(0)), os.ErrProcessDone) },
+	)
 	if len(there) == 0 {
 		return nil
 	}

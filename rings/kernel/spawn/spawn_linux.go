@@ -54,7 +54,10 @@ func New(c Config) (*Spawner, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Spawner{requests: make(chan request), done: make(chan struct{}), null: null, program: c.Image, turns: processorTurns{each: max(c.Processors, 1)}}
+	s := &Spawner{
+		requests: make(chan request), done: make(chan struct{}), null: null, program: c.Image,
+		turns: processorTurns{each: max(c.Processors, 1)},
+	}
 	ready := make(chan error, 1)
 	c.Go(func() { s.thread(c.Go, ready) })
 	if err := <-ready; err != nil {
@@ -91,7 +94,9 @@ func sealed(image []byte) (*os.File, error) {
 // waits for them and then returns EBUSY.
 func seal(f *os.File) (err error) {
 	for range 5 {
-		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL)
+		_, err = unix.FcntlInt(
+			f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL,
+		)
 		if !errors.Is(err, unix.EBUSY) {
 			break
 		}
@@ -362,7 +367,8 @@ func (s *Spawner) Users(a, b int) (*os.File, error) {
 	a, b = min(a, b), max(a, b)
 	var users []syscall.SysProcIDMap
 	for _, m := range []syscall.SysProcIDMap{
-		{ContainerID: 0, HostID: 0, Size: a}, {ContainerID: a, HostID: b, Size: 1}, {ContainerID: a + 1, HostID: a + 1, Size: b - a - 1},
+		{ContainerID: 0, HostID: 0, Size: a}, {ContainerID: a, HostID: b, Size: 1},
+		{ContainerID: a + 1, HostID: a + 1, Size: b - a - 1},
 		{ContainerID: b, HostID: a, Size: 1}, {ContainerID: b + 1, HostID: b + 1, Size: all - b - 1},
 	} {
 		if m.Size > 0 {

@@ -141,8 +141,9 @@ func decodeState(b []byte, from, to uint32) (State, error) {
 	flags := r.number(flagsEnd - 1)
 	s := State{
 		Module: flags&flagModule != 0, Adopted: flags&flagAdopted != 0, Ended: flags&flagEnded != 0,
-		Calls: r.number(1 << 53), Before: r.number(1 << 53), Rejections: r.number(most / 2), Program: uint32(r.number(1<<32 - 1)),
-		Fuel: r.number(most / 2), CPU: time.Duration(r.number(most / 2)),
+		Calls: r.number(1 << 53), Before: r.number(1 << 53), Rejections: r.number(most / 2),
+		Program: uint32(r.number(1<<32 - 1)),
+		Fuel:    r.number(most / 2), CPU: time.Duration(r.number(most / 2)),
 		Console: r.number(most / 2), Dropped: r.number(most / 2), Lines: r.number(most / 2),
 	}
 	if at := s.Program; at != 0 && (at < from || uint64(at)+8 > uint64(to)) || at == 0 && !s.Ended {
@@ -162,7 +163,9 @@ func decodeState(b []byte, from, to uint32) (State, error) {
 		s.Open = append(s.Open, c)
 	}
 	for n := r.number(maxRejected); n > 0 && r.err == nil; n-- {
-		x := Rejected{Seq: r.number(s.Rejections), Object: uint32(r.number(1<<32 - 1)), Promise: r.address(), Reason: r.address()}
+		x := Rejected{
+			Seq: r.number(s.Rejections), Object: uint32(r.number(1<<32 - 1)), Promise: r.address(), Reason: r.address(),
+		}
 		if len(s.Rejected) > 0 && x.Seq <= s.Rejected[len(s.Rejected)-1].Seq || x.Object == 0 {
 			r.fail("rejection %d", x.Seq)
 		}

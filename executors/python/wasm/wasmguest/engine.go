@@ -97,7 +97,9 @@ func (e *Engine) build(ctx context.Context, c engineConfig) error {
 // without one. A read-only folder without the code is errCold.
 func (e *Engine) compile(ctx context.Context, c engineConfig) error {
 	// The file holds 8 MiB of DWARF, which would be read at each start.
-	config := wazero.NewRuntimeConfigCompiler().WithMemoryLimitPages(maxMemoryBytes / pageSize).WithDebugInfoEnabled(false)
+	config := wazero.NewRuntimeConfigCompiler().WithMemoryLimitPages(
+		maxMemoryBytes / pageSize,
+	).WithDebugInfoEnabled(false)
 	if c.CacheDir != "" {
 		cache, err := wazero.NewCompilationCacheWithDir(c.CacheDir)
 		if err == nil {

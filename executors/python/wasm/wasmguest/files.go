@@ -217,7 +217,10 @@ func (t *Tree) OpenFile(p string, flag experimental.Oflag, _ fs.FileMode) (exper
 		}
 	}
 	t.cfg.Made(fileBytes)
-	return &file{tree: t, node: n, reads: flag&3 != experimental.O_WRONLY, writes: writes, appends: flag&experimental.O_APPEND != 0}, 0
+	return &file{
+		tree: t, node: n, reads: flag&3 != experimental.O_WRONLY, writes: writes,
+		appends: flag&experimental.O_APPEND != 0,
+	}, 0
 }
 
 // create makes an empty file.
@@ -289,7 +292,9 @@ func (n *node) stat() sys.Stat_t {
 	if n.own {
 		mode |= 0o200
 	}
-	return sys.Stat_t{Dev: 1, Ino: n.inode, Mode: mode, Nlink: 1, Size: n.length(), Atim: n.time, Mtim: n.time, Ctim: n.time}
+	return sys.Stat_t{
+		Dev: 1, Ino: n.inode, Mode: mode, Nlink: 1, Size: n.length(), Atim: n.time, Mtim: n.time, Ctim: n.time,
+	}
 }
 
 func (n *node) length() int64 {

@@ -50,7 +50,9 @@ type run struct {
 }
 
 func (p *process) newRun(ready executors.Ready, s wasmproto.Settings) (*run, error) {
-	settings, err := pyproto.Hello(pyproto.Settings{Sites: []string{}, Preload: append([]string{}, s.Preload...)}, p.engine.Code())
+	settings, err := pyproto.Hello(
+		pyproto.Settings{Sites: []string{}, Preload: append([]string{}, s.Preload...)}, p.engine.Code(),
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -73,8 +75,9 @@ func (r *run) serve(ctx context.Context) error {
 		return r.next()
 	}
 	err := r.p.engine.Run(ctx, engineOptions{
-		Args: []string{"-c", launcher()}, Host: d, Stdin: &r.stdin, Stdout: r.out[0], Stderr: r.out[1], Chance: readerOf(r.random),
-		Now: r.p.cfg.Now, Folder: executors.Workspace, FileBytes: folderBytes, Memory: r.memory, Made: r.made,
+		Args: []string{"-c", launcher()}, Host: d, Stdin: &r.stdin, Stdout: r.out[0], Stderr: r.out[1],
+		Chance: readerOf(r.random),
+		Now:    r.p.cfg.Now, Folder: executors.Workspace, FileBytes: folderBytes, Memory: r.memory, Made: r.made,
 	})
 	switch {
 	case r.begun:
@@ -149,7 +152,11 @@ func (r *run) watch(d time.Duration) {
 		}
 		// The host then ends the process: the program computes until then. If the host cannot be told, that
 		// shows on the interpreter's own thread.
-		_ = r.finish(failed(executors.StateLimit, profiles.ErrorTimeout, fmt.Sprintf("processor time limit of %v reached", r.o.CPU)))
+		_ = r.finish(
+			failed(
+				executors.StateLimit, profiles.ErrorTimeout, fmt.Sprintf("processor time limit of %v reached", r.o.CPU),
+			),
+		)
 	})
 }
 
@@ -222,12 +229,17 @@ func (r *run) memoryText() string {
 // ended is the end of a program whose interpreter ended without a result.
 func (r *run) ended(err error) executors.Result {
 	var exit ExitError
-	res := failed(executors.StateFailed, "Exited", "the program ended its interpreter without a result, as os._exit does")
+	res := failed(
+		executors.StateFailed, "Exited", "the program ended its interpreter without a result, as os._exit does",
+	)
 	switch {
 	case errors.Is(err, errBroke) && r.memory.Refused():
 		res = failed(executors.StateLimit, profiles.ErrorOutOfMemory, r.memoryText())
 	case errors.Is(err, errBroke):
-		res = failed(executors.StateFailed, "Crashed", "the interpreter broke over this program: its own stack was full, or it did what WebAssembly refuses")
+		res = failed(
+			executors.StateFailed, "Crashed",
+			"the interpreter broke over this program: its own stack was full, or it did what WebAssembly refuses",
+		)
 	case errors.As(err, &exit):
 		res.ExitCode = int(exit.Code & 0xff)
 	}
@@ -236,7 +248,9 @@ func (r *run) ended(err error) executors.Result {
 }
 
 func failed(state executors.State, name, message string) executors.Result {
-	return executors.Result{End: executors.End{State: state, Error: &executors.ProgramError{Name: name, Message: message}}}
+	return executors.Result{
+		End: executors.End{State: state, Error: &executors.ProgramError{Name: name, Message: message}},
+	}
 }
 
 // made counts garbage, and collects it on the interpreter's thread, where nothing has to wait for that.

@@ -75,7 +75,9 @@ const eventModule = "asyncio/unix_events"
 // so that the interpreter attributes its code to that file and not to one of the machine that it was built on.
 // The guard, which asks for the file of code, then sees the folder that cannot be written.
 func (l *library) put(t *Tree) error {
-	sources := map[string][]byte{libraryDir + "/os.py": l.landmark, dynamic: nil, libraryDir + "/" + eventModule + ".py": eventLoop}
+	sources := map[string][]byte{
+		libraryDir + "/os.py": l.landmark, dynamic: nil, libraryDir + "/" + eventModule + ".py": eventLoop,
+	}
 	for _, f := range l.zip.File {
 		name, ok := strings.CutSuffix(f.Name, ".pyc")
 		if !ok || name == eventModule {
@@ -85,7 +87,9 @@ func (l *library) put(t *Tree) error {
 		if sources[source] == nil {
 			sources[source] = nil
 		}
-		err := t.AddFile(path.Join(libraryDir, dir, "__pycache__", base+".cpython-311.pyc"), int64(f.UncompressedSize64),
+		err := t.AddFile(path.Join(libraryDir, dir, "__pycache__", base+".cpython-311.pyc"), int64(
+			f.UncompressedSize64,
+		),
 			func() ([]byte, error) { return unpack(f) })
 		if err != nil {
 			return err

@@ -121,7 +121,9 @@ func (p *process) prepare(ctx context.Context, s wasmproto.Settings) error {
 	if err != nil {
 		return err
 	}
-	p.engine, err = newEngine(ctx, engineConfig{Files: files, Sources: sources, CacheDir: s.CacheDir, ReadOnly: s.Ring && !s.Fill})
+	p.engine, err = newEngine(
+		ctx, engineConfig{Files: files, Sources: sources, CacheDir: s.CacheDir, ReadOnly: s.Ring && !s.Fill},
+	)
 	if err != nil || s.Fill {
 		return err
 	}

@@ -65,7 +65,10 @@ func (p *printer) line(b []byte) error {
 			return err
 		}
 	}
-	res := failed(executors.StateLimit, "OutputTooLarge", fmt.Sprintf("the program has printed more than its limit of %d bytes", p.r.o.OutputBytes))
+	res := failed(
+		executors.StateLimit, "OutputTooLarge",
+		fmt.Sprintf("the program has printed more than its limit of %d bytes", p.r.o.OutputBytes),
+	)
 	res.PeakBytes = p.r.memory.Bytes()
 	return p.r.finish(res)
 }

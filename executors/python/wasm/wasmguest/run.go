@@ -58,7 +58,9 @@ func (e *Engine) Run(ctx context.Context, o engineOptions) error {
 	now := func() (int64, int32) { t := o.Now(); return t.Unix(), int32(t.Nanosecond()) }
 	begin := o.Now()
 	config := wazero.NewModuleConfig().WithName("").
-		WithEnv("PYTHONHOME", place.Home).WithArgs(append([]string{"python", "-s", "-P", "-S", "-B", "-X", "utf8"}, o.Args...)...).
+		WithEnv(
+			"PYTHONHOME", place.Home,
+		).WithArgs(append([]string{"python", "-s", "-P", "-S", "-B", "-X", "utf8"}, o.Args...)...).
 		WithStdout(o.Stdout).WithStderr(o.Stderr).WithRandSource(o.Chance).
 		WithWalltime(now, sys.ClockResolution(time.Microsecond)).
 		WithNanotime(func() int64 { return int64(o.Now().Sub(begin)) }, sys.ClockResolution(1)).

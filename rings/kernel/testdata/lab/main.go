@@ -45,7 +45,8 @@ func main() {
 		os.Exit(97)
 	}
 	users, err := os.ReadFile("/proc/self/uid_map")
-	if f := strings.Fields(string(users)); err != nil || len(f) < 3 || f[2] == "4294967295" || (!l.NoPID && os.Getpid() != 1) || len(l.Token) < 16 {
+	if f := strings.Fields(string(users)); err != nil || len(f) < 3 || f[2] == "4294967295" ||
+		(!l.NoPID && os.Getpid() != 1) || len(l.Token) < 16 {
 		os.Exit(97)
 	}
 	if err := l.build(); err != nil {

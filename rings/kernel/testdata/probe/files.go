@@ -38,14 +38,22 @@ func files() map[string]probe {
 		"fs_symlink_proc":  func(a args) string { return through(a, "/proc/self/root"+a["secret"]) },
 		"fs_hardlink_in":   func(a args) string { return is(unix.Link(a["lib"], filepath.Join(a["ws"], "hard"))) },
 		"fs_hardlink_out": func(a args) string {
-			return made(a, func(p string) string { return is(unix.Link(p, filepath.Join(filepath.Dir(a["lib"]), "probe"))) })
+			return made(
+				a, func(p string) string { return is(unix.Link(p, filepath.Join(filepath.Dir(a["lib"]), "probe"))) },
+			)
 		},
 		"fs_rename_out": func(a args) string {
-			return made(a, func(p string) string { return is(unix.Rename(p, filepath.Join(filepath.Dir(a["lib"]), "probe"))) })
+			return made(
+				a, func(p string) string { return is(unix.Rename(p, filepath.Join(filepath.Dir(a["lib"]), "probe"))) },
+			)
 		},
-		"fs_exchange_out":   func(a args) string { return made(a, exchange(a["lib"])) },
-		"fs_proc_root":      func(a args) string { return open("/proc/self/root"+a["secret"], unix.O_RDONLY) },
-		"fs_proc_cwd":       func(a args) string { return open("/proc/self/cwd/../../../.."+a["secret"], unix.O_RDONLY) },
+		"fs_exchange_out": func(a args) string { return made(a, exchange(a["lib"])) },
+		"fs_proc_root":    func(a args) string { return open("/proc/self/root"+a["secret"], unix.O_RDONLY) },
+		"fs_proc_cwd": func(a args) string {
+			return open(
+				"/proc/self/cwd/../../../.."+a["secret"], unix.O_RDONLY,
+			)
+		},
 		"fs_proc_task_root": func(a args) string { return open("/proc/thread-self/root"+a["secret"], unix.O_RDONLY) },
 		"fs_proc1_root":     func(a args) string { return open("/proc/1/root"+a["secret"], unix.O_RDONLY) },
 		"fs_proc1_cwd":      func(a args) string { return open("/proc/1/cwd"+a["secret"], unix.O_RDONLY) },
@@ -57,17 +65,33 @@ func files() map[string]probe {
 		"fs_cwd_escape": func(a args) string {
 			return first(is(unix.Chdir("..")), is(unix.Chdir("../..")), open("."+a["secret"], unix.O_RDONLY))
 		},
-		"fs_mknod":       func(a args) string { return is(unix.Mknod(filepath.Join(a["ws"], "null"), unix.S_IFCHR|0o666, 1<<8|3)) },
-		"fs_mknod_block": func(a args) string { return is(unix.Mknod(filepath.Join(a["ws"], "disk"), unix.S_IFBLK|0o666, 254<<8)) },
-		"fs_mkfifo":      func(a args) string { return is(unix.Mkfifo(filepath.Join(a["ws"], "fifo"), 0o600)) },
-		"fs_suid_create": func(a args) string { return made(a, func(p string) string { return is(unix.Chmod(p, 0o4755)) }) },
+		"fs_mknod": func(a args) string {
+			return is(
+				unix.Mknod(filepath.Join(a["ws"], "null"), unix.S_IFCHR|0o666, 1<<8|3),
+			)
+		},
+		"fs_mknod_block": func(a args) string {
+			return is(
+				unix.Mknod(filepath.Join(a["ws"], "disk"), unix.S_IFBLK|0o666, 254<<8),
+			)
+		},
+		"fs_mkfifo": func(a args) string { return is(unix.Mkfifo(filepath.Join(a["ws"], "fifo"), 0o600)) },
+		"fs_suid_create": func(a args) string {
+			return made(
+				a, func(p string) string { return is(unix.Chmod(p, 0o4755)) },
+			)
+		},
 		"fs_sgid_fchmod": sgid,
 		"fs_suid_fchmodat2": func(a args) string {
 			return made(a, func(p string) string { return sys(452, at(), text(p), 0o4755, 0) })
 		},
 		"fs_suid_openmode": func(a args) string { return create(filepath.Join(a["ws"], "suid"), 0o4755) },
 		"fs_suid_mkdir":    func(a args) string { return is(unix.Mkdir(filepath.Join(a["ws"], "sgid"), 0o2777)) },
-		"fs_suid_mknod":    func(a args) string { return is(unix.Mknod(filepath.Join(a["ws"], "node"), unix.S_IFREG|0o4755, 0)) },
+		"fs_suid_mknod": func(a args) string {
+			return is(
+				unix.Mknod(filepath.Join(a["ws"], "node"), unix.S_IFREG|0o4755, 0),
+			)
+		},
 		"fs_suid_openat2": func(a args) string {
 			return openat2(filepath.Join(a["ws"], "s2"), unix.O_CREAT|unix.O_WRONLY, 0o4755, 0)
 		},
@@ -83,29 +107,45 @@ func files() map[string]probe {
 		"fs_setxattr_trusted": func(a args) string {
 			return made(a, func(p string) string { return is(unix.Setxattr(p, "trusted.x", []byte("x"), 0)) })
 		},
-		"fs_chown_work":     func(a args) string { return made(a, func(p string) string { return is(unix.Chown(p, 0, 0)) }) },
+		"fs_chown_work": func(a args) string {
+			return made(
+				a, func(p string) string { return is(unix.Chown(p, 0, 0)) },
+			)
+		},
 		"fs_tmpfile_link":   tmpfile,
 		"fs_open_by_handle": byHandle,
 		"fs_write_work": func(a args) string {
 			return made(a, func(p string) string { return is(os.WriteFile(p, []byte("x"), 0o600)) })
 		},
-		"fs_read_lib":          func(a args) string { return open(a["lib"], unix.O_RDONLY) },
-		"fs_fsize":             fsize,
-		"fs_fallocate":         func(a args) string { return made(a, allocate) },
-		"fs_deny_nested":       func(a args) string { return open(a["denied"], unix.O_RDONLY) },
-		"fs_deny_write":        func(a args) string { return create(a["denied"], 0o600) },
-		"fs_deny_rename_over":  func(a args) string { return made(a, func(p string) string { return is(unix.Rename(p, a["denied"])) }) },
-		"fs_deny_rename_away":  func(a args) string { return is(unix.Rename(a["denied"], filepath.Join(a["ws"], "away"))) },
-		"fs_deny_hardlink":     func(a args) string { return is(unix.Link(a["denied"], filepath.Join(a["ws"], "h"))) },
-		"fs_deny_parent_away":  denyParent,
-		"fs_reopen_rw":         reopen,
-		"fs_inotify_host":      func(a args) string { return watch(a["secret"]) },
-		"fs_dnotify":           dnotify,
-		"fs_lease":             lease,
-		"fs_statmount":         func(a args) string { return mounts(a["secret"]) },
-		"fs_overlay_canary":    func(a args) string { return open("/etc/passwd", unix.O_RDONLY) },
-		"fs_name_to_handle":    func(a args) string { return handle("/") },
-		"fs_swapon":            func(a args) string { return sys(unix.SYS_SWAPON, text(filepath.Join(a["ws"], "none")), 0) },
+		"fs_read_lib":    func(a args) string { return open(a["lib"], unix.O_RDONLY) },
+		"fs_fsize":       fsize,
+		"fs_fallocate":   func(a args) string { return made(a, allocate) },
+		"fs_deny_nested": func(a args) string { return open(a["denied"], unix.O_RDONLY) },
+		"fs_deny_write":  func(a args) string { return create(a["denied"], 0o600) },
+		"fs_deny_rename_over": func(a args) string {
+			return made(
+				a, func(p string) string { return is(unix.Rename(p, a["denied"])) },
+			)
+		},
+		"fs_deny_rename_away": func(a args) string {
+			return is(
+				unix.Rename(a["denied"], filepath.Join(a["ws"], "away")),
+			)
+		},
+		"fs_deny_hardlink":    func(a args) string { return is(unix.Link(a["denied"], filepath.Join(a["ws"], "h"))) },
+		"fs_deny_parent_away": denyParent,
+		"fs_reopen_rw":        reopen,
+		"fs_inotify_host":     func(a args) string { return watch(a["secret"]) },
+		"fs_dnotify":          dnotify,
+		"fs_lease":            lease,
+		"fs_statmount":        func(a args) string { return mounts(a["secret"]) },
+		"fs_overlay_canary":   func(a args) string { return open("/etc/passwd", unix.O_RDONLY) },
+		"fs_name_to_handle":   func(a args) string { return handle("/") },
+		"fs_swapon": func(a args) string {
+			return sys(
+				unix.SYS_SWAPON, text(filepath.Join(a["ws"], "none")), 0,
+			)
+		},
 		"fs_quotactl":          func(a args) string { return sys(unix.SYS_QUOTACTL, 0x800001<<8, 0, 0, 0) },
 		"fs_acct":              func(a args) string { return sys(unix.SYS_ACCT, text(filepath.Join(a["ws"], "none"))) },
 		"fs_sticky_tmp_others": func(a args) string { return open("/tmp/"+filepath.Base(a["secret"]), unix.O_RDONLY) },
@@ -193,7 +233,9 @@ func sgid(a args) string {
 }
 
 func openat2(path string, flags, mode, resolve uint64) string {
-	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Mode: mode, Resolve: resolve})
+	fd, err := unix.Openat2(
+		unix.AT_FDCWD, path, &unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Mode: mode, Resolve: resolve},
+	)
 	if err == nil {
 		unix.Close(fd)
 	}
@@ -213,7 +255,12 @@ func tmpfile(a args) string {
 		return is(err)
 	}
 	defer unix.Close(fd)
-	return is(unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, filepath.Join(dir, "probe"), unix.AT_SYMLINK_FOLLOW))
+	return is(
+		unix.Linkat(
+			unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, filepath.Join(dir, "probe"),
+			unix.AT_SYMLINK_FOLLOW,
+		),
+	)
 }
 
 func byHandle(args) string {

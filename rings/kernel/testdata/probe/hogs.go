@@ -112,7 +112,9 @@ func threadBomb(args) string {
 func memoryHog(args) string {
 	const step = 8 << 20
 	for i := range 256 { // 2 GiB
-		p, _, e := unix.RawSyscall6(unix.SYS_MMAP, 0, step, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uintptr(0), 0)
+		p, _, e := unix.RawSyscall6(
+			unix.SYS_MMAP, 0, step, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uintptr(0), 0,
+		)
 		if e != 0 {
 			return is(e)
 		}

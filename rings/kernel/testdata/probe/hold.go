@@ -63,7 +63,9 @@ func held(a args, came string) string {
 }
 
 func taken(bytes int, flags, fd int) (uintptr, string) {
-	p, _, e := unix.RawSyscall6(unix.SYS_MMAP, 0, uintptr(bytes), unix.PROT_READ|unix.PROT_WRITE, uintptr(flags), uintptr(fd), 0)
+	p, _, e := unix.RawSyscall6(
+		unix.SYS_MMAP, 0, uintptr(bytes), unix.PROT_READ|unix.PROT_WRITE, uintptr(flags), uintptr(fd), 0,
+	)
 	if e != 0 {
 		return 0, is(e)
 	}
@@ -165,7 +167,10 @@ func unaccepted(mib int) string {
 // tables maps much, and reads one byte of what each page of a page table leads to.
 func tables(mib int) string {
 	n := mib << 20 / page * (2 << 20)
-	p, _, e := unix.RawSyscall6(unix.SYS_MMAP, 0, uintptr(n), unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE, ^uintptr(0), 0)
+	p, _, e := unix.RawSyscall6(
+		unix.SYS_MMAP, 0, uintptr(n), unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE,
+		^uintptr(0), 0,
+	)
 	if e != 0 {
 		return is(e)
 	}
@@ -232,7 +237,9 @@ func several(a args, id string, children int) string {
 	argv = append(argv, "child=yes", "mib="+strconv.Itoa(a.mib()/children))
 	var all []*os.Process
 	for range children {
-		p, err := os.StartProcess("/proc/self/exe", argv, &os.ProcAttr{Env: []string{}, Files: []*os.File{nil, nil, os.Stderr}})
+		p, err := os.StartProcess(
+			"/proc/self/exe", argv, &os.ProcAttr{Env: []string{}, Files: []*os.File{nil, nil, os.Stderr}},
+		)
 		if err != nil {
 			return is(err)
 		}

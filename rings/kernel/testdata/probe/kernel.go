@@ -19,9 +19,17 @@ const newAll = unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.C
 // kernel are probes of what the kernel does for processes.
 func kernel() map[string]probe {
 	m := map[string]probe{
-		"k_unshare_user":   func(args) string { return forked(func() uintptr { return raw(unix.SYS_UNSHARE, unix.CLONE_NEWUSER) }) },
-		"k_unshare_time":   func(args) string { return forked(func() uintptr { return raw(unix.SYS_UNSHARE, 0x80) }) },
-		"k_unshare_fs":     func(args) string { return forked(func() uintptr { return raw(unix.SYS_UNSHARE, newAll) }) },
+		"k_unshare_user": func(args) string {
+			return forked(
+				func() uintptr { return raw(unix.SYS_UNSHARE, unix.CLONE_NEWUSER) },
+			)
+		},
+		"k_unshare_time": func(args) string { return forked(func() uintptr { return raw(unix.SYS_UNSHARE, 0x80) }) },
+		"k_unshare_fs": func(args) string {
+			return forked(
+				func() uintptr { return raw(unix.SYS_UNSHARE, newAll) },
+			)
+		},
 		"k_unshare_hi":     func(args) string { return sys(unix.SYS_UNSHARE, unix.CLONE_NEWUSER|1<<40) },
 		"k_clone_user":     func(args) string { return clone(unix.CLONE_NEWUSER | uintptr(unix.SIGCHLD)) },
 		"k_clone_user_hi":  func(args) string { return clone(unix.CLONE_NEWUSER | 1<<40 | uintptr(unix.SIGCHLD)) },
@@ -49,16 +57,28 @@ func kernel() map[string]probe {
 		"k_ptrace_seize": func(args) string {
 			return onChild(func(p int) string { return sys(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(p), 0, 0) })
 		},
-		"k_ptrace_1":       func(args) string { return sys(unix.SYS_PTRACE, unix.PTRACE_SEIZE, 1, 0, 0) },
-		"k_ptrace_traceme": func(args) string { return forked(func() uintptr { return raw(unix.SYS_PTRACE, unix.PTRACE_TRACEME) }) },
+		"k_ptrace_1": func(args) string { return sys(unix.SYS_PTRACE, unix.PTRACE_SEIZE, 1, 0, 0) },
+		"k_ptrace_traceme": func(args) string {
+			return forked(
+				func() uintptr { return raw(unix.SYS_PTRACE, unix.PTRACE_TRACEME) },
+			)
+		},
 		"k_childmem": func(args) string {
 			return onChild(func(p int) string { return open(fmt.Sprintf("/proc/%d/mem", p), unix.O_RDWR) })
 		},
 		"k_childmem_read": func(args) string {
 			return onChild(func(p int) string { return open(fmt.Sprintf("/proc/%d/mem", p), unix.O_RDONLY) })
 		},
-		"k_vm_writev":  func(args) string { return onChild(func(p int) string { return vm(unix.SYS_PROCESS_VM_WRITEV, p) }) },
-		"k_vm_readv":   func(args) string { return onChild(func(p int) string { return vm(unix.SYS_PROCESS_VM_READV, p) }) },
+		"k_vm_writev": func(args) string {
+			return onChild(
+				func(p int) string { return vm(unix.SYS_PROCESS_VM_WRITEV, p) },
+			)
+		},
+		"k_vm_readv": func(args) string {
+			return onChild(
+				func(p int) string { return vm(unix.SYS_PROCESS_VM_READV, p) },
+			)
+		},
 		"k_vm_readv_1": func(args) string { return vm(unix.SYS_PROCESS_VM_READV, 1) },
 		"k_kcmp": func(args) string {
 			return onChild(func(p int) string { return sys(unix.SYS_KCMP, uintptr(os.Getpid()), uintptr(p), 0, 0, 0) })
@@ -68,7 +88,9 @@ func kernel() map[string]probe {
 		"k_process_madvise":  func(args) string { return onChild(madvise) },
 		"k_process_mrelease": func(args) string { return sys(448, ^uintptr(0), 0) },
 		"k_child_affinity": func(args) string {
-			return onChild(func(p int) string { return sys(unix.SYS_SCHED_SETAFFINITY, uintptr(p), 8, slice([]uintptr{1})) })
+			return onChild(
+				func(p int) string { return sys(unix.SYS_SCHED_SETAFFINITY, uintptr(p), 8, slice([]uintptr{1})) },
+			)
 		},
 		"k_affinity": func(args) string {
 			return sys(unix.SYS_SCHED_SETAFFINITY, 0, 8, slice([]uintptr{1}))
@@ -108,20 +130,28 @@ func kernel() map[string]probe {
 		"k_ioprio_rt":     func(args) string { return sys(unix.SYS_IOPRIO_SET, 1, 0, 1<<13) },
 		"k_setsid":        func(args) string { return forked(func() uintptr { return raw(unix.SYS_SETSID) }) },
 		"k_iouring":       iouring,
-		"k_bpf_map":       func(args) string { return sys(unix.SYS_BPF, 0, slice([]uintptr{4 | 4<<32, 4 | 1<<32, 0, 0}), 32) },
-		"k_perf":          func(args) string { return sys(unix.SYS_PERF_EVENT_OPEN, slice(perf()), 0, ^uintptr(0), ^uintptr(0), 0) },
-		"k_uffd":          func(args) string { return sys(unix.SYS_USERFAULTFD, 1) },
-		"k_uffd_kernel":   func(args) string { return sys(unix.SYS_USERFAULTFD, 0) },
-		"k_uffd_dev":      func(args) string { return open("/dev/userfaultfd", unix.O_RDWR) },
-		"k_nnp":           func(args) string { return statusField("NoNewPrivs") },
-		"k_nnp_off":       func(args) string { return sys(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0) },
-		"k_capbnd":        func(args) string { return statusField("CapBnd") },
-		"k_capeff":        func(args) string { return statusField("CapEff") },
-		"k_seccomp_mode":  func(args) string { return statusField("Seccomp") },
-		"k_groups":        func(args) string { return "[" + otherGroups() + "]" },
-		"k_dumpable_set":  func(args) string { return sys(unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 2, 0, 0, 0) },
-		"k_set_ptracer":   func(args) string { return sys(unix.SYS_PRCTL, unix.PR_SET_PTRACER, ^uintptr(0), 0, 0, 0) },
-		"k_subreaper":     func(args) string { return sys(unix.SYS_PRCTL, unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) },
+		"k_bpf_map": func(args) string {
+			return sys(
+				unix.SYS_BPF, 0, slice([]uintptr{4 | 4<<32, 4 | 1<<32, 0, 0}), 32,
+			)
+		},
+		"k_perf": func(args) string {
+			return sys(
+				unix.SYS_PERF_EVENT_OPEN, slice(perf()), 0, ^uintptr(0), ^uintptr(0), 0,
+			)
+		},
+		"k_uffd":         func(args) string { return sys(unix.SYS_USERFAULTFD, 1) },
+		"k_uffd_kernel":  func(args) string { return sys(unix.SYS_USERFAULTFD, 0) },
+		"k_uffd_dev":     func(args) string { return open("/dev/userfaultfd", unix.O_RDWR) },
+		"k_nnp":          func(args) string { return statusField("NoNewPrivs") },
+		"k_nnp_off":      func(args) string { return sys(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0) },
+		"k_capbnd":       func(args) string { return statusField("CapBnd") },
+		"k_capeff":       func(args) string { return statusField("CapEff") },
+		"k_seccomp_mode": func(args) string { return statusField("Seccomp") },
+		"k_groups":       func(args) string { return "[" + otherGroups() + "]" },
+		"k_dumpable_set": func(args) string { return sys(unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 2, 0, 0, 0) },
+		"k_set_ptracer":  func(args) string { return sys(unix.SYS_PRCTL, unix.PR_SET_PTRACER, ^uintptr(0), 0, 0, 0) },
+		"k_subreaper":    func(args) string { return sys(unix.SYS_PRCTL, unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) },
 		"k_pdeathsig_off": func(args) string {
 			return forked(func() uintptr { return raw(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, 0) })
 		},

@@ -29,9 +29,15 @@ func memory() map[string]probe {
 			return protect(rw, anon, func(p uintptr) string { return sys(unix.SYS_MPROTECT, p, page, rx|1<<33) })
 		},
 		"ex_pkey_mprotect": func(args) string {
-			return protect(rw, anon, func(p uintptr) string { return sys(unix.SYS_PKEY_MPROTECT, p, page, rx, ^uintptr(0)) })
+			return protect(
+				rw, anon, func(p uintptr) string { return sys(unix.SYS_PKEY_MPROTECT, p, page, rx, ^uintptr(0)) },
+			)
 		},
-		"ex_mmap_file_x":         func(a args) string { return mapFile(filepath.Join(a["ws"], "text"), rx, unix.MAP_PRIVATE) },
+		"ex_mmap_file_x": func(a args) string {
+			return mapFile(
+				filepath.Join(a["ws"], "text"), rx, unix.MAP_PRIVATE,
+			)
+		},
 		"ex_mmap_file_rw_then_x": fileThenX,
 		"ex_mmap_tmp_x":          func(a args) string { return mapFile("/tmp/text", rx, unix.MAP_PRIVATE) },
 		"ex_mmap_devzero_x":      func(a args) string { return mapDev("/dev/zero", rx, unix.MAP_PRIVATE) },
@@ -50,16 +56,26 @@ func memory() map[string]probe {
 		"ex_selfmem_patch":       patch,
 		"ex_threadmem_open":      func(args) string { return open("/proc/thread-self/mem", unix.O_RDWR) },
 		"ex_map_files":           mapFiles,
-		"ex_prctl_mm":            func(args) string { return sys(unix.SYS_PRCTL, unix.PR_SET_MM, unix.PR_SET_MM_START_BRK, page, 0, 0) },
-		"ex_remap_file_pages":    func(args) string { return sys(remapFilePages, page, page, 0, 0, 0) },
-		"ex_map_low":             func(args) string { return sys(unix.SYS_MMAP, 0, page, rw, anon|unix.MAP_FIXED, ^uintptr(0), 0) },
-		"ex_shadow_stack":        func(args) string { return sys(453, 0, page, 0) },
-		"ex_arch_prctl_shstk":    func(args) string { return sys(archPrctl, 0x5001, 1) },
-		"ex_mlockall":            func(args) string { return sys(unix.SYS_MLOCKALL, unix.MCL_CURRENT|unix.MCL_FUTURE) },
-		"ex_mremap":              remap,
-		"ex_pkey_alloc":          func(args) string { return sys(unix.SYS_PKEY_ALLOC, 0, 0) },
+		"ex_prctl_mm": func(args) string {
+			return sys(
+				unix.SYS_PRCTL, unix.PR_SET_MM, unix.PR_SET_MM_START_BRK, page, 0, 0,
+			)
+		},
+		"ex_remap_file_pages": func(args) string { return sys(remapFilePages, page, page, 0, 0, 0) },
+		"ex_map_low": func(args) string {
+			return sys(
+				unix.SYS_MMAP, 0, page, rw, anon|unix.MAP_FIXED, ^uintptr(0), 0,
+			)
+		},
+		"ex_shadow_stack":     func(args) string { return sys(453, 0, page, 0) },
+		"ex_arch_prctl_shstk": func(args) string { return sys(archPrctl, 0x5001, 1) },
+		"ex_mlockall":         func(args) string { return sys(unix.SYS_MLOCKALL, unix.MCL_CURRENT|unix.MCL_FUTURE) },
+		"ex_mremap":           remap,
+		"ex_pkey_alloc":       func(args) string { return sys(unix.SYS_PKEY_ALLOC, 0, 0) },
 		"ex_hwpoison": func(args) string {
-			return protect(rw, anon, func(p uintptr) string { return sys(unix.SYS_MADVISE, p, page, unix.MADV_HWPOISON) })
+			return protect(
+				rw, anon, func(p uintptr) string { return sys(unix.SYS_MADVISE, p, page, unix.MADV_HWPOISON) },
+			)
 		},
 	}
 }
@@ -185,7 +201,10 @@ func fileThenX(a args) string {
 	if err != nil {
 		return "map " + is(err)
 	}
-	return first(sys(unix.SYS_MPROTECT, m, page, unix.PROT_READ|unix.PROT_EXEC), mapped(unix.PROT_READ|unix.PROT_EXEC, unix.MAP_SHARED, fd))
+	return first(
+		sys(unix.SYS_MPROTECT, m, page, unix.PROT_READ|unix.PROT_EXEC),
+		mapped(unix.PROT_READ|unix.PROT_EXEC, unix.MAP_SHARED, fd),
+	)
 }
 
 func mapMemfd(args) string {

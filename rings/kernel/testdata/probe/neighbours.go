@@ -21,20 +21,29 @@ func neighbours() map[string]probe {
 		"i_sigqueue_host": func(a args) string {
 			return sys(unix.SYS_RT_SIGQUEUEINFO, uintptr(num(a["pid"])), 0, slice(make([]uintptr, 16)))
 		},
-		"i_pidfd_host":   func(a args) string { fd, err := unix.PidfdOpen(num(a["pid"]), 0); unix.Close(fd); return is(err) },
-		"i_setown_host":  setOwn,
-		"i_sched_host":   func(a args) string { var s unix.CPUSet; return is(unix.SchedGetaffinity(num(a["pid"]), &s)) },
+		"i_pidfd_host":  func(a args) string { fd, err := unix.PidfdOpen(num(a["pid"]), 0); unix.Close(fd); return is(err) },
+		"i_setown_host": setOwn,
+		"i_sched_host": func(a args) string {
+			var s unix.CPUSet
+			return is(
+				unix.SchedGetaffinity(num(a["pid"]), &s),
+			)
+		},
 		"i_getpgid_host": func(a args) string { _, err := unix.Getpgid(num(a["pid"])); return is(err) },
 		"i_getsid_host":  func(a args) string { _, err := unix.Getsid(num(a["pid"])); return is(err) },
 		"i_prlimit_host": func(a args) string {
 			var l unix.Rlimit
 			return is(unix.Prlimit(num(a["pid"]), unix.RLIMIT_NOFILE, nil, &l))
 		},
-		"i_proc_host":   func(a args) string { return open("/proc/"+a["pid"]+"/cmdline", unix.O_RDONLY) },
-		"i_mem_host":    func(a args) string { return open("/proc/"+a["pid"]+"/mem", unix.O_RDONLY) },
-		"i_root_host":   func(a args) string { return open("/proc/"+a["pid"]+"/root/etc/hostname", unix.O_RDONLY) },
-		"i_vm_host":     func(a args) string { return vm(unix.SYS_PROCESS_VM_READV, num(a["pid"])) },
-		"i_ptrace_host": func(a args) string { return sys(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(num(a["pid"])), 0, 0) },
+		"i_proc_host": func(a args) string { return open("/proc/"+a["pid"]+"/cmdline", unix.O_RDONLY) },
+		"i_mem_host":  func(a args) string { return open("/proc/"+a["pid"]+"/mem", unix.O_RDONLY) },
+		"i_root_host": func(a args) string { return open("/proc/"+a["pid"]+"/root/etc/hostname", unix.O_RDONLY) },
+		"i_vm_host":   func(a args) string { return vm(unix.SYS_PROCESS_VM_READV, num(a["pid"])) },
+		"i_ptrace_host": func(a args) string {
+			return sys(
+				unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(num(a["pid"])), 0, 0,
+			)
+		},
 		"i_kill_1":      func(args) string { return is(unix.Kill(1, unix.SIGKILL)) },
 		"i_kill_1_term": func(args) string { return is(unix.Kill(1, unix.SIGTERM)) },
 		"i_kill_1_stop": func(args) string { return is(unix.Kill(1, unix.SIGSTOP)) },
@@ -122,7 +131,10 @@ func sleep(a args) string {
 		if err != nil {
 			return is(err)
 		}
-		return first(is(unix.Bind(fd, &unix.SockaddrInet4{Port: num(a["tcp"]), Addr: [4]byte{127, 0, 0, 1}})), is(unix.Listen(fd, 5)))
+		return first(
+			is(unix.Bind(fd, &unix.SockaddrInet4{Port: num(a["tcp"]), Addr: [4]byte{127, 0, 0, 1}})),
+			is(unix.Listen(fd, 5)),
+		)
 	}())
 	fmt.Println("READY " + strings.Join(made, " "))
 	_, _ = os.Stdin.Read(make([]byte, 1))
