@@ -141,9 +141,8 @@ func (e ending) full() bool { return e.Peak >= e.memory }
 // finalOutcome builds the outcome from the report of the guest and from the cause that ended it.
 func finalOutcome(ctx context.Context, o executors.Outcome, exit ending, err error) (executors.Outcome, error) {
 	limit := func(name, text string) (executors.Outcome, error) {
-		o.State, o.Error, o.ExitCode = executors.StateLimit, &executors.ProgramError{
-			Name: name, Message: text,
-		}, exitKilled
+		o.State, o.ExitCode = executors.StateLimit, exitKilled
+		o.Error = &executors.ProgramError{Name: name, Message: text}
 		o.Value = nil
 		return o, nil
 	}

@@ -79,9 +79,8 @@ func finalOutcome(
 	ctx context.Context, o executors.Outcome, cut bool, exit executors.Exit, err error,
 ) (executors.Outcome, error) {
 	limit := func(name, text string) (executors.Outcome, error) {
-		o.State, o.Error, o.ExitCode = executors.StateLimit, &executors.ProgramError{
-			Name: name, Message: text,
-		}, exitKilled
+		o.State, o.ExitCode = executors.StateLimit, exitKilled
+		o.Error = &executors.ProgramError{Name: name, Message: text}
 		o.Value, o.Snapshot = nil, nil
 		return o, nil
 	}

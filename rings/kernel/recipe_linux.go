@@ -180,7 +180,7 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 	if s.Seals {
 		s.Kernel.Files = sealedFiles
 	}
-	o, err := r.newOrder(&k, s, key, plan.Mounts)
+	o, err := newOrder(r, &k, s, key, plan.Mounts)
 	if err != nil {
 		return nil, err
 	}
@@ -207,8 +207,8 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 }
 
 // newOrder makes the order for guests of kind k, and sets the ports of k.
-func (r *Ring) newOrder(
-	k *kind, s executors.Spec, key initproto.Key, mounts []initproto.Mount,
+func newOrder(
+	r *Ring, k *kind, s executors.Spec, key initproto.Key, mounts []initproto.Mount,
 ) (o initproto.Order, err error) {
 	jit := s.Kernel.JIT || s.Seals
 	notify := r.cfg.Report != nil && !s.Seals

@@ -57,9 +57,9 @@ func further(o jsproto.Options, m *modules, source string) (*text, *executors.En
 	}
 	t, end := mapped(o, strings.Join(f.lines, "\n"), res.Map)
 	if end == nil && len(f.merged) > 0 {
-		const strict = `"use strict";`
+		const directive = `"use strict";`
 		empty := "var " + strings.Join(f.merged, "=void 0,") + "=void 0;"
-		t.source = strict + empty + strings.TrimPrefix(t.source, strict)
+		t.source = directive + empty + strings.TrimPrefix(t.source, directive)
 	}
 	return t, end
 }

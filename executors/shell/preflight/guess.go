@@ -114,7 +114,7 @@ func (w *walker) readings(parts []syntax.WordPart, v values, p place) [][]string
 	}
 	texts := []string{""}
 	for _, part := range parts {
-		more, known := w.textsOf(part, v, p)
+		more, known := textsOf(w, part, v, p)
 		if !known {
 			return nil
 		}
@@ -128,7 +128,7 @@ func (w *walker) readings(parts []syntax.WordPart, v values, p place) [][]string
 }
 
 // textsOf returns the texts that one part of a word may become. It returns false if the part is not known.
-func (w *walker) textsOf(part syntax.WordPart, v values, p place) (texts []string, known bool) {
+func textsOf(w *walker, part syntax.WordPart, v values, p place) (texts []string, known bool) {
 	switch x := part.(type) {
 	case *syntax.DblQuoted:
 		quoted := append(make([]syntax.WordPart, 0, len(x.Parts)+1), append(x.Parts, &syntax.SglQuoted{})...)

@@ -340,11 +340,18 @@ func (g *runState) nested(ctx context.Context, hc interp.HandlerContext, p *fram
 	if call.name != "" {
 		tree.Name = call.name
 	}
+	return runNested(ctx, g, r, tree, l, at)
+}
+
+// runNested runs the interpreter of a nested shell within the limit of its launchers.
+func runNested(
+	ctx context.Context, g *runState, r *interp.Runner, tree *syntax.File, l launcher, at At,
+) error {
 	if g.c.Dry {
 		l.limit = 0
 	}
 	within, done := l.bounded(ctx)
-	err = r.Run(within, tree)
+	err := r.Run(within, tree)
 	late := within.Err() != nil && ctx.Err() == nil
 	done()
 	if err := g.stopped(); err != nil {

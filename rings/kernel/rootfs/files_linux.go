@@ -67,37 +67,36 @@ type grant struct {
 
 // files makes nodes of the files that may be read and written, and returns the rules with real paths.
 func (r *resolver) files(read, write []profiles.PathRule) (readable, writable []profiles.PathRule) {
-	var all []grant
-	take := func(rules []profiles.PathRule, own bool) ([]profiles.PathRule, paths.Set) {
-		out, set, grants := r.resolveFiles(rules, own)
-		all = append(all, grants...)
-		return out, set
-	}
-	readable, r.reads = take(read, false)
-	writable, r.writes = take(write, false)
-	_, own := take(r.at.Own, true)
+	all := fileRules{resolver: r}
+	readable, r.reads = all.resolve(read, false)
+	writable, r.writes = all.resolve(write, false)
+	_, own := all.resolve(r.at.Own, true)
 	maps.Copy(r.reads, own)
-	_, r.loads = take(r.at.Code, true)
+	_, r.loads = all.resolve(r.at.Code, true)
 	maps.Copy(r.reads, r.loads)
 	if r.at.Room != "" {
-		_, room := take([]profiles.PathRule{{Path: r.at.Room}}, true)
+		_, room := all.resolve([]profiles.PathRule{{Path: r.at.Room}}, true)
 		maps.Copy(r.reads, room)
 		maps.Copy(r.writes, room)
 	}
 	r.written = r.others()
 	r.grants = paths.Set{}
-	for _, g := range all {
-		r.grantFile(g)
+	for _, g := range all.grants {
+		all.addNode(g)
 	}
 	return readable, writable
 }
 
-// resolveFiles resolves file rules. own says that they are the executor's. It returns the rules of the policy
-// with real paths, the real paths of all, and the grants.
-func (r *resolver) resolveFiles(rules []profiles.PathRule, own bool) ([]profiles.PathRule, paths.Set, []grant) {
-	var out []profiles.PathRule
-	var grants []grant
-	set := paths.Set{}
+// fileRules collects the grants of file rules.
+type fileRules struct {
+	*resolver
+	grants []grant
+}
+
+// resolve resolves file rules. own says that they are the executor's. It returns the rules of the policy with
+// real paths, and the real paths of all.
+func (r *fileRules) resolve(rules []profiles.PathRule, own bool) (out []profiles.PathRule, set paths.Set) {
+	set = paths.Set{}
 	for _, rule := range rules {
 		p, ok := r.find(rule)
 		if !ok {
@@ -112,22 +111,22 @@ func (r *resolver) resolveFiles(rules []profiles.PathRule, own bool) ([]profiles
 		if !r.grantable(rule, p) || !r.within(rule, p) {
 			continue
 		}
-		grants = append(grants, grant{p, rule, own, own && rule.Path != r.at.Room})
+		r.grants = append(r.grants, grant{p, rule, own, own && rule.Path != r.at.Room})
 		if !own {
 			out = append(out, profiles.PathRule{Path: p.real, Rule: rule.Rule})
 		}
 		set[p.real] = struct{}{}
 	}
-	return out, set, grants
+	return out, set
 }
 
-// grantFile makes the node of one grant.
-func (r *resolver) grantFile(g grant) {
+// addNode makes the node of one grant.
+func (r *fileRules) addNode(g grant) {
 	if !r.steady(g.rule, g.place) {
 		return
 	}
 	if g.info.dir() {
-		r.grants[g.real] = struct{}{}
+		r.resolver.grants[g.real] = struct{}{}
 	}
 	r.follow(g.place)
 	if g.kept && !r.kept(g) || r.nodes[g.real] != nil {
