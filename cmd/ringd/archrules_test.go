@@ -314,7 +314,7 @@ func declared(f *ast.File) (names []string) {
 // Numbers that may only fall: lower them when they have.
 const (
 	mostUnused = 131  // exported names that no other package uses
-	mostWide   = 1132 // lines of Go with more than 120 columns, tests apart
+	mostWide   = 731 // lines of Go with more than 120 columns, tests apart
 )
 
 func TestWalls(t *testing.T) { report(t, checkWalls(repository(t), walls)) }
