@@ -23,7 +23,7 @@ const (
 // Their SHA-256 digests.
 const (
 	WasmDigest    = "658cb6add2bbf8dfe84d67fb85430956d5a8b2b1d694d33432d654cdf048f813"
-	libraryDigest = "8c42694e45f2f1162114c70507c3da4c7cf983663e2b95660af521a9685d2a0c"
+	LibraryDigest = "8c42694e45f2f1162114c70507c3da4c7cf983663e2b95660af521a9685d2a0c"
 )
 
 // Paths of the interpreter and its standard library, as the interpreter sees them. It does not use the library
@@ -60,7 +60,7 @@ func Read(dir string) (Files, error) {
 	if err != nil {
 		return Files{}, err
 	}
-	library, err := read(dir, LibraryName, libraryDigest)
+	library, err := read(dir, LibraryName, LibraryDigest)
 	if err != nil {
 		return Files{}, err
 	}
