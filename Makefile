@@ -16,16 +16,14 @@ PREFIX      ?= /usr/local
 TESTFLAGS   ?=
 empty       :=
 space       := $(empty) $(empty)
-# Without the race detector: tests of processes under memory limits, which its own memory would
-# break, those of the WebAssembly Python, which it would compile for minutes, and long ones of
-# packages that start no goroutine: engines alone, and 10,000 random policies. The same for the
-# set-up of guests with each of its calls failing, which starts the test binary for each. The
-# scripts of the commands run in both: with it those of a daemon, without it all of them, the demo,
-# the siege and the pages of operators.
-PLAIN       := cmd/ringd/internal/worker \
-  executors/python/wasm executors/python/pyguest executors/js/engine compiler/layers profiles/diff
-# The longest begin first: the last one to begin has a processor to itself otherwise.
-LONGEST     := ./cmd/ringd ./rings/kernel ./executors/python ./executors/js ./cmd/ringd/internal/daemon
+# The race detector watches the packages whose goroutines share memory, at every change: executors, rings and
+# what the daemon is made of. Not these: their tests run processes under memory limits, which its own memory
+# would break, or the WebAssembly Python, which it would compile for minutes.
+PLAIN       := cmd/ringd/internal/worker executors/python/wasm executors/python/pyguest executors/js/engine
+# Nor these, but `make long` does: guests and whole daemons, and packages that start no goroutine.
+UNRACED     := ./cmd/ringd ./rings/kernel ./schema/... ./profiles/... ./compiler/...
+# Of minutes each: a daemon under siege, and the set-up of guests with each of its calls failing.
+SLOW        := ^Test(Siege|Inject|InjectLower)$$
 # The tests that keep golden files, and where they are; `make golden` rewrites them.
 GOLDEN      := -run '^Test(Mistakes|ErrorNames|Golden|Document|EgressAttackFile|Arguable|Numbers|DocumentIsWhatTheCodeSays)$$' \
   ./executors ./schema ./schema/convert ./compiler ./compiler/enforcement ./compiler/layers ./profiles \
@@ -52,7 +50,7 @@ export GOFLAGS ?= -buildvcs=false
 # Static binaries: a guest starts faster without the dynamic linker. Only the race detector needs C.
 export CGO_ENABLED ?= 0
 
-.PHONY: help demo build install engine python-wasm init test check fmt tidy vet cross lint arch golden golden-clean fuzz mutants bench bench-once long release clean
+.PHONY: help demo build install engine python-wasm init test check fmt tidy vet cross lint arch golden golden-clean fuzz mutants bench bench-once long soak release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,10 +89,14 @@ rings/kernel/initimage/init_linux_%: go.mod go.sum $(filter-out %_test.go,$(wild
 	CGO_ENABLED=0 GOOS=linux GOARCH=$* GOFLAGS= GOEXPERIMENT= GOAMD64=v1 GOARM64=v8.0 \
 	  go build -trimpath -buildvcs=false -ldflags '-s -w -buildid=' -o $@ ./rings/kernel/init
 
-test: $(MADE) $(PYWASM) ## every test, with the race detector
-	CGO_ENABLED=1 go test -race -timeout 20m $(TESTFLAGS) -skip '^TestInject(Lower)?$$' $(LONGEST) $$(go list ./... | grep -vE '($(subst $(space),|,$(strip $(PLAIN))))$$')
-	go test -timeout 10m $(TESTFLAGS) $(addprefix ./,$(PLAIN))
-	go test -timeout 10m $(TESTFLAGS) -run '^Test(Script|Demo|Siege|PagesOfOperators|PagesOfReaders|Inject|InjectLower)$$' ./cmd/ringd ./rings/kernel
+test: $(MADE) $(PYWASM) ## every test but those of `make long`; with the race detector where goroutines share memory
+	CGO_ENABLED=1 go test -race -timeout 20m $(TESTFLAGS) \
+	  $$(go list ./executors/... ./rings/... ./cmd/ringd/internal/... | grep -vE '/rings/kernel$$|($(subst $(space),|,$(strip $(PLAIN))))$$')
+	go test -timeout 20m $(TESTFLAGS) -skip '$(SLOW)' $(UNRACED) $(addprefix ./,$(PLAIN))
+
+long: $(MADE) $(PYWASM) ## what `make test` leaves out: the race detector for guests, daemons and pure packages, the siege, faults in each call of a set-up
+	CGO_ENABLED=1 go test -race -timeout 30m $(TESTFLAGS) -skip '$(SLOW)' $$(go list $(UNRACED) | grep -vE '/compiler/layers$$|/profiles/diff$$')
+	go test -timeout 20m $(TESTFLAGS) -run '$(SLOW)' ./cmd/ringd ./rings/kernel
 
 check: fmt tidy vet lint arch cross golden-clean bench-once ## what CI runs beside `make test`: format, modules, vet, lint, architecture, other systems, golden files, benches
 
@@ -147,7 +149,7 @@ bench: build ## benchmarks, and the peers side by side: engines, launchers and p
 bench-once: build ## build and start every bench, one round of each
 	docs/benchmarks/once >/dev/null
 
-long: $(MADE) ## the tests too long for every run: 10,000 pushes, 400 kills, 1,000 paused runs, 5,000 policies narrowed, all of Python on every interpreter
+soak: $(MADE) ## the same tests with more rounds: 10,000 pushes, 400 kills, 1,000 paused runs, 5,000 policies narrowed, all of Python on every interpreter
 	RINGD_LONG=1 go test -count=1 -timeout 60m ./cmd/ringd/... ./profiles/... ./executors/python/...
 
 release: $(MADE) ## reproducible binaries and their checksums in dist/
