@@ -33,7 +33,7 @@ func (d bridging) bridges(agent *profiles.Agent) {
 			Limits:    d.bridgeLimits(at+".limits", b.Limits),
 			Audit:     b.Audit,
 			Rule:      d.rule(at),
-			Approval:  approvals{d.document}.approval(at+".approval", b.Approval, *agent.Limits.PauseMillis),
+			Approval:  approvals(d).approval(at+".approval", b.Approval, *agent.Limits.PauseMillis),
 
 			Also: d.alsoSchemas(at+".arguments", b.Also), AlsoResult: d.alsoSchemas(at+".result", b.AlsoResult),
 		}

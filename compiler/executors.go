@@ -73,7 +73,7 @@ func (d code) js(js *schema.JS, rule profiles.Rule) *profiles.JS {
 		js = &schema.JS{}
 	}
 	const at = "spec.executors.js"
-	out := &profiles.JS{Limits: limiter{d.document}.limits(profiles.ExecutorJS, at+".limits", js.Limits), Rule: rule,
+	out := &profiles.JS{Limits: limiter(d).limits(profiles.ExecutorJS, at+".limits", js.Limits), Rule: rule,
 		Imports: profiles.Imports{Rule: d.ruleOr(at+".imports.allow", rule)}}
 	if js.Imports != nil {
 		for i, name := range js.Imports.Deny {

@@ -17,7 +17,7 @@ func (d code) python(py *schema.Python, rule profiles.Rule) *profiles.Python {
 		py = &schema.Python{}
 	}
 	const at = "spec.executors.python"
-	out := &profiles.Python{Limits: limiter{d.document}.limits(profiles.ExecutorPython, at+".limits", py.Limits),
+	out := &profiles.Python{Limits: limiter(d).limits(profiles.ExecutorPython, at+".limits", py.Limits),
 		Rule: rule, JIT: grantedUnless(false, py.JIT),
 		Imports:     profiles.Imports{Rule: d.ruleOr(at+".imports.allow", rule)},
 		EndOnDenied: py.OnDenied == "end", Environments: d.environments(at, py)}

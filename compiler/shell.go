@@ -30,7 +30,7 @@ func (d scripts) shell(sh *schema.Shell, rule profiles.Rule) *profiles.Shell {
 		sh = &schema.Shell{}
 	}
 	const at = "spec.executors.shell"
-	out := &profiles.Shell{Limits: limiter{d.document}.limits(profiles.ExecutorShell, at+".limits", sh.Limits),
+	out := &profiles.Shell{Limits: limiter(d).limits(profiles.ExecutorShell, at+".limits", sh.Limits),
 		Rule:         d.ruleOr(at+".binaries", rule),
 		Pipes:        grantedUnless(d.policy.Compact, sh.AllowPipes),
 		Redirects:    grantedUnless(d.policy.Compact, sh.AllowRedirects),
@@ -190,9 +190,9 @@ func (d scripts) wordsApproval(at string, a *schema.WordsApproval, pause int64) 
 	if a == nil {
 		a = &schema.WordsApproval{}
 	}
-	out := approvals{d.document}.approval(at, &schema.Approval{Required: true, From: a.From, Count: a.Count,
+	out := approvals(d).approval(at, &schema.Approval{Required: true, From: a.From, Count: a.Count,
 		ExpiresAfter: a.ExpiresAfter}, pause)
-	if out.HoldMillis = (approvals{d.document}).hold(at+".hold", a.Hold, out.ExpiresMillis); out.HoldMillis == 0 {
+	if out.HoldMillis = approvals(d).hold(at+".hold", a.Hold, out.ExpiresMillis); out.HoldMillis == 0 {
 		out.HoldMillis = min(profiles.DefaultHoldMillis, out.ExpiresMillis)
 	}
 	return out

@@ -33,12 +33,6 @@ func CatchableErrors() []string {
 		ErrorBudgetExceeded, ErrorArgument, ErrorResultTooLarge, ErrorBridge}
 }
 
-// endErrors returns the names of the errors that end a run.
-func endErrors() []string {
-	return []string{ErrorTimeout, ErrorOutOfMemory, ErrorDeadlock, ErrorCancelled, ErrorGuestLost,
-		ErrorPauseExpired, ErrorApprovalExpired}
-}
-
 // IsRefusal reports whether an error of this name says that the policy or a person
 // refused.
 func IsRefusal(name string) bool {
