@@ -109,7 +109,7 @@ func mutants() []mutant {
 		{"guard.go", `e.on(a.Port()) && e.live(now) && fits`, `e.live(now) && fits`},
 		{"guard.go", `e.on(a.Port()) && e.live(now) && fits`, `e.on(a.Port()) && fits`},
 		{"guard.go", `if i := l.denied.covers(addr, a.Port(), l.deny); i >= 0 {`, `if i := -1; i >= 0 {`},
-		{"guard.go", `if i := l.denied.covers(v4, a.Port(), l.deny); i >= 0 {`, `if i := -1; i >= 0 {`},
+		{"guard.go", `if i := l.denied.covers(v4, a.Port(), l.deny); i >= 0 {`, `if i := l.denied.covers(v4, a.Port(), l.deny); i > len(l.deny) {`},
 		{"guard.go", `part.Bits() >= kind.Bits() && whole.Bits() < kind.Bits()`, `part.Bits() > kind.Bits()+1000`},
 		{"guard.go", `case loopback:
 		return part.IsSingleIP()`, `case loopback:
