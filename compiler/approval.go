@@ -36,7 +36,7 @@ func (d approvals) approval(at string, a *schema.Approval, pause int64) *profile
 	if !a.Required && a.When == "" {
 		if a.From != nil || a.Count != nil || a.ExpiresAfter != "" || a.Hold != "" {
 			d.report(at+".required", codeApproval, "write required: true",
-				"says who approves, and that nobody is asked")
+				"names approvers, but required is not true")
 		}
 		return nil
 	}
@@ -51,7 +51,7 @@ func (d approvals) approval(at string, a *schema.Approval, pause int64) *profile
 			d.report(at+".expiresAfter", CodeLimit, "", "must be from 1s to %s", schema.ShowDuration(maxExpiresMillis))
 		case n > pause:
 			d.report(at+".expiresAfter", codeLimitAbove, "raise spec.limits.pause",
-				"is above the time that a run may be paused, %s", schema.ShowDuration(pause))
+				"is longer than a run may be paused, %s", schema.ShowDuration(pause))
 		default:
 			out.ExpiresMillis = n
 		}
@@ -85,7 +85,7 @@ func (d approvals) hold(at, text string, expires int64) int64 {
 // approvers checks who may approve and how many of them have to.
 func (d approvals) approvers(at string, a *schema.Approval, out *profiles.Approval) {
 	if a.From != nil && len(a.From) == 0 {
-		d.report(at+".from", codeApproval, "leave the field out to ask whoever the host lets approve", "names nobody")
+		d.report(at+".from", codeApproval, "leave the field out to accept every approver of the host", "names nobody")
 	}
 	if len(a.From) > maxApproverEntries {
 		d.report(at+".from", codeApproval, "name a group", "names more than %d", maxApproverEntries)
@@ -110,9 +110,10 @@ func (d approvals) approvers(at string, a *schema.Approval, out *profiles.Approv
 	case *a.Count < 1 || *a.Count > maxApprovers:
 		d.report(at+".count", CodeLimit, "", "must be from 1 to %d", maxApprovers)
 	case a.From == nil:
-		d.report(at+".count", codeApproval, "name them in from", "asks %d people and does not say whom", *a.Count)
+		d.report(at+".count", codeApproval, "name them in from", "asks for %d approvals and names no approvers",
+			*a.Count)
 	case len(a.From) > 0 && onlyPeople && *a.Count > int64(people):
-		d.report(at+".count", codeApproval, "", "asks %d people, and from names %d", *a.Count, people)
+		d.report(at+".count", codeApproval, "", "asks for %d approvals, but from names %d", *a.Count, people)
 	default:
 		out.Count = *a.Count
 	}

@@ -40,8 +40,8 @@ func (d bridging) bridges(agent *profiles.Agent) {
 		if b.Approval != nil && b.Approval.Hold != "" && (agent.Python == nil || len(b.Executors) > 0 &&
 			!slices.Contains(b.Executors, profiles.ExecutorPython)) {
 			d.warn(at+".approval.hold", codeNeverMatches,
-				"leave it out: JavaScript is paused, and costs nothing meanwhile",
-				"no program in Python calls %s, and no other is held", b.Name)
+				"leave it out: a JavaScript program is paused, and costs nothing while it waits",
+				"only Python programs are held, and %s is not granted to Python", b.Name)
 		}
 		if grant.Audit == "" {
 			grant.Audit = "metadata"
@@ -80,16 +80,16 @@ func (d bridging) bridgeName(taken *names, at, name string) bool {
 	parts := strings.Split(name, ".")
 	if !schema.DottedName(name) || len(parts) > 4 || len(name) > 255 {
 		d.report(at, codeBridgeName, "write a camelCase name such as spawnSubagent, or dotted such as tools.search",
-			"%q is not a name of a bridge", clip(name))
+			"%q is not a valid bridge name", clip(name))
 		return false
 	}
 	if schema.ReservedGlobal(parts[0]) {
-		d.report(at, codeBridgeName, "", "%q is taken: it means something else in the program", parts[0])
+		d.report(at, codeBridgeName, "", "%q is reserved: it has another meaning in the program", parts[0])
 		return false
 	}
 	for _, p := range parts {
 		if schema.ReservedProperty(p) {
-			d.report(at, codeBridgeName, "", "%q cannot be part of a name: the program has a meaning for it", p)
+			d.report(at, codeBridgeName, "", "%q cannot be part of a name: it is reserved in the program", p)
 			return false
 		}
 	}

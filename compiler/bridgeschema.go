@@ -182,7 +182,7 @@ func schemaParts(v reflect.Value) (parts []*jsonschema.Schema) {
 type noLoader struct{}
 
 func (noLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("it refers to %s, and a schema refers only to itself", clip(url))
+	return nil, fmt.Errorf("it refers to %s; a schema may refer only to itself", clip(url))
 }
 
 // schemaError shortens what the validator says to one line without its own

@@ -155,9 +155,9 @@ func (d *document) inMode(agent profiles.Agent) profiles.Agent {
 	if d.policy.Spec.Mode != profiles.ModeAudit {
 		return agent
 	}
-	d.warn("spec.mode", codeModeAudit, "take it out before the agent does real work",
-		"imports, the words of programs and the constructs of scripts are recorded and not refused; what a guest is "+
-			"not given stays refused")
+	d.warn("spec.mode", codeModeAudit, "remove it before the agent does real work",
+		"imports, command words and script constructs are recorded instead of refused; the kernel ring still refuses "+
+			"everything that is not granted")
 	return auditedAgent(agent, d.rule("spec.mode"))
 }
 
@@ -177,7 +177,7 @@ func (d *document) names() []namedAgent {
 	}
 	if len(p.Spec.Agents) == 0 {
 		d.report("spec.agents", codeNoAgent, "leave the field out to name the agent after the policy",
-			"names no agent, so the policy is for nobody")
+			"names no agent, so the policy applies to none")
 	}
 	var out []namedAgent
 	for i, a := range p.Spec.Agents {
@@ -253,7 +253,7 @@ func (d *document) unsupported() {
 			by)
 	})
 	if p := d.policy; !p.Compact && p.Kind != layers.KindAgent {
-		d.report("kind", CodeUnsupported, "write the grants into an AgentPolicy", "no kind of policy is called %s",
+		d.report("kind", CodeUnsupported, "write the grants into an AgentPolicy", "there is no policy kind %s",
 			clip(p.Kind))
 	}
 }

@@ -52,7 +52,7 @@ func (d *document) executors(agent *profiles.Agent) {
 		if block.set && !slices.Contains(e.Allowed, block.name) {
 			d.report("spec.executors."+block.name, codeNotAllowed,
 				fmt.Sprintf("add %s to executors.allowed, or leave this out", block.name),
-				"%s is set up and not allowed", block.name)
+				"%s is configured but not allowed", block.name)
 		}
 	}
 	agent.Limits = limiter{d}.agentLimits(limits...)

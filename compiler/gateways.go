@@ -27,7 +27,7 @@ func (d network) gateways(list []schema.Gateway) []profiles.Gateway {
 			d.report(at+".name", codeGateway, "", "%q is not one label of a name", clip(g.Name))
 		}
 		if j, twice := first[g.Name]; twice {
-			d.report(at+".name", codeGateway, "", "%q is the gateway at %s already", clip(g.Name),
+			d.report(at+".name", codeGateway, "", "the gateway %q is already defined at %s", clip(g.Name),
 				d.origin(fmt.Sprintf("spec.network.gateways[%d]", j)).Pos)
 			continue
 		}
@@ -85,8 +85,8 @@ func (d network) gateway(at string, g schema.Gateway) profiles.Gateway {
 	return out
 }
 
-const hintSecret = "a secret stands in the configuration of the host (credentials), and here its name; take back " +
-	"what was written into a file"
+const hintSecret = "put the secret into the configuration of the host (credentials) and its name here; revoke a " +
+	"secret that was written into a file"
 
 // credential checks the name of a credential. A finding does not repeat it: it
 // may be the secret.
@@ -95,7 +95,7 @@ func (d network) credential(at, name string) string {
 		return ""
 	}
 	if what := findSecretInName(name); what != "" {
-		d.report(at, codeSecret, hintSecret, "looks like %s, where the name of a credential is wanted", what)
+		d.report(at, codeSecret, hintSecret, "looks like %s; want the name of a credential", what)
 		return ""
 	}
 	if !credentialName.MatchString(name) {

@@ -74,7 +74,7 @@ func (d network) unusedEgress(n *schema.Network, mode string) {
 			"hosts are listed, and the network is off: none of them can be reached")
 	case len(n.Egress) > 0 && mode == profiles.EgressGatewayOnly && !d.policy.Compact:
 		d.warn("spec.network.egress", codeEgressUnused, allowlist,
-			"hosts are listed, and the network reaches gateways alone: none of them can be reached")
+			"hosts are listed, and the network reaches only gateways: none of them can be reached")
 	}
 	switch {
 	case len(n.Gateways) > 0 && mode == profiles.EgressOff:
@@ -83,7 +83,7 @@ func (d network) unusedEgress(n *schema.Network, mode string) {
 	case n.Gateways != nil && len(n.Gateways) == 0 && mode == profiles.EgressGatewayOnly:
 		d.warn("spec.network.gateways", codeEgressUnused,
 			"leave the field out for the gateway of the host's configuration",
-			"names no gateway, and the network reaches gateways alone")
+			"names no gateway, and the network reaches only gateways")
 	}
 }
 
@@ -128,7 +128,7 @@ func (d network) egressRule(at string, e schema.Egress) (profiles.EgressRule, bo
 	d.opaque(at, rule, tls)
 	if rule.ECH = e.ECH != nil && *e.ECH; rule.ECH && !tls {
 		d.warn(at+".ech", codeNeverMatches, "",
-			"the first bytes of a connection are looked at on port 443 alone, and the entry is not for it")
+			"only connections to port 443 are checked for it, and the entry has another port")
 	}
 	rule.Limits, rule.Expires = d.egressLimits(at+".limits", e.Limits), d.expiry(at+".expires", e.Expires)
 	if id, end := d.excepted(at); id != "" {
@@ -196,17 +196,17 @@ func (d network) opaque(at string, rule profiles.EgressRule, tls bool) {
 	if !tls {
 		return
 	}
-	why := "port 443 carries TLS, in which nobody can tell one request from another"
+	why := "port 443 carries TLS, so ringd cannot read the requests"
 	if rule.AnyPort {
-		why = "on every port nobody can tell one request from another"
+		why = "ringd cannot read the requests of every port"
 	}
 	const hint = "grant a gateway for the host (network.gateways): its requests are read; or leave them out to " +
 		"grant the whole host"
 	if len(rule.Methods) > 0 {
-		d.report(at+".methods", codeEgressOpaque, hint, "methods count for nothing here: %s", why)
+		d.report(at+".methods", codeEgressOpaque, hint, "methods have no effect here: %s", why)
 	}
 	if len(rule.Paths) > 0 {
-		d.report(at+".paths", codeEgressOpaque, hint, "paths count for nothing here: %s", why)
+		d.report(at+".paths", codeEgressOpaque, hint, "paths have no effect here: %s", why)
 	}
 }
 
@@ -279,7 +279,7 @@ func (d network) broad(at, host string) {
 	const hint = "name what is needed"
 	if domain, wild := strings.CutPrefix(host, "*."); wild {
 		if suffix, _ := publicsuffix.PublicSuffix(domain); suffix == domain {
-			d.warn(at, codeEgressBroad, hint, "anybody can have a name below %s", domain)
+			d.warn(at, codeEgressBroad, hint, "anyone can register a name below %s", domain)
 		}
 		return
 	}
@@ -364,7 +364,7 @@ func (d network) overlaps(n *schema.Network, out *profiles.Egress) {
 			other := d.origin(fmt.Sprintf("spec.network.egress[%d]", j))
 			d.add(d.origin(at), schema.Diagnostic{Code: codeNeverMatches, Severity: schema.Warning,
 				Related: []schema.Pos{other.Pos},
-				Msg: fmt.Sprintf("its methods and paths count for nothing: the entry at %s grants every request",
+				Msg: fmt.Sprintf("its methods and paths have no effect: the entry at %s grants every request",
 					other.Pos),
 				Hint: "give that entry methods and paths as well, or other ports"})
 		}

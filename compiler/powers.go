@@ -96,8 +96,8 @@ func begins(a profiles.Agent) schema.Diagnostics {
 	}
 	return schema.Diagnostics{{Pos: pos(a.Rule), Code: codeRuleOfTwo, Related: []schema.Pos{pos(a.RuleOfTwo.Rule)},
 		Msg: fmt.Sprintf("agent %q: its files and inputs alone bring untrusted input, sensitive data and an "+
-			"external effect: no run of it begins", a.Name),
-		Hint: "take one of them away: read or write fewer files, or let a bridge with an approval do it"}}
+			"external effect: none of its runs can begin", a.Name),
+		Hint: "remove one of them: read or write fewer files, or use a bridge with an approval instead"}}
 }
 
 // denies reports whether three powers are refused, whoever is asked.
@@ -127,19 +127,19 @@ func meet(a profiles.Agent, c powers.Account) *schema.Diagnostic {
 	}
 	f.Msg = fmt.Sprintf("agent %q has all three powers: %s", a.Name, strings.Join(has, "; "))
 	if len(c.Starts) > 0 {
-		f.Msg += " (it may start any agent of the policy, so theirs count as well)"
+		f.Msg += " (it may start any agent of the policy, so it has their powers too)"
 	}
 	switch {
 	case deny:
-		where := " at " + pos(a.RuleOfTwo.Rule).String()
-		if !written(a.RuleOfTwo) {
-			where = ", which counts where no layer writes ruleOfTwo,"
+		if written(a.RuleOfTwo) {
+			f.Msg += fmt.Sprintf("; the rule of two at %s denies that", pos(a.RuleOfTwo.Rule))
+		} else {
+			f.Msg += "; no layer sets ruleOfTwo, so the default (deny) applies"
 		}
-		f.Msg += fmt.Sprintf("; the rule of two%s denies that", where)
-		f.Hint = "take one power away, or write ruleOfTwo: {onThree: require-approval} and give every external " +
-			"bridge an approval"
+		f.Hint = "remove one power, or set ruleOfTwo: {onThree: require-approval} and give every external bridge an " +
+			"approval"
 	default:
-		f.Msg += "; nobody is asked before what goes out by " + powers.Names(doors, maxNamed, a.Name)
+		f.Msg += "; no approval is needed before data leaves by " + powers.Names(doors, maxNamed, a.Name)
 		f.Hint = remedy(doors)
 		for _, s := range doors[:min(len(doors), maxNamed)] {
 			f.Related = append(f.Related, pos(s.Rule))
@@ -148,7 +148,7 @@ func meet(a profiles.Agent, c powers.Account) *schema.Diagnostic {
 	if written(a.RuleOfTwo) {
 		f.Related = append(f.Related, pos(a.RuleOfTwo.Rule))
 	} else if a.RuleOfTwo == nil {
-		f.Hint += "; with ruleOfTwo the policy says what happens then"
+		f.Hint += "; or set ruleOfTwo to deny or approve this"
 	}
 	if a.RuleOfTwo == nil || a.RuleOfTwo.Mode == Report {
 		f.Severity = schema.Warning
@@ -180,13 +180,13 @@ func remedy(doors []powers.Source) string {
 		out = append(out, "give the bridge approval: {required: true}, without when")
 	}
 	if net {
-		out = append(out, "a connection cannot ask: grant a bridge with an approval in its place, or a gateway with "+
-			"methods: [GET, HEAD]")
+		out = append(out, "a connection cannot ask for an approval: grant a bridge with an approval in its place, or "+
+			"a gateway with methods: [GET, HEAD]")
 	}
 	if files {
-		out = append(out, "a file that is written asks nobody: grant a bridge with an approval in its place")
+		out = append(out, "writing a file cannot ask for an approval: grant a bridge with an approval in its place")
 	}
-	return strings.Join(append(out, "or write ruleOfTwo: {mode: dynamic}, which asks when the third power is wanted"),
+	return strings.Join(append(out, "or set ruleOfTwo: {mode: dynamic}, which asks when a run uses its third power"),
 		"; ")
 }
 

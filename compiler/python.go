@@ -27,7 +27,7 @@ func (d code) python(py *schema.Python, rule profiles.Rule) *profiles.Python {
 			d.report(at+".tier", CodeEngine,
 				"`make python-wasm` places it beside ringd; or leave it out to run programs in the host's own "+
 					"interpreter, in the kernel ring",
-				"this host has no WebAssembly engine of Python, and nothing else runs its programs")
+				"this host has no WebAssembly engine of Python, which the policy requires")
 		}
 	} else if py.Tier != "" && py.Tier != "os-sandbox" {
 		d.report(at+".tier", CodeUnsupported, "", "no engine of Python is called %q", clip(py.Tier))

@@ -76,8 +76,8 @@ func (d scripts) binary(at string, b schema.Binary, pause int64) (profiles.Binar
 		return profiles.Binary{}, false
 	}
 	if strings.Contains(b.Path, " ") {
-		d.warn(here, codePath, "the words of a command are no part of the program's path; denied patterns take "+
-			"words back", "%q holds a space", clip(b.Path))
+		d.warn(here, codePath, "a path has no arguments; refuse arguments with denied patterns", "%q holds a space",
+			clip(b.Path))
 	}
 	out := profiles.Binary{Path: b.Path, Rule: d.rule(here), Interpreted: known.IsShell(b.Path),
 		ForceEnv: d.variables(at+".env", b.Env)}
@@ -163,7 +163,7 @@ func (d scripts) args(at string, a *schema.Args, out *profiles.Binary, pause int
 	for i, word := range a.Force {
 		here := fmt.Sprintf("%s.force[%d]", at, i)
 		if len(word) > maxForcedBytes || strings.ContainsFunc(word, schema.Unseen) {
-			d.report(here, codePattern, "", "is longer than %d bytes, or holds a character that is not seen",
+			d.report(here, codePattern, "", "is longer than %d bytes, or contains an invisible character",
 				maxForcedBytes)
 			continue
 		}
@@ -203,7 +203,7 @@ func (d scripts) ruleWords(at, text, program string) ([]string, bool) {
 	words, ok := d.plainWords(at, text, hintPlainWords)
 	if ok && len(words) > 1 && words[0] == path.Base(program) {
 		d.report(at, codePattern, fmt.Sprintf("write %q", clip(strings.Join(words[1:], " "))),
-			"begins with the program, and these are the words behind it")
+			"begins with the program; write only the words after it")
 		return nil, false
 	}
 	return words, ok
@@ -214,7 +214,7 @@ func isFlag(word string) bool { return strings.HasPrefix(word, "-") }
 // said checks a sentence that a refusal shows.
 func (d scripts) said(at, text string) string {
 	if strings.ContainsFunc(strings.ReplaceAll(text, "\n", " "), schema.Unseen) {
-		d.report(at, codePattern, "write it again by hand", "holds a character that is not seen")
+		d.report(at, codePattern, "write it again by hand", "contains an invisible character")
 	}
 	return text
 }
@@ -238,7 +238,7 @@ func (d scripts) variables(at string, env map[string]string) (out []string) {
 		case known.ReservedProgram(name):
 			d.report(here, known.CodeVariable, "leave it out", "%s is set by ringd for every program", name)
 		case len(value) > maxForcedBytes || strings.ContainsFunc(value, schema.Unseen):
-			d.report(here, known.CodeVariable, "", "is longer than %d bytes, or holds a character that is not seen",
+			d.report(here, known.CodeVariable, "", "is longer than %d bytes, or contains an invisible character",
 				maxForcedBytes)
 		default:
 			out = append(out, name+"="+value)
@@ -286,9 +286,9 @@ func (d scripts) plainWords(at, text, hint string) ([]string, bool) {
 	case len(words) == 0:
 		d.report(at, codePattern, "", "the pattern is empty")
 	case i >= 0:
-		d.report(at, codePattern, hint, "%q has no meaning in a pattern", text[i:i+1])
+		d.report(at, codePattern, hint, "%q has no special meaning in a pattern", text[i:i+1])
 	case strings.ContainsFunc(strings.Join(words, ""), schema.Unseen):
-		d.report(at, codePattern, "write it again by hand", "%q holds a character that is not seen", clip(text))
+		d.report(at, codePattern, "write it again by hand", "%q contains an invisible character", clip(text))
 	case len(words) > maxWords:
 		d.report(at, codePattern, "", "has more than %d words", maxWords)
 	default:

@@ -19,9 +19,9 @@ func (d *document) ruleOfTwo(agent *profiles.Agent) {
 	const files = "spec.filesystem.powers"
 	switch f := agent.Files; {
 	case (f.Powers.Sensitive || f.Powers.Untrusted) && len(f.Read)+len(f.Write) == 0:
-		d.warn(files, codeNeverMatches, "", "says what the files that are read carry, and none is granted")
+		d.warn(files, codeNeverMatches, "", "describes the files that are read, but none is granted")
 	case f.Powers.External && len(f.Write) == 0:
-		d.warn(files+".external", codeNeverMatches, "", "says that others see the files that are written, and none is")
+		d.warn(files+".external", codeNeverMatches, "", "describes the files that are written, but none is granted")
 	}
 }
 
@@ -30,6 +30,6 @@ func (d *document) outward(at string, t *schema.Touches, has profiles.Powers) {
 	if powersDeny(t) && has.External {
 		d.report(at+".external", codePowerMismatch,
 			"name methods that send nothing (GET, HEAD), where requests can be read, or leave it out",
-			"something can be sent there, so others see it")
+			"requests can send data there, so others see it")
 	}
 }

@@ -260,7 +260,7 @@ type Launcher interface {
 
 // ErrRevoked is wrapped by the end of a guest that had something the policy no longer grants. Launch, reads of
 // its connection and Streamer.Wait return it.
-var ErrRevoked = errors.New("the policy in force no longer grants what its process was started with")
+var ErrRevoked = errors.New("the policy in force no longer grants everything that its process was started with")
 
 // ErrViolation is wrapped by reads of the connection of a guest that the launcher has ended, because it
 // attempted an operation that it had given up, or because its attempts cannot be recorded.

@@ -265,7 +265,7 @@ func (r *linkRun) brokenError(c cause) *ProgramError {
 	case c == causeSlow && r.isKeeping():
 		return &ProgramError{
 			Name:    "PauseFailed",
-			Message: fmt.Sprintf("the state of the session could not be written down within %v", r.move()),
+			Message: fmt.Sprintf("the state of the session could not be saved within %v", r.move()),
 		}
 	case c == causeBroken && r.isPausing():
 		return &ProgramError{

@@ -35,19 +35,19 @@ func Why(err error) string {
 	case errors.As(err, &reason):
 		return reason.Text
 	case errors.Is(err, ErrViolation):
-		return "it was ended over a system call that it had given up, or over too many that were refused"
+		return "it was ended because of a forbidden system call, or of too many refused ones"
 	case errors.Is(err, ErrRevoked):
 		return ErrRevoked.Error()
 	case errors.Is(err, ErrOwn):
 		return ErrOwn.Error()
 	case errors.Is(err, ErrProtocol):
-		return "it said what no guest says, and was ended"
+		return "it broke the protocol, and was ended"
 	case errors.As(err, &errno):
 		return "a call of the host failed: " + errno.Error()
 	case errors.Is(err, ErrGone):
 		return "its process was gone before the program began"
 	case errors.Is(err, ErrGuest):
-		return "its process is gone: it broke, or the host ended it, as one that runs out of memory does"
+		return "its process is gone: it crashed, or the host ended it, for example for lack of memory"
 	default:
 		return ""
 	}

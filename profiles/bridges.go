@@ -29,8 +29,9 @@ func indexBridges(a *Agent, revision string) (map[string]*bridgeEntry, []string)
 			Rule: known(&e.bridge.Rule), Revision: revision}
 		e.asks = e.allow
 		if p := b.Approval; p != nil {
-			e.asks = Decision{Verdict: Ask, Code: CodeApprovalRequired, Reason: "a call of " + name + " needs " + p.words(),
-				Rule: known(&p.Rule), Revision: revision}
+			e.asks = Decision{Verdict: Ask, Code: CodeApprovalRequired,
+				Reason: "a call of " + name + " needs " + p.words(),
+				Rule:   known(&p.Rule), Revision: revision}
 		}
 		bridges[name] = e
 		names = append(names, name)
@@ -62,10 +63,12 @@ func (d *Decider) Bridge(executor, name string, argumentBytes int64) Decision {
 		return dec
 	}
 	if !e.bridge.open(&d.agent, executor) {
-		return d.deny(CodeBridgeNotGranted, &e.bridge.Rule, "bridge %s is granted to %s only", name, fmt.Sprint(e.bridge.Executors))
+		return d.deny(CodeBridgeNotGranted, &e.bridge.Rule, "bridge %s is granted to %s only", name,
+			fmt.Sprint(e.bridge.Executors))
 	}
 	if most := e.bridge.Limits.ArgumentBytes; argumentBytes < 0 || argumentBytes > most {
-		return d.deny(CodeBridgeArgumentsBytes, &e.bridge.Rule, "the argument of %s has %d bytes, the limit is %d", name, argumentBytes, most)
+		return d.deny(CodeBridgeArgumentsBytes, &e.bridge.Rule, "the argument of %s has %d bytes, the limit is %d",
+			name, argumentBytes, most)
 	}
 	return e.asks
 }
@@ -125,14 +128,15 @@ func (g *Guardrail) Refuses(ask func(rego string, c Call) ([]string, error), c C
 	if g.On != GuardCalls {
 		return nil
 	}
-	no := Decision{Code: CodeGuardrailFailed, Rule: known(&g.Rule), Reason: "guardrail " + clip(g.Name) + " cannot tell: nothing here evaluates it"}
+	no := Decision{Code: CodeGuardrailFailed, Rule: known(&g.Rule),
+		Reason: "guardrail " + clip(g.Name) + " cannot be evaluated here"}
 	if ask == nil {
 		return &no
 	}
 	reasons, err := ask(g.Rego, c)
 	switch {
 	case err != nil:
-		no.Reason = "guardrail " + clip(g.Name) + " cannot tell: " + err.Error()
+		no.Reason = "guardrail " + clip(g.Name) + " cannot be evaluated: " + err.Error()
 	case len(reasons) > 0:
 		no.Code, no.Reason = CodeGuardrailDenied, "guardrail "+clip(g.Name)+": "+reasons[0]
 	default:

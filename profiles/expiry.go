@@ -38,7 +38,7 @@ func Unexpired(set *Set, now time.Time) (*Set, error) {
 	}
 	sealed, _, err := out.Seal()
 	if err != nil {
-		return nil, fmt.Errorf("take ended exceptions out: %w", err)
+		return nil, fmt.Errorf("remove ended exceptions: %w", err)
 	}
 	return &sealed, nil
 }
@@ -150,10 +150,12 @@ func strip(a Agent, now time.Time) (Agent, bool) {
 	}
 	if a.Shell != nil {
 		sh := *a.Shell
-		sh.Binaries = slices.DeleteFunc(slices.Clone(sh.Binaries), func(b Binary) bool { return over(b.Exception, b.Expires, now) })
+		sh.Binaries = slices.DeleteFunc(slices.Clone(sh.Binaries),
+			func(b Binary) bool { return over(b.Exception, b.Expires, now) })
 		a.Shell = &sh
 	}
-	a.Egress.Allow = slices.DeleteFunc(slices.Clone(a.Egress.Allow), func(r EgressRule) bool { return over(r.Exception, r.Expires, now) })
+	a.Egress.Allow = slices.DeleteFunc(slices.Clone(a.Egress.Allow),
+		func(r EgressRule) bool { return over(r.Exception, r.Expires, now) })
 	if a.Strict != nil {
 		enforced, _ := strip(*a.Strict, now)
 		a.Strict = &enforced

@@ -33,10 +33,11 @@ var ErrGrants = errors.New("grants")
 // what stands in them counts only as far as the agent has it. A nil field leaves
 // that part as the agent has it, an empty one takes all of it away.
 type Grants struct {
-	Bridges  map[string]GrantOfBridge `json:"bridges,omitzero"`  // the only bridges, by name
-	Hosts    []string                 `json:"hosts,omitzero"`    // the only hosts: name, *.name, address, range, or gateway.ringd.internal
-	Imports  []string                 `json:"imports,omitzero"`  // the only modules, of every executor
-	Deadline *time.Time               `json:"deadline,omitzero"` // the run ends then, paused or not
+	Bridges map[string]GrantOfBridge `json:"bridges,omitzero"` // the only bridges, by name
+	// the only hosts: name, *.name, address, range, or gateway.ringd.internal
+	Hosts    []string   `json:"hosts,omitzero"`
+	Imports  []string   `json:"imports,omitzero"`  // the only modules, of every executor
+	Deadline *time.Time `json:"deadline,omitzero"` // the run ends then, paused or not
 }
 
 // GrantOfBridge narrows one bridge.
@@ -98,7 +99,7 @@ func (g *Grants) Check() error {
 	for _, name := range slices.Sorted(maps.Keys(g.Bridges)) {
 		b := g.Bridges[name]
 		if !modules.Dotted(name) || len(name) > 255 {
-			return wrong("bridges: %q is not a name of a bridge", canonjson.Clip(name))
+			return wrong("bridges: %q is not a valid bridge name", canonjson.Clip(name))
 		}
 		if b.Calls != nil && *b.Calls < 0 {
 			return wrong("bridges.%s.calls is below 0", name)

@@ -28,7 +28,8 @@ func newImportIndex(im *Imports, executor, revision string, now time.Time) *impo
 			if v == Allow && !r.Live(now) {
 				continue
 			}
-			dec := &Decision{Verdict: v, Code: code, Rule: known(&r.Rule), Revision: revision, Reason: clip(r.Name) + text}
+			dec := &Decision{Verdict: v, Code: code, Rule: known(&r.Rule), Revision: revision,
+				Reason: clip(r.Name) + text}
 			if v == Allow && r.Exception != "" {
 				dec.Exception, dec.Reason = r.Exception, dec.Reason+" by exception "+r.Exception
 			}
@@ -111,11 +112,13 @@ func (x *importIndex) decision(d *Decider, module string, a modules.Answer[*Deci
 		}
 		return out
 	case modules.Private:
-		return d.deny(CodeImportDenied, nil, "import of %q is denied to everybody: it steps round what watches a program, and no policy can allow it", clip(module))
+		return d.deny(CodeImportDenied, nil, "import of %q is denied to everybody: it bypasses the guard of the "+
+			"program, and no policy can allow it", clip(module))
 	case modules.TakenAway:
 		return d.deny(CodeImportNotAllowed, x.rule, "import of %q is not among the grants of the run", clip(module))
 	case modules.Beyond:
-		dec := d.deny(CodeImportNotAllowed, x.rule, "import of %q is not allowed: it is not in the default set of python, and has to be listed", clip(module))
+		dec := d.deny(CodeImportNotAllowed, x.rule, "import of %q is not allowed: it is not in the default set of "+
+			"python, and has to be listed", clip(module))
 		nameLapsed(&dec, d.agent.Exceptions, d.now, func(g *Excepted) bool { return g.Module(!x.JavaScript, module) })
 		return dec
 	case modules.Unlisted:

@@ -139,8 +139,7 @@ func (c *checker) mismatch(n *node, s *Shape, p *place) {
 	case s.Kind == List && s.Item.Kind == n.kind && n.kind == Int:
 		hint = fmt.Sprintf("a list of one is [%s]", clip(n.text))
 	case s.Kind == String && n.kind == Object && strings.HasPrefix(p.String(), "interpreter_ring."):
-		hint = "the compact form lists texts alone; what says more is written in the full form, with apiVersion: " +
-			"ringd/v1"
+		hint = "the compact form lists only texts; anything more needs the full form, with apiVersion: ringd/v1"
 	case s.Kind == Object && n.plain && fieldLike().MatchString(n.text):
 		m := fieldLike().FindStringSubmatch(n.text)
 		hint = fmt.Sprintf("write %s: %s, with a space after the colon", m[1], clip(m[2]))
@@ -416,7 +415,7 @@ func (c *checker) text(n *node, s *Shape, p *place) {
 	case !s.Matches(n.text) || s.Name != "" && unquoted(n.text) != n.text || s.Name == "#Host" &&
 		strings.ContainsAny(n.text, `^$\\()|+`):
 		fix, hint := c.remedy(n.text, s)
-		if says := cmp.Or(s.Says, "must not stand in curly quotes"); private(n.text, s) {
+		if says := cmp.Or(s.Says, "must not be in curly quotes"); private(n.text, s) {
 			c.report(n.at, CodeSchema, hint, p, "%s", says)
 		} else {
 			c.report(n.at, CodeSchema, hint, p, "%q %s", clip(n.text), says)
@@ -436,11 +435,9 @@ func (c *checker) mend(n *node, fix string) {
 }
 
 func (c *checker) choice(n *node, s *Shape, p *place) {
-	for _, word := range s.Enum {
-		if word == n.text {
-			c.trapped(n, p)
-			return
-		}
+	if slices.Contains(s.Enum, n.text) || slices.Contains(s.Also, n.text) {
+		c.trapped(n, p)
+		return
 	}
 	plain := unquoted(n.text)
 	meant := nearest(plain, s.Enum)
@@ -449,7 +446,7 @@ func (c *checker) choice(n *node, s *Shape, p *place) {
 	case plain != n.text && meant != "":
 		hint = "the quotes are curly: write \" instead"
 	case meant == "":
-		meant = synonym(n.text, s)
+		meant = synonym(cmp.Or(nearest(plain, s.Also), n.text), s)
 		hint = choiceHint(s, meant)
 	}
 	if len(s.Enum) == 1 {

@@ -394,7 +394,7 @@ func (r *cueReader) evaluation(root cue.Value) {
 			msg = path + ": " + msg
 		}
 		if code == CodeConflict && len(g.places) == 2 {
-			msg += fmt.Sprintf("; the other stands at %d:%d", g.places[1].line, g.places[1].col)
+			msg += fmt.Sprintf("; the other is at %d:%d", g.places[1].line, g.places[1].col)
 		}
 		d := r.add(g.places[0], code, msg, hint)
 		for _, other := range g.places[1:] {

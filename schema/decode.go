@@ -125,7 +125,7 @@ func readable(src Source, found *findings) ([]byte, bool) {
 		return refuse(loneReturn(text), CodeEncoding, "a carriage return without a line feed", "end lines with \\n")
 	case misleading(text) >= 0:
 		return refuse(misleading(text), CodeEncoding,
-			"a character that changes how the text looks and not what it says",
+			"a character that changes how the text looks, but not its meaning",
 			"leave out control and direction characters, and end lines with \\n")
 	case len(bytes.TrimSpace(text)) == 0:
 		return refuse(0, CodeEmpty, "the file is empty",
@@ -223,7 +223,7 @@ func (c *checker) foreign(doc *node, defs map[string]*Shape) bool {
 	}
 	hint := "a policy has apiVersion: ringd/v1 and kind: AgentPolicy, TeamPolicy or OrgPolicy"
 	if kind.text == "ConfigMap" || kind.text == "Secret" {
-		hint = "write what stands under data: into a file of its own, which starts with apiVersion: ringd/v1"
+		hint = "move the content of data: to a separate file that starts with apiVersion: ringd/v1"
 	}
 	c.report(kind.at, CodeNotPolicy, hint, &place{name: "kind"}, "this is a %s of %s, and no policy", clip(kind.text),
 		clip(version.text))
@@ -244,7 +244,7 @@ func (c *checker) mixed(doc *node, name string, defs map[string]*Shape) bool {
 	at, first := max(theirs, ours), min(theirs, ours)
 	d := c.report(doc.items[at].where(), CodeUnknownField,
 		"a policy has apiVersion, kind, metadata and spec, or interpreter_ring and kernel_ring",
-		&place{name: doc.names[at]}, "it does not go together with %q on line %d", doc.names[first],
+		&place{name: doc.names[at]}, "it cannot be combined with %q on line %d", doc.names[first],
 		doc.items[first].where().line)
 	d.Related = []Pos{c.pos(doc.items[first].where())}
 	return true

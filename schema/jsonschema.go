@@ -109,7 +109,11 @@ func (s *Shape) objectSchema(out map[string]any) {
 
 func (s *Shape) textSchema(out map[string]any) {
 	out["type"] = "string"
-	if s.Enum != nil {
+	switch {
+	case s.Also != nil: // a pattern accepts these words, and editors do not offer them
+		out["anyOf"] = []any{map[string]any{"enum": s.Enum},
+			map[string]any{"pattern": "^(" + strings.Join(s.Also, "|") + ")$"}}
+	case s.Enum != nil:
 		out["enum"] = s.Enum
 	}
 	if s.Filled {

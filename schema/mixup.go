@@ -17,7 +17,8 @@ type trouble struct {
 
 // cueTrouble finds what makes a text CUE and no YAML: a package, or fields behind one another.
 func cueTrouble(text []byte) trouble {
-	is := regexp.MustCompile(`^(package [a-z]+|import "|\s*[A-Za-z_]+: [A-Za-z_]+: (["{\[0-9]|true|false)|#?[A-Za-z_]+: #?[A-Za-z_]* ?&? ?\{$)`)
+	is := regexp.MustCompile(
+		`^(package [a-z]+|import "|\s*[A-Za-z_]+: [A-Za-z_]+: (["{\[0-9]|true|false)|#?[A-Za-z_]+: #?[A-Za-z_]* ?&? ?\{$)`)
 	lines := strings.Split(string(text), "\n")
 	for i, line := range lines {
 		if !is.MatchString(line) || strings.HasSuffix(line, "{") && (i+1 == len(lines) ||
@@ -33,7 +34,8 @@ func cueTrouble(text []byte) trouble {
 // yamlInCUE finds what makes a text YAML and no CUE: a version without quotes, an item with a
 // dash.
 func yamlInCUE(text []byte) trouble {
-	is := regexp.MustCompile(`^(apiVersion:\s*ringd/|---\s*$|\s+- [A-Za-z]|[A-Za-z]+:\s*$|\s*[A-Za-z]+: [A-Za-z$][^"{\[]*:[^"{\[]*$)`)
+	is := regexp.MustCompile(
+		`^(apiVersion:\s*ringd/|---\s*$|\s+- [A-Za-z]|[A-Za-z]+:\s*$|\s*[A-Za-z]+: [A-Za-z$][^"{\[]*:[^"{\[]*$)`)
 	for i, line := range strings.Split(string(text), "\n") {
 		if is.MatchString(line) {
 			return trouble{i + 1, 1 + indent(line), "this looks like YAML, in a file of CUE",
@@ -141,7 +143,8 @@ func indentTrouble(text []byte) trouble {
 			return trouble{i + 1, at + 1, "the indentation does not fit the fields above",
 				fmt.Sprintf("indent it with %s, as line %d", spaces(near.column), near.line)}
 		case top.line > 0 && top.line == before && holds.MatchString(strings.TrimSpace(lines[top.line-1])):
-			return trouble{i + 1, at + 1, "the line is indented further than the field above, which has its value",
+			return trouble{i + 1, at + 1, "the line is indented further than the field above, which already has a " +
+				"value",
 				fmt.Sprintf("indent it with %s, as line %d", spaces(top.column), top.line)}
 		default:
 			open = append(open, level{at, i + 1})

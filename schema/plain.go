@@ -103,9 +103,9 @@ func OddPath(p, patternHint string) (why, hint string) {
 	case len(p) > maxPath:
 		return fmt.Sprintf("the path has more than %d bytes: %%q", maxPath), ""
 	case strings.ContainsAny(p, "*?[]{}"):
-		return "%q looks like a pattern, and a path is none", patternHint
+		return "%q is a glob; paths are literal and cover everything below them", patternHint
 	case strings.ContainsFunc(p, Unseen):
-		return "%q holds a line end or another character that is not seen", "write it on one line, without | or >"
+		return "%q contains a line break or another invisible character", "write it on one line, without | or >"
 	case strings.TrimSpace(p) != p:
 		return "%q ends in a space", fmt.Sprintf("write %q", strings.TrimSpace(p))
 	default:

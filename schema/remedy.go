@@ -96,7 +96,8 @@ func private(text string, s *Shape) bool {
 
 // shown is a text as an author writes it: in quotes where YAML needs them.
 func shown(text string) string {
-	if text == "" || strings.ContainsAny(text[:1], "*&!@%`\"'#?|>{}[]-,") || strings.Contains(text, ": ") || strings.Contains(text, " #") ||
+	if text == "" || strings.ContainsAny(text[:1], "*&!@%`\"'#?|>{}[]-,") || strings.Contains(text, ": ") ||
+		strings.Contains(text, " #") ||
 		text[0] <= '9' && strings.Count(text, "-") == 2 { // a date, to many readers
 		return strconv.Quote(text)
 	}
@@ -180,7 +181,8 @@ func duration(text string) string {
 		for _, u := range []struct {
 			names string
 			worth float64
-		}{{"ms msec millisecond milliseconds millis", 1}, {"s sec secs second seconds", 1e3}, {"m min mins minute minutes", 60e3},
+		}{{"ms msec millisecond milliseconds millis", 1}, {"s sec secs second seconds", 1e3},
+			{"m min mins minute minutes", 60e3},
 			{"h hr hrs hour hours", 3600e3}, {"d day days", 24 * 3600e3}, {"w week weeks", 7 * 24 * 3600e3}} {
 			if slices.Contains(strings.Fields(u.names), unit) {
 				return u.worth
@@ -220,7 +222,8 @@ func host(text string, s *Shape) (fix, hint string) {
 	case text == "*" || text == "*.*" || text == ".*":
 		return "", `name the hosts: *.example.com is each host below one domain`
 	case strings.ContainsAny(rest, `^$\()[]+|`):
-		name := strings.NewReplacer("^", "", "$", "", `\.`, ".", `.*\.`, "*.", ".*.", "*.", ".+.", "*.", `.*`, "*").Replace(rest)
+		name := strings.NewReplacer("^", "", "$", "", `\.`, ".", `.*\.`, "*.", ".*.", "*.", ".+.", "*.", `.*`,
+			"*").Replace(rest)
 		if strings.ContainsAny(name, `\()[]+|`) || !s.Matches(name) {
 			return "", "a host is no regular expression: name each host, or *. and the domain above it"
 		}
@@ -234,9 +237,10 @@ func host(text string, s *Shape) (fix, hint string) {
 			}
 		}
 		if len(labels)-last < 3 {
-			return "", "name each host: * stands alone in front of a domain"
+			return "", "name each host: * is allowed only as the first label of a domain"
 		}
-		return "", "name each host, or write " + shown("*."+strings.Join(labels[last+1:], ".")) + ": * stands for whole labels, in front alone"
+		return "", "name each host, or write " + shown("*."+strings.Join(labels[last+1:], ".")) +
+			": * matches whole labels, only at the front"
 	case rest == text || !s.Matches(rest):
 		return "", ""
 	}
@@ -245,7 +249,7 @@ func host(text string, s *Shape) (fix, hint string) {
 		hint += ", without " + text[:strings.Index(text, "://")+3]
 	}
 	if where != "" {
-		hint += "; a path stands in paths, where requests are read"
+		hint += "; write a path under paths, if requests can be read"
 	}
 	return rest, hint
 }
@@ -253,7 +257,8 @@ func host(text string, s *Shape) (fix, hint string) {
 // filePath reads a path that is not written from a place.
 func filePath(text string, s *Shape) (fix, hint string) {
 	fix = strings.TrimPrefix(text, "file://")
-	for _, place := range [][2]string{{"${HOME}", "~"}, {"$HOME", "~"}, {"${WORKSPACE}", "$WORKSPACE"}, {"$PWD", "$WORKSPACE"}, {"${PWD}", "$WORKSPACE"}, {"%WORKSPACE%", "$WORKSPACE"}} {
+	for _, place := range [][2]string{{"${HOME}", "~"}, {"$HOME", "~"}, {"${WORKSPACE}", "$WORKSPACE"},
+		{"$PWD", "$WORKSPACE"}, {"${PWD}", "$WORKSPACE"}, {"%WORKSPACE%", "$WORKSPACE"}} {
 		if rest, ok := strings.CutPrefix(fix, place[0]); ok && (rest == "" || rest[0] == '/') {
 			fix = place[1] + rest
 		}
@@ -294,7 +299,8 @@ func absolute(text string, s *Shape) (fix, hint string) {
 func (c *checker) owner(text string, s *Shape) (fix, hint string) {
 	name := strings.TrimPrefix(strings.ReplaceAll(text, " ", "-"), "@")
 	if kind, rest, ok := strings.Cut(name, ":"); ok {
-		word := map[string]string{"u": "user", "users": "user", "person": "user", "g": "group", "groups": "group", "role": "group", "t": "team", "teams": "team"}[strings.ToLower(kind)]
+		word := map[string]string{"u": "user", "users": "user", "person": "user", "g": "group", "groups": "group",
+			"role": "group", "t": "team", "teams": "team"}[strings.ToLower(kind)]
 		if word == "" {
 			word = "group"
 		}
@@ -335,7 +341,9 @@ func date(text string) string {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t.UTC().Format("2006-01-02T15:04:05Z")
 	}
-	for _, form := range []string{"2006/01/02", "2006.01.02", "02.01.2006", "2.1.2006", "20060102", "2 January 2006", "January 2, 2006", "2 Jan 2006", "Jan 2, 2006", "2006-1-2", "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02T15:04Z"} {
+	for _, form := range []string{"2006/01/02", "2006.01.02", "02.01.2006", "2.1.2006", "20060102", "2 January 2006",
+		"January 2, 2006", "2 Jan 2006", "Jan 2, 2006", "2006-1-2", "2006-01-02 15:04:05", "2006-01-02T15:04:05",
+		"2006-01-02T15:04Z"} {
 		if t, err := time.Parse(form, text); err == nil {
 			if t.Hour()+t.Minute()+t.Second() > 0 {
 				return t.Format("2006-01-02T15:04:05Z")
@@ -359,10 +367,13 @@ func module(text string) string {
 // synonyms are words that authors use for the choices of a definition.
 func synonym(word string, s *Shape) string {
 	for _, m := range []struct{ words, means string }{
-		{"javascript node nodejs node.js typescript ts ecmascript es", "js"}, {"py python3 cpython", "python"}, {"bash sh zsh posix", "shell"},
-		{"docker oci pod", "container"}, {"vm firecracker kata", "microvm"}, {"webassembly", "wasm"}, {"none any host", "process"},
+		{"javascript node nodejs node.js typescript ts ecmascript es", "js"}, {"py python3 cpython", "python"},
+		{"bash sh zsh posix", "shell"},
+		{"docker oci pod", "container"}, {"vm firecracker kata", "microvm"}, {"webassembly", "wasm"},
+		{"none any host", "process"},
 		{"enforced enforcing strict block", "enforce"}, {"warn report permissive dry-run dryrun monitor log", "audit"},
-		{"gateway proxy", "gateway-only"}, {"allow-list whitelist allowed", "allowlist"}, {"deny block disabled closed", "off"},
+		{"gateway proxy broker-only tappass-only", "gateway-only"},
+		{"allow-list whitelist allowed kernel-allowlist", "allowlist"}, {"deny block disabled closed", "off"},
 		{"approve approval ask", "require-approval"}, {"block refuse", "deny"},
 		{"agent policy", "AgentPolicy"}, {"org organisation organization", "OrgPolicy"}, {"team", "TeamPolicy"},
 	} {
@@ -392,11 +403,16 @@ func choiceHint(s *Shape, meant string) string {
 // missingHint says what a required field looks like.
 func missingHint(name string) string {
 	for _, h := range [][2]string{
-		{"apiVersion", "apiVersion: ringd/v1"}, {"kind", "kind: AgentPolicy"}, {"revision", "revision: 1"}, {"owner", "owner: team:NAME@DOMAIN"},
-		{"metadata", "metadata: {name: NAME, revision: 1, owner: team:NAME@DOMAIN}"}, {"spec", "spec: with executors, bridges and what else is granted"},
-		{"powers", "powers: {sensitive: BOOL, untrusted: BOOL, external: BOOL}, each true or false"}, {"host", "host: api.example.com"}, {"path", "path: /usr/bin/NAME"},
-		{"match", "match: NAME, of the agent"}, {"pattern", "pattern: rm -rf, the words that are refused"}, {"words", "words: push --force"}, {"required", "required: true, which asks people"},
-		{"id", "id: EXC-1"}, {"expires", `expires: "2026-12-31"`}, {"reason", "reason: why it is needed"}, {"approvedBy", "approvedBy: [group:NAME@DOMAIN]"},
+		{"apiVersion", "apiVersion: ringd/v1"}, {"kind", "kind: AgentPolicy"}, {"revision", "revision: 1"},
+		{"owner", "owner: team:NAME@DOMAIN"},
+		{"metadata", "metadata: {name: NAME, revision: 1, owner: team:NAME@DOMAIN}"},
+		{"spec", "spec: with executors, bridges and what else is granted"},
+		{"powers", "powers: {sensitive: BOOL, untrusted: BOOL, external: BOOL}, each true or false"},
+		{"host", "host: api.example.com"}, {"path", "path: /usr/bin/NAME"},
+		{"match", "match: NAME, of the agent"}, {"pattern", "pattern: rm -rf, the words that are refused"},
+		{"words", "words: push --force"}, {"required", "required: true, which asks people"},
+		{"id", "id: EXC-1"}, {"expires", `expires: "2026-12-31"`}, {"reason", "reason: why it is needed"},
+		{"approvedBy", "approvedBy: [group:NAME@DOMAIN]"},
 		{"grants", "grants: with imports, egress or binaries"},
 	} {
 		if h[0] == name {

@@ -33,7 +33,7 @@ func ResolveScalar(word string) (k ValueKind, trap, refused string) {
 	}
 	switch digits {
 	case ".inf", ".nan":
-		return String, "", "no number a policy can hold"
+		return String, "", "not a number that a policy can hold"
 	}
 	if first := digits + " "; first[0] != '.' && (first[0] < '0' || first[0] > '9') {
 		return String, "", ""

@@ -11,6 +11,7 @@ package schema
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,7 +37,8 @@ type Shape struct {
 	Unique string         // @key of a list
 	Repeat bool           // @repeats: items of a list may be alike
 	Enum   []string
-	Filled bool // a string must not be empty
+	Also   []string // @unlisted: valid words that are not shown to people
+	Filled bool     // a string must not be empty
 	Min    *int64
 	Max    *int64
 	match  []pattern
@@ -272,6 +274,11 @@ func (r *reader) field(s *Shape, f *ast.Field) error {
 			value.Unique = body
 		case "repeats":
 			value.Repeat = true
+		case "unlisted":
+			value.Also = strings.Split(body, ",")
+			value.Enum = slices.DeleteFunc(value.Enum, func(word string) bool {
+				return slices.Contains(value.Also, word)
+			})
 		case "names":
 			if value.Says, err = literal.Unquote(body); err != nil {
 				return err

@@ -67,13 +67,13 @@ func jsonHint(r rune, words string) string {
 	case r == '/' || r == '#':
 		return "JSON has no comments; use YAML or CUE"
 	case r == '\'':
-		return "JSON text stands in double quotes"
+		return "JSON text is in double quotes"
 	case (r == '}' || r == ']') && strings.Contains(words, "looking for beginning"):
 		return "leave out the comma before it"
 	case strings.Contains(words, "after object key:value pair") || strings.Contains(words, "after array element"):
 		return "a comma is missing before it"
 	case strings.Contains(words, "object key string"):
-		return "a field name stands in double quotes"
+		return "a field name is in double quotes"
 	case strings.Contains(words, "in string literal"):
 		return "write tabs and other control characters in text as escapes such as \\t"
 	default:

@@ -18,7 +18,7 @@ func readYAML(text []byte, found *findings) []*node {
 	y := &yamlReader{text: text, letters: newLetters(text), findings: found, open: map[*yaml.Node]bool{}}
 	if at := oddIndent(text); at >= 0 {
 		found.add(spotAt(text, at), CodeSyntax,
-			"the line is indented with a character that looks like a space and is none", "indent with spaces")
+			"the line is indented with a character that looks like a space, but is not one", "indent with spaces")
 		return nil
 	}
 	input := bytes.NewReader(text)
@@ -160,7 +160,7 @@ func (y *yamlReader) value(n *yaml.Node, depth int) *node {
 func (y *yamlReader) alias(n *yaml.Node, at spot, depth int) *node {
 	target := n.Alias
 	if y.open[target] {
-		y.add(at, CodeAliasBomb, fmt.Sprintf("the alias *%s stands inside what it repeats", clip(n.Value)), "")
+		y.add(at, CodeAliasBomb, fmt.Sprintf("the alias *%s is inside the value that it repeats", clip(n.Value)), "")
 		return &node{at: at}
 	}
 	y.inAlias++

@@ -314,7 +314,7 @@ func declared(f *ast.File) (names []string) {
 // Numbers that may only fall: lower them when they have.
 const (
 	mostUnused = 132 // exported names that no other package uses
-	mostWide   = 731 // lines of Go with more than 120 columns, tests apart
+	mostWide   = 303 // lines of Go with more than 120 columns, tests apart
 )
 
 func TestWalls(t *testing.T) { report(t, checkWalls(repository(t), walls)) }

@@ -74,7 +74,7 @@ func TestCanary(t *testing.T) {
 				a.Shell = &s
 			}
 		}},
-		{"no answer", profiles.ExecutorJS, "gave no answer", func(a *profiles.Agent) { a.JS = nil }},
+		{"no answer", profiles.ExecutorJS, "did not answer", func(a *profiles.Agent) { a.JS = nil }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &program{Program: &cli.Program{Out: t.Output(), Err: t.Output(), Self: ringd, Env: config.FromSystem()}}

@@ -25,14 +25,15 @@ func newDoctor(p *program) *cobra.Command {
 	var state string
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what this host can enforce, layer by layer",
-		Long: `Doctor starts a guest, and says which layers stood around it, why others did
-not, and what would help. A layer marked * is needed by the default profile
-(JavaScript, minTier wasm). The layer state is the room on the disk of the state
-folder: without records nothing runs. With --state DIR it is needed.
+		Short: "Show which isolation layers this host can enforce",
+		Long: `Doctor starts a test guest and reports which isolation layers were in force. For
+each missing layer it prints the reason and a remedy. The default profile
+(JavaScript, minTier wasm) needs the layers marked *. The layer "state" is the
+free space on the disk of the state folder, because nothing runs without audit
+records. With --state DIR that layer is required too.
 
-With --apparmor it prints the AppArmor profile that this ringd needs on Ubuntu
-23.10 and later, for its own path, and tries nothing. See docs/HOSTS.md.
+With --apparmor it tests nothing. It prints the AppArmor profile that this ringd
+needs on Ubuntu 23.10 and later, for its own path. See docs/HOSTS.md.
 
 Exit codes: 0 the default profile can be enforced, 125 it cannot.`,
 		Example: `  ringd doctor --json
@@ -69,10 +70,8 @@ Exit codes: 0 the default profile can be enforced, 125 it cannot.`,
 func (p *program) appArmor() error {
 	profile, ok := commands.AppArmorProfile(p.Self)
 	if !ok {
-		return cli.Failed(
-			cli.Refused,
-			fmt.Errorf("the path %q cannot stand in a profile: install ringd as /usr/local/bin/ringd", p.Self),
-		)
+		return cli.Failed(cli.Refused, fmt.Errorf("the path %q cannot be used in an AppArmor profile: install ringd "+
+			"as /usr/local/bin/ringd", p.Self))
 	}
 	_, err := io.WriteString(p.Out, profile)
 	return err
@@ -111,12 +110,8 @@ func (p *program) examineWasm() cli.Layer {
 
 // examineCompiler compiles a small policy in the child.
 func (p *program) examineCompiler(ctx context.Context) cli.Layer {
-	l := cli.Layer{
-		Name:     "compiler",
-		Required: true,
-		State:    cli.LayerUnavailable,
-		Fix:      "ringd starts itself as a child: its file must be there and allowed to run",
-	}
+	l := cli.Layer{Name: "compiler", Required: true, State: cli.LayerUnavailable,
+		Fix: "ringd starts itself as a child: its file must exist and be executable"}
 	text := []byte("interpreter_ring:\n  allowed_imports: []\n")
 	_, found, err := p.compiler().run(ctx, []schema.Source{{Name: "policy.yaml", Data: text}})
 	switch {
@@ -125,7 +120,8 @@ func (p *program) examineCompiler(ctx context.Context) cli.Layer {
 	case found.Refused():
 		l.Reason, l.Fix = found.Error(), "report this: the policy is a fixed one"
 	default:
-		l.State, l.Reason, l.Fix = cli.LayerEnforced, "policies compile in a process with limits on time and memory", ""
+		l.State, l.Reason, l.Fix = cli.LayerEnforced,
+			"policies are compiled in a process with limits on time and memory", ""
 	}
 	return l
 }

@@ -17,16 +17,16 @@ func newResume(p *program) *cobra.Command {
 	o := runOptions{request: cli.GivenRequest{Executor: profiles.ExecutorJS}}
 	cmd := &cobra.Command{
 		Use:   "resume RUN",
-		Short: "Go on with a run that waits",
-		Long: `Resume goes on with a run whose calls are all answered. A daemon does that by
-itself: there, resume tries again what an error stopped, such as a key or an
-engine that was missing.
+		Short: "Resume a paused run",
+		Long: `Resume continues a run whose calls are all answered. A daemon does that by
+itself. There, use resume to retry after an error, such as a missing key or
+engine.
 
-With --state it goes on here, under the policy PATH and the bridges given: every
-call is decided again, and only what the run's own policy and PATH both grant is
-granted. At a terminal it asks about calls that wait for an approver. When an
-approved call needs a bridge that is not given, or whose command is missing,
-nothing runs (exit 2) and the run waits on as it was.
+With --state the run continues in this process, under the policy PATH and the
+bridges given. Every call is decided again, and must be granted by both the
+run's own policy and PATH. At a terminal, resume asks about calls that need an
+approval. If an approved call needs a bridge that is not given, or whose command
+is missing, nothing runs (exit 2) and the run stays paused.
 
 Exit codes: those of ringd run.`,
 		Example: `  ringd resume RUN
@@ -35,9 +35,8 @@ Exit codes: those of ringd run.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case o.state == "" && (o.policy != "" || o.own() || o.ask || o.as != "" || o.report):
-				return cli.Usage(
-					"resume without --state is the daemon's: policy, workspace, bridges, gateways and credentials are its own",
-				)
+				return cli.Usage("without --state the daemon resumes the run: it has its own policy, workspace, " +
+					"bridges, gateways and credentials")
 			case o.state != "" && (o.daemon.Named() || o.policy == ""):
 				return cli.Usage("resume --state DIR needs a policy: -p PATH")
 			case o.state == "":
@@ -51,12 +50,12 @@ Exit codes: those of ringd run.`,
 	}
 	f := cmd.Flags()
 	o.daemon.Bind(cmd)
-	f.StringVar(&o.state, "state", "", "go on here with a run of this state folder")
+	f.StringVar(&o.state, "state", "", "resume a run of this state folder here")
 	f.StringVarP(&o.policy, "policy", "p", "", "with --state: policy file or folder")
-	f.StringArrayVar(&o.bridges, "bridge", nil, "NAME=COMMAND, performs a bridge with sh -c")
-	f.StringArrayVar(&o.bridgeEnv, "bridge-env", nil, "NAME, a variable that bridge commands get")
+	f.StringArrayVar(&o.bridges, "bridge", nil, "NAME=COMMAND: perform a bridge with sh -c")
+	f.StringArrayVar(&o.bridgeEnv, "bridge-env", nil, "NAME: pass this variable to bridge commands")
 	f.BoolVar(&o.asJSON, "json", false, "print the whole outcome as JSON")
-	f.BoolVar(&o.report, "report", false, "say on stderr what ran and what limits held")
+	f.BoolVar(&o.report, "report", false, "show on stderr what ran and its limits")
 	o.bindHere(cmd)
 	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json", "cue") // it stands above
 	_ = cmd.MarkFlagDirname("state")

@@ -47,49 +47,55 @@ type runOptions struct {
 	faults                      *faults // of the host, which the program does not see
 }
 
+const runHelp = `Run runs one program in a guest under the policy PATH, and prints the value of
+its last expression as JSON. The end of the file name selects the executor: .js
+and .ts, .py or .sh. Any other name needs --executor. Console output goes to
+stderr as it is written.
+
+--bridge gives a command that performs a bridge that the policy grants. The
+command gets the arguments as JSON on stdin and prints the result as JSON. It
+runs in this folder with PATH, HOME and the variables of --bridge-env. If it
+fails, the reason goes to stderr and into faults of --json; the program learns
+only that the call failed. The same holds for a listed host without an address.
+
+A shell script (--executor shell) writes to this process's stdout and stderr. It
+is checked before any of it runs, and each program that it starts is checked
+again. The first refusal stops the script. It says what had run and what to do
+instead.
+
+A Python program (--executor python) runs in this host's CPython and writes to
+this process's stdout and stderr. A last value that JSON cannot express is
+printed as its repr; None is not printed. Sessions need a daemon.
+
+--state DIR keeps the audit log and the store. Without it they are in a
+temporary folder, in memory or below TMPDIR, which is removed at the end.
+$WORKSPACE in the policy is --workspace DIR, or this folder. With --socket or
+--url the program runs in the daemon, under the daemon's policy and bridges.
+Without a policy it runs in the daemon at $RINGD_SOCKET or at the user's own
+socket, if there is one.
+
+A program that needs an approval is paused, and its memory is sealed. At a
+terminal ringd shows the call and asks, as the owner that the policy names. If
+the policy names several and --as is missing, it asks for which of them. With
+--state and without --ask the run is kept instead: use ringd approve and then
+ringd resume, on any later day. With neither terminal nor --state the run is
+ended. A Python program and a started script cannot be snapshotted. Such a call
+holds the process for at most the approval's hold (5m) and is then refused. If
+there is nobody to ask, the run is ended.
+
+Exit codes: 0 done and nothing was refused, 1 something was refused (even if the
+program went on without it, except an import error that Python caught) or the
+program failed, 2 usage or unreadable input, 75 the run waits for an answer and
+can be resumed, 125 the executor or a layer that the policy requires is not
+available here: nothing ran, 126 a shell script was refused before or while it
+ran, 130 interrupted. --json has the exit code of a script or Python program.`
+
 func newRun(p *program) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
 		Use:   "run -p PATH PROGRAM|-",
 		Short: "Run one program under a policy",
-		Long: `Run runs one program in a guest, under the policy PATH, and prints the value of
-its last expression as JSON. The end of its name says which executor runs it:
-.js and .ts, .py or .sh; any other needs --executor. What it writes to its
-console comes on stderr as it is written. A command given with --bridge performs
-a bridge that the policy grants: it gets the arguments as JSON on stdin and
-prints the result as JSON; it runs in this folder with PATH, HOME and what
---bridge-env names. Why one failed comes on stderr, and as faults in --json: the
-program only learns that it did. So does a listed host that has no address.
-
-A shell script (--executor shell) has its standard output and error on ours. It
-is checked before any of it runs, and each program that it starts once more: the
-first refusal stops it, says what had run and what to do instead.
-
-A Python program (--executor python) runs in this host's CPython and has its
-standard output and error on ours. The value of a last expression that JSON has
-no form for is shown as repr shows it, and None is not. Sessions need a daemon.
-
-Audit log and store are kept in --state DIR; without it they live in a temporary
-folder, in memory or below TMPDIR, that is removed at the end. $WORKSPACE in the
-policy stands for --workspace DIR, or for this folder. With --socket
-or --url the program runs in the daemon, under its policy and its bridges. With
-no policy given it runs in that of $RINGD_SOCKET or the user's, if there is one.
-
-A program that waits for an approver stops, and its memory is sealed. At a
-terminal ringd shows the call and asks, for the owner that the policy names;
-with several, and no --as, also for which of them. With --state the run is kept
-instead, unless --ask is given: ringd approve, and then ringd resume, go on with
-it on any day. With neither it is ended. A Python program, and a script half
-way, cannot be written down: such a call holds the process for at most the
-approval's hold (5m), and is refused then. Without somebody to ask the run is
-ended.
-
-Exit codes: 0 done and nothing refused, 1 something was refused (even where the
-program went on without it, but for an import that Python caught) or it failed,
-2 usage or unreadable input, 75 the run waits for an answer and can go on, 125
-the executor or a layer the policy asks for is not available here: nothing ran,
-126 a shell script was refused before or while it ran, 130 interrupted. The exit
-code of a script or a Python program that ran is in the outcome of --json.`,
+		Long:  runHelp,
 		Example: `  ringd run -p policy.yaml program.ts
   echo '1+1' | ringd run -p policy.yaml --executor js -
   ringd run -p policy.yaml --input diff=diff.json \
@@ -108,18 +114,18 @@ code of a script or a Python program that ran is in the outcome of --json.`,
 	f.StringVar(&o.request.Executor, "executor", "", "js, python or shell (default: by the name)")
 	f.StringVar(&o.request.Language, "language", "", "js or ts (default: by the program's name)")
 	f.StringArrayVar(&o.request.Inputs, "input", nil, "NAME=FILE.json, the program's inputs.NAME")
-	f.StringArrayVar(&o.bridges, "bridge", nil, "NAME=COMMAND, performs a bridge with sh -c")
-	f.StringArrayVar(&o.bridgeEnv, "bridge-env", nil, "NAME, a variable that bridge commands get")
+	f.StringArrayVar(&o.bridges, "bridge", nil, "NAME=COMMAND: perform a bridge with sh -c")
+	f.StringArrayVar(&o.bridgeEnv, "bridge-env", nil, "NAME: pass this variable to bridge commands")
 	f.BoolVar(&o.asJSON, "json", false, "print the whole outcome as JSON")
-	f.BoolVar(&o.report, "report", false, "say on stderr what ran and what limits held")
-	f.StringVar(&o.state, "state", "", "folder that keeps audit log and store")
+	f.BoolVar(&o.report, "report", false, "show on stderr what ran and its limits")
+	f.StringVar(&o.state, "state", "", "folder for the audit log and the store")
 	f.StringVar(&o.daemon.Socket, "socket", "", "run in the daemon at this socket")
 	o.daemon.BindRemote(cmd)
 	f.BoolVar(&o.detach, "detach", false, "in a daemon: print the run's id, do not wait")
-	f.StringVar(&o.request.Session, "session", "", "go on from what the last run under NAME left")
+	f.StringVar(&o.request.Session, "session", "", "NAME: continue from the state of its last run")
 	f.StringVar(&o.request.Stdin, "stdin", "", "FILE, or -: standard input of shell and Python")
-	f.StringVar(&o.request.Cwd, "cwd", "", "folder that shell and Python programs start in")
-	f.StringVar(&o.request.Grants, "grants", "", "FILE.json that narrows what the run is granted")
+	f.StringVar(&o.request.Cwd, "cwd", "", "working folder of shell and Python programs")
+	f.StringVar(&o.request.Grants, "grants", "", "FILE.json: narrow the grants of this run")
 	o.bindHere(cmd)
 	cli.OneOf(cmd, "executor", profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell)
 	cli.OneOf(cmd, "language", "js", "ts")
@@ -132,7 +138,7 @@ func (o *runOptions) bindHere(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&o.credentials, "credential", nil, "NAME=file:PATH or NAME=env:VAR, for gateways")
 	cmd.Flags().StringArrayVar(&o.gateways, "gateway", nil, "NAME=URL[,credential=NAME], its upstream")
 	cmd.Flags().StringVar(&o.workspace, "workspace", "", "$WORKSPACE of the policy (default: this folder)")
-	cmd.Flags().StringVar(&o.as, "as", "", "which owner of approval.from you answer for")
+	cmd.Flags().StringVar(&o.as, "as", "", "owner of approval.from that you answer for")
 	cmd.Flags().BoolVar(&o.ask, "ask", false, "ask at the terminal even with --state")
 }
 
@@ -153,18 +159,18 @@ func (p runVerbs) run(ctx context.Context, o runOptions) error {
 	}
 	switch {
 	case there && (o.policy != "" || o.state != "" || o.own()):
-		return cli.Usage(
-			"%s: policy, state, workspace, bridges, gateways and credentials are the daemon's",
-			o.daemon.Flag(),
-		)
+		return cli.Usage("%s: the daemon has its own policy, state, workspace, bridges, gateways and credentials",
+			o.daemon.Flag())
 	case there && (o.as != "" || o.ask):
-		return cli.Usage("%s: who starts a run there cannot approve it; see ringd approve", o.daemon.Flag())
+		return cli.Usage("%s: the caller that starts a run in a daemon cannot approve its calls; see ringd approve",
+			o.daemon.Flag())
 	case o.request.Session != "" && o.request.Executor == profiles.ExecutorPython && !there:
-		return cli.Usage("--session of python needs --socket or --url: it is a live process, which a daemon keeps")
+		return cli.Usage("--session of python needs --socket or --url: the session is a live process, which only a " +
+			"daemon keeps")
 	case o.request.Session != "" && o.state == "" && !there:
 		return cli.Usage("--session needs --state DIR, where it is kept")
 	case !there && o.policy == "":
-		return cli.Usage("run needs a policy: -p PATH (or --socket PATH or --url, for the daemon's)")
+		return cli.Usage("run needs a policy: -p PATH (or a daemon: --socket PATH or --url)")
 	case !there && o.detach:
 		return cli.Usage("--detach needs --socket or --url")
 	}

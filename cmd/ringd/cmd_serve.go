@@ -41,19 +41,20 @@ func newServe(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the host daemon",
-		Long: `Serve applies the policy of the sync folder, takes every change of it while it
-runs, and runs programs for harnesses that connect to its socket. It prints one
-line when it is ready and tells systemd. SIGTERM and SIGINT drain: new runs are
-refused, live ones get a grace, then they are cancelled; a second signal kills.
+		Long: `Serve applies the policy of the sync folder, follows every change of it, and
+runs programs for harnesses that connect to its socket. It prints one line when
+it is ready and notifies systemd. SIGTERM and SIGINT drain: new runs are
+refused, and live runs are cancelled after a grace period. A second signal ends
+the daemon at once.
 
-Without a policy that can be taken it starts, refuses every run, and says so in
-its log, in ringd status and as ringd_closed in its metrics. A sync folder that
-is a file is refused.
+Without a valid policy the daemon starts and refuses every run. Its log, ringd
+status and the metric ringd_closed say so. A sync folder that is a file is
+refused.
 
-Flags win over the config file. docs/systemd has a unit and an example file.
+Flags override the config file. docs/systemd has a unit and an example file.
 
-Exit codes: 0 drained, 2 usage or configuration, 125 audit log, store or a
-required layer is unavailable, or a listener of the API has ended.`,
+Exit codes: 0 drained, 2 usage or configuration, 125 the audit log, the store or
+a required layer is unavailable, or a listener of the API has failed.`,
 		Example: `  ringd serve --sync ./policy --state ./state --socket ./ringd.sock
   ringd serve --config /etc/ringd/ringd.yaml`,
 		Args: cobra.NoArgs,
@@ -66,10 +67,10 @@ required layer is unavailable, or a listener of the API has ended.`,
 		},
 	}
 	cmd.Flags().StringVar(&given.Sync, "sync", "", "folder of the policy")
-	cmd.Flags().StringVar(&given.Shadow, "shadow", "", "folder of a candidate that only reports")
+	cmd.Flags().StringVar(&given.Shadow, "shadow", "", "folder of a candidate policy, which only reports")
 	cmd.Flags().StringVar(&given.State, "state", "", "state folder (default: ~/.local/state/ringd)")
-	cmd.Flags().StringVar(&given.Socket, "socket", "", "Unix socket (default: $RINGD_SOCKET, or of the user)")
-	cmd.Flags().StringVar(&given.Workspace.Default, "workspace", "", "folder that $WORKSPACE stands for in policies")
+	cmd.Flags().StringVar(&given.Socket, "socket", "", "Unix socket (default: $RINGD_SOCKET, or the user's)")
+	cmd.Flags().StringVar(&given.Workspace.Default, "workspace", "", "folder of $WORKSPACE in policies")
 	cmd.Flags().StringVar(&file, "config", "", "config file")
 	return cmd
 }
@@ -137,14 +138,11 @@ func mayBeFolders(f config.File) error {
 		st, err := os.Stat(dir)
 		switch {
 		case errors.Is(err, syscall.ENOTDIR):
-			return cli.Usage(
-				"%s: %s lies below a file, where no folder can be\n    hint: name the folder that the policy is in",
-				what,
-				dir,
-			)
+			return cli.Usage("%s: %s is below a file, where no folder can be\n    hint: name the folder of the policy",
+				what, dir)
 		case err == nil && !st.IsDir():
-			return cli.Usage("%s: %s is a file, and is never read: the policy is a folder, which pushes replace\n"+
-				"    hint: name the folder that it is in, or put it alone into one", what, dir)
+			return cli.Usage("%s: %s is a file, and must be a folder: pushes replace the whole folder\n"+
+				"    hint: name its folder, or put it into a folder of its own", what, dir)
 		}
 	}
 	return nil
@@ -255,10 +253,11 @@ func closedAt(logger *slog.Logger, f config.File, st wire.Status) {
 	}
 	check := "ringd vet " + cli.Word(f.Sync)
 	if f.Trust != nil {
-		check = "ringd sign makes a push of it"
+		check = "ringd sign turns it into a push"
 	}
 	logger.Error("no policy is in force: every run is refused", "sync", f.Sync, "reason", strings.Join(why, " | "),
-		"remedy", "put a policy that compiles into the sync folder ("+check+"): it is taken by itself")
+		"remedy", "put a policy that compiles into the sync folder ("+check+
+			"): the daemon applies it without a restart")
 }
 
 // ready prints the one line that scripts wait for, and tells systemd.

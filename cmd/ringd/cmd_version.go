@@ -17,12 +17,11 @@ func newVersion(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Long: `Version prints the version of ringd, and the digest (sha256) of each engine file
-that programs would run on: that of JavaScript in this build, and that of the
-second engine of Python where it lies beside ringd. An engine that is not there,
-or that is not the pinned one, has no line. What snapshots name is another
-digest, of the engine with all that is loaded into it: engine in ringd doctor
---json.`,
+		Long: `Version prints the version of ringd and the digest (sha256) of each engine file
+that programs run on: the JavaScript engine of this build, and the second engine
+of Python if it is installed beside ringd. An engine that is missing, or that is
+not the pinned one, has no line. Snapshots name another digest, of the engine
+with everything loaded into it: engine in ringd doctor --json.`,
 		Example: "  ringd version --json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -122,7 +122,7 @@ func TestWatchdogOfADaemon(t *testing.T) {
 	}
 	// A Unix socket that was shut down gives accept no error: nothing comes, that is all.
 	deafen(t, h.cmd.Process.Pid, unix.AF_UNIX)
-	until(t, func() bool { return strings.Contains(h.tail(), "does not answer the daemon itself") })
+	until(t, func() bool { return strings.Contains(h.tail(), "the API does not answer the daemon") })
 }
 
 // systemd is not told that the daemon is well while its API does not answer it.

@@ -87,8 +87,8 @@ func newRoot(p *program) *cobra.Command {
 		Use:   "ringd",
 		Short: "Policy for AI-agent code, enforced",
 		Long: `ringd compiles a typed policy for AI-agent code into profiles, and runs
-untrusted programs under them: a program can do nothing but ask, ringd
-decides, records and answers.`,
+untrusted programs under them. A program can only ask; ringd decides, records
+and answers.`,
 		Example: `  ringd vet policy.yaml
   ringd run -p policy.yaml program.ts
   ringd serve --sync /etc/ringd/policy`,

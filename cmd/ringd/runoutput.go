@@ -63,7 +63,7 @@ func (p runVerbs) stuck(o runOptions, err, other error) error {
 	if o.state == "" { // which has no pause to go on from
 		return cli.Failed(
 			cli.Misused,
-			fmt.Errorf("bridge %s: %w\n    hint: give run a command that performs it: --bridge %s=COMMAND",
+			fmt.Errorf("bridge %s: %w\n    hint: give a command that performs it: --bridge %s=COMMAND",
 				cli.Visible(lacks.Bridges[0]), lacks.Err, cli.Word(lacks.Bridges[0])),
 		)
 	}
@@ -78,7 +78,7 @@ func (p runVerbs) stuck(o runOptions, err, other error) error {
 	return cli.Failed(
 		cli.Misused,
 		fmt.Errorf(
-			"run %s: call %s needs bridge %s: %w; nothing ran, and the run is kept as it was\n    hint: ringd resume %s%s%s",
+			"run %s: call %s needs bridge %s: %w; nothing ran, and the run stays paused\n    hint: ringd resume %s%s%s",
 			cli.ShortID(
 				stuck.Run,
 			),
@@ -234,8 +234,8 @@ func (p runVerbs) goOn(o runOptions, run wire.Run) {
 		}
 	}
 	if o.state != "" {
-		fmt.Fprintf(p.Err, "    go on:    ringd resume %s%s%s\n", id, place, cli.Clean(o.again()))
+		fmt.Fprintf(p.Err, "    resume:   ringd resume %s%s%s\n", id, place, cli.Clean(o.again()))
 	} else {
-		fmt.Fprintf(p.Err, "    go on:    by itself, once every call is answered; ringd runs %s%s\n", id, place)
+		fmt.Fprintf(p.Err, "    resumes by itself once every call is answered; ringd runs %s%s\n", id, place)
 	}
 }

@@ -35,7 +35,7 @@ const watchdogShare = 4
 func watchdog(ctx context.Context, socket string, logger *slog.Logger, start func(func())) {
 	within, err := sd.SdWatchdogEnabled(false)
 	if err != nil {
-		logger.Warn("systemd's watchdog is not told anything", "error", err)
+		logger.Warn("systemd's watchdog gets no signal of life", "error", err)
 	}
 	if err != nil || within == 0 {
 		return

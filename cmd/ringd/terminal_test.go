@@ -113,7 +113,7 @@ func TestRunAsks(t *testing.T) {
 		{"yes", []string{"--as", leads, "p.js"}, func(p *person) { p.Types("y\n") }, 0, "5\n", "", "pay\n", false},
 		{"no", []string{"--as", leads, "p.js"}, func(p *person) { p.Types("n\n"); p.Until("Why not?"); p.Types("too much\n") },
 			1, "", "", "", false},
-		{"without --as", []string{"p.js"}, func(p *person) { p.Types("y\n") }, 0, "5\n", "You answer for " + leads, "pay\n", false},
+		{"without --as", []string{"p.js"}, func(p *person) { p.Types("y\n") }, 0, "5\n", "You answer as " + leads, "pay\n", false},
 		{"another --as", []string{"--as", "group:others@acme.example", "p.js"}, func(p *person) { p.Types("y\n"); p.Until("[1-1] "); p.Types("1\n") }, 0, "5\n", "", "pay\n", false},
 		{"Ctrl-C", []string{"--as", leads, "p.js"}, func(p *person) { p.Types("\x03") }, 130, "", "interrupted", "", false},
 		{"Ctrl-C, kept", []string{"--as", leads, "--state", "st", "--ask", "p.js"}, func(p *person) { p.Types("\x03") }, 130, "", "ringd resume r", "", true},
@@ -311,9 +311,9 @@ func TestApproveAsks(t *testing.T) {
 		code        int
 		seen        string
 	}{
-		{"Enter", "\n", 1, "not allowed: the call waits on"},
-		{"no", "n\n", 1, "not allowed: the call waits on"},
-		{"end of input", "\x04", 1, "nobody answered"},
+		{"Enter", "\n", 1, "not approved: the call still waits"},
+		{"no", "n\n", 1, "not approved: the call still waits"},
+		{"end of input", "\x04", 1, "no answer"},
 		{"yes", "y\n", 0, "allowed; run"},
 	} {
 		p := sitAs(t, dir, true, approve...)

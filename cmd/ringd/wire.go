@@ -432,7 +432,8 @@ func (p stackBuilder) buildDaemon(
 func (s *stack) boundRecords(c stackConfig, ring *interpreter.Ring) {
 	most := cmp.Or(c.state.records, defaultRecords)
 	s.recorder.Bound(most, func(run string) {
-		ring.Exceed(run, fmt.Sprintf("the run put more than %d KiB on record (limits.recordsPerRun)", most>>10))
+		ring.Exceed(run, fmt.Sprintf("the run caused more than %d KiB of audit records (limits.recordsPerRun)",
+			most>>10))
 	})
 }
 
@@ -602,7 +603,7 @@ func unavailable(state, what string, err error) error {
 	remedy := ""
 	switch {
 	case errors.Is(err, audit.ErrInUse), errors.Is(err, store.ErrInUse):
-		remedy = "; another ringd uses this state folder: stop it, or name another with --state"
+		remedy = "; another ringd uses this state folder: stop it, or give another folder with --state"
 	case cli.Full(state, err):
 		remedy = "; " + cli.FullRemedy(state)
 	case errors.Is(err, audit.ErrTampered):

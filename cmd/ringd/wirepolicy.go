@@ -240,11 +240,11 @@ func (p policyVerbs) stateDisk(a *profiles.Agent) (found schema.Diagnostics) {
 		found = append(found, schema.Diagnostic{Severity: schema.Warning, Code: "state_disk",
 			Pos: schema.Pos{File: w.Rule.File, Line: w.Rule.Line, Column: w.Rule.Column},
 			Msg: fmt.Sprintf(
-				"%s lies on the disk of the state folder %s: a program that fills it keeps new runs from starting",
+				"%s is on the disk of the state folder %s: a program that fills the disk stops new runs",
 				w.Path,
 				p.Env.State,
 			),
-			Hint: "mount the folder, or the state folder, as a file system of its own"})
+			Hint: "put the folder, or the state folder, on a separate file system"})
 	}
 	return found
 }

@@ -71,7 +71,7 @@ func (p stackBuilder) newPython(c stackConfig, s *stack) (*python.Executor, erro
 			Revision: n.Revision, Loaded: n.Loaded, Ended: n.Ended, Restart: n.Restart})
 		if c.logger != nil {
 			c.logger.Info(
-				"python guest told of the policy in force",
+				"python guest got the policy in force",
 				"agent",
 				n.Agent,
 				"run",

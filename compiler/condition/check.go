@@ -73,7 +73,7 @@ func (c *checker) body(b ast.Body) ast.Body {
 		return b
 	}
 	if last := b[len(b)-1]; last.IsAssignment() || declares(last) {
-		c.add(last.Location, codeType, "end with what has to hold, such as input.args.amount > 100",
+		c.add(last.Location, codeType, "end with a condition, such as input.args.amount > 100",
 			"the last statement is not true or false")
 	}
 	return c.statements(b)
@@ -83,7 +83,7 @@ func (c *checker) statements(b ast.Body) ast.Body {
 	var out ast.Body
 	for _, e := range b {
 		if len(e.With) > 0 {
-			c.add(e.Location, codeSyntax, "", "a condition has no `with`")
+			c.add(e.Location, codeSyntax, "", "a condition cannot use `with`")
 			continue
 		}
 		if c.statement(e) {
@@ -135,7 +135,7 @@ func (c *checker) statement(e *ast.Expr) bool {
 	case *ast.Not:
 		t.Body = c.body(t.Body)
 	default:
-		c.add(e.Location, codeSyntax, "", "a condition has no such statement")
+		c.add(e.Location, codeSyntax, "", "a condition cannot use this statement")
 		return false
 	}
 	return true
@@ -179,11 +179,11 @@ func (c *checker) variable(t *ast.Term) bool {
 	}
 	v, ok := t.Value.(ast.Var)
 	if !ok {
-		c.add(t.Location, codeSyntax, "name the whole value and look at its parts", "only a name can stand here")
+		c.add(t.Location, codeSyntax, "name the whole value and look at its parts", "only a name is allowed here")
 		return false
 	}
 	if v == "input" || v == "data" || strings.HasPrefix(string(v), "__") {
-		c.add(t.Location, codeName, "", "%s means something else", v)
+		c.add(t.Location, codeName, "", "%s is reserved", v)
 		return false
 	}
 	return true
@@ -283,17 +283,17 @@ func (c *checker) literal(t *ast.Term) {
 func (c *checker) known(v ast.Var, at *ast.Location) {
 	switch {
 	case v.IsWildcard() || v == "_":
-		c.add(at, codeSyntax, "write `some x in …`", "_ stands for no value here")
+		c.add(at, codeSyntax, "write `some x in …`", "_ has no value here")
 	case v == "input":
-		c.add(at, codeName, "input.args, input.bridge and input.agent are there", "input stands alone")
+		c.add(at, codeName, "use input.args, input.bridge or input.agent", "input is used without a field")
 	case v == "data":
-		c.add(at, codeName, "", "a condition sees no data")
+		c.add(at, codeName, "", "a condition cannot read data")
 	case !c.declared[v]:
-		hint := "input.args, input.bridge and input.agent are there"
+		hint := "use input.args, input.bridge or input.agent"
 		if v == "args" || v == "bridge" || v == "agent" {
 			hint = "write input." + string(v)
 		}
-		c.add(at, codeName, hint, "nothing is called %s", clip(string(v)))
+		c.add(at, codeName, hint, "%s is not defined", clip(string(v)))
 	}
 }
 
@@ -326,7 +326,7 @@ func (c *checker) ref(t *ast.Term, r ast.Ref) *ast.Term {
 			written := ast.NewTerm(r[:len(r)-len(steps)+i+1]).SetLocation(t.Location)
 			from = c.guarded(rego.At, written, from, c.term(step))
 		default:
-			c.add(t.Location, codeSyntax, "", "only a name or a number can stand in [ ]")
+			c.add(t.Location, codeSyntax, "", "only a name or a number is allowed in [ ]")
 			return t
 		}
 	}

@@ -84,7 +84,7 @@ func Compile(text string) (*Condition, error) {
 	c.declare(body)
 	body = c.body(body)
 	if len(c.found) == 0 && !c.looks {
-		c.add(nil, codeName, "leave `when` out to ask for every call", "the condition does not look at the call")
+		c.add(nil, codeName, "leave `when` out to ask for every call", "the condition does not depend on the call")
 	}
 	if len(c.found) > 0 {
 		return nil, c.found

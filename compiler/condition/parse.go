@@ -22,7 +22,7 @@ func parse(text string) (ast.Body, Findings) {
 		return nil, wrong(1, 1, "the condition is not UTF-8")
 	}
 	if line, column, deep := rego.TooDeep(text, maxDepth); deep {
-		return nil, wrong(line, column, "brackets stand in more than %d others", maxDepth)
+		return nil, wrong(line, column, "brackets are nested deeper than %d", maxDepth)
 	}
 	body, err := ast.ParseBodyWithOpts(text, ast.ParserOptions{
 		RegoVersion: ast.RegoV1, SkipRules: true, FutureKeywords: []string{"and", "or", "not"},
@@ -40,7 +40,7 @@ func parse(text string) (ast.Body, Findings) {
 // syntaxHint says how to write what other languages write in another way.
 func syntaxHint(words string) string {
 	for _, h := range [][2]string{
-		{"unexpected and token", "Rego has no &&: write each condition on a line of its own, or ; between them"},
+		{"unexpected and token", "Rego has no &&: write each condition on a separate line, or put ; between them"},
 		{"unexpected or token", "Rego has no ||: write input.args.a in {1, 2}, or ask for both"},
 		{"unexpected assign token", "compare with =="},
 		{"unexpected if keyword", "write the condition alone, without if"},

@@ -26,7 +26,7 @@ func parse(name, text string) (*ast.Module, Findings) {
 		return nil, wrong(1, 1, "is not UTF-8")
 	}
 	if line, column, deep := rego.TooDeep(text, maxDepth); deep {
-		return nil, wrong(line, column, "brackets stand in more than %d others", maxDepth)
+		return nil, wrong(line, column, "brackets are nested deeper than %d", maxDepth)
 	}
 	module, err := ast.ParseModuleWithOpts(name, text, ast.ParserOptions{RegoVersion: ast.RegoV1,
 		Capabilities: rego.Capabilities(allowed)})
@@ -76,7 +76,7 @@ func (c *checker) guardrail(m *ast.Module) {
 		case *ast.Expr:
 			if len(n.With) > 0 {
 				c.add(n.With[0].Location, "tests may",
-					"a guardrail looks at the input that it gets, not `with` another one")
+					"a guardrail cannot replace its input with `with`")
 			}
 			c.patterns(n)
 		case *ast.Head:
@@ -144,7 +144,7 @@ func (c *checker) deny(r *ast.Rule) {
 	case r.Default:
 		c.add(r.Location, hint, "deny has a default, and is no set then")
 	case len(r.Head.Args) > 0:
-		c.add(r.Location, hint, "deny is a function, which nobody calls")
+		c.add(r.Location, hint, "deny is a function, which is never called")
 	case len(r.Head.Ref()) > 1:
 		c.add(r.Location, hint, "deny is an object of rules, and not a set")
 	case r.Head.RuleKind() == ast.MultiValue:

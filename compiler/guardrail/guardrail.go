@@ -254,7 +254,7 @@ func why(code string) string {
 func denials(v ast.Value) ([]Denial, error) {
 	set, ok := v.(ast.Set)
 	if !ok {
-		return nil, fmt.Errorf("deny is no set, but %s", rego.Kind(ast.NewTerm(v)))
+		return nil, fmt.Errorf("deny is not a set, but %s", rego.Kind(ast.NewTerm(v)))
 	}
 	out := []Denial{}
 	for _, t := range set.Slice() {
@@ -263,7 +263,8 @@ func denials(v ast.Value) ([]Denial, error) {
 		}
 		d, ok := denial(t)
 		if !ok {
-			return nil, errors.New("deny holds what is neither a text nor an object with the texts msg and path")
+			return nil, errors.New("deny contains an item that is neither a text nor an object with the texts msg " +
+				"and path")
 		}
 		out = append(out, d)
 	}

@@ -103,7 +103,7 @@ func TestCompileRefuses(t *testing.T) {
 		{"the package of calls", "package ringd.calls\ndeny contains \"x\" if true", "is in package ringd.guardrails"},
 		{"data of others", head + `deny contains "x" if data.allow`, "no data to read"},
 		{"an import of data", head + "import data.other as o\ndeny contains \"x\" if o.x", "there is no data.other"},
-		{"with", head + `deny contains "x" if input.effective.mode == "audit" with input as {"effective": {"mode": "enforce"}}`, "looks at the input that it gets"},
+		{"with", head + `deny contains "x" if input.effective.mode == "audit" with input as {"effective": {"mode": "enforce"}}`, "cannot replace its input with"},
 		{"schema by annotation", "# METADATA\n# scope: package\n# schemas:\n# - input: {}\n" + head + `deny contains "x" if input.effective.brigdes`, "undefined ref"},
 		{"not Rego", head + "deny contains {", "2:"},
 		{"empty", "", "is not Rego"},

@@ -217,7 +217,7 @@ func check(ctx context.Context, known map[string]*Guardrail, a profiles.Agent, g
 	}
 	denials, err := rule.Deny(ctx, in)
 	if err != nil {
-		refuse(CodeInvalid, "a guardrail that cannot tell refuses", "cannot tell: %v", err)
+		refuse(CodeInvalid, "a guardrail that cannot be evaluated refuses", "cannot be evaluated: %v", err)
 	}
 	for _, d := range denials {
 		about := ""
@@ -233,10 +233,10 @@ func check(ctx context.Context, known map[string]*Guardrail, a profiles.Agent, g
 func remedy(a profiles.Agent, g profiles.Guardrail) string {
 	for _, l := range a.Layers {
 		if l.Kind+" "+l.Name == g.Rule.Layer && l.Owner != "" {
-			return "take out of the agent what the guardrail names, or let " + l.Owner + " change the guardrail"
+			return "remove what the guardrail names from the agent, or ask " + l.Owner + " to change the guardrail"
 		}
 	}
-	return "take out of the agent what the guardrail names, or change the guardrail"
+	return "remove what the guardrail names from the agent, or change the guardrail"
 }
 
 func posOf(r profiles.Rule) schema.Pos {

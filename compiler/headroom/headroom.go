@@ -25,7 +25,7 @@ import (
 )
 
 // raised is why headroom matters.
-const raised = "documents below it may ask for more; by this alone no agent has more"
+const raised = "documents below it may ask for more; this change alone gives no agent more"
 
 // Ceilings keeps the ceilings of a folder.
 func Ceilings(policies []schema.Policy) []schema.Policy {
@@ -76,8 +76,9 @@ func gone(p *schema.Policy) diff.Agent {
 	name := layers.LayerName(p.Kind, p.Metadata.Name)
 	return entry(name, string(diff.Removed),
 		[]diff.Change{{Kind: diff.Removed, Class: diff.Headroom, Capability: "ceiling",
-			Field: "kind", Layer: name, OldRule: rule(p, "kind"), Says: name + " is gone: it bounds nothing any more",
-			Why: raised}})
+			Field: "kind", Layer: name, OldRule: rule(p, "kind"),
+			Says: name + " was removed, and bounds nothing any more",
+			Why:  raised}})
 }
 
 func came(p *schema.Policy) diff.Agent {
@@ -107,11 +108,11 @@ func pair(old, now *schema.Policy) diff.Agent {
 	c := &comparer{name: name, old: old, now: now, rules: fields.ByPolicy()}
 	if old.Metadata.Name != now.Metadata.Name {
 		c.tell(diff.Neutral, diff.Changed, "metadata.name", "metadata.name", old.Metadata.Name, now.Metadata.Name,
-			"it was called "+old.Metadata.Name, "a name bounds nothing")
+			"it was called "+old.Metadata.Name, "a name has no effect")
 	}
 	if old.Metadata.Parent != now.Metadata.Parent {
 		c.undecided("metadata.parent", "metadata.parent", old.Metadata.Parent, now.Metadata.Parent,
-			"another layer is above it")
+			"its parent is another layer")
 	}
 	c.fields(reflect.ValueOf(old.Spec), reflect.ValueOf(now.Spec), "spec", "spec")
 	return entry(name, string(diff.Changed), c.out)
@@ -157,7 +158,7 @@ func (c *comparer) lower(kind diff.Kind, was, is, old, now, says string) {
 // undecided tells of a value of which nothing proves that it bounds as much.
 func (c *comparer) undecided(was, is, old, now, says string) {
 	c.tell(diff.Headroom, diff.Changed, was, is, old, now, is+": "+says,
-		"whether it bounds as much as before is not decided here")
+		"ringd cannot decide whether it bounds as much as before")
 	c.out[len(c.out)-1].Undecided = true
 }
 

@@ -255,11 +255,11 @@ func (c *comparer) ports(a, b reflect.Value, was, is string) {
 func (c *comparer) condition(a, b reflect.Value, was, is string) {
 	switch {
 	case a.String() == "":
-		c.raise(diff.Added, was, is, "", b.String(), is+": people are asked only when "+clip(b.String()))
+		c.raise(diff.Added, was, is, "", b.String(), is+": an approval is needed only if "+clip(b.String()))
 	case b.String() == "":
-		c.lower(diff.Removed, was, is, a.String(), "", was+": people are asked always")
+		c.lower(diff.Removed, was, is, a.String(), "", was+": an approval is always needed")
 	default:
-		c.undecided(was, is, a.String(), b.String(), "the condition is another one")
+		c.undecided(was, is, a.String(), b.String(), "the condition was replaced")
 	}
 }
 
@@ -272,7 +272,7 @@ func (c *comparer) modules(a, b reflect.Value, was, is string) {
 			c.tell(diff.Neutral, diff.Added, was, is+"."+name, "", name, is+" now has the module "+name,
 				"a module gives nothing until it is imported")
 		} else if old[name] != now[name] {
-			c.undecided(was+"."+name, is+"."+name, old[name].Digest, now[name].Digest, "it is another module")
+			c.undecided(was+"."+name, is+"."+name, old[name].Digest, now[name].Digest, "the module was replaced")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(old)) {

@@ -243,11 +243,11 @@ func (c *comparer) denials(field string, a, b reflect.Value, was, is string) {
 func (c *comparer) schemas(a, b reflect.Value, was, is string) {
 	switch {
 	case a.Len() == 0:
-		c.lower(diff.Added, was, is, "", show(b), is+" has to be fitted now")
+		c.lower(diff.Added, was, is, "", show(b), is+" has to match now")
 	case b.Len() == 0:
-		c.raise(diff.Removed, was, is, show(a), "", was+" is gone")
+		c.raise(diff.Removed, was, is, show(a), "", was+" was removed")
 	default:
-		c.undecided(was, is, show(a), show(b), "it is another schema")
+		c.undecided(was, is, show(a), show(b), "the schema was replaced")
 	}
 }
 

@@ -31,14 +31,14 @@ func (c *checker) binaryExamples(i int) {
 	}
 	for _, e := range told.Match {
 		if dec, ok := decide(e); ok && dec.Verdict == profiles.Deny {
-			c.disagree(e, dec, "is refused", "mend the rules, or write it into notMatch")
+			c.disagree(e, dec, "is refused", "correct the rules, or move it to notMatch")
 		}
 	}
 	for _, e := range told.NotMatch {
 		if dec, ok := decide(e); ok && dec.Verdict != profiles.Deny {
 			verdict := map[profiles.Verdict]string{profiles.Allow: "is let through",
-				profiles.Ask: "is let through once it is approved"}[dec.Verdict]
-			c.disagree(e, dec, verdict, "mend the rules, or write it into match")
+				profiles.Ask: "is allowed once it is approved"}[dec.Verdict]
+			c.disagree(e, dec, verdict, "correct the rules, or move it to match")
 		}
 	}
 }
@@ -74,13 +74,13 @@ func (c *checker) patternExamples(i int) {
 	}
 	for _, e := range told.Match {
 		if met, ok := meets(e); ok && !met {
-			c.report(codeExample, e.Rule, "mend the pattern, or write it into notMatch",
-				"%q does not meet the pattern %q", clip(e.Text), clip(p.Text)).Related = []profiles.Rule{p.Rule}
+			c.report(codeExample, e.Rule, "correct the pattern, or move it to notMatch",
+				"%q does not match the pattern %q", clip(e.Text), clip(p.Text)).Related = []profiles.Rule{p.Rule}
 		}
 	}
 	for _, e := range told.NotMatch {
 		if met, ok := meets(e); ok && met {
-			c.report(codeExample, e.Rule, "mend the pattern, or write it into match", "%q meets the pattern %q",
+			c.report(codeExample, e.Rule, "correct the pattern, or move it to match", "%q matches the pattern %q",
 				clip(e.Text), clip(p.Text)).Related = []profiles.Rule{p.Rule}
 		}
 	}
@@ -90,8 +90,8 @@ func (c *checker) patternExamples(i int) {
 func (c *checker) judge(d *profiles.Decider, cmd argv.Command, e Example) (profiles.Decision, bool) {
 	dec, j := d.Command(argv.Command(cmd))
 	if dec.Verdict != profiles.Deny && (len(j.Scripts) > 0 || j.Stdin != "") {
-		c.report(codeExample, e.Rule, "write the command that stands in it as an example of its own",
-			"%q holds a script, which is not read here", clip(e.Text))
+		c.report(codeExample, e.Rule, "write the inner command as a separate example",
+			"%q contains a script, which is not checked here", clip(e.Text))
 		return dec, false
 	}
 	return dec, true
@@ -171,7 +171,7 @@ func fields(text string) (out []string, why string) {
 			word.Reset()
 		case strings.IndexByte("|&;<>()*?[", b) >= 0 || b == '#' && !begun || b == '~' && !begun || b == '{' &&
 			!strings.HasPrefix(text[i:], "{}"):
-			return nil, "holds " + string(b) + ", which means more than itself in a script: put it in quotes"
+			return nil, "holds " + string(b) + ", which has a special meaning in a script: put it in quotes"
 		default:
 			word.WriteByte(b)
 			begun = true

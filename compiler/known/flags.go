@@ -43,12 +43,12 @@ func (c *checker) unknownFlag(name string, rule []string, at profiles.Rule) bool
 			if i := spelling.Of(long[2:], o.long, spelling.Effort{Names: 100, Letters: 4000}); i >= 0 {
 				hint = "did you mean --" + o.long[i] + "?"
 			}
-			c.warn(codeNever, at, hint, "%s has no option %s, so no command meets this", called, clip(long))
+			c.warn(codeNever, at, hint, "%s has no option %s, so no command matches this", called, clip(long))
 			return true
 		default:
 			for _, letter := range long[1:] {
 				if !strings.ContainsRune(o.short, letter) {
-					c.warn(codeNever, at, "", "%s has no option -%s, so no command meets this", called,
+					c.warn(codeNever, at, "", "%s has no option -%s, so no command matches this", called,
 						clip(string(letter)))
 					return true
 				}

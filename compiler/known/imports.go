@@ -53,7 +53,7 @@ func CheckImports(cfg ImportsConfig) []importFinding {
 	}
 	for _, r := range im.Allow {
 		if modules.Never(r.Name) {
-			c.add(CodeImportNever, r.Rule, "", "no policy can allow %s: it steps round what watches a program", r.Name)
+			c.add(CodeImportNever, r.Rule, "", "no policy can allow %s: it bypasses the guard of the program", r.Name)
 		}
 	}
 	c.agentOnly(im)
@@ -97,7 +97,7 @@ func (c *importChecker) name(r profiles.ImportRule) {
 		return // a name of JavaScript may be one
 	}
 	if javascript(top) {
-		c.warn(codeUnknown, r.Rule, "imports of JavaScript stand in executors.js.imports",
+		c.warn(codeUnknown, r.Rule, "imports of JavaScript belong in executors.js.imports",
 			"%s is a module of JavaScript", top)
 		return
 	}
@@ -105,7 +105,7 @@ func (c *importChecker) name(r profiles.ImportRule) {
 	for _, name := range standard {
 		if strings.EqualFold(name, top) {
 			c.warn(codeUnknown, r.Rule, fmt.Sprintf("write %s", name),
-				"capitals count in names of modules: %s is not %s", top, name)
+				"module names are case-sensitive: %s is not %s", top, name)
 			return
 		}
 	}
@@ -150,7 +150,7 @@ func (c *importChecker) agentOnly(im *profiles.Imports) {
 	}
 	c.warn(codeAgentOnly, first, "what "+list+" lists is denied to libraries too, and some do not load then: pandas "+
 		"needs ctypes, asyncio needs socket",
-		"%s %s denied to the program alone: libraries that need %s still load %s, and the kernel ring holds what "+
+		"%s %s denied to the program only: libraries that need %s still load %s, and the kernel ring limits what "+
 			"they reach", some(names), is, it, it)
 }
 
@@ -167,9 +167,9 @@ func (c *importChecker) any(im *profiles.Imports) {
 		}
 	}
 	if len(open) > 0 {
-		c.warn(CodeAny, *im.Any, "deny what the program does not need; an allow list that is left out grants what "+
-			"reaches nothing outside",
-			"allows %s too: what they reach is held by the kernel ring alone", some(open))
+		c.warn(CodeAny, *im.Any, "deny modules that the program does not need; without an allow list, only modules "+
+			"that reach nothing outside are granted",
+			"also allows %s: only the kernel ring limits what they reach", some(open))
 	}
 }
 
@@ -191,7 +191,7 @@ func (c *importChecker) needed(im *profiles.Imports) {
 		case "sys", "builtins", "io", "os", "abc", "codecs", "encodings", "importlib", "posix", "stat", "time", "errno",
 			"_io", "_imp", "_thread", "_warnings",
 			"_weakref", "_abc", "_codecs", "_signal", "_frozen_importlib", "_frozen_importlib_external", "__main__":
-			c.add(codeNeeded, r.Rule, "deny it to the program alone", "the interpreter cannot start without %s", r.Name)
+			c.add(codeNeeded, r.Rule, "deny it to the program only", "the interpreter cannot start without %s", r.Name)
 		}
 	}
 }
@@ -212,7 +212,7 @@ func (c *importChecker) environments() {
 		for _, w := range c.Agent.Files.Write {
 			if paths.Of(w.Path).Cover(e.Path) || paths.Of(e.Path).Cover(w.Path) {
 				c.add(CodeEnvironment, e.Rule, "keep packages where no guest writes",
-					"a guest may write %s, and what lies in an environment runs as code of its libraries", w.Path)
+					"a guest may write %s, and files in an environment run as code of its libraries", w.Path)
 				break
 			}
 		}
@@ -227,16 +227,16 @@ func (c *importChecker) engine() {
 	at := c.python.EngineRule
 	if len(c.python.Environments) > 0 {
 		c.add(CodeEnvironment, c.python.Environments[0].Rule, "leave the environment or tier: wasm out",
-			"the WebAssembly engine has the standard library alone")
+			"the WebAssembly engine has only the standard library")
 	}
 	for _, r := range c.python.Imports.Allow {
 		if !modules.Standard(r.Name) && !modules.Own(r.Name) {
-			c.warn(CodeImportNever, r.Rule, "", "the WebAssembly engine has the standard library alone, and no %s",
+			c.warn(CodeImportNever, r.Rule, "", "the WebAssembly engine has only the standard library, and no %s",
 				r.Name)
 		}
 	}
 	if c.python.JIT {
-		c.warn(CodeImportNever, at, "leave jit out", "the WebAssembly engine makes no code as it runs")
+		c.warn(CodeImportNever, at, "leave jit out", "the WebAssembly engine generates no code at run time")
 	}
 }
 

@@ -160,12 +160,12 @@ func (c *checker) program(i int) {
 	name := path.Base(b.Path)
 	if rule := c.writable(b.Path); rule != nil {
 		c.report(codeWritable, b.Rule, "list a program that no guest may write",
-			"a guest may write %s, and so change what it is", clip(b.Path)).Related = []profiles.Rule{*rule}
+			"a guest may write %s, and so replace it", clip(b.Path)).Related = []profiles.Rule{*rule}
 	}
 	kind := kindOf(b.Path)
 	switch {
 	case kind == many:
-		f := c.report(CodeMany, b.Rule, "list the programs that are needed by themselves; "+c.known("lists it all the same"),
+		f := c.report(CodeMany, b.Rule, "list the programs that are needed themselves; "+c.known("lists it anyway"),
 			"%s can be any program, and the kernel ring cannot tell which", clip(name))
 		f.Warning = told.Acknowledged || c.Compact // which cannot say so
 		if told.Acknowledged {
@@ -173,13 +173,12 @@ func (c *checker) program(i int) {
 		}
 	case told.Acknowledged:
 	case kind == shell:
-		c.warn(codeShell, b.Rule, c.known("says that you know"),
+		c.warn(codeShell, b.Rule, c.known("accepts this"),
 			"%s is never started: ringd interprets its scripts by these same rules, as bash does", clip(name))
 	case kind == interpreter:
 		c.interpreter(b)
 	case kind == escalator:
-		c.warn(codeLauncher, b.Rule, "leave it out", "%s has no effect: nobody gets other rights in a guest",
-			clip(name))
+		c.warn(codeLauncher, b.Rule, "leave it out", "%s has no effect: a guest cannot gain privileges", clip(name))
 	case kind == launcher && c.kinds[launcher]+c.kinds[escalator] == len(c.Binaries):
 		c.warn(codeLauncher, b.Rule, "list the programs that it is to start",
 			"%s starts other programs, and no other is listed", clip(name))
@@ -198,21 +197,25 @@ func (c *checker) known(what string) string {
 	return "acknowledge: true " + what
 }
 
+// unseen is the message about a program that starts programs past the rules for words.
+const unseen = "%s can start programs that the command rules do not see; only the kernel ring limits them"
+
 // interpreter says what a program that runs files makes unenforceable.
 func (c *checker) interpreter(b *profiles.Binary) {
-	msg := fmt.Sprintf("nobody sees what %s runs: only the kernel ring holds it", clip(path.Base(b.Path)))
+	msg := fmt.Sprintf(unseen, clip(path.Base(b.Path)))
 	if len(c.past) > 0 {
-		msg += fmt.Sprintf(", not the rules for words (%s) of the programs it can start", first(c.past[0], len(c.past)))
+		msg += " (" + affected(c.past[0], len(c.past)) + ")"
 	}
-	f := c.warn(codeInterpreter, b.Rule, "keep files and network narrow; "+c.known("says that you know"), "%s", msg)
+	f := c.warn(codeInterpreter, b.Rule, "keep files and network narrow; "+c.known("accepts this"), "%s", msg)
 	f.Related = c.past[:min(len(c.past), 1)] // the one that the message names
 }
 
-func first(r profiles.Rule, n int) string {
+// affected names the n command rules that the started programs escape; r is the first.
+func affected(r profiles.Rule, n int) string {
 	if n == 1 {
-		return fmt.Sprintf("line %d", r.Line)
+		return fmt.Sprintf("1 rule affected, on line %d", r.Line)
 	}
-	return fmt.Sprintf("line %d and %d more", r.Line, n-1)
+	return fmt.Sprintf("%d rules affected, the first on line %d", n, r.Line)
 }
 
 // neverStarted reports what an author gives a shell that is not started.
@@ -223,7 +226,7 @@ func (c *checker) neverStarted(b *profiles.Binary, force profiles.Rule) {
 	}
 	if len(b.ForceArgs) > 0 || len(b.ForceEnv) > 0 {
 		c.report(codeForce, force, "leave args.force and env out",
-			"%s is never started, and nothing can be forced upon it", name)
+			"%s is never started, so force and env have no effect", name)
 	}
 	if len(b.Helpers) > 0 {
 		c.report(codeHelper, b.Helpers[0].Rule, "list it in binaries, where scripts may start it",
@@ -236,22 +239,21 @@ func (c *checker) helpers(b *profiles.Binary, acknowledged bool) {
 	for _, h := range b.Helpers {
 		if rule := c.writable(h.Path); rule != nil {
 			c.report(codeWritable, h.Rule, "name programs that no guest may write",
-				"a guest may write %s, and so change what it is", clip(h.Path)).Related = []profiles.Rule{*rule}
+				"a guest may write %s, and so replace it", clip(h.Path)).Related = []profiles.Rule{*rule}
 			continue
 		}
 		name := clip(path.Base(h.Path))
 		switch k := kindOf(h.Path); {
 		case k == shell || k == many:
-			c.report(codeHelper, h.Rule, "leave it out: whatever starts it could run anything listed",
+			c.report(codeHelper, h.Rule, "leave it out: the program that starts it could run every listed program",
 				"%s as a helper runs commands that no rule sees", name)
 		case everything(h.Path):
-			c.report(codeHelper, h.Rule, "name the programs, or a folder that is the program's own",
+			c.report(codeHelper, h.Rule, "name the programs, or a folder that holds only programs of this one",
 				"%s holds the programs of the whole host", clip(h.Path))
 		case h.Path == b.Path:
 			c.warn(codeHelper, h.Rule, "leave it out", "the program may start itself without it")
 		case k == interpreter && !acknowledged:
-			c.warn(codeHelper, h.Rule, "acknowledge: true says that you know",
-				"nobody sees what %s runs: only the kernel ring holds it", name)
+			c.warn(codeHelper, h.Rule, "acknowledge: true accepts this", unseen, name)
 		}
 	}
 }

@@ -21,15 +21,15 @@ func (c *checker) denied() {
 		seen[name]++
 		switch {
 		case strings.Contains(name, "="):
-			c.report(codeNever, p.Rule, "begin with the command; variables in front of it are decided by themselves",
+			c.report(codeNever, p.Rule, "begin with the command; variables in front of it are decided separately",
 				"%q sets a variable, and is no command", clip(p.Words[0]))
 		case keyword(name):
 			c.warn(codeNever, p.Rule, "name the command", "%s is part of the language of scripts, and no command", name)
 		case c.unknownFlag(name, p.words, p.Rule):
 		case c.shadowed(p, coverer(c.patterns[name], p, seen[name]-1)):
 		case !c.Compact && !c.reached(name):
-			c.warn(codeRedundant, p.Rule, "it may stay as a note; what is not listed is refused anyway",
-				"%s is not listed, so the pattern takes nothing away", clip(name))
+			c.warn(codeRedundant, p.Rule, "it may stay as a note; a program that is not listed is refused anyway",
+				"%s is not listed, so the pattern has no effect", clip(name))
 		}
 	}
 }
@@ -111,7 +111,7 @@ func (c *checker) rules(i int) {
 		case refused(p):
 		case whole && !granted(b, p.words):
 			c.warn(codeUnreachable, p.Rule, fmt.Sprintf("add %q to subcommands", clip(p.words[0])),
-				"nobody is asked: subcommands does not list %q, and refuses it", clip(p.Text))
+				"no approval is asked for: subcommands does not list %q, so it is refused", clip(p.Text))
 		case by != nil:
 			c.warn(codeShadowed, p.Rule, "write the narrower one first",
 				"%q on line %d comes first, and asks about all of it", clip(by.Text),
@@ -157,6 +157,6 @@ func (c *checker) force(b *profiles.Binary, at profiles.Rule, name string, denie
 	}
 	if sub := subcommand(name, b.ForceArgs); sub != "" {
 		c.report(codeForce, at, "force options of the program, each with its value",
-			"%q would stand where the sub-command of %s stands", clip(sub), clip(name))
+			"%q would take the place of the sub-command of %s", clip(sub), clip(name))
 	}
 }

@@ -71,7 +71,7 @@ func mergeApproval(s *step, own, above *schema.Bridge, w site) {
 		own.Approval = inherit(s, w, above.Approval)
 	case !asks(own.Approval):
 		s.refuse(CodeWidens, site{w.own + ".required", w.above}, "write required: true, or leave approval out",
-			"asks nobody, and %s asks people", s.shown(w.above))
+			"asks for no approval, and %s asks for one", s.shown(w.above))
 		schema.ForgetOrigins(s.child.Origins, w.own, own.Approval)
 		own.Approval = inherit(s, w, above.Approval)
 	default:

@@ -241,7 +241,7 @@ func (m *finder) circle(circle []int) {
 	names = append(names, m.policies[first].Metadata.Name)
 	m.report(first, "metadata.parent", schema.Diagnostic{Code: codeParentCycle, Related: related,
 		Msg:  "policies are above each other: " + strings.Join(names, " -> "),
-		Hint: "let one of them name the policy of the organisation, or none"})
+		Hint: "make one of them name the policy of the organisation, or none"})
 	for _, i := range circle {
 		m.parents[i] = -1
 	}

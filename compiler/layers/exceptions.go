@@ -248,7 +248,7 @@ func (k *checker) unique() {
 				continue
 			}
 			other := schema.OriginOf(p, fmt.Sprintf("spec.exceptions[%d].id", i)).Pos
-			k.add(k.at+".id", codeDuplicate, "give it an id of its own: records name what stood by it",
+			k.add(k.at+".id", codeDuplicate, "give it a unique id: records name the exception by it",
 				fmt.Sprintf("%s is another exception at %s", k.e.ID, other), other)
 			return
 		}
@@ -262,7 +262,7 @@ func (k *checker) ending(now time.Time) {
 		k.add(k.at+".expires", codeDate, "write a day such as 2026-12-31, or a time such as 2026-12-31T12:00:00Z",
 			fmt.Sprintf("%q is no day of the calendar, or no time of a day", k.e.Expires))
 	case now.IsZero():
-		k.add(k.at+".expires", CodeExpired, "leave the exception out where nothing knows the time",
+		k.add(k.at+".expires", CodeExpired, "leave the exception out where the time is not known",
 			k.e.ID+" ends, and the time is not known here")
 	case !now.Before(end):
 		k.add(k.at+".expires", CodeExpired, "leave the exception out, or let its approvers set a later end",
@@ -280,7 +280,7 @@ func (k *checker) lifts(i int) {
 		switch {
 		case denied >= 0:
 			other := schema.OriginOf(k.chain[denied], g.says(k.chain[denied]).Path)
-			k.add(g.path, codeDenied, "leave it out: an exception lifts what is not allowed, never what is denied",
+			k.add(g.path, codeDenied, "leave it out: an exception can lift a ceiling, never a denial",
 				fmt.Sprintf("%s is denied by %s (%s)", clip(g.name), other.Pos, layerName(k.chain[denied])), other.Pos)
 			continue
 		case !k.within(g):
@@ -295,13 +295,13 @@ func (k *checker) lifts(i int) {
 		}
 	}
 	k.approvers(over)
-	const hint = "grant it as everything else is granted, and leave it out here"
+	const hint = "grant it like any other grant, and leave it out here"
 	switch {
 	case len(all) == 0:
 		k.warn(k.at+".grants", codeUnneeded, "leave the exception out", k.e.ID+" grants nothing")
 	case len(idle) == len(all):
-		k.warn(k.at+".id", codeUnneeded, "grant what it grants as everything else is granted, and leave the "+
-			"exception out", k.e.ID+" lifts nothing: "+k.inside())
+		k.warn(k.at+".id", codeUnneeded, "move its grants to the other grants, and leave the exception out",
+			k.e.ID+" lifts nothing: "+k.inside())
 	default:
 		for _, g := range idle {
 			k.warn(g.path, codeUnneeded, hint, fmt.Sprintf("%s needs no exception: %s", clip(g.name), k.inside()))
@@ -313,7 +313,7 @@ func (k *checker) inside() string {
 	if len(k.chain) == 1 {
 		return "there is no layer above"
 	}
-	return "no layer above leaves it out"
+	return "no layer above forbids it"
 }
 
 func (k *checker) approvers(over map[int]string) {

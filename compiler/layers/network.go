@@ -133,7 +133,7 @@ func misfit(s *step, at, hostAt string, e *Entry, j int, o *Entry) func() {
 		return item(".paths", e.Paths, outsidePaths(e.Paths, o.Paths))
 	case o.Reads() && !e.Reads() && e.Opaque() && !e.Gateway:
 		return wider(hostAt, up, "grant a gateway for the host (network.gateways): its requests are read",
-			"no request can be told from another on port 443, and %s allows some of them alone", s.shown(up))
+			"ringd cannot read the requests on port 443, and %s allows only some of them", s.shown(up))
 	case o.Expires != "" && e.Expires != "" && later(e.Expires, o.Expires):
 		return wider(at+".expires", up+".expires", "write "+o.Expires+" or sooner, or leave it out",
 			"%s is later than %s at %s", e.Expires, o.Expires, s.shown(up+".expires"))

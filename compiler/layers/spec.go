@@ -179,7 +179,7 @@ func mergeGuardrails(s *step, own, above *schema.Spec, w site) {
 		for j, other := range above.Guardrails {
 			if g.Name == other.Name && g != other {
 				here := w.item(i, j).field("name")
-				s.refuse(CodeWidens, here, "give yours another name: that of the layer above stands",
+				s.refuse(CodeWidens, here, "give yours another name: the guardrail of the layer above stays in force",
 					"%s is another guardrail than at %s", clip(g.Name), s.shown(here.above))
 			}
 		}

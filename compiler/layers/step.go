@@ -69,7 +69,8 @@ func (s *step) instead(above, item string, names []string) string {
 
 // denied reports an item that a layer above denies.
 func (s *step) denied(w site, item string) {
-	s.refuse(CodeDeniedByParent, w, "leave it out: a denial of a layer above stands", "%s is denied by %s", clip(item),
+	s.refuse(CodeDeniedByParent, w, "leave it out: a denial in a layer above stays in force", "%s is denied by %s",
+		clip(item),
 		s.shown(w.above))
 }
 

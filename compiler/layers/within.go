@@ -53,7 +53,7 @@ func (k *checker) within(g grant) bool {
 		list = atProgram
 	}
 	k.add(g.path, codeExceptionWidens, "leave it out, and list it in "+list+" here and in every layer above",
-		fmt.Sprintf("%s is offered at %s (%s), and an exception would have none of what that says of it", clip(g.name),
+		fmt.Sprintf("%s is offered at %s (%s) with limits that an exception would not have", clip(g.name),
 			other, layerName(p)), other)
 	return false
 }

@@ -98,7 +98,7 @@ func (c *check) policy(p *schema.Policy) {
 
 func (c *check) metadata(p *schema.Policy) {
 	if strings.HasPrefix(p.Metadata.Owner, "user:") {
-		c.report(p, "metadata.owner", codeOwner, "name a group: or a team:, which outlasts who is in it", "",
+		c.report(p, "metadata.owner", codeOwner, "name a group: or a team:, which outlasts its members", "",
 			"%s is one person", p.Metadata.Owner)
 	}
 	if p.Metadata.ReviewBy != "" {
@@ -130,7 +130,7 @@ func (c *check) ends(p *schema.Policy, path, date, past, soon, hint, what string
 	}
 }
 
-const hintApprovers = "from: [\"group:…\"] names who may; without it anybody whom the host lets approve can"
+const hintApprovers = "from: [\"group:…\"] names the approvers; without it every approver of the host can approve"
 
 // approvals finds those that say nobody.
 func (c *check) approvals(p *schema.Policy) {
@@ -166,8 +166,8 @@ func (c *check) patterns(p *schema.Policy) {
 		if d.Kind == "literal" {
 			c.report(p, fmt.Sprintf("spec.executors.shell.denyPatterns[%d].kind", i), codePattern,
 				"leave kind out, and write a command and its words", "",
-				"kind literal means words, as argv does: a part of a text is matched by nothing, since a script "+
-					"says the same in other words")
+				"kind literal matches whole words, as argv does; a part of a word is never matched, because a script "+
+					"can write the same command differently")
 		}
 	}
 }
@@ -213,8 +213,8 @@ func (c *check) bridges(p *schema.Policy) {
 	for i, b := range p.Spec.Bridges {
 		if b.Limits == nil || b.Limits.CallsPerRun == nil {
 			c.report(p, fmt.Sprintf("spec.bridges[%d]", i), codeBridgeLimits,
-				"limits: {callsPerRun: N} with what one run needs", "",
-				"%s has no limit of calls, so the default holds, which knows nothing of what one call does", b.Name)
+				"limits: {callsPerRun: N} with the number that one run needs", "",
+				"%s has no limit of calls, so the general default applies", b.Name)
 		}
 	}
 }
@@ -222,6 +222,6 @@ func (c *check) bridges(p *schema.Policy) {
 func (c *check) exceptions(p *schema.Policy) {
 	for i, e := range p.Spec.Exceptions {
 		c.ends(p, fmt.Sprintf("spec.exceptions[%d].expires", i), e.Expires, codeExpired, codeExpiring,
-			"renew it with its approver, or take it out with what needs it", e.ID)
+			"renew it with its approver, or remove it together with the grants that need it", e.ID)
 	}
 }

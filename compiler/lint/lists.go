@@ -22,30 +22,30 @@ func (c *check) network(p *schema.Policy) {
 		host, port := split(e.Host)
 		if strings.HasPrefix(host, "*.") || strings.HasPrefix(host, "**.") {
 			c.report(p, here+".host", codeWildcard, "name the hosts that are meant", "",
-				"%s is every name below a domain, those too that come later", e.Host)
+				"%s matches every name below a domain, including future ones", e.Host)
 		}
 		if port == "*" {
 			c.report(p, here+".host", codeAnyPort, "name the ports: ports: [443]", "", "%s is every port of the host",
 				e.Host)
 		}
 		if len(e.Methods) == 0 && port != "*" && readable(e, port) {
-			c.report(p, here, codeAnyMethod, "methods: [GET, HEAD] where nothing has to be sent", "",
-				"requests to %s are read, and every method passes", e.Host)
+			c.report(p, here, codeAnyMethod, "methods: [GET, HEAD] if nothing has to be sent", "",
+				"requests to %s can be read, and every method is allowed", e.Host)
 		}
 		if e.Expires != "" {
 			c.ends(p, here+".expires", e.Expires, codeExpired, codeExpiring,
-				"take the entry out, or renew it with a reason", e.Host)
+				"remove the entry, or renew it with a reason", e.Host)
 		}
 	}
 	for i, g := range n.Gateways {
 		here := fmt.Sprintf("spec.network.gateways[%d]", i)
 		if len(g.Methods) == 0 {
-			c.report(p, here, codeAnyMethod, "methods: [POST] and paths: [/v1/…] say what it is for", "",
-				"gateway %s passes every method, with the host's credential", g.Name)
+			c.report(p, here, codeAnyMethod, "methods: [POST] and paths: [/v1/…] limit it to its purpose", "",
+				"gateway %s allows every method, with the host's credential", g.Name)
 		}
 		if g.Expires != "" {
 			c.ends(p, here+".expires", g.Expires, codeExpired, codeExpiring,
-				"take the gateway out, or renew it with a reason", "gateway "+g.Name)
+				"remove the gateway, or renew it with a reason", "gateway "+g.Name)
 		}
 	}
 }

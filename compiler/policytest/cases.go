@@ -166,7 +166,7 @@ func (r *reading) head(out *File, d *document) {
 		out.Agents = []string{d.Agent}
 	}
 	if d.Policy != "" && len(out.Agents) > 0 {
-		r.report("policy", codeTarget, "keep one of them", "policy and agents both say who the cases are for")
+		r.report("policy", codeTarget, "keep one of them", "policy and agents both name the agents of the cases")
 	}
 	if d.Now != "" {
 		var err error
@@ -176,7 +176,7 @@ func (r *reading) head(out *File, d *document) {
 	}
 	if d.Exports != nil {
 		r.report("exports", codeUnsupported, "leave it out: cases are decided by ringd alone",
-			"this build replays no cases through other systems")
+			"this build cannot compare cases with other systems")
 	}
 	if d.Coverage != nil {
 		out.Rules, out.Denies = percent(d.Coverage.Rules), percent(d.Coverage.Denies)
@@ -331,7 +331,7 @@ func (f *File) Targets(set *profiles.Set) ([]string, schema.Diagnostics) {
 		targets = known
 	case len(targets) == 0 && !f.everyCaseSays():
 		found = append(found, schema.Diagnostic{Pos: f.At, Code: codeTarget,
-			Msg:  "the file does not say which agents its cases are for",
+			Msg:  "the file does not name the agents of its cases",
 			Hint: "policy: NAME, or agents: [" + strings.Join(known[:min(len(known), 3)], ", ") + "]"})
 	}
 	for i, name := range f.Agents {

@@ -191,7 +191,7 @@ func TestBrokenOut(t *testing.T) {
 			if len(got) != 1 || got[0].Layer != initproto.LayerSeal || !got[0].End || got[0].Executor != "js" || got[0].Agent != "default" {
 				t.Fatalf("%+v", got)
 			}
-			if !strings.Contains(out.Error.Message, "what it had given up") || !strings.Contains(out.Error.Message, got[0].Call) {
+			if !strings.Contains(out.Error.Message, "a forbidden system call") || !strings.Contains(out.Error.Message, got[0].Call) {
 				t.Errorf("%q does not say %s", out.Error.Message, got[0].Call)
 			}
 			t.Log(got[0])

@@ -28,7 +28,7 @@ func (e *Executor) runWasm(ctx context.Context, r executors.Run, h executors.Hos
 	rule := r.Agent.Python.EngineRule
 	return executors.Outcome{}, &profiles.Denial{Capability: capability, Decision: profiles.Decision{
 		Verdict: profiles.Deny, Code: profiles.CodeExecutorUnavailable, Revision: r.Revision, Rule: &rule,
-		Reason:  "the policy asks for the WebAssembly engine of Python, which this host has not, and nothing else runs its programs",
+		Reason:  "the policy requires the WebAssembly engine of Python, which this host does not have",
 		Instead: []string{"make python-wasm", "leave tier: wasm out of the policy"},
 	}}
 }

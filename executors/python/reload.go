@@ -22,7 +22,7 @@ type Notice struct {
 	Revision          string
 	Loaded            []string // modules that it has loaded and that are denied now, as it reports them
 	Ended             string   // why it was ended; if empty, it goes on
-	Restart           bool     // it goes on without packages that the policy grants now
+	Restart           bool     // it continues without packages that the policy grants now
 }
 
 // policy is the policy in force.
@@ -323,7 +323,7 @@ func (g *process) confirm(ctx context.Context) (r pyproto.Report, why string) {
 		case why != "":
 			return r, why
 		case !open && g.link.Pending():
-			return r, "its interpreter said something behind the end of its program"
+			return r, "its interpreter sent output after the end of its program"
 		case !open:
 			return r, ""
 		}

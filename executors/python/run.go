@@ -123,7 +123,7 @@ func (r *reading) finish() {
 }
 
 // errOutput ends a run that prints more than it may.
-var errOutput = errors.New("the program has printed more than it may")
+var errOutput = errors.New("the output of the program is above its limit")
 
 // exitKilled is the exit code that shells report for a killed program.
 const exitKilled = 137
@@ -182,20 +182,21 @@ func broken(o executors.Outcome, exit ending, err error) executors.Outcome {
 		o.State, o.ExitCode, o.Error.Name = executors.StateDenied, 1, profiles.ErrorCapabilityRevoked
 	case errors.Is(err, executors.ErrProtocol):
 		o.ExitCode = exitKilled
-		o.Error.Message += ": the interpreter said what no guest says, and was ended"
+		o.Error.Message += ": the interpreter broke the protocol and was ended"
 	case exit.full() && (exit.Signal != 0 || exit.Code != 0):
 		o.State, o.ExitCode, o.Error.Name = executors.StateLimit, exitKilled, profiles.ErrorOutOfMemory
 		o.Error.Message = fmt.Sprintf(
-			"the program has taken the %d bytes of memory that it may, and more, and its interpreter ended",
+			"the program needed more than its limit of %d bytes of memory, and its interpreter ended",
 			exit.memory,
 		)
 	case exit.Signal == signalKill:
 		o.ExitCode, o.Error.Name = exitKilled, "Killed"
-		o.Error.Message = "the interpreter was ended by signal 9: it took more memory than all of its processes may have, killed itself, or closed its connection"
+		o.Error.Message = "the interpreter was ended by signal 9: it exceeded the memory limit of all of its " +
+			"processes, killed itself, or closed its connection"
 	case exit.Signal != 0:
 		o.ExitCode, o.Error.Name = exitSignal+exit.Signal, "Crashed"
 		o.Error.Message = fmt.Sprintf(
-			"the interpreter was ended by signal %d: a library broke it, or it was told to", exit.Signal,
+			"the interpreter was ended by signal %d: a library crashed it, or it received the signal", exit.Signal,
 		)
 	default:
 		o.Error.Name = "Exited"

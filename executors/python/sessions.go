@@ -100,7 +100,8 @@ func (e *Executor) keep(
 	}
 	if err == nil && why == "" {
 		token = append([]byte(tokenHead), token...)
-		why = e.addSession(&session{guest: g, key: keyOf(token), agent: r.Agent.Name, actor: r.Actor, grants: r.Grants, used: e.cfg.Now(),
+		why = e.addSession(&session{guest: g, key: keyOf(token), agent: r.Agent.Name, actor: r.Actor, grants: r.Grants,
+			used:  e.cfg.Now(),
 			stays: e.sessionTime(r.Agent), bytes: out.Usage.PeakBytes, cpu: used})
 	}
 	switch {
@@ -126,17 +127,18 @@ func (e *Executor) addSession(s *session) (why string) {
 	case t.closed:
 		return "the daemon ends"
 	case e.cfg.Sessions == 0:
-		return "a session of python is an interpreter that lives, and none is kept here: run it in a daemon"
+		return "a session of python is a live interpreter, which only a daemon keeps: run it in a daemon"
 	}
 	for len(t.live) >= e.cfg.Sessions {
-		e.endLocked(t.crowdedLocked(s), fmt.Sprintf("this host keeps %d sessions, and of the agent and actor with the most "+
+		e.endLocked(t.crowdedLocked(s), fmt.Sprintf("this host keeps %d sessions, and of the agent and actor with "+
+			"the most "+
 			"it was used longest ago", e.cfg.Sessions))
 	}
 	s.idle = time.AfterFunc(s.stays, func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if t.live[s.key] == s {
-			e.endLocked(s, fmt.Sprintf("nobody used it for %v", s.stays))
+			e.endLocked(s, fmt.Sprintf("it was not used for %v", s.stays))
 		}
 	})
 	t.live[s.key] = s
@@ -174,7 +176,7 @@ func (e *Executor) checkSession(s *session) {
 	case err != nil:
 		e.endLocked(s, "its interpreter does not answer")
 	case used-s.cpu > idleTime:
-		e.endLocked(s, "its threads went on computing while it waited")
+		e.endLocked(s, "its threads used the processor while it waited")
 	default:
 		s.cpu = used
 		s.watch.Reset(watchTime)
@@ -195,7 +197,7 @@ func (e *Executor) Forget(token []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s := t.live[keyOf(token)]; s != nil {
-		e.endLocked(s, "it was forgotten")
+		e.endLocked(s, "it was dropped")
 	}
 }
 
@@ -251,7 +253,7 @@ func (e *Executor) takeSession(ctx context.Context, r executors.Run) (*process, 
 			return nil, noSession("the session is of another agent or actor")
 		case s.told == nil:
 			defer t.mu.Unlock()
-			t.forgetLocked(s, "a run has gone on from there already")
+			t.forgetLocked(s, "another run has already continued it")
 			return s.guest, nil
 		}
 		told := s.told
@@ -280,7 +282,7 @@ const maxStray = 1 << 20
 func (e *Executor) goOn(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error) {
 	if !r.Resume.Session {
 		return executors.Outcome{}, fmt.Errorf(
-			"resume run %s: %w: a python program is not written down while it waits", r.ID, executors.ErrSnapshot,
+			"resume run %s: %w: a python program cannot be snapshotted while it waits", r.ID, executors.ErrSnapshot,
 		)
 	}
 	if _, err := e.bind(ctx, r); err != nil {

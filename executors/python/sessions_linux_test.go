@@ -77,7 +77,7 @@ func TestSessionTokens(t *testing.T) {
 		}
 	}
 	play(t, e, from(first, a, "x"))
-	if _, err := e.Run(t.Context(), from(first, a, "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "gone on from there already") {
+	if _, err := e.Run(t.Context(), from(first, a, "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "has already continued it") {
 		t.Errorf("a token twice: %v", err)
 	}
 }
@@ -167,7 +167,7 @@ func TestSessionIdle(t *testing.T) {
 	for len(l.Status()) > 0 {
 		time.Sleep(5 * time.Millisecond)
 	}
-	if _, err := e.Run(t.Context(), from(first, a, "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "nobody used it for 1ms") {
+	if _, err := e.Run(t.Context(), from(first, a, "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "it was not used for 1ms") {
 		t.Error(err)
 	}
 }
@@ -211,7 +211,7 @@ func TestSessionComputes(t *testing.T) {
 	for n, _ := e.Living(); n > 1; n, _ = e.Living() {
 		time.Sleep(20 * time.Millisecond)
 	}
-	if _, err := e.Run(t.Context(), from(first, a, "1"), &echo{}); !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "computing") {
+	if _, err := e.Run(t.Context(), from(first, a, "1"), &echo{}); !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "used the processor while it waited") {
 		t.Error(err)
 	}
 	if o := play(t, e, from(quiet, a, "x")); string(o.Value) != "1" {
@@ -252,7 +252,7 @@ func TestSessionForgotten(t *testing.T) {
 		t.Errorf("%d sessions", n)
 	}
 	var gone *executors.SessionError
-	if _, err := e.Run(t.Context(), from(first, a, "x"), &echo{}); !errors.As(err, &gone) || !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(gone.Why, "it was forgotten") {
+	if _, err := e.Run(t.Context(), from(first, a, "x"), &echo{}); !errors.As(err, &gone) || !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(gone.Why, "it was dropped") {
 		t.Errorf("a forgotten session: %v", err)
 	}
 	if o := play(t, e, from(second, a, "x")); string(o.Value) != "2" {
@@ -269,7 +269,7 @@ func TestSessionAge(t *testing.T) {
 	for n, _ := e.Living(); n > 0; n, _ = e.Living() {
 		time.Sleep(time.Millisecond)
 	}
-	if _, err := e.Run(t.Context(), from(first, a, "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "nobody used it for 1ms") {
+	if _, err := e.Run(t.Context(), from(first, a, "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "it was not used for 1ms") {
 		t.Errorf("%v", err)
 	}
 }

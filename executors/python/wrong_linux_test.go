@@ -215,7 +215,7 @@ func TestWrongGuest(t *testing.T) {
 		r := run(agent(), "1")
 		r.Session = true
 		o, err := e.Run(t.Context(), r, &echo{})
-		if err != nil || o.State != executors.StateDone || o.Snapshot != nil || !strings.Contains(o.Unkept, "behind the end") {
+		if err != nil || o.State != executors.StateDone || o.Snapshot != nil || !strings.Contains(o.Unkept, "after the end") {
 			t.Error(err, brief(o))
 		}
 	})

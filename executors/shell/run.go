@@ -72,7 +72,7 @@ func (e *Executor) runIn(
 }
 
 // errOutput ends a run that prints more than it may.
-var errOutput = errors.New("the script has printed more than it may")
+var errOutput = errors.New("the output of the script is above its limit")
 
 // finalOutcome builds the outcome from the report of the guest and from the cause that ended it.
 func finalOutcome(
@@ -107,13 +107,14 @@ func finalOutcome(
 		}
 		o.Error.Message = err.Error()
 		if errors.Is(err, executors.ErrRevoked) { // a push revoked something it had been started with
-			o.State, o.ExitCode, o.Error.Name = executors.StateDenied, profiles.ExitRefused, profiles.ErrorCapabilityRevoked
+			o.State, o.ExitCode, o.Error.Name = executors.StateDenied, profiles.ExitRefused,
+				profiles.ErrorCapabilityRevoked
 			return o, nil
 		}
 		if exit.Signal != 0 {
 			o.Error.Message = fmt.Sprintf("%s (signal %d)", o.Error.Message, exit.Signal)
 		}
-		o.Error.Message += ": the shell broke over this script, and all that it ran was ended"
+		o.Error.Message += ": the shell crashed on this script, and everything that it ran was ended"
 		err = nil
 	}
 	return o, err

@@ -170,7 +170,7 @@ func TestBroken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o.State != executors.StateFailed || o.Error == nil || !strings.Contains(o.Error.Message, "the shell broke over this script") || strings.Contains(printed(o, "stdout"), "after") {
+		if o.State != executors.StateFailed || o.Error == nil || !strings.Contains(o.Error.Message, "the shell crashed on this script") || strings.Contains(printed(o, "stdout"), "after") {
 			t.Errorf("%s: got %s", script, brief(o))
 		}
 		if errs := printed(o, "stderr"); strings.Contains(errs, ".go:") || strings.Contains(errs, "goroutine ") {

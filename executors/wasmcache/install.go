@@ -21,7 +21,7 @@ const (
 const maxInstalled = 64 // files and folders
 
 // ErrForeign is returned by Install for a file that no guest keeps.
-var ErrForeign = errors.New("not what an engine keeps")
+var ErrForeign = errors.New("not an entry of an engine")
 
 // Install copies the files that a process has kept under from into the folder to, each file atomically. The
 // process had a folder of its own to write to, so no process that could run a program ever had access to this

@@ -88,7 +88,7 @@ func noRepeats(b []byte) error {
 				return errors.New("a key is not a string")
 			}
 			if stack[top].keys[key] {
-				return fmt.Errorf("key %q stands twice", Clip(key))
+				return fmt.Errorf("key %q is there twice", Clip(key))
 			}
 			stack[top].keys[key], stack[top].key = true, false
 			continue

@@ -13,16 +13,18 @@ func Builtin(name string) (refused string, is bool) {
 	switch name {
 	case ":", ".", "[", "alias", "bg", "break", "builtin", "caller", "cd", "command", "continue", "declare", "dirs",
 		"disown", "echo", "eval", "exec", "exit", "export", "false", "fg", "getopts", "hash", "help", "jobs", "kill",
-		"let", "local", "logout", "mapfile", "popd", "printf", "pushd", "pwd", "read", "readarray", "readonly", "return",
-		"set", "shift", "shopt", "source", "test", "times", "trap", "true", "type", "typeset", "ulimit", "umask", "unalias",
+		"let", "local", "logout", "mapfile", "popd", "printf", "pushd", "pwd", "read", "readarray", "readonly",
+		"return",
+		"set", "shift", "shopt", "source", "test", "times", "trap", "true", "type", "typeset", "ulimit", "umask",
+		"unalias",
 		"unset", "wait":
 		return "", true
 	case "enable":
 		return "enable loads code into the shell, and turns builtins into programs", true
 	case "bind", "complete", "compgen", "compopt":
-		return name + " runs commands for a terminal, and a script has none", true
+		return name + " runs commands for a terminal, which a script does not have", true
 	case "fc", "history":
-		return name + " runs and writes the history of a terminal, and a script has none", true
+		return name + " runs and writes the history of a terminal, which a script does not have", true
 	case "suspend", "newgrp":
 		return name + " is for a shell at a terminal", true
 	default:
@@ -61,7 +63,7 @@ func (o *one) refusedOptions(args []argv.Word, letters, why string) {
 	for _, a := range args {
 		switch {
 		case a.Open && (a.Text == "" || a.Text[0] == '-'):
-			o.note(Unsettled, finding(codeUnsettled, "an option of "+o.Words[0].Text+" is known only when it runs"))
+			o.note(Unsettled, finding(codeUnsettled, "an option of "+o.Words[0].Text+" is known only at run time"))
 			return
 		case a.Text == "--" || len(a.Text) < 2 || a.Text[0] != '-':
 			return
@@ -87,7 +89,7 @@ func (o *one) declared(args []argv.Word) {
 
 // unsettledName notes that a builtin sets a variable whose name is not known yet.
 func (o *one) unsettledName(builtin string) {
-	o.note(Unsettled, finding(codeUnsettled, "which variable "+builtin+" sets is known only when it runs"))
+	o.note(Unsettled, finding(codeUnsettled, "which variable "+builtin+" sets is known only at run time"))
 }
 
 // variableName takes the + of += and a subscript off.

@@ -10,7 +10,7 @@ import (
 // config judges the configuration keys on a command line of git. Each must be known to start nothing.
 func (o *one) config(rule func(code, format string, args ...any) Finding) {
 	if o.words.Has("c") == argv.Maybe || o.words.Has("config") == argv.Maybe {
-		o.note(Unsettled, rule(codeUnsettled, "which configuration is set is known only when it runs"))
+		o.note(Unsettled, rule(codeUnsettled, "which configuration is set is known only at run time"))
 	}
 	for _, v := range append(o.words.Values("c"), o.words.Values("config")...) {
 		key, value, _ := strings.Cut(v.Text, "=")
@@ -22,7 +22,7 @@ func (o *one) config(rule func(code, format string, args ...any) Finding) {
 	for _, v := range o.words.Values("config-env") {
 		key, _, _ := strings.Cut(v.Text, "=")
 		if programs.GitKey(key, "", false) != programs.GitKeySafe {
-			o.note(Deny, rule(codeConfig, "%s is not known to start nothing: git may run what it says", quoted(key)))
+			o.note(Deny, rule(codeConfig, "%s may start programs: git may run its value", quoted(key)))
 		}
 	}
 	sub, sure := o.words.Sub()
@@ -39,7 +39,7 @@ func (o *one) config(rule func(code, format string, args ...any) Finding) {
 	switch o.words.Has("edit") {
 	case argv.No:
 	case argv.Maybe:
-		o.note(Unsettled, rule(codeUnsettled, "which configuration is set is known only when it runs"))
+		o.note(Unsettled, rule(codeUnsettled, "which configuration is set is known only at run time"))
 	case argv.Yes:
 		o.note(Deny, rule(codeConfig, "git config --edit can set every key"))
 		return
@@ -74,9 +74,9 @@ func (o *one) key(key string, value argv.Word, rule func(code, format string, ar
 		return
 	}
 	if value.Open {
-		f := rule(codeUnsettled, "what configuration %s is set to is known only when it runs", quoted(key))
+		f := rule(codeUnsettled, "the value of configuration %s is known only at run time", quoted(key))
 		o.note(Unsettled, f)
 		return
 	}
-	o.note(Deny, rule(codeConfig, "%s is not known to start nothing: git may run what it says", quoted(key)))
+	o.note(Deny, rule(codeConfig, "%s may start programs: git may run its value", quoted(key)))
 }

@@ -110,7 +110,7 @@ func (j *judge) command(c argv.Command, chain []string, cleared bool) {
 	o.assignments(c.Set)
 	if len(c.Words) == 0 {
 		if c.More {
-			o.note(Deny, finding(codeUnsettled, "what is started is read from a program's output"))
+			o.note(Deny, finding(codeUnsettled, "the command comes from the output of a program"))
 		}
 		j.builtin = j.builtin || len(chain) == 0
 		return
@@ -123,7 +123,7 @@ func (j *judge) command(c argv.Command, chain []string, cleared bool) {
 		}
 	}
 	if first.Open {
-		o.note(Unsettled, finding(codeUnsettled, "the name of the command is known only when it runs"))
+		o.note(Unsettled, finding(codeUnsettled, "the name of the command is known only at run time"))
 		return
 	}
 	o.words = argv.Split(c.Words, c.More)
@@ -177,7 +177,7 @@ func (o *one) pattern(name string) {
 			if o.filled {
 				f.Code = codePattern
 			}
-			f.Reason = fmt.Sprintf("the words of %s that are not known yet could make it match the denied pattern %q",
+			f.Reason = fmt.Sprintf("with its unknown words, %s could match the denied pattern %q",
 				short(o.words), text)
 			o.note(Unsettled, f)
 		case argv.No:
@@ -228,9 +228,9 @@ func (o *one) own(b *binary, at int) {
 		n, sure := o.words.Args()
 		switch {
 		case int64(n) > b.MaxArgs:
-			o.note(Deny, rule(codeSubcommand, "%s has %d words behind its name, %d are allowed", b.name, n, b.MaxArgs))
+			o.note(Deny, rule(codeSubcommand, "%s has %d arguments, %d are allowed", b.name, n, b.MaxArgs))
 		case !sure:
-			o.note(Unsettled, rule(codeUnsettled, "how many words %s gets is known only when it runs", b.name))
+			o.note(Unsettled, rule(codeUnsettled, "the number of arguments of %s is known only at run time", b.name))
 		}
 	}
 	own := b.read()
@@ -242,7 +242,7 @@ func (o *one) own(b *binary, at int) {
 			f.Deny = i
 			o.note(Deny, f)
 		case argv.Maybe:
-			f := rule(codeUnsettled, "the words of %s that are not known yet could match the denied words %q",
+			f := rule(codeUnsettled, "with its unknown words, %s could match the denied words %q",
 				short(o.words), strings.Join(b.Deny[i], " "))
 			f.Deny = i
 			o.note(Unsettled, f)
@@ -311,7 +311,7 @@ func (o *one) launches() {
 	}
 	if res.Maybe {
 		f := finding(codeUnsettled, fmt.Sprintf(
-			"the words of %s that are not known yet could make it start another program", short(o.words)))
+			"with its unknown words, %s could start another program", short(o.words)))
 		if o.filled {
 			f.Code = codeStarts
 		}

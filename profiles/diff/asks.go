@@ -42,7 +42,7 @@ func asks(c *comparer, s spot, a, b []profiles.AskRule) {
 			at.now = orRule(&y.Pattern.Rule, &y.Approval.Rule)
 			ch := at.added(approvalText(&y.Approval)).as(Narrows, at.subject+": now needs an approval", "")
 			if other != "" {
-				ch.Class, ch.Why = Widens, "it is looked at before "+other+", which asks for more"
+				ch.Class, ch.Why = Widens, "it is checked before "+other+", which asks for more"
 			}
 			c.add(ch)
 		case y == nil:
@@ -53,7 +53,7 @@ func asks(c *comparer, s spot, a, b []profiles.AskRule) {
 			if other != "" {
 				says := at.subject + ": looked at before " + other + " (was behind it)"
 				c.add(at.changed("behind "+other, "before "+other).as(Widens, says,
-					"the first that a command meets counts, and this one asks for less"))
+					"the first entry that matches a command decides, and this one asks for less"))
 			}
 			worded(c, at, &x.Pattern, &y.Pattern)
 			approval(c, at, &x.Approval, &y.Approval)

@@ -188,7 +188,7 @@ func (c *comparer) pair(name string, old, now *profiles.Set) Agent {
 	switch {
 	case !is:
 		out.State = string(Removed)
-		in.add(s.removed(summary(&a)).as(Narrows, "the agent is gone: it may do nothing any more", ""))
+		in.add(s.removed(summary(&a)).as(Narrows, "the agent was removed: it may do nothing any more", ""))
 	case !was:
 		out.State = string(Added)
 		in.add(s.added(summary(&b)).as(Widens, "the agent is new: all that it may do is added",
@@ -217,7 +217,7 @@ func (ch Change) lifted() Change {
 		return ch
 	}
 	return ch.as(Headroom, ch.Says, ch.OldRule.Layer+
-		" lets the agent ask for it now; today the agent has no more by it")
+		" allows the agent to ask for it now; the agent gains nothing yet")
 }
 
 // shipped compares the modules of the sets. The agents that may import one in both sets
@@ -230,7 +230,7 @@ func (c *comparer) shipped(old, now *profiles.Set) {
 			continue
 		}
 		s := spot{field: "modules", capability: "module:" + name, old: &x.Rule, now: &y.Rule}
-		ch := s.added(y.Digest).as(Neutral, "the policy ships a module more: "+name, "")
+		ch := s.added(y.Digest).as(Neutral, "the policy ships one more module: "+name, "")
 		if was {
 			ch = s.removed(x.Digest).as(Neutral, "the policy no longer ships the module "+name, "")
 		}

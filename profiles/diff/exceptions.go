@@ -50,7 +50,7 @@ func excepted(c *comparer, ch Change, x, y *profiles.Exception) Change {
 	lasts := name + ": granted " + nowWas(expiry(&y.Expires), expiry(&x.Expires))
 	switch {
 	case c.ended(&x.Expires) && c.ended(&y.Expires):
-		return ch.as(Neutral, name+" is written in another way", "it has expired, then and now")
+		return ch.as(Neutral, name+" is written differently", "it has expired, then and now")
 	case y.Expires.After(x.Expires):
 		return ch.as(Widens, lasts, "")
 	case more:
@@ -62,7 +62,7 @@ func excepted(c *comparer, ch Change, x, y *profiles.Exception) Change {
 	case owners || x.Owner != y.Owner || x.Reason != y.Reason || x.Ticket != y.Ticket:
 		ch.Old += ", " + x.Owner + ", " + x.Reason + " " + x.Ticket
 		ch.New += ", " + y.Owner + ", " + y.Reason + " " + y.Ticket
-		return ch.as(Neutral, name+" is described in another way", "who asked for it and why grants nothing")
+		return ch.as(Neutral, name+" is described differently", "its owner and its reason grant nothing")
 	default:
 		return Change{}
 	}

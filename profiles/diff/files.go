@@ -19,7 +19,7 @@ func files(c *comparer, s spot, x, y profiles.Files) {
 	if c.old.Shell != nil && c.new.Shell != nil && len(x.Read)+len(x.Write) > 0 && len(y.Read)+len(y.Write) == 0 {
 		s.old, s.now = &x.Rule, &y.Rule
 		c.add(s.changed("", "").as(Neutral, "scripts work in an empty folder of their own now",
-			"it is thrown away with the script, and holds nothing of the host"))
+			"it is removed with the script, and contains nothing of the host"))
 	}
 }
 

@@ -115,9 +115,9 @@ func (x *importers) judge(ch *Change, name string, does effect) {
 			ch.Says = "import of " + name + " is no longer denied" + of
 		}
 	case nothing:
-		ch.Says, ch.Why = "the list names "+name+", and the policy ships no module of that name", "it grants nothing"
+		ch.Says, ch.Why = "the list names "+name+", but the policy ships no such module", "it grants nothing"
 		if !added {
-			ch.Says = "the list no longer names " + name + ", of which the policy ships no module"
+			ch.Says = "the list no longer names " + name + ", which the policy does not ship"
 		}
 		return
 	}
@@ -131,7 +131,7 @@ func (x *importers) judge(ch *Change, name string, does effect) {
 	case !wider && x.Lost[name] && !x.Gained[name]:
 		ch.Class = Narrows
 	case !wider && x.Lost[name]:
-		ch.Class, ch.Why = Narrows, "a part of it is granted by other entries, which are told apart"
+		ch.Class, ch.Why = Narrows, "a part of it is granted by other entries, which are listed separately"
 	default:
 		ch.Why = x.why(name, wider, does)
 		ch.Says = moot(ch.Says)
@@ -204,9 +204,9 @@ func (x *importers) wholes(a, b *profiles.Imports) {
 		s := x.at("any", "*")
 		s.old, s.now = a.Any, b.Any
 		ch := s.changed(onOff(was), onOff(is))
-		ch.Kind, ch.Says = Added, "may now import whatever is not denied"+x.of()
+		ch.Kind, ch.Says = Added, "may now import everything that is not denied"+x.of()
 		if was {
-			ch.Kind, ch.Says = Removed, "may no longer import whatever is not denied"+x.of()
+			ch.Kind, ch.Says = Removed, "may no longer import everything that is not denied"+x.of()
 		}
 		x.whole(ch, is, len(b.Allow) > 0, everything)
 	}
@@ -256,7 +256,7 @@ func (x *importers) rest() {
 	left = slices.DeleteFunc(left, unlistedName)
 	few := listed(left[:min(len(left), 8)], "packages that libraries load")
 	x.add(Change{Kind: Changed, Capability: "import:*", Field: x.field, New: few,
-		Says: "more may be imported" + x.of() + ": " + few, Why: "no single entry says it: the lists together do"})
+		Says: "more may be imported" + x.of() + ": " + few, Why: "no single entry does this: the lists together do"})
 }
 
 func everything(string) bool { return true }

@@ -22,7 +22,7 @@ func hosts(c *comparer, s spot, _, _ []profiles.EgressRule) {
 	if left := n.Left(n.told); len(left) > 0 && !mode {
 		few := strings.Join(left[:min(len(left), 8)], ", ")
 		c.add(Change{Kind: Changed, Capability: "egress", Field: "egress.allow", New: few,
-			Says: "more may be done with " + few, Why: "no single entry says it: the lists together do"})
+			Says: "more may be done with " + few, Why: "no single entry does this: the lists together do"})
 	}
 }
 

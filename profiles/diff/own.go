@@ -88,14 +88,14 @@ func layers(c *comparer, s spot, a, b []profiles.Layer) {
 			ch.Says = name + " is a layer above the agent now"
 		case p.now == nil:
 			ch = at.removed(layer(p.old))
-			ch.Says = name + " is no layer above the agent any more"
+			ch.Says = name + " is no longer a layer above the agent"
 		case layer(p.old) == layer(p.now):
 			continue
 		default:
 			ch = at.changed(layer(p.old), layer(p.now))
 			ch.Says = name + ": " + nowWas(ch.New, ch.Old)
 		}
-		ch.Class, ch.Layer, ch.Why = Neutral, name, "what the document decides is told by the other changes"
+		ch.Class, ch.Layer, ch.Why = Neutral, name, "the other changes say what the document decides"
 		c.add(ch)
 	}
 }
@@ -108,7 +108,7 @@ func guardrail(c *comparer, s spot, x, y profiles.Guardrail) {
 	if x.On != y.On || x.Rego != y.Rego {
 		was, is := shortenApart(x.Rego, y.Rego)
 		c.add(s.changed(x.On+": "+was, y.On+": "+is).undecided("guardrail "+x.Name+" has another text",
-			"whether it refuses all that it refused is not decided here"))
+			"ringd cannot decide whether it refuses everything that it refused before"))
 	}
 }
 
@@ -124,9 +124,9 @@ func audited(c *comparer, s spot, a, b string) {
 	case rank(a) < 0 || rank(b) < 0:
 		ch.Undecided, ch.Why = true, "how much that records is not known"
 	case is < was:
-		ch.Class, ch.Why = Widens, "less is on record of what it does"
+		ch.Class, ch.Why = Widens, "less is recorded of what it does"
 	case b == "strict":
-		ch.Class, ch.Why = Narrows, "nothing happens before its record is safe on the disk"
+		ch.Class, ch.Why = Narrows, "nothing happens before its record is on disk"
 	}
 	c.add(ch)
 }
@@ -145,7 +145,7 @@ func strict(c *comparer, s spot, a, b *profiles.Agent) {
 	case c.inner || (a == nil) != (b == nil) && c.old.Mode == c.new.Mode:
 		s.old, s.now = &c.old.ModeRule, &c.new.ModeRule
 		c.add(s.changed("", "").undecided("what is recorded as refused is another thing",
-			"only one of the two says what that is"))
+			"only one of the two policies says what that is"))
 	case a != nil && b != nil:
 		in := c.within(a, b)
 		in.inner = true

@@ -60,7 +60,7 @@ func binaries(c *comparer, s spot, a, b []profiles.Binary) {
 		binary(other, s, x, y)
 		rest := slices.DeleteFunc(other.out, func(one Change) bool { return one.Field == "shell.binaries.path" })
 		c.add(pair[profiles.Binary]{x, y}.spot(s, name).changed(x.Path, y.Path).as(ClassOf(rest),
-			name+": "+nowWas(y.Path, x.Path), "both programs are listed, and the first of a name counts"))
+			name+": "+nowWas(y.Path, x.Path), "both programs are listed, and the first of a name is used"))
 	}
 }
 

@@ -143,7 +143,7 @@ func ofExecutors() []SetField {
 		{Field: "Python.Engine", Capability: "engine:python", Says: "Python: engine %s", None: "native",
 			Why: "one of the engines is not known", Cases: []transition{
 				{"native", "wasm", true,
-					"in WebAssembly there is the standard library alone, and no program of the host"},
+					"in WebAssembly there is only the standard library, and no program of the host"},
 				{"wasm", "native", false, "the host's interpreter loads native packages and uses the host's kernel"}}},
 		{Field: "Python.DenyBuiltins", Order: Restrains, Capability: "builtin:%s",
 			Says: "builtin %s is now denied|builtin %s is no longer denied"},
@@ -152,7 +152,7 @@ func ofExecutors() []SetField {
 			Says: "Python: sessions end that have loaded what is now denied: %s"},
 		{Field: "PythonEnvironment.Path", Order: Key, Says: "packages in %s"},
 		{Field: "PythonEnvironment.Digest", Says: "digest %s", None: "whatever is there",
-			Why:   "what the other packages do is not known",
+			Why:   "it is not known what the other packages do",
 			Cases: []transition{{"whatever is there", "*", true, ""}, {"*", "whatever is there", false, ""}}},
 	},
 		of(Place, "JS", "Rule"), of(Place, "Python", "Rule EngineRule"), of(Place, "PythonEnvironment", "Rule"),
@@ -161,7 +161,7 @@ func ofExecutors() []SetField {
 }
 
 func ofPrograms() []SetField {
-	const unknown = "what a program makes of them is not decided here"
+	const unknown = "ringd does not know what a program does with them"
 	return slices.Concat([]SetField{
 		{Field: "Shell.Binaries", Order: Opens, Capability: "exec:%s"},
 		{Field: "Shell.Pipes", Capability: "shell:pipes", Says: "use pipes in scripts"},
@@ -173,7 +173,8 @@ func ofPrograms() []SetField {
 		{Field: "Shell.Audit", Order: Coded, Capability: "shell", Says: "records of programs of scripts: %s"},
 		{Field: "Shell.Env", Capability: "shell", Says: "environment of scripts: %s", None: "none", Why: unknown},
 
-		{Field: "Binary.Path", Order: Owner, Says: "path %s", Why: "whether they are one program is the host's to say"},
+		{Field: "Binary.Path", Order: Owner, Says: "path %s",
+			Why: "whether they are the same program depends on the host"},
 		{Field: "Binary.Interpreted", Order: Owner, Says: "read by ringd: %s",
 			Why: "it is started in one of them, and read in the other"},
 		{Field: "Binary.Allow", Order: Coded},
@@ -247,9 +248,9 @@ func ofGateways() []SetField {
 	return slices.Concat([]SetField{
 		{Field: "Gateway.Name", Order: Key, Says: "gateway %s"},
 		{Field: "Gateway.Upstream", Says: "upstream %s", None: "the host's",
-			Why: "another upstream is another place to send data to"},
+			Why: "a different upstream can receive data"},
 		{Field: "Gateway.Credential", Says: "credential %s", None: "none",
-			Why:   "what the credential gives is the host's to say",
+			Why:   "what the credential gives depends on the host",
 			Cases: []transition{{"*", "none", true, "requests go out without a credential"}}},
 		{Field: "Gateway.Addresses", Order: Opens, Says: "may be dialed at %s", None: "public ones"},
 		{Field: "Gateway.Methods", Says: "methods %s", None: "every method"},

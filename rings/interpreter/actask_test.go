@@ -92,7 +92,7 @@ func TestActApprovalHoldsForNoMore(t *testing.T) {
 		{"the policy now in force denies it", used, shellSet("b", denying("git", "push"), "git", "ls"), approve("c1"), profiles.CodeShellDenied, profiles.CodeShellDenied},
 		{"the policy now in force wants more people", used, shellSet("b", asking(func(a *profiles.Approval) { a.Count, a.HoldMillis = 2, 1 }), "git", "ls"), approve("c1"),
 			profiles.CodeApprovalExpired, profiles.CodeBridgeRevoked},
-		{"nobody approved it", used, policy, contract.Settlement{Call: "c1", Value: json.RawMessage(`{"verdict":"allow","code":"allowed"}`), By: "uid:7"},
+		{"it was not approved", used, policy, contract.Settlement{Call: "c1", Value: json.RawMessage(`{"verdict":"allow","code":"allowed"}`), By: "uid:7"},
 			profiles.CodeApprovalExpired, profiles.CodeApprovalRequired},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

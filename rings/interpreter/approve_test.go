@@ -261,14 +261,14 @@ func TestGuardrailsOnCalls(t *testing.T) {
 		args string
 		code profiles.Code
 	}{
-		"passes":          {guarded(set("a", bridge("act")), "call", "no bad", "no worse"), asks, `["good"]`, ""},
-		"refused":         {guarded(set("a", bridge("act")), "call", "no bad"), asks, `["bad"]`, profiles.CodeGuardrailDenied},
-		"by the second":   {guarded(set("a", bridge("act")), "call", "no bad", "no worse"), asks, `["worse"]`, profiles.CodeGuardrailDenied},
-		"by its powers":   {guarded(set("a", bridge("act", external)), "call", "no external"), asks, `[1]`, profiles.CodeGuardrailDenied},
-		"cannot tell":     {guarded(set("a", bridge("act")), "call", "undefined"), asks, `[1]`, profiles.CodeGuardrailFailed},
-		"nobody asks":     {guarded(set("a", bridge("act")), "call", "no bad"), nil, `[1]`, profiles.CodeGuardrailFailed},
-		"on the policy":   {guarded(set("a", bridge("act")), "policy", "undefined"), asks, `[1]`, ""},
-		"before approval": {guarded(set("a", bridge("act", approval())), "call", "no bad"), asks, `["bad"]`, profiles.CodeGuardrailDenied},
+		"passes":              {guarded(set("a", bridge("act")), "call", "no bad", "no worse"), asks, `["good"]`, ""},
+		"refused":             {guarded(set("a", bridge("act")), "call", "no bad"), asks, `["bad"]`, profiles.CodeGuardrailDenied},
+		"by the second":       {guarded(set("a", bridge("act")), "call", "no bad", "no worse"), asks, `["worse"]`, profiles.CodeGuardrailDenied},
+		"by its powers":       {guarded(set("a", bridge("act", external)), "call", "no external"), asks, `[1]`, profiles.CodeGuardrailDenied},
+		"cannot be evaluated": {guarded(set("a", bridge("act")), "call", "undefined"), asks, `[1]`, profiles.CodeGuardrailFailed},
+		"nobody asks":         {guarded(set("a", bridge("act")), "call", "no bad"), nil, `[1]`, profiles.CodeGuardrailFailed},
+		"on the policy":       {guarded(set("a", bridge("act")), "policy", "undefined"), asks, `[1]`, ""},
+		"before approval":     {guarded(set("a", bridge("act", approval())), "call", "no bad"), asks, `["bad"]`, profiles.CodeGuardrailDenied},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, func(c *interpreter.Config) { c.Conditions = tt.by })

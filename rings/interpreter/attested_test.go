@@ -97,9 +97,9 @@ func TestTierNamesWhatIsMissing(t *testing.T) {
 		why   string
 		first string
 	}{
-		{"known", func() (string, string) { return "layer landlock: no Landlock", "use Linux 6.12" }, "wasm here: layer landlock: no Landlock", "use Linux 6.12"},
-		{"not known", func() (string, string) { return "", "" }, "has wasm here", "run it on a host that has it"},
-		{"nobody knows", nil, "has wasm here", "run it on a host that has it"},
+		{"known", func() (string, string) { return "layer landlock: no Landlock", "use Linux 6.12" }, "wasm on this host: layer landlock: no Landlock", "use Linux 6.12"},
+		{"not known", func() (string, string) { return "", "" }, "has wasm on this host", "run it on a host that has it"},
+		{"nobody knows", nil, "has wasm on this host", "run it on a host that has it"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, func(c *interpreter.Config) { c.Lacks = tt.lacks })

@@ -118,12 +118,13 @@ func tierDenial(executor string, want, have profiles.Tier, why, remedy string) *
 		instead = []string{remedy, instead[0]}
 	}
 	reason := fmt.Sprintf(
-		"isolation tier %s is asked for, and this host gives the %s executor %s: %s", asked, executor, have, why,
+		"isolation tier %s is required, but this host provides %[3]s for the %[2]s executor: %[4]s", asked, executor,
+		have, why,
 	)
 	always := want == profiles.TierOS && have == profiles.TierProcess && needsEveryLayer(executor)
 	if always {
 		reason = fmt.Sprintf(
-			"the executor %s always needs tier %s, which this host does not give: %s", executor, want, why,
+			"the executor %s always needs tier %s, which this host does not provide: %s", executor, want, why,
 		)
 	}
 	if always || !executors.Satisfies(have, profiles.TierProcess) {

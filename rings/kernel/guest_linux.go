@@ -298,7 +298,7 @@ func (g *guest) Wait(ctx context.Context) (executors.Exit, error) {
 		return executors.Exit{}, executors.Because(fmt.Errorf(
 			"wait for %s guest: its init ended with code %d", g.executor, status.ExitStatus(),
 		),
-			"its first process ended and did not say why the program did")
+			"its first process ended without the reason of the program's end")
 	default:
 		e.Code = status.ExitStatus()
 	}

@@ -83,16 +83,16 @@ func (g *guest) refused(v violations.Violation) error {
 // endOver ends the guest because of the kind or number of its denied attempts, or because one cannot be
 // recorded.
 func (g *guest) endOver(v violations.Violation, err error) {
-	why := executors.Because(fmt.Errorf("%w: it tried what it had given up: %s", executors.ErrViolation, v),
-		"it was ended, since it tried what it had given up: "+v.String())
+	why := executors.Because(fmt.Errorf("%w: a forbidden system call: %s", executors.ErrViolation, v),
+		"it was ended for a forbidden system call: "+v.String())
 	switch {
 	case errors.Is(err, violations.ErrTooMany):
 		why = executors.Because(
-			fmt.Errorf("%w: %w", executors.ErrViolation, err), "it was ended over too many calls that were refused",
+			fmt.Errorf("%w: %w", executors.ErrViolation, err), "it was ended for too many refused calls",
 		)
 	case err != nil:
-		why = executors.Because(fmt.Errorf("%w: what it tried cannot be recorded: %w", executors.ErrViolation, err),
-			"it was ended, since what it tried cannot be recorded")
+		why = executors.Because(fmt.Errorf("%w: its attempt cannot be recorded: %w", executors.ErrViolation, err),
+			"it was ended, because its attempt cannot be recorded")
 	}
 	_ = g.revoke(why) // Kill, or Close of the ring, meets the error again
 }

@@ -171,13 +171,13 @@ func TestSwappedGrantIsRefused(t *testing.T) {
 	settled(t, r)
 	replace(t, dir)
 	for range 2 {
-		if g, err := r.Launch(t.Context(), waits(t, a)); g != nil || err == nil || !strings.Contains(err.Error(), "replaced where guests may write") {
+		if g, err := r.Launch(t.Context(), waits(t, a)); g != nil || err == nil || !strings.Contains(err.Error(), "replaced in a folder that guests may write") {
 			t.Errorf("%v, %v", g, err)
 		}
 	}
 	narrowed := waits(t, a) // of a run that has less than its agent
 	narrowed.Kernel.MemoryBytes /= 2
-	if g, err := r.Launch(t.Context(), narrowed); g != nil || err == nil || !strings.Contains(err.Error(), "replaced where guests may write") {
+	if g, err := r.Launch(t.Context(), narrowed); g != nil || err == nil || !strings.Contains(err.Error(), "replaced in a folder that guests may write") {
 		t.Errorf("%v, %v", g, err)
 	}
 	apply(t, r, set)

@@ -53,10 +53,10 @@ func TestProgramsOfAShell(t *testing.T) {
 		{"in the workspace", binary(dir + "/ws/tool"), "a guest may change it"},
 		{"a link into the workspace", binary(dir + "/bin/link"), "a guest may change it"},
 		{"a link of the workspace", binary(dir + "/ws/link"), "which a guest may change"},
-		{"everybody may change it", binary(dir + "/open/tool"), "everybody may change"},
+		{"everyone may change it", binary(dir + "/open/tool"), "everyone may change"},
 		{"a script for a shell", binary(dir + "/bin/script"), "read by ringd and never started"},
 		{"helpers of the workspace", binary(dir+"/bin/tool", dir+"/ws"), "a guest may change it"},
-		{"helpers that everybody may change", binary(dir+"/bin/tool", dir+"/open"), "everybody may change"},
+		{"helpers that everyone may change", binary(dir+"/bin/tool", dir+"/open"), "everyone may change"},
 		{"a folder as a program", binary(dir + "/bin"), "is no file"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -22,7 +22,8 @@ type changedError struct {
 
 // Error names the path, and a remedy for the case that resolving again did not help.
 func (e *changedError) Error() string {
-	return fmt.Sprintf("%s was replaced where guests may write; put it back, or push a changed policy", e.path)
+	return fmt.Sprintf("%s was replaced in a folder that guests may write; restore it, or push a changed policy",
+		e.path)
 }
 
 // changedMounts lists the paths of a profile that differ from those when g was resolved. g may be nil.

@@ -29,12 +29,14 @@ func (o *taskRoom) reserve(s executors.Spec) (leave func(), err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.max > 0 && o.taken+need > o.max {
-		return nil, noRoom(s, fmt.Sprintf("its %d tasks do not fit beside the %d of other guests: all may have %d, three quarters of what one user may have on this host",
+		return nil, noRoom(s, fmt.Sprintf("its %d tasks and the %d of other guests are too many: the limit is %d, "+
+			"three quarters of the tasks of one user on this host",
 			need, o.taken, o.max), moreTasks)
 	}
 	// the first guest of an agent may take all that is left
 	if mine := o.of[s.Agent]; o.max > 0 && mine > 0 && mine+need > o.max/4*3 {
-		return nil, noRoom(s, fmt.Sprintf("its %d tasks do not fit beside the %d of other guests of agent %s: those of one agent may have three quarters of %d, so that others start too",
+		return nil, noRoom(s, fmt.Sprintf("its %d tasks and the %d of other guests of agent %s are too many: one "+
+			"agent may have three quarters of %d, so that others can start too",
 			need, mine, s.Agent, o.max), moreTasks)
 	}
 	if o.of == nil {
@@ -96,6 +98,6 @@ func (r *Ring) awaitWatches(ctx context.Context, s executors.Spec) error {
 
 func (r *Ring) noWatches(s executors.Spec) error {
 	return noRoom(
-		s, "guests share the user of ringd, and it has no watches of epoll left", "see `ringd doctor`, layer users",
+		s, "guests share the user of ringd, which has no epoll watches left", "see `ringd doctor`, layer users",
 	)
 }

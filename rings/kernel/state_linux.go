@@ -33,7 +33,7 @@ func (r *Ring) State() (state, reason string) {
 		return statePlain, "guests have no layers: " + withRemedy(found.report)
 	}
 	if over := namesOfRestart(r.Status()); len(over) > 0 {
-		return stateRestart, "with less than the policy in force grants goes on " + strings.Join(over, ", ")
+		return stateRestart, "with less than the policy in force grants continues " + strings.Join(over, ", ")
 	}
 	return stateReady, ""
 }

@@ -113,7 +113,7 @@ func noUser(agent string, agents int) *profiles.Denial {
 	return &profiles.Denial{Capability: "agent " + agent, Decision: profiles.Decision{
 		Verdict: profiles.Deny, Code: profiles.CodeHostFull,
 		Reason: fmt.Sprintf(
-			"the guests of each agent need a user of their own, and all %d of the range guests.uid, guests.count are in use",
+			"the guests of each agent need a separate user, and all %d users of guests.uid, guests.count are in use",
 			agents,
 		),
 		Instead: []string{

@@ -170,7 +170,7 @@ func TestNoStartWithoutWatches(t *testing.T) {
 	}
 	_, err := r.Launch(t.Context(), countedSpec(c.program, "a", "id"))
 	var denial *profiles.Denial
-	if !errors.As(err, &denial) || denial.Decision.Code != profiles.CodeHostFull || !strings.Contains(denial.Decision.Reason, "watches of epoll") {
+	if !errors.As(err, &denial) || denial.Decision.Code != profiles.CodeHostFull || !strings.Contains(denial.Decision.Reason, "epoll watches") {
 		t.Errorf("a start without watches: %v", err)
 	}
 	kernel.SetExhausted(r, false)
@@ -187,7 +187,7 @@ func TestGuestsFitByTheirTasks(t *testing.T) {
 	c.start(t, r, "b", "id")
 	_, err := r.Launch(t.Context(), countedSpec(c.program, "c", "id"))
 	var denial *profiles.Denial
-	if !errors.As(err, &denial) || denial.Decision.Code != profiles.CodeHostFull || !strings.Contains(denial.Decision.Reason, "56 tasks do not fit beside the 112") {
+	if !errors.As(err, &denial) || denial.Decision.Code != profiles.CodeHostFull || !strings.Contains(denial.Decision.Reason, "its 56 tasks and the 112 of other guests") {
 		t.Fatalf("a third guest: %v", err)
 	}
 	one.end()

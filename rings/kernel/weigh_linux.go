@@ -37,8 +37,8 @@ const heaviest = 1 << 62
 // Values of Held in executors.Exit for a guest that is ended because of memory of the kernel.
 const (
 	heldMappings  = "held so many mappings that they and its memory were more than a guest may have"
-	heldUncounted = "held so many mappings that its memory could not be counted in time"
-	heldUnmapped  = "held shared memory that it had given up and not unmapped, more than a guest may"
+	heldUncounted = "held so many mappings that its memory could not be measured in time"
+	heldUnmapped  = "held more freed but mapped shared memory than a guest may"
 )
 
 // weigh returns the memory of the guest. A page that processes share counts once. files is the size of its

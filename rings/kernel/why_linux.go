@@ -24,7 +24,7 @@ func (r *Ring) why(err error) string {
 	text := whyNot(err)
 	for _, own := range r.cfg.Private {
 		if own != "" && strings.Contains(text, own) {
-			return "it could not be started: the daemon's own files cannot be kept apart from what the policy grants"
+			return "it could not be started: the daemon's files cannot be separated from the granted paths"
 		}
 	}
 	return text
@@ -84,9 +84,10 @@ func (g *guest) Fell() string {
 	case limit != "":
 		return "its process reached the limit of " + limit
 	case signal == unix.SIGKILL:
-		return "its process was killed: by the host, as one that runs out of memory does, or by ringd, since its connection had ended"
+		return "its process was killed: by the host, for example for lack of memory, or by ringd, because its " +
+			"connection had ended"
 	case signal == unix.SIGSYS:
-		return "its process made a system call that no guest may make, and was ended"
+		return "its process made a forbidden system call and was ended"
 	case signal == unix.SIGXCPU:
 		return "its process reached the limit of processor time"
 	case signal != 0:

@@ -179,7 +179,8 @@ func (d *draft) jsImports(js *schema.JS) {
 		case python:
 			why = "for JavaScript, where no module has such a name; Python has it"
 		default:
-			why = "for Python, where no module has such a name, and for JavaScript, where it is a file of modules/. " + add
+			why = "for Python, where no module has such a name, and for JavaScript, where it is a file of modules/. " +
+				add
 		}
 		d.line(fmt.Sprintf("interpreter_ring.allowed_imports[%d]", i), name, Left, why)
 	}
@@ -256,11 +257,14 @@ func (d *draft) withhold() {
 		return
 	}
 	if d.noRead && len(f.Read) > 0 {
-		d.line("(reads)", strings.Join(f.Read, " "), Left, "a denial above cannot be said here, so no file is granted; grant the folders it does not touch")
+		d.line("(reads)", strings.Join(f.Read, " "), Left, "a denial above cannot be written as a rule, so no file "+
+			"is granted; add the folders that it does not concern")
 		f.Read = nil
 	}
 	if d.noWrite && len(f.Write) > 0 {
-		d.line("(writes)", strings.Join(f.Write, " "), Left, "a denial above cannot be said here, so no file is granted; grant the folders it does not touch")
+		d.line("(writes)", strings.Join(f.Write, " "), Left,
+			"a denial above cannot be written as a rule, so no file is granted; add the folders that it does not "+
+				"concern")
 		f.Write = nil
 	}
 	for _, list := range []*[]string{&f.Read, &f.Write, &f.Deny} {
@@ -280,7 +284,9 @@ func (d *draft) bounded(b *schema.Binary) {
 	name := path.Base(b.Path)
 	if flags := before(name, b.Args.Subcommands); flags != nil {
 		b.Args.DenyFlags = flags
-		d.line("("+name+")", strings.Join(flags, " "), Stricter, "options that lead elsewhere, which the settings let nobody write in front of a sub-command, are refused wherever they stand")
+		d.line("("+name+")", strings.Join(flags, " "), Stricter,
+			"options that change the target are refused everywhere; the settings refuse them only in front of a "+
+				"sub-command")
 	}
 }
 
@@ -313,7 +319,7 @@ func (d *draft) unset(name, value string) string {
 	case own(name):
 		return "ringd sets it itself, for every program"
 	case len(value) > maxValue || strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return "it is longer than a policy takes, or holds a character that is not seen"
+		return "it is too long for a policy, or contains an invisible character"
 	default:
 		return ""
 	}

@@ -25,9 +25,10 @@ func (d *draft) claude(text []byte) error {
 	}
 	d.network()
 	d.constructs(false)
-	d.line("(scripts)", "", Stricter, "pipes are let through, redirects and substitution are not: set allowRedirects and allowSubstitution where they are meant")
+	d.line("(scripts)", "", Stricter, "pipes are allowed, redirects and substitution are not: set allowRedirects and "+
+		"allowSubstitution if they are wanted")
 	d.files().Read = append(d.files().Read, workspace)
-	d.line("(reads)", workspace, Exact, "files of the working folder are read without a question")
+	d.line("(reads)", workspace, Exact, "files of the working folder are read without asking")
 	if err := d.claudeHooks(all); err != nil {
 		return err
 	}
@@ -48,9 +49,9 @@ func (d *draft) claude(text []byte) error {
 	switch mode {
 	case "", "default", "plan", "dontAsk":
 	default:
-		d.line("permissions.defaultMode", mode, Left, "here nothing runs that is not granted")
+		d.line("permissions.defaultMode", mode, Left, "ringd runs only what is granted")
 	}
-	d.rest(perms, "permissions", "no part of a policy")
+	d.rest(perms, "permissions", "not part of a policy")
 	env, err := part[map[string]string](all, "env", "env")
 	if err != nil {
 		return err
@@ -59,7 +60,7 @@ func (d *draft) claude(text []byte) error {
 	if err := d.claudeSandbox(all); err != nil {
 		return err
 	}
-	d.rest(all, "", "no part of a policy")
+	d.rest(all, "", "not part of a policy")
 	return nil
 }
 
@@ -91,14 +92,14 @@ func (d *draft) claudeSandbox(all map[string]json.RawMessage) error {
 		}
 	}
 	for _, name := range sortedKeys(fs) {
-		d.line("sandbox.filesystem."+name, "", Left, "programs write where permissions let files be edited")
+		d.line("sandbox.filesystem."+name, "", Left, "programs write where permissions allow edits of files")
 	}
 	for _, name := range sortedKeys(box) {
 		switch name {
 		case "enabled":
-			d.line("sandbox.enabled", "", Exact, "here every program is in a guest")
+			d.line("sandbox.enabled", "", Exact, "ringd runs every program in a guest")
 		default:
-			d.line("sandbox."+name, "", Left, "here no program is outside of its guest")
+			d.line("sandbox."+name, "", Left, "ringd runs no program outside of its guest")
 		}
 	}
 	return nil
@@ -127,7 +128,7 @@ func (d *draft) claudeRule(at, list, rule string) {
 	}
 	switch tool = strings.TrimSpace(tool); {
 	case list != "allow" && strings.ContainsAny(tool, "*?["):
-		d.withoutTools(at, rule, "a pattern of tools: what they would do is not granted", func(name string) bool {
+		d.withoutTools(at, rule, "a pattern of tools: their actions are not granted", func(name string) bool {
 			is, err := path.Match(tool, name)
 			return is || err != nil
 		})
@@ -180,7 +181,8 @@ func (d *draft) claudeHooks(all map[string]json.RawMessage) error {
 		for i, m := range list {
 			is, err := regexp.Compile(m.Matcher)
 			every := err != nil || m.Matcher == "" || m.Matcher == "*"
-			d.withoutTools(fmt.Sprintf("%s[%d]", at, i), m.Matcher, "a program that may refuse what the tools do: what they would do is not granted",
+			d.withoutTools(fmt.Sprintf("%s[%d]", at, i), m.Matcher,
+				"a program that may refuse the tools: their actions are not granted",
 				func(name string) bool { return every || is.MatchString(name) })
 		}
 	}
@@ -201,10 +203,10 @@ func (d *draft) withoutTools(at, value, why string, named func(tool string) bool
 // harness accounts for a tool that the harness has and no program.
 func (d *draft) harness(at, list, rule string) {
 	if list == "deny" {
-		d.line(at, rule, Exact, "a tool of the harness: no bridge gives it")
+		d.line(at, rule, Exact, "a tool of the harness: there is no bridge for it")
 		return
 	}
-	d.line(at, rule, Left, "a tool of the harness; give it as a bridge, with its powers")
+	d.line(at, rule, Left, "a tool of the harness; grant it as a bridge, with its powers")
 }
 
 // claudeFile takes a rule over files. A rule that allows has to name a folder whole.
@@ -225,7 +227,7 @@ func (d *draft) claudeFile(at, list, rule, spec string, writes bool) {
 		}
 		d.denyPath(at, rule, p, !writes, true) // what may not be read may not be edited
 	case "ask":
-		d.line(at, rule, Left, "nobody is asked about a file; it is not granted")
+		d.line(at, rule, Left, "ringd cannot ask about a file; it is not granted")
 		if out, why := folder(p, workspace); why == "" {
 			d.files().Deny = append(d.files().Deny, out)
 		} else {
@@ -277,7 +279,8 @@ func (d *draft) claudeBash(at, list, rule, spec string) {
 			return
 		}
 		if list == "ask" {
-			d.line(at, rule, Stricter, "people are asked about every command there, and here about sub-commands of a program: no program is granted")
+			d.line(at, rule, Stricter, "the settings ask about every command, and ringd can ask only about "+
+				"sub-commands of a program: no program is granted")
 			d.bar()
 			return
 		}
@@ -287,16 +290,17 @@ func (d *draft) claudeBash(at, list, rule, spec string) {
 			d.line(at, rule, Left, "a pattern over a command's text; a policy lists programs and their first words")
 			return
 		}
-		d.line(at, rule, Stricter, "a pattern over a command's text, which no rule says: no program is granted")
+		d.line(at, rule, Stricter, "a pattern over a command's text, which no rule can express: no program is granted")
 		d.bar()
 	case list == "deny":
 		d.denyCommand(at, rule, words, open)
 	case d.barred():
-		d.line(at, rule, Left, "a denial above takes every program away")
+		d.line(at, rule, Left, "a denial above refuses every program")
 	case list == "ask" && (!open || !askable(words)):
 		d.denyCommand(at, rule, words, false)
 	case !open:
-		d.line(at, rule, Left, "one command with exactly these words; a policy lists first words: "+strings.Fields(words)[0]+" and its sub-commands")
+		d.line(at, rule, Left, "one command with exactly these words; a policy lists first words: "+
+			strings.Fields(words)[0]+" and its sub-commands")
 	default:
 		d.grantCommand(at, list, rule, strings.Fields(words))
 	}
@@ -334,19 +338,20 @@ func (d *draft) denyCommand(at, rule, words string, open bool) {
 	}
 	s := d.shell()
 	if !slices.ContainsFunc(s.DenyPatterns, func(p schema.DenyPattern) bool { return p.Pattern == words }) {
-		s.DenyPatterns = append(s.DenyPatterns, schema.DenyPattern{Pattern: words, Kind: "argv", Reason: "of the setting " + rule})
+		s.DenyPatterns = append(s.DenyPatterns, schema.DenyPattern{
+			Pattern: words, Kind: "argv", Reason: "of the setting " + rule})
 	}
 	if open {
 		d.line(at, rule, Exact, "")
 		return
 	}
-	d.line(at, rule, Stricter, "the command is refused, whatever words come behind")
+	d.line(at, rule, Stricter, "the command is refused with any arguments")
 }
 
 // grantCommand lists a program with the first words it may have.
 func (d *draft) grantCommand(at, list, rule string, words []string) {
 	if d.cfg.Find == nil || strings.Contains(words[0], "/") {
-		d.line(at, rule, Left, "which file the program is, is not known")
+		d.line(at, rule, Left, "the file of the program is not known")
 		return
 	}
 	file, ok := d.cfg.Find(words[0])
@@ -355,7 +360,7 @@ func (d *draft) grantCommand(at, list, rule string, words []string) {
 		d.line(at, rule, Left, "no program called "+words[0]+" is on this host's PATH")
 		return
 	case path.Base(file) != words[0]: // denials of it name it otherwise
-		d.line(at, rule, Left, words[0]+" is the file "+file+" here, which the other settings do not name")
+		d.line(at, rule, Left, words[0]+" is the file "+file+" here, and the other settings do not name it")
 		return
 	}
 	sub := strings.Join(words[1:], " ")

@@ -41,9 +41,11 @@ func (d *draft) codex(text []byte) error {
 	switch s.SandboxMode {
 	case "", "read-only", "workspace-write":
 		d.files().Read = []string{workspace}
-		d.line("sandbox_mode", s.SandboxMode, Stricter, "everything may be read there, and no host grants all of it: the working folder is granted; name the others that are needed")
+		d.line("sandbox_mode", s.SandboxMode, Stricter, "the settings allow reading every file, which no host "+
+			"grants: only the working folder is granted; add the other folders that are needed")
 	case "danger-full-access":
-		d.line("sandbox_mode", s.SandboxMode, Left, "nothing bounds programs there, and no policy says that")
+		d.line("sandbox_mode", s.SandboxMode, Left, "the settings put no bound on programs, which no policy can "+
+			"express")
 	default:
 		return fmt.Errorf("%w of Codex: sandbox_mode %q is not known", ErrFormat, s.SandboxMode)
 	}
@@ -51,18 +53,22 @@ func (d *draft) codex(text []byte) error {
 		d.codexWrites(s)
 	}
 	if s.Write.Network {
-		d.line("sandbox_workspace_write.network_access", "true", Left, "it opens every host; list hosts in spec.network.egress")
+		d.line("sandbox_workspace_write.network_access", "true", Left,
+			"it opens every host; list the needed hosts in spec.network.egress")
 	}
 	if len(s.Environment.Only) > 0 {
-		d.line("shell_environment_policy.set", "", Left, "include_only keeps some of it, by patterns of names; list those in spec.executors.shell.env")
+		d.line("shell_environment_policy.set", "", Left, "include_only keeps variables by name patterns; list them "+
+			"in spec.executors.shell.env")
 	} else {
 		d.environment("shell_environment_policy.set", s.Environment.Set)
 	}
 	if s.Environment.Inherit != "" {
-		d.line("shell_environment_policy.inherit", s.Environment.Inherit, Stricter, "a guest has nothing of the host's environment")
+		d.line("shell_environment_policy.inherit", s.Environment.Inherit, Stricter,
+			"a guest gets no variables of the host")
 	}
 	if s.ApprovalPolicy != nil {
-		d.line("approval_policy", fmt.Sprint(s.ApprovalPolicy), Left, "here people are asked where a grant says so: args.ask of a program, approval of a bridge")
+		d.line("approval_policy", fmt.Sprint(s.ApprovalPolicy), Left,
+			"ringd asks where a grant says so: args.ask of a program, approval of a bridge")
 	}
 	d.line("(programs)", "", Left, "Codex starts any program; list programs in spec.executors.shell.binaries")
 	for _, name := range sortedKeys(all) {
@@ -70,11 +76,12 @@ func (d *draft) codex(text []byte) error {
 		case "sandbox_mode", "approval_policy", "sandbox_workspace_write", "shell_environment_policy":
 		case "default_permissions", "profile":
 			d.noRead, d.noWrite = true, true
-			d.line(name, "", Stricter, "it replaces sandbox_mode by a profile, which is not read: no file is granted")
+			d.line(name, "", Stricter, "it replaces sandbox_mode by a profile, which import does not read: no file "+
+				"is granted")
 		case "permissions", "profiles", "features":
-			d.line(name, "", Left, "a profile is not read; only sandbox_mode is")
+			d.line(name, "", Left, "import reads only sandbox_mode, no profile")
 		default:
-			d.line(name, "", NoPolicy, "no part of a policy")
+			d.line(name, "", NoPolicy, "not part of a policy")
 		}
 	}
 	d.codexParts(all)
@@ -83,7 +90,8 @@ func (d *draft) codex(text []byte) error {
 
 // codexParts accounts for the settings of a part that nothing takes.
 func (d *draft) codexParts(all map[string]any) {
-	taken := []string{"writable_roots", "network_access", "exclude_slash_tmp", "exclude_tmpdir_env_var", "inherit", "set"}
+	taken := []string{"writable_roots", "network_access", "exclude_slash_tmp", "exclude_tmpdir_env_var", "inherit",
+		"set"}
 	for _, part := range []string{"sandbox_workspace_write", "shell_environment_policy"} {
 		fields, ok := all[part].(map[string]any)
 		if !ok {
@@ -91,7 +99,7 @@ func (d *draft) codexParts(all map[string]any) {
 		}
 		for _, name := range sortedKeys(fields) {
 			if !slices.Contains(taken, name) {
-				d.line(part+"."+name, "", NoPolicy, "no part of a policy")
+				d.line(part+"."+name, "", NoPolicy, "not part of a policy")
 			}
 		}
 	}
@@ -99,7 +107,8 @@ func (d *draft) codexParts(all map[string]any) {
 
 // codexWrites takes the roots that may be written.
 func (d *draft) codexWrites(s codexSettings) {
-	const why = "Codex keeps its .git, .codex and .agents read-only, and a policy has no read-only part of a folder that may be written; grant the folders below it that are meant"
+	const why = "Codex keeps its .git, .codex and .agents read-only, and a policy has no read-only part of a folder " +
+		"that may be written; grant the folders below it that are meant"
 	d.line("(writes)", workspace, Left, why)
 	for i, root := range s.Write.Roots {
 		d.line(fmt.Sprintf("sandbox_workspace_write.writable_roots[%d]", i), root, Left, why)
@@ -108,6 +117,7 @@ func (d *draft) codexWrites(s codexSettings) {
 		d.line("sandbox_workspace_write.exclude_slash_tmp", "false", Stricter, ungranted("/tmp"))
 	}
 	if !s.Write.NoVar {
-		d.line("sandbox_workspace_write.exclude_tmpdir_env_var", strings.ToLower(fmt.Sprint(s.Write.NoVar)), Left, "which folder TMPDIR names is not known here")
+		d.line("sandbox_workspace_write.exclude_tmpdir_env_var", strings.ToLower(fmt.Sprint(s.Write.NoVar)), Left,
+			"which folder TMPDIR names is not known here")
 	}
 }

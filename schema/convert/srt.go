@@ -24,8 +24,9 @@ func (d *draft) srt(text []byte) error {
 		return err
 	}
 	d.constructs(true)
-	d.line("(programs)", "", Left, "srt starts whatever its command names; list programs in spec.executors.shell.binaries")
-	d.rest(all, "", "no part of a policy")
+	d.line("(programs)", "", Left, "srt starts whatever its command names; list programs in "+
+		"spec.executors.shell.binaries")
+	d.rest(all, "", "not part of a policy")
 	return nil
 }
 
@@ -44,12 +45,14 @@ func (d *draft) srtFiles(from map[string]json.RawMessage, at string) error {
 	}
 	f := d.files()
 	f.Read = append(f.Read, workspace)
-	d.line("(reads)", "/", Stricter, "srt lets programs read everything that denyRead does not name, and no host grants all of it: the working folder is granted; name the others that are needed")
+	d.line("(reads)", "/", Stricter, "srt allows reading everything outside denyRead, which no host grants: only the "+
+		"working folder is granted; add the other folders that are needed")
 	for i, p := range lists["denyRead"] {
 		d.denyPath(fmt.Sprintf("%s.denyRead[%d]", at, i), p, p, true, false)
 	}
 	for i, p := range lists["allowRead"] {
-		d.line(fmt.Sprintf("%s.allowRead[%d]", at, i), p, Left, "it opens a part of what is denied, and here a denial wins")
+		d.line(fmt.Sprintf("%s.allowRead[%d]", at, i), p, Left,
+			"it opens a part of a denied folder, but in a policy a denial wins")
 	}
 	for i, p := range lists["allowWrite"] {
 		here := fmt.Sprintf("%s.allowWrite[%d]", at, i)
@@ -70,19 +73,23 @@ func (d *draft) srtFiles(from map[string]json.RawMessage, at string) error {
 	for i, p := range lists["denyWrite"] {
 		d.denyPath(fmt.Sprintf("%s.denyWrite[%d]", at, i), p, p, false, true)
 	}
-	d.rest(fs, at, "no part of a policy")
+	d.rest(fs, at, "not part of a policy")
 	return nil
 }
 
-const keeps = "of the working folder srt keeps .git/hooks, .git/config, .vscode, .idea, .mcp.json and start-up files of shells read-only, " +
+const keeps = "of the working folder srt keeps .git/hooks, .git/config, .vscode, .idea, .mcp.json and start-up files " +
+	"of shells read-only, " +
 	"also in the folders below it, and a policy has no read-only part of a folder that may be written"
 
 // guarded reports whether srt keeps a part of a path read-only by itself: in the working
 // folder and all below it, and where the path is or lies in such a name.
 func guarded(p string) bool {
-	names := []string{".git", ".vscode", ".idea", ".claude", ".gitconfig", ".gitmodules", ".bashrc", ".bash_profile", ".zshrc", ".zprofile", ".profile",
+	names := []string{".git", ".vscode", ".idea", ".claude", ".gitconfig", ".gitmodules", ".bashrc", ".bash_profile",
+		".zshrc", ".zprofile", ".profile",
 		".ripgreprc", ".mcp.json"}
-	return p == workspace || strings.HasPrefix(p, workspace+"/") || slices.ContainsFunc(strings.Split(strings.ToLower(p), "/"), func(s string) bool { return slices.Contains(names, s) })
+	return p == workspace || strings.HasPrefix(p, workspace+"/") ||
+		slices.ContainsFunc(strings.Split(strings.ToLower(p), "/"),
+			func(s string) bool { return slices.Contains(names, s) })
 }
 
 // srtCredentials denies the files whose content programs do not see as it is.
@@ -102,7 +109,7 @@ func (d *draft) srtCredentials(from map[string]json.RawMessage, at string) error
 	for i, f := range files {
 		d.denyPath(fmt.Sprintf("%s.files[%d]", at, i), f.Path, f.Path, true, true)
 	}
-	d.rest(c, at, "a guest has nothing of the host's environment")
+	d.rest(c, at, "a guest gets no variables of the host")
 	return nil
 }
 
@@ -114,12 +121,12 @@ func (d *draft) denyPath(at, value, p string, reads, writes bool) {
 	}
 	if why != "" {
 		d.noRead, d.noWrite = d.noRead || reads, d.noWrite || writes
-		d.line(at, value, Stricter, why+": what it would bound is not granted")
+		d.line(at, value, Stricter, why+": the access that it would limit is not granted")
 		return
 	}
 	f := d.files()
 	f.Deny = append(f.Deny, path)
-	d.line(at, value, Stricter, "it may neither be read nor written")
+	d.line(at, value, Stricter, "it can be neither read nor written")
 }
 
 // srtNetwork reads the part network of srt, which Claude Code has as well.
@@ -147,11 +154,11 @@ func (d *draft) srtNetwork(from map[string]json.RawMessage, at string) error {
 	for _, name := range sortedKeys(n) {
 		switch name {
 		case "allowUnixSockets", "allowAllUnixSockets", "allowLocalBinding", "allowMachLookup", "allowAppleEvents":
-			d.line(join(at, name), "", Left, "guests reach no sockets of the host")
+			d.line(join(at, name), "", Left, "guests cannot reach sockets of the host")
 		case "httpProxyPort", "socksProxyPort", "mitmProxy":
-			d.noHosts(join(at, name), "", "a proxy of its own decides what is reached, and what it refuses is not known")
+			d.noHosts(join(at, name), "", "its own proxy decides which hosts are reached, by rules that are not known")
 		default:
-			d.line(join(at, name), "", NoPolicy, "no part of a policy")
+			d.line(join(at, name), "", NoPolicy, "not part of a policy")
 		}
 	}
 	return nil

@@ -13,11 +13,13 @@ import (
 var (
 	// pythonModule and jsName are names that the policy language takes for modules.
 	pythonModule = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*(\.\*)?$`)
-	jsName       = regexp.MustCompile(`^((ringd|policy):[a-z][a-z0-9-]*|\./[^\s]+|(@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*)$`)
+	jsName       = regexp.MustCompile(
+		`^((ringd|policy):[a-z][a-z0-9-]*|\./[^\s]+|(@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*)$`)
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,254}$`)
 	// hostText is an entry that the policy language takes, with or without a port.
-	hostText = regexp.MustCompile(`^(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+(:([0-9]{1,5}|\*))?$`)
-	portEnd  = regexp.MustCompile(`:([0-9]{1,5}|\*)$`)
+	hostText = regexp.MustCompile(
+		`^(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+(:([0-9]{1,5}|\*))?$`)
+	portEnd = regexp.MustCompile(`:([0-9]{1,5}|\*)$`)
 	// plainWords are words of a command that mean themselves to every shell.
 	plainWords = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+( [A-Za-z0-9_./:@%+=,-]+)*$`)
 )
@@ -36,7 +38,7 @@ func ported(host string) bool { return portEnd.MatchString(host) }
 // badHost says why an entry is none of a policy's; "" when it is one.
 func badHost(text string) string {
 	if !hostText.MatchString(text) {
-		return "no host name of a policy: a lower-case name, or *. over a domain"
+		return "not a host name of a policy: want a lower-case name, or *. before a domain"
 	}
 	return ""
 }
@@ -48,19 +50,19 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 func folder(p, relative string) (out, why string) {
 	switch {
 	case strings.ContainsAny(p, "*?[]{}!\\"):
-		return "", "a pattern of names, and a rule of a policy covers a path and all below it"
+		return "", "a pattern of names; a rule of a policy covers a path and everything below it"
 	case p == "":
 		return "", "an empty path"
 	case p == "~", strings.HasPrefix(p, "~/"):
 		below := path.Clean(strings.TrimLeft(p[1:], "/")) // not under a root, which would swallow ..
 		if below == "." {
-			return "", "the whole home folder, which no rule names"
+			return "", "the whole home folder, which no rule can name"
 		}
 		out = "~/" + below
 	case strings.HasPrefix(p, "/"):
 		out = path.Clean(p)
 	case strings.HasPrefix(p, "$"), strings.HasPrefix(p, "~"):
-		return "", "a variable or another user's home, which no rule names"
+		return "", "a variable or another user's home, which no rule can name"
 	default:
 		out = path.Join(relative, p)
 		if out != relative && !strings.HasPrefix(out, relative+"/") {
@@ -77,9 +79,9 @@ func folder(p, relative string) (out, why string) {
 func ungranted(p string) string {
 	switch p {
 	case "/":
-		return "it is everything, the kernel's own files among it, and no host grants that; name the folders that are needed"
+		return "it is every file, including those of the kernel, which no host grants; name the folders that are needed"
 	case "/tmp":
-		return "a guest has a /tmp of its own, which it may write; the host's is never granted"
+		return "a guest has its own writable /tmp; the host's is never granted"
 	}
 	for _, top := range []string{"/proc", "/sys", "/dev"} {
 		if p == top || strings.HasPrefix(p, top+"/") {

@@ -34,7 +34,7 @@ type LockdownOrder struct {
 // What became of an Order.
 const (
 	OrderObeyed    = "obeyed"
-	OrderUnchanged = "unchanged" // it was obeyed before
+	OrderUnchanged = "unchanged" // it was carried out before
 	OrderRefused   = "refused"
 )
 

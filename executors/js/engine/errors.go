@@ -23,7 +23,7 @@ var (
 	// ErrCancelled: the context of the call ended.
 	ErrCancelled = errors.New("cancelled")
 	// errCorrupt: the guest trapped, or returned something that a sound engine never would.
-	errCorrupt = errors.New("the engine is in no sound state")
+	errCorrupt = errors.New("the engine is in an invalid state")
 	// ErrClosed: Close was called.
 	ErrClosed = errors.New("the VM is closed")
 )
@@ -34,7 +34,7 @@ var (
 	ErrSnapshot = errors.New("the snapshot cannot be used")
 	// ErrPermanent: the program made a global permanent that DenyGlobals or Inputs of the restore would have to
 	// replace. The error names it.
-	ErrPermanent = errors.New("the program has made a global permanent that has to be removed or replaced")
+	ErrPermanent = errors.New("the program made a global permanent that the executor has to remove or replace")
 	// ErrTooLarge: the snapshot would be larger than Options.SnapshotBytes.
 	ErrTooLarge = errors.New("the state of the program is too large to be kept")
 	// ErrEngine: another engine made it. It is wrapped together with ErrSnapshot.

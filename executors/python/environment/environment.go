@@ -128,7 +128,8 @@ func (e *RefusedError) Unwrap() error {
 }
 
 // FewerMounts is the remedy for a finding that refuses.
-const FewerMounts = "list the packages that programs import, or name an environment with fewer; what is not denied by name is one mount"
+const FewerMounts = "list the packages that programs import, or name an environment with fewer: every package that " +
+	"is not denied by name is one mount"
 
 // Refused returns a *RefusedError if a guest cannot be given the environment, otherwise nil.
 func (r *Report) Refused() error {
@@ -255,15 +256,15 @@ func (f *Finder) open(a *profiles.Agent, e profiles.PythonEnvironment) (opened, 
 	cause = errors.Join(err, failed)
 	switch {
 	case err != nil || failed != nil:
-		return refuse("make it on this host, or take the line out of the policy", "is not there")
+		return refuse("make it on this host, or remove the line from the policy", "is not there")
 	case !filepath.IsAbs(real) || real == "/":
 		return refuse("name the folder of the packages", "is no folder of packages")
 	case !info.IsDir():
 		return refuse("name its folder", "is no folder")
 	case paths.Of(f.real(f.cfg.Private)...).Cover(real):
-		return refuse("keep it elsewhere", "lies in a folder of ringd's own, of which no guest is given anything")
+		return refuse("keep it elsewhere", "is in a folder of ringd, which is never granted to guests")
 	case paths.Of(f.real(f.denied(a))...).Cover(real):
-		return refuse("take one of the two lines out of the policy", "lies in a folder that the policy denies")
+		return refuse("remove one of the two lines from the policy", "is in a folder that the policy denies")
 	}
 	o := opened{Folder: Folder{Path: real, Kind: kindPackages}, rule: e.Rule}
 	if v, ok := venvOf(real); ok {
@@ -275,10 +276,10 @@ func (f *Finder) open(a *profiles.Agent, e profiles.PythonEnvironment) (opened, 
 		return o, nil
 	}
 	if o.Digest, cause = Digest(real); cause != nil {
-		return refuse("take out of it what is no file and no folder", "has no digest: %v", cause)
+		return refuse("remove everything that is neither a file nor a folder", "has no digest: %v", cause)
 	}
 	if !sameDigest(e.Digest, o.Digest) {
-		return refuse("install what the policy means, or write the digest that ringd vet --probe prints into the policy",
+		return refuse("install the pinned packages, or put the digest that ringd vet --probe prints into the policy",
 			"has the digest %s, and the policy names %s", o.Digest, e.Digest)
 	}
 	return o, nil
@@ -394,7 +395,7 @@ func (f *Finder) rootsOf(r *Report, o opened) ([]root, error) {
 		at, err := filepath.EvalSymlinks(filepath.Join(o.Path, "lib", "python"+r.Interpreter.Minor(), "site-packages"))
 		if err != nil || !paths.Of(o.Path).Cover(at) {
 			return nil, &executors.Unavailable{
-				Text: "the virtual environment " + o.Path + " has no site-packages of its own", Fix: "make it anew",
+				Text: "the virtual environment " + o.Path + " has no site-packages", Fix: "make it anew",
 			}
 		}
 		return []root{{at, o.Path}}, nil
@@ -404,7 +405,7 @@ func (f *Finder) rootsOf(r *Report, o opened) ([]root, error) {
 		if err != nil {
 			return nil, &executors.Unavailable{
 				Text: "the Python environment " + o.Path + ": " + err.Error(),
-				Fix:  "take the wheel out of the folder, or get it anew",
+				Fix:  "remove the wheel from the folder, or download it again",
 			}
 		}
 		for _, n := range u.Notes {

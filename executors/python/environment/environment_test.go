@@ -282,9 +282,9 @@ func TestRefused(t *testing.T) {
 		{"not there", agent("x", "", root+"/gone"), "/gone (policy.yaml:30) is not there"},
 		{"a file", agent("x", "", root+"/file"), "is no folder"},
 		{"everything", agent("x", "", "/"), "no folder of packages"},
-		{"the daemon's own", agent("x", "", root+"/private/env"), "ringd's own"},
-		{"the daemon's own by a link", agent("x", "", root+"/way"), "ringd's own"},
-		{"denied", denies, "lies in a folder that the policy denies"},
+		{"belongs to the daemon", agent("x", "", root+"/private/env"), "in a folder of ringd"},
+		{"the daemon's own by a link", agent("x", "", root+"/way"), "in a folder of ringd"},
+		{"denied", denies, "is in a folder that the policy denies"},
 		{"another digest", agent("x", "", root+"/denied "+digest), "and the policy names " + digest},
 		{"another version", agent("x", "", root+"/venv"), "is for Python 3.9.1, and programs run on"},
 	} {

@@ -44,7 +44,8 @@ type answer struct {
 	Path                                            []string
 }
 
-const install = "apt-get install python3, or name an interpreter of version 3.10 or newer in the configuration (python.interpreter)"
+const install = "apt-get install python3, or name an interpreter of version 3.10 or newer in the configuration " +
+	"(python.interpreter)"
 
 // interpreter returns the configured interpreter, or the best of this host.
 func (f *Finder) interpreter(ctx context.Context) (Interpreter, error) {
@@ -265,7 +266,7 @@ func heard(real string, out []byte) (Interpreter, error) {
 		return refuse("is Python %s, and programs need 3.%d or newer", a.Version, oldestMinor)
 	}
 	if strings.Contains(a.Flags, "t") {
-		return refuse("is a build without the global lock, of which ringd knows nothing yet")
+		return refuse("is a build without the global lock, which ringd does not support yet")
 	}
 	library, err := filepath.EvalSymlinks(a.Library)
 	if err != nil || !filepath.IsAbs(a.Library) {

@@ -12,7 +12,7 @@ import (
 
 // ErrShort is wrapped by an error of Config.Ask for a program that the host could not start or that it ended.
 // It says nothing about the program.
-var ErrShort = errors.New("the host is short of something")
+var ErrShort = errors.New("the host is short of a resource")
 
 // short reports whether an error is a shortage of the host: then it is not known whether the searched thing
 // exists.
@@ -28,7 +28,7 @@ func short(err error) bool {
 func unavailable(cause error, fix, format string, args ...any) error {
 	u := &executors.Unavailable{Text: fmt.Sprintf(format, args...), Fix: fix, Short: short(cause)}
 	if u.Short {
-		u.Fix = "see what the host is short of (memory, processes, open files, disk); ringd looks again with the next try"
+		u.Fix = "check memory, processes, open files and disk of the host; ringd checks again at the next attempt"
 	}
 	return u
 }
@@ -36,7 +36,7 @@ func unavailable(cause error, fix, format string, args ...any) error {
 // lost describes a path that leads to nothing. The cause is kept if it is a shortage of the host.
 func lost(cause error, format string, args ...any) error {
 	if short(cause) {
-		return fmt.Errorf("%s cannot be looked at: %w", fmt.Sprint(args[0]), cause)
+		return fmt.Errorf("%s cannot be read: %w", fmt.Sprint(args[0]), cause)
 	}
 	return fmt.Errorf(format, args...)
 }

@@ -72,11 +72,12 @@ func (s *Site) metadata(name string) *Distribution {
 	case strings.HasSuffix(name, ".egg-info"):
 		texts = []string{"PKG-INFO", ""}
 	case strings.HasSuffix(name, ".egg"), strings.HasSuffix(name, ".egg-link"):
-		s.Notes = append(s.Notes, at+" is an egg, which is not read: install the package with pip")
+		s.Notes = append(s.Notes, at+" is an egg, which is not supported: install the package with pip")
 		return nil
 	case strings.HasPrefix(name, "__editable__"):
 		s.Notes = append(
-			s.Notes, at+" leads to a package elsewhere (pip install -e), which is not read: install the package itself",
+			s.Notes, at+" points to a package elsewhere (pip install -e), which is not supported: install the "+
+				"package itself",
 		)
 		return nil
 	default:

@@ -101,7 +101,7 @@ func add(sum io.Writer, name string) (err error) {
 func (c unpackConfig) fits(file string) (name, why string) {
 	parts := strings.Split(strings.TrimSuffix(file, ".whl"), "-")
 	if len(parts) < 5 || len(parts) > 6 {
-		return "", "has no name of a wheel"
+		return "", "does not have the name of a wheel"
 	}
 	n := len(parts)
 	tags := func(i int) []string { return strings.Split(parts[n-i], ".") }

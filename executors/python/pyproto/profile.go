@@ -33,7 +33,7 @@ func ProfileOf(cfg ProfileConfig) Profile {
 	}
 	for _, name := range modules.NeverNames() {
 		p.Nobody = append(
-			p.Nobody, Name{Name: name, Why: "it steps round what watches a program, and no policy can allow it"},
+			p.Nobody, Name{Name: name, Why: "it bypasses the guard of the program, and no policy can allow it"},
 		)
 	}
 	if cfg.Agent == nil || cfg.Agent.Python == nil {
@@ -119,7 +119,8 @@ func advice(im *profiles.Imports) string {
 		if im.Default {
 			parts = append(
 				parts,
-				"the standard library, without what reaches outside of the process (subprocess, socket, ctypes and the like)",
+				"the standard library, without what reaches outside of the process (subprocess, socket, ctypes and "+
+					"the like)",
 			)
 		}
 	}

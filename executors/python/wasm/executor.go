@@ -213,7 +213,7 @@ func options(r executors.Run, now time.Time) (spec, wasmproto.Options, error) {
 	if r.Session {
 		return spec{}, wasmproto.Options{}, &profiles.Denial{Capability: capability, Decision: profiles.Decision{
 			Verdict: profiles.Deny, Code: profiles.CodeExecutorUnavailable, Revision: r.Revision,
-			Reason:  "the WebAssembly Python keeps nothing for a later run, so it has no sessions",
+			Reason:  "the WebAssembly Python has no sessions: it keeps nothing for a later run",
 			Instead: []string{"run the program without a session", "set tier: os-sandbox for python in the policy"},
 		}}
 	}

@@ -199,7 +199,7 @@ func (h *host) text(ctx context.Context, p runner.Program, s argv.Script) error 
 		return denied(
 			profiles.Decision{
 				Code:     profiles.CodeShellEndless,
-				Reason:   "the text given to a shell does not come to an end: " + r.Endless,
+				Reason:   "the text given to a shell does not end: " + r.Endless,
 				Evidence: &profiles.Evidence{Argv: p.Argv, Chain: s.Chain},
 			},
 		)

@@ -79,12 +79,12 @@ func settle(r Report) (profiles.Decision, bool) {
 		return r.Refused[0], true
 	case r.Endless != "":
 		return profiles.Decision{
-			Code: profiles.CodeShellEndless, Reason: "the script does not come to an end: " + r.Endless,
+			Code: profiles.CodeShellEndless, Reason: "the script does not end: " + r.Endless,
 			Instead: []string{"end the loop after a number of turns"},
 		}, true
 	case !r.Settled:
 		return profiles.Decision{
-			Code: profiles.CodeShellUnsettled, Reason: "neither the text nor a dry run settles what the script does",
+			Code: profiles.CodeShellUnsettled, Reason: "neither the text nor a dry run shows what the script does",
 		}, true
 	default:
 		return profiles.Decision{}, false

@@ -144,7 +144,7 @@ func starts(by string) bool {
 // can. The text is decided nevertheless.
 func (w *walker) started(s argv.Script, at syntax.Pos, p place) *Node {
 	n := &Node{
-		Kind: "script", Text: "starts " + s.Shell + " itself: refused when it runs", Chain: s.Chain,
+		Kind: "script", Text: "starts " + s.Shell + " itself: refused at run time", Chain: s.Chain,
 		Verdict: command.Unsettled,
 	}
 	n.Decision = profiles.Decision{Code: profiles.CodeShellOpaque, Rule: &w.shell.Rule, Revision: w.d.Revision()}
@@ -201,7 +201,7 @@ func (w *walker) inside(s argv.Script, at syntax.Pos, p place) {
 		default:
 			d := profiles.Decision{
 				Code: profiles.CodeShellOpaque, Rule: &w.shell.Rule, Revision: w.d.Revision(),
-				Reason:   "a shell would run text that nobody has read: it comes from " + p.in.from(),
+				Reason:   "a shell would run unchecked text: it comes from " + p.in.from(),
 				Evidence: &profiles.Evidence{Chain: s.Chain},
 				Instead:  []string{"write the commands out in the script itself"},
 			}

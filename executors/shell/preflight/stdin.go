@@ -281,8 +281,9 @@ func (w *walker) program(lang string, c argv.Command, at syntax.Pos, p place) {
 	case inOpen:
 		w.out.Open = true
 	default:
-		w.deny(p, at, profiles.CodeShellOpaque, c.Words[0].Text+" would run a program that nobody has read: it comes from "+p.in.from(),
-			"give it as a file, or write it out in the script")
+		w.deny(p, at, profiles.CodeShellOpaque, c.Words[0].Text+" would run an unchecked program: it comes from "+
+			p.in.from(),
+			"pass it as a file, or write it out in the script")
 	}
 }
 

@@ -277,7 +277,7 @@ func refusalOf(r *script.Refusal) profiles.Decision {
 func (g *runState) inner(ctx context.Context, text, by, dir string, p *frame) (string, error) {
 	if p.texts++; p.texts > maxTexts {
 		return "", g.bound(
-			"texts run inside of one another more than %d deep, as of an eval that calls itself", maxTexts,
+			"texts run one another more than %d deep, such as an eval that calls itself", maxTexts,
 		)
 	}
 	var tree *syntax.File
@@ -479,7 +479,8 @@ func shift(args []string) []string {
 
 func harmless(option string) bool {
 	switch option {
-	case "errtrace", "functrace", "monitor", "history", "histexpand", "hashall", "braceexpand", "emacs", "vi", "notify", "posix", "interactive-comments":
+	case "errtrace", "functrace", "monitor", "history", "histexpand", "hashall", "braceexpand", "emacs", "vi", "notify",
+		"posix", "interactive-comments":
 		return true
 	default:
 		return false

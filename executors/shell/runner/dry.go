@@ -60,7 +60,7 @@ func (g *runState) opaque(text, by string, p *frame) error {
 	}
 	return g.refuseAs(profiles.Decision{
 		Code:    profiles.CodeShellOpaque,
-		Reason:  by + " would run the output of a program as text, which nobody can read before",
+		Reason:  by + " would run the output of a program as text, which cannot be checked before",
 		Instead: []string{"run the command itself, with the output as an argument"},
 	}, p.at, true)
 }
@@ -71,7 +71,7 @@ func (g *runState) opaqueInput(text, by string, hc interp.HandlerContext, at At)
 		return g.refuse(
 			profiles.Decision{
 				Code:   profiles.CodeShellOpaque,
-				Reason: by + " would run text from its standard input that nobody can read before",
+				Reason: by + " would run text from its standard input, which cannot be checked before",
 			},
 			at,
 		)

@@ -145,7 +145,7 @@ func (g *runState) step(ctx context.Context, hc interp.HandlerContext, s bashcom
 		return nil, g.bound("more than %d statements ran", g.c.Limits.Steps)
 	case p.depth > g.c.Limits.Depth || n%32 == 0 && runtime.Callers(g.c.Limits.Depth*8, make([]uintptr, 1)) > 0:
 		return nil, g.bound(
-			"statements stand inside of one another more than %d deep, as of a function that calls itself",
+			"statements are nested more than %d deep, such as a function that calls itself",
 			g.c.Limits.Depth,
 		)
 	}
@@ -158,7 +158,8 @@ func (g *runState) step(ctx context.Context, hc interp.HandlerContext, s bashcom
 // isShellVariable names variables that the shell sets itself. Programs do not depend on them.
 func isShellVariable(name string) bool {
 	switch name {
-	case "PWD", "OLDPWD", "IFS", "OPTIND", "OPTARG", "REPLY", "UID", "EUID", "GID", "_", "BASH_REMATCH", "MAPFILE", "PIPESTATUS":
+	case "PWD", "OLDPWD", "IFS", "OPTIND", "OPTARG", "REPLY", "UID", "EUID", "GID", "_", "BASH_REMATCH", "MAPFILE",
+		"PIPESTATUS":
 		return true
 	default:
 		return false

@@ -321,7 +321,8 @@ func (h *host) Open(ctx context.Context, f runner.File) (io.ReadWriteCloser, err
 func steers(p string) error {
 	return denial(
 		"file", profiles.CodeShellRedirect,
-		short(p, 512)+" cannot be written: its folder is a repository to git, or becomes one, and it decides what git runs there",
+		short(p, 512)+" cannot be written: its folder is a git repository, or becomes one, and the file decides what "+
+			"git runs there",
 	)
 }
 

@@ -289,7 +289,7 @@ func judge(tokens []token) awkProgram {
 		case t.kind == awkName && t.text == "system" && ts.at(i-1).text != "func" && ts.at(i-1).text != "function":
 			refused = p.system(ts, i)
 		case t.kind == sign && t.text == "|&":
-			refused = "a coprocess of awk cannot be judged"
+			refused = "a coprocess of awk cannot be checked"
 		case t.kind == sign && t.text == "|":
 			if text, ok := ts.piped(i); ok {
 				p.Texts = append(p.Texts, text)
@@ -316,7 +316,7 @@ func (p *awkProgram) system(ts awkTokens, i int) (refused string) {
 	case open && text.kind == sign && text.text == ")":
 		return ""
 	default:
-		return "system() runs what is put together as the program runs"
+		return "system() runs text that is built at run time"
 	}
 }
 

@@ -91,7 +91,7 @@ func cmakeCommand(r *reader, name string, at int) {
 			r.start("cmake -E chdir", r.args[at+1:])
 		}
 	case r.row.has("runs", name):
-		r.refuse("it starts the programs that it is told", name)
+		r.refuse("it starts any given program", name)
 	}
 }
 
@@ -150,7 +150,7 @@ func goWords(r *reader, sub string) {
 			r.apply(it)
 		case sub == "run" && !r.lost:
 			if strings.Contains(it.word.Text, "@") {
-				r.refuse("it fetches and runs a program that nobody has read", it.word.Text)
+				r.refuse("it fetches and runs an unchecked program", it.word.Text)
 			}
 			return
 		case sub == "tool":

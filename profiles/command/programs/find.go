@@ -85,7 +85,7 @@ func findCommand(r *reader, action string, i int, starts []argv.Word) int {
 	case len(ws) == 0:
 		return end
 	case len(starts) > 64:
-		r.refuse("it searches in too many places for its command to be judged", action)
+		r.refuse("it searches in too many places to check its command", action)
 		return end
 	case strings.Contains(ws[0].Text, "{}"):
 		r.refuse("it would start the files that it finds", action)

@@ -246,7 +246,7 @@ func readScripted(r *reader) {
 func loadedModule(r *reader, w argv.Word) {
 	for _, mark := range []string{"data:*", "http:*", "https:*", "*child_process*"} {
 		if tables.Match(mark, w.Text) {
-			r.refuse("it loads a program that nobody has read", w.Text)
+			r.refuse("it loads an unchecked program", w.Text)
 			return
 		}
 	}
@@ -336,7 +336,7 @@ func readShell(r *reader) {
 		case shellTells:
 			return
 		case shellRefused:
-			r.refuse("this option loads what nobody has read, or is not known", w.Text)
+			r.refuse("this option loads unchecked code, or is not known", w.Text)
 			return
 		case shellPlain:
 		case shellText:
@@ -362,7 +362,7 @@ func shellValues(r *reader, at, count int) bool {
 		if w.Open {
 			r.out.Maybe = true
 		} else if w.Text == "extdebug" {
-			r.refuse("this option lets programs of its own watch the script", w.Text)
+			r.refuse("this option starts programs that watch the script", w.Text)
 		}
 	}
 	return true

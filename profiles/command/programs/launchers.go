@@ -53,7 +53,7 @@ func envSplit(r *reader, it item, splits int) bool {
 		r.out.Maybe = true
 		return false
 	case !readable || splits > 8:
-		r.refuse("env -S puts words together that cannot be read; write them out", it.value.Text)
+		r.refuse("env -S builds words that cannot be checked; write them out", it.value.Text)
 		return false
 	}
 	r.args, r.next = append(ws, r.args[r.next:]...), 0

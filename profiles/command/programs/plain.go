@@ -132,7 +132,7 @@ func (r *reader) apply(it item) {
 		case it.value.Open && it.value.Text == "":
 			r.out.Maybe = true
 		case it.has && strings.IndexAny(strings.TrimLeft(it.value.Text, " \t"), "|!") == 0:
-			r.refuse("its value is a command, which nobody can read", it.name)
+			r.refuse("its value is a command that cannot be checked", it.name)
 		}
 	default:
 		if read := valueReader(it.effect); read != nil {

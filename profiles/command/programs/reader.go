@@ -134,7 +134,7 @@ func (r *reader) letter() item {
 	c := r.cluster[:1]
 	r.cluster = r.cluster[1:]
 	if r.letters++; r.letters > mostLetters {
-		r.refuse("more options than a program has stand in one word", "")
+		r.refuse("one word has more options than a program has", "")
 		r.cluster, r.openCluster = "", false
 	}
 	it := item{word: r.args[r.next-1], at: r.next - 1}
@@ -217,7 +217,7 @@ func (r *reader) because() string {
 	if r.row.reason != "" {
 		return r.row.reason
 	}
-	return "this option starts a program, or loads what does"
+	return "this option starts a program, or loads code that does"
 }
 
 // start notes a command that is started with what the program sets for it.

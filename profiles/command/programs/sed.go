@@ -203,7 +203,7 @@ func (r *sedReader) command(c byte) bool {
 	case 'e':
 		text := strings.Trim(r.line(), " \t")
 		if text == "" || text == ";" || text == "}" {
-			r.out.Refused = "the command e runs what stands in the pattern space"
+			r.out.Refused = "the command e runs the text of the pattern space"
 		} else {
 			r.out.Texts = append(r.out.Texts, text)
 		}
@@ -272,7 +272,7 @@ func (r *sedReader) substitute() bool {
 	for {
 		switch c := r.peek(); {
 		case c == 'e':
-			r.out.Refused = "the flag e of s runs what comes of the substitution"
+			r.out.Refused = "the flag e of s runs the result of the substitution"
 			r.i++
 		case c >= '0' && c <= '9', c == 'g', c == 'p', c == 'N', c == 'I', c == 'i', c == 'M', c == 'm':
 			if r.i >= len(r.text) {

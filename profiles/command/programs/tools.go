@@ -124,7 +124,7 @@ func nmapScript(r *reader, it item) {
 	case it.value.Open:
 		r.out.Maybe = true
 	case strings.ContainsAny(it.value.Text, "/."):
-		r.refuse("a script of its own may start programs", it.value.Text)
+		r.refuse("its script may start programs", it.value.Text)
 	}
 }
 
@@ -161,7 +161,7 @@ func readIP(r *reader) {
 			r.start("ip exec", command)
 			return
 		case w.Text == "-b" || strings.HasPrefix(w.Text, "-ba"):
-			r.refuse("its commands stand in a file", w.Text)
+			r.refuse("its commands are in a file", w.Text)
 		}
 	}
 }

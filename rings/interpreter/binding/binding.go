@@ -299,7 +299,7 @@ func (a *Agent) decide(executor, bridge string, size int64) (*Grant, profiles.De
 // noApprover refuses a call whose decision asks for an approval that no grant describes.
 func noApprover(d profiles.Decision) profiles.Decision {
 	d.Verdict, d.Code = profiles.Deny, profiles.CodeRingUnavailable
-	d.Reason = "an approval is needed, and nothing says of whom"
+	d.Reason = "an approval is needed, but no approver is known"
 	return d
 }
 

@@ -70,7 +70,7 @@ func (k *Request) guardrailsRefuse(revision string, gr *Grant) *Refusal {
 		no, asked := k.guards[guard{g.Rego, gr.Powers}]
 		switch {
 		case !asked:
-			return revoked(revision, gr, "the policy now in force has a guardrail that was not asked about it")
+			return revoked(revision, gr, "the policy now in force has a guardrail that has not checked it")
 		case no != nil:
 			return no
 		}

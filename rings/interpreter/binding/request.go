@@ -211,7 +211,7 @@ func (k *Request) DecideResumed(b *Binding, g *Generation, used Used) *Refusal {
 	}
 	if schemas := arguments(grants...); len(schemas) > 0 {
 		if _, err := jsonvalue.Validate(k.Args, k.Marked, schemas...); err != nil {
-			return revoked(grants[0].Revision, grants[0], "the argument does not fit every schema that binds the run")
+			return revoked(grants[0].Revision, grants[0], "the argument does not match every schema of the run")
 		}
 	}
 	for _, gr := range grants {
@@ -262,7 +262,7 @@ func (k *Request) StillGranted(b *Binding, g *Generation) (*Grant, *Refusal) {
 	for _, s := range arguments(current) {
 		if !slices.Contains(seen, s) {
 			if _, err := jsonvalue.Validate(k.Args, k.Marked, s); err != nil {
-				return nil, revoked(g.Revision, current, "the argument does not fit the schema now in force")
+				return nil, revoked(g.Revision, current, "the argument does not match the schema now in force")
 			}
 		}
 	}
@@ -328,7 +328,7 @@ func (k *Request) CheckArguments(args json.RawMessage, tagged func(json.RawMessa
 	}
 	// A bridge without a schema gets the text that the guest sent.
 	if err := jsonvalue.Once(k.Args); err != nil {
-		return k.refuseArguments(err.Error(), "the arguments of "+k.Bridge+" can be read in two ways")
+		return k.refuseArguments(err.Error(), "the arguments of "+k.Bridge+" are ambiguous")
 	}
 	return nil
 }
@@ -346,7 +346,7 @@ func (k *Request) checkSchemas(count int) *Refusal {
 	}
 	var err error
 	if k.Args, err = jsonvalue.Validate(k.Args, k.Marked, schemas...); err != nil {
-		return k.refuseArguments(err.Error(), "the argument of "+k.Bridge+" does not fit its schema")
+		return k.refuseArguments(err.Error(), "the argument of "+k.Bridge+" does not match its schema")
 	}
 	return nil
 }
@@ -362,8 +362,8 @@ func (k *Request) checkRecordSize() *Refusal {
 		return nil
 	}
 	return k.refuse(profiles.CodeBridgeArgumentsBytes,
-		fmt.Sprintf("its arguments are recorded in full, and the record of these is larger than %d bytes", MaxFull),
-		fmt.Sprintf("%s is audited in full, and its arguments have more than %d bytes in the record",
+		fmt.Sprintf("its arguments are recorded in full, but this record is larger than %d bytes", MaxFull),
+		fmt.Sprintf("%s is audited in full, but its arguments need more than %d bytes in the record",
 			k.Bridge, MaxFull))
 }
 

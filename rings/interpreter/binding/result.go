@@ -51,7 +51,7 @@ func (t ResultRule) Check(out json.RawMessage, tagged func(json.RawMessage) erro
 	}
 	value, err := jsonvalue.Validate(out, s.Marked, t.schemas...)
 	if err != nil {
-		return nil, &Flaw{profiles.ErrorBridge, "gave a result that does not fit its schema",
+		return nil, &Flaw{profiles.ErrorBridge, "gave a result that does not match its schema",
 			profiles.CodeBridgeResult, err.Error()}
 	}
 	return value, nil

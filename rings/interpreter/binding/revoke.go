@@ -53,7 +53,7 @@ func (b *Binding) irrevocable(grant string) string {
 	case strings.HasPrefix(grant, GrantImport):
 		return "a module cannot be taken from a live guest; cancel the run"
 	case isExec && !b.lists(program):
-		return "the run may start no such program"
+		return "the run has no grant for this program"
 	case !bridge && !isHost && !isExec:
 		return "want bridge:NAME, host:NAME, exec:PATH or import:NAME"
 	case isHost:

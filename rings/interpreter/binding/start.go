@@ -62,7 +62,7 @@ func (a *Agent) tier(h Host) *profiles.Decision {
 		return nil
 	}
 	d := &profiles.Decision{Code: profiles.CodeTierUnavailable, Rule: &a.Profile.MinTierRule, Revision: a.Revision,
-		Reason: fmt.Sprintf("the policy asks for tier %s, the executor %s has %s here",
+		Reason: fmt.Sprintf("the policy requires tier %s, but the executor %s has %s on this host",
 			wanted, h.Name, cmp.Or(string(h.Tier), "none")),
 		Instead: []string{seeDoctor}}
 	if h.Lacks != "" {

@@ -135,7 +135,7 @@ type Spend struct {
 func (s *Spend) AdmitAct(name string, taken *int64, limit int64) *Excess {
 	if *taken >= limit {
 		return &Excess{Code: profiles.CodeBridgeCalls,
-			Text: fmt.Sprintf("a run may start %d programs and open files, in all", limit)}
+			Text: fmt.Sprintf("a run may make %d program starts and file opens in all", limit)}
 	}
 	*taken++
 	s.Calls[name]++
@@ -240,5 +240,5 @@ func tasksOf(object []byte) ([]byte, error) {
 }
 
 // errUncountable is for the program.
-var errUncountable = errors.New("the first argument has a shape that subagents cannot be counted in: " +
+var errUncountable = errors.New("the subagents in the first argument cannot be counted: " +
 	"pass a plain array, or an object with a plain array named tasks")

@@ -29,7 +29,7 @@ func (e *UnprovidedError) Error() string {
 func (e *UnprovidedError) Unwrap() error { return e.Err }
 
 // ErrNoProvider says that no provider here performs the bridge.
-var ErrNoProvider = errors.New("nothing here performs it")
+var ErrNoProvider = errors.New("no provider on this host performs it")
 
 // States that a caller must tell apart.
 var (

@@ -159,7 +159,7 @@ func Validate(b []byte, marked bool, schemas ...*Schema) (json.RawMessage, error
 func finding(err error) string {
 	var bad *jsonschema.ValidationError
 	if !errors.As(err, &bad) {
-		return "does not fit its schema"
+		return "does not match its schema"
 	}
 	for len(bad.Causes) > 0 {
 		bad = bad.Causes[0]
@@ -168,7 +168,7 @@ func finding(err error) string {
 	for _, part := range bad.InstanceLocation {
 		where += "." + Clip(part, 40)
 	}
-	text := "does not fit its schema"
+	text := "does not match its schema"
 	if unit := bad.BasicOutput(); unit != nil && unit.Error != nil {
 		text = unit.Error.String()
 	}

@@ -78,7 +78,7 @@ func Decode(b []byte) (Record, error) {
 	size, rest, ok := uvarint(rest)
 	packed, rest, ok2 := uvarint(rest)
 	if !ok || !ok2 || size > maxHead || packed > uint64(len(rest)) {
-		return Record{}, fmt.Errorf("decode pause: %w: its lengths do not hold", ErrFormat)
+		return Record{}, fmt.Errorf("decode pause: %w: its lengths are not valid", ErrFormat)
 	}
 	in := flate.NewReader(bytes.NewReader(rest[:packed]))
 	var head bytes.Buffer
@@ -93,7 +93,7 @@ func Decode(b []byte) (Record, error) {
 		return Record{}, fmt.Errorf("decode pause: %w: %w", ErrFormat, err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return Record{}, fmt.Errorf("decode pause: %w: text behind the head", ErrFormat)
+		return Record{}, fmt.Errorf("decode pause: %w: data after the head", ErrFormat)
 	}
 	r.Snapshot = rest[packed:]
 	if err := r.Check(); err != nil {

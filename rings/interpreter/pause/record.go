@@ -186,7 +186,7 @@ func Expiry(expires time.Time, approval bool) executors.ProgramError {
 			Message: "a call was not approved in time; approvals ended at " + at}
 	}
 	return executors.ProgramError{Name: profiles.ErrorPauseExpired,
-		Message: "the run waited longer than it may; the pause ended at " + at}
+		Message: "the run waited too long; the pause ended at " + at}
 }
 
 // Number returns N of the id "cN" of a call.
@@ -257,7 +257,7 @@ func (r *Record) checkCalls() error {
 		case c.Digest != Digest(c.Args):
 			return fmt.Errorf("the arguments of call %s are not those of its digest", c.ID)
 		case c.For != ForHarness && c.For != ForApprover, c.For == ForHarness && !c.Harness:
-			return fmt.Errorf("call %s waits for nobody", c.ID)
+			return fmt.Errorf("call %s has no one to wait for", c.ID)
 		case c.For == ForApprover && (c.Terms == nil || c.Approved), c.Approved && c.Terms == nil:
 			return fmt.Errorf("the approval of call %s is not whole", c.ID)
 		case c.Terms != nil && (c.Terms.Count < 1 || c.Terms.Expires.IsZero()):

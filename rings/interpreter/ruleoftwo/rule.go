@@ -104,7 +104,7 @@ func (a *Account) whyLocked(u Use) string {
 			brings = append(brings, p.Words())
 		}
 	}
-	return fmt.Sprintf("%s brings %s, and the run has touched %s",
+	return fmt.Sprintf("%s brings %s, and the run has already used %s",
 		u.What, strings.Join(brings, " and "), strings.Join(has, " and "))
 }
 
@@ -125,10 +125,10 @@ func (a *Account) refuseLocked(u Use, ask bool) *profiles.Decision {
 	}
 	if ask {
 		d.Reason += "; people cannot be asked about it"
-		d.Instead = []string{"call a bridge with external power, which people can approve",
-			"do it in a run that touches no more than two"}
+		d.Instead = []string{"call a bridge with external power, which can be approved",
+			"do it in a run with at most two of the powers"}
 		return d
 	}
-	d.Instead = []string{"do it in a run that touches no more than two"}
+	d.Instead = []string{"do it in a run with at most two of the powers"}
 	return d
 }

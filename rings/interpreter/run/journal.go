@@ -36,7 +36,7 @@ func newJournalWriter(ctx context.Context, id string, h *Host) journalWriter {
 		Touched: func(run string, p profiles.Powers) error {
 			t, ok := k.(contract.Touches)
 			if !ok {
-				return errors.New("this host does not note what subagents of a run that waits touch")
+				return errors.New("this host does not record the powers that subagents of a paused run use")
 			}
 			return t.KeepTouched(ctx, run, p)
 		},

@@ -92,14 +92,14 @@ func endOfRun(err error, v *contract.View) (executors.State, *executors.ProgramE
 		return failed(nameClosed, textHostFault)
 	case errors.Is(err, executors.ErrEngine): // of a session; a paused run stays paused
 		return failed(nameSessionUnusable, jsonvalue.Clip(
-			"the state of the session needs an engine that is not configured, or has to be forgotten: "+err.Error(),
+			"the state of the session needs an engine that is not configured, or has to be dropped: "+err.Error(),
 			400))
 	case errors.As(err, &gone):
 		return failed(nameSessionUnusable, jsonvalue.Clip(gone.Why, 400)+
-			"; what it held is lost: the session has to be forgotten (DELETE /v1/sessions/NAME, "+
-			"ringd sessions drop NAME), and its next run starts without a state")
+			"; its content is lost: the session has to be dropped (DELETE /v1/sessions/NAME, ringd sessions drop "+
+			"NAME), and its next run starts without a state")
 	case errors.Is(err, executors.ErrSnapshot):
-		return failed(nameSessionUnusable, "the state of the session cannot be restored: it has to be forgotten")
+		return failed(nameSessionUnusable, "the state of the session cannot be restored: it has to be dropped")
 	default:
 		text := "the guest ended without an outcome"
 		if why := executors.Why(err); why != "" {

@@ -83,7 +83,7 @@ func (p pausing) commit() *ending {
 		ids[i] = record.Calls[i].ID
 	}
 	if err := r.recordClaims("", r.executor, out.Denials, out.Refused); err != nil {
-		e := closedEnding("what it was refused could not be recorded", err)
+		e := closedEnding("its refusals could not be recorded", err)
 		return &e
 	}
 	rec := r.Record(contract.RunPaused)

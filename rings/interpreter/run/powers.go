@@ -213,7 +213,7 @@ func (w *powersAccount) connect(u ruleoftwo.Use) *profiles.Decision {
 	by.Third = false
 	if err := w.CommitUse(by); err != nil {
 		w.onFailed(err)
-		return &profiles.Decision{Code: profiles.CodeClosed, Reason: "what it brings could not be noted"}
+		return &profiles.Decision{Code: profiles.CodeClosed, Reason: "the powers that it brings could not be recorded"}
 	}
 	if third && w.host.Narrowed != nil {
 		w.host.Go(w.host.Narrowed)

@@ -71,7 +71,7 @@ func (r *Run) WithContext(ctx context.Context) context.Context {
 	r.stop = stop
 	r.journal = newJournalWriter(context.WithoutCancel(ctx), r.id, r.host)
 	r.powers.OnCommit(r.journal.Touched, func(err error) {
-		r.end(closedEnding("what it touches could not be noted", err))
+		r.end(closedEnding("the powers that it uses could not be recorded", err))
 	})
 	return live
 }

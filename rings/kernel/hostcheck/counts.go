@@ -101,15 +101,17 @@ func (s Sources) Users() Layer {
 	}
 	if s.UID == 0 {
 		l.State = Enforced
-		l.Reason = "the guests of each agent have a user of their own: what the kernel counts for a user is no other agent's nor ringd's" + fits
+		l.Reason = "the guests of each agent have a separate user, so no agent uses up the kernel's per-user limits " +
+			"of another or of ringd" + fits
 		return l
 	}
 	l.State = Partly
-	l.Reason = fmt.Sprintf("guests have ringd's own user, %d: its watches of epoll, %d, are everybody's; when there are none left, guests with more than their share are ended",
+	l.Reason = fmt.Sprintf("guests run as ringd's own user, %d, and share its %d epoll watches; when none are left, "+
+		"guests above their share are ended",
 		s.UID, c.Watches) + fits
-	l.Fix = "run ringd as root, which gives the guests of each agent a user of their own (guests.uid, guests.count)"
+	l.Fix = "run ringd as root, which gives the guests of each agent a separate user (guests.uid, guests.count)"
 	if c.PipePages > 0 {
-		l.Reason += fmt.Sprintf("; its %d pages of pipes are everybody's too", c.PipePages)
+		l.Reason += fmt.Sprintf("; they also share its %d pages of pipes", c.PipePages)
 		l.Fix += "; or at least: sudo sysctl -w fs.pipe-user-pages-hard=0"
 	}
 	return l

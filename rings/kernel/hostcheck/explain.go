@@ -54,14 +54,14 @@ const reportIt = "run `ringd doctor --json` and report what it prints"
 
 // lies explains a host that reported a layer as set although it has no effect.
 func (f Facts) lies(r initproto.Report) said {
-	who := "something between ringd and the kernel answers system calls without doing them"
+	who := "something between ringd and the kernel answers system calls without performing them"
 	if f.Emulated != "" {
-		who = f.Emulated + " stands in for the kernel here"
+		who = f.Emulated + " replaces the kernel here"
 	}
 	return said{
 		why: "the host says that it gave the layer " + r.Failed + ", and a test in the guest shows that it did not; " +
 			who,
-		fix: "run no untrusted code on this host: nothing that it says of its layers can be relied on",
+		fix: "run no untrusted code on this host: its reports about layers cannot be trusted",
 	}
 }
 
@@ -142,8 +142,10 @@ func (f Facts) namespaces(step string, e syscall.Errno) said {
 		return said{"no more namespaces are allowed to this user, or they are nested too deeply",
 			"sudo sysctl -w user.max_user_namespaces=15000, and see the other user.max_*_namespaces"}
 	case syscall.EINVAL, syscall.ENOSYS:
-		return said{"this kernel was built without one of the user, mount, process, network, IPC, UTS and control group namespaces",
-			"use a kernel with CONFIG_USER_NS, CONFIG_PID_NS, CONFIG_NET_NS, CONFIG_IPC_NS, CONFIG_UTS_NS and CONFIG_CGROUPS"}
+		return said{"this kernel was built without one of the user, mount, process, network, IPC, UTS and control " +
+			"group namespaces",
+			"use a kernel with CONFIG_USER_NS, CONFIG_PID_NS, CONFIG_NET_NS, CONFIG_IPC_NS, CONFIG_UTS_NS and " +
+				"CONFIG_CGROUPS"}
 	default:
 		return said{}
 	}
@@ -161,9 +163,10 @@ func (f Facts) namespacesRefused(step string) said {
 	switch {
 	case f.UsernsOff && f.UID != 0:
 		return said{"kernel.unprivileged_userns_clone is 0: namespaces are for root alone (Debian)",
-			"sudo sysctl -w kernel.unprivileged_userns_clone=1; to keep it, write the same to /etc/sysctl.d/60-ringd.conf"}
+			"sudo sysctl -w kernel.unprivileged_userns_clone=1; to keep it, write the same to " +
+				"/etc/sysctl.d/60-ringd.conf"}
 	case f.AppArmorUserns && f.UID != 0:
-		return said{"AppArmor keeps user namespaces from programs that have no profile " +
+		return said{"AppArmor refuses user namespaces to programs without a profile " +
 			"(kernel.apparmor_restrict_unprivileged_userns, Ubuntu 23.10 and later)", appArmorRemedy}
 	case f.Filtered: // a container denies namespaces by a filter
 		return f.contained("namespaces")
@@ -171,8 +174,10 @@ func (f Facts) namespacesRefused(step string) said {
 		return said{"ringd is root without CAP_SETFCAP, CAP_SETUID or CAP_SETGID, which a map of users needs",
 			"CapabilityBoundingSet= of ringd's unit must keep them; or run ringd as an ordinary user"}
 	default:
-		return said{"the kernel refuses user namespaces to ringd: in a chroot, by a security module, or by the limits of its unit",
-			"run ringd outside a chroot, and without RestrictNamespaces= in its unit; see `dmesg | tail` for a security module"}
+		return said{"the kernel refuses user namespaces to ringd: in a chroot, by a security module, or by the " +
+			"limits of its unit",
+			"run ringd outside a chroot, and without RestrictNamespaces= in its unit; see `dmesg | tail` for a " +
+				"security module"}
 	}
 }
 
@@ -182,14 +187,17 @@ func (f Facts) contained(what string) said {
 	case "docker", "podman":
 		return said{f.Container + "'s default profile refuses " + what + " to what runs in the container",
 			f.Container + " run --security-opt seccomp=unconfined --security-opt apparmor=unconfined " +
-				"--security-opt systempaths=unconfined …, in a container that holds nothing but ringd; or run ringd on the host"}
+				"--security-opt systempaths=unconfined …, in a container that holds nothing but ringd; or run ringd " +
+				"on the host"}
 	case "kubernetes":
 		return said{"the pod's profile refuses " + what + " to what runs in it",
-			"in the pod: hostUsers: false; in its securityContext: procMount: Unmasked, seccompProfile: {type: Unconfined}, " +
+			"in the pod: hostUsers: false; in its securityContext: procMount: Unmasked, seccompProfile: {type: " +
+				"Unconfined}, " +
 				"appArmorProfile: {type: Unconfined}; in a pod that holds nothing but ringd"}
 	case "":
-		return said{"a filter of system calls stands around ringd and refuses " + what,
-			"take RestrictNamespaces=, SystemCallFilter= and PrivateUsers= out of ringd's unit, or start it outside the tool that filters"}
+		return said{"a system call filter around ringd refuses " + what,
+			"remove RestrictNamespaces=, SystemCallFilter= and PrivateUsers= from ringd's unit, or start it outside " +
+				"the tool that filters"}
 	default:
 		return said{"the container (" + f.Container + ") refuses " + what + " to what runs in it",
 			"allow nested containers (lxc: security.nesting=true), or run ringd on the host"}
@@ -200,21 +208,18 @@ func (f Facts) mounts(step string, e syscall.Errno) said {
 	refused := e == syscall.EPERM || e == syscall.EACCES
 	switch {
 	case refused && strings.Contains(step, "proc") && len(f.MaskedProc) > 0:
-		fix := "mount nothing below /proc where ringd runs: take ProtectKernelTunables=, ProtectKernelLogs=, " +
-			"ProtectProc= and ProcSubset= out of its unit"
+		fix := "mount nothing below /proc where ringd runs: remove ProtectKernelTunables=, ProtectKernelLogs=, " +
+			"ProtectProc= and ProcSubset= from its unit"
 		switch f.Container {
 		case "docker", "podman":
 			fix = f.Container + " run --security-opt systempaths=unconfined …"
 		case "kubernetes":
 			fix = "in the securityContext of the container: procMount: Unmasked, with hostUsers: false in the pod"
 		}
-		return said{
-			"something is mounted over " + some(f.MaskedProc) +
-				", and the kernel then gives a guest no /proc of its own",
-			fix,
-		}
+		return said{"something is mounted over " + some(f.MaskedProc) +
+			", so the kernel gives a guest no separate /proc", fix}
 	case refused && f.AppArmorUserns && f.UID != 0:
-		return said{"AppArmor takes the rights of a user namespace from programs that have no profile " +
+		return said{"AppArmor removes the rights of a user namespace from programs without a profile " +
 			"(kernel.apparmor_restrict_unprivileged_userns, Ubuntu 23.10 and later)", appArmorRemedy}
 	case refused && (f.Container != "" || f.Filtered):
 		return f.contained("mounts")
@@ -277,7 +282,7 @@ func (f Facts) seccomp(e syscall.Errno) said {
 	case e == syscall.EINVAL && !before(f.Release, 5, 0), e == syscall.ENOSYS:
 		return said{"this kernel was built without seccomp filters", "use a kernel with CONFIG_SECCOMP_FILTER"}
 	case e == syscall.EBUSY:
-		return said{"the filter around ringd has a listener of its own, and the kernel allows one",
+		return said{"the filter around ringd has a listener, and the kernel allows only one",
 			"start ringd outside the tool that watches its system calls"}
 	default:
 		return f.refusedHere(e)
@@ -295,7 +300,7 @@ func (f Facts) memory() said {
 func (f Facts) memfd(e syscall.Errno) said {
 	switch {
 	case f.MemfdNoExec >= 2:
-		return said{"vm.memfd_noexec is 2: no program starts from memory, and a guest's first one does",
+		return said{"vm.memfd_noexec is 2: no program starts from memory, but the first program of a guest does",
 			"sudo sysctl -w vm.memfd_noexec=1; to keep it, write the same to /etc/sysctl.d/60-ringd.conf"}
 	case e == syscall.ENOSYS:
 		return f.old("memfd_create", 3, 17)
@@ -305,7 +310,7 @@ func (f Facts) memfd(e syscall.Errno) said {
 }
 
 // cgroupRemedy is the remedy that gives ringd a control group of its own.
-const cgroupRemedy = "in ringd's unit: Delegate=yes (systemd), which gives it a control group of its own; " +
+const cgroupRemedy = "in ringd's unit: Delegate=yes (systemd), which gives it a separate control group; " +
 	"from a shell: systemd-run --user --scope -p Delegate=yes ringd serve"
 
 func (f Facts) cgroups() said {
@@ -313,16 +318,16 @@ func (f Facts) cgroups() said {
 		return said{"memory and processes of this host are not under cgroup v2",
 			"start the kernel with systemd.unified_cgroup_hierarchy=1, then " + cgroupRemedy}
 	}
-	return said{"ringd's control group " + f.Cgroup2 + " is not its own", cgroupRemedy}
+	return said{"ringd's control group " + f.Cgroup2 + " is shared with others", cgroupRemedy}
 }
 
 func (f Facts) network(e syscall.Errno) said {
 	if e == syscall.EPERM || e == syscall.EACCES {
 		if f.AppArmorUserns && f.UID != 0 {
-			return said{"AppArmor takes the rights of a user namespace from programs that have no profile " +
+			return said{"AppArmor removes the rights of a user namespace from programs without a profile " +
 				"(kernel.apparmor_restrict_unprivileged_userns, Ubuntu 23.10 and later)", appArmorRemedy}
 		}
-		return f.contained("a network of its own")
+		return f.contained("a separate network")
 	}
 	return f.refusedHere(e)
 }

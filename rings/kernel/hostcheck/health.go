@@ -84,36 +84,33 @@ type describedLayer struct{ name, holds, partly string }
 // layers are all layers, in the order in which they are made.
 func layers() []describedLayer {
 	return []describedLayer{
-		{initproto.LayerProcess, "every guest is a process of its own, started from one thread", ""},
+		{initproto.LayerProcess, "every guest is a separate process, started from one thread", ""},
 		{initproto.LayerEnvironment, "the environment of a guest is empty", ""},
 		{initproto.LayerDescriptors, "a guest has its connection and no other descriptor", ""},
 		{initproto.LayerParentDeath, "a guest and all it started die with the daemon", ""},
-		{initproto.LayerNamespaces, "own users, mounts, processes, network, IPC, host name, control groups", ""},
-		{initproto.LayerMounts, "a file tree of granted paths alone", "the file tree has more than the granted paths"},
+		{initproto.LayerNamespaces, "separate users, mounts, processes, network, IPC, host name and control groups",
+			""},
+		{initproto.LayerMounts, "a file tree with only granted paths", "the file tree has more than the granted paths"},
 		{initproto.LayerExec, "only granted programs start, with the libraries that they need",
 			"a granted interpreter or loader may start others"},
-		{initproto.LayerNetwork, "no network but what was given", ""},
-		{initproto.LayerEgress, "what is sent to any address arrives at ringd, which decides", ""},
+		{initproto.LayerNetwork, "only the granted network", ""},
+		{initproto.LayerEgress, "ringd receives and decides connections to any address", ""},
 		{initproto.LayerLimits, "processor time, memory, files, descriptors, processes are bounded",
 			"some of the limits hold"},
 		{initproto.LayerPrivileges, "no program gives a guest privileges", ""},
-		{
-			initproto.LayerLandlock, "granted paths alone, once more, by Landlock rules",
-			"some accesses are not covered by this Landlock",
-		},
-		{initproto.LayerCapabilities, "no capabilities, and none to be had", ""},
-		{initproto.LayerMemory, "memory never becomes executable", "by a filter of system calls alone"},
+		{initproto.LayerLandlock, "only granted paths, a second time, by Landlock rules",
+			"some accesses are not covered by this Landlock"},
+		{initproto.LayerCapabilities, "no capabilities, and no way to get any", ""},
+		{initproto.LayerMemory, "memory never becomes executable", "only by a system call filter"},
 		{initproto.LayerSeccomp, "a list of system calls; all others are refused", ""},
-		{initproto.LayerSelfTest, "each layer was tried out in the guest before its program", ""},
-		{
-			initproto.LayerCgroups, "memory and processes of all a guest's processes together",
-			"a group to kill and freeze; no limits",
-		},
-		{initproto.LayerHeld, "what all of a guest holds in memory is bounded by the kernel",
-			"what all of a guest holds in memory is counted every 5 to 250 ms, and a guest above its limit is ended"},
+		{initproto.LayerSelfTest, "each layer was tested in the guest before its program", ""},
+		{initproto.LayerCgroups, "memory and processes of all a guest's processes together",
+			"a group to kill and freeze; no limits"},
+		{initproto.LayerHeld, "the kernel limits the memory of all processes of a guest",
+			"ringd measures the memory of all processes of a guest every 5 to 250 ms, and ends a guest above its limit"},
 		{initproto.LayerSeal, "a JavaScript guest gave up files, programs and sockets for good", ""},
-		{initproto.LayerViolations, "what a guest was refused is on record",
-			"refused system calls and programs are on record; of files, what Landlock refuses"},
+		{initproto.LayerViolations, "refusals of a guest are recorded",
+			"refused system calls and programs are recorded, and files that Landlock refuses"},
 	}
 }
 
@@ -154,7 +151,7 @@ func AppArmorProfile(program string) (profile string, ok bool) {
 	}
 	return `# AppArmor profile of ringd: it may make user namespaces, which it needs to
 # start guests. Nothing else changes: ringd stays unconfined by AppArmor, and
-# what bounds a guest is ringd's own affair.
+# what limits a guest is up to ringd.
 #
 #   ringd doctor --apparmor | sudo tee /etc/apparmor.d/ringd
 #   sudo apparmor_parser -r /etc/apparmor.d/ringd

@@ -95,7 +95,7 @@ func TestUsers(t *testing.T) {
 	}
 	root := ordinary
 	root.UID = 0
-	if l := root.Users(); l.State != hostcheck.Enforced || l.Fix != "" || !strings.Contains(l.Reason, "a user of their own") {
+	if l := root.Users(); l.State != hostcheck.Enforced || l.Fix != "" || !strings.Contains(l.Reason, "a separate user") {
 		t.Errorf("root has %+v", l)
 	}
 	free := sources("6.18.0", 7, 0, "proc/self/limits", "Max processes             unlimited            unlimited            processes\n", "proc/sys/fs/pipe-user-pages-hard", "4096\n")
@@ -144,7 +144,7 @@ func TestExplain(t *testing.T) {
 		{"Kubernetes by its group", docker("proc/self/cgroup", "0::/kubepods/burstable/pod1\n"), missing(initproto.LayerMounts, "mount proc", syscall.EPERM), "mounted over", "procMount: Unmasked"},
 		{"LXC", sources("6.8.0", 4, 0, "run/systemd/container", "lxc\n", "proc/self/status", filtered), missing(initproto.LayerNamespaces, "clone", syscall.EPERM), "(lxc)", "security.nesting=true"},
 		{"the signs of a container and no filter", sources("6.8.0", 4, 0, ".dockerenv", ""), missing(initproto.LayerNamespaces, "clone", syscall.EPERM), "refuses user namespaces", "chroot"},
-		{"a unit with a filter", sources("6.8.0", 4, 0, "proc/self/status", filtered), missing(initproto.LayerNamespaces, "clone", syscall.EPERM), "filter of system calls", "RestrictNamespaces="},
+		{"a unit with a filter", sources("6.8.0", 4, 0, "proc/self/status", filtered), missing(initproto.LayerNamespaces, "clone", syscall.EPERM), "system call filter", "RestrictNamespaces="},
 		{"a masked /proc without a container", sources("6.8.0", 4, 0, "proc/self/mountinfo", masked), missing(initproto.LayerMounts, "mount proc", syscall.EPERM), "mounted over", "mount nothing below /proc"},
 		{"too old for the mounts", sources("5.10.0-30-amd64", 0, syscall.ENOSYS), missing(initproto.LayerMounts, "mount_setattr /usr", syscall.ENOSYS), "Linux 5.10.0-30-amd64", "Linux 5.12"},
 		{"too many mounts", sources("6.18.44", 7, 0), missing(initproto.LayerMounts, "move_mount", syscall.ENOSPC), "limit of mounts", "fs.mount-max"},
@@ -167,7 +167,7 @@ func TestExplain(t *testing.T) {
 		{"WSL 2 has a kernel", sources("5.15.153.1-microsoft-standard-WSL2", 0, syscall.EOPNOTSUPP), missing(initproto.LayerLandlock, "landlock_create_ruleset", syscall.EOPNOTSUPP), "not switched on", "lsm=landlock"},
 		{"cgroup v1", sources("6.18.44", 7, 0), missing(initproto.LayerCgroups, "", 0), "not under cgroup v2", "unified_cgroup_hierarchy"},
 		{"a lie", docker(), initproto.Report{Failed: initproto.LayerSeccomp, Kind: initproto.KindLies, Step: "canary unshare"}, "does not" /* see below */, "run no untrusted code"},
-		{"a lie of gVisor", sources("4.19.0-gvisor", 0, syscall.ENOSYS), initproto.Report{Failed: initproto.LayerSeccomp, Kind: initproto.KindLies}, "gvisor stands in", "run no untrusted code"},
+		{"a lie of gVisor", sources("4.19.0-gvisor", 0, syscall.ENOSYS), initproto.Report{Failed: initproto.LayerSeccomp, Kind: initproto.KindLies}, "gvisor replaces the kernel", "run no untrusted code"},
 		{"a path that is gone", sources("6.18.44", 7, 0), initproto.Report{Failed: initproto.LayerMounts, Kind: initproto.KindFault, Step: "open_tree /x", Errno: int(syscall.ENOENT)}, "open_tree /x: no such file", "push the policy again"},
 		{"no memory", sources("6.18.44", 7, 0), initproto.Report{Failed: initproto.LayerMounts, Kind: initproto.KindFault, Errno: int(syscall.ENOMEM)}, "cannot allocate", "LimitNPROC="},
 		{"a failure that nobody foresaw", sources("6.18.44", 7, 0), missing(initproto.LayerCapabilities, "capset", syscall.ERANGE), "capset: numerical result", "report what it prints"},
@@ -250,12 +250,12 @@ func TestExamine(t *testing.T) {
 	}{
 		{name: "all", report: initproto.Report{Layers: all}, stands: true, want: map[string]string{initproto.LayerMounts: "enforced granted paths", initproto.LayerSeal: "enforced gave up"}},
 		{name: "some", report: initproto.Report{Layers: partly}, stands: true, want: map[string]string{
-			initproto.LayerViolations: "best-effort of files, what Landlock refuses", initproto.LayerCgroups: "unavailable limits hold for each process",
-			initproto.LayerNamespaces: "enforced own users", initproto.LayerMounts: "unavailable not there"}},
+			initproto.LayerViolations: "best-effort refused system calls and programs are recorded", initproto.LayerCgroups: "unavailable limits hold for each process",
+			initproto.LayerNamespaces: "enforced separate users", initproto.LayerMounts: "unavailable not there"}},
 		{name: "none", report: missing(initproto.LayerNamespaces, "clone", syscall.EPERM), want: map[string]string{
 			initproto.LayerNamespaces: "unavailable operation not permitted", initproto.LayerSeccomp: "unavailable not in use", initproto.LayerCgroups: "unavailable cgroup v2"}},
 		{name: "a lie", report: initproto.Report{Failed: initproto.LayerSeccomp, Kind: initproto.KindLies, Layers: partly}, lies: true,
-			want: map[string]string{initproto.LayerSeccomp: "unavailable shows that it did not", initproto.LayerNamespaces: "enforced own"}},
+			want: map[string]string{initproto.LayerSeccomp: "unavailable shows that it did not", initproto.LayerNamespaces: "enforced separate"}},
 		{name: "no word of the guest", err: errors.New("start init: no such file"), want: map[string]string{initproto.LayerProcess: "unavailable start init: no such file"}},
 		// A failed layer is not enforced, whatever else the report says of it.
 		{name: "a report at odds with itself", report: initproto.Report{Layers: all, Failed: initproto.LayerSeccomp, Kind: initproto.KindMissing},

@@ -16,7 +16,7 @@ import (
 )
 
 // another tells a program that looks for a way around a policy to stop.
-const another = "This is the policy that is in force; another way will be refused as well."
+const another = "The policy in force refuses this; another way will be refused too."
 
 // deniedBody is what a program reads of a refusal. It never has an address that
 // was looked up.
@@ -69,7 +69,8 @@ func answerFor(err error) []byte {
 	if errors.As(err, &d) {
 		return answerDenied(nil, d.Decision, false)
 	}
-	return whole(nil, "502 Bad Gateway", "X-Ringd-Error: unreachable", deniedBody{Code: "unreachable", Reason: "the host could not be reached"}, false)
+	return whole(nil, "502 Bad Gateway", "X-Ringd-Error: unreachable",
+		deniedBody{Code: "unreachable", Reason: "the host could not be reached"}, false)
 }
 
 // socksReply is that of SOCKS5 to what was opened (nil) or was not.

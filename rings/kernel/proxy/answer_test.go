@@ -57,7 +57,7 @@ func TestDenied(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
-		if !strings.Contains(note, "another way will be refused as well") {
+		if !strings.Contains(note, "another way will be refused too") {
 			t.Errorf("note %q", note)
 		}
 	}

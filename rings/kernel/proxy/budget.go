@@ -197,7 +197,8 @@ func (t *usageTally) spentLocked(d direction) usageSpent {
 func (t *usageTally) saysLocked(format string, most int64) usageSpent {
 	who := "the rule"
 	if t.by != (profiles.Rule{}) {
-		who = fmt.Sprintf("%s (%s:%d), for all that lies within its entry together,", cmp.Or(t.by.Layer, "the policy"), t.by.File, t.by.Line)
+		who = fmt.Sprintf("%s (%s:%d), shared by everything within its entry,", cmp.Or(t.by.Layer, "the policy"),
+			t.by.File, t.by.Line)
 	}
 	return usageSpent{Why: fmt.Sprintf(format, who, most), By: t.by}
 }

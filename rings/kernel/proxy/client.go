@@ -50,7 +50,7 @@ func (c *client) leave() {
 
 var (
 	errLate   = errors.New("the client took too long to say what it wants")
-	errLong   = errors.New("the client said more than is read")
+	errLong   = errors.New("the client sent more than ringd reads")
 	errNoRoom = errors.New("there is no room for a larger head") // its agent holds too many incomplete bytes
 )
 

@@ -76,14 +76,15 @@ func (d deciders) decide(q request, own func(netip.AddrPort) bool, now time.Time
 func (q request) decidePinned(c profiles.Connection, own func(netip.AddrPort) bool, now time.Time) profiles.Connection {
 	kept, c := q.addresses(c, []netip.Addr{q.pinned}, now)
 	if c.Allowed() && (!slices.Contains(kept, q.pinned) || own(netip.AddrPortFrom(q.pinned, q.target().Port))) {
-		return c.Deny(refusal(egress.Address, "no address of the host may be dialed any more"))
+		return c.Deny(refusal(egress.Address, "no address of the host is allowed any more"))
 	}
 	return c
 }
 
 // addresses keeps the answers that may be dialed for a request. For a virtual host the list of
 // its upstream decides.
-func (q request) addresses(c profiles.Connection, answers []netip.Addr, now time.Time) ([]netip.Addr, profiles.Connection) {
+func (q request) addresses(c profiles.Connection, answers []netip.Addr, now time.Time) (
+	[]netip.Addr, profiles.Connection) {
 	if q.via == nil {
 		c = c.Addresses(answers, now)
 		return c.Dial(), c
@@ -121,7 +122,7 @@ func (q request) target() egress.Dest {
 func (u *upstream) unchanged(c profiles.Connection) profiles.Connection {
 	for _, g := range c.Rules() {
 		if g == nil || g.Upstream != u.text || !slices.Equal(g.Addresses, u.addresses) {
-			return c.Deny(refusal(egress.Gateways, "the gateway stands for another upstream now"))
+			return c.Deny(refusal(egress.Gateways, "the gateway has another upstream now"))
 		}
 	}
 	return c
@@ -135,13 +136,15 @@ type guards struct {
 
 // answersGuard returns the answers for a name that may be dialed, at most maxCandidates. If
 // there is none, the Connection is denied.
-type answersGuard func(e *Egress, q request, c profiles.Connection, answers []netip.Addr, now time.Time) ([]netip.AddrPort, profiles.Connection)
+type answersGuard func(e *Egress, q request, c profiles.Connection, answers []netip.Addr, now time.Time) (
+	[]netip.AddrPort, profiles.Connection)
 
 // socketGuard refuses the address that a socket is about to connect to, or returns nil.
 type socketGuard func(e *Egress, q request, c profiles.Connection, at netip.AddrPort) error
 
 // guardAnswers is the first guard: it decides on the answers of the lookup.
-func (e *Egress) guardAnswers(q request, c profiles.Connection, answers []netip.Addr, now time.Time) ([]netip.AddrPort, profiles.Connection) {
+func (e *Egress) guardAnswers(q request, c profiles.Connection, answers []netip.Addr, now time.Time) (
+	[]netip.AddrPort, profiles.Connection) {
 	kept, c := q.addresses(c, answers, now)
 	if !c.Allowed() {
 		return nil, c
@@ -153,7 +156,7 @@ func (e *Egress) guardAnswers(q request, c profiles.Connection, answers []netip.
 		}
 	}
 	if len(out) == 0 {
-		return nil, c.Deny(refusal(egress.Address, "no address of the host may be dialed"))
+		return nil, c.Deny(refusal(egress.Address, "no address of the host is allowed"))
 	}
 	return out, c
 }
@@ -162,7 +165,7 @@ func (e *Egress) guardAnswers(q request, c profiles.Connection, answers []netip.
 // first guard has let through.
 func (e *Egress) guardSocket(q request, c profiles.Connection, at netip.AddrPort) error {
 	if e.own(at) {
-		return denial(refusal(egress.Address, "no address of the host may be dialed"))
+		return denial(refusal(egress.Address, "no address of the host is allowed"))
 	}
 	if dec := q.dialable(c, at, e.cfg.Now()); dec.Verdict != profiles.Allow {
 		return denial(dec)
@@ -189,5 +192,5 @@ func refusal(code egress.Code, why string, instead ...string) profiles.Decision 
 func refused(r *egress.Refusal) profiles.Decision { return refusal(r.Code, r.Why, r.Instead...) }
 
 func opaque() profiles.Decision {
-	return refusal(egress.Opaque, "the requests to this host are to be read, and this connection hides them")
+	return refusal(egress.Opaque, "the policy limits the requests to this host, and this connection hides them")
 }

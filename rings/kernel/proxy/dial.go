@@ -19,7 +19,7 @@ const (
 	maxSettles = 8
 )
 
-var errReads = errors.New("the requests to this host are to be read")
+var errReads = errors.New("the policy limits the requests to this host")
 
 // dialSpec is what a listener asks for.
 type dialSpec struct {

@@ -18,7 +18,7 @@ import (
 type Conn struct{ *conn }
 
 // ErrCut is the error of a Conn that the policy, or a limit, has cut.
-var ErrCut = errors.New("the connection was cut by the policy in force")
+var ErrCut = errors.New("the policy in force cut the connection")
 
 // Dial decides on a target by the profile in force and opens a connection to it, of which
 // nothing more is known: a target whose requests have to be read is refused. The error is a
@@ -30,7 +30,8 @@ func (g *Guest) Dial(ctx context.Context, listener string, d egress.Dest) (*Conn
 // DialRequest is Dial for a caller that reads the requests: it decides on the first one as
 // well. The caller asks Use for each further request.
 func (g *Guest) DialRequest(ctx context.Context, q httpproxy.Request) (*Conn, error) {
-	return g.open(ctx, dialSpec{listener: q.Listener, dest: q.Dest, reads: true, method: q.Method, path: q.Path, says: q.Says})
+	return g.open(ctx, dialSpec{listener: q.Listener, dest: q.Dest, reads: true, method: q.Method, path: q.Path,
+		says: q.Says})
 }
 
 func (g *Guest) open(ctx context.Context, spec dialSpec) (*Conn, error) {

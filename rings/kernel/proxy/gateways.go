@@ -50,10 +50,12 @@ func (w *gateways) upstream(c profiles.Connection, d egress.Dest) (*upstream, pr
 			return nil, missing("the gateway is not granted")
 		case is == nil:
 			headers = next.Headers
-		case next.Upstream != is.Upstream || next.Credential != is.Credential || !slices.Equal(next.Addresses, is.Addresses):
-			return nil, missing("the gateway %s stands for something else in the policy in force than in that of the run", is.Name)
+		case next.Upstream != is.Upstream || next.Credential != is.Credential ||
+			!slices.Equal(next.Addresses, is.Addresses):
+			return nil, missing("the gateway %s is different in the policy in force and in that of the run", is.Name)
 		default:
-			headers = slices.DeleteFunc(slices.Clone(headers), func(h string) bool { return !slices.Contains(next.Headers, h) })
+			headers = slices.DeleteFunc(slices.Clone(headers),
+				func(h string) bool { return !slices.Contains(next.Headers, h) })
 		}
 		is = next
 	}
@@ -107,7 +109,8 @@ func (w *gateways) newUpstream(d egress.Dest, is *profiles.Gateway, up Upstream,
 	}
 	u.transport = httpproxy.NewTransport(func(ctx context.Context) (net.Conn, error) {
 		listener, _ := ctx.Value(listenerKey{}).(string)
-		c, err := g.dial(ctx, dialSpec{listener: listener, dest: d, reads: true, via: u, spent: true, secret: u.credential})
+		c, err := g.dial(ctx, dialSpec{listener: listener, dest: d, reads: true, via: u, spent: true,
+			secret: u.credential})
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +142,8 @@ func (w *gateways) secret(ctx context.Context, u *upstream) (httpproxy.Secret, p
 
 // ready decides whether a request to a virtual host could be sent, before anything is sent. It
 // returns the name of the credential that would go with it.
-func (w *gateways) ready(ctx context.Context, c profiles.Connection, d egress.Dest) (credential string, dec profiles.Decision) {
+func (w *gateways) ready(ctx context.Context, c profiles.Connection, d egress.Dest) (
+	credential string, dec profiles.Decision) {
 	u, dec := w.upstream(c, d)
 	if dec.Verdict != profiles.Allow {
 		return "", dec
@@ -160,7 +164,8 @@ func (w *gateways) close() {
 }
 
 // RoundTrip sends a request that Ask has granted to the upstream of its virtual host.
-func (r reader) RoundTrip(ctx context.Context, q httpproxy.Request, client net.Conn, m *http.Request) (*http.Response, error) {
+func (r reader) RoundTrip(ctx context.Context, q httpproxy.Request, client net.Conn, m *http.Request) (
+	*http.Response, error) {
 	g := r.guest
 	d := g.deciders()
 	c := d.connect(q.Dest, g.egress.cfg.Now())
@@ -174,7 +179,8 @@ func (r reader) RoundTrip(ctx context.Context, q httpproxy.Request, client net.C
 		secret, dec = g.gateways.secret(ctx, u)
 	}
 	if dec.Verdict != profiles.Allow {
-		return nil, g.journal.refuse(Event{Generation: d.generation, Listener: q.Listener, Dest: q.Dest, Method: q.Method, Path: q.Path, Decision: dec})
+		return nil, g.journal.refuse(Event{Generation: d.generation, Listener: q.Listener, Dest: q.Dest,
+			Method: q.Method, Path: q.Path, Decision: dec})
 	}
 	ctx = context.WithValue(ctx, listenerKey{}, q.Listener)
 	return u.target.Send(ctx, u.transport, m, secret, &flight{q: q, client: client})
@@ -209,7 +215,8 @@ func (e *Egress) RoundTrip(ctx context.Context, g *Guest, q *http.Request) (*htt
 	case err != nil:
 		return nil, err
 	case !grant.Virtual:
-		return nil, g.journal.refuse(Event{Listener: ListenerFetch, Dest: d, Decision: missing("the target is not a gateway")})
+		return nil, g.journal.refuse(Event{Listener: ListenerFetch, Dest: d, Decision: missing("the target is not a " +
+			"gateway")})
 	}
 	sent := q.Clone(ctx)
 	sent.URL.Opaque = asked.Path

@@ -58,7 +58,7 @@ func TestConnectRefused(t *testing.T) {
 	if err := json.NewDecoder(res.Body).Decode(&body); err != nil {
 		t.Fatal(err)
 	}
-	if body.Code != "egress.not_granted" || body.Reason == "" || !strings.Contains(body.Note, "another way will be refused as well") {
+	if body.Code != "egress.not_granted" || body.Reason == "" || !strings.Contains(body.Note, "another way will be refused too") {
 		t.Errorf("%+v", body)
 	}
 	log := r.log()

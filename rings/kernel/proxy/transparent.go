@@ -35,14 +35,16 @@ func (c *client) transparent() {
 func (g *Guest) transparentTarget(local net.Addr) (egress.Dest, *egress.Refusal) {
 	at, err := netip.ParseAddrPort(local.String())
 	if err != nil {
-		return egress.Dest{}, &egress.Refusal{Code: egress.Target, Why: "the address of the connection cannot be read", Entry: -1}
+		return egress.Dest{}, &egress.Refusal{Code: egress.Target, Why: "the address of the connection cannot be read",
+			Entry: -1}
 	}
 	d := egress.Dest{Addr: at.Addr().Unmap().WithZone(""), Port: at.Port()}
 	switch name, fake := g.names.Name(d.Addr); {
 	case name != "":
 		return egress.ParseHost(name, d.Port)
 	case fake:
-		return d, &egress.Refusal{Code: egress.NotGranted, Why: "the address stands for no name that was asked for", Entry: -1}
+		return d, &egress.Refusal{Code: egress.NotGranted, Why: "the address belongs to no name that was looked up",
+			Entry: -1}
 	default:
 		return d, nil
 	}

@@ -20,8 +20,8 @@ const (
 // kept reports whether an executor may let its guest read, or load as code, the file of g. No guest may be able
 // to change it, since others run by it. Code may only be changeable by trusted users.
 func (r *resolver) kept(g grant) bool {
-	const elsewhere = "keep it in a folder that the policy lets no guest write into"
-	what := "is the executor's own"
+	const elsewhere = "keep it in a folder that no guest may write"
+	what := "belongs to the executor"
 	if r.loads.Has(g.real) {
 		what = "is loaded as code"
 	}

@@ -20,8 +20,8 @@ const (
 
 // Errors of readObject.
 var (
-	errNotELF  = errors.New("is no ELF file")
-	errForeign = errors.New("is made for another kind of machine")
+	errNotELF  = errors.New("is not an ELF file")
+	errForeign = errors.New("is for another kind of machine")
 )
 
 // object holds the fields of an ELF file that a loader reads. They come from the program headers, as for kernel

@@ -104,7 +104,7 @@ func (r *fileRules) resolve(rules []profiles.PathRule, own bool) (out []profiles
 		}
 		if r.denied.Cover(p.real) && !own {
 			if r.private.Cover(p.real) {
-				r.refuse(rule, "take the line out of the policy", "is the daemon's own: no guest may have it")
+				r.refuse(rule, "remove the line from the policy", "belongs to the daemon and is never granted")
 			}
 			continue // a denial takes precedence
 		}
@@ -148,8 +148,8 @@ func (r *resolver) within(rule profiles.PathRule, p place) bool {
 		}
 		if !paths.Of(up.real).Cover(p.real) {
 			r.refuse(
-				rule, "name what it leads to, where the layer above grants that",
-				"leads to %s, and the layer above grants %s, which does not hold that", p.real, name,
+				rule, "name its target, if the layer above grants it",
+				"points to %s, but the layer above grants %s, which does not contain it", p.real, name,
 			)
 			return false
 		}
@@ -190,28 +190,28 @@ func (r *resolver) grantable(rule profiles.PathRule, p place) bool {
 	top, _, _ := strings.Cut(strings.TrimPrefix(p.real, "/"), "/")
 	switch {
 	case p.real == "/":
-		r.refuse(rule, narrower, "is everything, the kernel's own files among it")
+		r.refuse(rule, narrower, "is every file, including those of the kernel")
 		return false
 	case top == "proc", top == "sys":
 		r.refuse(
-			rule, "take the line out of the policy",
-			"shows the host's kernel; a guest has a /proc of its own processes, and no /sys",
+			rule, "remove the line from the policy",
+			"shows the host's kernel; a guest has a /proc with its own processes only, and no /sys",
 		)
 		return false
 	case top == "dev":
 		r.refuse(
-			rule, "take the line out of the policy",
-			"holds devices; a guest has null, zero, full, random and urandom without being granted them",
+			rule, "remove the line from the policy",
+			"holds devices; a guest always has null, zero, full, random and urandom",
 		)
 		return false
 	case r.at.Links != "" && paths.Of(r.at.Links).Cover(p.real), r.at.Links != "" && paths.Of(p.real).Cover(r.at.Links):
-		r.refuse(rule, narrower, "holds %s, where a guest has the links to its programs", r.at.Links)
+		r.refuse(rule, narrower, "contains %s, where a guest has the links to its programs", r.at.Links)
 		return false
 	case p.real == "/tmp" && r.temp:
-		r.refuse(rule, "name a folder in it", "is shared by all of the host; a guest has a /tmp of its own")
+		r.refuse(rule, "name a folder in it", "is shared by the whole host; a guest has a separate /tmp")
 		return false
 	case !p.info.dir() && !p.info.regular():
-		r.refuse(rule, "take the line out of the policy", "is %s: only files and folders are granted", p.info.kind())
+		r.refuse(rule, "remove the line from the policy", "is %s: only files and folders are granted", p.info.kind())
 		return false
 	}
 	on := ""
@@ -230,7 +230,7 @@ func (r *resolver) grantable(rule profiles.PathRule, p place) bool {
 	for _, m := range slices.Backward(r.mounts) {
 		if m.at == on {
 			if ofKernel(m.kind) {
-				r.refuse(rule, "take the line out of the policy", "lies in a %s, which shows the host's kernel", m.kind)
+				r.refuse(rule, "remove the line from the policy", "lies in a %s, which shows the host's kernel", m.kind)
 				return false
 			}
 			break
@@ -248,20 +248,20 @@ func (r *resolver) hide() {
 		}
 		what := "is denied"
 		if d.own {
-			what = "is the daemon's own"
+			what = "belongs to the daemon"
 		}
 		switch {
 		case d.absent:
 			r.refuse(d.rule, makeIt(
 				"touch %s for a file, mkdir -p for a folder", real,
-			)+", so that there is something to hide, or grant less than "+r.over(real),
-				"%s and not there, inside of a granted folder: a guest would see it once it is", what)
+			)+", so that it can be hidden, or grant less than "+r.over(real),
+				"%s but does not exist yet, in a granted folder: a guest would see it as soon as it exists", what)
 		case d.info.regular() && d.info.names > 1:
 			r.refuse(d.rule, "deny the folder it is in, or remove its other names",
-				"%s and has %d names (hard links): the others would show it", what, d.info.names)
+				"%s but has %d names (hard links), and the others would show it", what, d.info.names)
 		case r.otherCase(real):
 			r.refuse(d.rule, "grant less than "+r.over(real)+", or keep it on another file system",
-				"%s on a file system that takes upper and lower case for one: by the other a guest would find it", what)
+				"%s on a file system that ignores case: a guest would find it by the other case", what)
 		default:
 			r.nodes[real] = &node{info: d.info, hide: true, rule: d.rule}
 		}

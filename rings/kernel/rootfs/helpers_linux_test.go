@@ -100,18 +100,18 @@ func TestHelperRefusals(t *testing.T) {
 		want   string
 	}{
 		{"not there", nil, nil, nil, profiles.Kernel{Helpers: rules("/core")}, "/core is not there"},
-		{"everybody may change the folder", tree{"/core/a": static}, map[string]uint32{"/core": 0o777}, nil, profiles.Kernel{Helpers: rules("/core")}, "/core everybody may change"},
-		{"everybody may change one", tree{"/core/a": static}, map[string]uint32{"/core/a": 0o777}, nil, profiles.Kernel{Helpers: rules("/core")}, "/core everybody may change"},
+		{"everyone may change the folder", tree{"/core/a": static}, map[string]uint32{"/core": 0o777}, nil, profiles.Kernel{Helpers: rules("/core")}, "/core everyone may change"},
+		{"everyone may change one", tree{"/core/a": static}, map[string]uint32{"/core/a": 0o777}, nil, profiles.Kernel{Helpers: rules("/core")}, "/core everyone may change"},
 		{"a guest may change the folder", tree{"/core/a": static}, nil, nil, profiles.Kernel{Helpers: rules("/core"), Write: rules("/core")}, "a guest may change it"},
 		{"a guest may change what is in it", tree{"/core/a": static}, nil, nil, profiles.Kernel{Helpers: rules("/core/a"), Write: rules("/core")}, "a guest may change it"},
 		{"a link into what a guest may change", tree{"/core": "-> /w/core", "/w/core/a": static}, nil, nil, profiles.Kernel{Helpers: rules("/core"), Write: rules("/w")}, "a guest may change it"},
-		{"denied", tree{"/core/a": static}, nil, nil, profiles.Kernel{Helpers: rules("/core"), Deny: rules("/core")}, "lies in a denied folder"},
+		{"denied", tree{"/core/a": static}, nil, nil, profiles.Kernel{Helpers: rules("/core"), Deny: rules("/core")}, "is in a denied folder"},
 		{"too many", many, nil, nil, profiles.Kernel{Helpers: rules("/core")}, "more than 320 programs"},
 		{"a loader", usual(nil), nil, nil, profiles.Kernel{Helpers: rules("/lib64/ld-linux-x86-64.so.2")}, "starts what it is given"},
-		{"a library that everybody may change", usual(tree{"/core/libx.so": lib("libx.so")}), map[string]uint32{"/core/libx.so": 0o666}, nil, profiles.Kernel{Helpers: rules("/core")}, "/core/libx.so, which everybody may change"},
+		{"a library that everyone may change", usual(tree{"/core/libx.so": lib("libx.so")}), map[string]uint32{"/core/libx.so": 0o666}, nil, profiles.Kernel{Helpers: rules("/core")}, "/core/libx.so, which everyone may change"},
 		{"too deep", tree{"/core/1/2/3/4/5/a": static}, nil, nil, profiles.Kernel{Helpers: rules("/core")}, "folders deeper than 4"},
 		{"a helper that is a script for a shell", tree{"/h": program + "#!/bin/sh\n", "/bin/sh": static}, nil, nil, profiles.Kernel{Helpers: rules("/h"), Path: true}, "read by ringd and never started"},
-		{"a group may change it", tree{"/t": static}, map[string]uint32{"/t": 0o775}, map[string][2]int{"/t": {1000, 50}}, profiles.Kernel{Exec: rules("/t")}, "everybody of group 50 may change"},
+		{"a group may change it", tree{"/t": static}, map[string]uint32{"/t": 0o775}, map[string][2]int{"/t": {1000, 50}}, profiles.Kernel{Exec: rules("/t")}, "everyone in group 50 may change"},
 		{"the folder of links", tree{"/run/bin/": ""}, nil, nil, profiles.Kernel{Read: rules("/run")}, "where a guest has the links"},
 		{"in the folder of links", tree{"/run/bin/x/": ""}, nil, nil, profiles.Kernel{Write: rules("/run/bin/x")}, "where a guest has the links"},
 	} {

@@ -17,7 +17,7 @@ func (r *resolver) libraries(rules []profiles.PathRule) []profiles.PathRule {
 			continue
 		}
 		if r.written.Cover(p.real) {
-			r.refuse(rule, "keep libraries in a folder that the policy lets no guest write into",
+			r.refuse(rule, "keep libraries in a folder that no guest may write",
 				"is granted for its libraries and a guest may change it")
 			continue
 		}

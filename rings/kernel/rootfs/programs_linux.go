@@ -65,12 +65,12 @@ func (r *resolver) named(rules []profiles.PathRule) ([]listed, []profiles.PathRu
 		switch {
 		case r.denied.Cover(p.real):
 			r.refuse(
-				rule, "take one of the two lines out of the policy",
-				"is granted as a program and lies in a denied folder",
+				rule, "remove one of the two lines from the policy",
+				"is granted as a program but is in a denied folder",
 			)
 			continue
 		case r.written.Cover(p.real):
-			r.refuse(rule, "keep it in a folder that the policy lets no guest write into",
+			r.refuse(rule, "keep it in a folder that no guest may write",
 				"is granted as a program and a guest may change it")
 			continue
 		}
@@ -91,7 +91,7 @@ func (r *resolver) program(name string, once bool) string {
 	if name == "/proc/self/exe" {
 		to, err := os.Readlink(name)
 		if err != nil || strings.HasSuffix(to, " (deleted)") {
-			r.refuse(rule, "start it again", "is this program, which is not there any more")
+			r.refuse(rule, "start it again", "is this program, which no longer exists")
 			return ""
 		}
 		rule.Path = to
@@ -183,8 +183,9 @@ func (r *resolver) script(rule profiles.PathRule, p place) {
 	}
 	if !r.granted.Has(with.real) {
 		if r.path && isShell(path.Base(words[0])) {
-			r.refuse(rule, "let agents write what it does, or take it out of the policy",
-				"is a script for %s, which is not granted: a shell of a policy is read by ringd and never started", clip(words[0]))
+			r.refuse(rule, "have agents write its commands themselves, or remove it from the policy",
+				"is a script for %s, which is not granted: a shell of a policy is read by ringd and never started",
+				clip(words[0]))
 			return
 		}
 		r.refuse(rule, "add "+with.real+" to the programs", "is a script for %s, which is not granted", clip(words[0]))
@@ -205,7 +206,7 @@ func (r *resolver) part(rule profiles.PathRule, p place) bool {
 		return false
 	case r.written.Cover(p.real):
 		r.refuse(
-			rule, "keep it in a folder that the policy lets no guest write into", "needs %s, which a guest may change",
+			rule, "keep it in a folder that no guest may write", "needs %s, which a guest may change",
 			p.real,
 		)
 		return false
@@ -217,10 +218,10 @@ func (r *resolver) part(rule profiles.PathRule, p place) bool {
 func (r *resolver) trusted(rule profiles.PathRule, p place, what string) bool {
 	switch i := p.info; {
 	case i.mode&0o002 != 0:
-		r.refuse(rule, "chmod o-w "+p.real, "%severybody may change", what)
+		r.refuse(rule, "chmod o-w "+p.real, "%severyone may change", what)
 		return false
 	case i.mode&0o020 != 0 && i.gid != 0 && i.gid != i.uid: // a group of one user has that user's number
-		r.refuse(rule, "chmod g-w "+p.real, "%severybody of group %d may change", what, i.gid)
+		r.refuse(rule, "chmod g-w "+p.real, "%severyone in group %d may change", what, i.gid)
 		return false
 	}
 	return true

@@ -151,7 +151,7 @@ func (r *resolver) expand(rule profiles.PathRule) (string, bool) {
 			continue
 		}
 		if !clean(known.at) {
-			r.refuse(rule, "name the folder by its whole path", "stands for nothing: %s", known.flag)
+			r.refuse(rule, "use the whole path of the folder", "is not set: %s", known.flag)
 			return "", false
 		}
 		p = path.Join(known.at, rest)
@@ -177,12 +177,12 @@ func (r *resolver) find(rule profiles.PathRule) (place, bool) {
 	if err != nil {
 		switch {
 		case !errors.Is(err, errAbsent):
-			r.refuse(rule, "let this user look at it, or take the line out of the policy", "%s", err)
+			r.refuse(rule, "give this user access to it, or remove the line from the policy", "%s", err)
 		case at.real == p:
-			r.refuse(rule, makeIt("mkdir -p %s", at.real)+", or take the line out of the policy", "%s", err)
+			r.refuse(rule, makeIt("mkdir -p %s", at.real)+", or remove the line from the policy", "%s", err)
 		default:
 			r.refuse(
-				rule, makeIt("mkdir -p %s", at.real)+", or take the line out of the policy", "%s: %s", err, at.real,
+				rule, makeIt("mkdir -p %s", at.real)+", or remove the line from the policy", "%s: %s", err, at.real,
 			)
 		}
 		return place{}, false
@@ -294,7 +294,8 @@ func (r *resolver) assemble() ([]initproto.Mount, error) {
 		text += len(m.Path) + len(m.Link)
 	}
 	if len(out) > profiles.MaxMounts || text > maxText {
-		return nil, &Refusal{Path: "the profile", Remedy: "grant folders in place of many files, and fewer folders of libraries",
+		return nil, &Refusal{Path: "the profile", Remedy: "grant folders in place of many files, and fewer folders " +
+			"of libraries",
 			Reason: fmt.Sprintf(
 				"takes %d mounts with %d bytes of paths; a guest has at most %d with %d", len(out), text,
 				profiles.MaxMounts, maxText,

@@ -22,22 +22,22 @@ func TestWithinLayers(t *testing.T) {
 	}{
 		{"no layer above", "/data/out", nil, "r--- /secret/"},
 		{"nothing leads out", "/data/in", []string{"/data"}, "r--- /data/in/"},
-		{"a link leads out", "/data/out", []string{"/data"}, "/data/out leads to /secret, and the layer above grants /data, which does not hold that"},
-		{"below a link that leads out", "/data/out/s", []string{"/data"}, "leads to /secret/s"},
+		{"a link leads out", "/data/out", []string{"/data"}, "/data/out points to /secret, but the layer above grants /data, which does not contain it"},
+		{"below a link that leads out", "/data/out/s", []string{"/data"}, "points to /secret/s"},
 		{"a link leads to what it holds as well", "/data/in/up", []string{"/data"}, "r--- /data/other/"},
-		{"and out of a nearer layer", "/data/in/up", []string{"/data", "/data/in"}, "leads to /data/other, and the layer above grants /data/in"},
+		{"and out of a nearer layer", "/data/in/up", []string{"/data", "/data/in"}, "points to /data/other, but the layer above grants /data/in"},
 		{"a layer above grants the link itself", "/data/out/s", []string{"/data/out"}, "r--- /secret/s"},
-		{"but the one above that does not", "/data/out/s", []string{"/data", "/data/out"}, "leads to /secret/s"},
+		{"but the one above that does not", "/data/out/s", []string{"/data", "/data/out"}, "points to /secret/s"},
 		{"a layer above by another way", "/way/in", []string{"/way"}, "r--- /data/in/"},
 		{"a place", "$WORKSPACE/src", []string{"$WORKSPACE"}, "r--- /ws/src/"},
-		{"a link in a place", "$WORKSPACE/prod", []string{"$WORKSPACE"}, "leads to /secret"},
+		{"a link in a place", "$WORKSPACE/prod", []string{"$WORKSPACE"}, "points to /secret"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			rule := rules(tt.path)
 			rule[0].Within = tt.within
 			for _, k := range []profiles.Kernel{{Read: rule}, {Write: rule}} {
 				plan, err := resolve(t, files.build(t), k, "", rootfs.Places{Workspace: "/ws"})
-				refused, mounted := strings.Contains(tt.want, "leads to"), tt.want
+				refused, mounted := strings.Contains(tt.want, "points to"), tt.want
 				if k.Write != nil {
 					mounted = strings.Replace(mounted, "r---", "-w--", 1)
 				}
@@ -68,7 +68,7 @@ func TestHelpersWithinLayers(t *testing.T) {
 	}{
 		{"no layer above", "/core/git", nil, ""},
 		{"a file of the folder above", "/core/tool", []string{"/core"}, ""},
-		{"a link leads out", "/core/git", []string{"/core"}, "/core/git leads to /usr/bin/git, and the layer above grants /core, which does not hold that"},
+		{"a link leads out", "/core/git", []string{"/core"}, "/core/git points to /usr/bin/git, but the layer above grants /core, which does not contain it"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			rule := rules(tt.path)

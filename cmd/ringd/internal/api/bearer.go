@@ -27,7 +27,8 @@ const retryAfter = "5"
 func (s *Server) admit(w http.ResponseWriter, r *http.Request, over *line) (_ *http.Request, done func(), _ error) {
 	done = func() {}
 	now := s.cfg.Now()
-	holder, record, err := s.gate.Check(TokenAttempt{From: over.from, Secret: bearer(r), Proved: over.proved.Load(), Now: now})
+	holder, record, err := s.gate.Check(TokenAttempt{From: over.from, Secret: bearer(r), Proved: over.proved.Load(),
+		Now: now})
 	over.proved.Store(err == nil)
 	if record && s.cfg.Refused != nil {
 		s.cfg.Refused(r.Context(), Refusal{From: over.from, Why: err})
@@ -38,7 +39,8 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, over *line) (_ *h
 		return nil, done, &coded{http.StatusTooManyRequests, wire.CodeTooManyAttempts, ErrTooMany.Error()}
 	case err != nil: // which of them is not for the caller
 		w.Header().Set("WWW-Authenticate", `Bearer realm="ringd"`)
-		return nil, done, &coded{http.StatusUnauthorized, wire.CodeUnauthorized, "a token that counts is needed: Authorization: Bearer TOKEN"}
+		return nil, done, &coded{http.StatusUnauthorized, wire.CodeUnauthorized,
+			"a valid token is required: Authorization: Bearer TOKEN"}
 	}
 	over.keep()
 	ctx := context.WithValue(r.Context(), peerKey{}, peer{known: true, tcp: true, token: holder.Name})

@@ -28,8 +28,10 @@ func invalid(format string, args ...any) error {
 func (s *Server) body(c *call) ([]byte, error) {
 	r := c.r
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || kind != "application/json" || (params["charset"] != "" && !strings.EqualFold(params["charset"], "utf-8")) {
-		return nil, &coded{http.StatusUnsupportedMediaType, wire.CodeMediaType, "the body must be application/json in UTF-8"}
+	if err != nil || kind != "application/json" || (params["charset"] != "" &&
+		!strings.EqualFold(params["charset"], "utf-8")) {
+		return nil, &coded{http.StatusUnsupportedMediaType, wire.CodeMediaType,
+			"the body must be application/json in UTF-8"}
 	}
 	if r.Header.Get("Content-Encoding") != "" {
 		return nil, &coded{http.StatusUnsupportedMediaType, wire.CodeMediaType, "the body must not be encoded"}
@@ -57,7 +59,7 @@ func decode(raw []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(v); err != nil {
-		return invalid("the body does not fit: %s", plain(err))
+		return invalid("invalid body: %s", plain(err))
 	}
 	return exactNames(raw, reflect.TypeOf(v).Elem(), "")
 }
@@ -66,13 +68,48 @@ func decode(raw []byte, v any) error {
 func plain(err error) string {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
-		what := kind.Value + " does not belong here"
-		if kind.Field == "" {
-			return what
-		}
-		return kind.Field + ": " + what
+		return cmp.Or(kind.Field, "it") + mustBe(kind.Type) + ", not " + found(kind.Value)
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
+}
+
+// mustBe says which kind of JSON value a Go type takes.
+func mustBe(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return mustBe(t.Elem())
+	case reflect.Struct, reflect.Map:
+		return " must be an object"
+	case reflect.Slice, reflect.Array:
+		if t.Elem().Kind() != reflect.Uint8 {
+			return " must be an array"
+		}
+		return " must be a base64 string"
+	case reflect.String:
+		return " must be a string"
+	case reflect.Bool:
+		return " must be true or false"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return " must be an integer"
+	default:
+		return " has the wrong type"
+	}
+}
+
+// found is the Value of a [json.UnmarshalTypeError] with its article; a number that does
+// not fit comes as "number 1.5".
+func found(value string) string {
+	switch {
+	case value == "array", value == "object":
+		return "an " + value
+	case value == "bool":
+		return "a boolean"
+	case strings.HasPrefix(value, "number "):
+		return strings.TrimPrefix(value, "number ")
+	default:
+		return "a " + value
+	}
 }
 
 // wellFormed walks raw once: one value, no repeated name, bounded depth.
@@ -99,7 +136,7 @@ func wellFormed(raw []byte) error {
 		}
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return invalid("data follows the value")
+		return invalid("data after the JSON value")
 	}
 	return nil
 }
@@ -121,7 +158,7 @@ func step(open []*level, tok json.Token) ([]*level, error) {
 	if top != nil && top.names != nil && !top.inside {
 		name, _ := tok.(string)
 		if top.names[name] {
-			return open, invalid("the name %q stands twice in one object", clip(name))
+			return open, invalid("the name %q is twice in one object", clip(name))
 		}
 		top.names[name], top.inside = true, true
 		return open, nil
@@ -153,7 +190,8 @@ func exactNames(raw []byte, t reflect.Type, path string) error {
 		return nil
 	}
 	if bytes.Equal(bytes.TrimSpace(raw), []byte("null")) {
-		return invalid("%s is null; leave out what is not meant", clip(cmp.Or(strings.TrimSuffix(path, "."), "the body")))
+		return invalid("%s is null; leave the field out instead",
+			clip(cmp.Or(strings.TrimSuffix(path, "."), "the body")))
 	}
 	switch t.Kind() {
 	case reflect.Struct:

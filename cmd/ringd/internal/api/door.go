@@ -59,17 +59,20 @@ func NewListeners(cfg ListenersConfig) (_ *Listeners, err error) {
 	r := cfg.File.Roles
 	d := &Listeners{}
 	d.server, err = New(Config{
-		Runs: cfg.Daemon, Views: cfg.Daemon, Waiting: cfg.Daemon, Sessions: cfg.Daemon, Lockdown: cfg.Lockdown, AcceptTime: cfg.Daemon.AcceptTime,
-		Archive:   cfg.Daemon.Archive,
-		Roles:     Roles{Harness: r.Harness, Approver: r.Approver, Operator: r.Operator, Viewer: r.Viewer},
-		Approvers: cfg.File.Approvers, UID: cfg.UID, PID: os.Getpid(), Meter: cfg.Metrics, Now: cfg.Now, Logger: cfg.Logger,
+		Runs: cfg.Daemon, Views: cfg.Daemon, Waiting: cfg.Daemon, Sessions: cfg.Daemon, Lockdown: cfg.Lockdown,
+		AcceptTime: cfg.Daemon.AcceptTime,
+		Archive:    cfg.Daemon.Archive,
+		Roles:      Roles{Harness: r.Harness, Approver: r.Approver, Operator: r.Operator, Viewer: r.Viewer},
+		Approvers:  cfg.File.Approvers, UID: cfg.UID, PID: os.Getpid(), Meter: cfg.Metrics, Now: cfg.Now,
+		Logger: cfg.Logger,
 		Tokens: callers, Refused: cfg.refused,
 	})
 	if err != nil {
 		return nil, err
 	}
 	for _, l := range cfg.File.Listen {
-		p, err := Open(PortConfig{Address: l.TCP, Cert: l.TLS.Cert, Key: l.TLS.Key, ClientCA: l.ClientCA, Logger: cfg.Logger})
+		p, err := Open(PortConfig{Address: l.TCP, Cert: l.TLS.Cert, Key: l.TLS.Key, ClientCA: l.ClientCA,
+			Logger: cfg.Logger})
 		if err != nil {
 			return nil, errors.Join(err, d.shut())
 		}
@@ -105,12 +108,12 @@ func callers(list []config.Token, env config.Environment) ([]Token, error) {
 	return out, nil
 }
 
-// refused writes down a caller over TCP without a token that counts. It is
+// refused writes down a caller over TCP without a valid token. It is
 // refused either way; a log that cannot be written ends all else by itself.
 func (c ListenersConfig) refused(ctx context.Context, r Refusal) {
 	rec := audit.Record{Kind: audit.RequestRefused, Detail: map[string]string{"from": r.From, "why": r.Why.Error()}}
 	if _, err := c.Recorder.Append(context.WithoutCancel(ctx), rec, audit.Written); err != nil {
-		c.Logger.Error("a refused token is not on record", "from", r.From, "error", err)
+		c.Logger.Error("a refused token could not be recorded", "from", r.From, "error", err)
 	}
 }
 

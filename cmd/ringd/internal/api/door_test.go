@@ -93,7 +93,7 @@ func TestDoorIsRefusedWhole(t *testing.T) {
 		}, "LoadCredential="},
 		"one secret twice": {func(c *api.ListenersConfig) {
 			c.File.Tokens = append(c.File.Tokens, internalconfig.Token{Name: "ann", File: c.File.Tokens[0].File, Roles: []string{"approver"}})
-		}, "have one secret"},
+		}, "have the same secret"},
 		"key that others read": {func(c *api.ListenersConfig) { os.Chmod(c.File.Listen[0].TLS.Key, 0o644) }, "can be read by others"},
 		"second port": {func(c *api.ListenersConfig) {
 			c.File.Listen = append(c.File.Listen, internalconfig.Listener{TCP: "nowhere"})

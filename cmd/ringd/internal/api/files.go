@@ -74,7 +74,7 @@ func (f *files) current() *tls.Config {
 	f.stamps = stamps
 	next, err := f.load()
 	if err != nil {
-		f.logger.Error("the certificate was changed and not taken: the one before stands", "error", err)
+		f.logger.Error("the changed certificate is not valid: the old one stays in use", "error", err)
 		return f.now
 	}
 	f.now = next
@@ -125,7 +125,7 @@ func (f *files) load() (*tls.Config, error) {
 	}
 	c.ClientCAs = x509.NewCertPool()
 	if !c.ClientCAs.AppendCertsFromPEM(authorities) {
-		return nil, fmt.Errorf("clientCA: %s holds no certificate", f.cfg.ClientCA)
+		return nil, fmt.Errorf("clientCA: %s contains no certificate", f.cfg.ClientCA)
 	}
 	c.ClientAuth = tls.RequireAndVerifyClientCert
 	return c, nil

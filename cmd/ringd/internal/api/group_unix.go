@@ -56,12 +56,13 @@ func letIn(dir string, gid int) error {
 	mode := info.Mode().Perm()
 	switch {
 	case !ok:
-		return fmt.Errorf("check the socket's folder: %s has no owner", dir)
+		return fmt.Errorf("check the socket's folder: the owner of %s is not known", dir)
 	case mode&byOthers != 0, mode&byGroup != 0 && int(st.Gid) == gid:
 		return nil
 	case mode&byGroup != 0 && int(st.Uid) == os.Geteuid():
 		return give(dir, gid)
 	default:
-		return fmt.Errorf("the socket's folder %s keeps the group %d out: chgrp %d %s && chmod 0750 %s", dir, gid, gid, dir, dir)
+		return fmt.Errorf("the socket's folder %s cannot be entered by the group %d: chgrp %d %s && chmod 0750 %s", dir,
+			gid, gid, dir, dir)
 	}
 }

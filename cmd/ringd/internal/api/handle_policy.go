@@ -210,12 +210,13 @@ func (s *Server) readyz(c *call) error {
 	for _, condition := range st.Conditions {
 		codes = append(codes, condition.Code)
 	}
-	return &coded{http.StatusServiceUnavailable, wire.CodeNotReady, "new runs are refused: " + strings.Join(codes, ", ")}
+	return &coded{http.StatusServiceUnavailable, wire.CodeNotReady,
+		"new runs are refused: " + strings.Join(codes, ", ")}
 }
 
 func (s *Server) metrics(c *call) error {
 	if s.cfg.Meter == nil {
-		return &coded{http.StatusNotFound, wire.CodePathUnknown, "this daemon keeps no figures"}
+		return &coded{http.StatusNotFound, wire.CodePathUnknown, "this daemon has no metrics"}
 	}
 	if err := s.deadline(c); err != nil {
 		return err

@@ -67,7 +67,7 @@ func notApprover(who waiting.Approver) error {
 		stands = strings.Join(who.Stands, ", ")
 	}
 	return &coded{http.StatusForbidden, wire.CodeNotAnApprover, fmt.Sprintf(
-		"%s: %s stands for %s; approvers in the daemon's configuration, or owners of a token, says who stands for whom",
+		"%s: %s may answer as %s; see approvers in the daemon's configuration, or the owners of a token",
 		waiting.ErrNotApprover, who.Name, stands)}
 }
 

@@ -39,7 +39,8 @@ func Listen(path, group string) (net.Listener, error) {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
 	if most := maxSocket - len(fresh); len(path) > most {
-		return nil, fmt.Errorf("listen on %s: the path has %d bytes and may have %d; choose a shorter one", path, len(path), most)
+		return nil, fmt.Errorf("listen on %s: the path has %d bytes and may have %d; choose a shorter one", path,
+			len(path), most)
 	}
 	gid, err := groupID(group)
 	if err != nil {
@@ -102,7 +103,7 @@ func vacant(path string) error {
 	case err != nil:
 		return fmt.Errorf("check the socket: %w", err)
 	case info.Mode().Type() != fs.ModeSocket:
-		return fmt.Errorf("%s is there and is no socket; remove it or choose another path", path)
+		return fmt.Errorf("%s exists and is not a socket; remove it or choose another path", path)
 	}
 	c, err := net.DialTimeout("unix", path, dialFor)
 	if err == nil {

@@ -93,7 +93,7 @@ func TestListenRefusesAGroupThatIsKeptOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ group, want string }{
-		{"54322", "keeps the group 54322 out: chgrp 54322"},
+		{"54322", "cannot be entered by the group 54322: chgrp 54322"},
 		{"no-such-group-here", "this host has no such group"},
 		{"-1", "this host has no such group"},
 	} {

@@ -64,7 +64,7 @@ func TestListenReplacesADeadSocketOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{file, link} {
-		if _, err := api.Listen(path, ""); err == nil || !strings.Contains(err.Error(), "is no socket") {
+		if _, err := api.Listen(path, ""); err == nil || !strings.Contains(err.Error(), "is not a socket") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

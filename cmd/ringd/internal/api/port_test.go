@@ -173,7 +173,7 @@ func TestFilesAreRefused(t *testing.T) {
 		{"no key", "no such file", func(t *testing.T, f *apitest.Files) { os.Remove(f.Key) }},
 		{"key of another", "private key does not match", func(t *testing.T, f *apitest.Files) { f.Key = ca.Write(t, t.TempDir(), "x").Key }},
 		{"no certificate in it", "tls: ", func(t *testing.T, f *apitest.Files) { f.Cert = f.Key }},
-		{"no authority in it", "holds no certificate", func(t *testing.T, f *apitest.Files) { f.CA = f.Key }},
+		{"no authority in it", "contains no certificate", func(t *testing.T, f *apitest.Files) { f.CA = f.Key }},
 		{"relative", "is not an absolute path", func(t *testing.T, f *apitest.Files) { f.Cert = "cert.pem" }},
 		{"folder", "is not a file", func(t *testing.T, f *apitest.Files) { f.Cert = filepath.Dir(f.Cert) }},
 		{"pipe", "is not a file", func(t *testing.T, f *apitest.Files) {
@@ -240,7 +240,7 @@ func TestReload(t *testing.T) {
 	step("a new pair", second, first)
 	chmod(t, files.Key, 0o644)
 	step("a key that others can read", second, first)
-	if n := logged.count("not taken"); n != 1 {
+	if n := logged.count("the changed certificate is not valid"); n != 1 {
 		t.Errorf("told %d times that a change was not taken", n)
 	}
 	third := first.Write(t, t.TempDir(), "server") // half of a change: another key

@@ -62,7 +62,7 @@ func newTable(r Roles, approvers map[string][]string, callers []Token, self uint
 		for _, who := range approvers[owner] {
 			if token, ok := strings.CutPrefix(who, "token:"); ok {
 				if !slices.Contains(t.tokens[token], Approver) {
-					return nil, fmt.Errorf("approvers: %s: %s is no token of an approver", owner, who)
+					return nil, fmt.Errorf("approvers: %s: %s is not the token of an approver", owner, who)
 				}
 				t.tokenOwners[token] = append(t.tokenOwners[token], owner)
 				continue
@@ -100,7 +100,7 @@ func (t *table) addToken(c Token) error {
 		switch r {
 		case Harness, Approver, Operator, Viewer:
 		default:
-			return fmt.Errorf("tokens: %s: %q is no role", c.Name, r)
+			return fmt.Errorf("tokens: %s: %q is not a role", c.Name, r)
 		}
 	}
 	approves := slices.Contains(c.Roles, Approver)
@@ -108,7 +108,7 @@ func (t *table) addToken(c Token) error {
 	case approves && slices.Contains(c.Roles, Harness):
 		return fmt.Errorf("tokens: %s is harness and approver: a harness can never approve", c.Name)
 	case len(c.Owners) > 0 && !approves:
-		return fmt.Errorf("tokens: %s has owners and is no approver", c.Name)
+		return fmt.Errorf("tokens: %s has owners but is not an approver", c.Name)
 	}
 	t.tokens[c.Name] = slices.Clone(c.Roles)
 	t.tokenOwners[c.Name] = slices.Clone(c.Owners)
@@ -175,7 +175,8 @@ func (t *table) roles(p peer) []Role {
 			out = append(out, r)
 		}
 	}
-	if slices.Contains(out, Harness) || slices.ContainsFunc(p.groups, func(g uint32) bool { return slices.Contains(t.gids[g], Harness) }) {
+	if slices.Contains(out, Harness) || slices.ContainsFunc(
+		p.groups, func(g uint32) bool { return slices.Contains(t.gids[g], Harness) }) {
 		out = slices.DeleteFunc(out, func(r Role) bool { return r == Approver })
 	}
 	return out
@@ -201,14 +202,14 @@ func actor(p peer, roles []Role) daemon.Actor {
 // forbidden refuses a route to a caller whose roles do not take it. It says what
 // the caller is and where roles are given, and nothing of others.
 func forbidden(route Route, p peer, roles []Role) error {
-	who, as := "a caller that the kernel does not name", "without a role"
+	who, as := "a caller without a known uid", "without a role"
 	if p.known {
 		who = actor(p, roles).Name
 	}
 	if len(roles) > 0 {
 		as = "as " + join(roles)
 	}
-	text := fmt.Sprintf("%s is for %s only, and %s asks %s", route.Path, join(route.Roles), who, as)
+	text := fmt.Sprintf("%s is for %s only, and %s calls it %s", route.Path, join(route.Roles), who, as)
 	if len(route.Roles) > 0 {
 		text += "; " + given(route.Roles, p.tcp)
 	}
@@ -225,7 +226,7 @@ func given(roles []Role, tcp bool) string {
 	if tcp {
 		who, whom = "by the roles of an entry of tokens", "by its owners"
 	}
-	text := "the daemon's configuration says who may, " + who
+	text := "the daemon's configuration grants this " + who
 	if slices.Equal(roles, []Role{Approver}) {
 		text += ", and for whom, " + whom + "; a harness never approves"
 	}

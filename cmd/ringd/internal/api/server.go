@@ -194,7 +194,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// end. A request that waits takes the limit away once its body was read.
 	if r.ContentLength != 0 {
 		deadline := s.cfg.Now().Add(s.cfg.ReadTimeout)
-		if err := http.NewResponseController(w).SetReadDeadline(deadline); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		if err := http.NewResponseController(w).SetReadDeadline(deadline); err != nil &&
+			!errors.Is(err, http.ErrNotSupported) {
 			s.fail(&call{w: newAnswer(w), r: r, id: id}, "unknown", err)
 			return
 		}
@@ -228,7 +229,8 @@ func (s *Server) handler(route Route) http.Handler {
 		c := &call{w: a, r: r, id: w.Header().Get("X-Request-Id")}
 		defer func() {
 			if v := recover(); v != nil {
-				s.cfg.Logger.Error("request panicked", "request", c.id, "route", pattern, "panic", v, "stack", string(debug.Stack()))
+				s.cfg.Logger.Error("request panicked", "request", c.id, "route", pattern, "panic", v, "stack",
+					string(debug.Stack()))
 				s.fail(c, pattern, errPanic)
 			}
 			if s.cfg.Meter != nil {
@@ -267,7 +269,7 @@ func fits(r *http.Request, route Route) error {
 		case i < 0:
 			return invalid("unknown parameter %q", clip(name))
 		case len(values) > 1 && !route.Query[i].Many:
-			return invalid("the parameter %q stands twice", name)
+			return invalid("the parameter %q is given twice", name)
 		}
 	}
 	return nil
@@ -291,7 +293,8 @@ func (s *Server) authorise(c *call, route Route) error {
 	c.peer, c.roles = p, s.table.roles(p)
 	if named := c.r.Header.Values(roleHeader); len(named) > 0 {
 		if len(named) > 1 || !slices.Contains(c.roles, Role(named[0])) {
-			return &coded{http.StatusForbidden, wire.CodeForbidden, "the caller does not hold the role that the request names"}
+			return &coded{http.StatusForbidden, wire.CodeForbidden,
+				"the caller does not hold the role that the request names"}
 		}
 		c.roles = []Role{Role(named[0])}
 	}
@@ -336,7 +339,7 @@ func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Allow", allow(methods))
 	s.fail(c, "unknown", &coded{http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed,
-		clip(r.Method) + " is not for this path; it takes " + allow(methods)})
+		clip(r.Method) + " is not allowed for this path; use " + allow(methods)})
 }
 
 func allow(methods []string) string {

@@ -152,7 +152,7 @@ func TestNobodyWithoutAToken(t *testing.T) {
 			continue
 		}
 		b, err := io.ReadAll(resp.Body)
-		if err != nil || !strings.Contains(string(b), `"unauthorized","message":"a token that counts is needed`) {
+		if err != nil || !strings.Contains(string(b), `"unauthorized","message":"a valid token is required`) {
 			t.Errorf("%s says %s, %v", tc.name, b, err)
 		}
 		if !resp.Close || resp.Header.Get("WWW-Authenticate") != `Bearer realm="ringd"` {
@@ -235,18 +235,18 @@ func TestTokensAreChecked(t *testing.T) {
 		"good":                 {one(func(*api.Token) {}), ""},
 		"harness and approver": {one(func(k *api.Token) { k.Roles = append(k.Roles, api.Approver) }), "a harness can never approve"},
 		"no role":              {one(func(k *api.Token) { k.Roles = nil }), "has no role"},
-		"role that is none":    {one(func(k *api.Token) { k.Roles = []api.Role{"root"} }), "is no role"},
-		"owners of a harness":  {one(func(k *api.Token) { k.Owners = []string{"group:leads"} }), "is no approver"},
+		"role that is none":    {one(func(k *api.Token) { k.Roles = []api.Role{"root"} }), "is not a role"},
+		"owners of a harness":  {one(func(k *api.Token) { k.Owners = []string{"group:leads"} }), "is not an approver"},
 		"short secret":         {one(func(k *api.Token) { k.Secret = "abcd" }), "the secret has"},
 		"nobody told":          {func(c *api.Config) { one(func(*api.Token) {})(c); c.Refused = nil }, "Refused is missing"},
 		"harness stands for an owner": {func(c *api.Config) {
 			one(func(*api.Token) {})(c)
 			c.Approvers = map[string][]string{"group:leads": {"token:a"}}
-		}, "no token of an approver"},
+		}, "not the token of an approver"},
 		"unknown stands for an owner": {func(c *api.Config) {
 			one(func(*api.Token) {})(c)
 			c.Approvers = map[string][]string{"group:leads": {"token:b"}}
-		}, "no token of an approver"},
+		}, "not the token of an approver"},
 	} {
 		_, err := api.New(config(t, tc.change))
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {

@@ -91,7 +91,7 @@ func CheckTokenSecret(secret string) error {
 // checkTokenName refuses what is no name of a token.
 func checkTokenName(s string) error {
 	if !name.MatchString(s) {
-		return fmt.Errorf("%q is no name of a token: want small letters, digits, dots and dashes, at most 63", s)
+		return fmt.Errorf("%q is not a token name: want lower-case letters, digits, dots and dashes, at most 63", s)
 	}
 	return nil
 }
@@ -138,10 +138,11 @@ func NewTokens(cfg TokensConfig) (*tokenGate, error) {
 		}
 		d := sha256.Sum256([]byte(t.Secret))
 		if other, ok := digests[d]; ok {
-			return nil, fmt.Errorf("tokens %s and %s have one secret: nobody could tell who asks", other, t.Name)
+			return nil, fmt.Errorf("tokens %s and %s have the same secret, so callers could not be told apart", other,
+				t.Name)
 		}
 		if names[t.Name] {
-			return nil, fmt.Errorf("token %s stands there twice", t.Name)
+			return nil, fmt.Errorf("token %s is listed twice", t.Name)
 		}
 		names[t.Name], digests[d] = true, t.Name
 		g.entries = append(g.entries, entry{digest: d, name: t.Name, expires: t.Expires})

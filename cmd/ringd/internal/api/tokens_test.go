@@ -47,11 +47,11 @@ func TestTokensNewRefuses(t *testing.T) {
 		list []api.IssuedToken
 		want string
 	}{
-		"two names":   {[]api.IssuedToken{{Name: "a", Secret: a}, {Name: "a", Secret: b}}, "stands there twice"},
-		"two secrets": {[]api.IssuedToken{{Name: "a", Secret: a}, {Name: "b", Secret: a}}, "have one secret"},
+		"two names":   {[]api.IssuedToken{{Name: "a", Secret: a}, {Name: "a", Secret: b}}, "is listed twice"},
+		"two secrets": {[]api.IssuedToken{{Name: "a", Secret: a}, {Name: "b", Secret: a}}, "have the same secret"},
 		"a weak one":  {[]api.IssuedToken{{Name: "a", Secret: a}, {Name: "b", Secret: "00"}}, "token b: the secret"},
-		"no name":     {[]api.IssuedToken{{Secret: a}}, "is no name"},
-		"a line":      {[]api.IssuedToken{{Name: "a\nuid:0", Secret: a}}, "is no name"},
+		"no name":     {[]api.IssuedToken{{Secret: a}}, "is not a token name"},
+		"a line":      {[]api.IssuedToken{{Name: "a\nuid:0", Secret: a}}, "is not a token name"},
 	} {
 		if _, err := api.NewTokens(api.TokensConfig{Tokens: tc.list}); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)

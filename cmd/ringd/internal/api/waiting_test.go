@@ -73,7 +73,7 @@ func TestApproveThroughTheAPI(t *testing.T) {
 		if got.code() != tc.code {
 			t.Errorf("%s gives %d %q, want %q", tc.name, got.status, got.code(), tc.code)
 		}
-		if tc.code == wire.CodeNotAnApprover && !strings.Contains(string(got.body), fmt.Sprintf("uid:%d stands for group:leads, user:eve; approvers in", os.Getuid())) {
+		if tc.code == wire.CodeNotAnApprover && !strings.Contains(string(got.body), fmt.Sprintf("uid:%d may answer as group:leads, user:eve; see approvers in", os.Getuid())) {
 			t.Errorf("%s says %s", tc.name, got.body)
 		}
 	}
@@ -190,7 +190,7 @@ func TestUnprovidedThroughTheAPI(t *testing.T) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	if st := f.Daemon.Status(t.Context()); !slices.ContainsFunc(st.Conditions, func(c wire.Condition) bool {
-		return c.Code == wire.ConditionRunsStuck && strings.Contains(c.Message, "name it under bridges")
+		return c.Code == wire.ConditionRunsStuck && strings.Contains(c.Message, "add it to bridges")
 	}) {
 		t.Errorf("status says %+v", st.Conditions)
 	}

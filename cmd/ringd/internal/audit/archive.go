@@ -58,7 +58,8 @@ func (l *Log) Archive(ctx context.Context, o Order) (done []ArchivedFile, err er
 		return nil, err
 	}
 	if _, err := ReadArchived(o.To, l.cfg.publicKey()); errors.Is(err, ErrKey) {
-		return nil, fmt.Errorf("%w: %s is the archive of another host, whose head lies there: %w; name another folder", ErrArchive, o.To, err)
+		return nil, fmt.Errorf("%w: %s is the archive of another host, with its head: %w; use another folder",
+			ErrArchive, o.To, err)
 	}
 	base, err := ReadArchived(l.cfg.Dir, l.cfg.publicKey())
 	if err == nil {
@@ -91,7 +92,8 @@ func checkArchive(to, dir string) error {
 	case !info.IsDir():
 		return fmt.Errorf("%w: %s is not a folder", ErrArchive, to)
 	case info.Mode().Perm()&0o022 != 0:
-		return fmt.Errorf("%w: %s has mode %04o: others can write to it; run chmod go-w on it", ErrArchive, to, info.Mode().Perm())
+		return fmt.Errorf("%w: %s has mode %04o: others can write to it; run chmod go-w on it", ErrArchive, to,
+			info.Mode().Perm())
 	}
 	real, err := filepath.EvalSymlinks(to)
 	if err != nil {
@@ -102,7 +104,7 @@ func checkArchive(to, dir string) error {
 		return fmt.Errorf("%w: %w", ErrArchive, err)
 	}
 	if rel, err := filepath.Rel(state, real); err == nil && filepath.IsLocal(rel) {
-		return fmt.Errorf("%w: %s lies in the state folder: name one outside it", ErrArchive, to)
+		return fmt.Errorf("%w: %s is in the state folder: use one outside it", ErrArchive, to)
 	}
 	return nil
 }
@@ -188,10 +190,11 @@ func (l *Log) archiveOne(ctx context.Context, o Order, base Archived) (Archived,
 	}
 	file := next.Files[len(next.Files)-1]
 	l.point("archive_packed")
-	if _, err := l.Append(ctx, Record{Kind: AuditArchived, Actor: o.Actor, Digest: file.Digest, Detail: map[string]string{
-		"file": filepath.Join(o.To, file.Name), "bytes": strconv.FormatInt(file.Bytes, 10),
-		"first": strconv.FormatInt(file.First, 10), "last": strconv.FormatInt(file.Last, 10),
-	}}, Synced); err != nil {
+	if _, err := l.Append(ctx, Record{Kind: AuditArchived, Actor: o.Actor, Digest: file.Digest,
+		Detail: map[string]string{
+			"file": filepath.Join(o.To, file.Name), "bytes": strconv.FormatInt(file.Bytes, 10),
+			"first": strconv.FormatInt(file.First, 10), "last": strconv.FormatInt(file.Last, 10),
+		}}, Synced); err != nil {
 		return base, err
 	}
 	l.point("archive_recorded")
@@ -257,7 +260,7 @@ func roomFor(dir string, err error) error {
 	if !noRoom(err) {
 		return err
 	}
-	return fmt.Errorf("%w; nothing left the log for it: make room on the disk of %s, and archive again", err, dir)
+	return fmt.Errorf("%w; the log still has all records: make room on the disk of %s, and archive again", err, dir)
 }
 
 // gone removes a file that need not be there.
@@ -325,7 +328,7 @@ func (l *Log) place(ctx context.Context, aside, path string, base Archived, w *w
 		there := base.walk(l.cfg.publicKey())
 		err := errors.Join(there.archived(ctx, f, ""), f.Close())
 		if err != nil || there.tampered != nil || there.mark != w.mark {
-			return fmt.Errorf("%w: %s is there and holds something else: name another folder", ErrArchive, path)
+			return fmt.Errorf("%w: %s exists and has other content: use another folder", ErrArchive, path)
 		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w: %w", ErrArchive, err)

@@ -276,9 +276,9 @@ func TestArchiveTampered(t *testing.T) {
 		opens      bool
 	}{
 		{"head removed", "archived.json", func(t *testing.T, path string) { check(t, os.Remove(path)) }, audit.ErrTampered, "archived.json is missing", false},
-		{"head emptied", "archived.json", func(t *testing.T, path string) { write(t, path, nil) }, audit.ErrTampered, "not what ringd writes", false},
-		{"head changed", "archived.json", change(`"segment":2`, `"segment":1`), audit.ErrTampered, "the signature does not hold", false},
-		{"lockdown forgotten", "archived.json", change(`"lockdown_begun":1`, `"lockdown_lifted":1`), audit.ErrTampered, "the signature does not hold", false},
+		{"head emptied", "archived.json", func(t *testing.T, path string) { write(t, path, nil) }, audit.ErrTampered, "not in the form that ringd writes", false},
+		{"head changed", "archived.json", change(`"segment":2`, `"segment":1`), audit.ErrTampered, "the signature is not valid", false},
+		{"lockdown forgotten", "archived.json", change(`"lockdown_begun":1`, `"lockdown_lifted":1`), audit.ErrTampered, "the signature is not valid", false},
 		{"head of another key", "archived.json", func(t *testing.T, path string) {
 			b, err := os.ReadFile(path)
 			check(t, err)
@@ -298,7 +298,7 @@ func TestArchiveTampered(t *testing.T) {
 			write(t, path, audit.SignArchived([]byte(strings.Replace(line, `"v":1`, `"v":2`, 1)), testKey()))
 		}, audit.ErrFormat, "format 2", false},
 		{"next segment removed", "audit-00000003.jsonl", func(t *testing.T, path string) { check(t, os.Remove(path)) }, audit.ErrTampered, "the segment is missing", false},
-		{"archive missing", "audit-00000001.jsonl.gz", func(t *testing.T, path string) { check(t, os.Remove(path)) }, audit.ErrTampered, "in no folder", true},
+		{"archive missing", "audit-00000001.jsonl.gz", func(t *testing.T, path string) { check(t, os.Remove(path)) }, audit.ErrTampered, "in none of the given", true},
 		{"archive cut", "audit-00000002.jsonl.gz", func(t *testing.T, path string) { check(t, os.Truncate(path, 200)) }, audit.ErrTampered, "damaged", true},
 		{"archive with more behind", "audit-00000002.jsonl.gz", func(t *testing.T, path string) {
 			b, err := os.ReadFile(path)
@@ -434,11 +434,11 @@ func TestArchiveRefused(t *testing.T) {
 		{"in the state folder", func(t *testing.T, a *archived) {
 			a.to = filepath.Join(filepath.Dir(a.cfg.Dir), "archive")
 			check(t, os.Mkdir(a.to, 0o700))
-		}, "lies in the state folder"},
+		}, "is in the state folder"},
 		{"in the state folder by a link", func(t *testing.T, a *archived) {
 			a.to += "/link"
 			check(t, os.Symlink(a.cfg.Dir, a.to))
-		}, "lies in the state folder"},
+		}, "is in the state folder"},
 		{"of another log", func(t *testing.T, a *archived) {
 			b := &archived{cfg: a.cfg, to: a.to}
 			b.cfg.Dir = logDir(t)
@@ -446,7 +446,7 @@ func TestArchiveRefused(t *testing.T) {
 			mustAppend(t, l, callRecord(77), audit.Written)
 			b.archive(t, l, b.order(2))
 			mustClose(t, l)
-		}, "holds something else"},
+		}, "has other content"},
 		{"of another host", func(t *testing.T, a *archived) {
 			b := &archived{cfg: a.cfg, to: a.to}
 			b.cfg.Dir, b.cfg.Key = logDir(t), ed25519.NewKeyFromSeed([]byte(strings.Repeat("x", ed25519.SeedSize)))

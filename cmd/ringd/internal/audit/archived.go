@@ -109,7 +109,7 @@ func parseArchived(text []byte, key ed25519.PublicKey) (a Archived, why string, 
 		Key     string `json:"key"`
 	}
 	if !whole || !c.end() || len(text) > archivedMost || json.Unmarshal(line, &named) != nil {
-		return a, "it is not what ringd writes", ErrTampered
+		return a, "it is not in the form that ringd writes", ErrTampered
 	}
 	own, err := hex.DecodeString(named.Key)
 	switch {
@@ -118,14 +118,14 @@ func parseArchived(text []byte, key ed25519.PublicKey) (a Archived, why string, 
 	case key != nil && !bytes.Equal(key, own):
 		return a, "it names another key", ErrKey
 	case !ed25519.Verify(own, append([]byte(archivedDomain), line...), sig):
-		return a, "the signature does not hold: it was changed after it was written", ErrTampered
+		return a, "the signature is not valid: the file was changed after it was written", ErrTampered
 	case named.Version != archivedVersion:
 		return a, fmt.Sprintf("format %d; this ringd reads %d", named.Version, archivedVersion), ErrFormat
 	}
 	in := json.NewDecoder(bytes.NewReader(line))
 	in.DisallowUnknownFields()
 	if err := in.Decode(&a); err != nil || !a.sound() {
-		return Archived{}, "it does not fit together", ErrTampered
+		return Archived{}, "its parts do not match", ErrTampered
 	}
 	return a, "", nil
 }
@@ -151,7 +151,8 @@ func (a Archived) text(key ed25519.PrivateKey) ([]byte, error) {
 	}
 	text := signArchived(line, key)
 	if len(text) > archivedMost {
-		return nil, fmt.Errorf("%w: %s may have %d bytes, and would have %d with %d segments", ErrArchive, archivedName, archivedMost, len(text), len(a.Files))
+		return nil, fmt.Errorf("%w: %s may have %d bytes, and would have %d with %d segments", ErrArchive, archivedName,
+			archivedMost, len(text), len(a.Files))
 	}
 	return text, nil
 }

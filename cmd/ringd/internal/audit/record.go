@@ -30,61 +30,73 @@ const (
 	ExceptionEnded   Kind = "exception_expired" // what it granted was taken out, as a generation of its own
 	ExecutorClosed   Kind = "executor_closed"
 	ExecutorOpened   Kind = "executor_opened" // the push that had closed it is gone
-	RestartNeeded    Kind = "restart_needed"  // what cannot take the generation in force before it is started again, and why
-	RequestRefused   Kind = "request_refused" // by role or quota
-	ActionDecided    Kind = "action_decided"  // POST /v1/decide: nothing ran
-	RunAsked         Kind = "run_asked"
-	RunRefused       Kind = "run_refused"
-	RunStarted       Kind = "run_started"
-	RunPaused        Kind = "run_paused"
-	RunResumed       Kind = "run_resumed"
-	RunCancelled     Kind = "run_cancelled" // someone asked for the end; run_ended follows
-	RunEnded         Kind = "run_ended"
-	ImportDecided    Kind = "import_decided"   // an import that a program was refused, as its executor says; before run_paused or run_ended
-	RefusalsCounted  Kind = "refusals_counted" // those that an executor tells of, and that have no records of their own
-	CallDecided      Kind = "call_decided"
-	CallOpened       Kind = "call_opened"
-	CallAnswered     Kind = "call_answered" // or approved, or denied
-	CallBegun        Kind = "call_begun"    // the act of an approved call, before it
-	GrantRevoked     Kind = "grant_revoked" // taken from one run
-	CallClosed       Kind = "call_closed"
-	CallApproved     Kind = "call_approved"    // a person allowed it; it takes effect when all approvals are there
-	CallDenied       Kind = "call_denied"      // a person denied it
-	ApprovalRefused  Kind = "approval_refused" // a person's word that does not count
-	ResumeRefused    Kind = "resume_refused"   // a paused run could not go on; it stays where it is
-	RunExpired       Kind = "run_expired"      // it waited too long; run_ended follows
-	SessionDropped   Kind = "session_dropped"
-	GuestRefused     Kind = "guest_refused"    // what a guest tried and the kernel refused, or its own guard
-	ProbeRefused     Kind = "probe_refused"    // the same of a guest of ringd's own, which tries out host or policy for no agent
-	ExecDecided      Kind = "exec_decided"     // a guest may start a program, may not, or people are asked; before it starts
-	FileDecided      Kind = "file_decided"     // the same, of a file that a script opens
-	VariableDecided  Kind = "variable_decided" // the same, of a variable that changes what programs do
-	EgressDecided    Kind = "egress_decided"   // a target was refused, or allowed and not dialed yet
-	EgressClosed     Kind = "egress_closed"    // what became of a connection
-	EgressCounted    Kind = "egress_counted"   // what is refused, or allowed, alike and has no records of its own
-	CanaryFailed     Kind = "canary_failed"    // a guest was not refused what a policy denies, or gave no answer: the policy is refused
-	LockdownBegun    Kind = "lockdown_begun"   // everything was closed, by whom and why
-	LockdownLifted   Kind = "lockdown_lifted"  // before anything opens
-	LockdownRefused  Kind = "lockdown_refused" // a signed order that is not obeyed, and why
-	ClockAccepted    Kind = "clock_accepted"   // an operator says that the clock was ahead and is right now; before it counts
-	AuditDecided     Kind = "audit_decided"    // mode audit: what would have been refused, and happened
-	ShadowDecided    Kind = "shadow_decided"   // a candidate would have decided otherwise; nothing came of it
-	HostError        Kind = "host_error"       // what the guest only got an id for
-	LogCut           Kind = "log_cut"          // written by the log: a torn tail was cut
-	LogClosed        Kind = "log_closed"       // written by the log: the last record before it went closed
-	AuditArchived    Kind = "audit_archived"   // written by the log: a segment is in the archive and is about to go from the log
-	LogReopened      Kind = "log_reopened"     // written by the log: it goes on after a failed write, and why it was closed
+	// what cannot take the generation in force before it is started again, and why
+	RestartNeeded  Kind = "restart_needed"
+	RequestRefused Kind = "request_refused" // by role or quota
+	ActionDecided  Kind = "action_decided"  // POST /v1/decide: nothing ran
+	RunAsked       Kind = "run_asked"
+	RunRefused     Kind = "run_refused"
+	RunStarted     Kind = "run_started"
+	RunPaused      Kind = "run_paused"
+	RunResumed     Kind = "run_resumed"
+	RunCancelled   Kind = "run_cancelled" // someone asked for the end; run_ended follows
+	RunEnded       Kind = "run_ended"
+	// an import that a program was refused, as its executor says; before run_paused or run_ended
+	ImportDecided   Kind = "import_decided"
+	RefusalsCounted Kind = "refusals_counted" // those that an executor tells of, and that have no records of their own
+	CallDecided     Kind = "call_decided"
+	CallOpened      Kind = "call_opened"
+	CallAnswered    Kind = "call_answered" // or approved, or denied
+	CallBegun       Kind = "call_begun"    // the act of an approved call, before it
+	GrantRevoked    Kind = "grant_revoked" // taken from one run
+	CallClosed      Kind = "call_closed"
+	CallApproved    Kind = "call_approved"    // a person allowed it; it takes effect when all approvals are there
+	CallDenied      Kind = "call_denied"      // a person denied it
+	ApprovalRefused Kind = "approval_refused" // a person's word that does not count
+	ResumeRefused   Kind = "resume_refused"   // a paused run could not go on; it stays where it is
+	RunExpired      Kind = "run_expired"      // it waited too long; run_ended follows
+	SessionDropped  Kind = "session_dropped"
+	GuestRefused    Kind = "guest_refused" // what a guest tried and the kernel refused, or its own guard
+	// the same of a guest of ringd's own, which tries out host or policy for no agent
+	ProbeRefused Kind = "probe_refused"
+	// a guest may start a program, may not, or people are asked; before it starts
+	ExecDecided     Kind = "exec_decided"
+	FileDecided     Kind = "file_decided"     // the same, of a file that a script opens
+	VariableDecided Kind = "variable_decided" // the same, of a variable that changes what programs do
+	EgressDecided   Kind = "egress_decided"   // a target was refused, or allowed and not dialed yet
+	EgressClosed    Kind = "egress_closed"    // what became of a connection
+	EgressCounted   Kind = "egress_counted"   // what is refused, or allowed, alike and has no records of its own
+	// a guest was not refused what a policy denies, or gave no answer: the policy is refused
+	CanaryFailed    Kind = "canary_failed"
+	LockdownBegun   Kind = "lockdown_begun"   // everything was closed, by whom and why
+	LockdownLifted  Kind = "lockdown_lifted"  // before anything opens
+	LockdownRefused Kind = "lockdown_refused" // a signed order that is not obeyed, and why
+	// an operator says that the clock was ahead and is right now; before it counts
+	ClockAccepted Kind = "clock_accepted"
+	AuditDecided  Kind = "audit_decided"  // mode audit: what would have been refused, and happened
+	ShadowDecided Kind = "shadow_decided" // a candidate would have decided otherwise; nothing came of it
+	HostError     Kind = "host_error"     // what the guest only got an id for
+	LogCut        Kind = "log_cut"        // written by the log: a torn tail was cut
+	LogClosed     Kind = "log_closed"     // written by the log: the last record before it went closed
+	// written by the log: a segment is in the archive and is about to go from the log
+	AuditArchived Kind = "audit_archived"
+	// written by the log: it goes on after a failed write, and why it was closed
+	LogReopened Kind = "log_reopened"
 )
 
 // Kinds are all kinds of record.
 func Kinds() []Kind {
 	return []Kind{
 		DaemonStarted, daemonStopped, StoreRecovered, PushApplied, PushRejected, PolicyRolledBack,
-		GenerationHeld, GenerationEnded, ExceptionEnded, ExecutorClosed, ExecutorOpened, RestartNeeded, RequestRefused, ActionDecided,
+		GenerationHeld, GenerationEnded, ExceptionEnded, ExecutorClosed, ExecutorOpened, RestartNeeded, RequestRefused,
+		ActionDecided,
 		RunAsked, RunRefused, RunStarted, RunPaused, RunResumed, RunCancelled, RunEnded,
-		ImportDecided, RefusalsCounted, CallDecided, CallOpened, CallAnswered, CallBegun, CallClosed, GrantRevoked, CallApproved, CallDenied,
-		ApprovalRefused, ResumeRefused, RunExpired, SessionDropped, GuestRefused, ProbeRefused, ExecDecided, FileDecided, VariableDecided,
-		EgressDecided, EgressClosed, EgressCounted, CanaryFailed, LockdownBegun, LockdownLifted, LockdownRefused, ClockAccepted, ShadowDecided, AuditDecided, HostError,
+		ImportDecided, RefusalsCounted, CallDecided, CallOpened, CallAnswered, CallBegun, CallClosed, GrantRevoked,
+		CallApproved, CallDenied,
+		ApprovalRefused, ResumeRefused, RunExpired, SessionDropped, GuestRefused, ProbeRefused, ExecDecided,
+		FileDecided, VariableDecided,
+		EgressDecided, EgressClosed, EgressCounted, CanaryFailed, LockdownBegun, LockdownLifted, LockdownRefused,
+		ClockAccepted, ShadowDecided, AuditDecided, HostError,
 		LogCut, LogClosed, LogReopened, AuditArchived,
 	}
 }
@@ -95,21 +107,22 @@ func (k Kind) Known() bool { return slices.Contains(Kinds(), k) }
 // Record is one line of the log. Kind is required; the rest is left out where
 // it has no meaning. Append does not keep the Record or anything it points to.
 type Record struct {
-	Time       time.Time         `json:"time"` // zero: Append takes the log's clock
-	Kind       Kind              `json:"kind"`
-	Generation int64             `json:"generation,omitempty"`
-	Revision   string            `json:"revision,omitempty"`
-	Actor      string            `json:"actor,omitempty"` // who asks: uid:1000, token:ci, ringd
-	Agent      string            `json:"agent,omitempty"`
-	Run        string            `json:"run,omitempty"`
-	Call       string            `json:"call,omitempty"`
-	Capability string            `json:"capability,omitempty"` // bridge:spawnSubagent, import:requests
-	State      string            `json:"state,omitempty"`      // of the run or call after this
-	Decision   *Decision         `json:"decision,omitempty"`
-	Digest     string            `json:"digest,omitempty"` // of the arguments or the program: Digest
-	Full       json.RawMessage   `json:"full,omitempty"`   // the arguments, or the words of a program, only when policy says audit: full
-	Fault      *Fault            `json:"fault,omitempty"`
-	Detail     map[string]string `json:"detail,omitempty"` // never argument values
+	Time       time.Time `json:"time"` // zero: Append takes the log's clock
+	Kind       Kind      `json:"kind"`
+	Generation int64     `json:"generation,omitempty"`
+	Revision   string    `json:"revision,omitempty"`
+	Actor      string    `json:"actor,omitempty"` // who asks: uid:1000, token:ci, ringd
+	Agent      string    `json:"agent,omitempty"`
+	Run        string    `json:"run,omitempty"`
+	Call       string    `json:"call,omitempty"`
+	Capability string    `json:"capability,omitempty"` // bridge:spawnSubagent, import:requests
+	State      string    `json:"state,omitempty"`      // of the run or call after this
+	Decision   *Decision `json:"decision,omitempty"`
+	Digest     string    `json:"digest,omitempty"` // of the arguments or the program: Digest
+	// the arguments, or the words of a program, only when policy says audit: full
+	Full   json.RawMessage   `json:"full,omitempty"`
+	Fault  *Fault            `json:"fault,omitempty"`
+	Detail map[string]string `json:"detail,omitempty"` // never argument values
 }
 
 // Claimed reports whether r rests on the word of a guest alone, which the interpreter ring
@@ -203,7 +216,7 @@ var (
 	ErrDiskFull = errors.New("audit disk is full")
 	// ErrTampered: the log on disk is not what was written: a line, a segment or
 	// the end of the log was changed or is gone. Only a person may go on.
-	ErrTampered = errors.New("audit log does not hold")
+	ErrTampered = errors.New("audit log is not valid")
 	// ErrInUse: another process writes this log.
 	ErrInUse = errors.New("audit log is in use by another process")
 	// ErrKey: the log was signed by another key than the one given.
@@ -212,7 +225,7 @@ var (
 	ErrFormat = errors.New("audit log has an unknown format")
 	// ErrGap: segments were archived while the log was read, and their records are not
 	// among those that were yielded.
-	ErrGap = errors.New("the log went to its archive while it was read, and the reader missed a part")
+	ErrGap = errors.New("the log was archived while it was read, and the reader missed a part")
 	// ErrRecord: the record is too large or its kind is unknown. The log is well;
 	// the act must not happen.
 	ErrRecord = errors.New("audit record refused")

@@ -57,7 +57,8 @@ type walk struct {
 
 // walk is one that goes on behind what was archived.
 func (a Archived) walk(key ed25519.PublicKey) *walk {
-	return &walk{key: key, base: a, mark: mark{seq: a.Seq, hash: a.Hash, last: a.Line}, segment: a.Segment, signed: a.Seq}
+	return &walk{key: key, base: a, mark: mark{seq: a.Seq, hash: a.Hash, last: a.Line}, segment: a.Segment,
+		signed: a.Seq}
 }
 
 // run walks over all segments. Its error is a fault or that of ctx; what does
@@ -141,7 +142,7 @@ func (w *walk) whole(ctx context.Context) error {
 		in, err := openIn(w.check.Archive, f.Name)
 		if errors.Is(err, fs.ErrNotExist) {
 			w.off = 0
-			w.breakAt(f.Name, "it is in no folder of the archive that was named")
+			w.breakAt(f.Name, "it is in none of the given archive folders")
 			return nil
 		}
 		if err != nil {
@@ -176,7 +177,8 @@ func (w *walk) archived(ctx context.Context, f *os.File, digest string) error {
 		}
 	}
 	switch {
-	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), corrupt(err):
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, io.EOF), corrupt(err):
 		w.breakAt(name, "it is damaged: "+err.Error())
 	case err != nil:
 		return fmt.Errorf("read %s: %w", name, err)
@@ -197,7 +199,7 @@ func corrupt(err error) bool {
 func (w *walk) missing(n int64) {
 	said := "the segment is missing"
 	if w.base.Segment == 0 && n == 1 {
-		said += "; if it was archived, " + archivedName + " is missing, of which the archive has a copy"
+		said += "; if it was archived, " + archivedName + " is missing, but the archive has a copy"
 	}
 	w.off = 0
 	w.breakAt(segmentName(n), said)
@@ -364,7 +366,7 @@ func (w *walk) stepCommit(line []byte) string {
 	case w.signed == 0 && c.sig == nil:
 		return "the first commit line of the log is not signed"
 	case c.sig != nil && !ed25519.Verify(w.key, c.message(), c.sig):
-		return "the signature does not hold"
+		return "the signature is not valid"
 	}
 	w.last, w.open, w.sealed = hashLine(line), 0, c.sig != nil
 	w.commits++

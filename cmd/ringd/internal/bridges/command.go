@@ -72,7 +72,7 @@ type Command struct {
 // command's processes cannot be ended together.
 func NewCommand(cfg CommandConfig) (*Command, error) {
 	if !supported {
-		return nil, errors.New("bridge command: this system cannot end all processes of a command: only Linux can")
+		return nil, errors.New("bridge command: only Linux can end all processes of a command")
 	}
 	if len(cfg.Argv) == 0 || cfg.Argv[0] == "" {
 		return nil, errors.New("bridge command: no command given")
@@ -294,7 +294,7 @@ func dropUndefined(v any) any {
 	return v
 }
 
-var errTooMuch = errors.New("it prints more than it may")
+var errTooMuch = errors.New("its output is above the limit")
 
 // run starts cmd in a process group of its own, waits for its end and kills what
 // is left of the group. The thread is kept: the command dies with the thread

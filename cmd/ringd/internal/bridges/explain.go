@@ -24,7 +24,7 @@ const (
 )
 
 // errLate says that the time a program gave is over.
-var errLate = errors.New("the program's own time for it is over")
+var errLate = errors.New("the timeout of the program is over")
 
 // hop says in a denial that it is of a redirect.
 func hop(n int, err error) error {
@@ -34,7 +34,7 @@ func hop(n int, err error) error {
 	}
 	d := no.Decision
 	d.Code = profiles.Code(dest.Redirect)
-	d.Reason = fmt.Sprintf("redirect %d leads where it may not: %s", n, d.Reason)
+	d.Reason = fmt.Sprintf("redirect %d is refused: %s", n, d.Reason)
 	return &profiles.Denial{Capability: no.Capability, Decision: d}
 }
 
@@ -92,7 +92,7 @@ func words(err error) string {
 	case errors.Is(err, proxy.ErrClosed):
 		return "the run has no network any more"
 	case errors.Is(err, proxy.ErrCut):
-		return "the connection was cut by the policy in force"
+		return "the policy in force cut the connection"
 	case errors.As(err, &authority):
 		return "its certificate is signed by an unknown authority"
 	case errors.As(err, &other):
@@ -107,7 +107,8 @@ func words(err error) string {
 		return "its name could not be looked up"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused"
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF),
+		errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection was lost"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return "it cannot be reached"

@@ -47,7 +47,7 @@ func readRequest(args json.RawMessage) (*asking, error) {
 		err = spelled(args)
 	}
 	if err != nil {
-		return nil, &binding.Failure{Name: nameType, Text: "the request is not one that can be read", Err: err}
+		return nil, &binding.Failure{Name: nameType, Text: "the request is malformed", Err: err}
 	}
 	q := &asking{url: a.URL, method: egress.FetchMethod(a.Method), header: http.Header{}, redirect: a.Redirect}
 	if q.redirect == "" {
@@ -57,7 +57,7 @@ func readRequest(args json.RawMessage) (*asking, error) {
 	case q.redirect != follow && q.redirect != manual && q.redirect != fails:
 		return nil, wrong("redirect is 'follow', 'error' or 'manual'")
 	case !token(q.method):
-		return nil, wrong("that is not a method")
+		return nil, wrong("the method is not valid")
 	case egress.Unsent(q.method):
 		return nil, wrong("the method " + strings.ToUpper(q.method) + " cannot be fetched")
 	}
@@ -89,7 +89,7 @@ func spelled(args json.RawMessage) error {
 		switch name {
 		case "url", "method", "headers", "body", "redirect", "timeout":
 		default:
-			return fmt.Errorf("there is no option of the name %q", name)
+			return fmt.Errorf("there is no option %q", name)
 		}
 	}
 	return nil
@@ -99,14 +99,14 @@ func (q *asking) setHeaders(all map[string]string) error {
 	for name, text := range all {
 		name = strings.ToLower(name)
 		if !token(name) {
-			return wrong("a header has no name that can be sent")
+			return wrong("the name of a header is not valid")
 		}
 		if egress.ForbiddenField(name) {
 			return wrong("the header '" + name + "' is the host's to set")
 		}
 		raw, ok := latin1(text)
 		if !ok {
-			return wrong("the header '" + name + "' has no value that can be sent")
+			return wrong("the header '" + name + "' has an invalid value")
 		}
 		if name == "accept-encoding" { // what is answered is decoded here
 			continue

@@ -44,7 +44,7 @@ type answered struct {
 // the connection cannot be used again.
 func read(u egress.URL, method string, r *http.Response, most int64) (*response, bool, error) {
 	if !sound(r) {
-		return nil, false, wrong("its answer is not one of HTTP/1")
+		return nil, false, wrong("its answer is not HTTP/1")
 	}
 	a := &response{status: r.StatusCode, url: u.Text, header: r.Header}
 	if _, phrase, ok := strings.Cut(r.Status, " "); ok {
@@ -132,7 +132,8 @@ func (u *unzip) Read(b []byte) (int, error) {
 
 // value is the response in the tagged encoding.
 func (a *response) value() (json.RawMessage, error) {
-	out := answered{Status: a.status, StatusText: unicode(a.text), URL: a.url, Redirected: a.redirected, OpaqueRedirect: a.opaque, Headers: map[string]string{}}
+	out := answered{Status: a.status, StatusText: unicode(a.text), URL: a.url, Redirected: a.redirected,
+		OpaqueRedirect: a.opaque, Headers: map[string]string{}}
 	for name, values := range a.header {
 		name = strings.ToLower(name)
 		switch {
@@ -150,7 +151,8 @@ func (a *response) value() (json.RawMessage, error) {
 	case textual(a.header.Get("Content-Type")) && utf8.Valid(a.body):
 		out.Body = string(a.body)
 	default:
-		out.Body = json.RawMessage(`{"` + value.Mark + `":"bytes","type":"Uint8Array","value":"` + base64.StdEncoding.EncodeToString(a.body) + `"}`)
+		out.Body = json.RawMessage(`{"` + value.Mark + `":"bytes","type":"Uint8Array","value":"` +
+			base64.StdEncoding.EncodeToString(a.body) + `"}`)
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

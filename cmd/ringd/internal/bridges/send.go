@@ -52,7 +52,8 @@ func (r *run) follow(ctx context.Context, q *asking, most int64) (*response, err
 		}
 		next, no := u.Parse(location)
 		if no != nil {
-			return nil, hop(hops+1, r.guest.Refuse(httpproxy.Request{Listener: proxy.ListenerFetch, Method: q.method}, no))
+			return nil, hop(hops+1, r.guest.Refuse(httpproxy.Request{Listener: proxy.ListenerFetch, Method: q.method},
+				no))
 		}
 		q.redirected(a.status, u, next)
 		u = next
@@ -76,7 +77,8 @@ func of(u dest.URL, q *asking) httpproxy.Request {
 
 func redirects(status int) bool {
 	switch status {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
 		return true
 	default:
 		return false
@@ -96,7 +98,7 @@ func (r *run) message(ctx context.Context, u dest.URL, q *asking) (*http.Request
 	if virtual(u.Dest) || strings.HasPrefix(u.Path, "//") { // the latter would be read as a host
 		path, err := url.PathUnescape(u.Path)
 		if err != nil {
-			return nil, wrong("the path has a percent sign that is no escape")
+			return nil, wrong("the path has a percent sign that does not begin an escape")
 		}
 		m.URL.Opaque, m.URL.Path, m.URL.RawPath = "", path, u.Path
 	}
@@ -216,8 +218,9 @@ func (r *run) line(ctx context.Context, u dest.URL, q *asking) (l *line, used bo
 			}
 			return conn, nil
 		},
-		TLSClientConfig: r.tls, TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{}, TLSHandshakeTimeout: 15 * time.Second,
-		DisableCompression: true, MaxIdleConnsPerHost: 1, IdleConnTimeout: idleFor, MaxResponseHeaderBytes: 64 << 10,
+		TLSClientConfig: r.tls, TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{},
+		TLSHandshakeTimeout: 15 * time.Second,
+		DisableCompression:  true, MaxIdleConnsPerHost: 1, IdleConnTimeout: idleFor, MaxResponseHeaderBytes: 64 << 10,
 	}
 	return l, false, nil
 }

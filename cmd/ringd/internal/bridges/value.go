@@ -50,7 +50,7 @@ func readShell(args json.RawMessage) (*shellAsked, error) {
 		case "cwd":
 			to = &q.cwd
 		default:
-			return wrong("there is no option of that name: want script, stdin, session or cwd")
+			return wrong("there is no such option: want script, stdin, session or cwd")
 		}
 		if string(raw) == undefined && name != "script" {
 			continue
@@ -103,7 +103,8 @@ func encode(out executors.Outcome, h *host, unkept string, most int64) (json.Raw
 		}
 	}
 	h.mu.Lock()
-	r := result{Stdout: stdout.String(), Stderr: stderr.String(), ExitCode: out.ExitCode, Ran: h.ran, Dropped: out.Dropped, SessionError: unkept}
+	r := result{Stdout: stdout.String(), Stderr: stderr.String(), ExitCode: out.ExitCode, Ran: h.ran,
+		Dropped: out.Dropped, SessionError: unkept}
 	h.mu.Unlock()
 	if r.Ran == nil {
 		r.Ran = [][]string{}

@@ -25,7 +25,7 @@ import (
 const maxLine = 4 << 10
 
 // ErrNoAnswer is returned when nobody answered: the terminal was closed.
-var ErrNoAnswer = errors.New("nobody answered")
+var ErrNoAnswer = errors.New("no answer")
 
 // PromptAnswer is what a person said.
 type PromptAnswer struct {
@@ -91,14 +91,14 @@ func (t *prompt) whom(ctx context.Context, owners []string, as string) (string, 
 	case len(owners) == 0, slices.Contains(owners, as):
 		return as, nil
 	case len(owners) == 1 && as == "":
-		fmt.Fprintf(t.w, "You answer for %s.\n", Visible(owners[0]))
+		fmt.Fprintf(t.w, "You answer as %s.\n", Visible(owners[0]))
 		return owners[0], nil
 	}
 	for {
 		for i, o := range owners {
 			fmt.Fprintf(t.w, "  %d  %s\n", i+1, Visible(o))
 		}
-		fmt.Fprintf(t.w, "For whom do you answer? [1-%d] ", len(owners))
+		fmt.Fprintf(t.w, "As which owner do you answer? [1-%d] ", len(owners))
 		said, err := t.line(ctx)
 		if err != nil {
 			return "", err

@@ -56,7 +56,7 @@ func TestAsk(t *testing.T) {
 		{"no, with a reason", func(p *clitest.Person) { p.Types("n\n"); p.Until("Why not?"); p.Types("too much\n") }, `RESULT false "too much" "" <nil>`},
 		{"Enter is no", func(p *clitest.Person) { p.Types("\n"); p.Until("Why not?"); p.Types("\n") }, `RESULT false "" "" <nil>`},
 		{"anything else is no", func(p *clitest.Person) { p.Types("yy\n"); p.Until("Why not?"); p.Types("\n") }, `RESULT false "" "" <nil>`},
-		{"end of input is none", func(p *clitest.Person) { p.Types("\x04") }, `RESULT false "" "" nobody answered`},
+		{"end of input is none", func(p *clitest.Person) { p.Types("\x04") }, `RESULT false "" "" no answer`},
 		{"Ctrl-C is none", func(p *clitest.Person) { p.Types("\x03") }, `RESULT false "" ""`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestAskForWhom(t *testing.T) {
 		act    func(p *clitest.Person)
 		want   string
 	}{
-		{"one", "", []string{leads}, func(p *clitest.Person) { p.Types("y\n"); p.Until("You answer for " + leads) }, `RESULT true "" "` + leads + `" <nil>`},
+		{"one", "", []string{leads}, func(p *clitest.Person) { p.Types("y\n"); p.Until("You answer as " + leads) }, `RESULT true "" "` + leads + `" <nil>`},
 		{"one, and a no", "", []string{leads}, func(p *clitest.Person) { p.Types("n\n"); p.Until("Why not?"); p.Types("dear\n") }, `RESULT false "dear" "` + leads + `" <nil>`},
 		{"another was said before", "group:x@acme.example", []string{leads}, func(p *clitest.Person) { p.Types("y\n"); p.Until("[1-1] "); p.Types("1\n") }, `RESULT true "" "` + leads + `" <nil>`},
 		{"said before", legal, []string{leads, legal}, func(p *clitest.Person) { p.Types("y\n") }, `RESULT true "" "` + legal + `" <nil>`},
@@ -120,7 +120,7 @@ func TestAskForWhom(t *testing.T) {
 			p.Until("[1-2] ")
 			p.Types("1\n")
 		}, `RESULT true "" "` + leads + `" <nil>`},
-		{"nobody", "", []string{leads, legal}, func(p *clitest.Person) { p.Types("y\n"); p.Until("[1-2] "); p.Types("\x04") }, `RESULT false "" "" nobody answered`},
+		{"nobody", "", []string{leads, legal}, func(p *clitest.Person) { p.Types("y\n"); p.Until("[1-2] "); p.Types("\x04") }, `RESULT false "" "" no answer`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := start(t, nil, "", tt.as, tt.owners...)

@@ -59,7 +59,8 @@ func (d Daemon) Flag() string {
 // none where the environment says where it is.
 func (d Daemon) Hint() string {
 	var b strings.Builder
-	for _, f := range [][2]string{{"socket", d.Socket}, {"url", d.URL}, {"token-file", d.TokenFile}, {"ca", d.CA}, {"cert", d.Cert}, {"cert-key", d.Key}} {
+	for _, f := range [][2]string{{"socket", d.Socket}, {"url", d.URL}, {"token-file", d.TokenFile}, {"ca", d.CA},
+		{"cert", d.Cert}, {"cert-key", d.Key}} {
 		if f[1] != "" {
 			b.WriteString(" --" + f[0] + " " + Word(f[1]))
 		}
@@ -71,7 +72,7 @@ func (d Daemon) Hint() string {
 func (d Daemon) Check() error {
 	switch {
 	case d.URL != "" && d.Socket != "":
-		return Usage("--socket and --url: name one of them")
+		return Usage("--socket and --url: give only one of them")
 	case d.URL == "" && (d.TokenFile != "" || d.CA != "" || d.Cert != "" || d.Key != ""):
 		return Usage("--token-file, --ca, --cert and --cert-key go with --url")
 	case (d.Cert == "") != (d.Key == ""):
@@ -94,7 +95,7 @@ func (p *Program) Connect(d Daemon) (*client.Client, error) {
 		}
 	}
 	if cfg.Socket == "" && cfg.URL == "" {
-		return nil, Usage("no socket: name the daemon's with --socket, or --url")
+		return nil, Usage("no socket: name that of the daemon with --socket, or give --url")
 	}
 	c, err := client.New(cfg)
 	if err != nil {
@@ -126,7 +127,7 @@ func (p *Program) remote(d Daemon) (client.Config, error) {
 		}
 		secure.RootCAs = x509.NewCertPool()
 		if !secure.RootCAs.AppendCertsFromPEM(pem) {
-			return none, Usage("--ca: %s holds no certificate", d.CA)
+			return none, Usage("--ca: %s contains no certificate", d.CA)
 		}
 	}
 	if d.Cert != "" {

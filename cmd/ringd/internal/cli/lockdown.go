@@ -20,9 +20,10 @@ func (p Page) Lockdown(l wire.Lockdown) {
 	fmt.Fprintf(p.W, "%s by %s%s\n", p.Bad("lockdown"), Visible(l.By), since)
 	p.hanging("  ", "  ", Visible(l.Reason), "  ")
 	if l.Live > 0 {
-		fmt.Fprintf(p.W, "  %s still ending: they may do nothing any more\n", Count(l.Live, "run"))
+		fmt.Fprintf(p.W, "  %s still ending: they can do nothing any more\n", Count(l.Live, "run"))
 	}
 	if l.Unrecorded != "" {
-		p.hanging("  not on disk, a restart forgets it: ", p.Bad("  not on disk, a restart forgets it: "), Visible(l.Unrecorded), "    ")
+		p.hanging("  not on disk, a restart forgets it: ", p.Bad("  not on disk, a restart forgets it: "),
+			Visible(l.Unrecorded), "    ")
 	}
 }

@@ -67,11 +67,11 @@ func TestStatusIsNarrow(t *testing.T) {
 func TestStatusShowsFindings(t *testing.T) {
 	var b bytes.Buffer
 	findings := []wire.Diagnostic{
-		{File: "a.yaml", Line: 3, Column: 5, Code: "widens-parent", Message: "too wide", Hint: "take it away", Severity: "error", Related: []wire.Place{{File: "org.yaml", Line: 7, Column: 9}}},
+		{File: "a.yaml", Line: 3, Column: 5, Code: "widens-parent", Message: "too wide", Hint: "remove it", Severity: "error", Related: []wire.Place{{File: "org.yaml", Line: 7, Column: 9}}},
 		{File: "a.yaml", Line: 4, Column: 1, Code: "x", Message: "unwise", Severity: "warning"},
 	}
 	cli.Page{W: &b}.Status(wire.Status{LastPush: &wire.Push{Findings: findings}})
-	want := "  a.yaml:3:5: widens-parent: too wide\n      hint: take it away\n      also: org.yaml:7:9\n  a.yaml:4:1: x: warning: unwise\n"
+	want := "  a.yaml:3:5: widens-parent: too wide\n      hint: remove it\n      also: org.yaml:7:9\n  a.yaml:4:1: x: warning: unwise\n"
 	if !strings.HasSuffix(b.String(), want) {
 		t.Errorf("got\n%s", b.String())
 	}

@@ -24,7 +24,8 @@ func (p Page) Record(e audit.Entry, asJSON bool) error {
 		return err
 	}
 	r := e.Record
-	words := []string{fmt.Sprintf("%6d  %s  %-15s", e.Seq, r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), recorded(string(r.Kind)))}
+	words := []string{fmt.Sprintf("%6d  %s  %-15s", e.Seq, r.Time.UTC().Format("2006-01-02T15:04:05.000Z"),
+		recorded(string(r.Kind)))}
 	by := ""
 	if slices.Contains(personal(), r.Kind) && r.Actor != "" {
 		by = "by " + r.Actor
@@ -63,8 +64,10 @@ func recorded(w string) string { return strings.ReplaceAll(Clean(w), "  ", ` \u0
 // personal are the kinds of records that say who did something, which need not be
 // the actor of the run.
 func personal() []audit.Kind {
-	return []audit.Kind{audit.RunAsked, audit.RunRefused, audit.RunCancelled, audit.CallAnswered, audit.CallApproved, audit.CallDenied,
-		audit.CallBegun, audit.ApprovalRefused, audit.GrantRevoked, audit.ResumeRefused, audit.SessionDropped, audit.LockdownBegun, audit.LockdownLifted, audit.AuditArchived}
+	return []audit.Kind{audit.RunAsked, audit.RunRefused, audit.RunCancelled, audit.CallAnswered, audit.CallApproved,
+		audit.CallDenied,
+		audit.CallBegun, audit.ApprovalRefused, audit.GrantRevoked, audit.ResumeRefused, audit.SessionDropped,
+		audit.LockdownBegun, audit.LockdownLifted, audit.AuditArchived}
 }
 
 // outward are the kinds of records about connections: door and target come
@@ -89,30 +92,35 @@ func (p Page) verdict(v profiles.Verdict) string {
 // Verified writes what a check of the audit log found; note says what it was not
 // held against.
 func (p Page) Verified(r audit.Report, note string) {
-	fmt.Fprintf(p.W, "%s in %s, up to %d\n", Count(int(r.Records), "record"), Count(int(r.Segments), "segment"), r.Head.Seq)
+	fmt.Fprintf(p.W, "%s in %s, up to %d\n", Count(int(r.Records), "record"), Count(int(r.Segments), "segment"),
+		r.Head.Seq)
 	fmt.Fprintf(p.W, "signed up to %d by key %s\n", r.Signed, Clean(r.Key))
 	if note != "" {
 		fmt.Fprintln(p.W, Lines(note))
 	}
 	if a := r.Archived; a != nil && a.Read {
-		fmt.Fprintf(p.W, "those up to %d, until %s, were read in the archive\n", a.Seq, a.Until.UTC().Format(time.RFC3339))
+		fmt.Fprintf(p.W, "records up to %d, until %s, were read from the archive\n", a.Seq,
+			a.Until.UTC().Format(time.RFC3339))
 	} else if a != nil {
 		fmt.Fprintf(p.W, "records up to %d, until %s, are archived in %s: read them with --archive DIR\n",
 			a.Seq, a.Until.UTC().Format(time.RFC3339), Count(int(a.Segments), "segment"))
 	}
 	if b := r.Torn; b != nil {
-		fmt.Fprintf(p.W, "torn tail: %s at byte %d: %s; the next start cuts it\n", Clean(b.Segment), b.Offset, Clean(b.Why))
+		fmt.Fprintf(p.W, "torn tail: %s at byte %d: %s; the next start cuts it\n", Clean(b.Segment), b.Offset,
+			Clean(b.Why))
 	}
 	if b := r.Tampered; b != nil {
-		fmt.Fprintf(p.W, "%s: record %d, %s at byte %d: %s\n", p.style(safetext.Red, "does not hold"), b.Seq, Clean(b.Segment), b.Offset, Clean(b.Why))
+		fmt.Fprintf(p.W, "%s: record %d, %s at byte %d: %s\n", p.style(safetext.Red, "is not valid"), b.Seq,
+			Clean(b.Segment), b.Offset, Clean(b.Why))
 		return
 	}
-	fmt.Fprintln(p.W, p.style(safetext.Green, "every record holds"))
+	fmt.Fprintln(p.W, p.style(safetext.Green, "every record is valid"))
 }
 
 // Begins says that a log does not begin with record 1.
 func (p Page) Begins(a audit.Archived) {
-	fmt.Fprintf(p.W, "records up to %d, until %s, are archived: read them with --archive DIR\n", a.Seq, a.Until().UTC().Format(time.RFC3339))
+	fmt.Fprintf(p.W, "records up to %d, until %s, are archived: read them with --archive DIR\n", a.Seq,
+		a.Until().UTC().Format(time.RFC3339))
 }
 
 // Status writes what is in force, and what is not as it should be.
@@ -129,7 +137,8 @@ func (p Page) Status(st wire.Status) {
 		fmt.Fprintf(p.W, "generation %d, %s\n", st.Generation, Clean(st.Revision))
 	}
 	if s := st.Signed; s != nil {
-		fmt.Fprintf(p.W, "push %d by %s, %s, expires at %s\n", s.Sequence, Clean(s.Issuer), Count(len(s.Signers), "signature"), s.Expires.UTC().Format(time.RFC3339))
+		fmt.Fprintf(p.W, "push %d by %s, %s, expires at %s\n", s.Sequence, Clean(s.Issuer),
+			Count(len(s.Signers), "signature"), s.Expires.UTC().Format(time.RFC3339))
 	}
 	for _, c := range st.Conditions {
 		p.hanging(Clean(c.Code)+": ", p.style(safetext.Yellow, Clean(c.Code))+": ", Block(c.Message), "    ")
@@ -155,7 +164,8 @@ func (p Page) Status(st wire.Status) {
 		if e.Ended {
 			word = "ended"
 		}
-		fmt.Fprintf(p.W, "exception: %s of %s, %s %s\n", Clean(e.ID), Clean(e.Agent), word, e.Expires.UTC().Format(time.RFC3339))
+		fmt.Fprintf(p.W, "exception: %s of %s, %s %s\n", Clean(e.ID), Clean(e.Agent), word,
+			e.Expires.UTC().Format(time.RFC3339))
 	}
 	p.shadow(st.Shadow)
 	fmt.Fprintf(p.W, "runs: %d running, %d paused; audit record %d\n", st.Runs.Live, st.Runs.Paused, st.AuditSeq)

@@ -39,7 +39,8 @@ type GivenRequest struct {
 // ExecutorOf is the one that runs a program, by the ending of its name where none is given.
 func ExecutorOf(given, program string) (string, error) {
 	known := map[string]string{
-		".js": profiles.ExecutorJS, ".mjs": profiles.ExecutorJS, ".cjs": profiles.ExecutorJS, ".ts": profiles.ExecutorJS, ".mts": profiles.ExecutorJS, ".cts": profiles.ExecutorJS,
+		".js": profiles.ExecutorJS, ".mjs": profiles.ExecutorJS, ".cjs": profiles.ExecutorJS,
+		".ts": profiles.ExecutorJS, ".mts": profiles.ExecutorJS, ".cts": profiles.ExecutorJS,
 		".py": profiles.ExecutorPython, ".sh": profiles.ExecutorShell,
 	}
 	by, sure := known[strings.ToLower(filepath.Ext(program))]
@@ -53,7 +54,8 @@ func ExecutorOf(given, program string) (string, error) {
 	case program == "-":
 		return "", errors.New("a program on standard input needs --executor js, python or shell")
 	default:
-		return "", fmt.Errorf("the name %q does not say which language it is\n    hint: name --executor js, python or shell; .js, .ts, .py and .sh need none", program)
+		return "", fmt.Errorf("the language is not known from the name %q\n    hint: give --executor js, python or "+
+			"shell; files .js, .ts, .py and .sh need none", program)
 	}
 }
 
@@ -116,7 +118,7 @@ func standardInput(g GivenRequest, stdin io.Reader, req *wire.RunRequest) (err e
 	case err != nil:
 		return fmt.Errorf("read --stdin: %w", Bare(err))
 	case !utf8.Valid(text):
-		return errors.New("--stdin is not text: standard input is UTF-8")
+		return errors.New("--stdin is not UTF-8 text")
 	}
 	req.Program.Stdin = string(text)
 	return nil

@@ -51,8 +51,10 @@ func Full(dir string, err error) bool {
 
 // FullRemedy is what helps a state folder on a full disk.
 func FullRemedy(dir string) string {
-	return fmt.Sprintf("make room on the disk of %s (or raise the quota), then start ringd again: what was recorded is still there; "+
-		"remove nothing in the folder by hand; a smaller limits.retention and `ringd sessions drop` take less from then on", dir)
+	return fmt.Sprintf("make room on the disk of %s (or raise the quota), then start ringd again: the records are "+
+		"still there; "+
+		"remove nothing in the folder by hand; a smaller limits.retention and `ringd sessions drop` take less from "+
+		"then on", dir)
 }
 
 // StateLayer says whether the disk has room for a state folder. required is
@@ -61,7 +63,7 @@ func StateLayer(dir string, required bool) Layer {
 	l := Layer{Name: "state", Required: required, State: LayerEnforced}
 	free, known := Room(dir)
 	if !known {
-		l.State, l.Reason = LayerPartly, "how much room there is for "+dir+" is not known"
+		l.State, l.Reason = LayerPartly, "the free space for "+dir+" is not known"
 		return l
 	}
 	l.Reason = fmt.Sprintf("%d MiB of room for %s", free>>20, dir)

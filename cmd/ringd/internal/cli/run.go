@@ -117,7 +117,8 @@ func valueOf(value json.RawMessage) string {
 // Run writes how a run ended: what it waits for, errors, refusals.
 func (p Page) Run(run wire.Run) {
 	for _, c := range run.Pending {
-		fmt.Fprintf(p.W, "run %s waits for %s: call %s of %s%s\n", ShortID(run.ID), Clean(c.For), Clean(c.ID), Visible(c.Bridge), by(c.Rule))
+		fmt.Fprintf(p.W, "run %s waits for %s: call %s of %s%s\n", ShortID(run.ID), Clean(c.For), Clean(c.ID),
+			Visible(c.Bridge), by(c.Rule))
 		p.because(c)
 	}
 	if t := run.RuleOfTwo; t != nil && len(t.Touched) == 3 {
@@ -134,21 +135,25 @@ func (p Page) Run(run wire.Run) {
 		text := fmt.Sprintf("session %s is not kept: %s", Visible(run.Session), Block(run.SessionError))
 		fmt.Fprintln(p.W, strings.Join(folded(text, width-4), "\n    "))
 	}
-	if e := run.Error; run.State == string(executors.StateDenied) && run.ExitCode != 0 && run.Stderr != "" && e != nil && e.Name == "CapabilityDenied" {
+	if e := run.Error; run.State == string(executors.StateDenied) && run.ExitCode != 0 && run.Stderr != "" &&
+		e != nil && e.Name == "CapabilityDenied" {
 		return // a script, whose refusal stands on its standard error; one that no guest could be had for wrote none
 	}
 	// A traceback stands on the standard error of its program.
 	traced := func(e *wire.RunError) bool {
-		return run.Executor == profiles.ExecutorPython && run.ExitCode != 0 && strings.Contains(run.Stderr, e.Name+": "+e.Message)
+		return run.Executor == profiles.ExecutorPython && run.ExitCode != 0 &&
+			strings.Contains(run.Stderr, e.Name+": "+e.Message)
 	}
 	// A run that did not begin has no place, and its refusal stands below.
 	refused := func(e *wire.RunError) bool {
-		return len(e.Frames) == 0 && e.Message != "" && slices.ContainsFunc(run.Denials, func(d profiles.Decision) bool {
-			return d.Text == "" && (e.Message == d.Reason || e.Message == string(d.Code)+": "+d.Reason)
-		})
+		return len(e.Frames) == 0 && e.Message != "" && slices.ContainsFunc(
+			run.Denials, func(d profiles.Decision) bool {
+				return d.Text == "" && (e.Message == d.Reason || e.Message == string(d.Code)+": "+d.Reason)
+			})
 	}
 	if e := run.Error; e != nil && !traced(e) && !refused(e) {
-		fmt.Fprintf(p.W, "%s:%s\n", p.style(safetext.Red, Clean(e.Name)), p.after(columnsOf(Clean(e.Name))+1, e.Message))
+		fmt.Fprintf(p.W, "%s:%s\n", p.style(safetext.Red, Clean(e.Name)),
+			p.after(columnsOf(Clean(e.Name))+1, e.Message))
 		for _, f := range e.Frames {
 			fmt.Fprintf(p.W, "    at %s\n", Clean(frame(f)))
 		}
@@ -170,7 +175,7 @@ func (p Page) Run(run wire.Run) {
 
 // more says how many refusals the outcome does not list.
 func more(run wire.Run) string {
-	return fmt.Sprintf("%d more, beside the %d kinds above", run.DenialsMore, len(run.Denials))
+	return fmt.Sprintf("%d more, in addition to the %d kinds above", run.DenialsMore, len(run.Denials))
 }
 
 // times is how often a refusal happened; "" for one.
@@ -188,10 +193,12 @@ func (p Page) Held(run wire.Run, c wire.Pending, place string, now time.Time) {
 	if c.For == "approver" {
 		who = "an approver"
 	}
-	fmt.Fprintf(p.W, "run %s is held: call %s of %s waits for %s%s\n", ShortID(run.ID), Clean(c.ID), Visible(c.Bridge), who, by(c.Rule))
+	fmt.Fprintf(p.W, "run %s is held: call %s of %s waits for %s%s\n", ShortID(run.ID), Clean(c.ID), Visible(c.Bridge),
+		who, by(c.Rule))
 	p.because(c)
 	if c.For == "approver" && c.Expires != nil {
-		fmt.Fprintf(p.W, "    hint: ringd approve %s %s%s, or ringd deny, within %s\n", ShortID(run.ID), Clean(c.ID), Clean(place), c.Expires.Sub(now).Round(time.Second))
+		fmt.Fprintf(p.W, "    hint: ringd approve %s %s%s, or ringd deny, within %s\n", ShortID(run.ID), Clean(c.ID),
+			Clean(place), c.Expires.Sub(now).Round(time.Second))
 	}
 }
 

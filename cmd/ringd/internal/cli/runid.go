@@ -25,7 +25,7 @@ func runID(given string, list func(prefix string) (wire.RunList, error)) (string
 		return given, nil
 	}
 	if len(given) < wire.MinRunPrefix {
-		return "", Usage("run %q: name at least %d letters of its id", given, wire.MinRunPrefix)
+		return "", Usage("run %q: give at least %d letters of its id", given, wire.MinRunPrefix)
 	}
 	found, err := list(given)
 	if err != nil {
@@ -56,7 +56,8 @@ func RunThere(ctx context.Context, c *client.Client, given string) (string, erro
 		case err != nil:
 			return list, RefusedBy(err)
 		case len(list.Runs) == 0:
-			return list, Failed(Refused, fmt.Errorf("%s: no run that you may see has an id that begins with %s\n    hint: ringd runs lists them", wire.CodeNotFound, Visible(prefix)))
+			return list, Failed(Refused, fmt.Errorf("%s: no run that you may see has an id that begins with %s\n    "+
+				"hint: ringd runs lists them", wire.CodeNotFound, Visible(prefix)))
 		default:
 			return list, nil
 		}
@@ -77,7 +78,7 @@ func RunKept(given string, list func(prefix string, limit int) (wire.RunList, er
 // ambiguous lists the runs that a beginning stands for.
 func ambiguous(given string, found wire.RunList) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "run %s: the ids of several runs begin so; name more letters", Visible(given))
+	fmt.Fprintf(&b, "run %s: the ids of several runs begin with these letters; give more", Visible(given))
 	for i, r := range found.Runs {
 		if i == maxNamed {
 			b.WriteString("\n    …")

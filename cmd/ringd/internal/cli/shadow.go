@@ -18,12 +18,13 @@ func (p Page) shadow(s *wire.Shadow) {
 	case s.State != wire.ShadowReady:
 		p.hanging("candidate: ", "candidate: ", Clean(s.State)+", "+Block(s.Reason), "    ")
 	default:
-		fmt.Fprintf(p.W, "candidate: %s decides beside, enforces nothing\n", Clean(Short(s.Revision)))
+		fmt.Fprintf(p.W, "candidate: %s decides in parallel, enforces nothing\n", Clean(Short(s.Revision)))
 		fmt.Fprintf(p.W, "  of %s: %d would_allow, %d would_deny, %d would_ask\n",
 			Count(int(s.Decided), "decision"), s.WouldAllow, s.WouldDeny, s.WouldAsk)
 	}
 	for _, e := range s.Examples {
-		fmt.Fprintf(p.W, "  %s: %s %s, now %s (%s)\n", Clean(e.Outcome), Clean(e.Agent), Clean(e.Capability), Clean(fmt.Sprint(e.Enforced)), Clean(fmt.Sprint(e.Code)))
+		fmt.Fprintf(p.W, "  %s: %s %s, now %s (%s)\n", Clean(e.Outcome), Clean(e.Agent), Clean(e.Capability),
+			Clean(fmt.Sprint(e.Enforced)), Clean(fmt.Sprint(e.Code)))
 	}
 	p.findings(s.Findings)
 }

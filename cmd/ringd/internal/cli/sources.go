@@ -84,7 +84,8 @@ func othersFound(path string) (names []string) {
 	}
 	for _, e := range entries {
 		name := e.Name()
-		if e.Type().IsRegular() && name != filepath.Base(path) && !strings.HasPrefix(name, ".") && syncer.IsPolicy(name) && !syncer.IsTest(name) {
+		if e.Type().IsRegular() && name != filepath.Base(path) && !strings.HasPrefix(name, ".") &&
+			syncer.IsPolicy(name) && !syncer.IsTest(name) {
 			names = append(names, name)
 		}
 	}
@@ -97,7 +98,8 @@ func othersFound(path string) (names []string) {
 func Split(all []schema.Source) (policies []schema.Source, files map[string][]byte) {
 	files = map[string][]byte{}
 	for _, s := range all {
-		if strings.HasPrefix(s.Name, "modules/") || strings.HasPrefix(s.Name, "guardrails/") && strings.HasSuffix(s.Name, ".rego") {
+		if strings.HasPrefix(s.Name, "modules/") || strings.HasPrefix(s.Name, "guardrails/") &&
+			strings.HasSuffix(s.Name, ".rego") {
 			files[s.Name] = s.Data
 		} else {
 			policies = append(policies, s)
@@ -146,13 +148,14 @@ const codeUnknownParent = "unknown-parent"
 func (p Policy) alone() string {
 	dir := filepath.Dir(p.Path)
 	if len(p.Others) == 0 {
-		return fmt.Sprintf("this file alone was read, and %s holds no other policy: name the folder that holds the OrgPolicy or the TeamPolicy, or leave parent out", dir)
+		return fmt.Sprintf("only this file was read, and %s has no other policy: give the folder of the OrgPolicy or "+
+			"TeamPolicy, or leave parent out", dir)
 	}
 	list := strings.Join(p.Others[:min(len(p.Others), 3)], ", ")
 	if more := len(p.Others) - 3; more > 0 {
 		list += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("this file alone was read; `ringd vet %s` reads the layers of the folder too: %s", dir, list)
+	return fmt.Sprintf("only this file was read; `ringd vet %s` also reads the layers of the folder: %s", dir, list)
 }
 
 // renamed puts a place into a text for another one, where it stands as a word.
@@ -164,7 +167,8 @@ func renamed(text, was, is string) string {
 			break
 		}
 		before, after := out.String()+text[:i], text[i+len(was):]
-		whole := (before == "" || strings.ContainsRune(" (", rune(before[len(before)-1]))) && (after == "" || after[0] < '0' || after[0] > '9')
+		whole := (before == "" || strings.ContainsRune(" (", rune(before[len(before)-1]))) &&
+			(after == "" || after[0] < '0' || after[0] > '9')
 		out.WriteString(text[:i])
 		if whole {
 			out.WriteString(is)
@@ -223,7 +227,8 @@ func (p *Policy) add(at, name string) error {
 		total += len(s.Data)
 	}
 	if total > syncer.DefaultTotalBytes || len(p.Sources) > syncer.DefaultFiles {
-		return fmt.Errorf("%s: more than %d files or %d bytes in all", p.Path, syncer.DefaultFiles, syncer.DefaultTotalBytes)
+		return fmt.Errorf("%s: more than %d files or %d bytes in all", p.Path, syncer.DefaultFiles,
+			syncer.DefaultTotalBytes)
 	}
 	return nil
 }

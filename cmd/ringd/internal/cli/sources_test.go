@@ -138,9 +138,9 @@ func TestPlaceAlone(t *testing.T) {
 		found schema.Diagnostic
 		want  string
 	}{
-		{"pol/a.yaml", missing, "this file alone was read; `ringd vet pol` reads the layers of the folder too: org.yaml"},
-		{"many/a.yaml", missing, "this file alone was read; `ringd vet many` reads the layers of the folder too: b.yaml, c.cue, d.json and 1 more"},
-		{"one/a.yaml", missing, "this file alone was read, and one holds no other policy: name the folder that holds the OrgPolicy or the TeamPolicy, or leave parent out"},
+		{"pol/a.yaml", missing, "only this file was read; `ringd vet pol` also reads the layers of the folder: org.yaml"},
+		{"many/a.yaml", missing, "only this file was read; `ringd vet many` also reads the layers of the folder: b.yaml, c.cue, d.json and 1 more"},
+		{"one/a.yaml", missing, "only this file was read, and one has no other policy: give the folder of the OrgPolicy or TeamPolicy, or leave parent out"},
 		{"one", missing, missing.Hint},
 		{"pol/a.yaml", meant, meant.Hint},
 	} {

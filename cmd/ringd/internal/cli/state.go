@@ -31,7 +31,7 @@ func Layout(state string) folders {
 func (p *Program) State(dir string) (string, error) {
 	dir = cmp.Or(dir, p.Env.State)
 	if dir == "" {
-		return "", Usage("no state folder: name one with --state")
+		return "", Usage("no state folder: give one with --state")
 	}
 	abs, err := filepath.Abs(dir)
 	if err == nil {

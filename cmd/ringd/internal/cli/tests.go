@@ -75,7 +75,7 @@ func aboveGuardrails(path string) (dir, name string, err error) {
 			return dir, name, nil
 		}
 	}
-	return "", "", fmt.Errorf("%s: tests of guardrails lie in a folder guardrails beside the policies", path)
+	return "", "", fmt.Errorf("%s: tests of guardrails belong in a folder guardrails next to the policies", path)
 }
 
 // folderTests reads the policy of a folder with its tests, or with the one of them.

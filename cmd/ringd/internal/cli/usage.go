@@ -104,16 +104,18 @@ func miscounted(c *cobra.Command, given []string) error {
 	case len(given) < len(needed):
 		return fmt.Errorf("%s needs %s, and got only %q", c.Name(), strings.Join(needed, " and "), given)
 	case len(all) == 0:
-		return fmt.Errorf("%s takes no argument, and %q is one", c.Name(), given[0])
+		return fmt.Errorf("%s takes no argument, got %q", c.Name(), given[0])
 	default:
-		return fmt.Errorf("%s takes %s, and %q is too much", c.Name(), strings.Join(all, " "), given[min(len(all), len(given)-1)])
+		return fmt.Errorf("%s takes %s, and %q is one too many", c.Name(), strings.Join(all, " "),
+			given[min(len(all), len(given)-1)])
 	}
 }
 
 // missingFlags are those that c needs and that were not given.
 func missingFlags(c *cobra.Command) (missing []string) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if needed := f.Annotations[cobra.BashCompOneRequiredFlag]; len(needed) > 0 && needed[0] == "true" && !f.Changed {
+		if needed := f.Annotations[cobra.BashCompOneRequiredFlag]; len(needed) > 0 && needed[0] == "true" &&
+			!f.Changed {
 			missing = append(missing, "--"+f.Name)
 		}
 	})
@@ -161,7 +163,8 @@ func wanted(f *pflag.Flag) string {
 
 // OneOf has the shell offer the values that a flag takes.
 func OneOf(cmd *cobra.Command, flag string, values ...string) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	// the flag is there
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // span is a duration on the command line.

@@ -28,17 +28,17 @@ type place struct {
 
 func (w *place) bind(cmd *cobra.Command) {
 	w.daemon.Bind(cmd)
-	cmd.Flags().StringVar(&w.state, "state", "", "work on this state folder, which no daemon uses")
+	cmd.Flags().StringVar(&w.state, "state", "", "work on the state folder of a stopped daemon")
 }
 
 func (w *place) bindAs(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&w.as, "as", "", "which owner of approval.from you speak for")
+	cmd.Flags().StringVar(&w.as, "as", "", "owner of approval.from that you answer for")
 }
 
 // check refuses a daemon and a folder at once.
 func (w place) check() error {
 	if w.state != "" && w.daemon.Named() {
-		return cli.Usage("%s and --state: name one of them", w.daemon.Flag())
+		return cli.Usage("%s and --state: give only one of them", w.daemon.Flag())
 	}
 	return w.daemon.Check()
 }
@@ -69,7 +69,8 @@ func (w place) absent(exit, err error, what, list string) error {
 	if w.state != "" {
 		where = "the folder " + cli.Visible(w.state) + " has"
 	}
-	return cli.Failed(e.Code, fmt.Errorf("not found: %s no %s\n    hint: ringd %s%s lists what there is", where, what, list, cli.Clean(w.hint())))
+	return cli.Failed(e.Code, fmt.Errorf("not found: %s no %s\n    hint: ringd %s%s lists them", where, what, list,
+		cli.Clean(w.hint())))
 }
 
 // open returns the desk of w.
@@ -109,12 +110,12 @@ func newApprovals(p *clientVerbs) *cobra.Command {
 	var after string
 	cmd := &cobra.Command{
 		Use:   "approvals",
-		Short: "Show the calls that wait for a person",
-		Long: `Approvals lists the calls that wait for an approver: since when, how long yet,
-and what each would do. With --long it shows each one whole: the arguments and
-their digest, who may decide, and until when. The newest of each agent and actor
-come first, then the next of each, so that none hides the calls of others.
-Arguments of more than 4 KiB are shown by ringd approve.
+		Short: "List the calls that wait for an approval",
+		Long: `Approvals lists the calls that wait for an approver: how long they have waited,
+how long they still can, and what each would do. --long shows each call in full:
+the arguments and their digest, who may decide, and until when. The newest call
+of each agent and actor comes first, then the next of each, so that no agent can
+hide the calls of others. Arguments above 4 KiB are shown by ringd approve only.
 
 Exit codes: 0 shown, 2 no daemon.`,
 		Example: "  ringd approvals\n  ringd approvals --long\n  ringd approvals --state ./state --json",
@@ -132,24 +133,25 @@ Exit codes: 0 shown, 2 no daemon.`,
 				case how.asJSON:
 					return cli.JSON(p.Out, list)
 				case len(list.Approvals) == 0:
-					fmt.Fprintln(p.Err, "no calls wait for a person")
+					fmt.Fprintln(p.Err, "no calls wait for an approval")
 				case long:
 					p.showCalls(list, w)
 				default:
 					p.listCalls(list, w, how)
 				}
 				if list.More {
-					fmt.Fprintf(p.Err, "more calls wait: ringd approvals --limit %d --after %s%s\n", limit, cli.Clean(list.Next), cli.Clean(w.hint()))
+					fmt.Fprintf(p.Err, "more calls wait: ringd approvals --limit %d --after %s%s\n", limit,
+						cli.Clean(list.Next), cli.Clean(w.hint()))
 				}
 				return nil
 			})
 		},
 	}
 	w.bind(cmd)
-	cmd.Flags().IntVar(&limit, "limit", 100, "at most so many, up to 500")
-	cmd.Flags().StringVar(&after, "after", "", "the next page, as the one before names it")
-	cmd.Flags().BoolVar(&long, "long", false, "show each call whole, with arguments and digest")
-	cmd.Flags().BoolVar(&how.wide, "wide", false, "whole ids and names, in lines as long as they are")
+	cmd.Flags().IntVar(&limit, "limit", 100, "maximum number of calls, up to 500")
+	cmd.Flags().StringVar(&after, "after", "", "the next page, as printed by the page before")
+	cmd.Flags().BoolVar(&long, "long", false, "show each call in full, with arguments and digest")
+	cmd.Flags().BoolVar(&how.wide, "wide", false, "print whole ids and names, in long lines")
 	cmd.Flags().BoolVar(&how.asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -157,8 +159,10 @@ Exit codes: 0 shown, 2 no daemon.`,
 // showCalls shows each call as its approver is asked.
 func (p *clientVerbs) showCalls(list wire.Approvals, w place) {
 	for _, a := range list.Approvals {
-		p.Page(p.Out).Question(cli.Question{Run: a.Run, Agent: a.Agent, Pending: a.Pending, Rule: a.Pending.Rule, Now: p.Now(), Place: w.hint()})
-		fmt.Fprintf(p.Out, "  %-8s ringd approve %s %s%s\n\n", "allow", cli.ShortID(a.Run), cli.Clean(a.Pending.ID), cli.Clean(w.hint()))
+		p.Page(p.Out).Question(cli.Question{Run: a.Run, Agent: a.Agent, Pending: a.Pending, Rule: a.Pending.Rule,
+			Now: p.Now(), Place: w.hint()})
+		fmt.Fprintf(p.Out, "  %-8s ringd approve %s %s%s\n\n", "allow", cli.ShortID(a.Run), cli.Clean(a.Pending.ID),
+			cli.Clean(w.hint()))
 	}
 }
 
@@ -170,12 +174,15 @@ func (p *clientVerbs) listCalls(list wire.Approvals, w place, how listing) {
 		if e := a.Pending.Expires; e != nil {
 			left = cli.Age(e.Sub(p.Now()))
 		}
-		rows = append(rows, cli.Row{Cells: []string{how.id(a.Run), a.Pending.ID, cli.Age(p.Now().Sub(a.Created)), left, a.Agent, cli.Does(a.Pending)}})
+		rows = append(rows, cli.Row{
+			Cells: []string{how.id(a.Run), a.Pending.ID, cli.Age(p.Now().Sub(a.Created)), left, a.Agent,
+				cli.Does(a.Pending)}})
 	}
 	p.Page(p.Out).Table([]string{"RUN", "CALL", "AGE", "LEFT", "AGENT", "DOES"}, rows, how.wide)
 	if len(rows) > 0 {
 		at := cli.Clean(w.hint())
-		fmt.Fprintf(p.Out, "\nshow them whole: ringd approvals --long%s\nallow one:       ringd approve RUN CALL%s\n", at, at)
+		fmt.Fprintf(p.Out, "\nshow them whole: ringd approvals --long%s\nallow one:       ringd approve RUN CALL%s\n",
+			at, at)
 	}
 }
 
@@ -190,18 +197,19 @@ func newApprove(p *clientVerbs) *cobra.Command {
 	v := approvalVerdict{verb: "allow"}
 	cmd := &cobra.Command{
 		Use:   "approve RUN [CALL]",
-		Short: "Let a waiting call happen, once",
-		Long: `Approve allows a call that waits for an approver. It shows the call, and counts
-for these arguments only: with --digest it is refused when they are others than
-you have seen. At a terminal it asks before it allows, but with --digest or
---yes. Elsewhere it takes one of them when not all of the arguments are shown.
-CALL may be left out where only one call waits.
+		Short: "Approve a waiting call, once",
+		Long: `Approve shows a call that waits for an approver, and allows it. The approval is
+valid for exactly these arguments. With --digest it is refused if the arguments
+are not those that you have seen. At a terminal it asks first, unless --digest
+or --yes is given. Elsewhere one of them is required if not all of the arguments
+are shown. CALL may be left out if only one call waits.
 
-The run goes on when every call of it is answered; with --state, at
-` + "`ringd resume RUN --state DIR -p POLICY`" + `. In a state folder without a daemon
-you are who you say you are: its files are the guard.
+The run continues when all of its calls are answered. With --state, continue it
+with ` + "`ringd resume RUN --state DIR -p POLICY`" + `. In a state
+folder without a daemon you may name any approver: only the permissions of its
+files protect it.
 
-Exit codes: 0 it counts, 1 refused, 2 usage or no daemon.`,
+Exit codes: 0 recorded, 1 refused, 2 usage or no daemon.`,
 		Example: `  ringd approve RUN
   ringd approve RUN c2 --as group:leads@acme.example --digest sha256:…
   ringd approve RUN --state ./state`,
@@ -210,9 +218,9 @@ Exit codes: 0 it counts, 1 refused, 2 usage or no daemon.`,
 	}
 	v.bind(cmd)
 	v.bindAs(cmd)
-	cmd.Flags().StringVar(&v.digest, "digest", "", "of the arguments that you have seen")
-	cmd.Flags().StringVar(&v.reason, "reason", "", "for the record")
-	cmd.Flags().BoolVar(&v.yes, "yes", false, "allow it without a question")
+	cmd.Flags().StringVar(&v.digest, "digest", "", "digest of the arguments that you have seen")
+	cmd.Flags().StringVar(&v.reason, "reason", "", "reason, for the audit log")
+	cmd.Flags().BoolVar(&v.yes, "yes", false, "allow it without asking")
 	cmd.Flags().BoolVar(&v.asJSON, "json", false, "print the run as JSON")
 	p.complete(cmd, &v.place)
 	return cmd
@@ -222,24 +230,24 @@ func newDeny(p *clientVerbs) *cobra.Command {
 	v := approvalVerdict{verb: "deny"}
 	cmd := &cobra.Command{
 		Use:   "deny RUN [CALL] --reason TEXT",
-		Short: "Refuse a waiting call, for good",
+		Short: "Deny a waiting call, for good",
 		Long: `Deny refuses a call that waits for an approver. The program gets an
-ApprovalDenied with the reason and may go on without the call.
+ApprovalDenied with the reason, and may continue without the call.
 
-Exit codes: 0 it counts, 1 refused, 2 usage or no daemon.`,
+Exit codes: 0 recorded, 1 refused, 2 usage or no daemon.`,
 		Example: `  ringd deny RUN --reason "not to this address"`,
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if strings.TrimSpace(v.reason) == "" {
-				return cli.Usage("deny needs --reason TEXT: the program is told why")
+				return cli.Usage("deny needs --reason TEXT: the program reads the reason")
 			}
 			return p.decide(cmd.Context(), v, args)
 		},
 	}
 	v.bind(cmd)
 	v.bindAs(cmd)
-	cmd.Flags().StringVar(&v.digest, "digest", "", "of the arguments that you have seen")
-	cmd.Flags().StringVar(&v.reason, "reason", "", "why not; the program reads it (required)")
+	cmd.Flags().StringVar(&v.digest, "digest", "", "digest of the arguments that you have seen")
+	cmd.Flags().StringVar(&v.reason, "reason", "", "reason; the program reads it (required)")
 	cmd.Flags().BoolVar(&v.asJSON, "json", false, "print the run as JSON")
 	p.complete(cmd, &v.place)
 	return cmd
@@ -262,7 +270,8 @@ func (p *clientVerbs) decide(ctx context.Context, v approvalVerdict, args []stri
 		}
 		whole := true
 		if !v.asJSON {
-			whole = p.Page(p.Out).Question(cli.Question{Run: run.ID, Agent: run.Agent, Pending: call, Rule: call.Rule, Now: p.Now(), Place: v.hint()})
+			whole = p.Page(p.Out).Question(cli.Question{Run: run.ID, Agent: run.Agent, Pending: call, Rule: call.Rule,
+				Now: p.Now(), Place: v.hint()})
 		}
 		if err := p.confirm(ctx, v, call, whole); err != nil {
 			return err
@@ -271,7 +280,8 @@ func (p *clientVerbs) decide(ctx context.Context, v approvalVerdict, args []stri
 		if v.digest != "" {
 			digest = v.digest
 		}
-		run, err = d.Approve(ctx, run.ID, call.ID, wire.ApprovalAnswer{Verdict: v.verb, Reason: v.reason, Digest: digest, As: v.as})
+		run, err = d.Approve(ctx, run.ID, call.ID, wire.ApprovalAnswer{
+			Verdict: v.verb, Reason: v.reason, Digest: digest, As: v.as})
 		if err != nil {
 			return v.remedy(d.Refused(err), err, call)
 		}
@@ -302,7 +312,8 @@ func (p *clientVerbs) confirm(ctx context.Context, v approvalVerdict, c wire.Pen
 		if whole {
 			return nil
 		}
-		return cli.Usage("not all of the arguments are shown\n    hint: see all of them with --json of ringd runs, and then name --digest %s or --yes", c.Digest)
+		return cli.Usage("not all of the arguments are shown\n    hint: read them with ringd runs --json, then give "+
+			"--digest %s or --yes", c.Digest)
 	}
 	tty, err := cli.Open(p.Page(p.Out).Colour)
 	if err != nil {
@@ -317,7 +328,7 @@ func (p *clientVerbs) confirm(ctx context.Context, v approvalVerdict, c wire.Pen
 	defer stop()
 	yes, err := tty.Confirm(ctx, question)
 	if err == nil && !yes {
-		err = errors.New("not allowed: the call waits on")
+		err = errors.New("not approved: the call still waits")
 	}
 	if err != nil {
 		return cli.Failed(cli.Refused, err)
@@ -332,7 +343,8 @@ func (v approvalVerdict) remedy(exit, err error, c wire.Pending) error {
 		return exit
 	}
 	if errors.Is(err, &client.Error{Code: wire.CodeForbidden}) {
-		return cli.Failed(e.Code, fmt.Errorf("%w\n    hint: %s it as a user of roles.approver (sudo -u USER ringd …), or with\n"+
+		return cli.Failed(e.Code, fmt.Errorf("%w\n    hint: %s it as a user of roles.approver (sudo -u USER ringd "+
+			"…), or with\n"+
 			"          the token of an approver (--url, --token-file); docs/HOSTS.md has the\n"+
 			"          commands under \"Approvals on one machine\"", e.Err, v.verb))
 	}
@@ -344,14 +356,15 @@ func (v approvalVerdict) remedy(exit, err error, c wire.Pending) error {
 	for i, owner := range c.From {
 		owners[i] = cli.Visible(owner)
 	}
-	did, fix := "not for "+cli.Visible(v.as), "say for whom you speak, --as "+owners[0]
+	did, fix := "", "; pass --as "+owners[0]
 	switch {
-	case v.as == "" && v.state == "":
-		did, fix = "and you stand for none of them", "have approvers in the daemon's configuration name you"
-	case v.as == "":
-		did = "no --as was given"
+	case v.as != "":
+		did = ", not as " + cli.Visible(v.as)
+	case v.state == "":
+		fix = ", which you are not; add yourself to approvers in the daemon's configuration"
 	}
-	return cli.Failed(e.Code, fmt.Errorf("%w\n    hint: it waits for %s, %s: %s", e.Err, strings.Join(owners, " or "), did, fix))
+	return cli.Failed(e.Code, fmt.Errorf("%w\n    hint: this call needs approval as %s%s%s", e.Err,
+		strings.Join(owners, " or "), did, fix))
 }
 
 // next says what a run still waits for, and how to go on.
@@ -364,7 +377,7 @@ func (p *clientVerbs) next(run wire.Run, place, state string) {
 		if run.PolicyPath != "" {
 			policy, with = cli.Clean(cli.Word(run.PolicyPath)), "every --bridge"
 		}
-		fmt.Fprintf(p.Out, "go on with: ringd resume %s%s -p %s\n    with %s that ringd run was given\n",
+		fmt.Fprintf(p.Out, "resume it with: ringd resume %s%s -p %s\n    and with %s that ringd run was given\n",
 			cli.ShortID(run.ID), cli.Clean(place), policy, with)
 	}
 }
@@ -394,11 +407,14 @@ func choose(run wire.Run, named []string) (wire.Pending, error) {
 	}
 	switch {
 	case len(named) > 0:
-		return only, cli.Failed(cli.Refused, fmt.Errorf("run %s: no open call %s (state %s)", run.ID, cli.Visible(named[0]), run.State))
+		return only, cli.Failed(cli.Refused, fmt.Errorf("run %s: no open call %s (state %s)", run.ID,
+			cli.Visible(named[0]), run.State))
 	case len(waiting) == 0:
-		return only, cli.Failed(cli.Refused, fmt.Errorf("run %s: no call waits for an approver (state %s)", run.ID, run.State))
+		return only, cli.Failed(cli.Refused, fmt.Errorf("run %s: no call waits for an approver (state %s)", run.ID,
+			run.State))
 	case len(waiting) > 1:
-		return only, cli.Usage("run %s: calls %s wait for an approver: name one of them", run.ID, strings.Join(waiting, ", "))
+		return only, cli.Usage("run %s: calls %s wait for an approver: name one of them", run.ID,
+			strings.Join(waiting, ", "))
 	default:
 		return only, nil
 	}
@@ -409,21 +425,21 @@ func newRevoke(p *clientVerbs) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "revoke RUN GRANT…",
-		Short: "Take grants from one run, while it runs or waits",
-		Long: `Revoke takes grants back from a single run, for good: bridge:NAME, host:NAME,
-exec:PATH, import:NAME. Open calls of a bridge end, later ones get
-CapabilityRevoked. Connections to a host are cut, and it is denied from then on.
-A program does not start any more. Its subagents lose them as well; other runs
-keep what they have. A module can be taken while the run waits only.
+		Short: "Revoke grants of one run, while it runs or waits",
+		Long: `Revoke takes grants from a single run, for good: bridge:NAME, host:NAME,
+exec:PATH or import:NAME. Open calls of the bridge end, and later calls get
+CapabilityRevoked. Connections to the host are cut, and new ones are denied. The
+program cannot be started any more. Subagents of the run lose the grants too;
+other runs keep theirs. A module can be revoked only while the run is paused.
 
-Exit codes: 0 taken, 1 refused, 2 usage or no daemon.`,
+Exit codes: 0 revoked, 1 refused, 2 usage or no daemon.`,
 		Example: "  ringd revoke RUN bridge:sendEmail host:api.example.com",
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, g := range args[1:] {
 				kind, name, ok := strings.Cut(g, ":")
 				if !ok || name == "" || (kind != "bridge" && kind != "host" && kind != "import" && kind != "exec") {
-					return cli.Usage("%q is no grant: want bridge:NAME, host:NAME, exec:PATH or import:NAME", g)
+					return cli.Usage("%q is not a grant: want bridge:NAME, host:NAME, exec:PATH or import:NAME", g)
 				}
 			}
 			return p.with(cmd.Context(), w, func(d Desk) error {
@@ -458,9 +474,9 @@ func newSessions(p *clientVerbs) *cobra.Command {
 	var asJSON, wide bool
 	cmd := &cobra.Command{
 		Use:   "sessions",
-		Short: "List or forget the kept states of interpreters",
-		Long: `Sessions lists what runs with --session left for the next run of the same agent
-and actor. AGE is the time since its last run. Drop forgets one.`,
+		Short: "List or drop kept sessions",
+		Long: `Sessions lists the state that runs with --session left for the next run of the
+same agent and actor. AGE is the time since the last run. Drop removes one.`,
 		Example: "  ringd sessions\n  ringd sessions drop notebook",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -477,7 +493,8 @@ and actor. AGE is the time since its last run. Drop forgets one.`,
 				}
 				var rows []cli.Row
 				for _, s := range list.Sessions {
-					rows = append(rows, cli.Row{Cells: []string{s.Name, cli.Age(p.Now().Sub(s.Updated)), strconv.FormatInt(s.Bytes, 10), s.Agent, s.Actor}})
+					rows = append(rows, cli.Row{Cells: []string{
+						s.Name, cli.Age(p.Now().Sub(s.Updated)), strconv.FormatInt(s.Bytes, 10), s.Agent, s.Actor}})
 				}
 				p.Page(p.Out).Table([]string{"SESSION", "AGE", "BYTES", "AGENT", "ACTOR"}, rows, wide)
 				return nil
@@ -485,7 +502,7 @@ and actor. AGE is the time since its last run. Drop forgets one.`,
 		},
 	}
 	w.bind(cmd)
-	cmd.Flags().BoolVar(&wide, "wide", false, "whole names, in lines as long as they are")
+	cmd.Flags().BoolVar(&wide, "wide", false, "print whole names, in long lines")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.AddCommand(newDrop(p))
 	return cmd
@@ -495,7 +512,7 @@ func newDrop(p *clientVerbs) *cobra.Command {
 	var w place
 	cmd := &cobra.Command{
 		Use:     "drop NAME",
-		Short:   "Forget a session",
+		Short:   "Drop a session",
 		Example: "  ringd sessions drop notebook",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

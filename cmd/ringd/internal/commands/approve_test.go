@@ -13,12 +13,12 @@ import (
 // A run of a folder names the policy that it was given; one that an older ringd has kept
 // names none.
 func TestNext(t *testing.T) {
-	const start, end = "go on with: ringd resume r1 --state st -p ", "every --bridge that ringd run was given\n"
+	const start, end = "resume it with: ringd resume r1 --state st -p ", "every --bridge that ringd run was given\n"
 	for path, want := range map[string]string{
-		"":                  start + "POLICY\n    with the policy and " + end,
-		"p.yaml":            start + "p.yaml\n    with " + end,
-		"a b/$(x)'.yaml":    start + `'a b/$(x)'\''.yaml'` + "\n    with " + end,
-		"a\x1b[31m\nb.yaml": start + `$'a\u001b[31m\u000ab.yaml'` + "\n    with " + end,
+		"":                  start + "POLICY\n    and with the policy and " + end,
+		"p.yaml":            start + "p.yaml\n    and with " + end,
+		"a b/$(x)'.yaml":    start + `'a b/$(x)'\''.yaml'` + "\n    and with " + end,
+		"a\x1b[31m\nb.yaml": start + `$'a\u001b[31m\u000ab.yaml'` + "\n    and with " + end,
 	} {
 		var out bytes.Buffer
 		p := &clientVerbs{ClientsConfig{Program: &cli.Program{Out: &out}}}

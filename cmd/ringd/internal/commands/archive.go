@@ -22,17 +22,17 @@ func NewArchive(cfg ClientsConfig) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "archive --before N|TIME|AGE",
-		Short: "Move the beginning of the log to an archive",
-		Long: `Archive moves segments of the log to a folder, compressed, oldest first: those
-all of whose records have a sequence below N, or are older than a time or an
-age. The segment that is written is closed for it. What stays begins with a
-head that the host signs (archived.json), without which no daemon starts. A
-segment is removed when it and the head are on disk, and is on record as
-audit_archived before.
+		Short: "Move the oldest records of the log to an archive",
+		Long: `Archive moves segments of the log to a folder, compressed, oldest first. It
+moves a segment if all of its records have a sequence below N, or are older than
+a time or an age. The segment that is being written is closed for this. The rest
+of the log begins with a head that the host signs (archived.json). Without that
+head no daemon starts. A segment is removed only when its copy and the head are
+on disk and the audit log has recorded this as audit_archived.
 
-A daemon archives to the folder of its configuration (audit.archive); it needs
-the role operator. With --state it works on the folder of a daemon that does not
-run, and --to names the folder of the archive, which has to be there.
+A daemon archives to the folder of its configuration (audit.archive). This needs
+the role operator. With --state it works on the folder of a stopped daemon, and
+--to names the folder of the archive, which must exist.
 
 Exit codes: 0 archived, or nothing to archive; 1 refused, and nothing is lost;
 2 usage or no daemon.`,
@@ -43,7 +43,8 @@ Exit codes: 0 archived, or nothing to archive; 1 refused, and nothing is lost;
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if (w.state == "") != (to == "") {
-				return cli.Usage("--state and --to go together: a daemon archives to the folder of its configuration (audit.archive)")
+				return cli.Usage("--state and --to go together: a daemon archives to the folder of its configuration " +
+					"(audit.archive)")
 			}
 			if _, err := p.archiveOrder(before); err != nil {
 				return err
@@ -60,7 +61,7 @@ Exit codes: 0 archived, or nothing to archive; 1 refused, and nothing is lost;
 
 func (p *clientVerbs) archiveOrder(before string) (o wire.ArchiveOrder, err error) {
 	if before == "" {
-		return o, cli.Usage("archive needs --before N, a time or an age: what is to be archived")
+		return o, cli.Usage("archive needs --before with a sequence, a time or an age")
 	}
 	if n, err := strconv.ParseInt(before, 10, 64); err == nil {
 		if n < 1 {
@@ -94,11 +95,12 @@ func (p *clientVerbs) archive(ctx context.Context, w place, to, before string, a
 	case asJSON:
 		return cli.JSON(p.Out, done)
 	case len(done.Files) == 0:
-		fmt.Fprintln(p.Out, "nothing to archive: no segment of the log has such records alone")
+		fmt.Fprintln(p.Out, "nothing to archive: every segment of the log has a record that must stay")
 		return nil
 	}
 	for _, f := range done.Files {
-		fmt.Fprintf(p.Out, "%s  records %d to %d, until %s, %d bytes\n", cli.Clean(f.Name), f.First, f.Last, f.Until.UTC().Format(time.RFC3339), f.Bytes)
+		fmt.Fprintf(p.Out, "%s  records %d to %d, until %s, %d bytes\n", cli.Clean(f.Name), f.First, f.Last,
+			f.Until.UTC().Format(time.RFC3339), f.Bytes)
 	}
 	fmt.Fprintf(p.Out, "archived in %s: the log begins with record %d\n", cli.Visible(done.To), done.Seq+1)
 	return nil

@@ -119,7 +119,9 @@ func (a *Attendant) follow(ctx context.Context, id string) (wire.Run, error) {
 			}
 		}
 		if !stopped {
-			if slices.ContainsFunc(events, func(e wire.Event) bool { return e.Call != nil && e.Call.State == "pending" }) {
+			if slices.ContainsFunc(events, func(e wire.Event) bool {
+				return e.Call != nil && e.Call.State == "pending"
+			}) {
 				if err := a.held(ctx, id); err != nil {
 					return wire.Run{}, err
 				}
@@ -185,12 +187,14 @@ func (a *Attendant) held(ctx context.Context, id string) error {
 			spoke = err != nil || !slices.ContainsFunc(now.Pending, func(p wire.Pending) bool { return p.ID == c.ID })
 		}
 		switch {
-		case errors.Is(err, waiting.ErrExpired), errors.Is(err, waiting.ErrEnded), errors.Is(err, waiting.ErrDecided), errors.Is(err, waiting.ErrNotWaiting):
+		case errors.Is(err, waiting.ErrExpired), errors.Is(err, waiting.ErrEnded), errors.Is(err, waiting.ErrDecided),
+			errors.Is(err, waiting.ErrNotWaiting):
 			// It is settled, and the run goes on or has ended.
 		case err != nil:
 			return errors.Join(err, a.end(ctx, id))
 		case !spoke:
-			fmt.Fprintf(a.Err, "ringd: the program is ended: call %s of %s waits for %s, %s\n%s", c.ID, cli.Visible(c.Bridge), article(c.For), a.absent(c), a.hint())
+			fmt.Fprintf(a.Err, "ringd: the program is ended: call %s of %s waits for %s, %s\n%s", c.ID,
+				cli.Visible(c.Bridge), article(c.For), a.absent(c), a.hint())
 			return a.end(ctx, id)
 		}
 	}
@@ -202,7 +206,7 @@ func (a *Attendant) hint() string {
 	if !a.Keep {
 		return ""
 	}
-	return "    hint: a run that is held half way is kept in no state folder: --ask asks at the\n" +
+	return "    hint: a started program cannot be kept in a state folder: --ask asks at the\n" +
 		"    terminal, and a daemon (ringd serve, ringd run --socket) lets others approve\n"
 }
 
@@ -253,7 +257,7 @@ func (a *Attendant) give(ctx context.Context, run wire.Run) (wire.Run, error) {
 	why := a.absent(c)
 	final.Error = &wire.RunError{Name: "Unanswered",
 		Message: fmt.Sprintf("call %s of %s waits for %s, %s", c.ID, cli.Visible(c.Bridge), article(c.For), why)}
-	fmt.Fprint(a.Err, "ringd: the run is ended: it cannot go on here\n"+
+	fmt.Fprint(a.Err, "ringd: the run is ended: it cannot continue here\n"+
 		"    hint: --state DIR keeps the run; then `ringd approve` and `ringd resume`\n")
 	return final, nil
 }

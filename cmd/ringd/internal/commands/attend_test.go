@@ -167,7 +167,7 @@ func TestAttend(t *testing.T) {
 			&person{says: []cli.PromptAnswer{yes}}, false, nil, []string{`allow c1 sha256:c1  as "" by uid:1`, "cancel"}, "", "call c1: not an approver"},
 		{"the yes is refused, kept", &fake{waves: [][]wire.Pending{one}, state: "paused", seq: 1, refuse: errors.New("not an approver")},
 			&person{says: []cli.PromptAnswer{yes}}, true, nil, []string{`allow c1 sha256:c1  as "" by uid:1`}, "paused", "not an approver"},
-		{"it cannot go on", &fake{waves: [][]wire.Pending{one}, answered: map[string]bool{}, state: "paused", seq: 1, stuck: errors.New("integrity")},
+		{"it cannot continue", &fake{waves: [][]wire.Pending{one}, answered: map[string]bool{}, state: "paused", seq: 1, stuck: errors.New("integrity")},
 			&person{says: []cli.PromptAnswer{yes}}, true, nil, []string{`allow c1 sha256:c1  as "" by uid:1`, "resume"}, "paused", "integrity"},
 		{"the terminal fails", newFake(one), &person{err: errors.New("broken terminal")}, true, nil, nil, "paused", "broken terminal"},
 	} {
@@ -224,7 +224,7 @@ func TestAttendSays(t *testing.T) {
 		{"from the start", 0, true, "line 1\n", ""},
 		{"what was shown", 1, true, "", ""},
 		{"more than was shown", 7, true, "", ""},
-		{"nobody, and no folder", 1, false, "ringd: the run is ended: it cannot go on here\n" +
+		{"nobody, and no folder", 1, false, "ringd: the run is ended: it cannot continue here\n" +
 			"    hint: --state DIR keeps the run; then `ringd approve` and `ringd resume`\n",
 			"Unanswered: call c1 of pay waits for an approver, and there is no terminal to ask at"},
 	} {

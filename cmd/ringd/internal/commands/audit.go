@@ -45,9 +45,9 @@ func NewAudit(cfg AuditConfig, more ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "Verify, read and archive the audit log",
-		Long: `Audit reads the log of a state folder: verify names the first record that does
-not hold, tail prints the last records, query chooses among all. Archive moves
-its beginning to another folder.`,
+		Long: `Audit reads the log of a state folder. Verify finds the first invalid record,
+tail prints the last records, and query prints the records that match. Archive
+moves the oldest records to another folder.`,
 		Example: `  ringd audit verify --state /var/lib/ringd
   ringd audit tail -f
   ringd audit query --run RUN --verdict deny --json`,
@@ -71,16 +71,17 @@ func newAuditVerify(p *auditVerbs, state *string) *cobra.Command {
 	var archive []string
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Check the whole log: chain, signatures, end",
-		Long: `Verify reads the log from its first record and names the first one that does
-not hold. A torn tail, which a crash leaves and the next start cuts, is told
-apart from tampering. It is held against the host's key and, when no daemon
-runs, against the newest record the store knows of.
+		Short: "Verify the whole log: chain, signatures, end",
+		Long: `Verify reads the log from its first record and names the first invalid one. It
+tells tampering apart from a torn tail, which a crash leaves and the next start
+cuts off. It checks the log against the host's key and, if no daemon runs,
+against the newest record that the store knows.
 
-Where the beginning was archived, the head that the host signed stands for it.
-With --archive the archived segments are read as well, from record 1.
+If the beginning of the log was archived, verification starts at the head that
+the host signed. With --archive it also reads the archived segments, from record
+1.
 
-Exit codes: 0 it holds, 1 it does not, 2 it cannot be read.`,
+Exit codes: 0 valid, 1 not valid, 2 the log cannot be read.`,
 		Example: `  ringd audit verify --state /var/lib/ringd --key host.key.pub
   ringd audit verify --archive /srv/archive/ringd`,
 		Args: cobra.NoArgs,
@@ -126,14 +127,14 @@ func (p *auditVerbs) auditVerify(ctx context.Context, state, keyFile string, arc
 }
 
 func bindArchive(cmd *cobra.Command, into *[]string) {
-	cmd.Flags().StringSliceVar(into, "archive", nil, "folders of archived segments, to read them too")
+	cmd.Flags().StringSliceVar(into, "archive", nil, "folders of archived segments to read as well")
 }
 
 // auditDir is the log of a state folder that has one. It makes state absolute.
 func (p *auditVerbs) auditDir(state *string) (string, error) {
 	*state = cmp.Or(*state, p.Env.State)
 	if *state == "" {
-		return "", cli.Usage("no state folder: name one with --state")
+		return "", cli.Usage("no state folder: give one with --state")
 	}
 	abs, err := filepath.Abs(*state)
 	if err != nil {
@@ -172,7 +173,7 @@ func (p *auditVerbs) storedHead(ctx context.Context, state string) (audit.Head, 
 	head, err := store.ReadAuditHead(ctx, cli.Layout(state).Store)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return audit.Head{}, "not held against a store: there is none", nil
+		return audit.Head{}, "not compared with a store: there is none", nil
 	case err != nil:
 		return audit.Head{}, "", cli.Usage("read store: %w", err)
 	}
@@ -196,7 +197,7 @@ type auditFlags struct {
 }
 
 func (f *auditFlags) bind(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.run, "run", "", "of this run; the beginning of its id is enough")
+	cmd.Flags().StringVar(&f.run, "run", "", "records of this run, by id or the beginning of it")
 	cmd.Flags().StringVar(&f.agent, "agent", "", "records of this agent")
 	cmd.Flags().StringVar(&f.actor, "actor", "", "records of this actor, such as uid:1000")
 	cmd.Flags().StringVar(&f.call, "call", "", "records of this call")
@@ -206,7 +207,7 @@ func (f *auditFlags) bind(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.since, "since", "", "a time (RFC 3339) or an age such as 2h or 30d")
 	cmd.Flags().StringVar(&f.until, "until", "", "a time (RFC 3339) or an age such as 1h or 7d")
 	cmd.Flags().Int64Var(&f.after, "after", 0, "records after this sequence number")
-	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object a line")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object per line")
 	cmd.Flags().BoolVar(&f.long, "long", false, "print whole records at a terminal too")
 	bindArchive(cmd, &f.archive)
 	cli.OneOf(cmd, "verdict", profiles.Allow.String(), profiles.Ask.String(), profiles.Deny.String())
@@ -275,9 +276,10 @@ func runOf(ctx context.Context, dir string, archive []string, given string) (str
 func unknownKind(word string) error {
 	names := auditKinds()
 	if i := spelling.Of(word, names, spelling.Effort{Names: 256, Letters: 4096}); i >= 0 {
-		return cli.Usage("--kind %q: no record is of this kind; did you mean %s?", word, names[i])
+		return cli.Usage("--kind %q: there is no such kind of record; did you mean %s?", word, names[i])
 	}
-	return cli.Usage("--kind %q: no record is of this kind\n    hint: such as %s, %s or %s", word, audit.RunAsked, audit.CallDecided, audit.EgressDecided)
+	return cli.Usage("--kind %q: there is no such kind of record\n    hint: kinds are for example %s, %s and %s", word,
+		audit.RunAsked, audit.CallDecided, audit.EgressDecided)
 }
 
 // parseMoment reads a time (RFC 3339) or an age such as 2h or 30d; "" is the zero time. The error
@@ -291,16 +293,17 @@ func parseMoment(flag, text string, now time.Time) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return time.Time{}, cli.Usage("%s %q: want a time such as 2026-11-20T08:00:00Z or an age such as 2h or 30d", flag, text)
+		return time.Time{}, cli.Usage("%s %q: want a time such as 2026-11-20T08:00:00Z or an age such as 2h or 30d",
+			flag, text)
 	}
 	return t, nil
 }
 
 // lineHelp says what a line of a record has.
 const lineHelp = `At a terminal a record is one line of 80 columns: month, day and time (UTC),
-run, verdict, subject, and the code of the decision. What does not fit is cut
-and marked. --long prints whole records; a pipe or a file always gets them.
-Programs read --json.`
+run, verdict, subject, and the code of the decision. Longer values are cut and
+marked. --long prints whole records; a pipe or a file always gets them. Programs
+should read --json.`
 
 func newAuditQuery(p *auditVerbs, state *string) *cobra.Command {
 	var f auditFlags
@@ -367,7 +370,7 @@ func newAuditTail(p *auditVerbs, state *string) *cobra.Command {
 	var last int
 	cmd := &cobra.Command{
 		Use:     "tail",
-		Short:   "Print the last records, and new ones with -f",
+		Short:   "Print the last records, and follow new ones with -f",
 		Long:    "Tail prints the last records that match all flags.\n\n" + lineHelp,
 		Example: "  ringd audit tail -n 20 -f",
 		Args:    cobra.NoArgs,
@@ -390,12 +393,13 @@ func newAuditTail(p *auditVerbs, state *string) *cobra.Command {
 		},
 	}
 	f.bind(cmd)
-	cmd.Flags().IntVarP(&last, "lines", "n", 10, "how many of the last records")
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with new records until interrupted")
+	cmd.Flags().IntVarP(&last, "lines", "n", 10, "number of records")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow new records until interrupted")
 	return cmd
 }
 
-func (p *auditVerbs) auditTail(ctx context.Context, dir string, f *auditFlags, filter audit.Filter, last int, follow bool) error {
+func (p *auditVerbs) auditTail(ctx context.Context, dir string, f *auditFlags, filter audit.Filter, last int,
+	follow bool) error {
 	all := filter
 	var kept []audit.Entry
 	for e, err := range records(ctx, dir, f.archive, filter) {

@@ -20,27 +20,32 @@ func (r *replayReplay) call(d *profiles.Decider, name string, rec *audit.Record)
 	}
 	b, _ := d.BridgeGrant(name)
 	switch code := rec.Decision.Code; {
-	case rec.Decision.Verdict == profiles.Deny && !slices.Contains([]profiles.Code{profiles.CodeBridgeNotGranted, profiles.CodeExecutorNotGranted,
-		profiles.CodeBridgeArguments, profiles.CodeGuardrailDenied, profiles.CodeGuardrailFailed}, code):
+	case rec.Decision.Verdict == profiles.Deny && !slices.Contains(
+		[]profiles.Code{profiles.CodeBridgeNotGranted, profiles.CodeExecutorNotGranted,
+			profiles.CodeBridgeArguments, profiles.CodeGuardrailDenied, profiles.CodeGuardrailFailed}, code):
 		return no("it was refused by %s, which depends on the rest of the run", code)
 	case rec.Full == nil && (b.Arguments != nil || len(b.Also) > 0):
-		return no("the bridge checks its arguments, of which only a digest is on record: audit: full of the bridge records them")
+		return no("the bridge checks its arguments, but only their digest is recorded: set audit: full on the bridge")
 	case rec.Full == nil && onCalls(d):
-		return no("a guardrail looks at the arguments, of which only a digest is on record: audit: full of the bridge records them")
+		return no("a guardrail checks the arguments, but only their digest is recorded: set audit: full on the bridge")
 	case rec.Full == nil && b.Approval != nil && b.Approval.When != "":
-		return no("the approval has a condition over the arguments, of which only a digest is on record: audit: full of the bridge records them")
+		return no("the approval has a condition on the arguments, but only their digest is recorded: set audit: full " +
+			"on the bridge")
 	case rec.Full == nil:
 		return did(dec)
 	}
 	if err := r.schemas.Fit(rec.Full, append([]json.RawMessage{b.Arguments}, b.Also...)...); err != nil {
 		return outcome{can: true, why: string(profiles.CodeBridgeArguments) + ": " + err.Error()}
 	}
-	return did(d.Decide(profiles.Action{Bridge: &profiles.BridgeAction{Name: name, Executor: executor, Args: rec.Full}}))
+	return did(d.Decide(profiles.Action{Bridge: &profiles.BridgeAction{
+		Name: name, Executor: executor, Args: rec.Full}}))
 }
 
 // onCalls reports whether a guardrail looks at the arguments of calls.
 func onCalls(d *profiles.Decider) bool {
-	return slices.ContainsFunc(d.Profile().Guardrails, func(g profiles.Guardrail) bool { return g.On == profiles.GuardCalls })
+	return slices.ContainsFunc(d.Profile().Guardrails, func(g profiles.Guardrail) bool {
+		return g.On == profiles.GuardCalls
+	})
 }
 
 // reached decides a target as the doors do, as far as it is on record: what a name
@@ -48,7 +53,7 @@ func onCalls(d *profiles.Decider) bool {
 func reached(d *profiles.Decider, target string, rec *audit.Record) outcome {
 	to, ok := egress.ReadDest(target)
 	if !ok {
-		return no("the record names no host and port")
+		return no("the record has no host and port")
 	}
 	if rec.Detail["door"] == "dns" {
 		return named(d, to, rec)
@@ -75,12 +80,12 @@ func reached(d *profiles.Decider, target string, rec *audit.Record) outcome {
 			return did(c.Decision())
 		}
 	} else if rec.Decision.Verdict == profiles.Deny && later(rec.Decision.Code) {
-		return no("it was refused by %s: what decides that is not on record", rec.Decision.Code)
+		return no("it was refused by %s, and the reason is not recorded", rec.Decision.Code)
 	}
 	switch rec.Decision.Code {
 	case profiles.CodeEgressNotTLS, profiles.CodeEgressSNI, profiles.CodeEgressECH, profiles.CodeEgressRequest,
 		profiles.CodeEgressField, profiles.CodeEgressRedirect, profiles.CodeEgressBudget, profiles.CodeEgressGateway:
-		return no("it was refused by %s: what decides that is not on record", rec.Decision.Code)
+		return no("it was refused by %s, and the reason is not recorded", rec.Decision.Code)
 	default:
 		return did(c.Decision())
 	}
@@ -97,7 +102,7 @@ func named(d *profiles.Decider, to egress.Dest, rec *audit.Record) outcome {
 		return outcome{can: true, why: r.Error()}
 	}
 	if rec.Decision.Verdict == profiles.Deny && later(rec.Decision.Code) {
-		return no("it was refused by %s: what decides that is not on record", rec.Decision.Code)
+		return no("it was refused by %s, and the reason is not recorded", rec.Decision.Code)
 	}
 	return outcome{can: true, verdict: profiles.Allow, why: "the policy lists the name"}
 }

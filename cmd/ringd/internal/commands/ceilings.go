@@ -18,9 +18,12 @@ func between(old, now *side, agent string) []diff.Agent {
 	}
 	for _, s := range []*side{old, now} {
 		if s.bare {
-			ch := diff.Change{Kind: diff.Changed, Class: diff.Headroom, Undecided: true, Capability: "ceiling", Field: "kind",
-				Says: "whether a ceiling was raised is not known", Why: s.path + " is a compiled set, which holds no ceilings: compare the sources"}
-			return []diff.Agent{{Name: "ceilings", State: string(diff.Changed), Class: diff.Headroom, Changes: []diff.Change{ch}}}
+			ch := diff.Change{Kind: diff.Changed, Class: diff.Headroom, Undecided: true, Capability: "ceiling",
+				Field: "kind",
+				Says:  "it is not known whether a ceiling was raised",
+				Why:   s.path + " is a compiled set, which has no ceilings: compare the sources"}
+			return []diff.Agent{{Name: "ceilings", State: string(diff.Changed), Class: diff.Headroom,
+				Changes: []diff.Change{ch}}}
 		}
 	}
 	above := func(list []schema.Policy, s *side) []schema.Policy {
@@ -62,7 +65,8 @@ func untold(agents, ceilings []diff.Agent) []diff.Agent {
 	out := slices.Clone(agents)
 	for i := range out {
 		a := &out[i]
-		a.Changes = slices.DeleteFunc(slices.Clone(a.Changes), func(ch diff.Change) bool { return ch.Class == diff.Headroom })
+		a.Changes = slices.DeleteFunc(slices.Clone(a.Changes),
+			func(ch diff.Change) bool { return ch.Class == diff.Headroom })
 		if a.Class = diff.ClassOf(a.Changes); len(a.Changes) == 0 && a.State == string(diff.Changed) {
 			a.State = "same"
 		}

@@ -19,17 +19,16 @@ func newClock(p *clientVerbs) *cobra.Command {
 	var accept, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "clock --accept-time --reason TEXT",
-		Short: "Accept the host's time after its clock was ahead for a while",
-		Long: `A host that takes signed pushes remembers the latest time that it has seen, so
-that nobody brings an expired push back by setting the clock back. When the
-clock was ahead and is right again, pushes are refused (push_clock, clock_back)
-until that time has come. Clock --accept-time makes the time of now the latest
-one. It needs the role operator, and is on record as clock_accepted before it
-counts.
+		Short: "Accept the host's time after its clock ran ahead",
+		Long: `A host with trust roots remembers the latest time that it has seen, so that
+setting the clock back cannot make an expired push valid. If the clock was ahead
+and is right again, pushes are refused (push_clock, clock_back) until that time
+is reached. Clock --accept-time makes the current time the latest one. It needs
+the role operator, and is recorded as clock_accepted before it takes effect.
 
-Look at the clock first: where it is behind, an expired push holds again.
+Check the clock first: if it is behind, an expired push becomes valid again.
 
-With --state it does so for the folder of a daemon that does not run.
+With --state it works on the folder of a stopped daemon.
 
 Exit codes: 0 accepted, or the clock is not behind; 1 refused; 2 usage or no
 daemon.`,
@@ -39,14 +38,14 @@ daemon.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !accept || strings.TrimSpace(reason) == "" {
-				return cli.Usage("clock needs --accept-time and --reason TEXT, which the log keeps")
+				return cli.Usage("clock needs --accept-time and --reason TEXT, for the audit log")
 			}
 			return p.acceptTime(cmd.Context(), w, wire.ClockOrder{Reason: reason}, asJSON)
 		},
 	}
 	w.bind(cmd)
 	cmd.Flags().BoolVar(&accept, "accept-time", false, "the clock was ahead, and is right now")
-	cmd.Flags().StringVar(&reason, "reason", "", "why; the log keeps it")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason, for the audit log")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -64,7 +63,8 @@ func (p *clientVerbs) acceptTime(ctx context.Context, w place, o wire.ClockOrder
 	case asJSON:
 		return cli.JSON(p.Out, now)
 	case now.Accepted:
-		fmt.Fprintf(p.Out, "accepted: %s, where %s had been seen\n", now.Now.Format(time.RFC3339), now.Before.Format(time.RFC3339))
+		fmt.Fprintf(p.Out, "accepted: %s, where %s had been seen\n", now.Now.Format(time.RFC3339),
+			now.Before.Format(time.RFC3339))
 	default:
 		fmt.Fprintf(p.Out, "the clock is not behind: %s\n", now.Now.Format(time.RFC3339))
 	}

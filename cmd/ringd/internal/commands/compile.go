@@ -20,9 +20,10 @@ func newCompile(c PolicyConfig) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compile [PATH]",
 		Short: "Print the compiled set of a policy",
-		Long: `Compile prints what a policy compiles to: canonical JSON (RFC 8785), the same
-bytes and the same revision on every host. With --agent it prints that agent's
-part. With -o DIR it writes set.json and one agent-NAME.json an agent instead.
+		Long: `Compile prints the compiled form of a policy: canonical JSON (RFC 8785), with
+the same bytes and the same revision on every host. With --agent it prints the
+part of that agent. With -o DIR it writes set.json, and agent-NAME.json for each
+agent, instead.
 
 Exit codes: 0 done, 1 findings, 2 the policy cannot be read.`,
 		Example: `  ringd compile policy.yaml

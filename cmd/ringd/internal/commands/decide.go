@@ -24,7 +24,8 @@ type DecideConfig struct {
 	Compile func(ctx context.Context, path string) (*profiles.Set, cli.Policy, error)
 	// Layers asks what each layer above a policy, and the policy itself, says of an
 	// action; nil where the policy is not to be found by itself.
-	Layers func(ctx context.Context, files cli.Policy, policy string, a layers.AskedAction) ([]layers.LayerAnswer, error)
+	Layers func(ctx context.Context, files cli.Policy, policy string, a layers.AskedAction) (
+		[]layers.LayerAnswer, error)
 	// Scripts says how to start what reads scripts; Workspace and Home are set here.
 	Scripts worker.ScriptsConfig
 	Calls   worker.CallsConfig
@@ -48,7 +49,7 @@ type target struct {
 func (t *target) bind(cmd *cobra.Command) {
 	t.policy.Bind(cmd, ".")
 	cmd.Flags().StringVar(&t.agent, "agent", "", `agent (default: the only one, else "default")`)
-	cmd.Flags().StringVar(&t.workspace, "workspace", "/workspace", "what $WORKSPACE stands for")
+	cmd.Flags().StringVar(&t.workspace, "workspace", "/workspace", "folder of $WORKSPACE")
 }
 
 // decider is a policy that answers. The caller closes it.
@@ -75,22 +76,23 @@ func (v *decideVerbs) decider(ctx context.Context, t target) (*decider, error) {
 		return nil, err
 	}
 	calls := worker.NewCalls(v.Calls)
-	return &decider{set: set, files: files, reader: reader, calls: calls, Decider: set.Decider(AgentNamed(set, t.agent), profiles.Environment{
-		Workspace: t.workspace, Home: v.Env.Home, Now: v.Now(), Script: reader.Decide(ctx),
-		Condition: calls.Condition(ctx), Guardrail: calls.Guardrail(ctx),
-	})}, nil
+	return &decider{set: set, files: files, reader: reader, calls: calls,
+		Decider: set.Decider(AgentNamed(set, t.agent), profiles.Environment{
+			Workspace: t.workspace, Home: v.Env.Home, Now: v.Now(), Script: reader.Decide(ctx),
+			Condition: calls.Condition(ctx), Guardrail: calls.Guardrail(ctx),
+		})}, nil
 }
 
 func newDecide(v *decideVerbs) *cobra.Command {
 	var t target
 	cmd := &cobra.Command{
 		Use:   "decide [PATH]",
-		Short: "Decide actions, one a line; runs nothing",
-		Long: `Decide reads one action a line from stdin, as JSON, and prints one decision a
-line, in the same order. It runs nothing, opens nothing and resolves nothing.
-A line that is not a valid action is denied as action.malformed; the rest goes
-on. The text of a script is read by a process of its own, which is ended when it
-takes too long.
+		Short: "Decide actions, one per line; runs nothing",
+		Long: `Decide reads one action per line from stdin, as JSON, and prints one decision
+per line, in the same order. It runs no program, opens no file and resolves no
+name. A line that is not a valid action is denied as action.malformed, and
+reading continues. The text of a script is parsed in a separate process, which
+is ended if it takes too long.
 
 Exit codes: 0 nothing denied, 1 something denied, 2 the policy or stdin cannot
 be read.`,

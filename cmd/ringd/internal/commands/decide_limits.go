@@ -10,8 +10,10 @@ import (
 
 // limit is what one run may use of a host or gateway that is allowed.
 type limit struct {
-	Layer  string                `json:"layer,omitempty"`  // whose entry sets it; absent: the agent's, or the entry has it alone
-	Shared string                `json:"shared,omitempty"` // the host of the layer's entry, by all that lies within it together
+	// whose entry sets it; absent: the agent's, or the entry has it alone
+	Layer string `json:"layer,omitempty"`
+	// the host of the layer's entry, by all that lies within it together
+	Shared string                `json:"shared,omitempty"`
 	Limits profiles.EgressLimits `json:"limits"`
 	Rule   profiles.Rule         `json:"rule"`
 }
@@ -54,7 +56,7 @@ func (p explainPage) limits(b *strings.Builder, list []limit) {
 	for _, l := range list {
 		text := "of the entry itself: " + amounts(l.Limits)
 		if l.Shared != "" {
-			text = fmt.Sprintf("%s: %s, for all that lies within %s together", l.Layer, amounts(l.Limits), l.Shared)
+			text = fmt.Sprintf("%s: %s, shared by everything within %s", l.Layer, amounts(l.Limits), l.Shared)
 		}
 		text += fmt.Sprintf(", %s:%d", l.Rule.File, l.Rule.Line)
 		fmt.Fprintf(b, "limits  %s\n", strings.Join(cli.Folded(cli.Block(text), decideTextWidth), "\n        "))
@@ -66,7 +68,8 @@ func amounts(l profiles.EgressLimits) string {
 	for _, one := range []struct {
 		n    int64
 		what string
-	}{{l.UpBytes, "%d bytes sent"}, {l.DownBytes, "%d bytes received"}, {l.Connections, "%d open at once"}, {l.PerMinute, "%d a minute"}} {
+	}{{l.UpBytes, "%d bytes sent"}, {l.DownBytes, "%d bytes received"}, {l.Connections, "%d open at once"},
+		{l.PerMinute, "%d a minute"}} {
 		if one.n > 0 {
 			out = append(out, fmt.Sprintf(one.what, one.n))
 		}

@@ -30,7 +30,8 @@ func spoken(words []string) (profiles.Action, error) {
 }
 
 func fieldsOf(kind string, words []string) (any, error) {
-	wrong := fmt.Errorf("%q is no action: write JSON, or one of %s; -p names the policy", strings.Join(append([]string{kind}, words...), " "), forms)
+	wrong := fmt.Errorf("%q is not an action: write JSON, or one of %s; give the policy with -p",
+		strings.Join(append([]string{kind}, words...), " "), forms)
 	one := func(field string) (any, error) {
 		if len(words) != 1 {
 			return nil, wrong
@@ -85,7 +86,7 @@ func address(text string) (any, error) {
 	}
 	n, err := strconv.Atoi(port)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no port: want a number", port)
+		return nil, fmt.Errorf("%q is not a port: want a number", port)
 	}
 	return map[string]any{"host": host, "port": n}, nil
 }

@@ -91,9 +91,9 @@ func TestSpoken(t *testing.T) {
 		}
 	}
 	for words, want := range map[string]string{
-		"policy.yaml": "-p names the policy", "import": "is no action", "import a b c": "is no action", "file read": "is no action",
-		"file see /a": "op", "egress a:b": "is no port", "egress": "is no action", "variable A": "is no action", "exec": "is no action",
-		"imprt pandas": `"imprt pandas" is no action`, "egress https://a": "",
+		"policy.yaml": "give the policy with -p", "import": "is not an action", "import a b c": "is not an action", "file read": "is not an action",
+		"file see /a": "op", "egress a:b": "is not a port", "egress": "is not an action", "variable A": "is not an action", "exec": "is not an action",
+		"imprt pandas": `"imprt pandas" is not an action`, "egress https://a": "",
 	} {
 		if _, err := spoken(strings.Fields(words)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s gives %v, want %q", words, err, want)

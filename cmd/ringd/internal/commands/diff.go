@@ -57,31 +57,32 @@ func NewDiff(cfg DiffConfig) *cobra.Command {
 	var q diffAsked
 	cmd := &cobra.Command{
 		Use:   "diff [OLD] NEW",
-		Short: "Say what a change of a policy gives and takes",
-		Long: `Diff compares two policies by what they let happen, agent by agent, and puts
-every change into a class: it widens (more may be done, or less is asked or
-recorded), narrows, or is neutral. The order of a list makes no difference, nor
-does how a grant is split up. What cannot be decided, such as two conditions
-that differ, counts as widening and is marked "undecided".
+		Short: "Compare two policies by what they allow",
+		Long: `Diff compares two policies by what they allow, agent by agent, and classifies
+every change. A change widens (more is allowed, or less is asked or recorded),
+narrows, or is neutral. The order of a list and the way a grant is split up do
+not matter. If a change cannot be decided, such as between two conditions that
+differ, it counts as widening and is marked "undecided".
 
-What OrgPolicies and TeamPolicies let agents ask for is compared too: a raised
-ceiling and a lifted denial are "headroom", which --fail-on widens counts.
+Diff also compares what OrgPolicies and TeamPolicies let agents ask for: a
+raised ceiling or a lifted denial is "headroom", which --fail-on widens
+includes.
 
 OLD and NEW are each a policy file, a folder of policies, or a set that ringd
-compile has printed (FILE.json). For a revision in git, check it out beside:
+compile has printed (FILE.json). For a revision in git, check it out first:
   git worktree add /tmp/old main && ringd diff /tmp/old/policies policies
 
---html writes one page that needs nothing else: what each agent gained and
-lost in sentences, then every change with the lines of both sides.
+--html writes one self-contained page: what each agent gained and lost in
+sentences, then every change with the lines of both sides.
 
---impact LOG makes the decisions again that an audit log has on record (a state
-folder, the folder of a log, whose chain is verified first, or a file of ringd
-audit query --json): would_allow, would_deny, would_ask, unchanged, and
-not_replayable with the reason. Each is compared with what OLD decides, or,
-without OLD, with what is on record; expiries count at the time of the record.
+--impact LOG repeats the decisions that an audit log has recorded: would_allow,
+would_deny, would_ask, unchanged, and not_replayable with the reason. LOG is a
+state folder, the folder of a log, whose chain is verified first, or a file of
+ringd audit query --json. Each result is compared with the decision of OLD or,
+without OLD, with the recorded one. Expiry is checked at the time of the record.
 
-Exit codes: 0 done, 1 --fail-on found what it names, or a policy is refused,
-2 something cannot be read.`,
+Exit codes: 0 done, 1 --fail-on matched, or a policy is refused, 2 something
+cannot be read.`,
 		Example: `  ringd diff old/policies policies
   ringd diff --fail-on widens main.json policies/
   ringd diff --html review.html old.yaml new.yaml
@@ -97,10 +98,10 @@ Exit codes: 0 done, 1 --fail-on found what it names, or a policy is refused,
 	f := cmd.Flags()
 	f.StringVar(&q.format, "format", "text", "text, json or sarif")
 	f.BoolVar(&q.json, "json", false, "print JSON, as --format json does")
-	f.StringVar(&q.html, "html", "", "write a page for reviewers to FILE, too")
-	f.StringVar(&q.failOn, "fail-on", "", "widens (and headroom), or any: exit with 1 for one")
-	f.StringVar(&q.agent, "agent", "", "look at this agent only")
-	f.StringVar(&q.impact, "impact", "", "make the decisions of this LOG again")
+	f.StringVar(&q.html, "html", "", "FILE: also write a page for reviewers")
+	f.StringVar(&q.failOn, "fail-on", "", "widens (and headroom) or any: exit with 1 for these")
+	f.StringVar(&q.agent, "agent", "", "compare this agent only")
+	f.StringVar(&q.impact, "impact", "", "repeat the decisions of this LOG")
 	f.StringVar(&q.workspace, "workspace", "/workspace", "$WORKSPACE, for --impact")
 	choices := func(list ...string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
@@ -152,12 +153,13 @@ func (c DiffConfig) diff(ctx context.Context, q diffAsked, args []string) (err e
 	if q.impact != "" {
 		calls := worker.NewCalls(c.Calls)
 		defer func() { err = errors.Join(err, calls.Close()) }()
-		again := replayConfig{Calls: calls, Log: q.impact, New: now.set, Workspace: q.workspace, Home: c.Env.Home, Agent: q.agent}
+		again := replayConfig{Calls: calls, Log: q.impact, New: now.set, Workspace: q.workspace, Home: c.Env.Home,
+			Agent: q.agent}
 		if !only {
 			again.Old = old.set
 		}
 		if doc.Impact, err = replay(ctx, again); err != nil {
-			return cli.Usage("make decisions again: %s", replayReason(err))
+			return cli.Usage("repeat decisions: %s", replayReason(err))
 		}
 	}
 	return c.write(q, doc)
@@ -286,14 +288,16 @@ func (c DiffConfig) writePage(name string, doc pageDocument) error {
 
 // document puts the lines of both sides to the changes.
 func document(rep diff.Report, ceilings []diff.Agent, old, now *side) pageDocument {
-	doc := pageDocument{Old: Side{Path: old.path, Revision: rep.Old}, New: Side{Path: now.path, Revision: rep.New}, Class: diff.Neutral,
+	doc := pageDocument{Old: Side{Path: old.path, Revision: rep.Old}, New: Side{Path: now.path, Revision: rep.New},
+		Class:  diff.Neutral,
 		Counts: map[string]int{"widens": 0, "headroom": 0, "narrows": 0, "neutral": 0}}
 	add := func(to *[]Agent, list []diff.Agent) {
 		*to = make([]Agent, len(list))
 		for i, a := range list {
 			out := Agent{Name: a.Name, State: a.State, Class: a.Class, Changes: make([]Change, len(a.Changes))}
 			for j, ch := range a.Changes {
-				ch.OldRule, ch.NewRule = old.limit(a.Name, ch.Field, ch.OldRule), now.limit(a.Name, ch.Field, ch.NewRule)
+				ch.OldRule, ch.NewRule = old.limit(a.Name, ch.Field, ch.OldRule),
+					now.limit(a.Name, ch.Field, ch.NewRule)
 				if r := ch.NewRule; ch.Layer == "" && r != nil {
 					ch.Layer = r.Layer
 				}

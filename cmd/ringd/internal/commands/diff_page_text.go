@@ -25,7 +25,8 @@ func (p exceptionsPage) list(l listed, files cli.Policy) error {
 	if len(l.Exceptions) == 0 {
 		b.WriteString("no exceptions\n")
 	} else {
-		fmt.Fprintf(&b, "%-*s %-*s %-10s %6s %5s  %s\n", idWidth, "ID", agentWidth, "AGENT", "ENDS", "DAYS", "USES", "FLAGS")
+		fmt.Fprintf(&b, "%-*s %-*s %-10s %6s %5s  %s\n", idWidth, "ID", agentWidth, "AGENT", "ENDS", "DAYS", "USES",
+			"FLAGS")
 	}
 	for i := range l.Exceptions {
 		p.row(&b, &l.Exceptions[i], l.Log, files)
@@ -50,11 +51,13 @@ func (p exceptionsPage) row(b *strings.Builder, r *row, log bool, files cli.Poli
 	if r.Uses != nil {
 		uses = strconv.Itoa(*r.Uses)
 	}
-	fmt.Fprintln(b, strings.TrimRight(fmt.Sprintf("%-*s %-*s %s %6s %5s  %s", idWidth, cli.Clean(r.ID), agentWidth, cli.Clean(r.Agent),
+	fmt.Fprintln(b, strings.TrimRight(fmt.Sprintf("%-*s %-*s %s %6s %5s  %s", idWidth, cli.Clean(r.ID), agentWidth,
+		cli.Clean(r.Agent),
 		r.Expires.UTC().Format(time.DateOnly), days, uses, strings.Join(flags, " ")), " "))
 	line := func(name, text string) {
 		if text != "" {
-			fmt.Fprintf(b, "  %-9s %s\n", name, strings.Join(cli.Folded(cli.Block(text), exceptionsTextWidth), "\n            "))
+			fmt.Fprintf(b, "  %-9s %s\n", name, strings.Join(
+				cli.Folded(cli.Block(text), exceptionsTextWidth), "\n            "))
 		}
 	}
 	line("grants", grants(&r.Exception))
@@ -68,7 +71,7 @@ func (p exceptionsPage) row(b *strings.Builder, r *row, log bool, files cli.Poli
 	case r.LastUse != nil:
 		line("last use", r.LastUse.UTC().Format(time.RFC3339))
 	case log && r.Uses == nil:
-		line("uses", "not known: what it grants leaves no record when it is used")
+		line("uses", "not known: uses of its grants are not recorded")
 	}
 	line("at", fmt.Sprintf("%s:%d", files.Shown(r.Rule.File), r.Rule.Line))
 }

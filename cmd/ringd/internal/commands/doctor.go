@@ -112,7 +112,7 @@ func executorsOf(js profiles.Tier, err error, ring profiles.Tier, failed string)
 		case executors.Satisfies(ring, profiles.TierOS):
 			e.MinTiers, e.Reason = tiers(ring), ""
 		case failed != "":
-			e.Reason = "it needs every layer of the kernel ring, whatever minTier says, and " + failed + " failed"
+			e.Reason = "it needs every layer of the kernel ring, for every minTier, and " + failed + " failed"
 		}
 		out = append(out, e)
 	}
@@ -132,11 +132,11 @@ func PythonHealth(h *cli.Health, interpreter, engine cli.Layer) {
 		case engine.State == cli.LayerEnforced && len(js) > 0:
 			why := e.Reason
 			if why == "" {
-				why = "no interpreter of this host will do (layer python)"
+				why = "no suitable interpreter on this host (layer python)"
 			}
 			e.MinTiers, e.Reason = js, "with tier: wasm alone: "+why
 		case len(e.MinTiers) > 0:
-			e.MinTiers, e.Reason = []string{}, "no interpreter of this host will do (layer python)"
+			e.MinTiers, e.Reason = []string{}, "no suitable interpreter on this host (layer python)"
 		}
 	}
 }
@@ -155,7 +155,8 @@ func tiers(have profiles.Tier) []string {
 // healthLayer words one layer as a JavaScript guest has it, with the reasons of the
 // guest of nothing.
 func healthLayer(l hostcheck.Layer, around executors.Attestation, found hostcheck.Health, unseen error) cli.Layer {
-	out := cli.Layer{Name: l.Name, State: around.Layers[l.Name], Required: required(l.Name), Reason: l.Reason, Fix: l.Fix}
+	out := cli.Layer{Name: l.Name, State: around.Layers[l.Name], Required: required(l.Name), Reason: l.Reason,
+		Fix: l.Fix}
 	switch {
 	case found.Lies: // nothing is started here, whatever a guest would have
 		out.State = l.State
@@ -181,7 +182,8 @@ func healthLayer(l hostcheck.Layer, around executors.Attestation, found hostchec
 // required tells the layers that tier wasm has.
 func required(name string) bool {
 	switch name {
-	case initproto.LayerProcess, initproto.LayerEnvironment, initproto.LayerDescriptors, initproto.LayerParentDeath, initproto.LayerLimits,
+	case initproto.LayerProcess, initproto.LayerEnvironment, initproto.LayerDescriptors, initproto.LayerParentDeath,
+		initproto.LayerLimits,
 		initproto.LayerPrivileges:
 		return true
 	default:

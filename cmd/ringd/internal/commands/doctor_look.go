@@ -39,13 +39,15 @@ func KeepsPackages(ctx context.Context, host *environment.Finder, a *profiles.Ag
 }
 
 // LookAtPackages is what an agent finds on this host, as findings about its policy.
-func LookAtPackages(ctx context.Context, host *environment.Finder, probe PackagesProbe, a *profiles.Agent) (found schema.Diagnostics) {
+func LookAtPackages(ctx context.Context, host *environment.Finder, probe PackagesProbe, a *profiles.Agent) (
+	found schema.Diagnostics) {
 	add := func(severity schema.Severity, rule *profiles.Rule, code, msg, hint string) {
 		if rule == nil || rule.Line == 0 {
 			rule = &a.Python.Rule
 		}
 		found = append(found, schema.Diagnostic{
-			Pos: schema.Pos{File: rule.File, Line: rule.Line, Column: rule.Column}, Code: code, Msg: msg, Hint: hint, Severity: severity,
+			Pos: schema.Pos{File: rule.File, Line: rule.Line, Column: rule.Column}, Code: code, Msg: msg, Hint: hint,
+			Severity: severity,
 		})
 	}
 	r, err := host.Look(ctx, a)
@@ -71,18 +73,22 @@ func LookAtPackages(ctx context.Context, host *environment.Finder, probe Package
 	}
 	for _, e := range a.Python.Environments {
 		if d, err := environment.Digest(e.Path); err == nil && e.Digest == "" {
-			add(schema.Warning, &e.Rule, codeNoDigest, e.Path+" has the digest "+d+", and the policy takes whatever is there", "write digest: "+d)
+			add(schema.Warning, &e.Rule, codeNoDigest, e.Path+" has the digest "+d+
+				", and the policy accepts any content", "write digest: "+d)
 		}
 	}
 	broken, err := probe(ctx, a)
-	if refused := (*environment.RefusedError)(nil); err != nil && !errors.As(err, &refused) { // else it is among the findings
+	// else it is among the findings
+	if refused := (*environment.RefusedError)(nil); err != nil && !errors.As(err, &refused) {
 		add(schema.Warning, nil, codeHost, err.Error(), "")
 	}
 	for _, b := range broken {
 		var rule *profiles.Rule
-		severity, hint := schema.Warning, "see whether it can be imported without ringd: no rule of the policy is what breaks it"
+		severity, hint := schema.Warning,
+			"check whether it can be imported without ringd: no rule of the policy causes this"
 		if b.Denied != nil {
-			severity, rule, hint = schema.Error, b.Denied.Rule, "allow what it needs, or take the package out of the list"
+			severity, rule, hint = schema.Error, b.Denied.Rule,
+				"allow the modules that it needs, or remove the package from the list"
 		}
 		add(severity, rule, codeImportBroken, b.String(), hint)
 	}

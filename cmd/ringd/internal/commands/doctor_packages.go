@@ -60,7 +60,8 @@ func AskInterpreter(ctx context.Context, argv []string) ([]byte, error) {
 	}
 	b, err := io.ReadAll(io.LimitReader(out, maxTold))
 	err = errors.Join(err, cmd.Wait())
-	if s := cmd.ProcessState; ctx.Err() != nil || err != nil && s != nil && !s.Exited() { // no program of its own kills it
+	// no program of its own kills it
+	if s := cmd.ProcessState; ctx.Err() != nil || err != nil && s != nil && !s.Exited() {
 		err = errors.Join(environment.ErrShort, err)
 	}
 	return b, err
@@ -83,8 +84,9 @@ func (i PackagesRing) State() (state, reason string) {
 	if n == 0 {
 		return wire.PartReady, ""
 	}
-	return wire.PartRestartNeeded, cli.Count(n, "interpreter") + " of an earlier policy cannot have all that the one in force grants: " +
-		"runs end by themselves, a session begins anew once it is forgotten (ringd sessions drop)"
+	return wire.PartRestartNeeded, cli.Count(n, "interpreter") +
+		" of an earlier policy cannot get all grants of the policy in force: " +
+		"runs end by themselves; a session starts again after ringd sessions drop"
 }
 
 // Prepare has what stands on this host looked at anew, digests of environments too,

@@ -26,21 +26,21 @@ func newEnforcement(c PolicyConfig) *cobra.Command {
 	var asJSON, host bool
 	cmd := &cobra.Command{
 		Use:   "enforcement [PATH]",
-		Short: "Say what enforces each field that a policy uses",
+		Short: "Show what enforces each field of a policy",
 		Long: `Enforcement prints, for each agent of a policy, the fields that it uses and what
 enforces them in each executor that it grants: a ring or layer, the compiler,
-somebody else, or nothing. With --json it names the tests that show it.
+another party, or nothing. With --json it names the tests that show it.
 
-With --host it starts a guest, as ringd doctor does, and says whether this host
-has the layers that each executor of the agent needs. One that is missing is an
-error with a remedy: nothing of that executor starts here. So is $WORKSPACE in a
-policy, unless --workspace says what it stands for.
+With --host it starts a guest, as ringd doctor does, and reports whether this
+host has the layers that each executor of the agent needs. A missing layer is an
+error with a remedy: that executor starts nothing here. $WORKSPACE in a policy
+is an error too, unless --workspace names the folder.
 
-Fields that nothing can enforce do not compile. docs/ENFORCEMENT.md has the
-whole table.
+A policy that uses a field without enforcement does not compile.
+docs/ENFORCEMENT.md has the whole table.
 
 Exit codes: 0 done, 1 findings, 2 the policy cannot be read, or has no such
-agent, 125 with --host where a layer is missing.`,
+agent, 125 with --host if a layer is missing.`,
 		Example: `  ringd enforcement policies/
   ringd enforcement policies/ --host
   ringd enforcement policies/ --agent code-review --json`,
@@ -76,8 +76,8 @@ agent, 125 with --host where a layer is missing.`,
 	policy.Bind(cmd, ".")
 	cmd.Flags().StringVar(&agent, "agent", "", "this agent only")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the tests that show it")
-	cmd.Flags().BoolVar(&host, "host", false, "try out what this host has of it, as ringd doctor does")
-	cmd.Flags().StringVar(&workspace, "workspace", "", "with --host: folder that $WORKSPACE stands for here")
+	cmd.Flags().BoolVar(&host, "host", false, "test this host, as ringd doctor does")
+	cmd.Flags().StringVar(&workspace, "workspace", "", "with --host: folder of $WORKSPACE")
 	_ = cmd.RegisterFlagCompletionFunc("agent", cobra.NoFileCompletions)
 	return cmd
 }
@@ -107,7 +107,8 @@ func (c PolicyConfig) enforcement(out []enforced, asJSON bool) error {
 	for _, a := range out {
 		if a.Host != nil && !a.Host.Enforceable {
 			m := a.Host.Missing[0]
-			return cli.Failed(cli.Unavailable, fmt.Errorf("this host cannot enforce agent %s: %s needs layer %s", cli.Visible(a.Agent), m.Executor, m.Layer))
+			return cli.Failed(cli.Unavailable, fmt.Errorf("this host cannot enforce agent %s: %s needs layer %s",
+				cli.Visible(a.Agent), m.Executor, m.Layer))
 		}
 	}
 	return nil

@@ -52,18 +52,18 @@ func NewExceptions(cfg ExceptionsConfig) *cobra.Command {
 	var policy cli.OnePolicy
 	cmd := &cobra.Command{
 		Use:   "exceptions [PATH]",
-		Short: "List the exceptions of a policy, when they end and what uses them",
-		Long: `Exceptions lists what lifts a ceiling for a while, of every agent, the next to
-end first: what it grants, the layers that it exceeds, who owns and who approved
-it, when it ends, and how often programs used it, as the audit log of the state
-folder says. Without a state folder uses are not known, nor are those of modules
-of JavaScript. It may be flagged ended, soon (it ends within --soon) or unused
-(its agent ran, and nothing on record stood by it).
+		Short: "List the exceptions of a policy, with expiry and uses",
+		Long: `Exceptions lists the exceptions of every agent, the next to end first. For each
+it shows what it grants, the layers that it exceeds, its owner and approvers,
+when it ends, and how often programs used it according to the audit log of the
+state folder. Without a state folder the uses are not known. Uses of JavaScript
+modules never are. An exception is flagged ended, soon (it ends within --soon)
+or unused (its agent ran, and no recorded action needed it).
 
-A policy that is refused only since an exception has ended is listed as well.
+Exceptions also lists a policy that is refused only because an exception ended.
 
-Exit codes: 0 listed, 1 one has ended or has a flag of --fail-on, 2 the policy
-is refused, or the policy or the log cannot be read.`,
+Exit codes: 0 listed, 1 an exception has ended or has a flag of --fail-on, 2 the
+policy is refused, or the policy or the log cannot be read.`,
 		Example: `  ringd exceptions policies/
   ringd exceptions policies/ --since 30d --fail-on unused,soon`,
 		Args: cobra.MaximumNArgs(1),
@@ -75,14 +75,15 @@ is refused, or the policy or the log cannot be read.`,
 		},
 	}
 	policy.Bind(cmd, ".")
-	cmd.Flags().StringVar(&q.agent, "agent", "", "those of one agent")
+	cmd.Flags().StringVar(&q.agent, "agent", "", "exceptions of one agent")
 	cmd.Flags().StringVar(&q.state, "state", "", "state folder (default: ~/.local/state/ringd, if there)")
-	cmd.Flags().StringVar(&q.since, "since", "", "uses since a time (RFC 3339) or an age such as 30d")
-	cmd.Flags().StringVar(&q.soon, "soon", "30d", "flag what ends within 30d, 12h, …")
-	cmd.Flags().StringSliceVar(&q.failOn, "fail-on", nil, "exit with 1 for these too: unused, soon")
+	cmd.Flags().StringVar(&q.since, "since", "", "count uses since a time (RFC 3339) or age such as 30d")
+	cmd.Flags().StringVar(&q.soon, "soon", "30d", "flag those that end within this time")
+	cmd.Flags().StringSliceVar(&q.failOn, "fail-on", nil, "unused, soon: also exit with 1 for these")
 	cmd.Flags().BoolVar(&q.json, "json", false, "print JSON")
 	_ = cmd.MarkFlagDirname("state")
-	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{flagUnused, flagSoon}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(
+		[]string{flagUnused, flagSoon}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -232,7 +233,9 @@ func rowOf(a profiles.Agent, e *profiles.Exception, t *exceptionsTally, now time
 
 func fails(rows []row, on []string) bool {
 	return slices.ContainsFunc(rows, func(r row) bool {
-		return slices.ContainsFunc(r.Flags, func(flag string) bool { return flag == flagEnded || slices.Contains(on, flag) })
+		return slices.ContainsFunc(r.Flags, func(flag string) bool {
+			return flag == flagEnded || slices.Contains(on, flag)
+		})
 	})
 }
 

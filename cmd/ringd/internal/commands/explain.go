@@ -29,23 +29,25 @@ func newExplain(v *decideVerbs) *cobra.Command {
 	var q question
 	cmd := &cobra.Command{
 		Use:   "explain -p PATH [ACTION...]",
-		Short: "Say why an action is allowed or denied, and what would change it",
-		Long: `Explain decides one action, as ringd decide does, and shows the line of the
-policy that decided and what would have to change. ACTION is JSON, as decide
+		Short: "Explain why an action is allowed or denied",
+		Long: `Explain decides one action, as ringd decide does. It shows the line of the
+policy that decided, and what would have to change. ACTION is JSON, as decide
 takes it, or words: shell TEXT, import [python|js] MODULE, egress HOST[:PORT],
 bridge NAME, file read|write PATH, exec PROGRAM [ARG...], variable NAME=VALUE.
-Without it JSON is read from stdin. --script FILE and --command TEXT
-explain a shell script: every command that its text could run, at any nesting
-and in any branch, with the verdict of each. "at run time" means that the final
-words decide. Nothing runs. Below layers it says too what each of them says of
-the action, the outermost first, which one decided, and in which document what
-would have to change.
+Without ACTION it reads JSON from stdin.
+
+--script FILE and --command TEXT explain a shell script: every command that its
+text could run, at any nesting and in any branch, with its verdict. "at run
+time" means that the final words decide. Nothing runs.
+
+For a policy with layers it also shows the verdict of each layer, the outermost
+first, the layer that decided, and the document that would have to change.
 
 --powers explains the agent instead: which of untrusted input, sensitive data
-and an external effect it has, through which grants, and what the rule of two
-makes of that.
+and external effect it has, through which grants, and how the rule of two
+applies.
 
-Exit codes: 0 allowed or asked of people, 1 denied, 126 a script is denied, 2
+Exit codes: 0 allowed, or people are asked; 1 denied, 126 a script is denied, 2
 the policy or the action cannot be read.`,
 		Example: `  ringd explain -p policy.yaml --command 'git fetch && rm -fr build'
   ringd explain -p policy.yaml --script build.sh
@@ -81,9 +83,9 @@ the policy or the action cannot be read.`,
 	}
 	q.bind(cmd)
 	cmd.Flags().StringVar(&q.script, "script", "", "FILE, or - for stdin: explain this shell script")
-	cmd.Flags().StringVarP(&q.command, "command", "c", "", "TEXT of a shell script to explain")
-	cmd.Flags().StringVar(&q.cwd, "cwd", "", "the folder that the script runs in")
-	cmd.Flags().BoolVar(&q.powers, "powers", false, "which powers the agent has, and through what")
+	cmd.Flags().StringVarP(&q.command, "command", "c", "", "TEXT: explain this text of a shell script")
+	cmd.Flags().StringVar(&q.cwd, "cwd", "", "working folder of the script")
+	cmd.Flags().BoolVar(&q.powers, "powers", false, "show the powers of the agent and their grants")
 	cmd.Flags().BoolVar(&q.json, "json", false, "print decision, tree and change as JSON")
 	return cmd
 }
@@ -141,14 +143,15 @@ func readActions(path string, in io.Reader) ([]byte, error) {
 
 // explained is the answer as JSON.
 type explained struct {
-	Decision profiles.Decision    `json:"decision"`
-	Source   *source              `json:"source,omitempty"`
-	Policy   string               `json:"policy"` // metadata.name
-	Change   []string             `json:"change,omitempty"`
-	Tree     []worker.ScriptNode  `json:"tree,omitempty"`
-	Limits   []limit              `json:"limits,omitempty"`  // that an allowed host or gateway counts against
-	Layers   []layers.LayerAnswer `json:"layers,omitempty"`  // the outermost first, the agent's own policy last; absent: it has none above
-	Decided  string               `json:"decided,omitempty"` // the one of them that decided
+	Decision profiles.Decision   `json:"decision"`
+	Source   *source             `json:"source,omitempty"`
+	Policy   string              `json:"policy"` // metadata.name
+	Change   []string            `json:"change,omitempty"`
+	Tree     []worker.ScriptNode `json:"tree,omitempty"`
+	Limits   []limit             `json:"limits,omitempty"` // that an allowed host or gateway counts against
+	// the outermost first, the agent's own policy last; absent: it has none above
+	Layers  []layers.LayerAnswer `json:"layers,omitempty"`
+	Decided string               `json:"decided,omitempty"` // the one of them that decided
 }
 
 // source is the line of the policy that decided.
@@ -264,23 +267,27 @@ func change(dec profiles.Decision, d *decider, layered []string) []string {
 	about, kind, _ := strings.Cut(string(dec.Code), ".")
 	switch {
 	case dec.Verdict == profiles.Ask:
-		return []string{"it happens once people approve it; without the approval at " + at + " nobody is asked"}
-	case dec.Code == profiles.CodeExecutorUnavailable, dec.Code == profiles.CodeTierUnavailable, dec.Code == profiles.CodeRingUnavailable:
-		return []string{"no change of the policy: this host or build lacks what it takes; see ringd doctor"}
-	case dec.Code == profiles.CodeShellParse, dec.Code == profiles.CodeShellSize, dec.Code == profiles.CodeShellUnsupported,
-		dec.Code == profiles.CodeShellOpaque, dec.Code == profiles.CodeShellUnsettled, dec.Code == profiles.CodeShellEndless, dec.Code == profiles.CodeActionMalformed:
-		return []string{"no change of the policy: write it in another way"}
+		return []string{"it is allowed once it is approved; without the approval rule at " + at +
+			" it is allowed at once"}
+	case dec.Code == profiles.CodeExecutorUnavailable, dec.Code == profiles.CodeTierUnavailable,
+		dec.Code == profiles.CodeRingUnavailable:
+		return []string{"no change of the policy helps: this host or build cannot do it; see ringd doctor"}
+	case dec.Code == profiles.CodeShellParse, dec.Code == profiles.CodeShellSize,
+		dec.Code == profiles.CodeShellUnsupported,
+		dec.Code == profiles.CodeShellOpaque, dec.Code == profiles.CodeShellUnsettled,
+		dec.Code == profiles.CodeShellEndless, dec.Code == profiles.CodeActionMalformed:
+		return []string{"no change of the policy helps: write the script differently"}
 	case dec.Code == profiles.CodeUnknownAgent:
-		return []string{"none: name one of its agents with --agent, or add a policy for this one"}
+		return []string{"name an agent of the policy with --agent, or add a policy for this one"}
 	case dec.Code == profiles.CodeImportDenied && dec.Rule == nil:
-		return []string{"no change of the policy: no rule of it decided, and none can allow this"}
+		return []string{"no change of the policy helps: no rule can allow this"}
 	case len(layered) > 0:
 		return layered
 	case at == "":
 		return []string{"grant it: no line of the policy grants " + subject(about)}
 	case kind == "denied" || kind == "denied_pattern" || kind == "subcommand":
-		return []string{"narrow or take out " + at + "; a denial wins over every grant"}
+		return []string{"narrow or remove " + at + "; a denial wins over every grant"}
 	default:
-		return []string{"grant it, beside " + at}
+		return []string{"grant it next to " + at}
 	}
 }

@@ -17,7 +17,8 @@ import (
 
 // layers asks every layer of the agent what it says of an action; nil: the agent has
 // none above it.
-func (v *decideVerbs) layers(ctx context.Context, d *decider, t target, a profiles.Action, dec profiles.Decision) ([]layers.LayerAnswer, error) {
+func (v *decideVerbs) layers(ctx context.Context, d *decider, t target, a profiles.Action, dec profiles.Decision) (
+	[]layers.LayerAnswer, error) {
 	q, ok := about(a, dec)
 	if len(d.Profile().Layers) == 0 || !ok {
 		return nil, nil
@@ -146,7 +147,8 @@ func layered(all []layers.LayerAnswer, q layers.AskedAction, d *decider) (out []
 		last := i == len(all)-1
 		switch {
 		case l.Says == "denies":
-			return []string{fmt.Sprintf("a denial of %s wins over every grant and every exception; only its owner, %s, can narrow it or take it out", at(l), l.Owner)}
+			return []string{fmt.Sprintf("a denial of %s wins over every grant and every exception; only its owner, "+
+				"%s, can narrow or remove it", at(l), l.Owner)}
 		case l.Says == "leaves out" && !last:
 			text := fmt.Sprintf("the ceiling of %s has to be raised, by %s", at(l), l.Owner)
 			if q.Import != nil || q.Program != "" || q.Host != nil {
@@ -155,9 +157,9 @@ func layered(all []layers.LayerAnswer, q layers.AskedAction, d *decider) (out []
 			out = append(out, text)
 		case last && (l.Says == "leaves out" || l.Says == "silent"):
 			if len(out) == 0 {
-				out = append(out, fmt.Sprintf("%s can ask for it: no layer above leaves it out", at(l)))
+				out = append(out, fmt.Sprintf("add it to %s; no layer above forbids it", at(l)))
 			} else {
-				out = append(out, fmt.Sprintf("and %s has to ask for it", at(l)))
+				out = append(out, fmt.Sprintf("and it has to be added to %s", at(l)))
 			}
 		}
 	}
@@ -166,7 +168,8 @@ func layered(all []layers.LayerAnswer, q layers.AskedAction, d *decider) (out []
 
 // layers writes what each layer says, the outermost first.
 func (p explainPage) layers(b *strings.Builder, e explained) {
-	words := map[string]string{"offers": "offers it", "leaves out": "does not offer it", "denies": "denies it", "silent": "says nothing"}
+	words := map[string]string{"offers": "offers it", "leaves out": "does not offer it", "denies": "denies it",
+		"silent": "says nothing"}
 	if len(e.Layers) > 0 {
 		b.WriteString("\n")
 	}

@@ -27,7 +27,8 @@ func (v *decideVerbs) powers(d *decider, agent string, asJSON bool) error {
 		return cli.NoAgent(d.set, agent)
 	}
 	all := powers.Of(d.set.Agents, agent)
-	m := meeting{Agent: agent, RuleOfTwo: a.RuleOfTwo, Starts: all.Starts, Together: powers.List(all.Powers), Sources: all.Sources, Revision: d.set.Revision,
+	m := meeting{Agent: agent, RuleOfTwo: a.RuleOfTwo, Starts: all.Starts, Together: powers.List(all.Powers),
+		Sources: all.Sources, Revision: d.set.Revision,
 		Powers: powers.List(powers.Of(map[string]profiles.Agent{agent: a}, agent).Powers)}
 	if m.Sources == nil {
 		m.Sources = []powers.Source{}
@@ -42,7 +43,8 @@ func (v *decideVerbs) powers(d *decider, agent string, asJSON bool) error {
 func (p explainPage) meeting(m meeting, d *decider) error {
 	var b strings.Builder
 	line := func(what, format string, args ...any) {
-		fmt.Fprintf(&b, "%-10s %s\n", what, strings.Join(cli.Folded(cli.Block(fmt.Sprintf(format, args...)), decideTextWidth-3), "\n           "))
+		fmt.Fprintf(&b, "%-10s %s\n", what,
+			strings.Join(cli.Folded(cli.Block(fmt.Sprintf(format, args...)), decideTextWidth-3), "\n           "))
 	}
 	line("agent", "%s has %s", m.Agent, words(m.Powers))
 	if len(m.Starts) > 0 {
@@ -51,7 +53,8 @@ func (p explainPage) meeting(m meeting, d *decider) error {
 	if r := m.RuleOfTwo; r == nil {
 		line("rule", "none: three powers are a warning")
 	} else {
-		line("rule", "onThree: %s, mode: %s, scope: %s (%s:%d)%s", r.OnThree, r.Mode, r.Scope, d.files.Shown(r.Rule.File), r.Rule.Line, layer(r.Rule))
+		line("rule", "onThree: %s, mode: %s, scope: %s (%s:%d)%s", r.OnThree, r.Mode, r.Scope,
+			d.files.Shown(r.Rule.File), r.Rule.Line, layer(r.Rule))
 	}
 	for _, power := range powers.All() {
 		for _, s := range m.Sources {
@@ -63,7 +66,8 @@ func (p explainPage) meeting(m meeting, d *decider) error {
 				text += " of agent " + s.Agent
 			}
 			if power == powers.External {
-				text += map[bool]string{true: ", people are asked each time", false: ", nobody is asked"}[s.Asks]
+				text += map[bool]string{true: ", an approval is needed each time",
+					false: ", no approval is needed"}[s.Asks]
 			}
 			line(string(power), "%s (%s:%d)%s", text, d.files.Shown(s.Rule.File), s.Rule.Line, layer(s.Rule))
 		}

@@ -29,15 +29,16 @@ func newFmt(c PolicyConfig) *cobra.Command {
 	var policy cli.OnePolicy
 	cmd := &cobra.Command{
 		Use:   "fmt [PATH…]",
-		Short: "Write policies in the one way",
+		Short: "Format policies",
 		Long: `Fmt puts the fields of policies into the order of the language, indents by two,
-and quotes what readers of YAML disagree about (off, yes, 12:30, dates).
-Comments stay, and one blank line of several. The result says the same, which is
-checked: the policy is compiled before and after. CUE is written as cue fmt
-does; JSON is indented alone, its fields stay in their order.
+and quotes values that YAML readers disagree about (off, yes, 12:30, dates).
+Comments stay, and of several blank lines one stays. The meaning does not
+change: fmt compiles the policy before and after, and compares. CUE is formatted
+as cue fmt does. JSON is only indented; its fields keep their order.
 
-One PATH is printed; without one, stdin is YAML. A folder stands for the files
-of its policy and their tests. A file that cannot be read stays as it is.
+With one PATH the result is printed. Without PATH fmt reads YAML from stdin. For
+a folder it formats the files of the policy and their tests. A file that cannot
+be read stays as it is.
 
 Exit codes: 0 done, 1 a file has findings, or --check or --diff found one to
 change, 2 a PATH cannot be read or written.`,
@@ -50,7 +51,7 @@ change, 2 a PATH cannot be read or written.`,
 				return err
 			}
 			if q.write && (q.check || q.diff) {
-				return cli.Usage("-w goes without --check and --diff")
+				return cli.Usage("-w cannot be combined with --check or --diff")
 			}
 			return c.format(cmd.Context(), q, paths)
 		},
@@ -58,7 +59,7 @@ change, 2 a PATH cannot be read or written.`,
 	policy.Bind(cmd, "")
 	cmd.Flags().BoolVarP(&q.write, "write", "w", false, "write the files")
 	cmd.Flags().BoolVar(&q.check, "check", false, "list the files that would change")
-	cmd.Flags().BoolVar(&q.diff, "diff", false, "show what would change")
+	cmd.Flags().BoolVar(&q.diff, "diff", false, "show the changes, write nothing")
 	return cmd
 }
 
@@ -99,7 +100,7 @@ func (c PolicyConfig) format(ctx context.Context, q formatting, paths []string) 
 		all = append(all, files...)
 	}
 	if len(all) > 1 && !q.write && !q.check && !q.diff {
-		return cli.Usage("these are %s: name -w, --check or --diff", cli.Count(len(all), "file"))
+		return cli.Usage("these are %s: give -w, --check or --diff", cli.Count(len(all), "file"))
 	}
 	return c.laidOut(q, all, refused, nil)
 }
@@ -129,7 +130,8 @@ func formatted(path string) (cli.Policy, []*layoutFile, error) {
 	}
 	var out []*layoutFile
 	for _, src := range append(slices.Clone(policy.Sources), tests...) {
-		if strings.HasPrefix(src.Name, "modules/") || strings.HasPrefix(src.Name, "guardrails/") || strings.HasSuffix(src.Name, ".rego") {
+		if strings.HasPrefix(src.Name, "modules/") || strings.HasPrefix(src.Name, "guardrails/") ||
+			strings.HasSuffix(src.Name, ".rego") {
 			continue
 		}
 		out = append(out, &layoutFile{path: policy.Shown(src.Name), name: src.Name, before: src.Data})
@@ -182,7 +184,8 @@ func (c PolicyConfig) equal(ctx context.Context, before, after cli.Policy) error
 		return err
 	}
 	if two == nil || !bytes.Equal(placeless(one), placeless(two)) {
-		return cli.Failed(cli.Refused, fmt.Errorf("%s: %w: it does not compile to the same", before.Path, format.ErrChanged))
+		return cli.Failed(cli.Refused, fmt.Errorf("%s: %w: the result would compile to another policy", before.Path,
+			format.ErrChanged))
 	}
 	return nil
 }

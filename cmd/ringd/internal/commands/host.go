@@ -68,7 +68,8 @@ func (c PolicyConfig) prepared(ctx context.Context, set *profiles.Set, out []enf
 				if u.Path == "" {
 					layer = u.Executor
 				}
-				h.Missing = append(h.Missing, missing{u.Executor, layer, u.said(), said(u.Fix, "run it on a host that has it")})
+				h.Missing = append(h.Missing, missing{u.Executor, layer, u.said(), said(u.Fix, "run it on a host "+
+					"that has it")})
 			}
 		}
 		h.Enforceable = len(h.Missing) == 0
@@ -93,8 +94,10 @@ func unmet(all []UnmetPath) (found schema.Diagnostics) {
 			continue
 		}
 		d := schema.Diagnostic{
-			Pos: schema.Pos{File: u.Rule.File, Line: u.Rule.Line, Column: u.Rule.Column}, Code: "path-host", Severity: schema.Warning,
-			Msg: fmt.Sprintf("agent %s: %s %s: a host such as this one refuses the whole policy", u.Agent, u.Path, u.Reason), Hint: u.Fix,
+			Pos: schema.Pos{File: u.Rule.File, Line: u.Rule.Line, Column: u.Rule.Column}, Code: "path-host",
+			Severity: schema.Warning,
+			Msg:      fmt.Sprintf("agent %s: %s %s: this host refuses the whole policy", u.Agent, u.Path, u.Reason),
+			Hint:     u.Fix,
 		}
 		if !slices.ContainsFunc(found, func(f schema.Diagnostic) bool { return f.Pos == d.Pos && f.Msg == d.Msg }) {
 			found = append(found, d)
@@ -127,11 +130,13 @@ func lacks(a profiles.Agent, executor string, h cli.Health) []missing {
 	}
 	for _, name := range others {
 		if l, ok := layerOf(h, name); !ok || l.State == cli.LayerUnavailable {
-			out = append(out, missing{executor, name, said(l.Reason, "this host does not have it"), said(l.Fix, "run it on a host that has it")})
+			out = append(out, missing{executor, name, said(l.Reason, "this host does not have it"),
+				said(l.Fix, "run it on a host that has it")})
 		}
 	}
 	if r, ok := a.NeedsWorkspace(executor); ok {
-		out = append(out, missing{executor, "workspace", fmt.Sprintf("%s stands for nothing on this host (%s:%d)", profiles.Workspace, r.Rule.File, r.Rule.Line), nameIt})
+		out = append(out, missing{executor, "workspace", fmt.Sprintf(
+			"%s is not set on this host (%s:%d)", profiles.Workspace, r.Rule.File, r.Rule.Line), nameIt})
 	}
 	return out
 }
@@ -165,7 +170,7 @@ func placed(set *profiles.Set, dir string) (*profiles.Set, error) {
 }
 
 // nameIt is what to do about a policy whose host names no workspace.
-const nameIt = "name it with --workspace DIR (run, serve), or as workspace: in the configuration of the daemon"
+const nameIt = "set it with --workspace DIR (run, serve), or as workspace: in the daemon's configuration"
 
 // unnamed warns of each agent that needs a workspace, which this host does not name.
 func unnamed(set *profiles.Set) (found schema.Diagnostics) {
@@ -174,8 +179,10 @@ func unnamed(set *profiles.Set) (found schema.Diagnostics) {
 		for _, executor := range granted(a) {
 			if r, ok := a.NeedsWorkspace(executor); ok {
 				found = append(found, schema.Diagnostic{
-					Pos: schema.Pos{File: r.Rule.File, Line: r.Rule.Line, Column: r.Rule.Column}, Code: "workspace-unnamed", Severity: schema.Warning,
-					Msg: fmt.Sprintf("agent %s: %s does not start where nothing says what %s stands for", name, executor, profiles.Workspace), Hint: nameIt,
+					Pos:  schema.Pos{File: r.Rule.File, Line: r.Rule.Line, Column: r.Rule.Column},
+					Code: "workspace-unnamed", Severity: schema.Warning,
+					Msg: fmt.Sprintf("agent %s: %s does not start without a folder for %s", name, executor,
+						profiles.Workspace), Hint: nameIt,
 				})
 				break
 			}
@@ -196,13 +203,15 @@ func granted(a profiles.Agent) (out []string) {
 
 // tierLacks is the first layer that keeps a host from a tier.
 func tierLacks(executor string, want profiles.Tier, h cli.Health) missing {
-	out := missing{executor, "minTier", fmt.Sprintf("%s is asked for, and this host gives %s", want, said(h.Tier, "none")), "run it on a host that has it"}
+	out := missing{executor, "minTier", fmt.Sprintf("%s is required, and this host provides %s", want,
+		said(h.Tier, "none")), "run it on a host that has it"}
 	if !executors.Satisfies(profiles.TierOS, want) {
-		out.Reason = fmt.Sprintf("%s is asked for, and no version of this program gives more than %s", want, profiles.TierOS)
-		out.Fix = "lower minTier to what ringd gives"
+		out.Reason = fmt.Sprintf("%s is required, and this version of ringd provides at most %s", want, profiles.TierOS)
+		out.Fix = "lower minTier to a tier that ringd provides"
 		return out
 	}
-	strong := []string{initproto.LayerNamespaces, initproto.LayerMounts, initproto.LayerExec, initproto.LayerNetwork, initproto.LayerLandlock,
+	strong := []string{initproto.LayerNamespaces, initproto.LayerMounts, initproto.LayerExec, initproto.LayerNetwork,
+		initproto.LayerLandlock,
 		initproto.LayerCapabilities, initproto.LayerMemory, initproto.LayerSeccomp, initproto.LayerSelfTest}
 	for _, l := range h.Layers {
 		needed := l.Required || executors.Satisfies(want, profiles.TierOS) && slices.Contains(strong, l.Name)
@@ -232,7 +241,7 @@ func said(text, otherwise string) string {
 func (c PolicyConfig) onHost(h *onHost) {
 	fmt.Fprintf(c.Out, "  this host\n")
 	if h.Enforceable {
-		fmt.Fprintf(c.Out, "    every executor that is granted starts\n")
+		fmt.Fprintf(c.Out, "    every granted executor starts\n")
 	}
 	for _, m := range h.Missing {
 		for i, line := range cli.Folded(cli.Visible(fmt.Sprintf("error: layer %s: %s", m.Layer, m.Reason)), 80-12) {

@@ -45,14 +45,14 @@ func TestAround(t *testing.T) {
 		{"wasm is enough", js, host(profiles.TierWasm, "namespaces", "seccomp", "egress"), nil},
 		{"no engine", js, host(profiles.TierOS, "engine"), []string{"js engine: no engine, get engine"}},
 		{"the first layer", strong, host(profiles.TierWasm, "namespaces", "seccomp"), []string{"js namespaces: no namespaces, get namespaces"}},
-		{"nobody knows why", strong, host(profiles.TierWasm), []string{"js minTier: os-sandbox is asked for, and this host gives wasm, run it on a host that has it"}},
-		{"more than there is", above, host(profiles.TierOS), []string{"js minTier: microvm is asked for, and no version of this program gives more than os-sandbox, lower minTier to what ringd gives"}},
+		{"nobody knows why", strong, host(profiles.TierWasm), []string{"js minTier: os-sandbox is required, and this host provides wasm, run it on a host that has it"}},
+		{"more than there is", above, host(profiles.TierOS), []string{"js minTier: microvm is required, and this version of ringd provides at most os-sandbox, lower minTier to a tier that ringd provides"}},
 		{"programs want every layer", shell, host(profiles.TierWasm, "seccomp"), []string{"shell seccomp: no seccomp, get seccomp"}},
 		{"no interpreter", python, host(profiles.TierOS, "python"), []string{"python python: no python, get python"}},
 		{"the other engine", wasm, host(profiles.TierWasm, "python", "namespaces"), nil},
 		{"no other engine", wasm, host(profiles.TierOS, "python_wasm"), []string{"python python_wasm: no python_wasm, get python_wasm"}},
 		{"a network", open, host(profiles.TierOS, "egress"), []string{"js egress: no egress, get egress"}},
-		{"a host that tells nothing", js, cli.Health{}, []string{"js minTier: wasm is asked for, and this host gives none, run it on a host that has it",
+		{"a host that tells nothing", js, cli.Health{}, []string{"js minTier: wasm is required, and this host provides none, run it on a host that has it",
 			"js engine: this host does not have it, run it on a host that has it"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -28,16 +28,16 @@ func newImport(cfg InitConfig) *cobra.Command {
 	var q imported
 	cmd := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Make a policy of another system's settings",
-		Long: `Import reads the settings of another system and prints a policy that says the
-same, as far as a policy can: compact (the short form of ringd), claude-code
-(settings.json), codex (config.toml) and srt (.srt-settings.json). The policy
-never allows more than the settings do. What has no exact meaning here is left
-out, or stricter, and listed on stderr: read that list before you use it.
-Programs that settings name by their last name are looked up on this PATH.
+		Short: "Import settings of another system as a policy",
+		Long: `Import reads the settings of another system and prints the nearest policy:
+compact (the short form of ringd), claude-code (settings.json), codex
+(config.toml) and srt (.srt-settings.json). The policy never allows more than
+the settings do. A setting without an exact equivalent is left out, or becomes
+stricter, and is listed on stderr: read that list before you use the policy.
+Programs without a path are looked up in this PATH.
 
-Exit codes: 0 the policy is printed, 1 with --strict: something has no exact
-meaning here, 2 FILE cannot be read or is not such settings.`,
+Exit codes: 0 the policy is printed, 1 with --strict: a setting has no exact
+equivalent, 2 FILE cannot be read or has no such settings.`,
 		Example: `  ringd import ~/.claude/settings.json > policy.yaml
   ringd import --from codex config.toml -o policy.yaml
   ringd import --from srt ~/.srt-settings.json --json`,
@@ -49,8 +49,9 @@ meaning here, 2 FILE cannot be read or is not such settings.`,
 	cmd.Flags().StringVar(&q.name, "name", "", "metadata.name (default: by the format)")
 	cmd.Flags().StringVar(&q.owner, "owner", "", "such as team:devex@acme.example (default: this user)")
 	cmd.Flags().BoolVar(&q.json, "json", false, "print the policy and each setting's outcome as JSON")
-	cmd.Flags().BoolVar(&q.strict, "strict", false, "exit 1 where something has no exact meaning here")
-	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(convert.Formats(), cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().BoolVar(&q.strict, "strict", false, "exit with 1 if a setting has no exact equivalent")
+	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(
+		convert.Formats(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -66,7 +67,7 @@ func (c InitConfig) imports(ctx context.Context, q imported, path string) error 
 	formatName := q.from
 	if formatName == "" {
 		if formatName = convert.Guess(path); formatName == "" {
-			return cli.Usage("--from is missing, and the name %s does not tell the format", filepath.Base(path))
+			return cli.Usage("--from is missing, and the format is not known from the name %s", filepath.Base(path))
 		}
 	}
 	if !slices.Contains(convert.Formats(), formatName) {
@@ -84,7 +85,8 @@ func (c InitConfig) imports(ctx context.Context, q imported, path string) error 
 	if called == "" {
 		called = "from-" + formatName
 	}
-	p, lines, err := convert.Policy(convert.Config{Name: called, Owner: by, Find: find, Root: c.root(path)}, formatName, filepath.Base(path), text)
+	p, lines, err := convert.Policy(convert.Config{Name: called, Owner: by, Find: find, Root: c.root(path)}, formatName,
+		filepath.Base(path), text)
 	if err != nil {
 		return cli.Usage("%s: %w", path, err)
 	}
@@ -92,14 +94,17 @@ func (c InitConfig) imports(ctx context.Context, q imported, path string) error 
 	if err != nil {
 		return err
 	}
-	found, err := c.Check(ctx, cli.Policy{Path: "policy.yaml", Sources: []schema.Source{{Name: "policy.yaml", Data: written}}})
+	found, err := c.Check(ctx, cli.Policy{Path: "policy.yaml",
+		Sources: []schema.Source{{Name: "policy.yaml", Data: written}}})
 	if err != nil {
 		return cli.Failed(cli.Unavailable, fmt.Errorf("compile the policy: %w", err))
 	}
 	if err := c.tell(q, result{formatName, string(written), lines, found}); err != nil {
 		return err
 	}
-	inexact := slices.ContainsFunc(lines, func(l convert.Line) bool { return l.Outcome == convert.Left || l.Outcome == convert.Stricter })
+	inexact := slices.ContainsFunc(lines, func(l convert.Line) bool {
+		return l.Outcome == convert.Left || l.Outcome == convert.Stricter
+	})
 	if found.Refused() || q.strict && inexact {
 		return cli.Failed(cli.Refused, nil)
 	}
@@ -153,16 +158,19 @@ func (c InitConfig) tell(q imported, r result) error {
 		}
 		fmt.Fprintf(c.Err, "\n    %s\n", strings.Join(cli.Folded(cli.Block(l.Why), textWidth), "\n    "))
 	}
-	fmt.Fprintf(c.Err, "%d settings: %d exact, %d stricter, %d left out, %d no part of a policy\n",
-		len(r.Settings), counts[convert.Exact], counts[convert.Stricter], counts[convert.Left], counts[convert.NoPolicy])
+	fmt.Fprintf(c.Err, "%d settings: %d exact, %d stricter, %d left out, %d not part of a policy\n",
+		len(r.Settings), counts[convert.Exact], counts[convert.Stricter], counts[convert.Left],
+		counts[convert.NoPolicy])
 	if !r.Findings.Refused() {
 		return nil
 	}
-	refusing := slices.DeleteFunc(slices.Clone(r.Findings), func(d schema.Diagnostic) bool { return d.Severity == schema.Warning })
+	refusing := slices.DeleteFunc(slices.Clone(r.Findings), func(d schema.Diagnostic) bool {
+		return d.Severity == schema.Warning
+	})
 	if err := c.Page(c.Err).Findings(refusing); err != nil {
 		return err
 	}
-	fmt.Fprintln(c.Err, "the policy does not compile as it is: mend these lines of it first")
+	fmt.Fprintln(c.Err, "the policy does not compile yet: correct these lines first")
 	return nil
 }
 

@@ -32,11 +32,15 @@ type kind struct {
 
 func kinds() []kind {
 	return []kind{
-		{"code-review", "reads a change, asks reviewers, comments once a person approves", []string{"code-review.yaml", "code-review_test.yaml"}, ""},
-		{"data-engineer", "Python with pandas over one warehouse, through a gateway", []string{"data-engineer.yaml", "data-engineer_test.yaml"}, "mkdir -p data out"},
-		{"orchestrator", "JavaScript that starts subagents and nothing else", []string{"orchestrator.yaml", "orchestrator_test.yaml"}, ""},
+		{"code-review", "reads a change, asks reviewers, comments once a person approves",
+			[]string{"code-review.yaml", "code-review_test.yaml"}, ""},
+		{"data-engineer", "Python with pandas over one warehouse, through a gateway",
+			[]string{"data-engineer.yaml", "data-engineer_test.yaml"}, "mkdir -p data out"},
+		{"orchestrator", "JavaScript that starts subagents and nothing else",
+			[]string{"orchestrator.yaml", "orchestrator_test.yaml"}, ""},
 		{"layered", "an organisation, a team, and the three agents below them", []string{
-			"org.yaml", "team.yaml", "code-review.yaml", "code-review_test.yaml", "data-engineer.yaml", "data-engineer_test.yaml",
+			"org.yaml", "team.yaml", "code-review.yaml", "code-review_test.yaml", "data-engineer.yaml",
+			"data-engineer_test.yaml",
 			"orchestrator.yaml", "orchestrator_test.yaml"}, "mkdir -p data out .git/hooks && touch .env"},
 	}
 }
@@ -59,11 +63,11 @@ func newInit(cfg InitConfig) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Write a first policy from a template",
-		Long: `Init writes a policy and its tests into DIR (default: the working folder) from a
-template. The files compile as they are and say in comments what to change. A
-file that is there already is never touched: then nothing is written.
+		Long: `Init writes a policy and its tests from a template into DIR (default: this
+folder). The files compile as they are, and their comments say what to change.
+If one of the files exists, init writes nothing.
 
-Exit codes: 0 written, 2 a file is there already or DIR cannot be written.`,
+Exit codes: 0 written, 2 a file exists already or DIR cannot be written.`,
 		Example: `  ringd init --list
   ringd init policies --template data-engineer --owner team:data@acme.example
   ringd vet policies && ringd test policies`,
@@ -79,7 +83,7 @@ Exit codes: 0 written, 2 a file is there already or DIR cannot be written.`,
 			return cfg.initialise(cmd.Context(), q, dir)
 		},
 	}
-	cmd.Flags().StringVarP(&q.template, "template", "t", "code-review", "which one; see --list")
+	cmd.Flags().StringVarP(&q.template, "template", "t", "code-review", "template to use; see --list")
 	cmd.Flags().StringVar(&q.owner, "owner", "", "such as team:devex@acme.example (default: this user)")
 	cmd.Flags().BoolVar(&q.list, "list", false, "list the templates")
 	_ = cmd.RegisterFlagCompletionFunc("template", cobra.FixedCompletions(names(), cobra.ShellCompDirectiveNoFileComp))

@@ -49,7 +49,8 @@ func owner(given string) (string, error) {
 	}
 	who, err := user.Current()
 	if err != nil || who.Username == "" {
-		return "", cli.Usage("--owner is missing, and this user has no name: give one, such as --owner team:devex@acme.example")
+		return "", cli.Usage("--owner is missing, and this user has no name: give an owner, such as --owner " +
+			"team:devex@acme.example")
 	}
 	return "user:" + strings.ReplaceAll(who.Username, " ", "-"), nil
 }
@@ -75,7 +76,7 @@ func write(dir string, files map[string][]byte, order []string) error {
 	}
 	for _, f := range order {
 		if _, err := os.Lstat(filepath.Join(dir, f)); err == nil {
-			return cli.Usage("%s is there already: nothing was written", filepath.Join(dir, f))
+			return cli.Usage("%s exists already: nothing was written", filepath.Join(dir, f))
 		}
 	}
 	var done []string

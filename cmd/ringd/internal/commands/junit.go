@@ -98,7 +98,8 @@ func (f *fileReport) junit(r *report, c caseReport) junitCase {
 	if rule := c.Got.Rule; rule != nil {
 		text += fmt.Sprintf("rule: %s:%d:%d %s\n", r.policy.Shown(rule.File), rule.Line, rule.Column, c.GotRule)
 	}
-	out.Failure = &junitProblem{Message: legal(strings.Join(c.Problems, "; ")), Type: string(c.Got.Code), Text: legal(text)}
+	out.Failure = &junitProblem{Message: legal(strings.Join(c.Problems, "; ")), Type: string(c.Got.Code),
+		Text: legal(text)}
 	return out
 }
 
@@ -110,7 +111,7 @@ func (t *thresholds) junit(file string) junitCase {
 	var b strings.Builder
 	page{}.uncovered(&b, t.Uncovered)
 	out.Failure = &junitProblem{Type: "coverage", Text: legal(b.String()),
-		Message: fmt.Sprintf("rules %s of %d%%, denies %s of %d%%", share(t.Rules), t.WantRules, share(t.Denies), t.WantDenies)}
+		Message: t.text()}
 	return out
 }
 

@@ -25,19 +25,20 @@ func newLint(c PolicyConfig) *cobra.Command {
 	var policy cli.OnePolicy
 	cmd := &cobra.Command{
 		Use:   "lint [PATH]",
-		Short: "Say what is unwise in a policy",
-		Long: `Lint prints what vet does, and what is valid and unwise: rules that another one
-covers, hosts by wildcard, any port or any method, grants of far too many files,
-approvals that name nobody, bridges without a limit of calls, policies of one
-person, and what has ended or soon will. With --log, grants that no run on
-record used are told too. docs/TESTING.md lists the codes.
+		Short: "Warn about risky rules",
+		Long: `Lint prints the findings of vet, and warns about valid but risky rules: rules
+that another one covers, hosts by wildcard, any port or any method, grants of
+far too many files, approvals without a named approver, bridges without a call
+limit, policies owned by one person, and dates that are past or near. With --log
+it also warns about grants that no recorded run used. docs/TESTING.md lists the
+codes.
 
-A comment beside a warning takes it back, and says why:
+A comment next to the rule suppresses a warning and gives the reason:
   # ringd:lint-ignore wildcard-egress the names change daily
-One that takes nothing back is told.
+A suppression that matches nothing is reported.
 
-Exit codes: 0 nothing to tell, 1 findings of --fail-on or worse, 2 PATH or the
-log cannot be read.`,
+Exit codes: 0 no findings, 1 findings of --fail-on or worse, 2 PATH or the log
+cannot be read.`,
 		Example: `  ringd lint policies/
   ringd lint policies/ --fail-on error --format sarif > lint.sarif
   ringd lint policies/ --log ~/.local/state/ringd --since 30d`,
@@ -51,13 +52,15 @@ log cannot be read.`,
 	}
 	policy.Bind(cmd, ".")
 	cmd.Flags().StringVar(&q.format, "format", "text", "text, json or sarif")
-	cmd.Flags().StringVar(&q.failOn, "fail-on", "warning", "what exits with 1: warning or error")
-	cmd.Flags().StringVar(&q.soon, "soon", "30d", "tell what ends within 30d, 12h, …")
-	cmd.Flags().StringVar(&q.log, "log", "", "state folder whose audit log says what is used")
+	cmd.Flags().StringVar(&q.failOn, "fail-on", "warning", "exit with 1 for warning or error")
+	cmd.Flags().StringVar(&q.soon, "soon", "30d", "warn about dates within 30d, 12h, …")
+	cmd.Flags().StringVar(&q.log, "log", "", "state folder; warn about grants its log never used")
 	cmd.Flags().StringVar(&q.since, "since", "", "with --log: a time (RFC 3339) or an age such as 30d")
 	_ = cmd.MarkFlagDirname("log")
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json", "sarif"}, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{"warning", "error"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(
+		[]string{"text", "json", "sarif"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(
+		[]string{"warning", "error"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -146,8 +149,10 @@ func (c PolicyConfig) unused(ctx context.Context, q linting, set *profiles.Set) 
 		}
 		found = append(found, schema.Diagnostic{
 			Pos:  schema.Pos{File: g.rule.File, Line: g.rule.Line, Column: g.rule.Column},
-			Code: lint.CodeUnusedGrant, Severity: schema.Warning, Hint: "take it out; ringd suggest prints what would do",
-			Msg: fmt.Sprintf("%s: %s: none of %s on record used it", g.rule.Path, g.what, cli.Count(runs[g.policy], "run")),
+			Code: lint.CodeUnusedGrant, Severity: schema.Warning,
+			Hint: "remove it; `ringd suggest` prints a narrower policy",
+			Msg: fmt.Sprintf("%s: %s: none of %s in the log used it", g.rule.Path, g.what,
+				cli.Count(runs[g.policy], "run")),
 		})
 	}
 	return found, nil

@@ -23,19 +23,19 @@ func newLockdown(p *clientVerbs) *cobra.Command {
 	order := func(context.Context, wire.LockdownOrder, bool) (bool, error) { return false, nil }
 	cmd := &cobra.Command{
 		Use:   "lockdown --reason TEXT",
-		Short: "Close everything at once, running programs included",
-		Long: `Lockdown ends every run, session and connection of the daemon and refuses new
-ones, approvals and decisions until it is lifted: also over restarts. It needs
-the role operator. Closing does not wait for the disk: when it cannot be put on
-record it holds all the same, and the answer says so. --lift opens again, and is
-refused when that cannot be recorded.
+		Short: "Close everything at once, including running programs",
+		Long: `Lockdown ends every run, session and connection of the daemon. It refuses new
+ones, approvals and decisions until it is lifted, also after a restart. It needs
+the role operator. Closing does not wait for the disk: if it cannot be recorded,
+it takes effect all the same, and the answer says so. --lift opens again, and is
+refused if it cannot be recorded.
 
-With --state it closes the folder of a daemon that does not run: the next one
-starts closed. Both directions may be repeated. Without --reason it says how
-things stand.
+With --state it closes the folder of a stopped daemon: the next daemon starts
+closed. Closing and lifting may be repeated. Without --reason it shows the
+current state.
 
-With --sign it asks nobody: it writes an order, signed by keys of the role
-lockdown, for the sync folders of any number of hosts, where it lies beside the
+With --sign it contacts no daemon. It writes an order, signed by keys of the
+role lockdown, for the sync folders of any number of hosts: put it next to the
 push. Hosts with trust roots obey it at once, and only once. A later order needs
 a higher sequence.
 
@@ -55,7 +55,7 @@ Without --reason: 0 open, 1 closed.`,
 			}
 			given := cmd.Flags().Changed("reason")
 			if lift && !given || given && strings.TrimSpace(reason) == "" {
-				return cli.Usage("lockdown needs --reason TEXT: those who are refused are told why, and the log keeps it")
+				return cli.Usage("lockdown needs --reason TEXT: refused callers and the audit log get it")
 			}
 			if len(reason) > lockdown.MaxReason {
 				return cli.Usage("--reason is longer than %d bytes", lockdown.MaxReason)
@@ -67,7 +67,7 @@ Without --reason: 0 open, 1 closed.`,
 		},
 	}
 	w.bind(cmd)
-	cmd.Flags().StringVar(&reason, "reason", "", "why; told to whoever is refused, and kept")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason, for refused callers and the audit log")
 	cmd.Flags().BoolVar(&lift, "lift", false, "open again")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	if p.Order != nil {
@@ -77,7 +77,8 @@ Without --reason: 0 open, 1 closed.`,
 }
 
 // lockdown gives the order, or only asks, and tells how it stands after.
-func (p *clientVerbs) lockdown(ctx context.Context, w place, o wire.LockdownOrder, given bool, asJSON bool) (err error) {
+func (p *clientVerbs) lockdown(ctx context.Context, w place, o wire.LockdownOrder, given bool, asJSON bool) (
+	err error) {
 	d, err := p.open(ctx, w)
 	if err != nil {
 		return p.closeFile(w, o, given, err)
@@ -113,7 +114,8 @@ func (p *clientVerbs) showLockdown(now wire.Lockdown, given, lift, asJSON bool) 
 func (p *clientVerbs) closeFile(w place, o wire.LockdownOrder, given bool, cause error) error {
 	var e *cli.Exit
 	inUse := errors.Is(cause, store.ErrInUse)
-	if w.state == "" || !given || o.State != wire.LockdownBegin || inUse || !errors.As(cause, &e) || e.Code != cli.Unavailable {
+	if w.state == "" || !given || o.State != wire.LockdownBegin || inUse || !errors.As(cause, &e) ||
+		e.Code != cli.Unavailable {
 		return cause
 	}
 	dir, err := filepath.Abs(w.state)

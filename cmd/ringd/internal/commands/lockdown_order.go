@@ -26,15 +26,16 @@ type orderTerms struct {
 
 // Order adds the flags of a signed order to the verb lockdown, and returns what makes
 // one; that reports false when nobody asked for it.
-func (c SigningConfig) Order(cmd *cobra.Command) func(ctx context.Context, o wire.LockdownOrder, asJSON bool) (bool, error) {
+func (c SigningConfig) Order(cmd *cobra.Command) func(ctx context.Context, o wire.LockdownOrder, asJSON bool) (
+	bool, error) {
 	var t orderTerms
 	f := cmd.Flags()
 	f.BoolVar(&t.sign, "sign", false, "write a signed order for sync folders instead")
 	f.StringArrayVar(&t.keys, "key", nil, "private key file of the role; may be repeated")
 	f.StringVar(&t.issuer, "issuer", "", "who issues the order: user:ana@acme.example")
-	f.StringVar(&t.audience, "audience", "", "hosts the order is for, as their trust.audience")
-	f.Int64Var(&t.sequence, "sequence", 0, "number of it (default: seconds since 1970)")
-	f.StringVar(&t.expires, "expires", "24h", "obeyed until: 24h, 7d, or a time")
+	f.StringVar(&t.audience, "audience", "", "trust.audience of the hosts that the order is for")
+	f.Int64Var(&t.sequence, "sequence", 0, "number of the order (default: seconds since 1970)")
+	f.StringVar(&t.expires, "expires", "24h", "expiry: 24h, 7d, or a time")
 	f.StringVarP(&t.out, "output", "o", trust.LockdownFile, "file to write")
 	_ = cmd.MarkFlagFilename("key")
 	_ = cmd.MarkFlagFilename("output", "json")
@@ -44,7 +45,7 @@ func (c SigningConfig) Order(cmd *cobra.Command) func(ctx context.Context, o wir
 	with := []string{"key", "issuer", "audience", "sequence", "expires", "output"}
 	return func(ctx context.Context, o wire.LockdownOrder, asJSON bool) (bool, error) {
 		if t.sign {
-			if err := without(cmd, "lockdown --sign", "it asks no daemon, and closes nothing by itself",
+			if err := without(cmd, "lockdown --sign", "it contacts no daemon, and only writes the order",
 				"socket", "url", "token-file", "ca", "cert", "cert-key", "state"); err != nil {
 				return true, err
 			}

@@ -30,8 +30,10 @@ func (t *trial) rego(ctx context.Context, tests []schema.Source) ([]worker.RegoT
 	var found schema.Diagnostics
 	for _, src := range tests {
 		if !strings.HasPrefix(src.Name, guardrail.Folder) {
-			found = append(found, schema.Diagnostic{Pos: schema.Pos{File: src.Name, Line: 1, Column: 1}, Code: guardrail.CodeInvalid,
-				Msg: "tests no guardrail: it does not lie in " + guardrail.Folder, Hint: "move it to " + guardrail.Folder + " beside the policies"})
+			found = append(found, schema.Diagnostic{Pos: schema.Pos{File: src.Name, Line: 1, Column: 1},
+				Code: guardrail.CodeInvalid,
+				Msg:  "tests no guardrail: it is not in " + guardrail.Folder,
+				Hint: "move it to " + guardrail.Folder + " next to the policies"})
 		}
 	}
 	r.Findings = append(r.Findings, r.policy.Place(found)...)
@@ -60,7 +62,8 @@ func (t *trial) guardrails(tests []worker.RegoTest) {
 			files[one.File] = f
 			t.report.Files = append(t.report.Files, f)
 		}
-		f.Tests = append(f.Tests, regoReport{one.Name, one.Guardrail, one.Passed, one.Line, one.Column, one.Msg, float64(one.Elapsed.Microseconds()) / 1000})
+		f.Tests = append(f.Tests, regoReport{one.Name, one.Guardrail, one.Passed, one.Line, one.Column, one.Msg,
+			float64(one.Elapsed.Microseconds()) / 1000})
 		if one.Passed {
 			t.report.Summary.Passed++
 		} else {
@@ -71,7 +74,8 @@ func (t *trial) guardrails(tests []worker.RegoTest) {
 
 // rego writes a test of a guardrail for people.
 func (p page) rego(b *strings.Builder, f *fileReport, one regoReport) {
-	p.marked(b, one.Passed, fmt.Sprintf("%s: %s (%s ms)", cli.Visible(one.Guardrail), cli.Visible(one.Name), strconv.FormatFloat(one.Millis, 'f', 1, 64)))
+	p.marked(b, one.Passed, fmt.Sprintf("%s: %s (%s ms)", cli.Visible(one.Guardrail), cli.Visible(one.Name),
+		strconv.FormatFloat(one.Millis, 'f', 1, 64)))
 	if one.Passed {
 		return
 	}
@@ -85,9 +89,11 @@ func (p page) rego(b *strings.Builder, f *fileReport, one regoReport) {
 }
 
 func (one regoReport) junit(file string) junitCase {
-	out := junitCase{Name: one.Name, Class: one.Guardrail, File: file, Line: one.Line, Time: strconv.FormatFloat(one.Millis/1000, 'f', 6, 64)}
+	out := junitCase{Name: one.Name, Class: one.Guardrail, File: file, Line: one.Line,
+		Time: strconv.FormatFloat(one.Millis/1000, 'f', 6, 64)}
 	if !one.Passed {
-		out.Failure = &junitProblem{Message: legal(one.Message), Type: "guardrail-test", Text: legal(fmt.Sprintf("%s:%d:%d: %s", file, one.Line, one.Column, one.Message))}
+		out.Failure = &junitProblem{Message: legal(one.Message), Type: "guardrail-test",
+			Text: legal(fmt.Sprintf("%s:%d:%d: %s", file, one.Line, one.Column, one.Message))}
 	}
 	return out
 }

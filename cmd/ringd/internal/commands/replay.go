@@ -42,8 +42,9 @@ const maxCount = 1 << 40
 // that of reading the log; ErrTampered is among them: a log that does not hold proves
 // nothing.
 func replay(ctx context.Context, cfg replayConfig) (*Impact, error) {
-	r := &replayReplay{cfg: cfg, executors: map[string]string{}, groups: map[Group]*Group{}, known: map[known]outcome{}, schemas: jsonvalue.Known{},
-		out: &Impact{Log: cfg.Log, Counts: map[string]int{}, Groups: []Group{}}}
+	r := &replayReplay{cfg: cfg, executors: map[string]string{}, groups: map[Group]*Group{}, known: map[known]outcome{},
+		schemas: jsonvalue.Known{},
+		out:     &Impact{Log: cfg.Log, Counts: map[string]int{}, Groups: []Group{}}}
 	for _, k := range []string{wouldAllow, wouldDeny, wouldAsk, Unchanged, notReplayable} {
 		r.out.Counts[k] = 0
 	}
@@ -61,7 +62,8 @@ func replay(ctx context.Context, cfg replayConfig) (*Impact, error) {
 	}
 	order := []string{wouldAllow, wouldAsk, wouldDeny, notReplayable, Unchanged}
 	slices.SortFunc(r.out.Groups, func(a, b Group) int {
-		return cmp.Or(cmp.Compare(slices.Index(order, a.Result), slices.Index(order, b.Result)), cmp.Compare(b.Count, a.Count),
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Result), slices.Index(order, b.Result)),
+			cmp.Compare(b.Count, a.Count),
 			cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Capability, b.Capability), cmp.Compare(a.Why, b.Why))
 	})
 	return r.out, nil
@@ -88,7 +90,8 @@ type replaySide struct {
 
 func newSide(ctx context.Context, set *profiles.Set, cfg replayConfig) *replaySide {
 	s := &replaySide{set: set, deciders: map[string]*profiles.Decider{}}
-	s.env = profiles.Environment{Workspace: cfg.Workspace, Home: cfg.Home, Condition: cfg.Calls.Condition(ctx), Guardrail: cfg.Calls.Guardrail(ctx),
+	s.env = profiles.Environment{Workspace: cfg.Workspace, Home: cfg.Home, Condition: cfg.Calls.Condition(ctx),
+		Guardrail: cfg.Calls.Guardrail(ctx),
 		Script: func(*profiles.Decider, profiles.ShellAction) profiles.Decision {
 			s.script = true
 			return profiles.Decision{Code: profiles.CodeShellOpaque}
@@ -149,7 +152,8 @@ func (r *replayReplay) record(e audit.Entry) {
 		if list := rec.Detail["imports"]; list != "" {
 			for module := range strings.SplitSeq(list, ",") {
 				one := *rec
-				one.Kind, one.Capability, one.Decision = audit.ImportDecided, "import:"+module, &audit.Decision{Verdict: profiles.Allow}
+				one.Kind, one.Capability, one.Decision = audit.ImportDecided, "import:"+module,
+					&audit.Decision{Verdict: profiles.Allow}
 				r.decision(e.Seq, &one, 1)
 			}
 		}
@@ -157,7 +161,8 @@ func (r *replayReplay) record(e audit.Entry) {
 		one := *rec
 		one.Capability, one.Decision = "executor:"+r.executors[rec.Run], &audit.Decision{Verdict: profiles.Allow}
 		r.decision(e.Seq, &one, 1)
-	case audit.RunRefused, audit.ImportDecided, audit.CallDecided, audit.CallOpened, audit.ExecDecided, audit.FileDecided, audit.VariableDecided,
+	case audit.RunRefused, audit.ImportDecided, audit.CallDecided, audit.CallOpened, audit.ExecDecided,
+		audit.FileDecided, audit.VariableDecided,
 		audit.EgressDecided, audit.EgressClosed, audit.EgressCounted, audit.RefusalsCounted, audit.ActionDecided:
 		if rec.Decision != nil && rec.State != "loaded" {
 			r.decision(e.Seq, rec, times(rec))
@@ -194,7 +199,8 @@ func (r *replayReplay) decision(seq int64, rec *audit.Record, n int) {
 			was = again // else what is on record stands for it
 		}
 	}
-	g := Group{Result: notReplayable, Agent: rec.Agent, Capability: rec.Capability, Was: was.verdict.String(), Why: is.why}
+	g := Group{Result: notReplayable, Agent: rec.Agent, Capability: rec.Capability, Was: was.verdict.String(),
+		Why: is.why}
 	if is.can {
 		g.Now, g.Result = is.verdict.String(), Unchanged
 		switch is.verdict {
@@ -243,7 +249,8 @@ func (r *replayReplay) make(s *replaySide, rec *audit.Record, old bool) (outcome
 	if rec.Full != nil {
 		return r.again(s, d, rec), true
 	}
-	k := known{rec.Kind, rec.Agent, rec.Capability, r.executors[rec.Run], rec.Detail["door"], rec.Detail["method"], rec.Detail["path"], rec.Detail["answers"], rec.Decision.Code, rec.Time.Unix(), old}
+	k := known{rec.Kind, rec.Agent, rec.Capability, r.executors[rec.Run], rec.Detail["door"], rec.Detail["method"],
+		rec.Detail["path"], rec.Detail["answers"], rec.Decision.Code, rec.Time.Unix(), old}
 	if out, ok := r.known[k]; ok {
 		return out, true
 	}
@@ -259,7 +266,7 @@ func (r *replayReplay) make(s *replaySide, rec *audit.Record, old bool) (outcome
 func (r *replayReplay) again(s *replaySide, d *profiles.Decider, rec *audit.Record) outcome {
 	kind, name, _ := strings.Cut(rec.Capability, ":")
 	if rec.Claimed() && rec.Kind != audit.ImportDecided {
-		return no("a guest refused it itself, and the record has its word alone")
+		return no("a guest refused it itself, and only the guest reported it")
 	}
 	switch rec.Kind {
 	case audit.RunRefused, audit.RunStarted:
@@ -276,9 +283,9 @@ func (r *replayReplay) again(s *replaySide, d *profiles.Decider, rec *audit.Reco
 	case audit.ExecDecided, audit.FileDecided, audit.VariableDecided:
 		return act(s, d, kind, name, rec)
 	case audit.ActionDecided:
-		return no("only a digest of the action is on record")
+		return no("only a digest of the action is recorded")
 	default:
-		return no("a record of this kind holds no action")
+		return no("records of this kind have no action")
 	}
 }
 
@@ -287,10 +294,12 @@ func executor(d *profiles.Decider, kind, name string, rec *audit.Record) outcome
 		return no("the record names no executor")
 	}
 	a := d.Profile()
-	has := name == profiles.ExecutorJS && a.JS != nil || name == profiles.ExecutorPython && a.Python != nil || name == profiles.ExecutorShell && a.Shell != nil
+	has := name == profiles.ExecutorJS && a.JS != nil || name == profiles.ExecutorPython && a.Python != nil ||
+		name == profiles.ExecutorShell && a.Shell != nil
 	switch {
 	case !has:
-		return outcome{can: true, why: fmt.Sprintf("%s: the policy does not grant the executor %s", profiles.CodeExecutorNotGranted, name)}
+		return outcome{can: true, why: fmt.Sprintf("%s: the policy does not grant the executor %s",
+			profiles.CodeExecutorNotGranted, name)}
 	case rec.Decision.Verdict == profiles.Deny && rec.Decision.Code != profiles.CodeExecutorNotGranted:
 		return no("the run was refused by %s, which no policy decides", rec.Decision.Code)
 	default:
@@ -304,7 +313,7 @@ func (r *replayReplay) imported(d *profiles.Decider, kind, module string, rec *a
 	case kind != "import" || module == "":
 		return no("the record does not name the module")
 	case executor == "":
-		return no("the log does not say which executor the run had")
+		return no("the log does not name the executor of the run")
 	default:
 		return did(d.Import(executor, module))
 	}
@@ -325,20 +334,22 @@ func act(s *replaySide, d *profiles.Decider, kind, name string, rec *audit.Recor
 		return did(dec)
 	}
 	if kind == "exec" && strings.HasPrefix(name, "/") {
-		if dec := d.Exec(profiles.ExecAction{Argv: []string{name}}); dec.Code == profiles.CodeExecNotGranted || dec.Code == profiles.CodeExecutorNotGranted {
+		if dec := d.Exec(profiles.ExecAction{Argv: []string{name}}); dec.Code == profiles.CodeExecNotGranted ||
+			dec.Code == profiles.CodeExecutorNotGranted {
 			return did(dec) // whatever its words were
 		}
 	}
 	if d.Profile().Shell == nil {
-		return outcome{can: true, why: fmt.Sprintf("%s: the policy does not grant the executor shell", profiles.CodeExecutorNotGranted)}
+		return outcome{can: true, why: fmt.Sprintf("%s: the policy does not grant the executor shell",
+			profiles.CodeExecutorNotGranted)}
 	}
-	return no("only a digest of it is on record: audit: full of the shell records words and paths")
+	return no("only its digest is recorded: set audit: full on the shell to record words and paths")
 }
 
 // replayReason words an error of reading a log for people.
 func replayReason(err error) string {
 	if errors.Is(err, audit.ErrTampered) {
-		return "the log does not hold, so nothing is made again from it: " + err.Error()
+		return "the log is not valid, so its decisions cannot be repeated: " + err.Error()
 	}
 	return err.Error()
 }

@@ -177,7 +177,7 @@ func TestTampered(t *testing.T) {
 		t.Fatal("nothing was changed")
 	}
 	_, err = replay(t.Context(), replayConfig{Log: state, New: set(base())})
-	if !errors.Is(err, audit.ErrTampered) || !strings.Contains(replayReason(err), "does not hold") {
+	if !errors.Is(err, audit.ErrTampered) || !strings.Contains(replayReason(err), "is not valid") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := replay(t.Context(), replayConfig{Log: t.TempDir(), New: set(base())}); err == nil {

@@ -64,11 +64,12 @@ func newStatus(p *clientVerbs) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show what is in force, and why the last push was refused",
-		Long: `Status asks the daemon for generation and revision, every ring and executor, and
-the last push with its findings. With --wait it waits for a daemon that is about
-to start, and with --generation until that one or a later one is in force.
+		Long: `Status asks the daemon for its generation and revision, every ring and executor,
+and the last push with its findings. --wait waits for a daemon that is starting
+and, with --generation, until that generation or a later one is in force.
 
-Exit codes: 0 new runs are taken, 1 they are not, or --wait passed, 2 no daemon.`,
+Exit codes: 0 new runs are accepted, 1 they are not, or --wait is over, 2 no
+daemon.`,
 		Example: `  ringd status
   ringd status --generation 4 --wait 5s`,
 		Args: cobra.NoArgs,
@@ -135,11 +136,11 @@ func newRuns(p *clientVerbs) *cobra.Command {
 		Use:   "runs [RUN]",
 		Short: "List the daemon's runs, or show one",
 		Long: `Runs lists the runs of the daemon, newest first, or shows one with its console
-and outcome. With --state it reads the folder that a run or a daemon kept and
-has left.
+and outcome. With --state it reads the folder of a finished run or of a stopped
+daemon.
 
-The list shows 12 letters of an id. Wherever RUN stands, the beginning of an id
-is enough: at least 4 letters, and those of one run only.`,
+The list shows 12 letters of each id. Every argument RUN may be the beginning of
+an id: at least 4 letters, which no other id begins with.`,
 		Example: "  ringd runs --only paused\n  ringd runs RUN --json\n  ringd runs --wide --state ./state",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -177,14 +178,16 @@ is enough: at least 4 letters, and those of one run only.`,
 	}
 	at.Bind(cmd)
 	p.completeRuns(cmd, &at)
-	cmd.Flags().StringVar(&state, "state", "", "read this state folder, which no daemon uses")
+	cmd.Flags().StringVar(&state, "state", "", "read the state folder of a stopped daemon")
 	cmd.Flags().StringVar(&f.Agent, "agent", "", "runs of this agent")
 	cmd.Flags().StringSliceVar(&f.States, "only", nil, "runs in these states, such as paused")
-	cmd.Flags().IntVar(&f.Limit, "limit", 0, "how many")
-	cli.OneOf(cmd, "only", wire.StateRunning, string(executors.StatePaused), string(executors.StateDone), string(executors.StateFailed),
-		string(executors.StateDenied), string(executors.StateLimit), string(executors.StateCancelled), string(executors.StateUnknown))
-	cli.Span(cmd, &wait, "wait", 0, "with RUN: until it pauses or ends (at most 1m)")
-	cmd.Flags().BoolVar(&how.wide, "wide", false, "whole ids and names, in lines as long as they are")
+	cmd.Flags().IntVar(&f.Limit, "limit", 0, "number of runs")
+	cli.OneOf(cmd, "only", wire.StateRunning, string(executors.StatePaused), string(executors.StateDone),
+		string(executors.StateFailed),
+		string(executors.StateDenied), string(executors.StateLimit), string(executors.StateCancelled),
+		string(executors.StateUnknown))
+	cli.Span(cmd, &wait, "wait", 0, "with RUN: wait until it pauses or ends (at most 1m)")
+	cmd.Flags().BoolVar(&how.wide, "wide", false, "print whole ids and names, in long lines")
 	cmd.Flags().BoolVar(&how.asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -214,7 +217,8 @@ func (p *clientVerbs) listRuns(list wire.RunList, how listing, get func(id strin
 	shown, now := 0, p.Now()
 	var rows []cli.Row
 	for _, r := range list.Runs {
-		row := cli.Row{Cells: []string{how.id(r.ID), r.State, cli.Age(now.Sub(r.Created)), r.Agent, r.Executor, r.Actor}}
+		row := cli.Row{Cells: []string{how.id(r.ID), r.State, cli.Age(now.Sub(r.Created)), r.Agent, r.Executor,
+			r.Actor}}
 		if r.State == string(executors.StatePaused) && shown < maxShown {
 			shown++
 			if run, err := get(r.ID); err == nil { // else it went on, or is gone, since it was listed
@@ -234,13 +238,14 @@ func waits(run wire.Run) []string {
 		out = append(out, fmt.Sprintf("call %s of %s waits for %s", c.ID, cli.Visible(c.Bridge), waitsFor(c)))
 	}
 	if run.Error != nil {
-		out = append(out, fmt.Sprintf("cannot go on: %s: %s", run.Error.Name, run.Error.Message))
+		out = append(out, fmt.Sprintf("cannot be resumed: %s: %s", run.Error.Name, run.Error.Message))
 	}
 	return out
 }
 
 // keptRuns lists the runs of a state folder, or shows one.
-func (p *clientVerbs) keptRuns(ctx context.Context, state string, args []string, f client.Filter, how listing) (err error) {
+func (p *clientVerbs) keptRuns(ctx context.Context, state string, args []string, f client.Filter, how listing) (
+	err error) {
 	dir, err := p.State(state)
 	if err != nil {
 		return err
@@ -265,7 +270,8 @@ func (p *clientVerbs) keptRuns(ctx context.Context, state string, args []string,
 			err = policy.ErrNotFound
 		}
 		if err != nil {
-			return (place{state: state}).noRun(cli.Failed(cli.Refused, fmt.Errorf("run %s: %w", args[0], err)), err, args[0])
+			return (place{state: state}).noRun(cli.Failed(cli.Refused, fmt.Errorf("run %s: %w", args[0], err)), err,
+				args[0])
 		}
 		return p.showRun(run, how.asJSON)
 	}
@@ -316,8 +322,8 @@ func newAnswer(p *clientVerbs) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "answer RUN CALL",
 		Short: "Answer an open call of a paused run, as its harness",
-		Long: `Answer settles a call that waits for the harness, with a value (JSON) or an
-error that the program gets as a BridgeError. The first answer counts.
+		Long: `Answer settles a call that waits for the harness, with a value (JSON) or with an
+error, which the program gets as a BridgeError. Only the first answer is taken.
 
 Exit codes: 0 taken, 1 refused, 2 usage or no daemon.`,
 		Example: `  ringd answer RUN c2 --value '"go on"'
@@ -366,7 +372,7 @@ func newCancel(p *clientVerbs) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "cancel RUN",
-		Short:   "End a run, live or waiting",
+		Short:   "End a run, live or paused",
 		Example: "  ringd cancel RUN",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -19,8 +19,8 @@ func newSchema(c PolicyConfig) *cobra.Command {
 language server complete and check a policy that begins with
   # yaml-language-server: $schema=ringd.schema.json
 
-With --guardrail it prints that of the input of a guardrail, on the policy or on
-calls, which "opa eval --schema" and editors of Rego read.`,
+With --guardrail it prints the JSON Schema of the input of a guardrail, on the
+policy or on calls, for "opa eval --schema" and Rego editors.`,
 		Example: `  ringd schema > ringd.schema.json
   ringd schema --guardrail policy > input.schema.json`,
 		Args: cobra.NoArgs,
@@ -40,7 +40,8 @@ calls, which "opa eval --schema" and editors of Rego read.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&on, "guardrail", "", "the input of a guardrail: policy or call")
-	_ = cmd.RegisterFlagCompletionFunc("guardrail", cobra.FixedCompletions([]string{guardrail.OnPolicy, guardrail.OnCall}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().StringVar(&on, "guardrail", "", "schema of the input of a guardrail: policy or call")
+	_ = cmd.RegisterFlagCompletionFunc("guardrail", cobra.FixedCompletions(
+		[]string{guardrail.OnPolicy, guardrail.OnCall}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

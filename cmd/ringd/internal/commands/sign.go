@@ -63,12 +63,12 @@ func (t *terms) bind(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&t.keys, "key", nil, "private key file; may be repeated (required)")
 	f.StringVarP(&t.out, "output", "o", trust.FileName, "envelope to write")
-	f.StringVar(&t.previous, "previous", "", "push in force: its file, or its revision")
-	f.Int64Var(&t.sequence, "sequence", 0, "number of it (default: 1 above --previous, or 1)")
-	f.StringVar(&t.expires, "expires", "30d", "when it ends: 30d, 12h, or a time")
-	f.StringVar(&t.issuer, "issuer", "", "who issues it: user:ana@acme.example (required)")
-	f.StringVar(&t.audience, "audience", "", "hosts it is for (default: that of --previous)")
-	f.StringVar(&t.reason, "reason", "", "why, in one line; on record on every host")
+	f.StringVar(&t.previous, "previous", "", "the push in force: its file or its revision")
+	f.Int64Var(&t.sequence, "sequence", 0, "number of the push (default: --previous + 1, or 1)")
+	f.StringVar(&t.expires, "expires", "30d", "expiry: 30d, 12h, or a time")
+	f.StringVar(&t.issuer, "issuer", "", "issuer, such as user:ana@acme.example (required)")
+	f.StringVar(&t.audience, "audience", "", "hosts that it is for (default: as in --previous)")
+	f.StringVar(&t.reason, "reason", "", "reason, in one line; every host records it")
 	f.BoolVar(&t.json, "json", false, "print JSON")
 	_ = cmd.MarkFlagRequired("key") // they stand above
 	_ = cmd.MarkFlagRequired("issuer")
@@ -97,7 +97,8 @@ func (c SigningConfig) read(t *terms) (trust.Statement, []ed25519.PrivateKey, er
 		s.Sequence = cmp.Or(s.Sequence, 1)
 	case strings.HasPrefix(t.previous, "sha256:"):
 		if s.Previous = t.previous; s.Sequence == 0 {
-			return s, nil, cli.Usage("--previous REVISION needs --sequence: one above that of the push in force, as ringd status shows it")
+			return s, nil, cli.Usage("--previous REVISION needs --sequence: one above that of the push in force, as " +
+				"ringd status shows it")
 		}
 	default:
 		raw, err := readKeyFile(t.previous)
@@ -143,13 +144,15 @@ func expiry(text string, now time.Time) (time.Time, error) {
 	if err != nil {
 		var life time.Duration
 		if life, err = config.Span(text); err != nil {
-			return at, cli.Usage("--expires %q: want a span such as 30d or 12h, or a time such as 2026-12-31T00:00:00Z", text)
+			return at, cli.Usage("--expires %q: want a span such as 30d or 12h, or a time such as 2026-12-31T00:00:00Z",
+				text)
 		}
 		at = now.Add(life)
 	}
 	at = at.UTC().Truncate(time.Second)
 	if !at.After(now) || at.Sub(now) > maxLife {
-		return at, cli.Usage("--expires %s: want a time from now on, at most %d days away", text, int(maxLife.Hours()/24))
+		return at, cli.Usage("--expires %s: want a time from now on, at most %d days away", text,
+			int(maxLife.Hours()/24))
 	}
 	return at, nil
 }
@@ -204,8 +207,10 @@ type role struct {
 }
 
 func show(p *trust.Push, e *trust.Envelope, before *trust.Push) shownKey {
-	out := shownKey{Type: p.Type, Digest: p.Digest, Revision: p.Revision, Previous: p.Previous, Sequence: p.Sequence, Issued: p.Issued, Expires: p.Expires,
-		Issuer: p.Issuer, Audience: p.Audience, Reason: p.Reason, Rollback: p.Rollback, Agents: []string{}, KeyIDs: []string{}, Signers: p.Signers}
+	out := shownKey{Type: p.Type, Digest: p.Digest, Revision: p.Revision, Previous: p.Previous, Sequence: p.Sequence,
+		Issued: p.Issued, Expires: p.Expires,
+		Issuer: p.Issuer, Audience: p.Audience, Reason: p.Reason, Rollback: p.Rollback, Agents: []string{},
+		KeyIDs: []string{}, Signers: p.Signers}
 	for name := range p.Policy.Agents {
 		out.Agents = append(out.Agents, name)
 	}
@@ -271,7 +276,8 @@ func (c SigningConfig) print(s shownKey, asJSON bool) error {
 	}
 	line("agents", "%s", cli.Clean(strings.Join(s.Agents, ", ")))
 	if s.Changes != nil {
-		line("changes", "%d widen, %d narrow, %d neutral; see ringd diff", s.Changes["widens"], s.Changes["narrows"], s.Changes["neutral"])
+		line("changes", "%d widen, %d narrow, %d neutral; see ringd diff", s.Changes["widens"], s.Changes["narrows"],
+			s.Changes["neutral"])
 	}
 	for _, id := range s.KeyIDs {
 		line("signed", "%s", id)

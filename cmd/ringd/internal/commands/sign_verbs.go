@@ -22,19 +22,19 @@ func (c SigningConfig) newKeygen() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "keygen -o FILE",
-		Short: "Make a key that signs pushes",
-		Long: `Keygen makes an Ed25519 key. The private half goes to FILE, which only its owner
-can read, the public half to FILE.pub. Neither may be there: nothing is written
-over. It prints the public half in one line, as the trust roots of a daemon hold
-it.
+		Short: "Create a key that signs pushes",
+		Long: `Keygen creates an Ed25519 key pair. The private key goes to FILE, which only its
+owner can read, and the public key to FILE.pub. Existing files are never
+overwritten. It prints the public key in one line, as the trust roots of a
+daemon take it.
 
-Exit codes: 0 made, 2 a file is there, or cannot be written.`,
+Exit codes: 0 created, 2 a file exists already or cannot be written.`,
 		Example: "  ringd keygen -o ana.key",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			key, err := trust.MakeKey(out, c.Random)
 			if errors.Is(err, fs.ErrExist) {
-				return cli.Usage("%w: nothing is written over; name another file", err)
+				return cli.Usage("%w: existing files are not overwritten; name another file", err)
 			}
 			if err != nil {
 				return cli.Usage("%w", err)
@@ -57,16 +57,16 @@ func (c SigningConfig) newSign() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sign --key FILE {-p PATH --issuer WHO | --add PUSH}",
 		Short: "Sign a push of a policy, or add a signature",
-		Long: `Sign compiles a policy, puts the compiled set into a statement with its
-revision, the one before it, its sequence, the times between which it holds and
-who issues it, and signs that: push.dsse.json, a DSSE envelope. What does not
-compile is not signed. It prints what is signed, and against --previous FILE how
-many grants it widens and narrows. Guardrails see the set of that file as
-input.previous; without it they see null here, and each host asks them again
-with what is in force there.
+		Long: `Sign compiles a policy and signs the result: push.dsse.json, a DSSE envelope.
+The signed statement has the compiled set, its revision, the revision before it,
+its sequence, its period of validity and its issuer. A policy that does not
+compile is not signed. Sign prints what it signs and, compared with --previous
+FILE, how many grants it widens and narrows. Guardrails get the set of that file
+as input.previous. Without it they get null, and each host asks them again with
+its own set in force.
 
-With --add another person signs an envelope that is there, after reading what it
-prints. Nothing but the signature is added.
+With --add another person signs an existing envelope, after reading what it
+prints. Only the signature is added.
 
 Exit codes: 0 signed, 1 findings, 2 usage, or a file that cannot be read.`,
 		Example: `  ringd sign -p policy --key ana.key --issuer user:ana@acme.example
@@ -76,10 +76,10 @@ Exit codes: 0 signed, 1 findings, 2 usage, or a file that cannot be read.`,
 		Args: cobra.MaximumNArgs(1),
 		PreRunE: func(cmd *cobra.Command, args []string) error {
 			if add == (policy != "") || add != (len(args) == 1) {
-				return cli.Usage("sign: name a policy with -p, or --add and one PUSH")
+				return cli.Usage("sign needs a policy, -p PATH, or --add and one PUSH")
 			}
 			if add {
-				return without(cmd, "sign --add", "it changes nothing but the signatures in PUSH",
+				return without(cmd, "sign --add", "it changes only the signatures in PUSH",
 					"output", "previous", "sequence", "expires", "issuer", "audience", "reason")
 			}
 			return nil
@@ -93,7 +93,7 @@ Exit codes: 0 signed, 1 findings, 2 usage, or a file that cannot be read.`,
 	}
 	t.bind(cmd)
 	cmd.Flags().StringVarP(&policy, "policy", "p", "", "policy file or folder")
-	cmd.Flags().BoolVar(&add, "add", false, "add a signature to PUSH; only --key and --json fit")
+	cmd.Flags().BoolVar(&add, "add", false, "add a signature to PUSH; goes with --key and --json")
 	delete(cmd.Flags().Lookup("issuer").Annotations, cobra.BashCompOneRequiredFlag) // not with --add
 	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json", "cue")
 	return cmd
@@ -103,7 +103,7 @@ Exit codes: 0 signed, 1 findings, 2 usage, or a file that cannot be read.`,
 func without(cmd *cobra.Command, verb, why string, flags ...string) error {
 	for _, name := range flags {
 		if cmd.Flags().Changed(name) {
-			return cli.Usage("%s goes without --%s: %s", verb, name, why)
+			return cli.Usage("%s cannot be combined with --%s: %s", verb, name, why)
 		}
 	}
 	return nil
@@ -177,11 +177,12 @@ func (c SigningConfig) newRollback() *cobra.Command {
 
 		DisableFlagsInUseLine: true,
 
-		Short: "Sign a push that brings an earlier one back",
+		Short: "Sign a push that restores an earlier one",
 		Long: `Rollback signs the set of an earlier PUSH again, as it was compiled then, on top
-of the push in force: with the next sequence, and a reason that is on record on
-every host as policy_rolled_back. A host takes an earlier revision in no other
-way. The guardrails of that set are asked with the one of --previous FILE.
+of the push in force. The new push has the next sequence and a reason, which
+every host records as policy_rolled_back. A host accepts an earlier revision in
+no other way. The guardrails of the earlier set are asked with the set of
+--previous FILE.
 
 Exit codes: 0 signed, 1 a guardrail refuses, 2 usage, or a file that cannot be
 read.`,
@@ -289,14 +290,14 @@ func (c SigningConfig) newVerify() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "verify PUSH --config FILE",
-		Short: "Verify who signed a push, and that it holds",
-		Long: `Verify checks a push as a daemon with this configuration does: the envelope,
-the signatures and their thresholds, the set and its revision, the approvers of
-its exceptions, and its times. What only a host knows it cannot check: which
-push it accepted last. It prints the push, its signers and what each role needs.
+		Short: "Verify the signatures and the content of a push",
+		Long: `Verify checks a push as a daemon with this configuration does: the envelope, the
+signatures and their thresholds, the set and its revision, the approvers of its
+exceptions, and its times. It cannot check which push a host accepted last. It
+prints the push, its signers and what each role needs.
 
-Exit codes: 0 it holds, 1 refused, with the first reason, 2 usage, or a file
-that cannot be read.`,
+Exit codes: 0 valid, 1 refused, with the first reason, 2 usage, or a file that
+cannot be read.`,
 		Example: "  ringd verify push.dsse.json --config /etc/ringd/ringd.yaml",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -323,12 +324,12 @@ func (c SigningConfig) newPush() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "push PUSH DIR",
 		Short: "Put a signed push into a sync folder",
-		Long: `Push puts PUSH into the sync folder DIR as push.dsse.json, whole or not at all.
-With --config it is verified before, by the trust roots there. With --socket or
---url it waits until the daemon says what became of it.
+		Long: `Push copies PUSH into the sync folder DIR as push.dsse.json, atomically. With
+--config it first verifies PUSH with the trust roots there. With --socket or
+--url it waits until the daemon has applied or refused it.
 
-Exit codes: 0 put there, and with a daemon in force; 1 refused, 2 usage, a file
-that cannot be read, or a daemon that does not say in time.`,
+Exit codes: 0 copied and, with a daemon, in force; 1 refused, 2 usage, a file
+that cannot be read, or a daemon that does not answer in time.`,
 		Example: `  ringd push push.dsse.json /srv/sync --config /etc/ringd/ringd.yaml
   ringd push push.dsse.json /srv/sync --socket /run/ringd.sock`,
 		Args: cobra.ExactArgs(2),
@@ -346,7 +347,8 @@ that cannot be read, or a daemon that does not say in time.`,
 				return err
 			}
 			if !at.Named() {
-				fmt.Fprintf(c.Err, "%s is in %s; a daemon that syncs it says what becomes of it: ringd status\n", args[0], args[1])
+				fmt.Fprintf(c.Err, "%s is in %s; see ringd status of the daemon that syncs the folder\n", args[0],
+					args[1])
 				return nil
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), wait)
@@ -357,7 +359,7 @@ that cannot be read, or a daemon that does not say in time.`,
 	bindRoots(cmd, &roots)
 	at.Bind(cmd)
 	cli.Span(cmd, &wait, "wait", 60*time.Second, "how long to wait for the daemon")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print what the daemon says as JSON")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the status of the daemon as JSON")
 	return cmd
 }
 
@@ -375,9 +377,9 @@ func (c SigningConfig) put(name, dir string) (string, error) {
 	limits := TrustLimits(&config.Trust{})
 	switch _, err := syncer.Read(dir, limits); {
 	case errors.Is(err, syncer.ErrAnother): // and no push yet: these hosts may not take signed ones
-		return "", cli.Failed(cli.Refused, fmt.Errorf("%s: %w: take it away first", dir, err))
+		return "", cli.Failed(cli.Refused, fmt.Errorf("%s: %w: remove it first", dir, err))
 	case errors.Is(err, fs.ErrNotExist):
-		return "", cli.Usage("%s: there is no such folder", dir)
+		return "", cli.Usage("%s: no such folder", dir)
 	}
 	if err := replace(filepath.Join(dir, trust.FileName), raw); err != nil {
 		return "", err
@@ -401,7 +403,7 @@ func (c SigningConfig) wait(ctx context.Context, at cli.Daemon, digest string, a
 	for {
 		st, err := daemon.Status(ctx)
 		if ctx.Err() != nil {
-			return cli.Usage("push: the daemon has not looked at it in time; see ringd status")
+			return cli.Usage("push: the daemon has not read it in time; see ringd status")
 		}
 		if err != nil {
 			return cli.RefusedBy(err)
@@ -428,7 +430,8 @@ func (c SigningConfig) became(st wire.Status, asJSON bool) error {
 		}
 		return nil
 	case wire.PushWaiting:
-		return cli.Failed(cli.Refused, fmt.Errorf("the daemon took it, and waits for the end of a lockdown: %s", cli.Clean(last.Message)))
+		return cli.Failed(cli.Refused, fmt.Errorf("the daemon has read it, and applies it when the lockdown ends: %s",
+			cli.Clean(last.Message)))
 	default:
 		return cli.Failed(cli.Refused, fmt.Errorf("the daemon refused it: %s", cli.Clean(last.Message)))
 	}

@@ -40,15 +40,16 @@ func NewSuggest(cfg SuggestConfig) *cobra.Command {
 	var policy cli.OnePolicy
 	cmd := &cobra.Command{
 		Use:   "suggest [PATH]",
-		Short: "Suggest the smallest grants that programs used",
-		Long: `Suggest reads from the audit log what the programs of an agent did: the modules
-of Python they imported, as their guests said, the bridges they called and how
-often in a run, the programs they started and the hosts they reached. It prints
-the entries of the policy that nothing used and those that could be narrower,
-each with its place. Nothing is ever added, so what is left lies within the
-agent's grants and every ceiling above them. Nothing is changed. Files are read
-without a question, so nothing is said of them. What a guest says is no proof,
-and a rare task leaves no trace in a short log: read before you cut.
+		Short: "Suggest a narrower policy from the audit log",
+		Long: `Suggest reads the audit log for what the programs of an agent did: the Python
+modules that they imported, as reported by their guests, the bridges that they
+called and how often in a run, the programs that they started and the hosts that
+they reached. It prints the entries of the policy that nothing used and those
+that could be narrower, each with its place. It never adds a grant, so the
+result stays within the agent's grants and every ceiling above them. It changes
+nothing. Files are not covered, because reading a file is not recorded. The
+report of a guest is no proof, and a short log can miss a rare task: review the
+list before you remove an entry.
 
 Exit codes: 0 a suggestion is printed, 2 the policy or the log cannot be read,
 or the log has nothing of the agent.`,
@@ -99,7 +100,7 @@ func (c SuggestConfig) suggest(ctx context.Context, q suggestAsked) error {
 		return cli.Usage("read log: %w", err)
 	}
 	if runs == 0 {
-		return cli.Usage("the log has no runs of agent %q: there is nothing to suggest from", name)
+		return cli.Usage("the log has no runs of agent %q, so there is nothing to suggest", name)
 	}
 	out := suggestFound{name, runs, lint.SuggestFor(a, used)}
 	if q.json {
@@ -113,8 +114,10 @@ func (c SuggestConfig) suggest(ctx context.Context, q suggestAsked) error {
 
 // usedBy collects what programs of an agent did, and in how many runs.
 func usedBy(ctx context.Context, dir, agent string, since time.Time) (lint.Used, int, error) {
-	t := tally{runs: map[string]bool{}, modules: map[string]bool{}, programs: map[string]bool{}, targets: map[string]bool{}, calls: map[[2]string]map[string]bool{}}
-	kinds := []audit.Kind{audit.RunStarted, audit.RunEnded, audit.CallOpened, audit.CallBegun, audit.ExecDecided, audit.EgressDecided}
+	t := tally{runs: map[string]bool{}, modules: map[string]bool{}, programs: map[string]bool{},
+		targets: map[string]bool{}, calls: map[[2]string]map[string]bool{}}
+	kinds := []audit.Kind{audit.RunStarted, audit.RunEnded, audit.CallOpened, audit.CallBegun, audit.ExecDecided,
+		audit.EgressDecided}
 	for e, err := range audit.Query(ctx, dir, audit.Filter{Agent: agent, Kinds: kinds, Since: since}) {
 		if err != nil {
 			return lint.Used{}, 0, err
@@ -170,7 +173,7 @@ func suggestText(f suggestFound, files cli.Policy) string {
 	if f.Imports != nil {
 		fmt.Fprintf(&b, "imports:\n  allow: [%s]\n", entries(f.Imports.Allow))
 		if len(f.Imports.Deny) > 0 {
-			fmt.Fprintf(&b, "  deny: [%s] # beside what is denied now\n", entries(f.Imports.Deny))
+			fmt.Fprintf(&b, "  deny: [%s] # in addition to the present denials\n", entries(f.Imports.Deny))
 		}
 	}
 	for _, c := range f.Changes {

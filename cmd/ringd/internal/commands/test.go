@@ -50,18 +50,18 @@ func NewTest(cfg TestConfig) *cobra.Command {
 	var policy cli.OnePolicy
 	cmd := &cobra.Command{
 		Use:   "test [PATH]",
-		Short: "Run the tests beside policies",
-		Long: `Test runs the cases of every *_test.yaml beside the policies of a folder, which
-is compiled as one policy, and says which decision was not as expected, and by
-which rule it came. It runs the tests of guardrails, guardrails/*_test.rego.
-PATH is the folder (default: .), one file of tests in it, or one policy, whose
-tests are POLICY_test.yaml beside it and those of its guardrails. Nothing of a
-case runs: cases are decided as ringd decide does it, as of the file's "now".
+		Short: "Run the tests of policies",
+		Long: `Test compiles the policies of a folder as one policy and runs the cases of every
+*_test.yaml in it. For each unexpected decision it shows the rule that decided.
+It also runs the tests of guardrails, guardrails/*_test.rego. PATH is the folder
+(default: .), one file of tests, or one policy. The tests of a policy are
+POLICY_test.yaml in its folder and those of its guardrails. No case is executed:
+cases are decided as ringd decide does it, at the time of the file's "now".
 docs/TESTING.md has the form.
 
 --coverage lists the rules that decided no case; each sub-command of a program
-is one. A file may ask for a share: coverage: {rules: 100%, denies: 100%}. With
---run nobody asks for it. A test of a guardrail is FILE/GUARDRAIL/NAME.
+is one. A file may require a share: coverage: {rules: 100%, denies: 100%}. --run
+ignores that. The name of a guardrail's test is FILE/GUARDRAIL/NAME.
 
 Exit codes: 0 all is as expected, 1 a case, a test or a share is not, or the
 policy or a test has findings, 2 PATH cannot be read, or there are no tests.`,
@@ -78,7 +78,7 @@ policy or a test has findings, 2 PATH cannot be read, or there are no tests.`,
 				return cli.Usage("--run: %w", err)
 			}
 			if q.watch && (q.json || q.junit != "") {
-				return cli.Usage("--watch shows text alone: leave --json and --junit out")
+				return cli.Usage("--watch prints text only: leave --json and --junit out")
 			}
 			if q.watch {
 				return cfg.watch(cmd.Context(), q)
@@ -87,10 +87,10 @@ policy or a test has findings, 2 PATH cannot be read, or there are no tests.`,
 		},
 	}
 	policy.Bind(cmd, ".")
-	cmd.Flags().StringVar(&q.run, "run", "", "REGEXP: only what it matches: FILE/AGENT/NAME")
+	cmd.Flags().StringVar(&q.run, "run", "", "REGEXP: run only tests FILE/AGENT/NAME that match")
 	cmd.Flags().BoolVar(&q.coverage, "coverage", false, "list the rules that decided no case")
 	cmd.Flags().BoolVar(&q.json, "json", false, "print JSON")
-	cmd.Flags().StringVar(&q.junit, "junit", "", "FILE: write JUnit XML as well")
+	cmd.Flags().StringVar(&q.junit, "junit", "", "FILE: also write JUnit XML")
 	cmd.Flags().BoolVar(&q.watch, "watch", false, "run again whenever a file changes, until ^C")
 	_ = cmd.RegisterFlagCompletionFunc("run", cobra.NoFileCompletions)
 	_ = cmd.MarkFlagFilename("junit", "xml") // the flag is there
@@ -117,7 +117,8 @@ func (c TestConfig) read(path string) (cli.Policy, []schema.Source, error) {
 	case err != nil:
 		return policy, nil, cli.Failed(cli.Misused, err)
 	case len(tests) == 0:
-		return policy, nil, cli.Usage("%s: no *_test.yaml beside the policies, and no guardrails/*_test.rego", filepath.ToSlash(path))
+		return policy, nil, cli.Usage("%s: no *_test.yaml next to the policies, and no guardrails/*_test.rego",
+			filepath.ToSlash(path))
 	default:
 		return policy, tests, nil
 	}

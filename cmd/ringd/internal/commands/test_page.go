@@ -82,7 +82,7 @@ func (p page) marked(b *strings.Builder, passed bool, text string) {
 }
 
 func (p page) thresholds(b *strings.Builder, t *thresholds) {
-	p.marked(b, t.Met, fmt.Sprintf("coverage: rules %s of %d%%, denies %s of %d%%", share(t.Rules), t.WantRules, share(t.Denies), t.WantDenies))
+	p.marked(b, t.Met, "coverage: "+t.text())
 	if !t.Met {
 		p.uncovered(b, t.Uncovered)
 	}
@@ -114,13 +114,26 @@ func (p page) uncovered(b *strings.Builder, lines []policytest.Line) {
 			what = "deny"
 		}
 		const heading = "        no case: "
-		text := fmt.Sprintf("%s:%d:%d %s %s", cli.Visible(l.Rule.File), l.Rule.Line, l.Rule.Column, what, cli.Visible(l.Rule.Path))
+		text := fmt.Sprintf("%s:%d:%d %s %s", cli.Visible(l.Rule.File), l.Rule.Line, l.Rule.Column, what,
+			cli.Visible(l.Rule.Path))
 		fmt.Fprintln(b, heading+p.Hang(len(heading), text, below))
 	}
 }
 
 func share(s policytest.Share) string {
 	return fmt.Sprintf("%d/%d (%d%%)", s.Covered, s.All, s.Percent())
+}
+
+// text is the coverage of a file and the minimum that it requires.
+func (t *thresholds) text() string {
+	return "rules " + shareOf(t.Rules, t.WantRules) + "; denies " + shareOf(t.Denies, t.WantDenies)
+}
+
+func shareOf(s policytest.Share, want int) string {
+	if want == 0 {
+		return share(s)
+	}
+	return fmt.Sprintf("%d/%d (%d%%, required %d%%)", s.Covered, s.All, s.Percent(), want)
 }
 
 func (p page) summary(b *strings.Builder, r *report) {
@@ -135,7 +148,7 @@ func (p page) summary(b *strings.Builder, r *report) {
 	case s.Failed > 0:
 		text = p.Bad(text)
 	case !s.Covered:
-		text = p.Bad(p.Hang(0, text+", coverage below what is asked for", "    "))
+		text = p.Bad(p.Hang(0, text+", coverage below the required minimum", "    "))
 	default:
 		text = p.Good(text)
 	}

@@ -107,7 +107,8 @@ func (c TestConfig) run(ctx context.Context, q testAsked, policy cli.Policy, tes
 			files = append(files, f)
 		}
 	}
-	t := &trial{TestConfig: c, q: q, clock: c.Now().Round(0).UTC(), report: r, sets: map[time.Time]*profiles.Set{}, marked: map[string]*policytest.Coverage{}, schemas: jsonvalue.Known{}}
+	t := &trial{TestConfig: c, q: q, clock: c.Now().Round(0).UTC(), report: r, sets: map[time.Time]*profiles.Set{},
+		marked: map[string]*policytest.Coverage{}, schemas: jsonvalue.Known{}}
 	if err := t.compile(ctx, policy, files); err != nil {
 		return nil, err
 	}
@@ -244,7 +245,8 @@ func (t *trial) used(a profiles.Agent, env profiles.Environment, c *policytest.C
 // one decides a case for an agent.
 func (t *trial) one(d *profiles.Decider, a profiles.Agent, agent string, c *policytest.Case) caseReport {
 	got := t.decide(d, c)
-	out := caseReport{Name: c.Name, Agent: agent, Line: c.Pos.Line, Expect: c.Expect, Got: got, Problems: c.Misses(a, got), action: c.Action}
+	out := caseReport{Name: c.Name, Agent: agent, Line: c.Pos.Line, Expect: c.Expect, Got: got,
+		Problems: c.Misses(a, got), action: c.Action}
 	if got.Rule != nil {
 		out.GotRule = policytest.Named(a, got.Rule)
 	}
@@ -278,7 +280,8 @@ func (t *trial) decide(d *profiles.Decider, c *policytest.Case) profiles.Decisio
 	}
 	if len(b.Args) > 0 {
 		if err := t.schemas.Fit(b.Args, append([]json.RawMessage{grant.Arguments}, grant.Also...)...); err != nil {
-			return refuse(profiles.CodeBridgeArguments, fmt.Sprintf("the argument of %s does not fit its schema: %v", b.Name, err))
+			return refuse(profiles.CodeBridgeArguments, fmt.Sprintf(
+				"the argument of %s does not match its schema: %v", b.Name, err))
 		}
 	}
 	spent := budget.Spend{Calls: map[string]int64{b.Name: c.Call - 1}, Open: map[string]int64{}}
@@ -345,7 +348,8 @@ func (t *trial) of(agents []string) thresholds {
 		}
 	}
 	slices.SortFunc(out.Uncovered, func(a, b policytest.Line) int {
-		return cmp.Or(strings.Compare(a.Rule.File, b.Rule.File), cmp.Compare(a.Rule.Line, b.Rule.Line), cmp.Compare(a.Rule.Column, b.Rule.Column),
+		return cmp.Or(strings.Compare(a.Rule.File, b.Rule.File), cmp.Compare(a.Rule.Line, b.Rule.Line),
+			cmp.Compare(a.Rule.Column, b.Rule.Column),
 			strings.Compare(a.Rule.Path, b.Rule.Path))
 	})
 	return out

@@ -17,20 +17,18 @@ func newVet(c PolicyConfig) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "vet [PATH…]",
 		Short: "Check policies and print every finding",
-		Long: `Vet reads policies, each PATH a file or a folder (.yaml .yml .json .cue; by
-default this folder), and prints every finding at once, sorted, as
-file:line:col: code: message. At a terminal they are broken at 80 columns, and
-show the line of the file, with a caret below the place.
-Warnings refuse nothing; vet and lint print them, other verbs how many there
-are.
+		Long: `Vet reads policies and prints every finding, sorted, as file:line:col: code:
+message. Each PATH is a file or a folder (.yaml .yml .json .cue); the default is
+this folder. At a terminal findings are wrapped at 80 columns and show the line
+of the file with a caret. Warnings refuse nothing. Vet and lint print them;
+other commands print only their number.
 
-With --probe it looks at this host too: which packages of Python that a policy
-lists are installed here, the digest of each environment that it grants, and
-whether every listed package can be imported under the policy, each in a guest.
-One that a rule breaks refuses the policy; what is not installed is a warning,
-so is a policy that names $WORKSPACE where --workspace names no folder, a path
-that is not there, and a folder that may be written on the disk of the state
-folder.
+With --probe it also checks this host: which Python packages of a policy are
+installed, the digest of each environment that a policy grants, and whether
+every listed package can be imported under the policy, each in a guest. A
+package that a rule breaks refuses the policy. These are warnings: a package
+that is not installed, $WORKSPACE without --workspace, a path that does not
+exist, and a writable folder on the disk of the state folder.
 
 Exit codes: 0 nothing to refuse, 1 findings, 2 a PATH cannot be read.`,
 		Example: `  ringd vet policy.yaml
@@ -61,10 +59,12 @@ Exit codes: 0 nothing to refuse, 1 findings, 2 a PATH cannot be read.`,
 	}
 	policy.Bind(cmd, ".")
 	cmd.Flags().StringVar(&format, "format", "text", "text, json or sarif")
-	cmd.Flags().BoolVar(&probe, "probe", false, "try the Python packages that they list, on this host")
-	cmd.Flags().StringVar(&interpreter, "python", "", "its interpreter; as python.interpreter for serve")
-	cmd.Flags().StringVar(&workspace, "workspace", "", "with --probe: folder that $WORKSPACE stands for here")
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json", "sarif"}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	cmd.Flags().BoolVar(&probe, "probe", false, "check the listed Python packages on this host")
+	cmd.Flags().StringVar(&interpreter, "python", "", "interpreter, as python.interpreter of serve")
+	cmd.Flags().StringVar(&workspace, "workspace", "", "with --probe: folder of $WORKSPACE")
+	// the flag is there
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(
+		[]string{"text", "json", "sarif"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -142,7 +142,8 @@ func (c PolicyConfig) reportVet(format string, read []cli.Policy, found schema.D
 			if d.Severity == schema.Warning {
 				severity = "warning"
 			}
-			list = append(list, vetFinding{d.Pos.File, d.Pos.Line, d.Pos.Column, d.Code, d.Msg, d.Hint, severity, d.Related})
+			list = append(list, vetFinding{d.Pos.File, d.Pos.Line, d.Pos.Column, d.Code, d.Msg, d.Hint, severity,
+				d.Related})
 		}
 		err = cli.JSON(c.Out, map[string]any{"findings": list})
 	case "sarif":

@@ -51,7 +51,8 @@ func (a *Audit) UnmarshalYAML(decode func(any) error) error {
 func (a Audit) check() error {
 	switch k := a.Keep; {
 	case k != Keep{} && a.Archive == "":
-		return errors.New("audit.keep: nothing is removed that is not archived: name a folder with audit.archive")
+		return errors.New("audit.keep: records are removed only after they are archived: set a folder with " +
+			"audit.archive")
 	case k.Bytes != 0 && k.Bytes < minKept:
 		return fmt.Errorf("audit.keep.bytes: %d bytes is less than 1MiB", k.Bytes)
 	case k.Age != 0 && time.Duration(k.Age) < time.Minute:

@@ -83,7 +83,7 @@ func TestReadRefuses(t *testing.T) {
 		{"audit", "audit: loose\n", `audit: "loose"`},
 		{"audit of another kind", "audit: [strict]\n", "c.yaml:1:8: sequence was used where mapping is expected"},
 		{"audit with an unknown key", "audit:\n  archives: /a\n", "c.yaml:2:3: unknown field \"archives\""},
-		{"what is kept without an archive", "audit: {keep: {age: 720h}}\n", "name a folder with audit.archive"},
+		{"what is kept without an archive", "audit: {keep: {age: 720h}}\n", "set a folder with audit.archive"},
 		{"next to nothing kept", "audit: {archive: /a, keep: {bytes: 4KiB}}\n", "audit.keep.bytes"},
 		{"no time kept", "audit: {archive: /a, keep: {age: 1s}}\n", "audit.keep.age"},
 		{"archive by a relative path", "audit: {archive: srv}\n", "audit.archive: \"srv\" is not an absolute"},
@@ -106,10 +106,10 @@ func TestReadRefuses(t *testing.T) {
 		{"guests beyond all users", "guests: {uid: 4294967295}\n", "is not a user"},
 		{"guests who approve", "guests: {uid: 1001}\nroles: {approver: [\"uid:1001\"]}\n", "guests.uid: 1001 has a role as uid:1001"},
 		{"guests of a range who approve", "guests: {uid: 1001, count: 10}\nroles: {approver: [\"uid:1010\"]}\n", "guests.uid: 1010 has a role as uid:1010"},
-		{"guests of too few users", "guests: {uid: 1001, count: 2}\n", "guests.count: 2 users from 1001 on cannot be"},
+		{"guests of too few users", "guests: {uid: 1001, count: 2}\n", "guests.count: 2 users from 1001 on are not enough"},
 		{"guests of a negative number of users", "guests: {uid: 1001, count: -1}\n", "guests.count: -1 users"},
 		{"guests of more users than there are", "guests: {uid: 2147483000, count: 65536}\n", "guests.count: 65536 users"},
-		{"guests of less than a processor", "guests: {processors: -1}\n", "guests.processors: -1 is no number"},
+		{"guests of less than a processor", "guests: {processors: -1}\n", "guests.processors: -1 is not a number"},
 		{"guests whose group reads", "guests: {uid: 1001}\nroles: {viewer: [\"gid:1001\"]}\n", "has a role as gid:1001"},
 		{"guests of a range from the default on", "guests: {count: 2147483000}\n", "guests.count: 2147483000 users from 1879048192 on"},
 		{"negative runs", "limits: {runs: -1}\n", "negative"},
@@ -276,12 +276,12 @@ tokens: [{name: ann, file: /etc/ringd/ann, roles: [viewer]}, {name: bob, env: BO
 // empty trust would let anybody push.
 func TestUnsaid(t *testing.T) {
 	for text, at := range map[string]string{
-		"trust:\n":          "trust is there",
-		"trust: ~\n":        "trust is there",
-		"trust: null # x\n": "trust is there",
-		"trust: {roles: {policy: {threshold: 1, keys: [k]}}, inOrder: }\n": "trust.inOrder is there",
-		"audit:\n": "audit is there",
-		"tokens:\n- {name: ci, env: T, roles: [viewer], expires: }\n": "tokens[0].expires is there",
+		"trust:\n":          "trust is empty",
+		"trust: ~\n":        "trust is empty",
+		"trust: null # x\n": "trust is empty",
+		"trust: {roles: {policy: {threshold: 1, keys: [k]}}, inOrder: }\n": "trust.inOrder is empty",
+		"audit:\n": "audit is empty",
+		"tokens:\n- {name: ci, env: T, roles: [viewer], expires: }\n": "tokens[0].expires is empty",
 	} {
 		if _, err := config.Read("c.yaml", strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), at) {
 			t.Errorf("%q: %v", text, err)

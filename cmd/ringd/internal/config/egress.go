@@ -65,14 +65,17 @@ func (c Credential) header() string {
 // upstream. An error never holds the secret. What cannot stand in a field of a
 // request is refused.
 func (c Credential) Field(e Environment, upstream egress.Dest) (header, value string, err error) {
-	if len(c.Hosts) > 0 && !slices.ContainsFunc(c.Hosts, func(h string) bool { return h == upstream.Host() || h == upstream.String() }) {
+	if len(c.Hosts) > 0 && !slices.ContainsFunc(c.Hosts, func(h string) bool {
+		return h == upstream.Host() || h == upstream.String()
+	}) {
 		return "", "", fmt.Errorf("it is not for %s", upstream)
 	}
 	if value, err = c.Secret.Value(e); err != nil {
 		return "", "", err
 	}
 	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return "", "", errors.New("the secret holds what cannot stand in a field of a request: line breaks, control characters, or letters beyond ASCII")
+		return "", "", errors.New("the secret contains characters that a request header cannot have: line breaks, " +
+			"control characters, or letters beyond ASCII")
 	}
 	scheme := ""
 	switch {
@@ -96,20 +99,22 @@ func (c Credential) check() error {
 	}
 	switch name := strings.ToLower(c.header()); {
 	case !fieldName.MatchString(name):
-		return fmt.Errorf("header: %q is not the name of a field", c.Header)
+		return fmt.Errorf("header: %q is not a header name", c.Header)
 	case strings.HasPrefix(name, "proxy-"), strings.HasPrefix(name, "sec-"),
-		slices.Contains([]string{"host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect", "keep-alive", "date", "via"}, name):
-		return fmt.Errorf("header: %s is no field for a credential", c.Header)
+		slices.Contains([]string{"host", "connection", "content-length", "transfer-encoding", "te", "trailer",
+			"upgrade", "expect", "keep-alive", "date", "via"}, name):
+		return fmt.Errorf("header: %s cannot be used for a credential", c.Header)
 	}
 	if c.Scheme != nil && *c.Scheme != "" && !schemeName.MatchString(*c.Scheme) {
 		return errors.New(`scheme: want a word such as Bearer, Basic or "" for none`)
 	}
 	if c.Hosts != nil && len(c.Hosts) == 0 {
-		return errors.New("hosts: names none; leave it out to let policies say where it is sent")
+		return errors.New("hosts: the list is empty; leave it out if policies decide where the credential is sent")
 	}
 	for _, h := range c.Hosts {
-		if u, err := egress.ReadUpstream("https://" + h); err != nil || u.Prefix != "" || h != u.Dest.Host() && h != u.Dest.String() {
-			return fmt.Errorf("hosts: %q is not a host, or host:port, as an upstream has it", h)
+		if u, err := egress.ReadUpstream("https://" + h); err != nil || u.Prefix != "" || h != u.Dest.Host() &&
+			h != u.Dest.String() {
+			return fmt.Errorf("hosts: %q is not a host or host:port, as in an upstream", h)
 		}
 	}
 	return nil
@@ -119,7 +124,8 @@ func (c Credential) check() error {
 // lists, and the address of its upstream when that is one.
 func (g Gateway) Reach() []string {
 	out := slices.Clone(g.Addresses)
-	if u, err := egress.ReadUpstream(g.Upstream); err == nil && u.Dest.Addr.IsValid() && !slices.Contains(out, u.Dest.Host()) {
+	if u, err := egress.ReadUpstream(g.Upstream); err == nil && u.Dest.Addr.IsValid() &&
+		!slices.Contains(out, u.Dest.Host()) {
 		out = append(out, u.Dest.Host())
 	}
 	return out
@@ -129,7 +135,8 @@ func checkCredentials(credentials map[string]Credential) error {
 	var errs []error
 	for _, name := range sortedKeys(credentials) {
 		if !credentialName.MatchString(name) {
-			errs = append(errs, errors.New("credentials: a name has lower-case letters, digits and dashes, starts with a letter, and is no secret itself"))
+			errs = append(errs, errors.New("credentials: a name has lower-case letters, digits and dashes, starts "+
+				"with a letter, and is no secret itself"))
 			continue
 		}
 		if err := credentials[name].check(); err != nil {
@@ -153,9 +160,10 @@ func checkGateways(gateways map[string]Gateway, credentials map[string]Credentia
 		}
 		c, ok := credentials[g.Credential]
 		if g.Credential != "" && !ok {
-			errs = append(errs, fmt.Errorf("gateways.%s: credentials has none of the name it uses", name))
+			errs = append(errs, fmt.Errorf("gateways.%s: credentials has no entry with the name that it uses", name))
 		}
-		if u, _ := egress.ReadUpstream(g.Upstream); ok && len(c.Hosts) > 0 && !slices.Contains(c.Hosts, u.Dest.Host()) && !slices.Contains(c.Hosts, u.Dest.String()) {
+		if u, _ := egress.ReadUpstream(g.Upstream); ok && len(c.Hosts) > 0 &&
+			!slices.Contains(c.Hosts, u.Dest.Host()) && !slices.Contains(c.Hosts, u.Dest.String()) {
 			errs = append(errs, fmt.Errorf("gateways.%s: credential %s is not for %s", name, g.Credential, u.Dest))
 		}
 	}
@@ -207,7 +215,8 @@ func (e Egress) check() error {
 func ParseCredential(text, dir string) (string, Credential, error) {
 	name, from, ok := strings.Cut(text, "=")
 	if !ok || !credentialName.MatchString(name) {
-		return "", Credential{}, errors.New("want NAME=file:PATH or NAME=env:VARIABLE, the name in lower-case letters, digits and dashes")
+		return "", Credential{},
+			errors.New("want NAME=file:PATH or NAME=env:VARIABLE, the name in lower-case letters, digits and dashes")
 	}
 	var c Credential
 	for {
@@ -235,7 +244,9 @@ func ParseCredential(text, dir string) (string, Credential, error) {
 	case kind == "env" && variable.MatchString(where):
 		c.Secret.Env = where
 	default:
-		return "", Credential{}, fmt.Errorf("%s: want file:PATH or env:VARIABLE; a secret never stands in an argument, which everybody on the host can read", name)
+		return "", Credential{},
+			fmt.Errorf("%s: want file:PATH or env:VARIABLE; never put a secret into an argument, which every user of "+
+				"the host can read", name)
 	}
 	if err := c.check(); err != nil {
 		return "", Credential{}, fmt.Errorf("%s: %w", name, err)
@@ -253,7 +264,8 @@ func ParseGateway(text string) (string, Gateway, error) {
 	g := Gateway{Upstream: url}
 	if before, credential, ok := strings.Cut(url, ",credential="); ok {
 		if g.Upstream, g.Credential = before, credential; !credentialName.MatchString(credential) {
-			return "", Gateway{}, fmt.Errorf("%s: credential: want the name of one, in lower-case letters, digits and dashes", name)
+			return "", Gateway{}, fmt.Errorf("%s: credential: want the name of one, in lower-case letters, digits "+
+				"and dashes", name)
 		}
 	}
 	if err := g.check(); err != nil {

@@ -65,9 +65,13 @@ type File struct {
 // watch says how the sync folder, and the shadow folder, are looked at. Nil fields take
 // the defaults of the daemon.
 type watch struct {
-	Poll   *Duration `yaml:"poll"`   // between looks at names, sizes and times where no event comes; nil: 1s
-	Quiet  *Duration `yaml:"quiet"`  // without an event before a look: what arrives within it is one push; nil: 100ms, 25ms with trust
-	Settle *Duration `yaml:"settle"` // how long a file stays as it is before it counts, where nobody can tell whether it is open; nil: 2s
+	Poll *Duration `yaml:"poll"` // between looks at names, sizes and times where no event comes; nil: 1s
+	// without an event before a look: what arrives within it is one push; nil: 100ms, 25ms with
+	// trust
+	Quiet *Duration `yaml:"quiet"`
+	// how long a file stays as it is before it counts, where nobody can tell whether it is open;
+	// nil: 2s
+	Settle *Duration `yaml:"settle"`
 }
 
 // check bounds what makes a folder deaf or the daemon busy.
@@ -77,7 +81,8 @@ func (w watch) check() error {
 		value       *Duration
 		least, most time.Duration
 	}{
-		{"poll", w.Poll, 100 * time.Millisecond, time.Minute}, {"quiet", w.Quiet, time.Millisecond, 10 * time.Second}, {"settle", w.Settle, 0, time.Minute},
+		{"poll", w.Poll, 100 * time.Millisecond, time.Minute}, {"quiet", w.Quiet, time.Millisecond, 10 * time.Second},
+		{"settle", w.Settle, 0, time.Minute},
 	} {
 		if f.value != nil && (time.Duration(*f.value) < f.least || time.Duration(*f.value) > f.most) {
 			return fmt.Errorf("watch.%s: %s is not from %s to %s", f.name, time.Duration(*f.value), f.least, f.most)
@@ -127,7 +132,8 @@ func (w Workspace) check() error {
 	var errs []error
 	bad := func(field, dir string) {
 		if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir || dir == "/" {
-			errs = append(errs, fmt.Errorf("workspace.%s: %q is not an absolute, clean path of a folder below /", field, dir))
+			errs = append(errs, fmt.Errorf("workspace.%s: %q is not an absolute, clean path of a folder below /", field,
+				dir))
 		}
 	}
 	if w.Default != "" {
@@ -206,15 +212,16 @@ func (g Guests) check(r Roles) error {
 	}
 	first, count := g.users()
 	if g.Count < 0 || g.Count == 2 || count > math.MaxInt32-first {
-		return fmt.Errorf("guests.count: %d users from %d on cannot be: one of files, one of guests that no agent has yet, and one for each agent; or 1 for all",
+		return fmt.Errorf("guests.count: %d users from %d on are not enough or too many: want one for files, one for "+
+			"guests without an agent, and one for each agent; or 1 for all",
 			g.Count, first)
 	}
 	if g.Processors < 0 {
-		return fmt.Errorf("guests.processors: %d is no number of processors", g.Processors)
+		return fmt.Errorf("guests.processors: %d is not a number of processors", g.Processors)
 	}
 	for _, id := range slices.Concat(r.Harness, r.Approver, r.Operator, r.Viewer) {
 		if _, n, err := parseID(id); err == nil && int(n) >= first && int(n) < first+count {
-			return fmt.Errorf("guests.uid: %d has a role as %s; take a number that nobody has", n, id)
+			return fmt.Errorf("guests.uid: %d has a role as %s; use a number that no user has", n, id)
 		}
 	}
 	return nil
@@ -236,10 +243,11 @@ func (p Python) check() error {
 	switch {
 	case p.Interpreter != "" && !filepath.IsAbs(p.Interpreter):
 		return fmt.Errorf("python.interpreter: %q is not an absolute path", p.Interpreter)
-	case p.Ready != nil && (*p.Ready < 0 || *p.Ready > 64), p.Sessions != nil && (*p.Sessions < 0 || *p.Sessions > 4096):
+	case p.Ready != nil && (*p.Ready < 0 || *p.Ready > 64), p.Sessions != nil &&
+		(*p.Sessions < 0 || *p.Sessions > 4096):
 		return errors.New("python: ready is at most 64, sessions at most 4096, and neither is negative")
 	case p.Idle != nil && *p.Idle == 0:
-		return errors.New("python.idle: 0 keeps no session that anybody could use; set sessions to 0 instead")
+		return errors.New("python.idle: 0 would keep no session; set sessions to 0 instead")
 	case p.Memory < 0:
 		return errors.New("python.memory: a negative number of bytes")
 	}
@@ -297,7 +305,7 @@ func Read(name string, r io.Reader) (File, error) {
 		return File{}, place(name, err)
 	}
 	if at := unsaid(all); at != "" {
-		return File{}, fmt.Errorf("%s: %s is there and says nothing: write what it is, or leave it out", name, at)
+		return File{}, fmt.Errorf("%s: %s is empty: write a value, or leave it out", name, at)
 	}
 	if err := f.check(); err != nil {
 		return File{}, fmt.Errorf("%s: %w", name, err)
@@ -310,7 +318,8 @@ func Read(name string, r io.Reader) (File, error) {
 // without trust anybody may push. A whole section that only gives may be empty, as the
 // example's are, whose lines are comments.
 func unsaid(v any) string {
-	gives := []string{"approvers", "bridges", "credentials", "egress", "gateways", "limits", "listen", "notify", "python", "roles", "snapshots", "tokens", "watch", "workspace"}
+	gives := []string{"approvers", "bridges", "credentials", "egress", "gateways", "limits", "listen", "notify",
+		"python", "roles", "snapshots", "tokens", "watch", "workspace"}
 	all, _ := v.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if all[name] == nil && slices.Contains(gives, name) {
@@ -376,21 +385,24 @@ func (f File) check() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	errs = append(errs, f.Watch.check())
-	for _, p := range []struct{ field, path string }{{"sync", f.Sync}, {"shadow", f.Shadow}, {"state", f.State}, {"socket", f.Socket}} {
+	for _, p := range []struct{ field, path string }{{"sync", f.Sync}, {"shadow", f.Shadow}, {"state", f.State},
+		{"socket", f.Socket}} {
 		if p.path != "" && !filepath.IsAbs(p.path) {
 			bad("%s: %q is not an absolute path", p.field, p.path)
 		}
 	}
-	if f.Limits.Runs < 0 || f.Limits.RunsPerActor < 0 || f.Limits.Paused < 0 || f.Limits.PausedPerActor < 0 || f.Limits.WaitingCalls < 0 || f.Limits.RequestRecords < 0 {
+	if f.Limits.Runs < 0 || f.Limits.RunsPerActor < 0 || f.Limits.Paused < 0 || f.Limits.PausedPerActor < 0 ||
+		f.Limits.WaitingCalls < 0 || f.Limits.RequestRecords < 0 {
 		bad("limits: a number of runs, calls or records is negative")
 	}
 	if f.Limits.RequestRecords > maxRequestRecords {
 		bad("limits.requestRecords: at most %d", maxRequestRecords)
 	}
 	if r := f.Limits.Retention; r != nil && *r == 0 {
-		bad("limits.retention: 0 keeps nothing that a caller could read; leave it out for the default")
+		bad("limits.retention: 0 would keep no results; leave it out for the default")
 	}
-	errs = append(errs, f.Audit.check(), f.Roles.check(), f.Workspace.check(), f.Guests.check(f.Roles), f.Python.check(), checkBridges(f.Bridges), f.Snapshots.check(),
+	errs = append(errs, f.Audit.check(), f.Roles.check(), f.Workspace.check(), f.Guests.check(f.Roles),
+		f.Python.check(), checkBridges(f.Bridges), f.Snapshots.check(),
 		checkApprovers(f.Approvers, f.Roles.Harness, f.Tokens), checkNotify(f.Notify),
 		checkListeners(f.Listen, f.Tokens), checkTokens(f.Tokens),
 		checkCredentials(f.Credentials), checkGateways(f.Gateways, f.Credentials), f.Egress.check(), f.Trust.check())
@@ -438,7 +450,8 @@ func (f File) Apart() error {
 	for _, resolve := range []func(string) (string, error){filepath.Abs, filepath.EvalSymlinks} {
 		if archive, err := resolve(f.Audit.Archive); err == nil && f.Audit.Archive != "" {
 			if state, err := resolve(f.State); err == nil && below(state, archive) {
-				return fmt.Errorf("audit.archive %s lies in the state folder %s: name a folder outside it", f.Audit.Archive, f.State)
+				return fmt.Errorf("audit.archive %s is in the state folder %s: use a folder outside it",
+					f.Audit.Archive, f.State)
 			}
 		}
 		for _, pushed := range []struct{ what, path string }{{"sync", f.Sync}, {"shadow", f.Shadow}} {
@@ -451,10 +464,12 @@ func (f File) Apart() error {
 				continue // not there yet
 			}
 			if below(dir, state) {
-				return fmt.Errorf("state folder %s lies in the %s folder %s: whoever pushes a policy could write the records", f.State, pushed.what, pushed.path)
+				return fmt.Errorf("state folder %s is in the %s folder %s: anyone who pushes a policy could write "+
+					"the records", f.State, pushed.what, pushed.path)
 			}
 			if below(state, dir) {
-				return fmt.Errorf("%s folder %s lies in the state folder %s, which holds the records of ringd alone: name a folder beside it", pushed.what, pushed.path, f.State)
+				return fmt.Errorf("%s folder %s is in the state folder %s, which is only for ringd's records: use a "+
+					"folder outside it", pushed.what, pushed.path, f.State)
 			}
 		}
 	}
@@ -478,7 +493,8 @@ func (r Roles) check() error {
 				errs = append(errs, fmt.Errorf("roles.%s: %w", l.role, err))
 			}
 			if l.role == "approver" && slices.Contains(r.Harness, id) {
-				errs = append(errs, fmt.Errorf("roles: %s is a harness and an approver; a harness can never approve", id))
+				errs = append(errs, fmt.Errorf("roles: %s is a harness and an approver; a harness can never approve",
+					id))
 			}
 		}
 	}
@@ -513,7 +529,8 @@ func checkBridges(bridges map[string]Bridge) error {
 				bad("dir %q is not an absolute path", b.Dir)
 			}
 			for _, name := range sortedKeys(b.Env) {
-				if name == "" || strings.ContainsAny(name, "=\x00") || strings.HasPrefix(name, "RINGD_") || strings.ContainsRune(b.Env[name], 0) {
+				if name == "" || strings.ContainsAny(name, "=\x00") || strings.HasPrefix(name, "RINGD_") ||
+					strings.ContainsRune(b.Env[name], 0) {
 					bad("env %q is not a variable that can be set", name)
 				}
 			}

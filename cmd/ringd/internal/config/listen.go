@@ -51,10 +51,10 @@ func (t Token) Until() (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339, t.Expires)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("expires: %q is no time such as 2027-01-31T00:00:00Z", t.Expires)
+		return time.Time{}, fmt.Errorf("expires: %q is not a time such as 2027-01-31T00:00:00Z", t.Expires)
 	}
 	if at.IsZero() {
-		return time.Time{}, fmt.Errorf("expires: %q is no time that a token could have", t.Expires)
+		return time.Time{}, fmt.Errorf("expires: %q is out of range", t.Expires)
 	}
 	return at, nil
 }
@@ -64,10 +64,10 @@ var tokenName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 func checkListeners(list []Listener, tokens []Token) error {
 	var errs []error
 	if len(list) > 0 && len(tokens) == 0 {
-		errs = append(errs, errors.New("listen: nobody could ask there: tokens is empty"))
+		errs = append(errs, errors.New("listen: no caller could authenticate: tokens is empty"))
 	}
 	if len(tokens) > 0 && len(list) == 0 {
-		errs = append(errs, errors.New("tokens: they count over TCP only, and listen is empty"))
+		errs = append(errs, errors.New("tokens: they are for TCP only, and listen is empty"))
 	}
 	seen := map[string]bool{}
 	for i, l := range list {
@@ -77,15 +77,16 @@ func checkListeners(list []Listener, tokens []Token) error {
 		at, err := netip.ParseAddrPort(l.TCP)
 		switch {
 		case err != nil:
-			bad("tcp: %q is no IP:PORT, such as 127.0.0.1:7443", l.TCP)
+			bad("tcp: %q is not IP:PORT, such as 127.0.0.1:7443", l.TCP)
 		case at.Port() != 0 && seen[at.String()]:
-			bad("tcp: %s stands there twice", l.TCP)
+			bad("tcp: %s is listed twice", l.TCP)
 		}
 		seen[at.String()] = true
 		if l.TLS.Cert == "" || l.TLS.Key == "" {
-			bad("tls: wants cert and key: TCP is served over TLS only")
+			bad("tls: cert and key are required: TCP is served over TLS only")
 		}
-		for _, p := range []struct{ field, path string }{{"tls.cert", l.TLS.Cert}, {"tls.key", l.TLS.Key}, {"clientCA", l.ClientCA}} {
+		for _, p := range []struct{ field, path string }{{"tls.cert", l.TLS.Cert}, {"tls.key", l.TLS.Key},
+			{"clientCA", l.ClientCA}} {
 			if p.path != "" && !filepath.IsAbs(p.path) {
 				bad("%s: %q is not an absolute path", p.field, p.path)
 			}
@@ -103,9 +104,9 @@ func checkTokens(tokens []Token) error {
 		}
 		switch {
 		case !tokenName.MatchString(t.Name):
-			bad("name: %q: want small letters, digits, dots and dashes, at most 63", t.Name)
+			bad("name: %q: want lower-case letters, digits, dots and dashes, at most 63", t.Name)
 		case seen[t.Name]:
-			bad("name: %s stands there twice", t.Name)
+			bad("name: %s is listed twice", t.Name)
 		}
 		seen[t.Name] = true
 		if err := t.Secret().check(); err != nil {
@@ -115,7 +116,7 @@ func checkTokens(tokens []Token) error {
 			bad("%w", err)
 		}
 		if len(t.Roles) == 0 {
-			bad("roles: a token without one may nothing")
+			bad("roles: a token needs at least one role")
 		}
 		for _, r := range t.Roles {
 			if !slices.Contains([]string{"harness", "approver", "operator", "viewer"}, r) {
@@ -127,11 +128,11 @@ func checkTokens(tokens []Token) error {
 			bad("roles: %s is a harness and an approver; a harness can never approve", t.Name)
 		}
 		if len(t.Owners) > 0 && !approves {
-			bad("owners: %s is no approver", t.Name)
+			bad("owners: %s is not an approver", t.Name)
 		}
 		for _, o := range t.Owners {
 			if !owner.MatchString(o) {
-				bad("owners: %q is no owner such as user:a@b.example, team:… or group:…", o)
+				bad("owners: %q is not an owner such as user:a@b.example, team:… or group:…", o)
 			}
 		}
 	}

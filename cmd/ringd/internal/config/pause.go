@@ -69,7 +69,8 @@ func (s Secret) check() error {
 		return errors.New("want exactly one of file, credential and env")
 	case s.File != "" && !filepath.IsAbs(s.File):
 		return fmt.Errorf("file: %q is not an absolute path", s.File)
-	case s.Credential != "" && (s.Credential != filepath.Base(s.Credential) || s.Credential == "." || s.Credential == ".."):
+	case s.Credential != "" && (s.Credential != filepath.Base(s.Credential) || s.Credential == "." ||
+		s.Credential == ".."):
 		return fmt.Errorf("credential: %q is not a name", s.Credential)
 	case s.Env != "" && !variable.MatchString(s.Env):
 		return fmt.Errorf("env: %q is not the name of a variable", s.Env)
@@ -84,7 +85,8 @@ func (s Secret) Path(e Environment) (string, error) {
 	case s.File != "":
 		return s.File, nil
 	case s.Credential != "" && e.Credentials == "":
-		return "", fmt.Errorf("credential %s: systemd gave this process none (LoadCredential= in its unit)", s.Credential)
+		return "", fmt.Errorf("credential %s: systemd gave this process none (LoadCredential= in its unit)",
+			s.Credential)
 	case s.Credential != "":
 		return filepath.Join(e.Credentials, s.Credential), nil
 	default:
@@ -151,7 +153,8 @@ func (s Snapshots) check() error {
 	for _, d := range sortedKeys(s.Engines) {
 		argv := s.Engines[d]
 		if !digest.MatchString(d) {
-			errs = append(errs, fmt.Errorf("snapshots.engines: %q is not the digest of an engine (sha256: and 64 hexadecimal digits)", d))
+			errs = append(errs, fmt.Errorf("snapshots.engines: %q is not the digest of an engine (sha256: and 64 "+
+				"hexadecimal digits)", d))
 		}
 		if len(argv) == 0 || !filepath.IsAbs(argv[0]) {
 			errs = append(errs, fmt.Errorf("snapshots.engines.%s: want [PROGRAM, ARGUMENT…] with an absolute path", d))
@@ -166,15 +169,16 @@ func checkApprovers(approvers map[string][]string, harness []string, tokens []To
 	var errs []error
 	for _, name := range sortedKeys(approvers) {
 		if !owner.MatchString(name) {
-			errs = append(errs, fmt.Errorf("approvers: %q is no owner such as user:a@b.example, team:… or group:…", name))
+			errs = append(errs, fmt.Errorf("approvers: %q is not an owner such as user:a@b.example, team:… or group:…",
+				name))
 		}
 		if len(approvers[name]) == 0 {
-			errs = append(errs, fmt.Errorf("approvers.%s: nobody stands for it", name))
+			errs = append(errs, fmt.Errorf("approvers.%s: the list is empty", name))
 		}
 		for _, id := range approvers[name] {
 			if token, ok := strings.CutPrefix(id, "token:"); ok {
 				if !approves(tokens, token) {
-					errs = append(errs, fmt.Errorf("approvers.%s: %s is no token of an approver", name, id))
+					errs = append(errs, fmt.Errorf("approvers.%s: %s is not the token of an approver", name, id))
 				}
 			} else if _, _, err := parseID(id); err != nil {
 				errs = append(errs, fmt.Errorf("approvers.%s: %w", name, err))
@@ -211,13 +215,13 @@ func (n Notification) check() error {
 	case err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http"):
 		return errors.New("webhook.url: want https://HOST/…")
 	case u.User != nil:
-		return errors.New("webhook.url: a password does not belong in it; the secret signs")
+		return errors.New("webhook.url: it must not contain a password; the secret signs requests")
 	case u.Scheme == "http" && !loopback(u.Hostname()):
 		return errors.New("webhook.url: http is for this host alone; want https")
 	case w.Secret == nil:
-		return errors.New("webhook.secret: is missing; a receiver must be able to tell who sends")
+		return errors.New("webhook.secret: it is missing; the receiver needs it to verify requests")
 	case w.Within != nil && *w.Within == 0:
-		return errors.New("webhook.timeout: 0 lets nothing through")
+		return errors.New("webhook.timeout: 0 leaves no time for a request")
 	}
 	if err := w.Secret.check(); err != nil {
 		return fmt.Errorf("webhook.secret: %w", err)

@@ -31,7 +31,8 @@ func Own(dir string) error {
 	}
 	switch mode := st.Mode & 0o777; {
 	case int(st.Uid) != os.Geteuid():
-		return fmt.Errorf("%s belongs to user %d and not to this one (%d): name a folder of this user's", dir, st.Uid, os.Geteuid())
+		return fmt.Errorf("%s belongs to user %d, not to this user (%d): use a folder that this user owns", dir, st.Uid,
+			os.Geteuid())
 	case mode&0o022 != 0:
 		return fmt.Errorf("%s can be changed by others (mode %04o): chmod 700 it", dir, mode)
 	}

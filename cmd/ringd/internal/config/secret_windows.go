@@ -16,18 +16,19 @@ func closed(f *os.File) error {
 	sd, err := windows.GetSecurityInfo(windows.Handle(f.Fd()), windows.SE_FILE_OBJECT,
 		windows.OWNER_SECURITY_INFORMATION|windows.DACL_SECURITY_INFORMATION)
 	if err != nil {
-		return fmt.Errorf("%s: who may read it: %w", f.Name(), err)
+		return fmt.Errorf("%s: read its permissions: %w", f.Name(), err)
 	}
 	user, err := windows.GetCurrentProcessToken().GetTokenUser()
 	if err != nil {
-		return fmt.Errorf("who reads %s: %w", f.Name(), err)
+		return fmt.Errorf("permissions of %s: %w", f.Name(), err)
 	}
 	who, err := other(sd, user.User.Sid)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s: who may read it: %w", f.Name(), err)
+		return fmt.Errorf("%s: read its permissions: %w", f.Name(), err)
 	case who != "":
-		return fmt.Errorf("%s can be read by others (%s): run icacls on it with /inheritance:r /grant:r %%USERNAME%%:R", f.Name(), who)
+		return fmt.Errorf("%s can be read by others (%s): run icacls on it with /inheritance:r /grant:r %%USERNAME%%:R",
+			f.Name(), who)
 	default:
 		return nil
 	}
@@ -53,14 +54,16 @@ func other(sd *windows.SECURITY_DESCRIPTOR, user *windows.SID) (string, error) {
 			return "", err
 		}
 		switch {
-		case ace.Header.AceType == windows.ACCESS_DENIED_ACE_TYPE, ace.Header.AceFlags&windows.INHERIT_ONLY_ACE != 0, ace.Mask == 0:
+		case ace.Header.AceType == windows.ACCESS_DENIED_ACE_TYPE, ace.Header.AceFlags&windows.INHERIT_ONLY_ACE != 0,
+			ace.Mask == 0:
 			continue
 		case ace.Header.AceType != windows.ACCESS_ALLOWED_ACE_TYPE:
 			return "an entry of an unknown kind", nil
 		}
 		who := (*windows.SID)(unsafe.Pointer(&ace.SidStart))
 		if !who.Equals(owner) && !who.Equals(user) && !who.IsWellKnown(windows.WinLocalSystemSid) &&
-			!who.IsWellKnown(windows.WinBuiltinAdministratorsSid) && !who.IsWellKnown(windows.WinCreatorOwnerRightsSid) {
+			!who.IsWellKnown(windows.WinBuiltinAdministratorsSid) &&
+			!who.IsWellKnown(windows.WinCreatorOwnerRightsSid) {
 			return who.String(), nil
 		}
 	}

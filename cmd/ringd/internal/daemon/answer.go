@@ -288,7 +288,7 @@ func (d *runAnswers) Approve(
 		// A run that has paused meanwhile finds it in the store; one that has ended
 		// needs it no more.
 		if err != nil && !errors.Is(err, contract.ErrPaused) && !errors.Is(err, contract.ErrEnded) {
-			d.cfg.Logger.Warn("live run not told of an approval", "run", run, "call", call, "error", err)
+			d.cfg.Logger.Warn("live run could not be notified of an approval", "run", run, "call", call, "error", err)
 		}
 	}
 	return d.views.GetRun(ctx, everyone, run, 0)

@@ -82,7 +82,7 @@ func (d *archiver) archiveNow(ctx context.Context) {
 		d.cfg.Logger.Info("audit log archived", "to", a.To, "segments", len(done), "last", done[len(done)-1].Last)
 	}
 	if err != nil && (was == nil || was.why != err.Error()) {
-		d.cfg.Logger.Error("the audit log is not archived, and grows", "error", err)
+		d.cfg.Logger.Error("the audit log cannot be archived, and grows", "error", err)
 	}
 }
 
@@ -91,7 +91,7 @@ func (d *archiver) archiveNow(ctx context.Context) {
 func (d *archiver) Archive(ctx context.Context, actor Actor, o wire.ArchiveOrder) (wire.Archived, error) {
 	if d.cfg.Disk.Archive.To == "" {
 		return wire.Archived{}, &policy.InvalidError{
-			Text: "this host names no archive of the audit log: set audit.archive in its configuration",
+			Text: "this host has no archive of the audit log: set audit.archive in its configuration",
 		}
 	}
 	return ArchiveLog(ctx, d.cfg.Recorder, d.cfg.Disk.Archive.To, actor.Name, o)
@@ -110,7 +110,7 @@ func ArchiveLog(
 	case o.Seq < 0:
 		return out, &policy.InvalidError{Field: "seq", Text: "a sequence is not negative"}
 	case o.Seq == 0 && o.Time.IsZero():
-		return out, &policy.InvalidError{Text: "seq or time is required: what is to be archived"}
+		return out, &policy.InvalidError{Text: "seq or time is required"}
 	}
 	done, err := log.Archive(ctx, audit.Order{To: to, Before: o.Seq, Until: o.Time, Actor: actor})
 	if err != nil {

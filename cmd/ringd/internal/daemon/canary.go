@@ -289,7 +289,7 @@ func unavailable(err error) string {
 // refused.
 func verdict(executor string, p program, o executors.Outcome, err error) string {
 	if err != nil {
-		return "its guest gave no answer: " + err.Error()
+		return "its guest did not answer: " + err.Error()
 	}
 	if executor == profiles.ExecutorShell {
 		if o.State == executors.StateDenied && o.ExitCode == profiles.ExitRefused && len(o.Denials) > 0 {
@@ -310,7 +310,7 @@ func verdict(executor string, p program, o executors.Outcome, err error) string 
 		if o.Error != nil {
 			why += ": " + o.Error.Name + ": " + o.Error.Message
 		}
-		return "its guest gave no answer: " + why
+		return "its guest did not answer: " + why
 	}
 	for i, t := range p.trials {
 		if said[i] != "refused" {
@@ -321,7 +321,7 @@ func verdict(executor string, p program, o executors.Outcome, err error) string 
 				o.Denials,
 				func(d profiles.Decision) bool { return strings.Contains(d.Reason, t.what) },
 			) {
-			return fmt.Sprintf("import %s was refused by something else than the policy", t.what)
+			return fmt.Sprintf("import %s was not refused by the policy", t.what)
 		}
 	}
 	return ""

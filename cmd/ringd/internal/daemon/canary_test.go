@@ -81,9 +81,9 @@ func TestPrepare(t *testing.T) {
 		{name: "module", state: "failed", reason: "import ringd_canary_", run: value(`["ran","refused","refused"]`)},
 		{name: "host", state: "failed", reason: "host 127.0.0.1:", run: value(`["refused","ran","refused"]`)},
 		{name: "binary", state: "failed", reason: "binary /", run: value(`["refused","refused","ran"]`)},
-		{name: "no value", state: "failed", reason: "gave no answer", run: value(``)},
-		{name: "fewer", state: "failed", reason: "gave no answer", run: value(`["refused"]`)},
-		{name: "another refusal", state: "failed", reason: "by something else than the policy", run: func(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error) {
+		{name: "no value", state: "failed", reason: "did not answer", run: value(``)},
+		{name: "fewer", state: "failed", reason: "did not answer", run: value(`["refused"]`)},
+		{name: "another refusal", state: "failed", reason: "was not refused by the policy", run: func(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error) {
 			o, err := refuses(ctx, r, h)
 			o.Denials = nil
 			return o, err
@@ -97,7 +97,7 @@ func TestPrepare(t *testing.T) {
 			_ = c.Close()
 			return refuses(ctx, r, h)
 		}},
-		{name: "hangs", state: "failed", reason: "gave no answer", run: func(ctx context.Context, _ executors.Run, _ executors.Host) (executors.Outcome, error) {
+		{name: "hangs", state: "failed", reason: "did not answer", run: func(ctx context.Context, _ executors.Run, _ executors.Host) (executors.Outcome, error) {
 			<-ctx.Done()
 			return executors.Outcome{State: executors.StateCancelled}, nil
 		}},
@@ -107,7 +107,7 @@ func TestPrepare(t *testing.T) {
 		{name: "not here", state: "unavailable", reason: "no layers", run: func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
 			return executors.Outcome{}, fmt.Errorf("start: %w", &profiles.Denial{Decision: profiles.Decision{Code: profiles.CodeTierUnavailable, Reason: "no layers"}})
 		}},
-		{name: "not granted", state: "failed", reason: "gave no answer", run: func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
+		{name: "not granted", state: "failed", reason: "did not answer", run: func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
 			return executors.Outcome{}, &profiles.Denial{Decision: profiles.Decision{Code: profiles.CodeExecutorNotGranted, Reason: "not granted"}}
 		}},
 		{name: "lockdown", state: "pending", reason: "lockdown", locked: true, run: func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {

@@ -76,7 +76,7 @@ func (d *runEnds) endKept(
 	}
 	out, err := view.Row(row)
 	if err != nil { // what cannot be read any more can still be ended
-		d.cfg.Logger.Error("a run ends without what it has shown", "run", row.ID, "error", err)
+		d.cfg.Logger.Error("a run ends without its console output", "run", row.ID, "error", err)
 		row.Outcome = nil
 		if out, err = view.Row(row); err != nil {
 			return wire.Run{}, err
@@ -148,7 +148,7 @@ func (d *runEnds) expireOne(ctx context.Context, run string) error {
 	if err != nil {
 		return err
 	}
-	why := wire.RunError{Name: profiles.ErrorPauseExpired, Message: "the run waited longer than it may"}
+	why := wire.RunError{Name: profiles.ErrorPauseExpired, Message: "the run waited too long"}
 	calls, err := d.cfg.Store.Calls(ctx, run)
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ var (
 	ErrRole = errors.New("the call does not wait for this role")
 	// ErrNotAnswered: the run waits for answers, or for nothing; it cannot be
 	// resumed.
-	ErrNotAnswered = errors.New("the run is not one whose calls are answered")
+	ErrNotAnswered = errors.New("nothing to resume: the run is not paused, or calls of it are still open")
 	// ErrSessionBusy: another run has the session.
 	ErrSessionBusy = errors.New("another run has the session")
 )

@@ -21,7 +21,7 @@ const (
 
 // errHealing: records can be written again, and what the fault left behind is being
 // settled.
-var errHealing = fmt.Errorf("%w: they are being taken up again", records.ErrUnavailable)
+var errHealing = fmt.Errorf("%w: they are being reopened", records.ErrUnavailable)
 
 // forGood reports whether no room on a disk helps: a person has to look.
 func forGood(cause error) bool {
@@ -44,7 +44,7 @@ func (d *recordHealth) recover(ctx context.Context) error {
 			return err
 		}
 		if !r.Run.State.Final() {
-			d.cfg.Logger.Info("run goes on from its last pause", "run", r.Run.ID, "from", r.From)
+			d.cfg.Logger.Info("run continues from its last pause", "run", r.Run.ID, "from", r.From)
 			continue
 		}
 		d.cfg.Logger.Warn("run was interrupted", "run", r.Run.ID, "from", r.From, "state", r.Run.State)
@@ -84,7 +84,7 @@ func (d *recordHealth) heal(ctx context.Context) {
 		}
 		if err != nil && ctx.Err() == nil && err.Error() != last {
 			last = err.Error()
-			d.cfg.Logger.Error("audit log and store not taken up again", "error", err)
+			d.cfg.Logger.Error("audit log and store not reopened", "error", err)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func (d *recordHealth) mend(ctx context.Context, cause error) error {
 	}
 	d.cfg.Lock.Record(ctx)
 	d.table.setHealing(false)
-	d.cfg.Logger.Info("audit log and store were taken up again", "after", cause)
+	d.cfg.Logger.Info("audit log and store were reopened", "after", cause)
 	d.table.look()
 	return nil
 }
@@ -124,12 +124,12 @@ func (d *recordHealth) mend(ctx context.Context, cause error) error {
 func (d *recordHealth) unwritable(cause error) string {
 	switch {
 	case forGood(cause):
-		return cause.Error() + "; a person has to look: ringd audit verify; then start ringd again"
+		return cause.Error() + "; check them with ringd audit verify, then start ringd again"
 	case d.cfg.Disk.Reopen == nil:
 		return cause.Error()
 	default:
-		return cause.Error() + "; ringd looks again and again, and goes on by itself once they can be written: " +
-			"on a full disk, make room"
+		return cause.Error() + "; ringd retries, and continues by itself once they can be written: on a full disk, " +
+			"make room"
 	}
 }
 

@@ -107,7 +107,7 @@ func TestFullDiskHeals(t *testing.T) {
 		return message
 	}
 	until(t, s, func() bool { return s.Daemon.Status(t.Context()).Runs.Live == 0 }) // nothing goes on without records
-	if m := condition(); !strings.Contains(m, "goes on by itself") {
+	if m := condition(); !strings.Contains(m, "continues by itself") {
 		t.Errorf("status says %q", m)
 	}
 	if _, err := run(t, s, "1+1"); !errors.Is(err, records.ErrUnavailable) {
@@ -189,7 +189,7 @@ func TestRemovedStoreDoesNotHeal(t *testing.T) {
 		t.Errorf("writable: %v", err)
 	}
 	for _, c := range s.Daemon.Status(t.Context()).Conditions {
-		if c.Code == wire.ConditionAuditUnavailable && !strings.Contains(c.Message, "a person has to look") {
+		if c.Code == wire.ConditionAuditUnavailable && !strings.Contains(c.Message, "check them with ringd audit verify") {
 			t.Errorf("status: %s", c.Message)
 		}
 	}
@@ -204,7 +204,7 @@ func TestDamageFoundWhileHealing(t *testing.T) {
 		found error
 		stays bool
 	}{
-		{"the log does not hold", fmt.Errorf("reopen audit log: %w: record 7", audit.ErrTampered), true},
+		{"the log is not valid", fmt.Errorf("reopen audit log: %w: record 7", audit.ErrTampered), true},
 		{"the store is damaged", fmt.Errorf("reopen store: %w", store.ErrCorrupt), true},
 		{"the disk is full yet", fmt.Errorf("reopen audit log: %w", audit.ErrDiskFull), false},
 	} {
@@ -240,7 +240,7 @@ func TestDamageFoundWhileHealing(t *testing.T) {
 				t.Errorf("run: %v", err)
 			}
 			i := slices.IndexFunc(s.Daemon.Status(t.Context()).Conditions, func(c wire.Condition) bool {
-				return c.Code == wire.ConditionAuditUnavailable && strings.Contains(c.Message, "a person has to look")
+				return c.Code == wire.ConditionAuditUnavailable && strings.Contains(c.Message, "check them with ringd audit verify")
 			})
 			if i < 0 {
 				t.Errorf("conditions: %+v", s.Daemon.Status(t.Context()).Conditions)

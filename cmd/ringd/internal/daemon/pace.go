@@ -30,7 +30,7 @@ const (
 
 // ErrTooFast: the actor's requests cause more records than one actor may in this time.
 var ErrTooFast = errors.New(
-	"requests of this caller cause more records than one caller may: wait, and ask for less at a time",
+	"the requests of this caller cause too many audit records: wait, and send fewer at a time",
 )
 
 // TooFastError is an ErrTooFast that says when to try again.

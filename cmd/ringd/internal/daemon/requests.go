@@ -48,7 +48,7 @@ func checkRunRequest(actor string, req *wire.RunRequest) error {
 		req.Executor != profiles.ExecutorShell && req.Executor != profiles.ExecutorPython:
 		return requestsInvalid(
 			"program",
-			"stdin and cwd are of scripts and Python programs: the executor is neither shell nor python",
+			"stdin and cwd are only for the executors shell and python",
 		)
 	case req.Program.Cwd != "" && (!path.IsAbs(req.Program.Cwd) || path.Clean(req.Program.Cwd) != req.Program.Cwd ||
 		strings.Contains(req.Program.Cwd, "\x00")):

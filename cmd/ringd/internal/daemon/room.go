@@ -15,7 +15,7 @@ const roomEvery = time.Second
 
 // ErrDiskLow: the disk of the state folder is nearly full; no new runs are taken until
 // it has room again. What ends, closes and answers goes on.
-var ErrDiskLow = errors.New("the disk of the state folder is nearly full: no new runs are taken until there is room")
+var ErrDiskLow = errors.New("the disk of the state folder is nearly full: new runs are refused until there is room")
 
 // Room says how the disk of the state folder stands.
 type Room struct {
@@ -70,7 +70,7 @@ func (d *diskGuard) roomNow(ctx context.Context) {
 		case known && free < floor:
 			return fmt.Sprintf("%d MiB are free, the least is %d MiB (limits.freeSpace)", free>>20, r.Floor>>20)
 		case tight:
-			return "audit log or store found no further room"
+			return "audit log or store found no more room"
 		default:
 			return ""
 		}
@@ -78,7 +78,7 @@ func (d *diskGuard) roomNow(ctx context.Context) {
 	switch {
 	case now != nil:
 		if was == nil {
-			d.cfg.Logger.Warn("the disk of the state folder is nearly full: no new runs are taken", "why", now.why)
+			d.cfg.Logger.Warn("the disk of the state folder is nearly full: new runs are refused", "why", now.why)
 		}
 		d.endWriters(ctx, now.why)
 	case was != nil:

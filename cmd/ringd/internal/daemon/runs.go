@@ -123,7 +123,7 @@ func (d *runStarts) StartRun(ctx context.Context, actor Actor, req wire.RunReque
 func (d *runStarts) newID() (string, error) {
 	var b [16]byte
 	if _, err := io.ReadFull(d.cfg.Random, b[:]); err != nil {
-		return "", fmt.Errorf("draw the id of a run: %w", err)
+		return "", fmt.Errorf("choose the id of a run: %w", err)
 	}
 	return "r" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:])), nil
 }

@@ -138,11 +138,12 @@ func (s *Shadow) Apply(ctx context.Context, p syncer.Push) error {
 		s.state = wire.Shadow{Examples: []wire.Difference{}, Since: s.cfg.Now()}
 		s.candidate = c
 	}
-	s.state.State, s.state.Reason, s.state.Revision, s.state.Findings = wire.ShadowReady, "", set.Revision, view.Findings(
-		found,
-	)
+	s.state.State, s.state.Reason, s.state.Revision, s.state.Findings = wire.ShadowReady, "", set.Revision,
+		view.Findings(
+			found,
+		)
 	s.mu.Unlock()
-	s.cfg.Logger.Info("candidate decides beside the policy", "revision", set.Revision)
+	s.cfg.Logger.Info("candidate decides in parallel with the policy", "revision", set.Revision)
 	return nil
 }
 
@@ -158,7 +159,7 @@ func (s *Shadow) compile(ctx context.Context, p syncer.Push) (*profiles.Set, sch
 		return set, append(found, more...), err
 	}
 	if set.Guarded() {
-		return nil, found, errors.New("nothing here asks the guardrails of the candidate")
+		return nil, found, errors.New("this host cannot evaluate the guardrails of the candidate")
 	}
 	return set, found, nil
 }
@@ -193,7 +194,7 @@ func (s *Shadow) none(state, why string, found schema.Diagnostics) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.candidate != nil || s.state.State != state {
-		s.cfg.Logger.Warn("no candidate decides beside the policy", "reason", why)
+		s.cfg.Logger.Warn("no candidate decides in parallel with the policy", "reason", why)
 	}
 	s.candidate = nil
 	s.state = wire.Shadow{
@@ -317,8 +318,9 @@ func (s *Shadow) compare(r audit.Record, q question) *audit.Record {
 	if c.debt = max(c.debt+s.cfg.Now().Sub(at)-fair, 0); c.debt > patience {
 		s.candidate = nil
 		s.state.State = wire.ShadowRejected
-		s.state.Reason = "its decisions take too long, and those in force would wait: it is asked no more until it changes"
-		s.cfg.Logger.Warn("no candidate decides beside the policy", "reason", "its decisions take too long")
+		s.state.Reason = "its decisions are too slow and would delay the policy in force: it decides nothing more " +
+			"until it changes"
+		s.cfg.Logger.Warn("no candidate decides in parallel with the policy", "reason", "its decisions are too slow")
 	}
 	if now.Verdict == q.was {
 		return nil

@@ -278,7 +278,7 @@ func TestGuardedCandidates(t *testing.T) {
 		{"passes", asks(nil, nil), guarded, wire.ShadowReady, "", 0, false},
 		{"refused", asks(denied, nil), guarded, wire.ShadowRejected, "a guardrail refuses the candidate", 1, false},
 		{"not asked", asks(nil, errors.New("no child")), guarded, wire.ShadowRejected, "the compiler could not be run: no child", 0, true},
-		{"nobody asks", compile{}, guarded, wire.ShadowRejected, "the compiler could not be run: nothing here asks the guardrails of the candidate", 0, true},
+		{"nobody asks", compile{}, guarded, wire.ShadowRejected, "the compiler could not be run: this host cannot evaluate the guardrails of the candidate", 0, true},
 		{"without guardrails nobody has to", compile{}, candidate, wire.ShadowReady, "", 0, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -806,8 +806,7 @@ func TestWaitingCalls(t *testing.T) {
 			t.Fatalf("%d calls wait and %d are refused, want %d to wait: %q %+v, %v", len(r.Pending), refused, want, r.State, r.Error, err)
 		}
 		for _, d := range r.Denials {
-			if d.Code != profiles.CodeApprovalsFull || !strings.Contains(d.Reason, "10 calls of this agent and actor wait for approvers, and 10 may: "+
-				"have some decided (ringd approvals), cancel their runs (ringd cancel), or raise limits.waitingCalls of this host") {
+			if d.Code != profiles.CodeApprovalsFull || !strings.Contains(d.Reason, "10 calls of this agent and actor wait for approvers, and 10 may: decide some of them (ringd approvals), cancel their runs (ringd cancel), or raise limits.waitingCalls of this host") {
 				t.Fatalf("refused as %+v", d)
 			}
 		}

@@ -93,7 +93,7 @@ func (o *Outbox) Look(ctx context.Context) {
 	calls, err := o.cfg.Store.Unnotified(ctx, mostSeen)
 	if err != nil {
 		if ctx.Err() == nil {
-			o.cfg.Logger.Error("list calls to tell of", "error", err)
+			o.cfg.Logger.Error("list calls to notify approvers of", "error", err)
 		}
 		return
 	}
@@ -161,6 +161,6 @@ func (o *Outbox) tell(ctx context.Context, c store.Call) {
 	a.n++
 	o.tried[id] = a
 	o.mu.Unlock()
-	o.cfg.Logger.Warn("nobody was told that a call waits; it is tried again", "run", c.Run, "call", c.ID,
+	o.cfg.Logger.Warn("no approver was notified of a waiting call; ringd tries again", "run", c.Run, "call", c.ID,
 		"attempt", a.n, "again", a.again, "error", err)
 }

@@ -81,14 +81,15 @@ func (e *IntegrityError) Error() string {
 type KeyError struct{ ID string }
 
 func (e *KeyError) Error() string {
-	return fmt.Sprintf("sealed record: key %q is not configured: give it as a previous key", e.ID)
+	return fmt.Sprintf("sealed record: key %q is not configured: add it as a previous key", e.ID)
 }
 
 // VersionError: the record has a form this ringd does not know.
 type VersionError struct{ Version int }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("sealed record: version %d is not known: this ringd reads %d; use the ringd that wrote it", e.Version, version)
+	return fmt.Sprintf("sealed record: version %d is not known: this ringd reads %d; use the ringd that wrote it",
+		e.Version, version)
 }
 
 // Seal returns plain as a record bound to b, under the ring's first key. It is
@@ -100,7 +101,8 @@ func (r *Keyring) Seal(b Binding, plain []byte) ([]byte, error) {
 	}
 	size := len(head) + chacha20poly1305.NonceSizeX + len(plain) + chacha20poly1305.Overhead
 	if size > maxSealed {
-		return nil, fmt.Errorf("seal the %s of run %s: a record of %d bytes is too large: the limit is %d", b.Kind, b.Run, size, maxSealed)
+		return nil, fmt.Errorf("seal the %s of run %s: a record of %d bytes is too large: the limit is %d", b.Kind,
+			b.Run, size, maxSealed)
 	}
 	out := make([]byte, len(head)+chacha20poly1305.NonceSizeX, size)
 	copy(out, head)
@@ -153,7 +155,7 @@ func (b Binding) compare(want Binding) error {
 func (b Binding) check() error {
 	switch {
 	case b.Kind != Pause && b.Kind != Session:
-		return fmt.Errorf("no record is of kind %q", b.Kind)
+		return fmt.Errorf("there is no kind of record %q", b.Kind)
 	case b.Run == "" || b.Agent == "" || b.Actor == "" || b.Seq < 1:
 		return errors.New("it is not bound to a run, an agent, an actor and a sequence")
 	default:

@@ -50,10 +50,12 @@ var (
 	ErrTooMany  = errors.New("more files than a push may have")
 	ErrTooDeep  = errors.New("nested deeper than a push may be")
 	ErrNotFile  = errors.New("not a regular file")
-	ErrLink     = errors.New("a link that leads out of the folder or nowhere")
-	ErrAnother  = errors.New("is not the one file that may be there") // see Limits.Only
-	ErrFresh    = errors.New("it was written a moment ago, and whether its writer has finished cannot be seen: it has to stay as it is for a while")
-	ErrSecond   = errors.New("looks like a second copy of a policy, and would be read as another one: take one of the two away")
+	ErrLink     = errors.New("a link out of the folder, or to a file that does not exist")
+	ErrAnother  = errors.New("is not the one file that is allowed there") // see Limits.Only
+	ErrFresh    = errors.New("it was written a moment ago, and its writer may not have finished: ringd waits until " +
+		"it stays unchanged for a while")
+	ErrSecond = errors.New("looks like a second copy of a policy, and would be read as another policy: remove one " +
+		"of the two")
 )
 
 // ErrCostly is wrapped by an error of Sink.Apply whose cause costs much to find again:
@@ -61,7 +63,7 @@ var (
 var ErrCostly = errors.New("trying again costs much")
 
 // errShort is wrapped by a fault that is about the host and not about the folder.
-var errShort = errors.New("the host is short of something")
+var errShort = errors.New("the host is short of a resource")
 
 // unsettled reports whether an error may be gone at the next look, because
 // somebody is at work in the folder.

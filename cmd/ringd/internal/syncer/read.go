@@ -133,7 +133,8 @@ func (p *pass) reading() (reading, error) {
 	beside := ""
 	switch {
 	case p.foreign != "" && policies:
-		beside = fmt.Sprintf("%s lies beside %s and is not read: take it out of the folder", clipped(p.foreign), p.limits.Only)
+		beside = fmt.Sprintf("%s is next to %s and is not read: remove it from the folder", clipped(p.foreign),
+			p.limits.Only)
 	case p.foreign != "":
 		return reading{folders: p.folders}, fmt.Errorf("%s: %w, %s", clipped(p.foreign), ErrAnother, p.limits.Only)
 	case !policies:
@@ -141,7 +142,8 @@ func (p *pass) reading() (reading, error) {
 	}
 	slices.SortFunc(p.sources, func(a, b schema.Source) int { return strings.Compare(a.Name, b.Name) })
 	if first, second := twice(p.sources); second != "" {
-		return reading{folders: p.folders}, fmt.Errorf("%s (beside %s): %w", clipped(second), clipped(first), ErrSecond)
+		return reading{folders: p.folders}, fmt.Errorf("%s (next to %s): %w", clipped(second), clipped(first),
+			ErrSecond)
 	}
 	return reading{Push{p.sources, digestOf(p.sources), beside}, p.folders}, nil
 }
@@ -298,7 +300,8 @@ func (p *pass) file(name string) error {
 		return nil
 	}
 	if before.Size() > p.limits.FileBytes {
-		return fmt.Errorf("read %s: %w (%d bytes, a file may have %d)", name, ErrTooLarge, before.Size(), p.limits.FileBytes)
+		return fmt.Errorf("read %s: %w (%d bytes, a file may have %d)", name, ErrTooLarge, before.Size(),
+			p.limits.FileBytes)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, p.limits.FileBytes+1))
 	if err != nil {
@@ -371,7 +374,8 @@ func link(name string, err error) error {
 // modules, or a guardrail below guardrails. Tests do not.
 func Wanted(name string) bool {
 	return strings.HasPrefix(name, "modules/") || IsPolicy(name) ||
-		strings.HasPrefix(name, "guardrails/") && strings.HasSuffix(name, ".rego") && !strings.HasSuffix(name, "_test.rego")
+		strings.HasPrefix(name, "guardrails/") && strings.HasSuffix(name, ".rego") &&
+			!strings.HasSuffix(name, "_test.rego")
 }
 
 // twice finds two files of which one is a copy of the other by its name: what a sync
@@ -408,8 +412,9 @@ func twice(sources []schema.Source) (first, second string) {
 // managers put into the name of a copy, in small letters. Words that a policy may have in
 // its name, such as local, count with the number that such a tool puts behind them.
 func copies() *regexp.Regexp {
-	return regexp.MustCompile(`\.sync-conflict-|conflicted copy|case conflict|[_-]conflict-[0-9]|_(backup|local|remote|base)_[0-9]|` +
-		` - copy| copy| \(copy| \([12]\)|\.(orig|bak|old)\.|~\.`)
+	return regexp.MustCompile(
+		`\.sync-conflict-|conflicted copy|case conflict|[_-]conflict-[0-9]|_(backup|local|remote|base)_[0-9]|` +
+			` - copy| copy| \(copy| \([12]\)|\.(orig|bak|old)\.|~\.`)
 }
 
 // IsTest reports whether a name is that of tests beside policies, or of a guardrail.

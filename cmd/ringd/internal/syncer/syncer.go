@@ -296,7 +296,8 @@ func keyOf(folders []folder) string {
 func (s *Syncer) watch(folders []folder) bool {
 	w, err := s.cfg.Watch()
 	if err != nil {
-		s.cfg.Logger.Warn("cannot watch the sync directory: changes are found by looking", "every", s.cfg.Poll, "error", err)
+		s.cfg.Logger.Warn("cannot watch the sync directory: ringd polls it for changes", "every", s.cfg.Poll, "error",
+			err)
 		s.unwatch()
 		return false
 	}

@@ -49,13 +49,13 @@ func (r *Refusal) Error() string {
 func (c Code) remedy() string {
 	switch c {
 	case CodeUnsigned:
-		return "take it away, and put a signed push there: ringd sign, ringd push"
+		return "remove it, and put a signed push there: ringd sign, ringd push"
 	case CodeMixed:
-		return "take it away: no signature covers it"
+		return "remove it: no signature covers it"
 	case CodeMissing:
 		return "put a signed push there: ringd push"
 	case CodeTorn:
-		return "write it beside and rename it, as ringd push does"
+		return "write it under another name and rename it, as ringd push does"
 	case CodeFile:
 		return "put a regular file there that ringd can read, or a link that stays in the folder"
 	case CodeMalformed, CodeType, CodeSet:
@@ -65,7 +65,7 @@ func (c Code) remedy() string {
 	case CodeAudience:
 		return "sign it for this audience: --audience NAME, as trust.audience of the host"
 	case CodeException:
-		return "have its approvers sign it with ringd sign --add, or take the exception out"
+		return "have its approvers sign it with ringd sign --add, or remove the exception"
 	case CodeReplayed:
 		return "sign it again on top of what is in force; an earlier revision with ringd rollback"
 	default:

@@ -51,7 +51,9 @@ type Signature struct {
 // *Refusal.
 func DecodeEnvelope(b []byte) (*Envelope, error) {
 	if len(b) > MaxEnvelope {
-		return nil, &Refusal{Code: CodeTooLarge, Reason: fmt.Sprintf("the envelope has %d bytes, at most %d are read: leave out what these hosts do not need", len(b), MaxEnvelope)}
+		return nil, &Refusal{Code: CodeTooLarge, Reason: fmt.Sprintf(
+			"the envelope has %d bytes, at most %d are read: leave out the agents that these hosts do not need", len(b),
+			MaxEnvelope)}
 	}
 	if len(bytes.TrimSpace(b)) == 0 {
 		return nil, &Refusal{Code: CodeTorn, Reason: "the envelope is empty"}
@@ -69,7 +71,9 @@ func DecodeEnvelope(b []byte) (*Envelope, error) {
 		return nil, malformed("envelope", b, err)
 	}
 	if len(e.Signatures) > maxSignatures {
-		return nil, &Refusal{Code: CodeTooLarge, Reason: fmt.Sprintf("the envelope has %d signatures, at most %d are read: take away those that no role needs", len(e.Signatures), maxSignatures)}
+		return nil, &Refusal{Code: CodeTooLarge, Reason: fmt.Sprintf(
+			"the envelope has %d signatures, at most %d are read: remove those that no role needs", len(e.Signatures),
+			maxSignatures)}
 	}
 	payload, err := strictBase64(e.Payload)
 	if err != nil {
@@ -90,7 +94,8 @@ func DecodeEnvelope(b []byte) (*Envelope, error) {
 // was cut.
 func malformed(what string, b []byte, err error) *Refusal {
 	var syntax *json.SyntaxError
-	if bad := json.Unmarshal(b, new(json.RawMessage)); len(b) > 0 && errors.As(bad, &syntax) && int(syntax.Offset) >= len(b) {
+	if bad := json.Unmarshal(b, new(json.RawMessage)); len(b) > 0 && errors.As(bad, &syntax) &&
+		int(syntax.Offset) >= len(b) {
 		return &Refusal{Code: CodeTorn, Reason: "the " + what + " ends in the middle"}
 	}
 	return &Refusal{Code: CodeMalformed, Reason: what + ": " + inWords(err).Error()}
@@ -130,7 +135,7 @@ func strictBase64(s string) ([]byte, error) {
 		return nil, errors.New("not base64")
 	}
 	if base64.StdEncoding.EncodedLen(len(b)) != len(s) { // line breaks are skipped
-		return nil, errors.New("base64 with something in between")
+		return nil, errors.New("base64 with other characters in between")
 	}
 	return b, nil
 }
@@ -146,7 +151,8 @@ func (e *Envelope) Encode() ([]byte, error) {
 }
 
 func (e *Envelope) dsse() *dsse.Envelope {
-	out := &dsse.Envelope{PayloadType: e.PayloadType, Payload: base64.StdEncoding.EncodeToString(e.Payload), Signatures: []dsse.Signature{}}
+	out := &dsse.Envelope{PayloadType: e.PayloadType, Payload: base64.StdEncoding.EncodeToString(e.Payload),
+		Signatures: []dsse.Signature{}}
 	for _, s := range e.Signatures {
 		out.Signatures = append(out.Signatures, dsse.Signature(s))
 	}
@@ -160,7 +166,9 @@ func (e *Envelope) Sign(ctx context.Context, keys ...ed25519.PrivateKey) error {
 	var signers []dsse.Signer
 	for _, k := range keys {
 		id := KeyID(publicOf(k))
-		e.Signatures = slices.DeleteFunc(e.Signatures, func(s Signature) bool { return s.KeyID == id && !e.holds(s, publicOf(k)) })
+		e.Signatures = slices.DeleteFunc(e.Signatures, func(s Signature) bool {
+			return s.KeyID == id && !e.holds(s, publicOf(k))
+		})
 		if slices.ContainsFunc(e.Signatures, func(s Signature) bool { return s.KeyID == id }) ||
 			slices.ContainsFunc(signers, func(s dsse.Signer) bool { have, _ := s.KeyID(); return have == id }) {
 			return fmt.Errorf("sign: key %s has signed it already", id)
@@ -212,7 +220,7 @@ type verifier struct {
 
 func (v verifier) Verify(_ context.Context, data, sig []byte) error {
 	if !ed25519.Verify(v.key, data, sig) {
-		return errors.New("the signature does not hold")
+		return errors.New("the signature is not valid")
 	}
 	return nil
 }

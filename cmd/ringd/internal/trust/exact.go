@@ -32,7 +32,7 @@ func Exactly[T any](b []byte, encode func(T) ([]byte, error)) (T, error) {
 		return out, err
 	}
 	if !bytes.Equal(again, b) {
-		return out, errors.New("not in canonical form, or with fields that are not known")
+		return out, errors.New("not in canonical form, or with unknown fields")
 	}
 	return out, nil
 }
@@ -43,9 +43,10 @@ func inWords(err error) error {
 	var moment *time.ParseError
 	switch {
 	case errors.As(err, &kind):
-		return fmt.Errorf("%s: %s is not of the right kind", cmp.Or(kind.Field, "the whole"), canonjson.Clip(kind.Value))
+		return fmt.Errorf("%s: %s is not of the right kind", cmp.Or(kind.Field, "the whole"),
+			canonjson.Clip(kind.Value))
 	case errors.As(err, &moment):
-		return fmt.Errorf("%s is no time such as 2026-12-31T00:00:00Z", canonjson.Clip(moment.Value))
+		return fmt.Errorf("%s is not a time such as 2026-12-31T00:00:00Z", canonjson.Clip(moment.Value))
 	default:
 		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 	}

@@ -55,9 +55,11 @@ func (g *Gate) Open(ctx context.Context, sources []schema.Source) (*Push, error)
 	case at < 0 && len(sources) == 0:
 		return nil, &Refusal{Code: CodeMissing, Reason: "the folder is empty"}
 	case at < 0:
-		return nil, &Refusal{Code: CodeUnsigned, Reason: fmt.Sprintf("trust roots are configured: the folder has to hold %s and nothing else", FileName)}
+		return nil, &Refusal{Code: CodeUnsigned, Reason: fmt.Sprintf(
+			"trust roots are configured: the folder must contain %s and nothing else", FileName)}
 	case len(sources) > 1 && !g.off[CodeMixed]:
-		return nil, &Refusal{Code: CodeMixed, Reason: fmt.Sprintf("%s lies beside %s", canonjson.Clip(sources[(at+1)%len(sources)].Name), FileName)}
+		return nil, &Refusal{Code: CodeMixed, Reason: fmt.Sprintf(
+			"%s is next to %s", canonjson.Clip(sources[(at+1)%len(sources)].Name), FileName)}
 	}
 	return g.open(ctx, sources[at].Data)
 }
@@ -83,7 +85,8 @@ func (r *Roots) Open(ctx context.Context, raw []byte) (*Push, error) {
 // verify verifies the signatures, and only then reads what they are for.
 func verify(ctx context.Context, roots *Roots, e *Envelope, raw []byte, off without) (*Push, error) {
 	if e.PayloadType != PayloadType && !off[CodeType] {
-		return nil, &Refusal{Code: CodeType, Reason: fmt.Sprintf("the payload is %q, and a push is %q", canonjson.Clip(e.PayloadType), PayloadType)}
+		return nil, &Refusal{Code: CodeType, Reason: fmt.Sprintf(
+			"the payload is %q, but that of a push is %q", canonjson.Clip(e.PayloadType), PayloadType)}
 	}
 	signers, err := roots.Signers(ctx, e)
 	if err != nil && !off[CodeSignature] {
@@ -142,7 +145,8 @@ func (g *Gate) timely(p *Push, m memory, now time.Time) error {
 	}
 	switch now = later(m.Seen, now); {
 	case p.Issued.After(now.Add(Skew)) && !g.off[CodeClock]:
-		return &Refusal{Code: CodeClock, Later: true, Reason: fmt.Sprintf("it is issued at %s, which is in the future of this host: look at both clocks", stamp(p.Issued))}
+		return &Refusal{Code: CodeClock, Later: true, Reason: fmt.Sprintf(
+			"it is issued at %s, which is in the future of this host: check both clocks", stamp(p.Issued))}
 	case !now.Before(p.Expires) && !g.off[CodeExpired]:
 		return expired(p)
 	}
@@ -150,14 +154,18 @@ func (g *Gate) timely(p *Push, m memory, now time.Time) error {
 }
 
 func expired(p *Push) *Refusal {
-	return &Refusal{Code: CodeExpired, Reason: fmt.Sprintf("push %d has expired at %s; sign a new one", p.Sequence, stamp(p.Expires))}
+	return &Refusal{Code: CodeExpired, Reason: fmt.Sprintf("push %d has expired at %s; sign a new one", p.Sequence,
+		stamp(p.Expires))}
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 func (g *Gate) clock(m memory, now time.Time) error {
 	if !m.Seen.IsZero() && now.Round(0).Before(m.Seen.Add(-Skew)) && !g.off[CodeClock] {
-		return &Refusal{Code: CodeClock, Later: true, Reason: fmt.Sprintf("clock_back: the clock of this host says %s and was at %s before: set it right, or, if it is right now and was ahead then, ringd clock --accept-time --reason TEXT", stamp(now), stamp(m.Seen.Truncate(time.Second)))}
+		return &Refusal{Code: CodeClock, Later: true, Reason: fmt.Sprintf(
+			"clock_back: the clock of this host says %s and was at %s before: set it right, or, if it is right now "+
+				"and was ahead then, ringd clock --accept-time --reason TEXT", stamp(now),
+			stamp(m.Seen.Truncate(time.Second)))}
 	}
 	return nil
 }
@@ -168,20 +176,25 @@ func (g *Gate) follows(p *Push, m memory) error {
 	case p.Digest == m.Digest:
 		return nil
 	case p.Sequence < m.Sequence && !g.off[CodeReplayed]:
-		return &Refusal{Code: CodeReplayed, Reason: fmt.Sprintf("its sequence is %d, and %d was accepted", p.Sequence, m.Sequence)}
+		return &Refusal{Code: CodeReplayed, Reason: fmt.Sprintf(
+			"its sequence is %d, and %d was accepted", p.Sequence, m.Sequence)}
 	case p.Sequence == m.Sequence && !g.off[CodeEquivocated]:
-		return &Refusal{Code: CodeEquivocated, Reason: fmt.Sprintf("another push with sequence %d was accepted: find out who signed two", p.Sequence)}
+		return &Refusal{Code: CodeEquivocated, Reason: fmt.Sprintf(
+			"another push with sequence %d was accepted: find out who signed two", p.Sequence)}
 	}
 	next := p.Sequence == m.Sequence+1
 	if p.Previous != m.Revision && (next || g.cfg.InOrder) && !g.off[CodePrevious] {
-		why := fmt.Sprintf("it is made on top of %s, and %s was accepted last: sign it on top of that", named(p.Previous), m.Revision)
+		why := fmt.Sprintf("it is made on top of %s, and %s was accepted last: sign it on top of that",
+			named(p.Previous), m.Revision)
 		if !next {
-			why = fmt.Sprintf("its sequence is %d, and %d was accepted last: the pushes between are missing", p.Sequence, m.Sequence)
+			why = fmt.Sprintf("its sequence is %d, and %d was accepted last: the pushes between are missing",
+				p.Sequence, m.Sequence)
 		}
 		return &Refusal{Code: CodePrevious, Reason: why}
 	}
 	if slices.Contains(m.History, p.Revision) && p.Revision != m.Revision && !p.Rollback && !g.off[CodeRolledBack] {
-		return &Refusal{Code: CodeRolledBack, Reason: fmt.Sprintf("revision %s was in force before: sign that with ringd rollback, with a reason", p.Revision)}
+		return &Refusal{Code: CodeRolledBack, Reason: fmt.Sprintf(
+			"revision %s was in force before: sign that with ringd rollback, with a reason", p.Revision)}
 	}
 	return nil
 }
@@ -202,7 +215,8 @@ func (g *Gate) Accept(p *Push, now time.Time) error { return g.cfg.Ledger.accept
 // restart. One that is not the last accepted is refused. Errors are *Refusal.
 func (g *Gate) Hold(ctx context.Context, raw []byte, now time.Time) (*Push, error) {
 	if _, err := profiles.DecodeSet(raw); err == nil {
-		return nil, &Refusal{Code: CodeUnsigned, Reason: "what was in force came without a signature, before there were trust roots"}
+		return nil, &Refusal{Code: CodeUnsigned, Reason: "the push in force has no signature: it is older than the " +
+			"trust roots"}
 	}
 	p, err := g.open(ctx, raw)
 	if err != nil {
@@ -213,7 +227,8 @@ func (g *Gate) Hold(ctx context.Context, raw []byte, now time.Time) (*Push, erro
 		return nil, err
 	}
 	if p.Digest != m.Digest && !g.off[CodeReplayed] {
-		return nil, &Refusal{Code: CodeReplayed, Reason: fmt.Sprintf("push %d is kept, and %d was accepted last", p.Sequence, m.Sequence)}
+		return nil, &Refusal{Code: CodeReplayed, Reason: fmt.Sprintf(
+			"push %d is stored, but %d was accepted last", p.Sequence, m.Sequence)}
 	}
 	return p, g.guard(ctx, p, p.Policy) // nothing came after it
 }
@@ -227,7 +242,8 @@ func (g *Gate) Last(raw []byte) (*profiles.Set, error) {
 		return nil, err
 	}
 	if m := g.cfg.Ledger.read(); p.Digest != m.Digest {
-		return nil, &Refusal{Code: CodeReplayed, Reason: fmt.Sprintf("push %d is kept, and %d was accepted last", p.Sequence, m.Sequence)}
+		return nil, &Refusal{Code: CodeReplayed, Reason: fmt.Sprintf(
+			"push %d is stored, but %d was accepted last", p.Sequence, m.Sequence)}
 	}
 	return p.Policy, nil
 }

@@ -58,7 +58,8 @@ func OpenLedger(path string) (*Ledger, error) {
 		if errors.As(why, &at) {
 			why = at.Err
 		}
-		return fmt.Errorf("accepted pushes %s: %w; restore it from a backup, or remove it when an old push cannot have been put in the sync folder", path, why)
+		return fmt.Errorf("accepted pushes %s: %w; restore it from a backup, or remove it if no old push can be in "+
+			"the sync folder", path, why)
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for somebody
 	if errors.Is(err, fs.ErrPermission) {
@@ -84,13 +85,14 @@ func OpenLedger(path string) (*Ledger, error) {
 		return nil, damaged(err)
 	}
 	if !m.says(text) {
-		return nil, damaged(errors.New("a field is missing, stands twice or is not as ringd writes it"))
+		return nil, damaged(errors.New("a field is missing, is there twice, or is not in the form that ringd writes"))
 	}
 	if m.Format != ledgerFormat {
 		return nil, damaged(fmt.Errorf("format %q, this build reads %q", canonjson.Clip(m.Format), ledgerFormat))
 	}
-	if m.Sequence < 0 || m.Sequence > canonjson.MaxExact || m.Sequence > 0 && (!isDigest(m.Digest) || !isDigest(m.Revision)) {
-		return nil, damaged(errors.New("it names no push that could have been accepted"))
+	if m.Sequence < 0 || m.Sequence > canonjson.MaxExact || m.Sequence > 0 &&
+		(!isDigest(m.Digest) || !isDigest(m.Revision)) {
+		return nil, damaged(errors.New("it does not describe a push that could have been accepted"))
 	}
 	l.now = m
 	return l, nil
@@ -101,7 +103,8 @@ func OpenLedger(path string) (*Ledger, error) {
 func (m memory) says(text []byte) bool {
 	raw, err := json.Marshal(m)
 	var have, want bytes.Buffer
-	return errors.Join(err, json.Compact(&have, text), json.Compact(&want, raw)) == nil && bytes.Equal(have.Bytes(), want.Bytes())
+	return errors.Join(err, json.Compact(&have, text), json.Compact(&want, raw)) == nil &&
+		bytes.Equal(have.Bytes(), want.Bytes())
 }
 
 func (l *Ledger) read() memory {

@@ -43,7 +43,8 @@ func (r *Roots) For(audience string, lift int) (*Roots, error) {
 		return nil, errors.New("trust.audience: want a short name in lower-case letters, digits, dots and dashes")
 	}
 	if need, keys := r.Threshold(RoleLockdown); lift != 0 && (lift < need || lift > keys || keys == 0) {
-		return nil, fmt.Errorf("trust.lift: threshold %d: want at least that of the role lockdown, %d, and at most the number of its keys, %d", lift, need, keys)
+		return nil, fmt.Errorf("trust.lift: threshold %d: want at least that of the role lockdown, %d, and at most "+
+			"the number of its keys, %d", lift, need, keys)
 	}
 	out := *r
 	out.audience, out.lift = audience, lift
@@ -52,7 +53,8 @@ func (r *Roots) For(audience string, lift int) (*Roots, error) {
 
 // IsAudience reports whether a text can name an audience.
 func IsAudience(s string) bool {
-	return len(s) <= 63 && s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789.-") == "" && !strings.ContainsAny(s[:1], ".-")
+	return len(s) <= 63 && s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789.-") == "" &&
+		!strings.ContainsAny(s[:1], ".-")
 }
 
 // Audience is that of the host.
@@ -77,7 +79,9 @@ func (r *Roots) Meant(audience string) error {
 // RequireLift refuses signers who are too few to lift a lockdown.
 func (r *Roots) RequireLift(signers []Signer) error {
 	if have := Count(RoleLockdown, signers); have < r.lift {
-		return &Refusal{Code: CodeThreshold, Reason: fmt.Sprintf("%d of %d keys of role %s have signed, and a lift needs %d", have, len(r.roles[RoleLockdown]), RoleLockdown, r.lift)}
+		return &Refusal{Code: CodeThreshold, Reason: fmt.Sprintf(
+			"%d of %d keys of role %s have signed, and a lift needs %d", have, len(r.roles[RoleLockdown]), RoleLockdown,
+			r.lift)}
 	}
 	return nil
 }
@@ -101,12 +105,12 @@ func NewRoots(roles map[string]Role) (*Roots, error) {
 				continue
 			}
 			if weak(k) {
-				bad(name, "key %s is no key: anybody can sign for it", KeyID(k))
+				bad(name, "key %s is not a safe key: anyone can forge its signatures", KeyID(k))
 				continue
 			}
 			id := KeyID(k)
 			if ids[id] {
-				bad(name, "key %s stands twice", id)
+				bad(name, "key %s is listed twice", id)
 			}
 			ids[id], r.keys[id] = true, k
 		}
@@ -116,7 +120,7 @@ func NewRoots(roles map[string]Role) (*Roots, error) {
 		r.roles[name], r.need[name] = ids, role.Threshold
 	}
 	if _, ok := roles[RolePolicy]; !ok {
-		errs = append(errs, errors.New("trust.roles: no role policy: nobody could sign a push"))
+		errs = append(errs, errors.New("trust.roles: the role policy is missing, so no push could be signed"))
 	}
 	return r, errors.Join(errs...)
 }
@@ -142,7 +146,8 @@ func isRole(name string) bool {
 		return true
 	}
 	kind, who, _ := strings.Cut(name, ":")
-	return (kind == "user" || kind == "group" || kind == "team") && who != "" && isText(name) && !strings.Contains(name, " ")
+	return (kind == "user" || kind == "group" || kind == "team") && who != "" && isText(name) &&
+		!strings.Contains(name, " ")
 }
 
 // Names are the roles, sorted.
@@ -156,7 +161,8 @@ func (r *Roots) Signers(ctx context.Context, e *Envelope) ([]Signer, error) {
 	for _, id := range slices.Sorted(maps.Keys(r.keys)) {
 		all = append(all, verifier{r.keys[id], id})
 	}
-	none := &Refusal{Code: CodeSignature, Reason: fmt.Sprintf("none of its %d signatures is by a key of the trust roots", len(e.Signatures))}
+	none := &Refusal{Code: CodeSignature, Reason: fmt.Sprintf(
+		"none of its %d signatures is by a key of the trust roots", len(e.Signatures))}
 	if len(e.Signatures) == 0 {
 		none.Reason = "it has no signature"
 	}
@@ -211,7 +217,8 @@ func (r *Roots) worth(e *Envelope) (*Envelope, error) {
 	}
 	if n := nameless * len(r.keys); n > len(r.keys) && n > maxNameless/max(len(e.Payload), 1) {
 		return nil, &Refusal{Code: CodeTooLarge, Reason: fmt.Sprintf(
-			"%d signatures name no key, and trying %d keys with each on %d bytes takes too long: sign with ringd sign, which names them", nameless, len(r.keys), len(e.Payload))}
+			"%d signatures name no key, and trying %d keys with each on %d bytes takes too long: sign with ringd "+
+				"sign, which names them", nameless, len(r.keys), len(e.Payload))}
 	}
 	return out, nil
 }
@@ -224,7 +231,8 @@ func (r *Roots) Require(role string, signers []Signer) error {
 		return &Refusal{Code: CodeThreshold, Reason: fmt.Sprintf("the trust roots have no keys for %s", role)}
 	}
 	if have := Count(role, signers); have < need {
-		return &Refusal{Code: CodeThreshold, Reason: fmt.Sprintf("%d of %d keys of role %s have signed, it needs %d", have, len(r.roles[role]), role, need)}
+		return &Refusal{Code: CodeThreshold, Reason: fmt.Sprintf(
+			"%d of %d keys of role %s have signed, it needs %d", have, len(r.roles[role]), role, need)}
 	}
 	return nil
 }
@@ -277,13 +285,15 @@ func (r *Roots) exceptions(p *Push) error {
 	need := approvers(p)
 	for _, owner := range slices.Sorted(maps.Keys(need)) {
 		if owner == "" {
-			return &Refusal{Code: CodeException, Reason: need[owner] + " names nobody who approves it"}
+			return &Refusal{Code: CodeException, Reason: need[owner] + " names no approver"}
 		}
 		if _, known := r.need[owner]; !known {
-			return &Refusal{Code: CodeException, Reason: fmt.Sprintf("%s is approved by %s, for whom the trust roots have no keys", need[owner], owner)}
+			return &Refusal{Code: CodeException, Reason: fmt.Sprintf(
+				"%s is approved by %s, but the trust roots have no keys of this approver", need[owner], owner)}
 		}
 		if err := r.Require(owner, p.Signers); err != nil {
-			return &Refusal{Code: CodeException, Reason: fmt.Sprintf("%s needs the signature of %s: %d of %d", need[owner], owner, Count(owner, p.Signers), r.need[owner])}
+			return &Refusal{Code: CodeException, Reason: fmt.Sprintf(
+				"%s needs the signature of %s: %d of %d", need[owner], owner, Count(owner, p.Signers), r.need[owner])}
 		}
 	}
 	return nil

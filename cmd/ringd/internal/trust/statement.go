@@ -81,7 +81,7 @@ func (s Statement) check() error {
 	case s.Rollback && s.Reason == "":
 		return errors.New("a rollback needs a reason")
 	case s.Rollback && s.Previous == "":
-		return errors.New("a rollback needs the revision that it takes out of force")
+		return errors.New("a rollback needs the revision that it replaces")
 	case len(s.Set) == 0:
 		return errors.New("no set")
 	}
@@ -145,7 +145,8 @@ func Peek(raw []byte) (*Push, *Envelope, error) {
 // read reads the payload of an envelope. off are checks that a test has taken away.
 func read(e *Envelope, raw []byte, off without) (*Push, error) {
 	if e.PayloadType != PayloadType && !off[CodeType] {
-		return nil, &Refusal{Code: CodeType, Reason: fmt.Sprintf("the payload is %q, and a push is %q", canonjson.Clip(e.PayloadType), PayloadType)}
+		return nil, &Refusal{Code: CodeType, Reason: fmt.Sprintf(
+			"the payload is %q, but that of a push is %q", canonjson.Clip(e.PayloadType), PayloadType)}
 	}
 	s, err := Exactly(e.Payload, Statement.encode)
 	if err != nil {
@@ -156,10 +157,11 @@ func read(e *Envelope, raw []byte, off without) (*Push, error) {
 		return nil, &Refusal{Code: CodeSet, Reason: err.Error()}
 	}
 	if set.Revision != s.Revision && !off[CodeSet] {
-		return nil, &Refusal{Code: CodeSet, Reason: fmt.Sprintf("the statement names revision %s and carries the set of %s", s.Revision, set.Revision)}
+		return nil, &Refusal{Code: CodeSet, Reason: fmt.Sprintf(
+			"the statement names revision %s, but has the set of %s", s.Revision, set.Revision)}
 	}
 	if err := profiles.CheckSet(set); err != nil && !off[CodeSet] {
-		return nil, &Refusal{Code: CodeSet, Reason: "no compiler made this set: " + err.Error()}
+		return nil, &Refusal{Code: CodeSet, Reason: "the set was not made by the compiler: " + err.Error()}
 	}
 	return &Push{Statement: s, Policy: set, Digest: profiles.Digest(e.Payload), Raw: raw}, nil
 }

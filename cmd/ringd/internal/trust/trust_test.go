@@ -363,7 +363,7 @@ func TestWeakKeys(t *testing.T) {
 		if !forged {
 			t.Errorf("%s: no signature was forged, so the row shows nothing", text)
 		}
-		if _, err := trust.NewRoots(map[string]trust.Role{trust.RolePolicy: {Keys: []ed25519.PublicKey{weak}, Threshold: 1}}); err == nil || !strings.Contains(err.Error(), "anybody") {
+		if _, err := trust.NewRoots(map[string]trust.Role{trust.RolePolicy: {Keys: []ed25519.PublicKey{weak}, Threshold: 1}}); err == nil || !strings.Contains(err.Error(), "anyone can") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -456,7 +456,7 @@ func TestWords(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"payload":"","payloadType":"","signatures":{}}`:       "push_malformed: envelope: signatures: object is not of the right kind; make it with ringd sign",
 		`{"payload":"","payloadType":"","signatures":[],"x":1}`: `push_malformed: envelope: unknown field "x"; make it with ringd sign`,
-		`{"payload":"",`: "push_torn: the envelope ends in the middle; write it beside and rename it, as ringd push does",
+		`{"payload":"",`: "push_torn: the envelope ends in the middle; write it under another name and rename it, as ringd push does",
 	} {
 		if _, err := trust.DecodeEnvelope([]byte(text)); err == nil || err.Error() != want {
 			t.Errorf("%s:\ngot  %v\nwant %s", text, err, want)
@@ -472,7 +472,7 @@ func TestWords(t *testing.T) {
 		return err
 	}
 	for text, want := range map[string]string{
-		`{"n":3.5}`: "n: number 3.5 is not of the right kind", `{"at":"x"}`: "x is no time such as 2026-12-31T00:00:00Z",
+		`{"n":3.5}`: "n: number 3.5 is not of the right kind", `{"at":"x"}`: "x is not a time such as 2026-12-31T00:00:00Z",
 	} {
 		if err := at(text); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", text, err, want)

@@ -197,7 +197,7 @@ func hostShortage(how schema.Diagnostic, other string) schema.Diagnostic {
 	return schema.Diagnostic{
 		Pos:  how.Pos,
 		Code: CodeBusy,
-		Msg:  "the host is short of something: " + how.Msg + "; another child: " + other,
+		Msg:  "the host is short of a resource: " + how.Msg + "; another child: " + other,
 		Hint: "try again when the host has more room; ringd tries a push again by itself",
 	}
 }

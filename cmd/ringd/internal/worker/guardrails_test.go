@@ -60,7 +60,7 @@ func TestGuardrailsRefuse(t *testing.T) {
 		{"a typo, in the block", guarded(strings.Replace(refuseTwo, "effective.bridges", "effective.brigdes", 1)), nil, "p.yaml:14:21: guardrail-invalid: guardrail two: undefined ref: input.effective.brigdes"},
 		{"a typo, in the file", file, map[string]string{"guardrails/two.rego": strings.Replace(refuseTwo, "b.powers.external", "b.power.external", 1)}, "guardrails/two.rego:5:3: guardrail-invalid"},
 		{"a typo, on one line", strings.Replace(guarded(""), "rego: |", `rego: "package ringd.guardrails; deny contains 1 if input.x"`, 1), nil, "p.yaml:11:"},
-		{"it cannot tell", guarded("package ringd.guardrails\ndeny contains \"x\" if input.now < \"2\"\n"), nil, "p.yaml:10:7: guardrail-invalid: guardrail two, agent a: cannot tell: null does not compare with text"},
+		{"it cannot tell", guarded("package ringd.guardrails\ndeny contains \"x\" if input.now < \"2\"\n"), nil, "p.yaml:10:7: guardrail-invalid: guardrail two, agent a: cannot be evaluated: null does not compare with text"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			req := oneSource("p.yaml", tt.policy)

@@ -118,7 +118,7 @@ func written() []hostileRego {
 		{"Rego in Rego", deny + "x := rego.parse_module(\"x\", \"package x\")\n", invalid, "undefined function rego.parse_module"},
 		{"cidr expanded", deny + "x := net.cidr_expand(\"::/0\")\n", invalid, "undefined function net.cidr_expand"},
 		{"data", "deny contains x if data.secrets[x]\n", invalid, "there is no data to read"},
-		{"another input", "deny contains \"x\" if count(input.layers) > 9 with input as {}\n", invalid, "not `with` another one"},
+		{"another input", "deny contains \"x\" if count(input.layers) > 9 with input as {}\n", invalid, "with `with`"},
 	}
 	return out
 }

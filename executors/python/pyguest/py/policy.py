@@ -26,7 +26,7 @@ _INNER = frozenset((
 # What to do instead, behind a refusal of these.
 _HINTS = {
     "multiprocessing": "a program is one process: use threads, concurrent.futures.ThreadPoolExecutor or asyncio",
-    "subprocess": "a program starts no others: what it needs from outside it asks by ringd.tools",
+    "subprocess": "programs cannot start other programs; call a bridge through ringd.tools instead",
     "profile": "cProfile.Profile does the same",
     "_thread": "threading does the same",
     "concurrent.interpreters": "a program has one interpreter: use threads or asyncio",

@@ -238,7 +238,7 @@ func (r *run) ended(err error) executors.Result {
 	case errors.Is(err, errBroke):
 		res = failed(
 			executors.StateFailed, "Crashed",
-			"the interpreter broke over this program: its own stack was full, or it did what WebAssembly refuses",
+			"the interpreter crashed on this program: its stack was full, or WebAssembly trapped",
 		)
 	case errors.As(err, &exit):
 		res.ExitCode = int(exit.Code & 0xff)

@@ -39,7 +39,7 @@ type engineOptions struct {
 
 // errBroke is wrapped by the error of Run if the interpreter did something that WebAssembly does not allow, as
 // it does when its stack is full.
-var errBroke = errors.New("the interpreter broke")
+var errBroke = errors.New("the interpreter crashed")
 
 // ExitError is the error of Run if the interpreter ended with a code that is not 0.
 type ExitError struct{ Code uint32 }

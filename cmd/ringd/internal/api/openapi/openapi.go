@@ -65,11 +65,14 @@ func Document(cfg Config) ([]byte, error) {
 	}
 	return json.MarshalIndent(object{
 		"openapi": "3.1.0",
-		"info": object{"title": "ringd harness API", "version": "1", "license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"},
-			"description": "HTTP/JSON on a Unix socket, and over TCP with TLS 1.3. Who calls is known from the peer's uid and gid, over TCP from " +
-				"the header Authorization: Bearer TOKEN (else unauthorized, on every path); its roles decide what it may do. " +
+		"info": object{"title": "ringd harness API", "version": "1",
+			"license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"},
+			"description": "HTTP/JSON on a Unix socket, and over TCP with TLS 1.3. The caller is identified by the " +
+				"uid and gid of the peer, over TCP by " +
+				"the header Authorization: Bearer TOKEN (else unauthorized, on every path); its roles decide which " +
+				"requests it may make. " +
 				"The header Ringd-Role makes a request act in one of them. Every error has a code."},
-		"servers":    []any{object{"url": "http://ringd", "description": "the Unix socket; the host name is not looked at"}},
+		"servers":    []any{object{"url": "http://ringd", "description": "the Unix socket; the host name is ignored"}},
 		"paths":      paths,
 		"components": object{"schemas": m.schemas},
 	}, "", "  ")

@@ -20,7 +20,7 @@ import (
 // the same text. An error is a schema that is not JSON.
 func Declare(agent, revision string, bridges map[string]profiles.Bridge) (string, error) {
 	w := &writer{taken: map[string]bool{}}
-	w.line(0, "// What agent %s may call. Generated from policy %s; do not edit.", oneLine(agent), oneLine(revision))
+	w.line(0, "// The bridges of agent %s. Generated from policy %s; do not edit.", oneLine(agent), oneLine(revision))
 	w.line(0, "// Every call is decided and recorded by the host; a refused one throws CapabilityDenied.")
 	w.line(0, "")
 	w.line(0, "/** The inputs of the run, frozen. */")
@@ -91,7 +91,8 @@ func note(b profiles.Bridge) string {
 	case b.Approval == nil:
 		return text
 	case b.Approval.When != "":
-		return "May ask for an approval, as its arguments are: the program waits for it, or gets ApprovalDenied. " + text
+		return "May ask for an approval, as its arguments are: the program waits for it, or gets ApprovalDenied. " +
+			text
 	default:
 		return "Asks for an approval: the program waits for it, or gets ApprovalDenied. " + text
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-const head = "// What agent a may call. Generated from policy sha256:1; do not edit.\n" +
+const head = "// The bridges of agent a. Generated from policy sha256:1; do not edit.\n" +
 	"// Every call is decided and recorded by the host; a refused one throws CapabilityDenied.\n\n" +
 	"/** The inputs of the run, frozen. */\n" +
 	"declare const inputs: Readonly<Record<string, unknown>>;\n"

@@ -7,7 +7,7 @@ const shellName = "shell"
 const shellTypes = `interface ShellInput {
   script: string;
   stdin?: string;
-  /** Scripts of one name go on from one another: folder, variables, functions. */
+  /** Scripts with the same name share folder, variables and functions. */
   session?: string;
   /** An absolute path. */
   cwd?: string;

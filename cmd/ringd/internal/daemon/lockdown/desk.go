@@ -61,7 +61,7 @@ func (d *OrderDesk) Apply(ctx context.Context, p syncer.Push) error {
 		if last := d.cfg.Lock.LastOrder(); last != nil && last.Digest == out.Digest {
 			return nil // and what became of it stays
 		}
-		out.Result, out.Message = wire.OrderUnchanged, "it was obeyed before"
+		out.Result, out.Message = wire.OrderUnchanged, "it was carried out before"
 	} else if err := d.cfg.Lock.Obey(ctx, o); err != nil {
 		return d.refuse(ctx, out, err)
 	}
@@ -75,7 +75,7 @@ func (d *OrderDesk) Apply(ctx context.Context, p syncer.Push) error {
 func (d *OrderDesk) refuse(ctx context.Context, o wire.Order, cause error) error {
 	code, later := codeOf(cause)
 	o.Result, o.Code, o.At = wire.OrderRefused, code, d.cfg.Now().UTC()
-	o.Message = trust.LockdownFile + " is not obeyed: " + code + ": " + strings.TrimPrefix(plain(cause), code+": ")
+	o.Message = trust.LockdownFile + " is not carried out: " + code + ": " + strings.TrimPrefix(plain(cause), code+": ")
 	if todo := remedy(code); todo != "" {
 		o.Message += "; " + todo
 	}
@@ -125,7 +125,7 @@ func remedy(code string) string {
 	case "order_equivocated":
 		return "find out who signed two"
 	case "order_torn":
-		return "write it beside and rename it"
+		return "write it under another name and rename it"
 	case "order_file", "order_too_large":
 		return "put a regular file there, or a link that stays in the folder"
 	default:

@@ -72,7 +72,7 @@ func regular(name string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return errors.New("it is no regular file: move it away while ringd runs")
+		return errors.New("it is not a regular file: move it away while ringd runs")
 	}
 	return nil
 }

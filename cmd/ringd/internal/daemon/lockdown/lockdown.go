@@ -42,12 +42,13 @@ var (
 	// written down, or because it was begun again meanwhile.
 	ErrNotLifted = errors.New("the lockdown is not lifted")
 	// ErrReplayed: a signed order is older than the last one that was obeyed.
-	ErrReplayed = errors.New("the lockdown order is older than one that was obeyed; sign one with a higher sequence")
+	ErrReplayed = errors.New("the lockdown order is older than one that was carried out; sign one with a higher " +
+		"sequence")
 	// ErrEquivocated: another signed order has the same sequence.
-	ErrEquivocated = errors.New("another lockdown order with this sequence was obeyed")
+	ErrEquivocated = errors.New("another lockdown order with this sequence was carried out")
 	// ErrForgotten: nobody knows whether a signed order was obeyed, since the file that
 	// said so could not be read.
-	ErrForgotten = errors.New("which lockdown orders were obeyed is not known any more")
+	ErrForgotten = errors.New("ringd no longer knows which lockdown orders were carried out")
 	// ErrExpired: a signed order is not valid at this time.
 	ErrExpired = errors.New("the lockdown order is not valid at this time")
 )
@@ -122,7 +123,7 @@ func Open(cfg Config) (*Lock, error) {
 		l.forgot = cfg.Now().UTC()
 		l.state.Store(&State{By: "ringd", Since: cfg.Now().UTC(),
 			Reason: fmt.Sprintf(
-				"the file %s cannot be read, so nobody knows whether it was lifted: %v",
+				"the file %s cannot be read, so it is not known whether the lockdown was lifted: %v",
 				cfg.File,
 				bare(err),
 			)})
@@ -150,9 +151,9 @@ func lost(cfg Config) error {
 	begun, err := cfg.Begun()
 	switch {
 	case err != nil:
-		return fmt.Errorf("it is not there, and the audit log does not say more: %w", err)
+		return fmt.Errorf("it does not exist, and the audit log has no answer: %w", err)
 	case begun:
-		return errors.New("it is not there, and by the audit log a lockdown was begun and not lifted")
+		return errors.New("it does not exist, and according to the audit log a lockdown was begun and not lifted")
 	}
 	return nil
 }
@@ -257,7 +258,7 @@ func check(by, reason string) error {
 	case by == "":
 		return &InvalidError{"actor", "the request has no actor"}
 	case strings.TrimSpace(reason) == "":
-		return &InvalidError{"reason", "is missing: those who are refused are told why"}
+		return &InvalidError{"reason", "is missing: refused callers read why"}
 	case len(reason) > MaxReason:
 		return &InvalidError{"reason", fmt.Sprintf("is longer than %d bytes", MaxReason)}
 	}
@@ -364,7 +365,7 @@ func (l *Lock) lift(ctx context.Context, by, reason string, o *mark) error {
 	if !swapped {
 		l.keep(ctx, true)
 		return errors.Join(
-			fmt.Errorf("%w: it was begun again, or what is in force could not be brought back", ErrNotLifted),
+			fmt.Errorf("%w: it was begun again, or the policy in force could not be restored", ErrNotLifted),
 			err,
 		)
 	}

@@ -379,7 +379,7 @@ func TestLostFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s := l.State(); (s != nil) != tt.closed || s != nil && !strings.Contains(s.Reason, "it is not there") {
+		if s := l.State(); (s != nil) != tt.closed || s != nil && !strings.Contains(s.Reason, "it does not exist") {
 			t.Errorf("%s: %+v", name, s)
 		}
 		if err := l.Lift(t.Context(), "uid:1", "looked at it"); err != nil {

@@ -97,7 +97,7 @@ func (l *Lock) Obey(ctx context.Context, o Order) error {
 		return ErrReplayed
 	case now.Add(ahead).Before(o.Issued):
 		return fmt.Errorf(
-			"%w: it is issued at %s, in the future of this host: look at both clocks",
+			"%w: it is issued at %s, in the future of this host: check both clocks",
 			ErrExpired,
 			o.Issued.UTC().Format(time.RFC3339),
 		)
@@ -105,7 +105,8 @@ func (l *Lock) Obey(ctx context.Context, o Order) error {
 		return fmt.Errorf("%w: it has expired at %s; sign a new one", ErrExpired, o.Expires.UTC().Format(time.RFC3339))
 	case o.State == wire.LockdownLift && o.Issued.Before(l.forgot) && l.State() != nil:
 		return fmt.Errorf(
-			"%w: %s could not be read at %s; sign a new lift with a higher sequence, or lift it with ringd lockdown --lift",
+			"%w: %s could not be read at %s; sign a new lift with a higher sequence, or lift it with ringd lockdown "+
+				"--lift",
 			ErrForgotten,
 			filepath.Base(l.cfg.File),
 			l.forgot.UTC().Format(time.RFC3339),

@@ -248,7 +248,7 @@ func TestAttacks(t *testing.T) {
 			h.order(raw)
 			for range 2 { // told once
 				o := h.look()
-				if o.Result != wire.OrderRefused || o.Code != tt.code || !strings.Contains(o.Message, tt.says) || !strings.HasPrefix(o.Message, trust.LockdownFile+" is not obeyed: "+tt.code+": ") {
+				if o.Result != wire.OrderRefused || o.Code != tt.code || !strings.Contains(o.Message, tt.says) || !strings.HasPrefix(o.Message, trust.LockdownFile+" is not carried out: "+tt.code+": ") {
 					t.Fatalf("%+v, want %s with %q", o, tt.code, tt.says)
 				}
 				if s := h.lock.State(); s == nil || s.By != "signed:group:soc" {

@@ -28,14 +28,14 @@ func newEgressFigures(registry *prometheus.Registry) egressFigures {
 	f := egressFigures{
 		decisions: counter(
 			"decisions_total",
-			"Decisions about targets, by door, verdict and code.",
+			"Egress decisions, by entry point, verdict and code.",
 			"door",
 			"verdict",
 			"code",
 		),
 		ends: counter(
 			"ends_total",
-			"Connections that ended, by door and how; cut: the policy no longer allows them.",
+			"Ended connections, by entry point and result; cut means that the policy no longer allows them.",
 			"door",
 			"end",
 		),
@@ -44,14 +44,15 @@ func newEgressFigures(registry *prometheus.Registry) egressFigures {
 				Namespace: "ringd",
 				Subsystem: "egress",
 				Name:      "connections",
-				Help:      "Connections that are open.",
+				Help:      "Open connections.",
 			},
 		),
 		dial: prometheus.NewHistogram(
 			prometheus.HistogramOpts{Namespace: "ringd", Subsystem: "egress", Name: "dial_seconds",
-				Help: "From the decision to a connection.", Buckets: prometheus.ExponentialBuckets(0.00005, 4, 10)},
+				Help:    "Time from the decision to the connection.",
+				Buckets: prometheus.ExponentialBuckets(0.00005, 4, 10)},
 		),
-		bytes: counter("bytes_total", "Bytes of connections that ended, by direction: up is from guests.", "direction"),
+		bytes: counter("bytes_total", "Bytes of ended connections, by direction; up is sent by guests.", "direction"),
 	}
 	registry.MustRegister(f.decisions, f.ends, f.open, f.dial, f.bytes)
 	return f
@@ -103,8 +104,10 @@ func ends() []string {
 // egressCodes are the codes of decisions about targets.
 func egressCodes() (out []string) {
 	for _, c := range []egress.Code{
-		egress.Off, egress.NotGranted, egress.Port, egress.Denied, egress.Expired, egress.Target, egress.Address, egress.NoAddress,
-		egress.NotTLS, egress.SNI, egress.ECH, egress.Request, egress.Method, egress.Path, egress.Redirect, egress.Opaque,
+		egress.Off, egress.NotGranted, egress.Port, egress.Denied, egress.Expired, egress.Target, egress.Address,
+		egress.NoAddress,
+		egress.NotTLS, egress.SNI, egress.ECH, egress.Request, egress.Method, egress.Path, egress.Redirect,
+		egress.Opaque,
 		egress.Budget, egress.Gateways, egress.Field,
 	} {
 		out = append(out, string(c))

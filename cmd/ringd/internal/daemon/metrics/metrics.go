@@ -68,36 +68,37 @@ func New() *Metrics {
 		m.registry.MustRegister(v)
 		return v
 	}
-	m.runs = counter("runs_total", "Runs that ended, by state.", "state")
+	m.runs = counter("runs_total", "Ended runs, by state.", "state")
 	m.live = gauge("runs_live", "Runs that have not ended.")
-	m.runSeconds = histogram("run_seconds", "From the request to the recorded end of a run.", 0.0005)
+	m.runSeconds = histogram("run_seconds", "Time from the request to the recorded end of a run.", 0.0005)
 	m.decisions = counter("decisions_total", "Recorded decisions, by verdict and code.", "verdict", "code")
 	m.pushes = counter("pushes_total", "Pushes, by result.", "result")
-	m.generation = gauge("generation", "The generation in force; 0: none.")
-	m.lockdown = gauge("lockdown", "1 while a lockdown holds.")
-	m.calls = counter("calls_total", "Bridge calls that ended, by state.", "state")
-	m.callTime = histogram("call_seconds", "From the decision to the end of a bridge call.", 0.00001)
+	m.generation = gauge("generation", "The generation in force, or 0 if there is none.")
+	m.lockdown = gauge("lockdown", "1 during a lockdown.")
+	m.calls = counter("calls_total", "Ended bridge calls, by state.", "state")
+	m.callTime = histogram("call_seconds", "Time from the decision to the end of a bridge call.", 0.00001)
 	m.faults = counter("faults_total", "Failed writes, by place.", "place")
 	m.requests = counter("requests_total", "API requests, by route and status.", "route", "status")
-	m.request = histogram("request_seconds", "Time of API requests that do not wait.", 0.0001)
-	m.dropped = m.counterOf("events_dropped_total", "Events that slow readers did not get.")
+	m.request = histogram("request_seconds", "Duration of API requests, without those that wait.", 0.0001)
+	m.dropped = m.counterOf("events_dropped_total", "Events dropped for slow readers.")
 	m.guests = counter("guest_starts_total", "Guests started, by executor.", "executor")
 	m.refusals = counter(
 		"guest_refusals_total",
-		"Things that guests tried and the kernel refused, as recorded.",
+		"Recorded attempts of guests that the kernel refused.",
 		"executor",
 		"layer",
 	)
-	m.pauses = counter("pauses_total", "Paused runs, by what became of them.", "step")
-	m.paused = gauge("runs_paused", "Runs that wait in the store.")
-	m.approvals = counter("approvals_total", "Words of approvers, by verdict; refused: it did not count.", "verdict")
-	m.notified = counter("notifications_total", "Attempts to tell people of a waiting call, by result.", "result")
-	m.sealTime = histogram("pause_seal_seconds", "From a record to its sealed bytes on disk.", 0.0001)
+	m.pauses = counter("pauses_total", "Paused runs, by result.", "step")
+	m.paused = gauge("runs_paused", "Paused runs in the store.")
+	m.approvals = counter("approvals_total", "Approval decisions received, by verdict; refused means that the "+
+		"decision was not accepted.", "verdict")
+	m.notified = counter("notifications_total", "Attempts to notify approvers of a waiting call, by result.", "result")
+	m.sealTime = histogram("pause_seal_seconds", "Time to seal a record and write it to disk.", 0.0001)
 	m.sealBytes = histogram("pause_sealed_bytes", "Size of sealed records.", 1024)
-	m.resumeTime = histogram("pause_resume_seconds", "From the claim of a pause to the run being live.", 0.0001)
+	m.resumeTime = histogram("pause_resume_seconds", "Time from the claim of a pause to the live run.", 0.0001)
 	m.acts = counter(
 		"acts_total",
-		"What guests wanted to do themselves, by the executor of the run, kind and verdict.",
+		"Actions that guests asked for, by executor, kind and verdict.",
 		"executor",
 		"kind",
 		"verdict",
@@ -125,8 +126,10 @@ func (m *Metrics) Living(executor string, now func() (sessions int, bytes int64)
 		help string
 		read func() float64
 	}{
-		"sessions_live": {"Sessions whose process waits for their next run.", func() float64 { n, _ := now(); return float64(n) }},
-		"session_bytes": {"Memory that those have taken, at most.", func() float64 { _, b := now(); return float64(b) }},
+		"sessions_live": {"Sessions with a process that waits for the next run.",
+			func() float64 { n, _ := now(); return float64(n) }},
+		"session_bytes": {"Upper bound of the memory of these processes.",
+			func() float64 { _, b := now(); return float64(b) }},
 	} {
 		m.registry.MustRegister(
 			prometheus.NewGaugeFunc(

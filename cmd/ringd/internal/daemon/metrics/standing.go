@@ -35,22 +35,23 @@ func (m *Metrics) Stands(codes []string, now func() Standing) {
 		return prometheus.NewDesc("ringd_"+name, text, labels, nil)
 	}
 	m.registry.MustRegister(&standing{codes: codes, now: now,
-		closed:    gauge("closed", "1 while no new run is taken, whatever the reason."),
-		condition: gauge("condition", "1 while a condition of the status holds, by its code.", "code"),
+		closed:    gauge("closed", "1 while new runs are refused, for any reason."),
+		condition: gauge("condition", "1 while a condition of the status is present, by code.", "code"),
 		closes: gauge(
 			"closes_seconds",
-			"Until everything is closed unless a good push comes; absent: nothing is about to be.",
+			"Seconds until everything is closed unless a valid push arrives; absent if nothing is about to close.",
 		),
-		expires:  gauge("push_expires_seconds", "Until the signed push in force expires; absent: none is in force."),
+		expires: gauge("push_expires_seconds", "Seconds until the signed push in force expires; absent if no signed "+
+			"push is in force."),
 		log:      gauge("audit_log_bytes", "Size of the audit log in the state folder."),
 		segments: gauge("audit_log_segments", "Files of the audit log in the state folder."),
 		packed: gauge(
 			"audit_archived_bytes",
-			"Size of the files that the audit log has in its archive, as its head names them.",
+			"Size of the archived files of the audit log, according to its head.",
 		),
-		archives: gauge("audit_archives", "Files that the audit log has in its archive, as its head names them."),
-		free:     gauge("state_free_bytes", "Room on the disk of the state folder; absent: it is not known."),
-		floor:    gauge("state_floor_bytes", "Room below which no new runs are taken."),
+		archives: gauge("audit_archives", "Archived files of the audit log, according to its head."),
+		free:     gauge("state_free_bytes", "Free space on the disk of the state folder; absent if it is not known."),
+		floor:    gauge("state_floor_bytes", "Free space below which new runs are refused."),
 	})
 }
 
@@ -64,7 +65,8 @@ type standing struct {
 
 // Describe names the figures.
 func (s *standing) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{s.closed, s.condition, s.closes, s.expires, s.log, s.segments, s.packed, s.archives, s.free, s.floor} {
+	for _, d := range []*prometheus.Desc{s.closed, s.condition, s.closes, s.expires, s.log, s.segments, s.packed,
+		s.archives, s.free, s.floor} {
 		to <- d
 	}
 }

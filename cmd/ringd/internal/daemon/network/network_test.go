@@ -102,7 +102,7 @@ func TestStatus(t *testing.T) {
 		Gateways: []wire.EgressGateway{
 			{Agent: "a", Name: "whole", Credential: "key", State: "ready"},
 			{Agent: "a", Name: "configured", Credential: "gone", State: "unavailable"},
-			{Agent: "a", Name: "bare", State: "unavailable", Reason: "neither the policy nor the configuration names its upstream; add gateways.bare.upstream to the configuration"},
+			{Agent: "a", Name: "bare", State: "unavailable", Reason: "neither the policy nor the configuration has its upstream; add gateways.bare.upstream to the configuration"},
 			{Agent: "a", Name: "other", Credential: "other", State: "unavailable", Reason: "no credential other on this host; add credentials.other to the configuration"},
 			{Agent: "a", Name: "bound", Credential: "bound", State: "unavailable", Reason: "credential bound: it is not for api.example.com:443"},
 			{Agent: "a", Name: "plain", State: "ready"},

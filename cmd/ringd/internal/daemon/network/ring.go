@@ -169,7 +169,8 @@ func (r *Ring) here(g gateway) gateway {
 // can.
 func (r *Ring) lacks(g gateway) string {
 	if g.upstream == "" {
-		return "neither the policy nor the configuration names its upstream; add gateways." + g.name + ".upstream to the configuration"
+		return "neither the policy nor the configuration has its upstream; add gateways." + g.name +
+			".upstream to the configuration"
 	}
 	to, err := target.ReadUpstream(g.upstream)
 	if err != nil {

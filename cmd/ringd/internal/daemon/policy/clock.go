@@ -15,7 +15,7 @@ import (
 // *InvalidError, records.ErrUnavailable.
 func (d *application) AcceptTime(ctx context.Context, actor, reason string) (wire.Clock, error) {
 	if d.cfg.Trust == nil {
-		return wire.Clock{}, &InvalidError{"", "this host has no trust roots, and so remembers no time"}
+		return wire.Clock{}, &InvalidError{"", "this host has no trust roots, so it remembers no time"}
 	}
 	if err := d.situation.acquire(ctx); err != nil {
 		return wire.Clock{}, err

@@ -110,19 +110,19 @@ func (d *application) gone(ctx context.Context, digest string) (opened bool) {
 	rec := d.active.Record(audit.ExecutorOpened)
 	rec.Digest, rec.Detail = digest, map[string]string{
 		"executors": fmt.Sprint(names),
-		"reason":    "the push that closed them is gone",
+		"reason":    "the push that closed them was removed",
 	}
 	if err == nil {
 		_, err = d.cfg.Recorder.Append(ctx, rec, audit.Synced)
 	}
 	if err != nil {
-		d.cfg.Logger.Warn("executors stay closed whose push is gone", "executors", names, "error", err)
+		d.cfg.Logger.Warn("executors stay closed although their push was removed", "executors", names, "error", err)
 		d.situation.mu.Lock()
 		defer d.situation.mu.Unlock()
 		for _, name := range names { // the next good push opens it
 			c := d.situation.closedBy[name]
 			c.Push = ""
-			c.Message += "; that push is gone, and the generation in force could not be taken up again: " + err.Error()
+			c.Message += "; that push was removed, and the generation in force could not be restored: " + err.Error()
 			d.situation.closedBy[name] = c
 		}
 		return false

@@ -60,9 +60,9 @@ func (d *expiries) expire(ctx context.Context) error {
 	}
 	if err != nil {
 		return errors.Join(
-			fmt.Errorf("take ended exceptions out: %w", err),
+			fmt.Errorf("remove ended exceptions: %w", err),
 			d.closings.close(ctx, wire.Condition{Code: wire.ConditionStale, Since: now,
-				Message: "an exception has ended, and what is left of the policy cannot be brought in force: " +
+				Message: "an exception has ended, and the rest of the policy cannot be put in force: " +
 					err.Error()}),
 		)
 	}
@@ -71,7 +71,7 @@ func (d *expiries) expire(ctx context.Context) error {
 	next.source = g.source
 	d.active.commit(next, commits)
 	d.active.restarts(ctx)
-	d.cfg.Logger.Info("ended exceptions taken out", "generation", number, "revision", left.Revision)
+	d.cfg.Logger.Info("ended exceptions removed", "generation", number, "revision", left.Revision)
 	return err
 }
 

@@ -39,7 +39,7 @@ func busy(findings schema.Diagnostics) bool {
 func short(digest string) string { return digest[:min(len(digest), len("sha256:")+12)] }
 
 // unwritten is what status says then; the paths are for the log of the daemon.
-const unwritten = "audit or store cannot be written; the log of the daemon says why"
+const unwritten = "audit log or store cannot be written; see the log of the daemon"
 
 // line is a finding as the daemon's log has it.
 func line(f schema.Diagnostic) string {

@@ -35,7 +35,7 @@ func (d *lockdowns) Close(ctx context.Context) {
 	d.situation.mu.Unlock()
 	close(turned)
 	if failed != nil {
-		d.cfg.Logger.Error("lockdown: a ring could not be told; its runs were ended", "error", failed)
+		d.cfg.Logger.Error("lockdown: a ring could not be closed; its runs were ended", "error", failed)
 	}
 }
 

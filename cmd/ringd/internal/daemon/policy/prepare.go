@@ -56,7 +56,7 @@ func (d *application) prepareFailed(
 ) error {
 	if later := (interface{ Later() bool })(nil); errors.As(cause, &later) && later.Later() { // nothing rejects it
 		return errors.Join(
-			d.reject(ctx, p.Digest, "the host could not look at what the policy needs: "+cause.Error(), findings),
+			d.reject(ctx, p.Digest, "the host could not check the needs of the policy: "+cause.Error(), findings),
 			errPrepare,
 		)
 	}

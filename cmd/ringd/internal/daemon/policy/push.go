@@ -77,7 +77,7 @@ func (d *application) apply(ctx context.Context, p syncer.Push) error {
 			d.reject(
 				ctx,
 				p.Digest,
-				"the host is too busy, or too short of something, to compile the policy now: it is tried again",
+				"the host is too busy, or short of a resource, to compile the policy now: ringd tries again",
 				findings,
 			),
 			errCompiler,
@@ -137,7 +137,7 @@ func (d *application) SyncLost(ctx context.Context, why string) error {
 	d.situation.troubled(
 		wire.Condition{
 			Code:    wire.ConditionSyncLost,
-			Message: why + "; put it back: ringd looks for it, and goes on by itself",
+			Message: why + "; restore it: ringd looks for it, and continues by itself",
 			Since:   now,
 		},
 		now,

@@ -86,7 +86,7 @@ func AcceptTime(
 	now.Before = s.LastSeen().UTC()
 	switch {
 	case strings.TrimSpace(reason) == "" || len(reason) > maxReason:
-		return now, &InvalidError{"reason", fmt.Sprintf("it has to be given, in at most %d bytes", maxReason)}
+		return now, &InvalidError{"reason", fmt.Sprintf("it is required, with at most %d bytes", maxReason)}
 	case !now.Before.After(now.Now):
 		return now, nil // the clock is not behind
 	}

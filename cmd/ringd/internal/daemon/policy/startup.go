@@ -44,7 +44,7 @@ func (d *startup) Hold(ctx context.Context) error {
 	now := d.cfg.Clock.Now()
 	if !now.Before(g.Fresh.Add(d.cfg.Staleness)) {
 		d.situation.stale = &wire.Condition{Code: wire.ConditionStale, Since: now,
-			Message: "the last generation is older than the staleness limit; a good push brings a new one"}
+			Message: "the last generation is older than the staleness limit; push a valid policy"}
 		return nil
 	}
 	set, signed, err := d.verifier.kept(ctx, g, now)
@@ -84,7 +84,7 @@ func (d *startup) Hold(ctx context.Context) error {
 		return err
 	}
 	d.situation.troubled(wire.Condition{Code: wire.ConditionHeld, Since: g.Fresh,
-		Message: "taken up again after a restart; the push has not been seen since"}, g.Fresh)
+		Message: "restored after a restart; the push has not been read since"}, g.Fresh)
 	next := d.active.generation(g.Number, g.Activated, "", set, signed)
 	next.source = source
 	d.active.commit(next, commits)
@@ -100,7 +100,7 @@ func (d *startup) notHeld(ctx context.Context, g store.Generation, cause error) 
 	}
 	d.situation.stale = &wire.Condition{
 		Code:    string(r.Code),
-		Message: "the last generation is not taken up again: " + r.Reason,
+		Message: "the last generation is not restored: " + r.Reason,
 		Since:   d.cfg.Clock.Now(),
 	}
 	rec := audit.Record{

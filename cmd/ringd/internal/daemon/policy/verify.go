@@ -30,8 +30,9 @@ func (d *verifier) verify(ctx context.Context, p syncer.Push) (*trust.Push, erro
 			signed := map[string]string{trust.FileName: "a signed push", trust.LockdownFile: "a signed lockdown order"}
 			if what := signed[s.Name]; what != "" {
 				return nil, &trust.Refusal{
-					Code:   trust.CodeUntrusted,
-					Reason: s.Name + " is " + what + ", and this host has no trust roots: write them into its configuration",
+					Code: trust.CodeUntrusted,
+					Reason: s.Name + " is " + what +
+						", and this host has no trust roots: add them to its configuration",
 				}
 			}
 		}
@@ -121,7 +122,7 @@ func (d *verifier) check(ctx context.Context, set, previous *profiles.Set) (sche
 		return c.Check(ctx, set, previous)
 	}
 	if set.Guarded() {
-		return nil, errors.New("nothing here asks the guardrails of the policy")
+		return nil, errors.New("this host cannot evaluate the guardrails of the policy")
 	}
 	return nil, nil
 }
@@ -140,7 +141,7 @@ func (d *application) guarded(ctx context.Context, c coming, set *profiles.Set) 
 		return nil, ctx.Err()
 	case err != nil:
 		return nil, errors.Join(
-			d.reject(ctx, c.Digest, "the guardrails could not be asked: "+err.Error(), all),
+			d.reject(ctx, c.Digest, "the guardrails could not be evaluated: "+err.Error(), all),
 			errCompiler,
 		)
 	case busy(found):
@@ -148,7 +149,7 @@ func (d *application) guarded(ctx context.Context, c coming, set *profiles.Set) 
 			d.reject(
 				ctx,
 				c.Digest,
-				"the host is too busy, or too short of something, to ask the guardrails now: they are asked again",
+				"the host is too busy, or short of a resource, to evaluate the guardrails now: ringd tries again",
 				all,
 			),
 			errCompiler,

@@ -104,7 +104,8 @@ func crowded(full *store.QueueError) error {
 		setting = "limits.waitingCalls"
 	}
 	return &contract.QueueError{Reason: full.Error() +
-		": have some decided (ringd approvals), cancel their runs (ringd cancel), or raise " + setting + " of this host"}
+		": decide some of them (ringd approvals), cancel their runs (ringd cancel), or raise " + setting +
+		" of this host"}
 }
 
 // ExecuteCall commits that an approved call begins.
@@ -218,7 +219,8 @@ func (r *Recorder) Record(ctx context.Context, rec contract.Record, d contract.D
 			r.metrics.Acted(rec.Detail["executor"], string(rec.Kind), rec.Decision.Verdict.String())
 		}
 	case contract.RunStarted, contract.RunPaused, contract.RunResumed, contract.RunCancelled,
-		contract.RunEnded, contract.ImportDecided, contract.EgressDecided, contract.GuestRefused, contract.RefusalsCounted, contract.CallDecided, contract.CallBegun, contract.CallAnswered:
+		contract.RunEnded, contract.ImportDecided, contract.EgressDecided, contract.GuestRefused,
+		contract.RefusalsCounted, contract.CallDecided, contract.CallBegun, contract.CallAnswered:
 	}
 	return nil
 }

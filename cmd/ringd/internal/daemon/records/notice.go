@@ -17,7 +17,7 @@ type Notice struct {
 	Revision     string   // in force now
 	Loaded       []string // modules that are denied now and that it has loaded, as it says
 	Ended        string   // why it was ended; "": it goes on
-	Restart      bool     // it goes on without packages that the policy grants now
+	Restart      bool     // it continues without packages that the policy grants now
 }
 
 // maxLoaded bounds the records of one notice.
@@ -44,9 +44,10 @@ func (r *Refusals) Notice(ctx context.Context, n Notice) error {
 			Reason:   fmt.Sprintf("import of %q is denied now, and it was loaded before", module),
 			Evidence: &profiles.Evidence{Argv: []string{module}}}
 		one := rec
-		one.Kind, one.State, one.Capability, one.Decision = audit.ImportDecided, "loaded", "import:"+module, audit.Decided(
-			d,
-		)
+		one.Kind, one.State, one.Capability, one.Decision = audit.ImportDecided, "loaded", "import:"+module,
+			audit.Decided(
+				d,
+			)
 		if _, err := to.recorder.Append(ctx, one, audit.Written); err != nil {
 			return fmt.Errorf("record what a guest has loaded: %w", err)
 		}
@@ -57,7 +58,7 @@ func (r *Refusals) Notice(ctx context.Context, n Notice) error {
 	if n.Restart {
 		one := rec
 		one.Kind, one.State, one.Capability = audit.RestartNeeded, string(audit.RestartNeeded), "executor:"+n.Executor
-		one.Detail = map[string]string{"reason": "it goes on without packages that the policy grants now"}
+		one.Detail = map[string]string{"reason": "it continues without packages that the policy grants now"}
 		if _, err := to.recorder.Append(ctx, one, audit.Written); err != nil {
 			return fmt.Errorf("record that a guest needs a restart: %w", err)
 		}

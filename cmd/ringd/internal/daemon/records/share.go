@@ -10,7 +10,7 @@ import (
 
 // ErrShare: a run has put on record as much as one run may; what cannot be recorded
 // does not happen.
-var ErrShare = errors.New("the run has put as much on record as one run may")
+var ErrShare = errors.New("the run has reached its limit of audit records")
 
 // shares counts what live runs put on record, in bytes.
 type shares struct {

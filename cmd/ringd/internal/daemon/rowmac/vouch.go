@@ -127,13 +127,13 @@ func Verdict(m Marker, t Terms, words []store.Approval) (store.Approval, error) 
 			continue
 		}
 		if err := m.Check(w.Mark, ofApproval, approvalParts(w)...); err != nil {
-			return store.Approval{}, fmt.Errorf("the word of %s on call %s: %w", w.By, t.Call, err)
+			return store.Approval{}, fmt.Errorf("the approval of %s for call %s: %w", w.By, t.Call, err)
 		}
 		late := !t.Expires.IsZero() && !w.At.Before(t.Expires)
 		if w.Run != t.Run || w.Digest != t.Digest || w.By == t.Actor || late ||
 			len(t.From) > 0 && !slices.Contains(t.From, w.As) {
 			return store.Approval{}, fmt.Errorf(
-				"the word of %s on call %s: %w",
+				"the approval of %s for call %s: %w",
 				w.By,
 				t.Call,
 				&seal.IntegrityError{Field: ofApproval},
@@ -147,7 +147,7 @@ func Verdict(m Marker, t Terms, words []store.Approval) (store.Approval, error) 
 			last = w
 		default:
 			return store.Approval{}, fmt.Errorf(
-				"the word of %s on call %s: %w",
+				"the approval of %s for call %s: %w",
 				w.By,
 				t.Call,
 				&seal.IntegrityError{Field: ofApproval},

@@ -31,7 +31,7 @@ func (f Filter) Stored() (store.Filter, error) {
 			out.States = append(out.States, store.Asked, store.Started, store.CallOpen, store.Paused,
 				store.Answered, store.Claimed, store.Executing)
 		default:
-			return out, fmt.Errorf("state: %.80q is no state of a run", state)
+			return out, fmt.Errorf("state: %.80q is not a state of a run", state)
 		}
 	}
 	return out, nil

@@ -61,15 +61,15 @@ var (
 	// ErrNotWaiting: the call does not wait for an approver.
 	ErrNotWaiting = errors.New("the call does not wait for an approver")
 	// ErrDecided: the call is allowed or denied already, or this approver has approved it before.
-	ErrDecided = errors.New("the call is decided, or this approver has already spoken")
+	ErrDecided = errors.New("the call is decided, or this approver has already answered")
 	// ErrDigest: the approval is for other arguments.
 	ErrDigest = errors.New("the digest is not that of the pending call")
 	// ErrExpired: the call has expired.
 	ErrExpired = errors.New("the time to approve the call is over")
 	// ErrSelf: the approver is the actor of the run.
-	ErrSelf = errors.New("nobody approves a call that a program makes in their own name")
+	ErrSelf = errors.New("an approver cannot approve calls of their own runs")
 	// ErrNotApprover: the approver does not stand for an owner that the call waits for.
-	ErrNotApprover = errors.New("the call waits for an approver of another owner")
+	ErrNotApprover = errors.New("the call needs the approval of another owner")
 )
 
 // InvalidError is an approval that has a bad field.
@@ -228,7 +228,7 @@ func turnOf(after string) (t store.Turn, err error) {
 		err = json.Unmarshal(text, &t)
 	}
 	if err != nil || t.N <= 0 {
-		return t, &InvalidError{"after", "want next of the page before"}
+		return t, &InvalidError{"after", "want the value of next from the page before"}
 	}
 	return t, nil
 }
@@ -324,9 +324,9 @@ func checkAnswer(who Approver, a wire.ApprovalAnswer) error {
 	case a.Verdict != "allow" && a.Verdict != "deny":
 		return &InvalidError{"verdict", "want allow or deny"}
 	case a.Digest == "":
-		return &InvalidError{"digest", "is missing: an approval is for the arguments that were shown"}
+		return &InvalidError{"digest", "is missing: an approval is valid only for the arguments that were shown"}
 	case a.Verdict == "deny" && strings.TrimSpace(a.Reason) == "":
-		return &InvalidError{"reason", "is missing: the program is told why it was denied"}
+		return &InvalidError{"reason", "is missing: the program reads why the call was denied"}
 	case len(a.Reason) > store.MaxReason:
 		return &InvalidError{"reason", fmt.Sprintf("is longer than %d bytes", store.MaxReason)}
 	}
@@ -431,7 +431,8 @@ func (d *Desk) refused(
 	rec := answerRecord(audit.ApprovalRefused, row, c, who, clipField(a.As))
 	rec.Detail["verdict"] = a.Verdict
 	known := false
-	for _, s := range []error{ErrEnded, ErrSelf, ErrDecided, ErrNotWaiting, ErrDigest, ErrExpired, ErrNotApprover, ErrNotFound} {
+	for _, s := range []error{ErrEnded, ErrSelf, ErrDecided, ErrNotWaiting, ErrDigest, ErrExpired, ErrNotApprover,
+		ErrNotFound} {
 		known = known || errors.Is(cause, s)
 	}
 	if known {

@@ -56,7 +56,7 @@ func decodeSession(b []byte) (contract.SessionState, error) {
 	}
 	size, n := binary.Uvarint(rest)
 	if n <= 0 || n > 1 && rest[n-1] == 0 || size > maxSessionHead || size > uint64(len(rest)-n) {
-		return bad("its lengths do not hold")
+		return bad("its lengths are not valid")
 	}
 	d := json.NewDecoder(bytes.NewReader(rest[n : n+int(size)]))
 	d.DisallowUnknownFields()
@@ -65,11 +65,11 @@ func decodeSession(b []byte) (contract.SessionState, error) {
 		return bad("its head cannot be read")
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return bad("text behind the head")
+		return bad("data after the head")
 	}
 	snapshot := rest[n+int(size):]
 	if h.Name == "" || h.Agent == "" || h.Actor == "" || h.Executor == "" || h.Engine == "" || len(snapshot) == 0 {
-		return bad("it is not whole")
+		return bad("it is incomplete")
 	}
 	return contract.SessionState{Name: h.Name, Agent: h.Agent, Actor: h.Actor, Executor: h.Executor,
 		Engine: h.Engine, Run: h.Run, At: h.At, Touched: h.Touched, Snapshot: snapshot}, nil

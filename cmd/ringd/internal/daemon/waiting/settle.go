@@ -60,7 +60,7 @@ func (k *Keeper) Settlements(
 		c, ok := known[open.ID]
 		if !ok || c.ArgsDigest != open.Digest || c.Bridge != open.Bridge {
 			return nil, fmt.Errorf(
-				"call %s of run %s: the store has another one under this name: %w",
+				"call %s of run %s: the store has a different call with this id: %w",
 				open.ID,
 				p.Run,
 				&seal.IntegrityError{Field: "call"},

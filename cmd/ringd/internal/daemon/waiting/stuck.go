@@ -49,7 +49,8 @@ func Stuck(run string, err error) *StuckError {
 	case errors.As(err, &version):
 		e.Code, e.Text = wire.CodeFormatUnknown, version.Error()
 	case errors.Is(err, executors.ErrFormat):
-		e.Code, e.Text = wire.CodeFormatUnknown, "the record of the pause has a format that this ringd does not know: use the ringd that wrote it"
+		e.Code, e.Text = wire.CodeFormatUnknown,
+			"the record of the pause has a format that this ringd does not know: use the ringd that wrote it"
 	case errors.As(err, &engine):
 		e.Code, e.Text = wire.CodeEngineUnknown, engine.Error()
 	case errors.Is(err, executors.ErrEngine):
@@ -65,7 +66,7 @@ func Stuck(run string, err error) *StuckError {
 func Unprovided(run string, lacks *contract.UnprovidedError) *StuckError {
 	why := "its command cannot be started"
 	if errors.Is(lacks.Err, contract.ErrNoProvider) {
-		why = "nothing here performs it"
+		why = "no provider on this host performs it"
 	}
 	text := fmt.Sprintf("call %s is approved and needs bridge %s: %s", lacks.Call, lacks.Bridges[0], why)
 	return &StuckError{Run: run, Code: wire.CodeBridgeUnprovided, Text: Clip(text), Lacks: lacks}
@@ -93,20 +94,23 @@ func Again(f store.Fault, now time.Time) bool {
 
 // Condition reports n answered runs that could not be resumed, with a remedy.
 func Condition(code string, n int64) wire.Condition {
-	remedy := "the policy in force does not let them go on: push one that does, or cancel them"
+	remedy := "the policy in force does not allow them to continue: push one that does, or cancel them"
 	switch code {
 	case string(profiles.CodeTierUnavailable):
-		remedy = "a policy that binds them asks for more isolation than this host has: give it that (ringd doctor), resume them on another, or cancel them"
+		remedy = "a policy that binds them asks for more isolation than this host has: give it that (ringd doctor), " +
+			"resume them on another, or cancel them"
 	case wire.CodeIntegrity:
-		remedy = "what the store has of them is not what was sealed: put the state folder back as it was and resume them, or cancel them"
+		remedy = "their records in the store are not those that were sealed: restore the state folder and resume " +
+			"them, or cancel them"
 	case wire.CodeKeyUnknown:
-		remedy = "name the key that sealed them under snapshots.previous, and start the daemon again"
+		remedy = "add the key that sealed them to snapshots.previous, and start the daemon again"
 	case wire.CodeEngineUnknown:
-		remedy = "name a guest with their engine under snapshots.engines, and start the daemon again"
+		remedy = "add a guest with their engine to snapshots.engines, and start the daemon again"
 	case wire.CodeFormatUnknown:
 		remedy = "another version of ringd wrote their records: resume them with that version, or cancel them"
 	case wire.CodeBridgeUnprovided:
-		remedy = "a bridge that has to perform an approved call is not configured, or its command is missing: name it under bridges and start the daemon again, or put the command back and resume them"
+		remedy = "a bridge that must perform an approved call is not configured, or its command is missing: add it " +
+			"to bridges and start the daemon again, or restore the command and resume them"
 	case wire.CodeResumeFailed:
 		remedy = "a fault of the host, which its log has; they are tried again every minute"
 	}
