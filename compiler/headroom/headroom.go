@@ -87,7 +87,7 @@ func came(p *schema.Policy) diff.Agent {
 		NewRule: rule(p, "kind"), Says: name + " is new, and bounds the documents below it"}
 	changes := []diff.Change{ch}
 	if len(p.Spec.Exceptions) > 0 { // the only part of a ceiling that gives something
-		c := &comparer{name: name, old: &schema.Policy{Kind: p.Kind}, now: p, rules: fields.ByPolicy()}
+		c := newComparer(name, &schema.Policy{Kind: p.Kind}, p)
 		c.field("Spec.Exceptions", reflect.ValueOf([]schema.Exception(nil)), reflect.ValueOf(p.Spec.Exceptions),
 			"spec.exceptions", "spec.exceptions")
 		changes = append(changes, c.out...)
@@ -105,7 +105,7 @@ func entry(name, state string, changes []diff.Change) diff.Agent {
 
 func pair(old, now *schema.Policy) diff.Agent {
 	name := layers.LayerName(now.Kind, now.Metadata.Name)
-	c := &comparer{name: name, old: old, now: now, rules: fields.ByPolicy()}
+	c := newComparer(name, old, now)
 	if old.Metadata.Name != now.Metadata.Name {
 		c.tell(diff.Neutral, diff.Changed, "metadata.name", "metadata.name", old.Metadata.Name, now.Metadata.Name,
 			"it was called "+old.Metadata.Name, "a name has no effect")
@@ -129,7 +129,12 @@ type comparer struct {
 	name     string
 	old, now *schema.Policy
 	rules    map[string]fields.Field
+	specials map[string]special
 	out      []diff.Change
+}
+
+func newComparer(name string, old, now *schema.Policy) *comparer {
+	return &comparer{name: name, old: old, now: now, rules: fields.ByPolicy(), specials: specials()}
 }
 
 func (c *comparer) tell(class diff.Class, kind diff.Kind, was, is, old, now, says, why string) {
@@ -181,7 +186,7 @@ func (c *comparer) field(name string, a, b reflect.Value, was, is string) {
 		c.undecided(was, is, show(a), show(b), "this ringd has no rule for the field")
 		return
 	}
-	if special, own := specials()[name]; own {
+	if special, own := c.specials[name]; own {
 		special(c, a, b, was, is)
 		return
 	}

@@ -163,10 +163,10 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 // maxTries is how often a program is given another interpreter.
 const maxTries = 4
 
-// start returns an interpreter for one program. kept is true for one from the pool. If one of those was dead,
-// anew skips the others.
-func (e *Executor) start(ctx context.Context, s spec, anew bool) (g *process, kept bool, err error) {
-	if !anew {
+// start returns an interpreter for one program. kept is true for one from the pool. fresh skips the pool: it is
+// set after one from there was dead.
+func (e *Executor) start(ctx context.Context, s spec, fresh bool) (g *process, kept bool, err error) {
+	if !fresh {
 		return e.blank.Take(ctx, s, s.fits)
 	}
 	g, err = e.blank.Launch(ctx, s)

@@ -172,11 +172,11 @@ func code() []Field {
 			Says: "absent: that above"},
 
 		{Policy: "ModuleSource.File", Profile: "Module.File", Order: Owner, Row: "modules",
-			Says: "a module above is there for all, and is not written anew"},
+			Says: "a module above is there for all documents below, which may not define it again"},
 		{Policy: "ModuleSource.Source", Profile: "Module.Source", Order: Owner, Row: "modules",
-			Says: "a module above is there for all, and is not written anew"},
+			Says: "a module above is there for all documents below, which may not define it again"},
 		{Policy: "ModuleSource.Digest", Profile: "Module.Digest", Order: Owner, Row: "modules",
-			Says: "a module above is there for all, and is not written anew"},
+			Says: "a module above is there for all documents below, which may not define it again"},
 	}
 }
 

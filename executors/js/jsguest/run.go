@@ -95,7 +95,7 @@ func (p *process) serveRun(
 		clip(res.Error)
 		err = p.s.Send(res)
 	}
-	// Nothing waits for this. A process that cannot do it ends, which its host notices.
+	// The host does not wait for the VM to close. If it fails to close, the process ends, and the host notices.
 	if r.vm != nil {
 		err = errors.Join(err, r.vm.Close(ctx))
 	}

@@ -395,7 +395,7 @@ func (f *Finder) rootsOf(r *Report, o opened) ([]root, error) {
 		at, err := filepath.EvalSymlinks(filepath.Join(o.Path, "lib", "python"+r.Interpreter.Minor(), "site-packages"))
 		if err != nil || !paths.Of(o.Path).Cover(at) {
 			return nil, &executors.Unavailable{
-				Text: "the virtual environment " + o.Path + " has no site-packages", Fix: "make it anew",
+				Text: "the virtual environment " + o.Path + " has no site-packages", Fix: "create it again",
 			}
 		}
 		return []root{{at, o.Path}}, nil

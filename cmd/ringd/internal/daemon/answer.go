@@ -272,7 +272,7 @@ func (d *runAnswers) Approve(
 	if err != nil {
 		return wire.Run{}, waiting.Damaged(run, err)
 	}
-	// What was said is on disk: whatever happens to the request, it takes effect.
+	// The answer is on disk. It takes effect even if the request is cancelled.
 	ctx = context.WithoutCancel(ctx)
 	everyone := Actor{Name: who.Name, All: true}
 	if out.Run == store.Answered {

@@ -20,7 +20,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// What an interpreter has in addition to the limits of its run.
+// Room that an interpreter has in addition to the limits of its run.
 const (
 	waitingBytes = 128 << 20 // of memory, before there is a run
 	folderBytes  = 32 << 20  // in files of its own

@@ -86,10 +86,11 @@ func (d *closings) closeExpired(ctx context.Context, g *Generation) {
 	d.closeOverdue(ctx, g)
 }
 
-// gone opens the executors that a push has closed which is not there any more: digest is
-// what is there now, "" when that cannot be read. The rings are given the generation in
-// force anew, and canaries try it, as for any push; else they stay closed, for the next
-// good push. It reports whether it opened any. applying is held.
+// gone opens the executors that were closed by a push which is no longer in the folder.
+// digest is that of the folder now, or "" if it cannot be read. The rings prepare the
+// generation in force again, and canaries try it, as for any push. If that fails, the
+// executors stay closed until the next good push. gone reports whether it opened any.
+// applying is held.
 func (d *application) gone(ctx context.Context, digest string) (opened bool) {
 	g, closed := d.active.inForce.Load(), d.situation.closedExecutors()
 	var names []string

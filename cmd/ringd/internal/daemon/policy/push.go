@@ -48,7 +48,7 @@ func (d *application) ApplyPush(ctx context.Context, p syncer.Push) error {
 
 // apply is ApplyPush with applying held.
 func (d *application) apply(ctx context.Context, p syncer.Push) error {
-	// What an executor's rejection closed opens with a commit, of the same set too.
+	// A commit opens the executors that a rejection closed, also if it commits the same set.
 	closed := len(d.situation.closedExecutors()) > 0
 	signed, err := d.verifier.verify(ctx, p)
 	if err != nil {

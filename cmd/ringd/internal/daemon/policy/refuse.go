@@ -111,7 +111,7 @@ func (d *application) confirm(ctx context.Context, g *Generation, digest string,
 	return nil
 }
 
-// notKept refuses a push that could not be written down. Nothing was committed.
+// notKept refuses a push that the store did not keep. Nothing was committed.
 func (d *application) notKept(ctx context.Context, p syncer.Push, cause error) error {
 	now := d.cfg.Clock.Now()
 	d.situation.pushed(wire.Push{Digest: p.Digest, Result: wire.PushRejected, At: now,

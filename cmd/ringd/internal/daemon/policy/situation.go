@@ -106,7 +106,7 @@ func (d *situation) release() { <-d.applying }
 // closing is why an executor is closed.
 type closing struct {
 	wire.Condition
-	// Push is the digest of the push that a ring could not be given; "": something else
-	// closed it.
+	// Push is the digest of the push that a ring could not prepare. It is empty if
+	// something else closed the executor.
 	Push string
 }

@@ -67,7 +67,8 @@ type Config struct {
 	Logger      *slog.Logger
 	Metrics     *metrics.Metrics
 	Environment profiles.Environment // what the decisions of Decide know of the host
-	// Workspace is what $WORKSPACE stands for in the rules of an agent; nil, "": nothing.
+	// Workspace returns the folder of $WORKSPACE in the rules of an agent. If it is nil or
+	// returns "", $WORKSPACE has no value.
 	Workspace func(agent string) string
 	Staleness time.Duration         // how long a generation stays when its source is not good
 	Trust     *trust.Gate           // verifies pushes; nil: they are sources, and are compiled
