@@ -95,7 +95,7 @@ func written() []hostileRego {
 	const deny = "deny contains \"x\" if false\n"
 	const invalid = guardrail.CodeInvalid
 	out := []hostileRego{
-		{"deep brackets", "deny contains \"x\" if " + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + "\n", invalid, "in more than 32 others"},
+		{"deep brackets", "deny contains \"x\" if " + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + "\n", invalid, "nested deeper than 32"},
 		{"deep comprehensions", deny + "x := " + strings.Repeat("[1 | ", 31) + "true" + strings.Repeat("]", 31) + "\n", "", ""},
 		{"a long line", deny + "# " + strings.Repeat("x", 100_000) + "\n", invalid, "more than 65536 bytes"},
 		{"a long chain", deny + "x := 1" + strings.Repeat("+1", 30_000) + "\n", "", ""},
@@ -143,7 +143,7 @@ func policies() []hostileRego {
 	return []hostileRego{
 		{"101 guardrails", many.String(), guardrail.CodeInvalid, "101 guardrails, at most 100"},
 		{"100 slow guardrails", slow.String(), "", ""},
-		{"a condition of brackets", when(strings.Repeat("(", 2_000) + "true" + strings.Repeat(")", 2_000)), "condition-syntax", "in more than 16 others"},
+		{"a condition of brackets", when(strings.Repeat("(", 2_000) + "true" + strings.Repeat(")", 2_000)), "condition-syntax", "nested deeper than 16"},
 		{"a condition that sends", when(`http.send({"url": "http://169.254.169.254/"}).status_code == 200`), "condition-function", "may not use http.send"},
 		{"a condition without end", when("input.args.x == 1" + strings.Repeat(" ", 100_000)), "condition-syntax", "more than 4096 bytes"},
 		{"a file above its folder", strings.Replace(guarded(""), "rego: |", "file: guardrails/../../../etc/passwd", 1), schema.CodeSchema, "below guardrails/"},
