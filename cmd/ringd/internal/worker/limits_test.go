@@ -2,6 +2,7 @@ package worker // watch has no exported name
 
 import (
 	"errors"
+	"runtime/debug"
 	"testing"
 	"time"
 )
@@ -46,6 +47,10 @@ func TestWatch(t *testing.T) {
 
 // What is asked of the system shows at once, before anything is written to it.
 func TestMappedBytes(t *testing.T) {
+	// The garbage of earlier tests is returned first, and none is collected meanwhile.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	debug.FreeOSMemory()
+	debug.FreeOSMemory()
 	before := mappedBytes()
 	big := make([]byte, 256<<20)
 	if after := mappedBytes(); after < before+uint64(len(big)) {
