@@ -1,4 +1,4 @@
-package wire_test
+package proxy_test
 
 import (
 	"bufio"

@@ -1,4 +1,4 @@
-package wire_test
+package proxy_test
 
 import (
 	"bufio"
@@ -36,12 +36,12 @@ type row struct {
 // rows reads every corpus that there is.
 func rows(t *testing.T) []row {
 	t.Helper()
-	files, err := filepath.Glob("../../../../testdata/attacks/*/*.jsonl")
+	files, err := filepath.Glob("../../../testdata/attacks/*/*.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out []row
-	for _, path := range append([]string{"../../../../testdata/egress.jsonl"}, files...) {
+	for _, path := range append([]string{"../../../testdata/egress.jsonl"}, files...) {
 		f, err := os.Open(path)
 		if err != nil {
 			t.Fatal(err)
@@ -148,8 +148,8 @@ func vector(size int, s string) string {
 	return out + s
 }
 
-// clientHello names a server as a row says, whether a client could or not.
-func clientHello(name string, ech bool) string {
+// writtenHello names a server as a row says, whether a client could or not.
+func writtenHello(name string, ech bool) string {
 	extensions := "\x00\x2b" + vector(2, "\x02\x03\x04")
 	if name != "" {
 		extensions += "\x00\x00" + vector(2, vector(2, "\x00"+vector(2, name)))
@@ -168,12 +168,12 @@ func (r *row) first(host string, port uint16) string {
 	case q.Payload != "" || q.TLS == "none":
 		return q.Payload
 	case q.SNI != nil:
-		return clientHello(*q.SNI, q.ECH)
+		return writtenHello(*q.SNI, q.ECH)
 	case port != 443 && !q.ECH:
 		return "something"
 	}
 	if _, ok := literal(host); ok {
 		host = ""
 	}
-	return clientHello(strings.TrimSuffix(host, "."), q.ECH)
+	return writtenHello(strings.TrimSuffix(host, "."), q.ECH)
 }

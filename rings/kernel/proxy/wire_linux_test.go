@@ -1,9 +1,4 @@
-// Package wire_test plays the corpora over the wire: each row is sent to the doors
-// of a guest as a client would send it, on an internet of the test's own. Allowed
-// is what reaches its target there, at the address it has to; of what is denied no
-// byte arrives anywhere, and of most not even a lookup is made. It is the same
-// that Decider.Egress says of the row.
-package wire_test
+package proxy_test
 
 import (
 	"bufio"
@@ -15,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -30,20 +24,16 @@ import (
 	"github.com/ringd/ringd/rings/kernel/proxy/proxytest"
 )
 
-func TestMain(m *testing.M) {
-	if code, over := proxytest.Enter(); over {
-		os.Exit(code)
-	}
-	os.Exit(m.Run())
-}
-
 // reached is what every server of this internet answers.
 const reached = "HTTP/1.1 200 OK\r\nX-Reached: 1\r\nContent-Length: 0\r\n\r\n"
 
 // patience is how long anything may take.
 const patience = 30 * time.Second
 
-// stage is a guest with the policy of one row.
+// stage is a guest with the policy of one row of a corpus. The row is sent to the listeners of the guest as a
+// client would send it, on an internet of the test's own. What is allowed reaches its target there, at the
+// address that the row names. No byte of what is denied arrives anywhere, and of most rows not even a lookup is
+// made. The outcome equals that of Decider.Egress.
 type stage struct {
 	*row
 	t        *testing.T
