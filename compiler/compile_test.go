@@ -17,12 +17,15 @@ import (
 )
 
 func compact() schema.Policy {
-	imports := &schema.Imports{Allow: []string{"pandas", "numpy", "tappass_agent"}, Deny: []string{"requests", "urllib3", "collibra_client"}}
+	imports := &schema.Imports{Allow: []string{"pandas", "numpy", "tappass_agent"},
+		Deny: []string{"requests", "urllib3", "collibra_client"}}
 	return schema.Policy{File: "policy.yaml", Compact: true, Spec: schema.Spec{
 		Executors: &schema.Executors{Allowed: []string{"js", "python", "shell"},
-			JS: &schema.JS{Imports: imports}, Python: &schema.Python{Imports: &schema.PythonImports{Allow: imports.Allow, Deny: imports.Deny}},
+			JS: &schema.JS{Imports: imports}, Python: &schema.Python{
+				Imports: &schema.PythonImports{Allow: imports.Allow, Deny: imports.Deny}},
 			Shell: &schema.Shell{Binaries: []schema.Binary{{Path: "/usr/bin/git"}},
-				DenyPatterns: []schema.DenyPattern{{Pattern: "rm -rf", Kind: "literal"}, {Pattern: "curl", Kind: "literal"}}}},
+				DenyPatterns: []schema.DenyPattern{{Pattern: "rm -rf", Kind: "literal"},
+					{Pattern: "curl", Kind: "literal"}}}},
 		Network: &schema.Network{Mode: "gateway-only"},
 	}, Origins: map[string]schema.Origin{
 		"spec.executors.python.imports.deny[1]": {Pos: schema.Pos{File: "policy.yaml", Line: 5, Column: 7}, Path: "interpreter_ring.denied_imports[1]"},
@@ -42,8 +45,10 @@ func compile(t *testing.T, cfg compiler.Config) profiles.Set {
 func TestCompactForm(t *testing.T) {
 	set := compile(t, compiler.Config{Policies: []schema.Policy{compact()}})
 	d := set.Decider("default", profiles.Environment{})
-	want := profiles.Decision{Verdict: profiles.Deny, Code: profiles.CodeImportDenied, Reason: "import of urllib3 is denied",
-		Rule: &profiles.Rule{File: "policy.yaml", Line: 5, Column: 7, Path: "interpreter_ring.denied_imports[1]"}, Revision: set.Revision}
+	want := profiles.Decision{Verdict: profiles.Deny, Code: profiles.CodeImportDenied,
+		Reason:   "import of urllib3 is denied",
+		Rule:     &profiles.Rule{File: "policy.yaml", Line: 5, Column: 7, Path: "interpreter_ring.denied_imports[1]"},
+		Revision: set.Revision}
 	for _, executor := range []string{"js", "python"} {
 		if diff := cmp.Diff(want, d.Import(executor, "urllib3")); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", executor, diff)
@@ -162,11 +167,15 @@ func TestPolicyFolder(t *testing.T) {
 // TestEgressEntries: entries of every good form, and of every bad one.
 func TestEgressEntries(t *testing.T) {
 	entry := func(text string) schema.Diagnostics {
-		_, found := compiler.Compile(compiler.Config{Policies: []schema.Policy{{File: "p.yaml", Kind: "AgentPolicy", Metadata: schema.Metadata{Name: "a"},
-			Spec: schema.Spec{Network: &schema.Network{Mode: "allowlist", Egress: []schema.Egress{{Host: text}}}}}}})
+		_, found := compiler.Compile(
+			compiler.Config{Policies: []schema.Policy{
+				{File: "p.yaml", Kind: "AgentPolicy", Metadata: schema.Metadata{Name: "a"},
+					Spec: schema.Spec{Network: &schema.Network{Mode: "allowlist",
+						Egress: []schema.Egress{{Host: text}}}}}}})
 		return found
 	}
-	for _, text := range []string{"*.example.com", "*.example.com.", "**.example.com", "*.example.com:8443", "10.1.2.3:443", "169.254.169.254:80", "93.184.215.14",
+	for _, text := range []string{"*.example.com", "*.example.com.", "**.example.com", "*.example.com:8443",
+		"10.1.2.3:443", "169.254.169.254:80", "93.184.215.14",
 		"[2606:4700::6810:84e5]:443", "2606:4700::6810:84e5", "[::1]:80", "_dmarc.example.com", "API.example.com", "example.com:*", "localhost:80",
 		"xn--bcher-kva.example", "10.0.0.0/8", "10.0.0.0/8:22", "[fd00::]/8", "[fd00::]/8:443", "[fd00::/8]:443", "fd00::/8", "::ffff:10.1.2.3", "a-b.example.com",
 		"bücher.example", "example。com", "*.BÜCHER.example:8443"} {
@@ -174,7 +183,8 @@ func TestEgressEntries(t *testing.T) {
 			t.Errorf("%q: %v", text, found)
 		}
 	}
-	for _, text := range []string{"", "*", "**", "*.", "*.com", "*.*.example.com", "a.*.example.com", "example.*", "exam*ple.com", "*example.com", ":443",
+	for _, text := range []string{"", "*", "**", "*.", "*.com", "*.*.example.com", "a.*.example.com", "example.*",
+		"exam*ple.com", "*example.com", ":443",
 		"example.com:", "example.com:0", "example.com:0443", "example.com:+443", "example.com:65536", "example.com:443:443", "example.com/path",
 		"https://example.com", "user@example.com", "exa mple.com", "example..com", ".example.com", "127.1", "0177.0.0.1", "0x7f000001", "2130706433",
 		"1.2.3.4.5", "1.2.3", "10.0.0.1/8", "10.0.0.0/33", "0.0.0.0/0", "[::]/0", "::/0", "[::1", "::1]", "[example.com]", "[10.0.0.1]", "[fe80::1%25eth0]",
@@ -214,8 +224,10 @@ func FuzzJSONSchema(f *testing.F) {
 	f.Add([]byte(`{"$ref":"http://x/y"}`))
 	f.Add([]byte(`{"$id":"http://x/","$ref":"y"}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		set, found := compiler.Compile(compiler.Config{Policies: []schema.Policy{{File: "p.yaml", Kind: "AgentPolicy", Metadata: schema.Metadata{Name: "a"},
-			Spec: schema.Spec{Bridges: []schema.Bridge{{Name: "b", Arguments: text}}}}}})
+		set, found := compiler.Compile(
+			compiler.Config{Policies: []schema.Policy{
+				{File: "p.yaml", Kind: "AgentPolicy", Metadata: schema.Metadata{Name: "a"},
+					Spec: schema.Spec{Bridges: []schema.Bridge{{Name: "b", Arguments: text}}}}}})
 		if found.Refused() {
 			return
 		}
@@ -267,8 +279,10 @@ func TestSchemaCost(t *testing.T) {
 		"base changes":       {`{"$id":"https://example.com/a","$ref":"b"}`, "refers"},
 		"file":               {`{"$ref":"file:///etc/passwd"}`, "refers"},
 	} {
-		_, found := compiler.Compile(compiler.Config{Policies: []schema.Policy{{File: "p.yaml", Kind: "AgentPolicy", Metadata: schema.Metadata{Name: "a"},
-			Spec: schema.Spec{Bridges: []schema.Bridge{{Name: "b", Arguments: []byte(tt.schema)}}}}}})
+		_, found := compiler.Compile(
+			compiler.Config{Policies: []schema.Policy{
+				{File: "p.yaml", Kind: "AgentPolicy", Metadata: schema.Metadata{Name: "a"},
+					Spec: schema.Spec{Bridges: []schema.Bridge{{Name: "b", Arguments: []byte(tt.schema)}}}}}})
 		switch {
 		case tt.want == "" && name != "not a schema":
 			if len(found) > 0 {
@@ -283,7 +297,8 @@ func TestSchemaCost(t *testing.T) {
 // TestPythonEngine: the WebAssembly engine is there or the policy is refused; there
 // is no other that takes its place.
 func TestPythonEngine(t *testing.T) {
-	policies, found := schema.Decode([]schema.Source{{Name: "p.yaml", Data: []byte("apiVersion: ringd/v1\nkind: AgentPolicy\n" +
+	policies, found := schema.Decode([]schema.Source{{Name: "p.yaml", Data: []byte("apiVersion: ringd/v1\nkind: " +
+		"AgentPolicy\n" +
 		"metadata: {name: a, revision: 1, owner: \"team:x@y\"}\nspec: {executors: {allowed: [python], python: {tier: wasm}}}\n")}})
 	if found.Refused() {
 		t.Fatal(found)
@@ -309,7 +324,8 @@ func TestAnalyst(t *testing.T) {
 		t.Fatal(found)
 	}
 	a, d := set.Agents["analyst"], set.Decider("analyst", profiles.Environment{})
-	if a.Bridges["publish"].Approval.HoldMillis != 20*60*1000 || !a.Python.EndOnDenied || a.Python.Environments[0].Path != "/srv/analysis/.venv" ||
+	if a.Bridges["publish"].Approval.HoldMillis != 20*60*1000 || !a.Python.EndOnDenied ||
+		a.Python.Environments[0].Path != "/srv/analysis/.venv" ||
 		a.Python.Engine != profiles.PythonNative || len(a.Python.DenyBuiltins) != 2 {
 		t.Errorf("got %+v", a.Python)
 	}
@@ -328,7 +344,8 @@ func TestAnalyst(t *testing.T) {
 		{"json.decoder", profiles.Allow, profiles.Allow, 11},
 	} {
 		program, library := d.Import("python", tt.module), d.ImportFor("python", tt.module, profiles.OriginLibrary)
-		if program.Verdict != tt.program || library.Verdict != tt.library || program.Rule == nil || program.Rule.Line != tt.line {
+		if program.Verdict != tt.program || library.Verdict != tt.library || program.Rule == nil ||
+			program.Rule.Line != tt.line {
 			t.Errorf("%s: %+v, of a library %+v", tt.module, program, library)
 		}
 	}

@@ -17,7 +17,8 @@ func layered(t *testing.T, org, team, agent string) []schema.Policy {
 	t.Helper()
 	var sources []schema.Source
 	parent := ""
-	for _, d := range []struct{ kind, name, spec string }{{"OrgPolicy", "org", org}, {"TeamPolicy", "team", team}, {"AgentPolicy", "agent", agent}} {
+	for _, d := range []struct{ kind, name, spec string }{{"OrgPolicy", "org", org}, {"TeamPolicy", "team", team},
+		{"AgentPolicy", "agent", agent}} {
 		if d.spec == "" {
 			continue
 		}
@@ -81,7 +82,9 @@ func TestExceptionEnds(t *testing.T) {
 		{"two that overlap, a part of it longer", py("[json]"), "", python + ", exceptions: [" + exc("EXC-1", "2026-12-01", "{imports: [pandas]}") + ", " + exc("EXC-2", "2027-12-01", "{imports: [pandas.core]}") + "]", im("pandas", "pandas.core"), "yy", "ny"},
 		{"the team's and the agent's", py("[json]"), "mode: enforce" + one("{imports: [pandas]}"), python + ", exceptions: [" + exc("EXC-2", "2027-12-01", "{imports: [pandas]}") + "]", im("pandas"), "y", "y"},
 		{"the team's, which the organisation approved, and the agent's, which it did not", py("[json]"), "mode: enforce" + one("{imports: [pandas]}"),
-			python + ", exceptions: [" + strings.ReplaceAll(exc("EXC-2", "2027-12-01", "{imports: [pandas]}"), "group:org@x.example", "user:b@x.example") + "]", im("pandas"), "y", "n"},
+			python + ", exceptions: [" + strings.ReplaceAll(
+				exc("EXC-2", "2027-12-01", "{imports: [pandas]}"), "group:org@x.example", "user:b@x.example") + "]",
+			im("pandas"), "y", "n"},
 		{"a team's own list, nobody above leaves it out", "mode: enforce", py("[json]") + one("{imports: [pandas]}"), py("[json, pandas.core]"), im("json", "pandas.core", "pandas"), "yyn", "ynn"},
 		{"a module that holds some outside of the default set", py("[]"), "", python + one("{imports: [http]}"), im("http.client", "http"), "yy", "ny"},
 		{"in mode audit", "mode: audit, " + py("[json]"), "", "mode: audit, " + python + one("{imports: [pandas]}"), im("json", "pandas"), "yy", "yw"},
@@ -107,7 +110,8 @@ func TestExceptionEnds(t *testing.T) {
 						out += "w"
 						continue
 					}
-					out += map[profiles.Verdict]string{profiles.Deny: "n", profiles.Ask: "a", profiles.Allow: "y"}[dec.Verdict]
+					out += map[profiles.Verdict]string{profiles.Deny: "n", profiles.Ask: "a",
+						profiles.Allow: "y"}[dec.Verdict]
 				}
 				return out
 			}

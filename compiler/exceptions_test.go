@@ -47,16 +47,20 @@ func TestExceptionWithinBounds(t *testing.T) {
 				if parent != "" {
 					parent = ", parent: " + parent
 				}
-				return schema.Source{Name: name + ".yaml", Data: fmt.Appendf(nil, "apiVersion: ringd/v1\nkind: %s\nmetadata: {name: %s, revision: 1, owner: \"group:%s@x.example\"%s}\nspec:\n  %s\n", kind, name, name, parent, spec)}
+				return schema.Source{Name: name + ".yaml", Data: fmt.Appendf(
+					nil, "apiVersion: ringd/v1\nkind: %s\nmetadata: {name: %s, revision: 1, owner: "+
+						"\"group:%s@x.example\"%s}\nspec:\n  %s\n", kind, name, name, parent, spec)}
 			}
 			sources, parent := []schema.Source{doc("OrgPolicy", "org", "", tt.org)}, "org"
 			if tt.team != "" {
 				sources, parent = append(sources, doc("TeamPolicy", "team", "org", tt.team)), "team"
 			}
-			exception := fmt.Sprintf("\n  exceptions: [{id: EXC-1, owner: \"user:a@x.example\", approvedBy: [\"group:%s@x.example\"], expires: \"2026-12-31\", reason: a job of this quarter needs it, ticket: T-1, grants: %s}]", tt.approver, tt.grants)
+			exception := fmt.Sprintf("\n  exceptions: [{id: EXC-1, owner: \"user:a@x.example\", approvedBy: "+
+				"[\"group:%s@x.example\"], expires: \"2026-12-31\", reason: a job of this quarter needs it, ticket: T-1, grants: %s}]", tt.approver, tt.grants)
 			policies, found := schema.Decode(append(sources, doc("AgentPolicy", "agent", parent, tt.agent+exception)))
 			if !found.Refused() {
-				_, found = compiler.Compile(compiler.Config{Policies: policies, Now: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)})
+				_, found = compiler.Compile(compiler.Config{
+					Policies: policies, Now: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)})
 			}
 			switch {
 			case tt.want == "" && found.Refused():

@@ -89,9 +89,10 @@ func TestGolden(t *testing.T) {
 				got = append(got, fmt.Sprintf("%s:%d: %s", d.Pos.File, d.Pos.Line, d.Code))
 			}
 			slices.Sort(got)
-			if diff := cmp.Diff(wanted(sources, files), slices.Clip(got), cmp.Transformer("empty", func(s []string) []string {
-				return append([]string{}, s...)
-			})); diff != "" {
+			if diff := cmp.Diff(wanted(sources, files), slices.Clip(got),
+				cmp.Transformer("empty", func(s []string) []string {
+					return append([]string{}, s...)
+				})); diff != "" {
 				t.Errorf("findings (-want +got)\n%s\n%v", diff, found)
 			}
 			if strings.HasPrefix(filepath.Base(name), "bad_") != found.Refused() {
@@ -168,7 +169,8 @@ func FuzzCompile(f *testing.F) {
 		sources, _ := sourcesOf(ar)
 		f.Add(sources[0].Data)
 	}
-	files := map[string][]byte{"modules/lodash-lite.js": []byte("export default 1\n"), "modules/twice.js": nil, "modules/twice.ts": nil}
+	files := map[string][]byte{"modules/lodash-lite.js": []byte("export default 1\n"), "modules/twice.js": nil,
+		"modules/twice.ts": nil}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		compileOnce := func() (profiles.Set, string) {
 			policies, _ := schema.Decode([]schema.Source{{Name: "p.yaml", Data: text}})

@@ -40,7 +40,8 @@ func TestEveryFieldIsListed(t *testing.T) {
 					t.Errorf("%s is in no list: say what compiles it, or that nothing does", name)
 				case line.Order == fields.Parts:
 					walk(f.Type)
-				case line.Fate == fields.Compiled && line.Profile+line.By == "", line.Fate == fields.Refused && line.By == "":
+				case line.Fate == fields.Compiled && line.Profile+line.By == "", line.Fate == fields.Refused &&
+					line.By == "":
 					t.Errorf("%s does not say by what", name)
 				}
 			}

@@ -12,8 +12,10 @@ import (
 // it can take. An agent that names as much for one is told.
 func TestCeilingAboveAnExecutor(t *testing.T) {
 	const (
-		org   = "apiVersion: ringd/v1\nkind: OrgPolicy\nmetadata: {name: acme, revision: 1, owner: \"group:x@y\"}\nspec:\n  executors: {allowed: [js, python]}\n  limits: {memory: 4GiB, stack: 8MiB}\n"
-		agent = "apiVersion: ringd/v1\nkind: AgentPolicy\nmetadata: {name: etl, revision: 1, owner: \"user:x@y\", parent: acme}\nspec:\n  executors: {allowed: [js, python]"
+		org = "apiVersion: ringd/v1\nkind: OrgPolicy\nmetadata: {name: acme, revision: 1, owner: \"group:x@y\"}\n" +
+			"spec:\n  executors: {allowed: [js, python]}\n  limits: {memory: 4GiB, stack: 8MiB}\n"
+		agent = "apiVersion: ringd/v1\nkind: AgentPolicy\nmetadata: {name: etl, revision: 1, owner: \"user:x@y\", " +
+			"parent: acme}\nspec:\n  executors: {allowed: [js, python]"
 	)
 	set, found := compile(t, org, agent+"}\n")
 	if len(found) > 0 {
@@ -30,7 +32,8 @@ func TestCeilingAboveAnExecutor(t *testing.T) {
 		t.Errorf("memory of python: %d", got)
 	}
 	for _, own := range []string{"memory: 1025MiB", "stack: 513KiB"} {
-		if _, found := compile(t, org, agent+", js: {limits: {"+own+"}}}\n"); len(found) != 1 || found[0].Code != compiler.CodeLimit {
+		if _, found := compile(t, org, agent+", js: {limits: {"+own+"}}}\n"); len(found) != 1 ||
+			found[0].Code != compiler.CodeLimit {
 			t.Errorf("%s: %v", own, found)
 		}
 	}

@@ -154,7 +154,8 @@ func (m *mistake) check(t *testing.T, d schema.Diagnostic) {
 	case len(also) == 1 && !strings.Contains(d.Msg, d.Related[0].String()):
 		t.Errorf("the text does not name %v:\n%v", d.Related[0], d)
 	}
-	if meant := regexp.MustCompile(`did you mean "(.*)"`).FindStringSubmatch(d.Hint); meant != nil && len(m.whole) == 0 && !strings.Contains(m.fix, meant[1]) {
+	if meant := regexp.MustCompile(`did you mean "(.*)"`).FindStringSubmatch(d.Hint); meant != nil &&
+		len(m.whole) == 0 && !strings.Contains(m.fix, meant[1]) {
 		t.Errorf("the fix is not what the hint says:\n%v", d)
 	}
 }

@@ -25,7 +25,8 @@ func every(sources ...schema.Source) schema.Diagnostics {
 // TestEveryMistakeAtOnce: mistakes that different stages find are told together, each
 // once, on its line.
 func TestEveryMistakeAtOnce(t *testing.T) {
-	const head = "apiVersion: ringd/v1\nkind: AgentPolicy\nmetadata: {name: one, revision: 1, owner: team:x@acme.example}\n"
+	const head = "apiVersion: ringd/v1\nkind: AgentPolicy\nmetadata: {name: one, revision: 1, owner: " +
+		"team:x@acme.example}\n"
 	for name, text := range map[string]string{
 		"size, address bits, glob": head + "spec:\n  limits:\n    memory: 1GB # wrong\n  network:\n    mode: allowlist\n    egress:\n      - host: 10.1.2.3/8 # wrong\n  filesystem:\n    read: [\"/srv/data/**\"] # wrong\n",
 		"five": head + `spec:
@@ -78,7 +79,8 @@ spec: {executors: {allowed: [python]}, network: {mode: allowlist, egress: [{host
 		"metadata: {name: Acme!, revision: 1, owner: team:x@acme.example}\n",
 		"metadata: [\n",
 	} {
-		found := every(schema.Source{Name: "acme.yaml", Data: []byte("apiVersion: ringd/v1\nkind: OrgPolicy\n" + org)}, agent)
+		found := every(schema.Source{Name: "acme.yaml", Data: []byte("apiVersion: ringd/v1\nkind: OrgPolicy\n" + org)},
+			agent)
 		if len(found) == 0 {
 			t.Errorf("nothing is said about %s", org)
 		}
@@ -100,7 +102,9 @@ func TestPartlyNeverFails(t *testing.T) {
 	lines := strings.Split(string(text), "\n")
 	value := regexp.MustCompile(`: [^{\[].*$`)
 	for i := range lines {
-		for _, line := range []string{"", value.ReplaceAllString(lines[i], ": [{}]"), value.ReplaceAllString(lines[i], ": {a: 1GB}"), value.ReplaceAllString(lines[i], ": 99999999999"), value.ReplaceAllString(lines[i], `: "“"`)} {
+		for _, line := range []string{"", value.ReplaceAllString(lines[i], ": [{}]"),
+			value.ReplaceAllString(lines[i], ": {a: 1GB}"), value.ReplaceAllString(lines[i], ": 99999999999"),
+			value.ReplaceAllString(lines[i], `: "“"`)} {
 			if line == lines[i] {
 				continue
 			}

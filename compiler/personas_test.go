@@ -71,11 +71,13 @@ func TestPersonas(t *testing.T) {
 		t.Errorf("(-yaml +cue)\n%s", diff)
 	}
 	etl := yaml.Agents["data-engineer"]
-	if len(etl.Layers) != 3 || len(etl.Exceptions) != 1 || len(etl.Exceptions[0].Lifts) != 1 || etl.Exceptions[0].Lifts[0] != "OrgPolicy acme" {
+	if len(etl.Layers) != 3 || len(etl.Exceptions) != 1 || len(etl.Exceptions[0].Lifts) != 1 ||
+		etl.Exceptions[0].Lifts[0] != "OrgPolicy acme" {
 		t.Errorf("layers %+v, exceptions %+v", etl.Layers, etl.Exceptions)
 	}
 	d := yaml.Decider("data-engineer", profiles.Environment{Now: today()})
-	for module, want := range map[string]profiles.Verdict{"pandas.core": profiles.Allow, "pyarrow.parquet": profiles.Allow, "requests": profiles.Deny, "re": profiles.Deny} {
+	for module, want := range map[string]profiles.Verdict{"pandas.core": profiles.Allow,
+		"pyarrow.parquet": profiles.Allow, "requests": profiles.Deny, "re": profiles.Deny} {
 		if got := d.Import(profiles.ExecutorPython, module); got.Verdict != want {
 			t.Errorf("%s: %+v", module, got)
 		}

@@ -24,7 +24,8 @@ func TestFind(t *testing.T) {
 			t.Errorf("%q passes", text)
 		}
 	}
-	for _, text := range []string{"", "models-key", "the models, for reviews", "https://api.example.com/v1", "/v1/messages", "task-force-of-the-north-east-regional-office",
+	for _, text := range []string{"", "models-key", "the models, for reviews", "https://api.example.com/v1",
+		"/v1/messages", "task-force-of-the-north-east-regional-office",
 		"risk-assessment-of-a-long-name", "disk-usage-of-the-hosts-in-a-rack", "sha256:" + strings.Repeat("0123456789abcdef", 4), "3.14", "spawnSubagent",
 		"ghp_short", "bearer of bad news", "basic authentication", "basic internationalization of texts", "group:maintainers@acme.example", "user:ana@acme.example"} {
 		if what := findSecret(text); what != "" {
@@ -34,12 +35,14 @@ func TestFind(t *testing.T) {
 }
 
 func TestFindInName(t *testing.T) {
-	for _, text := range append(samples(), "a1b2c3d4e5f6a7b8c9d0e1f2", "key-0f8e7d6c5b4a39281706f5e4", "sk-abcdefghijklmnop") {
+	for _, text := range append(samples(), "a1b2c3d4e5f6a7b8c9d0e1f2", "key-0f8e7d6c5b4a39281706f5e4",
+		"sk-abcdefghijklmnop") {
 		if findSecretInName(text) == "" {
 			t.Errorf("%q passes for a name", text)
 		}
 	}
-	for _, text := range []string{"models-key", "gateway", "openai", "anthropic-2", "warehouse-eu1-reader", "internationalization-service", "a1", "team2-search-v3-readonly-2026",
+	for _, text := range []string{"models-key", "gateway", "openai", "anthropic-2", "warehouse-eu1-reader",
+		"internationalization-service", "a1", "team2-search-v3-readonly-2026",
 		"sk-team", "s3-eu-west-1-backup-20261231"} {
 		if what := findSecretInName(text); what != "" {
 			t.Errorf("%q is taken for %s", text, what)

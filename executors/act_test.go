@@ -71,7 +71,9 @@ func TestLinkActs(t *testing.T) {
 		send(ask(2), 1)
 		send(act(3, `{"file":{"op":"write","path":"/w/x"}}`), 2)
 		send(act(4, `{"variable":{"name":"PAGER","value":"x"}}`), 3)
-		_ = s.Send(executors.Result{End: executors.End{State: executors.StateFailed, ExitCode: 3, Error: &executors.ProgramError{Name: "ExitStatus"}}})
+		_ = s.Send(executors.Result{
+			End: executors.End{State: executors.StateFailed, ExitCode: 3,
+				Error: &executors.ProgramError{Name: "ExitStatus"}}})
 		drain(s)
 	})
 	out, _, err := l.Run(t.Context(), executors.Work{Budget: budget, Acts: true}, h)

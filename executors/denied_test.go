@@ -34,7 +34,9 @@ func TestDeniedBeforeTheEnd(t *testing.T) {
 		{"exits", func(_ *executors.Stream, g *fakeGuest) { _ = g.peer.Close() }, map[string]int64{"one": 0, "two": 0}},
 		{"breaks the protocol", func(s *executors.Stream, _ *fakeGuest) { _ = s.Send(ask(9)) }, map[string]int64{"one": 0, "two": 0}},
 		{"lists one with its count", func(s *executors.Stream, _ *fakeGuest) {
-			_ = s.Send(executors.Result{End: executors.End{State: executors.StateDone, Denials: []profiles.Decision{often}}, Value: []byte("1")})
+			_ = s.Send(executors.Result{
+				End:   executors.End{State: executors.StateDone, Denials: []profiles.Decision{often}},
+				Value: []byte("1")})
 		}, map[string]int64{"one": 7, "two": 0}},
 		{"lists none", func(s *executors.Stream, _ *fakeGuest) { _ = s.Send(done("1")) }, map[string]int64{"one": 0, "two": 0}},
 	} {

@@ -40,7 +40,8 @@ func TestErrorNames(t *testing.T) {
 			t.Errorf("%s: the names of errors are not those of package profiles; RINGD_UPDATE=1 writes them", c.file)
 			continue
 		}
-		if err := os.WriteFile(c.file, slices.Concat(text[:found[0]], []byte(want), text[found[1]:]), 0o644); err != nil {
+		if err := os.WriteFile(c.file, slices.Concat(text[:found[0]], []byte(want), text[found[1]:]),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -217,17 +217,20 @@ func TestLinkHostileGuest(t *testing.T) {
 			_ = s.Send(executors.Result{End: executors.End{State: executors.StateFailed}})
 		}, "no error"},
 		{"an allow among the denials", func(s *executors.Stream) {
-			_ = s.Send(executors.Result{End: executors.End{State: executors.StateDenied, Error: &executors.ProgramError{},
-				Denials: []profiles.Decision{{Verdict: profiles.Allow}}}})
+			_ = s.Send(executors.Result{
+				End: executors.End{State: executors.StateDenied, Error: &executors.ProgramError{},
+					Denials: []profiles.Decision{{Verdict: profiles.Allow}}}})
 		}, "a denial that is none"},
 		{"text that is none", func(s *executors.Stream) {
 			_ = s.Send(executors.Result{End: executors.End{State: executors.StateDone, Repr: true}, Value: []byte("1")})
 		}, "not text"},
 		{"text of what failed", func(s *executors.Stream) {
-			_ = s.Send(executors.Result{End: executors.End{State: executors.StateFailed, Repr: true, Error: &executors.ProgramError{}}})
+			_ = s.Send(executors.Result{
+				End: executors.End{State: executors.StateFailed, Repr: true, Error: &executors.ProgramError{}}})
 		}, "not text"},
 		{"negative figures", func(s *executors.Stream) {
-			_ = s.Send(executors.Result{End: executors.End{State: executors.StateDone, PeakBytes: -1}, Value: []byte("1")})
+			_ = s.Send(executors.Result{End: executors.End{State: executors.StateDone, PeakBytes: -1},
+				Value: []byte("1")})
 		}, "negative"},
 		{"too many open calls", func(s *executors.Stream) {
 			for n := range uint64(executors.MaxOpenAsks + 1) {
@@ -396,7 +399,8 @@ func TestLinkBackstops(t *testing.T) {
 			g.cpu = tt.cpu
 			l := play(t, g, drain) // says nothing, for ever
 			out, again, err := l.Run(t.Context(), executors.Work{Budget: tt.b}, &fakeHost{})
-			if err != nil || out.State != executors.StateLimit || out.Error.Name != "Timeout" || !strings.Contains(out.Error.Message, tt.want) || again || !g.isKilled() {
+			if err != nil || out.State != executors.StateLimit || out.Error.Name != "Timeout" ||
+				!strings.Contains(out.Error.Message, tt.want) || again || !g.isKilled() {
 				t.Errorf("%+v again %v err %v", out, again, err)
 			}
 		})
@@ -431,10 +435,12 @@ func TestLinkSilentGuest(t *testing.T) {
 			if again || tt.want != "" && !g.isKilled() {
 				t.Errorf("again %v, killed %v", again, g.isKilled())
 			}
-			if tt.want == "" && (err != nil || out.State != executors.StateLimit || !strings.Contains(out.Error.Message, "processor time")) {
+			if tt.want == "" && (err != nil || out.State != executors.StateLimit ||
+				!strings.Contains(out.Error.Message, "processor time")) {
 				t.Errorf("%+v, %v", out, err)
 			}
-			if tt.want != "" && (!errors.Is(err, executors.ErrGuest) || out.State == executors.StateLimit || !strings.Contains(executors.Why(err), tt.want)) {
+			if tt.want != "" && (!errors.Is(err, executors.ErrGuest) || out.State == executors.StateLimit ||
+				!strings.Contains(executors.Why(err), tt.want)) {
 				t.Errorf("%+v, %v", out, err)
 			}
 		})
@@ -512,7 +518,9 @@ func TestLinkHostileAnswers(t *testing.T) {
 				got <- m
 				_ = s.Send(done("1"))
 			})
-			h := &fakeHost{ask: func(context.Context, executors.Question) (executors.Answer, error) { return tt.answer, nil }}
+			h := &fakeHost{ask: func(context.Context, executors.Question) (executors.Answer, error) {
+				return tt.answer, nil
+			}}
 			out, _, err := l.Run(t.Context(), executors.Work{Budget: budget}, h)
 			if err != nil || out.State != executors.StateDone {
 				t.Fatalf("state %s err %v", out.State, err)
@@ -587,7 +595,8 @@ func TestDialRefuses(t *testing.T) {
 }
 
 func TestSatisfies(t *testing.T) {
-	order := []profiles.Tier{profiles.TierProcess, profiles.TierWasm, profiles.TierOS, profiles.TierContainer, profiles.TierMicroVM, profiles.TierRemote}
+	order := []profiles.Tier{profiles.TierProcess, profiles.TierWasm, profiles.TierOS, profiles.TierContainer,
+		profiles.TierMicroVM, profiles.TierRemote}
 	for i, have := range order {
 		for j, want := range order {
 			if got := executors.Satisfies(have, want); got != (i >= j) {
@@ -632,7 +641,8 @@ func TestLinkCutOffCalls(t *testing.T) {
 			if cancelled {
 				cancel()
 			} else {
-				_ = s.Send(executors.Result{End: executors.End{State: executors.StateFailed, Again: true, Error: &executors.ProgramError{Name: "E"}}})
+				_ = s.Send(executors.Result{End: executors.End{
+					State: executors.StateFailed, Again: true, Error: &executors.ProgramError{Name: "E"}}})
 			}
 			drain(s)
 		})

@@ -117,7 +117,8 @@ func TestLinkPauseAndResume(t *testing.T) {
 		asked <- q.Call + string(q.Args)
 		return executors.Answer{Value: q.Args}, nil
 	}}
-	open := []executors.Question{{Call: "c1", Bridge: "b", Args: []byte("[1]")}, {Call: "c2", Bridge: "b", Args: []byte("[1]")}}
+	open := []executors.Question{{Call: "c1", Bridge: "b", Args: []byte("[1]")},
+		{Call: "c2", Bridge: "b", Args: []byte("[1]")}}
 	w := executors.Work{Budget: budget, Options: []byte("{}"), Source: []byte("text"),
 		Resume: &executors.Resume{Engine: "d", Snapshot: first.Snapshot, Open: open}}
 	out, _, err := l.Run(t.Context(), w, h)
@@ -135,7 +136,8 @@ func TestLinkPauseAndResume(t *testing.T) {
 	if d := cmp.Diff(map[string]bool{"c1[1]": true, "c2[1]": true, "c3[1]": true}, seen); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]executors.ConsoleEntry{{Seq: 2, Level: "log", Text: "after"}}, out.Console); d != "" || out.Usage.Calls["b"] != 1 {
+	if d := cmp.Diff([]executors.ConsoleEntry{{Seq: 2, Level: "log", Text: "after"}}, out.Console); d != "" ||
+		out.Usage.Calls["b"] != 1 {
 		t.Errorf("console and calls %v do not go on\n%s", out.Usage.Calls, d)
 	}
 }
@@ -245,7 +247,8 @@ func TestLinkSilentWhilePausing(t *testing.T) {
 			if late && (out.State != executors.StatePaused || err != nil) {
 				t.Errorf("%s %+v %v, want paused", out.State, out.Error, err)
 			}
-			if !late && (out.State == executors.StateLimit || err == nil || !strings.Contains(err.Error(), "processor time")) {
+			if !late && (out.State == executors.StateLimit || err == nil ||
+				!strings.Contains(err.Error(), "processor time")) {
 				t.Errorf("%s %+v %v, want an error of the guest", out.State, out.Error, err)
 			}
 		})
@@ -283,7 +286,8 @@ func TestLinkHostilePause(t *testing.T) {
 		{"done instead", func(s *executors.Stream) { _ = s.Put(part); _ = s.Send(done("1")) }, "done with open calls"},
 		{"failed with parts", func(s *executors.Stream) {
 			_ = s.Put(part)
-			_ = s.Send(executors.Result{End: executors.End{State: executors.StateFailed, Error: &executors.ProgramError{Name: "E"}}})
+			_ = s.Send(executors.Result{
+				End: executors.End{State: executors.StateFailed, Error: &executors.ProgramError{Name: "E"}}})
 		}, "a snapshot with state failed"},
 		{"a call between the parts", func(s *executors.Stream) { _ = s.Put(part); _ = s.Send(ask(3)) }, "Ask from a program that was stopped"},
 		{"a line instead", func(s *executors.Stream) { _ = s.Send(executors.Line{Level: "log", Text: "x"}) }, "Line from a program that was stopped"},
@@ -310,7 +314,8 @@ func TestLinkHostilePause(t *testing.T) {
 			if !errors.Is(err, executors.ErrGuest) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want an ErrGuest with %q", err, tt.want)
 			}
-			if out.State != executors.StateFailed || out.Error.Name != "PauseFailed" || out.Snapshot != nil || again || !g.isKilled() {
+			if out.State != executors.StateFailed || out.Error.Name != "PauseFailed" || out.Snapshot != nil || again ||
+				!g.isKilled() {
 				t.Errorf("%s %+v again %v killed %v", out.State, out.Error, again, g.isKilled())
 			}
 		})
@@ -334,12 +339,14 @@ func TestLinkPartsUnasked(t *testing.T) {
 		}, "nobody asked for"},
 		{"limit, of a session", true, func(s *executors.Stream) {
 			_ = s.Put(executors.Part{Bytes: []byte("x")})
-			_ = s.Send(executors.Result{End: executors.End{State: executors.StateLimit, Error: &executors.ProgramError{Name: "Timeout"}}})
+			_ = s.Send(executors.Result{
+				End: executors.End{State: executors.StateLimit, Error: &executors.ProgramError{Name: "Timeout"}}})
 		}, "a snapshot with state limit"},
 		{"open calls, of a session", true, func(s *executors.Stream) {
 			_ = s.Put(ask(1))
 			_ = s.Put(executors.Part{Bytes: []byte("x")})
-			_ = s.Send(executors.Result{End: executors.End{State: executors.StateFailed, Error: &executors.ProgramError{Name: "E"}}})
+			_ = s.Send(executors.Result{
+				End: executors.End{State: executors.StateFailed, Error: &executors.ProgramError{Name: "E"}}})
 		}, "a snapshot with state failed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -350,7 +357,8 @@ func TestLinkPartsUnasked(t *testing.T) {
 				drain(s)
 			})
 			out, _, err := l.Run(t.Context(), executors.Work{Budget: budget, Session: tt.session}, blocked())
-			if !errors.Is(err, executors.ErrGuest) || !strings.Contains(err.Error(), tt.want) || out.State != executors.StateFailed || out.Snapshot != nil || !g.isKilled() {
+			if !errors.Is(err, executors.ErrGuest) || !strings.Contains(err.Error(), tt.want) ||
+				out.State != executors.StateFailed || out.Snapshot != nil || !g.isKilled() {
 				t.Errorf("%s, killed %v, error %v, want %q", out.State, g.isKilled(), err, tt.want)
 			}
 		})
@@ -404,7 +412,8 @@ func snapshot(t *testing.T) *executors.Resume {
 	if err != nil || out.State != executors.StatePaused {
 		t.Fatalf("%s %v", out.State, err)
 	}
-	return &executors.Resume{Snapshot: out.Snapshot, Open: []executors.Question{{Call: "c1", Bridge: "b", Args: []byte("[1]")}}}
+	return &executors.Resume{Snapshot: out.Snapshot, Open: []executors.Question{
+		{Call: "c1", Bridge: "b", Args: []byte("[1]")}}}
 }
 
 // Where a program does not go on, nothing of it has run: the error says so.
@@ -445,7 +454,8 @@ func TestLinkNotRestored(t *testing.T) {
 	t.Run("another format", func(t *testing.T) {
 		g := newFakeGuest()
 		l := play(t, g, drain)
-		_, again, err := l.Run(t.Context(), executors.Work{Budget: budget, Resume: &executors.Resume{Snapshot: []byte{0}}}, &fakeHost{})
+		_, again, err := l.Run(t.Context(), executors.Work{Budget: budget,
+			Resume: &executors.Resume{Snapshot: []byte{0}}}, &fakeHost{})
 		if !errors.Is(err, executors.ErrSnapshot) || !again || g.isKilled() {
 			t.Errorf("again %v killed %v error %v", again, g.isKilled(), err)
 		}
@@ -471,7 +481,8 @@ func TestLinkSlow(t *testing.T) {
 		g = newFakeGuest()
 		l = play(t, g, script)
 		_, _, err = l.Run(t.Context(), executors.Work{Budget: b, Resume: from}, &fakeHost{})
-		if !errors.Is(err, executors.ErrSlow) || errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "longer than") || !g.isKilled() {
+		if !errors.Is(err, executors.ErrSlow) || errors.Is(err, executors.ErrSnapshot) ||
+			!strings.Contains(err.Error(), "longer than") || !g.isKilled() {
 			t.Errorf("restore, %s: %v", name, err)
 		}
 	}
@@ -500,7 +511,8 @@ func TestLinkLimitsGoOn(t *testing.T) {
 				drain(s)
 			})
 			out, _, err := l.Run(t.Context(), executors.Work{Budget: budget, Resume: &from}, blocked())
-			if err != nil || out.State != executors.StateLimit || out.Error.Name != "Timeout" || out.Error.Message != tt.want || !g.isKilled() {
+			if err != nil || out.State != executors.StateLimit || out.Error.Name != "Timeout" ||
+				out.Error.Message != tt.want || !g.isKilled() {
 				t.Errorf("%s %+v %v", out.State, out.Error, err)
 			}
 		})
@@ -530,14 +542,16 @@ func TestLinkMovesAreFree(t *testing.T) {
 			_, _ = until[executors.Load](s)
 			used.Add(int64(time.Hour))
 			_ = s.Put(executors.Restored{})
-			_ = s.Send(executors.Result{End: executors.End{State: executors.StateFailed, Error: &executors.ProgramError{Name: "Error"}}})
+			_ = s.Send(executors.Result{
+				End: executors.End{State: executors.StateFailed, Error: &executors.ProgramError{Name: "Error"}}})
 		}, executors.StateFailed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := newFakeGuest()
 			g.cpu = func() time.Duration { return time.Duration(used.Load()) }
 			l := play(t, g, tt.script)
-			out, _, err := l.Run(t.Context(), executors.Work{Budget: budget, Resume: snapshot(t), Pause: now()}, blocked())
+			out, _, err := l.Run(t.Context(), executors.Work{Budget: budget, Resume: snapshot(t), Pause: now()},
+				blocked())
 			if err != nil || out.State != tt.state || out.Usage.CPU != 0 {
 				t.Errorf("%s %+v after %v: %v", out.State, out.Error, out.Usage.CPU, err)
 			}
@@ -562,8 +576,10 @@ func TestLinkSessionsAreFree(t *testing.T) {
 			_ = s.Send(end)
 		})
 		out, again, err := l.Run(t.Context(), executors.Work{Budget: budget, Session: true}, blocked())
-		if err != nil || out.State != executors.StateDone || out.Usage.CPU != 0 || (out.Snapshot == nil) != (unkept != "") || out.Unkept != unkept || !again {
-			t.Errorf("%s %+v %v, %d bytes, %q: %v", out.State, out.Error, out.Usage.CPU, len(out.Snapshot), out.Unkept, err)
+		if err != nil || out.State != executors.StateDone || out.Usage.CPU != 0 ||
+			(out.Snapshot == nil) != (unkept != "") || out.Unkept != unkept || !again {
+			t.Errorf("%s %+v %v, %d bytes, %q: %v", out.State, out.Error, out.Usage.CPU, len(out.Snapshot), out.Unkept,
+				err)
 		}
 	}
 }
@@ -589,7 +605,8 @@ func frames(t testing.TB, list ...executors.Message) []byte {
 // snapshot.
 func FuzzLinkGuest(f *testing.F) {
 	part := executors.Part{Bytes: []byte("state")}
-	fail := executors.Result{End: executors.End{State: executors.StateFailed, Error: &executors.ProgramError{Name: "E"}}}
+	fail := executors.Result{
+		End: executors.End{State: executors.StateFailed, Error: &executors.ProgramError{Name: "E"}}}
 	for _, list := range [][]executors.Message{
 		{ask(1), executors.Idle{}, part, paused()},
 		{executors.Restored{}, executors.Idle{}, part, paused()},
@@ -631,13 +648,15 @@ func FuzzLinkGuest(f *testing.F) {
 			w.Pause = now()
 		}
 		if how&4 != 0 {
-			w.Resume = &executors.Resume{Snapshot: l, Open: []executors.Question{{Call: "c1", Bridge: "b", Args: []byte("[1]")}}}
+			w.Resume = &executors.Resume{Snapshot: l, Open: []executors.Question{
+				{Call: "c1", Bridge: "b", Args: []byte("[1]")}}}
 		}
 		out, _, err := link.Run(t.Context(), w, h)
 		if n := under.Load(); n != 0 {
 			t.Fatalf("%d calls under way", n)
 		}
-		kept := out.State == executors.StatePaused && w.Pause != nil || w.Session && (out.State == executors.StateDone || out.State == executors.StateFailed)
+		kept := out.State == executors.StatePaused && w.Pause != nil || w.Session &&
+			(out.State == executors.StateDone || out.State == executors.StateFailed)
 		if out.Snapshot != nil && (!kept || err != nil) {
 			t.Fatalf("%s with a snapshot, %v", out.State, err)
 		}

@@ -39,7 +39,8 @@ func samples() []Message {
 		Line{Level: "warn", Text: "héllo\x00"},
 		Idle{Seen: 7},
 		Result{End: End{State: StateDone, PeakBytes: 5, Again: true}, Value: []byte("2")},
-		Result{End: End{State: StateFailed, Error: &ProgramError{Name: "E", Message: "m", Frames: []Frame{{File: "a", Line: 1, Column: 2}}}}},
+		Result{End: End{State: StateFailed, Error: &ProgramError{
+			Name: "E", Message: "m", Frames: []Frame{{File: "a", Line: 1, Column: 2}}}}},
 	}
 }
 

@@ -40,7 +40,8 @@ func TestOutputLimit(t *testing.T) {
 				o.Print(executors.LevelStdout, []byte(p))
 			}
 			_, dropped := o.Entries()
-			if h.text.String() != tt.want || dropped != tt.dropped || o.Cut() != (dropped > 0) || o.Cut() != (over == 1) {
+			if h.text.String() != tt.want || dropped != tt.dropped || o.Cut() != (dropped > 0) ||
+				o.Cut() != (over == 1) {
 				t.Errorf("%q, %d dropped, cut %v, over %d times", h.text.String(), dropped, o.Cut(), over)
 			}
 		})

@@ -144,7 +144,8 @@ func (a *Action) decode(kind string, raw json.RawMessage) error {
 	case "variable":
 		return flat(kind, raw, &a.Variable, "name", "value")
 	default:
-		return fmt.Errorf("no action is called %q: want shell, import, egress, bridge, file, exec or variable", canonjson.Clip(kind))
+		return fmt.Errorf("no action is called %q: want shell, import, egress, bridge, file, exec or variable",
+			canonjson.Clip(kind))
 	}
 }
 

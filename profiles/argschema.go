@@ -55,8 +55,10 @@ const (
 
 func keyword(name string) keywordKind {
 	switch name {
-	case "type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength",
-		"pattern", "minItems", "maxItems", "uniqueItems", "required", "minProperties", "maxProperties", "minContains", "maxContains",
+	case "type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
+		"minLength", "maxLength",
+		"pattern", "minItems", "maxItems", "uniqueItems", "required", "minProperties", "maxProperties", "minContains",
+		"maxContains",
 		"dependentRequired", "title", "description":
 		return plainKeyword
 	case "items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else":

@@ -62,7 +62,8 @@ const api = "api.example.com"
 // attacks makes the table, class by class with all siblings.
 func attacks() (out []attack) {
 	for _, part := range [][]attack{
-		hostAttacks(), numberAttacks(), portAttacks(), authorityAttacks(), wildcardAttacks(), addressAttacks(), rebindAttacks(),
+		hostAttacks(), numberAttacks(), portAttacks(), authorityAttacks(), wildcardAttacks(), addressAttacks(),
+		rebindAttacks(),
 		helloAttacks(), headAttacks(), socksAttacks(), fetchAttacks(), dnsAttacks(), listAttacks(),
 	} {
 		out = append(out, part...)
@@ -83,12 +84,16 @@ func hostAttacks() (out []attack) {
 	} {
 		name := "a" + bad.text + "b.example.com"
 		out = append(out,
-			attack{"charset", bad.why + " in a name", egress.Target, []string{"*.example.com"}, connect(name + ":443"), connect("ab.example.com:443"), nil, ""},
-			attack{"charset", bad.why + " in a SOCKS domain", egress.Target, []string{"*.example.com"}, socks(name+":443", "domain"), socks("ab.example.com:443", "domain"), nil, ""})
+			attack{"charset", bad.why + " in a name", egress.Target, []string{"*.example.com"}, connect(name + ":443"),
+				connect("ab.example.com:443"), nil, ""},
+			attack{"charset", bad.why + " in a SOCKS domain", egress.Target, []string{"*.example.com"},
+				socks(name+":443", "domain"), socks("ab.example.com:443", "domain"), nil, ""})
 	}
 	for _, text := range []string{"%00", "\x00", "%0d%0a", "?", "#", "/", "@"} {
-		out = append(out, attack{"charset", fmt.Sprintf("%q ends what some readers take for the name", text), egress.Target,
-			[]string{"*.example.com"}, connect("evil.net" + text + ".example.com:443"), connect("evil-net.example.com:443"), nil, ""})
+		out = append(out, attack{"charset", fmt.Sprintf("%q ends what some readers take for the name", text),
+			egress.Target,
+			[]string{"*.example.com"}, connect("evil.net" + text + ".example.com:443"),
+			connect("evil-net.example.com:443"), nil, ""})
 	}
 	for _, bad := range []struct{ why, name string }{
 		{"empty label", "a..example.com"}, {"leading dot", ".a.example.com"}, {"two trailing dots", "a.example.com.."}, {"only a dot", "."},
@@ -98,13 +103,18 @@ func hostAttacks() (out []attack) {
 		{"A-label of an upper case letter", "xn--Bcher-goa.example.com"}, {"A-label that is not in its usual form", "xn--a-ecp.ru.example.com"},
 		{"A-label of a soft hyphen", "xn--ab-5da.example.com"}, {"A-label with a letter that is no digit", "xn--\x30\x30_.example.com"},
 	} {
-		out = append(out, attack{"name", bad.why, egress.Target, []string{"*.example.com"}, connect(bad.name + ":443"), connect("a.example.com:443"), nil, ""})
+		out = append(out, attack{"name", bad.why, egress.Target, []string{"*.example.com"}, connect(bad.name + ":443"),
+			connect("a.example.com:443"), nil, ""})
 	}
 	return append(out,
-		attack{"name", "253 characters with the dot at the end are allowed, 254 without are not", egress.Target, []string{"*.example.com"},
-			connect(strings.Repeat("a.", 120) + "aa.example.com:443"), connect(strings.Repeat("a.", 120) + "a.example.com.:443"), nil, ""},
-		attack{"name", "a homoglyph in an A-label is another name", egress.NotGranted, []string{"example.com"}, connect("xn--exmple-4nf.com:443"), connect("example.com:443"), nil, ""},
-		attack{"name", "upper case is the same name, another name is not", egress.NotGranted, []string{api}, connect("API.EXAMPLE.NET:443"), connect("API.EXAMPLE.COM:443"), nil, ""})
+		attack{"name", "253 characters with the dot at the end are allowed, 254 without are not", egress.Target,
+			[]string{"*.example.com"},
+			connect(strings.Repeat("a.", 120) + "aa.example.com:443"),
+			connect(strings.Repeat("a.", 120) + "a.example.com.:443"), nil, ""},
+		attack{"name", "a homoglyph in an A-label is another name", egress.NotGranted, []string{"example.com"},
+			connect("xn--exmple-4nf.com:443"), connect("example.com:443"), nil, ""},
+		attack{"name", "upper case is the same name, another name is not", egress.NotGranted, []string{api},
+			connect("API.EXAMPLE.NET:443"), connect("API.EXAMPLE.COM:443"), nil, ""})
 }
 
 // numberAttacks writes addresses in the forms that inet_aton reads.
@@ -117,46 +127,67 @@ func numberAttacks() (out []attack) {
 		{"a name that ends in hexadecimal", "api.example.0x10"}, {"brackets around IPv4", "[93.184.215.10]"}, {"brackets around mapped short form", "[::ffff:93.184.215]"},
 	} {
 		out = append(out,
-			attack{"number", form.why, egress.Target, []string{"93.184.215.10"}, connect(form.text + ":443"), connect("93.184.215.10:443"), nil, "93.184.215.10"},
-			attack{"number", form.why + " as a SOCKS domain", egress.Target, []string{"93.184.215.10"}, socks(form.text+":443", "domain"), socks("93.184.215.10:443", "ipv4"), nil, "93.184.215.10"})
+			attack{"number", form.why, egress.Target, []string{"93.184.215.10"}, connect(form.text + ":443"),
+				connect("93.184.215.10:443"), nil, "93.184.215.10"},
+			attack{"number", form.why + " as a SOCKS domain", egress.Target, []string{"93.184.215.10"},
+				socks(form.text+":443", "domain"), socks("93.184.215.10:443", "ipv4"), nil, "93.184.215.10"})
 	}
-	for _, form := range []string{"[2606:4700::1%25eth0]", "[2606:4700::1%eth0]", "2606:4700::1", "[2606:4700::1", "2606:4700::1]", "[2606:4700:::1]", "[2606:4700::00001]", "[[2606:4700::1]]", "[2606:4700::1].example.com", "[]", "[a.example.com]", "[2606:4700::1 ]"} {
-		out = append(out, attack{"ipv6", "not IPv6 in its usual form: " + form, egress.Target, []string{"[2606:4700::1]", "*.example.com"},
+	for _, form := range []string{"[2606:4700::1%25eth0]", "[2606:4700::1%eth0]", "2606:4700::1", "[2606:4700::1",
+		"2606:4700::1]", "[2606:4700:::1]", "[2606:4700::00001]", "[[2606:4700::1]]", "[2606:4700::1].example.com", "[]", "[a.example.com]", "[2606:4700::1 ]"} {
+		out = append(out, attack{"ipv6", "not IPv6 in its usual form: " + form, egress.Target,
+			[]string{"[2606:4700::1]", "*.example.com"},
 			connect(form + ":443"), connect("[2606:4700:0::1]:443"), nil, "2606:4700::1"})
 	}
-	for _, target := range []string{"[2606:4700::1]x443", "[2606:4700::1]443", "[2606:4700::1]::443", "[2606:4700::1].:443"} {
-		out = append(out, attack{"ipv6", "no colon right behind the bracket: " + target, egress.Target, []string{"[2606:4700::1]"}, connect(target), connect("[2606:4700::1]:443"), nil, ""})
+	for _, target := range []string{"[2606:4700::1]x443", "[2606:4700::1]443", "[2606:4700::1]::443",
+		"[2606:4700::1].:443"} {
+		out = append(out, attack{"ipv6", "no colon right behind the bracket: " + target, egress.Target,
+			[]string{"[2606:4700::1]"}, connect(target), connect("[2606:4700::1]:443"), nil, ""})
 	}
 	return out
 }
 
 // portAttacks writes ports that other readers take for 443.
 func portAttacks() (out []attack) {
-	for _, port := range []string{"", "+443", " 443", "443 ", "0443", "00443", "0x1bb", "443.0", "4_43", "65979", "131515", "4294967739", "18446744073709552059", "-65093", "４４３", "https", "443/", "443#", "443?", "443:443", "443,80", "0", "65536", "99999", "1e3", "%34%34%33"} {
+	for _, port := range []string{"", "+443", " 443", "443 ", "0443", "00443", "0x1bb", "443.0", "4_43", "65979",
+		"131515", "4294967739", "18446744073709552059", "-65093", "４４３", "https", "443/", "443#", "443?", "443:443", "443,80", "0", "65536", "99999", "1e3", "%34%34%33"} {
 		out = append(out,
-			attack{"port", fmt.Sprintf("port %q in CONNECT", port), egress.Target, []string{api + ":*"}, connect(api + ":" + port), connect(api + ":443"), nil, ""},
-			attack{"port", fmt.Sprintf("port %q after an address", port), egress.Target, []string{"[2606:4700::1]:*"}, connect("[2606:4700::1]:" + port), connect("[2606:4700::1]:443"), nil, ""})
+			attack{"port", fmt.Sprintf("port %q in CONNECT", port), egress.Target, []string{api + ":*"},
+				connect(api + ":" + port), connect(api + ":443"), nil, ""},
+			attack{"port", fmt.Sprintf("port %q after an address", port), egress.Target, []string{"[2606:4700::1]:*"},
+				connect("[2606:4700::1]:" + port), connect("[2606:4700::1]:443"), nil, ""})
 	}
 	return append(out,
-		attack{"port", "no port in CONNECT", egress.Target, []string{api}, connect(api), connect(api + ":443"), nil, ""},
-		attack{"port", "no port after IPv6", egress.Target, []string{"[2606:4700::1]"}, connect("[2606:4700::1]"), connect("[2606:4700::1]:443"), nil, ""},
-		attack{"port", "another port than 443", egress.Port, []string{api}, connect(api + ":8443"), connect(api + ":443"), nil, ""},
-		attack{"port", "80 of a host without a port", egress.Port, []string{api}, get("http://" + api + "/"), get("http://" + api + "/"), []string{api + ":80"}, ""},
-		attack{"port", "443 of a host with a port", egress.Port, []string{api + ":22"}, connect(api + ":443"), connect(api + ":22"), nil, ""},
-		attack{"port", "a wildcard has ports too", egress.Port, []string{"*.example.com:8443"}, connect("a.example.com:443"), connect("a.example.com:8443"), nil, ""},
-		attack{"port", "a range has ports too", egress.Port, []string{"93.184.0.0/16:22"}, connect("93.184.1.1:443"), connect("93.184.1.1:22"), nil, ""},
-		attack{"port", "plain HTTP on 443", egress.NotTLS, []string{api + ":*"}, get("http://" + api + ":443/"), get("http://" + api + ":8080/"), nil, ""},
-		attack{"port", "fetch of http: on 443", egress.NotTLS, []string{api}, fetch("http://" + api + ":443/"), fetch("https://" + api + "/"), nil, ""})
+		attack{"port", "no port in CONNECT", egress.Target, []string{api}, connect(api), connect(api + ":443"), nil,
+			""},
+		attack{"port", "no port after IPv6", egress.Target, []string{"[2606:4700::1]"}, connect("[2606:4700::1]"),
+			connect("[2606:4700::1]:443"), nil, ""},
+		attack{"port", "another port than 443", egress.Port, []string{api}, connect(api + ":8443"),
+			connect(api + ":443"), nil, ""},
+		attack{"port", "80 of a host without a port", egress.Port, []string{api}, get("http://" + api + "/"),
+			get("http://" + api + "/"), []string{api + ":80"}, ""},
+		attack{"port", "443 of a host with a port", egress.Port, []string{api + ":22"}, connect(api + ":443"),
+			connect(api + ":22"), nil, ""},
+		attack{"port", "a wildcard has ports too", egress.Port, []string{"*.example.com:8443"},
+			connect("a.example.com:443"), connect("a.example.com:8443"), nil, ""},
+		attack{"port", "a range has ports too", egress.Port, []string{"93.184.0.0/16:22"}, connect("93.184.1.1:443"),
+			connect("93.184.1.1:22"), nil, ""},
+		attack{"port", "plain HTTP on 443", egress.NotTLS, []string{api + ":*"}, get("http://" + api + ":443/"),
+			get("http://" + api + ":8080/"), nil, ""},
+		attack{"port", "fetch of http: on 443", egress.NotTLS, []string{api}, fetch("http://" + api + ":443/"),
+			fetch("https://" + api + "/"), nil, ""})
 }
 
 // authorityAttacks name two hosts in one target.
 func authorityAttacks() (out []attack) {
 	for _, target := range []string{
-		api + ":443@evil.net:443", "evil.net:443@" + api + ":443", "user@" + api + ":443", "user:pass@" + api + ":443", "@" + api + ":443", api + "@:443",
+		api + ":443@evil.net:443", "evil.net:443@" + api + ":443", "user@" + api + ":443", "user:pass@" + api + ":443",
+		"@" + api + ":443", api + "@:443",
 		"https://" + api + ":443", "//" + api + ":443", api + ":443/", "/" + api + ":443", api + ":443?x", api + ":443#x", api + "\\.evil.net:443", "evil.net\\@" + api + ":443",
-		api + ":443:22", ":443", "", "*", "/", "/path", api + ",evil.net:443", api + ";evil.net:443", "unix:/var/run/docker.sock", api + ":443 evil.net:443",
+		api + ":443:22", ":443", "", "*", "/", "/path", api + ",evil.net:443", api + ";evil.net:443",
+		"unix:/var/run/docker.sock", api + ":443 evil.net:443",
 	} {
-		out = append(out, attack{"authority", fmt.Sprintf("CONNECT %q", target), egress.Target, []string{api, "evil.net:80"}, connect(target), connect(api + ":443"), nil, ""})
+		out = append(out, attack{"authority", fmt.Sprintf("CONNECT %q", target), egress.Target,
+			[]string{api, "evil.net:80"}, connect(target), connect(api + ":443"), nil, ""})
 	}
 	for _, target := range []string{
 		"http://user@" + api + "/", "http://user:pass@" + api + "/", "http://@" + api + "/", "http://evil.net@" + api + "/", "http://" + api + "@evil.net/", "http://" + api + ":80@evil.net/",
@@ -168,53 +199,72 @@ func authorityAttacks() (out []attack) {
 		if strings.HasPrefix(target, "//") { // it has no host for the Host header
 			code = ""
 		}
-		out = append(out, attack{"absolute", fmt.Sprintf("GET %q", target), code, []string{api + ":80", "evil.net:22"}, get(target), get("http://" + api + "/"), nil, ""})
+		out = append(out, attack{"absolute", fmt.Sprintf("GET %q", target), code, []string{api + ":80", "evil.net:22"},
+			get(target), get("http://" + api + "/"), nil, ""})
 	}
-	for _, host := range []string{"evil.net", api + ".evil.net", "evil.net, " + api, api + ":8080", api + ":443", "user@" + api, "", " ", api + "/", api + "..", "[" + api + "]", "http://" + api, api + "\x00", "a%70i.example.com", "127.0.0.1", api + ":", api + ":080"} {
+	for _, host := range []string{"evil.net", api + ".evil.net", "evil.net, " + api, api + ":8080", api + ":443",
+		"user@" + api, "", " ", api + "/", api + "..", "[" + api + "]", "http://" + api, api + "\x00", "a%70i.example.com", "127.0.0.1", api + ":", api + ":080"} {
 		evil := get("http://" + api + "/")
 		evil.HostHeader = ptr(host)
 		good := get("http://" + api + "/")
 		good.HostHeader = ptr("API.example.com:80")
-		out = append(out, attack{"host", fmt.Sprintf("Host %q in plain HTTP", host), egress.Request, []string{api + ":80"}, evil, good, nil, ""})
+		out = append(out, attack{"host", fmt.Sprintf("Host %q in plain HTTP", host), egress.Request,
+			[]string{api + ":80"}, evil, good, nil, ""})
 		if host == api+":443" {
 			continue
 		}
 		evil, good = connect(api+":443"), connect(api+":443")
 		evil.HostHeader, good.HostHeader = ptr(host), ptr(api+":443")
-		out = append(out, attack{"host", fmt.Sprintf("Host %q in CONNECT", host), egress.Request, []string{api}, evil, good, nil, ""})
+		out = append(out, attack{"host", fmt.Sprintf("Host %q in CONNECT", host), egress.Request, []string{api}, evil,
+			good, nil, ""})
 	}
 	return out
 }
 
 func wildcardAttacks() (out []attack) {
-	for _, target := range []string{"example.com", "evilexample.com", "a.evilexample.com", "example.com.evil.net", "a.example.com.evil.net", "example.org", "com", "xexample.com", "a-example.com", "a.example.co", "a.example.comx"} {
-		out = append(out, attack{"wildcard", target + " is not below *.example.com", egress.NotGranted, []string{"*.example.com"}, connect(target + ":443"), connect("a.b.c.example.com:443"), nil, ""})
+	for _, target := range []string{"example.com", "evilexample.com", "a.evilexample.com", "example.com.evil.net",
+		"a.example.com.evil.net", "example.org", "com", "xexample.com", "a-example.com", "a.example.co", "a.example.comx"} {
+		out = append(out, attack{"wildcard", target + " is not below *.example.com", egress.NotGranted,
+			[]string{"*.example.com"}, connect(target + ":443"), connect("a.b.c.example.com:443"), nil, ""})
 	}
 	for _, target := range []string{"www." + api, "a" + api, api + ".evil.net", "example.com", "pi.example.com"} {
-		out = append(out, attack{"wildcard", target + " is not " + api, egress.NotGranted, []string{api}, connect(target + ":443"), connect(api + ".:443"), nil, ""})
+		out = append(out, attack{"wildcard", target + " is not " + api, egress.NotGranted, []string{api},
+			connect(target + ":443"), connect(api + ".:443"), nil, ""})
 	}
 	for _, target := range []string{"93.184.215.14", "127.0.0.1", "[2606:4700::1]", "[::1]", "169.254.169.254"} {
-		out = append(out, attack{"wildcard", "no wildcard covers the address " + target, egress.NotGranted, []string{"*.example.com", "93.184.215.15"}, connect(target + ":443"), connect("93.184.215.15:443"), nil, ""})
+		out = append(out, attack{"wildcard", "no wildcard covers the address " + target, egress.NotGranted,
+			[]string{"*.example.com", "93.184.215.15"}, connect(target + ":443"), connect("93.184.215.15:443"), nil,
+			""})
 	}
 	return out
 }
 
 // addressAttacks list what is never reached, and reach what is not listed for it.
 func addressAttacks() (out []attack) {
-	for _, text := range []string{"0.0.0.0", "0.0.0.1", "169.254.169.254", "169.254.170.2", "168.63.129.16", "192.0.0.192", "100.100.100.200", "224.0.0.1", "240.0.0.1", "255.255.255.255",
+	for _, text := range []string{"0.0.0.0", "0.0.0.1", "169.254.169.254", "169.254.170.2", "168.63.129.16",
+		"192.0.0.192", "100.100.100.200", "224.0.0.1", "240.0.0.1", "255.255.255.255",
 		"[::]", "[fe80::1]", "[ff02::1]", "[fd00:ec2::254]", "[fd20:ce::254]", "[2002:7f00:1::1]", "[2001:0:1::1]", "[::7f00:1]", "[::ffff:0:7f00:1]", "[64:ff9b::7f00:1]", "[64:ff9b::a9fe:a9fe]", "[2606:4700::5efe:7f00:1]"} {
 		for _, port := range []string{":80", ":443"} {
-			out = append(out, attack{"never", text + " is never reached, listed or not", egress.Address, []string{text + port, "93.184.215.14" + port}, connect(text + port), connect("93.184.215.14" + port), nil, ""})
+			out = append(out, attack{"never", text + " is never reached, listed or not", egress.Address,
+				[]string{text + port, "93.184.215.14" + port}, connect(text + port), connect("93.184.215.14" + port),
+				nil, ""})
 		}
 	}
-	for _, text := range []string{"127.0.0.1", "127.1.2.3", "[::1]", "10.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1", "198.18.0.1", "203.0.113.1", "192.0.2.1", "[fd12::1]", "[fec0::1]", "[2001:db8::1]", "[100::1]"} {
-		out = append(out, attack{"private", text + " is listed with another port", egress.Port, []string{text + ":8080"}, connect(text + ":443"), connect(text + ":443"), []string{text + ":443"}, ""})
+	for _, text := range []string{"127.0.0.1", "127.1.2.3", "[::1]", "10.0.0.1", "172.16.0.1", "192.168.1.1",
+		"100.64.0.1", "198.18.0.1", "203.0.113.1", "192.0.2.1", "[fd12::1]", "[fec0::1]", "[2001:db8::1]", "[100::1]"} {
+		out = append(out, attack{"private", text + " is listed with another port", egress.Port,
+			[]string{text + ":8080"}, connect(text + ":443"), connect(text + ":443"), []string{text + ":443"}, ""})
 	}
 	out = append(out,
-		attack{"private", "loopback is listed as a range", egress.Address, []string{"127.0.0.0/8:8080"}, connect("127.0.0.1:8080"), connect("127.0.0.1:8080"), []string{"127.0.0.1:8080"}, "127.0.0.1"},
-		attack{"private", "loopback is listed with every port", egress.Address, []string{"127.0.0.1:*"}, connect("127.0.0.1:8080"), connect("127.0.0.1:8080"), []string{"127.0.0.1:8080"}, "127.0.0.1"},
-		attack{"private", "mapped loopback", egress.NotGranted, []string{"[::1]:8080"}, connect("[::ffff:127.0.0.1]:8080"), connect("[::ffff:127.0.0.1]:8080"), []string{"127.0.0.1:8080"}, "127.0.0.1"},
-		attack{"private", "a wide range opens nothing private", egress.Address, []string{"8.0.0.0/5"}, connect("10.0.0.1:443"), connect("9.0.0.1:443"), nil, "9.0.0.1"})
+		attack{"private", "loopback is listed as a range", egress.Address, []string{"127.0.0.0/8:8080"},
+			connect("127.0.0.1:8080"), connect("127.0.0.1:8080"), []string{"127.0.0.1:8080"}, "127.0.0.1"},
+		attack{"private", "loopback is listed with every port", egress.Address, []string{"127.0.0.1:*"},
+			connect("127.0.0.1:8080"), connect("127.0.0.1:8080"), []string{"127.0.0.1:8080"}, "127.0.0.1"},
+		attack{"private", "mapped loopback", egress.NotGranted, []string{"[::1]:8080"},
+			connect("[::ffff:127.0.0.1]:8080"), connect("[::ffff:127.0.0.1]:8080"), []string{"127.0.0.1:8080"},
+			"127.0.0.1"},
+		attack{"private", "a wide range opens nothing private", egress.Address, []string{"8.0.0.0/5"},
+			connect("10.0.0.1:443"), connect("9.0.0.1:443"), nil, "9.0.0.1"})
 	return out
 }
 
@@ -226,8 +276,10 @@ func rebindAttacks() (out []attack) {
 		"64:ff9b::7f00:1", "64:ff9b::a00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::7f00:1", "64:ff9b:1:a00:0:100::", "64:ff9b:1:0:a:0:100:0", "2002:a00:1::1", "2002:7f00:1::", "2001:0:4136:e378:8000:63bf:3fff:fdd2",
 		"2606:4700::5efe:a00:1", "2606:4700::200:5efe:a00:1", "192.0.2.7", "198.51.100.7", "203.0.113.7", "198.18.0.7", "192.88.99.1", "224.0.0.251", "240.0.0.1", "255.255.255.255", "0.1.2.3", "2001:db8::1", "3fff::1", "ff02::fb", "100::1",
 	} {
-		out = append(out, attack{"rebinding", "the name has the address " + answer, egress.Address, []string{"app.example.com"},
-			resolved(connect("app.example.com:443"), answer), resolved(connect("app.example.com:443"), "93.184.215.14", answer), nil, "93.184.215.14"})
+		out = append(out, attack{"rebinding", "the name has the address " + answer, egress.Address,
+			[]string{"app.example.com"},
+			resolved(connect("app.example.com:443"), answer),
+			resolved(connect("app.example.com:443"), "93.184.215.14", answer), nil, "93.184.215.14"})
 	}
 	set := func(answers ...string) egress.Action {
 		a := resolved(connect("app.example.com:443"), answers...)
@@ -241,35 +293,63 @@ func rebindAttacks() (out []attack) {
 	literal := connect("93.184.215.14:443")
 	literal.NoDNS = true
 	return append(out,
-		attack{"rebinding", "every answer of a set is private", egress.Address, []string{"app.example.com"}, set("10.0.0.1", "127.0.0.1", "fd12::1"), set("10.0.0.1", "93.184.215.14", "fd12::1"), nil, "93.184.215.14"},
-		attack{"rebinding", "the second lookup does not count", egress.Address, []string{"app.example.com"}, resolved(connect("app.example.com:443"), "10.0.0.1", "93.184.215.14"), set("10.0.0.1", "93.184.215.14"), nil, "93.184.215.14"},
-		attack{"rebinding", "the private answer is listed with another port", egress.Address, []string{"app.example.com", "10.0.0.1:22"}, resolved(connect("app.example.com:443"), "10.0.0.1"), resolved(connect("app.example.com:443"), "10.0.0.1"), []string{"app.example.com", "10.0.0.1:443"}, "10.0.0.1"},
-		attack{"rebinding", "localhost is a name, and loopback is not listed", egress.Address, []string{"localhost:8080"}, resolved(connect("localhost:8080"), "127.0.0.1"), resolved(connect("localhost:8080"), "127.0.0.1"), []string{"localhost:8080", "127.0.0.1:8080"}, "127.0.0.1"},
-		attack{"rebinding", "the name has no address", egress.NoAddress, []string{"app.example.com"}, none, resolved(connect("app.example.com:443"), "93.184.215.14"), nil, "93.184.215.14"},
-		attack{"rebinding", "an answer that is no address", egress.NoAddress, []string{"app.example.com"}, resolved(connect("app.example.com:443"), "127.1"), resolved(connect("app.example.com:443"), "93.184.215.14"), nil, "93.184.215.14"},
-		attack{"rebinding", "an unlisted name is not looked up", egress.NotGranted, []string{"app.example.com", "93.184.215.14"}, egress.Action{Kind: "connect", Target: "c2VjcmV0.attacker.net:443", NoDNS: true}, literal, nil, "93.184.215.14"},
-		attack{"rebinding", "a listed name cannot be reached without a lookup", egress.NoAddress, []string{"app.example.com", "93.184.215.14"}, asked, literal, nil, "93.184.215.14"})
+		attack{"rebinding", "every answer of a set is private", egress.Address, []string{"app.example.com"},
+			set("10.0.0.1", "127.0.0.1", "fd12::1"), set("10.0.0.1", "93.184.215.14", "fd12::1"), nil, "93.184.215.14"},
+		attack{"rebinding", "the second lookup does not count", egress.Address, []string{"app.example.com"},
+			resolved(connect("app.example.com:443"), "10.0.0.1", "93.184.215.14"), set("10.0.0.1", "93.184.215.14"),
+			nil, "93.184.215.14"},
+		attack{"rebinding", "the private answer is listed with another port", egress.Address,
+			[]string{"app.example.com", "10.0.0.1:22"}, resolved(connect("app.example.com:443"), "10.0.0.1"),
+			resolved(connect("app.example.com:443"), "10.0.0.1"), []string{"app.example.com", "10.0.0.1:443"},
+			"10.0.0.1"},
+		attack{"rebinding", "localhost is a name, and loopback is not listed", egress.Address,
+			[]string{"localhost:8080"}, resolved(connect("localhost:8080"), "127.0.0.1"),
+			resolved(connect("localhost:8080"), "127.0.0.1"), []string{"localhost:8080", "127.0.0.1:8080"},
+			"127.0.0.1"},
+		attack{"rebinding", "the name has no address", egress.NoAddress, []string{"app.example.com"}, none,
+			resolved(connect("app.example.com:443"), "93.184.215.14"), nil, "93.184.215.14"},
+		attack{"rebinding", "an answer that is no address", egress.NoAddress, []string{"app.example.com"},
+			resolved(connect("app.example.com:443"), "127.1"),
+			resolved(connect("app.example.com:443"), "93.184.215.14"), nil, "93.184.215.14"},
+		attack{"rebinding", "an unlisted name is not looked up", egress.NotGranted,
+			[]string{"app.example.com", "93.184.215.14"}, egress.Action{
+				Kind: "connect", Target: "c2VjcmV0.attacker.net:443", NoDNS: true}, literal, nil, "93.184.215.14"},
+		attack{"rebinding", "a listed name cannot be reached without a lookup", egress.NoAddress,
+			[]string{"app.example.com", "93.184.215.14"}, asked, literal, nil, "93.184.215.14"})
 }
 
 func helloAttacks() (out []attack) {
-	for _, sni := range []string{"evil.net", api + ".evil.net", "www." + api, "", "93.184.215.14", "127.0.0.1", api + "..", "*.example.com", "xn--a." + api, "a_b.evil.net", " " + api, "gateway.ringd.internal", "%61pi.example.com", api + "\x00"} {
-		out = append(out, attack{"sni", fmt.Sprintf("the ClientHello names %q", sni), egress.SNI, []string{api, "93.184.215.14:443"}, named(connect(api+":443"), sni), named(connect(api+":443"), "API.example.com."), nil, ""})
+	for _, sni := range []string{"evil.net", api + ".evil.net", "www." + api, "", "93.184.215.14", "127.0.0.1",
+		api + "..", "*.example.com", "xn--a." + api, "a_b.evil.net", " " + api, "gateway.ringd.internal",
+		"%61pi.example.com", api + "\x00"} {
+		out = append(out, attack{"sni", fmt.Sprintf("the ClientHello names %q", sni), egress.SNI,
+			[]string{api, "93.184.215.14:443"}, named(connect(api+":443"), sni),
+			named(connect(api+":443"), "API.example.com."), nil, ""})
 	}
 	for _, door := range []egress.Action{connect(api + ":443"), socks(api+":443", "domain")} {
 		hidden := named(door, api)
 		hidden.ECH = true
-		out = append(out, attack{"ech", "an encrypted ClientHello through " + door.Kind, egress.ECH, []string{api}, hidden, named(door, api), nil, ""})
-		for why, payload := range map[string]string{"HTTP": "GET / HTTP/1.1\r\nHost: evil.net\r\n\r\n", "SSH": "SSH-2.0-x\r\n", "nothing": "", "an SSLv2 hello": "\x80\x2e\x01\x00\x02", "a TLS alert": "\x15\x03\x01\x00\x02\x01\x00", "half a ClientHello": "\x16\x03\x01\x02\x00\x01\x00"} {
+		out = append(out, attack{"ech", "an encrypted ClientHello through " + door.Kind, egress.ECH, []string{api},
+			hidden, named(door, api), nil, ""})
+		for why, payload := range map[string]string{"HTTP": "GET / HTTP/1.1\r\nHost: evil.net\r\n\r\n",
+			"SSH": "SSH-2.0-x\r\n", "nothing": "", "an SSLv2 hello": "\x80\x2e\x01\x00\x02", "a TLS alert": "\x15\x03\x01\x00\x02\x01\x00", "half a ClientHello": "\x16\x03\x01\x02\x00\x01\x00"} {
 			plain, other := door, door
 			plain.TLS, plain.Payload = "none", payload
 			other.TLS, other.Payload, other.Target = "none", payload, api+":8443"
-			out = append(out, attack{"tls", why + " on 443 through " + door.Kind, egress.NotTLS, []string{api, api + ":8443"}, plain, other, nil, ""})
+			out = append(out, attack{"tls", why + " on 443 through " + door.Kind, egress.NotTLS,
+				[]string{api, api + ":8443"}, plain, other, nil, ""})
 		}
 	}
 	return append(out,
-		attack{"sni", "the other host is listed on another port", egress.SNI, []string{api, "b.example.com:8443"}, named(connect(api+":443"), "b.example.com"), named(connect(api+":443"), "b.example.com"), []string{api, "b.example.com"}, ""},
-		attack{"sni", "an address, and a name that is not listed", egress.SNI, []string{"93.184.215.14"}, named(connect("93.184.215.14:443"), "evil.net"), named(connect("93.184.215.14:443"), ""), nil, "93.184.215.14"},
-		attack{"sni", "the wildcard does not cover its apex", egress.SNI, []string{"*.example.com"}, named(connect("a.example.com:443"), "example.com"), named(connect("a.example.com:443"), "b.example.com"), nil, ""})
+		attack{"sni", "the other host is listed on another port", egress.SNI, []string{api, "b.example.com:8443"},
+			named(connect(api+":443"), "b.example.com"), named(connect(api+":443"), "b.example.com"),
+			[]string{api, "b.example.com"}, ""},
+		attack{"sni", "an address, and a name that is not listed", egress.SNI, []string{"93.184.215.14"},
+			named(connect("93.184.215.14:443"), "evil.net"), named(connect("93.184.215.14:443"), ""), nil,
+			"93.184.215.14"},
+		attack{"sni", "the wildcard does not cover its apex", egress.SNI, []string{"*.example.com"},
+			named(connect("a.example.com:443"), "example.com"), named(connect("a.example.com:443"), "b.example.com"),
+			nil, ""})
 }
 
 // headAttacks are framings and lines of which two readers could make two things.
@@ -297,7 +377,8 @@ func headAttacks() (out []attack) {
 	for _, method := range []string{"TRACE", "TRACK"} {
 		evil := get("http://" + api + "/")
 		evil.Method = method
-		out = append(out, attack{"head", "the method " + method, egress.Method, []string{api + ":80"}, evil, get("http://" + api + "/"), nil, ""})
+		out = append(out, attack{"head", "the method " + method, egress.Method, []string{api + ":80"}, evil,
+			get("http://" + api + "/"), nil, ""})
 	}
 	raw := func(kind, text string) egress.Action {
 		return egress.Action{Kind: kind, Target: "http://" + api + "/", Raw: text}
@@ -334,7 +415,9 @@ func socksAttacks() (out []attack) {
 	for _, a := range []struct{ target, atyp string }{
 		{"93.184.215.14:443", "domain"}, {"[2606:4700::1]:443", "domain"}, {"2606:4700::1:443", "domain"}, {api + ":443", "ipv4"}, {api + ":443", "ipv6"}, {"93.184.215.14:443", "ipv6"}, {"[2606:4700::1]:443", "ipv4"}, {api + ":443", "unix"}, {":443", "domain"},
 	} {
-		out = append(out, attack{"socks", a.target + " as " + a.atyp, egress.Target, []string{api, "93.184.215.14", "[2606:4700::1]"}, socks(a.target, a.atyp), socks("[2606:4700::1]:443", "ipv6"), nil, "2606:4700::1"})
+		out = append(out, attack{"socks", a.target + " as " + a.atyp, egress.Target,
+			[]string{api, "93.184.215.14", "[2606:4700::1]"}, socks(a.target, a.atyp),
+			socks("[2606:4700::1]:443", "ipv6"), nil, "2606:4700::1"})
 	}
 	wire := func(bytes string) egress.Action {
 		return egress.Action{Kind: "socks5", Target: api + ":443", RawHex: hex.EncodeToString([]byte(bytes))}
@@ -357,15 +440,23 @@ func fetchAttacks() (out []attack) {
 		"ftp://" + api + "/", "file:///etc/passwd", "data:text/plain,x", "javascript:alert(1)", "blob:https://" + api + "/x", "about:blank", "ws://" + api + "/", "unix:///var/run/x", "//" + api + "/", "/path", "", " ", "https://", "https:///", "https://user@" + api + "/", "https://user:pass@" + api + "/",
 		"https://:@" + api + "/", "https://@" + api + "/", "https://evil.net%2f@" + api + "/", "https://" + api + ":99999/", "https://" + api + ":x/", "https://" + api + ":0/", "https://a_b%00.example.com/", "https://exa mple.com/", "https://[::1%25eth0]/", "https://xn--a.example.com/", "https://a..example.com/", "https://" + api + "../", "https://1.2.3.4.5/", "https://0x/", "https://" + api + "/%zz",
 	} {
-		out = append(out, attack{"fetch", fmt.Sprintf("fetch of %q", target), "", []string{api, "*.example.com"}, fetch(target), fetch("https:\\\\API.example.com:443\\v1?q#x"), nil, ""})
+		out = append(out, attack{"fetch", fmt.Sprintf("fetch of %q", target), "", []string{api, "*.example.com"},
+			fetch(target), fetch("https:\\\\API.example.com:443\\v1?q#x"), nil, ""})
 	}
-	for _, target := range []string{"https://" + api + "@evil.net/", "https://evil.net/" + api, "https://evil.net#" + api, "https://evil.net?" + api, "https://evil.net\\@" + api, "https://evil.net:443/", "https://" + api + ".evil.net/", "https://exаmple.com/", "https://evil.net／.example.com/", "https://2130706433/", "https://0x7f.1/", "https://017700000001/", "https://127.1/", "https://①②⑦.0.0.1/", "https://[::ffff:7f00:1]/", "https://evil\t.net/", "https://example。net/"} {
-		out = append(out, attack{"fetch", fmt.Sprintf("the host of %q is another", target), "", []string{api, "*.example.com"}, fetch(target), fetch("https://a%70i.exa\tmple.com/"), nil, ""})
+	for _, target := range []string{"https://" + api + "@evil.net/", "https://evil.net/" + api,
+		"https://evil.net#" + api, "https://evil.net?" + api, "https://evil.net\\@" + api, "https://evil.net:443/", "https://" + api + ".evil.net/", "https://exаmple.com/", "https://evil.net／.example.com/", "https://2130706433/", "https://0x7f.1/", "https://017700000001/", "https://127.1/", "https://①②⑦.0.0.1/", "https://[::ffff:7f00:1]/", "https://evil\t.net/", "https://example。net/"} {
+		out = append(out, attack{"fetch", fmt.Sprintf("the host of %q is another", target), "",
+			[]string{api, "*.example.com"}, fetch(target), fetch("https://a%70i.exa\tmple.com/"), nil, ""})
 	}
-	for _, hop := range []string{"https://evil.net/", "//evil.net/", "\\\\evil.net", "http://" + api + "/", "https://" + api + ":8443/", "file:///etc/passwd", "data:text/plain,x", "https://user@" + api + "/", "https://127.0.0.1/", "http://169.254.169.254/latest/", "https://[::1]/", "https://", "gopher://" + api + "/"} {
+	for _, hop := range []string{"https://evil.net/", "//evil.net/", "\\\\evil.net", "http://" + api + "/",
+		"https://" + api + ":8443/", "file:///etc/passwd", "data:text/plain,x", "https://user@" + api + "/", "https://127.0.0.1/", "http://169.254.169.254/latest/", "https://[::1]/", "https://", "gopher://" + api + "/"} {
 		out = append(out,
-			attack{"redirect", fmt.Sprintf("to %q", hop), egress.Redirect, []string{api, "b.example.com"}, fetch("https://"+api+"/start", hop), fetch("https://"+api+"/start", "/next", "//b.example.com/x"), nil, ""},
-			attack{"redirect", fmt.Sprintf("to %q on the third hop", hop), egress.Redirect, []string{api, "b.example.com"}, fetch("https://"+api+"/start", "/a", "https://b.example.com/", hop), fetch("https://"+api+"/start", "/a", "https://b.example.com/", "/c"), nil, ""})
+			attack{"redirect", fmt.Sprintf("to %q", hop), egress.Redirect, []string{api, "b.example.com"},
+				fetch("https://"+api+"/start", hop), fetch("https://"+api+"/start", "/next", "//b.example.com/x"), nil,
+				""},
+			attack{"redirect", fmt.Sprintf("to %q on the third hop", hop), egress.Redirect,
+				[]string{api, "b.example.com"}, fetch("https://"+api+"/start", "/a", "https://b.example.com/", hop),
+				fetch("https://"+api+"/start", "/a", "https://b.example.com/", "/c"), nil, ""})
 	}
 	many := slices.Repeat([]string{"/next"}, 21)
 	rebound := resolved(fetch("https://"+api+"/", "/again"), "93.184.215.14", "127.0.0.1")
@@ -374,28 +465,35 @@ func fetchAttacks() (out []attack) {
 		a.Headers = [][2]string{{name, "evil.net"}}
 		return a
 	}
-	for _, name := range []string{"Host", "Connection", "content-length", "Transfer-Encoding", "Transfer_Encoding", "content_Length", "Proxy_Connection", "Keep-ALIVE", "Proxy-Authorization", "Upgrade", "Expect", "TE", "Trailer", "Keep-Alive", "X Y", "X\r\nY", ""} {
-		out = append(out, attack{"fetch", fmt.Sprintf("the header %q", name), egress.Request, []string{api}, header(name), header("Accept"), nil, ""})
+	for _, name := range []string{"Host", "Connection", "content-length", "Transfer-Encoding", "Transfer_Encoding",
+		"content_Length", "Proxy_Connection", "Keep-ALIVE", "Proxy-Authorization", "Upgrade", "Expect", "TE", "Trailer", "Keep-Alive", "X Y", "X\r\nY", ""} {
+		out = append(out, attack{"fetch", fmt.Sprintf("the header %q", name), egress.Request, []string{api},
+			header(name), header("Accept"), nil, ""})
 	}
 	hosted := fetch("https://" + api + "/")
 	hosted.HostHeader = ptr("evil.net")
 	for _, method := range []string{"TRACE", "trace", "tRaCk", "connect"} {
 		sent := fetch("https://" + api + "/")
 		sent.Method = method
-		out = append(out, attack{"fetch", method, egress.Method, []string{api}, sent, fetch("https://" + api + "/"), nil, ""})
+		out = append(out, attack{"fetch", method, egress.Method, []string{api}, sent, fetch("https://" + api + "/"),
+			nil, ""})
 	}
 	return append(out,
-		attack{"redirect", "more than 20 times", egress.Redirect, []string{api}, fetch("https://"+api+"/", many...), fetch("https://"+api+"/", many[:20]...), nil, ""},
-		attack{"redirect", "the next lookup is on loopback", egress.Redirect, []string{api}, rebound, resolved(fetch("https://"+api+"/", "/again"), "93.184.215.14"), nil, "93.184.215.14"},
+		attack{"redirect", "more than 20 times", egress.Redirect, []string{api}, fetch("https://"+api+"/", many...),
+			fetch("https://"+api+"/", many[:20]...), nil, ""},
+		attack{"redirect", "the next lookup is on loopback", egress.Redirect, []string{api}, rebound,
+			resolved(fetch("https://"+api+"/", "/again"), "93.184.215.14"), nil, "93.184.215.14"},
 		attack{"fetch", "another Host", egress.Request, []string{api}, hosted, fetch("https://" + api + "/"), nil, ""})
 }
 
 func dnsAttacks() (out []attack) {
-	for _, name := range []string{"c2VjcmV0LWtleQ.attacker.net", "attacker.net", "x." + api, "example.com", "127.0.0.1", "1.0.0.127.in-addr.arpa", "[::1]", "", ".", "a b.example.com", "*.example.com", "api..example.com", strings.Repeat("a", 64) + ".example.com", "metadata.google.internal", "_http._tcp.example.com", api + ":53", "xn--a.example.com", "x\x00." + api} {
+	for _, name := range []string{"c2VjcmV0LWtleQ.attacker.net", "attacker.net", "x." + api, "example.com", "127.0.0.1",
+		"1.0.0.127.in-addr.arpa", "[::1]", "", ".", "a b.example.com", "*.example.com", "api..example.com", strings.Repeat("a", 64) + ".example.com", "metadata.google.internal", "_http._tcp.example.com", api + ":53", "xn--a.example.com", "x\x00." + api} {
 		q := func(name string) egress.Action {
 			return egress.Action{Kind: "dns", Target: name, NoDNS: true}
 		}
-		out = append(out, attack{"dns", fmt.Sprintf("the name %q is not answered", name), "", []string{api, "8.8.8.8:53"}, q(name), q("aPi.ExAmple.Com."), nil, ""})
+		out = append(out, attack{"dns", fmt.Sprintf("the name %q is not answered", name), "",
+			[]string{api, "8.8.8.8:53"}, q(name), q("aPi.ExAmple.Com."), nil, ""})
 	}
 	return out
 }
@@ -407,10 +505,12 @@ func listAttacks() (out []attack) {
 		"example.com:", "example.com:0", "example.com:65536", "example.com:+443", "example.com:0443", "example.com: 443", "example.com:443:443", "example.com:**", ":443", "example.com:http", " example.com", "example.com ", "exa mple.com", "example.com\n", "exam%70le.com", "127.1", "0x7f000001", "2130706433", "10.0.0.1/8", "10.0.0.0/33", "0.0.0.0/0", "::/0", "10.0.0.0/", "10.0.0.0/8/8",
 		"[10.0.0.1]", "[example.com]", "[::1", "::1]", "fe80::1%eth0", "[fe80::1%25eth0]", "*.10.0.0.1", "10.0.0.*", "xn--a.example.com", "xn--.com", "*.xn--a", strings.Repeat("a", 64) + ".com", "[::ffff:0:0/96]", "example.com:443 ", "\x00", "example.com,evil.net", "!example.com", "~example.com", "/example/",
 	} {
-		out = append(out, attack{"list", fmt.Sprintf("the entry %q closes the whole list", bad), egress.Off, []string{api, bad}, connect(api + ":443"), connect(api + ":443"), []string{api}, ""})
+		out = append(out, attack{"list", fmt.Sprintf("the entry %q closes the whole list", bad), egress.Off,
+			[]string{api, bad}, connect(api + ":443"), connect(api + ":443"), []string{api}, ""})
 	}
 	for _, text := range []string{"93.184.215.14", "localhost", "10.0.0.1"} {
-		out = append(out, attack{"list", "an empty list reaches nothing, not " + text, egress.NotGranted, []string{}, connect(text + ":443"), connect(text + ":443"), []string{text + ":443"}, ""})
+		out = append(out, attack{"list", "an empty list reaches nothing, not " + text, egress.NotGranted, []string{},
+			connect(text + ":443"), connect(text + ":443"), []string{text + ":443"}, ""})
 	}
 	return out
 }
@@ -432,7 +532,8 @@ func attackFile(t *testing.T) []byte {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	table := attacks()
-	slices.SortStableFunc(table, func(x, y attack) int { return strings.Compare(x.class+"\x00"+x.why, y.class+"\x00"+y.why) })
+	slices.SortStableFunc(table,
+		func(x, y attack) int { return strings.Compare(x.class+"\x00"+x.why, y.class+"\x00"+y.why) })
 	seen := map[string]bool{}
 	n := map[string]int{}
 	put := func(r row, key string) {
@@ -451,14 +552,16 @@ func attackFile(t *testing.T) []byte {
 		}
 	}
 	for _, a := range table {
-		put(row{Category: a.class, Allow: a.allow, Request: a.evil, Expect: "deny", Why: a.why, Code: string(a.code)}, a.class)
+		put(row{Category: a.class, Allow: a.allow, Request: a.evil, Expect: "deny", Why: a.why, Code: string(a.code)},
+			a.class)
 	}
 	for _, a := range table {
 		list := a.allow
 		if a.list != nil {
 			list = a.list
 		}
-		put(row{Category: a.class, Allow: list, Request: a.twin, Expect: "allow", Why: "the twin of an attack: " + a.class, MustDial: a.dial}, a.class+"-twin")
+		put(row{Category: a.class, Allow: list, Request: a.twin, Expect: "allow",
+			Why: "the twin of an attack: " + a.class, MustDial: a.dial}, a.class+"-twin")
 	}
 	return b.Bytes()
 }
@@ -482,7 +585,8 @@ func TestEgressAttacks(t *testing.T) {
 			agent, ok := listing(a.list, nil)
 			got = decider(agent).Egress(a.twin)
 			if !ok || got.Verdict != profiles.Allow || a.dial != "" && got.Dial != a.dial {
-				t.Errorf("the twin of %s: %+v: got %s, %s (%s), dials %q", a.why, a.twin, got.Verdict, got.Code, got.Reason, got.Dial)
+				t.Errorf("the twin of %s: %+v: got %s, %s (%s), dials %q", a.why, a.twin, got.Verdict, got.Code,
+					got.Reason, got.Dial)
 			}
 		})
 	}

@@ -54,30 +54,35 @@ const (
 
 	CodeRuleOfTwo Code = "rule_of_two" // untrusted input, sensitive data and an external effect would meet in the run
 
-	CodeSessionNotGranted Code = "session.not_granted" // the policy grants no state between runs, or the host keeps none
+	// the policy grants no state between runs, or the host keeps none
+	CodeSessionNotGranted Code = "session.not_granted"
 
 	CodeFileNotGranted Code = "file.not_granted"
 	CodeFileDenied     Code = "file.denied"
 	CodeFilePath       Code = "file.path" // not an absolute, clean path
 
 	CodeExecNotGranted Code = "exec.not_granted"
-	CodeExecDenied     Code = "exec.denied_pattern" // of records before shell.denied_pattern, which is produced since; codes keep their names
-	CodeShellDenied    Code = "shell.denied_pattern"
+	// of records before shell.denied_pattern, which is produced since; codes keep their names
+	CodeExecDenied  Code = "exec.denied_pattern"
+	CodeShellDenied Code = "shell.denied_pattern"
 
 	// Of scripts, and of the words, files and variables of their commands.
-	CodeShellParse       Code = "shell.parse"        // it cannot be read
-	CodeShellSize        Code = "shell.size"         // too long, or nested too deeply
-	CodeShellUnsupported Code = "shell.unsupported"  // a construct that would not run as in bash
-	CodeShellSwitch      Code = "shell.switched_off" // pipes, redirects or substitution, which the policy does not grant
-	CodeShellOpaque      Code = "shell.opaque"       // what it would run cannot be read before it runs
-	CodeShellUnsettled   Code = "shell.unsettled"    // neither the text nor a dry run settles it
-	CodeShellEndless     Code = "shell.endless"      // the dry run does not come to an end
-	CodeShellRedirect    Code = "shell.redirect"     // a file or network that a redirect may not open
-	CodeShellSubcommand  Code = "shell.subcommand"   // a sub-command, flag or number of words that the program's rules refuse
-	CodeShellConfig      Code = "shell.config"       // a configuration key that can start programs
-	CodeShellStarts      Code = "shell.starts"       // words that make an allowed program start another, which is not allowed
-	CodeVariable         Code = "shell.variable"     // a variable that changes what an allowed program runs or loads
-	CodeShellBuiltin     Code = "shell.builtin"      // a builtin, or an option of one, that is not granted to scripts
+	CodeShellParse       Code = "shell.parse"       // it cannot be read
+	CodeShellSize        Code = "shell.size"        // too long, or nested too deeply
+	CodeShellUnsupported Code = "shell.unsupported" // a construct that would not run as in bash
+	// pipes, redirects or substitution, which the policy does not grant
+	CodeShellSwitch    Code = "shell.switched_off"
+	CodeShellOpaque    Code = "shell.opaque"    // what it would run cannot be read before it runs
+	CodeShellUnsettled Code = "shell.unsettled" // neither the text nor a dry run settles it
+	CodeShellEndless   Code = "shell.endless"   // the dry run does not come to an end
+	CodeShellRedirect  Code = "shell.redirect"  // a file or network that a redirect may not open
+	// a sub-command, flag or number of words that the program's rules refuse
+	CodeShellSubcommand Code = "shell.subcommand"
+	CodeShellConfig     Code = "shell.config" // a configuration key that can start programs
+	// words that make an allowed program start another, which is not allowed
+	CodeShellStarts  Code = "shell.starts"
+	CodeVariable     Code = "shell.variable" // a variable that changes what an allowed program runs or loads
+	CodeShellBuiltin Code = "shell.builtin"  // a builtin, or an option of one, that is not granted to scripts
 
 	CodeGuestRefused Code = "guest.refused" // the kernel refused a guest what its profile does not grant
 

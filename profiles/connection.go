@@ -227,7 +227,8 @@ func (p connectionPolicy) decision(host string) Decision {
 	d := p.decider
 	if g := p.gateway(); g != nil {
 		at := len(d.agent.Egress.Allow) + p.egress.Match().Virtual - 1
-		return Decision{Verdict: Allow, Code: CodeAllowed, Reason: d.reach.allowed[at], Rule: known(&g.Rule), Revision: d.revision}
+		return Decision{Verdict: Allow, Code: CodeAllowed, Reason: d.reach.allowed[at], Rule: known(&g.Rule),
+			Revision: d.revision}
 	}
 	if r := p.rule(); r != nil {
 		at := p.egress.Match().Entries[0]

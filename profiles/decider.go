@@ -88,7 +88,8 @@ func (s *Set) Decider(name string, env Environment) *Decider {
 
 // NewDecider indexes one agent's profile. Decisions carry the revision.
 func NewDecider(a Agent, revision string, env Environment) *Decider {
-	d := &Decider{agent: a, revision: revision, condition: env.Condition, guardrail: env.Guardrail, script: env.Script, now: env.Now, place: env.Workspace}
+	d := &Decider{agent: a, revision: revision, condition: env.Condition, guardrail: env.Guardrail, script: env.Script,
+		now: env.Now, place: env.Workspace}
 	if a.Strict != nil {
 		d.strict = NewDecider(*a.Strict, revision, env)
 	}
@@ -135,7 +136,8 @@ func (d *Decider) Decide(a Action) Decision {
 
 func (d *Decider) decide(a Action) Decision {
 	set := 0
-	for _, is := range []bool{a.Shell != nil, a.Import != nil, a.Egress != nil, a.Bridge != nil, a.File != nil, a.Exec != nil, a.Variable != nil} {
+	for _, is := range []bool{a.Shell != nil, a.Import != nil, a.Egress != nil, a.Bridge != nil, a.File != nil,
+		a.Exec != nil, a.Variable != nil} {
 		if is {
 			set++
 		}

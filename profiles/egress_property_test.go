@@ -16,7 +16,8 @@ func egressNow() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UT
 
 // anyHost is an entry of a list, anyTarget what somebody asks for.
 func anyHost(r *rand.Rand) string {
-	return pick(r, "a.test", "b.a.test", "c.b.a.test", "*.a.test", "*.b.a.test", "x.test", "*.x.test", "a.test.test", "gateway.ringd.internal", "models.ringd.internal",
+	return pick(r, "a.test", "b.a.test", "c.b.a.test", "*.a.test", "*.b.a.test", "x.test", "*.x.test", "a.test.test",
+		"gateway.ringd.internal", "models.ringd.internal",
 		"*.ringd.internal", "10.0.0.0/8", "10.1.0.0/16", "10.1.2.3", "8.0.0.0/5", "127.0.0.0/8", "127.0.0.1", "127.0.0.1/32", "100.64.0.0/10", "100.0.0.0/8", "93.184.0.0/16",
 		"93.184.215.14", "2001:db8::/32", "2001:db8::1", "::1", "fc00::/6", "fd00::/8", "fd00::1", "64:ff9b::/96", "64:ff9b::a01:203", "64:ff9b::7f00:1", "169.254.0.0/16")
 }
@@ -24,7 +25,8 @@ func anyHost(r *rand.Rand) string {
 func anyTarget(r *rand.Rand) egress.Dest {
 	d := egress.Dest{Port: uint16(pickInt(r, 80, 443, 444, 8080))}
 	if r.IntN(2) > 0 {
-		d.Name = pick(r, "a.test", "b.a.test", "c.b.a.test", "d.c.b.a.test", "x.test", "y.x.test", "test", "gateway.ringd.internal", "models.ringd.internal", "ringd.internal")
+		d.Name = pick(r, "a.test", "b.a.test", "c.b.a.test", "d.c.b.a.test", "x.test", "y.x.test", "test",
+			"gateway.ringd.internal", "models.ringd.internal", "ringd.internal")
 		return d
 	}
 	d.Addr = anyAddress(r)
@@ -32,7 +34,8 @@ func anyTarget(r *rand.Rand) egress.Dest {
 }
 
 func anyAddress(r *rand.Rand) netip.Addr {
-	return netip.MustParseAddr(pick(r, "10.1.2.3", "10.1.9.9", "10.9.9.9", "127.0.0.1", "127.0.0.2", "100.64.0.1", "100.1.1.1", "100.100.100.200", "93.184.215.14", "93.184.1.1",
+	return netip.MustParseAddr(pick(r, "10.1.2.3", "10.1.9.9", "10.9.9.9", "127.0.0.1", "127.0.0.2", "100.64.0.1",
+		"100.1.1.1", "100.100.100.200", "93.184.215.14", "93.184.1.1",
 		"1.1.1.1", "2001:db8::1", "2606:4700::1", "::1", "fd00::1", "fd00::2", "fe80::1", "64:ff9b::a01:203", "64:ff9b::7f00:1", "64:ff9b::5db8:d70e", "169.254.169.254"))
 }
 
@@ -64,7 +67,8 @@ func anyExpiry(r *rand.Rand) *time.Time {
 }
 
 func anyEgressRule(r *rand.Rand) profiles.EgressRule {
-	e := profiles.EgressRule{Host: anyHost(r), AnyPort: r.IntN(5) == 0, ECH: r.IntN(2) == 0, Limits: anyLimits(r), Expires: anyExpiry(r)}
+	e := profiles.EgressRule{Host: anyHost(r), AnyPort: r.IntN(5) == 0, ECH: r.IntN(2) == 0, Limits: anyLimits(r),
+		Expires: anyExpiry(r)}
 	if !e.AnyPort {
 		e.Ports = []int{pickInt(r, 80, 443, 443, 444)}
 		if r.IntN(3) == 0 {
@@ -78,7 +82,8 @@ func anyEgressRule(r *rand.Rand) profiles.EgressRule {
 }
 
 func anyEgress(r *rand.Rand) profiles.Egress {
-	e := profiles.Egress{Mode: pick(r, profiles.EgressOff, profiles.EgressAllowlist, profiles.EgressAllowlist, profiles.EgressAllowlist, profiles.EgressGatewayOnly)}
+	e := profiles.Egress{Mode: pick(r, profiles.EgressOff, profiles.EgressAllowlist, profiles.EgressAllowlist,
+		profiles.EgressAllowlist, profiles.EgressGatewayOnly)}
 	for range r.IntN(6) {
 		e.Allow = append(e.Allow, anyEgressRule(r))
 	}
@@ -86,7 +91,8 @@ func anyEgress(r *rand.Rand) profiles.Egress {
 		e.Deny = append(e.Deny, profiles.EgressRule{Host: anyHost(r), AnyPort: r.IntN(2) > 0, Ports: []int{443}})
 	}
 	for _, name := range someOf(r, "gateway", "models") {
-		e.Gateways = append(e.Gateways, profiles.Gateway{Name: name, Methods: someOf(r, "GET", "POST"), Paths: someOf(r, "/v1", "/v2/a"), Limits: anyLimits(r), Expires: anyExpiry(r)})
+		e.Gateways = append(e.Gateways, profiles.Gateway{Name: name, Methods: someOf(r, "GET", "POST"),
+			Paths: someOf(r, "/v1", "/v2/a"), Limits: anyLimits(r), Expires: anyExpiry(r)})
 	}
 	return e
 }
@@ -155,9 +161,11 @@ func anyEgressAction(r *rand.Rand) egress.Action {
 	switch a.Kind {
 	case "http":
 		host := d.String()
-		a.Target, a.Method, a.HostHeader = "http://"+host+pick(r, "/v1", "/v1/x", "/v2/a/b", "/"), pick(r, "GET", "POST"), &host
+		a.Target, a.Method, a.HostHeader = "http://"+host+pick(r, "/v1", "/v1/x", "/v2/a/b", "/"),
+			pick(r, "GET", "POST"), &host
 	case "fetch":
-		a.Target, a.Method = pick(r, "http://", "https://")+d.String()+pick(r, "/v1", "/v2/a", "/"), pick(r, "GET", "POST")
+		a.Target, a.Method = pick(r, "http://", "https://")+d.String()+pick(r, "/v1", "/v2/a", "/"),
+			pick(r, "GET", "POST")
 	case "socks5":
 		a.Atyp = "domain"
 		if d.Addr.Is4() {
@@ -177,7 +185,8 @@ func anyEgressAction(r *rand.Rand) egress.Action {
 	}
 	if r.IntN(5) == 0 {
 		host := pick(r, "gateway", "models") + "." + egress.Domain
-		return egress.Action{Kind: "http", Target: "http://" + host + pick(r, "/v1", "/v1/x", "/v2/a/b"), Method: pick(r, "GET", "POST"), HostHeader: &host}
+		return egress.Action{Kind: "http", Target: "http://" + host + pick(r, "/v1", "/v1/x", "/v2/a/b"),
+			Method: pick(r, "GET", "POST"), HostHeader: &host}
 	}
 	return a
 }
@@ -329,7 +338,8 @@ func TestKernelKnowsNoHosts(t *testing.T) {
 			if errx != nil || erry != nil || dx != dy || !x.Within(y) || !y.Within(x) {
 				t.Fatalf("%s: %+v and %+v (%v, %v)", executor, x, y, errx, erry)
 			}
-			if want := map[bool]string{true: profiles.NetworkOff, false: profiles.NetworkOwn}[executor == profiles.ExecutorJS]; x.Network != want {
+			if want := map[bool]string{true: profiles.NetworkOff,
+				false: profiles.NetworkOwn}[executor == profiles.ExecutorJS]; x.Network != want {
 				t.Fatalf("%s has the network %s", executor, x.Network)
 			}
 		}

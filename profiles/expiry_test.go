@@ -20,11 +20,14 @@ func end(n int) *time.Time { t := day(n); return &t }
 func demo(t *testing.T) *profiles.Set {
 	t.Helper()
 	a := profiles.Agent{Name: "etl", Policy: "etl", Bridges: map[string]profiles.Bridge{},
-		JS: &profiles.JS{Imports: profiles.Imports{Allow: []profiles.ImportRule{{Name: "math"}, {Name: "lodash", Exception: "EXC-2", Expires: end(20)}}}},
+		JS: &profiles.JS{Imports: profiles.Imports{Allow: []profiles.ImportRule{
+			{Name: "math"}, {Name: "lodash", Exception: "EXC-2", Expires: end(20)}}}},
 		Python: &profiles.Python{Imports: profiles.Imports{
-			Allow: []profiles.ImportRule{{Name: "json"}, {Name: "pyarrow", Exception: "EXC-1", Expires: end(10)}, {Name: "requests", Exception: "EXC-1", Expires: end(10)}},
-			Deny:  []profiles.ImportRule{{Name: "requests"}}}},
-		Shell: &profiles.Shell{Binaries: []profiles.Binary{{Path: "/usr/bin/git"}, {Path: "/usr/bin/jq", Exception: "EXC-1", Expires: end(10)}, {Path: "/usr/bin/rg"}}},
+			Allow: []profiles.ImportRule{{Name: "json"}, {Name: "pyarrow", Exception: "EXC-1", Expires: end(10)},
+				{Name: "requests", Exception: "EXC-1", Expires: end(10)}},
+			Deny: []profiles.ImportRule{{Name: "requests"}}}},
+		Shell: &profiles.Shell{Binaries: []profiles.Binary{{Path: "/usr/bin/git"},
+			{Path: "/usr/bin/jq", Exception: "EXC-1", Expires: end(10)}, {Path: "/usr/bin/rg"}}},
 		Egress: profiles.Egress{Mode: profiles.EgressAllowlist, Allow: []profiles.EgressRule{
 			{Host: "api.example.com", Ports: []int{443}}, {Host: "eu.example.com", Ports: []int{443}, Exception: "EXC-2", Expires: end(20)},
 			{Host: "old.example.com", Ports: []int{443}, Expires: end(1)}}},
@@ -159,7 +162,8 @@ func TestDecider(t *testing.T) {
 				t.Fatal(err)
 			}
 			x, y, z := bare.Decide(a), stripped.Decide(a), early.At(now).Decide(a)
-			if x.Verdict != y.Verdict || x.Code != y.Code && x.Code != profiles.CodeEgressExpired || x.Exception != y.Exception {
+			if x.Verdict != y.Verdict || x.Code != y.Code && x.Code != profiles.CodeEgressExpired ||
+				x.Exception != y.Exception {
 				t.Errorf("%v %s: %+v, and when it is taken out %+v", now, line, x, y)
 			}
 			if diff := cmp.Diff(x, z); diff != "" {
@@ -174,7 +178,8 @@ func TestDecider(t *testing.T) {
 		}
 		return early.At(now).Decide(a)
 	}
-	for line, id := range map[string]string{actions[1]: "EXC-1", actions[4]: "EXC-2", actions[8]: "EXC-1", actions[11]: "EXC-2", actions[2]: "", actions[9]: ""} {
+	for line, id := range map[string]string{actions[1]: "EXC-1", actions[4]: "EXC-2", actions[8]: "EXC-1",
+		actions[11]: "EXC-2", actions[2]: "", actions[9]: ""} {
 		if d := say(day(9), line); d.Verdict != profiles.Allow || d.Exception != id {
 			t.Errorf("%s: %+v, want allowed by %q", line, d, id)
 		}
@@ -183,13 +188,17 @@ func TestDecider(t *testing.T) {
 		t.Errorf("an exception lifts a denial: %+v", d)
 	}
 	for _, line := range []string{actions[1], actions[8]} {
-		for _, d := range []profiles.Decision{say(day(10), line), at(t, s, day(10)).Decider("etl", profiles.Environment{Now: day(10)}).Decide(decoded(t, line))} {
-			if d.Verdict != profiles.Deny || !strings.Contains(d.Reason, "exception EXC-1, which granted it, ended at 2026-12-10T00:00:00Z") || d.Rule == nil || d.Rule.Line != 3 {
+		for _, d := range []profiles.Decision{say(day(10), line),
+			at(t, s, day(10)).Decider("etl", profiles.Environment{Now: day(10)}).Decide(decoded(t, line))} {
+			if d.Verdict != profiles.Deny || !strings.Contains(
+				d.Reason, "exception EXC-1, which granted it, ended at 2026-12-10T00:00:00Z") || d.Rule == nil ||
+				d.Rule.Line != 3 {
 				t.Errorf("%s: the refusal does not name the exception: %+v", line, d)
 			}
 		}
 	}
-	if d := at(t, s, day(20)).Decider("etl", profiles.Environment{Now: day(20)}).Decide(decoded(t, actions[11])); !strings.Contains(d.Reason, "EXC-2") {
+	if d := at(t, s, day(20)).Decider("etl", profiles.Environment{Now: day(20)}).Decide(
+		decoded(t, actions[11])); !strings.Contains(d.Reason, "EXC-2") {
 		t.Errorf("the refusal of a host does not name the exception: %+v", d)
 	}
 }
@@ -220,7 +229,8 @@ func TestNeverWidens(t *testing.T) {
 				py.Allow = append(py.Allow, rule)
 			}
 		}
-		s, _, err := profiles.Set{Agents: map[string]profiles.Agent{"x": {Name: "x", Python: &profiles.Python{Imports: py}}}}.Seal()
+		s, _, err := profiles.Set{Agents: map[string]profiles.Agent{
+			"x": {Name: "x", Python: &profiles.Python{Imports: py}}}}.Seal()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +240,8 @@ func TestNeverWidens(t *testing.T) {
 			now := day(n)
 			later := at(t, &s, now).Decider("x", profiles.Environment{Now: now})
 			for _, name := range names {
-				got, also := later.Import(profiles.ExecutorPython, name), d.At(now).Import(profiles.ExecutorPython, name)
+				got, also := later.Import(profiles.ExecutorPython, name),
+					d.At(now).Import(profiles.ExecutorPython, name)
 				if got.Verdict != also.Verdict {
 					t.Fatalf("%s on %d: %v and %v", name, n, got, also)
 				}

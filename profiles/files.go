@@ -56,7 +56,8 @@ func (d *Decider) File(op, p string) Decision {
 		return d.deny(CodeFilePath, nil, "the path has %d bytes; no path has more than %d", len(p), paths.MaxPath-1)
 	}
 	if !paths.Clean(p) {
-		dec := d.deny(CodeFilePath, nil, "%q is not an absolute path without \".\", \"..\", \"//\", NUL and a slash at the end", clip(p))
+		dec := d.deny(CodeFilePath, nil, "%q is not an absolute path without \".\", \"..\", \"//\", NUL and a slash "+
+			"at the end", clip(p))
 		if path.IsAbs(p) && !strings.Contains(p, "..") && strings.IndexByte(p, 0) < 0 && utf8.ValidString(p) {
 			dec.Instead = []string{path.Clean(p)}
 		}

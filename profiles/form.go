@@ -43,7 +43,8 @@ func (a *guestForm) Grants() bool {
 // Within reports whether b allows all that a allows. In doubt it is false: a denial
 // of b that a lacks is taken to matter wherever a has a path at all.
 func (a *guestForm) Within(b *guestForm) bool {
-	if a.Executor != b.Executor || a.JIT && !b.JIT || a.Network == ownNetwork && b.Network != ownNetwork || a.Scratch && !b.Scratch || a.Path && !b.Path {
+	if a.Executor != b.Executor || a.JIT && !b.JIT || a.Network == ownNetwork && b.Network != ownNetwork || a.Scratch &&
+		!b.Scratch || a.Path && !b.Path {
 		return false
 	}
 	for _, l := range [][2]int64{
@@ -57,7 +58,8 @@ func (a *guestForm) Within(b *guestForm) bool {
 	if !a.Grants() {
 		return true
 	}
-	return paths.Of(a.Deny...).CoverAll(b.Deny) && paths.Of(b.Read...).CoverAll(a.Read) && paths.Of(b.Write...).CoverAll(a.Write) &&
+	return paths.Of(a.Deny...).CoverAll(b.Deny) && paths.Of(b.Read...).CoverAll(a.Read) &&
+		paths.Of(b.Write...).CoverAll(a.Write) &&
 		paths.Of(b.Libraries...).CoverAll(a.Libraries) && paths.Of(b.Exec...).HasAll(a.Exec) &&
 		paths.Of(b.Helpers...).HasAll(a.Helpers) && paths.Of(b.Names...).HasAll(a.Names)
 }

@@ -142,7 +142,8 @@ func (a Agent) CheckGrants(g Grants) error {
 	d := NewDecider(a, "", Environment{})
 	for _, name := range g.Imports {
 		bare := strings.TrimSuffix(name, ".*")
-		if d.Import(ExecutorJS, bare).Verdict == Deny && d.Import(ExecutorPython, bare).Verdict == Deny && (d.python == nil || !d.python.Below(bare)) {
+		if d.Import(ExecutorJS, bare).Verdict == Deny && d.Import(ExecutorPython, bare).Verdict == Deny &&
+			(d.python == nil || !d.python.Below(bare)) {
 			missing = append(missing, "module "+clip(name))
 		}
 	}
@@ -153,7 +154,8 @@ func (a Agent) CheckGrants(g Grants) error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("%w: the agent does not have %s", ErrGrants, strings.Join(missing[:min(len(missing), spelling.MaxInstead)], ", "))
+		return fmt.Errorf("%w: the agent does not have %s", ErrGrants,
+			strings.Join(missing[:min(len(missing), spelling.MaxInstead)], ", "))
 	}
 	return nil
 }

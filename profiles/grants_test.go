@@ -40,7 +40,8 @@ func TestDecodeGrants(t *testing.T) {
 	if diff := cmp.Diff(want, again); diff != "" || err != nil {
 		t.Errorf("encoded and decoded: %v (-want +got)\n%s", err, diff)
 	}
-	if none, err := profiles.DecodeGrants([]byte(`{}`)); err != nil || none.Bridges != nil || none.Hosts != nil || none.Imports != nil || none.Deadline != nil {
+	if none, err := profiles.DecodeGrants([]byte(`{}`)); err != nil || none.Bridges != nil || none.Hosts != nil ||
+		none.Imports != nil || none.Deadline != nil {
 		t.Errorf("nothing: %+v, %v", none, err)
 	}
 	for _, tt := range []struct{ text, want string }{
@@ -155,7 +156,8 @@ func TestNarrow(t *testing.T) {
 	}
 	t.Run("bridges", func(t *testing.T) {
 		b := narrow(t, a, `{"bridges":{"spawnSubagent":{"calls":3},"tools.search":{"calls":300},"nobody":{}}}`)
-		if len(b.Bridges) != 2 || b.Bridges["spawnSubagent"].Limits.CallsPerRun != 3 || b.Bridges["tools.search"].Limits.CallsPerRun != 8 {
+		if len(b.Bridges) != 2 || b.Bridges["spawnSubagent"].Limits.CallsPerRun != 3 ||
+			b.Bridges["tools.search"].Limits.CallsPerRun != 8 {
 			t.Errorf("got %+v", b.Bridges)
 		}
 		if a.Bridges["spawnSubagent"].Limits.CallsPerRun != 8 || len(a.Bridges) != 3 {
@@ -167,10 +169,12 @@ func TestNarrow(t *testing.T) {
 	})
 	t.Run("imports", func(t *testing.T) {
 		b := narrow(t, a, `{"imports":["lodash-lite","pandas.core","numpy.*","os"]}`)
-		for module, want := range map[string]profiles.Verdict{"lodash-lite": profiles.Allow, "policy:math": profiles.Deny, "@acme/x": profiles.Deny} {
+		for module, want := range map[string]profiles.Verdict{
+			"lodash-lite": profiles.Allow, "policy:math": profiles.Deny, "@acme/x": profiles.Deny} {
 			verdict(t, b, "js", module, want)
 		}
-		for module, want := range map[string]profiles.Verdict{"pandas.core": profiles.Allow, "pandas.core.a": profiles.Allow, "pandas": profiles.Deny,
+		for module, want := range map[string]profiles.Verdict{
+			"pandas.core": profiles.Allow, "pandas.core.a": profiles.Allow, "pandas": profiles.Deny,
 			"numpy.linalg": profiles.Allow, "numpy": profiles.Deny, "os": profiles.Allow, "os.path": profiles.Deny, "json": profiles.Deny} {
 			verdict(t, b, "python", module, want)
 		}
@@ -178,7 +182,8 @@ func TestNarrow(t *testing.T) {
 	t.Run("a name in Python's default set does not open what that leaves out", func(t *testing.T) {
 		d := profiles.Agent{Python: &profiles.Python{Imports: profiles.Imports{Default: true}}}
 		b := narrow(t, d, `{"imports":["http","json"]}`)
-		for module, want := range map[string]profiles.Verdict{"http": profiles.Allow, "http.client": profiles.Deny, "json": profiles.Allow, "re": profiles.Deny} {
+		for module, want := range map[string]profiles.Verdict{
+			"http": profiles.Allow, "http.client": profiles.Deny, "json": profiles.Allow, "re": profiles.Deny} {
 			verdict(t, b, "python", module, want)
 		}
 		verdict(t, narrow(t, d, `{"imports":[]}`), "python", "json", profiles.Deny)
@@ -209,7 +214,8 @@ func TestNarrow(t *testing.T) {
 			}
 		}
 		b := narrow(t, a, `{"hosts":["api.example.com"]}`)
-		if r := b.Egress.Allow[0]; !slices.Equal(r.Ports, []int{443}) || !slices.Equal(r.Methods, []string{"GET"}) || a.Egress.Allow[0].Host != "*.example.com" {
+		if r := b.Egress.Allow[0]; !slices.Equal(r.Ports, []int{443}) || !slices.Equal(r.Methods, []string{"GET"}) ||
+			a.Egress.Allow[0].Host != "*.example.com" {
 			t.Errorf("got %+v of %+v", r, a.Egress.Allow[0])
 		}
 		gateway := profiles.Agent{Egress: profiles.Egress{Mode: profiles.EgressGatewayOnly}}
@@ -226,7 +232,8 @@ func TestNarrow(t *testing.T) {
 			for _, g := range b.Egress.Gateways {
 				got = append(got, g.Name)
 			}
-			if mode := map[bool]string{true: profiles.EgressGatewayOnly, false: profiles.EgressOff}[len(want) > 0]; !slices.Equal(got, want) || b.Egress.Mode != mode {
+			if mode := map[bool]string{true: profiles.EgressGatewayOnly,
+				false: profiles.EgressOff}[len(want) > 0]; !slices.Equal(got, want) || b.Egress.Mode != mode {
 				t.Errorf("%s: got %+v", grants, b.Egress)
 			}
 		}
@@ -245,7 +252,8 @@ func TestNarrow(t *testing.T) {
 		}
 	})
 	t.Run("deadline", func(t *testing.T) {
-		late, early := narrow(t, a, `{"deadline":"2026-11-21T12:00:00+01:00"}`), time.Date(2026, 11, 21, 11, 0, 0, 0, time.UTC)
+		late, early := narrow(t, a, `{"deadline":"2026-11-21T12:00:00+01:00"}`),
+			time.Date(2026, 11, 21, 11, 0, 0, 0, time.UTC)
 		if late.Deadline == nil || !late.Deadline.Equal(early) || a.Deadline != nil {
 			t.Errorf("got %v", late.Deadline)
 		}
@@ -278,15 +286,18 @@ func TestCheckGrants(t *testing.T) {
 		switch err := a.CheckGrants(g); {
 		case want == "" && err != nil:
 			t.Errorf("%s: %v", grants, err)
-		case want != "" && (!errors.Is(err, profiles.ErrGrants) || !strings.HasSuffix(err.Error(), "the agent does not have "+want)):
+		case want != "" && (!errors.Is(err, profiles.ErrGrants) ||
+			!strings.HasSuffix(err.Error(), "the agent does not have "+want)):
 			t.Errorf("%s: got %v, want %s", grants, err, want)
 		}
 	}
-	for mode, want := range map[string]string{profiles.EgressAllowlist: "", profiles.EgressGatewayOnly: "host api.example.com",
-		profiles.EgressOff: "host api.example.com, host gateway.ringd.internal"} {
+	for mode, want := range map[string]string{profiles.EgressAllowlist: "",
+		profiles.EgressGatewayOnly: "host api.example.com",
+		profiles.EgressOff:         "host api.example.com, host gateway.ringd.internal"} {
 		a.Egress.Mode = mode
 		err := a.CheckGrants(profiles.Grants{Hosts: []string{"api.example.com", "gateway.ringd.internal"}})
-		if want == "" && err != nil || want != "" && (err == nil || !strings.HasSuffix(err.Error(), "does not have "+want)) {
+		if want == "" && err != nil || want != "" && (err == nil ||
+			!strings.HasSuffix(err.Error(), "does not have "+want)) {
 			t.Errorf("mode %s: got %v, want %q", mode, err, want)
 		}
 	}
@@ -315,7 +326,8 @@ func someAgent(r *rand.Rand) profiles.Agent {
 }
 
 func anySchema(r *rand.Rand) string {
-	return pick(r, `true`, `{"type":"integer"}`, `{"minimum":3}`, `{"maximum":5}`, `{"enum":[1,2,3,"a"]}`, `{"not":{"const":4}}`, `{"type":["string","integer"],"maxLength":2}`)
+	return pick(r, `true`, `{"type":"integer"}`, `{"minimum":3}`, `{"maximum":5}`, `{"enum":[1,2,3,"a"]}`,
+		`{"not":{"const":4}}`, `{"type":["string","integer"],"maxLength":2}`)
 }
 
 func someGrants(r *rand.Rand) profiles.Grants {
@@ -424,13 +436,15 @@ func TestNarrowNeverWidens(t *testing.T) {
 		}
 		for name, after := range b.Bridges {
 			before, had := a.Bridges[name]
-			if !had || after.Limits.CallsPerRun > before.Limits.CallsPerRun || !cmp.Equal(after.Approval, before.Approval) {
+			if !had || after.Limits.CallsPerRun > before.Limits.CallsPerRun ||
+				!cmp.Equal(after.Approval, before.Approval) {
 				t.Fatalf("%s: %+v became %+v", name, before, after)
 			}
 			if after.Limits.CallsPerRun < before.Limits.CallsPerRun {
 				seen["calls"]++
 			}
-			for _, argument := range []any{json.Number("1"), json.Number("4"), json.Number("7"), json.Number("2.5"), "a", "abc", nil} {
+			for _, argument := range []any{json.Number("1"), json.Number("4"), json.Number("7"), json.Number("2.5"),
+				"a", "abc", nil} {
 				was, is := fits(t, before, argument), fits(t, after, argument)
 				if is && !was {
 					t.Fatalf("%v fits %s and did not fit %s", argument, after.Also, before.Arguments)
@@ -476,7 +490,8 @@ func TestHanded(t *testing.T) {
 		if err != nil || string(got) != want {
 			t.Errorf("%s: %s %v", in, got, err)
 		}
-		if _, again := json.Marshal(g); again != nil || len(g.Bridges) > 0 && len(g.Handed().Handed().Bridges) != len(g.Handed().Bridges) {
+		if _, again := json.Marshal(g); again != nil || len(g.Bridges) > 0 &&
+			len(g.Handed().Handed().Bridges) != len(g.Handed().Bridges) {
 			t.Errorf("%s: handed twice it differs", in)
 		}
 	}

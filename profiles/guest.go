@@ -26,7 +26,9 @@ type Kernel struct {
 	Libraries []PathRule `json:"libraries,omitempty"` // shared objects, or folders of them, that programs load
 	Network   string     `json:"network"`             // NetworkOff or NetworkOwn; "" is off
 	JIT       bool       `json:"jit,omitempty"`       // memory may become executable
-	Scratch   bool       `json:"scratch,omitempty"`   // a folder of its own, of TempBytes, empty and thrown away, where the host's workspace is not granted
+	// a folder of its own, of TempBytes, empty and thrown away, where the host's workspace is not
+	// granted
+	Scratch bool `json:"scratch,omitempty"`
 	// Path gives the guest a folder that holds a link for each of Exec by its name,
 	// the first of a name; its own program is started once and by nobody in it.
 	Path bool `json:"path,omitempty"`
@@ -61,10 +63,12 @@ func (k Kernel) normal() guestForm {
 	denied := paths.Of(pathsOf(k.Deny)...)
 	n := guestForm{
 		Executor: k.Executor, Deny: none.Topmost(pathsOf(k.Deny)),
-		Read: denied.Topmost(pathsOf(k.Read)), Write: denied.Topmost(pathsOf(k.Write)), Libraries: denied.Topmost(pathsOf(k.Libraries)),
-		Network: NetworkOff, JIT: k.JIT, Scratch: k.Scratch, Path: k.Path,
-		CPU: max(k.CPUMillis, 0), Wall: max(k.WallMillis, 0), Memory: max(k.MemoryBytes, 0), Processes: max(k.Processes, 1),
-		Files: max(k.Files, 0), File: max(k.FileBytes, 0), Temp: max(k.TempBytes, 0), Output: max(k.OutputBytes, 0),
+		Read: denied.Topmost(pathsOf(k.Read)), Write: denied.Topmost(pathsOf(k.Write)),
+		Libraries: denied.Topmost(pathsOf(k.Libraries)),
+		Network:   NetworkOff, JIT: k.JIT, Scratch: k.Scratch, Path: k.Path,
+		CPU: max(k.CPUMillis, 0), Wall: max(k.WallMillis, 0), Memory: max(k.MemoryBytes, 0),
+		Processes: max(k.Processes, 1),
+		Files:     max(k.Files, 0), File: max(k.FileBytes, 0), Temp: max(k.TempBytes, 0), Output: max(k.OutputBytes, 0),
 	}
 	if k.Network == NetworkOwn {
 		n.Network = NetworkOwn

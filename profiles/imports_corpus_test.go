@@ -30,7 +30,9 @@ func TestPythonCorpus(t *testing.T) {
 			im := imports(row.Allow, row.Deny)
 			im.Default = len(row.Allow) == 0
 			d := profiles.NewDecider(profiles.Agent{Python: &profiles.Python{Imports: im}}, "", profiles.Environment{})
-			refused := slices.IndexFunc(row.Imports, func(m string) bool { return d.Import("python", m).Verdict != profiles.Allow })
+			refused := slices.IndexFunc(row.Imports, func(m string) bool {
+				return d.Import("python", m).Verdict != profiles.Allow
+			})
 			switch row.Expect {
 			case "allow":
 				if refused >= 0 {
@@ -40,7 +42,8 @@ func TestPythonCorpus(t *testing.T) {
 				if refused < 0 {
 					t.Errorf("all of %q are allowed", row.Imports)
 				}
-				if got := d.Import("python", row.Imports[max(refused, 0)]); got.Code != profiles.CodeImportDenied && got.Code != profiles.CodeImportNotAllowed {
+				if got := d.Import("python", row.Imports[max(refused, 0)]); got.Code != profiles.CodeImportDenied &&
+					got.Code != profiles.CodeImportNotAllowed {
 					t.Errorf("got %+v", got)
 				}
 			default:
@@ -55,7 +58,8 @@ func TestPythonCorpus(t *testing.T) {
 func TestImportFor(t *testing.T) {
 	im := imports([]string{"pandas", "json"}, []string{"requests", "ctypes", "pandas.io.clipboard"})
 	im.Process = imports(nil, []string{"mmap"}).Deny
-	d := profiles.NewDecider(profiles.Agent{Python: &profiles.Python{Imports: im}, JS: &profiles.JS{}}, "sha256:1", profiles.Environment{})
+	d := profiles.NewDecider(profiles.Agent{Python: &profiles.Python{Imports: im}, JS: &profiles.JS{}}, "sha256:1",
+		profiles.Environment{})
 	for _, tt := range []struct {
 		module           string
 		program, library profiles.Verdict
@@ -73,7 +77,8 @@ func TestImportFor(t *testing.T) {
 		{"json/decoder", profiles.Deny, profiles.Deny},
 		{"", profiles.Deny, profiles.Deny},
 	} {
-		for origin, want := range map[string]profiles.Verdict{"": tt.program, profiles.OriginAgent: tt.program, profiles.OriginLibrary: tt.library, "root": profiles.Deny} {
+		for origin, want := range map[string]profiles.Verdict{
+			"": tt.program, profiles.OriginAgent: tt.program, profiles.OriginLibrary: tt.library, "root": profiles.Deny} {
 			if got := d.ImportFor("python", tt.module, origin); got.Verdict != want || got.Revision != "sha256:1" {
 				t.Errorf("%s for %q: %+v", tt.module, origin, got)
 			}
@@ -82,13 +87,15 @@ func TestImportFor(t *testing.T) {
 			t.Errorf("JavaScript has no libraries: %+v", got)
 		}
 	}
-	if got := (*profiles.Decider)(nil).ImportFor("python", "json", profiles.OriginLibrary); got.Verdict != profiles.Deny || got.Code != profiles.CodeClosed {
+	if got := (*profiles.Decider)(nil).ImportFor("python", "json",
+		profiles.OriginLibrary); got.Verdict != profiles.Deny || got.Code != profiles.CodeClosed {
 		t.Errorf("nobody's decider: %+v", got)
 	}
 	if got := d.ImportFor("shell", "json", ""); got.Verdict != profiles.Deny {
 		t.Errorf("got %+v", got)
 	}
-	if got := d.Import("python", "mmap"); got.Rule == nil || got.Reason != "import of mmap is denied to everybody, libraries too" {
+	if got := d.Import("python", "mmap"); got.Rule == nil ||
+		got.Reason != "import of mmap is denied to everybody, libraries too" {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -98,7 +105,8 @@ func TestImportAny(t *testing.T) {
 	im := imports(nil, []string{"requests"})
 	im.Any = &profiles.Rule{File: "p.yaml", Line: 4, Column: 9, Path: "spec.executors.python.imports.allow[0]"}
 	d := profiles.NewDecider(profiles.Agent{Python: &profiles.Python{Imports: im}}, "", profiles.Environment{})
-	for module, want := range map[string]profiles.Verdict{"numpy": profiles.Allow, "subprocess": profiles.Allow, "requests.api": profiles.Deny, "_testcapi": profiles.Deny} {
+	for module, want := range map[string]profiles.Verdict{"numpy": profiles.Allow, "subprocess": profiles.Allow,
+		"requests.api": profiles.Deny, "_testcapi": profiles.Deny} {
 		if got := d.Import("python", module); got.Verdict != want || want == profiles.Allow && got.Rule != im.Any {
 			t.Errorf("%s: %+v", module, got)
 		}
@@ -106,7 +114,8 @@ func TestImportAny(t *testing.T) {
 }
 
 func TestImportActionOrigin(t *testing.T) {
-	d := profiles.NewDecider(profiles.Agent{Python: &profiles.Python{Imports: imports(nil, []string{"ctypes"})}}, "", profiles.Environment{})
+	d := profiles.NewDecider(profiles.Agent{Python: &profiles.Python{Imports: imports(nil, []string{"ctypes"})}}, "",
+		profiles.Environment{})
 	for line, want := range map[string]profiles.Verdict{
 		`{"import":{"executor":"python","module":"ctypes","origin":"library"}}`: profiles.Allow,
 		`{"import":{"executor":"python","module":"ctypes","origin":"agent"}}`:   profiles.Deny,

@@ -30,9 +30,11 @@ func anyKernel(r *rand.Rand) profiles.Kernel {
 	few := func() int64 { return int64(r.IntN(3)) }
 	return profiles.Kernel{
 		Executor: pick(r, "shell", "shell", "shell", "python"),
-		Read:     anyRules(r), Write: anyRules(r), Deny: anyRules(r)[:0], Exec: anyRules(r), Helpers: anyRules(r), Libraries: anyRules(r), Scratch: r.IntN(2) > 0,
+		Read:     anyRules(r), Write: anyRules(r), Deny: anyRules(r)[:0], Exec: anyRules(r), Helpers: anyRules(r),
+		Libraries: anyRules(r), Scratch: r.IntN(2) > 0,
 		Network: pick(r, "", profiles.NetworkOff, profiles.NetworkOwn), JIT: r.IntN(2) > 0,
-		CPUMillis: few(), WallMillis: few(), MemoryBytes: few(), Processes: few(), Files: few(), FileBytes: few(), TempBytes: few(), OutputBytes: few(),
+		CPUMillis: few(), WallMillis: few(), MemoryBytes: few(), Processes: few(), Files: few(), FileBytes: few(),
+		TempBytes: few(), OutputBytes: few(),
 	}
 }
 
@@ -44,18 +46,23 @@ func less(k profiles.Kernel, r *rand.Rand) map[string]profiles.Kernel {
 		f(&c)
 		out[name] = c
 	}
-	change("deny", func(c *profiles.Kernel) { c.Deny = append(slices.Clip(c.Deny), profiles.PathRule{Path: anyPath(r)}) })
+	change("deny", func(c *profiles.Kernel) {
+		c.Deny = append(
+			slices.Clip(c.Deny), profiles.PathRule{Path: anyPath(r)})
+	})
 	for _, name := range []string{"Read", "Write", "Exec", "Helpers", "Libraries"} {
 		list := reflect.ValueOf(&k).Elem().FieldByName(name).Interface().([]profiles.PathRule)
 		if len(list) > 0 {
 			i := r.IntN(len(list))
 			change(name, func(c *profiles.Kernel) {
-				reflect.ValueOf(c).Elem().FieldByName(name).Set(reflect.ValueOf(slices.Delete(slices.Clone(list), i, i+1)))
+				reflect.ValueOf(c).Elem().FieldByName(name).Set(
+					reflect.ValueOf(slices.Delete(slices.Clone(list), i, i+1)))
 			})
 		}
 	}
 	for _, name := range limitNames {
-		if at := reflect.ValueOf(k).FieldByName(name).Int(); at > 1 || at == 1 && name != "WallMillis" && name != "Processes" {
+		if at := reflect.ValueOf(k).FieldByName(name).Int(); at > 1 || at == 1 && name != "WallMillis" &&
+			name != "Processes" {
 			change(name, func(c *profiles.Kernel) { reflect.ValueOf(c).Elem().FieldByName(name).SetInt(at - 1) })
 		}
 	}
@@ -71,7 +78,8 @@ func less(k profiles.Kernel, r *rand.Rand) map[string]profiles.Kernel {
 	return out
 }
 
-var limitNames = []string{"CPUMillis", "WallMillis", "MemoryBytes", "Processes", "Files", "FileBytes", "TempBytes", "OutputBytes"}
+var limitNames = []string{"CPUMillis", "WallMillis", "MemoryBytes", "Processes", "Files", "FileBytes", "TempBytes",
+	"OutputBytes"}
 
 func digest(t *testing.T, k profiles.Kernel) string {
 	t.Helper()
@@ -172,7 +180,8 @@ func TestLessIsWithin(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range append(slices.Clone(limitNames), "Read", "Write", "Exec", "Helpers", "Libraries", "scratch", "network", "jit", "deny", "a wall", "everything") {
+	for _, name := range append(slices.Clone(limitNames), "Read", "Write", "Exec", "Helpers", "Libraries", "scratch",
+		"network", "jit", "deny", "a wall", "everything") {
 		if strict[name] == 0 {
 			t.Errorf("taking away %s never made a difference", name)
 		}
@@ -193,7 +202,8 @@ func TestWithinMeansNoMore(t *testing.T) {
 	pairs, refused := 0, 0
 	for range 4000 {
 		a := profiles.Kernel{Read: anyRules(r), Write: anyRules(r), Deny: anyRules(r)}
-		b := profiles.Kernel{Read: append(anyRules(r), a.Read...), Write: append(anyRules(r), a.Write...), Deny: anyRules(r)}
+		b := profiles.Kernel{Read: append(anyRules(r), a.Read...), Write: append(anyRules(r), a.Write...),
+			Deny: anyRules(r)}
 		if r.IntN(2) > 0 {
 			b.Deny = a.Deny
 		}
@@ -204,7 +214,8 @@ func TestWithinMeansNoMore(t *testing.T) {
 		pairs++
 		for range 50 {
 			p := anyPath(r)
-			if allows(a.Read, a.Deny, p) && !allows(b.Read, b.Deny, p) || allows(a.Write, a.Deny, p) && !allows(b.Write, b.Deny, p) {
+			if allows(a.Read, a.Deny, p) && !allows(b.Read, b.Deny, p) || allows(a.Write, a.Deny, p) &&
+				!allows(b.Write, b.Deny, p) {
 				t.Fatalf("within, and allows more: %s\n%+v\n%+v", p, a, b)
 			}
 		}
@@ -218,7 +229,8 @@ func TestDigestIgnoresPositionsAndOrder(t *testing.T) {
 	rule := func(p string, line int) profiles.PathRule {
 		return profiles.PathRule{Path: p, Rule: profiles.Rule{File: "policy.cue", Line: line}}
 	}
-	one := profiles.Kernel{Executor: "shell", Read: []profiles.PathRule{rule("/a", 1), rule("/b", 2)}, Deny: []profiles.PathRule{rule("/a/x", 3)}, Processes: 1}
+	one := profiles.Kernel{Executor: "shell", Read: []profiles.PathRule{rule("/a", 1), rule("/b", 2)},
+		Deny: []profiles.PathRule{rule("/a/x", 3)}, Processes: 1}
 	for _, tt := range []struct {
 		name  string
 		other profiles.Kernel
@@ -250,21 +262,25 @@ func TestDigestIgnoresPositionsAndOrder(t *testing.T) {
 
 func TestAgentKernel(t *testing.T) {
 	n := func(v int64) *int64 { return &v }
-	limits := profiles.Limits{CPUMillis: n(1000), WallMillis: n(2000), MemoryBytes: n(64 << 20), OutputBytes: n(3000), Processes: n(4), Files: n(5)}
+	limits := profiles.Limits{CPUMillis: n(1000), WallMillis: n(2000), MemoryBytes: n(64 << 20), OutputBytes: n(3000),
+		Processes: n(4), Files: n(5)}
 	files := profiles.Files{Read: paths(1, "/r"), Write: paths(2, "/w"), Deny: paths(3, "/r/x")}
 	agent := profiles.Agent{
 		JS: &profiles.JS{Limits: limits}, Python: &profiles.Python{Limits: limits},
-		Shell: &profiles.Shell{Limits: limits, JIT: true, Binaries: []profiles.Binary{{Path: "/usr/bin/git", Rule: profiles.Rule{Line: 7}}}},
+		Shell: &profiles.Shell{Limits: limits, JIT: true, Binaries: []profiles.Binary{
+			{Path: "/usr/bin/git", Rule: profiles.Rule{Line: 7}}}},
 		Files: files, Egress: profiles.Egress{Mode: profiles.EgressAllowlist}, Limits: limits,
 	}
 	native := profiles.Kernel{
 		Executor: "python", Read: files.Read, Write: files.Write, Deny: files.Deny, Network: profiles.NetworkOwn,
-		CPUMillis: 3_600_000, MemoryBytes: 128 << 20, Processes: 20, Files: 37, FileBytes: 1 << 30, TempBytes: 64 << 20, OutputBytes: 1 << 40,
-		Path: true, Scratch: true, // no wall time: a guest waits for its program, which has one of its own
+		CPUMillis: 3_600_000, MemoryBytes: 128 << 20, Processes: 20, Files: 37, FileBytes: 1 << 30, TempBytes: 64 << 20,
+		OutputBytes: 1 << 40,
+		Path:        true, Scratch: true, // no wall time: a guest waits for its program, which has one of its own
 	}
 	shell := native
 	shell.CPUMillis, shell.OutputBytes = 1000, 3000 // of one script
-	shell.Executor, shell.JIT, shell.Exec = "shell", true, []profiles.PathRule{{Path: "/usr/bin/git", Rule: profiles.Rule{Line: 7}}}
+	shell.Executor, shell.JIT, shell.Exec = "shell", true, []profiles.PathRule{
+		{Path: "/usr/bin/git", Rule: profiles.Rule{Line: 7}}}
 	for name, want := range map[string]profiles.Kernel{
 		"js": {Executor: "js", Network: profiles.NetworkOff, JIT: true, CPUMillis: 600_000, MemoryBytes: 640 << 20,
 			Processes: 512, Files: 64, FileBytes: 64 << 20},
@@ -300,7 +316,8 @@ func TestNarrowedKernel(t *testing.T) {
 	strict := 0
 	for range 300 {
 		a := anyAgent(r)
-		a.Egress = profiles.Egress{Mode: pick(r, "off", "gateway-only", "allowlist"), Allow: []profiles.EgressRule{{Host: "a.example", Ports: []int{443}}}}
+		a.Egress = profiles.Egress{Mode: pick(r, "off", "gateway-only", "allowlist"),
+			Allow: []profiles.EgressRule{{Host: "a.example", Ports: []int{443}}}}
 		grants := profiles.Grants{}
 		if r.IntN(2) > 0 {
 			grants.Hosts = []string{pick(r, "a.example", "b.example")}

@@ -40,26 +40,36 @@ func pattern(text string) profiles.Pattern {
 
 func bridge(name string, executors ...string) profiles.Bridge {
 	return profiles.Bridge{Name: name, Executors: executors, Rule: rule(50, "bridges["+name+"]"),
-		Limits: profiles.BridgeLimits{Concurrent: 4, CallsPerRun: 8, ArgumentBytes: 100, ResultBytes: 100, TimeoutMillis: 1000}}
+		Limits: profiles.BridgeLimits{Concurrent: 4, CallsPerRun: 8, ArgumentBytes: 100, ResultBytes: 100,
+			TimeoutMillis: 1000}}
 }
 
 func agent() profiles.Agent {
 	return profiles.Agent{
 		Name: "default", MinTier: profiles.TierProcess, Rule: rule(1, "agents[0]"),
-		JS:     &profiles.JS{Imports: imports([]string{"lodash-lite", "policy:math", "@acme/x", "tools/a"}, []string{"tools"}), Rule: rule(2, "js")},
-		Python: &profiles.Python{Imports: imports([]string{"pandas", "numpy.linalg", "os"}, []string{"urllib3", "pandas.io", "os.path"}), Rule: rule(3, "python")},
+		JS: &profiles.JS{Imports: imports([]string{"lodash-lite", "policy:math", "@acme/x", "tools/a"},
+			[]string{"tools"}), Rule: rule(2, "js")},
+		Python: &profiles.Python{
+			Imports: imports([]string{"pandas", "numpy.linalg", "os"}, []string{"urllib3", "pandas.io", "os.path"}),
+			Rule:    rule(3, "python")},
 		Shell: &profiles.Shell{Rule: rule(4, "shell"),
-			Binaries: []profiles.Binary{{Path: "/usr/bin/git", Rule: rule(30, "allowed_binaries[0]")}, {Path: "/usr/bin/rm"}, {Path: "/usr/bin/find"},
+			Binaries: []profiles.Binary{{Path: "/usr/bin/git", Rule: rule(30, "allowed_binaries[0]")},
+				{Path: "/usr/bin/rm"}, {Path: "/usr/bin/find"},
 				{Path: "/usr/bin/env"}, {Path: "/usr/bin/tar"}, {Path: "/usr/bin/kubectl"}, {Path: "/usr/bin/sort"}, {Path: "/usr/bin/wget"},
 				{Path: "/usr/bin/tool"}, {Path: "relative/x"}},
-			DeniedPatterns: []profiles.Pattern{pattern("rm -rf"), pattern("curl"), pattern("git push --force"), pattern("git clean -fd"),
-				pattern("find -delete"), pattern("kubectl delete"), pattern("git remote add"), pattern("kubectl rollout restart"),
+			DeniedPatterns: []profiles.Pattern{pattern("rm -rf"), pattern("curl"), pattern("git push --force"),
+				pattern("git clean -fd"),
+				pattern("find -delete"), pattern("kubectl delete"), pattern("git remote add"),
+				pattern("kubectl rollout restart"),
 				pattern("wget --method PUT"), pattern("tool -X POST")}},
-		Bridges: map[string]profiles.Bridge{"spawnSubagent": bridge("spawnSubagent"), "tools.search": bridge("tools.search", "js"),
-			"alias": bridge("other")},
-		Files: profiles.Files{Read: paths(60, "/workspace", "$WORKSPACE/data", "~/notes"), Write: paths(64, "/workspace/out"),
-			Deny: paths(66, "/workspace/.env", "~/.ssh"), Rule: rule(59, "filesystem")},
-		Egress: profiles.Egress{Mode: profiles.EgressAllowlist, Allow: []profiles.EgressRule{{Host: "api.example.com", Ports: []int{443}}}},
+		Bridges: map[string]profiles.Bridge{"spawnSubagent": bridge("spawnSubagent"),
+			"tools.search": bridge("tools.search", "js"),
+			"alias":        bridge("other")},
+		Files: profiles.Files{Read: paths(60, "/workspace", "$WORKSPACE/data", "~/notes"),
+			Write: paths(64, "/workspace/out"),
+			Deny:  paths(66, "/workspace/.env", "~/.ssh"), Rule: rule(59, "filesystem")},
+		Egress: profiles.Egress{Mode: profiles.EgressAllowlist,
+			Allow: []profiles.EgressRule{{Host: "api.example.com", Ports: []int{443}}}},
 	}
 }
 
@@ -69,8 +79,9 @@ func sealed(t testing.TB, agents ...profiles.Agent) (profiles.Set, []byte) {
 	for _, a := range agents {
 		s.Agents[a.Name] = a
 	}
-	s.Modules = map[string]profiles.Module{"lodash-lite": {File: "modules/lodash-lite.js", Source: "export const x = 1\n",
-		Digest: profiles.Digest([]byte("export const x = 1\n"))}}
+	s.Modules = map[string]profiles.Module{
+		"lodash-lite": {File: "modules/lodash-lite.js", Source: "export const x = 1\n",
+			Digest: profiles.Digest([]byte("export const x = 1\n"))}}
 	out, b, err := s.Seal()
 	if err != nil {
 		t.Fatal(err)
@@ -249,11 +260,13 @@ func TestExec(t *testing.T) {
 		"/usr/bin/curl x":                            profiles.CodeShellDenied,
 		"relative/x":                                 profiles.CodeExecNotGranted,
 	} {
-		if got := d.Exec(profiles.ExecAction{Argv: strings.Fields(argv)}); got.Code != want || (got.Verdict == profiles.Allow) != (want == profiles.CodeAllowed) {
+		if got := d.Exec(profiles.ExecAction{Argv: strings.Fields(argv)}); got.Code != want ||
+			(got.Verdict == profiles.Allow) != (want == profiles.CodeAllowed) {
 			t.Errorf("%s: got %+v, want %s", argv, got, want)
 		}
 	}
-	if got := d.Exec(profiles.ExecAction{Argv: []string{"/usr/bin/git", "a\x00b"}}); got.Code != profiles.CodeActionMalformed {
+	if got := d.Exec(profiles.ExecAction{
+		Argv: []string{"/usr/bin/git", "a\x00b"}}); got.Code != profiles.CodeActionMalformed {
 		t.Errorf("NUL: %+v", got)
 	}
 	if got := d.Exec(profiles.ExecAction{}); got.Verdict != profiles.Deny {
@@ -266,13 +279,15 @@ func TestNothingDenies(t *testing.T) {
 	var nilSet *profiles.Set
 	var nilDecider *profiles.Decider
 	zero := profiles.NewDecider(profiles.Agent{}, "", profiles.Environment{})
-	actions := []profiles.Action{{}, {Shell: &profiles.ShellAction{}}, {Import: &profiles.ImportAction{Executor: "js", Module: "x"}},
+	actions := []profiles.Action{{}, {Shell: &profiles.ShellAction{}},
+		{Import: &profiles.ImportAction{Executor: "js", Module: "x"}},
 		{Import: &profiles.ImportAction{Executor: "python", Module: "json"}}, {Egress: &egress.Action{}},
 		{Bridge: &profiles.BridgeAction{Name: "x"}}, {File: &profiles.FileAction{Op: "read", Path: "/"}}, {File: &profiles.FileAction{}},
 		{Exec: &profiles.ExecAction{Argv: []string{"/bin/true"}}}, {Exec: &profiles.ExecAction{}},
 		{File: &profiles.FileAction{Op: "read", Path: "/"}, Exec: &profiles.ExecAction{Argv: []string{"/usr/bin/git"}}}}
 	real, _ := sealed(t, agent())
-	for name, d := range map[string]*profiles.Decider{"nil set": nilSet.Decider("default", home), "nil decider": nilDecider, "zero agent": zero,
+	for name, d := range map[string]*profiles.Decider{"nil set": nilSet.Decider("default", home),
+		"nil decider": nilDecider, "zero agent": zero,
 		"zero set": (&profiles.Set{}).Decider("default", home), "unknown agent": real.Decider("defaultt", home), "zero decider": {}} {
 		for _, a := range actions {
 			got := d.Decide(a)
@@ -290,7 +305,8 @@ func TestNothingDenies(t *testing.T) {
 	if got := (profiles.Agent{}).Decide(actions[6]); got.Verdict != profiles.Deny {
 		t.Errorf("zero agent: %+v", got)
 	}
-	if got := real.Decider("defaultt", home).Decide(actions[1]); got.Code != profiles.CodeUnknownAgent || !cmp.Equal(got.Instead, []string{"default"}) {
+	if got := real.Decider("defaultt", home).Decide(actions[1]); got.Code != profiles.CodeUnknownAgent ||
+		!cmp.Equal(got.Instead, []string{"default"}) {
 		t.Errorf("unknown agent: %+v", got)
 	}
 	if got := nilSet.Decider("x", home).Decide(actions[1]); got.Code != profiles.CodeNoPolicy {
@@ -302,7 +318,8 @@ func TestNotGrantedExecutors(t *testing.T) {
 	a := agent()
 	a.JS, a.Python, a.Shell, a.Egress = nil, nil, nil, profiles.Egress{Mode: profiles.EgressAllowlist}
 	d := profiles.NewDecider(a, "", home)
-	for _, got := range []profiles.Decision{d.Import("js", "lodash-lite"), d.Import("python", "pandas"), d.Shell(profiles.ShellAction{}),
+	for _, got := range []profiles.Decision{d.Import("js", "lodash-lite"), d.Import("python", "pandas"),
+		d.Shell(profiles.ShellAction{}),
 		d.Exec(profiles.ExecAction{Argv: []string{"/usr/bin/git"}}), d.Bridge("js", "spawnSubagent", 1)} {
 		if got.Verdict != profiles.Deny || got.Code != profiles.CodeExecutorNotGranted {
 			t.Errorf("got %+v", got)
@@ -311,7 +328,8 @@ func TestNotGrantedExecutors(t *testing.T) {
 	if got := d.Bridge("", "spawnSubagent", 1); got.Verdict != profiles.Deny {
 		t.Errorf("a bridge that no executor reaches: %+v", got)
 	}
-	if got := d.Egress(egress.Action{Kind: "connect", Target: "api.example.com:443"}); got.Code != profiles.CodeEgressNotGranted {
+	if got := d.Egress(egress.Action{
+		Kind: "connect", Target: "api.example.com:443"}); got.Code != profiles.CodeEgressNotGranted {
 		t.Errorf("empty list: %+v", got)
 	}
 	for _, mode := range []string{"", "off", "open", "OFF"} {
@@ -335,19 +353,23 @@ func TestUnknownPlaces(t *testing.T) {
 	}
 	a.Files.Deny = paths(9, "~/.ssh")
 	for _, env := range []profiles.Environment{{}, {Home: "relative"}, {Home: "/a/../b"}, {Home: "/a/"}} {
-		if got := profiles.NewDecider(a, "", env).File("read", "/data/a"); got.Code != profiles.CodeFileDenied || got.Rule.Line != 9 {
+		if got := profiles.NewDecider(a, "", env).File("read", "/data/a"); got.Code != profiles.CodeFileDenied ||
+			got.Rule.Line != 9 {
 			t.Errorf("denial in an unknown place, %+v: %+v", env, got)
 		}
 	}
-	if got := profiles.NewDecider(a, "", profiles.Environment{Home: "/"}).File("read", "/.ssh/id"); got.Code != profiles.CodeFileDenied {
+	if got := profiles.NewDecider(a, "", profiles.Environment{Home: "/"}).File(
+		"read", "/.ssh/id"); got.Code != profiles.CodeFileDenied {
 		t.Errorf("home is the root: %+v", got)
 	}
 }
 
 func TestPythonDefault(t *testing.T) {
-	a := profiles.Agent{Python: &profiles.Python{Imports: profiles.Imports{Default: true, Deny: imports(nil, []string{"pickle"}).Deny}}}
+	a := profiles.Agent{Python: &profiles.Python{Imports: profiles.Imports{
+		Default: true, Deny: imports(nil, []string{"pickle"}).Deny}}}
 	d := profiles.NewDecider(a, "", home)
-	for module, want := range map[string]profiles.Verdict{"json": profiles.Allow, "json.decoder": profiles.Allow, "os": profiles.Allow,
+	for module, want := range map[string]profiles.Verdict{"json": profiles.Allow, "json.decoder": profiles.Allow,
+		"os":           profiles.Allow,
 		"urllib.parse": profiles.Allow, "urllib.request": profiles.Deny, "ctypes": profiles.Deny, "subprocess": profiles.Deny,
 		"socket": profiles.Deny, "_socket": profiles.Deny, "pickle": profiles.Deny, "requests": profiles.Deny, "http.client": profiles.Deny,
 		"http": profiles.Allow, "importlib._bootstrap": profiles.Deny, "__future__": profiles.Allow, "multiprocessing.pool": profiles.Deny} {
@@ -367,14 +389,16 @@ func TestAbsent(t *testing.T) {
 	a := agent()
 	a.JS.Imports.Absent = imports([]string{"pandas"}, nil).Allow
 	got := profiles.NewDecider(a, "", home).Import("js", "pandas")
-	if got.Verdict != profiles.Deny || got.Code != profiles.CodeImportNotAllowed || !strings.Contains(got.Reason, "ships no module") || got.Rule.Path != "allow[0]" {
+	if got.Verdict != profiles.Deny || got.Code != profiles.CodeImportNotAllowed ||
+		!strings.Contains(got.Reason, "ships no module") || got.Rule.Path != "allow[0]" {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestImportReasons(t *testing.T) {
 	d := profiles.NewDecider(agent(), "", home)
-	for module, want := range map[string]string{"urllib3": "import of urllib3 is denied", "urllib3.util": "import of urllib3.util is denied: urllib3 is denied"} {
+	for module, want := range map[string]string{"urllib3": "import of urllib3 is denied",
+		"urllib3.util": "import of urllib3.util is denied: urllib3 is denied"} {
 		if got := d.Import("python", module); got.Reason != want {
 			t.Errorf("%s: %q", module, got.Reason)
 		}
@@ -398,8 +422,11 @@ func TestInstead(t *testing.T) {
 func TestMessages(t *testing.T) {
 	d := profiles.NewDecider(agent(), "", home)
 	evil := "x\x1b[2J\n\u202e" + strings.Repeat("y", 5000)
-	for _, got := range []profiles.Decision{d.Bridge("", evil, 0), d.Import("js", evil), d.Import(evil, "x"), d.File("read", "/"+evil),
-		d.File("read", "/workspace/"+evil), d.File(evil, "/x"), d.Exec(profiles.ExecAction{Argv: []string{"/usr/bin/" + evil}}), d.Exec(profiles.ExecAction{Argv: []string{"/usr/bin/rm", "-rf", evil}})} {
+	for _, got := range []profiles.Decision{d.Bridge("", evil, 0), d.Import("js", evil), d.Import(evil, "x"),
+		d.File("read", "/"+evil),
+		d.File("read", "/workspace/"+evil), d.File(evil, "/x"),
+		d.Exec(profiles.ExecAction{Argv: []string{"/usr/bin/" + evil}}),
+		d.Exec(profiles.ExecAction{Argv: []string{"/usr/bin/rm", "-rf", evil}})} {
 		if strings.ContainsAny(got.Reason, "\x1b\n\u202e") || len(got.Reason) > 1500 {
 			t.Errorf("reason %q", got.Reason)
 		}
@@ -429,7 +456,8 @@ func TestDecodeActionRefuses(t *testing.T) {
 	} {
 		if a, err := profiles.DecodeAction([]byte(line)); err == nil {
 			t.Errorf("%.80s: decoded %+v", line, a)
-		} else if got := profiles.Malformed(err); got.Verdict != profiles.Deny || got.Code != profiles.CodeActionMalformed {
+		} else if got := profiles.Malformed(err); got.Verdict != profiles.Deny ||
+			got.Code != profiles.CodeActionMalformed {
 			t.Errorf("%.80s: %+v", line, got)
 		}
 	}
@@ -467,7 +495,8 @@ func TestDecodeEgress(t *testing.T) {
 		`{"kind":"dns","target":"a.example","port":53}`:  "host and port, or kind and target",
 		`{"port":443}`:                                   "host and port, or kind and target",
 	} {
-		if a, err := profiles.DecodeAction([]byte(`{"egress":` + line + `}`)); err == nil || !strings.Contains(err.Error(), want) {
+		if a, err := profiles.DecodeAction([]byte(`{"egress":` + line + `}`)); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %+v, %v", line, a.Egress, err)
 		}
 	}
@@ -523,7 +552,8 @@ func TestDecodeSetRefuses(t *testing.T) {
 }
 
 func TestCanonicalIsJCS(t *testing.T) {
-	for _, text := range []string{`{"b":1,"a":[true,null,"\u20ac\/\b\u001f<>&\u2028"],"\ud83d\ude00":1,"\ufb33":2,"é":1.0e2}`, `[]`, `{}`, `"x"`,
+	for _, text := range []string{
+		`{"b":1,"a":[true,null,"\u20ac\/\b\u001f<>&\u2028"],"\ud83d\ude00":1,"\ufb33":2,"é":1.0e2}`, `[]`, `{}`, `"x"`,
 		`[0,-0,1e21,1e-7,9007199254740993,123456789012345678901234567890,0.1,4.5,2e-3]`} {
 		want, err := jcs.Transform([]byte(text))
 		if err != nil {

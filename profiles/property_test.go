@@ -153,7 +153,8 @@ func anyPattern(r *rand.Rand) string {
 func anyArgv(r *rand.Rand) []string {
 	argv := []string{pick(r, "/usr/bin/git", "/usr/bin/rm", "/usr/bin/find", "/bin/ls", "rm", "/usr/bin/env")}
 	for range r.IntN(5) {
-		argv = append(argv, pick(r, "-r", "-f", "-rfv", "--force", "--forc", "--recursive=x", "push", "clean", "-delete", "x", "--", "-C", "-exec"))
+		argv = append(argv, pick(r, "-r", "-f", "-rfv", "--force", "--forc", "--recursive=x", "push", "clean",
+			"-delete", "x", "--", "-C", "-exec"))
 	}
 	return argv
 }
@@ -193,7 +194,8 @@ func anyAgent(r *rand.Rand) profiles.Agent {
 			a.Bridges[n] = bridge(n)
 		}
 	}
-	a.Files = profiles.Files{Read: paths(1, list(anyPath)...), Write: paths(1, list(anyPath)...), Deny: paths(1, list(anyPath)[:0]...)}
+	a.Files = profiles.Files{Read: paths(1, list(anyPath)...), Write: paths(1, list(anyPath)...),
+		Deny: paths(1, list(anyPath)[:0]...)}
 	if r.IntN(2) > 0 {
 		a.Files.Deny = paths(1, list(anyPath)...)
 	}
@@ -207,9 +209,11 @@ func anyAction(r *rand.Rand) profiles.Action {
 		e := anyEgressAction(r)
 		return profiles.Action{Egress: &e}
 	case 0:
-		return profiles.Action{Import: &profiles.ImportAction{Executor: pick(r, "js", "python"), Module: anyModule(r), Origin: pick(r, "", "agent", "library")}}
+		return profiles.Action{Import: &profiles.ImportAction{
+			Executor: pick(r, "js", "python"), Module: anyModule(r), Origin: pick(r, "", "agent", "library")}}
 	case 1:
-		return profiles.Action{Bridge: &profiles.BridgeAction{Name: pick(r, "one", "two", "tools.search", "x"), Executor: pick(r, "", "js", "python"),
+		return profiles.Action{Bridge: &profiles.BridgeAction{
+			Name: pick(r, "one", "two", "tools.search", "x"), Executor: pick(r, "", "js", "python"),
 			Args: json.RawMessage(strings.Repeat("1", r.IntN(102)))}}
 	case 2:
 		return profiles.Action{Exec: &profiles.ExecAction{Argv: anyArgv(r)}}
@@ -251,7 +255,8 @@ func TestNarrowingNeverWidens(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []string{"js deny", "js allow", "no js", "python deny", "python default", "python any", "python process", "python allow", "pattern", "binary", "bridge",
+	for _, kind := range []string{"js deny", "js allow", "no js", "python deny", "python default", "python any",
+		"python process", "python allow", "pattern", "binary", "bridge",
 		"argument bytes", "approval", "file deny", "file read", "egress off", "egress deny", "egress gateways alone", "egress allow", "egress any port", "egress port",
 		"egress expires", "egress ech", "egress methods", "egress paths", "egress gateway", "egress gateway expires", "egress gateway methods"} {
 		if seen[kind] == 0 {
@@ -261,7 +266,8 @@ func TestNarrowingNeverWidens(t *testing.T) {
 }
 
 func FuzzDecodeAction(f *testing.F) {
-	for _, seed := range []string{`{"bridge":{"name":"a","args":{"x":[1,"\u0000"]}}}`, `{"file":{"op":"read","path":"/a"}}`,
+	for _, seed := range []string{`{"bridge":{"name":"a","args":{"x":[1,"\u0000"]}}}`,
+		`{"file":{"op":"read","path":"/a"}}`,
 		`{"exec":{"argv":["/usr/bin/git","-C","x","push"]}}`, `{"import":{"executor":"python","module":"a.b"}}`,
 		`{"egress":{"kind":"http","target":"x","headers":[["a","b"]],"sni":"","no_dns":true}}`, `{"shell":{"script":"x","cwd":"/"}}`, `{"a":1,"a":2}`,
 		`{"egress":{"host":"a.example","port":80,"path":"/x"}}`, `{"egress":{"host":"2001:db8::1"}}`} {
@@ -307,7 +313,8 @@ func FuzzDecodeSet(f *testing.F) {
 }
 
 func FuzzCanonical(f *testing.F) {
-	for _, seed := range []string{`{"b":1,"a":[true,null,"\u20ac\/\b\u001f"],"\ud83d\ude00":1,"é":1.0e2}`, `[0,-0,1e21,1e-7,0.1]`, `"\ud800"`} {
+	for _, seed := range []string{`{"b":1,"a":[true,null,"\u20ac\/\b\u001f"],"\ud83d\ude00":1,"é":1.0e2}`,
+		`[0,-0,1e21,1e-7,0.1]`, `"\ud800"`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -329,12 +336,14 @@ func FuzzExec(f *testing.F) {
 	f.Add("/usr/bin/rm -rf x", "rm -rf")
 	f.Add("/usr/bin/git -C a push -f", "git push --force")
 	f.Fuzz(func(t *testing.T, argv, text string) {
-		a := profiles.Agent{Shell: &profiles.Shell{Binaries: []profiles.Binary{{Path: "/usr/bin/rm"}, {Path: "/usr/bin/git"}}}}
+		a := profiles.Agent{Shell: &profiles.Shell{Binaries: []profiles.Binary{
+			{Path: "/usr/bin/rm"}, {Path: "/usr/bin/git"}}}}
 		before := profiles.NewDecider(a, "", home).Exec(profiles.ExecAction{Argv: strings.Split(argv, " ")})
 		if words := strings.Fields(text); len(words) > 0 {
 			a.Shell.DeniedPatterns = []profiles.Pattern{{Words: words, Text: text}}
 		}
-		if after := profiles.NewDecider(a, "", home).Exec(profiles.ExecAction{Argv: strings.Split(argv, " ")}); after.Verdict > before.Verdict {
+		if after := profiles.NewDecider(a, "", home).Exec(profiles.ExecAction{
+			Argv: strings.Split(argv, " ")}); after.Verdict > before.Verdict {
 			t.Fatalf("%q, pattern %q: %+v became %+v", argv, text, before, after)
 		}
 	})
@@ -342,7 +351,8 @@ func FuzzExec(f *testing.F) {
 
 // large is an agent with n bridges, imports and paths each.
 func large(n int) profiles.Agent {
-	a := profiles.Agent{Name: "large", JS: &profiles.JS{}, Python: &profiles.Python{}, Bridges: map[string]profiles.Bridge{}}
+	a := profiles.Agent{Name: "large", JS: &profiles.JS{}, Python: &profiles.Python{},
+		Bridges: map[string]profiles.Bridge{}}
 	for i := range n {
 		name := fmt.Sprintf("tool%d", i)
 		a.Bridges[name] = bridge(name)

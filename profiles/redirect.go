@@ -27,15 +27,18 @@ func (d *Decider) Redirect(op string, target argv.Word, cwd string) (Decision, b
 	t := command.ReadRedirect(op, target, cwd)
 	switch t.Kind {
 	case command.RedirectMalformed:
-		return d.deny(CodeActionMalformed, nil, "a redirect is read, write, append or readwrite, not %q", clip(op)), true
+		return d.deny(CodeActionMalformed, nil, "a redirect is read, write, append or readwrite, not %q", clip(op)),
+			true
 	case command.RedirectUnsettled:
-		return d.deny(CodeShellUnsettled, &d.agent.Shell.Rule, "which file is opened is known only when it happens"), false
+		return d.deny(CodeShellUnsettled, &d.agent.Shell.Rule, "which file is opened is known only when it happens"),
+			false
 	case command.RedirectDevice:
 		return d.allow(&d.agent.Shell.Rule, "it keeps nothing"), true
 	case command.RedirectFile:
 		return d.openFile(t), true
 	case command.RedirectRefused:
-		return d.deny(CodeShellRedirect, &d.agent.Shell.Rule, "%s cannot be opened: %s", clip(target.Text), t.Reason), true
+		return d.deny(CodeShellRedirect, &d.agent.Shell.Rule, "%s cannot be opened: %s", clip(target.Text), t.Reason),
+			true
 	default:
 		return d.deny(CodeShellRedirect, &d.agent.Shell.Rule, "what is opened is not known"), true
 	}
@@ -45,7 +48,8 @@ func (d *Decider) Redirect(op string, target argv.Word, cwd string) (Decision, b
 // a script has of its own.
 func (d *Decider) openFile(t command.RedirectTarget) Decision {
 	p := t.Path
-	if paths.Of(ScriptTemp).Above(p) && d.File("read", p).Code == CodeFileNotGranted && d.File("write", p).Code == CodeFileNotGranted {
+	if paths.Of(ScriptTemp).Above(p) && d.File("read", p).Code == CodeFileNotGranted &&
+		d.File("write", p).Code == CodeFileNotGranted {
 		return d.allow(&d.agent.Shell.Rule, "it is the script's own temporary folder")
 	}
 	if len(d.agent.Files.Read)+len(d.agent.Files.Write) > 0 {
@@ -61,7 +65,8 @@ func (d *Decider) openFile(t command.RedirectTarget) Decision {
 		return dec
 	}
 	if t.Writes && !paths.Of(d.shell.place).Above(p) {
-		dec := d.deny(CodeShellRedirect, &d.agent.Shell.Rule, "%s is outside of %s, where alone a script may write", clip(p), d.shell.place)
+		dec := d.deny(CodeShellRedirect, &d.agent.Shell.Rule, "%s is outside of %s, where alone a script may write",
+			clip(p), d.shell.place)
 		dec.Instead = []string{d.shell.place + "/" + path.Base(p)}
 		return dec
 	}

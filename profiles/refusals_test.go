@@ -11,7 +11,8 @@ import (
 // Equal refusals stand once, with how often; those that differ stand beside each other,
 // up to a bound.
 func TestRefusals(t *testing.T) {
-	no := profiles.Decision{Code: profiles.CodeImportDenied, Reason: `import of "a"`, Rule: &profiles.Rule{File: "p.yaml", Line: 3},
+	no := profiles.Decision{Code: profiles.CodeImportDenied, Reason: `import of "a"`,
+		Rule:     &profiles.Rule{File: "p.yaml", Line: 3},
 		Evidence: &profiles.Evidence{Argv: []string{"a"}, Line: 1}}
 	another := func(change func(*profiles.Decision)) profiles.Decision {
 		d := no

@@ -52,10 +52,11 @@ type Agent struct {
 	// its own last; nil: it stands alone.
 	Layers []Layer `json:"layers,omitempty"`
 	// Mode is ModeAudit where what would be refused is recorded and happens.
-	Mode       string      `json:"mode,omitempty"`
-	ModeRule   Rule        `json:"modeRule,omitzero"`
-	Strict     *Agent      `json:"strict,omitempty"`    // mode audit: the agent as it would be enforced
-	RuleOfTwo  *RuleOfTwo  `json:"ruleOfTwo,omitempty"` // nil: sensitive data, untrusted input and external effects may meet
+	Mode     string `json:"mode,omitempty"`
+	ModeRule Rule   `json:"modeRule,omitzero"`
+	Strict   *Agent `json:"strict,omitempty"` // mode audit: the agent as it would be enforced
+	// nil: sensitive data, untrusted input and external effects may meet
+	RuleOfTwo  *RuleOfTwo  `json:"ruleOfTwo,omitempty"`
 	Inputs     Powers      `json:"inputs,omitzero"`     // what the inputs of a run carry
 	InputsRule Rule        `json:"inputsRule,omitzero"` // where that stands
 	Exceptions []Exception `json:"exceptions,omitempty"`
@@ -283,11 +284,12 @@ type Powers struct {
 
 // Bridge is one grant: a named capability with limits.
 type Bridge struct {
-	Name      string          `json:"name"` // as the guest sees it: spawnSubagent, tools.search
-	Powers    Powers          `json:"powers"`
-	Executors []string        `json:"executors,omitempty"` // empty: every granted executor
-	Arguments json.RawMessage `json:"arguments,omitempty"` // JSON Schema of the argument list's first element, canonical JSON; nil: any
-	Result    json.RawMessage `json:"result,omitempty"`    // JSON Schema of the result; nil: any
+	Name      string   `json:"name"` // as the guest sees it: spawnSubagent, tools.search
+	Powers    Powers   `json:"powers"`
+	Executors []string `json:"executors,omitempty"` // empty: every granted executor
+	// JSON Schema of the argument list's first element, canonical JSON; nil: any
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Result    json.RawMessage `json:"result,omitempty"` // JSON Schema of the result; nil: any
 	Limits    BridgeLimits    `json:"limits"`
 	Audit     string          `json:"audit"` // "metadata" or "full"
 	Rule      Rule            `json:"rule"`

@@ -23,7 +23,8 @@ type shellIndex struct {
 // newShellIndex indexes what counts at a time. A program whose exception is over
 // keeps its place in the list, and has no path by which it could be found.
 func newShellIndex(s *Shell, workspace string, now time.Time) shellIndex {
-	cfg := command.Config{Binaries: make([]command.Binary, len(s.Binaries)), Patterns: make([][]string, len(s.DeniedPatterns))}
+	cfg := command.Config{Binaries: make([]command.Binary, len(s.Binaries)),
+		Patterns: make([][]string, len(s.DeniedPatterns))}
 	x := shellIndex{place: scriptWorkspace, known: sync.OnceValues(func() (paths, names []string) {
 		for _, b := range s.Binaries {
 			if !live(b.Expires, now) {
@@ -34,7 +35,8 @@ func newShellIndex(s *Shell, workspace string, now time.Time) shellIndex {
 		return spelling.Sorted(paths), spelling.Sorted(names)
 	})}
 	for i, b := range s.Binaries {
-		one := command.Binary{Path: b.Path, Interpreted: b.Interpreted, Deny: wordsOf(b.Deny), MaxArgs: b.MaxArgs, SafeConfig: b.SafeConfig}
+		one := command.Binary{Path: b.Path, Interpreted: b.Interpreted, Deny: wordsOf(b.Deny), MaxArgs: b.MaxArgs,
+			SafeConfig: b.SafeConfig}
 		if b.Allow != nil {
 			one.Allow = append([][]string{}, wordsOf(b.Allow)...)
 		}
@@ -73,7 +75,8 @@ func (d *Decider) Shell(a ShellAction) Decision {
 		return dec
 	}
 	if d.script == nil {
-		return d.deny(CodeExecutorUnavailable, &d.agent.Shell.Rule, "this build has no shell executor to read the script")
+		return d.deny(CodeExecutorUnavailable, &d.agent.Shell.Rule,
+			"this build has no shell executor to read the script")
 	}
 	return d.script(d, a)
 }
@@ -226,6 +229,7 @@ func (d *Decider) Builtin(name string) (Decision, bool) {
 	case why != "":
 		return d.deny(CodeShellBuiltin, &d.agent.Shell.Rule, "%s", why), true
 	default:
-		return Decision{Verdict: Allow, Code: CodeAllowed, Reason: "scripts have the builtin " + name, Revision: d.revision}, true
+		return Decision{Verdict: Allow, Code: CodeAllowed, Reason: "scripts have the builtin " + name,
+			Revision: d.revision}, true
 	}
 }

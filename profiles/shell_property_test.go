@@ -23,7 +23,8 @@ func ruleWords(r *rand.Rand) profiles.Pattern {
 // anyPrograms is the shell of an agent with rules for the words of programs.
 func anyPrograms(r *rand.Rand) profiles.Agent {
 	a := profiles.Agent{Name: "a", Shell: &profiles.Shell{Pipes: true, Redirects: true, Substitution: true}}
-	for _, p := range []string{"/usr/bin/git", "/usr/bin/rm", "/usr/bin/find", "/usr/bin/env", "/usr/bin/xargs", "/usr/bin/timeout", "/usr/bin/python3"} {
+	for _, p := range []string{"/usr/bin/git", "/usr/bin/rm", "/usr/bin/find", "/usr/bin/env", "/usr/bin/xargs",
+		"/usr/bin/timeout", "/usr/bin/python3"} {
 		if r.IntN(4) == 0 {
 			continue
 		}
@@ -100,7 +101,8 @@ func programNarrowings(a profiles.Agent, r *rand.Rand) map[string]profiles.Agent
 func anyCommand(r *rand.Rand) argv.Command {
 	c := argv.Command{More: r.IntN(12) == 0, Outside: r.IntN(6) == 0}
 	if r.IntN(8) == 0 {
-		c.Set = []argv.Assignment{{Name: pick(r, "FOO", "GIT_PAGER", "PATH", "LD_PRELOAD"), Value: argv.Known(pick(r, "cat", "1"))}}
+		c.Set = []argv.Assignment{
+			{Name: pick(r, "FOO", "GIT_PAGER", "PATH", "LD_PRELOAD"), Value: argv.Known(pick(r, "cat", "1"))}}
 	}
 	add := func(text string) {
 		w := argv.Known(text)
@@ -119,7 +121,8 @@ func anyCommand(r *rand.Rand) argv.Command {
 	}
 	add(pick(r, "git", "git", "git", "rm", "rm", "find", "/usr/bin/git", "/bin/rm", "python3", "curl", "echo", "cd"))
 	for range r.IntN(6) {
-		add(pick(r, "-r", "-f", "-rf", "--force", "--forc", "push", "clean", "stash", "list", "-d", "x", "--", "-C", "-c", "core.pager=x", "user.name=a", "config", "--tags", "-delete", ";"))
+		add(pick(r, "-r", "-f", "-rf", "--force", "--forc", "push", "clean", "stash", "list", "-d", "x", "--", "-C",
+			"-c", "core.pager=x", "user.name=a", "config", "--tags", "-delete", ";"))
 	}
 	return c
 }
@@ -149,7 +152,8 @@ func TestProgramsNarrowed(t *testing.T) {
 			for name, d := range narrow {
 				after, now := d.Command(c)
 				if after.Verdict > before.Verdict || now.Verdict > judged.Verdict {
-					t.Fatalf("%s: %s was %+v (%d) and became %+v (%d)", name, show(c), before, judged.Verdict, after, now.Verdict)
+					t.Fatalf("%s: %s was %+v (%d) and became %+v (%d)", name, show(c), before, judged.Verdict, after,
+						now.Verdict)
 				}
 				if exec := d.Exec(profiles.ExecAction{Argv: argv}); exec.Verdict > final.Verdict {
 					t.Fatalf("%s: %q was %+v and became %+v", name, argv, final, exec)
@@ -160,7 +164,8 @@ func TestProgramsNarrowed(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []string{"pattern", "program", "deny", "max args", "safe config", "ask", "allow", "allow less"} {
+	for _, kind := range []string{"pattern", "program", "deny", "max args", "safe config", "ask", "allow",
+		"allow less"} {
 		if seen[kind] == 0 {
 			t.Errorf("%s never changed a verdict: the test proves nothing about it", kind)
 		}

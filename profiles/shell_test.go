@@ -18,12 +18,15 @@ func shellAgent() profiles.Agent {
 	return profiles.Agent{Name: "a", Shell: &profiles.Shell{Rule: rule(1, "shell"),
 		Binaries: []profiles.Binary{
 			{Path: "/usr/bin/git", Rule: rule(2, "git"), ForceArgs: []string{"-c", "core.fsmonitor=false"}, ForceEnv: []string{"GIT_PAGER=cat", "HOME=/private"},
-				Deny: []profiles.Pattern{{Words: []string{"push", "--force"}, Text: "push --force", Reason: "it rewrites history", Instead: []string{"git push --force-with-lease"}, Rule: rule(3, "git.deny[0]")}},
-				Ask:  []profiles.AskRule{{Pattern: profiles.Pattern{Words: []string{"push"}}, Approval: profiles.Approval{Count: 2, From: []string{"team:ops"}, Rule: rule(4, "git.ask[0]")}}}},
+				Deny: []profiles.Pattern{
+					{Words: []string{"push", "--force"}, Text: "push --force", Reason: "it rewrites history", Instead: []string{"git push --force-with-lease"}, Rule: rule(3, "git.deny[0]")}},
+				Ask: []profiles.AskRule{
+					{Pattern: profiles.Pattern{Words: []string{"push"}}, Approval: profiles.Approval{Count: 2, From: []string{"team:ops"}, Rule: rule(4, "git.ask[0]")}}}},
 			{Path: "/usr/bin/bash", Interpreted: true, Rule: rule(5, "bash")},
 			{Path: "/usr/bin/timeout", Rule: rule(6, "timeout")}, {Path: "/usr/bin/env"}, {Path: "/usr/bin/find"}, {Path: "/usr/bin/rm"}, {Path: "/opt/git"},
 		},
-		DeniedPatterns: []profiles.Pattern{{Words: []string{"rm", "-rf"}, Text: "rm -rf", Reason: "nothing brings it back", Rule: rule(7, "denied[0]")}},
+		DeniedPatterns: []profiles.Pattern{
+			{Words: []string{"rm", "-rf"}, Text: "rm -rf", Reason: "nothing brings it back", Rule: rule(7, "denied[0]")}},
 	}}
 }
 
@@ -65,7 +68,8 @@ func TestExecAsk(t *testing.T) {
 	d := profiles.NewDecider(shellAgent(), "r", home)
 	for _, line := range []string{"git push", "git -C x push origin main", "timeout 5 git push"} {
 		got, who := d.Exec(exec(line)), d.Approval(exec(line))
-		if got.Verdict != profiles.Ask || got.Code != profiles.CodeApprovalRequired || got.Start == nil || who == nil || who.Count != 2 || got.Rule == nil || got.Rule.Line != 4 ||
+		if got.Verdict != profiles.Ask || got.Code != profiles.CodeApprovalRequired || got.Start == nil || who == nil ||
+			who.Count != 2 || got.Rule == nil || got.Rule.Line != 4 ||
 			!strings.Contains(got.Reason, "2 approvals from team:ops") {
 			t.Errorf("%s: %+v, %+v", line, got, who)
 		}
@@ -76,11 +80,14 @@ func TestExecAsk(t *testing.T) {
 		}
 	}
 	got := d.Exec(exec("git push -f"))
-	if got.Verdict != profiles.Deny || got.Rule == nil || got.Rule.Line != 3 || !strings.Contains(got.Reason, "rewrites history") ||
-		!cmp.Equal(got.Instead, []string{"git push --force-with-lease"}) || got.Evidence == nil || !cmp.Equal(got.Evidence.Argv, []string{"git", "push", "-f"}) {
+	if got.Verdict != profiles.Deny || got.Rule == nil || got.Rule.Line != 3 ||
+		!strings.Contains(got.Reason, "rewrites history") ||
+		!cmp.Equal(got.Instead, []string{"git push --force-with-lease"}) || got.Evidence == nil ||
+		!cmp.Equal(got.Evidence.Argv, []string{"git", "push", "-f"}) {
 		t.Errorf("got %+v", got)
 	}
-	if got := d.Exec(exec("timeout 5 rm -fr x")); got.Rule == nil || got.Rule.Line != 7 || !cmp.Equal(got.Evidence.Chain, []string{"timeout"}) {
+	if got := d.Exec(exec("timeout 5 rm -fr x")); got.Rule == nil || got.Rule.Line != 7 ||
+		!cmp.Equal(got.Evidence.Chain, []string{"timeout"}) {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -145,9 +152,11 @@ func TestNestedScript(t *testing.T) {
 func TestRedirect(t *testing.T) {
 	plain := profiles.NewDecider(shellAgent(), "r", home)
 	a := shellAgent()
-	a.Files = profiles.Files{Read: []profiles.PathRule{{Path: "/data"}}, Write: []profiles.PathRule{{Path: "/out"}}, Deny: []profiles.PathRule{{Path: "/out/no"}}}
+	a.Files = profiles.Files{Read: []profiles.PathRule{{Path: "/data"}}, Write: []profiles.PathRule{{Path: "/out"}},
+		Deny: []profiles.PathRule{{Path: "/out/no"}}}
 	granted := profiles.NewDecider(a, "r", home)
-	a.Files = profiles.Files{Read: []profiles.PathRule{{Path: "/tmp/tmp/in"}}, Deny: []profiles.PathRule{{Path: "/tmp/tmp/no"}}}
+	a.Files = profiles.Files{Read: []profiles.PathRule{{Path: "/tmp/tmp/in"}},
+		Deny: []profiles.PathRule{{Path: "/tmp/tmp/no"}}}
 	closed := profiles.NewDecider(a, "r", home)
 	for _, tt := range []struct {
 		d               *profiles.Decider
@@ -180,12 +189,14 @@ func TestRedirect(t *testing.T) {
 		{profiles.NewDecider(profiles.Agent{}, "r", home), "write", "/workspace/x", "/", profiles.CodeExecutorNotGranted}, {nil, "write", "x", "/workspace", profiles.CodeClosed},
 	} {
 		got, settled := tt.d.Redirect(tt.op, argv.Known(tt.target), tt.cwd)
-		if got.Code != tt.want || (got.Verdict == profiles.Allow) != (tt.want == profiles.CodeAllowed) || settled != (tt.want != profiles.CodeShellUnsettled) {
+		if got.Code != tt.want || (got.Verdict == profiles.Allow) != (tt.want == profiles.CodeAllowed) ||
+			settled != (tt.want != profiles.CodeShellUnsettled) {
 			t.Errorf("%s %q in %q: %+v, want %s", tt.op, tt.target, tt.cwd, got, tt.want)
 		}
 	}
 	for text, settled := range map[string]bool{"": false, "/etc/": false, "/dev/tcp/": true, "/workspace/": false} {
-		if got, is := plain.Redirect("write", argv.Word{Text: text, Open: true}, "/workspace"); got.Verdict != profiles.Deny || is != settled {
+		if got, is := plain.Redirect("write", argv.Word{Text: text, Open: true},
+			"/workspace"); got.Verdict != profiles.Deny || is != settled {
 			t.Errorf("%q…: %+v, settled %v", text, got, is)
 		}
 	}
@@ -196,13 +207,15 @@ func TestCommandDecision(t *testing.T) {
 	d := profiles.NewDecider(shellAgent(), "r", home)
 	open := argv.Word{Open: true, Many: true}
 	dec, j := d.Command(argv.Command{Words: []argv.Word{argv.Known("rm"), open}})
-	if dec.Verdict != profiles.Deny || dec.Code != profiles.CodeShellUnsettled || j.Verdict != command.Unsettled || dec.Rule == nil || dec.Rule.Line != 7 {
+	if dec.Verdict != profiles.Deny || dec.Code != profiles.CodeShellUnsettled || j.Verdict != command.Unsettled ||
+		dec.Rule == nil || dec.Rule.Line != 7 {
 		t.Errorf("got %+v", dec)
 	}
 	if dec, _ := d.Command(argv.Command{Words: argv.AllKnown([]string{"echo", "x"})}); dec.Verdict != profiles.Allow {
 		t.Errorf("got %+v", dec)
 	}
-	if dec, _ := d.Command(argv.Command{Words: argv.AllKnown([]string{"gti", "status"})}); len(dec.Instead) == 0 || dec.Instead[0] != "git" {
+	if dec, _ := d.Command(argv.Command{Words: argv.AllKnown([]string{"gti", "status"})}); len(dec.Instead) == 0 ||
+		dec.Instead[0] != "git" {
 		t.Errorf("got %+v", dec)
 	}
 	for _, name := range []string{"cd", "echo", "trap", "[", ":"} {
@@ -215,7 +228,8 @@ func TestCommandDecision(t *testing.T) {
 			t.Errorf("%s: %+v", name, dec)
 		}
 	}
-	if dec := d.Variable(profiles.VariableAction{Name: "GIT_PAGER", Value: "less"}); dec.Code != profiles.CodeVariable || !cmp.Equal(dec.Instead, []string{"GIT_PAGER=cat"}) {
+	if dec := d.Variable(profiles.VariableAction{Name: "GIT_PAGER",
+		Value: "less"}); dec.Code != profiles.CodeVariable || !cmp.Equal(dec.Instead, []string{"GIT_PAGER=cat"}) {
 		t.Errorf("got %+v", dec)
 	}
 	if dec, settled := d.Assign("GIT_PAGER", open); dec.Verdict != profiles.Deny || settled {
@@ -228,7 +242,8 @@ func TestCommandDecision(t *testing.T) {
 
 func BenchmarkExec(b *testing.B) {
 	d := profiles.NewDecider(shellAgent(), "r", home)
-	for _, line := range []string{"git status --short", "rm -r build", "git push origin main -f", "timeout 5 git fetch --all"} {
+	for _, line := range []string{"git status --short", "rm -r build", "git push origin main -f",
+		"timeout 5 git fetch --all"} {
 		a := exec(line, "FOO=1")
 		b.Run(line, func(b *testing.B) {
 			b.ReportAllocs()
@@ -241,7 +256,8 @@ func BenchmarkExec(b *testing.B) {
 	shell := *many.Shell
 	many.Shell = &shell
 	for i := range 5000 {
-		shell.DeniedPatterns = append(shell.DeniedPatterns, profiles.Pattern{Words: []string{"git", fmt.Sprintf("sub%d", i), "--force"}})
+		shell.DeniedPatterns = append(shell.DeniedPatterns, profiles.Pattern{
+			Words: []string{"git", fmt.Sprintf("sub%d", i), "--force"}})
 		shell.Binaries = append(shell.Binaries, profiles.Binary{Path: fmt.Sprintf("/usr/bin/tool%d", i)})
 	}
 	b.Run("10,000 rules", func(b *testing.B) {

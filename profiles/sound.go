@@ -116,7 +116,8 @@ func limits(a *Agent) error {
 				return fmt.Errorf("a limit of %d milliseconds is none", *n)
 			}
 		}
-		for _, n := range []*int64{l.CPUMillis, l.MemoryBytes, l.WallMillis, l.OutputBytes, l.ResultBytes, l.StackBytes, l.Processes, l.Files, l.RefusedCalls, l.PauseMillis} {
+		for _, n := range []*int64{l.CPUMillis, l.MemoryBytes, l.WallMillis, l.OutputBytes, l.ResultBytes, l.StackBytes,
+			l.Processes, l.Files, l.RefusedCalls, l.PauseMillis} {
 			if n != nil && *n < 0 {
 				return fmt.Errorf("a limit is below 0")
 			}

@@ -16,11 +16,17 @@ func soundDay(n int) *time.Time { t := time.Date(2026, 12, n, 0, 0, 0, 0, time.U
 // agent stands by one exception, until the 10th.
 func soundAgent() profiles.Agent {
 	return profiles.Agent{Name: "etl",
-		JS:         &profiles.JS{Imports: profiles.Imports{Allow: []profiles.ImportRule{{Name: "lodash", Exception: "EXC-1", Expires: soundDay(10)}}}},
-		Python:     &profiles.Python{Imports: profiles.Imports{Allow: []profiles.ImportRule{{Name: "json"}, {Name: "pyarrow", Exception: "EXC-1", Expires: soundDay(9)}}}},
-		Shell:      &profiles.Shell{Binaries: []profiles.Binary{{Path: "/usr/bin/jq", Exception: "EXC-1", Expires: soundDay(10)}}},
-		Egress:     profiles.Egress{Allow: []profiles.EgressRule{{Host: "a.example.com", Exception: "EXC-1", Expires: soundDay(10)}}},
-		Exceptions: []profiles.Exception{{ID: "EXC-1", ApprovedBy: []string{"group:sec@acme.example"}, Expires: *soundDay(10)}},
+		JS: &profiles.JS{
+			Imports: profiles.Imports{Allow: []profiles.ImportRule{
+				{Name: "lodash", Exception: "EXC-1", Expires: soundDay(10)}}}},
+		Python: &profiles.Python{Imports: profiles.Imports{
+			Allow: []profiles.ImportRule{{Name: "json"}, {Name: "pyarrow", Exception: "EXC-1", Expires: soundDay(9)}}}},
+		Shell: &profiles.Shell{Binaries: []profiles.Binary{
+			{Path: "/usr/bin/jq", Exception: "EXC-1", Expires: soundDay(10)}}},
+		Egress: profiles.Egress{Allow: []profiles.EgressRule{
+			{Host: "a.example.com", Exception: "EXC-1", Expires: soundDay(10)}}},
+		Exceptions: []profiles.Exception{
+			{ID: "EXC-1", ApprovedBy: []string{"group:sec@acme.example"}, Expires: *soundDay(10)}},
 	}
 }
 
@@ -115,7 +121,8 @@ spec: {mode: audit, agents: [{match: trial}], executors: {allowed: [python, shel
 		if found.Refused() {
 			t.Fatal(found)
 		}
-		made, found := compiler.Compile(compiler.Config{Policies: policies, Now: time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)})
+		made, found := compiler.Compile(compiler.Config{Policies: policies,
+			Now: time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)})
 		if found.Refused() || len(made.Agents) == 0 {
 			t.Fatal(found)
 		}

@@ -48,7 +48,8 @@ func TestWatched(t *testing.T) {
 	} {
 		asked, answer = nil, nil
 		before := request(plain, tt.host, tt.port, tt.method)
-		if got := request(d, tt.host, tt.port, tt.method); got.Verdict != before.Verdict || !slices.Equal(asked, tt.want) {
+		if got := request(d, tt.host, tt.port, tt.method); got.Verdict != before.Verdict ||
+			!slices.Equal(asked, tt.want) {
 			t.Errorf("%s: %s, asked %q", tt.name, got.Verdict, asked)
 		}
 		if answer = no; len(tt.want) > 0 && request(d, tt.host, tt.port, tt.method).Code != profiles.CodeRuleOfTwo {

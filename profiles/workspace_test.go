@@ -14,7 +14,8 @@ import (
 func TestIn(t *testing.T) {
 	files := func(dir string) profiles.Files {
 		return profiles.Files{
-			Read:  []profiles.PathRule{{Path: dir + "/data", Within: []string{dir, "/srv"}}, {Path: "/usr"}, {Path: "$WORKSPACES/x"}},
+			Read: []profiles.PathRule{{Path: dir + "/data", Within: []string{dir, "/srv"}}, {Path: "/usr"},
+				{Path: "$WORKSPACES/x"}},
 			Write: []profiles.PathRule{{Path: dir}}, Deny: []profiles.PathRule{{Path: dir + "/.env"}, {Path: "~/.ssh"}},
 		}
 	}
@@ -25,7 +26,8 @@ func TestIn(t *testing.T) {
 		return a
 	}
 	set := func(a, b, c string) *profiles.Set {
-		return &profiles.Set{Revision: "r", Agents: map[string]profiles.Agent{"a": agent("a", a), "b": agent("b", b), "c": agent("c", c)}}
+		return &profiles.Set{Revision: "r", Agents: map[string]profiles.Agent{
+			"a": agent("a", a), "b": agent("b", b), "c": agent("c", c)}}
 	}
 	given := set("$WORKSPACE", "$WORKSPACE", "$WORKSPACE")
 	got := given.In(func(agent string) string { return map[string]string{"a": "/ws/a", "b": "/ws/b/../a"}[agent] })

@@ -17,10 +17,13 @@ func rules(n int) []schema.Source {
 		var imports, bridges, hosts strings.Builder
 		for i := range count {
 			fmt.Fprintf(&imports, "          - package%d.module\n", done+i)
-			fmt.Fprintf(&bridges, "    - name: tools.bridge%d\n      powers: {sensitive: false, untrusted: true, external: false}\n      limits: {callsPerRun: %d, timeout: 30s}\n", done+i, i)
-			fmt.Fprintf(&hosts, "      - {host: host%d.example.com, ports: [80], methods: [GET, POST], paths: [\"/v1/\"]}\n", done+i)
+			fmt.Fprintf(&bridges, "    - name: tools.bridge%d\n      powers: {sensitive: false, untrusted: true, "+
+				"external: false}\n      limits: {callsPerRun: %d, timeout: 30s}\n", done+i, i)
+			fmt.Fprintf(&hosts, "      - {host: host%d.example.com, ports: [80], methods: [GET, POST], paths: "+
+				"[\"/v1/\"]}\n", done+i)
 		}
-		text := fmt.Sprintf("apiVersion: ringd/v1\nkind: AgentPolicy\nmetadata: {name: agent%d, revision: 1, owner: \"team:x@acme.example\"}\nspec:\n  executors:\n    python:\n      imports:\n        allow:\n%s  bridges:\n%s  network:\n    mode: allowlist\n    egress:\n%s",
+		text := fmt.Sprintf("apiVersion: ringd/v1\nkind: AgentPolicy\nmetadata: {name: agent%d, revision: 1, owner: "+
+			"\"team:x@acme.example\"}\nspec:\n  executors:\n    python:\n      imports:\n        allow:\n%s  bridges:\n%s  network:\n    mode: allowlist\n    egress:\n%s",
 			done, &imports, &bridges, &hosts)
 		out = append(out, schema.Source{Name: fmt.Sprintf("p%d.yaml", done), Data: []byte(text)})
 	}
@@ -48,7 +51,8 @@ func BenchmarkDecodeCUE(b *testing.B) {
 			for i := range n {
 				fmt.Fprintf(&bridges, "\t\t{name: \"bridge%d\", powers: _powers, limits: callsPerRun: %d},\n", i, i)
 			}
-			text := fmt.Sprintf("_powers: {sensitive: false, untrusted: true, external: false}\nagent: #Policy & {\n\tapiVersion: \"ringd/v1\"\n\tkind: \"AgentPolicy\"\n\tmetadata: {name: \"a\", revision: 1, owner: \"team:x\"}\n\tspec: bridges: [\n%s\t]\n}\n", &bridges)
+			text := fmt.Sprintf("_powers: {sensitive: false, untrusted: true, external: false}\nagent: #Policy & {\n"+
+				"\tapiVersion: \"ringd/v1\"\n\tkind: \"AgentPolicy\"\n\tmetadata: {name: \"a\", revision: 1, owner: \"team:x\"}\n\tspec: bridges: [\n%s\t]\n}\n", &bridges)
 			sources := []schema.Source{{Name: "p.cue", Data: []byte(text)}}
 			b.ReportAllocs()
 			for b.Loop() {

@@ -68,7 +68,8 @@ spec: network: egress: [for h in Hosts {host: h, ports: [443]}]
 
 // The author's own constraints hold beside those of the language.
 func TestCUEConstraintsOfTheAuthorHold(t *testing.T) {
-	const head = "#House: {spec: {mode: \"enforce\", ...}, ...}\na: #House & #Policy & {apiVersion: \"ringd/v1\", kind: \"AgentPolicy\", metadata: {name: \"a\", revision: 1, owner: \"team:x\"}, spec: "
+	const head = "#House: {spec: {mode: \"enforce\", ...}, ...}\na: #House & #Policy & {apiVersion: \"ringd/v1\", " +
+		"kind: \"AgentPolicy\", metadata: {name: \"a\", revision: 1, owner: \"team:x\"}, spec: "
 	if p := one(t, "p.cue", head+"{}}\n"); p.Spec.Mode != "enforce" {
 		t.Errorf("mode %q", p.Spec.Mode)
 	}
@@ -82,7 +83,8 @@ func TestCUEConstraintsOfTheAuthorHold(t *testing.T) {
 // unified with #Policy and one that is not are checked alike.
 func TestCUENeedsNoDefinition(t *testing.T) {
 	for _, with := range []string{"", "#Policy & ", "#Compact & ", "#Spec & "} {
-		_, found := schema.Decode([]schema.Source{{Name: "p.cue", Data: []byte("a: " + with + "{kernel_ring: fs_read: [\"/\"]}\n")}})
+		_, found := schema.Decode([]schema.Source{{Name: "p.cue", Data: []byte("a: " + with + "{kernel_ring: " +
+			"fs_read: [\"/\"]}\n")}})
 		if len(found) != 1 || found[0].Code != schema.CodeUnknownField {
 			t.Errorf("%q: %v, want an unknown field", with, found)
 		}
@@ -91,11 +93,14 @@ func TestCUENeedsNoDefinition(t *testing.T) {
 
 // A text may show a policy in YAML; a file that is one is told what it is.
 func TestCUEThatSpeaksOfYAML(t *testing.T) {
-	const policy = "a: {apiVersion: \"ringd/v1\", kind: \"AgentPolicy\", metadata: {name: \"a\", revision: 1, owner: \"team:x\", description: \"\"\"\n%s\n\"\"\"}, spec: {}}\n"
-	if p := one(t, "p.cue", fmt.Sprintf(policy, "It was:\n\napiVersion: ringd/v1\nspec:\n  - x")); !strings.Contains(p.Metadata.Description, "apiVersion: ringd/v1") {
+	const policy = "a: {apiVersion: \"ringd/v1\", kind: \"AgentPolicy\", metadata: {name: \"a\", revision: 1, owner: " +
+		"\"team:x\", description: \"\"\"\n%s\n\"\"\"}, spec: {}}\n"
+	if p := one(t, "p.cue", fmt.Sprintf(policy, "It was:\n\napiVersion: ringd/v1\nspec:\n  - x")); !strings.Contains(
+		p.Metadata.Description, "apiVersion: ringd/v1") {
 		t.Errorf("%q", p.Metadata.Description)
 	}
-	for _, text := range []string{"apiVersion: ringd/v1\nkind: AgentPolicy\n", "kind: AgentPolicy\napiVersion: ringd/v1\n", "# by hand\napiVersion: ringd/v1\n"} {
+	for _, text := range []string{"apiVersion: ringd/v1\nkind: AgentPolicy\n",
+		"kind: AgentPolicy\napiVersion: ringd/v1\n", "# by hand\napiVersion: ringd/v1\n"} {
 		_, found := schema.Decode([]schema.Source{{Name: "p.cue", Data: []byte(text)}})
 		if len(found) != 1 || !strings.Contains(found[0].String(), "looks like YAML") {
 			t.Errorf("%q: %v", text, found)

@@ -126,8 +126,9 @@ func TestCompactIsLowered(t *testing.T) {
 				JS:      &schema.JS{Imports: imports()},
 				Python:  &schema.Python{Imports: &schema.PythonImports{Allow: imports().Allow, Deny: imports().Deny}},
 				Shell: &schema.Shell{
-					Binaries:     []schema.Binary{{Path: "/usr/bin/git"}},
-					DenyPatterns: []schema.DenyPattern{{Pattern: "rm -rf", Kind: "argv"}, {Pattern: "curl", Kind: "argv"}},
+					Binaries: []schema.Binary{{Path: "/usr/bin/git"}},
+					DenyPatterns: []schema.DenyPattern{{Pattern: "rm -rf", Kind: "argv"},
+						{Pattern: "curl", Kind: "argv"}},
 				},
 			},
 			Filesystem: &schema.Filesystem{Read: []string{"/workspace"}, Write: []string{"/workspace/out"}},
@@ -158,7 +159,8 @@ func TestCompactIsLowered(t *testing.T) {
 }
 
 func imports() *schema.Imports {
-	return &schema.Imports{Allow: []string{"pandas", "numpy", "tappass_agent"}, Deny: []string{"requests", "urllib3", "collibra_client"}}
+	return &schema.Imports{Allow: []string{"pandas", "numpy", "tappass_agent"},
+		Deny: []string{"requests", "urllib3", "collibra_client"}}
 }
 
 func at(file string, line, column int, path string) schema.Origin {
@@ -168,8 +170,9 @@ func at(file string, line, column int, path string) schema.Origin {
 func TestCompactGrantsNothingItDoesNotSay(t *testing.T) {
 	p := one(t, "p.yaml", "kernel_ring: {}\n")
 	want := schema.Spec{
-		Agents:    []schema.AgentMatch{{Match: "default"}},
-		Executors: &schema.Executors{Allowed: []string{"js", "python", "shell"}, JS: &schema.JS{}, Python: &schema.Python{}, Shell: &schema.Shell{}},
+		Agents: []schema.AgentMatch{{Match: "default"}},
+		Executors: &schema.Executors{Allowed: []string{"js", "python", "shell"}, JS: &schema.JS{},
+			Python: &schema.Python{}, Shell: &schema.Shell{}},
 	}
 	if diff := cmp.Diff(want, p.Spec); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -212,7 +215,8 @@ func TestNetworkModesAreNormalised(t *testing.T) {
 }
 
 func TestWarningsDoNotRefuse(t *testing.T) {
-	policies, found := schema.Decode([]schema.Source{{Name: "p.yaml", Data: []byte("interpreter_ring:\n  executor_network: off\n")}})
+	policies, found := schema.Decode([]schema.Source{{Name: "p.yaml", Data: []byte("interpreter_ring:\n  " +
+		"executor_network: off\n")}})
 	if len(policies) != 1 || len(found) != 1 || found.Refused() {
 		t.Fatalf("%d policies, findings %v", len(policies), found)
 	}
@@ -247,7 +251,8 @@ func TestBounds(t *testing.T) {
 	full := strings.Repeat("# comment of forty characters, no more.\n", schema.MaxFileBytes/40)
 	parts := make([]schema.Source, 9)
 	for i := range parts {
-		parts[i] = schema.Source{Name: fmt.Sprintf("p%d.yaml", i), Data: []byte("interpreter_ring: {}\n" + full[:schema.MaxFileBytes-64])}
+		parts[i] = schema.Source{Name: fmt.Sprintf("p%d.yaml", i),
+			Data: []byte("interpreter_ring: {}\n" + full[:schema.MaxFileBytes-64])}
 	}
 	many := header
 	for i := range 3000 {

@@ -40,7 +40,8 @@ func check(t *testing.T, src schema.Source) []schema.Policy {
 	policies, found := schema.Decode([]schema.Source{src})
 	lines := strings.Split(string(src.Data), "\n")
 	for _, d := range found {
-		if d.Pos.File != src.Name || d.Pos.Line < 1 || d.Pos.Line > len(lines) || d.Pos.Column < 1 || d.Pos.Column > len(lines[d.Pos.Line-1])+1 {
+		if d.Pos.File != src.Name || d.Pos.Line < 1 || d.Pos.Line > len(lines) || d.Pos.Column < 1 ||
+			d.Pos.Column > len(lines[d.Pos.Line-1])+1 {
 			t.Errorf("no place in the text: %v", d)
 		}
 		if d.Code == "" || d.Msg == "" || !utf8.ValidString(d.Msg+d.Hint) || strings.ContainsAny(d.Msg, "\x00\x1b\n") {
@@ -85,7 +86,8 @@ func FuzzDecodeJSON(f *testing.F) {
 			return
 		}
 		policies := check(t, schema.Source{Name: "p.json", Data: text})
-		if len(policies) != 1 || !json.Valid(text) || strings.ContainsAny(string(text), "\t\u0085\u2028\u2029\ufeff\x7f") {
+		if len(policies) != 1 || !json.Valid(text) || strings.ContainsAny(
+			string(text), "\t\u0085\u2028\u2029\ufeff\x7f") {
 			return // the characters YAML has rules of its own for
 		}
 		again, found := schema.Decode([]schema.Source{{Name: "p.yaml", Data: text}})
@@ -105,7 +107,8 @@ func FuzzDecodeCUE(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s := string(text)
 		if len(text) > 4<<10 || strings.Count(s, "for ")+strings.Count(s, "*") > 2 || strings.Count(s, "|") > 6 ||
-			strings.Contains(s, "Repeat") || strings.Contains(s, "Range") || strings.Contains(s, "Pow") || strings.Contains(s, "Exp") ||
+			strings.Contains(s, "Repeat") || strings.Contains(s, "Range") || strings.Contains(s, "Pow") ||
+			strings.Contains(s, "Exp") ||
 			strings.Count(s, "\\(") > 4 || strings.Count(s, "+") > 6 || strings.Count(s, "e") > 400 {
 			return
 		}

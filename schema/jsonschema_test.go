@@ -84,7 +84,8 @@ func TestJSONSchemaRefusesMistakes(t *testing.T) {
 			continue
 		}
 		switch m.code {
-		case schema.CodeUnknownField, schema.CodeEnum, schema.CodeSchema, schema.CodeType, schema.CodeMissing, schema.CodeNotPolicy:
+		case schema.CodeUnknownField, schema.CodeEnum, schema.CodeSchema, schema.CodeType, schema.CodeMissing,
+			schema.CodeNotPolicy:
 			refused++
 			if s.Validate(v) == nil {
 				t.Errorf("%s: the JSON Schema takes it", name)
@@ -101,7 +102,8 @@ func TestJSONSchemaDescribesFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"The functions a program may call; absent grants none."`, `"must be a size such as 64MiB"`} {
+	for _, want := range []string{`"The functions a program may call; absent grants none."`,
+		`"must be a size such as 64MiB"`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %s in the JSON Schema", want)
 		}

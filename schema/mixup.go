@@ -18,7 +18,8 @@ type trouble struct {
 // cueTrouble finds what makes a text CUE and no YAML: a package, or fields behind one another.
 func cueTrouble(text []byte) trouble {
 	is := regexp.MustCompile(
-		`^(package [a-z]+|import "|\s*[A-Za-z_]+: [A-Za-z_]+: (["{\[0-9]|true|false)|#?[A-Za-z_]+: #?[A-Za-z_]* ?&? ?\{$)`)
+		`^(package [a-z]+|import "|\s*[A-Za-z_]+: [A-Za-z_]+: (["{\[0-9]|true|false)|` +
+			`#?[A-Za-z_]+: #?[A-Za-z_]* ?&? ?\{$)`)
 	lines := strings.Split(string(text), "\n")
 	for i, line := range lines {
 		if !is.MatchString(line) || strings.HasSuffix(line, "{") && (i+1 == len(lines) ||

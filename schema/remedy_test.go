@@ -11,7 +11,8 @@ import (
 // TestRemedies: a value that a schema refuses is one finding, on its line, that shows the
 // value and says what to write; and what it says to write is taken.
 func TestRemedies(t *testing.T) {
-	const policy = "apiVersion: ringd/v1\nkind: AgentPolicy\nmetadata: {name: one, revision: 1, owner: team:x@acme.example}\nspec:\n  %s\n"
+	const policy = "apiVersion: ringd/v1\nkind: AgentPolicy\nmetadata: {name: one, revision: 1, owner: " +
+		"team:x@acme.example}\nspec:\n  %s\n"
 	for _, tc := range []struct{ field, was, fix string }{
 		{"limits: {memory: %s}", "1GB", "1GiB"}, {"limits: {memory: %s}", "512M", "512MiB"}, {"limits: {memory: %s}", "512 mb", "512MiB"},
 		{"limits: {memory: %s}", "1.5GB", "1536MiB"}, {"limits: {memory: %s}", "64Mi", "64MiB"}, {"limits: {memory: %s}", "100 bytes", "100B"},
@@ -54,7 +55,8 @@ func TestRemedies(t *testing.T) {
 			}
 			plain := strings.Trim(tc.fix, `"`)
 			was := strings.Trim(tc.was, `"'“”`)
-			if !strings.Contains(found[0].Hint, plain) && !strings.Contains(found[0].Hint, "curly") || !strings.Contains(strings.ReplaceAll(found[0].Msg, `\\`, `\`), was) {
+			if !strings.Contains(found[0].Hint, plain) && !strings.Contains(found[0].Hint, "curly") ||
+				!strings.Contains(strings.ReplaceAll(found[0].Msg, `\\`, `\`), was) {
 				t.Errorf("want %s of %s: %v", tc.fix, tc.was, found[0])
 			}
 			if left := read(tc.fix); len(left) > 0 {
@@ -66,9 +68,11 @@ func TestRemedies(t *testing.T) {
 
 // TestRemediesKeepSecrets: what may be a credential is not repeated.
 func TestRemediesKeepSecrets(t *testing.T) {
-	for _, field := range []string{`gateways: [{name: a, credential: "Bearer hunter2"}]`, `gateways: [{name: a, upstream: "https://u:hunter2@api.example.com"}]`,
+	for _, field := range []string{`gateways: [{name: a, credential: "Bearer hunter2"}]`,
+		`gateways: [{name: a, upstream: "https://u:hunter2@api.example.com"}]`,
 		`gateways: [{name: a, upstream: "https://api.example.com?key=hunter2"}]`, `egress: [{host: "https://u:hunter2@api.example.com"}]`} {
-		_, found := schema.Decode([]schema.Source{{Name: "a.yaml", Data: []byte("apiVersion: ringd/v1\nkind: AgentPolicy\nmetadata: {name: one, revision: 1, owner: team:x@acme.example}\nspec:\n  network: {" + field + "}\n")}})
+		_, found := schema.Decode([]schema.Source{{Name: "a.yaml", Data: []byte("apiVersion: ringd/v1\nkind: " +
+			"AgentPolicy\nmetadata: {name: one, revision: 1, owner: team:x@acme.example}\nspec:\n  network: {" + field + "}\n")}})
 		if len(found) != 1 || strings.Contains(found.Error(), "hunter2") {
 			t.Errorf("%s: %v", field, found)
 		}

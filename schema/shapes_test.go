@@ -35,16 +35,19 @@ func TestNearest(t *testing.T) {
 }
 
 func TestParseReadsEveryPart(t *testing.T) {
-	defs, err := ParseShapes("#A: {\n\t// A name.\n\tname!: =~\"^a\" & !~\"b$\" | error(\"must start with a\")\n\tmany?: [int & >0 & <5, ...int & >0 & <5] @key(x)\n\tfree?: {...}\n}\n")
+	defs, err := ParseShapes("#A: {\n\t// A name.\n\tname!: =~\"^a\" & !~\"b$\" | error(\"must start with a\")\n" +
+		"\tmany?: [int & >0 & <5, ...int & >0 & <5] @key(x)\n\tfree?: {...}\n}\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	a := defs["#A"]
 	name, many, free := a.Field("name"), a.Field("many"), a.Field("free")
-	if !name.Required || name.Doc != "A name." || name.Shape.Says != "must start with a" || !name.Shape.Matches("aa") || name.Shape.Matches("ab") || name.Shape.Matches("b") {
+	if !name.Required || name.Doc != "A name." || name.Shape.Says != "must start with a" || !name.Shape.Matches("aa") ||
+		name.Shape.Matches("ab") || name.Shape.Matches("b") {
 		t.Errorf("name is %+v of %+v", name, name.Shape)
 	}
-	if many.Required || many.Shape.Least != 1 || many.Shape.Unique != "x" || *many.Shape.Item.Min != 1 || *many.Shape.Item.Max != 4 {
+	if many.Required || many.Shape.Least != 1 || many.Shape.Unique != "x" || *many.Shape.Item.Min != 1 ||
+		*many.Shape.Item.Max != 4 {
 		t.Errorf("many is %+v of %+v", many, many.Shape)
 	}
 	if !free.Shape.Open || a.Open || a.Field("other") != nil {

@@ -353,11 +353,13 @@ var pure = []string{
 }
 
 // impure is what a pure package may not import.
-var impure = []string{"os", "net", "net/http", "io/ioutil", "math/rand", "crypto/rand", "syscall", "os/exec", "log", "log/slog"}
+var impure = []string{"os", "net", "net/http", "io/ioutil", "math/rand", "crypto/rand", "syscall", "os/exec", "log",
+	"log/slog"}
 
 // guestHalf lists packages that run inside a guest. They may not reach rings
 // or cmd, not even through another package.
-var guestHalf = []string{"executors/guestside", "executors/python/wasm/wasmguest", "executors/js/jsguest", "executors/js/engine", "executors/shell/shellguest"}
+var guestHalf = []string{"executors/guestside", "executors/python/wasm/wasmguest", "executors/js/jsguest",
+	"executors/js/engine", "executors/shell/shellguest"}
 
 // calls says where a call that hides a dependency is allowed: a package, a
 // file, or a path with /... for everything below it.
@@ -428,7 +430,8 @@ var sinks = map[string][]string{
 	"net/http.ResponseWriter":         {"cmd/ringd/internal/api/server.go", "cmd/ringd/internal/api/bearer.go"},
 	".ResponseWriter":                 {"cmd/ringd/internal/api/server.go", "cmd/ringd/internal/api/bearer.go"},
 	".Hijack":                         {"cmd/ringd/internal/api/server.go"},
-	module + "/cmd/ringd/internal/safetext.NewEdge": {"cmd/ringd/internal/cli/ask.go", "cmd/ringd/internal/cli/cli.go", "cmd/ringd/internal/api/server.go"},
+	module + "/cmd/ringd/internal/safetext.NewEdge": {"cmd/ringd/internal/cli/ask.go", "cmd/ringd/internal/cli/cli.go",
+		"cmd/ringd/internal/api/server.go"},
 	module + "/cmd/ringd/internal/safetext.Bytes": { // what a program reads, to the byte
 		"cmd/ringd/internal/commands/import.go", "cmd/ringd/internal/commands/compile.go", "cmd/ringd/internal/commands/fmt.go", "cmd/ringd/internal/cli/run.go",
 	},
@@ -519,7 +522,8 @@ func TestRowsName(t *testing.T) {
 	for row, may := range sinks {
 		if p, ok := local(row); ok {
 			pkg, name, _ := strings.Cut(p, ".")
-			if files := tr.pkgs[pkg]; !slices.ContainsFunc(files, func(s source) bool { return slices.Contains(declared(s.file), name) }) {
+			if files := tr.pkgs[pkg]; !slices.ContainsFunc(files,
+				func(s source) bool { return slices.Contains(declared(s.file), name) }) {
 				t.Errorf("sinks: %s: no such function", row)
 			}
 		}

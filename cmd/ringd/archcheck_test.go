@@ -132,7 +132,9 @@ func checkOwners(tr tree, table map[string][]string) (out []string) {
 		switch {
 		case !listed && strings.Contains(first, "."):
 			out = append(out, fmt.Sprintf("%s: %s is not in the owners table", place, p))
-		case listed && !slices.ContainsFunc(may, func(r string) bool { return below(pkg, r) || strings.HasPrefix(place, r+":") }):
+		case listed && !slices.ContainsFunc(may, func(r string) bool {
+			return below(pkg, r) || strings.HasPrefix(place, r+":")
+		}):
 			who := strings.Join(may, ", ")
 			if who == "" {
 				who = "nobody"
@@ -242,7 +244,8 @@ func checkSinks(tr tree, root string, table map[string][]string) (out []string) 
 		names, found := map[string]string{}, func(n ast.Node, what string) {
 			may, listed := table[what]
 			if listed && !slices.Contains(may, pkg) && !slices.Contains(may, s.name) {
-				out = append(out, fmt.Sprintf("%s: %s is a sink of raw text: write to the streams of cli.Program", tr.place(n), what))
+				out = append(out, fmt.Sprintf("%s: %s is a sink of raw text: write to the streams of cli.Program",
+					tr.place(n), what))
 			}
 		}
 		for _, imp := range s.file.Imports {
@@ -303,7 +306,8 @@ func checkSizes(tr tree, most int, long map[string]int) (out []string) {
 				continue
 			}
 			if found[name] = true; lines != long[name] {
-				out = append(out, fmt.Sprintf("%s: %s has %d lines, and may have %d", tr.place(f), name, lines, max(most, long[name])))
+				out = append(out, fmt.Sprintf("%s: %s has %d lines, and may have %d", tr.place(f), name, lines,
+					max(most, long[name])))
 			}
 		}
 	})

@@ -60,7 +60,8 @@ func checkWalls(tr tree, table map[string]string) (out []string) {
 	})
 	for _, pkg := range slices.Sorted(maps.Keys(by)) {
 		if table[pkg] == "" && len(by[pkg]) == 1 {
-			out = append(out, fmt.Sprintf("%s: only %s imports it: make it files of that package, or write a reason into walls", pkg, slices.Collect(maps.Keys(by[pkg]))[0]))
+			out = append(out, fmt.Sprintf("%s: only %s imports it: make it files of that package, or write a reason "+
+				"into walls", pkg, slices.Collect(maps.Keys(by[pkg]))[0]))
 		}
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(table)) {
@@ -152,13 +153,15 @@ func checkTypes(tr tree, most size, table map[string]size) (out []string) {
 	for _, name := range slices.Sorted(maps.Keys(have)) {
 		n, listed := have[name], table[name]
 		if (n.methods > most.methods || n.fields > most.fields) && n != listed {
-			out = append(out, fmt.Sprintf("%s has %d methods and %d fields, and may have %d and %d: split it; a number of the table may only fall",
+			out = append(out, fmt.Sprintf("%s has %d methods and %d fields, and may have %d and %d: split it; a "+
+				"number of the table may only fall",
 				name, n.methods, n.fields, max(most.methods, listed.methods), max(most.fields, listed.fields)))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		if n := have[name]; n.methods <= most.methods && n.fields <= most.fields {
-			out = append(out, fmt.Sprintf("large: %s has %d methods and %d fields: take it out", name, n.methods, n.fields))
+			out = append(out, fmt.Sprintf("large: %s has %d methods and %d fields: take it out", name, n.methods,
+				n.fields))
 		}
 	}
 	return out
@@ -226,12 +229,14 @@ func checkAliases(tr tree, public []string) (out []string) {
 				switch spec := spec.(type) {
 				case *ast.TypeSpec:
 					if spec.Assign.IsValid() && repeats(spec.Type) {
-						out = append(out, fmt.Sprintf("%s: %s is another package's type: name that one", tr.place(spec), spec.Name.Name))
+						out = append(out, fmt.Sprintf("%s: %s is another package's type: name that one", tr.place(spec),
+							spec.Name.Name))
 					}
 				case *ast.ValueSpec:
 					for i, v := range spec.Values {
 						if g.Tok == token.CONST && repeats(v) && ast.IsExported(spec.Names[i].Name) {
-							out = append(out, fmt.Sprintf("%s: %s is another package's constant: name that one", tr.place(spec), spec.Names[i].Name))
+							out = append(out, fmt.Sprintf("%s: %s is another package's constant: name that one",
+								tr.place(spec), spec.Names[i].Name))
 						}
 					}
 				}
@@ -311,11 +316,8 @@ func declared(f *ast.File) (names []string) {
 	return names
 }
 
-// Numbers that may only fall: lower them when they have.
-const (
-	mostUnused = 132 // exported names that no other package uses
-	mostWide   = 303 // lines of Go with more than 120 columns, tests apart
-)
+// mostUnused is the number of exported names that no other package uses. It may only fall: lower it when it has.
+const mostUnused = 132
 
 func TestWalls(t *testing.T) { report(t, checkWalls(repository(t), walls)) }
 
@@ -328,35 +330,12 @@ func TestAliases(t *testing.T) { report(t, checkAliases(repository(t), public)) 
 func TestUnused(t *testing.T) {
 	names := unused(repository(t), testFiles(t))
 	if len(names) != mostUnused {
-		t.Errorf("%d exported names that no other package uses, and %d may be: unexport what is new, or lower mostUnused", len(names), mostUnused)
+		t.Errorf("%d exported names that no other package uses, and %d may be: unexport what is new, or lower "+
+			"mostUnused", len(names), mostUnused)
 	}
 	if os.Getenv("RINGD_UNUSED") != "" {
 		t.Log(strings.Join(names, "\n"))
 	}
-}
-
-func TestWideLines(t *testing.T) {
-	wide := 0
-	for _, text := range sourceFiles(t, func(name string) bool { return !strings.HasSuffix(name, "_test.go") }) {
-		for line := range strings.Lines(text) {
-			if columns(line) > 120 {
-				wide++
-			}
-		}
-	}
-	if wide != mostWide {
-		t.Errorf("%d lines have more than 120 columns, and %d may: wrap what is new, or lower mostWide", wide, mostWide)
-	}
-}
-
-// columns counts those of a line, a tab for four.
-func columns(line string) (n int) {
-	for _, r := range strings.TrimRight(line, "\n") {
-		if n++; r == '\t' {
-			n += 3
-		}
-	}
-	return n
 }
 
 func testFiles(t *testing.T) tree {
@@ -380,7 +359,8 @@ func sourceFiles(t *testing.T, wanted func(name string) bool) map[string]string 
 
 // TestRulesCatch: each rule finds what it is for.
 func TestRulesCatch(t *testing.T) {
-	two := map[string]string{"profiles/a.go": "package profiles", "compiler/a.go": "package compiler\nimport _ \"" + module + "/profiles\""}
+	two := map[string]string{"profiles/a.go": "package profiles",
+		"compiler/a.go": "package compiler\nimport _ \"" + module + "/profiles\""}
 	for _, c := range []struct {
 		name  string
 		files map[string]string
@@ -396,13 +376,16 @@ func TestRulesCatch(t *testing.T) {
 		{"a large type", map[string]string{"a/a.go": "package a\ntype T struct{ a, b int; c int }\nfunc (t *T) M() {}"},
 			func(tr tree) []string { return checkTypes(tr, size{1, 2}, nil) }, "a.T has 1 methods and 3 fields"},
 		{"a large type that grew", map[string]string{"a/a.go": "package a\ntype T[X any] struct{}\nfunc (t T[X]) M() {}\nfunc (t *T[X]) N() {}"},
-			func(tr tree) []string { return checkTypes(tr, size{0, 2}, map[string]size{"a.T": {1, 0}}) }, "a.T has 2 methods"},
+			func(tr tree) []string { return checkTypes(tr, size{0, 2}, map[string]size{"a.T": {1, 0}}) },
+			"a.T has 2 methods"},
 		{"a large type that is none", map[string]string{"a/a.go": "package a\ntype T struct{}"},
-			func(tr tree) []string { return checkTypes(tr, size{1, 2}, map[string]size{"a.T": {4, 4}}) }, "take it out"},
+			func(tr tree) []string { return checkTypes(tr, size{1, 2}, map[string]size{"a.T": {4, 4}}) },
+			"take it out"},
 		{"an alias", map[string]string{"profiles/a.go": "package profiles\ntype T int", "compiler/a.go": "package compiler\nimport \"" + module + "/profiles\"\ntype U = profiles.T"},
 			func(tr tree) []string { return checkAliases(tr, nil) }, "compiler/a.go:3: U is another package's type"},
 		{"a constant again", map[string]string{"profiles/a.go": "package profiles\nconst C = 1", "compiler/a.go": "package compiler\nimport p \"" + module + "/profiles\"\nconst D = p.C"},
-			func(tr tree) []string { return checkAliases(tr, nil) }, "compiler/a.go:3: D is another package's constant"},
+			func(tr tree) []string { return checkAliases(tr, nil) },
+			"compiler/a.go:3: D is another package's constant"},
 		{"an exported name without a user", map[string]string{"profiles/a.go": "package profiles\nfunc F() {}\nfunc G() {}", "compiler/a.go": "package compiler\nimport \"" + module + "/profiles\"\nvar x = profiles.F"},
 			func(tr tree) []string { return unused(tr, tree{}) }, "profiles.G"},
 	} {

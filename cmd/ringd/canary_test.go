@@ -77,11 +77,13 @@ func TestCanary(t *testing.T) {
 		{"no answer", profiles.ExecutorJS, "did not answer", func(a *profiles.Agent) { a.JS = nil }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := &program{Program: &cli.Program{Out: t.Output(), Err: t.Output(), Self: ringd, Env: config.FromSystem()}}
+			p := &program{Program: &cli.Program{Out: t.Output(), Err: t.Output(), Self: ringd,
+				Env: config.FromSystem()}}
 			p.Env.Cache = cache
 			state := filepath.Join(t.TempDir(), "state")
 			s, err := p.stacks().newStack(t.Context(), stackConfig{
-				group: &daemon.Group{}, private: []string{state}, metrics: metrics.New(), logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+				group: &daemon.Group{}, private: []string{state}, metrics: metrics.New(),
+				logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 				state:  stateConfig{folder: state, ownKey: true},
 				policy: policyConfig{compiler: p.compiler(), staleness: time.Hour},
 				limits: limitsConfig{quota: daemon.Quota{PerActor: 1, Total: 1}},
@@ -102,19 +104,23 @@ func TestCanary(t *testing.T) {
 			if tt.name == "mode audit" { // which opens every import: none can be refused, and status says so
 				policy = strings.Replace(policy, "spec:\n", "spec:\n  mode: audit\n", 1)
 			}
-			err = s.daemon.ApplyPush(t.Context(), syncer.Push{Digest: "sha256:1", Sources: []schema.Source{{Name: "p.yaml", Data: []byte(policy)}}})
+			err = s.daemon.ApplyPush(t.Context(), syncer.Push{
+				Digest: "sha256:1", Sources: []schema.Source{{Name: "p.yaml", Data: []byte(policy)}}})
 			st := s.daemon.Status(t.Context())
 			if tt.given == nil {
 				if err != nil || st.Generation != 1 || len(st.Executors) != 3 {
 					t.Fatalf("%v, %+v", err, st)
 				}
 				for _, e := range st.Executors {
-					if e.Canary == nil || e.Canary.State != wire.CanaryLoaded || len(e.Canary.Tried) < 2 || e.State != wire.PartReady {
+					if e.Canary == nil || e.Canary.State != wire.CanaryLoaded || len(e.Canary.Tried) < 2 ||
+						e.State != wire.PartReady {
 						t.Errorf("%s: %+v, %+v", e.Name, e, e.Canary)
 						continue
 					}
 					opened := tt.name == "mode audit" && e.Name == profiles.ExecutorPython
-					if opened != strings.Contains(e.Canary.Reason, "no module is denied") || opened == strings.Contains(strings.Join(e.Canary.Tried, " "), "import") && e.Name != profiles.ExecutorShell {
+					if opened != strings.Contains(e.Canary.Reason, "no module is denied") ||
+						opened == strings.Contains(strings.Join(e.Canary.Tried, " "), "import") &&
+							e.Name != profiles.ExecutorShell {
 						t.Errorf("%s: %+v", e.Name, *e.Canary)
 					}
 					t.Logf("%s: %+v", e.Name, *e.Canary)
@@ -125,7 +131,8 @@ func TestCanary(t *testing.T) {
 				t.Fatalf("%v, generation %d", err, st.Generation)
 			}
 			for _, e := range st.Executors {
-				if e.Name == tt.executor && (e.State != wire.PartClosed || e.Canary == nil || e.Canary.State != wire.CanaryFailed) {
+				if e.Name == tt.executor && (e.State != wire.PartClosed || e.Canary == nil ||
+					e.Canary.State != wire.CanaryFailed) {
 					t.Errorf("%+v, %+v", e, e.Canary)
 				}
 			}
@@ -178,9 +185,11 @@ func BenchmarkPushOfMany(b *testing.B) {
 	put := func(n, revision int) {
 		text := strings.ReplaceAll(canaryPolicy, "name: a,", fmt.Sprintf("name: agent-%d,", n))
 		text = strings.ReplaceAll(text, "match: a}", fmt.Sprintf("match: agent-%d}", n))
-		text = strings.ReplaceAll(text, "deny: [urllib3]", fmt.Sprintf("deny: [urllib3, module%d, changed%d]", n, revision))
+		text = strings.ReplaceAll(text, "deny: [urllib3]", fmt.Sprintf(
+			"deny: [urllib3, module%d, changed%d]", n, revision))
 		next := filepath.Join(filepath.Dir(state), "next.yaml")
-		if err := errors.Join(os.WriteFile(next, []byte(text), 0o600), os.Rename(next, filepath.Join(dir, fmt.Sprintf("p%d.yaml", n)))); err != nil {
+		if err := errors.Join(os.WriteFile(next, []byte(text), 0o600),
+			os.Rename(next, filepath.Join(dir, fmt.Sprintf("p%d.yaml", n)))); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -226,7 +235,8 @@ func BenchmarkPushLoaded(b *testing.B) {
 	cache := b.TempDir()
 	for _, tried := range []bool{true, false} {
 		b.Run(fmt.Sprintf("canary=%v", tried), func(b *testing.B) {
-			p := &program{Program: &cli.Program{Out: b.Output(), Err: b.Output(), Self: ringd, Env: config.FromSystem()}}
+			p := &program{Program: &cli.Program{Out: b.Output(), Err: b.Output(), Self: ringd,
+				Env: config.FromSystem()}}
 			p.Env.Cache = cache
 			state, dir := filepath.Join(b.TempDir(), "state"), b.TempDir()
 			logger := slog.New(slog.DiscardHandler)

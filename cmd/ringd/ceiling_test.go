@@ -41,7 +41,8 @@ func TestCeilingBudgetBindsAGuest(t *testing.T) {
 		h.write("sync/p.yaml", strings.Replace(policy, `owner: "user:a"`, `owner: "user:a", parent: acme`, 1))
 		h.write("ringd.yaml", h.reachConfig(""))
 		h.start("", 0)
-		run := h.program(fmt.Sprintf(`const all = []; for (const url of [%q, %q, %[1]q, %[2]q, %[1]q, %[2]q]) { %s; all.push(said.length > 9999 ? "all " + said.length : said) } all.join("\n")`,
+		run := h.program(fmt.Sprintf(
+			`const all = []; for (const url of [%q, %q, %[1]q, %[2]q, %[1]q, %[2]q]) { %s; all.push(said.length > 9999 ? "all " + said.length : said) } all.join("\n")`,
 			a.URL, b.URL, strings.Replace(tryFetch, "%q", "url", 1)))
 		all := strings.Split(h.value(h.ended(run.ID)), "\n")
 		for i, said := range all {

@@ -85,7 +85,8 @@ func TestYAMLOfDocuments(t *testing.T) {
 
 // kindOfYAML tells by its first key what a block is, and what is compiled of a policy.
 func kindOfYAML(block string, page [][]string) (kind string, sources []schema.Source) {
-	const header = "apiVersion: ringd/v1\nkind: AgentPolicy\nmetadata: {name: a, revision: 1, owner: \"user:a@acme.example\"}\n"
+	const header = "apiVersion: ringd/v1\nkind: AgentPolicy\nmetadata: {name: a, revision: 1, owner: " +
+		"\"user:a@acme.example\"}\n"
 	texts := []string{block}
 	key := ""
 	if m := topKey.FindStringSubmatch(block); m != nil {
@@ -318,7 +319,8 @@ func TestGuardrailsOfDocuments(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
 		if strings.Contains(m[1], "  guardrails:\n") && strings.HasPrefix(m[1], "apiVersion") {
 			shown++
-			if _, found := worker.CompileHere(t.Context(), []schema.Source{{Name: "policy.yaml", Data: []byte(m[1])}}, nil); len(found) > 0 {
+			if _, found := worker.CompileHere(t.Context(), []schema.Source{{Name: "policy.yaml", Data: []byte(m[1])}},
+				nil); len(found) > 0 {
 				t.Errorf("a policy has findings:\n%v", found)
 			}
 		}
@@ -331,7 +333,8 @@ func TestGuardrailsOfDocuments(t *testing.T) {
 	if tests == nil || rule == nil {
 		t.Fatal("no tests, or no guardrail on calls")
 	}
-	results, found := guardrail.Test(t.Context(), guardrail.OnCall, guardrail.Text{Name: "limit.rego", Text: strings.ReplaceAll(rule[1], "\n        ", "\n")[8:]},
+	results, found := guardrail.Test(t.Context(), guardrail.OnCall,
+		guardrail.Text{Name: "limit.rego", Text: strings.ReplaceAll(rule[1], "\n        ", "\n")[8:]},
 		[]guardrail.Text{{Name: "limit_test.rego", Text: tests[1]}}, time.Now)
 	if len(found) > 0 || len(results) != 2 || !results[0].Passed || !results[1].Passed {
 		t.Errorf("got %+v, %v", results, found)

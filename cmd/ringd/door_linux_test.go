@@ -31,10 +31,12 @@ func TestLostListenerEndsTheDaemon(t *testing.T) {
 	secret := h.write("token", apitest.Secret())
 	text, err := os.ReadFile(h.config)
 	h.must(err)
-	h.write("ringd.yaml", fmt.Sprintf("%slisten: [{tcp: '127.0.0.1:0', tls: {cert: %s, key: %s}}]\ntokens: [{name: a, file: %s, roles: [harness]}]\n",
+	h.write("ringd.yaml", fmt.Sprintf("%slisten: [{tcp: '127.0.0.1:0', tls: {cert: %s, key: %s}}]\ntokens: [{name: "+
+		"a, file: %s, roles: [harness]}]\n",
 		text, files.Cert, files.Key, secret))
 	h.start("", 0)
-	run, err := h.client.StartRun(t.Context(), wire.RunRequest{Agent: "a", Executor: "js", Program: wire.Program{Name: "p.js", Source: "for (;;) {}"}})
+	run, err := h.client.StartRun(t.Context(), wire.RunRequest{
+		Agent: "a", Executor: "js", Program: wire.Program{Name: "p.js", Source: "for (;;) {}"}})
 	h.must(err)
 	deafen(t, h.cmd.Process.Pid, unix.AF_INET)
 	select {
@@ -117,7 +119,8 @@ func TestWatchdogOfADaemon(t *testing.T) {
 		}
 		heard = append(heard, string(buf[:n]))
 	}
-	if !strings.HasPrefix(heard[0], "READY=1\n") || heard[1] != "WATCHDOG=1" || heard[2] != "WATCHDOG=1" || heard[3] != "WATCHDOG=1" {
+	if !strings.HasPrefix(heard[0], "READY=1\n") || heard[1] != "WATCHDOG=1" || heard[2] != "WATCHDOG=1" ||
+		heard[3] != "WATCHDOG=1" {
 		t.Errorf("systemd hears %q", heard)
 	}
 	// A Unix socket that was shut down gives accept no error: nothing comes, that is all.

@@ -23,7 +23,8 @@ func TestStreamsAreInert(t *testing.T) {
 		fmt.Fprintln(root.OutOrStdout(), text)
 		end()
 		for _, got := range []string{out.String(), stderr.String()} {
-			if i := strings.IndexFunc(got, func(r rune) bool { return clitest.Hidden(r) && r != '\t' }); i >= 0 || !strings.Contains(got, "\n") {
+			if i := strings.IndexFunc(got, func(r rune) bool { return clitest.Hidden(r) && r != '\t' }); i >= 0 ||
+				!strings.Contains(got, "\n") {
 				t.Errorf("%q sends %q", text, got)
 			}
 		}

@@ -63,7 +63,8 @@ func reachHost(t *testing.T, network, config string) *host {
 }
 
 func (h *host) reachConfig(more string) string {
-	return fmt.Sprintf("sync: %s/sync\nstate: %[1]s/state\nsocket: %[1]s/run/s\nroles: {approver: ['uid:%d']}\nlimits: {drain: 5s}\n%s", h.dir, approverUID, more)
+	return fmt.Sprintf("sync: %s/sync\nstate: %[1]s/state\nsocket: %[1]s/run/s\nroles: {approver: ['uid:%d']}\n"+
+		"limits: {drain: 5s}\n%s", h.dir, approverUID, more)
 }
 
 // push puts a policy in force.
@@ -111,7 +112,9 @@ func (h *host) records(kinds ...audit.Kind) (out []audit.Record) {
 
 // of are the records about one server.
 func of(s *httptest.Server, all []audit.Record) []audit.Record {
-	return slices.DeleteFunc(slices.Clone(all), func(r audit.Record) bool { return r.Capability != "egress:"+s.Listener.Addr().String() })
+	return slices.DeleteFunc(slices.Clone(all), func(r audit.Record) bool {
+		return r.Capability != "egress:"+s.Listener.Addr().String()
+	})
 }
 
 // hanging is a server that answers a request once told to, and says when a
@@ -197,10 +200,12 @@ func TestPushCutsWhatItTakesAway(t *testing.T) {
 		t.Fatalf("%d records about the connection that was cut: %+v", len(about), about)
 	}
 	allowed, cut := about[0], about[1]
-	if allowed.Kind != audit.EgressDecided || allowed.Generation != 1 || allowed.Run != first.ID || allowed.Detail["door"] != "fetch" || allowed.Detail["dial"] != gone.Listener.Addr().String() {
+	if allowed.Kind != audit.EgressDecided || allowed.Generation != 1 || allowed.Run != first.ID ||
+		allowed.Detail["door"] != "fetch" || allowed.Detail["dial"] != gone.Listener.Addr().String() {
 		t.Errorf("allowed: %+v", allowed)
 	}
-	if cut.Kind != audit.EgressClosed || cut.State != "cut" || cut.Generation != 2 || cut.Detail["before"] != "1" || cut.Detail["connection"] != allowed.Detail["connection"] ||
+	if cut.Kind != audit.EgressClosed || cut.State != "cut" || cut.Generation != 2 || cut.Detail["before"] != "1" ||
+		cut.Detail["connection"] != allowed.Detail["connection"] ||
 		cut.Decision == nil || cut.Decision.Code != "egress.not_granted" || cut.Detail["up"] == "0" {
 		t.Errorf("cut: %+v %+v", cut, cut.Decision)
 	}
@@ -232,7 +237,8 @@ func TestRevokeCuts(t *testing.T) {
 	_, err := h.client.Revoke(t.Context(), first.ID, "host:127.0.0.1")
 	h.must(err)
 	soon(t, "the end of the connection", s.lost)
-	if said := h.value(h.ended(first.ID)); !strings.Contains(said, "egress.denied: 127.0.0.1 is denied: it was taken from the run") {
+	if said := h.value(h.ended(first.ID)); !strings.Contains(
+		said, "egress.denied: 127.0.0.1 is denied: it was taken from the run") {
 		t.Errorf("the program was told %q", said)
 	}
 	close(s.answer)
@@ -251,9 +257,11 @@ func TestExpiryCuts(t *testing.T) {
 	at := time.Now().Add(4 * time.Second).UTC().Truncate(time.Second)
 	h := reachHost(t, listed(entry(s.Server, fmt.Sprintf(", expires: %q", at.Format(time.RFC3339)))), "")
 	h.start("", 0)
-	run := h.program(fmt.Sprintf(`%s; const first = said; %s; first + " | " + said`, fmt.Sprintf(tryFetch, s.URL), strings.Replace(fmt.Sprintf(tryFetch, s.URL), "let said; ", "", 1)))
+	run := h.program(fmt.Sprintf(`%s; const first = said; %s; first + " | " + said`, fmt.Sprintf(tryFetch, s.URL),
+		strings.Replace(fmt.Sprintf(tryFetch, s.URL), "let said; ", "", 1)))
 	soon(t, "the request", s.came)
-	if st, err := h.client.Status(t.Context()); err != nil || len(st.Egress.Next) != 1 || !st.Egress.Next[0].At.Equal(at) {
+	if st, err := h.client.Status(t.Context()); err != nil || len(st.Egress.Next) != 1 ||
+		!st.Egress.Next[0].At.Equal(at) {
 		t.Errorf("status: %+v, %v", st.Egress, err)
 	}
 	soon(t, "the end of the connection", s.lost)
@@ -267,7 +275,8 @@ func TestExpiryCuts(t *testing.T) {
 
 // What a rule allows in bytes ends the connection that uses it up.
 func TestBudgetEnds(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1<<20)) }))
+	s := httptest.NewServer(
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1<<20)) }))
 	defer s.Close()
 	h := reachHost(t, listed(entry(s, ", limits: {down: 64KiB}")), "")
 	h.start("", 0)
@@ -288,14 +297,17 @@ func TestRefusedFetch(t *testing.T) {
 	h.start("", 0)
 	run, err := h.client.Run(t.Context(), h.request(fmt.Sprintf(tryFetch, s.URL)))
 	h.must(err)
-	if said := h.value(run); !strings.HasPrefix(said, "CapabilityDenied") || !strings.Contains(said, "egress.not_granted") {
+	if said := h.value(run); !strings.HasPrefix(said, "CapabilityDenied") ||
+		!strings.Contains(said, "egress.not_granted") {
 		t.Errorf("the program was told %q", said)
 	}
 	if len(run.Denials) != 1 || run.Denials[0].Code != "egress.not_granted" {
 		t.Errorf("denials %+v", run.Denials)
 	}
-	out, err := exec.CommandContext(t.Context(), "ringd", "audit", "query", "--state", filepath.Join(h.dir, "state"), "--kind", "egress_decided").CombinedOutput()
-	if want := "egress_decided   " + run.ID + "  fetch  " + s.Listener.Addr().String() + "  deny  egress.not_granted  ("; err != nil || !strings.Contains(string(out), want) {
+	out, err := exec.CommandContext(t.Context(), "ringd", "audit", "query", "--state", filepath.Join(h.dir, "state"),
+		"--kind", "egress_decided").CombinedOutput()
+	if want := "egress_decided   " + run.ID + "  fetch  " + s.Listener.Addr().String() +
+		"  deny  egress.not_granted  ("; err != nil || !strings.Contains(string(out), want) {
 		t.Errorf("%v, want %q in %s", err, want, out)
 	}
 	select {
@@ -343,14 +355,16 @@ func TestGatewayKeepsItsCredential(t *testing.T) {
 		_, _ = io.WriteString(w, "answered")
 	}))
 	defer s.Close()
-	network := fmt.Sprintf("mode: gateway-only, gateways: [{name: gateway, upstream: %q, addresses: [127.0.0.1], credential: key, methods: [GET], paths: [/v1], headers: [x-more]}, {name: other, upstream: %[1]q, addresses: [127.0.0.1], credential: none}]", s.URL+"/api")
+	network := fmt.Sprintf("mode: gateway-only, gateways: [{name: gateway, upstream: %q, addresses: [127.0.0.1], "+
+		"credential: key, methods: [GET], paths: [/v1], headers: [x-more]}, {name: other, upstream: %[1]q, addresses: [127.0.0.1], credential: none}]", s.URL+"/api")
 	h := reachHost(t, network, "credentials: {key: {file: DIR/key}}\n")
 	h.write("key", secret+"\n")
 	h.write("ringd.yaml", strings.ReplaceAll(h.reachConfig("credentials: {key: {file: DIR/key}}\n"), "DIR", h.dir))
 	h.start("", 0)
 	st, err := h.client.Status(t.Context())
 	h.must(err)
-	if len(st.Conditions) != 1 || st.Conditions[0].Code != wire.ConditionGateway || !strings.Contains(st.Conditions[0].Message, "add credentials.none") {
+	if len(st.Conditions) != 1 || st.Conditions[0].Code != wire.ConditionGateway ||
+		!strings.Contains(st.Conditions[0].Message, "add credentials.none") {
 		t.Errorf("conditions %+v", st.Conditions)
 	}
 	const program = `const out = [];
@@ -395,9 +409,10 @@ out.join("\n")`
 // page is what the API answers to a GET.
 func (h *host) page(path string) string {
 	h.t.Helper()
-	web := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(h.dir, "run", "s"))
-	}}}
+	web := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(h.dir, "run", "s"))
+		}}}
 	req, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, "http://ringd"+path, nil)
 	h.must(err)
 	resp, err := web.Do(req)
@@ -491,7 +506,8 @@ func TestFullDiskDialsNothing(t *testing.T) {
 	h := reachHost(t, listed(entry(fill, ""), entry(second.Server, "")), "")
 	h.write("ringd.yaml", strings.Replace(h.reachConfig(""), "state: "+h.dir+"/state", "state: "+mount+"/state", 1))
 	h.start("", 0)
-	run := h.program(fmt.Sprintf(`%s; %s; said`, fmt.Sprintf(tryFetch, fill.URL), strings.Replace(fmt.Sprintf(tryFetch, second.URL), "let said; ", "", 1)))
+	run := h.program(fmt.Sprintf(`%s; %s; said`, fmt.Sprintf(tryFetch, fill.URL),
+		strings.Replace(fmt.Sprintf(tryFetch, second.URL), "let said; ", "", 1)))
 	if err := <-filled; err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,8 @@ func newHost(t testing.TB, idempotent bool) *host {
 	}
 	act := fmt.Sprintf(`{provider: command, command: [/bin/sh, -c, 'echo "$RINGD_IDEMPOTENCY_KEY $RINGD_BRIDGE $RINGD_CALL" >>%s; cat'], idempotent: %v}`, h.effects, idempotent)
 	h.write("sync/p.yaml", killPolicy)
-	h.config = h.write("ringd.yaml", fmt.Sprintf("sync: %s/sync\nstate: %[1]s/state\nsocket: %[1]s/run/s\nbridges:\n  lookup: %s\n  pay: %[2]s\n  ask: {provider: harness}\nroles: {approver: ['uid:%d']}\nlimits: {drain: 5s}\n", h.dir, act, approverUID))
+	h.config = h.write("ringd.yaml", fmt.Sprintf("sync: %s/sync\nstate: %[1]s/state\nsocket: %[1]s/run/s\nbridges:\n "+
+		" lookup: %s\n  pay: %[2]s\n  ask: {provider: harness}\nroles: {approver: ['uid:%d']}\nlimits: {drain: 5s}\n", h.dir, act, approverUID))
 	t.Cleanup(h.kill)
 	return h
 }
@@ -123,7 +124,8 @@ func (h *host) begin(point string, nth int) error {
 	case h.binary != "":
 		name = h.binary
 	}
-	h.cmd = exec.CommandContext(context.WithoutCancel(h.t.Context()), name, "serve", "--config", h.config) // kill ends it
+	// kill ends it
+	h.cmd = exec.CommandContext(context.WithoutCancel(h.t.Context()), name, "serve", "--config", h.config)
 	h.cmd.Env = append(os.Environ(), killAt+"="+point, killNth+"="+strconv.Itoa(nth), "XDG_CACHE_HOME="+sharedCache)
 	log, err := os.OpenFile(filepath.Join(h.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -133,7 +135,8 @@ func (h *host) begin(point string, nth int) error {
 	h.cmd.Stderr = log
 	if h.credential != nil {
 		h.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: h.credential}
-		h.cmd.Env = append(h.cmd.Env, "HOME="+h.dir, "XDG_CACHE_HOME="+filepath.Join(h.dir, "cache"), "XDG_STATE_HOME="+h.dir, "XDG_RUNTIME_DIR=")
+		h.cmd.Env = append(h.cmd.Env, "HOME="+h.dir, "XDG_CACHE_HOME="+filepath.Join(h.dir, "cache"),
+			"XDG_STATE_HOME="+h.dir, "XDG_RUNTIME_DIR=")
 	}
 	out, err := h.cmd.StdoutPipe()
 	if err != nil {
@@ -232,7 +235,8 @@ func dialAs(ctx context.Context, socket string, uid int) (net.Conn, error) {
 func (h *host) approve(run string, c wire.Pending) error {
 	if os.Geteuid() != 0 {
 		h.kill()
-		out, err := exec.CommandContext(h.t.Context(), "ringd", "approve", run, c.ID, "--digest", c.Digest, "--state", filepath.Join(h.dir, "state")).CombinedOutput()
+		out, err := exec.CommandContext(h.t.Context(), "ringd", "approve", run, c.ID, "--digest", c.Digest, "--state",
+			filepath.Join(h.dir, "state")).CombinedOutput()
 		if err != nil {
 			err = fmt.Errorf("%w: %s", err, out)
 		}
@@ -240,14 +244,16 @@ func (h *host) approve(run string, c wire.Pending) error {
 		return err
 	}
 	socket := filepath.Join(h.dir, "run", "s")
-	web := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return asApprover(ctx, socket)
-	}}}
+	web := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return asApprover(ctx, socket)
+		}}}
 	body, err := json.Marshal(wire.ApprovalAnswer{Verdict: "allow", Digest: c.Digest})
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, "http://ringd/v1/approvals/"+run+"/"+c.ID, strings.NewReader(string(body)))
+	req, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, "http://ringd/v1/approvals/"+run+"/"+c.ID,
+		strings.NewReader(string(body)))
 	if err != nil {
 		return err
 	}
@@ -275,7 +281,8 @@ func (h *host) drive() wire.Run {
 	id := ""
 	for range 200 { // far more than a life takes
 		if id == "" {
-			run, err := h.client.StartRun(ctx, wire.RunRequest{Agent: "a", Executor: "js", Program: wire.Program{Name: "p.js", Source: killProgram}})
+			run, err := h.client.StartRun(ctx, wire.RunRequest{
+				Agent: "a", Executor: "js", Program: wire.Program{Name: "p.js", Source: killProgram}})
 			if err != nil {
 				h.diedOf(err)
 				list, err := h.client.Runs(ctx, client.Filter{})
@@ -329,7 +336,9 @@ func (h *host) answer(run wire.Run) {
 func (h *host) diedOf(err error) {
 	h.t.Helper()
 	var told *client.Error
-	if errors.As(err, &told) && slices.Contains([]string{wire.CodeAlreadyAnswered, wire.CodeNotWaiting, wire.CodeRunEnded, wire.CodeAlreadyResumed, wire.CodeNotFound}, told.Code) {
+	if errors.As(err, &told) &&
+		slices.Contains([]string{wire.CodeAlreadyAnswered, wire.CodeNotWaiting, wire.CodeRunEnded,
+			wire.CodeAlreadyResumed, wire.CodeNotFound}, told.Code) {
 		return // it had been taken
 	}
 	if errors.As(err, &told) {

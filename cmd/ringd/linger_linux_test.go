@@ -73,7 +73,8 @@ func lingerHost(t *testing.T, wall string) *host {
 	}
 	h := newHost(t, false)
 	h.write("sync/p.yaml", fmt.Sprintf(lingerPolicy, wall))
-	h.write("ringd.yaml", fmt.Sprintf("sync: %s/sync\nstate: %[1]s/state\nsocket: %[1]s/run/s\nlimits: {drain: 5s}\n", h.dir))
+	h.write("ringd.yaml", fmt.Sprintf("sync: %s/sync\nstate: %[1]s/state\nsocket: %[1]s/run/s\nlimits: {drain: 5s}\n",
+		h.dir))
 	h.start("", 0)
 	return h
 }

@@ -46,7 +46,8 @@ func busyHost(t testing.TB, network string) *host {
 	t.Helper()
 	h := newHost(t, false)
 	h.write("sync/p.yaml", fmt.Sprintf(busyPolicy, network))
-	h.write("ringd.yaml", fmt.Sprintf("sync: %s/sync\nstate: %[1]s/state\nsocket: %[1]s/run/s\nroles: {approver: ['uid:%d']}\n"+
+	h.write("ringd.yaml", fmt.Sprintf("sync: %s/sync\nstate: %[1]s/state\nsocket: %[1]s/run/s\nroles: {approver: "+
+		"['uid:%d']}\n"+
 		"limits: {drain: 5s, runs: 200, runsPerActor: 200}\npython: {sessions: 4, idle: 10m}\n"+
 		"bridges: {ask: {provider: harness}, pay: {provider: command, command: [/bin/cat]}}\n", h.dir, approverUID))
 	h.start("", 0)
@@ -57,7 +58,8 @@ func busyHost(t testing.TB, network string) *host {
 func (h *host) starts(executor, session, source string) wire.Run {
 	h.t.Helper()
 	name := map[string]string{"js": "p.js", "python": "p.py", "shell": "p.sh"}[executor]
-	run, err := h.client.StartRun(h.t.Context(), wire.RunRequest{Agent: "a", Executor: executor, Session: session, Program: wire.Program{Name: name, Source: source}})
+	run, err := h.client.StartRun(h.t.Context(), wire.RunRequest{
+		Agent: "a", Executor: executor, Session: session, Program: wire.Program{Name: name, Source: source}})
 	h.must(err)
 	return run
 }
@@ -128,7 +130,8 @@ func TestLockdownEndsAll(t *testing.T) {
 			t.Fatalf("%+v", run.Error)
 		}
 	}
-	const reads = "import socket\ns = socket.create_connection((%q, %d))\ns.sendall(b'GET / HTTP/1.1\\r\\nHost: %s\\r\\n\\r\\n')\nwhile s.recv(1 << 20): pass"
+	const reads = "import socket\ns = socket.create_connection((%q, %d))\ns.sendall(b'GET / HTTP/1.1\\r\\nHost: " +
+		"%s\\r\\n\\r\\n')\nwhile s.recv(1 << 20): pass"
 	for range 2 {
 		add(&live, h.starts("js", "", fmt.Sprintf(tryFetch, hung.URL)))
 		fetches[live[len(live)-1]] = true
@@ -160,7 +163,8 @@ func TestLockdownEndsAll(t *testing.T) {
 	}
 	for _, id := range live {
 		// Unknown: of a call that was under way nobody knows how far it got.
-		if run := h.ended(id); run.Error == nil || run.Error.Name != "Cancelled" || run.State != "cancelled" && (run.State != "unknown" || !fetches[id]) {
+		if run := h.ended(id); run.Error == nil || run.Error.Name != "Cancelled" || run.State != "cancelled" &&
+			(run.State != "unknown" || !fetches[id]) {
 			t.Errorf("run %s is %s: %+v", id, run.State, run.Error)
 		}
 	}
@@ -197,7 +201,8 @@ func (h *host) closed(t *testing.T, waiting []string, held wire.Run) {
 		}
 	}
 	for _, executor := range []string{"js", "python", "shell"} {
-		_, err := h.client.StartRun(ctx, wire.RunRequest{Agent: "a", Executor: executor, Program: wire.Program{Name: "p", Source: "1"}})
+		_, err := h.client.StartRun(ctx, wire.RunRequest{Agent: "a", Executor: executor,
+			Program: wire.Program{Name: "p", Source: "1"}})
 		refused("a new run of "+executor, err)
 	}
 	for _, id := range waiting[:2] {
@@ -209,7 +214,8 @@ func (h *host) closed(t *testing.T, waiting []string, held wire.Run) {
 		_, err = h.client.Answer(ctx, id, wire.Answer{Call: "c1", Value: json.RawMessage(`"yes"`)})
 		refused("an answer", err)
 	}
-	_, err := h.client.StartRun(ctx, wire.RunRequest{Agent: "a", Executor: "python", Session: "one", Program: wire.Program{Name: "p.py", Source: "x"}})
+	_, err := h.client.StartRun(ctx, wire.RunRequest{Agent: "a", Executor: "python", Session: "one",
+		Program: wire.Program{Name: "p.py", Source: "x"}})
 	refused("a run of a session", err)
 	if err := h.approve(held.ID, held.Pending[0]); err == nil {
 		t.Error("a call of a run that was ended is approved")
@@ -244,7 +250,8 @@ func (h *host) cutOnRecord(t *testing.T, servers ...*httptest.Server) {
 		}
 		for _, r := range ends {
 			// Cut, or its guest was gone before: with bytes unread, which is an error.
-			if !slices.Contains([]string{"cut", "closed", "eof", "error"}, r.State) || r.State == "cut" && (r.Decision == nil || r.Decision.Verdict != profiles.Deny) {
+			if !slices.Contains([]string{"cut", "closed", "eof", "error"}, r.State) || r.State == "cut" &&
+				(r.Decision == nil || r.Decision.Verdict != profiles.Deny) {
 				t.Errorf("%+v %+v", r, r.Decision)
 			}
 		}
@@ -264,7 +271,8 @@ func BenchmarkLockdown(b *testing.B) {
 				b.StopTimer()
 				for i := range n {
 					executor := []string{"js", "python", "shell"}[i%3]
-					h.starts(executor, "", map[string]string{"js": "for (;;) {}", "python": "while True: pass", "shell": "while true; do :; done"}[executor])
+					h.starts(executor, "", map[string]string{
+						"js": "for (;;) {}", "python": "while True: pass", "shell": "while true; do :; done"}[executor])
 				}
 				for h.metric(`ringd_runs_live`) < float64(n) {
 					time.Sleep(10 * time.Millisecond)

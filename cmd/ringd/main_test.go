@@ -10,7 +10,8 @@ import (
 
 // TestMain makes this binary ringd when it is called so.
 func TestMain(m *testing.M) {
-	testscript.Main(shared{m}, map[string]func(){"ringd": main, "ringd-killed": killedMain, "ringd-lacking": lackingMain})
+	testscript.Main(shared{m}, map[string]func(){"ringd": main, "ringd-killed": killedMain,
+		"ringd-lacking": lackingMain})
 }
 
 // sharedCache holds the compiled engine of the daemons that tests start.

@@ -38,7 +38,8 @@ func TestReadyTellsSystemd(t *testing.T) {
 			t.Errorf("got %q, %v, want %q", buf[:n], err, want)
 		}
 	}
-	if want := "ringd ready: /run/r.sock, generation 4, sha256:0123456789ab\nringd ready: /run/r.sock, no policy in force\n"; out.String() != want {
+	if want := "ringd ready: /run/r.sock, generation 4, sha256:0123456789ab\nringd ready: /run/r.sock, no policy in " +
+		"force\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }

@@ -59,7 +59,8 @@ func newPageHost(t *testing.T) *pageHost {
 	h := &pageHost{dir: dir, env: append(os.Environ(),
 		"HOST="+dir, "PATH="+dir+"/usr/local/bin:"+os.Getenv("PATH"), "RINGD_SOCKET="+dir+"/run/ringd/ringd.sock",
 		"XDG_CACHE_HOME="+dir+"/var/cache", "XDG_STATE_HOME="+dir+"/var/none")}
-	for _, d := range []string{"usr/local/bin", "etc/ringd/policy", "var/lib", "var/cache", "run/ringd", "srv/backup", "srv/new", "opt"} {
+	for _, d := range []string{"usr/local/bin", "etc/ringd/policy", "var/lib", "var/cache", "run/ringd", "srv/backup",
+		"srv/new", "opt"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +92,8 @@ spec:
 
 // here puts the folders that a text names below the host.
 func (h *pageHost) here(text string) string {
-	return regexp.MustCompile(`/(var/lib|var/cache|etc/ringd|run/ringd|srv|opt|usr/local/bin)\b`).ReplaceAllString(text, h.dir+"$0")
+	return regexp.MustCompile(`/(var/lib|var/cache|etc/ringd|run/ringd|srv|opt|usr/local/bin)\b`).ReplaceAllString(
+		text, h.dir+"$0")
 }
 
 func (h *pageHost) sh(t *testing.T, text string) string {
@@ -137,7 +139,8 @@ func TestPagesOfOperators(t *testing.T) {
 			h := newPageHost(t)
 			h.sh(t, "systemctl start ringd")
 			var paused wire.Run
-			if err := json.Unmarshal([]byte(h.sh(t, "ringd run --socket $RINGD_SOCKET --executor js --agent a --json /srv/wait.js || test $? = 75")), &paused); err != nil || paused.State != "paused" {
+			if err := json.Unmarshal([]byte(h.sh(t, "ringd run --socket $RINGD_SOCKET --executor js --agent a --json "+
+				"/srv/wait.js || test $? = 75")), &paused); err != nil || paused.State != "paused" {
 				t.Fatalf("%+v %v", paused, err)
 			}
 			if n := h.run(t, tt.page); n < tt.blocks {

@@ -46,7 +46,8 @@ func newTerminal(t *testing.T, dir string, ids map[string]string) *terminal {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // then the terminal hangs up, and a wait ends
 	t.Cleanup(cancel)
 	c := exec.CommandContext(ctx, "bash", "--norc", "--noprofile", "-c", reader)
-	c.Dir, c.Env = dir, append(os.Environ(), "HOME="+dir, "XDG_CACHE_HOME="+sharedCache, "TERM=xterm", "NO_COLOR=1", "RINGD_SOCKET=")
+	c.Dir, c.Env = dir, append(os.Environ(), "HOME="+dir, "XDG_CACHE_HOME="+sharedCache, "TERM=xterm", "NO_COLOR=1",
+		"RINGD_SOCKET=")
 	c.Stdin, c.Stdout, c.Stderr, c.ExtraFiles = tty, tty, tty, []*os.File{r}
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := c.Start(); err != nil {
@@ -132,7 +133,8 @@ func blocksOf(t *testing.T, page string) []block {
 		t.Fatal(err)
 	}
 	var blocks []block
-	for _, m := range regexp.MustCompile("(?ms)(?:^<!-- not run: ([^\n]*?) -->\n)?^```([a-z]*)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile(
+		"(?ms)(?:^<!-- not run: ([^\n]*?) -->\n)?^```([a-z]*)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
 		blocks = append(blocks, block{language: m[2], text: m[3], reason: m[1]})
 	}
 	if fences := regexp.MustCompile("(?m)^```").FindAllString(string(text), -1); len(fences) != 2*len(blocks) {

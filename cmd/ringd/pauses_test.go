@@ -42,7 +42,8 @@ func waitHost(t *testing.T, more string) *host {
 }
 
 func (h *host) waitConfig(dir, more string) string {
-	return fmt.Sprintf("sync: %s/sync\nstate: %s/state\nsocket: %[1]s/run/s\nbridges:\n  ask: {provider: harness}\nlimits: {drain: 5s, runs: 100, runsPerActor: 100}\n%[3]s", h.dir, dir, more)
+	return fmt.Sprintf("sync: %s/sync\nstate: %s/state\nsocket: %[1]s/run/s\nbridges:\n  ask: {provider: harness}\n"+
+		"limits: {drain: 5s, runs: 100, runsPerActor: 100}\n%[3]s", h.dir, dir, more)
 }
 
 func (h *host) must(err error) {
@@ -55,7 +56,8 @@ func (h *host) must(err error) {
 // paused starts a program and returns it when it waits.
 func (h *host) paused(source string) wire.Run {
 	h.t.Helper()
-	run, err := h.client.Run(h.t.Context(), wire.RunRequest{Agent: "a", Executor: "js", Program: wire.Program{Name: "p.js", Source: source}})
+	run, err := h.client.Run(h.t.Context(), wire.RunRequest{
+		Agent: "a", Executor: "js", Program: wire.Program{Name: "p.js", Source: source}})
 	h.must(err)
 	if run.State != "paused" || len(run.Pending) != 1 {
 		h.t.Fatalf("run is %s: %+v", run.State, run.Error)
@@ -67,7 +69,8 @@ func (h *host) paused(source string) wire.Run {
 // or end.
 func (h *host) say(run wire.Run, value string) wire.Run {
 	h.t.Helper()
-	out, err := h.client.Answer(h.t.Context(), run.ID, wire.Answer{Call: run.Pending[0].ID, Value: json.RawMessage(value)})
+	out, err := h.client.Answer(h.t.Context(), run.ID, wire.Answer{
+		Call: run.Pending[0].ID, Value: json.RawMessage(value)})
 	h.must(err)
 	return out
 }
@@ -75,9 +78,10 @@ func (h *host) say(run wire.Run, value string) wire.Run {
 // metric reads one number of the daemon.
 func (h *host) metric(name string) float64 {
 	h.t.Helper()
-	web := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(h.dir, "run", "s"))
-	}}}
+	web := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(h.dir, "run", "s"))
+		}}}
 	req, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, "http://ringd/metrics", nil)
 	h.must(err)
 	resp, err := web.Do(req)
@@ -164,7 +168,8 @@ func TestHopsKeepTheirSize(t *testing.T) {
 	}
 	h := waitHost(t, "")
 	h.start("", 0)
-	run := h.paused(fmt.Sprintf(`const seen = new Map(); let sum = 0; for (let i = 0; i < %d; i++) { const v = await ask(i); seen.set("last", v); sum += v } [sum, seen.size]`, hops))
+	run := h.paused(fmt.Sprintf(
+		`const seen = new Map(); let sum = 0; for (let i = 0; i < %d; i++) { const v = await ask(i); seen.set("last", v); sum += v } [sum, seen.size]`, hops))
 	size := func(sum float64) float64 { return h.metric("ringd_pause_sealed_bytes_sum") - sum }
 	first := size(0)
 	var last float64
@@ -209,7 +214,8 @@ func TestResumeOnACopy(t *testing.T) {
 	h.start("", 0) // with a key of its own
 	stuck, err := h.client.GetRun(t.Context(), run.ID, 0)
 	h.must(err)
-	if stuck.State != "paused" || len(stuck.Pending) != 0 || stuck.Error == nil || stuck.Error.Name != wire.CodeKeyUnknown {
+	if stuck.State != "paused" || len(stuck.Pending) != 0 || stuck.Error == nil ||
+		stuck.Error.Name != wire.CodeKeyUnknown {
 		t.Fatalf("without its key: %s, %+v", stuck.State, stuck.Error)
 	}
 	h.kill()
@@ -277,7 +283,8 @@ func TestOlderEngine(t *testing.T) {
 	}
 	h.kill()
 
-	h.write("ringd.yaml", h.waitConfig(h.dir, fmt.Sprintf("snapshots: {engines: {'sha256:%s': [%s, js-guest]}}\n", digest[:64], old)))
+	h.write("ringd.yaml", h.waitConfig(h.dir, fmt.Sprintf("snapshots: {engines: {'sha256:%s': [%s, js-guest]}}\n",
+		digest[:64], old)))
 	h.start("", 0)
 	if got := h.ended(run.ID); string(got.Value) != "42" {
 		t.Errorf("with its engine: %s, value %s, %+v", got.State, got.Value, got.Error)
@@ -306,13 +313,15 @@ func olderRingd(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, b := range map[string][]byte{changed: append([]byte("// the engine of an older release\n"), text...), filepath.Join(dir, "overlay.json"): overlay} {
+	for name, b := range map[string][]byte{changed: append([]byte("// the engine of an older release\n"), text...),
+		filepath.Join(dir, "overlay.json"): overlay} {
 		if err := os.WriteFile(name, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	bin := filepath.Join(dir, "ringd-old")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", bin, ".").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o",
+		bin, ".").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

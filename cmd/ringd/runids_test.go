@@ -43,7 +43,8 @@ func TestAmbiguousRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{one, two} {
-		if err := kept.Start(t.Context(), store.Run{ID: id, Agent: "a", Actor: "uid:0", Executor: "js", State: store.Failed}); err != nil {
+		if err := kept.Start(t.Context(), store.Run{ID: id, Agent: "a", Actor: "uid:0", Executor: "js",
+			State: store.Failed}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -54,7 +55,8 @@ func TestAmbiguousRun(t *testing.T) {
 		{"runs"}, {"approve", "--yes"}, {"approve", "--json"}, {"deny", "--reason", "no"}, {"cancel"},
 	} {
 		shared := append([]string{args[0], "raaaabbbb", "--state", "st"}, args[1:]...)
-		if code, _, said := verb(t, dir, shared...); code != 1 || !strings.Contains(said, one+"  failed  a") || !strings.Contains(said, two) {
+		if code, _, said := verb(t, dir, shared...); code != 1 || !strings.Contains(said, one+"  failed  a") ||
+			!strings.Contains(said, two) {
 			t.Errorf("%v: exit code %d\n%s", shared, code, said)
 		}
 		short := append([]string{args[0], "raa", "--state", "st"}, args[1:]...)
@@ -62,16 +64,20 @@ func TestAmbiguousRun(t *testing.T) {
 			t.Errorf("%v: exit code %d\n%s", short, code, said)
 		}
 	}
-	if code, _, said := verb(t, dir, "revoke", "raaaabbbb", "bridge:pay", "--state", "st"); code != 1 || !strings.Contains(said, two) {
+	if code, _, said := verb(t, dir, "revoke", "raaaabbbb", "bridge:pay", "--state", "st"); code != 1 ||
+		!strings.Contains(said, two) {
 		t.Errorf("revoke: exit code %d\n%s", code, said)
 	}
-	if code, out, said := verb(t, dir, "runs", "raaaabbbbc", "--state", "st"); code != 0 || !strings.Contains(out, "run "+one+": failed") {
+	if code, out, said := verb(t, dir, "runs", "raaaabbbbc", "--state", "st"); code != 0 ||
+		!strings.Contains(out, "run "+one+": failed") {
 		t.Errorf("the beginning of one: exit code %d\n%s%s", code, out, said)
 	}
-	if code, out, _ := verb(t, dir, "runs", "--state", "st"); code != 0 || strings.Contains(out, one) || !strings.Contains(out, "\n"+one[:12]+"  failed ") {
+	if code, out, _ := verb(t, dir, "runs", "--state", "st"); code != 0 || strings.Contains(out, one) ||
+		!strings.Contains(out, "\n"+one[:12]+"  failed ") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
-	if code, out, _ := verb(t, dir, "runs", "--state", "st", "--wide"); code != 0 || !strings.Contains(out, "\n"+one+"  failed ") {
+	if code, out, _ := verb(t, dir, "runs", "--state", "st", "--wide"); code != 0 ||
+		!strings.Contains(out, "\n"+one+"  failed ") {
 		t.Errorf("wide: exit code %d\n%s", code, out)
 	}
 }

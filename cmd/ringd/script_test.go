@@ -59,7 +59,8 @@ func TestScript(t *testing.T) {
 			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, ".state"))
 			return nil
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"code": code, "flip": flip, "certs": certs},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"code": code, "flip": flip, "certs": certs},
 	})
 }
 
@@ -159,7 +160,8 @@ func TestDemo(t *testing.T) {
 		t.Skip("builds the demo's reviewer, and starts a process for every command")
 	}
 	reviewer := filepath.Join(t.TempDir(), "reviewer")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", reviewer, "../../testdata/demo/reviewer").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", reviewer,
+		"../../testdata/demo/reviewer").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	ringd, err := exec.LookPath("ringd") // testscript.Main put the test binary there
@@ -177,8 +179,10 @@ func TestDemo(t *testing.T) {
 			if err := errors.Join(os.CopyFS(demo, os.DirFS("../../testdata/demo")), os.Mkdir(tmp, 0o700)); err != nil {
 				t.Fatal(err)
 			}
-			edit(t, filepath.Join(demo, "policy", "code-review.yaml"), "    - name: checkpoint\n", tt.grant+"    - name: checkpoint\n")
-			edit(t, filepath.Join(demo, "run.sh"), `--bridge "spawnSubagent=$reviewer"`, `--bridge "spawnSubagent=$reviewer"`+tt.with)
+			edit(t, filepath.Join(demo, "policy", "code-review.yaml"), "    - name: checkpoint\n",
+				tt.grant+"    - name: checkpoint\n")
+			edit(t, filepath.Join(demo, "run.sh"), `--bridge "spawnSubagent=$reviewer"`,
+				`--bridge "spawnSubagent=$reviewer"`+tt.with)
 			cmd := exec.CommandContext(t.Context(), "bash", filepath.Join(demo, "run.sh"), ringd, reviewer)
 			cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
 			out, err := cmd.CombinedOutput()

@@ -150,7 +150,8 @@ func newSiege(t *testing.T, uid uint32) *siege {
 	s.must(os.WriteFile(filepath.Join(dir, "program", "besiege.py"), program, 0o644))
 	s.writePolicy()
 	s.config = filepath.Join(dir, "ringd.yaml")
-	s.must(os.WriteFile(s.config, fmt.Appendf(nil, "sync: %s/sync\nstate: %[1]s/state\nsocket: %[1]s/run/s\nroles: {approver: ['uid:%d'], harness: ['uid:%d']}\n"+
+	s.must(os.WriteFile(s.config, fmt.Appendf(nil, "sync: %s/sync\nstate: %[1]s/state\nsocket: %[1]s/run/s\nroles: "+
+		"{approver: ['uid:%d'], harness: ['uid:%d']}\n"+
 		"bridges:\n  ask: {provider: harness}\n  pay: {provider: command, command: [/bin/cat]}\nlimits: {drain: 5s}\n",
 		dir, approverUID, besiegerUID), 0o644))
 	if uid != 0 { // who may not go where the test binary lies
@@ -380,7 +381,8 @@ func (s *siege) works(when string) {
 	})
 
 	for executor, source := range map[string]string{"js": "1+1", "shell": "echo 2"} {
-		run, err := s.client.Run(ctx, wire.RunRequest{Agent: "victim", Executor: executor, Program: wire.Program{Name: "p", Source: source}})
+		run, err := s.client.Run(ctx, wire.RunRequest{Agent: "victim", Executor: executor,
+			Program: wire.Program{Name: "p", Source: source}})
 		check("a run of another agent", err)
 		if run.State != "done" {
 			s.t.Fatalf("%s: a run of another agent in %s is %s: %+v", when, executor, run.State, run.Error)

@@ -66,7 +66,8 @@ func sit(t *testing.T, dir string, args ...string) *person {
 // sitAs starts ringd at a terminal; with shown, what it prints comes there as well.
 func sitAs(t *testing.T, dir string, shown bool, args ...string) *person {
 	t.Helper()
-	for name, text := range map[string]string{"p.yaml": askPolicy, "p.js": askProgram, "pay": "#!/bin/sh\necho pay >>effects\ncat\n"} {
+	for name, text := range map[string]string{"p.yaml": askPolicy, "p.js": askProgram,
+		"pay": "#!/bin/sh\necho pay >>effects\ncat\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +125,8 @@ func TestRunAsks(t *testing.T) {
 			p := sit(t, dir, append([]string{"run", "--executor", "js"}, tt.args...)...)
 			p.Until("Allow it? [y/N] ")
 			shown := p.Seen.String()
-			for _, want := range []string{"pay waits for an approval", `"euro": 5`, `\u001b[2Jada`, "digest sha256:", "rule     p.yaml:", "from     " + leads, "minutes left"} {
+			for _, want := range []string{"pay waits for an approval", `"euro": 5`, `\u001b[2Jada`, "digest sha256:",
+				"rule     p.yaml:", "from     " + leads, "minutes left"} {
 				if !strings.Contains(shown, want) {
 					t.Errorf("want %q in\n%s", want, shown)
 				}
@@ -136,7 +138,8 @@ func TestRunAsks(t *testing.T) {
 			if code := p.end(); code != tt.code {
 				t.Errorf("exit code %d, want %d\n%s", code, tt.code, p.Seen.String())
 			}
-			if tt.name == "no" && !strings.Contains(p.stdout.String(), "ApprovalDenied") || tt.stdout != "" && p.stdout.String() != tt.stdout {
+			if tt.name == "no" && !strings.Contains(p.stdout.String(), "ApprovalDenied") || tt.stdout != "" &&
+				p.stdout.String() != tt.stdout {
 				t.Errorf("stdout %q, want %q", p.stdout.String(), tt.stdout)
 			}
 			if !strings.Contains(p.Seen.String(), tt.seen) {
@@ -176,7 +179,8 @@ func TestResumeAsks(t *testing.T) {
 	args := []string{"resume", id, "--state", "st", "--ask", "--as", "group:leads@acme.example", "-p", "p.yaml"}
 	for _, bridge := range [][]string{nil, {"--bridge", "pay=./gone"}} {
 		p = sitAs(t, dir, false, append(args, bridge...)...)
-		if code := p.end(); code != 2 || strings.Contains(p.Seen.String(), "Allow it?") || !strings.Contains(p.Seen.String(), "--bridge pay=COMMAND") {
+		if code := p.end(); code != 2 || strings.Contains(p.Seen.String(), "Allow it?") ||
+			!strings.Contains(p.Seen.String(), "--bridge pay=COMMAND") {
 			t.Fatalf("exit code %d\n%s", code, p.Seen.String())
 		}
 	}
@@ -186,7 +190,8 @@ func TestResumeAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Types("yes\n")
-	if code := p.end(); code != 2 || p.stdout.String() != "" || !strings.Contains(p.Seen.String(), "pay: no such file or directory; nothing ran") {
+	if code := p.end(); code != 2 || p.stdout.String() != "" ||
+		!strings.Contains(p.Seen.String(), "pay: no such file or directory; nothing ran") {
 		t.Fatalf("exit code %d, stdout %q\n%s", code, p.stdout.String(), p.Seen.String())
 	}
 	p = sitAs(t, dir, false, append(args, "--bridge", "pay=./pay")...)
@@ -209,7 +214,8 @@ func atTerminal(t *testing.T, dir string, args ...string) string {
 	defer tty.Close()
 	defer master.Close()
 	c := exec.CommandContext(t.Context(), "ringd", args...)
-	c.Dir, c.Env = dir, append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "NO_COLOR=") }), "XDG_CACHE_HOME="+sharedCache, "TERM=xterm")
+	c.Dir, c.Env = dir, append(slices.DeleteFunc(os.Environ(),
+		func(e string) bool { return strings.HasPrefix(e, "NO_COLOR=") }), "XDG_CACHE_HOME="+sharedCache, "TERM=xterm")
 	c.Stdin, c.Stdout, c.Stderr = tty, tty, tty
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := c.Start(); err != nil {
@@ -242,9 +248,11 @@ func TestTerminalGetsText(t *testing.T) {
 	if !strings.Contains(run, `{"c1":"\u009b31m red","bidi":"\u202egnp.exe","del":"\u007f","zero":"\u200b\u2066"}`) {
 		t.Errorf("the value is not there: %q", run)
 	}
-	query, tail := atTerminal(t, dir, "audit", "query", "--state", "st"), atTerminal(t, dir, "audit", "tail", "--state", "st")
+	query, tail := atTerminal(t, dir, "audit", "query", "--state", "st"),
+		atTerminal(t, dir, "audit", "tail", "--state", "st")
 	whole := atTerminal(t, dir, "audit", "query", "--state", "st", "--long")
-	for what, text := range map[string]string{"run": run, "audit query": query, "audit tail": tail, "audit query --long": whole, "runs": atTerminal(t, dir, "approvals", "--state", "st")} {
+	for what, text := range map[string]string{"run": run, "audit query": query, "audit tail": tail,
+		"audit query --long": whole, "runs": atTerminal(t, dir, "approvals", "--state", "st")} {
 		if i := strings.IndexFunc(text, func(r rune) bool {
 			return r >= 0x7f && r < 0xa0 || r < ' ' && !strings.ContainsRune("\r\n\x1b", r) || unicode.Is(unicode.Cf, r)
 		}); i >= 0 {
@@ -255,7 +263,8 @@ func TestTerminalGetsText(t *testing.T) {
 		}
 	}
 	for _, text := range []string{query, tail, whole} {
-		if !strings.Contains(text, "\x1b[31mdeny\x1b[0m") || strings.Contains(text, `\u001b`) || !strings.Contains(text, "by uid:0") {
+		if !strings.Contains(text, "\x1b[31mdeny\x1b[0m") || strings.Contains(text, `\u001b`) ||
+			!strings.Contains(text, "by uid:0") {
 			t.Errorf("the verdicts are not coloured, or the names are not there:\n%q", text)
 		}
 	}
@@ -268,7 +277,8 @@ func TestAuditAtTerminal(t *testing.T) {
 		t.Skip("starts ringd")
 	}
 	dir := t.TempDir()
-	for name, text := range map[string]string{"p.yaml": askPolicy, "v.js": `try { await import("a-module-with-a-name-that-is-long-enough-to-be-cut/at/a/terminal.js") } catch {} 1`} {
+	for name, text := range map[string]string{"p.yaml": askPolicy,
+		"v.js": `try { await import("a-module-with-a-name-that-is-long-enough-to-be-cut/at/a/terminal.js") } catch {} 1`} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -282,14 +292,16 @@ func TestAuditAtTerminal(t *testing.T) {
 				t.Errorf("%s: %d columns: %q", verb, n, line)
 			}
 		}
-		if !strings.Contains(short, "  deny   import …") || !strings.Contains(short, "terminal.js  not_allowed\n") || strings.Contains(short, "landlock") {
+		if !strings.Contains(short, "  deny   import …") || !strings.Contains(short, "terminal.js  not_allowed\n") ||
+			strings.Contains(short, "landlock") {
 			t.Errorf("%s has not the short lines:\n%s", verb, short)
 		}
 		long := colours.Replace(atTerminal(t, dir, "audit", verb, "--state", "st", "--long"))
 		pipe := exec.CommandContext(t.Context(), "ringd", "audit", verb, "--state", "st")
 		pipe.Dir = dir
 		out, err := pipe.Output()
-		if err != nil || string(out) != long || !strings.Contains(long, `is not allowed)`) || strings.Count(long, "\n") != strings.Count(short, "\n") {
+		if err != nil || string(out) != long || !strings.Contains(long, `is not allowed)`) ||
+			strings.Count(long, "\n") != strings.Count(short, "\n") {
 			t.Errorf("%s: %v; at a pipe:\n%s\nwith --long:\n%s", verb, err, out, long)
 		}
 	}

@@ -310,7 +310,8 @@ func TestCache(t *testing.T) {
 				for _, tt := range []struct {
 					text, args  string
 					asks, wrong bool
-				}{{"input.args.a > 1", `{"a":0}`, false, false}, {"input.args.a > 1", `{"a":2}`, true, false}, {"input.args.a >", `{"a":0}`, true, true}} {
+				}{{"input.args.a > 1", `{"a":0}`, false, false}, {"input.args.a > 1", `{"a":2}`, true, false},
+					{"input.args.a >", `{"a":0}`, true, true}} {
 					ask, err := patiently(func() (bool, error) { return c.Ask(t.Context(), tt.text, call(tt.args)) })
 					if ask != tt.asks || (err != nil) != tt.wrong {
 						t.Errorf("%s of %s: %v, %v", tt.text, tt.args, ask, err)

@@ -90,7 +90,8 @@ func TestProofs(t *testing.T) {
 // the test is there, and it, or what it calls in its own package, says the field.
 func TestFieldsAreShown(t *testing.T) {
 	r := reader{}
-	if r.source(t, "compiler TestThatIsNot") != "" || r.source(t, "script that_is_not") != "" || says("a TestWord b", "Test") {
+	if r.source(t, "compiler TestThatIsNot") != "" || r.source(t, "script that_is_not") != "" ||
+		says("a TestWord b", "Test") {
 		t.Error("a test that is not there is found")
 	}
 	told := map[enforcement.Shown]bool{}
@@ -117,7 +118,8 @@ func TestFieldsAreShown(t *testing.T) {
 // says reports whether a text has a word that is no part of a longer one.
 func says(text, word string) bool {
 	part := func(s string, at int) bool {
-		return at >= 0 && at < len(s) && (s[at] == '_' || s[at] >= '0' && s[at] <= '9' || s[at]|0x20 >= 'a' && s[at]|0x20 <= 'z')
+		return at >= 0 && at < len(s) && (s[at] == '_' || s[at] >= '0' && s[at] <= '9' || s[at]|0x20 >= 'a' &&
+			s[at]|0x20 <= 'z')
 	}
 	for from := 0; ; {
 		i := strings.Index(text[from:], word)
@@ -234,7 +236,8 @@ func there(t *testing.T, proof string) bool {
 
 // TestUsed: an agent's report has what it grants, for the executors it has.
 func TestUsed(t *testing.T) {
-	rows := enforcement.Used(profiles.Agent{Shell: &profiles.Shell{Binaries: []profiles.Binary{{Path: "/usr/bin/git"}}}})
+	rows := enforcement.Used(
+		profiles.Agent{Shell: &profiles.Shell{Binaries: []profiles.Binary{{Path: "/usr/bin/git"}}}})
 	var names []string
 	for _, r := range rows {
 		names = append(names, r.Name)
@@ -244,7 +247,8 @@ func TestUsed(t *testing.T) {
 			}
 		}
 	}
-	for name, want := range map[string]bool{"shell.binaries": true, "filesystem": true, "js.imports": false, "bridges": false, "network.gateways": false} {
+	for name, want := range map[string]bool{"shell.binaries": true, "filesystem": true, "js.imports": false,
+		"bridges": false, "network.gateways": false} {
 		if slices.Contains(names, name) != want {
 			t.Errorf("%s: want %v in %v", name, want, names)
 		}
@@ -319,7 +323,8 @@ func table() string {
 					on = append(on, d.Executor)
 				}
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Name, strings.Join(on, ", "), c.Level, c.By, strings.Join(c.Proof, "; "))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Name, strings.Join(on, ", "), c.Level, c.By,
+				strings.Join(c.Proof, "; "))
 		}
 	}
 	return b.String()

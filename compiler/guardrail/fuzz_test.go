@@ -23,7 +23,8 @@ func FuzzGuardrail(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var found guardrail.Findings
 		if g, err := guardrail.Compile(guardrail.OnCall, text); err == nil {
-			_, _ = g.DenyCall(t.Context(), guardrail.Call{Agent: "a", Bridge: "b", Executor: "js", Args: json.RawMessage(`{"l": [{"v": 3}], "k": "a"}`)})
+			_, _ = g.DenyCall(t.Context(), guardrail.Call{Agent: "a", Bridge: "b", Executor: "js",
+				Args: json.RawMessage(`{"l": [{"v": 3}], "k": "a"}`)})
 		} else if !errors.As(err, &found) || len(found) == 0 {
 			t.Errorf("refused with %v", err)
 		}

@@ -17,14 +17,18 @@ const head = "package ringd.guardrails\n"
 func agent() profiles.Agent {
 	n := int64(1)
 	return profiles.Agent{Name: "a", Policy: "p", MinTier: profiles.TierProcess,
-		Bridges: map[string]profiles.Bridge{"send": {Name: "send", Powers: profiles.Powers{Sensitive: true, External: true}}},
-		Python:  &profiles.Python{Imports: profiles.Imports{Allow: []profiles.ImportRule{{Name: "json"}}}, Limits: profiles.Limits{CPUMillis: &n}},
-		Egress:  profiles.Egress{Mode: profiles.EgressAllowlist, Allow: []profiles.EgressRule{{Host: "api.example.com", Ports: []int{443}}}},
+		Bridges: map[string]profiles.Bridge{
+			"send": {Name: "send", Powers: profiles.Powers{Sensitive: true, External: true}}},
+		Python: &profiles.Python{Imports: profiles.Imports{Allow: []profiles.ImportRule{{Name: "json"}}},
+			Limits: profiles.Limits{CPUMillis: &n}},
+		Egress: profiles.Egress{Mode: profiles.EgressAllowlist,
+			Allow: []profiles.EgressRule{{Host: "api.example.com", Ports: []int{443}}}},
 	}
 }
 
 func input() guardrail.Input {
-	return guardrail.Input{Effective: guardrail.View(agent()), Layers: []guardrail.Layer{}, Target: guardrail.TargetSources}
+	return guardrail.Input{Effective: guardrail.View(agent()), Layers: []guardrail.Layer{},
+		Target: guardrail.TargetSources}
 }
 
 // What compiles, and what it says of the agent above.
@@ -193,7 +197,8 @@ func TestFailsClosed(t *testing.T) {
 func TestDenyCall(t *testing.T) {
 	const calls = "package ringd.calls\n"
 	one := func(args string) guardrail.Call {
-		return guardrail.Call{Agent: "a", Bridge: "send", Executor: "js", Powers: guardrail.Powers{External: true}, Args: json.RawMessage(args)}
+		return guardrail.Call{Agent: "a", Bridge: "send", Executor: "js", Powers: guardrail.Powers{External: true},
+			Args: json.RawMessage(args)}
 	}
 	for _, tt := range []struct{ name, text, args, deny, fails string }{
 		{"an amount", `deny contains "too much" if { input.bridge == "send"; input.args.amount > 100 }`, `{"amount": 101}`, "too much", ""},
@@ -259,7 +264,8 @@ func TestDenyCall(t *testing.T) {
 			}
 		})
 	}
-	if _, err := guardrail.Compile(guardrail.OnCall, calls+`deny contains "x" if input.brigde == "send"`); err == nil || !strings.Contains(err.Error(), "undefined ref") {
+	if _, err := guardrail.Compile(guardrail.OnCall, calls+`deny contains "x" if input.brigde == "send"`); err == nil ||
+		!strings.Contains(err.Error(), "undefined ref") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -267,7 +273,8 @@ func TestDenyCall(t *testing.T) {
 // The functions that may be called exist, and none of them is known to look outside.
 func TestFunctions(t *testing.T) {
 	for _, name := range guardrail.Functions() {
-		for _, no := range []string{"http.", "opa.", "rand.", "time.now", "uuid.", "io.jwt", "crypto.x509", "net.lookup", "strings.render", "json.match", "json.verify", "providers.", "graphql", "rego.", "trace", "time.format", "time.date", "time.clock", "time.weekday"} {
+		for _, no := range []string{"http.", "opa.", "rand.", "time.now", "uuid.", "io.jwt", "crypto.x509",
+			"net.lookup", "strings.render", "json.match", "json.verify", "providers.", "graphql", "rego.", "trace", "time.format", "time.date", "time.clock", "time.weekday"} {
 			if strings.HasPrefix(name, no) {
 				t.Errorf("%s may be called", name)
 			}
@@ -276,7 +283,8 @@ func TestFunctions(t *testing.T) {
 }
 
 func BenchmarkDeny(b *testing.B) {
-	g, err := guardrail.Compile(guardrail.OnPolicy, head+"deny contains b.name if {\n  some b in input.effective.bridges\n  b.powers.untrusted\n}")
+	g, err := guardrail.Compile(guardrail.OnPolicy, head+"deny contains b.name if {\n  some b in "+
+		"input.effective.bridges\n  b.powers.untrusted\n}")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -292,7 +300,8 @@ func BenchmarkDeny(b *testing.B) {
 func BenchmarkCompile(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := guardrail.Compile(guardrail.OnPolicy, head+"deny contains b.name if {\n  some b in input.effective.bridges\n  b.powers.untrusted\n}"); err != nil {
+		if _, err := guardrail.Compile(guardrail.OnPolicy, head+
+			"deny contains b.name if {\n  some b in input.effective.bridges\n  b.powers.untrusted\n}"); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -22,7 +22,8 @@ func check(text string, match, notMatch []string) []known.ProgramFinding {
 		told.NotMatch = append(told.NotMatch, known.Example{Text: m})
 	}
 	return known.CheckPrograms(known.ProgramsConfig{Compact: true, Patterns: []known.Told{told},
-		Agent: profiles.Agent{Shell: &profiles.Shell{DeniedPatterns: []profiles.Pattern{{Words: strings.Fields(text), Text: text}}}}})
+		Agent: profiles.Agent{Shell: &profiles.Shell{DeniedPatterns: []profiles.Pattern{
+			{Words: strings.Fields(text), Text: text}}}}})
 }
 
 // TestPatternsOfDocument decides each example of the document's table as it says.
@@ -54,7 +55,8 @@ func TestPatternsOfDocument(t *testing.T) {
 		}
 		// The other way round each of them is a finding: the check can fail.
 		if got := check(pattern, notMatch, match); len(got) != len(match)+len(notMatch) {
-			t.Errorf("%s: %d findings when the examples are swapped, want %d", pattern, len(got), len(match)+len(notMatch))
+			t.Errorf("%s: %d findings when the examples are swapped, want %d", pattern, len(got),
+				len(match)+len(notMatch))
 		}
 	}
 	if examples < 25 {
@@ -75,7 +77,8 @@ func TestNothingToCheck(t *testing.T) {
 			t.Errorf("%s: %v", name, found)
 		}
 	}
-	if found := known.CheckPrograms(known.ProgramsConfig{Agent: profiles.Agent{Shell: shell}, Binaries: make([]known.Told, 1)}); len(found) != 1 || found[0].Code != known.CodeMany {
+	if found := known.CheckPrograms(known.ProgramsConfig{Agent: profiles.Agent{Shell: shell},
+		Binaries: make([]known.Told, 1)}); len(found) != 1 || found[0].Code != known.CodeMany {
 		t.Errorf("busybox: %v", found)
 	}
 }
@@ -83,10 +86,13 @@ func TestNothingToCheck(t *testing.T) {
 // FuzzCheck: whatever the rules are, looking at them ends, says the same twice, and
 // each finding has a code and a text.
 func FuzzCheck(f *testing.F) {
-	f.Add("b /usr/bin/git\na push\nd push -f\nk push --tags\nf -c\nf x=y\nm git push\nn git push -f\np rm -rf\nx rm -fr a")
+	f.Add("b /usr/bin/git\na push\nd push -f\nk push --tags\nf -c\nf x=y\nm git push\nn git push -f\np rm -rf\nx rm " +
+		"-fr a")
 	f.Add("b /bin/busybox\nb /usr/bin/python3\nb /usr/bin/env\nh /bin/sh\np A=1\np do x\np git -Z\nc")
 	f.Fuzz(func(t *testing.T, text string) {
-		cfg := known.ProgramsConfig{Agent: profiles.Agent{Shell: &profiles.Shell{}, Files: profiles.Files{Write: []profiles.PathRule{{Path: "/srv"}}}}}
+		cfg := known.ProgramsConfig{
+			Agent: profiles.Agent{Shell: &profiles.Shell{}, Files: profiles.Files{
+				Write: []profiles.PathRule{{Path: "/srv"}}}}}
 		sh := cfg.Agent.Shell
 		for line := range strings.SplitSeq(text, "\n") {
 			key, rest, _ := strings.Cut(line, " ")

@@ -31,7 +31,8 @@ func TestNoNoise(t *testing.T) {
 		Files: profiles.Files{Write: []profiles.PathRule{{Path: "$WORKSPACE/out"}, {Path: "/tmp/x"}}},
 		Python: &profiles.Python{
 			Imports: profiles.Imports{
-				Allow:   rules("pandas", "numpy", "yaml", "attr", "attrs", "regex", "typing_extensions", "json", "ringd", "_io", "myteam", "tomli", "ujson", "jose", "acme_agent"),
+				Allow: rules("pandas", "numpy", "yaml", "attr", "attrs", "regex", "typing_extensions", "json",
+					"ringd", "_io", "myteam", "tomli", "ujson", "jose", "acme_agent"),
 				Deny:    rules("requests", "urllib3", "statistics", "antlr4"),
 				Process: rules("multiprocessing", "subprocess"),
 			},
@@ -60,13 +61,15 @@ func TestAnyDenied(t *testing.T) {
 
 // TestWasm: what the WebAssembly engine lacks is told.
 func TestWasm(t *testing.T) {
-	a := profiles.Agent{Python: &profiles.Python{Engine: profiles.PythonWasm, JIT: true, Imports: profiles.Imports{Allow: rules("json", "numpy")},
+	a := profiles.Agent{Python: &profiles.Python{Engine: profiles.PythonWasm, JIT: true,
+		Imports:      profiles.Imports{Allow: rules("json", "numpy")},
 		Environments: []profiles.PythonEnvironment{{Path: "/srv/venv"}}}}
 	var got []string
 	for _, f := range known.CheckImports(known.ImportsConfig{Agent: a}) {
 		got = append(got, f.Code)
 	}
-	if diff := cmp.Diff([]string{known.CodeEnvironment, known.CodeImportNever, known.CodeImportNever}, got); diff != "" {
+	if diff := cmp.Diff([]string{known.CodeEnvironment, known.CodeImportNever, known.CodeImportNever},
+		got); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -90,9 +90,11 @@ func (c *importChecker) builtins() {
 // builtinNames lists what dir(builtins) has in CPython 3.10 to 3.14, without its
 // exceptions.
 func builtinNames() []string {
-	return strings.Fields(`Ellipsis False None NotImplemented True __build_class__ __debug__ __import__ abs aiter all anext any ascii
-		bin bool breakpoint bytearray bytes callable chr classmethod compile complex copyright credits delattr dict dir divmod enumerate eval
-		exec exit filter float format frozenset getattr globals hasattr hash help hex id input int isinstance issubclass iter len license list
-		locals map max memoryview min next object oct open ord pow print property quit range repr reversed round set setattr slice sorted
-		staticmethod str sum super tuple type vars zip`)
+	return strings.Fields(`
+		Ellipsis False None NotImplemented True __build_class__ __debug__ __import__ abs aiter all anext any ascii
+		bin bool breakpoint bytearray bytes callable chr classmethod compile complex copyright credits delattr dict
+		dir divmod enumerate eval exec exit filter float format frozenset getattr globals hasattr hash help hex id
+		input int isinstance issubclass iter len license list locals map max memoryview min next object oct open ord
+		pow print property quit range repr reversed round set setattr slice sorted staticmethod str sum super tuple
+		type vars zip`)
 }

@@ -23,7 +23,8 @@ func TestSuggest(t *testing.T) {
 		{"the default set becomes a list", profiles.Imports{Default: true}, "json os.path csv __main__ ringd __future__",
 			known.ImportSuggestion{Allow: []string{"csv", "json", "os"}}},
 		{"and does not open what it left out", profiles.Imports{Default: true}, "concurrent.futures urllib.parse",
-			known.ImportSuggestion{Allow: []string{"concurrent", "urllib"}, Deny: []string{"concurrent.futures.process", "urllib.request", "urllib.robotparser"}}},
+			known.ImportSuggestion{Allow: []string{"concurrent", "urllib"},
+				Deny: []string{"concurrent.futures.process", "urllib.request", "urllib.robotparser"}}},
 		{"a star becomes what was used", profiles.Imports{Any: &profiles.Rule{}, Deny: rules("requests")}, "numpy.linalg json subprocess requests.api",
 			known.ImportSuggestion{Allow: []string{"json", "numpy", "subprocess"}, Refused: []string{"requests.api"}}},
 		{"what is no name is left out", profiles.Imports{Default: true}, "json ../x a;b jso\u0144",
@@ -31,7 +32,8 @@ func TestSuggest(t *testing.T) {
 		{"nothing used, nothing allowed", profiles.Imports{Allow: rules("json")}, "", known.ImportSuggestion{Allow: []string{}, Unused: rules("json")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, ok := known.SuggestImports(profiles.Agent{Python: &profiles.Python{Imports: tt.im}}, strings.Fields(tt.used))
+			got, ok := known.SuggestImports(profiles.Agent{Python: &profiles.Python{Imports: tt.im}},
+				strings.Fields(tt.used))
 			if diff := cmp.Diff(tt.want, got); diff != "" || !ok {
 				t.Errorf("%t (-want +got)\n%s", ok, diff)
 			}
@@ -62,15 +64,18 @@ func TestSuggestNeverWidens(t *testing.T) {
 		}
 		a, used := profiles.Agent{Python: &profiles.Python{Imports: im}}, some()
 		s, _ := known.SuggestImports(a, used)
-		narrow := profiles.Imports{Allow: rules(s.Allow...), Deny: append(rules(s.Deny...), im.Deny...), Process: im.Process}
-		before, after := profiles.NewDecider(a, "", profiles.Environment{}), profiles.NewDecider(profiles.Agent{Python: &profiles.Python{Imports: narrow}}, "", profiles.Environment{})
+		narrow := profiles.Imports{Allow: rules(s.Allow...), Deny: append(rules(s.Deny...), im.Deny...),
+			Process: im.Process}
+		before, after := profiles.NewDecider(a, "", profiles.Environment{}),
+			profiles.NewDecider(profiles.Agent{Python: &profiles.Python{Imports: narrow}}, "", profiles.Environment{})
 		for _, module := range words {
 			if was, is := before.Import("python", module), after.Import("python", module); is.Verdict > was.Verdict {
 				t.Fatalf("%s: was %+v and is %+v\n%+v\n%+v", module, was, is, im, s)
 			}
 		}
 		for _, module := range used {
-			if before.Import("python", module).Verdict == profiles.Allow && after.Import("python", module).Verdict != profiles.Allow {
+			if before.Import("python", module).Verdict == profiles.Allow &&
+				after.Import("python", module).Verdict != profiles.Allow {
 				t.Fatalf("%s was used, and %+v does not allow it", module, s)
 			}
 		}

@@ -34,7 +34,8 @@ func TestFields(t *testing.T) {
 		{"echo 'a\nb'", nil, "more than one line"},
 	} {
 		got, why := fields(tt.text)
-		if diff := cmp.Diff(tt.want, got); diff != "" || !strings.Contains(why, tt.why) || (why == "") != (tt.why == "") {
+		if diff := cmp.Diff(tt.want, got); diff != "" || !strings.Contains(why, tt.why) ||
+			(why == "") != (tt.why == "") {
 			t.Errorf("%q: %q, %q\n%s", tt.text, got, why, diff)
 		}
 	}

@@ -16,7 +16,8 @@ func large(kind string, n int) []schema.Policy {
 		switch kind {
 		case "imports":
 			if s.Executors == nil {
-				s.Executors = &schema.Executors{Allowed: []string{"python"}, Python: &schema.Python{Imports: &schema.PythonImports{}}}
+				s.Executors = &schema.Executors{Allowed: []string{"python"},
+					Python: &schema.Python{Imports: &schema.PythonImports{}}}
 			}
 			name := fmt.Sprintf("package%d.module", i)
 			if below {
@@ -36,7 +37,8 @@ func large(kind string, n int) []schema.Policy {
 			} else if below {
 				host = fmt.Sprintf("10.%d.%d.7", i>>8, i&255)
 			}
-			s.Network.Egress = append(s.Network.Egress, schema.Egress{Host: host, Limits: &schema.EgressLimits{Rate: "10/m"}})
+			s.Network.Egress = append(s.Network.Egress, schema.Egress{
+				Host: host, Limits: &schema.EgressLimits{Rate: "10/m"}})
 		case "paths":
 			if s.Filesystem == nil {
 				s.Filesystem = &schema.Filesystem{}
@@ -46,7 +48,9 @@ func large(kind string, n int) []schema.Policy {
 			if s.Executors == nil {
 				s.Executors = &schema.Executors{Allowed: []string{"shell"}, Shell: &schema.Shell{}}
 			}
-			s.Executors.Shell.Binaries = append(s.Executors.Shell.Binaries, schema.Binary{Path: fmt.Sprintf("/usr/bin/p%d", i), Args: &schema.Args{Subcommands: []string{"a b", "c"}}})
+			s.Executors.Shell.Binaries = append(s.Executors.Shell.Binaries,
+				schema.Binary{Path: fmt.Sprintf("/usr/bin/p%d", i),
+					Args: &schema.Args{Subcommands: []string{"a b", "c"}}})
 		}
 	}
 	for i := range n {
@@ -88,10 +92,12 @@ func BenchmarkMerge(b *testing.B) {
 func FuzzMerge(f *testing.F) {
 	org, agent := full(f)
 	f.Add(org, agent)
-	f.Add("apiVersion: ringd/v1\nkind: OrgPolicy\nmetadata: {name: acme, revision: 1, owner: \"team:x@y\"}\nspec: {network: {egress: [{host: \"*.a.test\"}, {host: 10.0.0.0/8}], deny: [a.b.test]}}\n",
+	f.Add("apiVersion: ringd/v1\nkind: OrgPolicy\nmetadata: {name: acme, revision: 1, owner: \"team:x@y\"}\nspec: "+
+		"{network: {egress: [{host: \"*.a.test\"}, {host: 10.0.0.0/8}], deny: [a.b.test]}}\n",
 		"apiVersion: ringd/v1\nkind: AgentPolicy\nmetadata: {name: a, revision: 1, owner: \"team:x@y\", parent: acme}\nspec: {network: {mode: allowlist, egress: [{host: \"b.a.test:*\"}]}}\n")
 	f.Fuzz(func(t *testing.T, above, below string) {
-		policies, found := schema.Decode([]schema.Source{{Name: "org.yaml", Data: []byte(above)}, {Name: "agent.yaml", Data: []byte(below)}})
+		policies, found := schema.Decode([]schema.Source{{Name: "org.yaml", Data: []byte(above)},
+			{Name: "agent.yaml", Data: []byte(below)}})
 		if found.Refused() {
 			return
 		}

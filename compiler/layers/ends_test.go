@@ -22,7 +22,8 @@ func TestNarrowingOfExceptions(t *testing.T) {
 	for round := range 400 {
 		g := gen{rand.New(rand.NewPCG(uint64(round), 10))}
 		var docs []schema.Policy
-		for _, d := range [][3]string{{"OrgPolicy", "org", ""}, {"TeamPolicy", "team", "org"}, {"AgentPolicy", "agent", "team"}} {
+		for _, d := range [][3]string{{"OrgPolicy", "org", ""}, {"TeamPolicy", "team", "org"},
+			{"AgentPolicy", "agent", "team"}} {
 			p := document(d[0], d[1], d[2], g.lists(d[1] == "agent"))
 			p.Metadata.Owner = "team:" + d[1] + "@y"
 			for i := range g.IntN(3) {
@@ -61,7 +62,9 @@ func (g gen) lists(agent bool) (s schema.Spec) {
 	if agent || g.IntN(3) > 0 {
 		e := &schema.Executors{Allowed: []string{"python", "shell"}}
 		if g.IntN(4) > 0 {
-			e.Python = &schema.Python{Imports: &schema.PythonImports{Allow: g.one2(nil, []string{}, []string{"json"}, []string{"json", "xml.dom"}, []string{"json", "re", "http"}, []string{"*"}, []string{"pandas.core", "json"})}}
+			e.Python = &schema.Python{Imports: &schema.PythonImports{
+				Allow: g.one2(nil, []string{}, []string{"json"}, []string{"json", "xml.dom"},
+					[]string{"json", "re", "http"}, []string{"*"}, []string{"pandas.core", "json"})}}
 		}
 		if g.IntN(2) == 0 {
 			e.Shell = &schema.Shell{}
@@ -85,7 +88,8 @@ func (g gen) lists(agent bool) (s schema.Spec) {
 
 func (g gen) exception(id string) schema.Exception {
 	e := schema.Exception{ID: id, Owner: "user:a@y", Expires: end(1 + g.IntN(4)).Format(time.DateOnly), Reason: "r",
-		ApprovedBy: g.one2([]string{"team:org@y", "team:team@y"}, []string{"team:org@y", "team:team@y"}, []string{"team:org@y"}, []string{"team:team@y"})}
+		ApprovedBy: g.one2([]string{"team:org@y", "team:team@y"}, []string{"team:org@y", "team:team@y"},
+			[]string{"team:org@y"}, []string{"team:team@y"})}
 	switch g.IntN(3) {
 	case 0:
 		e.Grants.Imports = []string{g.one("re", "pandas", "pandas.core", "xml", "http", "http.client", "socket")}
@@ -108,36 +112,48 @@ func (g gen) held(t *testing.T, round int, docs []schema.Policy, d *profiles.Dec
 			bare := p
 			bare.Spec.Exceptions = nil
 			up, ok := alone(bare)
-			if !ok || !listed(&p.Spec) || profiles.NewDecider(up, "", profiles.Environment{Now: now}).Decide(a).Verdict == profiles.Allow {
+			if !ok || !listed(&p.Spec) || profiles.NewDecider(up, "", profiles.Environment{Now: now}).Decide(
+				a).Verdict == profiles.Allow {
 				continue
 			}
 			lifted++
 			if !slices.ContainsFunc(docs[i:], func(below schema.Policy) bool {
 				return slices.ContainsFunc(below.Spec.Exceptions, func(e schema.Exception) bool {
 					until, _ := time.Parse(time.DateOnly, e.Expires)
-					return now.Before(until) && named(&e) && (below.Metadata.Name == p.Metadata.Name || slices.Contains(e.ApprovedBy, p.Metadata.Owner))
+					return now.Before(until) && named(&e) &&
+						(below.Metadata.Name == p.Metadata.Name || slices.Contains(e.ApprovedBy, p.Metadata.Owner))
 				})
 			}) {
-				t.Fatalf("round %d, %s: %s is allowed, %s refuses it, and no exception that stands lifts that", round, now, what, p.Metadata.Name)
+				t.Fatalf("round %d, %s: %s is allowed, %s refuses it, and no exception that stands lifts that", round,
+					now, what, p.Metadata.Name)
 			}
 		}
 	}
-	for _, m := range []string{"json", "re", "os", "pandas", "pandas.core", "pandas.io", "xml.dom", "xml.etree", "http", "http.client", "socket", "requests"} {
-		ask(m, profiles.Action{Import: &profiles.ImportAction{Executor: "python", Module: m}}, func(s *schema.Spec) bool {
-			return s.Executors != nil && s.Executors.Python != nil && s.Executors.Python.Imports != nil && s.Executors.Python.Imports.Allow != nil
-		}, func(e *schema.Exception) bool {
-			return slices.ContainsFunc(e.Grants.Imports, func(n string) bool { return m == n || strings.HasPrefix(m, n+".") })
-		})
+	for _, m := range []string{"json", "re", "os", "pandas", "pandas.core", "pandas.io", "xml.dom", "xml.etree", "http",
+		"http.client", "socket", "requests"} {
+		ask(m, profiles.Action{Import: &profiles.ImportAction{Executor: "python", Module: m}},
+			func(s *schema.Spec) bool {
+				return s.Executors != nil && s.Executors.Python != nil && s.Executors.Python.Imports != nil &&
+					s.Executors.Python.Imports.Allow != nil
+			}, func(e *schema.Exception) bool {
+				return slices.ContainsFunc(e.Grants.Imports, func(n string) bool {
+					return m == n || strings.HasPrefix(m, n+".")
+				})
+			})
 	}
 	for _, p := range []string{"/usr/bin/git", "/usr/bin/jq", "/usr/bin/rg"} {
 		ask(p, profiles.Action{Exec: &profiles.ExecAction{Argv: []string{p}}}, func(s *schema.Spec) bool {
 			return s.Executors != nil && s.Executors.Shell != nil && s.Executors.Shell.Binaries != nil
 		}, func(e *schema.Exception) bool { return slices.Contains(e.Grants.Binaries, p) })
 	}
-	for host, by := range map[string][]string{"a.test": {"a.test"}, "x.b.test": {"x.b.test"}, "y.b.test": nil, "z.c.test": {"*.c.test"}, "10.1.2.3": {"10.0.0.0/8", "10.1.2.3"}, "10.9.9.9": {"10.0.0.0/8"}, "8.8.8.8": nil} {
-		ask(host, profiles.Action{Egress: &egress.Action{Kind: "connect", Target: host + ":443"}}, func(s *schema.Spec) bool { return s.Network != nil && s.Network.Egress != nil },
+	for host, by := range map[string][]string{"a.test": {"a.test"}, "x.b.test": {"x.b.test"}, "y.b.test": nil,
+		"z.c.test": {"*.c.test"}, "10.1.2.3": {"10.0.0.0/8", "10.1.2.3"}, "10.9.9.9": {"10.0.0.0/8"}, "8.8.8.8": nil} {
+		ask(host, profiles.Action{Egress: &egress.Action{Kind: "connect", Target: host + ":443"}},
+			func(s *schema.Spec) bool { return s.Network != nil && s.Network.Egress != nil },
 			func(e *schema.Exception) bool {
-				return slices.ContainsFunc(e.Grants.Egress, func(o schema.Egress) bool { return slices.Contains(by, o.Host) })
+				return slices.ContainsFunc(e.Grants.Egress, func(o schema.Egress) bool {
+					return slices.Contains(by, o.Host)
+				})
 			})
 	}
 	return lifted

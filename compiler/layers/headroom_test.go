@@ -83,6 +83,7 @@ func stricter() []string {
 // a ceiling that leaves them out bounds nothing. Of env and upstream the texts differ, and
 // nothing says what they give.
 func gone() []string {
-	return []string{"Environment.Digest", "Python.JIT", "Shell.Env", "Shell.AllowPipes", "Shell.AllowRedirects", "Shell.AllowSubstitution", "Shell.JIT",
+	return []string{"Environment.Digest", "Python.JIT", "Shell.Env", "Shell.AllowPipes", "Shell.AllowRedirects",
+		"Shell.AllowSubstitution", "Shell.JIT",
 		"Binary.Env", "Binary.Network", "Approval.Required", "Gateway.Upstream"}
 }

@@ -51,23 +51,29 @@ func (g gen) limits() *schema.Limits {
 	if g.IntN(2) == 0 {
 		return nil
 	}
-	return &schema.Limits{CPU: g.one("", "1s", "2s"), Memory: g.one("", "", "64MiB", "128MiB"), Wall: g.one("", "1m", "2m"), Output: g.one("", "1KiB", "1MiB"), Processes: g.number(), Files: g.number()}
+	return &schema.Limits{CPU: g.one("", "1s", "2s"), Memory: g.one("", "", "64MiB", "128MiB"),
+		Wall: g.one("", "1m", "2m"), Output: g.one("", "1KiB", "1MiB"), Processes: g.number(), Files: g.number()}
 }
 
 func (g gen) spec() schema.Spec {
 	s := schema.Spec{Audit: g.one("", "strict"), Limits: g.limits()}
 	if g.IntN(6) > 0 {
-		s.Executors = &schema.Executors{Allowed: g.one2(nil, []string{"js", "python", "shell"}, []string{"python", "shell"}), MinTier: g.one("", "wasm", "os-sandbox")}
+		s.Executors = &schema.Executors{
+			Allowed: g.one2(nil, []string{"js", "python", "shell"}, []string{"python", "shell"}),
+			MinTier: g.one("", "wasm", "os-sandbox")}
 		if g.IntN(4) > 0 {
-			s.Executors.Python = &schema.Python{Limits: g.limits(), DenyBuiltins: g.some("eval", "exec"), OnDenied: g.one("", "end", "report"), Imports: &schema.PythonImports{
-				Allow: g.some("json", "os", "os.path", "pandas", "pandas.core", "urllib", "*"), Deny: g.some("pandas.io", "socket", "requests"), DenyProcess: g.some("ctypes")}}
+			s.Executors.Python = &schema.Python{Limits: g.limits(), DenyBuiltins: g.some("eval", "exec"),
+				OnDenied: g.one("", "end", "report"), Imports: &schema.PythonImports{
+					Allow: g.some("json", "os", "os.path", "pandas", "pandas.core", "urllib", "*"),
+					Deny:  g.some("pandas.io", "socket", "requests"), DenyProcess: g.some("ctypes")}}
 		}
 		if g.IntN(4) > 0 {
 			s.Executors.Shell = g.shell()
 		}
 	}
 	if g.IntN(4) > 0 {
-		s.Filesystem = &schema.Filesystem{Read: g.some("/a", "/a/b", "/", "$WORKSPACE"), Write: g.some("/a", "$WORKSPACE/x", "/c"), Deny: g.some("/a/b/c", "/c/d")}
+		s.Filesystem = &schema.Filesystem{Read: g.some("/a", "/a/b", "/", "$WORKSPACE"),
+			Write: g.some("/a", "$WORKSPACE/x", "/c"), Deny: g.some("/a/b/c", "/c/d")}
 	}
 	if g.IntN(4) > 0 {
 		s.Network = g.network()
@@ -91,10 +97,13 @@ func (g gen) one2(lists ...[]string) []string { return lists[g.IntN(len(lists))]
 func (g gen) bridge(name string) schema.Bridge {
 	b := schema.Bridge{Name: name, DataClass: g.one("", "internal", "public"), Audit: g.one("", "full", "metadata")}
 	if g.IntN(2) == 0 {
-		b.Limits = &schema.BridgeLimits{CallsPerRun: g.number(), Concurrent: g.number(), SpawnPerCall: g.number(), RequestBytes: g.one("", "1KiB", "2KiB")}
+		b.Limits = &schema.BridgeLimits{CallsPerRun: g.number(), Concurrent: g.number(), SpawnPerCall: g.number(),
+			RequestBytes: g.one("", "1KiB", "2KiB")}
 	}
 	if g.IntN(2) == 0 {
-		b.Approval = &schema.Approval{Required: true, From: g.one2(nil, []string{"group:a"}, []string{"group:a", "group:b"}), ExpiresAfter: g.one("", "1h", "2h"), When: g.one("", "", "input.args.a > 1")}
+		b.Approval = &schema.Approval{Required: true, From: g.one2(
+			nil, []string{"group:a"}, []string{"group:a", "group:b"}), ExpiresAfter: g.one("", "1h", "2h"),
+			When: g.one("", "", "input.args.a > 1")}
 		if b.Approval.From != nil {
 			b.Approval.Count = maybe(g, 2, int64(1+g.IntN(2)))
 		}
@@ -103,12 +112,14 @@ func (g gen) bridge(name string) schema.Bridge {
 }
 
 func (g gen) shell() *schema.Shell {
-	sh := &schema.Shell{AllowPipes: maybe(g, 2, g.IntN(2) == 0), AllowRedirects: maybe(g, 2, g.IntN(2) == 0), Limits: g.limits()}
+	sh := &schema.Shell{AllowPipes: maybe(g, 2, g.IntN(2) == 0), AllowRedirects: maybe(g, 2, g.IntN(2) == 0),
+		Limits: g.limits()}
 	for _, name := range []string{"git", "jq", "rg"} {
 		if g.IntN(3) > 0 {
 			b := schema.Binary{Path: "/usr/bin/" + name}
 			if g.IntN(2) == 0 {
-				b.Args = &schema.Args{Subcommands: g.one2(nil, []string{"status"}, []string{"status", "remote"}, []string{"remote show"}), DenyFlags: g.some("--force", "-x"), MaxArgs: maybe(g, 2, 2+g.IntN(3))}
+				b.Args = &schema.Args{Subcommands: g.one2(nil, []string{"status"}, []string{"status", "remote"},
+					[]string{"remote show"}), DenyFlags: g.some("--force", "-x"), MaxArgs: maybe(g, 2, 2+g.IntN(3))}
 				if g.IntN(2) == 0 {
 					b.Args.Deny = []schema.DenyWords{{Words: g.one("remote add", "push")}}
 				}
@@ -123,27 +134,33 @@ func (g gen) shell() *schema.Shell {
 }
 
 func (g gen) network() *schema.Network {
-	n := &schema.Network{Mode: g.one("allowlist", "allowlist", "gateway-only", "off", ""), Deny: g.some("evil.a.test", "10.1.0.0/16", "b.test:80")}
+	n := &schema.Network{Mode: g.one("allowlist", "allowlist", "gateway-only", "off", ""),
+		Deny: g.some("evil.a.test", "10.1.0.0/16", "b.test:80")}
 	if g.IntN(5) > 0 {
 		n.Egress = []schema.Egress{}
-		for _, host := range g.some("*.a.test", "b.a.test", "*.b.a.test", "b.test", "10.0.0.0/8", "10.1.2.3", "evil.a.test", "8.0.0.0/5") {
+		for _, host := range g.some("*.a.test", "b.a.test", "*.b.a.test", "b.test", "10.0.0.0/8", "10.1.2.3",
+			"evil.a.test", "8.0.0.0/5") {
 			e := schema.Egress{Host: host, Expires: g.one("", "", "2027-01-01", "2028-01-01")}
 			switch g.IntN(4) {
 			case 0:
 				e.Ports = []int{80}
-				e.Methods, e.Paths = g.one2(nil, []string{"GET"}, []string{"GET", "POST"}), g.one2(nil, []string{"/v1"}, []string{"/v1/a", "/"})
+				e.Methods, e.Paths = g.one2(nil, []string{"GET"}, []string{"GET", "POST"}),
+					g.one2(nil, []string{"/v1"}, []string{"/v1/a", "/"})
 			case 1:
 				e.Ports = []int{80, 8443}
 			}
 			if g.IntN(3) == 0 {
-				e.Limits = &schema.EgressLimits{Up: g.one("", "1KiB", "2KiB"), Rate: g.one("", "1/m", "2/m"), Connections: g.number()}
+				e.Limits = &schema.EgressLimits{Up: g.one("", "1KiB", "2KiB"), Rate: g.one("", "1/m", "2/m"),
+					Connections: g.number()}
 			}
 			n.Egress = append(n.Egress, e)
 		}
 	}
 	if g.IntN(3) == 0 {
 		for _, name := range g.some("one", "two", "gateway") {
-			n.Gateways = append(n.Gateways, schema.Gateway{Name: name, Upstream: g.one("https://b.test", "https://b.a.test/v1", "https://c.test", ""), Methods: g.one2(nil, []string{"GET"}, []string{"GET", "POST"})})
+			n.Gateways = append(n.Gateways, schema.Gateway{Name: name,
+				Upstream: g.one("https://b.test", "https://b.a.test/v1", "https://c.test", ""),
+				Methods:  g.one2(nil, []string{"GET"}, []string{"GET", "POST"})})
 		}
 	}
 	return n
@@ -151,7 +168,8 @@ func (g gen) network() *schema.Network {
 
 // places says where each document stands; a document made here has no text.
 func document(kind, name, parent string, s schema.Spec) schema.Policy {
-	p := schema.Policy{File: name + ".yaml", Kind: kind, Metadata: schema.Metadata{Name: name, Revision: 1, Owner: "team:x@y", Parent: parent}, Spec: s,
+	p := schema.Policy{File: name + ".yaml", Kind: kind, Metadata: schema.Metadata{
+		Name: name, Revision: 1, Owner: "team:x@y", Parent: parent}, Spec: s,
 		Origins: map[string]schema.Origin{"": {Pos: schema.Pos{File: name + ".yaml", Line: 1, Column: 1}}}}
 	return p
 }
@@ -184,7 +202,8 @@ func TestNarrowing(t *testing.T) {
 	merged, judged, allowed := 0, 0, 0
 	for round := range rounds {
 		g := gen{rand.New(rand.NewPCG(uint64(round), 8))}
-		docs := []schema.Policy{document("OrgPolicy", "org", "", g.spec()), document("TeamPolicy", "team", "org", g.spec()), document("AgentPolicy", "agent", "team", g.spec())}
+		docs := []schema.Policy{document("OrgPolicy", "org", "", g.spec()),
+			document("TeamPolicy", "team", "org", g.spec()), document("AgentPolicy", "agent", "team", g.spec())}
 		out := layers.Merge(layers.Config{Policies: docs})
 		swapped := layers.Merge(layers.Config{Policies: []schema.Policy{docs[2], docs[0], docs[1]}})
 		if diff := cmp.Diff(out.Effective, swapped.Effective); diff != "" {
@@ -234,18 +253,23 @@ func TestNarrowingOfHosts(t *testing.T) {
 	for round := range 600 {
 		g := gen{rand.New(rand.NewPCG(uint64(round), 9))}
 		list := func(hosts ...string) schema.Spec {
-			s := schema.Spec{Executors: &schema.Executors{Allowed: []string{"python"}}, Network: &schema.Network{Mode: "allowlist", Egress: []schema.Egress{}}}
+			s := schema.Spec{Executors: &schema.Executors{Allowed: []string{"python"}},
+				Network: &schema.Network{Mode: "allowlist", Egress: []schema.Egress{}}}
 			for _, host := range hosts {
 				e := schema.Egress{Host: host, Ports: g.ports()}
 				if g.IntN(3) > 0 {
-					e.Limits = &schema.EgressLimits{Up: g.one("", "1KiB", "2KiB"), Rate: g.one("", "1/m", "2/m"), Connections: g.number()}
+					e.Limits = &schema.EgressLimits{Up: g.one("", "1KiB", "2KiB"), Rate: g.one("", "1/m", "2/m"),
+						Connections: g.number()}
 				}
 				s.Network.Egress = append(s.Network.Egress, e)
 			}
 			return s
 		}
-		docs := []schema.Policy{document("OrgPolicy", "org", "", list("*.a.test", g.one("b.a.test", "*.b.a.test", "b.test"))), document("TeamPolicy", "team", "org", list(g.some("*.a.test", "b.a.test", "*.b.a.test")...)),
-			document("AgentPolicy", "agent", "team", list(g.some("*.a.test", "x.a.test", "b.a.test", "c.b.a.test", "evil.a.test")...))}
+		docs := []schema.Policy{
+			document("OrgPolicy", "org", "", list("*.a.test", g.one("b.a.test", "*.b.a.test", "b.test"))),
+			document("TeamPolicy", "team", "org", list(g.some("*.a.test", "b.a.test", "*.b.a.test")...)),
+			document("AgentPolicy", "agent", "team",
+				list(g.some("*.a.test", "x.a.test", "b.a.test", "c.b.a.test", "evil.a.test")...))}
 		effective := layers.Merge(layers.Config{Policies: docs}).Effective[0]
 		a, ok := alone(effective)
 		if !ok {
@@ -282,22 +306,26 @@ func below(t *testing.T, round int, above *schema.Spec, a, up profiles.Agent) (a
 			allowed++
 		}
 		if l.Verdict > h.Verdict {
-			t.Fatalf("round %d: %s is %s below and %s above: %s / %s", round, what, l.Verdict, h.Verdict, l.Reason, h.Reason)
+			t.Fatalf("round %d: %s is %s below and %s above: %s / %s", round, what, l.Verdict, h.Verdict, l.Reason,
+				h.Reason)
 		}
 	}
 	e := above.Executors
 	if e != nil && e.Python != nil && a.Python != nil {
 		if e.Python.Imports.Allow != nil {
-			for _, m := range []string{"json", "os", "os.path", "pandas", "pandas.core.x", "pandas.io", "urllib", "urllib.request", "socket", "requests", "numpy", "csv", "ctypes"} {
+			for _, m := range []string{"json", "os", "os.path", "pandas", "pandas.core.x", "pandas.io", "urllib",
+				"urllib.request", "socket", "requests", "numpy", "csv", "ctypes"} {
 				check("import "+m, low.Import("python", m), high.Import("python", m))
 			}
 		}
 		least(t, round, &a.Python.Limits, &up.Python.Limits, e.Python.Limits)
 	}
 	if e != nil && e.Shell != nil && a.Shell != nil && e.Shell.Binaries != nil {
-		for _, argv := range [][]string{{"/usr/bin/git", "status"}, {"/usr/bin/git", "remote", "show"}, {"/usr/bin/git", "remote", "add", "x"}, {"/usr/bin/git", "push", "--force"},
+		for _, argv := range [][]string{{"/usr/bin/git", "status"}, {"/usr/bin/git", "remote", "show"},
+			{"/usr/bin/git", "remote", "add", "x"}, {"/usr/bin/git", "push", "--force"},
 			{"/usr/bin/jq", "-x", "a"}, {"/usr/bin/rg", "a", "b", "c", "d", "e"}, {"/usr/bin/rg", "--force"}, {"/bin/ls"}} {
-			check(fmt.Sprint(argv), low.Exec(profiles.ExecAction{Argv: argv}), high.Exec(profiles.ExecAction{Argv: argv}))
+			check(fmt.Sprint(argv), low.Exec(profiles.ExecAction{Argv: argv}),
+				high.Exec(profiles.ExecAction{Argv: argv}))
 		}
 		if e.Shell.AllowPipes != nil && a.Shell.Pipes && !up.Shell.Pipes {
 			t.Fatalf("round %d: pipes", round)
@@ -317,7 +345,8 @@ func below(t *testing.T, round int, above *schema.Spec, a, up profiles.Agent) (a
 		for name, b := range a.Bridges {
 			allowed++
 			h, ok := up.Bridges[name]
-			if !ok || h.Approval != nil && (b.Approval == nil || b.Approval.Count < h.Approval.Count || h.Approval.When == "" && b.Approval.When != "") {
+			if !ok || h.Approval != nil && (b.Approval == nil || b.Approval.Count < h.Approval.Count ||
+				h.Approval.When == "" && b.Approval.When != "") {
 				t.Fatalf("round %d: bridge %s: %+v above %+v", round, name, b, h)
 			}
 		}
@@ -331,7 +360,8 @@ func below(t *testing.T, round int, above *schema.Spec, a, up profiles.Agent) (a
 // least holds limits to those that a layer states.
 func least(t *testing.T, round int, low, high *profiles.Limits, stated *schema.Limits) {
 	t.Helper()
-	if stated != nil && stated.Memory != "" && *low.MemoryBytes > *high.MemoryBytes || stated != nil && stated.CPU != "" && *low.CPUMillis > *high.CPUMillis {
+	if stated != nil && stated.Memory != "" && *low.MemoryBytes > *high.MemoryBytes || stated != nil &&
+		stated.CPU != "" && *low.CPUMillis > *high.CPUMillis {
 		t.Fatalf("round %d: memory %d, processor %d above %+v", round, *low.MemoryBytes, *low.CPUMillis, *stated)
 	}
 }
@@ -340,7 +370,8 @@ func reaches(t *testing.T, round int, low, high *profiles.Decider, now time.Time
 	t.Helper()
 	sums := map[*profiles.EgressRule][]profiles.Budget{}
 	for _, port := range []uint16{80, 443, 8443} {
-		for _, host := range []string{"x.a.test", "b.a.test", "c.b.a.test", "evil.a.test", "b.test", "10.1.2.3", "10.2.0.1", "9.1.1.1", "c.test"} {
+		for _, host := range []string{"x.a.test", "b.a.test", "c.b.a.test", "evil.a.test", "b.test", "10.1.2.3",
+			"10.2.0.1", "9.1.1.1", "c.test"} {
 			to := egress.Dest{Name: host, Port: port}
 			if addr, err := netip.ParseAddr(host); err == nil {
 				to = egress.Dest{Addr: addr, Port: port}
@@ -380,7 +411,8 @@ func reaches(t *testing.T, round int, low, high *profiles.Decider, now time.Time
 			least = strictest(least, b.Limits)
 		}
 		if over(least, h.Limits) {
-			t.Fatalf("round %d: what lies below %s has more together: %+v, and share %+v", round, h.Host, h.Limits, common)
+			t.Fatalf("round %d: what lies below %s has more together: %+v, and share %+v", round, h.Host, h.Limits,
+				common)
 		}
 	}
 	return allowed
@@ -410,7 +442,8 @@ func share(sums map[*profiles.EgressRule][]profiles.Budget, high, low *profiles.
 // over reports whether limits are above others; 0 is none.
 func over(l, h profiles.EgressLimits) bool {
 	more := func(l, h int64) bool { return h > 0 && (l == 0 || l > h) }
-	return more(l.UpBytes, h.UpBytes) || more(l.DownBytes, h.DownBytes) || more(l.PerMinute, h.PerMinute) || more(l.Connections, h.Connections)
+	return more(l.UpBytes, h.UpBytes) || more(l.DownBytes, h.DownBytes) || more(l.PerMinute, h.PerMinute) ||
+		more(l.Connections, h.Connections)
 }
 
 // bounded holds the limits that count below to those that count above.

@@ -21,7 +21,8 @@ func entry(host string, connections int64) schema.Egress {
 }
 
 func network(list ...schema.Egress) schema.Spec {
-	return schema.Spec{Executors: &schema.Executors{Allowed: []string{"python"}}, Network: &schema.Network{Mode: "allowlist", Egress: list}}
+	return schema.Spec{Executors: &schema.Executors{Allowed: []string{"python"}},
+		Network: &schema.Network{Mode: "allowlist", Egress: list}}
 }
 
 // What lies within an entry above with limits counts against it together: entries,
@@ -41,23 +42,28 @@ func TestShared(t *testing.T) {
 			map[string][]string{"x.a.test": {"OrgPolicy org *.a.test 2"}, "y.a.test": {"OrgPolicy org *.a.test 2"}}},
 		{"org and team", network(entry("*.a.test", 4), entry("b.test", 3)), network(entry("*.x.a.test", 2), entry("y.a.test", 0), entry("b.test", 3)),
 			network(entry("1.x.a.test", 0), entry("y.a.test", 0), entry("b.test", 1)),
-			map[string][]string{"1.x.a.test": {"OrgPolicy org *.a.test 4", "TeamPolicy team *.x.a.test 2"}, "y.a.test": {"OrgPolicy org *.a.test 4"}, "b.test": {"OrgPolicy org b.test 3"}}},
+			map[string][]string{"1.x.a.test": {"OrgPolicy org *.a.test 4", "TeamPolicy team *.x.a.test 2"},
+				"y.a.test": {"OrgPolicy org *.a.test 4"}, "b.test": {"OrgPolicy org b.test 3"}}},
 		{"a part above has limits by itself", network(entry("*.a.test", 0), entry("x.a.test", 2)), schema.Spec{}, network(entry("*.a.test", 2), entry("x.a.test", 0)),
 			map[string][]string{"*.a.test": nil, "x.a.test": {"OrgPolicy org x.a.test 2"}}},
 		{"a part above without an entry below", network(entry("*.a.test", 0), entry("*.x.a.test", 2)), schema.Spec{}, network(entry("*.a.test", 2), entry("1.x.a.test", 1)),
-			map[string][]string{"*.a.test": {"OrgPolicy org *.x.a.test 2"}, "1.x.a.test": {"OrgPolicy org *.x.a.test 2"}}},
+			map[string][]string{"*.a.test": {"OrgPolicy org *.x.a.test 2"},
+				"1.x.a.test": {"OrgPolicy org *.x.a.test 2"}}},
 		{"gateways", network(entry("*.a.test", 2)), schema.Spec{}, gateways(network(entry("x.a.test", 0)), gateway("one", "https://x.a.test"), gateway("two", "https://y.a.test/v1")),
-			map[string][]string{"x.a.test": {"OrgPolicy org *.a.test 2"}, "one": {"OrgPolicy org *.a.test 2"}, "two": {"OrgPolicy org *.a.test 2"}}},
+			map[string][]string{"x.a.test": {"OrgPolicy org *.a.test 2"}, "one": {"OrgPolicy org *.a.test 2"},
+				"two": {"OrgPolicy org *.a.test 2"}}},
 		{"gateways of a team", network(entry("*.a.test", 2)), gateways(network(entry("x.a.test", 0)), gateway("one", "https://x.a.test")), gateways(network(), schema.Gateway{Name: "one"}),
 			map[string][]string{"one": {"OrgPolicy org *.a.test 2"}}},
 		{"no limits", network(entry("*.a.test", 0)), schema.Spec{}, network(entry("x.a.test", 2)), map[string][]string{"x.a.test": nil}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			docs := []schema.Policy{document("OrgPolicy", "org", "", tt.org), document("TeamPolicy", "team", "org", tt.team), document("AgentPolicy", "agent", "team", tt.agent)}
+			docs := []schema.Policy{document("OrgPolicy", "org", "", tt.org),
+				document("TeamPolicy", "team", "org", tt.team), document("AgentPolicy", "agent", "team", tt.agent)}
 			for _, d := range docs { // as decoding gives them: who inherits a list has its places
 				if d.Spec.Network != nil {
 					for i := range d.Spec.Network.Egress {
-						d.Origins[fmt.Sprintf("spec.network.egress[%d]", i)] = schema.Origin{Pos: schema.Pos{File: d.File, Line: 10 + i, Column: 1}}
+						d.Origins[fmt.Sprintf("spec.network.egress[%d]", i)] = schema.Origin{
+							Pos: schema.Pos{File: d.File, Line: 10 + i, Column: 1}}
 					}
 				}
 			}
@@ -94,7 +100,8 @@ func TestShared(t *testing.T) {
 // itself, and not the root, which holds everything.
 func TestBelow(t *testing.T) {
 	files := func(read ...string) schema.Spec {
-		return schema.Spec{Executors: &schema.Executors{Allowed: []string{"python"}}, Filesystem: &schema.Filesystem{Read: read}}
+		return schema.Spec{Executors: &schema.Executors{Allowed: []string{"python"}},
+			Filesystem: &schema.Filesystem{Read: read}}
 	}
 	for _, tt := range []struct {
 		name             string
@@ -110,7 +117,8 @@ func TestBelow(t *testing.T) {
 		{"no list above", schema.Spec{}, schema.Spec{}, files("/data/a"), nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			docs := []schema.Policy{document("OrgPolicy", "org", "", tt.org), document("TeamPolicy", "team", "org", tt.team), document("AgentPolicy", "agent", "team", tt.agent)}
+			docs := []schema.Policy{document("OrgPolicy", "org", "", tt.org),
+				document("TeamPolicy", "team", "org", tt.team), document("AgentPolicy", "agent", "team", tt.agent)}
 			out := layers.Merge(layers.Config{Policies: docs})
 			if len(out.Found) > 0 {
 				t.Fatal(out.Found)

@@ -74,7 +74,8 @@ func TestOf(t *testing.T) {
 	if diff := cmp.Diff(want, changes); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"bridge gone", "host gone.ringd.internal:80", "host other.example:443", "import socket", "program /usr/bin/curl"}, got.Refused); diff != "" {
+	if diff := cmp.Diff([]string{"bridge gone", "host gone.ringd.internal:80", "host other.example:443",
+		"import socket", "program /usr/bin/curl"}, got.Refused); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"json", "pandas"}, got.Imports.Allow); diff != "" {

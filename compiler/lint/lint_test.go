@@ -38,10 +38,12 @@ func check(t *testing.T, text string) schema.Diagnostics {
 	if len(policies) == 0 {
 		t.Fatal(found)
 	}
-	return lint.Check(lint.Config{Policies: policies, Options: lint.Options{Now: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC), Soon: 30 * 24 * time.Hour}})
+	return lint.Check(lint.Config{Policies: policies, Options: lint.Options{
+		Now: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC), Soon: 30 * 24 * time.Hour}})
 }
 
-const head = "apiVersion: ringd/v1\nkind: AgentPolicy\nmetadata: {name: a, revision: 1, owner: \"team:x@acme.example\"}\nspec:\n"
+const head = "apiVersion: ringd/v1\nkind: AgentPolicy\nmetadata: {name: a, revision: 1, owner: " +
+	"\"team:x@acme.example\"}\nspec:\n"
 
 // Each code is found where it is meant and nowhere else: every list holds what is fine
 // beside what is not.
@@ -176,7 +178,8 @@ spec: {}`,
 
 // Without a time nothing is said of what ends.
 func TestWithoutTime(t *testing.T) {
-	policies, _ := schema.Decode([]schema.Source{{Name: "p.yaml", Data: []byte(head + "  network: {mode: allowlist, egress: [{host: a.example, expires: \"2020-01-01\"}]}")}})
+	policies, _ := schema.Decode([]schema.Source{{Name: "p.yaml", Data: []byte(head + "  network: {mode: allowlist, " +
+		"egress: [{host: a.example, expires: \"2020-01-01\"}]}")}})
 	if found := lint.Check(lint.Config{Policies: policies}); len(found) > 0 {
 		t.Error(found)
 	}
@@ -185,12 +188,16 @@ func TestWithoutTime(t *testing.T) {
 // A value of a ceiling that every agent below it has is told once, where it stands.
 func TestLayers(t *testing.T) {
 	doc := func(kind, name, parent, spec string) schema.Source {
-		return schema.Source{Name: name + ".yaml", Data: []byte(fmt.Sprintf("apiVersion: ringd/v1\nkind: %s\nmetadata: {name: %s, revision: 1, owner: \"group:x\"%s}\nspec:\n%s", kind, name, parent, spec))}
+		return schema.Source{Name: name + ".yaml", Data: []byte(
+			fmt.Sprintf("apiVersion: ringd/v1\nkind: %s\nmetadata: {name: %s, revision: 1, owner: \"group:x\"%s}\n"+
+				"spec:\n%s", kind, name, parent, spec))}
 	}
 	imports := func(s string) string { return "  executors: {allowed: [python], python: {imports: " + s + "}}\n" }
 	policies, found := schema.Decode([]schema.Source{
-		doc("OrgPolicy", "acme", "", imports("{allow: [json, re], deny: [a, a.b]}")+"  bridges: [{name: q, powers: {sensitive: true, untrusted: false, external: false}, limits: {callsPerRun: 3}}]\n"),
-		doc("AgentPolicy", "one", ", parent: acme", imports("{allow: [json]}")+"  bridges: [{name: q, powers: {sensitive: true, untrusted: false, external: false}}]\n"),
+		doc("OrgPolicy", "acme", "", imports("{allow: [json, re], deny: [a, a.b]}")+
+			"  bridges: [{name: q, powers: {sensitive: true, untrusted: false, external: false}, limits: {callsPerRun: 3}}]\n"),
+		doc("AgentPolicy", "one", ", parent: acme", imports("{allow: [json]}")+
+			"  bridges: [{name: q, powers: {sensitive: true, untrusted: false, external: false}}]\n"),
 		doc("AgentPolicy", "two", ", parent: acme", imports("{allow: [re], deny: [a.c]}")),
 	})
 	if found.Refused() {
@@ -221,21 +228,26 @@ f: 6 # ringd:lint-ignore unknown-field what refuses stays
 g: "x# ringd:lint-ignore any-port no comment"
 `
 	warn := func(line int, code string) schema.Diagnostic {
-		return schema.Diagnostic{Pos: schema.Pos{File: "p.yaml", Line: line, Column: 1}, Code: code, Severity: schema.Warning}
+		return schema.Diagnostic{Pos: schema.Pos{File: "p.yaml", Line: line, Column: 1}, Code: code,
+			Severity: schema.Warning}
 	}
 	refuses := warn(9, "unknown-field")
 	refuses.Severity = schema.Error
-	found := schema.Diagnostics{warn(1, "any-port"), warn(1, "broad-file"), warn(5, "broad-file"), warn(6, "any-port"), warn(8, "broad-file"), refuses, warn(10, "any-port")}
+	found := schema.Diagnostics{warn(1, "any-port"), warn(1, "broad-file"), warn(5, "broad-file"), warn(6, "any-port"),
+		warn(8, "broad-file"), refuses, warn(10, "any-port")}
 	left := got(lint.Suppress([]schema.Source{{Name: "p.yaml", Data: []byte(text)}}, found))
-	want := []string{"1 broad-file", "6 any-port", "6 lint-ignore", "7 lint-ignore", "8 broad-file", "8 unused-lint-ignore", "9 unknown-field", "9 unused-lint-ignore", "10 any-port"}
+	want := []string{"1 broad-file", "6 any-port", "6 lint-ignore", "7 lint-ignore", "8 broad-file",
+		"8 unused-lint-ignore", "9 unknown-field", "9 unused-lint-ignore", "10 any-port"}
 	if diff := cmp.Diff(want, left); diff != "" {
 		t.Error(diff)
 	}
 	cue := []schema.Source{{Name: "p.cue", Data: []byte("x: 1 // ringd:lint-ignore any-port it is meant\n")}}
-	if left := lint.Suppress(cue, schema.Diagnostics{{Pos: schema.Pos{File: "p.cue", Line: 1}, Code: "any-port", Severity: schema.Warning}}); len(left) > 0 {
+	if left := lint.Suppress(
+		cue, schema.Diagnostics{{Pos: schema.Pos{File: "p.cue", Line: 1}, Code: "any-port", Severity: schema.Warning}}); len(left) > 0 {
 		t.Error(left)
 	}
-	if other := lint.Suppress([]schema.Source{{Name: "q.yaml", Data: []byte(text)}}, slices.Clone(found[:1])); !slices.Contains(got(other), "1 any-port") {
+	if other := lint.Suppress([]schema.Source{{Name: "q.yaml", Data: []byte(text)}},
+		slices.Clone(found[:1])); !slices.Contains(got(other), "1 any-port") {
 		t.Errorf("a comment of another file: %v", other)
 	}
 }

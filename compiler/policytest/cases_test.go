@@ -16,7 +16,8 @@ import (
 // decode reads the body of a case, an action with what is expected.
 func decode(t *testing.T, body string) policytest.Case {
 	t.Helper()
-	f, found := policytest.Decode(schema.Source{Name: "a_test.yaml", Data: []byte("cases:\n  - {name: x, expect: deny, " + body + "}\n")})
+	f, found := policytest.Decode(schema.Source{Name: "a_test.yaml", Data: []byte("cases:\n  - {name: x, expect: " +
+		"deny, " + body + "}\n")})
 	if len(found) > 0 || len(f.Cases) != 1 {
 		t.Fatalf("%s: %v", body, found)
 	}
@@ -62,7 +63,8 @@ func TestHead(t *testing.T) {
 	if len(found) > 0 {
 		t.Fatal(found)
 	}
-	if !f.Now.Equal(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)) || f.Rules != 90 || f.Denies != 0 || f.Workspace != "/workspace" || f.Home != "/home/agent" {
+	if !f.Now.Equal(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)) || f.Rules != 90 || f.Denies != 0 ||
+		f.Workspace != "/workspace" || f.Home != "/home/agent" {
 		t.Errorf("got %+v", f)
 	}
 }
@@ -100,8 +102,9 @@ func TestIsRule(t *testing.T) {
 func TestCoverage(t *testing.T) {
 	at := func(line int) profiles.Rule { return profiles.Rule{File: "a.yaml", Line: line} }
 	a := profiles.Agent{
-		Bridges: map[string]profiles.Bridge{"b": {Rule: at(1)}, "c": {Rule: at(2), Approval: &profiles.Approval{Rule: at(3)}}},
-		Files:   profiles.Files{Read: []profiles.PathRule{{Rule: at(4)}}, Deny: []profiles.PathRule{{Rule: at(5)}}},
+		Bridges: map[string]profiles.Bridge{"b": {Rule: at(1)},
+			"c": {Rule: at(2), Approval: &profiles.Approval{Rule: at(3)}}},
+		Files: profiles.Files{Read: []profiles.PathRule{{Rule: at(4)}}, Deny: []profiles.PathRule{{Rule: at(5)}}},
 	}
 	c := policytest.NewCoverage(a)
 	mark := func(line int, v profiles.Verdict) {
@@ -134,10 +137,12 @@ func TestPrograms(t *testing.T) {
 	var git profiles.Binary
 	git.Path, git.Rule.Line = "/usr/bin/git", 10
 	for _, text := range []string{"status", "stash", "stash list", "log"} {
-		git.Allow = append(git.Allow, profiles.Pattern{Words: strings.Fields(text), Text: text, Rule: profiles.Rule{Line: line[text]}})
+		git.Allow = append(git.Allow, profiles.Pattern{Words: strings.Fields(text), Text: text,
+			Rule: profiles.Rule{Line: line[text]}})
 	}
 	none := profiles.Binary{Path: "/usr/bin/none", Allow: []profiles.Pattern{}}
-	a := profiles.Agent{Shell: &profiles.Shell{Binaries: []profiles.Binary{{Path: "/usr/bin/rg", Rule: profiles.Rule{Line: 20}}, git, none}}}
+	a := profiles.Agent{Shell: &profiles.Shell{Binaries: []profiles.Binary{
+		{Path: "/usr/bin/rg", Rule: profiles.Rule{Line: 20}}, git, none}}}
 	for _, tt := range []struct {
 		argv []string
 		want []int
@@ -152,7 +157,8 @@ func TestPrograms(t *testing.T) {
 	} {
 		var got []int
 		for _, r := range policytest.Programs(a, func(a profiles.Agent) bool {
-			return profiles.NewDecider(a, "", profiles.Environment{}).Decide(profiles.Action{Exec: &profiles.ExecAction{Argv: tt.argv}}).Verdict == profiles.Allow
+			return profiles.NewDecider(a, "", profiles.Environment{}).Decide(
+				profiles.Action{Exec: &profiles.ExecAction{Argv: tt.argv}}).Verdict == profiles.Allow
 		}) {
 			got = append(got, r.Line)
 		}

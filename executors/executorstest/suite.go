@@ -142,7 +142,8 @@ func (x suite) program(source string) executors.Run {
 	return executors.Run{
 		ID: "run", Actor: "actor", Agent: &a, Revision: "sha256:suite",
 		Program: executors.Program{Name: "program", Language: x.Language, Source: source},
-		Limits: profiles.Limits{CPUMillis: n(10000), WallMillis: n(60000), MemoryBytes: n(32 << 20), OutputBytes: n(4 << 10),
+		Limits: profiles.Limits{CPUMillis: n(10000), WallMillis: n(60000), MemoryBytes: n(32 << 20),
+			OutputBytes: n(4 << 10),
 			ResultBytes: n(64 << 10), StackBytes: n(256 << 10), Processes: n(1), Files: n(16), RefusedCalls: n(64)},
 	}
 }

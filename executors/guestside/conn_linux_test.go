@@ -21,7 +21,8 @@ func TestWatch(t *testing.T) {
 		{"the host is gone", unix.Close, true, "", io.EOF},
 	}
 	for _, tt := range tests {
-		for kind, open := range map[string]func(*testing.T) (c Conn, told, heard int){"socket": socket, "pipes": pipes} {
+		for kind, open := range map[string]func(*testing.T) (c Conn, told, heard int){
+			"socket": socket, "pipes": pipes} {
 			t.Run(tt.name+" by "+kind, func(t *testing.T) {
 				c, told, heard := open(t)
 				if _, err := io.WriteString(c, "question"); err != nil {

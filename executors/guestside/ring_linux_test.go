@@ -43,7 +43,8 @@ func attacks() map[string]func() error {
 		"exec":   func() error { return unix.Exec("/bin/true", []string{"true"}, nil) },
 		"dup":    func() error { return descriptorOf(unix.Dup(3)) },
 		"a program in memory": func() error {
-			_, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANON)
+			_, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC,
+				unix.MAP_PRIVATE|unix.MAP_ANON)
 			return err
 		},
 	}
@@ -298,7 +299,8 @@ func TestSealInRing(t *testing.T) {
 				}
 				return
 			}
-			if !e.killed || len(e.violations) != 1 || !e.violations[0].End || e.violations[0].Layer != initproto.LayerSeal {
+			if !e.killed || len(e.violations) != 1 || !e.violations[0].End ||
+				e.violations[0].Layer != initproto.LayerSeal {
 				t.Errorf("%+v", e)
 			}
 		})
@@ -317,9 +319,11 @@ func TestSealCanariesCanFail(t *testing.T) {
 			}
 		})
 	}
-	for lie, want := range map[string]string{"seccomp": "the filter does not hold: openat", "mdwe": "memory became executable"} {
+	for lie, want := range map[string]string{"seccomp": "the filter does not hold: openat",
+		"mdwe": "memory became executable"} {
 		t.Run("a lie about "+lie, func(t *testing.T) {
-			if e := inTestRing(t, lie, "none", sealWith(canaryFilter(""))); e.code != exitNotSealed || !strings.Contains(e.output, want) {
+			if e := inTestRing(t, lie, "none", sealWith(canaryFilter(""))); e.code != exitNotSealed ||
+				!strings.Contains(e.output, want) {
 				t.Errorf("%+v", e)
 			}
 		})
@@ -358,14 +362,16 @@ func TestMessagesOfTheRing(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := decodeFilter(s)
-	if d := cmp.Diff([]unix.SockFilter{{Code: 0x15, Jt: 1, Jf: 2, K: 0xc0000001}, {Code: 6, K: 7}}, got); d != "" || err != nil {
+	if d := cmp.Diff([]unix.SockFilter{{Code: 0x15, Jt: 1, Jf: 2, K: 0xc0000001}, {Code: 6, K: 7}}, got); d != "" ||
+		err != nil {
 		t.Error(d, err)
 	}
 	if b, err = json.Marshal(Sealed{Version: controlVersion, Failed: "why"}); err != nil {
 		t.Fatal(err)
 	}
 	var sealed initproto.Sealed
-	if err := decode(b, &sealed); err != nil || sealed != (initproto.Sealed{Version: initproto.Version, Failed: "why"}) {
+	if err := decode(b, &sealed); err != nil || sealed != (initproto.Sealed{
+		Version: initproto.Version, Failed: "why"}) {
 		t.Errorf("%+v %v", sealed, err)
 	}
 	if Control != initproto.Control {

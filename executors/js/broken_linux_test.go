@@ -161,7 +161,8 @@ func sealAsOne() error {
 		return e
 	}
 	b, err := json.Marshal(initproto.Sealed{Version: initproto.Version})
-	return errors.Join(err, unix.Sendmsg(guestside.Control, b, unix.UnixRights(int(fd)), nil, 0), unix.Close(guestside.Control))
+	return errors.Join(err, unix.Sendmsg(guestside.Control, b, unix.UnixRights(int(fd)), nil, 0),
+		unix.Close(guestside.Control))
 }
 
 // Whatever a guest tries once it was broken out of, it is refused, it is on
@@ -188,10 +189,12 @@ func TestBrokenOut(t *testing.T) {
 				t.Fatalf("%s %s %+v %v", out.State, out.Value, out.Error, err)
 			}
 			got := seen.take()
-			if len(got) != 1 || got[0].Layer != initproto.LayerSeal || !got[0].End || got[0].Executor != "js" || got[0].Agent != "default" {
+			if len(got) != 1 || got[0].Layer != initproto.LayerSeal || !got[0].End || got[0].Executor != "js" ||
+				got[0].Agent != "default" {
 				t.Fatalf("%+v", got)
 			}
-			if !strings.Contains(out.Error.Message, "a forbidden system call") || !strings.Contains(out.Error.Message, got[0].Call) {
+			if !strings.Contains(out.Error.Message, "a forbidden system call") ||
+				!strings.Contains(out.Error.Message, got[0].Call) {
 				t.Errorf("%q does not say %s", out.Error.Message, got[0].Call)
 			}
 			t.Log(got[0])
@@ -227,7 +230,9 @@ func TestAttestation(t *testing.T) {
 		t.Errorf("%+v", out.Attestation)
 	}
 	var missing []string
-	for _, layer := range []string{"wasm", initproto.LayerSeal, initproto.LayerMemory, initproto.LayerViolations, initproto.LayerNamespaces, initproto.LayerMounts, initproto.LayerLandlock, initproto.LayerSeccomp, initproto.LayerSelfTest} {
+	for _, layer := range []string{"wasm", initproto.LayerSeal, initproto.LayerMemory, initproto.LayerViolations,
+		initproto.LayerNamespaces, initproto.LayerMounts, initproto.LayerLandlock, initproto.LayerSeccomp,
+		initproto.LayerSelfTest} {
 		if out.Attestation.Layers[layer] != "enforced" {
 			missing = append(missing, fmt.Sprintf("%s: %q", layer, out.Attestation.Layers[layer]))
 		}

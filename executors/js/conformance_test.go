@@ -23,7 +23,8 @@ func TestConformance(t *testing.T) {
 					Result:   "await echo(1)",
 					Kind:     "const r = await echo(1); ({}).polluted === true || r.polluted === true",
 					Uncaught: "// line 1\n// line 2\nthrow Object.assign(new Error('here'), { name: 'Oops' })",
-					Ambient: "['process', 'require', 'fetch', 'std', 'os', 'Deno', 'setTimeout', 'Worker', 'WebAssembly', 'performance', 'navigator', 'print', 'scriptArgs']" +
+					Ambient: "['process', 'require', 'fetch', 'std', 'os', 'Deno', 'setTimeout', 'Worker', " +
+						"'WebAssembly', 'performance', 'navigator', 'print', 'scriptArgs']" +
 						".filter((n) => typeof globalThis[n] !== 'undefined')",
 					Seeded:   "[Math.random(), Math.random(), Math.random()]",
 					Loop:     "for (;;) {}",
@@ -37,8 +38,9 @@ func TestConformance(t *testing.T) {
 					Huge:     "'x'.repeat(1 << 20)",
 				},
 				Pauses: &executorstest.Pauses{
-					Hops:     "let sum = 0; for (let i = 0; i < 100; i++) sum += await echo(i); sum",
-					Later:    "let r = Math.random(); const a = await echo(1); const s = Math.random(); [a, r, await echo(2), s]",
+					Hops: "let sum = 0; for (let i = 0; i < 100; i++) sum += await echo(i); sum",
+					Later: "let r = Math.random(); const a = await echo(1); const s = Math.random(); [a, r, await " +
+						"echo(2), s]",
 					Remember: "globalThis.kept = 41",
 					Recall:   "globalThis.kept + 1",
 					Forget:   "globalThis.kept = 1; throw Object.assign(new Error('here'), { name: 'Oops' })",

@@ -77,7 +77,8 @@ func parseEntry(t *testing.T, file, source string) *entry {
 	e.run.Limits.CPUMillis = ptr(e.number(t, "cpu", 200))
 	e.run.Limits.MemoryBytes = ptr(e.number(t, "memory", 8<<20))
 	e.run.Limits.OutputBytes = ptr(16 << 10)
-	e.run.Agent.JS.Imports.Deny = []profiles.ImportRule{{Name: "requests", Rule: profiles.Rule{File: "policy.yaml", Line: 12, Path: "denied_imports[0]"}}}
+	e.run.Agent.JS.Imports.Deny = []profiles.ImportRule{
+		{Name: "requests", Rule: profiles.Rule{File: "policy.yaml", Line: 12, Path: "denied_imports[0]"}}}
 	if e.head["modules"] != "" {
 		addModules(&e.run)
 	}

@@ -59,7 +59,8 @@ func TestSessionDeclaresAgain(t *testing.T) {
 			}
 		}
 	}
-	if out := n.run("a.js", "const before = 1\nimport x from 'requests'", nil); out.State != executors.StateDenied || len(out.Denials) != 1 || out.Snapshot != nil {
+	if out := n.run("a.js", "const before = 1\nimport x from 'requests'", nil); out.State != executors.StateDenied ||
+		len(out.Denials) != 1 || out.Snapshot != nil {
 		t.Errorf("%s %+v", out.State, out.Error)
 	}
 	if out := n.run("a.js", "typeof before", nil); string(out.Value) != `"undefined"` {
@@ -70,13 +71,15 @@ func TestSessionDeclaresAgain(t *testing.T) {
 // A session does not hand out a module that the policy has changed or taken away
 // since, nor one that imports it. What did not change stays one.
 func TestSessionGetsTheModulesOfThePolicy(t *testing.T) {
-	const read = "import { v } from 'policy:v'\nimport { w } from 'policy:outer'\nimport { next } from 'policy:counter'\n;[v(), w(), next()]"
+	const read = "import { v } from 'policy:v'\nimport { w } from 'policy:outer'\nimport { next } from " +
+		"'policy:counter'\n;[v(), w(), next()]"
 	n := &notebook{t: t, e: cold(t)}
 	run := func(source string, change func(*executors.Run)) executors.Outcome {
 		t.Helper()
 		out := n.run("plan.js", source, func(r *executors.Run) {
 			addModule(r, "policy:v", "export const v = () => 1")
-			addModule(r, "policy:outer", "import { v } from 'policy:v'\nexport const w = () => 10 * v()\nexport const boom = (o) => o.p.q")
+			addModule(r, "policy:outer", "import { v } from 'policy:v'\nexport const w = () => 10 * v()\nexport "+
+				"const boom = (o) => o.p.q")
 			if change != nil {
 				change(r)
 			}
@@ -101,12 +104,14 @@ func TestSessionGetsTheModulesOfThePolicy(t *testing.T) {
 	value("[2,20,1]", run(read, newer))
 	value("[1,10,3]", run(read, nil))
 	gone := func(r *executors.Run) { delete(r.Modules, "policy:v") }
-	for _, source := range []string{read, "const n = 'policy:v'; await import(n)", "const n = 'policy:outer'; await import(n)"} {
+	for _, source := range []string{read, "const n = 'policy:v'; await import(n)",
+		"const n = 'policy:outer'; await import(n)"} {
 		if out := run(source, gone); out.State != executors.StateDenied || out.Error.Name != "ImportDenied" {
 			t.Errorf("%s: %s %s %+v", source, out.State, out.Value, out.Error)
 		}
 	}
-	want := []executors.Frame{{Function: "v", File: "policy:v", Line: 3, Column: 3}, {File: "plan.js", Line: 3, Column: 2}}
+	want := []executors.Frame{{Function: "v", File: "policy:v", Line: 3, Column: 3},
+		{File: "plan.js", Line: 3, Column: 2}}
 	out := run("import { v } from 'policy:v'\nglobalThis.later = v\n;v({})", typed)
 	if diff := cmp.Diff(want, out.Error.Frames); diff != "" {
 		t.Errorf("%+v\n%s", out.Error, diff)

@@ -27,7 +27,8 @@ func TestHammer(t *testing.T) {
 	l := launcher(t)
 	var wg sync.WaitGroup
 	e, err := js.New(js.Config{
-		Launcher: l, Argv: []string{"/proc/self/exe", verb}, CacheDir: cacheDir, Go: func(f func()) { wg.Go(f) }, Now: time.Now,
+		Launcher: l, Argv: []string{"/proc/self/exe", verb}, CacheDir: cacheDir, Go: func(f func()) { wg.Go(f) },
+		Now:   time.Now,
 		Blank: 2, Idle: 4, PerKey: 2, Reuse: 5,
 	})
 	if err != nil {
@@ -124,7 +125,8 @@ func TestHammerPauses(t *testing.T) {
 
 // wild runs one program to its end over as many pauses as come.
 func wild(ctx context.Context, e *js.Executor, random *rand.Rand) (done bool, pauses int64, err error) {
-	r := program("const out = []; for (let i = 0; i < 4; i++) out.push(...await Promise.all([echo(i), echo(i + 10)])); out.join()", "echo")
+	r := program("const out = []; for (let i = 0; i < 4; i++) out.push(...await Promise.all([echo(i), echo(i + "+
+		"10)])); out.join()", "echo")
 	var mu sync.Mutex
 	answered := map[string]bool{}
 	var twice []string
@@ -176,7 +178,8 @@ func wild(ctx context.Context, e *js.Executor, random *rand.Rand) (done bool, pa
 			return false, pauses, fmt.Errorf("%s %+v", out.State, out.Error)
 		}
 		pauses++
-		r.Resume = &executors.Resume{Engine: out.Engine, Snapshot: out.Snapshot, Open: slices.Collect(maps.Values(waits))}
+		r.Resume = &executors.Resume{Engine: out.Engine, Snapshot: out.Snapshot,
+			Open: slices.Collect(maps.Values(waits))}
 	}
 }
 

@@ -120,7 +120,8 @@ func limits() profiles.Limits {
 
 // agent grants the js executor and these bridges.
 func agent(bridges ...string) *profiles.Agent {
-	a := &profiles.Agent{Name: "default", MinTier: profiles.TierWasm, JS: &profiles.JS{}, Bridges: map[string]profiles.Bridge{}, Limits: limits()}
+	a := &profiles.Agent{Name: "default", MinTier: profiles.TierWasm, JS: &profiles.JS{},
+		Bridges: map[string]profiles.Bridge{}, Limits: limits()}
 	for _, b := range bridges {
 		a.Bridges[b] = profiles.Bridge{Name: b}
 	}

@@ -12,7 +12,8 @@ import (
 // Programs of the benchmarks: one that holds nothing, one that holds 23 MB.
 const (
 	small = "const a = [1, 2, 3]; await echo(1); await echo(2); a.length"
-	large = "const a = []; for (let i = 0; i < 100000; i++) a.push({ i, name: 'object ' + i, list: [i, i + 1] }); await echo(1); await echo(2); a.length"
+	large = "const a = []; for (let i = 0; i < 100000; i++) a.push({ i, name: 'object ' + i, list: [i, i + 1] }); " +
+		"await echo(1); await echo(2); a.length"
 )
 
 // benchmarkPause is from the wish to the outcome with the snapshot, in a guest

@@ -168,15 +168,20 @@ func TestFramesAfterAPause(t *testing.T) {
 		want               []executors.Frame
 	}{
 		{"javascript", "plan.js", "const f = (x) => {\n  return x.y.z\n}\nawait echo(1)\n\nf({})", nil,
-			[]executors.Frame{{Function: "f", File: "plan.js", Line: 2, Column: 10}, {File: "plan.js", Line: 6, Column: 1}}},
+			[]executors.Frame{{Function: "f", File: "plan.js", Line: 2, Column: 10},
+				{File: "plan.js", Line: 6, Column: 1}}},
 		{"typescript", "plan.ts", "interface I { x: number }\nenum E { A }\nconst f = (x: any): I => {\n  return x.y.z as I\n}\nawait echo(1)\nf({})", nil,
-			[]executors.Frame{{Function: "f", File: "plan.ts", Line: 4, Column: 10}, {File: "plan.ts", Line: 7, Column: 1}}},
+			[]executors.Frame{{Function: "f", File: "plan.ts", Line: 4, Column: 10},
+				{File: "plan.ts", Line: 7, Column: 1}}},
 		{"in a joined module", "plan.js", "import { boom } from 'policy:boom'\nawait echo(1)\nboom({})", nil,
-			[]executors.Frame{{Function: "boom", File: "policy:boom", Line: 3, Column: 10}, {File: "plan.js", Line: 3, Column: 1}}},
+			[]executors.Frame{{Function: "boom", File: "policy:boom", Line: 3, Column: 10},
+				{File: "plan.js", Line: 3, Column: 1}}},
 		{"in a module loaded before", "plan.js", "const n = 'policy:boom'\nconst { boom } = await import(n)\nawait echo(1)\nboom({})", nil,
-			[]executors.Frame{{Function: "boom", File: "policy:boom", Line: 3, Column: 10}, {File: "plan.js", Line: 4, Column: 1}}},
+			[]executors.Frame{{Function: "boom", File: "policy:boom", Line: 3, Column: 10},
+				{File: "plan.js", Line: 4, Column: 1}}},
 		{"in a module loaded after", "plan.js", "const n = 'policy:boom'\nawait echo(1)\nconst { boom } = await import(n)\nboom({})", nil,
-			[]executors.Frame{{Function: "boom", File: "policy:boom", Line: 3, Column: 10}, {File: "plan.js", Line: 4, Column: 1}}},
+			[]executors.Frame{{Function: "boom", File: "policy:boom", Line: 3, Column: 10},
+				{File: "plan.js", Line: 4, Column: 1}}},
 		{"in a module that was changed since", "plan.js", "const n = 'policy:boom'\nconst { boom } = await import(n)\nawait echo(1)\nboom({})",
 			func(r *executors.Run) { addModule(r, "policy:boom", "// b\n"+boom) },
 			[]executors.Frame{{File: "plan.js", Line: 4, Column: 1}}},
@@ -231,11 +236,14 @@ func TestEndsAfterAPause(t *testing.T) {
 		{"an import that was allowed when it paused", "await echo(1); const n = 'policy:math'; (await import(n)).answer()",
 			func(r *executors.Run) { r.Agent.JS.Imports.Allow = nil }, executors.StateDenied, "ImportDenied"},
 		{"a bridge that was granted since", "await echo(1); typeof later",
-			func(r *executors.Run) { r.Agent.Bridges["later"] = profiles.Bridge{Name: "later"} }, executors.StateDone, `"undefined"`},
+			func(r *executors.Run) { r.Agent.Bridges["later"] = profiles.Bridge{Name: "later"} }, executors.StateDone,
+			`"undefined"`},
 		{"a global that is denied since and was made permanent", "Object.defineProperty(globalThis, 'eval', { configurable: false }); await echo(1)",
-			func(r *executors.Run) { r.Agent.JS.DenyGlobals = []profiles.ImportRule{{Name: "eval"}} }, executors.StateDenied, "CapabilityRevoked"},
+			func(r *executors.Run) { r.Agent.JS.DenyGlobals = []profiles.ImportRule{{Name: "eval"}} },
+			executors.StateDenied, "CapabilityRevoked"},
 		{"a trap in a global that is denied since", "globalThis.eval = new Proxy(function () {}, { getOwnPropertyDescriptor() { console.log('ran'); echo(2) } }); await echo(1); 4",
-			func(r *executors.Run) { r.Agent.JS.DenyGlobals = []profiles.ImportRule{{Name: "eval"}} }, executors.StateDone, "4"},
+			func(r *executors.Run) { r.Agent.JS.DenyGlobals = []profiles.ImportRule{{Name: "eval"}} },
+			executors.StateDone, "4"},
 		{"a result that is too large", "await echo(1); 'x'.repeat(2 << 20)", nil, executors.StateLimit, "ResultTooLarge"},
 		{"a pause cannot be caught", "const log = []; try { await echo(1) } catch { log.push('caught') } finally { log.push('finally') } log.join()", nil, executors.StateDone, `"finally"`},
 		{"the clock goes on", "const a = Date.now(); await echo(1); Date.now() > a", nil, executors.StateDone, "true"},
@@ -271,7 +279,8 @@ func TestEndsAfterAPause(t *testing.T) {
 // processor time. And a host whose clock is behind does not turn back a program's.
 func TestForgedRecord(t *testing.T) {
 	e := cold(t)
-	r := program("for (let i = 0; i < 1e6; i++); const a = Date.now(); await echo(1); [Date.now() >= a, Date.now()]", "echo")
+	r := program("for (let i = 0; i < 1e6; i++); const a = Date.now(); await echo(1); [Date.now() >= a, Date.now()]",
+		"echo")
 	out, from, err := executorstest.Stopped(t.Context(), e, r, &executorstest.Gate{})
 	if err != nil || from == nil {
 		t.Fatalf("%s %+v %v", out.State, out.Error, err)
@@ -291,7 +300,8 @@ func TestForgedRecord(t *testing.T) {
 		again.Resume = &in
 		return again
 	}
-	if _, err = e.Run(t.Context(), forged("cpu", '9'), plain); !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "processor time") {
+	if _, err = e.Run(t.Context(), forged("cpu", '9'), plain); !errors.Is(err, executors.ErrSnapshot) ||
+		!strings.Contains(err.Error(), "processor time") {
 		t.Errorf("processor time: %v", err)
 	}
 	out, err = e.Run(t.Context(), forged("clock", '8'), plain) // as of a host that is centuries ahead
@@ -303,7 +313,8 @@ func TestForgedRecord(t *testing.T) {
 // Output and denials are counted over all parts of a run, and reported once.
 func TestCountsOverAPause(t *testing.T) {
 	e := cold(t)
-	const part = "for (let i = 0; i < 10; i++) { console.log('0123456789'); try { await import('requests') } catch {} } "
+	const part = "for (let i = 0; i < 10; i++) { console.log('0123456789'); try { await import('requests') } catch " +
+		"{} } "
 	r := program(part+"await echo(1); "+part+"await echo(2); 1", "echo")
 	r.Limits.OutputBytes = ptr(150)
 	var lines int
@@ -346,12 +357,14 @@ func TestSnapshotTooLarge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it packs 70 MiB")
 	}
-	const fill = "const a = new Uint8Array(2 << 20); let x = 1; for (let i = 0; i < a.length; i++) { x = (x * 48271) % 2147483647; a[i] = x >> 8 }\n" +
+	const fill = "const a = new Uint8Array(2 << 20); let x = 1; for (let i = 0; i < a.length; i++) { x = (x * 48271) " +
+		"% 2147483647; a[i] = x >> 8 }\n" +
 		"const b = new Uint8Array(70 << 20); for (let i = 0; i < 35; i++) b.set(a, i << 21)\nawait echo(1)"
 	r := program(fill, "echo")
 	r.Limits.MemoryBytes, r.Limits.CPUMillis, r.Limits.WallMillis = ptr(96<<20), ptr(120000), ptr(300000)
 	out, from, err := executorstest.Stopped(t.Context(), executor(t, nil), r, &executorstest.Gate{})
-	if err != nil || from != nil || out.State != executors.StateLimit || out.Error.Name != "SnapshotTooLarge" || out.Snapshot != nil {
+	if err != nil || from != nil || out.State != executors.StateLimit || out.Error.Name != "SnapshotTooLarge" ||
+		out.Snapshot != nil {
 		t.Errorf("%s %+v %d %v", out.State, out.Error, len(out.Snapshot), err)
 	}
 }
@@ -370,7 +383,8 @@ func TestPausesCostAProgramNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it packs 16 MiB twelve times")
 	}
-	const fill = "const a = new Uint32Array(1 << 18); let x = 1; for (let i = 0; i < a.length; i++) { x ^= x << 13; x ^= x >>> 17; x ^= x << 5; a[i] = x }\n" +
+	const fill = "const a = new Uint32Array(1 << 18); let x = 1; for (let i = 0; i < a.length; i++) { x ^= x << 13; " +
+		"x ^= x >>> 17; x ^= x << 5; a[i] = x }\n" +
 		"const b = []; for (let i = 0; i < 16; i++) b.push(a.slice())\nfor (let i = 0; i < 12; i++) await echo(i)\nb.length"
 	r := program(fill, "echo")
 	r.Limits.CPUMillis, r.Limits.WallMillis = ptr(1000), ptr(300000)
@@ -417,7 +431,8 @@ func TestKillWhilePausing(t *testing.T) {
 			t.Error(err)
 		}
 	}})
-	if err != nil || out.State != executors.StateFailed || out.Snapshot != nil || out.Error.Name != "PauseFailed" && out.Error.Name != "GuestError" {
+	if err != nil || out.State != executors.StateFailed || out.Snapshot != nil || out.Error.Name != "PauseFailed" &&
+		out.Error.Name != "GuestError" {
 		t.Errorf("%s %+v %v", out.State, out.Error, err)
 	}
 	if out := mustRun(t, e, program("1 + 1")); string(out.Value) != "2" {
@@ -480,7 +495,8 @@ func TestOlderEngine(t *testing.T) {
 		"its guest is gone":                newer(map[string][]string{from.Engine: {"/nowhere/ringd", verb}}),
 	} {
 		out, err := e.Run(t.Context(), r, plain)
-		if !errors.Is(err, executors.ErrEngine) || !strings.Contains(err.Error(), from.Engine) || out.State == executors.StateDone {
+		if !errors.Is(err, executors.ErrEngine) || !strings.Contains(err.Error(), from.Engine) ||
+			out.State == executors.StateDone {
 			t.Errorf("%s: %s %v", name, out.State, err)
 		}
 	}
@@ -496,7 +512,8 @@ func TestOlderEngine(t *testing.T) {
 	if out, err := e.Run(t.Context(), fresh, plain); err != nil || out.Engine == from.Engine {
 		t.Errorf("a fresh run was given the older engine: %s %+v %v", out.State, out.Error, err)
 	}
-	if _, err := js.New(js.Config{Launcher: launcher(t), Argv: self, Go: func(f func()) {}, Now: time.Now, Engines: map[string][]string{"d": nil}}); err == nil {
+	if _, err := js.New(js.Config{Launcher: launcher(t), Argv: self, Go: func(f func()) {}, Now: time.Now,
+		Engines: map[string][]string{"d": nil}}); err == nil {
 		t.Error("an engine without a guest was taken")
 	}
 }
@@ -513,7 +530,8 @@ func TestHostileSnapshots(t *testing.T) {
 			e := executor(t, func(c *js.Config) { c.Argv = []string{"/proc/self/exe", wrong + how} })
 			r := program("1", "echo")
 			out, from, err := executorstest.Stopped(t.Context(), e, r, &executorstest.Gate{})
-			if err != nil || from != nil || out.State != executors.StateFailed || out.Snapshot != nil || !strings.Contains(out.Error.Message, want) {
+			if err != nil || from != nil || out.State != executors.StateFailed || out.Snapshot != nil ||
+				!strings.Contains(out.Error.Message, want) {
 				t.Errorf("%s %+v %v, want %q", out.State, out.Error, err, want)
 			}
 		})
@@ -534,7 +552,8 @@ func TestSession(t *testing.T) {
 	}
 	value("1", run("a.js", "globalThis.boom = (o) => {\n  return o.p.q\n}\nawait echo(1)"))
 	value("2", run("a.js", "const n = 'policy:counter'; globalThis.count = await import(n); count.next(); count.next()"))
-	value("3", run("b.ts", "enum E { A = 3 }\n;(globalThis as any).typed = (o: any): number => {\n  return o.p.q\n}\nE.A"))
+	value("3", run("b.ts", "enum E { A = 3 }\n;(globalThis as any).typed = (o: any): number => {\n  return o.p.q\n}\n"+
+		"E.A"))
 	value("[3,4]", run("a.js", "const m = 'policy:counter'; [(await import(m)).next(), await echo(4)]"))
 
 	frames := func(out executors.Outcome) []executors.Frame {
@@ -592,10 +611,12 @@ func TestSession(t *testing.T) {
 
 	// A module is one for the session, and keeps its insides to itself.
 	value("5", run("a.js", "let base = 5; base"))
-	value("[42,6]", run("b.ts", "import { answer } from 'policy:math'\nimport * as counter from 'policy:counter'\nexport default [answer(), counter.next()]"))
+	value("[42,6]", run("b.ts", "import { answer } from 'policy:math'\nimport * as counter from 'policy:counter'\n"+
+		"export default [answer(), counter.next()]"))
 	value("[5,7]", run("a.js", "import { next } from 'policy:counter'\n;[base, next()]"))
 	want = []executors.Frame{{File: "b.ts", Line: 3, Column: 1}}
-	if d := cmp.Diff(want, frames(run("b.ts", "import { answer } from 'policy:math'\ntype T = number\nnull.x, answer()"))); d != "" {
+	if d := cmp.Diff(want, frames(
+		run("b.ts", "import { answer } from 'policy:math'\ntype T = number\nnull.x, answer()"))); d != "" {
 		t.Error(d)
 	}
 
@@ -607,7 +628,8 @@ func TestSession(t *testing.T) {
 	last = firstPart(t, e, last)
 	out, err = e.Run(t.Context(), last, plain)
 	want = []executors.Frame{{File: "b.ts", Line: 4, Column: 1}}
-	if err != nil || out.State != executors.StateFailed || out.Snapshot != nil || cmp.Diff(want, out.Error.Frames) != "" {
+	if err != nil || out.State != executors.StateFailed || out.Snapshot != nil ||
+		cmp.Diff(want, out.Error.Frames) != "" {
 		t.Errorf("%s %+v %v", out.State, out.Error, err)
 	}
 }

@@ -252,7 +252,8 @@ func playWrong(how string) int {
 		return 1
 	}
 	hello, _ := m.(executors.Hello)
-	if settings, err := jsproto.DecodeSettings(hello.Settings); err != nil || settings.Ring && how != "unsealed" && sealAsOne() != nil {
+	if settings, err := jsproto.DecodeSettings(hello.Settings); err != nil || settings.Ring && how != "unsealed" &&
+		sealAsOne() != nil {
 		return 1
 	}
 	ready := executors.Ready{Version: executors.ProtocolVersion, Executor: "js", Digest: "sha256:wrong"}
@@ -322,7 +323,10 @@ func TestWrongGuests(t *testing.T) {
 			if tt.how == "unsealed" {
 				enclosed(t, ring)
 			}
-			e := executor(t, func(c *js.Config) { c.Launcher, c.Argv = ring, []string{"/proc/self/exe", wrong + tt.how} })
+			e := executor(t, func(c *js.Config) {
+				c.Launcher, c.Argv = ring,
+					[]string{"/proc/self/exe", wrong + tt.how}
+			})
 			r := program("1", "echo")
 			r.Limits.WallMillis = ptr(30000)
 			r.Limits.CPUMillis = ptr(100)
@@ -347,7 +351,8 @@ func TestUnavailableEngine(t *testing.T) {
 	e := executor(t, func(c *js.Config) { c.Argv = []string{"/proc/self/exe", wrong + "unavailable"} })
 	_, err := e.Run(t.Context(), program("1"), host{})
 	var d *profiles.Denial
-	if !errors.As(err, &d) || d.Decision.Code != profiles.CodeExecutorUnavailable || !strings.Contains(d.Decision.Reason, "make engine") {
+	if !errors.As(err, &d) || d.Decision.Code != profiles.CodeExecutorUnavailable ||
+		!strings.Contains(d.Decision.Reason, "make engine") {
 		t.Errorf("Run: %v", err)
 	}
 	if err := e.Warm(t.Context()); !errors.As(err, &d) {
@@ -362,14 +367,16 @@ func TestOtherEngine(t *testing.T) {
 	argv := []string{"/proc/self/exe", verb}
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	e, err := js.New(js.Config{Launcher: switching{l, &argv}, Argv: argv, CacheDir: cacheDir, Go: func(f func()) { wg.Go(f) }, Now: time.Now})
+	e, err := js.New(js.Config{Launcher: switching{l, &argv}, Argv: argv, CacheDir: cacheDir,
+		Go: func(f func()) { wg.Go(f) }, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
 	mustRun(t, e, program("1"))
 	argv[1] = wrong + "silent"
-	if _, err := e.Run(t.Context(), program("1"), host{}); err == nil || !strings.Contains(err.Error(), "engine sha256:wrong") {
+	if _, err := e.Run(t.Context(), program("1"), host{}); err == nil ||
+		!strings.Contains(err.Error(), "engine sha256:wrong") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -24,19 +24,24 @@ func TestAuthorsLines(t *testing.T) {
 		want               []executors.Frame
 	}{
 		{"javascript", "plan.js", "const a = 1\n\nfunction pick(x) {\n  return x.y.z\n}\npick({})", executors.StateFailed, "TypeError",
-			[]executors.Frame{{Function: "pick", File: "plan.js", Line: 4, Column: 10}, {File: "plan.js", Line: 6, Column: 1}}},
+			[]executors.Frame{{Function: "pick", File: "plan.js", Line: 4, Column: 10},
+				{File: "plan.js", Line: 6, Column: 1}}},
 		{"typescript", "plan.ts", "enum E { A }\ninterface I { x: number }\n\nfunction pick(x: any): I {\n  const y: number = 1\n  return x.y.z as I\n}\npick({})", executors.StateFailed, "TypeError",
-			[]executors.Frame{{Function: "pick", File: "plan.ts", Line: 6, Column: 10}, {File: "plan.ts", Line: 8, Column: 1}}},
+			[]executors.Frame{{Function: "pick", File: "plan.ts", Line: 6, Column: 10},
+				{File: "plan.ts", Line: 8, Column: 1}}},
 		{"after an await", "plan.ts", "type T = number\nasync function f(): Promise<T> {\n  await null\n  throw new RangeError('x')\n}\nawait f()", executors.StateFailed, "RangeError",
 			[]executors.Frame{{Function: "f", File: "plan.ts", Line: 4, Column: 13}}},
 		{"joined with modules", "plan.js", "import { answer } from 'policy:math'\n\nanswer()\nnull.x", executors.StateFailed, "TypeError",
 			[]executors.Frame{{File: "plan.js", Line: 4, Column: 1}}},
 		{"in a module", "plan.js", "import { boom } from 'policy:boom'\n\nboom({})", executors.StateFailed, "TypeError",
-			[]executors.Frame{{Function: "boom", File: "policy:boom", Line: 3, Column: 10}, {File: "plan.js", Line: 3, Column: 1}}},
+			[]executors.Frame{{Function: "boom", File: "policy:boom", Line: 3, Column: 10},
+				{File: "plan.js", Line: 3, Column: 1}}},
 		{"in a typescript module, static", "plan.js", "import { typed } from 'policy:typed-boom'\ntyped({})", executors.StateFailed, "TypeError",
-			[]executors.Frame{{Function: "typed", File: "policy:typed-boom", Line: 3, Column: 11}, {File: "plan.js", Line: 2, Column: 1}}},
+			[]executors.Frame{{Function: "typed", File: "policy:typed-boom", Line: 3, Column: 11},
+				{File: "plan.js", Line: 2, Column: 1}}},
 		{"in a typescript module, dynamic", "plan.js", "const n = 'policy:typed-boom'\nconst { typed } = await import(n)\ntyped({})", executors.StateFailed, "TypeError",
-			[]executors.Frame{{Function: "typed", File: "policy:typed-boom", Line: 3, Column: 11}, {File: "plan.js", Line: 3, Column: 1}}},
+			[]executors.Frame{{Function: "typed", File: "policy:typed-boom", Line: 3, Column: 11},
+				{File: "plan.js", Line: 3, Column: 1}}},
 		{"after a hashbang, typescript", "plan.ts", "#!/usr/bin/env ringd\nconst x: any = null\nx.y", executors.StateFailed, "TypeError",
 			[]executors.Frame{{File: "plan.ts", Line: 3, Column: 1}}},
 		{"after a hashbang, with exports", "plan.js", "#!/usr/bin/env ringd\nexport default 1\nnull.y", executors.StateFailed, "TypeError",
@@ -58,7 +63,8 @@ func TestAuthorsLines(t *testing.T) {
 			r := program(tt.source)
 			r.Program.Name = tt.file
 			addModules(&r)
-			addModule(&r, "policy:typed-boom", "enum E { A, B }\nexport function typed(o: any): number {\n  return (o.p as any).y + E.A\n}\n")
+			addModule(&r, "policy:typed-boom", "enum E { A, B }\nexport function typed(o: any): number {\n  return "+
+				"(o.p as any).y + E.A\n}\n")
 			addModule(&r, "policy:boom", "// a\nexport function boom(o) {\n  return o.p.y\n}\n")
 			out := mustRun(t, e, r)
 			if out.State != tt.state || out.Error == nil || out.Error.Name != tt.error {
@@ -108,8 +114,10 @@ func TestImportRefusals(t *testing.T) {
 				r.Program.Name = "plan.ts"
 			}
 			addModule(&r, "policy:bad", "import y from 'requests'\nexport const x = y\n")
-			r.Agent.JS.Imports.Deny = []profiles.ImportRule{{Name: "requests", Rule: profiles.Rule{File: "policy.yaml", Line: 12, Column: 7, Path: "interpreter_ring.denied_imports[0]"}}}
-			r.Agent.JS.Imports.Allow = append(r.Agent.JS.Imports.Allow, profiles.ImportRule{Name: "pandas"}, profiles.ImportRule{Name: "requests/sub"})
+			r.Agent.JS.Imports.Deny = []profiles.ImportRule{
+				{Name: "requests", Rule: profiles.Rule{File: "policy.yaml", Line: 12, Column: 7, Path: "interpreter_ring.denied_imports[0]"}}}
+			r.Agent.JS.Imports.Allow = append(r.Agent.JS.Imports.Allow, profiles.ImportRule{Name: "pandas"},
+				profiles.ImportRule{Name: "requests/sub"})
 			out := mustRun(t, e, r)
 			if out.State != executors.StateDenied || out.Error == nil || out.Error.Name != "ImportDenied" {
 				t.Fatalf("%s %+v", out.State, out.Error)
@@ -133,14 +141,16 @@ func TestImportRefusals(t *testing.T) {
 // A module whose text is not the one the policy pins is not given out.
 func TestModuleDigest(t *testing.T) {
 	e := executor(t, nil)
-	for _, source := range []string{"import { answer } from 'policy:math'; answer()", "const { answer } = await import('policy:math'); answer()"} {
+	for _, source := range []string{"import { answer } from 'policy:math'; answer()",
+		"const { answer } = await import('policy:math'); answer()"} {
 		r := program(source)
 		addModules(&r)
 		m := r.Modules["policy:math"]
 		m.Source += "// changed"
 		r.Modules["policy:math"] = m
 		out := mustRun(t, e, r)
-		if out.State != executors.StateDenied || len(out.Denials) != 1 || !strings.Contains(out.Error.Message, "digest") {
+		if out.State != executors.StateDenied || len(out.Denials) != 1 ||
+			!strings.Contains(out.Error.Message, "digest") {
 			t.Errorf("%s: %s %+v", source, out.State, out.Error)
 		}
 	}
@@ -285,7 +295,8 @@ func TestOneInstanceOfAModule(t *testing.T) {
 				r := program(tt.source)
 				r.Program.Name = file
 				addModules(&r)
-				addModule(&r, "policy:around", "import { next } from 'policy:counter'\nexport const at = () => next()\n")
+				addModule(&r, "policy:around", "import { next } from 'policy:counter'\nexport const at = () => "+
+					"next()\n")
 				addModule(&r, "policy:by", "export const by = (n) => import('policy:' + n)\n")
 				addModule(&r, "policy:live", "export let n = 0\nexport const add = () => { n++ }\nexport default 'd'\n")
 				addModule(&r, "policy:first", "(globalThis.order ??= []).push('first')\n")
@@ -298,11 +309,13 @@ func TestOneInstanceOfAModule(t *testing.T) {
 		}
 	}
 	// What a linked program does wrong is found before it begins, at its place.
-	for _, source := range []string{"import { nothing } from 'policy:counter'\nawait import('policy:' + 'math')", "import x from 'requests'\nawait import('policy:' + 'math')"} {
+	for _, source := range []string{"import { nothing } from 'policy:counter'\nawait import('policy:' + 'math')",
+		"import x from 'requests'\nawait import('policy:' + 'math')"} {
 		r := program(source)
 		addModules(&r)
 		out, err := e.Run(t.Context(), r, plain)
-		if err != nil || out.State == executors.StateDone || len(out.Error.Frames) != 1 || out.Error.Frames[0].Line != 1 {
+		if err != nil || out.State == executors.StateDone || len(out.Error.Frames) != 1 ||
+			out.Error.Frames[0].Line != 1 {
 			t.Errorf("%q: %v %s %+v", source, err, out.State, out.Error)
 		}
 	}

@@ -92,7 +92,8 @@ func (c *Cache) folder() (string, error) {
 	if err := wasmcache.CheckFolder(c.dir); err != nil {
 		return "", &executors.Unavailable{
 			Text: err.Error(),
-			Fix:  "give ringd a folder for caches that only its user can write: XDG_CACHE_HOME, or CacheDirectory= of its unit",
+			Fix: "give ringd a folder for caches that only its user can write: XDG_CACHE_HOME, or CacheDirectory= " +
+				"of its unit",
 		}
 	}
 	dir, err := filepath.EvalSymlinks(c.dir)

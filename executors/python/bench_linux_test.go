@@ -80,7 +80,8 @@ func BenchmarkSession(b *testing.B) {
 
 // BenchmarkCall is one call of a bridge.
 func BenchmarkCall(b *testing.B) {
-	inside(b, "us/call", 2_000_000, "import ringd, time\nfor i in range(200): ringd.call('echo', i)\nt = time.perf_counter_ns()\n"+
+	inside(b, "us/call", 2_000_000, "import ringd, time\nfor i in range(200): ringd.call('echo', i)\nt = "+
+		"time.perf_counter_ns()\n"+
 		"for i in range(2000): ringd.call('echo', i)\ntime.perf_counter_ns() - t")
 }
 
@@ -92,18 +93,21 @@ func BenchmarkCompute(b *testing.B) {
 		inside(b, "ms", 1_000_000, head+"def fib(n):\n    return n if n < 2 else fib(n - 1) + fib(n - 2)\nfib(20)"+tail)
 	})
 	b.Run("words", func(b *testing.B) {
-		inside(b, "ms", 1_000_000, head+"d = {}\nfor i in range(200000):\n    w = 'w' + str(i % 997)\n    d[w] = d.get(w, 0) + 1"+tail)
+		inside(b, "ms", 1_000_000, head+"d = {}\nfor i in range(200000):\n    w = 'w' + str(i % 997)\n    d[w] = "+
+			"d.get(w, 0) + 1"+tail)
 	})
 }
 
 // BenchmarkImports is the processor time of 60 modules of the standard library and
 // what those load, with the guard and without.
 func BenchmarkImports(b *testing.B) {
-	const names = "argparse ast asyncio base64 bisect bz2 calendar codecs collections configparser contextlib copy csv dataclasses datetime " +
+	const names = "argparse ast asyncio base64 bisect bz2 calendar codecs collections configparser contextlib copy " +
+		"csv dataclasses datetime " +
 		"decimal difflib email.message enum fileinput fnmatch fractions functools getopt glob gzip hashlib heapq hmac html.parser http.cookies " +
 		"inspect ipaddress itertools json logging.handlers lzma mailbox mimetypes optparse pathlib pickle platform plistlib pprint queue random " +
 		"sched secrets shelve shlex sqlite3 statistics string tarfile tempfile textwrap tomllib unittest.mock uuid zipfile"
-	program := "import time\nt = time.process_time_ns()\nfor n in '" + names + "'.split(): __import__(n)\ntime.process_time_ns() - t"
+	program := "import time\nt = time.process_time_ns()\nfor n in '" + names +
+		"'.split(): __import__(n)\ntime.process_time_ns() - t"
 	for name, bare := range map[string]bool{"guard": false, "none": true} {
 		b.Run(name, func(b *testing.B) {
 			insideOf(b, warm(b, func(c *python.Config) { c.Unguarded = bare }), "ms", 1_000_000, program)

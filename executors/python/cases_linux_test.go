@@ -67,7 +67,8 @@ func corpus(t testing.TB) []program {
 			t.Fatal(err)
 		}
 		all = append(all, program{
-			name: r.ID + " " + r.Category, text: r.Program, allow: r.Allowed, deny: r.Denied, expect: r.Expect, out: r.Out, network: r.Network,
+			name: r.ID + " " + r.Category, text: r.Program, allow: r.Allowed, deny: r.Denied, expect: r.Expect,
+			out: r.Out, network: r.Network,
 			ring: r.Ring, hook: r.Expect == "ImportError" || r.Category == "introspection", since: 11,
 		})
 	}
@@ -175,8 +176,9 @@ func ordinary(t testing.TB) []program {
 func (p program) agent() *profiles.Agent {
 	n := func(n int64) *int64 { return &n }
 	limits := profiles.Limits{
-		CPUMillis: n(20_000), WallMillis: n(40_000), MemoryBytes: n(768 << 20), OutputBytes: n(1 << 20), ResultBytes: n(1 << 20),
-		StackBytes: n(1 << 20), Processes: n(64), Files: n(256), RefusedCalls: n(64),
+		CPUMillis: n(20_000), WallMillis: n(40_000), MemoryBytes: n(768 << 20), OutputBytes: n(1 << 20),
+		ResultBytes: n(1 << 20),
+		StackBytes:  n(1 << 20), Processes: n(64), Files: n(256), RefusedCalls: n(64),
 	}
 	if p.ends != nil {
 		limits.CPUMillis, limits.WallMillis, limits.MemoryBytes = n(2_000), n(3_000), n(96<<20)
@@ -227,7 +229,8 @@ func (s *stage) play(p program) played {
 	out := played{program: p}
 	dir := filepath.Join(s.outside, regexp.MustCompile(`\W+`).ReplaceAllString(p.name, "-"))
 	if s.ring != nil {
-		for _, err := range []error{os.MkdirAll(dir, 0o777), os.Chmod(dir, 0o777), os.WriteFile(filepath.Join(dir, "there"), []byte("x"), 0o666)} {
+		for _, err := range []error{os.MkdirAll(dir, 0o777), os.Chmod(dir, 0o777),
+			os.WriteFile(filepath.Join(dir, "there"), []byte("x"), 0o666)} {
 			if err != nil {
 				return played{program: p, err: err}
 			}
@@ -291,7 +294,8 @@ func (p played) as() string {
 		return fmt.Sprintf("got %s, want one of %q", brief[:min(len(brief), 2000)], p.ends)
 	case p.expect == "ok" && (o.State != executors.StateDone || p.stdout != p.out):
 		return fmt.Sprintf("got %s, want %q", brief, p.out)
-	case p.expect == "ImportError" && (o.Error == nil || o.State != executors.StateDenied || o.Error.Name != "ImportError" && o.Error.Name != "ModuleNotFoundError"),
+	case p.expect == "ImportError" && (o.Error == nil || o.State != executors.StateDenied ||
+		o.Error.Name != "ImportError" && o.Error.Name != "ModuleNotFoundError"),
 		p.expect == "PermissionError" && (o.Error == nil || o.Error.Name != p.expect):
 		return fmt.Sprintf("got %s, want %s", brief, p.expect)
 	}
@@ -351,7 +355,8 @@ func newStage(t *testing.T, interpreter string, ringed, hooked bool) *stage {
 	}
 	var wg sync.WaitGroup
 	s.executor, err = python.New(python.Config{
-		Launcher: launcher, Environments: environments(t, interpreter), Go: func(f func()) { wg.Go(f) }, Now: time.Now, Random: rand.Reader, Unguarded: !hooked,
+		Launcher: launcher, Environments: environments(t, interpreter), Go: func(f func()) { wg.Go(f) }, Now: time.Now,
+		Random: rand.Reader, Unguarded: !hooked,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -419,7 +424,8 @@ func (s *stage) listen() {
 func caseRing(t testing.TB) *kernel.Ring {
 	t.Helper()
 	var wg sync.WaitGroup
-	r, err := kernel.New(kernel.Config{Go: func(f func()) { wg.Go(f) }, Token: rand.Reader, Executors: []string{profiles.ExecutorPython}})
+	r, err := kernel.New(kernel.Config{Go: func(f func()) { wg.Go(f) }, Token: rand.Reader,
+		Executors: []string{profiles.ExecutorPython}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -452,7 +458,8 @@ func interpreters(t testing.TB) []string {
 
 func minor(t testing.TB, path string) int {
 	t.Helper()
-	b, err := exec.CommandContext(t.Context(), path, "-I", "-S", "-c", "import sys; print(sys.version_info[1])").Output()
+	b, err := exec.CommandContext(t.Context(), path, "-I", "-S", "-c",
+		"import sys; print(sys.version_info[1])").Output()
 	if err != nil {
 		t.Skipf("%s: %v", path, err)
 	}
@@ -467,8 +474,11 @@ func minor(t testing.TB, path string) int {
 func fitting(t testing.TB, cases []program, path string) []program {
 	t.Helper()
 	v := minor(t, path)
-	packages := path == interpreter && exec.CommandContext(t.Context(), path, "-I", "-c", "import pandas, requests").Run() == nil
-	return slices.DeleteFunc(slices.Clone(cases), func(p program) bool { return p.since > v || p.packages && !packages })
+	packages := path == interpreter && exec.CommandContext(t.Context(), path, "-I", "-c",
+		"import pandas, requests").Run() == nil
+	return slices.DeleteFunc(slices.Clone(cases), func(p program) bool {
+		return p.since > v || p.packages && !packages
+	})
 }
 
 // networked cases need the egress ring, which stands in cmd/ringd.

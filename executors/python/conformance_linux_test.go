@@ -21,11 +21,14 @@ func TestConformance(t *testing.T) {
 		Programs: executorstest.Programs{
 			Two:  "1 + 1",
 			Echo: "import ringd\nringd.call('echo', 41) + 1",
-			Order: "import asyncio, ringd\nasync def all():\n  return await asyncio.gather(*[ringd.aio.call('echo', n) for n in range(10)])\n" +
+			Order: "import asyncio, ringd\nasync def all():\n  return await asyncio.gather(*[ringd.aio.call('echo', " +
+				"n) for n in range(10)])\n" +
 				"asyncio.run(all())",
-			Catch:    "import ringd\ntry:\n  ringd.call('echo', 1)\n  n = 'none'\nexcept ringd.Error as e:\n  n = e.name\nn",
-			Result:   "import ringd\nringd.call('echo', 1)",
-			Kind:     "import ringd\nr = ringd.call('echo', 1)\nhasattr(object(), 'polluted') or hasattr(r, 'polluted')",
+			Catch: "import ringd\ntry:\n  ringd.call('echo', 1)\n  n = 'none'\nexcept ringd.Error as e:\n  n = " +
+				"e.name\nn",
+			Result: "import ringd\nringd.call('echo', 1)",
+			Kind: "import ringd\nr = ringd.call('echo', 1)\nhasattr(object(), 'polluted') or hasattr(r, " +
+				"'polluted')",
 			Uncaught: "# line 1\nclass Oops(Exception): pass\nraise Oops('here')",
 			Ambient: `import os, sys, errno
 found = []

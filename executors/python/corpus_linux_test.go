@@ -45,7 +45,8 @@ func TestCorpus(t *testing.T) {
 
 // TestAttacks plays the attacks with both rings.
 func TestAttacks(t *testing.T) {
-	gate(t, newStage(t, interpreter, true, true), fitting(t, without(attacks(t), func(p program) bool { return p.ends != nil }), interpreter))
+	gate(t, newStage(t, interpreter, true, true), fitting(t,
+		without(attacks(t), func(p program) bool { return p.ends != nil }), interpreter))
 }
 
 // TestAfterAttacks: a program that comes behind them finds nothing of them.
@@ -53,7 +54,8 @@ func TestAfterAttacks(t *testing.T) {
 	s := newStage(t, interpreter, true, true)
 	ends := without(attacks(t), func(p program) bool { return p.ends == nil })
 	gate(t, s, ends)
-	gate(t, s, []program{{name: "after them", text: "import os\nprint(os.listdir('.'), 1 + 1)", expect: "ok", out: "[] 2\n"}})
+	gate(t, s, []program{{name: "after them", text: "import os\nprint(os.listdir('.'), 1 + 1)", expect: "ok",
+		out: "[] 2\n"}})
 }
 
 // TestOrdinary plays the ordinary programs with both rings: nothing of it may break.
@@ -132,7 +134,8 @@ func TestNothingHolds(t *testing.T) {
 		case p.err != nil:
 			t.Errorf("%s: %v", p.name, p.err)
 		case p.effect == "" && p.control == "":
-			t.Errorf("%s: it has no effect though nothing stops it: %+v %q %s", p.name, p.outcome.Error, p.stdout, of(p.outcome, "stderr"))
+			t.Errorf("%s: it has no effect though nothing stops it: %+v %q %s", p.name, p.outcome.Error, p.stdout,
+				of(p.outcome, "stderr"))
 		case p.effect != "" && p.control != "":
 			t.Errorf("%s: it has an effect, and says that it has none: %s", p.name, p.effect)
 		}

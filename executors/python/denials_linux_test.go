@@ -17,7 +17,8 @@ func TestDenialsAreRuled(t *testing.T) {
 			Deny:  []profiles.ImportRule{{Name: "colorsys", Rule: rule}},
 		}
 	})
-	o := play(t, e, run(a, "for name in 'colorsys', 'statistic':\n    try: __import__(name)\n    except ImportError: pass"))
+	o := play(t, e, run(a, "for name in 'colorsys', 'statistic':\n    try: __import__(name)\n    except ImportError: "+
+		"pass"))
 	if len(o.Denials) != 2 {
 		t.Fatal(brief(o))
 	}

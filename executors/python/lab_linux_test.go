@@ -163,7 +163,8 @@ func (g *labGuest) Wait(ctx context.Context) (executors.Exit, error) {
 		return executors.Exit{}, context.Cause(ctx)
 	}
 	e := executors.Exit{Code: g.cmd.ProcessState.ExitCode()}
-	if n, name := g.cmd.ProcessState.ExitCode(), strings.TrimSpace(g.cmd.ProcessState.String()); n > 128 || strings.HasPrefix(name, "signal") {
+	if n, name := g.cmd.ProcessState.ExitCode(), strings.TrimSpace(g.cmd.ProcessState.String()); n > 128 ||
+		strings.HasPrefix(name, "signal") {
 		e.Signal = max(n-128, 0)
 	}
 	return e, nil

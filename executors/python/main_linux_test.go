@@ -26,7 +26,8 @@ const interpreter = "/usr/bin/python3"
 func launcher(t testing.TB, change func(*kernel.Config)) *kernel.Ring {
 	t.Helper()
 	var wg sync.WaitGroup
-	c := kernel.Config{Go: func(f func()) { wg.Go(f) }, Token: rand.Reader, Executors: []string{profiles.ExecutorPython}}
+	c := kernel.Config{Go: func(f func()) { wg.Go(f) }, Token: rand.Reader,
+		Executors: []string{profiles.ExecutorPython}}
 	if change != nil {
 		change(&c)
 	}
@@ -89,7 +90,8 @@ func executorOver(t testing.TB, l executors.Launcher, change func(*python.Config
 	t.Helper()
 	var wg sync.WaitGroup
 	c := python.Config{
-		Launcher: l, Environments: fixed{Environment: environment(t, interpreter)}, Go: func(f func()) { wg.Go(f) }, Now: time.Now,
+		Launcher: l, Environments: fixed{Environment: environment(t, interpreter)}, Go: func(f func()) { wg.Go(f) },
+		Now:    time.Now,
 		Random: rand.Reader, Sessions: 4,
 	}
 	if change != nil {
@@ -121,7 +123,8 @@ func limits() profiles.Limits {
 // agent grants the python executor with the default set of modules.
 func agent(change ...func(*profiles.Python)) *profiles.Agent {
 	a := &profiles.Agent{
-		Name: "default", MinTier: profiles.TierOS, Bridges: map[string]profiles.Bridge{"echo": {Name: "echo"}}, Limits: limits(),
+		Name: "default", MinTier: profiles.TierOS, Bridges: map[string]profiles.Bridge{"echo": {Name: "echo"}},
+		Limits:   limits(),
 		Python:   &profiles.Python{Limits: limits(), Imports: profiles.Imports{Default: true}},
 		Sessions: &profiles.Sessions{AgeMillis: 3_600_000, Bytes: 1 << 20},
 	}

@@ -20,10 +20,12 @@ import (
 func importing(allow, deny string) *profiles.Agent {
 	return agent(func(p *profiles.Python) {
 		for i, n := range strings.Fields(allow) {
-			p.Imports.Allow = append(p.Imports.Allow, profiles.ImportRule{Name: n, Rule: profiles.Rule{File: "policy.yaml", Line: 10 + i}})
+			p.Imports.Allow = append(p.Imports.Allow, profiles.ImportRule{
+				Name: n, Rule: profiles.Rule{File: "policy.yaml", Line: 10 + i}})
 		}
 		for i, n := range strings.Fields(deny) {
-			p.Imports.Deny = append(p.Imports.Deny, profiles.ImportRule{Name: n, Rule: profiles.Rule{File: "policy.yaml", Line: 20 + i}})
+			p.Imports.Deny = append(p.Imports.Deny, profiles.ImportRule{
+				Name: n, Rule: profiles.Rule{File: "policy.yaml", Line: 20 + i}})
 		}
 	})
 }
@@ -45,7 +47,8 @@ func TestDeniedToLibraries(t *testing.T) {
 	const program = "try:\n  import pandas\n  r = 'imported'\nexcept ImportError as e:\n  r = str(e)\nr"
 	free := importing("pandas numpy", "")
 	bound := importing("pandas numpy", "")
-	bound.Python.Imports.Process = []profiles.ImportRule{{Name: "ctypes", Rule: profiles.Rule{File: "policy.yaml", Line: 30}}}
+	bound.Python.Imports.Process = []profiles.ImportRule{
+		{Name: "ctypes", Rule: profiles.Rule{File: "policy.yaml", Line: 30}}}
 	e := executorOver(t, l, func(c *python.Config) { c.Environments = environments(t, "") })
 	for _, tt := range []struct {
 		a    *profiles.Agent
@@ -55,7 +58,8 @@ func TestDeniedToLibraries(t *testing.T) {
 			t.Errorf("want %s: %s", tt.want, brief(o))
 		}
 	}
-	cfg := python.Config{Launcher: l, Environments: environments(t, ""), Go: func(f func()) { go f() }, Now: time.Now, Random: rand.Reader}
+	cfg := python.Config{Launcher: l, Environments: environments(t, ""), Go: func(f func()) { go f() }, Now: time.Now,
+		Random: rand.Reader}
 	broken, err := python.Probe(t.Context(), cfg, bound, []string{"pandas"})
 	if err != nil || len(broken) != 1 || broken[0].Needs != "ctypes" || broken[0].Denied == nil {
 		t.Errorf("probe: %+v, %v", broken, err)
@@ -69,7 +73,8 @@ func TestPandas(t *testing.T) {
 	needDebian(t, "pandas", "numpy", "requests")
 	l := launcher(t, nil)
 	const sum = "import pandas, numpy\nnumpy.linalg.inv(numpy.eye(2))\nint(pandas.DataFrame({'a': [1, 2, 3]}).a.sum())"
-	const attempt = "r = []\nfor n in ('requests', 'urllib3', 'collibra_client'):\n  try: __import__(n); r.append('imported')\n  except ImportError as e: r.append(type(e).__name__)\nr"
+	const attempt = "r = []\nfor n in ('requests', 'urllib3', 'collibra_client'):\n  try: __import__(n); " +
+		"r.append('imported')\n  except ImportError as e: r.append(type(e).__name__)\nr"
 	for _, tt := range []struct {
 		name      string
 		unguarded bool
@@ -82,7 +87,9 @@ func TestPandas(t *testing.T) {
 		{"allowed", true, importing("pandas numpy requests", ""), `["imported","imported","ModuleNotFoundError"]`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			e := executorOver(t, l, func(c *python.Config) { c.Environments, c.Unguarded = environments(t, ""), tt.unguarded })
+			e := executorOver(t, l, func(c *python.Config) {
+				c.Environments, c.Unguarded = environments(t, ""), tt.unguarded
+			})
 			if o := play(t, e, run(tt.agent, sum)); string(o.Value) != "6" {
 				t.Errorf("pandas: %s %s", brief(o), printed(o, executors.LevelStderr))
 			}
@@ -106,18 +113,23 @@ func TestMovedPackage(t *testing.T) {
 		"moved-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: moved\nVersion: 1.0\n",
 		"moved-1.0.dist-info/RECORD":   "moved/__init__.py,,\n",
 	} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755),
+			os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	file := filepath.Join(dir, "moved/__init__.py")
-	const compile = "import py_compile, sys; py_compile.compile(sys.argv[1], dfile='/elsewhere/moved/__init__.py', doraise=True)"
-	if out, err := exec.CommandContext(t.Context(), "/usr/bin/python3", "-c", compile, file).CombinedOutput(); err != nil {
+	const compile = "import py_compile, sys; py_compile.compile(sys.argv[1], dfile='/elsewhere/moved/__init__.py', " +
+		"doraise=True)"
+	if out, err := exec.CommandContext(t.Context(), "/usr/bin/python3", "-c", compile,
+		file).CombinedOutput(); err != nil {
 		t.Skipf("no python3 that compiles: %v %s", err, out)
 	}
 	a := importing("moved", "ctypes")
 	a.Python.Environments = []profiles.PythonEnvironment{{Path: dir}}
-	e := executorOver(t, launcher(t, nil), func(c *python.Config) { c.Environments = environments(t, "/usr/bin/python3") })
+	e := executorOver(t, launcher(t, nil), func(c *python.Config) {
+		c.Environments = environments(t, "/usr/bin/python3")
+	})
 	if o := play(t, e, run(a, "import moved\nmoved.f()")); string(o.Value) != `"`+file+`"` {
 		t.Errorf("%s %s", brief(o), printed(o, executors.LevelStderr))
 	}
@@ -138,7 +150,8 @@ func TestManyPackages(t *testing.T) {
 		name := filepath.Join(dir, "fake"+strconv.Itoa(i))
 		err = errors.Join(err, os.MkdirAll(name+"-1.dist-info", 0o755), os.Mkdir(name, 0o755),
 			os.WriteFile(name+"/__init__.py", []byte("number = "+strconv.Itoa(i)+"\n"), 0o644),
-			os.WriteFile(name+"-1.dist-info/METADATA", []byte("Metadata-Version: 2.1\nName: fake"+strconv.Itoa(i)+"\nVersion: 1\n"), 0o644),
+			os.WriteFile(name+"-1.dist-info/METADATA", []byte(
+				"Metadata-Version: 2.1\nName: fake"+strconv.Itoa(i)+"\nVersion: 1\n"), 0o644),
 			os.WriteFile(name+"-1.dist-info/RECORD", []byte("fake"+strconv.Itoa(i)+"/__init__.py,,\n"), 0o644))
 	}
 	if err != nil {
@@ -178,7 +191,9 @@ r`
 			if _, err := os.Stat(path); err != nil {
 				t.Skip("it is not installed")
 			}
-			e := executorOver(t, l, func(c *python.Config) { c.Environments, c.Unguarded = environments(t, path), true })
+			e := executorOver(t, l, func(c *python.Config) {
+				c.Environments, c.Unguarded = environments(t, path), true
+			})
 			if o := play(t, e, run(agent(), program)); string(o.Value) != `[1,"Europe/Berlin"]` {
 				t.Errorf("%s %s", brief(o), printed(o, executors.LevelStderr))
 			}
@@ -190,7 +205,8 @@ r`
 func TestProbe(t *testing.T) {
 	needDebian(t, "pandas", "numpy", "requests", "urllib3")
 	cfg := python.Config{
-		Launcher: launcher(t, nil), Environments: environments(t, ""), Go: func(f func()) { go f() }, Now: time.Now, Random: strings.NewReader(strings.Repeat("x", 1<<12)),
+		Launcher: launcher(t, nil), Environments: environments(t, ""), Go: func(f func()) { go f() }, Now: time.Now,
+		Random: strings.NewReader(strings.Repeat("x", 1<<12)),
 	}
 	for _, tt := range []struct {
 		agent   *profiles.Agent

@@ -114,7 +114,8 @@ func probing(modules []string) string {
 	var b strings.Builder
 	b.WriteString("failed = {}\n")
 	for _, m := range modules {
-		fmt.Fprintf(&b, "try:\n    import %s\nexcept BaseException as e:\n    n = e.name if e.__class__.__name__ in ('ImportError', 'ModuleNotFoundError') else ''\n"+
+		fmt.Fprintf(&b, "try:\n    import %s\nexcept BaseException as e:\n    n = e.name if e.__class__.__name__ in "+
+			"('ImportError', 'ModuleNotFoundError') else ''\n"+
 			"    failed[%q] = [e.__class__.__name__, n or '', '%%s' %% (e,)]\n", m, m)
 	}
 	b.WriteString("failed\n")

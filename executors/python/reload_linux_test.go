@@ -19,7 +19,8 @@ import (
 func denying(names ...string) *profiles.Agent {
 	return agent(func(p *profiles.Python) {
 		for i, n := range names {
-			p.Imports.Deny = append(p.Imports.Deny, profiles.ImportRule{Name: n, Rule: profiles.Rule{File: "p.yaml", Line: 7, Column: i + 1}})
+			p.Imports.Deny = append(p.Imports.Deny, profiles.ImportRule{
+				Name: n, Rule: profiles.Rule{File: "p.yaml", Line: 7, Column: i + 1}})
 		}
 	})
 }
@@ -85,7 +86,8 @@ ringd.call("push", "x")
 	if err != nil || string(o.Value) != `[[true,true,false],[false,false,true],"[]"]` {
 		t.Fatal(err, brief(o))
 	}
-	if list := told.all(); len(list) == 0 || strings.Join(list[len(list)-1].Loaded, " ") != "csv json" && strings.Join(list[len(list)-1].Loaded, " ") != "json csv" ||
+	if list := told.all(); len(list) == 0 || strings.Join(list[len(list)-1].Loaded, " ") != "csv json" &&
+		strings.Join(list[len(list)-1].Loaded, " ") != "json csv" ||
 		list[len(list)-1].Ended != "" || list[len(list)-1].Revision != "sha256:2" || list[len(list)-1].Run != "r1" {
 		t.Errorf("told of %+v", told.all())
 	}
@@ -104,14 +106,16 @@ func TestReloadEnds(t *testing.T) {
 		return executors.Answer{Value: q.Args}, nil
 	}}
 	o, err := e.Run(t.Context(), run(agent(), "import ringd, csv\nringd.call('push')\nringd.call('push')\n1"), h)
-	if err != nil || o.State != executors.StateDenied || o.Error.Name != "CapabilityRevoked" || !strings.Contains(o.Error.Message, "csv") {
+	if err != nil || o.State != executors.StateDenied || o.Error.Name != "CapabilityRevoked" ||
+		!strings.Contains(o.Error.Message, "csv") {
 		t.Error(err, brief(o))
 	}
 
 	force(t, e, "sha256:1", agent())
 	has, not := begin(t, e, agent(), "import csv"), begin(t, e, agent(), "import json")
 	force(t, e, "sha256:2", ending)
-	if _, err := e.Run(t.Context(), from(has, ending, "1"), &echo{}); !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "denies what it has loaded: csv") {
+	if _, err := e.Run(t.Context(), from(has, ending, "1"), &echo{}); !errors.Is(err, executors.ErrSnapshot) ||
+		!strings.Contains(err.Error(), "denies what it has loaded: csv") {
 		t.Error(err)
 	}
 	if o := play(t, e, from(not, ending, "import json\n1")); o.State != executors.StateDone {
@@ -191,7 +195,8 @@ func TestReloadMounts(t *testing.T) {
 	}
 	second := begin(t, e, wide, "x = 2")
 	force(t, e, "sha256:3", agent())
-	if _, err := e.Run(t.Context(), from(second, agent(), "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "took away packages") {
+	if _, err := e.Run(t.Context(), from(second, agent(), "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) ||
+		!strings.Contains(err.Error(), "took away packages") {
 		t.Error(err)
 	}
 	files := agent()
@@ -199,7 +204,8 @@ func TestReloadMounts(t *testing.T) {
 	force(t, e, "sha256:4", files)
 	third := begin(t, e, files, "x = 3")
 	force(t, e, "sha256:5", agent())
-	if _, err := e.Run(t.Context(), from(third, agent(), "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "less of the host") {
+	if _, err := e.Run(t.Context(), from(third, agent(), "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) ||
+		!strings.Contains(err.Error(), "less of the host") {
 		t.Error(err)
 	}
 }
@@ -209,11 +215,13 @@ func TestReloadMounts(t *testing.T) {
 func TestReloadDeaf(t *testing.T) {
 	e := executor(t, nil)
 	force(t, e, "sha256:1", agent())
-	busy := begin(t, e, agent(), "import threading, re, time\ndef hang():\n  time.sleep(0.5)\n  re.match('(a+)+b', 'a' * 60)\nthreading.Thread(target=hang, daemon=True).start()")
+	busy := begin(t, e, agent(), "import threading, re, time\ndef hang():\n  time.sleep(0.5)\n  re.match('(a+)+b', "+
+		"'a' * 60)\nthreading.Thread(target=hang, daemon=True).start()")
 	quick := begin(t, e, agent(), "x = 1")
 	time.Sleep(time.Second)
 	force(t, e, "sha256:2", denying("csv"))
-	if _, err := e.Run(t.Context(), from(busy, agent(), "1"), &echo{}); !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "did not take") {
+	if _, err := e.Run(t.Context(), from(busy, agent(), "1"), &echo{}); !errors.Is(err, executors.ErrSnapshot) ||
+		!strings.Contains(err.Error(), "did not take") {
 		t.Error(err)
 	}
 	if o := play(t, e, from(quick, agent(), "x")); string(o.Value) != "1" {

@@ -33,7 +33,8 @@ print('err', file=sys.stderr)
 			e := executorOver(t, l, func(c *python.Config) { c.Environments = fixed{Environment: env} })
 			o := play(t, e, run(agent(), program))
 			want := `[2,"{}","` + env.Interpreter + `",true,"/workspace",true,false]`
-			if o.State != executors.StateDone || string(o.Value) != want || printed(o, executors.LevelStdout) != "out\n" ||
+			if o.State != executors.StateDone || string(o.Value) != want ||
+				printed(o, executors.LevelStdout) != "out\n" ||
 				printed(o, executors.LevelStderr) != "err\n" || o.Attestation.Tier != profiles.TierOS {
 				t.Error(brief(o))
 			}
@@ -73,7 +74,8 @@ func TestEnds(t *testing.T) {
 		{"large value", "'x' * (4 << 20)", executors.StateLimit, "ResultTooLarge", 0, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if o := play(t, e, run(agent(), "1")); tt.name == "memory" && o.Attestation.Layers["rlimits"] == "unavailable" {
+			if o := play(t, e, run(agent(), "1")); tt.name == "memory" &&
+				o.Attestation.Layers["rlimits"] == "unavailable" {
 				t.Skip("with the race detector the memory of a guest cannot be limited")
 			}
 			r := run(agent(), tt.program)
@@ -82,10 +84,12 @@ func TestEnds(t *testing.T) {
 				tt.change(&r.Agent.Python.Limits)
 			}
 			o := play(t, e, r)
-			if o.State != tt.state || o.ExitCode != tt.exit || o.Error == nil || tt.error != "" && o.Error.Name != tt.error {
+			if o.State != tt.state || o.ExitCode != tt.exit || o.Error == nil || tt.error != "" &&
+				o.Error.Name != tt.error {
 				t.Error(brief(o))
 			}
-			if size := int64(len(printed(o, executors.LevelStdout)) + len(printed(o, executors.LevelStderr))); size > *r.Limits.OutputBytes {
+			if size := int64(len(printed(o, executors.LevelStdout)) +
+				len(printed(o, executors.LevelStderr))); size > *r.Limits.OutputBytes {
 				t.Errorf("%d bytes of output", size)
 			}
 		})
@@ -105,7 +109,8 @@ func TestMemory(t *testing.T) {
 		o := play(t, e, r)
 		switch {
 		case o.State == executors.StateFailed && o.Error.Name == "MemoryError":
-		case o.State == executors.StateLimit && (o.Error.Name == "OutOfMemory" || o.Error.Name == "Timeout") && o.ExitCode == 137:
+		case o.State == executors.StateLimit && (o.Error.Name == "OutOfMemory" || o.Error.Name == "Timeout") &&
+			o.ExitCode == 137:
 		default:
 			t.Error(brief(o))
 		}
@@ -116,13 +121,15 @@ func TestMemory(t *testing.T) {
 // limit of memory, and is told what it held; one with some comes to its end.
 func TestLocks(t *testing.T) {
 	e := executor(t, nil)
-	const program = "import fcntl, time\nf = open('held', 'w')\nfor i in range(%[1]d, 0, -1): fcntl.lockf(f, fcntl.LOCK_EX, 1, 2 * i)\nif %[1]d > 10000: time.sleep(1000)\n%[1]d"
+	const program = "import fcntl, time\nf = open('held', 'w')\nfor i in range(%[1]d, 0, -1): fcntl.lockf(f, " +
+		"fcntl.LOCK_EX, 1, 2 * i)\nif %[1]d > 10000: time.sleep(1000)\n%[1]d"
 	o := play(t, e, run(agent(), fmt.Sprintf(program, 12_000)))
 	if o.State != executors.StateLimit || o.Error == nil || o.Error.Name != "OutOfMemory" || o.ExitCode != 137 ||
 		!strings.Contains(o.Error.Message, "held 10000 locks of files or more") {
 		t.Error(brief(o))
 	}
-	if o := play(t, e, run(agent(), fmt.Sprintf(program, 2000))); o.State != executors.StateDone || string(o.Value) != "2000" {
+	if o := play(t, e, run(agent(), fmt.Sprintf(program, 2000))); o.State != executors.StateDone ||
+		string(o.Value) != "2000" {
 		t.Errorf("a program with some locks: %s", brief(o))
 	}
 }
@@ -182,7 +189,8 @@ func TestMany(t *testing.T) {
 	values := make([]string, 20)
 	for i := range values {
 		wg.Go(func() {
-			r := run(a, "import os, tempfile\nopen('f', 'x').close()\nopen('/tmp/f', 'x').close()\nprint('line')\nimport ringd\n"+
+			r := run(a, "import os, tempfile\nopen('f', 'x').close()\nopen('/tmp/f', 'x').close()\nprint('line')\n"+
+				"import ringd\n"+
 				"[ringd.call('echo', ringd.inputs[\"n\"]), hash('a'), os.listdir('/workspace')]")
 			r.Inputs = map[string]json.RawMessage{"n": json.RawMessage(itoa(i))}
 			o, err := e.Run(t.Context(), r, &echo{})
@@ -275,7 +283,8 @@ func TestClose(t *testing.T) {
 	begun := make(chan struct{})
 	over := make(chan executors.Outcome, 1)
 	go func() {
-		o, _ := e.Run(ctx, run(agent(), "print('x', flush=True)\nwhile True: pass"), &echo{line: func(executors.ConsoleEntry) { close(begun) }})
+		o, _ := e.Run(ctx, run(agent(), "print('x', flush=True)\nwhile True: pass"),
+			&echo{line: func(executors.ConsoleEntry) { close(begun) }})
 		over <- o
 	}()
 	<-begun
@@ -332,7 +341,8 @@ func TestStart(t *testing.T) {
 	a := agent()
 	a.Python = nil
 	var denial *profiles.Denial
-	if _, err := e.Run(t.Context(), run(a, "1"), &echo{}); !errors.As(err, &denial) || denial.Decision.Code != profiles.CodeExecutorNotGranted {
+	if _, err := e.Run(t.Context(), run(a, "1"), &echo{}); !errors.As(err, &denial) ||
+		denial.Decision.Code != profiles.CodeExecutorNotGranted {
 		t.Error(err)
 	}
 	if _, err := e.Run(t.Context(), executors.Run{}, &echo{}); !errors.As(err, &denial) {
@@ -340,7 +350,8 @@ func TestStart(t *testing.T) {
 	}
 	strong := agent()
 	strong.MinTier = profiles.TierMicroVM
-	if _, err := e.Run(t.Context(), run(strong, "1"), &echo{}); !errors.As(err, &denial) || denial.Decision.Code != profiles.CodeTierUnavailable {
+	if _, err := e.Run(t.Context(), run(strong, "1"), &echo{}); !errors.As(err, &denial) ||
+		denial.Decision.Code != profiles.CodeTierUnavailable {
 		t.Error(err)
 	}
 	wrong := executor(t, func(c *python.Config) {
@@ -348,7 +359,8 @@ func TestStart(t *testing.T) {
 		env.Version = "3.1"
 		c.Environments = fixed{Environment: env}
 	})
-	if _, err := wrong.Run(t.Context(), run(agent(), "1"), &echo{}); err == nil || !strings.Contains(err.Error(), "answered, not") {
+	if _, err := wrong.Run(t.Context(), run(agent(), "1"), &echo{}); err == nil ||
+		!strings.Contains(err.Error(), "answered, not") {
 		t.Error(err)
 	}
 	none := executor(t, func(c *python.Config) {
@@ -357,11 +369,13 @@ func TestStart(t *testing.T) {
 		env.Code = nil
 		c.Environments = fixed{Environment: env}
 	})
-	if _, err := none.Run(t.Context(), run(agent(), "1"), &echo{}); err == nil || !strings.Contains(err.Error(), "the interpreter said") {
+	if _, err := none.Run(t.Context(), run(agent(), "1"), &echo{}); err == nil ||
+		!strings.Contains(err.Error(), "the interpreter said") {
 		t.Error(err)
 	}
 	missing := executor(t, func(c *python.Config) { c.Environments = unavailable{} })
-	if _, err := missing.Run(t.Context(), run(agent(), "1"), &echo{}); !errors.As(err, &denial) || denial.Decision.Code != profiles.CodeExecutorUnavailable {
+	if _, err := missing.Run(t.Context(), run(agent(), "1"), &echo{}); !errors.As(err, &denial) ||
+		denial.Decision.Code != profiles.CodeExecutorUnavailable {
 		t.Error(err)
 	}
 	if _, err := python.New(python.Config{}); err == nil {

@@ -77,7 +77,8 @@ func TestSessionTokens(t *testing.T) {
 		}
 	}
 	play(t, e, from(first, a, "x"))
-	if _, err := e.Run(t.Context(), from(first, a, "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "has already continued it") {
+	if _, err := e.Run(t.Context(), from(first, a, "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) ||
+		!strings.Contains(err.Error(), "has already continued it") {
 		t.Errorf("a token twice: %v", err)
 	}
 }
@@ -95,10 +96,12 @@ func TestSessionRefused(t *testing.T) {
 		t.Fatal(brief(o))
 	}
 	left := o
-	if o = play(t, e, from(o, a, "import os\nos._exit(3)")); o.Snapshot != nil || !strings.Contains(o.Unkept, "ended as failed") {
+	if o = play(t, e, from(o, a, "import os\nos._exit(3)")); o.Snapshot != nil ||
+		!strings.Contains(o.Unkept, "ended as failed") {
 		t.Fatal(brief(o))
 	}
-	if _, err := e.Run(t.Context(), from(left, a, "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "ended with its last run: the run ended as failed") {
+	if _, err := e.Run(t.Context(), from(left, a, "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) ||
+		!strings.Contains(err.Error(), "ended with its last run: the run ended as failed") {
 		t.Error(err)
 	}
 }
@@ -109,7 +112,8 @@ func TestSessionBounds(t *testing.T) {
 	a := agent()
 	first, second := begin(t, e, a, "x = 1"), begin(t, e, a, "x = 2")
 	begin(t, e, a, "x = 3")
-	if _, err := e.Run(t.Context(), from(first, a, "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "keeps 2 sessions") {
+	if _, err := e.Run(t.Context(), from(first, a, "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) ||
+		!strings.Contains(err.Error(), "keeps 2 sessions") {
 		t.Errorf("the oldest of three: %v", err)
 	}
 	if o := play(t, e, from(second, a, "x")); string(o.Value) != "2" {
@@ -167,7 +171,8 @@ func TestSessionIdle(t *testing.T) {
 	for len(l.Status()) > 0 {
 		time.Sleep(5 * time.Millisecond)
 	}
-	if _, err := e.Run(t.Context(), from(first, a, "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "it was not used for 1ms") {
+	if _, err := e.Run(t.Context(), from(first, a, "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) ||
+		!strings.Contains(err.Error(), "it was not used for 1ms") {
 		t.Error(err)
 	}
 }
@@ -206,12 +211,15 @@ func TestSessionKilled(t *testing.T) {
 func TestSessionComputes(t *testing.T) {
 	e := executor(t, nil)
 	a := agent()
-	quiet := begin(t, e, a, "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\nx = 1")
-	first := begin(t, e, a, "import threading\ndef f():\n  while True: pass\nthreading.Thread(target=f, daemon=True).start()")
+	quiet := begin(t, e, a, "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"+
+		"x = 1")
+	first := begin(t, e, a, "import threading\ndef f():\n  while True: pass\nthreading.Thread(target=f, "+
+		"daemon=True).start()")
 	for n, _ := e.Living(); n > 1; n, _ = e.Living() {
 		time.Sleep(20 * time.Millisecond)
 	}
-	if _, err := e.Run(t.Context(), from(first, a, "1"), &echo{}); !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "used the processor while it waited") {
+	if _, err := e.Run(t.Context(), from(first, a, "1"), &echo{}); !errors.Is(err, executors.ErrSnapshot) ||
+		!strings.Contains(err.Error(), "used the processor while it waited") {
 		t.Error(err)
 	}
 	if o := play(t, e, from(quiet, a, "x")); string(o.Value) != "1" {
@@ -252,7 +260,8 @@ func TestSessionForgotten(t *testing.T) {
 		t.Errorf("%d sessions", n)
 	}
 	var gone *executors.SessionError
-	if _, err := e.Run(t.Context(), from(first, a, "x"), &echo{}); !errors.As(err, &gone) || !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(gone.Why, "it was dropped") {
+	if _, err := e.Run(t.Context(), from(first, a, "x"), &echo{}); !errors.As(err, &gone) ||
+		!errors.Is(err, executors.ErrSnapshot) || !strings.Contains(gone.Why, "it was dropped") {
 		t.Errorf("a forgotten session: %v", err)
 	}
 	if o := play(t, e, from(second, a, "x")); string(o.Value) != "2" {
@@ -269,7 +278,8 @@ func TestSessionAge(t *testing.T) {
 	for n, _ := e.Living(); n > 0; n, _ = e.Living() {
 		time.Sleep(time.Millisecond)
 	}
-	if _, err := e.Run(t.Context(), from(first, a, "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "it was not used for 1ms") {
+	if _, err := e.Run(t.Context(), from(first, a, "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) ||
+		!strings.Contains(err.Error(), "it was not used for 1ms") {
 		t.Errorf("%v", err)
 	}
 }

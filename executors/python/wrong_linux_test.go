@@ -52,7 +52,8 @@ func (l *liar) Launch(_ context.Context, s executors.Spec) (executors.Guest, err
 		if _, err := str.Read(); err != nil {
 			return
 		}
-		if err := str.Send(executors.Ready{Version: executors.ProtocolVersion, Executor: "python", Digest: pyproto.Engine + " cpython-3.11.2"}); err != nil {
+		if err := str.Send(executors.Ready{Version: executors.ProtocolVersion, Executor: "python",
+			Digest: pyproto.Engine + " cpython-3.11.2"}); err != nil {
 			return
 		}
 		l.play(str, theirs)
@@ -194,7 +195,8 @@ func TestWrongGuest(t *testing.T) {
 			r := run(agent(), "1")
 			r.Session = tt.session
 			o, err := e.Run(t.Context(), r, &echo{})
-			if err != nil || o.State != executors.StateFailed || o.Error == nil || o.Error.Name != "GuestError" || o.Snapshot != nil {
+			if err != nil || o.State != executors.StateFailed || o.Error == nil || o.Error.Name != "GuestError" ||
+				o.Snapshot != nil {
 				t.Error(err, brief(o))
 			}
 		})
@@ -215,7 +217,8 @@ func TestWrongGuest(t *testing.T) {
 		r := run(agent(), "1")
 		r.Session = true
 		o, err := e.Run(t.Context(), r, &echo{})
-		if err != nil || o.State != executors.StateDone || o.Snapshot != nil || !strings.Contains(o.Unkept, "after the end") {
+		if err != nil || o.State != executors.StateDone || o.Snapshot != nil ||
+			!strings.Contains(o.Unkept, "after the end") {
 			t.Error(err, brief(o))
 		}
 	})
@@ -227,8 +230,9 @@ func TestWrongGuest(t *testing.T) {
 			begins(s)
 			bad := done
 			bad.Denials = []profiles.Decision{{
-				Code: "\x1b[2J", Revision: "\x1b]0;x", Text: "\x1b]0;x", Dial: "10.0.0.1:1", Start: &profiles.Start{Path: "/bin/sh"},
-				Rule: &profiles.Rule{File: "\x1b[31m", Line: 1},
+				Code: "\x1b[2J", Revision: "\x1b]0;x", Text: "\x1b]0;x", Dial: "10.0.0.1:1",
+				Start: &profiles.Start{Path: "/bin/sh"},
+				Rule:  &profiles.Rule{File: "\x1b[31m", Line: 1},
 			}, {Code: profiles.CodeImportDenied, Revision: "sha256:1", Rule: &profiles.Rule{File: "p.yaml", Line: 1}}}
 			_ = s.Send(bad)
 			_, _ = s.Read()

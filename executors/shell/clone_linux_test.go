@@ -31,7 +31,8 @@ func served(t *testing.T) http.Handler {
 				t.Fatal(err)
 			}
 		}
-		c := exec.CommandContext(t.Context(), "git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b.example"}, args...)...)
+		c := exec.CommandContext(t.Context(), "git", append(
+			[]string{"-c", "user.name=a", "-c", "user.email=a@b.example"}, args...)...)
 		c.Dir, c.Env = dir, []string{"PATH=/usr/bin:/bin", "HOME=" + dir}
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Fatalf("git %q: %v: %s", args, err, out)
@@ -56,20 +57,23 @@ func TestClone(t *testing.T) {
 	var work sync.WaitGroup
 	var mu sync.Mutex
 	var seen []proxy.Event
-	out, err := proxy.New(proxy.Config{Go: work.Go, Now: time.Now, Resolve: net.Resolve, Record: func(ev proxy.Event) error {
-		mu.Lock()
-		defer mu.Unlock()
-		seen = append(seen, ev)
-		return nil
-	}})
+	out, err := proxy.New(proxy.Config{Go: work.Go, Now: time.Now, Resolve: net.Resolve,
+		Record: func(ev proxy.Event) error {
+			mu.Lock()
+			defer mu.Unlock()
+			seen = append(seen, ev)
+			return nil
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { out.Close(); work.Wait() })
 	ring := launcher(t, func(c *kernel.Config) { c.Egress, c.Generation = out, func() int64 { return 1 } })
 	a := developer()
-	a.Egress = profiles.Egress{Mode: profiles.EgressAllowlist, Allow: []profiles.EgressRule{{Host: "git.example", Ports: []int{80}}}}
-	commit, err := ring.Prepare(t.Context(), &profiles.Set{Revision: "sha256:1", Agents: map[string]profiles.Agent{a.Name: *a}})
+	a.Egress = profiles.Egress{Mode: profiles.EgressAllowlist,
+		Allow: []profiles.EgressRule{{Host: "git.example", Ports: []int{80}}}}
+	commit, err := ring.Prepare(t.Context(), &profiles.Set{Revision: "sha256:1",
+		Agents: map[string]profiles.Agent{a.Name: *a}})
 	if err != nil {
 		t.Fatal(err)
 	}

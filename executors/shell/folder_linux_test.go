@@ -14,7 +14,8 @@ func TestNoFolder(t *testing.T) {
 		r := run(agent("ls"), "echo ran")
 		r.Program.Dir = dir
 		o, _ := play(t, e, r)
-		if text := printed(o, "stderr"); o.State != executors.StateDenied || o.ExitCode != 126 || printed(o, "stdout") != "" ||
+		if text := printed(o, "stderr"); o.State != executors.StateDenied || o.ExitCode != 126 ||
+			printed(o, "stdout") != "" ||
 			!strings.Contains(text, "cannot start in "+dir) || !strings.Contains(text, executors.Workspace) {
 			t.Errorf("%s: %s", dir, brief(o))
 		}

@@ -79,7 +79,8 @@ func executor(t testing.TB, change func(*shell.Config)) *shell.Executor {
 func executorOver(t testing.TB, l executors.Launcher, change func(*shell.Config)) *shell.Executor {
 	t.Helper()
 	var wg sync.WaitGroup
-	c := shell.Config{Launcher: l, Argv: []string{"/proc/self/exe", verb}, Go: func(f func()) { wg.Go(f) }, Now: time.Now}
+	c := shell.Config{Launcher: l, Argv: []string{"/proc/self/exe", verb}, Go: func(f func()) { wg.Go(f) },
+		Now: time.Now}
 	if change != nil {
 		change(&c)
 	}

@@ -16,7 +16,8 @@ func TestRevoked(t *testing.T) {
 	a := agent("sleep", "ls")
 	d := &daemon{agent: a}
 	d.answer = func(ctx context.Context, q executors.Question) (executors.Answer, error) {
-		commit, err := ring.Prepare(ctx, &profiles.Set{Revision: "sha256:2", Agents: map[string]profiles.Agent{a.Name: *agent("ls")}})
+		commit, err := ring.Prepare(ctx, &profiles.Set{Revision: "sha256:2",
+			Agents: map[string]profiles.Agent{a.Name: *agent("ls")}})
 		if err != nil {
 			return executors.Answer{}, err
 		}
@@ -27,7 +28,8 @@ func TestRevoked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.State != executors.StateDenied || o.ExitCode != 126 || o.Error == nil || o.Error.Name != "CapabilityRevoked" || printed(o, "stdout") != "begun\n" {
+	if o.State != executors.StateDenied || o.ExitCode != 126 || o.Error == nil || o.Error.Name != "CapabilityRevoked" ||
+		printed(o, "stdout") != "begun\n" {
 		t.Errorf("got %s, %+v", brief(o), o.Error)
 	}
 }

@@ -63,7 +63,8 @@ func TestRuns(t *testing.T) {
 			r := run(agent(append(slices.Clone(tools), "bash", "sh")...), tt.script)
 			r.Program.Stdin = []byte(tt.stdin)
 			o, _ := play(t, e, r)
-			if o.State != tt.state || o.ExitCode != tt.exit || printed(o, "stdout") != tt.out || printed(o, "stderr") != tt.err {
+			if o.State != tt.state || o.ExitCode != tt.exit || printed(o, "stdout") != tt.out ||
+				printed(o, "stderr") != tt.err {
 				t.Errorf("got %s", brief(o))
 			}
 			if o.Attestation.Tier != profiles.TierOS || o.Engine != "shell/1" {
@@ -102,7 +103,8 @@ func TestRefusals(t *testing.T) {
 			d := &daemon{agent: a}
 			d.answer = func(_ context.Context, q executors.Question) (executors.Answer, error) {
 				if x := q.Action.Exec; x != nil && tt.daemon != "" && x.Argv[0] == tt.daemon {
-					return executors.Answer{Value: json.RawMessage(`{"verdict":"deny","code":"test.no","reason":"not now"}`)}, nil
+					return executors.Answer{Value: json.RawMessage(
+						`{"verdict":"deny","code":"test.no","reason":"not now"}`)}, nil
 				}
 				return d.decide(q)
 			}
@@ -110,12 +112,14 @@ func TestRefusals(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if o.State != executors.StateDenied || o.ExitCode != 126 || printed(o, "stdout") != tt.out || o.Error == nil ||
+			if o.State != executors.StateDenied || o.ExitCode != 126 || printed(o, "stdout") != tt.out ||
+				o.Error == nil ||
 				!strings.HasPrefix(o.Error.Message, string(tt.code)+": ") || len(o.Denials) != 1 {
 				t.Fatalf("got %s", brief(o))
 			}
 			// Whoever reads the outcome reads the words that stand on standard error.
-			if no := o.Denials[0]; no.Code != tt.code || no.Text == "" || printed(o, "stderr") != no.Text+"\n" || no.Evidence == nil || no.Evidence.Line != 1 {
+			if no := o.Denials[0]; no.Code != tt.code || no.Text == "" || printed(o, "stderr") != no.Text+"\n" ||
+				no.Evidence == nil || no.Evidence.Line != 1 {
 				t.Errorf("told %+v, printed %q", no, printed(o, "stderr"))
 			}
 			acts := d.acts()
@@ -145,11 +149,14 @@ func TestShellOfAProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 		loop, _, _ := strings.Cut(instead[strings.Index(instead, "| while"):], "do ")
-		if o.State != executors.StateDenied || o.Error == nil || !strings.HasPrefix(o.Error.Message, "shell.opaque: ") ||
-			!strings.Contains(o.Error.Message, "would start bash itself, which no guest can") || !strings.Contains(printed(o, "stderr"), loop) {
+		if o.State != executors.StateDenied || o.Error == nil ||
+			!strings.HasPrefix(o.Error.Message, "shell.opaque: ") ||
+			!strings.Contains(o.Error.Message, "would start bash itself, which no guest can") ||
+			!strings.Contains(printed(o, "stderr"), loop) {
 			t.Errorf("%s: got %s", script, brief(o))
 		}
-		if o, _ := play(t, e, run(a, "echo one > one; "+instead)); o.State != executors.StateDone || printed(o, "stdout") != "one\n" {
+		if o, _ := play(t, e, run(a, "echo one > one; "+instead)); o.State != executors.StateDone ||
+			printed(o, "stdout") != "one\n" {
 			t.Errorf("%s: got %s", instead, brief(o))
 		}
 	}
@@ -170,7 +177,9 @@ func TestBroken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o.State != executors.StateFailed || o.Error == nil || !strings.Contains(o.Error.Message, "the shell crashed on this script") || strings.Contains(printed(o, "stdout"), "after") {
+		if o.State != executors.StateFailed || o.Error == nil ||
+			!strings.Contains(o.Error.Message, "the shell crashed on this script") ||
+			strings.Contains(printed(o, "stdout"), "after") {
 			t.Errorf("%s: got %s", script, brief(o))
 		}
 		if errs := printed(o, "stderr"); strings.Contains(errs, ".go:") || strings.Contains(errs, "goroutine ") {
@@ -192,7 +201,8 @@ func TestStartIsTheDaemons(t *testing.T) {
 	}}
 	o, err := e.Run(t.Context(), run(a, "export A=mine; sort -n something"), d)
 	out := printed(o, "stdout")
-	if err != nil || o.State != executors.StateDone || !strings.Contains(out, "FORCED=1\n") || !strings.Contains(out, "HOME=/nowhere\n") ||
+	if err != nil || o.State != executors.StateDone || !strings.Contains(out, "FORCED=1\n") ||
+		!strings.Contains(out, "HOME=/nowhere\n") ||
 		!strings.Contains(out, "A=forced\n") || strings.Contains(out, "A=mine") {
 		t.Errorf("%v %s", err, brief(o))
 	}
@@ -242,7 +252,8 @@ func files(t *testing.T) (a *profiles.Agent, work, outside string) {
 		}
 	}
 	for p, text := range map[string]string{
-		filepath.Join(outside, "secret"): "secret\n", filepath.Join(work, "a"): "a\n", filepath.Join(work, ".git", "config"): "[core]\n",
+		filepath.Join(outside, "secret"): "secret\n", filepath.Join(work, "a"): "a\n",
+		filepath.Join(work, ".git", "config"): "[core]\n",
 	} {
 		if err := os.WriteFile(p, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
@@ -303,7 +314,8 @@ func TestFiles(t *testing.T) {
 			if o.State != tt.state || printed(o, "stdout") != tt.out {
 				t.Errorf("got %s", brief(o))
 			}
-			for p, want := range map[string]string{filepath.Join(outside, "secret"): "secret\n", filepath.Join(work, ".git/config"): "[core]\n"} {
+			for p, want := range map[string]string{filepath.Join(outside, "secret"): "secret\n",
+				filepath.Join(work, ".git/config"): "[core]\n"} {
 				if b, err := os.ReadFile(p); err != nil || string(b) != want {
 					t.Errorf("%s is %q, %v", p, b, err)
 				}
@@ -346,7 +358,8 @@ func TestLimits(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.Agent = agent(append(tools, "python3")...)
-			r.Agent.Files.Read = append(r.Agent.Files.Read, profiles.PathRule{Path: "/usr/lib/" + filepath.Base(python)})
+			r.Agent.Files.Read = append(r.Agent.Files.Read, profiles.PathRule{
+				Path: "/usr/lib/" + filepath.Base(python)})
 		}, "OutOfMemory"},
 		{"a text that doubles", "a=xx; while :; do a=$a$a; done", func(*executors.Run) {}, "Endless"},
 		{"a function that calls itself", "f() { f; }; f", func(*executors.Run) {}, "Endless"},
@@ -365,7 +378,8 @@ func TestLimits(t *testing.T) {
 			if strings.HasPrefix(tt.name, "cpu") && o.Usage.CPU < 300*time.Millisecond {
 				t.Errorf("it was ended by its limit with %v of processor time", o.Usage.CPU)
 			}
-			if n := len(printed(o, "stdout")) + len(printed(o, "stderr")); tt.error == "OutputTooLarge" && n != 100_000 {
+			if n := len(printed(o, "stdout")) + len(printed(o, "stderr")); tt.error == "OutputTooLarge" &&
+				n != 100_000 {
 				t.Errorf("%d bytes, want 100000", n)
 			}
 			if live := ring.Status(); len(live) != 0 {
@@ -442,17 +456,21 @@ func TestHostFails(t *testing.T) {
 	e := executor(t, nil)
 	broken := errors.New("the record cannot be written")
 	a := agent("touch", "ls")
-	d := &daemon{agent: a, answer: func(context.Context, executors.Question) (executors.Answer, error) { return executors.Answer{}, broken }}
+	d := &daemon{agent: a, answer: func(context.Context, executors.Question) (executors.Answer, error) {
+		return executors.Answer{}, broken
+	}}
 	o, err := e.Run(t.Context(), run(a, "echo before; ls; echo after"), d)
 	if !errors.Is(err, broken) || strings.Contains(printed(o, "stdout"), "after") {
 		t.Errorf("%v %s", err, brief(o))
 	}
-	for _, answer := range []string{`{"verdict":"ask","code":"x","reason":"x"}`, `{}`, `{"verdict":"allow","code":"allowed","reason":"no start"}`} {
+	for _, answer := range []string{`{"verdict":"ask","code":"x","reason":"x"}`, `{}`,
+		`{"verdict":"allow","code":"allowed","reason":"no start"}`} {
 		d.answer = func(context.Context, executors.Question) (executors.Answer, error) {
 			return executors.Answer{Value: json.RawMessage(answer)}, nil
 		}
 		o, err := e.Run(t.Context(), run(a, "echo before; ls; echo after"), d)
-		if err != nil || o.State != executors.StateFailed || o.Error.Name != "GuestError" || printed(o, "stdout") != "before\n" {
+		if err != nil || o.State != executors.StateFailed || o.Error.Name != "GuestError" ||
+			printed(o, "stdout") != "before\n" {
 			t.Errorf("%s: %v %s", answer, err, brief(o))
 		}
 	}
@@ -476,13 +494,15 @@ func TestManyAtOnce(t *testing.T) {
 
 // A host without the layers runs no script.
 func TestNeedsTheLayers(t *testing.T) {
-	denied := &profiles.Denial{Capability: "executor shell", Decision: profiles.Decision{Code: profiles.CodeTierUnavailable, Reason: "x"}}
+	denied := &profiles.Denial{Capability: "executor shell",
+		Decision: profiles.Decision{Code: profiles.CodeTierUnavailable, Reason: "x"}}
 	var asked []executors.Spec
 	e := executorOver(t, launch(func(_ context.Context, s executors.Spec) (executors.Guest, error) {
 		asked = append(asked, s)
 		return nil, denied
 	}), nil)
-	for _, tier := range []profiles.Tier{"", profiles.TierProcess, profiles.TierWasm, profiles.TierOS, profiles.TierMicroVM} {
+	for _, tier := range []profiles.Tier{"", profiles.TierProcess, profiles.TierWasm, profiles.TierOS,
+		profiles.TierMicroVM} {
 		a := agent("ls")
 		a.MinTier = tier
 		_, err := e.Run(t.Context(), run(a, "ls"), &daemon{agent: a})

@@ -51,14 +51,16 @@ func inBash(t *testing.T, script, stdin string) result {
 	}
 	c := exec.CommandContext(t.Context(), "/bin/bash", file)
 	c.Dir, c.Stdin = work, strings.NewReader(stdin)
-	c.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(), "USER=agent", "LOGNAME=agent", "LANG=C.UTF-8", "TERM=dumb"}
+	c.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(), "USER=agent",
+		"LOGNAME=agent", "LANG=C.UTF-8", "TERM=dumb"}
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
 	err = c.Run()
 	if c.ProcessState == nil {
 		t.Fatal(err)
 	}
-	return result{strings.ReplaceAll(out.String(), work, executors.Workspace), c.ProcessState.ExitCode(), errs.Len() > 0}
+	return result{strings.ReplaceAll(out.String(), work, executors.Workspace), c.ProcessState.ExitCode(),
+		errs.Len() > 0}
 }
 
 // withBash skips where there is none of the programs that the sessions use.
@@ -91,7 +93,8 @@ func TestSessionsOfAgents(t *testing.T) {
 			want := inBash(t, string(script), "")
 			o, _ := play(t, e, run(developer(), string(script)))
 			got := result{printed(o, "stdout"), o.ExitCode, printed(o, "stderr") != ""}
-			if diff := cmp.Diff(want, got); diff != "" || o.State != executors.StateDone && o.State != executors.StateFailed {
+			if diff := cmp.Diff(want, got); diff != "" || o.State != executors.StateDone &&
+				o.State != executors.StateFailed {
 				t.Errorf("(-bash +guest)\n%s\n%s", diff, brief(o))
 			}
 		})

@@ -52,7 +52,8 @@ func TestSession(t *testing.T) {
 	if third.State != executors.StateFailed || third.ExitCode != 1 || printed(fourth, "stdout") != "new\n" {
 		t.Errorf("%s\n%s", brief(third), brief(fourth))
 	}
-	if o, _ := play(t, e, run(a, `pwd; echo "${a:-unset}"`)); printed(o, "stdout") != "/workspace\nunset\n" || o.Snapshot != nil {
+	if o, _ := play(t, e, run(a, `pwd; echo "${a:-unset}"`)); printed(o, "stdout") != "/workspace\nunset\n" ||
+		o.Snapshot != nil {
 		t.Errorf("a session leaks: %s", brief(o))
 	}
 }
@@ -130,7 +131,8 @@ func approver() *profiles.Agent {
 	for i := range a.Shell.Binaries {
 		if b := &a.Shell.Binaries[i]; b.Path == "/usr/bin/git" {
 			for _, word := range []string{"version", "help"} {
-				b.Ask = append(b.Ask, profiles.AskRule{Pattern: profiles.Pattern{Words: []string{word}, Text: word}, Approval: profiles.Approval{Count: 1, ExpiresMillis: 60_000}})
+				b.Ask = append(b.Ask, profiles.AskRule{Pattern: profiles.Pattern{Words: []string{word}, Text: word},
+					Approval: profiles.Approval{Count: 1, ExpiresMillis: 60_000}})
 			}
 		}
 	}
@@ -161,7 +163,8 @@ func (d *desk) Ask(ctx context.Context, q executors.Question) (executors.Answer,
 		<-ctx.Done()
 		return executors.Answer{}, context.Cause(ctx)
 	default:
-		return executors.Answer{Value: json.RawMessage(`{"verdict":"deny","code":"approval_denied","reason":"not today"}`)}, nil
+		return executors.Answer{
+			Value: json.RawMessage(`{"verdict":"deny","code":"approval_denied","reason":"not today"}`)}, nil
 	}
 }
 
@@ -244,13 +247,15 @@ func TestAheadPauses(t *testing.T) {
 	r := run(a, asking)
 	r.Pause = wish
 	paused, err := e.Run(t.Context(), r, d)
-	if err != nil || paused.State != executors.StatePaused || paused.Snapshot == nil || len(paused.Snapshot) > 2000 || len(paused.Console) > 0 {
+	if err != nil || paused.State != executors.StatePaused || paused.Snapshot == nil || len(paused.Snapshot) > 2000 ||
+		len(paused.Console) > 0 {
 		t.Fatalf("%v %s", err, brief(paused))
 	}
 	d.mu.Lock()
 	open := d.ahead
 	d.mu.Unlock()
-	resume := func(open []executors.Question, script string, say map[string]profiles.Verdict) (executors.Outcome, *desk, error) {
+	resume := func(open []executors.Question, script string, say map[string]profiles.Verdict) (
+		executors.Outcome, *desk, error) {
 		d := &desk{daemon: &daemon{agent: a}, say: func(q executors.Question) profiles.Verdict {
 			return say[strings.Join(q.Action.Exec.Argv, " ")]
 		}}
@@ -265,11 +270,13 @@ func TestAheadPauses(t *testing.T) {
 		!strings.HasPrefix(printed(o, "stdout"), "before\ngit version") || len(d.words()) != 2 {
 		t.Errorf("%v %s", err, brief(o))
 	}
-	if o, d, err := resume(open, asking, nil); err != nil || o.State != executors.StateDenied || strings.Contains(printed(o, "stdout"), "before") || len(d.acts()) > 0 {
+	if o, d, err := resume(open, asking, nil); err != nil || o.State != executors.StateDenied ||
+		strings.Contains(printed(o, "stdout"), "before") || len(d.acts()) > 0 {
 		t.Errorf("%v %s", err, brief(o))
 	}
 	// The approvals of one script are not those of another.
-	if o, d, err := resume(open, "echo before; git version; git help -a", yes); err != nil || o.State != executors.StateFailed || len(d.acts()) > 0 || strings.Contains(printed(o, "stdout"), "before") {
+	if o, d, err := resume(open, "echo before; git version; git help -a", yes); err != nil ||
+		o.State != executors.StateFailed || len(d.acts()) > 0 || strings.Contains(printed(o, "stdout"), "before") {
 		t.Errorf("%v %s", err, brief(o))
 	}
 	if _, _, err := resume(open[:1], asking, yes); !errors.Is(err, executors.ErrSnapshot) {

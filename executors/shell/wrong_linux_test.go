@@ -31,7 +31,8 @@ func playWrong(how string) int {
 	if _, err := s.Read(); err != nil {
 		return 1
 	}
-	ready := executors.Ready{Version: executors.ProtocolVersion, Executor: profiles.ExecutorShell, Digest: shellproto.Engine}
+	ready := executors.Ready{Version: executors.ProtocolVersion, Executor: profiles.ExecutorShell,
+		Digest: shellproto.Engine}
 	switch how {
 	case "another executor":
 		ready.Executor = profiles.ExecutorJS
@@ -99,12 +100,15 @@ func playWrong(how string) int {
 		// Everything it asks behind a refusal is refused, whatever the daemon would say.
 		for n := uint64(1); n <= 3; n++ {
 			act(n, `{"exec":{"argv":["ls"]}}`)
-			if m, err := s.Read(); err != nil || !strings.Contains(string(m.(executors.Reply).Value), "exec.not_granted") {
+			if m, err := s.Read(); err != nil || !strings.Contains(
+				string(m.(executors.Reply).Value), "exec.not_granted") {
 				fmt.Print("started")
 			}
 		}
 		if how == "failed although refused" {
-			done = executors.Result{End: executors.End{State: executors.StateFailed, ExitCode: 1, Error: &executors.ProgramError{Name: "ExitStatus"}}}
+			done = executors.Result{
+				End: executors.End{State: executors.StateFailed, ExitCode: 1,
+					Error: &executors.ProgramError{Name: "ExitStatus"}}}
 		}
 		_ = s.Send(done)
 	case "a forged refusal":
@@ -118,7 +122,9 @@ func playWrong(how string) int {
 		}})
 	case "everything denied":
 		d := profiles.Decision{Code: "x", Reason: strings.Repeat("r", 300<<10)}
-		_ = s.Send(executors.Result{End: executors.End{State: executors.StateDenied, Denials: []profiles.Decision{d}, Error: &executors.ProgramError{Name: "x"}}})
+		_ = s.Send(executors.Result{
+			End: executors.End{State: executors.StateDenied, Denials: []profiles.Decision{d},
+				Error: &executors.ProgramError{Name: "x"}}})
 	case "hangs":
 	}
 	_, _ = io.Copy(io.Discard, f)
@@ -157,11 +163,13 @@ func TestWrongGuests(t *testing.T) {
 			e := executorOver(t, ring, func(c *shell.Config) { c.Argv = []string{"/proc/self/exe", wrong + tt.how} })
 			r := run(agent("cat"), "cat")
 			r.Limits.OutputBytes = ptr(5000)
-			d := &daemon{agent: r.Agent, answer: func(_ context.Context, q executors.Question) (executors.Answer, error) {
+			d := &daemon{agent: r.Agent, answer: func(_ context.Context, q executors.Question) (
+				executors.Answer, error) {
 				if q.Action == nil {
 					return executors.Answer{}, fmt.Errorf("refused by the test")
 				}
-				return executors.Answer{Value: json.RawMessage(`{"verdict":"deny","code":"exec.not_granted","reason":"x"}`)}, nil
+				return executors.Answer{Value: json.RawMessage(
+					`{"verdict":"deny","code":"exec.not_granted","reason":"x"}`)}, nil
 			}}
 			o, err := e.Run(t.Context(), r, d)
 			if tt.how == "a bridge" {
@@ -173,7 +181,8 @@ func TestWrongGuests(t *testing.T) {
 			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 				t.Fatalf("error %v, want %q", err, tt.err)
 			}
-			if o.State != tt.state || tt.message != "" && (o.Error == nil || !strings.Contains(o.Error.Message, tt.message)) {
+			if o.State != tt.state || tt.message != "" && (o.Error == nil ||
+				!strings.Contains(o.Error.Message, tt.message)) {
 				t.Errorf("want %s with %q, got %s", tt.state, tt.message, brief(o))
 			}
 			if got := printed(o, "stdout"); got != tt.out {
@@ -202,15 +211,19 @@ func TestRefusedGuests(t *testing.T) {
 		asked := 0
 		d := &daemon{agent: r.Agent, answer: func(context.Context, executors.Question) (executors.Answer, error) {
 			if asked++; asked > 1 {
-				return executors.Answer{Value: json.RawMessage(`{"verdict":"allow","code":"allowed","start":{"path":"/usr/bin/ls","argv":["ls"]}}`)}, nil
+				return executors.Answer{Value: json.RawMessage(
+					`{"verdict":"allow","code":"allowed","start":{"path":"/usr/bin/ls","argv":["ls"]}}`)}, nil
 			}
-			return executors.Answer{Value: json.RawMessage(`{"verdict":"deny","code":"exec.not_granted","reason":"not now"}`)}, nil
+			return executors.Answer{
+				Value: json.RawMessage(`{"verdict":"deny","code":"exec.not_granted","reason":"not now"}`)}, nil
 		}}
 		o, err := e.Run(t.Context(), r, d)
-		if err != nil || o.State != executors.StateDenied || o.ExitCode != 126 || asked != 1 || o.Snapshot != nil || o.Unkept == "" || printed(o, "stdout") != "" {
+		if err != nil || o.State != executors.StateDenied || o.ExitCode != 126 || asked != 1 || o.Snapshot != nil ||
+			o.Unkept == "" || printed(o, "stdout") != "" {
 			t.Errorf("%s: %v, asked %d, %s", how, err, asked, brief(o))
 		}
-		if o.Error == nil || o.Error.Message != "exec.not_granted: not now" || !strings.HasPrefix(printed(o, "stderr"), "refused while running: not now") {
+		if o.Error == nil || o.Error.Message != "exec.not_granted: not now" ||
+			!strings.HasPrefix(printed(o, "stderr"), "refused while running: not now") {
 			t.Errorf("%s: %s", how, brief(o))
 		}
 	}

@@ -119,7 +119,8 @@ func TestInstallRefuses(t *testing.T) {
 			}
 		})
 	}
-	if err := wasmcache.Install(filepath.Join(t.TempDir(), "none"), t.TempDir(), false); !errors.Is(err, fs.ErrNotExist) {
+	if err := wasmcache.Install(filepath.Join(t.TempDir(), "none"), t.TempDir(), false); !errors.Is(
+		err, fs.ErrNotExist) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 }

@@ -48,7 +48,8 @@ func TestLoadRefuses(t *testing.T) {
 		b[at] ^= 1
 		return b
 	}
-	cases := map[string][]byte{"empty": {}, "longer": append(slices.Clone(whole), 0), "another format": []byte("ringd js start 2\n")}
+	cases := map[string][]byte{"empty": {}, "longer": append(slices.Clone(whole), 0),
+		"another format": []byte("ringd js start 2\n")}
 	for i := range whole {
 		cases["cut at "+string(rune('0'+i%10))] = whole[:i]
 		cases["flip"] = flip(i)
@@ -63,7 +64,8 @@ func TestLoadRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	target := filepath.Join(dir, "target")
-	if err := errors.Join(os.WriteFile(target, whole, 0o600), os.Symlink(target, filepath.Join(dir, "link"))); err != nil {
+	if err := errors.Join(os.WriteFile(target, whole, 0o600),
+		os.Symlink(target, filepath.Join(dir, "link"))); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := wasmcache.Load(filepath.Join(dir, "link")); !errors.Is(err, wasmcache.ErrDamaged) {

@@ -136,7 +136,8 @@ func FuzzPattern(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line, pattern, extra string) {
 		ws, more := read(line)
 		p := strings.Fields(pattern)
-		if len(ws) == 0 || len(p) == 0 || len(line) > 4096 || len(pattern) > 512 || len(extra) > 64 || strings.Contains(extra, " ") {
+		if len(ws) == 0 || len(p) == 0 || len(line) > 4096 || len(pattern) > 512 || len(extra) > 64 ||
+			strings.Contains(extra, " ") {
 			return
 		}
 		w := argv.Split(ws, more)
@@ -154,7 +155,8 @@ func FuzzPattern(f *testing.F) {
 }
 
 func BenchmarkMatch(b *testing.B) {
-	for _, line := range []string{"git status --short", "git push origin main --force", "rm -rf build", "find . -name x -type f -print"} {
+	for _, line := range []string{"git status --short", "git push origin main --force", "rm -rf build",
+		"find . -name x -type f -print"} {
 		words := strings.Fields(line)
 		p := argv.NewPattern(words[0], []string{"push", "--force"})
 		b.Run(line, func(b *testing.B) {

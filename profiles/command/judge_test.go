@@ -76,7 +76,8 @@ func patterns(list ...string) [][]string {
 // all is a profile with many programs and some patterns.
 func all() command.Config {
 	return command.Config{
-		Binaries: bin("git", "rm", "find", "xargs", "env", "timeout", "nice", "tar", "sed", "awk", "grep", "cat", "bash", "sh", "sort", "make", "python3", "ls", "sudo", "/opt/tools/git", "/usr/local/bin/deploy"),
+		Binaries: bin("git", "rm", "find", "xargs", "env", "timeout", "nice", "tar", "sed", "awk", "grep", "cat",
+			"bash", "sh", "sort", "make", "python3", "ls", "sudo", "/opt/tools/git", "/usr/local/bin/deploy"),
 		Patterns: patterns("rm -rf", "git push --force", "find -delete", "curl", "trap", "kill -9"),
 	}
 }
@@ -321,19 +322,24 @@ func TestZero(t *testing.T) {
 func TestFinding(t *testing.T) {
 	r := command.New(all())
 	j := r.Judge(read("env timeout 5 find . -exec rm -fr x ;"))
-	if j.Finding.Pattern != 0 || !cmp.Equal(j.Finding.Argv, []string{"rm", "-fr", "x"}) || len(j.Finding.Chain) != 3 || j.Finding.Chain[2] != "find -exec" {
+	if j.Finding.Pattern != 0 || !cmp.Equal(j.Finding.Argv, []string{"rm", "-fr", "x"}) || len(j.Finding.Chain) != 3 ||
+		j.Finding.Chain[2] != "find -exec" {
 		t.Errorf("got %+v", j.Finding)
 	}
-	for line, want := range map[string]string{"git status": "/usr/bin/git", "/bin/git log": "/usr/bin/git", "/opt/tools/git log": "/opt/tools/git", "deploy": "/usr/local/bin/deploy",
+	for line, want := range map[string]string{"git status": "/usr/bin/git", "/bin/git log": "/usr/bin/git",
+		"/opt/tools/git log": "/opt/tools/git", "deploy": "/usr/local/bin/deploy",
 		"echo x": "", "bash -c x": "", "env git status": "/usr/bin/env", "FOO=1": ""} {
-		if j := r.Judge(read(line)); j.Path != want || j.Verdict != command.Allow || j.Builtin != (line == "echo x" || line == "FOO=1") {
+		if j := r.Judge(read(line)); j.Path != want || j.Verdict != command.Allow ||
+			j.Builtin != (line == "echo x" || line == "FOO=1") {
 			t.Errorf("%s: %+v", line, j)
 		}
 	}
-	if j := r.Judge(read("timeout 5 git status")); len(j.Nested) != 1 || j.Nested[0].Binary != 0 || j.Nested[0].Cleared {
+	if j := r.Judge(read("timeout 5 git status")); len(j.Nested) != 1 || j.Nested[0].Binary != 0 ||
+		j.Nested[0].Cleared {
 		t.Errorf("nested: %+v", j.Nested)
 	}
-	if j := r.Judge(read("env -i timeout 5 git status")); len(j.Nested) != 2 || !j.Nested[0].Cleared || !j.Nested[1].Cleared {
+	if j := r.Judge(read("env -i timeout 5 git status")); len(j.Nested) != 2 || !j.Nested[0].Cleared ||
+		!j.Nested[1].Cleared {
 		t.Errorf("cleared: %+v", j.Nested)
 	}
 }
@@ -391,12 +397,14 @@ func TestBinaryRules(t *testing.T) {
 		for line := range strings.Lines(lines) {
 			line = strings.TrimSpace(line)
 			j := r.Judge(read(line))
-			if j.Verdict.String() != want[0] || want[1] != "-" && j.Finding.Code != want[1] && j.Finding.Code != "shell.starts" {
+			if j.Verdict.String() != want[0] || want[1] != "-" && j.Finding.Code != want[1] &&
+				j.Finding.Code != "shell.starts" {
 				t.Errorf("%-40s: got %s %s (%s), want %s", line, j.Verdict, j.Finding.Code, j.Finding.Reason, verdict)
 			}
 		}
 	}
-	if f := r.Judge(read("git push -f")).Finding; f.Binary != 0 || f.Deny != 0 || f.Allow != -1 || f.Ask != -1 || f.Pattern != -1 {
+	if f := r.Judge(read("git push -f")).Finding; f.Binary != 0 || f.Deny != 0 || f.Allow != -1 || f.Ask != -1 ||
+		f.Pattern != -1 {
 		t.Errorf("got %+v", f)
 	}
 	if f := r.Judge(read("git push x")).Finding; f.Binary != 0 || f.Ask != 0 {

@@ -13,7 +13,8 @@ import (
 func TestConcurrent(t *testing.T) {
 	for range 20 {
 		r := command.New(command.Config{
-			Binaries: []command.Binary{{Path: "/usr/bin/git", Allow: [][]string{{"status"}, {"push"}}, Deny: [][]string{{"push", "--force"}}, Ask: [][]string{{"push"}}}},
+			Binaries: []command.Binary{
+				{Path: "/usr/bin/git", Allow: [][]string{{"status"}, {"push"}}, Deny: [][]string{{"push", "--force"}}, Ask: [][]string{{"push"}}}},
 			Patterns: [][]string{{"git", "status", "-z"}, {}, {"git", "gc"}},
 		})
 		var all sync.WaitGroup

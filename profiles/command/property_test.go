@@ -14,16 +14,19 @@ import (
 func pick(r *rand.Rand, list ...string) string { return list[r.IntN(len(list))] }
 
 func anyText(r *rand.Rand) string {
-	return pick(r, "git", "rm", "find", "env", "timeout", "xargs", "5", "status", "push", "-r", "-f", "-rf", "--force", "--forc", "--", "-", "x", ".", "-exec", ";", "+", "-delete", "{}",
+	return pick(r, "git", "rm", "find", "env", "timeout", "xargs", "5", "status", "push", "-r", "-f", "-rf", "--force",
+		"--forc", "--", "-", "x", ".", "-exec", ";", "+", "-delete", "{}",
 		"PATH=x", "FOO=1", "-c", "core.pager=x", "color.ui=never", "config", "alias.x", "unknown.key", "unknown.key=1", "-C", "log", "add", "sort", "--compress-program=rm", "tar", "cf", "--checkpoint-action=exec=rm", "-n", "mytool", "get", "+main", "docker", "run", "--privileged", "bash", "'", "curl", "1e", "sed", "-i", "export", "read", "-a")
 }
 
 func anyWords(r *rand.Rand, open bool) []argv.Word {
-	out := []argv.Word{argv.Known(pick(r, "git", "git", "rm", "find", "env", "timeout", "xargs", "tar", "sort", "sed", "mytool", "docker", "bash", "export", "read", "sudo"))}
+	out := []argv.Word{argv.Known(pick(r, "git", "git", "rm", "find", "env", "timeout", "xargs", "tar", "sort", "sed",
+		"mytool", "docker", "bash", "export", "read", "sudo"))}
 	for range r.IntN(6) {
 		w := argv.Known(anyText(r))
 		if open && r.IntN(3) == 0 {
-			w = argv.Word{Text: pick(r, "", "", "-", "--", "p", "./", "core.", "--fo", "+"), Open: true, Many: r.IntN(2) == 0}
+			w = argv.Word{Text: pick(r, "", "", "-", "--", "p", "./", "core.", "--fo", "+"), Open: true,
+				Many: r.IntN(2) == 0}
 		}
 		out = append(out, w)
 	}
@@ -55,14 +58,16 @@ func fill(r *rand.Rand, c argv.Command) argv.Command {
 func anyPattern(r *rand.Rand) []string {
 	p := []string{pick(r, "git", "git", "rm", "find", "tar", "mytool", "docker", "sort", "sed", "export", "env")}
 	for range r.IntN(3) {
-		p = append(p, pick(r, "push", "--force", "-f", "-rf", "-r", "-delete", "x", "run", "--privileged", "log", "status", "get", "-c", "-i", "add"))
+		p = append(p, pick(r, "push", "--force", "-f", "-rf", "-r", "-delete", "x", "run", "--privileged", "log",
+			"status", "get", "-c", "-i", "add"))
 	}
 	return p
 }
 
 func anyConfig(r *rand.Rand) command.Config {
 	var cfg command.Config
-	for _, name := range []string{"git", "rm", "find", "env", "timeout", "xargs", "tar", "sort", "sed", "mytool", "docker", "bash", "sudo"} {
+	for _, name := range []string{"git", "rm", "find", "env", "timeout", "xargs", "tar", "sort", "sed", "mytool",
+		"docker", "bash", "sudo"} {
 		if r.IntN(5) == 0 {
 			continue
 		}
@@ -75,7 +80,8 @@ func anyConfig(r *rand.Rand) command.Config {
 		}
 		if r.IntN(4) == 0 {
 			for range 1 + r.IntN(4) {
-				b.Allow = append(b.Allow, anyPattern(r)[1:], []string{pick(r, "push", "status", "log", "add", "get", "x", "run")})
+				b.Allow = append(b.Allow, anyPattern(r)[1:],
+					[]string{pick(r, "push", "status", "log", "add", "get", "x", "run")})
 			}
 		}
 		for range r.IntN(2) {
@@ -114,7 +120,9 @@ func narrower(r *rand.Rand, cfg command.Config) map[string]command.Config {
 			b.Allow = append([][]string{}, b.Allow[1:]...)
 		}
 	})
-	change("deny", func(_ *command.Config, b *command.Binary) { b.Deny = append(slices.Clone(b.Deny), anyPattern(r)[1:]) })
+	change("deny", func(_ *command.Config, b *command.Binary) {
+		b.Deny = append(slices.Clone(b.Deny), anyPattern(r)[1:])
+	})
 	change("ask", func(_ *command.Config, b *command.Binary) { b.Ask = append(slices.Clone(b.Ask), anyPattern(r)[1:]) })
 	change("max args", func(_ *command.Config, b *command.Binary) { b.MaxArgs = 1 })
 	change("safe config", func(c *command.Config, _ *command.Binary) {
@@ -155,7 +163,8 @@ func TestNarrowing(t *testing.T) {
 				c := argv.Command{Words: anyWords(r, r.IntN(3) == 0)}
 				before, after := wide.Judge(c), rules.Judge(c)
 				if after.Verdict > before.Verdict {
-					t.Fatalf("%s: %s was %s (%s) and became %s", name, text(c), before.Verdict, before.Finding.Reason, after.Verdict)
+					t.Fatalf("%s: %s was %s (%s) and became %s", name, text(c), before.Verdict, before.Finding.Reason,
+						after.Verdict)
 				}
 				if after.Verdict < before.Verdict {
 					seen[name]++
@@ -186,10 +195,12 @@ func TestFilling(t *testing.T) {
 			if open.Verdict == command.Unsettled || got.Verdict == open.Verdict {
 				continue
 			}
-			if c := open.Finding.Code; open.Verdict == command.Deny && (len(open.Finding.Chain) > 0 || c != "shell.denied_pattern" && c != "shell.subcommand") {
+			if c := open.Finding.Code; open.Verdict == command.Deny &&
+				(len(open.Finding.Chain) > 0 || c != "shell.denied_pattern" && c != "shell.subcommand") {
 				continue // a program text may turn out to be a file: it is refused before anybody knows
 			}
-			t.Fatalf("%s is %s (%s), and %s is %s (%s)", text(c), open.Verdict, open.Finding.Reason, text(final), got.Verdict, got.Finding.Reason)
+			t.Fatalf("%s is %s (%s), and %s is %s (%s)", text(c), open.Verdict, open.Finding.Reason, text(final),
+				got.Verdict, got.Finding.Reason)
 		}
 	}
 	for _, v := range []command.Verdict{command.Deny, command.Unsettled, command.Allow, command.Ask} {
@@ -200,7 +211,8 @@ func TestFilling(t *testing.T) {
 }
 
 func FuzzJudge(f *testing.F) {
-	for _, seed := range []string{"git push -f", "env -i timeout 5 find . -exec rm -rf {} +", "FOO=1 bash -c 'git status'", "xargs -I {} git -c a.b=c {} +++", "find . …… -exec x ;", "export PATH=… x", "read -a PATH", "tar cf x --checkpoint-action=exec=id", "sed '1e id' x", "awk 'BEGIN{system(\"id\")}'", "sudo -u x git -C y push +main"} {
+	for _, seed := range []string{"git push -f", "env -i timeout 5 find . -exec rm -rf {} +",
+		"FOO=1 bash -c 'git status'", "xargs -I {} git -c a.b=c {} +++", "find . …… -exec x ;", "export PATH=… x", "read -a PATH", "tar cf x --checkpoint-action=exec=id", "sed '1e id' x", "awk 'BEGIN{system(\"id\")}'", "sudo -u x git -C y push +main"} {
 		f.Add(seed)
 	}
 	rules := command.New(all())
@@ -229,7 +241,8 @@ func FuzzJudge(f *testing.F) {
 
 func BenchmarkJudge(b *testing.B) {
 	rules := command.New(all())
-	for _, line := range []string{"git status --short", "git push origin main", "rm -r build", "find . -name x -exec grep -l y {} +", "timeout 5 git fetch", "sed -n p x", "echo x"} {
+	for _, line := range []string{"git status --short", "git push origin main", "rm -r build",
+		"find . -name x -exec grep -l y {} +", "timeout 5 git fetch", "sed -n p x", "echo x"} {
 		c := read(line)
 		b.Run(line, func(b *testing.B) {
 			b.ReportAllocs()

@@ -238,9 +238,11 @@ KUBE_NAMESPACE=x`
 
 // TestUnknownValue: a value that is not known settles nothing where it counts.
 func TestUnknownValue(t *testing.T) {
-	for name, want := range map[string][2]bool{"PATH": {true, false}, "LD_PRELOAD": {true, false}, "PAGER": {false, true}, "GIT_TRACE": {false, true}, "NODE_OPTIONS": {false, true},
+	for name, want := range map[string][2]bool{"PATH": {true, false}, "LD_PRELOAD": {true, false},
+		"PAGER": {false, true}, "GIT_TRACE": {false, true}, "NODE_OPTIONS": {false, true},
 		"LC_ALL": {false, true}, "FOO": {false, false}, "GIT_COMMIT": {false, false}} {
-		if _, refused, maybe := command.VariableRefused(name, argv.Word{Open: true}); refused != want[0] || maybe != want[1] {
+		if _, refused, maybe := command.VariableRefused(name, argv.Word{Open: true}); refused != want[0] ||
+			maybe != want[1] {
 			t.Errorf("%s: refused %v, maybe %v", name, refused, maybe)
 		}
 	}
@@ -248,7 +250,8 @@ func TestUnknownValue(t *testing.T) {
 
 // TestInstead: what a refusal proposes passes itself.
 func TestInstead(t *testing.T) {
-	for _, name := range []string{"PAGER", "GIT_PAGER", "GIT_EDITOR", "EDITOR", "GIT_CONFIG_GLOBAL", "GIT_TRACE", "PATH", "FOO", "BROWSER"} {
+	for _, name := range []string{"PAGER", "GIT_PAGER", "GIT_EDITOR", "EDITOR", "GIT_CONFIG_GLOBAL", "GIT_TRACE",
+		"PATH", "FOO", "BROWSER"} {
 		for _, one := range command.VariableInstead(name) {
 			n, v, _ := strings.Cut(one, "=")
 			if _, refused, maybe := command.VariableRefused(n, argv.Known(v)); refused || maybe || n != name {

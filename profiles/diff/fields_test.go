@@ -98,7 +98,8 @@ func fill(v reflect.Value, name string) {
 			fill(v.Field(i), v.Type().Name()+"."+v.Type().Field(i).Name)
 		}
 	case reflect.String:
-		text := map[string]string{"Egress.Mode": "allowlist", "EgressRule.Host": "api.example.test", "Agent.MinTier": "wasm", "PathRule.Path": "/a", "Binary.Path": "/usr/bin/git",
+		text := map[string]string{"Egress.Mode": "allowlist", "EgressRule.Host": "api.example.test",
+			"Agent.MinTier": "wasm", "PathRule.Path": "/a", "Binary.Path": "/usr/bin/git",
 			"RuleOfTwo.Mode": "dynamic", "RuleOfTwo.OnThree": "require-approval", "RuleOfTwo.Scope": "run", "EgressRule.Paths": "/v1", "EgressRule.Methods": "GET"}[name]
 		if text == "" {
 			text = "name"
@@ -218,16 +219,19 @@ func TestEveryFieldIsTold(t *testing.T) {
 // TestStrict changes what mode audit records as refused.
 func TestStrict(t *testing.T) {
 	audit := func(strict *profiles.Agent) *profiles.Set {
-		return &profiles.Set{Agents: map[string]profiles.Agent{"a": {Name: "a", Mode: profiles.ModeAudit, Strict: strict}}}
+		return &profiles.Set{Agents: map[string]profiles.Agent{
+			"a": {Name: "a", Mode: profiles.ModeAudit, Strict: strict}}}
 	}
 	granted := &profiles.Agent{Name: "a", Files: profiles.Files{Read: []profiles.PathRule{{Path: "/data"}}}}
 	for _, tt := range []struct {
 		old, now *profiles.Agent
 		want     diff.Class
 		changes  int
-	}{{granted, granted, diff.Neutral, 0}, {&profiles.Agent{Name: "a"}, granted, diff.Widens, 1}, {granted, &profiles.Agent{Name: "a"}, diff.Narrows, 1},
+	}{{granted, granted, diff.Neutral, 0}, {&profiles.Agent{Name: "a"}, granted, diff.Widens, 1},
+		{granted, &profiles.Agent{Name: "a"}, diff.Narrows, 1},
 		{nil, granted, diff.Widens, 1}, {&profiles.Agent{Name: "a", Strict: granted}, granted, diff.Widens, 2}} {
-		if r := diff.Compare(audit(tt.old), audit(tt.now), diff.Config{}); r.Class != tt.want || len(r.Changes()) != tt.changes {
+		if r := diff.Compare(audit(tt.old), audit(tt.now), diff.Config{}); r.Class != tt.want ||
+			len(r.Changes()) != tt.changes {
 			t.Errorf("want %s: %+v", tt.want, r.Changes())
 		}
 	}

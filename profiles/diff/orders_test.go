@@ -21,7 +21,8 @@ func wrongOrders(table []fields.SetField, field string) (wrong []string) {
 	leaves(reflect.ValueOf(filled()).Elem(), "", nil, &all)
 	for _, l := range all {
 		i := slices.IndexFunc(table, func(f fields.SetField) bool { return f.Field == l.field })
-		if i < 0 || field != "" && l.field != field || table[i].Order == fields.Key || table[i].Order == fields.Coded || strings.HasPrefix(l.field, "Powers.") {
+		if i < 0 || field != "" && l.field != field || table[i].Order == fields.Key || table[i].Order == fields.Coded ||
+			strings.HasPrefix(l.field, "Powers.") {
 			continue
 		}
 		old, now := filled(), filled()
@@ -40,10 +41,12 @@ func wrongOrders(table []fields.SetField, field string) (wrong []string) {
 			want = diff.Narrows
 		}
 		changes := diff.CompareBy(table, old, now)
-		if len(changes) > 0 && (strings.HasPrefix(changes[0].Field, "egress.allow") || strings.HasPrefix(changes[0].Field, "egress.deny")) {
+		if len(changes) > 0 && (strings.HasPrefix(changes[0].Field, "egress.allow") ||
+			strings.HasPrefix(changes[0].Field, "egress.deny")) {
 			continue
 		}
-		if len(changes) == 0 || diff.ClassOf(changes) != want || changes[0].Undecided && l.field != "Binary.Interpreted" {
+		if len(changes) == 0 || diff.ClassOf(changes) != want || changes[0].Undecided &&
+			l.field != "Binary.Interpreted" {
 			wrong = append(wrong, fmt.Sprintf("%s: want %s: %+v", l.field, want, changes))
 		}
 	}

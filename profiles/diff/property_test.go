@@ -50,7 +50,8 @@ func (r source) path() string {
 func (r source) words(first ...string) []string {
 	out := append([]string{}, first...)
 	for range r.IntN(3) {
-		out = append(out, r.of("-r", "-f", "-rf", "--force", "--recursive", "push", "clean", "-delete", "x", "--", "-C"))
+		out = append(out, r.of("-r", "-f", "-rf", "--force", "--recursive", "push", "clean", "-delete", "x", "--",
+			"-C"))
 	}
 	return out
 }
@@ -75,7 +76,8 @@ func (r source) expiry() *time.Time {
 }
 
 func (r source) host() string {
-	return r.of("a.test", "b.a.test", "*.a.test", "*.b.a.test", "c.test", "10.0.0.0/8", "10.1.2.3", "93.184.216.34", "93.184.216.0/24", "127.0.0.1", "8.0.0.0/5")
+	return r.of("a.test", "b.a.test", "*.a.test", "*.b.a.test", "c.test", "10.0.0.0/8", "10.1.2.3", "93.184.216.34",
+		"93.184.216.0/24", "127.0.0.1", "8.0.0.0/5")
 }
 
 func (r source) list(most int, choices ...string) []string {
@@ -108,7 +110,8 @@ func (r source) approval() *profiles.Approval {
 	if r.one(2) {
 		return nil
 	}
-	return &profiles.Approval{Count: int64(1 + r.IntN(2)), From: r.list(2, "group:a", "group:b"), When: r.of("", "", "w1", "w2"), ExpiresMillis: int64(1 + r.IntN(2))}
+	return &profiles.Approval{Count: int64(1 + r.IntN(2)), From: r.list(2, "group:a", "group:b"),
+		When: r.of("", "", "w1", "w2"), ExpiresMillis: int64(1 + r.IntN(2))}
 }
 
 func (r source) bridge(name string) profiles.Bridge {
@@ -173,11 +176,14 @@ func (r source) agent() profiles.Agent {
 	if r.one(2) {
 		a.Files.Deny = r.paths()
 	}
-	a.Egress = profiles.Egress{Mode: r.of(profiles.EgressOff, profiles.EgressAllowlist, profiles.EgressAllowlist, profiles.EgressAllowlist, profiles.EgressGatewayOnly),
+	a.Egress = profiles.Egress{
+		Mode: r.of(profiles.EgressOff, profiles.EgressAllowlist, profiles.EgressAllowlist, profiles.EgressAllowlist,
+			profiles.EgressGatewayOnly),
 		Allow: some(r, 4, r.entry), Deny: some(r, 2, r.denial)}
 	for _, name := range []string{"gateway", "models"} {
 		if r.one(2) {
-			a.Egress.Gateways = append(a.Egress.Gateways, profiles.Gateway{Name: name, Methods: r.list(2, "GET", "POST"), Paths: r.list(1, "/v1"), Expires: r.expiry()})
+			a.Egress.Gateways = append(a.Egress.Gateways, profiles.Gateway{
+				Name: name, Methods: r.list(2, "GET", "POST"), Paths: r.list(1, "/v1"), Expires: r.expiry()})
 		}
 	}
 	return a
@@ -192,12 +198,15 @@ func (r source) edit(a, from profiles.Agent) profiles.Agent {
 			b.JS = from.JS
 		case 1:
 			if b.Python != nil && from.Python != nil {
-				b.Python.Imports.Allow, b.Python.Imports.Deny = swap(r, b.Python.Imports.Allow, from.Python.Imports.Allow), swap(r, b.Python.Imports.Deny, from.Python.Imports.Deny)
+				b.Python.Imports.Allow, b.Python.Imports.Deny = swap(
+					r, b.Python.Imports.Allow, from.Python.Imports.Allow),
+					swap(r, b.Python.Imports.Deny, from.Python.Imports.Deny)
 				if r.one(3) {
 					b.Python.Imports.Default = from.Python.Imports.Default
 				}
 				if r.one(4) {
-					b.Python.Imports.Any, b.Python.Imports.Only, b.Python.Imports.Process = from.Python.Imports.Any, from.Python.Imports.Only, from.Python.Imports.Process
+					b.Python.Imports.Any, b.Python.Imports.Only, b.Python.Imports.Process = from.Python.Imports.Any,
+						from.Python.Imports.Only, from.Python.Imports.Process
 				}
 			} else {
 				b.Python = from.Python
@@ -205,17 +214,20 @@ func (r source) edit(a, from profiles.Agent) profiles.Agent {
 		case 2:
 			b.Egress.Allow = swap(r, b.Egress.Allow, from.Egress.Allow)
 		case 3:
-			b.Egress.Deny, b.Egress.Gateways = swap(r, b.Egress.Deny, from.Egress.Deny), swap(r, b.Egress.Gateways, from.Egress.Gateways)
+			b.Egress.Deny, b.Egress.Gateways = swap(r, b.Egress.Deny, from.Egress.Deny),
+				swap(r, b.Egress.Gateways, from.Egress.Gateways)
 		case 4:
 			b.Files.Read, b.Files.Deny = swap(r, b.Files.Read, from.Files.Read), swap(r, b.Files.Deny, from.Files.Deny)
 		case 5:
 			b.Files.Write = swap(r, b.Files.Write, from.Files.Write)
 		case 6:
 			if b.Shell != nil && from.Shell != nil {
-				b.Shell.Binaries, b.Shell.DeniedPatterns = swap(r, b.Shell.Binaries, from.Shell.Binaries), swap(r, b.Shell.DeniedPatterns, from.Shell.DeniedPatterns)
+				b.Shell.Binaries, b.Shell.DeniedPatterns = swap(r, b.Shell.Binaries, from.Shell.Binaries),
+					swap(r, b.Shell.DeniedPatterns, from.Shell.DeniedPatterns)
 				if n := len(b.Shell.Binaries); n > 0 {
 					one := &b.Shell.Binaries[r.IntN(n)]
-					one.Deny, one.Ask = swap(r, one.Deny, r.patterns(2)), one.Ask[:len(one.Ask)-min(len(one.Ask), r.IntN(2))]
+					one.Deny, one.Ask = swap(r, one.Deny, r.patterns(2)),
+						one.Ask[:len(one.Ask)-min(len(one.Ask), r.IntN(2))]
 					if one.Allow != nil {
 						one.Allow = swap(r, one.Allow, r.patterns(2))
 					}
@@ -263,26 +275,31 @@ func copied(a profiles.Agent) profiles.Agent {
 func (r source) action() profiles.Action {
 	switch r.IntN(5) {
 	case 4:
-		host := r.of("a.test", "b.a.test", "z.b.a.test", "c.test", "10.1.2.3", "10.9.9.9", "93.184.216.34", "127.0.0.1", "gateway.ringd.internal", "other.test", "9.9.9.9")
+		host := r.of("a.test", "b.a.test", "z.b.a.test", "c.test", "10.1.2.3", "10.9.9.9", "93.184.216.34", "127.0.0.1",
+			"gateway.ringd.internal", "other.test", "9.9.9.9")
 		port := r.of("80", "443", "444", "8080", "9999")
 		e := egress.Action{Kind: "connect", Target: host + ":" + port}
 		if host[0] > '9' {
 			e.ResolvesTo = []string{r.of("93.184.216.34", "93.184.216.34", "10.1.2.3")}
 		}
 		if r.one(2) {
-			e = egress.Action{Kind: "fetch", Target: "http://" + host + ":" + port + r.of("/v1/x", "/v2/a", "/", "/v2"), Method: r.of("GET", "POST"), ResolvesTo: e.ResolvesTo}
+			e = egress.Action{Kind: "fetch", Target: "http://" + host + ":" + port + r.of("/v1/x", "/v2/a", "/", "/v2"),
+				Method: r.of("GET", "POST"), ResolvesTo: e.ResolvesTo}
 		}
 		return profiles.Action{Egress: &e}
 	case 0:
-		return profiles.Action{Import: &profiles.ImportAction{Executor: r.of("js", "python", "python"), Module: r.module(), Origin: r.of("", "agent", "library")}}
+		return profiles.Action{Import: &profiles.ImportAction{
+			Executor: r.of("js", "python", "python"), Module: r.module(), Origin: r.of("", "agent", "library")}}
 	case 1:
-		return profiles.Action{Bridge: &profiles.BridgeAction{Name: r.of("one", "two", "tools.search", "x"), Executor: r.of("", "js", "python", "shell"),
+		return profiles.Action{Bridge: &profiles.BridgeAction{
+			Name: r.of("one", "two", "tools.search", "x"), Executor: r.of("", "js", "python", "shell"),
 			Args: json.RawMessage(strings.Repeat("1", r.IntN(102)))}}
 	case 2:
 		argv := r.words(r.of("/usr/bin/git", "/usr/bin/rm", "git", "/bin/ls", "rm", "/usr/bin/env", "/opt/bin/git"))
 		return profiles.Action{Exec: &profiles.ExecAction{Argv: append(argv, r.words()...)}}
 	default:
-		return profiles.Action{File: &profiles.FileAction{Op: r.of("read", "write"), Path: strings.NewReplacer("$WORKSPACE", "/workspace", "~", "/home/agent").Replace(r.path())}}
+		return profiles.Action{File: &profiles.FileAction{Op: r.of("read", "write"),
+			Path: strings.NewReplacer("$WORKSPACE", "/workspace", "~", "/home/agent").Replace(r.path())}}
 	}
 }
 
@@ -304,7 +321,8 @@ func TestNoWideningLoosensNothing(t *testing.T) {
 	for i := range pairs {
 		a := r.agent()
 		b := r.edit(a, r.agent())
-		rep := diff.Compare(&profiles.Set{Agents: map[string]profiles.Agent{"a": a}}, &profiles.Set{Agents: map[string]profiles.Agent{"a": b}}, diff.Config{Now: now()})
+		rep := diff.Compare(&profiles.Set{Agents: map[string]profiles.Agent{"a": a}},
+			&profiles.Set{Agents: map[string]profiles.Agent{"a": b}}, diff.Config{Now: now()})
 		classes[rep.Class]++
 		env := envs[r.IntN(len(envs))]
 		before, after := profiles.NewDecider(a, "", env), profiles.NewDecider(b, "", env)
@@ -320,7 +338,8 @@ func TestNoWideningLoosensNothing(t *testing.T) {
 				x, _ := json.Marshal(a)
 				y, _ := json.Marshal(b)
 				changes, _ := json.MarshalIndent(rep.Changes(), "", " ")
-				t.Fatalf("pair %d is %s, and %s was %+v and became %+v\nold %s\nnew %s\n%s", i, rep.Class, text, was, is, x, y, changes)
+				t.Fatalf("pair %d is %s, and %s was %+v and became %+v\nold %s\nnew %s\n%s", i, rep.Class, text, was,
+					is, x, y, changes)
 			}
 		}
 	}
@@ -343,7 +362,8 @@ func TestOrderMakesNoDifference(t *testing.T) {
 	for range 500 {
 		a := r.agent()
 		if a.Shell != nil { // which of two programs a name stands for is a matter of order
-			a.Shell.Binaries = slices.DeleteFunc(a.Shell.Binaries, func(b profiles.Binary) bool { return b.Path == "/opt/bin/git" })
+			a.Shell.Binaries = slices.DeleteFunc(a.Shell.Binaries,
+				func(b profiles.Binary) bool { return b.Path == "/opt/bin/git" })
 		}
 		b := copied(a)
 		for _, im := range []*profiles.Imports{importsOf(b.JS), pythonOf(b.Python)} {
@@ -358,7 +378,8 @@ func TestOrderMakesNoDifference(t *testing.T) {
 			slices.Reverse(b.Shell.Binaries)
 			slices.Reverse(b.Shell.DeniedPatterns)
 		}
-		rep := diff.Compare(&profiles.Set{Agents: map[string]profiles.Agent{"a": a}}, &profiles.Set{Agents: map[string]profiles.Agent{"a": b}}, diff.Config{})
+		rep := diff.Compare(&profiles.Set{Agents: map[string]profiles.Agent{"a": a}},
+			&profiles.Set{Agents: map[string]profiles.Agent{"a": b}}, diff.Config{})
 		if n := len(rep.Changes()); n != 0 {
 			t.Fatalf("%d changes: %+v", n, rep.Changes())
 		}
@@ -399,7 +420,8 @@ func TestNarrowNeverWidens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rep := diff.Compare(&profiles.Set{Agents: map[string]profiles.Agent{"a": a}}, &profiles.Set{Agents: map[string]profiles.Agent{"a": b}}, diff.Config{Now: now()})
+		rep := diff.Compare(&profiles.Set{Agents: map[string]profiles.Agent{"a": a}},
+			&profiles.Set{Agents: map[string]profiles.Agent{"a": b}}, diff.Config{Now: now()})
 		if rep.Class == diff.Widens {
 			wider := slices.DeleteFunc(rep.Changes(), func(c diff.Change) bool { return c.Class != diff.Widens })
 			x, _ := json.Marshal(a.Egress)

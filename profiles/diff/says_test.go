@@ -13,8 +13,10 @@ import (
 // pair compares two specs of one agent.
 func pair(t *testing.T, old, next string) diff.Report {
 	t.Helper()
-	const head = "apiVersion: ringd/v1\nkind: AgentPolicy\nmetadata: {name: one, revision: %d, owner: \"team:a@example.com\"}\nspec:\n%s"
-	ar := &txtar.Archive{Files: []txtar.File{{Name: "old.yaml", Data: fmt.Appendf(nil, head, 1, old)}, {Name: "new.yaml", Data: fmt.Appendf(nil, head, 2, next)}}}
+	const head = "apiVersion: ringd/v1\nkind: AgentPolicy\nmetadata: {name: one, revision: %d, owner: " +
+		"\"team:a@example.com\"}\nspec:\n%s"
+	ar := &txtar.Archive{Files: []txtar.File{{Name: "old.yaml", Data: fmt.Appendf(nil, head, 1, old)},
+		{Name: "new.yaml", Data: fmt.Appendf(nil, head, 2, next)}}}
 	return diff.Compare(setOf(t, ar, "old"), setOf(t, ar, "new"), diff.Config{Now: now()})
 }
 
@@ -53,8 +55,10 @@ func TestSaysWhatIsLeft(t *testing.T) {
 
 // TestNamesWhatNoEntrySays: names below a domain are told as those, and not as the domain.
 func TestNamesWhatNoEntrySays(t *testing.T) {
-	const list = "  executors: {allowed: [python]}\n  network: {mode: allowlist, egress: [{host: '*.a.example', limits: {rate: 10/m}}%s]}\n"
-	for _, c := range pair(t, fmt.Sprintf(list, ""), fmt.Sprintf(list, ", {host: x.a.example, limits: {rate: 10/m}}")).Changes() {
+	const list = "  executors: {allowed: [python]}\n  network: {mode: allowlist, egress: [{host: '*.a.example', " +
+		"limits: {rate: 10/m}}%s]}\n"
+	for _, c := range pair(t, fmt.Sprintf(list, ""), fmt.Sprintf(
+		list, ", {host: x.a.example, limits: {rate: 10/m}}")).Changes() {
 		if c.Capability == "egress" {
 			if want := "more may be done with *.a.example:443"; c.Says != want {
 				t.Errorf("%q, want %q", c.Says, want)
@@ -69,8 +73,10 @@ func TestNamesWhatNoEntrySays(t *testing.T) {
 func TestDifferenceIsShown(t *testing.T) {
 	long := strings.Repeat("x", 400)
 	bridge := func(schema, when string) string {
-		return "  executors: {allowed: [js]}\n  bridges: [{name: pay, powers: {sensitive: false, untrusted: false, external: true}, arguments: {description: " +
-			long + schema + "}, approval: {required: true, when: 'input.args.a == \"" + long + when + "\"'}}]\n  guardrails: [{name: g, rego: 'package ringd.guardrails\n\n    # " +
+		return "  executors: {allowed: [js]}\n  bridges: [{name: pay, powers: {sensitive: false, untrusted: false, " +
+			"external: true}, arguments: {description: " +
+			long + schema + "}, approval: {required: true, when: 'input.args.a == \"" + long + when +
+			"\"'}}]\n  guardrails: [{name: g, rego: 'package ringd.guardrails\n\n    # " +
 			long + "\n\n    deny contains \"" + when + "\" if input.effective.agent == \"x\"'}]\n"
 	}
 	seen := 0
@@ -79,7 +85,8 @@ func TestDifferenceIsShown(t *testing.T) {
 			continue
 		}
 		seen++
-		if !strings.Contains(c.Old, "first") || !strings.Contains(c.New, "second") || !strings.HasPrefix(strings.TrimPrefix(c.Old, "policy: "), "…") || len(c.Old) > 300 {
+		if !strings.Contains(c.Old, "first") || !strings.Contains(c.New, "second") ||
+			!strings.HasPrefix(strings.TrimPrefix(c.Old, "policy: "), "…") || len(c.Old) > 300 {
 			t.Errorf("%s: %q and %q", c.Field, c.Old, c.New)
 		}
 	}

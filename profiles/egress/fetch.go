@@ -92,7 +92,8 @@ func fieldName(name string) bool {
 func ForbiddenField(name string) bool {
 	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
 	switch name {
-	case "host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect", "keep-alive",
+	case "host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect",
+		"keep-alive",
 		"via", "http2-settings":
 		return true
 	}

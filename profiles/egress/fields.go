@@ -49,8 +49,10 @@ func appendFieldName(dst []byte, name string) []byte {
 // list cannot be complete: a gateway passes what FieldPasses alone.
 func clientCredential(name string) bool {
 	switch name = FieldName(name); name {
-	case "authorization", "cookie", "cookie2", "api-key", "apikey", "x-api-key", "x-api-token", "x-auth-key", "x-auth-token", "x-access-token",
-		"x-goog-api-key", "x-amz-security-token", "x-csrf-token", "private-token", "job-token", "x-vault-token", "x-functions-key", "ocp-apim-subscription-key":
+	case "authorization", "cookie", "cookie2", "api-key", "apikey", "x-api-key", "x-api-token", "x-auth-key",
+		"x-auth-token", "x-access-token",
+		"x-goog-api-key", "x-amz-security-token", "x-csrf-token", "private-token", "job-token", "x-vault-token",
+		"x-functions-key", "ocp-apim-subscription-key":
 		return true
 	}
 	return strings.HasPrefix(name, "proxy-")
@@ -60,7 +62,8 @@ func clientCredential(name string) bool {
 // host writes its own.
 func fieldFrames(name string) bool {
 	switch FieldName(name) {
-	case "connection", "proxy-connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect", "host", "content-length", "via", "http2-settings":
+	case "connection", "proxy-connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect",
+		"host", "content-length", "via", "http2-settings":
 		return true
 	}
 	return false
@@ -73,7 +76,8 @@ func FieldPasses(name string) bool {
 		return false
 	}
 	switch name {
-	case "accept", "user-agent", "range", "digest", "repr-digest", "cache-control", "pragma", "date", "prefer", "priority", "idempotency-key", "last-event-id",
+	case "accept", "user-agent", "range", "digest", "repr-digest", "cache-control", "pragma", "date", "prefer",
+		"priority", "idempotency-key", "last-event-id",
 		"if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range",
 		"traceparent", "tracestate", "baggage", "request-id", "x-request-id", "x-correlation-id",
 		"sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol", "sec-websocket-extensions":
@@ -195,8 +199,10 @@ func parameterSays(name string) Say {
 }
 
 func parameterCredential(plain []byte) bool {
-	return oneOf(plain, "accesstoken", "authtoken", "oauthtoken", "bearertoken", "privatetoken", "jobtoken", "apikey", "apitoken",
-		"xapikey", "subscriptionkey", "authorization", "xamzcredential", "xamzsignature", "xamzsecuritytoken", "xgoogcredential",
+	return oneOf(plain, "accesstoken", "authtoken", "oauthtoken", "bearertoken", "privatetoken", "jobtoken", "apikey",
+		"apitoken",
+		"xapikey", "subscriptionkey", "authorization", "xamzcredential", "xamzsignature", "xamzsecuritytoken",
+		"xgoogcredential",
 		"xgoogsignature", "xgoogapikey")
 }
 
@@ -214,7 +220,8 @@ func (s Saying) refuse(bounded, virtual bool, listed []string) *Refusal {
 		if !bounded || virtual && says == SaysCaller && slices.Contains(listed, name) {
 			continue
 		}
-		return refusal(Field, "the field %s says another %s, and the entry grants methods or paths by name", quoted(name), string(says))
+		return refusal(Field, "the field %s says another %s, and the entry grants methods or paths by name",
+			quoted(name), string(says))
 	}
 	return nil
 }
@@ -223,13 +230,17 @@ func (s Saying) refuse(bounded, virtual bool, listed []string) *Refusal {
 func refuseParameter(name string, bounded, virtual bool) *Refusal {
 	switch says := parameterSays(name); {
 	case says == SaysMethod && bounded:
-		return refusal(Field, "the parameter %s of the query says another method, and the entry grants methods or paths by name", quoted(name))
+		return refusal(Field, "the parameter %s of the query says another method, and the entry grants methods or "+
+			"paths by name", quoted(name))
 	case says == SaysFields && bounded:
-		return refusal(Field, "the parameter %s of the query carries fields, and the entry grants methods or paths by name", quoted(name))
+		return refusal(Field, "the parameter %s of the query carries fields, and the entry grants methods or paths "+
+			"by name", quoted(name))
 	case says == SaysFields && virtual:
-		return refusal(Field, "the parameter %s of the query carries fields, and the gateway sends the credential of the host alone", quoted(name))
+		return refusal(Field, "the parameter %s of the query carries fields, and the gateway sends the credential of "+
+			"the host alone", quoted(name))
 	case says == SaysCaller && virtual:
-		return refusal(Field, "the parameter %s of the query is a credential, and the gateway sends that of the host alone", quoted(name))
+		return refusal(Field, "the parameter %s of the query is a credential, and the gateway sends that of the host "+
+			"alone", quoted(name))
 	default:
 		return nil
 	}

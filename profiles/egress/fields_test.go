@@ -90,22 +90,26 @@ func TestFieldPasses(t *testing.T) {
 			t.Errorf("%s passes", row.Name)
 		}
 	}
-	for _, name := range []string{"Authorization", "cookie", "X-API-Key", "X_Api_Key", "Proxy-Foo", "Host", "Connection", "content-length", "Content_Length", "Transfer-Encoding", "TE", "Upgrade", "Expect"} {
+	for _, name := range []string{"Authorization", "cookie", "X-API-Key", "X_Api_Key", "Proxy-Foo", "Host",
+		"Connection", "content-length", "Content_Length", "Transfer-Encoding", "TE", "Upgrade", "Expect"} {
 		if egress.FieldPasses(name) || egress.FieldOfGateway(name, false) == "" {
 			t.Errorf("%s passes, or may be listed", name)
 		}
 	}
-	for _, name := range []string{"DD-API-KEY", "X-Shopify-Access-Token", "X-Figma-Token", "Stripe-Account", "Content_Type", "accept\x00", "X-Anything", ""} {
+	for _, name := range []string{"DD-API-KEY", "X-Shopify-Access-Token", "X-Figma-Token", "Stripe-Account",
+		"Content_Type", "accept\x00", "X-Anything", ""} {
 		if egress.FieldPasses(name) {
 			t.Errorf("%q passes", name)
 		}
 	}
-	for _, name := range []string{"Accept", "accept-language", "Content-Type", "CONTENT-ENCODING", "If-None-Match", "Range", "User-Agent", "traceparent", "Idempotency-Key", "Sec-WebSocket-Key"} {
+	for _, name := range []string{"Accept", "accept-language", "Content-Type", "CONTENT-ENCODING", "If-None-Match",
+		"Range", "User-Agent", "traceparent", "Idempotency-Key", "Sec-WebSocket-Key"} {
 		if !egress.FieldPasses(name) {
 			t.Errorf("%s does not pass", name)
 		}
 	}
-	for name, bounded := range map[string]bool{"anthropic-version": true, "x-forwarded-for": true, "x-http-method-override": false, "x-original-url": false} {
+	for name, bounded := range map[string]bool{"anthropic-version": true, "x-forwarded-for": true,
+		"x-http-method-override": false, "x-original-url": false} {
 		if why := egress.FieldOfGateway(name, bounded); why != "" {
 			t.Errorf("%s cannot be listed: %s", name, why)
 		}
@@ -120,14 +124,16 @@ func TestFieldPasses(t *testing.T) {
 func FuzzSaying(f *testing.F) {
 	f.Add("X-HTTP-Method-Override", "a=b&_method=x;access_token[]=%zz")
 	f.Fuzz(func(t *testing.T, name, query string) {
-		if says := egress.Saying("").Field(name).Query(query); strings.ContainsFunc(string(says), func(r rune) bool { return r < ' ' || r > '~' }) {
+		if says := egress.Saying("").Field(name).Query(query); strings.ContainsFunc(
+			string(says), func(r rune) bool { return r < ' ' || r > '~' }) {
 			t.Errorf("%q %q says %q", name, query, says)
 		}
 	})
 }
 
 func BenchmarkSaying(b *testing.B) {
-	names := []string{"Accept", "Accept-Encoding", "Content-Type", "User-Agent", "Authorization", "X-Stainless-Retry-Count", "X-Request-Id", "Traceparent"}
+	names := []string{"Accept", "Accept-Encoding", "Content-Type", "User-Agent", "Authorization",
+		"X-Stainless-Retry-Count", "X-Request-Id", "Traceparent"}
 	b.ReportAllocs()
 	for b.Loop() {
 		var s egress.Saying

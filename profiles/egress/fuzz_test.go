@@ -74,7 +74,8 @@ func FuzzParseAuthority(f *testing.F) {
 		if err != nil || port != fmt.Sprint(d.Port) {
 			t.Fatalf("%q: %q %q %v, not %v", text, host, port, err, d)
 		}
-		if a, err := netip.ParseAddr(host); err == nil && a.Unmap() != d.Addr || err != nil && strings.ToLower(strings.TrimSuffix(host, ".")) != d.Name {
+		if a, err := netip.ParseAddr(host); err == nil && a.Unmap() != d.Addr || err != nil &&
+			strings.ToLower(strings.TrimSuffix(host, ".")) != d.Name {
 			t.Fatalf("%q: %q is not %v", text, host, d)
 		}
 		if u, err := url.Parse("http://" + text + "/"); err != nil || u.Host != text || u.User != nil {
@@ -150,7 +151,8 @@ func same(t *testing.T, u egress.URL) {
 		d, r = egress.ParseAuthority(std.Host)
 	}
 	decoded, err := url.PathUnescape(u.Path)
-	if r != nil || err != nil || d != u.Dest || std.User != nil || std.Scheme != u.Scheme || std.Path != decoded || std.RawQuery != u.Query || std.Fragment != "" {
+	if r != nil || err != nil || d != u.Dest || std.User != nil || std.Scheme != u.Scheme || std.Path != decoded ||
+		std.RawQuery != u.Query || std.Fragment != "" {
 		t.Fatalf("%+v is %+v (%v, %v)", u, std, r, err)
 	}
 	again, r := egress.ParseURL(u.Text)
@@ -165,7 +167,8 @@ func FuzzReadEntry(f *testing.F) {
 	for _, s := range entries {
 		f.Add(s)
 	}
-	for _, s := range []string{"bücher.example", "faß.de:8443", "*.例え.テスト", "**.example.com:*", "[2606:4700::]/32:443", "[2606:4700::/32]:443", "::ffff:1.2.3.4", "EXAMPLE.com."} {
+	for _, s := range []string{"bücher.example", "faß.de:8443", "*.例え.テスト", "**.example.com:*", "[2606:4700::]/32:443",
+		"[2606:4700::/32]:443", "::ffff:1.2.3.4", "EXAMPLE.com."} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -194,7 +197,8 @@ func (w *world) entry() (e egress.Entry) {
 	for {
 		text := w.entries[w.random.IntN(len(w.entries))]
 		if w.random.IntN(3) == 0 {
-			text = []string{"*.example.com:*", "api.example.com:80", "api.example.com", "93.184.0.0/16:*", "10.0.0.0/8:443", "b.example.com:*", "127.0.0.1:8080", "[2606:4700::]/32:443"}[w.random.IntN(8)]
+			text = []string{"*.example.com:*", "api.example.com:80", "api.example.com", "93.184.0.0/16:*",
+				"10.0.0.0/8:443", "b.example.com:*", "127.0.0.1:8080", "[2606:4700::]/32:443"}[w.random.IntN(8)]
 		}
 		var err error
 		if e, err = egress.ReadEntry(text); err == nil {
@@ -222,9 +226,11 @@ func (w *world) list(most int) (out []egress.Entry) {
 }
 
 func (w *world) request() egress.Action {
-	r := egress.Action{Kind: []string{"connect", "http", "socks5", "fetch", "dns"}[w.random.IntN(5)], Target: w.targets[w.random.IntN(len(w.targets))]}
+	r := egress.Action{Kind: []string{"connect", "http", "socks5", "fetch", "dns"}[w.random.IntN(5)],
+		Target: w.targets[w.random.IntN(len(w.targets))]}
 	if w.random.IntN(2) == 0 {
-		host := []string{"api.example.com", "a.b.example.com", "b.example.com", "93.184.215.14", "10.1.2.3", "127.0.0.1", "[2606:4700::1]"}[w.random.IntN(7)]
+		host := []string{"api.example.com", "a.b.example.com", "b.example.com", "93.184.215.14", "10.1.2.3",
+			"127.0.0.1", "[2606:4700::1]"}[w.random.IntN(7)]
 		port := []string{"443", "80", "8080"}[w.random.IntN(3)]
 		switch r.Kind {
 		case "http":
@@ -247,7 +253,8 @@ func (w *world) request() egress.Action {
 		}
 	}
 	if w.random.IntN(2) == 0 {
-		r.ResolvesTo = [][]string{{"93.184.215.14"}, {"10.1.2.3"}, {"127.0.0.1"}, {"10.1.2.3", "93.184.215.14"}, {"64:ff9b::10.1.2.3"}, {"2606:4700::1"}}[w.random.IntN(6)]
+		r.ResolvesTo = [][]string{{"93.184.215.14"}, {"10.1.2.3"}, {"127.0.0.1"}, {"10.1.2.3", "93.184.215.14"},
+			{"64:ff9b::10.1.2.3"}, {"2606:4700::1"}}[w.random.IntN(6)]
 		r.ResolveMode = []string{"", "rrset"}[w.random.IntN(2)]
 	}
 	if w.random.IntN(3) == 0 {
@@ -293,7 +300,8 @@ func narrows(t *testing.T, seed uint64, targets, entries []string) (allowed int)
 			}
 			for i, l := range narrow {
 				if got := egress.DecideAction(l, r, at); got.Allowed() && !out.Allowed() {
-					t.Fatalf("narrowed by %d: %+v is %v, was refused: %v\nallow %+v\ndeny %+v", i, r, got, out.Refusal(), allow, deny)
+					t.Fatalf("narrowed by %d: %+v is %v, was refused: %v\nallow %+v\ndeny %+v", i, r, got,
+						out.Refusal(), allow, deny)
 				}
 			}
 			for _, later := range []time.Time{time.Unix(1e9+1000, 0), {}} {
@@ -331,10 +339,12 @@ func FuzzMatch(f *testing.F) {
 // A request is decided by its path as it is decoded once, and what two servers
 // could read differently is refused.
 func FuzzRequestPath(f *testing.F) {
-	for _, s := range []string{"/v1", "/v1/x", "/v1/../x", "/v1/%2e%2e/x", "/v1%2fx", "/v1/..;/x", "/v1\\x", "/v1/%252e%252e/x", "//v1", "/v1;x/y", "/V1", "/v1/%c0%af", "/v1?../", "/%76%31"} {
+	for _, s := range []string{"/v1", "/v1/x", "/v1/../x", "/v1/%2e%2e/x", "/v1%2fx", "/v1/..;/x", "/v1\\x",
+		"/v1/%252e%252e/x", "//v1", "/v1;x/y", "/V1", "/v1/%c0%af", "/v1?../", "/%76%31"} {
 		f.Add(s)
 	}
-	l := egress.NewList(egress.Allowlist, []egress.Entry{{Host: "a.example.com", Ports: []int{80}, Paths: []string{"/v1"}}}, nil, nil)
+	l := egress.NewList(egress.Allowlist,
+		[]egress.Entry{{Host: "a.example.com", Ports: []int{80}, Paths: []string{"/v1"}}}, nil, nil)
 	d := l.Decide(egress.Dest{Name: "a.example.com", Port: 80}, now())
 	if !d.Allowed() {
 		f.Fatal(d.Refusal())
@@ -361,12 +371,14 @@ func FuzzRequestPath(f *testing.F) {
 
 // The name of a server is never let through that the list does not cover.
 func FuzzHello(f *testing.F) {
-	for _, s := range []string{"a.example.com", "b.example.com", "evil.net", "", "A.EXAMPLE.COM", "a.example.com.", "xn--a"} {
+	for _, s := range []string{"a.example.com", "b.example.com", "evil.net", "", "A.EXAMPLE.COM", "a.example.com.",
+		"xn--a"} {
 		f.Add(s, true, false)
 	}
 	l := allow(f, "a.example.com", "*.b.example.com", "93.184.215.14")
 	f.Fuzz(func(t *testing.T, name string, has, ech bool) {
-		for _, to := range []egress.Dest{{Name: "a.example.com", Port: 443}, {Addr: netip.MustParseAddr("93.184.215.14"), Port: 443}} {
+		for _, to := range []egress.Dest{{Name: "a.example.com", Port: 443},
+			{Addr: netip.MustParseAddr("93.184.215.14"), Port: 443}} {
 			d := l.Decide(to, now())
 			if !d.Allowed() {
 				t.Fatal(d.Refusal())
@@ -375,7 +387,8 @@ func FuzzHello(f *testing.F) {
 				continue
 			}
 			lower := strings.TrimSuffix(strings.ToLower(name), ".")
-			if ech || has && lower != "a.example.com" && !strings.HasSuffix(lower, ".b.example.com") || !has && to.Name != "" {
+			if ech || has && lower != "a.example.com" && !strings.HasSuffix(lower, ".b.example.com") || !has &&
+				to.Name != "" {
 				t.Fatalf("%v: %q, %v, %v passes", to, name, has, ech)
 			}
 		}

@@ -36,8 +36,10 @@ func metadata(a netip.Addr) bool {
 	case b[0] == 0xfd && b[1] == 0 && b[2] == 0x0e && b[3] == 0xc2: // AWS: fd00:ec2::/32
 		return true
 	case a == netip.AddrFrom16([16]byte{0xfd, 0x20, 0, 0xce, 14: 0x02, 15: 0x54}), // Google: fd20:ce::254
-		a == netip.AddrFrom16([16]byte{0xfd, 0, 0, 0x42, 15: 0x42}),                               // Scaleway: fd00:42::42
-		a == netip.AddrFrom16([16]byte{0xfd, 0, 0, 0xc1, 12: 0xa9, 13: 0xfe, 14: 0xa9, 15: 0xfe}): // Oracle: fd00:c1::a9fe:a9fe
+		// Scaleway: fd00:42::42
+		a == netip.AddrFrom16([16]byte{0xfd, 0, 0, 0x42, 15: 0x42}),
+		// Oracle: fd00:c1::a9fe:a9fe
+		a == netip.AddrFrom16([16]byte{0xfd, 0, 0, 0xc1, 12: 0xa9, 13: 0xfe, 14: 0xa9, 15: 0xfe}):
 		return true
 	}
 	return false
@@ -287,7 +289,8 @@ func (l *List) addresses(d Dest, m Match, answers []netip.Addr, now time.Time) (
 	}
 	if len(kept) == 0 {
 		return nil, &Refusal{Code: Address, Entry: entry,
-			Why: "no address of " + d.Name + " may be dialed: it is not a public one, and no entry lists it with this port"}
+			Why: "no address of " + d.Name +
+				" may be dialed: it is not a public one, and no entry lists it with this port"}
 	}
 	return kept, nil
 }

@@ -149,7 +149,8 @@ func TestGuardAgainstLibrary(t *testing.T) {
 	nat := netip.MustParsePrefix("64:ff9b::/96")
 	local := netip.MustParsePrefix("64:ff9b:1::/48")
 	var sample []netip.Addr
-	for _, p := range append(append([]netip.Prefix{ssrf.IPv6GlobalUnicast, nat, local}, ssrf.IPv4DeniedPrefixes...), ssrf.IPv6DeniedPrefixes...) {
+	for _, p := range append(append([]netip.Prefix{ssrf.IPv6GlobalUnicast, nat, local}, ssrf.IPv4DeniedPrefixes...),
+		ssrf.IPv6DeniedPrefixes...) {
 		last := lastOf(p)
 		sample = append(sample, p.Addr(), p.Addr().Prev(), p.Addr().Next(), last, last.Next(), last.Prev())
 	}
@@ -179,7 +180,8 @@ func TestGuardAgainstLibrary(t *testing.T) {
 		case ours && safe:
 			public++
 		case ours: // the library refuses every translated address
-			if v4 := netip.AddrFrom4([4]byte(b[12:])); !nat.Contains(a) && !local.Contains(a) || theirs.SafeAddr(v4) != nil {
+			if v4 := netip.AddrFrom4([4]byte(b[12:])); !nat.Contains(a) && !local.Contains(a) ||
+				theirs.SafeAddr(v4) != nil {
 				t.Fatalf("%s is dialed, and the library refuses it", a)
 			}
 			wider++

@@ -220,7 +220,8 @@ func (l *List) usable(d Dest) *Refusal {
 	if r := l.Closed(); r != nil {
 		return r
 	}
-	if d.Port == 0 || d.Addr.IsValid() == (d.Name != "") || d.Addr.Is4In6() || d.Addr.Zone() != "" || !d.Addr.IsValid() && !isName(d.Name) {
+	if d.Port == 0 || d.Addr.IsValid() == (d.Name != "") || d.Addr.Is4In6() || d.Addr.Zone() != "" ||
+		!d.Addr.IsValid() && !isName(d.Name) {
 		return refusal(Target, "not a target in its usual form")
 	}
 	return nil
@@ -284,13 +285,16 @@ func (l *List) matchEntries(d Dest, now time.Time) (Match, *Refusal) {
 		m := Match{Entries: make([]int, 0, len(opaque)+len(read)), Reads: len(opaque) == 0}
 		m.Entries = append(append(m.Entries, opaque...), read...)
 		if m.Reads && d.Port == 443 {
-			return Match{}, &Refusal{Code: Opaque, Why: "the entry names methods or paths, and port 443 carries TLS, in which no request can be read", Entry: m.Entries[0]}
+			return Match{}, &Refusal{
+				Code: Opaque, Why: "the entry names methods or paths, and port 443 carries TLS, in which no request " +
+					"can be read", Entry: m.Entries[0]}
 		}
 		return m, nil
 	case expired >= 0:
 		return Match{}, &Refusal{Code: Expired, Why: fmt.Sprintf("the entry for %s has expired", d), Entry: expired}
 	case other >= 0:
-		return Match{}, &Refusal{Code: Port, Why: fmt.Sprintf("%s is not listed: the policy lists the host on other ports", d), Entry: other, Instead: l.portsOf(d, now)}
+		return Match{}, &Refusal{Code: Port, Why: fmt.Sprintf(
+			"%s is not listed: the policy lists the host on other ports", d), Entry: other, Instead: l.portsOf(d, now)}
 	case d.Addr.IsValid():
 		return Match{}, refusal(NotGranted, "%s is not listed; an address needs an entry of its own", d)
 	default:

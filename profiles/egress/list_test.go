@@ -44,13 +44,19 @@ func reasons(t *testing.T, l *egress.List, at time.Time, want map[string]egress.
 func TestListModes(t *testing.T) {
 	virtual := []egress.Virtual{{Name: "gateway"}, {Name: "old", Expires: time.Unix(1e9-1, 0)}}
 	some := entry(t, "a.example.com", "*.corp.internal:*", "*.ringd.internal:80")
-	for _, l := range []*egress.List{nil, {}, egress.NewList(egress.Closed, some, nil, virtual), egress.NewList(9, some, nil, virtual),
-		egress.NewList(egress.Allowlist, append(some, egress.Entry{Host: "*"}), nil, virtual), egress.NewList(egress.Allowlist, some, []egress.Entry{{Host: "A.example.com"}}, virtual),
-		egress.NewList(egress.Allowlist, append(some, egress.Entry{Host: "b.example.com", Ports: []int{0}}), nil, virtual), egress.NewList(egress.Allowlist, some, nil, []egress.Virtual{{Name: "a.b"}}),
-		egress.NewList(egress.Allowlist, some, nil, []egress.Virtual{{Name: ""}}), egress.NewList(egress.Gateway, some, nil, []egress.Virtual{{Name: "*"}}),
+	for _, l := range []*egress.List{nil, {}, egress.NewList(egress.Closed, some, nil, virtual),
+		egress.NewList(9, some, nil, virtual),
+		egress.NewList(egress.Allowlist, append(some, egress.Entry{Host: "*"}), nil, virtual),
+		egress.NewList(egress.Allowlist, some, []egress.Entry{{Host: "A.example.com"}}, virtual),
+		egress.NewList(egress.Allowlist, append(some, egress.Entry{Host: "b.example.com", Ports: []int{0}}), nil,
+			virtual), egress.NewList(egress.Allowlist, some, nil, []egress.Virtual{{Name: "a.b"}}),
+		egress.NewList(egress.Allowlist, some, nil, []egress.Virtual{{Name: ""}}),
+		egress.NewList(egress.Gateway, some, nil, []egress.Virtual{{Name: "*"}}),
 	} {
-		reasons(t, l, now(), map[string]egress.Code{"a.example.com:443": egress.Off, "gateway.ringd.internal:80": egress.Off, "127.0.0.1:443": egress.Off})
-		if ports, any := l.Ports(); ports != nil || any || l.Listed("a.example.com", now()) || l.Listed("gateway.ringd.internal", now()) {
+		reasons(t, l, now(), map[string]egress.Code{"a.example.com:443": egress.Off,
+			"gateway.ringd.internal:80": egress.Off, "127.0.0.1:443": egress.Off})
+		if ports, any := l.Ports(); ports != nil || any || l.Listed("a.example.com", now()) ||
+			l.Listed("gateway.ringd.internal", now()) {
 			t.Errorf("a closed list has ports %v, %v, or lists names", ports, any)
 		}
 		if r := l.Dialable(netip.MustParseAddrPort("93.184.215.14:443"), now()); r == nil {
@@ -71,10 +77,12 @@ func TestListModes(t *testing.T) {
 		"a.example.com:443": "", "a.corp.internal:99": "", "gateway.ringd.internal:80": "", "x.ringd.internal:80": egress.NotGranted, "a.gateway.ringd.internal:80": egress.NotGranted,
 		"ringd.internal:80": egress.NotGranted, "gateway.ringd.internal:99": egress.Port,
 	})
-	if l.Listed("x.ringd.internal", now()) || l.Listed("old.ringd.internal", now()) || !l.Listed("gateway.ringd.internal", now()) {
+	if l.Listed("x.ringd.internal", now()) || l.Listed("old.ringd.internal", now()) ||
+		!l.Listed("gateway.ringd.internal", now()) {
 		t.Error("which virtual hosts have an address is wrong")
 	}
-	reasons(t, l, time.Time{}, map[string]egress.Code{"old.ringd.internal:80": egress.Expired, "gateway.ringd.internal:80": ""})
+	reasons(t, l, time.Time{}, map[string]egress.Code{"old.ringd.internal:80": egress.Expired,
+		"gateway.ringd.internal:80": ""})
 }
 
 // A Dest that no parser made is held to the canonical form as well.
@@ -93,13 +101,16 @@ func TestMatchForm(t *testing.T) {
 }
 
 func TestDenyWins(t *testing.T) {
-	l := egress.NewList(egress.Allowlist, entry(t, "*.example.com:*", "93.184.0.0/16:*", "10.0.0.0/8:443", "api.example.net", "b.example.net"),
-		entry(t, "bad.example.com", "*.bad.example.com", "half.example.com:22", "93.184.215.0/24", "10.9.0.0/16", "8.8.8.8", "api.example.net"), nil)
+	l := egress.NewList(egress.Allowlist, entry(t, "*.example.com:*", "93.184.0.0/16:*", "10.0.0.0/8:443",
+		"api.example.net", "b.example.net"),
+		entry(t, "bad.example.com", "*.bad.example.com", "half.example.com:22", "93.184.215.0/24", "10.9.0.0/16",
+			"8.8.8.8", "api.example.net"), nil)
 	reasons(t, l, now(), map[string]egress.Code{
 		"a.example.com:443": "", "bad.example.com:443": egress.Denied, "bad.example.com:9": egress.Denied, "x.bad.example.com:443": egress.Denied, "half.example.com:22": egress.Denied, "half.example.com:443": "",
 		"93.184.1.1:22": "", "93.184.215.14:22": egress.Denied, "api.example.net:443": egress.Denied, "10.8.0.1:443": "", "10.9.0.1:443": egress.Denied,
 	})
-	for name, want := range map[string]bool{"a.example.com": true, "bad.example.com": false, "x.bad.example.com": false, "half.example.com": true, "api.example.net": false, "b.example.net": true, "example.net": false} {
+	for name, want := range map[string]bool{"a.example.com": true, "bad.example.com": false, "x.bad.example.com": false,
+		"half.example.com": true, "api.example.net": false, "b.example.net": true, "example.net": false} {
 		if got := l.Listed(name, now()); got != want {
 			t.Errorf("%s is listed: %v", name, got)
 		}
@@ -110,14 +121,17 @@ func TestDenyWins(t *testing.T) {
 		t.Fatal(d.Refusal())
 	}
 	var answers []netip.Addr
-	for _, text := range []string{"93.184.215.14", "10.9.0.1", "8.8.8.8", "64:ff9b::8.8.8.8", "::ffff:93.184.215.14", "64:ff9b:1::8.8.8.8", "1.1.1.1", "10.8.0.1"} {
+	for _, text := range []string{"93.184.215.14", "10.9.0.1", "8.8.8.8", "64:ff9b::8.8.8.8", "::ffff:93.184.215.14",
+		"64:ff9b:1::8.8.8.8", "1.1.1.1", "10.8.0.1"} {
 		answers = append(answers, netip.MustParseAddr(text))
 	}
 	kept := d.Addresses(answers, now())
-	if !kept.Allowed() || !slices.Equal(kept.Dial(), []netip.Addr{netip.MustParseAddr("1.1.1.1"), netip.MustParseAddr("10.8.0.1")}) {
+	if !kept.Allowed() || !slices.Equal(kept.Dial(), []netip.Addr{
+		netip.MustParseAddr("1.1.1.1"), netip.MustParseAddr("10.8.0.1")}) {
 		t.Errorf("dialed %v, %v", kept.Dial(), kept.Refusal())
 	}
-	if r := d.Addresses(answers[:6], now()).Refusal(); r == nil || r.Code != egress.Address || strings.Contains(r.Error(), "93.") {
+	if r := d.Addresses(answers[:6], now()).Refusal(); r == nil || r.Code != egress.Address ||
+		strings.Contains(r.Error(), "93.") {
 		t.Errorf("only denied answers: %v", r)
 	}
 	if egress.Forged(l, d.Target(), egress.Match{}).Addresses(answers, now()).Allowed() {
@@ -130,11 +144,15 @@ func TestExpiry(t *testing.T) {
 	list[0].Expires, list[2].Expires, list[3].Expires = time.Unix(1e9+10, 0), time.Unix(1e9+20, 0), time.Unix(1e9-5, 0)
 	l := egress.NewList(egress.Allowlist, list, nil, []egress.Virtual{{Name: "g", Expires: time.Unix(1e9+15, 0)}})
 	at := func(s int64) time.Time { return time.Unix(1e9+s, 0) }
-	reasons(t, l, at(9), map[string]egress.Code{"a.example.com:443": "", "b.example.com:443": "", "10.0.0.1:443": "", "b.example.com:8443": egress.Expired})
-	reasons(t, l, at(10), map[string]egress.Code{"a.example.com:443": egress.Expired, "b.example.com:443": "", "g.ringd.internal:80": ""})
+	reasons(t, l, at(9), map[string]egress.Code{"a.example.com:443": "", "b.example.com:443": "", "10.0.0.1:443": "",
+		"b.example.com:8443": egress.Expired})
+	reasons(t, l, at(10), map[string]egress.Code{"a.example.com:443": egress.Expired, "b.example.com:443": "",
+		"g.ringd.internal:80": ""})
 	reasons(t, l, at(20), map[string]egress.Code{"10.0.0.1:443": egress.Expired, "g.ringd.internal:80": egress.Expired})
-	reasons(t, l, time.Time{}, map[string]egress.Code{"a.example.com:443": egress.Expired, "b.example.com:443": "", "10.0.0.1:443": egress.Expired})
-	if l.Listed("a.example.com", at(10)) || !l.Listed("a.example.com", at(9)) || l.Listed("a.example.com", time.Time{}) {
+	reasons(t, l, time.Time{}, map[string]egress.Code{"a.example.com:443": egress.Expired, "b.example.com:443": "",
+		"10.0.0.1:443": egress.Expired})
+	if l.Listed("a.example.com", at(10)) || !l.Listed("a.example.com", at(9)) ||
+		l.Listed("a.example.com", time.Time{}) {
 		t.Error("a name is listed beyond its expiry")
 	}
 	// What an entry opens for a name ends with it.
@@ -159,11 +177,13 @@ func TestExpiry(t *testing.T) {
 }
 
 func TestPorts(t *testing.T) {
-	l := egress.NewList(egress.Allowlist, entry(t, "a.example.com:22", "b.example.com", "c.example.com:8443", "d.example.com"), nil, []egress.Virtual{{Name: "g"}})
+	l := egress.NewList(egress.Allowlist, entry(t, "a.example.com:22", "b.example.com", "c.example.com:8443",
+		"d.example.com"), nil, []egress.Virtual{{Name: "g"}})
 	if ports, any := l.Ports(); !slices.Equal(ports, []uint16{22, 80, 443, 8443}) || any {
 		t.Errorf("%v, %v", ports, any)
 	}
-	if ports, any := allow(t, "a.example.com:*", "b.example.com:22").Ports(); !slices.Equal(ports, []uint16{22}) || !any {
+	if ports, any := allow(t, "a.example.com:*", "b.example.com:22").Ports(); !slices.Equal(ports, []uint16{22}) ||
+		!any {
 		t.Errorf("%v, %v", ports, any)
 	}
 	r := l.Decide(dest(t, "a.example.com:443"), now()).Refusal()
@@ -175,8 +195,10 @@ func TestPorts(t *testing.T) {
 // The most specific entry is named, one that passes the connection as it is
 // before one that needs requests read.
 func TestMatchOrder(t *testing.T) {
-	list := entry(t, "*.example.com:80", "*.b.example.com:80", "a.b.example.com:80", "93.0.0.0/8:80", "93.184.0.0/16:80")
-	list = append(list, egress.Entry{Host: "a.b.example.com", Ports: []int{80}, Methods: []string{"GET"}}, egress.Entry{Host: "r.example.net", Ports: []int{80, 443}, Methods: []string{"GET"}},
+	list := entry(t, "*.example.com:80", "*.b.example.com:80", "a.b.example.com:80", "93.0.0.0/8:80",
+		"93.184.0.0/16:80")
+	list = append(list, egress.Entry{Host: "a.b.example.com", Ports: []int{80}, Methods: []string{"GET"}},
+		egress.Entry{Host: "r.example.net", Ports: []int{80, 443}, Methods: []string{"GET"}},
 		egress.Entry{Host: "r.example.net", Ports: []int{80}, Paths: []string{"/v1"}})
 	l := egress.NewList(egress.Allowlist, list, nil, nil)
 	for target, want := range map[string]egress.Match{
@@ -194,7 +216,8 @@ func TestMatchOrder(t *testing.T) {
 // TestRefusalsOfRequestsNameTheTarget: an outcome shows the reason of a refusal alone, so the reason
 // says where to; what is granted has none.
 func TestRefusalsOfRequestsNameTheTarget(t *testing.T) {
-	list := []egress.Entry{{Host: "a.example.com", Ports: []int{80}, Methods: []string{"GET"}, Paths: []string{"/v1"}, Expires: time.Unix(1e9+10, 0)}}
+	list := []egress.Entry{{Host: "a.example.com", Ports: []int{80}, Methods: []string{"GET"}, Paths: []string{"/v1"},
+		Expires: time.Unix(1e9+10, 0)}}
 	l := egress.NewList(egress.Allowlist, list, nil, []egress.Virtual{{Name: "g", Methods: []string{"POST"}}})
 	for _, host := range []string{"a.example.com:80", "g.ringd.internal:80"} {
 		d := l.Decide(dest(t, host), now())
@@ -204,17 +227,20 @@ func TestRefusalsOfRequestsNameTheTarget(t *testing.T) {
 		for _, ask := range []struct {
 			method, path string
 			at           time.Time
-		}{{"PUT", "/v1", now()}, {"GET", "/v2", now()}, {"GET", "/v1", time.Unix(1e9+11, 0)}, {"GET", "/v1", now()}, {"POST", "/v1", now()}} {
+		}{{"PUT", "/v1", now()}, {"GET", "/v2", now()}, {"GET", "/v1", time.Unix(1e9+11, 0)}, {"GET", "/v1", now()},
+			{"POST", "/v1", now()}} {
 			if r := d.Request(ask.method, ask.path, "", ask.at).Refusal(); r != nil && !strings.Contains(r.Why, host) {
 				t.Errorf("%s %s %s: %s does not name it: %s", ask.method, host, ask.path, r.Code, r.Why)
-			} else if granted := ask.at.Equal(now()) && (host[0] == 'a' && ask.method == "GET" && ask.path == "/v1" || host[0] == 'g' && ask.method == "POST"); granted != (r == nil) {
+			} else if granted := ask.at.Equal(now()) && (host[0] == 'a' && ask.method == "GET" && ask.path == "/v1" ||
+				host[0] == 'g' && ask.method == "POST"); granted != (r == nil) {
 				t.Errorf("%s %s %s: %v", ask.method, host, ask.path, r)
 			}
 		}
 		if host[0] != 'a' {
 			continue
 		}
-		if r := d.Addresses([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, now()).Refusal(); r == nil || !strings.Contains(r.Why, "a.example.com") {
+		if r := d.Addresses([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, now()).Refusal(); r == nil ||
+			!strings.Contains(r.Why, "a.example.com") {
 			t.Errorf("the refusal of an address does not name the host: %v", r)
 		}
 	}
@@ -226,7 +252,8 @@ func TestRequest(t *testing.T) {
 		{Host: "a.example.com", Ports: []int{80}, Methods: []string{"POST"}, Expires: time.Unix(1e9+10, 0)},
 		{Host: "b.example.com", Ports: []int{80}}, {Host: "c.example.com", Ports: []int{80}, Paths: []string{"/"}},
 	}
-	l := egress.NewList(egress.Allowlist, list, nil, []egress.Virtual{{Name: "g", Methods: []string{"POST"}, Paths: []string{"/v1/messages"}, Expires: time.Unix(1e9+10, 0)}, {Name: "o"}})
+	l := egress.NewList(egress.Allowlist, list, nil, []egress.Virtual{
+		{Name: "g", Methods: []string{"POST"}, Paths: []string{"/v1/messages"}, Expires: time.Unix(1e9+10, 0)}, {Name: "o"}})
 	ask := func(host, method, path string, at time.Time) egress.Code {
 		d := l.Decide(dest(t, host+":80"), now())
 		if !d.Allowed() {
@@ -259,7 +286,8 @@ func TestRequest(t *testing.T) {
 		}
 	}
 	d := l.Decide(dest(t, "a.example.com:80"), now())
-	for method, want := range map[string]egress.Match{"GET": {Entries: []int{0, 1}, Reads: true}, "POST": {Entries: []int{1, 0}, Reads: true}} {
+	for method, want := range map[string]egress.Match{"GET": {Entries: []int{0, 1}, Reads: true},
+		"POST": {Entries: []int{1, 0}, Reads: true}} {
 		got := d.Request(method, "/v1", "", now()).Match()
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("the entry that grants %s does not come first:\n%s", method, diff)
@@ -283,8 +311,10 @@ func TestRequest(t *testing.T) {
 }
 
 func TestHello(t *testing.T) {
-	list := append(entry(t, "a.example.com", "*.b.example.com", "93.184.215.14", "c.example.com:8443", "denied.b.example.com", "e.example.com:*"),
-		egress.Entry{Host: "ech.example.com", ECH: true}, egress.Entry{Host: "r.example.com", Ports: []int{8443}, Methods: []string{"GET"}})
+	list := append(entry(t, "a.example.com", "*.b.example.com", "93.184.215.14", "c.example.com:8443",
+		"denied.b.example.com", "e.example.com:*"),
+		egress.Entry{Host: "ech.example.com", ECH: true}, egress.Entry{
+			Host: "r.example.com", Ports: []int{8443}, Methods: []string{"GET"}})
 	l := egress.NewList(egress.Allowlist, list, entry(t, "denied.b.example.com"), nil)
 	ask := func(target string, h clienthello.Hello, err error) egress.Code {
 		d := l.Decide(dest(t, target), now())
@@ -319,10 +349,12 @@ func TestHello(t *testing.T) {
 		}
 	}
 	// A rule that needs requests read since finds none in TLS.
-	if r := egress.Forged(l, dest(t, "a.example.com:443"), egress.Match{Entries: []int{0}, Reads: true}).Hello(names("a.example.com"), nil, now()).Refusal(); r == nil || r.Code != egress.Opaque {
+	if r := egress.Forged(l, dest(t, "a.example.com:443"), egress.Match{Entries: []int{0}, Reads: true}).Hello(
+		names("a.example.com"), nil, now()).Refusal(); r == nil || r.Code != egress.Opaque {
 		t.Errorf("requests in TLS: %v", r)
 	}
-	if egress.Forged(l, dest(t, "a.example.com:443"), egress.Match{}).Hello(names("a.example.com"), nil, now()).Allowed() {
+	if egress.Forged(l, dest(t, "a.example.com:443"), egress.Match{}).Hello(
+		names("a.example.com"), nil, now()).Allowed() {
 		t.Error("a Match that covers nothing passes a ClientHello")
 	}
 }
@@ -343,7 +375,8 @@ func TestOpens(t *testing.T) {
 
 // TestRefusalsNameTheTarget: who reads only the refusal knows what was asked for.
 func TestRefusalsNameTheTarget(t *testing.T) {
-	l := egress.NewList(egress.Allowlist, []egress.Entry{{Host: "a.example.com", Ports: []int{443}}, {Host: "old.example.com", Ports: []int{443}, Expires: now().Add(-1)}}, nil, []egress.Virtual{{Name: "models"}})
+	l := egress.NewList(egress.Allowlist, []egress.Entry{{Host: "a.example.com", Ports: []int{443}},
+		{Host: "old.example.com", Ports: []int{443}, Expires: now().Add(-1)}}, nil, []egress.Virtual{{Name: "models"}})
 	gates := egress.NewList(egress.Gateway, nil, nil, []egress.Virtual{{Name: "models"}})
 	for _, tt := range []struct {
 		list *egress.List

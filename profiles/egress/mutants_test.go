@@ -264,7 +264,8 @@ func TestMutants(t *testing.T) {
 			if err := os.WriteFile(overlay, rules, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			test := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-vet=off", "-overlay", overlay, "-failfast", "-run", "Egress|Guard|Upstream|Fuzz|List|Entry|Path|Opens|Match|Deny|Expiry|Ports|Request|Hello", "-skip", "AttackFile|GuardAgainst|FuzzMatch", ".", "..")
+			test := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-vet=off", "-overlay", overlay,
+				"-failfast", "-run", "Egress|Guard|Upstream|Fuzz|List|Entry|Path|Opens|Match|Deny|Expiry|Ports|Request|Hello", "-skip", "AttackFile|GuardAgainst|FuzzMatch", ".", "..")
 			test.Env = append(os.Environ(), "RINGD_MUTANTS=")
 			out, err := test.CombinedOutput()
 			switch {

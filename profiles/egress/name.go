@@ -159,7 +159,8 @@ func mapName(text string) (string, error) {
 	if !utf8.ValidString(text) {
 		return "", errors.New("the name is not UTF-8")
 	}
-	p := idna.New(idna.MapForLookup(), idna.BidiRule(), idna.Transitional(false), idna.StrictDomainName(false), idna.CheckHyphens(false))
+	p := idna.New(idna.MapForLookup(), idna.BidiRule(), idna.Transitional(false), idna.StrictDomainName(false),
+		idna.CheckHyphens(false))
 	mapped, err := p.ToASCII(text)
 	if err != nil {
 		return "", errors.New("the name has characters that no name can have")

@@ -43,7 +43,8 @@ func ReadPattern(text string) (Pattern, error) {
 
 // PatternOf is the pattern of an entry that was read.
 func PatternOf(e Entry) (Pattern, error) {
-	if name, wild := strings.CutPrefix(e.Host, "*."); wild || e.Host != "" && !strings.ContainsAny(e.Host, ":/") && !digit(e.Host[len(e.Host)-1]) {
+	if name, wild := strings.CutPrefix(e.Host, "*."); wild || e.Host != "" && !strings.ContainsAny(e.Host, ":/") &&
+		!digit(e.Host[len(e.Host)-1]) {
 		return Pattern{name: name, wild: wild, text: e.Host}, nil
 	}
 	return ReadPattern(e.Host)

@@ -21,8 +21,10 @@ func read(t *testing.T, texts ...string) []egress.Pattern {
 }
 
 func TestRead(t *testing.T) {
-	read(t, "a.test", "*.a.test", "localhost", "_dmarc.a.test", "xn--bcher-kva.example", "10.1.2.3", "10.0.0.0/8", "::1", "2001:db8::/32")
-	for _, text := range []string{"", "*", "*.", "*.test", "**.a.test", "a.*.test", "A.test", "a..test", ".a.test", "a.test.", "a.test:443", "[::1]",
+	read(t, "a.test", "*.a.test", "localhost", "_dmarc.a.test", "xn--bcher-kva.example", "10.1.2.3", "10.0.0.0/8",
+		"::1", "2001:db8::/32")
+	for _, text := range []string{"", "*", "*.", "*.test", "**.a.test", "a.*.test", "A.test", "a..test", ".a.test",
+		"a.test.", "a.test:443", "[::1]",
 		"10.1.0.0/8", "::ffff:10.1.2.3", "::ffff:10.0.0.0/104", "fe80::1%eth0", "a b.test", "a/b", "ü.test", "a\x00.test"} {
 		if p, err := egress.ReadPattern(text); err == nil {
 			t.Errorf("%q was read: %+v", text, p)
@@ -32,7 +34,8 @@ func TestRead(t *testing.T) {
 
 // TestOf: an entry that was read gives the pattern of its host.
 func TestOf(t *testing.T) {
-	for _, text := range []string{"a.test", "*.a.test", "**.A.test", "localhost", "bücher.example", "10.1.2.3", "10.0.0.0/8", "[::1]", "2001:db8::/32", "x9.test:80", "a.test:*", "h2"} {
+	for _, text := range []string{"a.test", "*.a.test", "**.A.test", "localhost", "bücher.example", "10.1.2.3",
+		"10.0.0.0/8", "[::1]", "2001:db8::/32", "x9.test:80", "a.test:*", "h2"} {
 		e, err := egress.ReadEntry(text)
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
@@ -50,7 +53,8 @@ func TestOf(t *testing.T) {
 // TestCovers holds the order of patterns: of any two, one covers the other or
 // they have no host in common, whichever is asked first.
 func TestCovers(t *testing.T) {
-	all := read(t, "a.test", "b.a.test", "*.a.test", "*.b.a.test", "xa.test", "*.xa.test", "10.0.0.0/8", "10.1.0.0/16", "10.1.2.3", "10.1.2.3/32",
+	all := read(t, "a.test", "b.a.test", "*.a.test", "*.b.a.test", "xa.test", "*.xa.test", "10.0.0.0/8", "10.1.0.0/16",
+		"10.1.2.3", "10.1.2.3/32",
 		"11.0.0.0/8", "::/1", "2001:db8::/32", "2001:db8::1")
 	want := map[string]bool{
 		"*.a.test > b.a.test": true, "*.a.test > *.b.a.test": true, "10.0.0.0/8 > 10.1.0.0/16": true, "10.0.0.0/8 > 10.1.2.3": true,

@@ -72,7 +72,8 @@ func (m Match) led(at int) Match {
 // Unsent reports whether a method is one that is never sent on, whatever is listed,
 // in any case: there are servers to which that is the same.
 func Unsent(method string) bool {
-	return strings.EqualFold(method, "TRACE") || strings.EqualFold(method, "TRACK") || strings.EqualFold(method, "CONNECT")
+	return strings.EqualFold(method, "TRACE") || strings.EqualFold(method, "TRACK") ||
+		strings.EqualFold(method, "CONNECT")
 }
 
 // request decides one that goes below the path of an upstream.
@@ -81,7 +82,8 @@ func (v *Virtual) request(d Dest, method, path string, says Saying, now time.Tim
 		return r
 	}
 	if path, _, _ = strings.Cut(path, "?"); !Joins(path) {
-		return refusal(Path, "the path could be read in two ways: it has an empty or dot segment, or an escape that a gateway does not pass on")
+		return refusal(Path, "the path could be read in two ways: it has an empty or dot segment, or an escape that "+
+			"a gateway does not pass on")
 	}
 	return says.refuse(len(v.Methods)+len(v.Paths) > 0, true, v.Headers)
 }
@@ -96,7 +98,8 @@ func Joins(path string) bool {
 		return false
 	}
 	decoded, err := url.PathUnescape(path)
-	if err != nil || strings.Count(decoded, "/") != strings.Count(path, "/") || strings.ContainsAny(decoded, "\\%") || strings.ContainsFunc(decoded, unicode.IsControl) {
+	if err != nil || strings.Count(decoded, "/") != strings.Count(path, "/") || strings.ContainsAny(decoded, "\\%") ||
+		strings.ContainsFunc(decoded, unicode.IsControl) {
 		return false
 	}
 	segments := strings.Split(decoded[1:], "/")
@@ -140,7 +143,8 @@ func granted(d Dest, methods, paths []string, expires time.Time, method, path st
 func token(method string) bool {
 	for i := range len(method) {
 		c := method[i]
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') &&
+			strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
 			return false
 		}
 	}

@@ -26,7 +26,8 @@ func FieldSays(text string) Say {
 	var buf [maxFieldName]byte
 	name := squeeze(buf[:0], text)
 	switch string(name) {
-	case "accept", "acceptencoding", "acceptlanguage", "authorization", "connection", "contentlength", "contenttype", "cookie",
+	case "accept", "acceptencoding", "acceptlanguage", "authorization", "connection", "contentlength", "contenttype",
+		"cookie",
 		"host", "traceparent", "useragent", "xrequestid": // as most are
 		return saysNothing
 	case "secfetchuser": // browsers tell by it that a user has clicked
@@ -73,7 +74,8 @@ func saysPath(name []byte) bool {
 	}
 	for _, what := range []string{"url", "uri", "path", "pathinfo", "host"} {
 		if of, ok := bytes.CutSuffix(name, []byte(what)); ok {
-			return ends(of, "original", "orig", "rewrite", "rewritten", "request", "requested", "forwarded", "forward", "proxy",
+			return ends(of, "original", "orig", "rewrite", "rewritten", "request", "requested", "forwarded", "forward",
+				"proxy",
 				"real", "matched", "unencoded", "effective", "upstream", "backend", "target", "internal")
 		}
 	}
@@ -86,7 +88,8 @@ func saysCaller(name []byte) bool {
 	switch {
 	case has(name, "impersonat"), has(name, "onbehalfof"), has(name, "jwtclaim"), has(name, "jwtassertion"):
 		return true
-	case starts(bare, "forwarded", "remote", "authenticated", "authrequest", "consumer", "anonymousconsumer", "credential",
+	case starts(bare, "forwarded", "remote", "authenticated", "authrequest", "consumer", "anonymousconsumer",
+		"credential",
 		"googauthenticated", "googiap", "amznoidc", "msclientprincipal", "sslclient", "clientverify", "clientdn"):
 		return true
 	case oneOf(bare, "sudo", "clientcert", "clientcertchain", "actas", "runas", "role", "roles", "groups", "claims"):
@@ -95,8 +98,10 @@ func saysCaller(name []byte) bool {
 		"forwardedfor"):
 		return true
 	}
-	return ends(name, "user", "username", "userid", "useremail", "usermail", "userlogin", "userinfo", "userdn", "userrole",
-		"userroles", "usergroup", "usergroups", "userclaims", "userprincipal", "principal", "principalname", "principalid",
+	return ends(name, "user", "username", "userid", "useremail", "usermail", "userlogin", "userinfo", "userdn",
+		"userrole",
+		"userroles", "usergroup", "usergroups", "userclaims", "userprincipal", "principal", "principalname",
+		"principalid",
 		"email", "emailaddress", "login", "identity", "caller", "callerid", "callerobjectid", "selectadmin")
 }
 

@@ -58,7 +58,8 @@ func (l *List) server(d Dest, text string, entry int, now time.Time) *Refusal {
 	if r == nil && !m.Reads {
 		return nil
 	}
-	out := &Refusal{Code: SNI, Why: "the ClientHello names another server, which the list does not cover on this port", Entry: entry}
+	out := &Refusal{Code: SNI, Why: "the ClientHello names another server, which the list does not cover on this port",
+		Entry: entry}
 	if r != nil && r.Deny {
 		out.Entry, out.Deny = r.Entry, true
 	}

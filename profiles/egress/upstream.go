@@ -45,7 +45,8 @@ func ReadUpstream(text string) (UpstreamURL, error) {
 	host, prefix, _ := strings.Cut(rest, "/")
 	switch {
 	case strings.ContainsRune(host, '@'):
-		return UpstreamURL{}, errors.New("a name or password does not belong in it; the credential is added by the host")
+		return UpstreamURL{}, errors.New("a name or password does not belong in it; the credential is added by the " +
+			"host")
 	case strings.ContainsAny(rest, "?#"):
 		return UpstreamURL{}, errors.New("it has neither a query nor a fragment")
 	}
@@ -103,8 +104,10 @@ func readHostPort(text string, port uint16) (Dest, error) {
 // absolute, decoded, without a query, escapes, empty parts, . or .., and of
 // characters that show. It may end in a /.
 func CleanPath(text string) bool {
-	if strings.ContainsAny(text, "?#\\%*") || strings.ContainsFunc(text, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }) {
+	if strings.ContainsAny(text, "?#\\%*") || strings.ContainsFunc(
+		text, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }) {
 		return false
 	}
-	return path.IsAbs(text) && (text == "/" || path.Clean(text) == strings.TrimSuffix(text, "/")) && !strings.Contains(text, "//")
+	return path.IsAbs(text) && (text == "/" || path.Clean(text) == strings.TrimSuffix(text, "/")) &&
+		!strings.Contains(text, "//")
 }

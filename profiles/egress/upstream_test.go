@@ -32,7 +32,8 @@ func TestReadUpstream(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		if s := strings.TrimSpace(got.Dest.String() + " " + got.Prefix); s != want || got.TLS != strings.HasPrefix(text, "https:") {
+		if s := strings.TrimSpace(got.Dest.String() + " " + got.Prefix); s != want ||
+			got.TLS != strings.HasPrefix(text, "https:") {
 			t.Errorf("%s: got %s, want %s", text, s, want)
 		}
 		if again, err := egress.ReadUpstream(got.String()); err != nil || again != got {

@@ -69,7 +69,8 @@ func parseURL(base, text string) (URL, *Refusal) {
 	if why != "" {
 		return URL{}, refusal(Target, "the path of %s %s", quoted(text), why)
 	}
-	out.Dest, out.Text = d, out.Scheme+"://"+d.authority(port == 443 && out.Scheme == "https" || port == 80 && out.Scheme == "http")+out.Path
+	out.Dest, out.Text = d, out.Scheme+"://"+d.authority(port == 443 && out.Scheme == "https" || port == 80 &&
+		out.Scheme == "http")+out.Path
 	if out.Query != "" {
 		out.Text += "?" + out.Query
 	}

@@ -18,7 +18,8 @@ func TestReadDest(t *testing.T) {
 			t.Errorf("%s: got %v, %t", want, got, ok)
 		}
 	}
-	for _, text := range []string{"", ":443", "api.example.com", "api.example.com:", "api.example.com:0443", "api.example.com:65536",
+	for _, text := range []string{"", ":443", "api.example.com", "api.example.com:", "api.example.com:0443",
+		"api.example.com:65536",
 		"api.example.com:443:1", "[2001:db8:0::7]:1", "2001:db8::7:1", "https://api.example.com:443"} {
 		if got, ok := egress.ReadDest(text); ok {
 			t.Errorf("%q: got %v", text, got)

@@ -13,7 +13,8 @@ import (
 // TestTablesSorted: a lookup in a table that is not sorted misses.
 func TestTablesSorted(t *testing.T) {
 	names, without := modules.DefaultNames()
-	for what, list := range map[string][]string{"standard": modules.StandardNames(), "never": modules.NeverNames(), "default": names, "without": without} {
+	for what, list := range map[string][]string{"standard": modules.StandardNames(), "never": modules.NeverNames(),
+		"default": names, "without": without} {
 		if !slices.IsSorted(list) || len(slices.Compact(slices.Clone(list))) != len(list) || len(list) < 5 {
 			t.Errorf("%s: not sorted, or too short: %q", what, list)
 		}
@@ -33,7 +34,8 @@ func TestTablesSorted(t *testing.T) {
 // TestStandardNames holds the table against the interpreters of this host.
 func TestStandardNames(t *testing.T) {
 	var found []string
-	for _, pattern := range []string{"/usr/bin/python3", "/usr/local/bin/python3.*", "/root/.pyenv/versions/*/bin/python3"} {
+	for _, pattern := range []string{"/usr/bin/python3", "/usr/local/bin/python3.*",
+		"/root/.pyenv/versions/*/bin/python3"} {
 		more, _ := filepath.Glob(pattern)
 		found = append(found, more...)
 	}
@@ -118,7 +120,8 @@ func index(allow, deny, everybody []string) *modules.Index[string] {
 }
 
 func TestIndex(t *testing.T) {
-	lists := index([]string{"pandas", "json", "xml.etree"}, []string{"pandas.io", "requests", "ctypes"}, []string{"mmap", "urllib3"})
+	lists := index([]string{"pandas", "json", "xml.etree"}, []string{"pandas.io", "requests", "ctypes"},
+		[]string{"mmap", "urllib3"})
 	for _, tt := range []struct {
 		module           string
 		program, library modules.Kind
@@ -155,8 +158,9 @@ func TestIndex(t *testing.T) {
 
 func TestIndexDefaults(t *testing.T) {
 	x := index(nil, []string{"sqlite3", "js"}, nil)
-	for module, want := range map[string]modules.Kind{"json": modules.InDefault, "sqlite3.dump": modules.Denied, "socket": modules.Beyond,
-		"numpy": modules.Unlisted, "js": modules.Denied, "_interpreters": modules.Private, "__main__": modules.Owned} {
+	for module, want := range map[string]modules.Kind{"json": modules.InDefault, "sqlite3.dump": modules.Denied,
+		"socket": modules.Beyond,
+		"numpy":  modules.Unlisted, "js": modules.Denied, "_interpreters": modules.Private, "__main__": modules.Owned} {
 		if got := x.Program(module).Kind; got != want {
 			t.Errorf("%s: %d, want %d", module, got, want)
 		}
@@ -165,14 +169,16 @@ func TestIndexDefaults(t *testing.T) {
 		t.Errorf("a library where no package is allowed: %d", got)
 	}
 	x.Any = true
-	for module, want := range map[string]modules.Kind{"json": modules.Whatever, "sqlite3": modules.Denied, "socket": modules.Whatever,
-		"numpy": modules.Whatever, "_interpreters": modules.Private} {
+	for module, want := range map[string]modules.Kind{"json": modules.Whatever, "sqlite3": modules.Denied,
+		"socket": modules.Whatever,
+		"numpy":  modules.Whatever, "_interpreters": modules.Private} {
 		if got := x.Program(module).Kind; got != want {
 			t.Errorf("any: %s: %d, want %d", module, got, want)
 		}
 	}
 	x.Only = []string{"json"}
-	for module, want := range map[string]modules.Kind{"json.decoder": modules.Whatever, "os": modules.TakenAway, "sqlite3": modules.TakenAway, "__future__": modules.Owned} {
+	for module, want := range map[string]modules.Kind{"json.decoder": modules.Whatever, "os": modules.TakenAway,
+		"sqlite3": modules.TakenAway, "__future__": modules.Owned} {
 		if got := x.Program(module).Kind; got != want {
 			t.Errorf("only: %s: %d, want %d", module, got, want)
 		}

@@ -33,7 +33,8 @@ func TestCover(t *testing.T) {
 			t.Errorf("%q over %q: cover %v, above %v", tt.set, tt.path, c, a)
 		}
 	}
-	if s := (paths.Set)(nil); s.Cover("/") || s.Has("/") || !s.CoverAll(nil) || s.CoverAll([]string{"/"}) || s.HasAll([]string{"/"}) {
+	if s := (paths.Set)(nil); s.Cover("/") || s.Has("/") || !s.CoverAll(nil) || s.CoverAll([]string{"/"}) ||
+		s.HasAll([]string{"/"}) {
 		t.Error("the nil Set covers something")
 	}
 }

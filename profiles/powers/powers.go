@@ -77,7 +77,8 @@ func Text(of profiles.Powers) string {
 
 // Join is what both have.
 func Join(a, b profiles.Powers) profiles.Powers {
-	return profiles.Powers{Sensitive: a.Sensitive || b.Sensitive, Untrusted: a.Untrusted || b.Untrusted, External: a.External || b.External}
+	return profiles.Powers{Sensitive: a.Sensitive || b.Sensitive, Untrusted: a.Untrusted || b.Untrusted,
+		External: a.External || b.External}
 }
 
 // Three reports whether all three are there.
@@ -85,8 +86,9 @@ func Three(of profiles.Powers) bool { return of.Sensitive && of.Untrusted && of.
 
 // Source is one grant that brings powers.
 type Source struct {
-	Agent  string          `json:"agent"`
-	What   string          `json:"what"` // bridge:readDiff, egress:api.example.com, gateway:pay, files:read, files:write, inputs
+	Agent string `json:"agent"`
+	// bridge:readDiff, egress:api.example.com, gateway:pay, files:read, files:write, inputs
+	What   string          `json:"what"`
 	Powers profiles.Powers `json:"powers"`
 	// Asks says that people are asked before each use, whatever it is.
 	Asks bool          `json:"asks,omitempty"`

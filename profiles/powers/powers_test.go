@@ -25,8 +25,10 @@ func bridges(all ...profiles.Bridge) map[string]profiles.Bridge {
 func TestSources(t *testing.T) {
 	s, u, e := profiles.Powers{Sensitive: true}, profiles.Powers{Untrusted: true}, profiles.Powers{External: true}
 	always, sometimes := &profiles.Approval{}, &profiles.Approval{When: "input.args.x"}
-	list := profiles.Egress{Mode: profiles.EgressAllowlist, Allow: []profiles.EgressRule{{Host: "a.example.com"}, {Host: "b.example.com", Methods: []string{"GET", "HEAD", "OPTIONS"}, Powers: u}},
-		Gateways: []profiles.Gateway{{Name: "pay", Methods: []string{"GET", "PUT"}, Powers: s}, {Name: "docs", Methods: []string{"GET"}}}}
+	list := profiles.Egress{Mode: profiles.EgressAllowlist, Allow: []profiles.EgressRule{
+		{Host: "a.example.com"}, {Host: "b.example.com", Methods: []string{"GET", "HEAD", "OPTIONS"}, Powers: u}},
+		Gateways: []profiles.Gateway{{Name: "pay", Methods: []string{"GET", "PUT"}, Powers: s},
+			{Name: "docs", Methods: []string{"GET"}}}}
 	type source struct {
 		What   string
 		Powers profiles.Powers
@@ -43,13 +45,16 @@ func TestSources(t *testing.T) {
 		{"a network that nothing has", profiles.Agent{JS: &profiles.JS{}, Egress: list}, nil},
 		{"an engine without a network", profiles.Agent{Python: &profiles.Python{Engine: profiles.PythonWasm}, Egress: list}, nil},
 		{"guests with a network", profiles.Agent{Shell: &profiles.Shell{}, Egress: list},
-			[]source{{"egress:a.example.com", e, false}, {"egress:b.example.com", u, false}, {"gateway:pay", profiles.Powers{Sensitive: true, External: true}, false}}},
+			[]source{{"egress:a.example.com", e, false}, {"egress:b.example.com", u, false},
+				{"gateway:pay", profiles.Powers{Sensitive: true, External: true}, false}}},
 		{"fetch takes what can be sent, and asks", profiles.Agent{JS: &profiles.JS{}, Bridges: bridges(bridge("fetch", u, always)), Egress: list},
-			[]source{{"bridge:fetch", profiles.Powers{Untrusted: true, External: true}, true}, {"egress:a.example.com", e, true}, {"egress:b.example.com", u, true},
+			[]source{{"bridge:fetch", profiles.Powers{Untrusted: true, External: true}, true},
+				{"egress:a.example.com", e, true}, {"egress:b.example.com", u, true},
 				{"gateway:pay", profiles.Powers{Sensitive: true, External: true}, true}}},
 		{"fetch does not ask for guests", profiles.Agent{Python: &profiles.Python{}, Bridges: bridges(bridge("fetch", u, always)),
 			Egress: profiles.Egress{Mode: profiles.EgressAllowlist, Allow: list.Allow[:1]}},
-			[]source{{"bridge:fetch", profiles.Powers{Untrusted: true, External: true}, true}, {"egress:a.example.com", e, false}}},
+			[]source{{"bridge:fetch", profiles.Powers{Untrusted: true, External: true}, true},
+				{"egress:a.example.com", e, false}}},
 		{"gateways alone", profiles.Agent{Shell: &profiles.Shell{}, Egress: profiles.Egress{Mode: profiles.EgressGatewayOnly, Allow: list.Allow, Gateways: list.Gateways[:1]}},
 			[]source{{"gateway:pay", profiles.Powers{Sensitive: true, External: true}, false}}},
 		{"a network that is off", profiles.Agent{Shell: &profiles.Shell{}, Egress: profiles.Egress{Mode: profiles.EgressOff, Allow: list.Allow, Gateways: list.Gateways}}, nil},

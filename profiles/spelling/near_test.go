@@ -48,7 +48,8 @@ func TestDistance(t *testing.T) {
 }
 
 func TestOf(t *testing.T) {
-	choices := []string{"callsPerRun", "concurrent", "GET", "POST", "allowlist", "kernel-allowlist", "js", "lookup", "lookout"}
+	choices := []string{"callsPerRun", "concurrent", "GET", "POST", "allowlist", "kernel-allowlist", "js", "lookup",
+		"lookout"}
 	enough := Effort{Names: 100, Letters: 10000}
 	for _, tt := range []struct {
 		word string
@@ -77,7 +78,8 @@ func TestEffort(t *testing.T) {
 	long := strings.Repeat("ab", maxLetters/2)
 	var b letters
 	b.fold(long)
-	for _, name := range []string{long, long[1:] + "b", strings.Repeat("ba", maxLetters/2), strings.Repeat("x", 1<<20), ""} {
+	for _, name := range []string{long, long[1:] + "b", strings.Repeat("ba", maxLetters/2), strings.Repeat("x", 1<<20),
+		""} {
 		var a letters
 		left := 400
 		for range 32 {

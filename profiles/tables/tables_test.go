@@ -11,7 +11,8 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	rows, err := tables.Parse("# a comment\n\nnice gnice\n\talso onice\n\tflags\n\toptions -n,--adjustment=\n\t\t-v -a>-r -D:-d,-f -e;\nrm\n")
+	rows, err := tables.Parse("# a comment\n\nnice gnice\n\talso onice\n\tflags\n\toptions -n,--adjustment=\n\t\t-v " +
+		"-a>-r -D:-d,-f -e;\nrm\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +99,8 @@ func TestMatch(t *testing.T) {
 
 // FuzzParse: no text makes the parser panic, and what it takes it takes again the same way.
 func FuzzParse(f *testing.F) {
-	for _, name := range []string{"../argv/options.txt", "../command/variables.txt", "../command/programs/gitkeys.txt"} {
+	for _, name := range []string{"../argv/options.txt", "../command/variables.txt",
+		"../command/programs/gitkeys.txt"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			f.Fatal(err)

@@ -24,9 +24,11 @@ import (
 func shellSet(revision string, change func(*profiles.Shell), programs ...string) *profiles.Set {
 	s := set(revision)
 	a := s.Agents["default"]
-	a.Shell = &profiles.Shell{Pipes: true, Redirects: true, Substitution: true, Limits: a.Limits, Rule: profiles.Rule{File: "p.yaml", Line: 3}}
+	a.Shell = &profiles.Shell{Pipes: true, Redirects: true, Substitution: true, Limits: a.Limits,
+		Rule: profiles.Rule{File: "p.yaml", Line: 3}}
 	for i, p := range programs {
-		a.Shell.Binaries = append(a.Shell.Binaries, profiles.Binary{Path: "/usr/bin/" + p, Rule: profiles.Rule{File: "p.yaml", Line: 20 + i}})
+		a.Shell.Binaries = append(a.Shell.Binaries, profiles.Binary{
+			Path: "/usr/bin/" + p, Rule: profiles.Rule{File: "p.yaml", Line: 20 + i}})
 	}
 	if change != nil {
 		change(a.Shell)
@@ -44,7 +46,8 @@ func asking(change ...func(*profiles.Approval)) func(*profiles.Shell) {
 		}
 		for i := range s.Binaries {
 			if s.Binaries[i].Path == "/usr/bin/git" {
-				s.Binaries[i].Ask = []profiles.AskRule{{Pattern: profiles.Pattern{Words: []string{"push"}, Text: "push"}, Approval: a}}
+				s.Binaries[i].Ask = []profiles.AskRule{
+					{Pattern: profiles.Pattern{Words: []string{"push"}, Text: "push"}, Approval: a}}
 			}
 		}
 	}
@@ -52,7 +55,8 @@ func asking(change ...func(*profiles.Approval)) func(*profiles.Shell) {
 
 func denying(words ...string) func(*profiles.Shell) {
 	return func(s *profiles.Shell) {
-		s.DeniedPatterns = append(s.DeniedPatterns, profiles.Pattern{Words: words, Text: strings.Join(words, " "), Rule: profiles.Rule{File: "p.yaml", Line: 30}})
+		s.DeniedPatterns = append(s.DeniedPatterns, profiles.Pattern{
+			Words: words, Text: strings.Join(words, " "), Rule: profiles.Rule{File: "p.yaml", Line: 30}})
 	}
 }
 
@@ -145,7 +149,8 @@ func TestActs(t *testing.T) {
 				t.Errorf("decision %+v", d)
 			}
 			rec, ok := w.audit.find(tt.kind)
-			if !ok || rec.Decision.Code != tt.code || rec.Capability != tt.on || !strings.HasPrefix(rec.Digest, "sha256:") || rec.Detail["executor"] != "shell" {
+			if !ok || rec.Decision.Code != tt.code || rec.Capability != tt.on ||
+				!strings.HasPrefix(rec.Digest, "sha256:") || rec.Detail["executor"] != "shell" {
 				t.Errorf("record %+v", rec)
 			}
 			text, err := json.Marshal(w.audit.records)
@@ -156,7 +161,8 @@ func TestActs(t *testing.T) {
 				if d.Start == nil || d.Start.Path != "/usr/bin/ls" || len(v.Denials) != 0 {
 					t.Errorf("start %+v, denials %v", d.Start, v.Denials)
 				}
-				if diff := cmp.Diff([][]string{{"/usr/bin/ls", "-l", "s3cret"}}, v.Ran); diff != "" || v.Usage.Calls["exec:/usr/bin/ls"] != 1 {
+				if diff := cmp.Diff([][]string{{"/usr/bin/ls", "-l", "s3cret"}}, v.Ran); diff != "" ||
+					v.Usage.Calls["exec:/usr/bin/ls"] != 1 {
 					t.Errorf("ran %v, calls %v", v.Ran, v.Usage.Calls)
 				}
 			} else if d.Start != nil || len(v.Denials) != 1 || v.Denials[0].Code != tt.code || len(v.Ran) != 0 {
@@ -176,7 +182,8 @@ func TestActsInFull(t *testing.T) {
 			return executors.Outcome{}, err
 		}
 		_, err := h.Ask(ctx, named("c2", exec("/usr/bin/rm", "there")))
-		return executors.Outcome{State: executors.StateDenied, Error: &executors.ProgramError{Name: "CapabilityDenied"}}, err
+		return executors.Outcome{State: executors.StateDenied,
+			Error: &executors.ProgramError{Name: "CapabilityDenied"}}, err
 	})
 	if v := w.end(run); v.State != executors.StateDenied || v.ExitCode != 126 {
 		t.Errorf("state %s, exit code %d", v.State, v.ExitCode)
@@ -212,7 +219,8 @@ func TestActRecordWithoutWords(t *testing.T) {
 			}
 		}
 	}
-	want := []told{{"exec:/usr/bin/git", "status", "5"}, {"exec:/usr/bin/git", "push", "3"}, {"exec:/usr/bin/git", "", "3"},
+	want := []told{{"exec:/usr/bin/git", "status", "5"}, {"exec:/usr/bin/git", "push", "3"},
+		{"exec:/usr/bin/git", "", "3"},
 		{"exec:/usr/bin/git", "", "2"}, {"exec:/usr/bin/ls", "", "2"}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -282,7 +290,8 @@ func TestActGenerations(t *testing.T) {
 		{"between record and look: the program", shellSet("b", nil), "record", profiles.CodeExecNotGranted},
 		{"between record and look: the words", shellSet("b", denying("ls", "-l"), "ls"), "record", profiles.CodeShellDenied},
 		{"between record and look: people", shellSet("b", func(s *profiles.Shell) {
-			s.Binaries[0].Ask = []profiles.AskRule{{Pattern: profiles.Pattern{Words: []string{"-l"}}, Approval: profiles.Approval{Count: 1, ExpiresMillis: 1000}}}
+			s.Binaries[0].Ask = []profiles.AskRule{
+				{Pattern: profiles.Pattern{Words: []string{"-l"}}, Approval: profiles.Approval{Count: 1, ExpiresMillis: 1000}}}
 		}, "ls"), "record", profiles.CodeBridgeRevoked},
 		{"between record and look: its words in records", shellSet("b", func(s *profiles.Shell) { s.Audit = "full" }, "ls"), "record", profiles.CodeBridgeRevoked},
 		{"the same", shellSet("b", forced, "ls"), "record", profiles.CodeAllowed},
@@ -414,7 +423,8 @@ func TestActRefusalsAreBrief(t *testing.T) {
 	}
 	for i, d := range v.Denials {
 		text, err := json.Marshal(d)
-		if err != nil || d.Code != profiles.CodeExecNotGranted || d.Evidence == nil || len(d.Evidence.Argv) < 1 || len(text) > 16<<10 {
+		if err != nil || d.Code != profiles.CodeExecNotGranted || d.Evidence == nil || len(d.Evidence.Argv) < 1 ||
+			len(text) > 16<<10 {
 			t.Errorf("%d: %s with %d bytes, %v", i, d.Code, len(text), err)
 		}
 	}

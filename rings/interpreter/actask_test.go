@@ -57,7 +57,8 @@ func TestActAskedAhead(t *testing.T) {
 	if d := cmp.Diff(want, v.Ran); d != "" {
 		t.Errorf("ran: %s", d)
 	}
-	if len(v.Asked) != 1 || v.Asked[0].When != "before_start" || v.Asked[0].Name != "exec:/usr/bin/git" || v.Asked[0].Call != "c1" {
+	if len(v.Asked) != 1 || v.Asked[0].When != "before_start" || v.Asked[0].Name != "exec:/usr/bin/git" ||
+		v.Asked[0].Call != "c1" {
 		t.Errorf("asked %+v", v.Asked)
 	}
 	for _, r := range other.audit.records {
@@ -74,7 +75,8 @@ func TestActApprovalHoldsForNoMore(t *testing.T) {
 	start := func(after executors.Question) (*stage, pause.Record) {
 		s := newShellStage(t)
 		s.apply(policy)
-		return s, s.pausedRun(waves([]executors.Question{ahead("c1", "/usr/bin/git", "push", "origin")}, []executors.Question{after}))
+		return s, s.pausedRun(waves([]executors.Question{ahead("c1", "/usr/bin/git", "push", "origin")},
+			[]executors.Question{after}))
 	}
 	used := named("c2", exec("/usr/bin/git", "push", "origin"))
 	for _, tt := range []struct {
@@ -99,10 +101,12 @@ func TestActApprovalHoldsForNoMore(t *testing.T) {
 			s, p := start(tt.after)
 			s.apply(tt.next)
 			s.resume(p, tt.with)
-			if d := decided(t, s.got(p.Run, "c1")); d.Code != tt.first || (d.Verdict == profiles.Allow) != (tt.first == profiles.CodeAllowed) {
+			if d := decided(t, s.got(p.Run, "c1")); d.Code != tt.first ||
+				(d.Verdict == profiles.Allow) != (tt.first == profiles.CodeAllowed) {
 				t.Errorf("c1: %+v", d)
 			}
-			if d := decided(t, s.got(p.Run, "c2")); d.Code != tt.code || (d.Verdict == profiles.Allow) != (tt.code == profiles.CodeAllowed) {
+			if d := decided(t, s.got(p.Run, "c2")); d.Code != tt.code ||
+				(d.Verdict == profiles.Allow) != (tt.code == profiles.CodeAllowed) {
 				t.Errorf("c2: %+v", d)
 			}
 		})
@@ -116,13 +120,15 @@ func TestActAskedAheadAfterCrash(t *testing.T) {
 	for name, change := range map[string]func(*contract.Settlement){
 		"begun": func(s *contract.Settlement) { s.Again = true },
 		"ended": func(s *contract.Settlement) {
-			s.Result = &contract.Recorded{End: contract.CallDone, Value: json.RawMessage(`{"verdict":"allow","code":"allowed"}`)}
+			s.Result = &contract.Recorded{End: contract.CallDone,
+				Value: json.RawMessage(`{"verdict":"allow","code":"allowed"}`)}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShellStage(t)
 			s.apply(policy)
-			p := s.pausedRun(waves([]executors.Question{ahead("c1", "/usr/bin/git", "push")}, []executors.Question{named("c2", exec("/usr/bin/git", "push"))}))
+			p := s.pausedRun(waves([]executors.Question{ahead("c1", "/usr/bin/git", "push")},
+				[]executors.Question{named("c2", exec("/usr/bin/git", "push"))}))
 			again := approve("c1")
 			change(&again)
 			before := len(s.log.entries())
@@ -151,7 +157,9 @@ func TestActHeld(t *testing.T) {
 	t.Run("approved", func(t *testing.T) {
 		s := newShellStage(t)
 		s.apply(shellSet("a", hold(0), "git"))
-		run, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{named("c1", exec("/usr/bin/git", "push"))}, []executors.Question{named("c2", exec("/usr/bin/git", "push"))}))
+		run, err := s.run(interpreter.StartRequest{}, waves(
+			[]executors.Question{named("c1", exec("/usr/bin/git", "push"))},
+			[]executors.Question{named("c2", exec("/usr/bin/git", "push"))}))
 		must(t, err)
 		p := waitsFor(t, run, "c1", "approver")
 		if p.Bridge != "exec:/usr/bin/git" || p.Expires.Sub(s.now()).Milliseconds() != 60_000 {
@@ -167,17 +175,20 @@ func TestActHeld(t *testing.T) {
 		if len(v.Asked) != 2 || v.Asked[0].When != "held" {
 			t.Errorf("asked %+v", v.Asked)
 		}
-		if d := decided(t, s.got(run.ID(), "c2")); d.Code != profiles.CodeApprovalDenied || d.Verdict != profiles.Deny || !strings.Contains(d.Reason, "enough") {
+		if d := decided(t, s.got(run.ID(), "c2")); d.Code != profiles.CodeApprovalDenied ||
+			d.Verdict != profiles.Deny || !strings.Contains(d.Reason, "enough") {
 			t.Errorf("denied: %+v", d)
 		}
 	})
 	t.Run("nobody", func(t *testing.T) {
 		s := newShellStage(t)
 		s.apply(shellSet("a", hold(5), "git"))
-		run, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{named("c1", exec("/usr/bin/git", "push"))}))
+		run, err := s.run(interpreter.StartRequest{}, waves(
+			[]executors.Question{named("c1", exec("/usr/bin/git", "push"))}))
 		must(t, err)
 		v := s.end(run)
-		if d := decided(t, s.got(run.ID(), "c1")); d.Code != profiles.CodeApprovalExpired || d.Verdict != profiles.Deny || d.Start != nil {
+		if d := decided(t, s.got(run.ID(), "c1")); d.Code != profiles.CodeApprovalExpired ||
+			d.Verdict != profiles.Deny || d.Start != nil {
 			t.Errorf("decision %+v", d)
 		}
 		if v.State != executors.StateDone || len(v.Ran) != 0 || len(v.Denials) != 1 {
@@ -190,7 +201,8 @@ func TestActHeld(t *testing.T) {
 	t.Run("a push takes it away", func(t *testing.T) {
 		s := newShellStage(t)
 		s.apply(shellSet("a", hold(0), "git"))
-		run, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{named("c1", exec("/usr/bin/git", "push"))}))
+		run, err := s.run(interpreter.StartRequest{}, waves(
+			[]executors.Question{named("c1", exec("/usr/bin/git", "push"))}))
 		must(t, err)
 		waitsFor(t, run, "c1", "approver")
 		s.apply(shellSet("b", nil))
@@ -202,7 +214,8 @@ func TestActHeld(t *testing.T) {
 	t.Run("it is taken from the run", func(t *testing.T) {
 		s := newShellStage(t)
 		s.apply(shellSet("a", hold(0), "git"))
-		run, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{named("c1", exec("/usr/bin/git", "push"))}))
+		run, err := s.run(interpreter.StartRequest{}, waves(
+			[]executors.Question{named("c1", exec("/usr/bin/git", "push"))}))
 		must(t, err)
 		waitsFor(t, run, "c1", "approver")
 		if err := run.Revoke(t.Context(), []string{"exec:/usr/bin/rm"}); !errors.Is(err, binding.ErrGrant) {
@@ -293,11 +306,13 @@ func TestActsOfAProvider(t *testing.T) {
 	}
 	must(t, run.Approved(t.Context(), approve("c1-3")))
 	v := s.end(run)
-	want := []told{{[]string{"/usr/bin/ls"}, profiles.CodeAllowed}, {[]string{"/usr/bin/rm"}, profiles.CodeExecNotGranted}, {[]string{"/usr/bin/git", "push"}, profiles.CodeAllowed}}
+	want := []told{{[]string{"/usr/bin/ls"}, profiles.CodeAllowed},
+		{[]string{"/usr/bin/rm"}, profiles.CodeExecNotGranted}, {[]string{"/usr/bin/git", "push"}, profiles.CodeAllowed}}
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(told{})); d != "" {
 		t.Error(d)
 	}
-	if v.State != executors.StateDone || len(v.Ran) != 2 || len(v.Asked) != 1 || v.Asked[0].When != "held" || len(v.Denials) != 1 {
+	if v.State != executors.StateDone || len(v.Ran) != 2 || len(v.Asked) != 1 || v.Asked[0].When != "held" ||
+		len(v.Denials) != 1 {
 		t.Errorf("%s, ran %v, asked %v, denials %v", v.State, v.Ran, v.Asked, v.Denials)
 	}
 	rec, ok := s.audit.find(contract.ExecDecided)

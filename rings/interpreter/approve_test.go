@@ -53,19 +53,23 @@ func busyRun(t *testing.T, s *stage, busy chan struct{}, qs ...executors.Questio
 // waits for the harness.
 func TestApprovedWhileLive(t *testing.T) {
 	s := newStage(t)
-	s.apply(set("a", bridge("act", external, approval()), bridge("ask", approval()), bridge("no", external, approval()), bridge("slow")))
+	s.apply(set("a", bridge("act", external, approval()), bridge("ask", approval()), bridge("no", external, approval()),
+		bridge("slow")))
 	busy := make(chan struct{})
-	run := busyRun(t, s, busy, question("c1", "act", `[{"n":1}]`), question("c2", "ask", `[]`), question("c3", "no", `[]`))
+	run := busyRun(t, s, busy, question("c1", "act", `[{"n":1}]`), question("c2", "ask", `[]`),
+		question("c3", "no", `[]`))
 	p := waitsFor(t, run, "c1", "approver")
 	waitsFor(t, run, "c2", "approver")
 	waitsFor(t, run, "c3", "approver")
 	if p.Digest == "" || p.Count != 1 || s.echo.count() != 0 {
 		t.Errorf("pending %+v, %d acts", p, s.echo.count())
 	}
-	if err := run.Answer(t.Context(), contract.Reply{Call: "c1", Value: json.RawMessage(`1`)}); !errors.Is(err, contract.ErrNoCall) {
+	if err := run.Answer(t.Context(), contract.Reply{Call: "c1", Value: json.RawMessage(`1`)}); !errors.Is(
+		err, contract.ErrNoCall) {
 		t.Errorf("a harness answered for an approver: %v", err)
 	}
-	for name, bad := range map[string]contract.Settlement{"neither": {Call: "c1"}, "both": {Call: "c1", Approved: true, Denied: true}} {
+	for name, bad := range map[string]contract.Settlement{"neither": {Call: "c1"},
+		"both": {Call: "c1", Approved: true, Denied: true}} {
 		if err := run.Approved(t.Context(), bad); !errors.Is(err, contract.ErrUnsettled) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -93,14 +97,17 @@ func TestApprovedWhileLive(t *testing.T) {
 	if v := s.end(run); v.State != executors.StateDone {
 		t.Fatalf("%s %+v", v.State, v.Error)
 	}
-	if string(s.got("r1", "c1").Value) != `{"n":1}` || string(s.got("r1", "c2").Value) != `2` || s.got("r1", "c3").Error.Name != "ApprovalDenied" {
+	if string(s.got("r1", "c1").Value) != `{"n":1}` || string(s.got("r1", "c2").Value) != `2` ||
+		s.got("r1", "c3").Error.Name != "ApprovalDenied" {
 		t.Errorf("answers %+v", s.pauser.ended["r1"].Got)
 	}
-	if s.echo.count() != 1 || len(pick(s.log.entries(), "execute c1")) != 1 || len(pick(s.log.entries(), "execute")) != 1 {
+	if s.echo.count() != 1 || len(pick(s.log.entries(), "execute c1")) != 1 ||
+		len(pick(s.log.entries(), "execute")) != 1 {
 		t.Errorf("%d acts, journal %q", s.echo.count(), s.log.entries())
 	}
 	kinds := s.audit.kinds("r1")
-	for _, want := range []string{"call_answered:approved+synced", "call_answered:denied+synced", "call_begun:executing+synced"} {
+	for _, want := range []string{"call_answered:approved+synced", "call_answered:denied+synced",
+		"call_begun:executing+synced"} {
 		if !slices.Contains(kinds, want) {
 			t.Errorf("no record %s in %v", want, kinds)
 		}
@@ -113,7 +120,8 @@ func TestApprovedWhileLive(t *testing.T) {
 // An approved call of the harness has the timeout of the bridge from then on.
 func TestApprovedAndNotAnswered(t *testing.T) {
 	s := newStage(t)
-	s.apply(set("a", bridge("ask", approval(), limits(func(l *profiles.BridgeLimits) { l.TimeoutMillis = 1 })), bridge("slow")))
+	s.apply(set("a", bridge("ask", approval(), limits(func(l *profiles.BridgeLimits) { l.TimeoutMillis = 1 })),
+		bridge("slow")))
 	busy := make(chan struct{})
 	run := busyRun(t, s, busy, question("c1", "ask", `[]`))
 	waitsFor(t, run, "c1", "approver")
@@ -125,7 +133,8 @@ func TestApprovedAndNotAnswered(t *testing.T) {
 	}
 	close(busy)
 	s.end(run)
-	if got := s.got("r1", "c1"); got.Error == nil || got.Error.Name != "BridgeError" || !strings.Contains(got.Error.Message, "in time") {
+	if got := s.got("r1", "c1"); got.Error == nil || got.Error.Name != "BridgeError" ||
+		!strings.Contains(got.Error.Message, "in time") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -157,7 +166,8 @@ func TestApprovalUnderANewPolicy(t *testing.T) {
 			err := run.Approved(t.Context(), approve("c1"))
 			close(busy)
 			s.end(run)
-			if got := s.got("r1", "c1"); s.echo.count() != test.acts || test.acts == 0 && (got.Error == nil || got.Error.Name != "CapabilityRevoked" || err == nil) {
+			if got := s.got("r1", "c1"); s.echo.count() != test.acts || test.acts == 0 &&
+				(got.Error == nil || got.Error.Name != "CapabilityRevoked" || err == nil) {
 				t.Errorf("%d acts, %+v, %v", s.echo.count(), got, err)
 			}
 		})
@@ -185,7 +195,8 @@ func (c *clock) set(at time.Time) {
 func TestApprovalExpires(t *testing.T) {
 	c := &clock{at: time.Unix(1e9, 0)}
 	s := newStage(t, func(cfg *interpreter.Config) { cfg.Now = c.now })
-	s.apply(set("a", bridge("act", approval()), bridge("quick", approval(func(a *profiles.Approval) { a.ExpiresMillis = 1 })), bridge("slow")))
+	s.apply(set("a", bridge("act", approval()), bridge("quick",
+		approval(func(a *profiles.Approval) { a.ExpiresMillis = 1 })), bridge("slow")))
 	busy := make(chan struct{})
 	defer close(busy)
 	run := busyRun(t, s, busy, question("c1", "act", `[]`))
@@ -245,7 +256,8 @@ func (a asker) Denies(_ context.Context, rego string, c profiles.Call) ([]string
 func guarded(s *profiles.Set, on string, texts ...string) *profiles.Set {
 	a := s.Agents["default"]
 	for _, text := range texts {
-		a.Guardrails = append(a.Guardrails, profiles.Guardrail{Name: text, On: on, Rego: text, Rule: profiles.Rule{File: "p.yaml", Line: 20}})
+		a.Guardrails = append(a.Guardrails, profiles.Guardrail{
+			Name: text, On: on, Rego: text, Rule: profiles.Rule{File: "p.yaml", Line: 20}})
 	}
 	s.Agents["default"] = a
 	return s
@@ -280,7 +292,9 @@ func TestGuardrailsOnCalls(t *testing.T) {
 				t.Errorf("%d acts", acts)
 			}
 			switch {
-			case tt.code == "" && len(v.Denials) > 0, tt.code != "" && (len(v.Denials) != 1 || v.Denials[0].Code != tt.code || v.Denials[0].Rule == nil || v.Denials[0].Rule.Line != 20):
+			case tt.code == "" && len(v.Denials) > 0, tt.code != "" &&
+				(len(v.Denials) != 1 || v.Denials[0].Code != tt.code || v.Denials[0].Rule == nil ||
+					v.Denials[0].Rule.Line != 20):
 				t.Errorf("got %+v, want %s", v.Denials, tt.code)
 			}
 		})
@@ -312,7 +326,10 @@ func TestConditions(t *testing.T) {
 		"by its argument": {"small", `[{"small":1}]`, false}, "by another argument": {"small", `[{"n":1}]`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, func(c *interpreter.Config) { c.Conditions = asker{"no": false, "yes": true, "small": `{"small":`} })
+			s := newStage(t, func(c *interpreter.Config) {
+				c.Conditions = asker{
+					"no": false, "yes": true, "small": `{"small":`}
+			})
 			s.apply(set("a", bridge("act", approval(when(test.when)))))
 			run, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{question("c1", "act", test.args)}))
 			must(t, err)
@@ -345,10 +362,12 @@ func TestNobodyCanApprove(t *testing.T) {
 	}
 	s := newStage(t)
 	s.apply(set("a", bridge("act", from("user:a")), bridge("ask")))
-	p := s.pausedRun(waves([]executors.Question{question("c1", "ask", `[]`)}, []executors.Question{question("c2", "act", `[]`)}))
+	p := s.pausedRun(waves([]executors.Question{question("c1", "ask", `[]`)},
+		[]executors.Question{question("c2", "act", `[]`)}))
 	s.apply(set("b", bridge("act", from("user:b")), bridge("ask")))
 	v := s.resume(p, value("c1", `1`))
-	if v.State != executors.StateDone || s.got("r1", "c2").Error == nil || s.got("r1", "c2").Error.Name != "CapabilityDenied" || s.echo.count() != 0 {
+	if v.State != executors.StateDone || s.got("r1", "c2").Error == nil ||
+		s.got("r1", "c2").Error.Name != "CapabilityDenied" || s.echo.count() != 0 {
 		t.Errorf("%s %+v, %d acts", v.State, s.got("r1", "c2"), s.echo.count())
 	}
 	none := newStage(t)

@@ -18,8 +18,9 @@ import (
 // The isolation of a guest is in the outcome and in the record of the end. The isolation
 // that the policy asks for is in the record of the start.
 func TestAttestationIsOnRecord(t *testing.T) {
-	around := executors.Attestation{Tier: profiles.TierOS, LandlockABI: 7, Profile: "sha256:abc", Layers: map[string]string{
-		"seccomp": "enforced", "mounts": "enforced", "violations": "best-effort", "cgroups": "unavailable"}}
+	around := executors.Attestation{Tier: profiles.TierOS, LandlockABI: 7, Profile: "sha256:abc",
+		Layers: map[string]string{
+			"seccomp": "enforced", "mounts": "enforced", "violations": "best-effort", "cgroups": "unavailable"}}
 	for _, tt := range []struct {
 		name   string
 		around executors.Attestation
@@ -60,7 +61,8 @@ func TestAttestationIsOnRecord(t *testing.T) {
 func TestGuestRefused(t *testing.T) {
 	w := newWorld(t)
 	w.apply(set("rev1"))
-	d := profiles.Decision{Verdict: profiles.Deny, Code: profiles.CodeGuestRefused, Reason: "seccomp refused socket AF_NETLINK"}
+	d := profiles.Decision{Verdict: profiles.Deny, Code: profiles.CodeGuestRefused,
+		Reason: "seccomp refused socket AF_NETLINK"}
 	started := w.start(func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
 		w.ring.Refused("another", d)
 		w.ring.Refused("r1", d)
@@ -106,7 +108,8 @@ func TestTierNamesWhatIsMissing(t *testing.T) {
 			w.apply(agentOf(set("rev1"), func(a *profiles.Agent) { a.MinTier = profiles.TierOS }))
 			_, err := w.ring.Start(t.Context(), interpreter.StartRequest{ID: "r1", Agent: "default", Executor: "js"})
 			var d *profiles.Denial
-			if !errors.As(err, &d) || d.Decision.Code != profiles.CodeTierUnavailable || !strings.HasSuffix(d.Decision.Reason, tt.why) ||
+			if !errors.As(err, &d) || d.Decision.Code != profiles.CodeTierUnavailable ||
+				!strings.HasSuffix(d.Decision.Reason, tt.why) ||
 				!strings.HasPrefix(d.Decision.Instead[0], tt.first) {
 				t.Errorf("%v: %+v", err, d)
 			}

@@ -92,7 +92,8 @@ func benchmarkAsk(b *testing.B, audit contract.Auditor, grant profiles.Bridge) {
 		}
 		return executors.Outcome{State: executors.StateDone}, nil
 	}
-	run, err := ring.Start(b.Context(), interpreter.StartRequest{ID: "r", Agent: "default", Executor: "js", Program: executors.Program{Source: "p"}})
+	run, err := ring.Start(b.Context(), interpreter.StartRequest{
+		ID: "r", Agent: "default", Executor: "js", Program: executors.Program{Source: "p"}})
 	if err != nil {
 		b.Fatal(err)
 	}

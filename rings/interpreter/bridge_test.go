@@ -42,7 +42,8 @@ func TestAllowedCall(t *testing.T) {
 		t.Error(diff)
 	}
 	rec, _ := w.audit.find(contract.CallOpened)
-	if rec.Revision != "rev1" || rec.Generation != 1 || rec.Capability != "bridge:search" || rec.Decision.Verdict != profiles.Allow ||
+	if rec.Revision != "rev1" || rec.Generation != 1 || rec.Capability != "bridge:search" ||
+		rec.Decision.Verdict != profiles.Allow ||
 		rec.Decision.Rule.Line != 7 || rec.Full != nil || !strings.HasPrefix(rec.Digest, "sha256:") {
 		t.Errorf("record %+v", rec)
 	}
@@ -77,10 +78,12 @@ func TestRefusals(t *testing.T) {
 		{"tagged garbage", bridge("search"), nil, ask("search", `[{"$ringd":"bogus"}]`), "ArgumentError", profiles.CodeBridgeArguments, ""},
 		{"a name twice", bridge("search"), nil, ask("search", `[{"amount":500,"amount":5}]`), "ArgumentError", profiles.CodeBridgeArguments, `"amount" is there twice`},
 		{"schema", bridge("search", arguments(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)), nil,
-			ask("search", `[{"n":"x"}]`), "ArgumentError", profiles.CodeBridgeArguments, "$.n: got string, want integer"},
+			ask("search", `[{"n":"x"}]`), "ArgumentError", profiles.CodeBridgeArguments,
+			"$.n: got string, want integer"},
 		{"schema and two arguments", bridge("search", arguments(`{"type":"object"}`)), nil, ask("search", `[{},{}]`), "ArgumentError", profiles.CodeBridgeArguments, "exactly one"},
 		{"schema and a map", bridge("search", arguments(`{"type":"object"}`)), nil,
-			ask("search", `[{"a":{"$ringd":"map","value":[]}}]`), "ArgumentError", profiles.CodeBridgeArguments, "$.a is not plain JSON (map)"},
+			ask("search", `[{"a":{"$ringd":"map","value":[]}}]`), "ArgumentError", profiles.CodeBridgeArguments,
+			"$.a is not plain JSON (map)"},
 		{"too large to record in full", bridge("search", inFull), nil, ask("search", `["`+strings.Repeat("x", binding.MaxFull)+`"]`),
 			"ArgumentError", profiles.CodeBridgeArgumentsBytes, "recorded in full"},
 		{"larger in the record than on the way", bridge("search", inFull), nil, ask("search", `["`+strings.Repeat("<", binding.MaxFull/5)+`"]`),
@@ -88,7 +91,8 @@ func TestRefusals(t *testing.T) {
 		{"concurrent none", bridge("search", limits(func(l *profiles.BridgeLimits) { l.Concurrent = 0 })), nil,
 			ask("search", `[]`), "BudgetExceeded", profiles.CodeBridgeConcurrent, ""},
 		{"calls per run", bridge("search", limits(func(l *profiles.BridgeLimits) { l.CallsPerRun = 1 })),
-			[]executors.Question{ask("search", `[]`)}, ask("search", `[]`), "BudgetExceeded", profiles.CodeBridgeCalls, "1 times"},
+			[]executors.Question{ask("search", `[]`)}, ask("search", `[]`), "BudgetExceeded", profiles.CodeBridgeCalls,
+			"1 times"},
 		{"spawn per call, array", bridge("search", spawner(2, 3, 10)), nil, ask("search", `[[1,2,3]]`), "BudgetExceeded", profiles.CodeBridgeSpawn, "asks for 3"},
 		{"spawn per call, tasks", bridge("search", spawner(2, 3, 10)), nil, ask("search", `[{"tasks":[1,2,3]}]`), "BudgetExceeded", profiles.CodeBridgeSpawn, ""},
 		{"spawn per call, escaped", bridge("search", spawner(2, 3, 10)), nil, ask("search", `[{"t\u0061sks":[1,2,3]}]`), "BudgetExceeded", profiles.CodeBridgeSpawn, ""},
@@ -97,9 +101,11 @@ func TestRefusals(t *testing.T) {
 		{"spawn per call, tasks and more", bridge("search", spawner(2, 3, 10)), nil, ask("search", `[{"tasks":[1,2,3]},1]`), "BudgetExceeded", profiles.CodeBridgeSpawn, "asks for 3"},
 		{"tasks twice", bridge("search", spawner(2, 3, 10)), nil, ask("search", `[{"tasks":[1,2,3],"tasks":[1]}]`), "ArgumentError", profiles.CodeBridgeArguments, "plain array"},
 		{"tasks shared", bridge("search", spawner(2, 3, 10)), nil,
-			ask("search", `[{"tasks":{"$ringd":"array","id":1,"value":[1,2,3]}}]`), "ArgumentError", profiles.CodeBridgeArguments, "plain array"},
+			ask("search", `[{"tasks":{"$ringd":"array","id":1,"value":[1,2,3]}}]`), "ArgumentError",
+			profiles.CodeBridgeArguments, "plain array"},
 		{"tasks by reference", bridge("search", spawner(2, 3, 10)), nil,
-			ask("search", `[{"a":{"$ringd":"array","id":1,"value":[1,2,3]},"tasks":{"$ringd":"ref","id":1}}]`), "ArgumentError", profiles.CodeBridgeArguments, ""},
+			ask("search", `[{"a":{"$ringd":"array","id":1,"value":[1,2,3]},"tasks":{"$ringd":"ref","id":1}}]`),
+			"ArgumentError", profiles.CodeBridgeArguments, ""},
 		{"first shared", bridge("search", spawner(2, 3, 10)), nil, ask("search", `[{"$ringd":"object","id":1,"value":{"tasks":[1,2,3]}}]`), "ArgumentError", profiles.CodeBridgeArguments, ""},
 		{"depth", bridge("search", spawner(2, 0, 10)), nil, ask("search", `[1]`), "BudgetExceeded", profiles.CodeBridgeDepth, ""},
 		{"total", bridge("search", spawner(2, 3, 3)), []executors.Question{ask("search", `[[1,2]]`)}, ask("search", `[[1,2]]`), "BudgetExceeded", profiles.CodeBridgeTotal, "3 in all"},
@@ -140,7 +146,8 @@ func TestRefusals(t *testing.T) {
 // The provider gets the value that a schema has seen.
 func TestProviderGetsWhatTheSchemaSaw(t *testing.T) {
 	w := newWorld(t)
-	w.apply(set("rev1", bridge("search", arguments(`{"type":"object","properties":{"path":{"const":"/ok"}},"additionalProperties":false}`))))
+	w.apply(set("rev1", bridge(
+		"search", arguments(`{"type":"object","properties":{"path":{"const":"/ok"}},"additionalProperties":false}`))))
 	p, got := calls(
 		ask("search", `[{"path":"/etc/shadow","path":"/ok"}]`),
 		ask("search", `[{"path":"/ok","x":{"$ringd":"undefined"}}]`),
@@ -217,7 +224,9 @@ func TestHostileResults(t *testing.T) {
 func TestHostTextStaysWithTheHost(t *testing.T) {
 	secret := "open /etc/ringd/token: permission denied at provider.go:77"
 	w := newWorld(t, func(c *interpreter.Config) {
-		c.Default = provide(func(context.Context, contract.Call) (json.RawMessage, error) { return nil, errors.New(secret) })
+		c.Default = provide(func(context.Context, contract.Call) (json.RawMessage, error) {
+			return nil, errors.New(secret)
+		})
 	})
 	w.apply(set("rev1", bridge("get")))
 	p, got := calls(ask("get", `[]`))
@@ -256,10 +265,12 @@ func TestWhatAProviderTells(t *testing.T) {
 			t.Errorf("error %+v", e)
 		}
 		rec, _ := w.audit.find(contract.CallClosed)
-		if rec.Fault != tt.fault || rec.State != "failed" || (rec.Decision == nil) != (tt.code == "") || len(v.Denials) != len(tt.code)/max(len(tt.code), 1) {
+		if rec.Fault != tt.fault || rec.State != "failed" || (rec.Decision == nil) != (tt.code == "") ||
+			len(v.Denials) != len(tt.code)/max(len(tt.code), 1) {
 			t.Errorf("record %+v, denials %+v", rec, v.Denials)
 		}
-		if d := rec.Decision; d != nil && (d.Verdict != profiles.Deny || d.Code != tt.code || d.Rule == nil || d.Rule.Line != 9 || v.Denials[0].Code != tt.code) {
+		if d := rec.Decision; d != nil && (d.Verdict != profiles.Deny || d.Code != tt.code || d.Rule == nil ||
+			d.Rule.Line != 9 || v.Denials[0].Code != tt.code) {
 			t.Errorf("decision %+v", d)
 		}
 	}
@@ -271,7 +282,8 @@ func TestRefusedBudgetEndsTheRun(t *testing.T) {
 	refused := 0
 	v := w.end(w.start(func(ctx context.Context, _ executors.Run, h executors.Host) (executors.Outcome, error) {
 		for i := range 1000 { // the program catches every error and tries again
-			a, err := h.Ask(ctx, executors.Question{Call: "c" + string(rune('a'+i%26)) + strings.Repeat("x", i/26), Bridge: "post", Args: json.RawMessage(`[]`)})
+			a, err := h.Ask(ctx, executors.Question{Call: "c" + string(rune('a'+i%26)) + strings.Repeat("x", i/26),
+				Bridge: "post", Args: json.RawMessage(`[]`)})
 			if err != nil {
 				break
 			}
@@ -347,7 +359,8 @@ func TestRecordFirst(t *testing.T) {
 		w.apply(set("rev1"))
 		w.audit.onRecord(func(contract.Record) error { return errors.New("disk full") })
 		ran := false
-		_, err := w.tryStart(interpreter.StartRequest{}, func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
+		_, err := w.tryStart(interpreter.StartRequest{}, func(context.Context, executors.Run, executors.Host) (
+			executors.Outcome, error) {
 			ran = true
 			return executors.Outcome{}, nil
 		})
@@ -385,7 +398,8 @@ func TestExternalPower(t *testing.T) {
 	if diff := cmp.Diff(want, w.audit.kinds("r1")); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{`open c1 for="" executing=true`, `close c1 done {"to":"x"}`}, w.log.entries()); diff != "" {
+	if diff := cmp.Diff([]string{`open c1 for="" executing=true`, `close c1 done {"to":"x"}`},
+		w.log.entries()); diff != "" {
 		t.Error(diff)
 	}
 	if w.echo.calls[0].Key != "key-r1-c1" {
@@ -458,7 +472,8 @@ func TestNoProvider(t *testing.T) {
 	w.apply(set("rev1", bridge("search")))
 	p, got := calls(ask("search", `[]`))
 	v := w.end(w.start(p))
-	if e := (*got)[0].Error; e == nil || e.Name != "BridgeError" || v.Denials[0].Code != profiles.CodeBridgeUnavailable {
+	if e := (*got)[0].Error; e == nil || e.Name != "BridgeError" ||
+		v.Denials[0].Code != profiles.CodeBridgeUnavailable {
 		t.Errorf("answer %+v denials %+v", (*got)[0], v.Denials)
 	}
 }

@@ -206,7 +206,8 @@ func tier(t profiles.Tier) func(context.Context, string) profiles.Tier {
 
 func newWorld(t *testing.T, change ...func(*interpreter.Config)) *world {
 	t.Helper()
-	w := &world{t: t, js: &fakeExecutor{name: "js", list: map[string]program{}}, audit: &fakeAudit{}, log: &fakeJournal{}, echo: &counter{}}
+	w := &world{t: t, js: &fakeExecutor{name: "js", list: map[string]program{}}, audit: &fakeAudit{},
+		log: &fakeJournal{}, echo: &counter{}}
 	cfg := interpreter.Config{
 		Executors: map[string]executors.Executor{"js": w.js},
 		Tier:      tier(profiles.TierWasm),
@@ -341,7 +342,8 @@ func set(revision string, bridges ...profiles.Bridge) *profiles.Set {
 // bridge returns a grant with loose limits that the functions change.
 func bridge(name string, change ...func(*profiles.Bridge)) profiles.Bridge {
 	b := profiles.Bridge{Name: name, Rule: profiles.Rule{File: "p.yaml", Line: 7, Column: 3, Path: "bridges." + name},
-		Limits: profiles.BridgeLimits{Concurrent: 8, CallsPerRun: 100, ArgumentBytes: 1000, ResultBytes: 1000, TimeoutMillis: 60_000}}
+		Limits: profiles.BridgeLimits{Concurrent: 8, CallsPerRun: 100, ArgumentBytes: 1000, ResultBytes: 1000,
+			TimeoutMillis: 60_000}}
 	for _, f := range change {
 		f(&b)
 	}

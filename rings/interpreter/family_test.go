@@ -77,8 +77,10 @@ func TestGrantsAreHandedDown(t *testing.T) {
 				_, err := s.ring.Hold(t.Context(), s.keeper.pause(t, "r1"))
 				must(t, err)
 			}
-			calls := []executors.Question{question("c1", "act", `[{"n":1}]`), question("c2", "act", `[{"n":9}]`), question("c3", "free", `[]`)}
-			s.end(begin("r1", "c1", test.child, script{Waves: [][]executors.Question{calls[:1], calls[1:2], calls[2:]}}))
+			calls := []executors.Question{question("c1", "act", `[{"n":1}]`), question("c2", "act", `[{"n":9}]`),
+				question("c3", "free", `[]`)}
+			s.end(begin("r1", "c1", test.child, script{Waves: [][]executors.Question{
+				calls[:1], calls[1:2], calls[2:]}}))
 			for call, want := range map[string]string{"c1": test.small, "c2": test.large, "c3": test.free} {
 				if got := s.failed("r2", call); got != want {
 					t.Errorf("%s, encoded %v: %s: %q, want %q", test.name, waits, call, got, want)
@@ -106,7 +108,8 @@ func TestGrantsBelowGrants(t *testing.T) {
 		cfg.Providers["team"], cfg.Now = contract.Harness{}, c.now
 	})
 	s.apply(set("a", bridge("act"), bridge("free"), bridge("ask"), bridge("team", spawner(3, 3, 9))))
-	root, err := s.run(interpreter.StartRequest{Grants: grants(t, `{"bridges":{"team":{},"act":{},"ask":{}},"deadline":"2001-09-09T02:00:00Z"}`)},
+	root, err := s.run(interpreter.StartRequest{Grants: grants(
+		t, `{"bridges":{"team":{},"act":{},"ask":{}},"deadline":"2001-09-09T02:00:00Z"}`)},
 		waves([]executors.Question{question("c1", "team", `[[1,2]]`)}))
 	must(t, err)
 	s.end(root)
@@ -114,10 +117,12 @@ func TestGrantsBelowGrants(t *testing.T) {
 	held, err := s.ring.Hold(t.Context(), parent)
 	must(t, err)
 	above := &pause.Parent{Run: "r1", Call: "c1"}
-	if _, err := s.run(interpreter.StartRequest{Parent: above, Grants: grants(t, `{"bridges":{"free":{}}}`)}, script{}); !errors.Is(err, profiles.ErrGrants) {
+	if _, err := s.run(interpreter.StartRequest{Parent: above, Grants: grants(t, `{"bridges":{"free":{}}}`)},
+		script{}); !errors.Is(err, profiles.ErrGrants) {
 		t.Errorf("a bridge that the run above does not have: %v", err)
 	}
-	child, err := s.run(interpreter.StartRequest{Parent: above, Grants: grants(t, `{"deadline":"2031-01-01T00:00:00Z"}`)},
+	child, err := s.run(interpreter.StartRequest{Parent: above,
+		Grants: grants(t, `{"deadline":"2031-01-01T00:00:00Z"}`)},
 		waves([]executors.Question{question("c1", "ask", `[]`)}, []executors.Question{question("c2", "act", `[]`)}))
 	must(t, err)
 	s.end(child)
@@ -203,7 +208,8 @@ func TestRevokeTakesWhatItCan(t *testing.T) {
 	s.apply(set("a", bridge("act"), bridge("slow")))
 	busy, begun := make(chan struct{}), make(chan struct{})
 	s.slow = func(context.Context) { close(begun); <-busy }
-	run, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{question("c1", "slow", `[]`)}, []executors.Question{question("c2", "act", `[]`)}))
+	run, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{question("c1", "slow", `[]`)},
+		[]executors.Question{question("c2", "act", `[]`)}))
 	must(t, err)
 	<-begun
 	if err := run.Revoke(t.Context(), []string{"import:x", "bridge:act"}); !errors.Is(err, binding.ErrGrant) {

@@ -40,14 +40,16 @@ func FuzzAsk(f *testing.F) {
 					t.Errorf("a provider got what its schema refuses: %q", c.Args)
 				}
 				var tasks []any
-				if c.Bridge == "spawn" && json.Unmarshal(c.Args, &tasks) == nil && args[0] == '[' && len(tasks) > 2 && string(args) != string(c.Args) {
+				if c.Bridge == "spawn" && json.Unmarshal(c.Args, &tasks) == nil && args[0] == '[' && len(tasks) > 2 &&
+					string(args) != string(c.Args) {
 					t.Errorf("%d subagents were let through: %q", len(tasks), c.Args)
 				}
 				return result, nil
 			})
 		})
 		w.apply(set("a", bridge("plain"), bridge("spawn", spawner(2, 2, 2)),
-			bridge("typed", arguments(`{"type":"object","properties":{"n":{"type":"integer","maximum":1000}},"additionalProperties":false}`), results(`{"type":"string"}`))))
+			bridge("typed", arguments(
+				`{"type":"object","properties":{"n":{"type":"integer","maximum":1000}},"additionalProperties":false}`), results(`{"type":"string"}`))))
 		v := w.end(w.start(func(ctx context.Context, _ executors.Run, h executors.Host) (executors.Outcome, error) {
 			a, err := h.Ask(ctx, executors.Question{Call: "c1", Bridge: name, Args: args})
 			switch {

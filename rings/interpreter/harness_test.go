@@ -79,10 +79,12 @@ func TestHarnessAnswers(t *testing.T) {
 		}
 	}
 	w.end(run)
-	if string(got[0].Value) != "7" || got[1].Error == nil || got[1].Error.Message != "ask: no idea (call c2)" || got[1].Error.Name != "BridgeError" {
+	if string(got[0].Value) != "7" || got[1].Error == nil || got[1].Error.Message != "ask: no idea (call c2)" ||
+		got[1].Error.Name != "BridgeError" {
 		t.Errorf("answers %+v", got)
 	}
-	if err := run.Answer(t.Context(), contract.Reply{Call: "c1", Value: json.RawMessage(`1`)}); !errors.Is(err, contract.ErrEnded) {
+	if err := run.Answer(t.Context(), contract.Reply{Call: "c1", Value: json.RawMessage(`1`)}); !errors.Is(
+		err, contract.ErrEnded) {
 		t.Error(err)
 	}
 	counts := map[string]int{}
@@ -97,7 +99,8 @@ func TestHarnessAnswers(t *testing.T) {
 	if log := w.log.entries(); len(log) != 4 || !strings.Contains(log[0], `for="harness" executing=false`) {
 		t.Errorf("journal %q", log)
 	}
-	if rec, _ := w.audit.find(contract.CallAnswered); rec.Actor != "uid:1000" && rec.Actor != "uid:7" && rec.Actor != "" {
+	if rec, _ := w.audit.find(contract.CallAnswered); rec.Actor != "uid:1000" && rec.Actor != "uid:7" &&
+		rec.Actor != "" {
 		t.Errorf("actor %q", rec.Actor)
 	}
 }
@@ -172,7 +175,8 @@ func TestNobodyKeepsPauses(t *testing.T) {
 		s.apply(set("a", bridge("ask"), bridge("act", approval())))
 		run, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{question("c1", name, `[]`)}))
 		must(t, err)
-		if v := s.end(run); v.State != executors.StateFailed || v.Error.Name != "PauseUnavailable" || s.echo.count() != 0 {
+		if v := s.end(run); v.State != executors.StateFailed || v.Error.Name != "PauseUnavailable" ||
+			s.echo.count() != 0 {
 			t.Errorf("%s %+v, %d acts", v.State, v.Error, s.echo.count())
 		}
 	}
@@ -221,7 +225,8 @@ func TestOneAnswerWins(t *testing.T) {
 		for p := range people {
 			wg.Go(func() {
 				value := fmt.Sprintf(`"person %d"`, p)
-				err := run.Answer(t.Context(), contract.Reply{Call: fmt.Sprintf("c%d", i), Value: json.RawMessage(value)})
+				err := run.Answer(t.Context(), contract.Reply{
+					Call: fmt.Sprintf("c%d", i), Value: json.RawMessage(value)})
 				switch {
 				case err == nil:
 					winners.Add(1)
@@ -345,7 +350,8 @@ func TestSlowReaderGetsANote(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first := list[0]; first.Kind != run.EventDropped || first.Dropped == 0 || first.Seq != 3+first.Dropped || list[1].Seq != first.Seq+1 {
+	if first := list[0]; first.Kind != run.EventDropped || first.Dropped == 0 || first.Seq != 3+first.Dropped ||
+		list[1].Seq != first.Seq+1 {
 		t.Errorf("first event %+v, then %+v", list[0], list[1])
 	}
 	if last := list[len(list)-1]; last.Seq != lines+2 || last.State != executors.StateDone {
@@ -380,7 +386,8 @@ func TestConsoleLimit(t *testing.T) {
 
 func TestOutcomeIsTheRingsWord(t *testing.T) {
 	big := json.RawMessage(`"` + strings.Repeat("x", 2000) + `"`)
-	denied := &profiles.Denial{Capability: "guest", Decision: profiles.Decision{Code: profiles.CodeTierUnavailable, Reason: "no tier"}}
+	denied := &profiles.Denial{Capability: "guest", Decision: profiles.Decision{
+		Code: profiles.CodeTierUnavailable, Reason: "no tier"}}
 	tests := []struct {
 		name  string
 		p     program
@@ -407,10 +414,12 @@ func TestOutcomeIsTheRingsWord(t *testing.T) {
 		}, executors.StateDenied, "CapabilityDenied"},
 		{"denial let through", func(ctx context.Context, _ executors.Run, h executors.Host) (executors.Outcome, error) {
 			a, _ := h.Ask(ctx, question("c1", "nope", `[]`))
-			return executors.Outcome{State: executors.StateFailed, Error: &executors.ProgramError{Name: a.Error.Name}}, nil
+			return executors.Outcome{State: executors.StateFailed, Error: &executors.ProgramError{Name: a.Error.Name}},
+				nil
 		}, executors.StateDenied, "CapabilityDenied"},
 		{"denial forged", func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
-			return executors.Outcome{State: executors.StateFailed, Error: &executors.ProgramError{Name: "CapabilityDenied"}}, nil
+			return executors.Outcome{State: executors.StateFailed,
+				Error: &executors.ProgramError{Name: "CapabilityDenied"}}, nil
 		}, executors.StateFailed, "CapabilityDenied"},
 		{"panic", func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) { panic("boom") },
 			executors.StateFailed, "Closed"},

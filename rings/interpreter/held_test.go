@@ -62,7 +62,8 @@ func held(ms int64) func(*profiles.Bridge) {
 func TestCallHeld(t *testing.T) {
 	s, told := newHeldStage(t)
 	s.apply(pythonSet("a", bridge("act", external, held(20_000))))
-	run, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{question("c1", "act", `[1]`)}, []executors.Question{question("c2", "act", `[2]`)}))
+	run, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{question("c1", "act", `[1]`)},
+		[]executors.Question{question("c2", "act", `[2]`)}))
 	must(t, err)
 	p := waitsFor(t, run, "c1", "approver")
 	if !p.Held || p.Expires.Sub(s.now()).Milliseconds() != 20_000 || run.View().State != contract.StateRunning {
@@ -81,14 +82,16 @@ func TestCallHeld(t *testing.T) {
 	if s.keeper.kept != 0 || v.State != executors.StateDone || s.echo.count() != 1 {
 		t.Errorf("%d pauses, %s, %d acts", s.keeper.kept, v.State, s.echo.count())
 	}
-	if got := s.got(run.ID(), "c2"); got.Error == nil || got.Error.Name != "ApprovalDenied" || !strings.Contains(got.Error.Message, "enough") {
+	if got := s.got(run.ID(), "c2"); got.Error == nil || got.Error.Name != "ApprovalDenied" ||
+		!strings.Contains(got.Error.Message, "enough") {
 		t.Errorf("denied: %+v", got.Error)
 	}
 	if len(v.Asked) != 2 || v.Asked[0].Name != "bridge:act" || v.Asked[0].When != "held" || v.Asked[1].Call != "c2" {
 		t.Errorf("asked %+v", v.Asked)
 	}
 	kinds := strings.Join(s.audit.kinds(run.ID()), " ")
-	if !strings.Contains(kinds, "call_answered:approved+synced call_begun:executing+synced call_closed:done") || strings.Contains(kinds, "run_paused") {
+	if !strings.Contains(kinds, "call_answered:approved+synced call_begun:executing+synced call_closed:done") ||
+		strings.Contains(kinds, "run_paused") {
 		t.Errorf("records %s", kinds)
 	}
 }
@@ -118,7 +121,8 @@ func TestCallHeldEnds(t *testing.T) {
 		{"nobody", 5, func(*testing.T, *stage, *interpreter.Run) {}, "ApprovalDenied",
 			"it was not approved within 5ms, the time for which its program was held", profiles.CodeApprovalExpired, executors.StateDone},
 		{"the default", 0, func(t *testing.T, s *stage, run *interpreter.Run) {
-			if p := waitsFor(t, run, "c1", "approver"); p.Expires.Sub(s.now()).Milliseconds() != 60_000 { // the time of the approval is shorter than 5m
+			// the time of the approval is shorter than 5m
+			if p := waitsFor(t, run, "c1", "approver"); p.Expires.Sub(s.now()).Milliseconds() != 60_000 {
 				t.Errorf("pending %+v", p)
 			}
 			must(t, run.Approved(t.Context(), approve("c1")))
@@ -197,7 +201,8 @@ func TestHarnessHeld(t *testing.T) {
 	s, told := newHeldStage(t)
 	quick := limits(func(l *profiles.BridgeLimits) { l.TimeoutMillis = 5 })
 	s.apply(pythonSet("a", bridge("ask"), bridge("askOut", quick)))
-	run, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{question("c1", "ask", `[1]`)}, []executors.Question{question("c2", "askOut", `[2]`)}))
+	run, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{question("c1", "ask", `[1]`)},
+		[]executors.Question{question("c2", "askOut", `[2]`)}))
 	must(t, err)
 	v, err := run.Settled(t.Context()) // its harness gets the call, although the run goes on
 	must(t, err)
@@ -253,7 +258,8 @@ func TestCallsHeldAtOnce(t *testing.T) {
 	must(t, run.Approved(t.Context(), approve("c2")))
 	must(t, run.Approved(t.Context(), contract.Settlement{Call: "c1", Denied: true, Reason: "no", By: "uid:7"}))
 	v := s.end(run)
-	if nameOf(s.got(run.ID(), "c1")) != "ApprovalDenied" || string(s.got(run.ID(), "c2").Value) != "2" || string(s.got(run.ID(), "c3").Value) != "3" {
+	if nameOf(s.got(run.ID(), "c1")) != "ApprovalDenied" || string(s.got(run.ID(), "c2").Value) != "2" ||
+		string(s.got(run.ID(), "c3").Value) != "3" {
 		t.Errorf("%+v", s.pauser.ended[run.ID()].Got)
 	}
 	if len(told.of("c3")) != 0 || v.Usage.Calls["act"] != 2 || v.Usage.Calls["free"] != 1 {
@@ -292,23 +298,26 @@ func TestImportsOfARun(t *testing.T) {
 	w := newWorld(t)
 	w.apply(set("a"))
 	run := w.start(func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
-		return executors.Outcome{State: executors.StateDone, Value: json.RawMessage(`"<object>"`), Repr: true, ExitCode: 0,
-			Imports: []string{"json", "os.path", "json", "a,b", "new\nline", strings.Repeat("x", 256), ""},
-			Denials: []profiles.Decision{no, {Code: profiles.CodeFileNotGranted, Reason: "open"}}}, nil
+		return executors.Outcome{State: executors.StateDone, Value: json.RawMessage(`"<object>"`), Repr: true,
+			ExitCode: 0,
+			Imports:  []string{"json", "os.path", "json", "a,b", "new\nline", strings.Repeat("x", 256), ""},
+			Denials:  []profiles.Decision{no, {Code: profiles.CodeFileNotGranted, Reason: "open"}}}, nil
 	})
 	v := w.end(run)
 	if want := []string{"json", "os.path"}; !slices.Equal(v.Imports, want) || !v.Repr || len(v.Denials) != 2 {
 		t.Errorf("imports %q, repr %v, denials %+v", v.Imports, v.Repr, v.Denials)
 	}
 	rec, ok := w.audit.find(contract.ImportDecided)
-	if !ok || rec.Capability != "import:requests" || rec.State != "refused" || rec.Decision.Code != no.Code || rec.Decision.Rule.Line != 4 {
+	if !ok || rec.Capability != "import:requests" || rec.State != "refused" || rec.Decision.Code != no.Code ||
+		rec.Decision.Rule.Line != 4 {
 		t.Errorf("record %+v", rec)
 	}
 	rec, _ = w.audit.find(contract.RunEnded)
 	if rec.Detail["imports"] != "json,os.path" {
 		t.Errorf("record %+v", rec)
 	}
-	if kinds := w.audit.kinds(run.ID()); !slices.Equal(kinds, []string{"run_started:running", "import_decided:refused", "file_decided:refused", "run_ended:done"}) {
+	if kinds := w.audit.kinds(run.ID()); !slices.Equal(kinds,
+		[]string{"run_started:running", "import_decided:refused", "file_decided:refused", "run_ended:done"}) {
 		t.Errorf("records %q", kinds)
 	}
 }
@@ -322,7 +331,8 @@ func TestImportsAreBounded(t *testing.T) {
 		many = append(many, strings.Repeat("m", 200)+string(rune('a'+i%26))+strings.Repeat("n", i/26))
 	}
 	v := w.end(w.start(func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
-		return executors.Outcome{State: executors.StateFailed, Error: &executors.ProgramError{Name: "E"}, Imports: many, Repr: true}, nil
+		return executors.Outcome{State: executors.StateFailed, Error: &executors.ProgramError{Name: "E"}, Imports: many,
+			Repr: true}, nil
 	}))
 	rec, _ := w.audit.find(contract.RunEnded)
 	if len(v.Imports) != contract.MaxImports || v.Repr || len(rec.Detail["imports"]) > 512*256 {

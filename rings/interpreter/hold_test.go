@@ -65,7 +65,8 @@ func TestHold(t *testing.T) {
 	if sp := held.Spawned(); sp.Total != 2 || sp.Calls["c1"] != 2 {
 		t.Errorf("spawned %+v", sp)
 	}
-	for _, err := range []error{held.Answer(t.Context(), contract.Reply{Call: "c2"}), held.Approved(t.Context(), approve("c2")),
+	for _, err := range []error{held.Answer(t.Context(), contract.Reply{Call: "c2"}),
+		held.Approved(t.Context(), approve("c2")),
 		held.Revoke(t.Context(), []string{"bridge:ask"})} {
 		if !errors.Is(err, contract.ErrPaused) {
 			t.Errorf("a held run was settled: %v", err)
@@ -138,7 +139,8 @@ func TestParentPausesWhileChildrenLive(t *testing.T) {
 		}
 		return nil
 	}
-	run, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{question("c1", "team", `[[1,2,3]]`), question("c2", "team", `[1]`)},
+	run, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{
+		question("c1", "team", `[[1,2,3]]`), question("c2", "team", `[1]`)},
 		[]executors.Question{question("c3", "team", `[1]`)}, []executors.Question{question("c4", "team", `[1]`)}))
 	must(t, err)
 	waitsFor(t, run, "c1", "harness")
@@ -184,7 +186,8 @@ func TestParentPausesWhileChildrenLive(t *testing.T) {
 	}
 	close(busy)
 	v := s.resume(s.keeper.pause(t, "r1"), value("c3", `1`))
-	if got := s.got("r1", "c4"); v.State != executors.StateDone || got.Error == nil || got.Error.Name != "BudgetExceeded" {
+	if got := s.got("r1", "c4"); v.State != executors.StateDone || got.Error == nil ||
+		got.Error.Name != "BudgetExceeded" {
 		t.Errorf("the tree has six agents: %s %+v", v.State, got)
 	}
 }
@@ -195,7 +198,8 @@ func TestChildPauses(t *testing.T) {
 	parent := s.pausedRun(waves([]executors.Question{question("c1", "team", `[[1]]`)}))
 	held, err := s.ring.Hold(t.Context(), parent)
 	must(t, err)
-	c, err := s.child("r1", "c1", waves([]executors.Question{question("c1", "ask", `[]`)}, []executors.Question{question("c2", "team", `[[1,2]]`)},
+	c, err := s.child("r1", "c1", waves([]executors.Question{question("c1", "ask", `[]`)},
+		[]executors.Question{question("c2", "team", `[[1,2]]`)},
 		[]executors.Question{question("c3", "team", `[[1,2]]`)}))
 	must(t, err)
 	s.end(c)
@@ -204,7 +208,8 @@ func TestChildPauses(t *testing.T) {
 	if p.Depth != 1 || p.Root != "r1" || p.Parent == nil || p.Parent.Call != "c1" {
 		t.Fatalf("pause %+v", p)
 	}
-	if _, err := s.ring.Resume(t.Context(), p, []contract.Settlement{value("c1", `1`)}); !errors.Is(err, contract.ErrParent) {
+	if _, err := s.ring.Resume(t.Context(), p, []contract.Settlement{value("c1", `1`)}); !errors.Is(
+		err, contract.ErrParent) {
 		t.Errorf("resumed without its parent: %v", err)
 	}
 	parent.Calls[0].Children = 1
@@ -227,7 +232,8 @@ func TestChildPauses(t *testing.T) {
 	held, err = s.ring.Hold(t.Context(), parent)
 	must(t, err)
 	v := s.resume(s.keeper.pause(t, "r2"), value("c2", `1`))
-	if got := s.got("r2", "c3"); v.State != executors.StateDone || got.Error == nil || got.Error.Name != "BudgetExceeded" {
+	if got := s.got("r2", "c3"); v.State != executors.StateDone || got.Error == nil ||
+		got.Error.Name != "BudgetExceeded" {
 		t.Errorf("%s %+v", v.State, got)
 	}
 	s.end(held)
@@ -265,11 +271,13 @@ func TestSessions(t *testing.T) {
 	}
 	run, err := s.run(session(nil, nil), waves([]executors.Question{question("c1", "free", `[1]`)}))
 	must(t, err)
-	if v := s.end(run); v.SessionError != "" || v.Session != "repl" || s.pauser.started[0].Resume != nil || !s.pauser.started[0].Session {
+	if v := s.end(run); v.SessionError != "" || v.Session != "repl" || s.pauser.started[0].Resume != nil ||
+		!s.pauser.started[0].Session {
 		t.Fatalf("%+v", v)
 	}
 	state := s.keeper.sessions["repl"]
-	if state.Agent != "default" || state.Actor != "uid:1000" || state.Engine != engine || state.Run != "r1" || !state.At.Equal(s.now()) {
+	if state.Agent != "default" || state.Actor != "uid:1000" || state.Engine != engine || state.Run != "r1" ||
+		!state.At.Equal(s.now()) {
 		t.Errorf("state %+v", state)
 	}
 	run, err = s.run(session(&state, nil), script{Fail: "TypeError"})
@@ -304,7 +312,8 @@ func TestSessions(t *testing.T) {
 		run, err = s.run(session(&bad, nil), script{})
 		must(t, err)
 		v := s.end(run)
-		if v.State != executors.StateFailed || v.Error.Name != "SessionUnusable" || bad.Engine != engine && !strings.Contains(v.Error.Message, bad.Engine) ||
+		if v.State != executors.StateFailed || v.Error.Name != "SessionUnusable" || bad.Engine != engine &&
+			!strings.Contains(v.Error.Message, bad.Engine) ||
 			before != fmt.Sprint(s.keeper.sessions["repl"]) {
 			t.Errorf("%s %+v", v.State, v.Error)
 		}
@@ -354,7 +363,8 @@ func TestSessions(t *testing.T) {
 	}
 	s.apply(set("e"))
 	var d *profiles.Denial
-	if _, err := s.run(session(nil, nil), script{}); !errors.As(err, &d) || d.Decision.Code != profiles.CodeSessionNotGranted {
+	if _, err := s.run(session(nil, nil), script{}); !errors.As(err, &d) ||
+		d.Decision.Code != profiles.CodeSessionNotGranted {
 		t.Errorf("a session that is not granted: %v", err)
 	}
 }
@@ -371,12 +381,15 @@ func TestTreeGrowsWhileTheParentIsPaused(t *testing.T) {
 		case <-ctx.Done():
 		}
 	}
-	p := s.pausedRun(waves([]executors.Question{question("c1", "team", `[1]`)}, []executors.Question{question("c2", "team", `[1]`)}))
+	p := s.pausedRun(waves([]executors.Question{question("c1", "team", `[1]`)},
+		[]executors.Question{question("c2", "team", `[1]`)}))
 	held, err := s.ring.Hold(t.Context(), p)
 	must(t, err)
-	c, err := s.child("r1", "c1", waves([]executors.Question{question("c1", "spawn", `[[1,2,3]]`)}, []executors.Question{question("c2", "slow", `[]`)}))
+	c, err := s.child("r1", "c1", waves([]executors.Question{question("c1", "spawn", `[[1,2,3]]`)},
+		[]executors.Question{question("c2", "slow", `[]`)}))
 	must(t, err)
-	for seen := int64(0); s.log.last("r2", "c1").Spawned != 4; { // a host's call of a subagent is committed, for its count
+	// a host's call of a subagent is committed, for its count
+	for seen := int64(0); s.log.last("r2", "c1").Spawned != 4; {
 		list, err := c.Events(t.Context(), seen)
 		if err != nil || len(list) == 0 {
 			t.Fatalf("entry %+v %v", s.log.last("r2", "c1"), err)
@@ -387,7 +400,8 @@ func TestTreeGrowsWhileTheParentIsPaused(t *testing.T) {
 	close(busy)
 	s.end(c)
 	s.end(held)
-	if got := s.got("r1", "c2"); v.State != executors.StateDone || got.Error == nil || got.Error.Name != "BudgetExceeded" {
+	if got := s.got("r1", "c2"); v.State != executors.StateDone || got.Error == nil ||
+		got.Error.Name != "BudgetExceeded" {
 		t.Errorf("a tree of five: %s %+v", v.State, got)
 	}
 }
@@ -411,9 +425,11 @@ func TestNoSubagentsBeforeTheApproval(t *testing.T) {
 // one that asks for more.
 func TestHeldUnderATier(t *testing.T) {
 	of := func(rev string, least profiles.Tier) *profiles.Set {
-		return agentOf(set(rev, bridge("ask"), bridge("team", spawner(3, 2, 5))), func(a *profiles.Agent) { a.MinTier = least })
+		return agentOf(set(rev, bridge("ask"), bridge("team", spawner(3, 2, 5))),
+			func(a *profiles.Agent) { a.MinTier = least })
 	}
-	for least, want := range map[profiles.Tier]profiles.Code{profiles.TierProcess: "", profiles.TierWasm: "", profiles.TierMicroVM: profiles.CodeTierUnavailable} {
+	for least, want := range map[profiles.Tier]profiles.Code{
+		profiles.TierProcess: "", profiles.TierWasm: "", profiles.TierMicroVM: profiles.CodeTierUnavailable} {
 		s := newStage(t, func(c *interpreter.Config) { c.Providers["team"] = contract.Harness{} })
 		s.apply(of("a", profiles.TierProcess))
 		p := s.pausedRun(waves([]executors.Question{question("c1", "team", `[[1,2]]`)}))

@@ -14,7 +14,8 @@ import (
 func TestRefusedImport(t *testing.T) {
 	w := newWorld(t)
 	w.apply(set("rev1"))
-	no := profiles.Decision{Code: profiles.CodeImportDenied, Reason: "import of x is denied", Rule: &profiles.Rule{File: "p.yaml", Line: 3}}
+	no := profiles.Decision{Code: profiles.CodeImportDenied, Reason: "import of x is denied",
+		Rule: &profiles.Rule{File: "p.yaml", Line: 3}}
 	v := w.end(w.start(func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
 		return executors.Outcome{State: executors.StateDenied, Denials: []profiles.Decision{no},
 			Error: &executors.ProgramError{Name: "ImportDenied"}}, nil

@@ -29,10 +29,12 @@ func TestPauseAndResumeElsewhere(t *testing.T) {
 	for _, q := range v.Pending {
 		waits[q.ID] = q
 	}
-	if c2, c3 := waits["c2"], waits["c3"]; len(waits) != 2 || c2.For != "harness" || c3.For != "approver" || c3.Count != 1 || c3.Expires.IsZero() || v.State != executors.StatePaused {
+	if c2, c3 := waits["c2"], waits["c3"]; len(waits) != 2 || c2.For != "harness" || c3.For != "approver" ||
+		c3.Count != 1 || c3.Expires.IsZero() || v.State != executors.StatePaused {
 		t.Errorf("pending %+v", v.Pending)
 	}
-	if k := pick(one.audit.kinds("r1"), "run_"); !slices.Equal(k, []string{"run_started:running", "run_paused:paused+synced"}) {
+	if k := pick(one.audit.kinds("r1"), "run_"); !slices.Equal(
+		k, []string{"run_started:running", "run_paused:paused+synced"}) {
 		t.Errorf("records %v", k)
 	}
 	two := newStage(t)
@@ -54,7 +56,8 @@ func TestPauseAndResumeElsewhere(t *testing.T) {
 	if w.Usage.Calls["free"] != 2 || w.Usage.CPU != 2000 || w.Usage.Wall != 4000 || !w.Started.Equal(v.Started) {
 		t.Errorf("usage %+v", w.Usage)
 	}
-	if diff := cmp.Diff([]string{"execute c3", "close c3 done {\"to\":\"x\"}"}, only(two.log.entries(), "c3")); diff != "" {
+	if diff := cmp.Diff([]string{"execute c3", "close c3 done {\"to\":\"x\"}"},
+		only(two.log.entries(), "c3")); diff != "" {
 		t.Error(diff)
 	}
 	if two.echo.calls[0].Key != "key-r1-c3" {

@@ -31,7 +31,8 @@ type stopping struct {
 }
 
 func newStopping(t *testing.T) *stopping {
-	s := &stopping{stage: newStage(t), stopped: make(chan struct{}), goOn: make(chan struct{}), keeping: make(chan struct{}), keepGoOn: make(chan struct{})}
+	s := &stopping{stage: newStage(t), stopped: make(chan struct{}), goOn: make(chan struct{}),
+		keeping: make(chan struct{}), keepGoOn: make(chan struct{})}
 	s.apply(set("a", bridge("ask"), bridge("act", external, approval())))
 	s.pauser.stopped = func(executors.Run) *executors.Outcome {
 		close(s.stopped)
@@ -44,7 +45,8 @@ func newStopping(t *testing.T) *stopping {
 		return nil
 	}
 	var err error
-	s.run, err = s.stage.run(interpreter.StartRequest{}, waves([]executors.Question{question("c1", "ask", `[]`), question("c2", "act", `[1]`)}))
+	s.run, err = s.stage.run(interpreter.StartRequest{}, waves(
+		[]executors.Question{question("c1", "ask", `[]`), question("c2", "act", `[1]`)}))
 	must(t, err)
 	<-s.stopped
 	return s
@@ -108,7 +110,8 @@ func TestRunsStopInTurn(t *testing.T) {
 	in.Add(-1)
 	close(goOn)
 	for id, run := range runs {
-		if v := s.end(run); v.State != executors.StatePaused && id != first || id == first && v.State != executors.StateCancelled {
+		if v := s.end(run); v.State != executors.StatePaused && id != first || id == first &&
+			v.State != executors.StateCancelled {
 			t.Errorf("run %s: %s %+v", id, v.State, v.Error)
 		}
 	}
@@ -138,7 +141,8 @@ func TestWhileARunStops(t *testing.T) {
 		}
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := s.run.Answer(gone, contract.Reply{Call: "c1", Value: json.RawMessage(`1`)}); !errors.Is(err, context.Canceled) {
+		if err := s.run.Answer(gone, contract.Reply{Call: "c1", Value: json.RawMessage(`1`)}); !errors.Is(
+			err, context.Canceled) {
 			t.Error(err)
 		}
 		select {
@@ -157,7 +161,8 @@ func TestWhileARunStops(t *testing.T) {
 		if v := s.end(s.run); v.State != executors.StatePaused || s.echo.count() != 0 {
 			t.Errorf("%s, %d acts", v.State, s.echo.count())
 		}
-		if err := s.run.Answer(t.Context(), contract.Reply{Call: "c1", Value: json.RawMessage(`1`)}); !errors.Is(err, contract.ErrPaused) {
+		if err := s.run.Answer(t.Context(), contract.Reply{Call: "c1", Value: json.RawMessage(`1`)}); !errors.Is(
+			err, contract.ErrPaused) {
 			t.Error(err)
 		}
 		if p := s.keeper.pause(t, "r1"); len(p.Revoked) != 0 || len(p.Calls) != 2 {
@@ -283,7 +288,8 @@ func TestPauseThatCannotBeKept(t *testing.T) {
 		}, executors.StateFailed, "Closed"},
 		{"too large", func(s *stage) {
 			s.pauser.stopped = func(executors.Run) *executors.Outcome {
-				return &executors.Outcome{State: executors.StateLimit, Error: &executors.ProgramError{Name: "SnapshotTooLarge"}}
+				return &executors.Outcome{State: executors.StateLimit,
+					Error: &executors.ProgramError{Name: "SnapshotTooLarge"}}
 			}
 		}, executors.StateLimit, "SnapshotTooLarge"},
 		{"no snapshot", func(s *stage) {
@@ -307,7 +313,8 @@ func TestPauseThatCannotBeKept(t *testing.T) {
 			s := newStage(t)
 			s.apply(set("a", bridge("ask"), bridge("act", external, approval())))
 			test.fault(s)
-			run, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{question("c1", "ask", `[]`), question("c2", "act", `[]`)}))
+			run, err := s.run(interpreter.StartRequest{}, waves(
+				[]executors.Question{question("c1", "ask", `[]`), question("c2", "act", `[]`)}))
 			must(t, err)
 			v := s.end(run)
 			name := ""
@@ -399,13 +406,15 @@ func TestGrants(t *testing.T) {
 	must(t, err)
 	s.end(run)
 	s.resume(s.keeper.pause(t, "r1"), value("c3", `1`))
-	for id, want := range map[string]string{"c1": "CapabilityDenied", "c2": "ArgumentError", "c4": "", "c5": "BudgetExceeded", "c6": "CapabilityDenied"} {
+	for id, want := range map[string]string{"c1": "CapabilityDenied", "c2": "ArgumentError", "c4": "",
+		"c5": "BudgetExceeded", "c6": "CapabilityDenied"} {
 		got := s.got("r1", id)
 		if (want == "") != (got.Error == nil) || want != "" && got.Error.Name != want {
 			t.Errorf("%s: %+v, want %q", id, got, want)
 		}
 	}
-	if _, err := s.run(interpreter.StartRequest{Grants: &profiles.Grants{Hosts: []string{"not a host!"}}}, script{}); !errors.Is(err, profiles.ErrGrants) {
+	if _, err := s.run(interpreter.StartRequest{Grants: &profiles.Grants{Hosts: []string{"not a host!"}}},
+		script{}); !errors.Is(err, profiles.ErrGrants) {
 		t.Error(err)
 	}
 }
@@ -415,13 +424,15 @@ func TestDeadline(t *testing.T) {
 	s := newStage(t)
 	s.apply(set("a", bridge("ask")))
 	at := s.now().Add(-1)
-	run, err := s.run(interpreter.StartRequest{Grants: &profiles.Grants{Deadline: &at}}, waves([]executors.Question{question("c1", "ask", `[]`)}))
+	run, err := s.run(interpreter.StartRequest{Grants: &profiles.Grants{Deadline: &at}},
+		waves([]executors.Question{question("c1", "ask", `[]`)}))
 	must(t, err)
 	if v := s.end(run); v.State != executors.StateDenied && s.got(run.ID(), "c1").Error == nil {
 		t.Errorf("after its deadline: %s %+v", v.State, v.Error)
 	}
 	at = s.now().Add(3_600_000_000_000)
-	run, err = s.run(interpreter.StartRequest{Grants: &profiles.Grants{Deadline: &at}}, waves([]executors.Question{question("c1", "ask", `[]`)}))
+	run, err = s.run(interpreter.StartRequest{Grants: &profiles.Grants{Deadline: &at}},
+		waves([]executors.Question{question("c1", "ask", `[]`)}))
 	must(t, err)
 	s.end(run)
 	if p := s.keeper.pause(t, run.ID()); !p.Expires.Equal(at) {
@@ -528,7 +539,8 @@ func TestHastyExecutor(t *testing.T) {
 	s.apply(set("a", bridge("ask"), bridge("act", external, approval())))
 	s.pauser.hasty = true
 	for range 200 {
-		p := s.pausedRun(waves([]executors.Question{question("c1", "ask", `[]`), question("c2", "act", `[]`), question("c3", "ask", `[]`)}))
+		p := s.pausedRun(waves([]executors.Question{question("c1", "ask", `[]`), question("c2", "act", `[]`),
+			question("c3", "ask", `[]`)}))
 		if len(p.Calls) != 3 {
 			t.Fatalf("%d calls", len(p.Calls))
 		}

@@ -69,7 +69,8 @@ func anyOrder(t *testing.T, rnd *rand.Rand, name string) {
 		c.Providers["askAll"] = contract.Harness{}
 	})
 	sets := []*profiles.Set{
-		set("all", bridge("act", external, approval()), bridge("actOnce", approval()), bridge("ask"), bridge("askAll", approval()), bridge("free")),
+		set("all", bridge("act", external, approval()), bridge("actOnce", approval()), bridge("ask"),
+			bridge("askAll", approval()), bridge("free")),
 		set("none", bridge("free")),
 		set("some", bridge("act", external, approval()), bridge("ask"), bridge("free")),
 		set("loose", bridge("act"), bridge("actOnce"), bridge("ask"), bridge("askAll"), bridge("free")),
@@ -84,7 +85,8 @@ func anyOrder(t *testing.T, rnd *rand.Rand, name string) {
 		var wave []executors.Question
 		for range 1 + rnd.IntN(4) {
 			n++
-			wave = append(wave, question(fmt.Sprintf("c%d", n), []string{"act", "actOnce", "ask", "askAll", "free"}[rnd.IntN(5)], `[{"n":1}]`))
+			wave = append(wave, question(fmt.Sprintf("c%d", n),
+				[]string{"act", "actOnce", "ask", "askAll", "free"}[rnd.IntN(5)], `[{"n":1}]`))
 		}
 		sc.Waves = append(sc.Waves, wave)
 	}

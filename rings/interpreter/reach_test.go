@@ -74,7 +74,8 @@ func TestReach(t *testing.T) {
 	})
 	w.apply(reaching("one", "a.example", "b.example"))
 	p, _ := calls(ask("fetch", `[]`))
-	grants := profiles.Grants{Bridges: map[string]profiles.GrantOfBridge{"fetch": {}}, Hosts: []string{"a.example", "gateway.ringd.internal"}}
+	grants := profiles.Grants{Bridges: map[string]profiles.GrantOfBridge{"fetch": {}},
+		Hosts: []string{"a.example", "gateway.ringd.internal"}}
 	run, err := w.tryStart(interpreter.StartRequest{Grants: &grants}, p)
 	must(t, err)
 	live := <-asked
@@ -87,11 +88,13 @@ func TestReach(t *testing.T) {
 			t.Errorf("%s, by the run's id: %s", what, d)
 		}
 	}
-	is("at the start: what was granted, and what is in force", "one: a.example @gateway", "one: a.example b.example @gateway")
+	is("at the start: what was granted, and what is in force", "one: a.example @gateway",
+		"one: a.example b.example @gateway")
 	w.apply(reaching("two", "a.example", "c.example"))
 	is("after a push", "one: a.example @gateway", "two: a.example c.example @gateway")
 	must(t, run.Revoke(t.Context(), []string{"host:a.example"}))
-	is("a host was taken", "one: a.example -a.example:true @gateway", "one: a.example @gateway", "two: a.example c.example @gateway")
+	is("a host was taken", "one: a.example -a.example:true @gateway", "one: a.example @gateway",
+		"two: a.example c.example @gateway")
 	must(t, run.Revoke(t.Context(), []string{"host:gateway.ringd.internal", "bridge:fetch"}))
 	if got := told(live()); len(got) != 3 || strings.Contains(got[0], "@") {
 		t.Errorf("the gateway was taken: %v", got)
@@ -263,7 +266,8 @@ func TestRevokeOfAHostThatIsNone(t *testing.T) {
 	w := newWorld(t)
 	w.apply(reaching("one", "a.example"))
 	run, end := w.startLive()
-	for _, bad := range []string{"host:A.example", "host:https://a.example", "host:a.example:443", "host:*", "host: a.example"} {
+	for _, bad := range []string{"host:A.example", "host:https://a.example", "host:a.example:443", "host:*",
+		"host: a.example"} {
 		if err := run.Revoke(t.Context(), []string{bad}); !errors.Is(err, binding.ErrGrant) {
 			t.Errorf("%s: %v", bad, err)
 		}

@@ -50,8 +50,10 @@ func TestEqualRefusalsAreCounted(t *testing.T) {
 			w.apply(agentOf(set("a"), func(a *profiles.Agent) { a.Limits.RefusedCalls = num(20_000) }))
 			started := w.start(tries(tt.n, tt.of))
 			v := w.end(started)
-			if v.State != executors.StateDone || len(v.Denials) != tt.denials || v.Denials[0].Count != tt.count || v.DenialsMore != tt.more {
-				t.Errorf("%s %+v: %d denials, the first %d times, %d more", v.State, v.Error, len(v.Denials), v.Denials[0].Count, v.DenialsMore)
+			if v.State != executors.StateDone || len(v.Denials) != tt.denials || v.Denials[0].Count != tt.count ||
+				v.DenialsMore != tt.more {
+				t.Errorf("%s %+v: %d denials, the first %d times, %d more", v.State, v.Error, len(v.Denials),
+					v.Denials[0].Count, v.DenialsMore)
 			}
 			list, err := started.Events(t.Context(), 0)
 			must(t, err)
@@ -71,7 +73,8 @@ func TestEqualRefusalsAreCounted(t *testing.T) {
 // said is what a guest reports at its end: what it refused itself, and how many more.
 func said(beyond int64, denials ...profiles.Decision) program {
 	return func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
-		return executors.Outcome{State: executors.StateDone, Value: json.RawMessage(`1`), Denials: denials, Refused: beyond}, nil
+		return executors.Outcome{State: executors.StateDone, Value: json.RawMessage(`1`), Denials: denials,
+			Refused: beyond}, nil
 	}
 }
 
@@ -92,10 +95,14 @@ func TestClaimsAreOnRecord(t *testing.T) {
 	w := newWorld(t)
 	w.apply(set("a"))
 	run := w.start(said(0,
-		profiles.Decision{Code: profiles.CodeImportDenied, Reason: "import of \"requests\"", Rule: rule, Evidence: &profiles.Evidence{Argv: []string{"requests"}}},
-		profiles.Decision{Code: profiles.CodeImportNotAllowed, Reason: "no name", Evidence: &profiles.Evidence{Argv: []string{"a b\nc"}}},
-		profiles.Decision{Code: profiles.CodeFileNotGranted, Reason: "reading is not granted: /etc/shadow\n  99  allow"},
-		profiles.Decision{Code: profiles.CodeExecNotGranted, Reason: "a second process \u202e" + strings.Repeat("x", 5000)},
+		profiles.Decision{Code: profiles.CodeImportDenied, Reason: "import of \"requests\"", Rule: rule,
+			Evidence: &profiles.Evidence{Argv: []string{"requests"}}},
+		profiles.Decision{Code: profiles.CodeImportNotAllowed, Reason: "no name",
+			Evidence: &profiles.Evidence{Argv: []string{"a b\nc"}}},
+		profiles.Decision{Code: profiles.CodeFileNotGranted,
+			Reason: "reading is not granted: /etc/shadow\n  99  allow"},
+		profiles.Decision{Code: profiles.CodeExecNotGranted,
+			Reason: "a second process \u202e" + strings.Repeat("x", 5000)},
 		profiles.Decision{Code: profiles.CodeEgressOff, Reason: "a socket of family 2", Count: 7},
 		profiles.Decision{Code: profiles.CodeGuestRefused, Reason: "sys.settrace"},
 		profiles.Decision{Code: "made.up", Reason: "\x1b[2J"},
@@ -104,11 +111,13 @@ func TestClaimsAreOnRecord(t *testing.T) {
 	type line struct{ Kind, State, Capability, Code, Reason, Count, Layer string }
 	var got []line
 	for _, r := range w.claimed() {
-		if r.Detail["executor"] == "" || r.Run != run.ID() || r.Revision != "a" || r.Decision.Verdict != profiles.Deny || len(r.Decision.Reason) > 600 {
+		if r.Detail["executor"] == "" || r.Run != run.ID() || r.Revision != "a" ||
+			r.Decision.Verdict != profiles.Deny || len(r.Decision.Reason) > 600 {
 			t.Errorf("record %+v", r)
 		}
 		reason, _, _ := strings.Cut(r.Decision.Reason, "xx")
-		got = append(got, line{string(r.Kind), r.State, r.Capability, string(r.Decision.Code), reason, r.Detail["count"], r.Detail["layer"]})
+		got = append(got, line{string(r.Kind), r.State, r.Capability, string(r.Decision.Code), reason,
+			r.Detail["count"], r.Detail["layer"]})
 	}
 	want := []line{
 		{"import_decided", "refused", "import:requests", "import.denied", `import of "requests"`, "", ""},
@@ -158,7 +167,8 @@ func TestClaimsAreBounded(t *testing.T) {
 			if last.Detail["count"] != tt.count || last.Decision.Verdict != profiles.Deny {
 				t.Errorf("last %+v", last)
 			}
-			if (last.Kind == contract.RefusalsCounted) != (tt.records > 1 || len(all) == 1 && tt.name == "more than it tells") {
+			if (last.Kind == contract.RefusalsCounted) != (tt.records > 1 || len(all) == 1 &&
+				tt.name == "more than it tells") {
 				t.Errorf("last is %s", last.Kind)
 			}
 		})
@@ -196,9 +206,12 @@ func TestRefusedScriptIsOnRecord(t *testing.T) {
 			own := decided(t, ans)
 			own.Text = "as it stands in the script"
 			no := func(line int, argv ...string) profiles.Decision {
-				return profiles.Decision{Code: profiles.CodeExecNotGranted, Reason: argv[0] + " secret", Text: "text", Evidence: &profiles.Evidence{Argv: argv, Line: line}}
+				return profiles.Decision{Code: profiles.CodeExecNotGranted, Reason: argv[0] + " secret", Text: "text",
+					Evidence: &profiles.Evidence{Argv: argv, Line: line}}
 			}
-			return executors.Outcome{State: executors.StateDenied, Denials: []profiles.Decision{own, no(1, "curl", "secret"), no(2, "wget", "secret"), no(3, "wget", "secret")},
+			return executors.Outcome{State: executors.StateDenied,
+				Denials: []profiles.Decision{own, no(1, "curl", "secret"), no(2, "wget", "secret"),
+					no(3, "wget", "secret")},
 				Error: &executors.ProgramError{Name: "CapabilityDenied"}}, err
 		})
 		w.end(run)
@@ -207,7 +220,8 @@ func TestRefusedScriptIsOnRecord(t *testing.T) {
 			if r.Kind != contract.ExecDecided {
 				continue
 			}
-			got = append(got, strings.Join([]string{r.Capability, r.State, r.Detail["source"], r.Detail["line"], r.Detail["count"], r.Detail["words"]}, " "))
+			got = append(got, strings.Join([]string{r.Capability, r.State, r.Detail["source"], r.Detail["line"],
+				r.Detail["count"], r.Detail["words"]}, " "))
 			if said := strings.Contains(string(r.Full)+r.Decision.Reason, "secret"); said != (full && r.Detail["source"] != "") {
 				t.Errorf("full %v: %s %q", full, r.Full, r.Decision.Reason)
 			}
@@ -215,7 +229,8 @@ func TestRefusedScriptIsOnRecord(t *testing.T) {
 				t.Errorf("digest %q", r.Digest)
 			}
 		}
-		want := []string{"exec:/usr/bin/rm refused    2", "exec:curl refused guest 1  2", "exec:wget refused guest 2 2 2"}
+		want := []string{"exec:/usr/bin/rm refused    2", "exec:curl refused guest 1  2",
+			"exec:wget refused guest 2 2 2"}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("full %v: %s", full, d)
 		}
@@ -227,10 +242,12 @@ func TestRefusedStartIsOnRecord(t *testing.T) {
 	w := newWorld(t)
 	w.apply(set("a"))
 	w.end(w.start(func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
-		return executors.Outcome{}, &profiles.Denial{Capability: "executor js", Decision: profiles.Decision{Code: profiles.CodeTierUnavailable, Reason: "no such tier"}}
+		return executors.Outcome{}, &profiles.Denial{Capability: "executor js",
+			Decision: profiles.Decision{Code: profiles.CodeTierUnavailable, Reason: "no such tier"}}
 	}))
 	rec, _ := w.audit.find(contract.RunEnded)
-	if rec.Decision == nil || rec.Decision.Code != profiles.CodeTierUnavailable || rec.State != string(executors.StateDenied) {
+	if rec.Decision == nil || rec.Decision.Code != profiles.CodeTierUnavailable ||
+		rec.State != string(executors.StateDenied) {
 		t.Errorf("record %+v", rec)
 	}
 }

@@ -86,12 +86,14 @@ func TestSettlements(t *testing.T) {
 		{name: "an approval is asked for now", before: bridge("ask"), call: ask, after: set("b", bridge("ask", approval())), settle: value("c1", `1`),
 			want: "CapabilityRevoked", code: profiles.CodeBridgeRevoked},
 		{name: "an approval is asked for now, and somebody says so", before: bridge("ask"), call: ask, after: set("b", bridge("ask", approval())),
-			settle: contract.Settlement{Call: "c1", Value: json.RawMessage(`1`), Approved: true}, want: "CapabilityRevoked", code: profiles.CodeBridgeRevoked},
+			settle: contract.Settlement{Call: "c1", Value: json.RawMessage(`1`), Approved: true},
+			want:   "CapabilityRevoked", code: profiles.CodeBridgeRevoked},
 		{name: "more approvers now", before: gated, call: act, after: set("b", bridge("act", external, approval(many(2)))), settle: approve("c1"),
 			want: "CapabilityRevoked", code: profiles.CodeBridgeRevoked},
 		{name: "fewer approvers now", before: bridge("act", external, approval(many(2))), call: act, after: set("b", gated), settle: approve("c1"), want: `{"q":1}`, acts: 1},
 		{name: "other approvers now", before: bridge("act", external, approval(from("user:a"))), call: act,
-			after: set("b", bridge("act", external, approval(from("user:b")))), settle: approve("c1"), want: "CapabilityRevoked", code: profiles.CodeBridgeRevoked},
+			after: set("b", bridge("act", external, approval(from("user:b")))), settle: approve("c1"),
+			want: "CapabilityRevoked", code: profiles.CodeBridgeRevoked},
 		{name: "named approvers now", before: gated, call: act, after: set("b", bridge("act", external, approval(from("user:b")))), settle: approve("c1"),
 			want: "CapabilityRevoked", code: profiles.CodeBridgeRevoked},
 		{name: "loosened widens nothing", before: bridge("act", external, approval(), arguments(`{"type":"object"}`)), call: act,
@@ -196,7 +198,8 @@ func TestUnprovided(t *testing.T) {
 				return
 			}
 			var lacks *contract.UnprovidedError
-			if !errors.As(err, &lacks) || !errors.Is(err, tt.want) || lacks.Call != "c1" || !slices.Equal(lacks.Bridges, []string{"redo"}) {
+			if !errors.As(err, &lacks) || !errors.Is(err, tt.want) || lacks.Call != "c1" ||
+				!slices.Equal(lacks.Bridges, []string{"redo"}) {
 				t.Fatalf("%v, %+v", err, lacks)
 			}
 			if n := next.echo.count(); n != 0 || len(next.audit.kinds("r1")) != 0 || len(next.log.entries()) != 0 {
@@ -313,7 +316,8 @@ func TestResumeOnAWeakerHost(t *testing.T) {
 	weak := newStage(t, func(c *interpreter.Config) { c.Tier = tier(profiles.TierProcess) })
 	weak.apply(set("b", bridge("ask")))
 	var d *profiles.Denial
-	if _, err := weak.ring.Resume(t.Context(), p, []contract.Settlement{value("c1", `1`)}); !errors.As(err, &d) || d.Decision.Code != profiles.CodeTierUnavailable {
+	if _, err := weak.ring.Resume(t.Context(), p, []contract.Settlement{value("c1", `1`)}); !errors.As(err, &d) ||
+		d.Decision.Code != profiles.CodeTierUnavailable {
 		t.Errorf("%v", err)
 	}
 }
@@ -357,7 +361,8 @@ func TestPoliciesAddUp(t *testing.T) {
 		return []executors.Question{question(fmt.Sprintf("c%d", i), "ask", `[]`)}
 	}
 	s.apply(set("a", bridge("ask"), bridge("free")))
-	run, err := s.run(interpreter.StartRequest{}, waves(wave(1), wave(2), []executors.Question{question("c3", "ask", `[]`)}))
+	run, err := s.run(interpreter.StartRequest{}, waves(wave(1), wave(2),
+		[]executors.Question{question("c3", "ask", `[]`)}))
 	must(t, err)
 	s.end(run)
 	s.apply(set("b", bridge("ask", narrow), bridge("free")))
@@ -368,7 +373,8 @@ func TestPoliciesAddUp(t *testing.T) {
 	}
 	s.apply(set("c", bridge("ask"), bridge("free")))
 	v := s.resume(p, value("c2", `2`))
-	if v.State != executors.StateDone || s.got("r1", "c3").Error == nil || s.got("r1", "c3").Error.Name != "BudgetExceeded" {
+	if v.State != executors.StateDone || s.got("r1", "c3").Error == nil ||
+		s.got("r1", "c3").Error.Name != "BudgetExceeded" {
 		t.Errorf("a loosened policy widened a run: %s %+v", v.State, s.got("r1", "c3"))
 	}
 
@@ -393,10 +399,11 @@ func TestPoliciesAddUp(t *testing.T) {
 // What was used before a pause counts after it.
 func TestBudgetsTravel(t *testing.T) {
 	s := newStage(t)
-	s.apply(agentOf(set("a", bridge("ask", limits(func(l *profiles.BridgeLimits) { l.CallsPerRun = 2 }))), func(a *profiles.Agent) {
-		a.Limits.RefusedCalls = num(2)
-		a.Limits.OutputBytes = num(12)
-	}))
+	s.apply(agentOf(set("a", bridge("ask", limits(func(l *profiles.BridgeLimits) { l.CallsPerRun = 2 }))),
+		func(a *profiles.Agent) {
+			a.Limits.RefusedCalls = num(2)
+			a.Limits.OutputBytes = num(12)
+		}))
 	p := s.pausedRun(waves(
 		[]executors.Question{question("c1", "nope", `[]`), {Bridge: "print", Args: []byte(`"12345"`)}},
 		[]executors.Question{question("c2", "ask", `[]`)},
@@ -411,11 +418,13 @@ func TestBudgetsTravel(t *testing.T) {
 		t.Fatalf("%s %+v", v.State, v.Error)
 	}
 	p = s.keeper.pause(t, "r1")
-	if last := s.pauser.started[len(s.pauser.started)-1]; last.Resume.Used.CPU != 1000 || last.Resume.Used.Wall != 2000 {
+	if last := s.pauser.started[len(s.pauser.started)-1]; last.Resume.Used.CPU != 1000 ||
+		last.Resume.Used.Wall != 2000 {
 		t.Errorf("used %+v", last.Resume.Used)
 	}
 	v := s.resume(p, value("c3", `1`))
-	if v.State != executors.StateDenied || v.Error.Name != "BudgetExceeded" || len(v.Denials) != 3 || v.Denials[0].Count != 2 {
+	if v.State != executors.StateDenied || v.Error.Name != "BudgetExceeded" || len(v.Denials) != 3 ||
+		v.Denials[0].Count != 2 {
 		t.Errorf("%s %+v, %d denials", v.State, v.Error, len(v.Denials))
 	}
 	if len(v.Console) != 1 || v.Dropped != 7 {
@@ -453,7 +462,8 @@ func TestEventsGoOn(t *testing.T) {
 	must(t, err)
 	last := first[len(first)-1]
 	p := s.keeper.pause(t, "r1")
-	if last.State != executors.StatePaused || last.Seq != p.LastEvent || v.LastEvent != last.Seq || s.keeper.views["r1"].LastEvent != last.Seq {
+	if last.State != executors.StatePaused || last.Seq != p.LastEvent || v.LastEvent != last.Seq ||
+		s.keeper.views["r1"].LastEvent != last.Seq {
 		t.Errorf("last event %+v, pause %d, view %d", last, p.LastEvent, v.LastEvent)
 	}
 	next, err := s.ring.Resume(t.Context(), p, []contract.Settlement{value("c1", `1`)})
@@ -471,7 +481,8 @@ func TestEventsGoOn(t *testing.T) {
 	if diff := cmp.Diff([]string{"state:running", "call:", "state:done"}, got); diff != "" {
 		t.Error(diff)
 	}
-	if lost, err := next.Events(t.Context(), 1); err != nil || lost[0].Kind != run.EventDropped || lost[0].Seq != last.Seq {
+	if lost, err := next.Events(t.Context(), 1); err != nil || lost[0].Kind != run.EventDropped ||
+		lost[0].Seq != last.Seq {
 		t.Errorf("events from before: %+v %v", lost, err)
 	}
 }
@@ -481,9 +492,11 @@ func TestCallNumbersGoOn(t *testing.T) {
 	for _, id := range []string{"c1", "c2", "x9", "c02", "c3x"} {
 		s := newStage(t)
 		s.apply(set("a", bridge("ask"), bridge("free")))
-		p := s.pausedRun(waves([]executors.Question{question("c1", "free", `[]`)}, []executors.Question{question("c2", "ask", `[]`)},
+		p := s.pausedRun(waves([]executors.Question{question("c1", "free", `[]`)},
+			[]executors.Question{question("c2", "ask", `[]`)},
 			[]executors.Question{question(id, "free", `[]`)}))
-		if v := s.resume(p, value("c2", `1`)); v.State != executors.StateFailed || v.Error.Name != "Closed" || s.echo.count() != 1 {
+		if v := s.resume(p, value("c2", `1`)); v.State != executors.StateFailed || v.Error.Name != "Closed" ||
+			s.echo.count() != 1 {
 			t.Errorf("%s: %s %+v, %d acts", id, v.State, v.Error, s.echo.count())
 		}
 	}
@@ -509,7 +522,8 @@ func TestModulesAfterAResume(t *testing.T) {
 	s.apply(with("a", []string{"same", "changed", "gone", "denied", "taken"}, all))
 	p := s.pausedRun(waves([]executors.Question{question("c1", "ask", `[]`)}))
 	p.Revoked = []string{"import:taken"} // as a daemon does for a paused run
-	s.apply(with("b", []string{"same", "changed", "gone", "new", "taken"}, map[string]string{"same": "1", "changed": "2", "denied": "1", "new": "1", "taken": "1"}))
+	s.apply(with("b", []string{"same", "changed", "gone", "new", "taken"},
+		map[string]string{"same": "1", "changed": "2", "denied": "1", "new": "1", "taken": "1"}))
 	s.resume(p, value("c1", `1`))
 	var got []string
 	for name := range s.pauser.started[1].Modules {
@@ -582,19 +596,22 @@ func TestResumeRefusesWhatIsLive(t *testing.T) {
 	}
 	run, err := s.ring.Resume(t.Context(), p, []contract.Settlement{value("c1", `1`)})
 	must(t, err)
-	if _, err := s.ring.Resume(t.Context(), p, []contract.Settlement{value("c1", `2`)}); !errors.Is(err, interpreter.ErrExists) {
+	if _, err := s.ring.Resume(t.Context(), p, []contract.Settlement{value("c1", `2`)}); !errors.Is(
+		err, interpreter.ErrExists) {
 		t.Error(err)
 	}
 	if _, err := s.ring.Hold(t.Context(), p); !errors.Is(err, interpreter.ErrExists) {
 		t.Error(err)
 	}
-	if err := run.Answer(t.Context(), contract.Reply{Call: "c1", Value: json.RawMessage(`3`)}); !errors.Is(err, contract.ErrAnswered) {
+	if err := run.Answer(t.Context(), contract.Reply{Call: "c1", Value: json.RawMessage(`3`)}); !errors.Is(
+		err, contract.ErrAnswered) {
 		t.Errorf("a settled call was answered again: %v", err)
 	}
 	close(hold)
 	s.end(run)
 	must(t, s.ring.Close())
-	if _, err := s.ring.Resume(context.WithoutCancel(t.Context()), p, []contract.Settlement{value("c1", `2`)}); !errors.Is(err, interpreter.ErrClosed) {
+	if _, err := s.ring.Resume(context.WithoutCancel(t.Context()), p,
+		[]contract.Settlement{value("c1", `2`)}); !errors.Is(err, interpreter.ErrClosed) {
 		t.Error(err)
 	}
 }

@@ -143,7 +143,8 @@ func (s *script) answer(id string, a executors.Answer) {
 
 // wave asks all questions at once. It is paused if it was asked to stop before one of them
 // was answered.
-func (s *script) wave(ctx context.Context, h executors.Host, pause <-chan struct{}, open []executors.Question, asked func(), hasty bool) (paused bool, err error) {
+func (s *script) wave(ctx context.Context, h executors.Host, pause <-chan struct{}, open []executors.Question,
+	asked func(), hasty bool) (paused bool, err error) {
 	asks, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	type answered struct {
@@ -191,7 +192,8 @@ func (s *script) wave(ctx context.Context, h executors.Host, pause <-chan struct
 			wg.Wait()
 			for range left {
 				if a := <-back; !errors.Is(a.err, executors.ErrPaused) {
-					return false, fmt.Errorf("a call did not stay open: %+v %w", a.ans, errors.Join(a.err, errors.New("end")))
+					return false, fmt.Errorf("a call did not stay open: %+v %w", a.ans,
+						errors.Join(a.err, errors.New("end")))
 				}
 			}
 			return true, nil
@@ -272,7 +274,8 @@ type stage struct {
 func newStage(t *testing.T, change ...func(*interpreter.Config)) *stage {
 	t.Helper()
 	s := &stage{pauser: &pauser{scripts: map[string]script{}, ended: map[string]script{}},
-		keeper: &keeper{pauses: map[string][]byte{}, views: map[string]contract.View{}, sessions: map[string]contract.SessionState{}}}
+		keeper: &keeper{pauses: map[string][]byte{}, views: map[string]contract.View{},
+			sessions: map[string]contract.SessionState{}}}
 	s.world = newWorld(t, append([]func(*interpreter.Config){func(c *interpreter.Config) {
 		c.Executors = map[string]executors.Executor{"js": s.pauser}
 		c.Keeper = s.keeper

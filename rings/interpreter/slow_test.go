@@ -76,7 +76,8 @@ func TestSlowed(t *testing.T) {
 				if wait := <-s.waits; wait != tt.want {
 					t.Errorf("waits for %s, want %s", wait, tt.want)
 				}
-				if n, kinds := w.echo.count(), w.audit.kinds("r1"); n != 0 || len(w.log.entries()) != 0 || len(kinds) != 1 {
+				if n, kinds := w.echo.count(), w.audit.kinds("r1"); n != 0 || len(w.log.entries()) != 0 ||
+					len(kinds) != 1 {
 					t.Errorf("before its turn: %d acts, journal %q, records %q", n, w.log.entries(), kinds)
 				}
 				select {
@@ -87,7 +88,8 @@ func TestSlowed(t *testing.T) {
 				s.go1 <- struct{}{}
 			}
 			<-taken
-			if v := w.end(run); v.State != executors.StateDone || len(*got) != 1 || (*got)[0].Error != nil || w.echo.count() != 1 {
+			if v := w.end(run); v.State != executors.StateDone || len(*got) != 1 || (*got)[0].Error != nil ||
+				w.echo.count() != 1 {
 				t.Errorf("state %s, answers %+v, %d acts", v.State, *got, w.echo.count())
 			}
 			if fmt.Sprint(s.owed) != tt.owes || len(s.waits) != 0 {
@@ -140,7 +142,8 @@ func TestSlowedEnds(t *testing.T) {
 			if tt.error != "" && (got.Error == nil || got.Error.Name != tt.error) {
 				t.Errorf("answer %+v, want %s", got, tt.error)
 			}
-			if len(w.log.entries()) != 0 || w.echo.count() != 0 || slices.Contains(w.audit.kinds("r1"), "call_opened:open+synced") {
+			if len(w.log.entries()) != 0 || w.echo.count() != 0 ||
+				slices.Contains(w.audit.kinds("r1"), "call_opened:open+synced") {
 				t.Errorf("journal %q, %d acts, records %q", w.log.entries(), w.echo.count(), w.audit.kinds("r1"))
 			}
 		})
@@ -156,7 +159,8 @@ func TestSlowedOverAPush(t *testing.T) {
 	<-s.waits
 	w.apply(set("b", bridge("out", external), bridge("other")))
 	s.go1 <- struct{}{}
-	if v := w.end(run); v.State != executors.StateDone || len(*got) != 1 || (*got)[0].Error != nil || w.echo.count() != 1 {
+	if v := w.end(run); v.State != executors.StateDone || len(*got) != 1 || (*got)[0].Error != nil ||
+		w.echo.count() != 1 {
 		t.Errorf("state %s, answers %+v, %d acts", v.State, *got, w.echo.count())
 	}
 }

@@ -55,7 +55,8 @@ func TestStricterOfBoth(t *testing.T) {
 			w.apply(test.before)
 			var got executors.Answer
 			v := w.end(w.start(func(ctx context.Context, _ executors.Run, h executors.Host) (executors.Outcome, error) {
-				if a, err := h.Ask(ctx, executors.Question{Call: "c1", Bridge: "b", Args: json.RawMessage(`[{"n":1}]`)}); err != nil || a.Error != nil {
+				if a, err := h.Ask(ctx, executors.Question{Call: "c1", Bridge: "b",
+					Args: json.RawMessage(`[{"n":1}]`)}); err != nil || a.Error != nil {
 					t.Errorf("first call: %+v %v", a.Error, err)
 				}
 				w.apply(test.after)
@@ -246,7 +247,8 @@ func TestTimeoutOfABridge(t *testing.T) {
 	p, got := calls(ask("b", `[]`))
 	v := w.end(w.start(p))
 	e := (*got)[0].Error
-	if e == nil || e.Name != "BridgeError" || strings.Contains(e.Message, "secret") || v.Denials[0].Code != profiles.CodeBridgeTimeout {
+	if e == nil || e.Name != "BridgeError" || strings.Contains(e.Message, "secret") ||
+		v.Denials[0].Code != profiles.CodeBridgeTimeout {
 		t.Errorf("answer %+v denials %+v", e, v.Denials)
 	}
 	if v.State != executors.StateDone {
@@ -303,7 +305,8 @@ func TestStartIsRefused(t *testing.T) {
 	}
 	t.Run("before any commit", func(t *testing.T) {
 		var d *profiles.Denial
-		if _, err := newWorld(t).tryStart(interpreter.StartRequest{}, nil); !errors.As(err, &d) || d.Decision.Code != profiles.CodeNoPolicy {
+		if _, err := newWorld(t).tryStart(interpreter.StartRequest{}, nil); !errors.As(err, &d) ||
+			d.Decision.Code != profiles.CodeNoPolicy {
 			t.Error(err)
 		}
 	})
@@ -337,7 +340,8 @@ func TestStartIsRefused(t *testing.T) {
 	t.Run("input", func(t *testing.T) {
 		w := newWorld(t)
 		w.apply(set("a"))
-		_, err := w.tryStart(interpreter.StartRequest{Inputs: map[string]json.RawMessage{"x": json.RawMessage(`{`)}}, nil)
+		_, err := w.tryStart(interpreter.StartRequest{Inputs: map[string]json.RawMessage{"x": json.RawMessage(`{`)}},
+			nil)
 		if err == nil {
 			t.Error("started with an input that is not JSON")
 		}
@@ -393,7 +397,8 @@ func TestExecutorRejectsItsProfile(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	var d *profiles.Denial
-	if _, err := w.tryStart(interpreter.StartRequest{}, nil); !errors.As(err, &d) || d.Decision.Code != profiles.CodeClosed {
+	if _, err := w.tryStart(interpreter.StartRequest{}, nil); !errors.As(err, &d) ||
+		d.Decision.Code != profiles.CodeClosed {
 		t.Errorf("a closed executor started a run: %v", err)
 	}
 	if st := w.ring.Status(); st[0].State != "closed" || st[0].Reason == "" {

@@ -100,7 +100,8 @@ func TestParentMustBeAnOpenCall(t *testing.T) {
 	child := func(run, call string) (*interpreter.Run, error) {
 		return w.tryStart(interpreter.StartRequest{Parent: &pause.Parent{Run: run, Call: call}}, block)
 	}
-	for name, p := range map[string][2]string{"run": {"nobody", "c1"}, "call": {"r1", "c9"}, "not a spawning bridge": {"r1", "c2"}} {
+	for name, p := range map[string][2]string{"run": {"nobody", "c1"}, "call": {"r1", "c9"},
+		"not a spawning bridge": {"r1", "c2"}} {
 		if _, err := child(p[0], p[1]); !errors.Is(err, contract.ErrParent) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -140,7 +141,8 @@ func TestDepthIsCheckedAtTheStartToo(t *testing.T) {
 	w = newWorld(t, func(c *interpreter.Config) {
 		c.Providers["spawn"] = provide(func(_ context.Context, call contract.Call) (json.RawMessage, error) {
 			// The push between admission and start allows no depth.
-			_, denied = w.tryStart(interpreter.StartRequest{Agent: "other", Parent: &pause.Parent{Run: call.Run, Call: call.ID}}, leaf)
+			_, denied = w.tryStart(interpreter.StartRequest{
+				Agent: "other", Parent: &pause.Parent{Run: call.Run, Call: call.ID}}, leaf)
 			return nil, nil
 		})
 	})

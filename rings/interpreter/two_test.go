@@ -45,15 +45,18 @@ func untrusted(b *profiles.Bridge) { b.Powers.Untrusted = true }
 
 // rule returns a rule of two.
 func rule(mode, onThree string) *profiles.RuleOfTwo {
-	return &profiles.RuleOfTwo{Mode: mode, OnThree: onThree, Scope: "session", Rule: profiles.Rule{File: "p.yaml", Line: 3, Column: 5, Path: "spec.ruleOfTwo"}}
+	return &profiles.RuleOfTwo{Mode: mode, OnThree: onThree, Scope: "session",
+		Rule: profiles.Rule{File: "p.yaml", Line: 3, Column: 5, Path: "spec.ruleOfTwo"}}
 }
 
 const require = "require-approval"
 
 // powered returns a set whose one agent has a bridge for each power, and what change adds.
 func powered(r *profiles.RuleOfTwo, change ...func(*profiles.Agent)) *profiles.Set {
-	s := set("a", bridge("mail", sensitive), bridge("web", untrusted), bridge("send", external), bridge("free"), bridge("ask"),
-		bridge("team", spawner(8, 8, 64)), bridge("signed", external, approval()), bridge("once", external, limits(func(l *profiles.BridgeLimits) { l.CallsPerRun = 0 })))
+	s := set("a", bridge("mail", sensitive), bridge("web", untrusted), bridge("send", external), bridge("free"),
+		bridge("ask"),
+		bridge("team", spawner(8, 8, 64)), bridge("signed", external, approval()),
+		bridge("once", external, limits(func(l *profiles.BridgeLimits) { l.CallsPerRun = 0 })))
 	a := s.Agents["default"]
 	a.RuleOfTwo = r
 	for _, f := range change {
@@ -93,10 +96,12 @@ func TestTheThirdPowerAsks(t *testing.T) {
 			s.apply(powered(rule("dynamic", require)))
 			p := s.pausedRun(oneByOne(order[0], order[0], "free", order[1], order[1], order[0], order[2], "free"))
 			v := s.keeper.views["r1"]
-			if s.echo.count() != 6 || len(v.Pending) != 1 || v.Pending[0].ID != "c7" || v.Pending[0].For != "approver" || v.Pending[0].Count != 1 {
+			if s.echo.count() != 6 || len(v.Pending) != 1 || v.Pending[0].ID != "c7" ||
+				v.Pending[0].For != "approver" || v.Pending[0].Count != 1 {
 				t.Fatalf("%d acts, pending %+v", s.echo.count(), v.Pending)
 			}
-			for _, want := range []string{"bridge:" + order[2] + " brings ", "(bridge:" + order[0] + ")", "(bridge:" + order[1] + ")"} {
+			for _, want := range []string{"bridge:" + order[2] + " brings ", "(bridge:" + order[0] + ")",
+				"(bridge:" + order[1] + ")"} {
 				if !strings.Contains(v.Pending[0].Because, want) {
 					t.Errorf("because %q has no %q", v.Pending[0].Because, want)
 				}
@@ -104,13 +109,15 @@ func TestTheThirdPowerAsks(t *testing.T) {
 			if r := v.Pending[0].Rule; r == nil || r.Path != "spec.ruleOfTwo" {
 				t.Errorf("rule %+v", r)
 			}
-			if rec, _ := s.audit.find(contract.CallOpened); rec.Decision.Code != profiles.CodeRuleOfTwo || rec.Decision.Verdict != profiles.Ask {
+			if rec, _ := s.audit.find(contract.CallOpened); rec.Decision.Code != profiles.CodeRuleOfTwo ||
+				rec.Decision.Verdict != profiles.Ask {
 				t.Errorf("record %+v", rec.Decision)
 			}
 			two := newStage(t) // in another process
 			two.apply(powered(rule("dynamic", require)))
 			w := two.resume(encoded(t, p), approve("c7"))
-			if w.State != executors.StateDone || two.echo.count() != 2 || w.Touched == nil || !powers.Three(w.Touched.Powers) {
+			if w.State != executors.StateDone || two.echo.count() != 2 || w.Touched == nil ||
+				!powers.Three(w.Touched.Powers) {
 				t.Errorf("%s, %d acts, touched %v", w.State, two.echo.count(), touchedBy(w))
 			}
 			if rec, _ := two.audit.find(contract.RunEnded); rec.Detail["touched"] != "untrusted sensitive external" {
@@ -161,7 +168,8 @@ func TestTheThirdPowerIsDenied(t *testing.T) {
 		run, err := s.run(interpreter.StartRequest{}, oneByOne("mail", "web", "send", "send", "signed", "mail"))
 		must(t, err)
 		v := s.end(run)
-		if v.State != executors.StateDone || s.echo.count() != 3 || len(v.Denials) != 2 || v.Denials[0].Count != 2 || v.Denials[0].Code != profiles.CodeRuleOfTwo || v.Denials[0].Rule.Path != "spec.ruleOfTwo" {
+		if v.State != executors.StateDone || s.echo.count() != 3 || len(v.Denials) != 2 || v.Denials[0].Count != 2 ||
+			v.Denials[0].Code != profiles.CodeRuleOfTwo || v.Denials[0].Rule.Path != "spec.ruleOfTwo" {
 			t.Fatalf("%s: %s, %d acts, %+v", mode, v.State, s.echo.count(), v.Denials)
 		}
 		for _, call := range []string{"c3", "c4", "c5"} {
@@ -261,7 +269,8 @@ func TestSplitOverSubagents(t *testing.T) {
 	s.end(root)
 	_, err = s.ring.Hold(t.Context(), s.keeper.pause(t, "r1"))
 	must(t, err)
-	child, err := s.run(interpreter.StartRequest{Agent: "other", Parent: &pause.Parent{Run: "r1", Call: "c2"}}, oneByOne("web", "send"))
+	child, err := s.run(interpreter.StartRequest{Agent: "other", Parent: &pause.Parent{Run: "r1", Call: "c2"}},
+		oneByOne("web", "send"))
 	must(t, err)
 	v := s.end(child)
 	if v.State != executors.StatePaused || len(v.Pending) != 1 || v.Pending[0].ID != "c2" || s.echo.count() != 2 {
@@ -274,7 +283,8 @@ func TestSplitOverSubagents(t *testing.T) {
 	p.Touched.Note(powers.Untrusted, "a subagent")
 	then := family(t, 8, 8, 64)
 	then.apply(policy)
-	if w := then.resume(p, value("c2", `"text of the web"`)); w.State != executors.StatePaused || len(w.Pending) != 1 || w.Pending[0].ID != "c3" {
+	if w := then.resume(p, value("c2", `"text of the web"`)); w.State != executors.StatePaused || len(w.Pending) != 1 ||
+		w.Pending[0].ID != "c3" {
 		t.Errorf("the run above: %s %+v", w.State, w.Pending)
 	}
 }
@@ -293,7 +303,8 @@ func TestSubagentsAreNotedFirst(t *testing.T) {
 	child, err := s.child("r1", "c1", oneByOne("free", "mail"))
 	must(t, err)
 	v := s.end(child)
-	if v.State != executors.StateFailed || v.Error.Name != "Closed" || s.echo.count() != 1 || strings.Contains(v.Error.Message, "secret") {
+	if v.State != executors.StateFailed || v.Error.Name != "Closed" || s.echo.count() != 1 ||
+		strings.Contains(v.Error.Message, "secret") {
 		t.Errorf("%s %+v, %d acts", v.State, v.Error, s.echo.count())
 	}
 }
@@ -305,17 +316,20 @@ func TestWhatASubagentBeginsWithIsNoted(t *testing.T) {
 		s := family(t, 8, 8, 64)
 		policy := powered(rule("dynamic", require))
 		policy.Agents["reader"] = powered(nil, func(a *profiles.Agent) {
-			a.Name, a.Files = "reader", profiles.Files{Read: []profiles.PathRule{{Path: "/srv"}}, Powers: profiles.Powers{Sensitive: true}}
+			a.Name, a.Files = "reader", profiles.Files{Read: []profiles.PathRule{{Path: "/srv"}},
+				Powers: profiles.Powers{Sensitive: true}}
 		}).Agents["default"]
 		s.apply(policy)
-		root, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{question("c1", "web", `[]`)}, []executors.Question{question("c2", "team", `[[1]]`)}))
+		root, err := s.run(interpreter.StartRequest{}, waves(
+			[]executors.Question{question("c1", "web", `[]`)}, []executors.Question{question("c2", "team", `[[1]]`)}))
 		must(t, err)
 		s.end(root)
 		_, err = s.ring.Hold(t.Context(), s.keeper.pause(t, "r1"))
 		must(t, err)
 		before := s.echo.count()
 		s.keeper.deaf = deaf
-		child, err := s.run(interpreter.StartRequest{Agent: "reader", Parent: &pause.Parent{Run: "r1", Call: "c2"}}, oneByOne("free"))
+		child, err := s.run(interpreter.StartRequest{Agent: "reader", Parent: &pause.Parent{Run: "r1", Call: "c2"}},
+			oneByOne("free"))
 		must(t, err)
 		v := s.end(child)
 		if acts := s.echo.count() - before; (v.State == executors.StateDone) == deaf || (acts == 1) == deaf {
@@ -332,19 +346,23 @@ func TestASubagentBeginsWithItsFiles(t *testing.T) {
 	s := family(t, 8, 8, 64)
 	policy := powered(rule("dynamic", require))
 	reader := powered(nil, func(a *profiles.Agent) {
-		a.Name, a.Files = "reader", profiles.Files{Read: []profiles.PathRule{{Path: "/srv"}}, Powers: profiles.Powers{Sensitive: true}}
+		a.Name, a.Files = "reader", profiles.Files{Read: []profiles.PathRule{{Path: "/srv"}},
+			Powers: profiles.Powers{Sensitive: true}}
 	}).Agents["default"]
 	policy.Agents["reader"] = reader
 	s.apply(policy)
-	root, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{question("c1", "web", `[]`)}, []executors.Question{question("c2", "send", `[]`)},
+	root, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{question("c1", "web", `[]`)},
+		[]executors.Question{question("c2", "send", `[]`)},
 		[]executors.Question{question("c3", "team", `[[1,2]]`)}))
 	must(t, err)
 	s.end(root)
 	_, err = s.ring.Hold(t.Context(), s.keeper.pause(t, "r1"))
 	must(t, err)
 	var d *profiles.Denial
-	_, err = s.run(interpreter.StartRequest{Agent: "reader", Parent: &pause.Parent{Run: "r1", Call: "c3"}}, oneByOne("free"))
-	if !errors.As(err, &d) || d.Decision.Code != profiles.CodeRuleOfTwo || !strings.Contains(d.Decision.Reason, "files:read brings sensitive data") {
+	_, err = s.run(interpreter.StartRequest{Agent: "reader", Parent: &pause.Parent{Run: "r1", Call: "c3"}},
+		oneByOne("free"))
+	if !errors.As(err, &d) || d.Decision.Code != profiles.CodeRuleOfTwo ||
+		!strings.Contains(d.Decision.Reason, "files:read brings sensitive data") {
 		t.Errorf("%v", err)
 	}
 	other, err := s.child("r1", "c3", oneByOne("free")) // the place is still there
@@ -375,8 +393,11 @@ func TestFilesAndInputsCount(t *testing.T) {
 	}
 	// Standard input is an input: the guest can read what its caller writes.
 	other := newStage(t)
-	other.apply(powered(rule("dynamic", require), begins, func(a *profiles.Agent) { a.Files.Read, a.Files.Write = nil, a.Files.Read }))
-	piped, err := other.run(interpreter.StartRequest{Program: executors.Program{Stdin: []byte("text")}}, oneByOne("send"))
+	other.apply(powered(rule("dynamic", require), begins, func(a *profiles.Agent) {
+		a.Files.Read, a.Files.Write = nil, a.Files.Read
+	}))
+	piped, err := other.run(interpreter.StartRequest{Program: executors.Program{Stdin: []byte("text")}},
+		oneByOne("send"))
 	must(t, err)
 	if v := other.end(piped); v.State != executors.StatePaused {
 		t.Errorf("standard input: %s, touched %v", v.State, touchedBy(v))
@@ -385,7 +406,8 @@ func TestFilesAndInputsCount(t *testing.T) {
 	s.apply(powered(rule("dynamic", require), begins, func(a *profiles.Agent) {
 		a.Files.Write, a.Files.Powers.External = []profiles.PathRule{{Path: "/out"}}, true
 	}))
-	_, err = s.run(interpreter.StartRequest{Inputs: map[string]json.RawMessage{"mail": json.RawMessage(`"text"`)}}, oneByOne("free"))
+	_, err = s.run(interpreter.StartRequest{Inputs: map[string]json.RawMessage{"mail": json.RawMessage(`"text"`)}},
+		oneByOne("free"))
 	var d *profiles.Denial
 	if !errors.As(err, &d) || d.Decision.Code != profiles.CodeRuleOfTwo || len(d.Decision.Instead) == 0 {
 		t.Errorf("%v", err)
@@ -409,11 +431,15 @@ func TestFilesAndInputsCount(t *testing.T) {
 
 // The runs of a session count together, unless the rule counts each run alone.
 func TestOverASession(t *testing.T) {
-	for scope, want := range map[string]executors.State{"session": executors.StatePaused, "": executors.StatePaused, "run": executors.StateDone} {
+	for scope, want := range map[string]executors.State{"session": executors.StatePaused, "": executors.StatePaused,
+		"run": executors.StateDone} {
 		s := newStage(t)
 		r := rule("dynamic", require)
 		r.Scope = scope
-		s.apply(powered(r, func(a *profiles.Agent) { a.Sessions = &profiles.Sessions{AgeMillis: 1000, Bytes: 1 << 20} }))
+		s.apply(powered(r, func(a *profiles.Agent) {
+			a.Sessions = &profiles.Sessions{
+				AgeMillis: 1000, Bytes: 1 << 20}
+		}))
 		one, err := s.run(interpreter.StartRequest{Session: "s"}, oneByOne("mail", "web"))
 		must(t, err)
 		if v := s.end(one); v.State != executors.StateDone || v.SessionError != "" {
@@ -430,9 +456,11 @@ func TestOverASession(t *testing.T) {
 
 // networked returns a set with hosts and a gateway of each kind.
 func networked(a *profiles.Agent) {
-	a.Egress = profiles.Egress{Mode: profiles.EgressAllowlist, Allow: []profiles.EgressRule{{Host: "out.example.com", Ports: []int{443}},
-		{Host: "web.example.com", Ports: []int{80}, Methods: []string{"GET"}, Powers: profiles.Powers{Untrusted: true}}},
-		Gateways: []profiles.Gateway{{Name: "vault", Methods: []string{"GET"}, Powers: profiles.Powers{Sensitive: true}}}}
+	a.Egress = profiles.Egress{Mode: profiles.EgressAllowlist,
+		Allow: []profiles.EgressRule{{Host: "out.example.com", Ports: []int{443}},
+			{Host: "web.example.com", Ports: []int{80}, Methods: []string{"GET"}, Powers: profiles.Powers{Untrusted: true}}},
+		Gateways: []profiles.Gateway{
+			{Name: "vault", Methods: []string{"GET"}, Powers: profiles.Powers{Sensitive: true}}}}
 }
 
 // connect asks for a connection, and for a request where requests are read. It returns the
@@ -463,7 +491,8 @@ func TestConnectionsCount(t *testing.T) {
 		port uint16
 		want profiles.Code
 	}
-	out, web, vault := step{"out.example.com", 443, ""}, step{"web.example.com", 80, ""}, step{"vault.ringd.internal", 80, ""}
+	out, web, vault := step{"out.example.com", 443, ""}, step{"web.example.com", 80, ""},
+		step{"vault.ringd.internal", 80, ""}
 	refused := func(s step) step { s.want = profiles.CodeRuleOfTwo; return s }
 	for name, steps := range map[string][]step{
 		"out last":   {web, vault, refused(out), web, vault, refused(out)},
@@ -557,7 +586,8 @@ func TestFetchIsAskedOnce(t *testing.T) {
 	var codes []profiles.Code
 	s := newStage(t, func(c *interpreter.Config) {
 		c.Providers["fetch"] = provide(func(_ context.Context, call contract.Call) (json.RawMessage, error) {
-			codes = append(codes, connect(t, call.Deciders(), "out.example.com", 443), connect(t, call.Deciders(), "web.example.com", 80))
+			codes = append(codes, connect(t, call.Deciders(), "out.example.com", 443),
+				connect(t, call.Deciders(), "web.example.com", 80))
 			return json.RawMessage(`1`), nil
 		})
 	})

@@ -44,13 +44,15 @@ func config(text string) map[string]string { return map[string]string{".git/conf
 
 // driverOf configures a driver of a kind for every text file.
 func driverOf(kind, text string) map[string]string {
-	return map[string]string{".gitattributes": "*.txt " + kind + "=evil\n", ".git/config": "[" + kind + " \"evil\"]\n" + text + "\n"}
+	return map[string]string{".gitattributes": "*.txt " + kind + "=evil\n",
+		".git/config": "[" + kind + " \"evil\"]\n" + text + "\n"}
 }
 
 // hooked is a row of a hook. Nothing in a workspace is executable, and git leaves out
 // a hook that is not: what was asked for is done.
 func hooked(name string, says string, code int, attack ...string) borne {
-	return borne{name: "hook " + name, files: map[string]string{".git/hooks/" + name: hook}, attack: attack, says: says, code: code, quiet: code == 0}
+	return borne{name: "hook " + name, files: map[string]string{".git/hooks/" + name: hook}, attack: attack, says: says,
+		code: code, quiet: code == 0}
 }
 
 func git() []borne {
@@ -65,7 +67,8 @@ func git() []borne {
 		}
 		return all
 	}
-	branches := [][]string{argv("git", "checkout", "-q", "-b", "b"), argv("git", "rm", "-q", "a.txt"), commit, argv("git", "checkout", "-q", "main")}
+	branches := [][]string{argv("git", "checkout", "-q", "-b", "b"), argv("git", "rm", "-q", "a.txt"), commit,
+		argv("git", "checkout", "-q", "main")}
 	return []borne{
 		{name: "core.fsmonitor", files: config("[core]\nfsmonitor = \"" + evil + "; false\""), attack: argv("git", "status"), says: "On branch main"},
 		{name: "include.path", files: with(config("[include]\npath = ../evil.cfg"), map[string]string{"evil.cfg": "[core]\nfsmonitor = \"" + evil + "; false\"\n"}), attack: argv("git", "status", "--short"), says: "?? evil.cfg"},
@@ -98,7 +101,11 @@ func git() []borne {
 		{name: "archive filter", files: config("[tar \"evil\"]\ncommand = \"" + evil + "; cat\""), attack: argv("git", "archive", "--format=evil", "HEAD"), code: 128},
 		{name: "template with a hook", files: with(config("[init]\ntemplateDir = "+repo+"/tpl"), map[string]string{"tpl/hooks/pre-commit": hook}), setup: [][]string{argv("git", "-c", "init.templateDir="+repo+"/tpl", "init", "-q", "new")}, attack: argv("git", "-C", "new", "commit", "-q", "--allow-empty", "-m", "x"), quiet: true},
 		{name: "submodule update", files: map[string]string{".gitmodules": "[submodule \"sub\"]\npath = sub\nurl = " + repo + "\n", ".git/config": "[submodule \"sub\"]\nurl = " + repo + "\nactive = true\nupdate = \"!" + evil + ";:\"\n"},
-			setup: [][]string{argv("git", "init", "-q", "sub"), argv("git", "-C", "sub", "commit", "-q", "--allow-empty", "-m", "s"), argv("git", "add", "sub", ".gitmodules"), argv("git", "commit", "-q", "-m", "sub"), argv("git", "-C", "sub", "commit", "-q", "--allow-empty", "-m", "s")}, attack: argv("git", "submodule", "--quiet", "update", "--no-fetch"), code: 1, quiet: true},
+			setup: [][]string{argv("git", "init", "-q", "sub"),
+				argv("git", "-C", "sub", "commit", "-q", "--allow-empty", "-m", "s"),
+				argv("git", "add", "sub", ".gitmodules"), argv("git", "commit", "-q", "-m", "sub"),
+				argv("git", "-C", "sub", "commit", "-q", "--allow-empty", "-m", "s")},
+			attack: argv("git", "submodule", "--quiet", "update", "--no-fetch"), code: 1, quiet: true},
 		{name: "bisect run", setup: [][]string{commit, commit, argv("git", "bisect", "start", "HEAD", "HEAD~2")}, attack: argv("git", "bisect", "run", "touch", mark), code: 1, quiet: true},
 		{name: "difftool", files: with(config("[diff]\ntool = evil\n[difftool \"evil\"]\ncmd = \""+evil+"\""), change), attack: argv("git", "difftool", "-y"), code: 128, quiet: true},
 		{name: "mergetool", files: config("[merge]\ntool = evil\n[mergetool \"evil\"]\ncmd = \"" + evil + "\""), setup: append(conflict(), argv("git", "merge", "-q", "other")), attack: argv("git", "mergetool", "-y"), code: 1, quiet: true},
@@ -123,8 +130,10 @@ func git() []borne {
 // conflict makes two branches that differ in one line.
 func conflict() [][]string {
 	return [][]string{
-		argv("git", "checkout", "-q", "-b", "other"), argv("python3", "-c", "open('a.txt','w').write('other')"), argv("git", "commit", "-q", "-am", "o"),
-		argv("git", "checkout", "-q", "main"), argv("python3", "-c", "open('a.txt','w').write('mine')"), argv("git", "commit", "-q", "-am", "m"),
+		argv("git", "checkout", "-q", "-b", "other"), argv("python3", "-c", "open('a.txt','w').write('other')"),
+		argv("git", "commit", "-q", "-am", "o"),
+		argv("git", "checkout", "-q", "main"), argv("python3", "-c", "open('a.txt','w').write('mine')"),
+		argv("git", "commit", "-q", "-am", "m"),
 	}
 }
 
@@ -132,7 +141,8 @@ func conflict() [][]string {
 func tools() []borne {
 	files := func(name, text string) map[string]string { return map[string]string{name: text} }
 	python := func(name, text, says string, code int) borne {
-		return borne{name: "python: " + name, files: files("x.py", "import os,sys\nsys.stdout.write('begun ')\nsys.stdout.flush()\n"+text+"\n"), attack: argv("python3", "x.py"), says: says, code: code}
+		return borne{name: "python: " + name, files: files("x.py", "import os,sys\nsys.stdout.write('begun ')\n"+
+			"sys.stdout.flush()\n"+text+"\n"), attack: argv("python3", "x.py"), says: says, code: code}
 	}
 	quiet := func(b borne) borne { b.quiet = true; return b }
 	return []borne{
@@ -147,30 +157,37 @@ func tools() []borne {
 		{name: "make recipe", files: files("Makefile", "all:\n\t@echo parsed >/dev/null; "+evil+"\n"), attack: argv("make"), code: 2, quiet: true},
 		{name: "make $(shell)", files: files("Makefile", "X := $(shell "+evil+"; true)\n$(info parsed)\nall: ;\n"), attack: argv("make", "-n"), says: "parsed", quiet: true},
 		{name: "make !=", files: files("Makefile", "X != "+evil+"; true\n$(info parsed)\nall: ;\n"), attack: argv("make"), says: "parsed", quiet: true},
-		quiet(borne{name: "make without a shell", files: files("Makefile", "$(info parsed)\nall:\n\t@touch "+mark+"\n"), attack: argv("make"), says: "parsed", code: 2}),
+		quiet(borne{name: "make without a shell", files: files("Makefile", "$(info parsed)\nall:\n\t@touch "+mark+"\n"),
+			attack: argv("make"), says: "parsed", code: 2}),
 		python("os.system", "os.system('"+evil+"')\nprint('done')", "done", 0),
 		python("popen", "os.popen('"+evil+"').read()\nprint('done')", "begun", 1),
 		quiet(python("subprocess", "import subprocess\nsubprocess.run(['touch','"+mark+"'])", "begun", 1)),
-		python("a copy", "open('t','wb').write(open('/usr/bin/sort','rb').read())\nos.chmod('t',0o755)\nos.execv('./t',['sort','-o','"+mark+"','/dev/null'])", "begun", 1),
-		quiet(python("memory file", "fd=os.memfd_create('x')\nos.write(fd,open('/usr/bin/sort','rb').read())\nos.execv('/proc/self/fd/%d'%fd,['sort','-o','"+mark+"','/dev/null'])", "begun", 1)),
+		python("a copy", "open('t','wb').write(open('/usr/bin/sort','rb').read())\nos.chmod('t',0o755)\n"+
+			"os.execv('./t',['sort','-o','"+mark+"','/dev/null'])", "begun", 1),
+		quiet(python("memory file", "fd=os.memfd_create('x')\nos.write(fd,open('/usr/bin/sort','rb').read())\n"+
+			"os.execv('/proc/self/fd/%d'%fd,['sort','-o','"+mark+"','/dev/null'])", "begun", 1)),
 		quiet(python("a loader", "os.execv('"+loader()+"',['ld.so','/usr/bin/touch','"+mark+"'])", "begun", 127)),
-		quiet(python("a loader and a copy", "open('t','wb').write(open('/usr/bin/sort','rb').read())\nos.chmod('t',0o755)\nos.execv('"+loader()+"',['ld.so','./t','-o','"+mark+"','/dev/null'])", "begun", 127)),
+		quiet(python("a loader and a copy", "open('t','wb').write(open('/usr/bin/sort','rb').read())\n"+
+			"os.chmod('t',0o755)\nos.execv('"+loader()+"',['ld.so','./t','-o','"+mark+"','/dev/null'])", "begun", 127)),
 		{name: "python: tests", files: files("test_x.py", "import os,unittest\nos.system('"+evil+"')\nclass T(unittest.TestCase):\n  def test(self): pass\n"), attack: argv("python3", "-m", "unittest", "-q", "test_x"), says: "OK"},
 		{name: "python: a module of the folder", files: files("json.py", "import os\nos.system('"+evil+"')\n"), attack: argv("python3", "-c", "import json; print('done')"), says: "done"},
 		{name: "perl system", files: files("x.pl", "system('"+evil+"; true'); print \"done\\n\";\n"), attack: argv("perl", "x.pl"), says: "done"},
 		{name: "perl qx", files: files("x.pl", "my $x = `"+evil+"; true`; print \"done\\n\";\n"), attack: argv("perl", "x.pl"), says: "done"},
 		quiet(borne{name: "find exec", attack: argv("find", "a.txt", "-exec", "touch", mark, ";"), says: "touch"}),
 		{name: "find exec of a shell", attack: argv("find", "a.txt", "-exec", "sh", "-c", evil, ";"), says: "sh"},
-		quiet(borne{name: "find exec of a loader", attack: argv("find", "a.txt", "-exec", loader(), "/usr/bin/touch", mark, ";"), says: "cannot open shared object"}),
+		quiet(borne{name: "find exec of a loader", attack: argv(
+			"find", "a.txt", "-exec", loader(), "/usr/bin/touch", mark, ";"), says: "cannot open shared object"}),
 		quiet(borne{name: "xargs", attack: argv("xargs", "touch"), input: mark, says: "touch", code: 127}),
-		quiet(borne{name: "xargs of a loader", attack: argv("xargs", loader(), "/usr/bin/touch"), input: mark, says: "cannot open shared object", code: 123}),
+		quiet(borne{name: "xargs of a loader", attack: argv("xargs", loader(), "/usr/bin/touch"), input: mark,
+			says: "cannot open shared object", code: 123}),
 		quiet(borne{name: "env", attack: argv("env", "touch", mark), says: "touch", code: 127}),
 		quiet(borne{name: "env by path", attack: argv("env", "/usr/bin/touch", mark), says: "touch", code: 127}),
 		{name: "split filter", attack: argv("split", "-l", "1", "--filter="+evil, "a.txt"), code: 1},
 		{name: "sort compressor", files: files("evil", hook), attack: argv("sort", "-S", "16k", "--compress-program=./evil", "-T", ".", "big.txt"), setup: [][]string{argv("python3", "-c", "open('big.txt','w').write('x'*70+'\\n')\nf=open('big.txt','a')\nfor i in range(20000): f.write(str(i)*9+'\\n')")}, code: -2},
 		{name: "sqlite3 shell", attack: argv("sqlite3", ":memory:", ".shell "+evil), code: -2},
 		{name: "rg preprocessor", files: files("pre", hook), attack: argv("rg", "--pre", "./pre", "hello", "a.txt"), code: 2},
-		quiet(borne{name: "tclsh exec", files: files("x.tcl", "puts begun\nexec touch "+mark+"\n"), attack: argv("tclsh", "x.tcl"), says: "begun", code: 1}),
+		quiet(borne{name: "tclsh exec", files: files("x.tcl", "puts begun\nexec touch "+mark+"\n"),
+			attack: argv("tclsh", "x.tcl"), says: "begun", code: 1}),
 	}
 }
 
@@ -196,7 +213,8 @@ func node() []borne {
 func listed(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	for _, name := range []string{"git", "tar", "awk", "sed", "make", "python3", "perl", "find", "xargs", "env", "sort", "split", "sqlite3", "rg", "tclsh"} {
+	for _, name := range []string{"git", "tar", "awk", "sed", "make", "python3", "perl", "find", "xargs", "env", "sort",
+		"split", "sqlite3", "rg", "tclsh"} {
 		if p := "/usr/bin/" + name; len(exists(p)) > 0 {
 			all = append(all, p)
 		}
@@ -221,7 +239,8 @@ func TestRepositoryBorne(t *testing.T) {
 	tree := repository(t, lab)
 	k := scripted(programs...)
 	k.Helpers = granted("/usr/lib/git-core")
-	for _, dir := range []string{"/usr/lib/python3.*", "/usr/share/perl/5*", "/usr/lib/*-linux-gnu/perl-base", "/usr/share/tcltk", "/usr/share/perl-base"} {
+	for _, dir := range []string{"/usr/lib/python3.*", "/usr/share/perl/5*", "/usr/lib/*-linux-gnu/perl-base",
+		"/usr/share/tcltk", "/usr/share/perl-base"} {
 		found, _ := filepath.Glob(dir)
 		for _, p := range found {
 			k.Read = append(k.Read, granted(p)...)
@@ -232,8 +251,10 @@ func TestRepositoryBorne(t *testing.T) {
 		t.Errorf("%d rows", len(all))
 	}
 	code := k
-	if code.Exec, code.JIT = granted("/usr/bin/node"), true; len(exists("/usr/bin/node", "/usr/lib/node_modules/npm")) == 2 {
-		code.Read = append(granted(exists("/usr/lib/node_modules", "/usr/share/nodejs", "/etc/ssl/openssl.cnf")...), k.Read...)
+	if code.Exec, code.JIT = granted("/usr/bin/node"), true; len(
+		exists("/usr/bin/node", "/usr/lib/node_modules/npm")) == 2 {
+		code.Read = append(granted(exists("/usr/lib/node_modules", "/usr/share/nodejs", "/etc/ssl/openssl.cnf")...),
+			k.Read...)
 		all = append(all, node()...)
 	}
 	for _, row := range all {
@@ -284,7 +305,8 @@ func repository(t *testing.T, d driven) map[string][]byte {
 		}
 		return e
 	}
-	first, second := start{Files: map[string]string{repo + "/first.txt": "1\n"}}, start{Files: map[string]string{repo + "/a.txt": "hello\n"}}
+	first, second := start{Files: map[string]string{repo + "/first.txt": "1\n"}},
+		start{Files: map[string]string{repo + "/a.txt": "hello\n"}}
 	do(first, "git", "init", "-q", "-b", "main", "--template=", repo)
 	do(start{}, "git", "-C", repo, "add", ".")
 	do(start{}, "git", "-C", repo, "commit", "-q", "-m", "one")
@@ -322,7 +344,8 @@ func inside(t *testing.T, lab string) driven {
 	}
 	root, work := t.TempDir(), t.TempDir()
 	binds := []bind{{self, self, false}, {work, executors.Workspace, true}}
-	for _, p := range []string{"/usr/bin", "/usr/lib", "/usr/lib64", "/usr/share", "/usr/libexec", "/etc/ld.so.cache", "/etc/alternatives", "/dev/null", "/dev/zero", "/dev/urandom"} {
+	for _, p := range []string{"/usr/bin", "/usr/lib", "/usr/lib64", "/usr/share", "/usr/libexec", "/etc/ld.so.cache",
+		"/etc/alternatives", "/dev/null", "/dev/zero", "/dev/urandom"} {
 		if len(exists(p)) > 0 {
 			binds = append(binds, bind{p, p, strings.HasPrefix(p, "/dev")})
 		}
@@ -334,11 +357,12 @@ func inside(t *testing.T, lab string) driven {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &exec.Cmd{Path: lab, Args: []string{"lab", string(order)}, Env: []string{}, Stderr: os.Stderr, SysProcAttr: &syscall.SysProcAttr{
-		Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC,
-		Setsid:     true, UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-	}}
+	c := &exec.Cmd{Path: lab, Args: []string{"lab", string(order)}, Env: []string{}, Stderr: os.Stderr,
+		SysProcAttr: &syscall.SysProcAttr{
+			Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC,
+			Setsid:     true, UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+		}}
 	in, err := c.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

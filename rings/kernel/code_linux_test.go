@@ -174,7 +174,8 @@ func TestList(t *testing.T) {
 	if !found {
 		t.Skip("no python3 of this system's packages")
 	}
-	dir := under(t, map[string]string{"given.py": "x = 1", "kept.py": "x = 2", "pkg/__init__.py": "", "open/x": "", "open/inner/y": ""})
+	dir := under(t, map[string]string{"given.py": "x = 1", "kept.py": "x = 2", "pkg/__init__.py": "", "open/x": "",
+		"open/inner/y": ""})
 	s.Argv = append(s.Argv[:len(s.Argv)-1], `
 import os, sys
 sys.path.append(sys.argv[1])

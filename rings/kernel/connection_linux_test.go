@@ -110,7 +110,8 @@ func TestPipesTakeNoDescriptors(t *testing.T) {
 			want = []error{unix.ENOTSOCK}
 		}
 		for _, f := range ends {
-			if err := unix.Sendmsg(int(f.Fd()), []byte{0}, unix.UnixRights(int(f.Fd())), nil, 0); !slices.ContainsFunc(want, func(w error) bool { return errors.Is(err, w) }) {
+			if err := unix.Sendmsg(int(f.Fd()), []byte{0}, unix.UnixRights(int(f.Fd())), nil, 0); !slices.ContainsFunc(
+				want, func(w error) bool { return errors.Is(err, w) }) {
 				t.Errorf("%v, want one of %v", err, want)
 			}
 		}

@@ -75,7 +75,8 @@ func driver() int {
 			continue
 		}
 		var b bytes.Buffer
-		c := exec.Cmd{Path: s.Argv[0], Args: s.Argv, Env: s.Env, Dir: s.Dir, Stdin: strings.NewReader(s.Input), Stdout: &b, Stderr: &b}
+		c := exec.Cmd{Path: s.Argv[0], Args: s.Argv, Env: s.Env, Dir: s.Dir, Stdin: strings.NewReader(s.Input),
+			Stdout: &b, Stderr: &b}
 		if s.Input == "" {
 			c.Stdin = nil
 		}
@@ -165,8 +166,10 @@ func (d driven) run(t testing.TB, s start) ended {
 // scripted is the profile of a shell guest with these programs.
 func scripted(programs ...string) profiles.Kernel {
 	return profiles.Kernel{
-		Executor: profiles.ExecutorShell, Exec: granted(programs...), Network: profiles.NetworkOff, Path: true, Scratch: true,
-		CPUMillis: 60_000, WallMillis: 120_000, MemoryBytes: 1 << 30, Processes: 64, Files: 256, FileBytes: 64 << 20, TempBytes: 64 << 20, OutputBytes: 1 << 20,
+		Executor: profiles.ExecutorShell, Exec: granted(programs...), Network: profiles.NetworkOff, Path: true,
+		Scratch:   true,
+		CPUMillis: 60_000, WallMillis: 120_000, MemoryBytes: 1 << 30, Processes: 64, Files: 256, FileBytes: 64 << 20,
+		TempBytes: 64 << 20, OutputBytes: 1 << 20,
 	}
 }
 

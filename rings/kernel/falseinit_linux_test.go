@@ -29,12 +29,15 @@ func falseInit() int {
 		return 1
 	}
 	r := initproto.Report{Version: initproto.Version, ABI: 99, Layers: map[string]string{
-		initproto.LayerNamespaces: "enforced", initproto.LayerMounts: "enforced", initproto.LayerExec: "enforced", initproto.LayerNetwork: "enforced",
-		initproto.LayerLimits: "enforced", initproto.LayerPrivileges: "enforced", initproto.LayerLandlock: "enforced",
-		initproto.LayerCapabilities: "enforced", initproto.LayerSeccomp: "enforced", initproto.LayerSelfTest: "enforced", initproto.LayerMemory: "enforced",
+		initproto.LayerNamespaces: "enforced", initproto.LayerMounts: "enforced", initproto.LayerExec: "enforced",
+		initproto.LayerNetwork: "enforced",
+		initproto.LayerLimits:  "enforced", initproto.LayerPrivileges: "enforced", initproto.LayerLandlock: "enforced",
+		initproto.LayerCapabilities: "enforced", initproto.LayerSeccomp: "enforced",
+		initproto.LayerSelfTest: "enforced", initproto.LayerMemory: "enforced",
 	}}
 	fail := func(kind string) {
-		r.Failed, r.Kind, r.Step, r.Reason, r.Errno = initproto.LayerLandlock, kind, "landlock_create_ruleset", "the kernel says no", int(unix.EOPNOTSUPP)
+		r.Failed, r.Kind, r.Step, r.Reason, r.Errno = initproto.LayerLandlock, kind, "landlock_create_ruleset",
+			"the kernel says no", int(unix.EOPNOTSUPP)
 	}
 	files := 0
 	switch word, rest, _ := strings.Cut(programOf(o), "-"); word {
@@ -178,7 +181,8 @@ func TestWhatTheFirstGuestShows(t *testing.T) {
 		if _, e := end(t, g.Guest); e.Code != 0 {
 			t.Errorf("%+v", e)
 		}
-		if a := r.Attestation(t.Context(), "shell"); a.Tier != profiles.TierProcess || a.Layers[initproto.LayerLandlock] != "unavailable" {
+		if a := r.Attestation(t.Context(), "shell"); a.Tier != profiles.TierProcess ||
+			a.Layers[initproto.LayerLandlock] != "unavailable" {
 			t.Errorf("%+v", a)
 		}
 		_, err := r.Launch(t.Context(), named(t, "good"))

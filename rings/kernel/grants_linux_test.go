@@ -58,7 +58,8 @@ func shell(t *testing.T, r *kernel.Ring, k profiles.Kernel, script string) (stri
 	t.Helper()
 	s := program("/usr/bin/bash", "-c", "exec 2>&1\n"+script)
 	s.Kernel.Read, s.Kernel.Write, s.Kernel.Deny, s.Kernel.Libraries = k.Read, k.Write, k.Deny, k.Libraries
-	s.Kernel.Exec = append(granted("/usr/bin/cat", "/usr/bin/mv", "/usr/bin/mkdir", "/usr/bin/rm", "/usr/bin/ln", "/usr/bin/ls", "/usr/bin/cp", "/usr/bin/chmod"), k.Exec...)
+	s.Kernel.Exec = append(granted("/usr/bin/cat", "/usr/bin/mv", "/usr/bin/mkdir", "/usr/bin/rm", "/usr/bin/ln",
+		"/usr/bin/ls", "/usr/bin/cp", "/usr/bin/chmod"), k.Exec...)
 	s.Kernel.FileBytes, s.Env = 1<<20, []string{"PATH=/usr/bin", "LC_ALL=C"}
 	g, err := r.Launch(t.Context(), s)
 	if err != nil {
@@ -111,7 +112,8 @@ say unlink 'rm D/w/b && echo gone'
 	for name, text := range want {
 		not, refused := strings.CutPrefix(text, "!")
 		has := lines[name]
-		if refused && (has == "" || strings.Contains(strings.ReplaceAll(has, dir, ""), not+"\n")) || !refused && !strings.Contains(strings.ToLower(has), strings.ToLower(text)) {
+		if refused && (has == "" || strings.Contains(strings.ReplaceAll(has, dir, ""), not+"\n")) || !refused &&
+			!strings.Contains(strings.ToLower(has), strings.ToLower(text)) {
 			t.Errorf("%s: %q, want %q", name, has, text)
 		}
 	}
@@ -174,11 +176,13 @@ print(json.dumps(sqlite3.connect(":memory:").execute("select 6*7").fetchall()), 
 	if err := os.WriteFile(dir+"/mark", []byte("granted\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	got, _ := shell(t, r, profiles.Kernel{Read: granted(dir), Libraries: granted(dir + "/lib")}, strings.ReplaceAll(script, "D", dir))
+	got, _ := shell(t, r, profiles.Kernel{Read: granted(dir), Libraries: granted(dir + "/lib")},
+		strings.ReplaceAll(script, "D", dir))
 	if strings.Contains(got, "started") || strings.Contains(got, "loaded") || !strings.Contains(got, "granted") {
 		t.Errorf("got %q", got)
 	}
-	got, _ = shell(t, r, profiles.Kernel{Read: granted(dir), Exec: granted(dir + "/lib/tool")}, strings.ReplaceAll(script, "D", dir))
+	got, _ = shell(t, r, profiles.Kernel{Read: granted(dir), Exec: granted(dir + "/lib/tool")},
+		strings.ReplaceAll(script, "D", dir))
 	if !strings.Contains(got, "started") || !strings.Contains(got, "loaded") { // the same, granted
 		t.Errorf("got %q", got)
 	}
@@ -188,7 +192,8 @@ print(json.dumps(sqlite3.connect(":memory:").execute("select 6*7").fetchall()), 
 // agent's guest has put in its way.
 func TestNoWayThroughAnotherGuest(t *testing.T) {
 	var wg sync.WaitGroup
-	r, err := kernel.New(kernel.Config{Go: func(f func()) { wg.Go(f) }, Token: rand.Reader, Executors: []string{profiles.ExecutorShell}})
+	r, err := kernel.New(kernel.Config{Go: func(f func()) { wg.Go(f) }, Token: rand.Reader,
+		Executors: []string{profiles.ExecutorShell}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,11 +209,14 @@ func TestNoWayThroughAnotherGuest(t *testing.T) {
 	}
 	reader := profiles.Agent{Shell: &profiles.Shell{}, Files: profiles.Files{Read: granted(dir + "/w/data")}}
 	writer := profiles.Agent{Shell: &profiles.Shell{}, Files: profiles.Files{Write: granted(dir + "/w")}}
-	if _, err := r.Prepare(t.Context(), &profiles.Set{Agents: map[string]profiles.Agent{"reader": reader}}); err != nil {
+	if _, err := r.Prepare(t.Context(), &profiles.Set{Agents: map[string]profiles.Agent{
+		"reader": reader}}); err != nil {
 		t.Errorf("without the writer: %v", err)
 	}
-	_, err = r.Prepare(t.Context(), &profiles.Set{Agents: map[string]profiles.Agent{"reader": reader, "writer": writer}})
-	if err == nil || !strings.Contains(err.Error(), "leads through the link "+dir+"/w/data, which a guest may change (policy.cue:1") {
+	_, err = r.Prepare(t.Context(), &profiles.Set{Agents: map[string]profiles.Agent{
+		"reader": reader, "writer": writer}})
+	if err == nil || !strings.Contains(err.Error(), "leads through the link "+dir+
+		"/w/data, which a guest may change (policy.cue:1") {
 		t.Errorf("with the writer: %v", err)
 	}
 }

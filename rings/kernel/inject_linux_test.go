@@ -50,7 +50,8 @@ func injections(t *testing.T) []injection {
 			if len(c) != 4 {
 				t.Fatalf("testdata/inject.txt:%d: %d columns, want 4", n, len(c))
 			}
-			all = append(all, injection{strings.TrimSpace(c[0]), strings.TrimSpace(c[1]), strings.TrimSpace(c[2]), strings.TrimSpace(c[3])})
+			all = append(all, injection{strings.TrimSpace(c[0]), strings.TrimSpace(c[1]), strings.TrimSpace(c[2]),
+				strings.TrimSpace(c[3])})
 		}
 	}
 	if err := in.Err(); err != nil {

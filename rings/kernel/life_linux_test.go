@@ -35,7 +35,8 @@ func nothingLeft(t testing.TB, before held) {
 	var now held
 	eventually(t, "what launches have taken to be given back", func() bool {
 		now = holds(t)
-		return now.descriptors <= before.descriptors && now.goroutines <= before.goroutines && now.children <= before.children
+		return now.descriptors <= before.descriptors && now.goroutines <= before.goroutines &&
+			now.children <= before.children
 	})
 	if now.threads > before.threads+32 {
 		t.Errorf("%d threads, %d before", now.threads, before.threads)

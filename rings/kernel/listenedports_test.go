@@ -46,7 +46,8 @@ func TestPorts(t *testing.T) {
 		t.Errorf("nobody's: %s", diff)
 	}
 	got := listenedPorts(decider(many))
-	if len(got) != initproto.MaxPorts || !slices.Contains(got, 80) || !slices.Contains(got, 443) || !slices.IsSorted(got) {
+	if len(got) != initproto.MaxPorts || !slices.Contains(got, 80) || !slices.Contains(got, 443) ||
+		!slices.IsSorted(got) {
 		t.Errorf("of very many ports %d stay: %v", len(got), got)
 	}
 }
@@ -88,7 +89,8 @@ func TestEnvironment(t *testing.T) {
 // or belongs to nobody, reaches nothing.
 func TestDecider(t *testing.T) {
 	set := &profiles.Set{Revision: "r", Agents: map[string]profiles.Agent{"a": agent(
-		profiles.EgressRule{Host: "a.example", Ports: []int{443}}, profiles.EgressRule{Host: "b.example", Ports: []int{443}})}}
+		profiles.EgressRule{Host: "a.example", Ports: []int{443}},
+		profiles.EgressRule{Host: "b.example", Ports: []int{443}})}}
 	listed := func(d *profiles.Decider, name string) bool { return d.EgressList().Listed(name, time.Unix(1, 0)) }
 	for _, tt := range []struct {
 		name   string
@@ -117,7 +119,8 @@ func TestDecider(t *testing.T) {
 // between them, which a policy of a thousand rules and many guests needs.
 func TestDecidersShared(t *testing.T) {
 	rule := profiles.EgressRule{Host: "a.example", Ports: []int{443}}
-	set := &profiles.Set{Revision: "r", Agents: map[string]profiles.Agent{"a": agent(rule), "b": agent()}} // of one name
+	// of one name
+	set := &profiles.Set{Revision: "r", Agents: map[string]profiles.Agent{"a": agent(rule), "b": agent()}}
 	all := newRunDeciders(set)
 	if one, two := all.Of("a", nil), all.Of("a", nil); one != two {
 		t.Error("two guests of an agent have two")
@@ -134,7 +137,8 @@ func TestDecidersShared(t *testing.T) {
 func TestSocketsAre(t *testing.T) {
 	o := initproto.Listen{Proxy: 3128, Ports: []uint16{80, 443}}
 	whole := func() []initproto.Listener {
-		return []initproto.Listener{{Kind: initproto.ListenProxy, Port: 3128}, {Kind: initproto.ListenPort, Port: 80}, {Kind: initproto.ListenPort, Port: 443},
+		return []initproto.Listener{{Kind: initproto.ListenProxy, Port: 3128}, {Kind: initproto.ListenPort, Port: 80},
+			{Kind: initproto.ListenPort, Port: 443},
 			{Kind: initproto.ListenDNS, Port: 53}, {Kind: initproto.ListenDNS2, Port: 53}}
 	}
 	for _, tt := range []struct {

@@ -22,11 +22,13 @@ func shellAgent(memory int64, read ...string) profiles.Agent {
 	a := profiles.Agent{
 		MinTier: profiles.TierOS, Shell: &profiles.Shell{},
 		Limits: profiles.Limits{
-			CPUMillis: n(20_000), WallMillis: n(60_000), MemoryBytes: n(memory), OutputBytes: n(1 << 16), Processes: n(16), Files: n(32),
+			CPUMillis: n(20_000), WallMillis: n(60_000), MemoryBytes: n(memory), OutputBytes: n(1 << 16),
+			Processes: n(16), Files: n(32),
 		},
 	}
 	for i, p := range read {
-		a.Files.Read = append(a.Files.Read, profiles.PathRule{Path: p, Rule: profiles.Rule{File: "policy.yaml", Line: 7 + i, Path: fmt.Sprintf("files.read[%d]", i)}})
+		a.Files.Read = append(a.Files.Read, profiles.PathRule{
+			Path: p, Rule: profiles.Rule{File: "policy.yaml", Line: 7 + i, Path: fmt.Sprintf("files.read[%d]", i)}})
 	}
 	return a
 }
@@ -171,13 +173,15 @@ func TestSwappedGrantIsRefused(t *testing.T) {
 	settled(t, r)
 	replace(t, dir)
 	for range 2 {
-		if g, err := r.Launch(t.Context(), waits(t, a)); g != nil || err == nil || !strings.Contains(err.Error(), "replaced in a folder that guests may write") {
+		if g, err := r.Launch(t.Context(), waits(t, a)); g != nil || err == nil ||
+			!strings.Contains(err.Error(), "replaced in a folder that guests may write") {
 			t.Errorf("%v, %v", g, err)
 		}
 	}
 	narrowed := waits(t, a) // of a run that has less than its agent
 	narrowed.Kernel.MemoryBytes /= 2
-	if g, err := r.Launch(t.Context(), narrowed); g != nil || err == nil || !strings.Contains(err.Error(), "replaced in a folder that guests may write") {
+	if g, err := r.Launch(t.Context(), narrowed); g != nil || err == nil ||
+		!strings.Contains(err.Error(), "replaced in a folder that guests may write") {
 		t.Errorf("%v, %v", g, err)
 	}
 	apply(t, r, set)
@@ -200,7 +204,8 @@ func TestUpgradedGrantHeals(t *testing.T) {
 		t.Fatal(err)
 	}
 	wide := shellAgent(64<<20, current, other)
-	set := &profiles.Set{Agents: map[string]profiles.Agent{"a": shellAgent(64<<20, current), "b": wide, "gone": shellAgent(64<<20, tool("1"))}}
+	set := &profiles.Set{Agents: map[string]profiles.Agent{"a": shellAgent(64<<20, current), "b": wide,
+		"gone": shellAgent(64<<20, tool("1"))}}
 	apply(t, r, set)
 	b := waits(t, wide)
 	b.Agent = "b"
@@ -224,14 +229,16 @@ func TestUpgradedGrantHeals(t *testing.T) {
 	}
 	gone := waits(t, shellAgent(64<<20, tool("1")))
 	gone.Agent = "gone"
-	if g, err := r.Launch(t.Context(), gone); g != nil || err == nil || !strings.Contains(err.Error(), "policy.yaml:7") {
+	if g, err := r.Launch(t.Context(), gone); g != nil || err == nil ||
+		!strings.Contains(err.Error(), "policy.yaml:7") {
 		t.Errorf("%v, %v", g, err)
 	}
 	// A link to what nobody may have is refused as a push would refuse it.
 	if err := errors.Join(os.Remove(current), os.Symlink("/proc", current)); err != nil {
 		t.Fatal(err)
 	}
-	if g, err := r.Launch(t.Context(), waits(t, shellAgent(64<<20, current))); g != nil || err == nil || !strings.Contains(err.Error(), "policy.yaml:7") {
+	if g, err := r.Launch(t.Context(), waits(t, shellAgent(64<<20, current))); g != nil || err == nil ||
+		!strings.Contains(err.Error(), "policy.yaml:7") {
 		t.Errorf("%v, %v", g, err)
 	}
 }

@@ -20,12 +20,14 @@ import (
 
 // held runs one probe of memory under a limit of 128 MiB, and tells what it said and
 // how it ended.
-func heldMemory(t *testing.T, r *kernel.Ring, s stage, token, probe, id string, mib int, ms int) (string, executors.Exit) {
+func heldMemory(t *testing.T, r *kernel.Ring, s stage, token, probe, id string, mib int, ms int) (
+	string, executors.Exit) {
 	t.Helper()
 	return limited(t, r, s, token, probe, id, mib, ms, 30*time.Second)
 }
 
-func limited(t *testing.T, r *kernel.Ring, s stage, token, probe, id string, mib, ms int, cpu time.Duration) (string, executors.Exit) {
+func limited(t *testing.T, r *kernel.Ring, s stage, token, probe, id string, mib, ms int, cpu time.Duration) (
+	string, executors.Exit) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()

@@ -30,7 +30,8 @@ type benign struct {
 	want     string // of standard output
 }
 
-const coreutils = "basename cat chmod cmp comm cp cut date dd dirname du env expr find grep head id join ln ls md5sum mkdir mktemp mv nproc od paste printf readlink realpath rm rmdir sed seq sha256sum sleep sort split stat tail tee timeout touch tr true truncate uname uniq wc xargs awk gzip tar diff"
+const coreutils = "basename cat chmod cmp comm cp cut date dd dirname du env expr find grep head id join ln ls " +
+	"md5sum mkdir mktemp mv nproc od paste printf readlink realpath rm rmdir sed seq sha256sum sleep sort split stat tail tee timeout touch tr true truncate uname uniq wc xargs awk gzip tar diff"
 
 const bashScript = `set -euo pipefail
 a=(one two three); declare -A m=([x]=1 [y]=2)
@@ -179,7 +180,8 @@ func TestBenignPrograms(t *testing.T) {
 	r, _ := probeRing(t)
 	python, _ := filepath.EvalSymlinks("/usr/bin/python3")
 	version := "/usr/lib/" + filepath.Base(python)
-	gitTools := append(strings.Fields("bash sh git git-upload-pack cat wc grep head sed"), exists("/usr/lib/git-core/git", "/usr/lib/git-core/git-upload-pack")...)
+	gitTools := append(strings.Fields("bash sh git git-upload-pack cat wc grep head sed"),
+		exists("/usr/lib/git-core/git", "/usr/lib/git-core/git-upload-pack")...)
 	p := built(t, "benign")
 	for _, b := range []benign{
 		{name: "bash", tools: strings.Fields("bash sort sleep cat grep diff seq"), packages: "bash coreutils grep diffutils", script: bashScript, argv: []string{"/usr/bin/bash"}, want: "fine\nbye\n"},
@@ -223,7 +225,8 @@ func rust(t *testing.T) string {
 	if err := os.WriteFile(src, []byte(rustProgram), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(t.Context(), rustc, "--edition", "2021", "-o", bin, src).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), rustc, "--edition", "2021", "-o", bin,
+		src).CombinedOutput(); err != nil {
 		t.Logf("rustc: %v\n%s", err, out)
 		return ""
 	}

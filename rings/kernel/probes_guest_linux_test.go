@@ -114,8 +114,10 @@ func ownLayers(s stage, argv []string) executors.Spec {
 		Executor: profiles.ExecutorShell, Argv: argv, MinTier: profiles.TierOS, Streams: true,
 		CPU: 10 * time.Second, MemoryBytes: 512 << 20, FileBytes: 32 << 20, Dir: s.args["ws"],
 		Kernel: profiles.Kernel{
-			Executor: profiles.ExecutorShell, Network: profiles.NetworkOwn, CPUMillis: 10_000, WallMillis: 60_000, MemoryBytes: 512 << 20,
-			Read: path(s.args["ws"], filepath.Dir(s.args["lib"])), Write: path(s.args["ws"]), Deny: path(s.args["denied"]),
+			Executor: profiles.ExecutorShell, Network: profiles.NetworkOwn, CPUMillis: 10_000, WallMillis: 60_000,
+			MemoryBytes: 512 << 20,
+			Read:        path(s.args["ws"], filepath.Dir(s.args["lib"])), Write: path(s.args["ws"]),
+			Deny: path(s.args["denied"]),
 			Exec: path(s.args["bash"]), Libraries: path(s.args["libs"]),
 			Processes: 48, Files: 64, FileBytes: 32 << 20, TempBytes: 16 << 20, OutputBytes: 1 << 20,
 		},
@@ -209,7 +211,8 @@ func TestProbes(t *testing.T) {
 			for _, w := range ws {
 				got[w.id] = results[w.id]
 				if !agrees(want(w), got[w.id]) {
-					bad = append(bad, fmt.Sprintf("%s in %s: %s, want %s (%s)", w.id, where, got[w.id], want(w), w.what))
+					bad = append(bad, fmt.Sprintf("%s in %s: %s, want %s (%s)", w.id, where, got[w.id], want(w),
+						w.what))
 				}
 			}
 			return bad
@@ -220,9 +223,11 @@ func TestProbes(t *testing.T) {
 	}
 	var lines []string
 	for _, w := range rows(t) {
-		lines = append(lines, fmt.Sprintf("%-4.4s %-24s off %-18s own %-18s  %s", w.design, w.id, all["off"][w.id], all["own"][w.id], w.layer))
+		lines = append(lines, fmt.Sprintf("%-4.4s %-24s off %-18s own %-18s  %s", w.design, w.id, all["off"][w.id],
+			all["own"][w.id], w.layer))
 	}
-	t.Logf("\n%s\n%d probes in a guest without network, %d in one with its own, %v", strings.Join(lines, "\n"), len(all["off"]), len(all["own"]), time.Since(began))
+	t.Logf("\n%s\n%d probes in a guest without network, %d in one with its own, %v", strings.Join(lines, "\n"),
+		len(all["off"]), len(all["own"]), time.Since(began))
 }
 
 // openUp lets the user of the guests through a folder of a test.
@@ -297,7 +302,8 @@ func TestProbeTable(t *testing.T) {
 	var left []string
 	for id := range strings.FieldsSeq(inLab(t, p, s, "", "list")["list"]) {
 		switch id {
-		case "wait", "ex_ran", "i_sleep", "i_sees", "i_pids", "i_inflight", "i_sends", "l_doublefork": // parts of other tests
+		case "wait", "ex_ran", "i_sleep", "i_sees", "i_pids", "i_inflight", "i_sends", "l_doublefork":
+			// parts of other tests
 			continue
 		}
 		if !seen[id] && !strings.HasPrefix(id, "m_") { // see TestMemoryOfEveryKind

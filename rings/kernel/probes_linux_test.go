@@ -67,7 +67,8 @@ func built(t *testing.T, names ...string) map[string]string {
 	dir, all := t.TempDir(), map[string]string{}
 	for _, n := range names {
 		all[n] = filepath.Join(dir, n)
-		c := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", all[n], "./testdata/"+n)
+		c := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o",
+			all[n], "./testdata/"+n)
 		c.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Fatalf("build %s: %v\n%s", n, err, out)
@@ -151,7 +152,8 @@ func systemV(t *testing.T, args map[string]string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fd, _, e := unix.Syscall6(unix.SYS_MQ_OPEN, uintptr(unsafe.Pointer(p)), unix.O_CREAT|unix.O_RDWR|unix.O_CLOEXEC, 0o666, 0, 0, 0)
+	fd, _, e := unix.Syscall6(unix.SYS_MQ_OPEN, uintptr(unsafe.Pointer(p)), unix.O_CREAT|unix.O_RDWR|unix.O_CLOEXEC,
+		0o666, 0, 0, 0)
 	if e != 0 {
 		t.Fatal(e)
 	}
@@ -186,7 +188,8 @@ func onStage(t *testing.T, dir string, h host) stage {
 		s.args[k] = filepath.Join(append([]string{dir}, p...)...)
 		return s.args[k]
 	}
-	for _, d := range []string{at("ws", "ws"), filepath.Join(dir, "ws", "priv"), filepath.Join(dir, "granted"), filepath.Join(dir, "outside"), at("libs", "libs")} {
+	for _, d := range []string{at("ws", "ws"), filepath.Join(dir, "ws", "priv"), filepath.Join(dir, "granted"),
+		filepath.Join(dir, "outside"), at("libs", "libs")} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -195,8 +198,10 @@ func onStage(t *testing.T, dir string, h host) stage {
 		}
 	}
 	for path, from := range map[string]string{
-		at("lib", "granted", "data"): "", at("secret", "outside", "secret"): "", at("denied", "ws", "priv", "denied"): "",
-		at("copied", "ws", "copied"): "/usr/bin/true", at("libelf", "libs", "prog"): "/usr/bin/true", at("so", "ws", "libtinfo.so.6"): tinfo(),
+		at("lib", "granted", "data"): "", at("secret", "outside", "secret"): "",
+		at("denied", "ws", "priv", "denied"): "",
+		at("copied", "ws", "copied"):         "/usr/bin/true", at("libelf", "libs", "prog"): "/usr/bin/true",
+		at("so", "ws", "libtinfo.so.6"):      tinfo(),
 		filepath.Join(dir, "libs", "lib.so"): tinfo(),
 	} {
 		b := []byte("SECRET of this test")
@@ -298,7 +303,8 @@ func inLab(t *testing.T, programs map[string]string, s stage, kind string, ids .
 		t.Fatal(err)
 	}
 	flags := uintptr(unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP)
-	for ns, f := range map[string]uintptr{"pid": unix.CLONE_NEWPID, "net": unix.CLONE_NEWNET, "ipc": unix.CLONE_NEWIPC} {
+	for ns, f := range map[string]uintptr{"pid": unix.CLONE_NEWPID, "net": unix.CLONE_NEWNET,
+		"ipc": unix.CLONE_NEWIPC} {
 		if !strings.Contains(kind, ns) {
 			flags |= f
 		}
@@ -312,11 +318,12 @@ func inLab(t *testing.T, programs map[string]string, s stage, kind string, ids .
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &exec.Cmd{Path: programs["lab"], Args: []string{"lab", string(order)}, Env: []string{}, SysProcAttr: &syscall.SysProcAttr{
-		Cloneflags: flags, Setsid: true, Pdeathsig: syscall.SIGKILL,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-	}}
+	c := &exec.Cmd{Path: programs["lab"], Args: []string{"lab", string(order)}, Env: []string{},
+		SysProcAttr: &syscall.SysProcAttr{
+			Cloneflags: flags, Setsid: true, Pdeathsig: syscall.SIGKILL,
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+		}}
 	var out, bad bytes.Buffer
 	c.Stdout, c.Stderr = &out, &bad
 	if strings.HasPrefix(ids[0], "k_tioc") || ids[0] == "d_tty" {
@@ -389,12 +396,14 @@ func (s stage) binds(t *testing.T, probe string) []bind {
 	}
 	all := []bind{{probe, probe, false}, {s.dir, s.dir, true},
 		{"/usr/bin", "/usr/bin", false}, {"/usr/lib", "/usr/lib", false}, {folder, "/root", true}, {folder, "/sys", true}, {folder, "/sys/fs/cgroup", true}}
-	for _, p := range []string{"/usr/lib64", "/dev/null", "/dev/zero", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/etc/ld.so.cache"} {
+	for _, p := range []string{"/usr/lib64", "/dev/null", "/dev/zero", "/dev/urandom", "/dev/tty", "/dev/ptmx",
+		"/etc/ld.so.cache"} {
 		if _, err := os.Stat(p); err == nil {
 			all = append(all, bind{p, p, strings.HasPrefix(p, "/dev")})
 		}
 	}
-	for _, p := range []string{"/etc/shadow", "/etc/passwd", "/dev/kmsg", "/dev/vda", "/dev/mem", "/dev/fuse", "/dev/net/tun", "/dev/kvm", "/dev/vsock",
+	for _, p := range []string{"/etc/shadow", "/etc/passwd", "/dev/kmsg", "/dev/vda", "/dev/mem", "/dev/fuse",
+		"/dev/net/tun", "/dev/kvm", "/dev/vsock",
 		"/dev/loop-control", "/dev/userfaultfd", "/run/dbus/system_bus_socket", "/var/run/docker.sock", "/dev/shm/" + s.args["mq"]} {
 		all = append(all, bind{standIn, p, true})
 	}
@@ -464,7 +473,8 @@ func TestProbesCanSucceed(t *testing.T) {
 
 // together are the probes that leave nothing behind and end nothing: many run in
 // one process.
-var together = regexp.MustCompile(`^(n_[^i]|n_io|s_|d_[^t]|fs_proc|fs_openat2|i_[a-z0-9]+_host$|ex_mmap_[^f]|k_tioclinux_hi)`)
+var together = regexp.MustCompile(
+	`^(n_[^i]|n_io|s_|d_[^t]|fs_proc|fs_openat2|i_[a-z0-9]+_host$|ex_mmap_[^f]|k_tioclinux_hi)`)
 
 // each runs f for every kind of rows, a few at a time, and reports what it says.
 // A row of kind "-" is not run.

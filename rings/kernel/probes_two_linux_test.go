@@ -27,7 +27,8 @@ func TestTwoGuests(t *testing.T) {
 	openUp(t, base)
 	s := onStage(t, filepath.Join(base, "both"), h)
 	// Keys that the host has not: what is found is the neighbour's.
-	for k, v := range map[string]string{"shm": "1380000001", "msg": "1380000002", "sem": "1380000003", "mq": "ringd-neighbour", "tcp": "39377"} {
+	for k, v := range map[string]string{"shm": "1380000001", "msg": "1380000002", "sem": "1380000003",
+		"mq": "ringd-neighbour", "tcp": "39377"} {
 		s.args[k] = v
 	}
 	spec := ownLayers(s, s.argv(p["probe"], token, "i_sleep", ""))

@@ -16,7 +16,8 @@ import (
 // start, is refused with the line of the policy.
 func TestProgramsOfAShell(t *testing.T) {
 	var wg sync.WaitGroup
-	r, err := kernel.New(kernel.Config{Go: func(f func()) { wg.Go(f) }, Token: zeroes{}, Executors: []string{profiles.ExecutorShell}})
+	r, err := kernel.New(kernel.Config{Go: func(f func()) { wg.Go(f) }, Token: zeroes{},
+		Executors: []string{profiles.ExecutorShell}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,17 +31,21 @@ func TestProgramsOfAShell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := under(t, map[string]string{"ws/tool": string(truth), "bin/tool": string(truth), "bin/script": "#!/bin/sh\n", "open/tool": string(truth), "core/tool": string(truth)})
-	for p, mode := range map[string]os.FileMode{"ws/tool": 0o755, "bin/tool": 0o755, "bin/script": 0o755, "open/tool": 0o757, "bin": 0o755, "core": 0o755, "core/tool": 0o755} {
+	dir := under(t, map[string]string{"ws/tool": string(truth), "bin/tool": string(truth), "bin/script": "#!/bin/sh\n",
+		"open/tool": string(truth), "core/tool": string(truth)})
+	for p, mode := range map[string]os.FileMode{"ws/tool": 0o755, "bin/tool": 0o755, "bin/script": 0o755,
+		"open/tool": 0o757, "bin": 0o755, "core": 0o755, "core/tool": 0o755} {
 		if err := os.Chmod(filepath.Join(dir, p), mode); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(os.Symlink(dir+"/ws/tool", dir+"/bin/link"), os.Symlink(dir+"/bin/tool", dir+"/ws/link")); err != nil {
+	if err := errors.Join(os.Symlink(dir+"/ws/tool", dir+"/bin/link"),
+		os.Symlink(dir+"/bin/tool", dir+"/ws/link")); err != nil {
 		t.Fatal(err)
 	}
 	binary := func(path string, helpers ...string) profiles.Binary {
-		return profiles.Binary{Path: path, Rule: profiles.Rule{File: "policy.yaml", Line: 14}, Helpers: granted(helpers...)}
+		return profiles.Binary{Path: path, Rule: profiles.Rule{File: "policy.yaml", Line: 14},
+			Helpers: granted(helpers...)}
 	}
 	for _, tt := range []struct {
 		name   string
@@ -60,12 +65,14 @@ func TestProgramsOfAShell(t *testing.T) {
 		{"a folder as a program", binary(dir + "/bin"), "is no file"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a := profiles.Agent{Shell: &profiles.Shell{Binaries: []profiles.Binary{tt.binary}}, Files: profiles.Files{Write: granted(dir + "/ws")}}
+			a := profiles.Agent{Shell: &profiles.Shell{Binaries: []profiles.Binary{tt.binary}},
+				Files: profiles.Files{Write: granted(dir + "/ws")}}
 			_, err := r.Prepare(t.Context(), &profiles.Set{Agents: map[string]profiles.Agent{"a": a}})
 			switch {
 			case tt.want == "" && err != nil:
 				t.Error(err)
-			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "(policy.")):
+			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) ||
+				!strings.Contains(err.Error(), "(policy.")):
 				t.Errorf("%v, want %q and the line", err, tt.want)
 			}
 		})

@@ -78,7 +78,8 @@ func guest() int {
 			var fds []string
 			for _, f := range list {
 				to, err := os.Readlink("/proc/self/fd/" + f.Name())
-				if err == nil && !strings.Contains(to, "/proc/") && !strings.HasPrefix(to, "anon_inode:[event") && !strings.HasPrefix(to, "/sys/fs/cgroup/") {
+				if err == nil && !strings.Contains(to, "/proc/") && !strings.HasPrefix(to, "anon_inode:[event") &&
+					!strings.HasPrefix(to, "/sys/fs/cgroup/") {
 					fds = append(fds, f.Name()+"="+strings.SplitN(to, ":", 2)[0])
 				}
 			}
@@ -156,7 +157,8 @@ func bare(t *testing.T) *kernel.Ring {
 }
 
 func lacking() initproto.Report {
-	return initproto.Report{Failed: initproto.LayerNamespaces, Kind: initproto.KindMissing, Reason: "not here", Remedy: "another host"}
+	return initproto.Report{Failed: initproto.LayerNamespaces, Kind: initproto.KindMissing, Reason: "not here",
+		Remedy: "another host"}
 }
 
 func ring(t testing.TB) *kernel.Ring {
@@ -450,7 +452,8 @@ func TestNoDescriptorLeaks(t *testing.T) {
 		if err := errors.Join(g.Kill(), g.Conn().Close()); err != nil {
 			t.Fatal(err)
 		}
-		_, _ = r.Launch(t.Context(), executors.Spec{Executor: "js", Argv: []string{"/nonexistent"}, MinTier: profiles.TierWasm, CPU: 1, MemoryBytes: 1, Kernel: profiles.Kernel{Executor: "js"}})
+		_, _ = r.Launch(t.Context(), executors.Spec{Executor: "js", Argv: []string{"/nonexistent"},
+			MinTier: profiles.TierWasm, CPU: 1, MemoryBytes: 1, Kernel: profiles.Kernel{Executor: "js"}})
 	}
 	if after := count(); after > before {
 		t.Errorf("%d descriptors, %d before", after, before)

@@ -37,18 +37,22 @@ func TestOwnProgram(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			line := strings.Split(strings.ReplaceAll(strings.Join(argv, "\x00"), "DRIVER", fields[3]), "\x00")
 			e := d.run(t, start{Argv: line})
-			if e.Code == 42 || !strings.Contains(e.Out, "Permission denied") && !strings.Contains(e.Out, "No such file") && !strings.Contains(e.Out, "cannot open shared object") {
+			if e.Code == 42 || !strings.Contains(e.Out, "Permission denied") &&
+				!strings.Contains(e.Out, "No such file") && !strings.Contains(e.Out, "cannot open shared object") {
 				t.Errorf("%q: %+v", line, e)
 			}
-			if got := tried.take(); strings.Contains(strings.Join(line, " "), "/exe") && line[1] != loader() && !strings.Contains(got, "exec: exec") {
+			if got := tried.take(); strings.Contains(strings.Join(line, " "), "/exe") && line[1] != loader() &&
+				!strings.Contains(got, "exec: exec") {
 				t.Errorf("%q is not on record: %q", line, got)
 			}
 		})
 	}
 	open := drive(t, r, scripted("/usr/bin/env", "/usr/bin/cat"))
 	who := strings.Fields(open.run(t, start{Argv: []string{"/usr/bin/cat", "/proc/self/stat"}, Open: true}).Out)
-	if e := open.run(t, start{Argv: []string{"/usr/bin/env", "/proc/" + who[3] + "/exe", roleEnd}, Open: true}); e.Code != 42 {
-		t.Errorf("where the guest can be looked into its program does not start either: this test shows nothing: %+v", e)
+	if e := open.run(t, start{Argv: []string{"/usr/bin/env", "/proc/" + who[3] + "/exe", roleEnd},
+		Open: true}); e.Code != 42 {
+		t.Errorf("where the guest can be looked into its program does not start either: this test shows nothing: %+v",
+			e)
 	}
 }
 
@@ -56,7 +60,8 @@ func TestOwnProgram(t *testing.T) {
 func TestPlaces(t *testing.T) {
 	r, tried := recording(t)
 	needKernel(t, r)
-	d := drive(t, r, scripted("/usr/bin/env", "/usr/bin/readlink", "/usr/bin/touch", "/usr/bin/ls", "/usr/bin/ln", "/usr/bin/stat"))
+	d := drive(t, r, scripted("/usr/bin/env", "/usr/bin/readlink", "/usr/bin/touch", "/usr/bin/ls", "/usr/bin/ln",
+		"/usr/bin/stat"))
 	for _, tt := range []struct{ argv, want string }{
 		{"env readlink " + executors.Programs + "/ls", "/usr/bin/ls"},
 		{"env touch " + executors.Programs + "/x", "Read-only file system"},
@@ -66,7 +71,8 @@ func TestPlaces(t *testing.T) {
 		{"env cat /etc/passwd", "No such file"},
 		{"env ls " + executors.Programs, "Permission denied"}, // found by name, not listed
 	} {
-		e := d.run(t, start{Argv: append([]string{"/usr/bin/env"}, strings.Fields(tt.argv)[1:]...), Dir: executors.Workspace})
+		e := d.run(t, start{Argv: append([]string{"/usr/bin/env"}, strings.Fields(tt.argv)[1:]...),
+			Dir: executors.Workspace})
 		if !strings.Contains(e.Out, tt.want) || tt.want == "" && e.Out != "" {
 			t.Errorf("%s: %+v", tt.argv, e)
 		}
@@ -76,12 +82,14 @@ func TestPlaces(t *testing.T) {
 	}
 	owner := d.run(t, start{Argv: []string{"/usr/bin/env", "stat", "-c", "%u %a", executors.Workspace}})
 	id := d.run(t, start{Argv: []string{"/usr/bin/env", "stat", "-c", "%u %a", executors.Workspace + "/x"}})
-	if u, _, _ := strings.Cut(owner.Out, " "); owner.Out == "" || !strings.HasPrefix(id.Out, u+" ") || !strings.HasSuffix(owner.Out, " 700\n") {
+	if u, _, _ := strings.Cut(owner.Out, " "); owner.Out == "" || !strings.HasPrefix(id.Out, u+" ") ||
+		!strings.HasSuffix(owner.Out, " 700\n") {
 		t.Errorf("the workspace is of %q, a file that was made in it of %q", owner.Out, id.Out)
 	}
 	k := scripted("/usr/bin/ls")
 	k.Scratch = false
-	if e := drive(t, r, k).run(t, start{Argv: []string{"/usr/bin/ls", executors.Workspace}}); !strings.Contains(e.Out, "No such file") {
+	if e := drive(t, r, k).run(t, start{Argv: []string{"/usr/bin/ls", executors.Workspace}}); !strings.Contains(
+		e.Out, "No such file") {
 		t.Errorf("without a workspace: %+v", e)
 	}
 }

@@ -11,8 +11,10 @@ func TestState(t *testing.T) {
 	behindOne := map[*guest]struct{}{{agent: "a", executor: "shell", wider: true}: {}}
 	served := &guest{agent: "a", executor: "shell", wider: true}
 	served.Serve("r1")
-	missing := &finding{kind: initproto.KindMissing, report: initproto.Report{Failed: "landlock", Kind: initproto.KindMissing, Reason: "no Landlock", Remedy: "use Linux 6.12"}}
-	lies := &finding{kind: initproto.KindLies, report: initproto.Report{Failed: "seccomp", Kind: initproto.KindLies, Reason: "it did not"}}
+	missing := &finding{kind: initproto.KindMissing, report: initproto.Report{
+		Failed: "landlock", Kind: initproto.KindMissing, Reason: "no Landlock", Remedy: "use Linux 6.12"}}
+	lies := &finding{kind: initproto.KindLies, report: initproto.Report{
+		Failed: "seccomp", Kind: initproto.KindLies, Reason: "it did not"}}
 	for _, tt := range []struct {
 		name  string
 		ring  *Ring
@@ -44,7 +46,8 @@ func TestState(t *testing.T) {
 func TestBehindIsBounded(t *testing.T) {
 	var all []Live
 	for i := range 100 {
-		all = append(all, Live{Agent: strings.Repeat("a", i+1), Executor: "shell", Restart: true}, Live{Agent: "fine", Executor: "js"})
+		all = append(all, Live{Agent: strings.Repeat("a", i+1), Executor: "shell", Restart: true},
+			Live{Agent: "fine", Executor: "js"})
 	}
 	got := namesOfRestart(all)
 	if len(got) != maxNamed+1 || got[maxNamed] != "92 more" || strings.Contains(strings.Join(got, " "), "fine") {

@@ -165,7 +165,8 @@ func family() int {
 		fmt.Println(err)
 		return 1
 	}
-	g, err := r.Launch(context.Background(), script(strings.Replace(spread, "setsid ", "", 1), "/bin/sh", "/usr/bin/sleep"))
+	g, err := r.Launch(context.Background(), script(strings.Replace(spread, "setsid ", "", 1), "/bin/sh",
+		"/usr/bin/sleep"))
 	if err != nil {
 		fmt.Println(err)
 		return 1

@@ -56,7 +56,8 @@ func (r *Ring) unconfined(s executors.Spec) (*guest, error) {
 
 // ungranted is the part of a profile that applies to an unconfined guest: its limits.
 func ungranted(k profiles.Kernel) profiles.Kernel {
-	k.Read, k.Write, k.Deny, k.Exec, k.Helpers, k.Libraries, k.Network = nil, nil, nil, nil, nil, nil, profiles.NetworkOff
+	k.Read, k.Write, k.Deny, k.Exec, k.Helpers, k.Libraries, k.Network = nil, nil, nil, nil, nil, nil,
+		profiles.NetworkOff
 	k.Path, k.Scratch = false, false
 	return k
 }

@@ -26,7 +26,8 @@ func asRoot(t *testing.T, first, count int) *kernel.Ring {
 		t.Skip("only root gives guests users of their own")
 	}
 	var wg sync.WaitGroup
-	r, err := kernel.New(kernel.Config{Go: func(f func()) { wg.Go(f) }, Token: rand.Reader, GuestID: first, GuestCount: count})
+	r, err := kernel.New(kernel.Config{Go: func(f func()) { wg.Go(f) }, Token: rand.Reader, GuestID: first,
+		GuestCount: count})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +120,9 @@ func TestUsersAreUsedUp(t *testing.T) {
 	_, err := r.Launch(t.Context(), countedSpec(c.program, "b", "id"))
 	var denial *profiles.Denial
 	if !errors.As(err, &denial) || denial.Decision.Code != profiles.CodeHostFull || denial.Capability != "agent b" ||
-		!slices.ContainsFunc(denial.Decision.Instead, func(s string) bool { return strings.Contains(s, "guests.count") }) {
+		!slices.ContainsFunc(denial.Decision.Instead, func(s string) bool {
+			return strings.Contains(s, "guests.count")
+		}) {
 		t.Fatalf("a second agent: %v", err)
 	}
 	more := c.start(t, r, "a", "id") // its own
@@ -138,7 +141,8 @@ func TestUsersThatCannotBe(t *testing.T) {
 		t.Skip("only root gives guests users of their own")
 	}
 	for _, tt := range []struct{ first, count int }{{-1, 0}, {1000, -1}, {1000, 2}, {1 << 30, 1 << 31}} {
-		r, err := kernel.New(kernel.Config{Go: func(f func()) { go f() }, Token: rand.Reader, GuestID: tt.first, GuestCount: tt.count})
+		r, err := kernel.New(kernel.Config{Go: func(f func()) { go f() }, Token: rand.Reader, GuestID: tt.first,
+			GuestCount: tt.count})
 		if err == nil {
 			t.Errorf("%d users from %d on are taken", tt.count, tt.first)
 			_ = r.Close()
@@ -194,7 +198,8 @@ func TestFilesBelongToOneUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = errors.Join(os.Chown(dir, kernel.DefaultGuestID, kernel.DefaultGuestID), os.Chmod(dir, 0o700),
-		os.Chown(old, kernel.DefaultGuestID, kernel.DefaultGuestID), os.Chown(others, 4711, 4711), os.Chmod(others, 0o666))
+		os.Chown(old, kernel.DefaultGuestID, kernel.DefaultGuestID), os.Chown(others, 4711, 4711),
+		os.Chmod(others, 0o666))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +222,8 @@ func TestFilesBelongToOneUser(t *testing.T) {
 			t.Errorf("agent %s sees %q, want %q", agent, got.line, want)
 		}
 	}
-	for name, want := range map[string]uint32{"old": kernel.DefaultGuestID, "new2": kernel.DefaultGuestID, "new3": kernel.DefaultGuestID, "others": 4711} {
+	for name, want := range map[string]uint32{"old": kernel.DefaultGuestID, "new2": kernel.DefaultGuestID,
+		"new3": kernel.DefaultGuestID, "others": 4711} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)

@@ -24,12 +24,13 @@ func recordedRing(t *testing.T) (*kernel.Ring, func() []kernel.Violation) {
 		mu  sync.Mutex
 		all []kernel.Violation
 	)
-	r, err := kernel.New(kernel.Config{Go: func(f func()) { wg.Go(f) }, Token: rand.Reader, Report: func(v kernel.Violation) error {
-		mu.Lock()
-		defer mu.Unlock()
-		all = append(all, v)
-		return nil
-	}})
+	r, err := kernel.New(kernel.Config{Go: func(f func()) { wg.Go(f) }, Token: rand.Reader,
+		Report: func(v kernel.Violation) error {
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, v)
+			return nil
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,8 @@ func endsOver(t *testing.T, c *counted, held string) {
 	if err := c.Guest.Kill(); err != nil {
 		t.Error(err)
 	}
-	if got := c.Guest.(executors.Fallen).Fell(); !strings.Contains(got, "limit of memory: it held") || !strings.Contains(got, held) {
+	if got := c.Guest.(executors.Fallen).Fell(); !strings.Contains(got, "limit of memory: it held") ||
+		!strings.Contains(got, held) {
 		t.Errorf("its process ended by %q", got)
 	}
 }
@@ -170,7 +172,8 @@ func TestNoStartWithoutWatches(t *testing.T) {
 	}
 	_, err := r.Launch(t.Context(), countedSpec(c.program, "a", "id"))
 	var denial *profiles.Denial
-	if !errors.As(err, &denial) || denial.Decision.Code != profiles.CodeHostFull || !strings.Contains(denial.Decision.Reason, "epoll watches") {
+	if !errors.As(err, &denial) || denial.Decision.Code != profiles.CodeHostFull ||
+		!strings.Contains(denial.Decision.Reason, "epoll watches") {
 		t.Errorf("a start without watches: %v", err)
 	}
 	kernel.SetExhausted(r, false)
@@ -187,7 +190,8 @@ func TestGuestsFitByTheirTasks(t *testing.T) {
 	c.start(t, r, "b", "id")
 	_, err := r.Launch(t.Context(), countedSpec(c.program, "c", "id"))
 	var denial *profiles.Denial
-	if !errors.As(err, &denial) || denial.Decision.Code != profiles.CodeHostFull || !strings.Contains(denial.Decision.Reason, "its 56 tasks and the 112 of other guests") {
+	if !errors.As(err, &denial) || denial.Decision.Code != profiles.CodeHostFull ||
+		!strings.Contains(denial.Decision.Reason, "its 56 tasks and the 112 of other guests") {
 		t.Fatalf("a third guest: %v", err)
 	}
 	one.end()
@@ -205,7 +209,8 @@ func TestOneAgentLeavesRoom(t *testing.T) {
 	}
 	_, err := r.Launch(t.Context(), countedSpec(c.program, "hog", "id"))
 	var denial *profiles.Denial
-	if !errors.As(err, &denial) || denial.Decision.Code != profiles.CodeHostFull || !strings.Contains(denial.Decision.Reason, "of agent hog") {
+	if !errors.As(err, &denial) || denial.Decision.Code != profiles.CodeHostFull ||
+		!strings.Contains(denial.Decision.Reason, "of agent hog") {
 		t.Errorf("a fourth guest of one agent: %v", err)
 	}
 	c.start(t, r, "victim", "id")

@@ -294,7 +294,8 @@ func (c *Client) send(ctx context.Context, method, path string, in any, header h
 	if err := json.Unmarshal(b, &e); err != nil || e.Error.Code == "" {
 		return nil, fmt.Errorf("ask the daemon: status %d without a code", resp.StatusCode)
 	}
-	return nil, &Error{Status: resp.StatusCode, Code: e.Error.Code, Message: e.Error.Message, RequestID: e.Error.RequestID}
+	return nil, &Error{Status: resp.StatusCode, Code: e.Error.Code, Message: e.Error.Message,
+		RequestID: e.Error.RequestID}
 }
 
 func readAll(resp *http.Response) ([]byte, error) {

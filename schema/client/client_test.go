@@ -119,7 +119,8 @@ func TestPathsAreEscaped(t *testing.T) {
 }
 
 func event(seq int, state string) string {
-	return fmt.Sprintf("id: %d\nevent: state\ndata: {\"seq\":%d,\"type\":\"state\",\"run\":\"r1\",\"state\":%q}\n\n", seq, seq, state)
+	return fmt.Sprintf("id: %d\nevent: state\ndata: {\"seq\":%d,\"type\":\"state\",\"run\":\"r1\",\"state\":%q}\n\n",
+		seq, seq, state)
 }
 
 func TestEventsGoOnAfterABreak(t *testing.T) {

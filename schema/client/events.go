@@ -39,7 +39,8 @@ func (c *Client) Events(ctx context.Context, id string, after int64) iter.Seq2[w
 
 // stream reads one connection. over: the reader had enough, or the last event
 // came. A connection that ended early is no error if it brought something.
-func (c *Client) stream(ctx context.Context, id string, after *int64, yield func(wire.Event, error) bool) (over bool, err error) {
+func (c *Client) stream(ctx context.Context, id string, after *int64, yield func(wire.Event, error) bool) (
+	over bool, err error) {
 	header := http.Header{"Accept": {"text/event-stream"}}
 	if *after > 0 {
 		header.Set("Last-Event-ID", strconv.FormatInt(*after, 10))

@@ -20,7 +20,8 @@ import (
 )
 
 func config() convert.Config {
-	known := map[string]string{"awk": "/usr/bin/mawk", "mawk": "/usr/bin/mawk", "docker": "/usr/bin/docker", "git": "/usr/bin/git", "npm": "/usr/bin/npm", "ls": "/usr/bin/ls", "curl": "/usr/bin/curl"}
+	known := map[string]string{"awk": "/usr/bin/mawk", "mawk": "/usr/bin/mawk", "docker": "/usr/bin/docker",
+		"git": "/usr/bin/git", "npm": "/usr/bin/npm", "ls": "/usr/bin/ls", "curl": "/usr/bin/curl"}
 	return convert.Config{Name: "adopted", Owner: "team:devex@acme.example", Find: func(name string) (string, bool) {
 		path, ok := known[name]
 		return path, ok
@@ -49,7 +50,8 @@ func read(t *testing.T, name string) (schema.Policy, []convert.Line) {
 
 // TestGolden: each file of settings becomes the policy, with the lines, beside it.
 func TestGolden(t *testing.T) {
-	for _, name := range []string{"claude-code.json", "claude-code-strict.json", "codex.toml", "srt.json", "srt-closed.json", "compact.yaml", "compact-names.yaml"} {
+	for _, name := range []string{"claude-code.json", "claude-code-strict.json", "codex.toml", "srt.json",
+		"srt-closed.json", "compact.yaml", "compact-names.yaml"} {
 		t.Run(name, func(t *testing.T) {
 			p, lines := read(t, name)
 			written, err := format.YAML(p)
@@ -154,7 +156,8 @@ func TestNeverWider(t *testing.T) {
 		}
 		d := profiles.NewDecider(compiled(t, written), "", profiles.Environment{Workspace: "/w", Home: "/home/u"})
 		if got := d.Decide(tc.action); got.Verdict != tc.want {
-			t.Errorf("%s: %+v %+v: %v (%s), want %v", tc.settings, tc.action.Exec, tc.action.File, got.Verdict, got.Reason, tc.want)
+			t.Errorf("%s: %+v %+v: %v (%s), want %v", tc.settings, tc.action.Exec, tc.action.File, got.Verdict,
+				got.Reason, tc.want)
 		}
 	}
 	p, _ := read(t, "srt-closed.json")
@@ -191,7 +194,8 @@ func TestNotTheSettings(t *testing.T) {
 		{convert.Srt, `{"filesystem": []}`}, {convert.Codex, `sandbox_mode = 1`}, {convert.Codex, `sandbox_mode = "loose"`}, {convert.Codex, `=`},
 		{convert.Compact, `apiVersion: ringd/v1`}, {convert.Compact, `x: 1`}, {"other", ``},
 	} {
-		if p, _, err := convert.Policy(config(), tc.format, "f", []byte(tc.text)); !errors.Is(err, convert.ErrFormat) || p.Kind != "" {
+		if p, _, err := convert.Policy(config(), tc.format, "f", []byte(tc.text)); !errors.Is(err, convert.ErrFormat) ||
+			p.Kind != "" {
 			t.Errorf("%s %s: %v, %+v", tc.format, tc.text, err, p.Kind)
 		}
 	}
@@ -211,7 +215,8 @@ func FuzzPolicy(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, formatName int, text []byte) {
 		formats := convert.Formats()
-		p, _, err := convert.Policy(config(), formats[(formatName%len(formats)+len(formats))%len(formats)], "f.yaml", text)
+		p, _, err := convert.Policy(config(), formats[(formatName%len(formats)+len(formats))%len(formats)], "f.yaml",
+			text)
 		if err != nil {
 			return
 		}
@@ -238,7 +243,8 @@ func TestHostileSettings(t *testing.T) {
 		return profiles.Action{Exec: &profiles.ExecAction{Argv: words}}
 	}
 	to := func(target string) profiles.Action {
-		return profiles.Action{Egress: &egress.Action{Kind: "connect", Target: target, ResolvesTo: []string{"93.184.216.34"}}}
+		return profiles.Action{Egress: &egress.Action{Kind: "connect", Target: target,
+			ResolvesTo: []string{"93.184.216.34"}}}
 	}
 	for _, tc := range []struct {
 		name, format, settings string
@@ -287,11 +293,13 @@ func TestHostileSettings(t *testing.T) {
 		{"a program whose file has another name than its denials", convert.Claude, `{"permissions": {"allow": ["Bash(awk:*)"], "deny": ["Bash(awk -f:*)"]}}`,
 			start("/usr/bin/mawk", "-f", "x"), `{"permissions": {"allow": ["Bash(mawk:*)"]}}`},
 		{"another repository in front of a sub-command", convert.Claude, `{"permissions": {"allow": ["Bash(git diff:*)"]}}`,
-			start("/usr/bin/git", "--git-dir=/w/other", "diff"), `{"permissions": {"allow": ["Bash(git diff:*)", "Bash(git:*)"]}}`},
+			start("/usr/bin/git", "--git-dir=/w/other", "diff"),
+			`{"permissions": {"allow": ["Bash(git diff:*)", "Bash(git:*)"]}}`},
 		{"another host in front of a sub-command", convert.Claude, `{"permissions": {"allow": ["Bash(docker ps:*)"]}}`,
 			start("/usr/bin/docker", "-H", "tcp://other", "ps"), `{"permissions": {"allow": ["Bash(docker:*)"]}}`},
 		{"another file in front of a sub-command", convert.Claude, `{"permissions": {"allow": ["Bash(docker compose up:*)"]}}`,
-			start("/usr/bin/docker", "compose", "-f", "other.yml", "up"), `{"permissions": {"allow": ["Bash(docker:*)"]}}`},
+			start("/usr/bin/docker", "compose", "-f", "other.yml", "up"),
+			`{"permissions": {"allow": ["Bash(docker:*)"]}}`},
 		{"a list of which Python has no name", convert.Compact, `{interpreter_ring: {allowed_imports: [lodash-lite]}}`,
 			profiles.Action{Import: &profiles.ImportAction{Executor: "python", Module: "json"}},
 			`{interpreter_ring: {denied_imports: [left-pad]}}`},
@@ -308,7 +316,8 @@ func TestHostileSettings(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				d := profiles.NewDecider(compiled(t, written), "", profiles.Environment{Workspace: "/w", Home: "/home/u"})
+				d := profiles.NewDecider(compiled(t, written), "",
+					profiles.Environment{Workspace: "/w", Home: "/home/u"})
 				return d.Decide(tc.keeps), lines
 			}
 			got, lines := decide(tc.settings)
@@ -317,7 +326,8 @@ func TestHostileSettings(t *testing.T) {
 			}
 			said := false
 			for _, l := range lines {
-				said = said || l.Outcome != convert.Exact && (l.Path[0] != '(' || l.Path == "(git)" || l.Path == "(docker)")
+				said = said || l.Outcome != convert.Exact &&
+					(l.Path[0] != '(' || l.Path == "(git)" || l.Path == "(docker)")
 			}
 			if !said {
 				t.Errorf("all of it is said to be exact: %+v", lines)
@@ -371,8 +381,10 @@ func TestCompiles(t *testing.T) {
 // TestCompactNames: names of modules that one language alone has are left out of the lists
 // of the other, and the rest of the lists stays.
 func TestCompactNames(t *testing.T) {
-	for _, name := range []string{"lodash-lite", "policy:math", "@acme/plan", "PIL", "google.cloud", "os.*", "_x", "a/b", "A-b", "json"} {
-		for _, list := range []string{"allowed_imports: [pandas, %q]", "denied_imports: [requests, %q]", "allowed_imports: [%q]"} {
+	for _, name := range []string{"lodash-lite", "policy:math", "@acme/plan", "PIL", "google.cloud", "os.*", "_x",
+		"a/b", "A-b", "json"} {
+		for _, list := range []string{"allowed_imports: [pandas, %q]", "denied_imports: [requests, %q]",
+			"allowed_imports: [%q]"} {
 			text := "interpreter_ring: {" + fmt.Sprintf(list, name) + "}"
 			p, lines, err := convert.Policy(config(), convert.Compact, "f.yaml", []byte(text))
 			if err != nil {
@@ -383,7 +395,9 @@ func TestCompactNames(t *testing.T) {
 				t.Fatal(err)
 			}
 			a := compiled(t, written)
-			said := slices.ContainsFunc(lines, func(l convert.Line) bool { return l.Value == name && l.Outcome != convert.Exact })
+			said := slices.ContainsFunc(lines, func(l convert.Line) bool {
+				return l.Value == name && l.Outcome != convert.Exact
+			})
 			if !said && strings.HasPrefix(list, "allowed") {
 				t.Errorf("%s: nothing is said of %s", text, name)
 			}
@@ -417,14 +431,17 @@ func TestRoot(t *testing.T) {
 // home folder itself is none that a rule names.
 func TestHomeFolder(t *testing.T) {
 	for _, path := range []string{"~/../secret", "~/a/../../secret", "~/", "~/.", "~/a/.."} {
-		p, lines, err := convert.Policy(config(), convert.Srt, "f", fmt.Appendf(nil, `{"filesystem": {"allowWrite": [%q]}}`, path))
+		p, lines, err := convert.Policy(config(), convert.Srt, "f",
+			fmt.Appendf(nil, `{"filesystem": {"allowWrite": [%q]}}`, path))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := p.Spec.Filesystem.Write; len(got) > 0 {
 			t.Errorf("%s: writes %v", path, got)
 		}
-		if !slices.ContainsFunc(lines, func(l convert.Line) bool { return l.Value == path && l.Outcome == convert.Left }) {
+		if !slices.ContainsFunc(lines, func(l convert.Line) bool {
+			return l.Value == path && l.Outcome == convert.Left
+		}) {
 			t.Errorf("%s: %+v", path, lines)
 		}
 	}

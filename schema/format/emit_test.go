@@ -49,8 +49,10 @@ func TestReadsBack(t *testing.T) {
 
 // TestHazards: what some reader of YAML takes for no text is quoted.
 func TestHazards(t *testing.T) {
-	p := schema.Policy{APIVersion: "ringd/v1", Kind: "AgentPolicy", Metadata: schema.Metadata{Name: "a", Revision: 1, Owner: "user:a@b",
-		Labels: map[string]string{"a": "off", "b": "12:30", "c": "2026-01-01", "d": "0x10", "e": "- x", "f": "", "g": "a: b", "h": "#x", "i": "é", "j": "two\nlines\n", "k": "1_000", "l": "~", "m": "=", "n": "<<", "o": "trailing ", "p": "\ttab", "q": "null", "r": "*x", "s": "&y", "t": "!z", "u": "@v", "v": "`w", "w": "%x", "x": ".inf"}}}
+	p := schema.Policy{APIVersion: "ringd/v1", Kind: "AgentPolicy",
+		Metadata: schema.Metadata{Name: "a", Revision: 1, Owner: "user:a@b",
+			Labels: map[string]string{"a": "off", "b": "12:30", "c": "2026-01-01", "d": "0x10", "e": "- x", "f": "",
+				"g": "a: b", "h": "#x", "i": "é", "j": "two\nlines\n", "k": "1_000", "l": "~", "m": "=", "n": "<<", "o": "trailing ", "p": "\ttab", "q": "null", "r": "*x", "s": "&y", "t": "!z", "u": "@v", "v": "`w", "w": "%x", "x": ".inf"}}}
 	written, err := format.YAML(p)
 	if err != nil {
 		t.Fatal(err)

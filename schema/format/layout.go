@@ -66,7 +66,8 @@ func formatCUE(src schema.Source) ([]byte, schema.Diagnostics, error) {
 		out, err := format.Source(src.Data)
 		return out, nil, err
 	}
-	d := schema.Diagnostic{Pos: schema.Pos{File: src.Name, Line: 1, Column: 1}, Code: schema.CodeSyntax, Msg: err.Error()}
+	d := schema.Diagnostic{Pos: schema.Pos{File: src.Name, Line: 1, Column: 1}, Code: schema.CodeSyntax,
+		Msg: err.Error()}
 	if all := cueerrors.Errors(err); len(all) > 0 { // those after the first are mostly its shadow
 		words, args := all[0].Msg()
 		d.Msg = fmt.Sprintf(words, args...)
@@ -251,7 +252,8 @@ func quote(n *yaml.Node) {
 	}
 	switch n.Style &^ yaml.FlowStyle {
 	case 0:
-		if kind, trap, refused := schema.ResolveScalar(n.Value); kind == schema.String && (trap != "" || refused != "" || n.Value == "<<") {
+		if kind, trap, refused := schema.ResolveScalar(n.Value); kind == schema.String &&
+			(trap != "" || refused != "" || n.Value == "<<") {
 			n.Style, n.Tag = yaml.DoubleQuotedStyle, "!!str"
 		}
 	case yaml.SingleQuotedStyle:

@@ -218,8 +218,10 @@ func TestPolicies(t *testing.T) {
 
 // What readers of YAML disagree about is in quotes, names too, and numbers stay numbers.
 func TestQuotes(t *testing.T) {
-	got := formatted(t, "a_test.yaml", "a: [off, yes, 12:30, 2026-11-20, 0o17x, plain, 8, 'it''s', 'say \"x\"', true]\non: 1\nb: |\n  text\n  # no comment\n")
-	want := "a: [\"off\", \"yes\", \"12:30\", \"2026-11-20\", 0o17x, plain, 8, \"it's\", 'say \"x\"', true]\n\"on\": 1\nb: |\n  text\n  # no comment\n"
+	got := formatted(t, "a_test.yaml", "a: [off, yes, 12:30, 2026-11-20, 0o17x, plain, 8, 'it''s', 'say \"x\"', "+
+		"true]\non: 1\nb: |\n  text\n  # no comment\n")
+	want := "a: [\"off\", \"yes\", \"12:30\", \"2026-11-20\", 0o17x, plain, 8, \"it's\", 'say \"x\"', true]\n\"on\": " +
+		"1\nb: |\n  text\n  # no comment\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -237,7 +239,8 @@ func TestFlow(t *testing.T) {
 
 // JSON is indented, CUE is as cue fmt has it.
 func TestOthers(t *testing.T) {
-	if got := formatted(t, "a.json", `{"kind":"x","a":[1e2]}`); got != "{\n  \"kind\": \"x\",\n  \"a\": [\n    1e2\n  ]\n}\n" {
+	if got := formatted(t, "a.json", `{"kind":"x","a":[1e2]}`); got != "{\n  \"kind\": \"x\",\n  \"a\": [\n    1e2\n "+
+		" ]\n}\n" {
 		t.Error(got)
 	}
 	if got := formatted(t, "a.cue", "a:   1 // x\nb:  {c:2}\n"); got != "a: 1 // x\nb: {c: 2}\n" {
@@ -288,7 +291,8 @@ func value(n *yaml.Node) any {
 		}
 		return out
 	default:
-		if kind, _, _ := schema.ResolveScalar(n.Value); n.Kind == yaml.ScalarNode && n.Style&^yaml.FlowStyle == 0 && kind != schema.String {
+		if kind, _, _ := schema.ResolveScalar(n.Value); n.Kind == yaml.ScalarNode && n.Style&^yaml.FlowStyle == 0 &&
+			kind != schema.String {
 			return []any{"not a text", n.Value}
 		}
 		return n.Value
@@ -296,7 +300,8 @@ func value(n *yaml.Node) any {
 }
 
 func FuzzFormat(f *testing.F) {
-	for _, seed := range []string{messy, tidy, "a: &x [1]\nb: *x\n", "a: {b: # c\n  1}\n", "? a\n: b\n", "a:\n# x\n- 1\n# y\n", "a: >\n  x\n\n\n# z\n", dense, airy,
+	for _, seed := range []string{messy, tidy, "a: &x [1]\nb: *x\n", "a: {b: # c\n  1}\n", "? a\n: b\n",
+		"a:\n# x\n- 1\n# y\n", "a: >\n  x\n\n\n# z\n", dense, airy,
 		"spec:\n\n  mode: x\n\n\n  # c\n\n  data: |+\n    y\n\nkind: z\n", "a:\n- b\n\n# c\n\n- d: 1\n\n  e: 2\n"} {
 		f.Add(seed)
 	}

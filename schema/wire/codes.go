@@ -3,24 +3,27 @@ package wire
 // The codes of Error. Beside these, a refusal by policy has the code of its
 // decision (profiles.Code). Codes are API: one is added, never renamed.
 const (
-	CodeRequestInvalid   = "request_invalid"     // 400: cannot be understood
-	CodeUnauthorized     = "unauthorized"        // 401: over TCP, no token that counts
-	CodeForbidden        = "forbidden"           // 403: not with the caller's roles
-	CodeWrongRole        = "wrong_role"          // 403: the call waits for someone else
-	CodeNotFound         = "not_found"           // 404: no such run, call, agent or executor
-	CodePathUnknown      = "path_unknown"        // 404: no such path
-	CodeMethodNotAllowed = "method_not_allowed"  // 405
-	CodeSelfApproval     = "self_approval"       // 403: nobody approves what was asked in its own name
-	CodeNotAnApprover    = "not_an_approver"     // 403: not one of those whom the call waits for
-	CodeNotWaiting       = "not_waiting"         // 409: the call waits for no approver, or not for this one any more
-	CodeApprovalExpired  = "approval_expired"    // 409: too late
-	CodeAlreadyResumed   = "already_resumed"     // 409: another resume won; the message says whose and when
-	CodeIntegrity        = "integrity"           // 409: the record of the pause is not what was sealed; nothing was loaded
-	CodeKeyUnknown       = "key_unknown"         // 409: the record is sealed with a key that this daemon does not have
-	CodeEngineUnknown    = "engine_unknown"      // 409: the record needs an engine that this daemon does not have
-	CodeFormatUnknown    = "format_unknown"      // 409: the record has a format that this daemon does not know
-	CodeBridgeUnprovided = "bridge_unprovided"   // 409: an approved call needs a bridge that nothing here performs, or whose command is missing
-	CodeResumeFailed     = "resume_failed"       // 409: the run could not be resumed for another reason; it stays paused
+	CodeRequestInvalid   = "request_invalid"    // 400: cannot be understood
+	CodeUnauthorized     = "unauthorized"       // 401: over TCP, no token that counts
+	CodeForbidden        = "forbidden"          // 403: not with the caller's roles
+	CodeWrongRole        = "wrong_role"         // 403: the call waits for someone else
+	CodeNotFound         = "not_found"          // 404: no such run, call, agent or executor
+	CodePathUnknown      = "path_unknown"       // 404: no such path
+	CodeMethodNotAllowed = "method_not_allowed" // 405
+	CodeSelfApproval     = "self_approval"      // 403: nobody approves what was asked in its own name
+	CodeNotAnApprover    = "not_an_approver"    // 403: not one of those whom the call waits for
+	CodeNotWaiting       = "not_waiting"        // 409: the call waits for no approver, or not for this one any more
+	CodeApprovalExpired  = "approval_expired"   // 409: too late
+	CodeAlreadyResumed   = "already_resumed"    // 409: another resume won; the message says whose and when
+	// 409: the record of the pause is not what was sealed; nothing was loaded
+	CodeIntegrity     = "integrity"
+	CodeKeyUnknown    = "key_unknown"    // 409: the record is sealed with a key that this daemon does not have
+	CodeEngineUnknown = "engine_unknown" // 409: the record needs an engine that this daemon does not have
+	CodeFormatUnknown = "format_unknown" // 409: the record has a format that this daemon does not know
+	// 409: an approved call needs a bridge that nothing here performs, or whose command is missing
+	CodeBridgeUnprovided = "bridge_unprovided"
+	// 409: the run could not be resumed for another reason; it stays paused
+	CodeResumeFailed     = "resume_failed"
 	CodeSessionBusy      = "session_busy"        // 409: another run has the session
 	CodeRunEnded         = "run_ended"           // 409
 	CodeAlreadyAnswered  = "already_answered"    // 409: the first answer counts

@@ -10,27 +10,30 @@ import (
 // The conditions of Status. Each names a row of the fault table; none means
 // that the generation in force is the last one pushed and everything serves.
 const (
-	ConditionNoPolicy         = "no_policy"           // no valid generation: everything is denied
-	ConditionPushRejected     = "push_rejected"       // the last push was refused
-	ConditionExecutorClosed   = "executor_closed"     // an executor rejected its profile
-	ConditionRestartNeeded    = "restart_needed"      // something live could not take the new generation
-	ConditionAuditUnavailable = "audit_unavailable"   // audit or store cannot be written: nothing runs
-	ConditionSyncLost         = "sync_lost"           // the sync directory is gone
-	ConditionStale            = "stale"               // the staleness limit passed: everything is denied
-	ConditionHeld             = "held"                // in force since before a restart, not yet seen again
-	ConditionDraining         = "draining"            // new runs are refused
-	ConditionDiskLow          = "disk_low"            // the disk of the state folder is nearly full: new runs are refused
-	ConditionNotArchived      = "audit_not_archived"  // the audit log cannot be archived as the configuration says, and grows
-	ConditionGateway          = "gateway_unavailable" // the gateway of a policy has no upstream or no credential here
-	ConditionRunsStuck        = "runs_stuck"          // runs whose calls are answered cannot go on
-	ConditionLockdown         = "lockdown"            // an operator, or a signed order, closed everything
-	ConditionOrderRefused     = "lockdown_refused"    // a lockdown order in the sync folder is not obeyed
+	ConditionNoPolicy         = "no_policy"         // no valid generation: everything is denied
+	ConditionPushRejected     = "push_rejected"     // the last push was refused
+	ConditionExecutorClosed   = "executor_closed"   // an executor rejected its profile
+	ConditionRestartNeeded    = "restart_needed"    // something live could not take the new generation
+	ConditionAuditUnavailable = "audit_unavailable" // audit or store cannot be written: nothing runs
+	ConditionSyncLost         = "sync_lost"         // the sync directory is gone
+	ConditionStale            = "stale"             // the staleness limit passed: everything is denied
+	ConditionHeld             = "held"              // in force since before a restart, not yet seen again
+	ConditionDraining         = "draining"          // new runs are refused
+	// the disk of the state folder is nearly full: new runs are refused
+	ConditionDiskLow = "disk_low"
+	// the audit log cannot be archived as the configuration says, and grows
+	ConditionNotArchived  = "audit_not_archived"
+	ConditionGateway      = "gateway_unavailable" // the gateway of a policy has no upstream or no credential here
+	ConditionRunsStuck    = "runs_stuck"          // runs whose calls are answered cannot go on
+	ConditionLockdown     = "lockdown"            // an operator, or a signed order, closed everything
+	ConditionOrderRefused = "lockdown_refused"    // a lockdown order in the sync folder is not obeyed
 )
 
 // Conditions lists the codes of all conditions.
 func Conditions() []string {
 	return []string{ConditionNoPolicy, ConditionPushRejected, ConditionExecutorClosed, ConditionRestartNeeded,
-		ConditionAuditUnavailable, ConditionSyncLost, ConditionStale, ConditionHeld, ConditionDraining, ConditionDiskLow, ConditionNotArchived,
+		ConditionAuditUnavailable, ConditionSyncLost, ConditionStale, ConditionHeld, ConditionDraining,
+		ConditionDiskLow, ConditionNotArchived,
 		ConditionGateway, ConditionRunsStuck, ConditionLockdown, ConditionOrderRefused}
 }
 

@@ -113,8 +113,9 @@ type Run struct {
 // RuleOfTwo is what a run has touched of untrusted input, sensitive data and an external
 // effect.
 type RuleOfTwo struct {
-	Touched []string            `json:"touched"` // untrusted, sensitive, external
-	By      map[string][]string `json:"by"`      // the first uses that touched each: bridge:readMail, egress:api.example.com, files:read, inputs
+	Touched []string `json:"touched"` // untrusted, sensitive, external
+	// the first uses that touched each: bridge:readMail, egress:api.example.com, files:read, inputs
+	By map[string][]string `json:"by"`
 }
 
 // When people were asked about the start of a program.

@@ -161,7 +161,8 @@ func TestRestoreOfAnEndedProgram(t *testing.T) {
 
 	vm = start(t, e, gated())
 	again(t, vm, `Object.defineProperty(globalThis, 'inputs', { value: 1, configurable: false }); 0`)
-	if _, err := e.Restore(t.Context(), takeSnapshot(t, vm), o); !errors.Is(err, engine.ErrPermanent) || !strings.Contains(err.Error(), "inputs") {
+	if _, err := e.Restore(t.Context(), takeSnapshot(t, vm), o); !errors.Is(err, engine.ErrPermanent) ||
+		!strings.Contains(err.Error(), "inputs") {
 		t.Errorf("inputs that cannot be replaced: %v", err)
 	}
 }

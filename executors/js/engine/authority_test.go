@@ -137,7 +137,8 @@ func TestDenyGlobals(t *testing.T) {
 		() => (async () => {}).constructor('return 1')(), () => (function* () {}).constructor('yield 1')().next(), () => (async function* () {}).constructor('yield 1')().next(),
 		() => Function.prototype.constructor('return 1')(), () => Reflect.construct((class {}).constructor, ['return 1'])()]
 		.map(f => { try { f(); return 'ran' } catch (e) { return e.name } })`
-	if s := eval(t, start(t, e, options()), makers+`.join()`); string(s.Value) != `"`+strings.TrimSuffix(strings.Repeat("ran,", 9), ",")+`"` {
+	if s := eval(t, start(t, e, options()), makers+`.join()`); string(s.Value) != `"`+
+		strings.TrimSuffix(strings.Repeat("ran,", 9), ",")+`"` {
 		t.Errorf("without a denial: %s", s.Value)
 	}
 	o := options()
@@ -145,7 +146,8 @@ func TestDenyGlobals(t *testing.T) {
 	if s := eval(t, start(t, e, o), makers+`.filter(x => x === 'ran')`); string(s.Value) != `[]` {
 		t.Errorf("source text was evaluated: %s %v", s.Value, s.Exception)
 	}
-	if s := eval(t, start(t, e, o), `[typeof eval, typeof Function, typeof WeakRef, typeof Proxy]`); string(s.Value) != `["undefined","undefined","undefined","undefined"]` {
+	if s := eval(t, start(t, e, o), `[typeof eval, typeof Function, typeof WeakRef, typeof Proxy]`); string(
+		s.Value) != `["undefined","undefined","undefined","undefined"]` {
 		t.Errorf("still there: %s", s.Value)
 	}
 }
@@ -161,7 +163,9 @@ func (m modules) Resolve(base, name string) (string, error) {
 	if _, ok := m[name]; ok {
 		return name, nil
 	}
-	return "", fmt.Errorf("resolve: %w", &engine.GuestError{Name: profiles.ErrorImportDenied, Message: fmt.Sprintf("import of %q from %q is denied; allowed: math", name, base)})
+	return "", fmt.Errorf("resolve: %w", &engine.GuestError{
+		Name: profiles.ErrorImportDenied, Message: fmt.Sprintf(
+			"import of %q from %q is denied; allowed: math", name, base)})
 }
 
 func (m modules) Load(name string) (string, error) {
@@ -173,7 +177,8 @@ func (m modules) Load(name string) (string, error) {
 
 func TestModules(t *testing.T) {
 	e := newEngine(t)
-	m := modules{"math": `import { one } from "one"; export const two = one + 1; export default (x) => x * two`, "one": `export const one = 1`,
+	m := modules{"math": `import { one } from "one"; export const two = one + 1; export default (x) => x * two`,
+		"one": `export const one = 1`,
 		"bad": `import "fs"`, "broken": `export let = ;`, "unreadable": "", "steals": `export const x = typeof __raw + typeof raw`}
 	tests := []struct{ name, source, want string }{
 		{"dynamic", `(await import("math")).default(4)`, `8`},
@@ -201,7 +206,8 @@ func TestModules(t *testing.T) {
 		o := options()
 		o.Modules = m
 		vm := start(t, e, o)
-		if err := vm.Eval(t.Context(), engine.Program{File: "main", Module: true, Source: `import f from "math"; export default await f(10)`}); err != nil {
+		if err := vm.Eval(t.Context(), engine.Program{File: "main", Module: true,
+			Source: `import f from "math"; export default await f(10)`}); err != nil {
 			t.Fatal(err)
 		}
 		if s := run(t, vm); string(s.Value) != "20" {

@@ -76,7 +76,8 @@ func BenchmarkCall(b *testing.B) {
 	o := unlimited()
 	o.Bridges = []string{"search"}
 	vm := start(b, newEngine(b), o)
-	err := vm.Eval(b.Context(), engine.Program{Source: `for (;;) { const r = await search({ q: "what is it", n: 3 }); if (!r.hits) throw r }`})
+	err := vm.Eval(b.Context(),
+		engine.Program{Source: `for (;;) { const r = await search({ q: "what is it", n: 3 }); if (!r.hits) throw r }`})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -85,7 +86,8 @@ func BenchmarkCall(b *testing.B) {
 		if len(calls) != 1 {
 			b.Fatal(vm.State(b.Context()))
 		}
-		if err := vm.Settle(b.Context(), calls[0].ID, engine.Answer{Value: json.RawMessage(`{"hits":[1,2,3],"more":false}`)}); err != nil {
+		if err := vm.Settle(b.Context(), calls[0].ID, engine.Answer{
+			Value: json.RawMessage(`{"hits":[1,2,3],"more":false}`)}); err != nil {
 			b.Fatal(err)
 		}
 		if _, err := vm.RunJobs(b.Context()); err != nil {

@@ -117,7 +117,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("engine options: CPU must be positive")
 	case o.CPUClock == nil, o.Clock == nil, o.Now == nil:
 		return o, fmt.Errorf("engine options: CPUClock, Clock and Now must be set")
-	case o.HeapBytes < 0, o.MemoryBytes < 0, o.StackBytes < 0, o.Fuel < 0, o.ValueBytes < 0, o.ConsoleBytes < 0, o.SnapshotBytes < 0:
+	case o.HeapBytes < 0, o.MemoryBytes < 0, o.StackBytes < 0, o.Fuel < 0, o.ValueBytes < 0, o.ConsoleBytes < 0,
+		o.SnapshotBytes < 0:
 		return o, fmt.Errorf("engine options: a limit is negative")
 	}
 	if o.HeapBytes == 0 {

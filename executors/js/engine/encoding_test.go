@@ -167,7 +167,8 @@ func TestArgumentsAreCopied(t *testing.T) {
 	vm := start(t, newEngine(t), o)
 	eval(t, vm, `const v = { a: 1 }; const p = call(v, [v]); v.a = 2; await p`)
 	calls := vm.TakeCalls()
-	want := []engine.Call{{ID: 1, Bridge: "call", Args: json.RawMessage(`[{"$ringd":"object","id":1,"value":{"a":1}},[{"$ringd":"ref","id":1}]]`)}}
+	want := []engine.Call{{ID: 1, Bridge: "call", Args: json.RawMessage(
+		`[{"$ringd":"object","id":1,"value":{"a":1}},[{"$ringd":"ref","id":1}]]`)}}
 	if diff := cmp.Diff(want, calls); diff != "" {
 		t.Error(diff)
 	}
@@ -197,8 +198,10 @@ func TestSettleRefusesBadValues(t *testing.T) {
 	o.ValueBytes = 1000
 	vm := start(t, newEngine(t), o)
 	eval(t, vm, `const r = await call(); typeof r`)
-	for _, bad := range []string{`{`, `{"$ringd":"function"}`, `{"$ringd":"ref","id":1}`, strings.Repeat("[", 200) + strings.Repeat("]", 200), `"` + strings.Repeat("x", 4000) + `"`} {
-		if err := vm.Settle(t.Context(), 1, engine.Answer{Value: json.RawMessage(bad)}); !errors.Is(err, engine.ErrValue) {
+	for _, bad := range []string{`{`, `{"$ringd":"function"}`, `{"$ringd":"ref","id":1}`,
+		strings.Repeat("[", 200) + strings.Repeat("]", 200), `"` + strings.Repeat("x", 4000) + `"`} {
+		if err := vm.Settle(t.Context(), 1, engine.Answer{Value: json.RawMessage(bad)}); !errors.Is(
+			err, engine.ErrValue) {
 			t.Errorf("%.50s: %v", bad, err)
 		}
 	}

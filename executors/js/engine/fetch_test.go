@@ -131,7 +131,8 @@ func TestFetchArguments(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {
 			vm := start(t, e, fetching())
-			got, question := asked(t, vm, `const p = fetch(`+tt.args+`); const e = await p.catch(e => e); e.name + ': ' + e.message`, plain)
+			got, question := asked(t, vm, `const p = fetch(`+tt.args+
+				`); const e = await p.catch(e => e); e.name + ': ' + e.message`, plain)
 			var text string
 			if err := json.Unmarshal([]byte(got), &text); err != nil || text != tt.want || question != "" {
 				t.Errorf("got %s, want %s; asked %s", got, tt.want, question)
@@ -150,12 +151,14 @@ func TestFetchIsGranted(t *testing.T) {
 	if s := eval(t, start(t, e, o), names); string(s.Value) != `"fetch"` {
 		t.Errorf("with other bridges: %s", s.Value)
 	}
-	if s := eval(t, start(t, e, fetching()), names); string(s.Value) != `"fetch,Headers,Request,Response,AbortController,AbortSignal,DOMException,URL,URLSearchParams,TextEncoder,TextDecoder"` {
+	if s := eval(t, start(t, e, fetching()), names); string(
+		s.Value) != `"fetch,Headers,Request,Response,AbortController,AbortSignal,DOMException,URL,URLSearchParams,TextEncoder,TextDecoder"` {
 		t.Errorf("with the grant: %s", s.Value)
 	}
 	o = fetching()
 	o.DenyGlobals = []string{"Headers", "URL"}
-	if s := eval(t, start(t, e, o), `[typeof Headers, typeof URL, typeof (await fetch('/x').catch(() => 1)), Object.keys(globalThis)]`); string(s.Value) != `["undefined","undefined","number",["tools","fetch","secret","inputs"]]` {
+	if s := eval(t, start(t, e, o),
+		`[typeof Headers, typeof URL, typeof (await fetch('/x').catch(() => 1)), Object.keys(globalThis)]`); string(s.Value) != `["undefined","undefined","number",["tools","fetch","secret","inputs"]]` {
 		t.Errorf("denied: %s", s.Value)
 	}
 	vm := start(t, e, fetching())
@@ -194,11 +197,13 @@ func TestFetchAbort(t *testing.T) {
 			}
 		})
 	}
-	_, question := asked(t, start(t, e, fetching()), `await fetch('http://a.b', { signal: AbortSignal.timeout(50) })`, plain)
+	_, question := asked(t, start(t, e, fetching()), `await fetch('http://a.b', { signal: AbortSignal.timeout(50) })`,
+		plain)
 	if !strings.Contains(question, `"timeout":50`) {
 		t.Errorf("the host does not learn of the time: %s", question)
 	}
-	s := eval(t, start(t, e, fetching()), `const c = new AbortController(); c.signal.onabort = () => { throw new Error('loud') }; c.abort(); await 0; 1`)
+	s := eval(t, start(t, e, fetching()),
+		`const c = new AbortController(); c.signal.onabort = () => { throw new Error('loud') }; c.abort(); await 0; 1`)
 	if string(s.Value) != "1" || len(s.Unhandled) != 1 {
 		t.Errorf("what a listener throws: %+v", s)
 	}
@@ -223,7 +228,8 @@ func TestFetchOverAPause(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	vm = restored(t, e, takeSnapshot(t, vm), fetching())
-	if value, _ := asked(t, vm, `(await fetch('https://a.example/x')).status + new Headers({ a: '1' }).get('a')`, plain); value != `"2001"` {
+	if value, _ := asked(t, vm, `(await fetch('https://a.example/x')).status + new Headers({ a: '1' }).get('a')`,
+		plain); value != `"2001"` {
 		t.Errorf("in a later program: %s", value)
 	}
 }
@@ -238,7 +244,8 @@ func TestFetchForging(t *testing.T) {
 		const p0 = Promise; const go = () => fetch('https://a.example/x', { method: 'POST', headers: { a: '1' }, body: 'b', signal: new AbortController().signal });
 		`
 	wraps := func(c string) string {
-		return `for (const C of [` + c + `]) for (const k of Reflect.ownKeys(C.prototype)) { const d = Object.getOwnPropertyDescriptor(C.prototype, k); if (k !== 'constructor' && d.configurable) try { Object.defineProperty(C.prototype, k, { __proto__: null, configurable: true, get() { stolen ??= C.name + '.' + String(k); return d.get ? Reflect.apply(d.get, this, []) : d.value } }) } catch {} }`
+		return `for (const C of [` + c +
+			`]) for (const k of Reflect.ownKeys(C.prototype)) { const d = Object.getOwnPropertyDescriptor(C.prototype, k); if (k !== 'constructor' && d.configurable) try { Object.defineProperty(C.prototype, k, { __proto__: null, configurable: true, get() { stolen ??= C.name + '.' + String(k); return d.get ? Reflect.apply(d.get, this, []) : d.value } }) } catch {} }`
 	}
 	tests := []struct{ name, source string }{
 		{"methods of built-ins", wraps(`Map, Set, WeakMap, String, RegExp, Date, ArrayBuffer, Uint8Array, Object.getPrototypeOf(Uint8Array)`) + `go(); new URLSearchParams('a=1').toString(); new URL('https://a.b/c?d'); stolen`},
@@ -281,7 +288,8 @@ func TestFetchForging(t *testing.T) {
 			}
 			calls := vm.TakeCalls()
 			for _, c := range calls {
-				if c.Bridge != "fetch" || !strings.Contains(string(c.Args), `"url":"https://a.example/x"`) || strings.Contains(string(c.Args), "evil") {
+				if c.Bridge != "fetch" || !strings.Contains(string(c.Args), `"url":"https://a.example/x"`) ||
+					strings.Contains(string(c.Args), "evil") {
 					t.Errorf("called %s %s", c.Bridge, c.Args)
 				}
 			}

@@ -159,7 +159,8 @@ func TestSurvives(t *testing.T) {
 			if s, err := try(t, vm, "{"+tt.source+"}"); err != nil {
 				t.Fatal(end(s, err))
 			}
-			if s := eval(t, vm, `JSON.stringify([new Map([[1, 2]]).get(1), /a(b)/.exec('ab')[1]])`); string(s.Value) != `"[2,\"b\"]"` {
+			if s := eval(t, vm, `JSON.stringify([new Map([[1, 2]]).get(1), /a(b)/.exec('ab')[1]])`); string(
+				s.Value) != `"[2,\"b\"]"` {
 				t.Errorf("afterwards: %s %v", s.Value, s.Exception)
 			}
 		})
@@ -233,7 +234,8 @@ func TestNoRoomForTheCopy(t *testing.T) {
 		console.log('still here');
 		out.push(1)
 		out`)
-	if got := string(s.Value); s.Status != engine.StatusDone || got != `[true,"out of memory",true,"out of memory",true,"out of memory",1]` {
+	if got := string(s.Value); s.Status != engine.StatusDone ||
+		got != `[true,"out of memory",true,"out of memory",true,"out of memory",1]` {
 		t.Errorf("%v %s %+v", s.Status, got, s.Exception)
 	}
 	if n := len(vm.TakeCalls()); n != 0 {
@@ -252,7 +254,8 @@ func TestStacksOfThePrelude(t *testing.T) {
 		try { await echo({ a: [Symbol()] }) } catch (e) { stacks.push(e.stack) }
 		try { await import('fs') } catch (e) { stacks.push(e.stack) }
 		stacks`)
-	if text := string(s.Value); s.Status != engine.StatusDone || strings.Contains(text, "null>") || strings.Count(text, "p.js:") != 2 {
+	if text := string(s.Value); s.Status != engine.StatusDone || strings.Contains(text, "null>") ||
+		strings.Count(text, "p.js:") != 2 {
 		t.Errorf("%v %s %+v", s.Status, text, s.Exception)
 	}
 }

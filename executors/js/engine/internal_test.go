@@ -19,7 +19,8 @@ func TestUnavailableWithoutTheFile(t *testing.T) {
 	if !strings.Contains(err.Error(), "make engine") {
 		t.Errorf("%v names no remedy", err)
 	}
-	if _, err := engineFile(Config{}, fstest.MapFS{"wasm/quickjs.wasm": {Data: []byte("\x00asm")}}); !errors.Is(err, ErrUnavailable) {
+	if _, err := engineFile(Config{}, fstest.MapFS{"wasm/quickjs.wasm": {Data: []byte("\x00asm")}}); !errors.Is(
+		err, ErrUnavailable) {
 		t.Errorf("a file that is not the pinned one: %v", err)
 	}
 }
@@ -28,7 +29,8 @@ func TestUnavailableWithoutTheFile(t *testing.T) {
 // finds nothing wrong with what boot, programs and restores do by hand.
 func TestCollection(t *testing.T) {
 	e := bootedEngine(t)
-	o := Options{CPU: time.Hour, CPUClock: func() time.Duration { return 0 }, Now: func() time.Time { return time.Unix(0, 0) },
+	o := Options{CPU: time.Hour, CPUClock: func() time.Duration { return 0 },
+		Now:   func() time.Time { return time.Unix(0, 0) },
 		Clock: func() int64 { return 0 }, Bridges: []string{"gate"}}
 	vm, err := e.Start(t.Context(), o)
 	if err != nil {
@@ -116,10 +118,13 @@ func bootedEngine(t testing.TB) *Engine {
 // going on ends in an error or an end, never in a panic or a stuck process.
 func FuzzForgedMemory(f *testing.F) {
 	e := bootedEngine(f)
-	o := Options{CPU: time.Hour, CPUClock: func() time.Duration { return 0 }, Now: func() time.Time { return time.Unix(0, 0) },
+	o := Options{CPU: time.Hour, CPUClock: func() time.Duration { return 0 },
+		Now:   func() time.Time { return time.Unix(0, 0) },
 		Clock: func() int64 { return 0 }, Bridges: []string{"gate"}, Fuel: 100_000_000}
 	const source = `const m = new Map([[1, { a: 'x' }]]); class A { #n = 1; n() { return this.#n } } const v = await gate({ q: [1] }); [m.get(1).a, new A().n(), v]`
-	for _, at := range []uint32{0, 8, 4096, e.image.scratch - e.image.from, e.image.prelude[preludeSettle] - e.image.from, e.image.runtime - e.image.from, e.image.size - e.image.from - 8} {
+	for _, at := range []uint32{0, 8, 4096, e.image.scratch - e.image.from,
+		e.image.prelude[preludeSettle] - e.image.from, e.image.runtime - e.image.from,
+		e.image.size - e.image.from - 8} {
 		f.Add(at, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, uint32(0))
 		f.Add(at, []byte{0, 0, 0, 0}, uint32(3))
 	}

@@ -146,7 +146,8 @@ func TestStartsOfOtherBuilds(t *testing.T) {
 	name, err := startName(text.String())
 	twoPlusTwo(t, Config{CacheDir: dir})
 	_, own := os.Stat(filepath.Join(dir, name))
-	if found, _ := filepath.Glob(filepath.Join(dir, wasmcache.StartPrefix+"*")); err != nil || own != nil || len(found) != wasmcache.StartFiles {
+	if found, _ := filepath.Glob(filepath.Join(dir, wasmcache.StartPrefix+"*")); err != nil || own != nil ||
+		len(found) != wasmcache.StartFiles {
 		t.Errorf("%v %v %v", found, err, own)
 	}
 }

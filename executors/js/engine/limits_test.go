@@ -197,7 +197,8 @@ func TestDeterminism(t *testing.T) {
 				want, fuel = string(s.Value), vm.Usage().Fuel
 			}
 			if string(s.Value) != want || vm.Usage().Fuel != fuel {
-				t.Errorf("round %d engine %d: %s with %d, first was %s with %d", round, i, s.Value, vm.Usage().Fuel, want, fuel)
+				t.Errorf("round %d engine %d: %s with %d, first was %s with %d", round, i, s.Value, vm.Usage().Fuel,
+					want, fuel)
 			}
 		}
 	}

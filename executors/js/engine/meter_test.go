@@ -78,7 +78,8 @@ func run(t *testing.T, wasm []byte, arg uint64, fuel int64) (int64, error) {
 	stopped := false
 	hook := func(_ context.Context, _ api.Module, stack []uint64) { stopped, stack[0] = true, 1 }
 	if _, err := rt.NewHostModuleBuilder("env").NewFunctionBuilder().
-		WithGoModuleFunction(api.GoModuleFunc(hook), nil, []api.ValueType{api.ValueTypeI32}).Export("hook").Instantiate(ctx); err != nil {
+		WithGoModuleFunction(api.GoModuleFunc(hook), nil, []api.ValueType{api.ValueTypeI32}).Export("hook").Instantiate(
+		ctx); err != nil {
 		t.Fatal(err)
 	}
 	mod, err := rt.Instantiate(ctx, m.Wasm)

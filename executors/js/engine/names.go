@@ -45,8 +45,10 @@ func reserved(s string) bool {
 	switch s {
 	case "await", "break", "case", "catch", "class", "const", "continue", "debugger", "default", "delete", "do", "else",
 		"enum", "export", "extends", "false", "finally", "for", "function", "if", "implements", "import", "in",
-		"instanceof", "interface", "let", "new", "null", "package", "private", "protected", "public", "return", "static",
-		"super", "switch", "this", "throw", "true", "try", "typeof", "var", "void", "while", "with", "yield", "__proto__":
+		"instanceof", "interface", "let", "new", "null", "package", "private", "protected", "public", "return",
+		"static",
+		"super", "switch", "this", "throw", "true", "try", "typeof", "var", "void", "while", "with", "yield",
+		"__proto__":
 		return true
 	}
 	return false

@@ -29,7 +29,8 @@ func TestRestoreOfAnotherEngine(t *testing.T) {
 	bad := append([]byte(nil), b...)
 	copy(bad[8:], strings.Repeat("\x12", 32))
 	_, err := e.Restore(t.Context(), resealed(bad), gated())
-	if !errors.Is(err, engine.ErrEngine) || !errors.Is(err, engine.ErrSnapshot) || !strings.Contains(err.Error(), "sha256:"+strings.Repeat("12", 32)) {
+	if !errors.Is(err, engine.ErrEngine) || !errors.Is(err, engine.ErrSnapshot) ||
+		!strings.Contains(err.Error(), "sha256:"+strings.Repeat("12", 32)) {
 		t.Errorf("got %v", err)
 	}
 	if err != nil && errors.Is(err, engine.ErrMemory) {
@@ -78,7 +79,8 @@ func TestRandomNumbersDifferAfterARestore(t *testing.T) {
 
 func TestClockGoesOn(t *testing.T) {
 	e := newEngine(t)
-	_, b := paused(t, e, gated(), `const at = Date.now(); await gate(1); [Date.now() - at, new Date().getUTCFullYear(), typeof performance]`)
+	_, b := paused(t, e, gated(),
+		`const at = Date.now(); await gate(1); [Date.now() - at, new Date().getUTCFullYear(), typeof performance]`)
 	o := gated()
 	o.Clock = func() int64 { return options().Clock() + int64(72*time.Hour) }
 	if s := answer(t, restored(t, e, b, o), 1, `0`); string(s.Value) != `[259200000,2023,"undefined"]` {
@@ -101,7 +103,8 @@ func TestBridgesAfterARestore(t *testing.T) {
 	if len(calls) != 1 || calls[0].Bridge != "tools.search" || calls[0].ID != 2 || string(calls[0].Args) != `["q"]` {
 		t.Fatalf("%+v", calls)
 	}
-	err := vm.Settle(t.Context(), 2, engine.Answer{Error: &engine.GuestError{Name: profiles.ErrorCapabilityRevoked, Message: "gone"}})
+	err := vm.Settle(t.Context(), 2, engine.Answer{Error: &engine.GuestError{
+		Name: profiles.ErrorCapabilityRevoked, Message: "gone"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,14 +120,17 @@ func TestDenyGlobalsAfterARestore(t *testing.T) {
 	_, b := paused(t, e, gated(), source)
 	o := gated()
 	o.DenyGlobals = []string{"eval", "Function", "WeakRef"}
-	if s := answer(t, restored(t, e, b, o), 1, `0`); string(s.Value) != `["undefined","undefined","undefined","TypeError"]` {
+	if s := answer(t, restored(t, e, b, o), 1, `0`); string(
+		s.Value) != `["undefined","undefined","undefined","TypeError"]` {
 		t.Errorf("denied: %s %+v", s.Value, s.Exception)
 	}
 	if s := answer(t, restored(t, e, b, gated()), 1, `0`); string(s.Value) != `["function","function","function",1]` {
 		t.Errorf("not denied: %s %+v", s.Value, s.Exception)
 	}
-	_, stuck := paused(t, e, gated(), `Object.defineProperty(globalThis, 'WeakRef', { value: WeakRef, configurable: false }); await gate(1)`)
-	if _, err := e.Restore(t.Context(), stuck, o); !errors.Is(err, engine.ErrPermanent) || errors.Is(err, engine.ErrSnapshot) || !strings.Contains(err.Error(), "WeakRef") {
+	_, stuck := paused(t, e, gated(),
+		`Object.defineProperty(globalThis, 'WeakRef', { value: WeakRef, configurable: false }); await gate(1)`)
+	if _, err := e.Restore(t.Context(), stuck, o); !errors.Is(err, engine.ErrPermanent) ||
+		errors.Is(err, engine.ErrSnapshot) || !strings.Contains(err.Error(), "WeakRef") {
 		t.Errorf("a name that cannot be denied: %v", err)
 	}
 }
@@ -142,7 +148,8 @@ func TestRestoreRunsNothing(t *testing.T) {
 	o := gated()
 	o.DenyGlobals = []string{"WeakRef", "Map", "Date", "escape", "Set"}
 	vm := restored(t, e, b, o)
-	if s := answer(t, vm, 1, `0`); string(s.Value) != `[0,"function","function",true,"mine","mine","undefined"]` || vm.Usage().Calls != 1 {
+	if s := answer(t, vm, 1, `0`); string(s.Value) != `[0,"function","function",true,"mine","mine","undefined"]` ||
+		vm.Usage().Calls != 1 {
 		t.Errorf("%s %+v, %+v", s.Value, s.Exception, vm.Usage())
 	}
 }
@@ -158,7 +165,8 @@ func TestLimitsAfterARestore(t *testing.T) {
 	o := gated()
 	o.HeapBytes = 4 << 20 // below what lives
 	o.MemoryBytes = 64 << 20
-	if _, err := e.Restore(t.Context(), big, o); !errors.Is(err, engine.ErrMemory) || errors.Is(err, engine.ErrSnapshot) {
+	if _, err := e.Restore(t.Context(), big, o); !errors.Is(err, engine.ErrMemory) ||
+		errors.Is(err, engine.ErrSnapshot) {
 		t.Errorf("a heap limit below what lives: %v", err)
 	}
 
@@ -173,7 +181,8 @@ func TestLimitsAfterARestore(t *testing.T) {
 
 	o = gated()
 	o.HeapBytes, o.MemoryBytes = 1<<20, 2<<20
-	if _, err := e.Restore(t.Context(), big, o); !errors.Is(err, engine.ErrMemory) || !errors.Is(err, engine.ErrSnapshot) {
+	if _, err := e.Restore(t.Context(), big, o); !errors.Is(err, engine.ErrMemory) ||
+		!errors.Is(err, engine.ErrSnapshot) {
 		t.Errorf("more memory than allowed: %v", err)
 	}
 

@@ -21,7 +21,8 @@ func TestCalls(t *testing.T) {
 		t.Fatalf("%v with %d open calls", s, vm.OpenCalls())
 	}
 	calls := vm.TakeCalls()
-	want := []engine.Call{{ID: 1, Bridge: "tools.search", Args: []byte(`[{"q":1}]`)}, {ID: 2, Bridge: "spawn", Args: []byte(`["a"]`)}, {ID: 3, Bridge: "spawn", Args: []byte(`["b"]`)}}
+	want := []engine.Call{{ID: 1, Bridge: "tools.search", Args: []byte(`[{"q":1}]`)},
+		{ID: 2, Bridge: "spawn", Args: []byte(`["a"]`)}, {ID: 3, Bridge: "spawn", Args: []byte(`["b"]`)}}
 	if diff := cmp.Diff(want, calls); diff != "" {
 		t.Error(diff)
 	}
@@ -49,14 +50,17 @@ func TestCalls(t *testing.T) {
 
 func TestRefusedCalls(t *testing.T) {
 	e := newEngine(t)
-	names := []string{"ImportDenied", "CapabilityDenied", "CapabilityRevoked", "ApprovalDenied", "BudgetExceeded", "ArgumentError", "ResultTooLarge", "BridgeError"}
+	names := []string{"ImportDenied", "CapabilityDenied", "CapabilityRevoked", "ApprovalDenied", "BudgetExceeded",
+		"ArgumentError", "ResultTooLarge", "BridgeError"}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			o := options()
 			o.Bridges = []string{"call"}
 			vm := start(t, e, o)
-			eval(t, vm, `let r; try { await call() } catch (e) { r = [e instanceof `+name+`, e instanceof Error, e.name, e.message] } r`)
-			if err := vm.Settle(t.Context(), 1, engine.Answer{Error: &engine.GuestError{Name: name, Message: "why"}}); err != nil {
+			eval(t, vm, `let r; try { await call() } catch (e) { r = [e instanceof `+name+
+				`, e instanceof Error, e.name, e.message] } r`)
+			if err := vm.Settle(t.Context(), 1, engine.Answer{
+				Error: &engine.GuestError{Name: name, Message: "why"}}); err != nil {
 				t.Fatal(err)
 			}
 			if s := run(t, vm); string(s.Value) != `[true,true,"`+name+`","why"]` {
@@ -70,7 +74,8 @@ func TestRefusedCalls(t *testing.T) {
 			o.Bridges = []string{"call"}
 			vm := start(t, e, o)
 			eval(t, vm, `await call().catch(e => e instanceof BridgeError && e.message)`)
-			if err := vm.Settle(t.Context(), 1, engine.Answer{Error: &engine.GuestError{Name: name, Message: "why"}}); err != nil {
+			if err := vm.Settle(t.Context(), 1, engine.Answer{
+				Error: &engine.GuestError{Name: name, Message: "why"}}); err != nil {
 				t.Fatal(err)
 			}
 			if s := run(t, vm); string(s.Value) != `"why"` {
@@ -85,7 +90,8 @@ func TestUncaughtRefusalShowsTheCall(t *testing.T) {
 	o.Bridges = []string{"call"}
 	vm := start(t, newEngine(t), o)
 	eval(t, vm, "async function plan() {\n  return await call(1)\n}\nawait plan()")
-	if err := vm.Settle(t.Context(), 1, engine.Answer{Error: &engine.GuestError{Name: "CapabilityDenied", Message: "no"}}); err != nil {
+	if err := vm.Settle(t.Context(), 1, engine.Answer{Error: &engine.GuestError{
+		Name: "CapabilityDenied", Message: "no"}}); err != nil {
 		t.Fatal(err)
 	}
 	want := &engine.Exception{Name: "CapabilityDenied", Message: "no", Frames: []engine.Frame{
@@ -102,7 +108,8 @@ func TestExceptions(t *testing.T) {
 		want         engine.Exception
 	}{
 		{"frames", "function f() {\n  throw new TypeError('boom')\n}\nf()", engine.Exception{Name: "TypeError", Message: "boom",
-			Frames: []engine.Frame{{Function: "f", File: "p.js", Line: 2, Column: 13}, {File: "p.js", Line: 4, Column: 1}}}},
+			Frames: []engine.Frame{{Function: "f", File: "p.js", Line: 2, Column: 13},
+				{File: "p.js", Line: 4, Column: 1}}}},
 		{"syntax", "let a = 1\nlet b = ;", engine.Exception{Name: "SyntaxError", Message: "unexpected token in expression: ';'",
 			Frames: []engine.Frame{{File: "p.js", Line: 2, Column: 9}}}},
 		{"after an await", "await 0\nnull.x", engine.Exception{Name: "TypeError", Message: "cannot read property 'x' of null",
@@ -113,7 +120,8 @@ func TestExceptions(t *testing.T) {
 			engine.Exception{Name: "Error"}},
 		{"revoked proxy", "const r = Proxy.revocable({}, {}); r.revoke(); throw r.proxy", engine.Exception{Name: "Error", Message: "thrown: an object"}},
 		{"forged frames", "const e = new Error('m'); Object.defineProperty(e, 'stack', { value: 'at x (y:1:2)\\nat :::\\nnonsense\\n    at z:-1:99999999999999999999' }); throw e",
-			engine.Exception{Name: "Error", Message: "m", Frames: []engine.Frame{{Function: "x", File: "y", Line: 1, Column: 2}}}},
+			engine.Exception{Name: "Error", Message: "m", Frames: []engine.Frame{
+				{Function: "x", File: "y", Line: 1, Column: 2}}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -361,7 +369,8 @@ func TestManyVMs(t *testing.T) {
 		}
 	}
 	for i, vm := range vms {
-		if got, want := string(vm.TakeCalls()[0].Args), "["+string(rune('0'+(1+i%9)*3/10))+string(rune('0'+(1+i%9)*3%10))+"]"; got != strings.Replace(want, "[0", "[", 1) {
+		if got, want := string(vm.TakeCalls()[0].Args), "["+string(rune('0'+(1+i%9)*3/10))+
+			string(rune('0'+(1+i%9)*3%10))+"]"; got != strings.Replace(want, "[0", "[", 1) {
 			t.Errorf("VM %d holds %s, want %s", i, got, want)
 		}
 	}
@@ -382,7 +391,8 @@ func TestConcurrentVMs(t *testing.T) {
 				return
 			}
 			defer vm.Close(t.Context())
-			err = vm.Eval(t.Context(), engine.Program{Source: `let s = 0; for (let i = 0; i < 1e5; i++) s += i; await call(s); s`})
+			err = vm.Eval(t.Context(),
+				engine.Program{Source: `let s = 0; for (let i = 0; i < 1e5; i++) s += i; await call(s); s`})
 			if err == nil && len(vm.TakeCalls()) == 1 {
 				err = vm.Settle(t.Context(), 1, engine.Answer{})
 			}

@@ -58,7 +58,8 @@ func paused(t testing.TB, e *engine.Engine, o engine.Options, source string) (*e
 
 func TestSnapshotGoesOn(t *testing.T) {
 	e := newEngine(t)
-	vm, b := paused(t, e, gated(), `const m = new Map([["k", 1]]); const a = gate(1), c = tools.search(2); [await a, await c, m.get("k")]`)
+	vm, b := paused(t, e, gated(),
+		`const m = new Map([["k", 1]]); const a = gate(1), c = tools.search(2); [await a, await c, m.get("k")]`)
 	for range 2 { // of one snapshot, twice
 		again := restored(t, e, b, gated())
 		if n := again.OpenCalls(); n != 2 {
@@ -179,7 +180,8 @@ func hopOnce(t *testing.T, e *engine.Engine, n int) error {
 		return err
 	}
 	defer func() { _ = vm.Close(t.Context()) }()
-	if err := vm.Eval(t.Context(), engine.Program{Source: fmt.Sprintf("const n = new Array(2000).fill(%d); await gate(1); n[1999]", n)}); err != nil {
+	if err := vm.Eval(t.Context(), engine.Program{Source: fmt.Sprintf("const n = new Array(2000).fill(%d); await "+
+		"gate(1); n[1999]", n)}); err != nil {
 		return err
 	}
 	if _, err := vm.Run(t.Context()); err != nil {

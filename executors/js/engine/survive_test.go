@@ -249,7 +249,8 @@ func TestPartsProcess(t *testing.T) {
 // process starts one and returns what plays a part in it.
 func process(t *testing.T, mode string) func(parcel) part {
 	t.Helper()
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], "-test.run=^TestPartsProcess$", "-test.timeout=10m")
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], "-test.run=^TestPartsProcess$",
+		"-test.timeout=10m")
 	cmd.Env = append(os.Environ(), processVariable+"="+mode)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr

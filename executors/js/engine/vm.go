@@ -122,7 +122,8 @@ func (vm *VM) settings(own map[string]any, withInputs bool) (string, error) {
 	for i := range seed {
 		seed[i] = binary.LittleEndian.Uint32(sum[4*i:])
 	}
-	own["inputs"], own["deny"], own["seed"], own["valueBytes"] = inputs, append([]string{}, o.DenyGlobals...), seed, o.ValueBytes
+	own["inputs"], own["deny"], own["seed"], own["valueBytes"] = inputs, append([]string{}, o.DenyGlobals...), seed,
+		o.ValueBytes
 	config, err := json.Marshal(own)
 	if err != nil {
 		return "", fmt.Errorf("engine options: %w", err)

@@ -220,7 +220,8 @@ func (f *furtherText) imports(i int) error {
 
 // checked is an expression of the module that throws if a name is missing, as a static import does.
 func checked(module string, names []string) string {
-	return fmt.Sprintf(`((m) => { for (const k of [%s]) if (!(k in m)) throw new SyntaxError("module has no export '" + k + "': " + %s); return m; })(await import(%s))`,
+	return fmt.Sprintf(`((m) => { for (const k of [%s]) if (!(k in m)) `+
+		`throw new SyntaxError("module has no export '" + k + "': " + %s); return m; })(await import(%s))`,
 		strings.Join(names, ", "), module, module)
 }
 

@@ -39,7 +39,8 @@ func TestFurtherProgramsText(t *testing.T) {
 				if end != nil {
 					t.Fatalf("%s: %+v", language, end.Error)
 				}
-				if !strings.HasPrefix(got.source, strict) || !strings.Contains(got.source, tt.has) || strings.Contains(got.source, tt.hasNot) {
+				if !strings.HasPrefix(got.source, strict) || !strings.Contains(got.source, tt.has) ||
+					strings.Contains(got.source, tt.hasNot) {
 					t.Errorf("%s: want %q and no %q in\n%s", language, tt.has, tt.hasNot, got.source)
 				}
 			}
@@ -48,7 +49,8 @@ func TestFurtherProgramsText(t *testing.T) {
 }
 
 func TestFurtherPlainTextIsNotTouched(t *testing.T) {
-	for _, src := range []string{"const s = 'import x from y'; s", "// export everything\n2", "with ({ a: 1 }) a // import x", "await import('m') // import m", "let = = 3 // export"} {
+	for _, src := range []string{"const s = 'import x from y'; s", "// export everything\n2",
+		"with ({ a: 1 }) a // import x", "await import('m') // import m", "let = = 3 // export"} {
 		got, end := translate(ofSession("js"), newModules(ofSession("js"), time.Time{}), src)
 		if end != nil || got.source != src || got.maps != nil {
 			t.Errorf("%q: %+v %+v", src, got, end)

@@ -226,8 +226,10 @@ func javaScript(name, source string) (loaded, error) {
 	if len(js.Errors) == 0 {
 		return loaded{source: source, javaScript: source}, nil
 	}
-	ts := api.Transform(source, api.TransformOptions{Loader: api.LoaderTS, Sourcefile: name, LogLevel: api.LogLevelSilent,
-		Target: target, TsconfigRaw: tsconfig, Sourcemap: api.SourceMapExternal, SourcesContent: api.SourcesContentExclude})
+	ts := api.Transform(source, api.TransformOptions{Loader: api.LoaderTS, Sourcefile: name,
+		LogLevel: api.LogLevelSilent,
+		Target:   target, TsconfigRaw: tsconfig, Sourcemap: api.SourceMapExternal,
+		SourcesContent: api.SourcesContentExclude})
 	if len(ts.Errors) > 0 {
 		return loaded{}, fmt.Errorf("module %q is neither JavaScript nor TypeScript: %s", name, js.Errors[0].Text)
 	}

@@ -205,7 +205,8 @@ func (r *run) restore(ctx context.Context, rec record, snapshot []byte, asked ui
 
 // waitingRecord is the record of a program that waits, once the engine has taken its snapshot.
 func (r *run) waitingRecord() record {
-	rec := record{Format: recordFormat, Modules: r.mods.served(), Programs: r.programs, Count: r.count, Clock: r.nanos(),
+	rec := record{Format: recordFormat, Modules: r.mods.served(), Programs: r.programs, Count: r.count,
+		Clock:   r.nanos(),
 		Console: r.console, Dropped: r.dropped, Denials: r.mods.reported + len(r.mods.refused.List),
 		CPU: r.vm.Usage().CPU, File: r.file, Text: r.digest, Session: r.session}
 	if rec.Text == "" {

@@ -21,9 +21,12 @@ import (
 )
 
 func sampleRecord() record {
-	return record{Format: recordFormat, Open: []openRecord{{Call: 2, ID: 1, Bytes: 5}, {Call: 9, ID: 12}}, Console: 100, Dropped: 3,
-		Denials: 2, CPU: 1e6, Clock: 1e18, File: "plan.js", Text: "abc", Modules: map[string]served{"policy:math": {Digest: "sha256:1", Typed: true}},
-		Programs: []earlier{{File: "a.js", Author: "a.js"}, {File: "a.js#2", Author: "a.js", Translated: true}}, Count: 4}
+	return record{Format: recordFormat, Open: []openRecord{{Call: 2, ID: 1, Bytes: 5}, {Call: 9, ID: 12}}, Console: 100,
+		Dropped: 3,
+		Denials: 2, CPU: 1e6, Clock: 1e18, File: "plan.js", Text: "abc",
+		Modules:  map[string]served{"policy:math": {Digest: "sha256:1", Typed: true}},
+		Programs: []earlier{{File: "a.js", Author: "a.js"}, {File: "a.js#2", Author: "a.js", Translated: true}},
+		Count:    4}
 }
 
 func TestRecordRoundTrip(t *testing.T) {
@@ -147,7 +150,8 @@ func FuzzRecord(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rec.Modules = maps.Clone(rec.Modules); len(head) < maxRecordBytes/2 && !cmp.Equal(rec, again, cmp.Transformer("size", emptyIsNil)) {
+		if rec.Modules = maps.Clone(rec.Modules); len(head) < maxRecordBytes/2 &&
+			!cmp.Equal(rec, again, cmp.Transformer("size", emptyIsNil)) {
 			t.Fatal(cmp.Diff(rec, again))
 		}
 	})

@@ -347,7 +347,8 @@ func (r *run) ask(ctx context.Context) (refused bool, err error) {
 		if !room {
 			refused = true
 			err := r.vm.Settle(ctx, c.ID, engine.Answer{Error: &engine.GuestError{
-				Name: profiles.ErrorBudgetExceeded, Message: "too many open calls, or too many bytes in the calls of this run"}})
+				Name:    profiles.ErrorBudgetExceeded,
+				Message: "too many open calls, or too many bytes in the calls of this run"}})
 			if err != nil {
 				return true, err
 			}

@@ -16,7 +16,8 @@ import (
 
 func withModules(language string) jsproto.Options {
 	o := jsproto.Options{File: "plan." + language, Language: language, Modules: map[string]profiles.Module{}}
-	for name, src := range map[string]string{"m": "import d from 'd'; export let a = 1; export default d", "d": "export default 7", "e": "export const e = (n) => import(n)"} {
+	for name, src := range map[string]string{"m": "import d from 'd'; export let a = 1; export default d",
+		"d": "export default 7", "e": "export const e = (n) => import(n)"} {
 		sum := sha256.Sum256([]byte(src))
 		o.Modules[name] = profiles.Module{Source: src, Digest: "sha256:" + hex.EncodeToString(sum[:])}
 		o.Imports.Allow = append(o.Imports.Allow, profiles.ImportRule{Name: name})
@@ -57,7 +58,8 @@ func TestJoin(t *testing.T) {
 				if end != nil {
 					t.Fatalf("%+v", end.Error)
 				}
-				if !strings.HasPrefix(got.source, strings.TrimSpace(strict)) || !strings.Contains(got.source, tt.has) || strings.Contains(got.source, tt.hasNot) {
+				if !strings.HasPrefix(got.source, strings.TrimSpace(strict)) || !strings.Contains(got.source, tt.has) ||
+					strings.Contains(got.source, tt.hasNot) {
 					t.Errorf("%s: want %q and no %q in\n%s", language, tt.has, tt.hasNot, got.source)
 				}
 			}
@@ -87,13 +89,15 @@ func TestNesting(t *testing.T) {
 				n = 100 // their time grows with the square; the processor time limit holds them
 			}
 			for _, source := range []string{text(n), "export default " + text(n)} { // a syntax error is an answer too
-				if got, end := translate(withModules("ts"), newModules(withModules("ts"), time.Time{}), source); got == nil && end == nil {
+				if got, end := translate(withModules("ts"), newModules(withModules("ts"), time.Time{}),
+					source); got == nil && end == nil {
 					t.Error("neither a program nor an end")
 				}
 			}
 		})
 	}
-	if n := nesting(strings.Repeat("const f = (a, b = 1 < 2) => a?.b ?? c[d] - -1; if (x > 1 && !y) { f(1) }\n", 1000)); n > 20 {
+	if n := nesting(strings.Repeat("const f = (a, b = 1 < 2) => a?.b ?? c[d] - -1; if (x > 1 && !y) { f(1) }\n",
+		1000)); n > 20 {
 		t.Errorf("an ordinary program nests %d deep", n)
 	}
 }

@@ -16,7 +16,8 @@ func options() jsproto.Options {
 	return jsproto.Options{
 		File: "plan.ts", Language: jsproto.TypeScript, Bridges: []string{"tools.search"},
 		Inputs: map[string]json.RawMessage{"a": json.RawMessage(`{"x":1}`)}, Seed: [32]byte{1, 2},
-		Imports:  profiles.Imports{Deny: []profiles.ImportRule{{Name: "requests", Rule: profiles.Rule{File: "p.yaml", Line: 3}}}},
+		Imports: profiles.Imports{Deny: []profiles.ImportRule{
+			{Name: "requests", Rule: profiles.Rule{File: "p.yaml", Line: 3}}}},
 		Modules:  map[string]profiles.Module{"m": {Digest: "sha256:0", Source: "export {}"}},
 		Revision: "sha256:1", DenyGlobals: []string{"eval"},
 		CPU: time.Second, Wall: time.Minute, MemoryBytes: 1, StackBytes: 2, OutputBytes: 3, ResultBytes: 4,

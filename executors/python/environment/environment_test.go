@@ -30,7 +30,8 @@ func ask(ctx context.Context, argv []string) ([]byte, error) {
 // told is an interpreter that says this of itself.
 func told(version, library string) func(context.Context, []string) ([]byte, error) {
 	return func(context.Context, []string) ([]byte, error) {
-		return json.Marshal(map[string]any{"implementation": "cpython", "version": version, "prefix": filepath.Dir(filepath.Dir(library)), "library": library, "path": []string{library, library + "/lib-dynload"}})
+		return json.Marshal(map[string]any{"implementation": "cpython", "version": version,
+			"prefix": filepath.Dir(filepath.Dir(library)), "library": library, "path": []string{library, library + "/lib-dynload"}})
 	}
 }
 
@@ -75,14 +76,18 @@ func tree(t *testing.T, files map[string]string) string {
 func agent(allow, deny string, envs ...string) *profiles.Agent {
 	a := &profiles.Agent{Name: "a", Python: &profiles.Python{}}
 	for i, n := range strings.Fields(allow) {
-		a.Python.Imports.Allow = append(a.Python.Imports.Allow, profiles.ImportRule{Name: n, Rule: profiles.Rule{File: "policy.yaml", Line: 10 + i}})
+		a.Python.Imports.Allow = append(a.Python.Imports.Allow,
+			profiles.ImportRule{Name: n, Rule: profiles.Rule{File: "policy.yaml", Line: 10 + i}})
 	}
 	for i, n := range strings.Fields(deny) {
-		a.Python.Imports.Deny = append(a.Python.Imports.Deny, profiles.ImportRule{Name: n, Rule: profiles.Rule{File: "policy.yaml", Line: 20 + i}})
+		a.Python.Imports.Deny = append(a.Python.Imports.Deny,
+			profiles.ImportRule{Name: n, Rule: profiles.Rule{File: "policy.yaml", Line: 20 + i}})
 	}
 	for i, e := range envs {
 		path, digest, _ := strings.Cut(e, " ")
-		a.Python.Environments = append(a.Python.Environments, profiles.PythonEnvironment{Path: path, Digest: digest, Rule: profiles.Rule{File: "policy.yaml", Line: 30 + i}})
+		a.Python.Environments = append(a.Python.Environments,
+			profiles.PythonEnvironment{Path: path, Digest: digest,
+				Rule: profiles.Rule{File: "policy.yaml", Line: 30 + i}})
 	}
 	return a
 }
@@ -106,7 +111,8 @@ func show(r *environment.Report, below string) string {
 // library is a standard library in a folder, with an interpreter.
 func library(t *testing.T, more map[string]string) (root string, c environment.Config) {
 	t.Helper()
-	files := map[string]string{"bin/python3": "\x7fELF", "lib/python3.11/os.py": "", "lib/python3.11/lib-dynload/_x.so": ""}
+	files := map[string]string{"bin/python3": "\x7fELF", "lib/python3.11/os.py": "",
+		"lib/python3.11/lib-dynload/_x.so": ""}
 	for k, v := range more {
 		files[k] = v
 	}
@@ -154,7 +160,8 @@ func TestPackages(t *testing.T) {
 		{"a submodule", agent("frame.io", "", site), "own [array array-1.dist-info frame-1.dist-info] code [array.libs frame] list [.]",
 			[]string{"array", "frame"}, []string{"frame.io"}, ""},
 		{"what is denied is not there, though it is needed", agent("other", "wire", site), "own [other-1.dist-info other.py] code [] list [.]",
-			[]string{"other"}, []string{"other"}, "other needs gone, which is not installed here; other needs wire, which is denied (policy.yaml:20): where it imports that, it fails"},
+			[]string{"other"}, []string{"other"},
+			"other needs gone, which is not installed here; other needs wire, which is denied (policy.yaml:20): where it imports that, it fails"},
 		{"a denied submodule is taken out", agent("frame", "frame.io.web", site),
 			"own [array array-1.dist-info frame-1.dist-info frame/__init__.py frame/io/__init__.py] code [array.libs frame/_c.so] list [. frame frame/io frame/io/__pycache__]",
 			[]string{"array", "frame"}, []string{"frame"}, ""},
@@ -170,7 +177,8 @@ func TestPackages(t *testing.T) {
 			if got := show(r, site); got != tt.want {
 				t.Errorf("%s\nwant %s", got, tt.want)
 			}
-			if !slices.Equal(r.Environment.Library, tt.library) || !slices.Equal(r.Modules, tt.modules) || !slices.Equal(r.Environment.Sites, []string{site}) {
+			if !slices.Equal(r.Environment.Library, tt.library) || !slices.Equal(r.Modules, tt.modules) ||
+				!slices.Equal(r.Environment.Sites, []string{site}) {
 				t.Errorf("library %q, modules %q, sites %q", r.Environment.Library, r.Modules, r.Environment.Sites)
 			}
 			var said []string
@@ -187,12 +195,14 @@ func TestPackages(t *testing.T) {
 		a := agent("", "wire", site)
 		a.Python.Imports.Any = &profiles.Rule{Line: 1}
 		r, err := f.Look(t.Context(), a)
-		if err != nil || r.Environment.Library != nil || strings.Contains(show(r, site), "wire") || !strings.Contains(show(r, site), "other.py") {
+		if err != nil || r.Environment.Library != nil || strings.Contains(show(r, site), "wire") ||
+			!strings.Contains(show(r, site), "other.py") {
 			t.Errorf("%s %v", show(r, site), err)
 		}
 		a.Python.Imports.Only = []string{"other"}
 		a.Python.Imports.Allow = agent("frame other", "").Python.Imports.Allow
-		if r, err = f.Look(t.Context(), a); err != nil || strings.Contains(show(r, site), "frame") || !strings.Contains(show(r, site), "other.py") {
+		if r, err = f.Look(t.Context(), a); err != nil || strings.Contains(show(r, site), "frame") ||
+			!strings.Contains(show(r, site), "other.py") {
 			t.Errorf("of a run that has other alone: %s %v", show(r, site), err)
 		}
 	})
@@ -215,16 +225,20 @@ func TestPackages(t *testing.T) {
 			t.Errorf("of %d packages: %s %v", len(r.Packages), show(r, many), err)
 		}
 		a.Python.Imports.Deny = agent("", "fake7").Python.Imports.Deny
-		if r, err = f.Look(t.Context(), a); err != nil || strings.Contains(show(r, many), "fake7/") || strings.Contains(show(r, many), "code [.]") || !strings.Contains(show(r, many), "fake8-1") {
+		if r, err = f.Look(t.Context(), a); err != nil || strings.Contains(show(r, many), "fake7/") ||
+			strings.Contains(show(r, many), "code [.]") || !strings.Contains(show(r, many), "fake8-1") {
 			t.Errorf("with one of them denied: %v", err)
 		}
-		if !slices.ContainsFunc(r.Findings, func(x environment.Finding) bool { return x.Refuse && strings.Contains(x.Text, "mounts") }) {
+		if !slices.ContainsFunc(r.Findings, func(x environment.Finding) bool {
+			return x.Refuse && strings.Contains(x.Text, "mounts")
+		}) {
 			t.Errorf("nothing tells that it is too much: %v", r.Findings)
 		}
 		a.Python.Imports.Any = &profiles.Rule{File: "p.yaml", Line: 7, Path: "spec.x"}
 		_, err = f.Of(t.Context(), a)
 		var no *executors.Unavailable
-		if !errors.As(err, &no) || !strings.Contains(no.Text, "a guest has at most 768 (p.yaml:7: spec.x): list the packages") {
+		if !errors.As(err, &no) || !strings.Contains(no.Text,
+			"a guest has at most 768 (p.yaml:7: spec.x): list the packages") {
 			t.Errorf("a guest is given it: %v", err)
 		}
 	})
@@ -248,12 +262,14 @@ func TestPackages(t *testing.T) {
 
 // TestStandardLibrary: packages that stand in it are not given with it.
 func TestStandardLibrary(t *testing.T) {
-	root, c := library(t, map[string]string{"lib/python3.11/site-packages/pip/__init__.py": "", "lib/python3.11/json/x.py": ""})
+	root, c := library(t, map[string]string{"lib/python3.11/site-packages/pip/__init__.py": "",
+		"lib/python3.11/json/x.py": ""})
 	r, err := finder(t, c).Look(t.Context(), agent("json", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "own [lib/python3.11/json lib/python3.11/os.py] code [lib/python3.11/lib-dynload] list [lib/python3.11 lib/python3.11/site-packages]"
+	want := "own [lib/python3.11/json lib/python3.11/os.py] code [lib/python3.11/lib-dynload] list [lib/python3.11 " +
+		"lib/python3.11/site-packages]"
 	if got := show(r, root); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
@@ -268,7 +284,8 @@ func TestStandardLibrary(t *testing.T) {
 
 // TestRefused: what cannot be given is refused with what to do.
 func TestRefused(t *testing.T) {
-	root, c := library(t, map[string]string{"venv/pyvenv.cfg": "home = /nowhere/bin\nversion = 3.9.1\n", "file": "", "private/env/x.py": "", "denied/env/x.py": "", "way": "-> private/env"})
+	root, c := library(t, map[string]string{"venv/pyvenv.cfg": "home = /nowhere/bin\nversion = 3.9.1\n", "file": "",
+		"private/env/x.py": "", "denied/env/x.py": "", "way": "-> private/env"})
 	c.Private, c.Home = []string{root + "/private"}, root
 	digest := "sha256:" + strings.Repeat("0", 64)
 	denies := agent("x", "", root+"/denied/env")
@@ -338,7 +355,8 @@ func TestDigest(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Again()
-	if _, err := f.Look(t.Context(), agent("wire", "", site+" "+have)); err == nil || !strings.Contains(err.Error(), have) {
+	if _, err := f.Look(t.Context(), agent("wire", "", site+" "+have)); err == nil ||
+		!strings.Contains(err.Error(), have) {
 		t.Errorf("a package that was changed is given: %v", err)
 	}
 }
@@ -399,7 +417,8 @@ func TestWheels(t *testing.T) {
 		t.Fatal(err)
 	}
 	site := r.Environment.Sites[0]
-	if got := show(r, site); got != "own [good good-1.dist-info more.py] code [stable.abi3.so] list [.]" || !strings.HasPrefix(site, c.Cache) || r.Folders[0].Kind != environment.KindWheels {
+	if got := show(r, site); got != "own [good good-1.dist-info more.py] code [stable.abi3.so] list [.]" ||
+		!strings.HasPrefix(site, c.Cache) || r.Folders[0].Kind != environment.KindWheels {
 		t.Errorf("%s in %s, %+v", got, site, r.Folders)
 	}
 	if len(r.Findings) != 3 { // two wheels, and that old is not installed
@@ -450,7 +469,8 @@ func TestInterpreters(t *testing.T) {
 		}
 		for _, option := range [][]string{nil, {"--copies"}, {"--system-site-packages"}} {
 			venv := filepath.Join(dir, strings.Join(append(option, "v"), "-"))
-			if out, err := exec.CommandContext(t.Context(), environment.System, append([]string{"-m", "venv", "--without-pip", venv}, option...)...).CombinedOutput(); err != nil {
+			if out, err := exec.CommandContext(t.Context(), environment.System,
+				append([]string{"-m", "venv", "--without-pip", venv}, option...)...).CombinedOutput(); err != nil {
 				t.Skipf("no virtual environments here: %v %s", err, out)
 			}
 			site := filepath.Join(venv, "lib", "python"+system.Minor(), "site-packages")
@@ -458,13 +478,15 @@ func TestInterpreters(t *testing.T) {
 				t.Fatal(err)
 			}
 			r, err := finder(t, environment.Config{}).Look(t.Context(), agent("mine", "", venv))
-			if err != nil || r.Interpreter.Path != system.Path || !slices.Equal(r.Modules, []string{"mine"}) || r.Environment.Sites[0] != site {
+			if err != nil || r.Interpreter.Path != system.Path || !slices.Equal(r.Modules, []string{"mine"}) ||
+				r.Environment.Sites[0] != site {
 				t.Fatalf("%q: %+v %v", option, r, err)
 			}
 			if n := len(r.Environment.Sites); (n > 1) != slices.Contains(option, "--system-site-packages") {
 				t.Errorf("%q: %q", option, r.Environment.Sites)
 			}
-			if r, err := finder(t, environment.Config{Interpreter: venv + "/bin/python"}).Look(t.Context(), agent("json", "")); err != nil || r.Interpreter.Path != system.Path {
+			if r, err := finder(t, environment.Config{Interpreter: venv + "/bin/python"}).Look(
+				t.Context(), agent("json", "")); err != nil || r.Interpreter.Path != system.Path {
 				t.Errorf("%q, its own program: %+v %v", option, r, err)
 			}
 		}
@@ -476,11 +498,13 @@ func TestInterpreters(t *testing.T) {
 		}
 		for _, p := range versions {
 			r, err := finder(t, environment.Config{Interpreter: p}).Look(t.Context(), agent("json", ""))
-			if err != nil || r.Interpreter.Version != filepath.Base(filepath.Dir(filepath.Dir(p))) || slices.Contains(list(r.Environment.Own, r.Interpreter.Library), "site-packages") {
+			if err != nil || r.Interpreter.Version != filepath.Base(filepath.Dir(filepath.Dir(p))) ||
+				slices.Contains(list(r.Environment.Own, r.Interpreter.Library), "site-packages") {
 				t.Errorf("%s: %v", p, err)
 			}
 		}
-		r, err := finder(t, environment.Config{Interpreter: "/root/.pyenv/shims/python3"}).Look(t.Context(), agent("json", ""))
+		r, err := finder(t, environment.Config{Interpreter: "/root/.pyenv/shims/python3"}).Look(
+			t.Context(), agent("json", ""))
 		if err != nil || !strings.HasPrefix(r.Interpreter.Path, "/root/.pyenv/versions/") {
 			t.Errorf("the shim: %+v, %v", r, err)
 		}

@@ -37,7 +37,8 @@ const oldestMinor = 10
 // standard library.
 const question = `import sys, os, json
 print(json.dumps({"implementation": sys.implementation.name, "version": "%d.%d.%d" % sys.version_info[:3],
- "flags": getattr(sys, "abiflags", ""), "prefix": sys.base_prefix, "library": os.path.dirname(os.__file__), "path": sys.path}))`
+ "flags": getattr(sys, "abiflags", ""), "prefix": sys.base_prefix, "library": os.path.dirname(os.__file__),
+ "path": sys.path}))`
 
 type answer struct {
 	Implementation, Version, Flags, Prefix, Library string

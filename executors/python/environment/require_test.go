@@ -42,7 +42,8 @@ func TestNeeded(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	for line, want := range map[string]string{"Foo.Bar__baz (>=1)": "foo-bar-baz", "a[b, C_d]>1": "a", " six": "six", "zope.interface>=5;extra=='x'": "zope-interface"} {
+	for line, want := range map[string]string{"Foo.Bar__baz (>=1)": "foo-bar-baz", "a[b, C_d]>1": "a", " six": "six",
+		"zope.interface>=5;extra=='x'": "zope-interface"} {
 		if r, ok := parseRequirement(line); !ok || r.Name != want {
 			t.Errorf("%q: %+v", line, r)
 		}
@@ -60,16 +61,19 @@ func TestParse(t *testing.T) {
 func TestText(t *testing.T) {
 	at := Platform{Version: "3.11.2"}
 	got := map[string]bool{}
-	for _, r := range parseRequirements("six>=1.5\n\n[:python_version < \"3\"]\nfutures\n\n[test]\npytest\n[socks:sys_platform == \"win32\"]\nwin-inet\n") {
+	for _, r := range parseRequirements("six>=1.5\n\n[:python_version < \"3\"]\nfutures\n\n[test]\npytest\n" +
+		"[socks:sys_platform == \"win32\"]\nwin-inet\n") {
 		got[r.Name] = r.Needed(at, []string{"socks"})
 	}
-	if diff := cmp.Diff(map[string]bool{"six": true, "futures": false, "pytest": false, "win-inet": false}, got); diff != "" {
+	if diff := cmp.Diff(map[string]bool{"six": true, "futures": false, "pytest": false, "win-inet": false},
+		got); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestMetadata(t *testing.T) {
-	name, version, needs := readMetadata("Metadata-Version: 2.1\nName: Py_Thing\nVersion: 1.2\nRequires-Dist: a\nrequires-dist: b (>2)\n\nRequires-Dist: c\n")
+	name, version, needs := readMetadata("Metadata-Version: 2.1\nName: Py_Thing\nVersion: 1.2\nRequires-Dist: a\n" +
+		"requires-dist: b (>2)\n\nRequires-Dist: c\n")
 	if name != "py-thing" || version != "1.2" || len(needs) != 2 {
 		t.Errorf("%q %q %v", name, version, needs)
 	}

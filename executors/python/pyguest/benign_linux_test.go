@@ -59,7 +59,8 @@ func benign(t *testing.T) []ordinary {
 			t.Fatal(err)
 		}
 		if row.Expect == "ok" && len(row.Denied) == 0 {
-			all = append(all, ordinary{name: row.ID, text: row.Program, out: row.ExpectedStdout, allow: row.Allowed, standard: len(row.Allowed) == 0, python: "3.11"})
+			all = append(all, ordinary{name: row.ID, text: row.Program, out: row.ExpectedStdout, allow: row.Allowed,
+				standard: len(row.Allowed) == 0, python: "3.11"})
 		}
 	}
 	return all
@@ -122,7 +123,8 @@ func TestBenign(t *testing.T) {
 					}
 					agent.Python.Imports.Allow = append(agent.Python.Imports.Allow, profiles.ImportRule{Name: n})
 				}
-				made := pyproto.ProfileOf(pyproto.ProfileConfig{Agent: agent, Read: []string{"/"}, Write: []string{o.Dir}, Library: []string{}})
+				made := pyproto.ProfileOf(pyproto.ProfileConfig{
+					Agent: agent, Read: []string{"/"}, Write: []string{o.Dir}, Library: []string{}})
 				o.Profile = &made
 				o.Profile.Network = profiles.NetworkOff
 				l, proc := dial(t, python, pyproto.Settings{})
@@ -134,7 +136,8 @@ func TestBenign(t *testing.T) {
 				out, _, err := l.Run(t.Context(), work(t, o, p.text), quickHost{})
 				_ = proc.wait()
 				if got := proc.stdout.String(); err != nil || out.Error != nil || got != p.out {
-					t.Errorf("%v %s %+v\nit said  %q\nit wants %q\nstderr: %s", err, out.State, out.Error, got, p.out, proc.stderr)
+					t.Errorf("%v %s %+v\nit said  %q\nit wants %q\nstderr: %s", err, out.State, out.Error, got, p.out,
+						proc.stderr)
 				}
 			})
 		}

@@ -159,12 +159,15 @@ found`, "[]"},
 		} {
 			t.Run(name, func(t *testing.T) {
 				o := options(t)
-				o.Inputs = map[string]json.RawMessage{"a": json.RawMessage(`[1,{"$ringd":"bytes","type":"Uint8Array","value":"AQID"}]`)}
+				o.Inputs = map[string]json.RawMessage{"a": json.RawMessage(
+					`[1,{"$ringd":"bytes","type":"Uint8Array","value":"AQID"}]`)}
 				o.Bridges = []string{"echo", "tools.search", "files.read"}
-				h := &executorstest.Host{Answer: func(ctx context.Context, q executors.Question) (executors.Answer, error) {
+				h := &executorstest.Host{Answer: func(ctx context.Context, q executors.Question) (
+					executors.Answer, error) {
 					switch q.Bridge {
 					case "deny":
-						return executors.Answer{Error: &executors.GuestError{Name: "CapabilityDenied", Message: "not today"}}, nil
+						return executors.Answer{Error: &executors.GuestError{
+							Name: "CapabilityDenied", Message: "not today"}}, nil
 					case "new":
 						return executors.Answer{Error: &executors.GuestError{Name: "Unheard", Message: "of"}}, nil
 					case "nothing":
@@ -193,7 +196,8 @@ func TestIdle(t *testing.T) {
 		out := run(t, python, options(t), "import ringd\nfor _ in range(5): ringd.call('echo')", nil)
 		want(t, out, "null")
 		l, p := dial(t, python, pyproto.Settings{})
-		if _, _, err := l.Run(t.Context(), work(t, options(t), "import ringd\nfor _ in range(5): ringd.call('echo')"), h); err != nil {
+		if _, _, err := l.Run(t.Context(), work(t, options(t), "import ringd\nfor _ in range(5): ringd.call('echo')"),
+			h); err != nil {
 			t.Fatalf("%v: %s", err, p.stderr)
 		}
 		if h.idles != 5 {
@@ -254,7 +258,8 @@ import json`,
 				l, p := dial(t, python, pyproto.Settings{})
 				done := make(chan struct{})
 				var got []executors.Updated
-				h := &executorstest.Host{Answer: func(ctx context.Context, q executors.Question) (executors.Answer, error) {
+				h := &executorstest.Host{Answer: func(ctx context.Context, q executors.Question) (
+					executors.Answer, error) {
 					if q.Bridge == "hang" {
 						select {
 						case <-done:
@@ -277,7 +282,8 @@ import json`,
 				if err != nil {
 					t.Fatalf("%v: %s", err, p.stderr)
 				}
-				if out.State != executors.StateDenied || out.Error == nil || out.Error.Name != "ModuleNotFoundError" || !strings.Contains(out.Error.Message, "json") {
+				if out.State != executors.StateDenied || out.Error == nil || out.Error.Name != "ModuleNotFoundError" ||
+					!strings.Contains(out.Error.Message, "json") {
 					t.Errorf("%s %+v", out.State, out.Error)
 				}
 				if len(out.Denials) != 1 {
@@ -286,7 +292,8 @@ import json`,
 				if len(got) != 1 || got[0].Seq != 1 {
 					t.Fatalf("updated %v", got)
 				}
-				if r, err := pyproto.DecodeReport(got[0].Report); err != nil || fmt.Sprint(r.Loaded) != "[json]" || r.Ends {
+				if r, err := pyproto.DecodeReport(got[0].Report); err != nil || fmt.Sprint(r.Loaded) != "[json]" ||
+					r.Ends {
 					t.Errorf("report %+v, %v", r, err)
 				}
 			})

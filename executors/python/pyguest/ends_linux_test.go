@@ -88,18 +88,23 @@ func TestEnds(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				o := options(t)
 				o.ResultBytes = 8192
-				h := &executorstest.Host{Answer: func(_ context.Context, q executors.Question) (executors.Answer, error) {
+				h := &executorstest.Host{Answer: func(_ context.Context, q executors.Question) (
+					executors.Answer, error) {
 					if q.Bridge == "new" {
 						return executors.Answer{Error: &executors.GuestError{Name: "Unheard", Message: "of"}}, nil
 					}
-					return executors.Answer{Error: &executors.GuestError{Name: "CapabilityDenied", Message: "not today"}}, nil
+					return executors.Answer{Error: &executors.GuestError{
+						Name: "CapabilityDenied", Message: "not today"}}, nil
 				}}
 				out := run(t, python, o, c.program, h)
 				errName, message, _ := strings.Cut(c.errName, " ")
-				if out.State != c.state || out.ExitCode != c.code || string(out.Value) != c.value || out.Repr != c.repr {
-					t.Errorf("%s %d %.200s %v %+v\nstderr: %s", out.State, out.ExitCode, out.Value, out.Repr, out.Error, out.stderr)
+				if out.State != c.state || out.ExitCode != c.code || string(out.Value) != c.value ||
+					out.Repr != c.repr {
+					t.Errorf("%s %d %.200s %v %+v\nstderr: %s", out.State, out.ExitCode, out.Value, out.Repr, out.Error,
+						out.stderr)
 				}
-				if errName != "" && (out.Error == nil || out.Error.Name != errName || !strings.HasPrefix(out.Error.Message, message)) {
+				if errName != "" && (out.Error == nil || out.Error.Name != errName ||
+					!strings.HasPrefix(out.Error.Message, message)) {
 					t.Errorf("error %+v, want %q", out.Error, c.errName)
 				}
 				if out.again {
@@ -150,9 +155,12 @@ func TestFrames(t *testing.T) {
 // TestOutput shows that what was printed comes before the end, all of it.
 func TestOutput(t *testing.T) {
 	each(t, func(t *testing.T, python string) {
-		out := run(t, python, options(t), "import sys, os\nfor i in range(200000): print(i)\nprint('e' * 100000, file=sys.stderr)\nprint('no newline', end='')", nil)
-		if !strings.HasPrefix(out.stdout, "0\n1\n") || !strings.HasSuffix(out.stdout, "199999\nno newline") || len(out.stderr) != 100001 {
-			t.Errorf("%d bytes end with %q, %d", len(out.stdout), out.stdout[max(0, len(out.stdout)-30):], len(out.stderr))
+		out := run(t, python, options(t), "import sys, os\nfor i in range(200000): print(i)\nprint('e' * 100000, "+
+			"file=sys.stderr)\nprint('no newline', end='')", nil)
+		if !strings.HasPrefix(out.stdout, "0\n1\n") || !strings.HasSuffix(out.stdout, "199999\nno newline") ||
+			len(out.stderr) != 100001 {
+			t.Errorf("%d bytes end with %q, %d", len(out.stdout), out.stdout[max(0, len(out.stdout)-30):],
+				len(out.stderr))
 		}
 		l, p := dial(t, python, pyproto.Settings{})
 		seen := ""
@@ -165,7 +173,8 @@ func TestOutput(t *testing.T) {
 			}
 			return executors.Answer{}, nil
 		}}
-		if _, _, err := l.Run(t.Context(), work(t, options(t), "import ringd\nprint('before')\nringd.call('x')"), h); err != nil {
+		if _, _, err := l.Run(t.Context(), work(t, options(t), "import ringd\nprint('before')\nringd.call('x')"),
+			h); err != nil {
 			t.Fatal(err)
 		}
 		if seen != "before\n" {
@@ -229,7 +238,8 @@ func TestStdin(t *testing.T) {
 
 func TestEnvironment(t *testing.T) {
 	each(t, func(t *testing.T, python string) {
-		for name, preload := range map[string][]string{"cold": nil, "loaded": {"os", "random", "tempfile", "no_such_module"}} {
+		for name, preload := range map[string][]string{"cold": nil,
+			"loaded": {"os", "random", "tempfile", "no_such_module"}} {
 			l, _ := dial(t, python, pyproto.Settings{Preload: preload, Sites: []string{"/nowhere"}})
 			o := options(t)
 			o.Env = []string{"A=b=c", "Ä=ö", "TMPDIR=" + o.Dir}
@@ -237,8 +247,10 @@ func TestEnvironment(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, _, err := l.Run(t.Context(), work(t, o, "import os, sys, tempfile\n[dict(os.environ), os.getcwd(), tempfile.gettempdir(), sys.path[-2:]]"), quickHost{})
-			want := `[{"HOME":` + string(dir) + `,"TMPDIR":` + string(dir) + `,"A":"b=c","\u00c4":"\u00f6"},` + string(dir) + `,` + string(dir) + `,["/nowhere",` + string(dir) + `]]`
+			out, _, err := l.Run(t.Context(), work(t, o, "import os, sys, tempfile\n[dict(os.environ), os.getcwd(), "+
+				"tempfile.gettempdir(), sys.path[-2:]]"), quickHost{})
+			want := `[{"HOME":` + string(dir) + `,"TMPDIR":` + string(dir) + `,"A":"b=c","\u00c4":"\u00f6"},` +
+				string(dir) + `,` + string(dir) + `,["/nowhere",` + string(dir) + `]]`
 			if err != nil || string(out.Value) != want {
 				t.Errorf("%s: %v %s %+v, want %s", name, err, out.Value, out.Error, want)
 			}
@@ -255,8 +267,10 @@ func TestDenied(t *testing.T) {
 			t.Fatal(err)
 		}
 		o.Denials = 2
-		out := run(t, python, o, "import csv\nfor m in 'xml', 'xml.dom', 'xml':\n    try: __import__(m)\n    except ImportError: pass\nimport json", nil)
-		if out.State != executors.StateDenied || out.ExitCode != 1 || out.Error == nil || out.Error.Name != "ModuleNotFoundError" || !strings.Contains(out.Error.Message, "policy.cue:3:4") {
+		out := run(t, python, o, "import csv\nfor m in 'xml', 'xml.dom', 'xml':\n    try: __import__(m)\n    except "+
+			"ImportError: pass\nimport json", nil)
+		if out.State != executors.StateDenied || out.ExitCode != 1 || out.Error == nil ||
+			out.Error.Name != "ModuleNotFoundError" || !strings.Contains(out.Error.Message, "policy.cue:3:4") {
 			t.Errorf("%s %d %+v", out.State, out.ExitCode, out.Error)
 		}
 		if len(out.Denials) != 2 || out.Denials[0].Code != "import.denied" {
@@ -278,7 +292,8 @@ func TestDenied(t *testing.T) {
 // take back what it was refused: each refusal is told before the program goes on.
 func TestRefusalsOfTheEnded(t *testing.T) {
 	each(t, func(t *testing.T, python string) {
-		tries := "import os, signal, threading, time\nfor m in 'xml', 'json', 'xml':\n    try: __import__(m)\n    except ImportError: pass\n"
+		tries := "import os, signal, threading, time\nfor m in 'xml', 'json', 'xml':\n    try: __import__(m)\n    " +
+			"except ImportError: pass\n"
 		for name, end := range map[string]string{
 			"leaves":    "os._exit(0)",
 			"kills":     "os.kill(os.getpid(), signal.SIGKILL)",
@@ -355,7 +370,8 @@ func TestSession(t *testing.T) {
 				t.Errorf("%q: %s %+v, want %s", c.program, got, out.Error, c.want)
 			}
 		}
-		if got := p.stderr.String(); strings.Contains(got, "<ringd") || !strings.Contains(got, "  File \"main.py\", line 3, in f\n    return x / 0\n") {
+		if got := p.stderr.String(); strings.Contains(got, "<ringd") ||
+			!strings.Contains(got, "  File \"main.py\", line 3, in f\n    return x / 0\n") {
 			t.Error(got)
 		}
 	})
@@ -365,7 +381,8 @@ func TestSession(t *testing.T) {
 // behind a refusal that nobody caught, which is an error as any.
 func TestSessionEnds(t *testing.T) {
 	each(t, func(t *testing.T, python string) {
-		for program, state := range map[string]executors.State{"'x' * 10000000": executors.StateLimit, "import json": executors.StateDenied} {
+		for program, state := range map[string]executors.State{
+			"'x' * 10000000": executors.StateLimit, "import json": executors.StateDenied} {
 			l, _ := dial(t, python, pyproto.Settings{})
 			o := options(t)
 			o.Session = true

@@ -23,8 +23,10 @@ func importNames() []string {
 	names = append(names, strings.Fields(`numpy numpy.linalg numpy.linalg.lapack pandas pandas.io pandas.io.sql requests requests.adapters
 		urllib3 xml.etree xml.etree.ElementTree importlib.util os.path js jso jsonx ringd.aio ringdx __main__ __main__.x __future__.y
 		_sysconfigdata_ _sysconfigdata__linux_x86_64-linux-gnu _sysconfigdata_x.y a.b a.b.c A.B`)...)
-	return append(names, "", ".", "a.", ".a", "a..b", "1a", "a.1", "a b", "a\x00b", "é", "json.é", "ｊson", "a/b", "a-b", "a\n",
-		strings.Repeat("a", 255), strings.Repeat("a", 256), "json."+strings.Repeat("b", 300), strings.Repeat("a.", 127)+"b")
+	return append(names, "", ".", "a.", ".a", "a..b", "1a", "a.1", "a b", "a\x00b", "é", "json.é", "ｊson", "a/b", "a-b",
+		"a\n",
+		strings.Repeat("a", 255), strings.Repeat("a", 256), "json."+strings.Repeat("b", 300),
+		strings.Repeat("a.", 127)+"b")
 }
 
 // someImports are the lists of a policy, of every combination.

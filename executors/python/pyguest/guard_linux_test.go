@@ -101,8 +101,9 @@ func listed(names ...string) (out []profiles.ImportRule) {
 
 // guardProfile is that of an agent with these imports.
 func guardProfile(im profiles.Imports) pyproto.Profile {
-	return pyproto.ProfileOf(pyproto.ProfileConfig{Agent: &profiles.Agent{Python: &profiles.Python{Imports: im}}, Revision: "r1",
-		Read: []string{"/usr/share/zoneinfo"}, Write: []string{os.TempDir()}})
+	return pyproto.ProfileOf(pyproto.ProfileConfig{Agent: &profiles.Agent{Python: &profiles.Python{Imports: im}},
+		Revision: "r1",
+		Read:     []string{"/usr/share/zoneinfo"}, Write: []string{os.TempDir()}})
 }
 
 // TestGuardRefuses: whichever way a program spells an import, a denied module is
@@ -160,13 +161,16 @@ func TestGuardRefuses(t *testing.T) {
 					want = "urllib.robotparser"
 				}
 				d := e.Denials[len(e.Denials)-1]
-				if e.Name != want || !strings.Contains(e.Message, "\""+want+"\"") || !strings.Contains(e.Message, "(p.yaml:") || !strings.Contains(e.Message, "; allowed: ") {
+				if e.Name != want || !strings.Contains(e.Message, "\""+want+"\"") ||
+					!strings.Contains(e.Message, "(p.yaml:") || !strings.Contains(e.Message, "; allowed: ") {
 					t.Errorf("it does not say name, rule and what is allowed: %+v", e)
 				}
 				if d.Evidence == nil || len(d.Evidence.Argv) != 1 || d.Evidence.Argv[0] != want {
 					t.Errorf("the denial names %+v", d.Evidence)
 				}
-				if d.Verdict != profiles.Deny || d.Code != profiles.CodeImportDenied || d.Rule == nil || d.Rule.File != "p.yaml" || d.Rule.Column != 3 || d.Revision != "r1" || !strings.Contains(d.Reason, want) {
+				if d.Verdict != profiles.Deny || d.Code != profiles.CodeImportDenied || d.Rule == nil ||
+					d.Rule.File != "p.yaml" || d.Rule.Column != 3 || d.Revision != "r1" ||
+					!strings.Contains(d.Reason, want) {
 					t.Errorf("the denial is %+v", d)
 				}
 			})
@@ -214,7 +218,8 @@ func TestGuardLetsPass(t *testing.T) {
 		"unittest":       "import unittest, io\nclass T(unittest.TestCase):\n  def test_a(self): self.assertEqual(1, 1)\nsay(unittest.TextTestRunner(stream=io.StringIO()).run(unittest.defaultTestLoader.loadTestsFromTestCase(T)).wasSuccessful())",
 	}
 	each(t, func(t *testing.T, python string) {
-		p := guardProfile(profiles.Imports{Default: true, Deny: listed("js", "jso", "subprocess", "socket", "ssl", "ctypes", "selectors", "colorsys")})
+		p := guardProfile(profiles.Imports{Default: true, Deny: listed(
+			"js", "jso", "subprocess", "socket", "ssl", "ctypes", "selectors", "colorsys")})
 		for name, e := range apart(t, python, p, texts) {
 			t.Run(name, func(t *testing.T) {
 				if e.Error != "" || name != "logging" && name != "warnings" && len(e.Out) == 0 {
@@ -253,12 +258,16 @@ func TestGuardStepsOn(t *testing.T) {
 		"attribute": "from xml import etree",
 	}
 	each(t, func(t *testing.T, python string) {
-		p := guardProfile(profiles.Imports{Allow: listed("xml.etree.ElementTree", "importlib"), Rule: profiles.Rule{File: "p.yaml", Line: 6, Column: 2}})
+		p := guardProfile(profiles.Imports{Allow: listed("xml.etree.ElementTree", "importlib"),
+			Rule: profiles.Rule{File: "p.yaml", Line: 6, Column: 2}})
 		for name, e := range apart(t, python, p, texts) {
-			if refused := e.Error == "ModuleNotFoundError" && e.Mine; refused != (name == "parent" || name == "beside" || name == "attribute") || !refused && e.Error != "" {
+			if refused := e.Error == "ModuleNotFoundError" &&
+				e.Mine; refused != (name == "parent" || name == "beside" || name == "attribute") || !refused &&
+				e.Error != "" {
 				t.Errorf("%s: %+v", name, e)
 			}
-			if e.Mine && (!strings.Contains(e.Message, "(p.yaml:6:2); allowed: ") || e.Denials[0].Rule == nil || e.Denials[0].Rule.Line != 6) {
+			if e.Mine && (!strings.Contains(e.Message, "(p.yaml:6:2); allowed: ") || e.Denials[0].Rule == nil ||
+				e.Denials[0].Rule.Line != 6) {
 				t.Errorf("%s does not say which list: %+v", name, e)
 			}
 		}
@@ -303,8 +312,10 @@ func TestGuardEvents(t *testing.T) {
 	}
 	each(t, func(t *testing.T, python string) {
 		p := pyproto.ProfileOf(pyproto.ProfileConfig{
-			Agent: &profiles.Agent{Python: &profiles.Python{DenyBuiltins: listed("eval"), Imports: profiles.Imports{Default: true, Allow: listed("_socket", "sys")}}},
-			Read:  []string{"/usr/share/zoneinfo", "/data"}, Write: []string{os.TempDir()},
+			Agent: &profiles.Agent{Python: &profiles.Python{
+				DenyBuiltins: listed("eval"), Imports: profiles.Imports{
+					Default: true, Allow: listed("_socket", "sys")}}},
+			Read: []string{"/usr/share/zoneinfo", "/data"}, Write: []string{os.TempDir()},
 		})
 		for name, e := range apart(t, python, p, refused) {
 			known := e.Mine || name == "objects" && e.Error == "PermissionError"
@@ -312,7 +323,8 @@ func TestGuardEvents(t *testing.T) {
 				t.Errorf("%s: %+v", name, e)
 			}
 			if name == "read" || name == "bytes" {
-				if e.Filename != "/nowhere/x" || !strings.Contains(e.Message, "(write), /data (read)") || e.Denials[0].Code != profiles.CodeFileNotGranted {
+				if e.Filename != "/nowhere/x" || !strings.Contains(e.Message, "(write), /data (read)") ||
+					e.Denials[0].Code != profiles.CodeFileNotGranted {
 					t.Errorf("%s: %+v", name, e)
 				}
 			}
@@ -326,7 +338,8 @@ func TestGuardEvents(t *testing.T) {
 			}
 		}
 		p.Network = profiles.NetworkOwn // the kernel's egress ring decides
-		if e := programs(t, python, p, guarded{Text: "import _socket\n_socket.socket(2, 1).close()"})[0]; e.Error != "" {
+		if e := programs(t, python, p,
+			guarded{Text: "import _socket\n_socket.socket(2, 1).close()"})[0]; e.Error != "" {
 			t.Errorf("a network of its own: %+v", e)
 		}
 	})
@@ -347,14 +360,17 @@ func TestGuardFollowsTheHost(t *testing.T) {
 		if ends[0].Error != "" || !slices.Equal(ends[0].Imports, []string{"json.decoder", "os", "os.path"}) {
 			t.Errorf("at first: %+v", ends[0])
 		}
-		if ends[1].Error != "ModuleNotFoundError" || ends[2].Error != "" || !slices.Equal(ends[2].Imports, []string{"json"}) {
+		if ends[1].Error != "ModuleNotFoundError" || ends[2].Error != "" ||
+			!slices.Equal(ends[2].Imports, []string{"json"}) {
 			t.Errorf("denied: %+v, and allowed again: %+v", ends[1], ends[2])
 		}
-		wrapped := programs(t, python, narrow, guarded{Text: "try: import json\nexcept ImportError as e: raise ValueError('x') from e"}, guarded{Text: "raise ModuleNotFoundError('x')"})
+		wrapped := programs(t, python, narrow, guarded{Text: "try: import json\nexcept ImportError as e: raise " +
+			"ValueError('x') from e"}, guarded{Text: "raise ModuleNotFoundError('x')"})
 		if !wrapped[0].Mine || wrapped[0].Error != "ValueError" || wrapped[1].Mine {
 			t.Errorf("what a refusal caused: %+v", wrapped)
 		}
-		if r := ends[3].Report; r == nil || !r.Ends || !slices.Equal(r.Loaded, []string{"json", "json.decoder"}) || ends[3].Error != "ModuleNotFoundError" {
+		if r := ends[3].Report; r == nil || !r.Ends || !slices.Equal(r.Loaded, []string{"json", "json.decoder"}) ||
+			ends[3].Error != "ModuleNotFoundError" {
 			t.Errorf("reported: %+v", ends[3])
 		}
 	})

@@ -29,7 +29,8 @@ func TestProgram(t *testing.T) {
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				out := run(t, python, options(t), c.program, nil)
-				if out.State != c.state || out.ExitCode != c.code || string(out.Value) != c.value || out.stdout != c.stdout {
+				if out.State != c.state || out.ExitCode != c.code || string(out.Value) != c.value ||
+					out.stdout != c.stdout {
 					b, _ := json.Marshal(out.Outcome)
 					t.Fatalf("%s\nstdout %q\nstderr %s", b, out.stdout, out.stderr)
 				}

@@ -91,7 +91,8 @@ func spawn(t testing.TB, python, program string) *process {
 	theirs := os.NewFile(uintptr(fds[1]), "host")
 	p := &process{File: os.NewFile(uintptr(fds[0]), "guest"), stdout: &output{}, stderr: &output{}}
 	p.cmd = exec.Command(python, "-I", "-S", "-B", "-X", "utf8", "-c", program)
-	p.cmd.Env, p.cmd.Dir, p.cmd.ExtraFiles = []string{}, "/", []*os.File{theirs, theirs} // a socket serves as both pipes
+	// a socket serves as both pipes
+	p.cmd.Env, p.cmd.Dir, p.cmd.ExtraFiles = []string{}, "/", []*os.File{theirs, theirs}
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
@@ -183,7 +184,8 @@ func work(t testing.TB, o pyproto.Options, program string) executors.Work {
 	}
 	return executors.Work{
 		Denials: 100,
-		Budget:  executors.Budget{CPU: time.Minute, Wall: time.Minute, OutputBytes: 1 << 20, ResultBytes: o.ResultBytes},
+		Budget: executors.Budget{CPU: time.Minute, Wall: time.Minute, OutputBytes: 1 << 20,
+			ResultBytes: o.ResultBytes},
 		Options: b, Source: []byte(program), Holds: true, Session: o.Session,
 		Updated: func(executors.Updated) error { return nil },
 	}

@@ -149,7 +149,8 @@ func TestPieces(t *testing.T) {
 func TestLarge(t *testing.T) {
 	each(t, func(t *testing.T, python string) {
 		o := options(t)
-		out := run(t, python, o, "import ringd\nv = 'x' * (16 * 1024 * 1024 - 2048)\n[ringd.call('echo', v)[0] == v for _ in range(2)]", nil)
+		out := run(t, python, o, "import ringd\nv = 'x' * (16 * 1024 * 1024 - 2048)\n[ringd.call('echo', v)[0] == v "+
+			"for _ in range(2)]", nil)
 		want(t, out, "[true,true]")
 	})
 }
@@ -197,7 +198,8 @@ func TestHello(t *testing.T) {
 		h := hello(t, python, pyproto.Settings{})
 		l, _ := dial(t, python, pyproto.Settings{})
 		r := l.Ready()
-		if r.Version != executors.ProtocolVersion || r.Executor != profiles.ExecutorPython || !strings.HasPrefix(r.Digest, pyproto.Engine+" cpython-3.") || r.Unavailable != "" {
+		if r.Version != executors.ProtocolVersion || r.Executor != profiles.ExecutorPython ||
+			!strings.HasPrefix(r.Digest, pyproto.Engine+" cpython-3.") || r.Unavailable != "" {
 			t.Errorf("ready %+v", r)
 		}
 
@@ -270,7 +272,8 @@ b.sendall(bytes([0, 0, 0, 3, 7, 1, 1, 120]))
 import json
 print("it goes on")`
 		_, _, err := l.Run(t.Context(), work(t, options(t), program), quickHost{})
-		if err == nil || strings.Contains(p.stdout.String(), "it goes on") || !strings.Contains(p.stderr.String(), "the connection is gone") {
+		if err == nil || strings.Contains(p.stdout.String(), "it goes on") ||
+			!strings.Contains(p.stderr.String(), "the connection is gone") {
 			t.Errorf("%v %q %q", err, p.stdout, p.stderr)
 		}
 	})
@@ -282,7 +285,8 @@ func TestNothingIsShown(t *testing.T) {
 	o := options(t)
 	o.Profile.Advice = "the secret of the policy"
 	out := run(t, python, o, "print(open('/proc/self/cmdline').read(), open('/proc/self/environ').read())", nil)
-	if out.State != executors.StateDone || strings.Contains(out.stdout, "secret") || !strings.Contains(out.stdout, "posix") {
+	if out.State != executors.StateDone || strings.Contains(out.stdout, "secret") ||
+		!strings.Contains(out.stdout, "posix") {
 		t.Errorf("%s %+v %q", out.State, out.Error, out.stdout)
 	}
 }

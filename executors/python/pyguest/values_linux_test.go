@@ -39,16 +39,20 @@ func (m *maker) value(depth int) string {
 	case 2:
 		return []string{"1.5", "-0.25", "3.0", "1e+22", "5e-324", "-9007199254740991", "9007199254740991"}[m.r.IntN(7)]
 	case 3:
-		return []string{`"a"`, `""`, `"\ud800"`, `"\u00e4\ud83d\ude00\"\\\n"`, `"$ringd"`, `"{\"$ringd\":1}"`}[m.r.IntN(6)]
+		return []string{`"a"`, `""`, `"\ud800"`, `"\u00e4\ud83d\ude00\"\\\n"`, `"$ringd"`,
+			`"{\"$ringd\":1}"`}[m.r.IntN(6)]
 	case 4:
 		return `{"$ringd":"number","value":"` + []string{"NaN", "Infinity", "-Infinity", "-0"}[m.r.IntN(4)] + `"}`
 	case 5:
-		return `{"$ringd":"bigint","value":"` + []string{"9007199254740992", "-123456789012345678901234567890", strings.Repeat("7", 5000)}[m.r.IntN(3)] + `"}`
+		return `{"$ringd":"bigint","value":"` + []string{"9007199254740992", "-123456789012345678901234567890",
+			strings.Repeat("7", 5000)}[m.r.IntN(3)] + `"}`
 	case 6:
-		return `{"$ringd":"date","value":"` + []string{"2024-02-29T23:59:59.007Z", "0001-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"}[m.r.IntN(3)] + `"}`
+		return `{"$ringd":"date","value":"` + []string{"2024-02-29T23:59:59.007Z", "0001-01-01T00:00:00.000Z",
+			"9999-12-31T23:59:59.999Z"}[m.r.IntN(3)] + `"}`
 	case 7:
 		b := binary.LittleEndian.AppendUint64(nil, m.r.Uint64())
-		kind := []string{"Uint8Array", "Float64Array", "Int32Array", "BigUint64Array", "Int8Array", "Uint16Array"}[m.r.IntN(6)]
+		kind := []string{"Uint8Array", "Float64Array", "Int32Array", "BigUint64Array", "Int8Array",
+			"Uint16Array"}[m.r.IntN(6)]
 		if kind == "Float64Array" {
 			b = make([]byte, 16)
 		}
@@ -96,7 +100,8 @@ func (m *maker) array(depth int) string {
 		id := m.ids
 		first := fmt.Sprintf(`{"$ringd":"object","id":%d,"value":{"a":%s}}`, id, m.value(depth+2))
 		m.kept = append(m.kept, id)
-		return fmt.Sprintf(`[%s,{"$ringd":"ref","id":%d},{"$ringd":"entries","value":[["$ringd",1],["b",%s]]}]`, first, id, m.value(depth+2))
+		return fmt.Sprintf(`[%s,{"$ringd":"ref","id":%d},{"$ringd":"entries","value":[["$ringd",1],["b",%s]]}]`, first,
+			id, m.value(depth+2))
 	default:
 		return "[" + items() + "]"
 	}
@@ -129,7 +134,8 @@ func TestValuesBack(t *testing.T) {
 			next++
 			return executors.Answer{Value: json.RawMessage(texts[next-1])}, nil
 		}}
-		out := run(t, python, options(t), "import ringd\nv = ringd.call('next')\nn = 0\nwhile v != 'end':\n    v = ringd.call('next', v)\n    n += 1\nn", h)
+		out := run(t, python, options(t), "import ringd\nv = ringd.call('next')\nn = 0\nwhile v != 'end':\n    v = "+
+			"ringd.call('next', v)\n    n += 1\nn", h)
 		if out.State != executors.StateDone || string(out.Value) != "400" {
 			t.Errorf("%s %s %+v", out.State, out.Value, out.Error)
 		}
@@ -221,10 +227,12 @@ func TestArguments(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				h := &executorstest.Host{}
-				out := run(t, python, options(t), "import ringd\ntry:\n    ringd.call('echo', "+c.value+")\nexcept ringd.ArgumentError as e:\n    r = e.name, str(e)\nr", h)
+				out := run(t, python, options(t), "import ringd\ntry:\n    ringd.call('echo', "+c.value+
+					")\nexcept ringd.ArgumentError as e:\n    r = e.name, str(e)\nr", h)
 				var got []string
 				_ = json.Unmarshal(out.Value, &got)
-				if len(got) != 2 || got[0] != "ArgumentError" || !strings.HasPrefix(got[1], c.want[:min(len(c.want), 300)]) {
+				if len(got) != 2 || got[0] != "ArgumentError" ||
+					!strings.HasPrefix(got[1], c.want[:min(len(c.want), 300)]) {
 					t.Errorf("%s %q %+v, want %q", out.State, got, out.Error, c.want)
 				}
 				if len(h.Asked()) > 0 {

@@ -22,10 +22,14 @@ func rules(names ...string) (out []profiles.ImportRule) {
 // profile alone: names that cover others, Nobody over Deny over Allow over the set.
 func program(p pyproto.Profile, module string) bool {
 	covered := func(names []string) bool {
-		return slices.ContainsFunc(names, func(n string) bool { return module == n || strings.HasPrefix(module, n+".") })
+		return slices.ContainsFunc(names, func(n string) bool {
+			return module == n || strings.HasPrefix(module, n+".")
+		})
 	}
 	in := func(list []pyproto.Name) bool {
-		return slices.ContainsFunc(list, func(n pyproto.Name) bool { return module == n.Name || strings.HasPrefix(module, n.Name+".") })
+		return slices.ContainsFunc(list, func(n pyproto.Name) bool {
+			return module == n.Name || strings.HasPrefix(module, n.Name+".")
+		})
 	}
 	switch {
 	case in(p.Nobody) || in(p.Deny) || p.Only != nil && !covered(p.Only):
@@ -51,7 +55,8 @@ func TestProfileOfDecides(t *testing.T) {
 		return out
 	}
 	for range 3000 {
-		im := profiles.Imports{Allow: rules(some()...), Deny: rules(some()...), Process: rules(some()...), Default: r.IntN(2) == 0}
+		im := profiles.Imports{Allow: rules(some()...), Deny: rules(some()...), Process: rules(some()...),
+			Default: r.IntN(2) == 0}
 		if r.IntN(4) == 0 {
 			im.Any = &profiles.Rule{File: "p.yaml", Line: 3, Column: 1}
 		}
@@ -66,7 +71,9 @@ func TestProfileOfDecides(t *testing.T) {
 			if got := program(p, module); got != (want.Verdict == profiles.Allow) {
 				t.Fatalf("%s: the profile says %t, the decider %+v\n%+v", module, got, want, im)
 			}
-			nobody := slices.ContainsFunc(p.Nobody, func(n pyproto.Name) bool { return module == n.Name || strings.HasPrefix(module, n.Name+".") })
+			nobody := slices.ContainsFunc(p.Nobody, func(n pyproto.Name) bool {
+				return module == n.Name || strings.HasPrefix(module, n.Name+".")
+			})
 			library := d.ImportFor(profiles.ExecutorPython, module, profiles.OriginLibrary)
 			if nobody != (library.Code == profiles.CodeImportDenied) {
 				t.Fatalf("%s: nobody is %t, for a library %+v\n%+v", module, nobody, library, im)
@@ -79,14 +86,17 @@ func TestProfileOf(t *testing.T) {
 	a := profiles.Agent{
 		Egress: profiles.Egress{Mode: profiles.EgressAllowlist},
 		Python: &profiles.Python{
-			Imports:      profiles.Imports{Allow: rules("pandas", "json"), Deny: rules("requests", "ctypes"), Process: rules("mmap"), Rule: profiles.Rule{File: "p.yaml", Line: 6, Column: 16}},
+			Imports: profiles.Imports{Allow: rules("pandas", "json"), Deny: rules("requests", "ctypes"),
+				Process: rules("mmap"), Rule: profiles.Rule{File: "p.yaml", Line: 6, Column: 16}},
 			DenyBuiltins: rules("eval"), EndOnDenied: true,
 		}}
-	p := pyproto.ProfileOf(pyproto.ProfileConfig{Agent: &a, Revision: "sha256:1", Read: []string{"/data"}, Library: []string{"numpy"}})
+	p := pyproto.ProfileOf(pyproto.ProfileConfig{Agent: &a, Revision: "sha256:1", Read: []string{"/data"},
+		Library: []string{"numpy"}})
 	if err := (pyproto.Options{Profile: &p, ResultBytes: 1}).Check(); err != nil {
 		t.Fatal(err)
 	}
-	if p.Revision != "sha256:1" || p.Network != profiles.NetworkOwn || !p.EndOnDenied || p.Default || p.Any || p.Only != nil ||
+	if p.Revision != "sha256:1" || p.Network != profiles.NetworkOwn || !p.EndOnDenied || p.Default || p.Any ||
+		p.Only != nil ||
 		!slices.Equal(p.Library, []string{"numpy"}) || !slices.Equal(p.Read, []string{"/data"}) {
 		t.Errorf("got %+v", p)
 	}
@@ -100,10 +110,12 @@ func TestProfileOf(t *testing.T) {
 			t.Errorf("%+v is not in %+v", want, *list)
 		}
 	}
-	if i := slices.IndexFunc(p.Nobody, func(n pyproto.Name) bool { return n.Name == "mmap" }); i < 0 || !strings.Contains(p.Nobody[i].Why, "libraries") {
+	if i := slices.IndexFunc(p.Nobody, func(n pyproto.Name) bool { return n.Name == "mmap" }); i < 0 ||
+		!strings.Contains(p.Nobody[i].Why, "libraries") {
 		t.Errorf("what the whole process is denied: %+v", p.Nobody)
 	}
-	if i := slices.IndexFunc(p.Nobody, func(n pyproto.Name) bool { return n.Name == "_interpreters" }); i < 0 || p.Nobody[i].Rule != "" {
+	if i := slices.IndexFunc(p.Nobody, func(n pyproto.Name) bool { return n.Name == "_interpreters" }); i < 0 ||
+		p.Nobody[i].Rule != "" {
 		t.Errorf("what no policy can allow: %+v", p.Nobody)
 	}
 	if p.Rule != "p.yaml:6:16" {

@@ -10,7 +10,8 @@ import (
 // TestReach: addresses of the policy are spans, names are none.
 func TestReach(t *testing.T) {
 	bare := len(reach(nil))
-	got := reach([]profiles.EgressRule{{Host: "example.com"}, {Host: "*.example.com"}, {Host: "192.0.2.7"}, {Host: "198.51.100.0/23"}, {Host: "2001:db8::/127"}})[bare:]
+	got := reach([]profiles.EgressRule{{Host: "example.com"}, {Host: "*.example.com"}, {Host: "192.0.2.7"},
+		{Host: "198.51.100.0/23"}, {Host: "2001:db8::/127"}})[bare:]
 	want := []span{
 		{"c0000207", "c0000207"}, {"c6336400", "c63365ff"},
 		{"20010db8000000000000000000000000", "20010db8000000000000000000000001"},

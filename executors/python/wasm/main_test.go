@@ -66,7 +66,8 @@ func engineDir(t testing.TB) string {
 func launcher(t testing.TB) *kernel.Ring {
 	t.Helper()
 	var wg sync.WaitGroup
-	r, err := kernel.New(kernel.Config{Go: func(f func()) { wg.Go(f) }, Token: rand.Reader, Executors: []string{"python"}})
+	r, err := kernel.New(kernel.Config{Go: func(f func()) { wg.Go(f) }, Token: rand.Reader,
+		Executors: []string{"python"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,8 @@ func run(source string) executors.Run {
 	return executors.Run{
 		ID: "r1", Revision: "rev", Program: executors.Program{Name: "main.py", Language: "python", Source: source},
 		Agent: agent(profiles.Imports{Default: true}),
-		Limits: profiles.Limits{CPUMillis: ptr[int64](20_000), WallMillis: ptr[int64](60_000), MemoryBytes: ptr[int64](128 << 20),
+		Limits: profiles.Limits{CPUMillis: ptr[int64](20_000), WallMillis: ptr[int64](60_000),
+			MemoryBytes: ptr[int64](128 << 20),
 			OutputBytes: ptr[int64](1 << 20), ResultBytes: ptr[int64](1 << 20)},
 	}
 }

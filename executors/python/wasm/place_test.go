@@ -42,7 +42,8 @@ func TestAnotherEngine(t *testing.T) {
 			}
 			var denial *profiles.Denial
 			_, err := e.Run(t.Context(), run("1"), &executorstest.Host{})
-			if !errors.As(err, &denial) || denial.Decision.Code != profiles.CodeExecutorUnavailable || len(denial.Decision.Instead) == 0 {
+			if !errors.As(err, &denial) || denial.Decision.Code != profiles.CodeExecutorUnavailable ||
+				len(denial.Decision.Instead) == 0 {
 				t.Errorf("%v", err)
 			}
 		})

@@ -149,7 +149,9 @@ func TestLimits(t *testing.T) {
 // and nothing else.
 func TestDeepStack(t *testing.T) {
 	e := executor(t, nil)
-	out, err := e.Run(t.Context(), run(lines("import sys", "sys.setrecursionlimit(10 ** 7)", "x = []", "for _ in range(10 ** 6): x = [x]", "repr(x)")), &executorstest.Host{})
+	out, err := e.Run(t.Context(),
+		run(lines("import sys", "sys.setrecursionlimit(10 ** 7)", "x = []", "for _ in range(10 ** 6): x = [x]",
+			"repr(x)")), &executorstest.Host{})
 	if err != nil || out.State == executors.StateDone || out.State == executors.StateUnknown {
 		t.Errorf("%s %+v %v", out.State, out.Error, err)
 	}
@@ -181,7 +183,8 @@ func TestRefuses(t *testing.T) {
 		code profiles.Code
 	}{"not granted": {none, profiles.CodeExecutorNotGranted}, "a session": {kept, profiles.CodeExecutorUnavailable}} {
 		var denial *profiles.Denial
-		if _, err := e.Run(t.Context(), tt.run, &executorstest.Host{}); !errors.As(err, &denial) || denial.Decision.Code != tt.code {
+		if _, err := e.Run(t.Context(), tt.run, &executorstest.Host{}); !errors.As(err, &denial) ||
+			denial.Decision.Code != tt.code {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

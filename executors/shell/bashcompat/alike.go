@@ -208,7 +208,8 @@ func (r *rewriter) ownShell(b *syntax.BinaryCmd) {
 // it. Any name could be a function.
 func changesShell(name string) bool {
 	switch name {
-	case "cat", "grep", "sed", "awk", "sort", "head", "tail", "wc", "tr", "cut", "uniq", "tee", "jq", "xargs", "less", "column", "git", "rev", "tac", "base64", "bash", "sh":
+	case "cat", "grep", "sed", "awk", "sort", "head", "tail", "wc", "tr", "cut", "uniq", "tee", "jq", "xargs", "less",
+		"column", "git", "rev", "tac", "base64", "bash", "sh":
 		return false
 	default:
 		return true

@@ -23,7 +23,8 @@ func run(t *testing.T, f *syntax.File) string {
 	t.Helper()
 	var out bytes.Buffer
 	none := func(context.Context, []string) error { return errors.New("no programs here") }
-	r, err := interp.New(interp.StdIO(nil, &out, io.Discard), interp.Dir(t.TempDir()), interp.Params("--", "p1", "p two"),
+	r, err := interp.New(interp.StdIO(nil, &out, io.Discard), interp.Dir(t.TempDir()),
+		interp.Params("--", "p1", "p two"),
 		interp.Env(expand.ListEnviron("HOME=/home/agent", "PATH=/none")),
 		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc { return none }),
 		interp.OpenHandler(func(_ context.Context, path string, _ int, _ os.FileMode) (io.ReadWriteCloser, error) {

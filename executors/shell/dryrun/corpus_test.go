@@ -57,7 +57,8 @@ func decider(t testing.TB, binaries, patterns []string) *profiles.Decider {
 	for _, p := range patterns {
 		sh.DeniedPatterns = append(sh.DeniedPatterns, profiles.Pattern{Words: strings.Fields(p), Text: p})
 	}
-	set := &profiles.Set{Format: profiles.Format, Revision: "sha256:test", Agents: map[string]profiles.Agent{"default": {Name: "default", Shell: sh}}}
+	set := &profiles.Set{Format: profiles.Format, Revision: "sha256:test",
+		Agents: map[string]profiles.Agent{"default": {Name: "default", Shell: sh}}}
 	return set.Decider("default", profiles.Environment{Workspace: "/workspace", Home: "/home/agent"})
 }
 
@@ -72,13 +73,15 @@ func shell(b string) bool {
 
 func decide(t testing.TB, r row) profiles.Decision {
 	t.Helper()
-	d, _ := dryrun.Decide(t.Context(), decider(t, r.Binaries, r.Patterns), profiles.ShellAction{Script: r.Script, Cwd: "/workspace"})
+	d, _ := dryrun.Decide(t.Context(), decider(t, r.Binaries, r.Patterns),
+		profiles.ShellAction{Script: r.Script, Cwd: "/workspace"})
 	return d
 }
 
 // TestCorpus: no attack is allowed, nothing benign refused.
 func TestCorpus(t *testing.T) {
-	for _, file := range []string{"../../../testdata/shell.jsonl", "../../../testdata/attacks/shell/cases.jsonl", "../../../testdata/attacks/shell/placements.jsonl"} {
+	for _, file := range []string{"../../../testdata/shell.jsonl", "../../../testdata/attacks/shell/cases.jsonl",
+		"../../../testdata/attacks/shell/placements.jsonl"} {
 		for _, r := range rows(t, file) {
 			d := decide(t, r)
 			got := "allow"
@@ -86,7 +89,8 @@ func TestCorpus(t *testing.T) {
 				got = "deny"
 			}
 			if got != r.Expect && !r.Arguable {
-				t.Errorf("%s (%s) %s, want %s: %.300q\n  %s: %s\n  %s", r.ID, r.Category, got, r.Expect, r.Script, d.Code, d.Reason, r.Why)
+				t.Errorf("%s (%s) %s, want %s: %.300q\n  %s: %s\n  %s", r.ID, r.Category, got, r.Expect, r.Script,
+					d.Code, d.Reason, r.Why)
 			}
 		}
 	}
@@ -94,7 +98,8 @@ func TestCorpus(t *testing.T) {
 
 // BenchmarkDecide is the decision of a script of ten lines.
 func BenchmarkDecide(b *testing.B) {
-	d := decider(b, []string{"/usr/bin/git", "/usr/bin/grep", "/usr/bin/head", "/usr/bin/cat"}, []string{"rm -rf", "curl"})
+	d := decider(b, []string{"/usr/bin/git", "/usr/bin/grep", "/usr/bin/head", "/usr/bin/cat"},
+		[]string{"rm -rf", "curl"})
 	a := profiles.ShellAction{Cwd: "/workspace", Script: `set -euo pipefail
 cd repo
 branch=$(git rev-parse --abbrev-ref HEAD)

@@ -23,12 +23,15 @@ func TestDeclaredVariables(t *testing.T) {
 		{"not seen", `[ "$CI" = true ] && git fetch || curl x`, nil, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			agent := profiles.Agent{Shell: &profiles.Shell{Binaries: []profiles.Binary{{Path: "/usr/bin/git"}}, Env: tt.env, Pipes: true, Redirects: true, Substitution: true}}
+			agent := profiles.Agent{
+				Shell: &profiles.Shell{Binaries: []profiles.Binary{{Path: "/usr/bin/git"}}, Env: tt.env, Pipes: true,
+					Redirects: true, Substitution: true}}
 			s, refusal := script.Parse(tt.script)
 			if refusal != nil {
 				t.Fatal(refusal)
 			}
-			got := dryrun.Run(t.Context(), dryrun.Config{Decider: profiles.NewDecider(agent, "", profiles.Environment{})}, s)
+			got := dryrun.Run(t.Context(),
+				dryrun.Config{Decider: profiles.NewDecider(agent, "", profiles.Environment{})}, s)
 			if (len(got.Refused) > 0) != tt.refused {
 				t.Errorf("refused %+v, want %t", got.Refused, tt.refused)
 			}
@@ -57,7 +60,9 @@ func TestVariablesOfInnerTexts(t *testing.T) {
 			if refusal != nil {
 				t.Fatal(refusal)
 			}
-			got := dryrun.Run(t.Context(), dryrun.Config{Decider: profiles.NewDecider(profiles.Agent{Shell: &shell}, "", profiles.Environment{})}, s)
+			got := dryrun.Run(t.Context(),
+				dryrun.Config{Decider: profiles.NewDecider(profiles.Agent{Shell: &shell}, "", profiles.Environment{})},
+				s)
 			if (len(got.Refused) > 0) != tt.refused {
 				t.Errorf("refused %+v, want %t", got.Refused, tt.refused)
 			}

@@ -21,7 +21,8 @@ func TestArguable(t *testing.T) {
 		if decide(t, r).Verdict == profiles.Allow {
 			got = "allowed"
 		}
-		_, _ = fmt.Fprintf(&b, "| %s | `%s` | %s |\n", r.ID, strings.NewReplacer("\n", "⏎", "\r", "␍", "|", "\\|").Replace(r.Script), got)
+		_, _ = fmt.Fprintf(&b, "| %s | `%s` | %s |\n", r.ID,
+			strings.NewReplacer("\n", "⏎", "\r", "␍", "|", "\\|").Replace(r.Script), got)
 	}
 	const file = "../../../docs/SHELL-SCRIPTS.md"
 	text, err := os.ReadFile(file)

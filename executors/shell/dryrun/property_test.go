@@ -21,15 +21,18 @@ type grammar struct{ r *rand.Rand }
 func (g grammar) one(list ...string) string { return list[g.r.IntN(len(list))] }
 
 func (g grammar) word() string {
-	return g.one("a", "-rf", "-r", "-f", "--force", "status", "push", "$x", "\"$x\"", "$(git log)", "{a,-f}", "'c'url", "*.go", "--", "-c", "core.pager=id", "~/x", "$((1+1))", "${y:-curl}", "x=1")
+	return g.one("a", "-rf", "-r", "-f", "--force", "status", "push", "$x", "\"$x\"", "$(git log)", "{a,-f}", "'c'url",
+		"*.go", "--", "-c", "core.pager=id", "~/x", "$((1+1))", "${y:-curl}", "x=1")
 }
 
 func (g grammar) command() string {
-	out := []string{g.one("git", "rm", "curl", "echo", "xargs", "env", "find . -exec", "timeout 5", "bash -c", "eval", "command", "exec", "printf", "$x", "read", "cd", "sed", "/usr/bin/git", "FOO=1 git", "PATH=/x git", "test", "trap", "set --", "\"$@\"")}
+	out := []string{g.one("git", "rm", "curl", "echo", "xargs", "env", "find . -exec", "timeout 5", "bash -c", "eval",
+		"command", "exec", "printf", "$x", "read", "cd", "sed", "/usr/bin/git", "FOO=1 git", "PATH=/x git", "test", "trap", "set --", "\"$@\"")}
 	for range g.r.IntN(4) {
 		out = append(out, g.word())
 	}
-	return strings.Join(out, " ") + g.one("", "", "", " > f", " > /etc/x", " 2>/dev/null", " < in", " >> .git/config", " 2>&1", " <<< \"$x\"")
+	return strings.Join(out, " ") + g.one("", "", "", " > f", " > /etc/x", " 2>/dev/null", " < in", " >> .git/config",
+		" 2>&1", " <<< \"$x\"")
 }
 
 func (g grammar) script(depth int) string {
@@ -67,7 +70,8 @@ func (g grammar) script(depth int) string {
 
 // TestNarrower: a program less, or a pattern more, never allows what was refused.
 func TestNarrower(t *testing.T) {
-	all := []string{"/usr/bin/git", "/usr/bin/rm", "/usr/bin/xargs", "/usr/bin/env", "/usr/bin/find", "/usr/bin/timeout", "/usr/bin/bash", "/usr/bin/sed", "/usr/bin/curl"}
+	all := []string{"/usr/bin/git", "/usr/bin/rm", "/usr/bin/xargs", "/usr/bin/env", "/usr/bin/find",
+		"/usr/bin/timeout", "/usr/bin/bash", "/usr/bin/sed", "/usr/bin/curl"}
 	patterns := []string{"rm -rf", "curl", "git push --force", "eval", "find -exec", "echo", "git -c", "sed -i"}
 	g := grammar{rand.New(rand.NewPCG(6, 6))}
 	turns, allowed := 500, 0
@@ -90,7 +94,8 @@ func TestNarrower(t *testing.T) {
 		at := g.r.IntN(len(wide))
 		less := slices.Delete(slices.Clone(wide), at, at+1)
 		if d, _ := dryrun.Decide(t.Context(), decider(t, less, few), a); d.Verdict != profiles.Deny {
-			t.Errorf("%q is refused (%s) with %q and %q, and allowed without %s", a.Script, first.Reason, wide, few, wide[at])
+			t.Errorf("%q is refused (%s) with %q and %q, and allowed without %s", a.Script, first.Reason, wide, few,
+				wide[at])
 		}
 		more := append(slices.Clone(few), patterns[g.r.IntN(len(patterns))])
 		if d, _ := dryrun.Decide(t.Context(), decider(t, wide, more), a); d.Verdict != profiles.Deny {
@@ -111,7 +116,8 @@ func FuzzDecide(f *testing.F) {
 			}
 		}
 	}
-	d := decider(f, []string{"/usr/bin/git", "/usr/bin/rm", "/usr/bin/bash", "/usr/bin/xargs", "/usr/bin/env"}, []string{"rm -rf", "curl"})
+	d := decider(f, []string{"/usr/bin/git", "/usr/bin/rm", "/usr/bin/bash", "/usr/bin/xargs", "/usr/bin/env"},
+		[]string{"rm -rf", "curl"})
 	f.Fuzz(func(t *testing.T, text string) {
 		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 		defer stop()
@@ -134,7 +140,8 @@ func TestZero(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	dec, _ := dryrun.Decide(ctx, decider(t, []string{"/usr/bin/git"}, nil), profiles.ShellAction{Script: "x=git; $x status", Cwd: "/workspace"})
+	dec, _ := dryrun.Decide(ctx, decider(t, []string{"/usr/bin/git"}, nil),
+		profiles.ShellAction{Script: "x=git; $x status", Cwd: "/workspace"})
 	if dec.Verdict != profiles.Deny {
 		t.Errorf("a decision that was ended allows: %+v", dec)
 	}

@@ -28,11 +28,13 @@ func decider(programs, denied []string) *profiles.Decider {
 	for _, p := range denied {
 		sh.DeniedPatterns = append(sh.DeniedPatterns, profiles.Pattern{Words: strings.Fields(p), Text: p})
 	}
-	return profiles.NewDecider(profiles.Agent{Name: "a", Shell: sh}, "r1", profiles.Environment{Workspace: "/workspace", Home: "/home/agent"})
+	return profiles.NewDecider(profiles.Agent{Name: "a", Shell: sh}, "r1",
+		profiles.Environment{Workspace: "/workspace", Home: "/home/agent"})
 }
 
 func usual() *profiles.Decider {
-	return decider(strings.Fields("git rm cat grep find xargs env timeout nice sed awk head sort jq ls mkdir cp mv tee wc bash sh python3 seq sleep date tr"),
+	return decider(strings.Fields("git rm cat grep find xargs env timeout nice sed awk head sort jq ls mkdir cp mv "+
+		"tee wc bash sh python3 seq sleep date tr"),
 		[]string{"rm -rf", "curl", "git push --force"})
 }
 
@@ -81,7 +83,8 @@ func TestCases(t *testing.T) {
 		text = strings.ReplaceAll(text, "⏎", "\n")
 		got, r := check(t, d, text)
 		if got != verdict || verdict == "D" && string(r.Decision.Code) != code {
-			t.Errorf("%s: %q: %s %s (%s), want %s %s", class, text, got, r.Decision.Code, r.Decision.Reason, verdict, code)
+			t.Errorf("%s: %q: %s %s (%s), want %s %s", class, text, got, r.Decision.Code, r.Decision.Reason, verdict,
+				code)
 		}
 		if verdict == "D" && r.Refused != nil && (r.Decision.Evidence == nil || r.Decision.Evidence.Line == 0) {
 			t.Errorf("%s: %q: the refusal has no place", class, text)

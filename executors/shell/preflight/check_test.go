@@ -51,12 +51,14 @@ func TestEvidence(t *testing.T) {
 // Functions of an earlier text are no programs, unless they may be gone; what is no
 // function is decided.
 func TestFunctions(t *testing.T) {
-	for text, want := range map[string]string{"f": "A", "f wget": "A", "g": "D", "f; wget x": "D", "unset -f f; f": "O", "command f": "D", "bash -c f": "D", "trap f EXIT": "A", "eval f": "A"} {
+	for text, want := range map[string]string{"f": "A", "f wget": "A", "g": "D", "f; wget x": "D", "unset -f f; f": "O",
+		"command f": "D", "bash -c f": "D", "trap f EXIT": "A", "eval f": "A"} {
 		s, bad := script.Parse(text)
 		if bad != nil {
 			t.Fatal(bad)
 		}
-		r := preflight.Check(t.Context(), s, preflight.Config{Decider: usual(), Cwd: "/workspace", Functions: []string{"f"}})
+		r := preflight.Check(t.Context(), s, preflight.Config{
+			Decider: usual(), Cwd: "/workspace", Functions: []string{"f"}})
 		got := "A"
 		if r.Decision.Verdict == profiles.Deny {
 			got = "D"
@@ -125,11 +127,14 @@ func TestSwitches(t *testing.T) {
 	} {
 		sh := *a.Shell
 		tt.off(&sh)
-		d := profiles.NewDecider(profiles.Agent{Name: "a", Shell: &sh, ExecutorsRule: profiles.Rule{File: "p.yaml", Line: 3, Path: "spec.executors.allowed"}}, "r1", profiles.Environment{Workspace: "/workspace"})
+		d := profiles.NewDecider(profiles.Agent{Name: "a", Shell: &sh,
+			ExecutorsRule: profiles.Rule{File: "p.yaml", Line: 3, Path: "spec.executors.allowed"}}, "r1",
+			profiles.Environment{Workspace: "/workspace"})
 		v, r := check(t, d, tt.text)
 		if v != "D" || r.Decision.Code != profiles.CodeShellSwitch {
 			t.Errorf("%q switched off: %s %s", tt.text, v, r.Decision.Code)
-		} else if !strings.Contains(r.Decision.Reason, tt.by+": true") || r.Decision.Rule == nil || r.Decision.Rule.Path != "spec.executors.allowed" {
+		} else if !strings.Contains(r.Decision.Reason, tt.by+": true") || r.Decision.Rule == nil ||
+			r.Decision.Rule.Path != "spec.executors.allowed" {
 			t.Errorf("%q switched off: it points at %+v and says %s", tt.text, r.Decision.Rule, r.Decision.Reason)
 		}
 		if v, r := check(t, usual(), tt.text); v != "A" {
@@ -161,14 +166,16 @@ func TestClosed(t *testing.T) {
 			t.Errorf("%s: %+v", name, r.Decision)
 		}
 	}
-	if r := preflight.Check(t.Context(), empty, preflight.Config{Decider: usual()}); r.Decision.Verdict != profiles.Allow {
+	if r := preflight.Check(t.Context(), empty, preflight.Config{
+		Decider: usual()}); r.Decision.Verdict != profiles.Allow {
 		t.Errorf("an empty script: %+v", r.Decision)
 	}
 }
 
 func TestAsks(t *testing.T) {
 	sh := &profiles.Shell{Pipes: true, Redirects: true, Substitution: true, Binaries: []profiles.Binary{{
-		Path: "/usr/bin/git", Ask: []profiles.AskRule{{Pattern: profiles.Pattern{Words: []string{"push"}, Text: "push"}}},
+		Path: "/usr/bin/git", Ask: []profiles.AskRule{
+			{Pattern: profiles.Pattern{Words: []string{"push"}, Text: "push"}}},
 	}}}
 	d := profiles.NewDecider(profiles.Agent{Name: "a", Shell: sh}, "r1", profiles.Environment{Workspace: "/workspace"})
 	s, bad := script.Parse("git status\nA=1 git push origin main\ncd sub; git push\nif x=1; then git push \"$b\"; fi")
@@ -179,7 +186,8 @@ func TestAsks(t *testing.T) {
 	if r.Decision.Verdict != profiles.Ask || !r.Open || len(r.Asks) != 2 {
 		t.Fatalf("%+v, open %v, %d asks", r.Decision, r.Open, len(r.Asks))
 	}
-	want := profiles.ExecAction{Argv: []string{"git", "push", "origin", "main"}, Cwd: "/workspace", Env: []string{"A=1"}}
+	want := profiles.ExecAction{Argv: []string{"git", "push", "origin", "main"}, Cwd: "/workspace",
+		Env: []string{"A=1"}}
 	if diff := cmp.Diff(want, r.Asks[0].Action); diff != "" || r.Asks[0].Line != 2 {
 		t.Errorf("line %d: %s", r.Asks[0].Line, diff)
 	}
@@ -211,7 +219,8 @@ func TestTreeOfPrograms(t *testing.T) {
 			}
 		}
 		look(r.Tree)
-		if (found != nil) != marked || found != nil && (len(found.Decision.Instead) == 0 || !strings.Contains(found.Decision.Reason, "would start bash itself")) {
+		if (found != nil) != marked || found != nil && (len(found.Decision.Instead) == 0 ||
+			!strings.Contains(found.Decision.Reason, "would start bash itself")) {
 			t.Errorf("%s: %+v", text, found)
 		}
 	}
@@ -315,7 +324,8 @@ func BenchmarkCheck(b *testing.B) {
 		if bad != nil {
 			b.Fatal(bad)
 		}
-		if r := preflight.Check(b.Context(), s, preflight.Config{Decider: d, Cwd: "/workspace"}); r.Decision.Verdict != profiles.Allow {
+		if r := preflight.Check(b.Context(), s, preflight.Config{
+			Decider: d, Cwd: "/workspace"}); r.Decision.Verdict != profiles.Allow {
 			b.Fatal(r.Decision)
 		}
 	}

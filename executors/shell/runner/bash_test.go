@@ -88,7 +88,8 @@ func TestAsBash(t *testing.T) {
 			want, exit := bash(t, t.TempDir(), text)
 			r := runText(t, t.TempDir(), text, func(c *runner.Config) { c.Env = append(c.Env, "LC_ALL=C.UTF-8") })
 			if r.err != nil || r.out != want || int(r.res.Exit) != exit {
-				t.Errorf("%s\n got %q exit %d (%v %v %s)\nwant %q exit %d\nstderr %q", text, r.out, r.res.Exit, r.err, r.res.Refused, r.res.Endless, want, exit, r.errs)
+				t.Errorf("%s\n got %q exit %d (%v %v %s)\nwant %q exit %d\nstderr %q", text, r.out, r.res.Exit, r.err,
+					r.res.Refused, r.res.Endless, want, exit, r.errs)
 			}
 		})
 	}

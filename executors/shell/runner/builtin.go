@@ -34,7 +34,8 @@ type builtinShell struct {
 // hasBuiltin reports whether the package has this builtin.
 func hasBuiltin(name string) bool {
 	switch name {
-	case "printf", "echo", "read", "mapfile", "readarray", "type", "hash", "kill", "umask", "pwd", "jobs", "disown", "times":
+	case "printf", "echo", "read", "mapfile", "readarray", "type", "hash", "kill", "umask", "pwd", "jobs", "disown",
+		"times":
 		return true
 	default:
 		return false

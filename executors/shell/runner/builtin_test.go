@@ -12,7 +12,8 @@ func call(t testing.TB, name, in string, args ...string) (out, errs string, vars
 	var o, e strings.Builder
 	vars = map[string]string{}
 	exit = runBuiltin(t.Context(), name, args, builtinShell{
-		Stdin: strings.NewReader(in), Stdout: &o, Stderr: &e, Dir: "/w", Now: func() time.Time { return time.Unix(86400, 0) },
+		Stdin: strings.NewReader(in), Stdout: &o, Stderr: &e, Dir: "/w",
+		Now:     func() time.Time { return time.Unix(86400, 0) },
 		Get:     func(n string) (string, bool) { v, ok := vars[n]; return v, ok },
 		Set:     func(n, v string) error { vars[n] = v; return nil },
 		SetList: func(n string, v []string) error { vars[n] = strings.Join(v, "|"); return nil },

@@ -70,7 +70,8 @@ func TestDefaultHandlers(t *testing.T) {
 			dir = t.TempDir()
 			prepare(t, dir)
 			if out := bare(t, dir, tt.text); !tt.attack(dir, out) {
-				t.Errorf("%s does not work with the interpreter's own handlers: this proves nothing (output %q)", tt.text, out)
+				t.Errorf("%s does not work with the interpreter's own handlers: this proves nothing (output %q)",
+					tt.text, out)
 			}
 		})
 	}
@@ -83,7 +84,8 @@ func exists(dir, name string) bool {
 
 func prepare(t *testing.T, dir string) {
 	t.Helper()
-	for name, content := range map[string]string{"real": "content\n", "text": "echo sourced\n", "plain": "touch ran\n"} {
+	for name, content := range map[string]string{"real": "content\n", "text": "echo sourced\n",
+		"plain": "touch ran\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o755); err != nil { //nolint:gosec // to be started
 			t.Fatal(err)
 		}
@@ -101,7 +103,9 @@ func bare(t *testing.T, dir, text string) string {
 		t.Fatal(err)
 	}
 	var out locked
-	r, err := interp.New(interp.Dir(dir), interp.Env(expand.ListEnviron("PATH=/usr/bin:/bin", "HOME="+dir, "TMPDIR="+dir)), interp.StdIO(nil, &out, io.Discard))
+	r, err := interp.New(interp.Dir(dir),
+		interp.Env(expand.ListEnviron("PATH=/usr/bin:/bin", "HOME="+dir, "TMPDIR="+dir)),
+		interp.StdIO(nil, &out, io.Discard))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,14 +119,16 @@ func bare(t *testing.T, dir, text string) string {
 // TestOwnFiles: a path that the interpreter takes for one of its own is asked
 // about as every other.
 func TestOwnFiles(t *testing.T) {
-	const text = "echo x > $TMPDIR/sh-interp-1; TMPDIR=/x; echo x > /x/sh-interp-2; echo x > $TMPDIR/sh-interp-3; echo done"
+	const text = "echo x > $TMPDIR/sh-interp-1; TMPDIR=/x; echo x > /x/sh-interp-2; echo x > $TMPDIR/sh-interp-3; " +
+		"echo done"
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "tmp"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	n := &nothing{}
 	r := runText(t, dir, text, func(c *runner.Config) { c.Host = n })
-	if len(n.notes()) != 1 || !strings.HasPrefix(n.notes()[0], "write ") || len(r.res.Refused) != 1 || exists(dir, "tmp/sh-interp-1") {
+	if len(n.notes()) != 1 || !strings.HasPrefix(n.notes()[0], "write ") || len(r.res.Refused) != 1 ||
+		exists(dir, "tmp/sh-interp-1") {
 		t.Errorf("asked %q, refused %v", n.notes(), r.res.Refused)
 	}
 	if bare(t, dir, "echo x > $TMPDIR/sh-interp-1"); !exists(dir, "sh-interp-1") {
@@ -180,7 +186,8 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%.60s: ended with %+v, %v", text, r.res, r.err)
 		}
 	}
-	for _, text := range []string{"for i in {1..1000}; do :; done", "x=$(seq 1 2000); echo ${#x}", "f() { (( $1 > 0 )) && f $(( $1 - 1 )); }; f 50"} {
+	for _, text := range []string{"for i in {1..1000}; do :; done", "x=$(seq 1 2000); echo ${#x}",
+		"f() { (( $1 > 0 )) && f $(( $1 - 1 )); }; f 50"} {
 		r := runText(t, t.TempDir(), text, func(c *runner.Config) {
 			c.Limits = runner.Limits{Steps: 6000, Depth: 300, Bytes: 1 << 20, Shell: 4}
 		})
@@ -231,14 +238,16 @@ func TestState(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	first := runText(t, dir, "x='a b'; export Y=2; a=(1 '2 3'); declare -A m=([k]=v); f() { echo f \"$1\" $x; }; cd sub; set -u", nil)
+	first := runText(t, dir, "x='a b'; export Y=2; a=(1 '2 3'); declare -A m=([k]=v); f() { echo f \"$1\" $x; }; cd "+
+		"sub; set -u", nil)
 	if first.res.State == nil {
 		t.Fatalf("no state: %+v %v", first.res, first.err)
 	}
 	again := func(text string) ran {
 		return runText(t, first.res.State.Dir, text, func(c *runner.Config) { c.State = first.res.State })
 	}
-	r := again("echo \"$x\" $Y ${#a[@]} ${m[k]} ${PWD##*/}; f q; printenv Y; for i in 1 2; do if [ $i = 1 ]; then continue; fi; echo $i; done")
+	r := again("echo \"$x\" $Y ${#a[@]} ${m[k]} ${PWD##*/}; f q; printenv Y; for i in 1 2; do if [ $i = 1 ]; then " +
+		"continue; fi; echo $i; done")
 	if want := "a b 2 2 v sub\nf q a b\n2\n2\n"; r.out != want || r.err != nil {
 		t.Errorf("got %q %v %s, want %q", r.out, r.err, r.errs, want)
 	}

@@ -39,7 +39,8 @@ func (r rules) Command(c argv.Command) (profiles.Decision, command.Judgement) {
 	case name == "bash" || name == "sh":
 		return profiles.Decision{Verdict: profiles.Allow}, command.Judgement{Verdict: command.Allow}
 	case slices.Contains(r.programs, name):
-		return profiles.Decision{Verdict: profiles.Allow}, command.Judgement{Verdict: command.Allow, Path: "/usr/bin/" + name}
+		return profiles.Decision{Verdict: profiles.Allow}, command.Judgement{
+			Verdict: command.Allow, Path: "/usr/bin/" + name}
 	}
 	return profiles.Decision{Verdict: profiles.Allow}, command.Judgement{Verdict: command.Allow, Builtin: true}
 }
@@ -74,7 +75,8 @@ func (h *host) notes() []string {
 func (h *host) Start(ctx context.Context, p runner.Program) (uint8, error) {
 	h.note("start " + strings.Join(p.Argv, " "))
 	if !slices.Contains(h.allow, p.Argv[0]) {
-		return 0, &profiles.Denial{Capability: "shell", Decision: profiles.Decision{Code: profiles.CodeExecNotGranted, Reason: p.Argv[0]}}
+		return 0, &profiles.Denial{Capability: "shell", Decision: profiles.Decision{
+			Code: profiles.CodeExecNotGranted, Reason: p.Argv[0]}}
 	}
 	c := exec.CommandContext(ctx, "/usr/bin/"+p.Argv[0], p.Argv[1:]...)
 	c.Dir, c.Env, c.Stdin, c.Stdout, c.Stderr = p.Dir, p.Env, p.Stdin, p.Stdout, p.Stderr
@@ -89,7 +91,8 @@ func (h *host) Start(ctx context.Context, p runner.Program) (uint8, error) {
 func (h *host) Open(_ context.Context, f runner.File) (io.ReadWriteCloser, error) {
 	h.note(f.Op + " " + path.Base(f.Path))
 	if strings.HasPrefix(path.Base(f.Path), "secret") {
-		return nil, &profiles.Denial{Capability: "file", Decision: profiles.Decision{Code: profiles.CodeShellRedirect, Reason: f.Path}}
+		return nil, &profiles.Denial{Capability: "file", Decision: profiles.Decision{
+			Code: profiles.CodeShellRedirect, Reason: f.Path}}
 	}
 	switch f.Op {
 	case runner.Read:
@@ -120,7 +123,8 @@ func (h *host) Look(_ context.Context, l runner.Look) (runner.Seen, error) {
 
 func (h *host) Set(_ context.Context, name, _ string) error {
 	h.note("set " + name)
-	return &profiles.Denial{Capability: "variable", Decision: profiles.Decision{Code: profiles.CodeVariable, Reason: name}}
+	return &profiles.Denial{Capability: "variable", Decision: profiles.Decision{
+		Code: profiles.CodeVariable, Reason: name}}
 }
 
 func (h *host) Keep(_ context.Context, content []byte) (string, error) {
@@ -147,7 +151,8 @@ func runText(t testing.TB, dir, text string, change func(*runner.Config)) ran {
 	if refusal != nil {
 		t.Fatalf("parse %q: %v", text, refusal)
 	}
-	h := &host{dir: dir, allow: []string{"cat", "sort", "head", "seq", "wc", "tr", "cut", "true", "sleep", "env", "ls", "mkdir", "touch", "uniq", "grep", "sed", "rm", "printenv", "timeout", "nice", "tail", "yes", "awk"}}
+	h := &host{dir: dir, allow: []string{"cat", "sort", "head", "seq", "wc", "tr", "cut", "true", "sleep", "env", "ls",
+		"mkdir", "touch", "uniq", "grep", "sed", "rm", "printenv", "timeout", "nice", "tail", "yes", "awk"}}
 	var out, errs locked
 	null, err := os.Open(os.DevNull)
 	if err != nil {

@@ -49,7 +49,8 @@ func TestVariablesBeforeAStart(t *testing.T) {
 // again, and one that shows again is.
 func TestVariablesOfScopes(t *testing.T) {
 	c := &counting{rules: rules{programs: []string{"ls"}}}
-	r := runText(t, t.TempDir(), "V=out; f() { local V=in; for i in 1 2 3 4 5 6 7 8 9; do :; done; echo $V; }; f; echo $V", func(x *runner.Config) { x.Decider = c })
+	r := runText(t, t.TempDir(), "V=out; f() { local V=in; for i in 1 2 3 4 5 6 7 8 9; do :; done; echo $V; }; f; "+
+		"echo $V", func(x *runner.Config) { x.Decider = c })
 	if r.err != nil || r.out != "in\nout\n" {
 		t.Fatalf("%q, %v", r.out, r.err)
 	}
@@ -90,7 +91,8 @@ func TestRunTwice(t *testing.T) {
 	}
 	for range 3 {
 		var out locked
-		c := runner.Config{Host: &host{}, Decider: rules{}, Dir: "/", Params: []string{"a", "b"}, Stdout: &out, Now: time.Now}
+		c := runner.Config{Host: &host{}, Decider: rules{}, Dir: "/", Params: []string{"a", "b"}, Stdout: &out,
+			Now: time.Now}
 		if res, err := runner.Run(t.Context(), c, s); err != nil || res.Exit != 0 || out.String() != "1 0\n" {
 			t.Fatalf("exit %d, %v: %q", res.Exit, err, out.String())
 		}

@@ -175,7 +175,8 @@ func (c *check) command(cmd syntax.Command) {
 // after the statement before it.
 func heads(cmd syntax.Command) bool {
 	switch x := cmd.(type) {
-	case *syntax.CallExpr, *syntax.DeclClause, *syntax.TestClause, *syntax.ArithmCmd, *syntax.IfClause, *syntax.Block, *syntax.CaseClause:
+	case *syntax.CallExpr, *syntax.DeclClause, *syntax.TestClause, *syntax.ArithmCmd, *syntax.IfClause, *syntax.Block,
+		*syntax.CaseClause:
 		return true
 	case *syntax.BinaryCmd:
 		return x.Op == syntax.AndStmt || x.Op == syntax.OrStmt

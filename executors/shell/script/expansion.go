@@ -68,7 +68,8 @@ func (c *check) expansion(p *syntax.ParamExp) {
 		if extended(p.Exp.Word) {
 			c.refuse("extglob.word", p.Pos())
 		}
-	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.ErrorUnset, syntax.ErrorUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
+	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.ErrorUnset, syntax.ErrorUnsetOrNull, syntax.AssignUnset,
+		syntax.AssignUnsetOrNull:
 		if isAllSubscript(p.Index) && !empty(p.Exp.Word) {
 			c.refuse("array.default", p.Pos())
 		}
@@ -149,7 +150,8 @@ func (c *check) arithm(x syntax.ArithmExpr) {
 		switch b.Op {
 		case syntax.AndBoolAssgn, syntax.OrBoolAssgn, syntax.XorBoolAssgn, syntax.PowAssgn, syntax.XorBool:
 			c.refuse("node", b.OpPos)
-		case syntax.Assgn, syntax.AddAssgn, syntax.SubAssgn, syntax.MulAssgn, syntax.QuoAssgn, syntax.RemAssgn, syntax.AndAssgn,
+		case syntax.Assgn, syntax.AddAssgn, syntax.SubAssgn, syntax.MulAssgn, syntax.QuoAssgn, syntax.RemAssgn,
+			syntax.AndAssgn,
 			syntax.OrAssgn, syntax.XorAssgn, syntax.ShlAssgn, syntax.ShrAssgn:
 			c.changes(b.X)
 		}

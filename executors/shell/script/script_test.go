@@ -96,7 +96,9 @@ func TestUnsupported(t *testing.T) {
 			t.Errorf("%s has no test", key)
 		}
 	}
-	if !slices.IsSortedFunc(script.Unsupported(), func(a, b script.Construct) int { return strings.Compare(a.Key, b.Key) }) {
+	if !slices.IsSortedFunc(script.Unsupported(), func(a, b script.Construct) int {
+		return strings.Compare(a.Key, b.Key)
+	}) {
 		t.Error("the list is not sorted")
 	}
 }

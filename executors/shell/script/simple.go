@@ -32,7 +32,8 @@ func (c *check) call(x *syntax.CallExpr) {
 // checksWords reports whether the words of a builtin are checked.
 func checksWords(name string) bool {
 	switch name {
-	case "set", "shopt", "trap", "cd", "read", "mapfile", "readarray", "test", "[", "unset", "printf", "getopts", "wait":
+	case "set", "shopt", "trap", "cd", "read", "mapfile", "readarray", "test", "[", "unset", "printf", "getopts",
+		"wait":
 		return true
 	default:
 		return false
@@ -193,7 +194,8 @@ func Signal(word string) string {
 		return "EXIT"
 	case "ERR":
 		return "ERR"
-	case "HUP", "INT", "QUIT", "TERM", "PIPE", "ALRM", "USR1", "USR2", "CHLD", "CONT", "TSTP", "TTIN", "TTOU", "WINCH", "ABRT", "XCPU", "XFSZ", "VTALRM", "PROF", "IO", "PWR",
+	case "HUP", "INT", "QUIT", "TERM", "PIPE", "ALRM", "USR1", "USR2", "CHLD", "CONT", "TSTP", "TTIN", "TTOU", "WINCH",
+		"ABRT", "XCPU", "XFSZ", "VTALRM", "PROF", "IO", "PWR",
 		"1", "2", "3", "6", "10", "12", "13", "14", "15", "17", "18", "20":
 		return "IGNORED"
 	default:

@@ -82,7 +82,8 @@ func TestBraces(t *testing.T) {
 	for text, want := range map[string]int{
 		"a": 0, "{a}": 0, "{a,b}": 2, "{a,b}{c,d,e}": 6, "{a,{b,c}d}": 3, "{1..10}": 10, "{1..10..3}": 4, "{01..99}": 99,
 		"{1..16384}": 16384, "{1..16385}": -1, "{1..99999999999}": -1, "{1..200}{1..200}": -1, strings.Repeat("{a,b}", 70): -1,
-		strings.Repeat("{", 70): -1, strings.Repeat("{1..1}", 70): -1, "{a,b}" + strings.Repeat("x", 60000): 2, "{1..100}" + strings.Repeat("x", 60000): -1,
+		strings.Repeat("{", 70): -1, strings.Repeat("{1..1}", 70): -1, "{a,b}" + strings.Repeat("x", 60000): 2,
+		"{1..100}" + strings.Repeat("x", 60000): -1,
 	} {
 		got, ok := Braces(args(t, text)[0])
 		if !ok {
@@ -97,7 +98,8 @@ func TestBraces(t *testing.T) {
 // FuzzFields holds that what is known is what the interpreter's own expansion
 // makes of a word in an environment that it cannot know.
 func FuzzFields(f *testing.F) {
-	for _, s := range []string{`a 'b c' "d$x" e\ f`, `$'\x41\'' {a,b}{1..3} ~/x "~" [a]* $x$y"$@"`, `"\$x \z" \* a{b}c`, "`a` $(b) $((1+1)) ${x:-y}"} {
+	for _, s := range []string{`a 'b c' "d$x" e\ f`, `$'\x41\'' {a,b}{1..3} ~/x "~" [a]* $x$y"$@"`, `"\$x \z" \* a{b}c`,
+		"`a` $(b) $((1+1)) ${x:-y}"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -73,7 +73,8 @@ func Unsupported() []Construct {
 		{"trap.signal", "trap of DEBUG, RETURN, KILL and STOP", "call a function where it is needed"},
 		{
 			"variable",
-			"a variable that bash keeps and ringd does not: SECONDS, BASHPID, $_ and others, PIPESTATUS but right behind its pipe, FUNCNAME but ${FUNCNAME[0]} in a function",
+			"a variable that bash keeps and ringd does not: SECONDS, BASHPID, $_ and others, PIPESTATUS but right " +
+				"behind its pipe, FUNCNAME but ${FUNCNAME[0]} in a function",
 			"cmd | tee log; rc=${PIPESTATUS[0]}, or set -o pipefail; date +%s for SECONDS",
 		},
 	}
@@ -82,9 +83,12 @@ func Unsupported() []Construct {
 // isMissingVariable reports whether bash sets a variable itself that the runner does not set.
 func isMissingVariable(name string) bool {
 	switch name {
-	case "PIPESTATUS", "FUNCNAME", "FUNCNEST", "BASH_LINENO", "BASH_COMMAND", "BASH_SUBSHELL", "BASHPID", "BASH_ARGC", "BASH_ARGV", "BASH_ARGV0",
-		"BASH_EXECUTION_STRING", "BASH_CMDS", "BASH_ALIASES", "BASHOPTS", "SHELLOPTS", "SECONDS", "EPOCHSECONDS", "EPOCHREALTIME", "GROUPS", "HISTCMD",
-		"COMP_WORDS", "COMP_CWORD", "COMP_LINE", "COMP_POINT", "COMPREPLY", "COPROC", "READLINE_LINE", "READLINE_POINT", "BASH_MONOSECONDS", "_":
+	case "PIPESTATUS", "FUNCNAME", "FUNCNEST", "BASH_LINENO", "BASH_COMMAND", "BASH_SUBSHELL", "BASHPID", "BASH_ARGC",
+		"BASH_ARGV", "BASH_ARGV0",
+		"BASH_EXECUTION_STRING", "BASH_CMDS", "BASH_ALIASES", "BASHOPTS", "SHELLOPTS", "SECONDS", "EPOCHSECONDS",
+		"EPOCHREALTIME", "GROUPS", "HISTCMD",
+		"COMP_WORDS", "COMP_CWORD", "COMP_LINE", "COMP_POINT", "COMPREPLY", "COPROC", "READLINE_LINE", "READLINE_POINT",
+		"BASH_MONOSECONDS", "_":
 		return true
 	default:
 		return false

@@ -10,10 +10,14 @@ import (
 
 // A script begins with what its policy declares, and the doors of the network win.
 func TestEnvironment(t *testing.T) {
-	agent := profiles.Agent{Shell: &profiles.Shell{Env: []string{"TZ=Europe/Vienna", "LANG=de_AT.UTF-8", "https_proxy=http://elsewhere.example"}}}
-	r := &run{p: &process{cfg: Config{Env: []string{"https_proxy=http://127.0.0.1:3128", "GOMAXPROCS=2"}}}, o: shellproto.Options{Agent: agent, Env: []string{"A=1"}}}
+	agent := profiles.Agent{
+		Shell: &profiles.Shell{Env: []string{"TZ=Europe/Vienna", "LANG=de_AT.UTF-8",
+			"https_proxy=http://elsewhere.example"}}}
+	r := &run{p: &process{cfg: Config{Env: []string{"https_proxy=http://127.0.0.1:3128", "GOMAXPROCS=2"}}},
+		o: shellproto.Options{Agent: agent, Env: []string{"A=1"}}}
 	got := r.environment()
-	for _, want := range []string{"TZ=Europe/Vienna", "LANG=de_AT.UTF-8", "https_proxy=http://127.0.0.1:3128", "A=1", "TERM=dumb"} {
+	for _, want := range []string{"TZ=Europe/Vienna", "LANG=de_AT.UTF-8", "https_proxy=http://127.0.0.1:3128", "A=1",
+		"TERM=dumb"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("no %s in %q", want, got)
 		}

@@ -62,7 +62,8 @@ func steersGit(real string) bool {
 	if strings.EqualFold(path.Base(real), "HEAD") {
 		return decidesIn(path.Dir(real))
 	}
-	for dir, inside := path.Dir(real), strings.ToLower(path.Base(real)); ; dir, inside = path.Dir(dir), strings.ToLower(path.Base(dir))+"/"+inside {
+	for dir, inside := path.Dir(real), strings.ToLower(path.Base(real)); ; dir, inside = path.Dir(dir),
+		strings.ToLower(path.Base(dir))+"/"+inside {
 		first, rest, _ := strings.Cut(inside, "/")
 		switch {
 		case rest == "" && (first == "config" || first == "config.worktree" || first == "commondir" ||

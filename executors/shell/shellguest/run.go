@@ -94,10 +94,11 @@ func (r *run) begin(ctx context.Context, w *waits) executors.Result {
 		)
 	}
 	if !isFolder(dir) {
-		return r.denied([]profiles.Decision{{Code: profiles.CodeFileNotGranted, Revision: r.o.Revision, Instead: r.o.Places(),
-			Reason: fmt.Sprintf(
-				"the script cannot start in %s: no folder of that name is granted", short(dir, maxMessage),
-			)}}, 0)
+		return r.denied([]profiles.Decision{
+			{Code: profiles.CodeFileNotGranted, Revision: r.o.Revision, Instead: r.o.Places(),
+				Reason: fmt.Sprintf(
+					"the script cannot start in %s: no folder of that name is granted", short(dir, maxMessage),
+				)}}, 0)
 	}
 	if err := r.approve(ctx, report.Asks, w); err != nil {
 		return r.stopped(err)

@@ -64,7 +64,8 @@ func TestForgedStates(t *testing.T) {
 		{"options too long", func(s *state) { s.Session.Options = strings.Repeat("e", 5000) }},
 		{"waiting for nothing", func(s *state) { *s = state{Format: 1, Waits: &waits{Asks: []awaited{{Argv: []string{"x"}}}}} }},
 		{"waiting twice for one call", func(s *state) {
-			*s = state{Format: 1, Waits: &waits{Asks: []awaited{{Argv: []string{"x"}, Call: 1}, {Argv: []string{"y"}, Call: 1}}}}
+			*s = state{Format: 1, Waits: &waits{Asks: []awaited{
+				{Argv: []string{"x"}, Call: 1}, {Argv: []string{"y"}, Call: 1}}}}
 		}},
 		{"waiting for no words", func(s *state) { *s = state{Format: 1, Waits: &waits{Asks: []awaited{{Call: 1}}}} }},
 	} {
@@ -80,7 +81,8 @@ func TestForgedStates(t *testing.T) {
 			}
 		})
 	}
-	for _, text := range []string{"", "null", "{}", `{"format":1,"session":{"dir":"/a"},"more":1}`, `{"format":1,"session":{"dir":"/a"}} x`, "\xff"} {
+	for _, text := range []string{"", "null", "{}", `{"format":1,"session":{"dir":"/a"},"more":1}`,
+		`{"format":1,"session":{"dir":"/a"}} x`, "\xff"} {
 		if _, err := decodeState([]byte(text)); !errors.Is(err, errState) {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -97,7 +99,8 @@ func TestStateThatIsNoText(t *testing.T) {
 }
 
 func FuzzDecodeState(f *testing.F) {
-	for _, s := range []state{{Session: session()}, {Waits: &waits{Asks: []awaited{{Argv: []string{"git", "push"}, Call: 1}}}}} {
+	for _, s := range []state{
+		{Session: session()}, {Waits: &waits{Asks: []awaited{{Argv: []string{"git", "push"}, Call: 1}}}}} {
 		b, err := s.encode()
 		if err != nil {
 			f.Fatal(err)

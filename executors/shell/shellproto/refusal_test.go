@@ -13,9 +13,10 @@ import (
 func denied() profiles.Decision {
 	return profiles.Decision{
 		Code: profiles.CodeShellDenied, Reason: `rm -fr ./x matches the denied pattern "rm -rf"`,
-		Rule:     &profiles.Rule{File: "policy.yaml", Line: 14, Column: 5, Path: "interpreter_ring.denied_patterns[0]"},
-		Evidence: &profiles.Evidence{Argv: []string{"rm", "-fr", "./x"}, Line: 1, Column: 14, Chain: []string{"bash -c", "find -exec"}},
-		Instead:  []string{"rm -r build/tmp", "git clean -n"},
+		Rule: &profiles.Rule{File: "policy.yaml", Line: 14, Column: 5, Path: "interpreter_ring.denied_patterns[0]"},
+		Evidence: &profiles.Evidence{Argv: []string{"rm", "-fr", "./x"}, Line: 1, Column: 14,
+			Chain: []string{"bash -c", "find -exec"}},
+		Instead: []string{"rm -r build/tmp", "git clean -n"},
 	}
 }
 
@@ -33,7 +34,8 @@ func TestText(t *testing.T) {
 	}
 	at.Begun, at.More, at.Ran = true, 2, []string{"git fetch", "find ."}
 	got := shellproto.RefusalText(denied(), at)
-	for _, want := range []string{"refused while running: ", "had run before: 2 more, then git fetch; find .; the rest was stopped"} {
+	for _, want := range []string{"refused while running: ",
+		"had run before: 2 more, then git fetch; find .; the rest was stopped"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q lacks %q", got, want)
 		}
@@ -41,12 +43,14 @@ func TestText(t *testing.T) {
 	if got := shellproto.RefusalText(profiles.Decision{Verdict: profiles.Allow}, at); got != "" {
 		t.Errorf("a refusal of what is allowed: %q", got)
 	}
-	if got := shellproto.RefusalText(profiles.Decision{}, shellproto.RefusalPlace{}); !strings.Contains(got, "nothing was run") || !strings.Contains(got, "ask the operator") {
+	if got := shellproto.RefusalText(profiles.Decision{}, shellproto.RefusalPlace{}); !strings.Contains(
+		got, "nothing was run") || !strings.Contains(got, "ask the operator") {
 		t.Errorf("the zero decision: %q", got)
 	}
 	ask := denied()
 	ask.Verdict = profiles.Ask
-	if got := shellproto.RefusalText(ask, at); !strings.HasPrefix(got, "waits for an approval: ") || strings.Contains(got, "instead") {
+	if got := shellproto.RefusalText(ask, at); !strings.HasPrefix(got, "waits for an approval: ") ||
+		strings.Contains(got, "instead") {
 		t.Errorf("an approval: %q", got)
 	}
 }
@@ -57,9 +61,11 @@ func FuzzText(f *testing.F) {
 	f.Add(strings.Repeat("a", 300), strings.Repeat("é", 400), 1, 250, "\xff")
 	f.Fuzz(func(t *testing.T, script, reason string, line, column int, ran string) {
 		d := denied()
-		d.Reason, d.Evidence.Line, d.Evidence.Column, d.Instead = reason, line, column, []string{ran, ran, ran, ran, ran}
+		d.Reason, d.Evidence.Line, d.Evidence.Column, d.Instead = reason, line, column,
+			[]string{ran, ran, ran, ran, ran}
 		d.Evidence.Chain = []string{ran}
-		got := shellproto.RefusalText(d, shellproto.RefusalPlace{Script: script, Begun: true, Ran: []string{ran, ran, ran, ran, ran, ran, ran}})
+		got := shellproto.RefusalText(d, shellproto.RefusalPlace{
+			Script: script, Begun: true, Ran: []string{ran, ran, ran, ran, ran, ran, ran}})
 		if lines := strings.Count(got, "\n"); lines > 30 {
 			t.Errorf("%d lines", lines+1)
 		}

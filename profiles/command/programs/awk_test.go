@@ -107,7 +107,8 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 		// A comment at the end hides nothing that stands in front of it.
-		if with := parseAwk(text + "\n#"); p.Refused == "" && len(p.Texts) > 0 && with.Refused == "" && len(with.Texts) < len(p.Texts) {
+		if with := parseAwk(text + "\n#"); p.Refused == "" && len(p.Texts) > 0 && with.Refused == "" &&
+			len(with.Texts) < len(p.Texts) {
 			t.Errorf("%q starts less with a comment behind it", text)
 		}
 	})

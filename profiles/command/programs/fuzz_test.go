@@ -38,7 +38,8 @@ func FuzzOf(f *testing.F) {
 				t.Errorf("%v runs a longer text than it has", words)
 			}
 		}
-		if !words[0].Open && words[0].Text != "" && !strings.ContainsAny(words[0].Text, "=") && !strings.HasPrefix(words[0].Text, "-") {
+		if !words[0].Open && words[0].Text != "" && !strings.ContainsAny(words[0].Text, "=") &&
+			!strings.HasPrefix(words[0].Text, "-") {
 			nested := programs.Of(argv.Command{Words: append(argv.AllKnown([]string{"env"}), words...), Outside: true})
 			if len(nested.Commands) != 1 || len(nested.Commands[0].Words) != len(words) {
 				t.Errorf("env loses %v", words)
@@ -78,9 +79,11 @@ func TestUnknownWords(t *testing.T) {
 		open = append(open, argv.Word{Open: true, Many: true})
 		whole := programs.Of(argv.Command{Words: e.argv})
 		part := programs.Of(argv.Command{Words: open})
-		settled := !part.Maybe && len(part.Refused) == 0 && part.Stdin == "" && len(part.Commands) == 0 && len(part.Scripts) == 0
+		settled := !part.Maybe && len(part.Refused) == 0 && part.Stdin == "" && len(part.Commands) == 0 &&
+			len(part.Scripts) == 0
 		if settled && outcome(whole) != "ok" {
-			t.Errorf("%s: %s is settled with its last word unknown, and starts %s with it", e.at, show(open), outcome(whole))
+			t.Errorf("%s: %s is settled with its last word unknown, and starts %s with it", e.at, show(open),
+				outcome(whole))
 		}
 	}
 }

@@ -83,7 +83,8 @@ func FuzzStarts(f *testing.F) {
 		f.Add(language, texts[0])
 	}
 	f.Fuzz(func(t *testing.T, language, text string) {
-		if what, starts := inlineStarts(language, text); starts && what == "" && text != "" && !strings.ContainsAny(text, " \t\n\r") {
+		if what, starts := inlineStarts(language, text); starts && what == "" && text != "" &&
+			!strings.ContainsAny(text, " \t\n\r") {
 			t.Errorf("%s: %q is refused for nothing", language, text)
 		}
 		if _, starts := inlineStarts("python", text+"\nimport subprocess"); !starts {

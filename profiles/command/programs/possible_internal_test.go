@@ -8,7 +8,8 @@ import (
 
 // It is internal, as what is left out must be what could not have matched.
 func FuzzPossible(f *testing.F) {
-	for _, text := range []string{"import os; os.system(1)", "`id`", "os['x']", "%x(id)", "s/a/b/ee", "$f(1)", "_G.x", "io [ 1 ]", "require;", "r = require", "&{x}", "DL", "vm"} {
+	for _, text := range []string{"import os; os.system(1)", "`id`", "os['x']", "%x(id)", "s/a/b/ee", "$f(1)", "_G.x",
+		"io [ 1 ]", "require;", "r = require", "&{x}", "DL", "vm"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

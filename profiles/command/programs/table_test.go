@@ -51,7 +51,8 @@ func examples(tb testing.TB) []example {
 			if !ok {
 				tb.Fatalf("%s:%d: no outcome: %q", f, i+1, line)
 			}
-			out = append(out, example{at: f + ":" + strconv.Itoa(i+1), line: line, argv: argvOf(command), want: strings.TrimSpace(want)})
+			out = append(out, example{at: f + ":" + strconv.Itoa(i+1), line: line, argv: argvOf(command),
+				want: strings.TrimSpace(want)})
 		}
 	}
 	return out
@@ -158,7 +159,8 @@ func TestTable(t *testing.T) {
 	for _, e := range all {
 		r := programs.Of(argv.Command{Words: e.argv})
 		if got := outcome(r); got != e.want {
-			t.Errorf("%s: %s\n  starts %s\n  wanted %s\n  %v", e.at, strings.Split(e.line, " => ")[0], got, e.want, r.Refused)
+			t.Errorf("%s: %s\n  starts %s\n  wanted %s\n  %v", e.at, strings.Split(e.line, " => ")[0], got, e.want,
+				r.Refused)
 		}
 	}
 }

@@ -158,7 +158,8 @@ func read(t text) (Hello, error) {
 	id, ok3 := t.vector(1)
 	suites, ok4 := t.vector(2)
 	methods, ok5 := t.vector(1) // of compression
-	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || version>>8 != 3 || len(id) > 32 || len(suites) == 0 || len(suites)%2 != 0 || len(methods) == 0 {
+	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || version>>8 != 3 || len(id) > 32 || len(suites) == 0 ||
+		len(suites)%2 != 0 || len(methods) == 0 {
 		return Hello{}, ErrForm
 	}
 	if len(t) == 0 {

@@ -267,7 +267,8 @@ func TestServersTakeMore(t *testing.T) {
 
 // configs are those of clients of crypto/tls.
 func configs() []*tls.Config {
-	ech := &tls.Config{ServerName: "inner.example", MinVersion: tls.VersionTLS13, EncryptedClientHelloConfigList: echConfigList}
+	ech := &tls.Config{ServerName: "inner.example", MinVersion: tls.VersionTLS13,
+		EncryptedClientHelloConfigList: echConfigList}
 	return []*tls.Config{
 		{ServerName: "Api.example.com"},
 		{ServerName: "Api.example.com."},
@@ -283,7 +284,9 @@ func configs() []*tls.Config {
 }
 
 // echConfigList has one configuration with an X25519 key for public.example.
-var echConfigList = []byte(vector(2, "\xfe\x0d"+vector(2, "\x01\x00\x20"+vector(2, strings.Repeat("\x09", 32))+vector(2, "\x00\x01\x00\x01")+"\x20"+vector(1, "public.example")+vector(2, ""))))
+var echConfigList = []byte(
+	vector(2, "\xfe\x0d"+vector(2, "\x01\x00\x20"+vector(2, strings.Repeat("\x09", 32))+vector(2, "\x00\x01\x00\x01")+
+		"\x20"+vector(1, "public.example")+vector(2, ""))))
 
 func TestParseClients(t *testing.T) {
 	for _, config := range configs() {
@@ -306,7 +309,8 @@ func TestParseClients(t *testing.T) {
 // with MaxSize bytes.
 func TestReads(t *testing.T) {
 	largest := "\x01\x01\x00\x00" + strings.Repeat("x", 64<<10)
-	for _, in := range []string{pieces(largest, 16384), pieces(largest, 300), pieces(largest, 1), strings.Repeat(record(largest[:3]), 30000)} {
+	for _, in := range []string{pieces(largest, 16384), pieces(largest, 300), pieces(largest, 1),
+		strings.Repeat(record(largest[:3]), 30000)} {
 		in = in[:min(len(in), clienthello.MaxSize)]
 		if _, err := clienthello.Parse([]byte(in)); errors.Is(err, clienthello.ErrMore) {
 			t.Errorf("wants more than %d bytes", len(in))
@@ -332,7 +336,8 @@ func FuzzParse(f *testing.F) {
 			t.Fatal("wants more than there can be")
 		}
 		if err == nil {
-			if again, aerr := clienthello.Parse(append(bytes.Clone(raw), "behind"...)); aerr != nil || !cmp.Equal(h, again) {
+			if again, aerr := clienthello.Parse(append(bytes.Clone(raw), "behind"...)); aerr != nil ||
+				!cmp.Equal(h, again) {
 				t.Fatalf("with bytes behind: %+v, %v", again, aerr)
 			}
 		}
@@ -345,7 +350,8 @@ func FuzzName(f *testing.F) {
 	f.Add("api.example.com", uint16(tls.VersionTLS12), "h2")
 	f.Fuzz(func(t *testing.T, name string, version uint16, proto string) {
 		w := &wire{}
-		err := tls.Client(w, &tls.Config{ServerName: name, InsecureSkipVerify: true, MaxVersion: version, NextProtos: []string{proto}}).HandshakeContext(t.Context())
+		err := tls.Client(w, &tls.Config{ServerName: name, InsecureSkipVerify: true, MaxVersion: version,
+			NextProtos: []string{proto}}).HandshakeContext(t.Context())
 		if !errors.Is(err, io.EOF) || w.out.Len() == 0 {
 			return
 		}

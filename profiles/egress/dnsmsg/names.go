@@ -72,7 +72,8 @@ func read(query []byte) (question, dnsmessage.RCode) {
 	for i := range counts {
 		counts[i] = binary.BigEndian.Uint16(query[4+2*i:])
 	}
-	if len(query) > MaxQuery || counts[0] != 1 || counts[1] != 0 || counts[2] != 0 || counts[3] > 1 || !plain(query[headerSize:]) {
+	if len(query) > MaxQuery || counts[0] != 1 || counts[1] != 0 || counts[2] != 0 || counts[3] > 1 ||
+		!plain(query[headerSize:]) {
 		return q, dnsmessage.RCodeFormatError
 	}
 	var p dnsmessage.Parser

@@ -158,7 +158,8 @@ func TestAnswer(t *testing.T) {
 				Echo        string
 				EDNS        bool
 			}
-			if diff := cmp.Diff(result{tt.code, tt.addr, tt.asked, tt.echo, tt.edns}, result{code, addr, strings.Join(asked, " "), echo, edns}); diff != "" {
+			if diff := cmp.Diff(result{tt.code, tt.addr, tt.asked, tt.echo, tt.edns},
+				result{code, addr, strings.Join(asked, " "), echo, edns}); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
 		})
@@ -168,7 +169,8 @@ func TestAnswer(t *testing.T) {
 // address is that of an answer, which is to the question.
 func address(t *testing.T, a dnsmessage.Resource, q dnsmessage.Question) string {
 	t.Helper()
-	if a.Header.Name != q.Name || a.Header.Type != q.Type || a.Header.Class != dnsmessage.ClassINET || a.Header.TTL == 0 || a.Header.TTL > 10 {
+	if a.Header.Name != q.Name || a.Header.Type != q.Type || a.Header.Class != dnsmessage.ClassINET ||
+		a.Header.TTL == 0 || a.Header.TTL > 10 {
 		t.Errorf("the answer is %+v", a.Header)
 	}
 	switch body := a.Body.(type) {
@@ -184,7 +186,8 @@ func address(t *testing.T, a dnsmessage.Resource, q dnsmessage.Question) string 
 // answer each other for ever.
 func TestNoAnswer(t *testing.T) {
 	var asked []string
-	for _, in := range [][]byte{nil, {}, query("api|example|com", typeA, "")[:11], with(query("api|example|com", typeA, ""), 2, 0x81)} {
+	for _, in := range [][]byte{nil, {}, query("api|example|com", typeA, "")[:11],
+		with(query("api|example|com", typeA, ""), 2, 0x81)} {
 		if out := dnsmsg.Answer(in, lookup(&asked)); out != nil || asked != nil {
 			t.Errorf("%q was answered %q, %q", in, out, asked)
 		}
@@ -206,7 +209,8 @@ func TestWrongLookup(t *testing.T) {
 		{typeAAAA, v4, v6.WithZone("eth0"), 1},
 	} {
 		var m dnsmessage.Message
-		err := m.Unpack(dnsmsg.Answer(query("api|example|com", tt.kind, ""), func(string) (a, b netip.Addr, ok bool) { return tt.v4, tt.v6, true }))
+		err := m.Unpack(dnsmsg.Answer(query("api|example|com", tt.kind, ""),
+			func(string) (a, b netip.Addr, ok bool) { return tt.v4, tt.v6, true }))
 		if err != nil || len(m.Answers) != tt.want {
 			t.Errorf("%+v: %v, %v", tt, m.Answers, err)
 		}
@@ -247,7 +251,8 @@ func FuzzAnswer(f *testing.F) {
 			return
 		}
 		var m, q dnsmessage.Message
-		if err := m.Unpack(out); err != nil || len(out) > dnsmsg.MaxAnswer || len(asked) > 1 || dnsmsg.Answer(out, lookup(&asked)) != nil {
+		if err := m.Unpack(out); err != nil || len(out) > dnsmsg.MaxAnswer || len(asked) > 1 ||
+			dnsmsg.Answer(out, lookup(&asked)) != nil {
 			t.Fatalf("%q: %v, %q", out, err, asked)
 		}
 		if len(asked) == 1 && asked[0] != strings.ToLower(strings.TrimSuffix(m.Questions[0].Name.String(), ".")) {

@@ -282,7 +282,8 @@ func (b *block) Fields() iter.Seq[Field] {
 	return func(yield func(Field) bool) {
 		for i := range b.fields {
 			s := b.spans[i]
-			if !yield(Field{Name: b.buf[s.name:s.colon:s.colon], Value: b.buf[s.value:s.end:s.end], Kind: s.kind, Hop: s.hop}) {
+			if !yield(Field{Name: b.buf[s.name:s.colon:s.colon], Value: b.buf[s.value:s.end:s.end], Kind: s.kind,
+				Hop: s.hop}) {
 				return
 			}
 		}

@@ -113,11 +113,13 @@ func sameRequest(t *testing.T, raw []byte) {
 	}
 	ours := fields(r.Fields(), r.Body == httphead.Chunked)
 	delete(ours, "Host")
-	mine := message{string(r.Method) + " " + string(r.Target) + " " + host, int(r.Minor), ours, r.Length, !r.KeepAlive, text}
+	mine := message{string(r.Method) + " " + string(r.Target) + " " + host, int(r.Minor), ours, r.Length, !r.KeepAlive,
+		text}
 	if r.Body == httphead.Chunked {
 		mine.Length = -1
 	}
-	their := message{other.Method + " " + other.RequestURI + " " + other.Host, other.ProtoMinor, theirs(other.Header), other.ContentLength, other.Close || other.ProtoMinor == 0, ""}
+	their := message{other.Method + " " + other.RequestURI + " " + other.Host, other.ProtoMinor, theirs(other.Header),
+		other.ContentLength, other.Close || other.ProtoMinor == 0, ""}
 	b, err := io.ReadAll(other.Body)
 	if err != nil && !known(err) {
 		t.Fatalf("the body was accepted, and net/http says %v: %q", err, raw)
@@ -133,7 +135,8 @@ func sameRequest(t *testing.T, raw []byte) {
 
 // known says of errors of net/http that its bounds are lower than ours.
 func known(err error) bool {
-	return strings.Contains(err.Error(), "too long") || strings.Contains(err.Error(), "too much overhead") || strings.Contains(err.Error(), "long trailer") || strings.Contains(err.Error(), "line too long")
+	return strings.Contains(err.Error(), "too long") || strings.Contains(err.Error(), "too much overhead") ||
+		strings.Contains(err.Error(), "long trailer") || strings.Contains(err.Error(), "line too long")
 }
 
 // forwarded holds that what goes on is again one request, to one host, that asks
@@ -159,8 +162,10 @@ func forwarded(t *testing.T, r *httphead.Request) {
 	if again.Form == httphead.Asterisk {
 		path = "*"
 	}
-	want := asked{string(r.Method), path, string(r.Query), "up.example:81", r.Body, r.Length, r.Upgrade, r.Expect, r.Minor}
-	got := asked{string(again.Method), string(again.Path), string(again.Query), string(again.Host), again.Body, again.Length, again.Upgrade, again.Expect, again.Minor}
+	want := asked{string(r.Method), path, string(r.Query), "up.example:81", r.Body, r.Length, r.Upgrade, r.Expect,
+		r.Minor}
+	got := asked{string(again.Method), string(again.Path), string(again.Query), string(again.Host), again.Body,
+		again.Length, again.Upgrade, again.Expect, again.Minor}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("forwarded as %q\n%s", out, diff)
 	}
@@ -185,7 +190,8 @@ func TestNetHTTPIsLaxer(t *testing.T) {
 		if tt.Fault == "" {
 			continue
 		}
-		if r, err := http.ReadRequest(bufio.NewReaderSize(bytes.NewReader(tt.bytes(t)), 2*httphead.MaxHead)); err == nil {
+		if r, err := http.ReadRequest(bufio.NewReaderSize(bytes.NewReader(tt.bytes(t)),
+			2*httphead.MaxHead)); err == nil {
 			if _, err := io.ReadAll(r.Body); err == nil {
 				n++
 			}
@@ -205,10 +211,12 @@ func FuzzRequest(f *testing.F) {
 		whole, n, err := httphead.ParseRequest(raw)
 		var r httphead.Request
 		m, serr := slowly(&r, raw)
-		if m != n || err == nil != (serr == nil) || !errors.Is(serr, err) && err != nil && errors.Is(err, httphead.ErrMore) {
+		if m != n || err == nil != (serr == nil) || !errors.Is(serr, err) && err != nil &&
+			errors.Is(err, httphead.ErrMore) {
 			t.Fatalf("whole: %d, %v; in pieces: %d, %v: %q", n, err, m, serr, raw)
 		}
-		if err == nil && (!bytes.Equal(whole.Path, r.Path) || whole.Body != r.Body || whole.Length != r.Length || !bytes.Equal(whole.Host, r.Host)) {
+		if err == nil && (!bytes.Equal(whole.Path, r.Path) || whole.Body != r.Body || whole.Length != r.Length ||
+			!bytes.Equal(whole.Host, r.Host)) {
 			t.Fatalf("in pieces another: %q", raw)
 		}
 	})

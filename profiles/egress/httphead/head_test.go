@@ -35,7 +35,8 @@ func TestClasses(t *testing.T) {
 }
 
 func TestRequestForward(t *testing.T) {
-	const raw = "GET http://a.example/x?y=1 HTTP/1.1\r\nHost: a.example\r\nConnection: X-Hop, close\r\nx-hop: 1\r\nAccept: */*\r\nProxy-Authorization: Basic x\r\n\r\n"
+	const raw = "GET http://a.example/x?y=1 HTTP/1.1\r\nHost: a.example\r\nConnection: X-Hop, close\r\nx-hop: 1\r\n" +
+		"Accept: */*\r\nProxy-Authorization: Basic x\r\n\r\n"
 	var r httphead.Request
 	for n := range len(raw) {
 		if _, err := r.Read([]byte(raw[:n])); !errors.Is(err, httphead.ErrMore) {

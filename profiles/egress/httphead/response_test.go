@@ -107,7 +107,8 @@ func TestResponses(t *testing.T) {
 				got := reading{r.Status, r.Body, r.Length, r.KeepAlive, r.Interim, r.Upgrade, ""}
 				first, rest, _ := strings.Cut(string(r.AppendForward(nil, r.Body, true)), "\r\n")
 				got.Forward = rest
-				if diff := cmp.Diff(tt.want, got); diff != "" || first != fmt.Sprintf("HTTP/1.1 %d %s", r.Status, r.Reason) {
+				if diff := cmp.Diff(tt.want, got); diff != "" ||
+					first != fmt.Sprintf("HTTP/1.1 %d %s", r.Status, r.Reason) {
 					t.Errorf("%q -want +got\n%s", first, diff)
 				}
 			}
@@ -165,16 +166,19 @@ func sameResponse(t *testing.T, raw []byte, asked httphead.Asked) {
 	if asked.Head {
 		method = "HEAD"
 	}
-	other, err := http.ReadResponse(bufio.NewReaderSize(bytes.NewReader(raw), 2*httphead.MaxHead), &http.Request{Method: method})
+	other, err := http.ReadResponse(bufio.NewReaderSize(bytes.NewReader(raw), 2*httphead.MaxHead),
+		&http.Request{Method: method})
 	if err != nil {
 		t.Fatalf("accepted, and net/http says %v: %q", err, raw)
 	}
-	mine := message{fmt.Sprint(r.Status), int(r.Minor), fields(r.Fields(), r.Body == httphead.Chunked), 0, !r.KeepAlive, text}
+	mine := message{fmt.Sprint(r.Status), int(r.Minor), fields(r.Fields(), r.Body == httphead.Chunked), 0, !r.KeepAlive,
+		text}
 	b, err := io.ReadAll(other.Body)
 	if err != nil && !known(err) {
 		t.Fatalf("the body was accepted, and net/http says %v: %q", err, raw)
 	}
-	their := message{fmt.Sprint(other.StatusCode), other.ProtoMinor, theirs(other.Header), 0, other.Close || other.ProtoMinor == 0, string(b)}
+	their := message{fmt.Sprint(other.StatusCode), other.ProtoMinor, theirs(other.Header), 0, other.Close ||
+		other.ProtoMinor == 0, string(b)}
 	delete(mine.Fields, "Connection") // which net/http takes away when it says close
 	delete(their.Fields, "Connection")
 	if err != nil {
@@ -185,7 +189,8 @@ func sameResponse(t *testing.T, raw []byte, asked httphead.Asked) {
 	}
 	out := r.AppendForward(nil, r.Body, true)
 	var again httphead.Response
-	if n, err := again.Read(out, asked); err != nil || n != len(out) || again.Body != r.Body || again.Length != r.Length && r.Body == httphead.Sized {
+	if n, err := again.Read(out, asked); err != nil || n != len(out) || again.Body != r.Body ||
+		again.Length != r.Length && r.Body == httphead.Sized {
 		t.Fatalf("forwarded as %q: %d, %v", out, n, err)
 	}
 }
@@ -305,7 +310,8 @@ func FuzzChunks(f *testing.F) {
 
 // BenchmarkRequest reads a head of ten fields, and writes it as it goes on.
 func BenchmarkRequest(b *testing.B) {
-	raw := []byte("GET http://api.example.com/v1/items?limit=10 HTTP/1.1\r\nHost: api.example.com\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\n" +
+	raw := []byte("GET http://api.example.com/v1/items?limit=10 HTTP/1.1\r\nHost: api.example.com\r\nUser-Agent: " +
+		"Mozilla/5.0 (X11; Linux x86_64)\r\n" +
 		"Accept: application/json, text/plain, */*\r\nAccept-Language: en-US,en;q=0.5\r\nAccept-Encoding: gzip, deflate, br\r\nProxy-Connection: keep-alive\r\n" +
 		"Referer: http://api.example.com/\r\nCookie: session=0123456789abcdef; theme=dark\r\nCache-Control: no-cache\r\nX-Request-Id: 7b0c2a9e\r\n\r\n")
 	var r httphead.Request
@@ -321,7 +327,8 @@ func BenchmarkRequest(b *testing.B) {
 
 // TestNoAllocation: an ordinary head is read and written without any.
 func TestNoAllocation(t *testing.T) {
-	raw := []byte("GET http://a.example/x HTTP/1.1\r\nHost: a.example\r\nConnection: keep-alive, X\r\nX: 1\r\nAccept: */*\r\n\r\n")
+	raw := []byte("GET http://a.example/x HTTP/1.1\r\nHost: a.example\r\nConnection: keep-alive, X\r\nX: 1\r\n" +
+		"Accept: */*\r\n\r\n")
 	back := []byte(ok + "Content-Length: 4\r\nConnection: keep-alive\r\nDate: x\r\n\r\n")
 	var r httphead.Request
 	var s httphead.Response

@@ -108,7 +108,8 @@ func check(t *testing.T, got, want socks.Request, err, wanted error) {
 
 func TestReplies(t *testing.T) {
 	for err, want := range map[socks.Error]socks.Reply{
-		socks.ErrCommand: socks.NotCommand, socks.ErrType: socks.NotAddress, socks.ErrDomain: socks.NotAllowed, socks.ErrForm: socks.Failed,
+		socks.ErrCommand: socks.NotCommand, socks.ErrType: socks.NotAddress, socks.ErrDomain: socks.NotAllowed,
+		socks.ErrForm: socks.Failed,
 	} {
 		if err.Reply() != want {
 			t.Errorf("%v has reply %d, want %d", err, err.Reply(), want)

@@ -97,12 +97,14 @@ func TestValidate(t *testing.T) {
 // Schemas that are compiled together all have to fit, and do not see each other: what one
 // evaluates is not evaluated for the next.
 func TestSeveralSchemas(t *testing.T) {
-	s, err := jsonvalue.Compile([]byte(`{"properties":{"a":{"$ref":"#/$defs/n"}},"unevaluatedProperties":false,"$defs":{"n":{"type":"integer"}}}`),
+	s, err := jsonvalue.Compile(
+		[]byte(`{"properties":{"a":{"$ref":"#/$defs/n"}},"unevaluatedProperties":false,"$defs":{"n":{"type":"integer"}}}`),
 		[]byte(`{"properties":{"a":{"maximum":3},"b":true}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for in, fits := range map[string]bool{`{"a":3}`: true, `{"a":4}`: false, `{"a":"x"}`: false, `{"a":1,"b":1}`: false, `{}`: true} {
+	for in, fits := range map[string]bool{`{"a":3}`: true, `{"a":4}`: false, `{"a":"x"}`: false, `{"a":1,"b":1}`: false,
+		`{}`: true} {
 		if _, err := jsonvalue.Validate([]byte(in), false, s); (err == nil) != fits {
 			t.Errorf("%s: %v", in, err)
 		}
@@ -134,7 +136,8 @@ func TestKnown(t *testing.T) {
 }
 
 func TestSchemasLoadNothing(t *testing.T) {
-	for _, text := range []string{`{"$ref":"http://127.0.0.1:9/x"}`, `{"$ref":"file:///etc/passwd"}`, `{"$ref":"other.json"}`,
+	for _, text := range []string{`{"$ref":"http://127.0.0.1:9/x"}`, `{"$ref":"file:///etc/passwd"}`,
+		`{"$ref":"other.json"}`,
 		`{"$schema":"https://example.com/meta"}`, `{"$dynamicRef":"https://example.com/x"}`, `{`, `7`, `{"type":"strnig"}`, `{"pattern":"(?=x)"}`} {
 		if _, err := jsonvalue.Compile([]byte(text)); err == nil {
 			t.Errorf("%s was compiled", text)
@@ -156,7 +159,8 @@ func TestFindingsAreBounded(t *testing.T) {
 
 // A value that passes means the same to another reader of JSON.
 func FuzzValidate(f *testing.F) {
-	for _, in := range []string{`{"a":1,"a":"x"}`, `[{"$ringd":"undefined"}]`, `{"$ringd":"map","value":[[1,2]]}`, `1e400`,
+	for _, in := range []string{`{"a":1,"a":"x"}`, `[{"$ringd":"undefined"}]`, `{"$ringd":"map","value":[[1,2]]}`,
+		`1e400`,
 		`{"\ud800":1}`, `{"__proto__":{"a":1}}`, `[[[[1]]]]`, `"\u0000"`, `{"a":{"$ringd":"undefined"}}`, `-0`, `{"$ringd":"hole"}`} {
 		f.Add([]byte(in))
 	}

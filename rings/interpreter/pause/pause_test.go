@@ -21,11 +21,13 @@ func record() pause.Record {
 	return pause.Record{
 		Subject: pause.Subject{Run: "r1", Actor: "uid:1", Agent: "default", Executor: "js", Root: "r1",
 			Program: executors.Program{Name: "plan.js", Source: "await act(1)"}},
-		Timing: pause.Timing{Seq: 3, Started: at, Paused: at.Add(time.Minute), Expires: at.Add(time.Hour), Approval: true},
+		Timing: pause.Timing{Seq: 3, Started: at, Paused: at.Add(time.Minute), Expires: at.Add(time.Hour),
+			Approval: true},
 		Engine: "sha256:e", Snapshot: []byte("\x00memory\xff"),
 		Policies: pause.Policies{Revoked: []string{"bridge:x"},
 			Profiles: []pause.Profile{{Generation: 4, Revision: "sha256:r", Agent: profiles.Agent{Name: "default",
-				Bridges: map[string]profiles.Bridge{"act": {Name: "act", Arguments: json.RawMessage(`{"pattern":"<a>&"}`)}}},
+				Bridges: map[string]profiles.Bridge{"act": {
+					Name: "act", Arguments: json.RawMessage(`{"pattern":"<a>&"}`)}}},
 				Modules: map[string]string{"m": "sha256:m"}}}},
 		LastCall: 9, Order: 7,
 		Calls: []pause.Call{{ID: "c9", Bridge: "act", N: 7, Args: args, Size: 30, Digest: pause.Digest(args), Key: "k",
@@ -33,7 +35,8 @@ func record() pause.Record {
 			Consent: pause.Consent{Terms: &pause.Terms{Count: 2, From: []string{"user:a"}, Expires: at}}}},
 		Spending: pause.Spending{Usage: executors.Usage{CPU: 5, Wall: 6, HostWait: 7, PeakBytes: 8},
 			Spent: map[string]int64{"act": 2}, Refused: 1, Spawned: 2},
-		Output: pause.Output{Console: []executors.ConsoleEntry{{Seq: 1, Level: "log", Text: "hello"}}, Printed: 6, Dropped: 1,
+		Output: pause.Output{Console: []executors.ConsoleEntry{{Seq: 1, Level: "log", Text: "hello"}}, Printed: 6,
+			Dropped: 1,
 			Denials: []profiles.Decision{{Code: profiles.CodeBridgeCalls, Reason: "x"}}, LastEvent: 12},
 		Attestation: executors.Attestation{Tier: profiles.TierWasm, Layers: map[string]string{"landlock": "enforced"}},
 	}
@@ -132,7 +135,8 @@ func TestCheck(t *testing.T) {
 }
 
 func TestNumber(t *testing.T) {
-	for id, want := range map[string]int64{"c1": 1, "c42": 42, "c0": 0, "c01": 0, "c-1": 0, "c+1": 0, "x1": 0, "": 0, "c": 0, "c1x": 0, "c99999999999999999999": 0} {
+	for id, want := range map[string]int64{"c1": 1, "c42": 42, "c0": 0, "c01": 0, "c-1": 0, "c+1": 0, "x1": 0, "": 0,
+		"c": 0, "c1x": 0, "c99999999999999999999": 0} {
 		if n, ok := pause.Number(id); n != want || ok != (want > 0) {
 			t.Errorf("%q: %d %v", id, n, ok)
 		}

@@ -38,7 +38,8 @@ func fake(t *testing.T, controllers string) (cgroup.Config, string) {
 	write(t, filepath.Join(root, "cgroup"), "5:memory:/elsewhere\n0::/system.slice/ringd.service\n")
 	write(t, filepath.Join(root, "mountinfo"), fmt.Sprintf(
 		"24 1 0:22 / /sys rw - sysfs sysfs rw\n30 24 0:26 /other.slice /nowhere rw - cgroup2 cgroup2 rw\n31 24 0:26 /system.slice %s rw shared:4 - cgroup2 cgroup2 rw\n", at))
-	return cgroup.Config{Cgroup: filepath.Join(root, "cgroup"), Mounts: filepath.Join(root, "mountinfo"), UID: os.Getuid()}, dir
+	return cgroup.Config{Cgroup: filepath.Join(root, "cgroup"), Mounts: filepath.Join(root, "mountinfo"),
+		UID: os.Getuid()}, dir
 }
 
 func write(t *testing.T, path, text string) {
@@ -102,7 +103,8 @@ func TestMakeSetsEachLimit(t *testing.T) {
 	}
 	// Ordinary folders have no files of their own: without one of them nothing is
 	// made, and with all of them each has its value.
-	want := map[string]string{"memory.max": "1048576", "memory.swap.max": "0", "memory.oom.group": "1", "pids.max": "7", "cpu.weight": "50"}
+	want := map[string]string{"memory.max": "1048576", "memory.swap.max": "0", "memory.oom.group": "1", "pids.max": "7",
+		"cpu.weight": "50"}
 	if g, err := tree.Make("guest-a", cgroup.Limits{MemoryBytes: 1 << 20, Processes: 7}); err == nil {
 		t.Errorf("a group without its limits was made: %v", g)
 	}
@@ -145,7 +147,8 @@ func TestControllersAreMissingOneByOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	if tree.Missing(cgroup.PIDs) != "" || tree.Missing(cgroup.Memory) == "" || tree.Missing(cgroup.CPU) == "" {
-		t.Errorf("pids %q, memory %q, cpu %q", tree.Missing(cgroup.PIDs), tree.Missing(cgroup.Memory), tree.Missing(cgroup.CPU))
+		t.Errorf("pids %q, memory %q, cpu %q", tree.Missing(cgroup.PIDs), tree.Missing(cgroup.Memory),
+			tree.Missing(cgroup.CPU))
 	}
 }
 
@@ -220,7 +223,8 @@ func inTree() error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("memory %q pids %q cpu %q\n", tree.Missing(cgroup.Memory), tree.Missing(cgroup.PIDs), tree.Missing(cgroup.CPU))
+	fmt.Printf("memory %q pids %q cpu %q\n", tree.Missing(cgroup.Memory), tree.Missing(cgroup.PIDs),
+		tree.Missing(cgroup.CPU))
 	c := exec.Command("/bin/sleep", "600")
 	c.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(g.Dir().Fd())}
 	if err := c.Start(); err != nil {

@@ -36,7 +36,8 @@ func BenchmarkTrue(b *testing.B) {
 	if path, err := exec.LookPath("bwrap"); err == nil {
 		b.Run("bwrap", func(b *testing.B) {
 			for b.Loop() {
-				c := exec.Command(path, "--unshare-all", "--die-with-parent", "--new-session", "--clearenv", "--ro-bind", "/usr/bin/true", "/usr/bin/true",
+				c := exec.Command(path, "--unshare-all", "--die-with-parent", "--new-session", "--clearenv",
+					"--ro-bind", "/usr/bin/true", "/usr/bin/true",
 					"--ro-bind", "/lib64/ld-linux-x86-64.so.2", "/lib64/ld-linux-x86-64.so.2", "--ro-bind", "/lib/x86_64-linux-gnu/libc.so.6", "/lib/x86_64-linux-gnu/libc.so.6",
 					"--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "/usr/bin/true")
 				if out, err := c.CombinedOutput(); err != nil {

@@ -128,7 +128,8 @@ func undoing() map[string]func(*guest) error {
 const MovedByOthers = "moved by others"
 
 func TestNothing(t *testing.T) {
-	const good = "Name:\tx\nGroups:\t \nCapInh:\t0000000000000000\nCapPrm:\t0000000000000000\nCapEff:\t0000000000000000\n" +
+	const good = "Name:\tx\nGroups:\t \nCapInh:\t0000000000000000\nCapPrm:\t0000000000000000\n" +
+		"CapEff:\t0000000000000000\n" +
 		"CapBnd:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t1\n"
 	g := &guest{root: true}
 	if err := g.nothing(good); err != nil {
@@ -172,7 +173,8 @@ func TestTable(t *testing.T) {
 	if err := g.hasTable(good); err != nil {
 		t.Error(err)
 	}
-	for _, bad := range []string{"", "\n", good + good, strings.Replace(good, "ro,", "rw,", 1), "31 30 0:27 / relative ro\n" + good} {
+	for _, bad := range []string{"", "\n", good + good, strings.Replace(good, "ro,", "rw,", 1),
+		"31 30 0:27 / relative ro\n" + good} {
 		if g.hasTable(bad) == nil {
 			t.Errorf("taken: %q", bad)
 		}
@@ -184,7 +186,8 @@ func TestOnlyLoopback(t *testing.T) {
 	const heading, lo = "Inter-| x\n face |y\n", "    lo:       0       0\n"
 	for table, want := range map[string]bool{
 		heading + lo: true, heading + " sit0:  0 0\n" + lo + "tunl0: 0 0\n": true,
-		heading: false, heading + lo + "  eth0: 1 1\n": false, heading + lo + " sit1: 0 0\n": false, heading + "sit0: 0\n": false,
+		heading: false, heading + lo + "  eth0: 1 1\n": false, heading + lo + " sit1: 0 0\n": false,
+		heading + "sit0: 0\n": false,
 	} {
 		if err := onlyLoopback(table); (err == nil) != want {
 			t.Errorf("%q: %v", table, err)
@@ -197,14 +200,18 @@ func TestOnlyLoopback(t *testing.T) {
 func TestShort(t *testing.T) {
 	c := canary{name: "x", layer: initproto.LayerLandlock}
 	for e, want := range map[unix.Errno][2]string{
-		unix.ENOMEM: {initproto.KindFault, initproto.KindFault}, unix.ENFILE: {initproto.KindFault, initproto.KindFault},
-		unix.EPERM: {initproto.KindMissing, initproto.KindLies}, unix.ENOSPC: {initproto.KindMissing, initproto.KindLies}, unix.ENOENT: {initproto.KindMissing, initproto.KindLies},
+		unix.ENOMEM: {initproto.KindFault, initproto.KindFault},
+		unix.ENFILE: {initproto.KindFault, initproto.KindFault},
+		unix.EPERM:  {initproto.KindMissing, initproto.KindLies},
+		unix.ENOSPC: {initproto.KindMissing, initproto.KindLies},
+		unix.ENOENT: {initproto.KindMissing, initproto.KindLies},
 	} {
 		var missed, shown, looked *fault
 		if !errors.As(missing(initproto.LayerSeccomp, "seccomp", e), &missed) || missed.kind != want[0] {
 			t.Errorf("a step with %v: %+v, want %s", e, missed, want[0])
 		}
-		if !errors.As(c.shows(expect("opening", e, unix.EACCES)), &shown) || shown.kind != want[1] || shown.layer != c.layer {
+		if !errors.As(c.shows(expect("opening", e, unix.EACCES)), &shown) || shown.kind != want[1] ||
+			shown.layer != c.layer {
 			t.Errorf("a canary that is refused with %v: %+v, want %s", e, shown, want[1])
 		}
 		if !errors.As(c.shows(fmt.Errorf("open /proc: %w", e)), &looked) || looked.kind != want[1] {
@@ -218,7 +225,8 @@ func TestShort(t *testing.T) {
 }
 
 func TestUnescape(t *testing.T) {
-	for in, want := range map[string]string{`/a\040b`: "/a b", `/a\134`: `/a\`, `/a\04`: `/a\04`, `/plain`: "/plain", `/\011\012`: "/\t\n"} {
+	for in, want := range map[string]string{`/a\040b`: "/a b", `/a\134`: `/a\`, `/a\04`: `/a\04`, `/plain`: "/plain",
+		`/\011\012`: "/\t\n"} {
 		if got := procfs.Unescape(in); got != want {
 			t.Errorf("Unescape(%q) = %q, want %q", in, got, want)
 		}
@@ -270,7 +278,8 @@ func TestOrderRefused(t *testing.T) {
 		return initproto.Order{
 			Namespaces: apart,
 			Version:    initproto.Version, Token: "0123456789abcdef", Network: initproto.NetworkOff, UID: 1, GID: 1,
-			Filter: initproto.Program{{Code: 6}}, Mounts: []initproto.Mount{{Path: "/usr/bin/true", Exec: true, Map: true}},
+			Filter: initproto.Program{{Code: 6}}, Mounts: []initproto.Mount{
+				{Path: "/usr/bin/true", Exec: true, Map: true}},
 		}
 	}
 	if _, err := newGuest(good(), false); err != nil {
@@ -324,7 +333,8 @@ func TestOrderRefused(t *testing.T) {
 		{"a workspace among the devices", func(o *initproto.Order) { o.Temp, o.Scratch = 1<<20, "/dev/x" }},
 		{"a folder of code where something starts", func(o *initproto.Order) { o.Mounts[0].Dir, o.Mounts[0].Exec = true, false }},
 		{"a folder that is listed and mounted", func(o *initproto.Order) {
-			o.Mounts[0].List, o.Mounts[0].Dir, o.Mounts[0].Read, o.Mounts[0].Exec, o.Mounts[0].Map = true, true, true, false, false
+			o.Mounts[0].List, o.Mounts[0].Dir, o.Mounts[0].Read, o.Mounts[0].Exec, o.Mounts[0].Map = true, true, true,
+				false, false
 		}},
 		{"a folder that starts, with a key", func(o *initproto.Order) { o.Key, o.Mounts[0].Dir = initproto.Key{1, 2, 3}, true }},
 		{"a folder of code that can be written", func(o *initproto.Order) {
@@ -350,7 +360,8 @@ func TestStartsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]bool{"/usr/bin/env": false, "/usr/bin/not-there": true, plain: true} {
-		g := &guest{program: 0, Order: initproto.Order{Mounts: []initproto.Mount{{Path: "/usr/bin", Dir: true}, {Path: path, Exec: true, Once: true}}}}
+		g := &guest{program: 0, Order: initproto.Order{Mounts: []initproto.Mount{
+			{Path: "/usr/bin", Dir: true}, {Path: path, Exec: true, Once: true}}}}
 		if err := g.startsOnce(); (err == nil) != want {
 			t.Errorf("%s: %v", path, err)
 		}

@@ -89,7 +89,8 @@ func write(t testing.TB, path, text string) string {
 }
 
 // tools are what the scripts of these tests start.
-var tools = []string{"/usr/bin/cat", "/usr/bin/ls", "/usr/bin/cp", "/usr/bin/id", "/usr/bin/env", "/usr/bin/sleep", "/usr/bin/mkdir", "/usr/bin/hostname"}
+var tools = []string{"/usr/bin/cat", "/usr/bin/ls", "/usr/bin/cp", "/usr/bin/id", "/usr/bin/env", "/usr/bin/sleep",
+	"/usr/bin/mkdir", "/usr/bin/hostname"}
 
 // The tree of a guest has what was granted as it was granted, and nothing else.
 func TestTree(t *testing.T) {
@@ -104,7 +105,8 @@ func TestTree(t *testing.T) {
 	write(t, filepath.Join(dir, "other"), "outside\n")
 	k := profiles.Kernel{
 		Exec: rules(tools...), Read: rules(read),
-		Write: rules(work, filepath.Join(read, "inbox")), Deny: rules(filepath.Join(read, "secret"), filepath.Join(read, "token")),
+		Write: rules(work, filepath.Join(read, "inbox")), Deny: rules(
+			filepath.Join(read, "secret"), filepath.Join(read, "token")),
 		TempBytes: 1 << 20,
 	}
 	k.Read = append(k.Read, k.Write...)
@@ -149,7 +151,8 @@ func TestTree(t *testing.T) {
 			l.send(o)
 			l.stands()
 			vars := fmt.Sprintf("R=%s; W=%s; D=%s; PATH=/usr/bin; ", read, work, dir)
-			got := l.runWith(initproto.Go{Argv: []string{"/usr/bin/bash", "--norc", "-c", vars + tt.script}, Env: []string{"GIVEN=yes"}}, "")
+			got := l.runWith(initproto.Go{Argv: []string{"/usr/bin/bash", "--norc", "-c", vars + tt.script},
+				Env: []string{"GIVEN=yes"}}, "")
 			if got.out != tt.want {
 				t.Errorf("%s\ngives %q, want %q\n%s", tt.script, got.out, tt.want, got.err)
 			}
@@ -360,7 +363,8 @@ func TestLandlockTooOld(t *testing.T) {
 	o := orderOf(t, profiles.Kernel{}, "/usr/bin/true")
 	o.ABI = 99
 	l.send(o)
-	if r := l.report(); r.Failed != initproto.LayerLandlock || r.Kind != initproto.KindMissing || !strings.Contains(r.Reason, "99") {
+	if r := l.report(); r.Failed != initproto.LayerLandlock || r.Kind != initproto.KindMissing ||
+		!strings.Contains(r.Reason, "99") {
 		t.Errorf("report %+v, want that version 99 of Landlock is missing", r)
 	}
 }

@@ -84,7 +84,8 @@ func launchIn(t testing.TB, flags uintptr, more *os.File, argv ...string) *launc
 		a.GidMappingsEnableSetgroups = true
 	} else {
 		a.AmbientCaps = []uintptr{
-			unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETPCAP, unix.CAP_SYS_CHROOT, unix.CAP_DAC_OVERRIDE, unix.CAP_SYS_RESOURCE,
+			unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETPCAP, unix.CAP_SYS_CHROOT,
+			unix.CAP_DAC_OVERRIDE, unix.CAP_SYS_RESOURCE,
 		}
 	}
 	l.cmd.SysProcAttr = a

@@ -395,7 +395,8 @@ func (g *guest) newScratch(root int) error {
 	if g.Scratch == "" {
 		return nil
 	}
-	fd, err := fileSystem("tmpfs", tight, "mode", "0700", "size", strconv.FormatInt(g.Temp, 10), "nr_inodes", strconv.FormatInt(inodes(g.Temp), 10),
+	fd, err := fileSystem("tmpfs", tight, "mode", "0700", "size", strconv.FormatInt(g.Temp, 10), "nr_inodes",
+		strconv.FormatInt(inodes(g.Temp), 10),
 		"uid", strconv.Itoa(g.UID), "gid", strconv.Itoa(g.GID))
 	if err != nil {
 		return err

@@ -16,7 +16,8 @@ import (
 // listeningOrder is that of a guest with bash, whose network leads to its ring.
 func listeningOrder(t *testing.T, stays bool) initproto.Order {
 	t.Helper()
-	o := orderOf(t, profiles.Kernel{Network: profiles.NetworkOwn, TempBytes: 1 << 20, Exec: rules("/usr/bin/sleep")}, "/usr/bin/bash")
+	o := orderOf(t, profiles.Kernel{Network: profiles.NetworkOwn, TempBytes: 1 << 20, Exec: rules("/usr/bin/sleep")},
+		"/usr/bin/bash")
 	o.Listen, o.Reap = &initproto.Listen{Proxy: 3128, Ports: []uint16{443, 80}}, stays
 	return o
 }
@@ -120,7 +121,8 @@ func TestListensLater(t *testing.T) {
 	l.send(o)
 	l.handed()
 	l.stands()
-	go l.run("/usr/bin/bash", "--norc", "-c", `until (echo later >/dev/tcp/192.0.2.1/88) 2>/dev/null; do sleep 0.01; done; exec sleep 60`)
+	go l.run("/usr/bin/bash", "--norc", "-c",
+		`until (echo later >/dev/tcp/192.0.2.1/88) 2>/dev/null; do sleep 0.01; done; exec sleep 60`)
 	if !l.told().Started {
 		t.Fatal("it does not start")
 	}
@@ -131,7 +133,8 @@ func TestListensLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	by := l.files(told.Listeners, fds)
-	want := []initproto.Listener{{Kind: initproto.ListenPort, Port: 88}, {Kind: initproto.ListenPort, Port: 8443}} // 443 is taken
+	// 443 is taken
+	want := []initproto.Listener{{Kind: initproto.ListenPort, Port: 88}, {Kind: initproto.ListenPort, Port: 8443}}
 	if diff := cmp.Diff(want, told.Listeners); diff != "" {
 		t.Fatalf("listeners: %s", diff)
 	}

@@ -36,7 +36,8 @@ func shell(t *testing.T, script string, change func(*initproto.Order)) (*launche
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.send(initproto.Go{Argv: []string{"/usr/bin/bash", "--norc", "-c", script}, Env: []string{"PATH=/usr/bin"}, Files: 3},
+	l.send(initproto.Go{Argv: []string{"/usr/bin/bash", "--norc", "-c", script}, Env: []string{"PATH=/usr/bin"},
+		Files: 3},
 		int(null.Fd()), int(w.Fd()), int(w.Fd()))
 	w.Close()
 	null.Close()
@@ -174,7 +175,8 @@ func TestNetworkOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := string(b)
-	if !strings.Contains(said, "up\n") || !strings.Contains(said, "unreachable") || !strings.Contains(said, "away\n") || strings.Count(said, "00000000") > 0 {
+	if !strings.Contains(said, "up\n") || !strings.Contains(said, "unreachable") || !strings.Contains(said, "away\n") ||
+		strings.Count(said, "00000000") > 0 {
 		t.Errorf("the shell says %q", said)
 	}
 	l.wait()
@@ -186,7 +188,8 @@ func TestNetworkOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said := string(b); strings.Count(said, "none\n") != 2 || strings.Count(said, "socket: Address family not supported by protocol") != 2 {
+	if said := string(b); strings.Count(said, "none\n") != 2 ||
+		strings.Count(said, "socket: Address family not supported by protocol") != 2 {
 		t.Errorf("the shell says %q", said)
 	}
 	l.wait()

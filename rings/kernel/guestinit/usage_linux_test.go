@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const line = "12 (bash) R 1 12 12 0 -1 4194304 500 0 0 0 7 3 20 5 20 0 2 0 100 7000000 900 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0\n"
+const line = "12 (bash) R 1 12 12 0 -1 4194304 500 0 0 0 7 3 20 5 20 0 2 0 100 7000000 900 18446744073709551615 1 1 " +
+	"0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0\n"
 
 func TestParseStat(t *testing.T) {
 	want := stat{running: true, own: 10, children: 25, threads: 2, resident: 900}

@@ -107,7 +107,8 @@ func layers() []describedLayer {
 		{initproto.LayerCgroups, "memory and processes of all a guest's processes together",
 			"a group to kill and freeze; no limits"},
 		{initproto.LayerHeld, "the kernel limits the memory of all processes of a guest",
-			"ringd measures the memory of all processes of a guest every 5 to 250 ms, and ends a guest above its limit"},
+			"ringd measures the memory of all processes of a guest every 5 to 250 ms, and ends a guest above " +
+				"its limit"},
 		{initproto.LayerSeal, "a JavaScript guest gave up files, programs and sockets for good", ""},
 		{initproto.LayerViolations, "refusals of a guest are recorded",
 			"refused system calls and programs are recorded, and files that Landlock refuses"},

@@ -41,7 +41,8 @@ const (
 )
 
 func docker(more ...string) hostcheck.Sources {
-	return sources("6.8.0-45-generic", 4, 0, append([]string{".dockerenv", "", "proc/self/mountinfo", masked, "proc/self/status", filtered}, more...)...)
+	return sources("6.8.0-45-generic", 4, 0, append([]string{
+		".dockerenv", "", "proc/self/mountinfo", masked, "proc/self/status", filtered}, more...)...)
 }
 
 func missing(layer, step string, e syscall.Errno) initproto.Report {
@@ -60,7 +61,8 @@ func TestFiles(t *testing.T) {
 		{"no memory told", "5000\n", "", 5000},
 		{"nothing told", "", "MemTotal:        8192000 kB\n", 0},
 	} {
-		s := sources("6.18.0", 7, 0, "proc/sys/fs/file-max", tt.max, "proc/meminfo", tt.memory, "proc/sys/fs/file-nr", "4892\t0\t2466183\n")
+		s := sources("6.18.0", 7, 0, "proc/sys/fs/file-max", tt.max, "proc/meminfo", tt.memory, "proc/sys/fs/file-nr",
+			"4892\t0\t2466183\n")
 		if got := s.Counts().Files; got != tt.want {
 			t.Errorf("%s: %d files, want %d", tt.name, got, tt.want)
 		}
@@ -72,9 +74,11 @@ func TestFiles(t *testing.T) {
 
 // Whose the guests are, and what they share.
 func TestUsers(t *testing.T) {
-	limits := "Limit                     Soft Limit           Hard Limit           Units\nMax processes             1000                 2000                 processes\n" +
+	limits := "Limit                     Soft Limit           Hard Limit           Units\nMax processes             " +
+		"1000                 2000                 processes\n" +
 		"Max open files            4096                 524288               files\n"
-	ordinary := sources("6.18.0", 7, 0, "proc/sys/fs/epoll/max_user_watches", "900000\n", "proc/self/limits", limits, "proc/sys/fs/pipe-user-pages-hard", "0\n",
+	ordinary := sources("6.18.0", 7, 0, "proc/sys/fs/epoll/max_user_watches", "900000\n", "proc/self/limits", limits,
+		"proc/sys/fs/pipe-user-pages-hard", "0\n",
 		"proc/sys/net/ipv4/tcp_max_orphans", "131072\n", "proc/sys/net/ipv4/tcp_mem", "287898\t383867\t575796\n")
 	if got, want := ordinary.Counts(), (hostcheck.Counts{
 		Watches: 900000, Tasks: 1000, Descriptors: 4096, Orphans: 131072, PagesTCP: 383867,
@@ -95,11 +99,14 @@ func TestUsers(t *testing.T) {
 	}
 	root := ordinary
 	root.UID = 0
-	if l := root.Users(); l.State != hostcheck.Enforced || l.Fix != "" || !strings.Contains(l.Reason, "a separate user") {
+	if l := root.Users(); l.State != hostcheck.Enforced || l.Fix != "" ||
+		!strings.Contains(l.Reason, "a separate user") {
 		t.Errorf("root has %+v", l)
 	}
-	free := sources("6.18.0", 7, 0, "proc/self/limits", "Max processes             unlimited            unlimited            processes\n", "proc/sys/fs/pipe-user-pages-hard", "4096\n")
-	if l := free.Users(); free.Counts().ForGuests() != 0 || strings.Contains(l.Reason, "room for") || !strings.Contains(l.Fix, "pipe-user-pages-hard") {
+	free := sources("6.18.0", 7, 0, "proc/self/limits", "Max processes             unlimited            unlimited    "+
+		"        processes\n", "proc/sys/fs/pipe-user-pages-hard", "4096\n")
+	if l := free.Users(); free.Counts().ForGuests() != 0 || strings.Contains(l.Reason, "room for") ||
+		!strings.Contains(l.Fix, "pipe-user-pages-hard") {
 		t.Errorf("a host without a bound of tasks has %+v", l)
 	}
 }
@@ -121,17 +128,22 @@ func TestExplain(t *testing.T) {
 		{"Ubuntu 24.04, at loopback", sources("6.8.0-45-generic", 4, 0, "proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n"),
 			missing(initproto.LayerNetwork, "lo up", syscall.EPERM), "AppArmor", "apparmor_parser"},
 		{"Ubuntu 24.04 with the restriction off", sources("6.8.0-45-generic", 4, 0, "proc/sys/kernel/apparmor_restrict_unprivileged_userns", "0\n"),
-			missing(initproto.LayerNamespaces, "clone", syscall.EPERM), "refuses user namespaces", "RestrictNamespaces="},
+			missing(initproto.LayerNamespaces, "clone", syscall.EPERM), "refuses user namespaces",
+			"RestrictNamespaces="},
 		{"Debian", sources("6.1.0-25-amd64", 2, 0, "proc/sys/kernel/unprivileged_userns_clone", "0\n"),
-			missing(initproto.LayerNamespaces, "clone", syscall.EPERM), "unprivileged_userns_clone is 0", "sudo sysctl -w kernel.unprivileged_userns_clone=1"},
+			missing(initproto.LayerNamespaces, "clone", syscall.EPERM), "unprivileged_userns_clone is 0",
+			"sudo sysctl -w kernel.unprivileged_userns_clone=1"},
 		{"Debian as root", root(sources("6.1.0-25-amd64", 2, 0, "proc/sys/kernel/unprivileged_userns_clone", "0\n")),
 			missing(initproto.LayerNamespaces, "clone", syscall.EPERM), "refuses user namespaces", "chroot"},
 		{"root without CAP_SETFCAP", root(sources("6.18.44", 7, 0)),
-			missing(initproto.LayerNamespaces, "write uid_map", syscall.EPERM), "CAP_SETFCAP", "CapabilityBoundingSet="},
+			missing(initproto.LayerNamespaces, "write uid_map", syscall.EPERM), "CAP_SETFCAP",
+			"CapabilityBoundingSet="},
 		{"namespaces switched off", sources("5.14.0-427.el9", 0, syscall.EOPNOTSUPP, "proc/sys/user/max_user_namespaces", "0\n"),
-			missing(initproto.LayerNamespaces, "clone", syscall.ENOSPC), "user.max_user_namespaces is 0", "sudo sysctl -w user.max_user_namespaces=15000"},
+			missing(initproto.LayerNamespaces, "clone", syscall.ENOSPC), "user.max_user_namespaces is 0",
+			"sudo sysctl -w user.max_user_namespaces=15000"},
 		{"two kinds switched off", sources("6.18.44", 7, 0, "proc/sys/user/max_net_namespaces", "0\n", "proc/sys/user/max_ipc_namespaces", "0\n"),
-			missing(initproto.LayerNamespaces, "clone", syscall.ENOSPC), "user.max_net_namespaces, user.max_ipc_namespaces", "user.max_net_namespaces=15000 user.max_ipc_namespaces=15000"},
+			missing(initproto.LayerNamespaces, "clone", syscall.ENOSPC),
+			"user.max_net_namespaces, user.max_ipc_namespaces", "user.max_net_namespaces=15000 user.max_ipc_namespaces=15000"},
 		{"too many namespaces", sources("6.18.44", 7, 0, "proc/sys/user/max_user_namespaces", "100\n"),
 			missing(initproto.LayerNamespaces, "clone", syscall.ENOSPC), "no more namespaces", "max_user_namespaces"},
 		{"nested too deeply, an old kernel", sources("4.18.0", 0, syscall.ENOSYS), missing(initproto.LayerNamespaces, "clone", syscall.EUSERS), "no more namespaces", "max_"},
@@ -151,9 +163,11 @@ func TestExplain(t *testing.T) {
 		{"too old for Landlock", sources("5.10.0-30-amd64", 0, syscall.ENOSYS), missing(initproto.LayerLandlock, "landlock_create_ruleset", syscall.ENOSYS), "has no Landlock", "6.12"},
 		{"Landlock not built", sources("6.18.44", 0, syscall.ENOSYS), missing(initproto.LayerLandlock, "landlock_create_ruleset", syscall.ENOSYS), "built without Landlock", "CONFIG_SECURITY_LANDLOCK"},
 		{"Landlock not switched on", sources("6.1.0", 0, syscall.EOPNOTSUPP, "sys/kernel/security/lsm", "lockdown,capability,yama"),
-			missing(initproto.LayerLandlock, "landlock_create_ruleset", syscall.EOPNOTSUPP), "not switched on", "lsm=landlock,lockdown,capability,yama"},
+			missing(initproto.LayerLandlock, "landlock_create_ruleset", syscall.EOPNOTSUPP), "not switched on",
+			"lsm=landlock,lockdown,capability,yama"},
 		{"Landlock not switched on, no list", sources("6.1.0", 0, syscall.EOPNOTSUPP),
-			missing(initproto.LayerLandlock, "landlock_create_ruleset", syscall.EOPNOTSUPP), "not switched on", "lsm=landlock,"},
+			missing(initproto.LayerLandlock, "landlock_create_ruleset", syscall.EOPNOTSUPP), "not switched on",
+			"lsm=landlock,"},
 		{"an old version of Landlock", sources("6.1.0", 2, 0), missing(initproto.LayerLandlock, "version", 0), "version 2", "6.12"},
 		{"no seccomp", sources("6.18.44", 7, 0), missing(initproto.LayerSeccomp, "seccomp", syscall.EINVAL), "without seccomp", "CONFIG_SECCOMP_FILTER"},
 		{"a listener around ringd", sources("6.18.44", 7, 0), missing(initproto.LayerSeccomp, "seccomp", syscall.EBUSY), "listener", "outside the tool"},
@@ -208,7 +222,8 @@ func TestCgroup(t *testing.T) {
 	at := func(owner uint32, controllers string) hostcheck.Sources {
 		s := sources("6.18.44", 7, 0, "proc/self/mountinfo", mount, "proc/self/cgroup", "0::/user.slice/ringd.scope\n",
 			"sys/fs/cgroup/user.slice/ringd.scope/cgroup.controllers", controllers)
-		s.Root.(fstest.MapFS)["sys/fs/cgroup/user.slice/ringd.scope"] = &fstest.MapFile{Mode: fs.ModeDir | 0o755, Sys: &syscall.Stat_t{Uid: owner}}
+		s.Root.(fstest.MapFS)["sys/fs/cgroup/user.slice/ringd.scope"] = &fstest.MapFile{
+			Mode: fs.ModeDir | 0o755, Sys: &syscall.Stat_t{Uid: owner}}
 		return s
 	}
 	for _, tt := range []struct {
@@ -227,7 +242,8 @@ func TestCgroup(t *testing.T) {
 			if f.Cgroup2 != tt.group || f.Delegated != tt.delegated {
 				t.Errorf("%q %v", f.Cgroup2, f.Delegated)
 			}
-			if why, fix := f.Explain(missing(initproto.LayerCgroups, "", 0)); !strings.Contains(fix, "Delegate=yes") || why == "" {
+			if why, fix := f.Explain(missing(initproto.LayerCgroups, "", 0)); !strings.Contains(fix, "Delegate=yes") ||
+				why == "" {
 				t.Errorf("%q %q", why, fix)
 			}
 		})
@@ -239,7 +255,8 @@ func TestExamine(t *testing.T) {
 	for _, n := range hostcheck.Names() {
 		all[n] = hostcheck.Enforced
 	}
-	partly := map[string]string{initproto.LayerViolations: hostcheck.Partly, initproto.LayerCgroups: hostcheck.Unavailable, initproto.LayerNamespaces: hostcheck.Enforced}
+	partly := map[string]string{initproto.LayerViolations: hostcheck.Partly,
+		initproto.LayerCgroups: hostcheck.Unavailable, initproto.LayerNamespaces: hostcheck.Enforced}
 	for _, tt := range []struct {
 		name   string
 		report initproto.Report
@@ -250,19 +267,23 @@ func TestExamine(t *testing.T) {
 	}{
 		{name: "all", report: initproto.Report{Layers: all}, stands: true, want: map[string]string{initproto.LayerMounts: "enforced granted paths", initproto.LayerSeal: "enforced gave up"}},
 		{name: "some", report: initproto.Report{Layers: partly}, stands: true, want: map[string]string{
-			initproto.LayerViolations: "best-effort refused system calls and programs are recorded", initproto.LayerCgroups: "unavailable limits hold for each process",
+			initproto.LayerViolations: "best-effort refused system calls and programs are recorded",
+			initproto.LayerCgroups:    "unavailable limits hold for each process",
 			initproto.LayerNamespaces: "enforced separate users", initproto.LayerMounts: "unavailable not there"}},
 		{name: "none", report: missing(initproto.LayerNamespaces, "clone", syscall.EPERM), want: map[string]string{
-			initproto.LayerNamespaces: "unavailable operation not permitted", initproto.LayerSeccomp: "unavailable not in use", initproto.LayerCgroups: "unavailable cgroup v2"}},
+			initproto.LayerNamespaces: "unavailable operation not permitted",
+			initproto.LayerSeccomp:    "unavailable not in use", initproto.LayerCgroups: "unavailable cgroup v2"}},
 		{name: "a lie", report: initproto.Report{Failed: initproto.LayerSeccomp, Kind: initproto.KindLies, Layers: partly}, lies: true,
-			want: map[string]string{initproto.LayerSeccomp: "unavailable shows that it did not", initproto.LayerNamespaces: "enforced separate"}},
+			want: map[string]string{initproto.LayerSeccomp: "unavailable shows that it did not",
+				initproto.LayerNamespaces: "enforced separate"}},
 		{name: "no word of the guest", err: errors.New("start init: no such file"), want: map[string]string{initproto.LayerProcess: "unavailable start init: no such file"}},
 		// A failed layer is not enforced, whatever else the report says of it.
 		{name: "a report at odds with itself", report: initproto.Report{Layers: all, Failed: initproto.LayerSeccomp, Kind: initproto.KindMissing},
 			want: map[string]string{initproto.LayerSeccomp: "unavailable"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			h := sources("6.18.44", 7, 0).Examine(t.Context(), func(context.Context) (initproto.Report, error) { return tt.report, tt.err })
+			h := sources("6.18.44", 7, 0).Examine(t.Context(),
+				func(context.Context) (initproto.Report, error) { return tt.report, tt.err })
 			if h.Stands != tt.stands || h.Lies != tt.lies || (h.Failed == "") != tt.stands {
 				t.Errorf("stands %v, lies %v, failed %q", h.Stands, h.Lies, h.Failed)
 			}
@@ -289,7 +310,8 @@ func TestExamine(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	names := hostcheck.Names()
-	for _, n := range []string{initproto.LayerNamespaces, initproto.LayerSeal, initproto.LayerViolations, initproto.LayerSelfTest} {
+	for _, n := range []string{initproto.LayerNamespaces, initproto.LayerSeal, initproto.LayerViolations,
+		initproto.LayerSelfTest} {
 		if !slices.Contains(names, n) || hostcheck.Holds(n) == "" {
 			t.Errorf("%s is not described", n)
 		}
@@ -304,7 +326,8 @@ func TestAppArmorProfile(t *testing.T) {
 	if !ok || !strings.Contains(p, "\nprofile ringd /usr/local/bin/ringd flags=(unconfined) {\n  userns,\n") {
 		t.Errorf("%v\n%s", ok, p)
 	}
-	for _, bad := range []string{"", "ringd", "/home/*/ringd", "/tmp/a b", "/tmp/{a,b}", "/tmp/\"", "/tmp/x\n}", "/tmp/@{HOME}", "/tmp/é", "/a[b]", "/a\\b", "/a?"} {
+	for _, bad := range []string{"", "ringd", "/home/*/ringd", "/tmp/a b", "/tmp/{a,b}", "/tmp/\"", "/tmp/x\n}",
+		"/tmp/@{HOME}", "/tmp/é", "/a[b]", "/a\\b", "/a?"} {
 		if p, ok := hostcheck.AppArmorProfile(bad); ok {
 			t.Errorf("%q: %s", bad, p)
 		}
@@ -315,7 +338,8 @@ func FuzzFacts(f *testing.F) {
 	f.Add("6.18.44", masked, "0::/x\n", filtered)
 	f.Add("", "1 2 3 4 /proc/x - cgroup2 ", "0::/../..", "Seccomp:")
 	f.Fuzz(func(t *testing.T, release, mounts, groups, status string) {
-		s := sources(release, 0, syscall.ENOSYS, "proc/self/mountinfo", mounts, "proc/self/cgroup", groups, "proc/self/status", status)
+		s := sources(release, 0, syscall.ENOSYS, "proc/self/mountinfo", mounts, "proc/self/cgroup", groups,
+			"proc/self/status", status)
 		facts := s.Facts()
 		for _, n := range hostcheck.Names() {
 			for _, e := range []syscall.Errno{syscall.EPERM, syscall.ENOSYS, syscall.EINVAL, syscall.ENOSPC} {

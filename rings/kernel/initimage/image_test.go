@@ -19,7 +19,8 @@ func TestFresh(t *testing.T) {
 		t.Skip("there is no init for " + runtime.GOOS + "/" + runtime.GOARCH)
 	}
 	made := filepath.Join(t.TempDir(), "init")
-	c := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid=", "-o", made, "../init")
+	c := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid=",
+		"-o", made, "../init")
 	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0")
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("build init: %v\n%s", err, out)

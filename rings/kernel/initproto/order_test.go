@@ -62,6 +62,7 @@ func FuzzProgram(f *testing.F) {
 // carry the profiles.
 func TestNetworks(t *testing.T) {
 	if initproto.NetworkOff != profiles.NetworkOff || initproto.NetworkOwn != profiles.NetworkOwn {
-		t.Errorf("networks %q, %q, want %q, %q", initproto.NetworkOff, initproto.NetworkOwn, profiles.NetworkOff, profiles.NetworkOwn)
+		t.Errorf("networks %q, %q, want %q, %q", initproto.NetworkOff, initproto.NetworkOwn, profiles.NetworkOff,
+			profiles.NetworkOwn)
 	}
 }

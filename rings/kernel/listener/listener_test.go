@@ -50,7 +50,8 @@ func open(t *testing.T, why error, times int64) (*listener.Patient, *broken, *by
 
 func TestPatientGoesOn(t *testing.T) {
 	for _, why := range []error{
-		syscall.ENOSPC, syscall.ENOMEM, syscall.ENOBUFS, syscall.EMFILE, syscall.ENFILE, syscall.ECONNABORTED, syscall.EPERM,
+		syscall.ENOSPC, syscall.ENOMEM, syscall.ENOBUFS, syscall.EMFILE, syscall.ENFILE, syscall.ECONNABORTED,
+		syscall.EPERM,
 		syscall.EIO, syscall.EINVAL, syscall.EBADF, syscall.ENOTSOCK, errors.New("nobody has seen this one"),
 	} {
 		t.Run(why.Error(), func(t *testing.T) {
@@ -69,7 +70,8 @@ func TestPatientGoesOn(t *testing.T) {
 				_ = c.Close()
 				b.left.Store(2)
 			}
-			if n := strings.Count(logged.String(), "\n"); n != 1 || !strings.Contains(logged.String(), "listener=api") || !strings.Contains(logged.String(), why.Error()) {
+			if n := strings.Count(logged.String(), "\n"); n != 1 ||
+				!strings.Contains(logged.String(), "listener=api") || !strings.Contains(logged.String(), why.Error()) {
 				t.Errorf("%d lines for one burst:\n%s", n, logged)
 			}
 		})

@@ -39,7 +39,8 @@ func TestTake(t *testing.T) {
 		for i, c := range []struct {
 			key, n int
 			want   time.Duration
-		}{{1, 100, 0}, {1, 1, 10 * time.Millisecond}, {1, 30, 300 * time.Millisecond}, {2, 60, 0}, {2, 50, 100 * time.Millisecond}, {2, 40, 0}, {3, 101, 1010 * time.Millisecond}} {
+		}{{1, 100, 0}, {1, 1, 10 * time.Millisecond}, {1, 30, 300 * time.Millisecond}, {2, 60, 0},
+			{2, 50, 100 * time.Millisecond}, {2, 40, 0}, {3, 101, 1010 * time.Millisecond}} {
 			if got := b.Take(c.key, c.n); got != c.want {
 				t.Errorf("%d: %d tokens of %d come in %s, want %s", i, c.n, c.key, got, c.want)
 			}

@@ -53,7 +53,8 @@ func TestDenied(t *testing.T) {
 		}
 		note, _ := got["note"].(string)
 		delete(got, "note")
-		want := map[string]any{"code": "egress.not_granted", "reason": "the list\r\ndoes \"not\" cover it", "rule": "network.egress[2]", "instead": []any{"a.example"}}
+		want := map[string]any{"code": "egress.not_granted", "reason": "the list\r\ndoes \"not\" cover it",
+			"rule": "network.egress[2]", "instead": []any{"a.example"}}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
@@ -83,10 +84,12 @@ func TestFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		res.Body.Close()
-		if res.StatusCode != tt.status || res.Header.Get("X-Ringd-Deny") != tt.header || bytes.Contains(text, []byte("10.1.2.3")) {
+		if res.StatusCode != tt.status || res.Header.Get("X-Ringd-Deny") != tt.header ||
+			bytes.Contains(text, []byte("10.1.2.3")) {
 			t.Errorf("%v:\n%s", tt.err, text)
 		}
-		if noAddress := tt.header == "egress.no_address"; strings.HasSuffix(res.Status, "The Name Has No Address") != noAddress {
+		if noAddress := tt.header == "egress.no_address"; strings.HasSuffix(
+			res.Status, "The Name Has No Address") != noAddress {
 			t.Errorf("%v: status %q", tt.err, res.Status)
 		}
 		if got := socksReply(tt.err); got != tt.reply {

@@ -24,7 +24,8 @@ func boundsOfRule(r *profiles.EgressRule) []bound {
 	if r == nil {
 		return nil
 	}
-	return under(r.Under, bound{Key: "rule " + named(cmp.Or(r.Of, r.Host), r.Ports, r.AnyPort, r.Methods, r.Paths), Limits: r.Limits})
+	return under(r.Under, bound{Key: "rule " + named(cmp.Or(r.Of, r.Host), r.Ports, r.AnyPort, r.Methods, r.Paths),
+		Limits: r.Limits})
 }
 
 // boundsOfGateway lists those of a gateway.
@@ -35,7 +36,8 @@ func boundsOfGateway(g *profiles.Gateway) []bound {
 func under(above []profiles.Budget, own bound) (out []bound) {
 	for _, b := range above {
 		if b.Limits != (profiles.EgressLimits{}) {
-			out = append(out, bound{Key: "layer " + b.Rule.Layer + " " + named(b.Host, b.Ports, b.AnyPort, b.Methods, b.Paths), Limits: b.Limits, By: b.Rule})
+			out = append(out, bound{Key: "layer " + b.Rule.Layer + " " +
+				named(b.Host, b.Ports, b.AnyPort, b.Methods, b.Paths), Limits: b.Limits, By: b.Rule})
 		}
 	}
 	if own.Limits != (profiles.EgressLimits{}) {

@@ -48,7 +48,8 @@ func TestBytes(t *testing.T) {
 			}
 			reset(t, a)
 			ev := r.ends(2)[1]
-			if ev.End != proxy.EndBudget || ev.Decision.Code != profiles.Code(dest.Budget) || ev.Down != 4 || ev.Up > 5 {
+			if ev.End != proxy.EndBudget || ev.Decision.Code != profiles.Code(dest.Budget) || ev.Down != 4 ||
+				ev.Up > 5 {
 				t.Errorf("%+v", ev)
 			}
 			if res, _ := r.connect("a.example:5432"); res.Header.Get("X-Ringd-Deny") != string(dest.Budget) {
@@ -80,7 +81,8 @@ func TestBytesOfConn(t *testing.T) {
 	t.Run("up", func(t *testing.T) {
 		r, c := dial(t, profiles.EgressLimits{UpBytes: 10})
 		says(t, c, "12345")
-		if n, err := io.WriteString(c, "6789012"); n != 5 || !errors.Is(err, proxy.ErrCut) || code(err) != profiles.Code(dest.Budget) {
+		if n, err := io.WriteString(c, "6789012"); n != 5 || !errors.Is(err, proxy.ErrCut) ||
+			code(err) != profiles.Code(dest.Budget) {
 			t.Errorf("wrote %d, %v", n, err)
 		}
 		if ev := r.ends(1)[0]; ev.End != proxy.EndBudget || ev.Up != 10 {
@@ -160,7 +162,9 @@ func TestLoweredLimit(t *testing.T) {
 func TestPerMinute(t *testing.T) {
 	var clock atomic.Int64
 	clock.Store(time.Now().UnixNano())
-	r := budgetRig(t, profiles.EgressLimits{PerMinute: 4}, func(c *proxy.Config) { c.Now = func() time.Time { return time.Unix(0, clock.Load()) } })
+	r := budgetRig(t, profiles.EgressLimits{PerMinute: 4}, func(c *proxy.Config) {
+		c.Now = func() time.Time { return time.Unix(0, clock.Load()) }
+	})
 	dial := func() profiles.Code {
 		c, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, "a.example:5432"))
 		if err != nil {
@@ -280,13 +284,15 @@ func TestLimitLoweredWhileAsking(t *testing.T) {
 			return time.Now()
 		}
 	})
-	c, err := r.guest.DialRequest(t.Context(), httpproxy.Request{Listener: proxy.ListenerFetch, Dest: target(t, "a.example:5432"), Method: "GET", Path: "/"})
+	c, err := r.guest.DialRequest(t.Context(), httpproxy.Request{
+		Listener: proxy.ListenerFetch, Dest: target(t, "a.example:5432"), Method: "GET", Path: "/"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	armed.Store(true)
-	if err := r.guest.Ask(httpproxy.Request{Listener: proxy.ListenerFetch, Dest: target(t, "a.example:5432"), Method: "GET", Path: "/"}); err != nil || armed.Load() {
+	if err := r.guest.Ask(httpproxy.Request{Listener: proxy.ListenerFetch, Dest: target(t, "a.example:5432"),
+		Method: "GET", Path: "/"}); err != nil || armed.Load() {
 		t.Fatal(err, armed.Load())
 	}
 	if n, err := io.WriteString(c, "123456789"); n != 4 || code(err) != profiles.Code(dest.Budget) {
@@ -317,7 +323,8 @@ func TestSharedLimits(t *testing.T) {
 		if !errors.As(err, &d) || d.Decision.Code != profiles.Code(dest.Budget) {
 			t.Fatalf("%s: %v", to, err)
 		}
-		if d.Decision.Rule == nil || *d.Decision.Rule != org || !strings.Contains(d.Decision.Reason, "OrgPolicy acme (org.yaml:7)") {
+		if d.Decision.Rule == nil || *d.Decision.Rule != org ||
+			!strings.Contains(d.Decision.Reason, "OrgPolicy acme (org.yaml:7)") {
 			t.Errorf("whose it is is not told: %+v", d.Decision)
 		}
 	}

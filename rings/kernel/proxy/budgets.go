@@ -56,7 +56,8 @@ func (b *budgets) tally(generation int64, list []bound) tallies {
 
 // spend counts a connection or a request against its rules. The decision is nil if it may go
 // on.
-func (b *budgets) spend(c profiles.Connection, generation int64, connection, counted bool) (tallies, *profiles.Decision) {
+func (b *budgets) spend(c profiles.Connection, generation int64, connection, counted bool) (
+	tallies, *profiles.Decision) {
 	list := b.tally(generation, limits(c))
 	if used := list.Admit(b.now(), connection, counted); used.Why != "" {
 		return nil, spent(used)

@@ -50,10 +50,13 @@ type ending struct {
 // changes from now on finds it.
 func (g *Guest) admit(spec dialSpec, cancel context.CancelFunc) (*conn, error) {
 	e := g.egress
-	c := &conn{guest: g, id: e.count.Add(1), listener: spec.listener, began: e.cfg.Now(), client: spec.client, cancel: cancel, served: true}
-	c.request = request{dest: spec.dest, via: spec.via, reads: spec.reads, method: spec.method, path: spec.path, says: spec.says}
+	c := &conn{guest: g, id: e.count.Add(1), listener: spec.listener, began: e.cfg.Now(), client: spec.client,
+		cancel: cancel, served: true}
+	c.request = request{dest: spec.dest, via: spec.via, reads: spec.reads, method: spec.method, path: spec.path,
+		says: spec.says}
 	refuse := func(d profiles.Decision) error {
-		return g.journal.refuse(Event{Listener: spec.listener, Dest: spec.dest, Method: spec.method, Path: spec.path, Decision: d})
+		return g.journal.refuse(Event{Listener: spec.listener, Dest: spec.dest, Method: spec.method, Path: spec.path,
+			Decision: d})
 	}
 	if spec.client == nil { // a client was counted as it was accepted
 		if full := e.crowded(g.holder.Agent); full != "" {
@@ -77,7 +80,8 @@ func (g *Guest) admit(spec dialSpec, cancel context.CancelFunc) (*conn, error) {
 
 // full is the decision for one connection too many.
 func (e *Egress) full() profiles.Decision {
-	return refusal(egress.Budget, "as many connections are open as one holder may have: "+strconv.Itoa(e.cfg.Connections))
+	return refusal(egress.Budget, "as many connections are open as one holder may have: "+
+		strconv.Itoa(e.cfg.Connections))
 }
 
 // drop removes a connection that was not dialed and of which nothing more is recorded.
@@ -164,7 +168,8 @@ func (c *conn) finish() {
 	if !c.summed.Load() || ev.End == EndCut || c.guest.journal.alone(ev, 0) {
 		_ = e.cfg.Record(ev)
 	}
-	f := Figure{Listener: c.listener, Verdict: ev.Decision.Verdict, Code: ev.Decision.Code, End: ev.End, Up: ev.Up, Down: ev.Down}
+	f := Figure{Listener: c.listener, Verdict: ev.Decision.Verdict, Code: ev.Decision.Code, End: ev.End, Up: ev.Up,
+		Down: ev.Down}
 	if dialed {
 		f.Open = -1
 	}

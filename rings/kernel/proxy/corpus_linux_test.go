@@ -71,7 +71,8 @@ func (r *row) expand() {
 	for i := range r.Request.Fields {
 		fmt.Fprintf(&fields, "X-%d: %s\r\n", i, strings.Repeat("a", r.Request.Each))
 	}
-	r.Request.Raw = strings.NewReplacer("%FILL%", strings.Repeat("a", r.Request.Fill), "%FIELDS%", fields.String()).Replace(r.Request.Raw)
+	r.Request.Raw = strings.NewReplacer("%FILL%", strings.Repeat("a", r.Request.Fill), "%FIELDS%",
+		fields.String()).Replace(r.Request.Raw)
 }
 
 // raw are the bytes of a row that gives them.
@@ -157,7 +158,8 @@ func writtenHello(name string, ech bool) string {
 	if ech {
 		extensions += "\xfe\x0d" + vector(2, "\x00something else")
 	}
-	body := "\x03\x03" + strings.Repeat("r", 32) + vector(1, "") + vector(2, "\x13\x01") + vector(1, "\x00") + vector(2, extensions)
+	body := "\x03\x03" + strings.Repeat("r", 32) + vector(1, "") + vector(2, "\x13\x01") + vector(1, "\x00") +
+		vector(2, extensions)
 	return "\x16\x03\x01" + vector(2, "\x01"+vector(3, body))
 }
 

@@ -105,7 +105,8 @@ func TestTwoGuards(t *testing.T) {
 		"the first":  (*proxy.Egress).WithoutSecond,
 		"neither":    func(e *proxy.Egress) { e.WithoutFirst(); e.WithoutSecond() },
 	} {
-		for _, answer := range []string{"10.0.0.7", "127.0.0.1", "169.254.169.254", "::1", "fd00:ec2::254", "64:ff9b::a00:7"} {
+		for _, answer := range []string{"10.0.0.7", "127.0.0.1", "169.254.169.254", "::1", "fd00:ec2::254",
+			"64:ff9b::a00:7"} {
 			t.Run(name+" "+answer, func(t *testing.T) {
 				r := newRig(t, []profiles.EgressRule{host("a.example")})
 				without(r.egress)
@@ -153,7 +154,8 @@ func TestOwn(t *testing.T) {
 		{"one of another host", "[::]:7443", "a.example:7443", "93.184.216.34", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			for _, without := range []func(*proxy.Egress){func(*proxy.Egress) {}, (*proxy.Egress).WithoutFirst, (*proxy.Egress).WithoutSecond} {
+			for _, without := range []func(*proxy.Egress){func(*proxy.Egress) {}, (*proxy.Egress).WithoutFirst,
+				(*proxy.Egress).WithoutSecond} {
 				r := newRig(t, rules, own(tt.own))
 				without(r.egress)
 				if tt.answer != "" {
@@ -238,7 +240,8 @@ func TestSeveralAddresses(t *testing.T) {
 	if got, want := log[0].Dial.String(), "93.184.216.34:5432"; got != want {
 		t.Errorf("decided on %s first, want %s", got, want)
 	}
-	if want := addrs("10.0.0.1", "93.184.216.34", "2606:2800:220:1::1", "93.184.216.36"); !slices.Equal(log[0].Answers, want) {
+	if want := addrs("10.0.0.1", "93.184.216.34", "2606:2800:220:1::1", "93.184.216.36"); !slices.Equal(
+		log[0].Answers, want) {
 		t.Errorf("answers %v", log[0].Answers)
 	}
 }
@@ -279,7 +282,8 @@ func (r *rig) deaf(address string) {
 // A dial that hangs ends with the time it has, and with its guest.
 func TestDialEnds(t *testing.T) {
 	t.Run("in time", func(t *testing.T) {
-		r := newRig(t, []profiles.EgressRule{host("a.example", 5432)}, func(c *proxy.Config) { c.DialWithin = 200 * time.Millisecond })
+		r := newRig(t, []profiles.EgressRule{host("a.example", 5432)},
+			func(c *proxy.Config) { c.DialWithin = 200 * time.Millisecond })
 		r.Name("a.example", "93.184.216.34")
 		r.deaf("93.184.216.34:5432")
 		_, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, "a.example:5432"))
@@ -348,7 +352,8 @@ func TestSwapWhileDialing(t *testing.T) {
 	if code(err) != profiles.Code(dest.NotGranted) {
 		t.Errorf("%v", err)
 	}
-	if ev := r.ends(1)[0]; ev.End != proxy.EndCut || ev.Before != 1 || ev.Generation != 2 || ev.Decision.Verdict != profiles.Deny {
+	if ev := r.ends(1)[0]; ev.End != proxy.EndCut || ev.Before != 1 || ev.Generation != 2 ||
+		ev.Decision.Verdict != profiles.Deny {
 		t.Errorf("%+v", ev)
 	}
 }
@@ -389,7 +394,8 @@ func TestDeciders(t *testing.T) {
 	r := newRig(t, nil)
 	g := r.egress.Open(proxy.Holder{Agent: "a"})
 	defer g.Close()
-	if _, err := g.Dial(t.Context(), proxy.ListenerFetch, target(t, "a.example:5432")); code(err) != profiles.CodeClosed {
+	if _, err := g.Dial(t.Context(), proxy.ListenerFetch, target(t, "a.example:5432")); code(
+		err) != profiles.CodeClosed {
 		t.Errorf("a holder without deciders: %v", err)
 	}
 }
@@ -405,13 +411,16 @@ func TestOpaque(t *testing.T) {
 	if _, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, d); code(err) != profiles.Code(dest.Opaque) {
 		t.Errorf("Dial: %v", err)
 	}
-	if _, err := r.guest.DialRequest(t.Context(), httpproxy.Request{Listener: proxy.ListenerFetch, Dest: d, Method: "POST", Path: "/public"}); code(err) != profiles.Code(dest.Method) {
+	if _, err := r.guest.DialRequest(t.Context(), httpproxy.Request{
+		Listener: proxy.ListenerFetch, Dest: d, Method: "POST", Path: "/public"}); code(err) != profiles.Code(dest.Method) {
 		t.Errorf("another method: %v", err)
 	}
-	if _, err := r.guest.DialRequest(t.Context(), httpproxy.Request{Listener: proxy.ListenerFetch, Dest: d, Method: "GET", Path: "/secret"}); code(err) != profiles.Code(dest.Path) {
+	if _, err := r.guest.DialRequest(t.Context(), httpproxy.Request{
+		Listener: proxy.ListenerFetch, Dest: d, Method: "GET", Path: "/secret"}); code(err) != profiles.Code(dest.Path) {
 		t.Errorf("another path: %v", err)
 	}
-	c, err := r.guest.DialRequest(t.Context(), httpproxy.Request{Listener: proxy.ListenerFetch, Dest: d, Method: "GET", Path: "/public/x"})
+	c, err := r.guest.DialRequest(t.Context(), httpproxy.Request{
+		Listener: proxy.ListenerFetch, Dest: d, Method: "GET", Path: "/public/x"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,8 @@ func (g *Guest) answer(query []byte, ipv6 bool) []byte {
 	return dnsmsg.Answer(query, func(name string) (v4, v6 netip.Addr, ok bool) {
 		d, why := egress.ParseHost(name, dnsPort)
 		if why != nil || d.Name == "" || !g.Listed(d.Name) {
-			ev := Event{Listener: ListenerDNS, Dest: egress.Dest{Name: name, Port: dnsPort}, Decision: g.unlisted(d, why)}
+			ev := Event{Listener: ListenerDNS, Dest: egress.Dest{Name: name, Port: dnsPort},
+				Decision: g.unlisted(d, why)}
 			_ = g.journal.refuse(ev)
 			return v4, v6, false
 		}

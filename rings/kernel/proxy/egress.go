@@ -64,7 +64,8 @@ func New(cfg Config) (*Egress, error) {
 
 // newEgress is New with the two guards over addresses.
 func newEgress(cfg Config, both guards) (*Egress, error) {
-	e := &Egress{cfg: cfg, guards: both, pump: newPump(), guests: map[*Guest]struct{}{}, room: room{most: cfg.Heads, of: map[string]int{}}}
+	e := &Egress{cfg: cfg, guards: both, pump: newPump(), guests: map[*Guest]struct{}{},
+		room: room{most: cfg.Heads, of: map[string]int{}}}
 	var err error
 	if e.reads, err = httpproxy.New(httpproxy.Config{Go: cfg.Go, Now: cfg.Now, Denied: answerDenied}); err != nil {
 		return nil, err

@@ -12,7 +12,8 @@ import (
 // WithoutFirst takes away the guard over the answers of a lookup, WithoutSecond the one over
 // the address that a socket is about to connect to, to see that the other refuses.
 func (e *Egress) WithoutFirst() {
-	e.guards.answers = func(_ *Egress, q request, c profiles.Connection, answers []netip.Addr, _ time.Time) (out []netip.AddrPort, _ profiles.Connection) {
+	e.guards.answers = func(_ *Egress, q request, c profiles.Connection, answers []netip.Addr, _ time.Time) (
+		out []netip.AddrPort, _ profiles.Connection) {
 		for _, a := range answers {
 			out = append(out, netip.AddrPortFrom(a.Unmap(), q.target().Port))
 		}

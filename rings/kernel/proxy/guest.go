@@ -33,7 +33,8 @@ type Guest struct {
 }
 
 func newGuest(e *Egress, h Holder) *Guest {
-	g := &Guest{egress: e, holder: h, conns: map[*conn]struct{}{}, clients: map[net.Conn]struct{}{}, listeners: map[io.Closer]struct{}{}}
+	g := &Guest{egress: e, holder: h, conns: map[*conn]struct{}{}, clients: map[net.Conn]struct{}{},
+		listeners: map[io.Closer]struct{}{}}
 	g.journal.guest, g.gateways.guest, g.budgets.now = g, g, e.cfg.Now
 	return g
 }

@@ -59,7 +59,8 @@ type counted struct {
 }
 
 func kindOf(ev Event) eventKind {
-	k := eventKind{listener: ev.Listener, method: ev.Method, path: ev.Path, sni: ev.SNI, credential: ev.Credential, end: ev.End,
+	k := eventKind{listener: ev.Listener, method: ev.Method, path: ev.Path, sni: ev.SNI, credential: ev.Credential,
+		end:  ev.End,
 		dest: ev.Dest, exception: ev.Decision.Exception, generation: ev.Generation}
 	if ev.Decision.Rule != nil {
 		k.rule = *ev.Decision.Rule

@@ -75,7 +75,8 @@ func TestNothingIsLeft(t *testing.T) {
 		"CONNECT a.example:443 HTTP/1.1\r\n\r\n" + string(clientHello(t, "b.example")),
 		"CONNECT read.example:80 HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\nHost: read.example\r\n\r\n",
 		"\x05\x01\x00\x05\x01\x00\x03\x09a.example\x15\x38early bytes",
-		get + get + get, get + "POST http://read.example/ HTTP/1.1\r\nHost: read.example\r\nContent-Length: 9\r\n\r\n123456789",
+		get + get + get, get + "POST http://read.example/ HTTP/1.1\r\nHost: read.example\r\nContent-Length: 9\r\n\r\n" +
+			"123456789",
 		"CONNECT b.example:5432 HTTP/1.1\r\n\r\n",
 	}
 	before := descriptors(t)

@@ -50,7 +50,8 @@ func TestConnectMalformed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := r.dial()
-			if _, err := io.WriteString(c, raw); err != nil && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
+			if _, err := io.WriteString(c, raw); err != nil && !errors.Is(err, syscall.ECONNRESET) &&
+				!errors.Is(err, syscall.EPIPE) {
 				t.Fatal(err)
 			}
 			res, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -79,7 +80,8 @@ func TestConnectMalformed(t *testing.T) {
 // On port 443 what comes first is a ClientHello for a server that is allowed.
 // Nothing passes before, in either direction.
 func TestHello(t *testing.T) {
-	rules := []profiles.EgressRule{host("a.example"), host("b.example"), host("93.184.216.34"), host("c.example", 8443), host("93.184.216.36", 8443)}
+	rules := []profiles.EgressRule{host("a.example"), host("b.example"), host("93.184.216.34"), host("c.example", 8443),
+		host("93.184.216.36", 8443)}
 	hello := clientHello(t, "a.example")
 	for _, tt := range []struct {
 		name, target string
@@ -153,7 +155,8 @@ func TestHello(t *testing.T) {
 					t.Errorf("the server got %q", s)
 				}
 				ev := r.ends(1)[0]
-				if ev.End != proxy.EndRefused || ev.Decision.Code != profiles.Code(tt.code) || ev.Up != 0 || ev.Down != 0 {
+				if ev.End != proxy.EndRefused || ev.Decision.Code != profiles.Code(tt.code) || ev.Up != 0 ||
+					ev.Down != 0 {
 					t.Errorf("%s %s, want %s; %d up, %d down", ev.End, ev.Decision.Code, tt.code, ev.Up, ev.Down)
 				}
 			})
@@ -164,7 +167,8 @@ func TestHello(t *testing.T) {
 // A client that takes its time over its first bytes is let go, and what it said by
 // then has gone nowhere.
 func TestSlowClients(t *testing.T) {
-	r := newRig(t, []profiles.EgressRule{host("a.example")}, func(c *proxy.Config) { c.FirstBytes = 100 * time.Millisecond })
+	r := newRig(t, []profiles.EgressRule{host("a.example")},
+		func(c *proxy.Config) { c.FirstBytes = 100 * time.Millisecond })
 	r.Name("a.example", "93.184.216.34")
 	r.Sink("", 443)
 	for name, first := range map[string]string{
@@ -197,7 +201,8 @@ func TestSlowClients(t *testing.T) {
 
 // SOCKS5: names and addresses of both families, with what comes behind the request.
 func TestSOCKS(t *testing.T) {
-	r := newRig(t, []profiles.EgressRule{host("a.example", 5432), host("93.184.216.34", 5432), host("2606:2800:220:1::1", 5432), host("127.0.0.1", 5432)})
+	r := newRig(t, []profiles.EgressRule{host("a.example", 5432), host("93.184.216.34", 5432),
+		host("2606:2800:220:1::1", 5432), host("127.0.0.1", 5432)})
 	r.Name("a.example", "93.184.216.34")
 	r.echo(":5432")
 	port := "\x15\x38"
@@ -257,7 +262,8 @@ func TestSOCKS(t *testing.T) {
 			}
 		})
 	}
-	for what, first := range map[string]string{"SOCKS4": "\x04\x01\x15\x38\x5d\xb8\xd8\x22\x00", "a password alone": "\x05\x01\x02", "TLS": string(clientHello(t, "a.example"))} {
+	for what, first := range map[string]string{"SOCKS4": "\x04\x01\x15\x38\x5d\xb8\xd8\x22\x00",
+		"a password alone": "\x05\x01\x02", "TLS": string(clientHello(t, "a.example"))} {
 		c := r.dial()
 		if _, err := io.WriteString(c, first); err != nil {
 			t.Fatal(err)
@@ -283,7 +289,8 @@ func TestManyRefusals(t *testing.T) {
 	r := newRig(t, nil)
 	const n = 250
 	for range n {
-		if _, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, "evil.example:443")); code(err) != profiles.Code(dest.NotGranted) {
+		if _, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, "evil.example:443")); code(
+			err) != profiles.Code(dest.NotGranted) {
 			t.Fatal(err)
 		}
 	}
@@ -293,7 +300,8 @@ func TestManyRefusals(t *testing.T) {
 	r.guest.Close()
 	log := r.log()
 	last := log[len(log)-1]
-	if len(log) != 101 || last.Count != n-100 || last.Decision.Code != profiles.Code(dest.NotGranted) || last.Listener != proxy.ListenerFetch || last.Decision.Verdict != profiles.Deny {
+	if len(log) != 101 || last.Count != n-100 || last.Decision.Code != profiles.Code(dest.NotGranted) ||
+		last.Listener != proxy.ListenerFetch || last.Decision.Verdict != profiles.Deny {
 		t.Errorf("%d are on record, the last is %+v", len(log), last)
 	}
 }
@@ -360,10 +368,12 @@ func TestReading(t *testing.T) {
 	} else if _, err := io.Copy(io.Discard, res.Body); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.WriteString(second, "CONNECT a.example:5432 HTTP/1.1\r\nHost: a.example:5432\r\n\r\nearly"); err != nil {
+	if _, err := io.WriteString(
+		second, "CONNECT a.example:5432 HTTP/1.1\r\nHost: a.example:5432\r\n\r\nearly"); err != nil {
 		t.Fatal(err)
 	}
-	if res, err := http.ReadResponse(in, &http.Request{Method: http.MethodConnect}); err != nil || res.StatusCode != http.StatusOK {
+	if res, err := http.ReadResponse(in, &http.Request{Method: http.MethodConnect}); err != nil ||
+		res.StatusCode != http.StatusOK {
 		t.Fatalf("%v, %v", res, err)
 	}
 	hears(t, in, "early")
@@ -372,7 +382,8 @@ func TestReading(t *testing.T) {
 // A holder has as many undecided connections as it may have: more are reset, and
 // those that wait do not keep others out for longer than they may wait.
 func TestUndecided(t *testing.T) {
-	r := newRig(t, []profiles.EgressRule{host("a.example", 5432)}, func(c *proxy.Config) { c.Undecided = 3; c.FirstBytes = 200 * time.Millisecond })
+	r := newRig(t, []profiles.EgressRule{host("a.example", 5432)},
+		func(c *proxy.Config) { c.Undecided = 3; c.FirstBytes = 200 * time.Millisecond })
 	r.Name("a.example", "93.184.216.34")
 	r.echo("93.184.216.34:5432")
 	var waiting []net.Conn
@@ -419,7 +430,8 @@ func TestAgentsLeaveConnections(t *testing.T) {
 	says(t, r.tunnel("a.example:5432"), "the sixth")
 	reset("the seventh of an agent")
 
-	mine, other := r.proxy, r.egress.Open(proxy.Holder{Agent: "b", Executor: "python", Deciders: func() []*profiles.Decider { return *r.deciders.Load() }})
+	mine, other := r.proxy, r.egress.Open(proxy.Holder{Agent: "b", Executor: "python",
+		Deciders: func() []*profiles.Decider { return *r.deciders.Load() }})
 	l := r.Listen("127.0.0.1:0")
 	if err := other.ServeProxy(l); err != nil {
 		t.Fatal(err)
@@ -429,7 +441,8 @@ func TestAgentsLeaveConnections(t *testing.T) {
 		says(t, r.tunnel("a.example:5432"), "another agent's")
 	}
 	reset("the ninth of all")
-	if _, err := other.Dial(t.Context(), proxy.ListenerFetch, target(t, "a.example:5432")); code(err) != profiles.Code(dest.Budget) {
+	if _, err := other.Dial(t.Context(), proxy.ListenerFetch, target(t, "a.example:5432")); code(err) != profiles.Code(
+		dest.Budget) {
 		t.Errorf("one by fetch: %v", err)
 	}
 	other.Close()
@@ -458,7 +471,8 @@ func TestClose(t *testing.T) {
 			r.echo("93.184.216.34:5432")
 			r.echo("93.184.216.34:443")
 			d := target(t, "a.example:5432")
-			open := []net.Conn{r.tunnel("a.example:5432"), r.tunnel("a.example:443"), r.dial()} // relayed, held back, undecided
+			// relayed, held back, undecided
+			open := []net.Conn{r.tunnel("a.example:5432"), r.tunnel("a.example:443"), r.dial()}
 			half := r.dial()
 			if _, err := io.WriteString(half, "CONNECT a.ex"); err != nil {
 				t.Fatal(err)
@@ -474,7 +488,8 @@ func TestClose(t *testing.T) {
 			if _, err := c.Read(make([]byte, 1)); err == nil {
 				t.Error("a connection of fetch lives on")
 			}
-			if got := r.ends(3); len(got) != 3 || got[0].End != proxy.EndClosed || got[1].End != proxy.EndClosed || got[2].End != proxy.EndClosed {
+			if got := r.ends(3); len(got) != 3 || got[0].End != proxy.EndClosed || got[1].End != proxy.EndClosed ||
+				got[2].End != proxy.EndClosed {
 				t.Errorf("%+v", got)
 			}
 			if _, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, d); !errors.Is(err, proxy.ErrClosed) {
@@ -500,7 +515,8 @@ func TestClose(t *testing.T) {
 // New refuses a Config that lacks what decides or records.
 func TestNew(t *testing.T) {
 	whole := func() proxy.Config {
-		return proxy.Config{Go: func(f func()) { f() }, Now: time.Now, Resolve: proxytest.New(t).Resolve, Record: func(proxy.Event) error { return nil }}
+		return proxy.Config{Go: func(f func()) { f() }, Now: time.Now, Resolve: proxytest.New(t).Resolve,
+			Record: func(proxy.Event) error { return nil }}
 	}
 	for name, change := range map[string]setting{
 		"Go": func(c *proxy.Config) { c.Go = nil }, "Now": func(c *proxy.Config) { c.Now = nil }, "Resolve": func(c *proxy.Config) { c.Resolve = nil },
@@ -565,7 +581,8 @@ func (c *deafConn) SetWriteDeadline(at time.Time) error {
 
 // A client that reads no answer holds nothing for long.
 func TestDeafClients(t *testing.T) {
-	r := newRig(t, []profiles.EgressRule{host("a.example", 5432), {Host: "read.example", Ports: []int{80}, Methods: []string{"GET"}}}, func(c *proxy.Config) { c.FirstBytes = 50 * time.Millisecond })
+	r := newRig(t, []profiles.EgressRule{host("a.example", 5432),
+		{Host: "read.example", Ports: []int{80}, Methods: []string{"GET"}}}, func(c *proxy.Config) { c.FirstBytes = 50 * time.Millisecond })
 	r.Name("a.example", "93.184.216.34")
 	r.echo("93.184.216.34:5432")
 	l := r.Listen("127.0.0.1:0")

@@ -28,7 +28,8 @@ func TestPace(t *testing.T) {
 		{"socks", func(r *rig) { r.ask("\x05\x01\x00\x05\x01\x00\x01\xc6\x33\x64\x07\x00\x50") }},
 		{"fetch", func(r *rig) {
 			go func() {
-				q := httpproxy.Request{Listener: proxy.ListenerFetch, Dest: target(r.t, address), Method: "GET", Path: "/"}
+				q := httpproxy.Request{Listener: proxy.ListenerFetch, Dest: target(r.t, address), Method: "GET",
+					Path: "/"}
 				if c, err := r.guest.DialRequest(r.t.Context(), q); err == nil {
 					_ = c.Close()
 				}
@@ -37,7 +38,9 @@ func TestPace(t *testing.T) {
 	}
 	for _, door := range doors {
 		t.Run(door.name, func(t *testing.T) {
-			r := newRig(t, []profiles.EgressRule{rule}, func(c *proxy.Config) { c.Dials, c.DialEvery = burst, time.Hour })
+			r := newRig(t, []profiles.EgressRule{rule}, func(c *proxy.Config) {
+				c.Dials, c.DialEvery = burst, time.Hour
+			})
 			accepted := counted(t, r.Listen(address))
 			for range burst {
 				c, err := r.guest.Dial(t.Context(), proxy.ListenerFetch, target(t, address))
@@ -51,7 +54,8 @@ func TestPace(t *testing.T) {
 			}
 			door.dial(r)
 			r.opens(1)
-			other := r.egress.Open(proxy.Holder{Agent: "b", Executor: "python", Deciders: func() []*profiles.Decider { return *r.deciders.Load() }})
+			other := r.egress.Open(proxy.Holder{Agent: "b", Executor: "python",
+				Deciders: func() []*profiles.Decider { return *r.deciders.Load() }})
 			c, err := other.Dial(t.Context(), proxy.ListenerFetch, target(t, address))
 			if err != nil {
 				t.Fatalf("another agent waits too: %v", err)
@@ -83,7 +87,8 @@ func TestPaceOfAll(t *testing.T) {
 	})
 	accepted, beside := counted(t, r.Listen(address)), counted(t, r.Listen(elsewhere))
 	open := func(agent string) *proxy.Guest {
-		return r.egress.Open(proxy.Holder{Agent: agent, Executor: "python", Deciders: func() []*profiles.Decider { return *r.deciders.Load() }})
+		return r.egress.Open(proxy.Holder{Agent: agent, Executor: "python",
+			Deciders: func() []*profiles.Decider { return *r.deciders.Load() }})
 	}
 	dial := func(g *proxy.Guest, at string, accepted <-chan string) {
 		t.Helper()

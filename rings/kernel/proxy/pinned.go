@@ -31,7 +31,8 @@ type dialWait func(ctx context.Context, at netip.AddrPort) error
 // address; its error is in that of Dial. Each socket is made once wait returns nil
 // for its address. Start makes goroutines; none of them runs any more when Dial
 // returns. Without candidates it fails.
-func dialPinned(ctx context.Context, start func(func()), candidates []netip.AddrPort, wait dialWait, guard func(netip.AddrPort) error) (*net.TCPConn, netip.AddrPort, error) {
+func dialPinned(ctx context.Context, start func(func()), candidates []netip.AddrPort, wait dialWait,
+	guard func(netip.AddrPort) error) (*net.TCPConn, netip.AddrPort, error) {
 	switch len(candidates) {
 	case 0:
 		return nil, netip.AddrPort{}, errors.New("dial: no address")
@@ -102,7 +103,8 @@ func (r *race) ended(d dialed) bool {
 }
 
 // pinned dials one address.
-func pinned(ctx context.Context, at netip.AddrPort, wait dialWait, guard func(netip.AddrPort) error) (*net.TCPConn, error) {
+func pinned(ctx context.Context, at netip.AddrPort, wait dialWait, guard func(netip.AddrPort) error) (
+	*net.TCPConn, error) {
 	if err := wait(ctx, at); err != nil {
 		return nil, fmt.Errorf("dial: %w", err)
 	}
@@ -123,7 +125,8 @@ func pinned(ctx context.Context, at netip.AddrPort, wait dialWait, guard func(ne
 
 // control holds a socket that is about to connect against the address that was
 // decided on, and against the guard.
-func control(at netip.AddrPort, guard func(netip.AddrPort) error) func(context.Context, string, string, syscall.RawConn) error {
+func control(at netip.AddrPort, guard func(netip.AddrPort) error) func(
+	context.Context, string, string, syscall.RawConn) error {
 	return func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		a, err := netip.ParseAddrPort(address)
 		if err != nil || netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) != at {
@@ -140,7 +143,8 @@ type ownAddresses []netip.AddrPort
 // Has reports whether an address is among them. When it cannot be told, it is.
 func (o ownAddresses) Has(a netip.AddrPort) bool {
 	return slices.ContainsFunc(o, func(own netip.AddrPort) bool {
-		return own.Port() == a.Port() && (own.Addr().Unmap() == a.Addr() || own.Addr().IsUnspecified() && local(a.Addr()))
+		return own.Port() == a.Port() && (own.Addr().Unmap() == a.Addr() || own.Addr().IsUnspecified() &&
+			local(a.Addr()))
 	})
 }
 

@@ -99,7 +99,8 @@ func TestDial(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := dialPinned(ended, work.Go, []netip.AddrPort{closed, open}, atOnce, func(netip.AddrPort) error { return nil }); err == nil {
+	if _, _, err := dialPinned(ended, work.Go, []netip.AddrPort{closed, open}, atOnce,
+		func(netip.AddrPort) error { return nil }); err == nil {
 		t.Error("a context that has ended dials")
 	}
 }

@@ -31,8 +31,10 @@ func TestConnect(t *testing.T) {
 	if len(log) != 2 {
 		t.Fatalf("%d events, want 2: %+v", len(log), log)
 	}
-	if first := log[0]; first.End != "" || first.Listener != proxy.ListenerConnect || first.Decision.Verdict != profiles.Allow ||
-		first.Dial.String() != "93.184.216.34:5432" || len(first.Answers) != 1 || first.Connection != end.Connection || first.Connection == "" ||
+	if first := log[0]; first.End != "" || first.Listener != proxy.ListenerConnect ||
+		first.Decision.Verdict != profiles.Allow ||
+		first.Dial.String() != "93.184.216.34:5432" || len(first.Answers) != 1 || first.Connection != end.Connection ||
+		first.Connection == "" ||
 		first.Agent != "a" || first.Executor != "python" || first.Run != "run" || first.Generation != 1 {
 		t.Errorf("decided: %+v", first)
 	}
@@ -58,7 +60,8 @@ func TestConnectRefused(t *testing.T) {
 	if err := json.NewDecoder(res.Body).Decode(&body); err != nil {
 		t.Fatal(err)
 	}
-	if body.Code != "egress.not_granted" || body.Reason == "" || !strings.Contains(body.Note, "another way will be refused too") {
+	if body.Code != "egress.not_granted" || body.Reason == "" ||
+		!strings.Contains(body.Note, "another way will be refused too") {
 		t.Errorf("%+v", body)
 	}
 	log := r.log()

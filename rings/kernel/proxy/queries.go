@@ -75,7 +75,10 @@ func serveStream(conn net.Conn, answer queryAnswer) {
 		if a == nil {
 			return
 		}
-		if err := within(conn, func() error { _, err := conn.Write(dnsmsg.AppendFrame(nil, a)); return err }); err != nil {
+		if err := within(conn, func() error {
+			_, err := conn.Write(dnsmsg.AppendFrame(nil, a))
+			return err
+		}); err != nil {
 			return
 		}
 		buf = rest

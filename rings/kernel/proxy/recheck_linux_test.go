@@ -52,7 +52,8 @@ func TestRecheck(t *testing.T) {
 	says(t, b, "after")
 	ev := r.ends(1)[0]
 	if ev.End != proxy.EndCut || ev.Before != 1 || ev.Generation != 2 || ev.Decision.Verdict != profiles.Deny ||
-		ev.Decision.Code != profiles.Code(dest.NotGranted) || ev.Decision.Revision != "r2" || ev.Dest.Name != "a.example" {
+		ev.Decision.Code != profiles.Code(dest.NotGranted) || ev.Decision.Revision != "r2" ||
+		ev.Dest.Name != "a.example" {
 		t.Errorf("%+v", ev)
 	}
 	if res, _ := r.connect("a.example:5432"); res.StatusCode != 403 {
@@ -133,7 +134,8 @@ func TestExpiry(t *testing.T) {
 	a, b := r.tunnel("a.example:5432"), r.tunnel("b.example:5432")
 	says(t, a, "before")
 	reset(t, a)
-	if ev := r.ends(1)[0]; ev.End != proxy.EndCut || ev.Decision.Code != profiles.Code(dest.Expired) || ev.Before != 1 || ev.Generation != 1 {
+	if ev := r.ends(1)[0]; ev.End != proxy.EndCut || ev.Decision.Code != profiles.Code(dest.Expired) ||
+		ev.Before != 1 || ev.Generation != 1 {
 		t.Errorf("%+v", ev)
 	}
 	if time.Now().Before(at) {
@@ -183,7 +185,8 @@ func TestRecheckRequest(t *testing.T) {
 	r := newRig(t, []profiles.EgressRule{rule("/a", "/b")})
 	r.Name("a.example", "93.184.216.34")
 	r.echo("93.184.216.34:80")
-	c, err := r.guest.DialRequest(t.Context(), httpproxy.Request{Listener: proxy.ListenerFetch, Dest: target(t, "a.example:80"), Method: "GET", Path: "/a/1"})
+	c, err := r.guest.DialRequest(t.Context(), httpproxy.Request{
+		Listener: proxy.ListenerFetch, Dest: target(t, "a.example:80"), Method: "GET", Path: "/a/1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +209,8 @@ func TestRecheckRequest(t *testing.T) {
 
 // Of 1,000 tunnels a reload cuts exactly those of the host that went.
 func TestRecheckThousand(t *testing.T) {
-	r := newRig(t, []profiles.EgressRule{host("a.example", 5432), host("b.example", 5432)}, func(c *proxy.Config) { c.Connections = 2000 })
+	r := newRig(t, []profiles.EgressRule{host("a.example", 5432), host("b.example", 5432)},
+		func(c *proxy.Config) { c.Connections = 2000 })
 	r.Name("a.example", "93.184.216.34")
 	r.Name("b.example", "93.184.216.35")
 	r.echo("93.184.216.34:5432")
@@ -361,7 +365,8 @@ func TestHammer(t *testing.T) {
 	close(stop)
 	work.Wait()
 	if number >= 500 {
-		t.Errorf("%d tunnels, %d bytes, %d cuts, %d policies: nothing was tested", h.tunnels.Load(), h.bytes.Load(), h.cuts.Load(), number)
+		t.Errorf("%d tunnels, %d bytes, %d cuts, %d policies: nothing was tested", h.tunnels.Load(), h.bytes.Load(),
+			h.cuts.Load(), number)
 	}
 	t.Logf("%d tunnels, %d bytes, %d cuts, %d policies", h.tunnels.Load(), h.bytes.Load(), h.cuts.Load(), number)
 }
@@ -387,7 +392,8 @@ func BenchmarkRecheck(b *testing.B) {
 				}
 			}()
 			for i := range n {
-				if _, err := r.guest.Dial(b.Context(), proxy.ListenerFetch, target(b, fmt.Sprintf("h%d.example:5432", i%50))); err != nil {
+				if _, err := r.guest.Dial(b.Context(), proxy.ListenerFetch,
+					target(b, fmt.Sprintf("h%d.example:5432", i%50))); err != nil {
 					b.Fatal(err)
 				}
 			}

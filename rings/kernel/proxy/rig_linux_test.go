@@ -106,7 +106,8 @@ func host(name string, ports ...int) profiles.EgressRule {
 	if len(ports) == 0 {
 		ports = []int{443}
 	}
-	return profiles.EgressRule{Host: name, Ports: ports, Rule: profiles.Rule{File: "policy.cue", Line: 7, Path: "network.egress[0]"}}
+	return profiles.EgressRule{Host: name, Ports: ports, Rule: profiles.Rule{
+		File: "policy.cue", Line: 7, Path: "network.egress[0]"}}
 }
 
 func (r *rig) record(ev proxy.Event) error {
@@ -173,7 +174,8 @@ func (r *rig) dial() net.Conn {
 func (r *rig) connect(target string, early ...byte) (*http.Response, *tunnel) {
 	r.t.Helper()
 	c := r.dial()
-	if _, err := c.Write(append([]byte("CONNECT "+target+" HTTP/1.1\r\nHost: "+target+"\r\n\r\n"), early...)); err != nil {
+	if _, err := c.Write(append([]byte("CONNECT "+target+" HTTP/1.1\r\nHost: "+target+"\r\n\r\n"),
+		early...)); err != nil {
 		r.t.Fatal(err)
 	}
 	in := bufio.NewReader(c)

@@ -66,7 +66,8 @@ func TestHeadsLeaveMemory(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, []profiles.EgressRule{host("a.example", 80, 443), host("half.example", 80)}, func(c *proxy.Config) { c.Heads = most })
+			r := newRig(t, []profiles.EgressRule{host("a.example", 80, 443), host("half.example", 80)},
+				func(c *proxy.Config) { c.Heads = most })
 			r.Name("a.example", "93.184.216.34")
 			r.Name("half.example", "93.184.216.35")
 			r.serve("93.184.216.34:80", nil)
@@ -106,7 +107,8 @@ func TestHeadsLeaveMemory(t *testing.T) {
 				t.Errorf("a head in one piece: %s", got)
 			}
 
-			mine, other := r.proxy, r.egress.Open(proxy.Holder{Agent: "b", Executor: "python", Deciders: func() []*profiles.Decider { return *r.deciders.Load() }})
+			mine, other := r.proxy, r.egress.Open(proxy.Holder{
+				Agent: "b", Executor: "python", Deciders: func() []*profiles.Decider { return *r.deciders.Load() }})
 			l := r.Listen("127.0.0.1:0")
 			if err := other.ServeProxy(l); err != nil {
 				t.Fatal(err)

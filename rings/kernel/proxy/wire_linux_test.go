@@ -248,7 +248,8 @@ func (s *stage) explained(res *http.Response) {
 		s.t.Errorf("refused with %s, %q, %v", res.Status, body, err)
 	}
 	for _, secret := range s.Request.ResolvesTo {
-		if strings.Contains(string(body), secret) && !strings.Contains(s.Request.Target, secret) && !slices.ContainsFunc(s.Allow, func(e string) bool { return strings.Contains(e, secret) }) {
+		if strings.Contains(string(body), secret) && !strings.Contains(s.Request.Target, secret) &&
+			!slices.ContainsFunc(s.Allow, func(e string) bool { return strings.Contains(e, secret) }) {
 			s.t.Errorf("the answer tells an address: %s", body)
 		}
 	}
@@ -399,7 +400,8 @@ func (s *stage) judge(allowed bool, decided profiles.Decision) {
 		verdict = profiles.Allow
 	}
 	if verdict.String() != s.Expect || decided.Verdict != verdict {
-		s.t.Errorf("%s: %s over the wire, %s (%s: %s) when asked, want %s; arrived %v", s.Why, verdict, decided.Verdict, decided.Code, decided.Reason, s.Expect, told)
+		s.t.Errorf("%s: %s over the wire, %s (%s: %s) when asked, want %s; arrived %v", s.Why, verdict, decided.Verdict,
+			decided.Code, decided.Reason, s.Expect, told)
 	}
 	if verdict == profiles.Allow {
 		s.pinned(dialed, decided)
@@ -413,7 +415,8 @@ func (s *stage) judge(allowed bool, decided profiles.Decision) {
 		s.t.Errorf("denied, and looked up %q", s.lookups)
 	}
 	// A target that breaks out of its line is another message on the wire.
-	broken := strings.ContainsFunc(s.Request.Target, func(c rune) bool { return c <= ' ' || c == 0x7f }) && s.Request.Kind != "socks5"
+	broken := strings.ContainsFunc(s.Request.Target, func(c rune) bool { return c <= ' ' || c == 0x7f }) &&
+		s.Request.Kind != "socks5"
 	if code := s.code(); code != decided.Code && !broken && !s.unfinished {
 		s.t.Errorf("on record is %q, decided is %q", code, decided.Code)
 	}
@@ -503,7 +506,8 @@ func TestSinksSee(t *testing.T) {
 			continue
 		}
 		d := profiles.NewDecider(r.agent(), "r", profiles.Environment{Now: time.Now()})
-		if code := d.Egress(r.Request.Action).Code; code != profiles.CodeEgressNotGranted && code != profiles.CodeEgressPort {
+		if code := d.Egress(r.Request.Action).Code; code != profiles.CodeEgressNotGranted &&
+			code != profiles.CodeEgressPort {
 			continue
 		}
 		r.Allow = append(slices.Clone(r.Allow), fmt.Sprintf("%s:%d", strings.TrimSuffix(host, "."), port))
@@ -533,7 +537,8 @@ func TestSecond(t *testing.T) {
 	played := 0
 	for i := range all {
 		r := &all[i]
-		if raw := r.raw(t); r.Request.Kind != "http" || r.Expect != "deny" || r.Request.ResolvesTo != nil || !slices.Contains(r.Allow, "api.example.com:80") ||
+		if raw := r.raw(t); r.Request.Kind != "http" || r.Expect != "deny" || r.Request.ResolvesTo != nil ||
+			!slices.Contains(r.Allow, "api.example.com:80") ||
 			raw == "" || strings.HasPrefix(raw, "CONNECT ") || strings.HasPrefix(raw, ordinary) {
 			continue
 		}

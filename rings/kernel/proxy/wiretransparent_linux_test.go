@@ -105,7 +105,8 @@ func (s *stage) transparently() (allowed, played bool) {
 	host, port, ok := split(s.Request.Target)
 	to, isAddr := literal(host)
 	switch {
-	case !ok || port == 0 || isAddr && to.Is6() && host[0] != '[', s.Request.Atyp != "" && s.Request.Atyp != kindOf(to, isAddr):
+	case !ok || port == 0 || isAddr && to.Is6() && host[0] != '[', s.Request.Atyp != "" &&
+		s.Request.Atyp != kindOf(to, isAddr):
 		return false, false
 	case isAddr && standIns.Contains(to):
 		// The policy lists an address of the range that stands for names in a guest: it
@@ -162,7 +163,8 @@ func TestTransparent(t *testing.T) {
 	for i := range all {
 		r := &all[i]
 		q := r.Request
-		if q.Kind != "connect" && q.Kind != "socks5" || q.Raw != "" || q.RawHex != "" || q.HostHeader != nil || len(q.Headers) > 0 || q.Cmd != "" && q.Cmd != "connect" {
+		if q.Kind != "connect" && q.Kind != "socks5" || q.Raw != "" || q.RawHex != "" || q.HostHeader != nil ||
+			len(q.Headers) > 0 || q.Cmd != "" && q.Cmd != "connect" {
 			continue
 		}
 		t.Run(r.ID+" "+r.Category, func(t *testing.T) {

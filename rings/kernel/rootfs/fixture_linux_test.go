@@ -104,7 +104,8 @@ func (m made) text() string {
 	for _, n := range m.needed {
 		add(elf.DT_NEEDED, str(n))
 	}
-	for tag, s := range map[elf.DynTag]string{elf.DT_SONAME: m.soname, elf.DT_RPATH: m.rpath, elf.DT_RUNPATH: m.runpath} {
+	for tag, s := range map[elf.DynTag]string{elf.DT_SONAME: m.soname, elf.DT_RPATH: m.rpath,
+		elf.DT_RUNPATH: m.runpath} {
 		if s != "" {
 			add(tag, str(s))
 		}
@@ -122,16 +123,19 @@ func (m made) text() string {
 	add(elf.DT_NULL, 0)
 	dynSize := uint64(len(dyn) * binary.Size(elf.Dyn64{}))
 	end := dynAt + dynSize
-	h := elf.Header64{Type: uint16(m.kind), Machine: uint16(m.machine), Version: 1, Phoff: uint64(binary.Size(elf.Header64{})), Phentsize: uint16(binary.Size(elf.Prog64{})), Phnum: 3}
+	h := elf.Header64{Type: uint16(m.kind), Machine: uint16(m.machine), Version: 1,
+		Phoff: uint64(binary.Size(elf.Header64{})), Phentsize: uint16(binary.Size(elf.Prog64{})), Phnum: 3}
 	copy(h.Ident[:], elf.ELFMAG)
-	h.Ident[elf.EI_CLASS], h.Ident[elf.EI_DATA], h.Ident[elf.EI_VERSION] = byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), 1
+	h.Ident[elf.EI_CLASS], h.Ident[elf.EI_DATA], h.Ident[elf.EI_VERSION] = byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB),
+		1
 	progs := []elf.Prog64{
 		{Type: uint32(elf.PT_LOAD), Vaddr: base, Filesz: end, Memsz: end},
 		{Type: uint32(elf.PT_DYNAMIC), Off: dynAt, Vaddr: base + dynAt, Filesz: dynSize, Memsz: dynSize},
 		{Type: uint32(elf.PT_NULL)},
 	}
 	if m.interp != "" {
-		progs[2] = elf.Prog64{Type: uint32(elf.PT_INTERP), Off: interpAt, Vaddr: base + interpAt, Filesz: uint64(len(m.interp)) + 1}
+		progs[2] = elf.Prog64{Type: uint32(elf.PT_INTERP), Off: interpAt, Vaddr: base + interpAt,
+			Filesz: uint64(len(m.interp)) + 1}
 	}
 	var b bytes.Buffer
 	for _, part := range []any{h, progs, append([]byte(m.interp), 0), strtab, dyn} {
@@ -162,7 +166,8 @@ func usual(more tree) tree {
 // rules are those of the paths, each with a line of its own.
 func rules(paths ...string) (out []profiles.PathRule) {
 	for i, p := range paths {
-		out = append(out, profiles.PathRule{Path: p, Rule: profiles.Rule{File: "policy.cue", Line: 10 + i, Path: "filesystem"}})
+		out = append(out, profiles.PathRule{Path: p, Rule: profiles.Rule{
+			File: "policy.cue", Line: 10 + i, Path: "filesystem"}})
 	}
 	return out
 }

@@ -27,7 +27,8 @@ func (c *counting) ReadAt(b []byte, off int64) (int, error) {
 const maxRead = maxSegments*56 + maxDynamic + (maxNeeded+4)*maxString + 4096
 
 func FuzzObject(f *testing.F) {
-	for _, name := range []string{"/proc/self/exe", "/bin/true", "/lib64/ld-linux-x86-64.so.2", "/lib/x86_64-linux-gnu/libm.so.6"} {
+	for _, name := range []string{"/proc/self/exe", "/bin/true", "/lib64/ld-linux-x86-64.so.2",
+		"/lib/x86_64-linux-gnu/libm.so.6"} {
 		if b, err := os.ReadFile(name); err == nil {
 			f.Add(b[:min(len(b), 8<<10)])
 		}
@@ -57,7 +58,8 @@ func FuzzObject(f *testing.F) {
 func TestObjectIsBounded(t *testing.T) {
 	const base, room = 0x1000, 1 << 20
 	file := func(phnum int, dynamic []elf.Dyn64, text byte) []byte {
-		h := elf.Header64{Type: uint16(elf.ET_DYN), Machine: uint16(elf.EM_X86_64), Phoff: 64, Phentsize: 56, Phnum: uint16(phnum)}
+		h := elf.Header64{Type: uint16(elf.ET_DYN), Machine: uint16(elf.EM_X86_64), Phoff: 64, Phentsize: 56,
+			Phnum: uint16(phnum)}
 		copy(h.Ident[:], elf.ELFMAG+"\x02\x01\x01")
 		progs := make([]elf.Prog64, phnum)
 		progs[0] = elf.Prog64{Type: uint32(elf.PT_LOAD), Off: base, Vaddr: base, Filesz: 4 * room, Memsz: 4 * room}
@@ -83,7 +85,8 @@ func TestObjectIsBounded(t *testing.T) {
 		for range n {
 			out = append(out, elf.Dyn64{Tag: int64(tag), Val: 0})
 		}
-		return append(out, elf.Dyn64{Tag: int64(elf.DT_STRTAB), Val: base + 2*room}, elf.Dyn64{Tag: int64(elf.DT_STRSZ), Val: room}, elf.Dyn64{})
+		return append(out, elf.Dyn64{Tag: int64(elf.DT_STRTAB), Val: base + 2*room},
+			elf.Dyn64{Tag: int64(elf.DT_STRSZ), Val: room}, elf.Dyn64{})
 	}
 	for _, tt := range []struct {
 		what string

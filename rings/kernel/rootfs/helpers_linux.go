@@ -199,7 +199,8 @@ func (s *helpers) stop(format string, args ...any) {
 // isShell reports whether name is that of a shell.
 func isShell(name string) bool {
 	switch strings.TrimPrefix(name, "r") {
-	case "sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "lksh", "pdksh", "oksh", "yash", "fish", "csh", "tcsh", "busybox", "toybox":
+	case "sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "lksh", "pdksh", "oksh", "yash", "fish", "csh", "tcsh",
+		"busybox", "toybox":
 		return true
 	default:
 		return false
@@ -214,7 +215,8 @@ func isInterpreter(name string) bool {
 		return true
 	}
 	switch strings.TrimRight(name, "-.0123456789") {
-	case "python", "pypy", "perl", "ruby", "node", "nodejs", "deno", "bun", "lua", "luajit", "tclsh", "wish", "expect", "php", "guile", "gdb",
+	case "python", "pypy", "perl", "ruby", "node", "nodejs", "deno", "bun", "lua", "luajit", "tclsh", "wish", "expect",
+		"php", "guile", "gdb",
 		"awk", "gawk", "mawk", "nawk", "env", "xargs", "find":
 		return true
 	default:

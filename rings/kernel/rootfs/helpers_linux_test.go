@@ -38,13 +38,15 @@ func TestHelpers(t *testing.T) {
 		"/core/text":    program + "hello\n",
 		"/usr/bin/dash": static, "/usr/bin/other": static, "/usr/bin/python3": static, "/usr/bin/sh": static,
 	}).build(t)
-	k := profiles.Kernel{Executor: "shell", Path: true, Exec: rules("/usr/bin/python3", "/usr/bin/git"), Helpers: rules("/core", "/one/liby.so")}
+	k := profiles.Kernel{Executor: "shell", Path: true, Exec: rules("/usr/bin/python3", "/usr/bin/git"),
+		Helpers: rules("/core", "/one/liby.so")}
 	plan, err := resolve(t, root, k, "", rootfs.Places{Links: "/run/bin"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var starts, links []string
-	if all := show(plan.Mounts); !slices.Contains(all, "r--m /core/libx.so") || !slices.Contains(all, "r--m /one/liby.so") {
+	if all := show(plan.Mounts); !slices.Contains(all, "r--m /core/libx.so") ||
+		!slices.Contains(all, "r--m /one/liby.so") {
 		t.Errorf("libraries are not loaded: %q", all)
 	}
 	for _, line := range show(plan.Mounts) {
@@ -55,7 +57,8 @@ func TestHelpers(t *testing.T) {
 			starts = append(starts, line)
 		}
 	}
-	if diff := cmp.Diff([]string{"r-xm /core/git", "r-x- /core/git-py", "r-xm /core/sub/deep", "r-xm /usr/bin/git", "r-xm /usr/bin/python3"}, starts); diff != "" {
+	if diff := cmp.Diff([]string{"r-xm /core/git", "r-x- /core/git-py", "r-xm /core/sub/deep", "r-xm /usr/bin/git",
+		"r-xm /usr/bin/python3"}, starts); diff != "" {
 		t.Errorf("what starts:\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{
@@ -155,7 +158,8 @@ func TestGroups(t *testing.T) {
 // started once stands nowhere.
 func TestNames(t *testing.T) {
 	static := program + made{kind: 2}.text()
-	root := tree{"/a/git": static, "/b/git": static, "/a/tool1": static, "/b/tool": "-> ../a/tool1", "/h": static, "/own": static}.build(t)
+	root := tree{"/a/git": static, "/b/git": static, "/a/tool1": static, "/b/tool": "-> ../a/tool1", "/h": static,
+		"/own": static}.build(t)
 	k := profiles.Kernel{Path: true, Exec: rules("/b/git", "/a/git", "/b/tool"), Helpers: rules("/h")}
 	for _, tt := range []struct {
 		name    string

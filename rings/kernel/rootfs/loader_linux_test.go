@@ -29,20 +29,24 @@ func TestLoaderFinds(t *testing.T) {
 	}{
 		{"the default folder", tree{multi + "libx.so": x}, made{needed: []string{"libx.so"}}, []string{"r--m " + multi + "libx.so"}},
 		{"what a library needs, and that again", tree{multi + "libx.so": lib("libx.so", "liby.so"), multi + "liby.so": lib("liby.so", "libz.so"), multi + "libz.so": lib("libz.so", "libx.so")},
-			made{needed: []string{"libx.so"}}, []string{"r--m " + multi + "libx.so", "r--m " + multi + "liby.so", "r--m " + multi + "libz.so"}},
+			made{needed: []string{"libx.so"}}, []string{"r--m " + multi + "libx.so", "r--m " + multi + "liby.so",
+				"r--m " + multi + "libz.so"}},
 		{"a soname that is a link", tree{multi + "libx.so.1": "-> libx.so.1.2", multi + "libx.so.1.2": x}, made{needed: []string{"libx.so.1"}},
 			[]string{"link " + multi + "libx.so.1 -> libx.so.1.2", "r--m " + multi + "libx.so.1.2"}},
 		{"RUNPATH before the default", tree{"/opt/libx.so": x, multi + "libx.so": x}, made{needed: []string{"libx.so"}, runpath: "/none:/opt"}, []string{"r--m /opt/libx.so"}},
 		{"RPATH of the program for a library's library", tree{"/opt/libx.so": lib("libx.so", "liby.so"), "/opt/liby.so": x},
 			made{needed: []string{"libx.so"}, rpath: "/opt"}, []string{"r--m /opt/libx.so", "r--m /opt/liby.so"}},
 		{"RUNPATH is for its own object alone", tree{"/opt/libx.so": lib("libx.so", "liby.so"), "/opt/liby.so": x, multi + "liby.so": x},
-			made{needed: []string{"libx.so"}, runpath: "/opt"}, []string{"r--m /opt/libx.so", "r--m " + multi + "liby.so"}},
+			made{needed: []string{"libx.so"}, runpath: "/opt"},
+			[]string{"r--m /opt/libx.so", "r--m " + multi + "liby.so"}},
 		{"RUNPATH takes RPATH away", tree{"/opt/libx.so": x, multi + "libx.so": x}, made{needed: []string{"libx.so"}, rpath: "/opt", runpath: "/none"}, []string{"r--m " + multi + "libx.so"}},
 		{"RUNPATH of a library takes the program's RPATH away", tree{"/opt/libx.so": made{soname: "libx.so", needed: []string{"liby.so"}, runpath: "/none"}.text(), "/opt/liby.so": x, multi + "liby.so": x},
-			made{needed: []string{"libx.so"}, rpath: "/opt"}, []string{"r--m /opt/libx.so", "r--m " + multi + "liby.so"}},
+			made{needed: []string{"libx.so"}, rpath: "/opt"},
+			[]string{"r--m /opt/libx.so", "r--m " + multi + "liby.so"}},
 		{"$ORIGIN", tree{"/app/lib/libx.so": x}, made{needed: []string{"libx.so"}, runpath: "$ORIGIN/../lib"}, []string{"r--m /app/lib/libx.so"}},
 		{"${ORIGIN} of a library", tree{"/app/lib/libx.so": made{soname: "libx.so", needed: []string{"liby.so"}, runpath: "${ORIGIN}/more"}.text(), "/app/lib/more/liby.so": x},
-			made{needed: []string{"libx.so"}, runpath: "/app/lib"}, []string{"r--m /app/lib/libx.so", "r--m /app/lib/more/liby.so"}},
+			made{needed: []string{"libx.so"}, runpath: "/app/lib"},
+			[]string{"r--m /app/lib/libx.so", "r--m /app/lib/more/liby.so"}},
 		{"$LIB and $PLATFORM", tree{"/opt/lib64/x86_64/libx.so": x}, made{needed: []string{"libx.so"}, runpath: "/opt/$LIB/$PLATFORM"}, []string{"r--m /opt/lib64/x86_64/libx.so"}},
 		{"a library of another machine is passed over", tree{"/opt/libx.so": made{machine: elf.EM_AARCH64}.text(), multi + "libx.so": x}, made{needed: []string{"libx.so"}, runpath: "/opt"},
 			[]string{"r--m " + multi + "libx.so"}},
@@ -56,7 +60,8 @@ func TestLoaderFinds(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.prog.interp = loaderPath
 			tt.tree["/app/bin/tool"] = program + tt.prog.text()
-			plan, err := resolve(t, usual(tt.tree).build(t), profiles.Kernel{Exec: rules("/app/bin/tool")}, "", rootfs.Places{})
+			plan, err := resolve(t, usual(tt.tree).build(t), profiles.Kernel{Exec: rules("/app/bin/tool")}, "",
+				rootfs.Places{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,11 +85,13 @@ func TestMusl(t *testing.T) {
 		"/lib/x86_64-linux-gnu/x.txt": "",
 		"/t":                          program + made{interp: "/lib/ld-musl-x86_64.so.1", needed: []string{"libx.so", "libc.musl-x86_64.so.1"}}.text(),
 	}.build(t)
-	plan, err := resolve(t, root, profiles.Kernel{Exec: rules("/t"), Libraries: rules("/usr/lib/ext")}, "", rootfs.Places{})
+	plan, err := resolve(t, root, profiles.Kernel{Exec: rules("/t"), Libraries: rules("/usr/lib/ext")}, "",
+		rootfs.Places{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"r-xm /lib/ld-musl-x86_64.so.1", "r--m /opt/musl/libx.so", "r-xm /t", "r--m /usr/lib/ext/one.so", "r--m /usr/lib/liby.so"}
+	want := []string{"r-xm /lib/ld-musl-x86_64.so.1", "r--m /opt/musl/libx.so", "r-xm /t", "r--m /usr/lib/ext/one.so",
+		"r--m /usr/lib/liby.so"}
 	if diff := cmp.Diff(want, show(plan.Mounts)); diff != "" {
 		t.Error(diff)
 	}
@@ -133,7 +140,8 @@ func TestLibraries(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := slices.DeleteFunc(show(plan.Mounts), func(s string) bool {
-				return slices.Contains(loaderAndLibc, s) || strings.HasSuffix(s, "/ld-linux-x86-64.so.2") // libc needs it: loaded, not started
+				// libc needs it: loaded, not started
+				return slices.Contains(loaderAndLibc, s) || strings.HasSuffix(s, "/ld-linux-x86-64.so.2")
 			})
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Error(diff)
@@ -149,7 +157,8 @@ func TestLibrariesAreBounded(t *testing.T) {
 	}
 	many["/deep/"+strings.Repeat("d/", 20)+"x.so"] = lib("")
 	root := many.build(t)
-	for folder, want := range map[string]string{"/many": "holds more than 512 libraries", "/deep": "folders deeper than 16"} {
+	for folder, want := range map[string]string{"/many": "holds more than 512 libraries",
+		"/deep": "folders deeper than 16"} {
 		_, err := resolve(t, root, profiles.Kernel{Libraries: rules(folder)}, "", rootfs.Places{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", folder, err)
@@ -164,7 +173,8 @@ func TestLibrariesAreBounded(t *testing.T) {
 	for name := range files {
 		all = append(all, name)
 	}
-	if _, err := resolve(t, root, profiles.Kernel{Read: rules(all...)}, "", rootfs.Places{}); err == nil || !strings.Contains(err.Error(), "takes 1100 mounts") {
+	if _, err := resolve(t, root, profiles.Kernel{Read: rules(all...)}, "", rootfs.Places{}); err == nil ||
+		!strings.Contains(err.Error(), "takes 1100 mounts") {
 		t.Errorf("1100 mounts: %v", err)
 	}
 }
@@ -172,7 +182,8 @@ func TestLibrariesAreBounded(t *testing.T) {
 // TestClosureIsWhatTheLoaderLoads compares plans of this host's programs with
 // what its loader says.
 func TestClosureIsWhatTheLoaderLoads(t *testing.T) {
-	programs := []string{"/bin/bash", "/bin/sh", "/usr/bin/git", "/usr/bin/python3", "/usr/bin/jq", "/usr/bin/node", "/usr/bin/true", "/usr/bin/ssh", "/usr/bin/curl", "/usr/bin/gcc", "/usr/bin/perl"}
+	programs := []string{"/bin/bash", "/bin/sh", "/usr/bin/git", "/usr/bin/python3", "/usr/bin/jq", "/usr/bin/node",
+		"/usr/bin/true", "/usr/bin/ssh", "/usr/bin/curl", "/usr/bin/gcc", "/usr/bin/perl"}
 	for _, name := range []string{"git", "python3", "node", "cargo", "rustc"} {
 		if found, err := exec.LookPath(name); err == nil && !slices.Contains(programs, found) {
 			programs = append(programs, found)

@@ -54,8 +54,10 @@ func octal(c byte) bool { return '0' <= c && c <= '7' }
 // ofKernel reports whether a file system shows the kernel, not files.
 func ofKernel(kind string) bool {
 	switch kind {
-	case "proc", "sysfs", "devtmpfs", "devpts", "cgroup", "cgroup2", "securityfs", "selinuxfs", "smackfs", "debugfs", "tracefs",
-		"bpf", "configfs", "efivarfs", "pstore", "mqueue", "fusectl", "binfmt_misc", "nsfs", "rpc_pipefs", "nfsd", "hugetlbfs", "resctrl":
+	case "proc", "sysfs", "devtmpfs", "devpts", "cgroup", "cgroup2", "securityfs", "selinuxfs", "smackfs", "debugfs",
+		"tracefs",
+		"bpf", "configfs", "efivarfs", "pstore", "mqueue", "fusectl", "binfmt_misc", "nsfs", "rpc_pipefs", "nfsd",
+		"hugetlbfs", "resctrl":
 		return true
 	default:
 		return false

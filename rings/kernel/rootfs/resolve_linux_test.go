@@ -42,30 +42,36 @@ func TestPlan(t *testing.T) {
 			kernel: profiles.Kernel{Read: rules("/data", "/etc/hosts"), Write: rules("/out")},
 			want:   []string{"r--- /data/", "r--- /etc/hosts", "-w-- /out/"}},
 		{name: "a path inside of a granted folder needs no mount", tree: tree{"/data/a/b": "1", "/data/f": "2"},
-			kernel: profiles.Kernel{Read: rules("/data", "/data/a", "/data/f", "/data/a/b")}, want: []string{"r--- /data/"}},
+			kernel: profiles.Kernel{Read: rules("/data", "/data/a", "/data/f", "/data/a/b")},
+			want:   []string{"r--- /data/"}},
 		{name: "write inside of read", tree: tree{"/data/out/x": ""},
-			kernel: profiles.Kernel{Read: rules("/data"), Write: rules("/data/out")}, want: []string{"r--- /data/", "rw-- /data/out/"}},
+			kernel: profiles.Kernel{Read: rules("/data"), Write: rules("/data/out")},
+			want:   []string{"r--- /data/", "rw-- /data/out/"}},
 		{name: "read inside of write: the folders between cannot be swapped", tree: tree{"/data/a/b/in/x": ""},
 			kernel: profiles.Kernel{Read: rules("/data/a/b/in"), Write: rules("/data")},
 			want:   []string{"-w-- /data/", "-w-- /data/a/", "-w-- /data/a/b/", "rw-- /data/a/b/in/"}},
 		{name: "a denied folder and file are hidden", tree: tree{"/data/secret/key": "", "/data/.env": "", "/other/x": ""},
-			kernel: profiles.Kernel{Read: rules("/data"), Deny: rules("/data/secret", "/data/.env", "/other", "/nowhere")},
-			want:   []string{"r--- /data/", "hide /data/.env", "hide /data/secret/"}},
+			kernel: profiles.Kernel{Read: rules("/data"), Deny: rules(
+				"/data/secret", "/data/.env", "/other", "/nowhere")},
+			want: []string{"r--- /data/", "hide /data/.env", "hide /data/secret/"}},
 		{name: "a denial where the guest writes: its folders stay where they are", tree: tree{"/w/a/b/secret/key": ""},
 			kernel: profiles.Kernel{Read: rules("/w"), Write: rules("/w"), Deny: rules("/w/a/b/secret")},
 			want:   []string{"rw-- /w/", "rw-- /w/a/", "rw-- /w/a/b/", "hide /w/a/b/secret/"}},
 		{name: "a denial wins over what is inside of it", tree: tree{"/data/secret/public/x": ""},
-			kernel: profiles.Kernel{Read: rules("/data", "/data/secret/public"), Write: rules("/data/secret"), Deny: rules("/data/secret")},
-			want:   []string{"r--- /data/", "hide /data/secret/"}},
+			kernel: profiles.Kernel{Read: rules("/data", "/data/secret/public"), Write: rules("/data/secret"),
+				Deny: rules("/data/secret")},
+			want: []string{"r--- /data/", "hide /data/secret/"}},
 		{name: "a denial inside of a denial", tree: tree{"/data/secret/deep/x": ""},
 			kernel: profiles.Kernel{Read: rules("/data"), Deny: rules("/data/secret/deep", "/data/secret")},
 			want:   []string{"r--- /data/", "hide /data/secret/"}},
 		{name: "a denial over a grant leaves nothing", tree: tree{"/data/x": ""},
 			kernel: profiles.Kernel{Read: rules("/data/x"), Deny: rules("/data")}},
 		{name: "a denied link hides what it leads to", tree: tree{"/data/key": "-> real", "/data/real": ""},
-			kernel: profiles.Kernel{Read: rules("/data"), Deny: rules("/data/key")}, want: []string{"r--- /data/", "hide /data/real"}},
+			kernel: profiles.Kernel{Read: rules("/data"), Deny: rules("/data/key")},
+			want:   []string{"r--- /data/", "hide /data/real"}},
 		{name: "a denial by another way", tree: tree{"/data/secret/": "", "/alias": "-> data"},
-			kernel: profiles.Kernel{Read: rules("/data"), Deny: rules("/alias/secret")}, want: []string{"r--- /data/", "hide /data/secret/"}},
+			kernel: profiles.Kernel{Read: rules("/data"), Deny: rules("/alias/secret")},
+			want:   []string{"r--- /data/", "hide /data/secret/"}},
 		{name: "places", tree: tree{"/home/u/notes/a": "", "/ws/src/a": ""}, at: rootfs.Places{Home: "/home/u", Workspace: "/ws"},
 			kernel: profiles.Kernel{Read: rules("~/notes", "$WORKSPACE"), Write: rules("$WORKSPACE/src")},
 			want:   []string{"r--- /home/u/notes/", "r--- /ws/", "rw-- /ws/src/"}},
@@ -76,15 +82,19 @@ func TestPlan(t *testing.T) {
 			kernel: profiles.Kernel{Read: rules("/data", "/data/now/x")}, want: []string{"r--- /data/"}},
 		{name: "a program inside of a readable folder", tree: usual(tree{"/usr/bin/jq": bin("libc.so.6")}),
 			kernel: profiles.Kernel{Read: rules("/usr", "/lib"), Exec: rules("/usr/bin/jq")},
-			want: []string{"link /bin -> usr/bin", "link /lib -> usr/lib", "link /lib64 -> usr/lib64", "r--- /usr/", "r-xm /usr/bin/jq",
+			want: []string{"link /bin -> usr/bin", "link /lib -> usr/lib", "link /lib64 -> usr/lib64", "r--- /usr/",
+				"r-xm /usr/bin/jq",
 				"r-xm /usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2", "r--m /usr/lib/x86_64-linux-gnu/libc.so.6"}},
 		{name: "what the executor adds is read", tree: tree{"/cache/x": "", "/home/u/.ringd/a": ""},
-			at: rootfs.Places{Own: rules("/cache"), Private: []string{"/cache", "/home/u/.ringd", "/run/absent"}}, want: []string{"r--- /cache/"}},
+			at:   rootfs.Places{Own: rules("/cache"), Private: []string{"/cache", "/home/u/.ringd", "/run/absent"}},
+			want: []string{"r--- /cache/"}},
 		{name: "what the executor lets its guest write, in a folder of the daemon", tree: tree{"/cache/fill/room/": "", "/cache/x": "", "/home/u/a": ""},
 			at:     rootfs.Places{Room: "/cache/fill/room", Private: []string{"/cache"}},
-			kernel: profiles.Kernel{Write: rules("/home/u")}, want: []string{"rw-- /cache/fill/room/", "-w-- /home/u/"}},
+			kernel: profiles.Kernel{Write: rules("/home/u")},
+			want:   []string{"rw-- /cache/fill/room/", "-w-- /home/u/"}},
 		{name: "no denial reaches what the executor adds", tree: tree{"/home/u/cache/x": ""}, at: rootfs.Places{Own: rules("/home/u/cache")},
-			kernel: profiles.Kernel{Read: rules("/home/u/cache/x"), Deny: rules("/home/u")}, want: []string{"r--- /home/u/cache/"}},
+			kernel: profiles.Kernel{Read: rules("/home/u/cache/x"), Deny: rules("/home/u")},
+			want:   []string{"r--- /home/u/cache/"}},
 		{name: "a folder of code, with what its objects need elsewhere and is there", tree: usual(tree{
 			"/py/numpy/core/_a.cpython-311.so": made{needed: []string{"libblas.so.3", "libc.so.6", "libown.so"}, runpath: "$ORIGIN/../../numpy.libs"}.text(),
 			"/py/numpy/__init__.py":            "", "/py/numpy/core/out.so": "-> /opt/out.so", "/opt/out.so": lib("out.so", "libz.so"),
@@ -98,11 +108,14 @@ func TestPlan(t *testing.T) {
 			at:   rootfs.Places{Own: rules("/lib/py"), Code: rules("/lib/py/lib-dynload")},
 			want: []string{"r--- /lib/py/", "r--m /lib/py/lib-dynload/"}},
 		{name: "a file of code, in a folder of the daemon", tree: tree{"/cache/one.so": lib("")},
-			at: rootfs.Places{Code: rules("/cache/one.so"), Private: []string{"/cache"}}, want: []string{"r--m /cache/one.so"}},
+			at:   rootfs.Places{Code: rules("/cache/one.so"), Private: []string{"/cache"}},
+			want: []string{"r--m /cache/one.so"}},
 		{name: "what is denied in a folder of code is hidden", tree: tree{"/py/requests/a.so": lib("", "libgone.so"), "/py/x.so": lib("")},
-			kernel: profiles.Kernel{Deny: rules("/py/requests")}, at: rootfs.Places{Code: rules("/py")}, want: []string{"r--m /py/", "hide /py/requests/"}},
+			kernel: profiles.Kernel{Deny: rules("/py/requests")}, at: rootfs.Places{Code: rules("/py")},
+			want: []string{"r--m /py/", "hide /py/requests/"}},
 		{name: "what a policy grants in a folder of code is loaded all the same", tree: tree{"/py/numpy/a.so": lib("")},
-			kernel: profiles.Kernel{Read: rules("/py/numpy")}, at: rootfs.Places{Code: rules("/py")}, want: []string{"r--m /py/"}},
+			kernel: profiles.Kernel{Read: rules("/py/numpy")}, at: rootfs.Places{Code: rules("/py")},
+			want: []string{"r--m /py/"}},
 		{name: "a program that loads code stands nowhere", tree: tree{"/bin/tool": program + made{kind: 2}.text(), "/py/": ""}, program: "/bin/tool",
 			at: rootfs.Places{Code: rules("/py")}, want: []string{"r-xm /bin/tool once", "r--m /py/"}},
 		{name: "a folder of which a guest has two files, and may list them", tree: tree{"/py/a/x": "", "/py/b.py": "", "/py/c.py": "", "/all/in/x": ""},
@@ -117,16 +130,19 @@ func TestPlan(t *testing.T) {
 			want: []string{"-w-- /ws/", "-w-- /ws/bin/", "r-xm /ws/bin/tool"}},
 		{name: "a script with its interpreter", tree: usual(tree{"/usr/bin/run": program + "#! /bin/sh -e\nls\n", "/usr/bin/sh": bin("libc.so.6")}),
 			kernel: profiles.Kernel{Exec: rules("/usr/bin/run", "/usr/bin/sh")},
-			want: append([]string{"link /bin -> usr/bin", "link /lib -> usr/lib", "link /lib64 -> usr/lib64", "r-x- /usr/bin/run",
+			want: append([]string{"link /bin -> usr/bin", "link /lib -> usr/lib", "link /lib64 -> usr/lib64",
+				"r-x- /usr/bin/run",
 				"r-xm /usr/bin/sh"}, loaderAndLibc[2:]...)},
 		{name: "a folder of /tmp beside the guest's own", tree: tree{"/tmp/ws/x": ""}, kernel: profiles.Kernel{Read: rules("/tmp/ws"), TempBytes: 1},
 			want: []string{"r--- /tmp/ws/"}},
 		{name: "kernel file systems that are denied", tree: tree{"/srv/root/proc/": "", "/srv/root/etc/x": ""},
-			at:     rootfs.Places{Mounts: []byte("1 0 8:1 / / rw - ext4 /dev/x rw\n2 1 0:5 / /srv/root/proc rw shared:1 - proc proc rw\n")},
+			at: rootfs.Places{Mounts: []byte("1 0 8:1 / / rw - ext4 /dev/x rw\n2 1 0:5 / /srv/root/proc rw " +
+				"shared:1 - proc proc rw\n")},
 			kernel: profiles.Kernel{Read: rules("/srv/root"), Deny: rules("/srv/root/proc")},
 			want:   []string{"r--- /srv/root/", "hide /srv/root/proc/"}},
 		{name: "a file system over a kernel's", tree: tree{"/mnt/x": ""},
-			at:     rootfs.Places{Mounts: []byte("1 0 8:1 / / rw - ext4 /dev/x rw\n2 1 0:5 / /mnt rw - proc proc rw\n3 2 0:6 / /mnt rw - tmpfs t rw\n")},
+			at: rootfs.Places{Mounts: []byte("1 0 8:1 / / rw - ext4 /dev/x rw\n2 1 0:5 / /mnt rw - proc proc rw\n" +
+				"3 2 0:6 / /mnt rw - tmpfs t rw\n")},
 			kernel: profiles.Kernel{Read: rules("/mnt")}, want: []string{"r--- /mnt/"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -172,21 +188,26 @@ func TestRefusals(t *testing.T) {
 		{name: "a proc elsewhere", tree: tree{"/mnt/p/1/": ""}, at: rootfs.Places{Mounts: []byte(mounts + "2 1 0:5 / /mnt/p rw - proc proc rw\n")},
 			kernel: profiles.Kernel{Read: rules("/mnt/p/1")}, line: 10, want: []string{"lies in a proc"}},
 		{name: "a proc below", tree: tree{"/srv/my root/proc/": ""}, at: rootfs.Places{Mounts: []byte(mounts + `2 1 0:5 / /srv/my\040root/proc rw - proc proc rw` + "\n")},
-			kernel: profiles.Kernel{Read: rules("/srv")}, line: 10, want: []string{"holds /srv/my root/proc, where a proc is mounted"}},
+			kernel: profiles.Kernel{Read: rules("/srv")}, line: 10,
+			want: []string{"holds /srv/my root/proc, where a proc is mounted"}},
 		{name: "the host's /tmp", tree: tree{"/tmp/": ""}, kernel: profiles.Kernel{Read: rules("/tmp"), TempBytes: 1}, line: 10, want: []string{"a guest has a separate /tmp"}},
 		{name: "a socket", tree: tree{"/run/docker.sock": "socket"}, kernel: profiles.Kernel{Write: rules("/run/docker.sock")}, line: 10, want: []string{"is a socket: only files and folders"}},
 		{name: "a pipe", tree: tree{"/run/initctl": "fifo"}, kernel: profiles.Kernel{Write: rules("/run/initctl")}, line: 10, want: []string{"is a pipe"}},
 		{name: "the daemon's state", tree: tree{"/var/lib/ringd/store": ""}, at: rootfs.Places{Private: []string{"/var/lib/ringd"}},
-			kernel: profiles.Kernel{Read: rules("/var/lib/ringd/store")}, line: 10, want: []string{"belongs to the daemon"}},
+			kernel: profiles.Kernel{Read: rules("/var/lib/ringd/store")}, line: 10,
+			want: []string{"belongs to the daemon"}},
 		{name: "the daemon's state by another way", tree: tree{"/var/lib/ringd/store": "", "/s": "-> var/lib/ringd"}, at: rootfs.Places{Private: []string{"/var/lib/ringd"}},
 			kernel: profiles.Kernel{Write: rules("/s")}, line: 10, want: []string{"belongs to the daemon"}},
 		{name: "what the executor lets its guest write is no policy's", tree: tree{"/cache/fill/room/": ""},
 			at:     rootfs.Places{Room: "/cache/fill/room", Private: []string{"/cache"}},
-			kernel: profiles.Kernel{Write: rules("/cache/fill/room")}, line: 10, want: []string{"belongs to the daemon"}},
+			kernel: profiles.Kernel{Write: rules("/cache/fill/room")}, line: 10,
+			want: []string{"belongs to the daemon"}},
 		{name: "a folder of the daemon that a guest could make", tree: tree{"/w/": ""}, at: rootfs.Places{Private: []string{"/w/sync"}},
-			kernel: profiles.Kernel{Write: rules("/w")}, want: []string{"/w/sync belongs to the daemon but does not exist yet"}},
+			kernel: profiles.Kernel{Write: rules("/w")}, want: []string{
+				"/w/sync belongs to the daemon but does not exist yet"}},
 		{name: "a denial that hides nothing yet", tree: tree{"/w/": ""}, kernel: profiles.Kernel{Write: rules("/w"), Deny: rules("/w/.git/hooks")},
-			line: 10, want: []string{"/w/.git/hooks is denied but does not exist yet", "touch /w/.git/hooks for a file", "grant less than /w"}},
+			line: 10, want: []string{"/w/.git/hooks is denied but does not exist yet", "touch /w/.git/hooks for a file",
+				"grant less than /w"}},
 		{name: "and one that no shell takes as it stands", tree: tree{"/w/": ""}, kernel: profiles.Kernel{Write: rules("/w"), Deny: rules("/w/a b;c")},
 			line: 10, want: []string{"make it, so that it can be hidden"}},
 		{name: "likewise where it is only read", tree: tree{"/r/": ""}, kernel: profiles.Kernel{Read: rules("/r"), Deny: rules("/r/.env")},
@@ -195,20 +216,25 @@ func TestRefusals(t *testing.T) {
 			kernel: profiles.Kernel{Write: rules("/w"), Deny: rules("/w/now/secret")}, line: 10,
 			want: []string{"leads through the link /w/now, which a guest may change", "/w/v1/secret"}},
 		{name: "a denial that such a link leads out of the grant", tree: tree{"/w/now": "-> /elsewhere", "/elsewhere/secret": "", "/w/v1/secret": ""},
-			kernel: profiles.Kernel{Write: rules("/w"), Deny: rules("/w/now/secret")}, line: 10, want: []string{"which a guest may change"}},
+			kernel: profiles.Kernel{Write: rules("/w"), Deny: rules("/w/now/secret")}, line: 10,
+			want: []string{"which a guest may change"}},
 		{name: "a grant through a link of the guest", tree: tree{"/w/data": "-> /etc", "/etc/shadow": ""},
-			kernel: profiles.Kernel{Write: rules("/w"), Read: rules("/w/data/shadow")}, line: 10, want: []string{"which a guest may change"}},
+			kernel: profiles.Kernel{Write: rules("/w"), Read: rules("/w/data/shadow")}, line: 10,
+			want: []string{"which a guest may change"}},
 		{name: "a program through a link of the guest", tree: tree{"/w/tool": "-> /opt/tool", "/opt/tool": static},
-			kernel: profiles.Kernel{Write: rules("/w"), Exec: rules("/w/tool")}, line: 10, want: []string{"which a guest may change"}},
+			kernel: profiles.Kernel{Write: rules("/w"), Exec: rules("/w/tool")}, line: 10,
+			want: []string{"which a guest may change"}},
 		{name: "a grant through a link of another agent's guest", tree: tree{"/w/data": "-> /etc", "/etc/shadow": ""}, at: rootfs.Places{Written: []string{"/w"}},
-			kernel: profiles.Kernel{Read: rules("/w/data/shadow")}, line: 10, want: []string{"leads through the link /w/data, which a guest may change"}},
+			kernel: profiles.Kernel{Read: rules("/w/data/shadow")}, line: 10,
+			want: []string{"leads through the link /w/data, which a guest may change"}},
 		{name: "a program that another agent's guest may change", tree: tree{"/w/t": static}, at: rootfs.Places{Written: []string{"/w"}},
 			kernel: profiles.Kernel{Exec: rules("/w/t")}, line: 10, want: []string{"a guest may change it"}},
 		{name: "libraries that another agent's guest may change", tree: tree{"/w/lib/": ""}, at: rootfs.Places{Written: []string{"/w"}},
 			kernel: profiles.Kernel{Libraries: rules("/w/lib")}, line: 10, want: []string{"a guest may change it"}},
 		{name: "a name that is no text", tree: tree{"/a": "-> b\xff", "/b\xff": ""}, kernel: profiles.Kernel{Read: rules("/a")}, line: 10, want: []string{"no text", "give this user access"}},
 		{name: "a denied file with another name", tree: tree{"/d/a/key": "x", "/d/b/copy": "= /d/a/key"},
-			kernel: profiles.Kernel{Read: rules("/d"), Deny: rules("/d/a/key")}, line: 10, want: []string{"has 2 names (hard links)", "deny the folder"}},
+			kernel: profiles.Kernel{Read: rules("/d"), Deny: rules("/d/a/key")}, line: 10,
+			want: []string{"has 2 names (hard links)", "deny the folder"}},
 		{name: "a program that is not there", kernel: profiles.Kernel{Exec: rules("/usr/bin/git")}, line: 10, want: []string{"/usr/bin/git is not there"}},
 		{name: "a folder as a program", tree: tree{"/bin/": ""}, kernel: profiles.Kernel{Exec: rules("/bin")}, line: 10, want: []string{"is no file", "name the program itself"}},
 		{name: "a program that is not executable", tree: tree{"/t": made{kind: 2}.text()}, kernel: profiles.Kernel{Exec: rules("/t")}, line: 10, want: []string{"is not executable", "chmod +x /t"}},
@@ -227,10 +253,12 @@ func TestRefusals(t *testing.T) {
 		{name: "a missing loader", tree: tree{"/t": bin()}, kernel: profiles.Kernel{Exec: rules("/t")}, line: 10, want: []string{"needs the loader /lib64/ld-linux-x86-64.so.2, which is not there"}},
 		{name: "a loader that is none", tree: usual(tree{"/t": program + made{interp: "/etc/ld.so.conf"}.text()}), kernel: profiles.Kernel{Exec: rules("/t")}, line: 10, want: []string{"needs the loader /etc/ld.so.conf, which is not an ELF file"}},
 		{name: "a library that the guest may change", tree: usual(tree{"/t": program + made{interp: loaderPath, needed: []string{"libx.so"}, runpath: "/w/lib"}.text(), "/w/lib/libx.so": lib("libx.so")}),
-			kernel: profiles.Kernel{Exec: rules("/t"), Write: rules("/w")}, line: 10, want: []string{"needs /w/lib/libx.so, which a guest may change"}},
+			kernel: profiles.Kernel{Exec: rules("/t"), Write: rules("/w")}, line: 10,
+			want: []string{"needs /w/lib/libx.so, which a guest may change"}},
 		{name: "a denied library", tree: usual(tree{"/t": bin("libc.so.6")}), kernel: profiles.Kernel{Exec: rules("/t"), Deny: rules("/usr/lib")}, line: 10, want: []string{"which is denied"}},
 		{name: "a library that everyone may change", tree: usual(tree{"/t": bin("libx.so"), "/usr/lib/libx.so": lib("libx.so")}), mode: map[string]os.FileMode{"/usr/lib/libx.so": 0o666},
-			kernel: profiles.Kernel{Exec: rules("/t")}, line: 10, want: []string{"needs /usr/lib/libx.so, which everyone may change"}},
+			kernel: profiles.Kernel{Exec: rules("/t")}, line: 10,
+			want: []string{"needs /usr/lib/libx.so, which everyone may change"}},
 		{name: "the guest's own program is hidden", tree: tree{"/home/u/t": static}, kernel: profiles.Kernel{Read: rules("/home"), Deny: rules("/home/u")}, program: "/home/u/t", line: 10,
 			want: []string{"lies in the folder /home/u, which is hidden"}},
 		{name: "the guest's own program is not there", program: "/t", want: []string{"/t is not there"}},
@@ -244,7 +272,8 @@ func TestRefusals(t *testing.T) {
 		{name: "code that everyone may change", tree: tree{"/py/": ""}, mode: map[string]os.FileMode{"/py": 0o777}, at: rootfs.Places{Code: rules("/py")},
 			line: 10, want: []string{"/py everyone may change", "chmod o-w /py"}},
 		{name: "code that needs what a guest may change", tree: usual(tree{"/py/a.so": made{needed: []string{"libx.so"}, runpath: "/w"}.text(), "/w/libx.so": lib("libx.so")}),
-			kernel: profiles.Kernel{Write: rules("/w")}, at: rootfs.Places{Code: rules("/py")}, line: 10, want: []string{"needs /w/libx.so, which a guest may change"}},
+			kernel: profiles.Kernel{Write: rules("/w")}, at: rootfs.Places{Code: rules("/py")}, line: 10,
+			want: []string{"needs /w/libx.so, which a guest may change"}},
 		{name: "what the executor adds and a guest may change", tree: tree{"/w/py/": ""}, kernel: profiles.Kernel{Write: rules("/w")}, at: rootfs.Places{Own: rules("/w/py")},
 			line: 10, want: []string{"/w/py belongs to the executor and a guest may change it"}},
 		{name: "a file to be listed", tree: tree{"/f": ""}, at: rootfs.Places{List: rules("/f")}, line: 10, want: []string{"/f is no folder"}},
@@ -292,8 +321,10 @@ func TestAllRefusals(t *testing.T) {
 // TestPlanKernel holds that the profile of a plan has real paths, so that it can
 // be compared: a link that leads out of a folder is no part of it.
 func TestPlanKernel(t *testing.T) {
-	root := usual(tree{"/data/x": "", "/data/out": "-> /elsewhere", "/elsewhere/y": "", "/usr/bin/true": program + made{kind: 2}.text(), "/ext/": ""}).build(t)
-	k := profiles.Kernel{Executor: "shell", Read: rules("/data/out"), Write: rules("~"), Deny: rules("/data/x", "/nowhere"), Exec: rules("/bin/true"), Libraries: rules("/ext"), Files: 7}
+	root := usual(tree{"/data/x": "", "/data/out": "-> /elsewhere", "/elsewhere/y": "",
+		"/usr/bin/true": program + made{kind: 2}.text(), "/ext/": ""}).build(t)
+	k := profiles.Kernel{Executor: "shell", Read: rules("/data/out"), Write: rules("~"),
+		Deny: rules("/data/x", "/nowhere"), Exec: rules("/bin/true"), Libraries: rules("/ext"), Files: 7}
 	plan, err := resolve(t, root, k, "", rootfs.Places{Home: "/ext"})
 	if err == nil {
 		t.Fatal("libraries are granted where the guest writes")
@@ -302,14 +333,16 @@ func TestPlanKernel(t *testing.T) {
 	if plan, err = resolve(t, root, k, "/bin/true", rootfs.Places{}); err != nil {
 		t.Fatal(err)
 	}
-	want := profiles.Kernel{Executor: "shell", Files: 7, Read: rules("/elsewhere"), Deny: rules("/data/x", "/nowhere"), Exec: rules("/usr/bin/true"), Libraries: rules("/ext")}
+	want := profiles.Kernel{Executor: "shell", Files: 7, Read: rules("/elsewhere"), Deny: rules("/data/x", "/nowhere"),
+		Exec: rules("/usr/bin/true"), Libraries: rules("/ext")}
 	if diff := cmp.Diff(want, plan.Kernel); diff != "" {
 		t.Error(diff)
 	}
 	if plan.Program != "/usr/bin/true" {
 		t.Errorf("program %q", plan.Program)
 	}
-	folder, err := resolve(t, root, profiles.Kernel{Executor: "shell", Files: 7, Read: rules("/data")}, "", rootfs.Places{})
+	folder, err := resolve(t, root, profiles.Kernel{Executor: "shell", Files: 7, Read: rules("/data")}, "",
+		rootfs.Places{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +353,8 @@ func TestPlanKernel(t *testing.T) {
 
 func TestReal(t *testing.T) {
 	root := tree{"/a/x": "", "/b": "-> a", "/ws/y": ""}.build(t)
-	got := rootfs.Real(rules("/b/x", "/a/x", "$WORKSPACE", "/gone", "~", "$WORKSPACE"), rootfs.Places{Root: root, Workspace: "/ws"})
+	got := rootfs.Real(rules("/b/x", "/a/x", "$WORKSPACE", "/gone", "~", "$WORKSPACE"),
+		rootfs.Places{Root: root, Workspace: "/ws"})
 	if diff := cmp.Diff([]string{"/a/x", "/ws"}, got); diff != "" {
 		t.Error(diff)
 	}

@@ -25,7 +25,8 @@ func TestOtherCase(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := resolver{host: host{root: root}, grants: paths.Of("/d")}
-	for p, want := range map[string]bool{"/d/Deep/7/Key": true, "/d/Deep/7/KEY": false, "/d/other/key": false, "/d/Deep": false, "/d/none": false} {
+	for p, want := range map[string]bool{"/d/Deep/7/Key": true, "/d/Deep/7/KEY": false, "/d/other/key": false,
+		"/d/Deep": false, "/d/none": false} {
 		if got := r.otherCase(p); got != want {
 			t.Errorf("%s: %v", p, got)
 		}

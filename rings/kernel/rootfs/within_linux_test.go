@@ -13,8 +13,9 @@ import (
 // TestWithinLayers follows links below the paths of layers above: a rule has what they
 // grant, and not what a link in between leads to.
 func TestWithinLayers(t *testing.T) {
-	files := tree{"/data/in/x": "", "/data/out": "-> ../secret", "/data/in/up": "-> ../other", "/data/other/x": "", "/secret/s": "",
-		"/way": "-> data", "/ws/src/x": "", "/ws/prod": "-> /secret"}
+	files := tree{"/data/in/x": "", "/data/out": "-> ../secret", "/data/in/up": "-> ../other", "/data/other/x": "",
+		"/secret/s": "",
+		"/way":      "-> data", "/ws/src/x": "", "/ws/prod": "-> /secret"}
 	for _, tt := range []struct {
 		name, path string
 		within     []string
@@ -75,7 +76,8 @@ func TestHelpersWithinLayers(t *testing.T) {
 			rule[0].Within = tt.within
 			_, err := resolve(t, files.build(t), profiles.Kernel{Executor: "shell", Helpers: rule}, "", rootfs.Places{})
 			var no *rootfs.Refusal
-			if tt.want == "" && err != nil || tt.want != "" && (!errors.As(err, &no) || !strings.Contains(no.Error(), tt.want)) {
+			if tt.want == "" && err != nil || tt.want != "" &&
+				(!errors.As(err, &no) || !strings.Contains(no.Error(), tt.want)) {
 				t.Errorf("got %v", err)
 			}
 		})

@@ -6,7 +6,8 @@ import "slices"
 // and communicates with nothing else.
 func allowed() []row {
 	return slices.Concat(
-		content(), folders(), attributes(), waiting(), memory(), processes(), threads(), signals(), clocks(), sockets(), facts())
+		content(), folders(), attributes(), waiting(), memory(), processes(), threads(), signals(), clocks(), sockets(),
+		facts())
 }
 
 // content lists calls on descriptors, and on files by their names: the mounts and Landlock control which files

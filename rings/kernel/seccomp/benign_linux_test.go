@@ -206,7 +206,8 @@ func trace(t *testing.T) {
 	lines := map[string]bool{}
 	for _, p := range programs() {
 		log := filepath.Join(t.TempDir(), "log")
-		argv := append([]string{"-f", "-qq", "-e", "raw=all", "-e", "signal=none", "-o", log}, p.argv(t, t.TempDir())...)
+		argv := append([]string{"-f", "-qq", "-e", "raw=all", "-e", "signal=none", "-o", log},
+			p.argv(t, t.TempDir())...)
 		if out, err := exec.CommandContext(t.Context(), strace, argv...).CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", p.name, err, out)
 		}

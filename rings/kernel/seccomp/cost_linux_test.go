@@ -51,7 +51,8 @@ func (b *bench) loop() {
 // turns the best, since other programs run too.
 func use() error {
 	wide := seccomp.Spec{Arch: runtime.GOARCH, Network: initproto.NetworkOwn, Processes: true, Sessions: true, WX: true}
-	benches := []*bench{{name: "no filter"}, {name: "tight", spec: &seccomp.Spec{Arch: runtime.GOARCH}}, {name: "wide", spec: &wide}}
+	benches := []*bench{{name: "no filter"}, {name: "tight", spec: &seccomp.Spec{Arch: runtime.GOARCH}},
+		{name: "wide", spec: &wide}}
 	for _, b := range benches {
 		b.ask, b.took, b.fail = make(chan func()), make(chan time.Duration), make(chan error)
 		b.best = map[string]time.Duration{}

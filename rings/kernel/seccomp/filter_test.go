@@ -86,7 +86,8 @@ func TestNames(t *testing.T) {
 func TestForeignCodeIsKilled(t *testing.T) {
 	for _, arch := range architectures() {
 		p := build(t, seccomp.Spec{Arch: arch, Network: initproto.NetworkOwn, Processes: true, JIT: true})
-		for _, other := range []uint32{0, 0x40000003, seccomp.AuditArch(seccomp.AMD64) ^ seccomp.AuditArch(seccomp.ARM64) ^ seccomp.AuditArch(arch)} {
+		for _, other := range []uint32{0, 0x40000003, seccomp.AuditArch(seccomp.AMD64) ^ seccomp.AuditArch(
+			seccomp.ARM64) ^ seccomp.AuditArch(arch)} {
 			got, err := seccomp.Run(p, seccomp.Data{Call: 1, Arch: other})
 			if got != seccomp.RetKill || err != nil {
 				t.Errorf("%s takes calls of %#x: %#x, %v", arch, other, got, err)

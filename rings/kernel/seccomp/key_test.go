@@ -11,11 +11,13 @@ import (
 func TestKey(t *testing.T) {
 	key := initproto.Key{0x1122334455667788, 0x99aabbccddeeff01, 0x0f1e2d3c4b5a6979}
 	for _, arch := range architectures() {
-		for _, s := range []seccomp.Spec{{Arch: arch, Key: key}, {Arch: arch, Key: key, Notify: true, Processes: true}} {
+		for _, s := range []seccomp.Spec{{Arch: arch, Key: key},
+			{Arch: arch, Key: key, Notify: true, Processes: true}} {
 			p := build(t, s)
 			exec, _ := seccomp.Number(arch, "execve")
 			start := func(path uint64, key initproto.Key) uint32 {
-				ret, err := seccomp.Run(p, seccomp.Data{Call: int32(exec), Arch: seccomp.AuditArch(arch), Args: [6]uint64{path, 1, 2, key[0], key[1], key[2]}})
+				ret, err := seccomp.Run(p, seccomp.Data{Call: int32(exec), Arch: seccomp.AuditArch(arch),
+					Args: [6]uint64{path, 1, 2, key[0], key[1], key[2]}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -41,7 +43,8 @@ func TestKey(t *testing.T) {
 				t.Errorf("the canary gets %#x", got)
 			}
 			at, _ := seccomp.Number(arch, "execveat")
-			if got, err := seccomp.Run(p, seccomp.Data{Call: int32(at), Arch: seccomp.AuditArch(arch), Args: [6]uint64{0, 0, 0, key[0], key[1], key[2]}}); err != nil || got == seccomp.RetAllow {
+			if got, err := seccomp.Run(p, seccomp.Data{Call: int32(at), Arch: seccomp.AuditArch(arch),
+				Args: [6]uint64{0, 0, 0, key[0], key[1], key[2]}}); err != nil || got == seccomp.RetAllow {
 				t.Errorf("execveat: %#x %v", got, err)
 			}
 		}

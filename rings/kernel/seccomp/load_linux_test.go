@@ -101,7 +101,8 @@ func load(p []initproto.Instruction, flags uintptr) (fd int, err error) {
 		return -1, err
 	}
 	prog := unix.SockFprog{Len: uint16(len(ins)), Filter: &ins[0]}
-	n, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
+	n, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags,
+		uintptr(unsafe.Pointer(&prog)))
 	runtime.KeepAlive(ins)
 	if errno != 0 {
 		return -1, errno
@@ -293,7 +294,8 @@ func TestSealedRuntime(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		status, isStatus := cmd.ProcessState.Sys().(syscall.WaitStatus)
 		refused := isStatus && status.Signaled() && status.Signal() == unix.SIGSYS
-		if quiet := a.name == "ioctl" && a.args[1] == unix.TCGETS; err == nil != quiet || refused == quiet || !strings.HasPrefix(string(out), "alive") {
+		if quiet := a.name == "ioctl" && a.args[1] == unix.TCGETS; err == nil != quiet || refused == quiet ||
+			!strings.HasPrefix(string(out), "alive") {
 			t.Errorf("%s %#x: %v: %s", a.name, a.args, err, out)
 		}
 	}

@@ -45,7 +45,8 @@ func graph(r *rand.Rand, size int) *node {
 	for range size {
 		k := r.Uint32N(8)
 		nodes = append(nodes, []*node{
-			load(4*r.Uint32N(16), pick()), and(k, pick()), equal(k, pick(), pick()), atLeast(k, pick(), pick()), anyBit(k, pick(), pick()),
+			load(4*r.Uint32N(16), pick()), and(k, pick()), equal(k, pick(), pick()), atLeast(k, pick(), pick()),
+			anyBit(k, pick(), pick()),
 		}[r.IntN(5)])
 	}
 	top := nodes[len(nodes)-1]

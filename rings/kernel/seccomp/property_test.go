@@ -71,7 +71,8 @@ func grants(t testing.TB, p []initproto.Instruction, s seccomp.Spec, d seccomp.D
 // within tells whether b was granted all that a was.
 func within(a, b seccomp.Spec) bool {
 	le := func(x, y bool) bool { return !x || y }
-	return a.Arch == b.Arch && le(a.Network == initproto.NetworkOwn, b.Network == initproto.NetworkOwn) && le(a.Processes, b.Processes) &&
+	return a.Arch == b.Arch && le(a.Network == initproto.NetworkOwn, b.Network == initproto.NetworkOwn) &&
+		le(a.Processes, b.Processes) &&
 		le(a.JIT, b.JIT) && le(b.WX, a.WX) && le(a.Sessions, b.Sessions) && le(a.Seals, b.Seals)
 }
 
@@ -97,7 +98,8 @@ func TestMoreGrantsRefuseNoMore(t *testing.T) {
 						continue
 					}
 					if compared++; granted[i] && !granted[j] {
-						t.Fatalf("%s%#x: allowed by %+v, refused by %+v", seccomp.Name(arch, int(d.Call)), d.Args, all[i], all[j])
+						t.Fatalf("%s%#x: allowed by %+v, refused by %+v", seccomp.Name(arch, int(d.Call)), d.Args,
+							all[i], all[j])
 					}
 				}
 			}
@@ -112,7 +114,8 @@ func TestMoreGrantsRefuseNoMore(t *testing.T) {
 // never which calls are refused.
 func TestRefusalsDiffer(t *testing.T) {
 	for _, arch := range architectures() {
-		plain, notify, seals := seccomp.Spec{Arch: arch}, seccomp.Spec{Arch: arch, Notify: true}, seccomp.Spec{Arch: arch, Seals: true}
+		plain, notify, seals := seccomp.Spec{Arch: arch}, seccomp.Spec{Arch: arch, Notify: true},
+			seccomp.Spec{Arch: arch, Seals: true}
 		a, b, c := build(t, plain), build(t, notify), build(t, seals)
 		r := rand.New(rand.NewPCG(3, 4))
 		number, _ := seccomp.Number(arch, "seccomp")
@@ -125,7 +128,8 @@ func TestRefusalsDiffer(t *testing.T) {
 			x, _ := seccomp.Run(a, d)
 			y, _ := seccomp.Run(b, d)
 			z, _ := seccomp.Run(c, d)
-			if (x == seccomp.RetAllow) != (y == seccomp.RetAllow) || (x == seccomp.RetAllow) != (z == seccomp.RetAllow) {
+			if (x == seccomp.RetAllow) != (y == seccomp.RetAllow) ||
+				(x == seccomp.RetAllow) != (z == seccomp.RetAllow) {
 				t.Fatalf("%s%#x: %#x, %#x, %#x", seccomp.Name(arch, int(d.Call)), d.Args, x, y, z)
 			}
 			if z == seccomp.RetNotify {
@@ -160,7 +164,8 @@ func canary(arch string, d seccomp.Data) bool {
 // refused without a report, and no other socket is.
 func TestNameServiceIsUnseen(t *testing.T) {
 	for arch, socket := range map[string]int32{seccomp.AMD64: 41, seccomp.ARM64: 198} {
-		loud, sealing := build(t, seccomp.Spec{Arch: arch, Notify: true}), build(t, seccomp.Spec{Arch: arch, Seals: true})
+		loud, sealing := build(t, seccomp.Spec{Arch: arch, Notify: true}),
+			build(t, seccomp.Spec{Arch: arch, Seals: true})
 		for _, c := range []struct {
 			args [6]uint64
 			want uint32
@@ -187,7 +192,8 @@ func TestNameServiceIsUnseen(t *testing.T) {
 func TestAbsent(t *testing.T) {
 	for _, arch := range architectures() {
 		p, sealed := build(t, seccomp.Spec{Arch: arch, Notify: true}), seal(t, arch, true)
-		for _, nr := range []int32{-1, -2, 600, 9999, 0x3fffffff, 0x40000000, 0x40000000 | 41, 0x40000000 | 521, -0x80000000} {
+		for _, nr := range []int32{-1, -2, 600, 9999, 0x3fffffff, 0x40000000, 0x40000000 | 41, 0x40000000 | 521,
+			-0x80000000} {
 			d := seccomp.Data{Call: nr, Arch: seccomp.AuditArch(arch)}
 			if got, err := seccomp.Run(p, d); got != enosys || err != nil {
 				t.Errorf("%s %d: %#x, %v", arch, nr, got, err)
@@ -312,7 +318,8 @@ func FuzzRun(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, nr int32, arg uint64) {
 		var p []initproto.Instruction
 		for ; len(b) >= 8 && len(p) < initproto.MaxInstructions; b = b[8:] {
-			p = append(p, initproto.Instruction{Code: binary.BigEndian.Uint16(b), Jt: b[2], Jf: b[3], K: binary.BigEndian.Uint32(b[4:])})
+			p = append(p, initproto.Instruction{Code: binary.BigEndian.Uint16(b), Jt: b[2], Jf: b[3],
+				K: binary.BigEndian.Uint32(b[4:])})
 		}
 		ret, err := seccomp.Run(p, seccomp.Data{Call: nr, Args: [6]uint64{arg, arg, arg, arg, arg, arg}})
 		if err != nil && ret != 0 {

@@ -32,7 +32,8 @@ func TestControlCarriesFiles(t *testing.T) {
 	if c.Ready() {
 		t.Error("ready, and nothing was said")
 	}
-	if err := unix.Sendmsg(int(far.Fd()), []byte(`{"Started":true}`), unix.UnixRights(int(w.Fd())), nil, 0); err != nil {
+	if err := unix.Sendmsg(int(far.Fd()), []byte(`{"Started":true}`), unix.UnixRights(int(w.Fd())), nil,
+		0); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
@@ -71,7 +72,8 @@ func TestControlRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer null.Close()
-			if err := unix.Sendmsg(int(far.Fd()), []byte(tt.text), unix.UnixRights(int(null.Fd())), nil, 0); err != nil {
+			if err := unix.Sendmsg(int(far.Fd()), []byte(tt.text), unix.UnixRights(int(null.Fd())), nil,
+				0); err != nil {
 				t.Fatal(err)
 			}
 			var told initproto.Told

@@ -114,7 +114,8 @@ func filtered() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	const load, jump, ret = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.BPF_RET | unix.BPF_K
+	const load, jump, ret = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K,
+		unix.BPF_RET | unix.BPF_K
 	program := []unix.SockFilter{
 		{Code: load, K: 0},
 		{Code: jump, Jt: 3, K: unix.SYS_MKDIRAT},
@@ -124,7 +125,8 @@ func filtered() error {
 		{Code: ret, K: unix.SECCOMP_RET_USER_NOTIF},
 	}
 	f := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
-	fd, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, uintptr(unsafe.Pointer(&f)))
+	fd, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER,
+		uintptr(unsafe.Pointer(&f)))
 	if e != 0 {
 		return fmt.Errorf("install the filter: %w", e)
 	}
@@ -358,7 +360,8 @@ func TestViolationEndsTheGuest(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := <-ended
-			if got.v.Layer != tt.layer || got.v.Call != "socket" || got.v.End != tt.sealed || !errors.Is(got.err, tt.report) {
+			if got.v.Layer != tt.layer || got.v.Call != "socket" || got.v.End != tt.sealed ||
+				!errors.Is(got.err, tt.report) {
 				t.Errorf("ended by %+v", got)
 			}
 			if s, err := h.out.ReadString('\n'); err == nil {

@@ -56,7 +56,8 @@ func TestParse(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{lineFile, lineHex, lineSignal, lineMaker, lineEnd, lineSyscall, `audit(1): domain=1 path="`} {
+	for _, s := range []string{lineFile, lineHex, lineSignal, lineMaker, lineEnd, lineSyscall,
+		`audit(1): domain=1 path="`} {
 		f.Add(uint16(typeAccess), s)
 		f.Add(uint16(typeDomain), s)
 	}

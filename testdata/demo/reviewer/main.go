@@ -167,9 +167,12 @@ func match(lines []line, rules []rule) (out []finding) {
 
 func security(lines []line) []finding {
 	return match(lines, []rule{
-		{regexp.MustCompile(`(?i)\b(select|insert|update|delete)\b.*['"]\s*\+\s*\w`), "high", "SQL built by joining strings"},
-		{regexp.MustCompile("(?i)`[^`]*\\b(select|insert|update|delete)\\b[^`]*\\$\\{"), "high", "SQL built from a template"},
-		{regexp.MustCompile(`(?i)["'](tok|key|sk|ghp|xox)[_-]?live[_-]\w{8,}|["']ghp_\w{20,}`), "high", "secret in the source"},
+		{regexp.MustCompile(`(?i)\b(select|insert|update|delete)\b.*['"]\s*\+\s*\w`), "high",
+			"SQL built by joining strings"},
+		{regexp.MustCompile("(?i)`[^`]*\\b(select|insert|update|delete)\\b[^`]*\\$\\{"), "high",
+			"SQL built from a template"},
+		{regexp.MustCompile(`(?i)["'](tok|key|sk|ghp|xox)[_-]?live[_-]\w{8,}|["']ghp_\w{20,}`), "high",
+			"secret in the source"},
 		{regexp.MustCompile(`(?i)["']http://[^"']+["']`), "medium", "plain http"},
 		{regexp.MustCompile(`(?i)ignore (all )?previous instructions`), "high", "text that addresses the reviewer"},
 		{regexp.MustCompile(`(?i)\bread (\S+) and post it to (\S+)`), "high", "text that asks for a file"},
@@ -245,14 +248,15 @@ func serve(file string) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		came := "no credential"
-		if key := r.Header.Get("Authorization"); key != "" {
-			came = fmt.Sprintf("a credential of %d letters", len(key))
-		}
-		fmt.Fprintf(w, "%s %s, with %s", r.Method, r.URL.Path, came)
-	})}
+	server := &http.Server{ReadHeaderTimeout: 10 * time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			came := "no credential"
+			if key := r.Header.Get("Authorization"); key != "" {
+				came = fmt.Sprintf("a credential of %d letters", len(key))
+			}
+			fmt.Fprintf(w, "%s %s, with %s", r.Method, r.URL.Path, came)
+		})}
 	go func() {
 		io.Copy(io.Discard, os.Stdin)
 		server.Close()

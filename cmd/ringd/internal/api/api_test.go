@@ -37,31 +37,37 @@ func TestEveryRoute(t *testing.T) {
 
 	started := f.ask("POST", "/v1/runs", body("console a b"))
 	run := into[wire.Run](t, started)
-	if started.status != http.StatusCreated || run.State != "done" || len(run.Console) != 2 || started.header.Get("Location") != "/v1/runs/"+run.ID {
+	if started.status != http.StatusCreated || run.State != "done" || len(run.Console) != 2 ||
+		started.header.Get("Location") != "/v1/runs/"+run.ID {
 		t.Errorf("start: %d %+v", started.status, run)
 	}
 	if got := into[wire.Run](t, f.ask("GET", "/v1/runs/"+run.ID, "")); got.State != "done" {
 		t.Errorf("get: %+v", got)
 	}
-	if got := into[wire.RunList](t, f.ask("GET", "/v1/runs?state=done&agent=default&limit=10", "")); len(got.Runs) != 1 {
+	if got := into[wire.RunList](t, f.ask("GET", "/v1/runs?state=done&agent=default&limit=10", "")); len(
+		got.Runs) != 1 {
 		t.Errorf("list: %+v", got)
 	}
 	paused := into[wire.Run](t, f.ask("POST", "/v1/runs", body("wave ask")))
 	if paused.State != "paused" || len(paused.Pending) != 1 {
 		t.Fatalf("paused: %+v", paused)
 	}
-	answer := fmt.Sprintf(`{"answers":[{"call":"c1","digest":%q,"value":{"ok":true}}],"wait_ms":60000}`, paused.Pending[0].Digest)
-	if got := into[wire.Run](t, f.ask("POST", "/v1/runs/"+paused.ID+"/answers", answer)); got.State != "done" || string(got.Value) != `[{"ok":true}]` {
+	answer := fmt.Sprintf(`{"answers":[{"call":"c1","digest":%q,"value":{"ok":true}}],"wait_ms":60000}`,
+		paused.Pending[0].Digest)
+	if got := into[wire.Run](t, f.ask("POST", "/v1/runs/"+paused.ID+"/answers", answer)); got.State != "done" ||
+		string(got.Value) != `[{"ok":true}]` {
 		t.Errorf("answer: %+v", got)
 	}
 	spinning := into[wire.Run](t, f.ask("POST", "/v1/runs", strings.Replace(body("spin"), "60000", "0", 1)))
 	if got := into[wire.Run](t, f.ask("POST", "/v1/runs/"+spinning.ID+"/cancel", "")); got.State != "cancelled" {
 		t.Errorf("cancel: %+v", got)
 	}
-	if got := into[wire.Approvals](t, f.ask("GET", "/v1/approvals", "")); got.Approvals == nil || len(got.Approvals) != 0 {
+	if got := into[wire.Approvals](t, f.ask("GET", "/v1/approvals", "")); got.Approvals == nil ||
+		len(got.Approvals) != 0 {
 		t.Errorf("approvals: %+v", got)
 	}
-	if got := into[wire.Profile](t, f.ask("GET", "/v1/agents/default/profiles/js", "")); got.Bridges["log"].Name != "log" {
+	if got := into[wire.Profile](t, f.ask("GET", "/v1/agents/default/profiles/js",
+		"")); got.Bridges["log"].Name != "log" {
 		t.Errorf("profile: %+v", got)
 	}
 	types := f.ask("GET", "/v1/agents/default/types.d.ts", "")
@@ -69,11 +75,13 @@ func TestEveryRoute(t *testing.T) {
 		t.Errorf("types: %s", types.body)
 	}
 	one := into[profiles.Decision](t, f.ask("POST", "/v1/decide", `{"bridge":{"name":"log"}}`))
-	two := into[[]profiles.Decision](t, f.ask("POST", "/v1/decide?agent=default", `[{"bridge":{"name":"log"}},{"colour":1}]`))
+	two := into[[]profiles.Decision](t, f.ask("POST", "/v1/decide?agent=default",
+		`[{"bridge":{"name":"log"}},{"colour":1}]`))
 	if one.Verdict != profiles.Allow || len(two) != 2 || two[1].Code != profiles.CodeActionMalformed {
 		t.Errorf("decide: %+v, %+v", one, two)
 	}
-	if got := into[wire.Status](t, f.ask("GET", "/v1/status", "")); !got.Ready || got.Generation != 1 || got.LastPush == nil {
+	if got := into[wire.Status](t, f.ask("GET", "/v1/status", "")); !got.Ready || got.Generation != 1 ||
+		got.LastPush == nil {
 		t.Errorf("status: %+v", got)
 	}
 	for _, path := range []string{"/healthz", "/readyz"} {
@@ -81,7 +89,8 @@ func TestEveryRoute(t *testing.T) {
 			t.Errorf("%s: %+v", path, got)
 		}
 	}
-	if got := f.ask("GET", "/metrics", ""); !strings.Contains(string(got.body), `ringd_requests_total{route="POST /v1/runs",status="201"} 3`) {
+	if got := f.ask("GET", "/metrics", ""); !strings.Contains(
+		string(got.body), `ringd_requests_total{route="POST /v1/runs",status="201"} 3`) {
 		t.Errorf("metrics: %s", got.body)
 	}
 	served, err := os.ReadFile("../../../../docs/openapi.json")
@@ -165,7 +174,8 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("got %d %s, want %d %s\n%s", got.status, got.code(), tc.status, tc.code, got.body)
 			}
 			var e wire.ErrorBody
-			if err := json.Unmarshal(got.body, &e); err != nil || e.Error.RequestID == "" || e.Error.RequestID != got.header.Get("X-Request-Id") || e.Error.Message == "" {
+			if err := json.Unmarshal(got.body, &e); err != nil || e.Error.RequestID == "" ||
+				e.Error.RequestID != got.header.Get("X-Request-Id") || e.Error.Message == "" {
 				t.Errorf("error body: %s", got.body)
 			}
 		})
@@ -218,7 +228,8 @@ func TestRolesOfRoutes(t *testing.T) {
 				if role == "" { // the default of root and the daemon's own uid
 					allowed = who == "" || strings.Contains(who, "harness") || strings.Contains(who, "operator")
 				}
-				path = strings.NewReplacer("{id}", "r1", "{run}", "r1", "{call}", "c1", "{agent}", "a", "{executor}", "js").Replace(path)
+				path = strings.NewReplacer("{id}", "r1", "{run}", "r1", "{call}", "c1", "{agent}", "a", "{executor}",
+					"js").Replace(path)
 				text := ""
 				if method == "POST" {
 					text = "{}"
@@ -247,7 +258,8 @@ func TestForbiddenLeavesNoRecord(t *testing.T) {
 			if got := f.ask("POST", "/v1/lockdown", begin); got.status != tc.status {
 				t.Errorf("a lockdown as %s: %d %s", tc.role, got.status, got.code())
 			}
-			if got := f.ask("POST", "/v1/approvals/r1/c1", `{"verdict":"allow","digest":"x"}`); got.code() != wire.CodeForbidden {
+			if got := f.ask("POST", "/v1/approvals/r1/c1",
+				`{"verdict":"allow","digest":"x"}`); got.code() != wire.CodeForbidden {
 				t.Errorf("an approval as %s: %d %s", tc.role, got.status, got.code())
 			}
 		}
@@ -259,22 +271,26 @@ func TestForbiddenLeavesNoRecord(t *testing.T) {
 
 func TestHarnessNeverApproves(t *testing.T) {
 	both := mine("harness", "approver")
-	if _, err := api.New(config(t, func(c *api.Config) { c.Roles = both })); err == nil || !strings.Contains(err.Error(), "a harness can never approve") {
+	if _, err := api.New(config(t, func(c *api.Config) { c.Roles = both })); err == nil ||
+		!strings.Contains(err.Error(), "a harness can never approve") {
 		t.Errorf("a uid with both roles: %v", err)
 	}
 	// One role from the uid, the other from the gid.
 	split := mine("harness")
 	split.Approver = []string{fmt.Sprintf("gid:%d", os.Getgid())}
 	f := serve(t, options{roles: split})
-	if got := f.ask("POST", "/v1/approvals/r1/c1", `{"verdict":"allow","digest":"x"}`); got.code() != wire.CodeForbidden {
+	if got := f.ask("POST", "/v1/approvals/r1/c1",
+		`{"verdict":"allow","digest":"x"}`); got.code() != wire.CodeForbidden {
 		t.Errorf("a harness whose group approves: %d %s", got.status, got.code())
 	}
-	if got := f.ask("POST", "/v1/approvals/r1/c1", `{"verdict":"allow","digest":"x"}`, "Ringd-Role", "approver"); got.code() != wire.CodeForbidden {
+	if got := f.ask("POST", "/v1/approvals/r1/c1", `{"verdict":"allow","digest":"x"}`, "Ringd-Role",
+		"approver"); got.code() != wire.CodeForbidden {
 		t.Errorf("the same, naming the role: %d %s", got.status, got.code())
 	}
 	// Root without a line is harness and operator, and no approver.
 	bare := serve(t, options{})
-	if got := bare.ask("POST", "/v1/approvals/r1/c1", `{"verdict":"allow","digest":"x"}`); got.code() != wire.CodeForbidden {
+	if got := bare.ask("POST", "/v1/approvals/r1/c1",
+		`{"verdict":"allow","digest":"x"}`); got.code() != wire.CodeForbidden {
 		t.Errorf("the default roles approve: %d %s", got.status, got.code())
 	}
 }
@@ -282,7 +298,8 @@ func TestHarnessNeverApproves(t *testing.T) {
 func TestApprover(t *testing.T) {
 	f := serve(t, options{roles: mine("approver")})
 	f.Apply(t, "one ask")
-	r, err := f.Daemon.StartRun(t.Context(), daemontest.Me(), wire.RunRequest{Executor: "js", Program: wire.Program{Source: "wave ask"}, WaitMillis: 60000})
+	r, err := f.Daemon.StartRun(t.Context(), daemontest.Me(),
+		wire.RunRequest{Executor: "js", Program: wire.Program{Source: "wave ask"}, WaitMillis: 60000})
 	if err != nil || r.State != "paused" {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -303,7 +320,8 @@ func TestApprover(t *testing.T) {
 func config(t *testing.T, change func(*api.Config)) api.Config {
 	t.Helper()
 	s := daemontest.New(t, daemontest.Config{})
-	cfg := api.Config{Runs: s.Daemon, Views: s.Daemon, Waiting: s.Daemon, Sessions: s.Daemon, Now: time.Now, Logger: discard()}
+	cfg := api.Config{Runs: s.Daemon, Views: s.Daemon, Waiting: s.Daemon, Sessions: s.Daemon, Now: time.Now,
+		Logger: discard()}
 	change(&cfg)
 	return cfg
 }
@@ -343,7 +361,8 @@ func (r failing) StartRun(context.Context, daemon.Actor, wire.RunRequest) (wire.
 }
 
 func TestErrorsOfTheDaemon(t *testing.T) {
-	denial := &profiles.Denial{Capability: "executor:js", Decision: profiles.Decision{Code: profiles.CodeTierUnavailable, Reason: "no landlock"}}
+	denial := &profiles.Denial{Capability: "executor:js", Decision: profiles.Decision{
+		Code: profiles.CodeTierUnavailable, Reason: "no landlock"}}
 	for _, tc := range []struct {
 		err    error
 		status int
@@ -383,7 +402,8 @@ func TestErrorsOfTheDaemon(t *testing.T) {
 func TestReadyz(t *testing.T) {
 	f := serve(t, options{})
 	got := f.ask("GET", "/readyz", "")
-	if got.code() != wire.CodeNotReady || got.status != 503 || !strings.Contains(string(got.body), wire.ConditionNoPolicy) {
+	if got.code() != wire.CodeNotReady || got.status != 503 ||
+		!strings.Contains(string(got.body), wire.ConditionNoPolicy) {
 		t.Errorf("readyz: %d %s", got.status, got.body)
 	}
 	if got := f.ask("GET", "/healthz", ""); got.status != 200 {
@@ -454,7 +474,8 @@ func TestEventStream(t *testing.T) {
 		t.Errorf("%d heartbeats", beats)
 	}
 	rest := f.ask("GET", "/v1/runs/"+run.ID+"/events", "", "Last-Event-ID", "2")
-	if !strings.HasPrefix(string(rest.body), "id: 3\nevent: gap\n") || !strings.Contains(string(rest.body), `"state":"done"`) {
+	if !strings.HasPrefix(string(rest.body), "id: 3\nevent: gap\n") ||
+		!strings.Contains(string(rest.body), `"state":"done"`) {
 		t.Errorf("taken up again: %s", rest.body)
 	}
 }
@@ -485,7 +506,8 @@ func TestSlowSenderIsCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := c.Write([]byte("POST /v1/runs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")); err != nil {
+	if _, err := c.Write([]byte("POST /v1/runs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" +
+		"Content-Length: 100\r\n\r\n{")); err != nil {
 		t.Fatal(err)
 	}
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -551,7 +573,8 @@ func (s *short) Accept() (net.Conn, error) {
 
 // The API is there again after a shortage of any kind, and has not ended meanwhile.
 func TestAcceptErrorsEndNothing(t *testing.T) {
-	s := &short{left: []error{syscall.ENOSPC, syscall.ENOMEM, syscall.ENOBUFS, syscall.EMFILE, syscall.ENFILE, syscall.EINVAL, syscall.EPERM}}
+	s := &short{left: []error{syscall.ENOSPC, syscall.ENOMEM, syscall.ENOBUFS, syscall.EMFILE, syscall.ENFILE,
+		syscall.EINVAL, syscall.EPERM}}
 	f := serve(t, options{listener: func(l net.Listener) net.Listener { s.Listener = l; return s }})
 	if got := f.ask("GET", "/healthz", ""); got.status != 200 {
 		t.Errorf("healthz: %d", got.status)

@@ -84,8 +84,10 @@ func TestClient(t *testing.T) {
 	if err != nil || len(list.Runs) != 2 {
 		t.Errorf("runs: %+v, %v", list, err)
 	}
-	decisions, err := c.Decide(t.Context(), "default", []wire.Action{json.RawMessage(`{"bridge":{"name":"log"}}`), json.RawMessage(`{"bridge":{"name":"rm"}}`)})
-	if err != nil || len(decisions) != 2 || decisions[0].Verdict != profiles.Allow || decisions[1].Verdict != profiles.Deny {
+	decisions, err := c.Decide(t.Context(), "default", []wire.Action{
+		json.RawMessage(`{"bridge":{"name":"log"}}`), json.RawMessage(`{"bridge":{"name":"rm"}}`)})
+	if err != nil || len(decisions) != 2 || decisions[0].Verdict != profiles.Allow ||
+		decisions[1].Verdict != profiles.Deny {
 		t.Errorf("decide: %+v, %v", decisions, err)
 	}
 	if p, err := c.Profile(t.Context(), "default", "js"); err != nil || len(p.Bridges) != 3 {

@@ -56,7 +56,8 @@ func FuzzMatches(f *testing.F) {
 	f.Add(`W/"a", "b"`, "b")
 	f.Add(`*`, "")
 	f.Fuzz(func(t *testing.T, header, revision string) {
-		if matches(header, revision) && header != "*" && !strings.Contains(header, "*") && !strings.Contains(header, revision) {
+		if matches(header, revision) && header != "*" && !strings.Contains(header, "*") &&
+			!strings.Contains(header, revision) {
 			t.Fatalf("%q matches %q", header, revision)
 		}
 	})

@@ -33,10 +33,12 @@ func place(t *testing.T) (api.ListenersConfig, *apitest.Authority, *daemontest.S
 	return api.ListenersConfig{
 		File: internalconfig.File{
 			Socket: filepath.Join(dir, "s", "ringd.sock"),
-			Listen: []internalconfig.Listener{{TCP: "127.0.0.1:0", TLS: internalconfig.TLS{Cert: files.Cert, Key: files.Key}}},
+			Listen: []internalconfig.Listener{
+				{TCP: "127.0.0.1:0", TLS: internalconfig.TLS{Cert: files.Cert, Key: files.Key}}},
 			Tokens: []internalconfig.Token{{Name: "ci", File: token, Roles: []string{"viewer"}}},
 		},
-		UID: uint32(os.Getuid()), Daemon: s.Daemon, Recorder: s.Recorder, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+		UID: uint32(os.Getuid()), Daemon: s.Daemon, Recorder: s.Recorder, Now: time.Now,
+		Logger: slog.New(slog.DiscardHandler),
 	}, ca, s, secret
 }
 
@@ -49,7 +51,8 @@ func TestDoor(t *testing.T) {
 	d.Open(t.Context())
 	address := d.Ports()[0].String()
 	status := func(token string) error {
-		c, err := client.New(client.Config{URL: "https://" + address, Token: token, TLS: &tls.Config{RootCAs: ca.Pool()}})
+		c, err := client.New(client.Config{URL: "https://" + address, Token: token,
+			TLS: &tls.Config{RootCAs: ca.Pool()}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +95,8 @@ func TestDoorIsRefusedWhole(t *testing.T) {
 			c.File.Tokens[0] = internalconfig.Token{Name: "ci", Credential: "ci", Roles: []string{"viewer"}}
 		}, "LoadCredential="},
 		"one secret twice": {func(c *api.ListenersConfig) {
-			c.File.Tokens = append(c.File.Tokens, internalconfig.Token{Name: "ann", File: c.File.Tokens[0].File, Roles: []string{"approver"}})
+			c.File.Tokens = append(c.File.Tokens, internalconfig.Token{
+				Name: "ann", File: c.File.Tokens[0].File, Roles: []string{"approver"}})
 		}, "have the same secret"},
 		"key that others read": {func(c *api.ListenersConfig) { os.Chmod(c.File.Listen[0].TLS.Key, 0o644) }, "can be read by others"},
 		"second port": {func(c *api.ListenersConfig) {
@@ -132,7 +136,8 @@ func TestRefusedWithoutALog(t *testing.T) {
 	}
 	d.Open(t.Context())
 	defer d.Close(context.WithoutCancel(t.Context()))
-	c, err := client.New(client.Config{URL: "https://" + d.Ports()[0].String(), Token: apitest.Secret(), TLS: &tls.Config{RootCAs: ca.Pool()}})
+	c, err := client.New(client.Config{URL: "https://" + d.Ports()[0].String(), Token: apitest.Secret(),
+		TLS: &tls.Config{RootCAs: ca.Pool()}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,8 @@ func serve(t *testing.T, o options) *fixture {
 	f := &fixture{Stack: daemontest.New(t, o.stack), t: t, doc: readDocument(t)}
 	dir := t.TempDir()
 	f.socket = filepath.Join(dir, "s", "ringd.sock")
-	cfg := api.Config{Runs: f.Daemon, Views: f.Daemon, Waiting: f.Daemon, Sessions: f.Daemon, Roles: o.roles, UID: uint32(os.Getuid()), Meter: f.Metrics,
+	cfg := api.Config{Runs: f.Daemon, Views: f.Daemon, Waiting: f.Daemon, Sessions: f.Daemon, Roles: o.roles,
+		UID: uint32(os.Getuid()), Meter: f.Metrics,
 		Now: time.Now, Logger: slog.New(slog.NewTextHandler(f.Logged, nil))}
 	if o.runs != nil {
 		cfg.Runs = o.runs
@@ -92,7 +93,8 @@ func serve(t *testing.T, o options) *fixture {
 		l = o.listener(l)
 	}
 	f.server.Start(context.WithoutCancel(t.Context()), l, o.ports...)
-	f.http = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	f.http = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (
+		net.Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, "unix", f.socket)
 	}}}
@@ -178,7 +180,8 @@ func readDocument(t *testing.T) *document {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &document{compiler: jsonschema.NewCompiler(), paths: v.(map[string]any)["paths"].(map[string]any), mux: http.NewServeMux()}
+	d := &document{compiler: jsonschema.NewCompiler(), paths: v.(map[string]any)["paths"].(map[string]any),
+		mux: http.NewServeMux()}
 	d.compiler.DefaultDraft(jsonschema.Draft2020)
 	if err := d.compiler.AddResource("mem:///openapi.json", v); err != nil {
 		t.Fatal(err)
@@ -203,7 +206,8 @@ func (d *document) check(t *testing.T, req *http.Request, r reply) {
 		}
 		path, method = "/v1/status", "GET" // any error has the same form
 	}
-	at := "/paths/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(path) + "/" + strings.ToLower(method) + "/responses"
+	at := "/paths/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(path) + "/" + strings.ToLower(method) +
+		"/responses"
 	responses := d.paths[path].(map[string]any)[strings.ToLower(method)].(map[string]any)["responses"].(map[string]any)
 	status := strconv.Itoa(r.status)
 	if _, ok := responses[status]; !ok {
@@ -228,7 +232,8 @@ func (d *document) check(t *testing.T, req *http.Request, r reply) {
 	if kind != "application/json" || req.Method == http.MethodHead {
 		return
 	}
-	schema, err := d.compiler.Compile("mem:///openapi.json#" + escape(at+"/"+status+"/content/application~1json/schema"))
+	schema, err := d.compiler.Compile("mem:///openapi.json#" +
+		escape(at+"/"+status+"/content/application~1json/schema"))
 	if err != nil {
 		t.Fatal(err)
 	}

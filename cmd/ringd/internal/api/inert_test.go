@@ -14,7 +14,8 @@ import (
 // that it obeys, and is the same value to a client.
 func TestAnswersAreInert(t *testing.T) {
 	f := serve(t, options{roles: mine("harness")})
-	for _, text := range []string{"\u009b31m", "\u202egnp.exe", "a\u200bb\ufeffc", "\x7f", "\U000e0041", "\u2028x", "東京"} {
+	for _, text := range []string{"\u009b31m", "\u202egnp.exe", "a\u200bb\ufeffc", "\x7f", "\U000e0041", "\u2028x",
+		"東京"} {
 		got := f.ask("GET", "/"+url.PathEscape(text), "")
 		clitest.Check(t, "the API", text, string(got.body), 1)
 		var body wire.ErrorBody

@@ -74,7 +74,8 @@ func TestListenReplacesADeadSocketOnly(t *testing.T) {
 }
 
 func TestListenRefusesALongPath(t *testing.T) {
-	if _, err := api.Listen(filepath.Join(t.TempDir(), strings.Repeat("x", 100)), ""); err == nil || !strings.Contains(err.Error(), "choose a shorter one") {
+	if _, err := api.Listen(filepath.Join(t.TempDir(), strings.Repeat("x", 100)), ""); err == nil ||
+		!strings.Contains(err.Error(), "choose a shorter one") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -87,7 +88,8 @@ func TestListenRefusesAFolderForEverybody(t *testing.T) {
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := api.Listen(filepath.Join(dir, "s"), ""); err == nil || !strings.Contains(err.Error(), "can be written by everybody") {
+	if _, err := api.Listen(filepath.Join(dir, "s"), ""); err == nil ||
+		!strings.Contains(err.Error(), "can be written by everybody") {
 		t.Errorf("got %v", err)
 	}
 }

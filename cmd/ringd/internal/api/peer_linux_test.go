@@ -15,7 +15,8 @@ import (
 // A harness is no approver, whichever of its groups it comes in, and a group that
 // it does not come in makes nobody more.
 func TestRolesOfGroups(t *testing.T) {
-	table, err := newTable(Roles{Harness: []string{"gid:30", "uid:3"}, Approver: []string{"gid:20", "uid:2"}, Viewer: []string{"gid:40"}}, nil, nil, 99)
+	table, err := newTable(Roles{Harness: []string{"gid:30", "uid:3"}, Approver: []string{"gid:20", "uid:2"},
+		Viewer: []string{"gid:40"}}, nil, nil, 99)
 	if err != nil {
 		t.Fatal(err)
 	}

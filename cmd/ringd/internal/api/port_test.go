@@ -120,7 +120,8 @@ func TestNothingButTLS13(t *testing.T) {
 		t.Fatal(err)
 	}
 	echo(t, lax)
-	laxTLS, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{files.Pair(t)}, MinVersion: tls.VersionTLS12})
+	laxTLS, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
+		Certificates: []tls.Certificate{files.Pair(t)}, MinVersion: tls.VersionTLS12})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +134,8 @@ func TestNothingButTLS13(t *testing.T) {
 	}{
 		{"plaintext", plain, lax},
 		{"TLS 1.2", func(a string) error {
-			return reach(a, &tls.Config{RootCAs: ca.Pool(), Certificates: []tls.Certificate{friend}, MaxVersion: tls.VersionTLS12})
+			return reach(a, &tls.Config{RootCAs: ca.Pool(), Certificates: []tls.Certificate{friend},
+				MaxVersion: tls.VersionTLS12})
 		}, laxTLS},
 		{"no certificate", func(a string) error { return reach(a, &tls.Config{RootCAs: ca.Pool()}) }, laxTLS},
 		{"a certificate of nobody's", func(a string) error {
@@ -147,10 +149,12 @@ func TestNothingButTLS13(t *testing.T) {
 			t.Errorf("%s gets through", tc.name)
 		}
 	}
-	if err := reach(p.Addr().String(), &tls.Config{RootCAs: ca.Pool(), Certificates: []tls.Certificate{friend}}); err != nil {
+	if err := reach(p.Addr().String(), &tls.Config{RootCAs: ca.Pool(),
+		Certificates: []tls.Certificate{friend}}); err != nil {
 		t.Errorf("whoever has everything is kept out: %v", err)
 	}
-	c, err := tls.Dial("tcp", p.Addr().String(), &tls.Config{RootCAs: ca.Pool(), Certificates: []tls.Certificate{friend}, NextProtos: []string{"h2", "http/1.1"}})
+	c, err := tls.Dial("tcp", p.Addr().String(), &tls.Config{
+		RootCAs: ca.Pool(), Certificates: []tls.Certificate{friend}, NextProtos: []string{"h2", "http/1.1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +188,8 @@ func TestFilesAreRefused(t *testing.T) {
 	} {
 		f := ca.Write(t, t.TempDir(), "server")
 		tc.spoil(t, &f)
-		p, err := api.Open(api.PortConfig{Address: "127.0.0.1:0", Cert: f.Cert, Key: f.Key, ClientCA: f.CA, Logger: slog.New(slog.DiscardHandler)})
+		p, err := api.Open(api.PortConfig{Address: "127.0.0.1:0", Cert: f.Cert, Key: f.Key, ClientCA: f.CA,
+			Logger: slog.New(slog.DiscardHandler)})
 		if p != nil {
 			p.Close()
 		}
@@ -194,7 +199,8 @@ func TestFilesAreRefused(t *testing.T) {
 	}
 	f := ca.Write(t, t.TempDir(), "server")
 	for _, address := range []string{"", ":7443", "localhost:7443", "127.0.0.1", "/run/x.sock"} {
-		if _, err := api.Open(api.PortConfig{Address: address, Cert: f.Cert, Key: f.Key, Logger: slog.New(slog.DiscardHandler)}); err == nil || !strings.Contains(err.Error(), "want IP:PORT") {
+		if _, err := api.Open(api.PortConfig{Address: address, Cert: f.Cert, Key: f.Key,
+			Logger: slog.New(slog.DiscardHandler)}); err == nil || !strings.Contains(err.Error(), "want IP:PORT") {
 			t.Errorf("%q: %v", address, err)
 		}
 	}
@@ -260,7 +266,8 @@ func TestReloadOfAuthorities(t *testing.T) {
 	first, second := apitest.New(t), apitest.New(t)
 	files := first.Write(t, dir, "server")
 	p, _ := open(t, api.PortConfig{Cert: files.Cert, Key: files.Key, ClientCA: files.CA})
-	client := &tls.Config{RootCAs: first.Pool(), Certificates: []tls.Certificate{first.Write(t, t.TempDir(), "client").Pair(t)}, ClientSessionCache: tls.NewLRUClientSessionCache(8)}
+	client := &tls.Config{RootCAs: first.Pool(), Certificates: []tls.Certificate{
+		first.Write(t, t.TempDir(), "client").Pair(t)}, ClientSessionCache: tls.NewLRUClientSessionCache(8)}
 	for range 2 {
 		if err := reach(p.Addr().String(), client); err != nil {
 			t.Fatal(err)

@@ -49,13 +49,17 @@ func TestNoBodyWhereNoneBelongs(t *testing.T) {
 // A body that never comes does not hold the connection for good, whatever the
 // route and the answer.
 func TestBodyThatNeverEnds(t *testing.T) {
-	f := serve(t, options{roles: mine("harness"), config: func(c *api.Config) { c.ReadTimeout = 50 * time.Millisecond }})
-	for _, line := range []string{"GET /healthz", "POST /v1/runs/x/cancel", "POST /v1/runs", "PUT /v1/runs", "POST /nothing", "GET //x", "POST /metrics"} {
+	f := serve(t, options{roles: mine("harness"), config: func(c *api.Config) {
+		c.ReadTimeout = 50 * time.Millisecond
+	}})
+	for _, line := range []string{"GET /healthz", "POST /v1/runs/x/cancel", "POST /v1/runs", "PUT /v1/runs",
+		"POST /nothing", "GET //x", "POST /metrics"} {
 		conn, err := net.Dial("unix", f.socket)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", line); err != nil {
+		if _, err := fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
+			line); err != nil {
 			t.Fatal(err)
 		}
 		got, err := io.ReadAll(conn)

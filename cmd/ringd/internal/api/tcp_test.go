@@ -45,29 +45,32 @@ func remotely(t *testing.T, change func(*api.Config)) *remote {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &remote{url: "https://" + p.Addr().String(), trust: &tls.Config{RootCAs: ca.Pool()}, secret: map[string]string{}}
-	r.fixture = serve(t, options{roles: mine("harness", "operator", "viewer"), ports: []*api.Port{p}, config: func(c *api.Config) {
-		c.Wrong = api.TokensConfig{Burst: 1000}
-		c.Refused = func(_ context.Context, refusal api.Refusal) {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.refused = append(r.refused, refusal)
-		}
-		for _, role := range []api.Role{api.Harness, api.Approver, api.Operator, api.Viewer, "expired"} {
-			token := api.Token{IssuedToken: api.IssuedToken{Name: string(role), Secret: apitest.Secret()}, Roles: []api.Role{role}}
-			if role == "expired" {
-				token.Roles, token.Expires = []api.Role{api.Operator}, c.Now().Add(-time.Second)
+	r := &remote{url: "https://" + p.Addr().String(), trust: &tls.Config{RootCAs: ca.Pool()},
+		secret: map[string]string{}}
+	r.fixture = serve(t, options{roles: mine("harness", "operator", "viewer"), ports: []*api.Port{p},
+		config: func(c *api.Config) {
+			c.Wrong = api.TokensConfig{Burst: 1000}
+			c.Refused = func(_ context.Context, refusal api.Refusal) {
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				r.refused = append(r.refused, refusal)
 			}
-			if role == api.Approver {
-				token.Owners = []string{"group:leads"}
+			for _, role := range []api.Role{api.Harness, api.Approver, api.Operator, api.Viewer, "expired"} {
+				token := api.Token{IssuedToken: api.IssuedToken{Name: string(role), Secret: apitest.Secret()},
+					Roles: []api.Role{role}}
+				if role == "expired" {
+					token.Roles, token.Expires = []api.Role{api.Operator}, c.Now().Add(-time.Second)
+				}
+				if role == api.Approver {
+					token.Owners = []string{"group:leads"}
+				}
+				r.secret[token.Name] = token.Secret
+				c.Tokens = append(c.Tokens, token)
 			}
-			r.secret[token.Name] = token.Secret
-			c.Tokens = append(c.Tokens, token)
-		}
-		if change != nil {
-			change(c)
-		}
-	}})
+			if change != nil {
+				change(c)
+			}
+		}})
 	return r
 }
 
@@ -145,7 +148,8 @@ func TestNobodyWithoutAToken(t *testing.T) {
 			t.Errorf("%s gives %d, want %d", tc.name, resp.StatusCode, tc.want)
 		}
 		written := r.records()[before:]
-		if tc.why == nil && len(written) > 0 || tc.why != nil && (len(written) != 1 || !errors.Is(written[0].Why, tc.why) || written[0].From != "127.0.0.1") {
+		if tc.why == nil && len(written) > 0 || tc.why != nil &&
+			(len(written) != 1 || !errors.Is(written[0].Why, tc.why) || written[0].From != "127.0.0.1") {
 			t.Errorf("%s: recorded %+v, want %v", tc.name, written, tc.why)
 		}
 		if resp.StatusCode != 401 {
@@ -160,7 +164,8 @@ func TestNobodyWithoutAToken(t *testing.T) {
 		}
 	}
 	// On the socket a token is nothing, and a uid is all.
-	if got := r.ask("GET", "/v1/approvals", "", "Authorization", "Bearer "+r.secret["approver"], "Ringd-Role", "approver"); got.code() != wire.CodeForbidden {
+	if got := r.ask("GET", "/v1/approvals", "", "Authorization", "Bearer "+r.secret["approver"], "Ringd-Role",
+		"approver"); got.code() != wire.CodeForbidden {
 		t.Errorf("a token on the socket: %d %s", got.status, got.code())
 	}
 }
@@ -175,13 +180,16 @@ func TestRolesOfTokens(t *testing.T) {
 	}
 	digest := run.Pending[0].Digest
 	allow := wire.ApprovalAnswer{Verdict: "allow", Digest: digest, As: "group:leads"}
-	for name, c := range map[string]*client.Client{"harness": harness, "viewer": viewer, "operator": r.client("operator")} {
+	for name, c := range map[string]*client.Client{"harness": harness, "viewer": viewer,
+		"operator": r.client("operator")} {
 		if _, err := c.Approve(t.Context(), run.ID, "c1", allow); client.Code(err) != wire.CodeForbidden {
 			t.Errorf("a token of a %s approves: %v", name, err)
 		}
 	}
-	for name, c := range map[string]*client.Client{"approver": approver, "viewer": viewer, "operator": r.client("operator")} {
-		if _, err := c.StartRun(t.Context(), wire.RunRequest{Executor: "js", Program: wire.Program{Source: "1"}}); client.Code(err) != wire.CodeForbidden {
+	for name, c := range map[string]*client.Client{"approver": approver, "viewer": viewer,
+		"operator": r.client("operator")} {
+		if _, err := c.StartRun(t.Context(), wire.RunRequest{
+			Executor: "js", Program: wire.Program{Source: "1"}}); client.Code(err) != wire.CodeForbidden {
 			t.Errorf("a token of a %s starts a run: %v", name, err)
 		}
 	}
@@ -223,7 +231,8 @@ func TestRolesOfTokens(t *testing.T) {
 func TestTokensAreChecked(t *testing.T) {
 	one := func(change func(*api.Token)) func(*api.Config) {
 		return func(c *api.Config) {
-			token := api.Token{IssuedToken: api.IssuedToken{Name: "a", Secret: apitest.Secret()}, Roles: []api.Role{api.Harness}}
+			token := api.Token{IssuedToken: api.IssuedToken{Name: "a", Secret: apitest.Secret()},
+				Roles: []api.Role{api.Harness}}
 			change(&token)
 			c.Tokens, c.Refused = []api.Token{token}, func(context.Context, api.Refusal) {}
 		}
@@ -262,7 +271,8 @@ func TestGuessesAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.secret["guess"] = apitest.Secret()
-	for i, want := range []string{wire.CodeUnauthorized, wire.CodeUnauthorized, wire.CodeUnauthorized, wire.CodeTooManyAttempts, wire.CodeTooManyAttempts} {
+	for i, want := range []string{wire.CodeUnauthorized, wire.CodeUnauthorized, wire.CodeUnauthorized,
+		wire.CodeTooManyAttempts, wire.CodeTooManyAttempts} {
 		if _, err := r.client("guess").Status(t.Context()); client.Code(err) != want {
 			t.Errorf("guess %d: %v, want %s", i, err, want)
 		}
@@ -289,7 +299,8 @@ func TestTheEndOfAToken(t *testing.T) {
 	})
 	r.Apply(t, "one ask")
 	run := r.paused(daemontest.Me(), "wave ask")
-	resp, err := r.raw("GET /v1/runs/" + run.ID + "/events HTTP/1.1\r\nHost: ringd\r\nAuthorization: Bearer " + r.secret["viewer"] + "\r\n\r\n")
+	resp, err := r.raw("GET /v1/runs/" + run.ID + "/events HTTP/1.1\r\nHost: ringd\r\nAuthorization: Bearer " +
+		r.secret["viewer"] + "\r\n\r\n")
 	if err != nil || resp.StatusCode != 200 {
 		t.Fatalf("%v, %v", resp, err)
 	}
@@ -324,19 +335,23 @@ func TestSlowAndHugeOverTCP(t *testing.T) {
 	if resp, err := r.raw(head + "\r\n"); err != nil || resp.StatusCode != 200 {
 		t.Fatalf("a whole request: %v, %v", resp, err)
 	}
-	for name, text := range map[string]string{"half a header": head + "X-Slow: ", "half a line": "GET /v1/sta", "nothing": ""} {
+	for name, text := range map[string]string{"half a header": head + "X-Slow: ", "half a line": "GET /v1/sta",
+		"nothing": ""} {
 		if resp, err := r.raw(text); err == nil && resp.StatusCode == 200 {
 			t.Errorf("%s gives %d", name, resp.StatusCode)
 		}
 	}
-	resp, err := r.raw("POST /v1/runs HTTP/1.1\r\nHost: ringd\r\nAuthorization: Bearer " + r.secret["harness"] + "\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
+	resp, err := r.raw("POST /v1/runs HTTP/1.1\r\nHost: ringd\r\nAuthorization: Bearer " + r.secret["harness"] +
+		"\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
 	if err != nil || resp.StatusCode != 400 {
 		t.Errorf("half a body: %v, %v", resp, err)
 	}
-	if resp, err := r.raw(head + "X-Long: " + strings.Repeat("x", 64<<10) + "\r\n\r\n"); err != nil || resp.StatusCode != 431 {
+	if resp, err := r.raw(head + "X-Long: " + strings.Repeat("x", 64<<10) + "\r\n\r\n"); err != nil ||
+		resp.StatusCode != 431 {
 		t.Errorf("a huge header: %v, %v", resp, err)
 	}
-	if resp, err := r.raw(fmt.Sprintf("%s\r\n", strings.Replace(head, "/v1/status", "/"+strings.Repeat("x", 64<<10), 1))); err != nil || resp.StatusCode != 431 {
+	if resp, err := r.raw(fmt.Sprintf("%s\r\n", strings.Replace(
+		head, "/v1/status", "/"+strings.Repeat("x", 64<<10), 1))); err != nil || resp.StatusCode != 431 {
 		t.Errorf("a huge path: %v, %v", resp, err)
 	}
 }

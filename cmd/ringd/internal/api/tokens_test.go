@@ -53,7 +53,8 @@ func TestTokensNewRefuses(t *testing.T) {
 		"no name":     {[]api.IssuedToken{{Secret: a}}, "is not a token name"},
 		"a line":      {[]api.IssuedToken{{Name: "a\nuid:0", Secret: a}}, "is not a token name"},
 	} {
-		if _, err := api.NewTokens(api.TokensConfig{Tokens: tc.list}); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := api.NewTokens(api.TokensConfig{Tokens: tc.list}); err == nil ||
+			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)
 		}
 	}
@@ -100,7 +101,8 @@ func TestCheck(t *testing.T) {
 
 func TestAttemptsAreBounded(t *testing.T) {
 	a := apitest.Secret()
-	g, err := api.NewTokens(api.TokensConfig{Tokens: []api.IssuedToken{{Name: "a", Secret: a}}, Burst: 3, Every: time.Second})
+	g, err := api.NewTokens(api.TokensConfig{Tokens: []api.IssuedToken{{Name: "a", Secret: a}}, Burst: 3,
+		Every: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,13 +147,15 @@ func TestAttemptsAreBounded(t *testing.T) {
 // number.
 func TestAddressesAreBounded(t *testing.T) {
 	a := apitest.Secret()
-	g, err := api.NewTokens(api.TokensConfig{Tokens: []api.IssuedToken{{Name: "a", Secret: a}}, Burst: 2, Every: time.Second})
+	g, err := api.NewTokens(api.TokensConfig{Tokens: []api.IssuedToken{{Name: "a", Secret: a}}, Burst: 2,
+		Every: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	looked := 0
 	for i := range 10_000 {
-		if _, _, err := g.Check(api.TokenAttempt{From: fmt.Sprint(i), Secret: "x", Now: now}); errors.Is(err, api.ErrUnknown) {
+		if _, _, err := g.Check(api.TokenAttempt{From: fmt.Sprint(i), Secret: "x", Now: now}); errors.Is(
+			err, api.ErrUnknown) {
 			looked++
 		}
 	}

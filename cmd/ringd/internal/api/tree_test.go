@@ -56,7 +56,8 @@ func TestSubagentTree(t *testing.T) {
 			}}})
 			c = dial(t, f)
 			f.Apply(t, "one "+test.bridge)
-			if _, err := c.Run(t.Context(), wire.RunRequest{Executor: "js", Program: wire.Program{Source: "wave act act"}}); err != nil {
+			if _, err := c.Run(t.Context(), wire.RunRequest{
+				Executor: "js", Program: wire.Program{Source: "wave act act"}}); err != nil {
 				t.Fatal(err)
 			}
 			if started.Load() != test.want {
@@ -76,7 +77,8 @@ func TestSubagentsEndWithTheirCall(t *testing.T) {
 	}}})
 	c := dial(t, f)
 	f.Apply(t, "one act/1/3/10 ask/0/0/0")
-	parent, err := c.StartRun(t.Context(), wire.RunRequest{Executor: "js", Program: wire.Program{Source: "wave act ask"}})
+	parent, err := c.StartRun(t.Context(), wire.RunRequest{Executor: "js",
+		Program: wire.Program{Source: "wave act ask"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +129,8 @@ func TestSubagentUnderTheGenerationInForce(t *testing.T) {
 			f.Apply(t, "one act/1/1/10")
 			free := sync.OnceFunc(func() { close(release) })
 			defer free()
-			if _, err := c.StartRun(t.Context(), wire.RunRequest{Executor: "js", Program: wire.Program{Source: "call act"}}); err != nil {
+			if _, err := c.StartRun(t.Context(), wire.RunRequest{
+				Executor: "js", Program: wire.Program{Source: "call act"}}); err != nil {
 				t.Fatal(err)
 			}
 			call := <-calls
@@ -154,7 +157,8 @@ func TestSubagentOfAnotherActor(t *testing.T) {
 		t.Fatal(err)
 	}
 	call := <-calls
-	got := f.ask("POST", "/v1/runs", fmt.Sprintf(`{"executor":"js","program":{"source":"1+1"},"parent":{"run":%q,"call":%q}}`, call.Run, call.ID))
+	got := f.ask("POST", "/v1/runs",
+		fmt.Sprintf(`{"executor":"js","program":{"source":"1+1"},"parent":{"run":%q,"call":%q}}`, call.Run, call.ID))
 	if got.status != 404 || got.code() != wire.CodeNotFound {
 		t.Errorf("the run of another: %d %s", got.status, got.body)
 	}

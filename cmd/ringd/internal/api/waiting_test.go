@@ -19,7 +19,8 @@ import (
 // paused starts a run of an actor that waits, beneath the API.
 func (f *fixture) paused(actor daemon.Actor, program string) wire.Run {
 	f.t.Helper()
-	r, err := f.Daemon.StartRun(f.t.Context(), actor, wire.RunRequest{Executor: "js", Program: wire.Program{Source: program}, WaitMillis: 60000})
+	r, err := f.Daemon.StartRun(f.t.Context(), actor, wire.RunRequest{
+		Executor: "js", Program: wire.Program{Source: program}, WaitMillis: 60000})
 	if err != nil || r.State != "paused" {
 		f.t.Fatalf("%+v, %v", r, err)
 	}
@@ -73,7 +74,9 @@ func TestApproveThroughTheAPI(t *testing.T) {
 		if got.code() != tc.code {
 			t.Errorf("%s gives %d %q, want %q", tc.name, got.status, got.code(), tc.code)
 		}
-		if tc.code == wire.CodeNotAnApprover && !strings.Contains(string(got.body), fmt.Sprintf("uid:%d may answer as group:leads, user:eve; see approvers in", os.Getuid())) {
+		if tc.code == wire.CodeNotAnApprover && !strings.Contains(
+			string(got.body), fmt.Sprintf("uid:%d may answer as group:leads, user:eve; see approvers in",
+				os.Getuid())) {
 			t.Errorf("%s says %s", tc.name, got.body)
 		}
 	}
@@ -87,7 +90,8 @@ func TestApproveThroughTheAPI(t *testing.T) {
 	f.Clock.Advance(25 * time.Hour)
 	late := f.paused(daemontest.Me(), "steps pay")
 	f.Clock.Advance(24 * time.Hour)
-	if got := f.ask("POST", "/v1/approvals/"+late.ID+"/c1", word("allow", late.Pending[0].Digest, "", "")); got.code() != wire.CodeApprovalExpired && got.code() != wire.CodeRunEnded {
+	if got := f.ask("POST", "/v1/approvals/"+late.ID+"/c1", word(
+		"allow", late.Pending[0].Digest, "", "")); got.code() != wire.CodeApprovalExpired && got.code() != wire.CodeRunEnded {
 		t.Errorf("too late: %q", got.code())
 	}
 }
@@ -175,18 +179,21 @@ func TestUnprovidedThroughTheAPI(t *testing.T) {
 		var run wire.Run
 		for run.Error == nil {
 			var err error
-			if run, err = f.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, 0); err != nil || run.State != "paused" && run.State != "running" {
+			if run, err = f.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, 0); err != nil || run.State != "paused" &&
+				run.State != "running" {
 				t.Fatalf("%+v, %v", run, err)
 			}
 		}
 		return run
 	}
 	const text = "call c1 is approved and needs bridge pay: its command cannot be started"
-	if run := stuck(); run.Error.Name != wire.CodeBridgeUnprovided || run.Error.Message != text || len(run.Pending) != 0 {
+	if run := stuck(); run.Error.Name != wire.CodeBridgeUnprovided || run.Error.Message != text ||
+		len(run.Pending) != 0 {
 		t.Errorf("%+v", run.Error)
 	}
 	got := f.ask("POST", "/v1/runs/"+r.ID+"/resume", "")
-	if got.status != 409 || got.code() != wire.CodeBridgeUnprovided || !strings.Contains(string(got.body), text) || strings.Contains(string(got.body), "secret") {
+	if got.status != 409 || got.code() != wire.CodeBridgeUnprovided || !strings.Contains(string(got.body), text) ||
+		strings.Contains(string(got.body), "secret") {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	if st := f.Daemon.Status(t.Context()); !slices.ContainsFunc(st.Conditions, func(c wire.Condition) bool {
@@ -201,7 +208,8 @@ func TestUnprovidedThroughTheAPI(t *testing.T) {
 	if got := f.ask("POST", "/v1/runs/"+r.ID+"/resume", ""); got.code() != "" {
 		t.Errorf("%d %s", got.status, got.body)
 	}
-	if end, err := f.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, time.Minute); err != nil || end.State != "done" || len(f.Acts.Calls()) != 1 {
+	if end, err := f.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, time.Minute); err != nil ||
+		end.State != "done" || len(f.Acts.Calls()) != 1 {
 		t.Errorf("%+v, %v", end, err)
 	}
 }
@@ -210,11 +218,13 @@ func TestSessionsThroughTheAPI(t *testing.T) {
 	f := serve(t, options{roles: mine("harness")})
 	f.Apply(t, "one ask")
 	begin := func(program, more string) reply {
-		return f.ask("POST", "/v1/runs", fmt.Sprintf(`{"executor":"js","program":{"source":%q},"session":"s1","wait_ms":60000%s}`, program, more))
+		return f.ask("POST", "/v1/runs",
+			fmt.Sprintf(`{"executor":"js","program":{"source":%q},"session":"s1","wait_ms":60000%s}`, program, more))
 	}
 	for _, want := range []string{"1", "2"} {
 		var r wire.Run
-		if got := begin("session", ""); json.Unmarshal(got.body, &r) != nil || string(r.Value) != want || r.Session != "s1" {
+		if got := begin("session", ""); json.Unmarshal(got.body, &r) != nil || string(r.Value) != want ||
+			r.Session != "s1" {
 			t.Errorf("%s, want %s", got.body, want)
 		}
 	}

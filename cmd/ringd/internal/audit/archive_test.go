@@ -144,7 +144,8 @@ func TestArchive(t *testing.T) {
 func (a *archived) holds(t testing.TB, end audit.Head) {
 	t.Helper()
 	r := mustVerify(t, a.cfg.Dir, audit.Check{Key: publicKey(), Least: end})
-	if r.Head != end || r.Archived == nil || r.Archived.Read || r.Records != end.Seq-r.Archived.Seq || r.Signed != end.Seq {
+	if r.Head != end || r.Archived == nil || r.Archived.Read || r.Records != end.Seq-r.Archived.Seq ||
+		r.Signed != end.Seq {
 		t.Errorf("verified alone: %+v %+v, want the head %d", r, r.Archived, end.Seq)
 	}
 	for _, least := range []audit.Head{{}, end} {
@@ -171,7 +172,8 @@ func TestArchiveAll(t *testing.T) {
 	}
 	a.fill(t, l, 3)
 	clock.Add(time.Hour)
-	if done := a.archive(t, l, audit.Order{To: a.to, Until: clock.Now()}); len(done) != 1 || done[0].First != 1 || done[0].Last != 3 ||
+	if done := a.archive(t, l, audit.Order{To: a.to, Until: clock.Now()}); len(done) != 1 || done[0].First != 1 ||
+		done[0].Last != 3 ||
 		!done[0].Until.Equal(clock.Now().Add(-time.Hour)) {
 		t.Fatalf("archived: %+v", done)
 	}
@@ -380,7 +382,8 @@ func TestArchiveOlderHead(t *testing.T) {
 	a.archive(t, l, a.order(50))
 	mustClose(t, l)
 	write(t, filepath.Join(a.cfg.Dir, "archived.json"), old)
-	if _, err := audit.Open(t.Context(), a.cfg); !errors.Is(err, audit.ErrTampered) || !strings.Contains(err.Error(), "the segment is missing") {
+	if _, err := audit.Open(t.Context(), a.cfg); !errors.Is(err, audit.ErrTampered) ||
+		!strings.Contains(err.Error(), "the segment is missing") {
 		t.Errorf("open: %v", err)
 	}
 	// The archive has the newer one, which is the cure.
@@ -489,12 +492,14 @@ func TestArchiveHeadTooLarge(t *testing.T) {
 	const most = 64 << 20
 	head := func(padding int) audit.Archived {
 		return audit.Archived{Version: 1, Key: hex.EncodeToString(publicKey()), Segment: 1, Head: audit.Head{Seq: 1},
-			Files: []audit.ArchivedFile{{Name: audit.SegmentName(1) + ".gz", First: 1, Last: 1, Digest: strings.Repeat("x", padding)}}}
+			Files: []audit.ArchivedFile{
+				{Name: audit.SegmentName(1) + ".gz", First: 1, Last: 1, Digest: strings.Repeat("x", padding)}}}
 	}
 	bare, err := audit.HeadText(head(0), testKey())
 	check(t, err)
 	room := most - len(bare)
-	if text, err := audit.HeadText(head(room), testKey()); err != nil || len(text) != most || audit.RedecodeArchived(text, testKey()) == nil {
+	if text, err := audit.HeadText(head(room), testKey()); err != nil || len(text) != most ||
+		audit.RedecodeArchived(text, testKey()) == nil {
 		t.Errorf("a head of %d bytes: %v, or it cannot be read", len(text), err)
 	}
 	if _, err := audit.HeadText(head(room+1), testKey()); !errors.Is(err, audit.ErrArchive) {

@@ -75,7 +75,8 @@ func TestArchiveFullDisk(t *testing.T) {
 			break
 		}
 		refusals++
-		if !errors.Is(err, audit.ErrArchive) || !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "make room on the disk of "+a.to) {
+		if !errors.Is(err, audit.ErrArchive) || !errors.Is(err, syscall.ENOSPC) ||
+			!strings.Contains(err.Error(), "make room on the disk of "+a.to) {
 			t.Fatalf("with %d bytes left: %v", left, err)
 		}
 		if bytes, files := l.Packed(); len(done) != int(files) || (bytes > 0) != (files > 0) {

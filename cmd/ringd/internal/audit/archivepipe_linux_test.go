@@ -19,7 +19,8 @@ func TestArchivePipe(t *testing.T) {
 		a.fill(t, l, 40)
 		pipe := filepath.Join(a.to, name)
 		check(t, syscall.Mkfifo(pipe, 0o600))
-		if done, err := l.Archive(t.Context(), a.order(30)); err == nil || !strings.Contains(err.Error(), "not a regular file") || len(done) != 0 {
+		if done, err := l.Archive(t.Context(), a.order(30)); err == nil ||
+			!strings.Contains(err.Error(), "not a regular file") || len(done) != 0 {
 			t.Errorf("%s: archived %+v, %v", name, done, err)
 		}
 		check(t, os.Remove(pipe))
@@ -32,7 +33,9 @@ func TestArchivePipe(t *testing.T) {
 		}
 		check(t, os.Remove(pipe))
 		check(t, syscall.Mkfifo(pipe, 0o600))
-		if _, err := audit.Verify(t.Context(), a.cfg.Dir, audit.Check{Key: publicKey(), Archive: []string{a.to}}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		if _, err := audit.Verify(t.Context(), a.cfg.Dir, audit.Check{
+			Key: publicKey(), Archive: []string{a.to}}); err == nil ||
+			!strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("verified: %v", err)
 		}
 		failed := false

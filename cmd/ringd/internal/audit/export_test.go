@@ -47,7 +47,8 @@ func RedecodeArchived(text []byte, key ed25519.PrivateKey) []byte {
 func SignArchived(line []byte, key ed25519.PrivateKey) []byte { return signArchived(line, key) }
 
 // ArchivePoints are the labels that Archive tells.
-var ArchivePoints = []string{"archive_written", "archive_packed", "archive_recorded", "archive_copied", "archive_headed", "archive_removed"}
+var ArchivePoints = []string{"archive_written", "archive_packed", "archive_recorded", "archive_copied",
+	"archive_headed", "archive_removed"}
 
 // HeadText is a head as the host writes it.
 func HeadText(a Archived, key ed25519.PrivateKey) ([]byte, error) { return a.text(key) }

@@ -111,13 +111,15 @@ func TestFailureClosesForGood(t *testing.T) {
 			l := openOn(t, &d, cfg)
 			kept := mustAppend(t, l, callRecord(1), audit.Synced)
 			d.set(tt.fault)
-			if _, err := l.Append(t.Context(), callRecord(2), tt.d); !errors.Is(err, audit.ErrClosed) || !errors.Is(err, tt.cause) {
+			if _, err := l.Append(t.Context(), callRecord(2), tt.d); !errors.Is(err, audit.ErrClosed) ||
+				!errors.Is(err, tt.cause) {
 				t.Fatalf("error %v, want ErrClosed with its cause", err)
 			}
 			<-l.Failed()
 			d.set(func(d *disk) { d.write, d.sync = nil, nil })
 			for _, durability := range []audit.Durability{audit.Written, audit.Synced} {
-				if _, err := l.Append(t.Context(), callRecord(3), durability); !errors.Is(err, audit.ErrClosed) || !errors.Is(err, tt.cause) {
+				if _, err := l.Append(t.Context(), callRecord(3), durability); !errors.Is(err, audit.ErrClosed) ||
+					!errors.Is(err, tt.cause) {
 					t.Errorf("later append: %v, want ErrClosed with its cause", err)
 				}
 			}
@@ -297,7 +299,8 @@ func TestDiskFullLeavesLastRecord(t *testing.T) {
 			}
 			r := mustVerify(t, cfg.Dir, audit.Check{Key: publicKey()})
 			got := all(t, cfg.Dir, audit.Filter{Kinds: []audit.Kind{audit.LogClosed}})
-			if len(got) != 1 || got[0].Record.Detail["cause"] != "disk full" || r.Signed != r.Head.Seq || r.Torn != nil {
+			if len(got) != 1 || got[0].Record.Detail["cause"] != "disk full" || r.Signed != r.Head.Seq ||
+				r.Torn != nil {
 				t.Errorf("last record %+v, report %+v", got, r)
 			}
 			mustClose(t, mustOpen(t, cfg)) // restart needs no hand
@@ -361,7 +364,8 @@ func TestReopen(t *testing.T) {
 			if err := l.Reopen(t.Context()); err != nil {
 				t.Fatalf("an open log: %v", err)
 			}
-			acked := []audit.Head{mustAppend(t, l, callRecord(1), audit.Synced), mustAppend(t, l, callRecord(2), audit.Written)}
+			acked := []audit.Head{mustAppend(t, l, callRecord(1), audit.Synced),
+				mustAppend(t, l, callRecord(2), audit.Written)}
 			d.set(tt.fault)
 			big := audit.Record{Kind: audit.RunAsked, Agent: strings.Repeat("x", audit.MaxRecord/2)}
 			var err error
@@ -394,7 +398,8 @@ func TestReopen(t *testing.T) {
 			for _, h := range acked {
 				mustVerify(t, cfg.Dir, audit.Check{Key: publicKey(), Least: h})
 			}
-			if got := all(t, cfg.Dir, audit.Filter{Kinds: []audit.Kind{audit.LogReopened}}); len(got) != 1 || got[0].Record.Detail["cause"] == "" {
+			if got := all(t, cfg.Dir, audit.Filter{Kinds: []audit.Kind{audit.LogReopened}}); len(got) != 1 ||
+				got[0].Record.Detail["cause"] == "" {
 				t.Errorf("%+v, want one log_reopened", got)
 			}
 		})

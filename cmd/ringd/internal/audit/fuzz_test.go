@@ -32,7 +32,8 @@ func FuzzLine(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		kinds := 0
-		for _, again := range [][]byte{first(audit.Redecode(line)), second(audit.Redecode(line)), third(audit.Redecode(line))} {
+		for _, again := range [][]byte{first(audit.Redecode(line)), second(audit.Redecode(line)),
+			third(audit.Redecode(line))} {
 			if again == nil {
 				continue
 			}

@@ -27,7 +27,8 @@ func LoadKey(path string, random io.Reader) (ed25519.PrivateKey, error) {
 		return nil, fmt.Errorf("host key: %w", err)
 	}
 	if mode := info.Mode(); !mode.IsRegular() || mode.Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("host key %s: mode %v: want a file that only its owner can read; run chmod 600 on it", path, mode)
+		return nil, fmt.Errorf("host key %s: mode %v: want a file that only its owner can read; run chmod 600 on it",
+			path, mode)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -68,7 +68,8 @@ func TestKeyRefused(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "audit.key")
 			tt.make(t, path)
-			if _, err := audit.LoadKey(path, strings.NewReader("")); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := audit.LoadKey(path, strings.NewReader("")); err == nil ||
+				!strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want %q in it", err, tt.want)
 			}
 		})
@@ -82,7 +83,8 @@ func TestKeyRefused(t *testing.T) {
 			t.Errorf("a key is there: %v", err)
 		}
 	})
-	for _, text := range []string{"", "zz", strings.Repeat("a", 62), "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"} {
+	for _, text := range []string{"", "zz", strings.Repeat("a", 62),
+		"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"} {
 		if _, err := audit.PublicKey([]byte(text)); err == nil {
 			t.Errorf("public key %q accepted", text)
 		}

@@ -77,7 +77,8 @@ func mustAppend(t testing.TB, l *audit.Log, r audit.Record, d audit.Durability) 
 func callRecord(n int) audit.Record {
 	return audit.Record{
 		Kind: audit.CallDecided, Generation: 4, Revision: "sha256:aa", Actor: "uid:1000", Agent: "default",
-		Run: "r1", Call: fmt.Sprintf("c%d", n), Capability: "bridge:spawnSubagent", Digest: audit.Digest([]byte(`{"task":"x"}`)),
+		Run: "r1", Call: fmt.Sprintf("c%d", n), Capability: "bridge:spawnSubagent",
+		Digest: audit.Digest([]byte(`{"task":"x"}`)),
 		Decision: &audit.Decision{Verdict: profiles.Allow, Code: profiles.CodeAllowed, Reason: "granted",
 			Rule: &profiles.Rule{File: "policy.yaml", Line: 12, Column: 5, Path: "spec.bridges[0]"}},
 	}

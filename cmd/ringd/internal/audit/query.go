@@ -60,7 +60,8 @@ func (f Filter) needles() (all [][][]byte) {
 		}
 		return append([]byte(`"`+name+`":`), text...)
 	}
-	for _, w := range [][2]string{{"run", f.Run}, {"agent", f.Agent}, {"actor", f.Actor}, {"call", f.Call}, {"capability", f.Capability}} {
+	for _, w := range [][2]string{{"run", f.Run}, {"agent", f.Agent}, {"actor", f.Actor}, {"call", f.Call},
+		{"capability", f.Capability}} {
 		if w[1] != "" {
 			all = append(all, [][]byte{field(w[0], w[1])})
 		}
@@ -202,7 +203,8 @@ func (r *reader) segment(ctx context.Context, yield func(Entry) bool) (bool, err
 
 // lines yields the records of the whole lines of in, and returns how many bytes these
 // have; false: yield wants no more.
-func (r *reader) lines(ctx context.Context, from io.Reader, name string, yield func(Entry) bool) (n int64, more bool, err error) {
+func (r *reader) lines(ctx context.Context, from io.Reader, name string, yield func(Entry) bool) (
+	n int64, more bool, err error) {
 	in := bufio.NewReaderSize(from, maxLine+1)
 	for {
 		if err := ctx.Err(); err != nil {
@@ -246,7 +248,8 @@ func (r *reader) between(ctx context.Context, n int64, yield func(Entry) bool) (
 		case file.Last <= r.filter.After:
 			continue
 		case r.folders == nil:
-			return false, fmt.Errorf("%w: records %d to %d", ErrGap, max(file.First, r.filter.After+1), base.Files[min(n-1, base.Segment)-1].Last)
+			return false, fmt.Errorf("%w: records %d to %d", ErrGap, max(file.First, r.filter.After+1),
+				base.Files[min(n-1, base.Segment)-1].Last)
 		}
 		if more, err := r.unpacked(ctx, file, yield); err != nil || !more {
 			return more, err

@@ -26,7 +26,8 @@ func TestQuery(t *testing.T) {
 				Decision: &audit.Decision{Verdict: profiles.Deny, Code: profiles.CodeBridgeNotGranted}}
 		}
 		if i%3 == 2 {
-			r = audit.Record{Kind: audit.CallDecided, Run: "r2", Agent: "b", Decision: &audit.Decision{Verdict: profiles.Allow}}
+			r = audit.Record{Kind: audit.CallDecided, Run: "r2", Agent: "b",
+				Decision: &audit.Decision{Verdict: profiles.Allow}}
 		}
 		mustAppend(t, l, r, audit.Written)
 		c.Add(time.Minute)
@@ -146,7 +147,8 @@ func TestQueryPassesNothingOver(t *testing.T) {
 	for i := range 50 {
 		mustAppend(t, l, callRecord(i), audit.Written)
 	}
-	want := mustAppend(t, l, audit.Record{Kind: audit.PushApplied, Run: odd, Agent: odd, Actor: odd, Call: odd, Capability: odd}, audit.Synced)
+	want := mustAppend(t, l, audit.Record{Kind: audit.PushApplied, Run: odd, Agent: odd, Actor: odd, Call: odd,
+		Capability: odd}, audit.Synced)
 	for i := range 50 {
 		mustAppend(t, l, callRecord(i), audit.Written)
 	}

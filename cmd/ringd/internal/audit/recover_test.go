@@ -52,7 +52,8 @@ func recovered(t *testing.T, image []byte, least audit.Head) (int, bool, error) 
 		return 0, false, err
 	}
 	// What was only written is durable and signed before anything is added.
-	if r := mustVerify(t, dir, audit.Check{Key: publicKey()}); r.Signed != r.Head.Seq || l.SyncedHead() != r.Head || l.Head() != r.Head {
+	if r := mustVerify(t, dir, audit.Check{Key: publicKey()}); r.Signed != r.Head.Seq || l.SyncedHead() != r.Head ||
+		l.Head() != r.Head {
 		t.Errorf("opened with %+v, synced up to %v", r, l.SyncedHead())
 	}
 	mustAppend(t, l, audit.Record{Kind: audit.RunEnded}, audit.Written)
@@ -85,7 +86,8 @@ func TestTornTail(t *testing.T) {
 				t.Fatalf("commit %v, cut at %d: %v", commit, cut, err)
 			}
 			if got != whole || noted != (image[cut-1] != '\n') {
-				t.Errorf("commit %v, cut at %d: %d records, noted %v; want %d, %v", commit, cut, got, noted, whole, image[cut-1] != '\n')
+				t.Errorf("commit %v, cut at %d: %d records, noted %v; want %d, %v", commit, cut, got, noted, whole,
+					image[cut-1] != '\n')
 			}
 		}
 	}
@@ -128,7 +130,8 @@ func TestTornIsNotAnExcuse(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, _, err := recovered(t, tt.edit(bytes.Clone(image)), audit.Head{}); !errors.Is(err, audit.ErrTampered) {
+			if _, _, err := recovered(t, tt.edit(bytes.Clone(image)), audit.Head{}); !errors.Is(
+				err, audit.ErrTampered) {
 				t.Errorf("error %v, want ErrTampered", err)
 			}
 		})

@@ -89,7 +89,8 @@ func TestTampering(t *testing.T) {
 		}},
 		{"delete the first segment and rename the rest", true, func(t *testing.T, dir string) {
 			for n := int64(1); n < 3; n++ {
-				if err := os.Rename(filepath.Join(dir, audit.SegmentName(n+1)), filepath.Join(dir, audit.SegmentName(n))); err != nil {
+				if err := os.Rename(filepath.Join(dir, audit.SegmentName(n+1)),
+					filepath.Join(dir, audit.SegmentName(n))); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -205,7 +206,8 @@ func TestUnknownFormatRefused(t *testing.T) {
 		l[0] = bytes.Replace(l[0], []byte(`{"v":1,`), []byte(`{"v":2,`), 1)
 		return l
 	})
-	if _, err := audit.Open(t.Context(), config(dir)); !errors.Is(err, audit.ErrFormat) || !strings.Contains(err.Error(), "use the ringd that wrote it") {
+	if _, err := audit.Open(t.Context(), config(dir)); !errors.Is(err, audit.ErrFormat) ||
+		!strings.Contains(err.Error(), "use the ringd that wrote it") {
 		t.Errorf("error %v, want ErrFormat with what to do", err)
 	}
 }
@@ -260,7 +262,8 @@ func TestForgedChainWithoutSignatures(t *testing.T) {
 			add(fmt.Sprintf(`{"v":1,"n":%d,"s":%d,"p":"%x","k":"%x"}`, segment, seq+1, last, publicKey()))
 			for range 3 {
 				seq++
-				line := fmt.Sprintf(`{"s":%d,"p":"%x","r":{"time":"2026-01-02T03:04:05Z","kind":"run_asked"}}`, seq, last[:16])
+				line := fmt.Sprintf(`{"s":%d,"p":"%x","r":{"time":"2026-01-02T03:04:05Z","kind":"run_asked"}}`, seq,
+					last[:16])
 				add(line)
 				prev = last
 				unsigned := fmt.Sprintf(`{"c":%d,"h":"%x","b":%d`, seq, prev, len(line)+1)

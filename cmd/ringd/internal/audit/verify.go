@@ -25,8 +25,9 @@ type Report struct {
 	Bytes    int64 `json:"bytes"`
 	// Archived is what was moved to an archive; nil: nothing was.
 	Archived *Begin `json:"archived,omitempty"`
-	Key      string `json:"key"`            // the public key, hex
-	Signed   int64  `json:"signed"`         // sequence up to which a signature vouches; above it, about a second's records, the chain alone
+	Key      string `json:"key"` // the public key, hex
+	// sequence up to which a signature vouches; above it, about a second's records, the chain alone
+	Signed   int64  `json:"signed"`
 	Commits  int64  `json:"commits"`        // commit lines
 	Torn     *Break `json:"torn,omitempty"` // a crash left a torn tail; Open cuts it
 	Tampered *Break `json:"tampered,omitempty"`

@@ -29,8 +29,10 @@ func (r recorder) Record(ctx context.Context, rec contract.Record, d contract.Du
 	if d == contract.Written {
 		durability = audit.Written
 	}
-	out := audit.Record{Kind: audit.Kind(rec.Kind), Generation: rec.Generation, Revision: rec.Revision, Actor: rec.Actor,
-		Agent: rec.Agent, Run: rec.Run, Call: rec.Call, Capability: rec.Capability, State: rec.State, Digest: rec.Digest, Full: rec.Full, Detail: rec.Detail}
+	out := audit.Record{Kind: audit.Kind(rec.Kind), Generation: rec.Generation, Revision: rec.Revision,
+		Actor: rec.Actor,
+		Agent: rec.Agent, Run: rec.Run, Call: rec.Call, Capability: rec.Capability, State: rec.State,
+		Digest: rec.Digest, Full: rec.Full, Detail: rec.Detail}
 	if rec.Decision != nil {
 		out.Decision = audit.Decided(*rec.Decision)
 	}
@@ -102,8 +104,9 @@ func benchmarkCall(b *testing.B, p contract.Provider) {
 	var wg sync.WaitGroup
 	a := &asker{b: b}
 	ring, err := interpreter.New(interpreter.Config{
-		Executors: map[string]executors.Executor{profiles.ExecutorJS: a}, Default: p, Audit: recorder{log}, Journal: journal{},
-		Go: func(f func()) { wg.Go(f) }, Now: time.Now, Random: rand.Reader,
+		Executors: map[string]executors.Executor{profiles.ExecutorJS: a}, Default: p, Audit: recorder{log},
+		Journal: journal{},
+		Go:      func(f func()) { wg.Go(f) }, Now: time.Now, Random: rand.Reader,
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -111,11 +114,12 @@ func benchmarkCall(b *testing.B, p contract.Provider) {
 	defer wg.Wait()
 	defer ring.Close()
 	n := int64(60_000)
-	commit, err := ring.Prepare(b.Context(), &profiles.Set{Format: profiles.Format, Agents: map[string]profiles.Agent{"a": {
-		Name: "a", JS: &profiles.JS{}, Limits: profiles.Limits{WallMillis: &n, OutputBytes: &n, ResultBytes: &n},
-		Bridges: map[string]profiles.Bridge{"log": {Name: "log", Limits: profiles.BridgeLimits{
-			Concurrent: 1, CallsPerRun: 1 << 40, ArgumentBytes: n, ResultBytes: n, TimeoutMillis: n}}},
-	}}})
+	commit, err := ring.Prepare(b.Context(), &profiles.Set{Format: profiles.Format,
+		Agents: map[string]profiles.Agent{"a": {
+			Name: "a", JS: &profiles.JS{}, Limits: profiles.Limits{WallMillis: &n, OutputBytes: &n, ResultBytes: &n},
+			Bridges: map[string]profiles.Bridge{"log": {Name: "log", Limits: profiles.BridgeLimits{
+				Concurrent: 1, CallsPerRun: 1 << 40, ArgumentBytes: n, ResultBytes: n, TimeoutMillis: n}}},
+		}}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -136,7 +140,8 @@ func TestFullRecordFitsTheLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := audit.Open(t.Context(), audit.Config{Dir: dir + "/audit", Key: key, Now: time.Now, Ticks: make(chan time.Time)})
+	log, err := audit.Open(t.Context(), audit.Config{Dir: dir + "/audit", Key: key, Now: time.Now,
+		Ticks: make(chan time.Time)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,8 +150,9 @@ func TestFullRecordFitsTheLog(t *testing.T) {
 	for fill, want := range map[int]bool{binding.MaxFull: true, audit.MaxRecord: false} {
 		err := recorder{log}.Record(t.Context(), contract.Record{
 			Kind: contract.CallOpened, Actor: long, Agent: long, Run: long, Call: long, Capability: long, State: "open",
-			Decision: &profiles.Decision{Verdict: profiles.Allow, Reason: long, Revision: long, Rule: &profiles.Rule{File: long, Path: long}},
-			Full:     json.RawMessage(`"` + strings.Repeat("x", fill-2) + `"`),
+			Decision: &profiles.Decision{Verdict: profiles.Allow, Reason: long, Revision: long,
+				Rule: &profiles.Rule{File: long, Path: long}},
+			Full: json.RawMessage(`"` + strings.Repeat("x", fill-2) + `"`),
 		}, contract.Written)
 		if (err == nil) != want {
 			t.Errorf("%d bytes: %v", fill, err)

@@ -91,9 +91,11 @@ func TestCommandEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	got = slices.DeleteFunc(got, func(s string) bool { // the shell's own
-		return strings.HasPrefix(s, "PWD=") || strings.HasPrefix(s, "SHLVL=") || strings.HasPrefix(s, "_=") || strings.HasPrefix(s, "OLDPWD=")
+		return strings.HasPrefix(s, "PWD=") || strings.HasPrefix(s, "SHLVL=") || strings.HasPrefix(s, "_=") ||
+			strings.HasPrefix(s, "OLDPWD=")
 	})
-	want := []string{"LANG=C", "PATH=" + bridges.DefaultPath, "RINGD_BRIDGE=tools.search", "RINGD_CALL=c1", "RINGD_IDEMPOTENCY_KEY=k1", "RINGD_RUN=r1"}
+	want := []string{"LANG=C", "PATH=" + bridges.DefaultPath, "RINGD_BRIDGE=tools.search", "RINGD_CALL=c1",
+		"RINGD_IDEMPOTENCY_KEY=k1", "RINGD_RUN=r1"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -212,7 +214,8 @@ func TestNewCommandRefuses(t *testing.T) {
 // Ready finds out that a command could not begin, and starts none.
 func TestReady(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"tool": "#!/bin/sh\n", "lost": "#!/no/such/interpreter -e\n", "binary": "\x7fELF", "empty": ""} {
+	for name, text := range map[string]string{"tool": "#!/bin/sh\n", "lost": "#!/no/such/interpreter -e\n",
+		"binary": "\x7fELF", "empty": ""} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +233,8 @@ func TestReady(t *testing.T) {
 			t.Errorf("%q: %v, want %q", starts, err, want)
 		}
 	}
-	c, err := bridges.NewCommand(bridges.CommandConfig{Argv: []string{filepath.Join(dir, "tool")}, Dir: filepath.Join(dir, "none")})
+	c, err := bridges.NewCommand(bridges.CommandConfig{Argv: []string{filepath.Join(dir, "tool")},
+		Dir: filepath.Join(dir, "none")})
 	if err != nil {
 		t.Fatal(err)
 	}

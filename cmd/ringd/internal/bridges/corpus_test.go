@@ -89,7 +89,8 @@ func corpusDecider(allow []string) (*profiles.Decider, bool) {
 		}
 		e.Allow = append(e.Allow, profiles.EgressRule{Host: entry.Host, Ports: entry.Ports, AnyPort: entry.AnyPort})
 	}
-	a := profiles.Agent{Egress: e, Bridges: map[string]profiles.Bridge{"fetch": {Name: "fetch", Limits: profiles.BridgeLimits{ResultBytes: 1 << 20}}}}
+	a := profiles.Agent{Egress: e, Bridges: map[string]profiles.Bridge{
+		"fetch": {Name: "fetch", Limits: profiles.BridgeLimits{ResultBytes: 1 << 20}}}}
 	return profiles.NewDecider(a, "r", profiles.Environment{Now: time.Unix(1e9, 0)}), ok
 }
 
@@ -157,7 +158,8 @@ func corpusFetch(t *testing.T, d *profiles.Decider, a dest.Action) (dialed strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = p.Call(t.Context(), contract.Call{Run: "run", Agent: "a", Bridge: "fetch", Args: b, Deciders: func() []*profiles.Decider { return []*profiles.Decider{d} }})
+	_, err = p.Call(t.Context(), contract.Call{Run: "run", Agent: "a", Bridge: "fetch", Args: b,
+		Deciders: func() []*profiles.Decider { return []*profiles.Decider{d} }})
 	if err == nil {
 		err = fmt.Errorf("an answer from nowhere")
 	}

@@ -29,7 +29,8 @@ import (
 type trail struct{ log *audit.Log }
 
 func (l trail) Record(ctx context.Context, rec contract.Record, _ contract.Durability) error {
-	out := audit.Record{Kind: audit.Kind(rec.Kind), Revision: rec.Revision, Agent: rec.Agent, Run: rec.Run, Call: rec.Call, Capability: rec.Capability, State: rec.State, Digest: rec.Digest}
+	out := audit.Record{Kind: audit.Kind(rec.Kind), Revision: rec.Revision, Agent: rec.Agent, Run: rec.Run,
+		Call: rec.Call, Capability: rec.Capability, State: rec.State, Digest: rec.Digest}
 	if rec.Decision != nil {
 		out.Decision = audit.Decided(*rec.Decision)
 	}
@@ -38,10 +39,12 @@ func (l trail) Record(ctx context.Context, rec contract.Record, _ contract.Durab
 }
 
 func (l trail) event(ctx context.Context, ev proxy.Event) error {
-	out := audit.Record{Kind: audit.EgressDecided, Agent: ev.Agent, Run: ev.Run, Capability: "egress:" + ev.Dest.String(), Decision: audit.Decided(ev.Decision),
+	out := audit.Record{Kind: audit.EgressDecided, Agent: ev.Agent, Run: ev.Run,
+		Capability: "egress:" + ev.Dest.String(), Decision: audit.Decided(ev.Decision),
 		Detail: map[string]string{"door": ev.Listener, "method": ev.Method, "path": ev.Path}}
 	if ev.End != "" {
-		out = audit.Record{Kind: audit.EgressClosed, Agent: ev.Agent, Run: ev.Run, Capability: out.Capability, State: ev.End}
+		out = audit.Record{Kind: audit.EgressClosed, Agent: ev.Agent, Run: ev.Run, Capability: out.Capability,
+			State: ev.End}
 	}
 	_, err := l.log.Append(ctx, out, audit.Written)
 	return err
@@ -87,7 +90,8 @@ func BenchmarkFetchCall(b *testing.B) {
 		_, _ = io.WriteString(w, strings.Repeat("x", 1024))
 	})
 	b.Run("fetch", func(b *testing.B) {
-		fetchBenchmarkCall(b, "fetch", fmt.Sprintf(`[{"url":"%s/","method":"GET","headers":{}}]`, s.URL), netip.MustParseAddrPort(s.Listener.Addr().String()))
+		fetchBenchmarkCall(b, "fetch", fmt.Sprintf(`[{"url":"%s/","method":"GET","headers":{}}]`, s.URL),
+			netip.MustParseAddrPort(s.Listener.Addr().String()))
 	})
 	b.Run("log", func(b *testing.B) {
 		fetchBenchmarkCall(b, "log", `[{"text":"three findings in handler.go"}]`, netip.AddrPort{})
@@ -135,20 +139,23 @@ func fetchBenchmarkCall(b *testing.B, bridge, args string, to netip.AddrPort) {
 	a := &fetchAsker{b: b, bridge: bridge, args: json.RawMessage(args)}
 	ring, err := interpreter.New(interpreter.Config{
 		Executors: map[string]executors.Executor{profiles.ExecutorJS: a}, Audit: trail{log}, Journal: noJournal{},
-		Providers: map[string]contract.Provider{"fetch": p, "log": interpreter.Log{Logger: slog.New(slog.DiscardHandler)}},
-		Go:        func(f func()) { work.Go(f) }, Now: time.Now, Random: rand.Reader,
+		Providers: map[string]contract.Provider{"fetch": p, "log": interpreter.Log{
+			Logger: slog.New(slog.DiscardHandler)}},
+		Go: func(f func()) { work.Go(f) }, Now: time.Now, Random: rand.Reader,
 	})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer ring.Close()
 	n := int64(60_000)
-	commit, err := ring.Prepare(b.Context(), &profiles.Set{Format: profiles.Format, Agents: map[string]profiles.Agent{"a": {
-		Name: "a", JS: &profiles.JS{}, Limits: profiles.Limits{WallMillis: &n, OutputBytes: &n, ResultBytes: &n},
-		Egress: profiles.Egress{Mode: profiles.EgressAllowlist, Allow: []profiles.EgressRule{{Host: to.Addr().String(), Ports: []int{int(to.Port())}}}},
-		Bridges: map[string]profiles.Bridge{bridge: {Name: bridge, Limits: profiles.BridgeLimits{
-			Concurrent: 1, CallsPerRun: 1 << 40, ArgumentBytes: n, ResultBytes: n, TimeoutMillis: n}}},
-	}}})
+	commit, err := ring.Prepare(b.Context(), &profiles.Set{Format: profiles.Format,
+		Agents: map[string]profiles.Agent{"a": {
+			Name: "a", JS: &profiles.JS{}, Limits: profiles.Limits{WallMillis: &n, OutputBytes: &n, ResultBytes: &n},
+			Egress: profiles.Egress{Mode: profiles.EgressAllowlist,
+				Allow: []profiles.EgressRule{{Host: to.Addr().String(), Ports: []int{int(to.Port())}}}},
+			Bridges: map[string]profiles.Bridge{bridge: {Name: bridge, Limits: profiles.BridgeLimits{
+				Concurrent: 1, CallsPerRun: 1 << 40, ArgumentBytes: n, ResultBytes: n, TimeoutMillis: n}}},
+		}}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -62,7 +62,8 @@ func (p *Fetch) Call(ctx context.Context, c contract.Call) (json.RawMessage, err
 	}
 	most, ok := resultBytes(c)
 	if !ok {
-		return nil, &profiles.Denial{Capability: "egress", Decision: profiles.Decision{Code: profiles.CodeClosed, Reason: "no profile is in force"}}
+		return nil, &profiles.Denial{Capability: "egress", Decision: profiles.Decision{
+			Code: profiles.CodeClosed, Reason: "no profile is in force"}}
 	}
 	r, err := p.open(c)
 	if err != nil {

@@ -105,8 +105,9 @@ func (r *rig) allow(rules ...profiles.EgressRule) {
 
 func (r *rig) enforce(e profiles.Egress) {
 	a := profiles.Agent{
-		Egress:  e,
-		Bridges: map[string]profiles.Bridge{"fetch": {Name: "fetch", Limits: profiles.BridgeLimits{ResultBytes: r.most}}},
+		Egress: e,
+		Bridges: map[string]profiles.Bridge{
+			"fetch": {Name: "fetch", Limits: profiles.BridgeLimits{ResultBytes: r.most}}},
 	}
 	r.deciders.Store(&[]*profiles.Decider{profiles.NewDecider(a, "r", profiles.Environment{})})
 }
@@ -123,7 +124,8 @@ func (r *rig) call(run, args string) (json.RawMessage, error) {
 
 func (r *rig) in(ctx context.Context, run, args string) (json.RawMessage, error) {
 	return r.Call(ctx, contract.Call{
-		Run: run, ID: "c1", Agent: "a", Bridge: "fetch", Args: json.RawMessage(args), Deciders: func() []*profiles.Decider { return *r.deciders.Load() },
+		Run: run, ID: "c1", Agent: "a", Bridge: "fetch", Args: json.RawMessage(args),
+		Deciders: func() []*profiles.Decider { return *r.deciders.Load() },
 	})
 }
 
@@ -227,12 +229,14 @@ func TestRequests(t *testing.T) {
 			if diff := cmp.Diff(tt.want, a.Body); diff != "" {
 				t.Error(diff)
 			}
-			if a.Status != 200 || a.StatusText != "OK" || a.Headers["x-a"] != "1, 2" || !slices.Equal(a.SetCookie, []string{"s=1", "t=2"}) || !strings.HasPrefix(a.URL, s.URL) {
+			if a.Status != 200 || a.StatusText != "OK" || a.Headers["x-a"] != "1, 2" ||
+				!slices.Equal(a.SetCookie, []string{"s=1", "t=2"}) || !strings.HasPrefix(a.URL, s.URL) {
 				t.Errorf("%+v", a)
 			}
 		})
 	}
-	if n := len(slices.DeleteFunc(r.kinds(), func(k string) bool { return !strings.HasPrefix(k, "allow") })); n != len(tests) {
+	if n := len(slices.DeleteFunc(r.kinds(), func(k string) bool { return !strings.HasPrefix(k, "allow") })); n != len(
+		tests) {
 		t.Errorf("%d decisions for %d requests: %q", n, len(tests), r.kinds())
 	}
 }
@@ -244,7 +248,8 @@ func TestRefused(t *testing.T) {
 	host := s.Listener.Addr().(*net.TCPAddr)
 	limited := rule(s)
 	limited.Methods, limited.Paths = []string{"GET"}, []string{"/api"}
-	r := newRig(t, nil, limited, profiles.EgressRule{Host: "private.example", Ports: []int{80}}, profiles.EgressRule{Host: "gone.example", Ports: []int{443}})
+	r := newRig(t, nil, limited, profiles.EgressRule{Host: "private.example", Ports: []int{80}},
+		profiles.EgressRule{Host: "gone.example", Ports: []int{443}})
 	tests := []struct{ name, args, want string }{
 		{"another host", `{"url":"https://evil.example/"}`, "egress.not_granted"},
 		{"another port", fmt.Sprintf(`{"url":"http://127.0.0.1:%d/"}`, host.Port%65535+1), "egress.port"},
@@ -287,7 +292,8 @@ func TestRefused(t *testing.T) {
 				t.Errorf("got %s %s, want %s", out, got, tt.want)
 			}
 			var no *profiles.Denial
-			if all := r.kinds(); errors.As(err, &no) && !strings.HasPrefix(all[len(all)-1], "deny "+string(no.Decision.Code)) && !strings.HasPrefix(all[len(all)-1], "end ") {
+			if all := r.kinds(); errors.As(err, &no) && !strings.HasPrefix(
+				all[len(all)-1], "deny "+string(no.Decision.Code)) && !strings.HasPrefix(all[len(all)-1], "end ") {
 				t.Errorf("on record: %q", all)
 			}
 		})
@@ -316,7 +322,8 @@ func TestRedirects(t *testing.T) {
 		switch to {
 		case "":
 			b, _ := io.ReadAll(q.Body)
-			fmt.Fprintf(w, "%s %s %q %q %q", q.Method, q.URL.Path, q.Header.Get("Authorization"), q.Header.Get("Content-Type"), b)
+			fmt.Fprintf(w, "%s %s %q %q %q", q.Method, q.URL.Path, q.Header.Get("Authorization"),
+				q.Header.Get("Content-Type"), b)
 			return
 		case "again":
 			to = q.URL.String()
@@ -329,7 +336,8 @@ func TestRedirects(t *testing.T) {
 	})
 	r := newRig(t, nil, rule(s), rule(other))
 	post := func(path, more string) string {
-		return `{"url":"` + s.URL + path + `","method":"POST","headers":{"content-type":"a/b","authorization":"me","cookie":"c=1"},"body":"x"` + more + `}`
+		return `{"url":"` + s.URL + path +
+			`","method":"POST","headers":{"content-type":"a/b","authorization":"me","cookie":"c=1"},"body":"x"` + more + `}`
 	}
 	for _, tt := range []struct{ status, want string }{
 		{"301", `GET /end "me" "" ""`}, {"302", `GET /end "me" "" ""`}, {"303", `GET /end "me" "" ""`}, {"307", `POST /end "me" "a/b" "x"`}, {"308", `POST /end "me" "a/b" "x"`},
@@ -338,10 +346,12 @@ func TestRedirects(t *testing.T) {
 			t.Errorf("%s: %+v", tt.status, a)
 		}
 	}
-	if a := r.get(post("/307?to=other", "")); !strings.HasPrefix(a.Body.(string), "POST") || strings.Contains(a.Body.(string), "Authorization") || strings.Contains(a.Body.(string), "Cookie") {
+	if a := r.get(post("/307?to=other", "")); !strings.HasPrefix(a.Body.(string), "POST") ||
+		strings.Contains(a.Body.(string), "Authorization") || strings.Contains(a.Body.(string), "Cookie") {
 		t.Errorf("to another origin: %+v", a)
 	}
-	if a := r.get(post("/302?to=/end", `,"redirect":"manual"`)); a.Status != 302 || !a.OpaqueRedirect || a.Body != nil || !cmp.Equal(a.Headers, map[string]string{"location": "/end"}) {
+	if a := r.get(post("/302?to=/end", `,"redirect":"manual"`)); a.Status != 302 || !a.OpaqueRedirect ||
+		a.Body != nil || !cmp.Equal(a.Headers, map[string]string{"location": "/end"}) {
 		t.Errorf("manual: %+v", a)
 	}
 	for _, tt := range []struct{ args, want string }{
@@ -478,7 +488,8 @@ func TestFailures(t *testing.T) {
 		}
 	})
 	t.Cleanup(func() { close(hold) })
-	secured := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { fmt.Fprint(w, q.Proto, q.TLS != nil) }))
+	secured := httptest.NewTLSServer(
+		http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { fmt.Fprint(w, q.Proto, q.TLS != nil) }))
 	t.Cleanup(secured.Close)
 	roots := x509.NewCertPool()
 	roots.AddCert(secured.Certificate())
@@ -507,7 +518,9 @@ func TestFailures(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("the run has ended"))
-	_, err := r.Call(ctx, contract.Call{Run: "run", Bridge: "fetch", Args: json.RawMessage(`{"url":"` + secured.URL + `/"}`), Deciders: func() []*profiles.Decider { return *r.deciders.Load() }})
+	_, err := r.Call(ctx, contract.Call{Run: "run", Bridge: "fetch",
+		Args:     json.RawMessage(`{"url":"` + secured.URL + `/"}`),
+		Deciders: func() []*profiles.Decider { return *r.deciders.Load() }})
 	if err == nil || errors.As(err, new(*binding.Failure)) {
 		t.Errorf("cancelled: %v", err)
 	}
@@ -527,10 +540,13 @@ func TestGateway(t *testing.T) {
 	r := newRig(t, nil)
 	at := netip.MustParseAddrPort(s.Listener.Addr().String())
 	r.enforce(profiles.Egress{Mode: profiles.EgressGatewayOnly, Gateways: []profiles.Gateway{{
-		Name: "gateway", Upstream: s.URL + "/up", Addresses: []string{at.Addr().String()}, Credential: "k", Methods: []string{"GET"},
+		Name: "gateway", Upstream: s.URL + "/up", Addresses: []string{at.Addr().String()}, Credential: "k",
+		Methods: []string{"GET"},
 	}}})
-	out, err := r.call("run", `{"url":"http://gateway.ringd.internal/v1/x?q=1","headers":{"authorization":"mine","cookie":"c=1"}}`)
-	if err != nil || !strings.Contains(string(out), `"body":"GET/up/v1/x?q=1true"`) || strings.Contains(string(out), key) {
+	out, err := r.call("run",
+		`{"url":"http://gateway.ringd.internal/v1/x?q=1","headers":{"authorization":"mine","cookie":"c=1"}}`)
+	if err != nil || !strings.Contains(string(out), `"body":"GET/up/v1/x?q=1true"`) ||
+		strings.Contains(string(out), key) {
 		t.Errorf("%s %v", out, err)
 	}
 	for _, tt := range []struct{ args, want string }{
@@ -541,7 +557,8 @@ func TestGateway(t *testing.T) {
 		{`{"url":"http://gateway.ringd.internal/moved"}`, "egress.redirect: redirect 1"},
 		{`{"url":"` + s.URL + `/up"}`, "egress.not_granted"},
 	} {
-		if out, err := r.call("run", tt.args); err == nil || !strings.HasPrefix(told(err), tt.want) || strings.Contains(fmt.Sprint(err), key) {
+		if out, err := r.call("run", tt.args); err == nil || !strings.HasPrefix(told(err), tt.want) ||
+			strings.Contains(fmt.Sprint(err), key) {
 			t.Errorf("%s: %s %v", tt.args, out, told(err))
 		}
 	}

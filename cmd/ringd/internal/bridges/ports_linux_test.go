@@ -82,12 +82,14 @@ func TestStandardPorts(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if a := r.get(tt.args); a.Body != tt.want || sealed.Load() != tt.sealed || plain.Load() != tt.plain {
-				t.Errorf("got %+v over %d and %d connections, want %q over %d and %d", a, sealed.Load(), plain.Load(), tt.want, tt.sealed, tt.plain)
+				t.Errorf("got %+v over %d and %d connections, want %q over %d and %d", a, sealed.Load(), plain.Load(),
+					tt.want, tt.sealed, tt.plain)
 			}
 		})
 	}
 	all := len(r.kinds())
-	for _, args := range []string{`{"url":"http://127.0.0.1:443/"}`, `{"url":"https://127.0.0.1/?to=http://127.0.0.1:443/"}`} {
+	for _, args := range []string{`{"url":"http://127.0.0.1:443/"}`,
+		`{"url":"https://127.0.0.1/?to=http://127.0.0.1:443/"}`} {
 		if _, err := r.call("run", args); !strings.Contains(told(err), "TLS") {
 			t.Errorf("%s: %v", args, told(err))
 		}
@@ -96,7 +98,8 @@ func TestStandardPorts(t *testing.T) {
 		t.Errorf("%d records, %d connections: %q", n-all, sealed.Load(), r.kinds())
 	}
 	r.allow(profiles.EgressRule{Host: "127.0.0.1", Ports: []int{80}}) // nothing has cut what is kept
-	if _, err := r.call("run", `{"url":"https://127.0.0.1/g"}`); !strings.HasPrefix(told(err), "egress.port") || sealed.Load() != 1 {
+	if _, err := r.call("run", `{"url":"https://127.0.0.1/g"}`); !strings.HasPrefix(told(err), "egress.port") ||
+		sealed.Load() != 1 {
 		t.Errorf("over a connection that is there: %v", told(err))
 	}
 }
@@ -112,9 +115,11 @@ func TestKeptForTheName(t *testing.T) {
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(secured.Certificate())
-	one, other := profiles.EgressRule{Host: "example.com", Ports: []int{443}}, profiles.EgressRule{Host: "www.example.com", Ports: []int{443}}
+	one, other := profiles.EgressRule{Host: "example.com", Ports: []int{443}},
+		profiles.EgressRule{Host: "www.example.com", Ports: []int{443}}
 	r := newRig(t, func(c *bridges.Config) { c.Roots = roots }, one, other)
-	r.names = map[string]netip.Addr{"example.com.": netip.MustParseAddr("93.184.216.34"), "www.example.com.": netip.MustParseAddr("93.184.216.34")}
+	r.names = map[string]netip.Addr{"example.com.": netip.MustParseAddr("93.184.216.34"),
+		"www.example.com.": netip.MustParseAddr("93.184.216.34")}
 	for _, tt := range []struct{ url, want string }{
 		{"https://example.com/1", "GET example.com /1 true"}, {"https://example.com/2", "GET example.com /2 true"},
 		{"https://www.example.com/3", "GET www.example.com /3 true"}, {"https://www.example.com/4", "GET www.example.com /4 true"},
@@ -125,7 +130,8 @@ func TestKeptForTheName(t *testing.T) {
 		}
 	}
 	r.allow(one)
-	if _, err := r.call("run", `{"url":"https://www.example.com/6"}`); !strings.HasPrefix(told(err), "egress.not_granted") {
+	if _, err := r.call("run", `{"url":"https://www.example.com/6"}`); !strings.HasPrefix(
+		told(err), "egress.not_granted") {
 		t.Errorf("a name that is off the list: %v", told(err))
 	}
 	if got := r.get(`{"url":"https://example.com/7"}`).Body; got != "GET example.com /7 true" {

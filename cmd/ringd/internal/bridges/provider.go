@@ -69,13 +69,16 @@ func (p *Shell) Call(ctx context.Context, c contract.Call) (json.RawMessage, err
 	r, ok := c.Guest(p.executor.Name())
 	if !ok {
 		return nil, &profiles.Denial{Capability: "executor:" + p.executor.Name(), Decision: profiles.Decision{
-			Code: profiles.CodeExecutorNotGranted, Reason: "the bridge shell needs the executor shell, which the policy does not grant"}}
+			Code:   profiles.CodeExecutorNotGranted,
+			Reason: "the bridge shell needs the executor shell, which the policy does not grant"}}
 	}
 	most, ok := shellResultBytes(c)
 	if !ok {
-		return nil, &profiles.Denial{Capability: "bridge:" + c.Bridge, Decision: profiles.Decision{Code: profiles.CodeClosed, Reason: "no profile is in force"}}
+		return nil, &profiles.Denial{Capability: "bridge:" + c.Bridge,
+			Decision: profiles.Decision{Code: profiles.CodeClosed, Reason: "no profile is in force"}}
 	}
-	r.Program = executors.Program{Name: "shell", Language: "shell", Source: q.script, Stdin: []byte(q.stdin), Dir: q.cwd}
+	r.Program = executors.Program{Name: "shell", Language: "shell", Source: q.script, Stdin: []byte(q.stdin),
+		Dir: q.cwd}
 	s, err := p.enter(c.Run, q.session)
 	if err != nil {
 		return nil, err
@@ -194,7 +197,9 @@ type said struct {
 func (h *host) claims(out executors.Outcome) []profiles.Decision {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(out.Denials), func(d profiles.Decision) bool { return h.said[said{d.Code, d.Reason}] })
+	return slices.DeleteFunc(slices.Clone(out.Denials), func(d profiles.Decision) bool {
+		return h.said[said{d.Code, d.Reason}]
+	})
 }
 
 // Ask has an act decided as one of the run that called.

@@ -48,8 +48,9 @@ func stderr(s string) executors.ConsoleEntry {
 
 // call is one of a run that may start ls and nothing else.
 func shellCall(args string, result int64) contract.Call {
-	agent := profiles.Agent{Name: "a", JS: &profiles.JS{}, Shell: &profiles.Shell{}, Bridges: map[string]profiles.Bridge{
-		"shell": {Name: "shell", Limits: profiles.BridgeLimits{ResultBytes: result}}}}
+	agent := profiles.Agent{Name: "a", JS: &profiles.JS{}, Shell: &profiles.Shell{},
+		Bridges: map[string]profiles.Bridge{
+			"shell": {Name: "shell", Limits: profiles.BridgeLimits{ResultBytes: result}}}}
 	d := profiles.NewDecider(agent, "r", profiles.Environment{})
 	return contract.Call{Run: "r1", ID: "c1", Bridge: "shell", Args: json.RawMessage(args),
 		Deciders: func() []*profiles.Decider { return []*profiles.Decider{d} },
@@ -58,9 +59,11 @@ func shellCall(args string, result int64) contract.Call {
 		},
 		Claims: func(string, []profiles.Decision, int64) error { return nil },
 		Act: func(_ context.Context, q executors.Question) (executors.Answer, error) {
-			dec := profiles.Decision{Code: profiles.CodeExecNotGranted, Reason: "rm is not listed", Rule: &profiles.Rule{File: "p.yaml", Line: 7}, Instead: []string{"ls"}}
+			dec := profiles.Decision{Code: profiles.CodeExecNotGranted, Reason: "rm is not listed",
+				Rule: &profiles.Rule{File: "p.yaml", Line: 7}, Instead: []string{"ls"}}
 			if q.Action.Exec.Argv[0] == "ls" {
-				dec = profiles.Decision{Verdict: profiles.Allow, Code: profiles.CodeAllowed, Start: &profiles.Start{Path: "/bin/ls", Argv: []string{"ls"}}}
+				dec = profiles.Decision{Verdict: profiles.Allow, Code: profiles.CodeAllowed,
+					Start: &profiles.Start{Path: "/bin/ls", Argv: []string{"ls"}}}
 			}
 			raw, err := json.Marshal(dec)
 			return executors.Answer{Value: raw}, err
@@ -69,7 +72,8 @@ func shellCall(args string, result int64) contract.Call {
 }
 
 func starts(ctx context.Context, h executors.Host, argv ...string) error {
-	_, err := h.Ask(ctx, executors.Question{Call: "c1", Action: &profiles.Action{Exec: &profiles.ExecAction{Argv: argv}}})
+	_, err := h.Ask(ctx, executors.Question{Call: "c1", Action: &profiles.Action{
+		Exec: &profiles.ExecAction{Argv: argv}}})
 	return err
 }
 
@@ -105,7 +109,8 @@ func TestCall(t *testing.T) {
 				Stdout  string `json:"stdout"`
 				Dropped int    `json:"dropped_bytes"`
 			}
-			if err := json.Unmarshal(got, &r); err != nil || len(got) > 400 || r.Dropped+len(r.Stdout) != 1000 || strings.Trim(r.Stdout, "é") != "" {
+			if err := json.Unmarshal(got, &r); err != nil || len(got) > 400 || r.Dropped+len(r.Stdout) != 1000 ||
+				strings.Trim(r.Stdout, "é") != "" {
 				t.Errorf("%d bytes, %+v, %v", len(got), r, err)
 			}
 		})
@@ -113,7 +118,8 @@ func TestCall(t *testing.T) {
 }
 
 func TestCallRefused(t *testing.T) {
-	denied := executors.Outcome{State: executors.StateDenied, ExitCode: 126, Error: &executors.ProgramError{Name: "CapabilityDenied"}}
+	denied := executors.Outcome{State: executors.StateDenied, ExitCode: 126,
+		Error: &executors.ProgramError{Name: "CapabilityDenied"}}
 	for _, tt := range []struct {
 		name string
 		play func(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error)
@@ -130,7 +136,8 @@ func TestCallRefused(t *testing.T) {
 		}, []string{"exec.not_granted: refused while running", "at 2:1  rm s3cret"}},
 		{"before it began", func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
 			out := denied
-			out.Denials = []profiles.Decision{{Code: profiles.CodeShellOpaque, Reason: "eval of s3cret", Text: "refused before start: eval of s3cret"}}
+			out.Denials = []profiles.Decision{
+				{Code: profiles.CodeShellOpaque, Reason: "eval of s3cret", Text: "refused before start: eval of s3cret"}}
 			return out, nil
 		}, []string{"shell.opaque", "refused before start", "s3cret"}},
 	} {
@@ -169,15 +176,18 @@ func TestCallFails(t *testing.T) {
 	without := shellCall(`"x"`, 1000)
 	without.Guest = func(string) (executors.Run, bool) { return executors.Run{}, false }
 	var no *profiles.Denial
-	if _, err := bridges.NewShell(never).Call(t.Context(), without); !errors.As(err, &no) || no.Decision.Code != profiles.CodeExecutorNotGranted {
+	if _, err := bridges.NewShell(never).Call(t.Context(), without); !errors.As(err, &no) ||
+		no.Decision.Code != profiles.CodeExecutorNotGranted {
 		t.Errorf("without the executor: %v", err)
 	}
 	if len(never.runs) != 0 {
 		t.Errorf("%d scripts ran", len(never.runs))
 	}
-	for _, state := range []executors.State{executors.StateCancelled, executors.StatePaused, executors.StateUnknown, "", executors.StateLimit} {
+	for _, state := range []executors.State{executors.StateCancelled, executors.StatePaused, executors.StateUnknown, "",
+		executors.StateLimit} {
 		f := &fake{play: func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
-			return executors.Outcome{State: state, Error: &executors.ProgramError{Name: "Timeout", Message: "too long"}}, nil
+			return executors.Outcome{State: state, Error: &executors.ProgramError{
+				Name: "Timeout", Message: "too long"}}, nil
 		}}
 		if out, err := bridges.NewShell(f).Call(t.Context(), shellCall(`"x"`, 1000)); err == nil {
 			t.Errorf("state %q is a result: %s", state, out)
@@ -201,7 +211,8 @@ func TestSessions(t *testing.T) {
 		n++
 		out := printed(executors.StateDone, 0)
 		if r.Program.Source == "bad" {
-			out = executors.Outcome{State: executors.StateDenied, Denials: []profiles.Decision{{Code: profiles.CodeShellOpaque}}}
+			out = executors.Outcome{State: executors.StateDenied,
+				Denials: []profiles.Decision{{Code: profiles.CodeShellOpaque}}}
 		}
 		out.Snapshot = fmt.Append(nil, "s", n)
 		return out, nil
@@ -251,7 +262,8 @@ func TestSessions(t *testing.T) {
 		}
 		return printed(executors.StateDone, 0), nil
 	}
-	if _, err := q.Call(t.Context(), shellCall(`{"script":"x","session":"s"}`, 1000)); err != nil || len(busy.runs) != 1 {
+	if _, err := q.Call(t.Context(), shellCall(`{"script":"x","session":"s"}`, 1000)); err != nil ||
+		len(busy.runs) != 1 {
 		t.Errorf("%d ran, %v", len(busy.runs), err)
 	}
 }

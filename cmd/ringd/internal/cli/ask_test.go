@@ -74,7 +74,9 @@ func TestAsk(t *testing.T) {
 
 func start(t *testing.T, stdin io.Reader, ahead, as string, owners ...string) *clitest.Person {
 	t.Helper()
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], append([]string{"ask-here", as}, owners...)...) // the clean-up ends it
+	// the clean-up ends it
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0],
+		append([]string{"ask-here", as}, owners...)...)
 	master, tty, err := pty.Open()
 	if err != nil {
 		t.Fatal(err)

@@ -138,7 +138,8 @@ func byOf(r audit.Record) string {
 // the verdict says is no code.
 func codeOf(r audit.Record) string {
 	d := r.Decision
-	if d == nil || d.Verdict == profiles.Allow || d.Code == profiles.CodeApprovalRequired || r.Kind == audit.GuestRefused {
+	if d == nil || d.Verdict == profiles.Allow || d.Code == profiles.CodeApprovalRequired ||
+		r.Kind == audit.GuestRefused {
 		return ""
 	}
 	return strings.TrimPrefix(string(d.Code), subject(r.Kind)+".")

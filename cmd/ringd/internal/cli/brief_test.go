@@ -44,7 +44,8 @@ func TestBriefRecords(t *testing.T) {
 		{Kind: audit.RunEnded, Run: run, State: "done", Decision: deny(profiles.CodeBridgeCalls, "x"), Detail: map[string]string{"enforced": "mounts namespaces", "tier": "os-sandbox"}},
 	} {
 		r.Time = time.Date(2026, 11, 23, 18, 58, 43, 496e6, time.FixedZone("", 3600))
-		if err := (cli.Page{W: &b, Terminal: true}).Brief(audit.Entry{Head: audit.Head{Seq: 7}, Record: r}); err != nil {
+		if err := (cli.Page{W: &b, Terminal: true}).Brief(audit.Entry{
+			Head: audit.Head{Seq: 7}, Record: r}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,9 +78,11 @@ r5w2ocmttxoz  deny   run_ended  done  bridge.calls
 func TestBriefFits(t *testing.T) {
 	fault := &audit.Fault{ID: "f", Text: "text"}
 	for _, kind := range audit.Kinds() {
-		for _, text := range append(clitest.Hostile(), "short", strings.Repeat("x", 300), strings.Repeat("東京", 99), strings.Repeat("…", 99)) {
+		for _, text := range append(clitest.Hostile(), "short", strings.Repeat("x", 300), strings.Repeat("東京", 99),
+			strings.Repeat("…", 99)) {
 			detail := map[string]string{}
-			for _, key := range []string{"as", "call", "detail", "program", "method", "path", "reason", "error", "count", "enforced", "version"} {
+			for _, key := range []string{"as", "call", "detail", "program", "method", "path", "reason", "error",
+				"count", "enforced", "version"} {
 				detail[key] = text
 			}
 			for _, r := range []audit.Record{

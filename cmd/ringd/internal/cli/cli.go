@@ -136,16 +136,19 @@ func RefusedBy(err error) error {
 	var e *client.Error
 	if !errors.As(err, &e) {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-			return Usage("%w\n    hint: no daemon listens there: start one with ringd serve, or name it with\n      --socket or --url", err)
+			return Usage("%w\n    hint: no daemon listens there: start one with ringd serve, or name it with\n      "+
+				"--socket or --url", err)
 		}
 		if errors.Is(err, fs.ErrPermission) {
-			return Usage("%w\n    hint: the socket is for the users of its group: add this user to it, or name the\n      group with socketGroup: in the daemon's configuration (docs/HOSTS.md)", err)
+			return Usage("%w\n    hint: the socket is for the users of its group: add this user to it, or name the\n "+
+				"     group with socketGroup: in the daemon's configuration (docs/HOSTS.md)", err)
 		}
 		return Usage("%w", err)
 	}
 	text := errors.New(RenderRefused(e.Error()))
 	switch {
-	case Unenforceable(profiles.Code(e.Code)), e.Code == string(profiles.CodeClosed), e.Code == wire.CodeAuditUnavailable, e.Code == wire.CodeDiskLow:
+	case Unenforceable(profiles.Code(e.Code)), e.Code == string(profiles.CodeClosed),
+		e.Code == wire.CodeAuditUnavailable, e.Code == wire.CodeDiskLow:
 		return Failed(Unavailable, text)
 	case e.Code == wire.CodeRequestInvalid:
 		return Failed(Misused, text)
@@ -157,7 +160,8 @@ func RefusedBy(err error) error {
 // Unenforceable reports whether a code says that this host or build lacks what
 // is asked for, as opposed to a policy that refuses.
 func Unenforceable(c profiles.Code) bool {
-	return c == profiles.CodeExecutorUnavailable || c == profiles.CodeTierUnavailable || c == profiles.CodeRingUnavailable ||
+	return c == profiles.CodeExecutorUnavailable || c == profiles.CodeTierUnavailable ||
+		c == profiles.CodeRingUnavailable ||
 		c == profiles.CodeHostFull
 }
 

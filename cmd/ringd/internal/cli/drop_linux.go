@@ -14,7 +14,10 @@ func drop(f *os.File) error {
 		return fmt.Errorf("read terminal: %w", err)
 	}
 	var failed error
-	if err := c.Control(func(fd uintptr) { failed = unix.IoctlSetInt(int(fd), unix.TCFLSH, unix.TCIFLUSH) }); err != nil {
+	if err := c.Control(func(fd uintptr) {
+		failed = unix.IoctlSetInt(
+			int(fd), unix.TCFLSH, unix.TCIFLUSH)
+	}); err != nil {
 		return fmt.Errorf("read terminal: %w", err)
 	}
 	if failed != nil {

@@ -48,7 +48,8 @@ func TestStatusOfEgress(t *testing.T) {
 	var b strings.Builder
 	cli.Page{W: &b}.Status(wire.Status{Ready: true, Egress: &wire.Network{
 		Connections: 3,
-		Next:        []wire.EgressExpiry{{Agent: "a", Host: "api.example.com", At: time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)}},
+		Next: []wire.EgressExpiry{
+			{Agent: "a", Host: "api.example.com", At: time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)}},
 		Gateways: []wire.EgressGateway{{Agent: "a", Name: "gateway", State: "ready"},
 			{Agent: "b", Name: "gateway", State: "unavailable", Reason: "no credential key on this host; add credentials.key to the configuration"},
 			{Agent: "research", Name: "models", State: "unavailable", Reason: "credential models: read secret: /etc/ringd/models.key can be read by others (mode 0644): chmod 600 it"}},

@@ -32,7 +32,8 @@ func (p Page) excerpt(at schema.Pos) string {
 	below := columnsCut(front)
 	back = clip(back, room-below)
 	gutter := strings.Repeat(" ", len(number)-2) + "| "
-	return p.style(safetext.Dim, number) + front + back + "\n" + p.style(safetext.Dim, gutter) + strings.Repeat(" ", below) + "^\n"
+	return p.style(safetext.Dim, number) + front + back + "\n" + p.style(safetext.Dim, gutter) +
+		strings.Repeat(" ", below) + "^\n"
 }
 
 // nearby is how many bytes on each side of a place are looked at: some lines are very long.

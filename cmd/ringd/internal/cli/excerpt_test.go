@@ -63,7 +63,8 @@ func TestExcerpt(t *testing.T) {
 	for _, name := range []string{"wide", "han"} {
 		got := strings.Split(show(name, strings.Index(lines[name], "1GB")+1, true), "\n")
 		line, caret := []rune(got[1]), strings.Index(got[2], "^") // of letters that are one byte each
-		if wideRunes := strings.Count(got[1], "名"); caret < 0 || len(line)+wideRunes > 80 || string(line[caret-wideRunes:caret-wideRunes+3]) != "1GB" {
+		if wideRunes := strings.Count(got[1], "名"); caret < 0 || len(line)+wideRunes > 80 ||
+			string(line[caret-wideRunes:caret-wideRunes+3]) != "1GB" {
 			t.Errorf("%s:\n%s", name, strings.Join(got, "\n"))
 		}
 	}

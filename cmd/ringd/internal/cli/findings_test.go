@@ -18,7 +18,8 @@ import (
 func TestFindingsAreOneEach(t *testing.T) {
 	const evil = "x\nother.yaml:1:1: ok: fine\u200b\u202e\u2028\x1b[31m\U000e0041"
 	var b bytes.Buffer
-	found := schema.Diagnostics{{Pos: schema.Pos{File: "a\nb.yaml", Line: 1, Column: 2}, Code: "syntax", Msg: evil, Hint: evil, Related: []schema.Pos{{File: "c\nd.yaml", Line: 3}}}}
+	found := schema.Diagnostics{
+		{Pos: schema.Pos{File: "a\nb.yaml", Line: 1, Column: 2}, Code: "syntax", Msg: evil, Hint: evil, Related: []schema.Pos{{File: "c\nd.yaml", Line: 3}}}}
 	if err := (cli.Page{W: &b}).Findings(found); err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +28,8 @@ func TestFindingsAreOneEach(t *testing.T) {
 			t.Errorf("a line of its own: %q", line)
 		}
 	}
-	if strings.ContainsAny(b.String(), "\u200b\u202e\u2028\x1b\U000e0041") || !strings.Contains(b.String(), `fine\u200b\u202e\u2028\u001b[31m\U000e0041`) {
+	if strings.ContainsAny(b.String(), "\u200b\u202e\u2028\x1b\U000e0041") ||
+		!strings.Contains(b.String(), `fine\u200b\u202e\u2028\u001b[31m\U000e0041`) {
 		t.Errorf("%q", b.String())
 	}
 }
@@ -36,18 +38,23 @@ func TestFindingsAreOneEach(t *testing.T) {
 // and code stay whole on the first line; elsewhere a message is one line.
 func TestFindingsFitATerminal(t *testing.T) {
 	long := strings.Repeat("spec.executors.python.limits.memory is above ", 6) + "the\nceiling  of  4GiB"
-	for _, file := range []string{"p.yaml", strings.Repeat("folder/", 9) + "p.yaml", strings.Repeat("folder/", 15) + "p.yaml"} {
-		found := schema.Diagnostics{{Pos: schema.Pos{File: file, Line: 12, Column: 3}, Code: "widens-parent", Msg: long, Hint: long, Severity: schema.Warning}}
+	for _, file := range []string{"p.yaml", strings.Repeat("folder/", 9) + "p.yaml",
+		strings.Repeat("folder/", 15) + "p.yaml"} {
+		found := schema.Diagnostics{
+			{Pos: schema.Pos{File: file, Line: 12, Column: 3}, Code: "widens-parent", Msg: long, Hint: long, Severity: schema.Warning}}
 		var narrow, whole bytes.Buffer
-		if err := errors.Join((cli.Page{W: &narrow, Terminal: true}).Findings(found), (cli.Page{W: &whole}).Findings(found)); err != nil {
+		if err := errors.Join((cli.Page{W: &narrow, Terminal: true}).Findings(found),
+			(cli.Page{W: &whole}).Findings(found)); err != nil {
 			t.Fatal(err)
 		}
 		begin := file + ":12:3: widens-parent: warning:"
-		if !strings.HasPrefix(narrow.String(), begin) || !strings.Contains(narrow.String(), "\n      ceiling  of  4GiB\n") {
+		if !strings.HasPrefix(narrow.String(), begin) || !strings.Contains(
+			narrow.String(), "\n      ceiling  of  4GiB\n") {
 			t.Errorf("got %q", narrow.String())
 		}
 		for i, line := range strings.Split(narrow.String(), "\n") {
-			if columns := utf8.RuneCountInString(line); columns > 80 && line != begin || strings.TrimRight(line, " ") != line {
+			if columns := utf8.RuneCountInString(line); columns > 80 && line != begin ||
+				strings.TrimRight(line, " ") != line {
 				t.Errorf("line %d has %d columns: %q", i, columns, line)
 			}
 		}
@@ -62,7 +69,8 @@ func TestFindingsFitATerminal(t *testing.T) {
 
 // TestCleanKeepsWhatPeopleRead: letters of every script, and what joins them.
 func TestCleanKeepsWhatPeopleRead(t *testing.T) {
-	for _, text := range []string{"é ß 日本 عربي", "\u0645\u06cc\u200c\u062e", "\U0001f469\u200d\U0001f4bb \u2764\ufe0f", "\u0600\u0661"} {
+	for _, text := range []string{"é ß 日本 عربي", "\u0645\u06cc\u200c\u062e", "\U0001f469\u200d\U0001f4bb \u2764\ufe0f",
+		"\u0600\u0661"} {
 		if got := cli.Clean(text); got != text {
 			t.Errorf("%q became %q", text, got)
 		}
@@ -74,7 +82,9 @@ func TestCleanKeepsWhatPeopleRead(t *testing.T) {
 
 // TestSARIFPlaces: a place is a URI, whatever the file is called.
 func TestSARIFPlaces(t *testing.T) {
-	text, err := json.Marshal(cli.SARIF(schema.Diagnostics{{Pos: schema.Pos{File: "a b%20<c>\n.yaml", Line: 1}}, {Pos: schema.Pos{File: "policies/plain_1.yaml", Line: 1}}}, ""))
+	text, err := json.Marshal(
+		cli.SARIF(schema.Diagnostics{{Pos: schema.Pos{File: "a b%20<c>\n.yaml", Line: 1}},
+			{Pos: schema.Pos{File: "policies/plain_1.yaml", Line: 1}}}, ""))
 	if err != nil {
 		t.Fatal(err)
 	}

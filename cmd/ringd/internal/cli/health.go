@@ -30,14 +30,15 @@ type Executor struct {
 
 // Health is what this host can enforce.
 type Health struct {
-	Enforceable bool       `json:"enforceable"` // the default profile
-	Tier        string     `json:"tier"`        // the strongest that a guest gets
-	Kernel      string     `json:"kernel"`      // its release
-	LandlockABI int        `json:"landlock_abi"`
-	Container   string     `json:"container,omitempty"` // that there are signs of around ringd
-	Engine      string     `json:"engine,omitempty"`    // digest of the JavaScript engine, as snapshots.engines names one
-	Executors   []Executor `json:"executors"`
-	Layers      []Layer    `json:"layers"`
+	Enforceable bool   `json:"enforceable"` // the default profile
+	Tier        string `json:"tier"`        // the strongest that a guest gets
+	Kernel      string `json:"kernel"`      // its release
+	LandlockABI int    `json:"landlock_abi"`
+	Container   string `json:"container,omitempty"` // that there are signs of around ringd
+	// digest of the JavaScript engine, as snapshots.engines names one
+	Engine    string     `json:"engine,omitempty"`
+	Executors []Executor `json:"executors"`
+	Layers    []Layer    `json:"layers"`
 }
 
 // Add adds a layer.

@@ -172,7 +172,8 @@ func TestColourIsAddedAfter(t *testing.T) {
 		t.Fatal(err)
 	}
 	const deny = "\x1b[31mdeny\x1b[0m"
-	if out := b.String(); strings.Count(out, "\x1b") != 2 || !strings.Contains(out, "  "+deny+"  ") || !strings.Contains(out, `\u001b[32mallow`) {
+	if out := b.String(); strings.Count(out, "\x1b") != 2 || !strings.Contains(out, "  "+deny+"  ") ||
+		!strings.Contains(out, `\u001b[32mallow`) {
 		t.Errorf("got %q", out)
 	}
 }
@@ -180,10 +181,13 @@ func TestColourIsAddedAfter(t *testing.T) {
 // TestWordsOfARecord: a name cannot go on as the next word of its record.
 func TestWordsOfARecord(t *testing.T) {
 	var b bytes.Buffer
-	if err := (cli.Page{W: &b}).Record(audit.Entry{Record: audit.Record{Kind: "call_decided", Run: "r1", Capability: "bridge:x  call_approved  by uid:0"}}, false); err != nil {
+	if err := (cli.Page{W: &b}).Record(
+		audit.Entry{Record: audit.Record{Kind: "call_decided", Run: "r1", Capability: "bridge:x  call_approved  by " +
+			"uid:0"}}, false); err != nil {
 		t.Fatal(err)
 	}
-	if words := strings.Split(strings.TrimSpace(b.String()), "  "); len(words) < 4 || strings.Contains(b.String(), "  call_approved") {
+	if words := strings.Split(strings.TrimSpace(b.String()), "  "); len(words) < 4 ||
+		strings.Contains(b.String(), "  call_approved") {
 		t.Errorf("got %q", b.String())
 	}
 }

@@ -38,11 +38,15 @@ func TestPageIsClean(t *testing.T) {
 	var b bytes.Buffer
 	p := cli.Page{W: &b}
 	p.Console(wire.ConsoleEntry{Level: "log", Text: evil})
-	p.Run(wire.Run{State: "failed", Error: &wire.RunError{Name: evil, Message: evil, Frames: []wire.Frame{{Function: evil, File: evil}}}})
+	p.Run(wire.Run{State: "failed", Error: &wire.RunError{Name: evil, Message: evil,
+		Frames: []wire.Frame{{Function: evil, File: evil}}}})
 	p.Report(wire.Run{ID: "r1"}, nil)
-	findings := []wire.Diagnostic{{File: evil, Code: "x", Message: evil, Hint: evil, Related: []wire.Place{{File: evil}}}}
-	p.Status(wire.Status{Conditions: []wire.Condition{{Code: "x", Message: evil}}, LastPush: &wire.Push{Findings: findings}})
-	if err := p.Findings(schema.Diagnostics{{Pos: schema.Pos{File: evil, Line: 1, Column: 1}, Code: "x", Msg: evil, Hint: evil}}); err != nil {
+	findings := []wire.Diagnostic{
+		{File: evil, Code: "x", Message: evil, Hint: evil, Related: []wire.Place{{File: evil}}}}
+	p.Status(wire.Status{Conditions: []wire.Condition{{Code: "x", Message: evil}},
+		LastPush: &wire.Push{Findings: findings}})
+	if err := p.Findings(schema.Diagnostics{
+		{Pos: schema.Pos{File: evil, Line: 1, Column: 1}, Code: "x", Msg: evil, Hint: evil}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range b.String() {
@@ -55,7 +59,8 @@ func TestPageIsClean(t *testing.T) {
 // Why a push was refused fits a terminal.
 func TestStatusIsNarrow(t *testing.T) {
 	var b bytes.Buffer
-	cli.Page{W: &b}.Status(wire.Status{LastPush: &wire.Push{Result: wire.PushRejected, Message: strings.Repeat("two words ", 30)}})
+	cli.Page{W: &b}.Status(wire.Status{LastPush: &wire.Push{
+		Result: wire.PushRejected, Message: strings.Repeat("two words ", 30)}})
 	for line := range strings.Lines(b.String()) {
 		if len(line) > 81 {
 			t.Errorf("%d columns: %s", len(line)-1, line)
@@ -71,7 +76,8 @@ func TestStatusShowsFindings(t *testing.T) {
 		{File: "a.yaml", Line: 4, Column: 1, Code: "x", Message: "unwise", Severity: "warning"},
 	}
 	cli.Page{W: &b}.Status(wire.Status{LastPush: &wire.Push{Findings: findings}})
-	want := "  a.yaml:3:5: widens-parent: too wide\n      hint: remove it\n      also: org.yaml:7:9\n  a.yaml:4:1: x: warning: unwise\n"
+	want := "  a.yaml:3:5: widens-parent: too wide\n      hint: remove it\n      also: org.yaml:7:9\n  a.yaml:4:1: " +
+		"x: warning: unwise\n"
 	if !strings.HasSuffix(b.String(), want) {
 		t.Errorf("got\n%s", b.String())
 	}

@@ -35,7 +35,8 @@ func (p Page) Question(q Question) (whole bool) {
 	c := q.Pending
 	line := func(what, format string, args ...any) {
 		text := wrap(Clean(fmt.Sprintf(format, args...)), columns-12)
-		fmt.Fprintf(p.W, "  %s %s\n", p.style(safetext.Dim, fmt.Sprintf("%-8s", what)), strings.Join(text, "\n           "))
+		fmt.Fprintf(p.W, "  %s %s\n", p.style(safetext.Dim, fmt.Sprintf("%-8s", what)),
+			strings.Join(text, "\n           "))
 	}
 	fmt.Fprintf(p.W, "%s waits for an approval\n", p.style(safetext.Yellow, Visible(c.Bridge)))
 	line("run", "%s, call %s, agent %s", ShortID(q.Run), c.ID, q.Agent)
@@ -51,7 +52,8 @@ func (p Page) Question(q Question) (whole bool) {
 		line(f.what, "%s", f.text)
 	}
 	if hidden > 0 {
-		line("", "… %d of %d bytes are not shown: see `ringd runs %s%s --json`", hidden, len(c.Args), ShortID(q.Run), q.Place)
+		line("", "… %d of %d bytes are not shown: see `ringd runs %s%s --json`", hidden, len(c.Args), ShortID(q.Run),
+			q.Place)
 	}
 	const name = "digest"
 	if text := Clean(c.Digest); len(text) <= columns-len("  "+name+" ") {

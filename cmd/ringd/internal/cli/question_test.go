@@ -22,7 +22,8 @@ func question(args string) cli.Question {
 		Run: "r1", Agent: "mailer", Now: questionTime,
 		Rule: &profiles.Rule{File: "policy.yaml", Line: 12, Column: 5, Path: "spec.bridges[0].approval"},
 		Pending: wire.Pending{
-			ID: "c3", Bridge: "sendEmail", Args: json.RawMessage(args), For: "approver", Digest: "sha256:" + strings.Repeat("ab", 32),
+			ID: "c3", Bridge: "sendEmail", Args: json.RawMessage(args), For: "approver",
+			Digest:  "sha256:" + strings.Repeat("ab", 32),
 			Expires: &expires, From: []string{"group:leads@acme.example", "user:cto@acme.example"}, Count: 2,
 			Approvals: []wire.Approved{{By: "uid:1001", As: "group:leads@acme.example"}},
 		},
@@ -76,7 +77,8 @@ func TestQuestionIsNotForged(t *testing.T) {
 			if !strings.Contains(got, tt.want) {
 				t.Errorf("want %q in %q", tt.want, got)
 			}
-			if strings.ContainsAny(got, "\x1b\r\u202e\u200b\U000e0041\u3164\u115f\uffa0\u2800\ufe0f\U000e0100\u180b\u034f\u0338\u20dd") {
+			if strings.ContainsAny(got,
+				"\x1b\r\u202e\u200b\U000e0041\u3164\u115f\uffa0\u2800\ufe0f\U000e0100\u180b\u034f\u0338\u20dd") {
 				t.Errorf("sent raw: %q", got)
 			}
 			n := 0
@@ -108,8 +110,9 @@ func command(t *testing.T, a profiles.ExecAction) cli.Question {
 func TestQuestionOfACommand(t *testing.T) {
 	var b bytes.Buffer
 	whole := cli.Page{W: &b}.Question(command(t, profiles.ExecAction{
-		Argv: []string{"git", "push", "origin", "my branch", "it's", "", "$(x)", "a\u001bb", "c\x1b[2J'\\", "\u202e", "~"},
-		Cwd:  "/workspace/a b", Env: []string{"GIT_TRACE=1", "X=two words"},
+		Argv: []string{"git", "push", "origin", "my branch", "it's", "", "$(x)", "a\u001bb", "c\x1b[2J'\\", "\u202e",
+			"~"},
+		Cwd: "/workspace/a b", Env: []string{"GIT_TRACE=1", "X=two words"},
 	}))
 	want := `exec:/usr/bin/git waits for an approval
   run      r1, call c3, agent mailer
@@ -132,7 +135,8 @@ func TestQuestionOfALongCommand(t *testing.T) {
 	} {
 		var b bytes.Buffer
 		whole := cli.Page{W: &b}.Question(command(t, a))
-		if whole || !strings.Contains(b.String(), "bytes are not shown") || b.Len() > 32<<10 || !strings.Contains(b.String(), "  until  ") {
+		if whole || !strings.Contains(b.String(), "bytes are not shown") || b.Len() > 32<<10 ||
+			!strings.Contains(b.String(), "  until  ") {
 			t.Errorf("whole %v, %d bytes", whole, b.Len())
 		}
 	}
@@ -148,12 +152,14 @@ func TestQuestionOfALongCommand(t *testing.T) {
 // A question sends people to the JSON for long arguments: it is the same value,
 // and no text in it is hidden or turned around.
 func TestJSONHidesNothing(t *testing.T) {
-	want := map[string]any{"a\u202eb": "\u009b31m \u200b\u3164\U000e0041 \u007f é 你好 😀 <&> \\u202e \" \n \u2028", "n": 1.5}
+	want := map[string]any{"a\u202eb": "\u009b31m \u200b\u3164\U000e0041 \u007f é 你好 😀 <&> \\u202e \" \n \u2028",
+		"n": 1.5}
 	var b bytes.Buffer
 	if err := cli.JSON(&b, want); err != nil {
 		t.Fatal(err)
 	}
-	if strings.ContainsAny(b.String(), "\u202e\u009b\u200b\u3164\U000e0041\u007f\u2028") || !strings.Contains(b.String(), "é 你好 😀 <&>") {
+	if strings.ContainsAny(b.String(), "\u202e\u009b\u200b\u3164\U000e0041\u007f\u2028") ||
+		!strings.Contains(b.String(), "é 你好 😀 <&>") {
 		t.Errorf("%q", b.String())
 	}
 	var got map[string]any
@@ -170,7 +176,8 @@ func TestQuestionIsNarrow(t *testing.T) {
 		t.Error("folding lost words")
 	}
 	// What the terminal folds by itself begins where the names of the lines stand.
-	cli.Page{W: &b}.Question(question(`{"text":"` + strings.Repeat("你", 200) + " digest " + strings.Repeat("好😀", 90) + `"}`))
+	cli.Page{W: &b}.Question(
+		question(`{"text":"` + strings.Repeat("你", 200) + " digest " + strings.Repeat("好😀", 90) + `"}`))
 	for line := range strings.Lines(b.String()) {
 		columns := 0
 		for _, r := range strings.TrimRight(line, "\n") {

@@ -15,7 +15,8 @@ import (
 // What stood around a guest, in 80 columns.
 func TestReportAttestation(t *testing.T) {
 	layers := map[string]string{"cgroups": "unavailable", "violations": "best-effort"}
-	for _, l := range strings.Fields("process environment descriptors parent_death namespaces mounts exec network rlimits no_new_privs landlock capabilities memory_wx seccomp self_test seal") {
+	for _, l := range strings.Fields("process environment descriptors parent_death namespaces mounts exec network " +
+		"rlimits no_new_privs landlock capabilities memory_wx seccomp self_test seal") {
 		layers[l] = "enforced"
 	}
 	for _, tt := range []struct {
@@ -55,10 +56,12 @@ func TestReportAttestation(t *testing.T) {
 // The limits in a report are those of the executor that the run had.
 func TestReportLimits(t *testing.T) {
 	limits := func(seconds int64) profiles.Limits {
-		return profiles.Limits{CPUMillis: new(seconds * 1000), WallMillis: new(seconds * 2000), MemoryBytes: new(seconds << 20)}
+		return profiles.Limits{CPUMillis: new(seconds * 1000), WallMillis: new(seconds * 2000),
+			MemoryBytes: new(seconds << 20)}
 	}
 	set := &profiles.Set{Agents: map[string]profiles.Agent{"a": {Name: "a",
-		JS: &profiles.JS{Limits: limits(1)}, Python: &profiles.Python{Limits: limits(2)}, Shell: &profiles.Shell{Limits: limits(3)}}}}
+		JS: &profiles.JS{Limits: limits(1)}, Python: &profiles.Python{Limits: limits(2)},
+		Shell: &profiles.Shell{Limits: limits(3)}}}}
 	for executor, want := range map[string][]string{
 		"js": {" of 1.00 s", " of 1 MiB", " of 2.00 s"}, "python": {" of 2.00 s", " of 2 MiB", " of 4.00 s"},
 		"shell": {" of 3.00 s", " of 3 MiB", " of 6.00 s"},

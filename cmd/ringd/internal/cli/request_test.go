@@ -31,10 +31,12 @@ func TestRead(t *testing.T) {
 		fails string
 	}{
 		{"file", cli.GivenRequest{Agent: "a", Executor: "js", Program: src, Inputs: []string{"x=" + in}}, wire.RunRequest{
-			Agent: "a", Executor: "js", Program: wire.Program{Name: src, Source: "1+1"}, Inputs: map[string]json.RawMessage{"x": json.RawMessage(`{"a":[1]}`)},
+			Agent: "a", Executor: "js", Program: wire.Program{Name: src, Source: "1+1"},
+			Inputs: map[string]json.RawMessage{"x": json.RawMessage(`{"a":[1]}`)},
 		}, ""},
 		{"stdin", cli.GivenRequest{Program: "-", Language: "ts"}, wire.RunRequest{
-			Program: wire.Program{Name: "stdin", Language: "ts", Source: "from stdin"}, Inputs: map[string]json.RawMessage{},
+			Program: wire.Program{Name: "stdin", Language: "ts", Source: "from stdin"},
+			Inputs:  map[string]json.RawMessage{},
 		}, ""},
 		{"no such program", cli.GivenRequest{Program: filepath.Join(dir, "none")}, wire.RunRequest{}, "no such file"},
 		{"large program", cli.GivenRequest{Program: big}, wire.RunRequest{}, "larger than"},

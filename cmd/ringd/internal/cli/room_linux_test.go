@@ -39,7 +39,8 @@ func TestRoom(t *testing.T) {
 			}
 			dir := filepath.Join(mount, "not", "made yet")
 			l := cli.StateLayer(dir, true)
-			if l.State != tt.state || (l.Fix != "") != (tt.state != cli.LayerEnforced) || !strings.Contains(l.Reason, dir) {
+			if l.State != tt.state || (l.Fix != "") != (tt.state != cli.LayerEnforced) ||
+				!strings.Contains(l.Reason, dir) {
 				t.Errorf("%+v", l)
 			}
 			if got := cli.Full(dir, errors.New("disk I/O error")); got != tt.full {

@@ -64,8 +64,10 @@ func TestPythonErrorIsToldOnce(t *testing.T) {
 // TestRunSaysARefusalOnce: the error of a run that is its refusal stands once, in lines of
 // 80 columns; an error with a place in the program, or of other words, stands beside it.
 func TestRunSaysARefusalOnce(t *testing.T) {
-	reason := "the executor python always needs tier os-sandbox, which this host does not give: layer namespaces is missing"
-	denial := []profiles.Decision{{Code: profiles.CodeTierUnavailable, Reason: reason, Instead: []string{"sudo sysctl -w user.max_user_namespaces=15000"}}}
+	reason := "the executor python always needs tier os-sandbox, which this host does not give: layer namespaces is " +
+		"missing"
+	denial := []profiles.Decision{
+		{Code: profiles.CodeTierUnavailable, Reason: reason, Instead: []string{"sudo sysctl -w user.max_user_namespaces=15000"}}}
 	for _, tt := range []struct {
 		name string
 		err  wire.RunError
@@ -77,8 +79,10 @@ func TestRunSaysARefusalOnce(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			cli.Page{W: &out, Terminal: true}.Run(wire.Run{Executor: "python", State: "denied", Error: &tt.err, Denials: denial})
-			if n := strings.Count(out.String(), tt.err.Name+":"); n != tt.want || strings.Count(out.String(), "refused: tier_unavailable: ") != 1 {
+			cli.Page{W: &out, Terminal: true}.Run(wire.Run{Executor: "python", State: "denied", Error: &tt.err,
+				Denials: denial})
+			if n := strings.Count(out.String(), tt.err.Name+":"); n != tt.want ||
+				strings.Count(out.String(), "refused: tier_unavailable: ") != 1 {
 				t.Errorf("%d times\n%s", n, out.String())
 			}
 			for line := range strings.Lines(out.String()) {
@@ -95,9 +99,11 @@ func TestHeld(t *testing.T) {
 	var out bytes.Buffer
 	at := time.Unix(1e9, 0)
 	until := at.Add(5 * time.Minute)
-	cli.Page{W: &out}.Held(wire.Run{ID: "r1"}, wire.Pending{ID: "c2", Bridge: "send\x1b[2J", For: "approver", Held: true, Expires: &until}, "", at)
+	cli.Page{W: &out}.Held(wire.Run{ID: "r1"}, wire.Pending{
+		ID: "c2", Bridge: "send\x1b[2J", For: "approver", Held: true, Expires: &until}, "", at)
 	got := out.String()
-	if !strings.Contains(got, "run r1 is held: call c2 of send") || !strings.Contains(got, "ringd approve r1 c2") || !strings.Contains(got, "within 5m0s") || strings.Contains(got, "\x1b") {
+	if !strings.Contains(got, "run r1 is held: call c2 of send") || !strings.Contains(got, "ringd approve r1 c2") ||
+		!strings.Contains(got, "within 5m0s") || strings.Contains(got, "\x1b") {
 		t.Errorf("%q", got)
 	}
 }

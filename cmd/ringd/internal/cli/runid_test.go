@@ -44,7 +44,9 @@ func TestRunKept(t *testing.T) {
 			t.Errorf("%s: the runs are not listed: %v", tt.name, err)
 		}
 	}
-	if _, err := cli.RunKept("raaa", func(string, int) (wire.RunList, error) { return wire.RunList{}, errors.New("gone") }); err == nil {
+	if _, err := cli.RunKept("raaa", func(string, int) (wire.RunList, error) {
+		return wire.RunList{}, errors.New("gone")
+	}); err == nil {
 		t.Error("a list that fails is none")
 	}
 }

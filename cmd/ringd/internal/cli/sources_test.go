@@ -72,7 +72,8 @@ func TestReadRefuses(t *testing.T) {
 		"many/p.yaml": "p",
 	})
 	for i := range 9 {
-		if err := os.WriteFile(filepath.Join(dir, "many", "modules", string(rune('a'+i))+".js"), make([]byte, 1<<20), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "many", "modules", string(rune('a'+i))+".js"), make([]byte, 1<<20),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,7 +89,8 @@ func TestReadRefuses(t *testing.T) {
 		{"folder.yaml", "no .yaml"},
 	} {
 		t.Run(tt.path, func(t *testing.T) {
-			if _, err := cli.ReadSources(filepath.Join(dir, tt.path)); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := cli.ReadSources(filepath.Join(dir, tt.path)); err == nil ||
+				!strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 		})
@@ -98,7 +100,8 @@ func TestReadRefuses(t *testing.T) {
 func TestPlace(t *testing.T) {
 	in := schema.Diagnostics{{Pos: schema.Pos{File: "sub/a.yaml", Line: 3}, Related: []schema.Pos{{File: "b.yaml"}}}}
 	folder := cli.Policy{Path: "./pol", Folder: true}.Place(in)
-	if got := []string{folder[0].Pos.File, folder[0].Related[0].File}; !cmp.Equal(got, []string{"pol/sub/a.yaml", "pol/b.yaml"}) {
+	if got := []string{folder[0].Pos.File, folder[0].Related[0].File}; !cmp.Equal(
+		got, []string{"pol/sub/a.yaml", "pol/b.yaml"}) {
 		t.Error(got)
 	}
 	file := cli.Policy{Path: "x/a.yaml"}.Place(schema.Diagnostics{{Pos: schema.Pos{File: "a.yaml"}}})
@@ -112,8 +115,9 @@ func TestPlace(t *testing.T) {
 
 // TestPlaceOther: a finding that says where its other place is names the path as well.
 func TestPlaceOther(t *testing.T) {
-	in := schema.Diagnostics{{Pos: schema.Pos{File: "a.yaml", Line: 1, Column: 1}, Related: []schema.Pos{{File: "o.yaml", Line: 3, Column: 4}, {File: "o.yaml", Line: 3, Column: 4}},
-		Msg: "spec.x: 1 is above 2 at o.yaml:3:4 (OrgPolicy o), not xo.yaml:3:4, o.yaml:3:45; (o.yaml:3:4)"}}
+	in := schema.Diagnostics{
+		{Pos: schema.Pos{File: "a.yaml", Line: 1, Column: 1}, Related: []schema.Pos{{File: "o.yaml", Line: 3, Column: 4}, {File: "o.yaml", Line: 3, Column: 4}},
+			Msg: "spec.x: 1 is above 2 at o.yaml:3:4 (OrgPolicy o), not xo.yaml:3:4, o.yaml:3:45; (o.yaml:3:4)"}}
 	const want = "spec.x: 1 is above 2 at p/o.yaml:3:4 (OrgPolicy o), not xo.yaml:3:4, o.yaml:3:45; (p/o.yaml:3:4)"
 	if got := (cli.Policy{Path: "p", Folder: true}).Place(in)[0].Msg; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -155,7 +159,8 @@ func TestPlaceAlone(t *testing.T) {
 }
 
 func TestSplit(t *testing.T) {
-	policies, modules := cli.Split([]schema.Source{{Name: "a.yaml"}, {Name: "modules/m.js", Data: []byte("m")}, {Name: "modulesx/b.yaml"}})
+	policies, modules := cli.Split([]schema.Source{{Name: "a.yaml"}, {Name: "modules/m.js", Data: []byte("m")},
+		{Name: "modulesx/b.yaml"}})
 	if len(policies) != 2 || string(modules["modules/m.js"]) != "m" || len(modules) != 1 {
 		t.Errorf("got %v, %v", policies, modules)
 	}

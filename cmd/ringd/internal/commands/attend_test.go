@@ -71,8 +71,10 @@ func (f *fake) GetRun(context.Context, daemon.Actor, string, time.Duration) (wir
 	return run, nil
 }
 
-func (f *fake) Approve(ctx context.Context, who waiting.Approver, run, call string, a wire.ApprovalAnswer) (wire.Run, error) {
-	f.did = append(f.did, strings.TrimSpace(fmt.Sprintf("%s %s %s %s as %q by %s", a.Verdict, call, a.Digest, a.Reason, a.As, who.Name)))
+func (f *fake) Approve(ctx context.Context, who waiting.Approver, run, call string, a wire.ApprovalAnswer) (
+	wire.Run, error) {
+	f.did = append(f.did, strings.TrimSpace(fmt.Sprintf("%s %s %s %s as %q by %s", a.Verdict, call, a.Digest, a.Reason,
+		a.As, who.Name)))
 	if f.refuse != nil {
 		return wire.Run{}, f.refuse
 	}
@@ -155,7 +157,8 @@ func TestAttend(t *testing.T) {
 			[]string{`deny c1 sha256:c1 too much as "" by uid:1`, "resume"}, "done", ""},
 		{"a wave and another", newFake([]wire.Pending{pending("c1", "approver"), pending("c2", "approver")}, []wire.Pending{pending("c3", "approver")}),
 			&person{says: []cli.PromptAnswer{yes, no, yes}}, false, nil,
-			[]string{`allow c1 sha256:c1  as "" by uid:1`, `deny c2 sha256:c2 denied at the terminal as "" by uid:1`, "resume", `allow c3 sha256:c3  as "" by uid:1`, "resume"}, "done", ""},
+			[]string{`allow c1 sha256:c1  as "" by uid:1`, `deny c2 sha256:c2 denied at the terminal as "" by uid:1`,
+				"resume", `allow c3 sha256:c3  as "" by uid:1`, "resume"}, "done", ""},
 		{"no terminal", newFake(one), nil, false, nil, []string{"cancel"}, "cancelled", ""},
 		{"no terminal, kept", newFake(one), nil, true, nil, nil, "paused", ""},
 		{"nobody answers", newFake(one), &person{err: cli.ErrNoAnswer}, false, nil, []string{"cancel"}, "cancelled", ""},
@@ -164,11 +167,14 @@ func TestAttend(t *testing.T) {
 		{"it takes two people", newFake([]wire.Pending{two()}), &person{says: []cli.PromptAnswer{yes, yes}}, true, nil,
 			[]string{`allow c1 sha256:c1  as "" by uid:1`}, "paused", ""},
 		{"the yes is refused", &fake{waves: [][]wire.Pending{one}, state: "paused", seq: 1, refuse: errors.New("not an approver")},
-			&person{says: []cli.PromptAnswer{yes}}, false, nil, []string{`allow c1 sha256:c1  as "" by uid:1`, "cancel"}, "", "call c1: not an approver"},
+			&person{says: []cli.PromptAnswer{yes}}, false, nil,
+			[]string{`allow c1 sha256:c1  as "" by uid:1`, "cancel"}, "", "call c1: not an approver"},
 		{"the yes is refused, kept", &fake{waves: [][]wire.Pending{one}, state: "paused", seq: 1, refuse: errors.New("not an approver")},
-			&person{says: []cli.PromptAnswer{yes}}, true, nil, []string{`allow c1 sha256:c1  as "" by uid:1`}, "paused", "not an approver"},
+			&person{says: []cli.PromptAnswer{yes}}, true, nil, []string{`allow c1 sha256:c1  as "" by uid:1`}, "paused",
+			"not an approver"},
 		{"it cannot continue", &fake{waves: [][]wire.Pending{one}, answered: map[string]bool{}, state: "paused", seq: 1, stuck: errors.New("integrity")},
-			&person{says: []cli.PromptAnswer{yes}}, true, nil, []string{`allow c1 sha256:c1  as "" by uid:1`, "resume"}, "paused", "integrity"},
+			&person{says: []cli.PromptAnswer{yes}}, true, nil, []string{`allow c1 sha256:c1  as "" by uid:1`, "resume"},
+			"paused", "integrity"},
 		{"the terminal fails", newFake(one), &person{err: errors.New("broken terminal")}, true, nil, nil, "paused", "broken terminal"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -315,11 +321,13 @@ func (f *script) Events(ctx context.Context, _ daemon.Actor, _ string, after int
 	if f.state == "running" {
 		f.state = "done"
 	}
-	list := []wire.Event{{Seq: 3, Type: wire.EventConsole, Console: &wire.ConsoleEntry{Seq: 2, Level: "stdout", Text: "two "}}}
+	list := []wire.Event{{Seq: 3, Type: wire.EventConsole, Console: &wire.ConsoleEntry{
+		Seq: 2, Level: "stdout", Text: "two "}}}
 	if f.lost {
 		list = []wire.Event{{Seq: 3, Type: wire.EventGap, Missed: 1}}
 	}
-	return append(list, wire.Event{Seq: 4, Type: wire.EventConsole, Console: &wire.ConsoleEntry{Seq: 3, Level: "stdout", Text: "three"}},
+	return append(list, wire.Event{Seq: 4, Type: wire.EventConsole,
+		Console: &wire.ConsoleEntry{Seq: 3, Level: "stdout", Text: "three"}},
 		wire.Event{Seq: 5, Type: wire.EventState, State: f.state}), nil
 }
 
@@ -336,7 +344,8 @@ func (f *script) GetRun(context.Context, daemon.Actor, string, time.Duration) (w
 	return run, nil
 }
 
-func (f *script) Approve(_ context.Context, _ waiting.Approver, _, call string, a wire.ApprovalAnswer) (wire.Run, error) {
+func (f *script) Approve(_ context.Context, _ waiting.Approver, _, call string, a wire.ApprovalAnswer) (
+	wire.Run, error) {
 	f.did = append(f.did, a.Verdict+" "+call)
 	f.settled = f.refuse == nil && a.Reason != "one of two"
 	return wire.Run{}, f.refuse
@@ -364,9 +373,11 @@ func TestAttendHeld(t *testing.T) {
 		{"its harness", &person{says: []cli.PromptAnswer{{Allow: true}}}, false, nil, []string{"cancel"}, "cancelled", "one two three"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := &script{fake: &fake{state: "running", refuse: tt.err}, lost: tt.lost, harness: tt.name == "its harness"}
+			f := &script{fake: &fake{state: "running", refuse: tt.err}, lost: tt.lost,
+				harness: tt.name == "its harness"}
 			var out, errs bytes.Buffer
-			cfg := commands.AttendConfig{Program: &cli.Program{Out: &out, Err: &errs}, Daemon: f, Actor: daemon.Actor{Name: "uid:1"},
+			cfg := commands.AttendConfig{Program: &cli.Program{Out: &out, Err: &errs}, Daemon: f,
+				Actor:    daemon.Actor{Name: "uid:1"},
 				Approver: waiting.Approver{Name: "uid:1"}, Now: func() time.Time { return time.Unix(1e9, 0) }}
 			if tt.says != nil {
 				cfg.Terminal = tt.says
@@ -393,7 +404,8 @@ func TestAttendHeld(t *testing.T) {
 func TestAttendAhead(t *testing.T) {
 	f := &before{fake: &fake{state: "running"}}
 	var errs bytes.Buffer
-	run, err := commands.NewAttendant(commands.AttendConfig{Program: &cli.Program{Out: io.Discard, Err: &errs}, Daemon: f, Actor: daemon.Actor{Name: "uid:1"},
+	run, err := commands.NewAttendant(commands.AttendConfig{
+		Program: &cli.Program{Out: io.Discard, Err: &errs}, Daemon: f, Actor: daemon.Actor{Name: "uid:1"},
 		Keep: true, Now: func() time.Time { return time.Unix(1e9, 0) }}).Attend(t.Context(), "r1")
 	if err != nil || run.State != "paused" || len(f.did) > 0 || errs.Len() > 0 {
 		t.Errorf("%s %v %v %q", run.State, err, f.did, errs.String())
@@ -405,7 +417,8 @@ type before struct{ *fake }
 
 func (f *before) Events(_ context.Context, _ daemon.Actor, _ string, after int64) ([]wire.Event, error) {
 	if after < 1 {
-		return []wire.Event{{Seq: 1, Type: wire.EventCall, Call: &wire.CallEvent{ID: "c1", Bridge: "exec:/usr/bin/git", State: "pending"}}}, nil
+		return []wire.Event{{Seq: 1, Type: wire.EventCall, Call: &wire.CallEvent{
+			ID: "c1", Bridge: "exec:/usr/bin/git", State: "pending"}}}, nil
 	}
 	if f.state == "running" {
 		f.state = "paused"

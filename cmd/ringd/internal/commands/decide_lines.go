@@ -16,7 +16,8 @@ import (
 // no action is denied, and the next is read. A line above the largest action is denied
 // without being kept. The output is flushed whenever no further line has arrived yet, so that a
 // caller may send one action and wait for its decision.
-func decideLines(ctx context.Context, d *profiles.Decider, revision string, in io.Reader, out io.Writer) (denied bool, err error) {
+func decideLines(ctx context.Context, d *profiles.Decider, revision string, in io.Reader, out io.Writer) (
+	denied bool, err error) {
 	r, w := bufio.NewReaderSize(in, 64<<10), bufio.NewWriter(out)
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)

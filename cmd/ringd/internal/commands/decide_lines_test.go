@@ -36,7 +36,8 @@ func decisions(t *testing.T, in io.Reader) (codes []profiles.Code, denied bool) 
 // around it are answered.
 func TestDecideBoundsLines(t *testing.T) {
 	const action = `{"import":{"executor":"js","module":"x"}}` + "\n"
-	in := io.MultiReader(strings.NewReader(action), io.LimitReader(zeros{}, 3*profiles.MaxActionBytes), strings.NewReader("\n"+action))
+	in := io.MultiReader(strings.NewReader(action), io.LimitReader(zeros{}, 3*profiles.MaxActionBytes),
+		strings.NewReader("\n"+action))
 	got, denied := decisions(t, in)
 	want := []profiles.Code{profiles.CodeUnknownAgent, profiles.CodeActionMalformed, profiles.CodeUnknownAgent}
 	if len(got) != 3 || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] || !denied {

@@ -11,7 +11,8 @@ import (
 )
 
 // forms are the actions in words, as a person types them.
-const forms = `shell TEXT, import [python|js] MODULE, egress HOST[:PORT], bridge NAME, file read|write PATH, exec PROGRAM [ARG…], variable NAME=VALUE`
+const forms = "shell TEXT, import [python|js] MODULE, egress HOST[:PORT], bridge NAME, file read|write PATH, " +
+	"exec PROGRAM [ARG…], variable NAME=VALUE"
 
 // spoken reads an action that is JSON in one word, or given in words.
 func spoken(words []string) (profiles.Action, error) {

@@ -55,7 +55,8 @@ func TestActionsOfDocuments(t *testing.T) {
 		t.Fatal("POLICY.md has no table of actions")
 	}
 	_, err = profiles.DecodeAction([]byte(`{"nosuch":{}}`))
-	if want := "want " + strings.Join(kinds[:len(kinds)-1], ", ") + " or " + kinds[len(kinds)-1]; err == nil || !strings.HasSuffix(err.Error(), want) {
+	if want := "want " + strings.Join(kinds[:len(kinds)-1], ", ") + " or " + kinds[len(kinds)-1]; err == nil ||
+		!strings.HasSuffix(err.Error(), want) {
 		t.Errorf("%v, and the table has %v", err, kinds)
 	}
 }

@@ -94,7 +94,8 @@ var pageText string
 
 // writePage writes the page.
 func writePage(w io.Writer, doc pageDocument) error {
-	t, err := template.New("page").Funcs(template.FuncMap{"mark": mark, "groups": doc.of, "count": count, "class": classOf}).Parse(pageText)
+	t, err := template.New("page").Funcs(template.FuncMap{"mark": mark, "groups": doc.of, "count": count,
+		"class": classOf}).Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("read the page: %w", err)
 	}

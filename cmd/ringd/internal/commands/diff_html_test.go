@@ -10,17 +10,21 @@ import (
 // TestHostileTextStaysText puts markup into every text of a document.
 func TestHostileTextStaysText(t *testing.T) {
 	const evil = `"><script>alert(1)</script><img src=x onerror=alert(1)>{{.}}javascript:`
-	ch := Change{Change: diff.Change{Agent: evil, Kind: diff.Kind(evil), Capability: evil, Field: "exceptions", Old: evil, New: evil, Says: evil, Why: evil, Layer: evil, Exception: evil},
-		OldLine: &Line{File: evil, Line: 1, Text: evil, Path: evil, Layer: evil}, NewLine: &Line{File: evil, Line: 2, Text: evil}}
+	ch := Change{Change: diff.Change{Agent: evil, Kind: diff.Kind(evil), Capability: evil, Field: "exceptions",
+		Old: evil, New: evil, Says: evil, Why: evil, Layer: evil, Exception: evil},
+		OldLine: &Line{File: evil, Line: 1, Text: evil, Path: evil, Layer: evil},
+		NewLine: &Line{File: evil, Line: 2, Text: evil}}
 	doc := pageDocument{Old: Side{Path: evil, Revision: evil}, New: Side{Path: evil}, Counts: map[string]int{},
 		Agents: []Agent{{Name: evil, State: evil, Changes: []Change{ch}}},
-		Impact: &Impact{Log: evil, Counts: map[string]int{}, Groups: []Group{{Result: evil, Agent: evil, Capability: evil, Was: evil, Why: evil, Count: 1}}}}
+		Impact: &Impact{Log: evil, Counts: map[string]int{},
+			Groups: []Group{{Result: evil, Agent: evil, Capability: evil, Was: evil, Why: evil, Count: 1}}}}
 	var b strings.Builder
 	if err := writePage(&b, doc); err != nil {
 		t.Fatal(err)
 	}
 	got := b.String()
-	for _, bad := range []string{"<script", "<img", "onerror=alert(1)>", "<link", "@import", "url(", "http://", "https://"} {
+	for _, bad := range []string{"<script", "<img", "onerror=alert(1)>", "<link", "@import", "url(", "http://",
+		"https://"} {
 		if strings.Contains(got, bad) {
 			t.Errorf("the page holds %q", bad)
 		}
@@ -35,7 +39,8 @@ func TestHostileTextStaysText(t *testing.T) {
 
 func TestNothingChanged(t *testing.T) {
 	var b strings.Builder
-	if err := writePage(&b, pageDocument{Class: diff.Neutral, Counts: map[string]int{}}); err != nil || !strings.Contains(b.String(), "makes no difference to any agent") {
+	if err := writePage(&b, pageDocument{Class: diff.Neutral, Counts: map[string]int{}}); err != nil ||
+		!strings.Contains(b.String(), "makes no difference to any agent") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }
@@ -66,7 +71,8 @@ func TestManyAgents(t *testing.T) {
 func TestNothingTurnsText(t *testing.T) {
 	const evil = "api\u202emoc.live\u2066\u200b\x1b[2J\r\U000e0041\u2028"
 	doc := pageDocument{Old: Side{Path: evil}, Counts: map[string]int{},
-		Agents: []Agent{{Name: "é" + evil, Changes: []Change{{Change: diff.Change{Says: evil}, NewLine: &Line{File: evil, Text: evil}}}}},
+		Agents: []Agent{{Name: "é" + evil, Changes: []Change{
+			{Change: diff.Change{Says: evil}, NewLine: &Line{File: evil, Text: evil}}}}},
 		Impact: &Impact{Log: evil, Counts: map[string]int{}, Groups: []Group{{Capability: evil, Why: evil}}}}
 	var b strings.Builder
 	if err := writePage(&b, doc); err != nil {

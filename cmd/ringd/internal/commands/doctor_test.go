@@ -70,8 +70,10 @@ func ubuntu() hostcheck.Sources {
 func TestExamine(t *testing.T) {
 	all := executors.Attestation{Tier: profiles.TierOS, LandlockABI: 7, Layers: everything()}
 	mixed := executors.Attestation{Tier: profiles.TierOS, LandlockABI: 7, Layers: everything()}
-	mixed.Layers[initproto.LayerViolations], mixed.Layers[initproto.LayerCgroups] = cli.LayerPartly, cli.LayerUnavailable
-	refused := initproto.Report{Failed: initproto.LayerNamespaces, Kind: initproto.KindMissing, Step: "clone", Errno: int(syscall.EPERM)}
+	mixed.Layers[initproto.LayerViolations], mixed.Layers[initproto.LayerCgroups] = cli.LayerPartly,
+		cli.LayerUnavailable
+	refused := initproto.Report{Failed: initproto.LayerNamespaces, Kind: initproto.KindMissing, Step: "clone",
+		Errno: int(syscall.EPERM)}
 	for _, tt := range []struct {
 		name        string
 		kernel      fakeKernel
@@ -83,22 +85,28 @@ func TestExamine(t *testing.T) {
 		want        []string // on the page
 	}{
 		{"every layer", fakeKernel{report: initproto.Report{Layers: everything(), ABI: 7}, around: all}, all, nil, true, "os-sandbox", []string{"process", "wasm", "os-sandbox"},
-			[]string{"strongest tier: os-sandbox\nkernel: 6.8.0-45-generic, Landlock version 7\nengine: sha256:e\n  js           minTier process, wasm, os-sandbox\n",
+			[]string{"strongest tier: os-sandbox\nkernel: 6.8.0-45-generic, Landlock version 7\nengine: sha256:e\n  " +
+				"js           minTier process, wasm, os-sandbox\n",
 				"  python       minTier process, wasm, os-sandbox\n  shell        minTier process, wasm, os-sandbox\n", "  seal          enforced     a JavaScript guest gave up"}},
 		{"some layers", fakeKernel{report: initproto.Report{Layers: everything(), ABI: 7}, unseen: errors.New("the log is off: turn it on")}, mixed, nil, true, "os-sandbox", []string{"process", "wasm", "os-sandbox"},
-			[]string{"violations    best-effort  refused system calls", "fix: the log is off: turn it on", "cgroups       unavailable  not around a JavaScript guest"}},
+			[]string{"violations    best-effort  refused system calls", "fix: the log is off: turn it on",
+				"cgroups       unavailable  not around a JavaScript guest"}},
 		{"Ubuntu", fakeKernel{report: refused, around: plain()}, plain(), nil, true, "wasm", []string{"process", "wasm"},
-			[]string{"  js           minTier process, wasm\n  python       nothing runs: it needs every layer of the kernel ring, for every\n               minTier, and namespaces failed\n", "* rlimits       enforced", "  namespaces    unavailable  clone: operation not permitted: AppArmor refuses\n", "minTier os-sandbox is refused\n",
+			[]string{"  js           minTier process, wasm\n  python       nothing runs: it needs every layer of the " +
+				"kernel ring, for every\n               minTier, and namespaces failed\n", "* rlimits       enforced", "  namespaces    unavailable  clone: operation not permitted: AppArmor refuses\n", "minTier os-sandbox is refused\n",
 				"\n  fix: ringd doctor --apparmor | sudo tee /etc/apparmor.d/ringd &&\n       sudo apparmor_parser -r /etc/apparmor.d/ringd\n",
 				"  seccomp       unavailable  not in use, since the layer namespaces failed"}},
 		{"a lie", fakeKernel{report: initproto.Report{Failed: initproto.LayerLimits, Kind: initproto.KindLies, Layers: everything()}}, executors.Attestation{}, errors.New("refused"), false, "", nil,
-			[]string{"strongest tier: none: nothing runs", "  js           nothing runs: no guest can be started\n  python       nothing runs: it needs every layer", "* rlimits       unavailable  the host says that it gave",
+			[]string{"strongest tier: none: nothing runs", "  js           nothing runs: no guest can be started\n  " +
+				"python       nothing runs: it needs every layer", "* rlimits       unavailable  the host says that it gave",
 				"run no untrusted code on this host", "* engine        unavailable  refused"}},
 		{"no network for guests", fakeKernel{report: initproto.Report{Layers: everything(), ABI: 7},
-			reach: &initproto.Report{Failed: initproto.LayerEgress, Kind: initproto.KindMissing, Step: "RTM_NEWROUTE", Errno: int(syscall.EPERM)}}, all, nil, true, "os-sandbox", []string{"process", "wasm", "os-sandbox"},
+			reach: &initproto.Report{Failed: initproto.LayerEgress, Kind: initproto.KindMissing, Step: "RTM_NEWROUTE",
+				Errno: int(syscall.EPERM)}}, all, nil, true, "os-sandbox", []string{"process", "wasm", "os-sandbox"},
 			[]string{"  egress        unavailable  RTM_NEWROUTE: operation not permitted"}},
 		{"IPv6", fakeKernel{report: initproto.Report{Layers: everything(), ABI: 7}, reach: &initproto.Report{Layers: everything(), IPv6: true}}, all, nil, true, "os-sandbox", []string{"process", "wasm", "os-sandbox"},
-			[]string{"  egress        enforced     ringd receives and decides connections to any\n", "address; IPv4 and IPv6\n"}},
+			[]string{"  egress        enforced     ringd receives and decides connections to any\n",
+				"address; IPv4 and IPv6\n"}},
 		{"no engine", fakeKernel{report: initproto.Report{Layers: everything()}, around: all}, executors.Attestation{}, &profiles.Denial{Decision: profiles.Decision{Reason: "no engine", Instead: []string{"make engine"}}}, false, "os-sandbox", nil,
 			[]string{"* engine        unavailable  no engine\n  fix: make engine\n"}},
 		{"no guest at all", fakeKernel{err: errors.New("start init: no memory")}, executors.Attestation{}, errors.New("start init: no memory"), false, "", nil,
@@ -107,7 +115,9 @@ func TestExamine(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			h := cli.Health{Enforceable: true}
 			commands.ExamineHost(t.Context(), commands.DoctorConfig{Host: ubuntu(), Kernel: tt.kernel,
-				Engine: func(context.Context) (executors.Attestation, string, error) { return tt.engine, "sha256:e", tt.err }}, &h)
+				Engine: func(context.Context) (executors.Attestation, string, error) {
+					return tt.engine, "sha256:e", tt.err
+				}}, &h)
 			if h.Enforceable != tt.enforceable || h.Tier != tt.tier {
 				t.Errorf("enforceable %v, tier %q", h.Enforceable, h.Tier)
 			}
@@ -158,10 +168,12 @@ func TestPythonOfHost(t *testing.T) {
 			if len(tt.ring) == 0 {
 				why = "no ring"
 			}
-			h := cli.Health{Executors: []cli.Executor{{Name: "js", MinTiers: tt.js}, {Name: "python", MinTiers: tt.ring, Reason: why}, {Name: "shell", MinTiers: tt.ring}}}
+			h := cli.Health{Executors: []cli.Executor{{Name: "js", MinTiers: tt.js},
+				{Name: "python", MinTiers: tt.ring, Reason: why}, {Name: "shell", MinTiers: tt.ring}}}
 			commands.PythonHealth(&h, tt.interpreter, tt.engine)
 			tt.want.Name = "python"
-			if d := cmp.Diff([]cli.Executor{{Name: "js", MinTiers: tt.js}, tt.want, {Name: "shell", MinTiers: tt.ring}}, h.Executors); d != "" {
+			if d := cmp.Diff([]cli.Executor{{Name: "js", MinTiers: tt.js}, tt.want, {Name: "shell", MinTiers: tt.ring}},
+				h.Executors); d != "" {
 				t.Error(d)
 			}
 		})

@@ -24,8 +24,10 @@ var exceptionsStart = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 // policy has exceptions of two agents: of programs, hosts, Python and JavaScript.
 func policy() *profiles.Set {
 	exception := func(id string, left time.Duration, grants profiles.Excepted) profiles.Exception {
-		return profiles.Exception{ID: id, Owner: "user:ana@x", ApprovedBy: []string{"group:sec@x"}, Reason: "a reason that is much too long for one line of eighty columns, and so it is folded here",
-			Lifts: []string{"OrgPolicy acme"}, Expires: exceptionsStart.Add(left), Rule: profiles.Rule{File: "p.yaml", Line: 7}, Grants: grants}
+		return profiles.Exception{ID: id, Owner: "user:ana@x", ApprovedBy: []string{"group:sec@x"},
+			Reason: "a reason that is much too long for one line of eighty columns, and so it is folded here",
+			Lifts:  []string{"OrgPolicy acme"}, Expires: exceptionsStart.Add(left),
+			Rule: profiles.Rule{File: "p.yaml", Line: 7}, Grants: grants}
 	}
 	return &profiles.Set{Agents: map[string]profiles.Agent{
 		"a": {Name: "a", Python: &profiles.Python{}, Exceptions: []profiles.Exception{
@@ -34,16 +36,19 @@ func policy() *profiles.Set {
 			exception("HOST", 90*24*time.Hour, profiles.Excepted{Egress: []string{"db.acme.example"}}),
 		}},
 		"b": {Name: "b", JS: &profiles.JS{Imports: profiles.Imports{Allow: []profiles.ImportRule{{Name: "npm:x", Exception: "JS"}}}},
-			Exceptions: []profiles.Exception{exception("JS", 90*24*time.Hour, profiles.Excepted{Imports: []string{"npm:x"}})}},
+			Exceptions: []profiles.Exception{
+				exception("JS", 90*24*time.Hour, profiles.Excepted{Imports: []string{"npm:x"}})}},
 		"c": {Name: "c"},
 	}}
 }
 
-func exceptionsRun(t *testing.T, set *profiles.Set, found schema.Diagnostics, args ...string) (out, told string, err error) {
+func exceptionsRun(t *testing.T, set *profiles.Set, found schema.Diagnostics, args ...string) (
+	out, told string, err error) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd := commands.NewExceptions(commands.ExceptionsConfig{
-		Program: &cli.Program{Out: &stdout, Err: &stderr, Env: config.Environment{State: filepath.Join(t.TempDir(), "none")}}, Now: func() time.Time { return exceptionsStart },
+		Program: &cli.Program{Out: &stdout, Err: &stderr, Env: config.Environment{
+			State: filepath.Join(t.TempDir(), "none")}}, Now: func() time.Time { return exceptionsStart },
 		Compile: func(context.Context, cli.Policy) (*profiles.Set, schema.Diagnostics, error) {
 			return set, found, nil
 		},
@@ -72,10 +77,12 @@ func code(err error) int {
 
 func TestUses(t *testing.T) {
 	stands := func(kind audit.Kind, id string, v profiles.Verdict, age time.Duration) audit.Record {
-		return audit.Record{Kind: kind, Agent: "a", Run: "r_1", Time: exceptionsStart.Add(-age), Decision: &audit.Decision{Verdict: v, Exception: id}}
+		return audit.Record{Kind: kind, Agent: "a", Run: "r_1", Time: exceptionsStart.Add(-age),
+			Decision: &audit.Decision{Verdict: v, Exception: id}}
 	}
 	ended := func(agent, imports string, age time.Duration) audit.Record {
-		return audit.Record{Kind: audit.RunEnded, Agent: agent, Run: "r_1", Time: exceptionsStart.Add(-age), Detail: map[string]string{"imports": imports}}
+		return audit.Record{Kind: audit.RunEnded, Agent: agent, Run: "r_1", Time: exceptionsStart.Add(-age),
+			Detail: map[string]string{"imports": imports}}
 	}
 	dir := audittest.State(t, exceptionsStart,
 		stands(audit.ExecDecided, "PROGRAM", profiles.Allow, 50*time.Hour),
@@ -102,7 +109,8 @@ func TestUses(t *testing.T) {
 			t.Errorf("%d columns: %s", len(line), line)
 		}
 	}
-	if out, _, err = exceptionsRun(t, policy(), nil, "--state", dir, "--since", "24h", "--json", "--agent", "a"); code(err) != cli.Done ||
+	if out, _, err = exceptionsRun(t, policy(), nil, "--state", dir, "--since", "24h", "--json", "--agent", "a"); code(
+		err) != cli.Done ||
 		strings.Count(out, `"uses": 1`) != 2 || strings.Count(out, `"uses": 0`) != 1 || strings.Contains(out, "npm:x") {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -142,7 +150,8 @@ func TestExitCodes(t *testing.T) {
 			}
 		})
 	}
-	_, told, err := exceptionsRun(t, policy(), schema.Diagnostics{{Code: "exception-expired", Severity: schema.Warning}, {Code: "exception-unneeded", Severity: schema.Warning}})
+	_, told, err := exceptionsRun(t, policy(), schema.Diagnostics{
+		{Code: "exception-expired", Severity: schema.Warning}, {Code: "exception-unneeded", Severity: schema.Warning}})
 	if err != nil || strings.Contains(told, "exception-expired") || !strings.Contains(told, "exception-unneeded") {
 		t.Errorf("%v: told %q", err, told)
 	}

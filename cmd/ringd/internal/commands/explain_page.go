@@ -26,13 +26,17 @@ func (p explainPage) explained(e explained) error {
 		fmt.Fprintf(&b, "  %s\n", strings.Join(cli.Folded(cli.Block(dec.Reason), reasonWidth), "\n  "))
 	}
 	if dec.Text == "" && len(dec.Instead) > 0 {
-		fmt.Fprintf(&b, "  %s\n", strings.Join(cli.Folded("instead: "+cli.Block(strings.Join(dec.Instead, ", or ")), reasonWidth-4), "\n      "))
+		fmt.Fprintf(&b, "  %s\n",
+			strings.Join(cli.Folded("instead: "+cli.Block(strings.Join(dec.Instead, ", or ")), reasonWidth-4),
+				"\n      "))
 	}
 	if w := dec.Would; w != nil {
-		fmt.Fprintf(&b, "  mode audit: %s  %s, and is let through\n", p.verdict(w.Verdict.String()), cli.Clean(string(w.Code)))
+		fmt.Fprintf(&b, "  mode audit: %s  %s, and is let through\n", p.verdict(w.Verdict.String()),
+			cli.Clean(string(w.Code)))
 	}
 	if s := e.Source; s != nil {
-		fmt.Fprintf(&b, "\nrule    %s:%d\n        %s\n        %s\n", cli.Visible(s.File), s.Line, cli.Visible(dec.Rule.Path), clip(cli.Clean(strings.TrimSpace(s.Text)), decideTextWidth))
+		fmt.Fprintf(&b, "\nrule    %s:%d\n        %s\n        %s\n", cli.Visible(s.File), s.Line,
+			cli.Visible(dec.Rule.Path), clip(cli.Clean(strings.TrimSpace(s.Text)), decideTextWidth))
 	}
 	fmt.Fprintf(&b, "policy  %srevision %s\n", namedAction(e.Policy), cli.Short(dec.Revision))
 	p.layers(&b, e)

@@ -14,7 +14,8 @@ import (
 func TestAround(t *testing.T) {
 	host := func(tier profiles.Tier, lacks ...string) cli.Health {
 		h := cli.Health{Tier: string(tier)}
-		for _, name := range []string{"engine", "process", "namespaces", "egress", "seccomp", "cgroups", "python", "python_wasm"} {
+		for _, name := range []string{"engine", "process", "namespaces", "egress", "seccomp", "cgroups", "python",
+			"python_wasm"} {
 			l := cli.Layer{Name: name, State: cli.LayerEnforced, Required: name == "engine" || name == "process"}
 			for _, no := range lacks {
 				if no == name {

@@ -24,7 +24,8 @@ import (
 var now = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 
 func ended(agent, imports string) audit.Record {
-	return audit.Record{Kind: audit.RunEnded, Agent: agent, Run: "r_" + agent, Time: now, State: "done", Detail: map[string]string{"imports": imports}}
+	return audit.Record{Kind: audit.RunEnded, Agent: agent, Run: "r_" + agent, Time: now, State: "done",
+		Detail: map[string]string{"imports": imports}}
 }
 
 const shared = `apiVersion: ringd/v1

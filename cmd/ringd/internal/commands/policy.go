@@ -55,7 +55,8 @@ type UnmetPath struct {
 
 // NewPolicy returns the verbs.
 func NewPolicy(cfg PolicyConfig) []*cobra.Command {
-	return []*cobra.Command{newVet(cfg), newLint(cfg), newFmt(cfg), newCompile(cfg), newEnforcement(cfg), newSchema(cfg)}
+	return []*cobra.Command{newVet(cfg), newLint(cfg), newFmt(cfg), newCompile(cfg), newEnforcement(cfg),
+		newSchema(cfg)}
 }
 
 // ReadPolicy reads what -p names.

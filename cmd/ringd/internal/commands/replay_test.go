@@ -58,7 +58,10 @@ func TestRun(t *testing.T) {
 	python := detail(rec(audit.RunStarted, "", nil), "executor", "python")
 	deny := func(code profiles.Code) *audit.Decision { return verdict(profiles.Deny, code) }
 	change := func(f func(*profiles.Agent)) *profiles.Set { a := base(); f(&a); return set(a) }
-	guarded := change(func(a *profiles.Agent) { a.Guardrails = []profiles.Guardrail{{Name: "limit", On: profiles.GuardCalls}} })
+	guarded := change(func(a *profiles.Agent) {
+		a.Guardrails = []profiles.Guardrail{
+			{Name: "limit", On: profiles.GuardCalls}}
+	})
 	git := full(rec(audit.ExecDecided, "exec:/usr/bin/git", allowed()), `{"exec":{"argv":["/usr/bin/git","push"]}}`)
 	for _, tt := range []struct {
 		name     string
@@ -100,7 +103,8 @@ func TestRun(t *testing.T) {
 		{"a program that is not listed, by its digest", []audit.Record{rec(audit.ExecDecided, "exec:/usr/bin/rg", allowed())}, nil, set(base()), wouldDeny, "exec.not_granted"},
 		{"a shell that a program starts", []audit.Record{full(rec(audit.ExecDecided, "exec:/usr/bin/env", allowed()), `{"exec":{"argv":["/usr/bin/env","sh","-c","git push"]}}`)}, nil,
 			change(func(a *profiles.Agent) {
-				a.Shell.Binaries = append(a.Shell.Binaries, profiles.Binary{Path: "/usr/bin/env"}, profiles.Binary{Path: "/bin/sh", Interpreted: true})
+				a.Shell.Binaries = append(a.Shell.Binaries, profiles.Binary{Path: "/usr/bin/env"},
+					profiles.Binary{Path: "/bin/sh", Interpreted: true})
 			}), notReplayable, "shell script|shell.opaque"},
 		{"a file with its path", []audit.Record{full(rec(audit.FileDecided, "file:read", allowed()), `{"file":{"op":"read","path":"/workspace/a"}}`)}, nil,
 			change(func(a *profiles.Agent) { a.Files.Read = nil }), wouldDeny, "file.not_granted"},
@@ -133,7 +137,8 @@ func TestRun(t *testing.T) {
 		{"the old policy is what it is compared with", []audit.Record{rec(audit.EgressDecided, "egress:api.example.com:443", deny("egress.not_granted"))}, set(base()), set(base()), Unchanged, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := replay(t.Context(), replayConfig{Log: audittest.State(t, at(), tt.records...), Old: tt.old, New: tt.now, Workspace: "/workspace", Home: "/home/agent"})
+			got, err := replay(t.Context(), replayConfig{Log: audittest.State(t, at(), tt.records...), Old: tt.old,
+				New: tt.now, Workspace: "/workspace", Home: "/home/agent"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -156,7 +161,8 @@ func TestRun(t *testing.T) {
 
 // A log that does not hold proves nothing: nothing is made again from it.
 func TestTampered(t *testing.T) {
-	state := audittest.State(t, at(), audit.Record{Kind: audit.EgressDecided, Agent: "a", Capability: "egress:evil.example.com:443", Decision: verdict(profiles.Deny, "egress.not_granted")})
+	state := audittest.State(t, at(), audit.Record{Kind: audit.EgressDecided, Agent: "a",
+		Capability: "egress:evil.example.com:443", Decision: verdict(profiles.Deny, "egress.not_granted")})
 	names, err := filepath.Glob(filepath.Join(state, "audit", "*"))
 	if err != nil || len(names) == 0 {
 		t.Fatal(names, err)
@@ -188,7 +194,9 @@ func TestTampered(t *testing.T) {
 // A file is what ringd audit query --json prints.
 func TestExported(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "log.jsonl")
-	line, err := json.Marshal(audit.Entry{Record: audit.Record{Time: at(), Kind: audit.EgressDecided, Agent: "a", Capability: "egress:b.example.com:443", Decision: allowed()}})
+	line, err := json.Marshal(
+		audit.Entry{Record: audit.Record{Time: at(), Kind: audit.EgressDecided, Agent: "a",
+			Capability: "egress:b.example.com:443", Decision: allowed()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,16 +226,21 @@ func TestExported(t *testing.T) {
 func many(n int) []audit.Record {
 	out := make([]audit.Record, n)
 	for i := range out {
-		r := audit.Record{Kind: audit.CallOpened, Agent: "a", Run: fmt.Sprintf("r%d", i/50), Capability: "bridge:send", Decision: allowed(), Revision: "sha256:0123456789abcdef"}
+		r := audit.Record{Kind: audit.CallOpened, Agent: "a", Run: fmt.Sprintf("r%d", i/50), Capability: "bridge:send",
+			Decision: allowed(), Revision: "sha256:0123456789abcdef"}
 		switch i % 5 {
 		case 0:
-			r.Kind, r.Capability, r.Detail = audit.EgressDecided, fmt.Sprintf("egress:h%d.example.com:443", i%700), map[string]string{"door": "connect", "answers": "93.184.216.34"}
+			r.Kind, r.Capability, r.Detail = audit.EgressDecided, fmt.Sprintf("egress:h%d.example.com:443", i%700),
+				map[string]string{"door": "connect", "answers": "93.184.216.34"}
 		case 1:
-			r.Kind, r.Capability, r.Full = audit.ExecDecided, "exec:/usr/bin/git", json.RawMessage(fmt.Sprintf(`{"exec":{"argv":["/usr/bin/git","log","-n","%d"]}}`, i))
+			r.Kind, r.Capability, r.Full = audit.ExecDecided, "exec:/usr/bin/git",
+				json.RawMessage(fmt.Sprintf(`{"exec":{"argv":["/usr/bin/git","log","-n","%d"]}}`, i))
 		case 2:
-			r.Kind, r.Capability, r.Decision, r.Detail = audit.RunEnded, "", nil, map[string]string{"imports": "pandas,json,os.path"}
+			r.Kind, r.Capability, r.Decision, r.Detail = audit.RunEnded, "", nil,
+				map[string]string{"imports": "pandas,json,os.path"}
 		case 3:
-			r.Kind, r.Capability, r.Decision, r.Detail = audit.RunStarted, "", nil, map[string]string{"executor": "python"}
+			r.Kind, r.Capability, r.Decision, r.Detail = audit.RunStarted, "", nil,
+				map[string]string{"executor": "python"}
 		}
 		out[i] = r
 	}
@@ -253,8 +266,11 @@ func TestForgedCount(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "log.jsonl")
 	var text []byte
 	for range 2 {
-		line, err := json.Marshal(audit.Entry{Record: audit.Record{Time: at(), Kind: audit.EgressCounted, Agent: "a", Run: "r", Capability: "egress:evil.example.com:443",
-			Decision: verdict(profiles.Deny, profiles.CodeEgressNotGranted), Detail: map[string]string{"count": "9223372036854775807"}}})
+		line, err := json.Marshal(
+			audit.Entry{Record: audit.Record{Time: at(), Kind: audit.EgressCounted, Agent: "a", Run: "r",
+				Capability: "egress:evil.example.com:443",
+				Decision:   verdict(profiles.Deny, profiles.CodeEgressNotGranted),
+				Detail:     map[string]string{"count": "9223372036854775807"}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,13 +35,15 @@ func TrustLimits(t *config.Trust) syncer.Limits {
 	if t == nil {
 		return syncer.Limits{}
 	}
-	return syncer.Limits{Only: trust.FileName, Beside: trust.LockdownFile, FileBytes: trust.MaxEnvelope, TotalBytes: trust.MaxEnvelope}
+	return syncer.Limits{Only: trust.FileName, Beside: trust.LockdownFile, FileBytes: trust.MaxEnvelope,
+		TotalBytes: trust.MaxEnvelope}
 }
 
 // TrustGate makes what the daemon verifies pushes with, its memory in the file at path.
 // guardrails: see trust.Config.
 // Without trust roots it is nil: sources are compiled.
-func TrustGate(t *config.Trust, path string, guardrails func(context.Context, *trust.Push, *profiles.Set) error) (*trust.Gate, error) {
+func TrustGate(t *config.Trust, path string, guardrails func(context.Context, *trust.Push, *profiles.Set) error) (
+	*trust.Gate, error) {
 	roots, err := trustRoots(t)
 	if roots == nil || err != nil {
 		return nil, err

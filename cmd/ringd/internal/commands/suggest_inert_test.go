@@ -19,7 +19,8 @@ func TestSuggestTextIsInert(t *testing.T) {
 		out := suggestText(f, cli.Policy{Path: hostile})
 		clitest.Check(t, "suggest", hostile, out, 0)
 		for line := range strings.Lines(out) {
-			if !strings.HasPrefix(line, "#") && line != "imports:\n" && !strings.HasPrefix(line, "  allow: [") && !strings.HasPrefix(line, "  deny: [") {
+			if !strings.HasPrefix(line, "#") && line != "imports:\n" && !strings.HasPrefix(line, "  allow: [") &&
+				!strings.HasPrefix(line, "  deny: [") {
 				t.Errorf("%q makes a line of its own: %q", hostile, line)
 			}
 			if strings.HasPrefix(line, "  allow: [") && !strings.HasPrefix(line, `  allow: ["`) {

@@ -19,7 +19,8 @@ import (
 var start = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 
 func suggestEnded(agent, imports string, age time.Duration) audit.Record {
-	r := audit.Record{Kind: audit.RunEnded, Agent: agent, Run: "r_1", Time: start.Add(-age), State: "done", Detail: map[string]string{}}
+	r := audit.Record{Kind: audit.RunEnded, Agent: agent, Run: "r_1", Time: start.Add(-age), State: "done",
+		Detail: map[string]string{}}
 	if imports != "" {
 		r.Detail["imports"] = imports
 	}
@@ -31,10 +32,14 @@ func run(t *testing.T, args ...string) (string, error) {
 	rule := func(line int) profiles.Rule { return profiles.Rule{File: "p.yaml", Line: line, Column: 1} }
 	set := &profiles.Set{Agents: map[string]profiles.Agent{
 		"analyst": {Name: "analyst", Python: &profiles.Python{Imports: profiles.Imports{
-			Allow: []profiles.ImportRule{{Name: "pandas", Rule: rule(3)}, {Name: "json", Rule: rule(4)}, {Name: "csv", Rule: rule(5)}}}},
-			Bridges: map[string]profiles.Bridge{"search": {Limits: profiles.BridgeLimits{CallsPerRun: 9}, Rule: rule(6)}, "idle": {Rule: rule(7)}},
-			Shell:   &profiles.Shell{Binaries: []profiles.Binary{{Path: "/usr/bin/git", Rule: rule(8)}, {Path: "/usr/bin/jq", Rule: profiles.Rule{File: "p.yaml", Line: 9, Layer: "OrgPolicy acme"}}}},
-			Egress:  profiles.Egress{Mode: profiles.EgressAllowlist, Allow: []profiles.EgressRule{{Host: "*.example.com", Ports: []int{443}, Rule: rule(10)}}}},
+			Allow: []profiles.ImportRule{{Name: "pandas", Rule: rule(3)}, {Name: "json", Rule: rule(4)},
+				{Name: "csv", Rule: rule(5)}}}},
+			Bridges: map[string]profiles.Bridge{
+				"search": {Limits: profiles.BridgeLimits{CallsPerRun: 9}, Rule: rule(6)}, "idle": {Rule: rule(7)}},
+			Shell: &profiles.Shell{Binaries: []profiles.Binary{
+				{Path: "/usr/bin/git", Rule: rule(8)}, {Path: "/usr/bin/jq", Rule: profiles.Rule{File: "p.yaml", Line: 9, Layer: "OrgPolicy acme"}}}},
+			Egress: profiles.Egress{Mode: profiles.EgressAllowlist,
+				Allow: []profiles.EgressRule{{Host: "*.example.com", Ports: []int{443}, Rule: rule(10)}}}},
 		"open": {Name: "open", Python: &profiles.Python{Imports: profiles.Imports{Default: true}}},
 		"js":   {Name: "js", JS: &profiles.JS{}},
 	}}
@@ -58,28 +63,37 @@ func TestSuggest(t *testing.T) {
 		suggestEnded("analyst", "json,csv", 48*time.Hour),
 		suggestEnded("open", "urllib.parse,re", time.Hour),
 		audit.Record{Kind: audit.RunStarted, Agent: "analyst", Run: "r_1", Detail: map[string]string{"imports": "csv"}},
-		audit.Record{Kind: audit.CallOpened, Agent: "analyst", Run: "r_1", Call: "c1", Capability: "bridge:search", Decision: &audit.Decision{Verdict: profiles.Allow}},
-		audit.Record{Kind: audit.CallOpened, Agent: "analyst", Run: "r_1", Call: "c2", Capability: "bridge:search", Decision: &audit.Decision{Verdict: profiles.Ask}},
+		audit.Record{Kind: audit.CallOpened, Agent: "analyst", Run: "r_1", Call: "c1", Capability: "bridge:search",
+			Decision: &audit.Decision{Verdict: profiles.Allow}},
+		audit.Record{Kind: audit.CallOpened, Agent: "analyst", Run: "r_1", Call: "c2", Capability: "bridge:search",
+			Decision: &audit.Decision{Verdict: profiles.Ask}},
 		audit.Record{Kind: audit.CallBegun, Agent: "analyst", Run: "r_1", Call: "c2", Capability: "bridge:search"},
-		audit.Record{Kind: audit.CallDecided, Agent: "analyst", Run: "r_1", Call: "c3", Capability: "bridge:idle", Decision: &audit.Decision{}},
-		audit.Record{Kind: audit.ExecDecided, Agent: "analyst", Run: "r_1", Capability: "exec:/usr/bin/git", Decision: &audit.Decision{Verdict: profiles.Allow}},
-		audit.Record{Kind: audit.EgressDecided, Agent: "analyst", Run: "r_1", Capability: records.GrantHost + "www.example.com:443", Decision: &audit.Decision{Verdict: profiles.Allow}},
+		audit.Record{Kind: audit.CallDecided, Agent: "analyst", Run: "r_1", Call: "c3", Capability: "bridge:idle",
+			Decision: &audit.Decision{}},
+		audit.Record{Kind: audit.ExecDecided, Agent: "analyst", Run: "r_1", Capability: "exec:/usr/bin/git",
+			Decision: &audit.Decision{Verdict: profiles.Allow}},
+		audit.Record{Kind: audit.EgressDecided, Agent: "analyst", Run: "r_1",
+			Capability: records.GrantHost + "www.example.com:443", Decision: &audit.Decision{Verdict: profiles.Allow}},
 	)
 	got, err := run(t, "--agent", "analyst", "--state", dir, "--since", "24h")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"runs: 1\n", "allow: [json, pandas]\n", "# not used: import csv, at conf/p.yaml:5\n", "# used, and not allowed now: import requests\n",
+	for _, want := range []string{"runs: 1\n", "allow: [json, pandas]\n", "# not used: import csv, at conf/p.yaml:5\n",
+		"# used, and not allowed now: import requests\n",
 		"# could be narrower: bridge search, at conf/p.yaml:6\n#     callsPerRun: 2\n", "# not used: bridge idle, at conf/p.yaml:7\n",
 		"# not used: program /usr/bin/jq, at conf/p.yaml:9, of OrgPolicy acme\n", "# could be narrower: host *.example.com, at conf/p.yaml:10\n#     www.example.com:443\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
 	}
-	if got, err = run(t, "--agent", "analyst", "--state", dir, "--json"); err != nil || !strings.Contains(got, `"runs": 1`) || !strings.Contains(got, `"remove"`) {
+	if got, err = run(t, "--agent", "analyst", "--state", dir, "--json"); err != nil ||
+		!strings.Contains(got, `"runs": 1`) || !strings.Contains(got, `"remove"`) {
 		t.Errorf("%v\n%s", err, got)
 	}
-	if got, err = run(t, "--agent", "open", "--state", dir); err != nil || !strings.Contains(got, "allow: [re, urllib]") || !strings.Contains(got, "deny: [urllib.request, urllib.robotparser]") {
+	if got, err = run(t, "--agent", "open", "--state", dir); err != nil ||
+		!strings.Contains(got, "allow: [re, urllib]") || !strings.Contains(
+		got, "deny: [urllib.request, urllib.robotparser]") {
 		t.Errorf("%v\n%s", err, got)
 	}
 }
@@ -90,16 +104,20 @@ func TestSuggestStaysAComment(t *testing.T) {
 	const lines = "/usr/bin/x\nimports:\n  allow: [os]\r\u2028\u0085"
 	dir := audittest.State(t, start,
 		suggestEnded("analyst", "json", time.Hour),
-		audit.Record{Kind: audit.ExecDecided, Agent: "analyst", Run: "r_1", Capability: "exec:" + lines, Decision: &audit.Decision{Verdict: profiles.Allow}},
-		audit.Record{Kind: audit.CallOpened, Agent: "analyst", Run: "r_1", Call: "c1", Capability: "bridge:" + lines, Decision: &audit.Decision{Verdict: profiles.Allow}},
+		audit.Record{Kind: audit.ExecDecided, Agent: "analyst", Run: "r_1", Capability: "exec:" + lines,
+			Decision: &audit.Decision{Verdict: profiles.Allow}},
+		audit.Record{Kind: audit.CallOpened, Agent: "analyst", Run: "r_1", Call: "c1", Capability: "bridge:" + lines,
+			Decision: &audit.Decision{Verdict: profiles.Allow}},
 		audit.Record{Kind: audit.CallBegun, Agent: "analyst", Run: "r_1", Call: "c1", Capability: "bridge:" + lines},
-		audit.Record{Kind: audit.EgressDecided, Agent: "analyst", Run: "r_1", Capability: records.GrantHost + lines + ":443", Decision: &audit.Decision{Verdict: profiles.Allow}},
+		audit.Record{Kind: audit.EgressDecided, Agent: "analyst", Run: "r_1",
+			Capability: records.GrantHost + lines + ":443", Decision: &audit.Decision{Verdict: profiles.Allow}},
 	)
 	got, err := run(t, "--agent", "analyst", "--state", dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(got, "not allowed now: program /usr/bin/x\\u000aimports:") || strings.ContainsAny(got, "\r\u2028\u0085") {
+	if !strings.Contains(got, "not allowed now: program /usr/bin/x\\u000aimports:") ||
+		strings.ContainsAny(got, "\r\u2028\u0085") {
 		t.Errorf("%q", got)
 	}
 	for line := range strings.Lines(got) {

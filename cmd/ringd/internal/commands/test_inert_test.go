@@ -30,7 +30,8 @@ func TestReportIsInert(t *testing.T) {
 // than where a mark stands; elsewhere each is one line.
 func TestReportFits(t *testing.T) {
 	long := strings.TrimSpace(strings.Repeat("PASS  the name goes on ", 12))
-	rule := profiles.Rule{File: "policies/of/a folder/with spaces/in its name/analyst.yaml", Line: 6, Column: 114, Path: "spec.executors.python.imports.deny[0]"}
+	rule := profiles.Rule{File: "policies/of/a folder/with spaces/in its name/analyst.yaml", Line: 6, Column: 114,
+		Path: "spec.executors.python.imports.deny[0]"}
 	r := report{Revision: "x", Files: []*fileReport{{
 		File:     "a_test.yaml",
 		Cases:    []caseReport{{Name: long, Agent: "analyst", Passed: true}, {Name: long, Agent: "analyst"}},
@@ -53,7 +54,8 @@ func TestReportFits(t *testing.T) {
 		if (widest <= 80) != terminal || marks != 4 {
 			t.Errorf("terminal %t: %d columns, %d marks\n%s", terminal, widest, marks, b.String())
 		}
-		if whole := strings.Contains(b.String(), "        no case: "+rule.File+":6:114 grant "+rule.Path+"\n"); whole == terminal {
+		if whole := strings.Contains(b.String(), "        no case: "+rule.File+":6:114 grant "+rule.Path+
+			"\n"); whole == terminal {
 			t.Errorf("terminal %t: the rule is whole: %t\n%s", terminal, whole, b.String())
 		}
 	}

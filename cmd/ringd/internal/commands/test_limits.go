@@ -18,9 +18,12 @@ import (
 // written are the names of limits in a policy, by those in a compiled set.
 func written() map[string]string {
 	return map[string]string{
-		"cpuMillis": "cpu", "memoryBytes": "memory", "wallMillis": "wall", "outputBytes": "output", "resultBytes": "result",
-		"stackBytes": "stack", "processes": "processes", "files": "files", "refusedCalls": "refusedCalls", "pauseMillis": "pause",
-		"concurrent": "concurrent", "callsPerRun": "callsPerRun", "spawnPerCall": "spawnPerCall", "depth": "depth", "totalSpawn": "totalSpawn",
+		"cpuMillis": "cpu", "memoryBytes": "memory", "wallMillis": "wall", "outputBytes": "output",
+		"resultBytes": "result",
+		"stackBytes":  "stack", "processes": "processes", "files": "files", "refusedCalls": "refusedCalls",
+		"pauseMillis": "pause",
+		"concurrent":  "concurrent", "callsPerRun": "callsPerRun", "spawnPerCall": "spawnPerCall", "depth": "depth",
+		"totalSpawn":    "totalSpawn",
 		"argumentBytes": "requestBytes", "timeoutMillis": "timeout",
 	}
 }

@@ -17,7 +17,8 @@ const diffTextWidth = 66
 
 func (p text) document(doc pageDocument) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "old  %s  %s\nnew  %s  %s\n", cli.Clean(doc.Old.Path), cli.Short(doc.Old.Revision), cli.Clean(doc.New.Path), cli.Short(doc.New.Revision))
+	fmt.Fprintf(&b, "old  %s  %s\nnew  %s  %s\n", cli.Clean(doc.Old.Path), cli.Short(doc.Old.Revision),
+		cli.Clean(doc.New.Path), cli.Short(doc.New.Revision))
 	for _, a := range doc.Above() {
 		fmt.Fprintf(&b, "\n%s: %s\n", cli.Clean(a.Name), p.class(a.Class, a.Class.String()))
 		for _, ch := range a.Changes {
@@ -39,7 +40,8 @@ func (p text) document(doc pageDocument) error {
 	if n["headroom"] > 0 {
 		headroom = fmt.Sprintf("%d headroom, ", n["headroom"])
 	}
-	fmt.Fprintf(&b, "\n%s: %d widen, %s%d narrow, %d neutral\n", p.class(doc.Class, cli.Count(all(n), "change")), n["widens"], headroom, n["narrows"], n["neutral"])
+	fmt.Fprintf(&b, "\n%s: %d widen, %s%d narrow, %d neutral\n", p.class(doc.Class, cli.Count(all(n), "change")),
+		n["widens"], headroom, n["narrows"], n["neutral"])
 	if doc.Impact != nil {
 		p.impact(&b, doc.Impact)
 	}
@@ -70,7 +72,8 @@ func (p text) change(b *strings.Builder, ch Change) {
 	if ch.Undecided {
 		says += " (undecided)"
 	}
-	fmt.Fprintf(b, "  %s %s%s%s\n", mark, p.class(ch.Class, class), strings.Repeat(" ", 9-len(class)), strings.Join(cli.Folded(cli.Block(says), diffTextWidth), indent))
+	fmt.Fprintf(b, "  %s %s%s%s\n", mark, p.class(ch.Class, class), strings.Repeat(" ", 9-len(class)),
+		strings.Join(cli.Folded(cli.Block(says), diffTextWidth), indent))
 	note := func(label, s string) {
 		if s != "" {
 			fmt.Fprintf(b, "             %s\n", strings.Join(cli.Folded(label+cli.Block(s), diffTextWidth), indent))
@@ -132,7 +135,8 @@ func findings(doc pageDocument) schema.Diagnostics {
 }
 
 func found(ch Change, of string) schema.Diagnostic {
-	d := schema.Diagnostic{Code: "diff-" + ch.Class.String(), Msg: of + ": " + ch.Says, Hint: ch.Why, Severity: schema.Warning}
+	d := schema.Diagnostic{Code: "diff-" + ch.Class.String(), Msg: of + ": " + ch.Says, Hint: ch.Why,
+		Severity: schema.Warning}
 	if ch.Class == diff.Widens || ch.Class == diff.Headroom {
 		d.Severity = schema.Error
 	}

@@ -27,7 +27,8 @@ type use struct {
 // was only asked, as ringd decide does, is no use.
 func used(ctx context.Context, dir string, a profiles.Agent, since time.Time) (*exceptionsTally, error) {
 	t := &exceptionsTally{map[string]bool{}, map[string]use{}}
-	kinds := []audit.Kind{audit.RunStarted, audit.RunEnded, audit.CallDecided, audit.ExecDecided, audit.FileDecided, audit.EgressDecided}
+	kinds := []audit.Kind{audit.RunStarted, audit.RunEnded, audit.CallDecided, audit.ExecDecided, audit.FileDecided,
+		audit.EgressDecided}
 	for e, err := range audit.Query(ctx, dir, audit.Filter{Agent: a.Name, Kinds: kinds, Since: since}) {
 		if err != nil {
 			return nil, err
@@ -71,10 +72,13 @@ func (t *exceptionsTally) add(id string, at time.Time) {
 // known reports whether the log would tell a use: it does of programs, hosts and
 // modules of Python. An import of JavaScript that is allowed leaves no record.
 func exceptionsKnown(a profiles.Agent, id string) bool {
-	if a.JS == nil || !slices.ContainsFunc(a.JS.Imports.Allow, func(r profiles.ImportRule) bool { return r.Exception == id }) {
+	if a.JS == nil || !slices.ContainsFunc(a.JS.Imports.Allow,
+		func(r profiles.ImportRule) bool { return r.Exception == id }) {
 		return true
 	}
-	return a.Python != nil && slices.ContainsFunc(a.Python.Imports.Allow, func(r profiles.ImportRule) bool { return r.Exception == id }) ||
-		a.Shell != nil && slices.ContainsFunc(a.Shell.Binaries, func(b profiles.Binary) bool { return b.Exception == id }) ||
+	return a.Python != nil && slices.ContainsFunc(a.Python.Imports.Allow,
+		func(r profiles.ImportRule) bool { return r.Exception == id }) ||
+		a.Shell != nil && slices.ContainsFunc(a.Shell.Binaries,
+			func(b profiles.Binary) bool { return b.Exception == id }) ||
 		slices.ContainsFunc(a.Egress.Allow, func(r profiles.EgressRule) bool { return r.Exception == id })
 }

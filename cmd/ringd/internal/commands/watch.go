@@ -97,7 +97,8 @@ func (w *watching) changed(now []schema.Source) {
 		return
 	}
 	slices.Sort(names)
-	fmt.Fprintf(w.cfg.Out, "\nchanged: %s\n", w.cfg.Page(w.cfg.Out).Hang(len("changed: "), cli.Clean(strings.Join(names, ", ")), "    "))
+	fmt.Fprintf(w.cfg.Out, "\nchanged: %s\n", w.cfg.Page(w.cfg.Out).Hang(
+		len("changed: "), cli.Clean(strings.Join(names, ", ")), "    "))
 }
 
 // tell shows why the tests could not be run; what they found is shown.

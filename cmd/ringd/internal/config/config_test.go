@@ -178,7 +178,8 @@ func TestArchiveApart(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "state"), filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	for to, apart := range map[string]bool{"archive": true, "state": false, "state/archive": false, "link": false, "none": true} {
+	for to, apart := range map[string]bool{"archive": true, "state": false, "state/archive": false, "link": false,
+		"none": true} {
 		f := config.File{State: filepath.Join(dir, "state"), Audit: config.Audit{Archive: filepath.Join(dir, to)}}
 		if err := f.Apart(); (err == nil) != apart {
 			t.Errorf("archive in %s: %v", to, err)
@@ -263,7 +264,8 @@ tokens: [{name: ann, file: /etc/ringd/ann, roles: [viewer]}, {name: bob, env: BO
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"/srv/policy", "/var/lib/ringd", "/etc/ringd/key", "/etc/ringd/old", "/etc/ringd/hook", "/etc/ringd/tls", "/etc/ringd/ann"}
+	want := []string{"/srv/policy", "/var/lib/ringd", "/etc/ringd/key", "/etc/ringd/old", "/etc/ringd/hook",
+		"/etc/ringd/tls", "/etc/ringd/ann"}
 	if diff := cmp.Diff(want, f.Private()); diff != "" {
 		t.Error(diff)
 	}

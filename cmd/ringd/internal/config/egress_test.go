@@ -149,7 +149,8 @@ func TestCredentialField(t *testing.T) {
 	if err := os.WriteFile(open, []byte("hunter2"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := (config.Credential{Secret: config.Secret{File: open}}).Field(config.Environment{}, egress.Dest{}); err == nil {
+	if _, _, err := (config.Credential{Secret: config.Secret{File: open}}).Field(
+		config.Environment{}, egress.Dest{}); err == nil {
 		t.Error("a file that others read was taken")
 	}
 }
@@ -174,9 +175,11 @@ func TestParseCredential(t *testing.T) {
 			t.Errorf("%s: %s", text, diff)
 		}
 	}
-	for _, text := range []string{"", "k", "k=", "=env:A", "K=env:A", "k=hunter2", "k=env:", "k=env:A-B", "k=env:hunter2=", "k=file:", "k=value:hunter2",
+	for _, text := range []string{"", "k", "k=", "=env:A", "K=env:A", "k=hunter2", "k=env:", "k=env:A-B",
+		"k=env:hunter2=", "k=file:", "k=value:hunter2",
 		"k=env:A,header=", "k=env:A,header=Host", "k=env:A,header=X,header=Y", "k=env:A,hunter2=x", "k=credential:x"} {
-		if name, c, err := config.ParseCredential(text, "/work"); err == nil || strings.Contains(err.Error(), "hunter2") {
+		if name, c, err := config.ParseCredential(text, "/work"); err == nil ||
+			strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: %s %+v, %v", text, name, c, err)
 		}
 	}
@@ -191,10 +194,12 @@ func TestParseGateway(t *testing.T) {
 		t.Error(diff)
 	}
 	_, got, err = config.ParseGateway("gateway=https://a.example/v1,credential=models")
-	if diff := cmp.Diff(config.Gateway{Upstream: "https://a.example/v1", Credential: "models"}, got); diff != "" || err != nil {
+	if diff := cmp.Diff(config.Gateway{Upstream: "https://a.example/v1", Credential: "models"}, got); diff != "" ||
+		err != nil {
 		t.Error(diff, err)
 	}
-	for _, text := range []string{"", "gateway", "gateway=", "gateway=https://a.example,credential=", "gateway=https://a.example,credential=sk-HUNTER", "=https://a.example", "a.b=https://a.example", "Gateway=https://a.example", "gateway=http://a.example",
+	for _, text := range []string{"", "gateway", "gateway=", "gateway=https://a.example,credential=",
+		"gateway=https://a.example,credential=sk-HUNTER", "=https://a.example", "a.b=https://a.example", "Gateway=https://a.example", "gateway=http://a.example",
 		"gateway=https://u:hunter2@a.example", "gateway=https://a.example?key=hunter2", "gateway=a.example"} {
 		if name, g, err := config.ParseGateway(text); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: %s %+v, %v", text, name, g, err)

@@ -89,7 +89,8 @@ func ReadEnvironment(lookup func(string) (string, bool)) Environment {
 
 		Credentials: dir("CREDENTIALS_DIRECTORY"),
 	}
-	e.State = either(dir("STATE_DIRECTORY"), join(dir("XDG_STATE_HOME"), "ringd"), join(e.Home, ".local", "state", "ringd"))
+	e.State = either(dir("STATE_DIRECTORY"), join(dir("XDG_STATE_HOME"), "ringd"),
+		join(e.Home, ".local", "state", "ringd"))
 	e.Cache = either(dir("CACHE_DIRECTORY"), join(dir("XDG_CACHE_HOME"), "ringd"), join(e.Home, ".cache", "ringd"))
 	e.Runtime = either(dir("RUNTIME_DIRECTORY"), join(dir("XDG_RUNTIME_DIR"), "ringd"), "")
 	return e

@@ -27,7 +27,8 @@ approvers: {"group:leads@acme.example": ["uid:1001", "token:ann"]}
 		t.Fatal(err)
 	}
 	want := config.File{
-		Listen: []config.Listener{{TCP: "127.0.0.1:7443", TLS: config.TLS{Cert: "/etc/ringd/cert.pem", Key: "/etc/ringd/key.pem"}, ClientCA: "/etc/ringd/clients.pem"}},
+		Listen: []config.Listener{
+			{TCP: "127.0.0.1:7443", TLS: config.TLS{Cert: "/etc/ringd/cert.pem", Key: "/etc/ringd/key.pem"}, ClientCA: "/etc/ringd/clients.pem"}},
 		Tokens: []config.Token{
 			{Name: "ci", File: "/etc/ringd/ci.token", Roles: []string{"harness", "viewer"}, Expires: "2027-01-31T00:00:00Z"},
 			{Name: "ann", Credential: "ann-token", Roles: []string{"approver"}, Owners: []string{"user:ann@acme.example"}},
@@ -71,7 +72,8 @@ func TestReadRefusesListeners(t *testing.T) {
 		{"a token among uids", good + "roles: {operator: ['token:a']}\n", "want uid:NUMBER"},
 		{"the secret itself", token("secret: abc, roles: [viewer]"), "unknown field"},
 	} {
-		if _, err := config.Read("c.yaml", strings.NewReader(tt.text)); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := config.Read("c.yaml", strings.NewReader(tt.text)); err == nil ||
+			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}
 	}

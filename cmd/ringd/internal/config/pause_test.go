@@ -45,8 +45,9 @@ limits: {paused: 500, pausedPerActor: 50, waitingCalls: 5, waitingBytes: 1KiB}
 			{Webhook: &config.Webhook{URL: "https://hooks.acme.example/r", Secret: &config.Secret{File: "/etc/ringd/hook"}, Args: true, Within: &within}},
 			{Command: []string{"/usr/bin/mail-people"}},
 		},
-		Bridges: map[string]config.Bridge{"pay": {Provider: "command", Command: []string{"/usr/bin/pay"}, Idempotent: true}},
-		Limits:  config.Limits{Paused: 500, PausedPerActor: 50, WaitingCalls: 5, WaitingBytes: 1 << 10},
+		Bridges: map[string]config.Bridge{
+			"pay": {Provider: "command", Command: []string{"/usr/bin/pay"}, Idempotent: true}},
+		Limits: config.Limits{Paused: 500, PausedPerActor: 50, WaitingCalls: 5, WaitingBytes: 1 << 10},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -126,7 +127,8 @@ func TestSecret(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := tt.secret.Value(env)
-			if (err != nil) != (tt.fails != "") || (err != nil && !strings.Contains(err.Error(), tt.fails)) || got != tt.want {
+			if (err != nil) != (tt.fails != "") || (err != nil && !strings.Contains(err.Error(), tt.fails)) ||
+				got != tt.want {
 				t.Errorf("got %q, %v", got, err)
 			}
 			if err != nil && strings.Contains(err.Error(), "whsec_") {
@@ -134,7 +136,8 @@ func TestSecret(t *testing.T) {
 			}
 		})
 	}
-	if _, err := (config.Secret{Credential: "cred"}).Value(config.Environment{}); err == nil || !strings.Contains(err.Error(), "LoadCredential=") {
+	if _, err := (config.Secret{Credential: "cred"}).Value(config.Environment{}); err == nil ||
+		!strings.Contains(err.Error(), "LoadCredential=") {
 		t.Errorf("without systemd's folder: %v", err)
 	}
 }
@@ -143,7 +146,8 @@ func TestSecret(t *testing.T) {
 func TestSecretOfAPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "secret")
 	clitest.NamedPipe(t, path)
-	if _, err := (config.Secret{File: path}).Value(config.Environment{}); err == nil || !strings.Contains(err.Error(), "is not a file") {
+	if _, err := (config.Secret{File: path}).Value(config.Environment{}); err == nil ||
+		!strings.Contains(err.Error(), "is not a file") {
 		t.Errorf("%v", err)
 	}
 }

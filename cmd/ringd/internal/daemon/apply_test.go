@@ -89,7 +89,8 @@ func wantRuns(t *testing.T, s *daemontest.Stack, generation int64) {
 	t.Helper()
 	r, err := run(t, s, "1+1")
 	if err != nil || r.State != "done" || r.Attestation.Generation != generation {
-		t.Errorf("a run gives %q under generation %d, %v; want done under %d", r.State, r.Attestation.Generation, err, generation)
+		t.Errorf("a run gives %q under generation %d, %v; want done under %d", r.State, r.Attestation.Generation, err,
+			generation)
 	}
 }
 
@@ -97,7 +98,8 @@ func TestNoPolicyDeniesEverything(t *testing.T) {
 	s := daemontest.New(t, daemontest.Config{})
 	wantConditions(t, s, false, wire.ConditionNoPolicy)
 	wantDenied(t, s, profiles.CodeNoPolicy)
-	got, err := s.Daemon.Decide(t.Context(), daemontest.Me(), "", []json.RawMessage{json.RawMessage(`{"bridge":{"name":"log"}}`)})
+	got, err := s.Daemon.Decide(t.Context(), daemontest.Me(), "",
+		[]json.RawMessage{json.RawMessage(`{"bridge":{"name":"log"}}`)})
 	if err != nil || got[0].Verdict != profiles.Deny || got[0].Code != profiles.CodeNoPolicy {
 		t.Errorf("decide gives %v, %v", got, err)
 	}
@@ -136,7 +138,8 @@ func TestRefusedPushKeepsTheLastGenerationUntilItIsStale(t *testing.T) {
 	s.Apply(t, "one log")
 	live := start(t, s, "wave ask")
 	for range 3 {
-		if err := s.Daemon.ApplyPush(t.Context(), daemontest.Push("broken log act")); !errors.Is(err, policy.ErrRejected) {
+		if err := s.Daemon.ApplyPush(t.Context(), daemontest.Push("broken log act")); !errors.Is(
+			err, policy.ErrRejected) {
 			t.Fatalf("a broken push gives %v", err)
 		}
 	}
@@ -146,7 +149,8 @@ func TestRefusedPushKeepsTheLastGenerationUntilItIsStale(t *testing.T) {
 	wantConditions(t, s, true, wire.ConditionPushRejected)
 	wantRuns(t, s, 1)
 	st := s.Daemon.Status(t.Context())
-	if len(st.LastPush.Findings) != 2 || st.LastPush.Findings[0].Line != 3 || st.LastPush.Findings[0].Hint == "" || st.LastPush.Findings[1].Severity != "warning" {
+	if len(st.LastPush.Findings) != 2 || st.LastPush.Findings[0].Line != 3 || st.LastPush.Findings[0].Hint == "" ||
+		st.LastPush.Findings[1].Severity != "warning" {
 		t.Errorf("findings: %+v", st.LastPush.Findings)
 	}
 	if want := s.Clock.Now().Add(10 * time.Minute); st.Closes == nil || !st.Closes.Equal(want) {
@@ -224,7 +228,8 @@ func TestRejectingExecutorIsClosedAndNothingCommits(t *testing.T) {
 		t.Errorf("the live run is %q, %v; want cancelled", got.State, err)
 	}
 	for _, e := range s.Daemon.Status(t.Context()).Executors {
-		want := map[string]string{"js": wire.PartClosed, "python": wire.PartUnavailable, "shell": wire.PartReady}[e.Name]
+		want := map[string]string{"js": wire.PartClosed, "python": wire.PartUnavailable,
+			"shell": wire.PartReady}[e.Name]
 		if e.State != want || (e.Reason == "") != (want == wire.PartReady) {
 			t.Errorf("executor %+v, want %s, with a reason unless it is ready", e, want)
 		}
@@ -298,7 +303,8 @@ func TestClosedByAPushThatIsGone(t *testing.T) {
 			}
 			wantDenied(t, s, profiles.CodeClosed)
 			if c := s.Daemon.Status(t.Context()).Conditions; !slices.ContainsFunc(c, func(c wire.Condition) bool {
-				return c.Code == wire.ConditionExecutorClosed && strings.Contains(c.Message, "closed by push "+two.Digest[:19]+", which is refused")
+				return c.Code == wire.ConditionExecutorClosed &&
+					strings.Contains(c.Message, "closed by push "+two.Digest[:19]+", which is refused")
 			}) {
 				t.Errorf("not said whose it is: %+v", c)
 			}
@@ -407,12 +413,14 @@ func TestLiftWithAPushThatARingCannotTake(t *testing.T) {
 }
 
 func TestRestartNeededIsShown(t *testing.T) {
-	spy := &spyRing{parts: []interpreter.ExecutorStatus{{Name: "python", State: wire.PartRestartNeeded, Reason: "mounts of run r1"}}}
+	spy := &spyRing{parts: []interpreter.ExecutorStatus{
+		{Name: "python", State: wire.PartRestartNeeded, Reason: "mounts of run r1"}}}
 	s := daemontest.New(t, daemontest.Config{Rings: []policy.Ring{spy}})
 	s.Apply(t, "one log")
 	wantConditions(t, s, true, wire.ConditionRestartNeeded)
 	got := s.Records(t, audit.RestartNeeded)
-	if len(got) != 1 || got[0].Capability != "executor:python" || got[0].Detail["reason"] != "mounts of run r1" || got[0].Generation == 0 || got[0].State != wire.PartRestartNeeded {
+	if len(got) != 1 || got[0].Capability != "executor:python" || got[0].Detail["reason"] != "mounts of run r1" ||
+		got[0].Generation == 0 || got[0].State != wire.PartRestartNeeded {
 		t.Errorf("records %+v", got)
 	}
 	spy.parts = nil
@@ -443,7 +451,8 @@ func TestStateOfARing(t *testing.T) {
 		{"", wire.PartClosed, nil},
 	} {
 		t.Run(tt.state, func(t *testing.T) {
-			s := daemontest.New(t, daemontest.Config{Rings: []policy.Ring{&statedRing{state: tt.state, reason: "run r1"}}})
+			s := daemontest.New(t, daemontest.Config{Rings: []policy.Ring{
+				&statedRing{state: tt.state, reason: "run r1"}}})
 			part := func() wire.Part {
 				for _, p := range s.Daemon.Status(t.Context()).Rings {
 					if p.Name == "spy" {
@@ -482,14 +491,16 @@ func TestNothingCommitsWithoutItsRecord(t *testing.T) {
 			}
 			st := s.Daemon.Status(t.Context())
 			if st.Generation != 1 || spy.commits.Load() != 1 {
-				t.Errorf("generation %d after %d commits: the push took force without its record", st.Generation, spy.commits.Load())
+				t.Errorf("generation %d after %d commits: the push took force without its record", st.Generation,
+					spy.commits.Load())
 			}
 			if !slices.Contains(conditions(s, t), wire.ConditionPushRejected) {
 				t.Errorf("conditions: %v", st.Conditions)
 			}
 			// A log that says that it was applied says that it was not, too.
 			if recs := s.Records(t, audit.PushApplied, audit.PushRejected); strings.HasPrefix(what, "store ") &&
-				(len(recs) != 3 || recs[2].Kind != audit.PushRejected || !strings.Contains(recs[2].Detail["reason"], "generation 2")) {
+				(len(recs) != 3 || recs[2].Kind != audit.PushRejected ||
+					!strings.Contains(recs[2].Detail["reason"], "generation 2")) {
 				t.Errorf("records: %+v", recs)
 			}
 		})
@@ -514,7 +525,8 @@ func TestAuditFailureStopsEverything(t *testing.T) {
 	if _, err := run(t, s, "call act"); !errors.Is(err, records.ErrUnavailable) {
 		t.Errorf("a run after the fault gives %v", err)
 	}
-	if _, err := s.Daemon.Decide(t.Context(), daemontest.Me(), "", []json.RawMessage{json.RawMessage(`{}`)}); !errors.Is(err, records.ErrUnavailable) {
+	if _, err := s.Daemon.Decide(t.Context(), daemontest.Me(), "",
+		[]json.RawMessage{json.RawMessage(`{}`)}); !errors.Is(err, records.ErrUnavailable) {
 		t.Errorf("decide gives %v", err)
 	}
 	if _, err := s.Daemon.AnswerRun(t.Context(), daemontest.Me(), live.ID,
@@ -527,7 +539,8 @@ func TestAuditFailureStopsEverything(t *testing.T) {
 	if got := s.Acts.Calls(); len(got) != 0 {
 		t.Errorf("%d acts happened without a record", len(got))
 	}
-	if st := s.Daemon.Status(t.Context()); st.Ready || !slices.Contains(conditions(s, t), wire.ConditionAuditUnavailable) {
+	if st := s.Daemon.Status(t.Context()); st.Ready || !slices.Contains(
+		conditions(s, t), wire.ConditionAuditUnavailable) {
 		t.Errorf("status: %+v", st)
 	}
 }
@@ -618,13 +631,15 @@ func TestBusyHost(t *testing.T) {
 	s.Apply(t, "one log")
 	sink, push := s.Daemon.Sink(), daemontest.Push("two log")
 	s.Compiler.Before(func(string) error {
-		return schema.Diagnostics{{Pos: schema.Pos{File: "policy.yaml", Line: 1, Column: 1}, Code: worker.CodeBusy, Msg: "the host is busy"}}
+		return schema.Diagnostics{
+			{Pos: schema.Pos{File: "policy.yaml", Line: 1, Column: 1}, Code: worker.CodeBusy, Msg: "the host is busy"}}
 	})
 	if err := sink.Apply(t.Context(), push); err == nil {
 		t.Error("a push that a busy host did not compile is not asked for again")
 	}
 	wantConditions(t, s, true, wire.ConditionPushRejected)
-	if last := s.Daemon.Status(t.Context()).LastPush; last == nil || !strings.Contains(last.Message, "too busy") || len(last.Findings) != 1 {
+	if last := s.Daemon.Status(t.Context()).LastPush; last == nil || !strings.Contains(last.Message, "too busy") ||
+		len(last.Findings) != 1 {
 		t.Errorf("status says %+v", last)
 	}
 	s.Compiler.Before(nil)

@@ -20,7 +20,8 @@ import (
 // is back it goes on.
 func TestLogIsArchived(t *testing.T) {
 	to := t.TempDir()
-	s := daemontest.New(t, daemontest.Config{Staleness: 1000 * time.Hour, Archive: daemon.Archive{To: to, Age: time.Hour}})
+	s := daemontest.New(t, daemontest.Config{Staleness: 1000 * time.Hour,
+		Archive: daemon.Archive{To: to, Age: time.Hour}})
 	s.Apply(t, "one act")
 	log := filepath.Join(s.Dir, "audit")
 	archived := func() []string {
@@ -31,7 +32,8 @@ func TestLogIsArchived(t *testing.T) {
 		return names
 	}
 	refused := func() bool {
-		return slices.ContainsFunc(s.Daemon.Status(t.Context()).Conditions, func(c wire.Condition) bool { return c.Code == wire.ConditionNotArchived })
+		return slices.ContainsFunc(s.Daemon.Status(t.Context()).Conditions,
+			func(c wire.Condition) bool { return c.Code == wire.ConditionNotArchived })
 	}
 	if len(archived()) != 0 || refused() {
 		t.Fatalf("archived at the start: %v", archived())
@@ -73,7 +75,8 @@ func TestLogIsArchived(t *testing.T) {
 	if r, err := run(t, s, "1+1"); err != nil || r.State != "done" {
 		t.Errorf("a run while the archive is gone: %+v, %v", r, err)
 	}
-	if r, err := audit.Verify(t.Context(), log, audit.Check{Archive: []string{gone}}); err != nil || r.Head.Seq < before {
+	if r, err := audit.Verify(t.Context(), log, audit.Check{Archive: []string{gone}}); err != nil ||
+		r.Head.Seq < before {
 		t.Errorf("verified %+v: %v", r, err)
 	}
 	if err := os.Rename(gone, to); err != nil {

@@ -48,14 +48,17 @@ func (l *canaryLog) Append(_ context.Context, r audit.Record, _ audit.Durability
 func TestShort(t *testing.T) {
 	for _, short := range []bool{true, false} {
 		l, run := &canaryLog{}, func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
-			return executors.Outcome{}, executors.Refused("js", &executors.Unavailable{Text: "does not start", Short: short})
+			return executors.Outcome{}, executors.Refused("js",
+				&executors.Unavailable{Text: "does not start", Short: short})
 		}
-		r, err := daemon.NewCanary(daemon.CanaryConfig{Executors: map[string]executors.Executor{"js": fake{run}}, Recorder: l,
-			Go: func(f func()) { go f() }, Now: time.Now, Random: rand.Reader})
+		r, err := daemon.NewCanary(daemon.CanaryConfig{Executors: map[string]executors.Executor{"js": fake{run}},
+			Recorder: l,
+			Go:       func(f func()) { go f() }, Now: time.Now, Random: rand.Reader})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = r.Prepare(t.Context(), &profiles.Set{Agents: map[string]profiles.Agent{"b": {Name: "b", JS: &profiles.JS{}}}})
+		_, err = r.Prepare(t.Context(), &profiles.Set{Agents: map[string]profiles.Agent{
+			"b": {Name: "b", JS: &profiles.JS{}}}})
 		var later interface{ Later() bool }
 		if got := errors.As(err, &later) && later.Later(); got != short || (err != nil) != short || len(l.kinds) > 0 {
 			t.Errorf("short %v: %v, on record %v", short, err, l.kinds)
@@ -105,10 +108,12 @@ func TestPrepare(t *testing.T) {
 			return executors.Outcome{}, errors.New("no guest")
 		}},
 		{name: "not here", state: "unavailable", reason: "no layers", run: func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
-			return executors.Outcome{}, fmt.Errorf("start: %w", &profiles.Denial{Decision: profiles.Decision{Code: profiles.CodeTierUnavailable, Reason: "no layers"}})
+			return executors.Outcome{}, fmt.Errorf("start: %w",
+				&profiles.Denial{Decision: profiles.Decision{Code: profiles.CodeTierUnavailable, Reason: "no layers"}})
 		}},
 		{name: "not granted", state: "failed", reason: "did not answer", run: func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
-			return executors.Outcome{}, &profiles.Denial{Decision: profiles.Decision{Code: profiles.CodeExecutorNotGranted, Reason: "not granted"}}
+			return executors.Outcome{}, &profiles.Denial{Decision: profiles.Decision{
+				Code: profiles.CodeExecutorNotGranted, Reason: "not granted"}}
 		}},
 		{name: "lockdown", state: "pending", reason: "lockdown", locked: true, run: func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
 			t.Error("a guest ran")
@@ -117,17 +122,21 @@ func TestPrepare(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := &canaryLog{}
-			r, err := daemon.NewCanary(daemon.CanaryConfig{Executors: map[string]executors.Executor{"js": fake{tt.run}}, Recorder: l,
-				Go: func(f func()) { go f() }, Now: time.Now, Random: rand.Reader, Within: 200 * time.Millisecond, Locked: func() bool { return tt.locked }})
+			r, err := daemon.NewCanary(daemon.CanaryConfig{Executors: map[string]executors.Executor{"js": fake{tt.run}},
+				Recorder: l,
+				Go:       func(f func()) { go f() }, Now: time.Now, Random: rand.Reader, Within: 200 * time.Millisecond,
+				Locked: func() bool { return tt.locked }})
 			if err != nil {
 				t.Fatal(err)
 			}
-			set := &profiles.Set{Agents: map[string]profiles.Agent{"b": {Name: "b", JS: &profiles.JS{}}, "a": {Name: "a"}}}
+			set := &profiles.Set{Agents: map[string]profiles.Agent{
+				"b": {Name: "b", JS: &profiles.JS{}}, "a": {Name: "a"}}}
 			commit, err := r.Prepare(t.Context(), set)
 			var named interface{ Executor() string }
 			switch {
 			case tt.state == "failed":
-				if err == nil || !errors.As(err, &named) || named.Executor() != "js" || !strings.Contains(err.Error(), tt.reason) ||
+				if err == nil || !errors.As(err, &named) || named.Executor() != "js" ||
+					!strings.Contains(err.Error(), tt.reason) ||
 					len(l.kinds) != 1 || l.kinds[0] != audit.CanaryFailed {
 					t.Fatalf("%v, on record %v", err, l.kinds)
 				}

@@ -26,7 +26,8 @@ const root = "../../../.."
 func figures(t *testing.T, s *daemontest.Stack) string {
 	t.Helper()
 	w := httptest.NewRecorder()
-	s.Metrics.Handler().ServeHTTP(w, httptest.NewRequestWithContext(context.WithoutCancel(t.Context()), "GET", "/metrics", nil))
+	s.Metrics.Handler().ServeHTTP(w, httptest.NewRequestWithContext(
+		context.WithoutCancel(t.Context()), "GET", "/metrics", nil))
 	return w.Body.String()
 }
 
@@ -96,9 +97,11 @@ func TestClosedIsShown(t *testing.T) {
 			}
 			until(t, s, func() bool {
 				s.Clock.Advance(10 * time.Second)
-				return slices.ContainsFunc(s.Daemon.Status(t.Context()).Conditions, func(c wire.Condition) bool { return c.Code == wire.ConditionNotArchived })
+				return slices.ContainsFunc(s.Daemon.Status(t.Context()).Conditions,
+					func(c wire.Condition) bool { return c.Code == wire.ConditionNotArchived })
 			})
-			if page := figures(t, s); !strings.Contains(page, "\nringd_faults_total{place=\"archive\"} ") || strings.Contains(page, "\nringd_faults_total{place=\"archive\"} 0\n") {
+			if page := figures(t, s); !strings.Contains(page, "\nringd_faults_total{place=\"archive\"} ") ||
+				strings.Contains(page, "\nringd_faults_total{place=\"archive\"} 0\n") {
 				t.Error(page)
 			}
 		}},
@@ -128,8 +131,10 @@ func TestClosedIsShown(t *testing.T) {
 		t.Run(code, func(t *testing.T) {
 			free.Store(1000)
 			archive = t.TempDir()
-			s := daemontest.New(t, daemontest.Config{Staleness: sync, Archive: daemon.Archive{To: archive, Bytes: 1 << 30}, Room: &daemon.Room{Floor: 100,
-				Free: func() (uint64, bool) { return free.Load(), true }, Shares: func(string) bool { return false }}})
+			s := daemontest.New(t, daemontest.Config{Staleness: sync,
+				Archive: daemon.Archive{To: archive, Bytes: 1 << 30}, Room: &daemon.Room{Floor: 100,
+					Free:   func() (uint64, bool) { return free.Load(), true },
+					Shares: func(string) bool { return false }}})
 			if st.bring != nil {
 				if page := figures(t, s); !strings.Contains(page, "\nringd_condition{code=\""+code+"\"} 0\n") {
 					t.Error("it holds from the start")
@@ -146,7 +151,8 @@ func TestClosedIsShown(t *testing.T) {
 			if ready := s.Daemon.Status(t.Context()).Ready; ready == st.closed {
 				t.Errorf("status says ready %v", ready)
 			}
-			if r, err := run(t, s, "1+1"); code != wire.ConditionExecutorClosed && (err != nil || r.State != "done") != st.closed {
+			if r, err := run(t, s, "1+1"); code != wire.ConditionExecutorClosed &&
+				(err != nil || r.State != "done") != st.closed {
 				t.Errorf("a run: %+v, %v", r, err)
 			}
 			free.Store(1000)
@@ -158,8 +164,10 @@ func TestClosedIsShown(t *testing.T) {
 func TestClosesIsShown(t *testing.T) {
 	s := daemontest.New(t, daemontest.Config{Staleness: 10 * time.Minute})
 	s.Apply(t, "one act")
-	if page := figures(t, s); strings.Contains(page, "\nringd_closes_seconds") || strings.Contains(page, "\nringd_push_expires_seconds") ||
-		!strings.Contains(page, "\nringd_audit_log_segments 1\n") || strings.Contains(page, "\nringd_audit_log_bytes 0\n") {
+	if page := figures(t, s); strings.Contains(page, "\nringd_closes_seconds") ||
+		strings.Contains(page, "\nringd_push_expires_seconds") ||
+		!strings.Contains(page, "\nringd_audit_log_segments 1\n") ||
+		strings.Contains(page, "\nringd_audit_log_bytes 0\n") {
 		t.Error(page)
 	}
 	s.Daemon.Sink().Lost(t.Context(), errors.New("it is gone"))
@@ -190,7 +198,8 @@ func TestConditionsAreListed(t *testing.T) {
 
 // TestMetricsDocument: docs/METRICS.md has each figure with its help, and no other.
 func TestMetricsDocument(t *testing.T) {
-	s := daemontest.New(t, daemontest.Config{Room: &daemon.Room{Free: func() (uint64, bool) { return 1, true }, Shares: func(string) bool { return false }}})
+	s := daemontest.New(t, daemontest.Config{Room: &daemon.Room{
+		Free: func() (uint64, bool) { return 1, true }, Shares: func(string) bool { return false }}})
 	s.Apply(t, "one act")
 	s.Metrics.Living("python", func() (int, int64) { return 0, 0 })
 	var help []string

@@ -52,7 +52,9 @@ func TestKilledDaemon(t *testing.T) {
 		defer mu.Unlock()
 		fmt.Fprintf(f, format+"\n", args...)
 	}
-	s := daemontest.New(t, daemontest.Config{Dir: dir, Acted: func(c contract.Call) { say(acts, "%s %s", c.Run, c.ID) }})
+	s := daemontest.New(t, daemontest.Config{Dir: dir, Acted: func(c contract.Call) {
+		say(acts, "%s %s", c.Run, c.ID)
+	}})
 	s.Apply(t, "one log act ask")
 	say(os.Stdout, "ready")
 	var wg sync.WaitGroup
@@ -70,8 +72,9 @@ func TestKilledDaemon(t *testing.T) {
 				}
 				say(os.Stdout, "ack %s %s", r.ID, r.State)
 				if r.State == "paused" {
-					r, err = s.Daemon.AnswerRun(t.Context(), daemontest.Me(), r.ID, wire.Answers{WaitMillis: wire.MaxWaitMillis,
-						Answers: []wire.Answer{{Call: r.Pending[0].ID, Value: json.RawMessage("1")}}})
+					r, err = s.Daemon.AnswerRun(t.Context(), daemontest.Me(), r.ID,
+						wire.Answers{WaitMillis: wire.MaxWaitMillis,
+							Answers: []wire.Answer{{Call: r.Pending[0].ID, Value: json.RawMessage("1")}}})
 				} else if program == "spin" {
 					r, err = s.Daemon.CancelRun(t.Context(), daemontest.Me(), r.ID)
 				}
@@ -81,7 +84,8 @@ func TestKilledDaemon(t *testing.T) {
 				}
 				say(os.Stdout, "ack %s %s", r.ID, r.State)
 				if w == 0 && n%5 == 4 {
-					if err := s.Daemon.ApplyPush(t.Context(), daemontest.Push(fmt.Sprintf("p%d log act ask", n))); err != nil {
+					if err := s.Daemon.ApplyPush(t.Context(),
+						daemontest.Push(fmt.Sprintf("p%d log act ask", n))); err != nil {
 						say(os.Stdout, "failed %v", err)
 					}
 				}
@@ -162,7 +166,8 @@ func kill(t *testing.T, self, dir string, after int, acked map[string]string) {
 // check opens what a kill left behind.
 func check(t *testing.T, dir string, acked map[string]string, round int) {
 	t.Helper()
-	if rep, err := audit.Verify(t.Context(), filepath.Join(dir, "audit"), audit.Check{}); err != nil || rep.Tampered != nil {
+	if rep, err := audit.Verify(t.Context(), filepath.Join(dir, "audit"), audit.Check{}); err != nil ||
+		rep.Tampered != nil {
 		t.Fatalf("round %d: the log does not verify: %+v, %v", round, rep, err)
 	}
 	s, err := daemontest.Open(t, daemontest.Config{Dir: dir})

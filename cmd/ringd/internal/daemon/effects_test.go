@@ -36,8 +36,10 @@ func (e *effects) act(c contract.Call) {
 
 // expected are errors that a caller gets who comes too late, or at a bad moment.
 func expected(err error) bool {
-	for _, known := range []error{daemon.ErrEnded, daemon.ErrAnswered, policy.ErrNotFound, daemon.ErrRole, daemon.ErrNotAnswered,
-		daemon.ErrQuota, daemon.ErrDraining, waiting.ErrDecided, waiting.ErrEnded, waiting.ErrNotWaiting, waiting.ErrExpired} {
+	for _, known := range []error{daemon.ErrEnded, daemon.ErrAnswered, policy.ErrNotFound, daemon.ErrRole,
+		daemon.ErrNotAnswered,
+		daemon.ErrQuota, daemon.ErrDraining, waiting.ErrDecided, waiting.ErrEnded, waiting.ErrNotWaiting,
+		waiting.ErrExpired} {
 		if errors.Is(err, known) {
 			return true
 		}
@@ -166,7 +168,8 @@ func hands(t *testing.T, s *daemontest.Stack, ids []string, nudges int) (left in
 			rng := rand.New(rand.NewPCG(uint64(w), uint64(nudges)))
 			for n := range nudges {
 				if w == 0 && n%50 == 49 {
-					err := s.Daemon.ApplyPush(t.Context(), daemontest.Push(fmt.Sprintf("p%d ask pay!2 act sign!", rng.IntN(100))))
+					err := s.Daemon.ApplyPush(t.Context(), daemontest.Push(
+						fmt.Sprintf("p%d ask pay!2 act sign!", rng.IntN(100))))
 					if err != nil && !errors.Is(err, policy.ErrSuperseded) {
 						t.Error(err)
 					}
@@ -177,7 +180,8 @@ func hands(t *testing.T, s *daemontest.Stack, ids []string, nudges int) (left in
 	}
 	wg.Wait()
 	for _, id := range ids {
-		if got, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), id, 0); err != nil || got.State == "running" || got.State == "paused" {
+		if got, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), id, 0); err != nil || got.State == "running" ||
+			got.State == "paused" {
 			left++
 		}
 	}

@@ -33,19 +33,22 @@ func (l lapsing) Compile(_ context.Context, p syncer.Push) (*profiles.Set, schem
 	js := *a.JS
 	js.Imports.Allow = []profiles.ImportRule{{Name: "m", Exception: "EXC-1", Expires: &l.end}}
 	a.JS = &js
-	a.Exceptions = []profiles.Exception{{ID: "EXC-1", Owner: "user:ana", ApprovedBy: []string{"team:sec"}, Expires: l.end, Grants: profiles.Excepted{Imports: []string{"m"}}}}
+	a.Exceptions = []profiles.Exception{
+		{ID: "EXC-1", Owner: "user:ana", ApprovedBy: []string{"team:sec"}, Expires: l.end, Grants: profiles.Excepted{Imports: []string{"m"}}}}
 	set.Agents["default"] = a
 	sealed, _, err := set.Seal()
 	var found schema.Diagnostics
 	if !l.clock.Now().Before(l.end) {
-		found = schema.Diagnostics{{Code: layers.CodeExpired, Msg: "EXC-1 ended", Severity: schema.Warning, Pos: schema.Pos{File: "p", Line: 1, Column: 1}}}
+		found = schema.Diagnostics{
+			{Code: layers.CodeExpired, Msg: "EXC-1 ended", Severity: schema.Warning, Pos: schema.Pos{File: "p", Line: 1, Column: 1}}}
 	}
 	return &sealed, found, err
 }
 
 func imports(t *testing.T, s *daemontest.Stack) profiles.Decision {
 	t.Helper()
-	out, err := s.Daemon.Decide(t.Context(), daemontest.Me(), "", []json.RawMessage{json.RawMessage(`{"import":{"executor":"js","module":"m"}}`)})
+	out, err := s.Daemon.Decide(t.Context(), daemontest.Me(), "",
+		[]json.RawMessage{json.RawMessage(`{"import":{"executor":"js","module":"m"}}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +59,8 @@ func imports(t *testing.T, s *daemontest.Stack) profiles.Decision {
 // restart as well, and the push that it came with stays the one in force.
 func TestExceptionEnds(t *testing.T) {
 	clock := daemontest.NewClock()
-	cfg := daemontest.Config{Dir: t.TempDir(), Clock: clock, Staleness: 1000 * time.Hour, Compiler: lapsing{clock, clock.Now().Add(time.Hour)}}
+	cfg := daemontest.Config{Dir: t.TempDir(), Clock: clock, Staleness: 1000 * time.Hour,
+		Compiler: lapsing{clock, clock.Now().Add(time.Hour)}}
 	s := daemontest.New(t, cfg)
 	push := daemontest.Push("one ask")
 	push.Digest = "sha256:one"
@@ -75,7 +79,8 @@ func TestExceptionEnds(t *testing.T) {
 		t.Errorf("after its end: %+v", d)
 	}
 	recs := s.Records(t, audit.ExceptionEnded)
-	if len(recs) != 1 || recs[0].Capability != "exception:EXC-1" || recs[0].Agent != "default" || recs[0].Generation != before.Generation+1 {
+	if len(recs) != 1 || recs[0].Capability != "exception:EXC-1" || recs[0].Agent != "default" ||
+		recs[0].Generation != before.Generation+1 {
 		t.Fatalf("records: %+v", recs)
 	}
 	// The source is read again: what is in force is what is left of it.
@@ -103,7 +108,8 @@ func TestExceptionEnds(t *testing.T) {
 // An exception that ended while the daemon was away is gone when it comes back.
 func TestExceptionEndsMeanwhile(t *testing.T) {
 	clock := daemontest.NewClock()
-	cfg := daemontest.Config{Dir: t.TempDir(), Clock: clock, Staleness: 1000 * time.Hour, Compiler: lapsing{clock, clock.Now().Add(time.Hour)}}
+	cfg := daemontest.Config{Dir: t.TempDir(), Clock: clock, Staleness: 1000 * time.Hour,
+		Compiler: lapsing{clock, clock.Now().Add(time.Hour)}}
 	s := daemontest.New(t, cfg)
 	s.Apply(t, "one ask")
 	s.Close(t)
@@ -120,7 +126,8 @@ func TestExceptionEndsMeanwhile(t *testing.T) {
 // An end that cannot be recorded is an end.
 func TestExceptionEndsUnrecorded(t *testing.T) {
 	clock := daemontest.NewClock()
-	s := daemontest.New(t, daemontest.Config{Clock: clock, Staleness: 1000 * time.Hour, Compiler: lapsing{clock, clock.Now().Add(time.Hour)}})
+	s := daemontest.New(t, daemontest.Config{Clock: clock, Staleness: 1000 * time.Hour,
+		Compiler: lapsing{clock, clock.Now().Add(time.Hour)}})
 	s.Apply(t, "one ask")
 	st := s.Daemon.Status(t.Context())
 	s.Faults.On(func(string) error { return errors.New("disk full") })

@@ -75,7 +75,8 @@ func TestForgedRows(t *testing.T) {
 			if !errors.As(err, &stuck) || stuck.Code != wire.CodeIntegrity {
 				t.Errorf("resumed: %v", err)
 			}
-			if got, err := s.Daemon.GetRun(t.Context(), everyone(), r.ID, 0); err != nil || got.State != "paused" || got.Error == nil || got.Error.Name != wire.CodeIntegrity {
+			if got, err := s.Daemon.GetRun(t.Context(), everyone(), r.ID, 0); err != nil || got.State != "paused" ||
+				got.Error == nil || got.Error.Name != wire.CodeIntegrity {
 				t.Errorf("%+v, %v", got, err)
 			}
 			if n := len(s.Acts.Calls()); n != 0 {
@@ -112,11 +113,13 @@ func TestForgedQuestions(t *testing.T) {
 			if err != nil || len(got.Pending) != 0 || got.Error == nil || got.Error.Name != wire.CodeIntegrity {
 				t.Errorf("%+v, %v", got, err)
 			}
-			if list, err := s.Daemon.ListApprovals(t.Context(), everyone(), waiting.Page{}); err != nil || len(list.Approvals) != 0 {
+			if list, err := s.Daemon.ListApprovals(t.Context(), everyone(), waiting.Page{}); err != nil ||
+				len(list.Approvals) != 0 {
 				t.Errorf("listed: %+v, %v", list, err)
 			}
 			for _, digest := range []string{p.Digest, evil} {
-				_, err := s.Daemon.Approve(t.Context(), person("uid:1", "ops"), r.ID, p.ID, wire.ApprovalAnswer{Verdict: "allow", Digest: digest})
+				_, err := s.Daemon.Approve(t.Context(), person("uid:1", "ops"), r.ID, p.ID,
+					wire.ApprovalAnswer{Verdict: "allow", Digest: digest})
 				if err == nil {
 					t.Error("approved")
 				}

@@ -76,10 +76,12 @@ func TestGuardrailRefusesAPush(t *testing.T) {
 			t.Fatalf("applied: %v", err)
 		}
 		push := s.Daemon.Status(t.Context()).LastPush
-		if push == nil || push.Result != wire.PushRejected || push.Message != "a guardrail refuses the policy" || len(push.Findings) != 1 {
+		if push == nil || push.Result != wire.PushRejected || push.Message != "a guardrail refuses the policy" ||
+			len(push.Findings) != 1 {
 			t.Fatalf("push %+v", push)
 		}
-		if f := push.Findings[0]; f.Code != "guardrail-denied" || f.Line != 8 || f.File != "policy.yaml" || !strings.HasSuffix(f.Message, "not on this host") {
+		if f := push.Findings[0]; f.Code != "guardrail-denied" || f.Line != 8 || f.File != "policy.yaml" ||
+			!strings.HasSuffix(f.Message, "not on this host") {
 			t.Errorf("finding %+v", f)
 		}
 		if s.Daemon.Set().Revision != before {
@@ -116,7 +118,8 @@ func TestGuardrailComparesWithWhatWasLast(t *testing.T) {
 	clock := daemontest.NewClock()
 	cfg := daemontest.Config{Dir: t.TempDir(), Compiler: guardingChild(t), Clock: clock}
 	s := daemontest.New(t, cfg)
-	if err := s.Daemon.ApplyPush(t.Context(), daemontest.Push(guardedPolicy(alone, "log", "pay"))); !errors.Is(err, policy.ErrRejected) {
+	if err := s.Daemon.ApplyPush(t.Context(), daemontest.Push(guardedPolicy(alone, "log", "pay"))); !errors.Is(
+		err, policy.ErrRejected) {
 		t.Fatalf("compared with what never was: %v", err)
 	}
 	s.Apply(t, guardedPolicy(alone, "log"))
@@ -139,7 +142,8 @@ func TestGuardrailComparesWithWhatWasLast(t *testing.T) {
 		t.Fatal("stale, and in force")
 	}
 	for range 2 { // and after a restart, which takes nothing up
-		if err := s.Daemon.ApplyPush(t.Context(), daemontest.Push(guardedPolicy(wider, "log", "pay"))); !errors.Is(err, policy.ErrRejected) || s.Daemon.Set() != nil {
+		if err := s.Daemon.ApplyPush(t.Context(), daemontest.Push(guardedPolicy(wider, "log", "pay"))); !errors.Is(
+			err, policy.ErrRejected) || s.Daemon.Set() != nil {
 			t.Fatalf("the push came in force: %v", err)
 		}
 		s.Close(t)

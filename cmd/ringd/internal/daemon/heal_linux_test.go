@@ -141,14 +141,16 @@ func TestFullDiskHeals(t *testing.T) {
 			t.Errorf("run %s: %d records of its end", id, len(ends))
 		}
 	}
-	if r, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), live.ID, 0); err != nil || r.State == "running" || r.State == "done" {
+	if r, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), live.ID, 0); err != nil || r.State == "running" ||
+		r.State == "done" {
 		t.Errorf("the run that was live: %q, %v", r.State, err)
 	}
 	if r, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), paused.ID, 0); err != nil || r.State != "paused" {
 		t.Errorf("the run that waited: %q, %v", r.State, err)
 	}
 	s.Close(t)
-	if _, err := audit.Verify(context.WithoutCancel(t.Context()), filepath.Join(dir, "state", "audit"), audit.Check{}); err != nil {
+	if _, err := audit.Verify(context.WithoutCancel(t.Context()), filepath.Join(dir, "state", "audit"),
+		audit.Check{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -189,7 +191,8 @@ func TestRemovedStoreDoesNotHeal(t *testing.T) {
 		t.Errorf("writable: %v", err)
 	}
 	for _, c := range s.Daemon.Status(t.Context()).Conditions {
-		if c.Code == wire.ConditionAuditUnavailable && !strings.Contains(c.Message, "check them with ringd audit verify") {
+		if c.Code == wire.ConditionAuditUnavailable && !strings.Contains(
+			c.Message, "check them with ringd audit verify") {
 			t.Errorf("status: %s", c.Message)
 		}
 	}
@@ -240,7 +243,8 @@ func TestDamageFoundWhileHealing(t *testing.T) {
 				t.Errorf("run: %v", err)
 			}
 			i := slices.IndexFunc(s.Daemon.Status(t.Context()).Conditions, func(c wire.Condition) bool {
-				return c.Code == wire.ConditionAuditUnavailable && strings.Contains(c.Message, "check them with ringd audit verify")
+				return c.Code == wire.ConditionAuditUnavailable &&
+					strings.Contains(c.Message, "check them with ringd audit verify")
 			})
 			if i < 0 {
 				t.Errorf("conditions: %+v", s.Daemon.Status(t.Context()).Conditions)
@@ -285,7 +289,8 @@ func TestFloorOfRoom(t *testing.T) {
 	empty := fill(t, dir)
 	until(t, s, low)
 	until(t, s, func() bool { return state(writer.ID) == "cancelled" })
-	ended := slices.DeleteFunc(s.Records(t, audit.RunCancelled), func(r audit.Record) bool { return r.Run != writer.ID })
+	ended := slices.DeleteFunc(s.Records(t, audit.RunCancelled),
+		func(r audit.Record) bool { return r.Run != writer.ID })
 	if len(ended) != 1 || !strings.Contains(ended[0].Detail["reason"], "disk_low") {
 		t.Errorf("the record of its end: %+v", ended)
 	}
@@ -293,7 +298,8 @@ func TestFloorOfRoom(t *testing.T) {
 		t.Errorf("a run that writes no files is %q", got)
 	}
 	st := s.Daemon.Status(t.Context())
-	if !slices.ContainsFunc(st.Conditions, func(c wire.Condition) bool { return c.Code == wire.ConditionDiskLow }) || st.Ready {
+	if !slices.ContainsFunc(st.Conditions, func(c wire.Condition) bool { return c.Code == wire.ConditionDiskLow }) ||
+		st.Ready {
 		t.Errorf("status: %+v", st.Conditions)
 	}
 	if n, _ := free(); n != 0 {
@@ -335,7 +341,8 @@ func TestFloorOfRoom(t *testing.T) {
 func TestFloorHasAGap(t *testing.T) {
 	var free atomic.Uint64
 	free.Store(100)
-	s := daemontest.New(t, daemontest.Config{Room: &daemon.Room{Free: func() (uint64, bool) { return free.Load(), true },
+	s := daemontest.New(t, daemontest.Config{Room: &daemon.Room{
+		Free:  func() (uint64, bool) { return free.Load(), true },
 		Floor: 100, Tight: func() bool { return false }, Shares: func(string) bool { return true }}})
 	s.Apply(t, "one act")
 	for _, step := range []struct {

@@ -17,7 +17,8 @@ func TestHeldForItsHarness(t *testing.T) {
 	s := daemontest.New(t, daemontest.Config{})
 	s.Apply(t, "one ask sign")
 	r, err := s.Daemon.StartRun(t.Context(), daemontest.Me(), request("held ask sign", wire.MaxWaitMillis))
-	if err != nil || r.State != wire.StateRunning || !r.AwaitsHarness() || len(r.Pending) != 1 || r.Pending[0].Bridge != "ask" || !r.Pending[0].Held {
+	if err != nil || r.State != wire.StateRunning || !r.AwaitsHarness() || len(r.Pending) != 1 ||
+		r.Pending[0].Bridge != "ask" || !r.Pending[0].Held {
 		t.Fatalf("%s, pending %+v, %v", r.State, r.Pending, err)
 	}
 	again, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, time.Minute)
@@ -59,18 +60,21 @@ func TestHeldForAPerson(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, 10*time.Millisecond); err != nil || got.State != wire.StateRunning || got.AwaitsHarness() || !got.Pending[0].Held {
+	if got, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, 10*time.Millisecond); err != nil ||
+		got.State != wire.StateRunning || got.AwaitsHarness() || !got.Pending[0].Held {
 		t.Errorf("%s, pending %+v, %v", got.State, got.Pending, err)
 	}
 	c := waits.Approvals[0].Pending
-	if _, err := s.Daemon.Approve(t.Context(), person("uid:7"), r.ID, c.ID, wire.ApprovalAnswer{Verdict: "allow", Digest: c.Digest}); err != nil {
+	if _, err := s.Daemon.Approve(t.Context(), person("uid:7"), r.ID, c.ID,
+		wire.ApprovalAnswer{Verdict: "allow", Digest: c.Digest}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, time.Minute)
 	if err != nil || got.State != "done" || len(s.Acts.Calls()) != 1 {
 		t.Errorf("%s, %d acts, %v", got.State, len(s.Acts.Calls()), err)
 	}
-	if len(got.Asked) != 1 || got.Asked[0].Capability != "bridge:pay" || got.Asked[0].When != wire.AskedHeld || got.Asked[0].Argv == nil {
+	if len(got.Asked) != 1 || got.Asked[0].Capability != "bridge:pay" || got.Asked[0].When != wire.AskedHeld ||
+		got.Asked[0].Argv == nil {
 		t.Errorf("asked %+v", got.Asked)
 	}
 }

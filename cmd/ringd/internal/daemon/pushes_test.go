@@ -127,12 +127,14 @@ func TestPushesFromAFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiler := &childCompiler{cfg: worker.CompileConfig{Path: self, Args: []string{verbCompile}, Wall: 20 * time.Second}}
+	compiler := &childCompiler{
+		cfg: worker.CompileConfig{Path: self, Args: []string{verbCompile}, Wall: 20 * time.Second}}
 	s := daemontest.New(t, daemontest.Config{Compiler: compiler})
 	root := t.TempDir()
 	w := &writer{t: t, root: root, dir: filepath.Join(root, "sync"), dice: rand.New(rand.NewPCG(3, 4))}
 	w.write(0)
-	watch, err := syncer.Start(t.Context(), syncer.Config{Dir: w.dir, Sink: s.Daemon.Sink(), Logger: slog.New(slog.DiscardHandler)})
+	watch, err := syncer.Start(t.Context(), syncer.Config{Dir: w.dir, Sink: s.Daemon.Sink(),
+		Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +194,8 @@ func hammer(t *testing.T, s *daemontest.Stack) (stop func(), ran func() int64) {
 					continue // closed for a moment: refused, not mixed
 				}
 				var value string
-				if err != nil || r.State != "done" || json.Unmarshal(r.Value, &value) != nil || !strings.HasSuffix(value, " "+r.Attestation.Revision) {
+				if err != nil || r.State != "done" || json.Unmarshal(r.Value, &value) != nil ||
+					!strings.HasSuffix(value, " "+r.Attestation.Revision) {
 					t.Errorf("a run is %q with %s, %+v, %v", r.State, r.Value, r.Error, err)
 					return
 				}

@@ -32,7 +32,8 @@ func TestRunFromRequestToRecord(t *testing.T) {
 	if err != nil || r.State != "done" || string(r.Value) != "1" || r.Usage.Calls["act"] != 1 {
 		t.Fatalf("run: %+v, %v", r, err)
 	}
-	if r.Attestation.Tier != "wasm" || r.Attestation.Layers["rlimits"] != "enforced" || r.Console == nil || r.Denials == nil {
+	if r.Attestation.Tier != "wasm" || r.Attestation.Layers["rlimits"] != "enforced" || r.Console == nil ||
+		r.Denials == nil {
 		t.Errorf("outcome: %+v", r)
 	}
 	var kinds []audit.Kind
@@ -133,7 +134,8 @@ func TestQuota(t *testing.T) {
 	if _, err := s.Daemon.StartRun(t.Context(), other, request("spin", 0)); err != nil {
 		t.Errorf("a run of another actor: %v", err)
 	}
-	if _, err := s.Daemon.StartRun(t.Context(), daemon.Actor{Name: "uid:1002"}, request("spin", 0)); !errors.Is(err, daemon.ErrQuota) {
+	if _, err := s.Daemon.StartRun(t.Context(), daemon.Actor{Name: "uid:1002"}, request("spin", 0)); !errors.Is(
+		err, daemon.ErrQuota) {
 		t.Errorf("a run above the total gives %v", err)
 	}
 	if n := len(s.Records(t, audit.RequestRefused)); n != 2 {
@@ -203,7 +205,8 @@ func TestEndThatCannotBeKeptIsNotAcknowledged(t *testing.T) {
 	if err != nil || got.State != "failed" || got.Error == nil || got.Error.Name != "Interrupted" {
 		t.Errorf("after a restart: %+v, %v", got, err)
 	}
-	if recs := again.Records(t, audit.StoreRecovered); len(recs) != 1 || recs[0].Run != id || recs[0].State != "failed" {
+	if recs := again.Records(t, audit.StoreRecovered); len(recs) != 1 || recs[0].Run != id ||
+		recs[0].State != "failed" {
 		t.Errorf("records: %+v", recs)
 	}
 }
@@ -283,7 +286,8 @@ func TestOwnersSeeTheirRunsOnly(t *testing.T) {
 	for _, a := range []daemon.Actor{stranger, {}} {
 		_, got := s.Daemon.GetRun(t.Context(), a, r.ID, 0)
 		_, events := s.Daemon.Events(t.Context(), a, r.ID, 0)
-		_, answer := s.Daemon.AnswerRun(t.Context(), a, r.ID, wire.Answers{Answers: []wire.Answer{{Call: "c1", Value: json.RawMessage("1")}}})
+		_, answer := s.Daemon.AnswerRun(t.Context(), a, r.ID,
+			wire.Answers{Answers: []wire.Answer{{Call: "c1", Value: json.RawMessage("1")}}})
 		_, cancel := s.Daemon.CancelRun(t.Context(), a, r.ID)
 		for what, err := range map[string]error{"get": got, "events": events, "answer": answer, "cancel": cancel} {
 			if !errors.Is(err, inforce.ErrNotFound) {
@@ -310,7 +314,8 @@ func TestOwnersSeeTheirRunsOnly(t *testing.T) {
 			t.Errorf("cancelled by %q", rec.Actor)
 		}
 	}
-	if _, err := s.Daemon.GetRun(t.Context(), operator, strings.Repeat("x", 300), 0); !errors.Is(err, inforce.ErrNotFound) {
+	if _, err := s.Daemon.GetRun(t.Context(), operator, strings.Repeat("x", 300), 0); !errors.Is(
+		err, inforce.ErrNotFound) {
 		t.Errorf("a huge id gives %v", err)
 	}
 }
@@ -357,7 +362,8 @@ func TestAnswers(t *testing.T) {
 		t.Errorf("a second answer gives %v", err)
 	}
 	got, err := s.Daemon.AnswerRun(t.Context(), daemontest.Me(), r.ID,
-		wire.Answers{Answers: []wire.Answer{{Call: "c2", Value: json.RawMessage(`"b"`)}}, WaitMillis: wire.MaxWaitMillis})
+		wire.Answers{Answers: []wire.Answer{{Call: "c2", Value: json.RawMessage(`"b"`)}},
+			WaitMillis: wire.MaxWaitMillis})
 	if err != nil || got.State != "done" || string(got.Value) != `[1,"b"]` {
 		t.Errorf("the run ends %q with %s, %v", got.State, got.Value, err)
 	}
@@ -548,7 +554,8 @@ func TestLastEventNeedsTheDisk(t *testing.T) {
 		return nil
 	})
 	release()
-	if got, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, time.Minute); err != nil || got.State != "done" || !asked {
+	if got, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, time.Minute); err != nil ||
+		got.State != "done" || !asked {
 		t.Errorf("the run is %q, %v; asked: %v", got.State, err, asked)
 	}
 }
@@ -640,7 +647,8 @@ func TestListByState(t *testing.T) {
 	for _, test := range []struct {
 		states []string
 		want   int
-	}{{[]string{"running"}, 1}, {[]string{"paused"}, 1}, {[]string{"done"}, 1}, {[]string{"paused", "running"}, 2}, {nil, 3}, {[]string{"limit"}, 0}} {
+	}{{[]string{"running"}, 1}, {[]string{"paused"}, 1}, {[]string{"done"}, 1}, {[]string{"paused", "running"}, 2},
+		{nil, 3}, {[]string{"limit"}, 0}} {
 		list, err := s.Daemon.ListRuns(t.Context(), daemontest.Me(), view.Filter{States: test.states})
 		if err != nil || len(list.Runs) != test.want {
 			t.Errorf("%v: %d runs, want %d (%v)", test.states, len(list.Runs), test.want, err)
@@ -653,7 +661,8 @@ func TestListByState(t *testing.T) {
 	}
 	for _, state := range []string{"started", "call_open", "colour", ""} {
 		var invalid *inforce.InvalidError
-		if _, err := s.Daemon.ListRuns(t.Context(), daemontest.Me(), view.Filter{States: []string{state}}); !errors.As(err, &invalid) {
+		if _, err := s.Daemon.ListRuns(t.Context(), daemontest.Me(), view.Filter{States: []string{state}}); !errors.As(
+			err, &invalid) {
 			t.Errorf("state %q: %v", state, err)
 		}
 	}
@@ -665,7 +674,8 @@ func TestListByState(t *testing.T) {
 func TestRequestsArePaced(t *testing.T) {
 	s := daemontest.New(t, daemontest.Config{})
 	s.Apply(t, "one log")
-	asked := slices.Repeat([]json.RawMessage{json.RawMessage(`{"bridge":{"name":"log","args":{}}}`)}, inforce.MaxActions)
+	asked := slices.Repeat([]json.RawMessage{json.RawMessage(`{"bridge":{"name":"log","args":{}}}`)},
+		inforce.MaxActions)
 	many := func(actor daemon.Actor, n int) (decided int, err error) {
 		for range n {
 			if _, err = s.Daemon.Decide(t.Context(), actor, "default", asked); err != nil {
@@ -677,10 +687,12 @@ func TestRequestsArePaced(t *testing.T) {
 	}
 	me, other := daemontest.Me(), daemon.Actor{Name: "uid:1001"}
 	var fast *daemon.TooFastError
-	if n, err := many(me, 10); n != 5000 || !errors.As(err, &fast) || !errors.Is(err, daemon.ErrTooFast) || fast.After != 5*time.Second {
+	if n, err := many(me, 10); n != 5000 || !errors.As(err, &fast) || !errors.Is(err, daemon.ErrTooFast) ||
+		fast.After != 5*time.Second {
 		t.Fatalf("%d were decided, then %v", n, err)
 	}
-	if _, err := s.Daemon.StartRun(t.Context(), me, request("1+1", wire.MaxWaitMillis)); !errors.Is(err, daemon.ErrTooFast) {
+	if _, err := s.Daemon.StartRun(t.Context(), me, request("1+1", wire.MaxWaitMillis)); !errors.Is(
+		err, daemon.ErrTooFast) {
 		t.Errorf("a start: %v", err)
 	}
 	if err := s.Daemon.DropSession(t.Context(), me, "", "s"); !errors.Is(err, daemon.ErrTooFast) {
@@ -704,13 +716,15 @@ func TestRequestsArePaced(t *testing.T) {
 	}
 	s.Clock.Advance(time.Second)
 	for i := range 300 { // runs that start cost nothing
-		if r, err := s.Daemon.StartRun(t.Context(), me, request("1+1", wire.MaxWaitMillis)); err != nil || r.State != "done" {
+		if r, err := s.Daemon.StartRun(t.Context(), me, request("1+1", wire.MaxWaitMillis)); err != nil ||
+			r.State != "done" {
 			t.Fatalf("run %d: %+v, %v", i, r, err)
 		}
 	}
 	var refused int
 	for ; refused < 1000; refused++ {
-		if _, err := s.Daemon.StartRun(t.Context(), me, wire.RunRequest{Agent: "nobody", Executor: "js", Program: wire.Program{Name: "p", Source: "1"}}); errors.Is(err, daemon.ErrTooFast) {
+		if _, err := s.Daemon.StartRun(t.Context(), me, wire.RunRequest{
+			Agent: "nobody", Executor: "js", Program: wire.Program{Name: "p", Source: "1"}}); errors.Is(err, daemon.ErrTooFast) {
 			break
 		}
 	}
@@ -729,7 +743,8 @@ func TestDecide(t *testing.T) {
 		return out
 	}
 	got, err := s.Daemon.Decide(t.Context(), daemontest.Me(), "default",
-		raw(`{"bridge":{"name":"log","args":{}}}`, `{"bridge":{"name":"act"}}`, `{"colour":1}`, `{"exec":{"argv":["/bin/rm"]}}`))
+		raw(`{"bridge":{"name":"log","args":{}}}`, `{"bridge":{"name":"act"}}`, `{"colour":1}`,
+			`{"exec":{"argv":["/bin/rm"]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -748,10 +763,12 @@ func TestDecide(t *testing.T) {
 	if len(recs) != 4 || recs[1].Decision.Code != profiles.CodeBridgeNotGranted || recs[0].Digest == "" {
 		t.Errorf("records: %+v", recs)
 	}
-	if d, err := s.Daemon.Decide(t.Context(), daemontest.Me(), "nobody", raw(`{"bridge":{"name":"log"}}`)); err != nil || d[0].Code != profiles.CodeUnknownAgent {
+	if d, err := s.Daemon.Decide(t.Context(), daemontest.Me(), "nobody",
+		raw(`{"bridge":{"name":"log"}}`)); err != nil || d[0].Code != profiles.CodeUnknownAgent {
 		t.Errorf("an unknown agent: %+v, %v", d, err)
 	}
-	for name, list := range map[string][]json.RawMessage{"none": nil, "too many": make([]json.RawMessage, inforce.MaxActions+1)} {
+	for name, list := range map[string][]json.RawMessage{"none": nil,
+		"too many": make([]json.RawMessage, inforce.MaxActions+1)} {
 		var invalid *inforce.InvalidError
 		if _, err := s.Daemon.Decide(t.Context(), daemontest.Me(), "", list); !errors.As(err, &invalid) {
 			t.Errorf("%s gives %v", name, err)
@@ -814,7 +831,8 @@ func TestMetricsHaveBoundedLabels(t *testing.T) {
 
 func TestNewRefusesWhatIsMissing(t *testing.T) {
 	_, err := daemon.New(t.Context(), daemon.Config{Policy: daemon.Policy{Staleness: -1}})
-	for _, want := range []string{"Interpreter", "Policy.Rings", "Policy.Compiler", "Policy.Staleness", "Store", "Waiting.Keeper", "Waiting.Desk",
+	for _, want := range []string{"Interpreter", "Policy.Rings", "Policy.Compiler", "Policy.Staleness", "Store",
+		"Waiting.Keeper", "Waiting.Desk",
 		"Recorder", "Journal", "Group", "Clock", "Random", "Logger"} {
 		if err == nil || !strings.Contains(err.Error(), "daemon.Config."+want+" ") {
 			t.Errorf("%s is not asked for: %v", want, err)

@@ -34,7 +34,8 @@ func script(t *testing.T, s *daemontest.Stack, program string) wire.Run {
 // A script that needs an approval waits in the store, is approved in another process
 // and goes on there; wherever that one is killed on the way, the next does.
 func TestScriptAskedAhead(t *testing.T) {
-	for _, kill := range []string{"", "answer_recorded", "answer_kept", "claimed", "resume_recorded", "executing_kept", "acted", "result_kept"} {
+	for _, kill := range []string{"", "answer_recorded", "answer_kept", "claimed", "resume_recorded", "executing_kept",
+		"acted", "result_kept"} {
 		t.Run("killed at "+kill, func(t *testing.T) {
 			s := daemontest.New(t, daemontest.Config{})
 			s.Apply(t, "one $git!push $ls")
@@ -69,7 +70,8 @@ func TestScriptAskedAhead(t *testing.T) {
 			if diff := cmp.Diff(want, got.Ran); diff != "" {
 				t.Error(diff)
 			}
-			asked := []wire.Asked{{Call: "c1", Capability: "exec:/usr/bin/git", Argv: []string{"/usr/bin/git", "push", "origin"}, When: wire.AskedBeforeStart}}
+			asked := []wire.Asked{{Call: "c1", Capability: "exec:/usr/bin/git",
+				Argv: []string{"/usr/bin/git", "push", "origin"}, When: wire.AskedBeforeStart}}
 			if diff := cmp.Diff(asked, got.Asked); diff != "" {
 				t.Error(diff)
 			}
@@ -85,7 +87,8 @@ func TestScriptAskedAhead(t *testing.T) {
 					t.Errorf("a record has the words: %+v", rec)
 				}
 			}
-			if n := len(words); n < 3 || words[0] != "c1 ask exec:/usr/bin/git" || words[n-1] != "c3 allow exec:/usr/bin/git" {
+			if n := len(words); n < 3 || words[0] != "c1 ask exec:/usr/bin/git" ||
+				words[n-1] != "c3 allow exec:/usr/bin/git" {
 				t.Errorf("recorded: %v", words)
 			}
 		})
@@ -153,7 +156,8 @@ func TestScriptKilledHalfWay(t *testing.T) {
 					t.Errorf("one act is committed, and ends with the run: %+v, %v", calls, err)
 				}
 			})
-			if _, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), id, 0); c.point == "call_recorded" && errors.Is(err, policy.ErrNotFound) {
+			if _, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), id, 0); c.point == "call_recorded" &&
+				errors.Is(err, policy.ErrNotFound) {
 				return // not even its start was on disk, and nobody had been told of it
 			}
 			if got := ended(t, s, id); got.State != c.want {
@@ -187,7 +191,8 @@ func held(t *testing.T, s *daemontest.Stack, id string) (wire.Pending, bool) {
 
 // killedAt does something with a daemon that is gone at a point of it, and opens the
 // next one.
-func killedAt(t *testing.T, s *daemontest.Stack, point func(string) bool, do func(*daemontest.Stack)) *daemontest.Stack {
+func killedAt(t *testing.T, s *daemontest.Stack, point func(string) bool,
+	do func(*daemontest.Stack)) *daemontest.Stack {
 	t.Helper()
 	copied := make(chan string, 1)
 	s = again(t, s, daemontest.Config{Point: func(label string) {
@@ -229,7 +234,8 @@ func TestScriptHeld(t *testing.T) {
 			p = one
 		}
 	}
-	if st := s.Daemon.Status(t.Context()); st.Runs.Live != 1 || st.Runs.Paused != 0 || p.Bridge != "exec:/usr/bin/git" || p.Expires == nil {
+	if st := s.Daemon.Status(t.Context()); st.Runs.Live != 1 || st.Runs.Paused != 0 ||
+		p.Bridge != "exec:/usr/bin/git" || p.Expires == nil {
 		t.Errorf("%+v, %+v", st.Runs, p)
 	}
 	if _, err := allow(t, s, person("uid:1"), id, p); err != nil {

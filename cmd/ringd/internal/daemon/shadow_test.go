@@ -64,7 +64,8 @@ func push(text string) syncer.Push {
 
 func shadowStart(t *testing.T, l *log) *daemon.Shadow {
 	t.Helper()
-	s := daemon.NewShadow(daemon.ShadowConfig{Compiler: compile{}, Log: l, Now: func() time.Time { return time.Unix(1_790_000_000, 0) }, Logger: slog.New(slog.DiscardHandler),
+	s := daemon.NewShadow(daemon.ShadowConfig{Compiler: compile{}, Log: l,
+		Now: func() time.Time { return time.Unix(1_790_000_000, 0) }, Logger: slog.New(slog.DiscardHandler),
 		InForce:  func() *profiles.Set { return nil },
 		Enforced: func(string) *profiles.Decider { return nil }})
 	if err := s.Apply(t.Context(), push(candidate)); err != nil {
@@ -119,7 +120,8 @@ func TestDecided(t *testing.T) {
 			var got []string
 			for _, r := range l.records {
 				got = append(got, r.State)
-				if r.Kind != audit.ShadowDecided || r.Decision == nil || r.Decision.Reason != "" || r.Detail["candidate"] == "" || r.Detail["enforced"] == "" {
+				if r.Kind != audit.ShadowDecided || r.Decision == nil || r.Decision.Reason != "" ||
+					r.Detail["candidate"] == "" || r.Detail["enforced"] == "" {
 					t.Errorf("record %+v", r)
 				}
 			}
@@ -127,7 +129,8 @@ func TestDecided(t *testing.T) {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 			st := s.Status()
-			if n := st.WouldAllow + st.WouldAsk + st.WouldDeny; n != int64(len(tc.want)) || len(st.Examples) != len(tc.want) {
+			if n := st.WouldAllow + st.WouldAsk + st.WouldDeny; n != int64(len(tc.want)) ||
+				len(st.Examples) != len(tc.want) {
 				t.Errorf("status %+v", st)
 			}
 		})
@@ -139,7 +142,8 @@ func TestDecided(t *testing.T) {
 func TestCandidates(t *testing.T) {
 	l := &log{err: errors.New("the disk is full")}
 	s := shadowStart(t, l)
-	denied := audit.Record{Kind: audit.CallDecided, Agent: "a", Capability: "bridge:search", Decision: &audit.Decision{}}
+	denied := audit.Record{Kind: audit.CallDecided, Agent: "a", Capability: "bridge:search",
+		Decision: &audit.Decision{}}
 	search := &profiles.Action{Bridge: &profiles.BridgeAction{Name: "search"}}
 	s.Decided(t.Context(), denied, search)
 	first := s.Status()
@@ -152,7 +156,8 @@ func TestCandidates(t *testing.T) {
 	if err := s.Apply(t.Context(), push("kind: nonsense")); err != nil {
 		t.Error(err)
 	}
-	if st := s.Status(); st.State != wire.ShadowRejected || len(st.Findings) == 0 || st.WouldAllow != 0 || st.Revision != "" {
+	if st := s.Status(); st.State != wire.ShadowRejected || len(st.Findings) == 0 || st.WouldAllow != 0 ||
+		st.Revision != "" {
 		t.Errorf("status %+v", st)
 	}
 	n := len(l.records)
@@ -222,12 +227,15 @@ spec:
 			}
 		}
 		l := &log{}
-		s := daemon.NewShadow(daemon.ShadowConfig{Compiler: compile{}, Log: l, Now: time.Now, Logger: slog.New(slog.DiscardHandler), Enforced: func(string) *profiles.Decider { return d }})
+		s := daemon.NewShadow(daemon.ShadowConfig{Compiler: compile{}, Log: l, Now: time.Now,
+			Logger: slog.New(slog.DiscardHandler), Enforced: func(string) *profiles.Decider { return d }})
 		for _, words := range [][]string{{"/usr/bin/git", "push"}, {"/usr/bin/git", "status"}} {
 			a := exec(words...)
-			s.Decided(t.Context(), audit.Record{Kind: audit.ExecDecided, Agent: "a", Capability: "exec:git " + words[1], Decision: &audit.Decision{Verdict: profiles.Allow}}, &a)
+			s.Decided(t.Context(), audit.Record{Kind: audit.ExecDecided, Agent: "a", Capability: "exec:git " + words[1],
+				Decision: &audit.Decision{Verdict: profiles.Allow}}, &a)
 		}
-		s.Decided(t.Context(), audit.Record{Kind: audit.RunEnded, Agent: "a", Detail: map[string]string{"imports": "json,csv"}}, nil)
+		s.Decided(t.Context(), audit.Record{Kind: audit.RunEnded, Agent: "a",
+			Detail: map[string]string{"imports": "json,csv"}}, nil)
 		var got []string
 		for _, r := range l.records {
 			got = append(got, r.Capability)
@@ -263,9 +271,13 @@ func TestGuardedCandidates(t *testing.T) {
 	inForce := &profiles.Set{}
 	var told *profiles.Set
 	asks := func(found schema.Diagnostics, err error) daemon.ShadowCompiler {
-		return checked{check: func(_, previous *profiles.Set) (schema.Diagnostics, error) { told = previous; return found, err }}
+		return checked{check: func(_, previous *profiles.Set) (schema.Diagnostics, error) {
+			told = previous
+			return found, err
+		}}
 	}
-	denied := schema.Diagnostics{{Code: "guardrail-denied", Msg: "guardrail g, agent a: no", Pos: schema.Pos{File: "p.yaml", Line: 17, Column: 7}}}
+	denied := schema.Diagnostics{
+		{Code: "guardrail-denied", Msg: "guardrail g, agent a: no", Pos: schema.Pos{File: "p.yaml", Line: 17, Column: 7}}}
 	for _, tt := range []struct {
 		name     string
 		compiler daemon.ShadowCompiler
@@ -283,20 +295,25 @@ func TestGuardedCandidates(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			told = nil
-			s := daemon.NewShadow(daemon.ShadowConfig{Compiler: tt.compiler, Log: &log{}, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
-				InForce: func() *profiles.Set { return inForce }, Enforced: func(string) *profiles.Decider { return nil }})
+			s := daemon.NewShadow(daemon.ShadowConfig{Compiler: tt.compiler, Log: &log{}, Now: time.Now,
+				Logger:   slog.New(slog.DiscardHandler),
+				InForce:  func() *profiles.Set { return inForce },
+				Enforced: func(string) *profiles.Decider { return nil }})
 			err := s.Apply(t.Context(), push(tt.text))
 			st := s.Status()
-			if (err != nil) != tt.failed || st.State != tt.state || st.Reason != tt.reason || len(st.Findings) != tt.findings {
+			if (err != nil) != tt.failed || st.State != tt.state || st.Reason != tt.reason ||
+				len(st.Findings) != tt.findings {
 				t.Errorf("%v, status %+v", err, st)
 			}
 			if _, ok := tt.compiler.(checked); ok && told != inForce {
 				t.Errorf("previous is %v", told)
 			}
-			if tt.findings > 0 && (st.Findings[0].Code != "guardrail-denied" || st.Findings[0].Line != 17 || st.Findings[0].Message == "") {
+			if tt.findings > 0 && (st.Findings[0].Code != "guardrail-denied" || st.Findings[0].Line != 17 ||
+				st.Findings[0].Message == "") {
 				t.Errorf("findings %+v", st.Findings)
 			}
-			s.Decided(t.Context(), audit.Record{Kind: audit.CallOpened, Agent: "a", Capability: "bridge:gone"}, &profiles.Action{Bridge: &profiles.BridgeAction{Name: "gone"}})
+			s.Decided(t.Context(), audit.Record{Kind: audit.CallOpened, Agent: "a", Capability: "bridge:gone"},
+				&profiles.Action{Bridge: &profiles.BridgeAction{Name: "gone"}})
 			if n := s.Status().Decided; (n > 0) != (tt.state == wire.ShadowReady) {
 				t.Errorf("%d decisions of a candidate that is %s", n, tt.state)
 			}
@@ -318,7 +335,8 @@ func TestSlowCandidate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, now, step := &log{}, time.Unix(1_790_000_000, 0), time.Duration(0)
-			s := daemon.NewShadow(daemon.ShadowConfig{Compiler: compile{}, Log: l, Logger: slog.New(slog.DiscardHandler),
+			s := daemon.NewShadow(daemon.ShadowConfig{Compiler: compile{}, Log: l,
+				Logger:   slog.New(slog.DiscardHandler),
 				Now:      func() time.Time { now = now.Add(step); return now },
 				InForce:  func() *profiles.Set { return nil },
 				Enforced: func(string) *profiles.Decider { return nil }})
@@ -330,7 +348,8 @@ func TestSlowCandidate(t *testing.T) {
 				s.Decided(t.Context(), audit.Record{Kind: audit.CallOpened, Agent: "a", Capability: "bridge:gone"},
 					&profiles.Action{Bridge: &profiles.BridgeAction{Name: "gone", Executor: "js"}})
 			}
-			if got := s.Status(); got.State != tc.state || tc.state == wire.ShadowReady && got.Decided != 1000 || tc.state != wire.ShadowReady && got.Decided > 100 {
+			if got := s.Status(); got.State != tc.state || tc.state == wire.ShadowReady && got.Decided != 1000 ||
+				tc.state != wire.ShadowReady && got.Decided > 100 {
 				t.Errorf("%s after %d decisions: %s", got.State, got.Decided, got.Reason)
 			}
 			step = 0

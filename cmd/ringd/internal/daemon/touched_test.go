@@ -64,7 +64,8 @@ func TestForgedTouched(t *testing.T) {
 		tc.one, tc.two = waitingState(t, s), waitingState(t, s)
 		err := s.Keeper.KeepTouched(t.Context(), tc.two.id, profiles.Powers{Untrusted: true})
 		if tc.bare {
-			err = errors.Join(err, s.Store().Revoke(t.Context(), tc.one.id, "ringd", []string{"touched:untrusted", "touched:sensitive"}))
+			err = errors.Join(err, s.Store().Revoke(t.Context(), tc.one.id, "ringd",
+				[]string{"touched:untrusted", "touched:sensitive"}))
 		} else {
 			err = errors.Join(err, s.Keeper.KeepTouched(t.Context(), tc.one.id, profiles.Powers{Untrusted: true}),
 				s.Keeper.KeepTouched(t.Context(), tc.one.id, profiles.Powers{Sensitive: true}))

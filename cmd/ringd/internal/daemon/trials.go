@@ -118,17 +118,20 @@ func js(imports []string, host, binary trial) (p program) {
 	p.source = "const r = [];\n"
 	for _, m := range imports {
 		p.source += fmt.Sprintf(
-			"try { await import(%q); r.push(\"ran\") } catch (e) { r.push(e.name === \"ImportDenied\" ? \"refused\" : \"\" + e) }\n",
+			"try { await import(%q); r.push(\"ran\") } catch (e) { r.push(e.name === \"ImportDenied\" ? \"refused\" "+
+				": \"\" + e) }\n",
 			m,
 		)
 		p.trials = append(p.trials, trial{kindImport, m})
 	}
 	p.source += fmt.Sprintf(
-		"if (typeof fetch !== \"function\") r.push(\"refused\"); else try { await fetch(\"https://%s/\"); r.push(\"ran\") } catch (e) { r.push(\"refused\") }\n",
+		"if (typeof fetch !== \"function\") r.push(\"refused\"); else try { await fetch(\"https://%s/\"); "+
+			"r.push(\"ran\") } catch (e) { r.push(\"refused\") }\n",
 		host.what,
 	)
 	p.source += fmt.Sprintf(
-		"if (typeof shell !== \"function\") r.push(\"refused\"); else try { await shell(%q); r.push(\"ran\") } catch (e) { r.push(\"refused\") }\n",
+		"if (typeof shell !== \"function\") r.push(\"refused\"); else try { await shell(%q); r.push(\"ran\") } catch "+
+			"(e) { r.push(\"refused\") }\n",
 		binary.what,
 	)
 	p.source += "r\n"

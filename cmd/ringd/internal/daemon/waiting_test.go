@@ -42,7 +42,8 @@ func settle(t *testing.T, s *daemontest.Stack, run string, calls ...string) wire
 	for _, c := range calls {
 		list = append(list, wire.Answer{Call: c, Value: json.RawMessage(`"` + c + `"`)})
 	}
-	r, err := s.Daemon.AnswerRun(t.Context(), daemontest.Me(), run, wire.Answers{Answers: list, WaitMillis: wire.MaxWaitMillis})
+	r, err := s.Daemon.AnswerRun(t.Context(), daemontest.Me(), run,
+		wire.Answers{Answers: list, WaitMillis: wire.MaxWaitMillis})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,8 @@ func TestApprovals(t *testing.T) {
 		!cmp.Equal(p.From, []string{"group:leads", "user:ann"}) {
 		t.Errorf("shown: %+v", p)
 	}
-	if others, err := s.Daemon.ListApprovals(t.Context(), daemon.Actor{Name: "uid:7"}, waiting.Page{}); err != nil || len(others.Approvals) != 0 {
+	if others, err := s.Daemon.ListApprovals(t.Context(), daemon.Actor{Name: "uid:7"}, waiting.Page{}); err != nil ||
+		len(others.Approvals) != 0 {
 		t.Errorf("another actor sees %+v, %v", others, err)
 	}
 	lead, ann := person("uid:1", "group:leads"), person("uid:2", "user:ann", "group:other")
@@ -142,11 +144,13 @@ func TestApprovals(t *testing.T) {
 			t.Errorf("%s gives %v, want %v", tc.name, err, tc.want)
 		}
 	}
-	if _, err := s.Daemon.AnswerRun(t.Context(), daemontest.Me(), r.ID, wire.Answers{Answers: []wire.Answer{{Call: "c1", Value: json.RawMessage("1")}}}); !errors.Is(err, daemon.ErrRole) {
+	if _, err := s.Daemon.AnswerRun(t.Context(), daemontest.Me(), r.ID,
+		wire.Answers{Answers: []wire.Answer{{Call: "c1", Value: json.RawMessage("1")}}}); !errors.Is(err, daemon.ErrRole) {
 		t.Errorf("a harness answers for an approver: %v", err)
 	}
 	got, err := allow(t, s, lead, r.ID, p)
-	if err != nil || got.State != "paused" || len(got.Pending[0].Approvals) != 1 || got.Pending[0].Approvals[0].As != "group:leads" {
+	if err != nil || got.State != "paused" || len(got.Pending[0].Approvals) != 1 ||
+		got.Pending[0].Approvals[0].As != "group:leads" {
 		t.Fatalf("one of two: %+v, %v", got, err)
 	}
 	if _, err := allow(t, s, lead, r.ID, p); !errors.Is(err, waiting.ErrDecided) {
@@ -170,7 +174,8 @@ func TestApprovals(t *testing.T) {
 		t.Errorf("after the end: %v", err)
 	}
 	given, refused := s.Records(t, audit.CallApproved), s.Records(t, audit.ApprovalRefused)
-	if len(given) != 2 || given[1].Actor != "uid:2" || given[1].Detail["as"] != "user:ann" || given[1].Digest != p.Digest {
+	if len(given) != 2 || given[1].Actor != "uid:2" || given[1].Detail["as"] != "user:ann" ||
+		given[1].Digest != p.Digest {
 		t.Errorf("recorded: %+v", given)
 	}
 	if len(refused) != 10 {
@@ -219,7 +224,8 @@ func TestRefusedWordsArePaced(t *testing.T) {
 		_, err := s.Daemon.Approve(t.Context(), who, r.ID, call, wire.ApprovalAnswer{Verdict: "allow", Digest: digest})
 		return err
 	}
-	if n := floods(t, waiting.ErrDigest, func() error { return word(flooder, p.ID, "sha256:0") }); n != inforce.MaxActions {
+	if n := floods(t, waiting.ErrDigest,
+		func() error { return word(flooder, p.ID, "sha256:0") }); n != inforce.MaxActions {
 		t.Errorf("%d words were refused on record, want %d", n, inforce.MaxActions)
 	}
 	for range 10 {
@@ -229,7 +235,8 @@ func TestRefusedWordsArePaced(t *testing.T) {
 		if err := word(flooder, "c9", p.Digest); !errors.Is(err, waiting.ErrNotFound) {
 			t.Errorf("an unknown call: %v", err)
 		}
-		_, err := s.Daemon.AnswerRun(t.Context(), daemontest.Me(), r.ID, wire.Answers{Answers: []wire.Answer{{Call: "c2", Digest: "sha256:0", Value: json.RawMessage("1")}}})
+		_, err := s.Daemon.AnswerRun(t.Context(), daemontest.Me(), r.ID,
+			wire.Answers{Answers: []wire.Answer{{Call: "c2", Digest: "sha256:0", Value: json.RawMessage("1")}}})
 		if !errors.Is(err, daemon.ErrDigest) {
 			t.Errorf("an answer to other arguments: %v", err)
 		}
@@ -267,7 +274,8 @@ func TestRevokesArePaced(t *testing.T) {
 		_, err := s.Daemon.RevokeGrants(t.Context(), actor, r.ID, []string{"bridge:act"})
 		return err
 	}
-	asked := slices.Repeat([]json.RawMessage{json.RawMessage(`{"bridge":{"name":"ask","args":{}}}`)}, inforce.MaxActions)
+	asked := slices.Repeat([]json.RawMessage{json.RawMessage(`{"bridge":{"name":"ask","args":{}}}`)},
+		inforce.MaxActions)
 	for _, want := range []error{nil, daemon.ErrTooFast} {
 		if _, err := s.Daemon.Decide(t.Context(), daemontest.Me(), "default", asked); !errors.Is(err, want) {
 			t.Fatalf("decisions: %v, want %v", err, want)
@@ -286,7 +294,8 @@ func TestRevokesArePaced(t *testing.T) {
 		t.Errorf("%d records say that it was too fast", n)
 	}
 	for range 10 { // one that holds is on record once
-		if _, err := s.Lock.Set(t.Context(), daemontest.Me().Name, wire.LockdownOrder{State: wire.LockdownBegin, Reason: "too many"}); err != nil {
+		if _, err := s.Lock.Set(t.Context(), daemontest.Me().Name,
+			wire.LockdownOrder{State: wire.LockdownBegin, Reason: "too many"}); err != nil {
 			t.Errorf("a lockdown: %v", err)
 		}
 	}
@@ -319,7 +328,8 @@ func TestFailedResumesArePaced(t *testing.T) {
 		t.Errorf("%d resumes failed on record with %q, want %d", n, code, inforce.MaxActions)
 	}
 	before := len(s.Records(t, audit.ResumeRefused))
-	if err := resume(daemontest.Me()); !errors.Is(err, daemon.ErrTooFast) || len(s.Records(t, audit.ResumeRefused)) != before {
+	if err := resume(daemontest.Me()); !errors.Is(err, daemon.ErrTooFast) ||
+		len(s.Records(t, audit.ResumeRefused)) != before {
 		t.Errorf("one more: %v, and %d records beside %d", err, len(s.Records(t, audit.ResumeRefused)), before)
 	}
 	if err := resume(everyone()); err != nil {
@@ -332,7 +342,8 @@ func TestDenial(t *testing.T) {
 	s.Apply(t, "one pay!")
 	r := start(t, s, "steps pay")
 	p := waitPaused(t, s, r.ID).Pending[0]
-	_, err := s.Daemon.Approve(t.Context(), person("uid:1"), r.ID, p.ID, wire.ApprovalAnswer{Verdict: "deny", Reason: "too dear", Digest: p.Digest})
+	_, err := s.Daemon.Approve(t.Context(), person("uid:1"), r.ID, p.ID,
+		wire.ApprovalAnswer{Verdict: "deny", Reason: "too dear", Digest: p.Digest})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -368,7 +379,8 @@ func TestExpiry(t *testing.T) {
 			s.Clock.Advance(10 * time.Second)
 			s.Clock.WaitsFor(10 * time.Second)
 			got, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, 0)
-			if err != nil || got.State != "denied" || got.Error == nil || got.Error.Name != tc.want || len(got.Pending) != 0 {
+			if err != nil || got.State != "denied" || got.Error == nil || got.Error.Name != tc.want ||
+				len(got.Pending) != 0 {
 				t.Errorf("%+v %+v, %v", got, got.Error, err)
 			}
 			if _, _, err := s.Store().Pause(t.Context(), r.ID); !errors.Is(err, store.ErrNotFound) {
@@ -383,14 +395,16 @@ func TestCancelWhilePaused(t *testing.T) {
 	s.Apply(t, "one ask")
 	r := start(t, s, "steps ask")
 	waitPaused(t, s, r.ID)
-	if _, err := s.Daemon.CancelRun(t.Context(), daemon.Actor{Name: "uid:7"}, r.ID); !errors.Is(err, inforce.ErrNotFound) {
+	if _, err := s.Daemon.CancelRun(t.Context(), daemon.Actor{Name: "uid:7"}, r.ID); !errors.Is(
+		err, inforce.ErrNotFound) {
 		t.Errorf("another actor cancels: %v", err)
 	}
 	got, err := s.Daemon.CancelRun(t.Context(), daemontest.Me(), r.ID)
 	if err != nil || got.State != "cancelled" {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	if _, err := s.Daemon.AnswerRun(t.Context(), daemontest.Me(), r.ID, wire.Answers{Answers: []wire.Answer{{Call: "c1", Value: json.RawMessage("1")}}}); !errors.Is(err, daemon.ErrEnded) {
+	if _, err := s.Daemon.AnswerRun(t.Context(), daemontest.Me(), r.ID,
+		wire.Answers{Answers: []wire.Answer{{Call: "c1", Value: json.RawMessage("1")}}}); !errors.Is(err, daemon.ErrEnded) {
 		t.Errorf("an answer after the end: %v", err)
 	}
 	if _, err := s.Daemon.ResumeRun(t.Context(), everyone(), r.ID); !errors.Is(err, daemon.ErrEnded) {
@@ -441,21 +455,25 @@ func TestStuck(t *testing.T) {
 				t.Fatalf("%+v %+v", got, got.Error)
 			}
 			st := s.Daemon.Status(t.Context())
-			if i := slices.IndexFunc(st.Conditions, func(c wire.Condition) bool { return c.Code == wire.ConditionRunsStuck }); i < 0 ||
+			if i := slices.IndexFunc(st.Conditions, func(c wire.Condition) bool {
+				return c.Code == wire.ConditionRunsStuck
+			}); i < 0 ||
 				!strings.Contains(st.Conditions[i].Message, "1 answered, "+tc.code) {
 				t.Errorf("status says %+v", st.Conditions)
 			}
 			if tc.engine != "" && !strings.Contains(got.Error.Message, daemontest.Engine) {
 				t.Errorf("the digest is not named: %s", got.Error.Message)
 			}
-			if tc.wrong.HasEngine == nil && tc.engine != "" && !strings.Contains(got.Error.Message, "this ringd has "+other) {
+			if tc.wrong.HasEngine == nil && tc.engine != "" &&
+				!strings.Contains(got.Error.Message, "this ringd has "+other) {
 				t.Errorf("the daemon's own engine is not named: %s", got.Error.Message)
 			}
 			if tc.wrong.HasEngine != nil {
 				return // it learns of it later than it can tell a caller
 			}
 			var stuck *waiting.StuckError
-			if _, err := s.Daemon.ResumeRun(t.Context(), everyone(), r.ID); !errors.As(err, &stuck) || stuck.Code != tc.code {
+			if _, err := s.Daemon.ResumeRun(t.Context(), everyone(), r.ID); !errors.As(err, &stuck) ||
+				stuck.Code != tc.code {
 				t.Errorf("asked to try again: %v", err)
 			}
 			if n := len(s.Records(t, audit.ResumeRefused)); n != refusals {
@@ -552,7 +570,8 @@ func TestRevoke(t *testing.T) {
 			t.Errorf("%q gives %v", bad, err)
 		}
 	}
-	if _, err := s.Daemon.RevokeGrants(t.Context(), daemon.Actor{Name: "uid:7"}, r.ID, []string{"bridge:act"}); !errors.Is(err, inforce.ErrNotFound) {
+	if _, err := s.Daemon.RevokeGrants(t.Context(), daemon.Actor{Name: "uid:7"}, r.ID,
+		[]string{"bridge:act"}); !errors.Is(err, inforce.ErrNotFound) {
 		t.Errorf("another actor revokes: %v", err)
 	}
 	if _, err := s.Daemon.RevokeGrants(t.Context(), daemontest.Me(), r.ID, []string{"bridge:act"}); err != nil {
@@ -573,8 +592,9 @@ func TestSubagentsOfAPausedRun(t *testing.T) {
 	r := start(t, s, "steps ask*oo")
 	waitPaused(t, s, r.ID)
 	child := func(s *daemontest.Stack, program string) (wire.Run, error) {
-		return s.Daemon.StartRun(t.Context(), daemontest.Me(), wire.RunRequest{Executor: "js", Program: wire.Program{Source: program},
-			Parent: &wire.Parent{Run: r.ID, Call: "c1"}, WaitMillis: wire.MaxWaitMillis})
+		return s.Daemon.StartRun(t.Context(), daemontest.Me(),
+			wire.RunRequest{Executor: "js", Program: wire.Program{Source: program},
+				Parent: &wire.Parent{Run: r.ID, Call: "c1"}, WaitMillis: wire.MaxWaitMillis})
 	}
 	if got, err := child(s, "1+1"); err != nil || got.State != "done" {
 		t.Fatalf("%+v, %v", got, err)
@@ -615,8 +635,9 @@ func TestCancelEndsSubagentsOfAPausedRun(t *testing.T) {
 	s.Apply(t, "one ask/2/1/3")
 	r := start(t, s, "steps ask")
 	waitPaused(t, s, r.ID)
-	child, err := s.Daemon.StartRun(t.Context(), daemontest.Me(), wire.RunRequest{Executor: "js", Program: wire.Program{Source: "spin"},
-		Parent: &wire.Parent{Run: r.ID, Call: "c1"}})
+	child, err := s.Daemon.StartRun(t.Context(), daemontest.Me(),
+		wire.RunRequest{Executor: "js", Program: wire.Program{Source: "spin"},
+			Parent: &wire.Parent{Run: r.ID, Call: "c1"}})
 	if err != nil || child.State != "running" {
 		t.Fatalf("%+v, %v", child, err)
 	}
@@ -636,8 +657,9 @@ func TestRevokeReachesAHeldRun(t *testing.T) {
 	r := start(t, s, "steps ask")
 	waitPaused(t, s, r.ID)
 	child := func(program string) error {
-		_, err := s.Daemon.StartRun(t.Context(), daemontest.Me(), wire.RunRequest{Executor: "js", Program: wire.Program{Source: program},
-			Parent: &wire.Parent{Run: r.ID, Call: "c1"}})
+		_, err := s.Daemon.StartRun(t.Context(), daemontest.Me(),
+			wire.RunRequest{Executor: "js", Program: wire.Program{Source: program},
+				Parent: &wire.Parent{Run: r.ID, Call: "c1"}})
 		return err
 	}
 	if err := child("spin"); err != nil {
@@ -670,7 +692,8 @@ func TestRevokeIsRecordedOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		recs := s.Records(t, audit.GrantRevoked)
-		if len(recs) != 1 || recs[0].Run != r.ID || recs[0].Actor != daemontest.Me().Name || recs[0].Detail["grants"] != "bridge:ask" {
+		if len(recs) != 1 || recs[0].Run != r.ID || recs[0].Actor != daemontest.Me().Name ||
+			recs[0].Detail["grants"] != "bridge:ask" {
 			t.Errorf("%s: %+v", program, recs)
 		}
 	}
@@ -680,7 +703,8 @@ func TestGrantsNarrow(t *testing.T) {
 	s := daemontest.New(t, daemontest.Config{})
 	s.Apply(t, "one ask act")
 	var req wire.RunRequest
-	if err := json.Unmarshal([]byte(`{"executor":"js","program":{"source":"steps ask act"},"grants":{"bridges":{"ask":{}}}}`), &req); err != nil {
+	if err := json.Unmarshal(
+		[]byte(`{"executor":"js","program":{"source":"steps ask act"},"grants":{"bridges":{"ask":{}}}}`), &req); err != nil {
 		t.Fatal(err)
 	}
 	r, err := s.Daemon.StartRun(t.Context(), daemontest.Me(), req)
@@ -697,7 +721,8 @@ func TestSessions(t *testing.T) {
 	s := daemontest.New(t, daemontest.Config{Staleness: 1000 * time.Hour})
 	s.Apply(t, "one ask")
 	enter := func(actor daemon.Actor, program string) (wire.Run, error) {
-		return s.Daemon.StartRun(t.Context(), actor, wire.RunRequest{Executor: "js", Program: wire.Program{Source: program},
+		return s.Daemon.StartRun(t.Context(), actor, wire.RunRequest{
+			Executor: "js", Program: wire.Program{Source: program},
 			Session: "notes", WaitMillis: wire.MaxWaitMillis})
 	}
 	count := func(actor daemon.Actor, want string) {
@@ -803,10 +828,13 @@ func TestWaitingCalls(t *testing.T) {
 			refused += max(int(d.Count), 1) // equal ones are one
 		}
 		if err != nil || len(r.Pending) != want || refused != 8-want {
-			t.Fatalf("%d calls wait and %d are refused, want %d to wait: %q %+v, %v", len(r.Pending), refused, want, r.State, r.Error, err)
+			t.Fatalf("%d calls wait and %d are refused, want %d to wait: %q %+v, %v", len(r.Pending), refused, want,
+				r.State, r.Error, err)
 		}
 		for _, d := range r.Denials {
-			if d.Code != profiles.CodeApprovalsFull || !strings.Contains(d.Reason, "10 calls of this agent and actor wait for approvers, and 10 may: decide some of them (ringd approvals), cancel their runs (ringd cancel), or raise limits.waitingCalls of this host") {
+			if d.Code != profiles.CodeApprovalsFull || !strings.Contains(
+				d.Reason, "10 calls of this agent and actor wait for approvers, and 10 may: decide some of them "+
+					"(ringd approvals), cancel their runs (ringd cancel), or raise limits.waitingCalls of this host") {
 				t.Fatalf("refused as %+v", d)
 			}
 		}

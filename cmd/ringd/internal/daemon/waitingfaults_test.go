@@ -59,7 +59,8 @@ func TestWordThatCannotBeKept(t *testing.T) {
 			}
 			row, err := s.Store().Run(t.Context(), r.ID)
 			given, err2 := s.Store().Approvals(t.Context(), r.ID)
-			if err := errors.Join(err, err2); err != nil || row.State != store.Paused || len(given) != 0 || len(s.Acts.Calls()) != 0 {
+			if err := errors.Join(err, err2); err != nil || row.State != store.Paused || len(given) != 0 ||
+				len(s.Acts.Calls()) != 0 {
 				t.Errorf("%s with %d words after %d acts, %v", row.State, len(given), len(s.Acts.Calls()), err)
 			}
 		})
@@ -134,7 +135,8 @@ func TestForgottenRunIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := s.Store().AnswerAll(t.Context(), r.ID, []store.Reply{{Call: p.ID, By: "uid:1000", Digest: p.Digest, Body: body}})
+	out, err := s.Store().AnswerAll(t.Context(), r.ID, []store.Reply{
+		{Call: p.ID, By: "uid:1000", Digest: p.Digest, Body: body}})
 	if err != nil || out[0].Run != store.Answered {
 		t.Fatalf("%+v, %v", out, err)
 	}

@@ -83,5 +83,6 @@ func Make(random io.Reader) (Made, error) {
 	if err != nil {
 		return Made{}, err
 	}
-	return Made{key, pem.EncodeToMemory(&pem.Block{Type: privateType, Bytes: private}), pem.EncodeToMemory(&pem.Block{Type: publicType, Bytes: public})}, nil
+	return Made{key, pem.EncodeToMemory(&pem.Block{Type: privateType, Bytes: private}),
+		pem.EncodeToMemory(&pem.Block{Type: publicType, Bytes: public})}, nil
 }

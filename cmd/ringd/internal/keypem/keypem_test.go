@@ -72,7 +72,8 @@ func TestRefused(t *testing.T) {
 		{"no key in it", secret, encoded("PUBLIC KEY", []byte("x"), nil), ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := keypem.Private(tt.private); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "secret") {
+			if _, err := keypem.Private(tt.private); err == nil || !strings.Contains(err.Error(), tt.want) ||
+				strings.Contains(err.Error(), "secret") {
 				t.Errorf("private: got %v, want %q", err, tt.want)
 			}
 			if _, err := keypem.Public(tt.public); err == nil || !strings.Contains(err.Error(), tt.want) {

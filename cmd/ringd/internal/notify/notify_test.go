@@ -177,7 +177,8 @@ func TestWebhookFails(t *testing.T) {
 		s := httptest.NewTLSServer(http.HandlerFunc(ok))
 		defer s.Close()
 		s.Config.ErrorLog = nil
-		if err := webhook(t, notify.WebhookConfig{URL: s.URL}).Tell(t.Context(), waiting); err == nil || !strings.Contains(err.Error(), "certificate") {
+		if err := webhook(t, notify.WebhookConfig{URL: s.URL}).Tell(t.Context(), waiting); err == nil ||
+			!strings.Contains(err.Error(), "certificate") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -193,7 +194,8 @@ func TestNewWebhookRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := notify.NewWebhook(notify.WebhookConfig{URL: tt.url, Secret: tt.secret, Now: time.Now})
-			if err == nil || !strings.Contains(err.Error(), tt.want) || (tt.secret != "" && strings.Contains(err.Error(), tt.secret)) {
+			if err == nil || !strings.Contains(err.Error(), tt.want) ||
+				(tt.secret != "" && strings.Contains(err.Error(), tt.secret)) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 		})
@@ -202,7 +204,9 @@ func TestNewWebhookRefuses(t *testing.T) {
 
 func TestCommand(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
-	c, err := notify.NewCommand(notify.CommandConfig{Argv: []string{"/bin/sh", "-c", `cat >"$0"; echo "$RINGD_RUN $RINGD_CALL $RINGD_BRIDGE" >>"$0"; echo not json`, out}, Now: time.Now})
+	c, err := notify.NewCommand(
+		notify.CommandConfig{Argv: []string{"/bin/sh", "-c",
+			`cat >"$0"; echo "$RINGD_RUN $RINGD_CALL $RINGD_BRIDGE" >>"$0"; echo not json`, out}, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +217,8 @@ func TestCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := string(b); !strings.Contains(s, `"digest":"sha256:ab"`) || !strings.HasSuffix(s, "}r1 c2 sendEmail\n") || strings.Contains(s, "a-secret-address") {
+	if s := string(b); !strings.Contains(s, `"digest":"sha256:ab"`) || !strings.HasSuffix(s, "}r1 c2 sendEmail\n") ||
+		strings.Contains(s, "a-secret-address") {
 		t.Errorf("got %s", s)
 	}
 }
@@ -224,7 +229,8 @@ func TestCommandFails(t *testing.T) {
 		{"hangs", "cat; read x <>/dev/fd/1", "deadline exceeded"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, err := notify.NewCommand(notify.CommandConfig{Argv: []string{"/bin/sh", "-c", tt.script}, Within: 300 * time.Millisecond, Now: time.Now})
+			c, err := notify.NewCommand(notify.CommandConfig{
+				Argv: []string{"/bin/sh", "-c", tt.script}, Within: 300 * time.Millisecond, Now: time.Now})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -233,7 +239,8 @@ func TestCommandFails(t *testing.T) {
 			}
 		})
 	}
-	if _, err := notify.NewCommand(notify.CommandConfig{Argv: []string{"/no/such/program"}, Now: time.Now}); err == nil {
+	if _, err := notify.NewCommand(notify.CommandConfig{Argv: []string{"/no/such/program"},
+		Now: time.Now}); err == nil {
 		t.Error("a program that is not there is taken")
 	}
 }

@@ -57,7 +57,8 @@ func open(t *testing.T, s *daemontest.Stack, e *ear) *notify.Outbox {
 
 func pause(t *testing.T, s *daemontest.Stack, program string) wire.Run {
 	t.Helper()
-	r, err := s.Daemon.StartRun(t.Context(), daemontest.Me(), wire.RunRequest{Executor: "js", Program: wire.Program{Source: program}, WaitMillis: 60000})
+	r, err := s.Daemon.StartRun(t.Context(), daemontest.Me(),
+		wire.RunRequest{Executor: "js", Program: wire.Program{Source: program}, WaitMillis: 60000})
 	if err != nil || r.State != "paused" {
 		t.Fatalf("%+v, %v", r, err)
 	}

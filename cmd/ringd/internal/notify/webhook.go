@@ -60,7 +60,8 @@ func NewWebhook(cfg WebhookConfig) (*Webhook, error) {
 	}
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(cfg.Secret, "whsec_"))
 	if err != nil || len(key) < leastSecret {
-		return nil, fmt.Errorf("webhook %s: its secret is not whsec_ and base64 of at least %d bytes", u.Host, leastSecret)
+		return nil, fmt.Errorf("webhook %s: its secret is not whsec_ and base64 of at least %d bytes", u.Host,
+			leastSecret)
 	}
 	signer, err := standardwebhooks.NewWebhookRaw(key)
 	if err != nil {
@@ -76,7 +77,8 @@ func NewWebhook(cfg WebhookConfig) (*Webhook, error) {
 	return &Webhook{cfg: cfg, host: u.Host, signer: signer, http: &http.Client{
 		// No proxy of the environment, no redirect: the signed body goes to the
 		// host that the operator named, or nowhere.
-		Transport:     &http.Transport{TLSClientConfig: roots, DisableKeepAlives: true, MaxResponseHeaderBytes: maxReply},
+		Transport: &http.Transport{TLSClientConfig: roots, DisableKeepAlives: true,
+			MaxResponseHeaderBytes: maxReply},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }

@@ -30,12 +30,14 @@ func through(t *testing.T, text string, n int, colour bool) string {
 
 // TestEdgeIsInert: nothing that a terminal obeys passes, in whatever pieces it comes.
 func TestEdgeIsInert(t *testing.T) {
-	for _, text := range append(clitest.Hostile(), "\x1b[31", "\x1b", "\x1b[31m\x1b[2J", "\x1b]8;;http://x\x1b\\a", "\xe2\x80", "\xe2\x80\xae", "\xf0\x9f") {
+	for _, text := range append(clitest.Hostile(), "\x1b[31", "\x1b", "\x1b[31m\x1b[2J", "\x1b]8;;http://x\x1b\\a",
+		"\xe2\x80", "\xe2\x80\xae", "\xf0\x9f") {
 		for _, n := range []int{1, 2, 3, 1 << 20} {
 			for _, colour := range []bool{false, true} {
 				out := through(t, text, n, colour)
 				if colour {
-					out = strings.NewReplacer(safetext.Red, "", safetext.Yellow, "", safetext.Green, "", safetext.Dim, "", safetext.Plain, "").Replace(out)
+					out = strings.NewReplacer(safetext.Red, "", safetext.Yellow, "", safetext.Green, "", safetext.Dim,
+						"", safetext.Plain, "").Replace(out)
 				}
 				if i := strings.IndexFunc(out, func(r rune) bool { return clitest.Hidden(r) && r != '\t' }); i >= 0 {
 					t.Errorf("%q in pieces of %d, colour %t: sends %q", text, n, colour, out)

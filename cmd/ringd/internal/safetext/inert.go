@@ -26,7 +26,8 @@ func Hostile(r rune) bool {
 	case r < 0x20, r >= 0x7f && r < 0xa0, r == lineSeparator, r == paragraphSeparator:
 		return true
 	default:
-		return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
+		return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point) &&
+			!unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 	}
 }
 

@@ -53,7 +53,8 @@ func Value(text string) (Key, error) {
 			return newKey(b)
 		}
 	}
-	for _, form := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+	for _, form := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding,
+		base64.RawURLEncoding} {
 		if b, err := form.Strict().DecodeString(text); err == nil {
 			k, err := newKey(b)
 			if err != nil {
@@ -88,7 +89,8 @@ func readFile(path string) (Key, error) {
 		return Key{}, errors.New("it is not a file")
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return Key{}, fmt.Errorf("mode %04o: others can read or change it: run chmod 600 on it, and make a new key if they have", mode)
+		return Key{}, fmt.Errorf("mode %04o: others can read or change it: run chmod 600 on it, and make a new key "+
+			"if they have", mode)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
@@ -104,7 +106,8 @@ func readFile(path string) (Key, error) {
 // is $CREDENTIALS_DIRECTORY.
 func Credential(dir, name string) (Key, error) {
 	if dir == "" {
-		return Key{}, fmt.Errorf("read key credential %s: there is no folder of credentials: start ringd with LoadCredential=%s:PATH in its unit", name, name)
+		return Key{}, fmt.Errorf("read key credential %s: there is no folder of credentials: start ringd with "+
+			"LoadCredential=%s:PATH in its unit", name, name)
 	}
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00") {
 		return Key{}, fmt.Errorf("read key credential %q: it is not a name", name)

@@ -40,7 +40,8 @@ func testRing(t testing.TB, keys ...byte) *Keyring {
 
 // bound is the binding of a pause, one of many.
 func bound(n int) Binding {
-	return Binding{Kind: Pause, Run: fmt.Sprintf("run-%d", n%10), Seq: int64(1 + n/10), Agent: fmt.Sprintf("agent-%d", n%3),
+	return Binding{Kind: Pause, Run: fmt.Sprintf("run-%d", n%10), Seq: int64(1 + n/10),
+		Agent: fmt.Sprintf("agent-%d", n%3),
 		Actor: fmt.Sprintf("uid:%d", 1000+n%7), Revision: "sha256:aa", Engine: "sha256:ee"}
 }
 
@@ -89,7 +90,8 @@ func attacks(t testing.TB, r *Keyring) []attack {
 		case "actor":
 			other.Actor = fmt.Sprintf("uid:%d", i)
 		}
-		out = append(out, attack{fmt.Sprintf("swapped in from another %s, %d", field, i), want, mustSeal(t, r, other, plain), field})
+		out = append(out, attack{fmt.Sprintf("swapped in from another %s, %d", field, i), want,
+			mustSeal(t, r, other, plain), field})
 	}
 	for seq := int64(1); seq <= 50; seq++ {
 		now := want
@@ -102,7 +104,8 @@ func attacks(t testing.TB, r *Keyring) []attack {
 		other := want
 		change(&other)
 		out = append(out, attack{"of another " + field, want, mustSeal(t, r, other, plain), field})
-		out = append(out, attack{"relabelled from another " + field, want, relabel(t, mustSeal(t, r, other, plain), want), "body"})
+		out = append(out, attack{"relabelled from another " + field, want,
+			relabel(t, mustSeal(t, r, other, plain), want), "body"})
 	}
 	return out
 }
@@ -291,7 +294,8 @@ func TestRotation(t *testing.T) {
 			}
 			var key *KeyError
 			rec, parsed := parse(tt.record)
-			if id := rec.key; !errors.As(err, &key) || parsed != nil || key.ID != id || !strings.Contains(err.Error(), id) || tt.ring.Has(id) {
+			if id := rec.key; !errors.As(err, &key) || parsed != nil || key.ID != id ||
+				!strings.Contains(err.Error(), id) || tt.ring.Has(id) {
 				t.Errorf("%v, want a KeyError that names %s (%v)", err, id, parsed)
 			}
 		})

@@ -18,7 +18,8 @@ func scanApproval(row scanner) (Approval, error) {
 		return Approval{}, fmt.Errorf("read approval: %w", err)
 	}
 	if v != recordVersion || a.Verdict != Allow && a.Verdict != Deny {
-		return Approval{}, fmt.Errorf("approval of call %s of run %s: %w %d: verdict %q", a.Call, a.Run, ErrFormat, v, a.Verdict)
+		return Approval{}, fmt.Errorf("approval of call %s of run %s: %w %d: verdict %q", a.Call, a.Run, ErrFormat, v,
+			a.Verdict)
 	}
 	a.At = fromMicros(at)
 	return a, nil
@@ -78,7 +79,8 @@ func (t *tx) approve(ctx context.Context, a Approval, now int64) (Approved, erro
 	} else {
 		return t.approved(ctx, r, c, false)
 	}
-	had, err := one[string](ctx, t, `select verdict from approval where run = $1 and call = $2 and approver = $3`, a.Run, a.Call, a.By)
+	had, err := one[string](ctx, t, `select verdict from approval where run = $1 and call = $2 and approver = $3`,
+		a.Run, a.Call, a.By)
 	if err != nil {
 		return Approved{}, err
 	}
@@ -140,7 +142,8 @@ func (t *tx) decide(ctx context.Context, c *Call, a Approval, now int64) error {
 	c.Verdict, c.DecidedBy, c.DecidedAt = a.Verdict, a.By, fromMicros(now)
 	if a.Verdict == Allow && c.Acts == ByHarness {
 		c.For = ByHarness
-		return t.Exec(ctx, `update call set verdict = $3, decided_by = $4, decided_at = $5, updated = $5, waits_for = 'harness'
+		return t.Exec(ctx, `update call
+			set verdict = $3, decided_by = $4, decided_at = $5, updated = $5, waits_for = 'harness'
 			where run = $1 and id = $2`, c.Run, c.ID, c.Verdict, a.By, now)
 	}
 	return t.Exec(ctx, `update call set verdict = $3, decided_by = $4, decided_at = $5, updated = $5,
@@ -149,7 +152,8 @@ func (t *tx) decide(ctx context.Context, c *Call, a Approval, now int64) error {
 }
 
 func (t *tx) approved(ctx context.Context, r Run, c Call, first bool) (Approved, error) {
-	n, err := one[int64](ctx, t, `select count(*) from approval where run = $1 and call = $2 and verdict = 'allow'`, c.Run, c.ID)
+	n, err := one[int64](ctx, t, `select count(*) from approval where run = $1 and call = $2 and verdict = 'allow'`,
+		c.Run, c.ID)
 	return Approved{First: first, Verdict: c.Verdict, By: c.DecidedBy, At: c.DecidedAt, Count: n, Needs: c.Needs,
 		For: c.For, Run: r.State}, err
 }
@@ -171,7 +175,8 @@ func (s *Store) Approvals(ctx context.Context, run string) ([]Approval, error) {
 // Unnotified returns calls that wait for an approver and that nobody was told
 // of, oldest first, at most n (0: 100, at most 1000).
 func (s *Store) Unnotified(ctx context.Context, n int) ([]Call, error) {
-	out, err := s.readCalls(ctx, `select `+callColumns+` from call where state = 'open' and state in ('open', 'executing')
+	out, err := s.readCalls(ctx, `select `+callColumns+` from call
+		where state = 'open' and state in ('open', 'executing')
 		and waits_for = 'approver' and reply is null and notified = 0 order by created, run, n limit $1`, limit(n))
 	if err != nil {
 		return nil, fmt.Errorf("calls to tell of: %w", err)

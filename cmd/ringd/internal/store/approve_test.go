@@ -91,7 +91,8 @@ func TestApprovals(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if text := fmt.Sprintf("%t %q %d %s %s", got.First, got.Verdict, got.Count, got.For, got.Run); text != w.want || got.Needs != 2 {
+				if text := fmt.Sprintf("%t %q %d %s %s", got.First, got.Verdict, got.Count, got.For,
+					got.Run); text != w.want || got.Needs != 2 {
 					t.Errorf("word %d: %s of %d, want %s", i, text, got.Needs, w.want)
 				}
 			}
@@ -123,7 +124,8 @@ func TestApprovedForHarness(t *testing.T) {
 		t.Fatal(err)
 	}
 	for who, want := range map[store.Answerer]int{store.ByApprover: 0, store.ByHarness: 1} {
-		if list, err := s.Waiting(t.Context(), who, store.WaitingPage{Args: store.MaxArgs}); err != nil || len(list) != want {
+		if list, err := s.Waiting(t.Context(), who, store.WaitingPage{Args: store.MaxArgs}); err != nil ||
+			len(list) != want {
 			t.Errorf("%d wait for the %s, %v", len(list), who, err)
 		}
 	}
@@ -203,7 +205,8 @@ func TestApproveRefused(t *testing.T) {
 		})
 	}
 	clock.put(start.Add(2 * time.Hour))
-	if _, err := s.Answer(t.Context(), "late pause", "c2", store.Reply{By: "uid:5"}); !errors.Is(err, store.ErrExpired) {
+	if _, err := s.Answer(t.Context(), "late pause", "c2", store.Reply{By: "uid:5"}); !errors.Is(
+		err, store.ErrExpired) {
 		t.Errorf("an answer after the end of the pause: %v", err)
 	}
 	if diff := cmp.Diff(before, getCalls(t, s, "r1")); diff != "" {
@@ -216,7 +219,8 @@ func TestApproveRefused(t *testing.T) {
 		t.Errorf("a right word: %+v, %v", got, err)
 	}
 	list, err := s.Approvals(t.Context(), "r1")
-	if err != nil || len(list) != 1 || list[0].By != "uid:1" || list[0].As != "group:maintainers" || list[0].Digest != "sha256:aa" || list[0].Reason != "because" {
+	if err != nil || len(list) != 1 || list[0].By != "uid:1" || list[0].As != "group:maintainers" ||
+		list[0].Digest != "sha256:aa" || list[0].Reason != "because" {
 		t.Errorf("%+v, %v", list, err)
 	}
 }
@@ -278,8 +282,10 @@ func TestAnswerAll(t *testing.T) {
 	if diff := cmp.Diff(before, getCalls(t, s, "r1")); diff != "" {
 		t.Errorf("an answer was kept with one that was refused: %s", diff)
 	}
-	got, err := s.AnswerAll(t.Context(), "r1", []store.Reply{reply("c1", "sha256:aa"), reply("c3", "sha256:aa"), reply("c2", "")})
-	if err != nil || len(got) != 3 || got[0].First || got[0].By != "uid:5" || !got[1].First || !got[2].First || got[2].Run != store.Answered {
+	got, err := s.AnswerAll(t.Context(), "r1", []store.Reply{
+		reply("c1", "sha256:aa"), reply("c3", "sha256:aa"), reply("c2", "")})
+	if err != nil || len(got) != 3 || got[0].First || got[0].By != "uid:5" || !got[1].First || !got[2].First ||
+		got[2].Run != store.Answered {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if r := getRun(t, s, "r1"); r.State != store.Answered {

@@ -23,7 +23,8 @@ func arrows() map[store.State]string {
 		store.Answered:  "claimed denied failed limit cancelled",
 		store.Claimed:   "executing answered denied failed limit cancelled unknown",
 		store.Executing: "call_open paused done denied failed limit cancelled unknown",
-		store.Done:      "", store.Denied: "", store.Failed: "", store.Limit: "", store.Cancelled: "", store.Unknown: "",
+		store.Done:      "", store.Denied: "", store.Failed: "", store.Limit: "", store.Cancelled: "",
+		store.Unknown: "",
 	}
 }
 
@@ -112,7 +113,8 @@ func TestArrows(t *testing.T) {
 		way := ways[0]
 		way.name, way.to, way.from = "advance", to, ""
 		for from, allowed := range table {
-			if slices.Contains(strings.Fields(allowed), string(to)) && !slices.Contains(strings.Fields("paused answered claimed executing"), string(to)) {
+			if slices.Contains(strings.Fields(allowed), string(to)) &&
+				!slices.Contains(strings.Fields("paused answered claimed executing"), string(to)) {
 				way.from += " " + string(from)
 			}
 		}
@@ -130,7 +132,8 @@ func TestArrows(t *testing.T) {
 				before := getRun(t, s, id)
 				err := way.take(id, before.Seq)
 				after := getRun(t, s, id)
-				if strings.HasPrefix(way.name, "pause") && (from == store.Executing) != (way.to == store.Answered) && err == nil {
+				if strings.HasPrefix(way.name, "pause") && (from == store.Executing) != (way.to == store.Answered) &&
+					err == nil {
 					t.Skip("the other pause")
 				}
 				if slices.Contains(strings.Fields(way.from), string(from)) {
@@ -213,7 +216,8 @@ func TestCallLife(t *testing.T) {
 	if err != nil || second.First || second.By != "uid:5" || !second.At.Equal(first.At) {
 		t.Errorf("the second answer: %+v, %v", second, err)
 	}
-	if waiting, err := s.Waiting(t.Context(), store.ByApprover, store.WaitingPage{Args: store.MaxArgs}); err != nil || len(waiting) != 0 {
+	if waiting, err := s.Waiting(t.Context(), store.ByApprover, store.WaitingPage{Args: store.MaxArgs}); err != nil ||
+		len(waiting) != 0 {
 		t.Errorf("waiting %+v, %v", waiting, err)
 	}
 	got, err := s.Execute(t.Context(), "r1", "c1", store.Head{Seq: 11, Hash: "cc"})
@@ -231,7 +235,8 @@ func TestCallLife(t *testing.T) {
 	if st := getRun(t, s, "r1").State; st != store.Started {
 		t.Errorf("the run is %s with no call left", st)
 	}
-	if err := s.CloseCall(t.Context(), "r1", "c1", store.CallUnknown, nil, store.Head{}); !errors.Is(err, store.ErrState) {
+	if err := s.CloseCall(t.Context(), "r1", "c1", store.CallUnknown, nil, store.Head{}); !errors.Is(
+		err, store.ErrState) {
 		t.Errorf("closed twice: %v", err)
 	}
 	for _, c := range getCalls(t, s, "r1") {
@@ -325,7 +330,8 @@ func TestCallRefused(t *testing.T) {
 
 func TestKeyIsUnambiguous(t *testing.T) {
 	seen := map[string]string{}
-	for _, k := range [][3]string{{"r1", "c1", "d"}, {"r1c", "1", "d"}, {"r1", "c1d", ""}, {"", "r1c1d", ""}, {"r1", "c1", "e"}} {
+	for _, k := range [][3]string{{"r1", "c1", "d"}, {"r1c", "1", "d"}, {"r1", "c1d", ""}, {"", "r1c1d", ""},
+		{"r1", "c1", "e"}} {
 		key := store.Key(k[0], k[1], k[2])
 		if other, ok := seen[key]; ok {
 			t.Errorf("%v has the key of %s", k, other)

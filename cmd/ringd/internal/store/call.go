@@ -24,7 +24,8 @@ func scanCall(row scanner) (Call, error) {
 	var at sql.NullInt64
 	err := row.Scan(&v, &c.Run, &c.ID, &c.N, &c.Bridge, &c.For, &c.State, &c.Key, &c.ArgsDigest, &c.Args, &c.Result,
 		&c.Reply, &by, &at, &c.Audit.Seq, &c.Audit.Hash, &created, &updated,
-		&c.Acts, &owners, &c.Needs, &expires, &c.Verdict, &c.DecidedBy, &decided, &c.Wave, &notified, &c.Started, &c.Mark)
+		&c.Acts, &owners, &c.Needs, &expires, &c.Verdict, &c.DecidedBy, &decided, &c.Wave, &notified, &c.Started,
+		&c.Mark)
 	if err != nil {
 		return Call{}, fmt.Errorf("read call: %w", err)
 	}
@@ -243,7 +244,8 @@ func (t *tx) answer(ctx context.Context, run Run, r Reply, now int64) (Settled, 
 	case c.For == ByHarness && c.Reply != nil:
 		return Settled{By: c.RepliedBy, At: c.RepliedAt}, nil
 	case c.State != CallPending || c.For != ByHarness || !run.State.running() && run.State != Paused:
-		return Settled{}, fmt.Errorf("the call is %s, for the %s, the run is %s: %w", c.State, c.For, run.State, ErrState)
+		return Settled{}, fmt.Errorf("the call is %s, for the %s, the run is %s: %w", c.State, c.For, run.State,
+			ErrState)
 	}
 	if r.Body == nil {
 		r.Body = []byte{}
@@ -379,7 +381,8 @@ func (s *Store) Waiting(ctx context.Context, who Answerer, p WaitingPage) ([]Wai
 		return err
 	}, `with waits as (
 			select call.run as run, call.n as n, run.agent as agent, run.actor as actor,
-				row_number() over (partition by run.agent, run.actor order by call.created desc, call.run desc, call.n desc) as turn
+				row_number() over (partition by run.agent, run.actor
+					order by call.created desc, call.run desc, call.n desc) as turn
 			from call join run on run.id = call.run
 			where call.state = 'open' and call.waits_for = $1 and call.reply is null and ($2 = '' or run.actor = $2))
 		select v, call.run, id, call.n, bridge, waits_for, state, idem, args_digest,

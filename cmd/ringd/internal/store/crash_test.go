@@ -111,30 +111,31 @@ type life struct {
 // ends every live run without a hand.
 func TestKill9(t *testing.T) {
 	acks, unknown, failed := 0, 0, 0
-	rounds := killed(t, filepath.Join(t.TempDir(), "state"), "", 25, 300, rand.NewPCG(7, 8), func(s *store.Store, lives map[string]*life) {
-		for id, l := range lives {
-			checkLife(t, s, id, l)
-			for _, n := range l.seen {
-				acks += n
+	rounds := killed(t, filepath.Join(t.TempDir(), "state"), "", 25, 300, rand.NewPCG(7, 8),
+		func(s *store.Store, lives map[string]*life) {
+			for id, l := range lives {
+				checkLife(t, s, id, l)
+				for _, n := range l.seen {
+					acks += n
+				}
 			}
-		}
-		list, err := s.Recover(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range list {
-			if r.Run.State == store.Unknown {
-				unknown++
-			} else {
-				failed++
+			list, err := s.Recover(t.Context())
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		for id := range lives {
-			if st := getRun(t, s, id).State; !st.Final() {
-				t.Errorf("run %s is %s after recovery", id, st)
+			for _, r := range list {
+				if r.Run.State == store.Unknown {
+					unknown++
+				} else {
+					failed++
+				}
 			}
-		}
-	})
+			for id := range lives {
+				if st := getRun(t, s, id).State; !st.Final() {
+					t.Errorf("run %s is %s after recovery", id, st)
+				}
+			}
+		})
 	if acks < rounds {
 		t.Errorf("only %d acknowledgements in %d rounds", acks, rounds)
 	}
@@ -144,7 +145,8 @@ func TestKill9(t *testing.T) {
 // killed starts a child with lives of kind on the folder dir again and again, kills it
 // after up to most acknowledgements, and checks the store it left. It returns how
 // often.
-func killed(t *testing.T, dir, kind string, rounds, most int, seed rand.Source, check func(*store.Store, map[string]*life)) int {
+func killed(t *testing.T, dir, kind string, rounds, most int, seed rand.Source,
+	check func(*store.Store, map[string]*life)) int {
 	t.Helper()
 	if testing.Short() {
 		rounds = 4

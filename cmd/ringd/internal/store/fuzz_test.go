@@ -58,23 +58,29 @@ func FuzzRow(f *testing.F) {
 	f.Fuzz(func(t *testing.T, v int64, text, state, who string, blob []byte, n int64, callState string) {
 		r, err := store.ScanRun(row{v, text, text, text, text, state, text, n, text, blob, n, text, n, n, n, text})
 		switch {
-		case err == nil && (v != 1 || !r.State.Known() || string(r.State) != state || r.Generation != n || r.Created.UnixMicro() != n):
+		case err == nil && (v != 1 || !r.State.Known() || string(r.State) != state || r.Generation != n ||
+			r.Created.UnixMicro() != n):
 			t.Errorf("run %+v of version %d in state %q", r, v, state)
 		case err != nil && !errors.Is(err, store.ErrFormat):
 			t.Errorf("run: error %v", err)
 		}
-		c, err := store.ScanCall(row{v, text, text, n, text, who, callState, text, text, blob, blob, blob, text, n, n, text, n, n,
+		c, err := store.ScanCall(row{v, text, text, n, text, who, callState, text, text, blob, blob, blob, text, n, n,
+			text, n, n,
 			who, text, n, n, text, text, n, n, n, n, blob})
 		switch {
-		case err == nil && (v != 1 || !c.State.Known() || !c.For.Known() || string(c.State) != callState || string(c.Verdict) != text ||
-			(c.For == store.ByApprover || text != "") && (!c.Acts.Known() || c.Acts == store.ByApprover || c.Needs < 1)):
+		case err == nil && (v != 1 || !c.State.Known() || !c.For.Known() || string(c.State) != callState ||
+			string(c.Verdict) != text ||
+			(c.For == store.ByApprover || text != "") && (!c.Acts.Known() || c.Acts == store.ByApprover ||
+				c.Needs < 1)):
 			t.Errorf("call %+v of version %d in state %q", c, v, callState)
 		case err != nil && !errors.Is(err, store.ErrFormat):
 			t.Errorf("call: error %v", err)
 		}
-		p, err := store.ScanPause(row{v, text, n, text, text, text, n, text, n, n, text, text, n, n, text, text, text, state})
+		p, err := store.ScanPause(row{v, text, n, text, text, text, n, text, n, n, text, text, n, n, text, text, text,
+			state})
 		switch {
-		case err == nil && (v != 1 || p.Seq != n || p.Seq < 1 || p.Size > store.MaxSealed || !p.State.Known() || p.Expires.IsZero() != (n == 0)):
+		case err == nil && (v != 1 || p.Seq != n || p.Seq < 1 || p.Size > store.MaxSealed || !p.State.Known() ||
+			p.Expires.IsZero() != (n == 0)):
 			t.Errorf("pause %+v of version %d", p, v)
 		case err != nil && !errors.Is(err, store.ErrFormat):
 			t.Errorf("pause: error %v", err)

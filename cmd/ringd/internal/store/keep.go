@@ -132,7 +132,8 @@ func (k *Keep) Get(name string, size int64) ([]byte, error) {
 	if err := proper(name); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(k.dir, name), os.O_RDONLY|noFollow|syscall.O_NONBLOCK, 0) // a pipe does not hold us
+	// a pipe does not hold us
+	f, err := os.OpenFile(filepath.Join(k.dir, name), os.O_RDONLY|noFollow|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
 		return nil, fmt.Errorf("%w: file %s is not there", ErrDamaged, name)
 	}

@@ -68,10 +68,12 @@ func looks(ctx context.Context, conn *sql.Conn, script string) error {
 		return err
 	}
 	if plain(got) != plain(strings.Split(script, ";")) {
-		return fmt.Errorf("%w: its tables are not those of that format: start the ringd that wrote it, or move the folder away", ErrFormat)
+		return fmt.Errorf("%w: its tables are not those of that format: start the ringd that wrote it, or move the "+
+			"folder away", ErrFormat)
 	}
 	var other int64
-	err = conn.QueryRowContext(ctx, `select (select count(*) from run where v <> 1) + (select count(*) from call where v <> 1)
+	err = conn.QueryRowContext(ctx, `select (select count(*) from run where v <> 1)
+		+ (select count(*) from call where v <> 1)
 		+ (select count(*) from generation where v <> 1)`).Scan(&other)
 	if err == nil && other > 0 {
 		err = fmt.Errorf("%w: %d records of another version: start the ringd that wrote it", ErrFormat, other)

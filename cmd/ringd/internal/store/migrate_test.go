@@ -56,7 +56,8 @@ func first(t *testing.T, cfg store.Config, query string) {
 func tables(t *testing.T, s *store.Store) string {
 	t.Helper()
 	var out []string
-	for _, table := range []string{"run", "call", "generation", "audit_head", "pause", "claim", "session", "sealed", "approval", "revoked"} {
+	for _, table := range []string{"run", "call", "generation", "audit_head", "pause", "claim", "session", "sealed",
+		"approval", "revoked"} {
 		v, err := s.Ask(t.Context(), fmt.Sprintf(`select group_concat(c, x'0a') from (select name || ' ' || type || ' ' || "notnull" || ' ' ||
 			coalesce(dflt_value, 'none') || ' ' || pk as c from pragma_table_info('%s') order by name)`, table))
 		if err != nil {
@@ -64,7 +65,8 @@ func tables(t *testing.T, s *store.Store) string {
 		}
 		out = append(out, table+": "+v)
 	}
-	v, err := s.Ask(t.Context(), `select group_concat(sql, x'0a') from (select sql from sqlite_schema where type = 'index' and sql is not null order by name)`)
+	v, err := s.Ask(t.Context(),
+		`select group_concat(sql, x'0a') from (select sql from sqlite_schema where type = 'index' and sql is not null order by name)`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +87,8 @@ func TestMigrate(t *testing.T) {
 	}
 	for id, want := range map[string]store.State{"done": store.Done, "failed": store.Failed, "waiting": store.CallOpen,
 		"executing": store.CallOpen, "paused": store.Paused, "asked": store.Asked} {
-		if r := getRun(t, s, id); r.State != want || r.Agent != "default" || r.Generation != 4 || r.Seq != 0 || r.Session != "" {
+		if r := getRun(t, s, id); r.State != want || r.Agent != "default" || r.Generation != 4 || r.Seq != 0 ||
+			r.Session != "" {
 			t.Errorf("%+v, want it %s", r, want)
 		}
 	}
@@ -93,10 +96,12 @@ func TestMigrate(t *testing.T) {
 		t.Errorf("outcome %s", r.Outcome)
 	}
 	calls := getCalls(t, s, "waiting")
-	if len(calls) != 2 || calls[0].Needs != 1 || calls[0].Acts != store.ByHost || calls[0].Verdict != "" || string(calls[1].Reply) != "yes" {
+	if len(calls) != 2 || calls[0].Needs != 1 || calls[0].Acts != store.ByHost || calls[0].Verdict != "" ||
+		string(calls[1].Reply) != "yes" {
 		t.Errorf("%+v", calls)
 	}
-	if c := getCalls(t, s, "done")[0]; string(c.Result) != `"ok"` || c.Key != store.Key("done", "c1", "sha256:aa") || c.Audit.Seq != 9 {
+	if c := getCalls(t, s, "done")[0]; string(c.Result) != `"ok"` || c.Key != store.Key("done", "c1", "sha256:aa") ||
+		c.Audit.Seq != 9 {
 		t.Errorf("%+v", c)
 	}
 	if g, err := s.LastGeneration(t.Context()); err != nil || g.Number != 7 {
@@ -145,7 +150,8 @@ func TestMigrateRefused(t *testing.T) {
 				_ = s.Close()
 				t.Fatal("opened")
 			}
-			if !errors.Is(err, store.ErrFormat) || !strings.Contains(err.Error(), "move") && !strings.Contains(err.Error(), "start the ringd") {
+			if !errors.Is(err, store.ErrFormat) || !strings.Contains(err.Error(), "move") &&
+				!strings.Contains(err.Error(), "start the ringd") {
 				t.Errorf("error %v, want ErrFormat and a remedy", err)
 			}
 			db, err := sql.Open("sqlite", "file:"+path+"?mode=ro")
@@ -154,7 +160,8 @@ func TestMigrateRefused(t *testing.T) {
 			}
 			defer db.Close()
 			var n int
-			if err := db.QueryRowContext(t.Context(), "select count(*) from pragma_table_info('run') where name = 'snap_digest'").Scan(&n); err != nil || n != 1 {
+			if err := db.QueryRowContext(t.Context(), "select count(*) from pragma_table_info('run') where name = "+
+				"'snap_digest'").Scan(&n); err != nil || n != 1 {
 				t.Errorf("it was changed on the way: %d, %v", n, err)
 			}
 		})

@@ -140,7 +140,8 @@ func (m *model) step(t *testing.T, s *store.Store, rnd *rand.Rand, run string) (
 		what = "answer " + c.id
 		got, err := s.Answer(ctx, run, c.id, store.Reply{By: "uid:5", Body: []byte("yes")})
 		did = ok(err) && got.First
-		want = c.state == store.CallPending && c.waits == store.ByHarness && !c.replied && (m.inGuest() || m.state == store.Paused)
+		want = c.state == store.CallPending && c.waits == store.ByHarness && !c.replied &&
+			(m.inGuest() || m.state == store.Paused)
 		if want {
 			c.replied = true
 			m.settle()
@@ -151,7 +152,8 @@ func (m *model) step(t *testing.T, s *store.Store, rnd *rand.Rand, run string) (
 		what = "execute " + c.id
 		_, err := s.Execute(ctx, run, c.id, store.Head{})
 		did = ok(err)
-		want = m.inGuest() && c.state == store.CallPending && c.waits != store.ByHarness && (c.waits != store.ByApprover || c.verdict == store.Allow)
+		want = m.inGuest() && c.state == store.CallPending && c.waits != store.ByHarness &&
+			(c.waits != store.ByApprover || c.verdict == store.Allow)
 		if want {
 			c.state = store.CallExecuting
 			c.begun++
@@ -170,7 +172,8 @@ func (m *model) step(t *testing.T, s *store.Store, rnd *rand.Rand, run string) (
 		what = "pause"
 		_, err := s.PutPause(ctx, newPause(run, m.seq+1), store.Change{})
 		did = ok(err)
-		want = (m.state == store.CallOpen || m.state == store.Executing) && m.count(store.CallPending) > 0 && m.count(store.CallExecuting) == 0
+		want = (m.state == store.CallOpen || m.state == store.Executing) && m.count(store.CallPending) > 0 &&
+			m.count(store.CallExecuting) == 0
 		if want {
 			m.state, m.seq, m.claimed, m.last = store.Paused, m.seq+1, "", len(m.calls)
 			for _, c := range m.calls {
@@ -202,7 +205,8 @@ func (m *model) step(t *testing.T, s *store.Store, rnd *rand.Rand, run string) (
 	case 12:
 		what = "give back"
 		by := fmt.Sprint("host ", rnd.IntN(2))
-		did, want = ok(s.Unclaim(ctx, run, m.seq, by, store.Fault{Code: "x"})), m.state == store.Claimed && m.claimed == by
+		did, want = ok(s.Unclaim(ctx, run, m.seq, by, store.Fault{Code: "x"})), m.state == store.Claimed &&
+			m.claimed == by
 		if want {
 			m.state, m.claimed = store.Answered, ""
 		}
@@ -250,7 +254,8 @@ func (m *model) open(t *testing.T, s *store.Store, rnd *rand.Rand, run string) (
 	return "open " + c.id, err == nil, false
 }
 
-func (m *model) approve(t *testing.T, s *store.Store, rnd *rand.Rand, run string, c *modelCall, ok func(error) bool) (what string, did, want bool) {
+func (m *model) approve(t *testing.T, s *store.Store, rnd *rand.Rand, run string, c *modelCall, ok func(error) bool) (
+	what string, did, want bool) {
 	by := fmt.Sprint("uid:", rnd.IntN(3))
 	v := store.Allow
 	if rnd.IntN(5) == 0 {
@@ -258,7 +263,8 @@ func (m *model) approve(t *testing.T, s *store.Store, rnd *rand.Rand, run string
 	}
 	got, err := s.Approve(t.Context(), run, c.id, approval(by, v))
 	did = ok(err) && got.First
-	want = c.state == store.CallPending && c.waits == store.ByApprover && c.verdict == "" && (m.inGuest() || m.state == store.Paused) &&
+	want = c.state == store.CallPending && c.waits == store.ByApprover && c.verdict == "" &&
+		(m.inGuest() || m.state == store.Paused) &&
 		(v == store.Deny || !c.allowed[by])
 	if want {
 		if v == store.Deny {
@@ -318,7 +324,8 @@ func (m *model) same(t *testing.T, s *store.Store, run string) bool {
 	}
 	for i, c := range getCalls(t, s, run) {
 		w := m.calls[i]
-		if c.State != w.state || c.For != w.waits || c.Verdict != w.verdict || (c.Reply != nil) != w.replied || c.Wave != w.wave {
+		if c.State != w.state || c.For != w.waits || c.Verdict != w.verdict || (c.Reply != nil) != w.replied ||
+			c.Wave != w.wave {
 			bad("call %+v, the model %+v", c, w)
 		}
 		if w.begun > 1+w.restarts || w.restarts > 0 && !w.idem {

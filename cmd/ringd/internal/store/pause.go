@@ -25,10 +25,12 @@ func scanPause(row scanner, more ...any) (Pause, sealed, error) {
 		return Pause{}, sealed{}, fmt.Errorf("read pause: %w", err)
 	}
 	if v != recordVersion {
-		return Pause{}, sealed{}, fmt.Errorf("pause of run %s: %w %d: start the ringd that wrote it", p.Run, ErrFormat, v)
+		return Pause{}, sealed{}, fmt.Errorf("pause of run %s: %w %d: start the ringd that wrote it", p.Run, ErrFormat,
+			v)
 	}
 	if !p.State.Known() || p.Seq < 1 || p.Size < 1 || p.Size > MaxSealed || p.Spawned < 0 {
-		return Pause{}, sealed{}, fmt.Errorf("pause of run %s: %w: %d of state %q with %d bytes", p.Run, ErrFormat, p.Seq, p.State, p.Size)
+		return Pause{}, sealed{}, fmt.Errorf("pause of run %s: %w: %d of state %q with %d bytes", p.Run, ErrFormat,
+			p.Seq, p.State, p.Size)
 	}
 	x.size = p.Size
 	p.Expires, p.Fault.At, p.Created = when(expires), when(faulted), fromMicros(created)
@@ -98,7 +100,8 @@ func (t *tx) mayPause(ctx context.Context, r Run, p Pause) error {
 	}
 	var open, acting int64
 	err := t.Rows(ctx, func(row scanner) error { return row.Scan(&open, &acting) },
-		`select coalesce(sum(case when state = 'open' then 1 else 0 end), 0), coalesce(sum(case when state = 'open' then 0 else 1 end), 0)
+		`select coalesce(sum(case when state = 'open' then 1 else 0 end), 0),
+			coalesce(sum(case when state = 'open' then 0 else 1 end), 0)
 		from call where run = $1 and state in ('open', 'executing')`, r.ID)
 	if err != nil {
 		return err
@@ -120,9 +123,12 @@ func (t *tx) putPause(ctx context.Context, p Pause, file string, now int64) erro
 	if err := t.Exec(ctx, `delete from pause where run = $1`, p.Run); err != nil {
 		return err
 	}
-	err = t.Exec(ctx, `insert into pause (v, run, seq, revision, key_id, engine, size, file, last_call, expires, spawned, created)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, (select max(n) from call where run = $2), $9, $10, $11)`,
-		recordVersion, p.Run, p.Seq, p.Revision, p.KeyID, p.Engine, len(p.Sealed), file, micros(p.Expires), p.Spawned, now)
+	err = t.Exec(ctx, `insert into pause
+		(v, run, seq, revision, key_id, engine, size, file, last_call, expires, spawned, created)
+		values ($1, $2, $3, $4, $5, $6, $7, $8,
+		(select max(n) from call where run = $2), $9, $10, $11)`,
+		recordVersion, p.Run, p.Seq, p.Revision, p.KeyID, p.Engine, len(p.Sealed), file, micros(p.Expires), p.Spawned,
+		now)
 	if err != nil {
 		return err
 	}
@@ -177,7 +183,8 @@ func (s *Store) Reseal(ctx context.Context, p Pause) error {
 				return err
 			}
 			t.letGo(ctx, old)
-			err = t.Exec(ctx, `update pause set size = $2, file = $3, key_id = $4 where run = $1`, p.Run, len(p.Sealed), file, p.KeyID)
+			err = t.Exec(ctx, `update pause set size = $2, file = $3, key_id = $4 where run = $1`, p.Run, len(p.Sealed),
+				file, p.KeyID)
 			if err != nil {
 				return err
 			}
@@ -214,7 +221,8 @@ func (s *Store) pause(ctx context.Context, run string) (Pause, []Call, error) {
 		p, x, err = scanPause(row, &body, &taken)
 		x.body = body
 		return err
-	}, `select `+pauseColumns+`, (select body from sealed where name = $2), (select count(*) from revoked where run = $1)`+
+	}, `select `+pauseColumns+
+		`, (select body from sealed where name = $2), (select count(*) from revoked where run = $1)`+
 		pauseFrom+`where pause.run = $1`, run, sealedOf(run))
 	if err == nil && p.Run == "" {
 		err = ErrNotFound
@@ -222,7 +230,8 @@ func (s *Store) pause(ctx context.Context, run string) (Pause, []Call, error) {
 	if err != nil {
 		return Pause{}, nil, err
 	}
-	calls, err := s.readCalls(ctx, `select `+callColumns+` from call where run = $1 and wave = $2 order by n`, run, p.Seq)
+	calls, err := s.readCalls(ctx, `select `+callColumns+` from call where run = $1 and wave = $2 order by n`, run,
+		p.Seq)
 	if err != nil {
 		return Pause{}, nil, err
 	}
@@ -253,7 +262,8 @@ func (s *Store) Claim(ctx context.Context, run string, seq int64, by string) (Pa
 			return err
 		}
 		if r.State == Answered && seq == r.Seq {
-			if err := t.Exec(ctx, `insert into claim (run, seq, v, claimer, at) values ($1, $2, $3, $4, $5)`, run, seq, recordVersion, by, now); err != nil {
+			if err := t.Exec(ctx, `insert into claim (run, seq, v, claimer, at) values ($1, $2, $3, $4, $5)`, run, seq,
+				recordVersion, by, now); err != nil {
 				return err
 			}
 			_, err = t.moveRun(ctx, r, Claimed, Change{}, now)
@@ -323,7 +333,8 @@ func (s *Store) Begin(ctx context.Context, run string, seq int64, by string, c C
 		if err != nil {
 			return err
 		}
-		err = t.Exec(ctx, `update pause set fault_code = '', fault = '', fault_at = 0 where run = $1 and fault_at <> 0`, run)
+		err = t.Exec(ctx, `update pause set fault_code = '', fault = '', fault_at = 0 where run = $1 and fault_at <> 0`,
+			run)
 		if err != nil {
 			return err
 		}
@@ -350,7 +361,8 @@ func (s *Store) Unclaim(ctx context.Context, run string, seq int64, by string, f
 			return err
 		}
 		if f.Code != "" {
-			err := t.Exec(ctx, `update pause set fault_code = $2, fault = $3, fault_at = $4 where run = $1`, run, f.Code, f.Text, now)
+			err := t.Exec(ctx, `update pause set fault_code = $2, fault = $3, fault_at = $4 where run = $1`, run,
+				f.Code, f.Text, now)
 			if err != nil {
 				return err
 			}
@@ -386,7 +398,8 @@ func (s *Store) Spend(ctx context.Context, run string, seq int64, call string, s
 		case have != seq:
 			return fmt.Errorf("pause %d, not %d: %w", have, seq, ErrState)
 		}
-		if err := t.Exec(ctx, `update call set started = $3 where run = $1 and id = $2 and started < $3`, run, call, started); err != nil {
+		if err := t.Exec(ctx, `update call set started = $3 where run = $1 and id = $2 and started < $3`, run, call,
+			started); err != nil {
 			return err
 		}
 		return t.spend(ctx, run, spawned)

@@ -90,7 +90,8 @@ func TestPauseLife(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := p
-	want.Agent, want.Actor, want.Executor, want.State, want.Size = "default", "uid:1000", "js", store.Paused, int64(len(p.Sealed))
+	want.Agent, want.Actor, want.Executor, want.State, want.Size = "default", "uid:1000", "js", store.Paused,
+		int64(len(p.Sealed))
 	want.Created = got.Created
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -101,10 +102,12 @@ func TestPauseLife(t *testing.T) {
 	if _, err := s.Execute(t.Context(), "r1", "c1", store.Head{}); !errors.Is(err, store.ErrState) {
 		t.Errorf("executed without approval, paused: %v", err)
 	}
-	if a, err := s.Approve(t.Context(), "r1", "c1", approval("uid:7", store.Allow)); err != nil || a.Run != store.Paused {
+	if a, err := s.Approve(t.Context(), "r1", "c1", approval("uid:7", store.Allow)); err != nil ||
+		a.Run != store.Paused {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	if a, err := s.Answer(t.Context(), "r1", "c2", store.Reply{By: "uid:5", Body: []byte("7")}); err != nil || a.Run != store.Answered {
+	if a, err := s.Answer(t.Context(), "r1", "c2", store.Reply{By: "uid:5", Body: []byte("7")}); err != nil ||
+		a.Run != store.Answered {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	if _, err := s.Execute(t.Context(), "r1", "c1", store.Head{}); !errors.Is(err, store.ErrState) {
@@ -114,7 +117,8 @@ func TestPauseLife(t *testing.T) {
 	if !bytes.Equal(got.Sealed, p.Sealed) || got.Spawned != 3 || got.State != store.Claimed {
 		t.Errorf("claimed %+v", got)
 	}
-	if len(calls) != 2 || calls[0].Verdict != store.Allow || calls[0].DecidedBy != "uid:7" || string(calls[1].Reply) != "7" {
+	if len(calls) != 2 || calls[0].Verdict != store.Allow || calls[0].DecidedBy != "uid:7" ||
+		string(calls[1].Reply) != "7" {
 		t.Errorf("answers %+v", calls)
 	}
 	if _, err := s.Execute(t.Context(), "r1", "c1", store.Head{}); !errors.Is(err, store.ErrState) {
@@ -168,7 +172,8 @@ func TestEveryEndDeletesThePause(t *testing.T) {
 	cfg := config(t)
 	s := mustOpen(t, cfg)
 	for _, from := range []store.State{store.Paused, store.Answered, store.Claimed, store.Executing} {
-		for _, to := range []store.State{store.Denied, store.Failed, store.Limit, store.Cancelled, store.Unknown, store.Done} {
+		for _, to := range []store.State{store.Denied, store.Failed, store.Limit, store.Cancelled, store.Unknown,
+			store.Done} {
 			for _, size := range []int{100, store.MaxInline + 1} {
 				if !from.May(to) {
 					continue
@@ -286,7 +291,8 @@ func TestAnsweredWhilePausing(t *testing.T) {
 	mustStart(t, s, newRun("r1"))
 	mustOpenCall(t, s, pending("r1", "c1", store.ByApprover))
 	mustOpenCall(t, s, pending("r1", "c2", store.ByHarness))
-	if a, err := s.Approve(t.Context(), "r1", "c1", approval("uid:7", store.Deny)); err != nil || a.Run != store.CallOpen {
+	if a, err := s.Approve(t.Context(), "r1", "c1", approval("uid:7", store.Deny)); err != nil ||
+		a.Run != store.CallOpen {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	mustAnswer(t, s, "r1", "c2")
@@ -320,7 +326,8 @@ func TestClaims(t *testing.T) {
 	lost := func(when string, err error) {
 		t.Helper()
 		var claimed *store.ClaimedError
-		if !errors.As(err, &claimed) || claimed.By != "host" || claimed.Seq != 1 || claimed.Run != "r1" || claimed.At.IsZero() {
+		if !errors.As(err, &claimed) || claimed.By != "host" || claimed.Seq != 1 || claimed.Run != "r1" ||
+			claimed.At.IsZero() {
 			t.Errorf("%s: %v", when, err)
 		}
 	}
@@ -391,7 +398,8 @@ func TestOneClaimWins(t *testing.T) {
 func TestUnclaim(t *testing.T) {
 	s := mustOpen(t, config(t))
 	reach(t, s, "r1", store.Claimed)
-	if err := s.Unclaim(t.Context(), "r1", 1, "host", store.Fault{Code: "integrity", Text: "its body does not hold"}); err != nil {
+	if err := s.Unclaim(t.Context(), "r1", 1, "host", store.Fault{
+		Code: "integrity", Text: "its body does not hold"}); err != nil {
 		t.Fatal(err)
 	}
 	list := func(skip int) []store.Pause {
@@ -406,7 +414,8 @@ func TestUnclaim(t *testing.T) {
 		t.Errorf("behind the last one: %+v", got)
 	}
 	got := list(0)
-	if len(got) != 1 || got[0].Fault.Code != "integrity" || got[0].Fault.At.IsZero() || got[0].State != store.Answered || got[0].Sealed != nil {
+	if len(got) != 1 || got[0].Fault.Code != "integrity" || got[0].Fault.At.IsZero() ||
+		got[0].State != store.Answered || got[0].Sealed != nil {
 		t.Fatalf("%+v", got)
 	}
 	huge := store.Fault{Code: "x", Text: string(make([]byte, store.MaxReason))}
@@ -456,7 +465,8 @@ func TestDamagedRecord(t *testing.T) {
 			if !errors.Is(err, store.ErrDamaged) || got.Sealed != nil || got.Seq != 1 || len(calls) != 1 {
 				t.Fatalf("%+v, %+v, %v", got, calls, err)
 			}
-			if err := s.Unclaim(t.Context(), "r1", 1, "host", store.Fault{Code: "integrity", Text: err.Error()}); err != nil {
+			if err := s.Unclaim(t.Context(), "r1", 1, "host",
+				store.Fault{Code: "integrity", Text: err.Error()}); err != nil {
 				t.Fatal(err)
 			}
 			if r := getRun(t, s, "r1"); r.State != store.Answered || s.Err() != nil {
@@ -596,7 +606,8 @@ func TestSpend(t *testing.T) {
 		}
 	}
 	// A call of a subagent counts for the first run of its tree.
-	c, err := s.OpenCall(t.Context(), store.Call{Run: "live", ID: "c77", Bridge: "b", State: store.CallExecuting, Tree: "r1", Spawned: 9})
+	c, err := s.OpenCall(t.Context(), store.Call{Run: "live", ID: "c77", Bridge: "b", State: store.CallExecuting,
+		Tree: "r1", Spawned: 9})
 	if p, _, perr := s.Pause(t.Context(), "r1"); err != nil || perr != nil || p.Spawned != 9 {
 		t.Errorf("%+v: spawned %d, %v %v", c, p.Spawned, err, perr)
 	}
@@ -614,7 +625,8 @@ func TestReseal(t *testing.T) {
 	cfg := config(t)
 	s := mustOpen(t, cfg)
 	reach(t, s, "r1", store.Answered)
-	for _, body := range [][]byte{[]byte("again"), bytes.Repeat([]byte("big "), 1<<19), bytes.Repeat([]byte("more"), 1<<19), []byte("small")} {
+	for _, body := range [][]byte{[]byte("again"), bytes.Repeat([]byte("big "), 1<<19),
+		bytes.Repeat([]byte("more"), 1<<19), []byte("small")} {
 		if err := s.Reseal(t.Context(), store.Pause{Run: "r1", Seq: 1, Sealed: body, KeyID: "new"}); err != nil {
 			t.Fatal(err)
 		}
@@ -623,7 +635,8 @@ func TestReseal(t *testing.T) {
 			want = 1
 		}
 		p, _, err := s.Pause(t.Context(), "r1")
-		if err != nil || !bytes.Equal(p.Sealed, body) || p.Size != int64(len(body)) || p.KeyID != "new" || len(files(t, cfg)) != want {
+		if err != nil || !bytes.Equal(p.Sealed, body) || p.Size != int64(len(body)) || p.KeyID != "new" ||
+			len(files(t, cfg)) != want {
 			t.Errorf("%d bytes under %s in %v, %v", p.Size, p.KeyID, files(t, cfg), err)
 		}
 	}
@@ -637,7 +650,8 @@ func TestReseal(t *testing.T) {
 	if _, err := s.Advance(t.Context(), "r1", store.Cancelled, store.Change{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Reseal(t.Context(), store.Pause{Run: "r1", Seq: 1, Sealed: []byte("x")}); !errors.Is(err, store.ErrState) {
+	if err := s.Reseal(t.Context(), store.Pause{Run: "r1", Seq: 1, Sealed: []byte("x")}); !errors.Is(
+		err, store.ErrState) {
 		t.Errorf("of a run that has ended: %v", err)
 	}
 	if n := rows(t, s, "sealed"); n != "0" {
@@ -647,7 +661,8 @@ func TestReseal(t *testing.T) {
 
 func TestCountPaused(t *testing.T) {
 	s := mustOpen(t, config(t))
-	for i, state := range []store.State{store.Paused, store.Answered, store.Claimed, store.Executing, store.Started, store.Paused} {
+	for i, state := range []store.State{store.Paused, store.Answered, store.Claimed, store.Executing, store.Started,
+		store.Paused} {
 		reach(t, s, fmt.Sprint(i), state)
 	}
 	other := newRun("other")

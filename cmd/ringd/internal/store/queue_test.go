@@ -55,7 +55,8 @@ func TestQueue(t *testing.T) {
 	mustOpenCall(t, s, waiter("r2", "c1", 10))
 	fill()
 	// Nobody else's calls count, nor those that wait for the harness.
-	for _, c := range []store.Call{waiter("o1", "c1", 90), waiter("o2", "c1", 90), pending("r3", "h1", store.ByHarness), pending("r3", "h2", store.ByHost)} {
+	for _, c := range []store.Call{waiter("o1", "c1", 90), waiter("o2", "c1", 90), pending("r3", "h1", store.ByHarness),
+		pending("r3", "h2", store.ByHost)} {
 		mustOpenCall(t, s, c)
 	}
 	fill()
@@ -78,7 +79,8 @@ func TestQueue(t *testing.T) {
 	if err := s.CloseCall(t.Context(), "r2", "c1", store.CallClosed, nil, store.Head{}); err != nil {
 		t.Fatal(err)
 	}
-	refusedFull(t, s, waiter("r3", "large", 81), "calls of this agent and actor with 20 bytes of arguments wait for approvers, 100 bytes may, and this one has 81")
+	refusedFull(t, s, waiter("r3", "large", 81), "calls of this agent and actor with 20 bytes of arguments wait for "+
+		"approvers, 100 bytes may, and this one has 81")
 	mustOpenCall(t, s, waiter("r3", "c3", 80))
 	fill()
 	mustAdvance(t, s, "r3", store.Failed)

@@ -93,7 +93,8 @@ func (t *tx) recoverRun(ctx context.Context, id string, now int64) (Recovered, e
 	}
 	to, message := Failed, "the host process ended while the run was under way; nothing of it was repeated"
 	if len(out.Lost) > 0 {
-		to, message = Unknown, "the host process ended while a call was executing: it may have happened; nothing was repeated"
+		to, message = Unknown, "the host process ended while a call was executing: it may have happened; nothing was "+
+			"repeated"
 	}
 	session, err := t.sessionLeft(ctx, r)
 	if err != nil {
@@ -147,7 +148,8 @@ func (t *tx) again(ctx context.Context, out *Recovered, last, now int64) (done b
 			acting = append(acting, c)
 		}
 		return err
-	}, `select `+callColumns+` from call where run = $1 and (n > $2 or state = 'executing') order by n`, out.Run.ID, last)
+	}, `select `+callColumns+` from call where run = $1 and (n > $2 or state = 'executing') order by n`, out.Run.ID,
+		last)
 	if err != nil || newer {
 		return false, err
 	}
@@ -185,7 +187,8 @@ func (t *tx) sessionLeft(ctx context.Context, r Run) (string, error) {
 }
 
 func interruptedOutcome(id string, state State, message string) ([]byte, error) {
-	return json.Marshal(map[string]any{"id": id, "state": state, "error": map[string]string{"name": "Interrupted", "message": message}})
+	return json.Marshal(map[string]any{"id": id, "state": state,
+		"error": map[string]string{"name": "Interrupted", "message": message}})
 }
 
 // Prune forgets at most n final runs (0: 100, at most 1000), with their calls,

@@ -120,7 +120,8 @@ func TestRecover(t *testing.T) {
 			if err := json.Unmarshal(r.Outcome, &outcome); err != nil {
 				t.Fatal(err)
 			}
-			if outcome.ID != tt.id || outcome.State != string(r.State) || outcome.Error.Name != "Interrupted" || outcome.Error.Message == "" {
+			if outcome.ID != tt.id || outcome.State != string(r.State) || outcome.Error.Name != "Interrupted" ||
+				outcome.Error.Message == "" {
 				t.Errorf("outcome %s", r.Outcome)
 			}
 		})
@@ -261,7 +262,8 @@ func TestRecoverPauses(t *testing.T) {
 			}
 		})
 	}
-	if got := told["acting, idempotent"].Again; len(got) != 1 || got[0].ID != "c1" || got[0].Key != store.Key("acting, idempotent", "c1", "sha256:aa") {
+	if got := told["acting, idempotent"].Again; len(got) != 1 || got[0].ID != "c1" ||
+		got[0].Key != store.Key("acting, idempotent", "c1", "sha256:aa") {
 		t.Errorf("asked for again: %+v", got)
 	}
 	if r := getRun(t, s, "no record"); r.State != store.Failed {
@@ -387,8 +389,10 @@ func TestPrune(t *testing.T) {
 	if diff := cmp.Diff([]string{"new", "old3", "old2"}, left); diff != "" {
 		t.Error(diff)
 	}
-	for table, want := range map[string]string{"call": "0", "approval": "0", "claim": "0", "revoked": "0", "pause": "0", "sealed": "0"} {
-		n, err := s.Ask(t.Context(), "select count(*) from "+table+" where "+map[bool]string{true: "name", false: "run"}[table == "sealed"]+" like '%old0'")
+	for table, want := range map[string]string{"call": "0", "approval": "0", "claim": "0", "revoked": "0", "pause": "0",
+		"sealed": "0"} {
+		n, err := s.Ask(t.Context(), "select count(*) from "+table+" where "+map[bool]string{
+			true: "name", false: "run"}[table == "sealed"]+" like '%old0'")
 		if err != nil || n != want {
 			t.Errorf("a pruned run left %s rows of %s, %v", n, table, err)
 		}
@@ -427,7 +431,8 @@ func TestGenerations(t *testing.T) {
 	}
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	gen := func(n int64) store.Generation {
-		return store.Generation{Number: n, Revision: fmt.Sprintf("sha256:%d", n), Set: fmt.Appendf(nil, `{"n":%d}`, n), Activated: at, Fresh: at}
+		return store.Generation{Number: n, Revision: fmt.Sprintf("sha256:%d", n), Set: fmt.Appendf(nil, `{"n":%d}`, n),
+			Activated: at, Fresh: at}
 	}
 	for n := int64(1); n <= 20; n++ {
 		if err := s.PutGeneration(t.Context(), gen(n)); err != nil {
@@ -441,7 +446,8 @@ func TestGenerations(t *testing.T) {
 			t.Errorf("%s: %v, want ErrState", name, err)
 		}
 	}
-	if err := s.PutGeneration(t.Context(), store.Generation{Number: 30, Set: make([]byte, store.MaxSet+1)}); !errors.Is(err, store.ErrTooLarge) {
+	if err := s.PutGeneration(t.Context(), store.Generation{Number: 30, Set: make([]byte, store.MaxSet+1)}); !errors.Is(
+		err, store.ErrTooLarge) {
 		t.Errorf("a huge set: %v, want ErrTooLarge", err)
 	}
 	later := at.Add(time.Minute)

@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-const sessionColumns = `v, actor, name, agent, executor, seq, revision, key_id, engine, size, file, expires, created, updated,
+const sessionColumns = `v, actor, name, agent, executor, seq, revision, key_id, engine, size, file, expires,
+	created, updated,
 	coalesce((select id from run where run.actor = session.actor and run.session = session.name and run.session <> ''
 		and state in ` + liveStates + ` limit 1), '')`
 
@@ -26,10 +27,12 @@ func scanSession(row scanner, more ...any) (Session, sealed, error) {
 		return Session{}, sealed{}, fmt.Errorf("read session: %w", err)
 	}
 	if v != recordVersion {
-		return Session{}, sealed{}, fmt.Errorf("session %s of %s: %w %d: start the ringd that wrote it", x.Name, x.Actor, ErrFormat, v)
+		return Session{}, sealed{}, fmt.Errorf("session %s of %s: %w %d: start the ringd that wrote it", x.Name,
+			x.Actor, ErrFormat, v)
 	}
 	if x.Seq < 1 || x.Size < 1 || x.Size > MaxSealed {
-		return Session{}, sealed{}, fmt.Errorf("session %s of %s: %w: %d with %d bytes", x.Name, x.Actor, ErrFormat, x.Seq, x.Size)
+		return Session{}, sealed{}, fmt.Errorf("session %s of %s: %w: %d with %d bytes", x.Name, x.Actor, ErrFormat,
+			x.Seq, x.Size)
 	}
 	in.size = x.Size
 	x.Expires, x.Created, x.Updated = when(expires), fromMicros(created), fromMicros(updated)
@@ -72,11 +75,14 @@ func (t *tx) putSession(ctx context.Context, x Session, file string, now int64) 
 	if old != file {
 		t.letGo(ctx, old)
 	}
-	err = t.Exec(ctx, `insert into session (v, actor, name, agent, executor, seq, revision, key_id, engine, size, file, expires, created, updated)
+	err = t.Exec(ctx, `insert into session
+		(v, actor, name, agent, executor, seq, revision, key_id, engine, size, file, expires, created, updated)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)
-		on conflict (actor, name) do update set seq = excluded.seq, revision = excluded.revision, key_id = excluded.key_id,
-		engine = excluded.engine, size = excluded.size, file = excluded.file, expires = excluded.expires, updated = excluded.updated`,
-		recordVersion, x.Actor, x.Name, x.Agent, x.Executor, x.Seq, x.Revision, x.KeyID, x.Engine, len(x.Sealed), file, micros(x.Expires), now)
+		on conflict (actor, name) do update set seq = excluded.seq, revision = excluded.revision,
+		key_id = excluded.key_id, engine = excluded.engine, size = excluded.size, file = excluded.file,
+		expires = excluded.expires, updated = excluded.updated`,
+		recordVersion, x.Actor, x.Name, x.Agent, x.Executor, x.Seq, x.Revision, x.KeyID, x.Engine, len(x.Sealed), file,
+		micros(x.Expires), now)
 	if err != nil {
 		return err
 	}
@@ -94,7 +100,8 @@ func (s *Store) Session(ctx context.Context, actor, name string) (Session, error
 		x, in, err = scanSession(row, &body)
 		in.body = body
 		return err
-	}, `select `+sessionColumns+`, (select body from sealed where sealed.name = $3) from session where actor = $1 and name = $2`,
+	}, `select `+sessionColumns+
+		`, (select body from sealed where sealed.name = $3) from session where actor = $1 and name = $2`,
 		actor, name, sealedSession(actor, name))
 	if err == nil && x.Name == "" {
 		err = ErrNotFound
@@ -116,7 +123,8 @@ func (s *Store) Sessions(ctx context.Context, actor string, n int) ([]Session, e
 		x, _, err := scanSession(row)
 		out = append(out, x)
 		return err
-	}, `select `+sessionColumns+` from session where actor = $1 or $1 = '' order by updated desc, actor, name limit $2`, actor, limit(n))
+	}, `select `+sessionColumns+` from session where actor = $1 or $1 = '' order by updated desc, actor, name limit $2`,
+		actor, limit(n))
 	if err != nil {
 		return nil, fmt.Errorf("list sessions: %w", err)
 	}

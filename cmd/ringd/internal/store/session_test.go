@@ -118,7 +118,8 @@ func TestSessionIsTheActors(t *testing.T) {
 		if got, err := s.Session(t.Context(), x.Actor, "repl"); err != nil || !bytes.Equal(got.Sealed, x.Sealed) {
 			t.Errorf("%s has %q, %v", x.Actor, got.Sealed, err)
 		}
-		if list, err := s.Sessions(t.Context(), x.Actor, 0); err != nil || len(list) != 1 || list[0].Actor != x.Actor || list[0].Sealed != nil {
+		if list, err := s.Sessions(t.Context(), x.Actor, 0); err != nil || len(list) != 1 || list[0].Actor != x.Actor ||
+			list[0].Sealed != nil {
 			t.Errorf("%s lists %+v, %v", x.Actor, list, err)
 		}
 	}
@@ -171,7 +172,8 @@ func TestExpireSessions(t *testing.T) {
 	cfg := config(t)
 	cfg.Now = clock.Now
 	s := mustOpen(t, cfg)
-	for name, age := range map[string]time.Duration{"short": time.Hour, "shorter": time.Minute, "long": 100 * time.Hour, "busy": time.Minute, "ever": 0} {
+	for name, age := range map[string]time.Duration{"short": time.Hour, "shorter": time.Minute, "long": 100 * time.Hour,
+		"busy": time.Minute, "ever": 0} {
 		x := newSession(0, 1)
 		x.Name, x.Expires = name, clock.now.Add(age)
 		if age == 0 {

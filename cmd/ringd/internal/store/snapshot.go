@@ -46,7 +46,8 @@ func (s *Store) dropFiles(ctx context.Context, names []string) {
 	_ = s.files.Drop(names, func(name string) bool {
 		named := false
 		err := s.read(ctx, func(scanner) error { named = true; return nil },
-			`select 1 from pause where file = $1 and file <> '' union all select 1 from session where file = $1 and file <> ''`, name)
+			`select 1 from pause where file = $1 and file <> ''
+				union all select 1 from session where file = $1 and file <> ''`, name)
 		return named || err != nil
 	})
 }
@@ -83,7 +84,8 @@ func (t *tx) putSealed(ctx context.Context, name, file string, body []byte) erro
 	if file != "" {
 		return t.Exec(ctx, `delete from sealed where name = $1`, name)
 	}
-	return t.Exec(ctx, `insert into sealed (name, body) values ($1, $2) on conflict (name) do update set body = excluded.body`, name, body)
+	return t.Exec(ctx, `insert into sealed (name, body) values ($1, $2)
+		on conflict (name) do update set body = excluded.body`, name, body)
 }
 
 // letGo has the file removed once the change is durable.

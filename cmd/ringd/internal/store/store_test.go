@@ -283,7 +283,8 @@ func TestOpenRefuses(t *testing.T) {
 		{"another program's database", func(t *testing.T) store.Config { return made(t, "pragma application_id = 5") }, store.ErrFormat, "move it away"},
 		{"not a database", func(t *testing.T) store.Config {
 			cfg := made(t, "")
-			if err := os.WriteFile(filepath.Join(cfg.Dir, store.DBName), bytes.Repeat([]byte("junk "), 2000), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(cfg.Dir, store.DBName), bytes.Repeat([]byte("junk "), 2000),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 			return cfg
@@ -545,7 +546,8 @@ func TestSharedCommit(t *testing.T) {
 	if s.Err() != nil {
 		t.Errorf("store: %v", s.Err())
 	}
-	if err := s.Change(t.Context(), "update run set agent = 'changed' where id = 'there'", store.ErrExists); !errors.Is(err, store.ErrExists) {
+	if err := s.Change(t.Context(), "update run set agent = 'changed' where id = 'there'", store.ErrExists); !errors.Is(
+		err, store.ErrExists) {
 		t.Error(err)
 	}
 	if got := getRun(t, s, "there"); got.Agent != "default" {

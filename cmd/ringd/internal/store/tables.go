@@ -22,7 +22,8 @@ func Known(app, version int64) error {
 	case app != application:
 		return fmt.Errorf("%w: the file is not a database of ringd: move it away", ErrFormat)
 	case version < 1 || version > Version:
-		return fmt.Errorf("%w %d: this ringd reads %d: start the ringd that wrote it, or move the folder away", ErrFormat, version, Version)
+		return fmt.Errorf("%w %d: this ringd reads %d: start the ringd that wrote it, or move the folder away",
+			ErrFormat, version, Version)
 	default:
 		return nil
 	}
@@ -49,7 +50,8 @@ create table call (
 	created bigint not null, updated bigint not null,
 	acts text not null default '', owners text not null default '', needs bigint not null default 0,
 	expires bigint not null default 0, verdict text not null default '',
-	decided_by text not null default '', decided_at bigint not null default 0, wave bigint not null default 0, notified bigint not null default 0,
+	decided_by text not null default '', decided_at bigint not null default 0, wave bigint not null default 0,
+	notified bigint not null default 0,
 	started bigint not null default 0,
 	mark blob, primary key (run, n), unique (run, id)
 );

@@ -45,7 +45,9 @@ func (teller) Lost(_ context.Context, err error) { fmt.Println("lost", err) }
 // ahead, or right again, and a file has to stay as it is for one.
 func watchAsStranger(dir string, settle bool) int {
 	var ahead atomic.Int64
-	cfg := syncer.Config{Dir: dir, Sink: teller{}, Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load()) * 2 * time.Hour) },
+	cfg := syncer.Config{Dir: dir, Sink: teller{}, Now: func() time.Time {
+		return time.Now().Add(time.Duration(ahead.Load()) * 2 * time.Hour)
+	},
 		After: func(d time.Duration) (<-chan time.Time, func()) {
 			t := time.NewTimer(min(d, 5*time.Millisecond))
 			return t.C, func() { t.Stop() }
@@ -91,7 +93,8 @@ func TestSettle(t *testing.T) {
 			if settle {
 				c.Env = append(c.Env, "RINGD_TEST_SETTLE=1")
 			}
-			c.Dir, c.SysProcAttr = "/", &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
+			c.Dir, c.SysProcAttr = "/", &syscall.SysProcAttr{
+				Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
 			in, err := c.StdinPipe()
 			must(t, err)
 			out, err := c.StdoutPipe()

@@ -172,7 +172,8 @@ func TestStress(t *testing.T) {
 			t.Fatalf("the last push handed over is %d of %d", c.last.Load(), pushes)
 		}
 	}
-	t.Logf("%d pushes, %d handed over, at most %d ms from a write to the sink", pushes, c.applied.Load(), c.worst.Load())
+	t.Logf("%d pushes, %d handed over, at most %d ms from a write to the sink", pushes, c.applied.Load(),
+		c.worst.Load())
 }
 
 // clean removes the trees that no link names any more.

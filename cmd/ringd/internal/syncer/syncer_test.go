@@ -125,7 +125,8 @@ func swap(t *testing.T, target, link string) {
 func start(t *testing.T, dir string, change ...func(*syncer.Config)) (*sink, *syncer.Syncer) {
 	t.Helper()
 	sk := newSink()
-	cfg := syncer.Config{Dir: dir, Sink: sk, Quiet: 2 * time.Millisecond, Patience: 20 * time.Millisecond, Rescan: time.Hour, Poll: time.Hour}
+	cfg := syncer.Config{Dir: dir, Sink: sk, Quiet: 2 * time.Millisecond, Patience: 20 * time.Millisecond,
+		Rescan: time.Hour, Poll: time.Hour}
 	for _, f := range change {
 		f(&cfg)
 	}
@@ -220,7 +221,8 @@ func TestLinkSwaps(t *testing.T) {
 		return name
 	}
 	swap(t, revision(0), filepath.Join(dir, "..data"))
-	must(t, os.Symlink("..data/a.yaml", dir+"/a.yaml"), os.Symlink("..data/b.yaml", dir+"/b.yaml"), os.Symlink("..data/modules", dir+"/modules"))
+	must(t, os.Symlink("..data/a.yaml", dir+"/a.yaml"), os.Symlink("..data/b.yaml", dir+"/b.yaml"),
+		os.Symlink("..data/modules", dir+"/modules"))
 	sk, _ := start(t, dir)
 	const last = 200
 	for n := 1; n <= last; n++ {
@@ -344,7 +346,8 @@ func TestRejects(t *testing.T) {
 			sk.until(t, is("apply"))
 			test.make(t, dir)
 			f := sk.until(t, func(f found) bool {
-				if f.what == "apply" && !strings.HasPrefix(test.name, "large") && !strings.HasPrefix(test.name, "many") {
+				if f.what == "apply" && !strings.HasPrefix(test.name, "large") &&
+					!strings.HasPrefix(test.name, "many") {
 					t.Errorf("applied %+v", f.push)
 				}
 				return f.what == "reject" && errors.Is(f.err, test.want)
@@ -574,7 +577,8 @@ func TestDigestTellsNamesFromContent(t *testing.T) {
 	if digest("b.yaml", "y", "a.yaml", "x") != same {
 		t.Error("the order of making counts")
 	}
-	for _, other := range [][]string{{"a.yaml", "y", "b.yaml", "x"}, {"a.yaml", "xb.yamly"}, {"a.yaml", "x", "b.yaml", "y", "c.cue", ""}} {
+	for _, other := range [][]string{{"a.yaml", "y", "b.yaml", "x"}, {"a.yaml", "xb.yamly"},
+		{"a.yaml", "x", "b.yaml", "y", "c.cue", ""}} {
 		if digest(other...) == same {
 			t.Errorf("%q has the same digest", other)
 		}
@@ -635,7 +639,8 @@ func TestPolls(t *testing.T) {
 			sk.until(t, holds("modules/m.js", "1"))
 			write(t, dir+"/p.yaml", "new")
 			sk.until(t, holds("p.yaml", "new"))
-			must(t, os.MkdirAll(dir+"/.two", 0o755), os.WriteFile(dir+"/.two/q.yaml", []byte("q1"), 0o644), os.Symlink(".two/q.yaml", dir+"/q.yaml"))
+			must(t, os.MkdirAll(dir+"/.two", 0o755), os.WriteFile(dir+"/.two/q.yaml", []byte("q1"), 0o644),
+				os.Symlink(".two/q.yaml", dir+"/q.yaml"))
 			sk.until(t, holds("q.yaml", "q1"))
 			must(t, os.WriteFile(dir+"/.two/q.yaml", []byte("q2"), 0o644))
 			sk.until(t, holds("q.yaml", "q2"))
@@ -672,12 +677,13 @@ func TestNotNow(t *testing.T) {
 			}
 			return errors.Join(errors.New("not now"), map[bool]error{true: syncer.ErrCostly}[costly])
 		}
-		s, err := syncer.Start(t.Context(), syncer.Config{Dir: dir, Sink: sk, Poll: 7 * time.Second, After: func(d time.Duration) (<-chan time.Time, func()) {
-			if d == 7*time.Second {
-				return tick, func() {}
-			}
-			return nil, func() {}
-		}})
+		s, err := syncer.Start(t.Context(), syncer.Config{Dir: dir, Sink: sk, Poll: 7 * time.Second,
+			After: func(d time.Duration) (<-chan time.Time, func()) {
+				if d == 7*time.Second {
+					return tick, func() {}
+				}
+				return nil, func() {}
+			}})
 		must(t, err)
 		for range 5 {
 			for took := false; !took; {
@@ -733,7 +739,8 @@ func TestSecondCopy(t *testing.T) {
 			if errors.Is(err, syncer.ErrSecond) != tt.refused || !tt.refused && err != nil {
 				t.Errorf("%v, want refused %v", err, tt.refused)
 			}
-			if tt.refused && !strings.Contains(err.Error(), filepath.Base(tt.second)) && !strings.Contains(err.Error(), filepath.Base(tt.first)) {
+			if tt.refused && !strings.Contains(err.Error(), filepath.Base(tt.second)) &&
+				!strings.Contains(err.Error(), filepath.Base(tt.first)) {
 				t.Errorf("not told by name: %v", err)
 			}
 		})
@@ -751,10 +758,12 @@ func TestBeside(t *testing.T) {
 	if p, err := syncer.Read(dir, limits); err != nil || p.Beside != "" || len(p.Sources) != 1 {
 		t.Fatalf("nothing beside it: %+v, %v", p, err)
 	}
-	for _, name := range []string{"push.json.bak", "push.json~", "push.json.tmp", "push.json.part", "push.sync-conflict-20260301-120000-ABCDEFG.json", "policy.yaml"} {
+	for _, name := range []string{"push.json.bak", "push.json~", "push.json.tmp", "push.json.part",
+		"push.sync-conflict-20260301-120000-ABCDEFG.json", "policy.yaml"} {
 		write(t, filepath.Join(dir, name), "x")
 		p, err := syncer.Read(dir, limits)
-		if err != nil || len(p.Sources) != 1 || string(p.Sources[0].Data) != "signed" || !strings.Contains(p.Beside, name) {
+		if err != nil || len(p.Sources) != 1 || string(p.Sources[0].Data) != "signed" ||
+			!strings.Contains(p.Beside, name) {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 		must(t, os.Remove(filepath.Join(dir, name)))

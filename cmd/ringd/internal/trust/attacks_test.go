@@ -48,7 +48,8 @@ func attacks() []attack {
 	good := func(h *host) []byte { return encoded(h.t, both(second(h), h, "two")) }
 	source := []byte("apiVersion: ringd/v1\n")
 	exception := func(by ...string) profiles.Exception {
-		return profiles.Exception{ID: "EXC-1", Owner: "user:ana@acme.example", ApprovedBy: by, Reason: "r", Expires: start.Add(time.Hour)}
+		return profiles.Exception{ID: "EXC-1", Owner: "user:ana@acme.example", ApprovedBy: by, Reason: "r",
+			Expires: start.Add(time.Hour)}
 	}
 	signature := []trust.Code{trust.CodeSignature, trust.CodeThreshold}
 	return []attack{
@@ -145,7 +146,8 @@ func attacks() []attack {
 			h.put(trust.FileName, bytes.Replace(good(h), []byte(`{"payloadType"`), []byte(`{"x":1,"payloadType"`), 1))
 		}},
 		{name: "a field twice", code: trust.CodeMalformed, mend: func(h *host) { h.put(trust.FileName, good(h)) }, says: "twice", do: func(h *host) {
-			h.put(trust.FileName, bytes.Replace(good(h), []byte(`{"payloadType"`), []byte(`{"payload":"","payloadType"`), 1))
+			h.put(trust.FileName, bytes.Replace(good(h), []byte(`{"payloadType"`),
+				[]byte(`{"payload":"","payloadType"`), 1))
 		}},
 		{name: "a statement of another kind", code: trust.CodeType, layers: []trust.Code{trust.CodeType}, do: func(h *host) {
 			e := both(second(h), h, "two")
@@ -192,7 +194,8 @@ func attacks() []attack {
 		{name: "a grant by an exception that is not listed, so that nobody approves it", code: trust.CodeSet, says: "not listed", layers: []trust.Code{trust.CodeSet}, do: func(h *host) {
 			set := setOf(h.t, "two")
 			a := set.Agents["default"]
-			a.Egress.Allow = append(a.Egress.Allow, profiles.EgressRule{Host: "evil.example.com", Ports: []int{443}, Exception: "EXC-1", Expires: &time.Time{}})
+			a.Egress.Allow = append(a.Egress.Allow, profiles.EgressRule{
+				Host: "evil.example.com", Ports: []int{443}, Exception: "EXC-1", Expires: &time.Time{}})
 			set.Agents["default"] = a
 			sealed, _, err := set.Seal()
 			h.must(err)
@@ -228,7 +231,8 @@ func attacks() []attack {
 			h.push(both(second(h), h, "two", exception("group:security@acme.example")))
 		}},
 		{name: "an exception of an approver without keys", code: trust.CodeException, says: "no keys", layers: []trust.Code{trust.CodeException}, do: func(h *host) {
-			h.push(envelope(h.t, second(h), setOf(h.t, "two", exception("group:security@acme.example", "team:ghost@acme.example")), "ana", "bob", "sec"))
+			h.push(envelope(h.t, second(h), setOf(h.t, "two",
+				exception("group:security@acme.example", "team:ghost@acme.example")), "ana", "bob", "sec"))
 		}},
 		{name: "an exception without an approver", code: trust.CodeException, layers: []trust.Code{trust.CodeException}, do: func(h *host) {
 			h.push(both(second(h), h, "two", exception()))
@@ -283,7 +287,8 @@ func attacks() []attack {
 			h.look()
 			old := filepath.Join(h.root, "old")
 			h.must(os.Mkdir(old, 0o700))
-			h.must(os.WriteFile(filepath.Join(old, trust.FileName), encoded(h.t, both(statement(1, ""), h, "one")), 0o600))
+			h.must(os.WriteFile(filepath.Join(old, trust.FileName), encoded(h.t, both(statement(1, ""), h, "one")),
+				0o600))
 			h.must(os.Rename(h.sync, filepath.Join(h.root, "gone")))
 			h.must(os.Rename(old, h.sync))
 		}},
@@ -362,8 +367,10 @@ func TestAttacks(t *testing.T) {
 			in := h.stack.Daemon.Status(t.Context())
 			st := h.look()
 			if tt.beside {
-				if f := st.LastPush.Findings; st.Revision != revision(h, "two") || st.Signed.Sequence != 2 || len(st.Conditions) != 0 ||
-					len(f) != 1 || f[0].Code != string(tt.code) || f[0].Severity != "warning" || !strings.Contains(f[0].Message, tt.says) {
+				if f := st.LastPush.Findings; st.Revision != revision(h, "two") || st.Signed.Sequence != 2 ||
+					len(st.Conditions) != 0 ||
+					len(f) != 1 || f[0].Code != string(tt.code) || f[0].Severity != "warning" ||
+					!strings.Contains(f[0].Message, tt.says) {
 					t.Errorf("%+v, want what is signed and a warning of %s", st.LastPush, tt.says)
 				}
 				return
@@ -371,11 +378,13 @@ func TestAttacks(t *testing.T) {
 			if st.LastPush == nil || st.LastPush.Result != wire.PushRejected || st.LastPush.Code != string(tt.code) {
 				t.Fatalf("last push %+v, want %s", st.LastPush, tt.code)
 			}
-			if !strings.HasPrefix(st.LastPush.Message, string(tt.code)+": ") || !strings.Contains(st.LastPush.Message, tt.says) {
+			if !strings.HasPrefix(st.LastPush.Message, string(tt.code)+": ") ||
+				!strings.Contains(st.LastPush.Message, tt.says) {
 				t.Errorf("message %q, want one of %s with %q", st.LastPush.Message, tt.code, tt.says)
 			}
 			if st.Generation != in.Generation || st.Revision != in.Revision {
-				t.Errorf("generation %d, %s in force, want %d, %s", st.Generation, st.Revision, in.Generation, in.Revision)
+				t.Errorf("generation %d, %s in force, want %d, %s", st.Generation, st.Revision, in.Generation,
+					in.Revision)
 			}
 			if st.Closes == nil || !hasCondition(st, wire.ConditionPushRejected) {
 				t.Errorf("status does not say that it closes: %+v", st)
@@ -418,7 +427,9 @@ func TestAttacksWithoutLayer(t *testing.T) {
 				}
 				tt.mend(h)
 			}
-			if st := h.look(); st.LastPush.Result == wire.PushRejected || st.Generation < 2 && tt.code != trust.CodeExpired { // whose timer fires at once
+			// whose timer fires at once
+			if st := h.look(); st.LastPush.Result == wire.PushRejected || st.Generation < 2 &&
+				tt.code != trust.CodeExpired {
 				t.Errorf("still refused: %+v", st.LastPush)
 			}
 		})

@@ -101,7 +101,8 @@ func (h *host) start() error {
 		if err != nil {
 			return err
 		}
-		if gate, err = trust.NewGate(trust.Config{Roots: h.roots, Ledger: ledger, InOrder: h.inOrder, Guardrails: h.guardrails}); err != nil {
+		if gate, err = trust.NewGate(trust.Config{Roots: h.roots, Ledger: ledger, InOrder: h.inOrder,
+			Guardrails: h.guardrails}); err != nil {
 			return err
 		}
 		gate = gate.Without(h.without...)
@@ -111,7 +112,8 @@ func (h *host) start() error {
 		limits.Only = ""
 	}
 	var err error
-	h.stack, err = daemontest.Open(h.t, daemontest.Config{Dir: filepath.Join(h.root, "state"), Clock: h.clock, Trust: gate})
+	h.stack, err = daemontest.Open(h.t, daemontest.Config{Dir: filepath.Join(h.root, "state"), Clock: h.clock,
+		Trust: gate})
 	if err != nil {
 		return err
 	}
@@ -191,7 +193,8 @@ func (h *host) push(e *trust.Envelope) { h.t.Helper(); h.put(trust.FileName, enc
 
 // run starts a program, and returns the code of its refusal.
 func (h *host) run() error {
-	_, err := h.stack.Daemon.StartRun(h.t.Context(), daemontest.Me(), wire.RunRequest{Executor: "js", Program: wire.Program{Source: "1+1"}, WaitMillis: wire.MaxWaitMillis})
+	_, err := h.stack.Daemon.StartRun(h.t.Context(), daemontest.Me(),
+		wire.RunRequest{Executor: "js", Program: wire.Program{Source: "1+1"}, WaitMillis: wire.MaxWaitMillis})
 	return err
 }
 

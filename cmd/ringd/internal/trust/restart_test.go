@@ -44,7 +44,8 @@ func TestHeldAgain(t *testing.T) {
 	h := newHost(t)
 	h.ready()
 	st := h.again()
-	if st.Generation != 1 || st.Signed == nil || st.Signed.Sequence != 1 || len(st.Signed.Signers) != 2 || h.run() != nil {
+	if st.Generation != 1 || st.Signed == nil || st.Signed.Sequence != 1 || len(st.Signed.Signers) != 2 ||
+		h.run() != nil {
 		t.Errorf("after a restart: %+v", st)
 	}
 	if st := h.look(); st.Generation != 1 || len(st.Conditions) != 0 {
@@ -200,7 +201,8 @@ func TestExpiredIsNoted(t *testing.T) {
 		"profile": func(h *host) { _, _ = h.stack.Daemon.Profile("default", "js") },
 		"run":     func(h *host) { _ = h.run() },
 		"lift": func(h *host) {
-			_, err := h.stack.Lock.Set(t.Context(), "uid:0", wire.LockdownOrder{State: wire.LockdownLift, Reason: "over"})
+			_, err := h.stack.Lock.Set(t.Context(), "uid:0",
+				wire.LockdownOrder{State: wire.LockdownLift, Reason: "over"})
 			if err != nil {
 				t.Error(err)
 			}
@@ -217,7 +219,8 @@ func TestExpiredIsNoted(t *testing.T) {
 			h.syncer.Close()
 			h.syncer = nil
 			if name == "lift" {
-				if _, err := h.stack.Lock.Set(t.Context(), "uid:0", wire.LockdownOrder{State: wire.LockdownBegin, Reason: "x"}); err != nil {
+				if _, err := h.stack.Lock.Set(t.Context(), "uid:0",
+					wire.LockdownOrder{State: wire.LockdownBegin, Reason: "x"}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -277,7 +280,8 @@ func TestAudience(t *testing.T) {
 			s.Audience = tt.push
 			h.push(envelope(t, s, setOf(t, "one"), "ana", "bob"))
 			st := h.look()
-			if (st.Generation == 1) != tt.taken || !tt.taken && st.LastPush.Code != string(trust.CodeAudience) || tt.taken && st.Signed.Audience != tt.push {
+			if (st.Generation == 1) != tt.taken || !tt.taken && st.LastPush.Code != string(trust.CodeAudience) ||
+				tt.taken && st.Signed.Audience != tt.push {
 				t.Fatalf("%+v", st.LastPush)
 			}
 			if !tt.taken {
@@ -356,8 +360,10 @@ func TestRootsComeAndGo(t *testing.T) {
 	}
 	h.roots = keys
 	h.nothing(h.again(), trust.CodeUnsigned)
-	if st := h.look(); st.Generation != 2 || st.Signed == nil || st.Signed.Sequence != 1 || len(st.LastPush.Findings) != 1 ||
-		st.LastPush.Findings[0].Code != string(trust.CodeMixed) || !strings.Contains(st.LastPush.Findings[0].Message, "policy.yaml") {
+	if st := h.look(); st.Generation != 2 || st.Signed == nil || st.Signed.Sequence != 1 ||
+		len(st.LastPush.Findings) != 1 ||
+		st.LastPush.Findings[0].Code != string(trust.CodeMixed) ||
+		!strings.Contains(st.LastPush.Findings[0].Message, "policy.yaml") {
 		t.Errorf("what is signed is read, with a warning of what lies beside it: %+v", st.LastPush)
 	}
 	h.remove("policy.yaml")
@@ -399,7 +405,8 @@ func TestRollback(t *testing.T) {
 		t.Fatalf("the rollback: %+v, %+v", st.Signed, st.LastPush)
 	}
 	recs := h.stack.Records(t, "policy_rolled_back")
-	if len(recs) != 1 || recs[0].Generation != 3 || recs[0].Detail["reason"] != s.Reason || recs[0].Detail["sequence"] != "3" || !strings.Contains(recs[0].Detail["signers"], trust.KeyID(public("cyd"))) {
+	if len(recs) != 1 || recs[0].Generation != 3 || recs[0].Detail["reason"] != s.Reason ||
+		recs[0].Detail["sequence"] != "3" || !strings.Contains(recs[0].Detail["signers"], trust.KeyID(public("cyd"))) {
 		t.Errorf("records %+v", recs)
 	}
 }
@@ -416,7 +423,8 @@ func TestMissed(t *testing.T) {
 		if taken := st.LastPush.Result == wire.PushApplied; taken == inOrder {
 			t.Errorf("in order %v: %+v", inOrder, st.LastPush)
 		}
-		if inOrder && (st.LastPush.Code != string(trust.CodePrevious) || !strings.Contains(st.LastPush.Message, "missing")) {
+		if inOrder && (st.LastPush.Code != string(trust.CodePrevious) ||
+			!strings.Contains(st.LastPush.Message, "missing")) {
 			t.Errorf("in order: %+v", st.LastPush)
 		}
 	}
@@ -473,7 +481,8 @@ func TestForgedName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, err := rootsOf(t, 2, "ana", "bob").Open(t.Context(), raw); err != nil || len(p.Signers) != 2 || len(e.Signatures) != 2 {
+	if p, err := rootsOf(t, 2, "ana", "bob").Open(t.Context(), raw); err != nil || len(p.Signers) != 2 ||
+		len(e.Signatures) != 2 {
 		t.Errorf("%d signatures: %+v, %v", len(e.Signatures), p, err)
 	}
 	if err := e.Sign(t.Context(), key("bob")); err == nil {
@@ -651,7 +660,8 @@ func survived(t *testing.T, root string, told int64) int64 {
 	}
 	if kept.Sequence > 1 {
 		old := envelope(t, statement(kept.Sequence-1, ""), setOf(t, fmt.Sprintf("p%d", kept.Sequence-1)), "ana", "bob")
-		if err := h.stack.Daemon.ApplyPush(t.Context(), pushOf(encoded(t, old))); err == nil || !strings.Contains(err.Error(), string(trust.CodeReplayed)) {
+		if err := h.stack.Daemon.ApplyPush(t.Context(), pushOf(encoded(t, old))); err == nil ||
+			!strings.Contains(err.Error(), string(trust.CodeReplayed)) {
 			t.Errorf("an older push: %v", err)
 		}
 	}

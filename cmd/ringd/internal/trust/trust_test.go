@@ -57,7 +57,8 @@ func setOf(t testing.TB, policy string, exceptions ...profiles.Exception) *profi
 }
 
 func statement(sequence int64, previous string) trust.Statement {
-	return trust.Statement{Sequence: sequence, Previous: previous, Issued: start.Add(-time.Hour), Expires: start.Add(30 * 24 * time.Hour), Issuer: "ana@acme.example"}
+	return trust.Statement{Sequence: sequence, Previous: previous, Issued: start.Add(-time.Hour),
+		Expires: start.Add(30 * 24 * time.Hour), Issuer: "ana@acme.example"}
 }
 
 func envelope(t testing.TB, s trust.Statement, set *profiles.Set, names ...string) *trust.Envelope {
@@ -111,7 +112,8 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Revision != set.Revision || p.Policy.Agents["default"].Policy != "one" || p.Sequence != 1 || p.Reason != "first" || !p.Expires.Equal(s.Expires) {
+	if p.Revision != set.Revision || p.Policy.Agents["default"].Policy != "one" || p.Sequence != 1 ||
+		p.Reason != "first" || !p.Expires.Equal(s.Expires) {
 		t.Errorf("got %+v", p.Statement)
 	}
 	if n := trust.Count("policy", p.Signers); n != 2 {
@@ -199,12 +201,15 @@ func TestKeys(t *testing.T) {
 	if _, err := trust.MakeKey(path, bytes.NewReader(make([]byte, 64))); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("its public half was written over: %v", err)
 	}
-	for _, bad := range []string{"", "ed25519:", "ed25519:AAAA", "rsa:" + trust.KeyLine(made), trust.KeyLine(made) + "\n", path, t.TempDir()} {
-		if _, err := trust.ParseRoots(map[string]trust.Named{"policy": {Keys: []string{bad}, Threshold: 1}}); err == nil {
+	for _, bad := range []string{"", "ed25519:", "ed25519:AAAA", "rsa:" + trust.KeyLine(made),
+		trust.KeyLine(made) + "\n", path, t.TempDir()} {
+		if _, err := trust.ParseRoots(map[string]trust.Named{
+			"policy": {Keys: []string{bad}, Threshold: 1}}); err == nil {
 			t.Errorf("%q is taken for a key", bad)
 		}
 	}
-	if _, err := trust.ParsePrivateKey("x", []byte("-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n")); err == nil || strings.Contains(err.Error(), "c2VjcmV0") {
+	if _, err := trust.ParsePrivateKey(
+		"x", []byte("-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n")); err == nil || strings.Contains(err.Error(), "c2VjcmV0") {
 		t.Errorf("a bad key: %v", err)
 	}
 }
@@ -350,7 +355,8 @@ func TestWeakKeys(t *testing.T) {
 		}
 		forged := false
 		sig := make([]byte, ed25519.SignatureSize) // S is 0, R one of the points
-		for _, r := range []string{"01" + strings.Repeat("00", 31), "ec" + strings.Repeat("ff", 30) + "7f", strings.Repeat("00", 32)} {
+		for _, r := range []string{"01" + strings.Repeat("00", 31), "ec" + strings.Repeat("ff", 30) + "7f",
+			strings.Repeat("00", 32)} {
 			point, err := hex.DecodeString(r)
 			if err != nil {
 				t.Fatal(err)
@@ -363,7 +369,9 @@ func TestWeakKeys(t *testing.T) {
 		if !forged {
 			t.Errorf("%s: no signature was forged, so the row shows nothing", text)
 		}
-		if _, err := trust.NewRoots(map[string]trust.Role{trust.RolePolicy: {Keys: []ed25519.PublicKey{weak}, Threshold: 1}}); err == nil || !strings.Contains(err.Error(), "anyone can") {
+		if _, err := trust.NewRoots(
+			map[string]trust.Role{trust.RolePolicy: {Keys: []ed25519.PublicKey{weak}, Threshold: 1}}); err == nil ||
+			!strings.Contains(err.Error(), "anyone can") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -374,7 +382,8 @@ func TestWeakKeys(t *testing.T) {
 func TestLedgerHalfSaid(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pushes.json")
 	d := "sha256:" + strings.Repeat("a", 64)
-	good := `{"format":"ringd.pushes/v1","sequence":7,"digest":"` + d + `","revision":"` + d + `","seen":"2026-11-20T00:00:00Z","history":[]}`
+	good := `{"format":"ringd.pushes/v1","sequence":7,"digest":"` + d + `","revision":"` + d +
+		`","seen":"2026-11-20T00:00:00Z","history":[]}`
 	for text, ok := range map[string]bool{
 		good:                                     true,
 		strings.ReplaceAll(good, ",", ",\n  "):   true,
@@ -403,7 +412,8 @@ func TestFlood(t *testing.T) {
 	sign := func(size int, nameless int, names ...string) *trust.Envelope {
 		e := &trust.Envelope{PayloadType: trust.PayloadType, Payload: bytes.Repeat([]byte("x"), size)}
 		for range nameless {
-			e.Signatures = append(e.Signatures, trust.Signature{Sig: base64.StdEncoding.EncodeToString(make([]byte, ed25519.SignatureSize))})
+			e.Signatures = append(e.Signatures, trust.Signature{
+				Sig: base64.StdEncoding.EncodeToString(make([]byte, ed25519.SignatureSize))})
 		}
 		for _, name := range names {
 			by := &trust.Envelope{PayloadType: e.PayloadType, Payload: e.Payload}
@@ -415,13 +425,16 @@ func TestFlood(t *testing.T) {
 		return e
 	}
 	var refused *trust.Refusal
-	if _, err := roots.Signers(t.Context(), sign(4<<20, 63, "ana")); !errors.As(err, &refused) || refused.Code != trust.CodeTooLarge {
+	if _, err := roots.Signers(t.Context(), sign(4<<20, 63, "ana")); !errors.As(err, &refused) ||
+		refused.Code != trust.CodeTooLarge {
 		t.Errorf("63 signatures without a name on 4 MiB: %v", err)
 	}
 	twice := sign(10, 1, "ana", "ana", "eve", "bob")
 	twice.Signatures[1].Sig = twice.Signatures[0].Sig // the first one of ana does not hold, and another is not tried
-	for what, e := range map[string]*trust.Envelope{"named beside many": sign(10, 63, "bob"), "large": sign(8<<20, 1, "bob"), "named twice": twice} {
-		if got, err := roots.Signers(t.Context(), e); err != nil || len(got) != 1 || got[0].Key != trust.KeyID(public("bob")) {
+	for what, e := range map[string]*trust.Envelope{"named beside many": sign(10, 63, "bob"),
+		"large": sign(8<<20, 1, "bob"), "named twice": twice} {
+		if got, err := roots.Signers(t.Context(), e); err != nil || len(got) != 1 ||
+			got[0].Key != trust.KeyID(public("bob")) {
 			t.Errorf("%s: %v, %v", what, got, err)
 		}
 	}

@@ -28,7 +28,8 @@ func call(args string) profiles.Call {
 	return profiles.Call{Agent: "a", Bridge: "pay", Executor: "js", Args: json.RawMessage(args)}
 }
 
-const atMost = "package ringd.calls\ndeny contains \"at most 100\" if { input.bridge == \"pay\"; input.args.amount > 100 }\n"
+const atMost = "package ringd.calls\ndeny contains \"at most 100\" if { input.bridge == \"pay\"; input.args.amount > " +
+	"100 }\n"
 
 // What is asked about calls is asked in another process, and answers as it does
 // here.
@@ -126,20 +127,24 @@ func TestCallsFailClosed(t *testing.T) {
 func TestDecideGuarded(t *testing.T) {
 	c := calls(t, "calls")
 	a := profiles.Agent{Name: "a", JS: &profiles.JS{}, Rule: profiles.Rule{File: "p.yaml", Line: 1},
-		Bridges:    map[string]profiles.Bridge{"pay": {Name: "pay", Limits: profiles.BridgeLimits{ArgumentBytes: 1000}}},
-		Guardrails: []profiles.Guardrail{{Name: "limit", On: profiles.GuardCalls, Rego: atMost, Rule: profiles.Rule{File: "p.yaml", Line: 9}}}}
+		Bridges: map[string]profiles.Bridge{
+			"pay": {Name: "pay", Limits: profiles.BridgeLimits{ArgumentBytes: 1000}}},
+		Guardrails: []profiles.Guardrail{
+			{Name: "limit", On: profiles.GuardCalls, Rego: atMost, Rule: profiles.Rule{File: "p.yaml", Line: 9}}}}
 	action := func(args string) profiles.Action {
 		return profiles.Action{Bridge: &profiles.BridgeAction{Name: "pay", Args: json.RawMessage(args)}}
 	}
 	env := profiles.Environment{Guardrail: c.Guardrail(t.Context())}
-	for args, want := range map[string]profiles.Code{`{"amount": 5}`: profiles.CodeAllowed, `{"amount": 500}`: profiles.CodeGuardrailDenied,
-		`{}`: profiles.CodeGuardrailFailed, ``: profiles.CodeGuardrailFailed} {
+	for args, want := range map[string]profiles.Code{`{"amount": 5}`: profiles.CodeAllowed,
+		`{"amount": 500}`: profiles.CodeGuardrailDenied,
+		`{}`:              profiles.CodeGuardrailFailed, ``: profiles.CodeGuardrailFailed} {
 		got := profiles.NewDecider(a, "r", env).Decide(action(args))
 		if got.Code != want || got.Revision != "r" || want != profiles.CodeAllowed && got.Rule.Line != 9 {
 			t.Errorf("%s: got %+v", args, got)
 		}
 	}
-	if got := profiles.NewDecider(a, "r", profiles.Environment{}).Decide(action(`{"amount": 5}`)); got.Code != profiles.CodeGuardrailFailed {
+	if got := profiles.NewDecider(a, "r", profiles.Environment{}).Decide(
+		action(`{"amount": 5}`)); got.Code != profiles.CodeGuardrailFailed {
 		t.Errorf("nobody to ask: got %+v", got)
 	}
 }

@@ -1,4 +1,6 @@
-package worker // what a lower priority is worth is seen beside one that is not lower, which Run starts for nobody but the starved
+// what a lower priority is worth is seen beside one that is not lower, which Run starts for nobody
+// but the starved
+package worker
 
 import (
 	"bufio"
@@ -23,7 +25,8 @@ func BenchmarkBesideHostile(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	cfg := CompileConfig{Path: self, Args: []string{"compile-child"}, Wall: DefaultCompileWall, MemoryBytes: defaultCompileMemory}
+	cfg := CompileConfig{Path: self, Args: []string{"compile-child"}, Wall: DefaultCompileWall,
+		MemoryBytes: defaultCompileMemory}
 	var text strings.Builder
 	for i := range 22 {
 		fmt.Fprintf(&text, "_d%d: {a%d: 1} | {b%d: 2}\n", i, i, i)
@@ -50,7 +53,8 @@ func BenchmarkBesideHostile(b *testing.B) {
 			done := make(chan error, 2)
 			for range cap(done) {
 				go func() {
-					_, _, err := tryCompile(b.Context(), cfg, hostile, tryLimits{wall: cfg.Wall, most: cpuLimit(cfg.Wall), yields: mode == "yields"})
+					_, _, err := tryCompile(b.Context(), cfg, hostile,
+						tryLimits{wall: cfg.Wall, most: cpuLimit(cfg.Wall), yields: mode == "yields"})
 					done <- err
 				}()
 			}
@@ -78,7 +82,8 @@ func BenchmarkBesideHostile(b *testing.B) {
 // decisions serves decisions on a socket, a line each, and returns who asks for one and
 // waits for it.
 func besideDecisions(b *testing.B) (ask func()) {
-	set, found := CompileHere(b.Context(), []schema.Source{{Name: "p.yaml", Data: []byte("interpreter_ring:\n  allowed_imports: [\"pandas\"]\n")}}, nil)
+	set, found := CompileHere(b.Context(), []schema.Source{{Name: "p.yaml", Data: []byte("interpreter_ring:\n  " +
+		"allowed_imports: [\"pandas\"]\n")}}, nil)
 	if found.Refused() {
 		b.Fatal(found)
 	}
@@ -107,7 +112,8 @@ func besideDecisions(b *testing.B) (ask func()) {
 	b.Cleanup(func() { c.Close(); l.Close(); <-served })
 	answers := bufio.NewScanner(c)
 	return func() {
-		if _, err := fmt.Fprintln(c, `{"import":{"executor":"python","module":"pandas"}}`); err != nil || !answers.Scan() || answers.Text() != "allow" {
+		if _, err := fmt.Fprintln(c, `{"import":{"executor":"python","module":"pandas"}}`); err != nil ||
+			!answers.Scan() || answers.Text() != "allow" {
 			b.Fatal(answers.Text(), err)
 		}
 	}

@@ -9,7 +9,9 @@ import (
 
 func encodedReply(t testing.TB, text string, req compileRequest) []byte {
 	t.Helper()
-	answer, set, err := (&compileServer{ctx: t.Context()}).compile(compileRequest{Sources: []schema.Source{{Name: "p.yaml", Data: []byte(text)}}, DiagnosticsOnly: req.DiagnosticsOnly})
+	answer, set, err := (&compileServer{ctx: t.Context()}).compile(
+		compileRequest{Sources: []schema.Source{{Name: "p.yaml", Data: []byte(text)}},
+			DiagnosticsOnly: req.DiagnosticsOnly})
 	if err != nil {
 		t.Fatal(err)
 	}

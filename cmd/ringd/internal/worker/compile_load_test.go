@@ -19,7 +19,8 @@ func rules(n int) string {
 	each := n / 4
 	for i := range each {
 		fmt.Fprintf(&imports, "          - package%d.module%d\n", i%97, i)
-		fmt.Fprintf(&bridges, "    - name: tools.call%d\n      powers: {sensitive: false, untrusted: true, external: false}\n      limits: {callsPerRun: %d, timeout: 10s}\n", i, i+1)
+		fmt.Fprintf(&bridges, "    - name: tools.call%d\n      powers: {sensitive: false, untrusted: true, external: "+
+			"false}\n      limits: {callsPerRun: %d, timeout: 10s}\n", i, i+1)
 		fmt.Fprintf(&paths, "      - /data/project%d/input%d\n", i%53, i)
 		fmt.Fprintf(&hosts, "      - {host: h%d.example.com, ports: [80], methods: [GET]}\n", i)
 	}
@@ -57,7 +58,8 @@ func TestLargePolicies(t *testing.T) {
 		if have := len(a.Bridges) + len(a.Python.Imports.Allow) + len(a.Files.Read) + len(a.Egress.Allow); have != n {
 			t.Errorf("%d rules compiled to %d", n, have)
 		}
-		t.Logf("%d rules: cpu %v, peak %d MiB, set %d KiB", n, got.Usage.CPU, got.Usage.PeakBytes>>20, len(got.Encoded)>>10)
+		t.Logf("%d rules: cpu %v, peak %d MiB, set %d KiB", n, got.Usage.CPU, got.Usage.PeakBytes>>20,
+			len(got.Encoded)>>10)
 	}
 }
 
@@ -121,7 +123,8 @@ func TestReloads(t *testing.T) {
 	run := func(i int) {
 		// Other names every time: a compiler that kept them would grow.
 		text := strings.ReplaceAll(rules(400), "tools.call", fmt.Sprintf("tools.call%dx", i))
-		got, err := worker.Compile(t.Context(), patientConfig(t), worker.CompileRequest{Sources: []schema.Source{{Name: "p.yaml", Data: []byte(text)}}})
+		got, err := worker.Compile(t.Context(), patientConfig(t),
+			worker.CompileRequest{Sources: []schema.Source{{Name: "p.yaml", Data: []byte(text)}}})
 		if err != nil || got.Set == nil {
 			t.Fatalf("reload %d: %v, %.300v", i, err, got.Diagnostics)
 		}

@@ -10,7 +10,8 @@ import (
 // TestWhichLimit: a finding about a killed child names the limit that ended it, and
 // blames the host where that gave too little time.
 func TestWhichLimit(t *testing.T) {
-	first := tryLimits{wall: 1800 * time.Millisecond, needs: 900 * time.Millisecond, most: cpuLimit(1800 * time.Millisecond), yields: true}
+	first := tryLimits{wall: 1800 * time.Millisecond, needs: 900 * time.Millisecond,
+		most: cpuLimit(1800 * time.Millisecond), yields: true}
 	again := first
 	again.spent, again.wall, again.yields = first.wall, 3*first.wall, false
 	for _, tt := range []struct {
@@ -36,7 +37,8 @@ func TestWhichLimit(t *testing.T) {
 			"compiling the policy ended without an answer (runtime: epollctl failed with 28)", unanswered},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d, end := tt.dead.finding(CompileConfig{Wall: first.wall, MemoryBytes: defaultCompileMemory}, []schema.Source{{Name: "p.cue"}})
+			d, end := tt.dead.finding(CompileConfig{Wall: first.wall, MemoryBytes: defaultCompileMemory},
+				[]schema.Source{{Name: "p.cue"}})
 			if end != tt.end {
 				t.Errorf("ending %v, want %v", end, tt.end)
 			}

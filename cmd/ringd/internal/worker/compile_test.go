@@ -160,7 +160,8 @@ func TestRunCompiles(t *testing.T) {
 	if err != nil || len(got.Diagnostics) > 0 || got.Set == nil {
 		t.Fatalf("got %+v, %v", got, err)
 	}
-	here, found := worker.CompileHere(t.Context(), []schema.Source{{Name: "policy.yaml", Data: []byte(compactPolicy)}}, nil)
+	here, found := worker.CompileHere(t.Context(), []schema.Source{{Name: "policy.yaml", Data: []byte(compactPolicy)}},
+		nil)
 	if len(found) > 0 || here.Revision != got.Set.Revision {
 		t.Errorf("in process: revision %s, in the child %s; findings %v", here.Revision, got.Set.Revision, found)
 	}
@@ -184,7 +185,8 @@ func TestDiedChildren(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(got.Diagnostics) != 1 || got.Diagnostics[0].Code != code || got.Diagnostics[0].Hint == "" || got.Set != nil {
+			if len(got.Diagnostics) != 1 || got.Diagnostics[0].Code != code || got.Diagnostics[0].Hint == "" ||
+				got.Set != nil {
 				t.Errorf("got %+v, want one %s", got.Diagnostics, code)
 			}
 		})
@@ -218,7 +220,8 @@ func TestUnanswered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, ends := range map[string]string{"killed": "kill -KILL $$", "no memory": "ulimit -v 60000", "less memory": "ulimit -v 200000"} {
+	for name, ends := range map[string]string{"killed": "kill -KILL $$", "no memory": "ulimit -v 60000",
+		"less memory": "ulimit -v 200000"} {
 		t.Run(name, func(t *testing.T) {
 			flag := filepath.Join(t.TempDir(), "short")
 			script := fmt.Sprintf(`case "$(cat %[1]q 2>/dev/null)" in 1) rm %[1]q; %[2]s;; always) %[2]s;; esac; exec %[3]q %[4]s`, flag, ends, self, compileVerb)
@@ -292,13 +295,15 @@ func TestRunErrors(t *testing.T) {
 	if _, err := worker.Compile(t.Context(), worker.CompileConfig{}, worker.CompileRequest{}); err == nil {
 		t.Error("ran without a binary")
 	}
-	if _, err := worker.Compile(t.Context(), worker.CompileConfig{Path: "/no/such/binary", Args: []string{"x"}}, worker.CompileRequest{}); err == nil {
+	if _, err := worker.Compile(t.Context(), worker.CompileConfig{Path: "/no/such/binary", Args: []string{"x"}},
+		worker.CompileRequest{}); err == nil {
 		t.Error("ran a binary that is not there")
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("shutting down")
 	cancel(cause)
-	if _, err := worker.Compile(ctx, compileConfig(t), oneSource("p.yaml", compactPolicy)); !errors.Is(err, cause) && !errors.Is(err, context.Canceled) {
+	if _, err := worker.Compile(ctx, compileConfig(t), oneSource("p.yaml", compactPolicy)); !errors.Is(err, cause) &&
+		!errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -360,7 +365,8 @@ func TestDiagnosticsAndSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Diagnostics) != 2 || got.Diagnostics[0].Pos.File != "a.yaml" || got.Diagnostics[1].Pos.File != "b.yaml" || got.Set != nil {
+	if len(got.Diagnostics) != 2 || got.Diagnostics[0].Pos.File != "a.yaml" ||
+		got.Diagnostics[1].Pos.File != "b.yaml" || got.Set != nil {
 		t.Errorf("findings of both stages: %v", got.Diagnostics)
 	}
 	if !json.Valid(got.JSONSchema) {
@@ -368,7 +374,8 @@ func TestDiagnosticsAndSchema(t *testing.T) {
 	}
 	req = oneSource("p.yaml", compactPolicy)
 	req.DiagnosticsOnly = true
-	if got, err = worker.Compile(t.Context(), patientConfig(t), req); err != nil || got.Set != nil || len(got.Diagnostics) > 0 || got.Encoded != nil {
+	if got, err = worker.Compile(t.Context(), patientConfig(t), req); err != nil || got.Set != nil ||
+		len(got.Diagnostics) > 0 || got.Encoded != nil {
 		t.Errorf("only diagnostics: %+v, %v", got, err)
 	}
 }
@@ -381,7 +388,8 @@ func TestModules(t *testing.T) {
 	if err != nil || got.Set == nil || got.Set.Modules["lodash-lite"].Source != "export default 1\n" {
 		t.Fatalf("got %+v, %v", got, err)
 	}
-	if d := got.Set.Decider("default", profiles.Environment{}).Import("js", "lodash-lite"); d.Verdict != profiles.Allow {
+	if d := got.Set.Decider("default", profiles.Environment{}).Import(
+		"js", "lodash-lite"); d.Verdict != profiles.Allow {
 		t.Errorf("got %+v", d)
 	}
 }

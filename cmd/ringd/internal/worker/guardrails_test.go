@@ -75,7 +75,8 @@ func TestGuardrailsRefuse(t *testing.T) {
 			if got.Set != nil || !got.Diagnostics.Refused() {
 				t.Fatal("it compiled")
 			}
-			if have := fmt.Sprint(got.Diagnostics[0].Pos, ": ", got.Diagnostics[0].Code, ": ", got.Diagnostics[0].Msg); !strings.HasPrefix(have, tt.want) {
+			if have := fmt.Sprint(got.Diagnostics[0].Pos, ": ", got.Diagnostics[0].Code, ": ",
+				got.Diagnostics[0].Msg); !strings.HasPrefix(have, tt.want) {
 				t.Errorf("got %s, want %s", have, tt.want)
 			}
 		})
@@ -112,7 +113,8 @@ func TestCheck(t *testing.T) {
 		`input.effective.guardrails[0].on == "x"`: false,
 	} {
 		set := compiled(t, guarded("package ringd.guardrails\ndeny contains \"x\" if "+text+"\n"))
-		found, err := worker.CheckGuardrails(t.Context(), patientConfig(t), worker.CheckRequest{Set: set, Previous: two, Now: at})
+		found, err := worker.CheckGuardrails(t.Context(), patientConfig(t),
+			worker.CheckRequest{Set: set, Previous: two, Now: at})
 		if err != nil || found.Refused() != denied {
 			t.Errorf("%s: got %v, %v", text, found, err)
 		}
@@ -127,11 +129,14 @@ func TestCheck(t *testing.T) {
 	} {
 		a.Guardrails = []profiles.Guardrail{g}
 		broken.Agents["a"] = a
-		if found, err := worker.CheckGuardrails(t.Context(), patientConfig(t), worker.CheckRequest{Set: broken}); err != nil || !found.Refused() || found[0].Code != guardrail.CodeInvalid {
+		if found, err := worker.CheckGuardrails(t.Context(), patientConfig(t),
+			worker.CheckRequest{Set: broken}); err != nil || !found.Refused() ||
+			found[0].Code != guardrail.CodeInvalid {
 			t.Errorf("%+v: got %v, %v", g, found, err)
 		}
 	}
-	if found, err := worker.CheckGuardrails(t.Context(), worker.CompileConfig{}, worker.CheckRequest{Set: compiled(t, compactPolicy)}); err != nil || len(found) > 0 {
+	if found, err := worker.CheckGuardrails(t.Context(), worker.CompileConfig{},
+		worker.CheckRequest{Set: compiled(t, compactPolicy)}); err != nil || len(found) > 0 {
 		t.Errorf("without guardrails: %v, %v", found, err)
 	}
 }
@@ -159,9 +164,11 @@ test_endless if count([1 | some i in numbers.range(1, 100000); some j in numbers
 	if err != nil || len(got.Diagnostics) > 0 {
 		t.Fatal(err, got.Diagnostics)
 	}
-	want := map[string]bool{"test_two": true, "test_none": true, "test_wrong": false, "test_error": false, "test_endless": false}
+	want := map[string]bool{"test_two": true, "test_none": true, "test_wrong": false, "test_error": false,
+		"test_endless": false}
 	for _, one := range got.Tests {
-		if passed, ok := want[one.Name]; !ok || passed != one.Passed || one.Passed != (one.Msg == "") || one.Guardrail != "two" || one.File != "guardrails/two_test.rego" || one.Line < 7 {
+		if passed, ok := want[one.Name]; !ok || passed != one.Passed || one.Passed != (one.Msg == "") ||
+			one.Guardrail != "two" || one.File != "guardrails/two_test.rego" || one.Line < 7 {
 			t.Errorf("got %+v", one)
 		}
 		delete(want, one.Name)
@@ -175,7 +182,8 @@ test_endless if count([1 | some i in numbers.range(1, 100000); some j in numbers
 		"guardrails/two_test.rego":   "package ringd.guardrails\nallow if true",  // no test
 	} {
 		req.Files = map[string][]byte{name: []byte(text)}
-		if got, err := worker.TestRego(t.Context(), patientConfig(t), req); err != nil || len(got.Tests) > 0 || !got.Diagnostics.Refused() || got.Diagnostics[0].Pos.File != name {
+		if got, err := worker.TestRego(t.Context(), patientConfig(t), req); err != nil || len(got.Tests) > 0 ||
+			!got.Diagnostics.Refused() || got.Diagnostics[0].Pos.File != name {
 			t.Errorf("%s: got %+v, %v", name, got, err)
 		}
 	}
@@ -185,7 +193,8 @@ test_endless if count([1 | some i in numbers.range(1, 100000); some j in numbers
 		"package ringd.guardrails\ntest_x if data.secrets", "package ringd.guardrails\ndefault test_x := true",
 	} {
 		req.Files = map[string][]byte{"guardrails/two_test.rego": []byte(text)}
-		if got, err := worker.TestRego(t.Context(), patientConfig(t), req); err != nil || len(got.Tests) > 0 || !got.Diagnostics.Refused() {
+		if got, err := worker.TestRego(t.Context(), patientConfig(t), req); err != nil || len(got.Tests) > 0 ||
+			!got.Diagnostics.Refused() {
 			t.Errorf("%s: got %+v, %v", text, got, err)
 		}
 	}

@@ -134,7 +134,8 @@ func policies() []hostileRego {
 		fmt.Fprintf(&many, "    - {name: g%d, rego: \"package ringd.guardrails\\ndeny contains 1 if false\"}\n", i)
 	}
 	for i := range 100 { // each within its second
-		fmt.Fprintf(&slow, "    - {name: g%d, rego: \"package ringd.guardrails\\ndeny contains \\\"x\\\" if {some i in numbers.range(1, 100000); i == -%d}\"}\n", i, i+1)
+		fmt.Fprintf(&slow, "    - {name: g%d, rego: \"package ringd.guardrails\\ndeny contains \\\"x\\\" if {some i "+
+			"in numbers.range(1, 100000); i == -%d}\"}\n", i, i+1)
 	}
 	bridge := strings.Split(guarded(""), "  guardrails:\n")[0]
 	when := func(text string) string {
@@ -171,7 +172,8 @@ func TestHostileRego(t *testing.T) {
 			if tt.code != "" {
 				codes = []string{tt.code}
 			}
-			if first.Code != worker.CodeBusy && (!slices.Contains(codes, first.Code) || first.Msg == "" || !strings.Contains(first.Msg, tt.msg)) {
+			if first.Code != worker.CodeBusy && (!slices.Contains(codes, first.Code) || first.Msg == "" ||
+				!strings.Contains(first.Msg, tt.msg)) {
 				t.Errorf("got %s: %.300s, want one of %v: %s", first.Code, first.Msg, codes, tt.msg)
 			}
 			if first.Pos.File != "attack.yaml" || first.Pos.Line < 1 {

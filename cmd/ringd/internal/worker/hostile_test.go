@@ -185,7 +185,8 @@ func schemaBomb() string {
 // are cheap here, or the part that was to hurt is never needed.
 func harmless(name string) bool {
 	switch name {
-	case "list sort", "many fields", "one field many times", "many conjuncts", "pattern constraints", "mutual templates",
+	case "list sort", "many fields", "one field many times", "many conjuncts", "pattern constraints",
+		"mutual templates",
 		"nested brackets", "binary chain", "unary chain", "yaml one million items", "disjunction of enums",
 		"nested parentheses", "closed recursion", "regular expression", "disjunction x22", "structural cycle", "recursive definition":
 		return true

@@ -10,7 +10,8 @@ func outOfMemory(words string) bool {
 		_, frames, _ := strings.Cut(trace, "]:\n")
 		return strings.HasPrefix(frames, "runtime.(*spanQueue)")
 	}
-	for _, sign := range []string{"out of memory", "cannot allocate memory", "cannot map pages", "failed to create new OS thread",
+	for _, sign := range []string{"out of memory", "cannot allocate memory", "cannot map pages",
+		"failed to create new OS thread",
 		"pthread_create failed",
 		"makeslice: len out of range", "makeslice: cap out of range"} {
 		if strings.Contains(words, sign) {

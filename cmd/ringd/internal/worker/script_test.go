@@ -65,7 +65,8 @@ func scripts(t *testing.T, args ...string) *worker.Scripts {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := worker.NewScripts(worker.ScriptsConfig{Path: self, Args: args, Wall: 2 * time.Second, MemoryBytes: 96 << 20})
+	r, err := worker.NewScripts(worker.ScriptsConfig{Path: self, Args: args, Wall: 2 * time.Second,
+		MemoryBytes: 96 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +75,9 @@ func scripts(t *testing.T, args ...string) *worker.Scripts {
 }
 
 func shellDecider(path string) *profiles.Decider {
-	return profiles.NewDecider(profiles.Agent{Name: "a", Shell: &profiles.Shell{Binaries: []profiles.Binary{{Path: path}}}}, "sha256:"+path, profiles.Environment{})
+	return profiles.NewDecider(
+		profiles.Agent{Name: "a", Shell: &profiles.Shell{Binaries: []profiles.Binary{{Path: path}}}}, "sha256:"+path,
+		profiles.Environment{})
 }
 
 // Whatever a script does to its reader, it is denied with what ended it, and the
@@ -87,10 +90,12 @@ func TestScriptDeaths(t *testing.T) {
 		strings.Repeat("x", worker.MaxScriptBytes+1): profiles.CodeShellSize,
 	} {
 		name := text[:min(len(text), 8)]
-		if got := r.Read(t.Context(), d, profiles.ShellAction{Script: text}, false).Decision; got.Verdict != profiles.Deny || got.Code != want {
+		if got := r.Read(t.Context(), d, profiles.ShellAction{Script: text},
+			false).Decision; got.Verdict != profiles.Deny || got.Code != want {
 			t.Errorf("%s: %s, %s (%s), want %s", name, got.Verdict, got.Code, got.Reason, want)
 		}
-		if got := r.Read(t.Context(), d, profiles.ShellAction{Script: "fine"}, false).Decision; got.Verdict != profiles.Allow {
+		if got := r.Read(t.Context(), d, profiles.ShellAction{Script: "fine"},
+			false).Decision; got.Verdict != profiles.Allow {
 			t.Errorf("after %s: %s (%s)", name, got.Verdict, got.Reason)
 		}
 	}
@@ -98,7 +103,8 @@ func TestScriptDeaths(t *testing.T) {
 
 // A long pipeline has many pipes, also in a dry run.
 func TestScriptPipes(t *testing.T) {
-	if got := scripts(t, "child").Read(t.Context(), shellDecider("/usr/bin/git"), profiles.ShellAction{Script: "pipes"}, false).Decision; got.Verdict != profiles.Allow {
+	if got := scripts(t, "child").Read(t.Context(), shellDecider("/usr/bin/git"), profiles.ShellAction{Script: "pipes"},
+		false).Decision; got.Verdict != profiles.Allow {
 		t.Errorf("%s (%s)", got.Code, got.Reason)
 	}
 }
@@ -130,7 +136,8 @@ func TestScriptsConcurrent(t *testing.T) {
 	for range 16 {
 		all.Go(func() {
 			for range 20 {
-				if got := r.Read(t.Context(), d, profiles.ShellAction{Script: "fine"}, false).Decision; got.Verdict != profiles.Allow {
+				if got := r.Read(t.Context(), d, profiles.ShellAction{Script: "fine"},
+					false).Decision; got.Verdict != profiles.Allow {
 					t.Errorf("%s: %s", got.Code, got.Reason)
 				}
 			}
@@ -145,7 +152,8 @@ func TestScriptsConcurrent(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
-	if got := r.Read(t.Context(), d, profiles.ShellAction{Script: "fine"}, false).Decision; got.Verdict != profiles.Deny {
+	if got := r.Read(t.Context(), d, profiles.ShellAction{Script: "fine"},
+		false).Decision; got.Verdict != profiles.Deny {
 		t.Errorf("after Close: %s", got.Verdict)
 	}
 }
@@ -153,7 +161,8 @@ func TestScriptsConcurrent(t *testing.T) {
 // A binary that is no reader denies.
 func TestScriptsWithoutChild(t *testing.T) {
 	d := shellDecider("/usr/bin/git")
-	if got := scripts(t, "silent").Read(t.Context(), d, profiles.ShellAction{Script: "x"}, false).Decision; got.Verdict != profiles.Deny {
+	if got := scripts(t, "silent").Read(t.Context(), d, profiles.ShellAction{Script: "x"},
+		false).Decision; got.Verdict != profiles.Deny {
 		t.Errorf("%s", got.Verdict)
 	}
 	r, err := worker.NewScripts(worker.ScriptsConfig{Path: "/nonexistent", Args: []string{"x"}})
@@ -180,7 +189,8 @@ func BenchmarkScripts(b *testing.B) {
 	defer r.Close()
 	d := shellDecider("/usr/bin/git")
 	for b.Loop() {
-		if got := r.Read(b.Context(), d, profiles.ShellAction{Script: "fine"}, false).Decision; got.Verdict != profiles.Allow {
+		if got := r.Read(b.Context(), d, profiles.ShellAction{Script: "fine"},
+			false).Decision; got.Verdict != profiles.Allow {
 			b.Fatal(got.Reason)
 		}
 	}
@@ -215,13 +225,15 @@ func TestScriptFolder(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := worker.NewScripts(worker.ScriptsConfig{Path: self, Args: []string{"child"}, Workspace: tt.workspace})
+			r, err := worker.NewScripts(worker.ScriptsConfig{
+				Path: self, Args: []string{"child"}, Workspace: tt.workspace})
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = r.Close() })
-			d := profiles.NewDecider(profiles.Agent{Files: tt.files, Shell: &profiles.Shell{}}, "r", profiles.Environment{
-				Workspace: tt.workspace, Script: r.Decide(t.Context())})
+			d := profiles.NewDecider(profiles.Agent{Files: tt.files, Shell: &profiles.Shell{}}, "r",
+				profiles.Environment{
+					Workspace: tt.workspace, Script: r.Decide(t.Context())})
 			if got := d.Shell(profiles.ShellAction{Script: "where", Cwd: tt.cwd}).Reason; got != tt.want {
 				t.Errorf("%q, want %q", got, tt.want)
 			}

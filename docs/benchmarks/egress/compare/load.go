@@ -58,7 +58,8 @@ func (c *conn) fetch(n int64) error {
 	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(c, "GET %s/%d HTTP/1.1\r\nHost: %s\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n", c.full, n, c.host); err != nil {
+	if _, err := fmt.Fprintf(c, "GET %s/%d HTTP/1.1\r\nHost: %s\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n", c.full, n,
+		c.host); err != nil {
 		return err
 	}
 	length, err := c.head()

@@ -141,7 +141,8 @@ func (b *bench) round(p proxy) error {
 }
 
 // loop runs c closed loops at once.
-func (b *bench) loop(name string, c int, run *process, to target, start func(target) (func() error, func(), error), note func(string, float64)) error {
+func (b *bench) loop(name string, c int, run *process, to target, start func(target) (func() error, func(), error),
+	note func(string, float64)) error {
 	took := make([][]time.Duration, c)
 	failed := make(chan error, c)
 	before := run.cpu()

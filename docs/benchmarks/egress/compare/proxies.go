@@ -75,8 +75,10 @@ func squid(origin string) (*process, error) {
 			"http_port " + listen,
 			"acl ours dst 127.0.0.1/32", "acl ourport port " + port,
 			"http_access allow ours ourport", "http_access deny all",
-			"cache deny all", "cache_mem 8 MB", "access_log stdio:" + dir + "/access.log", "cache_log " + dir + "/cache.log",
-			"pid_filename " + dir + "/pid", "coredump_dir " + dir, "shutdown_lifetime 0 seconds", "via off", "forwarded_for delete", "pinger_enable off", "",
+			"cache deny all", "cache_mem 8 MB", "access_log stdio:" + dir + "/access.log",
+			"cache_log " + dir + "/cache.log",
+			"pid_filename " + dir + "/pid", "coredump_dir " + dir, "shutdown_lifetime 0 seconds", "via off",
+			"forwarded_for delete", "pinger_enable off", "",
 		}, "\n"), []string{"-N", "-f", conf}
 	})
 }
@@ -90,7 +92,8 @@ func tinyproxy(origin string) (*process, error) {
 		conf := filepath.Join(dir, "tinyproxy.conf")
 		_, own, _ := net.SplitHostPort(listen)
 		return conf + "\x00" + strings.Join([]string{
-			"Port " + own, "Listen 127.0.0.1", "Timeout 600", "MaxClients 1000", "Allow 127.0.0.1", "ConnectPort " + port,
+			"Port " + own, "Listen 127.0.0.1", "Timeout 600", "MaxClients 1000", "Allow 127.0.0.1",
+			"ConnectPort " + port,
 			"LogFile \"" + dir + "/log\"", "LogLevel Connect", "",
 		}, "\n"), []string{"-d", "-c", conf}
 	})

@@ -42,9 +42,11 @@ func run() error {
 	}
 	agent := profiles.Agent{Name: "bench", Egress: profiles.Egress{Mode: profiles.EgressAllowlist}}
 	for i := range entries {
-		agent.Egress.Allow = append(agent.Egress.Allow, profiles.EgressRule{Host: fmt.Sprintf("host%d.bench.test", i), Ports: []int{443}})
+		agent.Egress.Allow = append(agent.Egress.Allow, profiles.EgressRule{
+			Host: fmt.Sprintf("host%d.bench.test", i), Ports: []int{443}})
 	}
-	agent.Egress.Allow = append(agent.Egress.Allow, profiles.EgressRule{Host: to.Addr().String(), Ports: []int{int(to.Port())}})
+	agent.Egress.Allow = append(agent.Egress.Allow, profiles.EgressRule{
+		Host: to.Addr().String(), Ports: []int{int(to.Port())}})
 	decider := profiles.NewDecider(agent, "bench", profiles.Environment{Now: time.Now()})
 
 	log, err := os.CreateTemp("", "egress-ring")

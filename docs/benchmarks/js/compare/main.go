@@ -104,7 +104,8 @@ func run(args []string, out io.Writer) error {
 
 	stopping := []engine{{name: "ringd (daemon)", pause: own.pauses}}
 	for _, name := range []string{"quickjs-wasi", "vercel-run", "monty"} {
-		stopping = append(stopping, engine{name: name, pause: peer([]string{"node", *peers + "/peer.mjs", name}, "pause")})
+		stopping = append(stopping,
+			engine{name: name, pause: peer([]string{"node", *peers + "/peer.mjs", name}, "pause")})
 	}
 	for range *rounds {
 		for _, e := range stopping {

@@ -78,9 +78,11 @@ func startRingd(ctx context.Context, bin string) (_ *ringd, err error) {
 			return nil, err
 		}
 	}
-	r.first = []string{bin, "run", "-p", filepath.Join(dir, "push/sync"), "--agent", "bench", "--executor", "js", filepath.Join(dir, "first.js")}
+	r.first = []string{bin, "run", "-p", filepath.Join(dir, "push/sync"), "--agent", "bench", "--executor", "js",
+		filepath.Join(dir, "first.js")}
 	socket := filepath.Join(dir, "run", "ringd.sock")
-	r.daemon = exec.CommandContext(ctx, bin, "serve", "--sync", filepath.Join(dir, "push/sync"), "--state", filepath.Join(dir, "state"),
+	r.daemon = exec.CommandContext(ctx, bin, "serve", "--sync", filepath.Join(dir, "push/sync"), "--state",
+		filepath.Join(dir, "state"),
 		"--socket", socket, "--config", filepath.Join(dir, "config.yaml"))
 	logged, err := os.Create(filepath.Join(dir, "daemon.log"))
 	if err != nil {
@@ -101,9 +103,10 @@ func startRingd(ctx context.Context, bin string) (_ *ringd, err error) {
 	if r.client, err = client.New(client.Config{Socket: socket}); err != nil {
 		return nil, err
 	}
-	r.metrics = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", socket)
-	}}}
+	r.metrics = &http.Client{
+		Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		}}}
 	return r, r.loaded(ctx)
 }
 
@@ -197,9 +200,11 @@ func (r *ringd) pauses(ctx context.Context, runs int) (figures, error) {
 }
 
 func (r *ringd) stopAndGo(ctx context.Context, rows int) (pause, resume time.Duration, kept int64, err error) {
-	source := fmt.Sprintf("const rows=Array.from({length:%d},(_,i)=>({id:i,name:'row '+i})); const v=await ask('go on'); rows.length+v", rows)
+	source := fmt.Sprintf("const rows=Array.from({length:%d},(_,i)=>({id:i,name:'row '+i})); const v=await ask('go "+
+		"on'); rows.length+v", rows)
 	begin := time.Now()
-	run, err := r.client.Run(ctx, wire.RunRequest{Agent: "bench", Executor: "js", Program: wire.Program{Name: "bench.js", Source: source}})
+	run, err := r.client.Run(ctx, wire.RunRequest{Agent: "bench", Executor: "js",
+		Program: wire.Program{Name: "bench.js", Source: source}})
 	if err != nil {
 		return 0, 0, 0, err
 	}

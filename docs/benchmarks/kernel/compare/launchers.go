@@ -32,10 +32,12 @@ const patience = 30 * time.Second
 // launcher is one row.
 type launcher struct {
 	name, around string
-	every        int                                                              // it is launched in one round of so many; 0: in each
-	launch       func(ctx context.Context, program string) (time.Duration, error) // from start to end
-	output       func(ctx context.Context) ([]byte, error)                        // of the probe inside; nil: it is not measured there
-	failed       error                                                            // why it does not run here
+	// it is launched in one round of so many; 0: in each
+	every  int
+	launch func(ctx context.Context, program string) (time.Duration, error) // from start to end
+	// of the probe inside; nil: it is not measured there
+	output func(ctx context.Context) ([]byte, error)
+	failed error // why it does not run here
 }
 
 // launchers are all rows, a plain start first. What is returned ends them.
@@ -69,18 +71,21 @@ func launchers(ctx context.Context, peers string) ([]*launcher, func() error, er
 	}
 	ends = append(ends, closePooled)
 	all = append(all,
-		ring("ringd", "all namespaces, tmpfs root with 2 programs and 3 files granted, Landlock, seccomp allow-list, limits, each proved", cold, self),
+		ring("ringd", "all namespaces, tmpfs root with 2 programs and 3 files granted, Landlock, seccomp allow-list, "+
+			"limits, each proved", cold, self),
 		ring("ringd, spare init", "the same; an init that knows no guest yet was started before", spare, self),
 		ring("ringd, prepared guest", "the same", pooled, self))
 	if path, err := exec.LookPath("bwrap"); err == nil {
 		with := func(files []string) []string {
-			argv := append([]string{path}, strings.Fields("--unshare-all --die-with-parent --new-session --cap-drop ALL --clearenv --tmpfs /tmp --dev /dev --proc /proc")...)
+			argv := append([]string{path}, strings.Fields("--unshare-all --die-with-parent --new-session --cap-drop "+
+				"ALL --clearenv --tmpfs /tmp --dev /dev --proc /proc")...)
 			for _, f := range files {
 				argv = append(argv, "--ro-bind", f, f)
 			}
 			return argv
 		}
-		l := command("bwrap", "all namespaces and the same files; no Landlock, no seccomp, no limits", with(mounted()), "")
+		l := command("bwrap", "all namespaces and the same files; no Landlock, no seccomp, no limits", with(mounted()),
+			"")
 		l.output = command("", "", with(mounted(self)), self).output
 		all = append(all, l)
 	}
@@ -88,10 +93,12 @@ func launchers(ctx context.Context, peers string) ([]*launcher, func() error, er
 		return all, end, nil
 	}
 	codex := filepath.Join(peers, "node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex")
-	all = append(all, command("codex sandbox", "its Rust binary: whole host read-only, seccomp deny-list", []string{codex, "sandbox", "--"}, self))
+	all = append(all, command("codex sandbox", "its Rust binary: whole host read-only, seccomp deny-list",
+		[]string{codex, "sandbox", "--"}, self))
 	l, closeRuntime := runtime(ctx, peers)
 	ends = append(ends, closeRuntime)
-	whole := command("sandbox-runtime, its command", "with the start of Node.js", []string{filepath.Join(peers, "node_modules/.bin/srt")}, "")
+	whole := command("sandbox-runtime, its command", "with the start of Node.js",
+		[]string{filepath.Join(peers, "node_modules/.bin/srt")}, "")
 	whole.every = 10
 	return append(all, l, whole), end, nil
 }
@@ -103,7 +110,8 @@ func command(name, around string, argv []string, self string) *launcher {
 		all := append(append([]string{}, argv...), program...)
 		return exec.CommandContext(ctx, all[0], all[1:]...)
 	}
-	l := &launcher{name: name, around: around, launch: func(ctx context.Context, program string) (time.Duration, error) {
+	l := &launcher{name: name, around: around, launch: func(ctx context.Context, program string) (
+		time.Duration, error) {
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		cmd := start(ctx, program)
@@ -128,8 +136,9 @@ func command(name, around string, argv []string, self string) *launcher {
 func newRing(prepared int, spare bool) (*kernel.Ring, func() error, error) {
 	var all sync.WaitGroup
 	r, err := kernel.New(kernel.Config{
-		Go: func(f func()) { all.Go(f) }, Token: rand.Reader, Prepared: map[string]int{profiles.ExecutorShell: prepared},
-		Spare: spare,
+		Go: func(f func()) { all.Go(f) }, Token: rand.Reader,
+		Prepared: map[string]int{profiles.ExecutorShell: prepared},
+		Spare:    spare,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -173,10 +182,13 @@ func ring(name, around string, r *kernel.Ring, self string) *launcher {
 	spec := func(more ...string) executors.Spec {
 		programs, files := granted(more...)
 		return executors.Spec{
-			Executor: profiles.ExecutorShell, MinTier: profiles.TierOS, Streams: true, CPU: time.Minute, MemoryBytes: 2 << 30,
+			Executor: profiles.ExecutorShell, MinTier: profiles.TierOS, Streams: true, CPU: time.Minute,
+			MemoryBytes: 2 << 30,
 			Kernel: profiles.Kernel{
-				Executor: profiles.ExecutorShell, Network: profiles.NetworkOff, Exec: rules(programs), Read: rules(files),
-				CPUMillis: 60_000, WallMillis: 60_000, MemoryBytes: 2 << 30, Processes: 64, Files: 64, OutputBytes: 1 << 16,
+				Executor: profiles.ExecutorShell, Network: profiles.NetworkOff, Exec: rules(programs),
+				Read:      rules(files),
+				CPUMillis: 60_000, WallMillis: 60_000, MemoryBytes: 2 << 30, Processes: 64, Files: 64,
+				OutputBytes: 1 << 16,
 			},
 		}
 	}
@@ -219,7 +231,8 @@ func ring(name, around string, r *kernel.Ring, self string) *launcher {
 
 // runtime is Anthropic's sandbox-runtime in a Node.js process that is set up.
 func runtime(ctx context.Context, peers string) (*launcher, func() error) {
-	l := &launcher{name: "sandbox-runtime", around: "in one Node.js process: bwrap, seccomp, a proxy; whole host read-only"}
+	l := &launcher{name: "sandbox-runtime", around: "in one Node.js process: bwrap, seccomp, a proxy; whole host " +
+		"read-only"}
 	cmd := exec.CommandContext(ctx, "node", "launch.mjs", truth)
 	cmd.Dir, cmd.Stderr = peers, os.Stderr
 	in, inErr := cmd.StdinPipe()

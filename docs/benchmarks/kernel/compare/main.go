@@ -91,7 +91,8 @@ func table(out io.Writer, all []*launcher, rounds int, launch func(*launcher) (t
 		if len(d) == 0 {
 			continue
 		}
-		fmt.Fprintf(out, "| %s | %.2f ms | %.2f ms | %.1fx | %s |\n", l.name, ms(median(d)), ms(d[len(d)*9/10]), float64(median(d))/float64(plain), l.around)
+		fmt.Fprintf(out, "| %s | %.2f ms | %.2f ms | %.1fx | %s |\n", l.name, ms(median(d)), ms(d[len(d)*9/10]),
+			float64(median(d))/float64(plain), l.around)
 	}
 }
 

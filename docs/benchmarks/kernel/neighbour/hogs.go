@@ -95,7 +95,8 @@ func touch() {
 	var all [64]uintptr
 	n := 0
 	for ; n < len(all); n++ {
-		p, _, e := unix.RawSyscall6(unix.SYS_MMAP, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE, ^uintptr(0), 0)
+		p, _, e := unix.RawSyscall6(unix.SYS_MMAP, 0, size, unix.PROT_READ|unix.PROT_WRITE,
+			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE, ^uintptr(0), 0)
 		if e != 0 {
 			break
 		}
@@ -137,7 +138,8 @@ func open() {
 	for {
 		for {
 			at := unix.AT_FDCWD
-			_, _, e := unix.RawSyscall6(unix.SYS_OPENAT, uintptr(at), uintptr(unsafe.Pointer(&name[0])), unix.O_RDONLY, 0, 0, 0)
+			_, _, e := unix.RawSyscall6(unix.SYS_OPENAT, uintptr(at), uintptr(unsafe.Pointer(&name[0])), unix.O_RDONLY,
+				0, 0, 0)
 			if e != 0 {
 				break
 			}

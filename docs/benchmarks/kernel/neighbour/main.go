@@ -93,7 +93,8 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 			}
 		}
 	}
-	fmt.Fprintf(out, "As uid %d, %d rounds, %d processes.\n\n| beside | JavaScript, fib(24) | plain loop |\n|---|---|---|\n", os.Getuid(), *rounds, *processes)
+	fmt.Fprintf(out, "As uid %d, %d rounds, %d processes.\n\n| beside | JavaScript, fib(24) | plain loop |\n"+
+		"|---|---|---|\n", os.Getuid(), *rounds, *processes)
 	for _, name := range names {
 		fmt.Fprintf(out, "| %s |", name)
 		for _, what := range []string{"js", "loop"} {
@@ -136,7 +137,8 @@ func newBench(ctx context.Context, processes int64) (_ *bench, err error) {
 	if err := os.Chmod(b.dir, 0o755); err != nil {
 		return nil, err
 	}
-	b.ring, err = kernel.New(kernel.Config{Go: func(f func()) { b.all.Go(f) }, Token: rand.Reader, Report: func(kernel.Violation) error { return nil }})
+	b.ring, err = kernel.New(kernel.Config{Go: func(f func()) { b.all.Go(f) }, Token: rand.Reader,
+		Report: func(kernel.Violation) error { return nil }})
 	if err != nil {
 		return nil, err
 	}
@@ -176,12 +178,14 @@ func (b *bench) close() error {
 // spec is a guest of this program.
 func (b *bench) spec(processes int64, args ...string) executors.Spec {
 	return executors.Spec{
-		Executor: profiles.ExecutorShell, MinTier: profiles.TierOS, Streams: true, Argv: append([]string{b.self}, args...),
-		Env: []string{"GOMAXPROCS=1"}, CPU: 20 * time.Minute, MemoryBytes: 256 << 20,
+		Executor: profiles.ExecutorShell, MinTier: profiles.TierOS, Streams: true,
+		Argv: append([]string{b.self}, args...),
+		Env:  []string{"GOMAXPROCS=1"}, CPU: 20 * time.Minute, MemoryBytes: 256 << 20,
 		Kernel: profiles.Kernel{
 			Executor: profiles.ExecutorShell, Network: profiles.NetworkOff, CPUMillis: 1_200_000, WallMillis: 1_200_000,
 			Write:       []profiles.PathRule{{Path: filepath.Join(b.dir, "work")}},
-			MemoryBytes: 256 << 20, FileBytes: 64 << 20, TempBytes: 32 << 20, Processes: processes, Files: 256, OutputBytes: 1 << 20,
+			MemoryBytes: 256 << 20, FileBytes: 64 << 20, TempBytes: 32 << 20, Processes: processes, Files: 256,
+			OutputBytes: 1 << 20,
 		},
 	}
 }
@@ -234,8 +238,10 @@ func (b *bench) script(ctx context.Context) (time.Duration, error) {
 	began := time.Now()
 	out, err := b.js.Run(ctx, executors.Run{
 		ID: "r", Actor: "me", Agent: a, Revision: "sha256:1",
-		Program: executors.Program{Name: "fib.js", Source: "const fib = n => n < 2 ? n : fib(n - 1) + fib(n - 2)\nfib(24)"},
-		Limits: profiles.Limits{CPUMillis: ptr(60_000), WallMillis: ptr(120_000), MemoryBytes: ptr(32 << 20), OutputBytes: ptr(64 << 10),
+		Program: executors.Program{
+			Name: "fib.js", Source: "const fib = n => n < 2 ? n : fib(n - 1) + fib(n - 2)\nfib(24)"},
+		Limits: profiles.Limits{CPUMillis: ptr(60_000), WallMillis: ptr(120_000), MemoryBytes: ptr(32 << 20),
+			OutputBytes: ptr(64 << 10),
 			ResultBytes: ptr(1 << 20), StackBytes: ptr(256 << 10), RefusedCalls: ptr(64)},
 	}, host{})
 	if err == nil && string(out.Value) != "46368" {

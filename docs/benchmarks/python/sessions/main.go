@@ -49,7 +49,8 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	var group sync.WaitGroup
-	ring, err := kernel.New(kernel.Config{Go: func(f func()) { group.Go(f) }, Token: rand.Reader, Executors: []string{profiles.ExecutorPython}})
+	ring, err := kernel.New(kernel.Config{Go: func(f func()) { group.Go(f) }, Token: rand.Reader,
+		Executors: []string{profiles.ExecutorPython}})
 	if err != nil {
 		return err
 	}
@@ -59,7 +60,8 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	e, err := python.New(python.Config{
-		Launcher: ring, Environments: found, Go: func(f func()) { group.Go(f) }, Now: time.Now, Random: rand.Reader, Sessions: *n, Idle: time.Hour,
+		Launcher: ring, Environments: found, Go: func(f func()) { group.Go(f) }, Now: time.Now, Random: rand.Reader,
+		Sessions: *n, Idle: time.Hour,
 	})
 	if err != nil {
 		return err
@@ -80,11 +82,13 @@ func (host) Idle([]string)                  {}
 func agent() *profiles.Agent {
 	n := func(v int64) *int64 { return &v }
 	l := profiles.Limits{
-		CPUMillis: n(60_000), WallMillis: n(60_000), MemoryBytes: n(512 << 20), OutputBytes: n(1 << 20), ResultBytes: n(1 << 20),
-		StackBytes: n(8 << 20), Processes: n(16), Files: n(64), RefusedCalls: n(64),
+		CPUMillis: n(60_000), WallMillis: n(60_000), MemoryBytes: n(512 << 20), OutputBytes: n(1 << 20),
+		ResultBytes: n(1 << 20),
+		StackBytes:  n(8 << 20), Processes: n(16), Files: n(64), RefusedCalls: n(64),
 	}
 	return &profiles.Agent{
-		Name: "bench", MinTier: profiles.TierOS, Limits: l, Sessions: &profiles.Sessions{AgeMillis: 3_600_000, Bytes: 1 << 20},
+		Name: "bench", MinTier: profiles.TierOS, Limits: l, Sessions: &profiles.Sessions{
+			AgeMillis: 3_600_000, Bytes: 1 << 20},
 		Python: &profiles.Python{Limits: l, Imports: profiles.Imports{Default: true}},
 	}
 }
@@ -93,9 +97,11 @@ func measure(ctx context.Context, e *python.Executor, n int, modules string, out
 	a := agent()
 	begin := executors.Run{
 		ID: "r", Actor: "bench", Agent: a, Revision: "sha256:bench", Limits: a.Limits, Session: true,
-		Program: executors.Program{Name: "begin.py", Language: "python", Source: "import " + modules + "\nstate = list(range(1000))"},
+		Program: executors.Program{Name: "begin.py", Language: "python",
+			Source: "import " + modules + "\nstate = list(range(1000))"},
 	}
-	fmt.Fprintln(out, "| sessions | of ringd and guests, MiB | each, MiB | less free on the host, MiB | one more begins, ms (p50) | a program in one, ms (p50) |")
+	fmt.Fprintln(out, "| sessions | of ringd and guests, MiB | each, MiB | less free on the host, MiB | one more "+
+		"begins, ms (p50) | a program in one, ms (p50) |")
 	fmt.Fprintln(out, "|---|---|---|---|---|---|")
 	base, free := memory(os.Getpid()), available()
 	var tokens []executors.Outcome
@@ -119,14 +125,16 @@ func measure(ctx context.Context, e *python.Executor, n int, modules string, out
 			return err
 		}
 		all := memory(os.Getpid())
-		fmt.Fprintf(out, "| %d | %.1f | %.1f | %.1f | %.1f | %.2f |\n", i, mib(all), mib(all-base)/float64(i), mib(free-available()), ms(median(starts)), ms(one))
+		fmt.Fprintf(out, "| %d | %.1f | %.1f | %.1f | %.1f | %.2f |\n", i, mib(all), mib(all-base)/float64(i),
+			mib(free-available()), ms(median(starts)), ms(one))
 		starts = nil
 	}
 	return nil
 }
 
 // again runs one more program in some of the sessions.
-func again(ctx context.Context, e *python.Executor, begin executors.Run, tokens []executors.Outcome) (time.Duration, error) {
+func again(ctx context.Context, e *python.Executor, begin executors.Run, tokens []executors.Outcome) (
+	time.Duration, error) {
 	var took []time.Duration
 	for i := range tokens {
 		if i%max(len(tokens)/20, 1) != 0 {

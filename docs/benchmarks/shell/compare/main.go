@@ -132,7 +132,8 @@ func table(name string, rows []row, answers []answer) {
 	}
 	slices.Sort(took)
 	at := func(q float64) float64 { return took[min(int(q*float64(len(took))), len(took)-1)] }
-	fmt.Printf("| %s | %d of %d | %d of %d | %.2f ms | %.2f ms |\n", name, accepted, attacks, refused, benign, at(0.5)/1e3, at(0.99)/1e3)
+	fmt.Printf("| %s | %d of %d | %d of %d | %.2f ms | %.2f ms |\n", name, accepted, attacks, refused, benign,
+		at(0.5)/1e3, at(0.99)/1e3)
 }
 
 // decide asks `ringd decide`, one policy after the other, and times each line from
@@ -145,7 +146,9 @@ func decide(ctx context.Context, ringd string, rows []row) (out []answer, err er
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	groups := map[string][]row{}
 	for _, r := range rows {
-		policy, err := json.Marshal(map[string]any{"interpreter_ring": map[string]any{"allowed_binaries": r.Binaries, "denied_patterns": r.Patterns}})
+		policy, err := json.Marshal(
+			map[string]any{"interpreter_ring": map[string]any{
+				"allowed_binaries": r.Binaries, "denied_patterns": r.Patterns}})
 		if err != nil {
 			return nil, err
 		}

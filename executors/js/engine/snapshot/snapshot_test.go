@@ -249,7 +249,8 @@ func TestTooManyToWrite(t *testing.T) {
 func FuzzSnapshot(f *testing.F) {
 	state := encoded(f, full())
 	f.Add(uint64(2*pageSize), uint64(len(state)), append(state, number(endOfBlocks)...), false)
-	f.Add(uint64(3*pageSize), uint64(len(state)), append(append(state, append(number(from/block), make([]byte, block)...)...), number(endOfBlocks)...), false)
+	f.Add(uint64(3*pageSize), uint64(len(state)),
+		append(append(state, append(number(from/block), make([]byte, block)...)...), number(endOfBlocks)...), false)
 	f.Add(uint64(2*pageSize), uint64(1), []byte{4, 0}, false)
 	f.Add(uint64(0), uint64(0), sealed(f, 2*pageSize, uint64(len(state)), append(state, number(endOfBlocks)...)), true)
 	f.Fuzz(func(t *testing.T, memory, size uint64, b []byte, raw bool) {

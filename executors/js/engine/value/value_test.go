@@ -179,12 +179,14 @@ func FuzzFromJSON(f *testing.F) {
 			return
 		}
 		l := value.Limits{Bytes: 1 << 30, Nodes: 1 << 30}
-		if err := value.Check(tagged, l); err != nil && !strings.Contains(err.Error(), "nested deeper") && !strings.Contains(err.Error(), "not UTF-8") {
+		if err := value.Check(tagged, l); err != nil && !strings.Contains(err.Error(), "nested deeper") &&
+			!strings.Contains(err.Error(), "not UTF-8") {
 			t.Errorf("%q became %q: %v", plain, tagged, err)
 		}
 		if !bytes.Contains(tagged, []byte(value.Mark)) {
 			var want bytes.Buffer
-			if err := json.Compact(&want, plain); err != nil || want.String() != string(tagged) && string(plain) != string(tagged) {
+			if err := json.Compact(&want, plain); err != nil || want.String() != string(tagged) &&
+				string(plain) != string(tagged) {
 				t.Errorf("%q became %q", plain, tagged)
 			}
 		}

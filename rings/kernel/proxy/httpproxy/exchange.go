@@ -25,7 +25,8 @@ type exchange struct {
 // the request goes out again over a new one.
 func (s *serving) exchange(ctx context.Context, r Request, reused bool) end {
 	x := &s.x
-	*x = exchange{r: r, keep: s.req.KeepAlive, minor: s.req.Minor, asked: httphead.Asked{Head: r.Method == "HEAD", Upgrade: s.req.Upgrade}}
+	*x = exchange{r: r, keep: s.req.KeepAlive, minor: s.req.Minor,
+		asked: httphead.Asked{Head: r.Method == "HEAD", Upgrade: s.req.Upgrade}}
 	out := s.req.AppendForward(s.blank(), s.canonical)
 	s.passed()
 	out, err := s.body.gather(out, s.in, s.body.kind)
@@ -122,7 +123,8 @@ func (s *serving) respond(x *exchange) (end, error) {
 	}
 	keep := x.keep && to != httphead.UntilClose
 	*s.out = s.res.AppendForward(s.blank(), to, keep)
-	s.down = flow{dst: s.in, src: s.up, conn: s.conn, body: body{kind: s.res.Body, left: s.res.Length}, to: to, stall: s.f.cfg.Stall}
+	s.down = flow{dst: s.in, src: s.up, conn: s.conn, body: body{kind: s.res.Body, left: s.res.Length}, to: to,
+		stall: s.f.cfg.Stall}
 	reusable, upgrade := s.res.KeepAlive, s.res.Upgrade
 	s.keep(s.up)
 	s.up.used(0)
@@ -195,7 +197,8 @@ type upload struct {
 // reads no further may still give one.
 func (s *serving) upload(x *exchange) {
 	up := &upload{over: make(chan struct{})}
-	up.flow = flow{dst: s.up, src: s.in, conn: s.conn, up: true, body: s.body, to: s.body.kind, stall: s.f.cfg.Stall, stop: &up.stop}
+	up.flow = flow{dst: s.up, src: s.in, conn: s.conn, up: true, body: s.body, to: s.body.kind, stall: s.f.cfg.Stall,
+		stop: &up.stop}
 	x.upload = up
 	target := s.conn
 	s.f.cfg.Go(func() {

@@ -119,7 +119,8 @@ func New(cfg Config) (*Forwarder, error) {
 	if cfg.Go == nil || cfg.Now == nil || cfg.Denied == nil {
 		return nil, errors.New("forward: Go, Now and Denied are needed")
 	}
-	cfg.Idle, cfg.Head, cfg.Stall = or(cfg.Idle, 2*time.Minute), or(cfg.Head, 15*time.Second), or(cfg.Stall, 15*time.Minute)
+	cfg.Idle, cfg.Head, cfg.Stall = or(cfg.Idle, 2*time.Minute), or(cfg.Head, 15*time.Second),
+		or(cfg.Stall, 15*time.Minute)
 	return &Forwarder{cfg: cfg}, nil
 }
 

@@ -134,7 +134,8 @@ func (d *door) RoundTrip(_ context.Context, _ httpproxy.Request, _ net.Conn, q *
 
 func denied(dst []byte, d profiles.Decision, keep bool) []byte {
 	text := string(d.Code) + ": " + d.Reason
-	dst = append(dst, "HTTP/1.1 403 Forbidden\r\nX-Ringd-Deny: "+string(d.Code)+"\r\nContent-Length: "+strconv.Itoa(len(text))+"\r\n"...)
+	dst = append(dst, "HTTP/1.1 403 Forbidden\r\nX-Ringd-Deny: "+string(d.Code)+"\r\nContent-Length: "+
+		strconv.Itoa(len(text))+"\r\n"...)
 	if !keep {
 		dst = append(dst, "Connection: close\r\n"...)
 	}
@@ -171,7 +172,8 @@ func serve(t *testing.T, at string, change func(*door)) *door {
 			}
 			open.Store(c, nil)
 			spawn(func() {
-				rest, connect := d.forward.Serve(t.Context(), d, httpproxy.Client{Conn: c, Listener: "http", Room: d, Dest: d.dest})
+				rest, connect := d.forward.Serve(t.Context(), d,
+					httpproxy.Client{Conn: c, Listener: "http", Room: d, Dest: d.dest})
 				if connect {
 					d.rest <- string(rest)
 					c.Close()
@@ -328,7 +330,8 @@ func TestKeepAliveIsOneConnection(t *testing.T) {
 	d := serve(t, at, nil)
 	w := d.dial()
 	for i := range 3 {
-		w.say(fmt.Sprintf("GET http://a.test/x/%d?q=secret HTTP/1.1\r\nHost: a.test\r\nUser-Agent: t\r\nProxy-Authorization: Basic eA==\r\nProxy-Connection: keep-alive\r\nConnection: X-Mine, host, content-length\r\nX-Mine: 1\r\nX-Other: 2\r\nTE: trailers\r\n\r\n", i))
+		w.say(fmt.Sprintf("GET http://a.test/x/%d?q=secret HTTP/1.1\r\nHost: a.test\r\nUser-Agent: t\r\n"+
+			"Proxy-Authorization: Basic eA==\r\nProxy-Connection: keep-alive\r\nConnection: X-Mine, host, content-length\r\nX-Mine: 1\r\nX-Other: 2\r\nTE: trailers\r\n\r\n", i))
 		if r, body := w.hear("GET"); r.StatusCode != 200 || body != "ok" {
 			t.Fatalf("got %d %q", r.StatusCode, body)
 		}
@@ -340,7 +343,8 @@ func TestKeepAliveIsOneConnection(t *testing.T) {
 	if d.dials != 1 {
 		t.Errorf("dialed %d times, want 1", d.dials)
 	}
-	if diff := cmp.Diff([]string{"allow GET a.test:80 /x/0", "allow GET a.test:80 /x/1", "allow GET a.test:80 /x/2"}, d.log()); diff != "" {
+	if diff := cmp.Diff([]string{"allow GET a.test:80 /x/0", "allow GET a.test:80 /x/1", "allow GET a.test:80 /x/2"},
+		d.log()); diff != "" {
 		t.Errorf("asked (-want +got):\n%s", diff)
 	}
 }
@@ -547,7 +551,8 @@ func TestPipelined(t *testing.T) {
 				return
 			}
 			b, _ := io.ReadAll(q.Body)
-			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s %s", len(q.URL.Path)+1+len(b), q.URL.Path, b)
+			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s %s", len(q.URL.Path)+1+len(b), q.URL.Path,
+				b)
 		}
 	})
 	d := serve(t, at, func(d *door) {
@@ -842,7 +847,8 @@ func TestEventsAtOnce(t *testing.T) {
 		if _, err := rawHead(r); err != nil {
 			return
 		}
-		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: "+
+			"chunked\r\n\r\n")
 		for i := range 3 {
 			fmt.Fprintf(c, "9\r\ndata: %d\n\n\r\n", i)
 			<-next
@@ -919,7 +925,8 @@ func TestEarlyAnswer(t *testing.T) {
 	})
 	d := serve(t, at, nil)
 	w := d.dial()
-	w.say("POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nContent-Length: 1000000\r\n\r\n" + strings.Repeat("x", 20000))
+	w.say("POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nContent-Length: 1000000\r\n\r\n" +
+		strings.Repeat("x", 20000))
 	if r, body := w.hear("POST"); r.StatusCode != 413 || body != "stop" {
 		t.Errorf("got %d %q", r.StatusCode, body)
 	}
@@ -971,13 +978,15 @@ func TestWebSocket(t *testing.T) {
 		if err != nil || !strings.Contains(text, "Connection: Upgrade\r\nUpgrade: websocket\r\n") {
 			return
 		}
-		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\nhello")
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
+			"Sec-WebSocket-Accept: x\r\n\r\nhello")
 		_, _ = io.Copy(c, r)
 		_, _ = io.WriteString(c, "bye")
 	})
 	d := serve(t, at, nil)
 	w := d.dial()
-	w.say("GET http://a.test/ws HTTP/1.1\r\nHost: a.test\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: y\r\n\r\nearly")
+	w.say("GET http://a.test/ws HTTP/1.1\r\nHost: a.test\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n" +
+		"Sec-WebSocket-Key: y\r\n\r\nearly")
 	r, err := http.ReadResponse(w.r, nil)
 	if err != nil || r.StatusCode != 101 || r.Header.Get("Sec-WebSocket-Accept") != "x" {
 		t.Fatalf("got %v %v", r, err)
@@ -1003,9 +1012,11 @@ func TestOtherUpgrade(t *testing.T) {
 	at, got := heads(t, ok)
 	d := serve(t, at, nil)
 	w := d.dial()
-	w.say("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMA\r\n\r\n")
+	w.say("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n" +
+		"HTTP2-Settings: AAMA\r\n\r\n")
 	w.hear("GET")
-	if text := <-got; strings.Contains(strings.ToLower(text), "upgrade") || strings.Contains(strings.ToLower(text), "http2") {
+	if text := <-got; strings.Contains(strings.ToLower(text), "upgrade") ||
+		strings.Contains(strings.ToLower(text), "http2") {
 		t.Errorf("the target got %q", text)
 	}
 }

@@ -85,7 +85,8 @@ func (t Target) Request(ctx context.Context, q *http.Request, s Secret) (*http.R
 	out := (&http.Request{
 		Method: q.Method,
 		// Opaque goes out as it is written, so that what was decided on is what is sent.
-		URL:    &url.URL{Scheme: scheme, Host: t.Upstream.Dest.String(), Opaque: t.Upstream.Prefix + path, RawQuery: q.URL.RawQuery, ForceQuery: q.URL.ForceQuery},
+		URL: &url.URL{Scheme: scheme, Host: t.Upstream.Dest.String(), Opaque: t.Upstream.Prefix + path,
+			RawQuery: q.URL.RawQuery, ForceQuery: q.URL.ForceQuery},
 		Host:   t.host(),
 		Header: q.Header.Clone(),
 		Body:   q.Body, ContentLength: q.ContentLength,
@@ -117,7 +118,8 @@ func (t Target) Request(ctx context.Context, q *http.Request, s Secret) (*http.R
 // passes says that a field of a client's goes to the upstream. A list that a policy
 // could not have does not count.
 func (t Target) passes(name string) bool {
-	return egress.FieldPasses(name) || slices.Contains(t.Headers, strings.ToLower(name)) && egress.FieldOfGateway(name, false) == ""
+	return egress.FieldPasses(name) || slices.Contains(t.Headers, strings.ToLower(name)) &&
+		egress.FieldOfGateway(name, false) == ""
 }
 
 func hopByHop(h http.Header) {
@@ -145,7 +147,8 @@ func (t Target) Response(r *http.Response, s Secret) {
 		r.Header.Set("Connection", "Upgrade")
 		r.Header.Set("Upgrade", accept)
 	}
-	for _, name := range []string{"Set-Cookie", "Set-Cookie2", "Proxy-Authenticate", "Proxy-Authentication-Info", "Alt-Svc"} {
+	for _, name := range []string{"Set-Cookie", "Set-Cookie2", "Proxy-Authenticate", "Proxy-Authentication-Info",
+		"Alt-Svc"} {
 		r.Header.Del(name)
 	}
 	for _, name := range []string{"Location", "Content-Location"} {
@@ -191,7 +194,8 @@ func (t Target) location(text string) string {
 	if !below || rest != "" && rest[0] != '/' {
 		return text // above the prefix: the client cannot get there
 	}
-	out := url.URL{Scheme: "http", Host: t.Virtual, Path: "/", RawQuery: l.RawQuery, ForceQuery: l.ForceQuery, Fragment: l.Fragment, RawFragment: l.RawFragment}
+	out := url.URL{Scheme: "http", Host: t.Virtual, Path: "/", RawQuery: l.RawQuery, ForceQuery: l.ForceQuery,
+		Fragment: l.Fragment, RawFragment: l.RawFragment}
 	if rest != "" {
 		if out.Path, err = url.PathUnescape(rest); err != nil {
 			return text

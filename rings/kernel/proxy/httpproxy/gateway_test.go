@@ -48,11 +48,13 @@ func TestRequest(t *testing.T) {
 		{"credentials of a client", "https://api.test", "/", "", http.Header{"Cookie": {"a"}, "X-Api-Key": {"b"}, "Proxy-Authorization": {"c"}, "Proxy-Foo": {"d"}, "X-Goog-Api-Key": {"e"}, "Api-Key": {"f"}, "Accept": {"g"}},
 			httpproxy.Secret{}, "/", "api.test", http.Header{"Accept": {"g"}, "User-Agent": {""}}},
 		{"credentials of a client with _", "https://api.test", "/", "", http.Header{"X_api_key": {"b"}, "Proxy_foo": {"d"}, "X_key": {"mine"}, "Transfer_encoding": {"chunked"}, "Content_length": {"1"}, "Keep_alive": {"1"}, "Content_type": {"g"}, "X_listed": {"h"}},
-			httpproxy.Secret{Header: "X-Key", Value: "s3cret"}, "/", "api.test", http.Header{"X-Key": {"s3cret"}, "User-Agent": {""}}},
+			httpproxy.Secret{Header: "X-Key", Value: "s3cret"}, "/", "api.test",
+			http.Header{"X-Key": {"s3cret"}, "User-Agent": {""}}},
 		{"fields nobody lists", "https://api.test", "/", "", http.Header{"Dd-Api-Key": {"mine"}, "X-Shopify-Access-Token": {"mine"}, "X-Forwarded-User": {"root"}, "X-Http-Method-Override": {"DELETE"}, "Stripe-Account": {"acct"}, "X-Stainless-Lang": {"python"}},
 			httpproxy.Secret{}, "/", "api.test", http.Header{"User-Agent": {""}}},
 		{"fields everybody sends", "https://api.test", "/", "", http.Header{"Content-Type": {"a/b"}, "Accept": {"*/*"}, "Accept-Encoding": {"gzip"}, "If-None-Match": {"x"}, "Range": {"bytes=0-1"}, "Traceparent": {"00"}, "Idempotency-Key": {"i"}, "User-Agent": {"t"}}, httpproxy.Secret{}, "/", "api.test",
-			http.Header{"Content-Type": {"a/b"}, "Accept": {"*/*"}, "Accept-Encoding": {"gzip"}, "If-None-Match": {"x"}, "Range": {"bytes=0-1"}, "Traceparent": {"00"}, "Idempotency-Key": {"i"}, "User-Agent": {"t"}}},
+			http.Header{"Content-Type": {"a/b"}, "Accept": {"*/*"}, "Accept-Encoding": {"gzip"}, "If-None-Match": {"x"},
+				"Range": {"bytes=0-1"}, "Traceparent": {"00"}, "Idempotency-Key": {"i"}, "User-Agent": {"t"}}},
 		{"a field that the policy lists", "https://api.test", "/", "", http.Header{"X-Listed": {"a", "b"}, "Authorization": {"mine"}, "X-Key": {"mine"}}, httpproxy.Secret{Header: "X-Key", Value: "s3cret"}, "/", "api.test",
 			http.Header{"X-Listed": {"a", "b"}, "X-Key": {"s3cret"}, "User-Agent": {""}}},
 		{"hop by hop", "https://api.test", "/", "", http.Header{"Connection": {"X-Mine, close"}, "X-Mine": {"1"}, "Te": {"trailers"}, "Keep-Alive": {"5"}, "Upgrade": {"h2c"}, "Trailer": {"X"}, "Expect": {"100-continue"}, "Transfer-Encoding": {"chunked"}},
@@ -64,15 +66,18 @@ func TestRequest(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			before := tt.header.Clone()
-			q := &http.Request{Method: "POST", URL: &url.URL{Opaque: tt.path, RawQuery: tt.query}, Host: virtual, Header: tt.header, Body: http.NoBody}
+			q := &http.Request{Method: "POST", URL: &url.URL{Opaque: tt.path, RawQuery: tt.query}, Host: virtual,
+				Header: tt.header, Body: http.NoBody}
 			to := target(t, tt.upstream)
-			to.Headers = []string{"x-listed", "x-key", "authorization"} // a policy cannot list the last, and the secret is the host's
+			// a policy cannot list the last, and the secret is the host's
+			to.Headers = []string{"x-listed", "x-key", "authorization"}
 			out, err := to.Request(t.Context(), q, tt.secret)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if out.URL.RequestURI() != tt.wantURI || out.Host != tt.wantHost || out.Method != "POST" {
-				t.Errorf("got %s %s for %s, want %s for %s", out.Method, out.URL.RequestURI(), out.Host, tt.wantURI, tt.wantHost)
+				t.Errorf("got %s %s for %s, want %s for %s", out.Method, out.URL.RequestURI(), out.Host, tt.wantURI,
+					tt.wantHost)
 			}
 			if diff := cmp.Diff(tt.want, out.Header); diff != "" {
 				t.Errorf("header (-want +got):\n%s", diff)
@@ -108,7 +113,8 @@ func TestRequestStaysBelowItsPrefix(t *testing.T) {
 			t.Errorf("%q is refused", path)
 		}
 	}
-	if _, err := (httpproxy.Target{}).Request(t.Context(), &http.Request{URL: &url.URL{Opaque: "/"}}, httpproxy.Secret{}); err == nil {
+	if _, err := (httpproxy.Target{}).Request(t.Context(), &http.Request{URL: &url.URL{Opaque: "/"}},
+		httpproxy.Secret{}); err == nil {
 		t.Error("the zero Target sends")
 	}
 }
@@ -122,7 +128,8 @@ func TestResponse(t *testing.T) {
 		"X-Base": {base64.StdEncoding.EncodeToString([]byte("s3cr+t/9"))}, "Location": {"https://api.test/base/x?k=s3cr%2bt%2f9"}, "Www-Authenticate": {"Bearer realm=x"},
 		"Set-Cookie": {"session=1"}, "Connection": {"X-Hop, close"}, "X-Hop": {"1"}, "Keep-Alive": {"1"}, "Transfer-Encoding": {"chunked"}, "Trailer": {"X"}, "Alt-Svc": {"h3"}, "Proxy-Authenticate": {"x"},
 	}
-	r := &http.Response{StatusCode: 401, Status: "401 bad key s3cr+t/9", Header: in, Trailer: http.Header{"X": {"s3cr+t/9"}}}
+	r := &http.Response{StatusCode: 401, Status: "401 bad key s3cr+t/9", Header: in,
+		Trailer: http.Header{"X": {"s3cr+t/9"}}}
 	target(t, "https://api.test/base").Response(r, secret)
 	want := http.Header{"Content-Type": {"text/plain"}, "X-Rate": {"5"}, "Www-Authenticate": {"Bearer realm=x"}}
 	if diff := cmp.Diff(want, r.Header); diff != "" {
@@ -136,7 +143,8 @@ func TestResponse(t *testing.T) {
 	if plain.Header.Get("X-Echo") == "" {
 		t.Error("without a secret a header was taken away")
 	}
-	switched := &http.Response{StatusCode: 101, Header: http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}}}
+	switched := &http.Response{StatusCode: 101, Header: http.Header{
+		"Connection": {"Upgrade"}, "Upgrade": {"websocket"}}}
 	target(t, "https://api.test").Response(switched, secret)
 	if switched.Header.Get("Upgrade") != "websocket" || switched.Header.Get("Connection") != "Upgrade" {
 		t.Errorf("a switch lost its header: %v", switched.Header)
@@ -204,7 +212,8 @@ func TestGuard(t *testing.T) {
 			}
 		})
 	}
-	if _, err := httpproxy.Guard(egress.Dest{Name: "api.test", Port: 443}, []string{"10.0.0.0/8", "*"}); err == nil || !strings.Contains(err.Error(), `"*"`) {
+	if _, err := httpproxy.Guard(egress.Dest{Name: "api.test", Port: 443}, []string{"10.0.0.0/8", "*"}); err == nil ||
+		!strings.Contains(err.Error(), `"*"`) {
 		t.Errorf("an address that is none: %v", err)
 	}
 }
@@ -213,7 +222,8 @@ func FuzzRequest(f *testing.F) {
 	for _, s := range []string{"/", "/a", "/..", "/%2e%2e/", "/..;/", "//", "/a%2fb"} {
 		f.Add(s, "X-A", "b")
 	}
-	u := httpproxy.Target{Virtual: virtual, Upstream: egress.UpstreamURL{TLS: true, Dest: egress.Dest{Name: "api.test", Port: 443}, Prefix: "/base"}}
+	u := httpproxy.Target{Virtual: virtual, Upstream: egress.UpstreamURL{
+		TLS: true, Dest: egress.Dest{Name: "api.test", Port: 443}, Prefix: "/base"}}
 	f.Fuzz(func(t *testing.T, path, name, value string) {
 		q := &http.Request{Method: "GET", URL: &url.URL{Opaque: path}, Header: http.Header{}}
 		q.Header.Set(name, value)

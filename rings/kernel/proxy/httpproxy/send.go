@@ -28,8 +28,9 @@ const (
 // system. It follows no redirect, speaks HTTP/1.1 and knows no other proxy.
 func NewTransport(dial func(context.Context) (net.Conn, error), roots *x509.CertPool) *http.Transport {
 	return &http.Transport{
-		DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
-		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}},
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
+		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12,
+			NextProtos: []string{"http/1.1"}},
 		TLSNextProto:           map[string]func(string, *tls.Conn) http.RoundTripper{},
 		TLSHandshakeTimeout:    handshake,
 		ResponseHeaderTimeout:  answer,
@@ -61,7 +62,8 @@ type Flight interface {
 // gets it. The error is a *profiles.Denial that a dial gave, ErrTimeout or
 // ErrUpstream: whatever else went wrong may be in the upstream's own words, and
 // they are not repeated.
-func (t Target) Send(ctx context.Context, by http.RoundTripper, q *http.Request, s Secret, f Flight) (*http.Response, error) {
+func (t Target) Send(ctx context.Context, by http.RoundTripper, q *http.Request, s Secret, f Flight) (
+	*http.Response, error) {
 	out, err := t.Request(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
 		conn := i.Conn
 		if secured, ok := conn.(*tls.Conn); ok {

@@ -172,7 +172,8 @@ func (s *serving) crowded(r Request) end {
 
 // asked is the request as it is decided, without what was not read of it.
 func (s *serving) asked(d egress.Dest) Request {
-	return Request{Listener: s.client.Listener, Dest: d, Method: word(s.req.Method), Path: string(s.req.Path), Says: egress.SayingOf(&s.req)}
+	return Request{Listener: s.client.Listener, Dest: d, Method: word(s.req.Method), Path: string(s.req.Path),
+		Says: egress.SayingOf(&s.req)}
 }
 
 // serve carries the request whose head is in s.req.
@@ -208,7 +209,8 @@ func (s *serving) aim() *egress.Refusal {
 	if d := s.client.Dest; d != (egress.Dest{}) {
 		s.target = d
 		if s.req.Form != httphead.Origin && s.req.Form != httphead.Asterisk {
-			return &egress.Refusal{Code: egress.Request, Why: "the target of a request in a tunnel begins with a slash", Entry: -1}
+			return &egress.Refusal{Code: egress.Request, Why: "the target of a request in a tunnel begins with a slash",
+				Entry: -1}
 		}
 		if s.canonical != "" && bytes.Equal(s.req.Host, s.host) {
 			return nil
@@ -216,7 +218,8 @@ func (s *serving) aim() *egress.Refusal {
 	} else {
 		if s.req.Form != httphead.Absolute {
 			s.target, s.canonical = egress.Dest{}, ""
-			return &egress.Refusal{Code: egress.Request, Why: "the target of a request to a proxy begins with http://", Entry: -1}
+			return &egress.Refusal{Code: egress.Request, Why: "the target of a request to a proxy begins with http://",
+				Entry: -1}
 		}
 		if s.canonical != "" && bytes.Equal(s.req.Authority, s.authority) && bytes.Equal(s.req.Host, s.host) {
 			return nil
@@ -342,7 +345,8 @@ func (s *serving) unreachable(r Request, err error) end {
 		status, code, what = "504 Gateway Timeout", "timeout", "did not answer in time"
 	}
 	text := `{"code":"` + code + `","reason":` + strconv.QuoteToASCII(r.Dest.String()+" "+what) + "}\n"
-	out := append(s.blank(), "HTTP/1.1 "+status+"\r\nContent-Type: application/json\r\nContent-Length: "+strconv.Itoa(len(text))+"\r\nConnection: close\r\n\r\n"...)
+	out := append(s.blank(), "HTTP/1.1 "+status+"\r\nContent-Type: application/json\r\nContent-Length: "+
+		strconv.Itoa(len(text))+"\r\nConnection: close\r\n\r\n"...)
 	if r.Method != "HEAD" {
 		out = append(out, text...)
 	}

@@ -26,7 +26,10 @@ func TestSlowClients(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			at, _ := heads(t, ok)
-			d := serve(t, at, func(d *door) { d.times = httpproxy.Config{Head: 50 * time.Millisecond, Idle: 50 * time.Millisecond} })
+			d := serve(t, at, func(d *door) {
+				d.times = httpproxy.Config{
+					Head: 50 * time.Millisecond, Idle: 50 * time.Millisecond}
+			})
 			w := d.dial()
 			w.say(first)
 			if strings.HasSuffix(first, "\r\n\r\n") {
@@ -118,9 +121,12 @@ func TestStalls(t *testing.T) {
 // arrive than were decided.
 func FuzzExchange(f *testing.F) {
 	f.Add("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n", ok, uint64(1))
-	f.Add("POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n5;x=y\r\nhello\r\n0\r\nT: v\r\n\r\nGET http://a.test/2 HTTP/1.1\r\nHost: a.test\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", uint64(2))
-	f.Add("POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\nhello", "HTTP/1.1 100 Continue\r\n\r\n"+ok, uint64(3))
-	f.Add("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nframes", "HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nback", uint64(4))
+	f.Add("POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n5;x=y\r\nhello\r\n0\r\n"+
+		"T: v\r\n\r\nGET http://a.test/2 HTTP/1.1\r\nHost: a.test\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", uint64(2))
+	f.Add("POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\nhello",
+		"HTTP/1.1 100 Continue\r\n\r\n"+ok, uint64(3))
+	f.Add("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nframes",
+		"HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nback", uint64(4))
 	f.Add("HEAD http://a.test/ HTTP/1.0\r\nHost: a.test\r\n\r\n", "HTTP/1.0 200 OK\r\n\r\n", uint64(5))
 	f.Fuzz(func(t *testing.T, say, answer string, seed uint64) {
 		said := make(chan error, 64)
@@ -147,7 +153,8 @@ func FuzzExchange(f *testing.F) {
 			}
 		})
 		d := serve(t, at, func(d *door) {
-			d.times = httpproxy.Config{Head: 200 * time.Millisecond, Idle: 200 * time.Millisecond, Stall: 200 * time.Millisecond}
+			d.times = httpproxy.Config{Head: 200 * time.Millisecond, Idle: 200 * time.Millisecond,
+				Stall: 200 * time.Millisecond}
 		})
 		w := d.dial()
 		pieces := rand.New(rand.NewPCG(seed, 0))
@@ -174,7 +181,8 @@ func FuzzExchange(f *testing.F) {
 		select {
 		case err := <-said:
 			var op *net.OpError
-			if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, net.ErrClosed) && !errors.As(err, &op) {
+			if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, net.ErrClosed) &&
+				!errors.As(err, &op) {
 				t.Errorf("the target could not read what came: %v", err)
 			}
 		default:

@@ -92,7 +92,8 @@ func (x *virtualExchange) relate(answer *http.Response) end {
 		return x.switchedTo(target, answer)
 	}
 	keep := x.keep
-	bodiless := x.r.Method == "HEAD" || answer.StatusCode == http.StatusNoContent || answer.StatusCode == http.StatusNotModified
+	bodiless := x.r.Method == "HEAD" || answer.StatusCode == http.StatusNoContent ||
+		answer.StatusCode == http.StatusNotModified
 	chunked := !bodiless && answer.ContentLength < 0
 	if chunked && x.minor == 0 {
 		chunked, keep = false, false
@@ -101,7 +102,8 @@ func (x *virtualExchange) relate(answer *http.Response) end {
 	switch {
 	case chunked:
 		out = append(out, "Transfer-Encoding: chunked\r\n"...)
-	case answer.ContentLength >= 0 && answer.StatusCode != http.StatusNoContent && (!bodiless || answer.ContentLength > 0):
+	case answer.ContentLength >= 0 && answer.StatusCode != http.StatusNoContent &&
+		(!bodiless || answer.ContentLength > 0):
 		out = strconv.AppendInt(append(out, "Content-Length: "...), answer.ContentLength, 10)
 		out = append(out, "\r\n"...)
 	}

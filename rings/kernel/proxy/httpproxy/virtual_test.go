@@ -16,7 +16,8 @@ import (
 const gate = "http://gateway.ringd.internal/v1"
 
 func plain(status int, body string) *http.Response {
-	return &http.Response{StatusCode: status, Header: http.Header{"X-From": {"up"}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}
+	return &http.Response{StatusCode: status, Header: http.Header{"X-From": {"up"}},
+		Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}
 }
 
 func TestVirtual(t *testing.T) {
@@ -103,7 +104,8 @@ func TestVirtual(t *testing.T) {
 // A client that waits to be asked for its body is asked when it is wanted, and
 // not at all when it is not.
 func TestVirtualContinue(t *testing.T) {
-	const request = "POST " + gate + " HTTP/1.1\r\nHost: gateway.ringd.internal\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
+	const request = "POST " + gate +
+		" HTTP/1.1\r\nHost: gateway.ringd.internal\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
 	wanted := serve(t, "", func(d *door) {
 		d.trip = func(q *http.Request) (*http.Response, error) {
 			b, _ := io.ReadAll(q.Body)
@@ -226,11 +228,13 @@ func TestVirtualWebSocket(t *testing.T) {
 				return plain(400, ""), nil
 			}
 			r, w := io.Pipe()
-			return &http.Response{StatusCode: 101, Header: http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}}, Body: duplex{r, w}}, nil
+			return &http.Response{StatusCode: 101, Header: http.Header{
+				"Connection": {"Upgrade"}, "Upgrade": {"websocket"}}, Body: duplex{r, w}}, nil
 		}
 	})
 	w := d.dial()
-	w.say("GET " + gate + " HTTP/1.1\r\nHost: gateway.ringd.internal\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nearly")
+	w.say("GET " + gate + " HTTP/1.1\r\nHost: gateway.ringd.internal\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
+		"\r\nearly")
 	r, err := http.ReadResponse(w.r, nil)
 	if err != nil || r.StatusCode != 101 || r.Header.Get("Upgrade") != "websocket" {
 		t.Fatalf("got %v, %v", r, err)

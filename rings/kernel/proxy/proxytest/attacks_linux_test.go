@@ -95,17 +95,20 @@ func TestNothingElse(t *testing.T) {
 	} {
 		has(t, out, answer)
 	}
-	for _, refused := range []string{"tcp 443 !", "tcp 443 hello !", "tcp 80 !", "tcp other port !", "tcp six !", "tcp fake !", "mptcp !", "udp quic !", "ping !", "raw !", "packet !", "lookup !"} {
+	for _, refused := range []string{"tcp 443 !", "tcp 443 hello !", "tcp 80 !", "tcp other port !", "tcp six !",
+		"tcp fake !", "mptcp !", "udp quic !", "ping !", "raw !", "packet !", "lookup !"} {
 		has(t, out, refused)
 	}
 	seen := map[string]bool{}
 	for _, ev := range w.log() {
-		if ev.Decision.Verdict == profiles.Allow || ev.Dial.IsValid() || ev.Agent != agent || ev.Executor != profiles.ExecutorShell {
+		if ev.Decision.Verdict == profiles.Allow || ev.Dial.IsValid() || ev.Agent != agent ||
+			ev.Executor != profiles.ExecutorShell {
 			t.Errorf("on record: %+v", ev)
 		}
 		seen[ev.Listener+" "+ev.Dest.Host()] = true
 	}
-	for _, want := range []string{"transparent 93.184.216.34", "transparent 169.254.169.254", "transparent 2606:2800:220:1::1", "transparent 198.18.0.77", "dns metadata.google.internal"} {
+	for _, want := range []string{"transparent 93.184.216.34", "transparent 169.254.169.254",
+		"transparent 2606:2800:220:1::1", "transparent 198.18.0.77", "dns metadata.google.internal"} {
 		if !seen[want] {
 			t.Errorf("no refusal of %q is on record: %v", want, seen)
 		}
@@ -176,11 +179,13 @@ func TestReload(t *testing.T) {
 			close(h.end)
 			rest, _ := io.ReadAll(out)
 			said += string(rest)
-			has(t, said, "begin api.example", "begin git.example", "whole api.example", "first 0", "new GET new.example:88 0")
+			has(t, said, "begin api.example", "begin git.example", "whole api.example", "first 0",
+				"new GET new.example:88 0")
 			hasNot(t, said, "whole git.example", "second 0")
 			cut := 0
 			for _, ev := range w.log() {
-				if ev.End == proxy.EndCut && ev.Before == before && ev.Generation == before+1 && ev.Dest.Name == "git.example" {
+				if ev.End == proxy.EndCut && ev.Before == before && ev.Generation == before+1 &&
+					ev.Dest.Name == "git.example" {
 					cut++
 				}
 			}
@@ -224,7 +229,8 @@ func TestNarrowed(t *testing.T) {
 	w.serve("93.184.216.34:443", says("secure"))
 	const script = `for h in api git other; do curl -fsS --max-time 20 https://$h.example/; echo; done`
 	narrow := w.spec(script, false)
-	narrow.Grants = []profiles.Grants{{Hosts: []string{"api.example", "other.example"}}, {Hosts: []string{"git.example", "api.example"}}}
+	narrow.Grants = []profiles.Grants{{Hosts: []string{"api.example", "other.example"}},
+		{Hosts: []string{"git.example", "api.example"}}}
 	run := func(s executors.Spec) string {
 		b, _ := io.ReadAll(w.launch(s).(executors.Streamer).Stdout())
 		return string(b)

@@ -91,11 +91,13 @@ func settle() error {
 	if err := guestinit.Route(unix.AF_INET); err != nil {
 		return err
 	}
-	if err := guestinit.Route(unix.AF_INET6); err != nil && !errors.Is(err, unix.EAFNOSUPPORT) && !errors.Is(err, unix.EOPNOTSUPP) {
+	if err := guestinit.Route(unix.AF_INET6); err != nil && !errors.Is(err, unix.EAFNOSUPPORT) &&
+		!errors.Is(err, unix.EOPNOTSUPP) {
 		return err
 	}
 	// Of IPv6 an address is not for listening because it is local.
-	if err := os.WriteFile("/proc/sys/net/ipv6/ip_nonlocal_bind", []byte("1"), 0); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.WriteFile("/proc/sys/net/ipv6/ip_nonlocal_bind", []byte("1"), 0); err != nil &&
+		!errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	// An ordinary user's programs listen on low ports too.

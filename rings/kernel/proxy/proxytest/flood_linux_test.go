@@ -116,7 +116,8 @@ func TestOfAnotherAgent(t *testing.T) {
 	w.put(one, two)
 	const script = `for h in api git; do curl -fsS --max-time 20 https://$h.example/; curl -fsS --max-time 20 --noproxy '*' https://$h.example/; done`
 	for range 3 {
-		for name, hosts := range map[string][2]string{agent: {"api.example", "git.example"}, "b": {"git.example", "api.example"}} {
+		for name, hosts := range map[string][2]string{agent: {"api.example", "git.example"},
+			"b": {"git.example", "api.example"}} {
 			s := w.spec(script, true)
 			s.Agent = name
 			before := len(w.log())
@@ -155,7 +156,8 @@ func TestNetworkComes(t *testing.T) {
 	if state := g.Attestation().Layers["egress"]; state != "unavailable" {
 		t.Errorf("egress is %q", state)
 	}
-	if out := w.run(`curl -sS --max-time 20 https://api.example/`, true); !strings.Contains(out, "secure GET api.example") {
+	if out := w.run(`curl -sS --max-time 20 https://api.example/`, true); !strings.Contains(
+		out, "secure GET api.example") {
 		t.Errorf("a new guest: %s", clip(out))
 	}
 }

@@ -63,8 +63,9 @@ func newWorld(t *testing.T, rules ...profiles.EgressRule) *world {
 		t.Fatal(err)
 	}
 	w.ring, err = kernel.New(kernel.Config{
-		Go: work.Go, Token: rand.Reader, Executors: []string{profiles.ExecutorShell}, Egress: w.egress, Generation: w.number.Load,
-		Prepared: map[string]int{profiles.ExecutorShell: 1}, Spare: true,
+		Go: work.Go, Token: rand.Reader, Executors: []string{profiles.ExecutorShell}, Egress: w.egress,
+		Generation: w.number.Load,
+		Prepared:   map[string]int{profiles.ExecutorShell: 1}, Spare: true,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -118,10 +119,13 @@ func (w *world) profile(rules ...profiles.EgressRule) profiles.Agent {
 		Name: agent, MinTier: profiles.TierOS,
 		Shell:  &profiles.Shell{JIT: true},
 		Egress: profiles.Egress{Mode: profiles.EgressAllowlist, Allow: rules},
-		Limits: profiles.Limits{Processes: &many, Files: &many, MemoryBytes: &memory, CPUMillis: &cpu, WallMillis: &wall, OutputBytes: &memory},
-		Files:  profiles.Files{Read: []profiles.PathRule{{Path: w.dir}}, Write: []profiles.PathRule{{Path: w.dir + "/work"}}},
+		Limits: profiles.Limits{Processes: &many, Files: &many, MemoryBytes: &memory, CPUMillis: &cpu,
+			WallMillis: &wall, OutputBytes: &memory},
+		Files: profiles.Files{Read: []profiles.PathRule{{Path: w.dir}},
+			Write: []profiles.PathRule{{Path: w.dir + "/work"}}},
 	}
-	for _, p := range []string{"/usr/lib/python3", "/usr/lib/python3.11", "/etc/ssl/openssl.cnf", "/usr/share/nodejs", "/usr/share/git-core"} {
+	for _, p := range []string{"/usr/lib/python3", "/usr/lib/python3.11", "/etc/ssl/openssl.cnf", "/usr/share/nodejs",
+		"/usr/share/git-core"} {
 		if _, err := os.Stat(p); err == nil {
 			a.Files.Read = append(a.Files.Read, profiles.PathRule{Path: p})
 		}
@@ -192,8 +196,10 @@ func (w *world) spec(script string, proxies bool) executors.Spec {
 		script = "unset ${!HTTP*} ${!http*} ${!ALL_*} ${!all_*} NODE_USE_ENV_PROXY\n" + script
 	}
 	return executors.Spec{
-		Executor: profiles.ExecutorShell, Agent: agent, Argv: []string{"/usr/bin/bash", "--norc", "-c", "exec 2>&1\n" + script},
-		MinTier: profiles.TierOS, Kernel: k, Env: env, Dir: w.dir + "/work", Streams: true, CPU: time.Minute, MemoryBytes: 4 << 30, FileBytes: 64 << 20,
+		Executor: profiles.ExecutorShell, Agent: agent, Argv: []string{
+			"/usr/bin/bash", "--norc", "-c", "exec 2>&1\n" + script},
+		MinTier: profiles.TierOS, Kernel: k, Env: env, Dir: w.dir + "/work", Streams: true, CPU: time.Minute,
+		MemoryBytes: 4 << 30, FileBytes: 64 << 20,
 	}
 }
 
@@ -270,8 +276,10 @@ func (w *world) trust() {
 	}
 	tmpl := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour),
-		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, DNSNames: []string{"api.example", "git.example", "other.example", "a.b.wild.example"},
+		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage:    x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames:    []string{"api.example", "git.example", "other.example", "a.b.wild.example"},
 		IPAddresses: []net.IP{net.ParseIP("93.184.216.34")},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, &key.PublicKey, key)

@@ -132,7 +132,8 @@ func TestHostile(t *testing.T) {
 			}
 		}
 	}
-	has(t, out, "init shows nothing", "bind 443 ! EADDRINUSE", "bind proxy ! EADDRINUSE", "bind names ! EADDRINUSE", "route ! EPERM", "down ! EPERM", "descriptors [0, 1, 2, 3, 4]")
+	has(t, out, "init shows nothing", "bind 443 ! EADDRINUSE", "bind proxy ! EADDRINUSE", "bind names ! EADDRINUSE",
+		"route ! EPERM", "down ! EPERM", "descriptors [0, 1, 2, 3, 4]")
 	if n := strings.Count(out, "secure GET api.example"); n != 2 {
 		t.Errorf("afterwards the host is reached %d times, want 2", n)
 	}

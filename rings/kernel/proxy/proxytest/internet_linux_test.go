@@ -31,7 +31,8 @@ func TestEverywhere(t *testing.T) {
 	i := proxytest.New(t)
 	i.Sink("hello\n", 443, 8080)
 	i.Datagrams(53)
-	for _, to := range []string{"93.184.216.34:443", "10.1.2.3:8080", "169.254.169.254:443", "[2606:2800:220:1::1]:443"} {
+	for _, to := range []string{"93.184.216.34:443", "10.1.2.3:8080", "169.254.169.254:443",
+		"[2606:2800:220:1::1]:443"} {
 		c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", to)
 		if err != nil {
 			t.Fatal(err)

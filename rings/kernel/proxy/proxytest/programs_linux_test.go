@@ -19,7 +19,8 @@ import (
 // nothing else is, and nothing else is looked up.
 func TestCurl(t *testing.T) {
 	need(t, "/usr/bin/curl")
-	w := newWorld(t, host("api.example", 80, 443), host("*.wild.example"), host("six.example", 8080), host("203.0.113.9", 80))
+	w := newWorld(t, host("api.example", 80, 443), host("*.wild.example"), host("six.example", 8080),
+		host("203.0.113.9", 80))
 	w.Name("api.example", "93.184.216.34")
 	w.Name("a.b.wild.example", "93.184.216.34")
 	w.Name("six.example", "2606:2800:220:1::1")
@@ -38,7 +39,8 @@ func TestCurl(t *testing.T) {
 		done
 		true`,
 		func(t *testing.T, out string) {
-			has(t, out, "secure GET api.example 0", "plain GET api.example 0", "secure GET a.b.wild.example 0", "six GET six.example:8080 0", "secure POST api.example ")
+			has(t, out, "secure GET api.example 0", "plain GET api.example 0", "secure GET a.b.wild.example 0",
+				"six GET six.example:8080 0", "secure POST api.example ")
 			hasNot(t, out, "REACHED", "plain GET 93", "secure GET 93")
 		})
 	for _, name := range w.Lookups() {
@@ -93,7 +95,8 @@ for url in ("https://other.example/", "https://93.184.216.34/", "http://10.0.0.1
 `
 	w.file("script.py", script)
 	w.bothWays(t, `python3 -S "$D/../script.py"`, func(t *testing.T, out string) {
-		has(t, out, "secure GET api.example 0", "plain POST api.example 4", "client secure GET api.example 0", "refused http://10.0.0.1/")
+		has(t, out, "secure GET api.example 0", "plain POST api.example 4", "client secure GET api.example 0",
+			"refused http://10.0.0.1/")
 		hasNot(t, out, "REACHED", "Traceback")
 	})
 }
@@ -135,20 +138,23 @@ const http = require('http');
 })().catch(e => { console.log('FAILED', e); process.exit(1); });
 `)
 	w.bothWays(t, `node --experimental-websocket "$D/../script.js"`, func(t *testing.T, out string) {
-		has(t, out, "secure GET api.example 0", "secure POST api.example 3000000", "refused https://other.example/", "refused https://93.184.216.34/", "socket by hand", "socket by undici")
+		has(t, out, "secure GET api.example 0", "secure POST api.example 3000000", "refused https://other.example/",
+			"refused https://93.184.216.34/", "socket by hand", "socket by undici")
 		hasNot(t, out, "REACHED", "FAILED")
 	})
 }
 
 // echoes is a server of WebSocket that sends back the first frame.
 func echoes(rw http.ResponseWriter, r *http.Request) {
-	sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) // as RFC 6455 has it
+	// as RFC 6455 has it
+	sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
 	conn, buf, err := rw.(http.Hijacker).Hijack()
 	if err != nil {
 		return
 	}
 	defer conn.Close()
-	fmt.Fprintf(buf, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n",
+	fmt.Fprintf(buf, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
+		"Sec-WebSocket-Accept: %s\r\n\r\n",
 		base64.StdEncoding.EncodeToString(sum[:]))
 	buf.Flush()
 	frame, err := readFrame(buf.Reader)
@@ -209,7 +215,8 @@ func TestGit(t *testing.T) {
 			t.Fatalf("git %q: %v: %s", args, err, out)
 		}
 	}
-	w.serve("93.184.216.36:443", &cgi.Handler{Path: backend, Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1"}})
+	w.serve("93.184.216.36:443", &cgi.Handler{Path: backend,
+		Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1"}})
 	w.bothWays(t, `
 		git clone -q https://git.example/r.git "$D/clone/r" 2>&1 || echo FAILED
 		cat "$D"/*/r/.git/packed-refs; git clone -q https://github.example/r.git "$D/other" && echo REACHED; true`, func(t *testing.T, out string) {

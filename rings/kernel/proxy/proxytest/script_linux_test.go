@@ -23,7 +23,8 @@ const scripts = "egresstest-shell-guest"
 
 func scriptGuest() int {
 	var wg sync.WaitGroup
-	return shellguest.Main(context.Background(), shellguest.Config{Now: time.Now, Go: func(f func()) { wg.Go(f) }, Env: os.Environ()})
+	return shellguest.Main(context.Background(), shellguest.Config{
+		Now: time.Now, Go: func(f func()) { wg.Go(f) }, Env: os.Environ()})
 }
 
 // decides answers a script by its agent's profile.
@@ -62,15 +63,17 @@ func TestScript(t *testing.T) {
 			t.Fatalf("git %q: %v: %s", args, err, out)
 		}
 	}
-	w.serve("93.184.216.36:443", &cgi.Handler{Path: backend, Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1"}})
+	w.serve("93.184.216.36:443", &cgi.Handler{Path: backend,
+		Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1"}})
 
 	a := w.profile(host("api.example", 80, 443), host("git.example"))
 	stack := int64(1 << 20)
 	a.Limits.ResultBytes, a.Limits.StackBytes = &stack, &stack
 	a.Bridges = map[string]profiles.Bridge{}
-	a.Shell = &profiles.Shell{Pipes: true, Redirects: true, Substitution: true, Limits: a.Limits, Binaries: []profiles.Binary{
-		{Path: "/usr/bin/curl"}, {Path: "/usr/bin/git", Helpers: []profiles.PathRule{{Path: "/usr/lib/git-core"}}},
-	}}
+	a.Shell = &profiles.Shell{Pipes: true, Redirects: true, Substitution: true, Limits: a.Limits,
+		Binaries: []profiles.Binary{
+			{Path: "/usr/bin/curl"}, {Path: "/usr/bin/git", Helpers: []profiles.PathRule{{Path: "/usr/lib/git-core"}}},
+		}}
 	a.Files = profiles.Files{Read: []profiles.PathRule{{Path: w.ca}}}
 	w.put(a)
 

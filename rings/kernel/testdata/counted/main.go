@@ -136,7 +136,8 @@ func watches(n int) (string, error) {
 			if made == n {
 				break
 			}
-			if err := syscall.EpollCtl(e, syscall.EPOLL_CTL_ADD, as, &syscall.EpollEvent{Events: syscall.EPOLLIN}); err != nil {
+			if err := syscall.EpollCtl(e, syscall.EPOLL_CTL_ADD, as,
+				&syscall.EpollEvent{Events: syscall.EPOLLIN}); err != nil {
 				return fmt.Sprintf("%d watches, %v", made, err), nil
 			}
 			made++
@@ -152,7 +153,8 @@ func watches(n int) (string, error) {
 // without a descriptor. Their rights differ from one to the next, so that none merge.
 func mapped(n int) (string, error) {
 	for i := range n {
-		if _, err := syscall.Mmap(-1, 0, 4096, syscall.PROT_READ|i&1*syscall.PROT_WRITE, syscall.MAP_SHARED|syscall.MAP_ANON); err != nil {
+		if _, err := syscall.Mmap(-1, 0, 4096, syscall.PROT_READ|i&1*syscall.PROT_WRITE,
+			syscall.MAP_SHARED|syscall.MAP_ANON); err != nil {
 			return fmt.Sprintf("%d files, %v", i, err), nil
 		}
 	}

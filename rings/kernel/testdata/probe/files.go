@@ -102,8 +102,11 @@ func files() map[string]probe {
 		"fs_openat2_magic": func(a args) string {
 			return openat2("/proc/self/root"+a["secret"], unix.O_RDONLY, 0, unix.RESOLVE_NO_SYMLINKS)
 		},
-		"fs_openat2_cached": func(a args) string { return openat2(a["secret"], unix.O_RDONLY, 0, 0x20 /* RESOLVE_CACHED */) },
-		"fs_setxattr_cap":   func(a args) string { return made(a, capability) },
+		"fs_openat2_cached": func(a args) string {
+			return openat2(
+				a["secret"], unix.O_RDONLY, 0, 0x20 /* RESOLVE_CACHED */)
+		},
+		"fs_setxattr_cap": func(a args) string { return made(a, capability) },
 		"fs_setxattr_trusted": func(a args) string {
 			return made(a, func(p string) string { return is(unix.Setxattr(p, "trusted.x", []byte("x"), 0)) })
 		},

@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const newAll = unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+const newAll = unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC |
+	unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
 // kernel are probes of what the kernel does for processes.
 func kernel() map[string]probe {

@@ -113,7 +113,8 @@ func elsewhere(token, lab string) string {
 // try there: anything but the few probes that look for one object of the test.
 func harmless(id, lab string) bool {
 	for _, ns := range []string{"pid", "net", "ipc"} {
-		if strings.Contains(lab, ns) && !strings.HasSuffix(id, "_host") && !strings.HasSuffix(id, "_hostlo") && id != "ex_ran" {
+		if strings.Contains(lab, ns) && !strings.HasSuffix(id, "_host") && !strings.HasSuffix(id, "_hostlo") &&
+			id != "ex_ran" {
 			return false
 		}
 	}
@@ -191,7 +192,8 @@ func child() (pid int, end func(), err error) {
 		return 0, nil, err
 	}
 	argv := append([]string{"probe", os.Args[1], "wait"}, os.Args[3:]...)
-	p, err := os.StartProcess("/proc/self/exe", argv, &os.ProcAttr{Env: []string{}, Files: []*os.File{r, os.Stderr, os.Stderr}})
+	p, err := os.StartProcess("/proc/self/exe", argv, &os.ProcAttr{
+		Env: []string{}, Files: []*os.File{r, os.Stderr, os.Stderr}})
 	r.Close()
 	if err != nil {
 		w.Close()
@@ -208,7 +210,8 @@ func wait(args) string {
 
 func probes() map[string]probe {
 	all := map[string]probe{}
-	for _, m := range []map[string]probe{files(), programs(), memory(), kernel(), numbers(), sockets(), egress(), neighbours(), races(), hogs(), holds(), devices(), identity()} {
+	for _, m := range []map[string]probe{files(), programs(), memory(), kernel(), numbers(), sockets(), egress(),
+		neighbours(), races(), hogs(), holds(), devices(), identity()} {
 		maps.Copy(all, m)
 	}
 	return all

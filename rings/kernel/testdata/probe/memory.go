@@ -13,7 +13,8 @@ const page = 4096
 
 // memory are probes of memory that becomes executable.
 func memory() map[string]probe {
-	const rw, rwx, rx = unix.PROT_READ | unix.PROT_WRITE, unix.PROT_READ | unix.PROT_WRITE | unix.PROT_EXEC, unix.PROT_READ | unix.PROT_EXEC
+	const rw, rwx, rx = unix.PROT_READ | unix.PROT_WRITE, unix.PROT_READ | unix.PROT_WRITE | unix.PROT_EXEC,
+		unix.PROT_READ | unix.PROT_EXEC
 	const anon = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS
 	return map[string]probe{
 		"ex_mmap_rwx":         func(args) string { return mapped(rwx, anon, -1) },

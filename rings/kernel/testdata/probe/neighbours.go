@@ -21,7 +21,11 @@ func neighbours() map[string]probe {
 		"i_sigqueue_host": func(a args) string {
 			return sys(unix.SYS_RT_SIGQUEUEINFO, uintptr(num(a["pid"])), 0, slice(make([]uintptr, 16)))
 		},
-		"i_pidfd_host":  func(a args) string { fd, err := unix.PidfdOpen(num(a["pid"]), 0); unix.Close(fd); return is(err) },
+		"i_pidfd_host": func(a args) string {
+			fd, err := unix.PidfdOpen(num(a["pid"]), 0)
+			unix.Close(fd)
+			return is(err)
+		},
 		"i_setown_host": setOwn,
 		"i_sched_host": func(a args) string {
 			var s unix.CPUSet

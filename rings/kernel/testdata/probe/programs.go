@@ -34,33 +34,39 @@ func programs() map[string]probe {
 		"ex_ldso_preload": func(a args) string {
 			return loads(a, exec.Command(a["ldso"], "--preload", a["so"], a["bash"], "-c", showMaps(a)))
 		},
-		"ex_library":           func(a args) string { return become(a["libc"]) },
-		"ex_memfd":             func(a args) string { return memfd(0, false) },
-		"ex_memfd_execflag":    func(a args) string { return memfd(unix.MFD_EXEC, false) },
-		"ex_memfd_procfd":      func(a args) string { return memfd(0, true) },
-		"ex_memfd_noexec":      func(a args) string { return memfd(unix.MFD_NOEXEC_SEAL, true) },
-		"ex_memfd_allow_seal":  func(a args) string { return memfd(unix.MFD_ALLOW_SEALING, true) },
-		"ex_memfd_huge":        func(a args) string { return memfd(unix.MFD_HUGETLB, true) },
-		"ex_memfd_chmod":       memfdChmod,
-		"ex_script":            func(a args) string { return script(a, "#!"+a["bash"]+"\n") },
-		"ex_script_unlisted":   func(a args) string { return script(a, "#!"+a["unlisted"]+"\n") },
-		"ex_script_interp":     func(a args) string { return become(a["bash"], writeScript(a, "echo RESULT x ran\n")) },
-		"ex_proc1_exe":         func(a args) string { return become("/proc/1/exe") },
-		"ex_fd_exec":           func(a args) string { return fdexec(a["copied"]) },
-		"ex_fd_exec_path":      func(a args) string { return fdexecPath(a["copied"]) },
-		"ex_dir_exec":          func(a args) string { return direxec(a) },
-		"ex_dlopen_work":       dlopen,
-		"ex_ldpreload":         func(a args) string { return loaded(a, "LD_PRELOAD="+a["so"]) },
-		"ex_ldaudit":           func(a args) string { return loaded(a, "LD_AUDIT="+a["so"]) },
-		"ex_ldlibrary":         ldlibrary,
-		"ex_setuid_su":         func(a args) string { return become("/usr/bin/su", "-c", "true") },
-		"ex_binfmt_mount":      func(args) string { return sys(unix.SYS_MOUNT, text("b"), text("/tmp"), text("binfmt_misc"), 0, 0) },
-		"ex_binfmt_register":   func(args) string { return open("/proc/sys/fs/binfmt_misc/register", unix.O_WRONLY) },
-		"ex_tmp":               func(a args) string { return copyTo(a["copied"], "/tmp/copied") },
-		"ex_shm":               func(a args) string { return copyTo(a["copied"], "/dev/shm/copied") },
-		"ex_fifo":              fifo,
-		"ex_subprocess":        subprocess,
-		"ex_noexec_remount":    func(a args) string { return sys(unix.SYS_MOUNT, 0, text(a["ws"]), 0, unix.MS_REMOUNT|unix.MS_BIND, 0) },
+		"ex_library":          func(a args) string { return become(a["libc"]) },
+		"ex_memfd":            func(a args) string { return memfd(0, false) },
+		"ex_memfd_execflag":   func(a args) string { return memfd(unix.MFD_EXEC, false) },
+		"ex_memfd_procfd":     func(a args) string { return memfd(0, true) },
+		"ex_memfd_noexec":     func(a args) string { return memfd(unix.MFD_NOEXEC_SEAL, true) },
+		"ex_memfd_allow_seal": func(a args) string { return memfd(unix.MFD_ALLOW_SEALING, true) },
+		"ex_memfd_huge":       func(a args) string { return memfd(unix.MFD_HUGETLB, true) },
+		"ex_memfd_chmod":      memfdChmod,
+		"ex_script":           func(a args) string { return script(a, "#!"+a["bash"]+"\n") },
+		"ex_script_unlisted":  func(a args) string { return script(a, "#!"+a["unlisted"]+"\n") },
+		"ex_script_interp":    func(a args) string { return become(a["bash"], writeScript(a, "echo RESULT x ran\n")) },
+		"ex_proc1_exe":        func(a args) string { return become("/proc/1/exe") },
+		"ex_fd_exec":          func(a args) string { return fdexec(a["copied"]) },
+		"ex_fd_exec_path":     func(a args) string { return fdexecPath(a["copied"]) },
+		"ex_dir_exec":         func(a args) string { return direxec(a) },
+		"ex_dlopen_work":      dlopen,
+		"ex_ldpreload":        func(a args) string { return loaded(a, "LD_PRELOAD="+a["so"]) },
+		"ex_ldaudit":          func(a args) string { return loaded(a, "LD_AUDIT="+a["so"]) },
+		"ex_ldlibrary":        ldlibrary,
+		"ex_setuid_su":        func(a args) string { return become("/usr/bin/su", "-c", "true") },
+		"ex_binfmt_mount": func(args) string {
+			return sys(
+				unix.SYS_MOUNT, text("b"), text("/tmp"), text("binfmt_misc"), 0, 0)
+		},
+		"ex_binfmt_register": func(args) string { return open("/proc/sys/fs/binfmt_misc/register", unix.O_WRONLY) },
+		"ex_tmp":             func(a args) string { return copyTo(a["copied"], "/tmp/copied") },
+		"ex_shm":             func(a args) string { return copyTo(a["copied"], "/dev/shm/copied") },
+		"ex_fifo":            fifo,
+		"ex_subprocess":      subprocess,
+		"ex_noexec_remount": func(a args) string {
+			return sys(
+				unix.SYS_MOUNT, 0, text(a["ws"]), 0, unix.MS_REMOUNT|unix.MS_BIND, 0)
+		},
 		"ex_memfd_script_bash": memfdScript,
 		"ex_execve_null":       func(a args) string { return sys(unix.SYS_EXECVE, text(a["unlisted"]), 0, 0) },
 		"ex_uselib":            func(a args) string { return sys(uselib, text(a["so"])) },
@@ -191,7 +197,8 @@ func loaded(a args, env string) string {
 
 // showMaps says whether the library of the workspace is in the memory of a shell.
 func showMaps(a args) string {
-	return "while read -r l; do case $l in *r-xp*" + a["so"] + "*) echo mapped $l;; esac; done </proc/self/maps; echo looked"
+	return "while read -r l; do case $l in *r-xp*" + a["so"] +
+		"*) echo mapped $l;; esac; done </proc/self/maps; echo looked"
 }
 
 func loads(a args, c *exec.Cmd) string {
@@ -204,7 +211,8 @@ func loads(a args, c *exec.Cmd) string {
 	case strings.Contains(out.String(), "mapped"):
 		fmt.Fprint(os.Stderr, out.String(), bad.String())
 		return "mapped"
-	case strings.Contains(bad.String(), "cannot be preloaded") && strings.Contains(out.String(), "looked"), strings.Contains(bad.String(), "cannot be loaded"), strings.Contains(bad.String(), "failed to map"):
+	case strings.Contains(bad.String(), "cannot be preloaded") && strings.Contains(out.String(), "looked"),
+		strings.Contains(bad.String(), "cannot be loaded"), strings.Contains(bad.String(), "failed to map"):
 		return "unmapped"
 	}
 	return fmt.Sprintf("%v %.60q %.100q", err, out.String(), bad.String())

@@ -39,7 +39,8 @@ func TestDocumentIsWhatTheCodeSays(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got, want) {
-			t.Errorf("%s is not what the code says; RINGD_UPDATE=1 go test ./cmd/ringd/internal/api/openapi writes it", path)
+			t.Errorf("%s is not what the code says; RINGD_UPDATE=1 go test ./cmd/ringd/internal/api/openapi writes it",
+				path)
 		}
 	}
 }

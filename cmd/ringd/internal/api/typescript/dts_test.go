@@ -55,7 +55,8 @@ func TestTypes(t *testing.T) {
 		{"not a schema", `17`, `unknown`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := typescript.Declare("a", "sha256:1", map[string]profiles.Bridge{"f": {Arguments: json.RawMessage(tc.schema)}})
+			got, err := typescript.Declare("a", "sha256:1", map[string]profiles.Bridge{
+				"f": {Arguments: json.RawMessage(tc.schema)}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +124,8 @@ func TestHostileSchemaStaysInItsPlace(t *testing.T) {
 		{"depth", deep, "unknown"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := typescript.Declare("a\n*/ b", "r", map[string]profiles.Bridge{"f": {Arguments: json.RawMessage(tc.schema)}})
+			got, err := typescript.Declare("a\n*/ b", "r", map[string]profiles.Bridge{
+				"f": {Arguments: json.RawMessage(tc.schema)}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +154,8 @@ func TestDeclareRefuses(t *testing.T) {
 }
 
 func FuzzDeclare(f *testing.F) {
-	for _, s := range []string{`{}`, `true`, `{"$ref":"#"}`, `{"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"$ref":"#/$defs/a"}}}`,
+	for _, s := range []string{`{}`, `true`, `{"$ref":"#"}`,
+		`{"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"$ref":"#/$defs/a"}}}`,
 		`{"type":["array"],"items":{"enum":[1,"*/"]},"description":"*/"}`} {
 		f.Add(s)
 	}
@@ -169,8 +172,10 @@ func FuzzDeclare(f *testing.F) {
 }
 
 func TestApprovalIsTold(t *testing.T) {
-	for when, want := range map[string]string{"": "/** Asks for an approval:", "input.args.n > 1": "/** May ask for an approval"} {
-		got, err := typescript.Declare("a", "sha256:1", map[string]profiles.Bridge{"pay": {Approval: &profiles.Approval{Count: 1, When: when}}})
+	for when, want := range map[string]string{"": "/** Asks for an approval:",
+		"input.args.n > 1": "/** May ask for an approval"} {
+		got, err := typescript.Declare("a", "sha256:1", map[string]profiles.Bridge{
+			"pay": {Approval: &profiles.Approval{Count: 1, When: when}}})
 		if err != nil || !strings.Contains(got, want) || strings.Contains(got, "input.args") {
 			t.Errorf("%q: %s, %v", when, got, err)
 		}
@@ -196,7 +201,8 @@ func TestFetch(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
 	}
-	if without, err := typescript.Declare("a", "sha256:1", map[string]profiles.Bridge{"tools.fetch": {}}); err != nil || strings.Contains(without, "Response") {
+	if without, err := typescript.Declare("a", "sha256:1", map[string]profiles.Bridge{"tools.fetch": {}}); err != nil ||
+		strings.Contains(without, "Response") {
 		t.Errorf("without the grant: %s %v", without, err)
 	}
 }
@@ -211,11 +217,13 @@ func TestDeclareShell(t *testing.T) {
 		"tools.shell": {profiles.Bridge{}, "function shell(...args: unknown[]): Promise<unknown>;"},
 	} {
 		text, err := typescript.Declare("a", "sha256:1", map[string]profiles.Bridge{name: tt.bridge})
-		if err != nil || !strings.Contains(text, tt.want) || strings.Contains(text, "exit_code: number;") != (name == "shell") {
+		if err != nil || !strings.Contains(text, tt.want) ||
+			strings.Contains(text, "exit_code: number;") != (name == "shell") {
 			t.Errorf("%s: %v\n%s", name, err, text)
 		}
 	}
-	text, err := typescript.Declare("a", "sha256:1", map[string]profiles.Bridge{"shell": {Arguments: json.RawMessage(`{"type":"string"}`)}})
+	text, err := typescript.Declare("a", "sha256:1", map[string]profiles.Bridge{
+		"shell": {Arguments: json.RawMessage(`{"type":"string"}`)}})
 	if err != nil || !strings.Contains(text, "input: ") || strings.Contains(text, "exit_code") {
 		t.Errorf("with a schema: %v\n%s", err, text)
 	}

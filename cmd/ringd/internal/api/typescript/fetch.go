@@ -136,7 +136,8 @@ declare class TextDecoder {
 // fetch writes what the name stands for. A schema of the policy is about what the
 // host is asked, not about these types: the ring checks it.
 func (w *writer) fetch(note string) {
-	for _, name := range []string{"HeadersInit", "BodyInit", "RequestInit", "Headers", "Request", "Response", "AbortSignal", "AbortController",
+	for _, name := range []string{"HeadersInit", "BodyInit", "RequestInit", "Headers", "Request", "Response",
+		"AbortSignal", "AbortController",
 		"DOMException", "URLSearchParams", "URL", "TextEncoder", "TextDecoder"} {
 		w.taken[name] = true
 	}

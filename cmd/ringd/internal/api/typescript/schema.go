@@ -373,7 +373,8 @@ func comment(node any) []string {
 		}
 	}
 	var facts []string
-	for _, k := range []string{"format", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "default"} {
+	for _, k := range []string{"format", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems",
+		"maxItems", "default"} {
 		if v, ok := n[k]; ok {
 			facts = append(facts, k+" "+strings.ReplaceAll(literal(v), "*/", `*\u002f`))
 		}

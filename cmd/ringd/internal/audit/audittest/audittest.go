@@ -19,7 +19,8 @@ func State(t testing.TB, now time.Time, records ...audit.Record) string {
 	if err := os.MkdirAll(cli.Layout(dir).Store, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	log, err := audit.Open(t.Context(), audit.Config{Dir: cli.Layout(dir).Audit, Key: ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)),
+	log, err := audit.Open(t.Context(), audit.Config{Dir: cli.Layout(dir).Audit,
+		Key: ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)),
 		Now: func() time.Time { return now }, Ticks: make(chan time.Time)})
 	if err != nil {
 		t.Fatal(err)

@@ -23,8 +23,10 @@ const Forged = "FORGED"
 func Hostile() []string {
 	line := "\n" + Forged + "     7  2026-11-23T00:00:00.000Z  call_approved    rforged  c1  bridge:pay  by uid:0"
 	return []string{
-		"x" + line, "x\r" + line[1:], "x" + line + "\n", "x\n\n" + line + "\ny", "\x1b[2J\x1b[31mred\x1b]0;title\a", "\u009b31m\u0085" + Forged, "\u202egnp.exe\u2066", "a\u200bb\ufeffc\u2060d",
-		"\x7f\b\b\x00\v\f", "\u2028" + Forged + "\u2029", "tab\there", "  two  spaces  ", "\xff\xfe\x9b", strings.Repeat("long ", 40) + line, "\U000e0041\u061c",
+		"x" + line, "x\r" + line[1:], "x" + line + "\n", "x\n\n" + line + "\ny", "\x1b[2J\x1b[31mred\x1b]0;title\a",
+		"\u009b31m\u0085" + Forged, "\u202egnp.exe\u2066", "a\u200bb\ufeffc\u2060d",
+		"\x7f\b\b\x00\v\f", "\u2028" + Forged + "\u2029", "tab\there", "  two  spaces  ", "\xff\xfe\x9b",
+		strings.Repeat("long ", 40) + line, "\U000e0041\u061c",
 	}
 }
 

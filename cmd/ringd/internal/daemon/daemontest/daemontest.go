@@ -156,7 +156,8 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Desk, err = waiting.NewDesk(waiting.DeskConfig{Store: faulty, Recorder: recorder, Marks: keyring, Now: s.Clock.Now,
+	s.Desk, err = waiting.NewDesk(waiting.DeskConfig{Store: faulty, Recorder: recorder, Marks: keyring,
+		Now:     s.Clock.Now,
 		Metrics: s.Metrics, Point: cfg.Point})
 	if err != nil {
 		return nil, err
@@ -230,7 +231,8 @@ func (s *Stack) Close(t testing.TB) {
 func (s *Stack) Records(t testing.TB, kinds ...audit.Kind) []audit.Record {
 	t.Helper()
 	var out []audit.Record
-	for e, err := range audit.Query(context.WithoutCancel(t.Context()), filepath.Join(s.Dir, "audit"), audit.Filter{Kinds: kinds}) {
+	for e, err := range audit.Query(context.WithoutCancel(t.Context()), filepath.Join(s.Dir, "audit"),
+		audit.Filter{Kinds: kinds}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -313,7 +315,8 @@ func (c *Compiler) Compile(ctx context.Context, p syncer.Push) (*profiles.Set, s
 // Set is what Compiler makes of a text: the policy's name and its bridges, each
 // NAME or NAME/AGENTS-OF-A-CALL/DEPTH/AGENTS-IN-ALL. NAME! needs an approval that
 // expires after a day, NAME!COUNT@OWNER@OWNER as many from these owners. $PROGRAM
-// lists a program for scripts, +FOLDER a folder that is written, and $PROGRAM!WORD asks people for that word of it. A pause
+// lists a program for scripts, +FOLDER a folder that is written, and $PROGRAM!WORD asks people for
+// that word of it. A pause
 // lasts two days, a session one hour and 64 bytes.
 func Set(text string) (*profiles.Set, error) {
 	name, bridges, _ := strings.Cut(text, " ")

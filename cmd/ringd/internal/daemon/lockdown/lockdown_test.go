@@ -70,7 +70,8 @@ func TestLockdown(t *testing.T) {
 		},
 	})
 	ctx := t.Context()
-	for _, o := range []wire.LockdownOrder{{State: "begin"}, {State: "begin", Reason: " "}, {State: "on", Reason: "x"}, {State: "begin", Reason: strings.Repeat("x", lockdown.MaxReason+1)}} {
+	for _, o := range []wire.LockdownOrder{{State: "begin"}, {State: "begin", Reason: " "}, {State: "on", Reason: "x"},
+		{State: "begin", Reason: strings.Repeat("x", lockdown.MaxReason+1)}} {
 		var invalid *lockdown.InvalidError
 		if _, err := l.Set(ctx, "uid:1", o); !errors.As(err, &invalid) {
 			t.Errorf("%v: %v", o.State, err)
@@ -85,7 +86,8 @@ func TestLockdown(t *testing.T) {
 			t.Fatalf("%+v, %v", now, err)
 		}
 	}
-	if now, err := l.Set(ctx, "uid:2", wire.LockdownOrder{State: "begin", Reason: "other"}); err != nil || now.By != "uid:1" || now.Reason != "leak" {
+	if now, err := l.Set(ctx, "uid:2", wire.LockdownOrder{State: "begin", Reason: "other"}); err != nil ||
+		now.By != "uid:1" || now.Reason != "leak" {
 		t.Errorf("%+v, %v", now, err)
 	}
 	d := l.Denied("executor:js", "sha256:1")
@@ -94,11 +96,13 @@ func TestLockdown(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	// another process finds it
-	if s := open(t, file, &memory{}).State(); s == nil || s.By != "uid:1" || s.Reason != "leak" || !s.Since.Equal(clock()) {
+	if s := open(t, file, &memory{}).State(); s == nil || s.By != "uid:1" || s.Reason != "leak" ||
+		!s.Since.Equal(clock()) {
 		t.Errorf("%+v", s)
 	}
 	for range 2 {
-		if now, err := l.Set(ctx, "uid:1", wire.LockdownOrder{State: "lift", Reason: "over"}); err != nil || now.State != "open" {
+		if now, err := l.Set(ctx, "uid:1", wire.LockdownOrder{State: "lift", Reason: "over"}); err != nil ||
+			now.State != "open" {
 			t.Fatalf("%+v, %v", now, err)
 		}
 	}
@@ -273,7 +277,8 @@ func TestSigned(t *testing.T) {
 	file, log := filepath.Join(t.TempDir(), "lockdown.json"), &memory{}
 	l := open(t, file, log)
 	order := func(state string, sequence int64) lockdown.Order {
-		return lockdown.Order{Type: lockdown.OrderType, State: state, Sequence: sequence, Issued: clock().Add(-time.Minute),
+		return lockdown.Order{Type: lockdown.OrderType, State: state, Sequence: sequence,
+			Issued:  clock().Add(-time.Minute),
 			Expires: clock().Add(time.Hour), Issuer: "soc", Reason: "leak"}
 	}
 	var invalid *lockdown.InvalidError
@@ -317,7 +322,8 @@ func TestSigned(t *testing.T) {
 	if err := l.Obey(t.Context(), order("lift", 7)); err != nil {
 		t.Error(err)
 	}
-	if err := open(t, file, log).Obey(t.Context(), order("begin", 7)); !errors.Is(err, lockdown.ErrEquivocated) || len(log.kinds) != 2 {
+	if err := open(t, file, log).Obey(t.Context(), order("begin", 7)); !errors.Is(err, lockdown.ErrEquivocated) ||
+		len(log.kinds) != 2 {
 		t.Errorf("another order of the same sequence: %v", err)
 	}
 	if err := open(t, file, log).Obey(t.Context(), order("lift", 7)); err != nil || len(log.kinds) != 2 {
@@ -372,9 +378,11 @@ func TestLostFile(t *testing.T) {
 		begun  bool
 		err    error
 		closed bool
-	}{"begun": {begun: true, closed: true}, "log cannot be read": {err: errors.New("input/output error"), closed: true}, "never begun, or lifted": {}} {
+	}{"begun": {begun: true, closed: true}, "log cannot be read": {err: errors.New("input/output error"), closed: true},
+		"never begun, or lifted": {}} {
 		file := filepath.Join(t.TempDir(), "lockdown.json")
-		cfg := lockdown.Config{File: file, Recorder: &memory{}, Now: clock, Begun: func() (bool, error) { return tt.begun, tt.err }}
+		cfg := lockdown.Config{File: file, Recorder: &memory{}, Now: clock,
+			Begun: func() (bool, error) { return tt.begun, tt.err }}
 		l, err := lockdown.Open(cfg)
 		if err != nil {
 			t.Fatal(err)

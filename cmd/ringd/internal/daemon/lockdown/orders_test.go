@@ -78,7 +78,8 @@ func (h *host) open(roots *trust.Roots, file string) {
 	if h.lock, err = lockdown.Open(lockdown.Config{File: file, Recorder: h.log, Now: now}); err != nil {
 		h.t.Fatal(err)
 	}
-	if h.desk, err = lockdown.NewDesk(lockdown.OrdersConfig{Roots: roots, Lock: h.lock, Recorder: h.log, Now: now}); err != nil {
+	if h.desk, err = lockdown.NewDesk(lockdown.OrdersConfig{
+		Roots: roots, Lock: h.lock, Recorder: h.log, Now: now}); err != nil {
 		h.t.Fatal(err)
 	}
 }
@@ -248,17 +249,20 @@ func TestAttacks(t *testing.T) {
 			h.order(raw)
 			for range 2 { // told once
 				o := h.look()
-				if o.Result != wire.OrderRefused || o.Code != tt.code || !strings.Contains(o.Message, tt.says) || !strings.HasPrefix(o.Message, trust.LockdownFile+" is not carried out: "+tt.code+": ") {
+				if o.Result != wire.OrderRefused || o.Code != tt.code || !strings.Contains(o.Message, tt.says) ||
+					!strings.HasPrefix(o.Message, trust.LockdownFile+" is not carried out: "+tt.code+": ") {
 					t.Fatalf("%+v, want %s with %q", o, tt.code, tt.says)
 				}
 				if s := h.lock.State(); s == nil || s.By != "signed:group:soc" {
 					t.Fatalf("it is open: %+v", s)
 				}
 			}
-			if r := h.log.records[len(h.log.records)-1]; r.Kind != audit.LockdownRefused || r.Detail["code"] != tt.code || len(h.log.records) != 2 {
+			if r := h.log.records[len(h.log.records)-1]; r.Kind != audit.LockdownRefused ||
+				r.Detail["code"] != tt.code || len(h.log.records) != 2 {
 				t.Errorf("records %+v", h.log.records)
 			}
-			if h.now = h.now.Add(tt.past); tt.past > 0 && (h.look().Result != wire.OrderObeyed || h.lock.State() != nil) {
+			if h.now = h.now.Add(tt.past); tt.past > 0 && (h.look().Result != wire.OrderObeyed ||
+				h.lock.State() != nil) {
 				t.Error("it is not obeyed when its time has come")
 			}
 			h.now = start()
@@ -372,7 +376,8 @@ func TestAttacksWithoutLayer(t *testing.T) {
 				h := newLoose(t, off)
 				h.order(raw)
 				err := h.obey(raw)
-				if code := lockdown.CodeOf(err); err == nil || h.lock.State() == nil || len(off) == 0 && code != tt.code {
+				if code := lockdown.CodeOf(err); err == nil || h.lock.State() == nil || len(off) == 0 &&
+					code != tt.code {
 					t.Errorf("without %s: %v (%s)", without, err, code)
 				}
 			}
@@ -381,7 +386,8 @@ func TestAttacksWithoutLayer(t *testing.T) {
 				return
 			}
 			for i, back := range tt.layers {
-				if back == ordersMemory && len(tt.layers) > 1 { // an order of a host that forgot is refused for the rest
+				// an order of a host that forgot is refused for the rest
+				if back == ordersMemory && len(tt.layers) > 1 {
 					continue
 				}
 				refused("all but "+back, slices.Delete(slices.Clone(tt.layers), i, i+1))
@@ -399,7 +405,8 @@ func TestAttacksWithoutLayer(t *testing.T) {
 func TestNoRole(t *testing.T) {
 	h := newHost(t, rootsOf(t))
 	h.order(signed(t, order("begin", 1), "ana"))
-	if o := h.look(); o.Code != "order_threshold" || !strings.Contains(o.Message, "no keys for lockdown") || h.lock.State() != nil {
+	if o := h.look(); o.Code != "order_threshold" || !strings.Contains(o.Message, "no keys for lockdown") ||
+		h.lock.State() != nil {
 		t.Errorf("%+v", o)
 	}
 }
@@ -499,12 +506,13 @@ func TestOnce(t *testing.T) {
 func TestWhileLifting(t *testing.T) {
 	h := newHost(t, rootsOf(t, "soc", "sam"))
 	lifting, goOn, closed := make(chan struct{}), make(chan struct{}), make(chan struct{}, 8)
-	h.lock.Attach(lockdown.Parts{Close: func() { closed <- struct{}{} }, Open: func(_ context.Context, opened func() bool) error {
-		close(lifting)
-		<-goOn
-		opened()
-		return nil
-	}})
+	h.lock.Attach(lockdown.Parts{Close: func() { closed <- struct{}{} },
+		Open: func(_ context.Context, opened func() bool) error {
+			close(lifting)
+			<-goOn
+			opened()
+			return nil
+		}})
 	h.order(signed(t, order("begin", 1), "soc", "sam"))
 	h.look()
 	<-closed
@@ -531,7 +539,8 @@ func FuzzOpen(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add([]byte(`{"payloadType":"` + lockdown.PayloadType + `","payload":"` + base64.StdEncoding.EncodeToString(b) + `","signatures":[]}`))
+		f.Add([]byte(`{"payloadType":"` + lockdown.PayloadType + `","payload":"` +
+			base64.StdEncoding.EncodeToString(b) + `","signatures":[]}`))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if o, _, err := lockdown.OpenOrder(t.Context(), rootsOf(t, "soc", "sam"), raw); err == nil {
@@ -558,20 +567,25 @@ func TestAudienceAndLift(t *testing.T) {
 		return h.look()
 	}
 	for _, other := range []string{"", "staging"} {
-		if got := give(wire.LockdownBegin, other, "soc", "duty", "ciso"); got.Code != "order_audience" || h.lock.State() != nil {
+		if got := give(wire.LockdownBegin, other, "soc", "duty", "ciso"); got.Code != "order_audience" ||
+			h.lock.State() != nil {
 			t.Errorf("for %q: %+v", other, got)
 		}
 	}
-	if got := give(wire.LockdownBegin, "production", "soc", "duty"); got.Result != wire.OrderObeyed || h.lock.State() == nil {
+	if got := give(wire.LockdownBegin, "production", "soc", "duty"); got.Result != wire.OrderObeyed ||
+		h.lock.State() == nil {
 		t.Fatalf("two close: %+v", got)
 	}
-	if got := give(wire.LockdownLift, "production", "soc", "duty"); got.Code != "order_threshold" || h.lock.State() == nil {
+	if got := give(wire.LockdownLift, "production", "soc", "duty"); got.Code != "order_threshold" ||
+		h.lock.State() == nil {
 		t.Errorf("two open: %+v", got)
 	}
-	if got := give(wire.LockdownLift, "", "soc", "duty", "ciso"); got.Code != "order_audience" || h.lock.State() == nil {
+	if got := give(wire.LockdownLift, "", "soc", "duty", "ciso"); got.Code != "order_audience" ||
+		h.lock.State() == nil {
 		t.Errorf("a lift for nobody: %+v", got)
 	}
-	if got := give(wire.LockdownLift, "production", "soc", "duty", "ciso"); got.Result != wire.OrderObeyed || h.lock.State() != nil {
+	if got := give(wire.LockdownLift, "production", "soc", "duty", "ciso"); got.Result != wire.OrderObeyed ||
+		h.lock.State() != nil {
 		t.Errorf("three open: %+v", got)
 	}
 	for _, bad := range []int{1, 4, -1} {

@@ -37,7 +37,8 @@ func TestLabelsAreInert(t *testing.T) {
 			t.Fatalf("%d: %q", w.Code, out)
 		}
 		clitest.Check(t, "the figures", text, out, 0)
-		if strings.Contains(out, clitest.Forged) || strings.Contains(out, "long long") || strings.Contains(out, "two  spaces") {
+		if strings.Contains(out, clitest.Forged) || strings.Contains(out, "long long") ||
+			strings.Contains(out, "two  spaces") {
 			t.Errorf("%q is in the figures", text)
 		}
 	}

@@ -35,17 +35,20 @@ func codes() []string {
 	all := []profiles.Code{
 		profiles.CodeAllowed, profiles.CodeActionMalformed, profiles.CodeNoPolicy, profiles.CodeUnknownAgent,
 		profiles.CodeExecutorNotGranted, profiles.CodeExecutorUnavailable, profiles.CodeTierUnavailable,
-		profiles.CodeRingUnavailable, profiles.CodeHostFull, profiles.CodeClosed, profiles.CodeLockdown, profiles.CodeImportNotAllowed, profiles.CodeImportDenied,
+		profiles.CodeRingUnavailable, profiles.CodeHostFull, profiles.CodeClosed, profiles.CodeLockdown,
+		profiles.CodeImportNotAllowed, profiles.CodeImportDenied,
 		profiles.CodeBridgeNotGranted, profiles.CodeBridgeArguments, profiles.CodeBridgeArgumentsBytes,
 		profiles.CodeBridgeResult, profiles.CodeBridgeResultBytes, profiles.CodeBridgeCalls,
 		profiles.CodeBridgeConcurrent, profiles.CodeBridgeSpawn, profiles.CodeBridgeDepth, profiles.CodeBridgeTotal,
 		profiles.CodeBridgeTimeout, profiles.CodeBridgeRefused, profiles.CodeBridgeRevoked,
 		profiles.CodeFileNotGranted, profiles.CodeFileDenied, profiles.CodeFilePath, profiles.CodeExecNotGranted,
 		profiles.CodeExecDenied, profiles.CodeShellDenied, profiles.CodeGuestRefused,
-		profiles.CodeApprovalRequired, profiles.CodeApprovalDenied, profiles.CodeApprovalExpired, profiles.CodeApprovalsFull, profiles.CodeRuleOfTwo,
+		profiles.CodeApprovalRequired, profiles.CodeApprovalDenied, profiles.CodeApprovalExpired,
+		profiles.CodeApprovalsFull, profiles.CodeRuleOfTwo,
 		profiles.CodeShellParse, profiles.CodeShellSize, profiles.CodeShellUnsupported, profiles.CodeShellSwitch,
 		profiles.CodeShellOpaque, profiles.CodeShellUnsettled, profiles.CodeShellEndless, profiles.CodeShellRedirect,
-		profiles.CodeShellSubcommand, profiles.CodeShellConfig, profiles.CodeShellStarts, profiles.CodeVariable, profiles.CodeShellBuiltin,
+		profiles.CodeShellSubcommand, profiles.CodeShellConfig, profiles.CodeShellStarts, profiles.CodeVariable,
+		profiles.CodeShellBuiltin,
 	}
 	out := egressCodes()
 	for _, c := range all {

@@ -186,7 +186,8 @@ func (h Host) Egress(ctx context.Context, r *Ring, to Records, run func(func()))
 	}
 	roots, err := h.Trusted()
 	return proxy.Config{
-		Go: run, Now: r.cfg.Now, Resolve: Resolver(servers), Observe: r.Observe, Secret: h.Secret, Upstream: h.Upstream, Own: own, Roots: roots,
+		Go: run, Now: r.cfg.Now, Resolve: Resolver(servers), Observe: r.Observe, Secret: h.Secret, Upstream: h.Upstream,
+		Own: own, Roots: roots,
 		Most:   hostcheck.Here().Counts().Connections(),
 		Record: func(v proxy.Event) error { return to.Record(ctx, v) },
 	}, err

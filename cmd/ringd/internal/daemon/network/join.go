@@ -53,7 +53,8 @@ func Join(ctx context.Context, c JoinConfig) (*Joined, error) {
 	if j.Egress, err = proxy.New(cfg); err != nil {
 		return nil, err
 	}
-	if j.fetch, err = bridges.NewFetch(bridges.Config{Egress: j.Egress, Roots: cfg.Roots, Generation: ring.Generation}); err != nil {
+	if j.fetch, err = bridges.NewFetch(bridges.Config{Egress: j.Egress, Roots: cfg.Roots,
+		Generation: ring.Generation}); err != nil {
 		return nil, err
 	}
 	ring.Attach(doors{j})

@@ -71,7 +71,8 @@ func (r *runs) Refused(_ string, d profiles.Decision) {
 func set(revision, strictly string, at ...netip.AddrPort) *profiles.Set {
 	a := profiles.Agent{Name: "a", Audit: strictly, Egress: profiles.Egress{Mode: profiles.EgressAllowlist}}
 	for _, one := range at {
-		a.Egress.Allow = append(a.Egress.Allow, profiles.EgressRule{Host: one.Addr().String(), Ports: []int{int(one.Port())}})
+		a.Egress.Allow = append(a.Egress.Allow, profiles.EgressRule{
+			Host: one.Addr().String(), Ports: []int{int(one.Port())}})
 	}
 	return &profiles.Set{Format: profiles.Format, Revision: revision, Agents: map[string]profiles.Agent{"a": a}}
 }
@@ -169,7 +170,8 @@ func TestJoined(t *testing.T) {
 		t.Errorf("one that it allows: %v", err)
 	}
 	var denial *profiles.Denial
-	if _, err := dial(one); !errors.As(err, &denial) || denial.Decision.Code != profiles.Code(target.NotGranted) && denial.Decision.Code != profiles.Code(target.Port) {
+	if _, err := dial(one); !errors.As(err, &denial) || denial.Decision.Code != profiles.Code(target.NotGranted) &&
+		denial.Decision.Code != profiles.Code(target.Port) {
 		t.Errorf("got %v", err)
 	}
 	live.mu.Lock()
@@ -178,7 +180,8 @@ func TestJoined(t *testing.T) {
 	}
 	live.mu.Unlock()
 	all := log.all()
-	if len(all) != 4 || all[2].State != "cut" || all[2].Generation != 2 || all[2].Detail["before"] != "1" || all[2].Detail["connection"] != all[0].Detail["connection"] {
+	if len(all) != 4 || all[2].State != "cut" || all[2].Generation != 2 || all[2].Detail["before"] != "1" ||
+		all[2].Detail["connection"] != all[0].Detail["connection"] {
 		t.Fatalf("records: %+v", all)
 	}
 	if log.synced[0] || log.synced[1] || !log.synced[2] || !log.synced[3] {

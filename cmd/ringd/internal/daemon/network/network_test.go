@@ -68,7 +68,8 @@ func TestCommitRechecks(t *testing.T) {
 	apply(t, r, nil) // before there are doors
 	d := &fakeDoors{}
 	r.Attach(d)
-	commit, err := r.Prepare(t.Context(), &profiles.Set{Agents: map[string]profiles.Agent{"a": {Audit: "strict"}, "b": {}}})
+	commit, err := r.Prepare(
+		t.Context(), &profiles.Set{Agents: map[string]profiles.Agent{"a": {Audit: "strict"}, "b": {}}})
 	if err != nil || d.rechecked.Load() != 0 || r.Strict("a") {
 		t.Errorf("a push that is only prepared: %v, %d rechecks, strict %t", err, d.rechecked.Load(), r.Strict("a"))
 	}
@@ -85,7 +86,8 @@ func TestStatus(t *testing.T) {
 	r := newRing(t)
 	at := func(hours int) *time.Time { x := now().Add(time.Duration(hours) * time.Hour); return &x }
 	open := profiles.Agent{Egress: profiles.Egress{Mode: profiles.EgressAllowlist,
-		Allow: []profiles.EgressRule{{Host: "gone.example", Expires: at(-1)}, {Host: "late.example", Expires: at(3)}, {Host: "soon.example", Expires: at(1)}, {Host: "ever.example"}},
+		Allow: []profiles.EgressRule{{Host: "gone.example", Expires: at(-1)}, {Host: "late.example", Expires: at(3)},
+			{Host: "soon.example", Expires: at(1)}, {Host: "ever.example"}},
 		Gateways: []profiles.Gateway{
 			{Name: "whole", Upstream: "https://api.example.com", Credential: "key"}, {Name: "configured", Credential: "key"},
 			{Name: "bare"}, {Name: "other", Upstream: "https://api.example.com", Credential: "other"},
@@ -98,7 +100,8 @@ func TestStatus(t *testing.T) {
 	}
 	got, conditions := r.Egress()
 	want := wire.Network{Connections: 1,
-		Next: []wire.EgressExpiry{{Agent: "a", Host: "soon.example", At: at(1).UTC()}, {Agent: "a", Host: "plain", At: at(2).UTC()}, {Agent: "a", Host: "late.example", At: at(3).UTC()}},
+		Next: []wire.EgressExpiry{{Agent: "a", Host: "soon.example", At: at(1).UTC()},
+			{Agent: "a", Host: "plain", At: at(2).UTC()}, {Agent: "a", Host: "late.example", At: at(3).UTC()}},
 		Gateways: []wire.EgressGateway{
 			{Agent: "a", Name: "whole", Credential: "key", State: "ready"},
 			{Agent: "a", Name: "configured", Credential: "gone", State: "unavailable"},
@@ -114,7 +117,9 @@ func TestStatus(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if len(conditions) != 4 || conditions[2].Code != wire.ConditionGateway || conditions[2].Message != "agent a: gateway other: no credential other on this host; add credentials.other to the configuration" {
+	if len(conditions) != 4 || conditions[2].Code != wire.ConditionGateway ||
+		conditions[2].Message != "agent a: gateway other: no credential other on this host; add credentials.other to "+
+			"the configuration" {
 		t.Errorf("%+v", conditions)
 	}
 	apply(t, r, nil)
@@ -247,9 +252,10 @@ func TestHost(t *testing.T) {
 	write("sk-one\n")
 	h := network.HostOf(config.File{
 		Credentials: map[string]config.Credential{"key": {Secret: config.Secret{File: file}}},
-		Gateways:    map[string]config.Gateway{"gateway": {Upstream: "https://10.0.0.9/v1", Addresses: []string{"10.0.1.0/24"}, Credential: "key"}},
-		Egress:      config.Egress{Resolver: []string{"10.0.0.2:53"}},
-		Listen:      []config.Listener{{TCP: "0.0.0.0:7443"}, {TCP: "[::]:7444"}, {TCP: "10.0.0.5:7445"}},
+		Gateways: map[string]config.Gateway{
+			"gateway": {Upstream: "https://10.0.0.9/v1", Addresses: []string{"10.0.1.0/24"}, Credential: "key"}},
+		Egress: config.Egress{Resolver: []string{"10.0.0.2:53"}},
+		Listen: []config.Listener{{TCP: "0.0.0.0:7443"}, {TCP: "[::]:7444"}, {TCP: "10.0.0.5:7445"}},
 	}, config.Environment{})
 	to := target.Dest{Name: "api.example.com", Port: 443}
 	got, err := h.Secret(t.Context(), "key", to)
@@ -263,7 +269,8 @@ func TestHost(t *testing.T) {
 	if got, err := h.Secret(t.Context(), "none", to); err == nil || got != (proxy.Secret{}) {
 		t.Error("a credential that is not there")
 	}
-	want := proxy.Upstream{URL: "https://10.0.0.9/v1", Addresses: []string{"10.0.1.0/24", "10.0.0.9"}, Credential: "key"}
+	want := proxy.Upstream{URL: "https://10.0.0.9/v1", Addresses: []string{"10.0.1.0/24", "10.0.0.9"},
+		Credential: "key"}
 	if d := cmp.Diff(want, h.Upstream("gateway")); d != "" {
 		t.Error(d)
 	}
@@ -271,7 +278,9 @@ func TestHost(t *testing.T) {
 		t.Error(got)
 	}
 	own, err := h.Own()
-	if len(own) != 3 || own[0] != netip.AddrPortFrom(netip.Addr{}, 7443) || own[1] != netip.AddrPortFrom(netip.Addr{}, 7444) || own[2] != netip.MustParseAddrPort("10.0.0.5:7445") || err != nil {
+	if len(own) != 3 || own[0] != netip.AddrPortFrom(netip.Addr{}, 7443) ||
+		own[1] != netip.AddrPortFrom(netip.Addr{}, 7444) || own[2] != netip.MustParseAddrPort("10.0.0.5:7445") ||
+		err != nil {
 		t.Error(own, err)
 	}
 	if s, err := h.Servers(); len(s) != 1 || s[0] != netip.MustParseAddrPort("10.0.0.2:53") || err != nil {
@@ -285,10 +294,12 @@ func TestHost(t *testing.T) {
 	if pool, err := h.Trusted(); pool != nil || err != nil {
 		t.Error("those of the host are asked for by none", err)
 	}
-	if cfg, err := (network.Host{Resolver: []string{"127.0.0.1:53"}}).Egress(t.Context(), newRing(t), nil, func(f func()) { f() }); err != nil || cfg.Most <= 0 {
+	if cfg, err := (network.Host{Resolver: []string{"127.0.0.1:53"}}).Egress(
+		t.Context(), newRing(t), nil, func(f func()) { f() }); err != nil || cfg.Most <= 0 {
 		t.Errorf("guests may have %d connections in all, %v", cfg.Most, err)
 	}
-	for _, bad := range []network.Host{{Resolver: []string{"localhost"}}, {Listen: []string{"nowhere:1"}}, {Roots: file}} {
+	for _, bad := range []network.Host{{Resolver: []string{"localhost"}}, {Listen: []string{"nowhere:1"}},
+		{Roots: file}} {
 		r := newRing(t)
 		if _, err := bad.Egress(t.Context(), r, nil, func(f func()) { f() }); err == nil {
 			t.Errorf("%+v was taken", bad)
@@ -302,7 +313,8 @@ func rootsOf(t *testing.T) string {
 	s := httptest.NewTLSServer(nil)
 	defer s.Close()
 	file := filepath.Join(t.TempDir(), "roots.pem")
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600); err != nil {
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	return file

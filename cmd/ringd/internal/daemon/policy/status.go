@@ -88,7 +88,8 @@ func (d *statusReport) Status(out *wire.Status, unwritable error, full bool) {
 		out.Conditions = append(out.Conditions, *d.situation.stale)
 	case g == nil:
 		out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionNoPolicy,
-			Message: "no valid policy is in force: everything is denied until the sync folder holds one that compiles; " +
+			Message: "no valid policy is in force: everything is denied until the sync folder holds one that " +
+				"compiles; " +
 				"try it with ringd vet", Since: d.started})
 	}
 	for _, c := range d.situation.trouble {

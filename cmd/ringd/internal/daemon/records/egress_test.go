@@ -36,12 +36,15 @@ func TestEgress(t *testing.T) {
 		func(run string, d profiles.Decision) { tells = append(tells, told{run, d.Code}) },
 		func(target, why string) { lacking = append(lacking, target+": "+why) })
 	allowed := profiles.Decision{Verdict: profiles.Allow, Code: profiles.CodeAllowed, Revision: "sha256:1"}
-	refused := profiles.Decision{Code: profiles.Code(target.NotGranted), Reason: "no entry covers it", Revision: "sha256:1"}
-	lost := profiles.Decision{Code: profiles.CodeEgressNoAddress, Reason: "api.example.com has no address", Revision: "sha256:1"}
+	refused := profiles.Decision{Code: profiles.Code(target.NotGranted), Reason: "no entry covers it",
+		Revision: "sha256:1"}
+	lost := profiles.Decision{Code: profiles.CodeEgressNoAddress, Reason: "api.example.com has no address",
+		Revision: "sha256:1"}
 	dial := netip.MustParseAddrPort("203.0.113.9:443")
 	events := []proxy.Event{
 		{Agent: "a", Executor: "js", Run: "r1", Generation: 3, Connection: "x1", Listener: proxy.ListenerFetch, Dest: dest, Method: "GET", Path: "/v1",
-			Decision: allowed, Answers: []netip.Addr{dial.Addr(), netip.MustParseAddr("2001:db8::9")}, Dial: dial, Credential: "KEY"},
+			Decision: allowed, Answers: []netip.Addr{dial.Addr(), netip.MustParseAddr("2001:db8::9")}, Dial: dial,
+			Credential: "KEY"},
 		{Agent: "a", Executor: "js", Run: "r1", Generation: 4, Before: 3, Connection: "x1", Listener: proxy.ListenerFetch, Dest: dest, SNI: "api.example.com",
 			Decision: refused, End: proxy.EndCut, Up: 5, Down: 0, Took: 1500 * time.Millisecond},
 		{Agent: "strict", Executor: "shell", Run: "r2", Listener: proxy.ListenerDNS, Dest: dest, Decision: refused},
@@ -66,10 +69,12 @@ func TestEgress(t *testing.T) {
 	no := audit.Decided(refused)
 	want := []audit.Record{
 		{Kind: audit.EgressDecided, Agent: "a", Run: "r1", Generation: 3, Revision: "sha256:1", Capability: on, Decision: audit.Decided(allowed),
-			Detail: map[string]string{"executor": "js", "door": "fetch", "connection": "x1", "method": "GET", "path": "/v1",
+			Detail: map[string]string{"executor": "js", "door": "fetch", "connection": "x1", "method": "GET",
+				"path":    "/v1",
 				"answers": "203.0.113.9 2001:db8::9", "dial": "203.0.113.9:443", "credential": "KEY"}},
 		{Kind: audit.EgressClosed, Agent: "a", Run: "r1", Generation: 4, Revision: "sha256:1", Capability: on, State: "cut", Decision: no,
-			Detail: ended(map[string]string{"executor": "js", "door": "fetch", "connection": "x1", "sni": "api.example.com", "before": "3"}, "5", "0", "1500")},
+			Detail: ended(map[string]string{"executor": "js", "door": "fetch", "connection": "x1",
+				"sni": "api.example.com", "before": "3"}, "5", "0", "1500")},
 		{Kind: audit.EgressDecided, Agent: "strict", Run: "r2", Revision: "sha256:1", Capability: on, Decision: no,
 			Detail: map[string]string{"executor": "shell", "door": "dns"}},
 		{Kind: audit.EgressCounted, Agent: "a", Run: "r7", Revision: "sha256:1", Capability: on, Decision: no,
@@ -116,14 +121,18 @@ func TestEgress(t *testing.T) {
 // What an Egress tells has a label of its own: nothing is counted as "other".
 func TestEgressFigures(t *testing.T) {
 	m := metrics.New()
-	codes := []target.Code{target.Off, target.NotGranted, target.Port, target.Denied, target.Expired, target.Target, target.Address,
-		target.NoAddress, target.NotTLS, target.SNI, target.ECH, target.Request, target.Method, target.Path, target.Redirect, target.Opaque,
+	codes := []target.Code{target.Off, target.NotGranted, target.Port, target.Denied, target.Expired, target.Target,
+		target.Address,
+		target.NoAddress, target.NotTLS, target.SNI, target.ECH, target.Request, target.Method, target.Path,
+		target.Redirect, target.Opaque,
 		target.Budget, target.Gateways, target.Code(profiles.CodeAllowed)}
-	for _, door := range []string{proxy.ListenerConnect, proxy.ListenerHTTP, proxy.ListenerSOCKS, proxy.ListenerTransparent, proxy.ListenerDNS, proxy.ListenerFetch} {
+	for _, door := range []string{proxy.ListenerConnect, proxy.ListenerHTTP, proxy.ListenerSOCKS,
+		proxy.ListenerTransparent, proxy.ListenerDNS, proxy.ListenerFetch} {
 		for _, c := range codes {
 			m.Egress(metrics.Egress{Door: door, Verdict: "deny", Code: string(c), Open: 1})
 		}
-		for _, end := range []string{proxy.EndEOF, proxy.EndCut, proxy.EndBudget, proxy.EndRefused, proxy.EndError, proxy.EndClosed} {
+		for _, end := range []string{proxy.EndEOF, proxy.EndCut, proxy.EndBudget, proxy.EndRefused, proxy.EndError,
+			proxy.EndClosed} {
 			m.Egress(metrics.Egress{Door: door, End: end, Up: 10, Down: 20, Dialed: time.Millisecond})
 		}
 	}
@@ -151,7 +160,8 @@ func TestEgressFigures(t *testing.T) {
 	// A label that a host could make up is no label.
 	m.Egress(metrics.Egress{Door: "evil.example", Verdict: "evil.example", Code: "evil.example"})
 	m.Egress(metrics.Egress{Door: "evil.example", End: "evil.example"})
-	if got := page(); strings.Contains(got, "evil") || !strings.Contains(got, `ringd_egress_ends_total{door="other",end="other"} 1`) {
+	if got := page(); strings.Contains(got, "evil") || !strings.Contains(
+		got, `ringd_egress_ends_total{door="other",end="other"} 1`) {
 		t.Error("a label of any text")
 	}
 	var nobody *metrics.Metrics

@@ -52,11 +52,14 @@ func TestNotice(t *testing.T) {
 				switch {
 				case tt.kinds[i] != "" && rec.Kind != tt.kinds[i]:
 					t.Errorf("record %+v", rec)
-				case rec.Kind == audit.ImportDecided && (rec.State != "loaded" || rec.Capability != "import:"+tt.n.Loaded[i] || rec.Decision.Code != profiles.CodeImportDenied):
+				case rec.Kind == audit.ImportDecided && (rec.State != "loaded" ||
+					rec.Capability != "import:"+tt.n.Loaded[i] || rec.Decision.Code != profiles.CodeImportDenied):
 					t.Errorf("record %+v", rec)
-				case !rec.Kind.Known(), rec.Kind == audit.RestartNeeded && (rec.Run != "r1" || rec.Capability != "executor:python" || rec.Detail["reason"] == ""):
+				case !rec.Kind.Known(), rec.Kind == audit.RestartNeeded &&
+					(rec.Run != "r1" || rec.Capability != "executor:python" || rec.Detail["reason"] == ""):
 					t.Errorf("record %+v", rec)
-				case rec.Kind == audit.SessionDropped && (rec.Detail["reason"] != "denied" || rec.Detail["of"] != "uid:1"):
+				case rec.Kind == audit.SessionDropped && (rec.Detail["reason"] != "denied" ||
+					rec.Detail["of"] != "uid:1"):
 					t.Errorf("record %+v", rec)
 				}
 			}

@@ -54,16 +54,20 @@ func TestRefusals(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	refused := profiles.Decision{Verdict: profiles.Deny, Code: profiles.CodeGuestRefused, Reason: "seccomp refused socket AF_NETLINK"}
+	refused := profiles.Decision{Verdict: profiles.Deny, Code: profiles.CodeGuestRefused,
+		Reason: "seccomp refused socket AF_NETLINK"}
 	ended := refused
 	ended.Reason = "the guest tried mprotect after it gave that up, and was ended"
 	want := []audit.Record{
 		{Kind: audit.GuestRefused, Agent: "a", Run: "r1", Decision: audit.Decided(refused),
-			Detail: map[string]string{"executor": "shell", "layer": "seccomp", "call": "socket", "detail": "AF_NETLINK", "pid": "12", "count": "10"}},
+			Detail: map[string]string{"executor": "shell", "layer": "seccomp", "call": "socket", "detail": "AF_NETLINK",
+				"pid": "12", "count": "10"}},
 		{Kind: audit.ProbeRefused, Run: "probe",
-			Detail: map[string]string{"executor": "python", "layer": "exec", "call": "execve", "detail": "/usr/bin/uname", "pid": "13", "count": "1"}},
+			Detail: map[string]string{"executor": "python", "layer": "exec", "call": "execve",
+				"detail": "/usr/bin/uname", "pid": "13", "count": "1"}},
 		{Kind: audit.GuestRefused, Decision: audit.Decided(ended),
-			Detail: map[string]string{"executor": "js", "layer": "seal", "call": "mprotect", "count": "1", "guest": "ended"}},
+			Detail: map[string]string{"executor": "js", "layer": "seal", "call": "mprotect", "count": "1",
+				"guest": "ended"}},
 	}
 	if d := cmp.Diff(want, log.records); d != "" {
 		t.Error(d)
@@ -81,7 +85,8 @@ func TestRefusals(t *testing.T) {
 	}
 	// Nobody is told what is not on record, and the guest must end.
 	log.fail = errors.New("disk full")
-	if err := r.Record(t.Context(), records.Refusal{Run: "r2", Call: "socket"}); !errors.Is(err, log.fail) || len(tells) != 1 {
+	if err := r.Record(t.Context(), records.Refusal{Run: "r2", Call: "socket"}); !errors.Is(err, log.fail) ||
+		len(tells) != 1 {
 		t.Errorf("%v, told %v", err, tells)
 	}
 }

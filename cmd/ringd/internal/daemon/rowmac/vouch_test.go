@@ -30,7 +30,8 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func TestVerdict(t *testing.T) {
 	r := ring(t)
-	terms := rowmac.Terms{Run: "r", Call: "c1", Actor: "uid:7", Digest: "d", From: []string{"ops"}, Count: 2, Expires: noon.Add(time.Hour)}
+	terms := rowmac.Terms{Run: "r", Call: "c1", Actor: "uid:7", Digest: "d", From: []string{"ops"}, Count: 2,
+		Expires: noon.Add(time.Hour)}
 	// word is one that counts, but for what change does to it before and after it is marked.
 	word := func(by string, before, after func(*store.Approval)) store.Approval {
 		w := store.Approval{Run: "r", Call: "c1", By: by, As: "ops", Verdict: store.Allow, Digest: "d", At: noon}

@@ -23,7 +23,8 @@ import (
 // Run is the wire form of a run as the ring sees it.
 func Run(v contract.View, created time.Time) wire.Run {
 	out := wire.Run{ID: v.ID, State: string(v.State), Agent: v.Agent, Executor: v.Executor, Created: &created,
-		Value: v.Value, Repr: v.Repr, Imports: v.Imports, Dropped: v.Dropped, ExitCode: v.ExitCode, Ran: v.Ran, RanMore: v.RanMore,
+		Value: v.Value, Repr: v.Repr, Imports: v.Imports, Dropped: v.Dropped, ExitCode: v.ExitCode, Ran: v.Ran,
+		RanMore: v.RanMore,
 		Session: v.Session, SessionError: v.SessionError, Denials: v.Denials, DenialsMore: v.DenialsMore,
 		Attestation: wire.Attestation{Generation: v.Generation, Revision: v.Revision,
 			Tier: string(v.Attestation.Tier), Layers: v.Attestation.Layers,

@@ -22,7 +22,8 @@ func TestInterim(t *testing.T) {
 			t.Fatalf("%s: %d bytes, %v", name, len(raw), err)
 		}
 		back, err := view.Row(store.Run{ID: "r", State: store.Paused, Outcome: raw})
-		if err != nil || back.State != "paused" || len(back.Console) != tc.lines || int(back.Dropped)+len(back.Console) != 2 {
+		if err != nil || back.State != "paused" || len(back.Console) != tc.lines ||
+			int(back.Dropped)+len(back.Console) != 2 {
 			t.Errorf("%s: %d lines and %d dropped, %v", name, len(back.Console), back.Dropped, err)
 		}
 	}

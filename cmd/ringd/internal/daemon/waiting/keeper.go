@@ -221,7 +221,8 @@ func (k *Keeper) record(p store.Pause, row store.Run) (pause.Record, error) {
 		same bool
 	}{
 		{"run", out.Run == row.ID}, {"sequence", out.Seq == row.Seq}, {"agent", out.Agent == row.Agent},
-		{"actor", out.Actor == row.Actor}, {"executor", out.Executor == row.Executor}, {"engine", out.Engine == p.Engine},
+		{"actor", out.Actor == row.Actor}, {"executor", out.Executor == row.Executor},
+		{"engine", out.Engine == p.Engine},
 	} {
 		if !f.same {
 			return pause.Record{}, fmt.Errorf(

@@ -46,7 +46,8 @@ func TestStuckNamesBothEngines(t *testing.T) {
 		{"sha256:22", "no engine sha256:11 is configured, and this ringd has sha256:22: the run waits until it is"},
 		{"", "no engine sha256:11 is configured: the run waits until it is"},
 	} {
-		if got := waiting.Stuck("r1", &waiting.EngineError{Digest: "sha256:11", Own: tt.own}); got.Text != tt.want || got.Code != wire.CodeEngineUnknown {
+		if got := waiting.Stuck("r1", &waiting.EngineError{Digest: "sha256:11", Own: tt.own}); got.Text != tt.want ||
+			got.Code != wire.CodeEngineUnknown {
 			t.Errorf("%s: %s", got.Code, got.Text)
 		}
 	}

@@ -66,7 +66,8 @@ func (k *Keeper) reseal(ctx context.Context, run string, p profiles.Powers) erro
 	if err != nil {
 		return err
 	}
-	if at.Sealed, err = k.cfg.Sealer.Seal(pauseBinding(row.ID, row.Seq, row.Agent, row.Actor, at.Revision, at.Engine), plain); err != nil {
+	if at.Sealed, err = k.cfg.Sealer.Seal(pauseBinding(row.ID, row.Seq, row.Agent, row.Actor, at.Revision, at.Engine),
+		plain); err != nil {
 		return fmt.Errorf("seal pause %d of run %s: %w", row.Seq, run, err)
 	}
 	at.KeyID = k.cfg.Sealer.KeyID()
