@@ -128,41 +128,42 @@ func (d network) addresses(at string, list []string) (out []string) {
 // secrets warns of texts of the policy that look like secrets: whoever reads the
 // policy, a finding or a record sees them.
 func (d *document) secrets() {
-	var visit func(v reflect.Value, path string)
-	visit = func(v reflect.Value, path string) {
-		switch v.Kind() {
-		case reflect.String:
-			if what := findSecret(v.String()); what != "" {
-				d.warn(path, codeSecret, hintSecret, "holds what looks like %s", what)
-			}
-		case reflect.Pointer:
-			if !v.IsNil() {
-				visit(v.Elem(), path)
-			}
-		case reflect.Slice:
-			if v.Type().Elem().Kind() == reflect.Uint8 {
-				if what := findSecret(string(v.Bytes())); what != "" {
-					d.warn(path, codeSecret, hintSecret, "holds what looks like %s", what)
-				}
-				return
-			}
-			for i := range v.Len() {
-				visit(v.Index(i), fmt.Sprintf("%s[%d]", path, i))
-			}
-		case reflect.Map:
-			for _, key := range v.MapKeys() {
-				visit(v.MapIndex(key), path+"."+key.String())
-			}
-		case reflect.Struct:
-			for i := range v.NumField() {
-				name := v.Type().Field(i).Tag.Get("cue")
-				// refused where they are compiled
-				if at := path + "." + name; name != "upstream" && name != "credential" {
-					visit(v.Field(i), at)
-				}
+	visit := func(text, path string) {
+		if what := findSecret(text); what != "" {
+			d.warn(path, codeSecret, hintSecret, "holds what looks like %s", what)
+		}
+	}
+	eachText(reflect.ValueOf(d.policy.Metadata), "metadata", visit)
+	eachText(reflect.ValueOf(d.policy.Spec), "spec", visit)
+}
+
+// eachText calls visit for the texts of a value of a policy, but for upstreams and credentials: secrets in those
+// are refused where they are compiled.
+func eachText(v reflect.Value, path string, visit func(text, path string)) {
+	switch v.Kind() {
+	case reflect.String:
+		visit(v.String(), path)
+	case reflect.Pointer:
+		if !v.IsNil() {
+			eachText(v.Elem(), path, visit)
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			visit(string(v.Bytes()), path)
+			return
+		}
+		for i := range v.Len() {
+			eachText(v.Index(i), fmt.Sprintf("%s[%d]", path, i), visit)
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			eachText(v.MapIndex(key), path+"."+key.String(), visit)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if name := v.Type().Field(i).Tag.Get("cue"); name != "upstream" && name != "credential" {
+				eachText(v.Field(i), path+"."+name, visit)
 			}
 		}
 	}
-	visit(reflect.ValueOf(d.policy.Metadata), "metadata")
-	visit(reflect.ValueOf(d.policy.Spec), "spec")
 }

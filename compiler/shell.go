@@ -111,44 +111,8 @@ func (d scripts) args(at string, a *schema.Args, out *profiles.Binary, pause int
 	if a == nil {
 		return
 	}
-	if a.Subcommands != nil {
-		out.Allow = []profiles.Pattern{} // nil would allow all
-	}
-	if a.Subcommands != nil && len(a.Subcommands) == 0 {
-		d.report(at+".subcommands", codeNeverMatches, "list the sub-commands, or leave the field out to grant them all",
-			"lists none, which would refuse every use of the program")
-	}
-	for i, text := range a.Subcommands {
-		here := fmt.Sprintf("%s.subcommands[%d]", at, i)
-		words, ok := d.ruleWords(here, text, out.Path)
-		if ok && slices.ContainsFunc(words, isFlag) {
-			d.report(here, codePattern, "list the sub-command alone, and refuse flags in denyFlags or deny",
-				"%q holds a flag, and a sub-command is granted with all of its flags", clip(text))
-			ok = false
-		}
-		if ok {
-			out.Allow = append(out.Allow, profiles.Pattern{Words: words, Text: text, Rule: d.rule(here)})
-		}
-	}
-	for i, w := range a.Deny {
-		here := fmt.Sprintf("%s.deny[%d]", at, i)
-		if words, ok := d.ruleWords(here+".words", w.Words, out.Path); ok {
-			out.Deny = append(out.Deny, profiles.Pattern{Words: words, Text: w.Words,
-				Reason:  d.said(here+".because", w.Because),
-				Instead: d.instead(here+".instead", w.Instead), Rule: d.rule(here + ".words")})
-		}
-	}
-	for i, text := range a.DenyFlags {
-		here := fmt.Sprintf("%s.denyFlags[%d]", at, i)
-		words, ok := d.ruleWords(here, text, out.Path)
-		if ok && (len(words) != 1 || strings.Trim(text, "-") == "") {
-			d.report(here, codePattern, "write sub-commands with flags into deny", "%q is not one flag", clip(text))
-			ok = false
-		}
-		if ok {
-			out.Deny = append(out.Deny, profiles.Pattern{Words: words, Text: text, Rule: d.rule(here)})
-		}
-	}
+	d.subcommands(at, a, out)
+	d.denied(at, a, out)
 	d.asks(at, a, out, pause)
 	if a.MaxArgs != nil {
 		out.MaxArgs = int64(*a.MaxArgs)
@@ -168,6 +132,52 @@ func (d scripts) args(at string, a *schema.Args, out *profiles.Binary, pause int
 			continue
 		}
 		out.ForceArgs = append(out.ForceArgs, word)
+	}
+}
+
+// subcommands compiles the sub-commands that are granted.
+func (d scripts) subcommands(at string, a *schema.Args, out *profiles.Binary) {
+	if a.Subcommands != nil {
+		out.Allow = []profiles.Pattern{} // nil would allow all
+	}
+	if a.Subcommands != nil && len(a.Subcommands) == 0 {
+		d.report(at+".subcommands", codeNeverMatches, "list the sub-commands, or leave the field out to grant them all",
+			"lists none, which would refuse every use of the program")
+	}
+	for i, text := range a.Subcommands {
+		here := fmt.Sprintf("%s.subcommands[%d]", at, i)
+		words, ok := d.ruleWords(here, text, out.Path)
+		if ok && slices.ContainsFunc(words, isFlag) {
+			d.report(here, codePattern, "list the sub-command alone, and refuse flags in denyFlags or deny",
+				"%q holds a flag, and a sub-command is granted with all of its flags", clip(text))
+			ok = false
+		}
+		if ok {
+			out.Allow = append(out.Allow, profiles.Pattern{Words: words, Text: text, Rule: d.rule(here)})
+		}
+	}
+}
+
+// denied compiles the words and flags that are denied.
+func (d scripts) denied(at string, a *schema.Args, out *profiles.Binary) {
+	for i, w := range a.Deny {
+		here := fmt.Sprintf("%s.deny[%d]", at, i)
+		if words, ok := d.ruleWords(here+".words", w.Words, out.Path); ok {
+			out.Deny = append(out.Deny, profiles.Pattern{Words: words, Text: w.Words,
+				Reason:  d.said(here+".because", w.Because),
+				Instead: d.instead(here+".instead", w.Instead), Rule: d.rule(here + ".words")})
+		}
+	}
+	for i, text := range a.DenyFlags {
+		here := fmt.Sprintf("%s.denyFlags[%d]", at, i)
+		words, ok := d.ruleWords(here, text, out.Path)
+		if ok && (len(words) != 1 || strings.Trim(text, "-") == "") {
+			d.report(here, codePattern, "write sub-commands with flags into deny", "%q is not one flag", clip(text))
+			ok = false
+		}
+		if ok {
+			out.Deny = append(out.Deny, profiles.Pattern{Words: words, Text: text, Rule: d.rule(here)})
+		}
 	}
 }
 

@@ -114,49 +114,11 @@ func (c *checker) repeated(n *node, s *Shape, p *place, alias string) {
 }
 
 func (c *checker) mismatch(n *node, s *Shape, p *place) {
-	hint := ""
-	switch {
-	case s.Kind == Bool && n.trap != "":
-		hint = "write true or false"
-	case len(s.Enum) > 0 && n.kind == Bool:
-		if n.text == "false" && slices.Contains(s.Enum, "off") {
-			hint = `did you mean "off"?`
-		}
-	case s.Kind == String && (n.kind == Int || n.kind == Float || n.kind == Bool):
-		if hint = s.Says; len(s.Enum) == 0 && s.Matches(n.text) {
-			hint = fmt.Sprintf("put it in quotes: %q", n.text)
-		} else if fix, _ := c.remedy(n.text, s); fix != "" {
-			hint = "write " + shown(fix)
-		} else if s.Name == "#Bytes" || s.Name == "#Dur" {
-			unit := map[string]string{"#Bytes": "MiB", "#Dur": "s"}[s.Name]
-			hint = fmt.Sprintf("write the unit: %s%s; it %s", n.text, unit, s.Says)
-		}
-	case s.Kind == List && n.plain && strings.HasPrefix(n.text, "-") && !strings.HasPrefix(n.text, "--") &&
-		n.kind == String:
-		hint = "put a space after the -"
-	case s.Kind == List && s.Item.Kind == n.kind && n.kind == String:
-		hint = fmt.Sprintf("a list of one is [%q]", clip(n.text))
-	case s.Kind == List && s.Item.Kind == n.kind && n.kind == Int:
-		hint = fmt.Sprintf("a list of one is [%s]", clip(n.text))
-	case s.Kind == String && n.kind == Object && strings.HasPrefix(p.String(), "interpreter_ring."):
-		hint = "the compact form lists only texts; anything more needs the full form, with apiVersion: ringd/v1"
-	case s.Kind == Object && n.plain && fieldLike().MatchString(n.text):
-		m := fieldLike().FindStringSubmatch(n.text)
-		hint = fmt.Sprintf("write %s: %s, with a space after the colon", m[1], clip(m[2]))
-	case s.Kind == List && n.kind == Object:
-		hint = "put - in front of the first field: each item of a list begins with -"
-	case s.Kind == Object && n.kind == String && onlyRequired(s) != "":
-		hint = fmt.Sprintf("write {%s: %q}", onlyRequired(s), clip(n.text))
-	case s.Name == "#Port" && n.kind == String && strings.ContainsAny(n.text, "-:*"):
-		hint = "list each port: there are no ranges; HOST:* is every port"
-	case (s.Kind == Int || s.Kind == Bool) && n.kind == String && !n.plain:
-		hint = "leave the quotes out"
-	}
 	at := n.at
 	if n.kind == Null {
 		at = n.where()
 	}
-	c.report(at, CodeType, hint, p, "found %s, want %s", n.found(), wanted(s))
+	c.report(at, CodeType, c.mismatchHint(n, s, p), p, "found %s, want %s", n.found(), wanted(s))
 	switch {
 	case !c.mends:
 	case s.Kind == List && s.Item.Kind == n.kind && !strings.HasPrefix(n.text, "-"): // a list of one
@@ -171,6 +133,55 @@ func (c *checker) mismatch(n *node, s *Shape, p *place) {
 	default:
 		n.bad = c.mends
 	}
+}
+
+// mismatchHint says how to write a value of another kind than the field has. It is empty if that is not known.
+func (c *checker) mismatchHint(n *node, s *Shape, p *place) string {
+	switch {
+	case s.Kind == Bool && n.trap != "":
+		return "write true or false"
+	case len(s.Enum) > 0 && n.kind == Bool:
+		if n.text == "false" && slices.Contains(s.Enum, "off") {
+			return `did you mean "off"?`
+		}
+	case s.Kind == String && (n.kind == Int || n.kind == Float || n.kind == Bool):
+		return c.unquotedHint(n.text, s)
+	case s.Kind == List && n.plain && strings.HasPrefix(n.text, "-") && !strings.HasPrefix(n.text, "--") &&
+		n.kind == String:
+		return "put a space after the -"
+	case s.Kind == List && s.Item.Kind == n.kind && n.kind == String:
+		return fmt.Sprintf("a list of one is [%q]", clip(n.text))
+	case s.Kind == List && s.Item.Kind == n.kind && n.kind == Int:
+		return fmt.Sprintf("a list of one is [%s]", clip(n.text))
+	case s.Kind == String && n.kind == Object && strings.HasPrefix(p.String(), "interpreter_ring."):
+		return "the compact form lists only texts; anything more needs the full form, with apiVersion: ringd/v1"
+	case s.Kind == Object && n.plain && fieldLike().MatchString(n.text):
+		m := fieldLike().FindStringSubmatch(n.text)
+		return fmt.Sprintf("write %s: %s, with a space after the colon", m[1], clip(m[2]))
+	case s.Kind == List && n.kind == Object:
+		return "put - in front of the first field: each item of a list begins with -"
+	case s.Kind == Object && n.kind == String && onlyRequired(s) != "":
+		return fmt.Sprintf("write {%s: %q}", onlyRequired(s), clip(n.text))
+	case s.Name == "#Port" && n.kind == String && strings.ContainsAny(n.text, "-:*"):
+		return "list each port: there are no ranges; HOST:* is every port"
+	case (s.Kind == Int || s.Kind == Bool) && n.kind == String && !n.plain:
+		return "leave the quotes out"
+	}
+	return ""
+}
+
+// unquotedHint says how to write a number or a truth value in a field of texts.
+func (c *checker) unquotedHint(text string, s *Shape) string {
+	if len(s.Enum) == 0 && s.Matches(text) {
+		return fmt.Sprintf("put it in quotes: %q", text)
+	}
+	if fix, _ := c.remedy(text, s); fix != "" {
+		return "write " + shown(fix)
+	}
+	if unit := map[string]string{"#Bytes": "MiB", "#Dur": "s"}[s.Name]; unit != "" {
+		return fmt.Sprintf("write the unit: %s%s; it %s", text, unit, s.Says)
+	}
+	return s.Says
 }
 
 // fieldLike is a field that lacks a space, or has another sign for its colon.

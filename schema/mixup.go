@@ -50,116 +50,160 @@ func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " \
 
 // openTrouble finds a bracket or a quote of YAML that is not closed: the innermost one.
 func openTrouble(text []byte) trouble {
-	type at struct {
-		line, column int
-		r            byte
-	}
-	var open []at
-	quoted := at{}
+	var b brackets
 	for i, line := range bytes.Split(text, []byte("\n")) {
-		if quoted.r == 0 && len(open) == 0 {
-			if trimmed := bytes.TrimSpace(line); len(trimmed) > 0 && trimmed[0] == '#' {
-				continue
-			}
+		trimmed := bytes.TrimSpace(line)
+		if b.quoted.r == 0 && len(b.open) == 0 && len(trimmed) > 0 && trimmed[0] == '#' {
+			continue
 		}
-		for j := 0; j < len(line); j++ {
-			c := line[j]
-			before := byte(' ')
-			if j > 0 {
-				before = line[j-1]
+		for j := 0; j < len(line); {
+			next, closed := b.read(i+1, line, j)
+			if !closed {
+				return b.unclosed()
 			}
-			starts := strings.IndexByte(" [{,:", before) >= 0
-			switch {
-			case quoted.r == '"' && c == '\\':
-				j++
-			case quoted.r != 0:
-				if c == quoted.r {
-					quoted = at{}
-				}
-			case (c == '"' || c == '\'') && starts:
-				quoted = at{i + 1, j + 1, c}
-			case c == '#' && before == ' ':
-				j = len(line)
-			case (c == '[' || c == '{') && (starts || len(open) > 0):
-				open = append(open, at{i + 1, j + 1, c})
-			case (c == ']' || c == '}') && len(open) > 0:
-				if want := map[byte]byte{'[': ']', '{': '}'}[open[len(open)-1].r]; want != c {
-					last := open[len(open)-1]
-					return trouble{last.line, last.column, "a list or object in brackets is not closed",
-						fmt.Sprintf("close the %c of this line with %c", last.r, want)}
-				}
-				open = open[:len(open)-1]
-			}
+			j = next
 		}
 	}
-	if quoted.r != 0 {
-		return trouble{quoted.line, quoted.column, "a quoted text is not closed",
-			fmt.Sprintf("close it with %c", quoted.r)}
+	if q := b.quoted; q.r != 0 {
+		return trouble{q.line, q.column, "a quoted text is not closed", fmt.Sprintf("close it with %c", q.r)}
 	}
-	if len(open) > 0 {
-		last := open[len(open)-1]
-		return trouble{last.line, last.column, "a list or object in brackets is not closed",
-			fmt.Sprintf("close the %c of this line with %c", last.r, map[byte]byte{'[': ']', '{': '}'}[last.r])}
+	if len(b.open) > 0 {
+		return b.unclosed()
 	}
 	return trouble{}
 }
 
-// indentTrouble finds the first line of YAML in blocks that stands in no column of those around
-// it, or deeper than a line that holds a value.
+// brackets holds the brackets and the quote of YAML that are open where the text was read to.
+type brackets struct {
+	open   []opening // the innermost last
+	quoted opening
+}
+
+// opening is a bracket or a quote, with its line and column from 1. The zero value is none.
+type opening struct {
+	line, column int
+	r            byte
+}
+
+// closers has the bracket that closes each opening one.
+func closers() map[byte]byte { return map[byte]byte{'[': ']', '{': '}'} }
+
+// read reads a character of a line and returns where the next one is. It returns false if the character closes
+// another bracket than the innermost one.
+func (b *brackets) read(number int, line []byte, at int) (next int, closed bool) {
+	c, before := line[at], byte(' ')
+	if at > 0 {
+		before = line[at-1]
+	}
+	starts := strings.IndexByte(" [{,:", before) >= 0
+	switch {
+	case b.quoted.r == '"' && c == '\\':
+		return at + 2, true
+	case b.quoted.r == c:
+		b.quoted = opening{}
+	case b.quoted.r != 0:
+	case (c == '"' || c == '\'') && starts:
+		b.quoted = opening{number, at + 1, c}
+	case c == '#' && before == ' ':
+		return len(line), true
+	case (c == '[' || c == '{') && (starts || len(b.open) > 0):
+		b.open = append(b.open, opening{number, at + 1, c})
+	case (c == ']' || c == '}') && len(b.open) > 0:
+		if closers()[b.open[len(b.open)-1].r] != c {
+			return at, false
+		}
+		b.open = b.open[:len(b.open)-1]
+	}
+	return at + 1, true
+}
+
+func (b *brackets) unclosed() trouble {
+	last := b.open[len(b.open)-1]
+	return trouble{last.line, last.column, "a list or object in brackets is not closed",
+		fmt.Sprintf("close the %c of this line with %c", last.r, closers()[last.r])}
+}
+
+// indentTrouble finds the first line of YAML in blocks whose column fits none of the lines around it, or that
+// is deeper than a line with a value.
 func indentTrouble(text []byte) trouble {
-	type level struct{ column, line int }
-	var open []level
-	holds := regexp.MustCompile(`^(- )*[A-Za-z_"'][^:#]*: +[^#\s|>&*!]`) // a field with its value
-	lines := strings.Split(string(text), "\n")
-	before, last := 0, 0 // lines that hold something: the one before, and this one, from 1
-	for i, line := range lines {
+	var c columns
+	c.lines = strings.Split(string(text), "\n")
+	last := 0 // the line with content before, from 1
+	for i, line := range c.lines {
 		trimmed := strings.TrimSpace(line)
 		if trimmed == "" || trimmed[0] == '#' {
 			continue
 		}
-		if before, last = last, i+1; trimmed == "---" {
+		before := last
+		if last = i + 1; trimmed == "---" {
 			continue
 		}
 		if strings.ContainsAny(trimmed[:1], "[]{}") || strings.HasSuffix(trimmed, "|") ||
 			strings.HasSuffix(trimmed, ">") || strings.HasSuffix(trimmed, "|-") {
 			return trouble{} // texts and brackets over several lines have their own columns
 		}
-		at := indent(line)
-		popped := level{-1, 0}
-		for len(open) > 0 && open[len(open)-1].column > at {
-			popped = open[len(open)-1]
-			open = open[:len(open)-1]
+		if t := c.enter(i+1, before); t.Line > 0 {
+			return t
 		}
-		top := level{-1, 0}
-		if len(open) > 0 {
-			top = open[len(open)-1]
-		}
-		switch {
-		case top.column == at:
-		case popped.line > 0: // it lies between two columns
-			near := popped
-			if top.line > 0 && at-top.column < popped.column-at {
-				near = top
-			}
-			return trouble{i + 1, at + 1, "the indentation does not fit the fields above",
-				fmt.Sprintf("indent it with %s, as line %d", spaces(near.column), near.line)}
-		case top.line > 0 && top.line == before && holds.MatchString(strings.TrimSpace(lines[top.line-1])):
-			return trouble{i + 1, at + 1, "the line is indented further than the field above, which already has a " +
-				"value",
-				fmt.Sprintf("indent it with %s, as line %d", spaces(top.column), top.line)}
-		default:
-			open = append(open, level{at, i + 1})
-		}
-		for rest := line[at:]; strings.HasPrefix(rest, "- "); {
-			inner := strings.TrimLeft(rest[1:], " ")
-			at += len(rest) - len(inner)
-			rest = inner
-			if strings.Contains(inner, ": ") || strings.HasSuffix(inner, ":") || strings.HasPrefix(inner, "- ") {
-				open = append(open, level{at, i + 1})
-			}
-		}
+		c.items(i + 1)
 	}
 	return trouble{}
+}
+
+// columns holds the columns of the fields around a line of YAML in blocks.
+type columns struct {
+	lines []string
+	open  []column // the innermost last
+}
+
+// column is one of columns, and the first line that has it, from 1.
+type column struct{ at, line int }
+
+// enter closes the columns that a line is left of, and opens its own. before is the line with content before it.
+func (c *columns) enter(number, before int) trouble {
+	at := indent(c.lines[number-1])
+	popped, top := column{-1, 0}, column{-1, 0}
+	for len(c.open) > 0 && c.open[len(c.open)-1].at > at {
+		popped = c.open[len(c.open)-1]
+		c.open = c.open[:len(c.open)-1]
+	}
+	if len(c.open) > 0 {
+		top = c.open[len(c.open)-1]
+	}
+	switch {
+	case top.at == at:
+	case popped.line > 0: // it lies between two columns
+		near := popped
+		if top.line > 0 && at-top.at < popped.at-at {
+			near = top
+		}
+		return trouble{number, at + 1, "the indentation does not fit the fields above",
+			fmt.Sprintf("indent it with %s, as line %d", spaces(near.at), near.line)}
+	case top.line > 0 && top.line == before && hasValue(c.lines[top.line-1]):
+		return trouble{number, at + 1, "the line is indented further than the field above, which already has a value",
+			fmt.Sprintf("indent it with %s, as line %d", spaces(top.at), top.line)}
+	default:
+		c.open = append(c.open, column{at, number})
+	}
+	return trouble{}
+}
+
+// items opens the columns of the fields behind the dashes of a line.
+func (c *columns) items(number int) {
+	at := indent(c.lines[number-1])
+	for rest := c.lines[number-1][at:]; strings.HasPrefix(rest, "- "); {
+		inner := strings.TrimLeft(rest[1:], " ")
+		at += len(rest) - len(inner)
+		rest = inner
+		if strings.Contains(inner, ": ") || strings.HasSuffix(inner, ":") || strings.HasPrefix(inner, "- ") {
+			c.open = append(c.open, column{at, number})
+		}
+	}
+}
+
+// hasValue reports whether a line is a field with its value.
+func hasValue(line string) bool {
+	return regexp.MustCompile(`^(- )*[A-Za-z_"'][^:#]*: +[^#\s|>&*!]`).MatchString(strings.TrimSpace(line))
 }
 
 func spaces(n int) string {

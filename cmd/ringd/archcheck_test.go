@@ -284,10 +284,8 @@ func checkSinks(tr tree, root string, table map[string][]string) (out []string) 
 	return out
 }
 
-// checkSizes finds functions with more lines than most, or than the table says. Numbers
-// of the table may only fall.
-func checkSizes(tr tree, most int, long map[string]int) (out []string) {
-	found := map[string]bool{}
+// checkSizes finds functions with more lines than most.
+func checkSizes(tr tree, most int) (out []string) {
 	tr.each(func(pkg string, s source) {
 		if generated(s.file) {
 			return
@@ -301,21 +299,11 @@ func checkSizes(tr tree, most int, long map[string]int) (out []string) {
 			if of := receiver(f); of != "" {
 				name = pkg + "." + of + "." + f.Name.Name
 			}
-			lines := tr.fset.Position(f.End()).Line - tr.fset.Position(f.Pos()).Line + 1
-			if lines <= most {
-				continue
-			}
-			if found[name] = true; lines != long[name] {
-				out = append(out, fmt.Sprintf("%s: %s has %d lines, and may have %d", tr.place(f), name, lines,
-					max(most, long[name])))
+			if lines := tr.fset.Position(f.End()).Line - tr.fset.Position(f.Pos()).Line + 1; lines > most {
+				out = append(out, fmt.Sprintf("%s: %s has %d lines, and may have %d", tr.place(f), name, lines, most))
 			}
 		}
 	})
-	for _, name := range slices.Sorted(maps.Keys(long)) {
-		if !found[name] {
-			out = append(out, fmt.Sprintf("long: %s has no more than %d lines: take it out", name, most))
-		}
-	}
 	return out
 }
 

@@ -169,8 +169,7 @@ func fields(text string) (out []string, why string) {
 			}
 			begun = false
 			word.Reset()
-		case strings.IndexByte("|&;<>()*?[", b) >= 0 || b == '#' && !begun || b == '~' && !begun || b == '{' &&
-			!strings.HasPrefix(text[i:], "{}"):
+		case isSpecial(text[i:], begun):
 			return nil, "holds " + string(b) + ", which has a special meaning in a script: put it in quotes"
 		default:
 			word.WriteByte(b)
@@ -184,4 +183,16 @@ func fields(text string) (out []string, why string) {
 		out = append(out, word.String())
 	}
 	return out, ""
+}
+
+// isSpecial reports whether a text starts with a character that a shell interprets, in a word that has begun or not.
+func isSpecial(text string, begun bool) bool {
+	switch b := text[0]; b {
+	case '#', '~':
+		return !begun
+	case '{':
+		return !strings.HasPrefix(text, "{}")
+	default:
+		return strings.IndexByte("|&;<>()*?[", b) >= 0
+	}
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
@@ -38,9 +39,13 @@ type OneOrMore struct{ Of any }
 
 // Routes returns the table of the API. It is the only list of routes.
 func Routes() []Route {
-	everyone := []Role{Harness, Approver, Operator, Viewer}
-	agentsAnd := []param{{Name: "If-None-Match", In: "header", Text: "the ETag of what the caller has"},
-		{Name: "wait", In: "query", Text: "long-poll for the next revision, for at most this time: 30s"}}
+	return slices.Concat(runRoutes(), pausedRoutes(), agentRoutes(), hostRoutes())
+}
+
+func everyone() []Role { return []Role{Harness, Approver, Operator, Viewer} }
+
+// runRoutes starts runs, and shows and ends them.
+func runRoutes() []Route {
 	return []Route{
 		{Method: "POST", Path: "/v1/runs", Name: "startRun", Summary: "Start a program under the policy in force",
 			Roles: []Role{Harness}, Waits: true, Request: wire.RunRequest{}, Response: wire.Run{},
@@ -55,7 +60,7 @@ func Routes() []Route {
 				string(profiles.CodeTierUnavailable)},
 			handle: (*Server).startRun},
 		{Method: "GET", Path: "/v1/runs", Name: "listRuns", Summary: "List runs, newest first; a harness sees its own",
-			Roles: everyone, Response: wire.RunList{}, Query: []param{
+			Roles: everyone(), Response: wire.RunList{}, Query: []param{
 				{Name: "id", In: "query", Text: "runs whose id begins with this; at least 4 letters"},
 				{Name: "agent", In: "query", Text: "of this agent"},
 				{Name: "state", In: "query", Text: "in this state; may be repeated", Many: true},
@@ -63,12 +68,12 @@ func Routes() []Route {
 				{Name: "limit", In: "query", Text: "maximum number, 1 to 1000"}},
 			Codes: []string{wire.CodeRequestInvalid}, handle: (*Server).listRuns},
 		{Method: "GET", Path: "/v1/runs/{id}", Name: "getRun", Summary: "The current state of a run",
-			Roles: everyone, Waits: true, Response: wire.Run{},
+			Roles: everyone(), Waits: true, Response: wire.Run{},
 			Query: []param{{Name: "wait_ms", In: "query", Text: "wait at most this time for the run to pause or end"}},
 			Codes: []string{wire.CodeNotFound, wire.CodeAuditUnavailable}, handle: (*Server).getRun},
 		{Method: "GET", Path: "/v1/runs/{id}/events", Name: "runEvents",
 			Summary: "Server-sent events: console, call, decision, state; each data line is an Event",
-			Roles:   everyone, Waits: true, Response: wire.Event{}, Content: "text/event-stream",
+			Roles:   everyone(), Waits: true, Response: wire.Event{}, Content: "text/event-stream",
 			Query: []param{{Name: "Last-Event-ID", In: "header", Text: "continue after this event"},
 				{Name: "after", In: "query", Text: "the same, for a first request"}},
 			Codes: []string{wire.CodeNotFound}, handle: (*Server).runEvents},
@@ -83,6 +88,12 @@ func Routes() []Route {
 			Summary: "End a run; it can start no further effect",
 			Roles:   []Role{Harness, Operator}, Waits: true, Response: wire.Run{},
 			Codes: []string{wire.CodeNotFound, wire.CodeRunEnded}, handle: (*Server).cancelRun},
+	}
+}
+
+// pausedRoutes shows and settles what runs wait for, and revokes their grants.
+func pausedRoutes() []Route {
+	return []Route{
 		{Method: "GET", Path: "/v1/approvals", Name: "listApprovals", Summary: "Calls that wait for an approval",
 			Roles: []Role{Approver, Operator, Viewer}, Response: wire.Approvals{},
 			Query: []param{{Name: "limit", In: "query", Text: "maximum number, 1 to 500; default: 100"},
@@ -90,7 +101,7 @@ func Routes() []Route {
 			Codes: []string{wire.CodeRequestInvalid}, handle: (*Server).listApprovals},
 		{Method: "GET", Path: "/v1/runs/{id}/calls/{call}", Name: "getCall",
 			Summary: "A call that waits for an approval, with all of its arguments",
-			Roles:   everyone, Response: wire.WaitingCall{},
+			Roles:   everyone(), Response: wire.WaitingCall{},
 			Codes:  []string{wire.CodeNotFound, wire.CodeNotWaiting, wire.CodeIntegrity, wire.CodeKeyUnknown},
 			handle: (*Server).getCall},
 		{Method: "POST", Path: "/v1/approvals/{run}/{call}", Name: "approve",
@@ -116,8 +127,16 @@ func Routes() []Route {
 			Roles:   []Role{Harness, Operator, Approver}, Waits: true, Request: wire.Revocation{}, Response: wire.Run{},
 			Codes: []string{wire.CodeRequestInvalid, wire.CodeNotFound, wire.CodeRunEnded, wire.CodeQuota,
 				wire.CodeAuditUnavailable}, handle: (*Server).revoke},
+	}
+}
+
+// agentRoutes tells what an agent keeps and may do.
+func agentRoutes() []Route {
+	agentsAnd := []param{{Name: "If-None-Match", In: "header", Text: "the ETag of what the caller has"},
+		{Name: "wait", In: "query", Text: "long-poll for the next revision, for at most this time: 30s"}}
+	return []Route{
 		{Method: "GET", Path: "/v1/sessions", Name: "listSessions", Summary: "Kept sessions; a harness sees its own",
-			Roles: everyone, Response: wire.SessionList{}, handle: (*Server).listSessions},
+			Roles: everyone(), Response: wire.SessionList{}, handle: (*Server).listSessions},
 		{Method: "DELETE", Path: "/v1/sessions/{name}", Name: "dropSession", Summary: "Drop a session",
 			Roles: []Role{Harness, Operator}, Response: wire.SessionList{},
 			Query:  []param{{Name: "actor", In: "query", Text: "actor of the session; default: the caller"}},
@@ -125,26 +144,32 @@ func Routes() []Route {
 			handle: (*Server).dropSession},
 		{Method: "GET", Path: "/v1/agents/{agent}/profiles/{executor}", Name: "getProfile",
 			Summary: "What an agent may do in an executor, under the revision in force",
-			Roles:   everyone, Waits: true, Response: wire.Profile{}, Query: agentsAnd, Unread: true,
+			Roles:   everyone(), Waits: true, Response: wire.Profile{}, Query: agentsAnd, Unread: true,
 			Codes:  []string{wire.CodeNotFound, wire.CodeRequestInvalid, string(profiles.CodeLockdown)},
 			handle: (*Server).getProfile},
 		{Method: "GET", Path: "/v1/agents/{agent}/types.d.ts", Name: "getTypes",
 			Summary: "TypeScript declarations of the bridges granted to an agent's JavaScript",
-			Roles:   everyone, Waits: true, Content: "application/typescript", Query: agentsAnd, Unread: true,
+			Roles:   everyone(), Waits: true, Content: "application/typescript", Query: agentsAnd, Unread: true,
 			Codes:  []string{wire.CodeNotFound, wire.CodeRequestInvalid, string(profiles.CodeLockdown)},
 			handle: (*Server).getTypes},
 		{Method: "POST", Path: "/v1/decide", Name: "decide",
 			Summary: "Decide one action, or a list of them; nothing runs",
-			Roles:   everyone, Request: OneOrMore{wire.Action{}}, Response: OneOrMore{profiles.Decision{}},
+			Roles:   everyone(), Request: OneOrMore{wire.Action{}}, Response: OneOrMore{profiles.Decision{}},
 			Query:  []param{{Name: "agent", In: "query", Text: "for this agent; default: default"}},
 			Codes:  []string{wire.CodeRequestInvalid, wire.CodeQuota, wire.CodeAuditUnavailable},
 			handle: (*Server).decide},
-		{Method: "GET", Path: "/v1/status", Name: "status", Summary: "What is in force, and why the last push was " +
-			"refused",
-			Roles: everyone, Response: wire.Status{}, handle: (*Server).status},
+	}
+}
+
+// hostRoutes is about the daemon and its machine.
+func hostRoutes() []Route {
+	return []Route{
+		{Method: "GET", Path: "/v1/status", Name: "status",
+			Summary: "What is in force, and why the last push was refused",
+			Roles:   everyone(), Response: wire.Status{}, handle: (*Server).status},
 		{Method: "GET", Path: "/v1/lockdown", Name: "getLockdown",
 			Summary: "The state of the lockdown: by whom, when and why",
-			Roles:   everyone, Response: wire.Lockdown{}, handle: (*Server).getLockdown},
+			Roles:   everyone(), Response: wire.Lockdown{}, handle: (*Server).getLockdown},
 		{Method: "POST", Path: "/v1/lockdown", Name: "setLockdown",
 			Summary: "Close everything, including running guests, or lift the lockdown; repeating it changes nothing",
 			Roles:   []Role{Operator}, Request: wire.LockdownOrder{}, Response: wire.Lockdown{},

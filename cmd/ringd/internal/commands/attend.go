@@ -109,19 +109,9 @@ func (a *Attendant) follow(ctx context.Context, id string) (wire.Run, error) {
 		if err != nil {
 			return wire.Run{}, fmt.Errorf("follow run %s: %w", id, err)
 		}
-		stopped := len(events) == 0
-		for _, e := range events {
-			a.after = max(a.after, e.Seq)
-			stopped = stopped || e.Final() || e.Type == wire.EventState && e.State == string(executors.StatePaused)
-			a.missed = a.missed || e.Type == wire.EventGap
-			if e.Console != nil {
-				a.show(*e.Console)
-			}
-		}
+		stopped, pending := a.take(events)
 		if !stopped {
-			if slices.ContainsFunc(events, func(e wire.Event) bool {
-				return e.Call != nil && e.Call.State == "pending"
-			}) {
+			if pending {
 				if err := a.held(ctx, id); err != nil {
 					return wire.Run{}, err
 				}
@@ -139,6 +129,22 @@ func (a *Attendant) follow(ctx context.Context, id string) (wire.Run, error) {
 			return run, err
 		}
 	}
+}
+
+// take prints the console of events. It reports whether the run may have ended or waits, and whether one of the
+// events is a call that waits.
+func (a *Attendant) take(events []wire.Event) (stopped, pending bool) {
+	stopped = len(events) == 0
+	for _, e := range events {
+		a.after = max(a.after, e.Seq)
+		stopped = stopped || e.Final() || e.Type == wire.EventState && e.State == string(executors.StatePaused)
+		pending = pending || e.Call != nil && e.Call.State == "pending"
+		a.missed = a.missed || e.Type == wire.EventGap
+		if e.Console != nil {
+			a.show(*e.Console)
+		}
+	}
+	return stopped, pending
 }
 
 func (a *Attendant) show(c wire.ConsoleEntry) {

@@ -139,14 +139,8 @@ func (c ExceptionsConfig) list(ctx context.Context, q exceptionsAsked) error {
 		if len(a.Exceptions) == 0 || q.agent != "" && name != q.agent {
 			continue
 		}
-		var t *exceptionsTally
-		if log != "" {
-			if t, err = used(ctx, log, a, since); err != nil {
-				return cli.Usage("read log: %w", err)
-			}
-		}
-		for i := range a.Exceptions {
-			out.Exceptions = append(out.Exceptions, rowOf(a, &a.Exceptions[i], t, now, soon))
+		if err := out.add(ctx, a, log, soon); err != nil {
+			return err
 		}
 	}
 	slices.SortStableFunc(out.Exceptions, func(x, y row) int {
@@ -161,6 +155,20 @@ func (c ExceptionsConfig) list(ctx context.Context, q exceptionsAsked) error {
 		err = cli.Failed(cli.Refused, nil)
 	}
 	return err
+}
+
+// add adds the exceptions of an agent, with their uses in the log of the folder. The log may be empty: none.
+func (l *listed) add(ctx context.Context, a profiles.Agent, log string, soon time.Duration) (err error) {
+	var t *exceptionsTally
+	if log != "" {
+		if t, err = used(ctx, log, a, l.Since); err != nil {
+			return cli.Usage("read log: %w", err)
+		}
+	}
+	for i := range a.Exceptions {
+		l.Exceptions = append(l.Exceptions, rowOf(a, &a.Exceptions[i], t, l.Now, soon))
+	}
+	return nil
 }
 
 // compiled is the set of a policy, whose exceptions may have ended: the list says so,

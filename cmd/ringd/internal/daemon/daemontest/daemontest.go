@@ -157,8 +157,7 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 		return nil, err
 	}
 	s.Desk, err = waiting.NewDesk(waiting.DeskConfig{Store: faulty, Recorder: recorder, Marks: keyring,
-		Now:     s.Clock.Now,
-		Metrics: s.Metrics, Point: cfg.Point})
+		Now: s.Clock.Now, Metrics: s.Metrics, Point: cfg.Point})
 	if err != nil {
 		return nil, err
 	}
