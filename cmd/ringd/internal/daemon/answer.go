@@ -18,9 +18,9 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// answerLive answers calls of a run in a guest, and returns those that are left
-// when that fails.
-func answerLive(ctx context.Context, actor Actor, r *liveRun, answers []wire.Answer) ([]wire.Answer, error) {
+// answerLiveRun answers the calls of a live run. It returns the answers it did not take if the run paused or
+// ended first.
+func answerLiveRun(ctx context.Context, actor Actor, r *liveRun, answers []wire.Answer) ([]wire.Answer, error) {
 	pending := map[string]contract.Pending{}
 	for _, p := range r.handle.View().Pending {
 		pending[p.ID] = p
@@ -29,7 +29,7 @@ func answerLive(ctx context.Context, actor Actor, r *liveRun, answers []wire.Ans
 		p, ok := pending[a.Call]
 		switch {
 		case !ok:
-			continue // Answer tells an answered call from one that never was
+			continue // Answer returns ErrAnswered or ErrNotFound for it
 		case p.For != string(store.ByHarness):
 			return answers, fmt.Errorf("call %s: %w", a.Call, ErrRole)
 		case a.Digest != "" && a.Digest != p.Digest:
@@ -65,7 +65,7 @@ func answerError(call string, err error) error {
 	return err
 }
 
-// runAnswers takes the answers of harnesses, the approvals of people, and revocations of grants.
+// runAnswers takes answers of harnesses, approvals of people, and revocations of grants.
 type runAnswers struct {
 	cfg     *Config
 	policy  *policy.State
@@ -75,17 +75,16 @@ type runAnswers struct {
 	views   *runViews
 }
 
-// AnswerRun settles calls that wait for the harness; the first answer to a call
-// counts. All are checked before one takes effect. A run that waits in the store
-// goes on once all its calls are answered. It returns the run as it stands after
-// them, having waited as GetRun does. Errors: ErrNotFound (run or call),
-// ErrEnded, ErrAnswered, ErrDigest, ErrRole, *InvalidError, *profiles.Denial (no
-// longer granted), ErrUnavailable.
+// AnswerRun settles calls that wait for the harness. The first answer to a call counts. All answers are
+// checked before one takes effect. A run that waits in the store is resumed once all its calls are answered.
+// AnswerRun returns the run as it is afterwards, and waits like GetRun. Errors: ErrNotFound (run or call),
+// ErrEnded, ErrAnswered, ErrDigest, ErrRole, *InvalidError, *profiles.Denial (no longer granted),
+// ErrUnavailable.
 func (d *runAnswers) AnswerRun(ctx context.Context, actor Actor, id string, answers wire.Answers) (wire.Run, error) {
 	if err := checkAnswers(answers); err != nil {
 		return wire.Run{}, err
 	}
-	if err := d.health.taken("answer"); err != nil {
+	if err := d.health.checkOpen("answer"); err != nil {
 		return wire.Run{}, err
 	}
 	left := answers.Answers
@@ -95,12 +94,12 @@ func (d *runAnswers) AnswerRun(ctx context.Context, actor Actor, id string, answ
 		case err != nil:
 			return wire.Run{}, err
 		case r == nil:
-			left, err = nil, d.answerKept(ctx, actor, row, left)
+			left, err = nil, d.answerStored(ctx, actor, row, left)
 		default:
-			left, err = answerLive(ctx, actor, r, left)
+			left, err = answerLiveRun(ctx, actor, r, left)
 		}
 		if errors.Is(err, contract.ErrPaused) {
-			select { // what is left goes to the store once the pause is there
+			select { // the remaining answers go to the store once the pause is stored
 			case <-r.done:
 				continue
 			case <-ctx.Done():
@@ -114,10 +113,9 @@ func (d *runAnswers) AnswerRun(ctx context.Context, actor Actor, id string, answ
 	return d.views.GetRun(ctx, actor, id, time.Duration(answers.WaitMillis)*time.Millisecond)
 }
 
-// answerKept answers calls of a run that waits in the store. All answers are checked before one takes
-// effect. An answer to a call that another caller answers at the same moment is ErrAnswered, and the
-// other answers count.
-func (d *runAnswers) answerKept(ctx context.Context, actor Actor, row store.Run, answers []wire.Answer) error {
+// answerStored answers calls of a run that waits in the store. All answers are checked before one takes effect.
+// If another caller answers a call at the same moment, its answer is ErrAnswered and the other answers count.
+func (d *runAnswers) answerStored(ctx context.Context, actor Actor, row store.Run, answers []wire.Answer) error {
 	calls, err := d.cfg.Store.Calls(ctx, row.ID)
 	if err != nil {
 		return err
@@ -137,7 +135,7 @@ func (d *runAnswers) answerKept(ctx context.Context, actor Actor, row store.Run,
 		if !ok {
 			return fmt.Errorf("call %s: %w", a.Call, policy.ErrNotFound)
 		}
-		if err := d.checkKept(row, c, words, a); err != nil {
+		if err := d.checkStored(row, c, words, a); err != nil {
 			return err
 		}
 		reply, denial, err := d.replyTo(actor, row, c, a)
@@ -159,7 +157,7 @@ func (d *runAnswers) answerKept(ctx context.Context, actor Actor, row store.Run,
 	// The answers that came first are kept, so the run continues even if another caller answered the
 	// other calls meanwhile.
 	if settled[0].Run == store.Answered {
-		d.table.goOn(row.ID, row.Actor, actor.Name)
+		d.table.enqueue(row.ID, row.Actor, actor.Name)
 	}
 	for i, s := range settled {
 		if !s.First {
@@ -169,9 +167,9 @@ func (d *runAnswers) answerKept(ctx context.Context, actor Actor, row store.Run,
 	return refused
 }
 
-// checkKept refuses an answer to a call that does not wait for it, or whose row this daemon did not
+// checkStored refuses an answer to a call that does not wait for it, or whose row this daemon did not
 // write.
-func (d *runAnswers) checkKept(row store.Run, c store.Call, words []store.Approval, a wire.Answer) error {
+func (d *runAnswers) checkStored(row store.Run, c store.Call, words []store.Approval, a wire.Answer) error {
 	switch {
 	case c.For == store.ByApprover && c.State == store.CallPending:
 		return fmt.Errorf("call %s: %w", a.Call, ErrRole)
@@ -225,7 +223,7 @@ func (d *runAnswers) recordReplies(
 		rec.Digest, rec.Capability = r.Digest, "bridge:"+known[r.Call].Bridge
 		durable := audit.Written
 		if i == len(replies)-1 {
-			durable = audit.Synced // which syncs the records before it
+			durable = audit.Synced // Synced also syncs the records before it
 		}
 		if _, err := d.cfg.Recorder.Append(ctx, rec, durable); err != nil {
 			return err
@@ -234,18 +232,18 @@ func (d *runAnswers) recordReplies(
 	return nil
 }
 
-// ListApprovals shows a page of the calls that wait for a person: those of every run for
-// an actor that sees all, else those of its own. Errors: *waiting.InvalidError, faults.
+// ListApprovals returns a page of the calls that wait for a person. An actor that sees all gets the calls of
+// every run, any other actor those of its own runs. Errors: *waiting.InvalidError, faults.
 func (d *runAnswers) ListApprovals(ctx context.Context, actor Actor, p waiting.Page) (wire.Approvals, error) {
 	if p.Actor = ""; !actor.All {
-		if p.Actor = actor.Name; p.Actor == "" { // nobody has no runs
+		if p.Actor = actor.Name; p.Actor == "" { // an actor without a name has no runs
 			return wire.Approvals{Approvals: []wire.WaitingCall{}}, nil
 		}
 	}
 	return d.cfg.Waiting.Desk.List(ctx, p)
 }
 
-// GetCall shows one call that waits for a person, whole. Errors: ErrNotFound, those of
+// GetCall returns one call that waits for a person, with all of its arguments. Errors: ErrNotFound, those of
 // waiting.Desk.Show.
 func (d *runAnswers) GetCall(ctx context.Context, actor Actor, run, call string) (wire.WaitingCall, error) {
 	if _, err := d.views.row(ctx, actor, run); err != nil {
@@ -255,19 +253,18 @@ func (d *runAnswers) GetCall(ctx context.Context, actor Actor, run, call string)
 	return out, waiting.Damaged(run, err)
 }
 
-// Approve takes an approver's word on a call of a run, live or waiting, and
-// returns the run as it stands after it. Errors: those of waiting.Desk.Decide,
-// ErrTooFast, ErrUnavailable.
+// Approve takes an approver's verdict on a call of a live or waiting run, and returns the run as it is
+// afterwards. Errors: those of waiting.Desk.Decide, ErrTooFast, ErrUnavailable.
 func (d *runAnswers) Approve(
 	ctx context.Context,
 	who waiting.Approver,
 	run, call string,
 	a wire.ApprovalAnswer,
 ) (wire.Run, error) {
-	if err := d.health.taken("approval"); err != nil {
+	if err := d.health.checkOpen("approval"); err != nil {
 		return wire.Run{}, err
 	}
-	refused := func(ctx context.Context) error { return d.budgets.spend(ctx, purse{who.Name, ofApprovals}, 1) }
+	refused := func(ctx context.Context) error { return d.budgets.spend(ctx, bucketKey{who.Name, bucketApprovals}, 1) }
 	out, err := d.cfg.Waiting.Desk.Decide(ctx, who, run, call, a, refused)
 	if err != nil {
 		return wire.Run{}, waiting.Damaged(run, err)
@@ -280,13 +277,12 @@ func (d *runAnswers) Approve(
 		if err != nil {
 			return wire.Run{}, err
 		}
-		d.table.goOn(run, row.Actor, who.Name)
+		d.table.enqueue(run, row.Actor, who.Name)
 	}
 	if _, handle := d.table.liveRun(everyone, run); handle != nil && out.Verdict != "" {
 		err := handle.Approved(ctx, contract.Settlement{Call: call, Approved: out.Verdict == store.Allow,
 			Denied: out.Verdict == store.Deny, Reason: a.Reason, By: who.Name})
-		// A run that has paused meanwhile finds it in the store; one that has ended
-		// needs it no more.
+		// A run that has paused meanwhile reads the verdict from the store. One that has ended needs none.
 		if err != nil && !errors.Is(err, contract.ErrPaused) && !errors.Is(err, contract.ErrEnded) {
 			d.cfg.Logger.Warn("live run could not be notified of an approval", "run", run, "call", call, "error", err)
 		}
@@ -294,9 +290,8 @@ func (d *runAnswers) Approve(
 	return d.views.GetRun(ctx, everyone, run, 0)
 }
 
-// RevokeGrants takes grants from a run for good, live or waiting: what it asks
-// for under them afterwards is refused. Errors: ErrNotFound, ErrEnded,
-// *InvalidError, ErrTooFast, ErrUnavailable, faults.
+// RevokeGrants takes grants from a live or waiting run for good. Later requests of the run under these grants
+// are denied. Errors: ErrNotFound, ErrEnded, *InvalidError, ErrTooFast, ErrUnavailable, faults.
 func (d *runAnswers) RevokeGrants(ctx context.Context, actor Actor, id string, grants []string) (wire.Run, error) {
 	if err := waiting.CheckGrants(grants); err != nil {
 		return wire.Run{}, invalid("grants", err.Error())
@@ -308,7 +303,7 @@ func (d *runAnswers) RevokeGrants(ctx context.Context, actor Actor, id string, g
 	if err != nil {
 		return wire.Run{}, err
 	}
-	if err := d.budgets.spend(ctx, purse{actor.Name, ofRevokes}, 1); err != nil {
+	if err := d.budgets.spend(ctx, bucketKey{actor.Name, bucketRevokes}, 1); err != nil {
 		return wire.Run{}, err
 	}
 	rec := d.policy.Record(audit.GrantRevoked)
@@ -317,7 +312,7 @@ func (d *runAnswers) RevokeGrants(ctx context.Context, actor Actor, id string, g
 	if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced); err != nil {
 		return wire.Run{}, err
 	}
-	// The store first: it comes with every pause that is opened from now on.
+	// The store comes first: every pause that is opened from now on has the revocation.
 	err = d.cfg.Store.Revoke(ctx, id, actor.Name, grants)
 	switch {
 	case errors.Is(err, store.ErrState):
@@ -332,8 +327,8 @@ func (d *runAnswers) RevokeGrants(ctx context.Context, actor Actor, id string, g
 	return d.views.GetRun(ctx, actor, id, 0)
 }
 
-// revocable checks that a run may lose grants, and returns its agent. A waiting run whose record cannot
-// be opened may lose any.
+// revocable checks that a run may lose grants, and returns its agent. A waiting run may lose any grant if its
+// record cannot be opened.
 func (d *runAnswers) revocable(ctx context.Context, actor Actor, id string, grants []string) (agent string, err error) {
 	r, row, err := d.views.reach(ctx, actor, id)
 	if err != nil {
@@ -355,8 +350,9 @@ func (d *runAnswers) revocable(ctx context.Context, actor Actor, id string, gran
 	return row.Agent, nil
 }
 
-// revokeLive revokes grants from a live run, or from the live subagents of a waiting one, after the
-// store has them. A run that is being resumed has opened its pause before that, so it is revoked here.
+// revokeLive revokes grants from a live run, or from the live subagents of a waiting run. The store has the
+// revocation already. A run that is being resumed may have opened its pause before that, so it is revoked
+// here too.
 func (d *runAnswers) revokeLive(ctx context.Context, actor Actor, id string, grants []string) error {
 	for {
 		r, _, err := d.views.reach(ctx, actor, id)
@@ -365,7 +361,7 @@ func (d *runAnswers) revokeLive(ctx context.Context, actor Actor, id string, gra
 			return nil
 		}
 		if r == nil {
-			if held := d.cfg.Interpreter.Held(id); held != nil { // its subagents live
+			if held := d.cfg.Interpreter.Held(id); held != nil { // its subagents may be live
 				_ = held.Revoke(ctx, grants) // ErrPaused: the run waits, and the store has the revocation
 			}
 			return nil

@@ -13,42 +13,40 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// ErrNotArchived: the archive cannot take the audit log, all of which stays where it is.
+// ErrNotArchived: the archive cannot take the audit log. All of the log stays where it is.
 var ErrNotArchived = errors.New("the audit log is not archived")
 
-// Archive is what the configuration says of the archive of the audit log.
+// Archive configures the archive of the audit log.
 type Archive struct {
-	To string // folder; "": there is none
-	// Bytes and Age are how much of the log is kept in the state folder: what is beyond
-	// goes to the archive. 0: an operator says when.
+	To string // archive folder; empty means no archive
+	// Bytes and Age limit the part of the log that stays in the state folder. The older part is archived.
+	// Zero means that only an operator starts archiving.
 	Bytes int64
 	Age   time.Duration
 }
 
-// archiveEvery is how often the daemon looks whether the log is larger or older than what
-// is kept.
+// archiveEvery is the interval between checks of the size and age of the log.
 const archiveEvery = 10 * time.Second
 
-// archiver moves the beginning of the audit log to the archive.
+// archiver moves the oldest part of the audit log to the archive.
 type archiver struct {
 	cfg *Config
 
 	mu         sync.Mutex
-	unarchived *low // since when, and why, the log is not archived; nil if it is
+	unarchived *outage // why the log is not archived, and since when; nil if it is
 }
 
-// failing returns since when, and why, the log is not archived; nil if it is.
-func (d *archiver) failing() *low {
+// failing returns why the log is not archived, and since when. It returns nil if archiving works.
+func (d *archiver) failing() *outage {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.unarchived
 }
 
-// loop moves the beginning of the log to the archive, as the configuration says,
-// until ctx ends.
+// loop archives the oldest part of the log by the configured limits until ctx ends.
 func (d *archiver) loop(ctx context.Context) {
 	for {
-		d.archiveNow(ctx)
+		d.archiveOnce(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -57,22 +55,23 @@ func (d *archiver) loop(ctx context.Context) {
 	}
 }
 
-// archiveNow archives what is beyond, and takes note of why that cannot be done.
-func (d *archiver) archiveNow(ctx context.Context) {
+// archiveOnce archives what is above the limits, and sets unarchived if that fails.
+func (d *archiver) archiveOnce(ctx context.Context) {
 	a := d.cfg.Disk.Archive
 	o := audit.Order{To: a.To, Bytes: a.Bytes, Actor: self}
 	if a.Age > 0 {
 		o.Until = d.cfg.Clock.Now().Add(-a.Age)
 	}
 	done, err := d.cfg.Recorder.Archive(ctx, o)
-	if ctx.Err() != nil || errors.Is(err, records.ErrUnavailable) { // which has a condition of its own
+	// if ErrUnavailable, the status shows a condition for it already
+	if ctx.Err() != nil || errors.Is(err, records.ErrUnavailable) {
 		return
 	}
 	d.mu.Lock()
 	was := d.unarchived
 	d.unarchived = nil
 	if err != nil {
-		d.unarchived = &low{since: d.cfg.Clock.Now(), why: err.Error()}
+		d.unarchived = &outage{since: d.cfg.Clock.Now(), why: err.Error()}
 		if was != nil {
 			d.unarchived.since = was.since
 		}
@@ -86,8 +85,8 @@ func (d *archiver) archiveNow(ctx context.Context) {
 	}
 }
 
-// Archive moves the beginning of the audit log to the archive that is configured, on the
-// word of an operator; see ArchiveLog.
+// Archive moves the oldest part of the audit log to the configured archive on an operator's request; see
+// [ArchiveLog].
 func (d *archiver) Archive(ctx context.Context, actor Actor, o wire.ArchiveOrder) (wire.Archived, error) {
 	if d.cfg.Disk.Archive.To == "" {
 		return wire.Archived{}, &policy.InvalidError{
@@ -97,8 +96,8 @@ func (d *archiver) Archive(ctx context.Context, actor Actor, o wire.ArchiveOrder
 	return ArchiveLog(ctx, d.cfg.Recorder, d.cfg.Disk.Archive.To, actor.Name, o)
 }
 
-// ArchiveLog is Daemon.Archive for whoever has the state folder alone. Errors:
-// *InvalidError, ErrUnavailable, ErrNotArchived.
+// ArchiveLog is [Daemon.Archive] for a caller that has only the state folder. Errors: *InvalidError,
+// ErrUnavailable, ErrNotArchived.
 func ArchiveLog(
 	ctx context.Context,
 	log *records.Recorder,

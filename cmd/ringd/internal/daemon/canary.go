@@ -22,7 +22,7 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// defaultWithin is how long the guests of one set may take.
+// defaultWithin limits the time of all canary guests of one set.
 const defaultWithin = 30 * time.Second
 
 // recorder writes to the audit log.
@@ -32,33 +32,33 @@ type recorder interface {
 
 // CanaryConfig configures the ring. All fields but Within, Locked and Given are required.
 type CanaryConfig struct {
-	Executors map[string]executors.Executor // those that have guests for canaries
+	Executors map[string]executors.Executor // executors that canaries start guests of
 	Recorder  recorder
 	Go        func(func())
 	Now       func() time.Time
 	Random    io.Reader
-	Within    time.Duration // 0 means 30 s
-	// Locked reports whether a lockdown holds; nil means never. The result of a set that is prepared
-	// meanwhile is pending.
+	Within    time.Duration // zero means 30 s
+	// Locked reports whether a lockdown holds. Nil means never. A set that is prepared during a lockdown gets
+	// the result "pending".
 	Locked func() bool
 	// Given changes the profile of a guest, as a broken ring would, for tests. It may be nil.
 	Given func(a *profiles.Agent)
 }
 
-// canaryRing has real guests try what a set denies before the set comes into force: a module, a host and a
-// program, in each executor that the set grants. A guest that is not refused, or gives no answer, rejects the
-// set for its executor, like an executor that cannot take its profile.
+// canaryRing starts real guests that try actions which a set denies, before the set comes into force. Each
+// executor that the set grants tries a module, a host and a program. If a guest is not refused or does not
+// answer, the set is rejected for its executor, as if the executor could not take its profile.
 //
-// It asks no decider what would happen. The guests have the profile of an agent of the new set, with its
-// mounts, programs and filters, and belong to no agent: their set is not in force yet. The host that they must
-// not reach is a listener on loopback, so that a guest with the network of the host reaches it. The daemon
-// commits a set only after this ring has prepared it. It is safe for concurrent use.
+// The canaries do not ask a decider. Their guests have the profile of an agent of the new set, with its
+// mounts, programs and filters. They belong to no agent, because their set is not in force yet. The host that
+// they must not reach is a listener on loopback, so a guest in the host's network namespace would reach it.
+// The daemon commits a set only after this ring has prepared it. It is safe for concurrent use.
 type canaryRing struct {
 	cfg CanaryConfig
 	now atomic.Pointer[map[string]wire.Canary] // by executor
 }
 
-// NewCanary checks cfg. It starts nothing.
+// NewCanary checks cfg. It starts no guest.
 func NewCanary(cfg CanaryConfig) (*canaryRing, error) {
 	if len(cfg.Executors) == 0 || cfg.Recorder == nil || cfg.Go == nil || cfg.Now == nil || cfg.Random == nil {
 		return nil, errors.New("daemon.CanaryConfig: Executors, Recorder, Go, Now and Random are required")
@@ -74,11 +74,10 @@ func NewCanary(cfg CanaryConfig) (*canaryRing, error) {
 // Name is "canary".
 func (*canaryRing) Name() string { return "canary" }
 
-// Close ends nothing: a Prepare ends with its context.
+// Close does nothing: a Prepare ends with its context.
 func (*canaryRing) Close() error { return nil }
 
-// Loaded is what the canary of an executor showed of the set in force, or of the
-// one that it refused last.
+// Loaded returns the canary result of an executor for the set in force, or for the set that it rejected last.
 func (r *canaryRing) Loaded(executor string) (wire.Canary, bool) {
 	c, ok := (*r.now.Load())[executor]
 	return c, ok
@@ -90,24 +89,24 @@ type failure struct {
 	error
 }
 
-// Executor names it.
+// Executor returns the name of the executor that rejects its profile; see policy.Ring.
 func (f *failure) Executor() string { return f.executor }
 
-// Unwrap gives what was wrong.
+// Unwrap returns the cause.
 func (f *failure) Unwrap() error { return f.error }
 
-// Prepare has a guest of each executor that set grants try what set denies, all at
-// once. An error names the first executor, by name, whose guest was not refused or did
-// not answer; it is on record as canary_failed. Where an executor cannot run here
-// it is unavailable, which is no error, unless nobody could look whether it can: that
-// error has a method Later() bool. commit makes the results those of status.
+// Prepare starts one guest of each executor that set grants, all at once, and has it try what set denies. Its
+// error names the first executor, by name, whose guest was not refused or did not answer. That failure is
+// recorded as canary_failed. An executor that cannot run on this host is reported as unavailable, which is no
+// error. If the host could not check whether the executor can run, the error has a method Later() bool.
+// commit makes the results visible in the status.
 func (r *canaryRing) Prepare(ctx context.Context, set *profiles.Set) (commit func(), err error) {
 	results := map[string]wire.Canary{}
 	commit = func() { r.now.Store(&results) }
 	if set == nil || len(set.Agents) == 0 {
 		return commit, nil
 	}
-	chosen := choose(set)
+	chosen := agentByExecutor(set)
 	if r.cfg.Locked != nil && r.cfg.Locked() {
 		for executor, a := range chosen {
 			results[executor] = wire.Canary{
@@ -126,13 +125,13 @@ func (r *canaryRing) Prepare(ctx context.Context, set *profiles.Set) (commit fun
 	}
 	defer trap.close()
 	var mu sync.Mutex
-	var short error // why the host could not look
+	var short error // why the host could not check whether an executor can run
 	var all sync.WaitGroup
 	for executor, a := range chosen {
 		all.Add(1)
 		r.cfg.Go(func() {
 			defer all.Done()
-			c, err := r.try(within, executor, set, a, trap.port)
+			c, err := r.tryExecutor(within, executor, set, a, trap.port)
 			mu.Lock()
 			defer mu.Unlock()
 			results[executor], short = c, errors.Join(short, err)
@@ -142,21 +141,21 @@ func (r *canaryRing) Prepare(ctx context.Context, set *profiles.Set) (commit fun
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("canary: %w", context.Cause(ctx))
 	}
-	if trap.met() { // whose it was cannot be told
+	if trap.met() { // the listener cannot tell which guest it was
 		for executor, c := range results {
 			c.State = wire.CanaryFailed
 			c.Reason = "a guest reached a listener of this host that the policy does not grant"
 			results[executor] = c
 		}
 	}
-	if err := r.judge(ctx, set, results); err != nil || short == nil {
+	if err := r.recordFailures(ctx, set, results); err != nil || short == nil {
 		return commit, err
 	}
 	return nil, fmt.Errorf("canary: %w", short)
 }
 
-// judge records what failed and returns the first failure.
-func (r *canaryRing) judge(ctx context.Context, set *profiles.Set, results map[string]wire.Canary) error {
+// recordFailures records the failures and returns the first one.
+func (r *canaryRing) recordFailures(ctx context.Context, set *profiles.Set, results map[string]wire.Canary) error {
 	var first error
 	for _, executor := range slices.Sorted(maps.Keys(results)) {
 		c := results[executor]
@@ -182,8 +181,8 @@ func (r *canaryRing) judge(ctx context.Context, set *profiles.Set, results map[s
 	return first
 }
 
-// choose returns the first agent of each executor, by name.
-func choose(set *profiles.Set) map[string]profiles.Agent {
+// agentByExecutor returns the first agent of each executor, by name.
+func agentByExecutor(set *profiles.Set) map[string]profiles.Agent {
 	out := map[string]profiles.Agent{}
 	for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
 		a := set.Agents[name]
@@ -199,9 +198,9 @@ func choose(set *profiles.Set) map[string]profiles.Agent {
 	return out
 }
 
-// try runs the programs of one executor. short is set where the host could not look
-// whether they can run.
-func (r *canaryRing) try(
+// tryExecutor runs the canary programs of one executor. short is set if the host could not check whether they can
+// run.
+func (r *canaryRing) tryExecutor(
 	ctx context.Context,
 	executor string,
 	set *profiles.Set,
@@ -221,15 +220,15 @@ func (r *canaryRing) try(
 		out.State, out.Reason = wire.CanaryFailed, "no random name: "+err.Error()
 		return out, nil
 	}
-	a.Mode = profiles.ModeEnforce // what an agent in audit would be refused
+	a.Mode = profiles.ModeEnforce // in mode audit nothing would be refused
 	decider := profiles.NewDecider(a, set.Revision, profiles.Environment{Now: began})
 	given := a
-	given.Name = "" // nobody's: the set that it is of is not in force yet
+	given.Name = "" // no agent: its set is not in force yet
 	if r.cfg.Given != nil {
 		r.cfg.Given(&given)
 	}
-	answers := &host{profiles.NewDecider(given, set.Revision, profiles.Environment{Now: began})}
-	b := bait{word: fmt.Sprintf("ringd_canary_%x", word), port: port, has: there}
+	answers := &deciderHost{profiles.NewDecider(given, set.Revision, profiles.Environment{Now: began})}
+	b := bait{randomName: fmt.Sprintf("ringd_canary_%x", word), port: port, exists: fileExists}
 	for _, p := range trials(executor, decider, &a, b) {
 		if executor != profiles.ExecutorShell && p.trials[0].kind != kindImport {
 			out.Reason = "no module is denied: none was tried"
@@ -250,7 +249,7 @@ func (r *canaryRing) try(
 					Language: executor,
 					Source:   p.source,
 				},
-				Limits: limits(executor),
+				Limits: canaryLimits(executor),
 			},
 			answers,
 		)
@@ -261,7 +260,7 @@ func (r *canaryRing) try(
 			}
 			return out, nil
 		}
-		if why := verdict(executor, p, o, err); why != "" {
+		if why := checkOutcome(executor, p, o, err); why != "" {
 			out.State, out.Reason = wire.CanaryFailed, why
 			return out, nil
 		}
@@ -269,7 +268,7 @@ func (r *canaryRing) try(
 	return out, nil
 }
 
-// unavailable is the reason why an executor cannot run here; empty if it can.
+// unavailable returns the reason why an executor cannot run here, or "" if it can.
 func unavailable(err error) string {
 	var denial *profiles.Denial
 	if errors.As(err, &denial) {
@@ -285,9 +284,9 @@ func unavailable(err error) string {
 	return ""
 }
 
-// verdict is what is wrong with the end of a program; "": all that it tried was
+// checkOutcome returns what is wrong with the outcome of a canary program, or "" if all of its trials were
 // refused.
-func verdict(executor string, p program, o executors.Outcome, err error) string {
+func checkOutcome(executor string, p program, o executors.Outcome, err error) string {
 	if err != nil {
 		return "its guest did not answer: " + err.Error()
 	}
@@ -327,10 +326,10 @@ func verdict(executor string, p program, o executors.Outcome, err error) string 
 	return ""
 }
 
-// limits are those of a program that does next to nothing.
-func limits(executor string) profiles.Limits {
+// canaryLimits returns small limits: a canary program does nearly nothing.
+func canaryLimits(executor string) profiles.Limits {
 	stack, memory := int64(8<<20), int64(256<<20)
-	if executor == profiles.ExecutorJS { // as small as what the guests that wait can give
+	if executor == profiles.ExecutorJS { // no larger than what pre-started guests can have
 		stack, memory = 256<<10, 64<<20
 	}
 	n := func(v int64) *int64 { return &v }
@@ -342,17 +341,17 @@ func limits(executor string) profiles.Limits {
 	}
 }
 
-// there tells whether a file of the host can be seen.
-func there(path string) bool {
+// fileExists reports whether a file exists on this host.
+func fileExists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
 
-// host answers a guest by the profile that it was given, and performs nothing.
-type host struct{ decider *profiles.Decider }
+// deciderHost answers a canary guest by its profile and performs no call.
+type deciderHost struct{ decider *profiles.Decider }
 
-// Ask decides; what is allowed is told to have happened.
-func (h *host) Ask(_ context.Context, q executors.Question) (executors.Answer, error) {
+// Ask decides. An allowed call gets an answer as if it had been performed.
+func (h *deciderHost) Ask(_ context.Context, q executors.Question) (executors.Answer, error) {
 	if q.Action != nil {
 		b, err := json.Marshal(h.decider.Decide(*q.Action))
 		return executors.Answer{Value: b}, err
@@ -376,13 +375,13 @@ func (h *host) Ask(_ context.Context, q executors.Question) (executors.Answer, e
 	}, nil
 }
 
-// Console is nobody's to read.
-func (*host) Console(executors.ConsoleEntry) {}
+// Console drops the output of canaries.
+func (*deciderHost) Console(executors.ConsoleEntry) {}
 
-// Idle is nothing: no call waits.
-func (*host) Idle([]string) {}
+// Idle does nothing: no call waits.
+func (*deciderHost) Idle([]string) {}
 
-// trap is a listener that nobody may reach.
+// trap is a listener that the policy does not grant. A connection to it proves that a guest was not refused.
 type trap struct {
 	l    net.Listener
 	port int
@@ -408,7 +407,7 @@ func newTrap(start func(func())) (*trap, error) {
 				return
 			}
 			t.hits.Add(1)
-			_ = c.Close() // it is told apart by having come
+			_ = c.Close() // the connection itself is the finding
 		}
 	})
 	return t, nil
@@ -417,6 +416,6 @@ func newTrap(start func(func())) (*trap, error) {
 func (t *trap) met() bool { return t.hits.Load() > 0 }
 
 func (t *trap) close() {
-	_ = t.l.Close() // nobody else has it
+	_ = t.l.Close() // no other user of the listener
 	<-t.over
 }

@@ -23,16 +23,16 @@ import (
 type Store interface {
 	policy.Store
 
-	// Runs.
+	// Live runs.
 	Start(ctx context.Context, r store.Run) error
 	Advance(ctx context.Context, id string, to store.State, c store.Change) (store.Run, error)
 	Run(ctx context.Context, id string) (store.Run, error)
 	Runs(ctx context.Context, f store.Filter) ([]store.Run, error)
 	Prune(ctx context.Context, before time.Time, limit int) (int, error)
-	// Recover ends the runs that a crash left behind.
+	// Recover ends the runs that were live at a crash.
 	Recover(ctx context.Context) ([]store.Recovered, error)
 
-	// Runs that wait.
+	// Waiting runs.
 	Answered(ctx context.Context, skip, n int) ([]store.Pause, error)
 	Claim(ctx context.Context, run string, seq int64, by string) (store.Pause, []store.Call, error)
 	Begin(ctx context.Context, run string, seq int64, by string, c store.Change) (store.Run, error)
@@ -43,7 +43,7 @@ type Store interface {
 	Faults(ctx context.Context) (map[string]int64, error)
 	Spend(ctx context.Context, run string, seq int64, call string, started, spawned int64) error
 
-	// Calls of runs that wait.
+	// Calls of waiting runs.
 	Calls(ctx context.Context, run string) ([]store.Call, error)
 	Approvals(ctx context.Context, run string) ([]store.Approval, error)
 	AnswerAll(ctx context.Context, run string, replies []store.Reply) ([]store.Settled, error)
@@ -54,62 +54,62 @@ type Store interface {
 	DropSession(ctx context.Context, actor, name string) error
 	ExpireSessions(ctx context.Context, n int) ([]store.Session, error)
 
-	// Err is the fault that closed the store; nil if it takes writes.
+	// Err returns the fault that closed the store, or nil if it takes writes.
 	Err() error
 }
 
-// Clock is time. After is time.After.
+// Clock is the time source. After is time.After.
 type Clock interface {
 	Now() time.Time
 	After(d time.Duration) <-chan time.Time
 }
 
-// Quota bounds live runs; waiting.Quota those that wait. Zero allows none.
+// Quota limits live runs; waiting.Quota limits runs that wait. Zero allows none.
 type Quota struct {
 	PerActor int
 	Total    int
 }
 
-// Policy configures what is in force.
+// Policy configures the policy in force.
 type Policy struct {
-	Rings    []policy.Ring // every ring, the interpreter's too, in the order of commits
+	Rings    []policy.Ring // all rings, including the interpreter's, in the order of commits
 	Compiler policy.Compiler
 	Trust    *trust.Gate // verifies pushes; if nil, pushes are sources
-	// Environment is the knowledge of the host for decisions without a run.
+	// Environment is the part of the host that decisions without a run may depend on.
 	Environment profiles.Environment
-	// Workspace is the value of $WORKSPACE in the rules of an agent. If it is nil or returns an empty
-	// text, $WORKSPACE has no value.
+	// Workspace returns the value of $WORKSPACE in the rules of an agent. If Workspace is nil or returns "",
+	// $WORKSPACE has no value.
 	Workspace func(agent string) string
 	// Staleness is how long a generation stays in force while its source is gone or refused. If it is
 	// zero, the generation is closed at once.
 	Staleness time.Duration
 }
 
-// Waiting handles runs that wait.
+// Waiting configures runs that wait.
 type Waiting struct {
-	Keeper *waiting.Keeper // the one with which the interpreter ring keeps pauses
+	Keeper *waiting.Keeper // the keeper that the interpreter ring stores pauses with
 	Desk   *waiting.Desk
 	Outbox *notify.Outbox // notifies people of calls that wait; may be nil
 }
 
-// Limits bounds runs and requests.
+// Limits limits runs and requests.
 type Limits struct {
 	Quota Quota
 	// Retention is how long runs that have ended are kept. Zero means an hour.
 	Retention time.Duration
-	// RequestRecords is the number of records that one actor may cause in a second with requests of
-	// one kind outside of runs. Zero means 200.
+	// RequestRecords is the number of audit records per second that one actor may cause with requests of one
+	// kind outside of runs. Zero means 200.
 	RequestRecords int
 }
 
-// Disk is the disk of the state folder.
+// Disk configures the disk of the state folder.
 type Disk struct {
 	// Reopen reopens the store and then the audit log after a failed write, when no run is live. If it
 	// is nil, both stay closed until a restart.
 	Reopen func(ctx context.Context) error
-	// Room reports the free room; nil if it is not watched.
+	// Room reports the free space. If it is nil, the disk is not watched.
 	Room *Room
-	// Archive is where the beginning of the audit log goes.
+	// Archive configures the archive of the audit log.
 	Archive Archive
 }
 
@@ -123,28 +123,29 @@ type Config struct {
 	Waiting     Waiting
 	Limits      Limits
 	Disk        Disk
-	// HasEngine reports whether an executor can resume snapshots of an engine, and the executor's own
-	// engine, which is empty if unknown. If HasEngine is nil, the executor tries and reports it.
+	// HasEngine reports whether an executor can resume snapshots of an engine. own is the executor's own
+	// engine, or "" if unknown. If HasEngine is nil, the executor tries to resume and reports it.
 	HasEngine func(executor, digest string) (own string, has bool)
-	// Shadow returns the state of a candidate policy. It is nil if there is no candidate.
+	// Shadow returns the state of a candidate policy. It may be nil, which means no candidate.
 	Shadow func() *wire.Shadow
 	// Forget is called with the state of a session that is dropped. It may be nil.
 	Forget func(executor string, snapshot []byte)
-	// Still resumes runs only by ResumeRun, and records no start: a daemon for one run, or for none.
+	// Still makes a daemon that serves one run or none. It resumes runs only by ResumeRun, and records no
+	// start.
 	Still bool
 	// Point is called at each step of a run on disk, for tests that end the process there. It may be nil.
 	Point    func(label string)
-	Recorder *records.Recorder // the one that the interpreter ring writes to
-	Journal  *records.Journal  // the one that the interpreter ring commits to
-	Group    *Group            // the one with which rings and executors start goroutines
+	Recorder *records.Recorder // also used by the interpreter ring
+	Journal  *records.Journal  // also used by the interpreter ring
+	Group    *Group            // starts the goroutines of rings and executors
 	Clock    Clock
 	Random   io.Reader // for the ids of runs
 	Logger   *slog.Logger
 	Metrics  *metrics.Metrics // may be nil
-	Lock     *lockdown.Lock   // closes everything on an operator's order; may be nil
+	Lock     *lockdown.Lock   // denies everything during a lockdown; may be nil
 }
 
-// DefaultStaleness is what a configuration that does not name one should give.
+// DefaultStaleness is the value for configurations that name none.
 const DefaultStaleness = 10 * time.Minute
 
 func (c *Config) check() error {

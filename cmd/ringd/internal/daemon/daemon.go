@@ -15,8 +15,8 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Daemon is the running daemon. Its parts have one job each, and their exported methods are its
-// own. It is safe for concurrent use. The caller of New calls Close.
+// Daemon is the running daemon. Each embedded part has one job, and the exported methods of the parts are the
+// daemon's. It is safe for concurrent use. The caller of New calls Close.
 type Daemon struct {
 	cfg    *Config
 	policy *policy.State
@@ -36,13 +36,12 @@ type Daemon struct {
 	quit context.CancelFunc
 	over chan struct{} // closed when the daemon's own loops have ended
 	once sync.Once
-	err  error // of Close
+	err  error // result of Close
 }
 
-// New checks cfg, ends what a crash left behind, takes the last generation up
-// again when it is not too old, and starts the daemon's own goroutine, which
-// ends with Close. ctx bounds New only. It refuses when the audit log or the
-// store cannot be written.
+// New checks the configuration and ends the runs that a crash left behind. It restores the last generation if
+// that is not too old. Then it starts the daemon's own goroutines, which end with Close. ctx limits New only.
+// New returns an error if the audit log or the store cannot be written.
 func New(ctx context.Context, given Config) (*Daemon, error) {
 	if err := given.check(); err != nil {
 		return nil, err
@@ -59,8 +58,8 @@ func New(ctx context.Context, given Config) (*Daemon, error) {
 		return nil, err
 	}
 	lasting := context.WithoutCancel(ctx)
-	cfg.Lock.Attach(lockdown.Parts{Close: func() { d.policy.Close(lasting) }, Idle: d.idle, Open: d.policy.Reopen})
-	if !cfg.Still { // a daemon for one command has the records of that
+	cfg.Lock.Attach(lockdown.Parts{Close: func() { d.policy.Close(lasting) }, Idle: d.waitIdle, Open: d.policy.Reopen})
+	if !cfg.Still { // a daemon for one command writes the records of that command only
 		start := audit.Record{Kind: audit.DaemonStarted, Actor: self, Detail: map[string]string{"version": cfg.Version}}
 		if _, err := cfg.Recorder.Append(ctx, start, audit.Synced); err != nil {
 			return nil, err
@@ -73,7 +72,7 @@ func New(ctx context.Context, given Config) (*Daemon, error) {
 		return nil, err
 	}
 	cfg.Waiting.Keeper.Grants(d.SessionLimits)
-	cfg.Metrics.Stands(wire.Conditions(), func() metrics.Standing { return d.standing(lasting) })
+	cfg.Metrics.Stands(wire.Conditions(), func() metrics.Standing { return d.standingMetrics(lasting) })
 	watching, quit := context.WithCancel(lasting)
 	d.quit = quit
 	own := []func(context.Context){d.policy.Watch, d.watch, d.runResumes.loop}
@@ -81,7 +80,7 @@ func New(ctx context.Context, given Config) (*Daemon, error) {
 		own = append(own, d.heal)
 	}
 	if cfg.Disk.Room != nil {
-		own = append(own, d.guard)
+		own = append(own, d.watchDisk)
 	}
 	if cfg.Disk.Archive.Bytes > 0 || cfg.Disk.Archive.Age > 0 {
 		own = append(own, d.archiver.loop)
@@ -100,14 +99,14 @@ func New(ctx context.Context, given Config) (*Daemon, error) {
 	return d, nil
 }
 
-// newParts constructs the parts of a daemon, each after those that it uses.
+// newParts constructs the parts of a daemon. Each part comes after the parts that it uses.
 func newParts(cfg *Config) (*Daemon, error) {
-	turns := &turns{}
-	table := newRunTable(cfg, turns)
+	w := &waiters{}
+	table := newRunTable(cfg, w)
 	holder := policy.New(policy.Config{
 		Rings: cfg.Policy.Rings, Compiler: cfg.Policy.Compiler, Generations: cfg.Store, Recorder: cfg.Recorder,
 		Clock: cfg.Clock, Logger: cfg.Logger, Metrics: cfg.Metrics, Environment: cfg.Policy.Environment,
-		Workspace: cfg.Policy.Workspace, Staleness: cfg.Policy.Staleness, Stop: table.stopAll, Turn: table.look,
+		Workspace: cfg.Policy.Workspace, Staleness: cfg.Policy.Staleness, Stop: table.stopAll, Turn: table.wakeResumes,
 		Lock: cfg.Lock, Trust: cfg.Policy.Trust,
 	})
 	table.policy = holder
@@ -116,9 +115,9 @@ func newParts(cfg *Config) (*Daemon, error) {
 		return nil, err
 	}
 	health := &recordHealth{cfg: cfg, table: table}
-	views := &runViews{cfg: cfg, table: table, turns: turns}
+	views := &runViews{cfg: cfg, table: table, waiters: w}
 	parents := &parentHolds{cfg: cfg, table: table, health: health, views: views}
-	ends := &runEnds{cfg: cfg, policy: holder, table: table, turns: turns, views: views}
+	ends := &runEnds{cfg: cfg, policy: holder, table: table, waiters: w, views: views}
 	starts := &runStarts{cfg: cfg, policy: holder, table: table, health: health, budgets: budgets, views: views,
 		parents: parents}
 	return &Daemon{
@@ -126,7 +125,7 @@ func newParts(cfg *Config) (*Daemon, error) {
 		runTable: table, recordHealth: health, runViews: views, runStarts: starts, runEnds: ends,
 		archiver:  &archiver{cfg: cfg},
 		diskGuard: &diskGuard{cfg: cfg, policy: holder, table: table},
-		runResumes: &runResumes{cfg: cfg, policy: holder, table: table, turns: turns, health: health, budgets: budgets,
+		runResumes: &runResumes{cfg: cfg, policy: holder, table: table, waiters: w, health: health, budgets: budgets,
 			views: views, parents: parents, starts: starts, ends: ends},
 		runAnswers: &runAnswers{cfg: cfg, policy: holder, table: table, health: health, budgets: budgets,
 			views: views},
@@ -135,31 +134,29 @@ func newParts(cfg *Config) (*Daemon, error) {
 	}, nil
 }
 
-// self is the actor of what the daemon does by itself.
+// self is the actor of what the daemon does without a request.
 const self = "ringd"
 
-// Drain refuses new runs and waits for the live ones. When ctx ends before they
-// do they are cancelled, and their ends are recorded before Drain returns. The
-// error is that of ctx when runs had to be cancelled.
+// Drain refuses new runs and waits for the live ones. If ctx ends first, it cancels them and waits until
+// their ends are recorded. It returns the error of ctx if it had to cancel runs.
 func (d *Daemon) Drain(ctx context.Context) error {
-	d.runTable.refuse()
-	if d.runTable.idle(ctx) == 0 {
+	d.runTable.refuseNew()
+	if d.runTable.waitIdle(ctx) == 0 {
 		return nil
 	}
 	d.runTable.cancelAll()
 	return ctx.Err()
 }
 
-// Close cancels what is live, closes the rings in reverse order and waits for
-// every goroutine of the Group. The audit log and the store stay open: their
-// owner closes them next. Closing twice returns the same error.
+// Close cancels live runs, closes the rings in reverse order and waits for every goroutine of the Group. The
+// audit log and the store stay open, and their owner closes them next. A second Close returns the same error.
 func (d *Daemon) Close() error {
 	d.once.Do(func() { d.err = d.close() })
 	return d.err
 }
 
 func (d *Daemon) close() error {
-	d.runTable.refuse()
+	d.runTable.refuseNew()
 	d.quit()
 	<-d.over
 	d.runTable.cancelAll()

@@ -10,28 +10,28 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// roomEvery is how often the room on the disk of the state folder is looked at.
+// roomEvery is the interval between checks of the free space on the disk of the state folder.
 const roomEvery = time.Second
 
-// ErrDiskLow: the disk of the state folder is nearly full; no new runs are taken until
-// it has room again. What ends, closes and answers goes on.
+// ErrDiskLow: the disk of the state folder is nearly full. New runs are refused until it has free space
+// again. Requests that end, close or answer still work.
 var ErrDiskLow = errors.New("the disk of the state folder is nearly full: new runs are refused until there is room")
 
-// Room says how the disk of the state folder stands.
+// Room reports the free space on the disk of the state folder.
 type Room struct {
-	// Free is how many bytes may still be written there; ok is false when that is not known.
+	// Free returns the number of bytes that may still be written. ok is false if it is not known.
 	Free func() (bytes uint64, ok bool)
-	// Floor is how much has to be free. Below it nothing new runs, until a quarter more
-	// than it is free again.
+	// Floor is the free space below which new runs are refused. They are accepted again at a quarter above
+	// Floor.
 	Floor uint64
-	// Tight reports whether audit log or store found no further room, whatever Free says.
+	// Tight reports whether the audit log or the store found no space, whatever Free returns.
 	Tight func() bool
-	// Shares reports whether what is written below a path goes to that disk.
+	// Shares reports whether files below a path are on that disk.
 	Shares func(path string) bool
 }
 
-// low is since when, and why, no new runs are taken.
-type low struct {
+// outage is why something does not work, and since when: new runs are refused, or the log is not archived.
+type outage struct {
 	since time.Time
 	why   string
 }
@@ -44,10 +44,10 @@ type diskGuard struct {
 	table  *runTable
 }
 
-// guard looks after the room on the disk until ctx ends.
-func (d *diskGuard) guard(ctx context.Context) {
+// watchDisk checks the free space until ctx ends.
+func (d *diskGuard) watchDisk(ctx context.Context) {
 	for {
-		d.roomNow(ctx)
+		d.checkOnce(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -56,15 +56,15 @@ func (d *diskGuard) guard(ctx context.Context) {
 	}
 }
 
-// roomNow takes note of how the disk stands, and ends what may fill it further.
-func (d *diskGuard) roomNow(ctx context.Context) {
+// checkOnce checks the free space once, and ends runs that can fill the disk further.
+func (d *diskGuard) checkOnce(ctx context.Context) {
 	r := d.cfg.Disk.Room
 	free, known := r.Free()
 	tight := r.Tight()
-	was, now := d.table.updateRoom(func(was *low) string {
+	was, now := d.table.updateRoom(func(was *outage) string {
 		floor := r.Floor
 		if was != nil {
-			floor += r.Floor / 4 // so that it does not open and close with each file
+			floor += r.Floor / 4 // a margin, so that new runs are not refused and accepted with each file
 		}
 		switch {
 		case known && free < floor:
@@ -83,7 +83,7 @@ func (d *diskGuard) roomNow(ctx context.Context) {
 		d.endWriters(ctx, now.why)
 	case was != nil:
 		d.cfg.Logger.Info("the disk of the state folder has room again")
-		d.table.look()
+		d.table.wakeResumes()
 	}
 }
 
@@ -103,11 +103,10 @@ func (d *diskGuard) endWriters(ctx context.Context, why string) {
 	}
 }
 
-// mayFill reports whether a run of an agent can write files to the disk of the state
-// folder.
+// mayFill reports whether a run of an agent can write files on the disk of the state folder.
 func (d *diskGuard) mayFill(a profiles.Agent, executor string) bool {
 	if _, scripts := a.Bridges[profiles.ExecutorShell]; executor == profiles.ExecutorJS && !scripts {
-		return false // it has no files, and no bridge to scripts that have
+		return false // it has no files, and no bridge to shell scripts, which have files
 	}
 	for _, w := range a.Files.Write {
 		if d.cfg.Disk.Room.Shares(w.Path) {

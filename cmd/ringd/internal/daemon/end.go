@@ -15,18 +15,17 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// runEnds cancels runs, and ends those that wait in the store.
+// runEnds cancels live runs and ends waiting ones.
 type runEnds struct {
-	cfg    *Config
-	policy *policy.State
-	table  *runTable
-	turns  *turns
-	views  *runViews
+	cfg     *Config
+	policy  *policy.State
+	table   *runTable
+	waiters *waiters
+	views   *runViews
 }
 
-// CancelRun ends a run, live or waiting, and returns how it ended. No effect of
-// it begins after CancelRun was called. Errors: ErrNotFound, ErrEnded, that of
-// ctx, faults.
+// CancelRun ends a live or waiting run and returns how it ended. After CancelRun was called, no effect of the
+// run begins. Errors: ErrNotFound, ErrEnded, that of ctx, faults.
 func (d *runEnds) CancelRun(ctx context.Context, actor Actor, id string) (wire.Run, error) {
 	for {
 		r, row, err := d.views.reach(ctx, actor, id)
@@ -34,10 +33,10 @@ func (d *runEnds) CancelRun(ctx context.Context, actor Actor, id string) (wire.R
 		case err != nil:
 			return wire.Run{}, err
 		case r == nil:
-			run, err := d.endKept(ctx, row, actor.Name, executors.StateCancelled,
+			run, err := d.endStored(ctx, row, actor.Name, executors.StateCancelled,
 				wire.RunError{Name: profiles.ErrorCancelled, Message: "cancelled through the API"})
 			if errors.Is(err, store.ErrState) {
-				continue // it was claimed, or it ended, meanwhile
+				continue // the run was claimed, or ended, meanwhile: look again
 			}
 			return run, err
 		}
@@ -53,9 +52,9 @@ func (d *runEnds) CancelRun(ctx context.Context, actor Actor, id string) (wire.R
 	}
 }
 
-// endKept ends a run that waits, with its record. The error wraps store.ErrState
-// when it did not wait any more: then nothing happened.
-func (d *runEnds) endKept(
+// endStored ends a run that waits in the store and records it. If the run no longer waits, nothing happens and
+// the error wraps store.ErrState.
+func (d *runEnds) endStored(
 	ctx context.Context,
 	row store.Run,
 	by string,
@@ -75,7 +74,7 @@ func (d *runEnds) endKept(
 		return wire.Run{}, store.ErrState
 	}
 	out, err := view.Row(row)
-	if err != nil { // what cannot be read any more can still be ended
+	if err != nil { // a run whose record cannot be read can still be ended
 		d.cfg.Logger.Error("a run ends without its console output", "run", row.ID, "error", err)
 		row.Outcome = nil
 		if out, err = view.Row(row); err != nil {
@@ -83,7 +82,7 @@ func (d *runEnds) endKept(
 		}
 	}
 	out.State, out.Error, out.Pending = string(state), &why, nil
-	out.LastEvent++ // that it ended
+	out.LastEvent++ // the end is an event too
 	raw, err := json.Marshal(out)
 	if err != nil {
 		return wire.Run{}, fmt.Errorf("encode the outcome of run %s: %w", row.ID, err)
@@ -111,11 +110,11 @@ func (d *runEnds) endKept(
 	rec.Detail = map[string]string{"error": why.Name}
 	_, err = d.cfg.Recorder.Append(ctx, rec, audit.Written)
 	d.cfg.Metrics.Paused(step)
-	d.turns.Turn(row.ID)
+	d.waiters.Wake(row.ID)
 	return out, err
 }
 
-// expire ends the runs whose pause, or an approval of which, is over.
+// expire ends the runs whose pause has expired, or one of whose approvals has.
 func (d *runEnds) expire(ctx context.Context) {
 	now := d.cfg.Clock.Now()
 	if _, all, err := d.cfg.Waiting.Keeper.Count(ctx, ""); err == nil {
@@ -129,7 +128,7 @@ func (d *runEnds) expire(ctx context.Context) {
 			return
 		}
 		left := 0
-		for _, p := range over { // one that cannot end does not keep the others
+		for _, p := range over { // an error of one does not keep the others
 			if err := d.expireOne(ctx, p.Run); err != nil {
 				left++
 				if !errors.Is(err, store.ErrState) {
@@ -164,6 +163,6 @@ func (d *runEnds) expireOne(ctx context.Context, run string) error {
 			break
 		}
 	}
-	_, err = d.endKept(ctx, row, self, executors.StateDenied, why)
+	_, err = d.endStored(ctx, row, self, executors.StateDenied, why)
 	return err
 }

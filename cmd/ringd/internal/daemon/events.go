@@ -8,15 +8,14 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Events returns the events of a run after a sequence number; it waits until
-// there is one, also while the run waits in the store, and the numbers go on when
-// it goes on. The last event of a run is a state that does not change any more.
-// Of a run that is not live only what the outcome holds is left: console, denials
-// and the state for a reader that begins, a gap and the state for one that goes
-// on. Errors: ErrNotFound, ErrUnavailable, that of ctx, faults.
+// Events returns the events of a run after a sequence number. It waits until there is one, also while the run
+// waits in the store. The numbers continue after a resume. The last event of a run is a final state. If the
+// run is not live, only the events that its outcome holds remain. A new reader gets console, denials and the
+// state. A reader that continues gets a gap and the state. Errors: ErrNotFound, ErrUnavailable, that of ctx,
+// faults.
 func (d *runViews) Events(ctx context.Context, actor Actor, id string, after int64) ([]wire.Event, error) {
 	for {
-		turned, release := d.turns.Await(id)
+		turned, release := d.waiters.Await(id)
 		out, err := d.eventsNow(ctx, actor, id, after)
 		if err == nil && len(out) == 0 {
 			select {
@@ -32,8 +31,8 @@ func (d *runViews) Events(ctx context.Context, actor Actor, id string, after int
 	}
 }
 
-// eventsNow is Events for a run that is live or has ended; of one that waits it
-// returns none when there are none.
+// eventsNow is Events for a run that is live or has ended. For a waiting run without new events it returns
+// none.
 func (d *runViews) eventsNow(ctx context.Context, actor Actor, id string, after int64) ([]wire.Event, error) {
 	r, handle := d.table.liveRun(actor, id)
 	if handle != nil {
@@ -49,13 +48,13 @@ func (d *runViews) eventsNow(ctx context.Context, actor Actor, id string, after 
 	case view.Ended(run.State):
 		return view.Replay(run, after), nil
 	case run.LastEvent == 0:
-		return nil, nil // it goes on in this moment
+		return nil, nil // it is being resumed
 	default:
 		return view.Waiting(run, after), nil
 	}
 }
 
-// eventsLive waits for events of a live run; none come after its pause.
+// eventsLive waits for events of a live run. It returns none after the pause of the run.
 func (d *runViews) eventsLive(ctx context.Context, r *liveRun, after int64) ([]wire.Event, error) {
 	got, err := r.handle.Events(ctx, after)
 	if err != nil {
@@ -72,7 +71,7 @@ func (d *runViews) eventsLive(ctx context.Context, r *liveRun, after int64) ([]w
 		return out, nil
 	}
 	select {
-	case <-r.done: // an end is shown once it is on disk
+	case <-r.done: // an end is shown only once it is on disk
 		if r.err != nil {
 			return nil, r.err
 		}

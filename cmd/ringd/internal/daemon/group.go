@@ -6,17 +6,16 @@ import (
 	"sync"
 )
 
-// Group owns every goroutine of the process that rings, executors and the
-// daemon ask for. The zero Group is ready. It is safe for concurrent use.
+// Group owns every goroutine that the rings, the executors and the daemon start. The zero Group is ready. It
+// is safe for concurrent use.
 type Group struct {
-	// Logger, when set, gets one line for a panic.
+	// Logger gets one line for each panic. It may be nil.
 	Logger *slog.Logger
 	wg     sync.WaitGroup
 }
 
-// Go runs f on a goroutine that Wait waits for. A panic in f ends f only. This is
-// the boundary of a run: the interpreter ring ends a run, closed, while the panic
-// passes through it.
+// Go runs f on a goroutine that Wait waits for. A panic in f ends only f. This is the boundary of a run: the
+// interpreter ring ends the run, denied, while the panic passes through it.
 func (g *Group) Go(f func()) {
 	g.wg.Go(func() {
 		defer g.caught()
@@ -34,6 +33,5 @@ func (g *Group) caught() {
 	}
 }
 
-// Wait returns when every goroutine has ended. Whoever starts more of them has
-// stopped before.
+// Wait returns when every goroutine has ended. No caller may start another one meanwhile.
 func (g *Group) Wait() { g.wg.Wait() }

@@ -12,24 +12,22 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 )
 
-// healEvery is how often records are looked at that cannot be written, at first; what
-// does not come back is tried less and less often, at most every healMost.
+// healEvery is the first interval between attempts to reopen the audit log and the store. The interval
+// doubles up to healMost while they fail.
 const (
 	healEvery = time.Second
-	healMost  = 30 * time.Second
+	healMax   = 30 * time.Second
 )
 
-// errHealing: records can be written again, and what the fault left behind is being
-// settled.
+// errHealing: records can be written again, and the runs that the fault left behind are being settled.
 var errHealing = fmt.Errorf("%w: they are being reopened", records.ErrUnavailable)
 
-// forGood reports whether no room on a disk helps: a person has to look.
-func forGood(cause error) bool {
+// isDamage reports whether free disk space cannot help: the files are damaged, and an operator must act.
+func isDamage(cause error) bool {
 	return errors.Is(cause, audit.ErrTampered) || errors.Is(cause, store.ErrCorrupt)
 }
 
-// recover writes down what the store made of runs that were live at the end of
-// the process before this one.
+// recover records what the store did with the runs that were live when the previous process ended.
 func (d *recordHealth) recover(ctx context.Context) error {
 	done, err := d.cfg.Store.Recover(ctx)
 	if err != nil {
@@ -52,17 +50,16 @@ func (d *recordHealth) recover(ctx context.Context) error {
 	return nil
 }
 
-// recordHealth knows whether audit log and store can be written, and reopens them after a fault.
+// recordHealth knows whether the audit log and the store can be written, and reopens them after a fault.
 type recordHealth struct {
 	cfg   *Config
 	table *runTable
 
 	mu      sync.Mutex
-	damaged error // audit log or store is damaged, and cannot be reopened; nil if not
+	damaged error // audit log or store is damaged and cannot be reopened; nil if not
 }
 
-// heal takes audit log and store up again after a failed write, as a restart would,
-// until ctx ends.
+// heal reopens the audit log and the store after a failed write, as a restart would, until ctx ends.
 func (d *recordHealth) heal(ctx context.Context) {
 	pause, last := healEvery, ""
 	for {
@@ -76,11 +73,11 @@ func (d *recordHealth) heal(ctx context.Context) {
 			pause, last = healEvery, ""
 			continue
 		}
-		err := d.mend(ctx, cause)
+		err := d.reopen(ctx, cause)
 		if err == nil || errors.Is(err, audit.ErrDiskFull) {
-			pause = healEvery // asking for room costs nothing
+			pause = healEvery // a check for free space is cheap
 		} else {
-			pause = min(2*pause, healMost)
+			pause = min(2*pause, healMax)
 		}
 		if err != nil && ctx.Err() == nil && err.Error() != last {
 			last = err.Error()
@@ -89,21 +86,21 @@ func (d *recordHealth) heal(ctx context.Context) {
 	}
 }
 
-// mend ends what is live, opens store and log again, and settles in the store what
-// the fault left behind. Nothing starts before all of it is on disk.
-func (d *recordHealth) mend(ctx context.Context, cause error) error {
-	if forGood(cause) {
+// reopen ends the live runs, reopens the store and the log, and settles in the store what the fault left
+// behind. Nothing starts before all of it is on disk.
+func (d *recordHealth) reopen(ctx context.Context, cause error) error {
+	if isDamage(cause) {
 		return cause
 	}
-	d.table.setHealing(true) // runs that have a place by now are stopped below
+	d.table.setHealing(true) // stopAll below also stops a run that was admitted just before
 	d.table.stopAll("")
 	waiting, cancel := context.WithTimeout(ctx, healEvery)
 	defer cancel()
-	if n := d.table.idle(waiting); n > 0 {
+	if n := d.table.waitIdle(waiting); n > 0 {
 		return fmt.Errorf("%d runs have not ended yet", n)
 	}
 	if err := d.cfg.Disk.Reopen(ctx); err != nil {
-		if forGood(err) { // it stays so, whatever the fault was that closed them
+		if isDamage(err) { // damage stays, whatever fault closed them first
 			d.mu.Lock()
 			d.damaged = fmt.Errorf("%w: %w", records.ErrUnavailable, err)
 			d.mu.Unlock()
@@ -116,14 +113,14 @@ func (d *recordHealth) mend(ctx context.Context, cause error) error {
 	d.cfg.Lock.Record(ctx)
 	d.table.setHealing(false)
 	d.cfg.Logger.Info("audit log and store were reopened", "after", cause)
-	d.table.look()
+	d.table.wakeResumes()
 	return nil
 }
 
-// unwritable is what status says while records cannot be written.
+// unwritable returns the text of the status while records cannot be written.
 func (d *recordHealth) unwritable(cause error) string {
 	switch {
-	case forGood(cause):
+	case isDamage(cause):
 		return cause.Error() + "; check them with ringd audit verify, then start ringd again"
 	case d.cfg.Disk.Reopen == nil:
 		return cause.Error()
@@ -133,8 +130,8 @@ func (d *recordHealth) unwritable(cause error) string {
 	}
 }
 
-// Writable is nil while audit log and store take writes; else it wraps
-// ErrUnavailable, until they do again and what the fault left behind is settled.
+// Writable returns nil if the audit log and the store take writes. Otherwise its error wraps ErrUnavailable
+// until they do again and what the fault left behind is settled.
 func (d *recordHealth) Writable() error {
 	healing := d.table.isHealing()
 	d.mu.Lock()
@@ -155,17 +152,16 @@ func (d *recordHealth) Writable() error {
 	return nil
 }
 
-// taken is nil while words about runs are taken: records can be written and no
-// lockdown holds.
-func (d *recordHealth) taken(what string) error {
+// checkOpen returns nil if requests about runs are accepted: records can be written and no lockdown holds.
+func (d *recordHealth) checkOpen(what string) error {
 	if locked := d.cfg.Lock.Denied(what, ""); locked != nil {
 		return locked
 	}
 	return d.Writable()
 }
 
-// unkept notes that the store failed.
-func (d *recordHealth) unkept(what, run string, err error) error {
+// storeFailed logs and counts a failure of the store, and returns it as ErrUnavailable.
+func (d *recordHealth) storeFailed(what, run string, err error) error {
 	d.cfg.Metrics.Fault("store")
 	d.cfg.Logger.Error("a run could not be kept", "run", run, "what", what, "error", err)
 	return fmt.Errorf("%w: keep the %s of run %s: %w", records.ErrUnavailable, what, run, err)

@@ -8,8 +8,8 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// ListRuns returns the runs that actor may see, newest first. A page may hold
-// fewer than f.Limit and have a Next. Errors: *InvalidError, faults.
+// ListRuns returns the runs that actor may see, newest first. A page may hold fewer than f.Limit runs and
+// still have a Next. Errors: *InvalidError, faults.
 func (d *runViews) ListRuns(ctx context.Context, actor Actor, f view.Filter) (wire.RunList, error) {
 	kept, err := f.Stored()
 	if err != nil {

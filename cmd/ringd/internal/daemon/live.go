@@ -15,13 +15,13 @@ type starter interface {
 	// Start binds a run to the generation in force and starts it. The run ends
 	// when ctx does.
 	Start(ctx context.Context, r interpreter.StartRequest) (Live, error)
-	// Resume continues a run that waited, under its id.
+	// Resume continues a waiting run under its id.
 	Resume(ctx context.Context, p pause.Record, s []contract.Settlement) (Live, error)
 	// Hold lets a waiting run be the parent of subagents, without a guest.
 	Hold(ctx context.Context, p pause.Record) (heldRun, error)
 	// Held returns a run that is live or held, or nil.
 	Held(id string) heldRun
-	// CheckReply checks a harness's answer to a call of a run that waits.
+	// CheckReply checks a harness's answer to a call of a waiting run.
 	CheckReply(agent, executor, bridge string, value json.RawMessage) error
 }
 
@@ -47,7 +47,7 @@ type Live interface {
 type runHandle interface {
 	Approved(ctx context.Context, s contract.Settlement) error
 	Revoke(ctx context.Context, grants []string) error
-	// Err is the reason why a resume did not begin. It is set once Done is closed.
+	// Err returns why a resume did not begin. It is set once Done is closed.
 	Err() error
 }
 

@@ -11,21 +11,20 @@ import (
 	"github.com/ringd/ringd/rings/kernel/pace"
 )
 
-// What a run causes on record is bounded by its own share. What an actor causes with
-// requests outside of runs has buckets. Each is of one actor, and one kind of request:
-// nothing that is refused here is refused for what somebody else did, and who asks for
-// too many decisions can still revoke. A lockdown has none, and needs none: while it
-// holds, another one writes no record, and a caller who may not begin one causes none.
-// Nor has an answer of a harness: one that does not count leaves no record.
+// The records that a run causes are limited by the share of that run. The records that an actor causes with
+// requests outside of runs are limited by buckets, one for each actor and kind of request. So no actor is
+// refused for what another one did, and an actor that asks for too many decisions can still revoke. Two kinds
+// of request have no bucket. A second lockdown writes no record while the first one holds, and a caller that
+// may not begin one causes none. An answer of a harness that does not count leaves no record either.
 
 const (
-	// defaultRequestRecords is how many such records an actor causes in a second, in the
-	// long run: 200 of some 540 bytes are 9 GB a day.
+	// defaultRequestRecords is the number of such records per second that one actor may cause in the long
+	// run. 200 records of some 540 bytes are 9 GB a day.
 	defaultRequestRecords = 200
-	// burstSeconds is for how long an actor that caused none may cause them at once.
+	// burstSeconds is the size of a full bucket, in seconds of the rate.
 	burstSeconds = 25
-	// tellEvery is how often it is on record that an actor is refused for it.
-	tellEvery = time.Minute
+	// refusalRecordEvery is the interval at which the refusals of one actor are recorded.
+	refusalRecordEvery = time.Minute
 )
 
 // ErrTooFast: the actor's requests cause more records than one actor may in this time.
@@ -38,27 +37,27 @@ type TooFastError struct{ After time.Duration }
 
 func (e *TooFastError) Error() string { return fmt.Sprintf("%v; try again in %s", ErrTooFast, e.After) }
 
-// Unwrap gives ErrTooFast.
+// Unwrap returns ErrTooFast.
 func (e *TooFastError) Unwrap() error { return ErrTooFast }
 
-// purse is a bucket of records: whose, and of which requests.
-type purse struct{ actor, of string }
+// bucketKey identifies a bucket of records: its actor and its kind of requests.
+type bucketKey struct{ actor, kind string }
 
-// The requests with a bucket of their own.
+// Kinds of requests with their own bucket.
 const (
-	ofRequests  = ""         // decisions, refused starts, dropped sessions
-	ofApprovals = "approval" // words on a call that are refused; a word that counts takes nothing
-	ofRevokes   = "revoke"
-	ofResumes   = "resume" // that failed
+	bucketDecisions = ""         // decisions, refused starts, dropped sessions
+	bucketApprovals = "approval" // refused verdicts on a call; one that counts takes nothing
+	bucketRevokes   = "revoke"
+	bucketResumes   = "resume" // failed ones
 )
 
-// requestBudgets bounds the records that actors cause with requests.
+// requestBudgets limits the records that actors cause with requests.
 type requestBudgets struct {
 	cfg    *Config
 	policy *policy.State
 
-	records *pace.Buckets[purse]
-	told    *pace.Buckets[purse] // records that say that an actor was refused
+	records  *pace.Buckets[bucketKey]
+	refusals *pace.Buckets[bucketKey] // limits the records of refusals by this budget
 }
 
 func newRequestBudgets(cfg *Config, holder *policy.State) (*requestBudgets, error) {
@@ -66,7 +65,7 @@ func newRequestBudgets(cfg *Config, holder *policy.State) (*requestBudgets, erro
 	if perSecond == 0 {
 		perSecond = defaultRequestRecords
 	}
-	records, err := pace.New[purse](
+	records, err := pace.New[bucketKey](
 		pace.Config{
 			Now:   cfg.Clock.Now,
 			Every: time.Second / time.Duration(perSecond),
@@ -76,37 +75,37 @@ func newRequestBudgets(cfg *Config, holder *policy.State) (*requestBudgets, erro
 	if err != nil {
 		return nil, err
 	}
-	told, err := pace.New[purse](pace.Config{Now: cfg.Clock.Now, Every: tellEvery, Burst: 1})
-	return &requestBudgets{cfg: cfg, policy: holder, records: records, told: told}, err
+	told, err := pace.New[bucketKey](pace.Config{Now: cfg.Clock.Now, Every: refusalRecordEvery, Burst: 1})
+	return &requestBudgets{cfg: cfg, policy: holder, records: records, refusals: told}, err
 }
 
-// spend takes n records of a bucket, or refuses them.
-func (d *requestBudgets) spend(ctx context.Context, p purse, n int) error {
+// spend takes n records from a bucket, or returns a [TooFastError].
+func (d *requestBudgets) spend(ctx context.Context, p bucketKey, n int) error {
 	return d.tooFast(ctx, p, d.records.Take(p, n))
 }
 
-// mayFail refuses an actor whose bucket is empty: what it asks for may be refused, and
-// that is a record.
-func (d *requestBudgets) mayFail(ctx context.Context, p purse) error {
+// checkBudget refuses an actor whose bucket is empty, because its request may be refused and a refusal is a
+// record.
+func (d *requestBudgets) checkBudget(ctx context.Context, p bucketKey) error {
 	return d.tooFast(ctx, p, d.records.Empty(p))
 }
 
-// failed takes the record of a refusal, which is made in any case.
-func (d *requestBudgets) failed(p purse) { d.records.Take(p, 1) }
+// charge charges the record of a refusal, which is written in any case.
+func (d *requestBudgets) charge(p bucketKey) { d.records.Take(p, 1) }
 
-// tooFast puts on record, now and then, that an actor is refused.
-func (d *requestBudgets) tooFast(ctx context.Context, p purse, wait time.Duration) error {
+// tooFast returns a [TooFastError] if wait is positive, and records it once per tellEvery.
+func (d *requestBudgets) tooFast(ctx context.Context, p bucketKey, wait time.Duration) error {
 	if wait <= 0 {
 		return nil
 	}
 	err := error(&TooFastError{After: max(wait.Round(time.Second), time.Second)})
-	if d.told.Take(p, 1) > 0 {
+	if d.refusals.Take(p, 1) > 0 {
 		return err
 	}
 	rec := d.policy.Record(audit.RequestRefused)
 	rec.Actor, rec.Detail = p.actor, map[string]string{"reason": ErrTooFast.Error()}
-	if p.of != ofRequests {
-		rec.Detail["of"] = p.of
+	if p.kind != bucketDecisions {
+		rec.Detail["of"] = p.kind
 	}
 	_, failed := d.cfg.Recorder.Append(context.WithoutCancel(ctx), rec, audit.Written)
 	return errors.Join(err, failed)

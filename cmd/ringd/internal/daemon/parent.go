@@ -18,11 +18,10 @@ type parentHolds struct {
 	views  *runViews
 }
 
-// holdParent makes sure that a run which actor may act on can have subagents: it
-// is live, or is held without a guest. more subagents are counted on disk before
-// they begin, so that a crash gives none back. let ends the hold unless one lives.
-// Errors: ErrNotFound, ErrEnded, *StuckError,
-// *profiles.Denial (the grant of the call was taken from the run), faults.
+// holdParent makes sure that a run can have subagents: it is live, or is held without a guest. The actor must
+// be allowed to act on the run. more subagents are counted on disk before they begin, so that a crash gives
+// none back. let ends the hold unless a subagent is live. Errors: ErrNotFound, ErrEnded, *StuckError,
+// *profiles.Denial (the grant of the call was revoked), faults.
 func (d *parentHolds) holdParent(
 	ctx context.Context,
 	actor Actor,
@@ -37,7 +36,7 @@ func (d *parentHolds) holdParent(
 			return nil, err
 		case r != nil && !over(r.handle):
 			return func() {}, nil
-		case r != nil: // it pauses or ends in this moment
+		case r != nil: // it is pausing or ending
 			select {
 			case <-r.done:
 				continue
@@ -62,7 +61,7 @@ func (d *parentHolds) holdParent(
 	}
 }
 
-// hold holds a run that waits; nil: it does not any more.
+// hold holds a waiting run. It returns nil if the run no longer waits.
 func (d *parentHolds) hold(ctx context.Context, parent pause.Parent, more int64) (let func(), err error) {
 	id := parent.Run
 	row, err := d.cfg.Store.Run(ctx, id)
@@ -106,17 +105,16 @@ func (d *parentHolds) hold(ctx context.Context, parent pause.Parent, more int64)
 	}
 	let = func() { held.Release(); above() }
 	if more > 0 {
-		now := held.Spawned() // its total has the subagents since their call was made
+		now := held.Spawned() // the total counts the subagents since the call was opened
 		if err := d.cfg.Store.Spend(ctx, id, row.Seq, parent.Call, now.Calls[parent.Call]+more, now.Total); err != nil {
 			let()
-			return nil, d.health.unkept("subagents", id, err)
+			return nil, d.health.storeFailed("subagents", id, err)
 		}
 	}
 	return let, nil
 }
 
-// revokedCall refuses a subagent for a call whose grant was taken from the run,
-// before it is counted.
+// revokedCall denies a subagent, before it is counted, if the grant of its call was revoked.
 func revokedCall(p pause.Record, call string) error {
 	for _, c := range p.Calls {
 		if c.ID == call && slices.Contains(p.Revoked, "bridge:"+c.Bridge) {

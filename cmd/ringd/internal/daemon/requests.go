@@ -10,14 +10,14 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Sizes of a request.
+// Limits of a request.
 const (
-	MaxSource = 1 << 20 // bytes of a program
-	MaxInputs = 4 << 20 // bytes of all inputs
-	MaxNames  = 256     // bytes of the name of an agent, a program or an input
+	MaxSource = 1 << 20 // of a program, in bytes
+	MaxInputs = 4 << 20 // of all inputs, in bytes
+	MaxNames  = 256     // of the name of an agent, a program or an input, in bytes
 )
 
-// checkRunRequest checks a request for a run of actor, and names the agent it leaves out.
+// checkRunRequest checks a request of actor for a run, and fills in the agent if it is missing.
 func checkRunRequest(actor string, req *wire.RunRequest) error {
 	if req.Agent == "" {
 		req.Agent = "default"
@@ -73,7 +73,6 @@ func session(name string) error {
 	return nil
 }
 
-// checkAnswers checks answers.
 func checkAnswers(answers wire.Answers) error {
 	if len(answers.Answers) == 0 {
 		return requestsInvalid("answers", "are missing")

@@ -16,16 +16,15 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// maxResumes is how many runs are being claimed and opened at a time. Afterwards
-// they count as live.
+// maxResumes is the number of runs that are claimed and opened at a time. Once open, they count as live.
 const maxResumes = 8
 
-// runResumes resumes answered runs: those of the queue of the table by itself, and one on request.
+// runResumes resumes answered runs: those in the queue of the table on its own, and one on request.
 type runResumes struct {
 	cfg     *Config
 	policy  *policy.State
 	table   *runTable
-	turns   *turns
+	waiters *waiters
 	health  *recordHealth
 	budgets *requestBudgets
 	views   *runViews
@@ -34,31 +33,31 @@ type runResumes struct {
 	ends    *runEnds
 }
 
-// loop resumes runs until ctx ends. The first are those that were answered
-// when the process before this one ended.
+// loop resumes runs until ctx ends. It starts with the runs that were answered when the previous process
+// ended.
 func (d *runResumes) loop(ctx context.Context) {
-	d.lookUp(ctx, func(store.Fault) bool { return true })
+	d.queueAnswered(ctx, func(store.Fault) bool { return true })
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-d.table.resumable:
 		}
-		for w, r := d.table.take(); r != nil; w, r = d.table.take() {
+		for w, r := d.table.dequeue(); r != nil; w, r = d.table.dequeue() {
 			d.cfg.Group.Go(func() {
-				defer d.table.rest()
+				defer d.table.releaseResume()
 				d.resumeNext(ctx, w, r)
 			})
 		}
 	}
 }
 
-// maxAnswered is how many answered runs one read takes from the store.
+// maxAnswered is the number of answered runs that one read takes from the store.
 const maxAnswered = 1000
 
-// lookUp puts the answered runs of the store in line whose fault, if any, lets
-// them. The line is only a hint: whatever became of it, the store knows best.
-func (d *runResumes) lookUp(ctx context.Context, may func(store.Fault) bool) {
+// queueAnswered queues the answered runs of the store whose fault is accepted by may. The queue is only a hint, and
+// the store is authoritative.
+func (d *runResumes) queueAnswered(ctx context.Context, may func(store.Fault) bool) {
 	for skip := 0; ; skip += maxAnswered {
 		left, err := d.cfg.Store.Answered(ctx, skip, maxAnswered)
 		if err != nil {
@@ -70,7 +69,7 @@ func (d *runResumes) lookUp(ctx context.Context, may func(store.Fault) bool) {
 		}
 		for _, p := range left {
 			if live, _ := d.table.liveRun(Actor{All: true}, p.Run); live == nil && may(p.Fault) {
-				d.table.goOn(p.Run, p.Actor, self)
+				d.table.enqueue(p.Run, p.Actor, self)
 			}
 		}
 		if len(left) < maxAnswered {
@@ -79,14 +78,14 @@ func (d *runResumes) lookUp(ctx context.Context, may func(store.Fault) bool) {
 	}
 }
 
-// resumeNext resumes a run in line. One that the generation in force does not let
-// go on waits for the next.
+// resumeNext resumes a queued run. If the generation in force refuses it, the run waits for the next
+// generation.
 func (d *runResumes) resumeNext(ctx context.Context, w pausedRun, r *liveRun) {
 	g := d.policy.InForce()
 	err := d.resume(ctx, r, w.by)
 	var denial *profiles.Denial
 	if errors.As(err, &denial) && !errors.Is(err, ErrEnded) {
-		w.not = g
+		w.refusedBy = g
 		d.table.requeue(w)
 	}
 	var stuck *waiting.StuckError // giveBack has logged its cause
@@ -95,9 +94,9 @@ func (d *runResumes) resumeNext(ctx context.Context, w pausedRun, r *liveRun) {
 	}
 }
 
-// ResumeRun tries again to resume an answered run that an error stopped. Errors:
-// ErrNotFound, ErrEnded, ErrNotAnswered, *store.ClaimedError, *StuckError,
-// ErrQuota, ErrTooFast, ErrDraining, ErrDiskLow, ErrUnavailable, *profiles.Denial, faults.
+// ResumeRun retries an answered run that an error stopped. Errors: ErrNotFound, ErrEnded, ErrNotAnswered,
+// *store.ClaimedError, *StuckError, ErrQuota, ErrTooFast, ErrDraining, ErrDiskLow, ErrUnavailable,
+// *profiles.Denial, faults.
 func (d *runResumes) ResumeRun(ctx context.Context, actor Actor, id string) (wire.Run, error) {
 	if err := d.health.Writable(); err != nil {
 		return wire.Run{}, err
@@ -111,10 +110,10 @@ func (d *runResumes) ResumeRun(ctx context.Context, actor Actor, id string) (wir
 	case row.State == store.Paused:
 		return wire.Run{}, fmt.Errorf("run %s: %w", id, ErrNotAnswered)
 	case row.State != store.Answered:
-		return wire.Run{}, d.lost(ctx, row)
+		return wire.Run{}, d.claimedByOther(ctx, row)
 	}
-	own := purse{actor.Name, ofResumes}
-	if err := d.budgets.mayFail(ctx, own); err != nil {
+	own := bucketKey{actor.Name, bucketResumes}
+	if err := d.budgets.checkBudget(ctx, own); err != nil {
 		return wire.Run{}, err
 	}
 	r, err := d.table.claim(row)
@@ -122,16 +121,16 @@ func (d *runResumes) ResumeRun(ctx context.Context, actor Actor, id string) (wir
 		return wire.Run{}, err
 	}
 	if err := d.resume(ctx, r, actor.Name); err != nil {
-		d.budgets.failed(own)
+		d.budgets.charge(own)
 		return wire.Run{}, err
 	}
 	return d.views.GetRun(ctx, actor, id, 0)
 }
 
-// lost says who claimed a run that somebody else goes on with.
-func (d *runResumes) lost(ctx context.Context, row store.Run) error {
+// claimedByOther returns an error that names the owner of the claim on a run.
+func (d *runResumes) claimedByOther(ctx context.Context, row store.Run) error {
 	_, _, err := d.cfg.Store.Claim(ctx, row.ID, row.Seq, self)
-	if err == nil { // it was given back in this moment, and its claim told nobody who had it
+	if err == nil { // the claim was released meanwhile, so its owner is unknown
 		err = d.cfg.Store.Unclaim(ctx, row.ID, row.Seq, self, store.Fault{})
 		if err == nil {
 			err = &store.ClaimedError{Run: row.ID, Seq: row.Seq, By: self, At: row.Updated}
@@ -144,14 +143,13 @@ func (d *runResumes) lost(ctx context.Context, row store.Run) error {
 	return fmt.Errorf("run %s: %w", row.ID, ErrNotAnswered)
 }
 
-// resume claims an answered run and goes on with it. r has its place; whatever
-// happens it is given back. After an error nothing of the run was loaded or has
-// begun, unless the error is ErrEnded.
+// resume claims an answered run and continues it. r has a place among the live runs, which resume gives back
+// in every case. After an error nothing of the run was loaded or has begun, unless the error is ErrEnded.
 func (d *runResumes) resume(ctx context.Context, r *liveRun, by string) error {
 	began := d.cfg.Clock.Now()
 	row, err := d.cfg.Store.Run(ctx, r.id)
 	if err == nil && row.State != store.Answered {
-		err = d.lost(ctx, row)
+		err = d.claimedByOther(ctx, row)
 	}
 	if err != nil {
 		d.table.drop(r, err)
@@ -168,10 +166,10 @@ func (d *runResumes) resume(ctx context.Context, r *liveRun, by string) error {
 		return err
 	}
 	d.cfg.Point("claimed")
-	ctx = context.WithoutCancel(ctx) // what is claimed is begun or given back
+	ctx = context.WithoutCancel(ctx) // a claimed run begins, or its claim is released
 	told := false
 	defer func() {
-		if !told { // a panic, which goes on
+		if !told { // a panic, which continues
 			_ = d.giveBack(ctx, r, row, by, errPanicked)
 		}
 	}()
@@ -188,25 +186,25 @@ func (d *runResumes) resume(ctx context.Context, r *liveRun, by string) error {
 		settled, err = d.cfg.Waiting.Keeper.Settlements(record, calls, words)
 	}
 	if err == nil {
-		err = d.bindAgain(ctx, r, record, settled)
+		err = d.restart(ctx, r, record, settled)
 	}
 	told = true
 	if err != nil {
 		err = d.giveBack(ctx, r, row, by, err)
 		if errors.Is(err, errOrphan) {
-			_, err = d.ends.endKept(ctx, row, self, executors.StateCancelled,
+			_, err = d.ends.endStored(ctx, row, self, executors.StateCancelled,
 				wire.RunError{Name: profiles.ErrorCancelled, Message: "the run that started it has ended"})
 		}
 		return err
 	}
 	d.cfg.Metrics.Paused("resumed")
 	d.cfg.Metrics.Resumed(d.cfg.Clock.Now().Sub(began))
-	d.turns.Turn(r.id)
+	d.waiters.Wake(r.id)
 	d.cfg.Group.Go(func() { d.followResumed(ctx, r, row, by) })
 	return nil
 }
 
-// unseal opens the record of a pause, if there is an engine for it.
+// unseal opens the record of a pause if this host has an engine for it.
 func (d *runResumes) unseal(p store.Pause, row store.Run) (pause.Record, error) {
 	if d.cfg.HasEngine != nil {
 		if own, has := d.cfg.HasEngine(row.Executor, p.Engine); !has {
@@ -216,8 +214,8 @@ func (d *runResumes) unseal(p store.Pause, row store.Run) (pause.Record, error) 
 	return d.cfg.Waiting.Keeper.Open(p, row)
 }
 
-// bindAgain makes a run of the record live under the generation in force.
-func (d *runResumes) bindAgain(ctx context.Context, r *liveRun, p pause.Record, s []contract.Settlement) error {
+// restart starts the run of a record again, under the generation in force.
+func (d *runResumes) restart(ctx context.Context, r *liveRun, p pause.Record, s []contract.Settlement) error {
 	if p.Parent != nil {
 		let, err := d.parents.holdParent(ctx, Actor{All: true}, *p.Parent, 0)
 		if errors.Is(err, ErrEnded) || errors.Is(err, policy.ErrNotFound) {
@@ -246,12 +244,12 @@ func (d *runResumes) bindAgain(ctx context.Context, r *liveRun, p pause.Record, 
 	if err != nil {
 		return err
 	}
-	d.table.begun(r, handle)
+	d.table.setHandle(r, handle)
 	return nil
 }
 
-// followResumed keeps how the life of a resumed run ends. Its beginning is kept
-// before the first act of it, and not earlier: until then a crash costs nothing.
+// followResumed commits the end of a resumed run. It commits the start just before the first act of the run.
+// Until then a crash loses nothing.
 func (d *runResumes) followResumed(ctx context.Context, r *liveRun, row store.Run, by string) {
 	select {
 	case <-r.handle.Done():
@@ -263,7 +261,7 @@ func (d *runResumes) followResumed(ctx context.Context, r *liveRun, row store.Ru
 	}
 	_, err := d.cfg.Store.Begin(ctx, r.id, row.Seq, by, store.Change{})
 	if err != nil {
-		err = d.health.unkept("resume", r.id, err)
+		err = d.health.storeFailed("resume", r.id, err)
 		r.stop()
 	} else {
 		d.cfg.Point("executing_kept")
@@ -282,7 +280,7 @@ func over(l Live) bool {
 	}
 }
 
-// giveBack releases the claim of a run that could not go on and says why.
+// giveBack releases the claim of a run that could not be resumed, and records why.
 func (d *runResumes) giveBack(ctx context.Context, r *liveRun, row store.Run, by string, cause error) error {
 	var denial *profiles.Denial
 	why := waiting.Stuck(r.id, cause)
@@ -291,9 +289,9 @@ func (d *runResumes) giveBack(ctx context.Context, r *liveRun, row store.Run, by
 	rec.Detail = map[string]string{"sequence": fmt.Sprint(row.Seq)}
 	out, fault := error(why), why.Fault()
 	switch {
-	case errors.Is(cause, errStopped): // it goes on with the next daemon or generation
+	case errors.Is(cause, errStopped): // the next daemon or generation resumes it
 		fault, rec.Detail["reason"], out = store.Fault{}, cause.Error(), ErrDraining
-	case errors.Is(cause, errOrphan): // it ends next
+	case errors.Is(cause, errOrphan): // the caller ends it next
 		fault, rec.Detail["reason"] = store.Fault{}, cause.Error()
 	case errors.As(cause, &denial):
 		rec.Decision, out = audit.Decided(denial.Decision), cause
@@ -303,15 +301,15 @@ func (d *runResumes) giveBack(ctx context.Context, r *liveRun, row store.Run, by
 		rec.Fault = &audit.Fault{ID: r.id, Text: cause.Error()}
 		d.cfg.Logger.Warn("run not resumed", "run", r.id, "code", why.Code, "error", cause)
 	}
-	if why.Lacks != nil && d.cfg.Still { // a flag is missing, which must not have the run expire
+	if why.Lacks != nil && d.cfg.Still { // a missing flag must not let the run expire
 		fault = store.Fault{}
 	}
 	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Written)
 	if kept := d.cfg.Store.Unclaim(ctx, row.ID, row.Seq, by, fault); kept != nil {
-		err = errors.Join(err, d.health.unkept("claim", r.id, kept))
+		err = errors.Join(err, d.health.storeFailed("claim", r.id, kept))
 	}
 	d.cfg.Metrics.Paused("refused")
-	r.final.State = string(executors.StatePaused) // as the store has it
+	r.final.State = string(executors.StatePaused) // as in the store
 	d.table.drop(r, nil)
 	if errors.Is(cause, errOrphan) {
 		return errors.Join(cause, err)
@@ -319,11 +317,11 @@ func (d *runResumes) giveBack(ctx context.Context, r *liveRun, row store.Run, by
 	return errors.Join(out, err)
 }
 
-// errPanicked: a fault of the host, while a run was being opened.
+// errPanicked: this process panicked while it opened a run.
 var errPanicked = errors.New("a panic while it was opened")
 
-// errStopped: all runs, or those of its executor, were told to end.
+// errStopped: all runs, or those of the executor, were stopped.
 var errStopped = errors.New("the daemon stops its runs")
 
-// errOrphan: the run is a subagent of one that has ended.
+// errOrphan: the run is a subagent of a run that has ended.
 var errOrphan = errors.New("the run that started it has ended")

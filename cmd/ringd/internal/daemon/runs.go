@@ -23,10 +23,10 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Actor is who asks. All lets it see and end the runs of every actor; without,
-// the runs of others do not exist for it. The zero Actor may do nothing.
+// Actor identifies the caller. All lets it see and end the runs of every actor. Without All, the runs of
+// other actors do not exist for it. The zero Actor may do nothing.
 type Actor struct {
-	Name string // uid:1000, token:ci
+	Name string // for example uid:1000 or token:ci
 	All  bool
 }
 
@@ -36,24 +36,23 @@ type liveRun struct {
 	actor    string
 	executor string
 	created  time.Time
-	stop     context.CancelFunc // ends the run; of a resumed one guarded by runTable.mu, see halt
-	stopped  bool               // it was told to end; guarded by runTable.mu
+	stop     context.CancelFunc // ends the run; for a resumed run guarded by runTable.mu, see halt
+	stopped  bool               // stop was requested; guarded by runTable.mu
 	gate     *records.Gate      // opens when the start is on disk
 	handle   Live               // nil until started; guarded by runTable.mu
-	kept     bool               // its start is on disk before it begins
-	resumed  bool               // the store knew it before; guarded by runTable.mu
-	ready    chan struct{}      // closed when handle is set, or never will be
+	kept     bool               // its start is committed before it begins
+	resumed  bool               // it continues a stored run; guarded by runTable.mu
+	ready    chan struct{}      // closed when handle is set, or will never be
 
-	done  chan struct{} // closed when the end is on disk, or could not be kept
+	done  chan struct{} // closed when the end is on disk, or could not be stored
 	final wire.Run      // set before done is closed
-	err   error         // set before done is closed: the end could not be kept
+	err   error         // why the end could not be stored; set before done is closed
 }
 
-// soon is how long the start of a run waits for its end, so that both are one
-// commit.
-const soon = 2 * time.Millisecond
+// startGrace is how long the start of a run waits for its end, so that both can be one commit.
+const startGrace = 2 * time.Millisecond
 
-// stdin is nil when a program is given none.
+// stdin returns nil if a program has no input.
 func stdin(p wire.Program) []byte {
 	if p.Stdin == "" {
 		return nil
@@ -61,7 +60,7 @@ func stdin(p wire.Program) []byte {
 	return []byte(p.Stdin)
 }
 
-// runStarts starts runs and follows them to their end.
+// runStarts starts runs and commits their ends.
 type runStarts struct {
 	cfg     *Config
 	policy  *policy.State
@@ -72,12 +71,11 @@ type runStarts struct {
 	parents *parentHolds
 }
 
-// StartRun starts a program under the generation in force. When it returns nil
-// the run is on disk: a crash does not lose it. With WaitMillis it waits for the
-// run to pause or end; when ctx ends meanwhile the run goes on, and is kept.
-// Other errors are *InvalidError, ErrNotFound and ErrEnded (the parent run), ErrParent, ErrDraining,
-// ErrDiskLow, ErrQuota, ErrTooFast, ErrUnavailable,
-// *profiles.Denial and faults; after any of them nothing runs.
+// StartRun starts a program under the generation in force. If it returns nil, the run is on disk and a crash
+// does not lose it. If WaitMillis is set, it waits for the run to pause or end. If ctx ends meanwhile, the
+// run continues, and it is stored. Other errors are *InvalidError, ErrNotFound and ErrEnded (the parent run),
+// ErrParent, ErrDraining, ErrDiskLow, ErrQuota, ErrTooFast, ErrUnavailable, *profiles.Denial and faults.
+// After any of them nothing runs.
 func (d *runStarts) StartRun(ctx context.Context, actor Actor, req wire.RunRequest) (wire.Run, error) {
 	if err := checkRunRequest(actor.Name, &req); err != nil {
 		return wire.Run{}, err
@@ -85,7 +83,7 @@ func (d *runStarts) StartRun(ctx context.Context, actor Actor, req wire.RunReque
 	if err := d.health.Writable(); err != nil {
 		return wire.Run{}, err
 	}
-	if err := d.budgets.mayFail(ctx, purse{actor.Name, ofRequests}); err != nil {
+	if err := d.budgets.checkBudget(ctx, bucketKey{actor.Name, bucketDecisions}); err != nil {
 		return wire.Run{}, err
 	}
 	id, err := d.newID()
@@ -97,20 +95,20 @@ func (d *runStarts) StartRun(ctx context.Context, actor Actor, req wire.RunReque
 		stop: stop, done: make(chan struct{}), ready: make(chan struct{})}
 	if err := d.table.admit(r); err != nil {
 		stop()
-		return wire.Run{}, d.refused(ctx, audit.RequestRefused, r, req.Agent, err)
+		return wire.Run{}, d.recordRefusal(ctx, audit.RequestRefused, r, req.Agent, err)
 	}
 	if err := d.start(ctx, running, actor, r, req); err != nil {
 		d.table.drop(r, err)
-		return wire.Run{}, d.refused(ctx, audit.RunRefused, r, req.Agent, err)
+		return wire.Run{}, d.recordRefusal(ctx, audit.RunRefused, r, req.Agent, err)
 	}
-	// Nobody is told of the run before its start is on disk, or its end.
+	// No caller sees the run before its start, or its end, is on disk.
 	waiting, cancel := context.WithTimeout(ctx, time.Duration(req.WaitMillis)*time.Millisecond)
 	defer cancel()
 	run, over, err := d.views.view(ctx, waiting, r)
 	if err != nil || over && view.Ended(run.State) {
 		return run, err
 	}
-	if over { // it waits, and may have gone on
+	if over { // it waits, and may have been resumed meanwhile
 		return d.views.GetRun(ctx, actor, id, 0)
 	}
 	if err := r.gate.Pass(ctx); err != nil {
@@ -128,9 +126,9 @@ func (d *runStarts) newID() (string, error) {
 	return "r" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:])), nil
 }
 
-// refused records why a run did not start and returns cause.
-func (d *runStarts) refused(ctx context.Context, k audit.Kind, r *liveRun, agent string, cause error) error {
-	d.budgets.failed(purse{r.actor, ofRequests})
+// recordRefusal records why a run did not start, and returns cause.
+func (d *runStarts) recordRefusal(ctx context.Context, k audit.Kind, r *liveRun, agent string, cause error) error {
+	d.budgets.charge(bucketKey{r.actor, bucketDecisions})
 	rec := d.policy.Record(k)
 	rec.Actor, rec.Agent, rec.Run, rec.Capability = r.actor, agent, r.id, "executor:"+r.executor
 	var denial *profiles.Denial
@@ -156,9 +154,8 @@ func (d *runStarts) refused(ctx context.Context, k audit.Kind, r *liveRun, agent
 	return errors.Join(cause, err)
 }
 
-// start records the request, binds r to the generation in force and starts it.
-// It is kept while the guest works: no answer is given, and no call of the run
-// leaves the host, before that commit.
+// start records the request, binds r to the generation in force and starts it. The start is committed while
+// the guest works. Before that commit, no answer is returned and no call of the run leaves the host.
 func (d *runStarts) start(ctx, running context.Context, actor Actor, r *liveRun, req wire.RunRequest) error {
 	if req.Parent != nil {
 		let, err := d.parents.holdParent(ctx, actor, pause.Parent(*req.Parent), 1)
@@ -184,7 +181,7 @@ func (d *runStarts) start(ctx, running context.Context, actor Actor, r *liveRun,
 	return nil
 }
 
-// bind starts r under the generation in force, with no commit in between.
+// bind starts r under the generation in force. No generation is committed in between.
 func (d *runStarts) bind(running context.Context, r *liveRun, req wire.RunRequest, row *store.Run) (err error) {
 	g, release := d.policy.Bind()
 	defer release()
@@ -228,11 +225,11 @@ func (d *runStarts) bind(running context.Context, r *liveRun, req wire.RunReques
 	if err != nil {
 		return err
 	}
-	d.table.begun(r, handle)
+	d.table.setHandle(r, handle)
 	return nil
 }
 
-// follow keeps the start of r and its end. What waiters see is on disk before.
+// follow commits the start of r and its end. Waiting callers see only what is on disk.
 func (d *runStarts) follow(ctx context.Context, r *liveRun, row store.Run) {
 	if r.kept {
 		r.gate.Open(nil)
@@ -242,14 +239,14 @@ func (d *runStarts) follow(ctx context.Context, r *liveRun, row store.Run) {
 	}
 	select {
 	case <-r.handle.Done():
-		d.keepWhole(ctx, r, row)
+		d.commitWhole(ctx, r, row)
 		return
 	case <-r.gate.Asked():
-	case <-d.cfg.Clock.After(soon):
+	case <-d.cfg.Clock.After(startGrace):
 	}
 	err := d.cfg.Store.Start(ctx, row)
 	if err != nil {
-		err = d.health.unkept("start", r.id, err)
+		err = d.health.storeFailed("start", r.id, err)
 		r.stop()
 	}
 	r.gate.Open(err)
@@ -257,16 +254,16 @@ func (d *runStarts) follow(ctx context.Context, r *liveRun, row store.Run) {
 	d.finish(ctx, r, err)
 }
 
-// finish keeps how a life of r ended, unless its beginning could not be. A pause
-// is kept by then; answers that came first make it go on.
+// finish commits the end of r, unless its start could not be committed. A pause is on disk already. If its
+// answers came first, finish queues the run for a resume.
 func (d *runStarts) finish(ctx context.Context, r *liveRun, unkept error) {
 	r.final = view.Run(r.handle.View(), r.created)
 	paused := r.final.State == string(executors.StatePaused)
 	err := unkept
 	if err == nil && !paused {
 		d.cfg.Point("end_recorded")
-		if err = d.keep(ctx, &r.final); err != nil {
-			err = d.health.unkept("end", r.id, err)
+		if err = d.commitEnd(ctx, &r.final); err != nil {
+			err = d.health.storeFailed("end", r.id, err)
 		} else {
 			d.cfg.Point("end_kept")
 		}
@@ -281,12 +278,12 @@ func (d *runStarts) finish(ctx context.Context, r *liveRun, unkept error) {
 		return
 	}
 	if row.State == store.Answered {
-		d.table.goOn(r.id, r.actor, self)
+		d.table.enqueue(r.id, r.actor, self)
 	}
 }
 
-// keepWhole keeps a run that ended before anybody asked for it, in one commit.
-func (d *runStarts) keepWhole(ctx context.Context, r *liveRun, row store.Run) {
+// commitWhole commits start and end of a run at once, because the run ended before any caller asked for it.
+func (d *runStarts) commitWhole(ctx context.Context, r *liveRun, row store.Run) {
 	r.final = view.Run(r.handle.View(), r.created)
 	raw, err := view.Outcome(&r.final)
 	if err == nil {
@@ -294,14 +291,14 @@ func (d *runStarts) keepWhole(ctx context.Context, r *liveRun, row store.Run) {
 		err = d.cfg.Store.Start(ctx, row)
 	}
 	if err != nil {
-		err = d.health.unkept("end", r.id, err)
+		err = d.health.storeFailed("end", r.id, err)
 	}
 	r.gate.Open(err)
 	d.table.drop(r, err)
 }
 
-// keep commits the outcome of a run whose start is on disk.
-func (d *runStarts) keep(ctx context.Context, out *wire.Run) error {
+// commitEnd commits the outcome of a run whose start is on disk.
+func (d *runStarts) commitEnd(ctx context.Context, out *wire.Run) error {
 	raw, err := view.Outcome(out)
 	if err != nil {
 		return err
@@ -310,15 +307,15 @@ func (d *runStarts) keep(ctx context.Context, out *wire.Run) error {
 	return err
 }
 
-// enterSession commits that a run has the session, and returns what it goes on
-// from; nil: the session is new. Nobody else has the session until the run ends.
+// enterSession commits that a run has the session, and returns the state that it continues from. A new
+// session has the state nil. No other run has the session until this one ends.
 func (d *runStarts) enterSession(ctx context.Context, r *liveRun, row store.Run) (*contract.SessionState, error) {
 	err := d.cfg.Store.Start(ctx, row)
 	if errors.Is(err, store.ErrBusy) {
 		return nil, fmt.Errorf("session %s: %w", row.Session, ErrSessionBusy)
 	}
 	if err != nil {
-		return nil, d.health.unkept("start", row.ID, err)
+		return nil, d.health.storeFailed("start", row.ID, err)
 	}
 	r.kept = true
 	state, err := d.cfg.Waiting.Keeper.OpenSession(ctx, row.Actor, row.Session, row.Agent, row.Executor)
@@ -335,7 +332,7 @@ func (d *runStarts) enterSession(ctx context.Context, r *liveRun, row store.Run)
 	return state, err
 }
 
-// leaveSession ends a run that was kept and did not start.
+// leaveSession ends a stored run that did not start.
 func (d *runStarts) leaveSession(ctx context.Context, r *liveRun, cause error) {
 	state := executors.StateFailed
 	var denial *profiles.Denial
@@ -351,7 +348,7 @@ func (d *runStarts) leaveSession(ctx context.Context, r *liveRun, cause error) {
 		Denials:  []profiles.Decision{},
 		Error:    &wire.RunError{Name: "NotStarted", Message: "the run did not start"},
 	}
-	if err := d.keep(context.WithoutCancel(ctx), &out); err != nil {
-		d.cfg.Logger.Error("end a run that did not start", "run", r.id, "error", d.health.unkept("end", r.id, err))
+	if err := d.commitEnd(context.WithoutCancel(ctx), &out); err != nil {
+		d.cfg.Logger.Error("end a run that did not start", "run", r.id, "error", d.health.storeFailed("end", r.id, err))
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// sessionList lists and drops sessions, and knows their limits.
+// sessionList lists and drops sessions, and returns their limits.
 type sessionList struct {
 	cfg     *Config
 	policy  *policy.State
@@ -21,8 +21,8 @@ type sessionList struct {
 	budgets *requestBudgets
 }
 
-// SessionLimits is what the policy in force grants an agent, and its revision.
-// Zero is no session.
+// SessionLimits returns the session limits of an agent under the policy in force, and the revision of that
+// policy. Zero limits mean no sessions.
 func (d *sessionList) SessionLimits(agent string) (waiting.SessionLimits, string) {
 	g := d.policy.InForce()
 	if g == nil {
@@ -35,7 +35,7 @@ func (d *sessionList) SessionLimits(agent string) (waiting.SessionLimits, string
 	return waiting.SessionLimits{Age: time.Duration(s.AgeMillis) * time.Millisecond, Bytes: s.Bytes}, g.Revision
 }
 
-// maxSessions is how many sessions a list shows: those used last.
+// maxSessions is the number of sessions in a list. The list has the sessions that were used last.
 const maxSessions = 1000
 
 // ListSessions lists the sessions of actor, or all for one that sees all.
@@ -58,8 +58,8 @@ func (d *sessionList) ListSessions(ctx context.Context, actor Actor) (wire.Sessi
 	return out, nil
 }
 
-// DropSession forgets a session of owner, "" for actor's own. Errors:
-// ErrNotFound, ErrSessionBusy, ErrUnavailable, faults.
+// DropSession deletes a session of owner. An empty owner means actor. Errors: ErrNotFound, ErrSessionBusy,
+// ErrUnavailable, faults.
 func (d *sessionList) DropSession(ctx context.Context, actor Actor, owner, name string) error {
 	if owner == "" {
 		owner = actor.Name
@@ -70,7 +70,7 @@ func (d *sessionList) DropSession(ctx context.Context, actor Actor, owner, name 
 	if err := d.health.Writable(); err != nil {
 		return err
 	}
-	if err := d.budgets.spend(ctx, purse{actor.Name, ofRequests}, 1); err != nil {
+	if err := d.budgets.spend(ctx, bucketKey{actor.Name, bucketDecisions}, 1); err != nil {
 		return err
 	}
 	rec := d.policy.Record(audit.SessionDropped)
@@ -81,7 +81,7 @@ func (d *sessionList) DropSession(ctx context.Context, actor Actor, owner, name 
 	state, openErr := d.cfg.Waiting.Keeper.StateOf(ctx, owner, name)
 	err := d.cfg.Store.DropSession(ctx, owner, name)
 	if err == nil && openErr == nil &&
-		d.cfg.Forget != nil { // what cannot be opened stands for nothing that could be found
+		d.cfg.Forget != nil { // a state that cannot be opened refers to no guest
 		d.cfg.Forget(state.Executor, state.Snapshot)
 	}
 	switch {
@@ -93,7 +93,7 @@ func (d *sessionList) DropSession(ctx context.Context, actor Actor, owner, name 
 	return err
 }
 
-// expireSessions forgets sessions that nobody used for too long.
+// expireSessions deletes sessions that were not used for too long.
 func (d *sessionList) expireSessions(ctx context.Context) {
 	gone, err := d.cfg.Store.ExpireSessions(ctx, pruneAtOnce)
 	if err != nil {

@@ -18,74 +18,73 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// ShadowCompiler turns a push into a set; see policy.Compiler.
+// ShadowCompiler compiles a push into a set; see policy.Compiler.
 type ShadowCompiler interface {
 	Compile(ctx context.Context, p syncer.Push) (*profiles.Set, schema.Diagnostics, error)
 }
 
-// checker is a Compiler that asks the guardrails on the policy of a set; see
-// policy.Checker.
+// checker is a Compiler that checks a set against the guardrails on the policy; see policy.Checker.
 type checker interface {
 	Check(ctx context.Context, set, previous *profiles.Set) (schema.Diagnostics, error)
 }
 
-// Log takes records.
+// Log writes audit records.
 type Log interface {
 	Append(ctx context.Context, r audit.Record, d audit.Durability) (audit.Head, error)
 }
 
-// ShadowConfig is what a shadow needs; all of it but Workspace is required.
+// ShadowConfig configures a Shadow. All fields but Workspace are required.
 type ShadowConfig struct {
-	Compiler    ShadowCompiler // a Checker, or candidates with guardrails are refused
+	Compiler    ShadowCompiler // if it has no Check, candidates with guardrails are refused
 	Log         Log
 	Now         func() time.Time
 	Logger      *slog.Logger
-	Environment profiles.Environment      // what decisions know of the host
-	Workspace   func(agent string) string // what $WORKSPACE stands for; nil, "": nothing
-	// InForce is the set that the guardrails of a candidate see as the one before it;
-	// nil: there is none.
+	Environment profiles.Environment      // the part of the host that decisions may depend on
+	Workspace   func(agent string) string // value of $WORKSPACE; nil or "" means none
+	// InForce returns the set that the guardrails of a candidate compare it with. It may return nil.
 	InForce func() *profiles.Set
-	// Enforced decides for an agent as the policy in force does; it may return nil.
+	// Enforced returns a decider for an agent under the policy in force. It may return nil.
 	Enforced func(agent string) *profiles.Decider
 }
 
-// shadowSelf is the actor of the records of a shadow.
+// shadowSelf is the actor of the records of a Shadow.
 const shadowSelf = "ringd"
 
-// maxExamples bounds the examples of differences in the status.
+// maxExamples limits the examples of differences in the status.
 const maxExamples = 8
 
-// Shadow decides beside the policy in force. It asks a candidate policy, in a folder of its own, about every
-// decision that the daemon records. It counts and records the decisions that would differ. For an agent in
-// mode audit it records the acts that its policy would have refused.
+// Shadow decides in parallel with the policy in force. It asks a candidate policy, which has its own folder,
+// about every decision that the daemon records. It counts and records the decisions that would differ. For an
+// agent in mode audit it records the acts that its policy would have refused.
 //
-// It only reports. No act waits for its answers longer than patience in all. A candidate that does not compile
-// changes nothing but the status. It never has a guest, a ring or a grant. The recorder calls [Shadow.Decided]
-// for each decision, and a syncer of the candidate's folder calls Apply. It is safe for concurrent use.
+// It only reports. No act waits for its answers longer than patience in all. A candidate that does not
+// compile changes only the status. It never has a guest, a ring or a grant. The recorder calls
+// [Shadow.Decided] for each decision, and a syncer of the candidate's folder calls Apply. It is safe for
+// concurrent use.
 type Shadow struct {
 	cfg ShadowConfig
 
-	mu        sync.Mutex
-	candidate *candidate // nil: none compiles
-	state     wire.Shadow
-	given     syncer.Push // the content that was taken last
-	away      bool        // it could not be read, or compiled, since
+	mu         sync.Mutex
+	candidate  *candidate // nil if none compiles
+	state      wire.Shadow
+	lastPush   syncer.Push // the last content of the folder
+	unreadable bool        // the folder could not be read or compiled since then
 }
 
 // candidate is a revision with its deciders.
 type candidate struct {
 	set      *profiles.Set
 	deciders map[string]*profiles.Decider // by agent
-	seen     map[string]bool              // examples that were told
-	debt     time.Duration                // what its decisions took beyond fair
+	seen     map[string]bool              // examples in the status
+	debt     time.Duration                // time that its decisions took beyond fair
 }
 
-// What a candidate may take: who records a decision waits for its answer. One decision is
-// fair in this time; a candidate that owes more than patience is asked no more. A stall of
-// the host is paid back by the decisions after it.
+// Limits of the time of a candidate. The writer of a record waits for the candidate's decision. A decision
+// may take the time fair. What it takes more is added to the candidate's debt. If the debt exceeds patience,
+// the candidate is asked no more. Faster decisions pay back a stall of the host.
 const (
-	fair     = 5 * time.Millisecond
-	patience = 2 * time.Second
+	decisionTime = 5 * time.Millisecond
+	maxDebt      = 2 * time.Second
 )
 
 // NewShadow returns a shadow that has no candidate.
@@ -101,7 +100,7 @@ func NewShadow(cfg ShadowConfig) *Shadow {
 	}
 }
 
-// Status returns what the candidate would have decided.
+// Status returns the counts and examples of decisions that would differ.
 func (s *Shadow) Status() *wire.Shadow {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,22 +109,22 @@ func (s *Shadow) Status() *wire.Shadow {
 	return &out
 }
 
-// Apply takes the candidate's folder as it is now. A candidate that does not compile replaces the one before:
-// decisions by another text would mislead.
+// Apply compiles the current content of the candidate's folder. A candidate that does not compile also
+// replaces the previous one: decisions of an older text would mislead.
 func (s *Shadow) Apply(ctx context.Context, p syncer.Push) error {
 	set, found, err := s.compile(ctx, p)
 	s.mu.Lock()
-	s.given, s.away = p, err != nil
+	s.lastPush, s.unreadable = p, err != nil
 	s.mu.Unlock()
 	switch {
 	case err != nil:
-		s.none(wire.ShadowRejected, "the compiler could not be run: "+err.Error(), found)
+		s.clear(wire.ShadowRejected, "the compiler could not be run: "+err.Error(), found)
 		return fmt.Errorf("compile the candidate: %w", err)
 	case set == nil:
-		s.none(wire.ShadowRejected, "the candidate does not compile", found)
+		s.clear(wire.ShadowRejected, "the candidate does not compile", found)
 		return nil
 	case found.Refused():
-		s.none(wire.ShadowRejected, "a guardrail refuses the candidate", found)
+		s.clear(wire.ShadowRejected, "a guardrail refuses the candidate", found)
 		return nil
 	}
 	set = set.In(s.cfg.Workspace)
@@ -147,8 +146,8 @@ func (s *Shadow) Apply(ctx context.Context, p syncer.Push) error {
 	return nil
 }
 
-// compile gives the set of a candidate, and asks its guardrails on the policy as they
-// are asked before a push comes in force. Nil without an error: it does not compile.
+// compile returns the set of a candidate, and checks it against its guardrails as before a push comes into
+// force. It returns nil without an error if the candidate does not compile.
 func (s *Shadow) compile(ctx context.Context, p syncer.Push) (*profiles.Set, schema.Diagnostics, error) {
 	set, found, err := s.cfg.Compiler.Compile(ctx, p)
 	if err != nil || set == nil || found.Refused() {
@@ -164,33 +163,33 @@ func (s *Shadow) compile(ctx context.Context, p syncer.Push) (*profiles.Set, sch
 	return set, found, nil
 }
 
-// Current takes the content again that could not be read for a while and is back as it
-// was. Else nothing has changed.
+// Current applies the last content again if the folder was unreadable meanwhile. Otherwise nothing has
+// changed.
 func (s *Shadow) Current(ctx context.Context, _ string) {
 	s.mu.Lock()
-	p, away := s.given, s.away
+	p, away := s.lastPush, s.unreadable
 	s.mu.Unlock()
 	if away {
-		_ = s.Apply(ctx, p) // the status tells
+		_ = s.Apply(ctx, p) // the status has the error
 	}
 }
 
 // Reject reports that the folder has no policy.
-func (s *Shadow) Reject(_ context.Context, err error) { s.gone(wire.ShadowRejected, err) }
+func (s *Shadow) Reject(_ context.Context, err error) { s.unavailable(wire.ShadowRejected, err) }
 
 // Lost reports that the folder is missing.
-func (s *Shadow) Lost(_ context.Context, err error) { s.gone(wire.ShadowNone, err) }
+func (s *Shadow) Lost(_ context.Context, err error) { s.unavailable(wire.ShadowNone, err) }
 
-// gone ends a candidate that cannot be read.
-func (s *Shadow) gone(state string, err error) {
+// unavailable ends a candidate that cannot be read.
+func (s *Shadow) unavailable(state string, err error) {
 	s.mu.Lock()
-	s.away = true
+	s.unreadable = true
 	s.mu.Unlock()
-	s.none(state, err.Error(), nil)
+	s.clear(state, err.Error(), nil)
 }
 
-// none ends a candidate.
-func (s *Shadow) none(state, why string, found schema.Diagnostics) {
+// clear removes the candidate and sets the state.
+func (s *Shadow) clear(state, why string, found schema.Diagnostics) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.candidate != nil || s.state.State != state {
@@ -206,11 +205,11 @@ func (s *Shadow) none(state, why string, found schema.Diagnostics) {
 	}
 }
 
-// Decided is told of a record, and of the action that it is about where the record does
-// not hold it whole. What the candidate would have decided otherwise is recorded.
+// Decided compares a recorded decision with that of the candidate, and records a difference. a is the action
+// if the record does not hold all of it.
 func (s *Shadow) Decided(ctx context.Context, r audit.Record, a *profiles.Action) {
 	for _, q := range questions(r, a) {
-		for _, diff := range []*audit.Record{s.compare(r, q), s.audited(r, q)} {
+		for _, diff := range []*audit.Record{s.compare(r, q), s.auditRecord(r, q)} {
 			if diff == nil {
 				continue
 			}
@@ -221,9 +220,9 @@ func (s *Shadow) Decided(ctx context.Context, r audit.Record, a *profiles.Action
 	}
 }
 
-// audited is the record of what an agent in mode audit did and would not have been
-// allowed; nil: nothing was let through.
-func (s *Shadow) audited(r audit.Record, q question) *audit.Record {
+// auditRecord returns the record of an act of an agent in mode audit that its policy would not have allowed, or
+// nil.
+func (s *Shadow) auditRecord(r audit.Record, q question) *audit.Record {
 	d := s.cfg.Enforced(r.Agent)
 	if d.Profile().Mode != profiles.ModeAudit {
 		return nil
@@ -233,19 +232,19 @@ func (s *Shadow) audited(r audit.Record, q question) *audit.Record {
 		return nil
 	}
 	return &audit.Record{Kind: audit.AuditDecided, Actor: shadowSelf, Agent: r.Agent, Run: r.Run, Call: r.Call,
-		Generation: r.Generation, Revision: r.Revision, Capability: q.capability, State: outcomeOf(would.Verdict),
+		Generation: r.Generation, Revision: r.Revision, Capability: q.capability, State: wouldOutcome(would.Verdict),
 		Decision: &audit.Decision{Verdict: would.Verdict, Code: would.Code, Rule: would.Rule},
 		Detail:   map[string]string{"enforced": q.was.String()}}
 }
 
-// question is one decision that was made, as it can be asked again.
+// question is a decision that was made, in a form that can be decided again.
 type question struct {
 	capability string
 	action     profiles.Action
 	was        profiles.Verdict
 }
 
-// questions are the decisions in a record.
+// questions returns the decisions in a record.
 func questions(r audit.Record, a *profiles.Action) []question {
 	was, decided := profiles.Allow, true
 	if r.Decision != nil {
@@ -263,8 +262,8 @@ func questions(r audit.Record, a *profiles.Action) []question {
 			if module != "" {
 				out = append(
 					out,
-					imported(profiles.ExecutorPython, "import:"+module, module, profiles.Allow),
-				) // none other tells of them
+					importQuestion(profiles.ExecutorPython, "import:"+module, module, profiles.Allow),
+				) // no other record has them
 			}
 		}
 		return out
@@ -272,27 +271,27 @@ func questions(r audit.Record, a *profiles.Action) []question {
 		return []question{{r.Capability, *a, was}}
 	case r.Kind == audit.ImportDecided && kind == "import":
 		return []question{
-			imported(r.Detail["executor"], r.Capability, name, was),
-		} // a name is another module in each language
+			importQuestion(r.Detail["executor"], r.Capability, name, was),
+		} // the same name is another module in each language
 	case r.Claimed(): // it names no target
 		return nil
 	case r.Kind == audit.EgressDecided && kind == "egress":
-		return []question{{r.Capability, profiles.Action{Egress: asked(r.Detail["door"], name)}, was}}
+		return []question{{r.Capability, profiles.Action{Egress: egressAction(r.Detail["door"], name)}, was}}
 	default:
 		return nil
 	}
 }
 
-// asked is what a connection was asked for: a host with its port, and by DNS a name,
-// which any port of an entry will do for.
-func asked(door, target string) *egress.Action {
+// egressAction returns the action of a recorded connection. It is a host with its port. For DNS it is a name, which
+// matches an entry with any port.
+func egressAction(door, target string) *egress.Action {
 	if to, ok := egress.ReadDest(target); ok && door == egress.KindDNS {
 		return &egress.Action{Kind: egress.KindDNS, Target: to.Host()}
 	}
 	return &egress.Action{Kind: egress.KindConnect, Target: target}
 }
 
-func imported(executor, capability, module string, was profiles.Verdict) question {
+func importQuestion(executor, capability, module string, was profiles.Verdict) question {
 	return question{
 		capability,
 		profiles.Action{Import: &profiles.ImportAction{Executor: executor, Module: module}},
@@ -300,7 +299,7 @@ func imported(executor, capability, module string, was profiles.Verdict) questio
 	}
 }
 
-// compare decides under the candidate. Nil: there is none, or it decides the same.
+// compare decides q under the candidate. It returns nil if there is no candidate or the decision is the same.
 func (s *Shadow) compare(r audit.Record, q question) *audit.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -313,9 +312,9 @@ func (s *Shadow) compare(r audit.Record, q question) *audit.Record {
 		d = c.set.Decider(r.Agent, s.cfg.Environment)
 	}
 	at := s.cfg.Now()
-	now := decide(d.At(at), q.action, at)
+	now := decideTarget(d.At(at), q.action, at)
 	s.state.Decided++
-	if c.debt = max(c.debt+s.cfg.Now().Sub(at)-fair, 0); c.debt > patience {
+	if c.debt = max(c.debt+s.cfg.Now().Sub(at)-decisionTime, 0); c.debt > maxDebt {
 		s.candidate = nil
 		s.state.State = wire.ShadowRejected
 		s.state.Reason = "its decisions are too slow and would delay the policy in force: it decides nothing more " +
@@ -325,7 +324,7 @@ func (s *Shadow) compare(r audit.Record, q question) *audit.Record {
 	if now.Verdict == q.was {
 		return nil
 	}
-	outcome := outcomeOf(now.Verdict)
+	outcome := wouldOutcome(now.Verdict)
 	switch now.Verdict {
 	case profiles.Allow:
 		s.state.WouldAllow++
@@ -344,7 +343,7 @@ func (s *Shadow) compare(r audit.Record, q question) *audit.Record {
 		), Detail: map[string]string{"candidate": c.set.Revision, "enforced": q.was.String()}}
 }
 
-func outcomeOf(v profiles.Verdict) string { return "would_" + v.String() }
+func wouldOutcome(v profiles.Verdict) string { return "would_" + v.String() }
 
 // redacted drops the fields that quote the text of a program.
 func redacted(d profiles.Decision) profiles.Decision {
@@ -362,9 +361,9 @@ func (s *Shadow) exampleLocked(c *candidate, outcome string, r audit.Record, q q
 		Capability: q.capability, Code: string(d.Code), Enforced: q.was.String()})
 }
 
-// decide asks a target alone: a name was looked up when it was decided, and is not
+// decideTarget decides a target without a lookup: its name was looked up for the decision in force, and is not
 // looked up again.
-func decide(d *profiles.Decider, a profiles.Action, at time.Time) profiles.Decision {
+func decideTarget(d *profiles.Decider, a profiles.Action, at time.Time) profiles.Decision {
 	if a.Egress == nil || a.Egress.Kind == egress.KindDNS {
 		return d.Decide(a)
 	}

@@ -10,8 +10,7 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Status tells what is in force, and what is not as it should be. It does not
-// wait for a push under way.
+// Status returns what is in force, and what is wrong. It does not wait for a push that is being applied.
 func (d *Daemon) Status(ctx context.Context) wire.Status {
 	out := wire.Status{Version: d.cfg.Version, Conditions: []wire.Condition{}, AuditSeq: d.cfg.Recorder.Seq()}
 	now, unarchived := d.runTable.state(), d.archiver.failing()
@@ -53,8 +52,8 @@ func (d *Daemon) Status(ctx context.Context) wire.Status {
 	return out
 }
 
-// standing is what the figures show of the status.
-func (d *Daemon) standing(ctx context.Context) metrics.Standing {
+// standingMetrics returns the values of the status for the metrics.
+func (d *Daemon) standingMetrics(ctx context.Context) metrics.Standing {
 	st := d.Status(ctx)
 	out := metrics.Standing{Ready: st.Ready, Now: d.cfg.Clock.Now()}
 	for _, c := range st.Conditions {

@@ -13,29 +13,29 @@ import (
 	"github.com/ringd/ringd/executors"
 )
 
-// runTable owns the runs that live in this process, and the queue of answered runs that wait for a
-// place among them. No other code locks mu. It is safe for concurrent use.
+// runTable owns the live runs of this process, and the queue of answered runs that wait for a place among
+// them. No other code locks mu. It is safe for concurrent use.
 type runTable struct {
-	cfg    *Config
-	policy *policy.State
-	turns  *turns
+	cfg     *Config
+	policy  *policy.State
+	waiters *waiters
 
 	mu        sync.Mutex
 	live      map[string]*liveRun
 	perActor  map[string]int
-	draining  bool // no new runs
+	draining  bool // new runs are refused
 	drainedAt time.Time
 	healing   bool          // audit log and store are being reopened: nothing starts
-	low       *low          // why the disk has too little room for new runs; nil if it has enough
+	low       *outage       // why the disk has too little room for new runs; nil if it has enough
 	settled   chan struct{} // closed and replaced when a live run ends
-	line      []pausedRun   // answered runs to resume, in order
+	queue     []pausedRun   // queue of answered runs to resume
 	resuming  int           // number of runs that are being claimed and opened
 
 	resumable chan struct{} // wakes the loop of runResumes
 }
 
-func newRunTable(cfg *Config, turns *turns) *runTable {
-	return &runTable{cfg: cfg, turns: turns, live: map[string]*liveRun{}, perActor: map[string]int{},
+func newRunTable(cfg *Config, w *waiters) *runTable {
+	return &runTable{cfg: cfg, waiters: w, live: map[string]*liveRun{}, perActor: map[string]int{},
 		settled: make(chan struct{}), resumable: make(chan struct{}, 1)}
 }
 
@@ -43,7 +43,7 @@ func newRunTable(cfg *Config, turns *turns) *runTable {
 type pausedRun struct {
 	id, actor string
 	by        string             // actor whose answer or request made it possible
-	not       *policy.Generation // the generation that refused it; nil if none has
+	refusedBy *policy.Generation // the generation that refused it; nil if none has
 }
 
 // tableState is a snapshot of the table for the status.
@@ -51,7 +51,7 @@ type tableState struct {
 	live      int
 	draining  bool
 	drainedAt time.Time
-	low       *low
+	low       *outage
 }
 
 func (d *runTable) state() tableState {
@@ -66,22 +66,22 @@ func (d *runTable) isHealing() bool {
 	return d.healing
 }
 
-// setHealing says that audit log and store are being reopened: until it is reset, no run starts.
+// setHealing sets whether the audit log and the store are being reopened. While it is set, no run starts.
 func (d *runTable) setHealing(on bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.healing = on
 }
 
-// updateRoom replaces the reason why the disk has too little room. why gets the reason before, and
-// returns an empty text if the disk has enough. updateRoom returns the states before and after.
-func (d *runTable) updateRoom(why func(was *low) string) (was, now *low) {
+// updateRoom replaces the reason why the disk has too little space. why gets the previous reason and returns
+// the new one, or "" if the disk has enough space. updateRoom returns both states.
+func (d *runTable) updateRoom(why func(was *outage) string) (was, now *outage) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	was = d.low
 	d.low = nil
 	if text := why(was); text != "" {
-		d.low = &low{since: d.cfg.Clock.Now(), why: text}
+		d.low = &outage{since: d.cfg.Clock.Now(), why: text}
 		if was != nil {
 			d.low.since = was.since
 		}
@@ -89,30 +89,29 @@ func (d *runTable) updateRoom(why func(was *low) string) (was, now *low) {
 	return was, d.low
 }
 
-// guest returns the handle of a run, nil before it has begun, and its executor.
+// guest returns the executor and the handle of a run. The handle is nil before the run has begun.
 func (d *runTable) guest(r *liveRun) (handle Live, executor string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return r.handle, r.executor
 }
 
-// begun sets the handle of a run, and wakes the callers that wait for it.
-func (d *runTable) begun(r *liveRun, handle Live) {
+// setHandle sets the handle of a run and wakes the callers that wait for it.
+func (d *runTable) setHandle(r *liveRun, handle Live) {
 	d.mu.Lock()
 	r.handle = handle
 	d.mu.Unlock()
 	close(r.ready)
 }
 
-// describe sets what the store knows of a run that is resumed.
+// describe copies what the store knows of a resumed run.
 func (d *runTable) describe(r *liveRun, row store.Run) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r.executor, r.created = row.Executor, row.Created
 }
 
-// arm sets the means to stop a run that is resumed. It reports whether the run was told to stop
-// before it had them.
+// arm sets the functions that stop a resumed run. It reports whether a stop was requested before.
 func (d *runTable) arm(r *liveRun, stop context.CancelFunc, gate *records.Gate) (stopped bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -124,7 +123,7 @@ func (d *runTable) arm(r *liveRun, stop context.CancelFunc, gate *records.Gate) 
 func (d *runTable) requeue(w pausedRun) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.line = append(d.line, w)
+	d.queue = append(d.queue, w)
 }
 
 // claim takes an answered run out of the queue and gives it a place, on request of an actor.
@@ -147,12 +146,12 @@ func (d *runTable) claim(row store.Run) (r *liveRun, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d.line = slices.DeleteFunc(d.line, func(w pausedRun) bool { return w.id == row.ID })
+	d.queue = slices.DeleteFunc(d.queue, func(w pausedRun) bool { return w.id == row.ID })
 	return d.placeLocked(row.ID, row.Actor), nil
 }
 
-// idle waits until no run lives, or ctx ends, and returns how many do.
-func (d *runTable) idle(ctx context.Context) int {
+// waitIdle waits until no run is live, or ctx ends, and returns the number of live runs.
+func (d *runTable) waitIdle(ctx context.Context) int {
 	for {
 		d.mu.Lock()
 		left, settled := len(d.live), d.settled
@@ -168,8 +167,8 @@ func (d *runTable) idle(ctx context.Context) int {
 	}
 }
 
-// refuse takes no new runs from now on.
-func (d *runTable) refuse() {
+// refuseNew makes the table refuse new runs.
+func (d *runTable) refuseNew() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.draining {
@@ -177,7 +176,7 @@ func (d *runTable) refuse() {
 	}
 }
 
-// stopAll ends the live runs of an executor; "" is all of them.
+// stopAll stops the live runs of an executor, or all live runs if executor is empty.
 func (d *runTable) stopAll(executor string) {
 	for _, r := range d.liveRuns() {
 		d.mu.Lock()
@@ -210,26 +209,26 @@ func (d *runTable) liveRuns() []*liveRun {
 	return out
 }
 
-// goOn has an answered run resumed as soon as there is a place for it.
-func (d *runTable) goOn(id, actor, by string) {
+// enqueue queues an answered run, which is resumed as soon as there is a place for it.
+func (d *runTable) enqueue(id, actor, by string) {
 	d.mu.Lock()
-	if !slices.ContainsFunc(d.line, func(w pausedRun) bool { return w.id == id }) {
-		d.line = append(d.line, pausedRun{id: id, actor: actor, by: by})
+	if !slices.ContainsFunc(d.queue, func(w pausedRun) bool { return w.id == id }) {
+		d.queue = append(d.queue, pausedRun{id: id, actor: actor, by: by})
 	}
 	d.mu.Unlock()
-	d.look()
+	d.wakeResumes()
 }
 
-// look makes the loop of resumes look at the line.
-func (d *runTable) look() {
+// wakeResumes wakes the loop of runResumes.
+func (d *runTable) wakeResumes() {
 	select {
 	case d.resumable <- struct{}{}:
 	default:
 	}
 }
 
-// take gives the first run in line that may go on a place among the live runs.
-func (d *runTable) take() (pausedRun, *liveRun) {
+// dequeue gives a place among the live runs to the first queued run that may be resumed.
+func (d *runTable) dequeue() (pausedRun, *liveRun) {
 	g := d.policy.InForce()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -238,26 +237,26 @@ func (d *runTable) take() (pausedRun, *liveRun) {
 		d.cfg.Recorder.Err() != nil {
 		return pausedRun{}, nil
 	}
-	for i, w := range d.line {
-		if w.not == g || d.live[w.id] != nil || d.roomLocked(w.actor) != nil {
+	for i, w := range d.queue {
+		if w.refusedBy == g || d.live[w.id] != nil || d.roomLocked(w.actor) != nil {
 			continue
 		}
-		d.line = slices.Delete(d.line, i, i+1)
+		d.queue = slices.Delete(d.queue, i, i+1)
 		d.resuming++
 		return w, d.placeLocked(w.id, w.actor)
 	}
 	return pausedRun{}, nil
 }
 
-// rest gives the place of one resume back.
-func (d *runTable) rest() {
+// releaseResume releases the slot of one resume; see maxResumes.
+func (d *runTable) releaseResume() {
 	d.mu.Lock()
 	d.resuming--
 	d.mu.Unlock()
-	d.look()
+	d.wakeResumes()
 }
 
-// lowLocked is the refusal of new runs while the disk is nearly full; nil: it has room.
+// lowLocked returns the refusal of new runs while the disk is nearly full, else nil.
 func (d *runTable) lowLocked() error {
 	if d.low == nil {
 		return nil
@@ -265,7 +264,7 @@ func (d *runTable) lowLocked() error {
 	return fmt.Errorf("%w: %s", ErrDiskLow, d.low.why)
 }
 
-// admit takes a place for r among the live runs.
+// admit gives r a place among the live runs.
 func (d *runTable) admit(r *liveRun) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -279,7 +278,7 @@ func (d *runTable) admit(r *liveRun) error {
 		return err
 	}
 	if locked := d.cfg.Lock.Denied("executor:"+r.executor, ""); locked != nil {
-		return locked // whoever closes takes mu after it: it stops what has a place
+		return locked // Close takes mu later, and then stops every run that has a place
 	}
 	if err := d.roomLocked(r.actor); err != nil {
 		return err
@@ -288,7 +287,7 @@ func (d *runTable) admit(r *liveRun) error {
 	return nil
 }
 
-// roomLocked says why there is no place for one more live run of actor.
+// roomLocked returns why there is no place for one more live run of actor, or nil.
 func (d *runTable) roomLocked(actor string) error {
 	switch {
 	case len(d.live) >= d.cfg.Limits.Quota.Total:
@@ -305,7 +304,7 @@ func (d *runTable) liveLocked(r *liveRun) {
 	d.cfg.Metrics.RunStarted()
 }
 
-// placeLocked takes a place for a run that is to be resumed.
+// placeLocked adds a live run that is to be resumed.
 func (d *runTable) placeLocked(id, actor string) *liveRun {
 	r := &liveRun{id: id, actor: actor, resumed: true, created: d.cfg.Clock.Now(), stop: func() {},
 		done: make(chan struct{}), ready: make(chan struct{})}
@@ -313,8 +312,7 @@ func (d *runTable) placeLocked(id, actor string) *liveRun {
 	return r
 }
 
-// occupy keeps a run that waits from being resumed until vacate; nil when it is
-// live.
+// occupy keeps a waiting run from being resumed until vacate. It returns nil if the run is live.
 func (d *runTable) occupy(id, actor string) *liveRun {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -343,11 +341,10 @@ func (d *runTable) vacate(r *liveRun) {
 	close(r.ready)
 	close(r.done)
 	close(settled)
-	d.look()
+	d.wakeResumes()
 }
 
-// halt ends a run, also one that is only about to go on: its place is taken, and
-// what ends it is not there yet.
+// halt stops a run. If the run is being resumed and cannot be stopped yet, arm reports the stop later.
 func (d *runTable) halt(r *liveRun) {
 	d.mu.Lock()
 	r.stopped = true
@@ -356,7 +353,7 @@ func (d *runTable) halt(r *liveRun) {
 	stop()
 }
 
-// drop gives the place of r back and ends what waits for it.
+// drop removes r from the live runs and wakes the callers that wait for it.
 func (d *runTable) drop(r *liveRun, err error) {
 	r.stop()
 	d.cfg.Journal.Forget(r.id)
@@ -383,12 +380,12 @@ func (d *runTable) drop(r *liveRun, err error) {
 	}
 	close(r.done)
 	close(settled)
-	d.turns.Turn(r.id)
-	d.look()
+	d.waiters.Wake(r.id)
+	d.wakeResumes()
 }
 
-// liveRun returns a run that is live, if actor may see it, and its handle, which
-// is nil as long as it has not begun. One that nobody was told of yet is nil.
+// liveRun returns a live run that actor may see, and its handle. The handle is nil if the run has not begun.
+// A run that no caller has seen yet is not returned.
 func (d *runTable) liveRun(actor Actor, id string) (*liveRun, Live) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

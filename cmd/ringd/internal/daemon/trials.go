@@ -15,20 +15,18 @@ const (
 	kindBinary = "binary"
 )
 
-// trial is one thing that the profile denies, and how a guest tells of it.
+// trial is one action that the profile denies.
 type trial struct{ kind, what string }
 
-// program is a text that tries things in order. Its value is a list of texts, one
-// for each trial: "refused" or "ran". A script has no value and one trial: its exit
-// code tells.
+// program tries actions in order. Its value is a list of texts, "refused" or "ran", one for each trial. A
+// shell script has one trial and no value: its exit code is the result.
 type program struct {
 	source string
 	trials []trial
 }
 
-// Things to try. What a profile allows of them is passed over; the first that it
-// denies is taken. Modules are those that each Python has, so that a guest which
-// does not refuse them has them.
+// Candidates of trials. Those that the profile allows are skipped, and the first that it denies is tried.
+// Every Python has these modules, so a guest that does not refuse them can import them.
 func modules() []string {
 	return []string{
 		"ctypes",
@@ -49,14 +47,14 @@ func binaries() []string {
 	return []string{"/usr/bin/true", "/bin/true", "/usr/bin/id", "/usr/bin/env", "/bin/ls", "/usr/bin/sort", "/bin/sh"}
 }
 
-// bait is what the trials of one guest use.
+// bait holds what the trials of one guest use.
 type bait struct {
-	word string // that nobody has named
-	port int    // of a listener of ours on loopback
-	has  func(path string) bool
+	randomName string // a random name that no policy contains
+	port       int    // of the listener on loopback
+	exists     func(path string) bool
 }
 
-// trials are the programs that one executor runs under a profile.
+// trials returns the canary programs of one executor under a profile.
 func trials(executor string, d *profiles.Decider, a *profiles.Agent, b bait) []program {
 	host := trial{kindHost, "127.0.0.1:" + strconv.Itoa(b.port)}
 	binary := trial{kindBinary, deniedBinary(d, b)}
@@ -75,27 +73,26 @@ func trials(executor string, d *profiles.Decider, a *profiles.Agent, b bait) []p
 	}
 }
 
-// deniedModules are the first of those that a host has which no rule grants, and the
-// first that a rule names.
+// deniedModules returns up to two denied modules: one of known, or else b.word, and one that a rule names.
 func deniedModules(d *profiles.Decider, executor string, im profiles.Imports, known []string, b bait) (out []string) {
 	denied := func(name string) bool {
 		return d.ImportFor(executor, name, profiles.OriginAgent).Verdict == profiles.Deny
 	}
 	if i := slices.IndexFunc(known, denied); i >= 0 {
 		out = append(out, known[i])
-	} else if denied(b.word) {
-		out = append(out, b.word)
+	} else if denied(b.randomName) {
+		out = append(out, b.randomName)
 	}
 	for _, r := range im.Deny {
-		if plain(r.Name) && !slices.Contains(out, r.Name) && denied(r.Name) {
+		if isPlainName(r.Name) && !slices.Contains(out, r.Name) && denied(r.Name) {
 			return append(out, r.Name)
 		}
 	}
 	return out
 }
 
-// plain tells whether a name can be written into a program as it is.
-func plain(name string) bool {
+// isPlainName reports whether a name can be part of a program without quoting.
+func isPlainName(name string) bool {
 	for _, c := range name {
 		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '.' {
 			return false
@@ -104,14 +101,14 @@ func plain(name string) bool {
 	return name != "" && name[0] > '9' && name[len(name)-1] != '.'
 }
 
-// deniedBinary is a program of this host that the profile does not let start.
+// deniedBinary returns a program of this host that the profile does not allow to start.
 func deniedBinary(d *profiles.Decider, b bait) string {
 	for _, p := range binaries() {
-		if b.has(p) && d.Exec(profiles.ExecAction{Argv: []string{p}}).Verdict == profiles.Deny {
+		if b.exists(p) && d.Exec(profiles.ExecAction{Argv: []string{p}}).Verdict == profiles.Deny {
 			return p
 		}
 	}
-	return "/" + b.word
+	return "/" + b.randomName
 }
 
 func js(imports []string, host, binary trial) (p program) {
@@ -139,7 +136,7 @@ func js(imports []string, host, binary trial) (p program) {
 	return p
 }
 
-// python writes statements alone: a profile may deny any name of builtins.
+// python writes only statements, because a profile may deny any builtin name.
 func python(imports []string, host, binary trial) (p program) {
 	p.source = "r = []\n"
 	try := func(body string) { p.source += "try:\n" + body + "    r += ['ran']\nexcept:\n    r += ['refused']\n" }

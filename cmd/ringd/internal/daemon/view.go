@@ -17,23 +17,22 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// runViews shows runs, live or waiting or ended, to the actors that may see them.
+// runViews shows live, waiting and ended runs to the actors that may see them.
 type runViews struct {
-	cfg   *Config
-	table *runTable
-	turns *turns
+	cfg     *Config
+	table   *runTable
+	waiters *waiters
 }
 
-// GetRun returns a run as it stands; it waits at most that long for it to pause
-// or end, or to wait for its harness while it runs. Errors: ErrNotFound, ErrUnavailable (the end could
-// not be kept), that
-// of ctx, faults.
+// GetRun returns the current state of a run. It waits at most the given time for the run to pause, to end, or
+// to wait for its harness. Errors: ErrNotFound, ErrUnavailable (the end could not be stored), that of ctx,
+// faults.
 func (d *runViews) GetRun(ctx context.Context, actor Actor, id string, wait time.Duration) (wire.Run, error) {
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	for {
-		turned, release := d.turns.Await(id)
-		run, err := d.stands(ctx, waiting, actor, id)
+		turned, release := d.waiters.Await(id)
+		run, err := d.current(ctx, waiting, actor, id)
 		if err != nil || run.State != wire.StateRunning || run.AwaitsHarness() || waiting.Err() != nil {
 			release()
 			return run, err
@@ -49,9 +48,9 @@ func (d *runViews) GetRun(ctx context.Context, actor Actor, id string, wait time
 	}
 }
 
-// stands returns a run; of one that is live it waits for the end, or its pause,
-// as long as waiting lasts.
-func (d *runViews) stands(ctx, waiting context.Context, actor Actor, id string) (wire.Run, error) {
+// current returns the current state of a run. For a live run it waits for the pause or the end until waiting
+// is done.
+func (d *runViews) current(ctx, waiting context.Context, actor Actor, id string) (wire.Run, error) {
 	for {
 		r, handle := d.table.liveRun(actor, id)
 		if handle != nil {
@@ -66,7 +65,7 @@ func (d *runViews) stands(ctx, waiting context.Context, actor Actor, id string) 
 		}
 		switch row.State {
 		case store.Paused, store.Answered:
-			return d.kept(ctx, row)
+			return d.showWaiting(ctx, row)
 		case store.Asked, store.Started, store.CallOpen, store.Claimed, store.Executing:
 			if r == nil || handle != nil {
 				r, handle = d.table.liveRun(actor, id)
@@ -75,7 +74,7 @@ func (d *runViews) stands(ctx, waiting context.Context, actor Actor, id string) 
 			case handle != nil:
 				continue // it became live meanwhile
 			case r != nil:
-				return view.Row(row) // it is about to
+				return view.Row(row) // it is about to become live
 			}
 			if again, err := d.row(ctx, actor, id); err != nil || again.State == row.State && again.Seq == row.Seq {
 				return wire.Run{}, errors.Join(
@@ -89,9 +88,8 @@ func (d *runViews) stands(ctx, waiting context.Context, actor Actor, id string) 
 	}
 }
 
-// kept shows a run that waits in the store: its calls as they stand, and why it
-// could not go on.
-func (d *runViews) kept(ctx context.Context, row store.Run) (wire.Run, error) {
+// showWaiting shows a run that waits in the store, with its calls and the reason why it could not be resumed.
+func (d *runViews) showWaiting(ctx context.Context, row store.Run) (wire.Run, error) {
 	out, err := view.Row(row)
 	if err != nil {
 		return wire.Run{}, err
@@ -109,7 +107,7 @@ func (d *runViews) kept(ctx context.Context, row store.Run) (wire.Run, error) {
 			return true
 		}
 		err := d.cfg.Waiting.Keeper.CheckCall(row, c, given)
-		if err != nil { // nobody is asked about it
+		if err != nil { // a call of a forged row is shown to no approver
 			why := waiting.Stuck(row.ID, err)
 			out.Error = &wire.RunError{Name: why.Code, Message: why.Text}
 		}
@@ -130,9 +128,8 @@ func (d *runViews) kept(ctx context.Context, row store.Run) (wire.Run, error) {
 	return out, nil
 }
 
-// reach returns a run that actor may act on while it is live, having waited for
-// one that is about to be; nil when it waits in the store, and then its row.
-// Errors: ErrNotFound, ErrEnded, that of ctx, faults.
+// reach returns a live run that actor may act on. If the run is about to be live, reach waits for it. If the
+// run waits in the store, reach returns nil and its row. Errors: ErrNotFound, ErrEnded, that of ctx, faults.
 func (d *runViews) reach(ctx context.Context, actor Actor, id string) (*liveRun, store.Run, error) {
 	for {
 		r, handle := d.table.liveRun(actor, id)
@@ -183,8 +180,8 @@ func (d *runViews) row(ctx context.Context, actor Actor, id string) (store.Run, 
 	return row, nil
 }
 
-// view waits for r to pause or end, as long as waiting lasts, and returns it. An
-// end is shown only once it is on disk, as a pause is; kept says that it is.
+// view waits for r to pause or end, until waiting is done, and returns it. An end or a pause is shown only
+// once it is on disk; kept reports that.
 func (d *runViews) view(ctx, waiting context.Context, r *liveRun) (run wire.Run, kept bool, err error) {
 	v := r.handle.View()
 	if v.State == contract.StateRunning && waiting.Err() == nil {

@@ -8,24 +8,21 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 )
 
-// expireEvery is how often runs are looked for that have waited too long, and
-// answered ones that nobody goes on with. Nothing is approved after its time in
-// between: that is checked when it is asked.
+// expireEvery is the interval between searches for runs that have waited too long, and for answered runs that
+// are not being resumed. An approval that has expired in between is still refused, because each approval
+// checks the time itself.
 const expireEvery = 10 * time.Second
 
-// pruneEvery is how often runs and sessions are looked for that are to be
-// forgotten.
+// pruneEvery is the interval between searches for old runs and sessions to delete.
 const pruneEvery = time.Minute
 
-// What one look removes from the store: so many runs in one commit, and so many
-// commits at most.
+// Limits of one prune: runs deleted in one commit, and commits.
 const (
 	pruneAtOnce = 1000
 	pruneRounds = 100
 )
 
-// watch ends runs that waited too long, finds those that are to go on and forgets
-// old ones. It ends with ctx.
+// watch ends runs that waited too long, finds runs to resume and deletes old ones, until ctx ends.
 func (d *Daemon) watch(ctx context.Context) {
 	tick, expiry := d.cfg.Clock.After(pruneEvery), d.cfg.Clock.After(expireEvery)
 	for {
@@ -34,7 +31,7 @@ func (d *Daemon) watch(ctx context.Context) {
 			return
 		case <-expiry:
 			d.runEnds.expire(ctx)
-			d.runResumes.lookUp(ctx, func(f store.Fault) bool { return waiting.Again(f, d.cfg.Clock.Now()) })
+			d.runResumes.queueAnswered(ctx, func(f store.Fault) bool { return waiting.Again(f, d.cfg.Clock.Now()) })
 			expiry = d.cfg.Clock.After(expireEvery)
 		case <-tick:
 			d.housekeep(ctx)
@@ -48,8 +45,8 @@ func (d *Daemon) housekeep(ctx context.Context) {
 	d.sessionList.expireSessions(ctx)
 }
 
-// prune forgets runs that ended before a time. One commit does not keep up with
-// a busy host, so there are more while there is more to forget.
+// prune deletes runs that ended before a time. One commit does not keep up with a busy host, so prune makes
+// several while there is more to delete.
 func (d *Daemon) prune(ctx context.Context, before time.Time) {
 	for range pruneRounds {
 		n, err := d.cfg.Store.Prune(ctx, before, pruneAtOnce)
