@@ -23,7 +23,7 @@ func NewClock() *Clock {
 	return &Clock{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), asked: make(chan struct{})}
 }
 
-// Now is the time it stands at.
+// Now returns its time.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,11 +61,10 @@ func (c *Clock) Advance(d time.Duration) {
 	c.waiters = left
 }
 
-// Waits returns once somebody waits for a moment at least d away, and no more
-// than a minute more.
+// Waits returns once a goroutine waits for a time at least d away, and at most a minute more.
 func (c *Clock) Waits(d time.Duration) { c.waits(d, d+time.Minute) }
 
-// WaitsFor returns once somebody waits for a moment exactly d away.
+// WaitsFor returns once a goroutine waits for a time exactly d away.
 func (c *Clock) WaitsFor(d time.Duration) { c.waits(d, d) }
 
 func (c *Clock) waits(least, most time.Duration) {
@@ -83,12 +82,12 @@ func (c *Clock) waits(least, most time.Duration) {
 	}
 }
 
-// Set moves the clock to a time, which may lie behind. Waiters hear of it as they do
-// of Advance; those whose moment is further away now wait longer.
+// Set moves the clock to a time, which may be in the past. Waiting goroutines are woken as by Advance. Those
+// whose time is now further away wait longer.
 func (c *Clock) Set(to time.Time) { c.Advance(to.Sub(c.Now())) }
 
-// Jump sets the wall clock alone, as somebody does who puts it forward or back: timers
-// go on as they did, and nobody is woken.
+// Jump sets only the wall clock, as an operator who sets it would: timers are unchanged, and no goroutine is
+// woken.
 func (c *Clock) Jump(to time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,7 +1,6 @@
-// Package daemontest builds a whole daemon for tests: a real audit log, store
-// and interpreter ring in a temporary folder, and in the place of guests,
-// compiler and clock things that a test holds in its hand. Tests of the daemon,
-// the API and the clients use it; nothing else does.
+// Package daemontest builds a whole daemon for tests: a real audit log, store and interpreter ring in a
+// temporary folder, with test doubles of guests, compiler and clock. Only tests of the daemon, the API and
+// the clients use it.
 package daemontest
 
 import (
@@ -38,30 +37,30 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// Config says how the stack differs from the usual one.
+// Config changes the default stack.
 type Config struct {
-	Dir       string              // "": a temporary folder
-	Staleness time.Duration       // 0: ten minutes; Never: at once
-	Quota     daemon.Quota        // zero: 100 of an actor, 200 in all
+	Dir       string              // empty means a temporary folder
+	Staleness time.Duration       // zero means ten minutes, Never means none
+	Quota     daemon.Quota        // zero means 100 of an actor, 200 in all
 	Rings     []policy.Ring       // more rings, before the interpreter's
-	Clock     *Clock              // nil: one that stands at a fixed time
+	Clock     *Clock              // nil means one that stands at a fixed time
 	Acted     func(contract.Call) // called for every act, before it returns
-	Compiler  policy.Compiler     // nil: Stack.Compiler
-	Paused    waiting.Quota       // zero: 10000 of an actor, 20000 in all
-	Queue     store.Queue         // of calls that wait for approvers; zero: the store's default
-	Key       string              // of pauses; "": one that is always the same
+	Compiler  policy.Compiler     // nil means Stack.Compiler
+	Paused    waiting.Quota       // zero means 10000 of an actor, 20000 in all
+	Queue     store.Queue         // of calls that wait for approvers; zero means the store's default
+	Key       string              // of pauses; empty means a fixed one
 	Trust     *trust.Gate         // see daemon.Config
 	Point     func(label string)  // see daemon.Config.Point
 	Archive   daemon.Archive      // of the audit log
-	Room      *daemon.Room        // see daemon.Config; without Tight: that of log and store
-	Heals     bool                // log and store are taken up again after a fault
-	Records   int64               // bytes of the log that one run may cause; 0: no bound
+	Room      *daemon.Room        // see daemon.Config; if it has no Tight, that of log and store
+	Heals     bool                // log and store are reopened after a fault
+	Records   int64               // limit of the bytes of records of one run; zero means none
 	Requests  int                 // see daemon.Config.RequestRecords
-	// HasEngine: see daemon.Config; nil: Stack.Executor.HasEngine.
+	// HasEngine: see daemon.Config. Nil means Stack.Executor.HasEngine.
 	HasEngine func(executor, digest string) (own string, has bool)
 }
 
-// Never is the Staleness that closes at once.
+// Never is a Staleness that closes at once.
 const Never = time.Duration(-1)
 
 // Stack is a daemon with everything below it.
@@ -121,7 +120,7 @@ func (cfg Config) withDefaults(t testing.TB) Config {
 	return cfg
 }
 
-// Open is New for daemons that may not come up.
+// Open is New for daemons that may fail to start.
 func Open(t testing.TB, cfg Config) (*Stack, error) {
 	t.Helper()
 	cfg = cfg.withDefaults(t)
@@ -214,7 +213,7 @@ func openLog(ctx context.Context, s *Stack) (*audit.Log, error) {
 		Now: s.Clock.Now, Ticks: make(chan time.Time)})
 }
 
-// Close closes everything; the folder stays. Twice does nothing.
+// Close closes everything and keeps the folder. A second Close does nothing.
 func (s *Stack) Close(t testing.TB) {
 	t.Helper()
 	if s.ended {
@@ -226,7 +225,7 @@ func (s *Stack) Close(t testing.TB) {
 	}
 }
 
-// Records returns what the audit log holds, of these kinds or of all.
+// Records returns the records of the audit log, of these kinds or of all.
 func (s *Stack) Records(t testing.TB, kinds ...audit.Kind) []audit.Record {
 	t.Helper()
 	var out []audit.Record
@@ -240,14 +239,14 @@ func (s *Stack) Records(t testing.TB, kinds ...audit.Kind) []audit.Record {
 	return out
 }
 
-// Push makes a push of one text. See Compiler for what the text says.
+// Push returns a push of one text. See Compiler for the language of the text.
 func Push(text string) syncer.Push {
 	sum := sha256.Sum256([]byte(text))
 	return syncer.Push{Digest: "sha256:" + hex.EncodeToString(sum[:]),
 		Sources: []schema.Source{{Name: "policy.yaml", Data: []byte(text)}}}
 }
 
-// Apply applies a push and fails the test when it is refused.
+// Apply applies a push and fails the test if it is refused.
 func (s *Stack) Apply(t testing.TB, text string) {
 	t.Helper()
 	if err := s.Daemon.ApplyPush(t.Context(), Push(text)); err != nil {
@@ -255,32 +254,31 @@ func (s *Stack) Apply(t testing.TB, text string) {
 	}
 }
 
-// Compiler makes sets of texts: "NAME bridge bridge…" grants agent default the
-// executor js and these bridges, in a policy called NAME. A text that begins
-// with "broken" is refused with two findings, and one with "hang" waits for the
-// end of its context.
+// Compiler compiles texts: "NAME bridge bridge…" grants agent default the executor js and these bridges, in a
+// policy called NAME. A text that begins with "broken" is refused with two findings. One that begins with
+// "hang" waits for the end of its context.
 type Compiler struct {
 	mu     sync.Mutex
 	count  int
 	before func(text string) error
 }
 
-// Before sets what happens before every compilation; its error is that of a
-// compiler that could not be run, or Diagnostics what it found.
+// Before sets a callback before every compilation. Its error is that of a compiler that could not be run, or
+// Diagnostics as findings.
 func (c *Compiler) Before(f func(text string) error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.before = f
 }
 
-// Count is how often Compile was called.
+// Count returns how often Compile was called.
 func (c *Compiler) Count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.count
 }
 
-// Compile makes a set of the first source.
+// Compile compiles the first source.
 func (c *Compiler) Compile(ctx context.Context, p syncer.Push) (*profiles.Set, schema.Diagnostics, error) {
 	text := string(p.Sources[0].Data)
 	c.mu.Lock()
@@ -311,12 +309,11 @@ func (c *Compiler) Compile(ctx context.Context, p syncer.Push) (*profiles.Set, s
 	return set, nil, err
 }
 
-// Set is what Compiler makes of a text: the policy's name and its bridges, each
-// NAME or NAME/AGENTS-OF-A-CALL/DEPTH/AGENTS-IN-ALL. NAME! needs an approval that
-// expires after a day, NAME!COUNT@OWNER@OWNER as many from these owners. $PROGRAM
-// lists a program for scripts, +FOLDER a folder that is written, and $PROGRAM!WORD asks people for
-// that word of it. A pause
-// lasts two days, a session one hour and 64 bytes.
+// Set returns the set of a text: the policy's name and its bridges, each NAME or
+// NAME/AGENTS-OF-A-CALL/DEPTH/AGENTS-IN-ALL. NAME! needs an approval that expires after a day,
+// NAME!COUNT@OWNER@OWNER as many from these owners. $PROGRAM lists a program for scripts, +FOLDER a writable
+// folder, and $PROGRAM!WORD asks for an approval of that word of it. A pause lasts two days, a session one
+// hour and 64 bytes.
 func Set(text string) (*profiles.Set, error) {
 	name, bridges, _ := strings.Cut(text, " ")
 	ms := func(n int64) *int64 { return &n }
@@ -381,8 +378,8 @@ func Set(text string) (*profiles.Set, error) {
 	return &set, err
 }
 
-// lists adds a program of /usr/bin to a shell: git, or git!push, for which people
-// are asked, and held for a minute at most.
+// lists adds a program of /usr/bin to a shell: git, or git!push, which needs an approval and is held for a
+// minute at most.
 func lists(s *profiles.Shell, program string, limits profiles.Limits) *profiles.Shell {
 	if s == nil {
 		s = &profiles.Shell{Pipes: true, Redirects: true, Substitution: true, Limits: limits}
@@ -430,14 +427,14 @@ func (b *buffer) Write(p []byte) (int, error) {
 	return b.b.Write(p)
 }
 
-// String is everything written so far.
+// String returns everything written so far.
 func (b *buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.String()
 }
 
-// acts performs the bridges act and log, and counts.
+// acts performs the bridges act and log, and counts the calls.
 type acts struct {
 	mu    sync.Mutex
 	calls []contract.Call
@@ -446,14 +443,14 @@ type acts struct {
 	gone  error
 }
 
-// Break makes err why no call could begin; nil: calls can.
+// Break makes err the reason why no call can begin. Nil lets calls begin.
 func (a *acts) Break(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.gone = err
 }
 
-// Ready returns what Break was given.
+// Ready returns the error of Break.
 func (a *acts) Ready() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -469,14 +466,14 @@ func (a *acts) Hold() (release func()) {
 	return sync.OnceFunc(func() { close(gate) })
 }
 
-// Calls returns what was performed so far.
+// Calls returns the calls performed so far.
 func (a *acts) Calls() []contract.Call {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return append([]contract.Call(nil), a.calls...)
 }
 
-// Call performs c: it returns the number of calls so far.
+// Call performs c and returns the number of calls so far.
 func (a *acts) Call(ctx context.Context, c contract.Call) (json.RawMessage, error) {
 	a.mu.Lock()
 	a.calls = append(a.calls, c)
@@ -495,5 +492,5 @@ func (a *acts) Call(ctx context.Context, c contract.Call) (json.RawMessage, erro
 	return json.RawMessage(fmt.Sprint(n)), nil
 }
 
-// Store is the stack's own store, for tests that look beneath the daemon.
+// Store returns the stack's store, for tests that look beneath the daemon.
 func (s *Stack) Store() *store.Store { return s.store }

@@ -40,48 +40,48 @@ type Executor struct {
 	reject error
 	engine string
 	broken error
-	gone   []string // what was forgotten, in order
+	gone   []string // sessions that were forgotten, in order
 }
 
-// Forget notes that a session is forgotten.
+// Forget records that a session is forgotten.
 func (e *Executor) Forget(snapshot []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.gone = append(e.gone, string(snapshot))
 }
 
-// Living is two sessions of a mebibyte each.
+// Living returns two sessions of a mebibyte each.
 func (e *Executor) Living() (sessions int, bytes int64) { return 2, 2 << 20 }
 
-// Forgotten lists the states of sessions that were forgotten, in order.
+// Forgotten returns the states of sessions that were forgotten, in order.
 func (e *Executor) Forgotten() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.gone)
 }
 
-// Break makes runs that go on fail before a guest has them; nil ends that.
+// Break makes resumes fail before a guest has them. Nil ends that.
 func (e *Executor) Break(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.broken = err
 }
 
-// Reject makes the executor refuse the sets that are prepared from now on.
+// Reject makes the executor refuse sets in Prepare from now on.
 func (e *Executor) Reject(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.reject = err
 }
 
-// SetEngine makes the executor one with another engine.
+// SetEngine changes the engine of the executor.
 func (e *Executor) SetEngine(digest string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.engine = digest
 }
 
-// HasEngine says whether snapshots of an engine can be gone on from.
+// HasEngine reports whether snapshots of an engine can be resumed.
 func (e *Executor) HasEngine(digest string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -90,7 +90,7 @@ func (e *Executor) HasEngine(digest string) bool {
 
 func (e *Executor) hasEngine(_, digest string) (string, bool) { return e.Digest(), e.HasEngine(digest) }
 
-// Digest is the executor's own engine.
+// Digest returns the executor's own engine.
 func (e *Executor) Digest() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -104,21 +104,19 @@ func (e *Executor) ownLocked() string {
 	return e.engine
 }
 
-// Prepare refuses if Reject said so.
+// Prepare returns the error of Reject.
 func (e *Executor) Prepare(context.Context, *profiles.Set) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.reject
 }
 
-// scripts is the same executor in the place of that of the shell: of its words
-// run:git:push starts a program, and ^run:git:push asks for it ahead.
+// scripts is the same executor as that of the shell. Of its words, run:git:push starts a program, and
+// ^run:git:push asks for its approval ahead.
 type scripts struct{ *Executor }
 
-// Name is shell.
 func (scripts) Name() string { return "shell" }
 
-// Name is js.
 func (e *Executor) Name() string { return "js" }
 
 // Close does nothing: runs end with their contexts.

@@ -9,15 +9,15 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 )
 
-// Faults make writes fail: before each, the hook hears of it ("audit
-// push_applied", "store Start") and may refuse.
+// Faults makes writes fail. The hook is called before each write with its name ("audit push_applied", "store
+// Start"), and may return an error.
 type Faults struct {
 	mu   sync.Mutex
 	hook func(what string) error
 	used bool
 }
 
-// On sets the hook; nil takes it away.
+// On sets the hook. Nil removes it.
 func (f *Faults) On(hook func(what string) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -56,7 +56,6 @@ func (l *faultyLog) Append(ctx context.Context, r audit.Record, d audit.Durabili
 	return l.Log.Append(ctx, r, d)
 }
 
-// Reopen is "audit reopen".
 func (l *faultyLog) Reopen(ctx context.Context) error {
 	if err := l.faults.at("audit reopen"); err != nil {
 		return err

@@ -12,17 +12,17 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// machine is a program that calls, and all of its state: what a snapshot holds.
+// machine is a program that calls, with all of its state. A snapshot holds it.
 type machine struct {
 	Verb    string
 	Waves   [][]string // bridges
-	Wave    int        // the one that runs
+	Wave    int        // index of the current wave
 	Calls   int        // made so far
 	Answers map[string]executors.Answer
-	Open    []executors.Question // of the wave, without an answer
+	Open    []executors.Question // calls of the wave without an answer
 }
 
-// runMachine runs a program, or goes on with it.
+// runMachine starts a program, or continues it.
 func runMachine(
 	ctx context.Context,
 	r executors.Run,
@@ -95,8 +95,8 @@ func (m *machine) begin() {
 	}
 }
 
-// actOf reads run:PROGRAM:WORD…, which starts a program of /usr/bin, and with ^ in
-// front of it asks for its approval ahead.
+// actOf parses run:PROGRAM:WORD…, which starts a program of /usr/bin. With ^ in front it asks for the
+// approval ahead.
 func actOf(word string) (executors.Question, bool) {
 	word, ahead := strings.CutPrefix(word, "^")
 	words := strings.Split(word, ":")
@@ -107,7 +107,7 @@ func actOf(word string) (executors.Question, bool) {
 	return executors.Question{Ahead: ahead, Action: &profiles.Action{Exec: &profiles.ExecAction{Argv: argv}}}, true
 }
 
-// over reports whether the program has ended, and how.
+// over reports whether the program has ended, and sets its outcome.
 func (m *machine) over(out *executors.Outcome) bool {
 	last := m.Answers[fmt.Sprintf("c%d", m.Calls)]
 	if m.Verb == "each" {
@@ -142,14 +142,14 @@ func (m *machine) over(out *executors.Outcome) bool {
 	return true
 }
 
-// answered is what came of one question.
+// answered is the result of one question.
 type answered struct {
 	call string
 	a    executors.Answer
 	err  error
 }
 
-// wait asks what is open until all of it is answered, or the program is to stop.
+// wait asks the open questions until all are answered or the program must stop.
 func (m *machine) wait(ctx context.Context, pause <-chan struct{}, h executors.Host) (paused bool, err error) {
 	asking, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

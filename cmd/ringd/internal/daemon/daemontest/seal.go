@@ -7,7 +7,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/seal"
 )
 
-// keyring has one key, made of a text.
+// keyring returns a keyring with one key, derived from a text.
 func keyring(text string) (*seal.Keyring, error) {
 	sum := sha256.Sum256([]byte("daemontest key " + text))
 	key, err := seal.Parse(sum[:])
@@ -17,8 +17,8 @@ func keyring(text string) (*seal.Keyring, error) {
 	return seal.New(seal.Config{Keys: []seal.Key{key}, Random: rand.Reader})
 }
 
-// idempotent are acts that may be asked for again.
+// idempotent makes acts that may be repeated.
 type idempotent struct{ *acts }
 
-// Idempotent says so.
+// Idempotent reports that calls may be repeated.
 func (idempotent) Idempotent() bool { return true }

@@ -15,7 +15,7 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// OrdersConfig is what a Desk needs; all but Logger is required.
+// OrdersConfig configures an OrderDesk. All fields but Logger are required.
 type OrdersConfig struct {
 	Roots    *trust.Roots
 	Lock     *Lock
@@ -24,10 +24,10 @@ type OrdersConfig struct {
 	Logger   *slog.Logger // nil discards
 }
 
-// OrderDesk takes the orders of a sync folder, as the sink of a syncer with Limits.
+// OrderDesk carries out the orders of a sync folder. It is the sink of a syncer with [OrderLimits].
 type OrderDesk struct {
 	cfg  OrdersConfig
-	told string // the refusal that was told last: each is told once
+	told string // the last refusal that was logged, so that each is logged once
 }
 
 // NewDesk checks the configuration.
@@ -41,8 +41,8 @@ func NewDesk(cfg OrdersConfig) (*OrderDesk, error) {
 	return &OrderDesk{cfg: cfg}, nil
 }
 
-// Apply obeys an order, or refuses it. An error means that the same order may be obeyed
-// at another look.
+// Apply carries out an order or refuses it. It returns an error if the same order may succeed at the next
+// check of the folder.
 func (d *OrderDesk) Apply(ctx context.Context, p syncer.Push) error {
 	if len(p.Sources) != 1 || p.Sources[0].Name != trust.LockdownFile {
 		return d.refuse(ctx, wire.Order{}, errors.New("not one order"))
@@ -59,7 +59,7 @@ func (d *OrderDesk) Apply(ctx context.Context, p syncer.Push) error {
 	out.Result = wire.OrderObeyed
 	if d.cfg.Lock.Obeyed(o) {
 		if last := d.cfg.Lock.LastOrder(); last != nil && last.Digest == out.Digest {
-			return nil // and what became of it stays
+			return nil // the reported result stays
 		}
 		out.Result, out.Message = wire.OrderUnchanged, "it was carried out before"
 	} else if err := d.cfg.Lock.Obey(ctx, o); err != nil {
@@ -70,8 +70,8 @@ func (d *OrderDesk) Apply(ctx context.Context, p syncer.Push) error {
 	return nil
 }
 
-// refuse tells, once, that an order is not obeyed. The error is nil when another look
-// would find the same.
+// refuse reports a refused order, once. It returns nil if the next check of the folder would have the same
+// result.
 func (d *OrderDesk) refuse(ctx context.Context, o wire.Order, cause error) error {
 	code, later := codeOf(cause)
 	o.Result, o.Code, o.At = wire.OrderRefused, code, d.cfg.Now().UTC()
@@ -104,7 +104,7 @@ func (d *OrderDesk) refuse(ctx context.Context, o wire.Order, cause error) error
 	return again
 }
 
-// plain is an error without the code of a push.
+// plain returns the text of an error without the code of a push.
 func plain(err error) string {
 	var r *trust.Refusal
 	if errors.As(err, &r) {
@@ -113,7 +113,7 @@ func plain(err error) string {
 	return err.Error()
 }
 
-// remedy is what to do about any refusal of a code; "": its reason says that.
+// remedy returns what to do about a refusal with this code, or "" if the reason says it.
 func remedy(code string) string {
 	switch code {
 	case "order_signature", "order_threshold":
@@ -133,7 +133,7 @@ func remedy(code string) string {
 	}
 }
 
-// codeOf is the code of a refused order, and whether the order may be obeyed later.
+// codeOf returns the code of a refused order, and whether the order may succeed later.
 func codeOf(err error) (code string, later bool) {
 	var r *trust.Refusal
 	var invalid *InvalidError
@@ -145,11 +145,11 @@ func codeOf(err error) (code string, later bool) {
 	case errors.Is(err, ErrReplayed):
 		return "order_replayed", false
 	case errors.Is(err, ErrForgotten):
-		return "order_replayed", true // it counts once somebody else has lifted
+		return "order_replayed", true // it counts once another actor has lifted the lockdown
 	case errors.Is(err, ErrEquivocated):
 		return "order_equivocated", false
 	case errors.Is(err, ErrExpired):
-		return "order_expired", true // or it is not valid yet
+		return "order_expired", true // or not valid yet
 	case errors.Is(err, ErrNotLifted):
 		return "order_not_lifted", true
 	case errors.Is(err, syncer.ErrTorn), errors.Is(err, syncer.ErrWriting):
@@ -161,26 +161,26 @@ func codeOf(err error) (code string, later bool) {
 	}
 }
 
-// Current does nothing: the order was looked at.
+// Current does nothing: the order was handled before.
 func (d *OrderDesk) Current(context.Context, string) {}
 
-// Reject refuses what is no order. A folder without one is as it should be.
+// Reject refuses a file that is no order. A folder without the file is normal.
 func (d *OrderDesk) Reject(ctx context.Context, err error) {
 	if errors.Is(err, syncer.ErrEmpty) {
 		if last := d.cfg.Lock.LastOrder(); last != nil && last.Result == wire.OrderRefused {
-			d.cfg.Lock.Note(nil) // the one that was refused was taken away
+			d.cfg.Lock.Note(nil) // the refused file was removed
 		}
 		d.told = ""
 		return
 	}
-	_ = d.refuse(ctx, wire.Order{}, err) // the syncer looks again by itself
+	_ = d.refuse(ctx, wire.Order{}, err) // the syncer checks again
 }
 
-// Lost does nothing: without a folder there is no order, and the push says so.
+// Lost does nothing: without a folder there is no order, and the syncer of pushes reports the missing folder.
 func (d *OrderDesk) Lost(context.Context, error) {}
 
-// Watch obeys the orders of a folder from now on, until it is closed. It returns when
-// the folder was looked at once. A nil Desk watches nothing. poll is that of syncer.Config.
+// Watch carries out the orders of a folder until closed is called. It returns after the first check of the
+// folder. A nil OrderDesk watches nothing. poll is that of syncer.Config.
 func (d *OrderDesk) Watch(ctx context.Context, dir string, poll time.Duration) (closed func() error, err error) {
 	if d == nil {
 		return func() error { return nil }, nil
@@ -200,7 +200,7 @@ func (d *OrderDesk) Watch(ctx context.Context, dir string, poll time.Duration) (
 	return s.Close, nil
 }
 
-// first says when a folder was looked at, whatever it held.
+// first signals the first check of a folder, whatever it held.
 type first struct {
 	*OrderDesk
 	once   sync.Once

@@ -13,20 +13,19 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/atomicfile"
 )
 
-// block is the size of the file, whatever it says: closing overwrites what is
-// there, and so needs no room on a disk that has none. A torn write is not
-// readable, and what is not readable is closed.
+// block is the fixed size of the file. Starting a lockdown overwrites the file, so it needs no space on a
+// full disk. A torn write cannot be read, and a file that cannot be read is a lockdown.
 const block = 8192
 
-// kept is what the file says.
+// kept is the content of the file.
 type kept struct {
 	State    string    `json:"state"` // locked | open
 	By       string    `json:"by,omitempty"`
 	Reason   string    `json:"reason,omitempty"`
 	Since    time.Time `json:"since,omitzero"`
 	Sequence int64     `json:"sequence,omitempty"` // of the last signed order
-	Order    string    `json:"order,omitempty"`    // its digest; "": from before there were any
-	Forgot   time.Time `json:"forgot,omitzero"`    // when a file before this one could not be read
+	Order    string    `json:"order,omitempty"`    // digest of the last signed order; empty if there was none
+	Forgot   time.Time `json:"forgot,omitzero"`    // when a previous file could not be read
 }
 
 const (
@@ -34,8 +33,7 @@ const (
 	stateOpen   = "open"
 )
 
-// read returns what the file says: open when there is none, an error when it
-// cannot be understood.
+// read returns the content of the file. A missing file means open. An unreadable one is an error.
 func read(name string) (kept, error) {
 	if err := regular(name); errors.Is(err, os.ErrNotExist) {
 		return kept{State: stateOpen}, nil
@@ -64,8 +62,8 @@ func read(name string) (kept, error) {
 	return k, nil
 }
 
-// regular refuses what is no file: opening a pipe would wait for whoever has its other
-// end. os.ErrNotExist: there is nothing.
+// regular refuses anything but a regular file: opening a pipe would wait for its other end. It returns
+// os.ErrNotExist if there is no file.
 func regular(name string) error {
 	info, err := os.Lstat(name)
 	if err != nil {
@@ -105,11 +103,11 @@ func write(name string, k kept) (err error) {
 	if err := f.Sync(); err != nil || statErr == nil {
 		return err
 	}
-	return atomicfile.Sync(filepath.Dir(name)) // a new file is there once its folder is
+	return atomicfile.Sync(filepath.Dir(name)) // the directory entry of a new file must be on disk too
 }
 
-// Keep writes a lockdown into the file of a stopped daemon whose log or store
-// cannot be opened: the next one starts closed.
+// Keep writes a lockdown into the file of a stopped daemon whose log or store cannot be opened. The next
+// daemon starts under the lockdown.
 func Keep(name, by, reason string, now time.Time) error {
 	if err := check(by, reason); err != nil {
 		return err

@@ -1,15 +1,12 @@
-// Package lockdown owns whether everything on this host is closed, by a person's
-// or a signed word.
+// Package lockdown owns the lockdown of a host. During a lockdown every decision is a denial, runs end and
+// connections are cut. A person starts it, or a signed order.
 //
-// Closing comes first and waits for nothing: from the moment Begin is called every
-// decision is a denial, runs end and connections are cut; only then it is written
-// down, and whoever asked is told when it could not be. Lifting is the other way
-// round: what cannot be recorded is not lifted. The state is a file of its own in the state
-// folder, so that it survives a restart, a crash and a damaged store; a file that
-// cannot be read is a lockdown.
+// Starting a lockdown takes effect at once and waits for nothing. Only then it is written to disk, and its
+// caller learns if that failed. Lifting is the other way round: if the lift cannot be recorded, the lockdown
+// stays. The state is a separate file in the state folder, so it survives a restart, a crash and a damaged
+// store. An unreadable file is a lockdown.
 //
-// The daemon closes and opens what the lock stands before; the API and the syncer
-// give its orders.
+// The API and the syncer give the orders. The daemon registers with [Lock.Attach] what a lockdown stops.
 package lockdown
 
 import (
@@ -28,32 +25,32 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// MaxReason bounds the text of an order, in bytes.
+// MaxReason limits the reason of an order, in bytes.
 const MaxReason = 2000
 
-// within is how long an order waits for runs to be gone: they may do nothing any
-// more from its first moment, and their guests have been killed. What takes longer is
-// the kernel, which gives back their memory. The answer has a second in all.
+// within is how long an order waits for live runs to be gone. From the first moment of the lockdown they may
+// do nothing, and their guests have been killed. The rest is the time in which the kernel frees their memory.
+// The whole answer may take a second.
 const within = 700 * time.Millisecond
 
 // States that a caller must tell apart.
 var (
-	// ErrNotLifted is wrapped when a lockdown stays because its end could not be
-	// written down, or because it was begun again meanwhile.
+	// ErrNotLifted is wrapped if a lockdown stays, because its end could not be recorded or because it was
+	// started again meanwhile.
 	ErrNotLifted = errors.New("the lockdown is not lifted")
-	// ErrReplayed: a signed order is older than the last one that was obeyed.
+	// ErrReplayed: a signed order is older than the last one that was carried out.
 	ErrReplayed = errors.New("the lockdown order is older than one that was carried out; sign one with a higher " +
 		"sequence")
 	// ErrEquivocated: another signed order has the same sequence.
 	ErrEquivocated = errors.New("another lockdown order with this sequence was carried out")
-	// ErrForgotten: nobody knows whether a signed order was obeyed, since the file that
-	// said so could not be read.
+	// ErrForgotten: it is unknown whether a signed order was carried out, because the file that recorded it
+	// could not be read.
 	ErrForgotten = errors.New("ringd no longer knows which lockdown orders were carried out")
 	// ErrExpired: a signed order is not valid at this time.
 	ErrExpired = errors.New("the lockdown order is not valid at this time")
 )
 
-// InvalidError is an order that cannot be understood.
+// InvalidError is an order with a bad field.
 type InvalidError struct{ Field, Text string }
 
 // Error names the field and what is wrong with it.
@@ -64,51 +61,49 @@ type recorder interface {
 	Append(ctx context.Context, r audit.Record, d audit.Durability) (audit.Head, error)
 }
 
-// State is a lockdown. It is immutable.
+// State describes a lockdown. It is immutable.
 type State struct {
 	By, Reason string
 	Since      time.Time
-	Unrecorded string // why it is not on disk; "": it is
+	Unrecorded string // why the lockdown is not on disk; empty if it is
 }
 
-// Parts is what a lock closes and opens. The zero value is nothing.
+// Parts holds the callbacks of a lock. The zero value does nothing.
 type Parts struct {
-	// Close ends everything at once and does not wait for the disk. It may be
-	// called again.
+	// Close ends everything at once and does not wait for the disk. It may be called more than once.
 	Close func()
-	// Idle waits until no run lives, or ctx ends, and returns how many do.
+	// Idle waits until no run is live, or ctx ends, and returns the number of live runs.
 	Idle func(ctx context.Context) int
-	// Open brings what is in force back. It calls opened when all is ready for it,
-	// and goes on only when that is true.
+	// Open brings the policy back into force. It calls opened once everything is ready, and continues only if
+	// that returns true.
 	Open func(ctx context.Context, opened func() bool) error
 }
 
-// Config is what a lock needs; all but Metrics and Begun is required.
+// Config configures a lock. All fields but Metrics and Begun are required.
 type Config struct {
-	File     string // in the state folder
+	File     string // path in the state folder
 	Recorder recorder
 	Now      func() time.Time
 	Metrics  *metrics.Metrics
-	// Begun says whether the log's last word on lockdowns is that one was begun. It is
-	// asked where the file is not there; nil: then there is no lockdown.
+	// Begun reports whether the last record of the log about lockdowns is a start. It is called if the file
+	// is missing. If Begun is nil, a missing file means no lockdown.
 	Begun func() (bool, error)
 }
 
-// Lock is the one lock of a host. A nil Lock is never closed. It is safe for
-// concurrent use.
+// Lock is the one lock of a host. A nil Lock is never closed. It is safe for concurrent use.
 type Lock struct {
 	cfg    Config
 	parts  Parts
-	forgot time.Time             // when the file could not be read; zero: it always could
-	state  atomic.Pointer[State] // nil: open
+	forgot time.Time             // when the file could not be read; zero if it always could
+	state  atomic.Pointer[State] // nil if there is no lockdown
 
-	last  atomic.Pointer[mark]       // the last signed order
-	shown atomic.Pointer[wire.Order] // what became of the one seen last
+	last  atomic.Pointer[mark]       // the last signed order that was carried out
+	shown atomic.Pointer[wire.Order] // result of the last signed order that was seen
 
-	mu sync.Mutex // held over the file and the log
+	mu sync.Mutex // held while the file and the log are written
 }
 
-// Open reads the file. One that cannot be read is a lockdown.
+// Open reads the file. An unreadable file is a lockdown.
 func Open(cfg Config) (*Lock, error) {
 	if cfg.File == "" || cfg.Recorder == nil || cfg.Now == nil {
 		return nil, errors.New("lockdown.Config: File, Recorder and Now are required")
@@ -131,7 +126,8 @@ func Open(cfg Config) (*Lock, error) {
 		l.state.Store(&State{By: k.By, Reason: k.Reason, Since: k.Since})
 	}
 	if l.last.Store(&mark{k.Sequence, k.Order}); err == nil {
-		if _, no := os.Lstat(cfg.File); errors.Is(no, os.ErrNotExist) { // its room is there when the disk is full
+		// creates the file now, so that its space is reserved when the disk is full
+		if _, no := os.Lstat(cfg.File); errors.Is(no, os.ErrNotExist) {
 			err = write(cfg.File, k)
 		}
 		if err != nil {
@@ -142,8 +138,8 @@ func Open(cfg Config) (*Lock, error) {
 	return l, nil
 }
 
-// lost is an error when the file is not there though the log knows of a lockdown, or
-// cannot tell: a disk that loses the file opens nothing.
+// lost returns an error if the file is missing although the log has a lockdown, or cannot be read. A disk
+// that loses the file must not lift a lockdown.
 func lost(cfg Config) error {
 	if _, err := os.Lstat(cfg.File); !errors.Is(err, os.ErrNotExist) || cfg.Begun == nil {
 		return nil
@@ -158,7 +154,7 @@ func lost(cfg Config) error {
 	return nil
 }
 
-// bare is the fault of a path without the path.
+// bare returns the error of a path without the path.
 func bare(err error) error {
 	var at *os.PathError
 	if errors.As(err, &at) {
@@ -167,14 +163,14 @@ func bare(err error) error {
 	return err
 }
 
-// Attach says what the lock closes, before anything runs.
+// Attach sets the callbacks of the lock, before anything runs.
 func (l *Lock) Attach(p Parts) {
 	if l != nil {
 		l.parts = p
 	}
 }
 
-// State is the lockdown; nil: there is none.
+// State returns the lockdown, or nil if there is none.
 func (l *Lock) State() *State {
 	if l == nil {
 		return nil
@@ -182,7 +178,7 @@ func (l *Lock) State() *State {
 	return l.state.Load()
 }
 
-// Denied is the refusal of a capability while the lockdown holds; nil: it does not.
+// Denied returns the denial of a capability during a lockdown, else nil.
 func (l *Lock) Denied(capability, revision string) *profiles.Denial {
 	s := l.State()
 	if s == nil {
@@ -193,7 +189,7 @@ func (l *Lock) Denied(capability, revision string) *profiles.Denial {
 		Instead: []string{"ask an operator: ringd lockdown --lift --reason TEXT"}}}
 }
 
-// String says who, when and why.
+// String returns who started the lockdown, when and why.
 func (s *State) String() string {
 	return fmt.Sprintf(
 		"everything is closed by a lockdown of %s since %s: %s",
@@ -203,7 +199,7 @@ func (s *State) String() string {
 	)
 }
 
-// Show tells how it stands; live counts the runs that have not ended.
+// Show returns the state for the API. live is the number of live runs.
 func (l *Lock) Show(live int) wire.Lockdown {
 	s := l.State()
 	if s == nil {
@@ -220,8 +216,8 @@ func (l *Lock) Show(live int) wire.Lockdown {
 	}
 }
 
-// Set obeys an order of an actor. Begin closes whatever happens; when it could not be
-// written down, the answer says so. Errors: *InvalidError; ErrNotLifted, wrapped.
+// Set carries out an order of an actor. A start always takes effect; if it could not be written to disk, the
+// result says so. Errors: *InvalidError; ErrNotLifted, wrapped.
 func (l *Lock) Set(ctx context.Context, by string, o wire.LockdownOrder) (wire.Lockdown, error) {
 	if err := check(by, o.Reason); err != nil {
 		return wire.Lockdown{}, err
@@ -265,8 +261,8 @@ func check(by, reason string) error {
 	return nil
 }
 
-// Begin closes everything, and then writes it down. A lockdown that holds stays as
-// it is: who began it is told, and closing is done once more.
+// Begin starts a lockdown and then writes it to disk. If one holds already, its actor and reason stay, and
+// the close callback is called once more.
 func (l *Lock) Begin(ctx context.Context, by, reason string) { l.begin(ctx, by, reason, nil) }
 
 func (l *Lock) begin(ctx context.Context, by, reason string, o *mark) {
@@ -275,7 +271,7 @@ func (l *Lock) begin(ctx context.Context, by, reason string, o *mark) {
 		same := *old
 		next = &same
 	}
-	l.state.Store(next) // another one than a lift under way has seen, which then leaves it
+	l.state.Store(next) // a new pointer: a lift in progress compares it and then leaves the lockdown
 	if l.parts.Close != nil {
 		l.parts.Close()
 	}
@@ -286,8 +282,8 @@ func (l *Lock) begin(ctx context.Context, by, reason string, o *mark) {
 	l.keep(context.WithoutCancel(ctx), next.Unrecorded != "")
 }
 
-// Record writes a lockdown down that could not be when it began; one that is, or none,
-// it leaves. Status says when it still cannot be.
+// Record writes a lockdown to disk that could not be written when it started. Otherwise it does nothing. The
+// status shows if it still cannot be written.
 func (l *Lock) Record(ctx context.Context) {
 	if l == nil {
 		return
@@ -299,7 +295,7 @@ func (l *Lock) Record(ctx context.Context) {
 	}
 }
 
-// keep writes the lockdown down, and notes when it cannot be. mu is held.
+// keep writes the lockdown to disk, and notes a failure. mu is held.
 func (l *Lock) keep(ctx context.Context, tell bool) {
 	s := l.state.Load()
 	if s == nil {
@@ -321,9 +317,8 @@ func (l *Lock) keep(ctx context.Context, tell bool) {
 	l.state.CompareAndSwap(s, &next)
 }
 
-// Lift opens what a lockdown closed, once it is written down that it is lifted. Lifting what
-// is open does nothing. The error wraps ErrNotLifted: everything stays closed.
-// What comes back into force after that, and what does not, is told by status.
+// Lift ends a lockdown after the lift is recorded. Without a lockdown it does nothing. If its error wraps
+// ErrNotLifted, the lockdown stays. The status shows what came back into force and what did not.
 func (l *Lock) Lift(ctx context.Context, by, reason string) error {
 	return l.lift(ctx, by, reason, nil)
 }
@@ -347,7 +342,7 @@ func (l *Lock) lift(ctx context.Context, by, reason string, o *mark) error {
 	before := l.last.Load()
 	l.obeyed(o)
 	if err := write(l.cfg.File, l.kept(stateOpen)); err != nil {
-		l.last.Store(before) // the order may be obeyed later
+		l.last.Store(before) // the order may be carried out later
 		l.keep(ctx, true)
 		return fmt.Errorf("%w: %s cannot be written: %w", ErrNotLifted, l.cfg.File, bare(err))
 	}

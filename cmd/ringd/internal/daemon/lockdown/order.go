@@ -11,8 +11,7 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Order is a lockdown order whose signatures somebody has verified: the payload of
-// lockdown.dsse.json.
+// Order is a lockdown order whose signatures were verified. It is the payload of lockdown.dsse.json.
 type Order struct {
 	Type     string    `json:"type"`  // ringd.lockdown/v1
 	State    string    `json:"state"` // begin | lift
@@ -20,55 +19,55 @@ type Order struct {
 	Issued   time.Time `json:"issued"`
 	Expires  time.Time `json:"expires"`
 	Issuer   string    `json:"issuer"`
-	Audience string    `json:"audience,omitempty"` // the hosts that it is for; "": those without a name
-	Reason   string    `json:"reason"`
+	// names of the hosts that must obey; empty means hosts without a name
+	Audience string `json:"audience,omitempty"`
+	Reason   string `json:"reason"`
 }
 
-// OrderType is Order.Type.
+// OrderType is the value of Order.Type.
 const OrderType = "ringd.lockdown/v1"
 
-// ahead is by how much the clock of an issuer may be before ours.
+// ahead is how far the clock of an issuer may be ahead of this host's.
 const ahead = 5 * time.Minute
 
-// mark is a signed order that was obeyed.
+// mark identifies a signed order that was carried out.
 type mark struct {
 	sequence int64
 	digest   string
 }
 
-// obeyed makes an order the last one. mu is held.
+// obeyed makes o the last order. mu is held.
 func (l *Lock) obeyed(o *mark) {
 	if o != nil && o.sequence > l.last.Load().sequence {
 		l.last.Store(o)
 	}
 }
 
-// kept is what the file says of orders. mu is held.
+// kept returns the content of the file for a state. mu is held.
 func (l *Lock) kept(state string) kept {
 	last := l.last.Load()
 	return kept{State: state, Sequence: last.sequence, Order: last.digest, Forgot: l.forgot}
 }
 
-// Digest names an order.
+// Digest returns the digest that identifies an order.
 func (o Order) Digest() string {
 	b, err := json.Marshal(o)
-	if err != nil { // a time that is no date, which check refuses
+	if err != nil { // a time that cannot be encoded, which Check refuses
 		return ""
 	}
 	return profiles.Digest(b)
 }
 
-// Obeyed reports whether an order is the one that was obeyed last.
+// Obeyed reports whether an order is the last one that was carried out.
 func (l *Lock) Obeyed(o Order) bool {
 	last := l.last.Load()
 	return o.Sequence == last.sequence && (last.digest == "" || last.digest == o.Digest())
 }
 
-// Note keeps what became of the signed order that was seen last, for LastOrder.
+// Note stores the result of the last signed order that was seen, for [Lock.LastOrder].
 func (l *Lock) Note(o *wire.Order) { l.shown.Store(o) }
 
-// LastOrder is what became of the signed order that was seen last; nil: none was. It
-// must not be changed.
+// LastOrder returns the result of the last signed order that was seen, or nil. It must not be changed.
 func (l *Lock) LastOrder() *wire.Order {
 	if l == nil {
 		return nil
@@ -76,12 +75,11 @@ func (l *Lock) LastOrder() *wire.Order {
 	return l.shown.Load()
 }
 
-// Obey does what a signed order says, once: the order that was obeyed last does
-// nothing, another one of its sequence is ErrEquivocated, an older one ErrReplayed, and
-// one out of its time ErrExpired. A lift from before the file could not be read is
-// ErrForgotten: it may have been obeyed, and the order that closed again be forgotten.
-// Closing waits for no lift that is under way. Other
-// errors: *InvalidError, ErrNotLifted. Its caller gives one order at a time.
+// Obey carries out a signed order, once. The last order again does nothing. Another order with its sequence
+// is ErrEquivocated, an older one ErrReplayed, and one outside of its time ErrExpired. A lift that was issued
+// before the file could not be read is ErrForgotten: it may have been carried out already, and a later order
+// that started the lockdown again may be lost. A start does not wait for a lift in progress. Other errors:
+// *InvalidError, ErrNotLifted. The caller passes one order at a time.
 func (l *Lock) Obey(ctx context.Context, o Order) error {
 	if err := o.Check(); err != nil {
 		return err
@@ -117,21 +115,21 @@ func (l *Lock) Obey(ctx context.Context, o Order) error {
 		l.begin(ctx, by, o.Reason, this)
 		return nil
 	}
-	if l.State() == nil { // it counts, though nothing is to be lifted
+	if l.State() == nil { // the order counts although there is no lockdown to lift
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		before := l.last.Load()
 		l.obeyed(this)
 		err := bare(write(l.cfg.File, l.kept(stateOpen)))
 		if err != nil {
-			l.last.Store(before) // and is written at the next look
+			l.last.Store(before) // the next check of the folder writes it
 		}
 		return err
 	}
 	return l.lift(ctx, by, o.Reason, this)
 }
 
-// Check says what is wrong with an order, as an *InvalidError.
+// Check returns an *InvalidError for a bad order.
 func (o Order) Check() error {
 	switch {
 	case o.Type != OrderType:

@@ -1,10 +1,10 @@
-// This file owns signed lockdown orders: lockdown.dsse.json in the sync folder.
+// Signed lockdown orders: lockdown.dsse.json in the sync folder.
 //
-// An order is looked at by itself, before and beside the push: a push that is bad,
-// missing or under way keeps no order from being obeyed. It refuses what is not signed
-// by the role `lockdown` of the trust roots, byte for byte as New makes it, out of its
-// time, or older than what was obeyed. The lock obeys; a refusal is in status and on
-// record. The verb lockdown makes orders with New.
+// An order is handled apart from the push: a push that is bad, missing or in progress does not delay it. An
+// order is refused if the role `lockdown` of the trust roots has not signed it, if it is not byte for byte as
+// [SignOrder] makes it, if it is outside of its time, or if it is older than the last one carried out. The
+// lock carries out orders. The status and the log have refusals. The command lockdown makes orders with
+// [SignOrder].
 
 package lockdown
 
@@ -22,18 +22,18 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// PayloadType is that of an order.
+// PayloadType is the DSSE payload type of an order.
 const PayloadType = "application/vnd.ringd.lockdown+json"
 
-// maxBytes bounds the file.
+// maxBytes limits the size of the file.
 const maxBytes = 64 << 10
 
-// OrderLimits are how a syncer reads the order of a folder, whatever else is there.
+// OrderLimits returns the limits with which a syncer reads only the order of a folder.
 func OrderLimits() syncer.Limits {
 	return syncer.Limits{Only: trust.LockdownFile, Others: true, FileBytes: maxBytes, TotalBytes: maxBytes}
 }
 
-// SignOrder makes the envelope of an order, signed by keys.
+// SignOrder returns the envelope of an order, signed with keys.
 func SignOrder(ctx context.Context, o Order, keys ...ed25519.PrivateKey) (*trust.Envelope, error) {
 	o.Type = OrderType
 	payload, err := encode(o)
@@ -66,8 +66,8 @@ func encode(o Order) ([]byte, error) {
 	return profiles.Canonical(raw)
 }
 
-// OpenOrder verifies an order by the roots, and only then reads it. What it cannot know is
-// the host's memory and clock. Errors are *trust.Refusal.
+// OpenOrder verifies an order with the roots before it parses it. The caller checks sequence and time, which
+// need the state and the clock of the host. Errors are *trust.Refusal.
 func OpenOrder(ctx context.Context, roots *trust.Roots, raw []byte) (Order, []trust.Signer, error) {
 	var o Order
 	e, err := trust.DecodeEnvelope(raw)

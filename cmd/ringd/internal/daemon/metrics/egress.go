@@ -8,8 +8,8 @@ import (
 	"github.com/ringd/ringd/profiles/egress"
 )
 
-// egressFigures are those of connections. No label names a host, an agent or a
-// rule: a policy could make those up.
+// egressFigures are the metrics of connections. No label names a host, an agent or a rule, because a policy
+// could make those up.
 type egressFigures struct {
 	decisions *prometheus.CounterVec
 	ends      *prometheus.CounterVec
@@ -58,8 +58,8 @@ func newEgressFigures(registry *prometheus.Registry) egressFigures {
 	return f
 }
 
-// Egress is one thing to count about connections: a decision when End is empty,
-// else an end. Zero fields count nothing.
+// Egress is one event of a connection. It is a decision if End is empty, else an end. Zero fields count
+// nothing.
 type Egress struct {
 	Door, Verdict, Code, End string
 	Dialed                   time.Duration
@@ -101,7 +101,7 @@ func ends() []string {
 	return []string{"eof", "cut", "budget", "refused", "error", "closed"}
 }
 
-// egressCodes are the codes of decisions about targets.
+// egressCodes returns the codes of decisions about targets.
 func egressCodes() (out []string) {
 	for _, c := range []egress.Code{
 		egress.Off, egress.NotGranted, egress.Port, egress.Denied, egress.Expired, egress.Target, egress.Address,

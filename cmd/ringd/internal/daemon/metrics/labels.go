@@ -2,8 +2,7 @@ package metrics
 
 import "github.com/ringd/ringd/profiles"
 
-// The closed lists of label values. They are functions because a list that can
-// be written to is a list that someone writes to.
+// The closed lists of label values. They are functions, so that no caller can change a list.
 
 func states() []string {
 	return []string{"done", "failed", "denied", "paused", "limit", "cancelled", "unknown"}
@@ -23,12 +22,13 @@ func tellings() []string { return []string{"heard", "failed"} }
 
 func places() []string { return []string{"archive", "audit", "store"} }
 
-// acts are kinds of records.
+// acts returns the kinds of records about acts of guests.
 func acts() []string { return []string{"exec_decided", "file_decided", "variable_decided"} }
 
 func executors() []string { return []string{"js", "python", "shell"} }
 
-// layers are those of rings/kernel that report what they refuse; a test holds the list to it.
+// layers returns the layers of rings/kernel that report what they refuse. A test compares the list with that
+// package.
 func layers() []string { return []string{"exec", "landlock", "rlimits", "seal", "seccomp"} }
 
 func codes() []string {

@@ -1,7 +1,6 @@
-// Package metrics owns the figures that the daemon shows to Prometheus: their
-// names, their labels, and the registry they live in. It refuses labels that a
-// program, a policy or a caller could make up: every label comes from a closed
-// list, and what is not in it is counted as "other".
+// Package metrics owns the Prometheus metrics of the daemon: their names, their labels, and their registry.
+// It refuses labels that a program, a policy or a caller could make up: every label value comes from a closed
+// list, and any other value is counted as "other". The daemon, the API and the rings call it.
 package metrics
 
 import (
@@ -16,8 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics are the daemon's figures. A nil *Metrics counts nothing. It is safe
-// for concurrent use.
+// Metrics holds the daemon's metrics. A nil *Metrics counts nothing. It is safe for concurrent use.
 type Metrics struct {
 	registry   *prometheus.Registry
 	runs       *prometheus.CounterVec
@@ -49,7 +47,7 @@ type Metrics struct {
 	open map[string]*prometheus.Timer // by run/call
 }
 
-// New returns figures in a registry of their own.
+// New returns metrics in a new registry.
 func New() *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), open: map[string]*prometheus.Timer{}}
 	counter := func(name, text string, labels ...string) *prometheus.CounterVec {
@@ -115,8 +113,8 @@ func (m *Metrics) counterOf(name, text string) prometheus.Counter {
 	return v
 }
 
-// Living shows the sessions of an executor that live between two runs, as often as
-// the figures are asked for. It is called once for an executor.
+// Living exports the live sessions of an executor that wait for their next run. now is called at each scrape.
+// Living is called once for each executor.
 func (m *Metrics) Living(executor string, now func() (sessions int, bytes int64)) {
 	if m == nil {
 		return
@@ -179,17 +177,17 @@ func (m *Metrics) Pushed(result string) {
 	}
 }
 
-// InForce sets the generation in force; 0 is none.
+// InForce sets the generation in force. Zero means none.
 func (m *Metrics) InForce(generation int64) {
 	if m != nil {
 		m.generation.Set(float64(generation))
 	}
 }
 
-// maxOpen bounds the calls whose time is taken.
+// maxOpen limits the number of open calls that are timed.
 const maxOpen = 1 << 14
 
-// Locked shows whether a lockdown holds.
+// Locked sets whether a lockdown holds.
 func (m *Metrics) Locked(is bool) {
 	if m == nil {
 		return
@@ -200,7 +198,7 @@ func (m *Metrics) Locked(is bool) {
 	}
 }
 
-// CallOpened begins to take the time of a bridge call.
+// CallOpened starts the timer of a bridge call.
 func (m *Metrics) CallOpened(run, call string) {
 	if m == nil {
 		return
@@ -234,7 +232,7 @@ func (m *Metrics) Acted(executor, kind, verdict string) {
 	}
 }
 
-// Fault counts a failed write: "audit" or "store".
+// Fault counts a failed write of "audit" or "store".
 func (m *Metrics) Fault(place string) {
 	if m != nil {
 		m.faults.WithLabelValues(known(place, places)).Inc()
@@ -248,15 +246,15 @@ func (m *Metrics) Guest(executor string) {
 	}
 }
 
-// Refused counts something that a guest of an executor tried and a layer refused.
+// Refused counts an act of a guest that a layer refused.
 func (m *Metrics) Refused(executor, layer string) {
 	if m != nil {
 		m.refusals.WithLabelValues(known(executor, executors), known(layer, layers)).Inc()
 	}
 }
 
-// Requested counts an API request. route is a pattern of the route table, never
-// a path. waits is true for requests that wait for something.
+// Requested counts an API request. route is a pattern of the route table, never a path. waits is true for
+// requests that wait for an event.
 func (m *Metrics) Requested(route string, status int, took time.Duration, waits bool) {
 	if m == nil {
 		return
@@ -267,7 +265,7 @@ func (m *Metrics) Requested(route string, status int, took time.Duration, waits 
 	}
 }
 
-// EventsDropped counts events a reader did not get.
+// EventsDropped counts events that a reader did not get.
 func (m *Metrics) EventsDropped(n int64) {
 	if m != nil {
 		m.dropped.Add(float64(n))
@@ -282,14 +280,14 @@ func (m *Metrics) Paused(step string) {
 	}
 }
 
-// PausedNow sets how many runs wait in the store.
+// PausedNow sets the number of runs that wait in the store.
 func (m *Metrics) PausedNow(n int64) {
 	if m != nil {
 		m.paused.Set(float64(n))
 	}
 }
 
-// Sealed takes the time and the size of one sealed record.
+// Sealed observes the time and the size of one sealed record.
 func (m *Metrics) Sealed(took time.Duration, size int) {
 	if m != nil {
 		m.sealTime.Observe(took.Seconds())
@@ -297,21 +295,21 @@ func (m *Metrics) Sealed(took time.Duration, size int) {
 	}
 }
 
-// Resumed takes the time from the claim of a pause to the run being live.
+// Resumed observes the time from the claim of a pause to the live run.
 func (m *Metrics) Resumed(took time.Duration) {
 	if m != nil {
 		m.resumeTime.Observe(took.Seconds())
 	}
 }
 
-// Approved counts an approver's word: "allow", "deny" or "refused".
+// Approved counts an approver's verdict: "allow", "deny" or "refused".
 func (m *Metrics) Approved(verdict string) {
 	if m != nil {
 		m.approvals.WithLabelValues(known(verdict, approvals)).Inc()
 	}
 }
 
-// Notified counts an attempt to tell people: "heard" or "failed".
+// Notified counts an attempt to notify people: "heard" or "failed".
 func (m *Metrics) Notified(result string) {
 	if m != nil {
 		m.notified.WithLabelValues(known(result, tellings)).Inc()

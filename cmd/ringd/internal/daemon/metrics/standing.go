@@ -8,25 +8,25 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Standing is how the daemon stands at one moment. Conditions are codes of
-// wire.Condition; those that are not in the list of the collector are not shown.
+// Standing is a snapshot of the daemon's state. Conditions are codes of wire.Condition. A code that is not in
+// the list of the collector is not exported.
 type Standing struct {
-	Ready      bool // new runs are taken
+	Ready      bool // new runs are accepted
 	Conditions []string
 	Now        time.Time
-	Closes     time.Time // zero: the generation in force is not about to be closed
-	Expires    time.Time // of the push in force; zero: it was not signed, or there is none
+	Closes     time.Time // when the generation in force will be closed; zero if it will not
+	Expires    time.Time // when the push in force expires; zero if it is not signed, or there is none
 	LogBytes   int64
 	Segments   int64
-	// ArchivedBytes and Archives are what the head of the log has in an archive.
+	// ArchivedBytes and Archives count the part of the log that is in an archive.
 	ArchivedBytes, Archives int64
-	Free                    uint64 // on the disk of the state folder
+	Free                    uint64 // bytes on the disk of the state folder
 	FreeKnown               bool
 	Floor                   uint64
 }
 
-// Stands shows how the daemon stands whenever the figures are asked for. codes are all
-// conditions that there are. It is called once.
+// Stands exports the state of the daemon at each scrape. codes are all possible conditions. Stands is called
+// once.
 func (m *Metrics) Stands(codes []string, now func() Standing) {
 	if m == nil {
 		return
@@ -55,7 +55,7 @@ func (m *Metrics) Stands(codes []string, now func() Standing) {
 	})
 }
 
-// standing is the collector of Stands.
+// standing is the collector of [Metrics.Stands].
 type standing struct {
 	codes []string
 	now   func() Standing
@@ -63,7 +63,7 @@ type standing struct {
 	closed, condition, closes, expires, log, segments, packed, archives, free, floor *prometheus.Desc
 }
 
-// Describe names the figures.
+// Describe sends the descriptors.
 func (s *standing) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{s.closed, s.condition, s.closes, s.expires, s.log, s.segments, s.packed,
 		s.archives, s.free, s.floor} {
@@ -71,7 +71,7 @@ func (s *standing) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect asks how the daemon stands.
+// Collect reads the state and sends its metrics.
 func (s *standing) Collect(to chan<- prometheus.Metric) {
 	now := s.now()
 	put := func(d *prometheus.Desc, v float64, labels ...string) {
@@ -108,8 +108,7 @@ func one(is bool) float64 {
 	return 0
 }
 
-// Help is what each figure of ringd is, by its name: its labels, then its help, as
-// docs/METRICS.md has them.
+// Help returns the labels and the help of each metric of ringd by name, in the format of docs/METRICS.md.
 func (m *Metrics) Help() map[string]string {
 	descs := make(chan *prometheus.Desc, 256)
 	m.registry.Describe(descs)
@@ -118,7 +117,7 @@ func (m *Metrics) Help() map[string]string {
 		`fqName: "(ringd_[^"]*)", help: "([^"]*)".* constLabels: {([^}]*)}, variableLabels: {([^}]*)}`,
 	)
 	out := map[string]string{}
-	for d := range descs { // which shows what it was made of in its text alone
+	for d := range descs { // a Desc shows its parts only in its text
 		parts := describing.FindStringSubmatch(d.String())
 		if parts == nil {
 			continue

@@ -15,18 +15,18 @@ import (
 	"github.com/ringd/ringd/rings/kernel/proxy"
 )
 
-// Host is what the configuration of a host says of egress. The zero Host has no
-// credential and no gateway. It is immutable.
+// Host is the egress part of a host's configuration. The zero Host has no credential and no gateway. It is
+// immutable.
 type Host struct {
 	Credentials map[string]config.Credential
 	Gateways    map[string]config.Gateway
 	Env         config.Environment
-	Resolver    []string // name servers, address:port; empty: those of the host
-	Listen      []string // IP:PORT of the API, which nothing reaches
-	Roots       string   // file of certificates to trust beside those of the host; "": none
+	Resolver    []string // name servers, address:port; empty means those of the host
+	Listen      []string // IP:PORT of the API, which no run may reach
+	Roots       string   // file of certificates to trust besides those of the host; may be empty
 }
 
-// HostOf takes from a config file what it says of egress.
+// HostOf returns the egress part of a configuration file.
 func HostOf(f config.File, env config.Environment) Host {
 	h := Host{
 		Credentials: f.Credentials,
@@ -41,8 +41,8 @@ func HostOf(f config.File, env config.Environment) Host {
 	return h
 }
 
-// HostOfFlags reads what flags say of egress, as config.ParseCredential and
-// config.ParseGateway take it. A credential that cannot be had is an error.
+// HostOfFlags parses the flags about egress, in the format of config.ParseCredential and config.ParseGateway.
+// A credential that cannot be read is an error.
 func HostOfFlags(credentials, gateways []string, env config.Environment) (Host, error) {
 	h := Host{Env: env, Credentials: map[string]config.Credential{}, Gateways: map[string]config.Gateway{}}
 	dir, err := os.Getwd()
@@ -80,7 +80,7 @@ func HostOfFlags(credentials, gateways []string, env config.Environment) (Host, 
 	return h, nil
 }
 
-// Files are those that hold credentials.
+// Files returns the files that hold credentials.
 func (h Host) Files() (out []string) {
 	for _, c := range h.Credentials {
 		if c.Secret.File != "" {
@@ -91,8 +91,8 @@ func (h Host) Files() (out []string) {
 	return out
 }
 
-// Secret reads a credential, each time anew, so that a file that was replaced
-// counts from the next request. An error names the credential and never holds it.
+// Secret reads a credential. It reads on each call, so that a replaced file counts from the next request. An
+// error names the credential and never contains it.
 func (h Host) Secret(_ context.Context, name string, upstream target.Dest) (proxy.Secret, error) {
 	return h.secret(name, upstream)
 }
@@ -113,8 +113,8 @@ func (h Host) secret(name string, upstream target.Dest) (proxy.Secret, error) {
 	return proxy.Secret{Header: header, Value: value}, nil
 }
 
-// Upstream is that of a gateway for which a policy names none; the zero Upstream
-// when the configuration has none either.
+// Upstream returns the upstream of a gateway for which a policy names none. It is zero if the configuration
+// has none either.
 func (h Host) Upstream(gateway string) proxy.Upstream {
 	g, ok := h.Gateways[gateway]
 	if !ok {
@@ -123,11 +123,10 @@ func (h Host) Upstream(gateway string) proxy.Upstream {
 	return proxy.Upstream{URL: g.Upstream, Addresses: g.Reach(), Credential: g.Credential}
 }
 
-// Servers are the name servers.
+// Servers returns the name servers.
 func (h Host) Servers() ([]netip.AddrPort, error) { return addresses("egress.resolver", h.Resolver) }
 
-// Own are the addresses of the daemon itself. One that stands for all of the host
-// has no address, but its port.
+// Own returns the addresses of the daemon itself. A listener on all addresses has only its port.
 func (h Host) Own() ([]netip.AddrPort, error) {
 	out, err := addresses("listen", h.Listen)
 	for i, a := range out {
@@ -138,7 +137,7 @@ func (h Host) Own() ([]netip.AddrPort, error) {
 	return slices.Clip(out), err
 }
 
-// Trusted are the certificates that servers may chain to; nil: those of the host.
+// Trusted returns the certificates that servers may chain to. Nil means those of the host.
 func (h Host) Trusted() (*x509.CertPool, error) {
 	if h.Roots == "" {
 		return nil, nil
@@ -148,7 +147,7 @@ func (h Host) Trusted() (*x509.CertPool, error) {
 		return nil, fmt.Errorf("egress.roots: %w", err)
 	}
 	pool, err := x509.SystemCertPool()
-	if err != nil { // a host without any
+	if err != nil { // the host has no certificates
 		pool = x509.NewCertPool()
 	}
 	if !pool.AppendCertsFromPEM(text) {
@@ -168,13 +167,12 @@ func addresses(what string, all []string) (out []netip.AddrPort, err error) {
 	return out, nil
 }
 
-// Records takes events.
+// Records receives events.
 type Records interface {
 	Record(ctx context.Context, v proxy.Event) error
 }
 
-// Egress is the config of the Egress of a host, which counts at r and records
-// under ctx.
+// Egress returns the proxy configuration of a host. It counts at r and records under ctx.
 func (h Host) Egress(ctx context.Context, r *Ring, to Records, run func(func())) (proxy.Config, error) {
 	servers, err := h.Servers()
 	if err != nil {

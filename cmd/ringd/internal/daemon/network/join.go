@@ -15,21 +15,21 @@ import (
 	"github.com/ringd/ringd/rings/kernel/proxy"
 )
 
-// JoinConfig is what Join needs.
+// JoinConfig configures Join.
 type JoinConfig struct {
 	Host    Host
 	Go      func(func())
 	Now     func() time.Time
-	Metrics *metrics.Metrics // nil: nobody counts
-	Logger  *slog.Logger     // nil: nobody is told
-	// Lost hears of a target that a run looked up and that has no address; nil: nobody does.
+	Metrics *metrics.Metrics // nil counts nothing
+	Logger  *slog.Logger     // nil discards
+	// Lost is called with a target that a run looked up and that has no address. It may be nil.
 	Lost func(target, why string)
 }
 
-// Joined is the egress of a daemon, with its ring and its records. Until Attach
-// nothing can be recorded, and so nothing is dialed.
+// Joined is the egress of a daemon, with its ring and its records. Before Attach nothing can be recorded, and
+// so nothing is dialed.
 type Joined struct {
-	Ring    *Ring // which closes Egress
+	Ring    *Ring // closes Egress
 	Egress  *proxy.Egress
 	fetch   *bridges.Fetch
 	records records.Egress
@@ -37,8 +37,7 @@ type Joined struct {
 	lost    func(target, why string)
 }
 
-// Join makes the egress of a daemon. It records under ctx, which should not end
-// before the daemon does.
+// Join builds the egress of a daemon. It records under ctx, which should not end before the daemon does.
 func Join(ctx context.Context, c JoinConfig) (*Joined, error) {
 	ring, err := New(Config{Now: c.Now, Host: c.Host, Metrics: c.Metrics})
 	if err != nil {
@@ -61,36 +60,34 @@ func Join(ctx context.Context, c JoinConfig) (*Joined, error) {
 	return j, nil
 }
 
-// Providers are those that the host names, and the daemon's own of fetch when it
-// names no other.
+// Providers returns named, with the daemon's own provider of fetch if named has none.
 func (j *Joined) Providers(named map[string]contract.Provider) map[string]contract.Provider {
 	out := map[string]contract.Provider{bridgeFetch: j.fetch}
 	maps.Copy(out, named)
 	return out
 }
 
-// bridgeFetch is the name of the bridge that the daemon performs by itself.
+// bridgeFetch is the bridge that the daemon performs itself.
 const bridgeFetch = "fetch"
 
-// doors are those of a Joined.
+// doors adapts a Joined to [Doors].
 type doors struct{ *Joined }
 
 func (d doors) Recheck() { d.Egress.Recheck() }
 
 func (d doors) Close() {
-	_ = d.fetch.Close() // it has what egress has, and is told before
+	_ = d.fetch.Close() // it uses the egress, so it closes first
 	d.Egress.Close()
 }
 
-// Runs are the live runs.
+// Runs is the set of live runs.
 type Runs interface {
 	Deciders(run string) []*profiles.Decider
 	Refused(run string, d profiles.Decision)
 }
 
-// Attach gives the egress its log, and the runs, which learn what they were
-// refused. A record is synced where a policy that binds its run, or its agent's
-// policy in force, asks for that.
+// Attach sets the log of the egress, and the runs, which are told of their refusals. A record is synced if a
+// policy that binds its run, or the policy in force of its agent, requires it.
 func (j *Joined) Attach(recorder *records.Recorder, runs Runs) {
 	number := recorder.Generation
 	j.Ring.next.Store(&number)
@@ -108,8 +105,7 @@ func (j *Joined) Attach(recorder *records.Recorder, runs Runs) {
 	}, runs.Refused, j.lost)
 }
 
-// Deciders are those of a live run; none, so that it reaches nothing, before
-// Attach.
+// Deciders returns the deciders of a live run. Before Attach there are none, so a run reaches nothing.
 func (j *Joined) Deciders(run string) []*profiles.Decider {
 	if runs := j.runs.Load(); runs != nil {
 		return (*runs).Deciders(run)
@@ -117,5 +113,5 @@ func (j *Joined) Deciders(run string) []*profiles.Decider {
 	return nil
 }
 
-// strict is the audit of an agent each of whose records is synced.
+// strict is the audit mode of an agent whose records are each synced.
 const strict = "strict"

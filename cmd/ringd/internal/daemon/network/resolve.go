@@ -10,14 +10,13 @@ import (
 	"time"
 )
 
-// lookupTime bounds one lookup at one server. The daemon is not kept by a
-// resolver that does not answer.
+// lookupTime limits one lookup at one server, so that a resolver that does not answer cannot block the
+// daemon.
 const lookupTime = 5 * time.Second
 
-// Resolver looks absolute names up: at the servers given, one after the other, or
-// with none by the resolver of the host (/etc/resolv.conf). /etc/hosts comes
-// first either way, as the host's nsswitch.conf says. A name without an address
-// gives none, which is no error.
+// Resolver returns a function that looks up absolute names. It asks the given servers in order, or the
+// resolver of the host (/etc/resolv.conf) if there are none. /etc/hosts comes first in both cases, as the
+// host's nsswitch.conf says. A name without an address returns no address and no error.
 func Resolver(servers []netip.AddrPort) func(ctx context.Context, name string) ([]netip.Addr, error) {
 	if len(servers) == 0 {
 		return func(ctx context.Context, name string) ([]netip.Addr, error) {
@@ -38,7 +37,7 @@ func Resolver(servers []netip.AddrPort) func(ctx context.Context, name string) (
 	}
 }
 
-// errRelative: a name would be tried below the domains of the host as well.
+// errRelative: a name that is not absolute would also be tried below the domains of the host.
 var errRelative = errors.New("not an absolute name")
 
 func lookup(ctx context.Context, r *net.Resolver, name string) ([]netip.Addr, error) {

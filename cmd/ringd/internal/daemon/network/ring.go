@@ -1,7 +1,7 @@
-// Package network keeps the egress of the kernel ring in step with the
-// generations and tells how it is: what is open, what expires next, which
-// gateways cannot work on this host. It also looks names up for it. It decides
-// nothing and dials nothing; cmd/ringd joins it with the one Egress of a daemon.
+// Package network owns the egress of the kernel ring inside the daemon. It keeps the ring in step with the
+// generations and reports its state: open connections, the next rules to expire, and gateways that cannot
+// work on this host. It also resolves names. It leaves decisions and dialing to rings/kernel/egress.
+// cmd/ringd connects it with the daemon's one Egress.
 package network
 
 import (
@@ -20,47 +20,45 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Doors hold the connections.
+// Doors owns the connections.
 type Doors interface {
-	// Recheck cuts the connections that the policies in force no longer allow.
+	// Recheck closes the connections that the policies in force no longer allow.
 	Recheck()
-	// Close cuts all connections and waits for them.
+	// Close closes all connections and waits for them.
 	Close()
 }
 
-// Config is what a Ring needs.
+// Config configures a Ring.
 type Config struct {
 	Now     func() time.Time
 	Host    Host
-	Metrics *metrics.Metrics // nil: nobody counts
+	Metrics *metrics.Metrics // nil counts nothing
 }
 
-// Ring is the egress among the rings of a daemon. It has nothing to prepare: what
-// decides is made by the rings before it, whose commits come first, and its own
-// commit holds the live connections against that. It is safe for concurrent use.
+// Ring is the egress as a ring of the daemon. It prepares nothing, because the rings before it commit what
+// decides. Its own commit rechecks the live connections. It is safe for concurrent use.
 type Ring struct {
 	cfg   Config
 	doors atomic.Pointer[Doors]
 	open  atomic.Int64
 	force atomic.Pointer[inForce]
-	next  atomic.Pointer[func() int64] // the number of the generation that is being prepared
+	next  atomic.Pointer[func() int64] // returns the number of the generation that is being prepared
 }
 
-// inForce is what of a set is told in status.
+// inForce is the part of a set that the status shows.
 type inForce struct {
 	number   int64
 	expires  []wire.EgressExpiry // soonest first
 	gateways []gateway
-	strict   map[string]bool // agents each of whose records is synced
+	strict   map[string]bool // agents whose records are each synced
 }
 
 type gateway struct{ agent, name, upstream, credential string }
 
-// maxNext bounds what status tells of rules that expire.
+// maxNext limits the expiring rules in the status.
 const maxNext = 8
 
-// New returns a ring without doors: nothing is open, and a commit cuts nothing.
-// Config is complete.
+// New returns a ring without doors: no connection is open, and a commit closes none. Config must be complete.
 func New(cfg Config) (*Ring, error) {
 	if cfg.Now == nil {
 		return nil, errors.New("network.Config: Now is missing")
@@ -70,13 +68,13 @@ func New(cfg Config) (*Ring, error) {
 	return r, nil
 }
 
-// Attach gives the ring its doors, which it closes from then on.
+// Attach sets the doors. The ring closes them from then on.
 func (r *Ring) Attach(d Doors) { r.doors.Store(&d) }
 
 // Name is "egress".
 func (*Ring) Name() string { return "egress" }
 
-// Prepare notes what status tells of a set. commit rechecks the live connections.
+// Prepare reads the part of a set that the status shows. commit rechecks the live connections.
 func (r *Ring) Prepare(_ context.Context, set *profiles.Set) (commit func(), err error) {
 	next := noted(set)
 	if number := r.next.Load(); number != nil {
@@ -88,17 +86,17 @@ func (r *Ring) Prepare(_ context.Context, set *profiles.Set) (commit func(), err
 	}, nil
 }
 
-// Generation is the number of the one in force; 0: none yet.
+// Generation returns the number of the generation in force, or 0 if there was none yet.
 func (r *Ring) Generation() int64 { return r.force.Load().number }
 
-// Recheck cuts the connections that the policies in force no longer allow.
+// Recheck closes the connections that the policies in force no longer allow.
 func (r *Ring) Recheck() {
 	if d := r.doors.Load(); d != nil {
 		(*d).Recheck()
 	}
 }
 
-// Close ends all connections.
+// Close closes all connections.
 func (r *Ring) Close() error {
 	if d := r.doors.Load(); d != nil {
 		(*d).Close()
@@ -106,11 +104,10 @@ func (r *Ring) Close() error {
 	return nil
 }
 
-// Strict reports whether each record of an agent is synced under the set in
-// force.
+// Strict reports whether each record of an agent is synced under the set in force.
 func (r *Ring) Strict(agent string) bool { return r.force.Load().strict[agent] }
 
-// Observe counts what an Egress tells.
+// Observe counts an event of an Egress.
 func (r *Ring) Observe(f proxy.Figure) {
 	r.open.Add(int64(f.Open))
 	e := metrics.Egress{
@@ -124,13 +121,13 @@ func (r *Ring) Observe(f proxy.Figure) {
 	}
 	if f.End == "" && f.Dialed == 0 && f.Open == 0 {
 		e.Verdict = f.Verdict.String()
-	} else { // what was decided was told on its own
+	} else { // the decision was counted by an event before
 		e.Code = ""
 	}
 	r.cfg.Metrics.Egress(e)
 }
 
-// Egress is what status tells, and the conditions of what cannot work.
+// Egress returns the status of the egress, and a condition for each gateway that cannot work.
 func (r *Ring) Egress() (wire.Network, []wire.Condition) {
 	now, force := r.cfg.Now(), r.force.Load()
 	out := wire.Network{Connections: r.open.Load(), Next: []wire.EgressExpiry{}, Gateways: []wire.EgressGateway{}}
@@ -155,8 +152,7 @@ func (r *Ring) Egress() (wire.Network, []wire.Condition) {
 	return out, conditions
 }
 
-// here is the gateway with what the host says of it, where the policy names no
-// upstream.
+// here fills in the host's upstream of a gateway if the policy names none.
 func (r *Ring) here(g gateway) gateway {
 	if g.upstream == "" {
 		u := r.cfg.Host.Upstream(g.name)
@@ -165,8 +161,7 @@ func (r *Ring) here(g gateway) gateway {
 	return g
 }
 
-// lacks says why a gateway cannot work on this host, and what would help; "": it
-// can.
+// lacks returns why a gateway cannot work on this host, with a remedy, or "" if it can.
 func (r *Ring) lacks(g gateway) string {
 	if g.upstream == "" {
 		return "neither the policy nor the configuration has its upstream; add gateways." + g.name +
@@ -185,7 +180,7 @@ func (r *Ring) lacks(g gateway) string {
 	return ""
 }
 
-// noted takes what status tells from a set; nil is the closed generation.
+// noted returns the part of a set that the status shows. A nil set is the closed generation.
 func noted(set *profiles.Set) *inForce {
 	out := &inForce{strict: map[string]bool{}}
 	if set == nil {

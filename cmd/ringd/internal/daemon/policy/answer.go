@@ -18,10 +18,9 @@ type answers struct {
 	active    *activation
 }
 
-// Decide answers actions for one agent under the generation in force, in order.
-// Nothing runs, opens or resolves. A text that is no valid action is denied as
-// action.malformed. Every decision is recorded before it is told. Errors:
-// *InvalidError, records.ErrUnavailable.
+// Decide decides actions of one agent under the generation in force, in order. Nothing runs, opens or
+// resolves. A text that is no valid action is denied as action.malformed. Every decision is recorded before
+// it is returned. Errors: *InvalidError, records.ErrUnavailable.
 func (d *answers) Decide(
 	ctx context.Context,
 	actor, agent string,
@@ -65,8 +64,8 @@ func (d *answers) Decide(
 	return out, nil
 }
 
-// Profile returns what an agent may do in an executor under the generation in
-// force. ErrNotFound: no generation, agent or grant of that executor.
+// Profile returns what an agent may do in an executor under the generation in force. ErrNotFound means that
+// there is no generation, no such agent, or no grant of that executor.
 func (d *answers) Profile(agent, executor string) (wire.Profile, error) {
 	if locked := d.cfg.Lock.Denied("profile", ""); locked != nil {
 		return wire.Profile{}, locked
@@ -101,8 +100,8 @@ func (d *answers) Profile(agent, executor string) (wire.Profile, error) {
 	return out, nil
 }
 
-// Turned waits until the revision in force is not the given one, at most so
-// long, and returns it; "" is none. An error is ctx's.
+// Turned waits, at most the given time, until the revision in force is not from, and returns it. An empty
+// revision means that none is in force. The only error is that of ctx.
 func (d *answers) Turned(ctx context.Context, from string, wait time.Duration) (string, error) {
 	limit := d.cfg.Clock.After(wait)
 	for {
@@ -126,13 +125,13 @@ func (d *answers) Turned(ctx context.Context, from string, wait time.Duration) (
 	}
 }
 
-// Enforced decides for an agent as the policy in force does; it denies when there is none.
+// Enforced returns a decider for an agent under the policy in force. It denies if no policy is in force.
 func (d *answers) Enforced(agent string) *profiles.Decider {
 	return d.active.decider(d.active.holds(), agent)
 }
 
-// Open refuses what is closed: everything without a generation, and executors
-// that rejected their profile.
+// Open returns an error if an executor is closed: without a generation all are, and an executor that rejected
+// its profile is.
 func (d *answers) Open(g *Generation, executor string) error {
 	over := d.active.expired(g)
 	d.situation.mu.Lock()
@@ -164,7 +163,7 @@ func (d *answers) Open(g *Generation, executor string) error {
 	return nil
 }
 
-// MaxActions is how many actions one Decide takes.
+// MaxActions is the maximum number of actions of one Decide.
 const MaxActions = 1000
 
 func kindOf(a profiles.Action) string {

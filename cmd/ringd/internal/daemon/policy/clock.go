@@ -9,10 +9,9 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// AcceptTime makes the time of this host's clock the latest that it has seen, on the word
-// of an actor: the clock was ahead before and is right now. It is on record first. What
-// was refused for the time is looked at again with the next look at the folder. Errors:
-// *InvalidError, records.ErrUnavailable.
+// AcceptTime accepts the time of this host's clock as the latest one seen, on request of an actor: the clock
+// was ahead before and is right now. It is recorded first. A push that was refused because of the time is
+// tried again at the next check of the folder. Errors: *InvalidError, records.ErrUnavailable.
 func (d *application) AcceptTime(ctx context.Context, actor, reason string) (wire.Clock, error) {
 	if d.cfg.Trust == nil {
 		return wire.Clock{}, &InvalidError{"", "this host has no trust roots, so it remembers no time"}
@@ -42,8 +41,8 @@ func (d *application) AcceptTime(ctx context.Context, actor, reason string) (wir
 	return out, nil
 }
 
-// lookAtClock notes the time, and takes a clock that went back for a bad push: the
-// generation in force stays until the staleness limit.
+// lookAtClock stores the time. It treats a clock that went back like a bad push: the generation in force
+// stays until the staleness limit.
 func (d *watcher) lookAtClock(ctx context.Context) {
 	if d.cfg.Trust == nil {
 		return
@@ -57,7 +56,7 @@ func (d *watcher) lookAtClock(ctx context.Context) {
 			return
 		}
 		defer d.situation.release()
-		_ = d.pushes.refuse(ctx, "", err) // it is on record, and in status
+		_ = d.pushes.refuse(ctx, "", err) // the log and the status have it
 	default:
 		d.cfg.Metrics.Fault("store")
 		d.cfg.Logger.Error("note the time", "error", err)

@@ -12,16 +12,15 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// closings takes a generation out of force that is stale or has expired.
+// closings closes a generation that is stale or has expired.
 type closings struct {
 	cfg       *Config
 	situation *situation
 	active    *activation
 }
 
-// closeIfStale closes the generation when its limit has passed. applying is
-// held. Closing is the safe direction: it happens even when it cannot be
-// recorded; the error then says so.
+// closeIfStale closes the generation if its limit has passed. applying is held. Closing is the safe
+// direction, so it happens even if it cannot be recorded. The error then says so.
 func (d *closings) closeIfStale(ctx context.Context) error {
 	at, ok := d.Deadline()
 	now := d.cfg.Clock.Now()
@@ -32,27 +31,27 @@ func (d *closings) closeIfStale(ctx context.Context) error {
 		Message: "the source of the policy has not been good for longer than the staleness limit"})
 }
 
-// close takes the generation out of force, for a reason. applying is held.
+// close takes the generation out of force. applying is held.
 func (d *closings) close(ctx context.Context, why wire.Condition) error {
 	ctx = context.WithoutCancel(ctx) // half a closing would be worse than a late one
 	rec := d.active.Record(audit.GenerationEnded)
 	rec.Detail = map[string]string{"code": why.Code, "reason": why.Message}
 	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced)
 	commits, failed := d.active.prepareNothing(ctx)
-	d.situation.mu.Lock() // before the generation goes, so that nobody sees it gone without a reason
+	d.situation.mu.Lock() // before the generation goes, so that no reader sees it gone without a reason
 	d.situation.stale = &why
 	d.situation.mu.Unlock()
 	d.active.commit(nil, commits)
 	if failed != nil {
-		// The rings still hold the old set, so nothing may go on asking them.
+		// The rings still hold the old set, so no run may keep using them.
 		d.cfg.Stop("")
 	}
 	d.cfg.Logger.Warn("generation closed", "generation", rec.Generation, "revision", rec.Revision)
 	return errors.Join(err, failed)
 }
 
-// Deadline is when the generation in force is to be closed; false while its
-// source is good, or there is none.
+// Deadline returns when the generation in force will be closed. It returns false if the source is good or
+// there is no generation.
 func (d *closings) Deadline() (time.Time, bool) {
 	if d.active.inForce.Load() == nil {
 		return time.Time{}, false
@@ -72,8 +71,8 @@ func (d *closings) closeOverdue(ctx context.Context, g *Generation) {
 	}
 }
 
-// closeExpired closes a generation whose push has expired, if it is still in force.
-// That time has passed is known to the caller: the clock may say another thing now.
+// closeExpired closes a generation whose push has expired, if it is still in force. The caller has seen that
+// the time has passed; the clock may have gone back since.
 func (d *closings) closeExpired(ctx context.Context, g *Generation) {
 	if d.situation.acquire(ctx) != nil {
 		return
@@ -86,11 +85,10 @@ func (d *closings) closeExpired(ctx context.Context, g *Generation) {
 	d.closeOverdue(ctx, g)
 }
 
-// gone opens the executors that were closed by a push which is no longer in the folder.
-// digest is that of the folder now, or "" if it cannot be read. The rings prepare the
-// generation in force again, and canaries try it, as for any push. If that fails, the
-// executors stay closed until the next good push. gone reports whether it opened any.
-// applying is held.
+// gone opens the executors that were closed by a push which is no longer in the folder. digest is that of the
+// folder now, or "" if the folder cannot be read. The rings prepare the generation in force again, and
+// canaries try it, as for any push. If that fails, the executors stay closed until the next good push. gone
+// reports whether it opened any. applying is held.
 func (d *application) gone(ctx context.Context, digest string) (opened bool) {
 	g, closed := d.active.inForce.Load(), d.situation.closedExecutors()
 	var names []string
@@ -106,7 +104,7 @@ func (d *application) gone(ctx context.Context, digest string) (opened bool) {
 	d.cfg.Recorder.Prepare(g.Number)
 	commits, err := d.active.prepare(ctx, g.Set)
 	if later := (interface{ Later() bool })(nil); ctx.Err() != nil || errors.As(err, &later) && later.Later() {
-		return false // it is tried at the next refusal
+		return false // tried again at the next refusal
 	}
 	rec := d.active.Record(audit.ExecutorOpened)
 	rec.Digest, rec.Detail = digest, map[string]string{

@@ -15,11 +15,10 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// activate prepares a set on every ring and commits it, once no guardrail refuses it.
-// applying is held.
+// activate checks a set against its guardrails, prepares it on every ring and commits it. applying is held.
 func (d *application) activate(ctx context.Context, c coming) error {
 	p := c.Push
-	set, err := profiles.Unexpired(c.set, d.cfg.Clock.Now()) // a signed one may be older than its exceptions
+	set, err := profiles.Unexpired(c.set, d.cfg.Clock.Now()) // a signed set may be older than the end of its exceptions
 	if err != nil {
 		return d.reject(ctx, p.Digest, err.Error(), c.findings)
 	}
@@ -43,7 +42,7 @@ func (d *application) activate(ctx context.Context, c coming) error {
 		return d.reject(ctx, p.Digest, err.Error(), findings)
 	}
 	if c.signed != nil {
-		raw = c.signed.Raw // whose signatures a restart verifies again
+		raw = c.signed.Raw // a restart verifies its signatures again
 	}
 	now := d.cfg.Clock.Now()
 	rec := audit.Record{
@@ -77,15 +76,15 @@ func (d *application) activate(ctx context.Context, c coming) error {
 	return nil
 }
 
-// commit makes g the generation in force on all rings at once; nil closes. It
-// cannot fail. No run is bound while it swaps. No executor stays closed.
+// commit makes g the generation in force on all rings at once. A nil g closes them. commit cannot fail. No
+// run is bound while it swaps. It opens every executor.
 func (d *activation) commit(g *Generation, commits []func()) { d.commitBut(g, commits, nil) }
 
-// commitBut is commit, but for the executors that stay closed.
+// commitBut is commit, except for the executors that stay closed.
 func (d *activation) commitBut(g *Generation, commits []func(), closed map[string]closing) {
 	d.binding.Lock()
 	d.swap.Lock()
-	if d.cfg.Lock.State() == nil { // else the rings stay closed, and get it when the lockdown is lifted
+	if d.cfg.Lock.State() == nil { // otherwise the rings stay closed, and get it when the lockdown is lifted
 		for _, c := range commits {
 			c()
 		}
@@ -93,7 +92,7 @@ func (d *activation) commitBut(g *Generation, commits []func(), closed map[strin
 	d.swap.Unlock()
 	d.inForce.Store(g)
 	select {
-	case d.situation.wake <- struct{}{}: // other exceptions end at other times
+	case d.situation.wake <- struct{}{}: // other exceptions may end sooner
 	default:
 	}
 	d.situation.mu.Lock()
@@ -141,9 +140,8 @@ func (d *activation) generation(
 	return g
 }
 
-// restarts puts on record what cannot take the generation that has just come into force
-// before it is started again. The generation stands either way: a record that cannot be
-// written closes the log, and with it everything.
+// restarts records each part that must be restarted before it can take the new generation. The generation
+// stays in any case. A record that cannot be written closes the log, and with it everything.
 func (d *activation) restarts(ctx context.Context) {
 	for _, r := range d.cfg.Rings {
 		if part := stateOf(r); part.State == wire.PartRestartNeeded {

@@ -7,19 +7,19 @@ var (
 	// ErrNotFound: no such run, call, agent or executor, or it belongs to
 	// another actor.
 	ErrNotFound = errors.New("not found")
-	// ErrSuperseded: a newer push came before this one was compiled.
+	// ErrSuperseded: a newer push arrived before this one was compiled.
 	ErrSuperseded = errors.New("a newer push came")
-	// errCompiler: the compiler could not be run; the same push may succeed later.
+	// errCompiler: the compiler could not be run. The same push may succeed later.
 	errCompiler = errors.New("the compiler could not be run")
-	// errPrepare: a ring could not prepare the set; it may be able to later.
+	// errPrepare: a ring could not prepare the set. It may be able to later.
 	errPrepare = errors.New("the set could not be prepared")
-	// errLater: the push may be taken at another time.
+	// errLater: the push may be accepted at another time.
 	errLater = errors.New("the push may be taken later")
-	// ErrRejected: the push was refused; Status has the findings.
+	// ErrRejected: the push was refused. Status has the findings.
 	ErrRejected = errors.New("the push was refused")
 )
 
-// RejectedError is why a push was refused. It is ErrRejected.
+// RejectedError is an ErrRejected with the reason.
 type RejectedError struct{ Why string }
 
 // Error says that the push was refused, and why.
@@ -28,8 +28,7 @@ func (e *RejectedError) Error() string { return ErrRejected.Error() + ": " + e.W
 // Is reports whether target is ErrRejected.
 func (e *RejectedError) Is(target error) bool { return target == ErrRejected }
 
-// InvalidError is a request that cannot be understood. Field names the member,
-// "" the whole.
+// InvalidError is a bad request. Field names the bad member. An empty Field means the whole request.
 type InvalidError struct {
 	Field string
 	Text  string

@@ -18,7 +18,7 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// expiries takes exceptions that have ended out of the set in force.
+// expiries takes ended exceptions out of the set in force.
 type expiries struct {
 	cfg       *Config
 	situation *situation
@@ -26,15 +26,15 @@ type expiries struct {
 	closings  *closings
 }
 
-// ended reports whether a push holds exceptions that have ended. It then is not taken
-// anew: only where it is what is in force already, without them, it goes on.
+// ended reports whether a push holds exceptions that have ended. Such a push is accepted only if it is
+// already in force without them.
 func ended(findings schema.Diagnostics) bool {
 	return slices.ContainsFunc(findings, func(f schema.Diagnostic) bool { return f.Code == layers.CodeExpired })
 }
 
-// expire takes what has ended out of the set in force, as a generation of its own. It
-// is the safe direction: it happens even where it cannot be recorded or kept, and where
-// what is left cannot be brought in force everything is closed.
+// expire takes ended exceptions out of the set in force, as a new generation. It is the safe direction, so it
+// happens even if it cannot be recorded or stored. If the rest of the set cannot be brought into force,
+// everything is closed.
 func (d *expiries) expire(ctx context.Context) error {
 	if err := d.situation.acquire(ctx); err != nil {
 		return err
@@ -75,7 +75,7 @@ func (d *expiries) expire(ctx context.Context) error {
 	return err
 }
 
-// recordEnded puts on record what has ended.
+// recordEnded records the exceptions that have ended.
 func (d *expiries) recordEnded(ctx context.Context, number int64, before, after *profiles.Set) error {
 	gone := profiles.EndedExceptions(before, after)
 	var errs []error
@@ -101,8 +101,8 @@ func (d *expiries) recordEnded(ctx context.Context, number int64, before, after 
 	return errors.Join(errs...)
 }
 
-// keptRevision is the revision that the store has for a set that something ended of: of
-// a signed push the store keeps what was signed.
+// keptRevision returns the revision that the store has for a set of which exceptions have ended. For a signed
+// push it is the revision of the signed set.
 func keptRevision(signed *trust.Push, whole, left *profiles.Set) string {
 	if signed != nil {
 		return whole.Revision
@@ -110,8 +110,8 @@ func keptRevision(signed *trust.Push, whole, left *profiles.Set) string {
 	return left.Revision
 }
 
-// keepLeft keeps the set that is left of g. What was signed is kept as it was signed: a
-// restart verifies that, and takes out again what has ended.
+// keepLeft stores the rest of the set of g. The signed text is stored as it was signed. A restart verifies
+// it, and takes out the ended exceptions again.
 func (d *expiries) keepLeft(ctx context.Context, number int64, g *Generation, left *profiles.Set, now time.Time) error {
 	kept := store.Generation{Number: number, Revision: left.Revision, Activated: now, Fresh: now}
 	if g.Signed != nil {
@@ -124,7 +124,7 @@ func (d *expiries) keepLeft(ctx context.Context, number int64, g *Generation, le
 	return d.keep(ctx, kept, left)
 }
 
-// keep keeps a generation; without a text it is that of the set.
+// keep stores a generation. If g has no text, it stores that of the set.
 func (d *expiries) keep(ctx context.Context, g store.Generation, set *profiles.Set) (err error) {
 	if g.Set == nil {
 		g.Set, err = set.Encode()

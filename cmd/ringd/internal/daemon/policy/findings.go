@@ -10,8 +10,8 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// aside is the warning about what lies beside a signed push; nil for sources, and empty
-// where nothing does.
+// aside returns a warning about the files beside a signed push. It is nil for sources, and empty if there are
+// none.
 func aside(signed *trust.Push, p syncer.Push) schema.Diagnostics {
 	switch {
 	case signed == nil:
@@ -29,19 +29,18 @@ func aside(signed *trust.Push, p syncer.Push) schema.Diagnostics {
 	}
 }
 
-// busy reports whether the compiler ended for a reason that lies in the host
-// and not in the policy.
+// busy reports whether the compiler ended for a reason of the host, not of the policy.
 func busy(findings schema.Diagnostics) bool {
 	return slices.ContainsFunc(findings, func(d schema.Diagnostic) bool { return d.Code == worker.CodeBusy })
 }
 
-// short is what a person needs of a digest.
+// short returns the start of a digest, enough for a person.
 func short(digest string) string { return digest[:min(len(digest), len("sha256:")+12)] }
 
-// unwritten is what status says then; the paths are for the log of the daemon.
+// unwritten is the text of the status while records cannot be written. The daemon's log has the paths.
 const unwritten = "audit log or store cannot be written; see the log of the daemon"
 
-// line is a finding as the daemon's log has it.
+// line formats a finding for the daemon's log.
 func line(f schema.Diagnostic) string {
 	const most = 400
 	text := f.Pos.String() + ": " + f.Code + ": " + f.Msg

@@ -17,17 +17,17 @@ type activation struct {
 	cfg       *Config
 	situation *situation
 
-	// binding is held for reading while a run is bound to a generation and for
-	// writing while commits swap pointers, so that no run sees a mixture.
+	// binding is held for reading while a run is bound to a generation, and for writing while commits swap
+	// pointers. So no run sees a mixture.
 	binding sync.RWMutex
-	inForce atomic.Pointer[Generation] // nil: everything is denied
-	swap    sync.Mutex                 // held over the commits of rings, which wait for nothing
+	inForce atomic.Pointer[Generation] // nil if everything is denied
+	swap    sync.Mutex                 // held during the commits of rings, which wait for nothing
 }
 
-// InForce is the generation in force; nil: everything is denied.
+// InForce returns the generation in force. Nil means that everything is denied.
 func (d *activation) InForce() *Generation { return d.inForce.Load() }
 
-// Set is the set in force, which nobody changes; nil: none is.
+// Set returns the set in force, or nil. The set must not be changed.
 func (d *activation) Set() *profiles.Set {
 	if g := d.inForce.Load(); g != nil {
 		return g.Set
@@ -35,17 +35,17 @@ func (d *activation) Set() *profiles.Set {
 	return nil
 }
 
-// Bind returns the generation in force and keeps it there until release.
+// Bind returns the generation in force and keeps it in force until release.
 func (d *activation) Bind() (g *Generation, release func()) {
 	d.binding.RLock()
 	return d.inForce.Load(), d.binding.RUnlock
 }
 
-// Shut takes the generation out of force; the rings are closed by then.
+// Shut takes the generation out of force. The rings are closed by then.
 func (d *activation) Shut() { d.inForce.Store(nil) }
 
-// holds is the generation in force, unless its push has expired: closing it may have to
-// wait for another push that is being applied, and nothing is granted by it meanwhile.
+// holds returns the generation in force, or nil if its push has expired. Closing it may have to wait for
+// another push that is being applied, and meanwhile it must grant nothing.
 func (d *activation) holds() *Generation {
 	g := d.inForce.Load()
 	if d.expired(g) != nil {
@@ -54,8 +54,8 @@ func (d *activation) holds() *Generation {
 	return g
 }
 
-// decider returns the decider of an agent; for no generation and an unknown
-// agent one that denies and says why.
+// decider returns the decider of an agent. Without a generation, and for an unknown agent, it denies and says
+// why.
 func (d *activation) decider(g *Generation, agent string) *profiles.Decider {
 	if g == nil {
 		var none *profiles.Set
@@ -67,18 +67,17 @@ func (d *activation) decider(g *Generation, agent string) *profiles.Decider {
 	return g.Set.Decider(agent, d.cfg.Environment)
 }
 
-// expires is when something more of the set in force ends.
+// expires returns when the next exception of the set in force ends.
 func (d *activation) expires() (time.Time, bool) {
 	g := d.inForce.Load()
 	if g == nil {
 		return time.Time{}, false
 	}
-	return profiles.NextExpiry(g.Set, time.Time{}) // what is over is due
+	return profiles.NextExpiry(g.Set, time.Time{}) // an exception that is over is due
 }
 
-// expired says whether the push of a generation has expired. Who finds that notes the
-// time before anything is answered, so that the clock may go back and the process be
-// killed the moment after, and has the watch loop close the generation.
+// expired returns an error if the push of a generation has expired. It stores the time first, so that neither
+// a clock that goes back nor a kill revives the push. Then it makes the watch loop close the generation.
 func (d *activation) expired(g *Generation) error {
 	if g == nil || g.Signed == nil {
 		return nil
@@ -94,7 +93,7 @@ func (d *activation) expired(g *Generation) error {
 	return expired
 }
 
-// expiry is when the push of a generation expires.
+// expiry returns when the push of a generation expires.
 func (d *activation) expiry(g *Generation) (time.Time, bool) {
 	if g == nil || g.Signed == nil {
 		return time.Time{}, false
@@ -102,7 +101,7 @@ func (d *activation) expiry(g *Generation) (time.Time, bool) {
 	return g.Signed.Expires, true
 }
 
-// over is the condition of a generation whose push has expired.
+// over returns the condition of a generation whose push has expired.
 func (d *activation) over(g *Generation) wire.Condition {
 	return wire.Condition{Code: string(trust.CodeExpired), Since: d.cfg.Clock.Now(),
 		Message: fmt.Sprintf(
@@ -112,7 +111,7 @@ func (d *activation) over(g *Generation) wire.Condition {
 		)}
 }
 
-// Record starts a record of what the daemon does under the generation in force.
+// Record returns a new record of an act of the daemon under the generation in force.
 func (d *activation) Record(k audit.Kind) audit.Record {
 	rec := audit.Record{Kind: k, Actor: self}
 	if g := d.inForce.Load(); g != nil {

@@ -18,11 +18,10 @@ type lockdowns struct {
 	pushes    *application
 }
 
-// Close makes every ring refuse everything, once the lock is closed, and ends all
-// runs. It waits for no push under way and for no disk: a push that is
-// committed meanwhile finds the lock and leaves the rings as they are.
+// Close makes every ring refuse everything after the lock is closed, and ends all runs. It waits for no push
+// in progress and for no disk. A push that is committed meanwhile sees the lock and leaves the rings closed.
 func (d *lockdowns) Close(ctx context.Context) {
-	d.cfg.Stop("") // the guests first
+	d.cfg.Stop("") // guests first
 	commits, failed := d.active.prepareNothing(ctx)
 	d.active.swap.Lock()
 	for _, c := range commits {
@@ -39,8 +38,7 @@ func (d *lockdowns) Close(ctx context.Context) {
 	}
 }
 
-// await keeps a push that came during a lockdown until that is lifted. applying is
-// held.
+// await keeps a push that arrives during a lockdown until the lift. applying is held.
 func (d *application) await(c coming) error {
 	p := c.Push
 	d.situation.pushed(
@@ -53,13 +51,12 @@ func (d *application) await(c coming) error {
 	return nil
 }
 
-// errStillLocked: the lock was closed again.
+// errStillLocked: the lockdown was started again.
 var errStillLocked = errors.New("the lockdown was begun again")
 
-// Reopen brings back what a lockdown closed: the push that came meanwhile, else what
-// was in force. opened opens the lock; until the rings have their profiles again all
-// executors stay closed, with that as the reason. An error after opened leaves them
-// closed too.
+// Reopen brings back what a lockdown closed: the push that arrived meanwhile, or else the generation in
+// force. opened opens the lock. Until the rings have their profiles again, all executors stay closed, with
+// that as the reason. After an error they stay closed too, even if opened was called.
 func (d *lockdowns) Reopen(ctx context.Context, opened func() bool) error {
 	if err := d.situation.acquire(ctx); err != nil {
 		return err
@@ -91,7 +88,8 @@ func (d *lockdowns) Reopen(ctx context.Context, opened func() bool) error {
 		}
 		d.cfg.Logger.Warn("the push that came during the lockdown is refused", "digest", p.Digest, "error", err)
 		all, closed := before[""]
-		if before = d.situation.closedExecutors(); before[""] == opening { // and not by what the push did to a ring
+		// not closed by a ring that rejected the push
+		if before = d.situation.closedExecutors(); before[""] == opening {
 			delete(before, "")
 			if closed {
 				before[""] = all
@@ -101,17 +99,17 @@ func (d *lockdowns) Reopen(ctx context.Context, opened func() bool) error {
 	return d.again(ctx, before)
 }
 
-// again prepares and commits what is in force, with the same number. Executors that
-// were closed before stay so.
+// again prepares and commits the generation in force, with the same number. Executors that were closed before
+// stay closed.
 func (d *lockdowns) again(ctx context.Context, closed map[string]closing) error {
 	g := d.active.inForce.Load()
 	if g == nil {
 		d.situation.mu.Lock()
 		d.situation.closedBy = closed
 		d.situation.mu.Unlock()
-		return nil // and status says why
+		return nil // the status says why
 	}
-	if d.active.expired(g) != nil { // the lockdown kept it, its time has passed
+	if d.active.expired(g) != nil { // it expired during the lockdown
 		d.situation.mu.Lock()
 		d.situation.closedBy = closed
 		d.situation.mu.Unlock()
@@ -134,7 +132,7 @@ func (d *lockdowns) again(ctx context.Context, closed map[string]closing) error 
 	return nil
 }
 
-// order tells of the signed order that was seen last, and of one that is refused.
+// order adds the last signed order to the status, with a condition if it was refused.
 func (d *lockdowns) order(out *wire.Status) {
 	o := d.cfg.Lock.LastOrder()
 	if o == nil {

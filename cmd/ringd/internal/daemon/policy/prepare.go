@@ -12,8 +12,8 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// prepare asks every ring, and returns the commits only when all are ready. Rings see
-// $WORKSPACE as this host names it.
+// prepare prepares a set on every ring, and returns the commits only if all are ready. Rings see this host's
+// value of $WORKSPACE.
 func (d *activation) prepare(ctx context.Context, set *profiles.Set) ([]func(), error) {
 	commits := make([]func(), 0, len(d.cfg.Rings))
 	set = set.In(d.cfg.Workspace)
@@ -27,9 +27,8 @@ func (d *activation) prepare(ctx context.Context, set *profiles.Set) ([]func(), 
 	return commits, nil
 }
 
-// prepareNothing asks every ring for a state that denies everything: a nil set,
-// or one without agents for a ring that takes only sets. Rings that can do
-// neither are in the error.
+// prepareNothing prepares a state that denies everything on every ring. That is a nil set, or a set without
+// agents for a ring that takes only sets. The error has the rings that can prepare neither.
 func (d *activation) prepareNothing(ctx context.Context) (commits []func(), failed error) {
 	for _, r := range d.cfg.Rings {
 		commit, err := r.Prepare(ctx, nil)
@@ -45,16 +44,16 @@ func (d *activation) prepareNothing(ctx context.Context) (commits []func(), fail
 	return commits, failed
 }
 
-// prepareFailed closes the executor that rejected its profile, or all of them
-// when the ring names none, and refuses the push. Where the host could only not look,
-// nothing is closed: the push may be taken later.
+// prepareFailed refuses the push and closes the executor that rejected its profile, or all executors if the
+// ring names none. If the host could not check an executor, nothing is closed, because the push may succeed
+// later.
 func (d *application) prepareFailed(
 	ctx context.Context,
 	p syncer.Push,
 	cause error,
 	findings schema.Diagnostics,
 ) error {
-	if later := (interface{ Later() bool })(nil); errors.As(cause, &later) && later.Later() { // nothing rejects it
+	if later := (interface{ Later() bool })(nil); errors.As(cause, &later) && later.Later() { // no executor rejects it
 		return errors.Join(
 			d.reject(ctx, p.Digest, "the host could not check the needs of the policy: "+cause.Error(), findings),
 			errPrepare,

@@ -14,8 +14,8 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// application applies pushes. A push is verified (verify.go), compiled, prepared on every ring
-// (prepare.go) and committed (commit.go), or refused (refuse.go).
+// application applies pushes. A push is verified (verify.go), compiled, prepared on every ring (prepare.go)
+// and committed (commit.go), or refused (refuse.go).
 type application struct {
 	cfg       *Config
 	situation *situation
@@ -23,17 +23,16 @@ type application struct {
 	verifier  *verifier
 	closings  *closings
 
-	newest atomic.Int64 // the ticket of the last push that came
+	newest atomic.Int64 // ticket of the newest push
 }
 
-// ApplyPush brings a verified push in force, or refuses it whole. One push is
-// applied at a time; of those that wait the newest is, and the others get
-// ErrSuperseded. A push whose digest or revision is in force changes nothing
-// but proves that the source is well.
+// ApplyPush brings a verified push into force, or refuses it as a whole. It applies one push at a time. Of
+// the waiting pushes the newest is applied, and the others get ErrSuperseded. A push whose digest or revision
+// is in force changes nothing, but proves that the source is good.
 //
-// nil: the push is in force, or was. ErrRejected, wrapped with the reason: it
-// was refused and Status has the findings; the generation before it stays until
-// the staleness limit. records.ErrUnavailable: nothing was written, so nothing changed.
+// It returns nil if the push is in force. ErrRejected, wrapped with the reason, means that it was refused:
+// Status has the findings, and the previous generation stays until the staleness limit.
+// records.ErrUnavailable means that nothing was written, so nothing changed.
 func (d *application) ApplyPush(ctx context.Context, p syncer.Push) error {
 	ticket := d.newest.Add(1)
 	if err := d.situation.acquire(ctx); err != nil {
@@ -98,9 +97,9 @@ func (d *application) apply(ctx context.Context, p syncer.Push) error {
 	return d.activate(ctx, next)
 }
 
-// RejectPush takes note of a push that could not be verified: torn, unreadable,
-// with links out of its folder. digest may be "". The generation in force stays
-// until the staleness limit. The error is of the kind that ApplyPush returns.
+// RejectPush records a push that could not be verified: torn, unreadable, or with links out of its folder.
+// digest may be empty. The generation in force stays until the staleness limit. Errors are those of
+// [application.ApplyPush].
 func (d *application) RejectPush(ctx context.Context, digest string, findings schema.Diagnostics, why string) error {
 	d.newest.Add(1)
 	if err := d.situation.acquire(ctx); err != nil {
@@ -110,7 +109,7 @@ func (d *application) RejectPush(ctx context.Context, digest string, findings sc
 	return d.reject(ctx, digest, why, findings)
 }
 
-// unread takes note of a folder whose content is no push.
+// unread records that the content of the folder is no push.
 func (d *application) unread(ctx context.Context, cause error) error {
 	if d.cfg.Trust == nil {
 		return d.RejectPush(ctx, "", nil, cause.Error())
@@ -123,8 +122,8 @@ func (d *application) unread(ctx context.Context, cause error) error {
 	return d.refuse(ctx, "", refusalOf(cause))
 }
 
-// SyncLost takes note that the place pushes come from is gone. The generation
-// in force stays until the staleness limit; the next good push ends the state.
+// SyncLost records that the source of pushes is gone. The generation in force stays until the staleness
+// limit. The next good push ends the state.
 func (d *application) SyncLost(ctx context.Context, why string) error {
 	if err := d.situation.acquire(ctx); err != nil {
 		return err
@@ -157,8 +156,8 @@ func (d *application) SyncLost(ctx context.Context, why string) error {
 	return errors.Join(err, d.closings.closeIfStale(ctx))
 }
 
-// endedPush decides on a push with ended exceptions: the one in force is confirmed,
-// another one is refused. applying is held.
+// endedPush handles a push with ended exceptions: it confirms the push in force and refuses any other.
+// applying is held.
 func (d *application) endedPush(
 	ctx context.Context,
 	p syncer.Push,

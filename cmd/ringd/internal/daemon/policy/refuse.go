@@ -14,8 +14,8 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// reject refuses a push. applying is held. The same push refused again for the
-// same reason is not recorded again: the source is read every few seconds.
+// reject refuses a push. applying is held. It does not record the same push and reason twice, because the
+// source is read every few seconds.
 func (d *application) reject(ctx context.Context, digest, why string, findings schema.Diagnostics) error {
 	return d.rejectAs(ctx, "", digest, why, findings)
 }
@@ -79,7 +79,7 @@ func (d *application) refuse(ctx context.Context, digest string, cause error) er
 	return err
 }
 
-// confirm notes that the source is well and brings what is in force.
+// confirm notes that the source is good and delivers what is in force.
 func (d *application) confirm(ctx context.Context, g *Generation, digest string, findings schema.Diagnostics) error {
 	now := d.cfg.Clock.Now()
 	if err := d.cfg.Generations.Freshen(ctx, g.Number, now); err != nil {
@@ -89,7 +89,7 @@ func (d *application) confirm(ctx context.Context, g *Generation, digest string,
 	d.situation.well()
 	d.situation.mu.Lock()
 	last := d.situation.lastPush
-	d.situation.waiting = nil // what came during a lockdown was taken back
+	d.situation.waiting = nil // the push that arrived during a lockdown was taken back
 	d.situation.mu.Unlock()
 	push := wire.Push{
 		Digest:   digest,
@@ -111,7 +111,7 @@ func (d *application) confirm(ctx context.Context, g *Generation, digest string,
 	return nil
 }
 
-// notKept refuses a push that the store did not keep. Nothing was committed.
+// notKept refuses a push that the store could not keep. Nothing was committed.
 func (d *application) notKept(ctx context.Context, p syncer.Push, cause error) error {
 	now := d.cfg.Clock.Now()
 	d.situation.pushed(wire.Push{Digest: p.Digest, Result: wire.PushRejected, At: now,
@@ -122,8 +122,8 @@ func (d *application) notKept(ctx context.Context, p syncer.Push, cause error) e
 	return errors.Join(cause, d.closings.closeIfStale(ctx))
 }
 
-// notApplied is notKept for a push of which the log says already that it was applied:
-// it takes that back, where it can.
+// notApplied is notKept for a push that the log has as applied. It records that the push was not applied, if
+// it can.
 func (d *application) notApplied(ctx context.Context, said audit.Record, p syncer.Push, cause error) error {
 	rec := d.active.Record(audit.PushRejected)
 	rec.Digest = p.Digest

@@ -17,15 +17,15 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// coming is a push on its way into force.
+// coming is a push that is being applied.
 type coming struct {
 	syncer.Push
-	signed   *trust.Push // nil: its sources were compiled
+	signed   *trust.Push // nil if its sources were compiled
 	set      *profiles.Set
 	findings schema.Diagnostics
 }
 
-// sameSigned reports whether g came from the same statement, signed by the same keys.
+// sameSigned reports whether g has the same statement as p, signed by the same keys.
 func (g *Generation) sameSigned(p *trust.Push) bool {
 	if g.Signed == nil || p == nil {
 		return g.Signed == nil && p == nil
@@ -34,7 +34,7 @@ func (g *Generation) sameSigned(p *trust.Push) bool {
 		slices.EqualFunc(g.Signed.Signers, p.Signers, func(a, b trust.Signer) bool { return a.Key == b.Key })
 }
 
-// detailOf is what the record of a signed push says of it.
+// detailOf returns the details of a signed push for its record.
 func detailOf(p *trust.Push) map[string]string {
 	if p == nil {
 		return nil
@@ -54,7 +54,7 @@ func detailOf(p *trust.Push) map[string]string {
 	return out
 }
 
-// signedOf is what a generation keeps of a push: not the set a second time.
+// signedOf returns the part of a push that a generation keeps, without a second copy of the set.
 func signedOf(p *trust.Push) *trust.Push {
 	if p == nil {
 		return nil
@@ -64,16 +64,16 @@ func signedOf(p *trust.Push) *trust.Push {
 	return &out
 }
 
-// seer keeps the latest time that a host has seen.
+// seer stores the latest time that a host has seen.
 type seer interface {
 	AcceptTime(now time.Time) (before time.Time, err error)
 	LastSeen() time.Time
 }
 
-// maxReason bounds the reason of AcceptTime, in bytes.
+// maxReason limits the reason of AcceptTime, in bytes.
 const maxReason = 2000
 
-// AcceptTime is application.AcceptTime for whoever has the state folder alone.
+// AcceptTime is [application.AcceptTime] for a caller that has only the state folder.
 func AcceptTime(
 	ctx context.Context,
 	log *records.Recorder,
@@ -106,7 +106,7 @@ func AcceptTime(
 	return now, nil
 }
 
-// refusalOf is why a folder's content is no signed push, from what the syncer says.
+// refusalOf returns why the content of a folder is no signed push, from the error of the syncer.
 func refusalOf(err error) *trust.Refusal {
 	code := trust.CodeFile
 	for _, k := range []struct {
@@ -129,7 +129,7 @@ func refusalOf(err error) *trust.Refusal {
 	return &trust.Refusal{Code: code, Reason: err.Error()}
 }
 
-// signedState is what status says of a signed push.
+// signedState returns the status of a signed push.
 func signedState(p *trust.Push) *wire.Signed {
 	if p == nil {
 		return nil

@@ -10,8 +10,7 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Sink returns what the syncer hands its findings to. One sink serves one
-// syncer.
+// Sink returns the receiver of a syncer's findings. One sink serves one syncer.
 func (d *application) Sink() syncer.Sink { return &sink{pushes: d} }
 
 type sink struct {
@@ -21,9 +20,9 @@ type sink struct {
 	last syncer.Push
 }
 
-// Apply keeps the push, because a folder that went away and came back
-// unchanged is reported as current. A push that was refused for what it says is
-// done with; one that met a fault of the host is asked for again.
+// Apply applies a push and remembers it, because the syncer reports a folder that was gone and is unchanged
+// as current. A push that was refused for its content is final. One that met a fault of the host is tried
+// again.
 func (s *sink) Apply(ctx context.Context, p syncer.Push) error {
 	s.mu.Lock()
 	s.last = p
@@ -41,9 +40,8 @@ func (s *sink) Apply(ctx context.Context, p syncer.Push) error {
 	return err
 }
 
-// Current ends what only the folder's absence or a torn reading caused, and
-// applies the push again when its generation was closed meanwhile, or a ring could not
-// be given it when a lockdown was lifted.
+// Current ends the conditions that came from a missing folder or a torn read. It applies the push again if
+// its generation was closed meanwhile, or if a ring could not prepare it when a lockdown was lifted.
 func (s *sink) Current(ctx context.Context, digest string) {
 	d := s.pushes
 	s.mu.Lock()
@@ -72,7 +70,7 @@ func (s *sink) Reject(ctx context.Context, err error) {
 	}
 }
 
-// Lost takes note that the folder is gone.
+// Lost records that the folder is gone.
 func (s *sink) Lost(ctx context.Context, err error) {
 	if err := s.pushes.SyncLost(ctx, err.Error()); err != nil {
 		s.pushes.cfg.Logger.Error("note the loss of the sync directory", "error", err)

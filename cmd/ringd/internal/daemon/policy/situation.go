@@ -10,28 +10,28 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// situation is what is known beside the generation in force: which executors are closed, what is wrong
-// with the source of pushes, and the last push. It also has the token of the push that is applied. It is
-// safe for concurrent use. Whoever reads or writes its fields holds mu.
+// situation holds what is known besides the generation in force: which executors are closed, what is wrong
+// with the source of pushes, and the last push. It also has the token of the push that is being applied. It
+// is safe for concurrent use. Code that uses its fields directly holds mu.
 type situation struct {
 	cfg *Config
 
-	applying chan struct{} // holds one token: one push, or one closing, at a time
+	applying chan struct{} // one token: one push, or one closing, at a time
 	wake     chan struct{} // wakes the loop of watcher
 
 	mu         sync.Mutex
-	closedBy   map[string]closing        // executor -> why it is closed; the empty name is all of them
+	closedBy   map[string]closing        // why an executor is closed, by name; "" is all of them
 	trouble    map[string]wire.Condition // push_rejected, sync_lost, held
-	troubledAt time.Time                 // since when the source has not been good
-	stale      *wire.Condition           // the generation was closed
+	troubledAt time.Time                 // since when the source is not good
+	stale      *wire.Condition           // set if the generation was closed
 	lastPush   *wire.Push
-	reread     bool          // apply the last push, refused or not, again when its folder comes back
-	waiting    *syncer.Push  // came during a lockdown
-	lastNumber int64         // of the newest generation ever
+	reread     bool          // apply the last push again when its folder is back, even if it was refused
+	waiting    *syncer.Push  // arrived during a lockdown
+	lastNumber int64         // of the newest generation
 	turned     chan struct{} // closed and replaced when the generation changes
 }
 
-// closedExecutors returns why executors are closed, by name; "" is all.
+// closedExecutors returns why executors are closed, by name. The empty name is all of them.
 func (d *situation) closedExecutors() map[string]closing {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -53,8 +53,8 @@ func (d *situation) pushed(p wire.Push) {
 	d.mu.Unlock()
 }
 
-// troubled notes that the source is not good, since the given time if it was
-// good before, and makes the watch loop look.
+// troubled notes that the source is not good, and makes the watch loop run. since counts if the source was
+// good before.
 func (d *situation) troubled(c wire.Condition, since time.Time) {
 	d.mu.Lock()
 	if len(d.trouble) == 0 {
@@ -68,7 +68,7 @@ func (d *situation) troubled(c wire.Condition, since time.Time) {
 	d.poke()
 }
 
-// poke makes the watch loop look.
+// poke makes the watch loop run.
 func (d *situation) poke() {
 	select {
 	case d.wake <- struct{}{}:

@@ -14,7 +14,7 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// startup takes up the last generation after a restart.
+// startup restores the last generation after a restart.
 type startup struct {
 	cfg       *Config
 	situation *situation
@@ -23,11 +23,9 @@ type startup struct {
 	expiries  *expiries
 }
 
-// Hold takes up the last generation when its push was last seen to be good
-// within the staleness limit. Its set is verified by its revision, not compiled
-// again: the store is the daemon's own folder, and the push may be gone. The
-// limit goes on running from when the push was last good, so that restarts do
-// not prolong it.
+// Hold restores the last generation if its push was last seen as good within the staleness limit. Its set is
+// verified by its revision and not compiled again: the store is in the daemon's own folder, and the push may
+// be gone. The limit counts from when the push was last good, so restarts do not extend it.
 func (d *startup) Hold(ctx context.Context) error {
 	g, err := d.cfg.Generations.LastGeneration(ctx)
 	switch {
@@ -91,7 +89,7 @@ func (d *startup) Hold(ctx context.Context) error {
 	return nil
 }
 
-// notHeld says that what was in force before a restart is not taken up again.
+// notHeld records that the generation before the restart is not restored.
 func (d *startup) notHeld(ctx context.Context, g store.Generation, cause error) error {
 	d.cfg.Logger.Warn("last generation does not verify: nothing is in force", "generation", g.Number, "error", cause)
 	var r *trust.Refusal
@@ -113,8 +111,8 @@ func (d *startup) notHeld(ctx context.Context, g store.Generation, cause error) 
 	return err
 }
 
-// heldWithout is the generation that a restart takes up, without what has ended
-// meanwhile: that is a generation of its own, as it would have been.
+// heldWithout returns the generation to restore, without the exceptions that have ended meanwhile. It is a
+// new generation, as it would have been without the restart.
 func (d *expiries) heldWithout(
 	ctx context.Context,
 	g store.Generation,

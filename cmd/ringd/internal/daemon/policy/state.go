@@ -1,11 +1,11 @@
 // Package policy owns the generation of policy that is in force on this host.
 //
-// A push comes into force in two phases. Every ring prepares, and the record and the generation are written to
-// disk. Then pointers are swapped, which cannot fail. A push that is refused changes nothing: the generation
-// before it stays until its staleness limit, and is closed then.
+// A push comes into force in two phases. Every ring prepares it, and the record and the generation are
+// written to disk. Then pointers are swapped, which cannot fail. A refused push changes nothing: the previous
+// generation stays until its staleness limit, and is closed then.
 //
-// The daemon calls it, and the syncer hands it pushes through Sink. It knows of runs only that some must be
-// stopped.
+// The daemon calls it, and the syncer passes pushes to it through Sink. Of runs it knows only that some must
+// be stopped.
 package policy
 
 import (
@@ -28,18 +28,17 @@ import (
 // set at a time, and each commit at most once.
 type Ring interface {
 	Name() string
-	// Prepare builds what set needs, and nothing visible changes. commit makes it
-	// visible, cannot fail and does not wait. An error that has a method
-	// Executor() string names the one executor that rejects its profile; one whose method
-	// Later() bool says so is for a host that could not look: nothing rejects it.
+	// Prepare builds what set needs. Nothing visible changes. commit makes it visible, cannot fail and does
+	// not wait. If an error has a method Executor() string, it names the one executor that rejects its
+	// profile. If an error has a method Later() bool that returns true, the host could not check the
+	// executor, and nothing rejects the set.
 	Prepare(ctx context.Context, set *profiles.Set) (commit func(), err error)
-	// Close refuses everything from then on and waits for what the ring started.
+	// Close makes the ring refuse everything, and waits for what the ring started.
 	Close() error
 }
 
-// Compiler turns a verified push into a set. It ends when ctx does. The findings
-// are complete whether or not they refuse; err is for a compiler that could not
-// be run at all.
+// Compiler compiles a verified push into a set. It ends when ctx does. The findings are complete even if they
+// refuse the push. The error is for a compiler that could not be run at all.
 type Compiler interface {
 	Compile(ctx context.Context, p syncer.Push) (*profiles.Set, schema.Diagnostics, error)
 }
@@ -51,7 +50,7 @@ type Store interface {
 	LastGeneration(ctx context.Context) (store.Generation, error)
 }
 
-// clock is time. After is time.After.
+// clock is the time source. After is time.After.
 type clock interface {
 	Now() time.Time
 	After(d time.Duration) <-chan time.Time
@@ -66,34 +65,34 @@ type Config struct {
 	Clock       clock
 	Logger      *slog.Logger
 	Metrics     *metrics.Metrics
-	Environment profiles.Environment // what the decisions of Decide know of the host
-	// Workspace returns the folder of $WORKSPACE in the rules of an agent. If it is nil or
-	// returns "", $WORKSPACE has no value.
+	Environment profiles.Environment // the part of the host that decisions of Decide may depend on
+	// Workspace returns the value of $WORKSPACE in the rules of an agent. If it is nil or returns "",
+	// $WORKSPACE has no value.
 	Workspace func(agent string) string
-	Staleness time.Duration         // how long a generation stays when its source is not good
-	Trust     *trust.Gate           // verifies pushes; nil: they are sources, and are compiled
+	Staleness time.Duration         // how long a generation stays while its source is not good
+	Trust     *trust.Gate           // verifies pushes; if nil, pushes are sources to compile
 	Stop      func(executor string) // ends the live runs of an executor; "" is all
-	Turn      func()                // told of every commit, after it
-	Lock      *lockdown.Lock        // nil: there are no lockdowns
+	Turn      func()                // called after every commit
+	Lock      *lockdown.Lock        // nil if there are no lockdowns
 }
 
-// self is the actor of what the daemon does by itself.
+// self is the actor of what the daemon does without a request.
 const self = "ringd"
 
 // Generation is one activation. It is immutable.
 type Generation struct {
 	Number    int64
 	Revision  string
-	digest    string // of the push it came from; "" after a restart
-	source    string // the revision as it was compiled, before ended exceptions were taken out
+	digest    string // of its push; empty after a restart
+	source    string // revision before ended exceptions were taken out
 	Set       *profiles.Set
 	Activated time.Time
-	Signed    *trust.Push                  // without its set; nil: it was not signed
+	Signed    *trust.Push                  // without its set; nil if it was not signed
 	deciders  map[string]*profiles.Decider // by agent
 }
 
-// State is the policy on this host: the generation in force, and the way of pushes into force. Its
-// parts have one job each, and their exported methods are its own. It is safe for concurrent use.
+// State is the policy on this host: the generation in force, and the path of pushes into force. Each embedded
+// part has one job, and the exported methods of the parts are the state's. It is safe for concurrent use.
 type State struct {
 	*activation
 	*application

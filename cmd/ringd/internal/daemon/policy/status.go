@@ -10,7 +10,6 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// statusReport reports what is in force, and what is wrong.
 type statusReport struct {
 	cfg       *Config
 	situation *situation
@@ -20,28 +19,27 @@ type statusReport struct {
 	started   time.Time
 }
 
-// Reporter is a ring that tells how its executors are.
+// Reporter is a ring that reports the state of its executors.
 type Reporter interface {
 	Status() []interpreter.ExecutorStatus
 }
 
-// stated is a ring that tells how it is itself: a state of wire.Part, and why.
+// stated is a ring that reports its own state, a state of wire.Part, with a reason.
 type stated interface {
 	State() (state, reason string)
 }
 
-// reaching is the ring that holds connections, and tells of them.
+// reaching is the ring that owns connections and reports them.
 type reaching interface {
 	Egress() (wire.Network, []wire.Condition)
 }
 
-// trying is the ring whose guests tried what a policy denies.
+// trying is the ring that runs canaries.
 type trying interface {
 	Loaded(executor string) (wire.Canary, bool)
 }
 
-// stateOf is how a ring is while something is in force. A state that is not known
-// is closed.
+// stateOf returns the state of a ring while a generation is in force. An unknown state is closed.
 func stateOf(r Ring) wire.Part {
 	part := wire.Part{Name: r.Name(), State: wire.PartReady}
 	s, ok := r.(stated)
@@ -57,13 +55,12 @@ func stateOf(r Ring) wire.Part {
 	return part
 }
 
-// Status fills in what is in force, and what is not as it should be. It does not
-// wait for a push under way. unwritable is why records cannot be written, full
-// that no new runs are taken for another reason of the daemon.
+// Status fills in what is in force, and what is wrong. It does not wait for a push in progress. unwritable is
+// why records cannot be written. full means that new runs are refused for another reason of the daemon.
 func (d *statusReport) Status(out *wire.Status, unwritable error, full bool) {
 	g := d.active.inForce.Load()
 	var over *wire.Condition
-	if d.active.expired(g) != nil { // and is about to be closed; looked at without mu, since it may write
+	if d.active.expired(g) != nil { // expired writes, so it is called without mu
 		why := d.active.over(g)
 		g, over = nil, &why
 	}

@@ -16,14 +16,14 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// verifier verifies pushes, and asks the guardrails on the policy.
+// verifier verifies pushes, and checks sets against guardrails.
 type verifier struct {
 	cfg    *Config
 	active *activation
 }
 
-// verify opens a signed push and says whether it may take force now. Without trust
-// roots there is nothing to verify, and the result is nil.
+// verify opens a signed push and returns an error if it may not come into force now. Without trust roots
+// there is nothing to verify, and the result is nil.
 func (d *verifier) verify(ctx context.Context, p syncer.Push) (*trust.Push, error) {
 	if d.cfg.Trust == nil {
 		for _, s := range p.Sources {
@@ -49,8 +49,8 @@ func (d *verifier) verify(ctx context.Context, p syncer.Push) (*trust.Push, erro
 	return signed, d.cfg.Trust.Admit(ctx, signed, before, d.cfg.Clock.Now())
 }
 
-// accept makes a signed push the last one that was accepted, before it takes force.
-// A rollback is on record first.
+// accept stores a signed push as the last accepted one, before it comes into force. A rollback is recorded
+// first.
 func (d *verifier) accept(ctx context.Context, p *trust.Push, number int64, now time.Time) error {
 	if p == nil {
 		return nil
@@ -75,8 +75,8 @@ func (d *verifier) accept(ctx context.Context, p *trust.Push, number int64, now 
 	return nil
 }
 
-// kept returns the set of a generation that was in force before a restart, and the
-// push it came with. With trust roots it is verified again by those of now.
+// kept returns the set of a generation that was in force before a restart, and its push. With trust roots,
+// the push is verified again by the current roots.
 func (d *verifier) kept(ctx context.Context, g store.Generation, now time.Time) (*profiles.Set, *trust.Push, error) {
 	if d.cfg.Trust == nil {
 		set, err := profiles.DecodeSet(g.Set)
@@ -89,9 +89,9 @@ func (d *verifier) kept(ctx context.Context, g store.Generation, now time.Time) 
 	return p.Policy, p, nil
 }
 
-// before is the set that the next one takes the place of: what is in force, else what
-// was last. Were it nothing once a generation is closed, who keeps its source from this
-// host would make a guardrail forget what it compares with. Nil: no set is known.
+// before returns the set that the next one replaces: the set in force, or else the last one. It must not be
+// nil just because a generation was closed: otherwise an attacker that cuts this host off from its source
+// could make a guardrail lose what it compares with. Nil means that no set is known.
 func (d *verifier) before(ctx context.Context) (*profiles.Set, error) {
 	if set := d.active.Set(); set != nil {
 		return set, nil
@@ -110,13 +110,13 @@ func (d *verifier) before(ctx context.Context) (*profiles.Set, error) {
 		set, err = d.cfg.Trust.Last(last.Set)
 	}
 	if err != nil || set.Revision != last.Revision {
-		return nil, nil // Hold has told
+		return nil, nil // Hold has reported it
 	}
 	return set, nil
 }
 
-// check asks the guardrails on the policy of a set. A set that has some is refused
-// where nobody could ask them.
+// check checks a set against its guardrails. A set with guardrails is refused if this host cannot evaluate
+// them.
 func (d *verifier) check(ctx context.Context, set, previous *profiles.Set) (schema.Diagnostics, error) {
 	if c, ok := d.cfg.Compiler.(checker); ok {
 		return c.Check(ctx, set, previous)
@@ -127,8 +127,8 @@ func (d *verifier) check(ctx context.Context, set, previous *profiles.Set) (sche
 	return nil, nil
 }
 
-// guarded refuses a set that a guardrail refuses, and adds its findings to those of
-// the push. applying is held.
+// guarded refuses a set that a guardrail refuses, and adds the findings to those of the push. applying is
+// held.
 func (d *application) guarded(ctx context.Context, c coming, set *profiles.Set) (schema.Diagnostics, error) {
 	before, err := d.verifier.before(ctx)
 	if err != nil {
@@ -160,9 +160,9 @@ func (d *application) guarded(ctx context.Context, c coming, set *profiles.Set) 
 	return all, nil
 }
 
-// checker is a Compiler that asks the guardrails on the policy of a set before it
-// comes in force, wherever the set comes from. previous is what is in force, or was
-// last; nil: nothing. Findings that refuse keep the set out of force.
+// checker is a Compiler that also checks a set against its guardrails before it comes into force, wherever
+// the set comes from. previous is the set in force, or the last one, or nil. Findings that refuse keep the
+// set out of force.
 type checker interface {
 	Check(ctx context.Context, set, previous *profiles.Set) (schema.Diagnostics, error)
 }

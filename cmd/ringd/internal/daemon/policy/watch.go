@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// watcher closes generations when their time is over, and tells the store that the source is good.
+// watcher closes generations when their time is over, and stores that the source is good.
 type watcher struct {
 	cfg       *Config
 	situation *situation
@@ -15,16 +15,15 @@ type watcher struct {
 	pushes    *application
 }
 
-// freshenEvery is how often the store learns that the source is still good, so
-// that a restart knows how old the generation is.
+// freshenEvery is how often the store is told that the source is still good. A restart reads from it how old
+// the generation is.
 const freshenEvery = time.Minute
 
-// Watch closes a generation whose source was not good for too long, and keeps the
-// store's idea of its age fresh. It ends with ctx.
+// Watch closes a generation whose source was not good for too long, and updates in the store when the source
+// was last good. It ends with ctx.
 func (d *watcher) Watch(ctx context.Context) {
 	tick := d.cfg.Clock.After(freshenEvery)
-	// The timer of the push that is in force is started once: it does not follow a
-	// clock that is set back meanwhile.
+	// The timer of the push in force is started once, so that a clock that is set back does not extend it.
 	var timed *Generation
 	var expires <-chan time.Time
 	for {
@@ -45,7 +44,7 @@ func (d *watcher) Watch(ctx context.Context) {
 		if at, ok := d.active.expires(); ok {
 			ends = d.cfg.Clock.After(
 				min(at.Sub(d.cfg.Clock.Now()), freshenEvery),
-			) // a clock that is put forward is seen within that
+			) // a clock that is set forward is noticed within this time
 		}
 		select {
 		case <-ctx.Done():

@@ -15,12 +15,11 @@ import (
 	"github.com/ringd/ringd/rings/kernel/proxy"
 )
 
-// GrantHost is before host:port in the capability of a record of egress.
+// GrantHost is the prefix of host:port in the capability of an egress record.
 const GrantHost = "egress:"
 
-// Egress puts on record what guests and runs reach, or are refused. The zero
-// value refuses, and so nothing is dialed, until records are attached; it is safe
-// for concurrent use.
+// Egress records what guests and runs reach, and what they are refused. The zero value refuses to record, so
+// nothing is dialed before [Egress.Attach]. It is safe for concurrent use.
 type Egress struct{ to atomic.Pointer[egressTo] }
 
 type egressTo struct {
@@ -30,10 +29,9 @@ type egressTo struct {
 	lost     func(target, why string)
 }
 
-// Attach says where events are recorded, for whom each record is synced, and who
-// is told of a refusal of a run once it is on record; lost hears of a name, with its
-// port, that was looked up for a run and has no address. Each may be nil: nothing is
-// synced, nobody is told.
+// Attach sets the recorder and three callbacks. strict reports whether each record of an agent is synced.
+// tell gets a refusal of a run once it is recorded. lost gets a name, with its port, that was looked up for a
+// run and has no address. Each callback may be nil.
 func (e *Egress) Attach(
 	recorder *Recorder,
 	strict func(agent, run string) bool,
@@ -43,8 +41,7 @@ func (e *Egress) Attach(
 	e.to.Store(&egressTo{recorder, strict, tell, lost})
 }
 
-// Record returns nil once v is on record. An error means that what it is about
-// must not happen.
+// Record returns nil once v is recorded. After an error, the event must not happen.
 func (e *Egress) Record(ctx context.Context, v proxy.Event) error {
 	to := e.to.Load()
 	if to == nil {
@@ -70,10 +67,9 @@ func (e *Egress) Record(ctx context.Context, v proxy.Event) error {
 	return nil
 }
 
-// telling reports whether an event is a refusal that its run has to learn of here:
-// that of a fetch ends the call, and the run knows. A name without an address is a
-// failure, which the program learns from its door. The end of a connection tells
-// one only when its first bytes were refused, or a budget ended it.
+// telling reports whether a run must be told of an event here. A refused fetch ends the call, so the run
+// knows. A name without an address is a failure that the program learns from its connection. The end of a
+// connection is told only if its first bytes were refused, or a budget ended it.
 func telling(v proxy.Event) bool {
 	refused := v.Decision.Verdict != profiles.Allow && v.Count == 0 && v.Listener != proxy.ListenerFetch &&
 		v.Decision.Code != profiles.CodeEgressNoAddress
@@ -91,8 +87,8 @@ func egressRecord(v proxy.Event) audit.Record {
 	case v.End != "":
 		rec.Kind = audit.EgressClosed
 	}
-	// Who was refused is told once, and so is who was allowed: when it was decided. A
-	// listed name without an address is a failure of its lookup, and no decision.
+	// A refusal or a grant was told when it was decided. A listed name without an address is a failure of its
+	// lookup, and no decision.
 	if v.Decision.Code == profiles.CodeEgressNoAddress {
 		rec.Fault = &audit.Fault{ID: cmp.Or(v.Run, "egress"), Text: string(v.Decision.Code) + ": " + v.Decision.Reason}
 	} else if v.End == "" || v.Decision.Verdict != profiles.Allow && v.Decision.Code != "" {

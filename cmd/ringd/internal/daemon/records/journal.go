@@ -13,19 +13,18 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
-// callStore keeps the open calls of runs.
+// callStore stores the open calls of runs.
 type callStore interface {
 	OpenCall(ctx context.Context, c store.Call) (store.Call, error)
 	Execute(ctx context.Context, run, call string, audit store.Head) (store.Call, error)
 	CloseCall(ctx context.Context, run, call string, to store.CallState, result []byte, audit store.Head) error
 }
 
-// errNotExpected: no run of this id is live.
+// errNotExpected: no run with this id is live.
 var errNotExpected = errors.New("no live run has this id")
 
-// Journal commits calls to the store for the interpreter ring. A call of a run
-// whose own start is not on disk yet waits for it. It is safe for concurrent
-// use.
+// Journal commits calls to the store for the interpreter ring. If the start of a run is not on disk yet, its
+// calls wait for it. It is safe for concurrent use.
 type Journal struct {
 	calls callStore
 	marks rowmac.Marker
@@ -34,11 +33,11 @@ type Journal struct {
 	gates map[string]*Gate // by run
 }
 
-// Gate opens when the start of a run is on disk, or could not be kept.
+// Gate opens when the start of a run is on disk, or could not be stored.
 type Gate struct {
 	open  chan struct{}
 	err   error         // set before open is closed
-	asked chan struct{} // closed once somebody waits for it
+	asked chan struct{} // closed once a caller waits for the gate
 	once  sync.Once
 }
 
@@ -53,16 +52,16 @@ func (g *Gate) Pass(ctx context.Context) error {
 	}
 }
 
-// Asked is closed once somebody waits for the gate.
+// Asked returns a channel that is closed once a caller waits for the gate.
 func (g *Gate) Asked() <-chan struct{} { return g.asked }
 
-// Open opens the gate, once; err is why the start could not be kept.
+// Open opens the gate, once. err is why the start could not be stored.
 func (g *Gate) Open(err error) {
 	g.err = err
 	close(g.open)
 }
 
-// NewJournal returns a journal over a store, whose rows it marks.
+// NewJournal returns a journal over a store. marks makes the MACs of its rows.
 func NewJournal(calls callStore, marks rowmac.Marker) *Journal {
 	return &Journal{calls: calls, marks: marks, gates: map[string]*Gate{}}
 }
@@ -97,7 +96,7 @@ func (j *Journal) OpenCall(ctx context.Context, e contract.Entry) (string, error
 	return c.Key, nil
 }
 
-// crowded says what helps against full.
+// crowded adds a remedy to a full queue.
 func crowded(full *store.QueueError) error {
 	setting := "limits.waitingBytes"
 	if full.Calls >= full.Most.Calls {
@@ -108,7 +107,7 @@ func crowded(full *store.QueueError) error {
 		" of this host"}
 }
 
-// ExecuteCall commits that an approved call begins.
+// ExecuteCall commits that an approved call is being performed.
 func (j *Journal) ExecuteCall(ctx context.Context, run, call string) error {
 	if err := j.begun(ctx, run); err != nil {
 		return err
@@ -119,8 +118,7 @@ func (j *Journal) ExecuteCall(ctx context.Context, run, call string) error {
 	return nil
 }
 
-// CloseCall commits the end of a call. The result is end as JSON, so that it can
-// be told once more.
+// CloseCall commits the end of a call. The result is end as JSON, so that it can be replayed.
 func (j *Journal) CloseCall(ctx context.Context, run, call string, end contract.Recorded) error {
 	if err := j.begun(ctx, run); err != nil {
 		return err
@@ -146,8 +144,7 @@ func (j *Journal) CloseCall(ctx context.Context, run, call string, end contract.
 	return nil
 }
 
-// begun waits for the beginning of a run's life to be on disk, if that is still to
-// come.
+// begun waits until the start of a run is on disk, if it is not yet.
 func (j *Journal) begun(ctx context.Context, run string) error {
 	err := j.Wait(ctx, run)
 	if errors.Is(err, errNotExpected) {
@@ -156,7 +153,7 @@ func (j *Journal) begun(ctx context.Context, run string) error {
 	return err
 }
 
-// Expect makes calls of run wait until its gate is opened; Forget ends it.
+// Expect makes the calls of run wait until the returned gate is opened. Forget ends it.
 func (j *Journal) Expect(run string) *Gate {
 	g := &Gate{open: make(chan struct{}), asked: make(chan struct{})}
 	j.mu.Lock()
@@ -172,8 +169,8 @@ func (j *Journal) Forget(run string) {
 	j.mu.Unlock()
 }
 
-// Wait returns once the start of a run is on disk: its error is that of keeping
-// it, or of ctx. ErrNotExpected: nobody expects the run.
+// Wait returns once the start of a run is on disk. Its error is why the start could not be stored, that of
+// ctx, or errNotExpected.
 func (j *Journal) Wait(ctx context.Context, run string) error {
 	j.mu.Lock()
 	g := j.gates[run]

@@ -9,24 +9,23 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Notice is what a policy that came into force meant to a guest that lived already.
+// Notice is the effect of a new policy on a live guest.
 type Notice struct {
 	Agent, Actor string
-	Run          string // "": the guest waits for the next run of its session
+	Run          string // empty if the guest waits for the next run of its session
 	Executor     string
 	Revision     string   // in force now
-	Loaded       []string // modules that are denied now and that it has loaded, as it says
-	Ended        string   // why it was ended; "": it goes on
+	Loaded       []string // loaded modules that are denied now, as the guest reports them
+	Ended        string   // why the guest was ended; empty if it continues
 	Restart      bool     // it continues without packages that the policy grants now
 }
 
-// maxLoaded bounds the records of one notice.
+// maxLoaded limits the records of one notice.
 const maxLoaded = 64
 
-// Notice puts n on record: each module that is denied now and loaded, as an
-// import_decided of state loaded, which the run is told of too; a guest that lacks some of
-// what is granted now, as a restart_needed; and the end of a session that waited, as a
-// session_dropped.
+// Notice records n. Each loaded module that is denied now is an import_decided with the state "loaded", which
+// the run is told of too. A guest that lacks some new grants is a restart_needed. The end of a waiting
+// session is a session_dropped.
 func (r *Refusals) Notice(ctx context.Context, n Notice) error {
 	to := r.to.Load()
 	if to == nil {
@@ -63,7 +62,7 @@ func (r *Refusals) Notice(ctx context.Context, n Notice) error {
 			return fmt.Errorf("record that a guest needs a restart: %w", err)
 		}
 	}
-	if n.Ended == "" || n.Run != "" { // the end of a run has a record of its own
+	if n.Ended == "" || n.Run != "" { // the end of a run has its own record
 		return nil
 	}
 	rec.Kind = audit.SessionDropped

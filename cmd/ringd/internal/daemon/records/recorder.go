@@ -1,6 +1,5 @@
-// Package records is the daemon's and the rings' way to what must be on disk: the
-// audit log and the calls in the store. It refuses everything once a write has
-// failed.
+// Package records owns the writes of the daemon and the rings that must be on disk: the audit log, and the
+// calls in the store. It refuses everything after a failed write. The daemon and the rings call it.
 package records
 
 import (
@@ -15,8 +14,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// ErrUnavailable: the audit log or the store cannot be written; nothing runs until
-// they can be again.
+// ErrUnavailable: the audit log or the store cannot be written. Nothing runs until they can be again.
 var ErrUnavailable = errors.New("the audit log or the store cannot be written: nothing runs")
 
 // Log is the audit log.
@@ -24,27 +22,26 @@ type Log interface {
 	Append(ctx context.Context, r audit.Record, d audit.Durability) (audit.Head, error)
 	Head() audit.Head
 	Err() error
-	// Reopen takes the log up again after a failed write.
+	// Reopen makes the log accept records again after a failed write.
 	Reopen(ctx context.Context) error
 }
 
-// Recorder is the one way to the audit log: it counts what is written and
-// remembers that a write failed. The daemon and the interpreter ring share one.
-// It is safe for concurrent use.
+// Recorder is the only writer of the audit log. It counts records and remembers a failed write. The daemon
+// and the rings share one. It is safe for concurrent use.
 type Recorder struct {
 	log     Log
 	metrics *metrics.Metrics
 	broken  atomic.Pointer[fault]
 
-	beside atomic.Pointer[Beside] // nil: nobody else is told
+	beside atomic.Pointer[Beside] // nil if there is no candidate policy
 
 	shares shares // of runs
 
-	preparing atomic.Int64 // the number of the generation that rings prepare
+	preparing atomic.Int64 // number of the generation that rings prepare
 }
 
-// Generation is the number of the generation that rings are preparing: what
-// interpreter.Config.Generation asks for.
+// Generation returns the number of the generation that rings are preparing, for
+// interpreter.Config.Generation.
 func (r *Recorder) Generation() int64 { return r.preparing.Load() }
 
 type fault struct{ err error }
@@ -54,11 +51,11 @@ func NewRecorder(log Log, m *metrics.Metrics) *Recorder {
 	return &Recorder{log: log, metrics: m}
 }
 
-// Beside is told of what was decided, once it is on record, and of the action where the
-// record does not hold it whole. It holds nothing up.
+// Beside is called with each decision after it is recorded. a is the action if the record does not hold all
+// of it. Beside must be fast.
 type Beside func(ctx context.Context, r audit.Record, a *profiles.Action)
 
-// Beside sets who is told.
+// Beside sets the callback.
 func (r *Recorder) Beside(tell Beside) { r.beside.Store(&tell) }
 
 func (r *Recorder) told(ctx context.Context, rec audit.Record, a *profiles.Action) {
@@ -67,9 +64,8 @@ func (r *Recorder) told(ctx context.Context, rec audit.Record, a *profiles.Actio
 	}
 }
 
-// Append writes r, or nothing that r is about may happen: the error wraps
-// ErrUnavailable, except for a record that the log refuses and for the end of
-// ctx.
+// Append writes rec. After an error, the act that rec is about must not happen. The error wraps
+// ErrUnavailable, unless the log refuses the record or ctx ended.
 func (r *Recorder) Append(ctx context.Context, rec audit.Record, d audit.Durability) (audit.Head, error) {
 	if f := r.broken.Load(); f != nil {
 		return audit.Head{}, f.err
@@ -97,7 +93,7 @@ func (r *Recorder) failed(err error) error {
 	return wrapped
 }
 
-// Err is nil while records can be written; else it wraps ErrUnavailable.
+// Err returns nil if records can be written. Otherwise it wraps ErrUnavailable.
 func (r *Recorder) Err() error {
 	if f := r.broken.Load(); f != nil {
 		return f.err
@@ -108,13 +104,13 @@ func (r *Recorder) Err() error {
 	return nil
 }
 
-// Tight reports whether the log found no further room on its disk.
+// Tight reports whether the log found no space on its disk.
 func (r *Recorder) Tight() bool {
 	t, ok := r.log.(interface{ Tight() bool })
 	return ok && t.Tight()
 }
 
-// Size is how many bytes and files the log has.
+// Size returns the bytes and the files of the log.
 func (r *Recorder) Size() (bytes, segments int64) {
 	if l, ok := r.log.(interface{ Size() (int64, int64) }); ok {
 		return l.Size()
@@ -122,7 +118,7 @@ func (r *Recorder) Size() (bytes, segments int64) {
 	return 0, 0
 }
 
-// Packed is how many bytes and files of the log are in an archive.
+// Packed returns the bytes and the files of the log that are in an archive.
 func (r *Recorder) Packed() (bytes, files int64) {
 	if l, ok := r.log.(interface{ Packed() (int64, int64) }); ok {
 		return l.Packed()
@@ -130,8 +126,8 @@ func (r *Recorder) Packed() (bytes, files int64) {
 	return 0, 0
 }
 
-// Archive moves the beginning of the log to an archive; see [audit.Log.Archive]. A log
-// that takes no records is ErrUnavailable.
+// Archive moves the oldest part of the log to an archive; see [audit.Log.Archive]. It returns ErrUnavailable
+// if the log takes no records.
 func (r *Recorder) Archive(ctx context.Context, o audit.Order) ([]audit.ArchivedFile, error) {
 	if err := r.Err(); err != nil {
 		return nil, err
@@ -152,8 +148,8 @@ func (r *Recorder) Archive(ctx context.Context, o audit.Order) ([]audit.Archived
 	return done, err
 }
 
-// Reopen takes records again once the log does. Nobody may be appending: a failure
-// that comes in later closes it again.
+// Reopen accepts records again once the log does. No caller may be appending: its failure would close the
+// recorder again.
 func (r *Recorder) Reopen(ctx context.Context) error {
 	if err := r.log.Reopen(ctx); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -165,10 +161,10 @@ func (r *Recorder) Reopen(ctx context.Context) error {
 // Prepare sets what Generation returns.
 func (r *Recorder) Prepare(generation int64) { r.preparing.Store(generation) }
 
-// Seq is the sequence of the last record.
+// Seq returns the sequence of the last record.
 func (r *Recorder) Seq() int64 { return r.log.Head().Seq }
 
-// CountGuests is l, counting the guests it starts.
+// CountGuests wraps a launcher and counts the guests that it starts.
 func CountGuests(l executors.Launcher, m *metrics.Metrics) executors.Launcher {
 	return countingLauncher{l, m}
 }

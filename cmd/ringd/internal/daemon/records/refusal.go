@@ -11,23 +11,22 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Refusal is something that a guest tried and the kernel refused. Call and Detail
-// are bounded by who reports it; Detail is a path or a family of sockets, in the
-// guest's words.
+// Refusal is an act of a guest that the kernel refused. The reporter limits the length of Call and Detail.
+// Detail is a path or a family of sockets, in the guest's words.
 type Refusal struct {
-	Run      string // "": the guest served none
-	Agent    string // "": nobody's yet
+	Run      string // empty if the guest served none
+	Agent    string // empty if the guest had none yet
 	Executor string
 	Layer    string // "seccomp"
 	Call     string // "socket"
 	Detail   string // "AF_NETLINK"
-	PID      int    // as the host sees it; 0: not known
-	Count    int    // how often it was seen so far
+	PID      int    // on the host; 0 if unknown
+	Count    int    // number of times so far
 	Ends     bool   // the guest is ended for it
 }
 
-// Refusals puts on record what guests tried and were refused. The zero value
-// refuses, until records are attached; it is safe for concurrent use.
+// Refusals records acts of guests that the kernel refused. The zero value refuses to record before
+// [Refusals.Attach]. It is safe for concurrent use.
 type Refusals struct{ to atomic.Pointer[refusalsTo] }
 
 type refusalsTo struct {
@@ -35,14 +34,14 @@ type refusalsTo struct {
 	tell     func(run string, d profiles.Decision)
 }
 
-// Attach says where refusals are recorded, and who is told of the one of a run
-// once it is on record; tell may be nil.
+// Attach sets the recorder, and a callback that gets the refusal of a run once it is recorded. tell may be
+// nil.
 func (r *Refusals) Attach(recorder *Recorder, tell func(run string, d profiles.Decision)) {
 	r.to.Store(&refusalsTo{recorder, tell})
 }
 
-// Record returns nil once v is on record. An error means that the guest must be
-// ended: what it does is not seen any more.
+// Record returns nil once v is recorded. After an error the guest must be ended, because its acts are no
+// longer recorded.
 func (r *Refusals) Record(ctx context.Context, v Refusal) error {
 	to := r.to.Load()
 	if to == nil {
@@ -85,8 +84,8 @@ func (r *Refusals) Record(ctx context.Context, v Refusal) error {
 	return nil
 }
 
-// own reports whether the guest was ringd's own: it had no agent. One that is ended
-// for what it tried is suspect whoever it served.
+// own reports whether the guest was ringd's own, which has no agent. A guest that is ended for its act is
+// suspect, whatever it served.
 func (v Refusal) own() bool { return v.Agent == "" && !v.Ends }
 
 func (v Refusal) decision() profiles.Decision {

@@ -8,11 +8,10 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 )
 
-// ErrShare: a run has put on record as much as one run may; what cannot be recorded
-// does not happen.
+// ErrShare: a run has reached its limit of records. An act that cannot be recorded does not happen.
 var ErrShare = errors.New("the run has reached its limit of audit records")
 
-// shares counts what live runs put on record, in bytes.
+// shares counts the bytes of records of live runs.
 type shares struct {
 	most int64
 	over func(run string)
@@ -21,16 +20,15 @@ type shares struct {
 	used map[string]int64
 }
 
-// Bound sets how many bytes of records one run may cause, from its start or from when
-// it goes on to its end or its pause. over gets the run that passes the bound, once,
-// before the record is written: it ends the run, and must not wait. An eighth above the
-// bound nothing that the run does is recorded any more, and so does not happen. Bound is
-// called before anything is recorded; without it there is no bound.
+// Bound sets the limit of the bytes of records of one run. It counts from the start or the resume of a run to
+// its end or pause. over is called once with a run that passes the limit, before the record is written. It
+// ends the run, and must not wait. An eighth above the limit, acts of the run are no longer recorded, and so
+// do not happen. Bound is called before the first record. Without it there is no limit.
 func (r *Recorder) Bound(most int64, over func(run string)) {
 	r.shares.most, r.shares.over, r.shares.used = most, over, map[string]int64{}
 }
 
-// take counts a record of a run. The error is that of one that must not be written.
+// take counts a record of a run. After an error the record must not be written.
 func (s *shares) take(rec *audit.Record) error {
 	if s.most <= 0 || rec.Run == "" {
 		return nil
@@ -42,8 +40,7 @@ func (s *shares) take(rec *audit.Record) error {
 	return err
 }
 
-// count takes a record from the share of its run, and says whether it is the one that
-// passes it.
+// count counts a record of a run, and reports whether it is the one that passes the limit.
 func (s *shares) count(rec *audit.Record) (over bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,9 +62,8 @@ func (s *shares) count(rec *audit.Record) (over bool, err error) {
 	return before <= s.most && after > s.most, nil
 }
 
-// act reports whether a record stands for something that a guest does, and that does
-// not happen without it. Ends are on record whatever came before, and so is what a guest
-// says that it refused itself: there are few of these in a run.
+// act reports whether a record is about an act of a guest that does not happen without it. Ends are always
+// recorded. So is what a guest reports that it refused itself: a run has few of these.
 func act(rec *audit.Record) bool {
 	if rec.Claimed() {
 		return false
@@ -87,10 +83,10 @@ func act(rec *audit.Record) bool {
 	}
 }
 
-// frame is about what a line of the log has beside the texts of its record.
+// frame is the approximate length of a line of the log without the texts of its record.
 const frame = 400
 
-// size is about how many bytes of the log a record takes.
+// size returns the approximate length of a record in the log.
 func size(rec *audit.Record) int64 {
 	n := frame + len(
 		rec.Run,

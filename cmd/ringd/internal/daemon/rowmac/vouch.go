@@ -1,11 +1,10 @@
-// Package rowmac tells the rows that this daemon wrote from those that somebody
-// else wrote into its database.
+// Package rowmac owns the MACs of rows in the store. They tell the rows that this daemon wrote from rows that
+// another process wrote into its database.
 //
-// The record of a run that waits is sealed. What was said about its calls since is
-// not: the calls, the words of approvers, the answers of the harness and the
-// results of acts are rows. Each carries a mark made with the key of the records,
-// and none is acted on, or shown to a person who is to decide, before its mark
-// was checked. A mark does not keep an older row from being put back.
+// The record of a waiting run is sealed. What happened to its calls since is not: the calls, the verdicts of
+// approvers, the answers of the harness and the results of acts are rows. Each row carries a MAC made with
+// the key of the records. The daemon and package waiting check it before they act on a row, or show it to an
+// approver. A MAC does not keep an older row from being put back.
 package rowmac
 
 import (
@@ -24,14 +23,13 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Marker makes marks and checks them; *seal.Keyring does.
+// Marker makes and checks MACs; *seal.Keyring is one.
 type Marker interface {
 	Mark(purpose string, parts ...[]byte) []byte
 	Check(mark []byte, purpose string, parts ...[]byte) error
 }
 
-// What is marked: also the field of the *seal.IntegrityError when it does not
-// hold.
+// Kinds of rows. The *seal.IntegrityError of a wrong MAC has the kind as its field.
 const (
 	ofCall     = "call"
 	ofApproval = "approval"
@@ -39,13 +37,13 @@ const (
 	ofResult   = "result"
 )
 
-// Call is the mark of a call that is opened: who it is for, with which arguments,
-// and what an approval of it takes.
+// Call returns the MAC of an opened call. It covers the owner of the call, the arguments, and the terms of an
+// approval.
 func Call(m Marker, c store.Call) []byte { return m.Mark(ofCall, callParts(c)...) }
 
 func callParts(c store.Call) [][]byte {
 	first := c.For
-	if c.Needs > 0 { // for whom it was at first
+	if c.Needs > 0 { // the owners at the time of the call
 		first = store.ByApprover
 	}
 	return texts(c.Run, c.ID, c.Bridge, c.ArgsDigest, string(first), string(c.Acts), strings.Join(c.From, "\x00"),
@@ -67,8 +65,8 @@ func micros(t time.Time) string {
 	return strconv.FormatInt(t.UnixMicro(), 10)
 }
 
-// CheckCall refuses a call that is not the one that was opened, and arguments
-// that are not those of its digest. Errors are those of Marker.
+// CheckCall refuses a call whose row is not the one that was opened, or whose arguments do not have its
+// digest. Errors are those of Marker.
 func CheckCall(m Marker, c store.Call) error {
 	if profiles.Digest(c.Args) != c.ArgsDigest {
 		return fmt.Errorf("the arguments of call %s: %w", c.ID, &seal.IntegrityError{Field: ofCall})
@@ -76,8 +74,7 @@ func CheckCall(m Marker, c store.Call) error {
 	return CheckMark(m, c)
 }
 
-// CheckMark is CheckCall for a row whose arguments were not read: it vouches for their
-// digest.
+// CheckMark is CheckCall for a row whose arguments were not read. The MAC covers their digest.
 func CheckMark(m Marker, c store.Call) error {
 	if err := m.Check(c.Mark, ofCall, callParts(c)...); err != nil {
 		return fmt.Errorf("call %s: %w", c.ID, err)
@@ -85,24 +82,24 @@ func CheckMark(m Marker, c store.Call) error {
 	return nil
 }
 
-// Approval is the mark of an approver's word.
+// Approval returns the MAC of an approver's verdict.
 func Approval(m Marker, a store.Approval) []byte { return m.Mark(ofApproval, approvalParts(a)...) }
 
 func approvalParts(a store.Approval) [][]byte {
 	return texts(a.Run, a.Call, a.By, a.As, string(a.Verdict), a.Reason, a.Digest, micros(a.At))
 }
 
-// Terms are what an approval of a call takes.
+// Terms are the conditions of an approval of a call.
 type Terms struct {
 	Run, Call string
-	Actor     string // whose program asks, and who does not count
+	Actor     string // owner of the run, who may not approve
 	Digest    string // of the arguments
 	From      []string
 	Count     int64
 	Expires   time.Time
 }
 
-// termsOf are those of a row that CheckCall has passed.
+// termsOf returns the terms in a row that CheckCall has accepted.
 func termsOf(row store.Run, c store.Call) Terms {
 	return Terms{
 		Run:     c.Run,
@@ -115,10 +112,9 @@ func termsOf(row store.Run, c store.Call) Terms {
 	}
 }
 
-// Verdict is what the words on a call come to under its terms: the last one that
-// made it so, or one without a verdict while it takes more. A word with a wrong
-// mark, and one that does not fit the terms, is an error: the daemon takes none
-// such.
+// Verdict computes the verdict of the given approvals under the terms of a call. It returns the approval that
+// decided, or one without a verdict if more are needed. An approval with a wrong MAC, or one that does not
+// fit the terms, is an error, because the daemon stores no such approval.
 func Verdict(m Marker, t Terms, words []store.Approval) (store.Approval, error) {
 	var last store.Approval
 	heard := map[string]bool{}
@@ -160,8 +156,8 @@ func Verdict(m Marker, t Terms, words []store.Approval) (store.Approval, error) 
 	return last, nil
 }
 
-// CheckVerdict refuses a call whose row says another verdict than the words on it
-// come to. The call has passed CheckCall.
+// CheckVerdict refuses a call whose row has another verdict than its approvals. The call must have passed
+// CheckCall.
 func CheckVerdict(m Marker, row store.Run, c store.Call, words []store.Approval) error {
 	if c.Needs == 0 {
 		return nil
@@ -176,34 +172,34 @@ func CheckVerdict(m Marker, row store.Run, c store.Call, words []store.Approval)
 	return err
 }
 
-// marked is a text that lies in a row with its mark.
+// marked is a text in a row, with its MAC.
 type marked struct {
 	Body json.RawMessage `json:"body"`
 	Mark []byte          `json:"mark"`
 }
 
-// Answer is body, which is JSON, as the row of an answered call has it.
+// Answer returns body, which is JSON, with its MAC, for the row of an answered call.
 func Answer(m Marker, run, call, digest, by string, body []byte) ([]byte, error) {
 	return wrap(m, ofAnswer, body, run, call, digest, by)
 }
 
-// OpenAnswer returns what Answer was given.
+// OpenAnswer checks a row of Answer and returns its body.
 func OpenAnswer(m Marker, run, call, digest, by string, row []byte) ([]byte, error) {
 	return unwrap(m, ofAnswer, row, run, call, digest, by)
 }
 
-// Result is the end of a call, which is JSON, as its row has it.
+// Result returns the end of a call, which is JSON, with its MAC, for its row.
 func Result(m Marker, run, call string, end []byte) ([]byte, error) {
 	return wrap(m, ofResult, end, run, call)
 }
 
-// OpenResult returns what Result was given.
+// OpenResult checks a row of Result and returns the end.
 func OpenResult(m Marker, run, call string, row []byte) ([]byte, error) {
 	return unwrap(m, ofResult, row, run, call)
 }
 
 func wrap(m Marker, purpose string, body []byte, about ...string) ([]byte, error) {
-	// As it will be read: an encoder may write a text in another way.
+	// The MAC covers the encoding as it will be read: an encoder may change a text.
 	text, err := json.Marshal(json.RawMessage(body))
 	if err != nil {
 		return nil, fmt.Errorf("mark the %s: %w", purpose, err)

@@ -5,7 +5,7 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Event is an event of the ring.
+// Event converts an event of the ring.
 func Event(started string, e run.Event) wire.Event {
 	out := wire.Event{Seq: e.Seq, Run: started}
 	switch e.Kind {
@@ -33,8 +33,8 @@ func Event(started string, e run.Event) wire.Event {
 	return out
 }
 
-// Replay makes events of a run of which only the outcome is left, after a number. A
-// reader that lacks its last event alone gets that one.
+// Replay returns the events after a number, for a run of which only the outcome is left. A reader that lacks
+// only the last event gets that one.
 func Replay(run wire.Run, after int64) []wire.Event {
 	if !Ended(run.State) {
 		return nil
@@ -42,7 +42,7 @@ func Replay(run wire.Run, after int64) []wire.Event {
 	switch {
 	case after > 0 && after < run.LastEvent:
 		return Waiting(run, after)
-	case after > 0: // to the reader of an end that was seen it is told again
+	case after > 0: // a reader that has seen the end gets it again
 		return []wire.Event{
 			{Seq: after, Type: wire.EventGap, Run: run.ID},
 			{Seq: after + 1, Type: wire.EventState, Run: run.ID, State: run.State},
@@ -52,7 +52,7 @@ func Replay(run wire.Run, after int64) []wire.Event {
 	return append(out, wire.Event{Seq: int64(len(out) + 1), Type: wire.EventState, Run: run.ID, State: run.State})
 }
 
-// begun makes events of what the outcome holds, for a reader that begins.
+// begun returns the events in an outcome, for a new reader.
 func begun(run wire.Run) []wire.Event {
 	var out []wire.Event
 	add := func(e wire.Event) {
@@ -68,8 +68,8 @@ func begun(run wire.Run) []wire.Event {
 	return out
 }
 
-// Waiting makes events of a run that waits in the store: none for a reader that
-// has its last one. The last has the number that the next life goes on from.
+// Waiting returns the events of a waiting run, or none if the reader has the last one. The last one has the
+// number from which the resumed run continues.
 func Waiting(run wire.Run, after int64) []wire.Event {
 	last := run.LastEvent
 	state := wire.Event{Seq: last, Type: wire.EventState, Run: run.ID, State: run.State}

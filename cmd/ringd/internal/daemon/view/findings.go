@@ -5,7 +5,7 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Findings are what was said of sources, as the API has it; never nil.
+// Findings converts diagnostics. It never returns nil.
 func Findings(all schema.Diagnostics) []wire.Diagnostic {
 	out := make([]wire.Diagnostic, 0, len(all))
 	for _, x := range all {

@@ -10,7 +10,7 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Filter chooses runs of a list. Zero fields choose all.
+// Filter selects runs of a list. Zero fields select all.
 type Filter struct {
 	Prefix string // of the id
 	Agent  string
@@ -19,8 +19,7 @@ type Filter struct {
 	Limit  int
 }
 
-// Stored is f in the words of the store, which calls every run that has not
-// ended by the step it is at.
+// Stored converts f for the store, which has more states of a run that has not ended.
 func (f Filter) Stored() (store.Filter, error) {
 	out := store.Filter{Prefix: f.Prefix, Agent: f.Agent, Before: f.Before, Limit: f.Limit}
 	for _, state := range f.States {
@@ -42,8 +41,7 @@ type lister interface {
 	Runs(ctx context.Context, f store.Filter) ([]store.Run, error)
 }
 
-// ListKept lists the runs of a store that no daemon uses, in the states of
-// Kept.
+// ListKept lists the runs of a store that no daemon uses, in the states of Kept.
 func ListKept(ctx context.Context, runs lister, f Filter) (wire.RunList, error) {
 	asked := f.States
 	f.States = slices.DeleteFunc(slices.Clone(asked), func(s string) bool { return s == string(store.Answered) })
@@ -57,8 +55,7 @@ func ListKept(ctx context.Context, runs lister, f Filter) (wire.RunList, error) 
 	return List(ctx, runs, kept, asked, func(row store.Run) string { return Kept(row.State) })
 }
 
-// Kept is State for a store that no daemon uses, where an answered run goes on
-// when somebody resumes it.
+// Kept is State for a store that no daemon uses. There an answered run is resumed only on request.
 func Kept(s store.State) string {
 	if s == store.Answered {
 		return string(store.Answered)
@@ -66,8 +63,7 @@ func Kept(s store.State) string {
 	return State(s)
 }
 
-// List shows rows whose state, as stateOf tells it, is one of states; none are
-// all.
+// List returns the rows whose state, by stateOf, is one of states. Empty states select all.
 func List(
 	ctx context.Context,
 	runs lister,

@@ -1,6 +1,5 @@
-// Package view turns what the ring and the store know of a run into the words of
-// the API. It asks nobody and keeps nothing; the daemon and the command line call
-// it.
+// Package view owns the conversion of runs to the types of the API, from what the ring and the store know.
+// The daemon and the command line call it.
 package view
 
 import (
@@ -20,7 +19,7 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Run is the wire form of a run as the ring sees it.
+// Run converts a run of the ring.
 func Run(v contract.View, created time.Time) wire.Run {
 	out := wire.Run{ID: v.ID, State: string(v.State), Agent: v.Agent, Executor: v.Executor, Created: &created,
 		Value: v.Value, Repr: v.Repr, Imports: v.Imports, Dropped: v.Dropped, ExitCode: v.ExitCode, Ran: v.Ran,
@@ -33,7 +32,7 @@ func Run(v contract.View, created time.Time) wire.Run {
 			HostWaitMillis: millis(v.Usage.HostWait), PeakBytes: v.Usage.PeakBytes, Calls: v.Usage.Calls}}
 	out.Console, out.Stdout, out.Stderr = streams(v.Console)
 	out.RuleOfTwo = ruleOfTwo(v.Touched)
-	if Ended(out.State) { // of one that lives there are always later ones
+	if Ended(out.State) { // a live run has later ones
 		out.LastEvent = v.LastEvent
 	}
 	for _, a := range v.Asked {
@@ -79,7 +78,7 @@ func Run(v contract.View, created time.Time) wire.Run {
 	return out
 }
 
-// ruleOfTwo is what a run has touched; nil: no rule binds it.
+// ruleOfTwo converts the powers that a run has used, or returns nil if no rule binds it.
 func ruleOfTwo(t *ruleoftwo.Touched) *wire.RuleOfTwo {
 	if t == nil {
 		return nil
@@ -92,7 +91,7 @@ func ruleOfTwo(t *ruleoftwo.Touched) *wire.RuleOfTwo {
 	return out
 }
 
-// streams takes what a program wrote to its standard streams out of its console.
+// streams separates the standard streams of a program from its console.
 func streams(console []executors.ConsoleEntry) (lines []wire.ConsoleEntry, stdout, stderr string) {
 	lines = make([]wire.ConsoleEntry, 0, len(console))
 	var out, errs strings.Builder
@@ -111,7 +110,7 @@ func streams(console []executors.ConsoleEntry) (lines []wire.ConsoleEntry, stdou
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// Row is the wire form of a run that the store alone knows.
+// Row converts a run that only the store knows.
 func Row(row store.Run) (wire.Run, error) {
 	out := wire.Run{Console: []wire.ConsoleEntry{}, Denials: []profiles.Decision{},
 		Usage: wire.Usage{Calls: map[string]int64{}}, Attestation: wire.Attestation{Layers: map[string]string{}}}
@@ -121,7 +120,7 @@ func Row(row store.Run) (wire.Run, error) {
 		}
 	}
 	if row.State != store.Paused && row.State != store.Answered {
-		out.Pending = nil // what Known left there
+		out.Pending = nil // it has only the fields of Known
 	}
 	out.ID, out.State, out.Agent, out.Executor = row.ID, State(row.State), row.Agent, row.Executor
 	if out.Created == nil {
@@ -133,7 +132,7 @@ func Row(row store.Run) (wire.Run, error) {
 	return out, nil
 }
 
-// State is the state of a row in the words of the API.
+// State returns the API state of a row.
 func State(s store.State) string {
 	switch s {
 	case store.Done, store.Denied, store.Failed, store.Limit, store.Cancelled, store.Unknown, store.Paused:
@@ -145,7 +144,7 @@ func State(s store.State) string {
 	}
 }
 
-// Ended tells the states that a run does not leave.
+// Ended reports whether a state is final.
 func Ended(state string) bool {
 	switch executors.State(state) {
 	case executors.StateDone, executors.StateFailed, executors.StateDenied, executors.StateLimit,
@@ -158,8 +157,8 @@ func Ended(state string) bool {
 	}
 }
 
-// Waits are the open calls of a run that waits in the store, as they stand.
-// known are those of its outcome, for what the store does not keep with a call.
+// Waits returns the open calls of a waiting run. known are those of its outcome, for the fields that the
+// store does not have.
 func Waits(calls []store.Call, given []store.Approval, known []wire.Pending) []wire.Pending {
 	var out []wire.Pending
 	for _, c := range calls {
@@ -173,8 +172,7 @@ func Waits(calls []store.Call, given []store.Approval, known []wire.Pending) []w
 	return out
 }
 
-// Known is what the outcome of a run that waits keeps of its calls: what the
-// store does not have.
+// Known returns the fields of open calls that only the outcome of a waiting run keeps, not the store.
 func Known(pending []wire.Pending) []wire.Pending {
 	var out []wire.Pending
 	for _, p := range pending {
@@ -185,8 +183,8 @@ func Known(pending []wire.Pending) []wire.Pending {
 	return out
 }
 
-// Pending is the wire form of an open call that the store knows, with the words
-// that approvers gave on any call of its run, and what Known kept.
+// Pending converts an open call of the store. given are the approvals of all calls of its run, and known is
+// the result of Known.
 func Pending(c store.Call, given []store.Approval, known []wire.Pending) wire.Pending {
 	out := wire.Pending{ID: c.ID, Bridge: c.Bridge, Args: c.Args, For: string(c.For), Digest: c.ArgsDigest}
 	if c.For != store.ByApprover {
@@ -210,8 +208,8 @@ func Pending(c store.Call, given []store.Approval, known []wire.Pending) wire.Pe
 	return out
 }
 
-// Interim is what the store keeps of a run that waits. A console that is too large
-// for it counts as dropped until the run goes on: its record has all of it.
+// Interim returns the stored outcome of a waiting run. A console that is too large for it counts as dropped
+// until the resume: the record of the run has all of it.
 func Interim(out wire.Run) ([]byte, error) {
 	raw, err := json.Marshal(out)
 	if err == nil && len(raw) > store.MaxOutcome {
@@ -222,8 +220,7 @@ func Interim(out wire.Run) ([]byte, error) {
 	return raw, err
 }
 
-// Outcome is what the store keeps of a run. One that is too large is replaced
-// by a failure that says so.
+// Outcome returns the stored outcome of a run. One that is too large is replaced by a failure that says so.
 func Outcome(out *wire.Run) ([]byte, error) {
 	raw, err := json.Marshal(out)
 	if err == nil && len(raw) <= store.MaxOutcome {

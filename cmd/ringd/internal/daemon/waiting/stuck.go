@@ -130,7 +130,7 @@ func Damaged(run string, err error) error {
 	return err
 }
 
-// Clip bounds a text that the store keeps.
+// Clip truncates a text for the store.
 func Clip(s string) string { return canonjson.Truncate(s, 1000) }
 
 // EngineError is the error of a snapshot whose engine this daemon does not have.
