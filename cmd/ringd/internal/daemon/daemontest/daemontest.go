@@ -220,7 +220,7 @@ func (s *Stack) Close(t testing.TB) {
 		return
 	}
 	s.ended = true
-	if err := errors.Join(s.Daemon.Close(), s.store.Close(), s.log.Close()); err != nil && s.Faults.never() {
+	if err := errors.Join(s.Daemon.Close(), s.store.Close(), s.log.Close()); err != nil && s.Faults.unused() {
 		t.Errorf("close: %v", err)
 	}
 }
@@ -342,7 +342,7 @@ func Set(text string) (*profiles.Set, error) {
 			continue
 		}
 		if program, is := strings.CutPrefix(b, "$"); is {
-			a.Shell = lists(a.Shell, program, limits)
+			a.Shell = addProgram(a.Shell, program, limits)
 			continue
 		}
 		spawn := [3]int64{1, 1, 1 << 40} // agents of a call, depth, agents in all
@@ -378,9 +378,9 @@ func Set(text string) (*profiles.Set, error) {
 	return &set, err
 }
 
-// lists adds a program of /usr/bin to a shell: git, or git!push, which needs an approval and is held for a
+// addProgram adds a program of /usr/bin to a shell: git, or git!push, which needs an approval and is held for a
 // minute at most.
-func lists(s *profiles.Shell, program string, limits profiles.Limits) *profiles.Shell {
+func addProgram(s *profiles.Shell, program string, limits profiles.Limits) *profiles.Shell {
 	if s == nil {
 		s = &profiles.Shell{Pipes: true, Redirects: true, Substitution: true, Limits: limits}
 	}

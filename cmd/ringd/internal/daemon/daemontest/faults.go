@@ -24,7 +24,7 @@ func (f *Faults) On(hook func(what string) error) {
 	f.hook, f.used = hook, true
 }
 
-func (f *Faults) never() bool {
+func (f *Faults) unused() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return !f.used

@@ -26,8 +26,8 @@ type OrdersConfig struct {
 
 // OrderDesk carries out the orders of a sync folder. It is the sink of a syncer with [OrderLimits].
 type OrderDesk struct {
-	cfg  OrdersConfig
-	told string // the last refusal that was logged, so that each is logged once
+	cfg         OrdersConfig
+	lastRefusal string // the last refusal that was logged, so that each is logged once
 }
 
 // NewDesk checks the configuration.
@@ -65,7 +65,7 @@ func (d *OrderDesk) Apply(ctx context.Context, p syncer.Push) error {
 	} else if err := d.cfg.Lock.Obey(ctx, o); err != nil {
 		return d.refuse(ctx, out, err)
 	}
-	d.told, out.At = "", d.cfg.Now().UTC()
+	d.lastRefusal, out.At = "", d.cfg.Now().UTC()
 	d.cfg.Lock.Note(&out)
 	return nil
 }
@@ -75,7 +75,10 @@ func (d *OrderDesk) Apply(ctx context.Context, p syncer.Push) error {
 func (d *OrderDesk) refuse(ctx context.Context, o wire.Order, cause error) error {
 	code, later := codeOf(cause)
 	o.Result, o.Code, o.At = wire.OrderRefused, code, d.cfg.Now().UTC()
-	o.Message = trust.LockdownFile + " is not carried out: " + code + ": " + strings.TrimPrefix(plain(cause), code+": ")
+	o.Message = trust.LockdownFile + " is not carried out: " + code + ": " + strings.TrimPrefix(
+		textWithoutCode(cause),
+		code+": ",
+	)
 	if todo := remedy(code); todo != "" {
 		o.Message += "; " + todo
 	}
@@ -84,7 +87,7 @@ func (d *OrderDesk) refuse(ctx context.Context, o wire.Order, cause error) error
 		again = cause
 	}
 	told := o.Digest + o.Message
-	if told == d.told {
+	if told == d.lastRefusal {
 		return again
 	}
 	d.cfg.Lock.Note(&o)
@@ -100,12 +103,12 @@ func (d *OrderDesk) refuse(ctx context.Context, o wire.Order, cause error) error
 	if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced); err != nil {
 		return errors.Join(cause, err)
 	}
-	d.told = told
+	d.lastRefusal = told
 	return again
 }
 
-// plain returns the text of an error without the code of a push.
-func plain(err error) string {
+// textWithoutCode returns the text of an error without the code of a push.
+func textWithoutCode(err error) string {
 	var r *trust.Refusal
 	if errors.As(err, &r) {
 		return r.Reason
@@ -170,7 +173,7 @@ func (d *OrderDesk) Reject(ctx context.Context, err error) {
 		if last := d.cfg.Lock.LastOrder(); last != nil && last.Result == wire.OrderRefused {
 			d.cfg.Lock.Note(nil) // the refused file was removed
 		}
-		d.told = ""
+		d.lastRefusal = ""
 		return
 	}
 	_ = d.refuse(ctx, wire.Order{}, err) // the syncer checks again
@@ -185,7 +188,7 @@ func (d *OrderDesk) Watch(ctx context.Context, dir string, poll time.Duration) (
 	if d == nil {
 		return func() error { return nil }, nil
 	}
-	first := &first{OrderDesk: d, looked: make(chan struct{})}
+	first := &firstLook{OrderDesk: d, looked: make(chan struct{})}
 	s, err := syncer.Start(
 		ctx,
 		syncer.Config{Dir: dir, Sink: first, Logger: d.cfg.Logger, Limits: OrderLimits(), Poll: poll},
@@ -200,19 +203,19 @@ func (d *OrderDesk) Watch(ctx context.Context, dir string, poll time.Duration) (
 	return s.Close, nil
 }
 
-// first signals the first check of a folder, whatever it held.
-type first struct {
+// firstLook signals the first check of a folder, whatever it held.
+type firstLook struct {
 	*OrderDesk
 	once   sync.Once
 	looked chan struct{}
 }
 
-func (f *first) seen() { f.once.Do(func() { close(f.looked) }) }
+func (f *firstLook) seen() { f.once.Do(func() { close(f.looked) }) }
 
-func (f *first) Apply(ctx context.Context, p syncer.Push) error {
+func (f *firstLook) Apply(ctx context.Context, p syncer.Push) error {
 	defer f.seen()
 	return f.OrderDesk.Apply(ctx, p)
 }
 
-func (f *first) Reject(ctx context.Context, err error) { f.OrderDesk.Reject(ctx, err); f.seen() }
-func (f *first) Lost(ctx context.Context, err error)   { f.OrderDesk.Lost(ctx, err); f.seen() }
+func (f *firstLook) Reject(ctx context.Context, err error) { f.OrderDesk.Reject(ctx, err); f.seen() }
+func (f *firstLook) Lost(ctx context.Context, err error)   { f.OrderDesk.Lost(ctx, err); f.seen() }

@@ -13,12 +13,12 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/atomicfile"
 )
 
-// block is the fixed size of the file. Starting a lockdown overwrites the file, so it needs no space on a
+// fileBytes is the fixed size of the file. Starting a lockdown overwrites the file, so it needs no space on a
 // full disk. A torn write cannot be read, and a file that cannot be read is a lockdown.
-const block = 8192
+const fileBytes = 8192
 
-// kept is the content of the file.
-type kept struct {
+// fileState is the content of the file.
+type fileState struct {
 	State    string    `json:"state"` // locked | open
 	By       string    `json:"by,omitempty"`
 	Reason   string    `json:"reason,omitempty"`
@@ -33,38 +33,38 @@ const (
 	stateOpen   = "open"
 )
 
-// read returns the content of the file. A missing file means open. An unreadable one is an error.
-func read(name string) (kept, error) {
-	if err := regular(name); errors.Is(err, os.ErrNotExist) {
-		return kept{State: stateOpen}, nil
+// readState returns the content of the file. A missing file means open. An unreadable one is an error.
+func readState(name string) (fileState, error) {
+	if err := checkRegular(name); errors.Is(err, os.ErrNotExist) {
+		return fileState{State: stateOpen}, nil
 	} else if err != nil {
-		return kept{}, err
+		return fileState{}, err
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return kept{}, err
+		return fileState{}, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, block+1))
+	b, err := io.ReadAll(io.LimitReader(f, fileBytes+1))
 	if err != nil {
-		return kept{}, err
+		return fileState{}, err
 	}
-	var k kept
+	var k fileState
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&k); err != nil {
-		return kept{}, err
+		return fileState{}, err
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) || len(b) != block ||
+	if _, err := d.Token(); !errors.Is(err, io.EOF) || len(b) != fileBytes ||
 		(k.State != stateLocked && k.State != stateOpen) {
-		return kept{}, errors.New("it is not what ringd writes")
+		return fileState{}, errors.New("it is not what ringd writes")
 	}
 	return k, nil
 }
 
-// regular refuses anything but a regular file: opening a pipe would wait for its other end. It returns
+// checkRegular refuses anything but a regular file: opening a pipe would wait for its other end. It returns
 // os.ErrNotExist if there is no file.
-func regular(name string) error {
+func checkRegular(name string) error {
 	info, err := os.Lstat(name)
 	if err != nil {
 		return err
@@ -75,17 +75,17 @@ func regular(name string) error {
 	return nil
 }
 
-// write returns once k is on disk.
-func write(name string, k kept) (err error) {
+// writeState returns once k is on disk.
+func writeState(name string, k fileState) (err error) {
 	b, err := json.Marshal(k)
 	if err != nil {
 		return err
 	}
-	if len(b) > block {
+	if len(b) > fileBytes {
 		return fmt.Errorf("%d bytes do not fit", len(b))
 	}
-	b = append(b, bytes.Repeat([]byte{'\n'}, block-len(b))...)
-	statErr := regular(name)
+	b = append(b, bytes.Repeat([]byte{'\n'}, fileBytes-len(b))...)
+	statErr := checkRegular(name)
 	if statErr != nil && !errors.Is(statErr, os.ErrNotExist) {
 		return statErr
 	}
@@ -97,7 +97,7 @@ func write(name string, k kept) (err error) {
 	if _, err := f.WriteAt(b, 0); err != nil {
 		return err
 	}
-	if err := f.Truncate(block); err != nil {
+	if err := f.Truncate(fileBytes); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil || statErr == nil {
@@ -112,16 +112,16 @@ func Keep(name, by, reason string, now time.Time) error {
 	if err := check(by, reason); err != nil {
 		return err
 	}
-	k, err := read(name)
+	k, err := readState(name)
 	switch {
 	case err != nil:
-		k = kept{Forgot: now.UTC()}
+		k = fileState{Forgot: now.UTC()}
 	case k.State == stateLocked:
 		return nil
 	}
-	return write(
+	return writeState(
 		name,
-		kept{
+		fileState{
 			State:    stateLocked,
 			By:       by,
 			Reason:   reason,

@@ -28,10 +28,10 @@ import (
 // MaxReason limits the reason of an order, in bytes.
 const MaxReason = 2000
 
-// within is how long an order waits for live runs to be gone. From the first moment of the lockdown they may
+// idleTimeout is how long an order waits for live runs to be gone. From the first moment of the lockdown they may
 // do nothing, and their guests have been killed. The rest is the time in which the kernel frees their memory.
 // The whole answer may take a second.
-const within = 700 * time.Millisecond
+const idleTimeout = 700 * time.Millisecond
 
 // States that a caller must tell apart.
 var (
@@ -92,10 +92,10 @@ type Config struct {
 
 // Lock is the one lock of a host. A nil Lock is never closed. It is safe for concurrent use.
 type Lock struct {
-	cfg    Config
-	parts  Parts
-	forgot time.Time             // when the file could not be read; zero if it always could
-	state  atomic.Pointer[State] // nil if there is no lockdown
+	cfg          Config
+	parts        Parts
+	unreadableAt time.Time             // when the file could not be read; zero if it always could
+	state        atomic.Pointer[State] // nil if there is no lockdown
 
 	last  atomic.Pointer[mark]       // the last signed order that was carried out
 	shown atomic.Pointer[wire.Order] // result of the last signed order that was seen
@@ -108,19 +108,19 @@ func Open(cfg Config) (*Lock, error) {
 	if cfg.File == "" || cfg.Recorder == nil || cfg.Now == nil {
 		return nil, errors.New("lockdown.Config: File, Recorder and Now are required")
 	}
-	k, err := read(cfg.File)
+	k, err := readState(cfg.File)
 	if err == nil {
-		err = lost(cfg)
+		err = checkFileLost(cfg)
 	}
-	l := &Lock{cfg: cfg, forgot: k.Forgot}
+	l := &Lock{cfg: cfg, unreadableAt: k.Forgot}
 	switch {
 	case err != nil:
-		l.forgot = cfg.Now().UTC()
+		l.unreadableAt = cfg.Now().UTC()
 		l.state.Store(&State{By: "ringd", Since: cfg.Now().UTC(),
 			Reason: fmt.Sprintf(
 				"the file %s cannot be read, so it is not known whether the lockdown was lifted: %v",
 				cfg.File,
-				bare(err),
+				withoutPath(err),
 			)})
 	case k.State == stateLocked:
 		l.state.Store(&State{By: k.By, Reason: k.Reason, Since: k.Since})
@@ -128,7 +128,7 @@ func Open(cfg Config) (*Lock, error) {
 	if l.last.Store(&mark{k.Sequence, k.Order}); err == nil {
 		// creates the file now, so that its space is reserved when the disk is full
 		if _, no := os.Lstat(cfg.File); errors.Is(no, os.ErrNotExist) {
-			err = write(cfg.File, k)
+			err = writeState(cfg.File, k)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("keep the lockdown file: %w", err)
@@ -138,9 +138,9 @@ func Open(cfg Config) (*Lock, error) {
 	return l, nil
 }
 
-// lost returns an error if the file is missing although the log has a lockdown, or cannot be read. A disk
+// checkFileLost returns an error if the file is missing although the log has a lockdown, or cannot be read. A disk
 // that loses the file must not lift a lockdown.
-func lost(cfg Config) error {
+func checkFileLost(cfg Config) error {
 	if _, err := os.Lstat(cfg.File); !errors.Is(err, os.ErrNotExist) || cfg.Begun == nil {
 		return nil
 	}
@@ -154,8 +154,8 @@ func lost(cfg Config) error {
 	return nil
 }
 
-// bare returns the error of a path without the path.
-func bare(err error) error {
+// withoutPath returns the error of a path without the path.
+func withoutPath(err error) error {
 	var at *os.PathError
 	if errors.As(err, &at) {
 		return at.Err
@@ -244,7 +244,7 @@ func (l *Lock) idle(ctx context.Context) int {
 		cancel()
 		return l.parts.Idle(over)
 	}
-	ctx, cancel := context.WithTimeout(ctx, within)
+	ctx, cancel := context.WithTimeout(ctx, idleTimeout)
 	defer cancel()
 	return l.parts.Idle(ctx)
 }
@@ -278,7 +278,7 @@ func (l *Lock) begin(ctx context.Context, by, reason string, o *mark) {
 	l.cfg.Metrics.Locked(true)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.obeyed(o)
+	l.setLast(o)
 	l.keep(context.WithoutCancel(ctx), next.Unrecorded != "")
 }
 
@@ -301,9 +301,9 @@ func (l *Lock) keep(ctx context.Context, tell bool) {
 	if s == nil {
 		return
 	}
-	k := l.kept(stateLocked)
+	k := l.fileState(stateLocked)
 	k.By, k.Reason, k.Since = s.By, s.Reason, s.Since
-	errs := []error{bare(write(l.cfg.File, k))}
+	errs := []error{withoutPath(writeState(l.cfg.File, k))}
 	if tell {
 		rec := audit.Record{Kind: audit.LockdownBegun, Actor: s.By, Detail: map[string]string{"reason": s.Reason}}
 		_, err := l.cfg.Recorder.Append(ctx, rec, audit.Synced)
@@ -340,11 +340,11 @@ func (l *Lock) lift(ctx context.Context, by, reason string, o *mark) error {
 		return fmt.Errorf("%w: that cannot be recorded: %w", ErrNotLifted, err)
 	}
 	before := l.last.Load()
-	l.obeyed(o)
-	if err := write(l.cfg.File, l.kept(stateOpen)); err != nil {
+	l.setLast(o)
+	if err := writeState(l.cfg.File, l.fileState(stateOpen)); err != nil {
 		l.last.Store(before) // the order may be carried out later
 		l.keep(ctx, true)
-		return fmt.Errorf("%w: %s cannot be written: %w", ErrNotLifted, l.cfg.File, bare(err))
+		return fmt.Errorf("%w: %s cannot be written: %w", ErrNotLifted, l.cfg.File, withoutPath(err))
 	}
 	swapped := false
 	opened := func() bool {

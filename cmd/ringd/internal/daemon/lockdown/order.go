@@ -27,8 +27,8 @@ type Order struct {
 // OrderType is the value of Order.Type.
 const OrderType = "ringd.lockdown/v1"
 
-// ahead is how far the clock of an issuer may be ahead of this host's.
-const ahead = 5 * time.Minute
+// maxClockLead is how far the clock of an issuer may be ahead of this host's.
+const maxClockLead = 5 * time.Minute
 
 // mark identifies a signed order that was carried out.
 type mark struct {
@@ -36,17 +36,17 @@ type mark struct {
 	digest   string
 }
 
-// obeyed makes o the last order. mu is held.
-func (l *Lock) obeyed(o *mark) {
+// setLast makes o the last order. mu is held.
+func (l *Lock) setLast(o *mark) {
 	if o != nil && o.sequence > l.last.Load().sequence {
 		l.last.Store(o)
 	}
 }
 
-// kept returns the content of the file for a state. mu is held.
-func (l *Lock) kept(state string) kept {
+// fileState returns the content of the file for a state. mu is held.
+func (l *Lock) fileState(state string) fileState {
 	last := l.last.Load()
-	return kept{State: state, Sequence: last.sequence, Order: last.digest, Forgot: l.forgot}
+	return fileState{State: state, Sequence: last.sequence, Order: last.digest, Forgot: l.unreadableAt}
 }
 
 // Digest returns the digest that identifies an order.
@@ -93,7 +93,7 @@ func (l *Lock) Obey(ctx context.Context, o Order) error {
 		return ErrEquivocated
 	case o.Sequence < last.sequence:
 		return ErrReplayed
-	case now.Add(ahead).Before(o.Issued):
+	case now.Add(maxClockLead).Before(o.Issued):
 		return fmt.Errorf(
 			"%w: it is issued at %s, in the future of this host: check both clocks",
 			ErrExpired,
@@ -101,13 +101,13 @@ func (l *Lock) Obey(ctx context.Context, o Order) error {
 		)
 	case !now.Before(o.Expires):
 		return fmt.Errorf("%w: it has expired at %s; sign a new one", ErrExpired, o.Expires.UTC().Format(time.RFC3339))
-	case o.State == wire.LockdownLift && o.Issued.Before(l.forgot) && l.State() != nil:
+	case o.State == wire.LockdownLift && o.Issued.Before(l.unreadableAt) && l.State() != nil:
 		return fmt.Errorf(
 			"%w: %s could not be read at %s; sign a new lift with a higher sequence, or lift it with ringd lockdown "+
 				"--lift",
 			ErrForgotten,
 			filepath.Base(l.cfg.File),
-			l.forgot.UTC().Format(time.RFC3339),
+			l.unreadableAt.UTC().Format(time.RFC3339),
 		)
 	}
 	by := "signed:" + o.Issuer
@@ -119,8 +119,8 @@ func (l *Lock) Obey(ctx context.Context, o Order) error {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		before := l.last.Load()
-		l.obeyed(this)
-		err := bare(write(l.cfg.File, l.kept(stateOpen)))
+		l.setLast(this)
+		err := withoutPath(writeState(l.cfg.File, l.fileState(stateOpen)))
 		if err != nil {
 			l.last.Store(before) // the next check of the folder writes it
 		}

@@ -72,12 +72,12 @@ func (m *Metrics) Egress(e Egress) {
 	if m == nil {
 		return
 	}
-	f, door := m.egress, known(e.Door, doors)
+	f, door := m.egress, closedValue(e.Door, doors)
 	switch {
 	case e.End != "":
-		f.ends.WithLabelValues(door, known(e.End, ends)).Inc()
+		f.ends.WithLabelValues(door, closedValue(e.End, ends)).Inc()
 	case e.Code != "" || e.Verdict != "":
-		f.decisions.WithLabelValues(door, known(e.Verdict, verdicts), known(e.Code, codes)).Inc()
+		f.decisions.WithLabelValues(door, closedValue(e.Verdict, verdicts), closedValue(e.Code, codes)).Inc()
 	}
 	if e.Dialed > 0 {
 		f.dial.Observe(e.Dialed.Seconds())

@@ -119,7 +119,7 @@ func (m *Metrics) Living(executor string, now func() (sessions int, bytes int64)
 	if m == nil {
 		return
 	}
-	of := prometheus.Labels{"executor": known(executor, executors)}
+	of := prometheus.Labels{"executor": closedValue(executor, executors)}
 	for name, gauge := range map[string]struct {
 		help string
 		read func() float64
@@ -159,21 +159,21 @@ func (m *Metrics) RunEnded(state string, took time.Duration) {
 		return
 	}
 	m.live.Dec()
-	m.runs.WithLabelValues(known(state, states)).Inc()
+	m.runs.WithLabelValues(closedValue(state, states)).Inc()
 	m.runSeconds.Observe(took.Seconds())
 }
 
 // Decided counts a recorded decision.
 func (m *Metrics) Decided(verdict, code string) {
 	if m != nil {
-		m.decisions.WithLabelValues(known(verdict, verdicts), known(code, codes)).Inc()
+		m.decisions.WithLabelValues(closedValue(verdict, verdicts), closedValue(code, codes)).Inc()
 	}
 }
 
 // Pushed counts a push.
 func (m *Metrics) Pushed(result string) {
 	if m != nil {
-		m.pushes.WithLabelValues(known(result, results)).Inc()
+		m.pushes.WithLabelValues(closedValue(result, results)).Inc()
 	}
 }
 
@@ -215,7 +215,7 @@ func (m *Metrics) CallClosed(run, call, state string) {
 	if m == nil {
 		return
 	}
-	m.calls.WithLabelValues(known(state, callStates)).Inc()
+	m.calls.WithLabelValues(closedValue(state, callStates)).Inc()
 	m.mu.Lock()
 	timer := m.open[run+"/"+call]
 	delete(m.open, run+"/"+call)
@@ -228,28 +228,30 @@ func (m *Metrics) CallClosed(run, call, state string) {
 // Acted counts a recorded decision about an act of a guest.
 func (m *Metrics) Acted(executor, kind, verdict string) {
 	if m != nil {
-		m.acts.WithLabelValues(known(executor, executors), known(kind, acts), known(verdict, verdicts)).Inc()
+		executor, kind, verdict = closedValue(executor, executors), closedValue(kind, acts),
+			closedValue(verdict, verdicts)
+		m.acts.WithLabelValues(executor, kind, verdict).Inc()
 	}
 }
 
 // Fault counts a failed write of "audit" or "store".
 func (m *Metrics) Fault(place string) {
 	if m != nil {
-		m.faults.WithLabelValues(known(place, places)).Inc()
+		m.faults.WithLabelValues(closedValue(place, places)).Inc()
 	}
 }
 
 // Guest counts a guest started for an executor.
 func (m *Metrics) Guest(executor string) {
 	if m != nil {
-		m.guests.WithLabelValues(known(executor, executors)).Inc()
+		m.guests.WithLabelValues(closedValue(executor, executors)).Inc()
 	}
 }
 
 // Refused counts an act of a guest that a layer refused.
 func (m *Metrics) Refused(executor, layer string) {
 	if m != nil {
-		m.refusals.WithLabelValues(known(executor, executors), known(layer, layers)).Inc()
+		m.refusals.WithLabelValues(closedValue(executor, executors), closedValue(layer, layers)).Inc()
 	}
 }
 
@@ -276,7 +278,7 @@ func (m *Metrics) EventsDropped(n int64) {
 // "cancelled" or "refused".
 func (m *Metrics) Paused(step string) {
 	if m != nil {
-		m.pauses.WithLabelValues(known(step, pauseSteps)).Inc()
+		m.pauses.WithLabelValues(closedValue(step, pauseSteps)).Inc()
 	}
 }
 
@@ -305,18 +307,18 @@ func (m *Metrics) Resumed(took time.Duration) {
 // Approved counts an approver's verdict: "allow", "deny" or "refused".
 func (m *Metrics) Approved(verdict string) {
 	if m != nil {
-		m.approvals.WithLabelValues(known(verdict, approvals)).Inc()
+		m.approvals.WithLabelValues(closedValue(verdict, approvals)).Inc()
 	}
 }
 
 // Notified counts an attempt to notify people: "heard" or "failed".
 func (m *Metrics) Notified(result string) {
 	if m != nil {
-		m.notified.WithLabelValues(known(result, tellings)).Inc()
+		m.notified.WithLabelValues(closedValue(result, tellings)).Inc()
 	}
 }
 
-func known(value string, list func() []string) string {
+func closedValue(value string, list func() []string) string {
 	if slices.Contains(list(), value) {
 		return value
 	}

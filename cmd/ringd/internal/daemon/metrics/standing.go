@@ -77,13 +77,13 @@ func (s *standing) Collect(to chan<- prometheus.Metric) {
 	put := func(d *prometheus.Desc, v float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	put(s.closed, one(!now.Ready))
+	put(s.closed, boolValue(!now.Ready))
 	for _, code := range s.codes {
 		holds := false
 		for _, c := range now.Conditions {
 			holds = holds || c == code
 		}
-		put(s.condition, one(holds), code)
+		put(s.condition, boolValue(holds), code)
 	}
 	if !now.Closes.IsZero() {
 		put(s.closes, now.Closes.Sub(now.Now).Seconds())
@@ -101,7 +101,7 @@ func (s *standing) Collect(to chan<- prometheus.Metric) {
 	put(s.floor, float64(now.Floor))
 }
 
-func one(is bool) float64 {
+func boolValue(is bool) float64 {
 	if is {
 		return 1
 	}

@@ -76,7 +76,7 @@ func (*Ring) Name() string { return "egress" }
 
 // Prepare reads the part of a set that the status shows. commit rechecks the live connections.
 func (r *Ring) Prepare(_ context.Context, set *profiles.Set) (commit func(), err error) {
-	next := noted(set)
+	next := statusOf(set)
 	if number := r.next.Load(); number != nil {
 		next.number = (*number)()
 	}
@@ -140,9 +140,9 @@ func (r *Ring) Egress() (wire.Network, []wire.Condition) {
 	out.Next = append(out.Next, left[:min(len(left), maxNext)]...)
 	var conditions []wire.Condition
 	for _, g := range force.gateways {
-		g = r.here(g)
+		g = r.withUpstream(g)
 		part := wire.EgressGateway{Agent: g.agent, Name: g.name, Credential: g.credential, State: wire.PartReady}
-		if why := r.lacks(g); why != "" {
+		if why := r.unmet(g); why != "" {
 			part.State, part.Reason = wire.PartUnavailable, why
 			conditions = append(conditions, wire.Condition{Code: wire.ConditionGateway,
 				Message: "agent " + g.agent + ": gateway " + g.name + ": " + why})
@@ -152,8 +152,8 @@ func (r *Ring) Egress() (wire.Network, []wire.Condition) {
 	return out, conditions
 }
 
-// here fills in the host's upstream of a gateway if the policy names none.
-func (r *Ring) here(g gateway) gateway {
+// withUpstream fills in the host's upstream of a gateway if the policy names none.
+func (r *Ring) withUpstream(g gateway) gateway {
 	if g.upstream == "" {
 		u := r.cfg.Host.Upstream(g.name)
 		g.upstream, g.credential = u.URL, cmp.Or(u.Credential, g.credential)
@@ -161,8 +161,8 @@ func (r *Ring) here(g gateway) gateway {
 	return g
 }
 
-// lacks returns why a gateway cannot work on this host, with a remedy, or "" if it can.
-func (r *Ring) lacks(g gateway) string {
+// unmet returns why a gateway cannot work on this host, with a remedy, or "" if it can.
+func (r *Ring) unmet(g gateway) string {
 	if g.upstream == "" {
 		return "neither the policy nor the configuration has its upstream; add gateways." + g.name +
 			".upstream to the configuration"
@@ -180,8 +180,8 @@ func (r *Ring) lacks(g gateway) string {
 	return ""
 }
 
-// noted returns the part of a set that the status shows. A nil set is the closed generation.
-func noted(set *profiles.Set) *inForce {
+// statusOf returns the part of a set that the status shows. A nil set is the closed generation.
+func statusOf(set *profiles.Set) *inForce {
 	out := &inForce{strict: map[string]bool{}}
 	if set == nil {
 		return out

@@ -37,7 +37,7 @@ func (d *answers) Decide(
 	if agent == "" {
 		agent = "default"
 	}
-	g := d.active.holds()
+	g := d.active.unexpired()
 	decider := d.active.decider(g, agent).At(d.cfg.Clock.Now())
 	out := make([]profiles.Decision, len(actions))
 	for i, raw := range actions {
@@ -70,7 +70,7 @@ func (d *answers) Profile(agent, executor string) (wire.Profile, error) {
 	if locked := d.cfg.Lock.Denied("profile", ""); locked != nil {
 		return wire.Profile{}, locked
 	}
-	g := d.active.holds()
+	g := d.active.unexpired()
 	if g == nil {
 		return wire.Profile{}, fmt.Errorf("agent %s: no policy is in force: %w", agent, ErrNotFound)
 	}
@@ -93,7 +93,7 @@ func (d *answers) Profile(agent, executor string) (wire.Profile, error) {
 		return wire.Profile{}, fmt.Errorf("agent %s, executor %s: %w", agent, executor, ErrNotFound)
 	}
 	for name, b := range a.Bridges {
-		if reaches(b, executor) {
+		if bridgeAllows(b, executor) {
 			out.Bridges[name] = b
 		}
 	}
@@ -127,7 +127,7 @@ func (d *answers) Turned(ctx context.Context, from string, wait time.Duration) (
 
 // Enforced returns a decider for an agent under the policy in force. It denies if no policy is in force.
 func (d *answers) Enforced(agent string) *profiles.Decider {
-	return d.active.decider(d.active.holds(), agent)
+	return d.active.decider(d.active.unexpired(), agent)
 }
 
 // Open returns an error if an executor is closed: without a generation all are, and an executor that rejected
@@ -187,7 +187,7 @@ func kindOf(a profiles.Action) string {
 	}
 }
 
-func reaches(b profiles.Bridge, executor string) bool {
+func bridgeAllows(b profiles.Bridge, executor string) bool {
 	for _, e := range b.Executors {
 		if e == executor {
 			return true

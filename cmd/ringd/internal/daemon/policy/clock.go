@@ -37,7 +37,7 @@ func (d *application) AcceptTime(ctx context.Context, actor, reason string) (wir
 		d.situation.lastPush = nil
 	}
 	d.situation.mu.Unlock()
-	d.situation.poke()
+	d.situation.wakeWatch()
 	return out, nil
 }
 

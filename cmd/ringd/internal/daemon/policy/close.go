@@ -58,15 +58,15 @@ func (d *closings) Deadline() (time.Time, bool) {
 	}
 	d.situation.mu.Lock()
 	defer d.situation.mu.Unlock()
-	if len(d.situation.trouble) == 0 {
+	if len(d.situation.sourceConditions) == 0 {
 		return time.Time{}, false
 	}
-	return d.situation.troubledAt.Add(d.cfg.Staleness), true
+	return d.situation.badSince.Add(d.cfg.Staleness), true
 }
 
 // closeOverdue is closeExpired with applying held.
 func (d *closings) closeOverdue(ctx context.Context, g *Generation) {
-	if err := errors.Join(d.close(ctx, d.active.over(g)), d.cfg.Trust.Seen(g.Signed.Expires)); err != nil {
+	if err := errors.Join(d.close(ctx, d.active.expiredCondition(g)), d.cfg.Trust.Seen(g.Signed.Expires)); err != nil {
 		d.cfg.Logger.Error("an expired generation is closed, but not all of it is recorded", "error", err)
 	}
 }
@@ -85,11 +85,11 @@ func (d *closings) closeExpired(ctx context.Context, g *Generation) {
 	d.closeOverdue(ctx, g)
 }
 
-// gone opens the executors that were closed by a push which is no longer in the folder. digest is that of the
-// folder now, or "" if the folder cannot be read. The rings prepare the generation in force again, and
-// canaries try it, as for any push. If that fails, the executors stay closed until the next good push. gone
-// reports whether it opened any. applying is held.
-func (d *application) gone(ctx context.Context, digest string) (opened bool) {
+// reopenExecutors opens the executors that were closed by a push which is no longer in the folder. digest is
+// that of the folder now, or "" if the folder cannot be read. The rings prepare the generation in force
+// again, and canaries try it, as for any push. If that fails, the executors stay closed until the next good
+// push. gone reports whether it opened any. applying is held.
+func (d *application) reopenExecutors(ctx context.Context, digest string) (opened bool) {
 	g, closed := d.active.inForce.Load(), d.situation.closedExecutors()
 	var names []string
 	for name, c := range closed {
@@ -128,7 +128,7 @@ func (d *application) gone(ctx context.Context, digest string) (opened bool) {
 	}
 	maps.DeleteFunc(closed, func(name string, _ closing) bool { return slices.Contains(names, name) })
 	next := *g
-	d.active.commitBut(&next, commits, closed)
-	d.active.restarts(ctx)
+	d.active.commitExcept(&next, commits, closed)
+	d.active.recordRestarts(ctx)
 	return true
 }

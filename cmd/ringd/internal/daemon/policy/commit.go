@@ -16,13 +16,13 @@ import (
 )
 
 // activate checks a set against its guardrails, prepares it on every ring and commits it. applying is held.
-func (d *application) activate(ctx context.Context, c coming) error {
+func (d *application) activate(ctx context.Context, c candidate) error {
 	p := c.Push
 	set, err := profiles.Unexpired(c.set, d.cfg.Clock.Now()) // a signed set may be older than the end of its exceptions
 	if err != nil {
 		return d.reject(ctx, p.Digest, err.Error(), c.findings)
 	}
-	findings, err := d.guarded(ctx, c, set)
+	findings, err := d.applyGuardrails(ctx, c, set)
 	if err != nil {
 		return err
 	}
@@ -51,26 +51,31 @@ func (d *application) activate(ctx context.Context, c coming) error {
 		Generation: number,
 		Revision:   set.Revision,
 		Digest:     p.Digest,
-		Detail:     detailOf(c.signed),
+		Detail:     signedDetail(c.signed),
 	}
 	if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced); err != nil {
-		return d.notKept(ctx, p, err)
+		return d.rejectUnstored(ctx, p, err)
 	}
-	if err := d.verifier.accept(ctx, c.signed, number, now); err != nil {
-		return d.notApplied(ctx, rec, p, err)
+	if err := d.verifier.storeAccepted(ctx, c.signed, number, now); err != nil {
+		return d.recordNotApplied(ctx, rec, p, err)
 	}
 	err = d.cfg.Generations.PutGeneration(ctx, store.Generation{
-		Number: number, Revision: keptRevision(c.signed, c.set, set), Set: raw, Activated: now, Fresh: now})
+		Number: number, Revision: storedRevision(c.signed, c.set, set), Set: raw, Activated: now, Fresh: now})
 	if err != nil {
 		d.cfg.Metrics.Fault("store")
-		return d.notApplied(ctx, rec, p, fmt.Errorf("%w: keep generation %d: %w", records.ErrUnavailable, number, err))
+		return d.recordNotApplied(
+			ctx,
+			rec,
+			p,
+			fmt.Errorf("%w: keep generation %d: %w", records.ErrUnavailable, number, err),
+		)
 	}
-	d.situation.well()
+	d.situation.sourceGood()
 	g := d.active.generation(number, now, p.Digest, set, c.signed)
 	g.source = c.set.Revision
 	d.active.commit(g, commits)
-	d.active.restarts(ctx)
-	d.situation.pushed(wire.Push{Digest: p.Digest, Revision: set.Revision, Result: wire.PushApplied, At: now,
+	d.active.recordRestarts(ctx)
+	d.situation.setLastPush(wire.Push{Digest: p.Digest, Revision: set.Revision, Result: wire.PushApplied, At: now,
 		Findings: view.Findings(findings)})
 	d.cfg.Logger.Info("push applied", "generation", number, "revision", set.Revision)
 	return nil
@@ -78,10 +83,10 @@ func (d *application) activate(ctx context.Context, c coming) error {
 
 // commit makes g the generation in force on all rings at once. A nil g closes them. commit cannot fail. No
 // run is bound while it swaps. It opens every executor.
-func (d *activation) commit(g *Generation, commits []func()) { d.commitBut(g, commits, nil) }
+func (d *activation) commit(g *Generation, commits []func()) { d.commitExcept(g, commits, nil) }
 
-// commitBut is commit, except for the executors that stay closed.
-func (d *activation) commitBut(g *Generation, commits []func(), closed map[string]closing) {
+// commitExcept is commit, except for the executors that stay closed.
+func (d *activation) commitExcept(g *Generation, commits []func(), closed map[string]closing) {
 	d.binding.Lock()
 	d.swap.Lock()
 	if d.cfg.Lock.State() == nil { // otherwise the rings stay closed, and get it when the lockdown is lifted
@@ -107,7 +112,7 @@ func (d *activation) commitBut(g *Generation, commits []func(), closed map[strin
 	d.situation.mu.Unlock()
 	d.binding.Unlock()
 	close(turned)
-	d.situation.poke() // it may expire
+	d.situation.wakeWatch() // it may expire
 	d.cfg.Turn()
 	if g == nil {
 		d.cfg.Metrics.InForce(0)
@@ -130,7 +135,7 @@ func (d *activation) generation(
 		digest:    digest,
 		Set:       set,
 		Activated: at,
-		Signed:    signedOf(signed),
+		Signed:    withoutSet(signed),
 		deciders:  make(map[string]*profiles.Decider, len(set.Agents)),
 	}
 	here := set.In(d.cfg.Workspace)
@@ -140,9 +145,9 @@ func (d *activation) generation(
 	return g
 }
 
-// restarts records each part that must be restarted before it can take the new generation. The generation
+// recordRestarts records each part that must be restarted before it can take the new generation. The generation
 // stays in any case. A record that cannot be written closes the log, and with it everything.
-func (d *activation) restarts(ctx context.Context) {
+func (d *activation) recordRestarts(ctx context.Context) {
 	for _, r := range d.cfg.Rings {
 		if part := stateOf(r); part.State == wire.PartRestartNeeded {
 			d.restart(ctx, "ring:"+part.Name, part.Reason)

@@ -26,9 +26,9 @@ type expiries struct {
 	closings  *closings
 }
 
-// ended reports whether a push holds exceptions that have ended. Such a push is accepted only if it is
+// hasEnded reports whether a push holds exceptions that have ended. Such a push is accepted only if it is
 // already in force without them.
-func ended(findings schema.Diagnostics) bool {
+func hasEnded(findings schema.Diagnostics) bool {
 	return slices.ContainsFunc(findings, func(f schema.Diagnostic) bool { return f.Code == layers.CodeExpired })
 }
 
@@ -66,11 +66,11 @@ func (d *expiries) expire(ctx context.Context) error {
 					err.Error()}),
 		)
 	}
-	err = errors.Join(d.recordEnded(ctx, number, g.Set, left), d.keepLeft(ctx, number, g, left, now))
+	err = errors.Join(d.recordEnded(ctx, number, g.Set, left), d.storeRest(ctx, number, g, left, now))
 	next := d.active.generation(number, now, g.digest, left, g.Signed)
 	next.source = g.source
 	d.active.commit(next, commits)
-	d.active.restarts(ctx)
+	d.active.recordRestarts(ctx)
 	d.cfg.Logger.Info("ended exceptions removed", "generation", number, "revision", left.Revision)
 	return err
 }
@@ -101,18 +101,24 @@ func (d *expiries) recordEnded(ctx context.Context, number int64, before, after 
 	return errors.Join(errs...)
 }
 
-// keptRevision returns the revision that the store has for a set of which exceptions have ended. For a signed
+// storedRevision returns the revision that the store has for a set of which exceptions have ended. For a signed
 // push it is the revision of the signed set.
-func keptRevision(signed *trust.Push, whole, left *profiles.Set) string {
+func storedRevision(signed *trust.Push, whole, left *profiles.Set) string {
 	if signed != nil {
 		return whole.Revision
 	}
 	return left.Revision
 }
 
-// keepLeft stores the rest of the set of g. The signed text is stored as it was signed. A restart verifies
+// storeRest stores the rest of the set of g. The signed text is stored as it was signed. A restart verifies
 // it, and takes out the ended exceptions again.
-func (d *expiries) keepLeft(ctx context.Context, number int64, g *Generation, left *profiles.Set, now time.Time) error {
+func (d *expiries) storeRest(
+	ctx context.Context,
+	number int64,
+	g *Generation,
+	left *profiles.Set,
+	now time.Time,
+) error {
 	kept := store.Generation{Number: number, Revision: left.Revision, Activated: now, Fresh: now}
 	if g.Signed != nil {
 		last, err := d.cfg.Generations.LastGeneration(ctx)
@@ -121,11 +127,11 @@ func (d *expiries) keepLeft(ctx context.Context, number int64, g *Generation, le
 		}
 		kept.Revision, kept.Set = last.Revision, last.Set
 	}
-	return d.keep(ctx, kept, left)
+	return d.storeGeneration(ctx, kept, left)
 }
 
-// keep stores a generation. If g has no text, it stores that of the set.
-func (d *expiries) keep(ctx context.Context, g store.Generation, set *profiles.Set) (err error) {
+// storeGeneration stores a generation. If g has no text, it stores that of the set.
+func (d *expiries) storeGeneration(ctx context.Context, g store.Generation, set *profiles.Set) (err error) {
 	if g.Set == nil {
 		g.Set, err = set.Encode()
 	}

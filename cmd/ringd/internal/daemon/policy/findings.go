@@ -10,9 +10,9 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// aside returns a warning about the files beside a signed push. It is nil for sources, and empty if there are
+// besideWarning returns a warning about the files beside a signed push. It is nil for sources, and empty if there are
 // none.
-func aside(signed *trust.Push, p syncer.Push) schema.Diagnostics {
+func besideWarning(signed *trust.Push, p syncer.Push) schema.Diagnostics {
 	switch {
 	case signed == nil:
 		return nil
@@ -29,19 +29,19 @@ func aside(signed *trust.Push, p syncer.Push) schema.Diagnostics {
 	}
 }
 
-// busy reports whether the compiler ended for a reason of the host, not of the policy.
-func busy(findings schema.Diagnostics) bool {
+// hostFault reports whether the compiler ended for a reason of the host, not of the policy.
+func hostFault(findings schema.Diagnostics) bool {
 	return slices.ContainsFunc(findings, func(d schema.Diagnostic) bool { return d.Code == worker.CodeBusy })
 }
 
-// short returns the start of a digest, enough for a person.
-func short(digest string) string { return digest[:min(len(digest), len("sha256:")+12)] }
+// shortDigest returns the start of a digest, enough for a person.
+func shortDigest(digest string) string { return digest[:min(len(digest), len("sha256:")+12)] }
 
-// unwritten is the text of the status while records cannot be written. The daemon's log has the paths.
-const unwritten = "audit log or store cannot be written; see the log of the daemon"
+// unwritableText is the text of the status while records cannot be written. The daemon's log has the paths.
+const unwritableText = "audit log or store cannot be written; see the log of the daemon"
 
-// line formats a finding for the daemon's log.
-func line(f schema.Diagnostic) string {
+// formatFinding formats a finding for the daemon's log.
+func formatFinding(f schema.Diagnostic) string {
 	const most = 400
 	text := f.Pos.String() + ": " + f.Code + ": " + f.Msg
 	if len(text) > most {

@@ -44,9 +44,9 @@ func (d *activation) Bind() (g *Generation, release func()) {
 // Shut takes the generation out of force. The rings are closed by then.
 func (d *activation) Shut() { d.inForce.Store(nil) }
 
-// holds returns the generation in force, or nil if its push has expired. Closing it may have to wait for
+// unexpired returns the generation in force, or nil if its push has expired. Closing it may have to wait for
 // another push that is being applied, and meanwhile it must grant nothing.
-func (d *activation) holds() *Generation {
+func (d *activation) unexpired() *Generation {
 	g := d.inForce.Load()
 	if d.expired(g) != nil {
 		return nil
@@ -67,8 +67,8 @@ func (d *activation) decider(g *Generation, agent string) *profiles.Decider {
 	return g.Set.Decider(agent, d.cfg.Environment)
 }
 
-// expires returns when the next exception of the set in force ends.
-func (d *activation) expires() (time.Time, bool) {
+// nextEnd returns when the next exception of the set in force ends.
+func (d *activation) nextEnd() (time.Time, bool) {
 	g := d.inForce.Load()
 	if g == nil {
 		return time.Time{}, false
@@ -88,21 +88,21 @@ func (d *activation) expired(g *Generation) error {
 		d.cfg.Logger.Error("note the time at which a push has expired", "error", unkept)
 	}
 	if expired != nil {
-		d.situation.poke()
+		d.situation.wakeWatch()
 	}
 	return expired
 }
 
-// expiry returns when the push of a generation expires.
-func (d *activation) expiry(g *Generation) (time.Time, bool) {
+// pushExpiry returns when the push of a generation expires.
+func (d *activation) pushExpiry(g *Generation) (time.Time, bool) {
 	if g == nil || g.Signed == nil {
 		return time.Time{}, false
 	}
 	return g.Signed.Expires, true
 }
 
-// over returns the condition of a generation whose push has expired.
-func (d *activation) over(g *Generation) wire.Condition {
+// expiredCondition returns the condition of a generation whose push has expired.
+func (d *activation) expiredCondition(g *Generation) wire.Condition {
 	return wire.Condition{Code: string(trust.CodeExpired), Since: d.cfg.Clock.Now(),
 		Message: fmt.Sprintf(
 			"push %d has expired at %s: everything is denied until a new one comes",

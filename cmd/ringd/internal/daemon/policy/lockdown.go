@@ -38,10 +38,10 @@ func (d *lockdowns) Close(ctx context.Context) {
 	}
 }
 
-// await keeps a push that arrives during a lockdown until the lift. applying is held.
-func (d *application) await(c coming) error {
+// keepForLift keeps a push that arrives during a lockdown until the lift. applying is held.
+func (d *application) keepForLift(c candidate) error {
 	p := c.Push
-	d.situation.pushed(
+	d.situation.setLastPush(
 		wire.Push{Digest: p.Digest, Revision: c.set.Revision, Result: wire.PushWaiting, At: d.cfg.Clock.Now(),
 			Message: "it compiles, and is applied when the lockdown is lifted", Findings: view.Findings(c.findings)},
 	)
@@ -96,12 +96,12 @@ func (d *lockdowns) Reopen(ctx context.Context, opened func() bool) error {
 			}
 		}
 	}
-	return d.again(ctx, before)
+	return d.recommit(ctx, before)
 }
 
-// again prepares and commits the generation in force, with the same number. Executors that were closed before
+// recommit prepares and commits the generation in force, with the same number. Executors that were closed before
 // stay closed.
-func (d *lockdowns) again(ctx context.Context, closed map[string]closing) error {
+func (d *lockdowns) recommit(ctx context.Context, closed map[string]closing) error {
 	g := d.active.inForce.Load()
 	if g == nil {
 		d.situation.mu.Lock()
@@ -127,13 +127,13 @@ func (d *lockdowns) again(ctx context.Context, closed map[string]closing) error 
 		return err
 	}
 	next := *g
-	d.active.commitBut(&next, commits, closed)
-	d.active.restarts(ctx)
+	d.active.commitExcept(&next, commits, closed)
+	d.active.recordRestarts(ctx)
 	return nil
 }
 
-// order adds the last signed order to the status, with a condition if it was refused.
-func (d *lockdowns) order(out *wire.Status) {
+// addOrder adds the last signed order to the status, with a condition if it was refused.
+func (d *lockdowns) addOrder(out *wire.Status) {
 	o := d.cfg.Lock.LastOrder()
 	if o == nil {
 		return

@@ -65,7 +65,7 @@ func (d *application) prepareFailed(
 		name = named.Executor()
 	}
 	why := closing{wire.Condition{Code: wire.ConditionExecutorClosed, Since: d.cfg.Clock.Now(),
-		Message: cause.Error() + "; closed by push " + short(p.Digest) + ", which is refused"}, p.Digest}
+		Message: cause.Error() + "; closed by push " + shortDigest(p.Digest) + ", which is refused"}, p.Digest}
 	d.active.binding.Lock() // a run that is being bound is either seen below or refused
 	d.situation.mu.Lock()
 	old, known := d.situation.closedBy[name]

@@ -54,12 +54,12 @@ func (d *application) apply(ctx context.Context, p syncer.Push) error {
 		return d.refuse(ctx, p.Digest, err)
 	}
 	if g := d.active.inForce.Load(); g != nil && p.Digest != "" && g.digest == p.Digest && !closed {
-		return d.confirm(ctx, g, p.Digest, aside(signed, p))
+		return d.confirm(ctx, g, p.Digest, besideWarning(signed, p))
 	}
 	var set *profiles.Set
 	var findings schema.Diagnostics
 	if signed != nil {
-		set, findings = signed.Policy, aside(signed, p)
+		set, findings = signed.Policy, besideWarning(signed, p)
 	} else {
 		set, findings, err = d.cfg.Compiler.Compile(ctx, p)
 	}
@@ -71,7 +71,7 @@ func (d *application) apply(ctx context.Context, p syncer.Push) error {
 			d.reject(ctx, p.Digest, "the compiler could not be run: "+err.Error(), findings),
 			errCompiler,
 		)
-	case busy(findings):
+	case hostFault(findings):
 		return errors.Join(
 			d.reject(
 				ctx,
@@ -84,15 +84,15 @@ func (d *application) apply(ctx context.Context, p syncer.Push) error {
 	case findings.Refused() || set == nil:
 		return d.reject(ctx, p.Digest, "the policy does not compile", findings)
 	}
-	if ended(findings) {
+	if hasEnded(findings) {
 		return d.endedPush(ctx, p, set, findings)
 	}
 	if g := d.active.inForce.Load(); g != nil && g.source == set.Revision && g.sameSigned(signed) && !closed {
 		return d.confirm(ctx, g, p.Digest, findings)
 	}
-	next := coming{p, signed, set, findings}
+	next := candidate{p, signed, set, findings}
 	if d.cfg.Lock.State() != nil {
-		return d.await(next)
+		return d.keepForLift(next)
 	}
 	return d.activate(ctx, next)
 }
@@ -109,8 +109,8 @@ func (d *application) RejectPush(ctx context.Context, digest string, findings sc
 	return d.reject(ctx, digest, why, findings)
 }
 
-// unread records that the content of the folder is no push.
-func (d *application) unread(ctx context.Context, cause error) error {
+// rejectFolder records that the content of the folder is no push.
+func (d *application) rejectFolder(ctx context.Context, cause error) error {
 	if d.cfg.Trust == nil {
 		return d.RejectPush(ctx, "", nil, cause.Error())
 	}
@@ -131,9 +131,9 @@ func (d *application) SyncLost(ctx context.Context, why string) error {
 	defer d.situation.release()
 	now := d.cfg.Clock.Now()
 	d.situation.mu.Lock()
-	_, known := d.situation.trouble[wire.ConditionSyncLost]
+	_, known := d.situation.sourceConditions[wire.ConditionSyncLost]
 	d.situation.mu.Unlock()
-	d.situation.troubled(
+	d.situation.sourceBad(
 		wire.Condition{
 			Code:    wire.ConditionSyncLost,
 			Message: why + "; restore it: ringd looks for it, and continues by itself",
@@ -148,7 +148,7 @@ func (d *application) SyncLost(ctx context.Context, why string) error {
 	rec := d.active.Record(audit.PushRejected)
 	rec.Detail = map[string]string{"reason": "sync_lost: " + why}
 	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Written)
-	if d.gone(ctx, "") {
+	if d.reopenExecutors(ctx, "") {
 		d.situation.mu.Lock()
 		d.situation.reread = true
 		d.situation.mu.Unlock()

@@ -32,7 +32,7 @@ func (d *application) rejectAs(
 	last := d.situation.lastPush
 	again := last != nil && last.Result == wire.PushRejected && last.Digest == digest && last.Message == why
 	d.situation.mu.Unlock()
-	d.situation.pushed(
+	d.situation.setLastPush(
 		wire.Push{
 			Digest:   digest,
 			Result:   wire.PushRejected,
@@ -42,13 +42,13 @@ func (d *application) rejectAs(
 			Findings: view.Findings(findings),
 		},
 	)
-	d.situation.troubled(wire.Condition{Code: wire.ConditionPushRejected, Message: why, Since: now}, now)
+	d.situation.sourceBad(wire.Condition{Code: wire.ConditionPushRejected, Message: why, Since: now}, now)
 	refused := &RejectedError{why}
 	var err error
 	if !again {
 		attrs := []any{"digest", digest, "reason", why, "findings", len(findings)}
 		if len(findings) > 0 {
-			attrs = append(attrs, "first", line(findings[0]))
+			attrs = append(attrs, "first", formatFinding(findings[0]))
 		}
 		d.cfg.Logger.Warn("push refused", attrs...)
 		rec := d.active.Record(audit.PushRejected)
@@ -62,7 +62,7 @@ func (d *application) rejectAs(
 		}
 		_, err = d.cfg.Recorder.Append(ctx, rec, audit.Written)
 	}
-	d.gone(ctx, digest)
+	d.reopenExecutors(ctx, digest)
 	return errors.Join(refused, err, d.closings.closeIfStale(ctx))
 }
 
@@ -86,7 +86,7 @@ func (d *application) confirm(ctx context.Context, g *Generation, digest string,
 		d.cfg.Metrics.Fault("store")
 		return fmt.Errorf("%w: freshen generation %d: %w", records.ErrUnavailable, g.Number, err)
 	}
-	d.situation.well()
+	d.situation.sourceGood()
 	d.situation.mu.Lock()
 	last := d.situation.lastPush
 	d.situation.waiting = nil // the push that arrived during a lockdown was taken back
@@ -101,7 +101,7 @@ func (d *application) confirm(ctx context.Context, g *Generation, digest string,
 	if findings == nil && last != nil && last.Digest == digest {
 		push.Findings = last.Findings
 	}
-	d.situation.pushed(push)
+	d.situation.setLastPush(push)
 	if g.digest == digest {
 		return nil
 	}
@@ -111,20 +111,20 @@ func (d *application) confirm(ctx context.Context, g *Generation, digest string,
 	return nil
 }
 
-// notKept refuses a push that the store could not keep. Nothing was committed.
-func (d *application) notKept(ctx context.Context, p syncer.Push, cause error) error {
+// rejectUnstored refuses a push that the store could not keep. Nothing was committed.
+func (d *application) rejectUnstored(ctx context.Context, p syncer.Push, cause error) error {
 	now := d.cfg.Clock.Now()
-	d.situation.pushed(wire.Push{Digest: p.Digest, Result: wire.PushRejected, At: now,
-		Message: unwritten, Findings: []wire.Diagnostic{}})
-	d.situation.troubled(wire.Condition{Code: wire.ConditionPushRejected, Since: now,
-		Message: unwritten}, now)
+	d.situation.setLastPush(wire.Push{Digest: p.Digest, Result: wire.PushRejected, At: now,
+		Message: unwritableText, Findings: []wire.Diagnostic{}})
+	d.situation.sourceBad(wire.Condition{Code: wire.ConditionPushRejected, Since: now,
+		Message: unwritableText}, now)
 	d.cfg.Logger.Error("push not applied", "digest", p.Digest, "error", cause)
 	return errors.Join(cause, d.closings.closeIfStale(ctx))
 }
 
-// notApplied is notKept for a push that the log has as applied. It records that the push was not applied, if
+// recordNotApplied is notKept for a push that the log has as applied. It records that the push was not applied, if
 // it can.
-func (d *application) notApplied(ctx context.Context, said audit.Record, p syncer.Push, cause error) error {
+func (d *application) recordNotApplied(ctx context.Context, said audit.Record, p syncer.Push, cause error) error {
 	rec := d.active.Record(audit.PushRejected)
 	rec.Digest = p.Digest
 	rec.Detail = map[string]string{
@@ -136,5 +136,5 @@ func (d *application) notApplied(ctx context.Context, said audit.Record, p synce
 		),
 	}
 	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Written)
-	return errors.Join(d.notKept(ctx, p, cause), err)
+	return errors.Join(d.rejectUnstored(ctx, p, cause), err)
 }

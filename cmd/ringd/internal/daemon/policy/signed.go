@@ -17,8 +17,8 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// coming is a push that is being applied.
-type coming struct {
+// candidate is a push that is being applied.
+type candidate struct {
 	syncer.Push
 	signed   *trust.Push // nil if its sources were compiled
 	set      *profiles.Set
@@ -34,8 +34,8 @@ func (g *Generation) sameSigned(p *trust.Push) bool {
 		slices.EqualFunc(g.Signed.Signers, p.Signers, func(a, b trust.Signer) bool { return a.Key == b.Key })
 }
 
-// detailOf returns the details of a signed push for its record.
-func detailOf(p *trust.Push) map[string]string {
+// signedDetail returns the details of a signed push for its record.
+func signedDetail(p *trust.Push) map[string]string {
 	if p == nil {
 		return nil
 	}
@@ -54,8 +54,8 @@ func detailOf(p *trust.Push) map[string]string {
 	return out
 }
 
-// signedOf returns the part of a push that a generation keeps, without a second copy of the set.
-func signedOf(p *trust.Push) *trust.Push {
+// withoutSet returns the part of a push that a generation keeps, without a second copy of the set.
+func withoutSet(p *trust.Push) *trust.Push {
 	if p == nil {
 		return nil
 	}
@@ -64,8 +64,8 @@ func signedOf(p *trust.Push) *trust.Push {
 	return &out
 }
 
-// seer stores the latest time that a host has seen.
-type seer interface {
+// timeStore stores the latest time that a host has seen.
+type timeStore interface {
 	AcceptTime(now time.Time) (before time.Time, err error)
 	LastSeen() time.Time
 }
@@ -77,7 +77,7 @@ const maxReason = 2000
 func AcceptTime(
 	ctx context.Context,
 	log *records.Recorder,
-	s seer,
+	s timeStore,
 	rec audit.Record,
 	now wire.Clock,
 	actor, reason string,

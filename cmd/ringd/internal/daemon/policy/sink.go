@@ -48,10 +48,10 @@ func (s *sink) Current(ctx context.Context, digest string) {
 	p := s.last
 	s.mu.Unlock()
 	d.situation.mu.Lock()
-	last, troubled, closed := d.situation.lastPush, len(d.situation.trouble) > 0, len(d.situation.closedBy) > 0
+	last, troubled, closed := d.situation.lastPush, len(d.situation.sourceConditions) > 0, len(d.situation.closedBy) > 0
 	refused := last != nil && last.Result == wire.PushRejected && last.Digest == digest && !d.situation.reread
 	d.situation.reread = false
-	delete(d.situation.trouble, wire.ConditionSyncLost)
+	delete(d.situation.sourceConditions, wire.ConditionSyncLost)
 	d.situation.mu.Unlock()
 	g := d.active.inForce.Load()
 	held := g != nil && g.digest == digest
@@ -65,7 +65,7 @@ func (s *sink) Current(ctx context.Context, digest string) {
 
 // Reject refuses a content that is no push.
 func (s *sink) Reject(ctx context.Context, err error) {
-	if err := s.pushes.unread(ctx, err); err != nil && !errors.Is(err, ErrRejected) {
+	if err := s.pushes.rejectFolder(ctx, err); err != nil && !errors.Is(err, ErrRejected) {
 		s.pushes.cfg.Logger.Error("refuse a push", "error", err)
 	}
 }

@@ -19,16 +19,16 @@ type situation struct {
 	applying chan struct{} // one token: one push, or one closing, at a time
 	wake     chan struct{} // wakes the loop of watcher
 
-	mu         sync.Mutex
-	closedBy   map[string]closing        // why an executor is closed, by name; "" is all of them
-	trouble    map[string]wire.Condition // push_rejected, sync_lost, held
-	troubledAt time.Time                 // since when the source is not good
-	stale      *wire.Condition           // set if the generation was closed
-	lastPush   *wire.Push
-	reread     bool          // apply the last push again when its folder is back, even if it was refused
-	waiting    *syncer.Push  // arrived during a lockdown
-	lastNumber int64         // of the newest generation
-	turned     chan struct{} // closed and replaced when the generation changes
+	mu               sync.Mutex
+	closedBy         map[string]closing        // why an executor is closed, by name; "" is all of them
+	sourceConditions map[string]wire.Condition // push_rejected, sync_lost, held
+	badSince         time.Time                 // since when the source is not good
+	stale            *wire.Condition           // set if the generation was closed
+	lastPush         *wire.Push
+	reread           bool          // apply the last push again when its folder is back, even if it was refused
+	waiting          *syncer.Push  // arrived during a lockdown
+	lastNumber       int64         // of the newest generation
+	turned           chan struct{} // closed and replaced when the generation changes
 }
 
 // closedExecutors returns why executors are closed, by name. The empty name is all of them.
@@ -45,41 +45,41 @@ func (d *situation) awaits(digest string) bool {
 	return d.waiting != nil && d.waiting.Digest == digest
 }
 
-// pushed makes p the last push of the status.
-func (d *situation) pushed(p wire.Push) {
+// setLastPush makes p the last push of the status.
+func (d *situation) setLastPush(p wire.Push) {
 	d.cfg.Metrics.Pushed(p.Result)
 	d.mu.Lock()
 	d.lastPush = &p
 	d.mu.Unlock()
 }
 
-// troubled notes that the source is not good, and makes the watch loop run. since counts if the source was
+// sourceBad notes that the source is not good, and makes the watch loop run. since counts if the source was
 // good before.
-func (d *situation) troubled(c wire.Condition, since time.Time) {
+func (d *situation) sourceBad(c wire.Condition, since time.Time) {
 	d.mu.Lock()
-	if len(d.trouble) == 0 {
-		d.troubledAt = since
+	if len(d.sourceConditions) == 0 {
+		d.badSince = since
 	}
-	if old, ok := d.trouble[c.Code]; ok {
+	if old, ok := d.sourceConditions[c.Code]; ok {
 		c.Since = old.Since
 	}
-	d.trouble[c.Code] = c
+	d.sourceConditions[c.Code] = c
 	d.mu.Unlock()
-	d.poke()
+	d.wakeWatch()
 }
 
-// poke makes the watch loop run.
-func (d *situation) poke() {
+// wakeWatch makes the watch loop run.
+func (d *situation) wakeWatch() {
 	select {
 	case d.wake <- struct{}{}:
 	default:
 	}
 }
 
-// well notes that the source is good.
-func (d *situation) well() {
+// sourceGood notes that the source is good.
+func (d *situation) sourceGood() {
 	d.mu.Lock()
-	clear(d.trouble)
+	clear(d.sourceConditions)
 	clear(d.closedBy)
 	d.mu.Unlock()
 }

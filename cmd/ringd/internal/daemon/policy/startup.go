@@ -45,16 +45,16 @@ func (d *startup) Hold(ctx context.Context) error {
 			Message: "the last generation is older than the staleness limit; push a valid policy"}
 		return nil
 	}
-	set, signed, err := d.verifier.kept(ctx, g, now)
+	set, signed, err := d.verifier.restore(ctx, g, now)
 	if err != nil || set.Revision != g.Revision {
-		return d.notHeld(ctx, g, err)
+		return d.recordNotRestored(ctx, g, err)
 	}
 	source, was := set.Revision, set
-	if g, set, err = d.expiries.heldWithout(ctx, g, set, signed, now); err != nil {
+	if g, set, err = d.expiries.withoutEnded(ctx, g, set, signed, now); err != nil {
 		return err
 	}
 	d.situation.lastNumber = g.Number
-	if findings, err := d.verifier.check(ctx, set, was); err != nil || findings.Refused() {
+	if findings, err := d.verifier.checkGuardrails(ctx, set, was); err != nil || findings.Refused() {
 		d.cfg.Logger.Warn(
 			"last generation is refused by a guardrail: nothing is in force",
 			"generation",
@@ -81,7 +81,7 @@ func (d *startup) Hold(ctx context.Context) error {
 	if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced); err != nil {
 		return err
 	}
-	d.situation.troubled(wire.Condition{Code: wire.ConditionHeld, Since: g.Fresh,
+	d.situation.sourceBad(wire.Condition{Code: wire.ConditionHeld, Since: g.Fresh,
 		Message: "restored after a restart; the push has not been read since"}, g.Fresh)
 	next := d.active.generation(g.Number, g.Activated, "", set, signed)
 	next.source = source
@@ -89,8 +89,8 @@ func (d *startup) Hold(ctx context.Context) error {
 	return nil
 }
 
-// notHeld records that the generation before the restart is not restored.
-func (d *startup) notHeld(ctx context.Context, g store.Generation, cause error) error {
+// recordNotRestored records that the generation before the restart is not restored.
+func (d *startup) recordNotRestored(ctx context.Context, g store.Generation, cause error) error {
 	d.cfg.Logger.Warn("last generation does not verify: nothing is in force", "generation", g.Number, "error", cause)
 	var r *trust.Refusal
 	if !errors.As(cause, &r) {
@@ -111,9 +111,9 @@ func (d *startup) notHeld(ctx context.Context, g store.Generation, cause error) 
 	return err
 }
 
-// heldWithout returns the generation to restore, without the exceptions that have ended meanwhile. It is a
+// withoutEnded returns the generation to restore, without the exceptions that have ended meanwhile. It is a
 // new generation, as it would have been without the restart.
-func (d *expiries) heldWithout(
+func (d *expiries) withoutEnded(
 	ctx context.Context,
 	g store.Generation,
 	set *profiles.Set,
@@ -133,8 +133,8 @@ func (d *expiries) heldWithout(
 	if signed == nil {
 		g.Set = nil
 	}
-	g.Revision = keptRevision(signed, set, left)
-	if err := d.keep(ctx, g, left); err != nil {
+	g.Revision = storedRevision(signed, set, left)
+	if err := d.storeGeneration(ctx, g, left); err != nil {
 		return g, nil, err
 	}
 	g.Revision = left.Revision

@@ -107,7 +107,7 @@ type State struct {
 func New(given Config) *State {
 	cfg := &given
 	situation := &situation{cfg: cfg, applying: make(chan struct{}, 1), wake: make(chan struct{}, 1),
-		closedBy: map[string]closing{}, trouble: map[string]wire.Condition{}, turned: make(chan struct{})}
+		closedBy: map[string]closing{}, sourceConditions: map[string]wire.Condition{}, turned: make(chan struct{})}
 	active := &activation{cfg: cfg, situation: situation}
 	verifier := &verifier{cfg: cfg, active: active}
 	closings := &closings{cfg: cfg, situation: situation, active: active}

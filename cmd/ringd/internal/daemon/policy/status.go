@@ -24,25 +24,25 @@ type Reporter interface {
 	Status() []interpreter.ExecutorStatus
 }
 
-// stated is a ring that reports its own state, a state of wire.Part, with a reason.
-type stated interface {
+// stateReporter is a ring that reports its own state, a state of wire.Part, with a reason.
+type stateReporter interface {
 	State() (state, reason string)
 }
 
-// reaching is the ring that owns connections and reports them.
-type reaching interface {
+// egressReporter is the ring that owns connections and reports them.
+type egressReporter interface {
 	Egress() (wire.Network, []wire.Condition)
 }
 
-// trying is the ring that runs canaries.
-type trying interface {
+// canaryReporter is the ring that runs canaries.
+type canaryReporter interface {
 	Loaded(executor string) (wire.Canary, bool)
 }
 
 // stateOf returns the state of a ring while a generation is in force. An unknown state is closed.
 func stateOf(r Ring) wire.Part {
 	part := wire.Part{Name: r.Name(), State: wire.PartReady}
-	s, ok := r.(stated)
+	s, ok := r.(stateReporter)
 	if !ok {
 		return part
 	}
@@ -61,7 +61,7 @@ func (d *statusReport) Status(out *wire.Status, unwritable error, full bool) {
 	g := d.active.inForce.Load()
 	var over *wire.Condition
 	if d.active.expired(g) != nil { // expired writes, so it is called without mu
-		why := d.active.over(g)
+		why := d.active.expiredCondition(g)
 		g, over = nil, &why
 	}
 	if g != nil {
@@ -73,7 +73,7 @@ func (d *statusReport) Status(out *wire.Status, unwritable error, full bool) {
 	if at, ok := d.closings.Deadline(); ok {
 		out.Closes = &at
 	}
-	if at, ok := d.active.expiry(g); ok && (out.Closes == nil || at.Before(*out.Closes)) {
+	if at, ok := d.active.pushExpiry(g); ok && (out.Closes == nil || at.Before(*out.Closes)) {
 		out.Closes = &at
 	}
 	d.situation.mu.Lock()
@@ -89,7 +89,7 @@ func (d *statusReport) Status(out *wire.Status, unwritable error, full bool) {
 				"compiles; " +
 				"try it with ringd vet", Since: d.started})
 	}
-	for _, c := range d.situation.trouble {
+	for _, c := range d.situation.sourceConditions {
 		out.Conditions = append(out.Conditions, c)
 	}
 	for name, c := range d.situation.closedBy {
@@ -118,7 +118,7 @@ func (d *statusReport) Status(out *wire.Status, unwritable error, full bool) {
 			last.Message += "; it is not on disk, and a restart would forget it: " + locked.Unrecorded
 		}
 	}
-	d.lockdowns.order(out)
+	d.lockdowns.addOrder(out)
 	out.Ready = g != nil && unwritable == nil && !full && !all && locked == nil
 	d.partsLocked(out, g != nil && unwritable == nil && locked == nil, why)
 }
@@ -132,7 +132,7 @@ func (d *statusReport) partsLocked(out *wire.Status, open bool, why string) {
 			part = stateOf(r)
 		}
 		addPart(out, &out.Rings, part)
-		if n, ok := r.(reaching); ok && open {
+		if n, ok := r.(egressReporter); ok && open {
 			e, trouble := n.Egress()
 			out.Egress, out.Conditions = &e, append(out.Conditions, trouble...)
 		}
@@ -183,7 +183,7 @@ func executorPart(e interpreter.ExecutorStatus) wire.Part {
 // canary is the result of the canary of an executor; nil if there is none.
 func (d *statusReport) canary(executor string) *wire.Canary {
 	for _, r := range d.cfg.Rings {
-		if t, ok := r.(trying); ok {
+		if t, ok := r.(canaryReporter); ok {
 			if c, ok := t.Loaded(executor); ok {
 				return &c
 			}

@@ -42,16 +42,16 @@ func (d *verifier) verify(ctx context.Context, p syncer.Push) (*trust.Push, erro
 	if err != nil {
 		return nil, err
 	}
-	before, err := d.before(ctx)
+	before, err := d.previousSet(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return signed, d.cfg.Trust.Admit(ctx, signed, before, d.cfg.Clock.Now())
 }
 
-// accept stores a signed push as the last accepted one, before it comes into force. A rollback is recorded
+// storeAccepted stores a signed push as the last accepted one, before it comes into force. A rollback is recorded
 // first.
-func (d *verifier) accept(ctx context.Context, p *trust.Push, number int64, now time.Time) error {
+func (d *verifier) storeAccepted(ctx context.Context, p *trust.Push, number int64, now time.Time) error {
 	if p == nil {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (d *verifier) accept(ctx context.Context, p *trust.Push, number int64, now 
 			Generation: number,
 			Revision:   p.Revision,
 			Digest:     p.Digest,
-			Detail:     detailOf(p),
+			Detail:     signedDetail(p),
 		}
 		if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced); err != nil {
 			return err
@@ -75,9 +75,9 @@ func (d *verifier) accept(ctx context.Context, p *trust.Push, number int64, now 
 	return nil
 }
 
-// kept returns the set of a generation that was in force before a restart, and its push. With trust roots,
+// restore returns the set of a generation that was in force before a restart, and its push. With trust roots,
 // the push is verified again by the current roots.
-func (d *verifier) kept(ctx context.Context, g store.Generation, now time.Time) (*profiles.Set, *trust.Push, error) {
+func (d *verifier) restore(ctx context.Context, g store.Generation, now time.Time) (*profiles.Set, *trust.Push, error) {
 	if d.cfg.Trust == nil {
 		set, err := profiles.DecodeSet(g.Set)
 		return set, nil, err
@@ -89,10 +89,10 @@ func (d *verifier) kept(ctx context.Context, g store.Generation, now time.Time) 
 	return p.Policy, p, nil
 }
 
-// before returns the set that the next one replaces: the set in force, or else the last one. It must not be
+// previousSet returns the set that the next one replaces: the set in force, or else the last one. It must not be
 // nil just because a generation was closed: otherwise an attacker that cuts this host off from its source
 // could make a guardrail lose what it compares with. Nil means that no set is known.
-func (d *verifier) before(ctx context.Context) (*profiles.Set, error) {
+func (d *verifier) previousSet(ctx context.Context) (*profiles.Set, error) {
 	if set := d.active.Set(); set != nil {
 		return set, nil
 	}
@@ -115,9 +115,9 @@ func (d *verifier) before(ctx context.Context) (*profiles.Set, error) {
 	return set, nil
 }
 
-// check checks a set against its guardrails. A set with guardrails is refused if this host cannot evaluate
+// checkGuardrails checks a set against its guardrails. A set with guardrails is refused if this host cannot evaluate
 // them.
-func (d *verifier) check(ctx context.Context, set, previous *profiles.Set) (schema.Diagnostics, error) {
+func (d *verifier) checkGuardrails(ctx context.Context, set, previous *profiles.Set) (schema.Diagnostics, error) {
 	if c, ok := d.cfg.Compiler.(checker); ok {
 		return c.Check(ctx, set, previous)
 	}
@@ -127,14 +127,14 @@ func (d *verifier) check(ctx context.Context, set, previous *profiles.Set) (sche
 	return nil, nil
 }
 
-// guarded refuses a set that a guardrail refuses, and adds the findings to those of the push. applying is
+// applyGuardrails refuses a set that a guardrail refuses, and adds the findings to those of the push. applying is
 // held.
-func (d *application) guarded(ctx context.Context, c coming, set *profiles.Set) (schema.Diagnostics, error) {
-	before, err := d.verifier.before(ctx)
+func (d *application) applyGuardrails(ctx context.Context, c candidate, set *profiles.Set) (schema.Diagnostics, error) {
+	before, err := d.verifier.previousSet(ctx)
 	if err != nil {
-		return nil, d.notKept(ctx, c.Push, err)
+		return nil, d.rejectUnstored(ctx, c.Push, err)
 	}
-	found, err := d.verifier.check(ctx, set, before)
+	found, err := d.verifier.checkGuardrails(ctx, set, before)
 	all := append(slices.Clip(c.findings), found...)
 	switch {
 	case ctx.Err() != nil:
@@ -144,7 +144,7 @@ func (d *application) guarded(ctx context.Context, c coming, set *profiles.Set) 
 			d.reject(ctx, c.Digest, "the guardrails could not be evaluated: "+err.Error(), all),
 			errCompiler,
 		)
-	case busy(found):
+	case hostFault(found):
 		return nil, errors.Join(
 			d.reject(
 				ctx,

@@ -32,7 +32,7 @@ func (d *watcher) Watch(ctx context.Context) {
 		}
 		if g := d.active.inForce.Load(); g == nil || timed == nil || g.Number != timed.Number {
 			timed, expires = g, nil
-			if at, ok := d.active.expiry(g); ok {
+			if at, ok := d.active.pushExpiry(g); ok {
 				expires = d.cfg.Clock.After(at.Sub(d.cfg.Clock.Now()))
 			}
 		}
@@ -41,7 +41,7 @@ func (d *watcher) Watch(ctx context.Context) {
 			deadline = d.cfg.Clock.After(at.Sub(d.cfg.Clock.Now()))
 		}
 		var ends <-chan time.Time
-		if at, ok := d.active.expires(); ok {
+		if at, ok := d.active.nextEnd(); ok {
 			ends = d.cfg.Clock.After(
 				min(at.Sub(d.cfg.Clock.Now()), freshenEvery),
 			) // a clock that is set forward is noticed within this time
@@ -70,7 +70,7 @@ func (d *watcher) Watch(ctx context.Context) {
 func (d *watcher) freshen(ctx context.Context) {
 	g := d.active.inForce.Load()
 	d.situation.mu.Lock()
-	good := len(d.situation.trouble) == 0
+	good := len(d.situation.sourceConditions) == 0
 	d.situation.mu.Unlock()
 	if g == nil || !good {
 		return

@@ -55,8 +55,8 @@ func (e *Egress) Record(ctx context.Context, v proxy.Event) error {
 	if _, err := to.recorder.Append(ctx, rec, durability); err != nil {
 		return fmt.Errorf("record egress: %w", err)
 	}
-	to.recorder.told(ctx, rec, nil)
-	if v.Run != "" && to.tell != nil && telling(v) {
+	to.recorder.callBeside(ctx, rec, nil)
+	if v.Run != "" && to.tell != nil && mustTellRun(v) {
 		d := v.Decision
 		d.Dial = ""
 		to.tell(v.Run, d)
@@ -67,10 +67,10 @@ func (e *Egress) Record(ctx context.Context, v proxy.Event) error {
 	return nil
 }
 
-// telling reports whether a run must be told of an event here. A refused fetch ends the call, so the run
+// mustTellRun reports whether a run must be told of an event here. A refused fetch ends the call, so the run
 // knows. A name without an address is a failure that the program learns from its connection. The end of a
 // connection is told only if its first bytes were refused, or a budget ended it.
-func telling(v proxy.Event) bool {
+func mustTellRun(v proxy.Event) bool {
 	refused := v.Decision.Verdict != profiles.Allow && v.Count == 0 && v.Listener != proxy.ListenerFetch &&
 		v.Decision.Code != profiles.CodeEgressNoAddress
 	return refused && (v.End == "" || v.End == proxy.EndRefused || v.End == proxy.EndBudget)
@@ -105,13 +105,13 @@ func egressRecord(v proxy.Event) audit.Record {
 	set("method", v.Method)
 	set("path", v.Path)
 	set("sni", v.SNI)
-	set("answers", joined(v.Answers))
+	set("answers", joinAddrs(v.Answers))
 	if v.Dial.IsValid() {
 		set("dial", v.Dial.String())
 	}
 	set("credential", v.Credential)
-	set("before", number(v.Before))
-	set("count", number(v.Count))
+	set("before", nonZero(v.Before))
+	set("count", nonZero(v.Count))
 	if v.End != "" {
 		rec.Detail["up"], rec.Detail["down"] = strconv.FormatInt(v.Up, 10), strconv.FormatInt(v.Down, 10)
 		rec.Detail["took_ms"] = strconv.FormatInt(v.Took.Milliseconds(), 10)
@@ -119,14 +119,14 @@ func egressRecord(v proxy.Event) audit.Record {
 	return rec
 }
 
-func number(n int64) string {
+func nonZero(n int64) string {
 	if n == 0 {
 		return ""
 	}
 	return strconv.FormatInt(n, 10)
 }
 
-func joined(all []netip.Addr) string {
+func joinAddrs(all []netip.Addr) string {
 	text := make([]string, len(all))
 	for i, a := range all {
 		text[i] = a.String()

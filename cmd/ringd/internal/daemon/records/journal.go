@@ -88,7 +88,7 @@ func (j *Journal) OpenCall(ctx context.Context, e contract.Entry) (string, error
 	c.Mark = rowmac.Call(j.marks, c)
 	c, err := j.calls.OpenCall(ctx, c)
 	if full, ok := errors.AsType[*store.QueueError](err); ok {
-		return "", crowded(full)
+		return "", queueFullError(full)
 	}
 	if err != nil {
 		return "", fmt.Errorf("keep call %s of run %s: %w", e.Call, e.Run, err)
@@ -96,8 +96,8 @@ func (j *Journal) OpenCall(ctx context.Context, e contract.Entry) (string, error
 	return c.Key, nil
 }
 
-// crowded adds a remedy to a full queue.
-func crowded(full *store.QueueError) error {
+// queueFullError adds a remedy to a full queue.
+func queueFullError(full *store.QueueError) error {
 	setting := "limits.waitingBytes"
 	if full.Calls >= full.Most.Calls {
 		setting = "limits.waitingCalls"
@@ -109,7 +109,7 @@ func crowded(full *store.QueueError) error {
 
 // ExecuteCall commits that an approved call is being performed.
 func (j *Journal) ExecuteCall(ctx context.Context, run, call string) error {
-	if err := j.begun(ctx, run); err != nil {
+	if err := j.waitStart(ctx, run); err != nil {
 		return err
 	}
 	if _, err := j.calls.Execute(ctx, run, call, store.Head{}); err != nil {
@@ -120,7 +120,7 @@ func (j *Journal) ExecuteCall(ctx context.Context, run, call string) error {
 
 // CloseCall commits the end of a call. The result is end as JSON, so that it can be replayed.
 func (j *Journal) CloseCall(ctx context.Context, run, call string, end contract.Recorded) error {
-	if err := j.begun(ctx, run); err != nil {
+	if err := j.waitStart(ctx, run); err != nil {
 		return err
 	}
 	to := store.CallUnknown
@@ -144,8 +144,8 @@ func (j *Journal) CloseCall(ctx context.Context, run, call string, end contract.
 	return nil
 }
 
-// begun waits until the start of a run is on disk, if it is not yet.
-func (j *Journal) begun(ctx context.Context, run string) error {
+// waitStart waits until the start of a run is on disk, if it is not yet.
+func (j *Journal) waitStart(ctx context.Context, run string) error {
 	err := j.Wait(ctx, run)
 	if errors.Is(err, errNotExpected) {
 		return nil
@@ -205,7 +205,7 @@ func (r *Recorder) Record(ctx context.Context, rec contract.Record, d contract.D
 	if _, err := r.Append(ctx, out, durability); err != nil {
 		return err
 	}
-	r.told(ctx, out, rec.Action)
+	r.callBeside(ctx, out, rec.Action)
 	switch rec.Kind {
 	case contract.CallOpened:
 		r.metrics.CallOpened(rec.Run, rec.Call)

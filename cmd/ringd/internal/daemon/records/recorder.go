@@ -58,7 +58,7 @@ type Beside func(ctx context.Context, r audit.Record, a *profiles.Action)
 // Beside sets the callback.
 func (r *Recorder) Beside(tell Beside) { r.beside.Store(&tell) }
 
-func (r *Recorder) told(ctx context.Context, rec audit.Record, a *profiles.Action) {
+func (r *Recorder) callBeside(ctx context.Context, rec audit.Record, a *profiles.Action) {
 	if tell := r.beside.Load(); tell != nil {
 		(*tell)(ctx, rec, a)
 	}
@@ -75,7 +75,7 @@ func (r *Recorder) Append(ctx context.Context, rec audit.Record, d audit.Durabil
 	}
 	head, err := r.log.Append(ctx, rec, d)
 	if err != nil {
-		return audit.Head{}, r.failed(err)
+		return audit.Head{}, r.setFault(err)
 	}
 	if rec.Decision != nil {
 		r.metrics.Decided(rec.Decision.Verdict.String(), string(rec.Decision.Code))
@@ -83,7 +83,7 @@ func (r *Recorder) Append(ctx context.Context, rec audit.Record, d audit.Durabil
 	return head, nil
 }
 
-func (r *Recorder) failed(err error) error {
+func (r *Recorder) setFault(err error) error {
 	r.metrics.Fault("audit")
 	if errors.Is(err, audit.ErrRecord) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -141,7 +141,7 @@ func (r *Recorder) Archive(ctx context.Context, o audit.Order) ([]audit.Archived
 	done, err := l.Archive(ctx, o)
 	switch {
 	case errors.Is(err, audit.ErrClosed):
-		err = r.failed(err)
+		err = r.setFault(err)
 	case err != nil && ctx.Err() == nil:
 		r.metrics.Fault("archive")
 	}

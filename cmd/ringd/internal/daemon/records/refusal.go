@@ -57,7 +57,7 @@ func (r *Refusals) Record(ctx context.Context, v Refusal) error {
 			"count":    strconv.Itoa(v.Count),
 		},
 	}
-	if v.own() { // no program of an agent tried it, so it is no verdict on one
+	if v.isOwn() { // no program of an agent tried it, so it is no verdict on one
 		rec.Kind, rec.Decision = audit.ProbeRefused, nil
 	}
 	if v.Detail != "" {
@@ -74,7 +74,7 @@ func (r *Refusals) Record(ctx context.Context, v Refusal) error {
 	if _, err := to.recorder.Append(ctx, rec, durability); err != nil {
 		return fmt.Errorf("record what a guest was refused: %w", err)
 	}
-	if v.own() {
+	if v.isOwn() {
 		return nil
 	}
 	to.recorder.metrics.Refused(v.Executor, v.Layer)
@@ -84,9 +84,9 @@ func (r *Refusals) Record(ctx context.Context, v Refusal) error {
 	return nil
 }
 
-// own reports whether the guest was ringd's own, which has no agent. A guest that is ended for its act is
+// isOwn reports whether the guest was ringd's own, which has no agent. A guest that is ended for its act is
 // suspect, whatever it served.
-func (v Refusal) own() bool { return v.Agent == "" && !v.Ends }
+func (v Refusal) isOwn() bool { return v.Agent == "" && !v.Ends }
 
 func (v Refusal) decision() profiles.Decision {
 	what := v.Call

@@ -55,16 +55,16 @@ func (s *shares) count(rec *audit.Record) (over bool, err error) {
 		return false, nil
 	}
 	after := before + size(rec)
-	if act(rec) && after > s.most+s.most/8 {
+	if isAct(rec) && after > s.most+s.most/8 {
 		return false, fmt.Errorf("%w: %d bytes", ErrShare, s.most)
 	}
 	s.used[rec.Run] = after
 	return before <= s.most && after > s.most, nil
 }
 
-// act reports whether a record is about an act of a guest that does not happen without it. Ends are always
+// isAct reports whether a record is about an act of a guest that does not happen without it. Ends are always
 // recorded. So is what a guest reports that it refused itself: a run has few of these.
-func act(rec *audit.Record) bool {
+func isAct(rec *audit.Record) bool {
 	if rec.Claimed() {
 		return false
 	}
@@ -83,12 +83,12 @@ func act(rec *audit.Record) bool {
 	}
 }
 
-// frame is the approximate length of a line of the log without the texts of its record.
-const frame = 400
+// lineOverhead is the approximate length of a line of the log without the texts of its record.
+const lineOverhead = 400
 
 // size returns the approximate length of a record in the log.
 func size(rec *audit.Record) int64 {
-	n := frame + len(
+	n := lineOverhead + len(
 		rec.Run,
 	) + len(
 		rec.Agent,

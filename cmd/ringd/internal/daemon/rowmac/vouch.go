@@ -172,45 +172,45 @@ func CheckVerdict(m Marker, row store.Run, c store.Call, words []store.Approval)
 	return err
 }
 
-// marked is a text in a row, with its MAC.
-type marked struct {
+// textWithMAC is a text in a row, with its MAC.
+type textWithMAC struct {
 	Body json.RawMessage `json:"body"`
 	Mark []byte          `json:"mark"`
 }
 
 // Answer returns body, which is JSON, with its MAC, for the row of an answered call.
 func Answer(m Marker, run, call, digest, by string, body []byte) ([]byte, error) {
-	return wrap(m, ofAnswer, body, run, call, digest, by)
+	return withMAC(m, ofAnswer, body, run, call, digest, by)
 }
 
 // OpenAnswer checks a row of Answer and returns its body.
 func OpenAnswer(m Marker, run, call, digest, by string, row []byte) ([]byte, error) {
-	return unwrap(m, ofAnswer, row, run, call, digest, by)
+	return checkMAC(m, ofAnswer, row, run, call, digest, by)
 }
 
 // Result returns the end of a call, which is JSON, with its MAC, for its row.
 func Result(m Marker, run, call string, end []byte) ([]byte, error) {
-	return wrap(m, ofResult, end, run, call)
+	return withMAC(m, ofResult, end, run, call)
 }
 
 // OpenResult checks a row of Result and returns the end.
 func OpenResult(m Marker, run, call string, row []byte) ([]byte, error) {
-	return unwrap(m, ofResult, row, run, call)
+	return checkMAC(m, ofResult, row, run, call)
 }
 
-func wrap(m Marker, purpose string, body []byte, about ...string) ([]byte, error) {
+func withMAC(m Marker, purpose string, body []byte, about ...string) ([]byte, error) {
 	// The MAC covers the encoding as it will be read: an encoder may change a text.
 	text, err := json.Marshal(json.RawMessage(body))
 	if err != nil {
 		return nil, fmt.Errorf("mark the %s: %w", purpose, err)
 	}
-	return json.Marshal(marked{text, m.Mark(purpose, append(texts(about...), text)...)})
+	return json.Marshal(textWithMAC{text, m.Mark(purpose, append(texts(about...), text)...)})
 }
 
-func unwrap(m Marker, purpose string, row []byte, about ...string) ([]byte, error) {
+func checkMAC(m Marker, purpose string, row []byte, about ...string) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(row))
 	d.DisallowUnknownFields()
-	var w marked
+	var w textWithMAC
 	if err := d.Decode(&w); err != nil {
 		return nil, &seal.IntegrityError{Field: purpose}
 	}

@@ -48,12 +48,12 @@ func Replay(run wire.Run, after int64) []wire.Event {
 			{Seq: after + 1, Type: wire.EventState, Run: run.ID, State: run.State},
 		}
 	}
-	out := begun(run)
+	out := firstEvents(run)
 	return append(out, wire.Event{Seq: int64(len(out) + 1), Type: wire.EventState, Run: run.ID, State: run.State})
 }
 
-// begun returns the events in an outcome, for a new reader.
-func begun(run wire.Run) []wire.Event {
+// firstEvents returns the events in an outcome, for a new reader.
+func firstEvents(run wire.Run) []wire.Event {
 	var out []wire.Event
 	add := func(e wire.Event) {
 		e.Seq, e.Run = int64(len(out)+1), run.ID
@@ -79,7 +79,7 @@ func Waiting(run wire.Run, after int64) []wire.Event {
 	case after == last-1:
 		return []wire.Event{state}
 	case after == 0:
-		out := begun(run)
+		out := firstEvents(run)
 		return append(out[:min(int64(len(out)), last-1)], state)
 	case after < last:
 		return []wire.Event{{Seq: last - 1, Type: wire.EventGap, Run: run.ID, Missed: last - 1 - after}, state}
