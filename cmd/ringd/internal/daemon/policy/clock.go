@@ -56,7 +56,7 @@ func (d *watcher) lookAtClock(ctx context.Context) {
 			return
 		}
 		defer d.situation.release()
-		_ = d.pushes.refuse(ctx, "", err) // the log and the status have it
+		_ = d.pushes.end(ctx, "", err) // the log and the status have it
 	default:
 		d.cfg.Metrics.Fault("store")
 		d.cfg.Logger.Error("note the time", "error", err)

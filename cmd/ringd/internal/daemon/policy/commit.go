@@ -15,12 +15,13 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// activate checks a set against its guardrails, prepares it on every ring and commits it. applying is held.
+// activate checks a set against its guardrails, prepares it on every ring and commits it. It returns *rejection or
+// *unstored if that fails. applying is held.
 func (d *application) activate(ctx context.Context, c candidate) error {
 	p := c.Push
 	set, err := profiles.Unexpired(c.set, d.cfg.Clock.Now()) // a signed set may be older than the end of its exceptions
 	if err != nil {
-		return d.reject(ctx, p.Digest, err.Error(), c.findings)
+		return &rejection{why: err.Error(), findings: c.findings}
 	}
 	findings, err := d.applyGuardrails(ctx, c, set)
 	if err != nil {
@@ -35,11 +36,11 @@ func (d *application) activate(ctx context.Context, c candidate) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		return d.prepareFailed(ctx, p, err, findings)
+		return d.prepareFailed(p, err, findings)
 	}
 	raw, err := set.Encode()
 	if err != nil {
-		return d.reject(ctx, p.Digest, err.Error(), findings)
+		return &rejection{why: err.Error(), findings: findings}
 	}
 	if c.signed != nil {
 		raw = c.signed.Raw // a restart verifies its signatures again
@@ -54,21 +55,16 @@ func (d *application) activate(ctx context.Context, c candidate) error {
 		Detail:     signedDetail(c.signed),
 	}
 	if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced); err != nil {
-		return d.rejectUnstored(ctx, p, err)
+		return &unstored{cause: err}
 	}
 	if err := d.verifier.storeAccepted(ctx, c.signed, number, now); err != nil {
-		return d.recordNotApplied(ctx, rec, p, err)
+		return &unstored{cause: err, applied: &rec}
 	}
 	err = d.cfg.Generations.PutGeneration(ctx, store.Generation{
 		Number: number, Revision: storedRevision(c.signed, c.set, set), Set: raw, Activated: now, Fresh: now})
 	if err != nil {
 		d.cfg.Metrics.Fault("store")
-		return d.recordNotApplied(
-			ctx,
-			rec,
-			p,
-			fmt.Errorf("%w: keep generation %d: %w", records.ErrUnavailable, number, err),
-		)
+		return &unstored{fmt.Errorf("%w: keep generation %d: %w", records.ErrUnavailable, number, err), &rec}
 	}
 	d.situation.sourceGood()
 	g := d.active.generation(number, now, p.Digest, set, c.signed)

@@ -44,20 +44,13 @@ func (d *activation) prepareNothing(ctx context.Context) (commits []func(), fail
 	return commits, failed
 }
 
-// prepareFailed refuses the push and closes the executor that rejected its profile, or all executors if the
+// prepareFailed rejects the push and closes the executor that rejected its profile, or all executors if the
 // ring names none. If the host could not check an executor, nothing is closed, because the push may succeed
 // later.
-func (d *application) prepareFailed(
-	ctx context.Context,
-	p syncer.Push,
-	cause error,
-	findings schema.Diagnostics,
-) error {
+func (d *application) prepareFailed(p syncer.Push, cause error, findings schema.Diagnostics) *rejection {
 	if later := (interface{ Later() bool })(nil); errors.As(cause, &later) && later.Later() { // no executor rejects it
-		return errors.Join(
-			d.reject(ctx, p.Digest, "the host could not check the needs of the policy: "+cause.Error(), findings),
-			errPrepare,
-		)
+		return &rejection{why: "the host could not check the needs of the policy: " + cause.Error(),
+			findings: findings, retry: errPrepare}
 	}
 	name := ""
 	var named interface{ Executor() string }
@@ -75,14 +68,19 @@ func (d *application) prepareFailed(
 	d.situation.closedBy[name] = why
 	d.situation.mu.Unlock()
 	d.active.binding.Unlock()
-	refused := errors.Join(d.reject(ctx, p.Digest, cause.Error(), findings), errPrepare)
-	if known { // the same push, asked for again
-		return refused
+	r := &rejection{why: cause.Error(), findings: findings, retry: errPrepare}
+	if !known { // otherwise the same push closed it before
+		r.closes = &name
 	}
+	return r
+}
+
+// stopExecutor ends the runs of an executor that a rejection closed. The empty name is all executors.
+func (d *application) stopExecutor(ctx context.Context, name, digest, why string) error {
 	d.cfg.Stop(name)
 	rec := d.active.Record(audit.ExecutorClosed)
-	rec.Digest, rec.Capability = p.Digest, "executor:"+name
-	rec.Detail = map[string]string{"reason": cause.Error()}
+	rec.Digest, rec.Capability = digest, "executor:"+name
+	rec.Detail = map[string]string{"reason": why}
 	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced)
-	return errors.Join(refused, err)
+	return err
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// application applies pushes. A push is verified (verify.go), compiled, prepared on every ring (prepare.go)
-// and committed (commit.go), or refused (refuse.go).
+// application applies pushes. A push is verified (verify.go), compiled, prepared on every ring (prepare.go) and
+// committed (commit.go). A step that ends a push earlier returns the reason as an error, and outcome.go records it.
 type application struct {
 	cfg       *Config
 	situation *situation
@@ -47,54 +47,54 @@ func (d *application) ApplyPush(ctx context.Context, p syncer.Push) error {
 
 // apply is ApplyPush with applying held.
 func (d *application) apply(ctx context.Context, p syncer.Push) error {
+	c, err := d.compile(ctx, p)
+	switch {
+	case err != nil:
+	case d.cfg.Lock.State() != nil:
+		return d.keepForLift(c)
+	default:
+		err = d.activate(ctx, c)
+	}
+	return d.end(ctx, p.Digest, err)
+}
+
+// compile verifies and compiles a push. It returns *unchanged if that is in force, and *rejection, a
+// *trust.Refusal or the error of ctx if it cannot come into force.
+func (d *application) compile(ctx context.Context, p syncer.Push) (candidate, error) {
 	// A commit opens the executors that a rejection closed, also if it commits the same set.
 	closed := len(d.situation.closedExecutors()) > 0
 	signed, err := d.verifier.verify(ctx, p)
 	if err != nil {
-		return d.refuse(ctx, p.Digest, err)
+		return candidate{}, errors.Join(ctx.Err(), err)
 	}
-	if g := d.active.inForce.Load(); g != nil && p.Digest != "" && g.digest == p.Digest && !closed {
-		return d.confirm(ctx, g, p.Digest, besideWarning(signed, p))
+	g := d.active.inForce.Load()
+	if g != nil && p.Digest != "" && g.digest == p.Digest && !closed {
+		return candidate{}, &unchanged{g, besideWarning(signed, p)}
 	}
-	var set *profiles.Set
-	var findings schema.Diagnostics
+	c := candidate{Push: p, signed: signed}
 	if signed != nil {
-		set, findings = signed.Policy, besideWarning(signed, p)
+		c.set, c.findings = signed.Policy, besideWarning(signed, p)
 	} else {
-		set, findings, err = d.cfg.Compiler.Compile(ctx, p)
+		c.set, c.findings, err = d.cfg.Compiler.Compile(ctx, p)
 	}
+	g = d.active.inForce.Load()
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return c, ctx.Err()
 	case err != nil:
-		return errors.Join(
-			d.reject(ctx, p.Digest, "the compiler could not be run: "+err.Error(), findings),
-			errCompiler,
-		)
-	case hostFault(findings):
-		return errors.Join(
-			d.reject(
-				ctx,
-				p.Digest,
-				"the host is too busy, or short of a resource, to compile the policy now: ringd tries again",
-				findings,
-			),
-			errCompiler,
-		)
-	case findings.Refused() || set == nil:
-		return d.reject(ctx, p.Digest, "the policy does not compile", findings)
+		return c, &rejection{why: "the compiler could not be run: " + err.Error(), findings: c.findings,
+			retry: errCompiler}
+	case hostFault(c.findings):
+		return c, &rejection{why: "the host is too busy, or short of a resource, to compile the policy now: " +
+			"ringd tries again", findings: c.findings, retry: errCompiler}
+	case c.findings.Refused() || c.set == nil:
+		return c, &rejection{why: "the policy does not compile", findings: c.findings}
+	case hasEnded(c.findings):
+		return c, d.ended(g, c)
+	case g != nil && g.source == c.set.Revision && g.sameSigned(signed) && !closed:
+		return c, &unchanged{g, c.findings}
 	}
-	if hasEnded(findings) {
-		return d.endedPush(ctx, p, set, findings)
-	}
-	if g := d.active.inForce.Load(); g != nil && g.source == set.Revision && g.sameSigned(signed) && !closed {
-		return d.confirm(ctx, g, p.Digest, findings)
-	}
-	next := candidate{p, signed, set, findings}
-	if d.cfg.Lock.State() != nil {
-		return d.keepForLift(next)
-	}
-	return d.activate(ctx, next)
+	return c, nil
 }
 
 // RejectPush records a push that could not be verified: torn, unreadable, or with links out of its folder.
@@ -106,7 +106,7 @@ func (d *application) RejectPush(ctx context.Context, digest string, findings sc
 		return err
 	}
 	defer d.situation.release()
-	return d.reject(ctx, digest, why, findings)
+	return d.end(ctx, digest, &rejection{why: why, findings: findings})
 }
 
 // rejectFolder records that the content of the folder is no push.
@@ -119,7 +119,7 @@ func (d *application) rejectFolder(ctx context.Context, cause error) error {
 		return err
 	}
 	defer d.situation.release()
-	return d.refuse(ctx, "", refusalOf(cause))
+	return d.end(ctx, "", refusalOf(cause))
 }
 
 // SyncLost records that the source of pushes is gone. The generation in force stays until the staleness
@@ -156,24 +156,18 @@ func (d *application) SyncLost(ctx context.Context, why string) error {
 	return errors.Join(err, d.closings.closeIfStale(ctx))
 }
 
-// endedPush handles a push with ended exceptions: it confirms the push in force and refuses any other.
-// applying is held.
-func (d *application) endedPush(
-	ctx context.Context,
-	p syncer.Push,
-	set *profiles.Set,
-	findings schema.Diagnostics,
-) error {
-	left, err := profiles.Unexpired(set, d.cfg.Clock.Now())
-	if g := d.active.inForce.Load(); err == nil && g != nil && g.Revision == left.Revision &&
-		len(d.situation.closedExecutors()) == 0 {
-		return d.confirm(ctx, g, p.Digest, findings)
+// ended decides on a push whose policy has ended exceptions. It is *unchanged if the rest of it is in force, and else
+// a *rejection.
+func (d *application) ended(g *Generation, c candidate) error {
+	left, err := profiles.Unexpired(c.set, d.cfg.Clock.Now())
+	if err == nil && g != nil && g.Revision == left.Revision && len(d.situation.closedExecutors()) == 0 {
+		return &unchanged{g, c.findings}
 	}
-	refused := slices.Clone(findings)
+	refused := slices.Clone(c.findings)
 	for i := range refused {
 		if refused[i].Code == layers.CodeExpired {
 			refused[i].Severity = schema.Error
 		}
 	}
-	return d.reject(ctx, p.Digest, "an exception of the policy has ended", refused)
+	return &rejection{why: "an exception of the policy has ended", findings: refused}
 }

@@ -132,7 +132,7 @@ func (d *verifier) checkGuardrails(ctx context.Context, set, previous *profiles.
 func (d *application) applyGuardrails(ctx context.Context, c candidate, set *profiles.Set) (schema.Diagnostics, error) {
 	before, err := d.verifier.previousSet(ctx)
 	if err != nil {
-		return nil, d.rejectUnstored(ctx, c.Push, err)
+		return nil, &unstored{cause: err}
 	}
 	found, err := d.verifier.checkGuardrails(ctx, set, before)
 	all := append(slices.Clip(c.findings), found...)
@@ -140,22 +140,13 @@ func (d *application) applyGuardrails(ctx context.Context, c candidate, set *pro
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
-		return nil, errors.Join(
-			d.reject(ctx, c.Digest, "the guardrails could not be evaluated: "+err.Error(), all),
-			errCompiler,
-		)
+		return nil, &rejection{why: "the guardrails could not be evaluated: " + err.Error(), findings: all,
+			retry: errCompiler}
 	case hostFault(found):
-		return nil, errors.Join(
-			d.reject(
-				ctx,
-				c.Digest,
-				"the host is too busy, or short of a resource, to evaluate the guardrails now: ringd tries again",
-				all,
-			),
-			errCompiler,
-		)
+		return nil, &rejection{why: "the host is too busy, or short of a resource, to evaluate the guardrails now: " +
+			"ringd tries again", findings: all, retry: errCompiler}
 	case found.Refused():
-		return nil, d.reject(ctx, c.Digest, "a guardrail refuses the policy", all)
+		return nil, &rejection{why: "a guardrail refuses the policy", findings: all}
 	}
 	return all, nil
 }
