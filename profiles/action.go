@@ -1,6 +1,3 @@
-// This file owns the things that a guest can want to do, and how they are
-// read. Nothing is decided here. It is pure.
-
 package profiles
 
 import (
@@ -12,19 +9,18 @@ import (
 	"github.com/ringd/ringd/profiles/egress"
 )
 
-// Whose code imports a module. What binds a program does not bind the libraries
-// that it may use.
+// Origins of an import. A denial for the program does not bind the libraries that it may use.
 const (
-	OriginAgent   = "agent"   // the program; "" is that too
-	OriginLibrary = "library" // a module of the standard library or of a package, by itself
+	OriginAgent   = "agent"   // the program; an empty origin means the same
+	OriginLibrary = "library" // code of the standard library or of a package
 )
 
-// MaxActionBytes bounds one action. A bridge argument may be as large as a
-// policy can grant, and nothing else in an action is large.
+// MaxActionBytes is the largest encoded action. It leaves room for the largest bridge argument that a policy
+// can grant; all other fields are small.
 const MaxActionBytes = 17 << 20
 
-// Action is one thing a guest wants to do. Exactly one field is set; an Action
-// with none or several is malformed and denied.
+// Action is one thing a guest wants to do. Exactly one field is set. An Action with none or several is
+// malformed and denied.
 type Action struct {
 	Shell  *ShellAction   `json:"shell,omitempty"`
 	Import *ImportAction  `json:"import,omitempty"`
@@ -42,17 +38,16 @@ type ShellAction struct {
 	Cwd    string `json:"cwd,omitempty"`
 }
 
-// ImportAction loads a module into the program of an executor.
+// ImportAction loads a module.
 type ImportAction struct {
 	Executor string `json:"executor"`
 	Module   string `json:"module"`
-	// Origin is OriginAgent, which "" is too, or OriginLibrary.
+	// Origin is OriginAgent (or empty) or OriginLibrary.
 	Origin string `json:"origin,omitempty"`
 }
 
-// BridgeAction calls a bridge. Args is the argument as JSON; its schema is
-// checked by the ring that answers the call. An empty Executor asks for "any
-// executor of the agent".
+// BridgeAction calls a bridge. Args is the argument as JSON. The ring that answers the call checks it against
+// its schema. An empty Executor means "any executor of the agent".
 type BridgeAction struct {
 	Name     string          `json:"name"`
 	Args     json.RawMessage `json:"args,omitempty"`
@@ -70,20 +65,19 @@ type FileAction struct {
 type ExecAction struct {
 	Argv []string `json:"argv"`
 	Cwd  string   `json:"cwd,omitempty"`
-	Env  []string `json:"env,omitempty"` // NAME=value, where they differ from those of the start
+	Env  []string `json:"env,omitempty"` // NAME=value, only those that differ from the environment of the start
 }
 
-// VariableAction sets a variable of a script, which its programs may see.
+// VariableAction sets a variable of a script. Its programs may see the variable.
 type VariableAction struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// DecodeAction reads one action. It refuses unknown and repeated fields at any
-// depth, names that differ in case, null outside of arguments, more or fewer
-// than one action, text that is not UTF-8 or escapes half a character, and lines
-// above MaxActionBytes. The error says what is wrong in words an author
-// understands; callers answer it with Malformed.
+// DecodeAction reads one action. It rejects unknown and repeated fields at any depth, names that differ in
+// case, null outside of arguments, more or fewer than one action, text that is not UTF-8 or escapes half a
+// surrogate pair, and lines above MaxActionBytes. The error is worded for policy authors. Callers turn it
+// into a decision with [Malformed].
 func DecodeAction(line []byte) (Action, error) {
 	if len(line) > MaxActionBytes {
 		return Action{}, fmt.Errorf("action is larger than %d bytes", MaxActionBytes)
@@ -149,12 +143,10 @@ func (a *Action) decode(kind string, raw json.RawMessage) error {
 	}
 }
 
-// flat decodes the object raw into a new T.
+// flat decodes the flat object raw into a new T.
 func flat[T any](kind string, raw json.RawMessage, into **T, required ...string) error {
 	*into = new(T)
 	return canonjson.Strict(kind, raw, *into, required...)
 }
 
-// clip shortens text that comes from the guest for use in a message, and takes
-// out what could move a terminal's cursor.
 func clip(s string) string { return canonjson.Clip(s) }

@@ -1,6 +1,3 @@
-// This file owns the JSON Schemas that narrow the arguments of a call
-// for one run. It is pure, and refuses what nothing would check.
-
 package profiles
 
 import (
@@ -13,16 +10,15 @@ import (
 	"github.com/ringd/ringd/profiles/canonjson"
 )
 
-// Bounds of the schema in a grant.
+// Limits of the schema in a grant.
 const (
 	maxSchemaBytes = 16 << 10
 	maxSchemaDepth = 16
 )
 
-// canonicalArguments gives the canonical form of a schema that narrows arguments. It
-// takes the part of JSON Schema 2020-12 that says something about one value and
-// refers to nothing: a keyword that nothing checks would narrow nothing. The
-// ring compiles the schema, which finds the rest.
+// canonicalArguments returns the canonical form of a schema that narrows arguments. It accepts the part of
+// JSON Schema 2020-12 that constrains one value and has no references. An unknown keyword is rejected, since
+// it would narrow nothing. The ring compiles the schema and finds the other errors.
 func canonicalArguments(text []byte) (json.RawMessage, error) {
 	if len(text) > maxSchemaBytes {
 		return nil, fmt.Errorf("the schema has more than %d bytes", maxSchemaBytes)
@@ -42,12 +38,12 @@ func canonicalArguments(text []byte) (json.RawMessage, error) {
 	return canonjson.Canonical(text)
 }
 
-// keywordKind says what stands in a keyword.
+// keywordKind is the kind of value that a keyword takes.
 type keywordKind uint8
 
 const (
 	unknownKeyword keywordKind = iota
-	plainKeyword               // no schema
+	plainKeyword               // not a schema
 	schemaKeyword              // a schema
 	listKeyword                // a list of schemas
 	mapKeyword                 // schemas by name
@@ -120,7 +116,7 @@ func check(v any, depth int) error {
 	return nil
 }
 
-// exactNumbers refuses numbers that canonical JSON would change.
+// exactNumbers rejects numbers that canonical JSON would change.
 func exactNumbers(v any) error {
 	switch v := v.(type) {
 	case json.Number:

@@ -9,12 +9,11 @@ import (
 	"github.com/ringd/ringd/profiles/spelling"
 )
 
-// bridgeEntry is a granted bridge with its decisions made ahead. Without an
-// approval both are the same.
+// bridgeEntry is a granted bridge with its precomputed decisions. Without an approval both are the same.
 type bridgeEntry struct {
 	bridge Bridge
-	asks   Decision // while nobody knows better
-	allow  Decision // when the condition of its approval does not hold
+	asks   Decision // asks unless the condition of the approval is known not to hold
+	allow  Decision // the condition of the approval does not hold
 }
 
 // indexBridges returns the granted bridges and their sorted names.
@@ -22,7 +21,7 @@ func indexBridges(a *Agent, revision string) (map[string]*bridgeEntry, []string)
 	bridges, names := make(map[string]*bridgeEntry, len(a.Bridges)), make([]string, 0, len(a.Bridges))
 	for name, b := range a.Bridges {
 		if name != b.Name || name == "" {
-			continue // a grant under another name is no grant
+			continue // the map key is the granted name; an entry with another name grants nothing
 		}
 		e := &bridgeEntry{bridge: b}
 		e.allow = Decision{Verdict: Allow, Code: CodeAllowed, Reason: "bridge " + name + " is granted",
@@ -40,11 +39,10 @@ func indexBridges(a *Agent, revision string) (map[string]*bridgeEntry, []string)
 	return bridges, names
 }
 
-// Bridge decides a call of a bridge from an executor, with an argument of so
-// many bytes of JSON. An empty executor asks whether any executor of the agent
-// may call it. Schemas, counts and times are not decided here: they belong to
-// the ring that answers the call. A bridge with an approval is Ask, whatever its
-// condition says: the ring asks that, with the arguments.
+// Bridge decides a call of a bridge from an executor with an argument of argumentBytes bytes of JSON. An
+// empty executor asks whether any executor of the agent may call it. Schemas, counts and timeouts are checked
+// by the ring that answers the call. A bridge with an approval is always Ask here: the ring evaluates the
+// condition with the arguments.
 func (d *Decider) Bridge(executor, name string, argumentBytes int64) Decision {
 	if dec, closed := d.refuse(); closed {
 		return dec
@@ -73,8 +71,8 @@ func (d *Decider) Bridge(executor, name string, argumentBytes int64) Decision {
 	return e.asks
 }
 
-// bridgeAction decides a call with its arguments: the guardrails on calls and the
-// condition of its approval are asked as well.
+// bridgeAction decides a call with its arguments: it also evaluates guardrails on calls and the condition of
+// the approval.
 func (d *Decider) bridgeAction(a *BridgeAction) Decision {
 	dec := d.Bridge(a.Executor, a.Name, int64(len(a.Args)))
 	if dec.Verdict == Deny || d == nil || d.bridges[a.Name] == nil {
@@ -105,11 +103,11 @@ func (d *Decider) bridgeAction(a *BridgeAction) Decision {
 	return e.allow
 }
 
-// GuardCalls is the On of a guardrail that is asked about each call.
+// GuardCalls is the value of [Guardrail.On] for guardrails evaluated at each call.
 const GuardCalls = "call"
 
-// Guarded reports whether an agent has a guardrail on the policy, which has to be asked
-// before the set comes in force. A nil set has none.
+// Guarded reports whether an agent has a guardrail on the policy. Such guardrails are evaluated before the
+// set comes into force. A nil set has none.
 func (s *Set) Guarded() bool {
 	if s == nil {
 		return false
@@ -122,8 +120,8 @@ func (s *Set) Guarded() bool {
 	return false
 }
 
-// Refuses asks a guardrail about a call; nil: it lets the call pass, or is not on
-// calls. Whatever it cannot tell refuses, and so does nobody who could ask it.
+// Refuses evaluates a guardrail on calls. It returns nil if the call passes or the guardrail is not on calls.
+// An evaluation error denies the call, and so does a nil ask.
 func (g *Guardrail) Refuses(ask func(rego string, c Call) ([]string, error), c Call) *Decision {
 	if g.On != GuardCalls {
 		return nil
@@ -145,7 +143,7 @@ func (g *Guardrail) Refuses(ask func(rego string, c Call) ([]string, error), c C
 	return &no
 }
 
-// words says what a call needs, for a reason.
+// words describes the approval that a call needs, for a reason.
 func (p *Approval) words() string {
 	need, or := "an approval", " or "
 	if p.Count > 1 {
@@ -157,8 +155,8 @@ func (p *Approval) words() string {
 	return need + " from " + strings.Join(p.From, or)
 }
 
-// open reports whether an executor of the agent may call the bridge. An empty executor asks for
-// any of them. A bridge that names no executors is open to all that are granted.
+// open reports whether an executor of the agent may call the bridge. An empty executor asks for any of them.
+// A bridge without executors is open to every granted executor.
 func (b *Bridge) open(a *Agent, executor string) bool {
 	if executor != "" {
 		return len(b.Executors) == 0 || slices.Contains(b.Executors, executor)
@@ -170,8 +168,8 @@ func (b *Bridge) open(a *Agent, executor string) bool {
 	return slices.ContainsFunc(only, func(name string) bool { return grantsExecutor(a, name) })
 }
 
-// BridgeGrant returns the grant of a bridge, for the ring that enforces its
-// limits. False from a nil or closed Decider and for a name that is not granted.
+// BridgeGrant returns the grant of a bridge for the ring that enforces its limits. It returns false if d is
+// nil or closed, or the name is not granted.
 func (d *Decider) BridgeGrant(name string) (Bridge, bool) {
 	if d == nil || d.bridges[name] == nil {
 		return Bridge{}, false

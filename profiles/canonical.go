@@ -11,7 +11,7 @@ import (
 	"github.com/ringd/ringd/profiles/canonjson"
 )
 
-// MaxSetBytes bounds an encoded set.
+// MaxSetBytes is the largest encoded set.
 const MaxSetBytes = 32 << 20
 
 // Digest returns "sha256:" and the hex digest of b.
@@ -20,12 +20,10 @@ func Digest(b []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Canonical returns the RFC 8785 form of JSON text, which is one value. It
-// refuses text that is not UTF-8, and numbers that no double holds.
+// Canonical is [canonjson.Canonical].
 func Canonical(b []byte) ([]byte, error) { return canonjson.Canonical(b) }
 
-// Encode returns the canonical JSON of the set with the Revision it has. A nil
-// set is an error.
+// Encode returns the canonical JSON of the set. The Revision is encoded as it is. A nil set is an error.
 func (s *Set) Encode() ([]byte, error) {
 	if s == nil {
 		return nil, errors.New("encode set: no set")
@@ -44,8 +42,8 @@ func (s *Set) Encode() ([]byte, error) {
 	return b, nil
 }
 
-// Seal returns the set with Format and Revision filled in, and its canonical
-// bytes. The receiver is not changed; the maps are shared.
+// Seal returns a copy of the set with Format and Revision set, and its canonical bytes. The maps are shared
+// with the receiver.
 func (s Set) Seal() (Set, []byte, error) {
 	s.Format, s.Revision = Format, ""
 	unsealed, err := s.Encode()
@@ -60,10 +58,9 @@ func (s Set) Seal() (Set, []byte, error) {
 	return s, sealed, nil
 }
 
-// DecodeSet reads a sealed set. It takes only the canonical form, byte for
-// byte: that leaves no room for unknown, repeated or misspelt fields. It
-// refuses another Format, a Revision that is not the digest, and modules whose
-// source is not what their digest says.
+// DecodeSet reads a sealed set. The bytes must be canonical, which excludes unknown, repeated and misspelt
+// fields. It rejects another Format, a Revision that is not the digest of the set, and a module whose source
+// does not match its digest.
 func DecodeSet(b []byte) (*Set, error) {
 	if len(b) > MaxSetBytes {
 		return nil, fmt.Errorf("decode set: %d bytes are above the limit of %d", len(b), MaxSetBytes)

@@ -1,10 +1,3 @@
-// This file says whether a compiled set could come from the compiler. A set that is
-// signed elsewhere is taken as it is, so what the compiler never says together has to be
-// refused where it is read: a grant that names an exception which nobody approved, an agent
-// under another one's name, a mode that is none.
-//
-// It is pure. Package trust calls it; whether a host can enforce the set its rings say.
-
 package profiles
 
 import (
@@ -16,11 +9,14 @@ import (
 	"time"
 )
 
-// maxMillis is the longest span that a host can count, in milliseconds.
+// maxMillis is the longest duration of a time.Duration, in milliseconds.
 const maxMillis = int64(math.MaxInt64 / time.Millisecond)
 
-// CheckSet returns the first thing that is wrong with a set, by the names of its agents; nil:
-// nothing is. The error names the agent and quotes nothing else of the set.
+// CheckSet reports the first reason, in the order of agent names, why a set cannot have come from the
+// compiler, or nil. Signed sets are applied without compiling, so a combination that the compiler never
+// writes must be rejected here: a grant of an unapproved exception, an agent under another agent's name, an
+// unknown mode. The error names the agent and quotes nothing else. Package trust calls it. The rings decide
+// whether the host can enforce the set.
 func CheckSet(set *Set) error {
 	for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
 		a := set.Agents[name]
@@ -58,7 +54,7 @@ func agent(a *Agent) error {
 	return limits(a)
 }
 
-// strict checks the agent as it would be enforced: it stands by no other exceptions.
+// strict checks the agent that would be enforced in mode audit. It must have the same exceptions.
 func strict(a *Agent) error {
 	s := a.Strict
 	if s == nil || s.Mode != ModeEnforce || s.Strict != nil || s.Name != a.Name {
@@ -73,7 +69,7 @@ func strict(a *Agent) error {
 	return agent(s)
 }
 
-// excepted checks that each grant of an exception ends with one that owners approve.
+// excepted checks that each grant of an exception expires with an approved exception.
 func excepted(a *Agent) error {
 	ends := map[string]time.Time{}
 	for _, e := range a.Exceptions {
@@ -98,7 +94,7 @@ func excepted(a *Agent) error {
 	return nil
 }
 
-// limits checks that every limit is one; nil is the default of an executor.
+// limits checks that every limit is valid. nil is the executor's default.
 func limits(a *Agent) error {
 	all := []Limits{a.Limits}
 	if a.JS != nil {

@@ -2,12 +2,10 @@ package profiles
 
 import "github.com/ringd/ringd/profiles/egress"
 
-// ExitRefused is the exit code of a shell script that was refused something, and of the
-// command that ran it.
+// ExitRefused is the exit code of a shell script that was denied something, and of the command that ran it.
 const ExitRefused = 126
 
-// Code names the reason of a decision. Codes are API: a code is added, never
-// renamed.
+// Code names the reason of a decision. Codes are API: they may be added, never renamed.
 type Code string
 
 // The codes of decisions.
@@ -20,37 +18,37 @@ const (
 
 	CodeExecutorNotGranted  Code = "executor.not_granted" // the policy does not grant this executor
 	CodeExecutorUnavailable Code = "executor_unavailable" // this build or host has no such executor
-	CodeTierUnavailable     Code = "tier_unavailable"     // the host cannot give the isolation tier asked for
-	CodeRingUnavailable     Code = "ring_unavailable"     // the ring that would enforce this is not there
-	CodeHostFull            Code = "host_full"            // the host has no room for another guest
-	CodeClosed              Code = "closed"               // the ring, executor or daemon refuses everything
-	CodeLockdown            Code = "lockdown"             // an operator closed everything
+	CodeTierUnavailable     Code = "tier_unavailable"     // the host cannot provide the required isolation tier
+	CodeRingUnavailable     Code = "ring_unavailable"     // the ring that would enforce this is not available
+	CodeHostFull            Code = "host_full"            // the host has no capacity for another guest
+	CodeClosed              Code = "closed"               // the ring, executor or daemon denies everything
+	CodeLockdown            Code = "lockdown"             // an operator locked the host down
 
 	CodeImportNotAllowed Code = "import.not_allowed" // no allow rule covers the module
 	CodeImportDenied     Code = "import.denied"      // a deny rule covers the module
 
 	CodeBridgeNotGranted     Code = "bridge.not_granted"
-	CodeBridgeArguments      Code = "bridge.arguments"       // arguments do not fit the schema
-	CodeBridgeArgumentsBytes Code = "bridge.arguments_bytes" // arguments are larger than granted
-	CodeBridgeResult         Code = "bridge.result"          // the result does not fit the schema
+	CodeBridgeArguments      Code = "bridge.arguments"       // the arguments do not match the schema
+	CodeBridgeArgumentsBytes Code = "bridge.arguments_bytes" // the arguments are larger than granted
+	CodeBridgeResult         Code = "bridge.result"          // the result does not match the schema
 	CodeBridgeResultBytes    Code = "bridge.result_bytes"    // the result is larger than granted
-	CodeBridgeCalls          Code = "bridge.calls"           // calls of the run are used up
-	CodeBridgeConcurrent     Code = "bridge.concurrent"      // too many calls at once
+	CodeBridgeCalls          Code = "bridge.calls"           // the run has used up its calls
+	CodeBridgeConcurrent     Code = "bridge.concurrent"      // too many concurrent calls
 	CodeBridgeSpawn          Code = "bridge.spawn"           // one call asks for too many subagents
 	CodeBridgeDepth          Code = "bridge.depth"           // the subagent tree is too deep
 	CodeBridgeTotal          Code = "bridge.total"           // the subagent tree is too large
 	CodeBridgeTimeout        Code = "bridge.timeout"
-	CodeBridgeRefused        Code = "bridge.refused_budget" // too many refused calls: the run ends
-	CodeBridgeRevoked        Code = "bridge.revoked"        // the policy in force no longer grants it
-	CodeBridgeUnavailable    Code = "bridge.unavailable"    // granted, and this host has no provider for it
+	CodeBridgeRefused        Code = "bridge.refused_budget" // too many denied calls: the run ends
+	CodeBridgeRevoked        Code = "bridge.revoked"        // the policy in force no longer grants the bridge
+	CodeBridgeUnavailable    Code = "bridge.unavailable"    // granted, but this host has no provider for it
 
-	CodeGuardrailDenied Code = "guardrail_denied" // a guardrail on calls refuses it
-	CodeGuardrailFailed Code = "guardrail_failed" // one of them could not tell, which refuses
+	CodeGuardrailDenied Code = "guardrail_denied" // a guardrail on calls denies it
+	CodeGuardrailFailed Code = "guardrail_failed" // a guardrail on calls could not be evaluated, which denies
 
-	CodeApprovalRequired Code = "approval_required" // people have to approve the call first
-	CodeApprovalDenied   Code = "approval_denied"   // somebody refused it
-	CodeApprovalExpired  Code = "approval_expired"  // nobody answered in time
-	CodeApprovalsFull    Code = "approvals_full"    // too many calls of the agent and actor wait for people
+	CodeApprovalRequired Code = "approval_required" // the call needs an approval first
+	CodeApprovalDenied   Code = "approval_denied"   // an approver denied it
+	CodeApprovalExpired  Code = "approval_expired"  // no approver answered in time
+	CodeApprovalsFull    Code = "approvals_full"    // the agent and actor have too many calls waiting for approval
 
 	CodeRuleOfTwo Code = "rule_of_two" // untrusted input, sensitive data and an external effect would meet in the run
 
@@ -62,31 +60,28 @@ const (
 	CodeFilePath       Code = "file.path" // not an absolute, clean path
 
 	CodeExecNotGranted Code = "exec.not_granted"
-	// of records before shell.denied_pattern, which is produced since; codes keep their names
-	CodeExecDenied  Code = "exec.denied_pattern"
-	CodeShellDenied Code = "shell.denied_pattern"
+	CodeExecDenied     Code = "exec.denied_pattern" // only in old records; replaced by shell.denied_pattern
+	CodeShellDenied    Code = "shell.denied_pattern"
 
-	// Of scripts, and of the words, files and variables of their commands.
-	CodeShellParse       Code = "shell.parse"       // it cannot be read
-	CodeShellSize        Code = "shell.size"        // too long, or nested too deeply
-	CodeShellUnsupported Code = "shell.unsupported" // a construct that would not run as in bash
-	// pipes, redirects or substitution, which the policy does not grant
-	CodeShellSwitch    Code = "shell.switched_off"
-	CodeShellOpaque    Code = "shell.opaque"    // what it would run cannot be read before it runs
-	CodeShellUnsettled Code = "shell.unsettled" // neither the text nor a dry run settles it
-	CodeShellEndless   Code = "shell.endless"   // the dry run does not come to an end
-	CodeShellRedirect  Code = "shell.redirect"  // a file or network that a redirect may not open
-	// a sub-command, flag or number of words that the program's rules refuse
+	// Scripts, and the words, files and variables of their commands.
+	CodeShellParse       Code = "shell.parse"        // the script does not parse
+	CodeShellSize        Code = "shell.size"         // too long, or nested too deeply
+	CodeShellUnsupported Code = "shell.unsupported"  // a construct that would behave differently from bash
+	CodeShellSwitch      Code = "shell.switched_off" // pipes, redirects or substitution that the policy does not grant
+	CodeShellOpaque      Code = "shell.opaque"       // the code that it would run cannot be read in advance
+	CodeShellUnsettled   Code = "shell.unsettled"    // neither the text nor a dry run gives the final words
+	CodeShellEndless     Code = "shell.endless"      // the dry run does not end
+	CodeShellRedirect    Code = "shell.redirect"     // a redirect to a file or network that is not granted
+	// a sub-command, flag or number of words that the program's rules deny
 	CodeShellSubcommand Code = "shell.subcommand"
-	CodeShellConfig     Code = "shell.config" // a configuration key that can start programs
-	// words that make an allowed program start another, which is not allowed
-	CodeShellStarts  Code = "shell.starts"
-	CodeVariable     Code = "shell.variable" // a variable that changes what an allowed program runs or loads
-	CodeShellBuiltin Code = "shell.builtin"  // a builtin, or an option of one, that is not granted to scripts
+	CodeShellConfig     Code = "shell.config"   // a configuration key that can start programs
+	CodeShellStarts     Code = "shell.starts"   // the words make an allowed program start one that is not allowed
+	CodeVariable        Code = "shell.variable" // a variable that changes what an allowed program runs or loads
+	CodeShellBuiltin    Code = "shell.builtin"  // a builtin, or an option of one, that scripts do not have
 
-	CodeGuestRefused Code = "guest.refused" // the kernel refused a guest what its profile does not grant
+	CodeGuestRefused Code = "guest.refused" // the kernel denied a guest something that its profile does not grant
 
-	// Those of package egress; what each means stands there.
+	// Codes of package egress, documented there.
 	CodeEgressOff        = Code(egress.Off)
 	CodeEgressNotGranted = Code(egress.NotGranted)
 	CodeEgressPort       = Code(egress.Port)

@@ -10,12 +10,11 @@ import (
 	"github.com/ringd/ringd/profiles/egress/clienthello"
 )
 
-// Connection is what the policies in force decide about one connection. Each of them has to
-// allow it. It is refined in the steps of an [egress.Decision] and by the same rules: a step
-// returns a new Connection, a denied one stays denied, and the zero Connection is denied.
+// Connection is the decision of the policies in force on one connection. All of them must allow it. It is
+// refined in the same steps as an [egress.Decision]. Each step returns a new Connection. A denied one stays
+// denied, and the zero Connection is denied.
 //
-// Its decision is the first denial, or what the first policy allows, with the rule that says
-// so.
+// Its Decision is the first denial, or that of the first policy, with the rule that decided.
 type Connection struct {
 	policies []connectionPolicy // one for each decider; none if denied
 	decision Decision
@@ -41,7 +40,7 @@ func Connect(to egress.Dest, now time.Time, deciders ...*Decider) Connection {
 		if dec.Verdict != Allow {
 			return c.Deny(dec)
 		}
-		// If requests are read, each of them is watched instead.
+		// If requests are read, the watch is called for each request instead.
 		if m := p.egress.Match(); !m.Reads && m.Virtual == 0 {
 			if no := p.watched(len(m.Entries)); no != nil {
 				return c.Deny(*no)
@@ -54,8 +53,8 @@ func Connect(to egress.Dest, now time.Time, deciders ...*Decider) Connection {
 	return c
 }
 
-// Addresses decides which answers for the name may be dialed, and keeps their order. It is
-// asked once for a connection.
+// Addresses decides which of the resolved addresses may be dialed, and keeps their order. It is called once
+// for a connection.
 func (c Connection) Addresses(answers []netip.Addr, now time.Time) Connection {
 	next := c.step(func(p connectionPolicy) (egress.Decision, int) {
 		d := p.egress.Addresses(answers, now)
@@ -68,8 +67,8 @@ func (c Connection) Addresses(answers []netip.Addr, now time.Time) Connection {
 	return next
 }
 
-// Dialable decides on an address that is about to be dialed, whatever led to it. It does not
-// replace Addresses.
+// Dialable decides on an address just before it is dialed, however the address was found. It does not replace
+// Addresses.
 func (c Connection) Dialable(at netip.AddrPort, now time.Time) Decision {
 	for _, p := range c.policies {
 		if r := p.egress.Dialable(at, now); r != nil {
@@ -79,23 +78,21 @@ func (c Connection) Dialable(at netip.AddrPort, now time.Time) Decision {
 	return c.Decision()
 }
 
-// Hello decides on the first bytes of the connection. err is that of the package
-// clienthello. If [egress.Inspected] says no, they are not looked at.
+// Hello decides on the first bytes of the connection. err is the error of package clienthello. If
+// [egress.Inspected] returns false, the bytes are not checked.
 func (c Connection) Hello(h clienthello.Hello, err error, now time.Time) Connection {
 	return c.step(func(p connectionPolicy) (egress.Decision, int) { return p.egress.Hello(h, err, now), 0 })
 }
 
-// Request decides one request that was read on the connection. In the Connection that it
-// returns, the rule that grants the request is the one that counts. The next request of the
-// connection is decided from c.
+// Request decides one request that was read on the connection. The limits of the rule that grants the request
+// apply to the Connection it returns. The next request of the connection is again decided from c.
 func (c Connection) Request(method, path string, says egress.Saying, now time.Time) Connection {
 	return c.step(func(p connectionPolicy) (egress.Decision, int) {
 		return p.egress.Request(method, path, says, now), 1
 	})
 }
 
-// Deny is a Connection that was denied for a reason: that of a list, or one that no list
-// knows.
+// Deny returns a Connection that was denied for a reason: one of a list, or one outside of the lists.
 func (c Connection) Deny(why Decision) Connection {
 	if why.Verdict == Allow {
 		why.Verdict = Deny
@@ -103,8 +100,8 @@ func (c Connection) Deny(why Decision) Connection {
 	return Connection{decision: why}
 }
 
-// step refines the decision of each policy in turn; the first denial ends it. refine returns
-// how many of the entries in front are watched before the step counts as allowed.
+// step refines the decision of each policy in turn and stops at the first denial. refine returns how many of
+// the leading entries are watched before the step counts as allowed.
 func (c Connection) step(refine func(connectionPolicy) (d egress.Decision, watch int)) Connection {
 	next := Connection{decision: c.Decision(), policies: make([]connectionPolicy, len(c.policies)), dial: c.dial}
 	for i, p := range c.policies {
@@ -124,7 +121,7 @@ func (c Connection) step(refine func(connectionPolicy) (d egress.Decision, watch
 	return next
 }
 
-// Allowed reports whether all policies allow the connection, as far as it is decided.
+// Allowed reports whether all policies allow the connection, as far as it has been decided.
 func (c Connection) Allowed() bool { return len(c.policies) > 0 }
 
 // Decision is the first denial, or what the first policy allows.
@@ -135,10 +132,10 @@ func (c Connection) Decision() Decision {
 	return c.decision
 }
 
-// Dial lists the addresses that Addresses kept.
+// Dial returns the addresses that Addresses kept.
 func (c Connection) Dial() []netip.Addr { return c.dial }
 
-// Match is what covers the connection in the first policy.
+// Match is the match of the first policy.
 func (c Connection) Match() egress.Match {
 	if len(c.policies) == 0 {
 		return egress.Match{}
@@ -151,14 +148,13 @@ func (c Connection) Virtual() bool {
 	return c.any(func(m egress.Match) bool { return m.Virtual != 0 })
 }
 
-// Reads reports whether the requests on the connection are read. A virtual host answers
-// requests that were read.
+// Reads reports whether the requests on the connection are read. They always are for a virtual host.
 func (c Connection) Reads() bool {
 	return c.any(func(m egress.Match) bool { return m.Reads || m.Virtual != 0 })
 }
 
-// Several reports whether more than one rule grants requests, each on its own: the next
-// request may count against other limits than the last.
+// Several reports whether more than one rule grants requests, each on its own. Then the next request may
+// count against other limits than the last one.
 func (c Connection) Several() bool {
 	return c.any(func(m egress.Match) bool { return m.Reads && len(m.Entries) > 1 })
 }
@@ -167,7 +163,7 @@ func (c Connection) any(is func(egress.Match) bool) bool {
 	return slices.ContainsFunc(c.policies, func(p connectionPolicy) bool { return is(p.egress.Match()) })
 }
 
-// Rules yields for each policy the rule or the gateway whose limits count. The other is nil.
+// Rules yields, for each policy, the rule or the gateway whose limits apply. The other one is nil.
 func (c Connection) Rules() iter.Seq2[*EgressRule, *Gateway] {
 	return func(yield func(*EgressRule, *Gateway) bool) {
 		for _, p := range c.policies {
@@ -178,7 +174,7 @@ func (c Connection) Rules() iter.Seq2[*EgressRule, *Gateway] {
 	}
 }
 
-// rule is the entry that a decision names; nil for a gateway.
+// rule returns the entry of a decision, or nil for a gateway.
 func (p connectionPolicy) rule() *EgressRule {
 	m, allow := p.egress.Match(), p.decider.agent.Egress.Allow
 	if m.Virtual != 0 || len(m.Entries) == 0 || m.Entries[0] < 0 || m.Entries[0] >= len(allow) {
@@ -187,7 +183,7 @@ func (p connectionPolicy) rule() *EgressRule {
 	return &allow[m.Entries[0]]
 }
 
-// gateway is the gateway of a virtual host, or nil.
+// gateway returns the gateway of a virtual host, or nil.
 func (p connectionPolicy) gateway() *Gateway {
 	m, gateways := p.egress.Match(), p.decider.agent.Egress.Gateways
 	if m.Virtual < 1 || m.Virtual > len(gateways) {
@@ -196,8 +192,8 @@ func (p connectionPolicy) gateway() *Gateway {
 	return &gateways[m.Virtual-1]
 }
 
-// watched asks the watch of the decider about the first entries, or about the gateway. It
-// returns the denial of the watch, or nil. If first is 0, nothing is asked.
+// watched calls the watch of the decider for the first entries, or for the gateway. It returns the denial of
+// the watch, or nil. If first is 0, the watch is not called.
 func (p connectionPolicy) watched(first int) *Decision {
 	watch := p.decider.watch
 	if watch == nil || first == 0 {
@@ -218,8 +214,7 @@ func (p connectionPolicy) watched(first int) *Decision {
 	return nil
 }
 
-// decision names the rule that allows or denies. host is named in the advice for a target
-// that is not listed.
+// decision adds the rule that allows or denies. host is named in the hint for a target that is not listed.
 func (p connectionPolicy) decision(host string) Decision {
 	if r := p.egress.Refusal(); r != nil {
 		return p.refused(r, host)
@@ -238,8 +233,8 @@ func (p connectionPolicy) decision(host string) Decision {
 	return d.deny(CodeEgressNotGranted, &d.agent.Egress.Rule, "nothing covers the target")
 }
 
-// refused names the rule of a refusal. If host is not listed, it says what is listed near it
-// and which exception has listed it.
+// refused adds the rule of a denial. If host is not listed, it also names close listed hosts, and the ended
+// exception that had granted the host.
 func (p connectionPolicy) refused(r *egress.Refusal, host string) Decision {
 	d := p.decider
 	e := &d.agent.Egress

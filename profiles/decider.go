@@ -16,31 +16,29 @@ const (
 	ExecutorShell  = "shell"
 )
 
-// Environment is what a host adds to a profile before it decides: the places
-// that $WORKSPACE and ~ stand for. A place is absolute and clean. Without it a
-// grant that names the place grants nothing, and a denial that names it denies
-// every file.
+// Environment is what the host adds to a profile for decisions: the folders for $WORKSPACE and ~. A folder is
+// absolute and clean. Without it, a grant that names the place grants nothing, and a denial that names it
+// denies every file.
 type Environment struct {
 	Workspace string
 	Home      string
-	// Condition asks whether the condition of an approval holds for a call. It is
-	// called by Decide only, may be called concurrently, and must end by itself.
-	// Nil, an error or true: the call needs its approval.
+	// Condition evaluates the condition of an approval for a call. Only Decide calls it. It may be called
+	// concurrently and must end by itself. If it is nil or returns an error or true, the call needs its
+	// approval.
 	Condition func(when string, c Call) (bool, error)
-	// Guardrail asks a guardrail on calls for its reasons to refuse a call, as
-	// Condition is asked. Nil, an error or a reason: the call is refused.
+	// Guardrail evaluates a guardrail on calls and returns its reasons to deny. The terms are those of
+	// Condition. If it is nil or returns an error or a reason, the call is denied.
 	Guardrail func(rego string, c Call) ([]string, error)
-	// Script reads and decides a script for Shell, asking d about each command. It
-	// may be called concurrently, and must end by itself. Nil: this program cannot
-	// read scripts, and each is refused.
+	// Script reads a script for Shell and decides it, by asking d about each command. It may be called
+	// concurrently and must end by itself. If it is nil, this process cannot read scripts and every script is
+	// denied.
 	Script func(d *Decider, a ShellAction) Decision
-	// Now is the time at which is decided: see Decider.At. Zero: what has an expiry
-	// grants nothing.
+	// Now is the time of decisions: see [Decider.At]. With a zero Now, grants that have an expiry are denied.
 	Now time.Time
 }
 
-// Decider answers actions for one agent. It is made once for a revision, is
-// immutable and safe for concurrent use. The nil Decider denies everything.
+// Decider decides actions of one agent. It is made once for a revision, is immutable and safe for concurrent
+// use. The nil Decider denies everything.
 type Decider struct {
 	agent     Agent
 	revision  string
@@ -49,10 +47,10 @@ type Decider struct {
 	script    func(d *Decider, a ShellAction) Decision
 	now       time.Time
 	place     string       // Environment.Workspace
-	ends      []*time.Time // of imports and programs
-	closed    *Decision    // set: every action gets it
-	watch     Watch        // of the network; nil: nobody
-	strict    *Decider     // mode audit: what would be enforced
+	ends      []*time.Time // expiries of imports and programs
+	closed    *Decision    // if set, the decision on every action
+	watch     Watch        // of the network; may be nil
+	strict    *Decider     // in mode audit: the policy that would be enforced
 
 	js, python *importIndex
 	bridges    map[string]*bridgeEntry
@@ -62,7 +60,7 @@ type Decider struct {
 	reach      reach
 }
 
-// Agent returns the agent's profile. A nil set and an unknown name give false.
+// Agent returns the agent's profile. It returns false for a nil set or an unknown name.
 func (s *Set) Agent(name string) (Agent, bool) {
 	if s == nil {
 		return Agent{}, false
@@ -71,8 +69,8 @@ func (s *Set) Agent(name string) (Agent, bool) {
 	return a, ok
 }
 
-// Decider returns the decider of one agent. It is never nil: for a nil set or
-// an unknown agent it denies everything and says why.
+// Decider returns the decider of one agent. It is never nil: for a nil set or an unknown agent it denies
+// everything with that reason.
 func (s *Set) Decider(name string, env Environment) *Decider {
 	if s == nil {
 		return &Decider{closed: &Decision{Code: CodeNoPolicy, Reason: "no valid policy is in force"}}
@@ -101,7 +99,7 @@ func NewDecider(a Agent, revision string, env Environment) *Decider {
 	return d
 }
 
-// indexTimed indexes the lists whose entries may end, as of d.now.
+// indexTimed indexes the lists whose entries may expire, as of d.now.
 func (d *Decider) indexTimed() {
 	if js := d.agent.JS; js != nil {
 		d.js = newImportIndex(&js.Imports, ExecutorJS, d.revision, d.now)
@@ -114,15 +112,14 @@ func (d *Decider) indexTimed() {
 	}
 }
 
-// Decide answers one action without an environment and without a revision. A
-// caller that asks often keeps a Decider.
+// Decide decides one action without an environment and without a revision. A caller with many actions keeps a
+// Decider.
 func (a Agent) Decide(action Action) Decision {
 	return NewDecider(a, "", Environment{}).Decide(action)
 }
 
-// Decide answers one action. Everything that no rule allows is denied, and so
-// is an action that is not exactly one action. In mode audit Would has what would have
-// been decided otherwise.
+// Decide decides one action. An action that no rule allows is denied, and so is a malformed one. In mode
+// audit, Would is the decision that would have been enforced.
 func (d *Decider) Decide(a Action) Decision {
 	dec := d.decide(a)
 	if d == nil || d.strict == nil {
@@ -174,9 +171,8 @@ func Malformed(err error) Decision {
 	return Decision{Code: CodeActionMalformed, Reason: "not a valid action: " + err.Error()}
 }
 
-// At is the decider at a time: egress is decided as of then, and what an exception
-// granted until then is not granted any more. The receiver, which may be nil, stays
-// as it is.
+// At returns the decider for a time: egress is decided as of then, and grants of exceptions that have ended
+// by then are gone. The receiver may be nil and is not changed.
 func (d *Decider) At(now time.Time) *Decider {
 	if d == nil {
 		return nil
@@ -189,7 +185,7 @@ func (d *Decider) At(now time.Time) *Decider {
 	return &at
 }
 
-// Now is the time at which is decided; zero from a nil Decider.
+// Now returns the time of decisions, or zero if d is nil.
 func (d *Decider) Now() time.Time {
 	if d == nil {
 		return time.Time{}
@@ -197,14 +193,13 @@ func (d *Decider) Now() time.Time {
 	return d.now
 }
 
-// Watch is asked before something that a rule of the network allows counts as allowed:
-// one of its entries, or a gateway; the other is nil. What it returns refuses. It may
-// be called concurrently, and more than once for one connection.
+// Watch is called before an allowed use of the network counts as allowed. It gets the entry or the gateway;
+// the other is nil. A decision that it returns denies the use. It may be called concurrently, and more than
+// once for one connection.
 type Watch func(*EgressRule, *Gateway) *Decision
 
-// Watched is the decider whose live decisions of the network w is asked about as well:
-// EgressMatch where no request is read, and EgressRequest. The receiver, which may be
-// nil, stays as it is.
+// Watched returns a decider that also calls w for live decisions on the network: on a match where requests
+// are not read, and on each request where they are. The receiver may be nil and is not changed.
 func (d *Decider) Watched(w Watch) *Decider {
 	if d == nil {
 		return nil
@@ -214,8 +209,7 @@ func (d *Decider) Watched(w Watch) *Decider {
 	return &one
 }
 
-// Profile returns the agent's profile; the zero Agent from a nil or closed
-// Decider.
+// Profile returns the agent's profile, or the zero Agent if d is nil or closed.
 func (d *Decider) Profile() Agent {
 	if d == nil {
 		return Agent{}
@@ -223,7 +217,7 @@ func (d *Decider) Profile() Agent {
 	return d.agent
 }
 
-// Revision is that of the policy that decides; "" from a nil Decider.
+// Revision returns the revision of the policy, or "" if d is nil.
 func (d *Decider) Revision() string {
 	if d == nil {
 		return ""
@@ -231,7 +225,7 @@ func (d *Decider) Revision() string {
 	return d.revision
 }
 
-// refuse gives the decision of a decider that denies everything.
+// refuse returns the decision of a decider that denies everything.
 func (d *Decider) refuse() (Decision, bool) {
 	if d == nil {
 		return Decision{Code: CodeClosed, Reason: "no profile is in force"}, true
@@ -258,7 +252,7 @@ func (d *Decider) notGranted(executor string) Decision {
 	return d.deny(CodeExecutorNotGranted, rule, "the policy does not grant the executor %s", clip(executor))
 }
 
-// known drops a rule that names no place.
+// known returns r, or nil if r is the zero Rule.
 func known(r *Rule) *Rule {
 	if r == nil || *r == (Rule{}) {
 		return nil
@@ -266,7 +260,7 @@ func known(r *Rule) *Rule {
 	return r
 }
 
-// grantsExecutor reports whether the policy of an agent grants an executor.
+// grantsExecutor reports whether an agent's policy grants an executor.
 func grantsExecutor(a *Agent, name string) bool {
 	switch name {
 	case ExecutorJS:

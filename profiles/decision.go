@@ -1,19 +1,18 @@
-// Package profiles owns what a policy compiles to: one profile for every
-// executor, and the pure Decide functions that answer every question a guest
-// can ask. It reads no file, clock, network or chance.
+// Package profiles owns the compiled form of a policy: one profile for every executor,
+// and the pure Decide functions that answer every action of a guest. It uses no file,
+// clock, network or randomness.
 //
-// It refuses by default: the zero Verdict is Deny, a nil set or profile denies,
-// an empty list grants nothing. The compiler makes its values; executors and
-// rings only read them. Values are immutable after they were made and safe for
-// concurrent use.
+// It denies by default: the zero Verdict is Deny, a nil set or profile denies, and an
+// empty list grants nothing. The compiler builds the values. Executors and rings only
+// read them. Values are immutable and safe for concurrent use.
 package profiles
 
 import (
 	"fmt"
 )
 
-// Decision is a verdict with its reason. The zero Decision denies. Rule and
-// Instead may be shared with other decisions: read them, do not write.
+// Decision is a verdict with its reason. The zero Decision denies. Rule and Instead may be shared with other
+// decisions and must not be modified.
 type Decision struct {
 	Verdict  Verdict   `json:"verdict"`
 	Code     Code      `json:"code"`
@@ -22,16 +21,15 @@ type Decision struct {
 	Evidence *Evidence `json:"evidence,omitempty"`
 	Instead  []string  `json:"instead,omitempty"`
 	Dial     string    `json:"dial,omitempty"`  // egress: the pinned address, when allowed
-	Start    *Start    `json:"start,omitempty"` // exec: what is started, when allowed
+	Start    *Start    `json:"start,omitempty"` // exec: the program start, when allowed
 	Revision string    `json:"revision,omitempty"`
-	// Exception is the id of the exception that granted the action; "": none did.
+	// Exception is the ID of the exception that granted the action, or empty.
 	Exception string `json:"exception,omitempty"`
-	// Would is what would have been decided where the agent's mode is audit; nil: the
-	// decision stands as it is.
+	// Would is set in mode audit if the enforced policy would have decided otherwise.
 	Would *Would `json:"would,omitempty"`
-	// Count is how often a refusal happened that stands for equal ones; 0: once.
+	// Count is the number of equal denials that this one represents. 0 means 1.
 	Count int64 `json:"count,omitempty"`
-	// Text is the refusal of a script for whoever wrote it: see executors/shell/shellproto.
+	// Text is the denial of a script, written for the script's author: see executors/shell/shellproto.
 	Text string `json:"text,omitempty"`
 }
 
@@ -43,22 +41,21 @@ type Would struct {
 	Rule    *Rule   `json:"rule,omitempty"`
 }
 
-// Start is a program start as it was allowed: the program's real words and
-// environment, with what the policy forces put in.
+// Start is an allowed program start: the program's final words and environment, including what the policy
+// forces.
 type Start struct {
-	Path string   `json:"path"`          // absolute, of the file that is started
-	Argv []string `json:"argv"`          // Argv[0] is the name it was called by
-	Env  []string `json:"env,omitempty"` // NAME=value, to be set over what the script has
+	Path string   `json:"path"`          // absolute path of the file that is started
+	Argv []string `json:"argv"`          // Argv[0] is the name that the caller used
+	Env  []string `json:"env,omitempty"` // NAME=value, set over the script's environment
 }
 
-// Denial is a decision that refused, as an error. It names capability and rule,
-// never argument values.
+// Denial is a denying decision as an error. It names capability and rule, never argument values.
 type Denial struct {
 	Capability string
 	Decision   Decision
 }
 
-// Error names the capability, the code and the reason.
+// Error returns the capability, the code and the reason.
 func (d *Denial) Error() string {
 	return fmt.Sprintf("%s denied: %s: %s", d.Capability, d.Decision.Code, d.Decision.Reason)
 }

@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	httpsPort = 443 // of a host that is written without a port
+	httpsPort = 443 // default port of a host without a port
 	maxPort   = 1<<16 - 1
 )
 
-// writtenEgress has the fields of an egress action. Host and Port are the short
-// form of Kind and Target.
+// writtenEgress is the encoded form of an egress action. Host and Port are the short form of Kind and Target.
 type writtenEgress struct {
 	Host string `json:"host"`
 	Port *int   `json:"port"`
 	egress.Action
 }
 
-// decodeEgress reads a request, or a host with a port, which stands for one.
+// decodeEgress reads a request, or its short form: a host with a port.
 func decodeEgress(raw json.RawMessage) (*egress.Action, error) {
 	var w writtenEgress
 	if err := canonjson.Strict("egress", raw, &w); err != nil {
 		return nil, err
 	}
-	var has map[string]json.RawMessage // what is there counts, and not what is in it: an empty target is decided
+	// An empty target is decided like any other, so test for presence, not for content.
+	var has map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &has); err != nil {
 		return nil, errors.New("egress is not valid")
 	}
@@ -48,9 +48,8 @@ func decodeEgress(raw json.RawMessage) (*egress.Action, error) {
 	return &w.Action, egress.CheckActionJSON(w.Kind, raw)
 }
 
-// lengthen says what reaches the host: a connection where nothing is said of the
-// request, and else the request. It is readable on any port but that of TLS, where
-// fetch makes it.
+// lengthen turns the short form into Kind and Target: a connection if no request field is set, otherwise a
+// request. fetch makes requests on the TLS port, and on every other port a request is readable.
 func (w *writtenEgress) lengthen() error {
 	port := httpsPort
 	if w.Port != nil {
@@ -80,8 +79,8 @@ func (w *writtenEgress) lengthen() error {
 	return nil
 }
 
-// authority is a host as a target has it. What would end the host in a URL is
-// refused: the target would be of another one.
+// authority returns the host as it is written in a target. It rejects characters that end the host of a URL,
+// because the target would then name another host.
 func authority(host string) (string, error) {
 	if strings.ContainsAny(host, `/\?#@`) {
 		return "", errors.New("egress.host is a host alone: write what follows it as port and path")

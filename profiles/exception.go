@@ -4,9 +4,9 @@ import (
 	"time"
 )
 
-// Exception is a grant above the ceiling of a layer, for a while. What it grants stands
-// in the lists of the agent, with its ID, until it has ended: package profiles takes it
-// out then, and the exception itself stays, so that a refusal can name it.
+// Exception is a temporary grant above the ceiling of a layer. Its grants stand in the lists of the agent and
+// carry its ID. When it ends, package profiles removes those grants. The exception itself stays, so that a
+// denial can name it.
 type Exception struct {
 	ID         string    `json:"id"`
 	Owner      string    `json:"owner"`
@@ -15,23 +15,22 @@ type Exception struct {
 	Ticket     string    `json:"ticket,omitempty"`
 	Expires    time.Time `json:"expires"`
 	Rule       Rule      `json:"rule"`
-	Lifts      []string  `json:"lifts,omitempty"` // the layers that it exceeds: "OrgPolicy acme"
+	Lifts      []string  `json:"lifts,omitempty"` // the layers whose ceiling it exceeds: "OrgPolicy acme"
 	Grants     Excepted  `json:"grants"`
 }
 
-// Ended reports whether the exception is over at a time. At no known time it is.
+// Ended reports whether the exception has ended at a time. At the zero time it has.
 func (e *Exception) Ended(now time.Time) bool { return !live(&e.Expires, now) }
 
-// Live reports whether the entry counts at a time.
+// Live reports whether the entry has not expired at a time.
 func (r *ImportRule) Live(now time.Time) bool { return live(r.Expires, now) }
 
-// live reports whether a grant counts at a time. One that ends counts at no unknown
-// time.
+// live reports whether a grant has not expired at a time. A grant with an expiry is expired at the zero time.
 func live(expires *time.Time, now time.Time) bool {
 	return expires == nil || !now.IsZero() && now.Before(*expires)
 }
 
-// ends lists when imports and programs of the agent end.
+// ends lists the expiries of the agent's imports and programs.
 func (a *Agent) ends() (out []*time.Time) {
 	var lists [][]ImportRule
 	if a.JS != nil {
@@ -58,7 +57,7 @@ func (a *Agent) ends() (out []*time.Time) {
 	return out
 }
 
-// nameLapsed adds to a denial the exception that granted the action until it ended.
+// nameLapsed adds to a denial the ended exception that had granted the action.
 func nameLapsed(dec *Decision, exceptions []Exception, now time.Time, granted func(*Excepted) bool) {
 	for i := range exceptions {
 		e := &exceptions[i]

@@ -1,6 +1,3 @@
-// This file owns what an exception grants, by name, and which actions are
-// meant by it. It is pure.
-
 package profiles
 
 import (
@@ -11,15 +8,14 @@ import (
 	"github.com/ringd/ringd/profiles/modules"
 )
 
-// Grants is what an exception grants, as its author wrote it; hosts with their
-// ports.
+// Excepted lists what an exception grants, as its author wrote it. Hosts have their ports.
 type Excepted struct {
 	Imports  []string `json:"imports,omitempty"`
 	Egress   []string `json:"egress,omitempty"`
 	Binaries []string `json:"binaries,omitempty"`
 }
 
-// Module reports whether a module is meant: in Python its submodules are, too.
+// Module reports whether the exception grants a module. In Python a name covers its submodules.
 func (g *Excepted) Module(python bool, module string) bool {
 	for _, name := range g.Imports {
 		if name == module || python && modules.Covered(module, []string{name}) {
@@ -29,7 +25,7 @@ func (g *Excepted) Module(python bool, module string) bool {
 	return false
 }
 
-// Program reports whether the first word of a command means a program.
+// Program reports whether the exception grants the program named by the first word of a command.
 func (g *Excepted) Program(word string) bool {
 	for _, p := range g.Binaries {
 		if p == word || path.Base(p) == word {
@@ -39,7 +35,7 @@ func (g *Excepted) Program(word string) bool {
 	return false
 }
 
-// Host reports whether a host is meant, on some port.
+// Host reports whether the exception grants a host on some port.
 func (g *Excepted) Host(host string) bool {
 	asked, err := egress.ReadPattern(host)
 	if err != nil {

@@ -8,17 +8,16 @@ import (
 	"github.com/ringd/ringd/profiles/command"
 )
 
-// maxArgs bounds the words of one exec action.
+// maxArgs is the largest number of words of an exec action.
 const maxArgs = 4096
 
-// Exec decides the start of one program with its final words. argv[0] is the absolute path or
-// the name of a listed program, and no denied pattern and no rule of the program may match the
-// words. Programs that it would start by its words are decided as well. A listed shell is
-// interpreted, never started. Text that another program would hand to it is allowed only as
-// Environment.Script decides.
+// Exec decides the start of one program with its final words. argv[0] is the absolute path or the name of a
+// listed program. No denied pattern and no rule of the program may match the words. Programs that it would
+// start because of its words are decided as well. A listed shell is interpreted, never started. Program text
+// for another interpreter is allowed only if Environment.Script allows it.
 //
-// If the options of a program are not known, a denied pattern matches in doubt. An answer that
-// is no Deny has the program to start in Start.
+// If the options of a program are unknown, a denied pattern matches in doubt. Unless it denies, the decision
+// has the program start in Start.
 func (d *Decider) Exec(a ExecAction) Decision {
 	if dec, closed := d.noShell(); closed {
 		return dec
@@ -26,7 +25,7 @@ func (d *Decider) Exec(a ExecAction) Decision {
 	return execution{d, a}.decide()
 }
 
-// execution is one exec action while it is decided.
+// execution is one exec action that is being decided.
 type execution struct {
 	*Decider
 	ExecAction
@@ -87,7 +86,7 @@ func (e execution) judge() (command.Judgement, Decision) {
 	return j, judged{e.Decider, j}.decision()
 }
 
-// nested decides a script that the program would hand to a shell.
+// nested decides a script that the program would pass to a shell.
 func (e execution) nested(s argv.Script) Decision {
 	text, ok := s.Standalone()
 	if ok && e.script != nil {
@@ -99,7 +98,7 @@ func (e execution) nested(s argv.Script) Decision {
 	return dec
 }
 
-// evident adds the words of the action to a denial that has none.
+// evident sets the evidence of a denial to the words of the action, unless it has one.
 func (e execution) evident(dec Decision) Decision {
 	if dec.Evidence == nil {
 		dec.Evidence = &Evidence{Argv: e.Argv}
@@ -107,7 +106,7 @@ func (e execution) evident(dec Decision) Decision {
 	return dec
 }
 
-// Approval returns the approval that a start needs which Exec answers with Ask, or nil.
+// Approval returns the approval that a start needs, or nil unless Exec decides Ask.
 func (d *Decider) Approval(a ExecAction) *Approval {
 	if _, closed := d.noShell(); closed {
 		return nil

@@ -1,7 +1,3 @@
-// This file owns what the end of an exception does to a compiled set: what it
-// granted is taken out. It is pure; the daemon asks it on its clock, and brings the
-// result in force as a generation of its own.
-
 package profiles
 
 import (
@@ -12,11 +8,11 @@ import (
 	"time"
 )
 
-// Unexpired is the set at a time: the same set while nothing of it has ended, and otherwise
-// a sealed one of another revision, without what ended exceptions granted. The
-// exceptions themselves stay, for refusals to name. It never widens, asking twice is
-// asking once, and at the zero time nothing is left of any exception. A nil set gives
-// nil; the set that is given is not changed.
+// Unexpired returns the set as of a time. If nothing has ended, that is the same set. Otherwise it is a newly
+// sealed set of another revision, without the grants of ended exceptions. The exceptions themselves stay, so
+// that denials can name them. The result is never wider, and applying Unexpired again changes nothing. At the
+// zero time no exception grants anything. A nil set gives nil. The argument is not modified. The daemon calls
+// it when something expires and applies the result as a new generation.
 func Unexpired(set *Set, now time.Time) (*Set, error) {
 	if set == nil {
 		return nil, nil
@@ -43,7 +39,7 @@ func Unexpired(set *Set, now time.Time) (*Set, error) {
 	return &sealed, nil
 }
 
-// NextExpiry is when something more of the set ends, after now; false: never.
+// NextExpiry returns the next time after now at which something of the set expires, or false.
 func NextExpiry(set *Set, now time.Time) (time.Time, bool) {
 	var next time.Time
 	if set == nil {
@@ -59,8 +55,7 @@ func NextExpiry(set *Set, now time.Time) (time.Time, bool) {
 	return next, !next.IsZero()
 }
 
-// EndedExceptions lists the exceptions, by agent, that granted something in before and nothing
-// in after.
+// EndedExceptions lists, by agent, the exceptions that granted something in before and nothing in after.
 func EndedExceptions(before, after *Set) map[string][]Exception {
 	out := map[string][]Exception{}
 	if before == nil || after == nil {
@@ -77,7 +72,7 @@ func EndedExceptions(before, after *Set) map[string][]Exception {
 	return out
 }
 
-// grants are the exceptions that still grant something to the agent.
+// grants returns the IDs of the exceptions that still grant something to the agent.
 func grants(a Agent) map[string]bool {
 	out := map[string]bool{}
 	for id := range expiries(&a) {
@@ -88,8 +83,8 @@ func grants(a Agent) map[string]bool {
 	return out
 }
 
-// expiries are the entries that an exception can grant: its ID, "" for one that none
-// grants, and when the entry ends.
+// expiries yields the entries that an exception can grant: the exception's ID (or empty) and the expiry of
+// the entry.
 func expiries(a *Agent) iter.Seq2[string, *time.Time] {
 	return func(yield func(string, *time.Time) bool) {
 		var imports []ImportRule
@@ -119,19 +114,19 @@ func expiries(a *Agent) iter.Seq2[string, *time.Time] {
 	}
 }
 
-// over reports whether what an exception grants has ended. One without an end is
-// none: it grants nothing.
+// over reports whether the grant of an exception has expired. A grant of an exception without an expiry is
+// invalid and counts as expired.
 func over(id string, end *time.Time, now time.Time) bool {
 	return id != "" && (end == nil || now.IsZero() || !now.Before(*end))
 }
 
-// strip gives the agent without what has ended.
+// strip returns the agent without expired entries, and whether there were any.
 func strip(a Agent, now time.Time) (Agent, bool) {
 	ended := false
 	for id, end := range expiries(&a) {
 		ended = ended || over(id, end, now)
 	}
-	if a.Strict != nil { // what would be enforced
+	if a.Strict != nil { // the agent as it would be enforced in mode audit
 		strict, too := strip(*a.Strict, now)
 		a.Strict, ended = &strict, ended || too
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/ringd/ringd/profiles/spelling"
 )
 
-// fileIndex holds the file rules by their expanded path.
+// fileIndex maps expanded paths to file rules.
 type fileIndex struct {
 	read, write, deny map[string]*PathRule
-	unknown           *PathRule // a denial whose place is not known: everything is denied
+	unknown           *PathRule // a denial whose place is unknown: everything is denied
 }
 
 func newFileIndex(f *Files, env Environment) fileIndex {
@@ -35,9 +35,8 @@ func newFileIndex(f *Files, env Environment) fileIndex {
 	return x
 }
 
-// File decides reading or writing one path. The path is taken as it stands:
-// links are the business of the ring that opens it. /a/b covers /a/b/c, not
-// /a/bc. Deny wins; write does not imply read.
+// File decides reading or writing one path. The path is not resolved: the ring that opens it handles links.
+// /a/b covers /a/b/c, not /a/bc. Deny wins. Write does not imply read.
 func (d *Decider) File(op, p string) Decision {
 	if dec, closed := d.refuse(); closed {
 		return dec

@@ -13,11 +13,10 @@ import (
 	"github.com/ringd/ringd/profiles/spelling"
 )
 
-// Narrow returns the agent with no more than the grants. It never widens: no
-// action gets a looser verdict, no limit grows. The order of two narrowings does
-// not matter, and doing one twice changes nothing. What the agent does not have
-// is left out in silence, see CheckGrants. The receiver is not changed, and
-// shares what stays the same. The error wraps ErrGrants.
+// Narrow returns the agent reduced to the grants. It never widens: no action gets a looser verdict and no
+// limit grows. Narrowing is idempotent and commutative. Grants that the agent does not have are ignored: see
+// [Agent.CheckGrants]. The receiver is not changed and shares unchanged parts with the result. The error
+// wraps ErrGrants.
 func (a Agent) Narrow(g Grants) (Agent, error) {
 	if err := g.Check(); err != nil {
 		return Agent{}, err
@@ -60,7 +59,7 @@ func (a Agent) Narrow(g Grants) (Agent, error) {
 	return a, nil
 }
 
-// narrow takes calls and arguments away.
+// narrow reduces the calls and arguments of a bridge.
 func (b *Bridge) narrow(by GrantOfBridge) error {
 	if by.Calls != nil {
 		b.Limits.CallsPerRun = min(b.Limits.CallsPerRun, *by.Calls)
@@ -88,9 +87,9 @@ func exactly(rules []ImportRule, names []string) (kept []ImportRule) {
 	return kept
 }
 
-// narrow keeps of the allowed hosts, and of the gateways by the name that guests
-// know them by, those that are listed. Parts of one entry share its limits, and
-// of two entries for a host the one that was the more specific still counts.
+// narrow keeps the allowed hosts and the gateways (by the name that guests use) that are listed. If several
+// listed hosts are parts of one entry, they share its limits. If two entries match a host, the more specific
+// one still decides.
 func (e *Egress) narrow(listed []string) error {
 	only := make([]egress.Pattern, len(listed))
 	for i, text := range listed {
@@ -127,8 +126,8 @@ func (e *Egress) narrow(listed []string) error {
 	return nil
 }
 
-// CheckGrants refuses grants that name what the agent does not have: a run that
-// was meant to use it would only find out late. The error wraps ErrGrants.
+// CheckGrants returns an error if grants name something that the agent does not have, since the run would
+// find out only when it needs it. The error wraps ErrGrants.
 func (a Agent) CheckGrants(g Grants) error {
 	if err := g.Check(); err != nil {
 		return err
@@ -160,7 +159,7 @@ func (a Agent) CheckGrants(g Grants) error {
 	return nil
 }
 
-// reaches reports whether anything is granted.
+// reaches reports whether any host or gateway is granted.
 func (e *Egress) reaches() bool {
 	switch e.Mode {
 	case EgressGatewayOnly:

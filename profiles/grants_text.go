@@ -1,7 +1,3 @@
-// This file owns the text of the grants that narrow what a policy gives an
-// agent, for one run: what they may say, and how they are read. What they do to an
-// agent is Agent.Narrow. It is pure.
-
 package profiles
 
 import (
@@ -18,36 +14,34 @@ import (
 	"github.com/ringd/ringd/profiles/modules"
 )
 
-// Bounds of grants.
+// Limits of grants.
 const (
 	MaxGrantsBytes = 256 << 10
-	most           = 1000 // of one kind
+	most           = 1000 // entries of one kind
 )
 
-// ErrGrants means that grants cannot be used as they are: they are malformed,
-// or name what the agent does not have. The error around it says which, in words
-// for the one who wrote them.
+// ErrGrants is wrapped by errors about grants that are malformed or name something that the agent does not
+// have. The wrapping error is worded for the author of the grants.
 var ErrGrants = errors.New("grants")
 
-// Grants narrow what the policy gives an agent, for one run. They never widen:
-// what stands in them counts only as far as the agent has it. A nil field leaves
-// that part as the agent has it, an empty one takes all of it away.
+// Grants narrow the policy of an agent for one run. They never widen: a grant counts only as far as the agent
+// has it. A nil field changes nothing. An empty one removes all of that kind.
 type Grants struct {
 	Bridges map[string]GrantOfBridge `json:"bridges,omitzero"` // the only bridges, by name
 	// the only hosts: name, *.name, address, range, or gateway.ringd.internal
 	Hosts    []string   `json:"hosts,omitzero"`
-	Imports  []string   `json:"imports,omitzero"`  // the only modules, of every executor
-	Deadline *time.Time `json:"deadline,omitzero"` // the run ends then, paused or not
+	Imports  []string   `json:"imports,omitzero"`  // the only modules, for every executor
+	Deadline *time.Time `json:"deadline,omitzero"` // the run ends then, even if it is paused
 }
 
 // GrantOfBridge narrows one bridge.
 type GrantOfBridge struct {
-	Calls     *int64          `json:"calls,omitzero"`     // calls of the run; nil: as many as the agent has
-	Arguments json.RawMessage `json:"arguments,omitzero"` // JSON Schema the argument must fit as well; nil: none
+	Calls     *int64          `json:"calls,omitzero"`     // maximum calls of the run; nil: unchanged
+	Arguments json.RawMessage `json:"arguments,omitzero"` // JSON Schema that the argument must also match; nil: none
 }
 
-// UnmarshalJSON reads grants and refuses unknown, repeated and misspelt fields,
-// null, and values that Narrow would refuse. The error wraps ErrInvalid.
+// UnmarshalJSON reads grants. It rejects unknown, repeated and misspelt fields, null, and values that Narrow
+// would reject. The error wraps ErrGrants.
 func (g *Grants) UnmarshalJSON(b []byte) error {
 	got, err := DecodeGrants(b)
 	if err != nil {
@@ -57,7 +51,7 @@ func (g *Grants) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// DecodeGrants reads grants as Grants.UnmarshalJSON does; the error wraps ErrGrants.
+// DecodeGrants reads grants like [Grants.UnmarshalJSON]. The error wraps ErrGrants.
 func DecodeGrants(b []byte) (Grants, error) {
 	if len(b) > MaxGrantsBytes {
 		return Grants{}, fmt.Errorf("%w: %d bytes are above the limit of %d", ErrGrants, len(b), MaxGrantsBytes)
@@ -88,7 +82,7 @@ func DecodeGrants(b []byte) (Grants, error) {
 	return g, g.Check()
 }
 
-// Check refuses what cannot narrow anything as it is meant.
+// Check rejects values that cannot narrow anything.
 func (g *Grants) Check() error {
 	wrong := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrGrants, fmt.Sprintf(format, args...))
@@ -123,10 +117,9 @@ func (g *Grants) Check() error {
 	return nil
 }
 
-// Handed are the grants that narrow the subagents of a run which these narrow. A
-// number of calls is for that run alone: two runs that each count to it would
-// have it twice, so its subagents have no call of that bridge. The result shares
-// what stays the same.
+// Handed returns the grants for subagents of a run with these grants. A limit of calls is for that run alone:
+// if its subagents counted separately, they would multiply it. So subagents get no calls of such a bridge.
+// The result shares unchanged parts with g.
 func (g Grants) Handed() Grants {
 	kept := make(map[string]GrantOfBridge, len(g.Bridges))
 	for name, b := range g.Bridges {

@@ -1,6 +1,3 @@
-// This file is the profile of one guest process: what it may do to its host. It is
-// pure; package profiles makes it of an agent, the kernel ring enforces it.
-
 package profiles
 
 import (
@@ -14,45 +11,44 @@ import (
 	"github.com/ringd/ringd/profiles/paths"
 )
 
-// Kernel is what one guest process may do to its host: the profile of the kernel
-// ring. The zero Kernel grants nothing but the program itself.
+// Kernel is the profile of one guest process, enforced by the kernel ring: what the process may do to its
+// host. The zero Kernel grants nothing but the program itself.
 type Kernel struct {
-	Executor  string     `json:"executor"`
-	Read      []PathRule `json:"read,omitempty"`      // files and folders
-	Write     []PathRule `json:"write,omitempty"`     // does not imply Read
-	Deny      []PathRule `json:"deny,omitempty"`      // wins
-	Exec      []PathRule `json:"exec,omitempty"`      // programs that may be started
-	Helpers   []PathRule `json:"helpers,omitempty"`   // programs that those may start, or folders of them
+	Executor string     `json:"executor"`
+	Read     []PathRule `json:"read,omitempty"`  // files and folders
+	Write    []PathRule `json:"write,omitempty"` // does not imply Read
+	Deny     []PathRule `json:"deny,omitempty"`  // wins
+	Exec     []PathRule `json:"exec,omitempty"`  // programs that may be started
+	// programs, or folders of them, that the programs of Exec may start
+	Helpers   []PathRule `json:"helpers,omitempty"`
 	Libraries []PathRule `json:"libraries,omitempty"` // shared objects, or folders of them, that programs load
-	Network   string     `json:"network"`             // NetworkOff or NetworkOwn; "" is off
+	Network   string     `json:"network"`             // NetworkOff or NetworkOwn; empty is off
 	JIT       bool       `json:"jit,omitempty"`       // memory may become executable
-	// a folder of its own, of TempBytes, empty and thrown away, where the host's workspace is not
-	// granted
+	// a private empty folder of TempBytes, deleted afterwards, if the host's workspace is not granted
 	Scratch bool `json:"scratch,omitempty"`
-	// Path gives the guest a folder that holds a link for each of Exec by its name,
-	// the first of a name; its own program is started once and by nobody in it.
+	// Path gives the guest a folder with a link for each program of Exec under its name. The first program of
+	// a name wins. The guest's own program is started once, before, and has no link.
 	Path bool `json:"path,omitempty"`
 
 	CPUMillis   int64 `json:"cpuMillis"`
-	WallMillis  int64 `json:"wallMillis"`  // 0: the executor holds it
-	MemoryBytes int64 `json:"memoryBytes"` // of each process, and of all together where control groups allow
-	Processes   int64 `json:"processes"`   // with threads; at least 1
-	Files       int64 `json:"files"`       // open descriptors of a process
-	FileBytes   int64 `json:"fileBytes"`   // largest file; 0: none can be written
-	TempBytes   int64 `json:"tempBytes"`   // of /tmp; 0: there is none
+	WallMillis  int64 `json:"wallMillis"`  // 0: the executor enforces it
+	MemoryBytes int64 `json:"memoryBytes"` // of each process, and of all together if cgroups are available
+	Processes   int64 `json:"processes"`   // including threads; at least 1
+	Files       int64 `json:"files"`       // open descriptors of each process
+	FileBytes   int64 `json:"fileBytes"`   // largest file; 0: no file can be written
+	TempBytes   int64 `json:"tempBytes"`   // size of /tmp; 0: no /tmp
 	OutputBytes int64 `json:"outputBytes"` // standard output and error together
 }
 
 // Networks of a guest.
 const (
-	NetworkOff = "off" // no socket but those it was given
-	NetworkOwn = "own" // a network of its own, with loopback alone
+	NetworkOff = "off" // no sockets except inherited ones
+	NetworkOwn = "own" // a network namespace with loopback only
 )
 
-// Within reports whether o allows all that k allows. Paths are compared as they
-// stand: links are the business of the view of a host, which gives a profile with
-// real paths. In doubt the answer is false: a denial of o that k lacks is taken to
-// matter wherever k has a path at all.
+// Within reports whether o allows everything that k allows. Paths are compared as text: the host's file view
+// resolves links and passes profiles with real paths. In doubt the result is false: if o has a denial that k
+// lacks and k has any path, the denial is assumed to matter.
 func (k Kernel) Within(o Kernel) bool {
 	a, b := k.normal(), o.normal()
 	return a.Within(&b)
@@ -94,9 +90,9 @@ func pathsOf(rules []PathRule) []string {
 	return out
 }
 
-// Digest is "sha256:" and the digest of the canonical JSON of what the profile
-// grants. Where its rules stand does not count, nor their order, nor a rule that
-// another one covers: profiles with the same digest are Within each other.
+// Digest returns "sha256:" and the digest of the canonical JSON of the profile's grants. The position of
+// rules in the source, their order, and rules covered by another one do not matter. Profiles with the same
+// digest are Within each other.
 func (k Kernel) Digest() (string, error) {
 	raw, err := json.Marshal(k.normal())
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 	"github.com/ringd/ringd/profiles/spelling"
 )
 
-// importIndex answers imports of one executor. Decisions for listed names are
-// made once, so that a decision costs a map lookup a dot.
+// importIndex decides the imports of one executor. The decisions on listed names are precomputed, so a
+// decision costs one map lookup for each dot.
 type importIndex struct {
 	modules.Index[*Decision]
 	executor string
-	rule     *Rule // where the allow list stands
+	rule     *Rule // rule of the allow list
 	any      *Rule
 }
 
@@ -47,19 +47,17 @@ func newImportIndex(im *Imports, executor, revision string, now time.Time) *impo
 	return x
 }
 
-// Import decides whether the program of an executor may load a module. A
-// Python name covers its submodules; a JavaScript specifier is allowed exactly
-// as listed, and a denied one covers its sub-paths. Deny wins.
+// Import decides whether the program of an executor may load a module. A Python name covers its submodules. A
+// JavaScript specifier is allowed only as listed, but a denied one covers its sub-paths. Deny wins.
 func (d *Decider) Import(executor, module string) Decision {
 	return d.ImportFor(executor, module, OriginAgent)
 }
 
-// ImportFor decides the same by who imports. A library of Python may load the
-// standard library, also what the program is denied of it: pandas needs ctypes, and
-// asyncio sockets. A third-party module that is denied, and what is denied to the
-// whole process, is denied to libraries too. Which packages a library finds beside
-// the listed ones is what these declare to need: the environment says it, not the
-// policy, and its files are all that a guest has.
+// ImportFor is [Decider.Import] for an origin. A Python library may load the whole standard library, even if
+// the program is denied a part: pandas needs ctypes, and asyncio needs sockets. A third-party module that is
+// denied, and a denial for the whole process, bind libraries too. The environment, not the policy, decides
+// which other packages a library finds: those that the listed packages declare as dependencies. A guest has
+// only their files.
 func (d *Decider) ImportFor(executor, module, origin string) Decision {
 	if dec, closed := d.refuse(); closed {
 		return dec
@@ -89,7 +87,7 @@ func (d *Decider) ImportFor(executor, module, origin string) Decision {
 	}
 }
 
-// decision makes an answer of the index a decision of d.
+// decision turns an answer of the index into a decision of d.
 func (x *importIndex) decision(d *Decider, module string, a modules.Answer[*Decision]) Decision {
 	allow := func(rule *Rule, why string) Decision {
 		return Decision{Verdict: Allow, Code: CodeAllowed, Rule: rule, Revision: d.revision, Reason: module + why}

@@ -1,33 +1,32 @@
 package profiles
 
-// MaxMounts is how many files and folders a guest may be given, each by itself: each
-// is work at every start of one, and all of them are one message.
+// MaxMounts is the largest number of single files and folders of a guest. Each costs time at every guest
+// start, and all of them are sent in one message.
 const MaxMounts = 768
 
-// What a guest process gets beside the limits of its profile: the runtime of
-// its executor needs that much before a program has begun.
+// Additions to the limits of a profile: the runtime of the executor needs them before the program starts.
 const (
-	jsCPUMillis   = 10 * 60 * 1000 // over the life of a guest, which may serve many runs
-	jsMemoryBytes = 640 << 20      // a run of the default limits fits
-	jsProcess     = 384 << 20      // of that: runtime, compiled code, translation
-	jsEngine      = 8 << 20        // beside the program's memory, which exists twice while it grows
-	jsFileBytes   = 64 << 20       // compiled code; given up before a program
-	jsThreads     = 512            // of the runtime; a sealed guest starts no process
+	jsCPUMillis   = 10 * 60 * 1000 // for the life of a guest, which may serve many runs
+	jsMemoryBytes = 640 << 20      // enough for a run with default limits
+	jsProcess     = 384 << 20      // part of it: runtime, compiled code, translation
+	jsEngine      = 8 << 20        // for the engine; the program's memory exists twice while it grows
+	jsFileBytes   = 64 << 20       // compiled code; dropped before the program starts
+	jsThreads     = 512            // threads of the runtime; a sealed guest starts no process
 	jsFiles       = 64
 
-	pythonCPUMillis, pythonOutputBytes = 60 * 60 * 1000, 1 << 40 // over the life of a guest, which may be a session's
+	// for the life of a guest, which may be as long as a session
+	pythonCPUMillis, pythonOutputBytes = 60 * 60 * 1000, 1 << 40
 
 	nativeMemory    = 64 << 20 // interpreter and libraries of each process
 	nativeProcesses = 16       // threads of the executor's own process
 	nativeFiles     = 32
 	nativeTemp      = 64 << 20
-	nativeFile      = 1 << 30 // largest file, where a grant lets one be written
+	nativeFile      = 1 << 30 // largest file, if a grant allows writing
 )
 
-// Kernel is the profile of one executor's guests; false when the agent does not
-// have the executor. A JavaScript guest gets nothing of the host: it compiles its
-// engine, hence JIT, and then seals itself. Python's own programs and libraries
-// are no grants of a policy: the executor adds them.
+// Kernel returns the kernel profile of an executor's guests, or false if the agent does not have the
+// executor. A JavaScript guest gets no files of the host. It compiles its engine, which needs JIT, and then
+// seals itself. The executor, not the policy, adds Python's own programs and libraries.
 func (a Agent) Kernel(executor string) (Kernel, bool) {
 	switch {
 	case executor == ExecutorJS && a.JS != nil:
@@ -58,8 +57,8 @@ func (a Agent) Kernel(executor string) (Kernel, bool) {
 	}
 }
 
-// native is the profile of an executor whose programs use the host directly;
-// wall time is that of a run.
+// native returns the profile of an executor whose programs use the host directly. The wall time is that of a
+// run.
 func (a Agent) native(executor string, l least) Kernel {
 	k := Kernel{
 		Executor: executor, Read: a.Files.Read, Write: a.Files.Write, Deny: a.Files.Deny, Network: NetworkOff,
@@ -76,7 +75,7 @@ func (a Agent) native(executor string, l least) Kernel {
 	return k
 }
 
-// least is the stricter of two limits, field by field; what neither has is 0.
+// least holds the stricter of two limits for each field, or 0 if neither is set.
 type least struct{ cpu, memory, output, processes, files int64 }
 
 func leastOf(a, b Limits) least {

@@ -1,32 +1,29 @@
-// This file owns the usual form of a kernel profile: what it grants, without
-// what makes no difference. Two profiles that allow the same have the same one. It
-// is pure; package profiles makes it of its profiles.
-
 package profiles
 
 import "github.com/ringd/ringd/profiles/paths"
 
-// ownNetwork is the network of a profile that has one. Every other network is none.
+// ownNetwork is [Kernel.Network] of a profile with a network. All other values mean none.
 const ownNetwork = "own"
 
-// guestForm is a profile without what makes no difference.
+// guestForm is the normal form of a kernel profile: its grants without redundant entries. Two profiles that
+// allow the same have the same form.
 type guestForm struct {
 	Executor string   `json:"executor"`
-	Read     []string `json:"read"` // each list sorted, and no path below another
+	Read     []string `json:"read"` // each list sorted, without paths below another one
 	Write    []string `json:"write"`
-	Deny     []string `json:"deny"` // empty without a grant
-	Exec     []string `json:"exec"` // programs: a folder covers nothing here
+	Deny     []string `json:"deny"` // empty if nothing is granted
+	Exec     []string `json:"exec"` // single programs; a folder covers nothing here
 	Helpers  []string `json:"helpers,omitempty"`
-	Names    []string `json:"names,omitempty"` // which program a name is that several have, name=path
+	Names    []string `json:"names,omitempty"` // for a name that several programs have: name=path of the first
 
 	Libraries []string `json:"libraries"`
 	Network   string   `json:"network"`
 	JIT       bool     `json:"jit"`
 	Scratch   bool     `json:"scratch,omitempty"`
 	Path      bool     `json:"path,omitempty"`
-	// As strings: a number of JSON does not hold every int64.
+	// Strings, because a JSON number does not hold every int64.
 	CPU       int64 `json:"cpuMillis,string"`
-	Wall      int64 `json:"wallMillis,string"` // MaxInt64: none
+	Wall      int64 `json:"wallMillis,string"` // MaxInt64: no limit
 	Memory    int64 `json:"memoryBytes,string"`
 	Processes int64 `json:"processes,string"`
 	Files     int64 `json:"files,string"`
@@ -35,13 +32,13 @@ type guestForm struct {
 	Output    int64 `json:"outputBytes,string"`
 }
 
-// Grants reports whether there is any path.
+// Grants reports whether any path is granted.
 func (a *guestForm) Grants() bool {
 	return len(a.Read)+len(a.Write)+len(a.Exec)+len(a.Helpers)+len(a.Libraries) > 0
 }
 
-// Within reports whether b allows all that a allows. In doubt it is false: a denial
-// of b that a lacks is taken to matter wherever a has a path at all.
+// Within reports whether b allows everything that a allows. In doubt it returns false: if b has a denial that
+// a lacks and a has any path, the denial is assumed to matter.
 func (a *guestForm) Within(b *guestForm) bool {
 	if a.Executor != b.Executor || a.JIT && !b.JIT || a.Network == ownNetwork && b.Network != ownNetwork || a.Scratch &&
 		!b.Scratch || a.Path && !b.Path {
@@ -64,7 +61,7 @@ func (a *guestForm) Within(b *guestForm) bool {
 		paths.Of(b.Helpers...).HasAll(a.Helpers) && paths.Of(b.Names...).HasAll(a.Names)
 }
 
-// lesser is the stricter of two limits; nil is none, and what neither has is 0.
+// lesser returns the stricter of two limits. nil is no limit. The result is 0 if both are nil.
 func lesser(x, y *int64) int64 {
 	switch {
 	case x != nil && y != nil:
@@ -78,7 +75,7 @@ func lesser(x, y *int64) int64 {
 	}
 }
 
-// Change is what one form is to another.
+// Change compares one form with another.
 type Change uint8
 
 // The changes. The zero Change is the strict one.

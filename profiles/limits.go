@@ -1,7 +1,7 @@
 package profiles
 
-// What the JavaScript engine gives. A policy that names more is refused, since a
-// program would not get it. Package executors/js/engine says why.
+// Limits of the JavaScript engine. The compiler rejects larger values, since a program would not get them.
+// Package executors/js/engine explains the numbers.
 const (
 	DefaultJSStackBytes = 256 << 10
 	MaxJSStackBytes     = 512 << 10 // half of the 1 MiB stack that the engine's module is built with

@@ -7,7 +7,7 @@ import (
 	"github.com/ringd/ringd/profiles/spelling"
 )
 
-// reach is the network policy of one agent, indexed.
+// reach is the indexed network policy of one agent.
 type reach struct {
 	list    *egress.List
 	hosts   []string // listed hosts, sorted
@@ -52,9 +52,8 @@ func entries(rules []EgressRule) []egress.Entry {
 	return out
 }
 
-// Egress decides a request that is only described, as the listeners decide one, at the time
-// of the decider's Environment. For a request with several hops the decision names the last
-// hop, or the one that is denied.
+// Egress decides a described request in the way that the listeners decide a real one, as of the time of the
+// decider's Environment. For a request with several hops the decision names the last hop, or the denied one.
 func (d *Decider) Egress(a egress.Action) Decision {
 	if dec, closed := d.refuse(); closed {
 		return dec
@@ -67,9 +66,8 @@ func (d *Decider) Egress(a egress.Action) Decision {
 	return dec
 }
 
-// EgressList is what the agent may reach, for callers that need more of it than one decision:
-// the ports to listen on, the names to answer, the next expiry. It is never nil. The list of
-// a nil or closed Decider reaches nothing.
+// EgressList returns what the agent may reach, for callers that need the ports to listen on, the names to
+// resolve or the next expiry. It is never nil. For a nil or closed Decider it is empty.
 func (d *Decider) EgressList() *egress.List {
 	if _, closed := d.refuse(); closed || d.reach.list == nil {
 		return egress.NewList(egress.Closed, nil, nil, nil)
@@ -77,8 +75,8 @@ func (d *Decider) EgressList() *egress.List {
 	return d.reach.list
 }
 
-// near lists what can be reached, the nearest to host first. If nothing but gateways can be
-// reached, it lists these.
+// near lists the reachable hosts, those closest to host first. If only gateways are reachable, it lists the
+// gateways.
 func (r *reach) near(e *Egress, host string) []string {
 	if e.Mode == EgressAllowlist && len(e.Gateways) == 0 {
 		return spelling.Instead(host, r.hosts)

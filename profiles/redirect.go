@@ -8,18 +8,18 @@ import (
 	"github.com/ringd/ringd/profiles/paths"
 )
 
-// scriptWorkspace is where a script works that has no file grants: a folder of its
-// own, which is thrown away.
+// scriptWorkspace is the working folder of a script without file grants. It is private and deleted
+// afterwards.
 const scriptWorkspace = "/workspace"
 
-// ScriptTemp is the TMPDIR of a script: its guest's alone, and gone with it.
+// ScriptTemp is the TMPDIR of a script. It belongs to the script's guest and is deleted with it.
 const ScriptTemp = "/tmp/tmp"
 
-// Redirect decides a file that a redirect of a script, or source, would open. Op is
-// read, write, append or readwrite; a relative target stands below cwd. False: the
-// target is known in part, and the final one decides; the Decision is a Deny.
+// Redirect decides a file that a redirect of a script, or source, would open. op is read, write, append or
+// readwrite. A relative target is below cwd. It returns false and a Deny if the target is known only in part:
+// then the final target decides.
 //
-// It decides on the path as it stands: links are the business of who opens it.
+// The path is not resolved: the ring that opens it handles links.
 func (d *Decider) Redirect(op string, target argv.Word, cwd string) (Decision, bool) {
 	if dec, closed := d.noShell(); closed {
 		return dec, true
@@ -44,8 +44,7 @@ func (d *Decider) Redirect(op string, target argv.Word, cwd string) (Decision, b
 	}
 }
 
-// openFile decides by the file grants, and where there are none by the folder that
-// a script has of its own.
+// openFile decides by the file grants, or by the script's own folder if there are none.
 func (d *Decider) openFile(t command.RedirectTarget) Decision {
 	p := t.Path
 	if paths.Of(ScriptTemp).Above(p) && d.File("read", p).Code == CodeFileNotGranted &&

@@ -5,16 +5,16 @@ import (
 	"strconv"
 )
 
-// Refusals are what one program was refused: equal ones stand once, with how often. The
-// zero value has none. It is not safe for concurrent use.
+// Refusals collects the denials of one program. Equal ones are merged and counted. The zero value is empty.
+// It is not safe for concurrent use.
 type Refusals struct {
-	List []Decision // that differ, oldest first
-	More int64      // those that found the list full
+	List []Decision // distinct denials, oldest first
+	More int64      // number of denials that found the list full
 }
 
-// Add counts d among at most most that differ. It returns d as the list has it now, with
-// how often, and whether that is worth telling: the first time, and wherever the count
-// gains a digit. One that finds the list full is counted alone.
+// Add counts d in a list of at most `most` distinct denials. It returns d with its count, and whether it
+// should be reported: at the first time, and whenever the count gains a digit. A denial that finds the list
+// full is only counted in More.
 func (r *Refusals) Add(d Decision, most int) (now Decision, tell bool) {
 	times := min(max(d.Count, 1), MaxTimes)
 	i := slices.IndexFunc(r.List, func(was Decision) bool { return alike(&was, &d) })
@@ -32,11 +32,11 @@ func (r *Refusals) Add(d Decision, most int) (now Decision, tell bool) {
 	}
 }
 
-// Beyond counts refusals of which no more is known.
+// Beyond adds to More denials of which only the number is known.
 func (r *Refusals) Beyond(times int64) { r.More = min(r.More+min(max(times, 0), MaxTimes), MaxTimes) }
 
-// alike reports whether two refusals are one: of the same code, rule and target. A
-// target stands in the words that were refused, and in the reason.
+// alike reports whether two denials have the same code, rule and target. The evidence and the reason contain
+// the target.
 func alike(a, b *Decision) bool {
 	same := a.Code == b.Code && a.Reason == b.Reason && a.Revision == b.Revision && (a.Rule == nil) == (b.Rule == nil)
 	if !same || a.Rule != nil && *a.Rule != *b.Rule {
@@ -54,5 +54,5 @@ func argvOf(d *Decision) []string {
 
 func digits(n int64) int { return len(strconv.FormatInt(n, 10)) }
 
-// MaxTimes bounds a count: sums of what a guest says must not overflow.
+// MaxTimes is the largest count. Sums of numbers from a guest must not overflow.
 const MaxTimes = 1 << 40

@@ -5,22 +5,21 @@ import (
 	"time"
 )
 
-// Format is the version of the compiled set. A reader refuses any other.
+// Format is the version of the compiled set. Readers reject every other one.
 const Format = "ringd.set/v1"
 
-// Set is every profile of one revision. Revision is "sha256:" and the hex
-// digest of the canonical JSON (RFC 8785) of the set with Revision empty, so it
-// is the same on every host for the same sources.
+// Set holds all profiles of one revision. Revision is "sha256:" and the hex digest of the canonical JSON (RFC
+// 8785) of the set with an empty Revision. So it is the same on every host for the same sources.
 type Set struct {
 	Format   string            `json:"format"`
 	Revision string            `json:"revision"`
-	Agents   map[string]Agent  `json:"agents"`            // by agent name; compact form: "default"
+	Agents   map[string]Agent  `json:"agents"`            // by agent name; "default" in the compact form
 	Modules  map[string]Module `json:"modules,omitempty"` // JavaScript modules of the policy, by specifier
 }
 
 // Module is a JavaScript module shipped with the policy, pinned by digest.
 type Module struct {
-	File   string `json:"file"`   // modules/lodash-lite.ts; "" for a module written in the policy
+	File   string `json:"file"`   // modules/lodash-lite.ts; empty for a module inside the policy
 	Digest string `json:"digest"` // "sha256:" + hex of Source
 	Source string `json:"source"`
 	Rule   Rule   `json:"rule"`
@@ -29,7 +28,7 @@ type Module struct {
 // Agent is what one agent may do.
 type Agent struct {
 	Name    string            `json:"name"`
-	Policy  string            `json:"policy"` // metadata.name of the policy it comes from
+	Policy  string            `json:"policy"` // metadata.name of its policy
 	MinTier Tier              `json:"minTier"`
 	JS      *JS               `json:"js,omitempty"`     // nil: the executor is not granted
 	Python  *Python           `json:"python,omitempty"` // nil: not granted
@@ -37,34 +36,33 @@ type Agent struct {
 	Bridges map[string]Bridge `json:"bridges"`
 	Files   Files             `json:"files"`
 	Egress  Egress            `json:"egress"`
-	Limits  Limits            `json:"limits"` // over all executors
-	Audit   string            `json:"audit"`  // "strict" syncs every record, "" the default
+	Limits  Limits            `json:"limits"` // for all executors
+	Audit   string            `json:"audit"`  // "strict" syncs every record; "" is the default
 	Rule    Rule              `json:"rule"`
 
-	// Sessions lets runs leave their program's state to later runs; nil: not
-	// granted.
+	// Sessions lets runs leave the state of their program to later runs. nil: not granted.
 	Sessions *Sessions `json:"sessions,omitempty"`
-	// Deadline ends every run of the agent; nil: none. Only Narrow sets it, and
-	// the ring, which has a clock, holds it.
+	// Deadline ends every run of the agent. nil: none. Only Narrow sets it. The ring enforces it, since it
+	// has a clock.
 	Deadline *time.Time `json:"deadline,omitempty"`
 
-	// Layers are the documents that the agent was merged from, the outermost first and
-	// its own last; nil: it stands alone.
+	// Layers are the documents from which the agent was merged, the outermost first and its own last. nil: it
+	// has no layers.
 	Layers []Layer `json:"layers,omitempty"`
-	// Mode is ModeAudit where what would be refused is recorded and happens.
+	// Mode is ModeAudit if denied actions are only recorded and still happen.
 	Mode     string `json:"mode,omitempty"`
 	ModeRule Rule   `json:"modeRule,omitzero"`
-	Strict   *Agent `json:"strict,omitempty"` // mode audit: the agent as it would be enforced
-	// nil: sensitive data, untrusted input and external effects may meet
+	Strict   *Agent `json:"strict,omitempty"` // in mode audit: the agent as it would be enforced
+	// nil: sensitive data, untrusted input and external effects may be combined
 	RuleOfTwo  *RuleOfTwo  `json:"ruleOfTwo,omitempty"`
-	Inputs     Powers      `json:"inputs,omitzero"`     // what the inputs of a run carry
-	InputsRule Rule        `json:"inputsRule,omitzero"` // where that stands
+	Inputs     Powers      `json:"inputs,omitzero"`     // powers of the inputs of a run
+	InputsRule Rule        `json:"inputsRule,omitzero"` // its rule
 	Exceptions []Exception `json:"exceptions,omitempty"`
 	Guardrails []Guardrail `json:"guardrails,omitempty"`
 
-	BridgesRule   Rule `json:"bridgesRule,omitzero"`   // where the bridges stand
-	ExecutorsRule Rule `json:"executorsRule,omitzero"` // where the executors are granted
-	MinTierRule   Rule `json:"minTierRule,omitzero"`   // where minTier stands; zero: the default
+	BridgesRule   Rule `json:"bridgesRule,omitzero"`   // rule of the bridges
+	ExecutorsRule Rule `json:"executorsRule,omitzero"` // rule of the executors
+	MinTierRule   Rule `json:"minTierRule,omitzero"`   // rule of minTier; zero: the default
 }
 
 // Modes of an agent.
@@ -73,7 +71,7 @@ const (
 	ModeAudit   = "audit"
 )
 
-// Layer names one document that an agent was merged from.
+// Layer names one document from which an agent was merged.
 type Layer struct {
 	Kind     string `json:"kind"` // OrgPolicy, TeamPolicy, AgentPolicy
 	Name     string `json:"name"`
@@ -82,8 +80,8 @@ type Layer struct {
 	File     string `json:"file"`
 }
 
-// RuleOfTwo says what happens when a run would have sensitive data, untrusted input
-// and an external effect.
+// RuleOfTwo selects what happens when a run would combine sensitive data, untrusted input and an external
+// effect.
 type RuleOfTwo struct {
 	Mode    string `json:"mode"`    // enforce, report, dynamic
 	OnThree string `json:"onThree"` // deny, require-approval
@@ -91,7 +89,7 @@ type RuleOfTwo struct {
 	Rule    Rule   `json:"rule,omitzero"`
 }
 
-// Guardrail is a rule in Rego that refuses.
+// Guardrail is a rule in Rego that can deny.
 type Guardrail struct {
 	Name string `json:"name"`
 	On   string `json:"on"` // policy, call
@@ -99,11 +97,10 @@ type Guardrail struct {
 	Rule Rule   `json:"rule"`
 }
 
-// Tier orders isolation from weak to strong. The zero Tier is unknown and is
-// never satisfied.
+// Tier orders isolation from weak to strong. The zero Tier is unknown and never sufficient.
 type Tier string
 
-// The tiers, weak to strong. minTier names the least that a run accepts.
+// The tiers, from weak to strong. minTier is the weakest tier that a run accepts.
 const (
 	TierProcess   Tier = "process"
 	TierWasm      Tier = "wasm"
@@ -113,34 +110,34 @@ const (
 	TierRemote    Tier = "remote"
 )
 
-// Limits bound a run. A nil field takes the executor's default; the compiler
-// fills the defaults in, so a compiled profile has no nil.
+// Limits are the limits of a run. A nil field means the executor's default. The compiler fills in the
+// defaults, so a compiled profile has no nil.
 type Limits struct {
 	CPUMillis    *int64 `json:"cpuMillis,omitempty"`   // processor time
 	MemoryBytes  *int64 `json:"memoryBytes,omitempty"` // heap of the guest's language
-	WallMillis   *int64 `json:"wallMillis,omitempty"`  // wall clock, host waits included
+	WallMillis   *int64 `json:"wallMillis,omitempty"`  // wall clock, including host waits
 	OutputBytes  *int64 `json:"outputBytes,omitempty"` // console or stdout+stderr
-	ResultBytes  *int64 `json:"resultBytes,omitempty"` // the program's value
+	ResultBytes  *int64 `json:"resultBytes,omitempty"` // the result value of the program
 	StackBytes   *int64 `json:"stackBytes,omitempty"`
 	Processes    *int64 `json:"processes,omitempty"`
 	Files        *int64 `json:"files,omitempty"`
-	RefusedCalls *int64 `json:"refusedCalls,omitempty"` // refused bridge calls before the run ends
+	RefusedCalls *int64 `json:"refusedCalls,omitempty"` // denied bridge calls before the run ends
 	PauseMillis  *int64 `json:"pauseMillis,omitempty"`  // how long a pause waits before the run ends
 }
 
-// Sessions bound the state that runs leave to later ones.
+// Sessions limits the state that runs leave to later ones.
 type Sessions struct {
 	AgeMillis int64 `json:"ageMillis"` // since the last run in it
 	Bytes     int64 `json:"bytes"`     // of its snapshot
 	Rule      Rule  `json:"rule"`
 }
 
-// ImportRule is one entry of an import list. Name covers itself and, after a
-// dot, its submodules (Python) or is a bare specifier (JavaScript).
+// ImportRule is one entry of an import list. In Python Name covers itself and its submodules. In JavaScript
+// it is a bare specifier.
 type ImportRule struct {
 	Name string `json:"name"`
 	Rule Rule   `json:"rule"`
-	// Exception is the ID of the exception that grants it until Expires.
+	// Exception is the ID of the exception that grants the entry until Expires.
 	Exception string     `json:"exception,omitempty"`
 	Expires   *time.Time `json:"expires,omitempty"`
 }
@@ -149,21 +146,19 @@ type ImportRule struct {
 type Imports struct {
 	Allow []ImportRule `json:"allow,omitempty"`
 	Deny  []ImportRule `json:"deny,omitempty"`
-	// Default is true when the allow list was absent or empty and the
-	// executor's default set applies (Python: safe standard library;
-	// JavaScript: nothing).
+	// Default is true if the allow list was absent or empty. Then the executor's default set applies (Python:
+	// safe standard library; JavaScript: nothing).
 	Default bool `json:"default,omitempty"`
-	Rule    Rule `json:"rule,omitzero"` // where the allow list stands
-	// Absent holds allowed names that grant nothing, because the policy ships no
-	// module of that name; a refusal says so.
+	Rule    Rule `json:"rule,omitzero"` // rule of the allow list
+	// Absent holds allowed names that grant nothing, because the policy ships no module of that name. A
+	// denial says so.
 	Absent []ImportRule `json:"absent,omitempty"`
-	// Process is denied to everybody in the guest, libraries too. Python only.
+	// Process lists modules that are denied to the whole guest, libraries too. Python only.
 	Process []ImportRule `json:"process,omitempty"`
-	// Any allows the program whatever nothing denies, and says where that stands;
-	// nil: it does not. Python only.
+	// Any is the rule that allows the program every module that is not denied. nil: none. Python only.
 	Any *Rule `json:"any,omitempty"`
-	// Only takes away every module that is neither listed nor a submodule of one
-	// that is; nil takes nothing away. Only Narrow sets it, for Python.
+	// Only restricts modules to the listed ones and their submodules. nil: no restriction. Only Narrow sets
+	// it, for Python.
 	Only []string `json:"only,omitzero"`
 }
 
@@ -182,76 +177,76 @@ type Python struct {
 	JIT          bool         `json:"jit,omitempty"` // memory may become executable
 	Limits       Limits       `json:"limits"`
 	Rule         Rule         `json:"rule"`
-	// Environments hold the packages; none: those of the interpreter itself. A guest
-	// reads of them what the imports allow, and what that declares to need.
+	// Environments hold the packages. If empty, those of the interpreter are used. A guest reads only the
+	// packages that the imports allow, and their declared dependencies.
 	Environments []PythonEnvironment `json:"environments,omitempty"`
-	// EndOnDenied ends a session that has loaded what a later policy denies.
+	// EndOnDenied ends a session that has loaded a module that a later policy denies.
 	EndOnDenied bool `json:"endOnDenied,omitempty"`
-	// Engine is what runs the program: PythonNative or PythonWasm.
+	// Engine runs the program: PythonNative or PythonWasm.
 	Engine     string `json:"engine,omitempty"`
-	EngineRule Rule   `json:"engineRule,omitzero"` // where it stands; zero: the default
+	EngineRule Rule   `json:"engineRule,omitzero"` // its rule; zero: the default
 }
 
-// Engines of Python. There is no fallback from one to the other.
+// Engines of Python. ringd never falls back from one to the other.
 const (
 	PythonNative = ""     // the host's interpreter, in a guest of the kernel ring
-	PythonWasm   = "wasm" // CPython in WebAssembly, with the standard library alone
+	PythonWasm   = "wasm" // CPython in WebAssembly, with the standard library only
 )
 
-// PythonEnvironment is a folder of the host with packages: a virtual environment, a
-// folder of packages, or one of wheels.
+// PythonEnvironment is a folder of the host with packages: a virtual environment, a folder of packages, or a
+// folder of wheels.
 type PythonEnvironment struct {
 	Path   string `json:"path"`             // absolute and clean
-	Digest string `json:"digest,omitempty"` // what it has to be; "": whatever is there when it is read
+	Digest string `json:"digest,omitempty"` // required digest; empty: any content
 	Rule   Rule   `json:"rule"`
 }
 
-// Binary is a program the shell and exec decisions may start. A zero field
-// restricts nothing more. The order of its rules: Deny, then Allow, then Ask.
+// Binary is a program that the shell and exec decisions may start. A zero field adds no restriction. Its
+// rules apply in the order Deny, Allow, Ask.
 type Binary struct {
 	Path string `json:"path"` // absolute and clean
 	Rule Rule   `json:"rule"`
 
-	// Interpreted says that the program is a shell: ringd reads and interprets what
-	// is given to it, and the program itself is never started.
+	// Interpreted marks a shell: ringd interprets the script that it is given, and the program itself is
+	// never started.
 	Interpreted bool `json:"interpreted,omitempty"`
-	// Allow lists the only sub-commands, each as the words behind the program's
-	// global options; nil allows all.
+	// Allow lists the only sub-commands, each as the words after the program's global options. nil allows
+	// all.
 	Allow []Pattern `json:"allow,omitzero"`
-	// Deny lists words behind the program's name that are refused: a sub-command
-	// with flags, or a flag alone, which is refused wherever it stands.
+	// Deny lists denied words after the program's name: a sub-command with flags, or a single flag, which is
+	// denied at any position.
 	Deny []Pattern `json:"deny,omitempty"`
-	// Ask lists sub-commands that people have to approve.
+	// Ask lists sub-commands that need an approval.
 	Ask []AskRule `json:"ask,omitempty"`
-	// MaxArgs bounds the words behind the program's name; 0: only what a system takes.
+	// MaxArgs is the largest number of words after the program's name. 0 means the limit of the system.
 	MaxArgs int64 `json:"maxArgs,omitempty"`
-	// SafeConfig refuses every configuration key on the command line (git -c, git
-	// config, clone -c) that is not known to start nothing.
+	// SafeConfig denies every configuration key on the command line (git -c, git config, clone -c) unless it
+	// is known not to start programs.
 	SafeConfig bool `json:"safeConfig,omitempty"`
-	// ForceArgs are put behind the program's name, ForceEnv (NAME=value) into its
-	// environment, whatever the script says.
+	// ForceArgs are inserted after the program's name and ForceEnv (NAME=value) into its environment,
+	// whatever the script contains.
 	ForceArgs []string `json:"forceArgs,omitempty"`
 	ForceEnv  []string `json:"forceEnv,omitempty"`
-	// Helpers are programs, or folders of them, that the program may start itself.
-	// A script cannot.
+	// Helpers are programs, or folders of them, that the program itself may start. A script cannot start
+	// them.
 	Helpers []PathRule `json:"helpers,omitempty"`
 	// Exception is the ID of the exception that grants the program until Expires.
 	Exception string     `json:"exception,omitempty"`
 	Expires   *time.Time `json:"expires,omitempty"`
 }
 
-// AskRule is a sub-command with the approval it needs.
+// AskRule is a sub-command with the approval that it needs.
 type AskRule struct {
 	Pattern  Pattern  `json:"pattern"`
 	Approval Approval `json:"approval"`
 }
 
-// Pattern is a denied command: words, the first one the command's basename. In
-// the rules of a Binary the words are those behind the program's name.
+// Pattern is a denied command: words, the first one the command's basename. In the rules of a Binary the
+// words are those after the program's name.
 type Pattern struct {
 	Words []string `json:"words"`
 	Text  string   `json:"text"` // as written
-	// Reason is the author's, shown with the refusal, and Instead what to do.
+	// Reason is the author's text for the denial. Instead is the suggested alternative.
 	Reason  string   `json:"reason,omitempty"`
 	Instead []string `json:"instead,omitempty"`
 	Rule    Rule     `json:"rule"`
@@ -267,15 +262,14 @@ type Shell struct {
 	JIT            bool      `json:"jit,omitempty"` // memory may become executable
 	Limits         Limits    `json:"limits"`
 	Rule           Rule      `json:"rule"`
-	// Env lists the variables (NAME=value) that every script begins with, beside what
-	// ringd gives it.
+	// Env lists the variables (NAME=value) of every script, in addition to those that ringd sets.
 	Env []string `json:"env,omitempty"`
-	// Audit is "full" when records hold the words of programs, and "" or "metadata"
-	// when they hold the program and a digest of its words.
+	// Audit is "full" if records hold the words of programs. If it is empty or "metadata", they hold the
+	// program and a digest of its words.
 	Audit string `json:"audit,omitempty"`
 }
 
-// Powers are what a bridge can do to the world; its owner states them.
+// Powers are the effects of a bridge on the world. Its owner declares them.
 type Powers struct {
 	Sensitive bool `json:"sensitive"`
 	Untrusted bool `json:"untrusted"`
@@ -287,152 +281,148 @@ type Bridge struct {
 	Name      string   `json:"name"` // as the guest sees it: spawnSubagent, tools.search
 	Powers    Powers   `json:"powers"`
 	Executors []string `json:"executors,omitempty"` // empty: every granted executor
-	// JSON Schema of the argument list's first element, canonical JSON; nil: any
+	// JSON Schema of the first argument, canonical JSON; nil: any
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Result    json.RawMessage `json:"result,omitempty"` // JSON Schema of the result; nil: any
 	Limits    BridgeLimits    `json:"limits"`
 	Audit     string          `json:"audit"` // "metadata" or "full"
 	Rule      Rule            `json:"rule"`
 
-	// Also holds further schemas that the argument must fit, all of them. Only
-	// Narrow and the layers of a policy put them here, sorted and in canonical form.
-	// AlsoResult holds those of the result.
+	// Also holds further schemas. The argument must match all of them. Only Narrow and the layers of a policy
+	// set it, sorted and in canonical form. AlsoResult holds those of the result.
 	Also       []json.RawMessage `json:"also,omitempty"`
 	AlsoResult []json.RawMessage `json:"alsoResult,omitempty"`
-	// Approval asks people before a call happens; nil: nobody is asked.
+	// Approval is required before a call. nil: none.
 	Approval *Approval `json:"approval,omitempty"`
 }
 
-// Approval says who is asked before a call, and when. The zero Approval asks
-// always, and one approver of the host is enough.
+// Approval selects who approves a call, and when. The zero Approval applies to every call, and any one
+// approver of the host is sufficient.
 type Approval struct {
-	// From lists who may approve: user:, group: and team: names. Empty: whoever
-	// the host lets approve.
+	// From lists the approvers: user:, group: and team: names. If it is empty, every approver of the host may
+	// approve.
 	From []string `json:"from,omitempty"`
-	// Count is how many different people have to approve; below 1 counts as 1.
+	// Count is the number of different approvers that is required. Values below 1 mean 1.
 	Count         int64 `json:"count"`
 	ExpiresMillis int64 `json:"expiresMillis"`
-	// HoldMillis bounds the wait of a program that cannot be written down while it
-	// waits, as a script half way cannot; 0: DefaultHoldMillis. It never outlasts
-	// ExpiresMillis.
+	// HoldMillis limits the wait of a program that cannot be snapshotted, such as a running script. 0 means
+	// DefaultHoldMillis. ExpiresMillis limits the wait as well.
 	HoldMillis int64 `json:"holdMillis,omitempty"`
-	// When is a condition over the call, see package compiler/condition; "" asks
-	// always.
+	// When is a condition on the call, see package compiler/condition. If it is empty, every call needs the
+	// approval.
 	When string `json:"when,omitempty"`
 	Rule Rule   `json:"rule"`
 }
 
-// DefaultHoldMillis is how long a program is held for an approval.
+// DefaultHoldMillis is the default of [Approval.HoldMillis].
 const DefaultHoldMillis = 5 * 60 * 1000
 
-// Call is what a condition is asked about. Args is what the provider gets: the
-// argument, or the list of them when there is not exactly one.
+// Call is the input of a condition. Args is what the provider gets: the argument, or the list of arguments
+// unless there is exactly one.
 type Call struct {
 	Agent, Bridge string
 	Args          json.RawMessage
-	Executor      string // that calls; "": not said
-	Powers        Powers // of the bridge, as its grant has them
+	Executor      string // the calling executor; empty: unknown
+	Powers        Powers // of the bridge, as granted
 }
 
-// BridgeLimits bound one bridge; the compiler fills in every default.
+// BridgeLimits are the limits of one bridge. The compiler fills in every default.
 type BridgeLimits struct {
 	Concurrent    int64 `json:"concurrent"`
 	CallsPerRun   int64 `json:"callsPerRun"`
-	SpawnPerCall  int64 `json:"spawnPerCall"` // this and the next two zero: starts no subagents
-	Depth         int64 `json:"depth"`        // subagent tree: levels below the first run
-	TotalSpawn    int64 `json:"totalSpawn"`   // subagent tree: agents in all
+	SpawnPerCall  int64 `json:"spawnPerCall"` // if this and the next two are zero, no subagents can be started
+	Depth         int64 `json:"depth"`        // levels of the subagent tree below the first run
+	TotalSpawn    int64 `json:"totalSpawn"`   // agents in the whole subagent tree
 	ArgumentBytes int64 `json:"argumentBytes"`
 	ResultBytes   int64 `json:"resultBytes"`
 	TimeoutMillis int64 `json:"timeoutMillis"`
 }
 
-// Files is the file profile. Deny wins; write does not imply read.
+// Files is the file profile. Deny wins. Write does not imply read.
 type Files struct {
 	Read  []PathRule `json:"read,omitempty"`
 	Write []PathRule `json:"write,omitempty"`
 	Deny  []PathRule `json:"deny,omitempty"`
-	Rule  Rule       `json:"rule,omitzero"` // where the lists stand
-	// Powers are what the files that are read carry.
+	Rule  Rule       `json:"rule,omitzero"` // rule of the lists
+	// Powers are the powers of the files that are read.
 	Powers Powers `json:"powers,omitzero"`
 }
 
 // Egress modes.
 const (
-	EgressOff         = "off"          // no door at all
+	EgressOff         = "off"          // no network
 	EgressGatewayOnly = "gateway-only" // only the virtual gateway host
 	EgressAllowlist   = "allowlist"    // only the listed hosts
 )
 
-// Egress is the network profile. The zero Mode is treated as off.
+// Egress is the network profile. A zero Mode means off.
 type Egress struct {
 	Mode     string       `json:"mode"`
 	Allow    []EgressRule `json:"allow,omitempty"`
 	Deny     []EgressRule `json:"deny,omitempty"`
 	Gateways []Gateway    `json:"gateways,omitempty"`
-	Rule     Rule         `json:"rule,omitzero"` // where the mode stands
+	Rule     Rule         `json:"rule,omitzero"` // rule of the mode
 }
 
-// EgressRule is one entry of an egress list. Methods and Paths stand only where
-// requests can be read: never on port 443, which carries TLS.
+// EgressRule is one entry of an egress list. Methods and Paths are set only where requests can be read: never
+// on port 443, which carries TLS.
 type EgressRule struct {
 	Host    string       `json:"host"`              // name, *.name, address or CIDR
-	Ports   []int        `json:"ports,omitempty"`   // the compiler writes the default, 443, out
-	AnyPort bool         `json:"anyPort,omitempty"` // written as host:*; Ports is empty
+	Ports   []int        `json:"ports,omitempty"`   // the compiler fills in the default, 443
+	AnyPort bool         `json:"anyPort,omitempty"` // written as host:*; then Ports is empty
 	Methods []string     `json:"methods,omitempty"`
-	Paths   []string     `json:"paths,omitempty"` // each covers itself and what is below it
-	ECH     bool         `json:"ech,omitempty"`   // an encrypted ClientHello passes
+	Paths   []string     `json:"paths,omitempty"` // each covers itself and everything below it
+	ECH     bool         `json:"ech,omitempty"`   // an encrypted ClientHello is allowed
 	Limits  EgressLimits `json:"limits,omitzero"`
-	Expires *time.Time   `json:"expires,omitempty"` // from then on the rule grants nothing; nil: never
+	Expires *time.Time   `json:"expires,omitempty"` // the rule grants nothing from then on; nil: never
 	Reason  string       `json:"reason,omitempty"`
 	Rule    Rule         `json:"rule"`
 	Powers  Powers       `json:"powers,omitzero"`
 	// Exception is the ID of the exception that grants the entry until Expires.
 	Exception string `json:"exception,omitempty"`
-	// Of is the Host of the entry that this one is a part of, with which it shares
-	// its limits; "": none. Only Narrow sets it.
+	// Of is the Host of the entry of which this one is a part. They share the limits of that entry. It is
+	// empty for a whole entry. Only Narrow sets it.
 	Of string `json:"of,omitempty"`
-	// Under are the entries of the layers above that the limits are shared by, the
-	// outermost first.
+	// Under lists the entries of the layers above whose limits apply as well, the outermost first.
 	Under []Budget `json:"under,omitempty"`
 }
 
-// Budget is an entry of a layer above with limits. What one run does by all entries
-// and gateways that lie within it counts against them together.
+// Budget is an entry of a layer above with limits. The uses of all entries and gateways within it count
+// together against them.
 type Budget struct {
-	Host    string       `json:"host"` // with Ports to Paths, what it is known by
+	Host    string       `json:"host"` // Host, Ports, Methods and Paths identify the entry
 	Ports   []int        `json:"ports,omitempty"`
 	AnyPort bool         `json:"anyPort,omitempty"`
 	Methods []string     `json:"methods,omitempty"`
 	Paths   []string     `json:"paths,omitempty"`
 	Limits  EgressLimits `json:"limits,omitzero"`
-	Rule    Rule         `json:"rule"` // of the layer
+	Rule    Rule         `json:"rule"` // in the layer
 }
 
-// EgressLimits bound what one run does by one rule; 0 is no limit.
+// EgressLimits are the limits of one rule for one run. 0 is no limit.
 type EgressLimits struct {
 	UpBytes     int64 `json:"upBytes,omitempty"`     // sent
 	DownBytes   int64 `json:"downBytes,omitempty"`   // received
 	Connections int64 `json:"connections,omitempty"` // open at once
-	PerMinute   int64 `json:"perMinute,omitempty"`   // connections, and requests where they are read
+	PerMinute   int64 `json:"perMinute,omitempty"`   // new connections, and requests where they are read
 }
 
-// Gateway is a virtual host inside of a guest, <Name>.ringd.internal on port 80,
-// which stands for one upstream. The host adds the credential; the guest never
-// has it.
+// Gateway is a virtual host inside a guest, <Name>.ringd.internal on port 80. It forwards to one upstream.
+// The host adds the credential, which the guest never sees.
 type Gateway struct {
 	Name     string `json:"name"`               // one label: gateway
-	Upstream string `json:"upstream,omitempty"` // https://host[:port][/prefix]; "": the host's configuration says it
-	// Addresses lists what of the upstream's answers may be dialed beside public
-	// addresses: addresses and ranges.
-	Addresses  []string     `json:"addresses,omitempty"`
-	Credential string       `json:"credential,omitempty"` // a name of the host's configuration; "": none is added
-	Methods    []string     `json:"methods,omitempty"`
-	Paths      []string     `json:"paths,omitempty"`
-	Headers    []string     `json:"headers,omitempty"` // that pass beside those of egress.FieldPasses; lower case
-	Limits     EgressLimits `json:"limits,omitzero"`
-	Expires    *time.Time   `json:"expires,omitempty"`
-	Reason     string       `json:"reason,omitempty"`
-	Rule       Rule         `json:"rule"`
-	Powers     Powers       `json:"powers,omitzero"`
-	Under      []Budget     `json:"under,omitempty"` // as of an EgressRule
+	Upstream string `json:"upstream,omitempty"` // https://host[:port][/prefix]; empty: from the host's configuration
+	// Addresses lists addresses and ranges of the upstream that may be dialed in addition to public ones.
+	Addresses  []string `json:"addresses,omitempty"`
+	Credential string   `json:"credential,omitempty"` // a name in the host's configuration; empty: no credential
+	Methods    []string `json:"methods,omitempty"`
+	Paths      []string `json:"paths,omitempty"`
+	// forwarded in addition to those of egress.FieldPasses; lower case
+	Headers []string     `json:"headers,omitempty"`
+	Limits  EgressLimits `json:"limits,omitzero"`
+	Expires *time.Time   `json:"expires,omitempty"`
+	Reason  string       `json:"reason,omitempty"`
+	Rule    Rule         `json:"rule"`
+	Powers  Powers       `json:"powers,omitzero"`
+	Under   []Budget     `json:"under,omitempty"` // as in EgressRule
 }

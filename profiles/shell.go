@@ -12,16 +12,16 @@ import (
 	"github.com/ringd/ringd/profiles/spelling"
 )
 
-// shellIndex is the shell profile, indexed.
+// shellIndex is the indexed shell profile.
 type shellIndex struct {
 	rules *command.Rules
-	place string // where a script may write without file grants
-	// known are the listed programs and their basenames, sorted by the first refusal.
+	place string // folder that a script may write without file grants
+	// known returns the listed programs and their basenames, sorted. It is computed at the first denial.
 	known func() (paths, names []string)
 }
 
-// newShellIndex indexes what counts at a time. A program whose exception is over
-// keeps its place in the list, and has no path by which it could be found.
+// newShellIndex indexes the entries that have not expired at a time. A program whose exception has ended
+// keeps its place in the list but cannot be found by a path.
 func newShellIndex(s *Shell, workspace string, now time.Time) shellIndex {
 	cfg := command.Config{Binaries: make([]command.Binary, len(s.Binaries)),
 		Patterns: make([][]string, len(s.DeniedPatterns))}
@@ -81,7 +81,7 @@ func (d *Decider) Shell(a ShellAction) Decision {
 	return d.script(d, a)
 }
 
-// noShell gives the decision of a decider that decides no script.
+// noShell returns the decision if no script is granted.
 func (d *Decider) noShell() (Decision, bool) {
 	if dec, closed := d.refuse(); closed {
 		return dec, true
@@ -92,10 +92,9 @@ func (d *Decider) noShell() (Decision, bool) {
 	return Decision{}, false
 }
 
-// Command decides a command whose words may be known in part. Unsettled is a Deny
-// with CodeShellUnsettled: the final words may be looser. What the Judgement has
-// in Scripts, and program text on its standard input, is to be read by the caller:
-// before that an Allow is none.
+// Command decides a command whose words may be known only in part. If the judgement is unsettled, the
+// decision is a Deny with CodeShellUnsettled, and the final words may be allowed. The caller must also read
+// the scripts in Judgement.Scripts and program text on standard input. Until then an Allow is not final.
 func (d *Decider) Command(c argv.Command) (Decision, command.Judgement) {
 	if dec, closed := d.noShell(); closed {
 		return dec, command.Judgement{}
@@ -104,13 +103,13 @@ func (d *Decider) Command(c argv.Command) (Decision, command.Judgement) {
 	return judged{d, j}.decision(), j
 }
 
-// judged is what the rules of commands found, for the policy of a decider.
+// judged is a finding of the command rules for the policy of a decider.
 type judged struct {
 	*Decider
 	command.Judgement
 }
 
-// decision names the rule of the policy that was found, and the words of its author.
+// decision adds the matching rule of the policy and its author's text.
 func (d judged) decision() Decision {
 	f := d.Finding
 	dec := Decision{Code: Code(f.Code), Reason: f.Reason, Rule: known(&d.agent.Shell.Rule), Revision: d.revision}
@@ -144,7 +143,7 @@ func (d judged) decision() Decision {
 	return dec
 }
 
-// asked is the rule of a finding that asks people, or nil.
+// asked returns the rule of a finding that needs an approval, or nil.
 func (s *Shell) asked(f command.Finding) *AskRule {
 	if f.Binary < 0 || f.Ask < 0 {
 		return nil
@@ -152,7 +151,7 @@ func (s *Shell) asked(f command.Finding) *AskRule {
 	return &s.Binaries[f.Binary].Ask[f.Ask]
 }
 
-// denied adds to a denial its rule, the words of its author, and what to do instead.
+// denied adds to a denial its rule, its author's text and the suggested alternative.
 func (d judged) denied(dec *Decision) {
 	s, f := d.agent.Shell, d.Finding
 	switch {
@@ -177,7 +176,7 @@ func (d judged) denied(dec *Decision) {
 	}
 }
 
-// authored adds the words of the author of a pattern to a decision.
+// authored adds the text of a pattern's author to a decision.
 func authored(dec *Decision, p *Pattern) {
 	if known(&p.Rule) != nil && dec.Verdict != Ask {
 		dec.Rule = &p.Rule
@@ -196,8 +195,8 @@ func (d *Decider) Variable(a VariableAction) Decision {
 	return dec
 }
 
-// Assign decides setting a variable to a value that may be known in part. False:
-// the final value decides; the Decision is a Deny.
+// Assign decides setting a variable to a value that may be known only in part. It returns false and a Deny if
+// the final value must decide.
 func (d *Decider) Assign(name string, value argv.Word) (Decision, bool) {
 	if dec, closed := d.noShell(); closed {
 		return dec, true
@@ -216,8 +215,8 @@ func (d *Decider) Assign(name string, value argv.Word) (Decision, bool) {
 	}
 }
 
-// Builtin decides whether scripts have a builtin of the shell at all; its words
-// are Command's to decide. False: the shell has no builtin of that name.
+// Builtin decides whether scripts have a builtin of the shell. Command decides on its words. It returns false
+// if the shell has no builtin of that name.
 func (d *Decider) Builtin(name string) (Decision, bool) {
 	if dec, closed := d.noShell(); closed {
 		return dec, true

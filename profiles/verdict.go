@@ -1,20 +1,18 @@
-// This file owns the three answers to a question. It is pure.
-
 package profiles
 
 import "fmt"
 
-// Verdict is the answer to one question. The zero value denies.
+// Verdict is a decision without its reason. The zero value denies.
 type Verdict uint8
 
 // The verdicts, from strict to loose.
 const (
-	Deny  Verdict = iota // refused
-	Ask                  // a person has to answer first
-	Allow                // granted
+	Deny Verdict = iota
+	Ask          // a person has to answer first
+	Allow
 )
 
-// String returns "deny", "ask" or "allow"; every unknown value is "deny".
+// String returns "deny", "ask" or "allow". Every unknown value is "deny".
 func (v Verdict) String() string {
 	switch v {
 	case Allow:
@@ -28,11 +26,10 @@ func (v Verdict) String() string {
 	}
 }
 
-// MarshalText writes the verdict as String does.
+// MarshalText encodes the verdict like [Verdict.String].
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// UnmarshalText reads "deny", "ask" or "allow"; anything else is an error and
-// leaves Deny.
+// UnmarshalText decodes "deny", "ask" or "allow". Other values are an error and leave Deny.
 func (v *Verdict) UnmarshalText(b []byte) error {
 	*v = Deny
 	switch string(b) {

@@ -8,13 +8,12 @@ import (
 	"github.com/ringd/ringd/profiles/paths"
 )
 
-// Workspace is the place in a policy that each host names for itself.
+// Workspace is the place in a policy that each host binds to a folder.
 const Workspace = "$WORKSPACE"
 
-// In returns the set with $WORKSPACE written out for each agent, as the host names it. An
-// agent that workspace has no clean path for keeps its rules as they are: a grant that
-// names the place then grants nothing. The receiver is not changed; nil stays nil, and a
-// nil workspace names none.
+// In returns the set with $WORKSPACE replaced for each agent by the folder that workspace returns. If that
+// folder is not a clean path, the agent's rules stay as they are, and a grant that names the place grants
+// nothing. The receiver is not changed. A nil set gives nil. A nil workspace changes nothing.
 func (s *Set) In(workspace func(agent string) string) *Set {
 	if s == nil || workspace == nil {
 		return s
@@ -29,7 +28,7 @@ func (s *Set) In(workspace func(agent string) string) *Set {
 	return &out
 }
 
-// in writes $WORKSPACE out in every path of an agent.
+// in replaces $WORKSPACE in every path of an agent.
 func (a Agent) in(dir string) Agent {
 	for _, list := range []*[]PathRule{&a.Files.Read, &a.Files.Write, &a.Files.Deny} {
 		*list = slices.Clone(*list)
@@ -56,13 +55,13 @@ func written(p, dir string) string {
 	if full, ok := paths.Expand(p, dir, ""); ok {
 		return full
 	}
-	return p // and so it stands for nothing
+	return p // not clean, so the place stays unbound
 }
 
 func inWorkspace(p string) bool { return p == Workspace || strings.HasPrefix(p, Workspace+"/") }
 
-// NeedsWorkspace returns the first rule of the executor's kernel profile that names
-// $WORKSPACE. A host that names none starts no program of it.
+// NeedsWorkspace returns the first rule of the executor's kernel profile that names $WORKSPACE. A host
+// without a workspace cannot start its programs.
 func (a Agent) NeedsWorkspace(executor string) (PathRule, bool) {
 	k, _ := a.Kernel(executor)
 	for _, r := range slices.Concat(k.Read, k.Write, k.Deny) {

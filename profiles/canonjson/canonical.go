@@ -1,6 +1,5 @@
-// Package canonjson owns what JSON text has to be before profiles reads it: one
-// value that every reader takes for the same, and its canonical form. It is pure
-// and refuses what is ambiguous.
+// Package canonjson owns the JSON text that profiles reads: it must be one value that every reader
+// understands in the same way, and it has a canonical form. Ambiguous text is rejected.
 package canonjson
 
 import (
@@ -17,11 +16,11 @@ import (
 	"github.com/gowebpki/jcs"
 )
 
-// MaxExact is the largest integer that RFC 8785 writes without loss.
+// MaxExact is the largest integer that RFC 8785 represents exactly.
 const MaxExact = 1<<53 - 1
 
-// Canonical returns the RFC 8785 form of JSON text, which is one value. It
-// refuses text that is not UTF-8, and numbers that no double holds.
+// Canonical returns the RFC 8785 form of JSON text that holds one value. It rejects text that is not UTF-8,
+// and numbers that do not fit a double.
 func Canonical(b []byte) ([]byte, error) {
 	if !utf8.Valid(b) {
 		return nil, errors.New("canonical JSON: not UTF-8")
@@ -42,8 +41,8 @@ func Canonical(b []byte) ([]byte, error) {
 	return out, nil
 }
 
-// appendCanonical writes v. jcs.Transform gives the same bytes (a test holds
-// it) but sorts an object by insertion: a set with 10,000 bridges took seconds.
+// appendCanonical appends v in canonical form. A test compares it with jcs.Transform, which sorts an object
+// by insertion and took seconds for a set with 10,000 bridges.
 func appendCanonical(out []byte, v any) ([]byte, error) {
 	var err error
 	switch v := v.(type) {
@@ -83,7 +82,7 @@ func appendCanonical(out []byte, v any) ([]byte, error) {
 	}
 }
 
-// sortedKeys orders by UTF-16 code units, as RFC 8785 asks.
+// sortedKeys orders keys by UTF-16 code units, as RFC 8785 requires.
 func sortedKeys(m map[string]any) []string {
 	keys := make([]string, 0, len(m))
 	ascii := true

@@ -13,12 +13,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth bounds the nesting of a value.
+// maxDepth is the deepest nesting of a value.
 const maxDepth = 200
 
-// Check refuses text that two readers may take for different values: what is
-// not UTF-8, escapes half a character, repeats a key, holds anything after its
-// one value, or is nested deeper than 200.
+// Check rejects text that two readers may read as different values: text that is not UTF-8, escapes half a
+// surrogate pair, repeats a key, has anything after its value, or is nested deeper than maxDepth.
 func Check(b []byte) error {
 	if !utf8.Valid(b) {
 		return errors.New("not UTF-8")
@@ -32,8 +31,8 @@ func Check(b []byte) error {
 	return nil
 }
 
-// loneSurrogate reports whether JSON text escapes half a character. Readers
-// disagree about what that is: encoding/json takes it for U+FFFD.
+// loneSurrogate reports whether JSON text escapes half a surrogate pair. Readers disagree about its meaning:
+// encoding/json reads U+FFFD.
 func loneSurrogate(b []byte) bool {
 	unit := func(at int) rune {
 		if at+6 > len(b) || b[at] != '\\' || b[at+1] != 'u' {
@@ -62,9 +61,8 @@ func loneSurrogate(b []byte) bool {
 	return false
 }
 
-// noRepeats walks the JSON text once and refuses a repeated key in any object,
-// nesting deeper than maxDepth, and text after the value. Two readers of
-// a repeated key may see different values, so neither gets to see it.
+// noRepeats walks the JSON text once. It rejects a repeated key in any object, nesting deeper than maxDepth,
+// and text after the value. Two readers of a repeated key may take different values.
 func noRepeats(b []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.UseNumber()
@@ -118,8 +116,8 @@ func noRepeats(b []byte) error {
 	return nil
 }
 
-// Clip shortens text that comes from the guest for use in a message, and takes
-// out what could move a terminal's cursor.
+// Clip shortens text from the guest for use in a message, and removes characters that could move a terminal's
+// cursor.
 func Clip(s string) string {
 	const most = 120
 	short := Truncate(s, most)

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Strict decodes the flat object raw into the struct that v points to. Names
-// are compared exactly: encoding/json alone would take "Argv" for "argv".
+// Strict decodes the flat object raw into the struct that v points to. Names must match exactly:
+// encoding/json alone would accept "Argv" for "argv".
 func Strict(kind string, raw json.RawMessage, v any, required ...string) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
@@ -41,8 +41,8 @@ func Strict(kind string, raw json.RawMessage, v any, required ...string) error {
 	return nil
 }
 
-// Fields are the JSON names of the fields of a struct, in its order; those of an
-// embedded struct are among them.
+// Fields returns the JSON names of the fields of a struct in their order, including those of embedded
+// structs.
 func Fields(t reflect.Type) []string {
 	var names []string
 	for _, f := range reflect.VisibleFields(t) {
@@ -53,11 +53,10 @@ func Fields(t reflect.Type) []string {
 	return names
 }
 
-// mayHoldNull reports whether a field holds somebody else's JSON.
+// mayHoldNull reports whether a field holds JSON that belongs to the caller, where null is allowed.
 func mayHoldNull(name string) bool { return name == "args" || name == "arguments" || name == "bridges" }
 
-// holdsNull reports whether null stands in a JSON value, which encoding/json
-// would read as an empty one.
+// holdsNull reports whether a JSON value contains null, which encoding/json would read as an empty value.
 func holdsNull(value json.RawMessage) bool {
 	for dec := json.NewDecoder(bytes.NewReader(value)); ; {
 		tok, err := dec.Token()
@@ -70,7 +69,7 @@ func holdsNull(value json.RawMessage) bool {
 	}
 }
 
-// ReplaceTail gives b with another end; false when it does not end as from says.
+// ReplaceTail replaces the suffix from of b by to. It returns false if b does not end with from.
 func ReplaceTail(b []byte, from, to string) ([]byte, bool) {
 	head, ok := bytes.CutSuffix(b, []byte(from))
 	if !ok {

@@ -16,35 +16,36 @@ const (
 	KindDNS     = "dns"
 )
 
-// Action describes one request of a guest that is not made: the bytes that a client would
-// send, the answers that a resolver would give. The fields that count depend on Kind.
+// Action describes one hypothetical request of a guest: the bytes that a client would send, and the answers
+// of a resolver. Kind selects the fields that apply.
 type Action struct {
 	Kind       string      `json:"kind"` // connect, http, socks5, fetch, dns
 	Target     string      `json:"target"`
 	Method     string      `json:"method,omitempty"`
-	Path       string      `json:"path,omitempty"` // for a target without one, and for a request read in a tunnel
+	Path       string      `json:"path,omitempty"` // for a target without a path, and for a request inside a tunnel
 	HostHeader *string     `json:"host_header,omitempty"`
 	Headers    [][2]string `json:"headers,omitempty"` // in order
-	Raw        string      `json:"raw,omitempty"`     // the bytes on the wire, instead of all these
+	Raw        string      `json:"raw,omitempty"`     // the bytes on the wire, instead of all other fields
 	RawHex     string      `json:"raw_hex,omitempty"`
-	// ResolvesTo has an answer for each lookup, and the last one for all further lookups.
-	// Nil stands for one public address. In the ResolveMode rrset each lookup gets all.
+	// ResolvesTo has an answer for each lookup. The last one repeats for all further lookups. Nil means one
+	// public address. In the ResolveMode rrset each lookup returns all of them.
 	ResolvesTo  []string `json:"resolves_to,omitzero"`
 	ResolveMode string   `json:"resolve_mode,omitempty"`
-	Cname       []string `json:"cname,omitempty"`     // aliases on the way to the addresses: not used
-	NoDNS       bool     `json:"no_dns,omitempty"`    // nothing may be looked up
+	Cname       []string `json:"cname,omitempty"`     // aliases before the addresses: ignored
+	NoDNS       bool     `json:"no_dns,omitempty"`    // lookups are not allowed
 	Redirects   []string `json:"redirects,omitempty"` // of a fetch
-	Atyp        string   `json:"atyp,omitempty"`      // SOCKS: domain, ipv4, ipv6; if empty, by the form of the target
-	Cmd         string   `json:"cmd,omitempty"`       // SOCKS; if empty, connect
-	SNI         *string  `json:"sni,omitempty"`       // nil: not tested; empty: a ClientHello without a name
-	ECH         bool     `json:"ech,omitempty"`
-	TLS         string   `json:"tls,omitempty"` // none: the first bytes are Payload
-	Payload     string   `json:"payload,omitempty"`
+	// SOCKS: domain, ipv4, ipv6; if empty, from the form of the target
+	Atyp    string  `json:"atyp,omitempty"`
+	Cmd     string  `json:"cmd,omitempty"` // SOCKS; if empty, connect
+	SNI     *string `json:"sni,omitempty"` // nil: not tested; empty: a ClientHello without a name
+	ECH     bool    `json:"ech,omitempty"`
+	TLS     string  `json:"tls,omitempty"` // none: the first bytes are Payload
+	Payload string  `json:"payload,omitempty"`
 }
 
-// DecideAction decides an action at the time now with the steps that the listeners use. For
-// an action with several hops it returns the Decision of the last hop, or of the one that is
-// denied. Without an answer in the description no address is decided.
+// DecideAction decides an action at the time now with the steps that the listeners use. For an action with
+// several hops it returns the Decision of the last hop, or of the denied one. Addresses are decided only if
+// the action has answers.
 func DecideAction(l *List, a Action, now time.Time) Decision {
 	if closed := l.Closed(); closed != nil {
 		return denied(closed)
@@ -69,10 +70,10 @@ func DecideAction(l *List, a Action, now time.Time) Decision {
 	}
 }
 
-// denied is a Decision that no list has made.
+// denied returns a Decision that was denied without a list.
 func denied(r *Refusal) Decision { return Decision{refusal: r} }
 
-// trial is an action while it is decided.
+// trial is an action that is being decided.
 type trial struct {
 	Action
 	list    *List
@@ -81,7 +82,7 @@ type trial struct {
 	lookups int
 }
 
-// check refuses fields that contradict each other, and decodes the bytes on the wire.
+// check rejects fields that contradict each other, and decodes the bytes on the wire.
 func (t *trial) check() string {
 	switch {
 	case t.TLS != "" && t.TLS != "none":
@@ -104,10 +105,10 @@ func (t *trial) check() string {
 	return ""
 }
 
-// open decides on a target and its addresses, as before the first byte goes to it.
+// open decides on a target and its addresses, before the first byte is sent to it.
 func (t *trial) open(target Dest) Decision { return t.address(t.list.Decide(target, t.now)) }
 
-// address looks the target up and decides on the answers. A virtual host is not looked up.
+// address resolves the target and decides on the answers. A virtual host is not resolved.
 func (t *trial) address(d Decision) Decision {
 	if !d.Allowed() || d.Match().Virtual != 0 {
 		return d
@@ -123,8 +124,7 @@ func (t *trial) address(d Decision) Decision {
 	}
 }
 
-// resolve returns the answers of the next lookup. described is false if the action leaves
-// them open.
+// resolve returns the answers of the next lookup. described is false if the action has none.
 func (t *trial) resolve(d Dest) (answers []netip.Addr, described bool, no *Refusal) {
 	if d.Addr.IsValid() {
 		return nil, true, nil
@@ -149,8 +149,8 @@ func (t *trial) resolve(d Dest) (answers []netip.Addr, described bool, no *Refus
 	return answers, true, nil
 }
 
-// dns decides on a query for a name. The guest gets its answer from the list alone, without
-// a lookup, so the answers of the description are not used.
+// dns decides on a query for a name. The guest's answer comes from the list alone, without a lookup, so the
+// answers of the action are ignored.
 func (t *trial) dns() Decision {
 	d, r := ParseHost(t.Target, 53)
 	if r != nil {

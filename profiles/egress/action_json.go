@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// CheckActionJSON refuses what encoding/json lets pass: an unknown kind, and a header
-// with more or fewer than a name and a value.
+// CheckActionJSON rejects mistakes that encoding/json accepts: an unknown kind, and a header that is not one
+// name and one value.
 func CheckActionJSON(kind string, raw json.RawMessage) error {
 	switch kind {
 	case KindConnect, KindHTTP, kindSOCKS5, KindFetch, KindDNS:

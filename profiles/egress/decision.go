@@ -7,19 +7,19 @@ import (
 	"github.com/ringd/ringd/profiles/egress/clienthello"
 )
 
-// Decision is what a list decides about one connection. It is refined step by step, in the
+// Decision is the decision of a list on one connection. It is refined step by step, in the
 // order of the connection's life:
 //
 //	d := list.Decide(target, now)          // before the name is looked up
 //	d = d.Addresses(answers, now)          // after the one lookup, before there is a socket
-//	r := d.Dialable(address, now)          // each socket, as it is about to connect
-//	d = d.Hello(hello, err, now)           // before a byte is forwarded, on port 443
-//	d = d.Request(method, path, says, now) // each request that is read, before it is sent on
+//	r := d.Dialable(address, now)          // for each socket, just before it connects
+//	d = d.Hello(hello, err, now)           // on port 443, before a byte is forwarded
+//	d = d.Request(method, path, says, now) // for each request that is read, before it is forwarded
 //
-// A step returns a new Decision and leaves its receiver as it is: each request of a
+// A step returns a new Decision and does not change its receiver: each request of a
 // connection is decided from the Decision of the connection. A step on a denied Decision
-// returns it unchanged, so no step turns a denial into a grant. Each step takes the time, as
-// an entry may expire between two of them. The zero Decision denies.
+// returns it unchanged, so no step turns a denial into a grant. Each step takes the time,
+// since an entry may expire between two of them. The zero Decision denies.
 type Decision struct {
 	list      *List
 	target    Dest
@@ -35,16 +35,16 @@ func (l *List) Decide(target Dest, now time.Time) Decision {
 	return Decision{list: l, target: target}.next(m, r)
 }
 
-// DecideName decides on a name without a port, which is when a guest may get an address that
-// stands for it. The Decision cannot be dialed.
+// DecideName decides on a name without a port: whether the guest may get a synthetic address for it. The
+// Decision cannot be dialed.
 func (l *List) DecideName(name string, now time.Time) Decision {
 	m, r := l.matchName(name, now)
 	return Decision{list: l, target: Dest{Name: name}}.next(m, r)
 }
 
-// Addresses decides which answers for the name may be dialed and keeps their order. For a
-// target that is an address, the answers do not count. The refusal is NoAddress without
-// any answer and Address if none may be dialed. It does not name the answers.
+// Addresses decides which answers for the name may be dialed and keeps their order. If the target is an
+// address, the answers are ignored. It denies with NoAddress if there are no answers, and with Address if
+// none may be dialed. The denial does not contain the answers.
 func (d Decision) Addresses(answers []netip.Addr, now time.Time) Decision {
 	if !d.granted {
 		return d
@@ -57,8 +57,8 @@ func (d Decision) Addresses(answers []netip.Addr, now time.Time) Decision {
 	return next
 }
 
-// Dialable refuses an address that is about to be dialed, whatever led to it: it looks at
-// the address and its port alone. It stands behind Addresses and does not replace it.
+// Dialable decides on an address just before it is dialed, however it was found. It checks only the address
+// and its port. It is a second check after Addresses and does not replace it.
 func (d Decision) Dialable(at netip.AddrPort, now time.Time) *Refusal {
 	if !d.granted {
 		return d.Refusal()
@@ -66,8 +66,8 @@ func (d Decision) Dialable(at netip.AddrPort, now time.Time) *Refusal {
 	return d.list.Dialable(at, now)
 }
 
-// Hello decides on the first bytes of a connection, which are held back until then if
-// [Inspected] says so. err is that of the package clienthello; any error refuses.
+// Hello decides on the first bytes of a connection, which are held back until then if [Inspected] is true.
+// err is the error of package clienthello. Any error denies.
 func (d Decision) Hello(h clienthello.Hello, err error, now time.Time) Decision {
 	if !d.granted {
 		return d
@@ -75,8 +75,8 @@ func (d Decision) Hello(h clienthello.Hello, err error, now time.Time) Decision 
 	return d.next(d.match, d.list.hello(d.target, d.match, h, err, now))
 }
 
-// Request decides one request that was read on the connection. Of the entries that cover
-// the connection, the one that grants the request comes first in Match.
+// Request decides one request that was read on the connection. The entry that grants the request comes first
+// in Match.
 func (d Decision) Request(method, path string, says Saying, now time.Time) Decision {
 	if !d.granted {
 		return d
@@ -84,7 +84,7 @@ func (d Decision) Request(method, path string, says Saying, now time.Time) Decis
 	return d.next(d.list.request(d.target, d.match, method, path, says, now))
 }
 
-// next is the Decision after a step: m covers the connection now, or r refuses it.
+// next returns the Decision after a step: m covers the connection now, or r denies it.
 func (d Decision) next(m Match, r *Refusal) Decision {
 	if r != nil {
 		return Decision{list: d.list, target: d.target, refusal: r}
@@ -93,10 +93,10 @@ func (d Decision) next(m Match, r *Refusal) Decision {
 	return d
 }
 
-// Allowed reports whether every step so far has allowed the connection.
+// Allowed reports whether all steps so far have allowed the connection.
 func (d Decision) Allowed() bool { return d.granted }
 
-// Refusal says why the connection is denied; nil if it is allowed.
+// Refusal returns the reason of a denial, or nil if the connection is allowed.
 func (d Decision) Refusal() *Refusal {
 	if d.granted || d.refusal != nil {
 		return d.refusal
@@ -104,11 +104,12 @@ func (d Decision) Refusal() *Refusal {
 	return refusal(NotGranted, "nothing covers the target")
 }
 
-// Target is what was decided on.
+// Target returns the target of the connection.
 func (d Decision) Target() Dest { return d.target }
 
-// Match is what covers the connection. The Match of a denied Decision covers nothing.
+// Match returns the entries or the virtual host that cover the connection. The Match of a denied Decision is
+// empty.
 func (d Decision) Match() Match { return d.match }
 
-// Dial lists the addresses that Addresses kept.
+// Dial returns the addresses that Addresses kept.
 func (d Decision) Dial() []netip.Addr { return d.addresses }

@@ -1,12 +1,10 @@
-// Package egress owns what may be reached over the network: how the text of a
-// target is read, which entry of a list covers it, which addresses may be dialed
-// for it, and what the first bytes of a connection have to be. Everything that
-// opens a connection for a guest decides here. It is pure: names are looked up,
-// and time is read, by who asks.
+// Package egress owns the rules of the network: how the text of a target is read, which
+// entry of a list covers it, which addresses may be dialed for it, and what the first
+// bytes of a connection must be. All code that opens a connection for a guest decides
+// here. Callers look up names and pass the time.
 //
-// It refuses by default: the zero List reaches nothing, and so does one with an
-// entry that cannot be read. Values are immutable after they were made and safe
-// for concurrent use.
+// It denies by default: the zero List allows nothing, and so does one with an invalid
+// entry. Values are immutable and safe for concurrent use.
 package egress
 
 import (
@@ -16,15 +14,14 @@ import (
 	"time"
 )
 
-// Dest is one end of a connection. Exactly one of Name and Addr is set; the zero
-// Dest is nowhere.
+// Dest is one end of a connection. Exactly one of Name and Addr is set. The zero Dest is invalid.
 type Dest struct {
 	Name string     // lower case, A-labels, no trailing dot
 	Addr netip.Addr // an IPv4 address is never mapped into IPv6; no zone
 	Port uint16     // not 0
 }
 
-// Host is the name, or the address without brackets.
+// Host returns the name, or the address without brackets.
 func (d Dest) Host() string {
 	if d.Addr.IsValid() {
 		return d.Addr.String()
@@ -32,7 +29,7 @@ func (d Dest) Host() string {
 	return d.Name
 }
 
-// String is host:port, with an IPv6 address in brackets.
+// String returns host:port, with an IPv6 address in brackets.
 func (d Dest) String() string {
 	if d.Addr.IsValid() {
 		return netip.AddrPortFrom(d.Addr, d.Port).String()
@@ -40,45 +37,44 @@ func (d Dest) String() string {
 	return d.Name + ":" + strconv.Itoa(int(d.Port))
 }
 
-// Code names the reason of a refusal. Package profiles lists them all among its
-// codes.
+// Code names the reason of a denial. Package profiles lists all of them among its codes.
 type Code string
 
 // The reasons.
 const (
-	Off        Code = "egress.off"         // there is no network
+	Off        Code = "egress.off"         // the network is off
 	NotGranted Code = "egress.not_granted" // no entry covers the host
-	Port       Code = "egress.port"        // an entry covers the host, and not on this port
+	Port       Code = "egress.port"        // an entry covers the host, but not on this port
 	Denied     Code = "egress.denied"      // an entry denies the host
 	Expired    Code = "egress.expired"     // the entry that covered it has expired
-	Target     Code = "egress.target"      // not a target in its strict form
-	Address    Code = "egress.address"     // no answer may be dialed
+	Target     Code = "egress.target"      // not a valid target in the strict form
+	Address    Code = "egress.address"     // none of the resolved addresses may be dialed
 	NoAddress  Code = "egress.no_address"  // the name has no address
-	NotTLS     Code = "egress.not_tls"     // the first bytes on port 443 are no ClientHello
+	NotTLS     Code = "egress.not_tls"     // the first bytes on port 443 are not a ClientHello
 	SNI        Code = "egress.sni"         // the name in the ClientHello is missing or not listed
 	ECH        Code = "egress.ech"         // an encrypted ClientHello
-	Request    Code = "egress.request"     // not a request in its strict form
+	Request    Code = "egress.request"     // not a valid request in the strict form
 	Method     Code = "egress.method"      // the entry does not grant the method
 	Path       Code = "egress.path"        // the entry does not grant the path
-	Field      Code = "egress.field"       // a field or a parameter says another request than the one that is granted
-	Redirect   Code = "egress.redirect"    // a hop of a redirect is refused, or there are too many
-	Opaque     Code = "egress.opaque"      // requests are to be read, and cannot be through this door
+	Field      Code = "egress.field"       // a field or a parameter names another request than the granted one
+	Redirect   Code = "egress.redirect"    // a hop of a redirect is denied, or there are too many
+	Opaque     Code = "egress.opaque"      // requests must be read, which this listener cannot do
 	Budget     Code = "egress.budget"      // a limit of the entry is used up
 	Gateways   Code = "egress.gateway"     // the gateway has no upstream or no credential on this host
 )
 
-// Refusal is why something is not reached. Entry is the index, in the list that
-// was asked, of the entry that says so; -1 when none does.
+// Refusal is the reason of a denial. Entry is the index of the entry that denies in the list that decided, or
+// -1.
 type Refusal struct {
 	Code    Code
-	Why     string // a sentence without a capital or a stop; never an address that was looked up
+	Why     string // a sentence without a capital or a full stop; never contains a resolved address
 	Entry   int
-	Deny    bool     // Entry counts among the denied ones
-	Virtual int      // 1 + index of the virtual host that says so; 0: none does
-	Instead []string // what to ask for
+	Deny    bool     // Entry is an index of the denied entries
+	Virtual int      // 1 + index of the virtual host that denies; 0: none
+	Instead []string // suggested targets
 }
 
-// Error is the code and the sentence.
+// Error returns the code and the reason.
 func (r *Refusal) Error() string { return fmt.Sprintf("%s: %s", r.Code, r.Why) }
 
 // Modes of a list.
@@ -86,18 +82,18 @@ type Mode uint8
 
 // The modes. The zero Mode is Closed.
 const (
-	Closed    Mode = iota // nothing
-	Gateway               // the virtual gateway hosts alone
+	Closed    Mode = iota // nothing is allowed
+	Gateway               // only the virtual gateway hosts
 	Allowlist             // the listed hosts, and the virtual gateway hosts
 )
 
-// Entry is one entry of a list. Where Methods or Paths stand, requests are read.
+// Entry is one entry of a list. If Methods or Paths are set, requests are read.
 type Entry struct {
 	Host    string // name, *.name, address or range, in canonical form
 	Ports   []int
 	AnyPort bool
 	Methods []string
-	Paths   []string // clean; each covers itself and what is below it
+	Paths   []string // clean; each covers itself and everything below it
 	ECH     bool
 	Expires time.Time // zero: never
 }
@@ -107,18 +103,19 @@ type Virtual struct {
 	Name    string // one label
 	Methods []string
 	Paths   []string
-	Headers []string // fields that pass beside those of FieldPasses; lower case
+	Headers []string // fields forwarded in addition to those of FieldPasses; lower case
 	Expires time.Time
 }
 
-// Domain is above every virtual host. It is never looked up.
+// Domain is the parent domain of all virtual hosts. It is never resolved.
 const Domain = "ringd.internal"
 
-// Match is what of a list covers a Dest: the entries, or one virtual host. The
-// zero Match covers nothing.
+// Match holds the entries of a list that cover a Dest, or one virtual host. The zero Match covers nothing.
 type Match struct {
-	Entries []int // indices, the most specific first; what is first is what a decision names, and its limits count
-	Virtual int   // 1 + index; 0: none
-	// Reads says that each of them needs requests to be read.
+	// Entries are indices, the most specific first. The first one is named in decisions, and its limits
+	// apply.
+	Entries []int
+	Virtual int // 1 + index; 0: none
+	// Reads is true if each of them requires that requests are read.
 	Reads bool
 }

@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// ReadEntry reads one entry of a list: host, *.host, address, [address] or
-// range, with an optional :port or :*. *.host is every name below host at any
-// depth, and not host itself; **.host is the same. A name is mapped to its
-// A-labels. An entry without a port has no Ports: for a list of what is allowed
-// that is 443, for one of what is denied every port.
+// ReadEntry reads one entry of a list: host, *.host, address, [address] or range, with an optional :port or
+// :*. *.host is every name below host at any depth, but not host itself. **.host means the same. A name is
+// mapped to its A-labels. An entry without a port has no Ports: for an allowed entry that means 443, for a
+// denied one every port.
 func ReadEntry(text string) (Entry, error) {
 	var e Entry
 	host, err := e.cutPort(text)
@@ -40,8 +39,7 @@ func ReadEntry(text string) (Entry, error) {
 	return e, nil
 }
 
-// cutPort takes the port off. A text with several colons and no bracket is a
-// bare IPv6 address.
+// cutPort splits off the port. A text with several colons and no bracket is a bare IPv6 address.
 func (e *Entry) cutPort(text string) (string, error) {
 	i := strings.LastIndexByte(text, ':')
 	if i < 0 || strings.HasPrefix(text, "[") && i < strings.IndexByte(text, ']') ||
@@ -61,7 +59,7 @@ func (e *Entry) cutPort(text string) (string, error) {
 	return host, nil
 }
 
-// readRange reads an address or a range of them.
+// readRange reads an address or a range of addresses.
 func readRange(text string, bracketed bool) (string, error) {
 	if !strings.Contains(text, "/") {
 		a, err := netip.ParseAddr(text)
@@ -91,7 +89,7 @@ func readRange(text string, bracketed bool) (string, error) {
 	return p.String(), nil
 }
 
-// readWildcard reads a name, or a wildcard over one that is no top-level domain.
+// readWildcard reads a name, or a wildcard below a name that is not a top-level domain.
 func readWildcard(text string) (string, error) {
 	name, wild := strings.CutPrefix(text, "**.")
 	if !wild {
@@ -113,8 +111,7 @@ func readWildcard(text string) (string, error) {
 	return "*." + name, nil
 }
 
-// readHost reads the Host of an Entry, which is in canonical form: no other text
-// of the same hosts is taken.
+// readHost reads the Host of an Entry. It accepts only the canonical form.
 func readHost(host string) (Pattern, error) {
 	if p, err := netip.ParsePrefix(host); err == nil {
 		if p != p.Masked() || p.Addr().Is4In6() || p.Bits() == 0 {

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// MaxRedirects is the number of redirects that a fetch follows.
+// MaxRedirects is the largest number of redirects that a fetch follows.
 const MaxRedirects = 20
 
 // fetch decides a fetch and each of its redirects.
@@ -48,8 +48,8 @@ func (t *trial) hop(u URL) Decision {
 	return t.address(d)
 }
 
-// FetchMethod is the method that a fetch sends for the text of a program: GET if it is empty,
-// and the usual methods in upper case.
+// FetchMethod returns the method that fetch sends for the text of a program: GET if it is empty, and the
+// usual methods in upper case.
 func FetchMethod(text string) string {
 	switch up := strings.ToUpper(text); up {
 	case "":
@@ -61,8 +61,7 @@ func FetchMethod(text string) string {
 	}
 }
 
-// fields refuses headers that the host sets, since they say where a request goes and where
-// it ends.
+// fields denies headers that the host sets, since they determine where a request goes and where it ends.
 func (t *trial) fields() *Refusal {
 	if t.HostHeader != nil {
 		return refusal(Request, "a fetch does not set the header Host")
@@ -87,8 +86,8 @@ func fieldName(name string) bool {
 	return name != ""
 }
 
-// ForbiddenField reports whether a program may not set a header in a fetch. With _ for - it
-// is the same header to many servers.
+// ForbiddenField reports whether a program may not set a header in a fetch. Many servers treat _ in a name as
+// -, so _ is compared as -.
 func ForbiddenField(name string) bool {
 	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
 	switch name {

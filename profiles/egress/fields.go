@@ -7,30 +7,30 @@ import (
 	"strings"
 )
 
-// Say is what a field of a request says of it beside its first line.
+// Say is what a field of a request can change in its meaning, in addition to the first line.
 type Say string
 
-// What fields say. A server that believes one performs another request than the one
-// that was decided on.
+// What a field changes. A server that believes such a field performs another request than the one that was
+// decided on.
 const (
 	saysNothing Say = ""
 	SaysMethod  Say = "method"
 	SaysPath    Say = "path"   // or another resource, or another host
-	SaysCaller  Say = "caller" // who asks, or from where
-	SaysFields  Say = "fields" // a parameter carries fields, of any meaning
+	SaysCaller  Say = "caller" // the client's identity or address
+	SaysFields  Say = "fields" // the parameter carries fields of any meaning
 )
 
-// maxFieldName bounds the names that are compared; none that means anything is longer.
+// maxFieldName is the longest name that is compared. No known name is longer.
 const maxFieldName = 96
 
-// FieldName is a name of a field as the most generous server reads it: in lower case,
-// with - for whatever is neither a letter nor a digit.
+// FieldName returns the name of a field as the most lenient server reads it: in lower case, with - for every
+// character that is neither a letter nor a digit.
 func FieldName(name string) string {
 	var buf [maxFieldName]byte
 	return string(appendFieldName(buf[:0], name))
 }
 
-// appendFieldName keeps nothing of name, so that no name is copied that says nothing.
+// appendFieldName does not retain name, so that a name without a meaning is never copied.
 func appendFieldName(dst []byte, name string) []byte {
 	for i := range min(len(name), maxFieldName) {
 		c := name[i]
@@ -45,8 +45,8 @@ func appendFieldName(dst []byte, name string) []byte {
 	return dst
 }
 
-// clientCredential reports whether a field is one by which clients say who they are. The
-// list cannot be complete: a gateway passes what FieldPasses alone.
+// clientCredential reports whether clients identify themselves with a field. The list cannot be complete, so
+// a gateway forwards only the fields of FieldPasses.
 func clientCredential(name string) bool {
 	switch name = FieldName(name); name {
 	case "authorization", "cookie", "cookie2", "api-key", "apikey", "x-api-key", "x-api-token", "x-auth-key",
@@ -58,8 +58,7 @@ func clientCredential(name string) bool {
 	return strings.HasPrefix(name, "proxy-")
 }
 
-// fieldFrames reports whether a field is for one connection, or frames a message: the
-// host writes its own.
+// fieldFrames reports whether a field is for one connection, or frames a message. The host writes its own.
 func fieldFrames(name string) bool {
 	switch FieldName(name) {
 	case "connection", "proxy-connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect",
@@ -69,8 +68,8 @@ func fieldFrames(name string) bool {
 	return false
 }
 
-// FieldPasses reports whether a field goes through every gateway: it is of the content,
-// of what is accepted, of a condition or a range, or tells requests apart.
+// FieldPasses reports whether every gateway forwards a field. Such fields describe the content or the
+// accepted content, a condition or a range, or identify a request.
 func FieldPasses(name string) bool {
 	if name = strings.ToLower(name); name != FieldName(name) || fieldFrames(name) {
 		return false
@@ -86,8 +85,8 @@ func FieldPasses(name string) bool {
 	return (strings.HasPrefix(name, "accept-") || strings.HasPrefix(name, "content-")) && FieldSays(name) == saysNothing
 }
 
-// FieldOfGateway says why a policy cannot let a field of the client's through a gateway;
-// "" if it can. Bounded says that the gateway lists methods or paths.
+// FieldOfGateway returns the reason why a policy cannot let a gateway forward a client's field, or "" if it
+// can. bounded is true if the gateway lists methods or paths.
 func FieldOfGateway(name string, bounded bool) string {
 	says := FieldSays(name)
 	switch {
@@ -102,12 +101,12 @@ func FieldOfGateway(name string, bounded bool) string {
 	}
 }
 
-// A Saying lists what a request says of itself beside its first line: names of fields,
-// and, behind a question mark, of parameters of its query. They are sorted out by what
-// covers the request. The zero Saying says nothing.
+// A Saying lists the names of a request that may change its meaning, in addition to its first line: names of
+// fields, and names of query parameters with a leading question mark. The entries that cover the request
+// decide which of them matter. The zero Saying is empty.
 type Saying string
 
-// Field is s and a field.
+// Field returns s with a field added.
 func (s Saying) Field(name string) Saying {
 	if FieldSays(name) == saysNothing {
 		return s
@@ -115,7 +114,7 @@ func (s Saying) Field(name string) Saying {
 	return s.with(FieldName(name))
 }
 
-// Query is s and the parameters of a query, with or without its question mark.
+// Query returns s with the parameters of a query added. The leading question mark is optional.
 func (s Saying) Query(query string) Saying {
 	for query = strings.TrimPrefix(query, "?"); query != ""; {
 		var one string
@@ -133,9 +132,8 @@ func (s Saying) Query(query string) Saying {
 	return s
 }
 
-// generous is the name of a parameter as the most generous server reads it: an escape that
-// is none stands for itself, a NUL ends the name, and brackets are of a list of them or
-// around it.
+// generous returns the name of a parameter as the most lenient server reads it: an invalid escape stays as
+// text, a NUL ends the name, and list brackets are removed.
 func generous(escaped string) string {
 	name := make([]byte, 0, len(escaped))
 	for i := 0; i < len(escaped); i++ {
@@ -166,12 +164,12 @@ func (s Saying) with(name string) Saying {
 	return s + " " + Saying(name)
 }
 
-// methodParameter is what Rails, Symfony, Laravel and others read the method from, also
-// in the body of a form, which nobody looks into.
+// methodParameter is the parameter from which Rails, Symfony, Laravel and others read the method. They also
+// read it from the body of a form, which is not inspected.
 const methodParameter = "_method"
 
-// parameterName is the name of a parameter of a query as FieldName is of a field. Every
-// spelling of _method is that: PHP reads . as _, and others take $ for it.
+// parameterName is FieldName for a query parameter. It maps every spelling of _method to methodParameter: PHP
+// reads . as _, and other servers accept $ for it.
 func parameterName(name string) string {
 	name = strings.TrimSpace(strings.ToLower(name))
 	if bare := strings.TrimLeft(name, "_.$"); bare == methodParameter[1:] && bare != name {
@@ -180,8 +178,8 @@ func parameterName(name string) string {
 	return strings.Trim(FieldName(name), "-")
 }
 
-// parameterSays is FieldSays for a parameter of a query: of the methods, of fields in its
-// value, and of what clients identify themselves by.
+// parameterSays is FieldSays for a query parameter. It knows methods, fields in the value, and parameters by
+// which clients identify themselves.
 func parameterSays(name string) Say {
 	name = parameterName(name)
 	var buf [maxFieldName]byte
@@ -206,8 +204,8 @@ func parameterCredential(plain []byte) bool {
 		"xgoogsignature", "xgoogapikey")
 }
 
-// refuse says what of s a request to a virtual host, or under an entry that lists
-// methods or paths, does not get through with. Listed are the fields of the policy.
+// refuse denies a request to a virtual host, or under an entry that lists methods or paths, because of a name
+// in s. listed are the fields that the policy allows.
 func (s Saying) refuse(bounded, virtual bool, listed []string) *Refusal {
 	for name := range strings.FieldsSeq(string(s)) {
 		if parameter, ok := strings.CutPrefix(name, "?"); ok {

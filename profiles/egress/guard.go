@@ -9,18 +9,18 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// class is what kind of place an address is. The zero class is never dialed.
+// class is the kind of an address. An address of the zero class is never dialed.
 type class uint8
 
 const (
-	never    class = iota // whatever a list says
-	loopback              // listed alone, with its port
-	special               // listed, alone or in a range of that kind, with its port
+	never    class = iota // not even if it is listed
+	loopback              // must be listed as a single address, with its port
+	special               // must be listed with its port, as a single address or in a range of the same special kind
 	public
 )
 
-// metadata lists where hosts of clouds answer for themselves, beside link-local
-// addresses; what is reached there are credentials.
+// metadata reports whether an address is a metadata service of a cloud, in addition to link-local addresses.
+// Such services give out credentials.
 func metadata(a netip.Addr) bool {
 	if a.Is4() {
 		switch a.As4() {
@@ -45,9 +45,8 @@ func metadata(a netip.Addr) bool {
 	return false
 }
 
-// classify says what kind of place an address is, and for a special one the
-// range that makes it so. Which ranges are special is IANA's word, by way of
-// package ssrf.
+// classify returns the class of an address and, for a special one, the range that makes it special. The
+// special ranges are those of IANA, taken from package ssrf.
 func classify(a netip.Addr) (class, netip.Prefix) {
 	a = a.Unmap()
 	switch {
@@ -101,24 +100,23 @@ func classify6(a netip.Addr) (class, netip.Prefix) {
 	return special, p
 }
 
-// classifyTranslated is the strictest class of the IPv4 addresses that a translator may send
-// to.
+// classifyTranslated returns the strictest class of the IPv4 addresses that a translator may send to.
 func classifyTranslated(inner []netip.Addr) class {
 	c := public
 	for i, v4 := range inner {
 		k, _ := classify(v4)
-		if k != public && (i == 0 || v4.As4()[0] != 0) { // after the first, 0.0.0.0/8 is no address
+		if k != public && (i == 0 || v4.As4()[0] != 0) { // after the first candidate, 0.0.0.0/8 is not an address
 			c = min(c, k)
 		}
 	}
-	if c == loopback { // of the translator, not of this host
+	if c == loopback { // the loopback of the translator, not of this host
 		return never
 	}
 	return c
 }
 
-// tunnels reports whether an IPv6 address carries an IPv4 address that a router between may
-// send a packet to.
+// tunnels reports whether an IPv6 address embeds an IPv4 address to which a router on the way may send a
+// packet.
 func tunnels(b [16]byte) bool {
 	zero := func(from, to int) bool {
 		for _, x := range b[from:to] {
@@ -140,10 +138,9 @@ func tunnels(b [16]byte) bool {
 	}
 }
 
-// translated gives the IPv4 addresses that a translator may send a packet for a
-// to (NAT64, RFC 6052 and 8215). The well-known prefix has one place for it. The
-// local one leaves the operator the choice of several, and all of them count: the
-// first is that of a prefix of 96 bits.
+// translated returns the IPv4 addresses to which a translator may send a packet for a (NAT64, RFC 6052 and
+// 8215). The well-known prefix has one position for the IPv4 address. The local prefix lets the operator
+// choose among several positions, and all of them are returned. The first is that of a 96-bit prefix.
 func translated(a netip.Addr) ([]netip.Addr, bool) {
 	b := a.As16()
 	if binary.BigEndian.Uint32(b[:]) != 0x0064ff9b {
@@ -161,9 +158,9 @@ func translated(a netip.Addr) ([]netip.Addr, bool) {
 	}
 }
 
-// Opens reports whether part, listed by itself, lets addresses be dialed that it
-// does not open as a part of whole: those on loopback are to be listed alone,
-// other special ones alone or in a range of their kind.
+// Opens reports whether part, listed by itself, allows addresses that it does not allow as a part of whole.
+// Loopback addresses must be listed as single addresses. Other special ones must be listed singly or in a
+// range of their kind.
 func Opens(part, whole netip.Prefix) bool {
 	if part == whole || !part.IsValid() || !whole.IsValid() {
 		return false
@@ -174,16 +171,15 @@ func Opens(part, whole netip.Prefix) bool {
 	case special:
 		return part.Bits() >= kind.Bits() && whole.Bits() < kind.Bits()
 	case never, public:
-		// A range that begins with what is never dialed may hold special ones: it opens
-		// them as the same range does in whole, unless that range is too wide.
+		// A range that starts with a never-dialed address may contain special ones. As a part of whole it
+		// allows the same, unless whole is too wide.
 		return c == never && whole.Bits() < part.Bits()
 	default:
 		return true
 	}
 }
 
-// ReadRanges reads addresses and ranges in their canonical form, as the
-// upstream of a gateway has them.
+// ReadRanges reads addresses and ranges in their canonical form, for the upstream of a gateway.
 func ReadRanges(texts []string) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, text := range texts {
@@ -199,8 +195,8 @@ func ReadRanges(texts []string) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// Upstream refuses an address that the upstream of a gateway may not be dialed
-// at: any but a public one and what is listed for it.
+// Upstream denies an address that may not be dialed for the upstream of a gateway: every address that is
+// neither public nor listed for it.
 func Upstream(a netip.Addr, listed []netip.Prefix) *Refusal {
 	return guard(a, func(a netip.Addr, fits func(netip.Prefix, bool) bool) bool {
 		for _, p := range listed {
@@ -212,9 +208,8 @@ func Upstream(a netip.Addr, listed []netip.Prefix) *Refusal {
 	})
 }
 
-// guard refuses an address by its kind. opened reports whether a list opens an
-// address; fits says of a listed range whether it can, and whether with the port
-// named.
+// guard denies an address by its class. opened reports whether a list allows an address. fits reports whether
+// a listed range can allow it, given whether the entry names the port.
 func guard(a netip.Addr, opened func(a netip.Addr, fits func(p netip.Prefix, port bool) bool) bool) *Refusal {
 	a = a.Unmap()
 	switch c, _ := classify(a); c {
@@ -235,7 +230,7 @@ func guard(a netip.Addr, opened func(a netip.Addr, fits func(p netip.Prefix, por
 	}
 }
 
-// opens reports whether a list opens one address that is not public.
+// opens reports whether a list allows one address that is not public.
 func opens(a netip.Addr, opened func(netip.Addr, func(netip.Prefix, bool) bool) bool) bool {
 	c, kind := classify(a)
 	switch c {
@@ -250,7 +245,7 @@ func opens(a netip.Addr, opened func(netip.Addr, func(netip.Prefix, bool) bool) 
 	}
 }
 
-// opensAll asks for all that a translated address may stand for.
+// opensAll requires that all possible translations of an address are allowed.
 func opensAll(inner []netip.Addr, opened func(netip.Addr, func(netip.Prefix, bool) bool) bool) bool {
 	for i, v4 := range inner {
 		if (i == 0 || v4.As4()[0] != 0) && !opens(v4, opened) {
@@ -295,8 +290,8 @@ func (l *List) addresses(d Dest, m Match, answers []netip.Addr, now time.Time) (
 	return kept, nil
 }
 
-// Dialable refuses an address that nothing may dial, whatever name led to it, at
-// the time now. Each answer is decided by it.
+// Dialable denies an address that may never be dialed, whatever the name. addresses calls it for each answer
+// too.
 func (l *List) Dialable(a netip.AddrPort, now time.Time) *Refusal {
 	if l == nil || l.mode == Closed || a.Port() == 0 {
 		return refusal(Off, "there is no network")

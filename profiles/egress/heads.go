@@ -7,8 +7,7 @@ import (
 	"github.com/ringd/ringd/profiles/egress/socks"
 )
 
-// ParseTunnel reads the target of a CONNECT. A Host field has to name the same target. Its
-// port may be left out.
+// ParseTunnel reads the target of a CONNECT. A Host field must name the same target. Its port may be omitted.
 func ParseTunnel(req *httphead.Request) (Dest, *Refusal) {
 	d, r := ParseAuthority(string(req.Authority))
 	if r != nil {
@@ -22,8 +21,7 @@ func ParseTunnel(req *httphead.Request) (Dest, *Refusal) {
 	return d, nil
 }
 
-// SayingOf lists the fields and parameters of a request that say another request than its
-// first line.
+// SayingOf lists the fields and parameters of a request that may change its meaning.
 func SayingOf(req *httphead.Request) (s Saying) {
 	for f := range req.Fields() {
 		s = s.Field(string(f.Name))
@@ -31,7 +29,7 @@ func SayingOf(req *httphead.Request) (s Saying) {
 	return s.Query(string(req.Query))
 }
 
-// UnreadHead is the refusal of a head that package httphead does not read.
+// UnreadHead returns the denial for a head that package httphead rejects.
 func UnreadHead(err error) *Refusal {
 	code := Request
 	switch {
@@ -43,7 +41,7 @@ func UnreadHead(err error) *Refusal {
 	return refusal(code, "%s", err)
 }
 
-// UnreadSOCKS is the refusal of a greeting or a request that package socks does not read.
+// UnreadSOCKS returns the denial for a greeting or a request that package socks rejects.
 func UnreadSOCKS(err error) *Refusal {
 	code := Request
 	if errors.Is(err, socks.ErrDomain) || errors.Is(err, socks.ErrType) {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// List is what one profile lets reach. The nil List reaches nothing.
+// List holds the network rules of one profile. The nil List allows nothing.
 type List struct {
 	mode    Mode
 	allow   []Entry
@@ -16,12 +16,11 @@ type List struct {
 	virtual []Virtual
 	allowed index
 	denied  index
-	bad     string // why it reaches nothing
+	bad     string // if set, the list is invalid and allows nothing
 }
 
-// NewList indexes a list. An allowed entry without a port is for 443, a denied
-// one for every port. One that cannot be read closes the whole list. It keeps
-// the slices: they are not changed any more.
+// NewList indexes a list. An allowed entry without a port applies to port 443, a denied one to every port. An
+// invalid entry closes the whole list. The List keeps the slices: the caller must not modify them afterwards.
 func NewList(mode Mode, allow, deny []Entry, virtual []Virtual) *List {
 	l := &List{mode: mode, virtual: virtual}
 	if mode != Gateway && mode != Allowlist {
@@ -74,7 +73,7 @@ func (e *Entry) on(port uint16) bool {
 func (e *Entry) live(now time.Time) bool { return live(e.Expires, now) }
 func (e *Entry) reads() bool             { return len(e.Methods) > 0 || len(e.Paths) > 0 }
 
-// live reports whether an expiry is still to come. Without a time there is none.
+// live reports whether an expiry is in the future. At the zero time every expiry has passed.
 func live(expires, now time.Time) bool {
 	return expires.IsZero() || !now.IsZero() && now.Before(expires)
 }
@@ -83,7 +82,7 @@ func live(expires, now time.Time) bool {
 type index struct {
 	names  map[string]node
 	blocks map[netip.Prefix][]int32
-	bits4  []int // lengths of the ranges that there are, the longest first
+	bits4  []int // lengths of the ranges that exist, the longest first
 	bits6  []int
 }
 
@@ -125,8 +124,7 @@ func newIndex(entries []Entry) (index, error) {
 	return x, nil
 }
 
-// hosts calls found for every entry whose host covers that of d, the most
-// specific first.
+// hosts calls found for every entry whose host covers that of d, the most specific first.
 func (x *index) hosts(d Dest, found func(i int)) {
 	if d.Addr.IsValid() {
 		x.addresses(d.Addr, func(i int, _ netip.Prefix) { found(i) })
@@ -166,7 +164,7 @@ func (x *index) addresses(a netip.Addr, found func(i int, p netip.Prefix)) {
 	}
 }
 
-// covers gives an entry for an address and port; -1: none does.
+// covers returns an entry that covers an address and port, or -1.
 func (x *index) covers(a netip.Addr, port uint16, entries []Entry) int {
 	at := -1
 	x.addresses(a, func(i int, _ netip.Prefix) {
@@ -177,8 +175,8 @@ func (x *index) covers(a netip.Addr, port uint16, entries []Entry) int {
 	return at
 }
 
-// match finds the entries that cover d at the time now. If now is zero, an entry with an
-// expiry grants nothing. Denied entries win.
+// match finds the entries that cover d at the time now. If now is zero, an entry with an expiry grants
+// nothing. Denied entries win.
 func (l *List) match(d Dest, now time.Time) (Match, *Refusal) {
 	if r := l.usable(d); r != nil {
 		return Match{}, r
@@ -201,7 +199,7 @@ func (l *List) match(d Dest, now time.Time) (Match, *Refusal) {
 	return l.matchEntries(d, now)
 }
 
-// Closed says why nothing at all is reached; nil: something may be.
+// Closed returns the reason why nothing is allowed, or nil.
 func (l *List) Closed() *Refusal {
 	switch {
 	case l == nil:
@@ -215,7 +213,7 @@ func (l *List) Closed() *Refusal {
 	}
 }
 
-// usable refuses a target that is none, and every one of a list that is closed.
+// usable denies an invalid target, and every target of a closed list.
 func (l *List) usable(d Dest) *Refusal {
 	if r := l.Closed(); r != nil {
 		return r
@@ -227,8 +225,8 @@ func (l *List) usable(d Dest) *Refusal {
 	return nil
 }
 
-// Label gives the label of a virtual host; false for a name outside of Domain,
-// and "" for one in it that no virtual host can have.
+// Label returns the label of a virtual host. It returns false for a name outside of Domain, and "" for a name
+// in Domain that cannot be a virtual host.
 func Label(name string) (string, bool) {
 	if name == Domain {
 		return "", true
@@ -261,9 +259,8 @@ func (l *List) matchVirtual(label string, d Dest, now time.Time) (Match, *Refusa
 	return Match{}, refusal(NotGranted, "the policy has no gateway %s", d.Name)
 }
 
-// matchEntries collects the entries for d: those that pass the connection as it
-// is before those that need its requests read, each kind with the most specific
-// first.
+// matchEntries collects the entries for d. Entries that need no reading of requests come first. Within each
+// kind the most specific comes first.
 func (l *List) matchEntries(d Dest, now time.Time) (Match, *Refusal) {
 	var few [16]int
 	opaque, read := few[:0:8], few[8:8]
@@ -302,7 +299,7 @@ func (l *List) matchEntries(d Dest, now time.Time) (Match, *Refusal) {
 	}
 }
 
-// portsOf lists d on the ports on which it is reached.
+// portsOf lists d with each of the ports on which it is allowed.
 func (l *List) portsOf(d Dest, now time.Time) (out []string) {
 	l.allowed.hosts(d, func(i int) {
 		for _, p := range l.allow[i].Ports {
@@ -315,8 +312,8 @@ func (l *List) portsOf(d Dest, now time.Time) (out []string) {
 	return slices.Compact(out)
 }
 
-// Ports lists the ports on which something may be reached, sorted, whatever has
-// expired; any says that there is an entry for every port.
+// Ports lists the ports of all entries, sorted, including expired entries. any is true if an entry is for
+// every port.
 func (l *List) Ports() (ports []uint16, any bool) {
 	if l == nil || l.mode == Closed {
 		return nil, false
@@ -334,8 +331,8 @@ func (l *List) Ports() (ports []uint16, any bool) {
 	return slices.Compact(ports), any
 }
 
-// Listed reports whether a name is reached on some port at the time now, which
-// is when a guest may be told an address for it.
+// Listed reports whether a name is allowed on some port at the time now. Only then may a guest get an address
+// for it.
 func (l *List) Listed(name string, now time.Time) bool {
 	_, r := l.matchName(name, now)
 	return r == nil
@@ -373,7 +370,7 @@ func (l *List) matchName(name string, now time.Time) (Match, *Refusal) {
 	}
 }
 
-// hides gives an entry that denies a host on every port; -1: none does.
+// hides returns an entry that denies a host on every port, or -1.
 func (l *List) hides(d Dest) int {
 	at := -1
 	l.denied.hosts(d, func(i int) {
@@ -384,7 +381,7 @@ func (l *List) hides(d Dest) int {
 	return at
 }
 
-// NextExpiry is when the next entry expires after now; false when none does.
+// NextExpiry returns the time of the next expiry after now, or false.
 func (l *List) NextExpiry(now time.Time) (at time.Time, ok bool) {
 	if l == nil {
 		return at, false

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// Bounds of DNS names.
+// Limits of DNS names.
 const (
 	maxName  = 253
 	maxLabel = 63
 )
 
-// readName gives the canonical form of a name in ASCII: lower case, without its
-// trailing dot. What resolvers could read as an address is none.
+// readName returns the canonical form of an ASCII name: lower case, without its trailing dot. It rejects text
+// that a resolver could read as an address.
 func readName(text string) (string, error) {
 	name := strings.TrimSuffix(text, ".")
 	if name == "" || len(name) > maxName {
@@ -42,8 +42,8 @@ func readName(text string) (string, error) {
 	return name, nil
 }
 
-// Letters of names, one for each byte: l lower, d of a number, p - or _, u upper,
-// a dot, h not ASCII, and a space for what stands in no name.
+// letters has a class for each byte of a name: l lower case, d digit, p - or _, u upper case, a dot, h not
+// ASCII, and a space for bytes that no name contains.
 const letters = "                                " +
 	"             p. dddddddddd       " +
 	"uuuuuuuuuuuuuuuuuuuuuuuuuu    p " +
@@ -51,8 +51,8 @@ const letters = "                                " +
 	"hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh" +
 	"hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh"
 
-// scanName checks the labels of a name without a trailing dot. It reports whether
-// all of it is lower case, and whether a label begins with xn--.
+// scanName checks the labels of a name without a trailing dot. It reports whether the name is all lower case,
+// and whether a label begins with xn--.
 func scanName(name string) (lower, puny bool, err error) {
 	lower = true
 	start := 0
@@ -92,13 +92,12 @@ var (
 	errLongLabel  = errors.New("a part of the name has more than 63 characters")
 )
 
-// isPuny reports whether a label says that it stands for another.
+// isPuny reports whether a label is punycode.
 func isPuny(label string) bool {
 	return len(label) >= 4 && label[3] == '-' && label[2] == '-' && label[0]|0x20 == 'x' && label[1]|0x20 == 'n'
 }
 
-// isName reports whether a name is in canonical form. Labels that begin with
-// xn-- are not looked into.
+// isName reports whether a name is in canonical form. It does not decode labels that begin with xn--.
 func isName(name string) bool {
 	if name == "" || len(name) > maxName || numeric(name) {
 		return false
@@ -107,8 +106,8 @@ func isName(name string) bool {
 	return lower && err == nil
 }
 
-// numeric reports whether the last label is one that resolvers may read as the
-// end of an address: a number, or anything that begins with 0x.
+// numeric reports whether a resolver may read the last label as the end of an address: it is a number or
+// begins with 0x.
 func numeric(name string) bool {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	if len(last) >= 2 && last[0] == '0' && last[1]|0x20 == 'x' {
@@ -122,8 +121,7 @@ func numeric(name string) bool {
 	return last != ""
 }
 
-// checkALabels refuses labels that begin with xn-- and stand for nothing, or for
-// what would be written in another way.
+// checkALabels rejects labels that begin with xn-- and are invalid or not in canonical form.
 func checkALabels(name string) error {
 	p := idna.New(idna.MapForLookup(), idna.BidiRule(), idna.Transitional(false))
 	for label := range strings.SplitSeq(name, ".") {
@@ -134,7 +132,7 @@ func checkALabels(name string) error {
 		if err != nil {
 			return errors.New("a part of the name begins with xn-- and is not valid")
 		}
-		if back, err := p.ToASCII(u); err != nil || back != label { // also of one that stands for ASCII
+		if back, err := p.ToASCII(u); err != nil || back != label { // also a label that decodes to ASCII
 			return errors.New("a part of the name begins with xn-- and is not in its usual form")
 		}
 	}
@@ -150,8 +148,8 @@ func isASCII(s string) bool {
 	return true
 }
 
-// mapName maps a name that is not ASCII to its A-labels (UTS 46, not
-// transitional), then reads it as any other.
+// mapName maps a name that is not ASCII to its A-labels (UTS 46, not transitional). Then it is read like any
+// other name.
 func mapName(text string) (string, error) {
 	if isASCII(text) {
 		return readName(text)
@@ -168,8 +166,8 @@ func mapName(text string) (string, error) {
 	return readName(mapped)
 }
 
-// readLiteral reads an address in its usual form: a dotted quad, or IPv6 without
-// a zone. The IPv4 address in a mapped one is what counts.
+// readLiteral reads an address in its usual form: a dotted quad, or IPv6 without a zone. An IPv4-mapped
+// address becomes the IPv4 address.
 func readLiteral(text string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(text)
 	if err != nil {

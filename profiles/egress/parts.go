@@ -5,15 +5,14 @@ import (
 	"slices"
 )
 
-// part is a piece of one entry of a list.
+// part is the part of one list entry that is allowed.
 type part struct {
-	At   int // of the entry
+	At   int // index of the entry
 	Host string
 }
 
-// Parts gives what of the entries lies within one of only, sorted by host: of two
-// entries for a host the more specific one comes first. What is not an entry in its
-// usual form is left out.
+// Parts returns the parts of the entries that lie within one of only, sorted by host. Of two entries for a
+// host the more specific one comes first. Entries that are not in canonical form are skipped.
 func Parts(entries []string, only []Pattern) []part {
 	type piece struct {
 		part
@@ -33,7 +32,8 @@ func Parts(entries []string, only []Pattern) []part {
 		if c := cmp.Compare(x.Host, y.Host); c != 0 {
 			return c
 		}
-		switch above, below := y.whole.Covers(x.whole), x.whole.Covers(y.whole); { // both cover Host, so one holds
+		// both cover Host, so one covers the other
+		switch above, below := y.whole.Covers(x.whole), x.whole.Covers(y.whole); {
 		case above && !below:
 			return -1
 		case below && !above:

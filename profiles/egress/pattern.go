@@ -8,19 +8,18 @@ import (
 	"strings"
 )
 
-// Pattern is an entry of a list of hosts. Two of them are the same, apart, or
-// one lies within the other.
+// Pattern is a host entry of a list. Two patterns are equal, disjoint, or one contains the other.
 type Pattern struct {
-	name  string       // of a host, or of the domain that a wildcard stands for
-	wild  bool         // every name below it, at any depth, not itself
-	block netip.Prefix // valid: addresses, and no name
+	name  string       // the host, or the domain of a wildcard
+	wild  bool         // a wildcard: every name below name at any depth, not name itself
+	block netip.Prefix // if valid, the pattern is a range of addresses
 	text  string
 }
 
-// errForm is why an entry is refused.
+// errForm is the error for an invalid entry.
 var errForm = errors.New("want a lower-case host, *. over a domain, an address or a range, without a port")
 
-// ReadPattern reads an entry as the compiler writes it: lower case, without a port.
+// ReadPattern reads an entry in the compiler's form: lower case, without a port.
 func ReadPattern(text string) (Pattern, error) {
 	if block, err := netip.ParsePrefix(text); err == nil {
 		if block != block.Masked() || block.Addr().Is4In6() {
@@ -41,7 +40,7 @@ func ReadPattern(text string) (Pattern, error) {
 	return Pattern{name: name, wild: wild, text: text}, nil
 }
 
-// PatternOf is the pattern of an entry that was read.
+// PatternOf returns the pattern of a parsed entry.
 func PatternOf(e Entry) (Pattern, error) {
 	if name, wild := strings.CutPrefix(e.Host, "*."); wild || e.Host != "" && !strings.ContainsAny(e.Host, ":/") &&
 		!digit(e.Host[len(e.Host)-1]) {
@@ -52,7 +51,7 @@ func PatternOf(e Entry) (Pattern, error) {
 
 func digit(c byte) bool { return '0' <= c && c <= '9' }
 
-// Covers reports whether every host of q is one of p.
+// Covers reports whether p contains every host of q.
 func (p Pattern) Covers(q Pattern) bool {
 	switch {
 	case p.block.IsValid() != q.block.IsValid():
@@ -66,21 +65,20 @@ func (p Pattern) Covers(q Pattern) bool {
 	}
 }
 
-// Holds reports whether p gives all that q does: it covers it, and q by itself opens
-// nothing that p does not. Addresses that are not public are reached only as they are
-// listed.
+// Holds reports whether p allows everything that q allows: p covers q, and q by itself opens no address that
+// p does not. Addresses that are not public are allowed only as they are listed.
 func (p Pattern) Holds(q Pattern) bool {
 	return p.Covers(q) && (q.Covers(p) || !q.opens(p))
 }
 
-// PatternIndex finds the patterns that cover another one. The zero PatternIndex has none.
+// PatternIndex finds the patterns that cover another one. The zero PatternIndex is empty.
 type PatternIndex struct {
 	exact, below map[string][]int
 	blocks       map[netip.Prefix][]int
-	bits         []int // lengths of the blocks that there are
+	bits         []int // lengths of the blocks that exist
 }
 
-// NewPatternIndex indexes patterns by their place in the list.
+// NewPatternIndex indexes patterns by their position in the list.
 func NewPatternIndex(patterns []Pattern) PatternIndex {
 	x := PatternIndex{exact: map[string][]int{}, below: map[string][]int{}, blocks: map[netip.Prefix][]int{}}
 	for i, p := range patterns {
@@ -99,7 +97,7 @@ func NewPatternIndex(patterns []Pattern) PatternIndex {
 	return x
 }
 
-// Covering gives the places of the patterns that cover p, as Covers does, sorted.
+// Covering returns the positions of the patterns that cover p, sorted.
 func (x PatternIndex) Covering(p Pattern) []int {
 	var out []int
 	if p.block.IsValid() {
@@ -130,8 +128,8 @@ func (x PatternIndex) Covering(p Pattern) []int {
 	}
 }
 
-// Within gives the entries for the hosts that are both in p and in one of only,
-// none of which covers another, sorted by their text.
+// Within returns the entries for the hosts that are both in p and in one of only, sorted. None of them covers
+// another.
 func (p Pattern) Within(only []Pattern) []string {
 	var inner []Pattern
 	for _, o := range only {
@@ -154,8 +152,8 @@ func (p Pattern) Within(only []Pattern) []string {
 	return out
 }
 
-// opens reports whether p by itself opens what it does not as a part of whole:
-// addresses that are not public are reached only as they are listed.
+// opens reports whether p by itself opens addresses that it does not open as a part of whole. Addresses that
+// are not public are allowed only as they are listed.
 func (p Pattern) opens(whole Pattern) bool {
 	return p.block.IsValid() && Opens(p.block, whole.block)
 }

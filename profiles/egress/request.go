@@ -9,12 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// request decides one request that can be read, on a connection that m covers. It returns m
-// with the entry that grants the request in front.
+// request decides one request that can be read, on a connection that m covers. It returns m with the entry
+// that grants the request in front.
 //
-// The query of the path does not count. If paths are listed, the path is decoded once, and
-// one that could be read in two ways is refused. If methods or paths are listed, a request
-// whose fields or parameters say another request is refused.
+// The query of the path is ignored. If paths are listed, the path is decoded once, and a path that two
+// servers could read differently is denied. If methods or paths are listed, a request whose fields or
+// parameters change its meaning is denied.
 func (l *List) request(d Dest, m Match, method, path string, says Saying, now time.Time) (Match, *Refusal) {
 	if l == nil || m.Virtual == 0 && len(m.Entries) == 0 {
 		return Match{}, refusal(NotGranted, "nothing covers the target")
@@ -60,7 +60,7 @@ func (l *List) request(d Dest, m Match, method, path string, says Saying, now ti
 	return Match{}, first
 }
 
-// led is m with one of its entries first.
+// led returns m with one of its entries moved to the front.
 func (m Match) led(at int) Match {
 	if at > 0 {
 		i := m.Entries[at]
@@ -69,14 +69,14 @@ func (m Match) led(at int) Match {
 	return m
 }
 
-// Unsent reports whether a method is one that is never sent on, whatever is listed,
-// in any case: there are servers to which that is the same.
+// Unsent reports whether a method is never forwarded, even if it is listed. Case is ignored, since some
+// servers ignore it.
 func Unsent(method string) bool {
 	return strings.EqualFold(method, "TRACE") || strings.EqualFold(method, "TRACK") ||
 		strings.EqualFold(method, "CONNECT")
 }
 
-// request decides one that goes below the path of an upstream.
+// request decides one request to a virtual host, whose path is appended to that of its upstream.
 func (v *Virtual) request(d Dest, method, path string, says Saying, now time.Time) *Refusal {
 	if r := granted(d, v.Methods, v.Paths, v.Expires, method, path, now); r != nil {
 		return r
@@ -88,10 +88,9 @@ func (v *Virtual) request(d Dest, method, path string, says Saying, now time.Tim
 	return says.refuse(len(v.Methods)+len(v.Paths) > 0, true, v.Headers)
 }
 
-// Joins reports whether a path, as sent and without its query, stays below any
-// other that it is put behind, to every reader: it begins with one slash, and has
-// no empty or dot segment, no encoded slash, no backslash, and no escaped percent
-// sign or control character.
+// Joins reports whether every server reads a path, as sent and without its query, as being below the prefix
+// to which it is appended. It begins with one slash, and has no empty or dot segment, no encoded slash, no
+// backslash, and no escaped percent sign or control character.
 func Joins(path string) bool {
 	outside := func(r rune) bool { return r <= ' ' || r >= 0x7f }
 	if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "\\?#") || strings.ContainsFunc(path, outside) {
@@ -104,7 +103,7 @@ func Joins(path string) bool {
 	}
 	segments := strings.Split(decoded[1:], "/")
 	for i, s := range segments {
-		// Parameters are cut off by some readers: /..;a/ is /../ to them.
+		// Some servers cut off parameters: they read /..;a/ as /../
 		s, _, _ = strings.Cut(s, ";")
 		if s == "." || s == ".." || s == "" && i < len(segments)-1 {
 			return false
@@ -139,7 +138,7 @@ func granted(d Dest, methods, paths []string, expires time.Time, method, path st
 	return r
 }
 
-// token reports whether a method has the letters of one.
+// token reports whether a method consists of token characters.
 func token(method string) bool {
 	for i := range len(method) {
 		c := method[i]
@@ -151,8 +150,8 @@ func token(method string) bool {
 	return method != ""
 }
 
-// readPath decodes a path once, without its query, and refuses what two readers
-// could take for two paths.
+// readPath decodes a path once, without its query, and rejects a path that two servers could read
+// differently.
 func readPath(path string) (clean, why string) {
 	path, _, _ = strings.Cut(path, "?")
 	if !strings.HasPrefix(path, "/") {

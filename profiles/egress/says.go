@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// squeeze is a name as FieldSays compares it: letters and digits alone, in lower case.
+// squeeze appends the name in the form that FieldSays compares: only letters and digits, in lower case.
 // Frameworks read X-HTTP-Method, x_http_method and xHttpMethod as one name.
 func squeeze(dst []byte, name string) []byte {
 	for i := range min(len(name), maxFieldName) {
@@ -21,16 +21,16 @@ func squeeze(dst []byte, name string) []byte {
 	return dst
 }
 
-// FieldSays tells what a field means to servers that believe it.
+// FieldSays returns what a field changes for servers that believe it.
 func FieldSays(text string) Say {
 	var buf [maxFieldName]byte
 	name := squeeze(buf[:0], text)
 	switch string(name) {
 	case "accept", "acceptencoding", "acceptlanguage", "authorization", "connection", "contentlength", "contenttype",
 		"cookie",
-		"host", "traceparent", "useragent", "xrequestid": // as most are
+		"host", "traceparent", "useragent", "xrequestid": // the most frequent fields, checked first
 		return saysNothing
-	case "secfetchuser": // browsers tell by it that a user has clicked
+	case "secfetchuser": // set by browsers when the user clicked
 		return saysNothing
 	}
 	switch {
@@ -45,7 +45,7 @@ func FieldSays(text string) Say {
 	}
 }
 
-// saysMethod reports a name of another method, as a field and as a parameter.
+// saysMethod reports whether a field or parameter overrides the method.
 func saysMethod(name []byte) bool {
 	switch {
 	case has(name, "httpmethod"), has(name, "httpverb"):
@@ -61,7 +61,7 @@ func saysMethod(name []byte) bool {
 		"xproxymethod", "xrealmethod", "xeffectivemethod")
 }
 
-// saysPath reports a field of another path, resource or host.
+// saysPath reports whether a field names another path, resource or host.
 func saysPath(name []byte) bool {
 	switch {
 	case has(name, "override"), has(name, "copysource"), has(name, "renamesource"), ends(name, "scriptname"):
@@ -82,7 +82,7 @@ func saysPath(name []byte) bool {
 	return false
 }
 
-// saysCaller reports a field of who asks, or from where.
+// saysCaller reports whether a field names the client's identity or address.
 func saysCaller(name []byte) bool {
 	bare := bytes.TrimPrefix(name, []byte("x"))
 	switch {
@@ -105,7 +105,7 @@ func saysCaller(name []byte) bool {
 		"email", "emailaddress", "login", "identity", "caller", "callerid", "callerobjectid", "selectadmin")
 }
 
-// carriesFields reports a parameter whose value is fields, as $httpHeaders of Google.
+// carriesFields reports whether the value of a parameter holds fields, such as $httpHeaders of Google.
 func carriesFields(name []byte) bool { return has(name, "httpheader") || has(name, "requestheader") }
 
 func has(name []byte, part string) bool { return bytes.Contains(name, []byte(part)) }

@@ -7,14 +7,13 @@ import (
 	"github.com/ringd/ringd/profiles/egress/clienthello"
 )
 
-// Inspected reports whether the first bytes on a connection to d are held back
-// until [Decision.Hello] has decided on them. Bytes on other ports are not looked at.
+// Inspected reports whether the first bytes on a connection to d are held back until [Decision.Hello] has
+// decided on them. Bytes on other ports are not inspected.
 func Inspected(d Dest) bool { return d.Port == 443 }
 
-// hello decides on the ClientHello of an inspected connection that m covers. The server name
-// is that of the target, or one that the list covers on the same port. A target that is a
-// listed address needs none. An encrypted ClientHello may hide the name, and is refused
-// unless an entry allows it.
+// hello decides on the ClientHello of an inspected connection that m covers. The server name must be that of
+// the target, or one that the list covers on the same port. If the target is a listed address, the name may
+// be missing. An encrypted ClientHello may hide the name, and is denied unless an entry allows it.
 func (l *List) hello(d Dest, m Match, h clienthello.Hello, err error, now time.Time) *Refusal {
 	entry := -1
 	if len(m.Entries) > 0 {
@@ -45,7 +44,7 @@ func (l *List) hello(d Dest, m Match, h clienthello.Hello, err error, now time.T
 	}
 }
 
-// server decides on the name of a server in a ClientHello for d.
+// server decides on the server name in a ClientHello for d.
 func (l *List) server(d Dest, text string, entry int, now time.Time) *Refusal {
 	name, err := readName(text)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Span gives the first and last address of an address or a CIDR range, their bytes in
-// lower-case hex. ok is false for a name.
+// Span returns the first and last address of an address or a CIDR range as lower-case hex. ok is false for a
+// name.
 func Span(text string) (from, to string, ok bool) {
 	p, err := netip.ParsePrefix(text)
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// maxQuoted bounds what a refusal repeats of a target.
+// maxQuoted is the longest part of a target that a denial quotes.
 const maxQuoted = 80
 
-// refusal makes one that no entry says.
+// refusal returns a denial that no entry caused.
 func refusal(code Code, format string, args ...any) *Refusal {
 	return &Refusal{Code: code, Why: fmt.Sprintf(format, args...), Entry: -1}
 }
@@ -22,8 +22,8 @@ func quoted(text string) string {
 	return strconv.QuoteToASCII(text)
 }
 
-// ParseAuthority reads the target of a CONNECT: host:port, the host a name or an
-// address, IPv6 in brackets, the port never left out. Nothing is decoded.
+// ParseAuthority reads the target of a CONNECT, host:port. The host is a name or an address, with IPv6 in
+// brackets. The port is required. Nothing is decoded.
 func ParseAuthority(text string) (Dest, *Refusal) {
 	host, port, ok := cutAuthority(text)
 	if !ok {
@@ -36,7 +36,7 @@ func ParseAuthority(text string) (Dest, *Refusal) {
 	return ParseHost(host, n)
 }
 
-// cutAuthority cuts at the one colon outside of brackets.
+// cutAuthority splits at the one colon outside of brackets.
 func cutAuthority(text string) (host, port string, ok bool) {
 	end := 0
 	if strings.HasPrefix(text, "[") {
@@ -50,7 +50,7 @@ func cutAuthority(text string) (host, port string, ok bool) {
 	return text[:end], text[end+1:], true
 }
 
-// ParseHost reads a host alone: a name, a dotted quad, or IPv6 in brackets.
+// ParseHost reads a host without a port: a name, a dotted quad, or IPv6 in brackets.
 func ParseHost(text string, port uint16) (Dest, *Refusal) {
 	wrong := func(err error) (Dest, *Refusal) {
 		return Dest{}, refusal(Target, "the host %s: %s", quoted(text), err)
@@ -83,7 +83,7 @@ func ParseHost(text string, port uint16) (Dest, *Refusal) {
 	return Dest{Name: name, Port: port}, nil
 }
 
-// quad reports whether a text has the letters of a dotted quad alone.
+// quad reports whether a text has only characters of a dotted quad.
 func quad(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c != '.' && (c < '0' || c > '9') {
@@ -93,8 +93,8 @@ func quad(text string) bool {
 	return strings.Count(text, ".") == 3 && text[len(text)-1] != '.'
 }
 
-// ParseSOCKS reads the target of a SOCKS5 request: a domain, or else an address.
-// A domain that spells an address is refused: the protocol has a type for it.
+// ParseSOCKS reads the target of a SOCKS5 request: a domain or an address. A domain that spells an address is
+// denied, because the protocol has an address type.
 func ParseSOCKS(domain string, addr netip.Addr, port uint16) (Dest, *Refusal) {
 	switch {
 	case port == 0:
@@ -114,9 +114,8 @@ func ParseSOCKS(domain string, addr netip.Addr, port uint16) (Dest, *Refusal) {
 	}
 }
 
-// ParseAbsolute reads the target of a plain HTTP request to a proxy: http://,
-// an authority without userinfo, and a path with its query as it is sent on,
-// which begins with a slash.
+// ParseAbsolute reads the target of a plain HTTP request to a proxy: http://, an authority without userinfo,
+// and a path with its query as it is forwarded, which begins with a slash.
 func ParseAbsolute(target string) (d Dest, path string, r *Refusal) {
 	const scheme = "http://"
 	if len(target) < len(scheme) || !strings.EqualFold(target[:len(scheme)], scheme) {
@@ -136,7 +135,7 @@ func ParseAbsolute(target string) (d Dest, path string, r *Refusal) {
 	return d, path, r
 }
 
-// badTarget says what is wrong with a path and query on the wire; "": nothing.
+// badTarget returns the error in a path and query on the wire, or "".
 func badTarget(path string) string {
 	for i := range len(path) {
 		switch c := path[i]; {
@@ -151,8 +150,7 @@ func badTarget(path string) string {
 	return ""
 }
 
-// parseWithDefault reads an authority that may leave its port out, but not the
-// number after a colon.
+// parseWithDefault reads an authority whose port may be omitted. A colon requires a number.
 func parseWithDefault(authority string, port uint16) (Dest, *Refusal) {
 	if strings.HasSuffix(authority, "]") || strings.IndexByte(authority, ':') < 0 {
 		return ParseHost(authority, port)
@@ -160,9 +158,8 @@ func parseWithDefault(authority string, port uint16) (Dest, *Refusal) {
 	return ParseAuthority(authority)
 }
 
-// SameHost refuses a Host header that names another place than d. An HTTP
-// request without one passes host as "" and is refused as well; port is what the
-// header leaves out.
+// SameHost denies a Host header that names another host than d. For a request without the header, host is "",
+// which is denied as well. port is the default if the header has none.
 func SameHost(d Dest, host string, port uint16) *Refusal {
 	h, r := parseWithDefault(host, port)
 	if r != nil {

@@ -36,8 +36,8 @@ func (t *trial) connect() Decision {
 	return t.tunnel(d, wire[n:])
 }
 
-// write makes the head of a request. A text that would break out of its line is refused: on
-// the wire it would be another line.
+// write builds the head of a request. It denies text with a line break, which would become another line on
+// the wire.
 func (t *trial) write(method, target, host string) ([]byte, *Refusal) {
 	if strings.ContainsFunc(method+target, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
 		return nil, refusal(Target, "the first line has a space or a control character in it")
@@ -63,7 +63,8 @@ func (t *trial) write(method, target, host string) ([]byte, *Refusal) {
 	return append(wire, "\r\n"...), nil
 }
 
-// tunnel decides a tunnel to target and its first bytes. early came with the request for it.
+// tunnel decides a tunnel to target and its first bytes. early are the bytes that followed the CONNECT at
+// once.
 func (t *trial) tunnel(target Dest, early []byte) Decision {
 	d := t.open(target)
 	if !d.Allowed() {
@@ -80,7 +81,7 @@ func (t *trial) tunnel(target Dest, early []byte) Decision {
 	}
 }
 
-// hello decides on the first bytes, if the description has any.
+// hello decides on the first bytes, if the action has any.
 func (t *trial) hello(d Decision, first []byte) Decision {
 	var h clienthello.Hello
 	var err error
@@ -97,8 +98,8 @@ func (t *trial) hello(d Decision, first []byte) Decision {
 	return d.Hello(h, err, t.now)
 }
 
-// inside decides the first request in a tunnel whose requests are read. Each further request
-// is decided when it comes.
+// inside decides the first request in a tunnel whose requests are read. Further requests are decided when
+// they arrive.
 func (t *trial) inside(d Decision, first []byte) Decision {
 	switch {
 	case t.SNI != nil || t.ECH:
@@ -137,8 +138,7 @@ func (t *trial) says(path string) (s Saying) {
 	return s.Query(query)
 }
 
-// http decides the first request to a plain proxy. Each further request is decided when it
-// comes.
+// http decides the first request to a plain proxy. Further requests are decided when they arrive.
 func (t *trial) http() Decision {
 	wire := t.wire
 	if wire == nil {
@@ -170,7 +170,7 @@ func (t *trial) http() Decision {
 	return t.address(d.Request(string(req.Method), path, SayingOf(&req), t.now))
 }
 
-// absolute makes the request to a plain proxy.
+// absolute builds the request to a plain proxy.
 func (t *trial) absolute() ([]byte, *Refusal) {
 	method, target := t.Method, t.Target
 	if method == "" {
@@ -199,7 +199,7 @@ func (t *trial) socks() Decision {
 	if i < 0 {
 		return denied(refusal(Target, "the target is not host:port"))
 	}
-	// The port goes over the wire as a number: any host does for reading it.
+	// On the wire the port is a number, so any host will do to parse it.
 	port, r := ParseAuthority("x" + t.Target[i:])
 	if r != nil {
 		return denied(r)
@@ -224,8 +224,7 @@ func (t *trial) socks() Decision {
 	return t.tunnel(d, nil)
 }
 
-// literal reads an address as a client would before it sends it, and returns its type in
-// SOCKS.
+// literal reads an address as a client would before it sends the address, and returns its SOCKS type.
 func literal(host string) (netip.Addr, string) {
 	inner, open := strings.CutPrefix(host, "[")
 	inner, closed := strings.CutSuffix(inner, "]")
@@ -240,7 +239,7 @@ func literal(host string) (netip.Addr, string) {
 	}
 }
 
-// socksWire decides the bytes of a client: greeting, request and what follows them.
+// socksWire decides the bytes of a client: greeting, request and the bytes after them.
 func (t *trial) socksWire() Decision {
 	n, err := socks.ReadGreeting(t.wire)
 	if err != nil {

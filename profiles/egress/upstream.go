@@ -11,14 +11,14 @@ import (
 	"unicode/utf8"
 )
 
-// UpstreamURL is what a gateway stands for. The zero UpstreamURL is nowhere.
+// UpstreamURL is the upstream of a gateway. The zero UpstreamURL is invalid.
 type UpstreamURL struct {
 	TLS    bool
 	Dest   Dest
-	Prefix string // of every path: "" or a clean path without a / at its end
+	Prefix string // prepended to every path: empty or a clean path without a trailing slash
 }
 
-// String is the upstream as ReadUpstream takes it.
+// String returns the upstream in the form that ReadUpstream reads.
 func (u UpstreamURL) String() string {
 	scheme, standard := "http", uint16(80)
 	if u.TLS {
@@ -31,9 +31,9 @@ func (u UpstreamURL) String() string {
 	return scheme + "://" + host + u.Prefix
 }
 
-// ReadUpstream reads https://host[:port][/prefix]. http:// is for an address
-// that is of this host or private alone, since a credential would cross any other
-// network in the open. Errors do not repeat the text: it may hold a secret.
+// ReadUpstream reads https://host[:port][/prefix]. It accepts http:// only for loopback and private
+// addresses, since the credential would cross any other network unencrypted. Errors do not quote the text,
+// which may hold a secret.
 func ReadUpstream(text string) (UpstreamURL, error) {
 	var u UpstreamURL
 	rest, plain := strings.CutPrefix(text, "http://")
@@ -100,9 +100,8 @@ func readHostPort(text string, port uint16) (Dest, error) {
 	return Dest{Name: host, Port: port}, nil
 }
 
-// CleanPath reports whether text is a path of a request as policies write it:
-// absolute, decoded, without a query, escapes, empty parts, . or .., and of
-// characters that show. It may end in a /.
+// CleanPath reports whether text is a request path in the form of policies: absolute, decoded, without a
+// query, escapes, empty parts, . or .., and only of visible characters. It may end in a slash.
 func CleanPath(text string) bool {
 	if strings.ContainsAny(text, "?#\\%*") || strings.ContainsFunc(
 		text, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }) {

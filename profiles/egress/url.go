@@ -6,25 +6,24 @@ import (
 	whatwg "github.com/nlnwa/whatwg-url/url"
 )
 
-// maxURL bounds the text of a URL.
+// maxURL is the longest URL.
 const maxURL = 64 << 10
 
 // URL is the target of a fetch. It has no credentials and no fragment.
 type URL struct {
-	Text   string // in full
+	Text   string // the whole URL
 	Scheme string // http or https
 	Dest   Dest
 	Path   string // begins with a slash; as it is sent
-	Query  string // without its question mark
+	Query  string // without the question mark
 }
 
-// ParseURL reads the target of a fetch as browsers do (WHATWG): backslashes are
-// slashes, escapes in the host are decoded and its name mapped. What comes of it
-// is then held to the same form as any other target. Only http and https are
-// read, and no credentials.
+// ParseURL reads the target of a fetch as browsers do (WHATWG): backslashes become slashes, and the host is
+// decoded and mapped. The result must then be valid like any other target. Only http and https are accepted,
+// and no credentials.
 func ParseURL(text string) (URL, *Refusal) { return parseURL("", text) }
 
-// Parse reads the target of a redirect that u was answered with.
+// Parse reads the target of a redirect in a response to u.
 func (u URL) Parse(location string) (URL, *Refusal) { return parseURL(u.Text, location) }
 
 func parseURL(base, text string) (URL, *Refusal) {
@@ -77,7 +76,7 @@ func parseURL(base, text string) (URL, *Refusal) {
 	return out, nil
 }
 
-// escaped reports whether every percent sign begins an escape.
+// escaped reports whether every percent sign begins a valid escape.
 func escaped(path string) bool {
 	for i := range len(path) {
 		if path[i] == '%' && (i+2 >= len(path) || unhex(path[i+1]) > 15 || unhex(path[i+2]) > 15) {
@@ -87,7 +86,7 @@ func escaped(path string) bool {
 	return true
 }
 
-// credentials finds an empty userinfo, which leaves nothing in what was parsed.
+// credentials reports whether text has an empty userinfo, which the parser drops.
 func credentials(text string) bool {
 	_, rest, ok := strings.Cut(text, "//")
 	if !ok {
@@ -99,7 +98,7 @@ func credentials(text string) bool {
 	return strings.Contains(rest, "@")
 }
 
-// authority is the host, with the port unless it is the one that is left out.
+// authority returns the host with its port. If bare is true, the port is omitted.
 func (d Dest) authority(bare bool) string {
 	switch {
 	case !bare:

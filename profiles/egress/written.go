@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Expiry keeps the difference between no Expiry and one at the zero time, which
-// is over.
+// Expiry returns the zero time for nil, which means no expiry. An expiry at the zero time, which has passed,
+// becomes a time just after it.
 func Expiry(at *time.Time) time.Time {
 	switch {
 	case at == nil:
@@ -20,7 +20,7 @@ func Expiry(at *time.Time) time.Time {
 	}
 }
 
-// HostOf gives what looks like the host in a target, to find what is near it.
+// HostOf returns the text that looks like the host of a target, for suggestions.
 func HostOf(target string) string {
 	if _, rest, ok := strings.Cut(target, "://"); ok {
 		target = rest
@@ -31,7 +31,7 @@ func HostOf(target string) string {
 	return target
 }
 
-// ReadDest reads what String of a Dest writes, as records hold it, and nothing else.
+// ReadDest is the inverse of [Dest.String], which records contain. It accepts nothing else.
 func ReadDest(text string) (Dest, bool) {
 	if a, err := netip.ParseAddrPort(text); err == nil {
 		d := Dest{Addr: a.Addr(), Port: a.Port()}

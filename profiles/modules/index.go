@@ -5,43 +5,43 @@ import (
 	"strings"
 )
 
-// Index answers for the import lists of one executor. D is what its user keeps for
-// an entry. It is made once, and then read by anybody; the zero Index refuses.
+// Index decides names of modules by the import lists of one executor. D is the caller's data of an entry. It
+// is built once and is then safe for concurrent reads. The zero Index denies everything.
 type Index[D any] struct {
-	// JavaScript says that names are specifiers: an allowed one is allowed exactly as
-	// listed, and a denied one covers its sub-paths.
+	// JavaScript selects the rules for specifiers: an allowed one matches exactly, and a denied one covers
+	// its sub-paths.
 	JavaScript bool
 	Defaults   bool     // Python: the default set is allowed
-	Any        bool     // Python: whatever nothing denies is allowed
-	Only       []string // Python: takes away from the program what it does not cover; nil: nothing
+	Any        bool     // Python: every name that is not denied is allowed
+	Only       []string // Python: the program gets only names that Only covers; nil is no restriction
 
 	Allow, Deny, Absent map[string]D
 	Everybody           map[string]D // denied to libraries too
 
 	names    []string // of Allow, sorted
-	packages bool     // one of them is third-party
+	packages bool     // a name in Allow is third-party
 }
 
-// Kind says what decided a name. The zero Kind refuses.
+// Kind is the reason of a decision. The zero Kind denies.
 type Kind uint8
 
-// The kinds. Those up to Missing refuse.
+// The kinds. Those up to Missing deny.
 const (
-	Unlisted  Kind = iota // nothing allows it
-	Private               // nobody may load it, whatever a policy says
+	Unlisted  Kind = iota // no list allows it
+	Private               // no guest may load it, under any policy
 	Denied                // an entry of Everybody or Deny
-	Beyond                // the standard library outside of the default set
-	TakenAway             // what Only does not cover
+	Beyond                // standard library, but not in the default set
+	TakenAway             // not covered by Only
 	Missing               // an entry of Absent
 
 	Listed     // an entry of Allow
-	InDefault  // the default set
-	Whatever   // Any
-	Owned      // what every program has
-	Dependency // a library may load it
+	InDefault  // in the default set
+	Whatever   // allowed by Any
+	Owned      // available to every program
+	Dependency // allowed for libraries only
 )
 
-// Answer is what decides one name. Entry and D are those of the list, for Denied,
+// Answer is the decision on one name. Entry and D are those of the matching list entry, set for Denied,
 // Missing and Listed.
 type Answer[D any] struct {
 	Kind  Kind
@@ -49,7 +49,7 @@ type Answer[D any] struct {
 	D     D
 }
 
-// Put adds an entry to one of the lists; the first of a name counts.
+// Put adds an entry to a list. The first entry of a name wins.
 func Put[D any](list *map[string]D, name string, d D) {
 	if *list == nil {
 		*list = map[string]D{}
@@ -59,7 +59,7 @@ func Put[D any](list *map[string]D, name string, d D) {
 	}
 }
 
-// Ready is called once, after the last entry.
+// Ready must be called once, after the last entry was added.
 func (x *Index[D]) Ready() {
 	for name := range x.Allow {
 		x.names = append(x.names, name)
@@ -68,15 +68,15 @@ func (x *Index[D]) Ready() {
 	slices.Sort(x.names)
 }
 
-// Names lists what is allowed, sorted. The caller does not write to it.
+// Names returns the allowed names, sorted. The caller must not modify it.
 func (x *Index[D]) Names() []string { return x.names }
 
-// Below reports whether an allowed name stands below a module.
+// Below reports whether a submodule of module is allowed.
 func (x *Index[D]) Below(module string) bool {
 	return slices.ContainsFunc(x.names, func(n string) bool { return strings.HasPrefix(n, module+".") })
 }
 
-// Program decides what the program itself loads.
+// Program decides whether the program itself may load a module.
 func (x *Index[D]) Program(module string) Answer[D] {
 	covers := byte('.')
 	if x.JavaScript {
@@ -118,9 +118,9 @@ func (x *Index[D]) Program(module string) Answer[D] {
 	return Answer[D]{}
 }
 
-// Library decides what code of a Python library loads by itself. A denial of the
-// standard library is for the program: pandas needs ctypes, and asyncio sockets.
-// What third-party packages there are is the environment's to say.
+// Library decides whether code of a Python library may load a module. Denials of standard library modules
+// apply to the program only: pandas needs ctypes, and asyncio needs sockets. The environment decides which
+// third-party packages exist.
 func (x *Index[D]) Library(module string) Answer[D] {
 	if x.JavaScript {
 		return Answer[D]{}
@@ -145,7 +145,7 @@ func (x *Index[D]) Library(module string) Answer[D] {
 	return Answer[D]{Kind: Dependency}
 }
 
-// closest is the entry for a name, or for the nearest name that covers it.
+// closest returns the entry for a name, or for its nearest covering name.
 func closest[D any](list map[string]D, name string, covers byte, kind Kind) (Answer[D], bool) {
 	for entry := name; len(list) > 0 && entry != ""; {
 		if d, ok := list[entry]; ok {

@@ -1,6 +1,5 @@
-// Package modules owns what names of modules mean: which are names at all, which
-// cover others, which are Python's standard library and its default set, and which
-// entry of an import list decides a name. It is pure; package profiles asks it.
+// Package modules owns the meaning of module names: their syntax, which names cover others, Python's standard
+// library and its default set, and which entry of an import list decides a name. Package profiles calls it.
 package modules
 
 import (
@@ -8,7 +7,7 @@ import (
 	"strings"
 )
 
-// Valid reports whether a name is one that JavaScript, or Python, imports.
+// Valid reports whether a name can be imported in JavaScript, or in Python if javascript is false.
 func Valid(javascript bool, name string) bool {
 	if javascript {
 		return specifier(name)
@@ -16,8 +15,8 @@ func Valid(javascript bool, name string) bool {
 	return len(name) <= 255 && Dotted(name)
 }
 
-// specifier reports whether name is a JavaScript module that no loader reads as
-// another one: a loader may clean a path.
+// specifier reports whether name is a JavaScript module name that every loader reads the same way. A loader
+// may clean a path, so unclean ones are rejected.
 func specifier(name string) bool {
 	if name == "" || len(name) > 255 {
 		return false
@@ -35,8 +34,8 @@ func specifier(name string) bool {
 	return true
 }
 
-// Dotted reports whether name is ASCII identifiers joined by dots. Python folds
-// other identifiers together, so they are no names here.
+// Dotted reports whether name is ASCII identifiers joined by dots. Python normalizes other identifiers, so
+// two of them can be the same name: they are rejected.
 func Dotted(name string) bool {
 	start := true
 	for i := range len(name) {
@@ -54,9 +53,8 @@ func Dotted(name string) bool {
 	return !start
 }
 
-// Within gives the module names that both lists cover, a name covering its
-// submodules: a set without a name that another covers, sorted. A nil list
-// covers everything; the result is never nil.
+// Within returns the module names that both lists cover, sorted. A name covers its submodules, and names that
+// another one covers are left out. A nil list covers everything. The result is never nil.
 func Within(only, names []string) []string {
 	more := make([]string, 0, len(names))
 	for _, n := range names {
@@ -73,7 +71,7 @@ func Within(only, names []string) []string {
 	more = slices.Compact(more)
 	least := make([]string, 0, len(more))
 	for i, n := range more {
-		if !Covered(n, more[:i]) { // what covers n is shorter, and sorts before it
+		if !Covered(n, more[:i]) { // a covering name is shorter and sorts before n
 			least = append(least, n)
 		}
 	}

@@ -2,27 +2,26 @@ package modules
 
 import "strings"
 
-// Standard reports whether a module, or the package it stands in, is part of
-// Python's standard library. Everything else is third-party.
+// Standard reports whether a module, or the package that contains it, is in Python's standard library. All
+// other modules are third-party.
 func Standard(module string) bool {
 	top, _, _ := strings.Cut(module, ".")
-	return holds(standard, top) || strings.HasPrefix(top, "_sysconfigdata_") // named for the platform
+	// this module's name ends with the platform
+	return holds(standard, top) || strings.HasPrefix(top, "_sysconfigdata_")
 }
 
-// Never reports whether nobody in a guest may load a module.
+// Never reports whether no guest may load a module.
 func Never(module string) bool { return covers(never, module) }
 
 // Outside reports whether a module of the standard library is not in the default set.
 func Outside(module string) bool { return covers(outside, module) }
 
-// PythonDefault reports whether a module belongs to the default set of the Python
-// executor: the standard library of CPython 3.10 to 3.14 without what reaches
-// outside of the process or steps round the import guard.
+// PythonDefault reports whether a module is in the default set of the Python executor: the standard library
+// of CPython 3.10 to 3.14 without the modules that reach outside the process or bypass the import guard.
 func PythonDefault(module string) bool { return Standard(module) && !Outside(module) }
 
-// Own reports whether a module is there for every program, unless it is denied:
-// the program itself, which a pickle of its classes names, what the compiler reads,
-// and the door to the host.
+// Own reports whether a module is available to every program unless it is denied: the program itself (a
+// pickle of its classes names it), __future__, which the compiler reads, and ringd, the bridge to the host.
 func Own(module string) bool {
 	switch top, _, _ := strings.Cut(module, "."); top {
 	case "__future__", "__main__", "ringd":
@@ -32,11 +31,11 @@ func Own(module string) bool {
 	}
 }
 
-// OwnNames lists what Own reports.
+// OwnNames lists the names for which Own is true.
 func OwnNames() []string { return []string{"__future__", "__main__", "ringd"} }
 
-// DefaultNames lists the top-level names of the default set, sorted, and the
-// submodules of those that are not in it.
+// DefaultNames lists the top-level names of the default set, sorted, and the submodules of them that are
+// excluded.
 func DefaultNames() (names, without []string) {
 	for name := range strings.FieldsSeq(standard) {
 		if !Outside(name) {
@@ -51,16 +50,16 @@ func DefaultNames() (names, without []string) {
 	return names, without
 }
 
-// OutsideNames lists what of the standard library is not in the default set, sorted.
+// OutsideNames lists the standard library modules that are not in the default set, sorted.
 func OutsideNames() []string { return strings.Fields(outside) }
 
-// NeverNames lists what nobody may load, sorted.
+// NeverNames lists the modules that no guest may load, sorted.
 func NeverNames() []string { return strings.Fields(never) }
 
 // StandardNames lists the top-level names of the standard library, sorted.
 func StandardNames() []string { return strings.Fields(standard) }
 
-// covers reports whether a table holds a module or a package that it stands in.
+// covers reports whether a table has the module or a package that contains it.
 func covers(table, module string) bool {
 	for {
 		if holds(table, module) {
@@ -74,7 +73,7 @@ func covers(table, module string) bool {
 	}
 }
 
-// holds looks a word up in sorted words with a space behind each.
+// holds looks up a word in a table of sorted words, each followed by a space.
 func holds(table, word string) bool {
 	for table != "" {
 		start := strings.LastIndexByte(table[:len(table)/2], ' ') + 1

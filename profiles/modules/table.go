@@ -1,8 +1,8 @@
 package modules
 
-// standard lists the top-level names of the standard library of CPython 3.10 to
-// 3.14, private ones and those of other systems included: what
-// sys.stdlib_module_names says there. Sorted, each followed by a space.
+// standard lists the top-level names of the standard library of CPython 3.10 to 3.14
+// (sys.stdlib_module_names), including private names and those of other systems. The names are sorted, each
+// followed by a space.
 const standard = "" +
 	"__future__ _abc _aix_support _android_support _apple_support _ast _ast_unparse _asyncio _bisect _blake2 " +
 	"_bootsubprocess _bz2 _codecs _codecs_cn _codecs_hk _codecs_iso2022 _codecs_jp _codecs_kr _codecs_tw " +
@@ -32,21 +32,23 @@ const standard = "" +
 	"turtle turtledemo types typing unicodedata unittest urllib uu uuid venv warnings wave weakref webbrowser " +
 	"winreg winsound wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zlib zoneinfo "
 
-// outside lists what of it is not in the default set. Sorted, each followed by a
-// space; a name covers its submodules. What stands here
-//   - reaches a process, the network, a terminal, users, or raw memory: ctypes,
+// outside lists the modules of the standard library that are not in the default set.
+// The names are sorted, each followed by a space. A name covers its submodules. It
+// holds modules that
+//   - reach a process, the network, a terminal, users, or raw memory: ctypes,
 //     subprocess, multiprocessing, socket, ssl, http.client, smtplib, pty, pwd;
-//   - opens files that no audit event tells of: readline, _dbm, _gdbm;
-//   - runs code in a way that the guard would have to follow: marshal, runpy, imp,
+//   - open files without an audit event: readline, _dbm, _gdbm;
+//   - run code in a way that the import guard cannot follow: marshal, runpy, imp,
 //     zipimport, site, _imp, importlib._bootstrap;
-//   - watches other code, the guard's own among it: bdb, pdb, trace, profile (the
+//   - observe other code, including the guard's: bdb, pdb, trace, profile (the
 //     guard gives a program a cProfile that does not);
-//   - is of no use in a guest: tkinter, curses, idlelib, venv, winreg, distutils.
+//   - have no use in a guest: tkinter, curses, idlelib, venv, winreg, distutils.
 //
 // os, io, sys, pathlib, shutil, sqlite3, asyncio, threading, pickle, importlib,
-// inspect and signal are in the default set: what they reach is refused as it
-// happens, and held by the kernel ring. So are private accelerators such as _io and
-// _operator: a pickle names them, and they are no more than the module they belong to.
+// inspect and signal are in the default set: the guard denies their dangerous uses
+// as they happen, and the kernel ring enforces the limits. Private accelerators such
+// as _io and _operator are in it too: a pickle names them, and they can do no more
+// than the module they belong to.
 const outside = "" +
 	"_aix_support _android_support _apple_support _bootsubprocess _crypt _ctypes _curses _curses_panel _dbm " +
 	"_frozen_importlib _frozen_importlib_external _gdbm _imp _interpchannels _interpqueues _interpreters " +
@@ -61,10 +63,9 @@ const outside = "" +
 	"turtle turtledemo urllib.request urllib.robotparser venv webbrowser winreg winsound wsgiref xmlrpc " +
 	"zipimport "
 
-// never lists what nobody in a guest loads, libraries included, and no policy can
-// allow: interpreters inside of the interpreter, which have no audit hook; a reader
-// of other processes' memory; the modules that CPython tests itself with. Sorted,
-// each followed by a space; a name covers its submodules.
+// never lists the modules that no guest loads, libraries included. No policy can allow them: interpreters
+// inside the interpreter, which have no audit hook, a reader of other processes' memory, and CPython's own
+// test modules. The names are sorted, each followed by a space. A name covers its submodules.
 const never = "" +
 	"_ctypes_test _interpchannels _interpqueues _interpreters _remote_debugging _testbuffer _testcapi " +
 	"_testclinic _testclinic_limited _testexternalinspection _testimportmultiple _testinternalcapi " +

@@ -2,10 +2,9 @@ package paths
 
 import "strings"
 
-// GitControl reports whether a path is one of a repository's that decide what git
-// runs: its hooks and its configuration, those of its modules and worktrees, and
-// the file that says where the repository is. Case does not count, and a folder
-// called something.git is a repository.
+// GitControl reports whether p is a path in a repository that decides what git runs: hooks, configuration,
+// those of modules and worktrees, and the file that says where the repository is. Case is ignored, and a
+// folder named something.git counts as a repository.
 func GitControl(p string) bool {
 	parts := strings.Split(strings.ToLower(p), "/")
 	for i, part := range parts {

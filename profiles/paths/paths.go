@@ -1,7 +1,6 @@
-// Package paths compares paths as text: /a/b covers /a/b/c and not /a/bc. Paths
-// are clean, and absolute or below a place such as $WORKSPACE, which nothing but
-// itself and / covers. It is pure, and follows no link. Profiles and the view of
-// the kernel ring use it.
+// Package paths compares paths as text: /a/b covers /a/b/c but not /a/bc. Paths are clean. They are absolute
+// or start with a place such as $WORKSPACE, which only itself and / cover. Links are not followed. Package
+// profiles and the file view of the kernel ring use it.
 package paths
 
 import (
@@ -11,11 +10,11 @@ import (
 	"strings"
 )
 
-// Set holds paths; each covers itself and what lies below it. The nil Set is
-// empty. It is not changed after it was made.
+// Set is a set of paths. Each covers itself and everything below it. The nil Set is empty. A Set is
+// immutable.
 type Set map[string]struct{}
 
-// Of makes a set.
+// Of returns the set of the given paths.
 func Of(paths ...string) Set {
 	s := make(Set, len(paths))
 	for _, p := range paths {
@@ -46,18 +45,18 @@ func (s Set) Above(p string) bool {
 	return s.Has("/")
 }
 
-// CoverAll reports whether the set covers every one of the paths.
+// CoverAll reports whether the set covers all of the paths.
 func (s Set) CoverAll(paths []string) bool {
 	return !slices.ContainsFunc(paths, func(p string) bool { return !s.Cover(p) })
 }
 
-// HasAll reports whether every one of the paths is in the set.
+// HasAll reports whether all of the paths are in the set.
 func (s Set) HasAll(paths []string) bool {
 	return !slices.ContainsFunc(paths, func(p string) bool { return !s.Has(p) })
 }
 
-// Closest finds the entry for name or for the closest of those that cover it: the
-// parts of a name end at sep, and a clean absolute path is covered by "/".
+// Closest returns the entry for name, or the entry of its nearest ancestor. The parts of a name are separated
+// by sep. "/" covers every clean absolute path.
 func Closest[T any](m map[string]*T, name string, sep byte) *T {
 	for len(m) > 0 {
 		if at := m[name]; at != nil {
@@ -75,8 +74,8 @@ func Closest[T any](m map[string]*T, name string, sep byte) *T {
 	return nil
 }
 
-// Topmost gives the paths that neither the set nor another of them covers: each
-// once, sorted, never nil.
+// Topmost returns the paths that neither the set nor another of the paths covers, sorted and without
+// duplicates. The result is never nil.
 func (s Set) Topmost(paths []string) []string {
 	all := Of(paths...)
 	out := make([]string, 0, len(paths))
@@ -89,7 +88,8 @@ func (s Set) Topmost(paths []string) []string {
 	return out
 }
 
-// Outside lists what the set does not cover, sorted and each once; never nil.
+// Outside returns the paths that the set does not cover, sorted and without duplicates. The result is never
+// nil.
 func (s Set) Outside(paths []string) []string {
 	out := []string{}
 	for _, p := range paths {
@@ -101,8 +101,8 @@ func (s Set) Outside(paths []string) []string {
 	return slices.Compact(out)
 }
 
-// Ambiguous lists the last names that several of the paths have which the set does
-// not cover, sorted, each as name=path with the first of its paths.
+// Ambiguous finds the base names that several of the paths outside the set share. It returns them sorted,
+// each as name=path with the first of its paths.
 func (s Set) Ambiguous(paths []string) (out []string) {
 	first, several := map[string]string{}, map[string]bool{}
 	for _, p := range paths {

@@ -6,17 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-// MaxPath is the longest path a system opens, its closing NUL counted.
+// MaxPath is the longest path a system opens, including the closing NUL.
 const MaxPath = 4096
 
-// Clean reports whether p is absolute, without "..", "." and doubled or
-// trailing slashes, without NUL, and no longer than a system takes.
+// Clean reports whether p is absolute, has no "..", ".", doubled or trailing slash and no NUL, and is no
+// longer than MaxPath allows.
 func Clean(p string) bool {
 	return len(p) < MaxPath && path.IsAbs(p) && path.Clean(p) == p && strings.IndexByte(p, 0) < 0 && utf8.ValidString(p)
 }
 
-// Expand turns $WORKSPACE and ~ into the places they stand for. False: the place is
-// not known, or what comes out is no clean path.
+// Expand replaces $WORKSPACE and ~ by workspace and home. It returns false if the place is unknown or the
+// result is not a clean path.
 func Expand(p, workspace, home string) (string, bool) {
 	place, rest := "", p
 	switch {

@@ -1,10 +1,9 @@
-// Package powers says which of three powers an agent has, and through what: it reads
-// what somebody else may have written (untrusted), it sees data that must not leave
-// (sensitive), and others see what it does (external). Whoever has all three can be
-// told by a text to send away what it knows; the rule of two keeps them apart.
+// Package powers computes which of three powers an agent has, and through which grants. Untrusted: it reads
+// text that outsiders may have written. Sensitive: it sees data that must not leave. External: others see
+// what it does. A text can tell an agent with all three to send away what it knows. The rule of two keeps the
+// powers apart.
 //
-// It is pure and refuses nothing. The compiler asks it of every agent, the
-// interpreter ring of every call, and `ringd explain` for people.
+// The compiler calls it for each agent, the interpreter ring for each call, and `ringd explain` for people.
 package powers
 
 import (
@@ -15,10 +14,10 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Power is one of three.
+// Power is one of the three powers.
 type Power string
 
-// The powers, in the order in which they are told.
+// The powers, in the order of reports.
 const (
 	Untrusted Power = "untrusted"
 	Sensitive Power = "sensitive"
@@ -28,7 +27,7 @@ const (
 // All lists the powers.
 func All() []Power { return []Power{Untrusted, Sensitive, External} }
 
-// Words says what a power is, for people.
+// Words describes a power for people.
 func (p Power) Words() string {
 	switch p {
 	case Untrusted:
@@ -42,7 +41,7 @@ func (p Power) Words() string {
 	}
 }
 
-// Has reports whether p is among a set of powers.
+// Has reports whether p is in the set of powers.
 func Has(of profiles.Powers, p Power) bool {
 	switch p {
 	case Untrusted:
@@ -56,7 +55,7 @@ func Has(of profiles.Powers, p Power) bool {
 	}
 }
 
-// List is a set of powers in their order.
+// List returns a set of powers in their order.
 func List(of profiles.Powers) (out []Power) {
 	for _, p := range All() {
 		if Has(of, p) {
@@ -66,7 +65,7 @@ func List(of profiles.Powers) (out []Power) {
 	return out
 }
 
-// Text names a set of powers.
+// Text joins the names of a set of powers.
 func Text(of profiles.Powers) string {
 	var out []string
 	for _, p := range List(of) {
@@ -75,28 +74,27 @@ func Text(of profiles.Powers) string {
 	return strings.Join(out, " ")
 }
 
-// Join is what both have.
+// Join returns the union of both sets.
 func Join(a, b profiles.Powers) profiles.Powers {
 	return profiles.Powers{Sensitive: a.Sensitive || b.Sensitive, Untrusted: a.Untrusted || b.Untrusted,
 		External: a.External || b.External}
 }
 
-// Three reports whether all three are there.
+// Three reports whether all three powers are present.
 func Three(of profiles.Powers) bool { return of.Sensitive && of.Untrusted && of.External }
 
 // Source is one grant that brings powers.
 type Source struct {
 	Agent string `json:"agent"`
-	// bridge:readDiff, egress:api.example.com, gateway:pay, files:read, files:write, inputs
+	// e.g. bridge:readDiff, egress:api.example.com, gateway:pay, files:read, files:write, inputs
 	What   string          `json:"what"`
 	Powers profiles.Powers `json:"powers"`
-	// Asks says that people are asked before each use, whatever it is.
+	// Asks is true if every use needs approval.
 	Asks bool          `json:"asks,omitempty"`
 	Rule profiles.Rule `json:"rule"`
 }
 
-// Account is what an agent can come to have: by its own grants, and by those of the
-// agents that it may start.
+// Account lists the powers that an agent can get by its own grants and by those of the agents it may start.
 type Account struct {
 	Agent   string          `json:"agent"`
 	Powers  profiles.Powers `json:"powers"`
@@ -104,7 +102,7 @@ type Account struct {
 	Sources []Source        `json:"sources"`          // its own first
 }
 
-// Of gives the account of an agent of a set. An unknown one has nothing.
+// Of returns the account of an agent of a set. An unknown agent has no powers.
 func Of(agents map[string]profiles.Agent, name string) Account {
 	a, ok := agents[name]
 	out := Account{Agent: name}
@@ -126,8 +124,8 @@ func Of(agents map[string]profiles.Agent, name string) Account {
 	return out
 }
 
-// spawns reports whether an agent may start others: the harness says which, and may
-// say any of the set.
+// spawns reports whether an agent may start other agents. The harness names the agent to start, which may be
+// any of the set.
 func spawns(a profiles.Agent) bool {
 	for _, b := range a.Bridges {
 		if l := b.Limits; l.SpawnPerCall != 0 || l.Depth != 0 || l.TotalSpawn != 0 {
@@ -137,7 +135,7 @@ func spawns(a profiles.Agent) bool {
 	return false
 }
 
-// Brings are the sources of one power.
+// Brings returns the sources of one power.
 func (c Account) Brings(p Power) (out []Source) {
 	for _, s := range c.Sources {
 		if Has(s.Powers, p) {
@@ -157,8 +155,8 @@ func (c Account) Doors() (out []Source) {
 	return out
 }
 
-// Sources are the grants of one agent that bring powers: bridges by their name, then
-// hosts, gateways, files and inputs.
+// Sources lists the grants of one agent that bring powers: bridges by name, then hosts, gateways, files and
+// inputs.
 func Sources(a profiles.Agent) (out []Source) {
 	add := func(s Source) {
 		if s.Powers != (profiles.Powers{}) {
@@ -185,15 +183,14 @@ func Sources(a profiles.Agent) (out []Source) {
 	return out
 }
 
-// asks reports whether people are asked before every call: an approval with a
-// condition asks before some.
+// asks reports whether every call needs approval. An approval with a condition covers only some calls.
 func asks(b profiles.Bridge) bool { return b.Approval != nil && b.Approval.When == "" }
 
-// fetch is the bridge through which a program without a network of its own has one.
+// fetch is the bridge that gives network access to a program whose guest has no network.
 const fetch = "fetch"
 
-// OfBridge are the powers of a bridge: those that its owner declared. Through fetch
-// something goes out as soon as anything that it reaches takes something.
+// OfBridge returns the powers of a bridge that its owner declared. The bridge fetch is external as soon as
+// one of the hosts it reaches accepts data.
 func OfBridge(a profiles.Agent, b profiles.Bridge) profiles.Powers {
 	p := b.Powers
 	if b.Name != fetch {
@@ -208,31 +205,30 @@ func OfBridge(a profiles.Agent, b profiles.Bridge) profiles.Powers {
 	return p
 }
 
-// OfHost are the powers of an entry of the network: those that are declared, and
-// external where something can be sent.
+// OfHost returns the powers of an egress entry: the declared ones, and external if the entry's methods can
+// send data.
 func OfHost(r profiles.EgressRule) profiles.Powers {
 	p := r.Powers
 	p.External = p.External || sends(r.Methods)
 	return p
 }
 
-// OfGateway are the powers of a gateway, as OfHost has those of an entry.
+// OfGateway returns the powers of a gateway, computed as in [OfHost].
 func OfGateway(g profiles.Gateway) profiles.Powers {
 	p := g.Powers
 	p.External = p.External || sends(g.Methods)
 	return p
 }
 
-// sends reports whether something can be sent by these methods; none are all.
+// sends reports whether any of the methods can send data. An empty list means all methods.
 func sends(methods []string) bool {
 	return len(methods) == 0 || slices.ContainsFunc(methods, func(m string) bool {
 		return m != "GET" && m != "HEAD" && m != "OPTIONS"
 	})
 }
 
-// OfFiles are the powers of the files that an agent is granted: what those carry that
-// are read, and whether others see those that are written. A guest can read what it may
-// write.
+// OfFiles returns the powers of an agent's granted files: those of the files it reads, and whether others see
+// the files it writes. A guest can also read the files that it may write.
 func OfFiles(a profiles.Agent) (read, written profiles.Powers) {
 	if len(a.Files.Read)+len(a.Files.Write) > 0 {
 		read = profiles.Powers{Sensitive: a.Files.Powers.Sensitive, Untrusted: a.Files.Powers.Untrusted}
@@ -243,7 +239,7 @@ func OfFiles(a profiles.Agent) (read, written profiles.Powers) {
 	return read, written
 }
 
-// OfInputs are what the inputs of a run bring: nothing goes out by them.
+// OfInputs returns the powers that the inputs of a run bring. Inputs send nothing out.
 func OfInputs(a profiles.Agent) profiles.Powers {
 	return profiles.Powers{Sensitive: a.Inputs.Sensitive, Untrusted: a.Inputs.Untrusted}
 }
@@ -260,9 +256,8 @@ func filesRule(a profiles.Agent) profiles.Rule {
 	return a.Rule
 }
 
-// network says whether anything of the agent has a network, and whether people are
-// asked before it is used: guests of shell and Python have one of their own, which
-// nobody is asked about; a program in JavaScript has fetch alone.
+// network reports whether the agent has any network access, and whether each use of it needs approval. Guests
+// of shell and Python have a network of their own, without approval. A program in JavaScript has only fetch.
 func network(a profiles.Agent) (reaches, asked bool) {
 	if a.Shell != nil || a.Python != nil && a.Python.Engine != profiles.PythonWasm {
 		return true, false
@@ -271,7 +266,7 @@ func network(a profiles.Agent) (reaches, asked bool) {
 	return ok, ok && asks(b)
 }
 
-// hosts are the entries that the mode of the network opens.
+// hosts returns the entries that the network mode opens.
 func hosts(a profiles.Agent) []profiles.EgressRule {
 	if a.Egress.Mode != profiles.EgressAllowlist {
 		return nil
@@ -286,7 +281,7 @@ func gateways(a profiles.Agent) []profiles.Gateway {
 	return a.Egress.Gateways
 }
 
-// Names lists the sources for a sentence, each once and at most so many.
+// Names joins the sources for a sentence, each once and at most `most` of them.
 func Names(list []Source, most int, own string) string {
 	var out []string
 	for _, s := range list {

@@ -1,5 +1,5 @@
-// Package spelling finds the name that a misspelled one most likely meant. Hints of
-// the compiler and of refusals come from it alone; it decides nothing.
+// Package spelling finds the name that a misspelled one most likely meant, for hints of the compiler and of
+// denials.
 package spelling
 
 import (
@@ -7,24 +7,24 @@ import (
 	"slices"
 )
 
-// maxLetters bounds the names that are compared letter by letter, maxEdits the
-// letters in which a close one differs.
+// maxLetters is the longest name that is compared letter by letter. maxEdits is the largest number of edits
+// of a close name.
 const (
 	maxLetters = 64
 	maxEdits   = 4
 )
 
-// Effort bounds one search: who asks may be hostile, and may ask often. The zero
-// Effort looks at nothing.
+// Effort limits the work of one search, since a hostile caller may search often. The zero Effort compares
+// nothing.
 type Effort struct {
-	Names   int // that are looked at
-	Letters int // that are compared; one name more may be begun
+	Names   int // names to look at
+	Letters int // letters to compare; one more name may be started after the last one
 }
 
-// Of returns the index of the choice that word most likely meant, -1 when none
-// is near enough: at most a third of its letters differ, or one, and never more
-// than a few. Case does not matter, nor does a sign between words; neighbours that
-// changed places count once. Of choices that are as near the first is taken.
+// Of returns the index of the choice that word most likely meant, or -1 if none is near enough. A near choice
+// differs in at most a third of its letters (at least one is allowed) and at most maxEdits. Case and a sign
+// between words are ignored. Two swapped neighbours count as one edit. Among equally near choices the first
+// wins.
 func Of(word string, choices []string, most Effort) int {
 	var w, c letters
 	if !w.fold(word) || w.n == 0 {
@@ -36,7 +36,7 @@ func Of(word string, choices []string, most Effort) int {
 		if left <= 0 {
 			break
 		}
-		// A letter that only one of them has costs an edit; one edit settles two.
+		// A letter that only one word has costs an edit, and one edit settles two such letters.
 		if !c.fold(choice) || bits.OnesCount64(w.set^c.set) >= 2*best {
 			continue
 		}
@@ -47,8 +47,8 @@ func Of(word string, choices []string, most Effort) int {
 	return at
 }
 
-// Some returns up to most of the sorted names, the one closest to word first when
-// one is close; nil when there are none.
+// Some returns up to most of the sorted names. If a name is close to word, it comes first. The result is nil
+// if there are no names.
 func Some(word string, names []string, most int, effort Effort) []string {
 	if len(names) == 0 || most < 1 {
 		return nil
@@ -67,31 +67,29 @@ func Some(word string, names []string, most int, effort Effort) []string {
 	return out
 }
 
-// MaxInstead bounds what a refusal names.
+// MaxInstead limits the number of names in a denial.
 const MaxInstead = 8
 
-// Instead is Some for a refusal, at most MaxInstead of the sorted names. A guest can
-// ask for any name, as often as its budget of refused calls allows, so that what one
-// refusal compares is bounded as well.
+// Instead is [Some] for a denial, with at most MaxInstead of the sorted names. The effort is limited because
+// a guest can ask for any name, as often as its budget of denied calls allows.
 func Instead(name string, names []string) []string {
 	return Some(name, names, MaxInstead, Effort{Names: 32, Letters: 400})
 }
 
-// Sorted sorts a list and drops what stands in it twice.
+// Sorted sorts a list and removes duplicates.
 func Sorted(list []string) []string {
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// letters is a name without what people mistype most: case, and the sign
-// between two words.
+// letters is a name without the usual typing mistakes: case, and the sign between two words.
 type letters struct {
 	b   [maxLetters]byte
 	n   int
-	set uint64 // the letters; several may share a bit
+	set uint64 // set of letters as bits; several letters may share a bit
 }
 
-// fold reports whether the name is short enough to be compared.
+// fold reports whether the name is short enough to compare.
 func (l *letters) fold(s string) bool {
 	l.n, l.set = 0, 0
 	if len(s) > maxLetters {
@@ -112,9 +110,9 @@ func (l *letters) fold(s string) bool {
 	return true
 }
 
-// distance counts the insertions, deletions, replacements and swaps of neighbours
-// that turn a into b, and gives most when there are as many or more. It takes what
-// it compares out of left, and looks only where fewer than most insertions lead.
+// distance counts the insertions, deletions, replacements and swaps of neighbours that turn a into b. It
+// returns most if there are that many or more. It subtracts the compared letters from left, and looks only at
+// cells reachable with fewer than most insertions.
 func distance(a, b *letters, most int, left *int) int {
 	if a.n-b.n >= most || b.n-a.n >= most {
 		return most
@@ -147,7 +145,7 @@ func distance(a, b *letters, most int, left *int) int {
 			row[j] = cost
 			least = min(least, cost)
 		}
-		// A swap comes from two rows before.
+		// A swap refers to the row before the previous one.
 		if *left -= to - from + 1; min(least, leastBefore) >= most {
 			return most
 		}

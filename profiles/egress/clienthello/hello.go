@@ -1,16 +1,15 @@
-// Package clienthello reads the first bytes of a connection as a TLS ClientHello: which
-// server it names, and whether another name may be hidden in it. It owns that
-// syntax alone; profiles/egress decides on the name.
+// Package clienthello parses the first bytes of a connection as a TLS ClientHello: the
+// server name in it, and whether it may hide another name. It owns that syntax only:
+// profiles/egress decides on the name.
 //
-// It refuses what two servers could read differently: a message that does not
-// fill its records, a length that does not fit, an extension that is there twice,
-// more than one server name or one of another type, bytes that are in no name.
+// It rejects everything that two servers could read differently: a message that does not
+// fill its records, a wrong length, a repeated extension, more than one server name or one
+// of another type, and bytes that no name contains.
 package clienthello
 
 import "encoding/binary"
 
-// MaxSize is how many bytes a ClientHello may take with its records: Parse has an
-// answer other than ErrMore for as many.
+// MaxSize is the largest ClientHello with its records. For that many bytes Parse never returns ErrMore.
 const MaxSize = maxMessage + 4 + 5*maxRecords
 
 const (
@@ -18,14 +17,13 @@ const (
 	maxRecords = 256
 	maxRecord  = 16 << 10
 
-	maxExtensions = 256 // with a number from 64 on
+	maxExtensions = 256 // at least 64
 )
 
-// Error is why bytes are refused; it is one of the constants below. ErrMore alone
-// is no refusal.
+// Error is the reason why bytes are rejected: one of the constants below. Only ErrMore is not a rejection.
 type Error string
 
-// Error is the sentence.
+// Error returns the reason.
 func (e Error) Error() string { return string(e) }
 
 // Refusals.
@@ -37,19 +35,18 @@ const (
 	ErrLarge  Error = "the ClientHello is larger than 64 KiB, or in more than 256 records"
 )
 
-// Hello is what a ClientHello says in clear.
+// Hello is the cleartext part of a ClientHello.
 type Hello struct {
-	Name    string // of the server, as it stands there: letters, digits, - _ and dots, also at its end
+	Name    string // of the server, as sent: letters, digits, - _ and dots, possibly a trailing dot
 	HasName bool
-	// ECH says that there is an encrypted ClientHello, of any draft. Whether another
-	// name is in it, or only noise, cannot be told.
+	// ECH is true for an encrypted ClientHello of any draft. It may contain another name or only noise: the
+	// two cannot be told apart.
 	ECH  bool
 	ALPN []string
 }
 
-// Parse reads the ClientHello that buf starts with. ErrMore: the bytes so far are
-// the start of one; give the same and more. What follows its last record is not
-// looked at.
+// Parse reads the ClientHello at the start of buf. ErrMore means that it is incomplete: call again with the
+// same bytes and more. Bytes after its last record are ignored.
 func Parse(buf []byte) (Hello, error) {
 	message, err := assemble(buf)
 	if err != nil {
@@ -62,11 +59,10 @@ func Parse(buf []byte) (Hello, error) {
 	return h, nil
 }
 
-// assemble gives the body of the handshake message, which is a part of buf when
-// one record holds it.
+// assemble returns the body of the handshake message. If one record holds it, the body is a part of buf.
 func assemble(buf []byte) ([]byte, error) {
 	var joined []byte
-	want := -1 // length with its header, once that is known
+	want := -1 // length including the header, once known
 	for records := 0; ; records++ {
 		if records == maxRecords {
 			return nil, ErrLarge
@@ -100,7 +96,7 @@ func assemble(buf []byte) ([]byte, error) {
 	}
 }
 
-// record gives what is there of the record that buf starts with.
+// record returns the available bytes of the record at the start of buf.
 func record(buf []byte) (fragment []byte, whole bool, err error) {
 	for i, c := range buf[:min(len(buf), 3)] {
 		if i == 0 && c != 22 || i == 1 && c != 3 || i == 2 && c > 4 {
@@ -120,7 +116,7 @@ func record(buf []byte) (fragment []byte, whole bool, err error) {
 	return buf[5 : 5+n], true, nil
 }
 
-// text is what is left to read. Its methods report whether there was enough.
+// text is the unread rest. Its methods report whether there were enough bytes.
 type text []byte
 
 func (t *text) take(n int) (text, bool) {
@@ -132,7 +128,7 @@ func (t *text) take(n int) (text, bool) {
 	return out, true
 }
 
-// number reads an unsigned number of some bytes.
+// number reads an unsigned number of the given size.
 func (t *text) number(bytes int) (int, bool) {
 	b, ok := t.take(bytes)
 	n := 0
@@ -142,7 +138,7 @@ func (t *text) number(bytes int) (int, bool) {
 	return n, ok
 }
 
-// vector reads a length of some bytes, and as many as it says.
+// vector reads a length of the given size, and that many bytes.
 func (t *text) vector(bytes int) (text, bool) {
 	n, ok := t.number(bytes)
 	if !ok {
@@ -201,20 +197,19 @@ func readExtensions(t text) (Hello, error) {
 	return h, nil
 }
 
-// hidden reports whether an extension carries a name that cannot be read:
-// encrypted_client_hello and its drafts, what stands for its parts, and
-// encrypted_server_name before it.
+// hidden reports whether an extension can carry an unreadable name: encrypted_client_hello and its drafts,
+// extensions used for its parts, and the older encrypted_server_name.
 func hidden(kind int) bool {
 	return kind >= 0xfe08 && kind <= 0xfe0d || kind == 0xfd00 || kind == 0xffce || kind >= 0xff02 && kind <= 0xff04
 }
 
-// set holds the extensions seen so far: the usual ones as bits.
+// set holds the extensions seen so far. The usual ones are bits.
 type set struct {
 	low  uint64
 	high []uint16
 }
 
-// add reports whether n was not there, and there are not too many.
+// add adds n. It returns false if n was there already, or if there are too many.
 func (s *set) add(n uint16) bool {
 	if n < 64 {
 		bit := uint64(1) << n
@@ -242,8 +237,8 @@ func serverName(t text) (string, error) {
 	if !ok1 || !ok2 {
 		return "", ErrForm
 	}
-	// RFC 6066 leaves the dot at the end out. Some clients write it, and it is the
-	// same name: there is one, of its own, and then 253 bytes.
+	// RFC 6066 omits the trailing dot, but some clients send it. The name with one dot is the same name, and
+	// may have 253 bytes without the dot.
 	bare := name
 	if n := len(name); n > 0 && name[n-1] == '.' {
 		bare = name[:n-1]
@@ -261,7 +256,7 @@ func serverName(t text) (string, error) {
 	return string(name), nil
 }
 
-// protocols reads a list of names that are not empty.
+// protocols reads a list of non-empty names.
 func protocols(t text) ([]string, bool) {
 	list, ok := t.vector(2)
 	if !ok || len(t) != 0 || len(list) == 0 {

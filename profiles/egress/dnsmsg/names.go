@@ -1,9 +1,9 @@
-// Package dnsmsg answers DNS queries of a guest from a list of names, without
-// asking anybody: a listed name has the addresses that the guest's doors know it
-// by, every other one does not exist. It owns the form of queries and answers, and
-// refuses what is not one plain question.
+// Package dnsmsg answers DNS queries of a guest from a list of names, without any other
+// server. A listed name has the addresses of the guest's listeners. Every other name does
+// not exist. It owns the form of queries and answers, and refuses everything but one
+// plain question.
 //
-// Nothing of a query leaves the host, so nothing can be told by one.
+// No part of a query leaves the host, so a guest cannot send data out in a query.
 package dnsmsg
 
 import (
@@ -13,12 +13,12 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// The bounds. An answer is at most MaxAnswer bytes, which every client takes.
+// Limits. Every client accepts an answer of MaxAnswer bytes.
 const (
 	MaxQuery  = 4096
 	MaxAnswer = 512
 	ttl       = 5    // seconds
-	payload   = 1232 // what OPT says that is taken over UDP
+	payload   = 1232 // UDP size announced in OPT
 )
 
 const (
@@ -28,15 +28,13 @@ const (
 	pointerBits = 0xc0
 )
 
-// Lookup gives the addresses of a name (lower case, without a last dot). ok is
-// false of a name that does not exist; an address that is not valid is one that
-// the name does not have.
+// Lookup returns the addresses of a name (lower case, without a trailing dot). ok is false if the name does
+// not exist. An invalid address means that the name has none of that family.
 type Lookup func(name string) (v4, v6 netip.Addr, ok bool)
 
-// Answer gives the answer to a query, and nil to what must not be answered: less
-// than a header, or an answer itself. It is pure but for lookup, which is called at
-// most once, and only with the name of a well-formed question that could be a
-// host.
+// Answer returns the answer to a query. It returns nil if the query must not be answered: it is shorter than
+// a header, or is an answer itself. It calls lookup at most once, and only with the name of a well-formed
+// question that could be a host.
 func Answer(query []byte, lookup Lookup) []byte {
 	if len(query) < headerSize || query[2]&0x80 != 0 {
 		return nil
@@ -54,15 +52,15 @@ func Answer(query []byte, lookup Lookup) []byte {
 	return a.pack()
 }
 
-// question is what was asked.
+// question is a parsed query.
 type question struct {
 	dnsmessage.Question
-	asked bool // it was read
+	asked bool // the question was read
 	edns  bool
 }
 
-// read reads a query whole. Where the question itself was read it is given back
-// with a refusal too, so that the answer can echo it.
+// read parses a whole query. A question that could be read is returned with an error code too, so that the
+// answer can echo it.
 func read(query []byte) (question, dnsmessage.RCode) {
 	var q question
 	if query[2]>>3&15 != 0 {
@@ -87,12 +85,12 @@ func read(query []byte) (question, dnsmessage.RCode) {
 	q.Question, q.asked = one, true
 	end := headerSize + int(one.Name.Length) + 1 + 4
 	if one.Name.Length == 1 {
-		end-- // the root
+		end-- // the root label
 	}
 	return additional(query[end:], q, counts[3] == 1)
 }
 
-// plain reports whether a name starts a text that is not compressed.
+// plain reports whether text starts with a name that is not compressed.
 func plain(text []byte) bool {
 	for n := 0; n < len(text) && n < 255; n += 1 + int(text[n]) {
 		if text[n] == 0 {
@@ -105,7 +103,7 @@ func plain(text []byte) bool {
 	return false
 }
 
-// additional reads what is behind the question: nothing, or one OPT.
+// additional reads the part after the question: nothing, or one OPT record.
 func additional(rest []byte, q question, opt bool) (question, dnsmessage.RCode) {
 	if !opt {
 		if len(rest) != 0 {
@@ -113,7 +111,7 @@ func additional(rest []byte, q question, opt bool) (question, dnsmessage.RCode) 
 		}
 		return q, dnsmessage.RCodeSuccess
 	}
-	// The root, a type, a class that is a size, a TTL that is flags, a length.
+	// The root name, a type, a class that is the UDP size, a TTL that is flags, and a length.
 	if len(rest) < 11 || rest[0] != 0 || dnsmessage.Type(binary.BigEndian.Uint16(rest[1:])) != typeOPT ||
 		int(binary.BigEndian.Uint16(rest[9:])) != len(rest)-11 || !options(rest[11:]) {
 		return q, dnsmessage.RCodeFormatError
@@ -125,7 +123,7 @@ func additional(rest []byte, q question, opt bool) (question, dnsmessage.RCode) 
 	return q, dnsmessage.RCodeSuccess
 }
 
-// options reports whether the options of an OPT fill it.
+// options reports whether the options of an OPT record fill it exactly.
 func options(rest []byte) bool {
 	for len(rest) > 0 {
 		if len(rest) < 4 || len(rest) < 4+int(binary.BigEndian.Uint16(rest[2:])) {
@@ -136,7 +134,7 @@ func options(rest []byte) bool {
 	return true
 }
 
-// answer is what goes back.
+// answer is the response to a query.
 type answer struct {
 	question
 	header dnsmessage.Header
@@ -144,7 +142,7 @@ type answer struct {
 	addr   netip.Addr
 }
 
-// resolve answers a question in form.
+// resolve answers a well-formed question.
 func (a *answer) resolve(lookup Lookup) {
 	if a.Class != dnsmessage.ClassINET {
 		a.code = dnsmessage.RCodeRefused
@@ -166,8 +164,8 @@ func (a *answer) resolve(lookup Lookup) {
 	}
 }
 
-// host gives a name in lower case and without its last dot, if it could be that
-// of a host: every name of a reverse lookup, for one, could not.
+// host returns a name in lower case and without its trailing dot, if it could be the name of a host. Names of
+// reverse lookups, for example, could not.
 func host(name dnsmessage.Name) (string, bool) {
 	n := int(name.Length) - 1
 	if n <= 0 || n > 253 {
@@ -188,8 +186,7 @@ func host(name dnsmessage.Name) (string, bool) {
 	return text, text != "arpa" && !(n > 5 && text[n-5:] == ".arpa")
 }
 
-// pack writes the answer. The question is echoed byte by byte: clients mix its
-// case and look for it.
+// pack encodes the answer. The question is echoed byte by byte, because clients mix its case and compare it.
 func (a *answer) pack() []byte {
 	a.header.RCode = a.code & 15
 	b := dnsmessage.NewBuilder(make([]byte, 0, MaxAnswer), a.header)
@@ -238,9 +235,9 @@ func (a *answer) address(b *dnsmessage.Builder) error {
 	return b.AAAAResource(h, dnsmessage.AAAAResource{AAAA: a.addr.As16()})
 }
 
-// Frame gives the message that buf starts with as it comes over TCP, behind its
-// length, and how many bytes it takes; 0: it is not complete. ok is false of one
-// that is too short or too long to be a query: nothing behind it can be read.
+// Frame returns the message at the start of buf, which over TCP follows its length, and the bytes that both
+// take. n is 0 if the message is incomplete. ok is false if its length cannot be that of a query; then the
+// rest of the stream is unreadable.
 func Frame(buf []byte) (message []byte, n int, ok bool) {
 	if len(buf) < 2 {
 		return nil, 0, true
@@ -255,7 +252,7 @@ func Frame(buf []byte) (message []byte, n int, ok bool) {
 	return buf[2 : 2+size : 2+size], 2 + size, true
 }
 
-// AppendFrame appends an answer as it goes over TCP.
+// AppendFrame appends an answer in the form of TCP.
 func AppendFrame(dst, answer []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(dst, uint16(len(answer))), answer...)
 }

@@ -5,41 +5,40 @@ import (
 	"iter"
 )
 
-// span is a field as offsets, which fit: a head has at most MaxHead bytes and a
-// line ends before its break. So a buffer may move while more of it is read.
+// span is a field as offsets, so that the buffer may move while more is read. The types are wide enough: a
+// head has at most MaxHead bytes, and a line ends before its break.
 type span struct {
 	name, colon, value, end uint16
 	kind                    Kind
 	hop                     bool
 }
 
-// block is what requests and responses have in common: a first line, fields, an
-// empty line. It goes on from the last whole line when more bytes have come.
+// block is the common part of requests and responses: a first line, fields, an empty line. When more bytes
+// have arrived, parsing continues at the last whole line.
 type block struct {
 	buf                           []byte
-	at                            int // where the next line starts
-	first                         int // end of the first line; 0: it is not read yet
+	at                            int // start of the next line
+	first                         int // end of the first line; 0: not read yet
 	fields                        int
-	host                          int // 1 + index of the field
+	host                          int // 1 + index of the Host field
 	length                        int64
-	sized                         bool // there is a Content-Length
-	coded                         bool // there is a Transfer-Encoding
+	sized                         bool // has a Content-Length
+	coded                         bool // has a Transfer-Encoding
 	expect                        bool
-	named                         bool // some Connection names a field
+	named                         bool // a Connection field names another field
 	closes                        bool // Connection: close
 	switches, websocket, upgrades bool
 	spans                         [maxFields]span
 }
 
-// reset forgets everything but leaves the spans, which are written before they
-// are read.
+// reset clears everything but the spans, which are always written before they are read.
 func (b *block) reset() {
 	b.buf, b.at, b.first, b.fields, b.host, b.length = nil, 0, 0, 0, 0, 0
 	b.sized, b.coded, b.expect, b.named, b.closes = false, false, false, false, false
 	b.switches, b.websocket, b.upgrades = false, false, false
 }
 
-// line gives the next whole line without its break: buf[start:end].
+// line returns the next whole line without its break: buf[start:end].
 func (b *block) line(buf []byte) (start, end int, err error) {
 	start = b.at
 	n := bytes.IndexByte(buf[start:], '\n')
@@ -60,7 +59,7 @@ func (b *block) line(buf []byte) (start, end int, err error) {
 	return start, end, nil
 }
 
-// rest reads fields up to the empty line, and gives the length of the head.
+// rest reads fields up to the empty line, and returns the length of the head.
 func (b *block) rest(buf []byte, request bool) (int, error) {
 	for {
 		start, end, err := b.line(buf)
@@ -109,7 +108,7 @@ func (b *block) field(buf []byte, start, end int, request bool) error {
 		return nil
 	}
 	if request && (kind == ContentLength || kind == TransferEncoding || kind == Host) {
-		// Other readers may not take a tab, or a blank at the end, for white space.
+		// Other readers may not accept a tab, or a trailing blank, as white space.
 		if to != len(line) || bytes.IndexByte(line[n:from], '\t') >= 0 {
 			return refusal(kind)
 		}
@@ -119,7 +118,7 @@ func (b *block) field(buf []byte, start, end int, request bool) error {
 
 func blank(c byte) bool { return c == ' ' || c == '\t' }
 
-// nameLength is the length of the name of a field.
+// nameLength returns the length of the field name.
 func nameLength(line []byte) int {
 	n := 0
 	for n < len(line) && classes[line[n]]&inToken != 0 {
@@ -128,7 +127,7 @@ func nameLength(line []byte) int {
 	return n
 }
 
-// trim returns where a value begins and ends, without the blanks around it.
+// trim returns the start and end of a value without the surrounding blanks.
 func trim(line []byte, from int) (int, int) {
 	to := len(line)
 	for from < to && blank(line[from]) {
@@ -150,7 +149,7 @@ func refusal(kind Kind) Error {
 	return ErrHost
 }
 
-// known reads a field that says something about the message itself.
+// known reads a field that affects the message itself.
 func (b *block) known(kind Kind, value []byte) error {
 	switch kind {
 	case Host:
@@ -204,7 +203,7 @@ func (b *block) connection(value []byte) error {
 	return nil
 }
 
-// list gives the elements of a comma-separated list that are not empty.
+// list yields the elements of a comma-separated list that are not empty.
 func list(value []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for len(value) > 0 {
@@ -221,8 +220,8 @@ func list(value []byte) iter.Seq[[]byte] {
 	}
 }
 
-// name marks the fields that Connection names as for this connection alone. Host
-// and what frames a body stay: a client has no say in them.
+// name marks the fields that Connection names as hop-by-hop. Host and the fields that frame a body are
+// exempt: a client cannot change them.
 func (b *block) name() {
 	if !b.named {
 		return
@@ -242,7 +241,7 @@ func (b *block) name() {
 	}
 }
 
-// equal compares two tokens without their case.
+// equal compares two tokens, ignoring case.
 func equal(x, y []byte) bool {
 	if len(x) != len(y) {
 		return false
@@ -277,7 +276,7 @@ func decimal(b []byte) (int64, bool) {
 	return n, true
 }
 
-// Fields gives the fields in their order. They are parts of the buffer.
+// Fields yields the fields in their order. They are parts of the buffer.
 func (b *block) Fields() iter.Seq[Field] {
 	return func(yield func(Field) bool) {
 		for i := range b.fields {
@@ -290,8 +289,7 @@ func (b *block) Fields() iter.Seq[Field] {
 	}
 }
 
-// Get gives the value of the first field of a name, which is written in lower
-// case.
+// Get returns the value of the first field with a name, given in lower case.
 func (b *block) Get(name string) ([]byte, bool) {
 	for i := range b.fields {
 		s := b.spans[i]
@@ -302,11 +300,11 @@ func (b *block) Get(name string) ([]byte, bool) {
 	return nil, false
 }
 
-// Bytes is the head as it was read, with its last empty line.
+// Bytes returns the head as it was read, including the empty line.
 func (b *block) Bytes() []byte { return b.buf }
 
-// appendFields writes the fields that are passed on, without Host and without
-// what frames the body; Expect if so told.
+// appendFields appends the fields that are forwarded, without Host and the fields that frame the body. Expect
+// is included if expect is true.
 func (b *block) appendFields(dst []byte, expect bool) []byte {
 	for i := range b.fields {
 		s := b.spans[i]

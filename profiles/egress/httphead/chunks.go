@@ -2,26 +2,25 @@ package httphead
 
 import "strconv"
 
-// The bounds of what is around the chunks of one body; it is dropped.
+// Limits of the framing around the chunks of one body. It is dropped.
 const (
 	maxExtensions = 16 << 10
 	maxTrailer    = 8 << 10
-	maxDigits     = 15 // of a size, so that it fits
+	maxDigits     = 15 // of a chunk size, so that it fits int64
 )
 
 // LastChunk ends a chunked body without trailers.
 const LastChunk = "0\r\n\r\n"
 
-// Chunks reads the bytes of a chunked body. The zero Chunks starts one. It is not
-// safe for concurrent use.
+// Chunks parses a chunked body. The zero Chunks is ready for use. It is not safe for concurrent use.
 type Chunks struct {
 	state  state
 	digits int
-	left   int64 // bytes of the chunk to come
-	around int   // bytes of extensions so far, then of trailers
+	left   int64 // unread bytes of the current chunk
+	around int   // bytes of extensions so far, then bytes of trailers
 }
 
-// state is what the next byte may be.
+// state says which bytes may come next.
 type state uint8
 
 const (
@@ -33,7 +32,7 @@ const (
 	data
 	dataCR
 	dataLF
-	line // of trailers: a name, or CR for the end
+	line // in the trailers: a name, or CR for the end
 	trailer
 	value
 	valueLF
@@ -42,12 +41,11 @@ const (
 	broken
 )
 
-// Done reports whether the last byte of the body was read.
+// Done reports whether the body has been read to its end.
 func (c *Chunks) Done() bool { return c.state == done }
 
-// Next takes n bytes from buf, of which body is the part that is body; it may be
-// empty. It takes none when buf is empty or the body is done. An error is an Error
-// and stays.
+// Next consumes n bytes of buf. body is the part of them that is content and may be empty. It consumes
+// nothing if buf is empty or the body is done. An error is an [Error], and every later call returns it too.
 func (c *Chunks) Next(buf []byte) (body []byte, n int, err error) {
 	for n < len(buf) {
 		if c.state == data {
@@ -71,7 +69,7 @@ func (c *Chunks) Next(buf []byte) (body []byte, n int, err error) {
 	return nil, n, nil
 }
 
-// step reads one byte of what is not body.
+// step consumes one byte that is not content.
 func (c *Chunks) step(b byte) state {
 	switch c.state {
 	case size, digits:
@@ -172,8 +170,8 @@ func (c *Chunks) trailer(b byte) state {
 	return broken
 }
 
-// AppendSize appends the line that a chunk of n bytes starts with; "\r\n" follows
-// its bytes. A chunk of none ends the body: n is more than 0.
+// AppendSize appends the size line of a chunk of n bytes. The caller appends "\r\n" after its bytes. n must
+// be above 0, since an empty chunk ends the body.
 func AppendSize(dst []byte, n int) []byte {
 	return append(strconv.AppendInt(dst, int64(n), 16), "\r\n"...)
 }

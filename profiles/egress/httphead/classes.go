@@ -1,15 +1,15 @@
 package httphead
 
-// What a byte may stand in.
+// Classes of bytes by where they may be used.
 const (
 	inToken     = 1 << iota // a method, a name of a field
 	inTarget                // a target: printable, without # and \
 	inValue                 // a value of a field: no control character but a tab
-	inAuthority             // a Host: what a name, an address and a port are written with
+	inAuthority             // a Host: the characters of a name, an address and a port
 	inHex
 )
 
-// classes has the above for each byte. TestClasses derives them anew.
+// classes has the class bits of each byte. TestClasses computes them independently.
 const classes = "" +
 	"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00" +
 	"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" +
@@ -30,7 +30,7 @@ const classes = "" +
 
 func is(c byte, class byte) bool { return classes[c]&class != 0 }
 
-// all reports whether each byte of b is of a class.
+// all reports whether each byte of b is in a class.
 func all(b []byte, class byte) bool {
 	for _, c := range b {
 		if classes[c]&class == 0 {
@@ -40,8 +40,7 @@ func all(b []byte, class byte) bool {
 	return true
 }
 
-// same reports whether b, of bytes that may stand in a token, is the lower-case
-// word, whatever the case of its letters.
+// same reports whether b, a token, equals the lower-case word, ignoring case.
 func same(b []byte, word string) bool {
 	if len(b) != len(word) {
 		return false

@@ -1,30 +1,28 @@
-// Package httphead reads the heads of HTTP/1.0 and 1.1 requests and responses, and
-// chunked bodies, so strictly that no two readers can differ on what it accepts:
-// where a head ends, which host it is for, how long its body is. It owns that
-// syntax and nothing of the policy; profiles/egress decides on what was read, and
-// rings/kernel/proxy passes it on, written anew from the parts (AppendForward).
+// Package httphead parses the heads of HTTP/1.0 and 1.1 requests and responses, and
+// chunked bodies. It is so strict that no two readers can differ on the heads it accepts:
+// where a head ends, which host it is for, how long its body is. It owns that syntax and
+// no policy: profiles/egress decides, and rings/kernel/proxy forwards a head that is
+// rebuilt from the parsed parts (AppendForward).
 //
-// It refuses, among others: a bare CR or LF, NUL and other control characters,
-// folded lines, white space before a colon, names that are no tokens; a
-// Content-Length that is repeated, a list or anything but digits; a
-// Transfer-Encoding other than chunked alone; both of them; several Hosts, or none
-// in 1.1; versions other than 1.0 and 1.1; targets with user information, a
-// fragment or a scheme other than http; TRACE; a head of more than MaxHead bytes or
-// MaxFields fields. Nothing is mended.
+// It rejects, among others: a bare CR or LF, NUL and other control characters, folded
+// lines, white space before a colon, names that are not tokens; a Content-Length that is
+// repeated, a list or anything but digits; a Transfer-Encoding other than a single
+// chunked; both of them together; several Hosts, or none in 1.1; versions other than 1.0
+// and 1.1; targets with user information, a fragment or a scheme other than http; TRACE;
+// a head of more than MaxHead bytes or MaxFields fields. It never repairs input.
 package httphead
 
-// The bounds of a head.
+// Limits of a head.
 const (
 	MaxHead   = 64 << 10
 	maxFields = 100
 	maxNamed  = 32 // options of Connection
 )
 
-// Error is why bytes are refused; it is one of the constants below. ErrMore alone
-// is no refusal.
+// Error is the reason why bytes are rejected: one of the constants below. Only ErrMore is not a rejection.
 type Error string
 
-// Error is the sentence.
+// Error returns the reason.
 func (e Error) Error() string { return string(e) }
 
 // Refusals.
@@ -53,18 +51,18 @@ const (
 	ErrChunk      Error = "the body is not chunked in a strict form"
 )
 
-// Body is how the end of a body is found.
+// Body is the way to find the end of a body.
 type Body uint8
 
 // The kinds of bodies.
 const (
 	None       Body = iota
 	Sized           // Length bytes
-	Chunked         // read it with Chunks
-	UntilClose      // of a response alone
+	Chunked         // see Chunks
+	UntilClose      // responses only
 )
 
-// Kind tells the fields apart that matter here.
+// Kind classifies the fields with a meaning for this package.
 type Kind uint8
 
 // The kinds of fields.
@@ -77,18 +75,17 @@ const (
 	Upgrade
 	Expect
 	proxyAuthorization
-	hop // another that is for this connection alone
+	hop // any other hop-by-hop field
 )
 
-// Field is a field of a head. Name and Value are parts of the buffer it was read
-// from; Value has no white space around it.
+// Field is a field of a head. Name and Value are parts of the buffer. Value has no surrounding white space.
 type Field struct {
 	Name, Value []byte
 	Kind        Kind
-	Hop         bool // for this connection alone: it is not passed on
+	Hop         bool // hop-by-hop: not forwarded
 }
 
-// kindOf looks at a name, which is a token.
+// kindOf classifies a name, which is a token.
 func kindOf(name []byte) (Kind, error) {
 	switch len(name) {
 	case 2:
@@ -133,7 +130,7 @@ func pick(name []byte, word string, kind Kind) (Kind, error) {
 	return Other, nil
 }
 
-// framing refuses what gateways to programs take for the word: with _ for -.
+// framing rejects a spelling of word with _ for -, which CGI-like gateways take for the word.
 func framing(name []byte, word string, kind Kind) (Kind, error) {
 	if same(name, word) {
 		return kind, nil

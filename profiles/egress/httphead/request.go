@@ -6,43 +6,43 @@ import (
 	"strconv"
 )
 
-// form is that of a request's target.
+// form is the form of a request's target.
 type form uint8
 
 // The forms.
 const (
 	Origin    form = iota // /path?query
 	Absolute              // http://authority/path?query
-	Authority             // host:port, of CONNECT alone
-	Asterisk              // *, of OPTIONS alone
+	Authority             // host:port, only for CONNECT
+	Asterisk              // *, only for OPTIONS
 )
 
-// Request is the head of a request. It is read by Read, and may be used again for
-// the next one; what it gives are parts of the buffer it was read from, good until
-// that is written to or the Request is read into again. It is of some size: keep
-// one for a connection, not by value. Not safe for concurrent use.
+// Request is the head of a request. Read fills it, and it may be reused for the next request. Its slices are
+// parts of the buffer, and valid until the buffer or the Request is written to. It is large: keep one for
+// each connection and do not copy it. It is not safe for concurrent use.
 type Request struct {
 	Method    []byte
-	Target    []byte // as it stands in the first line
+	Target    []byte // as in the first line
 	Form      form
-	Authority []byte // of Absolute and Authority forms
-	Path      []byte // without its query; "/" when there was none; "*"; nil of CONNECT
-	Query     []byte // with its question mark, or empty
-	Host      []byte // of the Host field; empty where HTTP/1.0 has none
+	Authority []byte // in the forms Absolute and Authority
+	Path      []byte // without the query; "/" if there was none; "*"; nil for CONNECT
+	Query     []byte // including the question mark, or empty
+	Host      []byte // the Host field; empty if an HTTP/1.0 request has none
 	Minor     uint8  // version 1.Minor
 	Body      Body
 	Length    int64 // of a Sized body
 	KeepAlive bool  // another request may follow; never with HTTP/1.0
-	Upgrade   bool  // to a WebSocket; nothing else is switched to
-	Expect    bool  // the body comes after a 100
+	Upgrade   bool  // to a WebSocket; other upgrades are ignored
+	Expect    bool  // the client waits for a 100 before it sends the body
 	block
-	method, from, to int // of the first line: ends of the method and of the target, start of what is after the scheme
+	// Offsets in the first line: the ends of the method and of the target, and the start of the part after
+	// the scheme.
+	method, from, to int
 }
 
-// Read reads the head that buf starts with and gives its length. ErrMore: it is
-// not complete; read again with the same bytes and more behind them, at the same
-// or another place. Any other error is an Error that refuses the connection: what
-// comes behind cannot be told apart any more.
+// Read parses the head at the start of buf and returns its length. ErrMore means that it is incomplete: call
+// again with the same bytes and more after them, possibly in a moved buffer. Any other error is an [Error],
+// and the connection must end, since the following bytes cannot be delimited.
 func (r *Request) Read(buf []byte) (int, error) {
 	if r.buf != nil || len(buf) < r.at {
 		r.Reset()
@@ -54,7 +54,7 @@ func (r *Request) Read(buf []byte) (int, error) {
 	return n, err
 }
 
-// Reset forgets what was read, also of a head that was not complete.
+// Reset discards the parsed state, including that of an incomplete head.
 func (r *Request) Reset() {
 	r.reset()
 	r.Method, r.Target, r.Authority, r.Path, r.Query, r.Host = nil, nil, nil, nil, nil, nil
@@ -85,7 +85,7 @@ func (r *Request) read(buf []byte) (int, error) {
 	return n, nil
 }
 
-// begin reads the first line: where its parts are, and that they are in form.
+// begin parses the first line and checks the form of its parts.
 func (r *Request) begin(line []byte) error {
 	m := 0
 	for m < len(line) && is(line[m], inToken) {
@@ -119,7 +119,7 @@ func (r *Request) begin(line []byte) error {
 	return r.target(line[:m], line[m+1:t])
 }
 
-// target finds the form of a target.
+// target determines the form of a target.
 func (r *Request) target(method, target []byte) error {
 	switch {
 	case same(method, "trace"), same(method, "track"):
@@ -160,7 +160,7 @@ func (r *Request) target(method, target []byte) error {
 	return escapes(rest[end:])
 }
 
-// escapes refuses a path with a % that is none; a query may have any.
+// escapes rejects a path with a % that starts no valid escape. The query may contain any.
 func escapes(target []byte) error {
 	path, _, _ := bytes.Cut(target, []byte("?"))
 	for {
@@ -175,7 +175,7 @@ func escapes(target []byte) error {
 	}
 }
 
-// finish judges the whole and gives out the parts.
+// finish checks the whole head and sets the parts.
 func (r *Request) finish() error {
 	r.Method, r.Target = r.buf[:r.method:r.method], r.buf[r.method+1:r.to:r.to]
 	switch {
@@ -213,7 +213,7 @@ func (r *Request) finish() error {
 	return nil
 }
 
-// frame refuses what makes the length of a body doubtful.
+// frame rejects heads whose body length is ambiguous.
 func (b *block) frame(minor uint8) error {
 	switch {
 	case b.coded && b.sized:
@@ -224,7 +224,7 @@ func (b *block) frame(minor uint8) error {
 	return nil
 }
 
-// split cuts the path from the query.
+// split separates the path and the query.
 func (r *Request) split() {
 	r.Path = r.buf[r.from:r.to:r.to]
 	if i := bytes.IndexByte(r.Path, '?'); i >= 0 {
@@ -232,14 +232,13 @@ func (r *Request) split() {
 	}
 	if len(r.Path) == 0 {
 		slash := r.method + len(" http:")
-		r.Path = r.buf[slash : slash+1 : slash+1] // the first one of ://
+		r.Path = r.buf[slash : slash+1 : slash+1] // the first slash of ://
 	}
 }
 
-// AppendForward appends the head as it goes on to the server: in origin-form, for
-// a host as its canonical authority, with one framing of the body, without what is
-// for this connection alone. An HTTP/1.0 request goes on as one, and asks for the
-// connection to be closed. It is not for CONNECT.
+// AppendForward appends the head in the form that is sent to the server: in origin-form, with host as the
+// canonical authority, one framing of the body, and without hop-by-hop fields. An HTTP/1.0 request stays 1.0
+// and asks the server to close the connection. It must not be used for CONNECT.
 func (r *Request) AppendForward(dst []byte, host string) []byte {
 	dst = append(append(dst, r.Method...), ' ')
 	if r.Form == Absolute && r.from == r.to && string(r.Method) == "OPTIONS" {

@@ -5,27 +5,27 @@ import (
 	"strconv"
 )
 
-// Asked is what a response depends on of its request.
+// Asked holds the properties of the request that affect its response.
 type Asked struct {
-	Head    bool // its method was HEAD
-	Upgrade bool // Request.Upgrade, as it was passed on
+	Head    bool // the method was HEAD
+	Upgrade bool // Request.Upgrade, as forwarded
 }
 
-// Response is the head of a response; what is said of Request holds for it.
+// Response is the head of a response. The rules of [Request] apply.
 type Response struct {
 	Status    int // 100 to 599
 	Reason    []byte
 	Minor     uint8
-	Interim   bool // 1xx, and not 101: another head follows
+	Interim   bool // 1xx other than 101: another head follows
 	Body      Body
 	Length    int64 // of a Sized body
-	KeepAlive bool  // the connection is good for another request; never with HTTP/1.0
-	Upgrade   bool  // 101: what follows is a WebSocket
+	KeepAlive bool  // the connection can take another request; never with HTTP/1.0
+	Upgrade   bool  // 101: a WebSocket follows
 	block
-	reason int // where it starts
+	reason int // start of the reason
 }
 
-// Read reads the head that buf starts with, as Request.Read does.
+// Read parses the head at the start of buf, like [Request.Read].
 func (r *Response) Read(buf []byte, asked Asked) (int, error) {
 	if r.buf != nil || len(buf) < r.at {
 		r.Reset()
@@ -37,7 +37,7 @@ func (r *Response) Read(buf []byte, asked Asked) (int, error) {
 	return n, err
 }
 
-// Reset forgets what was read, also of a head that was not complete.
+// Reset discards the parsed state, including that of an incomplete head.
 func (r *Response) Reset() {
 	r.reset()
 	r.Status, r.Reason, r.Minor, r.Interim, r.Body = 0, nil, 0, false, None
@@ -69,8 +69,7 @@ func (r *Response) read(buf []byte, asked Asked) (int, error) {
 	return n, nil
 }
 
-// begin reads the first line: HTTP/1.1 200 OK. The reason may be missing, and the
-// space before it.
+// begin parses the first line: HTTP/1.1 200 OK. The reason may be missing, and also the space before it.
 func (r *Response) begin(line []byte) error {
 	const version = len("HTTP/1.1 ")
 	if len(line) < version {
@@ -99,7 +98,7 @@ func (r *Response) begin(line []byte) error {
 	return nil
 }
 
-// finish judges the whole.
+// finish checks the whole head.
 func (r *Response) finish(asked Asked) error {
 	if err := r.frame(r.Minor); err != nil {
 		return err
@@ -135,10 +134,9 @@ func (r *Response) finish(asked Asked) error {
 	return nil
 }
 
-// AppendForward appends the head as it goes on to the client, without what is for
-// this connection alone. The body goes on as Body says, unless to is another: a
-// body UntilClose may go on as Chunked, and a Chunked one UntilClose. keep says
-// that the client's connection stays; it does not after UntilClose.
+// AppendForward appends the head in the form that is sent to the client, without hop-by-hop fields. to is the
+// framing of the forwarded body: either Body itself, Chunked for UntilClose, or UntilClose for Chunked. keep
+// says whether the client's connection stays open, which is impossible with UntilClose.
 func (r *Response) AppendForward(dst []byte, to Body, keep bool) []byte {
 	dst = append(dst, "HTTP/1.1 "...)
 	dst = append(strconv.AppendInt(dst, int64(r.Status), 10), ' ')

@@ -1,9 +1,8 @@
-// Package socks reads what a client of SOCKS5 sends before its connection is
-// made, and writes the answers. It owns that syntax alone; profiles/egress decides
-// on the target.
+// Package socks parses the messages of a SOCKS5 client before its connection is made, and
+// writes the answers. It owns that syntax only: profiles/egress decides on the target.
 //
-// It refuses SOCKS4, every command but CONNECT (so UDP and BIND), every method of
-// authentication but none, and a domain with a byte that no name has.
+// It refuses SOCKS4, every command but CONNECT (so UDP and BIND too), every authentication
+// method but none, and a domain with a byte that no name contains.
 package socks
 
 import (
@@ -11,14 +10,13 @@ import (
 	"net/netip"
 )
 
-// MaxSize is the most that a greeting or a request takes.
+// MaxSize is the largest greeting or request.
 const MaxSize = 4 + 1 + 255 + 2
 
-// Error is why bytes are refused; it is one of the constants below. ErrMore alone
-// is no refusal.
+// Error is the reason why bytes are rejected: one of the constants below. Only ErrMore is not a rejection.
 type Error string
 
-// Error is the sentence.
+// Error returns the reason.
 func (e Error) Error() string { return string(e) }
 
 // Refusals.
@@ -32,7 +30,7 @@ const (
 	ErrDomain  Error = "the domain is empty or has bytes that no name has"
 )
 
-// Reply says how a request ended.
+// Reply is the result of a request, as sent to the client.
 type Reply byte
 
 // The replies of RFC 1928.
@@ -48,7 +46,7 @@ const (
 	NotAddress
 )
 
-// Reply is the answer to a request that was refused with the error.
+// Reply returns the answer to a request that was rejected with the error.
 func (e Error) Reply() Reply {
 	switch e {
 	case ErrCommand:
@@ -62,9 +60,8 @@ func (e Error) Reply() Reply {
 	return Failed
 }
 
-// ReadGreeting reads the greeting that buf starts with and gives its length. The
-// answer to it is AppendMethod. ErrMore: the bytes so far are the start of one.
-// After ErrMethod and a length of more than 0 the answer can still be written.
+// ReadGreeting reads the greeting at the start of buf and returns its length. AppendMethod answers it.
+// ErrMore means that it is incomplete. After ErrMethod with a length above 0 the answer can still be sent.
 func ReadGreeting(buf []byte) (int, error) {
 	if len(buf) > 0 && buf[0] != 5 {
 		return 0, ErrVersion
@@ -84,8 +81,7 @@ func ReadGreeting(buf []byte) (int, error) {
 	return n, ErrMethod
 }
 
-// AppendMethod appends the answer to a greeting: no authentication, or none that
-// will do.
+// AppendMethod appends the answer to a greeting: no authentication, or no acceptable method.
 func AppendMethod(dst []byte, ok bool) []byte {
 	if ok {
 		return append(dst, 5, 0)
@@ -95,14 +91,13 @@ func AppendMethod(dst []byte, ok bool) []byte {
 
 // Request asks for a connection. Exactly one of Domain and Addr is set.
 type Request struct {
-	Domain string     // as it stands there: printable ASCII
-	Addr   netip.Addr // as it stands there: an IPv4 address may be mapped into IPv6
+	Domain string     // as sent: printable ASCII
+	Addr   netip.Addr // as sent: an IPv4 address may be mapped into IPv6
 	Port   uint16
 }
 
-// ReadRequest reads the request that buf starts with and gives its length.
-// ErrMore: the bytes so far are the start of one. Any other error is an Error that
-// refuses the connection, with the reply it has.
+// ReadRequest reads the request at the start of buf and returns its length. ErrMore means that it is
+// incomplete. Any other error is an [Error] that ends the connection, with its [Error.Reply].
 func ReadRequest(buf []byte) (Request, int, error) {
 	if len(buf) > 0 && buf[0] != 5 {
 		return Request{}, 0, ErrVersion
@@ -167,8 +162,8 @@ func finish(r Request, whole []byte) (Request, int, error) {
 	return r, len(whole), nil
 }
 
-// AppendReply appends the answer to a request. It names no address: which one was
-// dialed is not the client's to know.
+// AppendReply appends the answer to a request. It contains no address, so that the client does not learn
+// which one was dialed.
 func AppendReply(dst []byte, reply Reply) []byte {
 	return append(dst, 5, byte(reply), 0, 1, 0, 0, 0, 0, 0, 0)
 }
