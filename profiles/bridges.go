@@ -25,12 +25,12 @@ func indexBridges(a *Agent, revision string) (map[string]*bridgeEntry, []string)
 		}
 		e := &bridgeEntry{bridge: b}
 		e.allow = Decision{Verdict: Allow, Code: CodeAllowed, Reason: "bridge " + name + " is granted",
-			Rule: known(&e.bridge.Rule), Revision: revision}
+			Rule: ruleOrNil(&e.bridge.Rule), Revision: revision}
 		e.asks = e.allow
 		if p := b.Approval; p != nil {
 			e.asks = Decision{Verdict: Ask, Code: CodeApprovalRequired,
 				Reason: "a call of " + name + " needs " + p.words(),
-				Rule:   known(&p.Rule), Revision: revision}
+				Rule:   ruleOrNil(&p.Rule), Revision: revision}
 		}
 		bridges[name] = e
 		names = append(names, name)
@@ -52,7 +52,7 @@ func (d *Decider) Bridge(executor, name string, argumentBytes int64) Decision {
 	}
 	e := d.bridges[name]
 	if e == nil {
-		rule := known(&d.agent.BridgesRule)
+		rule := ruleOrNil(&d.agent.BridgesRule)
 		if rule == nil {
 			rule = &d.agent.Rule
 		}
@@ -126,7 +126,7 @@ func (g *Guardrail) Refuses(ask func(rego string, c Call) ([]string, error), c C
 	if g.On != GuardCalls {
 		return nil
 	}
-	no := Decision{Code: CodeGuardrailFailed, Rule: known(&g.Rule),
+	no := Decision{Code: CodeGuardrailFailed, Rule: ruleOrNil(&g.Rule),
 		Reason: "guardrail " + clip(g.Name) + " cannot be evaluated here"}
 	if ask == nil {
 		return &no

@@ -222,12 +222,12 @@ func (p connectionPolicy) decision(host string) Decision {
 	d := p.decider
 	if g := p.gateway(); g != nil {
 		at := len(d.agent.Egress.Allow) + p.egress.Match().Virtual - 1
-		return Decision{Verdict: Allow, Code: CodeAllowed, Reason: d.reach.allowed[at], Rule: known(&g.Rule),
+		return Decision{Verdict: Allow, Code: CodeAllowed, Reason: d.reach.allowed[at], Rule: ruleOrNil(&g.Rule),
 			Revision: d.revision}
 	}
 	if r := p.rule(); r != nil {
 		at := p.egress.Match().Entries[0]
-		return Decision{Verdict: Allow, Code: CodeAllowed, Reason: d.reach.allowed[at], Rule: known(&r.Rule),
+		return Decision{Verdict: Allow, Code: CodeAllowed, Reason: d.reach.allowed[at], Rule: ruleOrNil(&r.Rule),
 			Revision: d.revision, Exception: r.Exception}
 	}
 	return d.deny(CodeEgressNotGranted, &d.agent.Egress.Rule, "nothing covers the target")
@@ -257,8 +257,8 @@ func (p connectionPolicy) refused(r *egress.Refusal, host string) Decision {
 		return dec
 	}
 	if len(dec.Instead) == 0 {
-		dec.Instead = d.reach.near(e, host)
+		dec.Instead = d.reach.closestListed(e, host)
 	}
-	nameLapsed(&dec, d.agent.Exceptions, d.now, func(g *Excepted) bool { return g.Host(host) })
+	addEnded(&dec, d.agent.Exceptions, d.now, func(g *Excepted) bool { return g.Host(host) })
 	return dec
 }

@@ -77,9 +77,9 @@ func (s *Set) Decider(name string, env Environment) *Decider {
 	}
 	a, ok := s.Agents[name]
 	if !ok {
-		known := slices.Sorted(maps.Keys(s.Agents))
+		names := slices.Sorted(maps.Keys(s.Agents))
 		return &Decider{closed: &Decision{Code: CodeUnknownAgent, Revision: s.Revision,
-			Reason: fmt.Sprintf("the policy has no agent %q", clip(name)), Instead: spelling.Instead(name, known)}}
+			Reason: fmt.Sprintf("the policy has no agent %q", clip(name)), Instead: spelling.Instead(name, names)}}
 	}
 	return NewDecider(a, s.Revision, env)
 }
@@ -237,23 +237,23 @@ func (d *Decider) refuse() (Decision, bool) {
 }
 
 func (d *Decider) deny(code Code, rule *Rule, format string, args ...any) Decision {
-	return Decision{Code: code, Reason: fmt.Sprintf(format, args...), Rule: known(rule), Revision: d.revision}
+	return Decision{Code: code, Reason: fmt.Sprintf(format, args...), Rule: ruleOrNil(rule), Revision: d.revision}
 }
 
 func (d *Decider) allow(rule *Rule, reason string) Decision {
-	return Decision{Verdict: Allow, Code: CodeAllowed, Reason: reason, Rule: known(rule), Revision: d.revision}
+	return Decision{Verdict: Allow, Code: CodeAllowed, Reason: reason, Rule: ruleOrNil(rule), Revision: d.revision}
 }
 
 func (d *Decider) notGranted(executor string) Decision {
-	rule := known(&d.agent.ExecutorsRule)
+	rule := ruleOrNil(&d.agent.ExecutorsRule)
 	if rule == nil {
 		rule = &d.agent.Rule
 	}
 	return d.deny(CodeExecutorNotGranted, rule, "the policy does not grant the executor %s", clip(executor))
 }
 
-// known returns r, or nil if r is the zero Rule.
-func known(r *Rule) *Rule {
+// ruleOrNil returns r, or nil if r is the zero Rule.
+func ruleOrNil(r *Rule) *Rule {
 	if r == nil || *r == (Rule{}) {
 		return nil
 	}

@@ -16,8 +16,8 @@ const (
 	maxPort   = 1<<16 - 1
 )
 
-// writtenEgress is the encoded form of an egress action. Host and Port are the short form of Kind and Target.
-type writtenEgress struct {
+// encodedEgress is the encoded form of an egress action. Host and Port are the short form of Kind and Target.
+type encodedEgress struct {
 	Host string `json:"host"`
 	Port *int   `json:"port"`
 	egress.Action
@@ -25,7 +25,7 @@ type writtenEgress struct {
 
 // decodeEgress reads a request, or its short form: a host with a port.
 func decodeEgress(raw json.RawMessage) (*egress.Action, error) {
-	var w writtenEgress
+	var w encodedEgress
 	if err := canonjson.Strict("egress", raw, &w); err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func decodeEgress(raw json.RawMessage) (*egress.Action, error) {
 	whole := there("kind") && there("target") && !there("host") && !there("port")
 	switch {
 	case short:
-		if err := w.lengthen(); err != nil {
+		if err := w.expandShortForm(); err != nil {
 			return nil, err
 		}
 	case !whole:
@@ -48,9 +48,9 @@ func decodeEgress(raw json.RawMessage) (*egress.Action, error) {
 	return &w.Action, egress.CheckActionJSON(w.Kind, raw)
 }
 
-// lengthen turns the short form into Kind and Target: a connection if no request field is set, otherwise a
+// expandShortForm turns the short form into Kind and Target: a connection if no request field is set, otherwise a
 // request. fetch makes requests on the TLS port, and on every other port a request is readable.
-func (w *writtenEgress) lengthen() error {
+func (w *encodedEgress) expandShortForm() error {
 	port := httpsPort
 	if w.Port != nil {
 		port = *w.Port

@@ -57,8 +57,8 @@ func (a *Agent) ends() (out []*time.Time) {
 	return out
 }
 
-// nameLapsed adds to a denial the ended exception that had granted the action.
-func nameLapsed(dec *Decision, exceptions []Exception, now time.Time, granted func(*Excepted) bool) {
+// addEnded adds to a denial the ended exception that had granted the action.
+func addEnded(dec *Decision, exceptions []Exception, now time.Time, granted func(*Excepted) bool) {
 	for i := range exceptions {
 		e := &exceptions[i]
 		if !e.Ended(now) || !granted(&e.Grants) {
@@ -68,7 +68,7 @@ func nameLapsed(dec *Decision, exceptions []Exception, now time.Time, granted fu
 		if now.IsZero() {
 			dec.Reason += ", or the time is not known"
 		}
-		dec.Rule = known(&e.Rule)
+		dec.Rule = ruleOrNil(&e.Rule)
 		return
 	}
 }

@@ -37,12 +37,12 @@ func (e execution) decide() Decision {
 		return dec
 	}
 	if j.Path == "" {
-		return e.evident(e.deny(CodeShellOpaque, &e.agent.Shell.Rule,
+		return e.withEvidence(e.deny(CodeShellOpaque, &e.agent.Shell.Rule,
 			"%s is a shell: the shell executor interprets what it is given, and never starts it", clip(e.Argv[0])))
 	}
 	for _, s := range j.Scripts {
-		if refused := e.nested(s); refused.Verdict != Allow {
-			return e.evident(refused)
+		if refused := e.nestedScript(s); refused.Verdict != Allow {
+			return e.withEvidence(refused)
 		}
 	}
 	binaries := e.agent.Shell.Binaries
@@ -51,7 +51,7 @@ func (e execution) decide() Decision {
 	})
 	if !ok {
 		b := &binaries[at]
-		return e.evident(e.deny(CodeShellStarts, &b.Rule, "what the policy forces on %s cannot be put in where %s "+
+		return e.withEvidence(e.deny(CodeShellStarts, &b.Rule, "what the policy forces on %s cannot be put in where %s "+
 			"starts it",
 			b.Path, clip(e.Argv[0])))
 	}
@@ -83,11 +83,11 @@ func (e execution) judge() (command.Judgement, Decision) {
 		}
 	}
 	j := e.shell.rules.Judge(c)
-	return j, judged{e.Decider, j}.decision()
+	return j, shellJudgement{e.Decider, j}.decision()
 }
 
-// nested decides a script that the program would pass to a shell.
-func (e execution) nested(s argv.Script) Decision {
+// nestedScript decides a script that the program would pass to a shell.
+func (e execution) nestedScript(s argv.Script) Decision {
 	text, ok := s.Standalone()
 	if ok && e.script != nil {
 		return e.script(e.Decider, ShellAction{Script: text, Cwd: e.Cwd})
@@ -98,8 +98,8 @@ func (e execution) nested(s argv.Script) Decision {
 	return dec
 }
 
-// evident sets the evidence of a denial to the words of the action, unless it has one.
-func (e execution) evident(dec Decision) Decision {
+// withEvidence sets the evidence of a denial to the words of the action, unless it has one.
+func (e execution) withEvidence(dec Decision) Decision {
 	if dec.Evidence == nil {
 		dec.Evidence = &Evidence{Argv: e.Argv}
 	}
@@ -115,7 +115,7 @@ func (d *Decider) Approval(a ExecAction) *Approval {
 	if dec.Verdict != Ask {
 		return nil
 	}
-	if rule := d.agent.Shell.asked(j.Finding); rule != nil {
+	if rule := d.agent.Shell.askRule(j.Finding); rule != nil {
 		return &rule.Approval
 	}
 	return nil

@@ -20,7 +20,7 @@ func Unexpired(set *Set, now time.Time) (*Set, error) {
 	out := *set
 	changed := false
 	for name, a := range set.Agents {
-		left, ended := strip(a, now)
+		left, ended := withoutExpired(a, now)
 		if !ended {
 			continue
 		}
@@ -62,7 +62,7 @@ func EndedExceptions(before, after *Set) map[string][]Exception {
 		return out
 	}
 	for name, a := range before.Agents {
-		had, has := grants(a), grants(after.Agents[name])
+		had, has := grantingExceptions(a), grantingExceptions(after.Agents[name])
 		for _, e := range a.Exceptions {
 			if had[e.ID] && !has[e.ID] {
 				out[name] = append(out[name], e)
@@ -72,8 +72,8 @@ func EndedExceptions(before, after *Set) map[string][]Exception {
 	return out
 }
 
-// grants returns the IDs of the exceptions that still grant something to the agent.
-func grants(a Agent) map[string]bool {
+// grantingExceptions returns the IDs of the exceptions that still grant something to the agent.
+func grantingExceptions(a Agent) map[string]bool {
 	out := map[string]bool{}
 	for id := range expiries(&a) {
 		if id != "" {
@@ -114,20 +114,20 @@ func expiries(a *Agent) iter.Seq2[string, *time.Time] {
 	}
 }
 
-// over reports whether the grant of an exception has expired. A grant of an exception without an expiry is
+// expired reports whether the grant of an exception has expired. A grant of an exception without an expiry is
 // invalid and counts as expired.
-func over(id string, end *time.Time, now time.Time) bool {
+func expired(id string, end *time.Time, now time.Time) bool {
 	return id != "" && (end == nil || now.IsZero() || !now.Before(*end))
 }
 
-// strip returns the agent without expired entries, and whether there were any.
-func strip(a Agent, now time.Time) (Agent, bool) {
+// withoutExpired returns the agent without expired entries, and whether there were any.
+func withoutExpired(a Agent, now time.Time) (Agent, bool) {
 	ended := false
 	for id, end := range expiries(&a) {
-		ended = ended || over(id, end, now)
+		ended = ended || expired(id, end, now)
 	}
 	if a.Strict != nil { // the agent as it would be enforced in mode audit
-		strict, too := strip(*a.Strict, now)
+		strict, too := withoutExpired(*a.Strict, now)
 		a.Strict, ended = &strict, ended || too
 	}
 	if !ended {
@@ -146,18 +146,19 @@ func strip(a Agent, now time.Time) (Agent, bool) {
 	if a.Shell != nil {
 		sh := *a.Shell
 		sh.Binaries = slices.DeleteFunc(slices.Clone(sh.Binaries),
-			func(b Binary) bool { return over(b.Exception, b.Expires, now) })
+			func(b Binary) bool { return expired(b.Exception, b.Expires, now) })
 		a.Shell = &sh
 	}
 	a.Egress.Allow = slices.DeleteFunc(slices.Clone(a.Egress.Allow),
-		func(r EgressRule) bool { return over(r.Exception, r.Expires, now) })
+		func(r EgressRule) bool { return expired(r.Exception, r.Expires, now) })
 	if a.Strict != nil {
-		enforced, _ := strip(*a.Strict, now)
+		enforced, _ := withoutExpired(*a.Strict, now)
 		a.Strict = &enforced
 	}
 	return a, true
 }
 
 func without(rules []ImportRule, now time.Time) []ImportRule {
-	return slices.DeleteFunc(slices.Clone(rules), func(r ImportRule) bool { return over(r.Exception, r.Expires, now) })
+	return slices.DeleteFunc(slices.Clone(rules),
+		func(r ImportRule) bool { return expired(r.Exception, r.Expires, now) })
 }

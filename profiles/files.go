@@ -69,7 +69,7 @@ func (d *Decider) File(op, p string) Decision {
 		return d.deny(CodeFileDenied, &r.Rule, "%s of %s is denied by %s", op, clip(p), r.Path)
 	}
 	if r := paths.Closest(grants, p, '/'); r != nil {
-		return Decision{Verdict: Allow, Code: CodeAllowed, Rule: known(&r.Rule), Revision: d.revision,
+		return Decision{Verdict: Allow, Code: CodeAllowed, Rule: ruleOrNil(&r.Rule), Revision: d.revision,
 			Reason: op + " of " + clip(p) + " is granted by " + r.Path}
 	}
 	dec := d.deny(CodeFileNotGranted, &d.agent.Files.Rule, "%s of %s is not granted", op, clip(p))

@@ -38,7 +38,7 @@ func (a Agent) Narrow(g Grants) (Agent, error) {
 	if g.Imports != nil {
 		if a.JS != nil {
 			js := *a.JS
-			js.Imports.Allow = exactly(js.Imports.Allow, g.Imports)
+			js.Imports.Allow = keepListed(js.Imports.Allow, g.Imports)
 			a.JS = &js
 		}
 		if a.Python != nil {
@@ -77,8 +77,8 @@ func (b *Bridge) narrow(by GrantOfBridge) error {
 	return nil
 }
 
-// exactly keeps the rules whose name is listed.
-func exactly(rules []ImportRule, names []string) (kept []ImportRule) {
+// keepListed keeps the rules whose name is listed.
+func keepListed(rules []ImportRule, names []string) (kept []ImportRule) {
 	for _, r := range rules {
 		if slices.Contains(names, r.Name) {
 			kept = append(kept, r)

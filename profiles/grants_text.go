@@ -17,7 +17,7 @@ import (
 // Limits of grants.
 const (
 	MaxGrantsBytes = 256 << 10
-	most           = 1000 // entries of one kind
+	maxEntries     = 1000 // entries of one kind
 )
 
 // ErrGrants is wrapped by errors about grants that are malformed or name something that the agent does not
@@ -87,8 +87,8 @@ func (g *Grants) Check() error {
 	wrong := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrGrants, fmt.Sprintf(format, args...))
 	}
-	if len(g.Bridges) > most || len(g.Hosts) > most || len(g.Imports) > most {
-		return wrong("more than %d of one kind", most)
+	if len(g.Bridges) > maxEntries || len(g.Hosts) > maxEntries || len(g.Imports) > maxEntries {
+		return wrong("more than %d of one kind", maxEntries)
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.Bridges)) {
 		b := g.Bridges[name]

@@ -17,7 +17,7 @@ type importIndex struct {
 }
 
 func newImportIndex(im *Imports, executor, revision string, now time.Time) *importIndex {
-	x := &importIndex{executor: executor, rule: known(&im.Rule), any: im.Any}
+	x := &importIndex{executor: executor, rule: ruleOrNil(&im.Rule), any: im.Any}
 	x.JavaScript = executor == ExecutorJS
 	if x.Only = im.Only; !x.JavaScript {
 		x.Defaults, x.Any = im.Default, im.Any != nil
@@ -28,7 +28,7 @@ func newImportIndex(im *Imports, executor, revision string, now time.Time) *impo
 			if v == Allow && !r.Live(now) {
 				continue
 			}
-			dec := &Decision{Verdict: v, Code: code, Rule: known(&r.Rule), Revision: revision,
+			dec := &Decision{Verdict: v, Code: code, Rule: ruleOrNil(&r.Rule), Revision: revision,
 				Reason: clip(r.Name) + text}
 			if v == Allow && r.Exception != "" {
 				dec.Exception, dec.Reason = r.Exception, dec.Reason+" by exception "+r.Exception
@@ -117,7 +117,7 @@ func (x *importIndex) decision(d *Decider, module string, a modules.Answer[*Deci
 	case modules.Beyond:
 		dec := d.deny(CodeImportNotAllowed, x.rule, "import of %q is not allowed: it is not in the default set of "+
 			"python, and has to be listed", clip(module))
-		nameLapsed(&dec, d.agent.Exceptions, d.now, func(g *Excepted) bool { return g.Module(!x.JavaScript, module) })
+		addEnded(&dec, d.agent.Exceptions, d.now, func(g *Excepted) bool { return g.Module(!x.JavaScript, module) })
 		return dec
 	case modules.Unlisted:
 	}
@@ -125,6 +125,6 @@ func (x *importIndex) decision(d *Decider, module string, a modules.Answer[*Deci
 	if names := x.Names(); len(names) > 0 {
 		dec.Instead = spelling.Instead(module, names)
 	}
-	nameLapsed(&dec, d.agent.Exceptions, d.now, func(g *Excepted) bool { return g.Module(!x.JavaScript, module) })
+	addEnded(&dec, d.agent.Exceptions, d.now, func(g *Excepted) bool { return g.Module(!x.JavaScript, module) })
 	return dec
 }

@@ -30,7 +30,7 @@ const (
 func (a Agent) Kernel(executor string) (Kernel, bool) {
 	switch {
 	case executor == ExecutorJS && a.JS != nil:
-		l := leastOf(a.Limits, a.JS.Limits)
+		l := strictestOf(a.Limits, a.JS.Limits)
 		return Kernel{
 			Executor: executor, Network: NetworkOff, JIT: true,
 			CPUMillis:   max(jsCPUMillis, 2*l.cpu),
@@ -38,12 +38,12 @@ func (a Agent) Kernel(executor string) (Kernel, bool) {
 			Processes:   jsThreads, Files: jsFiles, FileBytes: jsFileBytes,
 		}, true
 	case executor == ExecutorPython && a.Python != nil:
-		k := a.native(executor, leastOf(a.Limits, a.Python.Limits))
+		k := a.native(executor, strictestOf(a.Limits, a.Python.Limits))
 		k.JIT = a.Python.JIT
 		k.CPUMillis, k.OutputBytes = max(pythonCPUMillis, 2*k.CPUMillis), max(pythonOutputBytes, 2*k.OutputBytes)
 		return k, true
 	case executor == ExecutorShell && a.Shell != nil:
-		k := a.native(executor, leastOf(a.Limits, a.Shell.Limits))
+		k := a.native(executor, strictestOf(a.Limits, a.Shell.Limits))
 		k.JIT = a.Shell.JIT
 		for _, b := range a.Shell.Binaries {
 			if !b.Interpreted {
@@ -59,7 +59,7 @@ func (a Agent) Kernel(executor string) (Kernel, bool) {
 
 // native returns the profile of an executor whose programs use the host directly. The wall time is that of a
 // run.
-func (a Agent) native(executor string, l least) Kernel {
+func (a Agent) native(executor string, l nativeLimits) Kernel {
 	k := Kernel{
 		Executor: executor, Read: a.Files.Read, Write: a.Files.Write, Deny: a.Files.Deny, Network: NetworkOff,
 		CPUMillis: l.cpu, MemoryBytes: l.memory + nativeMemory,
@@ -75,12 +75,12 @@ func (a Agent) native(executor string, l least) Kernel {
 	return k
 }
 
-// least holds the stricter of two limits for each field, or 0 if neither is set.
-type least struct{ cpu, memory, output, processes, files int64 }
+// nativeLimits holds the stricter of two limits for each field, or 0 if neither is set.
+type nativeLimits struct{ cpu, memory, output, processes, files int64 }
 
-func leastOf(a, b Limits) least {
-	of := lesser
-	return least{
+func strictestOf(a, b Limits) nativeLimits {
+	of := stricterLimit
+	return nativeLimits{
 		cpu: of(a.CPUMillis, b.CPUMillis), memory: of(a.MemoryBytes, b.MemoryBytes),
 		output: of(a.OutputBytes, b.OutputBytes), processes: of(a.Processes, b.Processes), files: of(a.Files, b.Files),
 	}

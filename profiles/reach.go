@@ -75,9 +75,9 @@ func (d *Decider) EgressList() *egress.List {
 	return d.reach.list
 }
 
-// near lists the reachable hosts, those closest to host first. If only gateways are reachable, it lists the
+// closestListed lists the reachable hosts, those closest to host first. If only gateways are reachable, it lists the
 // gateways.
-func (r *reach) near(e *Egress, host string) []string {
+func (r *reach) closestListed(e *Egress, host string) []string {
 	if e.Mode == EgressAllowlist && len(e.Gateways) == 0 {
 		return spelling.Instead(host, r.hosts)
 	}

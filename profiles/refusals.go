@@ -17,7 +17,7 @@ type Refusals struct {
 // full is only counted in More.
 func (r *Refusals) Add(d Decision, most int) (now Decision, tell bool) {
 	times := min(max(d.Count, 1), MaxTimes)
-	i := slices.IndexFunc(r.List, func(was Decision) bool { return alike(&was, &d) })
+	i := slices.IndexFunc(r.List, func(was Decision) bool { return sameDenial(&was, &d) })
 	switch {
 	case i >= 0:
 		was := max(r.List[i].Count, 1)
@@ -35,9 +35,9 @@ func (r *Refusals) Add(d Decision, most int) (now Decision, tell bool) {
 // Beyond adds to More denials of which only the number is known.
 func (r *Refusals) Beyond(times int64) { r.More = min(r.More+min(max(times, 0), MaxTimes), MaxTimes) }
 
-// alike reports whether two denials have the same code, rule and target. The evidence and the reason contain
+// sameDenial reports whether two denials have the same code, rule and target. The evidence and the reason contain
 // the target.
-func alike(a, b *Decision) bool {
+func sameDenial(a, b *Decision) bool {
 	same := a.Code == b.Code && a.Reason == b.Reason && a.Revision == b.Revision && (a.Rule == nil) == (b.Rule == nil)
 	if !same || a.Rule != nil && *a.Rule != *b.Rule {
 		return false

@@ -16,8 +16,8 @@ import (
 type shellIndex struct {
 	rules *command.Rules
 	place string // folder that a script may write without file grants
-	// known returns the listed programs and their basenames, sorted. It is computed at the first denial.
-	known func() (paths, names []string)
+	// listed returns the listed programs and their basenames, sorted. It is computed at the first denial.
+	listed func() (paths, names []string)
 }
 
 // newShellIndex indexes the entries that have not expired at a time. A program whose exception has ended
@@ -25,7 +25,7 @@ type shellIndex struct {
 func newShellIndex(s *Shell, workspace string, now time.Time) shellIndex {
 	cfg := command.Config{Binaries: make([]command.Binary, len(s.Binaries)),
 		Patterns: make([][]string, len(s.DeniedPatterns))}
-	x := shellIndex{place: scriptWorkspace, known: sync.OnceValues(func() (paths, names []string) {
+	x := shellIndex{place: scriptWorkspace, listed: sync.OnceValues(func() (paths, names []string) {
 		for _, b := range s.Binaries {
 			if !live(b.Expires, now) {
 				continue
@@ -100,19 +100,19 @@ func (d *Decider) Command(c argv.Command) (Decision, command.Judgement) {
 		return dec, command.Judgement{}
 	}
 	j := d.shell.rules.Judge(c)
-	return judged{d, j}.decision(), j
+	return shellJudgement{d, j}.decision(), j
 }
 
-// judged is a finding of the command rules for the policy of a decider.
-type judged struct {
+// shellJudgement is a finding of the command rules for the policy of a decider.
+type shellJudgement struct {
 	*Decider
 	command.Judgement
 }
 
 // decision adds the matching rule of the policy and its author's text.
-func (d judged) decision() Decision {
+func (d shellJudgement) decision() Decision {
 	f := d.Finding
-	dec := Decision{Code: Code(f.Code), Reason: f.Reason, Rule: known(&d.agent.Shell.Rule), Revision: d.revision}
+	dec := Decision{Code: Code(f.Code), Reason: f.Reason, Rule: ruleOrNil(&d.agent.Shell.Rule), Revision: d.revision}
 	if d.Verdict != command.Allow {
 		dec.Evidence, dec.Instead = &Evidence{Argv: f.Argv, Chain: f.Chain}, f.Instead
 	}
@@ -121,64 +121,64 @@ func (d judged) decision() Decision {
 		dec.Verdict, dec.Code, dec.Reason = Allow, CodeAllowed, "builtins are allowed"
 		if f.Binary >= 0 {
 			b := &d.agent.Shell.Binaries[f.Binary]
-			dec.Rule, dec.Reason = known(&b.Rule), b.Path+" is listed"
+			dec.Rule, dec.Reason = ruleOrNil(&b.Rule), b.Path+" is listed"
 			if b.Exception != "" {
 				dec.Exception, dec.Reason = b.Exception, dec.Reason+" by exception "+b.Exception
 			}
 		}
 	case command.Ask:
-		if a := d.agent.Shell.asked(f); a != nil {
-			dec.Verdict, dec.Code, dec.Rule = Ask, CodeApprovalRequired, known(&a.Approval.Rule)
+		if a := d.agent.Shell.askRule(f); a != nil {
+			dec.Verdict, dec.Code, dec.Rule = Ask, CodeApprovalRequired, ruleOrNil(&a.Approval.Rule)
 			dec.Reason = strings.TrimSuffix(dec.Reason, "an approval") + a.Approval.words()
-			authored(&dec, &a.Pattern)
+			addAuthorText(&dec, &a.Pattern)
 		}
 	case command.Unsettled:
 		dec.Code = CodeShellUnsettled
-		d.denied(&dec)
+		d.explainDenial(&dec)
 	case command.Deny:
-		d.denied(&dec)
+		d.explainDenial(&dec)
 	default:
 		dec.Code = CodeShellUnsettled
 	}
 	return dec
 }
 
-// asked returns the rule of a finding that needs an approval, or nil.
-func (s *Shell) asked(f command.Finding) *AskRule {
+// askRule returns the rule of a finding that needs an approval, or nil.
+func (s *Shell) askRule(f command.Finding) *AskRule {
 	if f.Binary < 0 || f.Ask < 0 {
 		return nil
 	}
 	return &s.Binaries[f.Binary].Ask[f.Ask]
 }
 
-// denied adds to a denial its rule, its author's text and the suggested alternative.
-func (d judged) denied(dec *Decision) {
+// explainDenial adds to a denial its rule, its author's text and the suggested alternative.
+func (d shellJudgement) explainDenial(dec *Decision) {
 	s, f := d.agent.Shell, d.Finding
 	switch {
 	case f.Pattern >= 0:
-		authored(dec, &s.DeniedPatterns[f.Pattern])
+		addAuthorText(dec, &s.DeniedPatterns[f.Pattern])
 	case f.Binary >= 0 && f.Deny >= 0:
-		authored(dec, &s.Binaries[f.Binary].Deny[f.Deny])
+		addAuthorText(dec, &s.Binaries[f.Binary].Deny[f.Deny])
 	case f.Binary >= 0 && f.Allow >= 0:
-		authored(dec, &s.Binaries[f.Binary].Allow[f.Allow])
+		addAuthorText(dec, &s.Binaries[f.Binary].Allow[f.Allow])
 	case f.Binary >= 0:
-		dec.Rule = known(&s.Binaries[f.Binary].Rule)
+		dec.Rule = ruleOrNil(&s.Binaries[f.Binary].Rule)
 	}
 	if dec.Code == CodeExecNotGranted && len(dec.Instead) == 0 && len(f.Argv) > 0 {
-		paths, names := d.shell.known()
+		paths, names := d.shell.listed()
 		if strings.Contains(f.Argv[0], "/") {
 			names = paths
 		}
 		dec.Instead = spelling.Instead(f.Argv[0], names)
 	}
 	if dec.Code == CodeExecNotGranted && len(f.Argv) > 0 {
-		nameLapsed(dec, d.agent.Exceptions, d.now, func(g *Excepted) bool { return g.Program(f.Argv[0]) })
+		addEnded(dec, d.agent.Exceptions, d.now, func(g *Excepted) bool { return g.Program(f.Argv[0]) })
 	}
 }
 
-// authored adds the text of a pattern's author to a decision.
-func authored(dec *Decision, p *Pattern) {
-	if known(&p.Rule) != nil && dec.Verdict != Ask {
+// addAuthorText adds the text of a pattern's author to a decision.
+func addAuthorText(dec *Decision, p *Pattern) {
+	if ruleOrNil(&p.Rule) != nil && dec.Verdict != Ask {
 		dec.Rule = &p.Rule
 	}
 	if p.Reason != "" {
@@ -211,7 +211,7 @@ func (d *Decider) Assign(name string, value argv.Word) (Decision, bool) {
 		return d.deny(CodeShellUnsettled, &d.agent.Shell.Rule, "%s", clip(reason)), false
 	default:
 		return Decision{Verdict: Allow, Code: CodeAllowed, Reason: "the variable changes nothing that counts",
-			Rule: known(&d.agent.Shell.Rule), Revision: d.revision}, true
+			Rule: ruleOrNil(&d.agent.Shell.Rule), Revision: d.revision}, true
 	}
 }
 

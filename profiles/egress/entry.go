@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"time"
 )
 
 // ReadEntry reads one entry of a list: host, *.host, address, [address] or range, with an optional :port or
@@ -130,4 +131,17 @@ func readHost(host string) (Pattern, error) {
 		return Pattern{}, errors.New("not a name in its canonical form")
 	}
 	return Pattern{name: name, wild: wild, text: host}, nil
+}
+
+// Expiry returns the zero time for nil, which means no expiry. An expiry at the zero time, which has passed,
+// becomes a time just after it.
+func Expiry(at *time.Time) time.Time {
+	switch {
+	case at == nil:
+		return time.Time{}
+	case at.IsZero():
+		return at.Add(1)
+	default:
+		return *at
+	}
 }

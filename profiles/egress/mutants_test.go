@@ -97,7 +97,7 @@ func mutants() []mutant {
 		return classifyTranslated`},
 		{"guard.go", `v4(6, 7, 9, 10), v4(7, 9, 10, 11), v4(9, 10, 11, 12)`, `v4(6, 7, 9, 10), v4(7, 9, 10, 11)`},
 		{"guard.go", `v4(6, 7, 9, 10), v4(7, 9, 10, 11), v4(9, 10, 11, 12)`, `v4(9, 10, 11, 12)`},
-		{"guard.go", `if c == loopback { // of the translator`, `if false { // of the translator`},
+		{"guard.go", `if c == loopback { // the loopback of the translator`, `if false { // of the translator`},
 		{"guard.go", `case zero(0, 12), `, `case `},
 		{"guard.go", `		zero(0, 8) && b[8] == 0xff && b[9] == 0xff && zero(10, 12), `, `		`},
 		{"guard.go", `		b[0] == 0x20 && b[1] == 0x02, `, `		`},
@@ -204,14 +204,14 @@ func mutants() []mutant {
 		{"action.go", `	t.lookups++
 `, ``},
 		// what a request says beside its first line
-		{"says.go", `case has(name, "httpmethod"), has(name, "httpverb"):`, `case has(name, "httpverb"):`},
-		{"says.go", `continue
+		{"field_meaning.go", `case has(name, "httpmethod"), has(name, "httpverb"):`, `case has(name, "httpverb"):`},
+		{"field_meaning.go", `continue
 		}
 		dst`, `c = '-'
 		}
 		dst`},
-		{"says.go", `"consumer", "anonymousconsumer"`, `"anonymousconsumer"`},
-		{"says.go", `"url", "uri", "path",`, `"uri",`},
+		{"field_meaning.go", `"consumer", "anonymousconsumer"`, `"anonymousconsumer"`},
+		{"field_meaning.go", `"url", "uri", "path",`, `"uri",`},
 		{"fields.go", `case says == SaysFields && virtual:`, `case false:`},
 		{"fields.go", `case carriesFields(plain):`, `case false:`},
 	}

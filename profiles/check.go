@@ -21,9 +21,9 @@ func CheckSet(set *Set) error {
 	for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
 		a := set.Agents[name]
 		if !agentName.MatchString(name) || a.Name != name {
-			return fmt.Errorf("agent %.70q: its name is none, or another than the one it stands under", name)
+			return fmt.Errorf("agent %.70q: the name is invalid, or differs from its key in the set", name)
 		}
-		if err := agent(&a); err != nil {
+		if err := checkAgent(&a); err != nil {
 			return fmt.Errorf("agent %s: %w", name, err)
 		}
 	}
@@ -35,49 +35,49 @@ var (
 	owner     = regexp.MustCompile(`^(user|group|team):[^\s]+$`)
 )
 
-func agent(a *Agent) error {
+func checkAgent(a *Agent) error {
 	switch a.Mode {
 	case ModeEnforce:
 		if a.Strict != nil {
-			return fmt.Errorf("it is enforced, and says what would be enforced")
+			return fmt.Errorf("mode enforce with a strict profile of mode audit")
 		}
 	case ModeAudit:
-		if err := strict(a); err != nil {
+		if err := checkStrict(a); err != nil {
 			return err
 		}
 	default:
-		return fmt.Errorf("mode %.20q is not known", a.Mode)
+		return fmt.Errorf("unknown mode %.20q", a.Mode)
 	}
-	if err := excepted(a); err != nil {
+	if err := checkExceptions(a); err != nil {
 		return err
 	}
-	return limits(a)
+	return checkLimits(a)
 }
 
-// strict checks the agent that would be enforced in mode audit. It must have the same exceptions.
-func strict(a *Agent) error {
+// checkStrict checks the agent that would be enforced in mode audit. It must have the same exceptions.
+func checkStrict(a *Agent) error {
 	s := a.Strict
 	if s == nil || s.Mode != ModeEnforce || s.Strict != nil || s.Name != a.Name {
-		return fmt.Errorf("mode audit, and not what would be enforced")
+		return fmt.Errorf("mode audit without a valid strict profile")
 	}
 	same := func(x, y Exception) bool {
 		return x.ID == y.ID && x.Expires.Equal(y.Expires) && slices.Equal(x.ApprovedBy, y.ApprovedBy)
 	}
 	if !slices.EqualFunc(s.Exceptions, a.Exceptions, same) {
-		return fmt.Errorf("mode audit, and other exceptions than would be enforced")
+		return fmt.Errorf("mode audit, but the strict profile has other exceptions")
 	}
-	return agent(s)
+	return checkAgent(s)
 }
 
-// excepted checks that each grant of an exception expires with an approved exception.
-func excepted(a *Agent) error {
+// checkExceptions checks that each grant of an exception expires with an approved exception.
+func checkExceptions(a *Agent) error {
 	ends := map[string]time.Time{}
 	for _, e := range a.Exceptions {
 		if _, twice := ends[e.ID]; twice || e.ID == "" {
-			return fmt.Errorf("exception %.40q stands twice, or has no name", e.ID)
+			return fmt.Errorf("exception %.40q is repeated or has no ID", e.ID)
 		}
 		if slices.ContainsFunc(e.ApprovedBy, func(by string) bool { return !owner.MatchString(by) }) {
-			return fmt.Errorf("exception %.40q: who approves it is no owner", e.ID)
+			return fmt.Errorf("exception %.40q: an approver is not a user, group or team", e.ID)
 		}
 		ends[e.ID] = e.Expires
 	}
@@ -86,16 +86,16 @@ func excepted(a *Agent) error {
 		switch {
 		case id == "":
 		case !listed:
-			return fmt.Errorf("a grant by exception %.40q, which is not listed", id)
+			return fmt.Errorf("a grant of exception %.40q, which is not listed", id)
 		case end == nil || end.After(until):
-			return fmt.Errorf("a grant by exception %.40q that does not end with it", id)
+			return fmt.Errorf("a grant of exception %.40q that outlasts it", id)
 		}
 	}
 	return nil
 }
 
-// limits checks that every limit is valid. nil is the executor's default.
-func limits(a *Agent) error {
+// checkLimits checks that every limit is valid. nil is the executor's default.
+func checkLimits(a *Agent) error {
 	all := []Limits{a.Limits}
 	if a.JS != nil {
 		all = append(all, a.JS.Limits)
@@ -109,13 +109,13 @@ func limits(a *Agent) error {
 	for _, l := range all {
 		for _, n := range []*int64{l.CPUMillis, l.WallMillis, l.PauseMillis} {
 			if n != nil && *n > maxMillis {
-				return fmt.Errorf("a limit of %d milliseconds is none", *n)
+				return fmt.Errorf("a limit of %d milliseconds is too large", *n)
 			}
 		}
 		for _, n := range []*int64{l.CPUMillis, l.MemoryBytes, l.WallMillis, l.OutputBytes, l.ResultBytes, l.StackBytes,
 			l.Processes, l.Files, l.RefusedCalls, l.PauseMillis} {
 			if n != nil && *n < 0 {
-				return fmt.Errorf("a limit is below 0")
+				return fmt.Errorf("a limit is negative")
 			}
 		}
 	}

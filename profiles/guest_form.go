@@ -61,8 +61,8 @@ func (a *guestForm) Within(b *guestForm) bool {
 		paths.Of(b.Helpers...).HasAll(a.Helpers) && paths.Of(b.Names...).HasAll(a.Names)
 }
 
-// lesser returns the stricter of two limits. nil is no limit. The result is 0 if both are nil.
-func lesser(x, y *int64) int64 {
+// stricterLimit returns the stricter of two limits. nil is no limit. The result is 0 if both are nil.
+func stricterLimit(x, y *int64) int64 {
 	switch {
 	case x != nil && y != nil:
 		return max(min(*x, *y), 0)
