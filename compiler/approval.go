@@ -11,7 +11,7 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// The reach of approvals and sessions.
+// Limits of approvals and sessions.
 const (
 	maxApprovers       = 100
 	maxExpiresMillis   = 90 * day
@@ -20,15 +20,15 @@ const (
 	minSessionBytes    = 64 << 10
 	maxSessionBytes    = 1 << 30
 	maxApproverEntries = 1000
-	minHoldMillis      = 1000 // of a program that cannot be written down
+	minHoldMillis      = 1000 // of a program that cannot be snapshotted
 	maxHoldMillis      = 60 * 60 * 1000
 )
 
 // approvals compiles the approvals of a document.
 type approvals struct{ *document }
 
-// approval compiles who is asked before a call of a bridge. Nil: nobody. A pause
-// of the agent lasts so long, and no question stands longer.
+// approval compiles the approval of a bridge. nil means that no approval is needed. An approval never waits
+// longer than a pause of the agent.
 func (d approvals) approval(at string, a *schema.Approval, pause int64) *profiles.Approval {
 	if a == nil {
 		return nil
@@ -63,7 +63,7 @@ func (d approvals) approval(at string, a *schema.Approval, pause int64) *profile
 	return out
 }
 
-// hold compiles how long a program is held for an answer; 0 when nothing is written.
+// hold compiles the time for which a program waits for an answer, or 0 if the policy sets none.
 func (d approvals) hold(at, text string, expires int64) int64 {
 	if text == "" {
 		return 0
@@ -82,7 +82,7 @@ func (d approvals) hold(at, text string, expires int64) int64 {
 	return 0
 }
 
-// approvers checks who may approve and how many of them have to.
+// approvers checks the approvers and the required number of them.
 func (d approvals) approvers(at string, a *schema.Approval, out *profiles.Approval) {
 	if a.From != nil && len(a.From) == 0 {
 		d.report(at+".from", codeApproval, "leave the field out to accept every approver of the host", "names nobody")
@@ -119,8 +119,8 @@ func (d approvals) approvers(at string, a *schema.Approval, out *profiles.Approv
 	}
 }
 
-// condition checks the condition of an approval. Its place is in the text of
-// the value, whose own place may be a line of YAML or CUE above it.
+// condition checks the condition of an approval. Positions inside it are relative to the text of the value,
+// which may start lines below its YAML or CUE key.
 func (d approvals) condition(at, text string) string {
 	known, seen := d.conditions[text]
 	if !seen {
@@ -141,7 +141,7 @@ func (d approvals) condition(at, text string) string {
 	return ""
 }
 
-// sessions compiles the state that runs may leave to later ones. Nil: none.
+// sessions compiles the state that runs may leave to later ones. nil: none.
 func (d *document) sessions() *profiles.Sessions {
 	s := d.policy.Spec.Sessions
 	if s == nil {

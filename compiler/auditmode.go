@@ -1,17 +1,14 @@
-// This file makes the profile of an agent in mode audit: what a policy would refuse
-// of the things that a guest could do is let through, and the profile as it would be
-// enforced travels beside it, so that each difference can be recorded.
-//
-// Only lists of names and words open: imports of Python, the words of granted programs,
-// and the constructs of scripts. What a guest is not given stays refused, since nothing
-// could let it through: files that are not mounted, programs that are not granted, hosts,
-// bridges, limits. Approvals are asked. The compiler calls it.
-
 package compiler
 
 import "github.com/ringd/ringd/profiles"
 
-// auditedAgent is an agent in mode audit. The agent itself stands in Strict of what it returns.
+// auditedAgent turns an agent into mode audit: some actions that the policy denies are allowed and recorded.
+// The enforced profile is in Strict of the result, so that each difference can be recorded.
+//
+// Only lists of names and words are opened: Python imports, the words of granted programs, and the constructs
+// of scripts. Everything that a guest is not given stays denied, since allowing it would have no effect:
+// files that are not mounted, programs that are not granted, hosts, bridges, limits. Approvals are still
+// required.
 func auditedAgent(a profiles.Agent, mode profiles.Rule) profiles.Agent {
 	out := a
 	out.Mode, out.ModeRule = profiles.ModeAudit, mode

@@ -50,7 +50,7 @@ func (d bridging) bridges(agent *profiles.Agent) {
 	}
 }
 
-// bridgeExecutors checks that a bridge is for executors the agent has.
+// bridgeExecutors checks that the agent has the executors of a bridge.
 func (d bridging) bridgeExecutors(agent *profiles.Agent, at string, b *schema.Bridge) {
 	if b.Executors != nil && len(b.Executors) == 0 {
 		d.report(at+".executors", codeNeverMatches, "leave the field out to grant the bridge to every executor",
@@ -68,14 +68,13 @@ func (d bridging) bridgeExecutors(agent *profiles.Agent, at string, b *schema.Br
 	}
 }
 
-// names holds the dotted names of bridges and the folders they stand in.
+// names holds the dotted names of bridges and their parent objects.
 type names struct{ bridges, folders map[string]string }
 
 func newNames() *names { return &names{map[string]string{}, map[string]string{}} }
 
-// bridgeName checks a name against the globals of the JavaScript guest and the
-// other bridges: tools and tools.search cannot both be there, one is a function
-// and the other needs an object of that name.
+// bridgeName checks a name against the globals of the JavaScript guest and the other bridges. tools and
+// tools.search cannot both exist: the first would be a function, and the second needs an object of that name.
 func (d bridging) bridgeName(taken *names, at, name string) bool {
 	parts := strings.Split(name, ".")
 	if !schema.DottedName(name) || len(parts) > 4 || len(name) > 255 {
@@ -115,7 +114,7 @@ func (d bridging) bridgeName(taken *names, at, name string) bool {
 	return true
 }
 
-// bridgeLimits writes the limits of a bridge out.
+// bridgeLimits compiles the limits of a bridge with all defaults filled in.
 func (d bridging) bridgeLimits(at string, l *schema.BridgeLimits) profiles.BridgeLimits {
 	if l == nil {
 		l = &schema.BridgeLimits{}
@@ -141,9 +140,8 @@ func (d bridging) bridgeLimits(at string, l *schema.BridgeLimits) profiles.Bridg
 		}
 		return n
 	}
-	// A bridge starts subagents when its policy limits them in any way; then the
-	// limits it does not name have their standard values. The calls of all other
-	// bridges are not counted as subagents, and no run can be started for them.
+	// A bridge starts subagents if its policy limits them in any way. Then the other limits of subagents get
+	// their defaults. The calls of all other bridges are not counted as subagents and cannot start runs.
 	spawns := func(standard int64) int64 {
 		if l.SpawnPerCall == nil && l.Depth == nil && l.TotalSpawn == nil {
 			return 0
@@ -170,8 +168,8 @@ func (d bridging) bridgeLimits(at string, l *schema.BridgeLimits) profiles.Bridg
 	return out
 }
 
-// jsonSchema checks a JSON Schema and returns its canonical form. Bridges often
-// share one.
+// jsonSchema checks a JSON Schema and returns its canonical form. The result is cached, because bridges often
+// share a schema.
 func (d bridging) jsonSchema(at string, text []byte) json.RawMessage {
 	if text == nil {
 		return nil
@@ -188,7 +186,7 @@ func (d bridging) jsonSchema(at string, text []byte) json.RawMessage {
 	return known.canonical
 }
 
-// alsoSchemas are those that the layers above set.
+// alsoSchemas compiles the schemas that the layers above set.
 func (d bridging) alsoSchemas(at string, texts [][]byte) (out []json.RawMessage) {
 	for _, text := range texts {
 		if s := d.jsonSchema(at, text); s != nil {
@@ -199,7 +197,7 @@ func (d bridging) alsoSchemas(at string, texts [][]byte) (out []json.RawMessage)
 	return slices.CompactFunc(out, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) })
 }
 
-// checkedSchema is what became of a JSON Schema's text.
+// checkedSchema is the cached check of a JSON Schema text.
 type checkedSchema struct {
 	canonical json.RawMessage
 	err       error

@@ -1,8 +1,3 @@
-// This file owns what a JSON Schema of a bridge may be: one that a
-// validator here looks at in every part, that refers to nothing but itself, and
-// whose check ends soon. It is pure, and refuses keywords and formats that nothing
-// would check. Package compiler calls it.
-
 package compiler
 
 import (
@@ -19,15 +14,16 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Bounds of a bridge's JSON Schema.
+// Limits of a bridge's JSON Schema.
 const (
 	maxSchemaBytes = 64 << 10
 	maxSchemaDepth = 32
 	maxSchemaParts = 2_000
 )
 
-// checkBridgeSchema refuses a JSON Schema that would not hold what it says, or cost more
-// than a call may, and returns its canonical form.
+// checkBridgeSchema returns the canonical form of a bridge's JSON Schema. It rejects keywords and formats
+// that the validator ignores, references out of the schema, and schemas whose check is more expensive than a
+// call may be.
 func checkBridgeSchema(text []byte) (json.RawMessage, error) {
 	if len(text) > maxSchemaBytes {
 		return nil, fmt.Errorf("the schema is above %dKiB", maxSchemaBytes>>10)
@@ -59,8 +55,7 @@ func checkBridgeSchema(text []byte) (json.RawMessage, error) {
 	return profiles.Canonical(text)
 }
 
-// exactJSON refuses nesting that a validator would follow for long and numbers
-// that lose digits in canonical JSON.
+// exactJSON rejects deep nesting, and numbers that lose digits in canonical JSON.
 func exactJSON(v any, depth int) error {
 	if depth > maxSchemaDepth {
 		return fmt.Errorf("the schema is nested deeper than %d", maxSchemaDepth)
@@ -96,17 +91,16 @@ func exactNumber(n json.Number) error {
 	return nil
 }
 
-// tiny reports whether a number is nothing but its exponent's smallness: a
-// validator computes with it exactly, digit by digit.
+// tiny reports whether a number has a hugely negative exponent: the validator computes exactly, digit by
+// digit.
 func tiny(n string) bool {
 	mantissa, _, _ := strings.Cut(strings.ToLower(n), "e")
 	return strings.ContainsAny(mantissa, "123456789")
 }
 
-// schemaCost counts how many schemas one value can be held against. A
-// validator follows every reference wherever it stands, so that references to
-// references double the work each time, and a schema that refers to itself
-// makes it grow with the value. A guest chooses the value.
+// schemaCost counts the schemas that one value is checked against. A validator follows every reference, so
+// that references to references double the work at each level. With a schema that refers to itself the work
+// grows with the value, which a guest chooses.
 type schemaCost struct {
 	memo map[*jsonschema.Schema]int // 0: being counted
 }
@@ -146,8 +140,8 @@ func (c *schemaCost) of(s *jsonschema.Schema) (int, error) {
 	return total, nil
 }
 
-// schemaParts lists every schema below v, whatever field it stands in: a field
-// that a later version of the library adds is counted too.
+// schemaParts lists every schema below v in any field, so that fields added by later versions of the library
+// are counted too.
 func schemaParts(v reflect.Value) (parts []*jsonschema.Schema) {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -178,15 +172,14 @@ func schemaParts(v reflect.Value) (parts []*jsonschema.Schema) {
 	return parts
 }
 
-// noLoader refuses every reference out of the schema.
+// noLoader rejects every reference out of the schema.
 type noLoader struct{}
 
 func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("it refers to %s; a schema may refer only to itself", clip(url))
 }
 
-// schemaError shortens what the validator says to one line without its own
-// name for the text.
+// schemaError shortens a validator error to one line without the validator's own name for the text.
 func schemaError(err error) error {
 	var invalid *jsonschema.SchemaValidationError
 	var verr *jsonschema.ValidationError

@@ -1,11 +1,10 @@
-// Package compiler owns the way from a decoded policy to a compiled set: it
-// lowers every grant and denial to a profile, writes defaults out, pins the
-// modules, and ties each compiled rule to the line of the author's text that it
-// comes from.
+// Package compiler owns the compilation of decoded policies to a set of profiles: it
+// lowers every grant and denial, fills in defaults, pins the modules, and ties each
+// compiled rule to its line in the author's text.
 //
-// It refuses what nothing enforces yet: a field of the language without a place
-// in a profile is a finding, never ignored. It is pure: values in, values out.
-// The compile child and tests call it.
+// It rejects every field of the language that nothing enforces: such a field is a
+// finding, never ignored. It reads no file, clock or network. The compile child process
+// and tests call it.
 package compiler
 
 import (
@@ -21,36 +20,33 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// defaultAgent is the agent of a policy in the compact form.
+// defaultAgent is the agent name of a policy in the compact form.
 const defaultAgent = "default"
 
-// Config is the input of Compile. The zero Config holds no policy, which is a
-// finding.
+// Config is the input of [Compile]. The zero Config has no policy, which is a finding.
 type Config struct {
 	// Policies are the decoded documents, in any order.
 	Policies []schema.Policy
-	// Files holds the files of the policy's modules folder by their name,
-	// modules/lodash-lite.js. Files that no agent may import are left out of
-	// the set.
+	// Files maps names such as modules/lodash-lite.js to the files of the policy's modules folder. Files that
+	// no agent may import are left out of the set.
 	Files map[string][]byte
-	// Sources is the text that Policies were decoded from, for places inside of a
-	// value; nil: those places are in the message.
+	// Sources are the texts of Policies, for positions inside of a value. If nil, messages contain those
+	// positions.
 	Sources []schema.Source
-	// PythonWasm says that there is the WebAssembly engine of Python here. Without it a
-	// policy that asks for it is refused: nothing else runs its programs.
+	// PythonWasm is true if the WebAssembly engine of Python is available. Otherwise a policy that requires
+	// it is rejected, since no other engine runs its programs.
 	PythonWasm bool
-	// Now is when: an exception that has ended by then is refused, and at the zero time,
-	// which is none, each has. Nothing of the set depends on it.
+	// Now is the current time. Exceptions that have ended by then are rejected. At the zero time all have.
+	// The set does not depend on it otherwise.
 	Now time.Time
-	// Ended makes warnings of exceptions that have ended, for a caller that takes out of
-	// the set what they grant: see package profiles.
+	// Ended turns findings of ended exceptions into warnings, for a caller that removes their grants from the
+	// set: see package profiles.
 	Ended bool
 }
 
-// Compile turns policies into a sealed set, or reports everything that is
-// wrong with them. When the findings refuse, the set is the zero Set, which
-// denies everything; it may also come with warnings. The same input in any
-// order gives the same set.
+// Compile compiles policies to a sealed set, or reports everything that is wrong with them. If a finding is
+// an error, the set is the zero Set, which denies everything. A valid set may come with warnings. The order
+// of the policies does not matter.
 func Compile(cfg Config) (profiles.Set, schema.Diagnostics) {
 	c := &compilation{files: cfg.Files, sources: cfg.Sources, pythonWasm: cfg.PythonWasm,
 		set:    profiles.Set{Agents: map[string]profiles.Agent{}},
@@ -90,28 +86,28 @@ func Compile(cfg Config) (profiles.Set, schema.Diagnostics) {
 	return sealed, c.found
 }
 
-// compilation is the state of one Compile.
+// compilation is the state of one [Compile].
 type compilation struct {
 	files   map[string][]byte
 	sources []schema.Source
 	set     profiles.Set
 
 	pythonWasm bool
-	ceiling    bool // what is compiled is an organisation's or a team's
+	ceiling    bool // the policy is that of an organisation or team
 
 	found   schema.Diagnostics
 	agents  map[string]schema.Origin
 	modules map[string]moduleUse
-	schemas map[string]checkedSchema // by their text
+	schemas map[string]checkedSchema // by text
 
-	conditions map[string]error // nil: the text is one
+	conditions map[string]error // by text; nil: valid
 }
 
-// document is one policy being compiled.
+// document is one policy that is being compiled.
 type document struct {
 	*compilation
 	policy *schema.Policy
-	told   known.ProgramsConfig // what of the shell no profile carries
+	told   known.ProgramsConfig // parts of the shell policy that no profile carries
 }
 
 func (d *document) compile() {
@@ -150,7 +146,7 @@ func (d *document) compile() {
 	}
 }
 
-// inMode is the agent as its mode enforces it.
+// inMode returns the agent in the form that its mode enforces.
 func (d *document) inMode(agent profiles.Agent) profiles.Agent {
 	if d.policy.Spec.Mode != profiles.ModeAudit {
 		return agent
@@ -166,7 +162,7 @@ type namedAgent struct {
 	origin schema.Origin
 }
 
-// names lists the agents that the policy is for.
+// names lists the agents of the policy.
 func (d *document) names() []namedAgent {
 	p := d.policy
 	switch {
@@ -191,8 +187,8 @@ func (d *document) names() []namedAgent {
 	return out
 }
 
-// claim gives an agent to the policy, or reports that another one has it: two
-// policies for one agent would have to be merged, and nothing merges an allow.
+// claim assigns an agent to the policy. If another policy has it, that is a finding: grants of two policies
+// are never merged.
 func (d *document) claim(a namedAgent) bool {
 	first, taken := d.agents[a.name]
 	if !taken {
@@ -205,12 +201,12 @@ func (d *document) claim(a namedAgent) bool {
 	return false
 }
 
-// origin gives the place of a value, or of the nearest value around it.
+// origin returns the position of a value, or of the nearest value around it.
 func (d *document) origin(path string) schema.Origin { return schema.OriginOf(d.policy, path) }
 
 func (d *document) rule(path string) profiles.Rule { return ruleAt(d.origin(path)) }
 
-// ruleOr is the place of a value that the author wrote, or else another rule.
+// ruleOr returns the rule of a value that the author wrote, or else another rule.
 func (d *document) ruleOr(path string, other profiles.Rule) profiles.Rule {
 	if o, ok := d.policy.Origins[path]; ok {
 		return ruleAt(o)
@@ -227,16 +223,16 @@ func (d *document) report(path, code, hint, format string, args ...any) {
 	d.add(d.origin(path), schema.Diagnostic{Code: code, Hint: hint, Msg: fmt.Sprintf(format, args...)})
 }
 
-// warn adds a finding that does not refuse the policy.
+// warn adds a warning about the value at path.
 func (d *document) warn(path, code, hint, format string, args ...any) {
 	d.add(d.origin(path), schema.Diagnostic{Code: code, Hint: hint, Msg: fmt.Sprintf(format, args...),
 		Severity: schema.Warning})
 }
 
-// add puts a finding at a place, the author's path before its message.
+// add adds a finding at a position. The author's path precedes its message.
 func (c *compilation) add(o schema.Origin, f schema.Diagnostic) {
 	if o.Layer != "" && f.Severity == schema.Warning {
-		return // that a ceiling says more than one agent uses is no news of the agent
+		return // warnings of a ceiling are not warnings of the agent
 	}
 	f.Pos = o.Pos
 	if o.Path != "" {
@@ -245,8 +241,8 @@ func (c *compilation) add(o schema.Origin, f schema.Diagnostic) {
 	c.found = append(c.found, f)
 }
 
-// unsupported reports every set field that nothing compiles, and values of
-// compiled fields that stand for something nothing enforces.
+// unsupported reports every set field that nothing compiles, and values of compiled fields that nothing
+// enforces.
 func (d *document) unsupported() {
 	unsupportedFields(*d.policy, func(path, by string) {
 		d.report(path, CodeUnsupported, "leave it out: this build does not enforce it", "nothing enforces this yet: %s",

@@ -10,11 +10,10 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// exceptions compiles the exceptions that bear on an agent; what they grant is compiled
-// where it stands.
+// exceptions compiles the exceptions of an agent. Their grants are compiled in the lists that contain them.
 func (d *document) exceptions() (out []profiles.Exception) {
 	for i, e := range d.policy.Spec.Exceptions {
-		end, _ := layers.ExceptionEnd(e.Expires) // a finding has said so
+		end, _ := layers.ExceptionEnd(e.Expires) // an error here is already a finding
 		x := profiles.Exception{ID: e.ID, Owner: e.Owner, ApprovedBy: e.ApprovedBy, Reason: e.Reason, Ticket: e.Ticket,
 			Expires: end,
 			Rule:    d.rule("spec.exceptions[" + strconv.Itoa(i) + "]"), Lifts: e.Lifts,
@@ -27,7 +26,7 @@ func (d *document) exceptions() (out []profiles.Exception) {
 	return out
 }
 
-// hostAndPorts is an entry of a list as people write it.
+// hostAndPorts returns an entry in the form host:port, for people.
 func hostAndPorts(e schema.Egress) string {
 	text := e.Host
 	for i, p := range e.Ports {
@@ -40,8 +39,7 @@ func hostAndPorts(e schema.Egress) string {
 	return text
 }
 
-// excepted is the exception that an item of a list stands by, and its end; "" and nil:
-// none.
+// excepted returns the ID and the end of the exception that grants a list item, or "" and nil.
 func (d *document) excepted(path string) (id string, end *time.Time) {
 	id, ok := d.policy.Excepted[path]
 	if !ok {
@@ -52,8 +50,8 @@ func (d *document) excepted(path string) (id string, end *time.Time) {
 			return id, &at
 		}
 	}
-	return id, &time.Time{} // long over
+	return id, &time.Time{} // already ended
 }
 
-// appended reports whether only an exception lists an item.
+// appended reports whether only an exception grants a list item.
 func (d *document) appended(path string) bool { return slices.Contains(d.policy.Appended, path) }

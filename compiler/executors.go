@@ -11,8 +11,7 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// executors compiles the grants of languages. Only what executors.allowed
-// names is granted.
+// executors compiles the executors. Only those in executors.allowed are granted.
 func (d *document) executors(agent *profiles.Agent) {
 	e := d.policy.Spec.Executors
 	if e == nil {
@@ -108,7 +107,7 @@ func (d code) js(js *schema.JS, rule profiles.Rule) *profiles.JS {
 	return out
 }
 
-// grantsBridge reports whether a bridge is, or stands below, a global name.
+// grantsBridge reports whether a bridge has a global name, or is below it.
 func (d code) grantsBridge(global string) bool {
 	return slices.ContainsFunc(d.policy.Spec.Bridges, func(b schema.Bridge) bool {
 		first, _, _ := strings.Cut(b.Name, ".")
@@ -145,8 +144,8 @@ func (d *document) filesystem() profiles.Files {
 	return out
 }
 
-// deniedAbove warns of a granted path below a denied one. A path that stands in
-// both lists is schema's finding.
+// deniedAbove warns of a granted path below a denied one. For a path in both lists, package schema has a
+// finding.
 func (d *document) deniedAbove(granted, denied []profiles.PathRule) {
 	by := make(map[string]*profiles.Rule, len(denied))
 	for i := range denied {
@@ -160,9 +159,8 @@ func (d *document) deniedAbove(granted, denied []profiles.PathRule) {
 	}
 }
 
-// oddPath reports a path that looks like more than one file's name and would
-// be taken for just that. A denial of /keys/* that covers nothing is worse than
-// a file that cannot be listed.
+// oddPath reports a path that looks like a pattern and would be taken literally. A denial of /keys/* that
+// covers nothing is worse than a file that cannot be listed.
 func (d *document) oddPath(at, p, patternHint string) bool {
 	why, hint := schema.OddPath(p, patternHint)
 	if why != "" {

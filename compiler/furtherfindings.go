@@ -8,10 +8,9 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// Partly tells what else is wrong with documents of which parts were refused, so that an
-// author sees every mistake at once: refused holds the author's paths by file, as
-// schema.Reading has them. It makes no set. A finding that the refused parts may have
-// caused is left out, since one mistake is one finding.
+// Partly reports what else is wrong with documents that have rejected parts, so that an author sees every
+// mistake at once. refused maps files to the author's paths, as [schema.Reading] has them. It builds no set.
+// Findings that a rejected part may have caused are left out, so that one mistake is one finding.
 func Partly(cfg Config, refused map[string][]string) schema.Diagnostics {
 	if len(cfg.Policies) == 0 {
 		return nil
@@ -30,10 +29,10 @@ func Partly(cfg Config, refused map[string][]string) schema.Diagnostics {
 
 type partly struct {
 	refused map[string][]string
-	unnamed bool // a document whose name, kind or parent is not known
+	unnamed bool // a document whose name, kind or parent is unknown
 }
 
-// caused reports whether a part that was refused may be the reason of a finding.
+// caused reports whether a rejected part may have caused a finding.
 func (p *partly) caused(d schema.Diagnostic) bool {
 	paths, here := p.refused[d.Pos.File]
 	at, _, ok := strings.Cut(d.Msg, ": ")
@@ -41,7 +40,7 @@ func (p *partly) caused(d schema.Diagnostic) bool {
 		at = ""
 	}
 	switch {
-	case here && d.Severity == schema.Warning: // of what is left nobody knows what the author meant
+	case here && d.Severity == schema.Warning: // the intention of the rest is unknown
 		return true
 	case here && slices.ContainsFunc(paths, func(q string) bool { return related(at, q) || apart(at, q) }):
 		return true
@@ -51,12 +50,11 @@ func (p *partly) caused(d schema.Diagnostic) bool {
 	}
 	return slices.ContainsFunc(d.Related, func(o schema.Pos) bool {
 		_, there := p.refused[o.File]
-		return there && o.File != d.Pos.File // what it is measured by is not whole
+		return there && o.File != d.Pos.File // the document with which it is compared is incomplete
 	})
 }
 
-// related reports whether one of two places is the other, or around it. An unknown one is
-// around everything.
+// related reports whether one path equals or contains the other. An empty path contains everything.
 func related(a, b string) bool {
 	if a == "" || b == "" {
 		return true
@@ -68,9 +66,8 @@ func related(a, b string) bool {
 	return inside(a, b) || inside(b, a)
 }
 
-// apart reports places of one policy that mean each other though neither is around the
-// other: the list of languages and what is set up for them, a program's rules and the
-// examples of them.
+// apart reports whether two paths of one policy depend on each other although neither contains the other: the
+// list of languages and their configuration, a program's rules and their examples.
 func apart(at, refused string) bool {
 	if strings.HasPrefix(refused, "spec.executors.allowed") || refused == "spec.executors" {
 		return strings.HasPrefix(at, "spec.executors.") && strings.Count(at, ".") == 2

@@ -88,8 +88,8 @@ func (d network) gateway(at string, g schema.Gateway) profiles.Gateway {
 const hintSecret = "put the secret into the configuration of the host (credentials) and its name here; revoke a " +
 	"secret that was written into a file"
 
-// credential checks the name of a credential. A finding does not repeat it: it
-// may be the secret.
+// credential checks the name of a credential. The finding does not quote it, since it may be the secret
+// itself.
 func (d network) credential(at, name string) string {
 	if name == "" {
 		return ""
@@ -105,7 +105,7 @@ func (d network) credential(at, name string) string {
 	return name
 }
 
-// addresses compiles what may be dialed for an upstream beside public addresses.
+// addresses compiles the addresses of an upstream that may be dialed in addition to public ones.
 func (d network) addresses(at string, list []string) (out []string) {
 	for i, text := range list {
 		at := fmt.Sprintf("%s[%d]", at, i)
@@ -125,8 +125,8 @@ func (d network) addresses(at string, list []string) (out []string) {
 	return out
 }
 
-// secrets warns of texts of the policy that look like secrets: whoever reads the
-// policy, a finding or a record sees them.
+// secrets warns of texts in the policy that look like secrets: readers of the policy, findings and records
+// would see them.
 func (d *document) secrets() {
 	visit := func(text, path string) {
 		if what := findSecret(text); what != "" {
@@ -137,8 +137,8 @@ func (d *document) secrets() {
 	eachText(reflect.ValueOf(d.policy.Spec), "spec", visit)
 }
 
-// eachText calls visit for the texts of a value of a policy, but for upstreams and credentials: secrets in those
-// are refused where they are compiled.
+// eachText calls visit for each text in a value of a policy, except upstreams and credentials, which are rejected
+// where they are compiled.
 func eachText(v reflect.Value, path string, visit func(text, path string)) {
 	switch v.Kind() {
 	case reflect.String:

@@ -9,19 +9,18 @@ import (
 	"github.com/ringd/ringd/profiles/spelling"
 )
 
-// holds says what stands under a keyword of JSON Schema.
+// holds is the kind of value of a JSON Schema keyword.
 type holds uint8
 
 const (
-	aValue   holds = iota // no schema
+	aValue   holds = iota // not a schema
 	aSchema               // a schema, or a list of them
 	aMap                  // schemas by name
-	noEffect              // a keyword that no validator here looks at
+	noEffect              // a keyword that the validator ignores
 )
 
-// keyword gives what stands under a keyword. JSON Schema lets unknown keywords
-// pass, and so a typo would widen the grant: they are refused. A name that
-// starts with x- is the author's own.
+// keyword returns the kind of a JSON Schema keyword, or false. JSON Schema ignores unknown keywords, so a
+// typo would widen the grant: they are rejected. Names that start with x- are the author's own.
 func keyword(name string, old bool) (holds, bool) {
 	switch name {
 	case "$schema", "$id", "$anchor", "$ref", "$comment", "$dynamicRef", "$dynamicAnchor", "$recursiveRef",
@@ -50,7 +49,7 @@ func keyword(name string, old bool) (holds, bool) {
 	}
 }
 
-// keywordNames are what a typo is compared with.
+// keywordNames are the candidates for a misspelt keyword.
 func keywordNames() []string {
 	return []string{"type", "properties", "required", "additionalProperties", "items", "enum", "const", "pattern",
 		"format", "description",
@@ -60,16 +59,15 @@ func keywordNames() []string {
 		"minProperties"}
 }
 
-// formats are those the validator of the bridges knows; it lets others pass.
+// formats lists the formats that the validator checks. It ignores others.
 func formats() []string {
 	return []string{"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "json-pointer", "period",
 		"regex",
 		"relative-json-pointer", "semver", "time", "uri", "uri-reference", "uri-template", "uuid"}
 }
 
-// exactKeywords refuses what a validator would pass over: keywords and formats
-// that it does not know, and lists of choices without a choice. old is whether
-// the schema is of a draft before 2019.
+// exactKeywords rejects keywords and formats that the validator ignores, and empty lists of choices. old is
+// true for a schema of a draft before 2019.
 func exactKeywords(v any, at string, old bool) error {
 	switch v := v.(type) {
 	case []any:
@@ -125,7 +123,7 @@ func exactKeyword(name string, v any, at string, old bool) error {
 	return nil
 }
 
-// schemaPlace reports whether a reference leads to where exactKeywords looks.
+// schemaPlace reports whether a reference leads to a part that exactKeywords checks.
 func schemaPlace(ref string) bool {
 	for step := range strings.SplitSeq(ref, "/") {
 		switch {
@@ -136,7 +134,7 @@ func schemaPlace(ref string) bool {
 	return true
 }
 
-// oldDraft reports whether a schema says that it is of a draft before 2019.
+// oldDraft reports whether a schema declares a draft before 2019.
 func oldDraft(doc any) bool {
 	root, _ := doc.(map[string]any)
 	version, _ := root["$schema"].(string)

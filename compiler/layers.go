@@ -8,7 +8,7 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// layersOf names the documents that a policy was merged from.
+// layersOf names the documents from which a policy was merged.
 func layersOf(p *schema.Policy) (out []profiles.Layer) {
 	for _, l := range p.Layers {
 		out = append(out, profiles.Layer{Kind: l.Kind, Name: l.Metadata.Name, Revision: l.Metadata.Revision,
@@ -17,9 +17,9 @@ func layersOf(p *schema.Policy) (out []profiles.Layer) {
 	return out
 }
 
-// check reports what is wrong with a document that no agent comes from by itself: a
-// ceiling, or an agent whose layers are not whole. It compiles it as if it granted all
-// that it names, and keeps what is wrong whatever lies above or below it.
+// check reports the errors in a document that defines no agent by itself: a ceiling, or an agent whose layers
+// are incomplete. It compiles the document as if it granted everything it names, and keeps only findings that
+// do not depend on the layers above or below.
 func (c *compilation) check(p schema.Policy) {
 	alone := &compilation{files: c.files, sources: c.sources, pythonWasm: c.pythonWasm,
 		set:    profiles.Set{Agents: map[string]profiles.Agent{}},
@@ -43,7 +43,7 @@ func (c *compilation) check(p schema.Policy) {
 	}
 }
 
-// ofAgents lists the findings that hold of an agent as a whole, and not of a part of it.
+// ofAgents lists the codes of findings about a whole agent.
 func ofAgents() []string {
 	return []string{codeNoAgent, codeDuplicateAgent, codeNotAllowed, codeModuleUnknown, codeNeverMatches, codeApproval,
 		layers.CodeClassAboveMax, codeEgressOpaque}

@@ -10,8 +10,7 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// The limits that a run has when its policy does not name them. They are part
-// of the compiled set, so a change here changes revisions.
+// Default limits of a run. They are part of the compiled set, so a change here changes revisions.
 const (
 	defaultCPUMillis   = 5_000
 	defaultWallMillis  = 60_000
@@ -24,13 +23,12 @@ const (
 	defaultRefused     = 64
 	defaultPauseMillis = 7 * day
 
-	// Python needs more room to import what it is allowed.
+	// Python needs more memory to import the allowed modules.
 	defaultPythonCPUMillis   = 30_000
 	defaultPythonMemoryBytes = 512 << 20
 	defaultPythonStackBytes  = 8 << 20
 
-	// A script starts several programs at once, each of which has the memory and
-	// the files of the limit.
+	// A script runs several programs at once. Each of them gets the memory and file limits.
 	defaultShellCPUMillis   = 30_000
 	defaultShellMemoryBytes = 512 << 20
 	defaultShellStackBytes  = 8 << 20
@@ -38,7 +36,7 @@ const (
 	defaultShellFiles       = 256
 )
 
-// The limits that a bridge has when its policy does not name them.
+// Default limits of a bridge.
 const (
 	defaultConcurrent    = 16
 	defaultCallsPerRun   = 256
@@ -50,24 +48,23 @@ const (
 	defaultTimeoutMillis = 30_000
 )
 
-// The bounds of approvals and sessions that a policy does not name.
+// Defaults of approvals and sessions.
 const (
 	defaultExpiresMillis    = day
 	defaultSessionAgeMillis = day
 	defaultSessionBytes     = 32 << 20
 )
 
-// day is in milliseconds.
+// day is a day in milliseconds.
 const day = 24 * 60 * 60 * 1000
 
-// bound is the reach of one limit.
+// bound is the range of one limit and its default.
 type bound struct{ least, most, standard int64 }
 
-// limitKind is one field of a Limits: where it is written, where it goes, and
-// its bound for each executor.
+// limitKind is one limit: its field in the source, its field in the profile, and its bound for each executor.
 type limitKind struct {
 	name string
-	size func(*schema.Limits) (string, bool) // text of a size (true) or duration
+	size func(*schema.Limits) (string, bool) // the text, and true for a size, false for a duration
 	num  func(*schema.Limits) *int64
 	out  func(*profiles.Limits) **int64
 	for_ func(executor string) bound
@@ -141,10 +138,8 @@ func limitKinds() []limitKind {
 // limiter compiles the limits of a document.
 type limiter struct{ *document }
 
-// limits compiles an executor's limits under those of the agent. A field of
-// the executor stands alone; an absent one takes the agent's, then the default,
-// which never exceeds the agent's. An executor's limit above the agent's is an
-// error: nothing is clamped in silence.
+// limits compiles an executor's limits. An absent field takes the agent's limit, then the default, lowered to
+// the agent's limit. An explicit executor limit above the agent's is an error: it is never lowered silently.
 func (d limiter) limits(executor, path string, own *schema.Limits) profiles.Limits {
 	var out profiles.Limits
 	for _, k := range limitKinds() {
@@ -157,7 +152,7 @@ func (d limiter) limits(executor, path string, own *schema.Limits) profiles.Limi
 			d.add(at, schema.Diagnostic{Code: codeLimitAbove, Related: []schema.Pos{other.Pos},
 				Msg: fmt.Sprintf("is above the agent's own limit at %s", other.Pos)})
 		case !written && ceiling && over > b.most && (d.ceiling || d.origin("spec.limits."+k.name).Layer != ""):
-			value = b.most // a ceiling is for every executor, and this one has one of its own
+			value = b.most // the limit of a ceiling applies to every executor, and this one has its own maximum
 		case !written && ceiling && (over < b.least || over > b.most):
 			hint := ""
 			if over > b.most {
@@ -174,8 +169,7 @@ func (d limiter) limits(executor, path string, own *schema.Limits) profiles.Limi
 	return out
 }
 
-// agentLimits compiles the limits over all executors. What the policy does not
-// name is the largest that one of the executors has.
+// agentLimits compiles the limits over all executors. An absent limit is the largest one of the executors.
 func (d limiter) agentLimits(executors ...*profiles.Limits) profiles.Limits {
 	var out profiles.Limits
 	for _, k := range limitKinds() {
@@ -193,7 +187,7 @@ func (d limiter) agentLimits(executors ...*profiles.Limits) profiles.Limits {
 	return out
 }
 
-// widened gives the reach of a limit over every executor.
+// widened returns the range of a limit over all executors.
 func (b bound) widened(k limitKind) bound {
 	for i, executor := range []string{profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell} {
 		one := k.for_(executor)
@@ -205,8 +199,8 @@ func (b bound) widened(k limitKind) bound {
 	return b
 }
 
-// limit reads one limit. Findings about spec.limits come up once for every
-// executor; sorting drops the repeats.
+// limit reads one limit. Findings about spec.limits are found once for every executor. Sorting drops the
+// duplicates.
 func (d limiter) limit(k limitKind, l *schema.Limits, path string, b bound) (int64, bool) {
 	if l == nil {
 		return 0, false

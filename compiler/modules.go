@@ -13,10 +13,10 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// maxModuleBytes bounds one JavaScript module.
+// maxModuleBytes is the largest JavaScript module.
 const maxModuleBytes = 4 << 20
 
-// modulesFolder is where the modules of a policy lie.
+// modulesFolder is the folder of a policy's modules.
 const modulesFolder = "modules/"
 
 // moduleUse is a module that an agent may import.
@@ -25,9 +25,8 @@ type moduleUse struct {
 	origin schema.Origin
 }
 
-// useModule looks up the module that an allow entry names and puts it into the
-// set. False: the entry grants nothing. Only the compact form may name what is
-// no module, because its list is Python's as well.
+// useModule finds the module that an allow entry names and adds it to the set. It returns false if the entry
+// grants nothing. Only the compact form may list other names, because its list is also Python's.
 func (d code) useModule(at, specifier string) bool {
 	origin := d.origin(at)
 	if strings.HasPrefix(specifier, "ringd:") || strings.HasPrefix(specifier, "./") {
@@ -79,8 +78,8 @@ func (d code) noModule(at, specifier string) {
 	}
 }
 
-// findModule gives the module of a specifier: one that the policy declares, or
-// a file of the modules folder. ok is false when there was a finding.
+// findModule returns the module of a specifier: one that the policy declares, or a file of the modules
+// folder. ok is false if there was a finding.
 func (d code) findModule(at, specifier string) (m profiles.Module, found, ok bool) {
 	if src, declared := d.policy.Spec.Modules[specifier]; declared {
 		m, ok = d.declaredModule("spec.modules."+specifier, src)
@@ -138,9 +137,8 @@ func (d code) declaredModule(at string, src schema.ModuleSource) (profiles.Modul
 	return m, ok
 }
 
-// checkModules reports declared modules that are not what the policy says,
-// whether an agent imports them or not. A module that one does is reported
-// once: sorting drops repeats.
+// checkModules reports declared modules that do not match the policy, even if no agent imports them. Sorting
+// drops duplicates for modules that are imported.
 func (d code) checkModules() {
 	for specifier, src := range d.policy.Spec.Modules {
 		d.declaredModule("spec.modules."+specifier, src)
@@ -159,7 +157,7 @@ func (d code) moduleText(at, file string, text []byte) (profiles.Module, bool) {
 	return profiles.Module{File: file, Source: string(text), Digest: profiles.Digest(text)}, true
 }
 
-// moduleNames lists what an allow entry could name.
+// moduleNames lists the valid names of an allow entry.
 func (d code) moduleNames() []string {
 	names := slices.Collect(maps.Keys(d.policy.Spec.Modules))
 	for file := range d.files {
@@ -173,7 +171,7 @@ func (d code) moduleNames() []string {
 	return slices.Compact(names)
 }
 
-// pinModules puts the modules that some agent may import into the set.
+// pinModules adds the modules that some agent may import to the set.
 func (c *compilation) pinModules() {
 	if len(c.modules) == 0 {
 		return

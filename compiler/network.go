@@ -19,7 +19,7 @@ import (
 // network compiles the hosts and gateways of a document.
 type network struct{ *document }
 
-// egress compiles the network part.
+// egress compiles the network.
 func (d network) egress() profiles.Egress {
 	n := d.policy.Spec.Network
 	out := profiles.Egress{Mode: profiles.EgressOff}
@@ -31,7 +31,7 @@ func (d network) egress() profiles.Egress {
 	switch n.Mode {
 	case "":
 		if d.policy.Compact && len(n.Egress) > 0 {
-			out.Mode = profiles.EgressAllowlist // the list is all that the compact form says
+			out.Mode = profiles.EgressAllowlist // the compact form has only a list
 		}
 	case profiles.EgressOff:
 	case profiles.EgressGatewayOnly, profiles.EgressAllowlist:
@@ -57,15 +57,14 @@ func (d network) egress() profiles.Egress {
 	if out.Mode == profiles.EgressOff {
 		d.idleFetch()
 	}
-	if len(out.Allow) == len(n.Egress) && len(out.Deny) == len(n.Deny) { // else the places do not agree
+	if len(out.Allow) == len(n.Egress) && len(out.Deny) == len(n.Deny) { // otherwise the positions do not match
 		d.overlaps(n, &out)
 	}
 	return out
 }
 
-// unusedEgress warns of what the mode of the network leaves out. In the compact
-// form the list belongs to another ring than the mode, and may stand beside a
-// gateway for the day it is wanted.
+// unusedEgress warns of entries that the network mode ignores. In the compact form the list and the mode
+// belong to different rings, and the list may be kept in reserve next to a gateway.
 func (d network) unusedEgress(n *schema.Network, mode string) {
 	const allowlist = "network mode allowlist opens what is listed"
 	switch {
@@ -87,7 +86,7 @@ func (d network) unusedEgress(n *schema.Network, mode string) {
 	}
 }
 
-// idleFetch warns of fetch where the network is off.
+// idleFetch warns of the bridge fetch if the network is off.
 func (d network) idleFetch() {
 	for i, b := range d.policy.Spec.Bridges {
 		if b.Name == "fetch" {
@@ -98,7 +97,7 @@ func (d network) idleFetch() {
 	}
 }
 
-// egressRule compiles one granted host; false when it is none.
+// egressRule compiles one granted host. It returns false if the host is invalid.
 func (d network) egressRule(at string, e schema.Egress) (profiles.EgressRule, bool) {
 	rule, ok := d.entry(at+".host", e.Host)
 	if !ok {
@@ -147,7 +146,7 @@ func (d network) egressRule(at string, e schema.Egress) (profiles.EgressRule, bo
 	return rule, true
 }
 
-// deniedHost compiles one denied host, on every port unless it names one.
+// deniedHost compiles one denied host. Without a port it is denied on every port.
 func (d network) deniedHost(at, host string) (profiles.EgressRule, bool) {
 	rule, ok := d.entry(at, host)
 	if len(rule.Ports) == 0 {
@@ -157,7 +156,7 @@ func (d network) deniedHost(at, host string) (profiles.EgressRule, bool) {
 	return rule, ok
 }
 
-// entry reads a host of a list with its port.
+// entry reads a listed host with its port.
 func (d network) entry(at, text string) (profiles.EgressRule, bool) {
 	e, err := egress.ReadEntry(text)
 	if err != nil {
@@ -191,7 +190,7 @@ func (d network) requests(at string, methods, paths []string) {
 	}
 }
 
-// opaque refuses methods and paths where nothing can read requests.
+// opaque rejects methods and paths where requests cannot be read.
 func (d network) opaque(at string, rule profiles.EgressRule, tls bool) {
 	if !tls {
 		return
@@ -241,7 +240,8 @@ func (d network) egressLimits(at string, l *schema.EgressLimits) (out profiles.E
 	return out
 }
 
-// shared gives what an entry shares the limits of. They were read with the layers.
+// shared compiles the entries of the layers above whose limits apply as well. The merge of the layers has
+// already parsed them.
 func shared(list []schema.Entry) (out []profiles.Budget) {
 	for _, e := range list {
 		out = append(out, profiles.Budget{Host: e.Host, Ports: e.Ports, AnyPort: e.AnyPort, Methods: e.Methods,
@@ -252,7 +252,7 @@ func shared(list []schema.Entry) (out []profiles.Budget) {
 	return out
 }
 
-// rate reads a rate such as 60/m, by the minute.
+// rate reads a rate such as 60/m as a number for each minute.
 func (d network) rate(path, text string) (int64, bool) {
 	n, ok := schema.Rate(text)
 	if !ok {
@@ -261,8 +261,8 @@ func (d network) rate(path, text string) (int64, bool) {
 	return n, ok
 }
 
-// expiry reads the time from which on a rule grants nothing. A date is its first
-// moment. Whether it is over is not asked here: there is no clock.
+// expiry reads the time at which a rule expires. A date means its first moment. There is no clock here, so an
+// expiry in the past is accepted.
 func (d *document) expiry(path, text string) *time.Time {
 	if text == "" {
 		return nil
@@ -274,7 +274,7 @@ func (d *document) expiry(path, text string) *time.Time {
 	return nil
 }
 
-// broad warns of an entry that covers what nobody has looked at.
+// broad warns of very broad entries.
 func (d network) broad(at, host string) {
 	const hint = "name what is needed"
 	if domain, wild := strings.CutPrefix(host, "*."); wild {
@@ -289,8 +289,8 @@ func (d network) broad(at, host string) {
 	}
 }
 
-// kinds lists ranges of addresses that are reached by entries for them alone, or
-// never, by what they are.
+// kinds lists the address ranges that must be listed by themselves or are never reachable, because of their
+// kind.
 func kinds() []struct{ what, text string } {
 	return []struct{ what, text string }{
 		{"no address of a host", "0.0.0.0/8"}, {"loopback", "127.0.0.0/8"}, {"loopback", "::1/128"},
@@ -304,7 +304,7 @@ func kinds() []struct{ what, text string } {
 	}
 }
 
-// shut warns of addresses that a listed one, or a range, does not let be reached.
+// shut warns of addresses that stay unreachable despite a listed address or range.
 func (d network) shut(at, host string) {
 	listed, err := netip.ParsePrefix(host)
 	if a, ok := netip.ParseAddr(host); ok == nil {
@@ -325,7 +325,7 @@ func (d network) shut(at, host string) {
 		}
 		sample := inner.Addr()
 		if !inner.IsSingleIP() {
-			sample = sample.Next() // the first may be of another kind
+			sample = sample.Next() // the first address of a range may be of another kind
 		}
 		alone := egress.Upstream(sample, []netip.Prefix{netip.PrefixFrom(sample, sample.BitLen())}) == nil
 		switch {
@@ -344,14 +344,15 @@ func (d network) shut(at, host string) {
 	}
 }
 
-// overlaps warns of rules that another one takes the effect of.
+// overlaps warns of rules that have no effect because of another rule.
 func (d network) overlaps(n *schema.Network, out *profiles.Egress) {
 	denied, opaque := indexRules(out.Deny, nil), indexRules(out.Allow,
 		func(r *profiles.EgressRule) bool { return len(r.Methods) == 0 && len(r.Paths) == 0 })
 	for i := range out.Allow {
 		r := &out.Allow[i]
 		at := fmt.Sprintf("spec.network.egress[%d]", i)
-		if j := denied.covering(r); j >= 0 && n.Deny[j] != n.Egress[i].Host { // word for word is schema's finding
+		// identical texts are a finding of package schema
+		if j := denied.covering(r); j >= 0 && n.Deny[j] != n.Egress[i].Host {
 			other := d.origin(fmt.Sprintf("spec.network.deny[%d]", j))
 			d.add(d.origin(at+".host"), schema.Diagnostic{Code: codeDenyWins, Severity: schema.Warning,
 				Related: []schema.Pos{other.Pos},
@@ -371,14 +372,14 @@ func (d network) overlaps(n *schema.Network, out *profiles.Egress) {
 	}
 }
 
-// ruleIndex finds rules that cover all of another one.
+// ruleIndex finds the rules that cover another one completely.
 type ruleIndex struct {
 	rules []*profiles.EgressRule
 	at    []int
 	hosts egress.PatternIndex
 }
 
-// indexRules indexes the rules that are wanted; nil wants all.
+// indexRules indexes the rules for which wanted is true, or all if it is nil.
 func indexRules(rules []profiles.EgressRule, wanted func(*profiles.EgressRule) bool) ruleIndex {
 	var x ruleIndex
 	var patterns []egress.Pattern
@@ -393,8 +394,7 @@ func indexRules(rules []profiles.EgressRule, wanted func(*profiles.EgressRule) b
 	return x
 }
 
-// covering gives the place of a rule for every host and port of r, -1 when there
-// is none.
+// covering returns the position of a rule that covers every host and port of r, or -1.
 func (x ruleIndex) covering(r *profiles.EgressRule) int {
 	p, err := egress.ReadPattern(r.Host)
 	if err != nil {

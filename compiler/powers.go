@@ -1,7 +1,3 @@
-// This file compiles the rule of two: what happens when untrusted input,
-// sensitive data and an external effect would meet in one agent, and in those that it
-// may start. It is pure; the compiler calls it.
-
 package compiler
 
 import (
@@ -15,13 +11,13 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// The codes of findings. They are API.
+// Codes of findings. They are API.
 const (
-	codeRuleOfTwo     = "rule-of-two"    // all three powers meet, and the rule does not let them
-	codePowerMismatch = "power-mismatch" // says that something has less power than it has
+	codeRuleOfTwo     = "rule-of-two"    // all three powers meet, which the rule of two denies
+	codePowerMismatch = "power-mismatch" // something is declared to have less power than it has
 )
 
-// Modes of the rule, what it does on three powers, and over what it counts.
+// Modes of the rule of two, its actions on three powers, and its scopes.
 const (
 	enforce = "enforce"
 	Report  = "report"
@@ -34,8 +30,8 @@ const (
 	perSession = "session"
 )
 
-// ruleOfTwo compiles what a policy says of the rule; nil where it says nothing and no layer
-// above it is there to expect that. What is left out is what is strictest.
+// ruleOfTwo compiles the rule of two. It returns nil if the policy does not set it and no layer above
+// requires it. Absent fields get the strictest value.
 func ruleOfTwo(r *schema.RuleOfTwo, layered bool, at profiles.Rule) *profiles.RuleOfTwo {
 	if r == nil {
 		if !layered {
@@ -53,7 +49,7 @@ func ruleOfTwo(r *schema.RuleOfTwo, layered bool, at profiles.Rule) *profiles.Ru
 		Rule: at}
 }
 
-// touchedPowers are the powers that an author names.
+// touchedPowers returns the powers that an author declares.
 func touchedPowers(t *schema.Touches) (p profiles.Powers) {
 	if t == nil {
 		return p
@@ -62,13 +58,12 @@ func touchedPowers(t *schema.Touches) (p profiles.Powers) {
 	return profiles.Powers{Sensitive: is(t.Sensitive), Untrusted: is(t.Untrusted), External: is(t.External)}
 }
 
-// powersDeny reports whether an author says that nothing goes out by something.
+// powersDeny reports whether an author declares that nothing is sent out.
 func powersDeny(t *schema.Touches) bool { return t != nil && t.External != nil && !*t.External }
 
-// checkPowers holds every agent to its rule of two. Where that denies, the agents count as
-// well that it may start, which are all of the set. Where it asks, they do not: the
-// interpreter ring counts what a run and its subagents touch together, and asks before
-// something goes out.
+// checkPowers checks every agent against its rule of two. If the rule denies, the powers of all agents that
+// the agent may start (any of the set) are added. If it requires an approval, they are not: the interpreter
+// ring counts the powers of a run and its subagents together, and asks before an external effect.
 func checkPowers(agents map[string]profiles.Agent) (out schema.Diagnostics) {
 	for _, name := range slices.Sorted(maps.Keys(agents)) {
 		a := agents[name]
@@ -87,8 +82,8 @@ func checkPowers(agents map[string]profiles.Agent) (out schema.Diagnostics) {
 	return out
 }
 
-// begins refuses an agent that is watched while it runs, and each of whose runs would
-// begin with all three powers: there is no call that anybody could be asked about.
+// begins rejects an agent with a dynamic rule whose every run starts with all three powers: there would be no
+// call at which to ask for approval.
 func begins(a profiles.Agent) schema.Diagnostics {
 	read, written := powers.OfFiles(a)
 	if !powers.Three(powers.Join(powers.Join(read, written), powers.OfInputs(a))) {
@@ -100,14 +95,14 @@ func begins(a profiles.Agent) schema.Diagnostics {
 		Hint: "remove one of them: read or write fewer files, or use a bridge with an approval instead"}}
 }
 
-// denies reports whether three powers are refused, whoever is asked.
+// denies reports whether the combination of three powers is denied, without an approval.
 func denies(a profiles.Agent) bool { return a.RuleOfTwo != nil && a.RuleOfTwo.OnThree != approve }
 
-// maxNamed is how many grants a finding names of one power.
+// maxNamed is the largest number of grants that a finding names for one power.
 const maxNamed = 4
 
-// meet is the finding about an agent in which all three powers meet; nil: they do not,
-// or people are asked before anything goes out.
+// meet returns the finding about an agent in which all three powers meet. It returns nil if they do not, or
+// if every external effect needs an approval.
 func meet(a profiles.Agent, c powers.Account) *schema.Diagnostic {
 	if !powers.Three(c.Powers) {
 		return nil
@@ -157,7 +152,7 @@ func meet(a profiles.Agent, c powers.Account) *schema.Diagnostic {
 	return f
 }
 
-// written reports whether an author wrote the rule, and it is not there because of a layer.
+// written reports whether the author wrote the rule, rather than a layer implying it.
 func written(r *profiles.RuleOfTwo) bool {
 	return r != nil && strings.HasSuffix(r.Rule.Path, "ruleOfTwo")
 }
@@ -194,7 +189,7 @@ func pos(r profiles.Rule) schema.Pos {
 	return schema.Pos{File: r.File, Line: r.Line, Column: r.Column}
 }
 
-// distinct drops places that are named before, and those that are none.
+// distinct drops duplicates and zero positions.
 func distinct(all []schema.Pos) (out []schema.Pos) {
 	for _, p := range all {
 		if p != (schema.Pos{}) && !slices.Contains(out, p) {

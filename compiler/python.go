@@ -43,8 +43,8 @@ func (d code) python(py *schema.Python, rule profiles.Rule) *profiles.Python {
 	return out
 }
 
-// pythonImports compiles the lists. An allow list that is absent or empty grants the
-// default set: an interpreter without json is of no use to anybody.
+// pythonImports compiles the import lists. An allow list that is absent or empty grants the default set,
+// since an interpreter without json is useless.
 func (d code) pythonImports(at string, im *schema.PythonImports, out *profiles.Imports) {
 	if im == nil {
 		im = &schema.PythonImports{}
@@ -75,9 +75,8 @@ func (d code) pythonImports(at string, im *schema.PythonImports, out *profiles.I
 	d.overruled(at+".allow", at+".denyProcess", im.Allow, im.DenyProcess, '.')
 }
 
-// pythonName adds a dotted name. pandas.* and pandas mean the same: the module
-// and what is below it. The compact form also lists JavaScript modules, whose
-// names no Python import can have.
+// pythonName adds a dotted name. pandas.* means the same as pandas: the module and its submodules. The
+// compact form also lists JavaScript modules, whose names cannot be Python imports.
 func (d code) pythonName(list []profiles.ImportRule, at, name string) []profiles.ImportRule {
 	short := strings.TrimSuffix(name, ".*")
 	if !schema.DottedName(short) {
@@ -91,7 +90,7 @@ func (d code) pythonName(list []profiles.ImportRule, at, name string) []profiles
 	return append(list, rule)
 }
 
-// environments compiles the folders of packages, in their order.
+// environments compiles the package folders, in their order.
 func (d code) environments(at string, py *schema.Python) (out []profiles.PythonEnvironment) {
 	add := func(at string, e schema.Environment) {
 		here := at + ".path"
@@ -110,8 +109,8 @@ func (d code) environments(at string, py *schema.Python) (out []profiles.PythonE
 	return out
 }
 
-// overruled warns of allowed names that a denied one takes back. A name that
-// stands in both lists word for word is schema's finding.
+// overruled warns of allowed names that a denied one takes back. Identical names in both lists are a finding
+// of package schema.
 func (d code) overruled(allowAt, denyAt string, allow, deny []string, sep byte) {
 	for _, o := range known.Overruled(allow, deny, sep) {
 		here, other := d.rule(fmt.Sprintf("%s[%d]", allowAt, o.Allow)), d.rule(fmt.Sprintf("%s[%d]", denyAt, o.Deny))
@@ -120,8 +119,7 @@ func (d code) overruled(allowAt, denyAt string, allow, deny []string, sep byte) 
 	}
 }
 
-// pythonFindings reports what is worth knowing about the import lists of an agent,
-// once all of it is compiled.
+// pythonFindings reports the findings about the import lists of a compiled agent.
 func (d code) pythonFindings(agent profiles.Agent) {
 	for _, f := range known.CheckImports(known.ImportsConfig{Agent: agent, Compact: d.policy.Compact}) {
 		d.tell(f.Rule, schema.Diagnostic{Code: f.Code, Msg: f.Msg, Hint: f.Hint}, f.Warning)

@@ -5,7 +5,7 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// ruleOfTwo compiles the rule of two, and what inputs and files carry.
+// ruleOfTwo compiles the rule of two, and the powers of inputs and files.
 func (d *document) ruleOfTwo(agent *profiles.Agent) {
 	p := d.policy
 	agent.RuleOfTwo = ruleOfTwo(p.Spec.RuleOfTwo, len(p.Layers) > 1, d.rule("spec.ruleOfTwo"))
@@ -25,7 +25,7 @@ func (d *document) ruleOfTwo(agent *profiles.Agent) {
 	}
 }
 
-// outward refuses to say that nothing goes out where something can be sent.
+// outward rejects a declaration that nothing is sent out if something can be sent.
 func (d *document) outward(at string, t *schema.Touches, has profiles.Powers) {
 	if powersDeny(t) && has.External {
 		d.report(at+".external", codePowerMismatch,

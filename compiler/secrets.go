@@ -1,8 +1,3 @@
-// This file tells whether a text of a policy looks like a secret, which is
-// shown to whoever reads policies, findings and records. It knows the forms that
-// issuers give their tokens, and what chance looks like where a name is wanted.
-// It is pure, and no proof: a secret of no known form passes.
-
 package compiler
 
 import (
@@ -29,11 +24,11 @@ var (
 	password     = regexp.MustCompile(`://[^\s/:@]+:[^\s/@]+@`)
 )
 
-// form is one of tokens, by what it is called in a finding.
+// form is one kind of token, with its name for findings.
 type form struct {
 	what string
 	re   *regexp.Regexp
-	part []string // one of them stands in each text of the form
+	part []string // each text of the form contains one of them
 }
 
 func forms() []form {
@@ -55,10 +50,11 @@ func forms() []form {
 	}
 }
 
-// shortest is the length of the shortest text that is taken for a secret.
+// shortest is the length of the shortest text that can be a secret.
 const shortest = 12
 
-// findSecret says what the text looks like, "" when it is no secret of a known form.
+// findSecret returns the kind of secret that the text looks like, or "". It knows the token formats of
+// issuers. A secret of an unknown format is not found.
 func findSecret(text string) string {
 	if len(text) < shortest {
 		return ""
@@ -75,8 +71,8 @@ func findSecret(text string) string {
 	return ""
 }
 
-// findSecretInName is Find for a text that ought to be the name of something: a long
-// run of letters and digits without a word in it is a secret as well.
+// findSecretInName is findSecret for a text that should be a name: it also finds long random-looking runs of
+// letters and digits.
 func findSecretInName(text string) string {
 	if what := findSecret(text); what != "" {
 		return what
@@ -92,7 +88,7 @@ func findSecretInName(text string) string {
 	return ""
 }
 
-// mixed reports whether digits and letters change places as they do in no name.
+// mixed reports whether digits and letters alternate as in a random text.
 func mixed(run string) bool {
 	changes := 0
 	for i := 1; i < len(run); i++ {

@@ -12,7 +12,7 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// Bounds of the words and lists of a program.
+// Limits of the words and lists of a program.
 const (
 	maxWords         = 64
 	maxForced        = 64
@@ -60,8 +60,8 @@ func (d scripts) shell(sh *schema.Shell, rule profiles.Rule) *profiles.Shell {
 	return out
 }
 
-// grantedUnless gives a switch its value; an absent one is off, but on in the
-// compact form, which has no such switch.
+// grantedUnless returns the value of a switch. If it is absent, it is off, but on in the compact form, which
+// has no such switch.
 func grantedUnless(compact bool, written *bool) bool {
 	if written != nil {
 		return *written
@@ -181,7 +181,7 @@ func (d scripts) denied(at string, a *schema.Args, out *profiles.Binary) {
 	}
 }
 
-// asks compiles the sub-commands that people approve.
+// asks compiles the sub-commands that need an approval.
 func (d scripts) asks(at string, a *schema.Args, out *profiles.Binary, pause int64) {
 	for i, w := range a.Ask {
 		here := fmt.Sprintf("%s.ask[%d]", at, i)
@@ -195,7 +195,7 @@ func (d scripts) asks(at string, a *schema.Args, out *profiles.Binary, pause int
 	}
 }
 
-// wordsApproval compiles who approves a command; absent, one approver of the host.
+// wordsApproval compiles the approval of a command. The default is one approver of the host.
 func (d scripts) wordsApproval(at string, a *schema.WordsApproval, pause int64) *profiles.Approval {
 	if a == nil {
 		a = &schema.WordsApproval{}
@@ -208,7 +208,7 @@ func (d scripts) wordsApproval(at string, a *schema.WordsApproval, pause int64) 
 	return out
 }
 
-// ruleWords reads words that stand behind the name of a program.
+// ruleWords reads the words after the name of a program.
 func (d scripts) ruleWords(at, text, program string) ([]string, bool) {
 	words, ok := d.plainWords(at, text, hintPlainWords)
 	if ok && len(words) > 1 && words[0] == path.Base(program) {
@@ -221,7 +221,7 @@ func (d scripts) ruleWords(at, text, program string) ([]string, bool) {
 
 func isFlag(word string) bool { return strings.HasPrefix(word, "-") }
 
-// said checks a sentence that a refusal shows.
+// said checks a sentence for a denial.
 func (d scripts) said(at, text string) string {
 	if strings.ContainsFunc(strings.ReplaceAll(text, "\n", " "), schema.Unseen) {
 		d.report(at, codePattern, "write it again by hand", "contains an invisible character")
@@ -236,8 +236,7 @@ func (d scripts) instead(at, text string) []string {
 	return []string{d.said(at, text)}
 }
 
-// variables compiles those that a script begins with, or that a program has whatever
-// the script says.
+// variables compiles the variables that every script has, or that are forced on a program.
 func (d scripts) variables(at string, env map[string]string) (out []string) {
 	if len(env) > maxForced {
 		d.report(at, CodeLimit, "", "sets more than %d variables", maxForced)
@@ -268,8 +267,8 @@ func (d scripts) examples(at string, texts []string) (out []known.Example) {
 	return out
 }
 
-// pattern compiles a denied command. Both kinds are words: a substring of text
-// that a shell will change before it runs it is no control.
+// pattern compiles a denied command. Both kinds are words: matching a substring would be useless, because the
+// shell changes the text before it runs.
 func (d scripts) pattern(at string, p schema.DenyPattern) (profiles.Pattern, bool) {
 	if p.Kind != "" && p.Kind != "argv" && p.Kind != "literal" {
 		d.report(at+".kind", CodeUnsupported, "write the command and its flags as words: rm -rf",
@@ -289,7 +288,7 @@ func (d scripts) pattern(at string, p schema.DenyPattern) (profiles.Pattern, boo
 		Instead: d.instead(at+".instead", p.Instead), Rule: d.rule(here)}, true
 }
 
-// plainWords reads the words of a rule, which mean themselves.
+// plainWords reads the words of a rule. They must be literal.
 func (d scripts) plainWords(at, text, hint string) ([]string, bool) {
 	words := strings.Fields(text)
 	switch i := strings.IndexAny(text, "'\"`\\$|;&<>(){}*?[]!#\x00\r\n"); {
@@ -307,8 +306,7 @@ func (d scripts) plainWords(at, text, hint string) ([]string, bool) {
 	return nil, false
 }
 
-// programs reports what is worth knowing about the programs and patterns that
-// an agent has, once all of it is compiled.
+// programs reports the findings about the programs and patterns of a compiled agent.
 func (d scripts) programs(agent profiles.Agent) {
 	d.told.Agent, d.told.Compact = agent, d.policy.Compact
 	for _, f := range known.CheckPrograms(d.told) {

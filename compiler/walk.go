@@ -11,14 +11,14 @@ import (
 	"github.com/ringd/ringd/profiles/fields"
 )
 
-// unsupportedFields calls report for every set field of a policy that nothing compiles: its
-// path in the full language, and what would compile it.
+// unsupportedFields calls report for every set field of a policy that nothing compiles, with its path in the
+// full language and the component that would compile it.
 func unsupportedFields(policy any, report func(path, by string)) {
 	w := &walker{report: report, known: fields.ByPolicy()}
 	w.visit(reflect.ValueOf(policy), "")
 }
 
-// walker goes through the values of a policy.
+// walker walks the values of a policy.
 type walker struct {
 	report func(path, by string)
 	known  map[string]fields.Field
@@ -47,7 +47,7 @@ func (w *walker) visit(v reflect.Value, path string) {
 	}
 }
 
-// field reports a field that is set and refused. One without a row is refused too.
+// field reports a field that is set but not supported. A field without a row in the table is not supported.
 func (w *walker) field(of reflect.Type, f reflect.StructField, v reflect.Value, path string) {
 	if v.IsZero() {
 		return

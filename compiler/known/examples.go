@@ -8,11 +8,10 @@ import (
 	"github.com/ringd/ringd/profiles/argv"
 )
 
-// maxExampleWords bounds one example.
+// maxExampleWords is the largest number of words of one example.
 const maxExampleWords = 256
 
-// binaryExamples decides the examples of one program as a command of a script is
-// decided.
+// binaryExamples decides the examples of one program like commands of a script.
 func (c *checker) binaryExamples(i int) {
 	b, told := &c.shell.Binaries[i], c.Binaries[i]
 	decide := func(e Example) (profiles.Decision, bool) {
@@ -43,7 +42,7 @@ func (c *checker) binaryExamples(i int) {
 	}
 }
 
-// disagree reports an example that is decided otherwise.
+// disagree reports an example that the policy decides differently.
 func (c *checker) disagree(e Example, dec profiles.Decision, verdict, hint string) {
 	f := c.report(codeExample, e.Rule, hint, "%q %s: %s", clip(e.Text), verdict, dec.Reason)
 	if dec.Rule != nil {
@@ -51,8 +50,8 @@ func (c *checker) disagree(e Example, dec profiles.Decision, verdict, hint strin
 	}
 }
 
-// patternExamples decides the examples of one denied pattern, as if it were the
-// only one, and the program it names were listed.
+// patternExamples decides the examples of one denied pattern, as if it were the only one and its program were
+// listed.
 func (c *checker) patternExamples(i int) {
 	p, told := c.shell.DeniedPatterns[i], c.Patterns[i]
 	meets := func(e Example) (met, ok bool) {
@@ -86,7 +85,8 @@ func (c *checker) patternExamples(i int) {
 	}
 }
 
-// judge decides one command. False: it holds a script, which nobody reads here.
+// judge decides one command. It returns false if the command contains a script, which is not interpreted
+// here.
 func (c *checker) judge(d *profiles.Decider, cmd argv.Command, e Example) (profiles.Decision, bool) {
 	dec, j := d.Command(argv.Command(cmd))
 	if dec.Verdict != profiles.Deny && (len(j.Scripts) > 0 || j.Stdin != "") {
@@ -97,8 +97,7 @@ func (c *checker) judge(d *profiles.Decider, cmd argv.Command, e Example) (profi
 	return dec, true
 }
 
-// read reads an example: words, quoted where they hold what a shell would change,
-// and variables in front.
+// read parses an example: words, quoted if they hold characters special to a shell, and leading variables.
 func (c *checker) read(e Example) (argv.Command, bool) {
 	list, why := fields(e.Text)
 	if why == "" && len(list) > maxExampleWords {
@@ -133,8 +132,7 @@ func variable(name string) bool {
 	return name != ""
 }
 
-// fields splits a command into words as a shell does, as long as it is plain: it
-// refuses what a shell would do more with.
+// fields splits a plain command into words like a shell. It rejects text that a shell would expand.
 func fields(text string) (out []string, why string) {
 	if strings.ContainsAny(text, "\n\r\x00") {
 		return nil, "has more than one line"

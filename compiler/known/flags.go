@@ -8,14 +8,14 @@ import (
 	"github.com/ringd/ringd/profiles/spelling"
 )
 
-// options are all that a program, or a sub-command of one, takes.
+// options are all options of a program or sub-command.
 type options struct {
 	short string
 	long  []string
 }
 
-// unknownFlag reports a flag of a rule that its program does not have: no command
-// meets it, and its author believes that one does.
+// unknownFlag reports a flag of a rule that its program does not have. No command can match such a rule,
+// although its author expects it.
 func (c *checker) unknownFlag(name string, rule []string, at profiles.Rule) bool {
 	sub := ""
 	if name == "git" && len(rule) > 0 && !strings.HasPrefix(rule[0], "-") {
@@ -58,8 +58,8 @@ func (c *checker) unknownFlag(name string, rule []string, at profiles.Rule) bool
 	return false
 }
 
-// optionsOf gives the options of the programs that denied patterns are most often
-// about; the lists are those of their manuals, and whole.
+// optionsOf returns the options of the programs that denied patterns most often name. The lists are complete,
+// from the manuals.
 func optionsOf(name, sub string) (options, bool) {
 	split := func(short, long string) (options, bool) { return options{short, strings.Fields(long)}, true }
 	switch name {

@@ -1,8 +1,3 @@
-// This file owns what is worth knowing about the import lists of Python
-// before anything runs: names that mean nothing, denials that bind less than their
-// author may think, and folders of packages that a guest could write into. It is
-// pure and decides nothing that runs. Package compiler calls it.
-
 package known
 
 import (
@@ -16,30 +11,31 @@ import (
 	"github.com/ringd/ringd/profiles/spelling"
 )
 
-// The codes of findings.
+// Codes of findings.
 const (
-	codeAgentOnly   = "import-agent-only" // a denial that binds the program and not its libraries
-	CodeAny         = "import-any"        // "*", and nothing denies what reaches outside
-	codeUnknown     = "import-unknown"    // a name that is another one's, or a misspelt one
+	codeAgentOnly   = "import-agent-only" // a denial that applies to the program but not to its libraries
+	CodeAny         = "import-any"        // "*" without a denial of modules that reach outside
+	codeUnknown     = "import-unknown"    // the name of a distribution, or a misspelt one
 	codeNeeded      = "import-needed"     // the interpreter itself needs it
-	CodeEnvironment = "environment"       // a folder of packages that cannot be one
-	CodeImportNever = "never-matches"     // a rule that no import can meet
+	CodeEnvironment = "environment"       // an invalid package folder
+	CodeImportNever = "never-matches"     // a rule that no import can match
 )
 
-// ImportsConfig is what Check looks at. The zero Config has no findings.
+// ImportsConfig is the input of [CheckImports]. The zero Config has no findings.
 type ImportsConfig struct {
-	Agent   profiles.Agent // compiled in whole
-	Compact bool           // written in the compact form, whose lists bind JavaScript too
+	Agent   profiles.Agent // completely compiled
+	Compact bool           // the compact form, whose lists apply to JavaScript too
 }
 
-// importFinding is one mistake, or one thing to know, at the place of a rule.
+// importFinding is one finding at a rule.
 type importFinding struct {
 	Code, Msg, Hint string
 	Rule            profiles.Rule
 	Warning         bool
 }
 
-// CheckImports looks at the lists of an agent; an agent without Python has no findings.
+// CheckImports checks the import lists of an agent: names that mean nothing, denials that bind less than the
+// author may think, and package folders that a guest could write to. An agent without Python has no findings.
 func CheckImports(cfg ImportsConfig) []importFinding {
 	if cfg.Agent.Python == nil {
 		return nil
@@ -80,9 +76,8 @@ func (c *importChecker) warn(code string, at profiles.Rule, hint, format string,
 	c.found[len(c.found)-1].Warning = true
 }
 
-// name warns of a name that no module of Python has, as far as that can be told
-// without the packages: the name of a distribution, one of JavaScript, or one that
-// nearly is a module of the standard library.
+// name warns of a name that is no Python module, as far as that is known without the packages: the name of a
+// distribution, a JavaScript name, or a near miss of a standard library module.
 func (c *importChecker) name(r profiles.ImportRule) {
 	top, rest, _ := strings.Cut(r.Name, ".")
 	if modules.Standard(r.Name) || modules.Never(r.Name) || modules.Own(r.Name) {
@@ -94,7 +89,7 @@ func (c *importChecker) name(r profiles.ImportRule) {
 		return
 	}
 	if c.Compact {
-		return // a name of JavaScript may be one
+		return // it may be a JavaScript name
 	}
 	if javascript(top) {
 		c.warn(codeUnknown, r.Rule, "imports of JavaScript belong in executors.js.imports",
@@ -118,13 +113,12 @@ func (c *importChecker) name(r profiles.ImportRule) {
 	}
 }
 
-// public leaves the private names out.
+// public removes the private names.
 func public(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n[0] == '_' })
 }
 
-// agentOnly says once what a denial of the standard library means: the rest of the
-// list would say the same.
+// agentOnly explains once what a denial of the standard library means, for the first entry of the list.
 func (c *importChecker) agentOnly(im *profiles.Imports) {
 	var names []string
 	var first profiles.Rule
@@ -154,7 +148,7 @@ func (c *importChecker) agentOnly(im *profiles.Imports) {
 			"they reach", some(names), is, it, it)
 }
 
-// any warns of "*" where what it opens reaches outside.
+// any warns of "*" if it includes modules that reach outside.
 func (c *importChecker) any(im *profiles.Imports) {
 	if im.Any == nil {
 		return
@@ -173,18 +167,18 @@ func (c *importChecker) any(im *profiles.Imports) {
 	}
 }
 
-// reaching lists the modules that start programs, open connections or read memory.
+// reaching lists modules that start programs, open connections or read memory.
 func reaching() []string {
 	return []string{"ctypes", "subprocess", "socket", "multiprocessing", "posix", "pty"}
 }
 
-// reaches reports whether a denial is about what a module can do, which somebody
-// else could do for the program. Denying statistics is about the name.
+// reaches reports whether a denial targets the abilities of a module, which other code could provide to the
+// program. A denial of statistics targets just the name.
 func reaches(name string) bool {
 	return modules.Outside(name) || slices.Contains([]string{"os", "io", "shutil"}, name)
 }
 
-// needed refuses to deny everybody what the interpreter cannot start without.
+// needed rejects denials, for the whole process, of modules without which the interpreter cannot start.
 func (c *importChecker) needed(im *profiles.Imports) {
 	for _, r := range im.Process {
 		switch r.Name {
@@ -196,8 +190,7 @@ func (c *importChecker) needed(im *profiles.Imports) {
 	}
 }
 
-// environments refuses folders that a guest could change: what lies there runs as
-// code of a library.
+// environments rejects folders that a guest could change, since their files run as code of a library.
 func (c *importChecker) environments() {
 	first := map[string]bool{}
 	for _, e := range c.python.Environments {
@@ -219,7 +212,7 @@ func (c *importChecker) environments() {
 	}
 }
 
-// engine tells what the WebAssembly engine does not have.
+// engine reports features that the WebAssembly engine lacks.
 func (c *importChecker) engine() {
 	if c.python.Engine != profiles.PythonWasm {
 		return
@@ -240,11 +233,11 @@ func (c *importChecker) engine() {
 	}
 }
 
-// Overrule is an allowed name that a denied one takes back, by their places.
+// Overrule is an allowed name that a denied one takes back, by their positions.
 type Overrule struct{ Allow, Deny int }
 
-// Overruled lists allowed names that a denied one covers, unless the two are the
-// same word for word. What covers what ends at sep.
+// Overruled lists allowed names that a denied one covers, unless they are identical. A covering name ends at
+// sep.
 func Overruled(allow, deny []string, sep byte) (out []Overrule) {
 	denied := make(map[string]int, len(deny))
 	for i, name := range deny {
@@ -270,7 +263,7 @@ func namesOf(rules []profiles.ImportRule) []string {
 	return out
 }
 
-// some lists a few names.
+// some joins the first few names.
 func some(names []string) string {
 	const most = 5
 	if len(names) > most {

@@ -6,24 +6,23 @@ import (
 	"strings"
 )
 
-// kind is what a program can do beside what it is called for, by its name. The
-// lists here are for what authors are told; nothing is enforced by them.
+// kind is a special ability of a program, by its name. It is used only for findings; enforcement does not
+// depend on it.
 type kind uint8
 
 const (
 	plain       kind = iota
-	shell            // its text is ringd's to interpret
-	interpreter      // runs programs out of files or of the network
-	launcher         // runs the command behind its own words, and does little else
-	escalator        // a launcher that would change who runs it, or where
-	many             // many programs in one, or any
+	shell            // ringd interprets its scripts
+	interpreter      // runs programs from files or from the network
+	launcher         // runs the command in its arguments, and little else
+	escalator        // a launcher that changes the user or the host
+	many             // many programs in one, or any program
 )
 
-// IsShell reports whether a path is that of a shell. Such a program is never
-// started: ringd reads and interprets what it is given.
+// IsShell reports whether a path names a shell. A shell is never started: ringd interprets its scripts.
 func IsShell(p string) bool { return kindOf(p) == shell }
 
-// ReservedProgram reports whether a variable is ringd's to set for every program.
+// ReservedProgram reports whether only ringd may set a variable for programs.
 func ReservedProgram(name string) bool {
 	switch name {
 	case "PATH", "HOME", "PWD", "OLDPWD", "TMPDIR", "SHELL":
@@ -56,8 +55,7 @@ func kindOf(p string) kind {
 	}
 }
 
-// loader reports whether a name is that of a dynamic loader, which starts any
-// program that it can read.
+// loader reports whether a name is that of a dynamic loader, which starts any readable program.
 func loader(name string) bool {
 	for _, prefix := range []string{"ld-linux", "ld-musl", "ld64.so", "ld-2.", "ld-uClibc"} {
 		if strings.HasPrefix(name, prefix) {
@@ -67,7 +65,7 @@ func loader(name string) bool {
 	return name == "ld.so.1"
 }
 
-// stem is a name without the version behind it: python3.12, node20, pip3.
+// stem returns a name without its version: python3.12, node20, pip3.
 func stem(name string) string {
 	return strings.TrimRight(strings.TrimRight(name, "0123456789."), "-.")
 }
@@ -96,8 +94,7 @@ func interprets(name string) bool {
 	}
 }
 
-// everything reports whether a folder is one of those that hold all programs of
-// a host.
+// everything reports whether a folder holds all programs of a host.
 func everything(p string) bool {
 	return slices.Contains([]string{"/", "/bin", "/sbin", "/lib", "/lib64", "/usr", "/usr/bin", "/usr/sbin", "/usr/lib",
 		"/usr/lib64", "/usr/libexec", "/usr/local", "/usr/local/bin",

@@ -8,11 +8,11 @@ import (
 	"github.com/ringd/ringd/profiles/argv"
 )
 
-// rule is a denied pattern, or a rule of one program, that was read once: its words
-// as those of a command, and as those of a pattern.
+// rule is a parsed denied pattern, or a parsed rule of one program. Its words are kept both as those of a
+// command and as those of a pattern.
 type rule struct {
 	*profiles.Pattern
-	words   []string // behind the program's name
+	words   []string // after the program's name
 	command *argv.Words
 	pattern argv.Pattern
 }
@@ -31,12 +31,11 @@ func readAll(name string, list []profiles.Pattern) []rule {
 	return out
 }
 
-// covers reports whether a rule matches every command that another one of the same
-// program matches.
+// covers reports whether a rule matches every command that another rule of the same program matches.
 func (r rule) covers(other rule) bool { return other.command.Denies(r.pattern) == argv.Yes }
 
-// coverer gives a rule of the list that covers another, and comes first or says
-// more. at is the place of that other rule in the list, or -1.
+// coverer returns a rule of the list that covers another one and precedes it or matches more. at is the
+// position of the other rule in the list, or -1.
 func coverer(list []rule, what rule, at int) *rule {
 	for i := range list[:min(len(list), maxCompared)] {
 		r := &list[i]
@@ -50,7 +49,7 @@ func coverer(list []rule, what rule, at int) *rule {
 	return nil
 }
 
-// index reads the denied patterns once, by the command that they name.
+// index parses the denied patterns and groups them by the command that they name.
 func index(list []profiles.Pattern) map[string][]rule {
 	by := map[string][]rule{}
 	for i := range list {
@@ -60,8 +59,8 @@ func index(list []profiles.Pattern) map[string][]rule {
 	return by
 }
 
-// subcommand gives the word of a program's first arguments that it would take for
-// its sub-command; "" when there is none, or nobody knows.
+// subcommand returns the argument that the program would take as its sub-command, or "" if there is none or
+// it is unknown.
 func subcommand(name string, args []string) string {
 	if !strings.HasPrefix(args[0], "-") {
 		return args[0]

@@ -7,8 +7,8 @@ import (
 	"github.com/ringd/ringd/profiles/spelling"
 )
 
-// distribution gives the module of a package that is installed by another name, and
-// how people call it.
+// distribution returns the module of a package that is installed under another name, and the usual name of
+// the package.
 func distribution(name string) (module, of string) {
 	switch strings.ToLower(name) {
 	case "pillow":
@@ -40,8 +40,7 @@ func distribution(name string) (module, of string) {
 	}
 }
 
-// javascript reports whether a name is one of JavaScript and of no known package of
-// Python.
+// javascript reports whether a name is a JavaScript module and not a known Python package.
 func javascript(name string) bool {
 	switch name {
 	case "fs", "child_process", "worker_threads", "async_hooks", "perf_hooks", "lodash", "axios", "express", "react",
@@ -52,8 +51,8 @@ func javascript(name string) bool {
 	}
 }
 
-// known reports whether a name is a widely used package: it is not a misspelt module
-// of the standard library, however near it is.
+// known reports whether a name is a widely used package, so that it is not taken for a misspelt standard
+// library module.
 func known(name string) bool {
 	switch name {
 	case "attr", "attrs", "boto3", "bs4", "cffi", "click", "cv2", "dateutil", "django", "dotenv", "fastapi", "flask",
@@ -72,7 +71,7 @@ func known(name string) bool {
 	}
 }
 
-// builtins warns of names that no program has.
+// builtins warns of builtin names that do not exist.
 func (c *importChecker) builtins() {
 	names := builtinNames()
 	for _, r := range c.python.DenyBuiltins {
@@ -87,8 +86,7 @@ func (c *importChecker) builtins() {
 	}
 }
 
-// builtinNames lists what dir(builtins) has in CPython 3.10 to 3.14, without its
-// exceptions.
+// builtinNames lists dir(builtins) of CPython 3.10 to 3.14, without its exceptions.
 func builtinNames() []string {
 	return strings.Fields(`
 		Ellipsis False None NotImplemented True __build_class__ __debug__ __import__ abs aiter all anext any ascii

@@ -1,9 +1,9 @@
-// Package known owns what is worth knowing about the programs and the modules that a
-// policy lists, before anything runs: programs that can do what no rule sees, rules that
-// nothing meets, examples that are decided otherwise than their author says, imports that
-// are denied or that need others.
+// Package known owns the findings about programs and modules in a policy that come from
+// knowledge of those programs: programs that can bypass the command rules, rules that
+// nothing matches, examples that are decided differently from what their author expects,
+// imports that are denied or that need others.
 //
-// It decides nothing that runs, and never looks at a host. Package compiler calls it.
+// Enforcement does not depend on it, and it never reads the host. Package compiler calls it.
 package known
 
 import (
@@ -17,51 +17,50 @@ import (
 	"github.com/ringd/ringd/profiles/canonjson"
 )
 
-// The codes of findings.
+// Codes of findings.
 const (
 	codeShell       = "program-shell"       // a shell, which ringd interprets and never starts
-	codeInterpreter = "program-interpreter" // it runs what no rule sees
-	codeLauncher    = "program-launcher"    // it starts others, and there is none, or it cannot
-	CodeMany        = "program-many"        // it is every program: busybox, a dynamic loader
-	codeDuplicate   = "program-duplicate"   // two programs of one name
-	codeWritable    = "program-writable"    // a guest may write it
-	codeHelper      = "program-helper"      // a helper that would be a way around the list
-	codeForce       = "program-force"       // forced words that the rules refuse, or that change the sub-command
-	CodeVariable    = "program-variable"    // a forced variable that is ringd's to set, or that nothing would see
-	codeRedundant   = "rule-redundant"      // it refuses what is not granted
-	codeUnreachable = "rule-unreachable"    // another rule comes first, always
-	codeShadowed    = "rule-shadowed"       // another rule says the same, or more
-	codeNever       = "never-matches"       // no command can meet it
-	codeExample     = "example"             // the policy decides an example otherwise, or it is none
+	codeInterpreter = "program-interpreter" // it runs code that no rule sees
+	codeLauncher    = "program-launcher"    // it starts other programs, but none is granted, or it cannot start them
+	CodeMany        = "program-many"        // it can be any program: busybox, a dynamic loader
+	codeDuplicate   = "program-duplicate"   // two programs with one name
+	codeWritable    = "program-writable"    // a guest may write the program
+	codeHelper      = "program-helper"      // a helper that bypasses the list of programs
+	codeForce       = "program-force"       // forced words that the rules deny, or that change the sub-command
+	CodeVariable    = "program-variable"    // a forced variable that only ringd may set, or that no program would see
+	codeRedundant   = "rule-redundant"      // it denies a command that is not granted anyway
+	codeUnreachable = "rule-unreachable"    // another rule always comes first
+	codeShadowed    = "rule-shadowed"       // another rule denies the same, or more
+	codeNever       = "never-matches"       // no command can match it
+	codeExample     = "example"             // the policy decides an example differently, or the example is invalid
 )
 
-// ProgramsConfig is what Check looks at. The zero Config has no findings.
+// ProgramsConfig is the input of [CheckPrograms]. The zero Config has no findings.
 type ProgramsConfig struct {
-	Agent    profiles.Agent // compiled in whole
-	Compact  bool           // written in the compact form
-	Broken   bool           // a pattern is left out: examples are not decided
-	Binaries []Told         // beside Agent.Shell.Binaries
-	Patterns []Told         // beside Agent.Shell.DeniedPatterns
+	Agent    profiles.Agent // completely compiled
+	Compact  bool           // the compact form
+	Broken   bool           // a pattern is missing, so examples are not checked
+	Binaries []Told         // for each of Agent.Shell.Binaries
+	Patterns []Told         // for each of Agent.Shell.DeniedPatterns
 }
 
-// Told is what an author says about a program or a denied pattern that no profile
-// carries. A match of a program has to be let through, one of a pattern has to
-// meet it; a NotMatch is the opposite.
+// Told holds the parts of a program or denied pattern that no profile carries. For a program, examples in
+// Match must be allowed. For a pattern, examples in Match must match it. NotMatch is the opposite.
 type Told struct {
-	Rule            profiles.Rule // as the compiled one
-	Force           profiles.Rule // where forced words stand
-	Broken          bool          // compiled in part: nothing is said about what it lacks
+	Rule            profiles.Rule // that of the compiled rule
+	Force           profiles.Rule // that of the forced words
+	Broken          bool          // compiled in part: missing parts are not reported
 	Acknowledged    bool
 	Match, NotMatch []Example
 }
 
-// Example is a command as its author wrote it.
+// Example is a command in the author's text.
 type Example struct {
 	Text string
 	Rule profiles.Rule
 }
 
-// ProgramFinding is one mistake, or one thing to know, at the place of a rule.
+// ProgramFinding is one finding at a rule.
 type ProgramFinding struct {
 	Code, Msg, Hint string
 	Rule            profiles.Rule
@@ -69,8 +68,7 @@ type ProgramFinding struct {
 	Warning         bool
 }
 
-// CheckPrograms looks at all programs and rules of an agent. The order of the findings is
-// that of the policy.
+// CheckPrograms checks all programs and rules of an agent. The findings are in the order of the policy.
 func CheckPrograms(cfg ProgramsConfig) []ProgramFinding {
 	if sh := cfg.Agent.Shell; sh == nil || len(cfg.Binaries) != len(sh.Binaries) ||
 		len(cfg.Patterns) != len(sh.DeniedPatterns) || wordless(sh) {
@@ -99,7 +97,7 @@ func CheckPrograms(cfg ProgramsConfig) []ProgramFinding {
 	return c.found
 }
 
-// wordless reports whether a rule has no words, which no compiled one is.
+// wordless reports whether a rule has no words. Compiled rules always have some.
 func wordless(sh *profiles.Shell) bool {
 	empty := func(p profiles.Pattern) bool { return len(p.Words) == 0 }
 	return slices.ContainsFunc(sh.DeniedPatterns, empty) || slices.ContainsFunc(sh.Binaries,
@@ -115,12 +113,12 @@ type checker struct {
 	decider  *profiles.Decider
 	patterns map[string][]rule
 	names    map[string]bool // of listed programs
-	kinds    map[kind]int    // how many are listed
-	past     []profiles.Rule // for words of programs that can be started
+	kinds    map[kind]int    // number of listed programs of each kind
+	past     []profiles.Rule // rules for the words of programs that can be started
 	found    []ProgramFinding
 }
 
-// count takes the programs in, once.
+// count collects the facts about all programs.
 func (c *checker) count() {
 	for i := range c.shell.Binaries {
 		b := &c.shell.Binaries[i]
@@ -154,7 +152,7 @@ func (c *checker) warn(code string, at profiles.Rule, hint, format string, args 
 	return f
 }
 
-// program looks at one listed program by itself and among the others.
+// program checks one listed program by itself and against the others.
 func (c *checker) program(i int) {
 	b, told := &c.shell.Binaries[i], c.Binaries[i]
 	name := path.Base(b.Path)
@@ -167,7 +165,7 @@ func (c *checker) program(i int) {
 	case kind == many:
 		f := c.report(CodeMany, b.Rule, "list the programs that are needed themselves; "+c.known("lists it anyway"),
 			"%s can be any program, and the kernel ring cannot tell which", clip(name))
-		f.Warning = told.Acknowledged || c.Compact // which cannot say so
+		f.Warning = told.Acknowledged || c.Compact // the compact form cannot acknowledge
 		if told.Acknowledged {
 			c.found = c.found[:len(c.found)-1]
 		}
@@ -189,7 +187,7 @@ func (c *checker) program(i int) {
 	c.helpers(b, told.Acknowledged)
 }
 
-// known says how an author acknowledges a program; the compact form has no way.
+// known explains how an author acknowledges a program. The compact form has no way.
 func (c *checker) known(what string) string {
 	if c.Compact {
 		return "in the full form acknowledge: true " + what
@@ -197,10 +195,10 @@ func (c *checker) known(what string) string {
 	return "acknowledge: true " + what
 }
 
-// unseen is the message about a program that starts programs past the rules for words.
+// unseen is the message about a program that starts programs past the command rules.
 const unseen = "%s can start programs that the command rules do not see; only the kernel ring limits them"
 
-// interpreter says what a program that runs files makes unenforceable.
+// interpreter reports the rules that a program which runs files makes unenforceable.
 func (c *checker) interpreter(b *profiles.Binary) {
 	msg := fmt.Sprintf(unseen, clip(path.Base(b.Path)))
 	if len(c.past) > 0 {
@@ -210,7 +208,7 @@ func (c *checker) interpreter(b *profiles.Binary) {
 	f.Related = c.past[:min(len(c.past), 1)] // the one that the message names
 }
 
-// affected names the n command rules that the started programs escape; r is the first.
+// affected describes the n command rules that do not apply to the started programs; r is the first.
 func affected(r profiles.Rule, n int) string {
 	if n == 1 {
 		return fmt.Sprintf("1 rule affected, on line %d", r.Line)
@@ -218,7 +216,7 @@ func affected(r profiles.Rule, n int) string {
 	return fmt.Sprintf("%d rules affected, the first on line %d", n, r.Line)
 }
 
-// neverStarted reports what an author gives a shell that is not started.
+// neverStarted reports settings of a shell that have no effect, because it is not started.
 func (c *checker) neverStarted(b *profiles.Binary, force profiles.Rule) {
 	name := clip(path.Base(b.Path))
 	if len(b.ForceArgs) == 0 {
@@ -234,7 +232,7 @@ func (c *checker) neverStarted(b *profiles.Binary, force profiles.Rule) {
 	}
 }
 
-// helpers looks at what a program may start itself.
+// helpers checks the helpers of a program.
 func (c *checker) helpers(b *profiles.Binary, acknowledged bool) {
 	for _, h := range b.Helpers {
 		if rule := c.writable(h.Path); rule != nil {
@@ -258,8 +256,8 @@ func (c *checker) helpers(b *profiles.Binary, acknowledged bool) {
 	}
 }
 
-// writable gives the rule by which a guest may write a path, nil when none does.
-// It knows no host: what $WORKSPACE and ~ are, and links, the kernel ring sees.
+// writable returns the rule by which a guest may write a path, or nil. It does not know the host: the kernel
+// ring checks links and the folders behind $WORKSPACE and ~.
 func (c *checker) writable(p string) *profiles.Rule {
 	covers := func(rules []profiles.PathRule) *profiles.Rule {
 		for i, r := range rules {
@@ -275,8 +273,7 @@ func (c *checker) writable(p string) *profiles.Rule {
 	return covers(c.Agent.Files.Write)
 }
 
-// duplicates reports programs of one name: a script that says the name means the
-// first.
+// duplicates reports programs with the same name: a script that uses the name gets the first.
 func (c *checker) duplicates() {
 	seen := map[string]int{}
 	for i, b := range c.shell.Binaries {
@@ -294,7 +291,7 @@ func (c *checker) duplicates() {
 		f := c.warn(codeDuplicate, b.Rule, hint, "%s on line %d is called %s too, and comes first", clip(other.Path),
 			other.Rule.Line, clip(name))
 		f.Related = []profiles.Rule{other.Rule}
-		if restricted(&b) || restricted(&other) { // without the first, its name would mean what has other rules
+		if restricted(&b) || restricted(&other) { // without the first program, its name would mean one with other rules
 			f.Warning, f.Msg = false, fmt.Sprintf("%s on line %d is called %s too, and a name has one set of rules",
 				clip(other.Path), other.Rule.Line, clip(name))
 			f.Hint = "list one of them, or leave out the rules of both"
@@ -302,13 +299,13 @@ func (c *checker) duplicates() {
 	}
 }
 
-// restricted reports whether a program has rules of its own.
+// restricted reports whether a program has its own rules.
 func restricted(b *profiles.Binary) bool {
 	return b.Allow != nil || len(b.Deny)+len(b.Ask)+len(b.ForceArgs)+len(b.ForceEnv) > 0 || b.MaxArgs > 0 ||
 		b.SafeConfig
 }
 
-// merged is a path on a host where /bin and /sbin are links into /usr.
+// merged returns the path on a host where /bin and /sbin are links into /usr.
 func merged(p string) string {
 	for _, dir := range []string{"/bin/", "/sbin/"} {
 		if strings.HasPrefix(p, dir) {

@@ -9,10 +9,10 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// maxCompared bounds with how many rules of a list one is compared.
+// maxCompared is the largest number of rules that one rule is compared with.
 const maxCompared = 100
 
-// denied looks at the denied patterns.
+// denied checks the denied patterns.
 func (c *checker) denied() {
 	seen := map[string]int{}
 	for _, d := range c.shell.DeniedPatterns {
@@ -34,7 +34,7 @@ func (c *checker) denied() {
 	}
 }
 
-// shadowed reports a rule that another one makes idle.
+// shadowed reports a rule that another one makes useless.
 func (c *checker) shadowed(p rule, by *rule) bool {
 	if by == nil {
 		return false
@@ -44,20 +44,19 @@ func (c *checker) shadowed(p rule, by *rule) bool {
 	return true
 }
 
-// reached reports whether a script can have the command at all: a listed program,
-// or a builtin of the shell.
+// reached reports whether a script can run the command at all: a listed program, or a builtin of the shell.
 func (c *checker) reached(name string) bool {
 	_, builtin := c.decider.Builtin(name)
 	return builtin || c.names[name] || c.kinds[many] > 0
 }
 
-// keyword reports whether a word is one of the language, where a command begins.
+// keyword reports whether a word is a keyword of the shell language.
 func keyword(word string) bool {
 	return slices.Contains([]string{"if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case",
 		"esac", "in", "function", "select"}, word)
 }
 
-// rules looks at the rules of one program's words.
+// rules checks the word rules of one program.
 func (c *checker) rules(i int) {
 	b := &c.shell.Binaries[i]
 	name := path.Base(b.Path)
@@ -123,8 +122,7 @@ func (c *checker) rules(i int) {
 	}
 }
 
-// granted reports whether a command that a rule matches may have a sub-command
-// that is listed.
+// granted reports whether a command that a rule matches may have a listed sub-command.
 func granted(b *profiles.Binary, rule []string) bool {
 	if b.Allow == nil {
 		return true
@@ -141,7 +139,7 @@ func granted(b *profiles.Binary, rule []string) bool {
 	})
 }
 
-// force looks at the words that are put in front of those of a script.
+// force checks the forced words of a program.
 func (c *checker) force(b *profiles.Binary, at profiles.Rule, name string, denies []rule) {
 	if len(b.ForceArgs) == 0 || b.Interpreted {
 		return

@@ -8,21 +8,21 @@ import (
 	"github.com/ringd/ringd/profiles/modules"
 )
 
-// ImportSuggestion is a narrower import list for an agent: what its programs used.
+// ImportSuggestion is a narrower import list for an agent, from the modules that its programs used.
 type ImportSuggestion struct {
 	Allow []string `json:"allow"` // sorted
-	// Deny is what Allow covers and the agent does not have: submodules that reach outside.
+	// Deny lists modules that Allow covers but the agent does not have: submodules that reach outside.
 	Deny []string `json:"deny,omitempty"`
-	// Unused are entries of the allow list that no program used.
+	// Unused lists allow entries that no program used.
 	Unused []profiles.ImportRule `json:"unused,omitempty"`
-	// Refused are modules of used that the agent may not import now.
+	// Refused lists used modules that the agent may not import now.
 	Refused []string `json:"refused,omitempty"`
 }
 
-// SuggestImports makes the narrowest list that lets an agent's program import what it used,
-// in the author's own entries where there are any. Its lists beside those of the
-// agent never allow what the agent is denied. Names that cannot be ones are left out:
-// a guest says what it used. False: the agent has no Python.
+// SuggestImports computes the narrowest list that lets an agent's program import the used modules, with the
+// author's own entries where possible. Together with the agent's lists it never allows a denied module.
+// Invalid names are skipped, since a guest reports the used names. It returns false if the agent has no
+// Python.
 func SuggestImports(a profiles.Agent, used []string) (ImportSuggestion, bool) {
 	if a.Python == nil {
 		return ImportSuggestion{}, false
@@ -60,8 +60,8 @@ func SuggestImports(a profiles.Agent, used []string) (ImportSuggestion, bool) {
 	return s, true
 }
 
-// entryFor is what a list says to allow a module: the author's entry, else the package
-// that it stands in, as long as that is the agent's to import.
+// entryFor returns the list entry that allows a module: the author's entry, or else the top-level package if
+// the agent may import it.
 func entryFor(d *profiles.Decider, listed []string, module string) string {
 	best := ""
 	for _, name := range listed {

@@ -1,6 +1,3 @@
-// This file owns what each layer above an agent, and the agent itself, says of one
-// action: explain shows it. It decides nothing, and is pure.
-
 package layers
 
 import (
@@ -12,20 +9,20 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// AskedAction is what is asked: one of its parts, the first that is there. The zero Action
-// is answered by silence.
+// AskedAction is a question about one action: the first of its parts that is set. Every layer is silent about
+// the zero AskedAction.
 type AskedAction struct {
 	Import    *profiles.ImportAction `json:"import,omitempty"`
-	Program   string                 `json:"program,omitempty"` // its path, or the name of a listed one
+	Program   string                 `json:"program,omitempty"` // its path, or the name of a listed program
 	Host      *AskedHost             `json:"host,omitempty"`
 	Bridge    string                 `json:"bridge,omitempty"`
 	File      *profiles.FileAction   `json:"file,omitempty"`
 	Executor  string                 `json:"executor,omitempty"`
-	Workspace string                 `json:"workspace,omitempty"` // what $WORKSPACE and ~ stand for in File
+	Workspace string                 `json:"workspace,omitempty"` // the folder of $WORKSPACE and ~ in File
 	Home      string                 `json:"home,omitempty"`
 }
 
-// AskedHost is what is reached. A method or a path that is left out is not looked at.
+// AskedHost is a target. An absent method or path is not checked.
 type AskedHost struct {
 	Name   string `json:"name"`
 	Port   int    `json:"port,omitempty"` // 0: 443
@@ -33,16 +30,17 @@ type AskedHost struct {
 	Path   string `json:"path,omitempty"`
 }
 
-// LayerAnswer is what one document says.
+// LayerAnswer is the answer of one document.
 type LayerAnswer struct {
 	Layer string         `json:"layer"` // "OrgPolicy acme"
 	Owner string         `json:"owner"`
-	Says  string         `json:"says"`           // a word of package layers
-	Rule  *profiles.Rule `json:"rule,omitempty"` // where; nil: it is silent
+	Says  string         `json:"says"`           // the String of a Word
+	Rule  *profiles.Rule `json:"rule,omitempty"` // nil: the document is silent
 }
 
-// AskLayers asks the layers of an agent's policy, by the policy's name, the outermost first
-// and the policy itself last. Nil: there is no such policy, or its chain is not whole.
+// AskLayers returns what each layer of an agent's policy says about an action, for `ringd explain`. The
+// policy is given by its name. The outermost layer comes first and the policy itself last. The result is nil
+// if there is no such policy, or its chain is broken.
 func AskLayers(policies []schema.Policy, name string, a AskedAction) (out []LayerAnswer) {
 	at := slices.IndexFunc(policies, func(p schema.Policy) bool {
 		return !p.Compact && p.Kind == KindAgent &&
@@ -69,7 +67,7 @@ func AskLayers(policies []schema.Policy, name string, a AskedAction) (out []Laye
 	return out
 }
 
-// of is what a document says of the action.
+// of returns the answer of a document.
 func (a *AskedAction) of(p *schema.Policy) Answer {
 	switch {
 	case a.Import != nil:

@@ -12,11 +12,11 @@ import (
 type entryLimit struct {
 	name string
 	unit fields.Unit
-	text func(*schema.EgressLimits) *string // nil of connections, which is a number
+	text func(*schema.EgressLimits) *string // nil for connections, which is a number
 	of   func(*schema.Entry) *int64
 }
 
-func entryLimits() [4]entryLimit { // no slice: it is asked for with each entry
+func entryLimits() [4]entryLimit { // an array, because it is called for each entry
 	return [4]entryLimit{
 		{"up", fields.Size, func(l *schema.EgressLimits) *string { return &l.Up },
 			func(e *schema.Entry) *int64 { return &e.Up }},
@@ -28,7 +28,7 @@ func entryLimits() [4]entryLimit { // no slice: it is asked for with each entry
 	}
 }
 
-// get reads a limit; false: there is none, or it cannot be read.
+// get reads a limit. It returns false if the limit is absent or invalid.
 func (f entryLimit) get(l *schema.EgressLimits) (int64, bool) {
 	switch {
 	case l == nil:
@@ -54,7 +54,7 @@ func (f entryLimit) set(l, from *schema.EgressLimits) {
 	}
 }
 
-// entryLimitsOf puts the limits of an entry under the least of those that bound it.
+// entryLimitsOf reduces the limits of an entry to the lowest of the entries above that bound it.
 func entryLimitsOf(s *step, path string, own *schema.EgressLimits, above *entries, bounds []int) *schema.EgressLimits {
 	was := own
 	own = copied(own)
@@ -76,7 +76,7 @@ func entryLimitsOf(s *step, path string, own *schema.EgressLimits, above *entrie
 	return own
 }
 
-// mergeEntryLimit takes one limit; absent, it is that of the entry above.
+// mergeEntryLimit merges one limit. An absent one takes that of the entry above.
 func mergeEntryLimit(s *step, f entryLimit, w site, own, above *schema.EgressLimits) {
 	here := w.field(f.name)
 	most, bound := f.get(above)
@@ -92,9 +92,9 @@ func mergeEntryLimit(s *step, f entryLimit, w site, own, above *schema.EgressLim
 	s.inheritOrigin(w)
 }
 
-// closer looks at the entries above that lie inside of one of the child's: a decision
-// takes the closest, so where the layer above limits such a part by itself, the child
-// has to as well. It gives for each line the parts that it holds.
+// closer checks the entries above that are parts of an entry of the child. A decision uses the most specific
+// entry, so if the layer above limits such a part, the child must limit it too. The result maps each line to
+// the parts that it contains.
 func closer(s *step, lines []Entry, refused map[int]bool, above *entries) map[int][]int {
 	if !slices.ContainsFunc(above.List, func(q Entry) bool { return q.Limits != nil || q.Powers != nil }) {
 		return nil
@@ -129,8 +129,8 @@ func closer(s *step, lines []Entry, refused map[int]bool, above *entries) map[in
 	return inner
 }
 
-// looser reports an entry that holds a part for which the layer above has a lower limit,
-// and takes that limit for all of it.
+// looser reports an entry that contains a part for which the layer above has a lower limit, and sets that
+// limit for the whole entry.
 func looser(s *step, i int, e *Entry, j int, q *Entry) {
 	reported := false
 	for _, f := range entryLimits() {
@@ -152,7 +152,7 @@ func looser(s *step, i int, e *Entry, j int, q *Entry) {
 	}
 }
 
-// mergeEntryPowers: a power that any of the entries above states for a target stands.
+// mergeEntryPowers merges powers: a power that any of the entries above declares for a target stays.
 func mergeEntryPowers(s *step, at string, own **schema.Touches, above *entries, of []int) {
 	if !slices.ContainsFunc(of, func(i int) bool { return above.List[i].Powers != nil }) {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// mergeBridges: a list above offers the only bridges there are, each with what its owner says.
+// mergeBridges merges bridges. A list above contains the only bridges, each with its owner's settings.
 func mergeBridges(s *step, own, above *schema.Spec, w site) {
 	w = w.field("bridges")
 	switch {
@@ -42,8 +42,8 @@ func mergeResult(s *step, own, above *schema.Bridge, w site) {
 		slices.Concat(own.AlsoResult, above.AlsoResult), w.field("result"))
 }
 
-// mergeSchemas: a value has to fit the schemas of all layers. That of the lowest layer comes first, and the others are
-// in also, sorted.
+// mergeSchemas merges JSON Schemas. A value must match the schemas of all layers. That of the lowest layer
+// comes first. The others are in also, sorted.
 func mergeSchemas(s *step, own, above []byte, also [][]byte, w site) ([]byte, [][]byte) {
 	if own == nil && above != nil {
 		own = inherit(s, w, above)
@@ -59,10 +59,11 @@ func mergeSchemas(s *step, own, above []byte, also [][]byte, w site) ([]byte, []
 	return own, also
 }
 
-// asks reports whether an approval asks anybody.
+// asks reports whether an approval is ever required.
 func asks(a *schema.Approval) bool { return a != nil && (a.Required || a.When != "") }
 
-// mergeApproval: a child may ask more people, sooner and more often than the layer above, and never less.
+// mergeApproval merges approvals. A child may require more approvers and more often, with shorter waits, but
+// never less than the layer above.
 func mergeApproval(s *step, own, above *schema.Bridge, w site) {
 	w = w.field("approval")
 	switch {
@@ -80,7 +81,8 @@ func mergeApproval(s *step, own, above *schema.Bridge, w site) {
 	}
 }
 
-// mergeCondition: an approval without a condition asks always, so it may be left out.
+// mergeCondition merges conditions. An approval without a condition covers every call, so a child may drop
+// the condition.
 func mergeCondition(s *step, own, above *schema.Approval, w site) {
 	here := w.field("when")
 	switch {

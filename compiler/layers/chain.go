@@ -1,7 +1,3 @@
-// This file owns which policy is above which: it finds the parent of each document
-// of a folder, and refuses chains that are not whole. It is pure. Package layers calls
-// it.
-
 package layers
 
 import (
@@ -13,38 +9,38 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// The codes of findings about chains. They are API.
+// Codes of findings about chains. They are API.
 const (
-	CodeNoParent        = "no-parent"        // a policy beside an OrgPolicy, and not under it
+	CodeNoParent        = "no-parent"        // a policy next to an OrgPolicy that is not below it
 	CodeUnknownParent   = "unknown-parent"   // metadata.parent names no policy
-	CodeParentKind      = "parent-kind"      // metadata.parent names a policy that is no ceiling for it
-	codeParentCycle     = "parent-cycle"     // policies that are above each other
-	codeDuplicatePolicy = "duplicate-policy" // two policies of one name, or two organisations
+	CodeParentKind      = "parent-kind"      // metadata.parent names a policy of a kind that cannot be its ceiling
+	codeParentCycle     = "parent-cycle"     // policies that are parents of each other
+	codeDuplicatePolicy = "duplicate-policy" // two policies with one name, or two organisations
 )
 
-// The kinds of documents.
+// Kinds of documents.
 const (
 	KindOrg   = "OrgPolicy"
 	kindTeam  = "TeamPolicy"
 	KindAgent = "AgentPolicy"
 )
 
-// IsCeiling reports whether a document bounds others.
+// IsCeiling reports whether a document is a ceiling for others.
 func IsCeiling(p *schema.Policy) bool {
 	return !p.Compact && (p.Kind == KindOrg || p.Kind == kindTeam)
 }
 
-// LayerName is how a layer is called: "OrgPolicy acme".
+// LayerName returns the name of a layer, such as "OrgPolicy acme".
 func LayerName(kind, name string) string { return kind + " " + name }
 
-// Chains are the parents of documents.
+// Chains holds the parents of all documents.
 type Chains struct {
 	Parents []int  // of each document; -1: none
-	Broken  []bool // the chain of the document is not whole
+	Broken  []bool // the document's chain is incomplete
 	Found   schema.Diagnostics
 }
 
-// chainsOf finds the parent of every document, and what is wrong with the chains.
+// chainsOf finds the parent of every document of a folder, and the errors in the chains.
 func chainsOf(policies []schema.Policy) Chains {
 	m := &finder{policies: policies, parents: make([]int, len(policies)), broken: make([]bool, len(policies))}
 	m.chains()
@@ -58,7 +54,7 @@ type finder struct {
 	found    schema.Diagnostics
 }
 
-// chains finds them. A document is broken when its own chain is not whole.
+// chains fills in Parents and Broken. A document is broken if its own chain is incomplete.
 func (m *finder) chains() {
 	byName, org := m.names()
 	for i := range m.policies {
@@ -91,8 +87,8 @@ func (m *finder) chains() {
 	}
 }
 
-// names indexes the documents by name, and gives the organisation; -1: there is none.
-// Where layers are used, a name means one document.
+// names indexes the documents by name, and finds the organisation or -1. Where layers are used, names must be
+// unique.
 func (m *finder) names() (byName map[string]int, org int) {
 	byName, org = map[string]int{}, -1
 	layered := slices.ContainsFunc(m.policies, func(p schema.Policy) bool {
@@ -136,10 +132,10 @@ func (m *finder) names() (byName map[string]int, org int) {
 	return byName, org
 }
 
-// parent looks the parent of a document up.
+// parent finds the parent of a document.
 func (m *finder) parent(i int, byName map[string]int) {
 	p := &m.policies[i]
-	twice := m.broken[i] // another policy has its name
+	twice := m.broken[i] // another policy has the same name
 	m.broken[i] = true
 	up, ok := byName[p.Metadata.Parent]
 	if !ok {
@@ -158,7 +154,7 @@ func (m *finder) parent(i int, byName map[string]int) {
 	m.parents[i], m.broken[i] = up, twice
 }
 
-// ceilingNames says what a parent could be.
+// ceilingNames lists the possible parents.
 func (m *finder) ceilingNames(word string) string {
 	var names []string
 	for i := range m.policies {
@@ -184,7 +180,7 @@ func nearestName(word string, names []string) string {
 	return ""
 }
 
-// unparented reports a document that is beside the organisation's and not under it.
+// unparented reports a document that is next to the organisation's and not below it.
 func (m *finder) unparented(i, org int) {
 	m.broken[i] = true
 	p := &m.policies[i]
@@ -199,9 +195,9 @@ func (m *finder) unparented(i, org int) {
 		Msg: fmt.Sprintf("%s, and every policy beside %s (%s) is under it", msg, above, other)})
 }
 
-// cycles reports each circle of parents once, at its first document.
+// cycles reports each cycle of parents once, at its first document.
 func (m *finder) cycles() {
-	seen := make([]int, len(m.policies)) // 0: not yet; else 1 + the document that the walk began at
+	seen := make([]int, len(m.policies)) // 0: not visited; otherwise 1 + the document at which the walk began
 	for i := range m.policies {
 		at := i
 		for at >= 0 && seen[at] == 0 {
@@ -247,7 +243,7 @@ func (m *finder) circle(circle []int) {
 	}
 }
 
-// origin is the place of a value of a document, or of what is around it.
+// origin returns the position of a value of a document, or of its nearest parent value.
 func (m *finder) origin(i int, path string) schema.Origin {
 	return schema.OriginOf(&m.policies[i], path)
 }

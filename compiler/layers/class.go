@@ -8,8 +8,8 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// Classes finds bridges of a policy, effective or alone, whose data is of a class above
-// the highest that it may have. A bridge without a class is not looked at.
+// Classes finds bridges of a policy whose data class is above the policy's highest class. The policy may be
+// effective or a single document. Bridges without a class are skipped.
 func Classes(p *schema.Policy) (found schema.Diagnostics) {
 	if p.Spec.Data == nil || p.Spec.Data.MaxClass == "" {
 		return nil
@@ -22,7 +22,7 @@ func Classes(p *schema.Policy) (found schema.Diagnostics) {
 		}
 		here, ceiling := schema.OriginOf(p, index("spec.bridges", i)+".dataClass"),
 			schema.OriginOf(p, "spec.data.maxClass")
-		if here.Layer != "" { // the ceiling's class; what the author did is to grant the bridge
+		if here.Layer != "" { // the class is the ceiling's; the author's part was to grant the bridge
 			here = schema.OriginOf(p, index("spec.bridges", i)+".name")
 		}
 		found = append(found, schema.WithOrigin(here, schema.Diagnostic{Code: CodeClassAboveMax,

@@ -1,7 +1,3 @@
-// This file owns what lifts a ceiling for a while: which layers an exception of
-// a document exceeds, who has to approve it, what it adds to whose lists, and which
-// grants of an agent stand by it alone. It is pure; the time comes in.
-
 package layers
 
 import (
@@ -15,33 +11,33 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// The codes of findings about exceptions. They are API.
+// Codes of findings about exceptions. They are API.
 const (
-	CodeExpired         = "exception-expired"   // it has ended, or the time is not known
+	CodeExpired         = "exception-expired"   // it has ended, or the time is unknown
 	codeApprover        = "exception-approver"  // an owner of a layer that it exceeds has not approved it
-	codeUnneeded        = "exception-unneeded"  // what it grants is inside of every ceiling
+	codeUnneeded        = "exception-unneeded"  // its grants are within every ceiling
 	codeDenied          = "denied-by-parent"    // a layer denies it, and an exception lifts no denial
-	codeExceptionWidens = "widens-parent"       // a layer offers it within bounds that the exception would not have
-	codeDuplicate       = "exception-duplicate" // a layer above has one of that ID
+	codeExceptionWidens = "widens-parent"       // a layer offers it with bounds that the exception would bypass
+	codeDuplicate       = "exception-duplicate" // a layer above has one with the same ID
 	codeDate            = "date"                // not a date
 )
 
-// Chain holds the documents that lie over each other as they were written, the
-// outermost first. The last one is whose exceptions are meant.
+// Chain holds the documents of one chain as their authors wrote them, the outermost first. The exceptions are
+// those of the last one.
 type Chain []*schema.Policy
 
 func (c Chain) last() *schema.Policy { return c[len(c)-1] }
 
 // grant is one thing that an exception grants.
 type grant struct {
-	path     string // of the author's document
+	path     string // in the author's document
 	name     string
-	executor string // of an import
+	executor string // for an import
 	program  bool
 	egress   *schema.Egress
 }
 
-// says is what a document says of the thing.
+// says returns what a document says about the grant.
 func (g grant) says(p *schema.Policy) Answer {
 	switch {
 	case g.egress != nil:
@@ -51,19 +47,19 @@ func (g grant) says(p *schema.Policy) Answer {
 	default:
 		a := answerImport(p, g.executor, g.name)
 		if g.executor == "python" && a.Word == offers && a.Path == atPython && holdsOutside(g.name) {
-			a.Word = withholds // the default set has a part of it alone
+			a.Word = withholds // the default set has only a part of it
 		}
 		return a
 	}
 }
 
-// holdsOutside reports whether a module holds some that are not in the default set.
+// holdsOutside reports whether a module has submodules that are not in the default set.
 func holdsOutside(name string) bool {
 	below := strings.TrimSuffix(name, ".*") + "."
 	return slices.ContainsFunc(modules.OutsideNames(), func(o string) bool { return strings.HasPrefix(o, below) })
 }
 
-// same reports whether one of the grants of e is, or covers, the thing.
+// same reports whether e grants the same thing or one that covers it.
 func (g grant) same(e *schema.Exception) bool {
 	alone := &schema.Policy{Spec: schema.Spec{
 		Executors: &schema.Executors{JS: &schema.JS{Imports: &schema.Imports{Allow: e.Grants.Imports}},
@@ -85,9 +81,8 @@ func programs(e *schema.Exception) []schema.Binary {
 	return out
 }
 
-// exceptionExecutors are the languages whose modules a name can be, as it is written, for a
-// document: a specifier is JavaScript's, a dotted name is Python's, and a plain one is
-// Python's where the document allows Python, and otherwise JavaScript's.
+// exceptionExecutors returns the executor of a module name in a document: JavaScript for a specifier, Python
+// for a dotted name. A plain name is Python's if the document allows Python, otherwise JavaScript's.
 func exceptionExecutors(p *schema.Policy, name string) string {
 	switch {
 	case strings.ContainsAny(name, ":@/-"):
@@ -118,7 +113,7 @@ func grants(p *schema.Policy, i int) (out []grant) {
 	return out
 }
 
-// ExceptionEnd reads when an exception or another grant ends: a date is its first moment.
+// ExceptionEnd parses the end of an exception or another grant. A date means its first moment.
 func ExceptionEnd(text string) (time.Time, bool) {
 	for _, form := range []string{time.DateOnly, "2006-01-02T15:04:05Z"} {
 		if at, err := time.Parse(form, text); err == nil && !at.IsZero() {
@@ -128,8 +123,8 @@ func ExceptionEnd(text string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// exceeded lists the layers above that leave a thing out, and that no exception between
-// them and the last document lifts; denied is the one that denies it, -1: none.
+// exceeded lists the layers above that do not offer a grant, and whose ceiling no exception between them and
+// the last document lifts. denied is the layer that denies it, or -1.
 func (c Chain) exceeded(g grant) (over []int, denied int) {
 	denied = -1
 	for i, p := range c[:len(c)-1] {
@@ -146,7 +141,7 @@ func (c Chain) exceeded(g grant) (over []int, denied int) {
 	return over, denied
 }
 
-// lifted is an exception of the documents from..to-1 that covers a thing.
+// lifted returns an exception of the documents from..to-1 that covers a grant.
 func (c Chain) lifted(g grant, from, to int) *schema.Exception {
 	for _, p := range c[from:to] {
 		for i := range p.Spec.Exceptions {
@@ -158,9 +153,9 @@ func (c Chain) lifted(g grant, from, to int) *schema.Exception {
 	return nil
 }
 
-// stands is the exception that a thing stands by: for each layer that leaves it out, the
-// last to end of those that its owner has approved; and of all these the first to end.
-// Nil: no layer leaves it out.
+// stands returns the exception on which a grant depends. For each layer that does not offer it, the exception
+// that ends last among those that the layer's owner has approved counts. Of these the one that ends first is
+// returned. nil: all layers offer the grant.
 func (c Chain) stands(g grant) (by *schema.Exception) {
 	for i, layer := range c[:len(c)-1] {
 		if g.says(layer).Word != withholds {
@@ -171,7 +166,7 @@ func (c Chain) stands(g grant) (by *schema.Exception) {
 			e = own // a layer raises its own list as well
 		}
 		if e == nil {
-			e = c.lifted(g, i+1, len(c)) // a finding has said that the owner is missing
+			e = c.lifted(g, i+1, len(c)) // the missing owner is already a finding
 		}
 		if e != nil && (by == nil || sooner(e, by)) {
 			by = e
@@ -180,8 +175,8 @@ func (c Chain) stands(g grant) (by *schema.Exception) {
 	return by
 }
 
-// lasting is the exception that covers a thing and ends last, of those that somebody has
-// approved; "" asks for no approval.
+// lasting returns the exception that covers a grant and ends last, among those approved by approver. If
+// approver is empty, no approval is needed.
 func (c Chain) lasting(g grant, approver string) (out *schema.Exception) {
 	for _, p := range c {
 		for i := range p.Spec.Exceptions {
@@ -202,8 +197,8 @@ func sooner(a, b *schema.Exception) bool {
 	return x.Before(y)
 }
 
-// checkExceptions reports what is wrong with the exceptions of the last document. At the zero
-// time, which is none, every exception has ended.
+// checkExceptions reports the errors in the exceptions of the last document. At the zero time every exception
+// has ended.
 func checkExceptions(c Chain, now time.Time) (found schema.Diagnostics) {
 	p := c.last()
 	for i := range p.Spec.Exceptions {
@@ -218,7 +213,7 @@ func checkExceptions(c Chain, now time.Time) (found schema.Diagnostics) {
 	return found
 }
 
-// checker looks at one exception.
+// checker checks one exception.
 type checker struct {
 	chain Chain
 	doc   *schema.Policy
@@ -240,7 +235,7 @@ func (k *checker) warn(path, code, hint, msg string, related ...schema.Pos) {
 	k.found[len(k.found)-1].Severity = schema.Warning
 }
 
-// unique: what a record says stood by an exception means one of them.
+// unique checks the ID, because records name exceptions by ID.
 func (k *checker) unique() {
 	for _, p := range k.chain[:len(k.chain)-1] {
 		for i := range p.Spec.Exceptions {
@@ -270,10 +265,10 @@ func (k *checker) ending(now time.Time) {
 	}
 }
 
-// lifts checks who has approved, and whether it lifts anything.
+// lifts checks the approvals, and whether the exception exceeds any layer.
 func (k *checker) lifts(i int) {
 	all := grants(k.doc, i)
-	over := map[int]string{} // the layers that it exceeds, and where each says what it offers
+	over := map[int]string{} // the layers that it exceeds, and where each one lists what it offers
 	var idle []grant
 	for _, g := range all {
 		layers, denied := k.chain.exceeded(g)

@@ -9,7 +9,8 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// mergeExecutors puts the languages under the ceiling, and each also under the limits above for all of them.
+// mergeExecutors merges the executors with those of the ceiling. Each is also bounded by the limits above for
+// all executors.
 func mergeExecutors(s *step, own, above *schema.Spec, w site) {
 	if above.Executors == nil && (above.Limits == nil || own.Executors == nil) || own.Executors == nil && s.grants {
 		return
@@ -22,12 +23,12 @@ func mergeExecutors(s *step, own, above *schema.Spec, w site) {
 	s.mergeStruct(e, copied(above.Executors), w)
 	for _, name := range asked {
 		if !slices.Contains(e.Allowed, name) {
-			unset(e, name) // that it is set up and not allowed is no second mistake
+			unset(e, name) // its configuration is not a second mistake
 		}
 	}
 }
 
-// unset takes out what is set up for a language.
+// unset removes the configuration of an executor.
 func unset(e *schema.Executors, name string) {
 	switch name {
 	case "js":
@@ -51,8 +52,9 @@ func mergeShell(s *step, own, above *schema.Executors, w site) {
 	own.Shell = mergeExecutor(s, "shell", own.Shell, above.Shell, w)
 }
 
-// mergeExecutor puts what is set up for a language under the ceiling. An agent has only a language that it is granted
-// or sets up; where nothing above bounds one that it did not set up, there is still nothing.
+// mergeExecutor merges the configuration of one executor with the ceiling. An agent has an executor only if
+// it is allowed or configured. If the agent does not configure it and nothing above bounds it, there is no
+// configuration.
 func mergeExecutor[T any](s *step, name string, own, above *T, w site) *T {
 	if above == nil && s.parent.Spec.Limits == nil ||
 		own == nil && s.grants && !slices.Contains(s.child.Spec.Executors.Allowed, name) {
@@ -80,7 +82,7 @@ func mergeJSImports(s *step, own, above *schema.JS, w site) {
 	s.mergeStruct(own.Imports, above.Imports, w)
 }
 
-// mergeJSAllow: a specifier is allowed as it is listed.
+// mergeJSAllow merges specifiers, which are allowed only as listed.
 func mergeJSAllow(s *step, own, above *schema.Imports, w site) {
 	allow, deny := w.field("allow"), w.field("deny")
 	if own.Allow == nil {
@@ -110,10 +112,10 @@ func mergeJSDeny(s *step, own, above *schema.Imports, w site) {
 	own.Deny = accumulate(s, w.field("deny"), own.Deny, above.Deny, plainName)
 }
 
-// plainName is a module without .*, which says nothing more.
+// plainName returns a module name without a redundant .* at its end.
 func plainName(name string) string { return strings.TrimSuffix(name, ".*") }
 
-// nameSet are names by their place in a list.
+// nameSet maps names to their position in a list.
 type nameSet map[string]int
 
 func namesOf(list []string) nameSet {
@@ -128,7 +130,7 @@ func namesOf(list []string) nameSet {
 	return out
 }
 
-// cover gives the place of the nearest name that is name, or that it lies below.
+// cover returns the position of name, or of its nearest parent.
 func (p nameSet) cover(name string, sep byte) (int, bool) {
 	for len(p) > 0 {
 		if i, ok := p[name]; ok {
@@ -143,8 +145,8 @@ func (p nameSet) cover(name string, sep byte) (int, bool) {
 	return 0, false
 }
 
-// mergePythonAllow puts a list of modules under the one above. A list that is absent or empty is the default set, of
-// which a child has what the layer above has as well.
+// mergePythonAllow merges a module list with the one above. A list that is absent or empty means the default
+// set. Then a child gets the part of it that the layer above has as well.
 func mergePythonAllow(s *step, own, above *schema.PythonImports, w site) {
 	allow := w.field("allow")
 	switch {
@@ -162,7 +164,7 @@ func mergePythonAllow(s *step, own, above *schema.PythonImports, w site) {
 	default:
 		own.Within = nil
 		own.Allow = pythonAllowed(s, own.Allow, above, w)
-		if len(own.Allow) == 0 { // all of it was refused, and nothing is no default
+		if len(own.Allow) == 0 { // every entry was rejected, and an empty list must not become the default set
 			own.Within = []string{}
 		}
 	}
@@ -176,7 +178,7 @@ func mergePythonDenyProcess(s *step, own, above *schema.PythonImports, w site) {
 	own.DenyProcess = accumulate(s, w.field("denyProcess"), own.DenyProcess, above.DenyProcess, plainName)
 }
 
-// pythonWithin is what the default set is cut to under a list; nil: nothing.
+// pythonWithin returns the part of the default set that a list above leaves. nil: nothing.
 func pythonWithin(above *schema.PythonImports) []string {
 	if len(above.Allow) == 0 || above.Beside || slices.Contains(above.Allow, "*") {
 		return above.Within
@@ -223,7 +225,7 @@ func pythonAllowed(s *step, own []string, above *schema.PythonImports, w site) [
 	return keep(s, allow.own, own, refused)
 }
 
-// refuseModule reports a module that the list above does not have.
+// refuseModule reports a module that is not in the list above.
 func refuseModule(s *step, w site, name string, names []string) {
 	if name == "*" {
 		s.refuse(CodeWidens, w, "list the modules that the agent needs",
@@ -237,7 +239,7 @@ func refuseModule(s *step, w site, name string, names []string) {
 	s.notAllowed(w, name, plain)
 }
 
-// outsideDefault says why a name is not wholly in the default set, and in within.
+// outsideDefault explains why a name is not completely in the default set and in within.
 func outsideDefault(name string, within nameSet) string {
 	if modules.Own(name) {
 		return ""
@@ -253,7 +255,8 @@ func outsideDefault(name string, within nameSet) string {
 	return ""
 }
 
-// mergeEnvironments: a list above holds the only folders of packages there are; a child that names none has them all.
+// mergeEnvironments merges package folders. A list above contains the only folders. A child without a list
+// gets all of them.
 func mergeEnvironments(s *step, own, above *schema.Python, w site) {
 	one, list := w.field("environment"), w.field("environments")
 	switch {
@@ -289,7 +292,7 @@ func mergeEnvironments(s *step, own, above *schema.Python, w site) {
 		s.mergeStruct(e, &up, site{at, where[e.Path]})
 		return false
 	}
-	if own.Environment != nil { // one that is refused stays: the list of the layer is no substitute for it
+	if own.Environment != nil { // a rejected folder stays: the list of the layer must not replace it
 		own.Environment = copied(own.Environment)
 		refused(one.own, own.Environment)
 	}

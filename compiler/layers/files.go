@@ -17,7 +17,7 @@ func mergeWrite(s *step, own, above *schema.Filesystem, w site) {
 	own.Under.Write = foldersBelow(own.Write, above.Write, own.Under.Write, above.Under.Write)
 }
 
-// mergeFiles takes the paths that a path above covers and that none denies. An agent that leaves them out has none.
+// mergeFiles keeps the paths that a path above covers and none denies. An agent without a list has no paths.
 func mergeFiles(s *step, own, above []string, w site, deny []string, denyAt string) []string {
 	if own == nil {
 		if s.grants || above == nil {
@@ -45,8 +45,9 @@ func mergeFiles(s *step, own, above []string, w site, deny []string, denyAt stri
 	return keep(s, w.own, own, refused)
 }
 
-// foldersBelow notes for each path the closest one above that covers it, with those that this one lies below, as they
-// are written. A link in between may lead elsewhere, which only the host sees: it holds the target to them.
+// foldersBelow records, for each path, the closest path above that covers it and the paths that cover that
+// one, as text. Only the host sees links on the way: it checks that the target is below each of the recorded
+// paths.
 func foldersBelow(own, above []string, have, up map[string][]string) map[string][]string {
 	offered := make(map[string]*string, len(above))
 	for i := range above {

@@ -7,8 +7,8 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// mergeGateways takes the virtual hosts that the layer above offers. Where that lists none, an upstream is bound by its
-// list of hosts, so that no gateway is a way round it.
+// mergeGateways keeps the virtual hosts that the layer above offers. If the layer lists none, the upstream
+// must be in its list of hosts, so that a gateway cannot bypass that list.
 func mergeGateways(s *step, n, above *schema.Network, w site) {
 	list := w.field("gateways")
 	if n.Gateways == nil {
@@ -41,8 +41,8 @@ func mergeGateways(s *step, n, above *schema.Network, w site) {
 	}
 }
 
-// absentGateways: a policy that reaches gateways alone, and names none, has the one of the host's configuration, if the
-// layer above has it.
+// absentGateways handles a policy in mode gateway-only without a list of gateways. It uses the gateway of the
+// host's configuration, if the layer above has it.
 func absentGateways(s *step, n, above *schema.Network, w site) []schema.Gateway {
 	switch {
 	case above.Gateways == nil:
@@ -63,8 +63,8 @@ func absentGateways(s *step, n, above *schema.Network, w site) []schema.Gateway 
 	return inherit(s, w, above.Gateways)
 }
 
-// mergeUpstream: the upstream is the owner's, with the entries whose limits it shares. Addresses of another upstream go
-// with it.
+// mergeUpstream merges upstreams: the upstream is the owner's, with the entries whose limits it shares.
+// Addresses for another upstream are dropped with it.
 func mergeUpstream(s *step, own, above *schema.Gateway, w site) {
 	here := w.field("upstream")
 	switch {
@@ -79,7 +79,7 @@ func mergeUpstream(s *step, own, above *schema.Gateway, w site) {
 		s.refuse(CodeWidens, here, "leave it out", "is another upstream than at %s", s.shown(here.above))
 		own.Upstream, own.Addresses = inherit(s, here, above.Upstream), nil
 	}
-	own.Under = above.Under // a gateway above has one below it, which has its limits alone
+	own.Under = above.Under // below a gateway there is one gateway, with the same limits
 }
 
 func mergeCredential(s *step, own, above *schema.Gateway, w site) {
@@ -114,7 +114,7 @@ func sameUpstream(a, b string) bool {
 	return errX == nil && errY == nil && x == y
 }
 
-// mergeAddresses takes those that lie within one above; none above allows none.
+// mergeAddresses keeps the addresses within those above. If the layer above has none, none is allowed.
 func mergeAddresses(s *step, own, above *schema.Gateway, w site) {
 	list := w.field("addresses")
 	if own.Addresses == nil {
@@ -145,7 +145,7 @@ func patternsOf(list []string) (out []egress.Pattern) {
 	return out
 }
 
-// mergeRequestPaths takes paths of requests that lie below one above.
+// mergeRequestPaths keeps the request paths below one above.
 func mergeRequestPaths(s *step, own, above *schema.Gateway, w site) {
 	if above.Paths == nil {
 		return
@@ -155,7 +155,7 @@ func mergeRequestPaths(s *step, own, above *schema.Gateway, w site) {
 		holds: func(p string) bool { return !outside(p) }})
 }
 
-// upstreamEntry is the upstream of a gateway as a host of a list.
+// upstreamEntry returns the upstream of a gateway as a host entry.
 func upstreamEntry(g *schema.Gateway) (Entry, egress.UpstreamURL, bool) {
 	u, err := egress.ReadUpstream(g.Upstream)
 	if err != nil {
@@ -180,12 +180,13 @@ func deniedUpstream(s *step, at string, g *schema.Gateway) bool {
 	return j >= 0
 }
 
-// underHosts holds a gateway to the hosts that the layer above lists, where it lists no gateways. False: none holds it.
+// underHosts checks a gateway against the hosts of a layer above that lists no gateways. It returns false if
+// no entry covers the upstream.
 func underHosts(s *step, at string, g *schema.Gateway, above *schema.Network) bool {
 	e, u, ok := upstreamEntry(g)
 	switch {
 	case !ok:
-		return true // the host's own, or nothing that is one
+		return true // the upstream is the host's, or invalid
 	case above.Mode == "gateway-only":
 		here := site{at + ".upstream", atNetwork + ".mode"}
 		s.refuse(CodeWidens, here, "leave it out, or let "+s.owner(here.above)+" list the gateway",

@@ -1,12 +1,12 @@
-// Package layers owns how policies lie over each other: which document is above which,
-// what each field of the language becomes when a lower document says it, and that no
-// step gives more than the one above. Ceilings (OrgPolicy, TeamPolicy) bound, agents
-// are granted, and what comes out is one effective policy for each agent, which the
-// compiler compiles as it compiles one that stands alone.
+// Package layers owns the merge of policies: which document is the parent of which, how
+// each field of a lower document is combined with the documents above, and the rule that
+// no layer gives more than the one above it. Ceilings (OrgPolicy, TeamPolicy) set bounds,
+// and agents get grants. The result is one effective policy for each agent, which the
+// compiler compiles like a single document.
 //
-// It refuses what is wider than the layer above, and a chain that is not whole. What
-// was refused is not in the effective policy, so that one mistake is one finding. It is
-// pure: values in, values out; the policies that come in are not changed.
+// It rejects values that are wider than the layer above, and broken chains. A rejected
+// value is not in the effective policy, so that one mistake gives one finding. The input
+// policies are not changed. Package compiler and `ringd explain` call it.
 package layers
 
 import (
@@ -19,28 +19,28 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// Config is the input of Merge. The zero Config merges nothing.
+// Config is the input of [Merge]. The zero Config merges nothing.
 type Config struct {
 	// Policies are the decoded documents of one folder, in any order.
 	Policies []schema.Policy
-	// Now is when: by it exceptions end. At the zero time, which is none, they have.
+	// Now decides which exceptions have ended. At the zero time all have.
 	Now time.Time
 }
 
-// Merged is what became of the documents.
+// Merged is the result of [Merge].
 type Merged struct {
-	// Effective holds a policy for each agent whose chain is whole, in the order of the
-	// documents. A value that comes from a ceiling has the place of that ceiling, with
-	// Origin.Layer set. A document without layers stands here as it was.
+	// Effective holds a policy for each agent with a complete chain, in the order of the documents. A value
+	// that comes from a ceiling has the ceiling's position, with Origin.Layer set. A document without layers
+	// is unchanged.
 	Effective []schema.Policy
-	// Alone holds what has no effective policy: the ceilings, and agents whose chain is
-	// broken. Their own content can still be checked.
+	// Alone holds the documents without an effective policy: the ceilings, and agents with a broken chain.
+	// Their own content can still be checked.
 	Alone []schema.Policy
 	Found schema.Diagnostics
 }
 
-// Merge puts every agent under its layers. The order of the documents does not matter
-// for what comes out, but for the order of it.
+// Merge merges every agent with its layers. Only the order of the results depends on the order of the
+// documents.
 func Merge(cfg Config) Merged {
 	return merge(cfg, fields.Table())
 }
@@ -67,7 +67,7 @@ func merge(cfg Config, table []fields.Field) Merged {
 	return m.out
 }
 
-// merger is the state of one Merge.
+// merger is the state of one [Merge].
 type merger struct {
 	policies []schema.Policy
 	chains   Chains
@@ -77,13 +77,13 @@ type merger struct {
 	out      Merged
 }
 
-// ceiling is a layer under everything above it.
+// ceiling is a layer merged with everything above it.
 type ceiling struct {
 	policy  schema.Policy // its origins name the layers
-	network *reach        // read from it when it is first needed
+	network *reach        // computed from the policy at first use
 }
 
-// ceiling folds a layer under those above it; nil where the chain is broken.
+// ceiling merges a layer with those above it. It returns nil if the chain is broken.
 func (m *merger) ceiling(i int) *ceiling {
 	if c, done := m.folded[i]; done {
 		return c
@@ -108,14 +108,14 @@ func (m *merger) ceiling(i int) *ceiling {
 	return m.folded[i]
 }
 
-// effective puts an agent under its layers.
+// effective merges an agent with its layers.
 func (m *merger) effective(i int) schema.Policy {
 	own := m.policies[i]
 	own.Origins = maps.Clone(own.Origins)
 	return m.excepted(i, m.narrow(m.under(i, m.ceiling(m.chains.Parents[i])), own, true))
 }
 
-// written is a document under its layers, as their authors wrote them.
+// written returns a document and its layers as their authors wrote them.
 func (m *merger) written(i int) (c Chain) {
 	for at := i; at >= 0; at = m.chains.Parents[at] {
 		c = append(c, &m.policies[at])
@@ -124,8 +124,7 @@ func (m *merger) written(i int) (c Chain) {
 	return c
 }
 
-// under is the ceiling that a document is measured by: that above it, with what the
-// document's own exceptions lift.
+// under returns the ceiling for a document: the one above it, widened by the document's own exceptions.
 func (m *merger) under(i int, up *ceiling) *ceiling {
 	p := m.policies[i]
 	if len(p.Spec.Exceptions) == 0 {
@@ -137,14 +136,14 @@ func (m *merger) under(i int, up *ceiling) *ceiling {
 	return &ceiling{policy: widenCeiling(up.policy, &p)}
 }
 
-// excepted gives an agent what it has by exceptions.
+// excepted adds the grants of exceptions to an agent.
 func (m *merger) excepted(i int, effective schema.Policy) schema.Policy {
 	c := m.written(i)
 	m.out.Found = slices.Concat(m.out.Found, checkExceptions(c, m.now), checkExceptionGateways(c))
 	return grantExceptions(effective, c)
 }
 
-// labelled is a document whose origins say which layer they are.
+// labelled returns a document whose origins name its layer.
 func labelled(p schema.Policy) schema.Policy {
 	name := LayerName(p.Kind, p.Metadata.Name)
 	origins := make(map[string]schema.Origin, len(p.Origins))
@@ -160,7 +159,7 @@ func layerOf(p *schema.Policy) schema.Layer {
 	return schema.Layer{File: p.File, Kind: p.Kind, Metadata: p.Metadata}
 }
 
-// narrow puts a document under a ceiling. It owns the document's origins.
+// narrow merges a document with a ceiling. It modifies the document's origins, which must not be shared.
 func (m *merger) narrow(up *ceiling, own schema.Policy, grants bool) schema.Policy {
 	s := &step{up: up, parent: &up.policy, child: &own, grants: grants, rules: m.rules}
 	own.Layers = append(slices.Clone(up.policy.Layers), layerOf(&own))
@@ -169,7 +168,7 @@ func (m *merger) narrow(up *ceiling, own schema.Policy, grants bool) schema.Poli
 	return own
 }
 
-// shown is a place with its layer: "org.yaml:3:5 (OrgPolicy acme)".
+// shown returns a position with its layer: "org.yaml:3:5 (OrgPolicy acme)".
 func shown(o schema.Origin) string {
 	if o.Layer == "" {
 		return o.Pos.String()

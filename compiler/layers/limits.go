@@ -24,8 +24,8 @@ func mergeShellLimits(s *step, own, above *schema.Shell, w site) {
 	own.Limits = mergeLimits(s, own.Limits, above.Limits, s.parent.Spec.Limits, w.field("limits"))
 }
 
-// mergeLimits puts limits under those above. Those of an executor are also under over, the limits above for all
-// executors; the compiler compares them with those that the child has for all executors itself.
+// mergeLimits merges limits with those above. Limits of one executor are also bounded by over, the limits
+// above for all executors. The compiler compares them with the child's own limits for all executors.
 func mergeLimits(s *step, own, above, over *schema.Limits, w site) *schema.Limits {
 	if above == nil && (own == nil || over == nil) {
 		return own
@@ -58,8 +58,8 @@ func mergeLimits(s *step, own, above, over *schema.Limits, w site) *schema.Limit
 	return out
 }
 
-// lowerForAll reports whether the child has a limit for all executors that is below one of an executor above: then that
-// of the executor is left out, and the lower one counts.
+// lowerForAll reports whether the child has a limit for all executors below an executor's limit in the layer
+// above. Then the executor's limit is dropped, and the lower one applies.
 func lowerForAll(s *step, f rule, most int64) bool {
 	if s.child.Spec.Limits == nil {
 		return false

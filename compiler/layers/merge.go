@@ -11,23 +11,23 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// rule is a row of the table with the Go field that it is for.
+// rule is a row of the table with its Go field.
 type rule struct {
 	fields.Field
-	index   int     // of the field in its struct
-	name    string  // in a policy; empty if no author writes it
-	special special // the code that merges it, if its order alone does not say how
+	index   int     // index of the field in its struct
+	name    string  // name in a policy; empty if authors cannot write it
+	special special // merges the field, if its order alone is not enough
 }
 
-// special merges a field by code of its own. It gets the structs that hold the field, and their paths.
+// special merges a field with code of its own. It gets the structs that contain the field, and their paths.
 type special func(s *step, own, above any, w site)
 
-// on makes a special of a function for fields of one type.
+// on makes a special of a function on a typed struct.
 func on[T any](merge func(s *step, own, above *T, w site)) special {
 	return func(s *step, own, above any, w site) { merge(s, own.(*T), above.(*T), w) }
 }
 
-// rules are the rows of the table by the type of schema that they belong to, in the order of the table.
+// rules groups the rows of the table by their type in package schema, in the order of the table.
 type rules struct {
 	table    map[string][]fields.Field
 	specials map[string]special
@@ -58,7 +58,8 @@ func (r *rules) of(t reflect.Type) []rule {
 	return list
 }
 
-// mergeStruct bounds each field of a struct of the child by the one above. Both are pointers to structs of one type.
+// mergeStruct merges each field of a struct of the child with the one above. Both are pointers to structs of
+// one type.
 func (s *step) mergeStruct(own, above any, w site) {
 	o, a := reflect.ValueOf(own).Elem(), reflect.ValueOf(above).Elem()
 	for _, f := range s.rules.of(o.Type()) {
@@ -69,7 +70,7 @@ func (s *step) mergeStruct(own, above any, w site) {
 		theirs := a.Field(f.index)
 		if theirs.IsZero() && !f.Strictest && !f.None && theirs.Kind() != reflect.Bool &&
 			theirs.Kind() != reflect.Struct {
-			continue // it bounds nothing
+			continue // it is not bounded
 		}
 		if around, _, dotted := strings.Cut(f.name, "."); dotted {
 			s.inheritOrigin(w.field(around))
@@ -78,13 +79,13 @@ func (s *step) mergeStruct(own, above any, w site) {
 	}
 }
 
-// mergeField bounds a field by its order.
+// mergeField merges a field by its order.
 func (s *step) mergeField(f rule, own, above reflect.Value, w site) {
 	switch f.Order {
 	case fields.Parts:
 		s.mergePart(f, own, above, w)
 	case fields.Accumulates:
-		if list, ok := own.Addr().Interface().(*[]string); ok { // another one accumulates with its item
+		if list, ok := own.Addr().Interface().(*[]string); ok { // other lists that accumulate do so with their item
 			*list = accumulate(s, w, *list, above.Interface().([]string), same)
 		}
 	case fields.Subset:
@@ -97,8 +98,9 @@ func (s *step) mergeField(f rule, own, above reflect.Value, w site) {
 	}
 }
 
-// mergePart bounds what has fields of its own. A part that the layer above leaves out bounds nothing, unless what it
-// leaves out is the strictest; of one that Grant says, an agent that leaves it out has nothing.
+// mergePart merges a field that has fields of its own. If the layer above leaves it out, it bounds nothing,
+// unless the absent value is the strictest one. If the field is a grant (Grant), an agent that leaves it out
+// has nothing.
 func (s *step) mergePart(f rule, own, above reflect.Value, w site) {
 	if own.Kind() == reflect.Struct {
 		s.mergeStruct(own.Addr().Interface(), above.Addr().Interface(), w)
@@ -120,11 +122,11 @@ func (s *step) mergePart(f rule, own, above reflect.Value, w site) {
 	s.mergeStruct(part.Interface(), bound.Interface(), w)
 }
 
-// mergeValue bounds a word, a number, a date or a switch. Absent, it is that of the layer above, and if it grants
-// something, an agent has nothing.
+// mergeValue merges a word, a number, a date or a switch. An absent one takes the value of the layer above.
+// If it grants something, an agent without it has nothing.
 func (s *step) mergeValue(f rule, own, above reflect.Value, w site) {
 	switch _, read := number(f.Unit, above); {
-	case above.Kind() == reflect.Bool: // a power, which has no absent value
+	case above.Kind() == reflect.Bool: // a power, which cannot be absent
 		s.mergePower(f, own, above, w)
 	case above.IsZero() && f.Strictest && !own.IsZero() && own.String() != f.Words[len(f.Words)-1]:
 		around := w.above[:strings.LastIndexByte(w.above, '.')]
@@ -145,7 +147,7 @@ func (s *step) mergeValue(f rule, own, above reflect.Value, w site) {
 	}
 }
 
-// take gives the child a value of the layer above, with its places.
+// take gives the child a value of the layer above, with its positions.
 func (s *step) take(own, above reflect.Value, w site) {
 	schema.MoveOrigins(s.child.Origins, w.own, s.parent.Origins, w.above, above.Interface())
 	own.Set(above)
@@ -157,7 +159,7 @@ func (s *step) refuseWider(f rule, own, above reflect.Value, w site) bool {
 	switch f.Order {
 	case fields.Stricter:
 		i, j := slices.Index(f.Words, mine), slices.Index(f.Words, theirs)
-		if i < 0 || j < 0 || i >= j { // a word without an order is left for the compiler to refuse
+		if i < 0 || j < 0 || i >= j { // the compiler rejects unknown words
 			return false
 		}
 		s.refuse(CodeWidens, w, fmt.Sprintf("write %s, or leave it out", strings.Join(f.Words[j:], " or ")),
@@ -190,7 +192,7 @@ func (s *step) refuseWider(f rule, own, above reflect.Value, w site) bool {
 	return true
 }
 
-// refuseMore reports a number or a date above the one of the layer.
+// refuseMore reports a number or a date above that of the layer.
 func (s *step) refuseMore(f rule, own, above reflect.Value, w site) bool {
 	mine, theirs := written(own), written(above)
 	if f.Unit == fields.Date {
@@ -210,7 +212,7 @@ func (s *step) refuseMore(f rule, own, above reflect.Value, w site) bool {
 	return true
 }
 
-// refuseOther reports a value that only the owner states: a word, or a power of files, inputs and hosts.
+// refuseOther reports a value that only the owner may set: a word, or a power of files, inputs and hosts.
 func (s *step) refuseOther(own, above reflect.Value, w site) bool {
 	mine, theirs := written(own), written(above)
 	switch {
@@ -227,7 +229,7 @@ func (s *step) refuseOther(own, above reflect.Value, w site) bool {
 
 const hintPowers = "leave it out: powers belong to the layer that states them first"
 
-// mergePower takes a power of a bridge, which is its owner's: the rule of two counts it.
+// mergePower takes a power of a bridge from its owner, because the rule of two depends on it.
 func (s *step) mergePower(f rule, own, above reflect.Value, w site) {
 	if own.Bool() == above.Bool() {
 		return
@@ -240,9 +242,9 @@ func (s *step) mergePower(f rule, own, above reflect.Value, w site) {
 // bound is a list above that bounds one of the child.
 type bound struct {
 	list  []string
-	grant bool              // an agent that leaves the list out has nothing
-	holds func(string) bool // whether an item lies within the list
-	blunt bool              // no item is suggested for one that is refused
+	grant bool              // an agent without the list has nothing
+	holds func(string) bool // reports whether an item is within the list
+	blunt bool              // no item is suggested for a rejected one
 }
 
 func mergeSubset(s *step, w site, own, above []string, f rule) []string {
@@ -253,8 +255,8 @@ func mergeSubset(s *step, w site, own, above []string, f rule) []string {
 		holds: func(item string) bool { return slices.Contains(above, item) }})
 }
 
-// mergeWithin takes the items that lie within the list above. An agent that leaves out a list that grants something has
-// nothing; one whose list only restricts has that above if each item is refused.
+// mergeWithin keeps the items that are within the list above. An agent without a list that grants something
+// has nothing. If the list only restricts and every item is rejected, the agent gets the list above.
 func mergeWithin(s *step, w site, own []string, b bound) []string {
 	if own == nil {
 		if s.grants && b.grant {
@@ -280,7 +282,8 @@ func mergeWithin(s *step, w site, own []string, b bound) []string {
 	return keep(s, w.own, own, refused)
 }
 
-// number reads a value of a unit; false: it is absent, or cannot be read, which the compiler refuses.
+// number parses a value of a unit. It returns false if the value is absent or invalid, which the compiler
+// rejects.
 func number(unit fields.Unit, v reflect.Value) (int64, bool) {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() || !v.Elem().CanInt() {
@@ -307,7 +310,7 @@ func readUnit(unit fields.Unit, text string) (int64, bool) {
 	return 0, false
 }
 
-// showUnit writes a number as a policy does.
+// showUnit formats a number in the form of policies.
 func showUnit(unit fields.Unit, n int64) string {
 	switch unit {
 	case fields.Size:
@@ -321,7 +324,7 @@ func showUnit(unit fields.Unit, n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// written is a scalar as it stands in a policy; empty: it is absent.
+// written formats a scalar in the form of policies. It returns "" if it is absent.
 func written(v reflect.Value) string {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {

@@ -7,7 +7,7 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// DefaultGateway is the gateway of a policy that reaches gateways alone and names none.
+// DefaultGateway is the gateway of a policy in mode gateway-only that names none.
 const DefaultGateway = "gateway"
 
 const (
@@ -16,7 +16,7 @@ const (
 	atDeny    = atNetwork + ".deny"
 )
 
-// reach is what the network of the ceiling lets reach, indexed when it is first needed.
+// reach returns the indexed network of the ceiling. It is computed at first use.
 func (c *ceiling) reach() *reach {
 	if c.network == nil {
 		c.network = readReach(c.policy.Spec.Network)
@@ -24,8 +24,8 @@ func (c *ceiling) reach() *reach {
 	return c.network
 }
 
-// mergeEgress takes the hosts that lie within one entry above each. A list above is all that there is; an agent that
-// leaves it out reaches none.
+// mergeEgress keeps the hosts that are each within one entry above. A list above contains the only hosts. An
+// agent without a list reaches none.
 func mergeEgress(s *step, n, up *schema.Network, w site) {
 	above := s.up.reach()
 	switch {
@@ -69,8 +69,9 @@ func mergeEgress(s *step, n, up *schema.Network, w site) {
 	n.Egress = keep(s, atEgress, n.Egress, refused)
 }
 
-// fit puts an entry of the child into the closest entry above that holds it, and returns that and the others whose host
-// and port it shares. It returns nil if none holds it, which is reported: what concerns the host, at hostAt.
+// fit finds the most specific entry above that contains an entry of the child, and merges the two. It returns
+// that entry, followed by the others that cover the same host and port. If none contains it, it reports that
+// and returns nil. hostAt is the path of the host.
 func fit(s *step, at, hostAt string, e *Entry, above *entries) []int {
 	covering := above.Covering(e)
 	var meets []int
@@ -106,7 +107,8 @@ func fit(s *step, at, hostAt string, e *Entry, above *entries) []int {
 	return nil
 }
 
-// misfit returns a function that reports why an entry does not lie within one above whose host covers it; nil: it does.
+// misfit returns nil if an entry is within an entry above whose host covers it. Otherwise it returns a
+// function that reports the reason.
 func misfit(s *step, at, hostAt string, e *Entry, j int, o *Entry) func() {
 	up := index(atEgress, j)
 	wider := func(path, above, hint, format string, args ...any) func() {
@@ -149,7 +151,8 @@ func misfit(s *step, at, hostAt string, e *Entry, j int, o *Entry) func() {
 	}
 }
 
-// outsideBound gives the first item outside of a list that bounds; -1: there is none, or one list is absent.
+// outsideBound returns the first item that is not in a bounding list, or -1 if there is none or one of the
+// lists is absent.
 func outsideBound(own, above []string) int {
 	if own == nil || above == nil {
 		return -1
@@ -157,7 +160,7 @@ func outsideBound(own, above []string) int {
 	return outside(own, above)
 }
 
-// takeEntry fills in what an entry leaves out, from the one above that holds it.
+// takeEntry fills in the absent fields of an entry from the one above that contains it.
 func takeEntry(s *step, w site, e *Entry, o *Entry) {
 	if e.Methods == nil && o.Methods != nil {
 		e.Methods = inherit(s, w.field("methods"), o.Methods)
@@ -179,10 +182,10 @@ func takeEntry(s *step, w site, e *Entry, o *Entry) {
 	}
 }
 
-// outsidePaths gives the first path that none of the others covers; -1: there is none.
+// outsidePaths returns the first path that none of the others covers, or -1.
 func outsidePaths(own, above []string) int { return slices.IndexFunc(own, outsideOf(above)) }
 
-// outsideOf reports of a path whether none of the others covers it.
+// outsideOf returns a function that reports whether none of the paths covers its argument.
 func outsideOf(above []string) func(string) bool {
 	of := paths.Of()
 	for _, p := range above {
@@ -192,7 +195,7 @@ func outsideOf(above []string) func(string) bool {
 	return func(p string) bool { return !root && !of.Cover(trimSlash(p)) }
 }
 
-// trimSlash: /a/ covers what /a does.
+// trimSlash removes a trailing slash, because /a/ covers the same as /a.
 func trimSlash(p string) string {
 	if len(p) > 1 && p[len(p)-1] == '/' {
 		return p[:len(p)-1]
@@ -200,7 +203,7 @@ func trimSlash(p string) string {
 	return p
 }
 
-// later compares two dates as they are written: a day is its first moment.
+// later compares two dates. A day means its first moment.
 func later(a, b string) bool { return moment(a) > moment(b) }
 
 func moment(date string) string {

@@ -9,8 +9,8 @@ import (
 
 func index(at string, i int) string { return schema.IndexPath(at, i) }
 
-// keep gives the items of a list of the child that were not refused, and moves the
-// places of those that come closer.
+// keep returns the items of a child's list that were not rejected, and renumbers the positions of the
+// following items.
 func keep[T any](s *step, at string, list []T, refused map[int]bool) []T {
 	if len(refused) == 0 {
 		return list
@@ -30,8 +30,8 @@ func keep[T any](s *step, at string, list []T, refused map[int]bool) []T {
 	return kept
 }
 
-// accumulate puts what the layers above list before what the child lists. An item that
-// both list is the upper one's. A child that lists nothing takes the upper list.
+// accumulate puts the items of the layers above before those of the child. Of an item in both lists the upper
+// one counts. A child without items takes the upper list.
 func accumulate[T any](s *step, w site, own, above []T, key func(T) string) []T {
 	if len(above) == 0 {
 		return own
@@ -62,7 +62,7 @@ func accumulate[T any](s *step, w site, own, above []T, key func(T) string) []T 
 	return out
 }
 
-// copied is a copy of what p points to, or of nothing.
+// copied returns a pointer to a copy, or nil for nil.
 func copied[T any](p *T) *T {
 	out := new(T)
 	if p != nil {
@@ -71,10 +71,10 @@ func copied[T any](p *T) *T {
 	return out
 }
 
-// same is the key of items that are their own.
+// same is the key function for items that are their own key.
 func same(s string) string { return s }
 
-// outside gives the first item that is none of the others; -1: there is none.
+// outside returns the first item that is not in of, or -1.
 func outside[T comparable](list, of []T) (first int) {
 	return slices.IndexFunc(list, func(x T) bool { return !slices.Contains(of, x) })
 }

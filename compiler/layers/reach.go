@@ -1,7 +1,3 @@
-// This file owns how the hosts of one list lie within those of another, and which
-// entries of a list count for a target as a decision takes them. It is pure, and keeps
-// what it is given. Package layers calls it.
-
 package layers
 
 import (
@@ -13,7 +9,7 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// reach is what a network lets reach, indexed.
+// reach is the indexed network of a policy.
 type reach struct {
 	Listed bool // there is a list of hosts
 	Allow  entries
@@ -30,23 +26,23 @@ func readReach(n *schema.Network) *reach {
 		Deny: readAll("spec.network.deny", denied, true)}
 }
 
-// entries are a list of hosts that was read.
+// entries is a parsed list of hosts.
 type entries struct {
 	Path  string  // of the list
 	List  []Entry // in its order
 	index egress.PatternIndex
-	at    []int // of each indexed pattern, its place in the list
+	at    []int // position in the list of each indexed pattern
 }
 
-// Entry is one host of a list. What cannot be read is left for the compiler to refuse.
+// Entry is one host of a list. Invalid ones are left for the compiler to reject.
 type Entry struct {
 	*schema.Egress
 	Readable bool
 	Pattern  egress.Pattern
-	Name     string // the host as it is decided by
+	Name     string // the host in its canonical form
 	On       []int  // the ports
 	Any      bool   // every port
-	Gateway  bool   // it stands for a gateway, whose requests are read on every port
+	Gateway  bool   // it represents a gateway, whose requests are read on every port
 }
 
 func readAll(path string, list []schema.Egress, everyPort bool) entries {
@@ -57,7 +53,7 @@ func readAll(path string, list []schema.Egress, everyPort bool) entries {
 	return indexEntries(path, out)
 }
 
-// indexEntries indexes entries by their place in the list.
+// indexEntries indexes entries by their position in the list.
 func indexEntries(path string, list []Entry) entries {
 	out := entries{Path: path, List: list}
 	patterns := make([]egress.Pattern, 0, len(list))
@@ -70,7 +66,8 @@ func indexEntries(path string, list []Entry) entries {
 	return out
 }
 
-// ReadEntry reads one host; everyPort says what one without a port is for.
+// ReadEntry parses one host. If everyPort is true, a host without a port is for every port, otherwise for
+// 443.
 func ReadEntry(e *schema.Egress, everyPort bool) Entry {
 	out := Entry{Egress: e}
 	text, err := egress.ReadEntry(e.Host)
@@ -95,10 +92,10 @@ func ReadEntry(e *schema.Egress, everyPort bool) Entry {
 	return out
 }
 
-// Has reports whether an entry is for a port; 0 is one that none names.
+// Has reports whether an entry includes a port. Port 0 stands for a port that no entry names.
 func (e *Entry) Has(port int) bool { return e.Any || port != 0 && slices.Contains(e.On, port) }
 
-// Within reports whether each port of e is one of o.
+// Within reports whether o includes each port of e.
 func (e *Entry) Within(o *Entry) bool {
 	return o.Any || !e.Any && !slices.ContainsFunc(e.On, func(p int) bool { return !slices.Contains(o.On, p) })
 }
@@ -108,10 +105,10 @@ func (e *Entry) Meets(o *Entry) bool {
 	return e.Any || o.Any || slices.ContainsFunc(e.On, func(p int) bool { return slices.Contains(o.On, p) })
 }
 
-// Reads reports whether the entry is for requests that can be told apart.
+// Reads reports whether the entry requires that requests are read.
 func (e *Entry) Reads() bool { return e.Methods != nil || e.Paths != nil }
 
-// ShowPorts names the ports.
+// ShowPorts lists the ports for a message.
 func (e *Entry) ShowPorts() string {
 	if e.Any {
 		return "every port"
@@ -126,11 +123,11 @@ func (e *Entry) ShowPorts() string {
 	return "ports " + strings.Join(texts, ", ")
 }
 
-// Opaque reports whether the entry is for connections in which none can.
+// Opaque reports whether the entry includes connections whose requests cannot be read.
 func (e *Entry) Opaque() bool { return e.Any || slices.Contains(e.On, 443) }
 
-// Covering lists the entries whose host covers that of e, the closest first, as a
-// decision looks at them.
+// Covering lists the entries whose host covers that of e, the most specific first, in the order of a
+// decision.
 func (x *entries) Covering(e *Entry) []int {
 	out := x.index.Covering(e.Pattern)
 	for i := range out {
@@ -150,7 +147,7 @@ func (x *entries) Covering(e *Entry) []int {
 	return out
 }
 
-// Whole gives a denied entry that covers all of e; -1: none does.
+// Whole returns a denied entry that covers all of e, or -1.
 func (x *entries) Whole(e *Entry) int {
 	for _, i := range x.index.Covering(e.Pattern) {
 		if e.Within(&x.List[x.at[i]]) {
@@ -160,9 +157,8 @@ func (x *entries) Whole(e *Entry) int {
 	return -1
 }
 
-// First lists the entries of meets whose limits may be the ones that count for a target
-// of e: those that pass a connection as it is come before those that read its requests,
-// the closest first, and the next counts when one has expired.
+// First lists the entries of meets whose limits may apply to a target of e. Entries that need no reading of
+// requests come first, then the most specific. The next one applies when one has expired.
 func (x *entries) First(e *Entry, meets []int) (out []int) {
 	add := func(i int) {
 		if !slices.Contains(out, i) {
@@ -186,7 +182,7 @@ func (x *entries) First(e *Entry, meets []int) (out []int) {
 	return out
 }
 
-// PortsOf lists the ports of e that the entries tell apart; 0 is one that none names.
+// PortsOf lists the ports of e that the entries distinguish. 0 stands for a port that none names.
 func (x *entries) PortsOf(e *Entry, of []int) []int {
 	if !e.Any {
 		return e.On
@@ -203,8 +199,8 @@ func sharesMethod(a, b []string) bool {
 	return a == nil || b == nil || slices.ContainsFunc(a, func(m string) bool { return slices.Contains(b, m) })
 }
 
-// Passes reports whether the limits of an entry that reads requests never count for the
-// ports of e, since another one passes the connections as they are.
+// Passes reports whether the limits of an entry that reads requests never apply to the ports of e, because
+// another entry allows the connections without reading.
 func (x *entries) Passes(q, e *Entry) bool {
 	if !q.Reads() {
 		return false

@@ -1,8 +1,3 @@
-// This file owns what one document of a policy says by itself about one thing that
-// an agent could do: that it offers it, that its list leaves it out, that it denies it,
-// or nothing. It is what exceptions are measured by. It is pure and decides nothing that
-// runs.
-
 package layers
 
 import (
@@ -14,18 +9,19 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// Word is what a document says. The zero Word is nothing.
+// Word is what one document says about a thing that an agent could do. Exceptions are checked against it. The
+// zero Word is silent.
 type Word uint8
 
 // The words.
 const (
-	silent    Word = iota // it says nothing: the layer above decides
-	offers                // a list of it holds the thing
-	withholds             // a list of it does not hold the thing
-	Denies                // a denial of it covers the thing
+	silent    Word = iota // no list mentions it: the layer above decides
+	offers                // a list contains it
+	withholds             // there is a list, which does not contain it
+	Denies                // a denial covers it
 )
 
-// String is "silent", "offers", "leaves out" or "denies".
+// String returns "silent", "offers", "leaves out" or "denies".
 func (w Word) String() string {
 	switch w {
 	case offers:
@@ -41,13 +37,13 @@ func (w Word) String() string {
 	}
 }
 
-// Answer is a word with the place that it stands at: a path of the full language.
+// Answer is a word and its position: a path of the full language.
 type Answer struct {
 	Word Word
 	Path string
 }
 
-// answerImport answers for a module of "js" or "python"; a name that ends in .* is the name.
+// answerImport answers for a module of "js" or "python". A trailing .* of the name is ignored.
 func answerImport(p *schema.Policy, executor, name string) Answer {
 	e := p.Spec.Executors
 	name = strings.TrimSuffix(name, ".*")
@@ -92,8 +88,7 @@ func pythonImport(im *schema.PythonImports, name string) Answer {
 	return listed(at+".allow", covered(name, im.Allow, '.'))
 }
 
-// covered is the place of a name of list that is name, or that name lies below; -1:
-// there is none.
+// covered returns the position of the list entry that equals name or is its parent, or -1.
 func covered(name string, list []string, sep byte) int {
 	return slices.IndexFunc(list, func(n string) bool {
 		n = strings.TrimSuffix(n, ".*")
@@ -108,7 +103,7 @@ func listed(at string, i int) Answer {
 	return Answer{offers, index(at, i)}
 }
 
-// answerExecutor answers for a language.
+// answerExecutor answers for an executor.
 func answerExecutor(p *schema.Policy, name string) Answer {
 	if e := p.Spec.Executors; e != nil && e.Allowed != nil {
 		return listed("spec.executors.allowed", slices.Index(e.Allowed, name))
@@ -116,7 +111,7 @@ func answerExecutor(p *schema.Policy, name string) Answer {
 	return Answer{}
 }
 
-// answerProgram answers for a program of scripts, by its path or its bare name.
+// answerProgram answers for a program of scripts, given by its path or its bare name.
 func answerProgram(p *schema.Policy, word string) Answer {
 	e := p.Spec.Executors
 	if e == nil || e.Shell == nil || e.Shell.Binaries == nil {
@@ -136,9 +131,8 @@ func answerBridge(p *schema.Policy, name string) Answer {
 		func(b schema.Bridge) bool { return b.Name == name }))
 }
 
-// answerFile answers for reading or writing a path, which may begin with $WORKSPACE or ~ as
-// those of policies do. expand gives the real path of one that does; nil: compare them
-// as they are written.
+// answerFile answers for reading or writing a path, which may begin with $WORKSPACE or ~ like the paths of
+// policies. expand returns the real path of such a path. If expand is nil, paths are compared as text.
 func answerFile(p *schema.Policy, op, path string, expand func(string) (string, bool)) Answer {
 	fs := p.Spec.Filesystem
 	if fs == nil {
@@ -166,7 +160,7 @@ func answerFile(p *schema.Policy, op, path string, expand func(string) (string, 
 	return listed("spec.filesystem."+op, slices.IndexFunc(list, above))
 }
 
-// answerHost answers for what an entry of a list asks: its host, ports, methods and paths.
+// answerHost answers for the host, ports, methods and paths of an entry.
 func answerHost(p *schema.Policy, asked schema.Egress) Answer {
 	n := p.Spec.Network
 	if n == nil {
@@ -212,19 +206,19 @@ func answerGateway(p *schema.Policy, name string) Answer {
 		func(g schema.Gateway) bool { return g.Name == name }))
 }
 
-// meets reports whether two entries of hosts have a target in common.
+// meets reports whether two host entries have a target in common.
 func meets(a, b *schema.Egress) bool {
 	x, y := ReadEntry(a, false), ReadEntry(b, false)
 	return x.Readable && y.Readable && (x.Pattern.Covers(y.Pattern) || y.Pattern.Covers(x.Pattern)) && x.Meets(&y)
 }
 
-// subset reports whether the methods are among those of an entry; none are all.
+// subset reports whether an entry has all the methods. An empty list means all methods.
 func subset(want, of []string) bool {
 	return len(of) == 0 || len(want) > 0 && !slices.ContainsFunc(want,
 		func(m string) bool { return !slices.Contains(of, m) })
 }
 
-// below reports whether each path is one of an entry's, or below it; none are all.
+// below reports whether each path equals or is below a path of the entry. An empty list means all paths.
 func below(want, of []string) bool {
 	return len(of) == 0 || len(want) > 0 && !slices.ContainsFunc(want, func(p string) bool {
 		return !slices.ContainsFunc(of, func(o string) bool {

@@ -6,9 +6,9 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// shared adds the entries above that a target may count against to those that an entry
-// shares the limits of, with those that they share limits with, the outermost first.
-// The limits that the entry has by itself do not do: two of them have twice as much.
+// shared returns the entries above whose limits also apply to an entry, including those that they share
+// limits with, the outermost first. The entry's own limits are not sufficient, because two such entries would
+// double the limit of the one above.
 func shared(s *step, have []schema.Entry, list *entries, of ...int) []schema.Entry {
 	have = slices.Clone(have)
 	for _, j := range of {
@@ -25,9 +25,9 @@ func shared(s *step, have []schema.Entry, list *entries, of ...int) []schema.Ent
 	return have
 }
 
-// budget is an entry above with its own limits, and without its place: one that it shares
-// already with others, and has not lowered, is that of the layer above it. False: it has
-// none.
+// budget returns an entry above that has limits of its own, without its position. It returns false if the
+// entry has none. An entry that already shares the limits of a layer above, and has not lowered them, counts
+// as that layer's.
 func budget(o *Entry) (schema.Entry, bool) {
 	out := schema.Entry{Host: o.Name, AnyPort: o.Any, Methods: o.Methods, Paths: o.Paths}
 	limited := false
@@ -49,7 +49,7 @@ func budget(o *Entry) (schema.Entry, bool) {
 	return out, limited
 }
 
-// joined adds an entry to a list, or its limits to those of the same one.
+// joined adds an entry to a list, or its limits to those of the equal entry.
 func joined(list []schema.Entry, e schema.Entry) []schema.Entry {
 	same := func(o schema.Entry) bool {
 		return o.Layer == e.Layer && o.Host == e.Host && o.AnyPort == e.AnyPort && slices.Equal(o.Ports, e.Ports) &&

@@ -16,7 +16,7 @@ import (
 
 func mergePatterns(s *step, own, above *schema.Shell, w site) {
 	patterns := slices.Clone(above.DenyPatterns)
-	for i := range patterns { // its examples are checked in the layer that has them
+	for i := range patterns { // examples are checked in the layer that declares them
 		patterns[i].Match, patterns[i].NotMatch = nil, nil
 	}
 	own.DenyPatterns = accumulate(s, w.field("denyPatterns"), own.DenyPatterns, patterns,
@@ -35,8 +35,8 @@ func mergeBinaryEnv(s *step, own, above *schema.Binary, w site) {
 	own.Env = mergeVariables(s, own.Env, above.Env, w.field("env"))
 }
 
-// mergeVariables: the variables of a ceiling stand. A child adds those that a script may set itself, since any other
-// could change what the programs of the list do.
+// mergeVariables merges variables. Those of a ceiling stay. A child adds only those that a script may set
+// itself, since any other could change the behaviour of the listed programs.
 func mergeVariables(s *step, own, above map[string]string, w site) map[string]string {
 	if own == nil && above == nil {
 		return nil
@@ -67,7 +67,7 @@ func mergeVariables(s *step, own, above map[string]string, w site) map[string]st
 	return merged
 }
 
-// mergeBinaries: a list above holds the only programs there are, each by its path.
+// mergeBinaries merges programs. A list above contains the only programs, by path.
 func mergeBinaries(s *step, own, above *schema.Shell, w site) {
 	list := w.field("binaries")
 	if own.Binaries == nil {
@@ -102,14 +102,14 @@ func mergeBinaries(s *step, own, above *schema.Shell, w site) {
 		})
 }
 
-// mergeAcknowledge: absent, it is that of the layer above. It silences findings, and grants nothing.
+// mergeAcknowledge takes an absent value from the layer above. It silences findings and grants nothing.
 func mergeAcknowledge(s *step, own, above *schema.Binary, w site) {
 	if own.Acknowledge == nil && above.Acknowledge != nil {
 		own.Acknowledge = inherit(s, w.field("acknowledge"), above.Acknowledge)
 	}
 }
 
-// mergeHelpers: what a program may start is a grant, and none above allows none.
+// mergeHelpers merges helpers. They are grants, so without a list above none is allowed.
 func mergeHelpers(s *step, own, above *schema.Binary, w site) {
 	w = w.field("helpers")
 	if own.Helpers != nil || above.Helpers != nil {
@@ -120,7 +120,8 @@ func mergeHelpers(s *step, own, above *schema.Binary, w site) {
 	own.Under = foldersBelow(own.Helpers, above.Helpers, own.Under, above.Under)
 }
 
-// mergeArgs puts the rules for the words of a program under those above. Without any above, words are still not forced.
+// mergeArgs merges the word rules of a program. Forced words are checked even if the layer above has no
+// rules.
 func mergeArgs(s *step, own, above *schema.Binary, w site) {
 	args := w.field("args")
 	switch {
@@ -145,7 +146,7 @@ func mergeForce(s *step, own, above *schema.Args, w site) {
 	own.Force = forced(s, own.Force, above.Force, w.field("force"))
 }
 
-// forced words are put in behind the decision, so they are the owner's alone.
+// forced words are inserted after the decision, so only the owner may set them.
 func forced(s *step, own, above []string, w site) []string {
 	switch {
 	case own == nil:
@@ -165,7 +166,7 @@ func forced(s *step, own, above []string, w site) []string {
 	return inherit(s, w, above)
 }
 
-// mergeSubcommands: words that begin with those of one above are narrower.
+// mergeSubcommands merges sub-commands. Words that begin with those of an entry above are narrower.
 func mergeSubcommands(s *step, own, above *schema.Args, w site) {
 	list := w.field("subcommands")
 	if own.Subcommands == nil {
@@ -174,7 +175,7 @@ func mergeSubcommands(s *step, own, above *schema.Args, w site) {
 		}
 		return
 	}
-	denied := make(map[string]int, len(above.Deny)) // words with flags match none of these
+	denied := make(map[string]int, len(above.Deny)) // denied words with flags cannot match a sub-command
 	for j, d := range above.Deny {
 		denied[plainWords(d.Words)] = j
 	}
@@ -205,7 +206,7 @@ func mergeSubcommands(s *step, own, above *schema.Args, w site) {
 	}
 }
 
-// prefixed finds the words that text begins with.
+// prefixed finds the entry whose words text begins with.
 func prefixed(of map[string]int, text string) (int, bool) {
 	for len(of) > 0 && text != "" {
 		if j, ok := of[text]; ok {
@@ -216,8 +217,9 @@ func prefixed(of map[string]int, text string) (int, bool) {
 	return 0, false
 }
 
-// mergeAskedWords: words that people are asked about above, they are asked about below. The first rule that words meet
-// counts, so a rule of the child stands before those above only where it asks no less than each of them.
+// mergeAskedWords merges the sub-commands that need an approval. Those of the layer above stay. The first
+// matching rule applies, so a rule of the child comes before those above only if it requires no less than
+// each of them.
 func mergeAskedWords(s *step, own, above *schema.Args, w site) {
 	if len(above.Ask) == 0 {
 		return
@@ -270,7 +272,7 @@ func mergeAskedWords(s *step, own, above *schema.Args, w site) {
 	}
 }
 
-// asksNoLess reports whether an approval asks at least the people that another one does, and lets none wait longer.
+// asksNoLess reports whether an approval requires at least what another one does, with no longer waits.
 func asksNoLess(a, b *schema.WordsApproval) bool {
 	x, y := copied(a), copied(b)
 	count := func(w *schema.WordsApproval) int64 {
@@ -279,7 +281,7 @@ func asksNoLess(a, b *schema.WordsApproval) bool {
 		}
 		return *w.Count
 	}
-	// An absent time is the compiler's default.
+	// an absent duration is the compiler's default
 	time := func(text, usual string) int64 {
 		if n, ok := schema.Duration(cmp.Or(text, usual)); ok {
 			return n

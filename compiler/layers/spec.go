@@ -7,8 +7,8 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// specials are the fields that have code of their own, by their Go path. Where one of them merges its neighbours as
-// well, those have none.
+// specials maps Go paths to the fields that have merge code of their own. If such code also merges
+// neighbouring fields, those have no entry.
 func specials() map[string]special {
 	none := func(*step, any, any, site) {}
 	return map[string]special{
@@ -67,8 +67,8 @@ func specials() map[string]special {
 	}
 }
 
-// mergeMode: a layer that leaves the mode out has that of the one above, and the first of them has enforce. An agent
-// that leaves it out enforces, since its author did not ask for audit.
+// mergeMode merges modes. A layer without a mode takes that of the layer above, and the outermost one has
+// enforce. An agent without a mode is enforced, since its author did not ask for audit.
 func mergeMode(s *step, own, above *schema.Spec, w site) {
 	w = w.field("mode")
 	switch {
@@ -87,8 +87,8 @@ func mergeMode(s *step, own, above *schema.Spec, w site) {
 	}
 }
 
-// mergeKeyed bounds the items of a list, each by the one above that has its key. bound reports whether an item stays;
-// j is -1 if none above has its key, which the names above help to tell.
+// mergeKeyed merges the items of a list, each with the item above that has its key. bound reports whether an
+// item stays. Its j is -1 if no item above has the key; names are for the suggestion.
 func mergeKeyed[T any](s *step, at string, own, above []T, key func(*T) string,
 	bound func(item *T, i, j int, names []string) bool) []T {
 	offered := make(map[string]int, len(above))
@@ -111,7 +111,7 @@ func mergeKeyed[T any](s *step, at string, own, above []T, key func(*T) string,
 	return keep(s, at, own, refused)
 }
 
-// mergeAgents: a list above holds the only names that a document may be for.
+// mergeAgents merges agent names. A list above contains the only names.
 func mergeAgents(s *step, own, above *schema.Spec, w site) {
 	w = w.field("agents")
 	match := func(a *schema.AgentMatch) string { return a.Match }
@@ -142,7 +142,8 @@ func mergeAgents(s *step, own, above *schema.Spec, w site) {
 		})
 }
 
-// mergeModules: the modules of a ceiling are there for all documents below it, which cannot replace them.
+// mergeModules merges modules. Those of a ceiling are available to all documents below it, which cannot
+// replace them.
 func mergeModules(s *step, own, above *schema.Spec, w site) {
 	if above.Modules == nil {
 		return
@@ -172,7 +173,7 @@ func mergeExceptions(s *step, own, above *schema.Spec, w site) {
 		func(e schema.Exception) string { return e.ID })
 }
 
-// mergeGuardrails accumulates them; a name means one guardrail.
+// mergeGuardrails accumulates guardrails. Their names must be unique.
 func mergeGuardrails(s *step, own, above *schema.Spec, w site) {
 	w = w.field("guardrails")
 	for i, g := range own.Guardrails {

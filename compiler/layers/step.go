@@ -10,18 +10,18 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// step puts one document under one ceiling. The child is changed in place: what it may have stays, what it leaves out
-// is filled in, and what is refused is taken out or set to the ceiling's, so that nothing reports it again.
+// step merges one document with one ceiling. The child is modified: allowed values stay, absent ones are
+// filled in, and rejected ones are removed or set to the ceiling's, so that nothing reports them again.
 type step struct {
 	up     *ceiling
-	parent *schema.Policy // of up
+	parent *schema.Policy // that of up
 	child  *schema.Policy
-	grants bool // the child grants: what it leaves out is no capability
+	grants bool // the child gets grants: an absent field grants nothing
 	rules  *rules
 	found  schema.Diagnostics
 }
 
-// site is the path of a value of the child, and of the value above that bounds it.
+// site is the path of a child's value, and of the value above that bounds it.
 type site struct{ own, above string }
 
 func (w site) field(name string) site { return site{w.own + "." + name, w.above + "." + name} }
@@ -30,20 +30,20 @@ func (w site) item(i, j int) site     { return site{index(w.own, i), index(w.abo
 func (s *step) childOrigin(path string) schema.Origin  { return schema.OriginOf(s.child, path) }
 func (s *step) parentOrigin(path string) schema.Origin { return schema.OriginOf(s.parent, path) }
 
-// shown is the place of a value above, with its layer.
+// shown returns the position of a value above, with its layer.
 func (s *step) shown(above string) string { return shown(s.parentOrigin(above)) }
 
-// refuse reports a value of the child against one of the layers above.
+// refuse reports a value of the child that conflicts with a layer above.
 func (s *step) refuse(code string, w site, hint, format string, args ...any) {
 	o, other := s.childOrigin(w.own), s.parentOrigin(w.above)
-	if o.Layer != "" && s.grants { // it was filled in by a ceiling, and is no mistake of the agent
+	if o.Layer != "" && s.grants { // a ceiling filled it in, so it is not the agent's mistake
 		o.Path = other.Path
 	}
 	s.found = append(s.found, schema.WithOrigin(o, schema.Diagnostic{Code: code, Hint: hint,
 		Msg: fmt.Sprintf(format, args...), Related: []schema.Pos{other.Pos}}))
 }
 
-// owner is the owner to ask about a value above.
+// owner returns the owner of a value above, for hints.
 func (s *step) owner(above string) string {
 	o := s.parentOrigin(above)
 	for _, l := range s.parent.Layers {
@@ -54,12 +54,12 @@ func (s *step) owner(above string) string {
 	return "the owner of the layer"
 }
 
-// notAllowed reports an item that a list above does not have.
+// notAllowed reports an item that a list above does not contain.
 func (s *step) notAllowed(w site, item string, names []string) {
 	s.refuse(CodeWidens, w, s.instead(w.above, item, names), "%s is not allowed by %s", clip(item), s.shown(w.above))
 }
 
-// instead says what to do about an item that a list above does not have.
+// instead returns the hint for an item that a list above does not contain.
 func (s *step) instead(above, item string, names []string) string {
 	if meant := nearest(item, names); meant != "" && meant != item {
 		return fmt.Sprintf("did you mean %q?", meant)
@@ -81,7 +81,7 @@ func (s *step) tooMuch(w site, own, above string) {
 		above, s.shown(w.above))
 }
 
-// inheritOrigin gives a part that the child did not write the place of the one above.
+// inheritOrigin gives a part that the child did not write the position of the one above.
 func (s *step) inheritOrigin(w site) {
 	if _, there := s.child.Origins[w.own]; there {
 		return
@@ -91,7 +91,7 @@ func (s *step) inheritOrigin(w site) {
 	}
 }
 
-// inherit returns a value of the layer above, and gives the child its places.
+// inherit returns a value of the layer above, and gives the child its positions.
 func inherit[T any](s *step, w site, v T) T {
 	schema.MoveOrigins(s.child.Origins, w.own, s.parent.Origins, w.above, v)
 	return v
@@ -106,7 +106,7 @@ func nearest(word string, names []string) string {
 	if at < 0 {
 		return ""
 	}
-	// Paths are much alike where their folder is: what they end in tells them apart.
+	// Paths often share their folder, so compare their last parts.
 	base := path.Base(word)
 	if strings.HasPrefix(word, "/") && base != path.Base(names[at]) &&
 		spelling.Of(base, []string{path.Base(names[at])}, effort()) < 0 {

@@ -17,9 +17,8 @@ const (
 	atEgressList = "spec.network.egress"
 )
 
-// widenCeiling gives a ceiling with what the exceptions of a document below it, or its own,
-// lift: lists that it has get the grants that they lack, at the places of the
-// exceptions. The ceiling that comes in is not changed.
+// widenCeiling returns a ceiling widened by the exceptions of a document below it, or by its own. Existing
+// lists get the missing grants, with the positions of the exceptions. The argument is not changed.
 func widenCeiling(ceiling schema.Policy, doc *schema.Policy) schema.Policy {
 	w := &widener{to: &ceiling, doc: doc}
 	if len(doc.Spec.Exceptions) == 0 {
@@ -36,14 +35,14 @@ func widenCeiling(ceiling schema.Policy, doc *schema.Policy) schema.Policy {
 	return ceiling
 }
 
-// widener puts grants into the lists of a policy that it owns.
+// widener adds grants to the lists of its own copy of a policy.
 type widener struct {
 	to     *schema.Policy
-	doc    *schema.Policy // whose exceptions they are
-	create bool           // lists that are not there
+	doc    *schema.Policy // the document of the exceptions
+	create bool           // create absent lists
 }
 
-// own copies what can be written to.
+// own copies everything that may be modified.
 func (w *widener) own() {
 	w.to.Origins = maps.Clone(w.to.Origins)
 	if w.to.Origins == nil {
@@ -81,7 +80,7 @@ func copiedPolicy[T any](p *T) *T {
 	return out
 }
 
-// add puts a grant into its list and gives its place there; "": there is no list.
+// add appends a grant to its list and returns its path, or "" if there is no such list.
 func (w *widener) add(g grant) string {
 	spec := &w.to.Spec
 	if w.create && spec.Executors == nil {
@@ -140,7 +139,7 @@ func (w *widener) python(g grant) string {
 	return w.place(g, atPython, len(py.Imports.Allow)-1)
 }
 
-// place copies the places of a grant to where it stands now.
+// place copies the positions of a grant to its new path.
 func (w *widener) place(g grant, list string, i int) string {
 	at := fmt.Sprintf("%s[%d]", list, i)
 	for path, o := range w.doc.Origins {
@@ -154,9 +153,9 @@ func (w *widener) place(g grant, list string, i int) string {
 	return at
 }
 
-// grantExceptions gives an effective policy with what stands by exceptions: the grants of the
-// last document's are put into its lists, and everything that no layer above offers
-// without an exception is noted in Excepted. The policy that comes in is not changed.
+// grantExceptions adds the grants of exceptions to an effective policy: those of the last document are added
+// to its lists, and every grant that some layer does not offer without an exception is recorded in Excepted.
+// The argument is not changed.
 func grantExceptions(effective schema.Policy, c Chain) schema.Policy {
 	if !slices.ContainsFunc(c, func(p *schema.Policy) bool { return len(p.Spec.Exceptions) > 0 }) {
 		return effective
@@ -173,7 +172,7 @@ func grantExceptions(effective schema.Policy, c Chain) schema.Policy {
 				continue
 			}
 			if at := w.add(g); at != "" {
-				if by := c.own(g); by != nil { // nil: a host that cannot be read, which the compiler refuses
+				if by := c.own(g); by != nil { // nil: an invalid host, which the compiler rejects
 					effective.Excepted[at] = by.ID
 				}
 				effective.Appended = append(effective.Appended, at)
@@ -184,8 +183,8 @@ func grantExceptions(effective schema.Policy, c Chain) schema.Policy {
 	return effective
 }
 
-// own is the exception that a grant of the last document's stands by: it ends with those
-// of that document, and with what lifts the layers above.
+// own returns the exception on which a grant of the last document depends. It ends with the document's own
+// exception, and with those that lift the layers above.
 func (c Chain) own(g grant) *schema.Exception {
 	own := c[len(c)-1:].lasting(g, "")
 	if by := c.stands(g); by != nil && sooner(by, own) {
@@ -194,8 +193,7 @@ func (c Chain) own(g grant) *schema.Exception {
 	return own
 }
 
-// has reports whether the agent has a thing already, and not by an exception that may end
-// before the one at hand.
+// has reports whether the agent already has a grant that does not end before the current exception.
 func (w *widener) has(g grant) bool {
 	a := g.says(w.to)
 	if a.Word != offers {
@@ -205,7 +203,7 @@ func (w *widener) has(g grant) bool {
 	return !ends || slices.ContainsFunc(w.to.Appended, func(at string) bool { return at == a.Path && w.named(at, g) })
 }
 
-// named reports whether an item of a list of names is the thing itself.
+// named reports whether a listed name is exactly the grant.
 func (w *widener) named(at string, g grant) (same bool) {
 	eachGrant(w.to, func(path string, o grant) {
 		same = same || path == at && o.executor == g.executor && strings.TrimSuffix(o.name,
@@ -214,8 +212,8 @@ func (w *widener) named(at string, g grant) (same bool) {
 	return same
 }
 
-// defaults writes the default set of Python out where layers cut it: what they cut it to
-// holds as long as no exception ends, and an agent that lists nothing has nothing by one.
+// defaults writes out Python's default set where layers have cut it: the cut set must outlast the exceptions,
+// and an agent without a list gets nothing from one.
 func (w *widener) defaults(c Chain) {
 	e := w.to.Spec.Executors
 	if e == nil || e.Python == nil || e.Python.Imports == nil || len(e.Python.Imports.Allow) > 0 ||
@@ -262,8 +260,7 @@ func (c Chain) imports() bool {
 	})
 }
 
-// granted reports whether the agent has the language of a grant at all: an exception
-// grants none.
+// granted reports whether the agent has the executor of a grant. An exception cannot grant an executor.
 func (w *widener) granted(g grant) bool {
 	language := g.executor
 	switch {
@@ -276,8 +273,8 @@ func (w *widener) granted(g grant) bool {
 	return e != nil && slices.Contains(e.Allowed, language)
 }
 
-// note finds what the agent lists itself and has by an exception. Exceptions are few and
-// lists are long, so that the layers are asked only about what an exception covers.
+// note finds listed items that the agent has through an exception. Exceptions are few and lists are long, so
+// the layers are only asked about items that an exception covers.
 func note(p *schema.Policy, c Chain) {
 	eachGrant(p, func(at string, g grant) {
 		if _, known := p.Excepted[at]; known || c.lifted(g, 1, len(c)) == nil {
@@ -289,7 +286,7 @@ func note(p *schema.Policy, c Chain) {
 	})
 }
 
-// lifts notes in each exception which layers it exceeds.
+// lifts records the layers that each exception exceeds.
 func lifts(p *schema.Policy, c Chain) {
 	p.Spec.Exceptions = slices.Clone(p.Spec.Exceptions)
 	for i := range p.Spec.Exceptions {
@@ -314,7 +311,7 @@ func lifts(p *schema.Policy, c Chain) {
 	}
 }
 
-// eachGrant calls f for everything in the lists that an exception can grant.
+// eachGrant calls f for every list item that an exception could grant.
 func eachGrant(p *schema.Policy, f func(at string, g grant)) {
 	if e := p.Spec.Executors; e != nil {
 		if e.JS != nil && e.JS.Imports != nil {

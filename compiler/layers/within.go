@@ -8,9 +8,9 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// bounded finds what a layer above says of a thing that it offers: words of a program, or
-// limits, an end or powers of a host. A grant by an exception stands beside the lists of
-// the layers, so it would have none of that, and nobody has to approve it.
+// bounded finds the restrictions of a layer above on something that it offers: words of a program, or limits,
+// an end or powers of a host. A grant of an exception is separate from the lists of the layers, so it would
+// bypass the restrictions, and no owner would have to approve that.
 func (c Chain) bounded(g grant) (layer int, at string) {
 	for i, p := range c[:len(c)-1] {
 		if g.says(p).Word != offers {
@@ -34,13 +34,13 @@ func (c Chain) bounded(g grant) (layer int, at string) {
 	return -1, ""
 }
 
-// bounds reports whether an entry says more than what is reached: methods and paths are
-// compared where it is decided whether a layer offers something.
+// bounds reports whether an entry restricts more than its target. Methods and paths are part of the target:
+// they are compared when deciding whether a layer offers it.
 func bounds(e *schema.Egress) bool {
 	return e.Limits != nil || e.Expires != "" || e.Powers != nil || e.Binaries != nil || e.TLS != ""
 }
 
-// within refuses a grant of what a layer above offers within bounds.
+// within rejects a grant that a layer above offers with restrictions.
 func (k *checker) within(g grant) bool {
 	l, at := k.chain.bounded(g)
 	if l < 0 {
@@ -58,8 +58,8 @@ func (k *checker) within(g grant) bool {
 	return false
 }
 
-// checkExceptionGateways finds gateways of the last document to hosts that a layer above leaves out, and
-// that an exception lifts: it grants the host, and a gateway would go on when it ends.
+// checkExceptionGateways finds gateways of the last document to hosts that a layer above does not offer and
+// an exception lifts. The exception grants the host, and the gateway would stay when it ends.
 func checkExceptionGateways(c Chain) (found schema.Diagnostics) {
 	k := &checker{chain: c, doc: c.last()}
 	if k.doc.Spec.Network == nil || !slices.ContainsFunc(c,
@@ -70,7 +70,7 @@ func checkExceptionGateways(c Chain) (found schema.Diagnostics) {
 		gw := &k.doc.Spec.Network.Gateways[i]
 		u, err := egress.ReadUpstream(gw.Upstream)
 		if err != nil {
-			continue // the host's own, or nothing that is one
+			continue // the upstream is the host's, or invalid
 		}
 		to := schema.Egress{Host: u.Dest.Host(), Ports: []int{int(u.Dest.Port)}, Methods: gw.Methods}
 		for _, path := range gw.Paths {
@@ -84,7 +84,7 @@ func checkExceptionGateways(c Chain) (found schema.Diagnostics) {
 	return k.found
 }
 
-// gateway reports a gateway that stands by an exception.
+// gateway reports a gateway that depends on an exception.
 func (k *checker) gateway(at string, g grant) {
 	for i, p := range k.chain[:len(k.chain)-1] {
 		n := p.Spec.Network

@@ -1,10 +1,3 @@
-// This file says how much smaller a policy could be for what an agent's programs did:
-// which entries nothing used, and which could be narrower. A change takes away and never
-// adds, so what comes out lies inside of what the agent has, and so inside of the ceilings
-// above it.
-//
-// It is pure. The verb suggest calls it with what the audit log says.
-
 package lint
 
 import (
@@ -17,40 +10,43 @@ import (
 	"github.com/ringd/ringd/profiles/egress"
 )
 
-// Used is what programs did, as records have it.
+// Used is what programs used, according to the records.
 type Used struct {
 	Imports  []string         // modules of Python
-	Python   int              // runs whose imports are known
-	Calls    map[string]int64 // by bridge: the most admitted calls of one run
-	Programs []string         // absolute paths of what was started
-	Targets  []string         // of what was reached, as egress.ReadDest reads it
+	Python   int              // number of runs whose imports are known
+	Calls    map[string]int64 // by bridge: the largest number of calls in one run
+	Programs []string         // absolute paths of started programs
+	Targets  []string         // reached targets, in the form of egress.ReadDest
 }
 
-// The changes that are proposed.
+// The proposed changes.
 const (
-	Remove = "remove" // nothing used the entry
-	narrow = "narrow" // To would have done
+	Remove = "remove" // no program used the entry
+	narrow = "narrow" // To would have been sufficient
 )
 
-// Change is one thing to take away.
+// Change is one reduction.
 type Change struct {
 	Do   string        `json:"do"`
 	What string        `json:"what"` // bridge readDiff, host *.example.com
 	To   []string      `json:"to,omitempty"`
-	Rule profiles.Rule `json:"rule"` // of the entry
+	Rule profiles.Rule `json:"rule"` // rule of the entry
 }
 
-// Suggestion is what would have done.
+// Suggestion is a smaller policy that would have been sufficient.
 type Suggestion struct {
-	Imports *known.ImportSuggestion `json:"imports,omitempty"` // nil: no Python, or no run's imports are known
+	// nil: no Python, or no run with known imports
+	Imports *known.ImportSuggestion `json:"imports,omitempty"`
 	// in the order of imports, bridges, programs, hosts, gateways
 	Changes []Change `json:"changes"`
-	// Refused is what was used and the agent does not have now.
+	// Refused lists what was used but is not granted now.
 	Refused []string `json:"refused,omitempty"`
 }
 
-// SuggestFor suggests for an agent. Files stand as the agent has them: a guest reads them without
-// a question, so no record says which.
+// SuggestFor computes a smaller policy for an agent, from what its programs used. Changes only remove or
+// narrow entries, so the result stays within the agent's policy and its ceilings. Files are not changed:
+// guests read them without a decision, so there are no records. The command suggest calls it with the audit
+// log.
 func SuggestFor(a profiles.Agent, u Used) Suggestion {
 	s := &Suggestion{Changes: []Change{}}
 	s.python(a, u)
@@ -83,7 +79,7 @@ func (s *Suggestion) python(a profiles.Agent, u Used) {
 	}
 }
 
-// bridges keeps those that were called, with as many calls as one run made.
+// bridges keeps the bridges that were called, with a limit of the calls that one run made.
 func (s *Suggestion) bridges(a profiles.Agent, u Used) {
 	for name := range u.Calls {
 		if _, ok := a.Bridges[name]; !ok {
@@ -107,7 +103,8 @@ func (s *Suggestion) programs(a profiles.Agent, u Used) {
 		has = a.Shell.Binaries
 	}
 	for _, b := range has {
-		if !slices.Contains(u.Programs, b.Path) && !b.Interpreted { // a shell is read and never started
+		// a shell is interpreted and never started, so there is no record
+		if !slices.Contains(u.Programs, b.Path) && !b.Interpreted {
 			s.change(Remove, "program "+b.Path, b.Rule)
 		}
 	}
@@ -118,7 +115,7 @@ func (s *Suggestion) programs(a profiles.Agent, u Used) {
 	}
 }
 
-// network proposes for each entry the hosts and ports that were reached by it.
+// network proposes for each entry the hosts and ports that were reached through it.
 func (s *Suggestion) network(a profiles.Agent, u Used) {
 	e := a.Egress
 	allow, gateways := e.Allow, e.Gateways
@@ -156,7 +153,7 @@ func (s *Suggestion) network(a profiles.Agent, u Used) {
 	}
 }
 
-// host proposes for one entry what was reached by it.
+// host proposes for one entry the targets that were reached through it.
 func (s *Suggestion) host(r profiles.EgressRule, reached []egress.Dest) {
 	if len(reached) == 0 {
 		s.change(Remove, "host "+r.Host, r.Rule)
@@ -176,8 +173,7 @@ func (s *Suggestion) host(r profiles.EgressRule, reached []egress.Dest) {
 	s.change(narrow, "host "+r.Host, r.Rule, slices.Compact(to)...)
 }
 
-// covering is the entry that grants a target, the most specific one as for a connection;
-// -1: none does.
+// covering returns the most specific entry that grants a target, as for a connection, or -1.
 func covering(rules []profiles.EgressRule, to egress.Dest) int {
 	want, err := egress.ReadPattern(to.Host())
 	if err != nil {
@@ -196,7 +192,7 @@ func covering(rules []profiles.EgressRule, to egress.Dest) int {
 	return best
 }
 
-// within reports whether one entry's hosts are among another's.
+// within reports whether one entry's hosts are a subset of another's.
 func within(inner, outer string) bool {
 	a, errA := egress.ReadPattern(inner)
 	b, errB := egress.ReadPattern(outer)

@@ -1,10 +1,9 @@
-// Package lint finds what a policy says that is valid and unwise: rules that another one
-// makes needless, grants that are wider than anybody means, what has ended or soon will,
-// and what nobody answers for. Each finding is a warning with a place, the reason and
-// what to do; what refuses a policy is the compiler's to say.
+// Package lint finds policy text that is valid but unwise: redundant rules, very wide
+// grants, dates that have passed or soon will, and missing owners. Each finding is a
+// warning with a position, a reason and a hint. The compiler reports errors.
 //
-// It is pure: the time comes in, and the policies as package schema has decoded them.
-// The compile child calls it, since only that process may read what authors write.
+// The caller passes the time and the decoded policies. The compile child process calls it,
+// because only that process may read what authors write.
 package lint
 
 import (
@@ -16,39 +15,39 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// The codes of findings. They are API: tools and suppressions match on them. That an
-// allowed name is denied as well the compiler says, as deny-wins and allow-and-deny.
+// Codes of findings. They are API: tools and suppressions match on them. The compiler reports allowed names
+// that are also denied, as deny-wins and allow-and-deny.
 const (
 	codeShadowed       = "shadowed-rule"      // another entry of the same list covers it
 	codeWildcard       = "wildcard-egress"    // every name below a domain
 	codeAnyPort        = "any-port"           // every port of a host
-	codeAnyMethod      = "any-method"         // requests are read, and none is refused
-	codeBroadFile      = "broad-file"         // a grant of far more files than a program needs
-	codePattern        = "substring-pattern"  // a denial meant by text, which is read as words
-	codeNoApprovers    = "no-approvers"       // nobody is named who may approve
-	codeOwner          = "owner-person"       // a person owns the policy, and no group
-	codeBridgeLimits   = "bridge-no-limit"    // a bridge that may be called without a limit of its own
-	codeExpired        = "expired"            // it grants nothing any more
-	codeExpiring       = "expires-soon"       // it soon grants nothing
-	codeReview         = "review-due"         // the day of the review has come, or soon will
+	codeAnyMethod      = "any-method"         // requests are read, but no method or path is denied
+	codeBroadFile      = "broad-file"         // a grant of many more files than a program needs
+	codePattern        = "substring-pattern"  // a denial written as text, which is matched as words
+	codeNoApprovers    = "no-approvers"       // no approvers are named
+	codeOwner          = "owner-person"       // a person, not a group, owns the policy
+	codeBridgeLimits   = "bridge-no-limit"    // a bridge without a limit of calls
+	codeExpired        = "expired"            // it no longer grants anything
+	codeExpiring       = "expires-soon"       // it will expire soon
+	codeReview         = "review-due"         // the review date has passed, or soon will
 	CodeUnusedGrant    = "unused-grant"       // no recorded run used it
 	codeSuppression    = "lint-ignore"        // a suppression without a code or a reason
-	codeNotSuppressing = "unused-lint-ignore" // a suppression of what is not found
+	codeNotSuppressing = "unused-lint-ignore" // a suppression of a warning that does not exist
 )
 
-// Config is the input of Check.
+// Config is the input of [Check].
 type Config struct {
 	Policies []schema.Policy // of one folder
 	Options
 }
 
-// Options say what is looked at.
+// Options select what is checked.
 type Options struct {
-	Now  time.Time     `json:"now"`  // zero: nothing is said of what ends
-	Soon time.Duration `json:"soon"` // how long before its end a thing is told
+	Now  time.Time     `json:"now"`  // if zero, dates are not checked
+	Soon time.Duration `json:"soon"` // how long before a date it is reported
 }
 
-// Check returns what is unwise in some policies, as warnings, sorted.
+// Check returns the warnings for some policies, sorted.
 func Check(cfg Config) schema.Diagnostics {
 	c := &check{cfg: cfg, seen: map[string]bool{}}
 	for i := range cfg.Policies {
@@ -62,14 +61,14 @@ func Check(cfg Config) schema.Diagnostics {
 	return c.found.Sort()
 }
 
-// check is the state of one Check.
+// check is the state of one [Check].
 type check struct {
 	cfg   Config
 	found schema.Diagnostics
-	seen  map[string]bool // a value of a ceiling stands in every agent below it
+	seen  map[string]bool // already reported; the value of a ceiling is in every agent below it
 }
 
-// report adds a finding about the value at path; other is the path of a second value.
+// report adds a finding about the value at path. other is the path of a second value.
 func (c *check) report(p *schema.Policy, path, code, hint, other, format string, args ...any) {
 	o := schema.OriginOf(p, path)
 	key := code + " " + o.Pos.String()
@@ -85,7 +84,7 @@ func (c *check) report(p *schema.Policy, path, code, hint, other, format string,
 	c.found = append(c.found, d)
 }
 
-// policy checks what one document says by itself.
+// policy checks one document by itself.
 func (c *check) policy(p *schema.Policy) {
 	c.metadata(p)
 	c.approvals(p)
@@ -107,10 +106,10 @@ func (c *check) metadata(p *schema.Policy) {
 	}
 }
 
-// ends tells of a date that has come, or soon will.
+// ends reports a date that has passed or soon will.
 func (c *check) ends(p *schema.Policy, path, date, past, soon, hint, what string) {
 	day, ok := layers.ExceptionEnd(date)
-	if c.cfg.Now.IsZero() || !ok { // what is no date the compiler refuses
+	if c.cfg.Now.IsZero() || !ok { // the compiler rejects invalid dates
 		return
 	}
 	left := day.Sub(c.cfg.Now)
@@ -132,7 +131,7 @@ func (c *check) ends(p *schema.Policy, path, date, past, soon, hint, what string
 
 const hintApprovers = "from: [\"group:…\"] names the approvers; without it every approver of the host can approve"
 
-// approvals finds those that say nobody.
+// approvals finds approvals without approvers.
 func (c *check) approvals(p *schema.Policy) {
 	for i, b := range p.Spec.Bridges {
 		if a := b.Approval; a != nil && len(a.From) == 0 && (a.Required || a.When != "") {
@@ -156,8 +155,7 @@ func (c *check) approvals(p *schema.Policy) {
 	}
 }
 
-// patterns finds denials that are meant by a part of the text. Those of kind regex are
-// refused before.
+// patterns finds denials that look like substring matches. The compiler already rejects kind regex.
 func (c *check) patterns(p *schema.Policy) {
 	if p.Spec.Executors == nil || p.Spec.Executors.Shell == nil {
 		return
@@ -172,7 +170,7 @@ func (c *check) patterns(p *schema.Policy) {
 	}
 }
 
-// broad are folders whose files no program needs all of, with why.
+// broad returns folders that no program needs completely, with the reason.
 func broad(write bool) map[string]string {
 	out := map[string]string{
 		"/": "every file of the host", "/etc": "the configuration of the host", "/home": "the files of every user",
@@ -208,7 +206,7 @@ func (c *check) files(p *schema.Policy) {
 	}
 }
 
-// bridges finds those of an agent without a limit of calls, its own or of a layer above.
+// bridges finds bridges of an agent without a limit of calls, neither its own nor of a layer above.
 func (c *check) bridges(p *schema.Policy) {
 	for i, b := range p.Spec.Bridges {
 		if b.Limits == nil || b.Limits.CallsPerRun == nil {

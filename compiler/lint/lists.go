@@ -50,7 +50,7 @@ func (c *check) network(p *schema.Policy) {
 	}
 }
 
-// split cuts the port off an entry; "": it has none.
+// split separates host and port of an entry. port is "" if there is none.
 func split(text string) (host, port string) {
 	if i := strings.LastIndexByte(text, ':'); i >= 0 && !strings.HasSuffix(text, "]") && strings.Count(text, ":") == 1 {
 		return text[:i], text[i+1:]
@@ -58,8 +58,8 @@ func split(text string) (host, port string) {
 	return text, ""
 }
 
-// readable reports whether an entry is for port 80 alone, where requests are those that
-// programs know as requests. Others may carry anything.
+// readable reports whether an entry is only for port 80, which carries plain HTTP. Other ports may carry any
+// protocol.
 func readable(e schema.Egress, port string) bool {
 	if port != "" {
 		return port == "80"
@@ -91,16 +91,15 @@ func (c *check) lists(p *schema.Policy) {
 	}
 }
 
-// shadowed tells of entry i of a list, which entry j covers.
+// shadowed reports entry i of a list, which entry j covers.
 func (c *check) shadowed(p *schema.Policy, list string, i, j int, suffix, what, by string) {
 	other := fmt.Sprintf("%s[%d]%s", list, j, suffix)
 	c.report(p, fmt.Sprintf("%s[%d]%s", list, i, suffix), codeShadowed, "leave one of them out", other,
 		"%s is covered by %s", what, by)
 }
 
-// covering tells of each entry that another one covers: the first of two that are alike
-// stays. Lists are bounded by the size of a file; covers is asked for each pair of those
-// that share a key with the entry.
+// covering reports each entry that another one covers. Of two equal ones the first stays. The size of a file
+// limits the lists. covers is called for each pair of entries that share a key.
 func (c *check) covering(p *schema.Policy, list, suffix string, entries []string, above func(entry string) []string) {
 	first := map[string]int{}
 	for i, e := range entries {
@@ -118,7 +117,7 @@ func (c *check) covering(p *schema.Policy, list, suffix string, entries []string
 	}
 }
 
-// names are modules: a name covers what is below it, and "*" everything.
+// names checks a list of modules: a name covers its submodules, and "*" covers everything.
 func (c *check) names(p *schema.Policy, list string, entries []string) {
 	cut := make([]string, len(entries))
 	for i, e := range entries {
@@ -135,7 +134,7 @@ func (c *check) names(p *schema.Policy, list string, entries []string) {
 	})
 }
 
-// folders cover what is below them.
+// folders checks a list of paths: each covers everything below it.
 func (c *check) folders(p *schema.Policy, list string, entries []string) {
 	cut := make([]string, len(entries))
 	for i, e := range entries {
@@ -154,8 +153,8 @@ func (c *check) folders(p *schema.Policy, list string, entries []string) {
 	})
 }
 
-// hosts finds entries of egress that a wider one covers whatever they say: only one
-// that restricts nothing and does not end covers another.
+// hosts finds egress entries that a wider one always covers. Only an entry without restrictions and expiry
+// covers another.
 func (c *check) hosts(p *schema.Policy, list []schema.Egress) {
 	patterns := make([]egress.Pattern, len(list))
 	valid := make([]bool, len(list))
@@ -181,8 +180,8 @@ func (c *check) hosts(p *schema.Policy, list []schema.Egress) {
 	}
 }
 
-// wider reports whether an entry of a host that covers another's lets through all that
-// the other does, and as long. One with limits of its own counts apart.
+// wider reports whether an entry allows everything that another one does, for at least as long. The hosts are
+// already compared. An entry with limits of its own counts separately.
 func wider(a, b schema.Egress) bool {
 	if a.Methods != nil || a.Paths != nil || a.Expires != "" || a.Binaries != nil || a.Limits != nil ||
 		b.Limits != nil || b.ECH != nil && (a.ECH == nil || *a.ECH != *b.ECH) || b.Powers != nil {
@@ -194,7 +193,7 @@ func wider(a, b schema.Egress) bool {
 	})
 }
 
-// ports are those of an entry, as text; "*" is all.
+// ports returns the ports of an entry as text; "*" is every port.
 func ports(e schema.Egress) []string {
 	if _, port := split(e.Host); port != "" {
 		return []string{port}
@@ -209,8 +208,7 @@ func ports(e schema.Egress) []string {
 	return out
 }
 
-// denied finds denied hosts that another denial covers. A denial with a port covers
-// that port alone.
+// denied finds denied hosts that another denial covers. A denial with a port covers only that port.
 func (c *check) denied(p *schema.Policy, list []string) {
 	var patterns []egress.Pattern
 	var of []int

@@ -11,26 +11,25 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// suppression is a comment that takes a warning back:
+// suppression is a comment that suppresses a warning:
 //
 //   - host: "*.cdn.example.com" # ringd:lint-ignore wildcard-egress the names change daily
 //
-// It stands behind what it is about, or on lines of its own before it.
+// It follows the value on the same line, or is on lines of its own before it.
 type suppression struct {
 	pos    schema.Pos
-	line   int // that it is about
+	line   int // the line to which it applies
 	code   string
 	reason string
 	used   bool
 }
 
-// Suppress takes back the warnings that a comment beside them names, and tells of
-// comments that name none, or say no reason. What refuses a policy cannot be taken back.
-// The names of the sources are those in the findings. Of the codes in skipped, which
-// nothing looked for, no comment is needless.
+// Suppress removes the warnings that comments suppress, and reports suppressions that match no warning or
+// have no reason. Errors cannot be suppressed. The names of the sources must be those in the findings. Codes
+// in skipped were not checked, so their suppressions are not reported as unused.
 func Suppress(sources []schema.Source, found schema.Diagnostics, skipped ...string) schema.Diagnostics {
 	var all []*suppression
-	by := map[string][]*suppression{} // file:line
+	by := map[string][]*suppression{} // key: file:line
 	for _, src := range sources {
 		for _, s := range suppressions(src) {
 			all = append(all, s)
@@ -67,7 +66,7 @@ func Suppress(sources []schema.Source, found schema.Diagnostics, skipped ...stri
 	return out.Sort()
 }
 
-// suppressions are those of one file. JSON has no comments.
+// suppressions returns those of one file. JSON has no comments.
 func suppressions(src schema.Source) (out []*suppression) {
 	mark := "#"
 	switch strings.ToLower(path.Ext(src.Name)) {
@@ -81,7 +80,7 @@ func suppressions(src schema.Source) (out []*suppression) {
 		return nil
 	}
 	form := regexp.MustCompile(`(^|\s)` + mark + `\s*ringd:lint-ignore(?:\s+(\S+))?(?:\s+(.*?))?\s*$`)
-	var waiting []*suppression // of lines of their own, for the line to come
+	var waiting []*suppression // on lines of their own, for the next line of content
 	for i, line := range strings.Split(string(src.Data), "\n") {
 		text := strings.TrimSpace(line)
 		m := form.FindStringSubmatchIndex(line)
