@@ -117,11 +117,14 @@ func mutants() []mutant {
 		{"guard.go", `if l.Dialable(netip.AddrPortFrom(a, d.Port), now) == nil {`, `if true {`},
 		{"guard.go", `if r := l.Dialable(netip.AddrPortFrom(d.Addr, d.Port), now); r != nil {`, `if r := l.Dialable(netip.AddrPortFrom(d.Addr, d.Port), now); r != nil && r.Entry > 1e6 {`},
 		// requests
-		{"request.go", `strings.EqualFold(method, "TRACE") || strings.EqualFold(method, "TRACK") || `, ``},
+		{"request.go", `strings.EqualFold(method, "TRACE") || strings.EqualFold(method, "TRACK") ||
+		`, ``},
 		{"request.go", `!Joins(path)`, `false`},
 		{"request.go", `s == "" && i < len(segments)-1`, `s == "" && i < 0`},
 		{"request.go", `s == "." || s == ".." || s == ""`, `s == ""`},
-		{"request.go", `strings.ContainsAny(decoded, "\\%") || `, ``},
+		{"request.go", `|| strings.ContainsAny(decoded, "\\%") ||
+`, `||
+`},
 		{"request.go", `strings.ContainsFunc(decoded, unicode.IsControl)`, `strings.ContainsFunc(decoded, unicode.IsControl) && false`},
 		{"request.go", `strings.EqualFold(method, "TRACE") || `, `method == "TRACE" || `},
 		{"request.go", `!slices.Contains(methods, method)`, `!slices.Contains(methods, method) && false`},
