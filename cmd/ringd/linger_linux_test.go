@@ -95,7 +95,8 @@ func (h *host) sends(seconds int, then string) wire.Run {
 		}
 		return run
 	}
-	h.t.Fatalf("it has not sent anything\n%s", h.tail())
+	ended, err := h.client.GetRun(h.t.Context(), run.ID, 0)
+	h.t.Fatalf("it has not sent anything: %s, %+v, %v\n%s", ended.State, ended.Error, err, h.tail())
 	return run
 }
 
