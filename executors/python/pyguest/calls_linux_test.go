@@ -101,9 +101,10 @@ def handler(*a):
     try: ringd.call("echo", 1)
     except ringd.BridgeError as e: got.append(e.name)
 signal.signal(signal.SIGALRM, handler)
-signal.setitimer(signal.ITIMER_REAL, 0.02)
+signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02) # one of them comes during the call
 ringd.call("slow")
-got`, `["BridgeError"]`},
+signal.setitimer(signal.ITIMER_REAL, 0)
+got[:1]`, `["BridgeError"]`},
 			"call in a finalizer": {`
 import gc
 class F:

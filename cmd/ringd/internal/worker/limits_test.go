@@ -2,6 +2,7 @@ package worker // watch has no exported name
 
 import (
 	"errors"
+	"runtime"
 	"runtime/debug"
 	"testing"
 	"time"
@@ -47,14 +48,18 @@ func TestWatch(t *testing.T) {
 
 // What is asked of the system shows at once, before anything is written to it.
 func TestMappedBytes(t *testing.T) {
-	// The garbage of earlier tests is returned first, and none is collected meanwhile.
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	debug.FreeOSMemory()
-	debug.FreeOSMemory()
-	before := mappedBytes()
-	big := make([]byte, 256<<20)
-	if after := mappedBytes(); after < before+uint64(len(big)) {
-		t.Errorf("%d, then %d", before, after)
+	// The runtime returns memory of earlier tests meanwhile, so the best of some tries is judged.
+	const size = 256 << 20
+	for range 20 {
+		before := mappedBytes()
+		big := make([]byte, size)
+		after := mappedBytes()
+		runtime.KeepAlive(big)
+		if after >= before+size {
+			return
+		}
+		t.Logf("%d, then %d", before, after)
+		debug.FreeOSMemory()
 	}
-	big[0] = 1
+	t.Error("a new object of 256 MiB is not in the figure")
 }
