@@ -1,12 +1,8 @@
-// This file owns what an entry of a merged policy remembers of the entries of the
-// layers above that it lies within. Package schema holds it, package compiler/layers
-// fills it in, and the compiler compiles it; no text of a policy says it.
-
 package schema
 
-// Entry is the entry of a layer above that has limits: they hold for all entries and
-// gateways below it together. It has the form in which hosts are decided on, and a
-// limit that is 0 is none.
+// Entry is a host entry or gateway of a layer above that has limits. They apply to all entries and gateways
+// below it together. It is in the form of decisions. A limit of 0 means none. compiler/layers sets it and the
+// compiler compiles it. Authors cannot write it.
 type Entry struct {
 	Host           string
 	Ports          []int // sorted
@@ -15,11 +11,11 @@ type Entry struct {
 
 	Up, Down, Connections, PerMinute int64
 
-	// Where it stands, and in which layer.
+	// The position and layer of the entry.
 	Pos         Pos
 	Path, Layer string
 }
 
-// Paths are by each path that is granted those of the layers above that it lies below, as
-// they are written: what it leads to on a host has to lie below what they lead to.
+// Paths maps each granted path to the paths of the layers above that cover it as text. On a host, its
+// resolved path must be below their resolved paths.
 type Paths struct{ Read, Write map[string][]string }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// binder fills Go values from a checked tree and records where each value
-// stands. A field's place in the language is its tag: `cue:"globals.deny"`.
+// binder fills Go values from a checked tree and records the position of each value. The tag of a field is
+// its path in the language: `cue:"globals.deny"`.
 type binder struct {
 	file    string
 	origins map[string]Origin
@@ -22,7 +22,7 @@ func (b *binder) policy(doc *node) Policy {
 	return p
 }
 
-// normalise replaces the other names of a network mode by the one the compiler knows.
+// normalise replaces old names of a network mode by the current one.
 func (s *Spec) normalise() {
 	if s.Network == nil {
 		return
@@ -56,7 +56,7 @@ func (b *binder) table(t reflect.Type) map[string]int {
 	return table
 }
 
-// record notes where n stands and returns the author's path of it.
+// record stores the position of n and returns its path in the author's text.
 func (b *binder) record(n *node, path, author string) string {
 	if n.path != "" {
 		author = n.path
@@ -65,7 +65,7 @@ func (b *binder) record(n *node, path, author string) string {
 	return author
 }
 
-// object binds the fields of n; group is the part of a dotted tag above them.
+// object binds the fields of n. group is the part of a dotted tag above them.
 func (b *binder) object(n *node, into reflect.Value, path, author, group string) {
 	table := b.table(into.Type())
 	for i, name := range n.names {
@@ -76,7 +76,7 @@ func (b *binder) object(n *node, into reflect.Value, path, author, group string)
 		}
 		index, ok := table[group+name]
 		switch {
-		case !ok: // a test holds tags and definitions together
+		case !ok: // a test compares tags and definitions
 		case index < 0:
 			belowAuthor = b.record(child, below, belowAuthor)
 			b.object(child, into, below, belowAuthor, name+".")
@@ -111,7 +111,7 @@ func (b *binder) content(n *node, into reflect.Value, path, author string) {
 	case reflect.Bool:
 		into.SetBool(n.text == "true")
 	case reflect.Int, reflect.Int64:
-		v, _ := strconv.ParseInt(n.text, 10, 64) // checked to be in range
+		v, _ := strconv.ParseInt(n.text, 10, 64) // already checked to be in range
 		into.SetInt(v)
 	case reflect.Struct:
 		b.object(n, into, path, author, "")
@@ -120,7 +120,7 @@ func (b *binder) content(n *node, into reflect.Value, path, author string) {
 	case reflect.Slice:
 		if into.Type().Elem().Kind() == reflect.Uint8 {
 			text, err := json.Marshal(n.plainValue())
-			if err != nil { // no reader makes such a value; a schema that takes nothing is the safe one
+			if err != nil { // cannot happen; a schema that accepts nothing is the safe value
 				text = []byte("false")
 			}
 			into.SetBytes(text)

@@ -11,12 +11,11 @@ import (
 	"github.com/ringd/ringd/profiles/canonjson"
 )
 
-// place is where a check stands in the author's tree; its text is made only
-// when a finding needs it.
+// place is the position of a check in the author's tree. Its text is only built for a finding.
 type place struct {
 	up   *place
 	name string
-	i    int // of a list item when name is ""
+	i    int // index of a list item if name is empty
 }
 
 func (p *place) String() string {
@@ -38,8 +37,8 @@ func (p *place) String() string {
 // checker compares one file's tree with a shape.
 type checker struct {
 	*findings
-	domain string // of the policy's owner, for names that lack one
-	mends  bool   // it writes what was meant into what it refuses
+	domain string // domain of the policy's owner, for names without one
+	mends  bool   // replace rejected values by what was probably meant
 }
 
 func (c *checker) report(at spot, code, hint string, p *place, format string, args ...any) *Diagnostic {
@@ -53,10 +52,10 @@ func (c *checker) report(at spot, code, hint string, p *place, format string, ar
 	return c.add(at, code, msg, hint)
 }
 
-// value reports every difference between n and s, one finding a mistake.
+// value reports every difference between n and s, one finding for each mistake.
 func (c *checker) value(n *node, s *Shape, p *place) {
 	if n.bad {
-		return // the reader has told
+		return // the reader has reported it
 	}
 	if n.alias != "" {
 		name := n.alias
@@ -85,8 +84,8 @@ func (c *checker) value(n *node, s *Shape, p *place) {
 	}
 }
 
-// repeated checks what an alias stands for. What is wrong with it where it is written has
-// been told there; what does not fit here alone is one finding, at the alias.
+// repeated checks the target of an alias. Errors at its definition have been reported there. If the target is
+// only wrong here, that is one finding at the alias.
 func (c *checker) repeated(n *node, s *Shape, p *place, alias string) {
 	before, paths := len(c.list), len(c.paths)
 	c.value(n, s, p)
@@ -121,7 +120,8 @@ func (c *checker) mismatch(n *node, s *Shape, p *place) {
 	c.report(at, CodeType, c.mismatchHint(n, s, p), p, "found %s, want %s", n.found(), wanted(s))
 	switch {
 	case !c.mends:
-	case s.Kind == List && s.Item.Kind == n.kind && !strings.HasPrefix(n.text, "-"): // a list of one
+	// a single value in place of a list
+	case s.Kind == List && s.Item.Kind == n.kind && !strings.HasPrefix(n.text, "-"):
 		item := *n
 		*n = node{kind: List, key: n.key, at: n.at, items: []*node{&item}}
 		c.value(n, s, p)
@@ -184,12 +184,12 @@ func (c *checker) unquotedHint(text string, s *Shape) string {
 	return s.Says
 }
 
-// fieldLike is a field that lacks a space, or has another sign for its colon.
+// fieldLike matches a field without a space after its colon, or with another sign in place of the colon.
 func fieldLike() *regexp.Regexp {
 	return regexp.MustCompile(`^([A-Za-z][A-Za-z0-9]*)(?: ?= ?|:)([^\s/].*)$`)
 }
 
-// onlyRequired is the one text that an object needs, "" when it is not one.
+// onlyRequired returns the name of the only required field of an object if it is a text, or "".
 func onlyRequired(s *Shape) (name string) {
 	for _, f := range s.Fields {
 		switch {
@@ -202,7 +202,7 @@ func onlyRequired(s *Shape) (name string) {
 	return name
 }
 
-// found says what the author wrote, shortly.
+// found describes the author's value briefly.
 func (n *node) found() string {
 	switch n.kind {
 	case String:
@@ -233,7 +233,7 @@ func wanted(s *Shape) string {
 	}
 }
 
-// clip keeps a finding short and free of control characters' effect.
+// clip shortens a text for a finding and neutralizes control characters.
 func clip(s string) string { return canonjson.Truncate(s, 40) }
 
 func (c *checker) object(n *node, s *Shape, p *place) {
@@ -265,7 +265,7 @@ func (c *checker) object(n *node, s *Shape, p *place) {
 		if f == nil {
 			meant := c.unknown(child, s, present, p, name)
 			child.bad = meant == "" && c.mends
-			if excused[meant] = true; meant != "" && c.mends { // it is read as what was meant
+			if excused[meant] = true; meant != "" && c.mends { // it is read as the field that was probably meant
 				n.names[i], present[meant] = meant, true
 				c.value(child, s.Field(meant).Shape, &place{up: p, name: meant})
 			}
@@ -277,14 +277,13 @@ func (c *checker) object(n *node, s *Shape, p *place) {
 		if f.Required && !present[f.Name] && !excused[f.Name] {
 			c.report(n.where(), CodeMissing, missingHint(f.Name), p, "missing required field %q", f.Name)
 			c.paths[len(c.paths)-1] = (&place{up: p, name: f.Name}).String()
-			n.bad = c.mends && p != nil && p.name == "" // of a list: nothing tells it from the others
+			n.bad = c.mends && p != nil && p.name == "" // a list item without its key cannot be identified
 		}
 	}
 }
 
-// outdented finds fields that stand beside the empty field they belong into: a
-// line that lost its indentation. It reports one of them and returns the names
-// that this explains.
+// outdented finds fields next to an empty field to which they belong: a line that lost its indentation. It
+// reports one of them and returns all names that this explains.
 func (c *checker) outdented(n *node, s *Shape, p *place) map[string]bool {
 	explained := map[string]bool{}
 	defer func() {
@@ -312,8 +311,8 @@ func (c *checker) outdented(n *node, s *Shape, p *place) map[string]bool {
 	return explained
 }
 
-// unknown reports a name the shape does not have and returns the field it
-// stands for, so that one typo is not also a missing field.
+// unknown reports an unknown name and returns the field that it probably means, so that one typo is not also
+// a missing field.
 func (c *checker) unknown(child *node, s *Shape, present map[string]bool, p *place, name string) string {
 	if c.count > maxFindings {
 		c.count++
@@ -342,7 +341,7 @@ func (c *checker) unknown(child *node, s *Shape, present map[string]bool, p *pla
 	return meant
 }
 
-// belongs is the field of an object that has a field of this name, "" when there is none.
+// belongs returns the field whose object has a field of this name, or "".
 func belongs(name string, s *Shape) string {
 	for _, f := range s.Fields {
 		if f.Shape.Kind == Object && f.Shape.Field(name) != nil {
@@ -352,7 +351,7 @@ func belongs(name string, s *Shape) string {
 	return ""
 }
 
-// free checks what holds for every value of a part that is open.
+// free checks the rules that apply to every value of an open part.
 func (c *checker) free(n *node, p *place) {
 	c.trapped(n, p)
 	for i, item := range n.items {
@@ -398,8 +397,7 @@ func (c *checker) items(n *node, s *Shape, p *place) {
 	}
 }
 
-// uniqueKind is the kind of what tells items of a list apart; Null, which
-// no such value has, when nothing does.
+// uniqueKind returns the kind of the key that identifies list items, or Null if there is none.
 func uniqueKind(s *Shape, name string) ValueKind {
 	if name != "" {
 		if f := s.Field(name); f != nil {
@@ -437,8 +435,8 @@ func (c *checker) text(n *node, s *Shape, p *place) {
 	}
 }
 
-// mend writes what was meant into a value that was refused, so that what stands on it is
-// checked as well; the file stays refused.
+// mend replaces a rejected value by what was probably meant, so that values that depend on it are checked as
+// well. The file stays rejected.
 func (c *checker) mend(n *node, fix string) {
 	if n.bad = c.mends && fix == ""; c.mends && !n.bad {
 		n.kind, n.text, n.trap = String, fix, ""
@@ -468,7 +466,7 @@ func (c *checker) choice(n *node, s *Shape, p *place) {
 	c.mend(n, meant)
 }
 
-// trapped warns of text that other YAML readers take for something else.
+// trapped warns of text that other YAML readers read as another value.
 func (c *checker) trapped(n *node, p *place) {
 	if n.trap != "" && n.kind == String {
 		d := c.report(n.at, CodeYAMLTrap, "write "+strconv.Quote(n.text), p, "%s is %s to YAML 1.1 readers",

@@ -4,9 +4,8 @@ import (
 	"fmt"
 )
 
-// lowerCompact turns a checked document of the compact form into one of the
-// full language: one policy for the agent "default". Every lowered value keeps
-// the place and the path of the compact text it comes from.
+// lowerCompact converts a checked document of the compact form to the full language: one policy for the agent
+// "default". Every value keeps the position and the path of the compact text from which it comes.
 func lowerCompact(doc *node) *node {
 	l := lowering{root: doc}
 	interpreter, kernel := doc.get("interpreter_ring"), doc.get("kernel_ring")
@@ -49,7 +48,7 @@ func lowerCompact(doc *node) *node {
 
 type lowering struct{ root *node }
 
-// top is the place of what the compact form says by being compact.
+// top returns the position of values that the compact form implies.
 func (l lowering) top() spot       { return l.root.items[0].where() }
 func (l lowering) topPath() string { return l.root.names[0] }
 
@@ -61,7 +60,7 @@ func (l lowering) one(n *node) *node {
 	return &node{kind: List, at: l.top(), path: l.topPath(), items: []*node{n}}
 }
 
-// text is a word that stands where from stands, or at the top.
+// text returns a word with the position of from, or of the top.
 func (l lowering) text(word string, from *node) *node {
 	if from == nil {
 		return &node{kind: String, text: word, at: l.top(), path: l.topPath()}
@@ -77,8 +76,8 @@ func (l lowering) words(words ...string) *node {
 	return out
 }
 
-// imports lowers the lists of modules. JavaScript imports what it names: it has no
-// "*", and nothing but its program that a denial could bind.
+// imports converts the module lists. JavaScript imports only listed names: it has no "*", and no libraries
+// that a denial could bind.
 func (l lowering) imports(interpreter *node, js bool) *node {
 	out := l.object()
 	l.list(out, "allow", interpreter, "allowed_imports", func(n *node) *node {
@@ -94,8 +93,8 @@ func (l lowering) imports(interpreter *node, js bool) *node {
 	return out
 }
 
-// list lowers the list ring.from to the list out.to, item by item; what item gives
-// nil for is left out.
+// list converts the list ring.from to the list out.to, item by item. Items for which item returns nil are
+// left out.
 func (l lowering) list(out *node, to string, ring *node, from string, item func(*node) *node) {
 	old := ring.get(from)
 	if old == nil {
@@ -120,7 +119,7 @@ func (l lowering) list(out *node, to string, ring *node, from string, item func(
 
 func keep(n *node) *node { return n }
 
-// named returns a copy of n that goes by the author's path.
+// named returns a copy of n with the author's path.
 func (n *node) named(path string) *node {
 	out := *n
 	out.path = path

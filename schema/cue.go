@@ -14,11 +14,11 @@ import (
 	"cuelang.org/go/cue/token"
 )
 
-// maxValues bounds what a CUE file may evaluate to.
+// maxValues is the largest number of values of an evaluated CUE file.
 const maxValues = 200_000
 
-// divides tells whether a field of the file is one thing divided by another, which
-// is how CUE reads the version of a policy in YAML.
+// divides reports whether a field of the file is a quotient, which is how CUE parses the apiVersion of a YAML
+// policy.
 func divides(file *ast.File, field string) bool {
 	return slices.ContainsFunc(file.Decls, func(d ast.Decl) bool {
 		f, ok := d.(*ast.Field)
@@ -31,10 +31,9 @@ func divides(file *ast.File, field string) bool {
 	})
 }
 
-// readCUE evaluates text in a fresh context and returns its policies. The
-// definitions of policy.cue are in scope as values that take everything: the
-// author's own constraints are evaluated by CUE, the language's by checker,
-// which speaks of fields and not of failed unifications.
+// readCUE evaluates text in a new context and returns its policies. The definitions of policy.cue are in
+// scope as values that accept everything. CUE evaluates the author's own constraints. The checker checks
+// those of the language, because it reports fields instead of failed unifications.
 func readCUE(text []byte, defs map[string]*Shape, found *findings) []*node {
 	file, err := parser.ParseFile(found.file, text, parser.ParseComments)
 	if t := yamlInCUE(text); t.Line > 0 && (err != nil || divides(file, "apiVersion")) {
@@ -84,12 +83,12 @@ func (r *cueReader) spot(p token.Pos) spot {
 	return spot{p.Line(), p.Column()}
 }
 
-// importable names the CUE packages a policy may use: pure and bounded ones.
+// importable lists the CUE packages that a policy may import: pure ones with bounded results.
 func importable() []string {
 	return []string{"strings", "list", "math", "regexp", "strconv", "net", "path", "struct"}
 }
 
-// allowed reports whether the file stays inside what a policy may use.
+// allowed reports whether the file uses only what a policy may use.
 func (r *cueReader) allowed(file *ast.File) bool {
 	ok := true
 	refuse := func(p token.Pos, code, msg, hint string) {
@@ -118,8 +117,8 @@ func (r *cueReader) allowed(file *ast.File) bool {
 	return ok
 }
 
-// single reports whether the file is one policy: a field at its top is one of
-// a policy's, or it has no fields of its own at all.
+// single reports whether the file is one policy: it has no regular fields, or a top-level field is one of a
+// policy's.
 func (r *cueReader) single(file *ast.File, defs map[string]*Shape) bool {
 	known := append(defs["#Policy"].FieldNames(), defs["#Compact"].FieldNames()...)
 	fields := 0
@@ -139,9 +138,8 @@ func (r *cueReader) single(file *ast.File, defs map[string]*Shape) bool {
 	return fields == 0
 }
 
-// unset reports fields that a policy marks as optional and nothing sets. CUE
-// leaves them out of the value without a word, and with them a denial.
-// Definitions and hidden fields may hold as many as they like.
+// unset reports optional fields of a policy without a value. CUE silently omits them, and so a denial could
+// get lost. Definitions and hidden fields may have any number of them.
 func (r *cueReader) unset(decls []ast.Decl, root cue.Value, up []cue.Selector) {
 	for _, decl := range decls {
 		switch d := decl.(type) {
@@ -175,7 +173,7 @@ func (r *cueReader) unsetField(f *ast.Field, root cue.Value, up []cue.Selector) 
 	r.unsetIn(f.Value, root, at)
 }
 
-// unsetIn looks into the structs that an expression writes down.
+// unsetIn checks the structs inside of an expression.
 func (r *cueReader) unsetIn(e ast.Expr, root cue.Value, at []cue.Selector) {
 	switch e := e.(type) {
 	case *ast.StructLit:
@@ -194,8 +192,8 @@ func (r *cueReader) unsetIn(e ast.Expr, root cue.Value, at []cue.Selector) {
 	}
 }
 
-// documents converts the evaluated file: the file itself when its fields are
-// those of a policy, and each of its fields otherwise.
+// documents converts the evaluated file. The file itself is the policy if it has the fields of one. Otherwise
+// each of its fields is a policy.
 func (r *cueReader) documents(root cue.Value) []*node {
 	whole := r.value(root, spot{1, 1}, 0)
 	if whole.kind != Object || len(whole.names) == 0 {
@@ -212,7 +210,7 @@ func (r *cueReader) documents(root cue.Value) []*node {
 	return whole.items
 }
 
-// value converts an evaluated value; near is the place to fall back on.
+// value converts an evaluated value. near is the fallback position.
 func (r *cueReader) value(v cue.Value, near spot, depth int) *node {
 	n := &node{at: near}
 	n.key, n.at = r.places(v, near)
@@ -238,7 +236,7 @@ func (r *cueReader) content(v cue.Value, n *node, depth int) {
 	case cue.NullKind:
 		n.kind = Null
 	case cue.BoolKind:
-		b, _ := v.Bool() // the kind was just read
+		b, _ := v.Bool() // the kind is known
 		n.kind, n.text = Bool, fmt.Sprint(b)
 	case cue.IntKind, cue.FloatKind, cue.NumberKind:
 		n.kind = Float
@@ -251,7 +249,7 @@ func (r *cueReader) content(v cue.Value, n *node, depth int) {
 		}
 	case cue.StringKind:
 		n.kind = String
-		n.text, _ = v.String() // the kind was just read
+		n.text, _ = v.String() // the kind is known
 	case cue.BytesKind:
 		n.kind = Bytes
 	case cue.ListKind:
@@ -297,7 +295,7 @@ func steps(path []cue.Selector) []string {
 	return names
 }
 
-// places returns where the name and the value of v stand in the text.
+// places returns the positions of the name and the value of v in the text.
 func (r *cueReader) places(v cue.Value, near spot) (key, at spot) {
 	source := v.Source()
 	if f, ok := source.(*ast.Field); ok {
@@ -314,8 +312,7 @@ func (r *cueReader) places(v cue.Value, near spot) (key, at spot) {
 	return key, at
 }
 
-// cueSyntax reports the first error of a text that cannot be parsed; the
-// errors after it are mostly its shadow.
+// cueSyntax reports the first syntax error of a text. The following ones are usually consequences.
 func cueSyntax(text []byte, err error, found *findings) {
 	all := errors.Errors(err)
 	if len(all) == 0 {
@@ -325,7 +322,7 @@ func cueSyntax(text []byte, err error, found *findings) {
 	first := all[0]
 	at := spot{1, 1}
 	if p := first.Position(); p.IsValid() {
-		at = spotAt(text, p.Offset()) // the end of the text is past its last line for the parser
+		at = spotAt(text, p.Offset()) // for the parser the end of the text is after its last line
 	}
 	msg, hint := syntaxWords(first)
 	found.add(at, CodeSyntax, msg, hint)
@@ -403,7 +400,7 @@ func (r *cueReader) evaluation(root cue.Value) {
 	}
 }
 
-// locate returns the place of the longest part of path that has one.
+// locate returns the position of the longest prefix of path that has one.
 func (r *cueReader) locate(root cue.Value, path []string) spot {
 	at := spot{1, 1}
 	v := root
@@ -427,7 +424,7 @@ func selector(name string) cue.Selector {
 	return cue.Str(name)
 }
 
-// cueWords says in plain words what an evaluation error means.
+// cueWords explains an evaluation error in plain words.
 func cueWords(err errors.Error) (code, msg, hint string) {
 	format, args := err.Msg()
 	has := func(part string) bool { return strings.Contains(format, part) }
@@ -464,8 +461,7 @@ func cueWords(err errors.Error) (code, msg, hint string) {
 	}
 }
 
-// authorPath writes a path as all findings do: without the name the policy has
-// in a file of several.
+// authorPath returns a path in the form of findings: without the name of the policy in a file with several.
 func (r *cueReader) authorPath(names []string) string {
 	if len(names) > 1 && r.several && !strings.HasPrefix(names[0], "_") && !strings.HasPrefix(names[0], "#") {
 		names = names[1:]

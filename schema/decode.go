@@ -9,8 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// The bounds of a reading. They keep a reading cheap; they do not replace the
-// limits of the process that evaluates CUE.
+// Limits of a reading. They keep it cheap. They do not replace the limits of the process that evaluates CUE.
 const (
 	MaxFileBytes  = 1 << 20 // of one source
 	MaxTotalBytes = 8 << 20 // of all sources
@@ -19,38 +18,35 @@ const (
 	maxFindings   = 1_000   // of a file
 )
 
-// Decode reads policies in any input form, which the ending of a name tells:
-// .yaml, .yml, .json or .cue. A CUE file may hold one policy, or several as
-// fields of its top level; every CUE file stands alone and sees the
-// definitions of policy.cue by name (#Policy, #Bridge, …).
+// Decode reads policies in any input form. The extension of the file name selects it:
+// .yaml, .yml, .json or .cue. A CUE file may hold one policy, or several as fields
+// of its top level. Every CUE file is evaluated by itself, and sees the definitions of
+// policy.cue by name (#Policy, #Bridge, …).
 //
-// All findings of all sources come back sorted. Policies holds those that were
-// read without an error, in the order of the sources; when Refused reports
-// true, some are missing and none may be applied. Decode is pure: it opens
-// nothing and keeps nothing. Evaluating CUE cannot be cancelled, so untrusted
-// CUE belongs in a process that can be killed.
+// All findings of all sources are returned sorted. Policies has those without errors, in
+// the order of the sources. If Diagnostics.Refused returns true, some are missing and
+// none may be applied. Decode has no side effects. The evaluation of CUE cannot be
+// cancelled, so untrusted CUE belongs in a process that can be killed.
 func Decode(sources []Source) ([]Policy, Diagnostics) {
 	r := ReadPartly(sources)
 	return slices.DeleteFunc(r.Policies, func(p Policy) bool { _, refused := r.Refused[p.File]; return refused }),
 		r.Found
 }
 
-// Reading is what could be read of sources, and what was refused.
+// Reading is the readable part of sources, and what was rejected.
 type Reading struct {
-	// Policies are the documents without what was refused of them, or with what was
-	// probably meant. Of a file in Refused they are good for looking for more findings
-	// and for nothing else.
+	// Policies are the documents without their rejected parts, or with what was probably meant in their
+	// place. For a file in Refused they are only good for finding more mistakes.
 	Policies []Policy
 	Found    Diagnostics
-	// Refused holds, for each file with an error, the author's paths of what was
-	// refused; "" is all of it.
+	// Refused maps each file with an error to the author's paths of the rejected parts; "" is the whole file.
 	Refused map[string][]string
 }
 
-// ReadPartly is Decode for a search of every mistake at once: what one mistake hides.
+// ReadPartly is Decode for finding every mistake at once, including those that another mistake hides.
 func ReadPartly(sources []Source) Reading {
 	defs, err := ParseShapes(policyCUE)
-	if err != nil { // the definitions are part of the program, so a test would have failed
+	if err != nil { // the definitions are part of the program and tested
 		return Reading{Found: Diagnostics{{Pos: Pos{File: "policy.cue", Line: 1, Column: 1}, Code: CodeSchema,
 			Msg: err.Error()}}}
 	}
@@ -104,7 +100,7 @@ func decodeFile(src Source, defs map[string]*Shape, found *findings) []Policy {
 	return policies
 }
 
-// readable refuses what is no text and drops a byte order mark.
+// readable rejects text that is not readable and removes a byte order mark.
 func readable(src Source, found *findings) ([]byte, bool) {
 	text := bytes.TrimPrefix(src.Data, []byte("\xef\xbb\xbf"))
 	refuse := func(offset int, code, msg, hint string) ([]byte, bool) {
@@ -140,8 +136,7 @@ func spotAt(text []byte, offset int) spot {
 	return spot{1 + bytes.Count(before, []byte("\n")), offset - bytes.LastIndexByte(before, '\n')}
 }
 
-// decodeDocument checks one document against the form it is written in and
-// binds it.
+// decodeDocument checks one document against its form and binds it.
 func decodeDocument(doc *node, defs map[string]*Shape, found *findings) (Policy, bool) {
 	before := found.count
 	c := &checker{findings: found, mends: true}
@@ -172,7 +167,7 @@ func decodeDocument(doc *node, defs map[string]*Shape, found *findings) (Policy,
 	return p, true
 }
 
-// formOf tells the full language from the compact form by the names at the top.
+// formOf distinguishes the full and the compact form by the top-level names.
 func formOf(doc *node, defs map[string]*Shape, c *checker) (string, bool) {
 	const hint = "a policy starts with apiVersion: ringd/v1, or with interpreter_ring:"
 	if doc.kind != Object {
@@ -208,8 +203,8 @@ func formOf(doc *node, defs map[string]*Shape, c *checker) (string, bool) {
 	return "", false
 }
 
-// foreign reports a document of Kubernetes, or of another program that names an apiVersion
-// and a kind: none of its fields is a mistake by itself.
+// foreign reports a document of Kubernetes, or of another program with an apiVersion and a kind. Then none of
+// its fields is reported by itself.
 func (c *checker) foreign(doc *node, defs map[string]*Shape) bool {
 	version, kind := doc.get("apiVersion"), doc.get("kind")
 	if version == nil || kind == nil || version.kind != String || kind.kind != String ||
@@ -230,7 +225,7 @@ func (c *checker) foreign(doc *node, defs map[string]*Shape) bool {
 	return true
 }
 
-// mixed reports a file that holds names of both forms.
+// mixed reports a file with names of both forms.
 func (c *checker) mixed(doc *node, name string, defs map[string]*Shape) bool {
 	own, other := defs[name].FieldNames(), defs["#Compact"].FieldNames()
 	if name == "#Compact" {
@@ -250,15 +245,15 @@ func (c *checker) mixed(doc *node, name string, defs map[string]*Shape) bool {
 	return true
 }
 
-// findings collects what is wrong with one file.
+// findings collects the errors of one file.
 type findings struct {
 	file  string
 	list  Diagnostics
 	count int
-	paths []string // the author's, of what the checker reported
+	paths []string // the author's paths of what the checker reported
 }
 
-// add appends a finding and returns it, for the caller to complete at once.
+// add appends a finding and returns it, so that the caller can complete it.
 func (f *findings) add(at spot, code, msg, hint string) *Diagnostic {
 	f.count++
 	d := Diagnostic{Pos: f.pos(at), Code: code, Msg: msg, Hint: hint}

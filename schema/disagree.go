@@ -1,7 +1,7 @@
 package schema
 
-// disagreements reports what no single field is wrong about: the same thing
-// granted and denied, and fields that exclude each other.
+// disagreements reports errors that involve several fields: the same item granted and denied, and fields that
+// exclude each other.
 func (c *checker) disagreements(doc *node, compact bool) {
 	if compact {
 		ring := doc.get("interpreter_ring")
@@ -34,8 +34,8 @@ func at(names ...string) *place {
 	return p
 }
 
-// overlap warns of a denied item that is also allowed; by names the field of
-// an allowed item that is compared, "" for the item itself.
+// overlap warns of denied items that are also allowed. by is the field of an allowed item to compare, or ""
+// for the item itself.
 func (c *checker) overlap(allow, deny *node, by string, p *place) {
 	allowed := map[string]*node{}
 	for _, item := range allow.list() {
@@ -56,7 +56,7 @@ func (c *checker) overlap(allow, deny *node, by string, p *place) {
 	}
 }
 
-// modules holds that a module has one source.
+// modules checks that a module has one source.
 func (c *checker) modules(modules *node) {
 	if modules == nil || modules.kind != Object {
 		return

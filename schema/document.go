@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Document decodes the one document of a YAML or JSON file that is no policy, such as
-// the tests beside one. definitions is CUE as policy.cue, name the definition to meet,
-// into a pointer to a struct with `cue:"name"` tags; a []byte field takes JSON. The
-// origins are by path: "cases[0].name". Where the findings refuse, into is left as it was.
+// Document decodes the one document of a YAML or JSON file that is not a policy, such as the tests next to
+// one. definitions is CUE like policy.cue, and name is the definition to match. into is a pointer to a struct
+// with `cue:"name"` tags; a []byte field takes JSON. The origins are by path: "cases[0].name". If a finding
+// is an error, into is not changed.
 func Document(src Source, definitions, name string, into any) (map[string]Origin, Diagnostics) {
 	found := &findings{file: src.Name}
 	defs, err := ParseShapes(definitions)
-	if err != nil || defs[name] == nil { // the definitions are part of the program, so a test would have failed
+	if err != nil || defs[name] == nil { // the definitions are part of the program and tested
 		found.add(spot{1, 1}, CodeSchema, fmt.Sprintf("the definition %s cannot be read: %v", name, err), "")
 		return nil, found.list
 	}
@@ -31,7 +31,7 @@ func Document(src Source, definitions, name string, into any) (map[string]Origin
 	default:
 		found.add(spot{1, 1}, CodeFormat, "the file is not .yaml, .yml or .json", "")
 	}
-	if len(docs) == 1 { // of several none is read
+	if len(docs) == 1 { // if there are several, none is read
 		(&checker{findings: found}).value(docs[0], defs[name], nil)
 	}
 	if len(docs) != 1 || found.refused() {

@@ -1,6 +1,3 @@
-// This file holds what is said about sources: a place, a code, a message, a
-// hint. It is pure; package schema gives its names to everybody.
-
 package schema
 
 import (
@@ -10,8 +7,8 @@ import (
 	"strings"
 )
 
-// Pos is a place in the author's text. Line and Column count from 1, Column in
-// bytes. The zero Pos means "no place".
+// Pos is a position in the author's text. Line and Column count from 1, Column in bytes. The zero Pos means
+// "unknown".
 type Pos struct {
 	File   string `json:"file"`
 	Line   int    `json:"line"`
@@ -21,13 +18,12 @@ type Pos struct {
 // String returns file:line:column.
 func (p Pos) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column) }
 
-// Compare orders places by file, line and column.
+// Compare orders positions by file, line and column.
 func (p Pos) Compare(o Pos) int {
 	return cmp.Or(cmp.Compare(p.File, o.File), cmp.Compare(p.Line, o.Line), cmp.Compare(p.Column, o.Column))
 }
 
-// Severity tells findings that refuse the policy from those that do not. The
-// zero value refuses.
+// Severity distinguishes errors from warnings. The zero value is an error.
 type Severity uint8
 
 // The severities.
@@ -36,7 +32,7 @@ const (
 	Warning
 )
 
-// MarshalText writes "error" or "warning".
+// MarshalText returns "error" or "warning".
 func (s Severity) MarshalText() ([]byte, error) {
 	if s == Warning {
 		return []byte("warning"), nil
@@ -44,7 +40,7 @@ func (s Severity) MarshalText() ([]byte, error) {
 	return []byte("error"), nil
 }
 
-// UnmarshalText reads what MarshalText writes; any other word is an error.
+// UnmarshalText decodes "error" or "warning".
 func (s *Severity) UnmarshalText(text []byte) error {
 	switch string(text) {
 	case "warning":
@@ -57,19 +53,18 @@ func (s *Severity) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Diagnostic is one finding about sources: one mistake of the author is one
-// Diagnostic. Msg carries the author's path first ("spec.network.mode: …").
+// Diagnostic is one finding about sources. One mistake of the author is one Diagnostic. Msg begins with the
+// author's path ("spec.network.mode: …").
 type Diagnostic struct {
 	Pos      Pos      `json:"pos"`
 	Code     string   `json:"code"`
 	Msg      string   `json:"msg"`
 	Hint     string   `json:"hint,omitempty"`
-	Related  []Pos    `json:"related,omitempty"` // the other place, where two lines disagree
+	Related  []Pos    `json:"related,omitempty"` // other positions involved
 	Severity Severity `json:"severity,omitempty"`
 }
 
-// String formats the finding as "file:line:col: code: message", the hint on an
-// indented line of its own.
+// String formats the finding as "file:line:col: code: message", with the hint on an indented line of its own.
 func (d Diagnostic) String() string {
 	s := fmt.Sprintf("%s: %s: %s", d.Pos, d.Code, d.Msg)
 	if d.Hint != "" {
@@ -90,14 +85,14 @@ func (ds Diagnostics) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Refused reports whether a finding refuses the policy.
+// Refused reports whether a finding is an error.
 func (ds Diagnostics) Refused() bool {
 	return slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == Error })
 }
 
-// Sort orders by file, line, column, code and message. Findings that say the
-// same about one place are one mistake, however many values it reaches: of an
-// anchor or a comprehension the first stays. A warning never stands for an error.
+// Sort orders by file, line, column, code and message. Equal findings at one position are one mistake, even
+// if it affects several values through an anchor or a comprehension: the first one stays. A warning never
+// replaces an error.
 func (ds Diagnostics) Sort() Diagnostics {
 	slices.SortFunc(ds, func(a, b Diagnostic) int {
 		return cmp.Or(a.Pos.Compare(b.Pos), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Severity, b.Severity),
@@ -108,13 +103,13 @@ func (ds Diagnostics) Sort() Diagnostics {
 	})
 }
 
-// words is the message without the author's path.
+// words returns the message without the author's path.
 func (d Diagnostic) words() string {
 	path, words, found := strings.Cut(d.Msg, ": ")
 	if !found || strings.Contains(path, " ") {
 		words = d.Msg
 	}
-	// Of several values that one place made, what they must be is said once.
+	// If one position produced several values, the requirement is reported once.
 	if value, rest, ok := strings.Cut(words, "\" must "); ok && strings.HasPrefix(value, "\"") {
 		return "must " + rest
 	}

@@ -29,20 +29,20 @@ func readJSON(text []byte, found *findings) []*node {
 	return []*node{root}
 }
 
-// errStop ends a reading whose finding is reported already.
+// errStop ends a reading whose finding has been reported.
 var errStop = errors.New("stop") // a sentinel
 
 type jsonReader struct {
 	*findings
 	text   []byte
 	dec    *json.Decoder
-	offset int // up to which line and start are right
+	offset int // line and start are valid up to this offset
 	line   int
 	start  int // offset of the line
 	at     spot
 }
 
-// token returns the next token and sets at to its place.
+// token returns the next token and sets at to its position.
 func (r *jsonReader) token() (json.Token, error) {
 	from := int(r.dec.InputOffset())
 	for from < len(r.text) && bytes.IndexByte([]byte(" \t\r\n,:"), r.text[from]) >= 0 {
@@ -89,7 +89,7 @@ func (r *jsonReader) value(depth int) (*node, error) {
 	return out, err
 }
 
-// replaced reports text in which the decoder put U+FFFD for half a surrogate pair.
+// replaced reports text in which the decoder replaced half a surrogate pair by U+FFFD.
 func (r *jsonReader) replaced(text string, at spot) {
 	if strings.ContainsRune(text, utf8.RuneError) {
 		r.add(at, CodeEncoding, "the text holds half a surrogate pair or U+FFFD", "")
@@ -135,7 +135,7 @@ func (r *jsonReader) object(out *node, depth int) error {
 	return err
 }
 
-// jsonSyntax turns the decoder's error into a finding in plain words.
+// jsonSyntax converts the decoder's error to a finding in plain words.
 func jsonSyntax(text []byte, err error, found *findings) {
 	var bad *json.SyntaxError
 	if !errors.As(err, &bad) || errors.Is(err, io.ErrUnexpectedEOF) {

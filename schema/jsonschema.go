@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// shapesSchema returns a JSON Schema (draft 7, which editors know) of the
-// definitions #Policy and #Compact and all they use.
+// shapesSchema returns a JSON Schema (draft 7, which editors support) of the definitions #Policy and #Compact
+// and all that they use.
 func shapesSchema(defs map[string]*Shape) ([]byte, error) {
 	definitions := map[string]any{}
 	for name, s := range defs {
@@ -34,7 +34,7 @@ func shapesSchema(defs map[string]*Shape) ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// ref is s where it is used: by name if it has one.
+// ref returns the schema of s where it is used: a reference if s has a name.
 func (s *Shape) ref() map[string]any {
 	if s.Name != "" {
 		return map[string]any{"$ref": "#/definitions/" + strings.TrimPrefix(s.Name, "#")}
@@ -71,7 +71,7 @@ func (s *Shape) body() map[string]any {
 	case Bool:
 		out["type"] = "boolean"
 	case Null, Float, Bytes:
-		out["not"] = map[string]any{} // no definition is of this kind
+		out["not"] = map[string]any{} // no definition has this kind
 	}
 	if s.Says != "" && s.Keys == nil {
 		out["errorMessage"] = s.Says
@@ -110,7 +110,7 @@ func (s *Shape) objectSchema(out map[string]any) {
 func (s *Shape) textSchema(out map[string]any) {
 	out["type"] = "string"
 	switch {
-	case s.Also != nil: // a pattern accepts these words, and editors do not offer them
+	case s.Also != nil: // a pattern accepts these words, so editors do not offer them
 		out["anyOf"] = []any{map[string]any{"enum": s.Enum},
 			map[string]any{"pattern": "^(" + strings.Join(s.Also, "|") + ")$"}}
 	case s.Enum != nil:

@@ -15,7 +15,7 @@ const (
 	Bytes // CUE only; no field takes it
 )
 
-// String names the kind in words for a finding.
+// String returns the name of the kind for a finding.
 func (k ValueKind) String() string {
 	switch k {
 	case Null:

@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// trouble is what a text that cannot be parsed is wrong about, as its lines show it. The
-// zero Trouble is none.
+// trouble is the cause of a syntax error, found in its lines. The zero trouble means none was found.
 type trouble struct {
-	Line      int // from 1
+	Line      int // counts from 1
 	Column    int
 	Msg, Hint string
 }
 
-// cueTrouble finds what makes a text CUE and no YAML: a package, or fields behind one another.
+// cueTrouble finds signs that a text is CUE and not YAML: a package clause, or several fields on one line.
 func cueTrouble(text []byte) trouble {
 	is := regexp.MustCompile(
 		`^(package [a-z]+|import "|\s*[A-Za-z_]+: [A-Za-z_]+: (["{\[0-9]|true|false)|` +
@@ -32,8 +31,7 @@ func cueTrouble(text []byte) trouble {
 	return trouble{}
 }
 
-// yamlInCUE finds what makes a text YAML and no CUE: a version without quotes, an item with a
-// dash.
+// yamlInCUE finds signs that a text is YAML and not CUE: an unquoted version, a list item with a dash.
 func yamlInCUE(text []byte) trouble {
 	is := regexp.MustCompile(
 		`^(apiVersion:\s*ringd/|---\s*$|\s+- [A-Za-z]|[A-Za-z]+:\s*$|\s*[A-Za-z]+: [A-Za-z$][^"{\[]*:[^"{\[]*$)`)
@@ -48,7 +46,7 @@ func yamlInCUE(text []byte) trouble {
 
 func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
 
-// openTrouble finds a bracket or a quote of YAML that is not closed: the innermost one.
+// openTrouble finds the innermost bracket or quote of YAML that is not closed.
 func openTrouble(text []byte) trouble {
 	var b brackets
 	for i, line := range bytes.Split(text, []byte("\n")) {
@@ -79,17 +77,17 @@ type brackets struct {
 	quoted opening
 }
 
-// opening is a bracket or a quote, with its line and column from 1. The zero value is none.
+// opening is a bracket or a quote, with its line and column from 1. The zero value means none.
 type opening struct {
 	line, column int
 	r            byte
 }
 
-// closers has the bracket that closes each opening one.
+// closers maps each opening bracket to its closing one.
 func closers() map[byte]byte { return map[byte]byte{'[': ']', '{': '}'} }
 
-// read reads a character of a line and returns where the next one is. It returns false if the character closes
-// another bracket than the innermost one.
+// read reads one character of a line and returns the position of the next one. It returns false if the
+// character closes a bracket that is not the innermost one.
 func (b *brackets) read(number int, line []byte, at int) (next int, closed bool) {
 	c, before := line[at], byte(' ')
 	if at > 0 {
@@ -123,12 +121,12 @@ func (b *brackets) unclosed() trouble {
 		fmt.Sprintf("close the %c of this line with %c", last.r, closers()[last.r])}
 }
 
-// indentTrouble finds the first line of YAML in blocks whose column fits none of the lines around it, or that
-// is deeper than a line with a value.
+// indentTrouble finds the first line of block YAML whose indentation matches none of the surrounding levels,
+// or is deeper than a line that already has a value.
 func indentTrouble(text []byte) trouble {
 	var c columns
 	c.lines = strings.Split(string(text), "\n")
-	last := 0 // the line with content before, from 1
+	last := 0 // the previous line with content, from 1
 	for i, line := range c.lines {
 		trimmed := strings.TrimSpace(line)
 		if trimmed == "" || trimmed[0] == '#' {
@@ -140,7 +138,7 @@ func indentTrouble(text []byte) trouble {
 		}
 		if strings.ContainsAny(trimmed[:1], "[]{}") || strings.HasSuffix(trimmed, "|") ||
 			strings.HasSuffix(trimmed, ">") || strings.HasSuffix(trimmed, "|-") {
-			return trouble{} // texts and brackets over several lines have their own columns
+			return trouble{} // multi-line texts and brackets have their own indentation
 		}
 		if t := c.enter(i+1, before); t.Line > 0 {
 			return t
@@ -150,16 +148,17 @@ func indentTrouble(text []byte) trouble {
 	return trouble{}
 }
 
-// columns holds the columns of the fields around a line of YAML in blocks.
+// columns holds the indentation levels around a line of block YAML.
 type columns struct {
 	lines []string
 	open  []column // the innermost last
 }
 
-// column is one of columns, and the first line that has it, from 1.
+// column is one level, with the first line that has it, from 1.
 type column struct{ at, line int }
 
-// enter closes the columns that a line is left of, and opens its own. before is the line with content before it.
+// enter closes the levels that are deeper than a line, and opens the line's own. before is the previous line
+// with content.
 func (c *columns) enter(number, before int) trouble {
 	at := indent(c.lines[number-1])
 	popped, top := column{-1, 0}, column{-1, 0}
@@ -172,7 +171,7 @@ func (c *columns) enter(number, before int) trouble {
 	}
 	switch {
 	case top.at == at:
-	case popped.line > 0: // it lies between two columns
+	case popped.line > 0: // between two levels
 		near := popped
 		if top.line > 0 && at-top.at < popped.at-at {
 			near = top
@@ -188,7 +187,7 @@ func (c *columns) enter(number, before int) trouble {
 	return trouble{}
 }
 
-// items opens the columns of the fields behind the dashes of a line.
+// items opens the levels of the fields after the dashes of a line.
 func (c *columns) items(number int) {
 	at := indent(c.lines[number-1])
 	for rest := c.lines[number-1][at:]; strings.HasPrefix(rest, "- "); {
@@ -201,7 +200,7 @@ func (c *columns) items(number int) {
 	}
 }
 
-// hasValue reports whether a line is a field with its value.
+// hasValue reports whether a line is a field with a value.
 func hasValue(line string) bool {
 	return regexp.MustCompile(`^(- )*[A-Za-z_"'][^:#]*: +[^#\s|>&*!]`).MatchString(strings.TrimSpace(line))
 }

@@ -4,27 +4,27 @@ import (
 	"encoding/json"
 )
 
-// spot is a line and column of the one file a node is from.
+// spot is a line and column in the file of a node.
 type spot struct{ line, col int }
 
-// node is one value of any input form. All forms are read into it, so that
-// they are checked and bound by the same code.
+// node is one value of any input form. All forms are read into nodes, so that the same code checks and binds
+// them.
 type node struct {
 	kind    ValueKind
 	plain   bool   // YAML, unquoted
-	alias   string // of the anchor that it repeats
-	bad     bool   // it was refused, and is taken out of what is checked further
+	alias   string // name of the anchor that it repeats
+	bad     bool   // it was rejected and is left out of further checks
 	text    string // of a scalar: the text, the digits, "true"
-	trap    string // why a YAML 1.1 reader would see another value, or ""
-	keyTrap string // the same of the name this value stands under
-	key     spot   // of the name this value stands under, zero in a list
-	at      spot   // of the value
-	path    string // author's path when it differs from the place in the tree
+	trap    string // the other value that a YAML 1.1 reader would see, or empty
+	keyTrap string // the same for its name
+	key     spot   // position of its name; zero in a list
+	at      spot   // position of the value
+	path    string // author's path, if it differs from the position in the tree
 	items   []*node
-	names   []string // of an object, beside items
+	names   []string // of an object, parallel to items
 }
 
-// get returns the value under name, nil when n is nil, no object or lacks it.
+// get returns the value of name. It returns nil if n is nil, not an object, or has no such name.
 func (n *node) get(name string) *node {
 	if n == nil || n.kind != Object {
 		return nil
@@ -37,7 +37,7 @@ func (n *node) get(name string) *node {
 	return nil
 }
 
-// prune takes out of a tree what was refused.
+// prune removes the rejected parts of a tree.
 func (n *node) prune() {
 	kept, names := n.items[:0:0], n.names[:0:0]
 	for i, item := range n.items {
@@ -58,7 +58,7 @@ func (n *node) prune() {
 	}
 }
 
-// list returns the items of a list, nil when n is nil or no list.
+// list returns the items of a list, or nil if n is nil or not a list.
 func (n *node) list() []*node {
 	if n == nil || n.kind != List {
 		return nil
@@ -66,7 +66,7 @@ func (n *node) list() []*node {
 	return n.items
 }
 
-// where is the place that speaks for the whole value: its name if it has one.
+// where returns the position for the whole value: that of its name, if it has one.
 func (n *node) where() spot {
 	if n.key != (spot{}) {
 		return n.key
@@ -74,7 +74,7 @@ func (n *node) where() spot {
 	return n.at
 }
 
-// plainValue returns n as encoding/json would decode it, for canonical output.
+// plainValue returns n in the form of encoding/json, for canonical output.
 func (n *node) plainValue() any {
 	switch n.kind {
 	case Bool:

@@ -1,7 +1,3 @@
-// This file owns where the values of a merged policy stand: the places of a value
-// and of everything in it move with it, from one document or path to another. It is
-// pure. Package layers calls it.
-
 package schema
 
 import (
@@ -10,11 +6,11 @@ import (
 	"strings"
 )
 
-// Origins are the places of values by their path.
+// Origins maps paths to the positions of values.
 type Origins = map[string]Origin
 
-// MoveOrigins copies the places of a value, and of everything in it, from one path of a map
-// to a path of another one.
+// MoveOrigins copies the positions of a value, and of everything in it, from a path in one map to a path in
+// another.
 func MoveOrigins(to Origins, path string, from Origins, old string, v any) {
 	walk(reflect.ValueOf(v), path, old, func(path, old string) {
 		if o, ok := from[old]; ok {
@@ -23,12 +19,12 @@ func MoveOrigins(to Origins, path string, from Origins, old string, v any) {
 	})
 }
 
-// ForgetOrigins drops the places of a value and of everything in it.
+// ForgetOrigins removes the positions of a value and of everything in it.
 func ForgetOrigins(from Origins, path string, v any) {
 	walk(reflect.ValueOf(v), path, path, func(path, _ string) { delete(from, path) })
 }
 
-// walk visits the paths of a value and of what is in it, under two names.
+// walk visits the paths of a value and of everything in it, under two prefixes.
 func walk(v reflect.Value, path, other string, visit func(path, other string)) {
 	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return
@@ -68,10 +64,10 @@ func inside(v reflect.Value, path, other string, visit func(path, other string))
 	}
 }
 
-// IndexPath is the path of an item.
+// IndexPath returns the path of a list item.
 func IndexPath(at string, i int) string { return at + "[" + strconv.Itoa(i) + "]" }
 
-// WithOrigin puts a finding at a place, the author's path before its message.
+// WithOrigin returns a finding at a position, with the author's path before its message.
 func WithOrigin(o Origin, d Diagnostic) Diagnostic {
 	d.Pos = o.Pos
 	if o.Path != "" {
@@ -80,7 +76,7 @@ func WithOrigin(o Origin, d Diagnostic) Diagnostic {
 	return d
 }
 
-// OriginOf is the place of a value of a policy, or of what is around it.
+// OriginOf returns the position of a value of a policy, or of the nearest value around it.
 func OriginOf(p *Policy, path string) Origin {
 	for at := path; at != ""; at = at[:max(0, strings.LastIndexAny(at, ".["))] {
 		if o, ok := p.Origins[at]; ok {

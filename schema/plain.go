@@ -1,7 +1,3 @@
-// This file owns how small texts of a policy are read and shown: sizes,
-// durations, paths and names. It is pure and reports nothing: package compiler says
-// what is wrong with them.
-
 package schema
 
 import (
@@ -13,17 +9,17 @@ import (
 	"unicode"
 )
 
-// Size reads a size such as 64MiB.
+// Size parses a size such as 64MiB.
 func Size(s string) (int64, bool) {
 	return readUnit(s, []unitOfTime{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"B", 1}})
 }
 
-// Duration reads a duration such as 30s, in milliseconds.
+// Duration parses a duration such as 30s, in milliseconds.
 func Duration(s string) (int64, bool) {
 	return readUnit(s, []unitOfTime{{"ms", 1}, {"s", 1000}, {"m", 60_000}, {"h", 3_600_000}, {"d", 86_400_000}})
 }
 
-// Rate reads a rate such as 60/m, by the minute.
+// Rate parses a rate such as 60/m, for each minute.
 func Rate(s string) (int64, bool) { return readUnit(s, []unitOfTime{{"/m", 1}, {"/s", 60}}) }
 
 type unitOfTime struct {
@@ -46,7 +42,7 @@ func readUnit(text string, units []unitOfTime) (int64, bool) {
 	return 0, false
 }
 
-// ShowSize writes a size in the largest unit that it is whole in.
+// ShowSize formats a size in the largest unit without a fraction.
 func ShowSize(n int64) string {
 	for _, u := range []unitOfTime{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
 		if n >= u.factor && n%u.factor == 0 {
@@ -56,7 +52,7 @@ func ShowSize(n int64) string {
 	return strconv.FormatInt(n, 10) + "B"
 }
 
-// ShowDuration writes milliseconds in the largest unit that they are whole in.
+// ShowDuration formats milliseconds in the largest unit without a fraction.
 func ShowDuration(n int64) string {
 	for _, u := range []unitOfTime{{"h", 3_600_000}, {"m", 60_000}, {"s", 1000}} {
 		if n >= u.factor && n%u.factor == 0 {
@@ -66,11 +62,11 @@ func ShowDuration(n int64) string {
 	return strconv.FormatInt(n, 10) + "ms"
 }
 
-// Unseen reports whether a character does not show: what holds one never equals
-// what the author sees.
+// Unseen reports whether a character is invisible. A text with one never equals the text that the author
+// sees.
 func Unseen(r rune) bool { return !unicode.IsPrint(r) }
 
-// CleanAbsolute reports whether a path is absolute and as short as it can be.
+// CleanAbsolute reports whether a path is absolute and as short as possible.
 func CleanAbsolute(p string) bool {
 	return path.IsAbs(p) && path.Clean(p) == p && !strings.ContainsRune(p, 0)
 }
@@ -85,7 +81,7 @@ func CleanFilePath(p string) bool {
 	return CleanAbsolute(p)
 }
 
-// CleanHint says how a path is written cleanly, "" when that is not what is wrong.
+// CleanHint returns the clean form of a path for a hint, or "" if that would not help.
 func CleanHint(p string) string {
 	if p == "" || strings.Contains(p, "..") || path.Clean(p) == p {
 		return ""
@@ -96,8 +92,8 @@ func CleanHint(p string) string {
 // maxPath is the longest path that a system opens.
 const maxPath = 4095
 
-// OddPath says why a path looks like more than one file's name, or cannot be opened:
-// a format with one text, the path. "" when nothing is odd.
+// OddPath explains why a path looks like a pattern for several files, or cannot be opened. why is a format
+// with one verb for the path, or "" if nothing is odd.
 func OddPath(p, patternHint string) (why, hint string) {
 	switch {
 	case len(p) > maxPath:
@@ -113,12 +109,12 @@ func OddPath(p, patternHint string) (why, hint string) {
 	}
 }
 
-// Identifier reports whether name is one ASCII name.
+// Identifier reports whether name is one ASCII identifier.
 func Identifier(name string) bool {
 	return DottedName(name) && !strings.Contains(name, ".")
 }
 
-// DottedName reports whether name is ASCII names joined by dots.
+// DottedName reports whether name is ASCII identifiers joined by dots.
 func DottedName(name string) bool {
 	for part := range strings.SplitSeq(name, ".") {
 		if part == "" || '0' <= part[0] && part[0] <= '9' {

@@ -1,30 +1,29 @@
-// Package schema owns the policy language: its closed CUE definitions, the
-// compact form, and the decoding of YAML, JSON and CUE text into Go values that
-// keep the place of every value in the author's text.
+// Package schema owns the policy language: its closed CUE definitions, the compact form,
+// and the decoding of YAML, JSON and CUE text into Go values with the position of every
+// value in the author's text.
 //
-// It refuses what it does not know: unknown fields, duplicate keys, values of
-// the wrong shape. It is pure: bytes in, values or Diagnostics out. The compiler
-// and the compile child call it; nothing else evaluates CUE.
+// It rejects unknown fields, duplicate keys, and values of the wrong type. It uses no file
+// or network. The compiler and the compile child process call it. No other package
+// evaluates CUE.
 package schema
 
-// Source is one file of a policy. Name is what positions show: relative to its folder.
+// Source is one file of a policy. Name is used in positions: it is relative to the folder.
 type Source struct {
 	Name string
 	Data []byte
 }
 
-// Origin is where a value stands in the author's text. Path is as the author
-// wrote it, so it names the compact field for a policy in the compact form.
+// Origin is the position of a value in the author's text. Path is the path that the author wrote: that of the
+// compact field for a policy in the compact form.
 type Origin struct {
 	Pos  Pos
 	Path string
-	// Layer is the ceiling that the value comes from, "OrgPolicy acme"; "": the
-	// document of the agent itself.
+	// Layer is the ceiling of the value, such as "OrgPolicy acme", or empty for the agent's own document.
 	Layer string
 }
 
-// Policy is one decoded document of the full language. A document in the
-// compact form is lowered to it, with the origins of the compact text.
+// Policy is one decoded document of the full language. A document in the compact form is converted to it and
+// keeps the origins of the compact text.
 type Policy struct {
 	File       string   // Source.Name
 	Compact    bool     // written in the compact form
@@ -33,16 +32,17 @@ type Policy struct {
 	Metadata   Metadata `cue:"metadata"`
 	Spec       Spec     `cue:"spec"`
 
-	// Layers are the documents of an effective policy, the outermost first; nil as decoded.
+	// Layers are the documents of an effective policy, the outermost first. After decoding it is nil.
 	Layers []Layer
 
-	// Excepted names the exception that an item of an effective policy stands by, by
-	// the path of the item; Appended are those that only the exception lists.
+	// Excepted maps paths of items of an effective policy to the exception on which they depend. Appended
+	// lists the items that only the exception grants.
 	Excepted map[string]string
 	Appended []string
 
-	// Origins holds the place of every value by its path in the full language, such as
-	// "spec.executors.python.imports.deny[0]". A lowered value may share that of another.
+	// Origins maps the path of every value in the full language, such as
+	// "spec.executors.python.imports.deny[0]", to its position. Values of a converted document may share a
+	// position.
 	Origins map[string]Origin
 }
 
@@ -53,7 +53,7 @@ type Layer struct {
 	Metadata Metadata
 }
 
-// Metadata names a policy and its owner.
+// Metadata is the name of a policy and its owner.
 type Metadata struct {
 	Name        string            `cue:"name"`
 	Revision    int               `cue:"revision"`
@@ -65,11 +65,11 @@ type Metadata struct {
 	Parent      string            `cue:"parent"`
 }
 
-// Spec is the body of a policy. A nil pointer or slice means the author left
-// the field out, which is not the same as empty.
+// Spec is the body of a policy. A nil pointer or slice means that the author left the field out, which
+// differs from an empty one.
 type Spec struct {
 	Mode       string                  `cue:"mode"`
-	Audit      string                  `cue:"audit"` // "strict" or ""
+	Audit      string                  `cue:"audit"` // "strict" or empty
 	Agents     []AgentMatch            `cue:"agents"`
 	Data       *Data                   `cue:"data"`
 	RuleOfTwo  *RuleOfTwo              `cue:"ruleOfTwo"`
@@ -85,38 +85,38 @@ type Spec struct {
 	Guardrails []Guardrail             `cue:"guardrails"`
 }
 
-// AgentMatch names an agent that a policy is for.
+// AgentMatch names an agent of a policy.
 type AgentMatch struct {
 	Match      string   `cue:"match"`
 	Identities []string `cue:"identities"`
 }
 
-// Data bounds the class and place of data.
+// Data limits the class and place of data.
 type Data struct {
 	MaxClass  string   `cue:"maxClass"`
 	Residency []string `cue:"residency"`
 }
 
-// RuleOfTwo says what happens when three powers meet.
+// RuleOfTwo selects what happens when three powers meet.
 type RuleOfTwo struct {
 	OnThree string `cue:"onThree"`
 	Scope   string `cue:"scope"`
 	Mode    string `cue:"mode"`
 }
 
-// Inputs says what the inputs of a run carry.
+// Inputs declares the powers of a run's inputs.
 type Inputs struct {
 	Powers *Touches `cue:"powers"`
 }
 
-// Touches is what touching something brings into a run; a nil field is not said.
+// Touches declares powers. A nil field is not declared.
 type Touches struct {
 	Sensitive *bool `cue:"sensitive"`
 	Untrusted *bool `cue:"untrusted"`
 	External  *bool `cue:"external"`
 }
 
-// Executors grants languages.
+// Executors grants executors.
 type Executors struct {
 	Allowed []string `cue:"allowed"`
 	MinTier string   `cue:"minTier"`
@@ -144,20 +144,21 @@ type Python struct {
 	DenyBuiltins []string       `cue:"builtins.deny"`
 	Environment  *Environment   `cue:"environment"`
 	Environments []Environment  `cue:"environments"`
-	OnDenied     string         `cue:"onDenied"` // "report", "end" or ""
-	Tier         string         `cue:"tier"`     // "wasm", "os-sandbox" or ""
+	OnDenied     string         `cue:"onDenied"` // "report", "end" or empty
+	Tier         string         `cue:"tier"`     // "wasm", "os-sandbox" or empty
 	JIT          *bool          `cue:"jit"`
 	Limits       *Limits        `cue:"limits"`
 }
 
-// PythonImports lists modules. "*" in Allow is whatever nothing denies.
+// PythonImports lists modules. "*" in Allow means every module that is not denied.
 type PythonImports struct {
 	Allow       []string `cue:"allow"`
 	Deny        []string `cue:"deny"`
 	DenyProcess []string `cue:"denyProcess"`
 
-	// Within cuts the default set to what the layers above allow; nil cuts nothing. Beside: it
-	// is allowed beside Allow, to which an exception was added. Listed: Allow and Deny hold it.
+	// Within reduces the default set to what the layers above allow. nil: no reduction. Beside: the default
+	// set is allowed in addition to Allow, to which an exception was added. Listed: Allow and Deny contain
+	// the default set.
 	Within         []string
 	Beside, Listed bool
 }
@@ -177,11 +178,11 @@ type Shell struct {
 	AllowRedirects    *bool             `cue:"allowRedirects"`
 	AllowSubstitution *bool             `cue:"allowSubstitution"`
 	JIT               *bool             `cue:"jit"`
-	Audit             string            `cue:"audit"` // "metadata", "full" or ""
+	Audit             string            `cue:"audit"` // "metadata", "full" or empty
 	Limits            *Limits           `cue:"limits"`
 }
 
-// Binary is a program the shell may start.
+// Binary is a program that scripts may start.
 type Binary struct {
 	Path        string              `cue:"path"`
 	Args        *Args               `cue:"args"`
@@ -191,10 +192,10 @@ type Binary struct {
 	NotMatch    []string            `cue:"notMatch"`
 	Acknowledge *bool               `cue:"acknowledge"`
 	Network     *bool               `cue:"network"`
-	Under       map[string][]string // those of the layers above that helpers lie below
+	Under       map[string][]string // paths of the layers above that cover the helpers
 }
 
-// Args narrows how a program may be called.
+// Args restricts the words of a program.
 type Args struct {
 	Subcommands []string    `cue:"subcommands"`
 	Deny        []DenyWords `cue:"deny"`
@@ -205,21 +206,21 @@ type Args struct {
 	Force       []string    `cue:"force"`
 }
 
-// DenyWords refuses words of one program.
+// DenyWords denies words of one program.
 type DenyWords struct {
 	Words   string `cue:"words"`
 	Because string `cue:"because"`
 	Instead string `cue:"instead"`
 }
 
-// AskWords asks people about words of one program.
+// AskWords requires an approval for words of one program.
 type AskWords struct {
 	Words    string         `cue:"words"`
 	Because  string         `cue:"because"`
 	Approval *WordsApproval `cue:"approval"`
 }
 
-// WordsApproval says who is asked about a command; "" and nil are absent.
+// WordsApproval is the approval of a command. Empty and nil fields are absent.
 type WordsApproval struct {
 	From         []string `cue:"from"`
 	Count        *int64   `cue:"count"`
@@ -227,7 +228,7 @@ type WordsApproval struct {
 	Hold         string   `cue:"hold"`
 }
 
-// DenyPattern refuses a command.
+// DenyPattern denies a command.
 type DenyPattern struct {
 	Pattern  string   `cue:"pattern"`
 	Kind     string   `cue:"kind"`
@@ -237,8 +238,8 @@ type DenyPattern struct {
 	NotMatch []string `cue:"notMatch"`
 }
 
-// ModuleSource is a JavaScript module of the policy: inline source or a file
-// of the policy's modules/ folder, with an optional pinned digest.
+// ModuleSource is a JavaScript module of the policy: inline text or a file of the policy's modules/ folder,
+// with an optional digest.
 type ModuleSource struct {
 	File   string `cue:"file"`
 	Source string `cue:"source"`
@@ -251,24 +252,24 @@ type Bridge struct {
 	Powers    Powers        `cue:"powers"`
 	DataClass string        `cue:"dataClass"`
 	Executors []string      `cue:"executors"`
-	Arguments []byte        `cue:"arguments"` // JSON Schema as JSON, nil when absent
+	Arguments []byte        `cue:"arguments"` // JSON Schema as JSON; nil: absent
 	Result    []byte        `cue:"result"`
 	Limits    *BridgeLimits `cue:"limits"`
 	Approval  *Approval     `cue:"approval"`
 	Audit     string        `cue:"audit"`
 
-	// Also holds the schemas of the layers above, as JSON; nil as it was decoded.
+	// Also holds the schemas of the layers above, as JSON. After decoding it is nil.
 	Also, AlsoResult [][]byte
 }
 
-// Powers are what a bridge can do.
+// Powers are the effects of a bridge.
 type Powers struct {
 	Sensitive bool `cue:"sensitive"`
 	Untrusted bool `cue:"untrusted"`
 	External  bool `cue:"external"`
 }
 
-// BridgeLimits bound a bridge; a nil or "" field is absent.
+// BridgeLimits are the limits of a bridge. A nil or empty field is absent.
 type BridgeLimits struct {
 	CallsPerRun   *int64 `cue:"callsPerRun"`
 	Concurrent    *int64 `cue:"concurrent"`
@@ -280,7 +281,7 @@ type BridgeLimits struct {
 	Timeout       string `cue:"timeout"`
 }
 
-// Approval asks a person.
+// Approval is the approval of a call.
 type Approval struct {
 	Required     bool     `cue:"required"`
 	From         []string `cue:"from"`
@@ -307,7 +308,7 @@ type Network struct {
 	Deny     []string  `cue:"deny"`
 }
 
-// Egress is one granted host. Host may hold a port or :*; then Ports is empty.
+// Egress is one granted host. Host may contain a port or :*; then Ports is empty.
 type Egress struct {
 	Host     string        `cue:"host"`
 	Ports    []int         `cue:"ports"`
@@ -320,10 +321,10 @@ type Egress struct {
 	Binaries []string      `cue:"binaries"`
 	Powers   *Touches      `cue:"powers"`
 	Reason   string        `cue:"reason"`
-	Under    []Entry       // the entries of layers above that it shares limits with; nil as it was decoded
+	Under    []Entry       // entries of the layers above whose limits also apply; nil after decoding
 }
 
-// EgressLimits as written: sizes "64MiB", a rate "60/m"; "" and nil are absent.
+// EgressLimits as written: sizes "64MiB", a rate "60/m". Empty and nil fields are absent.
 type EgressLimits struct {
 	Up          string `cue:"up"`
 	Down        string `cue:"down"`
@@ -344,10 +345,10 @@ type Gateway struct {
 	Expires    string        `cue:"expires"`
 	Powers     *Touches      `cue:"powers"`
 	Reason     string        `cue:"reason"`
-	Under      []Entry       // as of an Egress
+	Under      []Entry       // as in Egress
 }
 
-// Limits as written: sizes "64MiB", durations "30s"; "" and nil are absent.
+// Limits as written: sizes "64MiB", durations "30s". Empty and nil fields are absent.
 type Limits struct {
 	CPU          string `cue:"cpu"`
 	Memory       string `cue:"memory"`
@@ -361,13 +362,13 @@ type Limits struct {
 	Pause        string `cue:"pause"`
 }
 
-// Sessions lets runs leave state to later ones; "" is absent.
+// Sessions lets runs leave state to later ones. Empty fields are absent.
 type Sessions struct {
 	MaxAge  string `cue:"maxAge"`
 	MaxSize string `cue:"maxSize"`
 }
 
-// Exception lifts a ceiling for a while.
+// Exception is a temporary grant above a ceiling.
 type Exception struct {
 	ID         string          `cue:"id"`
 	Owner      string          `cue:"owner"`
@@ -376,10 +377,10 @@ type Exception struct {
 	Reason     string          `cue:"reason"`
 	Ticket     string          `cue:"ticket"`
 	Grants     ExceptionGrants `cue:"grants"`
-	Lifts      []string        // the layers that it exceeds; nil in a document as it was decoded
+	Lifts      []string        // the layers that it exceeds; nil after decoding
 }
 
-// ExceptionGrants is what an exception grants.
+// ExceptionGrants lists the grants of an exception.
 type ExceptionGrants struct {
 	Imports  []string `cue:"imports"`
 	Egress   []Egress `cue:"egress"`
@@ -389,8 +390,8 @@ type ExceptionGrants struct {
 // Guardrail is a Rego rule over the effective policy.
 type Guardrail struct {
 	Name    string `cue:"name"`
-	On      string `cue:"on"`   // "policy", "call" or ""
-	Rego    string `cue:"rego"` // its text, or "" where File names it
-	File    string `cue:"file"` // guardrails/x.rego
+	On      string `cue:"on"`   // "policy", "call" or empty
+	Rego    string `cue:"rego"` // inline text, or empty if File is set
+	File    string `cue:"file"` // such as guardrails/x.rego
 	OnError string `cue:"onError"`
 }

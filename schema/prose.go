@@ -1,6 +1,3 @@
-// This file finds characters in a text that people and parsers read
-// differently. It decides nothing: package schema refuses what it finds.
-
 package schema
 
 import (
@@ -9,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// loneReturn returns the offset of the first carriage return without a line
-// feed, which some readers take for the end of a line; -1 if none.
+// loneReturn returns the offset of the first carriage return without a line feed, which some readers take for
+// a line end, or -1.
 func loneReturn(text []byte) int {
 	for i, b := range text {
 		if b == '\r' && (i+1 == len(text) || text[i+1] != '\n') {
@@ -20,16 +17,16 @@ func loneReturn(text []byte) int {
 	return -1
 }
 
-// misleading returns the offset of the first character that a reviewer does not
-// see, or that editors and parsers count lines by differently; -1 if none.
+// misleading returns the offset of the first character that is invisible to a reviewer, or that editors and
+// parsers count differently as a line end, or -1.
 func misleading(text []byte) int {
 	return bytes.IndexFunc(text, func(r rune) bool {
 		switch {
 		case r == '\t' || r == '\n' || r == '\r':
 			return false
-		case r < ' ' || r >= 0x7f && r < 0xa0: // control characters, NEL among them
+		case r < ' ' || r >= 0x7f && r < 0xa0: // control characters, including NEL
 			return true
-		case r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069: // line separators, direction
+		case r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069: // line separators, text direction
 			return true
 		default:
 			return r == 0xfeff || r >= 0xe0000 && r <= 0xe007f // zero width, tags
@@ -37,7 +34,7 @@ func misleading(text []byte) int {
 	})
 }
 
-// invalidAt returns the offset of the first byte that is not UTF-8; 0 if none.
+// invalidAt returns the offset of the first byte that is not UTF-8, or 0.
 func invalidAt(text []byte) int {
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRune(text[i:])
@@ -49,8 +46,8 @@ func invalidAt(text []byte) int {
 	return 0
 }
 
-// oddIndent returns the offset of the first space at the front of a line that
-// is not a plain one and that parsers take for a letter; -1 if none.
+// oddIndent returns the offset of the first leading space of a line that is not an ASCII space and that
+// parsers take for a letter, or -1.
 func oddIndent(text []byte) int {
 	start := 0
 	for line := range bytes.Lines(text) {
@@ -63,7 +60,7 @@ func oddIndent(text []byte) int {
 	return -1
 }
 
-// plainName reports whether a name can stand in a path of a finding as it is.
+// plainName reports whether a name needs no quotes in the path of a finding.
 func plainName(name string) bool {
 	for _, r := range name {
 		if r <= ' ' || r >= 0x7f {

@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// remedy says how an author writes what a text of a definition was meant to be: what to
-// write, "" when that is not known, and the advice. A text that it gives meets the
-// definition, so the rest of the policy is read with it.
+// remedy finds what a rejected text was probably meant to be. It returns the corrected text, or "" if it is
+// unknown, and the hint. A corrected text is valid, so the rest of the policy is checked with it.
 func (c *checker) remedy(text string, s *Shape) (fix, hint string) {
 	if plain := unquoted(text); plain != text {
 		if !s.Matches(plain) {
@@ -67,7 +66,7 @@ func (c *checker) remedy(text string, s *Shape) (fix, hint string) {
 	return fix, "write " + shown(fix)
 }
 
-// usual is what helps with a text of which nobody knows what was meant.
+// usual returns the general hint for a text whose meaning is unknown.
 func usual(s *Shape) string {
 	return map[string]string{
 		"#Date":       `write the day as "2026-12-31": year, month, day`,
@@ -89,25 +88,25 @@ func usual(s *Shape) string {
 	}[s.Name]
 }
 
-// private reports whether a text may hold a secret: a finding is kept and shown to others.
+// private reports whether a text may hold a secret, since findings are stored and shown to others.
 func private(text string, s *Shape) bool {
 	return s.Name == "#Credential" || (s.Name == "#Upstream" || s.Name == "#Host") && strings.ContainsAny(text, "@?")
 }
 
-// shown is a text as an author writes it: in quotes where YAML needs them.
+// shown returns a text in the author's notation: in quotes where YAML needs them.
 func shown(text string) string {
 	if text == "" || strings.ContainsAny(text[:1], "*&!@%`\"'#?|>{}[]-,") || strings.Contains(text, ": ") ||
 		strings.Contains(text, " #") ||
-		text[0] <= '9' && strings.Count(text, "-") == 2 { // a date, to many readers
+		text[0] <= '9' && strings.Count(text, "-") == 2 { // many readers read it as a date
 		return strconv.Quote(text)
 	}
 	return text
 }
 
-// curly are the quotes that word processors write.
+// curly are the quotes of word processors.
 const curly = "“”„‟‘’‚‛«»"
 
-// unquoted takes curly quotes off a text.
+// unquoted removes curly quotes from a text.
 func unquoted(text string) string {
 	if text == "" || !strings.ContainsRune(curly, []rune(text)[0]) {
 		return text
@@ -117,8 +116,8 @@ func unquoted(text string) string {
 
 func oddLetters() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9-]+`) }
 
-// parts reads a text of numbers, each with a unit: 1h30m, 5 minutes. scale gives the
-// worth of a unit. 0: it is no such text.
+// parts parses numbers with units: 1h30m, 5 minutes. scale returns the value of a unit. The result is 0 if
+// the text is invalid.
 func parts(text string, scale func(unit string) float64) float64 {
 	const one = `([0-9]+(?:[.,][0-9]+)?)\s*([A-Za-z]*)\s*`
 	if !regexp.MustCompile(`^(` + one + `){1,4}$`).MatchString(text) {
@@ -141,7 +140,7 @@ type unit struct {
 	worth float64
 }
 
-// whole writes a number in the largest unit that it is whole in.
+// whole formats a number in the largest unit without a fraction.
 func whole(n float64, units []unit) string {
 	for _, u := range units {
 		if v := n / u.worth; n > 0 && v == float64(int64(v)) && v < 1e9 {
@@ -151,8 +150,7 @@ func whole(n float64, units []unit) string {
 	return ""
 }
 
-// size reads 1GB, 512M, 1.5 GiB. A unit of thousands is one of 1024 here: it is what
-// programs that take such a word mean.
+// size parses 1GB, 512M, 1.5 GiB. Units of 1000 count as 1024: programs with such options mean that.
 func size(text string) string {
 	return whole(parts(text, func(unit string) float64 {
 		if unit == "byte" || unit == "bytes" {
@@ -169,7 +167,7 @@ func size(text string) string {
 	}), []unit{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}})
 }
 
-// duration reads 5 minutes, 1 day, 1h30m, 1.5h.
+// duration parses 5 minutes, 1 day, 1h30m, 1.5h.
 func duration(text string) string {
 	if iso := regexp.MustCompile(`^P(?:([0-9]+)D)?T?((?:[0-9]+[HMS])*)$`).FindStringSubmatch(text); iso != nil {
 		text = strings.ToLower(iso[2])
@@ -192,7 +190,7 @@ func duration(text string) string {
 	}), []unit{{"d", 24 * 3600e3}, {"h", 3600e3}, {"m", 60e3}, {"s", 1e3}, {"ms", 1}})
 }
 
-// rate reads 60/min, 60 per minute.
+// rate parses 60/min, 60 per minute.
 func rate(text string) string {
 	m := regexp.MustCompile(`^([0-9]+)\s*(?:/|per|p|r?p)\s*([A-Za-z]+)$`).FindStringSubmatch(text)
 	if m == nil {
@@ -206,8 +204,7 @@ func rate(text string) string {
 	return ""
 }
 
-// host reads an address of the web, a pattern and a regular expression as the host that
-// was meant.
+// host finds the intended host of a URL, a pattern or a regular expression.
 func host(text string, s *Shape) (fix, hint string) {
 	rest := text
 	if _, after, ok := strings.Cut(rest, "://"); ok {
@@ -254,7 +251,7 @@ func host(text string, s *Shape) (fix, hint string) {
 	return rest, hint
 }
 
-// filePath reads a path that is not written from a place.
+// filePath corrects a path that does not start at a place.
 func filePath(text string, s *Shape) (fix, hint string) {
 	fix = strings.TrimPrefix(text, "file://")
 	for _, place := range [][2]string{{"${HOME}", "~"}, {"$HOME", "~"}, {"${WORKSPACE}", "$WORKSPACE"},
@@ -282,7 +279,7 @@ func filePath(text string, s *Shape) (fix, hint string) {
 	return fix, "write " + shown(fix)
 }
 
-// absolute reads the path of a program or a folder of the host.
+// absolute corrects the path of a program or a folder of the host.
 func absolute(text string, s *Shape) (fix, hint string) {
 	switch {
 	case regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`).MatchString(text):
@@ -295,7 +292,7 @@ func absolute(text string, s *Shape) (fix, hint string) {
 	return "", "write the whole path, which begins with /"
 }
 
-// owner reads a name without the word for what it is.
+// owner corrects a name without its kind.
 func (c *checker) owner(text string, s *Shape) (fix, hint string) {
 	name := strings.TrimPrefix(strings.ReplaceAll(text, " ", "-"), "@")
 	if kind, rest, ok := strings.Cut(name, ":"); ok {
@@ -319,7 +316,7 @@ func (c *checker) owner(text string, s *Shape) (fix, hint string) {
 	return name, "write " + name + " (user:, group: or team: in front of who it is)"
 }
 
-// camel makes one name of words: spawn-subagent becomes spawnSubagent.
+// camel joins words to one name: spawn-subagent becomes spawnSubagent.
 func camel(text string) string {
 	var groups []string
 	for _, group := range strings.Split(text, ".") {
@@ -336,7 +333,7 @@ func camel(text string) string {
 	return strings.Join(groups, ".")
 }
 
-// date reads a day as other places write it.
+// date parses other notations of a day.
 func date(text string) string {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t.UTC().Format("2006-01-02T15:04:05Z")
@@ -354,7 +351,7 @@ func date(text string) string {
 	return ""
 }
 
-// module reads a requirement, a statement or the name of a package as a module.
+// module converts a requirement, an import statement or a package name to a module name.
 func module(text string) string {
 	text = strings.TrimPrefix(text, "import ")
 	if i := strings.IndexAny(text, " =<>~!;["); i > 0 {
@@ -364,7 +361,7 @@ func module(text string) string {
 	return strings.ReplaceAll(text, "-", "_")
 }
 
-// synonyms are words that authors use for the choices of a definition.
+// synonym finds the choice of a definition for which authors use another word.
 func synonym(word string, s *Shape) string {
 	for _, m := range []struct{ words, means string }{
 		{"javascript node nodejs node.js typescript ts ecmascript es", "js"}, {"py python3 cpython", "python"},
@@ -384,7 +381,7 @@ func synonym(word string, s *Shape) string {
 	return ""
 }
 
-// choiceHint says more of a choice than its words do.
+// choiceHint explains a choice in more detail.
 func choiceHint(s *Shape, meant string) string {
 	switch {
 	case slices.Contains(s.Enum, "AgentPolicy"):
@@ -400,7 +397,7 @@ func choiceHint(s *Shape, meant string) string {
 	}
 }
 
-// missingHint says what a required field looks like.
+// missingHint shows an example of a required field.
 func missingHint(name string) string {
 	for _, h := range [][2]string{
 		{"apiVersion", "apiVersion: ringd/v1"}, {"kind", "kind: AgentPolicy"}, {"revision", "revision: 1"},

@@ -1,7 +1,6 @@
 package schema
 
-// ReservedGlobal reports whether a JavaScript program has the name already, or
-// cannot write it.
+// ReservedGlobal reports whether a JavaScript program already has the name, or cannot write it.
 func ReservedGlobal(name string) bool {
 	switch name {
 	case "Array", "ArrayBuffer", "AggregateError", "AsyncDisposableStack", "AsyncIterator", "Atomics", "BigInt",
@@ -36,7 +35,7 @@ func ReservedGlobal(name string) bool {
 	}
 }
 
-// ReservedProperty reports whether a name has a meaning on every object.
+// ReservedProperty reports whether every object has a property of that name.
 func ReservedProperty(name string) bool {
 	switch name {
 	case "constructor", "prototype", "then", "toString", "toLocaleString", "toJSON", "valueOf", "hasOwnProperty",

@@ -1,7 +1,3 @@
-// This file owns what an unquoted YAML word is: which kind of value, and
-// what other readers of YAML would take it for. It refuses numbers that readers
-// disagree about. Package schema calls it.
-
 package schema
 
 import (
@@ -10,8 +6,8 @@ import (
 	"strings"
 )
 
-// ResolveScalar returns what an unquoted YAML word is, what a YAML 1.1 reader
-// would see instead, and why it is refused, if it is.
+// ResolveScalar returns the kind of an unquoted YAML word, the value that a YAML 1.1 reader would see
+// instead, and a reason if it is rejected, since readers disagree about some numbers.
 func ResolveScalar(word string) (k ValueKind, trap, refused string) {
 	if word == "" || word == "~" {
 		return Null, "", ""
@@ -76,7 +72,7 @@ func radix(digits string) bool {
 	return err == nil
 }
 
-// decimal reports whether s is one or more decimal digits.
+// decimal reports whether s consists of decimal digits.
 func decimal(s string) bool {
 	for _, r := range s {
 		if r < '0' || r > '9' {

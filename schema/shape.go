@@ -1,11 +1,3 @@
-// This file reads the definitions of the policy language out of their CUE
-// text into values that a decoder can walk beside a policy.
-//
-// A policy is checked by shapes and not by unification: that is as strict (a
-// test of schema holds the two to the same verdict), ten times cheaper, and
-// knows which field of which object a mistake is about. It refuses definitions
-// that use more of CUE than it knows. Only schema calls it.
-
 package schema
 
 import (
@@ -21,21 +13,23 @@ import (
 	"cuelang.org/go/cue/token"
 )
 
-// Shape is one definition of the policy language, ready to check a value
-// against. It is read only once Parse has returned it.
+// Shape is one parsed definition of the policy language. It is immutable after ParseShapes.
+//
+// A policy is checked with shapes instead of CUE unification. That is as strict (a test compares both), ten
+// times cheaper, and knows which field of which object is wrong.
 type Shape struct {
-	Name   string // of the definition, "" for one written in place
+	Name   string // of the definition; empty for an inline one
 	Doc    string
 	Kind   ValueKind
-	Any    bool // every value passes
+	Any    bool // every value is valid
 	Fields []Field
-	Open   bool           // an object takes every name
-	Keys   *regexp.Regexp // an object is a map of names like this
+	Open   bool           // an object accepts every name
+	Keys   *regexp.Regexp // an object is a map with names like this
 	Says   string         // @names or the text of error()
-	Item   *Shape         // of a list, or the values of a map
-	Least  int            // items of a list
-	Unique string         // @key of a list
-	Repeat bool           // @repeats: items of a list may be alike
+	Item   *Shape         // item of a list, or the values of a map
+	Least  int            // smallest number of list items
+	Unique string         // @key: the key of list items
+	Repeat bool           // @repeats: list items may be equal
 	Enum   []string
 	Also   []string // @unlisted: valid words that are not shown to people
 	Filled bool     // a string must not be empty
@@ -44,7 +38,7 @@ type Shape struct {
 	match  []pattern
 }
 
-// Field is one name an object takes.
+// Field is one field of an object.
 type Field struct {
 	Name     string
 	Required bool
@@ -58,7 +52,7 @@ type pattern struct {
 	not    bool
 }
 
-// Field returns the field of that name, nil if the object has none.
+// Field returns the field with that name, or nil.
 func (s *Shape) Field(name string) *Field {
 	for i := range s.Fields {
 		if s.Fields[i].Name == name {
@@ -77,7 +71,7 @@ func (s *Shape) FieldNames() []string {
 	return names
 }
 
-// Matches reports whether text meets the patterns of a string.
+// Matches reports whether text matches the patterns of a string.
 func (s *Shape) Matches(text string) bool {
 	for _, m := range s.match {
 		if m.re.MatchString(text) == m.not {
@@ -87,8 +81,8 @@ func (s *Shape) Matches(text string) bool {
 	return true
 }
 
-// ParseShapes reads the definitions of src. It knows the part of CUE that
-// policy.cue uses and refuses the rest.
+// ParseShapes parses the definitions of src. It knows the part of CUE that policy.cue uses and rejects the
+// rest.
 func ParseShapes(src string) (map[string]*Shape, error) {
 	file, err := parser.ParseFile("policy.cue", src, parser.ParseComments)
 	if err != nil {
@@ -140,7 +134,7 @@ func (r *reader) expr(x ast.Expr) (*Shape, error) {
 	return s, r.fill(s, x)
 }
 
-// fill reads one expression into s.
+// fill parses one expression into s.
 func (r *reader) fill(s *Shape, x ast.Expr) error {
 	switch x := x.(type) {
 	case *ast.StructLit:

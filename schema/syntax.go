@@ -1,7 +1,3 @@
-// This file owns the plain words for what the parsers of YAML and JSON complain
-// about, and how to mend it. It knows their errors by text and decides nothing: in
-// doubt it says little. Package schema asks it.
-
 package schema
 
 import (
@@ -10,8 +6,7 @@ import (
 	"strings"
 )
 
-// splitYAML splits an error such as "yaml: line 3: words" and corrects the line,
-// which counts from 1.
+// splitYAML splits an error such as "yaml: line 3: words" and corrects the line, which counts from 1.
 func splitYAML(text string) (line int, words string) {
 	words = strings.TrimPrefix(text, "yaml: ")
 	if rest, ok := strings.CutPrefix(words, "line "); ok {
@@ -27,7 +22,8 @@ func splitYAML(text string) (line int, words string) {
 	return max(1, line), words
 }
 
-// yamlTrouble gives the words, and a hint or "", for an error of the parser about a line.
+// yamlTrouble returns plain words and a hint, if any, for a parser error about a line. It recognizes errors
+// by their text.
 func yamlTrouble(text string, line []byte) (msg, hint string) {
 	lead := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
 	if bytes.IndexByte(lead, '\t') >= 0 {
@@ -60,8 +56,7 @@ func yamlTrouble(text string, line []byte) (msg, hint string) {
 	return "the text is not valid YAML", ""
 }
 
-// jsonHint says how to mend what the parser did not expect, "" when it cannot tell;
-// words are the parser's.
+// jsonHint returns a hint for a character that the parser did not expect, or "". words are the parser's.
 func jsonHint(r rune, words string) string {
 	switch {
 	case r == '/' || r == '#':

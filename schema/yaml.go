@@ -12,8 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// readYAML reads the one document of text. It returns nothing when it found an
-// error.
+// readYAML reads the one document of text. It returns nothing if it found an error.
 func readYAML(text []byte, found *findings) []*node {
 	y := &yamlReader{text: text, letters: newLetters(text), findings: found, open: map[*yaml.Node]bool{}}
 	if at := oddIndent(text); at >= 0 {
@@ -59,23 +58,23 @@ type yamlReader struct {
 	*findings
 	text    []byte
 	letters *letters
-	starts  []int // of the lines
+	starts  []int // offsets of the lines
 	open    map[*yaml.Node]bool
 	aliased int // values added by aliases
 	inAlias int
-	bombed  bool // aliased went above its limit and that is reported
+	bombed  bool // aliased went above its limit, and that is reported
 }
 
-// stride is how many letters lie between two marks of a text.
+// stride is the number of letters between two marks of a text.
 const stride = 256
 
-// letters finds the byte of a letter without walking a long line for each.
+// letters converts letter positions to byte offsets without scanning a long line each time.
 type letters struct {
-	lines []int // the first letter of each line, as a count of letters
-	marks []int // the byte of every stride-th letter
+	lines []int // number of letters before each line
+	marks []int // byte offset of every stride-th letter
 }
 
-// newLetters returns nil for ASCII text, where letters and bytes count the same.
+// newLetters returns nil for ASCII text, where letters and bytes are the same.
 func newLetters(text []byte) *letters {
 	l := &letters{lines: []int{0}}
 	count := 0
@@ -96,7 +95,7 @@ func newLetters(text []byte) *letters {
 	return l
 }
 
-// offset returns the byte of letter n of text.
+// offset returns the byte offset of letter n of text.
 func (l *letters) offset(text []byte, n int) int {
 	mark := min(n/stride, len(l.marks)-1)
 	at := l.marks[mark]
@@ -107,7 +106,7 @@ func (l *letters) offset(text []byte, n int) int {
 	return at
 }
 
-// spot turns the parser's column, which counts letters, into one that counts bytes.
+// spot converts the parser's column, which counts letters, to one that counts bytes.
 func (y *yamlReader) spot(n *yaml.Node) spot {
 	at := spot{max(1, n.Line), max(1, n.Column)}
 	if y.letters == nil || at.line > len(y.letters.lines) {
@@ -174,8 +173,8 @@ func (y *yamlReader) alias(n *yaml.Node, at spot, depth int) *node {
 	return out
 }
 
-// folded reports whether an unquoted text spans lines: a list item or field that
-// is indented too far becomes part of the text before it.
+// folded reports whether an unquoted text spans lines: a list item or field that is indented too far becomes
+// part of the text before it.
 func (y *yamlReader) folded(n *yaml.Node, at spot) bool {
 	if len(n.Value) == 0 || strings.IndexByte(n.Value, ' ') < 0 && strings.IndexByte(n.Value, '\n') < 0 {
 		return false
@@ -183,7 +182,7 @@ func (y *yamlReader) folded(n *yaml.Node, at spot) bool {
 	return !bytes.HasPrefix(y.from(at), []byte(n.Value))
 }
 
-// from is the text from a place on.
+// from returns the text from a position on.
 func (y *yamlReader) from(at spot) []byte {
 	if y.starts == nil {
 		y.starts = []int{0}
@@ -232,8 +231,7 @@ func (y *yamlReader) mapping(n *yaml.Node, out *node, depth int) {
 	}
 }
 
-// scalar resolves an unquoted word as YAML 1.2 does and remembers where YAML
-// 1.1 differs.
+// scalar resolves an unquoted word as in YAML 1.2 and records where YAML 1.1 differs.
 func (y *yamlReader) scalar(n *yaml.Node, out *node) {
 	out.kind, out.text = String, n.Value
 	if n.Style&^yaml.FlowStyle != 0 {
@@ -260,8 +258,7 @@ func (y *yamlReader) scalar(n *yaml.Node, out *node) {
 	}
 }
 
-// secondDocument finds the marker of the second document of a file whose first
-// has a value on line first.
+// secondDocument finds the marker of the second document of a file. The first one has a value on line first.
 func (y *yamlReader) secondDocument(first int) spot {
 	for i, line := range bytes.Split(y.text, []byte("\n")) {
 		marker := bytes.HasPrefix(line, []byte("---")) && (len(line) == 3 || bytes.ContainsAny(line[3:4], " \t\r"))
@@ -272,8 +269,8 @@ func (y *yamlReader) secondDocument(first int) spot {
 	return spot{}
 }
 
-// syntax turns the parser's error into a finding in plain words; read is how
-// far the parser has read.
+// syntax converts the parser's error to a finding in plain words. read is the number of bytes that the parser
+// has read.
 func (y *yamlReader) syntax(err error, read int) {
 	text := err.Error()
 	at := spot{y.errorLine(text, read), 1}
@@ -313,8 +310,8 @@ func (y *yamlReader) syntax(err error, read int) {
 	y.add(at, CodeSyntax, msg, hint)
 }
 
-// trouble reports what the lines themselves show: the parser's words are about where it
-// gave up.
+// trouble reports errors that are visible in the lines, since the parser only names the line where it gave
+// up.
 func (y *yamlReader) trouble(words string) bool {
 	if strings.Contains(words, "tab character") {
 		return false
@@ -328,13 +325,11 @@ func (y *yamlReader) trouble(words string) bool {
 	return false
 }
 
-// maxSearched bounds the texts whose errors are searched for: a search parses
-// the text about ten times.
+// maxSearched is the largest text whose errors are searched for. A search parses the text about ten times.
 const maxSearched = 512 << 10
 
-// errorLine returns the line of an error of the parser, which counts from 0 or
-// from 1 and often names the start of what it was parsing. The line is then
-// that of the shortest beginning of the text with the same error; it lies
+// errorLine returns the line of a parser error. The parser counts from 0 or from 1 and often names the start
+// of the construct. The real line is that of the shortest prefix of the text with the same error. It is
 // shortly before the byte up to which the parser has read.
 func (y *yamlReader) errorLine(text string, read int) int {
 	line, words := splitYAML(text)

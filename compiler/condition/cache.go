@@ -7,11 +7,11 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// maxCached bounds the conditions of a Cache. A set holds fewer.
+// maxCached is the largest number of conditions in a Cache. A set has fewer.
 const maxCached = 1000
 
-// Cache asks conditions by their text and compiles each text once. The zero
-// Cache is ready, and safe for concurrent use.
+// Cache evaluates conditions by their text and compiles each text once. The zero Cache is ready for use, and
+// safe for concurrent use.
 type Cache struct {
 	mu    sync.Mutex
 	known map[string]compiled // by text
@@ -22,8 +22,7 @@ type compiled struct {
 	err       error
 }
 
-// Ask tells whether the condition holds for a call, as Condition.Ask does. A
-// text that is no condition asks.
+// Ask evaluates a condition for a call, like [Condition.Ask]. An invalid condition requires the approval.
 func (c *Cache) Ask(ctx context.Context, text string, call profiles.Call) (bool, error) {
 	got := c.get(text)
 	if got.err != nil {

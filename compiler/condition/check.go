@@ -13,16 +13,15 @@ import (
 	"github.com/ringd/ringd/profiles/canonjson"
 )
 
-// checker holds a condition to the part of Rego that it may use, and writes it
-// anew so that what is not there, or does not compare, ends the evaluation:
-// Rego's undefined would make `not` true and drop an item of a list in silence,
-// and the caller chooses what is there.
+// checker restricts a condition to the allowed part of Rego. It also rewrites it, so that an absent value or
+// an impossible comparison ends the evaluation. In plain Rego such a value is undefined: it would make `not`
+// true and silently drop a list item, and the caller chooses which values are present.
 type checker struct {
 	declared map[ast.Var]bool // by some, every and :=
 	text     string
 	terms    int
 	products int
-	looks    bool // at input
+	looks    bool // input was read
 	found    Findings
 }
 
@@ -34,8 +33,7 @@ func (c *checker) add(at *ast.Location, code, hint, format string, args ...any) 
 	c.found = append(c.found, f)
 }
 
-// declare notes every name that the condition gives a meaning, wherever: the
-// compiler of Rego knows where it has it.
+// declare records every name that the condition declares. The Rego compiler checks the scopes.
 func (c *checker) declare(body ast.Body) {
 	note := func(terms ...*ast.Term) {
 		for _, t := range terms {
@@ -65,8 +63,7 @@ func (c *checker) declare(body ast.Body) {
 	})
 }
 
-// body checks statements. The last one has to say something: a value that is
-// named and not looked at holds always.
+// body checks statements. The last one must not be an assignment, which is always true.
 func (c *checker) body(b ast.Body) ast.Body {
 	if len(b) == 0 {
 		c.add(nil, codeSyntax, "", "brackets hold no statement")
@@ -98,7 +95,7 @@ func declares(e *ast.Expr) bool {
 	return is
 }
 
-// statement checks one statement and writes it anew in place.
+// statement checks one statement and rewrites it in place.
 func (c *checker) statement(e *ast.Expr) bool {
 	if c.terms++; c.terms == maxTerms {
 		c.add(e.Location, codeSyntax, "", "the condition has more than %d parts", maxTerms)
@@ -150,8 +147,7 @@ func (c *checker) assignment(t []*ast.Term) bool {
 	return true
 }
 
-// some checks some name in list. Without a list it would let names stand for
-// anything.
+// some checks `some name in list`. Without a list a name could stand for any value.
 func (c *checker) some(d *ast.SomeDecl) bool {
 	if len(d.Symbols) != 1 {
 		c.add(d.Location, codeSyntax, "write `some x in …`", "names are declared without a list")
@@ -172,7 +168,7 @@ func (c *checker) some(d *ast.SomeDecl) bool {
 	return true
 }
 
-// variable checks a name that is given a meaning.
+// variable checks a declared name.
 func (c *checker) variable(t *ast.Term) bool {
 	if t == nil {
 		return true
@@ -189,13 +185,12 @@ func (c *checker) variable(t *ast.Term) bool {
 	return true
 }
 
-// items makes sure that what is gone through is a list or an object: a value of
-// another kind would count as an empty one.
+// items requires that the iterated value is a list or an object. Any other value would count as empty.
 func (c *checker) items(t *ast.Term) *ast.Term {
 	return c.guarded(rego.Items, t, c.term(t))
 }
 
-// truth makes sure that a value that stands alone is true or false.
+// truth requires that a single value is true or false.
 func (c *checker) truth(t *ast.Term) *ast.Term {
 	switch t.Value.(type) {
 	case ast.Boolean:
@@ -214,12 +209,12 @@ func (c *checker) truth(t *ast.Term) *ast.Term {
 	}
 }
 
-// guarded calls one of our functions with a value and the author's text of it.
+// guarded calls one of the functions of package rego with a value and the author's text of it.
 func (c *checker) guarded(name string, written, value *ast.Term, more ...*ast.Term) *ast.Term {
 	return rego.Guarded(name, clip(written.String()), written.Location, append([]*ast.Term{value}, more...)...)
 }
 
-// term checks a value and writes it anew.
+// term checks a value and rewrites it.
 func (c *checker) term(t *ast.Term) *ast.Term {
 	if c.terms++; c.terms >= maxTerms {
 		if c.terms == maxTerms {
@@ -259,8 +254,8 @@ func (c *checker) term(t *ast.Term) *ast.Term {
 	}
 }
 
-// literal checks a list, set or object written out. Parts that are not
-// constants would let values grow out of values.
+// literal checks a list, set or object literal. Its parts must be constants, since others would let values
+// grow.
 func (c *checker) literal(t *ast.Term) {
 	constant := true
 	ast.WalkTerms(t, func(part *ast.Term) bool {
@@ -279,7 +274,7 @@ func (c *checker) literal(t *ast.Term) {
 	}
 }
 
-// known checks that a name stands for something.
+// known checks that a name is declared.
 func (c *checker) known(v ast.Var, at *ast.Location) {
 	switch {
 	case v.IsWildcard() || v == "_":
@@ -297,7 +292,7 @@ func (c *checker) known(v ast.Var, at *ast.Location) {
 	}
 }
 
-// ref checks a path of names and makes every step of it one that must be there.
+// ref checks a path and requires that each step of it is present.
 func (c *checker) ref(t *ast.Term, r ast.Ref) *ast.Term {
 	head, ok := r[0].Value.(ast.Var)
 	if !ok {
@@ -333,7 +328,7 @@ func (c *checker) ref(t *ast.Term, r ast.Ref) *ast.Term {
 	return from
 }
 
-// inputName checks the first step below input.
+// inputName checks the first step after input.
 func (c *checker) inputName(t *ast.Term, r ast.Ref) bool {
 	if len(r) > 1 {
 		if name, ok := r[1].Value.(ast.String); ok && slices.Contains([]string{"args", "bridge", "agent"},
@@ -349,8 +344,8 @@ func (c *checker) inputName(t *ast.Term, r ast.Ref) bool {
 	return false
 }
 
-// call checks a call, its arguments, and swaps comparisons for those that refuse
-// values of different kinds.
+// call checks a call and its arguments. It replaces comparisons by those that reject values of different
+// kinds.
 func (c *checker) call(call ast.Call, at *ast.Location) (ast.Call, bool) {
 	name := call[0].String()
 	if !allowed(name) {
@@ -402,8 +397,7 @@ func (c *checker) call(call ast.Call, at *ast.Location) (ast.Call, bool) {
 	return out, true
 }
 
-// comprehension checks a list that is made only to be counted or summed up, so
-// no value of it is ever kept.
+// comprehension checks a list that is only counted or summed, so its values are never kept.
 func (c *checker) comprehension(t, head *ast.Term, body ast.Body) *ast.Term {
 	head, body = c.term(head), c.statements(body)
 	if _, set := t.Value.(*ast.SetComprehension); set {
@@ -412,11 +406,11 @@ func (c *checker) comprehension(t, head *ast.Term, body ast.Body) *ast.Term {
 	return ast.ArrayComprehensionTerm(head, body).SetLocation(t.Location)
 }
 
-// pattern checks a regular expression, which must be known now: its cost is its
-// size times that of the text.
+// pattern checks a regular expression. It must be constant, since its cost is its size times the size of the
+// text.
 func (c *checker) pattern(call ast.Call) {
 	if len(call) < 3 {
-		return // the compiler of Rego says so
+		return // the Rego compiler reports it
 	}
 	text, ok := call[1].Value.(ast.String)
 	if !ok {
@@ -438,7 +432,7 @@ func (c *checker) pattern(call ast.Call) {
 	}
 }
 
-// named shows a function as the author wrote it.
+// named returns a function name as the author wrote it.
 func named(name string) string {
 	switch name {
 	case "internal.member_2", "internal.member_3":

@@ -1,12 +1,11 @@
-// Package condition owns the conditions of approvals: Rego over one call, as
-// `when` in a policy holds it. It compiles them, and tells whether a call needs
-// its approval.
+// Package condition owns the conditions of approvals: Rego over one call, the `when` of
+// a policy. It compiles and evaluates them.
 //
-// It refuses what could take long, grow, or differ between two looks: functions
-// outside a short list, rules, data, time, chance and network. A condition looks
-// at the call alone, and whatever it cannot tell asks: a field that is not
-// there, values that do not compare, arguments above its bounds, time that runs
-// out. The compiler, decide and the interpreter ring call it.
+// It rejects everything that could take long, grow, or differ between two evaluations:
+// functions outside a short list, rules, data, time, randomness and network. A condition
+// depends only on the call. If it cannot be evaluated, the approval is required: a field
+// is absent, values cannot be compared, the arguments are too large, or the time is used
+// up. The compiler, `ringd decide` and the interpreter ring call it.
 package condition
 
 import (
@@ -23,39 +22,39 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// The bounds of a condition and of what it looks at.
+// Limits of a condition and its input.
 const (
 	maxText     = 4 << 10
-	MaxArgs     = 64 << 10 // of JSON text; larger arguments ask
+	MaxArgs     = 64 << 10 // of JSON text; larger arguments require the approval
 	Timeout     = 50 * time.Millisecond
-	maxDepth    = 16  // of brackets
+	maxDepth    = 16  // of nested brackets
 	maxTerms    = 600 // values, names and calls
-	maxProducts = 4   // of * and /: each may double the digits of a number
+	maxProducts = 4   // of * and /, each of which may double the digits of a number
 	maxPattern  = 128 // instructions of a regular expression
 )
 
-// ErrTimeout means that the time of a condition ran out, or its context ended.
+// ErrTimeout means that the time of a condition was used up, or its context ended.
 var ErrTimeout = errors.New("the condition took too long")
 
-// finding is one mistake in a condition. Line and Column count from 1 in its
-// text. Code is one of the constants below.
+// finding is one error in a condition. Line and Column count from 1 in its text. Code is one of the constants
+// below.
 type finding struct {
 	Line, Column    int
 	Code, Msg, Hint string
 }
 
-// The codes of findings.
+// Codes of findings.
 const (
-	codeSyntax   = "condition-syntax"   // the text is not Rego, or outside the part of it that a condition may use
+	codeSyntax   = "condition-syntax"   // the text is not Rego, or uses a part that conditions do not have
 	codeFunction = "condition-function" // a function that a condition may not call
-	codeName     = "condition-name"     // a name that stands for nothing
-	codeType     = "condition-type"     // not true or false
+	codeName     = "condition-name"     // an undeclared name
+	codeType     = "condition-type"     // the value is not true or false
 )
 
-// Findings are the error of Compile.
+// Findings is the error of [Compile].
 type Findings []finding
 
-// Error lists the findings, a line each.
+// Error returns the findings, one on each line.
 func (f Findings) Error() string {
 	lines := make([]string, len(f))
 	for i, one := range f {
@@ -64,8 +63,8 @@ func (f Findings) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Condition is a compiled condition. It is immutable and safe for concurrent
-// use. The nil Condition always asks.
+// Condition is a compiled condition. It is immutable and safe for concurrent use. The nil Condition always
+// requires the approval.
 type Condition struct {
 	body     ast.Body
 	compiler *ast.Compiler
@@ -73,8 +72,8 @@ type Condition struct {
 	builtins map[string]*topdown.Builtin
 }
 
-// Compile compiles a condition: statements of Rego, all of which must hold for
-// the call to need its approval. The error is Findings.
+// Compile compiles a condition. It consists of Rego statements, all of which must hold if the call needs its
+// approval. The error is [Findings].
 func Compile(text string) (*Condition, error) {
 	body, found := parse(text)
 	if found != nil {
@@ -101,9 +100,8 @@ func Compile(text string) (*Condition, error) {
 	return &Condition{body: compiled, compiler: compiler, query: query, builtins: rego.Own()}, nil
 }
 
-// Ask tells whether a call needs its approval. It is true whenever the condition
-// cannot tell; the error then says why, without values of the arguments. It
-// returns within Timeout, or when ctx ends.
+// Ask reports whether a call needs its approval. If the condition cannot be evaluated, it returns true and an
+// error, which contains no argument values. It returns within Timeout, or when ctx ends.
 func (c *Condition) Ask(ctx context.Context, call profiles.Call) (bool, error) {
 	if c == nil {
 		return true, errors.New("there is no condition")

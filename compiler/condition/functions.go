@@ -6,9 +6,8 @@ import (
 	"github.com/ringd/ringd/compiler/rego"
 )
 
-// Functions lists what a condition may call by name, sorted. None of them looks
-// outside, takes longer than its values are long, or makes a value that is much
-// larger than those it is given.
+// Functions lists the functions that a condition may call, sorted. They read only their arguments, take time
+// proportional to the length of those, and return no value that is much larger.
 func Functions() []string {
 	return []string{"abs", "ceil", "contains", "count", "endswith", "floor", "is_array", "is_boolean", "is_null",
 		"is_number",
@@ -18,7 +17,7 @@ func Functions() []string {
 		"trim_space", "trim_suffix", "type_name", "upper"}
 }
 
-// operators lists what a condition may write between values.
+// operators lists the allowed operators.
 func operators() []string {
 	return []string{"equal", "neq", "gt", "gte", "lt", "lte", "plus", "minus", "mul", "div", "rem", "internal.member_2",
 		"internal.member_3"}
@@ -28,10 +27,10 @@ func allowed(name string) bool {
 	return slices.Contains(Functions(), name) || slices.Contains(operators(), name)
 }
 
-// folds reports whether a function makes one number out of a list.
+// folds reports whether a function reduces a list to one number.
 func folds(name string) bool { return name == "count" || name == "sum" }
 
-// tellsTruth reports whether a function is true or false.
+// tellsTruth reports whether a function returns a boolean.
 func tellsTruth(name string) bool {
 	switch name {
 	case "equal", "neq", "gt", "gte", "lt", "lte", "internal.member_2", "internal.member_3", "contains", "endswith",

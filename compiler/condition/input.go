@@ -14,10 +14,10 @@ import (
 	"github.com/ringd/ringd/profiles/canonjson"
 )
 
-// maxNumber bounds the characters of a number.
+// maxNumber is the largest number of characters of a number.
 const maxNumber = 64
 
-// inputOf is what a condition sees of a call.
+// inputOf returns the input of a condition for a call.
 func inputOf(call profiles.Call) (*ast.Term, error) {
 	if len(call.Args) > MaxArgs {
 		return nil, fmt.Errorf("the arguments have more than %d bytes", MaxArgs)
@@ -65,8 +65,7 @@ func plainNumbers(v any) bool {
 	return true
 }
 
-// plainNumber reports whether a number is short and of a size that a double
-// holds: arithmetic writes every digit out.
+// plainNumber reports whether a number is short and fits a double, since arithmetic writes out every digit.
 func plainNumber(n string) bool {
 	f, err := strconv.ParseFloat(n, 64)
 	mantissa, _, _ := strings.Cut(strings.ToLower(n), "e")

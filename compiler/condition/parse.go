@@ -10,7 +10,7 @@ import (
 	"github.com/ringd/ringd/compiler/rego"
 )
 
-// parse reads the statements of a condition. Nil findings: it is Rego.
+// parse parses the statements of a condition. Findings are nil if it is valid Rego.
 func parse(text string) (ast.Body, Findings) {
 	wrong := func(line, column int, format string, args ...any) Findings {
 		return Findings{{Line: line, Column: column, Code: codeSyntax, Msg: fmt.Sprintf(format, args...)}}
@@ -37,7 +37,7 @@ func parse(text string) (ast.Body, Findings) {
 	return body, nil
 }
 
-// syntaxHint says how to write what other languages write in another way.
+// syntaxHint returns the Rego form of a construct of other languages.
 func syntaxHint(words string) string {
 	for _, h := range [][2]string{
 		{"unexpected and token", "Rego has no &&: write each condition on a separate line, or put ; between them"},
@@ -55,7 +55,7 @@ func syntaxHint(words string) string {
 	return ""
 }
 
-// fromOPA turns the errors of the parser and the compiler into findings.
+// fromOPA converts errors of the parser and the compiler to findings.
 func fromOPA(err error) Findings {
 	faults := rego.Faults(err)
 	if len(faults) == 0 {

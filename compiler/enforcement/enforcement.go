@@ -1,10 +1,10 @@
-// Package enforcement owns what becomes of a field of the language once a policy is in
-// force: for each executor, what enforces it and which test of this repository shows
-// that; what somebody else has to enforce; and what nothing does.
+// Package enforcement owns the table of enforcement: for each field of the policy language
+// and each executor, the part that enforces it and the test in this repository that proves
+// it, the fields that others must enforce, and those that nothing enforces.
 //
-// It is pure and claims nothing of a host: whether the layers that it names are there
-// is the doctor's to say. A field without a row, and a proof that does not exist, fail a
-// test. The verb enforcement and a table of the documentation show it.
+// It makes no claim about a host: the doctor checks whether the layers are available. A
+// field without a row, and a proof that does not exist, fail a test. The command
+// enforcement and a table of the documentation show it.
 package enforcement
 
 import (
@@ -14,37 +14,37 @@ import (
 	"github.com/ringd/ringd/profiles/fields"
 )
 
-// Level is how far a field is enforced.
+// Level is the degree of enforcement of a field.
 type Level string
 
-// The levels. The zero Level is none of them.
+// The levels. The zero Level is invalid.
 const (
 	Enforced     Level = "enforced"
-	Compile      Level = "compile" // a policy that breaks it does not compile; nothing is left to enforce
+	Compile      Level = "compile" // a policy that violates it does not compile, so nothing remains to enforce
 	Elsewhere    Level = "elsewhere"
-	firstRefusal Level = "first-refusal" // honest code meets it; no boundary
+	firstRefusal Level = "first-refusal" // stops honest code; not a security boundary
 	Annotation   Level = "annotation"
-	Unsupported  Level = "unsupported" // a policy that has it does not compile
+	Unsupported  Level = "unsupported" // a policy with the field does not compile
 )
 
-// cell is what becomes of a row in one executor.
+// cell is the enforcement of a row in one executor.
 type cell struct {
 	Executor string   `json:"executor"` // js, python, shell
 	Level    Level    `json:"level"`
-	By       string   `json:"by"`               // the ring or layer; of Elsewhere who has to
-	Proof    []string `json:"proof,omitempty"`  // "folder TestName", or "script name"; of Enforced
-	Fields   []Shown  `json:"fields,omitempty"` // each field with its own test; of Enforced
+	By       string   `json:"by"`               // the ring or layer; for Elsewhere, who must enforce it
+	Proof    []string `json:"proof,omitempty"`  // "folder TestName", or "script name"; for Enforced
+	Fields   []Shown  `json:"fields,omitempty"` // each field with its own test; for Enforced
 }
 
-// Row is a group of fields that the same thing enforces.
+// Row is a group of fields with the same enforcement.
 type Row struct {
-	Name   string   `json:"name"`   // as an author would say it
-	Fields []string `json:"fields"` // those of package fields that name the row
-	Cells  []cell   `json:"cells"`  // an executor without one has no such field
+	Name   string   `json:"name"`   // as an author would call it
+	Fields []string `json:"fields"` // the fields in package fields that name the row
+	Cells  []cell   `json:"cells"`  // an executor without a cell does not have the fields
 	used   func(profiles.Agent) bool
 }
 
-// Rows are all rows, in the order of the language.
+// Rows returns all rows, in the order of the language.
 func Rows() []Row {
 	rows := slices.Concat(wholeRows(), codeRows(), shellRows(), grantRows(), networkRows(), limitRows())
 	of := map[string][]string{}
@@ -62,8 +62,8 @@ func Rows() []Row {
 	return rows
 }
 
-// Used are the rows of fields that an agent's profile has, each with the cells of the
-// executors that it grants. Where the profile does not tell, the row is there.
+// Used returns the rows of the fields that an agent's profile uses, with the cells of its executors. If the
+// profile does not show whether a row is used, the row is included.
 func Used(a profiles.Agent) []Row {
 	granted := map[string]bool{profiles.ExecutorJS: a.JS != nil, profiles.ExecutorPython: a.Python != nil,
 		profiles.ExecutorShell: a.Shell != nil}
@@ -80,7 +80,7 @@ func Used(a profiles.Agent) []Row {
 	return out
 }
 
-// all is the same cell for each executor.
+// all returns the same cell for each executor.
 func all(level Level, by string, proof ...string) []cell {
 	var out []cell
 	for _, e := range []string{profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell} {

@@ -2,17 +2,16 @@ package enforcement
 
 import "strings"
 
-// Shown is the test that shows that a field is enforced: a folder and the name of a test
-// in it, or "script" and the name of a script, and the word by which the test says the
-// field.
+// Shown is the test that proves the enforcement of a field: a folder and the name of a test in it, or
+// "script" and the name of a script, and the word for the field in the test.
 type Shown struct {
 	Field string `json:"field"`
 	Test  string `json:"test"`
 	Word  string `json:"word"`
 }
 
-// shown are the fields of a row that an executor enforces, each with its test. A field
-// without one fails a test.
+// shown returns the fields of a row that an executor enforces, each with its test. A field without a test
+// fails a test.
 func shown(fields []string, executor string) []Shown {
 	proofs := map[string]string{}
 	for _, group := range []map[string]string{wholeProofs(), codeProofs(), wordProofs(), grantProofs(), networkProofs(),

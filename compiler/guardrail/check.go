@@ -14,7 +14,7 @@ import (
 	"github.com/ringd/ringd/compiler/rego"
 )
 
-// parse reads one module. Nil findings: it is Rego.
+// parse parses one module. Findings are nil if it is valid Rego.
 func parse(name, text string) (*ast.Module, Findings) {
 	wrong := func(line, column int, format string, args ...any) Findings {
 		return Findings{{Line: line, Column: column, Msg: fmt.Sprintf(format, args...)}}
@@ -39,7 +39,7 @@ func parse(name, text string) (*ast.Module, Findings) {
 	return module, nil
 }
 
-// checker holds a module to what a guardrail may be.
+// checker restricts a module to what a guardrail may contain.
 type checker struct {
 	on, pkg string
 	found   Findings
@@ -53,7 +53,7 @@ func (c *checker) add(at *ast.Location, hint, format string, args ...any) {
 	c.found = append(c.found, f)
 }
 
-// guardrail checks a module whose deny is asked.
+// guardrail checks a module with a deny rule.
 func (c *checker) guardrail(m *ast.Module) {
 	if got := strings.TrimPrefix(m.Package.Path.String(), "data."); got != c.pkg {
 		c.add(m.Package.Location, "write package "+c.pkg, "a guardrail on %s is in package %s", word(c.on), c.pkg)
@@ -86,8 +86,8 @@ func (c *checker) guardrail(m *ast.Module) {
 	})
 }
 
-// patterns refuses objects that take fields apart: one that does not match, for a typo
-// or one field more, would let everything pass in silence.
+// patterns rejects object patterns: one that does not match, because of a typo or an additional field, would
+// silently let everything pass.
 func (c *checker) patterns(e *ast.Expr) {
 	switch terms := e.Terms.(type) {
 	case *ast.SomeDecl:
@@ -137,7 +137,7 @@ func word(on string) string {
 	return "the policy"
 }
 
-// deny checks one rule of deny: only a set is neither undefined nor true by mistake.
+// deny checks one rule of deny. It must be a set, because other values can be undefined or true by mistake.
 func (c *checker) deny(r *ast.Rule) {
 	const hint = "write deny contains msg if { … }"
 	switch {
@@ -164,7 +164,7 @@ func isSet(v ast.Value) bool {
 	}
 }
 
-// reads checks that a module reads its input, and of data only what it is itself.
+// reads checks that a module reads only its input, and of data only itself.
 func (c *checker) reads(m *ast.Module, itself ...string) {
 	for _, i := range m.Imports {
 		path := i.Path.String()
@@ -192,7 +192,7 @@ func (c *checker) reads(m *ast.Module, itself ...string) {
 	}
 }
 
-// valueOf makes the value of an input.
+// valueOf converts an input to a Rego value.
 func valueOf(in any) (*ast.Term, error) {
 	text, err := json.Marshal(in)
 	if err != nil {

@@ -1,13 +1,13 @@
-// Package guardrail owns the guardrails of policies: rules in Rego that refuse. One
-// on the policy looks at what an agent may do before it comes in force; one on calls
-// looks at each call of a bridge before it happens.
+// Package guardrail owns the guardrails of policies: Rego rules that can deny. One on the
+// policy checks what an agent may do before the policy comes into force. One on calls
+// checks each call of a bridge before it happens.
 //
-// A guardrail can only refuse. One that cannot be compiled, ends in an error, takes
-// too long or gives anything but a set of reasons refuses everything. It sees its
-// input alone: no network, file, environment, time or chance. Each is compiled and
-// asked alone, so that none changes what another one means. What a hostile text does
-// to memory and processor is for a process that can be killed: package worker calls
-// this one, and so does the child that is asked about calls.
+// A guardrail can only deny. If it does not compile, fails, takes too long or returns
+// anything but a set of reasons, it denies everything. It sees only its input: no network,
+// file, environment, time or randomness. Each is compiled and evaluated by itself, so none
+// changes the meaning of another. A hostile text can use much memory and processor time,
+// so the callers are processes that can be killed: package worker, and the child process
+// that evaluates guardrails on calls.
 package guardrail
 
 import (
@@ -27,42 +27,42 @@ import (
 	"github.com/ringd/ringd/profiles/canonjson"
 )
 
-// What a guardrail is asked about: the value of `on`.
+// The values of `on`: what a guardrail is evaluated on.
 const (
 	OnPolicy = "policy"
 	OnCall   = "call"
 )
 
-// The bounds of a guardrail.
+// Limits of a guardrail.
 const (
 	maxText    = 64 << 10
-	maxDenials = 100 // that are told of
+	maxDenials = 100 // denials that are reported
 	maxMessage = 1000
-	maxDepth   = 32 // of brackets
+	maxDepth   = 32 // of nested brackets
 
-	policyTimeout = time.Second            // of one look at a policy
-	callTimeout   = 100 * time.Millisecond // of one look at a call
+	policyTimeout = time.Second            // of one evaluation on a policy
+	callTimeout   = 100 * time.Millisecond // of one evaluation on a call
 )
 
-// The codes of findings. They are API.
+// Codes of findings. They are API.
 const (
-	CodeInvalid = "guardrail-invalid" // no guardrail, or one that could not be asked: it refuses
-	CodeDenied  = "guardrail-denied"  // it refuses what it was asked about
+	CodeInvalid = "guardrail-invalid" // an invalid guardrail, or one that cannot be evaluated: it denies
+	CodeDenied  = "guardrail-denied"  // it denies the policy or the call
 )
 
-// ErrTimeout means that the time of a guardrail ran out, or its context ended.
+// ErrTimeout means that the time of a guardrail was used up, or its context ended.
 var ErrTimeout = errors.New("the guardrail took too long")
 
-// finding is one mistake in a guardrail. Line and Column count from 1 in its text.
+// finding is one error in a guardrail. Line and Column count from 1 in its text.
 type finding struct {
 	Line, Column int
 	Msg, Hint    string
 }
 
-// Findings are the error of Compile.
+// Findings is the error of [Compile].
 type Findings []finding
 
-// Error lists the findings, a line each.
+// Error returns the findings, one on each line.
 func (f Findings) Error() string {
 	lines := make([]string, len(f))
 	for i, one := range f {
@@ -71,14 +71,13 @@ func (f Findings) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Denial is one reason to refuse. Path is what the guardrail says it is about; "":
-// nothing.
+// Denial is one reason of a denial. Path is the policy path that the guardrail names, or empty.
 type Denial struct {
 	Msg  string `json:"msg"`
 	Path string `json:"path,omitempty"`
 }
 
-// Call is what a guardrail on calls sees.
+// Call is the input of a guardrail on calls.
 type Call struct {
 	Agent    string          `json:"agent"`
 	Bridge   string          `json:"bridge"`
@@ -87,15 +86,15 @@ type Call struct {
 	Args     json.RawMessage `json:"args" doc:"the argument, or the list of them when there is not exactly one"`
 }
 
-// Guardrail is a compiled guardrail. It is immutable and safe for concurrent use.
-// The nil Guardrail cannot be asked.
+// Guardrail is a compiled guardrail. It is immutable and safe for concurrent use. The nil Guardrail cannot be
+// evaluated.
 type Guardrail struct {
 	on       string
 	compiler *ast.Compiler
 	query    ast.Body
 }
 
-// Compile compiles the text of a guardrail on policies or calls. The error is Findings.
+// Compile compiles the text of a guardrail on policies or calls. The error is [Findings].
 func Compile(on, text string) (*Guardrail, error) {
 	if on != OnPolicy && on != OnCall {
 		return nil, Findings{{Line: 1, Column: 1, Msg: "is neither on the policy nor on calls"}}
@@ -108,8 +107,8 @@ func Compile(on, text string) (*Guardrail, error) {
 	if c.guardrail(module); len(c.found) > 0 {
 		return nil, c.found
 	}
-	// The first look has the types of the input; the second one cannot have them
-	// where a value is looked up strictly.
+	// The first build checks the types of the input. The second one cannot, because strict lookups have no
+	// types.
 	first, err := build(on, map[string]*ast.Module{"guardrail.rego": module.Copy()})
 	if err != nil {
 		return nil, findings(err)
@@ -126,7 +125,7 @@ func Compile(on, text string) (*Guardrail, error) {
 	return &Guardrail{on: on, compiler: compiler, query: query}, nil
 }
 
-// packageOf is the package that the guardrails of one kind are in.
+// packageOf returns the Rego package of guardrails of one kind.
 func packageOf(on string) string {
 	if on == OnCall {
 		return "ringd.calls"
@@ -134,7 +133,7 @@ func packageOf(on string) string {
 	return "ringd.guardrails"
 }
 
-// build compiles modules under the schema of their input.
+// build compiles modules with the schema of their input.
 func build(on string, modules map[string]*ast.Module) (*ast.Compiler, error) {
 	schemas := ast.NewSchemaSet()
 	schemas.Put(ast.SchemaRootRef, Schemas()[on])
@@ -145,7 +144,7 @@ func build(on string, modules map[string]*ast.Module) (*ast.Compiler, error) {
 	return compiler, nil
 }
 
-// findings turns the errors of the parser and the compiler into findings.
+// findings converts errors of the parser and the compiler to findings.
 func findings(err error) (out Findings) {
 	for _, f := range rego.Faults(err) {
 		out = append(out, finding{f.Line, f.Column, f.Msg, f.Hint})
@@ -156,13 +155,13 @@ func findings(err error) (out Findings) {
 	return out
 }
 
-// Deny asks a guardrail about a policy. Reasons are sorted; none: it does not
-// refuse. An error refuses, and holds no values of the input.
+// Deny evaluates a guardrail on a policy and returns its reasons, sorted. No reason means that it does not
+// deny. An error denies. It contains no values of the input.
 func (g *Guardrail) Deny(ctx context.Context, in Input) ([]Denial, error) {
 	return g.ask(ctx, OnPolicy, policyTimeout, in)
 }
 
-// DenyCall asks a guardrail about a call, as Deny does.
+// DenyCall evaluates a guardrail on a call, like [Guardrail.Deny].
 func (g *Guardrail) DenyCall(ctx context.Context, in Call) ([]Denial, error) {
 	return g.ask(ctx, OnCall, callTimeout, in)
 }
@@ -178,7 +177,7 @@ func (g *Guardrail) ask(ctx context.Context, on string, most time.Duration, in a
 	return evaluate(ctx, g.compiler, g.query, input, most)
 }
 
-// evaluate asks a query with one result, a set of reasons.
+// evaluate evaluates a query with one result, a set of reasons.
 func evaluate(ctx context.Context, compiler *ast.Compiler, query ast.Body, input *ast.Term,
 	most time.Duration) ([]Denial, error) {
 	var value ast.Value
@@ -197,7 +196,7 @@ func evaluate(ctx context.Context, compiler *ast.Compiler, query ast.Body, input
 	return denials(value)
 }
 
-// run asks a query until it ends, or its time does.
+// run evaluates a query until it ends or its time is used up.
 func run(ctx context.Context, compiler *ast.Compiler, query ast.Body, input *ast.Term, most time.Duration,
 	result func(topdown.QueryResult) error) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
@@ -221,7 +220,7 @@ func run(ctx context.Context, compiler *ast.Compiler, query ast.Body, input *ast
 	return failure(q.Iter(ctx, result))
 }
 
-// failure says why an evaluation ended, without values of its input.
+// failure returns the reason why an evaluation ended, without values of its input.
 func failure(err error) error {
 	var missing *rego.Mismatch
 	var of *topdown.Error
@@ -294,7 +293,7 @@ func textOf(o ast.Object, field string) (string, bool) {
 	return string(s), ok
 }
 
-// clip makes a text of an author fit a line of output.
+// clip makes an author's text fit a line of output.
 func clip(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
@@ -313,8 +312,7 @@ func allowed(name string) bool {
 	return slices.Contains(Functions(), name) || slices.Contains(operators(), name)
 }
 
-// Functions lists what a guardrail may call by name, sorted. None of them looks
-// outside of its values.
+// Functions lists the functions that a guardrail may call, sorted. They read only their arguments.
 func Functions() []string {
 	return []string{
 		"abs", "array.concat", "array.flatten", "array.reverse", "array.slice", "base64.decode", "base64.encode",
@@ -342,7 +340,7 @@ func Functions() []string {
 	}
 }
 
-// operators lists what a guardrail may write between values.
+// operators lists the allowed operators.
 func operators() []string {
 	return []string{"eq", "assign", "equal", "neq", "gt", "gte", "lt", "lte", "plus", "minus", "mul", "div", "rem",
 		"and", "or",

@@ -16,21 +16,20 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// Folder is where files of guardrails lie, beside the policy.
+// Folder is the folder of guardrail files, next to the policy.
 const Folder = "guardrails/"
 
-// maxAll bounds the guardrails of one agent.
+// maxAll is the largest number of guardrails of one agent.
 const maxAll = 100
 
-// Source is where guardrails come from: the files of Folder, and the text of the
-// policies, for places inside of a value.
+// Source holds the guardrail files in Folder, and the text of the policies, for positions inside of a value.
 type Source struct {
 	Files   map[string][]byte
 	Sources []schema.Source
 }
 
-// Of compiles the guardrails of a policy, which may be one that was merged. What is
-// wrong with one of them is a finding at its place in the text, or in its file.
+// Of compiles the guardrails of a policy, which may be the result of a merge. An error in one is a finding at
+// its position in the text or in its file.
 func Of(p *schema.Policy, from Source, rule func(schema.Origin) profiles.Rule) ([]profiles.Guardrail,
 	schema.Diagnostics) {
 	var out []profiles.Guardrail
@@ -56,7 +55,7 @@ func Of(p *schema.Policy, from Source, rule func(schema.Origin) profiles.Rule) (
 	return out, found
 }
 
-// textOfOne is the text of one guardrail, its own or that of its file.
+// textOfOne returns the text of one guardrail: inline or from its file.
 func textOfOne(p *schema.Policy, at string, g schema.Guardrail, from Source) (string, schema.Diagnostics) {
 	refuse := func(field, hint, format string, args ...any) (string, schema.Diagnostics) {
 		o := schema.OriginOf(p, field)
@@ -94,7 +93,7 @@ func regoFiles(files map[string][]byte) (out []string) {
 	return out
 }
 
-// place puts the findings of a compilation where their author sees them.
+// place moves the findings of a compilation to positions that their author sees.
 func place(p *schema.Policy, at string, g schema.Guardrail, text string, err error,
 	from Source) (out schema.Diagnostics) {
 	if err == nil {
@@ -132,9 +131,8 @@ func (s Source) text(file string) []byte {
 	return nil
 }
 
-// within is the place of a line and column of a value that stands at a place of a
-// text, if the lines of the value are lines of the text: a block of YAML or CUE, or
-// a value on one line.
+// within returns the position of a line and column of a value, given the position of the value. It needs the
+// lines of the value to be lines of the source: a block of YAML or CUE, or a value on one line.
 func within(source []byte, at schema.Pos, value string, line, column int) (schema.Pos, bool) {
 	lines := bytes.Split(source, []byte("\n"))
 	wanted, _, _ := strings.Cut(lineOf(value, line), "\n")
@@ -142,7 +140,7 @@ func within(source []byte, at schema.Pos, value string, line, column int) (schem
 		return at, false
 	}
 	first := lines[at.Line-1][at.Column-1:]
-	row := at.Line + line // of a block, which begins on the next line
+	row := at.Line + line // a block begins on the next line
 	if !bytes.HasPrefix(first, []byte("|")) && !bytes.HasPrefix(first, []byte(`"""`)) &&
 		!bytes.HasPrefix(first, []byte(`#"""`)) && !bytes.HasPrefix(first, []byte("'''")) {
 		row--
@@ -150,7 +148,7 @@ func within(source []byte, at schema.Pos, value string, line, column int) (schem
 	if row > len(lines) {
 		return at, false
 	}
-	// The line of the value has to stand there as it is, or the place is a guess.
+	// The source must contain the line of the value, otherwise the position would be a guess.
 	have := string(lines[row-1])
 	from := 0
 	if row == at.Line {
@@ -171,11 +169,10 @@ func lineOf(text string, line int) string {
 	return lines[line-1]
 }
 
-// Check asks the guardrails of all agents of a set about the policy. previous may be
-// nil; now and target are those of Input. One that cannot be compiled or asked
-// refuses, as one that denies does.
+// Check evaluates the guardrails on the policy for all agents of a set. previous may be nil. now and target
+// are fields of [Input]. A guardrail that does not compile or cannot be evaluated denies.
 func Check(ctx context.Context, set, previous *profiles.Set, now *string, target string) (found schema.Diagnostics) {
-	known := map[string]*Guardrail{} // by text: agents of one policy share them
+	known := map[string]*Guardrail{} // by text, because agents of one policy share them
 	for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
 		a := set.Agents[name]
 		in := Input{Effective: View(a), Layers: layersOf(a), Now: now, Target: target}
@@ -196,7 +193,7 @@ func check(ctx context.Context, known map[string]*Guardrail, a profiles.Agent, g
 	refuse := func(code, hint, format string, args ...any) {
 		f := schema.Diagnostic{Pos: at, Code: code, Related: []schema.Pos{of}, Hint: hint,
 			Msg: fmt.Sprintf("guardrail %s, agent %s: ", g.Name, a.Name) + fmt.Sprintf(format, args...)}
-		if code == CodeDenied && g.Rule.Layer != "" { // what is wrong is the agent
+		if code == CodeDenied && g.Rule.Layer != "" { // the error is in the agent, not in the layer
 			f.Pos, f.Related = of, []schema.Pos{at}
 			f.Msg = fmt.Sprintf("guardrail %s at %s (%s): ", g.Name, at, g.Rule.Layer) + fmt.Sprintf(format, args...)
 		}
@@ -213,7 +210,7 @@ func check(ctx context.Context, known map[string]*Guardrail, a profiles.Agent, g
 		known[key] = rule
 	}
 	if g.On != OnPolicy {
-		return nil // the ring asks it before each call
+		return nil // the ring evaluates it before each call
 	}
 	denials, err := rule.Deny(ctx, in)
 	if err != nil {
@@ -229,7 +226,7 @@ func check(ctx context.Context, known map[string]*Guardrail, a profiles.Agent, g
 	return found
 }
 
-// remedy says what to do about what a guardrail refuses.
+// remedy returns the hint for a denial of a guardrail.
 func remedy(a profiles.Agent, g profiles.Guardrail) string {
 	for _, l := range a.Layers {
 		if l.Kind+" "+l.Name == g.Rule.Layer && l.Owner != "" {

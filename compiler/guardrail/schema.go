@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Schemas are the JSON Schemas of what guardrails see, by what they are on.
+// Schemas returns the JSON Schemas of the guardrail inputs, by the value of `on`.
 func Schemas() map[string]any {
 	return map[string]any{
 		OnPolicy: titled("What a guardrail on the policy sees", schemaOf(reflect.TypeFor[Input]())),
@@ -20,8 +20,7 @@ func titled(title string, s map[string]any) map[string]any {
 	return s
 }
 
-// schemaOf is the JSON Schema of a type of this package. An object has no other
-// fields than those it lists, and all of them.
+// schemaOf returns the JSON Schema of a type of this package. Objects have exactly the listed fields.
 func schemaOf(t reflect.Type) map[string]any {
 	if t == reflect.TypeFor[json.RawMessage]() { // any value: the arguments of a call
 		return map[string]any{}
@@ -40,7 +39,7 @@ func schemaOf(t reflect.Type) map[string]any {
 	case reflect.Struct:
 		return objectOf(t)
 	default:
-		return map[string]any{"not": map[string]any{}} // no type of this package
+		return map[string]any{"not": map[string]any{}} // not used by this package
 	}
 }
 

@@ -7,11 +7,10 @@ import (
 	"github.com/ringd/ringd/compiler/rego"
 )
 
-// strict writes a module anew so that it does not guess. The order of two values of
-// different kinds ends the evaluation. So does a field that is not there where no
-// schema knows the fields: in the arguments of a call and what is named or made of
-// them, in the arguments of functions, and in what functions of the module give. known
-// has the types of its rules.
+// strict rewrites a module so that unclear evaluations end in an error. Ordering two values of different
+// kinds ends the evaluation. So does an absent field where no schema lists the fields: in the arguments of a
+// call and values made of them, in function arguments, and in results of the module's functions. known has
+// the types of the module's rules.
 func strict(m *ast.Module, on string, known *ast.TypeEnv) {
 	s := &stricter{on: on, operators: map[*ast.Term]bool{}, imports: map[ast.Var]ast.Ref{}, rules: map[ast.Var]int{},
 		functions: map[ast.Var]bool{},
@@ -41,16 +40,16 @@ func strict(m *ast.Module, on string, known *ast.TypeEnv) {
 	}
 }
 
-// stricter looks values up strictly.
+// stricter rewrites lookups to strict ones.
 type stricter struct {
 	on        string
-	operators map[*ast.Term]bool  // functions that are called
-	imports   map[ast.Var]ast.Ref // by the name that they have here
-	rules     map[ast.Var]int     // of the module, with how many steps into one the author made the keys of
+	operators map[*ast.Term]bool  // called functions
+	imports   map[ast.Var]ast.Ref // by local name
+	rules     map[ast.Var]int     // of the module, with the number of leading keys that the author chose
 	functions map[ast.Var]bool    // of the module
-	anything  map[ast.Var]bool    // rules of the module whose fields nobody knows
-	own       map[ast.Var]bool    // what the rule at hand declares
-	given     map[ast.Var]bool    // those of own whose fields nobody knows: arguments, and what functions give
+	anything  map[ast.Var]bool    // rules of the module whose fields are unknown
+	own       map[ast.Var]bool    // names that the current rule declares
+	given     map[ast.Var]bool    // those of own whose fields are unknown: arguments, and results of functions
 }
 
 func (s *stricter) operator(t *ast.Term) {
@@ -60,7 +59,7 @@ func (s *stricter) operator(t *ast.Term) {
 	s.operators[t] = true
 }
 
-// named notes what a rule makes of its name.
+// named records what a rule defines under its name.
 func (s *stricter) named(m *ast.Module, r *ast.Rule, known *ast.TypeEnv) {
 	ref := r.Head.Ref()
 	name, ok := ref[0].Value.(ast.Var)
@@ -91,7 +90,7 @@ func (s *stricter) rule(r *ast.Rule) {
 	}
 }
 
-// declares notes the names that stand for something inside of a rule alone.
+// declares records the local names of a rule.
 func (s *stricter) declares(r *ast.Rule) {
 	s.own, s.given = map[ast.Var]bool{}, map[ast.Var]bool{}
 	vars := func(t *ast.Term, into ...map[ast.Var]bool) {
@@ -107,13 +106,13 @@ func (s *stricter) declares(r *ast.Rule) {
 	for _, a := range r.Head.Args {
 		vars(a, s.own, s.given)
 	}
-	for before := -1; before < len(s.given); { // what is named of one may stand before it
+	for before := -1; before < len(s.given); { // a derived name may come before its source, so repeat
 		before = len(s.given)
 		s.names(r, vars)
 	}
 }
 
-// names looks for names in the body of a rule.
+// names finds the names in the body of a rule.
 func (s *stricter) names(r *ast.Rule, vars func(*ast.Term, ...map[ast.Var]bool)) {
 	ast.WalkNodes(r, func(n ast.Node) bool {
 		e, ok := n.(*ast.Expr)
@@ -145,21 +144,21 @@ func (s *stricter) names(r *ast.Rule, vars func(*ast.Term, ...map[ast.Var]bool))
 	})
 }
 
-// isName reports whether an operand of = can only be a name. What it is when it is one
-// already is no matter: the name is looked into more strictly then.
+// isName reports whether an operand of = can only be a name. It may already have another meaning; then
+// lookups in it are merely stricter.
 func isName(t *ast.Term) bool {
 	_, ok := t.Value.(ast.Var)
 	return ok
 }
 
-// gives notes that a pattern of names gets a value.
+// gives records that a pattern of names gets a value.
 func (s *stricter) gives(names, value *ast.Term, vars func(*ast.Term, ...map[ast.Var]bool)) {
 	if vars(names, s.own); value != nil && s.unknown(value) {
 		vars(names, s.given)
 	}
 }
 
-// unknown reports whether a value is one whose fields nobody knows, on policies.
+// unknown reports whether the fields of a value are unknown, on policies.
 func (s *stricter) unknown(t *ast.Term) bool {
 	switch v := t.Value.(type) {
 	case ast.Call:
@@ -178,7 +177,7 @@ func (s *stricter) unknown(t *ast.Term) bool {
 	}
 }
 
-// visit stops at what it has looked at itself.
+// visit returns true for subtrees that it has handled itself.
 func (s *stricter) visit(x any) bool {
 	t, ok := x.(*ast.Term)
 	if !ok {
@@ -215,8 +214,8 @@ func (s *stricter) visit(x any) bool {
 	return true
 }
 
-// start gives the value that is looked into strictly, and the first step in it; nil
-// where a schema or a rule says what is there.
+// start returns the value of a lookup that must be strict, and its first step. It returns nil if a schema or
+// a rule defines the fields.
 func (s *stricter) start(r ast.Ref) (*ast.Term, int) {
 	after := func(steps int) (*ast.Term, int) {
 		if steps >= len(r) {
@@ -257,8 +256,8 @@ func (s *stricter) start(r ast.Ref) (*ast.Term, int) {
 	}
 }
 
-// input looks into the arguments of a call. Other fields of an input have types, unless
-// it is not said which of them is meant.
+// input handles lookups in the arguments of a call. Other input fields have types, unless the field name is a
+// variable.
 func (s *stricter) input(r ast.Ref, after func(int) (*ast.Term, int)) (*ast.Term, int) {
 	if s.on != OnCall || len(r) < 3 {
 		return nil, 0
@@ -269,8 +268,8 @@ func (s *stricter) input(r ast.Ref, after func(int) (*ast.Term, int)) (*ast.Term
 	return after(2)
 }
 
-// ofModule looks into a rule of the module that is reached by its path, whose name
-// stands at a step of r; before the first: the head of r stands for the rule.
+// ofModule handles lookups in a rule of the module. The name of the rule is at a step of r, or before the
+// first one if the head of r is the rule.
 func (s *stricter) ofModule(r ast.Ref, at int, after func(int) (*ast.Term, int)) (*ast.Term, int) {
 	if s.on != OnCall || at >= len(r) {
 		return nil, 0

@@ -11,7 +11,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
-// testTimeout bounds one test.
+// testTimeout is the time limit of one test.
 const testTimeout = time.Second
 
 // Text is a file of Rego.
@@ -26,7 +26,7 @@ type Placed struct {
 	finding
 }
 
-// testResult is how one test ended. Msg says why it did not pass.
+// testResult is the result of one test. Msg is the reason if it did not pass.
 type testResult struct {
 	File         string
 	Line, Column int
@@ -36,10 +36,9 @@ type testResult struct {
 	Elapsed      time.Duration
 }
 
-// Test runs the tests of a guardrail: the rules of tests whose names begin with
-// test_, each of which has to be true. A test is in the package of its guardrail, or
-// in that package with _test behind it, and gives the input by `with input as`. now
-// tells the time. With findings nothing ran.
+// Test runs the tests of a guardrail: the rules of the test modules whose names begin with test_. Each must
+// be true. A test is in the package of its guardrail, or in that package with _test appended, and sets the
+// input with `with input as`. now is the clock. If there are findings, no test ran.
 func Test(ctx context.Context, on string, guardrail Text, tests []Text, now func() time.Time) ([]testResult, []Placed) {
 	modules, found := read(on, guardrail, tests)
 	if len(found) > 0 {
@@ -68,7 +67,7 @@ func Test(ctx context.Context, on string, guardrail Text, tests []Text, now func
 	return out, nil
 }
 
-// test asks one test.
+// test runs one test.
 func test(ctx context.Context, compiler *ast.Compiler, path string) (passed bool, msg string) {
 	query, err := compiler.QueryCompiler().Compile(ast.MustParseBody("denials = " + path))
 	if err != nil {
@@ -91,7 +90,7 @@ func test(ctx context.Context, compiler *ast.Compiler, path string) (passed bool
 	}
 }
 
-// read parses a guardrail and its tests, and checks what they may be.
+// read parses a guardrail and its tests, and checks them.
 func read(on string, guardrail Text, tests []Text) (map[string]*ast.Module, []Placed) {
 	var found []Placed
 	add := func(file string, fs Findings) {
@@ -114,7 +113,7 @@ func read(on string, guardrail Text, tests []Text) (map[string]*ast.Module, []Pl
 			var known *ast.TypeEnv
 			if alone, err := build(on, map[string]*ast.Module{t.Name: m.Copy()}); err == nil {
 				known = alone.TypeEnv
-			} // else the caller finds the same
+			} // otherwise the caller has the same finding
 			strict(m, on, known)
 		} else {
 			c.test(m)
@@ -124,7 +123,7 @@ func read(on string, guardrail Text, tests []Text) (map[string]*ast.Module, []Pl
 	return modules, found
 }
 
-// test checks a module of tests.
+// test checks a test module.
 func (c *checker) test(m *ast.Module) {
 	if got := strings.TrimPrefix(m.Package.Path.String(), "data."); got != c.pkg && got != c.pkg+"_test" {
 		c.add(m.Package.Location, "write package "+c.pkg+"_test",
@@ -149,7 +148,7 @@ func (c *checker) test(m *ast.Module) {
 	}
 }
 
-// placed puts the errors of a compilation of several files in their files.
+// placed assigns the errors of a compilation of several files to their files.
 func placed(err error, otherwise string) (out []Placed) {
 	list, ok := err.(ast.Errors) //nolint:errorlint // build returns it as it is
 	if !ok {

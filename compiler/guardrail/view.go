@@ -11,10 +11,9 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Input is what a guardrail on the policy sees. Every field is there, lists may be
-// empty, and what may be absent is null: only so can a wrong path be found before
-// anything is decided. docs/LAYERS.md shows it, and `ringd schema --guardrail` prints
-// its JSON Schema.
+// Input is the input of a guardrail on the policy. Every field is always present: lists may be empty, and
+// absent values are null. So a wrong path is found at compile time. docs/LAYERS.md shows it, and `ringd
+// schema --guardrail` prints its JSON Schema.
 type Input struct {
 	Effective Effective  `json:"effective" doc:"what the agent may do"`
 	Previous  *Effective `json:"previous" doc:"the same before this change; null: there was nothing, or nobody knows"`
@@ -38,8 +37,7 @@ type Layer struct {
 	File     string `json:"file"`
 }
 
-// Effective is what one agent may do, in the words of the policy language and with
-// every default written out.
+// Effective is what one agent may do, in the terms of the policy language, with all defaults filled in.
 type Effective struct {
 	Agent      string      `json:"agent"`
 	Policy     string      `json:"policy" doc:"metadata.name of the policy it comes from"`
@@ -57,7 +55,7 @@ type Effective struct {
 	Guardrails []Named     `json:"guardrails"`
 }
 
-// Executors are the languages that are granted.
+// Executors are the granted executors.
 type Executors struct {
 	Allowed []string `json:"allowed"`
 	MinTier string   `json:"minTier" enum:"process,wasm,os-sandbox,container,microvm,remote"`
@@ -66,7 +64,7 @@ type Executors struct {
 	Shell   *shell   `json:"shell" doc:"null: not granted"`
 }
 
-// Imports are lists of modules. Deny wins.
+// Imports holds module lists. Deny wins.
 type Imports struct {
 	Allow       []string `json:"allow"`
 	Deny        []string `json:"deny"`
@@ -75,7 +73,7 @@ type Imports struct {
 	Any         bool     `json:"any" doc:"whatever nothing denies is granted"`
 }
 
-// Denied is a list of names that are taken away.
+// Denied is a list of denied names.
 type Denied struct {
 	Deny []string `json:"deny"`
 }
@@ -115,7 +113,7 @@ type shell struct {
 	Limits            Limits   `json:"limits"`
 }
 
-// binary is a program that may be started.
+// binary is a granted program.
 type binary struct {
 	Path        string    `json:"path"`
 	Interpreted bool      `json:"interpreted" doc:"a shell, which ringd itself reads"`
@@ -129,7 +127,7 @@ type binary struct {
 	Expires     *string   `json:"expires"`
 }
 
-// Powers are what a door brings into a run or lets out of it.
+// Powers are the powers of a grant.
 type Powers struct {
 	Sensitive bool `json:"sensitive"`
 	Untrusted bool `json:"untrusted"`
@@ -147,7 +145,7 @@ type Bridge struct {
 	Checked   bool         `json:"checked" doc:"its argument has a JSON Schema"`
 }
 
-// bridgeLimits bound a bridge.
+// bridgeLimits are the limits of a bridge.
 type bridgeLimits struct {
 	CallsPerRun   int64 `json:"callsPerRun"`
 	Concurrent    int64 `json:"concurrent"`
@@ -159,7 +157,7 @@ type bridgeLimits struct {
 	TimeoutMillis int64 `json:"timeoutMillis"`
 }
 
-// approval is who is asked before a call.
+// approval is the approval of a call.
 type approval struct {
 	From          []string `json:"from" doc:"empty: whoever the host lets approve"`
 	Count         int64    `json:"count"`
@@ -167,7 +165,7 @@ type approval struct {
 	When          string   `json:"when" doc:"the condition; empty: always"`
 }
 
-// filesystem is the files.
+// filesystem holds the granted files.
 type filesystem struct {
 	Read   []string `json:"read"`
 	Write  []string `json:"write"`
@@ -175,7 +173,7 @@ type filesystem struct {
 	Powers Powers   `json:"powers"`
 }
 
-// Network is the hosts.
+// Network holds the granted hosts.
 type Network struct {
 	Mode     string    `json:"mode" enum:"off,gateway-only,allowlist"`
 	Egress   []Egress  `json:"egress"`
@@ -209,12 +207,12 @@ type gateway struct {
 	Expires    *string  `json:"expires"`
 }
 
-// inputs is what the inputs of a run carry.
+// inputs holds the powers of a run's inputs.
 type inputs struct {
 	Powers Powers `json:"powers"`
 }
 
-// Limits are sizes in bytes and times in milliseconds.
+// Limits are in bytes and milliseconds.
 type Limits struct {
 	CPUMillis    int64 `json:"cpuMillis"`
 	MemoryBytes  int64 `json:"memoryBytes"`
@@ -228,20 +226,20 @@ type Limits struct {
 	PauseMillis  int64 `json:"pauseMillis"`
 }
 
-// Sessions bound the state that runs leave to later ones.
+// Sessions limits the state that runs leave to later ones.
 type Sessions struct {
 	MaxAgeMillis int64 `json:"maxAgeMillis"`
 	MaxSizeBytes int64 `json:"maxSizeBytes"`
 }
 
-// ruleOfTwo is what happens when three powers meet.
+// ruleOfTwo is the rule of two.
 type ruleOfTwo struct {
 	Mode    string `json:"mode" enum:"enforce,report,dynamic"`
 	OnThree string `json:"onThree" enum:"deny,require-approval"`
 	Scope   string `json:"scope" enum:"run,session"`
 }
 
-// exception is a grant above a ceiling, for a while.
+// exception is a temporary grant above a ceiling.
 type exception struct {
 	ID         string   `json:"id"`
 	Owner      string   `json:"owner"`
@@ -257,7 +255,7 @@ type Named struct {
 	On   string `json:"on" enum:"policy,call"`
 }
 
-// View is what one agent may do, for guardrails.
+// View returns what one agent may do, for guardrails.
 func View(a profiles.Agent) Effective {
 	e := Effective{
 		Agent: a.Name, Policy: a.Policy, Mode: cmp.Or(a.Mode, "enforce"), Audit: a.Audit,
@@ -285,7 +283,7 @@ func View(a profiles.Agent) Effective {
 	return e
 }
 
-// layersOf are the documents that an agent was merged from.
+// layersOf returns the documents from which an agent was merged.
 func layersOf(a profiles.Agent) []Layer {
 	out := make([]Layer, len(a.Layers))
 	for i, l := range a.Layers {
@@ -382,8 +380,8 @@ func networkOf(e profiles.Egress) Network {
 	return out
 }
 
-// denied writes a denial as a policy does: without a port it is one for every port, and
-// one for a port alone must not look like that.
+// denied returns a denied host in the form of policies. A denial without a port is for every port, so one for
+// a single port must show the port.
 func denied(r profiles.EgressRule) (out []string) {
 	if r.AnyPort || len(r.Ports) == 0 {
 		return []string{r.Host}
@@ -430,7 +428,7 @@ func each[T any](values []T, name func(T) string) []string {
 	return out
 }
 
-// list is never nil: null is no list.
+// list returns a list that is never nil, since null is not a list.
 func list(values []string) []string { return append([]string{}, values...) }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

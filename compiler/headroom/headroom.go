@@ -1,11 +1,11 @@
 // Package headroom owns the comparison of ceilings: what an OrgPolicy or a TeamPolicy of
-// one revision lets the documents below it ask for, and that of another revision does
-// not. A compiled set holds agents alone, so a raised ceiling that no agent uses yet is
-// seen here and nowhere else.
+// one revision lets the documents below it request, and that of another revision does not.
+// A compiled set has only agents, so a raised ceiling that no agent uses yet is visible
+// only here.
 //
-// Each field is compared by the rule that the merge has for it, in package layers. What
-// is not proven to take away, or to change nothing, is headroom. It is pure. The compile
-// child calls it, and ringd diff shows it.
+// Each field is compared by its merge rule in package layers. A change that is not proven
+// to narrow, or to have no effect, is headroom. The compile child process calls it, and
+// `ringd diff` shows the result.
 package headroom
 
 import (
@@ -24,16 +24,16 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// raised is why headroom matters.
+// raised explains why headroom matters.
 const raised = "documents below it may ask for more; this change alone gives no agent more"
 
-// Ceilings keeps the ceilings of a folder.
+// Ceilings returns the ceilings of a folder.
 func Ceilings(policies []schema.Policy) []schema.Policy {
 	return slices.DeleteFunc(slices.Clone(policies), func(p schema.Policy) bool { return !layers.IsCeiling(&p) })
 }
 
-// Compare tells what changed of the ceilings, one entry for each, the organisation's
-// first. Documents that are no ceilings are left out. The policies are not changed.
+// Compare returns the changes of each ceiling, the organisation's first. Other documents are ignored. The
+// policies are not changed.
 func Compare(old, now []schema.Policy) []diff.Agent {
 	old, now = Ceilings(old), Ceilings(now)
 	out := []diff.Agent{}
@@ -56,8 +56,8 @@ func Compare(old, now []schema.Policy) []diff.Agent {
 	return out
 }
 
-// same finds the document that a ceiling has become: of its kind and name, else of its
-// kind and file. -1: there is none.
+// same finds the later document of a ceiling: by kind and name, otherwise by kind and file. It returns -1 if
+// there is none.
 func same(p *schema.Policy, list []schema.Policy, taken []bool) int {
 	for _, is := range []func(q *schema.Policy) bool{
 		func(q *schema.Policy) bool { return q.Metadata.Name == p.Metadata.Name },
@@ -86,7 +86,7 @@ func came(p *schema.Policy) diff.Agent {
 	ch := diff.Change{Kind: diff.Added, Class: diff.Narrows, Capability: "ceiling", Field: "kind", Layer: name,
 		NewRule: rule(p, "kind"), Says: name + " is new, and bounds the documents below it"}
 	changes := []diff.Change{ch}
-	if len(p.Spec.Exceptions) > 0 { // the only part of a ceiling that gives something
+	if len(p.Spec.Exceptions) > 0 { // the only part of a ceiling that grants something
 		c := newComparer(name, &schema.Policy{Kind: p.Kind}, p)
 		c.field("Spec.Exceptions", reflect.ValueOf([]schema.Exception(nil)), reflect.ValueOf(p.Spec.Exceptions),
 			"spec.exceptions", "spec.exceptions")
@@ -118,13 +118,13 @@ func pair(old, now *schema.Policy) diff.Agent {
 	return entry(name, string(diff.Changed), c.out)
 }
 
-// rule is the place of a value.
+// rule returns the position of a value.
 func rule(p *schema.Policy, path string) *profiles.Rule {
 	o := schema.OriginOf(p, path)
 	return &profiles.Rule{File: o.Pos.File, Line: o.Pos.Line, Column: o.Pos.Column, Path: o.Path}
 }
 
-// comparer collects the changes of one ceiling. Paths are those of the two documents.
+// comparer collects the changes of one ceiling. It has a path in each of the two documents.
 type comparer struct {
 	name     string
 	old, now *schema.Policy
@@ -151,7 +151,7 @@ func (c *comparer) tell(class diff.Class, kind diff.Kind, was, is, old, now, say
 	c.out = append(c.out, ch)
 }
 
-// raise and lower tell of a value that bounds less, or more.
+// raise reports a value that bounds less, lower one that bounds more.
 func (c *comparer) raise(kind diff.Kind, was, is, old, now, says string) {
 	c.tell(diff.Headroom, kind, was, is, old, now, says, raised)
 }
@@ -160,7 +160,7 @@ func (c *comparer) lower(kind diff.Kind, was, is, old, now, says string) {
 	c.tell(diff.Narrows, kind, was, is, old, now, says, "")
 }
 
-// undecided tells of a value of which nothing proves that it bounds as much.
+// undecided reports a changed value that is not proven to bound as much as before.
 func (c *comparer) undecided(was, is, old, now, says string) {
 	c.tell(diff.Headroom, diff.Changed, was, is, old, now, is+": "+says,
 		"ringd cannot decide whether it bounds as much as before")
@@ -213,8 +213,8 @@ func (c *comparer) field(name string, a, b reflect.Value, was, is string) {
 	}
 }
 
-// parts compares what has fields of its own: a struct, one that may be absent, a list of
-// items, modules by name.
+// parts compares a field with fields of its own: a struct, an optional struct, a list of items, modules by
+// name.
 func (c *comparer) parts(a, b reflect.Value, was, is string) {
 	switch a.Kind() {
 	case reflect.Pointer:
@@ -235,7 +235,7 @@ func (c *comparer) parts(a, b reflect.Value, was, is string) {
 	}
 }
 
-// show writes a value for people.
+// show formats a value for people.
 func show(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.Pointer:

@@ -15,7 +15,7 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// covered reports whether an item is in a list, or lies within an item of it.
+// covered reports whether a list contains an item, or an item that covers it.
 func covered(field, item string, list []string) bool {
 	if slices.Contains(list, item) {
 		return true
@@ -51,14 +51,14 @@ func trimmed(p string) string {
 	return p
 }
 
-// hostWithin reports whether a denied host, on its ports, lies within another one.
+// hostWithin reports whether a denied host, with its ports, is within another one.
 func hostWithin(a, b string) bool {
 	x, y := layers.ReadEntry(&schema.Egress{Host: a}, true), layers.ReadEntry(&schema.Egress{Host: b}, true)
 	return x.Readable && y.Readable && y.Pattern.Covers(x.Pattern) && x.Within(&y)
 }
 
-// keyed is the field that tells the items of a list apart, and whether the list is one of
-// denials: an item less gives something.
+// keyed returns the field that identifies the items of a list, and whether the list contains denials, where
+// removing an item gives something.
 func keyed(item string) (key string, denies bool) {
 	switch item {
 	case "AgentMatch":
@@ -82,14 +82,14 @@ func keyed(item string) (key string, denies bool) {
 	}
 }
 
-// items compares lists of items: those that are alike first, then those of one key.
+// items compares lists of items: first the identical ones, then those with the same key.
 func (c *comparer) items(a, b reflect.Value, was, is string) {
 	key, denies := keyed(a.Type().Elem().Name())
 	switch {
 	case key == "":
 		c.undecided(was, is, show(a), show(b), "this ringd has no rule for the list")
 		return
-	case denies || a.Type().Elem().Name() == "Exception": // no list is an empty one
+	case denies || a.Type().Elem().Name() == "Exception": // here an absent list equals an empty one
 	case a.IsNil():
 		c.lower(diff.Added, was, is, "", show(b), is+" lists "+orNothing(show(b))+", and nothing else any more")
 		return
@@ -117,7 +117,7 @@ func (c *comparer) items(a, b reflect.Value, was, is string) {
 	}
 }
 
-// one tells of an item that came or went.
+// one reports an added or removed item.
 func (c *comparer) one(denies bool, kind diff.Kind, v reflect.Value, was, is, list string) {
 	says, old, now := list+" now holds "+show(v), "", show(v)
 	if kind == diff.Removed {
@@ -130,8 +130,8 @@ func (c *comparer) one(denies bool, kind diff.Kind, v reflect.Value, was, is, li
 	}
 }
 
-// paired gives for each item of b that of a which it was, -1 for none, and the items of a
-// that are left: alike in all, of one key, or a host within one.
+// paired returns, for each item of b, the corresponding item of a or -1, and the items of a without one.
+// Items correspond if they are equal, have the same key, or one host is within the other.
 func paired(a, b reflect.Value, key string) (left, mine []int) {
 	mine = slices.Repeat([]int{-1}, b.Len())
 	taken := make([]bool, a.Len())
@@ -157,7 +157,7 @@ func paired(a, b reflect.Value, key string) (left, mine []int) {
 	return left, mine
 }
 
-// hostHolds reports whether the host of an entry gives all that that of another does.
+// hostHolds reports whether the host of one entry gives everything that the host of another one does.
 func hostHolds(x, y reflect.Value) bool {
 	read := func(v reflect.Value) (egress.Pattern, bool) {
 		e, err := egress.ReadEntry(v.FieldByName("Host").String())
@@ -172,8 +172,8 @@ func hostHolds(x, y reflect.Value) bool {
 	return ok && also && p.Holds(q)
 }
 
-// usual writes entries of hosts in one way: the ports beside the host, those of the
-// default too, and none for every port.
+// usual returns host entries in a normal form: ports are separate from the host, the default port is
+// explicit, and no port means every port.
 func usual(list reflect.Value) reflect.Value {
 	entries, is := list.Interface().([]schema.Egress)
 	if !is {
@@ -192,19 +192,19 @@ func usual(list reflect.Value) reflect.Value {
 	return reflect.ValueOf(out)
 }
 
-// special compares a field in a way of its own.
+// special compares a field with code of its own.
 type special func(c *comparer, a, b reflect.Value, was, is string)
 
 func specials() map[string]special {
 	skip := func(*comparer, reflect.Value, reflect.Value, string, string) {}
 	return map[string]special{
 		"Egress.Ports": (*comparer).ports,
-		"Egress.ECH": func(c *comparer, a, b reflect.Value, was, is string) { // absent, it is off
+		"Egress.ECH": func(c *comparer, a, b reflect.Value, was, is string) { // absent means off
 			c.flag(true, orFalse(a), orFalse(b), was, is)
 		},
 		"Approval.When": (*comparer).condition,
 		"Spec.Modules":  (*comparer).modules,
-		// An exception lifts what is above it: what it grants is headroom.
+		// An exception raises the ceiling, so its grants are headroom.
 		"Exception.Grants":         (*comparer).parts,
 		"ExceptionGrants.Imports":  (*comparer).granted,
 		"ExceptionGrants.Binaries": (*comparer).granted,
@@ -214,7 +214,7 @@ func specials() map[string]special {
 		},
 		"Exception.ID": skip, "Exception.Owner": skip, "Exception.ApprovedBy": skip, "Exception.Reason": skip,
 		"Exception.Ticket": skip,
-		// Examples, words and silenced findings bound nothing.
+		// Examples, texts and silenced findings bound nothing.
 		"Binary.Match": skip, "Binary.NotMatch": skip, "Binary.Acknowledge": skip, "DenyPattern.Match": skip,
 		"DenyPattern.NotMatch": skip,
 		"DenyPattern.Reason":   skip, "DenyPattern.Instead": skip, "DenyWords.Because": skip, "DenyWords.Instead": skip,
@@ -222,7 +222,7 @@ func specials() map[string]special {
 		"DenyPattern.Kind": func(c *comparer, a, b reflect.Value, was, is string) {
 			c.undecided(was, is, show(a), show(b), "it is "+show(b)+" now")
 		},
-		"Guardrail.OnError": skip, // deny, or deny
+		"Guardrail.OnError": skip, // its only value is deny
 	}
 }
 
@@ -233,7 +233,7 @@ func orFalse(v reflect.Value) reflect.Value {
 	return v
 }
 
-// ports compares ports; none are all of them.
+// ports compares ports. An empty list means every port.
 func (c *comparer) ports(a, b reflect.Value, was, is string) {
 	old, now := a.Interface().([]int), b.Interface().([]int)
 	all := func(list []int) string {
@@ -251,7 +251,7 @@ func (c *comparer) ports(a, b reflect.Value, was, is string) {
 	}
 }
 
-// condition compares when people are asked; without one they are asked always.
+// condition compares conditions of approvals. Without one, every call needs the approval.
 func (c *comparer) condition(a, b reflect.Value, was, is string) {
 	switch {
 	case a.String() == "":
@@ -263,8 +263,8 @@ func (c *comparer) condition(a, b reflect.Value, was, is string) {
 	}
 }
 
-// modules compares what a ceiling ships: a module gives nothing until it is imported, and
-// a name that is free again may become another module.
+// modules compares the modules of a ceiling. A module grants nothing until it is imported. If a name becomes
+// free, another module may take it.
 func (c *comparer) modules(a, b reflect.Value, was, is string) {
 	old, now := a.Interface().(map[string]schema.ModuleSource), b.Interface().(map[string]schema.ModuleSource)
 	for _, name := range slices.Sorted(maps.Keys(now)) {
@@ -283,7 +283,7 @@ func (c *comparer) modules(a, b reflect.Value, was, is string) {
 	}
 }
 
-// granted compares what an exception grants.
+// granted compares the grants of an exception.
 func (c *comparer) granted(a, b reflect.Value, was, is string) {
 	has := func(list reflect.Value, v reflect.Value) bool {
 		for i := range list.Len() {

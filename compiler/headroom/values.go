@@ -12,8 +12,8 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// word compares words that order from loose to strict. What a ceiling leaves out bounds nothing, unless it is the
-// first layer and the strictest word stands for that.
+// word compares words that are ordered from loose to strict. A ceiling without the field bounds nothing,
+// unless it is the first layer and its default is the strictest word.
 func (c *comparer) word(f fields.Field, a, b reflect.Value, was, is string) {
 	order := f.Words
 	first := func(word, kind string) string {
@@ -48,7 +48,8 @@ func orNone(s string) string {
 	return s
 }
 
-// number compares limits: the higher one bounds less, or of AtLeast the lower one. An absent one bounds nothing.
+// number compares limits: the higher one bounds less, or with AtLeast the lower one. An absent limit bounds
+// nothing.
 func (c *comparer) number(f fields.Field, a, b reflect.Value, was, is string) {
 	atLeast := f.Order == fields.AtLeast
 	old, had, okOld := measure(f.Unit, a)
@@ -73,7 +74,8 @@ func (c *comparer) number(f fields.Field, a, b reflect.Value, was, is string) {
 	}
 }
 
-// measure reads a value of a unit: its number, whether it is written, and whether it can be read.
+// measure parses a value of a unit. It returns the number, whether the value is present, and whether it is
+// valid.
 func measure(unit fields.Unit, v reflect.Value) (n int64, written, ok bool) {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
@@ -102,7 +104,7 @@ func measure(unit fields.Unit, v reflect.Value) (n int64, written, ok bool) {
 	return n, true, ok
 }
 
-// date reads a date as a number that orders as dates do: a day is its first moment.
+// date converts a date to a number with the same order. A day is its first moment.
 func date(text string) (n int64, ok bool) {
 	if len(text) == len("2026-12-31") {
 		text += "T00:00:00Z"
@@ -122,8 +124,7 @@ func date(text string) (n int64, ok bool) {
 	return n, true
 }
 
-// flag compares switches: one that opens bounds only where it is false, one that
-// restrains only where it is true.
+// flag compares switches: one that opens bounds only if it is false, one that restrains only if it is true.
 func (c *comparer) flag(opens bool, a, b reflect.Value, was, is string) {
 	bounds := func(v reflect.Value) bool {
 		if v.Kind() == reflect.Pointer {
@@ -144,8 +145,8 @@ func (c *comparer) flag(opens bool, a, b reflect.Value, was, is string) {
 	}
 }
 
-// owner compares what the outermost layer states: stated for the first time it binds all
-// below. Of another value nobody knows what it gives, but that more powers count more.
+// owner compares values that only the outermost layer sets. A new value binds all documents below. The effect
+// of another change is unknown, but more powers mean a stricter rule of two.
 func (c *comparer) owner(a, b reflect.Value, was, is string) {
 	isBool := a.Kind() == reflect.Bool || a.Kind() == reflect.Pointer && a.Type().Elem().Kind() == reflect.Bool
 	says := fmt.Sprintf("%s: %s (was %s)", is, orNone(clip(show(b))), orNone(clip(show(a))))
@@ -163,12 +164,11 @@ func (c *comparer) owner(a, b reflect.Value, was, is string) {
 	}
 }
 
-// list compares a list that is all there is: an item more is headroom, and no list at
-// all bounds nothing.
+// list compares an exhaustive list: an additional item is headroom, and no list at all bounds nothing.
 func (c *comparer) list(f fields.Field, a, b reflect.Value, was, is string) {
 	field := f.Policy
 	switch {
-	case a.Kind() == reflect.String: // the folder of the one environment
+	case a.Kind() == reflect.String: // the folder of the only environment
 		c.folder(a.String(), b.String(), was, is)
 		return
 	case a.IsNil() && !f.None:
@@ -215,7 +215,7 @@ func orNothing(s string) string {
 	return s
 }
 
-// denials compares what stands above all else: an item less is headroom.
+// denials compares lists of denials: a removed item is headroom.
 func (c *comparer) denials(field string, a, b reflect.Value, was, is string) {
 	if a.Type().Elem().Kind() != reflect.String {
 		c.schemas(a, b, was, is)
@@ -239,7 +239,7 @@ func (c *comparer) denials(field string, a, b reflect.Value, was, is string) {
 	}
 }
 
-// schemas compares what a call has to fit.
+// schemas compares the schemas that a call must match.
 func (c *comparer) schemas(a, b reflect.Value, was, is string) {
 	switch {
 	case a.Len() == 0:

@@ -1,10 +1,8 @@
-// Package policytest owns the tests that stand beside a policy (*_test.yaml): their form,
-// what a case asks, whether a decision is what it expects, and which rules of a set
-// decided any case.
+// Package policytest owns the tests next to a policy (*_test.yaml): their form, the action
+// of each case, the comparison with the expected decision, and the coverage of rules.
 //
-// It refuses what it does not know, as package schema does, and a case that says
-// less or more than one action. It is pure and decides nothing: the verb test asks
-// a decider and tells the result.
+// It rejects unknown fields, like package schema, and a case that does not describe
+// exactly one action. The command test decides the cases and prints the results.
 package policytest
 
 import (
@@ -22,17 +20,17 @@ import (
 )
 
 //go:embed cases.cue
-var definitions string // go:embed needs a variable; never written
+var definitions string // go:embed needs a variable; it is never written
 
-// Codes of findings about tests, beside those of package schema.
+// Codes of findings about tests, in addition to those of package schema.
 const (
-	codeAction      = "test-action"      // no action, several, or one that cannot be read
-	codeTarget      = "test-target"      // a policy or an agent that there is not
-	codeUnsupported = "unsupported"      // a field that nothing answers yet
+	codeAction      = "test-action"      // no action, several, or an invalid one
+	codeTarget      = "test-target"      // an unknown policy or agent
+	codeUnsupported = "unsupported"      // a field that is not supported yet
 	codeUnsaid      = "test-contradicts" // an expectation that no decision can meet
 )
 
-// The defaults of the places, which depend on no host.
+// Default folders of the places. They do not depend on the host.
 const (
 	defaultWorkspace = "/workspace"
 	defaultHome      = "/home/agent"
@@ -41,31 +39,31 @@ const (
 // File is one file of tests.
 type File struct {
 	Name            string   // of the source
-	Policy          string   // "": Agents say
-	Agents          []string // as written; empty: of Policy, or the only one
+	Policy          string   // if empty, Agents applies
+	Agents          []string // as written; if empty, those of Policy, or the only one
 	Now             time.Time
 	Workspace, Home string
 	Cases           []Case
-	Rules, Denies   int // the least coverage, in percent; 0: none
+	Rules, Denies   int // lowest coverage, in percent; 0: none
 	At              schema.Pos
 	origins         map[string]schema.Origin
 }
 
-// Case is one action with what is expected of it.
+// Case is one action with its expected decision.
 type Case struct {
 	Name      string
-	Agents    []string // a part of those of the file; empty: all
+	Agents    []string // a subset of the file's agents; empty: all
 	Action    profiles.Action
-	Call      int64 // of a bridge: the how-manieth of the run, from 1
+	Call      int64 // for a bridge: the number of the call in the run, from 1
 	Expect    profiles.Verdict
-	Rule      string // "": whichever
+	Rule      string // empty: any
 	Code      string
 	Exception string
 	Pos       schema.Pos // of the name
-	At        schema.Pos // of what is expected
+	At        schema.Pos // of the expected decision
 }
 
-// The document as it is written.
+// The document as written.
 type (
 	document struct {
 		Policy    string    `cue:"policy"`
@@ -117,8 +115,7 @@ type (
 	}
 )
 
-// Decode reads one file of tests. Where the findings refuse, the File is the zero
-// File.
+// Decode reads one file of tests. If a finding is an error, the File is the zero File.
 func Decode(src schema.Source) (File, schema.Diagnostics) {
 	var d document
 	origins, found := schema.Document(src, definitions, "#Tests", &d)
@@ -144,7 +141,7 @@ func Decode(src schema.Source) (File, schema.Diagnostics) {
 	return out, r.found
 }
 
-// reading is the state of one Decode.
+// reading is the state of one [Decode].
 type reading struct {
 	origins map[string]schema.Origin
 	found   schema.Diagnostics
@@ -157,7 +154,7 @@ func (r *reading) report(path, code, hint, format string, args ...any) {
 		fmt.Sprintf(format, args...)})
 }
 
-// head reads what stands beside the cases.
+// head reads the fields outside of the cases.
 func (r *reading) head(out *File, d *document) {
 	if d.Agent != "" {
 		if len(d.Agents) > 0 {
@@ -183,7 +180,7 @@ func (r *reading) head(out *File, d *document) {
 	}
 }
 
-// moment reads a date, or a date with a time.
+// moment parses a date, or a date with a time.
 func moment(text string) (time.Time, error) {
 	if strings.Contains(text, "T") {
 		return time.Parse(time.RFC3339, text)
@@ -191,7 +188,7 @@ func moment(text string) (time.Time, error) {
 	return time.Parse(time.DateOnly, text)
 }
 
-// percent reads "100%"; "" is 0. The form is checked.
+// percent parses "100%". An empty text is 0. The form is already checked.
 func percent(text string) int {
 	n, _ := strconv.Atoi(strings.TrimSuffix(text, "%"))
 	return n
@@ -227,7 +224,7 @@ func (r *reading) one(path string, w *written) Case {
 	return c
 }
 
-// key is the field that the author wrote an action in.
+// key returns the field of the author's text that holds the action.
 func (r *reading) key(path, kind string) string {
 	for _, name := range []string{kind, "python", "js", "shell"} {
 		if _, ok := r.origins[path+"."+name]; ok {
@@ -237,7 +234,7 @@ func (r *reading) key(path, kind string) string {
 	return "name"
 }
 
-// action is the one action of a case as ringd decide takes it.
+// action returns the one action of a case in the form of `ringd decide`.
 func (r *reading) action(path string, w *written) (text json.RawMessage, kind string, ok bool) {
 	type form struct {
 		kind, field string
@@ -287,8 +284,7 @@ func (r *reading) action(path string, w *written) (text json.RawMessage, kind st
 	}
 }
 
-// encoded is v as JSON; the types are of this package and of profiles, so that no
-// error can come.
+// encoded returns v as JSON. Its types come from this package and from profiles, so there can be no error.
 func encoded(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -308,8 +304,8 @@ func (s *shell) action() (kind string, text []byte) {
 	}
 }
 
-// Targets are the agents that the cases of a file are decided for, sorted, and what
-// is wrong with those that it names.
+// Targets returns the agents for which the cases of a file are decided, sorted, and findings about unknown
+// names.
 func (f *File) Targets(set *profiles.Set) ([]string, schema.Diagnostics) {
 	var found schema.Diagnostics
 	known, policies := agentsOf(set)
@@ -364,7 +360,7 @@ func (f *File) everyCaseSays() bool {
 	return !slices.ContainsFunc(f.Cases, func(c Case) bool { return len(c.Agents) == 0 })
 }
 
-// Of are the agents of a case, given those of its file.
+// Of returns the agents of a case, given those of its file.
 func (c *Case) Of(targets []string) []string {
 	if len(c.Agents) > 0 {
 		return c.Agents

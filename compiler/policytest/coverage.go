@@ -14,15 +14,14 @@ type Line struct {
 	Covered bool          `json:"covered"`
 }
 
-// Coverage is which rules of some agents decided a case. A rule that several agents
-// have, of a layer above them, is one.
+// Coverage records which rules of some agents decided a case. A rule of a layer that several agents have is
+// counted once.
 type Coverage struct {
 	lines map[profiles.Rule]*Line
 }
 
-// NewCoverage takes in the rules of agents: what grants and what denies, in every list
-// whose entries can decide an action. What no action asks about (globals, builtins and
-// limits) is not among them.
+// NewCoverage collects the rules of agents: grants and denials in every list whose entries can decide an
+// action. Globals, builtins and limits are not included, because no action asks for them.
 func NewCoverage(agents ...profiles.Agent) *Coverage {
 	c := &Coverage{lines: map[profiles.Rule]*Line{}}
 	for i := range agents {
@@ -43,7 +42,7 @@ func (c *Coverage) add(r profiles.Rule, denies bool) {
 	c.lines[r] = &Line{Rule: r, Denies: denies}
 }
 
-// plain is a rule by its place alone.
+// plain returns a rule with only its position.
 func plain(r profiles.Rule) profiles.Rule {
 	r.Layer = ""
 	return r
@@ -119,8 +118,8 @@ func (c *Coverage) shell(s *profiles.Shell) {
 	}
 }
 
-// bridge counts a call that asks as one of the approval's line, and a call that need
-// not ask as one of the bridge's.
+// bridge adds two lines: a call with an approval covers that of the approval, a call without one that of the
+// bridge.
 func (c *Coverage) bridge(b *profiles.Bridge) {
 	if b.Approval == nil || b.Approval.When != "" {
 		c.add(b.Rule, false)
@@ -130,9 +129,9 @@ func (c *Coverage) bridge(b *profiles.Bridge) {
 	}
 }
 
-// Mark notes that a decision named a rule. What denies is covered by what it denied, and
-// what grants by what was granted, or asked of people: a call too many shows nothing of
-// the grant. Of what mode audit lets through, the rule counts that would have denied it.
+// Mark records that a decision named a rule. A denial covers a denying rule. A grant or an approval covers a
+// granting rule. A call above the limit covers nothing. In mode audit, the rule that would have denied is
+// covered.
 func (c *Coverage) Mark(got profiles.Decision) {
 	verdict, rule := got.Verdict, got.Rule
 	if got.Would != nil {
@@ -146,7 +145,7 @@ func (c *Coverage) Mark(got profiles.Decision) {
 	}
 }
 
-// Use notes grants that an action used, beside the one that its decision names.
+// Use records grants that an action used, in addition to the one that its decision names.
 func (c *Coverage) Use(rules []profiles.Rule) {
 	for _, r := range rules {
 		if l, ok := c.lines[plain(r)]; ok && !l.Denies {
@@ -155,7 +154,7 @@ func (c *Coverage) Use(rules []profiles.Rule) {
 	}
 }
 
-// Lines are all rules by file and line.
+// Lines returns all rules by file and line.
 func (c *Coverage) Lines() []Line {
 	out := make([]Line, 0, len(c.lines))
 	for _, l := range c.lines {
@@ -168,13 +167,13 @@ func (c *Coverage) Lines() []Line {
 	return out
 }
 
-// Share is how many of some lines are covered.
+// Share is the number of covered lines among some lines.
 type Share struct {
 	Covered int `json:"covered"`
 	All     int `json:"all"`
 }
 
-// Percent is the share rounded down, so that 100 means all; of nothing it is 100.
+// Percent returns the share rounded down, so that 100 means all. Without lines it is 100.
 func (s Share) Percent() int {
 	if s.All == 0 {
 		return 100
@@ -182,7 +181,7 @@ func (s Share) Percent() int {
 	return s.Covered * 100 / s.All
 }
 
-// Count adds one to all, and to what is covered.
+// Count adds one line, covered or not.
 func (s *Share) Count(covered bool) {
 	s.All++
 	if covered {

@@ -9,8 +9,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Misses says how a decision about an agent differs from what the case expects; nil:
-// it does not.
+// Misses describes how a decision about an agent differs from the expectation of the case, or returns nil.
 func (c *Case) Misses(a profiles.Agent, got profiles.Decision) []string {
 	var out []string
 	miss := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -36,9 +35,8 @@ func orNone(s string) string {
 	return s
 }
 
-// IsRule reports whether a rule is the one that the text names: "policy#path", where the
-// policy is the one that the rule stands in, or "file:line", where the file may be cut to
-// its last names.
+// IsRule reports whether text names a rule: as "policy#path", with the policy that contains the rule, or as
+// "file:line", where the file may be given by its last names only.
 func IsRule(text string, a profiles.Agent, r *profiles.Rule) bool {
 	if r == nil {
 		return false
@@ -54,7 +52,7 @@ func IsRule(text string, a profiles.Agent, r *profiles.Rule) bool {
 	return !both || column == strconv.Itoa(r.Column)
 }
 
-// Named is a rule as a case names it: "policy#path"; "none" for no rule.
+// Named returns the name of a rule for a case: "policy#path", or "none" for no rule.
 func Named(a profiles.Agent, r *profiles.Rule) string {
 	if r == nil {
 		return "none"
@@ -62,8 +60,8 @@ func Named(a profiles.Agent, r *profiles.Rule) string {
 	return policyOf(a, r) + "#" + r.Path
 }
 
-// policyOf is the name of the policy that a rule stands in: that of its layer, "OrgPolicy
-// acme", or the agent's own.
+// policyOf returns the name of the policy that contains a rule: that of its layer, "OrgPolicy acme", or the
+// agent's own.
 func policyOf(a profiles.Agent, r *profiles.Rule) string {
 	if _, name, ok := strings.Cut(r.Layer, " "); ok {
 		return name

@@ -6,12 +6,11 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Programs are the rules of the programs, and of their sub-commands, that an action used
-// which an agent was granted. A decision names one program and a script may start
-// several, so they are found by what the policy would say without them: a program was
-// used where the action is refused when none of its uses is granted; a sub-command where
-// it is refused without its line, or granted when that is the only line left. granted
-// decides the action for an agent that has other sub-commands.
+// Programs returns the rules of granted programs and sub-commands that an action used. A decision names one
+// program, but a script may start several, so they are found by deciding without them. A program was used if
+// the action is denied when none of its uses is granted. A sub-command was used if the action is denied
+// without its line, or granted when it is the only line left. granted decides the action for an agent with
+// other sub-commands.
 func Programs(a profiles.Agent, granted func(profiles.Agent) bool) []profiles.Rule {
 	a = enforced(a)
 	if a.Shell == nil || !granted(a) {
@@ -20,7 +19,7 @@ func Programs(a profiles.Agent, granted func(profiles.Agent) bool) []profiles.Ru
 	var out []profiles.Rule
 	for at, b := range a.Shell.Binaries {
 		if granted(withSubcommands(a, at, []profiles.Pattern{})) {
-			continue // the action has nothing to do with the program
+			continue // the action does not depend on the program
 		}
 		out = append(out, b.Rule)
 		for i, p := range b.Allow {
@@ -33,8 +32,7 @@ func Programs(a profiles.Agent, granted func(profiles.Agent) bool) []profiles.Ru
 	return out
 }
 
-// withSubcommands is an agent whose program at a place has other sub-commands; none of
-// them refuses every use.
+// withSubcommands returns the agent with other sub-commands for one program. An empty list denies every use.
 func withSubcommands(a profiles.Agent, at int, allow []profiles.Pattern) profiles.Agent {
 	sh := *a.Shell
 	sh.Binaries = slices.Clone(sh.Binaries)
@@ -43,8 +41,7 @@ func withSubcommands(a profiles.Agent, at int, allow []profiles.Pattern) profile
 	return a
 }
 
-// enforced is an agent as it would be in mode enforce: mode audit takes rules away, and
-// they are what is tested.
+// enforced returns the agent in mode enforce. Mode audit removes rules, and the rules are under test.
 func enforced(a profiles.Agent) profiles.Agent {
 	if a.Strict != nil {
 		return *a.Strict

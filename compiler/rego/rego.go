@@ -1,8 +1,8 @@
-// Package rego holds what every use of Rego in a policy shares: which functions
-// there are, comparisons that do not guess, and where a mistake stands.
+// Package rego owns what all uses of Rego in a policy share: the allowed functions,
+// strict comparisons, and the positions of errors.
 //
-// It refuses what Rego lets pass in silence: the order of two values of different
-// kinds, and a field that is not there. Packages condition and guardrail call it.
+// It rejects values that Rego accepts silently: the order of two values of different
+// kinds, and an absent field. Packages condition and guardrail call it.
 package rego
 
 import (
@@ -16,18 +16,16 @@ import (
 	"github.com/open-policy-agent/opa/v1/types"
 )
 
-// The functions of Own. The last argument of the first three is the author's text,
-// for the error.
+// The functions of [Own]. The last argument of the first three is the author's text, for the error.
 const (
-	At    = "ringd.at"    // a field or item, which must be there
-	Truth = "ringd.truth" // true or false, and nothing else
-	Items = "ringd.items" // a list or object, and nothing else
-	order = "ringd."      // before lt, lte, gt, gte: of two numbers or two texts
+	At    = "ringd.at"    // a field or item, which must be present
+	Truth = "ringd.truth" // true or false, nothing else
+	Items = "ringd.items" // a list or object, nothing else
+	order = "ringd."      // prefix of lt, lte, gt, gte: of two numbers or two texts
 )
 
-// Capabilities is what the compiler of Rego knows: the functions that may be used,
-// and nothing of data, network, time or chance. A text that calls any other has a
-// type error.
+// Capabilities returns the capabilities of the Rego compiler: the functions for which may is true, and
+// nothing about data, network, time or randomness. A call of any other function is a type error.
 func Capabilities(may func(name string) bool) *ast.Capabilities {
 	caps := &ast.Capabilities{AllowNet: []string{}, Features: []string{ast.FeatureRegoV1},
 		FutureKeywords: []string{"and", "or", "not", "in", "every", "if", "contains"}}
@@ -42,8 +40,8 @@ func Capabilities(may func(name string) bool) *ast.Capabilities {
 	return caps
 }
 
-// Strict is the name of the function that a comparison is written as: its order is
-// that of two numbers or two texts, and anything else ends the evaluation.
+// Strict returns the function that replaces a comparison operator. It orders two numbers or two texts, and
+// anything else ends the evaluation.
 func Strict(operator string) (name string, compares bool) {
 	switch operator {
 	case "gt", "gte", "lt", "lte":
@@ -53,30 +51,30 @@ func Strict(operator string) (name string, compares bool) {
 	}
 }
 
-// Ours is a term that names one of our functions.
+// Ours returns a term that names one of our functions.
 func Ours(name string, at *ast.Location) *ast.Term {
 	head, rest, _ := strings.Cut(name, ".")
 	return ast.RefTerm(ast.VarTerm(head), ast.StringTerm(rest)).SetLocation(at)
 }
 
-// Guarded calls one of our functions with a value and the author's text of it.
+// Guarded calls one of our functions with values and the author's text of them.
 func Guarded(name, written string, at *ast.Location, values ...*ast.Term) *ast.Term {
 	call := append(ast.Call{Ours(name, at)}, values...)
 	return ast.NewTerm(append(call, ast.StringTerm(written).SetLocation(at))).SetLocation(at)
 }
 
-// Mismatch ends an evaluation that cannot tell. It holds no values.
+// Mismatch ends an evaluation that has no answer. It contains no values.
 type Mismatch struct{ Text string }
 
 func (m *Mismatch) Error() string { return m.Text }
 
-// halt is the error that ends an evaluation at once.
+// halt returns the error that ends an evaluation at once.
 func halt(what *ast.Term, why string) error {
 	text, _ := what.Value.(ast.String)
 	return topdown.Halt{Err: &Mismatch{string(text) + " " + why}}
 }
 
-// Own are our own functions, by name.
+// Own returns our own functions by name.
 func Own() map[string]*topdown.Builtin {
 	out := map[string]*topdown.Builtin{}
 	add := func(name string, args int, result types.Type, f func(args []*ast.Term) (*ast.Term, error)) {
@@ -122,7 +120,7 @@ func Own() map[string]*topdown.Builtin {
 	return out
 }
 
-// at gives a field of an object or an item of a list.
+// at returns a field of an object or an item of a list.
 func at(args []*ast.Term) (*ast.Term, error) {
 	switch from := args[0].Value.(type) {
 	case ast.Object:
@@ -135,7 +133,7 @@ func at(args []*ast.Term) (*ast.Term, error) {
 				return from.Elem(i), nil
 			}
 		}
-	case ast.Set: // of values that the author chose: whether one is in it is no typo
+	case ast.Set: // the author chose the members, so absence from a set is not a typo
 		if from.Contains(args[1]) {
 			return args[1], nil
 		}
@@ -146,8 +144,8 @@ func at(args []*ast.Term) (*ast.Term, error) {
 	return nil, halt(args[2], "is not there")
 }
 
-// compare orders two numbers or two texts. Rego orders values of all kinds, and
-// calls null less than every number.
+// compare orders two numbers or two texts. Rego itself orders values of all kinds, with null before every
+// number.
 func compare(a, b *ast.Term, holds func(order int) bool) (*ast.Term, error) {
 	_, oneNumber := a.Value.(ast.Number)
 	_, otherNumber := b.Value.(ast.Number)
@@ -159,7 +157,7 @@ func compare(a, b *ast.Term, holds func(order int) bool) (*ast.Term, error) {
 	return ast.BooleanTerm(holds(a.Value.Compare(b.Value))), nil
 }
 
-// Kind names the kind of a value.
+// Kind returns the kind of a value.
 func Kind(t *ast.Term) string {
 	switch t.Value.(type) {
 	case ast.Null:
@@ -177,8 +175,8 @@ func Kind(t *ast.Term) string {
 	}
 }
 
-// TooDeep looks for brackets in more than most others, which the parser reads in
-// time that grows faster than the text. What stands in text counts too.
+// TooDeep finds brackets nested deeper than most, because the parser's time grows faster than the text.
+// Brackets inside strings count as well.
 func TooDeep(text string, most int) (line, column int, deep bool) {
 	depth := 0
 	line, column = 1, 1
@@ -198,14 +196,13 @@ func TooDeep(text string, most int) (line, column int, deep bool) {
 	return 0, 0, false
 }
 
-// fault is one mistake that the parser or the compiler of Rego found. Line and
-// Column count from 1.
+// fault is one error of the Rego parser or compiler. Line and Column count from 1.
 type fault struct {
 	Line, Column    int
 	Code, Msg, Hint string // Code is OPA's: rego_type_error
 }
 
-// Faults reads an error of the parser or the compiler; nil when it is none of theirs.
+// Faults converts an error of the parser or the compiler. It returns nil for other errors.
 func Faults(err error) (out []fault) {
 	var list ast.Errors
 	if !errors.As(err, &list) {
@@ -232,7 +229,7 @@ func Faults(err error) (out []fault) {
 	return out
 }
 
-// unnamed writes _ for the names that the compiler makes up: __local0__.
+// unnamed replaces the compiler's generated names, such as __local0__, by _.
 func unnamed(text string) string {
 	for {
 		before, rest, ok := strings.Cut(text, "__local")

@@ -1,60 +1,67 @@
-// Package fields owns the table of the policy language: one row for each field, with what becomes of the field in a
-// compiled set, how a layer bounds it, and which row of the enforcement table shows who enforces it.
+// Package fields owns the table of the policy language. It has one row for each field: the part of a compiled
+// set that carries the field, how a layer bounds it, and the row of the enforcement table that says who
+// enforces it.
 //
-// The merge of layers, the comparison of ceilings and of sets, the check for fields that nothing compiles, the
-// enforcement table and the documentation read it. A field of package schema without a row is refused when it is set,
-// and fails a test.
+// The merge of layers, the comparison of ceilings and of sets, the check for unsupported fields, the
+// enforcement table and the documentation read the table. A field of package schema without a row is rejected
+// when it is set, and fails a test.
 package fields
 
 // Field is one row: one field of the language.
 type Field struct {
-	Policy  string // its Go path in package schema: "Args.MaxArgs"
-	Profile string // the Go path in package profiles that carries it: "Binary.MaxArgs"; empty if none does by itself
+	Policy string // Go path in package schema: "Args.MaxArgs"
+	// Profile is the Go path of the field in package profiles: "Binary.MaxArgs". It is empty if no single
+	// field carries it.
+	Profile string
 	Fate    fate
-	By      string // what compiles it, where no field of a profile does; for Refused, what would
+	By      string // what compiles it if no profile field does; for Refused, what would
 
-	Order     Order
-	Words     []string // of Stricter, from loose to strict
-	Strictest bool     // where no layer above states it, it is the strictest word; of Parts: so are words in it
-	Grant     bool     // an agent that leaves it out has nothing; a layer that does has what is above
-	None      bool     // where the layer above leaves it out, nothing is allowed
-	Unit      Unit     // of AtMost, AtLeast and dates
+	Order Order
+	Words []string // for Stricter, from loose to strict
+	// Strictest: if no layer above sets the field, its strictest word applies. For Parts: this is true of the
+	// words in it.
+	Strictest bool
+	// Grant: an agent without the field has nothing. A layer without it takes the value above.
+	Grant bool
+	// None: if the layer above leaves the field out, nothing is allowed.
+	None bool
+	Unit Unit // for AtMost, AtLeast and dates
 
 	Row  string // the row of the enforcement table; empty for Parts
-	Says string // more than Order says, for readers
+	Says string // additional text for readers, if Order is not enough
 }
 
-// fate is what becomes of a field that is set.
+// fate is the effect of a field that is set.
 type fate uint8
 
 // The fates.
 const (
 	Compiled fate = iota // a profile carries it, or the compiler decides by it
-	Informs              // for people: it changes nothing
-	Refused              // nothing compiles it, so a policy that sets it is refused
+	Informs              // for people, without effect
+	Refused              // nothing compiles it, so a policy that sets it is rejected
 )
 
-// Order is how a field of a lower document is bound by the document above it.
+// Order is the rule by which the document above bounds a field of a lower document.
 type Order string
 
 // The orders.
 const (
 	Parts       Order = "parts"       // its own fields have rows
-	Annotation  Order = "annotation"  // for people; each document has its own
-	Key         Order = "key"         // tells the items of a list apart; one that is not above is refused
-	Subset      Order = "subset"      // nothing that is not above
+	Annotation  Order = "annotation"  // for people; every document has its own
+	Key         Order = "key"         // identifies the items of a list; an item without one above is rejected
+	Subset      Order = "subset"      // only items that the document above has
 	Accumulates Order = "accumulates" // the items above stay, and come first
-	Stricter    Order = "stricter"    // a word, no looser than above
-	AtMost      Order = "at most"     // a number, no higher than above
-	AtLeast     Order = "at least"    // a number, no lower than above
-	Opens       Order = "opens"       // true only where the layer above has true, or leaves it out
-	Restrains   Order = "restrains"   // false only where the layer above has false, or leaves it out
-	Owner       Order = "owner"       // as the outermost layer has it
-	Own         Order = "own"         // each document has its own, and is checked with it
-	Filled      Order = "merged"      // written by the merge, not by authors
+	Stricter    Order = "stricter"    // a word, not looser than above
+	AtMost      Order = "at most"     // a number, not higher than above
+	AtLeast     Order = "at least"    // a number, not lower than above
+	Opens       Order = "opens"       // true only if the layer above has true or leaves it out
+	Restrains   Order = "restrains"   // false only if the layer above has false or leaves it out
+	Owner       Order = "owner"       // as in the outermost layer
+	Own         Order = "own"         // every document has its own, which is checked with it
+	Filled      Order = "merged"      // set by the merge; authors cannot write it
 )
 
-// Unit is how the value of a number or a date is written.
+// Unit is the notation of a number or a date.
 type Unit string
 
 // The units.

@@ -5,39 +5,41 @@ import (
 	"strings"
 )
 
-// SetField is the row of one field of the types in package profiles that a set consists of. A comparison of two sets
+// SetField is the row of one field of the compiled types in package profiles. The comparison of two sets
 // reads it.
 type SetField struct {
 	Field string // Binary.MaxArgs
 
-	// Order, Unit and Words are those of the field of the language that it carries, unless the row has others.
+	// Order, Unit and Words are those of the policy field, unless the row sets others.
 	Order Order
 	Unit  Unit
 	Words []string
 
-	Capability string // %s is the name of the entry; empty if it is that of the part
-	// Says is the sentence of a change. Of a value it has %s for what the value is now; of a grant it says what may
-	// be done; of what restrains, it has one for each direction, separated by |.
-	Says  string
-	None  string       // how an empty value is shown; of a number, zero is no limit then
-	Why   string       // why an unordered value has its class; of words, if stricter and if looser, separated by |
-	Cases []transition // of an unordered value, from one text to another
+	// Capability names the part; %s is the name of the entry. If it is empty, that of the parent applies.
+	Capability string
+	// Says is the sentence for a change. For a value, %s is the new value. For a grant, it says what is
+	// allowed. For a restriction, it has one sentence for each direction, separated by |.
+	Says string
+	None string // text for an empty value; for a number, zero then means no limit
+	// reason for the class of an unordered value; for words, the reasons if stricter and if looser, separated by |
+	Why   string
+	Cases []transition // for an unordered value, from one text to another
 }
 
-// transition is a change from one text to another whose meaning is known. The text * stands for every one.
+// transition is a change between two texts with a known effect. The text * matches every text.
 type transition struct {
 	Old, New string
-	Narrows  bool // else it widens
+	Narrows  bool // otherwise it widens
 	Why      string
 }
 
-// Orders of a compiled field alone.
+// Orders that only compiled fields have.
 const (
-	Place Order = "place" // says where something stands: no answer differs by it
+	Place Order = "place" // a position in the source, without effect on decisions
 	Coded Order = "coded" // compared by code of its own, or together with another field
 )
 
-// SetTable lists each field of a set once, in the order in which a comparison reports changes of it.
+// SetTable lists every field of a set once, in the order in which a comparison reports changes.
 func SetTable() []SetField {
 	list := slices.Concat(ofSets(), ofAgents(), ofLimits(), ofExecutors(), ofPrograms(), ofBridges(), ofFiles(),
 		ofNetworks(), ofGateways())
@@ -54,7 +56,7 @@ func SetTable() []SetField {
 	return list
 }
 
-// of makes rows of one order that have no sentences.
+// of returns rows of one order that have no sentences.
 func of(o Order, typ, names string) (out []SetField) {
 	for name := range strings.FieldsSeq(names) {
 		out = append(out, SetField{Field: typ + "." + name, Order: o})

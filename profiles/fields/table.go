@@ -5,13 +5,13 @@ import "slices"
 const excepts = "an exception stands in the document that needs it, and is approved by the owner of each layer " +
 	"that it exceeds"
 
-// Table lists every field of the language. The rows of one type stand in the order in which layers merge them: the
-// limits of all executors come before the executors, whose own limits they bound.
+// Table lists every field of the language. The rows of one type are in the order in which layers merge them:
+// the limits for all executors come before the executors, because they bound the executors' own limits.
 func Table() []Field {
 	return slices.Concat(documents(), settings(), code(), scripts(), words(), bridges(), reach(), gateways(), limits())
 }
 
-// documents lists the fields that name a policy and say what it is for.
+// documents lists the fields that identify and describe a policy.
 func documents() []Field {
 	return []Field{
 		{Policy: "Policy.File", Order: Annotation, Fate: Informs, Row: "documents and owners"},
@@ -60,7 +60,7 @@ func documents() []Field {
 	}
 }
 
-// settings lists the fields that bind an agent as a whole.
+// settings lists the fields that apply to a whole agent.
 func settings() []Field {
 	return []Field{
 		{Policy: "AgentMatch.Match", Profile: "Set.Agents", Order: Key, Row: "agents.match",
@@ -229,7 +229,7 @@ func scripts() []Field {
 	}
 }
 
-// words lists the fields that bound the arguments of a program.
+// words lists the fields that restrict the arguments of a program.
 func words() []Field {
 	return []Field{
 		{Policy: "Args.Subcommands", Profile: "Binary.Allow", Order: Subset, Row: "shell.binaries.args",

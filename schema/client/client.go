@@ -1,10 +1,8 @@
-// Package client is the Go SDK of the harness API: it starts runs, answers
-// their calls and follows their events, over the daemon's Unix socket, or over TLS
-// 1.3 with a token.
+// Package client is the Go SDK of the harness API. It starts runs, answers their calls and
+// follows their events, over the daemon's Unix socket, or over TLS 1.3 with a token.
 //
-// It refuses answers that are larger than its limit or not what the API
-// promises. Errors of the daemon are *Error with a code of schema/wire; errors
-// of the connection are not.
+// It rejects answers that are too large or do not match the API. Errors of the daemon are
+// *[Error] with a code of schema/wire. Connection errors are not.
 package client
 
 import (
@@ -26,39 +24,37 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// maxAnswer bounds what one answer may bring.
+// maxAnswer is the largest answer, in bytes.
 const maxAnswer = 64 << 20
 
-// Config says where the daemon is: Socket, or URL with Token.
+// Config is the address of the daemon: Socket, or URL with Token.
 type Config struct {
 	Socket string // path of the Unix socket
 	URL    string // https://HOST[:PORT]
-	Token  string // of the caller; it goes to URL and nowhere else
-	// TLS has the authorities that are trusted, and the client's certificate; nil:
-	// the host's authorities, and none. Versions before 1.3 are refused in any case.
+	Token  string // of the caller; only sent to URL
+	// TLS holds the trusted authorities and the client's certificate. nil: the authorities of the host, and
+	// no certificate. Versions before 1.3 are always rejected.
 	TLS  *tls.Config
-	Role string // acts in this one role only; "" acts in all that the caller has
+	Role string // use only this role; empty: all roles of the caller
 }
 
-// Client speaks with one daemon. It is safe for concurrent use. Close lets its
-// idle connections go.
+// Client talks to one daemon. It is safe for concurrent use. Close closes its idle connections.
 type Client struct {
 	http *http.Client
 	role string
-	base string // of every request's URL
-	auth string // header Authorization, or ""
+	base string // prefix of every URL
+	auth string // Authorization header, or empty
 }
 
-// Error is an error that the daemon gave. Compare Code with the codes of
-// schema/wire and profiles.
+// Error is an error that the daemon returned. Compare Code with the codes of schema/wire and profiles.
 type Error struct {
-	Status    int // of HTTP
+	Status    int // HTTP status
 	Code      string
 	Message   string
-	RequestID string // finds the request in the daemon's log
+	RequestID string // identifies the request in the daemon's log
 }
 
-// Error is the message with its code and the request's id.
+// Error returns the message with its code and the request ID.
 func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s (request %s)", e.Code, e.Message, e.RequestID)
 }
@@ -69,7 +65,7 @@ func (e *Error) Is(target error) bool {
 	return errors.As(target, &other) && other.Code == e.Code
 }
 
-// Code is the code of an error of the daemon, "" for every other error.
+// Code returns the code of an error of the daemon, or "" for other errors.
 func Code(err error) string {
 	var e *Error
 	if errors.As(err, &e) {
@@ -83,7 +79,7 @@ func New(cfg Config) (*Client, error) {
 	t := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second}
 	c := &Client{role: cfg.Role, base: "http://ringd", http: &http.Client{
 		Transport: t,
-		// The daemon sends nobody elsewhere, and a token must not go there.
+		// The daemon never redirects, and a token must not be sent elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	switch {
@@ -116,18 +112,17 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Close closes idle connections; calls under way go on.
+// Close closes idle connections. Calls in progress continue.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// StartRun starts a program and returns at once, or after WaitMillis at the
-// latest.
+// StartRun starts a program and returns at once, or after at most WaitMillis.
 func (c *Client) StartRun(ctx context.Context, r wire.RunRequest) (wire.Run, error) {
 	var out wire.Run
 	return out, c.call(ctx, "POST", "/v1/runs", r, &out)
 }
 
-// GetRun returns a run as it stands; it waits at most that long for it to pause
-// or end, or to wait for its harness while it runs.
+// GetRun returns the current state of a run. It waits at most the given time for the run to pause, to end, or
+// to wait for its harness.
 func (c *Client) GetRun(ctx context.Context, id string, wait time.Duration) (wire.Run, error) {
 	var out wire.Run
 	path := "/v1/runs/" + url.PathEscape(id)
@@ -137,7 +132,7 @@ func (c *Client) GetRun(ctx context.Context, id string, wait time.Duration) (wir
 	return out, c.call(ctx, "GET", path, nil, &out)
 }
 
-// Run starts a program and waits as Wait does.
+// Run starts a program and waits like [Client.Wait].
 func (c *Client) Run(ctx context.Context, r wire.RunRequest) (wire.Run, error) {
 	r.WaitMillis = wire.MaxWaitMillis
 	out, err := c.StartRun(ctx, r)
@@ -147,11 +142,11 @@ func (c *Client) Run(ctx context.Context, r wire.RunRequest) (wire.Run, error) {
 	return c.Wait(ctx, out.ID)
 }
 
-// rests reports whether a run does nothing before somebody outside does.
+// rests reports whether a run waits for an answer or has ended.
 func rests(r wire.Run) bool { return r.State != wire.StateRunning || r.AwaitsHarness() }
 
-// Wait waits until a run pauses or ends, or waits for its harness while it runs, as
-// one does that cannot pause: see wire.Pending.Held.
+// Wait waits until a run pauses or ends. It also returns for a running program that waits for its harness
+// because it cannot be paused: see wire.Pending.Held.
 func (c *Client) Wait(ctx context.Context, id string) (wire.Run, error) {
 	for {
 		out, err := c.GetRun(ctx, id, wire.MaxWaitMillis*time.Millisecond)
@@ -161,7 +156,7 @@ func (c *Client) Wait(ctx context.Context, id string) (wire.Run, error) {
 	}
 }
 
-// Answer settles calls that wait for the harness and waits as Wait does.
+// Answer settles calls that wait for the harness and waits like [Client.Wait].
 func (c *Client) Answer(ctx context.Context, id string, answers ...wire.Answer) (wire.Run, error) {
 	var out wire.Run
 	body := wire.Answers{Answers: answers, WaitMillis: wire.MaxWaitMillis}
@@ -172,18 +167,18 @@ func (c *Client) Answer(ctx context.Context, id string, answers ...wire.Answer) 
 	return c.Wait(ctx, id)
 }
 
-// Cancel ends a run and returns how it ended.
+// Cancel ends a run and returns its final state.
 func (c *Client) Cancel(ctx context.Context, id string) (wire.Run, error) {
 	var out wire.Run
 	return out, c.call(ctx, "POST", "/v1/runs/"+url.PathEscape(id)+"/cancel", nil, &out)
 }
 
-// Filter chooses runs of a list. Zero fields choose all.
+// Filter selects runs of a list. A zero Filter selects all.
 type Filter struct {
-	Prefix string // of the id, at least wire.MinRunPrefix letters
+	Prefix string // of the ID, at least wire.MinRunPrefix letters
 	Agent  string
 	States []string
-	Before string // Next of the list before
+	Before string // Next of the previous list
 	Limit  int
 }
 
@@ -208,20 +203,19 @@ func (c *Client) Runs(ctx context.Context, f Filter) (wire.RunList, error) {
 	return out, c.call(ctx, "GET", "/v1/runs?"+q.Encode(), nil, &out)
 }
 
-// Status tells what is in force.
+// Status returns the policy in force.
 func (c *Client) Status(ctx context.Context) (wire.Status, error) {
 	var out wire.Status
 	return out, c.call(ctx, "GET", "/v1/status", nil, &out)
 }
 
-// Decide decides actions for an agent, in order. Nothing runs.
+// Decide decides actions for an agent, in order, without running anything.
 func (c *Client) Decide(ctx context.Context, agent string, actions []wire.Action) ([]profiles.Decision, error) {
 	var out []profiles.Decision
 	return out, c.call(ctx, "POST", "/v1/decide?agent="+url.QueryEscape(agent), actions, &out)
 }
 
-// Profile returns what an agent may do in an executor, under the revision in
-// force.
+// Profile returns what an agent may do in an executor, under the revision in force.
 func (c *Client) Profile(ctx context.Context, agent, executor string) (wire.Profile, error) {
 	var out wire.Profile
 	return out, c.call(ctx, "GET", "/v1/agents/"+url.PathEscape(agent)+"/profiles/"+url.PathEscape(executor), nil, &out)
@@ -237,7 +231,7 @@ func (c *Client) Types(ctx context.Context, agent string) (string, error) {
 	return string(b), err
 }
 
-// call sends one request and reads its JSON answer into out.
+// call sends one request and decodes its JSON answer into out.
 func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
 	resp, err := c.send(ctx, method, path, in, nil)
 	if err != nil {
@@ -253,7 +247,7 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 	return nil
 }
 
-// send sends one request; the answer is a success and its body is open.
+// send sends one request. If err is nil, the answer is a success and its body must be closed.
 func (c *Client) send(ctx context.Context, method, path string, in any, header http.Header) (*http.Response, error) {
 	var body io.Reader
 	if in != nil {

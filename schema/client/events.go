@@ -16,12 +16,12 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// maxEvent bounds one event.
+// maxEvent is the largest event, in bytes.
 const maxEvent = 4 << 20
 
-// Events yields the events of a run after a sequence number (0: from the
-// start), until its last one. A broken connection is taken up again where it
-// broke; an error of the daemon or of ctx is yielded and ends the sequence.
+// Events yields the events of a run after a sequence number (0: from the start), until its last one. It
+// reconnects after a broken connection and continues where it broke. An error of the daemon or of ctx is
+// yielded and ends the sequence.
 func (c *Client) Events(ctx context.Context, id string, after int64) iter.Seq2[wire.Event, error] {
 	return func(yield func(wire.Event, error) bool) {
 		for {
@@ -37,8 +37,8 @@ func (c *Client) Events(ctx context.Context, id string, after int64) iter.Seq2[w
 	}
 }
 
-// stream reads one connection. over: the reader had enough, or the last event
-// came. A connection that ended early is no error if it brought something.
+// stream reads one connection. over is true if the consumer stopped, or the last event arrived. A connection
+// that broke is not an error if it delivered an event.
 func (c *Client) stream(ctx context.Context, id string, after *int64, yield func(wire.Event, error) bool) (
 	over bool, err error) {
 	header := http.Header{"Accept": {"text/event-stream"}}
@@ -56,7 +56,7 @@ func (c *Client) stream(ctx context.Context, id string, after *int64, yield func
 	for lines.Scan() {
 		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
 		if !ok {
-			continue // id and event stand in the data, too
+			continue // the data contains id and event too
 		}
 		var e wire.Event
 		if err := json.Unmarshal(data, &e); err != nil {

@@ -1,11 +1,9 @@
-// Package convert turns the settings of other systems into a policy, as far as their
-// meaning is the same: the compact form of ringd, and the settings of Claude Code, Codex
-// and srt (sandbox-runtime).
+// Package convert converts the settings of other systems to a policy: the compact form of
+// ringd, and the settings of Claude Code, Codex and srt (sandbox-runtime).
 //
-// It never gives more than the settings do. A grant that ringd cannot say exactly is
-// left out; a denial that it cannot say exactly becomes a stricter one, or takes the
-// grants away that it would have bounded. Each setting is accounted for in a Line. The
-// package is pure: bytes in, a policy and its lines out. The verb import calls it.
+// The policy never allows more than the settings. A grant that has no exact equivalent is
+// left out. A denial without one becomes a stricter denial, or removes the grants that it
+// would have restricted. Each setting is reported as a [Line]. The command import calls it.
 package convert
 
 import (
@@ -27,22 +25,21 @@ const (
 	Srt     = "srt"         // .srt-settings.json
 )
 
-// Formats lists what Policy reads.
+// Formats lists the formats of [Policy].
 func Formats() []string { return []string{Compact, Claude, Codex, Srt} }
 
-// ErrFormat means that the text is not of the format it was read as. The error around it
-// says what is wrong.
+// ErrFormat means that the text does not have the expected format. The wrapping error has the details.
 var ErrFormat = errors.New("not the settings")
 
-// Config is how settings are read. The zero Config finds no program, so that no program
-// is granted.
+// Config holds the facts that the settings do not contain. The zero Config finds no program, so no program is
+// granted.
 type Config struct {
-	Name  string // of the policy
+	Name  string // name of the policy
 	Owner string
-	// Find gives the absolute path of a program that settings name by its last name.
+	// Find returns the absolute path of a program that settings name by its base name.
 	Find func(name string) (path string, ok bool)
-	// Root is the folder that Claude Code's paths with one slash start from: ~/.claude for
-	// the settings of a user. "": that of a project, which is the working folder.
+	// Root is the folder at which Claude Code's paths with one leading slash start: ~/.claude for the
+	// settings of a user. If it is empty, it is the working folder, as for the settings of a project.
 	Root string
 }
 
@@ -53,7 +50,7 @@ func (c Config) root() string {
 	return c.Root
 }
 
-// Outcome says what became of a setting.
+// Outcome is the result for a setting.
 type Outcome string
 
 // The outcomes.
@@ -61,10 +58,10 @@ const (
 	Exact    Outcome = "exact"
 	Stricter Outcome = "stricter" // the policy allows less than the setting
 	Left     Outcome = "left"     // not in the policy, which therefore allows less
-	NoPolicy Outcome = "other"    // says nothing that a policy could
+	NoPolicy Outcome = "other"    // has no meaning for a policy
 )
 
-// Line accounts for one setting.
+// Line is the result for one setting.
 type Line struct {
 	Path    string  `json:"path"` // permissions.allow[2]
 	Value   string  `json:"value,omitempty"`
@@ -72,8 +69,7 @@ type Line struct {
 	Why     string  `json:"why,omitempty"`
 }
 
-// Policy reads settings. The policy is one of the full language. The error wraps
-// ErrFormat.
+// Policy converts settings to a policy of the full language. The error wraps ErrFormat.
 func Policy(cfg Config, format, file string, text []byte) (schema.Policy, []Line, error) {
 	d := &draft{cfg: cfg}
 	d.policy.APIVersion, d.policy.Kind = "ringd/v1", "AgentPolicy"
@@ -98,7 +94,7 @@ func Policy(cfg Config, format, file string, text []byte) (schema.Policy, []Line
 	return d.policy, d.lines, nil
 }
 
-// Guess tells a format by the name of its file; "" when it does not tell.
+// Guess returns the format for the name of a file, or "".
 func Guess(file string) string {
 	base := file[strings.LastIndexAny(file, `/\`)+1:]
 	switch {
@@ -115,22 +111,22 @@ func Guess(file string) string {
 	}
 }
 
-// draft is a policy in the making.
+// draft is a policy under construction.
 type draft struct {
 	cfg    Config
 	policy schema.Policy
 	lines  []Line
-	// noRead and noWrite say that a denial could not be said, so that nothing it would
-	// have bounded may be granted.
+	// noRead and noWrite are set if a denial has no equivalent, so that nothing it might have restricted may
+	// be granted.
 	noRead, noWrite bool
-	noNet           bool // the same of hosts
+	noNet           bool // the same for hosts
 }
 
 func (d *draft) line(path, value string, o Outcome, why string) {
 	d.lines = append(d.lines, Line{path, value, o, why})
 }
 
-// compact takes a policy of the compact form over; it is the same language.
+// compact converts a policy of the compact form, which is the same language.
 func (d *draft) compact(file string, text []byte) error {
 	policies, found := schema.Decode([]schema.Source{{Name: file, Data: text}})
 	if found.Refused() || len(policies) != 1 {
@@ -142,7 +138,7 @@ func (d *draft) compact(file string, text []byte) error {
 	}
 	d.policy.Spec = p.Spec
 	d.line("interpreter_ring", "", Exact, "")
-	d.constructs(true) // which the compact form has without a word
+	d.constructs(true) // the compact form always has them
 	if python := p.Spec.Executors.Python; python != nil && python.Imports != nil {
 		d.pythonImports(p.Spec.Executors, python.Imports)
 	}
@@ -152,9 +148,8 @@ func (d *draft) compact(file string, text []byte) error {
 	return nil
 }
 
-// pythonImports takes out the names that no module of Python has: they are those of
-// JavaScript, and a guest refuses them whatever a policy says. With an empty list Python
-// would have the default set, so it is not granted then.
+// pythonImports removes names that are not Python modules: they are JavaScript modules, and a guest denies
+// them anyway. Python with an empty list would get the default set, so then it is not granted.
 func (d *draft) pythonImports(e *schema.Executors, imports *schema.PythonImports) {
 	none := func(name string) bool { return name != "*" && !pythonModule.MatchString(name) }
 	listed := len(imports.Allow) > 0
@@ -167,8 +162,7 @@ func (d *draft) pythonImports(e *schema.Executors, imports *schema.PythonImports
 	}
 }
 
-// jsImports takes out what JavaScript was allowed, and the denials of what no module of
-// JavaScript is called.
+// jsImports removes JavaScript's allowed modules, and denials of names that are not JavaScript modules.
 func (d *draft) jsImports(js *schema.JS) {
 	for i, name := range js.Imports.Allow {
 		const add = "Add it to executors.js.imports.allow if there is one"
@@ -213,8 +207,8 @@ func (d *draft) shell() *schema.Shell {
 	return s.Executors.Shell
 }
 
-// constructs lets scripts have pipes, and with all redirects and substitution too: what
-// they open and start is bounded by the grants of files and programs.
+// constructs lets scripts use pipes, and if all is true also redirects and substitution. The grants of files
+// and programs still bound what they open and start.
 func (d *draft) constructs(all bool) {
 	s, yes := d.shell(), true
 	s.AllowPipes = &yes
@@ -237,8 +231,7 @@ func (d *draft) network() *schema.Network {
 	return d.policy.Spec.Network
 }
 
-// withhold takes away what a denial that could not be said would have bounded, and
-// orders the lists.
+// withhold removes what a denial without an equivalent might have restricted, and sorts the lists.
 func (d *draft) withhold() {
 	if e := d.policy.Spec.Executors; e != nil && e.Shell != nil {
 		for i := range e.Shell.Binaries {
@@ -272,11 +265,11 @@ func (d *draft) withhold() {
 		*list = slices.Compact(*list)
 	}
 	denied := func(p string) bool { return slices.Contains(f.Deny, p) }
-	f.Read = slices.DeleteFunc(f.Read, denied) // a path in both lists is a finding, and the denial wins
+	f.Read = slices.DeleteFunc(f.Read, denied) // a path in both lists would be a finding, and the denial wins
 	f.Write = slices.DeleteFunc(f.Write, denied)
 }
 
-// bounded refuses the options of a program that would lead its sub-commands elsewhere.
+// bounded denies options of a program that would direct its sub-commands elsewhere.
 func (d *draft) bounded(b *schema.Binary) {
 	if b.Args == nil || b.Args.Subcommands == nil {
 		return
@@ -290,7 +283,7 @@ func (d *draft) bounded(b *schema.Binary) {
 	}
 }
 
-// environment takes variables over.
+// environment converts variables.
 func (d *draft) environment(at string, vars map[string]string) {
 	for _, name := range sortedKeys(vars) {
 		here := at + "." + name
@@ -311,7 +304,7 @@ func (d *draft) environment(at string, vars map[string]string) {
 	}
 }
 
-// unset says why a policy cannot set a variable; "": it can.
+// unset returns the reason why a policy cannot set a variable, or "".
 func (d *draft) unset(name, value string) string {
 	switch {
 	case !variable(name):
@@ -325,10 +318,10 @@ func (d *draft) unset(name, value string) string {
 	}
 }
 
-// maxValue is how long the value of a variable may be.
+// maxValue is the longest value of a variable.
 const maxValue = 4096
 
-// host takes an entry of a list of hosts over, where every port is meant.
+// host converts an entry of a list of hosts, which means every port.
 func (d *draft) host(at, entry string, deny bool) {
 	text := entry
 	if !ported(entry) {
@@ -355,8 +348,7 @@ func (d *draft) host(at, entry string, deny bool) {
 	d.line(at, entry, Exact, "")
 }
 
-// noHosts takes every host away, also those that come after it, for a denial that
-// cannot be said.
+// noHosts removes every host, including later ones, for a denial without an equivalent.
 func (d *draft) noHosts(at, entry, why string) {
 	d.noNet = true
 	d.line(at, entry, Stricter, why+"; the network is off instead")

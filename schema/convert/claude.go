@@ -11,9 +11,8 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// claude reads settings.json of Claude Code. Of its permissions an allow runs at once, an
-// ask runs when a person agrees, and everything else asks too; here what is not granted
-// is refused.
+// claude converts settings.json of Claude Code. There an allow runs at once, an ask runs after a person
+// agrees, and everything else asks too. In the policy everything that is not granted is denied.
 func (d *draft) claude(text []byte) error {
 	all, err := object(text, "Claude Code")
 	if err != nil {
@@ -64,8 +63,8 @@ func (d *draft) claude(text []byte) error {
 	return nil
 }
 
-// claudeSandbox takes the hosts of the part sandbox; its files are those of srt, beside
-// which the permissions would not say the same.
+// claudeSandbox converts the hosts of the section sandbox. Its files are those of srt; together with them the
+// permissions would have another meaning.
 func (d *draft) claudeSandbox(all map[string]json.RawMessage) error {
 	box, err := part[map[string]json.RawMessage](all, "sandbox", "sandbox")
 	if err != nil || box == nil {
@@ -105,8 +104,8 @@ func (d *draft) claudeSandbox(all map[string]json.RawMessage) error {
 	return nil
 }
 
-// claudeRules takes the three lists of permissions; denials first, so that what they
-// take away is known.
+// claudeRules converts the three lists of permissions. Denials come first, so that their effect on the grants
+// is known.
 func (d *draft) claudeRules(perms map[string]json.RawMessage) error {
 	for _, list := range []string{"deny", "ask", "allow"} {
 		at := "permissions." + list
@@ -151,8 +150,7 @@ func (d *draft) claudeRule(at, list, rule string) {
 	}
 }
 
-// claudeHooks takes away what a hook may refuse before a tool runs: which that is only
-// the hook knows.
+// claudeHooks removes tools that a hook could deny before they run, since only the hook knows which calls.
 func (d *draft) claudeHooks(all map[string]json.RawMessage) error {
 	hooks, err := part[map[string]json.RawMessage](all, "hooks", "hooks")
 	if err != nil {
@@ -189,7 +187,7 @@ func (d *draft) claudeHooks(all map[string]json.RawMessage) error {
 	return nil
 }
 
-// withoutTools grants nothing that the built-in tools of some names would do.
+// withoutTools grants nothing that certain built-in tools would do.
 func (d *draft) withoutTools(at, value, why string, named func(tool string) bool) {
 	if named("Bash") {
 		d.bar()
@@ -200,7 +198,7 @@ func (d *draft) withoutTools(at, value, why string, named func(tool string) bool
 	d.line(at, value, Stricter, why)
 }
 
-// harness accounts for a tool that the harness has and no program.
+// harness reports a rule about a tool of the harness that is not a program.
 func (d *draft) harness(at, list, rule string) {
 	if list == "deny" {
 		d.line(at, rule, Exact, "a tool of the harness: there is no bridge for it")
@@ -209,23 +207,23 @@ func (d *draft) harness(at, list, rule string) {
 	d.line(at, rule, Left, "a tool of the harness; grant it as a bridge, with its powers")
 }
 
-// claudeFile takes a rule over files. A rule that allows has to name a folder whole.
+// claudeFile converts a rule about files. An allow rule must name a whole folder.
 func (d *draft) claudeFile(at, list, rule, spec string, writes bool) {
 	p, whole := strings.CutSuffix(spec, "/**")
 	switch {
 	case strings.HasPrefix(spec, "//"):
 		p = "/" + strings.TrimLeft(p, "/") // of the host
 	case strings.HasPrefix(p, "/"):
-		p = d.cfg.root() + p // of the folder of the settings
+		p = d.cfg.root() + p // below the folder of the settings
 	case !strings.Contains(strings.TrimRight(spec, "/"), "/") && spec != "":
-		p = "**/" + spec // a bare name means it at every depth
+		p = "**/" + spec // a bare name matches at every depth
 	}
 	switch list {
 	case "deny":
 		if spec == "" {
 			p = "*"
 		}
-		d.denyPath(at, rule, p, !writes, true) // what may not be read may not be edited
+		d.denyPath(at, rule, p, !writes, true) // a file that may not be read may not be edited
 	case "ask":
 		d.line(at, rule, Left, "ringd cannot ask about a file; it is not granted")
 		if out, why := folder(p, workspace); why == "" {
@@ -261,15 +259,15 @@ func (d *draft) grantPath(at, value, p string, writes bool) {
 	d.line(at, value, Exact, "")
 }
 
-// claudeBash takes a rule over commands. words:* and "words *" mean every command that
-// begins with the words.
+// claudeBash converts a rule about commands. words:* and "words *" mean every command that begins with the
+// words.
 func (d *draft) claudeBash(at, list, rule, spec string) {
 	words, open := strings.CutSuffix(spec, ":*")
 	if !open {
 		words, open = strings.CutSuffix(spec, " *")
 	}
 	if bare := bareCommand(words); bare != words && bare != "" && list != "allow" {
-		words, open = bare, false // the command, with that variable or without it
+		words, open = bare, false // the command, with or without that variable
 	}
 	switch {
 	case spec == "" || spec == "*":
@@ -306,8 +304,8 @@ func (d *draft) claudeBash(at, list, rule, spec string) {
 	}
 }
 
-// bareCommand cuts off the variables that a command begins with: a rule of a policy begins
-// with the command, and one that began with a variable would meet nothing.
+// bareCommand removes the variables before a command. Rules of a policy begin with the command, and one that
+// began with a variable would match nothing.
 func bareCommand(words string) string {
 	list := strings.Fields(words)
 	for len(list) > 0 && strings.Contains(list[0], "=") {
@@ -316,14 +314,13 @@ func bareCommand(words string) string {
 	return strings.Join(list, " ")
 }
 
-// askable reports whether people can be asked about commands that begin with words: those
-// of a sub-command.
+// askable reports whether commands that begin with words can need an approval: those with a sub-command.
 func askable(words string) bool {
 	list := strings.Fields(words)
 	return len(list) > 1 && !slices.ContainsFunc(list[1:], func(w string) bool { return strings.HasPrefix(w, "-") })
 }
 
-// bar takes every program away, and those that come as well.
+// bar removes every program, including later ones.
 func (d *draft) bar() {
 	d.policy.Spec.Executors.Allowed = []string{}
 	d.policy.Spec.Executors.Shell = nil
@@ -348,7 +345,7 @@ func (d *draft) denyCommand(at, rule, words string, open bool) {
 	d.line(at, rule, Stricter, "the command is refused with any arguments")
 }
 
-// grantCommand lists a program with the first words it may have.
+// grantCommand grants a program with the allowed first words.
 func (d *draft) grantCommand(at, list, rule string, words []string) {
 	if d.cfg.Find == nil || strings.Contains(words[0], "/") {
 		d.line(at, rule, Left, "the file of the program is not known")
@@ -359,7 +356,7 @@ func (d *draft) grantCommand(at, list, rule string, words []string) {
 	case !ok:
 		d.line(at, rule, Left, "no program called "+words[0]+" is on this host's PATH")
 		return
-	case path.Base(file) != words[0]: // denials of it name it otherwise
+	case path.Base(file) != words[0]: // denials use the other name
 		d.line(at, rule, Left, words[0]+" is the file "+file+" here, and the other settings do not name it")
 		return
 	}
@@ -372,15 +369,15 @@ func (d *draft) grantCommand(at, list, rule string, words []string) {
 	d.line(at, rule, Exact, "")
 }
 
-// before lists options that a program takes in front of its sub-commands, where they mean
-// another place than the folder that it runs in. Settings that begin with a sub-command
-// let none of them through; here they are refused wherever they stand.
+// before lists options that a program accepts before its sub-commands and that select another place than the
+// working folder. Settings that begin with a sub-command do not allow them. The policy denies them at every
+// position.
 func before(program string, subs []string) []string {
 	has := func(is func(sub string) bool) bool { return slices.ContainsFunc(subs, is) }
 	switch program {
 	case "git":
 		flags := []string{"--work-tree", "--namespace"}
-		if !has(func(sub string) bool { return sub == "rev-parse" }) { // which has one of its own
+		if !has(func(sub string) bool { return sub == "rev-parse" }) { // it has one of its own
 			flags = append(flags, "--git-dir")
 		}
 		return flags
@@ -395,7 +392,7 @@ func before(program string, subs []string) []string {
 	}
 }
 
-// program adds a sub-command, "" for all of them, to the program at path.
+// program adds a sub-command, or "" for all of them, to the program at path.
 func (d *draft) program(path, sub string, ask bool) {
 	s := d.shell()
 	i := slices.IndexFunc(s.Binaries, func(b schema.Binary) bool { return b.Path == path })

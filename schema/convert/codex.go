@@ -8,7 +8,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// codexSettings is what of config.toml says what programs may do.
+// codexSettings is the part of config.toml about what programs may do.
 type codexSettings struct {
 	SandboxMode    string `toml:"sandbox_mode"`
 	ApprovalPolicy any    `toml:"approval_policy"`
@@ -25,8 +25,8 @@ type codexSettings struct {
 	} `toml:"shell_environment_policy"`
 }
 
-// codex reads config.toml. Reads are allowed everywhere, writes below some roots, whose
-// .git and .codex stay read-only, and any program starts.
+// codex converts config.toml. Reads are allowed everywhere, writes below some roots, whose .git and .codex
+// stay read-only, and any program may start.
 func (d *draft) codex(text []byte) error {
 	var s codexSettings
 	if err := toml.Unmarshal(text, &s); err != nil {
@@ -88,7 +88,7 @@ func (d *draft) codex(text []byte) error {
 	return nil
 }
 
-// codexParts accounts for the settings of a part that nothing takes.
+// codexParts reports the settings of a section that are not converted.
 func (d *draft) codexParts(all map[string]any) {
 	taken := []string{"writable_roots", "network_access", "exclude_slash_tmp", "exclude_tmpdir_env_var", "inherit",
 		"set"}
@@ -105,7 +105,7 @@ func (d *draft) codexParts(all map[string]any) {
 	}
 }
 
-// codexWrites takes the roots that may be written.
+// codexWrites converts the writable roots.
 func (d *draft) codexWrites(s codexSettings) {
 	const why = "Codex keeps its .git, .codex and .agents read-only, and a policy has no read-only part of a folder " +
 		"that may be written; grant the folders below it that are meant"

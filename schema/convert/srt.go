@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// srt reads .srt-settings.json. Reads are allowed everywhere but where they are denied,
-// writes and hosts nowhere but where they are allowed, and any program starts.
+// srt converts .srt-settings.json. Reads are allowed everywhere except where denied. Writes and hosts are
+// denied everywhere except where allowed. Any program may start.
 func (d *draft) srt(text []byte) error {
 	all, err := object(text, "srt")
 	if err != nil {
@@ -30,7 +30,7 @@ func (d *draft) srt(text []byte) error {
 	return nil
 }
 
-// srtFiles reads the part filesystem of srt, which Claude Code has as well.
+// srtFiles converts the section filesystem of srt, which Claude Code has as well.
 func (d *draft) srtFiles(from map[string]json.RawMessage, at string) error {
 	at = join(at, "filesystem")
 	fs, err := part[map[string]json.RawMessage](from, "filesystem", at)
@@ -81,8 +81,8 @@ const keeps = "of the working folder srt keeps .git/hooks, .git/config, .vscode,
 	"of shells read-only, " +
 	"also in the folders below it, and a policy has no read-only part of a folder that may be written"
 
-// guarded reports whether srt keeps a part of a path read-only by itself: in the working
-// folder and all below it, and where the path is or lies in such a name.
+// guarded reports whether srt always keeps a part of a path read-only: in the working folder and everywhere
+// below it, and where the path is such a name or below one.
 func guarded(p string) bool {
 	names := []string{".git", ".vscode", ".idea", ".claude", ".gitconfig", ".gitmodules", ".bashrc", ".bash_profile",
 		".zshrc", ".zprofile", ".profile",
@@ -92,7 +92,7 @@ func guarded(p string) bool {
 			func(s string) bool { return slices.Contains(names, s) })
 }
 
-// srtCredentials denies the files whose content programs do not see as it is.
+// srtCredentials denies the files whose content srt hides from programs.
 func (d *draft) srtCredentials(from map[string]json.RawMessage, at string) error {
 	at = join(at, "credentials")
 	c, err := part[map[string]json.RawMessage](from, "credentials", at)
@@ -113,7 +113,7 @@ func (d *draft) srtCredentials(from map[string]json.RawMessage, at string) error
 	return nil
 }
 
-// denyPath takes a denied path over. A denial of a policy binds reading and writing.
+// denyPath converts a denied path. A denial of a policy applies to reading and writing.
 func (d *draft) denyPath(at, value, p string, reads, writes bool) {
 	path, why := folder(p, workspace)
 	if path == "/" {
@@ -129,7 +129,7 @@ func (d *draft) denyPath(at, value, p string, reads, writes bool) {
 	d.line(at, value, Stricter, "it can be neither read nor written")
 }
 
-// srtNetwork reads the part network of srt, which Claude Code has as well.
+// srtNetwork converts the section network of srt, which Claude Code has as well.
 func (d *draft) srtNetwork(from map[string]json.RawMessage, at string) error {
 	at = join(at, "network")
 	n, err := part[map[string]json.RawMessage](from, "network", at)

@@ -11,16 +11,16 @@ import (
 )
 
 var (
-	// pythonModule and jsName are names that the policy language takes for modules.
+	// pythonModule and jsName match names that the policy language accepts as modules.
 	pythonModule = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*(\.\*)?$`)
 	jsName       = regexp.MustCompile(
 		`^((ringd|policy):[a-z][a-z0-9-]*|\./[^\s]+|(@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*)$`)
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,254}$`)
-	// hostText is an entry that the policy language takes, with or without a port.
+	// hostText matches an entry that the policy language accepts, with or without a port.
 	hostText = regexp.MustCompile(
 		`^(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+(:([0-9]{1,5}|\*))?$`)
 	portEnd = regexp.MustCompile(`:([0-9]{1,5}|\*)$`)
-	// plainWords are words of a command that mean themselves to every shell.
+	// plainWords matches words of a command that are literal in every shell.
 	plainWords = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+( [A-Za-z0-9_./:@%+=,-]+)*$`)
 )
 
@@ -28,14 +28,14 @@ func jsModule(name string) bool { return jsName.MatchString(name) && !strings.Co
 
 func variable(name string) bool { return variableName.MatchString(name) }
 
-// own reports whether ringd sets a variable itself for every program, whatever a policy says.
+// own reports whether ringd itself sets a variable for every program, whatever the policy contains.
 func own(name string) bool {
 	return slices.Contains([]string{"PATH", "HOME", "PWD", "OLDPWD", "SHELL", "TMPDIR"}, name)
 }
 
 func ported(host string) bool { return portEnd.MatchString(host) }
 
-// badHost says why an entry is none of a policy's; "" when it is one.
+// badHost returns the reason why an entry is invalid in a policy, or "".
 func badHost(text string) string {
 	if !hostText.MatchString(text) {
 		return "not a host name of a policy: want a lower-case name, or *. before a domain"
@@ -45,8 +45,8 @@ func badHost(text string) string {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// folder turns a path of settings into one of a policy; relative is what a relative path
-// starts from. why says what is wrong with it, "" nothing.
+// folder converts a path of settings to one of a policy. relative is the base of a relative path. why is the
+// error, or "".
 func folder(p, relative string) (out, why string) {
 	switch {
 	case strings.ContainsAny(p, "*?[]{}!\\"):
@@ -54,7 +54,7 @@ func folder(p, relative string) (out, why string) {
 	case p == "":
 		return "", "an empty path"
 	case p == "~", strings.HasPrefix(p, "~/"):
-		below := path.Clean(strings.TrimLeft(p[1:], "/")) // not under a root, which would swallow ..
+		below := path.Clean(strings.TrimLeft(p[1:], "/")) // not joined to a root, which would remove leading ..
 		if below == "." {
 			return "", "the whole home folder, which no rule can name"
 		}
@@ -75,7 +75,7 @@ func folder(p, relative string) (out, why string) {
 	return out, ""
 }
 
-// ungranted says why no host takes a grant of a path; "": hosts may.
+// ungranted returns the reason why no host grants a path, or "".
 func ungranted(p string) string {
 	switch p {
 	case "/":
@@ -91,10 +91,10 @@ func ungranted(p string) string {
 	return ""
 }
 
-// workspace is where relative paths start from.
+// workspace is the base of relative paths.
 const workspace = "$WORKSPACE"
 
-// object decodes an object of JSON into named parts.
+// object decodes a JSON object into its fields.
 func object(text []byte, what string) (map[string]json.RawMessage, error) {
 	var out map[string]json.RawMessage
 	if err := json.Unmarshal(text, &out); err != nil || out == nil {
@@ -103,7 +103,7 @@ func object(text []byte, what string) (map[string]json.RawMessage, error) {
 	return out, nil
 }
 
-// part decodes one part of settings, with its path in the error.
+// part decodes one field of the settings, with its path in the error.
 func part[T any](from map[string]json.RawMessage, name, at string) (out T, err error) {
 	raw, ok := from[name]
 	if !ok {
@@ -129,7 +129,7 @@ func kind(v any) string {
 	}
 }
 
-// rest accounts for the settings that nothing took.
+// rest reports the settings that were not converted.
 func (d *draft) rest(from map[string]json.RawMessage, at, why string) {
 	for _, name := range sortedKeys(from) {
 		d.line(join(at, name), "", NoPolicy, why)

@@ -8,16 +8,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The YAML library has no place for blank lines in its trees: it writes those around
-// comments and no others. What is here finds them by the lines of the nodes, in the text
-// that was read, and puts them into the one that was written.
+// The YAML library keeps no blank lines in its trees, except around comments. The code below finds them in
+// the source text by the lines of the nodes, and adds them to the formatted text.
 
-// withBlanks puts one blank line above each field and item that had some above it, or
-// above its comments. The first of an object or a list has none, since it may have come
-// there from elsewhere. It takes the text that was read and the one without blank lines,
-// and their trees, which say the same.
+// withBlanks puts one blank line before each field and item that had some before it or its comments. The
+// first one of an object or a list gets none, since it may have been moved there. The arguments are the
+// source text and the formatted text without blank lines, and their trees, which have the same content.
 func withBlanks(text, out []byte, before, after *yaml.Node) []byte {
-	const breaks = "\r\u0085\u2028\u2029" // lines end there for the library alone
+	const breaks = "\r\u0085\u2028\u2029" // the library also ends lines there
 	if bytes.ContainsAny(text, breaks) || bytes.ContainsAny(out, breaks) {
 		return out
 	}
@@ -33,7 +31,7 @@ func withBlanks(text, out []byte, before, after *yaml.Node) []byte {
 
 type blanks struct {
 	was, is []string // lines
-	above   []int    // indexes in is that get a blank line above them
+	above   []int    // indexes in is that get a blank line before them
 }
 
 func (b *blanks) walk(before, after *yaml.Node) {
@@ -64,7 +62,7 @@ func (b *blanks) walk(before, after *yaml.Node) {
 	}
 }
 
-// keep notes a blank line above what begins with a node, where it had one.
+// keep records a blank line before a node that had one.
 func (b *blanks) keep(was, is *yaml.Node) {
 	if at := top(b.was, was.Line-1); at < 1 || !blank(b.was[at-1]) {
 		return
@@ -74,7 +72,7 @@ func (b *blanks) keep(was, is *yaml.Node) {
 	}
 }
 
-// top is the first of the lines of comments right above a line; -1 where there is no such line.
+// top returns the first of the comment lines directly above a line, or -1.
 func top(lines []string, at int) int {
 	if at < 0 || at >= len(lines) {
 		return -1

@@ -1,9 +1,3 @@
-// This file writes a policy as YAML, in the order of the language and with every
-// text quoted that some reader of YAML would take for something else.
-//
-// It is pure, and writes nothing that schema would not read back as the same policy.
-// The verbs that make policies call it.
-
 package format
 
 import (
@@ -22,9 +16,10 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// YAML writes p. What is absent in p is left out, and what is empty is written empty,
-// since the language tells these apart. The error is for a JSON Schema in p that is no
-// JSON.
+// YAML formats p as YAML, in the order of the language, with quotes around every text that some YAML reader
+// would read as another value. package schema reads it back as the same policy. Absent values are left out,
+// and empty ones are written, since the language distinguishes them. The error is for an invalid JSON Schema
+// in p.
 func YAML(p schema.Policy) ([]byte, error) {
 	root, err := node(reflect.ValueOf(p))
 	if err != nil {
@@ -39,10 +34,10 @@ func YAML(p schema.Policy) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// maxFlow is the width up to which a list or object of plain values stands on one line.
+// maxFlow is the largest width of a list or object of plain values on one line.
 const maxFlow = 72
 
-// node is a value of schema's Go types; nil: it is absent.
+// node converts a value of schema's Go types. It returns nil for an absent one.
 func node(v reflect.Value) (*yaml.Node, error) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -67,7 +62,7 @@ func node(v reflect.Value) (*yaml.Node, error) {
 	}
 }
 
-// object is a struct, its fields by their tags; "globals.deny" stands below globals.
+// object converts a struct by the tags of its fields; "globals.deny" is below globals.
 func object(v reflect.Value) (*yaml.Node, error) {
 	out := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	for i := range v.NumField() {
@@ -91,7 +86,7 @@ func object(v reflect.Value) (*yaml.Node, error) {
 	return flowStyle(out), nil
 }
 
-// absent reports what an author left out. A bool that is no pointer is always said.
+// absent reports whether an author left a value out. A bool that is not a pointer is always written.
 func absent(v reflect.Value) bool {
 	if v.Kind() == reflect.Bool {
 		return false
@@ -99,7 +94,7 @@ func absent(v reflect.Value) bool {
 	return v.IsZero() && !(v.Kind() == reflect.Struct && required(v.Type()))
 }
 
-// required are structs whose zero value says something.
+// required reports whether the zero value of a struct has a meaning.
 func required(t reflect.Type) bool {
 	return t == reflect.TypeFor[schema.Powers]() || t == reflect.TypeFor[schema.Spec]()
 }
@@ -139,7 +134,7 @@ func mapping(v reflect.Value) (*yaml.Node, error) {
 	return out, nil
 }
 
-// schemaText is a JSON Schema. JSON is YAML, and its order of names is kept.
+// schemaText converts a JSON Schema. JSON is YAML, and the order of its names is kept.
 func schemaText(b []byte) (*yaml.Node, error) {
 	if !json.Valid(b) {
 		return nil, fmt.Errorf("write policy as YAML: a schema is no JSON")
@@ -166,11 +161,10 @@ func flowStyle(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// plain is text that every reader of YAML takes for text.
+// plain matches text that every YAML reader reads as text.
 var plain = regexp.MustCompile(`^[A-Za-z$/~_][A-Za-z0-9$/_.-]*( [A-Za-z0-9$/_.-]+)*$`)
 
-// text quotes what YAML 1.1 takes for something else, such as off or no; several lines
-// stand as a block.
+// text quotes words that YAML 1.1 reads as another value, such as off or no. Several lines become a block.
 func text(s string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 	switch {

@@ -1,9 +1,9 @@
-// Package format owns the one way in which a policy is written: fields in the order of
-// the language, indentation by two, and quotes where readers of YAML disagree. It changes
-// how a text looks and never what it says: what comes out is read again and compared,
-// comments among it, and anything that would be lost is an error.
+// Package format owns the canonical layout of policies: fields in the order of the
+// language, indentation by two, and quotes where YAML readers disagree. It changes the
+// layout and never the meaning: the output is read again and compared, including its
+// comments, and any loss is an error.
 //
-// It is pure. The verb fmt calls it.
+// The command fmt calls it.
 package format
 
 import (
@@ -26,15 +26,15 @@ import (
 // mark is the byte order mark that some editors put before a text.
 const mark = "\xef\xbb\xbf"
 
-// flowWidth is how long a list or an object may be that stands on one line.
+// flowWidth is the largest width of a list or an object on one line.
 const flowWidth = 140
 
-// ErrChanged means that the text that came out would not say the same as the one that
-// went in, or without one of its comments. The file stays as it is.
+// ErrChanged means that the formatted text would have another meaning, or lose a comment. The file is left as
+// it is.
 var ErrChanged = errors.New("formatting would change what the text says") // a sentinel
 
-// Source returns a policy, or tests beside one, as they are written. Findings say why a
-// text cannot be read; then nothing comes out.
+// Source formats a policy, or tests next to one. If the text cannot be read, it returns the findings and no
+// text.
 func Source(src schema.Source) ([]byte, schema.Diagnostics, error) {
 	switch strings.ToLower(path.Ext(src.Name)) {
 	case ".cue":
@@ -53,22 +53,22 @@ func Source(src schema.Source) ([]byte, schema.Diagnostics, error) {
 	}
 }
 
-// read finds what is wrong with a text whatever it is about.
+// read finds syntax errors.
 func read(src schema.Source) schema.Diagnostics {
 	_, found := schema.Document(src, "#Document: {...}", "#Document", &struct{}{})
 	return found
 }
 
-// formatCUE is cue fmt. Nothing is evaluated.
+// formatCUE formats like cue fmt, without evaluation.
 func formatCUE(src schema.Source) ([]byte, schema.Diagnostics, error) {
-	_, err := parser.ParseFile(src.Name, src.Data, parser.ParseComments) // schema.Source tells no place
+	_, err := parser.ParseFile(src.Name, src.Data, parser.ParseComments) // the error has the positions
 	if err == nil {
 		out, err := format.Source(src.Data)
 		return out, nil, err
 	}
 	d := schema.Diagnostic{Pos: schema.Pos{File: src.Name, Line: 1, Column: 1}, Code: schema.CodeSyntax,
 		Msg: err.Error()}
-	if all := cueerrors.Errors(err); len(all) > 0 { // those after the first are mostly its shadow
+	if all := cueerrors.Errors(err); len(all) > 0 { // the errors after the first are usually consequences
 		words, args := all[0].Msg()
 		d.Msg = fmt.Sprintf(words, args...)
 		if at := all[0].Position(); at.IsValid() {
@@ -78,11 +78,11 @@ func formatCUE(src schema.Source) ([]byte, schema.Diagnostics, error) {
 	return nil, schema.Diagnostics{d}, nil
 }
 
-// rounds is how often a text is formatted until nothing changes: the library writes some
-// comments and empty keys otherwise than it would write what it wrote.
+// rounds is the largest number of passes until a text no longer changes: the library formats some comments
+// and empty keys differently when it reads its own output.
 const rounds = 4
 
-// formatYAML returns a text that stays as it is when it is formatted again.
+// formatYAML returns a text that does not change when it is formatted again.
 func formatYAML(src schema.Source) ([]byte, schema.Diagnostics, error) {
 	for range rounds {
 		out, found, err := formatOnce(src)
@@ -119,7 +119,7 @@ func formatOnce(src schema.Source) ([]byte, schema.Diagnostics, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", src.Name, err)
 	}
-	// A blank line is nothing but looks: where one would be part of a text, none is kept.
+	// If a blank line would change the content of a text, no blank lines are kept.
 	if airy := withBlanks(text, out, before.Content[0], after.Content[0]); !bytes.Equal(airy, out) {
 		if _, err := check(text, airy, &before); err == nil {
 			out = airy
@@ -128,7 +128,7 @@ func formatOnce(src schema.Source) ([]byte, schema.Diagnostics, error) {
 	return out, nil, nil
 }
 
-// check reads what came out, which has to say what the text says.
+// check reads the formatted text, which must have the same meaning.
 func check(text, out []byte, before *yaml.Node) (*yaml.Node, error) {
 	var after yaml.Node
 	if err := yaml.Unmarshal(out, &after); err != nil {
@@ -153,8 +153,7 @@ func encode(n *yaml.Node) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// formOf is the form that a document is written in; nil for tests, whose fields stay in
-// the order of their author.
+// formOf returns the form of a document. It returns nil for tests, whose fields stay in the author's order.
 func formOf(name string, doc *yaml.Node) (*schema.Shape, error) {
 	if strings.HasSuffix(strings.TrimSuffix(name, path.Ext(name)), "_test") {
 		return nil, nil
@@ -172,7 +171,7 @@ func formOf(name string, doc *yaml.Node) (*schema.Shape, error) {
 	return defs["#Policy"], nil
 }
 
-// arrange puts the fields of a value into their order, and quotes where they are needed.
+// arrange sorts the fields of a value, and adds quotes where they are needed.
 func arrange(n *yaml.Node, s *schema.Shape) {
 	switch n.Kind {
 	case yaml.ScalarNode:
@@ -207,11 +206,11 @@ func fieldOf(s *schema.Shape, name string) *schema.Shape {
 	if f := s.Field(name); f != nil {
 		return f.Shape
 	}
-	return s.Item // of a map; nil: the language has no such field
+	return s.Item // item of a map; nil: unknown field
 }
 
-// order sorts the fields of an object as the language names them; others come last, as
-// they stand. The names of a map are the author's.
+// order sorts the fields of an object in the order of the language. Unknown ones come last, in their order.
+// The names of a map stay in the author's order.
 func order(n *yaml.Node, s *schema.Shape) {
 	if s == nil || len(s.Fields) == 0 {
 		return
@@ -225,7 +224,7 @@ func order(n *yaml.Node, s *schema.Shape) {
 	}
 	type pair struct{ name, value *yaml.Node }
 	var pairs []pair
-	anchors := false // an alias must stay behind its anchor
+	anchors := false // an alias must stay after its anchor
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		pairs = append(pairs, pair{n.Content[i], n.Content[i+1]})
 		anchors = anchors || anchored(n.Content[i+1])
@@ -239,13 +238,12 @@ func order(n *yaml.Node, s *schema.Shape) {
 	}
 }
 
-// anchored reports whether a value has an anchor or an alias in it.
+// anchored reports whether a value contains an anchor or an alias.
 func anchored(n *yaml.Node) bool {
 	return n.Anchor != "" || n.Kind == yaml.AliasNode || slices.ContainsFunc(n.Content, anchored)
 }
 
-// quote puts a text into quotes that some reader takes for something else, and makes
-// those quotes double that may be.
+// quote quotes a text that some reader would read as another value, and prefers double quotes.
 func quote(n *yaml.Node) {
 	if n.Kind != yaml.ScalarNode {
 		return
@@ -263,8 +261,7 @@ func quote(n *yaml.Node) {
 	}
 }
 
-// flow gives a list or an object lines of their own that is too long for one, or has
-// comments inside.
+// flow breaks a list or an object into lines if it is too long for one, or contains comments.
 func flow(n *yaml.Node) {
 	if n.Style&yaml.FlowStyle == 0 || len(n.Content) == 0 {
 		return
@@ -279,7 +276,7 @@ func flow(n *yaml.Node) {
 	}
 }
 
-// lead keeps what stands above the first field above the first field.
+// lead keeps the comments above the first field at the top.
 func lead(doc, before *yaml.Node) {
 	root := doc.Content[0]
 	if before.Kind != yaml.MappingNode || len(before.Content) == 0 || root.Content[0].Value == before.Content[0].Value {
@@ -293,7 +290,7 @@ func lead(doc, before *yaml.Node) {
 	}
 }
 
-// comments are the lines of all comments, sorted.
+// comments returns the lines of all comments, sorted.
 func comments(n *yaml.Node) (out []string) {
 	for _, text := range []string{n.HeadComment, n.LineComment, n.FootComment} {
 		for line := range strings.SplitSeq(text, "\n") {
@@ -309,8 +306,8 @@ func comments(n *yaml.Node) (out []string) {
 	return out
 }
 
-// kept reports whether every line that is a comment is in the other text as often: what the
-// parser has not seen it cannot write.
+// kept reports whether the other text contains every comment line as often. The parser cannot write comments
+// that it has not seen.
 func kept(text, out []byte) bool {
 	lines := map[string]int{}
 	for line := range strings.SplitSeq(string(text), "\n") {
@@ -326,8 +323,8 @@ func kept(text, out []byte) bool {
 	return true
 }
 
-// same reports whether two values are the same to package schema: objects whatever the
-// order of their fields, and texts whatever their quotes.
+// same reports whether two values are equal for package schema: the order of fields and the quotes of texts
+// do not matter.
 func same(a, b *yaml.Node) bool {
 	if a.Kind == yaml.AliasNode && b.Kind == yaml.AliasNode {
 		return a.Value == b.Value
