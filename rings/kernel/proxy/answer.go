@@ -1,7 +1,3 @@
-// This file says to a client of a door why it was not connected: with a code,
-// a reason, and what to ask for instead, and never with an address that was looked
-// up. Package egress alone calls it.
-
 package proxy
 
 import (
@@ -15,11 +11,10 @@ import (
 	"github.com/ringd/ringd/profiles/egress/socks"
 )
 
-// another tells a program that looks for a way around a policy to stop.
+// another tells a program that tries to get around the policy to stop.
 const another = "The policy in force refuses this; another way will be refused too."
 
-// deniedBody is what a program reads of a refusal. It never has an address that
-// was looked up.
+// deniedBody is the body of a denial. It never contains a resolved address.
 type deniedBody struct {
 	Code    string   `json:"code"`
 	Reason  string   `json:"reason"`
@@ -28,8 +23,7 @@ type deniedBody struct {
 	Note    string   `json:"note,omitempty"`
 }
 
-// answerDenied appends a whole answer of HTTP that refuses; the connection is kept after
-// it if keep says so.
+// answerDenied appends a complete HTTP response for a denial. The connection stays open if keep is true.
 func answerDenied(dst []byte, d profiles.Decision, keep bool) []byte {
 	body := deniedBody{Code: string(d.Code), Reason: d.Reason, Instead: d.Instead, Note: another}
 	if d.Rule != nil {
@@ -37,7 +31,7 @@ func answerDenied(dst []byte, d profiles.Decision, keep bool) []byte {
 	}
 	status := "403 Forbidden"
 	if d.Code == profiles.Code(egress.NoAddress) {
-		// Most clients show the words behind the number, and no more of the answer.
+		// Most clients show only the status text, and no more of the response.
 		status, body.Note = "502 The Name Has No Address", ""
 	}
 	return whole(dst, status, "X-Ringd-Deny: "+string(d.Code), body, keep)
@@ -45,7 +39,7 @@ func answerDenied(dst []byte, d profiles.Decision, keep bool) []byte {
 
 func whole(dst []byte, status, header string, body deniedBody, keep bool) []byte {
 	text, err := json.Marshal(body)
-	if err != nil { // of strings alone: it has no error
+	if err != nil { // it marshals only strings, so there is no error
 		text = []byte("{}")
 	}
 	dst = append(dst, "HTTP/1.1 "...)
@@ -62,8 +56,8 @@ func whole(dst []byte, status, header string, body deniedBody, keep bool) []byte
 	return append(dst, '\n')
 }
 
-// answerFor is the last answer of HTTP to what was not opened: a *profiles.Denial, or a
-// fault, of which nothing is said.
+// answerFor returns the last HTTP response for a failed connection. err is a *profiles.Denial, or a fault,
+// whose text is not shown.
 func answerFor(err error) []byte {
 	var d *profiles.Denial
 	if errors.As(err, &d) {
@@ -73,7 +67,7 @@ func answerFor(err error) []byte {
 		deniedBody{Code: "unreachable", Reason: "the host could not be reached"}, false)
 }
 
-// socksReply is that of SOCKS5 to what was opened (nil) or was not.
+// socksReply returns the SOCKS5 reply for a connection that succeeded (nil) or failed.
 func socksReply(err error) socks.Reply {
 	var d *profiles.Denial
 	var not net.Error

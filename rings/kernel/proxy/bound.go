@@ -9,17 +9,16 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// bound is limits that hold for a connection. What has one Key is counted together.
+// bound is a set of limits for a connection. Bounds with the same Key are counted together.
 type bound struct {
 	Key    string
 	Limits profiles.EgressLimits
-	By     profiles.Rule // of a layer above; zero: the entry's own
+	By     profiles.Rule // the rule of a layer above; zero: the entry's own limits
 }
 
-// boundsOfRule lists the limits of an entry: those of the layers above that it shares, the
-// outermost first, and its own. A rule is named by what it grants, and not by where it
-// stands: a policy that changes elsewhere does not give a budget anew, nor do grants
-// that narrow an entry to several of its parts. Nil has none.
+// boundsOfRule lists the limits of an entry: those of the layers above, the outermost first, and its own. The
+// key of a rule is built from what it grants, not from its position. So an unrelated change of the policy
+// does not reset a budget, and neither do grants that split an entry into parts. A nil rule has no limits.
 func boundsOfRule(r *profiles.EgressRule) []bound {
 	if r == nil {
 		return nil
@@ -28,7 +27,7 @@ func boundsOfRule(r *profiles.EgressRule) []bound {
 		Limits: r.Limits})
 }
 
-// boundsOfGateway lists those of a gateway.
+// boundsOfGateway lists the limits of a gateway.
 func boundsOfGateway(g *profiles.Gateway) []bound {
 	return under(g.Under, bound{Key: "gateway " + g.Name, Limits: g.Limits})
 }
@@ -50,7 +49,7 @@ func named(host string, ports []int, everyPort bool, methods, paths []string) st
 	return fmt.Sprint(host, ports, everyPort, strings.Join(methods, ","), " ", strings.Join(paths, ","))
 }
 
-// joinBounds adds more to what holds, the strictest where both have a Key.
+// joinBounds adds more to out. If both have a Key, the stricter limits apply.
 func joinBounds(out, more []bound) []bound {
 	for _, b := range more {
 		if at := slices.IndexFunc(out, func(o bound) bool { return o.Key == b.Key }); at >= 0 {

@@ -1,6 +1,3 @@
-// This file counts what a holder uses of a rule, against its limits. It knows
-// neither connections nor rules; package egress alone calls it.
-
 package proxy
 
 import (
@@ -12,7 +9,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// direction is one of the two that bytes are counted in.
+// direction is the direction of bytes that are counted.
 type direction bool
 
 // The directions, as a guest sees them.
@@ -21,30 +18,28 @@ const (
 	Down direction = false
 )
 
-// usageTally is what was used of one rule. It outlives a policy that changes: the same
-// rule goes on where it was. The zero Tally has no limits. It is safe for
-// concurrent use.
+// usageTally counts the use of one rule against its limits. It survives policy changes: the count of an
+// unchanged rule continues. The zero usageTally has no limits. It is safe for concurrent use.
 type usageTally struct {
 	mu         sync.Mutex
 	limits     profiles.EgressLimits
-	by         profiles.Rule // of a layer above; zero: the entry's own
+	by         profiles.Rule // the rule of a layer above; zero: the entry's own limits
 	generation int64         // of the limits
 	up, down   int64
 	open       int64
-	// PerMinute is held against the last minute, of which the earlier part is taken
-	// to have been even: begun counts since minute, before in the minute before it.
+	// PerMinute limits a sliding minute. The previous minute is assumed to be evenly spread: begun is the
+	// count since minute, before that of the minute before it.
 	minute        time.Time
 	begun, before int64
 }
 
-// Limit sets the limits that hold from now on, as a generation of the policy has
-// them. Those of an earlier one than it knows, which somebody decided by while it
-// changed, it does not take.
+// Limit sets the limits of a generation of the policy. It ignores limits of an older generation than the
+// current one, which a concurrent decision may still use.
 func (t *usageTally) Limit(l profiles.EgressLimits, generation int64) {
 	t.Bind(bound{Limits: l}, generation)
 }
 
-// Bind is Limit with who sets the limits.
+// Bind is Limit with the rule that sets the limits.
 func (t *usageTally) Bind(b bound, generation int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,10 +73,10 @@ func (t *usageTally) back(d direction, n int) {
 	*used -= int64(n)
 }
 
-// tallies is the tallies that something counts against.
+// tallies are the tallies that a connection or request counts against.
 type tallies []*usageTally
 
-// Take takes n bytes from each, or what the strictest gives.
+// Take takes up to n bytes from each tally, and returns how many the strictest one allows.
 func (l tallies) Take(d direction, n int) int {
 	for i, t := range l {
 		got := t.take(d, n)
@@ -91,7 +86,7 @@ func (l tallies) Take(d direction, n int) int {
 	return n
 }
 
-// Back gives n bytes back to each.
+// Back returns n bytes to each tally.
 func (l tallies) Back(d direction, n int) {
 	if n == 0 {
 		return
@@ -101,14 +96,14 @@ func (l tallies) Back(d direction, n int) {
 	}
 }
 
-// usageSpent says what of a rule is used up; the zero Spent says that nothing is.
+// usageSpent names the limit that is used up. The zero usageSpent means none.
 type usageSpent struct {
 	Why string
-	By  profiles.Rule // of the layer above that it is the budget of; zero: the entry's own
+	By  profiles.Rule // the rule of the layer above that has the budget; zero: the entry's own limits
 }
 
-// Admit counts one more connection, where connection is set, and one more of what
-// PerMinute bounds, where counted is; neither where something is used up.
+// Admit counts one more connection if connection is true, and one more use against PerMinute if counted is
+// true. It counts neither if a limit is used up.
 func (l tallies) Admit(now time.Time, connection, counted bool) usageSpent {
 	for i, t := range l {
 		if why := t.admit(now, connection, counted); why.Why != "" {
@@ -121,7 +116,7 @@ func (l tallies) Admit(now time.Time, connection, counted bool) usageSpent {
 	return usageSpent{}
 }
 
-// Spent says which of the limits lets no more bytes pass.
+// Spent returns the limit that allows no more bytes.
 func (l tallies) Spent(d direction) usageSpent {
 	for _, t := range l {
 		if s := t.spent(d); s.Why != "" {
@@ -131,7 +126,7 @@ func (l tallies) Spent(d direction) usageSpent {
 	return usageSpent{}
 }
 
-// Moved changes the number of open connections of each.
+// Moved changes the number of open connections of each tally.
 func (l tallies) Moved(n int64) {
 	for _, t := range l {
 		t.mu.Lock()
@@ -164,7 +159,7 @@ func (t *usageTally) admit(now time.Time, connection, counted bool) usageSpent {
 	return usageSpent{}
 }
 
-// undo takes back what admit counted.
+// undo reverts what Admit counted.
 func (t *usageTally) undo(connection, counted bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -193,7 +188,7 @@ func (t *usageTally) spentLocked(d direction) usageSpent {
 	}
 }
 
-// saysLocked names who allows no more: the rule, or the layer above with its place.
+// saysLocked names the rule that allows no more: that of the entry, or of the layer above with its position.
 func (t *usageTally) saysLocked(format string, most int64) usageSpent {
 	who := "the rule"
 	if t.by != (profiles.Rule{}) {
@@ -215,7 +210,7 @@ func (t *usageTally) lastMinuteLocked(now time.Time) int64 {
 	return t.begun + (t.before*int64(left)+int64(time.Minute)-1)/int64(time.Minute)
 }
 
-// strictestLimits gives the stricter one of each limit; 0 is none.
+// strictestLimits returns the stricter value of each limit. 0 means no limit.
 func strictestLimits(a, b profiles.EgressLimits) profiles.EgressLimits {
 	least := func(a, b int64) int64 {
 		if a == 0 || b == 0 {

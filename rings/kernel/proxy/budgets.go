@@ -9,7 +9,7 @@ import (
 	"github.com/ringd/ringd/profiles/egress"
 )
 
-// budgets counts what a guest uses of the rules that have limits.
+// budgets holds the tallies of a guest for the rules that have limits.
 type budgets struct {
 	now func() time.Time
 
@@ -17,8 +17,8 @@ type budgets struct {
 	tallies map[string]*usageTally // by bound.Key
 }
 
-// limits lists the limits of the rules that cover a connection, the strictest if two policies
-// have the same rule. It is nil for nearly every connection.
+// limits lists the limits of the rules that cover a connection. If two policies have the same rule, the
+// strictest limits apply. It is nil for nearly all connections.
 func limits(c profiles.Connection) (out []bound) {
 	for rule, gateway := range c.Rules() {
 		if gateway != nil {
@@ -30,8 +30,7 @@ func limits(c profiles.Connection) (out []bound) {
 	return out
 }
 
-// tally returns the tallies for a list of limits, which hold from now on by a generation of
-// the policy.
+// tally returns the tallies for a list of limits, and sets the limits of a generation of the policy.
 func (b *budgets) tally(generation int64, list []bound) tallies {
 	if len(list) == 0 {
 		return nil
@@ -54,8 +53,7 @@ func (b *budgets) tally(generation int64, list []bound) tallies {
 	return out
 }
 
-// spend counts a connection or a request against its rules. The decision is nil if it may go
-// on.
+// spend counts a connection or a request against its rules. The decision is nil if it is within the limits.
 func (b *budgets) spend(c profiles.Connection, generation int64, connection, counted bool) (
 	tallies, *profiles.Decision) {
 	list := b.tally(generation, limits(c))
@@ -65,8 +63,7 @@ func (b *budgets) spend(c profiles.Connection, generation int64, connection, cou
 	return list, nil
 }
 
-// spent is the denial for a rule of which nothing is left. It names the rule of the layer that
-// has the budget.
+// spent returns the denial for a used-up limit. It names the rule of the layer that has the budget.
 func spent(used usageSpent) *profiles.Decision {
 	d := refusal(egress.Budget, used.Why)
 	if used.By != (profiles.Rule{}) {
@@ -75,8 +72,8 @@ func spent(used usageSpent) *profiles.Decision {
 	return &d
 }
 
-// counted reports whether the request in flight counts against the limits that the connection
-// is open on. A request that is denied counts as well: the caller refuses it.
+// counted reports whether the tallies of the connection include the request in flight. It is true for a
+// denied request, because the caller denies it anyway.
 func (c *conn) counted() bool {
 	if !c.several.Load() {
 		return true
@@ -95,7 +92,7 @@ func (c *conn) counted() bool {
 	return slices.Equal(on, g.budgets.tally(d.generation, limits(decision)))
 }
 
-// hold replaces the tallies that a connection is open on.
+// hold replaces the tallies of the connection.
 func (c *conn) hold(list tallies) {
 	var next *tallies
 	if len(list) > 0 {

@@ -7,27 +7,27 @@ import (
 )
 
 const (
-	firstBytes = 4 << 10  // of a client, before it is known to need more
+	firstBytes = 4 << 10  // of a client, until it needs more
 	mostBytes  = 80 << 10 // above every limit of the parsers
-	// farewell is how long a client that was refused is read, so that it gets the answer before
-	// its connection is closed.
+	// farewell is how long a denied client is still read, so that it gets the answer before its connection is
+	// closed.
 	farewell      = time.Second
 	farewellBytes = 64 << 10
 )
 
-// client is a connection that a guest has opened to one of its listeners.
+// client is a connection of a guest to one of its listeners.
 type client struct {
 	guest   *Guest
 	conn    relayStream
-	buf     []byte            // the bytes read so far
-	first   *[firstBytes]byte // holds buf until it needs more; given back in the end
-	size    int               // of the buffer that buf is part of
-	held    int               // bytes of it for which room was taken
-	waiting bool              // nothing is decided about it yet
-	taken   bool              // a conn, or the reader of requests, closes it
+	buf     []byte            // bytes read so far
+	first   *[firstBytes]byte // initial storage of buf, returned to the pool
+	size    int               // size of the buffer of which buf is a part
+	held    int               // bytes reserved in the room
+	waiting bool              // undecided so far
+	taken   bool              // a conn, or the reader of requests, closes the client
 }
 
-// decided makes room for another client that waits.
+// decided frees a slot for another undecided client.
 func (c *client) decided() {
 	if c.waiting {
 		c.waiting = false
@@ -51,10 +51,10 @@ func (c *client) leave() {
 var (
 	errLate   = errors.New("the client took too long to say what it wants")
 	errLong   = errors.New("the client sent more than ringd reads")
-	errNoRoom = errors.New("there is no room for a larger head") // its agent holds too many incomplete bytes
+	errNoRoom = errors.New("there is no room for a larger head") // the agent has too many bytes in incomplete heads
 )
 
-// within lets f read from the client, and write to it, for a time altogether.
+// within limits the time for f to read from and write to the client.
 func (c *client) within(d time.Duration, f func() error) error {
 	late := time.AfterFunc(d, func() { _ = c.conn.SetDeadline(time.Unix(1, 0)) })
 	err := f()
@@ -64,10 +64,10 @@ func (c *client) within(d time.Duration, f func() error) error {
 	return err
 }
 
-// until reads until parse returns another error than more, or none.
+// until reads until parse returns an error other than more, or nil.
 func (c *client) until(parse func() error, more error) error {
 	if err := parse(); !errors.Is(err, more) {
-		return err // nearly always: it came in one piece
+		return err // the usual case: the head arrived in one piece
 	}
 	return c.within(c.guest.egress.cfg.FirstBytes, func() error {
 		for {
@@ -81,7 +81,7 @@ func (c *client) until(parse func() error, more error) error {
 	})
 }
 
-// parse reads until f returns another error than more, or none.
+// parse reads until f returns an error other than more, or nil.
 func (c *client) parse(f func([]byte) (int, error), more error) (int, error) {
 	for {
 		n, err := f(c.buf)
@@ -94,7 +94,7 @@ func (c *client) parse(f func([]byte) (int, error), more error) (int, error) {
 	}
 }
 
-// answer sends an answer to a client that goes on. The client is given up if it does not read.
+// answer sends a response to a client whose connection continues. A client that does not read it is closed.
 func (c *client) answer(text []byte) error {
 	if len(text) == 0 {
 		return nil
@@ -105,9 +105,8 @@ func (c *client) answer(text []byte) error {
 	})
 }
 
-// more reads the next bytes, behind those that were read already. It takes room for the
-// buffer, but not for the first bytes of a client that waits: a head that comes with one read
-// needs none.
+// more appends the next bytes to buf. It reserves room for the buffer, but not for the first read of an
+// undecided client: a head that arrives in one read needs none.
 func (c *client) more() error {
 	if len(c.buf) >= mostBytes {
 		return errLong
@@ -148,7 +147,7 @@ func (c *client) more() error {
 	return err
 }
 
-// hold takes room for a buffer of n bytes, which may be part of an incomplete head.
+// hold reserves room for a buffer of n bytes, which may contain a part of an incomplete head.
 func (c *client) hold(n int) error {
 	if n <= c.held {
 		return nil
@@ -160,7 +159,7 @@ func (c *client) hold(n int) error {
 	return nil
 }
 
-// drop gives back the bytes that were read so far, and their room.
+// drop discards the bytes read so far, and releases their room.
 func (c *client) drop() {
 	c.buf, c.size = nil, 0
 	if c.first != nil {
@@ -173,11 +172,11 @@ func (c *client) drop() {
 	}
 }
 
-// refuse answers a client of HTTP and lets it go.
+// refuse answers an HTTP client and closes it.
 func (c *client) refuse(err error) { c.farewell(answerFor(err)) }
 
-// farewell sends a last answer. The client is read for a while: if a connection is closed with
-// bytes unread, the answer is lost.
+// farewell sends a last answer. It keeps reading for a while: if a connection is closed with unread bytes,
+// the answer is lost.
 func (c *client) farewell(answer []byte) {
 	if len(answer) == 0 {
 		return

@@ -1,13 +1,12 @@
-// Package proxy opens the connections of guests. A guest has listeners in its own network
-// namespace, or calls fetch. Each connection is decided by the profile in force (package
-// profiles/egress), recorded, and only then dialed, at the address that was decided. A policy
-// that changes cuts the connections that no longer pass, and no others.
+// Package proxy opens the network connections of guests. A guest has listeners in its own
+// network namespace, or calls fetch. Each connection is decided by the profile in force
+// (package profiles/egress), recorded, and then dialed at a decided address. A policy change
+// cuts exactly the connections that it no longer allows.
 //
-// It refuses when in doubt: a holder without a profile reaches nothing, a connection that
-// cannot be recorded is not dialed, and each socket that is about to connect is compared with
-// the decision once more.
+// It denies in doubt: a holder without a profile reaches nothing, a connection that cannot
+// be recorded is not dialed, and each socket is checked again just before it connects.
 //
-// The kernel ring hands over the listeners. cmd/ringd constructs the one Egress of a daemon.
+// The kernel ring passes the listeners. cmd/ringd creates the one Egress of a daemon.
 package proxy
 
 import (
@@ -21,52 +20,50 @@ import (
 	"github.com/ringd/ringd/profiles/egress"
 )
 
-// Config is what an Egress needs.
+// Config is the configuration of an [Egress].
 type Config struct {
 	// Go starts goroutines; Close waits for them.
 	Go func(func())
 	// Now is the clock for the expiry of rules and for the times of events.
 	Now func() time.Time
-	// Resolve returns all addresses of an absolute name (lower case, with its last dot). It is
-	// called once for a connection.
+	// Resolve returns all addresses of an absolute name (lower case, with its trailing dot). It is called
+	// once for each connection.
 	Resolve func(ctx context.Context, name string) ([]netip.Addr, error)
-	// Record records an event. An act that it cannot record does not happen.
+	// Record records an event. If it fails, the recorded act does not happen.
 	Record func(Event) error
-	// Observe counts; may be nil.
+	// Observe updates metrics; may be nil.
 	Observe func(Figure)
 	// Logger logs a listener that cannot accept; may be nil.
 	Logger *slog.Logger
-	// Secret returns the credential of a gateway by its name in the policy, for requests to an
-	// upstream. It is an error if the credential is for another upstream.
+	// Secret returns the credential of a gateway, by its name in the policy. It returns an error if the
+	// credential belongs to another upstream.
 	Secret func(ctx context.Context, name string, upstream egress.Dest) (Secret, error)
-	// Upstream returns the upstream of a gateway for which the policy names none, or the zero
-	// Upstream if the host's configuration has none either.
+	// Upstream returns the host's upstream for a gateway without one in the policy, or the zero Upstream if
+	// the host has none either.
 	Upstream func(gateway string) Upstream
-	// Roots verify the certificates of the upstreams of gateways. If nil, the roots of the
-	// system do.
+	// Roots verify the certificates of gateway upstreams. nil: the roots of the system.
 	Roots *x509.CertPool
-	// Own lists addresses of the daemon itself, which no connection may reach. One without an
-	// address stands for all addresses of this host.
+	// Own lists addresses of the daemon itself, which no connection may reach. An entry with only a port
+	// means all addresses of this host.
 	Own []netip.AddrPort
 
-	// Connections is how many connections a holder may have open at once, Undecided how many of
-	// those that it opened may wait for their first bytes and a decision.
+	// Connections is the largest number of open connections of a holder. Undecided is how many of its clients
+	// may wait for a decision.
 	Connections int // 0: 1,024
 	Undecided   int // 0: 256
-	// Most is how many connections all holders together may have; each takes up to two
-	// descriptors. One agent may have three quarters of them.
+	// Most is the largest number of connections of all holders. Each needs up to two descriptors. One agent
+	// may have three quarters of them.
 	Most int // 0: no limit
-	// Heads is how many bytes all holders together may take for incomplete heads of requests,
-	// of answers and of TLS. One agent may have a quarter of them, and less if others have some
-	// as well.
+	// Heads is the largest number of bytes of incomplete heads (requests, responses, TLS) of all holders. One
+	// agent may have a quarter of them, and less if others hold some.
 	Heads int // 0: 64 MiB
-	// FirstBytes is how long a client may take to send its request.
+	// FirstBytes is the time limit for a client's request.
 	FirstBytes time.Duration // 0: 10 s
-	// DialWithin is how long a lookup and the dial after it may take.
+	// DialWithin is the time limit for a lookup and the following dial.
 	DialWithin time.Duration // 0: 15 s
-	// Dials is how many connections an agent may open to one address and port in a row. Each
-	// further one waits for the next DialEvery, within DialWithin. All agents together may open
-	// as many as three of them, and then take turns.
+	// Dials is the number of connections that an agent may open to one address and port at once. Each further
+	// one waits for the next DialEvery, within DialWithin. All agents together may open three times as many
+	// at once, and then take turns.
 	Dials     int           // 0: 1,000
 	DialEvery time.Duration // 0: 10 ms
 }
@@ -85,59 +82,57 @@ const (
 type Holder struct {
 	Agent    string
 	Executor string
-	Run      func() string // that it serves now; empty if none yet
-	// Deciders returns the policies in force at this moment. Each has to allow. Without a
-	// decider everything is refused.
+	Run      func() string // the run that it serves now; may be empty
+	// Deciders returns the policies in force now. All of them must allow. Without any, everything is denied.
 	Deciders func() []*profiles.Decider
-	// Generation in force, for the record.
+	// Generation is the generation in force, for records.
 	Generation func() int64
 }
 
-// Listeners of a guest, by which a connection comes.
+// Listeners of a guest, and fetch.
 const (
 	ListenerConnect     = "connect"
 	ListenerHTTP        = "http"
 	ListenerSOCKS       = "socks5"
 	ListenerTransparent = "transparent"
 	ListenerDNS         = "dns"
-	ListenerFetch       = "fetch" // the bridge: it has no socket
+	ListenerFetch       = "fetch" // the bridge fetch, which has no socket
 )
 
 // Ends of a connection.
 const (
 	EndEOF     = "eof"
 	EndCut     = "cut"     // the profile in force no longer allows it
-	EndBudget  = "budget"  // a limit of its rule is used up
-	EndRefused = "refused" // its first bytes were refused
+	EndBudget  = "budget"  // a limit of its rule was used up
+	EndRefused = "refused" // its first bytes were denied
 	EndError   = "error"   // it could not be dialed, or broke
 	EndClosed  = "closed"  // its holder ended
 )
 
-// Event is recorded. Without an End it is a decision, recorded before the act. With an End it
-// is how a connection ended.
+// Event is an audit event. Without an End it is a decision, recorded before the act. With an End it is the
+// end of a connection.
 type Event struct {
 	Agent, Executor, Run string
 	Generation           int64  // that decided; for a cut, the one that cut
-	Before               int64  // for a cut: the generation that had allowed
-	Connection           string // the same in the decision and in the end
+	Before               int64  // for a cut: the generation that had allowed it
+	Connection           string // the same ID in the decision and in the end
 	Listener             string
 	Dest                 egress.Dest
 	Method               string
-	Path                 string // without its query
+	Path                 string // without the query
 	SNI                  string
 	Decision             profiles.Decision
 	Answers              []netip.Addr
-	Dial                 netip.AddrPort // pinned
+	Dial                 netip.AddrPort // the decided address
 	Credential           string         // its name
 	End                  string
-	Up, Down             int64 // bytes, from and to the guest
+	Up, Down             int64 // bytes from and to the guest
 	Took                 time.Duration
-	// Count is the number of events like this one that have no record of their own. Up, Down
-	// and Took are sums over them.
+	// Count is the number of such events without a record of their own. Up, Down and Took are their sums.
 	Count int64
 }
 
-// Figure is one thing to count.
+// Figure is one update of the metrics.
 type Figure struct {
 	Listener string
 	Verdict  profiles.Verdict
@@ -149,15 +144,15 @@ type Figure struct {
 	Open     int // change of the number of open connections
 }
 
-// Upstream is what a gateway stands for on this host. It replaces all that a policy says of
-// the upstream, but for the name of the credential if Credential is empty.
+// Upstream is the host's configuration of a gateway. It replaces the policy's settings of the upstream. If
+// Credential is empty, the name in the policy applies.
 type Upstream struct {
-	URL        string   // as egress.ReadUpstream takes it
-	Addresses  []string // as profiles.Gateway has them
+	URL        string   // in the form of egress.ReadUpstream
+	Addresses  []string // as in profiles.Gateway
 	Credential string
 }
 
-// Secret is a credential as it goes into a request.
+// Secret is a credential in the form of a request header.
 type Secret struct {
 	Header string // Authorization
 	Value  string // "Bearer …"

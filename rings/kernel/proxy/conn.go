@@ -14,8 +14,8 @@ import (
 	"github.com/ringd/ringd/profiles/egress"
 )
 
-// conn is one connection, from before its dial until its end is recorded. While it is among
-// the connections of its guest, a Recheck finds it.
+// conn is one connection, from before its dial until its end is recorded. While its guest lists it, a Recheck
+// includes it.
 type conn struct {
 	guest      *Guest
 	id         uint64
@@ -23,31 +23,30 @@ type conn struct {
 	began      time.Time
 	up, down   atomic.Int64
 	tallies    atomic.Pointer[tallies]
-	several    atomic.Bool // rules grant requests on it: each request is compared with tallies
+	several    atomic.Bool // several rules grant requests on it, so each request is compared with the tallies
 	summed     atomic.Bool // its decision has no record of its own
-	generation int64       // that decided
+	generation int64       // the generation that decided
 
 	mu       sync.Mutex
 	request  request
-	upstream *net.TCPConn // nil while it is dialed
-	client   net.Conn     // reset with upstream; may be nil
+	upstream *net.TCPConn // nil before it is dialed
+	client   net.Conn     // reset together with upstream; may be nil
 	cancel   context.CancelFunc
-	served   bool // a goroutine waits for its end, and finishes it
+	served   bool // a goroutine waits for its end and finishes it
 	over     bool
 	end      ending
 	finished bool
 	decision profiles.Decision
 }
 
-// ending is how a connection ended.
+// ending is the end of a connection.
 type ending struct {
 	how      string
-	decision *profiles.Decision // that ended it; nil if none did
+	decision *profiles.Decision // the denial that ended it, or nil
 	after    int64              // the generation that cut it
 }
 
-// admit registers a new connection before anything is decided about it, so that a policy that
-// changes from now on finds it.
+// admit registers a new connection before it is decided, so that a concurrent policy change includes it.
 func (g *Guest) admit(spec dialSpec, cancel context.CancelFunc) (*conn, error) {
 	e := g.egress
 	c := &conn{guest: g, id: e.count.Add(1), listener: spec.listener, began: e.cfg.Now(), client: spec.client,
@@ -58,7 +57,7 @@ func (g *Guest) admit(spec dialSpec, cancel context.CancelFunc) (*conn, error) {
 		return g.journal.refuse(Event{Listener: spec.listener, Dest: spec.dest, Method: spec.method, Path: spec.path,
 			Decision: d})
 	}
-	if spec.client == nil { // a client was counted as it was accepted
+	if spec.client == nil { // a client was counted when it was accepted
 		if full := e.crowded(g.holder.Agent); full != "" {
 			return nil, refuse(refusal(egress.Budget, full))
 		}
@@ -78,13 +77,13 @@ func (g *Guest) admit(spec dialSpec, cancel context.CancelFunc) (*conn, error) {
 	return c, nil
 }
 
-// full is the decision for one connection too many.
+// full is the denial of a connection above the limits.
 func (e *Egress) full() profiles.Decision {
 	return refusal(egress.Budget, "as many connections are open as one holder may have: "+
 		strconv.Itoa(e.cfg.Connections))
 }
 
-// drop removes a connection that was not dialed and of which nothing more is recorded.
+// drop removes a connection that was not dialed and needs no further record.
 func (c *conn) drop() {
 	c.mu.Lock()
 	c.over, c.finished = true, true
@@ -93,7 +92,7 @@ func (c *conn) drop() {
 	c.guest.work.Done()
 }
 
-// leave makes room for another connection.
+// leave frees the slot of a connection.
 func (c *conn) leave() {
 	c.hold(nil)
 	c.guest.mu.Lock()
@@ -101,8 +100,8 @@ func (c *conn) leave() {
 	c.guest.mu.Unlock()
 }
 
-// cut ends a connection at once, on both sides. No byte passes on it when cut returns. It
-// returns false if the connection had ended already.
+// cut ends a connection at once, on both sides. After it returns, no byte passes. It returns false if the
+// connection had already ended.
 func (c *conn) cut(e ending) bool {
 	c.mu.Lock()
 	if c.over {
@@ -127,8 +126,7 @@ func (c *conn) cut(e ending) bool {
 	return true
 }
 
-// close ends a connection that its owner no longer needs. If it ended before, that ending is
-// recorded.
+// close ends a connection that its owner no longer needs. An earlier ending stays the recorded one.
 func (c *conn) close(how string) {
 	c.mu.Lock()
 	if !c.over {
@@ -163,8 +161,8 @@ func (c *conn) finish() {
 	c.leave()
 	e := c.guest.egress
 	ev.Up, ev.Down, ev.Took = c.up.Load(), c.down.Load(), e.cfg.Now().Sub(c.began)
-	// An end has happened, whether it can be recorded or not: the log itself refuses
-	// everything after it once it cannot write.
+	// The end has already happened, so an error of Record is ignored. The log itself refuses everything after
+	// it fails.
 	if !c.summed.Load() || ev.End == EndCut || c.guest.journal.alone(ev, 0) {
 		_ = e.cfg.Record(ev)
 	}
@@ -177,7 +175,7 @@ func (c *conn) finish() {
 	c.guest.work.Done()
 }
 
-// eventLocked is what is known of the connection.
+// eventLocked returns an event with the data of the connection.
 func (c *conn) eventLocked() Event {
 	ev := c.guest.journal.event()
 	ev.Generation, ev.Connection, ev.Listener, ev.Dest = c.generation, c.name(), c.listener, c.request.dest
@@ -190,14 +188,14 @@ func (c *conn) eventLocked() Event {
 
 func (c *conn) name() string { return c.guest.egress.prefix + strconv.FormatUint(c.id, 36) }
 
-// current is a copy of the request, and whether the connection is still open.
+// current returns a copy of the request, and whether the connection is still open.
 func (c *conn) current() (request, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.request, !c.over
 }
 
-// usedUp is the end of a connection on which a rule lets no more bytes pass.
+// usedUp returns the ending for a connection whose rule allows no more bytes.
 func (c *conn) usedUp() ending {
 	used := usageSpent{Why: "the bytes that the rule allows are used up"}
 	if list := c.tallies.Load(); list != nil {
@@ -206,7 +204,7 @@ func (c *conn) usedUp() ending {
 	return ending{how: EndBudget, decision: spent(used)}
 }
 
-// upMeter and downMeter are the two directions of a connection.
+// upMeter and downMeter count the two directions of a connection.
 type (
 	upMeter   conn
 	downMeter conn

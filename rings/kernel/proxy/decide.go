@@ -10,7 +10,7 @@ import (
 	"github.com/ringd/ringd/profiles/egress/clienthello"
 )
 
-// deciders decide for a holder at one moment.
+// deciders are the deciders of a holder at one moment.
 type deciders struct {
 	list       []*profiles.Decider
 	generation int64
@@ -34,24 +34,24 @@ func (d deciders) connect(to egress.Dest, now time.Time) profiles.Connection {
 	return profiles.Connect(to, now, d.list...)
 }
 
-// request is everything about a connection that a policy has to allow.
+// request is everything about a connection that a policy must allow.
 type request struct {
 	dest   egress.Dest
-	via    *upstream  // of a virtual host
-	pinned netip.Addr // once it is dialed
+	via    *upstream  // for a virtual host
+	pinned netip.Addr // set once it is dialed
 	reads  bool       // its requests are read
-	method string     // of the request in flight; empty if there is none
+	method string     // of the request in flight; empty: none
 	path   string
 	says   egress.Saying
-	hello  bool // its first bytes were a ClientHello, with:
+	hello  bool // the first bytes were a ClientHello, with:
 	sni    string
 	named  bool
 	ech    bool
 }
 
-// decide decides a request in the order of a connection's life, as far as it has come. Nothing
-// is looked up: what has been found out since the connection began is part of the request. So
-// a new connection, the ClientHello on it and a policy that changes are decided in one way.
+// decide decides a request in the order of the connection's life, up to its current state. It makes no
+// lookup: everything known since the connection began is part of the request. So a new connection, its
+// ClientHello and a policy change are all decided in the same way.
 func (d deciders) decide(q request, own func(netip.AddrPort) bool, now time.Time) profiles.Connection {
 	c := d.connect(q.dest, now)
 	if !q.reads && c.Reads() {
@@ -72,7 +72,7 @@ func (d deciders) decide(q request, own func(netip.AddrPort) bool, now time.Time
 	return c
 }
 
-// decidePinned decides on the address that the connection has.
+// decidePinned decides on the dialed address of the connection.
 func (q request) decidePinned(c profiles.Connection, own func(netip.AddrPort) bool, now time.Time) profiles.Connection {
 	kept, c := q.addresses(c, []netip.Addr{q.pinned}, now)
 	if c.Allowed() && (!slices.Contains(kept, q.pinned) || own(netip.AddrPortFrom(q.pinned, q.target().Port))) {
@@ -81,8 +81,8 @@ func (q request) decidePinned(c profiles.Connection, own func(netip.AddrPort) bo
 	return c
 }
 
-// addresses keeps the answers that may be dialed for a request. For a virtual host the list of
-// its upstream decides.
+// addresses keeps the resolved addresses that may be dialed for a request. For a virtual host the list of its
+// upstream decides.
 func (q request) addresses(c profiles.Connection, answers []netip.Addr, now time.Time) (
 	[]netip.Addr, profiles.Connection) {
 	if q.via == nil {
@@ -99,7 +99,7 @@ func (q request) addresses(c profiles.Connection, answers []netip.Addr, now time
 	return up.Dial(), c
 }
 
-// dialable decides on the address that a socket is about to connect to.
+// dialable decides on the address of a socket just before it connects.
 func (q request) dialable(c profiles.Connection, at netip.AddrPort, now time.Time) profiles.Decision {
 	if q.via == nil {
 		return c.Dialable(at, now)
@@ -110,7 +110,7 @@ func (q request) dialable(c profiles.Connection, at netip.AddrPort, now time.Tim
 	return c.Decision()
 }
 
-// target is what is looked up and dialed.
+// target returns the destination to resolve and dial.
 func (q request) target() egress.Dest {
 	if q.via != nil {
 		return q.via.dest
@@ -118,7 +118,7 @@ func (q request) target() egress.Dest {
 	return q.dest
 }
 
-// unchanged refuses a virtual host that stands for another upstream now.
+// unchanged denies a virtual host whose upstream has changed.
 func (u *upstream) unchanged(c profiles.Connection) profiles.Connection {
 	for _, g := range c.Rules() {
 		if g == nil || g.Upstream != u.text || !slices.Equal(g.Addresses, u.addresses) {
@@ -128,21 +128,21 @@ func (u *upstream) unchanged(c profiles.Connection) profiles.Connection {
 	return c
 }
 
-// guards decide on the addresses of a target. Each refuses without the other.
+// guards decide on the addresses of a target. Each denies independently of the other.
 type guards struct {
 	answers answersGuard
 	socket  socketGuard
 }
 
-// answersGuard returns the answers for a name that may be dialed, at most maxCandidates. If
-// there is none, the Connection is denied.
+// answersGuard returns the resolved addresses that may be dialed, at most maxCandidates. If there is none,
+// the Connection is denied.
 type answersGuard func(e *Egress, q request, c profiles.Connection, answers []netip.Addr, now time.Time) (
 	[]netip.AddrPort, profiles.Connection)
 
-// socketGuard refuses the address that a socket is about to connect to, or returns nil.
+// socketGuard returns an error if a socket may not connect to an address.
 type socketGuard func(e *Egress, q request, c profiles.Connection, at netip.AddrPort) error
 
-// guardAnswers is the first guard: it decides on the answers of the lookup.
+// guardAnswers is the first guard: it decides on the resolved addresses.
 func (e *Egress) guardAnswers(q request, c profiles.Connection, answers []netip.Addr, now time.Time) (
 	[]netip.AddrPort, profiles.Connection) {
 	kept, c := q.addresses(c, answers, now)
@@ -161,8 +161,8 @@ func (e *Egress) guardAnswers(q request, c profiles.Connection, answers []netip.
 	return out, c
 }
 
-// guardSocket is the second guard. It decides on the address and the port alone, whatever the
-// first guard has let through.
+// guardSocket is the second guard. It decides only on the address and the port, regardless of the first
+// guard.
 func (e *Egress) guardSocket(q request, c profiles.Connection, at netip.AddrPort) error {
 	if e.own(at) {
 		return denial(refusal(egress.Address, "no address of the host is allowed"))
@@ -173,22 +173,22 @@ func (e *Egress) guardSocket(q request, c profiles.Connection, at netip.AddrPort
 	return nil
 }
 
-// own reports whether an address is one of the daemon's.
+// own reports whether an address is the daemon's.
 func (e *Egress) own(a netip.AddrPort) bool { return ownAddresses(e.cfg.Own).Has(a) }
 
-// capability is what a denial names.
+// capability is the capability in denials.
 const capability = "egress"
 
 func denial(d profiles.Decision) *profiles.Denial {
 	return &profiles.Denial{Capability: capability, Decision: d}
 }
 
-// refusal is a decision that no decider has made.
+// refusal returns a denial that no decider made.
 func refusal(code egress.Code, why string, instead ...string) profiles.Decision {
 	return profiles.Decision{Code: profiles.Code(code), Reason: why, Instead: instead}
 }
 
-// refused is the decision for a target or a request that could not be read.
+// refused returns the denial for a target or a request that could not be read.
 func refused(r *egress.Refusal) profiles.Decision { return refusal(r.Code, r.Why, r.Instead...) }
 
 func opaque() profiles.Decision {

@@ -14,32 +14,32 @@ import (
 const (
 	maxCandidates = 6  // addresses of one name that are tried
 	maxAnswers    = 64 // addresses of one name that are recorded
-	// maxSettles is how often a policy may change while a connection settles. A Recheck finds
-	// the connection for any change after that.
+	// maxSettles is how many policy changes are followed while a connection is being set up. A Recheck covers
+	// later changes.
 	maxSettles = 8
 )
 
 var errReads = errors.New("the policy limits the requests to this host")
 
-// dialSpec is what a listener asks for.
+// dialSpec is the request of a listener for a connection.
 type dialSpec struct {
 	listener string
 	dest     egress.Dest
-	client   net.Conn // cut with the connection; may be nil
+	client   net.Conn // cut together with the connection; may be nil
 	reads    bool     // requests are read
-	// mayRead says that the caller takes errReads for an answer: the requests to the target
-	// have to be read. Nothing is recorded then.
+	// mayRead means that the caller handles errReads, which says that the requests to the target must be
+	// read. Nothing is recorded in that case.
 	mayRead bool
 	method  string // of the first request
 	path    string // of the first request
 	says    egress.Saying
-	via     *upstream // of a virtual host
-	spent   bool      // its rule was charged for it already
-	secret  string    // name of the credential that goes with it
+	via     *upstream // for a virtual host
+	spent   bool      // its rule has already been charged
+	secret  string    // name of its credential
 }
 
-// dial decides, looks the name up once, guards the answers, records the decision and opens the
-// connection, in this order. The error is a *profiles.Denial, which is recorded, or a fault.
+// dial opens a connection. It decides, resolves the name once, guards the addresses, records the decision and
+// then dials, in this order. The error is a recorded *profiles.Denial, or a fault.
 func (g *Guest) dial(ctx context.Context, spec dialSpec) (*conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.egress.cfg.DialWithin)
 	defer cancel()
@@ -86,8 +86,7 @@ func (g *Guest) dial(ctx context.Context, spec dialSpec) (*conn, error) {
 	return c.opened(upstream, at, d)
 }
 
-// lookUp asks for the addresses of a target, once. A name that does not exist has no
-// addresses, and is refused by the guard.
+// lookUp resolves a target once. A name that does not exist has no addresses, and the guard denies it.
 func (e *Egress) lookUp(ctx context.Context, d egress.Dest) ([]netip.Addr, error) {
 	if d.Addr.IsValid() {
 		return []netip.Addr{d.Addr}, nil
@@ -103,10 +102,9 @@ func (e *Egress) lookUp(ctx context.Context, d egress.Dest) ([]netip.Addr, error
 	return answers, nil
 }
 
-// recordDial records the decision before anything is dialed. A connection that cannot be
-// recorded is dropped.
+// recordDial records the decision before anything is dialed. A connection that cannot be recorded is dropped.
 func (c *conn) recordDial(answers []netip.Addr, dial netip.AddrPort, secret string) error {
-	ev := c.eventLocked() // no other goroutine writes before the dial what it reads
+	ev := c.eventLocked() // before the dial no other goroutine writes these fields
 	ev.Answers, ev.Dial, ev.Credential = answers[:min(len(answers), maxAnswers)], dial, secret
 	if !c.guest.journal.alone(ev, recordedAlike) {
 		c.summed.Store(true)
@@ -118,20 +116,19 @@ func (c *conn) recordDial(answers []netip.Addr, dial netip.AddrPort, secret stri
 	return nil
 }
 
-// route is what dials are paced by. A closed connection keeps a port of the host towards its
-// address for a minute, and agents share the ports.
+// route is the key for pacing dials. A closed connection occupies a port of the host towards its address for
+// a minute, and agents share the ports.
 type route struct {
 	agent string
 	at    netip.AddrPort
 }
 
-// agentsAtOnce is how many agents may dial one address as fast as each of them may. If more
-// do, all of them share: the ports that they leave behind are three quarters of those that a
-// host has towards an address.
+// agentsAtOnce is how many agents may dial one address at full speed. With more, all of them share. The ports
+// in use are then at most three quarters of those that a host has towards an address.
 const agentsAtOnce = 3
 
-// paced waits until the agent may dial the address once more: by its own pace, and then in
-// turn with the agents that dial it too.
+// paced waits until the agent may dial the address again: first by the agent's own pace, then by that of all
+// agents.
 func (g *Guest) paced(ctx context.Context, at netip.AddrPort) error {
 	if err := g.egress.pace.Wait(ctx, route{g.holder.Agent, at}); err != nil {
 		return err
@@ -139,8 +136,7 @@ func (g *Guest) paced(ctx context.Context, at netip.AddrPort) error {
 	return g.egress.all.Wait(ctx, at, g.holder.Agent)
 }
 
-// opened settles a connection that was dialed: it is decided again if the policy changed
-// while it was dialed.
+// opened settles a dialed connection: if the policy changed meanwhile, the connection is decided again.
 func (c *conn) opened(upstream *net.TCPConn, at netip.AddrPort, d deciders) (*conn, error) {
 	g := c.guest
 	e := g.egress
@@ -155,7 +151,7 @@ func (c *conn) opened(upstream *net.TCPConn, at netip.AddrPort, d deciders) (*co
 		_ = upstream.Close()
 		return nil, c.lost()
 	}
-	// This sets limits too: a Recheck during the dial found no limits to replace, and set none.
+	// This also sets the limits, because a Recheck during the dial set none.
 	for range maxSettles {
 		again := g.deciders()
 		if d.same(again) {
@@ -171,7 +167,7 @@ func (c *conn) opened(upstream *net.TCPConn, at netip.AddrPort, d deciders) (*co
 	return c, nil
 }
 
-// refused ends a connection that was not dialed, and records the refusal.
+// refused ends a connection that was not dialed, and records the denial.
 func (c *conn) refused(d profiles.Decision) error {
 	c.mu.Lock()
 	c.decision = d
@@ -202,7 +198,7 @@ func (c *conn) broken(err error) error {
 	return err
 }
 
-// lost finishes a connection that was cut while it was dialed, and returns why.
+// lost finishes a connection that was cut while it was dialed, and returns the reason.
 func (c *conn) lost() error {
 	c.finish()
 	c.mu.Lock()

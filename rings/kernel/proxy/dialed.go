@@ -12,23 +12,22 @@ import (
 	"github.com/ringd/ringd/rings/kernel/proxy/httpproxy"
 )
 
-// Conn is a connection that was decided, recorded and dialed. Bytes that are written to it
-// count as sent, bytes that are read as received. Its owner closes it, also after it was cut;
-// its end is recorded then. It may be used concurrently as a net.Conn may.
+// Conn is a connection that was decided, recorded and dialed. Written bytes count as sent, read bytes as
+// received. Its owner must close it, even after a cut; its end is recorded then. It may be used concurrently
+// like any net.Conn.
 type Conn struct{ *conn }
 
-// ErrCut is the error of a Conn that the policy, or a limit, has cut.
+// ErrCut is the error of a Conn that the policy or a limit has cut.
 var ErrCut = errors.New("the policy in force cut the connection")
 
-// Dial decides on a target by the profile in force and opens a connection to it, of which
-// nothing more is known: a target whose requests have to be read is refused. The error is a
-// *profiles.Denial, which is recorded, ErrClosed, or a fault.
+// Dial decides on a target by the profile in force and opens a connection to it. A target whose requests must
+// be read is denied. The error is a recorded *profiles.Denial, ErrClosed, or a fault.
 func (g *Guest) Dial(ctx context.Context, listener string, d egress.Dest) (*Conn, error) {
 	return g.open(ctx, dialSpec{listener: listener, dest: d})
 }
 
-// DialRequest is Dial for a caller that reads the requests: it decides on the first one as
-// well. The caller asks Use for each further request.
+// DialRequest is Dial for a caller that reads the requests. It also decides on the first request. The caller
+// calls Use for each further request.
 func (g *Guest) DialRequest(ctx context.Context, q httpproxy.Request) (*Conn, error) {
 	return g.open(ctx, dialSpec{listener: q.Listener, dest: q.Dest, reads: true, method: q.Method, path: q.Path,
 		says: q.Says})
@@ -42,9 +41,8 @@ func (g *Guest) open(ctx context.Context, spec dialSpec) (*Conn, error) {
 	return &Conn{c}, nil
 }
 
-// Use sets the request in flight, as it was decided. A policy that changes is applied to it.
-// The zero Request means that there is none. Use returns false if the connection was cut, or
-// if the request counts against other limits than the connection.
+// Use sets the decided request in flight, so that policy changes apply to it. The zero Request means none. It
+// returns false if the connection was cut, or if the request counts against other limits than the connection.
 func (c *Conn) Use(q httpproxy.Request) bool {
 	c.mu.Lock()
 	c.request.method, c.request.path, c.request.says = q.Method, q.Path, q.Says
@@ -53,7 +51,7 @@ func (c *Conn) Use(q httpproxy.Request) bool {
 	return good && (q.Method == "" || c.counted())
 }
 
-// Read reads bytes of the target.
+// Read reads from the target.
 func (c *Conn) Read(b []byte) (int, error) {
 	n, err := c.upstream.Read(b)
 	if got := (*downMeter)(c.conn).Take(n); got < n {
@@ -63,7 +61,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 	return n, c.explain(err)
 }
 
-// Write sends to the target.
+// Write writes to the target.
 func (c *Conn) Write(b []byte) (int, error) {
 	may := (*upMeter)(c.conn).Take(len(b))
 	n, err := c.upstream.Write(b[:may])
@@ -88,7 +86,7 @@ func (c *Conn) explain(err error) error {
 	return err
 }
 
-// CloseWrite tells the target that nothing more is sent.
+// CloseWrite closes the writing side.
 func (c *Conn) CloseWrite() error { return c.upstream.CloseWrite() }
 
 // Close ends the connection.
@@ -97,17 +95,17 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// LocalAddr is an address of this host.
+// LocalAddr returns the local address, which is one of this host.
 func (c *Conn) LocalAddr() net.Addr { return c.upstream.LocalAddr() }
 
-// RemoteAddr is the address that was dialed. It must not reach the guest.
+// RemoteAddr returns the dialed address. It must not reach the guest.
 func (c *Conn) RemoteAddr() net.Addr { return c.upstream.RemoteAddr() }
 
-// SetDeadline is that of net.Conn.
+// SetDeadline implements net.Conn.
 func (c *Conn) SetDeadline(t time.Time) error { return c.upstream.SetDeadline(t) }
 
-// SetReadDeadline is that of net.Conn.
+// SetReadDeadline implements net.Conn.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.upstream.SetReadDeadline(t) }
 
-// SetWriteDeadline is that of net.Conn.
+// SetWriteDeadline implements net.Conn.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.upstream.SetWriteDeadline(t) }

@@ -10,22 +10,21 @@ import (
 	"github.com/ringd/ringd/profiles/egress/dnsmsg"
 )
 
-// dnsPort is the port of queries for names.
+// dnsPort is the port of DNS queries.
 const dnsPort = 53
 
-// ServeDNS answers queries over TCP, as ServeDNSPackets does for packets.
+// ServeDNS answers DNS queries over TCP, like ServeDNSPackets over UDP.
 func (g *Guest) ServeDNS(l net.Listener, ipv6 bool) error {
 	return g.serve(l, func(c *client) {
 		serveStream(c.conn, func(query []byte) []byte { return g.answer(query, ipv6) })
 	})
 }
 
-// ServeDNSPackets answers the queries of a guest. A name that some rule lists has an address
-// that stands for it; any other name does not exist. Nothing is looked up, so that no query
-// leaves the host: the lookup comes with a connection to that address. Names have IPv6
-// addresses only if ipv6 is set. Each answer comes from the address that was asked, whichever
-// it is. The socket is the guest's from now on. ServeDNSPackets returns at once; Close of the
-// guest ends it.
+// ServeDNSPackets answers the DNS queries of a guest. A name that some rule lists gets a synthetic address.
+// Every other name does not exist. No query leaves the host: the real lookup happens when the guest connects
+// to the address. Names have IPv6 addresses only if ipv6 is true. Each answer comes from the address to which
+// the query was sent. The guest owns the socket from now on. ServeDNSPackets returns at once; [Guest.Close]
+// ends it.
 func (g *Guest) ServeDNSPackets(conn net.PacketConn, ipv6 bool) error {
 	p, err := newQueryPackets(conn)
 	if err != nil {
@@ -63,7 +62,7 @@ func (g *Guest) answer(query []byte, ipv6 bool) []byte {
 	})
 }
 
-// unlisted is the decision for a name that has no address.
+// unlisted returns the denial for a name that gets no address.
 func (g *Guest) unlisted(d egress.Dest, why *egress.Refusal) profiles.Decision {
 	if why != nil {
 		return refused(why)

@@ -17,19 +17,19 @@ import (
 // ErrClosed is the error of an Egress, or a Guest, that was closed.
 var ErrClosed = errors.New("egress is closed")
 
-// Egress opens connections. Make one with New; it is safe for concurrent use.
+// Egress opens connections. It is made with New and safe for concurrent use.
 type Egress struct {
 	cfg    Config
 	pump   *pump
 	reads  *httpproxy.Forwarder
-	pace   *pace.Buckets[route]                 // of dials of one agent
-	all    *pace.Shared[netip.AddrPort, string] // of dials of all agents
+	pace   *pace.Buckets[route]                 // dials of each agent
+	all    *pace.Shared[netip.AddrPort, string] // dials of all agents
 	heads  sync.Pool                            // *[firstBytes]byte
-	room   room                                 // for more of them
-	prefix string                               // of the names of connections
+	room   room                                 // for larger heads
+	prefix string                               // of connection IDs
 	count  atomic.Uint64
 
-	// walk is held by a Recheck, so that cuts are recorded in the order of the policies.
+	// walk is held during a Recheck, so that cuts are recorded in the order of the policies.
 	walk   sync.Mutex
 	expiry expiry
 
@@ -40,8 +40,7 @@ type Egress struct {
 	closed bool
 }
 
-// New returns an Egress with nothing open. It refuses a Config that cannot decide, dial or
-// record.
+// New returns an Egress without connections. It rejects a Config that cannot decide, dial or record.
 func New(cfg Config) (*Egress, error) {
 	if cfg.Go == nil || cfg.Now == nil || cfg.Resolve == nil || cfg.Record == nil {
 		return nil, errors.New("egress: Go, Now, Resolve and Record are needed")
@@ -62,7 +61,7 @@ func New(cfg Config) (*Egress, error) {
 	return newEgress(cfg, guards{(*Egress).guardAnswers, (*Egress).guardSocket})
 }
 
-// newEgress is New with the two guards over addresses.
+// newEgress is New with the two address guards.
 func newEgress(cfg Config, both guards) (*Egress, error) {
 	e := &Egress{cfg: cfg, guards: both, pump: newPump(), guests: map[*Guest]struct{}{},
 		room: room{most: cfg.Heads, of: map[string]int{}}}
@@ -90,8 +89,8 @@ func or[T comparable](v, def T) T {
 	return v
 }
 
-// Close cuts everything, and returns when nothing of it runs any more. Later calls of Dial and
-// of Open are refused with ErrClosed.
+// Close cuts everything, and returns when all goroutines have ended. Later calls of Dial fail with ErrClosed,
+// and Open returns a closed Guest.
 func (e *Egress) Close() {
 	e.mu.Lock()
 	e.closed = true
@@ -104,8 +103,7 @@ func (e *Egress) Close() {
 	e.pump.Close()
 }
 
-// Open gives a holder its use of egress, until it is closed. After Close of the Egress the
-// Guest refuses everything.
+// Open returns the Guest of a holder, which must be closed. After Close of the Egress it denies everything.
 func (e *Egress) Open(h Holder) *Guest {
 	g := newGuest(e, h)
 	e.mu.Lock()
@@ -124,9 +122,9 @@ func (e *Egress) observe(f Figure) {
 	}
 }
 
-// crowded says why an agent may have no further connection now, or returns "". Each connection
-// takes up to two descriptors of this process, without which it starts no guest and no
-// command. One agent leaves a quarter to the others.
+// crowded returns why an agent may have no further connection now, or "". Each connection needs up to two
+// descriptors of this process, which also needs descriptors to start guests and commands. One agent leaves a
+// quarter to the others.
 func (e *Egress) crowded(agent string) string {
 	if e.cfg.Most == 0 {
 		return ""

@@ -1,8 +1,3 @@
-// This file gives names addresses that stand for them inside of one guest: a
-// program asks for a name, gets an address of a range that is nowhere, and by the
-// address that it connects to its name is known again. Package egress alone calls
-// it, and decides before what it asks for an address.
-
 package proxy
 
 import (
@@ -12,12 +7,12 @@ import (
 	"sync"
 )
 
-// mostNames is how many names a Table knows; beyond it the one that was used the
-// longest ago goes. A name that a program asked for takes less than 1 KiB.
+// mostNames is the largest number of names in a table. The least recently used name is dropped for a new one.
+// A name takes less than 1 KiB.
 const mostNames = 1 << 13
 
-// The addresses: 198.18.0.0/15, which is for measurements between networks, and a
-// range of one's own. The number of a name is the same in both.
+// The ranges of synthetic addresses: 198.18.0.0/15, reserved for benchmarks between networks, and a unique
+// local IPv6 range. A name has the same number in both.
 const (
 	firstV4 = 198<<24 | 18<<16
 	manyV4  = 1 << 17
@@ -25,13 +20,14 @@ const (
 
 func prefix() [8]byte { return [8]byte{0xfd, 'r', 'i', 'n', 'g', 'd'} }
 
-// fakeAddresses is the names of one guest. The zero Table knows none. It is safe for
-// concurrent use.
+// fakeAddresses maps the names of one guest to synthetic addresses. A program resolves a name, gets such an
+// address, and its connection to that address identifies the name. The caller decides on the name first. The
+// zero value is empty. It is safe for concurrent use.
 type fakeAddresses struct {
 	mu     sync.Mutex
 	names  map[string]*list.Element
 	number map[uint32]*list.Element
-	order  *list.List // of *entry, the one used last in front
+	order  *list.List // of *entry, the most recently used one in front
 	last   uint32
 	most   int // 0: mostNames
 }
@@ -41,8 +37,7 @@ type entry struct {
 	number uint32
 }
 
-// Address returns those that stand for a name, the same each time while the name
-// is known.
+// Address returns the addresses of a name. They are stable while the name is in the table.
 func (t *fakeAddresses) Address(name string) (v4, v6 netip.Addr) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,8 +53,7 @@ func (t *fakeAddresses) Address(name string) (v4, v6 netip.Addr) {
 	return addresses(e.Value.(*entry).number)
 }
 
-// addLocked gives a name the next free number, so that the one of a name that went
-// stays unused for long.
+// addLocked gives a name the next free number, so that the numbers of dropped names stay unused for long.
 func (t *fakeAddresses) addLocked(name string) *list.Element {
 	most := t.most
 	if most == 0 {
@@ -71,7 +65,7 @@ func (t *fakeAddresses) addLocked(name string) *list.Element {
 		delete(t.number, gone.number)
 	}
 	for {
-		t.last = t.last%(manyV4-2) + 1 // neither the first address nor the last
+		t.last = t.last%(manyV4-2) + 1 // neither the first nor the last address
 		if t.number[t.last] == nil {
 			break
 		}
@@ -81,8 +75,8 @@ func (t *fakeAddresses) addLocked(name string) *list.Element {
 	return e
 }
 
-// Name returns the name that an address stands for. fake is false of an address
-// of no such range; name is "" of one that stands for nothing.
+// Name returns the name of an address. fake is false if the address is not synthetic. name is "" if the
+// address belongs to no name.
 func (t *fakeAddresses) Name(a netip.Addr) (name string, fake bool) {
 	n, fake := number(a.Unmap())
 	if !fake {
@@ -108,7 +102,7 @@ func addresses(n uint32) (v4, v6 netip.Addr) {
 	return netip.AddrFrom4(four), netip.AddrFrom16(six)
 }
 
-// number is that of an address; false when it is of neither range.
+// number returns the number of an address, or false if it is in neither range.
 func number(a netip.Addr) (n uint32, ok bool) {
 	switch {
 	case a.Is4():
@@ -121,7 +115,7 @@ func number(a netip.Addr) (n uint32, ok bool) {
 			return 0, false
 		}
 		if binary.BigEndian.Uint32(six[8:]) != 0 {
-			return 0, true // of the range, and nobody's: the number 0 is never given
+			return 0, true // in the range, but the number 0 is never assigned
 		}
 		return binary.BigEndian.Uint32(six[12:]), true
 	default:

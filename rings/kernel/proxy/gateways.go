@@ -13,7 +13,7 @@ import (
 	"github.com/ringd/ringd/rings/kernel/proxy/httpproxy"
 )
 
-// gateways are the upstreams of the virtual hosts that a guest has used.
+// gateways holds the upstreams of the virtual hosts that a guest has used.
 type gateways struct {
 	guest *Guest
 
@@ -21,14 +21,14 @@ type gateways struct {
 	upstreams map[string]*upstream
 }
 
-// upstream is what a virtual host stands for. A list of its own guards its addresses.
+// upstream is the upstream of a virtual host. A list of its own guards its addresses.
 type upstream struct {
 	dest      egress.Dest
-	text      string   // as the policy has it; if empty, the host's configuration has it
-	addresses []string // the same
+	text      string   // from the policy; empty: from the host's configuration
+	addresses []string // from the policy
 	decision  egress.Decision
 
-	credential string // its name; empty if none is added
+	credential string // its name; empty: none
 	target     httpproxy.Target
 	transport  *http.Transport
 }
@@ -37,10 +37,10 @@ func missing(format string, args ...any) profiles.Decision {
 	return refusal(egress.Gateways, fmt.Sprintf(format, args...))
 }
 
-// allowed is the decision of this host that nothing is missing.
+// allowed is the decision that nothing is missing on this host.
 func allowed() profiles.Decision { return profiles.Decision{Verdict: profiles.Allow} }
 
-// upstream finds what a virtual host stands for. Policies that differ in it are a refusal.
+// upstream finds the upstream of a virtual host. If the policies name different ones, it denies.
 func (w *gateways) upstream(c profiles.Connection, d egress.Dest) (*upstream, profiles.Decision) {
 	var is *profiles.Gateway
 	var headers []string
@@ -119,11 +119,11 @@ func (w *gateways) newUpstream(d egress.Dest, is *profiles.Gateway, up Upstream,
 	return u, nil
 }
 
-// listenerKey is the key of a context that holds the listener by which a request came.
+// listenerKey is the context key for the listener of a request.
 type listenerKey struct{}
 
-// secret returns the credential of an upstream. An error of the host is not repeated: it may
-// say where secrets are.
+// secret returns the credential of an upstream. An error of the host is not quoted, since it may contain the
+// location of secrets.
 func (w *gateways) secret(ctx context.Context, u *upstream) (httpproxy.Secret, profiles.Decision) {
 	if u.credential == "" {
 		return httpproxy.Secret{}, allowed()
@@ -140,8 +140,8 @@ func (w *gateways) secret(ctx context.Context, u *upstream) (httpproxy.Secret, p
 	return httpproxy.Secret{Header: s.Header, Value: s.Value}, allowed()
 }
 
-// ready decides whether a request to a virtual host could be sent, before anything is sent. It
-// returns the name of the credential that would go with it.
+// ready decides whether a request to a virtual host could be sent, before anything is sent. It returns the
+// name of its credential.
 func (w *gateways) ready(ctx context.Context, c profiles.Connection, d egress.Dest) (
 	credential string, dec profiles.Decision) {
 	u, dec := w.upstream(c, d)
@@ -154,7 +154,7 @@ func (w *gateways) ready(ctx context.Context, c profiles.Connection, d egress.De
 	return u.credential, dec
 }
 
-// close closes the connections to upstreams that carry no request.
+// close closes the idle connections to upstreams.
 func (w *gateways) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -163,7 +163,7 @@ func (w *gateways) close() {
 	}
 }
 
-// RoundTrip sends a request that Ask has granted to the upstream of its virtual host.
+// RoundTrip sends a request that Ask has allowed to the upstream of its virtual host.
 func (r reader) RoundTrip(ctx context.Context, q httpproxy.Request, client net.Conn, m *http.Request) (
 	*http.Response, error) {
 	g := r.guest
@@ -186,9 +186,9 @@ func (r reader) RoundTrip(ctx context.Context, q httpproxy.Request, client net.C
 	return u.target.Send(ctx, u.transport, m, secret, &flight{q: q, client: client})
 }
 
-// RoundTrip decides a request of fetch for a virtual host and sends it to the upstream. The
-// answer streams. No redirect is followed. The error is a *profiles.Denial, or a fault that
-// names nothing of the upstream.
+// RoundTrip decides a request of fetch to a virtual host and sends it to the upstream. The response is
+// streamed. Redirects are not followed. The error is a *profiles.Denial, or a fault that contains nothing of
+// the upstream.
 func (e *Egress) RoundTrip(ctx context.Context, g *Guest, q *http.Request) (*http.Response, error) {
 	d, why := egress.ParseHost(q.URL.Hostname(), 80)
 	if why == nil && (q.URL.Scheme != "http" || q.URL.Port() != "" && q.URL.Port() != "80") {
@@ -223,14 +223,14 @@ func (e *Egress) RoundTrip(ctx context.Context, g *Guest, q *http.Request) (*htt
 	return r.RoundTrip(ctx, asked, nil, sent)
 }
 
-// kept is a connection to an upstream, which carries one request after the other.
+// kept is a connection to an upstream that carries several requests, one at a time.
 type kept struct {
 	*Conn
 	mu     sync.Mutex
 	flight *flight
 }
 
-// flight is one request on its way to an upstream.
+// flight is one request to an upstream.
 type flight struct {
 	q      httpproxy.Request
 	client net.Conn // may be nil
@@ -239,12 +239,12 @@ type flight struct {
 	on *kept
 }
 
-// Took puts the request in flight on a connection: a policy that changes from now on is
-// applied to it. The policy in force is asked once more now.
+// Took sets the request in flight on a connection, so that policy changes apply to it, and checks the policy
+// in force once more.
 func (f *flight) Took(conn net.Conn) {
 	k, ok := conn.(*kept)
 	if !ok {
-		_ = conn.Close() // it was not dialed here: nothing is sent over it
+		_ = conn.Close() // it was not dialed here, so nothing is sent over it
 		return
 	}
 	f.mu.Lock()
@@ -264,7 +264,7 @@ func (f *flight) Took(conn net.Conn) {
 	}
 }
 
-// Over ends the request. Its connection may carry another one by now.
+// Over ends the request. The connection may already carry another one.
 func (f *flight) Over() {
 	f.mu.Lock()
 	k := f.on

@@ -12,11 +12,11 @@ import (
 	"github.com/ringd/ringd/rings/kernel/listener"
 )
 
-// Guest is what one holder has open. It is safe for concurrent use.
+// Guest holds the listeners and connections of one holder. It is safe for concurrent use.
 type Guest struct {
 	egress   *Egress
 	holder   Holder
-	work     sync.WaitGroup // goroutines, and connections
+	work     sync.WaitGroup // goroutines and connections
 	journal  journal
 	budgets  budgets
 	gateways gateways
@@ -27,9 +27,9 @@ type Guest struct {
 	conns     map[*conn]struct{}
 	clients   map[net.Conn]struct{} // of its listeners, until a tunnel takes them over
 	listeners map[io.Closer]struct{}
-	undecided int      // clients about which nothing is decided
+	undecided int      // undecided clients
 	reading   int      // clients whose requests are read
-	timed     deciders // whose next expiry is waited for
+	timed     deciders // the deciders for which the expiry timer is set
 }
 
 func newGuest(e *Egress, h Holder) *Guest {
@@ -39,8 +39,8 @@ func newGuest(e *Egress, h Holder) *Guest {
 	return g
 }
 
-// Close closes the listeners of the guest, cuts its connections, and returns when all of them
-// have ended and are recorded. It may be called twice.
+// Close closes the listeners of the guest, cuts its connections, and returns when all of them have ended and
+// are recorded. It may be called twice.
 func (g *Guest) Close() {
 	g.mu.Lock()
 	g.closed = true
@@ -66,7 +66,7 @@ func (g *Guest) Close() {
 	g.egress.mu.Unlock()
 }
 
-// begin counts one more piece of work, unless the guest is closed.
+// begin counts one more piece of work. It returns false if the guest is closed.
 func (g *Guest) begin() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -77,19 +77,18 @@ func (g *Guest) begin() bool {
 	return true
 }
 
-// held is how many connections a guest has, with those about which nothing is decided.
+// held returns the number of connections of a guest, including undecided clients.
 func (g *Guest) held() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.conns) + len(g.clients)
 }
 
-// ServeProxy serves a proxy for the guest on a listener: CONNECT and plain HTTP, and SOCKS5,
-// told apart by their first byte. The listener is the guest's from now on. ServeProxy returns
-// at once; Close of the guest ends it.
+// ServeProxy serves a proxy for the guest on a listener: CONNECT and plain HTTP, and SOCKS5, distinguished by
+// the first byte. The guest owns the listener from now on. ServeProxy returns at once; [Guest.Close] ends it.
 func (g *Guest) ServeProxy(l net.Listener) error { return g.serve(l, (*client).proxy) }
 
-// serve accepts connections and gives each to handle, which closes it or has a conn close it.
+// serve accepts connections and passes each to handle, which closes it or hands it to a conn.
 func (g *Guest) serve(l net.Listener, handle func(*client)) error {
 	g.mu.Lock()
 	if g.closed {
@@ -106,7 +105,7 @@ func (g *Guest) serve(l net.Listener, handle func(*client)) error {
 		for {
 			conn, err := accepting.Accept()
 			if err != nil {
-				_ = accepting.Close() // it takes no more
+				_ = accepting.Close() // stop accepting
 				return
 			}
 			g.accepted(conn, handle)
@@ -115,7 +114,7 @@ func (g *Guest) serve(l net.Listener, handle func(*client)) error {
 	return nil
 }
 
-// accepted gives a connection to handle, unless too many are open or wait for a decision.
+// accepted passes a connection to handle, unless too many are open or undecided.
 func (g *Guest) accepted(conn net.Conn, handle func(*client)) {
 	stream, ok := conn.(relayStream)
 	full := g.egress.crowded(g.holder.Agent)
@@ -144,10 +143,10 @@ func (g *Guest) accepted(conn net.Conn, handle func(*client)) {
 	})
 }
 
-// retryPause is how long a listener of packets waits after an error of a read.
+// retryPause is how long a packet listener waits after a read error.
 const retryPause = 50 * time.Millisecond
 
-// pauseRead waits a little after an error of a read. It returns false if the guest is closed.
+// pauseRead waits a little after a read error. It returns false if the guest is closed.
 func (g *Guest) pauseRead() bool {
 	wait := time.NewTimer(retryPause)
 	defer wait.Stop()

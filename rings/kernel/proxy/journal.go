@@ -10,27 +10,27 @@ import (
 )
 
 const (
-	// recordedRefusals is how many refusals of a holder are recorded one by one in a minute.
-	// Further ones are counted.
+	// recordedRefusals is how many denials of a holder are recorded singly in a minute. Further ones are
+	// counted.
 	recordedRefusals = 100
-	// recordedAlike is how many allowed requests, or connections, of one kind are recorded one
-	// by one in a minute. Further ones are counted.
+	// recordedAlike is how many allowed requests, or connections, of one kind are recorded singly in a
+	// minute. Further ones are counted.
 	recordedAlike = 100
-	// maxKinds bounds the kinds of a holder that are counted. Events of further kinds are
-	// recorded one by one.
+	// maxKinds is the largest number of kinds of a holder that are counted. Events of further kinds are
+	// recorded singly.
 	maxKinds = 256
 )
 
-// journal bounds what a guest writes into the log. Events beyond the first in a minute are
-// counted, and their number is recorded within a minute.
+// journal limits what a guest can write to the log. Beyond the first events in a minute they are only
+// counted, and the count is recorded within a minute.
 type journal struct {
 	guest *Guest
 
 	mu       sync.Mutex
 	closed   bool
-	since    time.Time // of the refusals that are recorded one by one
+	since    time.Time // start of the minute for recorded denials
 	n        int
-	refusals map[refusalKind]int64 // that have no record of their own
+	refusals map[refusalKind]int64 // without a record of their own
 	allowed  map[eventKind]*counted
 	timer    *time.Timer // of the next flush
 }
@@ -40,8 +40,8 @@ type refusalKind struct {
 	code     profiles.Code
 }
 
-// eventKind is what the events that are counted together have in common: everything that the
-// log would tell apart but the time.
+// eventKind holds the fields that events must share to be counted together: everything that is visible in the
+// log except the time.
 type eventKind struct {
 	listener, method, path, sni, credential, end string
 
@@ -51,11 +51,11 @@ type eventKind struct {
 	generation int64
 }
 
-// counted are the events of one kind.
+// counted holds the count of events of one kind.
 type counted struct {
 	since time.Time
 	n     int
-	sum   Event // of those without a record: its Count is their number
+	sum   Event // of those without a record; Count is their number
 }
 
 func kindOf(ev Event) eventKind {
@@ -68,7 +68,7 @@ func kindOf(ev Event) eventKind {
 	return k
 }
 
-// event is what is known of the holder.
+// event returns an event with the data of the holder.
 func (j *journal) event() Event {
 	holder := &j.guest.holder
 	ev := Event{Agent: holder.Agent, Executor: holder.Executor}
@@ -78,7 +78,7 @@ func (j *journal) event() Event {
 	return ev
 }
 
-// of is ev with what is known of the holder.
+// of returns ev with the data of the holder.
 func (j *journal) of(ev Event) Event {
 	holder := j.event()
 	ev.Agent, ev.Executor, ev.Run = holder.Agent, holder.Executor, holder.Run
@@ -92,7 +92,7 @@ func (j *journal) generation() int64 {
 	return j.guest.holder.Generation()
 }
 
-// record records an allowed request. Nothing has been dialed for it.
+// record records an allowed request, before it is dialed.
 func (j *journal) record(ev Event) error {
 	ev = j.of(ev)
 	e := j.guest.egress
@@ -105,7 +105,7 @@ func (j *journal) record(ev Event) error {
 	return nil
 }
 
-// refuse records a refusal and returns it as an error.
+// refuse records a denial and returns it as an error.
 func (j *journal) refuse(ev Event) *profiles.Denial {
 	ev = j.of(ev)
 	if ev.Generation == 0 {
@@ -129,14 +129,14 @@ func (j *journal) refuse(ev Event) *profiles.Denial {
 	}
 	j.mu.Unlock()
 	if alone {
-		// It is refused whether it can be recorded or not.
+		// The denial stands even if it cannot be recorded.
 		_ = e.cfg.Record(ev)
 	}
 	return denial(ev.Decision)
 }
 
-// alone reports whether an event is recorded by itself, as the first of its kind in a minute
-// are. Any other event is counted.
+// alone reports whether an event gets a record of its own, like the first of its kind in a minute. Other
+// events are counted.
 func (j *journal) alone(ev Event, first int) bool {
 	k, now := kindOf(ev), j.guest.egress.cfg.Now()
 	j.mu.Lock()
@@ -171,7 +171,7 @@ func (j *journal) alone(ev Event, first int) bool {
 	return false
 }
 
-// forgetLocked drops kinds that have no count to write.
+// forgetLocked drops kinds without a pending count.
 func (j *journal) forgetLocked(now time.Time) {
 	for k, c := range j.allowed {
 		if past := now.Sub(c.since); c.sum.Count == 0 && (past < 0 || past >= time.Minute) {
@@ -180,7 +180,7 @@ func (j *journal) forgetLocked(now time.Time) {
 	}
 }
 
-// flushLaterLocked arms a flush within a minute.
+// flushLaterLocked schedules a flush within a minute.
 func (j *journal) flushLaterLocked() {
 	if j.timer != nil || j.closed {
 		return
@@ -193,15 +193,14 @@ func (j *journal) flushLaterLocked() {
 	})
 }
 
-// close lets no more events be counted. Events that were counted wait for a last flush.
+// close stops the counting. Counted events wait for a last flush.
 func (j *journal) close() {
 	j.mu.Lock()
 	j.closed = true
 	j.mu.Unlock()
 }
 
-// flush records the numbers of refusals, and of allowed requests and connections, that have no
-// record of their own.
+// flush records the counts of denials, allowed requests and connections without a record of their own.
 func (j *journal) flush() {
 	j.mu.Lock()
 	list, timer := j.refusals, j.timer

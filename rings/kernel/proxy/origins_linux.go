@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tellOrigins has the kernel say of each packet where it was meant to go.
+// tellOrigins enables control messages with the destination address of each packet.
 func tellOrigins(c *net.UDPConn) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -20,7 +20,7 @@ func tellOrigins(c *net.UDPConn) error {
 			return
 		}
 		if family == unix.AF_INET6 {
-			// That every address is local is not enough to answer from one of IPv6.
+			// For IPv6, answering from a local address needs more than the local route.
 			err = errors.Join(unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1),
 				unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1))
 		} else {

@@ -7,5 +7,5 @@ import (
 	"net"
 )
 
-// tellOrigins refuses: guests have networks of their own on Linux alone.
+// tellOrigins returns an error: guests have networks of their own only on Linux.
 func tellOrigins(*net.UDPConn) error { return errors.New("serve names: not on this system") }

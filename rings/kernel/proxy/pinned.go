@@ -1,8 +1,3 @@
-// This file opens a connection to one of the addresses that were decided on,
-// and to nothing else: each socket that is about to connect is held against its
-// address, and against a guard. Package egress alone calls it; it knows nothing of
-// policy.
-
 package proxy
 
 import (
@@ -16,21 +11,20 @@ import (
 	"time"
 )
 
-// stagger is how long an address is waited for before the next is tried beside it.
+// stagger is the delay before the next address is tried in parallel.
 const stagger = 250 * time.Millisecond
 
-// errPinned is in the error of a dial whose socket was to connect to another
-// address than the one that was decided on.
+// errPinned is wrapped by the error of a dial whose socket would connect to another address than the decided
+// one.
 var errPinned = errors.New("the socket connects to another address than the one that was decided on")
 
-// dialWait holds a dial of an address back; its error is that of ctx.
+// dialWait delays the dial of an address. Its error is that of ctx.
 type dialWait func(ctx context.Context, at netip.AddrPort) error
 
-// dialPinned connects to the candidates in order, each beside the ones before it after a
-// while, and keeps the first that answers. Guard is asked about each socket's
-// address; its error is in that of Dial. Each socket is made once wait returns nil
-// for its address. Start makes goroutines; none of them runs any more when Dial
-// returns. Without candidates it fails.
+// dialPinned connects to one of the decided candidates and to nothing else. It tries them in order, each
+// after a delay in parallel with the ones before it, and returns the first connection. guard checks each
+// socket's address; its error is wrapped. A socket is created after wait returns nil for its address. start
+// starts goroutines, all of which have ended when dialPinned returns. Without candidates it fails.
 func dialPinned(ctx context.Context, start func(func()), candidates []netip.AddrPort, wait dialWait,
 	guard func(netip.AddrPort) error) (*net.TCPConn, netip.AddrPort, error) {
 	switch len(candidates) {
@@ -77,14 +71,14 @@ type dialed struct {
 	err  error
 }
 
-// race is dials beside each other.
+// race runs dials in parallel.
 type race struct {
 	results chan dialed
 	running int
 	won     dialed // or the first error
 }
 
-// ended takes one result; true: it has won.
+// ended handles one result. It returns true if the result has won.
 func (r *race) ended(d dialed) bool {
 	r.running--
 	switch {
@@ -109,8 +103,8 @@ func pinned(ctx context.Context, at netip.AddrPort, wait dialWait, guard func(ne
 		return nil, fmt.Errorf("dial: %w", err)
 	}
 	d := net.Dialer{ControlContext: control(at, guard)}
-	// Not DialTCP: it binds the socket before it connects, for which a port has to be
-	// free towards everybody.
+	// DialTCP would bind the socket before it connects, which needs a port that is free towards every
+	// address.
 	conn, err := d.DialContext(ctx, "tcp", at.String())
 	if err != nil {
 		return nil, fmt.Errorf("dial: %w", err)
@@ -123,8 +117,8 @@ func pinned(ctx context.Context, at netip.AddrPort, wait dialWait, guard func(ne
 	return c, nil
 }
 
-// control holds a socket that is about to connect against the address that was
-// decided on, and against the guard.
+// control checks the address of a socket just before it connects: it must be the decided one, and the guard
+// must allow it.
 func control(at netip.AddrPort, guard func(netip.AddrPort) error) func(
 	context.Context, string, string, syscall.RawConn) error {
 	return func(_ context.Context, _, address string, _ syscall.RawConn) error {
@@ -136,11 +130,10 @@ func control(at netip.AddrPort, guard func(netip.AddrPort) error) func(
 	}
 }
 
-// ownAddresses says which addresses are the daemon's. One without an address stands for all
-// addresses of this host.
+// ownAddresses lists the daemon's addresses. An entry with only a port means all addresses of this host.
 type ownAddresses []netip.AddrPort
 
-// Has reports whether an address is among them. When it cannot be told, it is.
+// Has reports whether an address is in the list. In doubt it returns true.
 func (o ownAddresses) Has(a netip.AddrPort) bool {
 	return slices.ContainsFunc(o, func(own netip.AddrPort) bool {
 		return own.Port() == a.Port() && (own.Addr().Unmap() == a.Addr() || own.Addr().IsUnspecified() &&

@@ -7,16 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNoPipe says that as many directions splice as may.
+// errNoPipe means that the limit of pipes is reached.
 var errNoPipe = errors.New("relay: no pipe")
 
-// pipe is where pages stand between two sockets.
+// pipe holds pages between two sockets during a splice.
 type pipe struct {
 	r, w int
 	size int
 }
 
-// pipes bounds how many there are, busy and waiting.
+// pipes limits the number of pipes, busy and idle.
 type pipes struct {
 	mu     sync.Mutex
 	free   []*pipe
@@ -24,7 +24,7 @@ type pipes struct {
 	closed bool
 }
 
-// get returns nil when there are as many as may be, or the host gives no more.
+// get returns nil if the limit is reached, or the host refuses to create one.
 func (p *pipes) get() *pipe {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,8 +42,7 @@ func (p *pipes) get() *pipe {
 		return nil
 	}
 	made := &pipe{r: fds[0], w: fds[1]}
-	// An ordinary user whose other pipes are many gets a small one, of one page at
-	// the least.
+	// For a user with many other pipes the kernel makes a smaller one, of at least one page.
 	size, err := unix.FcntlInt(uintptr(made.w), unix.F_SETPIPE_SZ, pipeBytes)
 	if err != nil {
 		size, err = unix.FcntlInt(uintptr(made.w), unix.F_GETPIPE_SZ, 0)
@@ -57,7 +56,7 @@ func (p *pipes) get() *pipe {
 	return made
 }
 
-// put takes a pipe back, for the next one when nothing is in it.
+// put returns a pipe, which is reused if it is empty.
 func (p *pipes) put(got *pipe, empty bool) {
 	if got == nil {
 		return

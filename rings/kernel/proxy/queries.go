@@ -1,7 +1,3 @@
-// This file carries the queries for names that programs of a guest send, by
-// packets and by streams, to whoever answers them, and the answers back. It knows
-// nothing of names; package egress alone calls it.
-
 package proxy
 
 import (
@@ -12,13 +8,13 @@ import (
 	"github.com/ringd/ringd/profiles/egress/dnsmsg"
 )
 
-// queryAnswer gives the answer to a query; nil: there is none.
+// queryAnswer returns the answer to a query, or nil.
 type queryAnswer func(query []byte) []byte
 
-// queryPackets is a UDP socket of a guest's network. Close ends its Serve.
+// queryPackets is a UDP socket in a guest's network. Close ends its Serve.
 type queryPackets struct{ conn *net.UDPConn }
 
-// newQueryPackets takes a socket, which is closed with the Packets, or upon an error.
+// newQueryPackets takes a socket. It is closed with the queryPackets, or on an error.
 func newQueryPackets(conn net.PacketConn) (*queryPackets, error) {
 	c, ok := conn.(*net.UDPConn)
 	err := errors.New("serve names: no UDP socket")
@@ -34,11 +30,11 @@ func newQueryPackets(conn net.PacketConn) (*queryPackets, error) {
 // Close closes the socket.
 func (p *queryPackets) Close() error { return p.conn.Close() }
 
-// originBytes is more than the kernel says of where a packet was meant to go.
+// originBytes is enough for the control message with a packet's destination.
 const originBytes = 128
 
-// Serve answers packets, each from the address that it was sent to, whichever that
-// is. After an error it goes on while again is true.
+// Serve answers packets, each from the address to which it was sent. After a read error it continues while
+// again returns true.
 func (p *queryPackets) Serve(answer queryAnswer, again func() bool) {
 	query, origin := make([]byte, dnsmsg.MaxQuery+1), make([]byte, originBytes)
 	for {
@@ -50,8 +46,8 @@ func (p *queryPackets) Serve(answer queryAnswer, again func() bool) {
 			continue
 		}
 		if a := answer(query[:n]); a != nil {
-			// Where the query was meant to go is what the answer comes from. A program
-			// that is gone needs none.
+			// The answer comes from the address that the query was sent to. If the program is gone, the error
+			// does not matter.
 			_, _, _ = p.conn.WriteMsgUDPAddrPort(a, origin[:on], from)
 		}
 	}
@@ -62,7 +58,7 @@ const (
 	many = 1000             // queries of a stream
 )
 
-// serveStream answers the queries of one connection, until there is none for long. The
+// serveStream answers the queries of one connection, until the client stops or is idle for too long. The
 // caller closes it.
 func serveStream(conn net.Conn, answer queryAnswer) {
 	var buf []byte
@@ -87,7 +83,7 @@ func serveStream(conn net.Conn, answer queryAnswer) {
 
 var errNoQuery = errors.New("no query")
 
-// next reads one query behind what was read already.
+// next reads one query after the bytes that were already read.
 func next(conn net.Conn, buf []byte) (query, rest []byte, err error) {
 	err = within(conn, func() error {
 		for {
@@ -110,7 +106,7 @@ func next(conn net.Conn, buf []byte) (query, rest []byte, err error) {
 	return query, rest, err
 }
 
-// within ends f's use of the connection after a while.
+// within limits the time for f to use the connection.
 func within(conn net.Conn, f func() error) error {
 	late := time.AfterFunc(idle, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer late.Stop()

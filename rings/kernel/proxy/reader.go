@@ -12,9 +12,8 @@ import (
 	"github.com/ringd/ringd/rings/kernel/proxy/httpproxy"
 )
 
-// read serves a client whose requests are read: of a proxy, or of a tunnel to a target. The
-// client counts as a connection of its holder meanwhile. A client of a proxy may go on to ask
-// for a tunnel.
+// read serves a client whose requests are read: of the proxy, or of a tunnel to a target. Meanwhile the
+// client counts as a connection of its holder. A proxy client may then ask for a tunnel.
 func (c *client) read(listener string, d egress.Dest) {
 	g := c.guest
 	g.mu.Lock()
@@ -50,15 +49,14 @@ func (c *client) read(listener string, d egress.Dest) {
 	c.connect()
 }
 
-// reader is what a forwarder asks of a guest.
+// reader implements httpproxy.Guest.
 type reader struct{ guest *Guest }
 
-// Ask decides one request that goes out in plain HTTP, counts it against the limits of its
-// rule and records it.
+// Ask decides one plain HTTP request, counts it against the limits of its rule and records it.
 func (r reader) Ask(q httpproxy.Request) (httpproxy.Grant, error) { return r.guest.ask(q, true) }
 
-// ask is Ask. If plain is set, the request goes out in plain HTTP, as no request to an
-// inspected port does.
+// ask implements Ask. plain is true if the request is sent as plain HTTP, which is denied on an inspected
+// port.
 func (g *Guest) ask(q httpproxy.Request, plain bool) (httpproxy.Grant, error) {
 	d, now := g.deciders(), g.egress.cfg.Now()
 	ev := Event{Generation: d.generation, Listener: q.Listener, Dest: q.Dest, Method: q.Method, Path: q.Path}
@@ -89,16 +87,16 @@ func (g *Guest) ask(q httpproxy.Request, plain bool) (httpproxy.Grant, error) {
 	return httpproxy.Grant{Granted: true, Virtual: c.Virtual()}, nil
 }
 
-// Hold takes room for an incomplete head.
+// Hold reserves room for an incomplete head.
 func (r reader) Hold(n int) bool { return r.guest.egress.room.take(r.guest.holder.Agent, n) }
 
-// Release gives it back.
+// Release releases it.
 func (r reader) Release(n int) { r.guest.egress.room.give(r.guest.holder.Agent, n) }
 
 // Crowded records that there was no room.
 func (r reader) Crowded(q httpproxy.Request) profiles.Decision { return r.refuse(q, noRoom()) }
 
-// Refuse records that a request was not in strict form.
+// Refuse records that a request was malformed.
 func (r reader) Refuse(q httpproxy.Request, why *egress.Refusal) profiles.Decision {
 	return r.refuse(q, refused(why))
 }
@@ -108,7 +106,7 @@ func (r reader) refuse(q httpproxy.Request, d profiles.Decision) profiles.Decisi
 	return r.guest.journal.refuse(ev).Decision
 }
 
-// Dial opens a connection for a request that Ask has granted.
+// Dial opens a connection for a request that Ask has allowed.
 func (r reader) Dial(ctx context.Context, q httpproxy.Request, client net.Conn) (httpproxy.Conn, error) {
 	spec := dialSpec{listener: q.Listener, dest: q.Dest, client: client, reads: true, spent: true}
 	spec.method, spec.path, spec.says = q.Method, q.Path, q.Says
@@ -119,16 +117,15 @@ func (r reader) Dial(ctx context.Context, q httpproxy.Request, client net.Conn) 
 	return &readConn{TCPConn: c.upstream, conn: c}, nil
 }
 
-// readConn is a connection for requests, one after the other. Its reads and writes count for
-// nothing: the forwarder counts them.
+// readConn is a connection for a sequence of requests. The forwarder counts its bytes, so its reads and
+// writes do not.
 type readConn struct {
 	*net.TCPConn
 	conn *conn
 }
 
-// Begin sets the request in flight before it is decided: a policy that changes from now on is
-// applied to it. It returns false for a request that counts against other limits than the
-// connection, which goes over another one.
+// Begin sets the request in flight before it is decided, so that policy changes apply to it. It returns false
+// if the request counts against other limits than the connection; then it needs another connection.
 func (r *readConn) Begin(q httpproxy.Request, client net.Conn) bool {
 	c := r.conn
 	c.mu.Lock()
@@ -140,12 +137,12 @@ func (r *readConn) Begin(q httpproxy.Request, client net.Conn) bool {
 	return good && c.counted()
 }
 
-// End means that no request is in flight.
+// End clears the request in flight.
 func (r *readConn) End() {
 	c := r.conn
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.over { // a request that was in flight when it was cut is recorded with the cut
+	if !c.over { // the cut records a request that was in flight
 		c.client, c.request.method, c.request.path, c.request.says = nil, "", "", ""
 	}
 }
@@ -166,15 +163,15 @@ func (r *readConn) Close() error {
 	return nil
 }
 
-// Ask decides one more request on a connection of DialRequest: it is counted against the
-// limits, and recorded. The error is a *profiles.Denial or a fault. As DialRequest does, it
-// leaves TLS to the caller, which speaks it on port 443 or sends nothing.
+// Ask decides one more request on a connection of DialRequest, counts it against the limits, and records it.
+// The error is a *profiles.Denial or a fault. The caller handles TLS, as with DialRequest: it must speak TLS
+// on port 443.
 func (g *Guest) Ask(q httpproxy.Request) error {
 	_, err := g.ask(q, false)
 	return err
 }
 
-// Refuse records that q is refused for what it is.
+// Refuse records that q is denied because of its content.
 func (g *Guest) Refuse(q httpproxy.Request, why *egress.Refusal) error {
 	return denial(reader{guest: g}.Refuse(q, why))
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Recheck decides every connection again by the policies in force now, and cuts those that no
-// longer pass and no other. Call it after the result of Holder.Deciders has changed. When it
-// returns, no byte passes any more on a connection that it cut.
+// Recheck decides every connection again by the policies in force, and cuts exactly those that are no longer
+// allowed. Call it after the result of Holder.Deciders has changed. When it returns, no byte passes on the
+// cut connections.
 func (e *Egress) Recheck() {
 	e.walk.Lock()
 	defer e.walk.Unlock()
@@ -24,14 +24,14 @@ func (e *Egress) Recheck() {
 	}
 }
 
-// cutTogether is how many connections are cut one after the other. A cut waits for the
-// goroutine that uses the connection.
+// cutTogether is how many connections one goroutine cuts. A cut waits for the goroutine that uses the
+// connection.
 const cutTogether = 32
 
 func (g *Guest) recheck(now time.Time) {
 	g.mu.Lock()
 	conns := slices.Collect(maps.Keys(g.conns))
-	g.timed = deciders{} // a timer that has fired waits for nothing
+	g.timed = deciders{} // a timer that has fired is no longer set
 	g.mu.Unlock()
 	if len(conns) == 0 {
 		return
@@ -65,7 +65,7 @@ func (g *Guest) recheck(now time.Time) {
 			for _, c := range some {
 				q, _ := c.current()
 				decision, ok := known[q]
-				if !ok { // another request is in flight by now
+				if !ok { // another request is in flight now
 					decision = d.decide(q, g.egress.own, now)
 				}
 				if !decision.Allowed() {
@@ -78,8 +78,8 @@ func (g *Guest) recheck(now time.Time) {
 	g.expires(d, now)
 }
 
-// recheck cuts the connection if it is denied now, and else counts it against the limits that
-// hold now. It returns whether the connection is kept.
+// recheck cuts the connection if it is now denied. Otherwise it applies the limits in force. It returns
+// whether the connection is kept.
 func (c *conn) recheck(d deciders, decision profiles.Connection) bool {
 	if !decision.Allowed() {
 		why := decision.Decision()
@@ -91,7 +91,7 @@ func (c *conn) recheck(d deciders, decision profiles.Connection) bool {
 	return true
 }
 
-// rehold counts an open connection against the limits that hold now.
+// rehold applies the limits in force to an open connection.
 func (c *conn) rehold(generation int64, list []bound) {
 	was := c.tallies.Load()
 	if was == nil && len(list) == 0 {
@@ -110,7 +110,7 @@ func (c *conn) rehold(generation int64, list []bound) {
 	c.hold(next)
 }
 
-// expiry calls Recheck when the next rule expires that an open connection needs.
+// expiry calls Recheck when the next rule expires on which an open connection depends.
 type expiry struct {
 	fire func()
 
@@ -120,10 +120,10 @@ type expiry struct {
 	stopped bool
 }
 
-// A change of the system clock does not delay an expiry by more than this.
+// longestWait limits the delay of an expiry after a change of the system clock.
 const longestWait = time.Minute
 
-// arm sets the next expiry, unless an earlier one is set.
+// arm schedules the next expiry, unless an earlier one is scheduled.
 func (x *expiry) arm(at, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -151,7 +151,7 @@ func (x *expiry) stop() {
 	}
 }
 
-// expires arms the expiry for a connection that d has decided.
+// expires schedules the expiry for a connection that d has decided.
 func (g *Guest) expires(d deciders, now time.Time) {
 	g.mu.Lock()
 	known := len(g.timed.list) > 0 && g.timed.same(d)
@@ -167,7 +167,7 @@ func (g *Guest) expires(d deciders, now time.Time) {
 	}
 }
 
-// Listed reports whether each policy covers a name, on whichever port. Nothing is looked up.
+// Listed reports whether every policy covers a name on some port. It makes no lookup.
 func (g *Guest) Listed(name string) bool {
 	d, now := g.deciders(), g.egress.cfg.Now()
 	for _, decider := range d.list {

@@ -1,8 +1,3 @@
-// This file copies bytes between two connections, both ways, at little cost
-// for one that is idle: a buffer, or the pipe of a splice, is held only while
-// there are bytes to move. It knows nothing of policy; a Meter says how much may
-// pass, and counts it. Package egress calls it.
-
 package proxy
 
 import (
@@ -14,40 +9,38 @@ import (
 
 const (
 	bufferBytes = 16 << 10
-	// spliceAfter is how much one direction copies before it moves pages instead.
+	// spliceAfter is how many bytes a direction copies before it uses splice.
 	spliceAfter = 256 << 10
 	pipeBytes   = 1 << 20
-	// maxPipes bounds the pipes of a Pump; a direction without one copies. As many
-	// as keptPipes wait for the next direction that is busy.
+	// maxPipes limits the pipes of a pump; a direction without one copies. Up to keptPipes stay open for
+	// later use.
 	maxPipes  = 24
 	keptPipes = 4
 )
 
-// errUsedUp ends a direction whose Meter lets nothing more pass.
+// errUsedUp ends a direction whose meter allows no more bytes.
 var errUsedUp = errors.New("a limit is used up")
 
-// relayStream is a connection with two directions that end on their own: a
-// *net.TCPConn or a *net.UnixConn.
+// relayStream is a connection whose directions can be closed separately: a *net.TCPConn or a *net.UnixConn.
 type relayStream interface {
 	net.Conn
 	syscall.Conn
 	CloseWrite() error
 }
 
-// byteMeter bounds and counts one direction. Where it is Bounded it is asked before
-// bytes are read, so that nothing above a limit is. Its methods are called
-// concurrently where a Meter is shared.
+// byteMeter limits and counts one direction. If it is Bounded, Take is called before bytes are read, so that
+// nothing above a limit is read. A shared meter is called concurrently.
 type byteMeter interface {
-	// Bounded says whether Take may give less than it is asked for, as it stands.
+	// Bounded reports whether Take may currently return less than n.
 	Bounded() bool
-	// Take says how many of n bytes may pass, and counts them; 0: none any more.
+	// Take counts up to n bytes and returns how many may pass. 0 means that no more may.
 	Take(n int) int
-	// Back gives back what was taken and did not pass.
+	// Back returns bytes that were taken and did not pass.
 	Back(n int)
 }
 
-// pump copies. It keeps the buffers and pipes of all that it copies; make one
-// with New. It is safe for concurrent use.
+// pump copies between connections. An idle direction costs little: a buffer or a pipe is held only while
+// there are bytes to move. It is safe for concurrent use.
 type pump struct {
 	buffers sync.Pool
 	pipes   pipes
@@ -58,15 +51,13 @@ func newPump() *pump {
 	return &pump{buffers: sync.Pool{New: func() any { b := make([]byte, bufferBytes); return &b }}}
 }
 
-// Close lets go of the pipes that nothing uses.
+// Close closes the idle pipes.
 func (p *pump) Close() { p.pipes.close() }
 
-// Tunnel copies between a and b until both directions have ended, in two
-// goroutines that start makes, and returns at once. The end of one direction
-// closes the writing half of its target. A direction that breaks, or is used up,
-// resets both connections. Up counts what a sends, down what b sends. Done is
-// called once, after both have ended, with what broke first; the connections are
-// closed by then.
+// Tunnel copies between a and b until both directions have ended, in two goroutines started with start, and
+// returns at once. The end of one direction closes the writing side of its target. An error or a used-up
+// limit in one direction resets both connections. up counts what a sends, down what b sends. done is called
+// once, after both connections are closed, with the first error.
 func (p *pump) Tunnel(start func(func()), a, b relayStream, up, down byteMeter, done func(error)) {
 	t := &tunnel{pump: p, a: a, b: b, done: done, left: 2}
 	start(func() { t.run(b, a, up) })
@@ -97,11 +88,11 @@ func (t *tunnel) run(dst, src relayStream, m byteMeter) {
 	case err != nil:
 		resetConn(t.a)
 		resetConn(t.b)
-	case last: // which tells dst of the end as well
+	case last: // the close below also ends dst
 		t.a.Close()
 		t.b.Close()
 	default:
-		// A target that is gone already says so when it is next read from.
+		// If the target is already gone, the next read of it reports that.
 		_ = dst.CloseWrite()
 	}
 	if last {
@@ -109,17 +100,16 @@ func (t *tunnel) run(dst, src relayStream, m byteMeter) {
 	}
 }
 
-// resetConn closes a connection at once; its other end is told of an error, and not
-// of an end. When it returns nothing passes any more.
+// resetConn closes a connection with a reset, so that its peer sees an error and not a normal end. After it
+// returns, nothing passes.
 func resetConn(c net.Conn) {
 	if l, ok := c.(interface{ SetLinger(int) error }); ok {
-		_ = l.SetLinger(0) // closed already: there is nobody to tell
+		_ = l.SetLinger(0) // already closed, so there is no peer to notify
 	}
 	c.Close()
 }
 
-// Copy copies from src to dst until src ends, which is nil, or something breaks.
-// It closes neither.
+// Copy copies from src to dst until src ends, and then returns nil, or until an error. It closes neither.
 func (p *pump) Copy(dst, src relayStream, m byteMeter) error {
 	d, err := newDirection(p, dst, src, m)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pumpDirection is one direction of a tunnel. It waits for bytes before it takes
-// anything to hold them, so an idle one is a goroutine and these few words.
+// pumpDirection is one direction of a tunnel. It waits for bytes before it takes a buffer, so an idle one is
+// a goroutine and this struct.
 type pumpDirection struct {
 	pump     *pump
 	dst      relayStream
 	in, out  syscall.RawConn
 	m        byteMeter
-	receive  func(fd uintptr) bool // bound once: a bound method is an allocation
+	receive  func(fd uintptr) bool // bound once, because a bound method allocates
 	from, to func(fd uintptr) bool
 
 	buf  *[]byte
@@ -57,7 +57,7 @@ func (d *pumpDirection) run() error {
 	}
 }
 
-// copySome moves what one read gives, and leaves its length in n.
+// copySome moves the bytes of one read, and sets n to their number.
 func (d *pumpDirection) copySome() (end bool, err error) {
 	d.n, d.err = 0, nil
 	if err := d.in.Read(d.receive); err != nil {
@@ -72,8 +72,7 @@ func (d *pumpDirection) copySome() (end bool, err error) {
 	return false, err
 }
 
-// receiveReady reads into a buffer that it takes for that, and keeps it only with
-// something in it.
+// receiveReady takes a buffer, reads into it, and keeps it only if bytes were read.
 func (d *pumpDirection) receiveReady(fd uintptr) bool {
 	buf, ok := d.pump.buffers.Get().(*[]byte)
 	if !ok {
@@ -94,9 +93,9 @@ func (d *pumpDirection) receiveReady(fd uintptr) bool {
 	return d.nothing(n, err)
 }
 
-// take says how many of at most n bytes may be read now; when none may, whether to
-// wait for some. Of what is bounded it takes only what is there to be read: what
-// one direction takes and gives back, another that shares the bound would miss.
+// take returns how many of at most n bytes may be read now. If none may, wait says whether to wait for bytes.
+// From a bounded meter it takes only as many as are ready to be read, because another direction that shares
+// the limit would miss bytes that are taken and returned later.
 func (d *pumpDirection) take(fd uintptr, n int) (may int, bounded, wait bool) {
 	if !d.m.Bounded() {
 		return n, false, false
@@ -105,9 +104,9 @@ func (d *pumpDirection) take(fd uintptr, n int) (may int, bounded, wait bool) {
 	return may, true, wait
 }
 
-// read counts n bytes of what might be read; false: nothing is to be passed on. A
-// bound that was set meanwhile holds for what came, and what was not taken by one
-// is not given back to another.
+// read counts n bytes that were read. It returns false if nothing may be passed on. If a limit was set
+// meanwhile, it applies to these bytes, and bytes that were not taken from a bounded meter are not returned
+// to one.
 func (d *pumpDirection) read(may, n int, bounded bool) bool {
 	switch {
 	case bounded:
@@ -130,7 +129,7 @@ func (d *pumpDirection) takeReady(fd uintptr, n int) (may int, wait bool) {
 		return 0, false
 	}
 	if ready == 0 {
-		// Nothing yet, the end, or an error: of which only reading tells.
+		// No bytes yet, the end, or an error: only a read can tell.
 		var one [1]byte
 		ready, err = ignoring(func() (int, error) {
 			n, _, err := unix.Recvfrom(int(fd), one[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
@@ -146,8 +145,7 @@ func (d *pumpDirection) takeReady(fd uintptr, n int) (may int, wait bool) {
 	return may, false
 }
 
-// nothing is what a read says that gave no bytes: false to wait, true for an end
-// or an error.
+// nothing handles a read without bytes. It returns false to wait, true for an end or an error.
 func (d *pumpDirection) nothing(n int, err error) bool {
 	if errors.Is(err, unix.EAGAIN) {
 		return false
@@ -158,8 +156,7 @@ func (d *pumpDirection) nothing(n int, err error) bool {
 	return true
 }
 
-// spliceSome moves what is there through a pipe, which it keeps as long as there
-// is more.
+// spliceSome moves the ready bytes through a pipe, which it keeps while there are more.
 func (d *pumpDirection) spliceSome() (end bool, err error) {
 	d.n, d.err = 0, nil
 	if err := d.in.Read(d.from); err != nil {
@@ -223,7 +220,7 @@ func (d *pumpDirection) spliceOut(fd uintptr) bool {
 	return true
 }
 
-// ignoring repeats a call that a signal interrupted.
+// ignoring retries a call that a signal interrupted (EINTR).
 func ignoring(f func() (int, error)) (int, error) {
 	for {
 		n, err := f()

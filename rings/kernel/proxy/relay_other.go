@@ -11,8 +11,8 @@ type pipes struct{}
 
 func (*pipes) close() {}
 
-// pumpDirection copies with one buffer that it keeps: only Linux tells readiness from
-// reading in a way that this package uses.
+// pumpDirection copies with one buffer that it keeps: this package can separate readiness from reading only
+// on Linux.
 type pumpDirection struct {
 	pump     *pump
 	dst, src relayStream

@@ -7,11 +7,9 @@ import (
 	"github.com/ringd/ringd/profiles/egress"
 )
 
-// room is how many bytes of this process all agents together may take for heads that
-// are not complete. An agent may take a third of what is free then: alone a quarter of
-// all, and less beside others that hold what they got. So there is some for an agent
-// that has none, beside twenty that hold all they can get. It is safe for concurrent
-// use.
+// room limits the bytes of incomplete heads of all agents. An agent may hold up to a third of what is then
+// free. Alone that is a quarter of all; with other agents it is less. So an agent that holds nothing still
+// gets some, even if twenty others hold all they can. It is safe for concurrent use.
 type room struct {
 	most int
 
@@ -20,7 +18,7 @@ type room struct {
 	of  map[string]int // by agent
 }
 
-// take takes n bytes for an agent; false: there is no room.
+// take reserves n bytes for an agent. It returns false if there is no room.
 func (r *room) take(agent string, n int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -33,7 +31,7 @@ func (r *room) take(agent string, n int) bool {
 	return true
 }
 
-// give gives n bytes back.
+// give releases n bytes.
 func (r *room) give(agent string, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,7 +41,7 @@ func (r *room) give(agent string, n int) {
 	}
 }
 
-// noRoom is the decision for a head that there is no room for.
+// noRoom is the denial of a head for which there is no room.
 func noRoom() profiles.Decision {
 	return refusal(egress.Budget, "as many bytes of incomplete heads are held as one agent may have on this host")
 }

@@ -7,11 +7,10 @@ import (
 	"github.com/ringd/ringd/profiles/egress"
 )
 
-// ServeTransparent takes the connections of programs that know no proxy. Every address is local
-// in the network of the listener, and the local address of a connection is its target. An
-// address that stands for a name is that name, any other address is itself. A connection that
-// is refused is reset. The listener is the guest's from now on. ServeTransparent returns at
-// once; Close of the guest ends it.
+// ServeTransparent accepts the connections of programs that use no proxy. In the network of the listener
+// every address is local, so the local address of a connection is its target. A synthetic address stands for
+// its name; any other address for itself. A denied connection is reset. The guest owns the listener from now
+// on. ServeTransparent returns at once; [Guest.Close] ends it.
 func (g *Guest) ServeTransparent(l net.Listener) error { return g.serve(l, (*client).transparent) }
 
 func (c *client) transparent() {
@@ -31,7 +30,7 @@ func (c *client) transparent() {
 	}
 }
 
-// transparentTarget is the target of a connection that arrived at a local address.
+// transparentTarget returns the target of a connection by its local address.
 func (g *Guest) transparentTarget(local net.Addr) (egress.Dest, *egress.Refusal) {
 	at, err := netip.ParseAddrPort(local.String())
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/ringd/ringd/profiles/egress/socks"
 )
 
-// proxy serves a client of a proxy: SOCKS5, CONNECT or plain HTTP, by its first bytes.
+// proxy serves a proxy client: SOCKS5, CONNECT or plain HTTP, distinguished by its first bytes.
 func (c *client) proxy() {
 	connect := false
 	err := c.within(c.guest.egress.cfg.FirstBytes, func() (err error) {
@@ -74,7 +74,7 @@ func (c *client) connect() {
 	})
 }
 
-// socks serves a client of SOCKS5.
+// socks serves a SOCKS5 client.
 func (c *client) socks() {
 	refuse := func(ev Event) error {
 		ev.Listener = ListenerSOCKS
@@ -125,8 +125,8 @@ func (c *client) readSOCKS() (asked socks.Request, err error) {
 	return asked, err
 }
 
-// tunnel connects a client with a target that it named, and answers it by reply. If the guest
-// is closed, the client gets no answer.
+// tunnel connects a client to the target that it named, and answers it with reply. If the guest is closed,
+// the client gets no answer.
 func (c *client) tunnel(listener string, d egress.Dest, reply func(error) []byte) {
 	spec := dialSpec{listener: listener, dest: d, client: c.conn, mayRead: true}
 	conn, err := c.guest.dial(context.Background(), spec)
@@ -154,8 +154,8 @@ func (c *client) tunnel(listener string, d egress.Dest, reply func(error) []byte
 	conn.relay(c.conn, c.buf)
 }
 
-// inspect holds back the bytes of a client until they are known to be a ClientHello that is
-// allowed. No byte of the target has reached the client before.
+// inspect holds back the bytes of a client until they are an allowed ClientHello. Until then no byte of the
+// target reaches the client.
 func (c *client) inspect(conn *conn) bool {
 	var h clienthello.Hello
 	err := c.until(func() (err error) { h, err = clienthello.Parse(c.buf); return err }, clienthello.ErrMore)
@@ -175,8 +175,7 @@ func (c *client) inspect(conn *conn) bool {
 	}
 }
 
-// greeted decides on the first bytes of a connection. Every later policy is asked about them
-// again.
+// greeted decides on the first bytes of a connection. They are stored for the decisions of later policies.
 func (c *conn) greeted(h clienthello.Hello, malformed error) bool {
 	c.mu.Lock()
 	if malformed == nil {
@@ -198,7 +197,7 @@ func (c *conn) greeted(h clienthello.Hello, malformed error) bool {
 	return true
 }
 
-// relay copies both ways from now on, early bytes first. It closes the client.
+// relay copies in both directions, early bytes first. It closes the client.
 func (c *conn) relay(client relayStream, early []byte) {
 	c.mu.Lock()
 	if c.over {

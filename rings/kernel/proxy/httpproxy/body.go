@@ -9,22 +9,21 @@ import (
 	"github.com/ringd/ringd/profiles/egress/httphead"
 )
 
-// outBytes is what is gathered for one write: the bytes of a read, and a head or
-// the sizes of chunks.
+// outBytes is the size of one write: the bytes of a read, and a head or the sizes of chunks.
 const outBytes = chunkBytes + 8<<10
 
-// errUsedUp says that a limit of the rule let no more pass.
+// errUsedUp means that a limit of the rule is used up.
 var errUsedUp = errors.New("a limit is used up")
 
-// errStopped ends a body that nobody waits for.
+// errStopped ends a body that is no longer needed.
 var errStopped = errors.New("the answer is complete")
 
-// body follows one body through the bytes that carry it. The zero body is none.
+// body tracks the framing of one body. The zero body is empty.
 type body struct {
 	kind   httphead.Body
-	left   int64 // of a Sized one
+	left   int64 // of a Sized body
 	chunks httphead.Chunks
-	ended  bool // of one UntilClose
+	ended  bool // of a body UntilClose
 }
 
 func (b *body) done() bool {
@@ -42,7 +41,7 @@ func (b *body) done() bool {
 	}
 }
 
-// next takes n bytes from buf, of which part is content.
+// next consumes n bytes of buf, of which part is content.
 func (b *body) next(buf []byte) (part []byte, n int, err error) {
 	switch b.kind {
 	case httphead.Sized:
@@ -60,8 +59,7 @@ func (b *body) next(buf []byte) (part []byte, n int, err error) {
 	}
 }
 
-// gather appends to out what src has read of the body, in the form of to, as long
-// as out has room for it.
+// gather appends the unread body bytes of src to out, in the framing of to, as far as out has room.
 func (b *body) gather(out []byte, src *side, to httphead.Body) ([]byte, error) {
 	for !b.done() && len(out)+len(src.unread()) < outBytes-64 {
 		buf := src.unread()
@@ -88,7 +86,7 @@ func appendPart(out, part []byte, to httphead.Body) []byte {
 	return append(append(httphead.AppendSize(out, len(part)), part...), "\r\n"...)
 }
 
-// flow is one direction of an exchange, while a body is on its way.
+// flow is one direction of an exchange while a body is transferred.
 type flow struct {
 	dst, src *side
 	conn     Conn
@@ -96,11 +94,11 @@ type flow struct {
 	body     body
 	to       httphead.Body
 	stall    time.Duration
-	stop     *atomic.Bool // nil: nobody stops it
-	writing  bool         // and while it did it broke
+	stop     *atomic.Bool // nil: it cannot be stopped
+	writing  bool         // the last operation was a write
 }
 
-// run writes what out holds, and then the rest of the body until it is done.
+// run writes out, and then the rest of the body until its end.
 func (w *flow) run(out []byte) error {
 	for {
 		var err error
@@ -112,7 +110,7 @@ func (w *flow) run(out []byte) error {
 			if err := w.send(out); err != nil {
 				return err
 			}
-			out = out[:0] // and on with what did not fit
+			out = out[:0] // continue with what did not fit
 		case w.body.done():
 			return nil
 		case len(w.src.unread()) > 0:
@@ -131,7 +129,8 @@ func (w *flow) run(out []byte) error {
 func (w *flow) more(out []byte) ([]byte, error) {
 	w.src.patience(w.stall)
 	if w.stop != nil && w.stop.Load() {
-		return out, errStopped // after patience: the deadline of who stops it comes last
+		// after patience, because the deadline of the stopping goroutine must be the last one set
+		return out, errStopped
 	}
 	err := w.src.fill(chunkBytes)
 	if !errors.Is(err, io.EOF) || w.body.kind != httphead.UntilClose {
@@ -160,7 +159,7 @@ func (w *flow) send(b []byte) error {
 	return err
 }
 
-// pass writes all that comes until its end, as it comes.
+// pass forwards all bytes as they arrive, until the end.
 func (w *flow) pass() error {
 	for {
 		if b := w.src.unread(); len(b) > 0 {
@@ -178,7 +177,7 @@ func (w *flow) pass() error {
 	}
 }
 
-// direct writes a part from where it was read.
+// direct writes a part from the buffer in which it was read.
 func (w *flow) direct() error {
 	part, n, err := w.body.next(w.src.unread())
 	if err != nil {

@@ -9,20 +9,19 @@ import (
 	"github.com/ringd/ringd/profiles/egress/httphead"
 )
 
-// exchange is one request under way over an open connection.
+// exchange is one request in progress over an open connection.
 type exchange struct {
 	r      Request
-	keep   bool  // the client's connection
-	minor  uint8 // version of the client
+	keep   bool  // keep the client's connection open
+	minor  uint8 // HTTP version of the client
 	asked  httphead.Asked
-	upload *upload // nil: the body went out with the head
-	begun  bool    // some of the answer was written
+	upload *upload // nil: the body was sent together with the head
+	begun  bool    // a part of the response has been written
 }
 
-// exchange sends the request in s.req over the open connection and carries the
-// answer back. A connection that was used before may have been closed by its
-// target meanwhile: when nothing came back, and doing it twice is doing it once,
-// the request goes out again over a new one.
+// exchange sends the request in s.req over the open connection and forwards the response. A reused connection
+// may have been closed by its target meanwhile. If nothing came back and the request is idempotent, it is
+// sent again over a new connection.
 func (s *serving) exchange(ctx context.Context, r Request, reused bool) end {
 	x := &s.x
 	*x = exchange{r: r, keep: s.req.KeepAlive, minor: s.req.Minor,
@@ -48,7 +47,7 @@ func (s *serving) exchange(ctx context.Context, r Request, reused bool) end {
 	}
 }
 
-// attempt sends once. stale says that it may be done again.
+// attempt sends the request once. stale means that it may be sent again.
 func (s *serving) attempt(x *exchange, again bool) (e end, stale bool) {
 	if !s.conn.Count(int64(len(*s.out)), 0) {
 		s.leave()
@@ -56,7 +55,7 @@ func (s *serving) attempt(x *exchange, again bool) (e end, stale bool) {
 	}
 	if err := s.up.write(*s.out, s.f.cfg.Stall); err != nil && again {
 		return endKept, true
-	} // else it may have answered before it closed
+	} // otherwise it may have answered before it closed
 	if !again {
 		s.release() // nothing is sent twice
 	}
@@ -97,8 +96,7 @@ func isRefusal(err error) bool {
 	return errors.As(err, &e)
 }
 
-// respond carries the answer to the client. An error is one of the target, or of
-// what it sent.
+// respond forwards the response to the client. An error is one of the target, or of its response.
 func (s *serving) respond(x *exchange) (end, error) {
 	for interim := 0; ; interim++ {
 		if err := s.awaitHead(x.asked); err != nil {
@@ -148,13 +146,13 @@ func (s *serving) respond(x *exchange) (end, error) {
 	return endKept, nil
 }
 
-// awaitHead reads the next head of the answer.
+// awaitHead reads the next head of the response.
 func (s *serving) awaitHead(asked httphead.Asked) error {
 	for {
 		if b := s.up.unread(); len(b) > 0 {
 			n, err := s.res.Read(b, asked)
 			if err == nil {
-				s.up.r += n // and not used: the head is still read from
+				s.up.r += n // without used, because the head is still in use
 				return nil
 			}
 			if !errors.Is(err, httphead.ErrMore) {
@@ -171,7 +169,7 @@ func (s *serving) awaitHead(asked httphead.Asked) error {
 	}
 }
 
-// interim passes a 1xx on, which HTTP/1.0 does not know.
+// interim forwards a 1xx response, except to HTTP/1.0 clients, which do not know them.
 func (s *serving) interim(x *exchange) error {
 	defer s.up.used(0)
 	if x.minor == 0 {
@@ -184,17 +182,16 @@ func (s *serving) interim(x *exchange) error {
 	return s.in.write(out, s.f.cfg.Stall)
 }
 
-// upload is a body on its way beside the answer.
+// upload is a request body that is sent while the response is read.
 type upload struct {
 	flow flow
 	over chan struct{}
 	stop atomic.Bool
-	err  error // once over is closed
+	err  error // set before over is closed
 }
 
-// upload sends the rest of the body. When its client breaks it off, so is the
-// connection to the target, and with it the wait for an answer; a target that
-// reads no further may still give one.
+// upload sends the rest of the body. If the client breaks it off, the connection to the target and the wait
+// for its response end as well. A target that stops reading may still respond.
 func (s *serving) upload(x *exchange) {
 	up := &upload{over: make(chan struct{})}
 	up.flow = flow{dst: s.up, src: s.in, conn: s.conn, up: true, body: s.body, to: s.body.kind, stall: s.f.cfg.Stall,
@@ -210,8 +207,8 @@ func (s *serving) upload(x *exchange) {
 	})
 }
 
-// uploaded ends the upload when the answer is over. whole says that all of the
-// body went out; wrong is what a body was that was not in form.
+// uploaded ends the upload after the response. whole means that the complete body was sent. wrong is the
+// reason if the body was malformed.
 func (s *serving) uploaded(x *exchange) (whole bool, wrong httphead.Error) {
 	up := x.upload
 	select {
@@ -219,9 +216,9 @@ func (s *serving) uploaded(x *exchange) (whole bool, wrong httphead.Error) {
 	default:
 		up.stop.Store(true)
 		past := time.Unix(1, 0)
-		_ = s.in.conn.SetReadDeadline(past) // of a closed connection no read waits
+		_ = s.in.conn.SetReadDeadline(past) // on a closed connection no read waits
 		if s.up != nil {
-			_ = s.up.conn.SetWriteDeadline(past) // nor a write
+			_ = s.up.conn.SetWriteDeadline(past) // and no write either
 		}
 		<-up.over
 		s.in.readBy = time.Time{}
@@ -233,11 +230,11 @@ func (s *serving) uploaded(x *exchange) (whole bool, wrong httphead.Error) {
 	if up.err == nil {
 		return true, ""
 	}
-	_ = errors.As(up.err, &wrong) // "" for all else
+	_ = errors.As(up.err, &wrong) // empty for other errors
 	return false, wrong
 }
 
-// switched carries a WebSocket until both directions have ended.
+// switched forwards a WebSocket until both directions have ended.
 func (s *serving) switched() end {
 	if err := s.down.send(*s.out); err != nil {
 		s.leave()
@@ -245,7 +242,7 @@ func (s *serving) switched() end {
 	}
 	s.release()
 	for _, side := range [...]*side{s.in, s.up} {
-		_ = side.conn.SetDeadline(time.Time{}) // of a closed connection no read waits
+		_ = side.conn.SetDeadline(time.Time{}) // on a closed connection no read waits
 		side.readBy, side.writeBy = time.Time{}, time.Time{}
 	}
 	back := &flow{dst: s.up, src: s.in, conn: s.conn, up: true, stall: s.f.cfg.Stall}
@@ -262,7 +259,7 @@ func (s *serving) switched() end {
 	return endClosed
 }
 
-// oneWay carries one direction of a WebSocket. When it breaks so does the other.
+// oneWay forwards one direction of a WebSocket. If it breaks, the other one is broken as well.
 func (s *serving) oneWay(w *flow) error {
 	err := w.pass()
 	if err != nil {
@@ -271,7 +268,7 @@ func (s *serving) oneWay(w *flow) error {
 		return err
 	}
 	if c, ok := w.dst.conn.(interface{ CloseWrite() error }); ok {
-		_ = c.CloseWrite() // closed already: the other direction sees it
+		_ = c.CloseWrite() // if it is already closed, the other direction notices
 		return nil
 	}
 	sever(w.dst.conn)

@@ -1,12 +1,11 @@
-// Package httpproxy carries plain HTTP for guests: each request is read strictly,
-// decided and recorded on its own, and sent on over one connection that was
-// opened for its target. It serves the clients of the proxy that do not ask for a
-// tunnel, and every tunnel and transparent connection whose rule says that
-// requests are to be read. Package proxy alone calls it, and does all deciding,
-// recording and dialing.
+// Package httpproxy forwards plain HTTP for guests. Each request is parsed strictly,
+// decided and recorded by itself, and sent over a connection that was opened for its
+// target. It serves proxy clients that do not ask for a tunnel, and tunnels and transparent
+// connections whose rule requires that requests are read. Package proxy calls it, and does
+// all deciding, recording and dialing.
 //
-// It refuses what two readers could understand differently: a head that is not in
-// strict form ends its connection, in either direction.
+// It refuses everything that two readers could understand differently: a malformed head
+// ends its connection, in either direction.
 package httpproxy
 
 import (
@@ -22,17 +21,16 @@ import (
 	"github.com/ringd/ringd/profiles/egress"
 )
 
-// Config is what a Forwarder needs. Times that are zero take their defaults.
+// Config is the configuration of a [Forwarder]. A zero duration means its default.
 type Config struct {
-	// Go starts a goroutine that is waited for: one for each request whose body
-	// did not come with its head, and one for each WebSocket.
+	// Go starts a goroutine that the caller waits for: one for each request whose body did not arrive with
+	// its head, and one for each WebSocket.
 	Go  func(func())
 	Now func() time.Time
-	// Denied appends a whole answer that refuses: the body is there, and the
-	// connection is kept after it if keep says so.
+	// Denied appends a complete response for a denial. The connection stays open if keep is true.
 	Denied func(dst []byte, d profiles.Decision, keep bool) []byte
-	// Idle is how long a client may take between two requests, Head for one head
-	// from its first byte on, Stall how long a body or an answer may stand still.
+	// Idle is the time limit between two requests of a client, Head the one for a head from its first byte
+	// on, and Stall the one for a body or a response without progress.
 	Idle  time.Duration // 0: 2 minutes
 	Head  time.Duration // 0: 15 seconds
 	Stall time.Duration // 0: 15 minutes
@@ -47,74 +45,71 @@ type Request struct {
 	Says     egress.Saying
 }
 
-// Grant is what Guest.Ask allowed. The zero Grant allows nothing.
+// Grant is a positive result of Guest.Ask. The zero Grant allows nothing.
 type Grant struct {
 	Granted bool
-	// Virtual says that the target is a virtual host: Guest.RoundTrip carries the
-	// request, and nothing is dialed for it here.
+	// Virtual means that the target is a virtual host: Guest.RoundTrip sends the request, and this package
+	// dials nothing.
 	Virtual bool
 }
 
-// Guest decides, records, and dials for one holder. A refusal is a
-// *profiles.Denial, anything else a fault.
+// Guest decides, records, and dials for one holder. A denial is a *profiles.Denial, any other error a fault.
 type Guest interface {
-	// Ask decides one request under the profile in force, takes it from the limits
-	// of its rule and puts it on record.
+	// Ask decides one request under the profile in force, counts it against the limits of its rule and
+	// records it.
 	Ask(r Request) (Grant, error)
-	// Refuse puts on record that a request was not in strict form, and gives the
-	// decision to answer with. Of its target nothing may be known.
+	// Refuse records a malformed request, and returns the decision for the response. Its target may be
+	// unknown.
 	Refuse(r Request, why *egress.Refusal) profiles.Decision
-	// Dial opens a connection for a request that Ask granted; it decides once more.
-	// The request is in flight on it, as Conn.Begin says.
+	// Dial opens a connection for a request that Ask allowed. It decides once more. The request is in flight
+	// on the connection, as after Conn.Begin.
 	Dial(ctx context.Context, r Request, client net.Conn) (Conn, error)
-	// RoundTrip sends a request that Ask granted to what its virtual host stands
-	// for. The response streams, and its body has to be closed.
+	// RoundTrip sends a request that Ask allowed to the upstream of its virtual host. The response is
+	// streamed, and its body must be closed.
 	RoundTrip(ctx context.Context, r Request, client net.Conn, q *http.Request) (*http.Response, error)
 }
 
-// Room is where heads that are not complete take their bytes from.
+// Room limits the bytes of incomplete heads.
 type Room interface {
-	// Hold takes room for n bytes of a head, beside those that it has; false: there is
-	// none, and Crowded puts that on record. Release gives n bytes back.
+	// Hold reserves n more bytes for a head. If it returns false, there is no room, and Crowded records that.
+	// Release releases n bytes.
 	Hold(n int) bool
 	Release(n int)
 	Crowded(r Request) profiles.Decision
 }
 
-// Conn is a connection to a target. It is cut, and its client with it, when the
-// request in flight on it no longer passes; without one it is cut alone.
+// Conn is a connection to a target. If the request in flight is no longer allowed, the connection is cut
+// together with its client. Without a request in flight it is cut alone.
 type Conn interface {
 	net.Conn
-	// Begin says which request is in flight; false: the connection was cut or may
-	// not be used again.
+	// Begin sets the request in flight. It returns false if the connection was cut or must not be reused.
 	Begin(r Request, client net.Conn) bool
-	// End says that none is.
+	// End clears the request in flight.
 	End()
-	// Count adds bytes of bodies and heads, from and to the guest; false: a limit
-	// of the rule is used up, and the connection was cut.
+	// Count adds bytes of heads and bodies, from and to the guest. It returns false if a limit of the rule is
+	// used up and the connection was cut.
 	Count(up, down int64) bool
 }
 
-// Client is a connection that requests come by.
+// Client is a connection with requests.
 type Client struct {
 	Conn     net.Conn
-	Early    []byte // what was read of it already
+	Early    []byte // the bytes that were already read
 	Listener string
-	Room     Room // needed
-	// Dest is what a tunnel leads to, where its requests are read. Zero: of a proxy,
-	// whose clients name the target in each request.
+	Room     Room // required
+	// Dest is the target of a tunnel whose requests are read. It is zero for a proxy client, which names a
+	// target in each request.
 	Dest egress.Dest
 }
 
-// Forwarder serves clients. Make one with New; it is safe for concurrent use, and
-// owns nothing that has to be closed.
+// Forwarder serves clients. It is made with New, is safe for concurrent use, and needs no Close.
 type Forwarder struct {
 	cfg     Config
 	buffers pool
 	outs    sync.Pool
 }
 
-// New returns a Forwarder. It refuses a Config without Go, Now or Denied.
+// New returns a Forwarder. It rejects a Config without Go, Now or Denied.
 func New(cfg Config) (*Forwarder, error) {
 	if cfg.Go == nil || cfg.Now == nil || cfg.Denied == nil {
 		return nil, errors.New("forward: Go, Now and Denied are needed")
@@ -139,10 +134,9 @@ func (f *Forwarder) out() *[]byte {
 	return &b
 }
 
-// Serve carries the requests of a client, one after the other and answered in
-// their order, until there are no more, and closes its connection. When a client
-// of a proxy asks for a tunnel (CONNECT), Serve returns true and what it has read
-// of that request and behind it, and the connection is open.
+// Serve forwards the requests of a client, in order, until there are no more, and closes its connection. If a
+// proxy client asks for a tunnel (CONNECT), Serve returns true and the bytes from that request on, and leaves
+// the connection open.
 func (f *Forwarder) Serve(ctx context.Context, g Guest, c Client) (rest []byte, connect bool) {
 	s := &serving{f: f, guest: g, client: c, in: newSide(c.Conn, &f.buffers, f.cfg.Now, c.Early, c.Room)}
 	s.client.Early = nil
@@ -151,7 +145,7 @@ func (f *Forwarder) Serve(ctx context.Context, g Guest, c Client) (rest []byte, 
 	if end == endConnect {
 		rest = bytes.Clone(s.in.unread())
 		s.in.drop()
-		_ = c.Conn.SetDeadline(time.Time{}) // of a closed connection the next read says so
+		_ = c.Conn.SetDeadline(time.Time{}) // on a closed connection the next read fails
 		return rest, true
 	}
 	switch end {

@@ -1,12 +1,3 @@
-// This file turns a request for a virtual host into one for the upstream it
-// stands for, and the answer back. It passes the fields of a list and so no credential
-// that a client sent, adds that of the host, and takes it out of what comes back. Package egress
-// decides, records and dials; what is here neither does.
-//
-// The secret is in the request to the upstream and nowhere else: not in an error,
-// and not in a header of the answer, even when the upstream says it back. Bodies
-// are not searched.
-
 package httpproxy
 
 import (
@@ -24,21 +15,25 @@ import (
 	"github.com/ringd/ringd/profiles/egress"
 )
 
-// Secret is a credential as it goes into a request. The zero Secret adds none.
+// Secret is a credential in the form of a request header. The zero Secret adds none.
+//
+// It is only in the request to the upstream: never in an error, and never in a header of the response, even
+// if the upstream repeats it. Bodies are not searched.
 type Secret struct {
 	Header string
 	Value  string
 }
 
-// Target is what a virtual host stands for. The zero Target is nothing, and is
-// never sent to.
+// Target is the upstream of a virtual host. It converts a request for the virtual host to one for the
+// upstream, and the response back. Only listed fields of a client pass, so its own credentials do not. The
+// zero Target is invalid, and is never sent to.
 type Target struct {
 	Virtual  string // gateway.ringd.internal
 	Upstream egress.UpstreamURL
-	Headers  []string // of a client's, that pass beside those of egress.FieldPasses; lower case
+	Headers  []string // of a client; forwarded in addition to those of egress.FieldPasses; lower case
 }
 
-// scheme is that of the upstream, and the port that it leaves out.
+// scheme returns the scheme of the upstream and its default port.
 func (t Target) scheme() (name string, port uint16) {
 	if t.Upstream.TLS {
 		return "https", 443
@@ -46,7 +41,7 @@ func (t Target) scheme() (name string, port uint16) {
 	return "http", 80
 }
 
-// host is the authority of the upstream as a Host field has it.
+// host returns the authority of the upstream for a Host field.
 func (t Target) host() string {
 	d := t.Upstream.Dest
 	if _, port := t.scheme(); d.Port == port {
@@ -55,8 +50,8 @@ func (t Target) host() string {
 	return d.String()
 }
 
-// Guard lists what of the upstream's addresses may be dialed: public ones, and
-// those that addresses has, which are addresses and ranges.
+// Guard lists the addresses of the upstream that may be dialed: public ones, and the addresses and ranges in
+// addresses.
 func Guard(d egress.Dest, addresses []string) (*egress.List, error) {
 	entries := make([]egress.Entry, 0, 1+len(addresses))
 	entries = append(entries, egress.Entry{Host: d.Host(), Ports: []int{int(d.Port)}})
@@ -71,8 +66,8 @@ func Guard(d egress.Dest, addresses []string) (*egress.List, error) {
 	return egress.NewList(egress.Allowlist, entries, nil, nil), nil
 }
 
-// Request makes what goes to the upstream out of q, whose path is clean (see
-// egress.Joins). The body is that of q. Upgrade of q to a websocket is kept.
+// Request returns the request for the upstream made from q, whose path must be clean (see egress.Joins). The
+// body is that of q. A WebSocket upgrade of q is kept.
 func (t Target) Request(ctx context.Context, q *http.Request, s Secret) (*http.Request, error) {
 	path := q.URL.EscapedPath()
 	if q.URL.Opaque != "" {
@@ -84,7 +79,7 @@ func (t Target) Request(ctx context.Context, q *http.Request, s Secret) (*http.R
 	scheme, _ := t.scheme()
 	out := (&http.Request{
 		Method: q.Method,
-		// Opaque goes out as it is written, so that what was decided on is what is sent.
+		// Opaque is sent as it is, so the decided path is the path that is sent.
 		URL: &url.URL{Scheme: scheme, Host: t.Upstream.Dest.String(), Opaque: t.Upstream.Prefix + path,
 			RawQuery: q.URL.RawQuery, ForceQuery: q.URL.ForceQuery},
 		Host:   t.host(),
@@ -107,7 +102,7 @@ func (t Target) Request(ctx context.Context, q *http.Request, s Secret) (*http.R
 		out.Header.Set("Upgrade", "websocket")
 	}
 	if _, ok := out.Header["User-Agent"]; !ok {
-		out.Header.Set("User-Agent", "") // none, rather than that of the transport
+		out.Header.Set("User-Agent", "") // no field, instead of the transport's default
 	}
 	if s.Header != "" && s.Value != "" {
 		out.Header.Set(s.Header, s.Value)
@@ -115,8 +110,8 @@ func (t Target) Request(ctx context.Context, q *http.Request, s Secret) (*http.R
 	return out, nil
 }
 
-// passes says that a field of a client's goes to the upstream. A list that a policy
-// could not have does not count.
+// passes reports whether a field of a client is forwarded to the upstream. A list that a policy could not
+// have is ignored.
 func (t Target) passes(name string) bool {
 	return egress.FieldPasses(name) || slices.Contains(t.Headers, strings.ToLower(name)) &&
 		egress.FieldOfGateway(name, false) == ""
@@ -136,9 +131,9 @@ func hopByHop(h http.Header) {
 	}
 }
 
-// Response makes of the upstream's answer what the client of the virtual host
-// gets. Cookies of the upstream are for the host's credential, which the client
-// does not have: they are taken away. A header that says the secret is as well.
+// Response converts the upstream's response for the client of the virtual host. Cookies of the upstream
+// belong to the host's credential, which the client does not have, so they are removed. So is a header that
+// contains the secret.
 func (t Target) Response(r *http.Response, s Secret) {
 	upgraded := r.StatusCode == http.StatusSwitchingProtocols
 	accept := r.Header.Get("Upgrade")
@@ -168,12 +163,12 @@ func (t Target) Response(r *http.Response, s Secret) {
 			}
 		}
 	}
-	// What the upstream calls its status is its own text, as is a trailer.
+	// The upstream chooses its status text and trailers freely, so they are dropped.
 	r.Status = strconv.Itoa(r.StatusCode) + " " + http.StatusText(r.StatusCode)
 	r.Trailer = nil
 }
 
-// location says of a place at the upstream where it is for the client.
+// location translates a URL of the upstream to one of the virtual host.
 func (t Target) location(text string) string {
 	l, err := url.Parse(text)
 	if err != nil {
@@ -192,7 +187,7 @@ func (t Target) location(text string) string {
 	}
 	rest, below := strings.CutPrefix(path, t.Upstream.Prefix)
 	if !below || rest != "" && rest[0] != '/' {
-		return text // above the prefix: the client cannot get there
+		return text // outside the prefix, where the client has no access
 	}
 	out := url.URL{Scheme: "http", Host: t.Virtual, Path: "/", RawQuery: l.RawQuery, ForceQuery: l.ForceQuery,
 		Fragment: l.Fragment, RawFragment: l.RawFragment}
@@ -208,7 +203,7 @@ func (t Target) location(text string) string {
 	return out.String()
 }
 
-// names says that a place is at the upstream.
+// names reports whether a URL is at the upstream.
 func (t Target) names(l *url.URL, port uint64) bool {
 	if p := l.Port(); p != "" {
 		var err error
@@ -227,9 +222,9 @@ func (t Target) names(l *url.URL, port uint64) bool {
 	return refusal == nil && d == t.Upstream.Dest
 }
 
-// in says that text holds the secret, or the part of it behind its scheme; also as
-// a part of a URL, in hexadecimal or in base64, with what is around it, and where
-// it is base64 itself, what it stands for.
+// in reports whether text contains the secret, or the part of it after its scheme. It also finds it as a part
+// of a URL, in hexadecimal or in base64 with surrounding bytes. If the secret is base64 itself, its decoded
+// form is searched as well.
 func (s Secret) in(text string) bool {
 	if s.Value == "" || text == "" {
 		return false
@@ -259,14 +254,13 @@ func (s Secret) in(text string) bool {
 	return false
 }
 
-// inBase64 says that text holds token in base64 of either alphabet, behind any
-// number of bytes, and before any.
+// inBase64 reports whether text contains token in base64 of either alphabet, after and before any bytes.
 func inBase64(text, token string) bool {
 	text = strings.NewReplacer("-", "+", "_", "/").Replace(text)
 	for before := range 3 {
 		form := base64.RawStdEncoding.EncodeToString([]byte("\x00\x00"[:before] + token))
 		if (before+len(token))%3 != 0 {
-			form = form[:len(form)-1] // it has bits of what follows
+			form = form[:len(form)-1] // the last character has bits of the following byte
 		}
 		if form = form[(before*8+5)/6:]; len(form) >= 4 && strings.Contains(text, form) {
 			return true

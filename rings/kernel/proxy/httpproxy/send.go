@@ -14,18 +14,18 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Bounds of a connection to an upstream.
+// Limits of a connection to an upstream.
 const (
 	handshake         = 15 * time.Second
-	answer            = 15 * time.Minute // models think
+	answer            = 15 * time.Minute // long, because models take time to think
 	idle              = 30 * time.Second
 	kept              = 4
 	upstreamHeadBytes = 64 << 10
 )
 
-// NewTransport returns a transport whose connections are opened by dial, and which
-// keeps a few that are idle. Upstreams have to chain to roots; nil: those of the
-// system. It follows no redirect, speaks HTTP/1.1 and knows no other proxy.
+// NewTransport returns a transport whose connections are opened by dial, and which keeps a few idle ones.
+// Certificates of upstreams must chain to roots; nil means those of the system. It follows no redirect,
+// speaks HTTP/1.1 and uses no other proxy.
 func NewTransport(dial func(context.Context) (net.Conn, error), roots *x509.CertPool) *http.Transport {
 	return &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
@@ -41,27 +41,26 @@ func NewTransport(dial func(context.Context) (net.Conn, error), roots *x509.Cert
 	}
 }
 
-// ErrTimeout says that an upstream took too long, ErrUpstream that it could not be
-// reached or gave no valid answer.
+// ErrTimeout means that an upstream took too long. ErrUpstream means that it could not be reached or gave no
+// valid response.
 var (
 	errTimeout  = context.DeadlineExceeded
 	errUpstream = errors.New("the upstream of the gateway could not be reached, or gave no valid answer")
 )
 
-// Flight is one request under way.
+// Flight is one request in progress.
 type Flight interface {
-	// Took is called with the connection that the request goes over, as it was
-	// dialed, before it does; of a request that is sent again, once more.
+	// Took is called with the dialed connection before the request is sent over it, and again if the request
+	// is sent again.
 	Took(net.Conn)
-	// Over is called when the body of the answer is closed, or there is none. The
-	// connection may carry another request by then.
+	// Over is called when the body of the response is closed, or if there is none. The connection may already
+	// carry another request.
 	Over()
 }
 
-// Send sends q to the upstream with the secret and gives the answer as the client
-// gets it. The error is a *profiles.Denial that a dial gave, ErrTimeout or
-// ErrUpstream: whatever else went wrong may be in the upstream's own words, and
-// they are not repeated.
+// Send sends q to the upstream with the secret and returns the response for the client. The error is a
+// *profiles.Denial of a dial, ErrTimeout or ErrUpstream. Other errors may contain the upstream's own text, so
+// they are not passed on.
 func (t Target) Send(ctx context.Context, by http.RoundTripper, q *http.Request, s Secret, f Flight) (
 	*http.Response, error) {
 	out, err := t.Request(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
@@ -97,7 +96,7 @@ func (t Target) Send(ctx context.Context, by http.RoundTripper, q *http.Request,
 	return r, nil
 }
 
-// upstreamBody is that of an answer.
+// upstreamBody is the body of a response.
 type upstreamBody struct {
 	io.ReadCloser
 	flight Flight
@@ -110,7 +109,7 @@ func (b upstreamBody) Close() error {
 	return err
 }
 
-// duplex is the body of an answer that switched to a WebSocket.
+// duplex is the body of a response that switched to a WebSocket.
 type duplex struct {
 	upstreamBody
 	io.Writer

@@ -12,27 +12,26 @@ import (
 	"github.com/ringd/ringd/profiles/egress/httphead"
 )
 
-// Bounds of what is passed over rather than sent on, and how long it may take.
+// Limits of data that is discarded, and of the time for it.
 const (
 	skipBytes   = 64 << 10
 	lingerBytes = 256 << 10
 	lingerFor   = 2 * time.Second
-	maxInterim  = 16 // answers before the answer
+	maxInterim  = 16 // 1xx responses before the final one
 )
 
-// end is how it goes on after a request.
+// end is what happens after a request.
 type end uint8
 
 const (
-	endKept     end = iota // with the next one
-	endClosed              // the client is gone, or all was said
-	endAnswered            // the client may still be sending: it shall see the answer
-	endBroken              // in the middle of an answer: the client shall see that
+	endKept     end = iota // with the next request
+	endClosed              // the client is gone, or everything was sent
+	endAnswered            // the client may still be sending, and must see the response
+	endBroken              // in the middle of a response, and the client must notice
 	endConnect             // with a tunnel
 )
 
-// serving is one client's connection, and the one to the target of its last
-// request.
+// serving is one client's connection, and the connection to the target of its last request.
 type serving struct {
 	f      *Forwarder
 	guest  Guest
@@ -49,10 +48,9 @@ type serving struct {
 	x    exchange
 	down flow
 	out  *[]byte // while there is something to write
-	kept int     // room that the head of the request took, and what was made of it has
+	kept int     // room for the head of the request, and what was built from it
 
-	// The target of the last request, as it was sent: a client of a proxy tends to
-	// name the same one again.
+	// The target of the last request, as it was sent: proxy clients often name the same one again.
 	authority, host []byte
 	target          egress.Dest
 	canonical       string
@@ -71,7 +69,7 @@ func (s *serving) run(ctx context.Context) end {
 	}
 }
 
-// blank is the buffer for writing, with nothing in it.
+// blank returns the empty write buffer.
 func (s *serving) blank() []byte {
 	if s.out == nil {
 		s.out = s.f.out()
@@ -79,8 +77,8 @@ func (s *serving) blank() []byte {
 	return (*s.out)[:0]
 }
 
-// passed lets go of the head of the request, which is not read from any more. What was
-// made of a large one keeps its room until the request is over.
+// passed releases the head of the request, which is no longer needed. A large head built from it keeps its
+// room until the request is over.
 func (s *serving) passed() {
 	s.keep(s.in)
 	s.in.used(0)
@@ -96,7 +94,7 @@ func (s *serving) keep(from *side) {
 	}
 }
 
-// forget lets go of all that a request, and its answer, held.
+// forget releases everything that a request and its response held.
 func (s *serving) forget() {
 	s.release()
 	s.req.Reset()
@@ -106,7 +104,7 @@ func (s *serving) forget() {
 	s.kept = 0
 }
 
-// release gives the buffer for writing back.
+// release returns the write buffer.
 func (s *serving) release() {
 	if s.out != nil && cap(*s.out) <= outBytes {
 		*s.out = (*s.out)[:0]
@@ -129,7 +127,7 @@ func (s *serving) head() end {
 			case err == nil && s.req.Form == httphead.Authority && s.client.Dest == (egress.Dest{}):
 				return endConnect
 			case err == nil:
-				s.in.r += n // and not used: the head is still read from
+				s.in.r += n // without used, because the head is still in use
 				return endKept
 			case !errors.Is(err, httphead.ErrMore):
 				return s.malformed(err)
@@ -153,16 +151,14 @@ func (s *serving) head() end {
 	}
 }
 
-// malformed refuses what is no request. Where the next one would begin is not
-// known, so there is none.
+// malformed denies an invalid request. The start of the next one is unknown, so the connection ends.
 func (s *serving) malformed(err error) end {
 	d := s.guest.Refuse(Request{Listener: s.client.Listener, Dest: s.client.Dest}, egress.UnreadHead(err))
-	_ = s.in.write(s.f.cfg.Denied(nil, d, false), s.f.cfg.Head) // a client that is gone needs no answer
+	_ = s.in.write(s.f.cfg.Denied(nil, d, false), s.f.cfg.Head) // if the client is gone, it needs no response
 	return endAnswered
 }
 
-// crowded refuses a request, as there is no room for its head or for that of its
-// answer.
+// crowded denies a request because there is no room for its head or for that of its response.
 func (s *serving) crowded(r Request) end {
 	out := s.f.cfg.Denied(nil, s.client.Room.Crowded(r), false)
 	s.in.drop()
@@ -170,13 +166,13 @@ func (s *serving) crowded(r Request) end {
 	return endAnswered
 }
 
-// asked is the request as it is decided, without what was not read of it.
+// asked returns the request for a decision, without unread parts.
 func (s *serving) asked(d egress.Dest) Request {
 	return Request{Listener: s.client.Listener, Dest: d, Method: word(s.req.Method), Path: string(s.req.Path),
 		Says: egress.SayingOf(&s.req)}
 }
 
-// serve carries the request whose head is in s.req.
+// serve handles the request whose head is in s.req.
 func (s *serving) serve(ctx context.Context) end {
 	s.body = body{kind: s.req.Body, left: s.req.Length}
 	why := s.aim()
@@ -204,7 +200,7 @@ func (s *serving) serve(ctx context.Context) end {
 	return s.exchange(ctx, r, reused)
 }
 
-// aim finds the target of the request, and whether its Host is that.
+// aim determines the target of the request, and checks its Host field.
 func (s *serving) aim() *egress.Refusal {
 	if d := s.client.Dest; d != (egress.Dest{}) {
 		s.target = d
@@ -230,7 +226,7 @@ func (s *serving) aim() *egress.Refusal {
 			return why
 		}
 	}
-	// HTTP/1.0 may leave the Host out, where the target names the server.
+	// HTTP/1.0 may omit Host if the target names the server.
 	if s.req.Host != nil || s.req.Form != httphead.Absolute {
 		if why := egress.SameHost(s.target, string(s.req.Host), httpPort); why != nil {
 			return why
@@ -243,7 +239,7 @@ func (s *serving) aim() *egress.Refusal {
 
 const httpPort = 80
 
-// authority is a target as a Host field has it.
+// authority returns a target in the form of a Host field.
 func authority(d egress.Dest) string {
 	text := d.String()
 	if d.Port == httpPort {
@@ -252,8 +248,8 @@ func authority(d egress.Dest) string {
 	return text
 }
 
-// reuse makes the open connection carry r, if it is for the same target and still
-// good, and closes it otherwise.
+// reuse sets r in flight on the open connection, if that has the same target and is still usable. Otherwise
+// it closes the connection.
 func (s *serving) reuse(r Request) bool {
 	if s.conn == nil {
 		return false
@@ -285,7 +281,7 @@ func (s *serving) leave() {
 	}
 }
 
-// failed answers a request that was refused, or whose target cannot be reached.
+// failed answers a request that was denied, or whose target cannot be reached.
 func (s *serving) failed(r Request, err error) end {
 	var denial *profiles.Denial
 	if errors.As(err, &denial) {
@@ -294,8 +290,7 @@ func (s *serving) failed(r Request, err error) end {
 	return s.unreachable(r, err)
 }
 
-// refuse answers with the decision, passes over the body, and keeps the connection
-// if that is not much.
+// refuse answers with the decision and discards the body. It keeps the connection if the body is short.
 func (s *serving) refuse(r Request, d profiles.Decision) end {
 	keep := s.req.KeepAlive && !s.req.Expect && (s.body.kind != httphead.Sized || s.body.left <= skipBytes)
 	out := s.f.cfg.Denied(s.blank(), d, keep)
@@ -305,7 +300,7 @@ func (s *serving) refuse(r Request, d profiles.Decision) end {
 	return s.answer(out, keep)
 }
 
-// answer writes a whole answer of ours.
+// answer writes a complete response of ringd.
 func (s *serving) answer(out []byte, keep bool) end {
 	s.in.used(0)
 	if err := s.in.write(out, s.f.cfg.Head); err != nil {
@@ -317,7 +312,7 @@ func (s *serving) answer(out []byte, keep bool) end {
 	return endKept
 }
 
-// skip passes over a body.
+// skip discards a body.
 func (s *serving) skip(b *body) bool {
 	for left := skipBytes; !b.done(); {
 		buf := s.in.unread()
@@ -337,8 +332,8 @@ func (s *serving) skip(b *body) bool {
 	return true
 }
 
-// unreachable answers for a target that could not be dialed, or that gave no
-// answer. What went wrong in detail is not the client's.
+// unreachable answers for a target that could not be dialed, or that did not respond. The client does not get
+// the details.
 func (s *serving) unreachable(r Request, err error) end {
 	status, code, what := "502 Bad Gateway", "unreachable", "could not be reached, or gave no valid answer"
 	if timeout(err) || errors.Is(err, context.DeadlineExceeded) {
@@ -353,8 +348,8 @@ func (s *serving) unreachable(r Request, err error) end {
 	return s.answer(out, false)
 }
 
-// linger closes the connection of a client that may still be sending, so that it
-// sees the answer before it sees the end.
+// linger closes the connection of a client that may still be sending, so that it sees the response before the
+// end.
 func (s *serving) linger() {
 	if c, ok := s.in.conn.(interface{ CloseWrite() error }); ok && c.CloseWrite() == nil {
 		s.in.hurry(lingerFor)
@@ -369,7 +364,7 @@ func (s *serving) linger() {
 	s.in.close()
 }
 
-// idempotent says that a request may be sent twice.
+// idempotent reports whether a request may be sent twice.
 func idempotent(method string) bool {
 	switch method {
 	case "GET", "HEAD", "OPTIONS", "PUT", "DELETE":
@@ -379,7 +374,7 @@ func idempotent(method string) bool {
 	}
 }
 
-// word is a method as a string, of which the usual ones are not made anew.
+// word returns a method as a string, without an allocation for the usual ones.
 func word(method []byte) string {
 	switch string(method) {
 	case "GET":

@@ -10,21 +10,20 @@ import (
 	"time"
 )
 
-// Sizes of what is read at once. A head that does not fit the first takes the
-// second, and nothing larger is a head.
+// Sizes of read buffers. A head that does not fit the first size gets the second. A larger one is not
+// accepted.
 const (
 	chunkBytes = 16 << 10
 	headBytes  = 64<<10 + 512
 )
 
-// errNoRoom says that a head is larger than any head may be, errCrowded that too much
-// of heads is held that are not complete.
+// errNoRoom means that a head is larger than allowed, errCrowded that incomplete heads take too much room.
 var (
 	errNoRoom  = errors.New("the head is too large")
 	errCrowded = errors.New("there is no room for a larger head")
 )
 
-// heads is where a side takes room for them, as a Room has it.
+// heads reserves room for heads, like a [Room].
 type heads interface {
 	Hold(n int) bool
 	Release(n int)
@@ -47,8 +46,8 @@ func (p *pool) give(b *[]byte) {
 	}
 }
 
-// side is one connection, and what was read from it and not used yet. While it
-// waits for a first byte it holds no buffer. One goroutine at a time reads.
+// side is one connection with its unread bytes. While it waits for a first byte it holds no buffer. Only one
+// goroutine at a time reads.
 type side struct {
 	conn  net.Conn
 	raw   syscall.RawConn // nil: the connection has none
@@ -56,13 +55,13 @@ type side struct {
 	heads heads
 	now   func() time.Time
 	buf   *[]byte
-	held  int // bytes of buf that room was taken for
+	held  int // bytes of buf for which room was reserved
 	r, w  int // unread: buf[r:w]
 
-	// Deadlines as they are set. One goroutine reads and one writes.
+	// The deadlines as last set. One goroutine reads and one writes.
 	readBy, writeBy time.Time
 
-	try  func(fd uintptr) bool // fill's own, made once
+	try  func(fd uintptr) bool // the callback of fill, created once
 	got  int
 	fail error
 }
@@ -85,7 +84,7 @@ func newSide(conn net.Conn, p *pool, now func() time.Time, early []byte, h heads
 	return s
 }
 
-// unread is what was read and not used. It holds until the next fill.
+// unread returns the unread bytes. They are valid until the next fill.
 func (s *side) unread() []byte {
 	if s.buf == nil {
 		return nil
@@ -93,7 +92,7 @@ func (s *side) unread() []byte {
 	return (*s.buf)[s.r:s.w]
 }
 
-// used drops the first n unread bytes, and the buffer with the last one.
+// used consumes the first n unread bytes, and drops the buffer with the last one.
 func (s *side) used(n int) {
 	s.r += n
 	if s.r >= s.w {
@@ -101,7 +100,7 @@ func (s *side) used(n int) {
 	}
 }
 
-// drop gives the buffer back with whatever is in it.
+// drop returns the buffer with everything in it.
 func (s *side) drop() {
 	s.pool.give(s.buf)
 	s.buf, s.r, s.w = nil, 0, 0
@@ -115,8 +114,8 @@ func (s *side) release(n int) {
 	}
 }
 
-// fillHead is fill for more of a head. What was read of one that is not complete, and
-// the buffer that the next fill needs for it, takes room.
+// fillHead is fill for more bytes of a head. The bytes of an incomplete head, and the buffer that the next
+// fill needs, take room.
 func (s *side) fillHead() error {
 	if s.buf != nil {
 		size := len(*s.buf)
@@ -130,7 +129,7 @@ func (s *side) fillHead() error {
 	return s.fill(headBytes)
 }
 
-// take takes room for a buffer of size bytes.
+// take reserves room for a buffer of size bytes.
 func (s *side) take(size int) bool {
 	if size <= s.held {
 		return true
@@ -142,8 +141,7 @@ func (s *side) take(size int) bool {
 	return true
 }
 
-// fill reads more behind what is unread, at least one byte. limit is what may be
-// unread at most.
+// fill reads at least one byte after the unread ones. limit is the largest number of unread bytes.
 func (s *side) fill(limit int) error {
 	if s.buf != nil && !s.room(limit) {
 		return errNoRoom
@@ -172,7 +170,7 @@ func (s *side) fill(limit int) error {
 	return err
 }
 
-// room makes space behind what is unread.
+// room makes space after the unread bytes.
 func (s *side) room(limit int) bool {
 	b := *s.buf
 	if s.w < len(b) {
@@ -199,22 +197,22 @@ func (s *side) hold() {
 	}
 }
 
-// patience bounds the wait of the reads that follow. A deadline is moved only when
-// it is off by more than an eighth: to set one is dear.
+// patience limits the wait of each following read. A deadline is moved only if it is off by more than an
+// eighth, because setting one is expensive.
 func (s *side) patience(d time.Duration) {
 	if want := s.now().Add(d); late(s.readBy, want, d) {
 		s.readBy = want
-		_ = s.conn.SetReadDeadline(want) // fails on a closed connection alone, as the read will
+		_ = s.conn.SetReadDeadline(want) // fails only on a closed connection, where the read fails too
 	}
 }
 
-// hurry bounds the wait of the reads that follow, from now on and in all.
+// hurry limits the wait of all following reads together.
 func (s *side) hurry(d time.Duration) {
 	s.readBy = s.now().Add(d)
 	_ = s.conn.SetReadDeadline(s.readBy) // as above
 }
 
-// pace bounds the wait of the writes that follow, in the same way.
+// pace limits the wait of each following write, like patience.
 func (s *side) pace(d time.Duration) {
 	if want := s.now().Add(d); late(s.writeBy, want, d) {
 		s.writeBy = want
@@ -227,31 +225,31 @@ func late(set, want time.Time, d time.Duration) bool {
 	return off > d/8 || off < 0
 }
 
-// write sends all of b.
+// write writes all of b.
 func (s *side) write(b []byte, within time.Duration) error {
 	s.pace(within)
 	_, err := s.conn.Write(b)
 	return err
 }
 
-// reset closes the connection so that the other end sees that it broke.
+// reset closes the connection with a reset, so that the peer sees that it broke.
 func (s *side) reset() {
 	sever(s.conn)
 	s.drop()
 }
 
-// sever is reset for another goroutine than the one that reads.
+// sever is reset for a goroutine other than the reading one.
 func sever(c net.Conn) {
 	if l, ok := c.(interface{ SetLinger(int) error }); ok {
-		_ = l.SetLinger(0) // on a closed connection it fails, and there is nothing left to reset
+		_ = l.SetLinger(0) // fails only on a closed connection, which needs no reset
 	}
-	_ = c.Close() // closed already
+	_ = c.Close() // already closed
 }
 
 func (s *side) close() {
-	_ = s.conn.Close() // nothing is lost: all was written before
+	_ = s.conn.Close() // everything was written before
 	s.drop()
 }
 
-// timeout tells a wait that was too long from a connection that broke.
+// timeout reports whether an error is a timeout, rather than a broken connection.
 func timeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }

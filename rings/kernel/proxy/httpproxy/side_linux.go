@@ -7,8 +7,7 @@ import (
 
 const readable = true
 
-// attempt reads once, with a buffer that it takes for the attempt and gives back
-// when there is nothing to read yet.
+// attempt reads once. It takes a buffer for that and returns it if there is nothing to read yet.
 func (s *side) attempt(fd uintptr) bool {
 	held := s.buf != nil
 	s.hold()
@@ -28,8 +27,7 @@ func (s *side) attempt(fd uintptr) bool {
 	}
 }
 
-// quiet says that nothing has come that nobody asked for, and no end: a connection
-// that was kept may be used again.
+// quiet reports whether an idle connection has received neither bytes nor an end, so that it can be reused.
 func (s *side) quiet() bool {
 	if s.raw == nil {
 		return true

@@ -14,13 +14,13 @@ import (
 	"github.com/ringd/ringd/profiles/egress/httphead"
 )
 
-// virtualExchange is a request for a virtual host, which the guest carries, and its answer.
+// virtualExchange is a request for a virtual host, which the guest sends, and its response.
 type virtualExchange struct {
 	s       *serving
 	r       Request
-	minor   uint8 // version of the client
-	keep    bool  // the client's connection
-	upgrade bool  // the client wants a WebSocket
+	minor   uint8 // HTTP version of the client
+	keep    bool  // keep the client's connection open
+	upgrade bool  // the client requests a WebSocket
 	body    content
 }
 
@@ -30,7 +30,7 @@ func newVirtualExchange(s *serving, r Request) *virtualExchange {
 	return x
 }
 
-// carry has the guest carry the request in s.req, and writes the answer.
+// carry lets the guest send the request in s.req, and writes the response.
 func (x *virtualExchange) carry(ctx context.Context) end {
 	s := x.s
 	q := x.message()
@@ -51,7 +51,7 @@ func (x *virtualExchange) carry(ctx context.Context) end {
 	return e
 }
 
-// message makes a request of net/http out of s.req. Its target is as it was sent.
+// message converts s.req to a request of net/http. Its target is unchanged.
 func (x *virtualExchange) message() *http.Request {
 	s := x.s
 	q := &http.Request{
@@ -68,7 +68,7 @@ func (x *virtualExchange) message() *http.Request {
 		q.ContentLength = s.req.Length
 	case httphead.Chunked:
 		q.ContentLength = -1
-	case httphead.None, httphead.UntilClose: // a request has no body that ends with its connection
+	case httphead.None, httphead.UntilClose: // a request body never ends with its connection
 	}
 	for f := range s.req.Fields() {
 		if !f.Hop && f.Kind != httphead.Host && f.Kind != httphead.ContentLength && f.Kind != httphead.Expect {
@@ -82,7 +82,7 @@ func (x *virtualExchange) message() *http.Request {
 	return q
 }
 
-// relate writes an answer of net/http to the client, as it comes.
+// relate writes a response of net/http to the client, as it arrives.
 func (x *virtualExchange) relate(answer *http.Response) end {
 	if answer.StatusCode == http.StatusSwitchingProtocols {
 		target, both := answer.Body.(io.ReadWriteCloser)
@@ -126,8 +126,8 @@ func (x *virtualExchange) relate(answer *http.Response) end {
 	return endKept
 }
 
-// appendAnswer appends a head without what frames a body. What could end a line
-// early is not in it.
+// appendAnswer appends a head without the fields that frame a body, and without characters that could end a
+// line early.
 func appendAnswer(out []byte, answer *http.Response) []byte {
 	out = append(out, "HTTP/1.1 "...)
 	out = strconv.AppendInt(out, int64(answer.StatusCode), 10)
@@ -155,7 +155,7 @@ func printable(text string) bool {
 	return true
 }
 
-// stream writes a body as it comes.
+// stream writes a body as it arrives.
 func (x *virtualExchange) stream(from io.Reader, chunked bool) error {
 	s := x.s
 	buf := s.f.buffers.take()
@@ -182,15 +182,14 @@ func (x *virtualExchange) stream(from io.Reader, chunked bool) error {
 	}
 }
 
-// switchedTo carries a WebSocket of a virtual host until both directions have
-// ended.
+// switchedTo forwards a WebSocket of a virtual host until both directions have ended.
 func (x *virtualExchange) switchedTo(target io.ReadWriteCloser, answer *http.Response) end {
 	s := x.s
 	out := append(appendAnswer(s.blank(), answer), "\r\n"...)
 	if err := s.in.write(out, s.f.cfg.Stall); err != nil {
 		return endClosed
 	}
-	_ = s.in.conn.SetReadDeadline(time.Time{}) // of a closed connection no read waits
+	_ = s.in.conn.SetReadDeadline(time.Time{}) // on a closed connection no read waits
 	s.in.readBy = time.Time{}
 	over := make(chan struct{})
 	s.f.cfg.Go(func() {
@@ -203,41 +202,40 @@ func (x *virtualExchange) switchedTo(target io.ReadWriteCloser, answer *http.Res
 				s.in.used(len(b))
 			}
 			if err := s.in.fill(chunkBytes); err != nil {
-				_ = target.Close() // which ends the other direction, as it has to: it has no half
+				_ = target.Close() // also ends the other direction, because it has no half-close
 				return
 			}
 		}
 	})
-	_ = x.stream(target, false) // an end of either kind is the end of both
+	_ = x.stream(target, false) // an end of one direction ends both
 	sever(s.in.conn)
 	<-over
 	return endClosed
 }
 
-// content is the body of a client's request as net/http reads it, in whatever
-// goroutine and for as long as it likes; settle takes it back.
+// content is the body of a client's request for net/http, which may read it in any goroutine and for any
+// time. settle takes it back.
 type content struct {
 	s *serving
 
-	reading sync.Mutex // held by who reads
+	reading sync.Mutex // held while reading
 	over    atomic.Bool
 
 	asking sync.Mutex
-	waits  bool // the client waits to be asked for the body
+	waits  bool // the client waits for a 100 before it sends the body
 }
 
-// errSettled is what a body gives that was taken back.
+// errSettled is the error of a body that was taken back.
 var errSettled = errors.New("the request is over")
 
-// answered says that the answer is about to be written: nobody is asked for a body
-// any more.
+// answered is called before the response is written: from then on no 100 is sent.
 func (c *content) answered() {
 	c.asking.Lock()
 	defer c.asking.Unlock()
 	c.waits = false
 }
 
-// ask asks a client for its body that waits for that.
+// ask sends a 100 to a client that waits for it.
 func (c *content) ask() error {
 	c.asking.Lock()
 	defer c.asking.Unlock()
@@ -284,7 +282,7 @@ func (c *content) more(in *side) error {
 	}
 	in.patience(c.s.f.cfg.Stall)
 	if c.over.Load() {
-		return errSettled // after patience: the deadline of settle comes last
+		return errSettled // after patience, because the deadline of settle must be the last one set
 	}
 	err := in.fill(chunkBytes)
 	if errors.Is(err, io.EOF) {
@@ -293,14 +291,14 @@ func (c *content) more(in *side) error {
 	return err
 }
 
-// Close is called by net/http when it needs no more.
+// Close does nothing: net/http calls it when it needs no more.
 func (c *content) Close() error { return nil }
 
-// settle takes the body back, and says whether all of it was read: else where the
-// next request begins is not known.
+// settle takes the body back, and reports whether it was read completely. Otherwise the start of the next
+// request is unknown.
 func (c *content) settle() bool {
 	c.over.Store(true)
-	_ = c.s.in.conn.SetReadDeadline(time.Unix(1, 0)) // of a closed connection no read waits
+	_ = c.s.in.conn.SetReadDeadline(time.Unix(1, 0)) // on a closed connection no read waits
 	c.reading.Lock()
 	defer c.reading.Unlock()
 	c.s.in.readBy = time.Time{}
