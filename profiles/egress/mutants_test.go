@@ -207,14 +207,14 @@ func mutants() []mutant {
 		{"action.go", `	t.lookups++
 `, ``},
 		// what a request says beside its first line
-		{"field_meaning.go", `case has(name, "httpmethod"), has(name, "httpverb"):`, `case has(name, "httpverb"):`},
-		{"field_meaning.go", `continue
+		{"fieldmeaning.go", `case has(name, "httpmethod"), has(name, "httpverb"):`, `case has(name, "httpverb"):`},
+		{"fieldmeaning.go", `continue
 		}
 		dst`, `c = '-'
 		}
 		dst`},
-		{"field_meaning.go", `"consumer", "anonymousconsumer"`, `"anonymousconsumer"`},
-		{"field_meaning.go", `"url", "uri", "path",`, `"uri",`},
+		{"fieldmeaning.go", `"consumer", "anonymousconsumer"`, `"anonymousconsumer"`},
+		{"fieldmeaning.go", `"url", "uri", "path",`, `"uri",`},
 		{"fields.go", `case says == SaysFields && virtual:`, `case false:`},
 		{"fields.go", `case carriesFields(plain):`, `case false:`},
 	}
