@@ -16,14 +16,17 @@ PREFIX      ?= /usr/local
 TESTFLAGS   ?=
 empty       :=
 space       := $(empty) $(empty)
-# The race detector watches the packages whose goroutines share memory, at every change: executors, rings and
-# what the daemon is made of. Not these: their tests run processes under memory limits, which its own memory
-# would break, or the WebAssembly Python, which it would compile for minutes.
+# The race detector watches, at every change, the packages of executors, rings and cmd/ringd/internal, whose goroutines
+# share memory. Not these: their tests run processes under memory limits, which the memory of the detector would break, or the
+# WebAssembly Python, which it would compile for minutes.
 PLAIN       := cmd/ringd/internal/worker executors/python/wasm executors/python/pyguest executors/js/engine
-# Nor these, but `make long` does: guests and whole daemons, and packages that start no goroutine.
-UNRACED     := ./cmd/ringd ./rings/kernel ./schema/... ./profiles/... ./compiler/...
-# Of minutes each: a daemon under siege, and the set-up of guests with each of its calls failing.
-SLOW        := ^Test(Siege|Inject|InjectLower)$$
+# Nor these, which take it minutes, nor the pure packages: `make long` watches them.
+LATER       := cmd/ringd rings/kernel cmd/ringd/internal/audit executors/js executors/python executors/shell
+PURE        := ./schema/... ./profiles/... ./compiler/...
+# Each takes longer than a change should wait for: a siege, each call of a set-up failing, a process killed anywhere,
+# every hostile source, 10,000 random policies. Of the race detector only SIEGE is left out in `make long`.
+SIEGE       := Siege|Inject|InjectLower
+SLOW        := ^Test($(SIEGE)|KillAnywhere|OlderEngine|ManyPausedRuns|Hostile(Sources|Rego)|DiedChildren|Reloads|Yields|Narrowing|NarrowingOfExceptions|NoWideningLoosensNothing|TornTail|Kill9|ArchiveHeadTooLarge|FailedLaunchesLeaveNothing|ProcessorTimeOfChildren|RepositoryBorne|RingAlone|HookAlone|Ordinary)$$
 # The tests that keep golden files, and where they are; `make golden` rewrites them.
 GOLDEN      := -run '^Test(Mistakes|ErrorNames|Golden|Document|EgressAttackFile|Arguable|Numbers|DocumentIsWhatTheCodeSays)$$' \
   ./executors ./schema ./schema/convert ./compiler ./compiler/enforcement ./compiler/layers ./profiles \
@@ -89,14 +92,19 @@ rings/kernel/initimage/init_linux_%: go.mod go.sum $(filter-out %_test.go,$(wild
 	CGO_ENABLED=0 GOOS=linux GOARCH=$* GOFLAGS= GOEXPERIMENT= GOAMD64=v1 GOARM64=v8.0 \
 	  go build -trimpath -buildvcs=false -ldflags '-s -w -buildid=' -o $@ ./rings/kernel/init
 
-test: $(MADE) $(PYWASM) ## every test but those of `make long`; with the race detector where goroutines share memory
-	CGO_ENABLED=1 go test -race -timeout 20m $(TESTFLAGS) \
-	  $$(go list ./executors/... ./rings/... ./cmd/ringd/internal/... | grep -vE '/rings/kernel$$|($(subst $(space),|,$(strip $(PLAIN))))$$')
-	go test -timeout 20m $(TESTFLAGS) -skip '$(SLOW)' $(UNRACED) $(addprefix ./,$(PLAIN))
+# either is a pattern of the paths that end in one of some packages.
+either       = /($(subst $(space),|,$(strip $(1))))$$
 
-long: $(MADE) $(PYWASM) ## what `make test` leaves out: the race detector for guests, daemons and pure packages, the siege, faults in each call of a set-up
-	CGO_ENABLED=1 go test -race -timeout 30m $(TESTFLAGS) -skip '$(SLOW)' $$(go list $(UNRACED) | grep -vE '/compiler/layers$$|/profiles/diff$$')
-	go test -timeout 20m $(TESTFLAGS) -run '$(SLOW)' ./cmd/ringd ./rings/kernel
+test: $(MADE) $(PYWASM) ## every test but those of `make long`; with the race detector where goroutines share memory
+	CGO_ENABLED=1 go test -race -timeout 20m $(TESTFLAGS) -skip '$(SLOW)' \
+	  $$(go list ./executors/... ./rings/... ./cmd/ringd/internal/... | grep -vE '$(call either,$(PLAIN) $(LATER))')
+	go test -timeout 20m $(TESTFLAGS) -skip '$(SLOW)' $(addprefix ./,$(LATER) $(PLAIN)) $(PURE)
+
+long: $(MADE) $(PYWASM) ## what `make test` leaves out: slow tests, and the race detector for guests, whole daemons and pure packages
+	CGO_ENABLED=1 go test -race -timeout 30m $(TESTFLAGS) -skip '^Test($(SIEGE))$$' $(addprefix ./,$(LATER))
+	CGO_ENABLED=1 go test -race -timeout 30m $(TESTFLAGS) -skip '$(SLOW)' $(PURE)
+	go test -timeout 30m $(TESTFLAGS) -run '^Test($(SIEGE))$$' ./cmd/ringd ./rings/kernel
+	go test -timeout 30m $(TESTFLAGS) -run '$(SLOW)' $$(go list ./... | grep -vE '$(call either,$(LATER))')
 
 check: fmt tidy vet lint arch cross golden-clean bench-once ## what CI runs beside `make test`: format, modules, vet, lint, architecture, other systems, golden files, benches
 
