@@ -16,50 +16,49 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// forApprover is Pending.For of a call that waits for a person.
+// forApprover is the Pending.For of a call that waits for a person.
 const forApprover = "approver"
 
-// place is where a verb finds its runs: a daemon, or the folder that one left.
-type place struct {
+// endpoint is where a command finds its runs: a daemon, or the state folder of a stopped one.
+type endpoint struct {
 	daemon cli.Daemon
 	state  string
 	as     string
 }
 
-func (w *place) bind(cmd *cobra.Command) {
+func (w *endpoint) bind(cmd *cobra.Command) {
 	w.daemon.Bind(cmd)
 	cmd.Flags().StringVar(&w.state, "state", "", "work on the state folder of a stopped daemon")
 }
 
-func (w *place) bindAs(cmd *cobra.Command) {
+func (w *endpoint) bindAs(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&w.as, "as", "", "owner of approval.from that you answer for")
 }
 
-// check refuses a daemon and a folder at once.
-func (w place) check() error {
+// check refuses flags for both a daemon and a folder.
+func (w endpoint) check() error {
 	if w.state != "" && w.daemon.Named() {
 		return cli.Usage("%s and --state: give only one of them", w.daemon.Flag())
 	}
 	return w.daemon.Check()
 }
 
-// hint is the flags that name w, as a command that is shown carries them.
-func (w place) hint() string {
+// hint returns the flags that select w, for a command that is shown to the user.
+func (w endpoint) hint() string {
 	if w.state != "" {
 		return " --state " + cli.Word(w.state)
 	}
 	return w.daemon.Hint()
 }
 
-// noRun names the run that a daemon or folder does not have, or does not show to this
-// caller.
-func (w place) noRun(exit, err error, run string) error {
-	return w.absent(exit, err, fmt.Sprintf("run %q", run), "runs")
+// noRun rewords an exit for a run that the daemon or folder does not have, or does not show to this caller.
+func (w endpoint) noRun(exit, err error, run string) error {
+	return w.notFound(exit, err, fmt.Sprintf("run %q", run), "runs")
 }
 
-// absent words an exit for something that is not found, and names the verb that lists
-// what there is. Any other exit stays as it is.
-func (w place) absent(exit, err error, what, list string) error {
+// notFound rewords an exit for something that was not found, and names the command that lists what exists. Any
+// other exit is returned unchanged.
+func (w endpoint) notFound(exit, err error, what, list string) error {
 	var e *cli.Exit
 	missing := errors.Is(err, policy.ErrNotFound) || errors.Is(err, &client.Error{Code: wire.CodeNotFound})
 	if !missing || !errors.As(exit, &e) {
@@ -73,8 +72,8 @@ func (w place) absent(exit, err error, what, list string) error {
 		cli.Clean(w.hint())))
 }
 
-// open returns the desk of w.
-func (p *clientVerbs) open(ctx context.Context, w place) (Desk, error) {
+// openDesk returns the desk of w.
+func (p *clientVerbs) openDesk(ctx context.Context, w endpoint) (Desk, error) {
 	if err := w.check(); err != nil {
 		return nil, err
 	}
@@ -83,7 +82,7 @@ func (p *clientVerbs) open(ctx context.Context, w place) (Desk, error) {
 		if err != nil {
 			return nil, err
 		}
-		return remote{c}, nil
+		return daemonDesk{c}, nil
 	}
 	dir, err := p.Program.State(w.state)
 	if err != nil {
@@ -92,9 +91,9 @@ func (p *clientVerbs) open(ctx context.Context, w place) (Desk, error) {
 	return p.Kept(ctx, dir, w.as)
 }
 
-// with opens the desk of w, and closes it after do.
-func (p *clientVerbs) with(ctx context.Context, w place, do func(Desk) error) (err error) {
-	d, err := p.open(ctx, w)
+// withDesk opens the desk of w, and closes it after do.
+func (p *clientVerbs) withDesk(ctx context.Context, w endpoint, do func(Desk) error) (err error) {
+	d, err := p.openDesk(ctx, w)
 	if err != nil {
 		return err
 	}
@@ -103,8 +102,8 @@ func (p *clientVerbs) with(ctx context.Context, w place, do func(Desk) error) (e
 }
 
 func newApprovals(p *clientVerbs) *cobra.Command {
-	var w place
-	var how listing
+	var w endpoint
+	var how listFlags
 	var long bool
 	var limit int
 	var after string
@@ -121,7 +120,7 @@ Exit codes: 0 shown, 2 no daemon.`,
 		Example: "  ringd approvals\n  ringd approvals --long\n  ringd approvals --state ./state --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.with(cmd.Context(), w, func(d Desk) error {
+			return p.withDesk(cmd.Context(), w, func(d Desk) error {
 				if limit < 1 || limit > waiting.MaxPage {
 					return cli.Usage("--limit %d: want 1 to %d", limit, waiting.MaxPage)
 				}
@@ -156,8 +155,8 @@ Exit codes: 0 shown, 2 no daemon.`,
 	return cmd
 }
 
-// showCalls shows each call as its approver is asked.
-func (p *clientVerbs) showCalls(list wire.Approvals, w place) {
+// showCalls shows each call as an approver sees it.
+func (p *clientVerbs) showCalls(list wire.Approvals, w endpoint) {
 	for _, a := range list.Approvals {
 		p.Page(p.Out).Question(cli.Question{Run: a.Run, Agent: a.Agent, Pending: a.Pending, Rule: a.Pending.Rule,
 			Now: p.Now(), Place: w.hint()})
@@ -166,8 +165,8 @@ func (p *clientVerbs) showCalls(list wire.Approvals, w place) {
 	}
 }
 
-// listCalls shows a call on a line, and how to decide it.
-func (p *clientVerbs) listCalls(list wire.Approvals, w place, how listing) {
+// listCalls shows each call in one line, and how to decide it.
+func (p *clientVerbs) listCalls(list wire.Approvals, w endpoint, how listFlags) {
 	var rows []cli.Row
 	for _, a := range list.Approvals {
 		left := "-"
@@ -186,15 +185,15 @@ func (p *clientVerbs) listCalls(list wire.Approvals, w place, how listing) {
 	}
 }
 
-// approvalVerdict is what approve and deny share.
-type approvalVerdict struct {
-	place
+// approvalFlags holds the flags that approve and deny share.
+type approvalFlags struct {
+	endpoint
 	verb, digest, reason string
 	asJSON, yes          bool
 }
 
 func newApprove(p *clientVerbs) *cobra.Command {
-	v := approvalVerdict{verb: "allow"}
+	v := approvalFlags{verb: "allow"}
 	cmd := &cobra.Command{
 		Use:   "approve RUN [CALL]",
 		Short: "Approve a waiting call, once",
@@ -222,12 +221,12 @@ Exit codes: 0 recorded, 1 refused, 2 usage or no daemon.`,
 	cmd.Flags().StringVar(&v.reason, "reason", "", "reason, for the audit log")
 	cmd.Flags().BoolVar(&v.yes, "yes", false, "allow it without asking")
 	cmd.Flags().BoolVar(&v.asJSON, "json", false, "print the run as JSON")
-	p.complete(cmd, &v.place)
+	p.complete(cmd, &v.endpoint)
 	return cmd
 }
 
 func newDeny(p *clientVerbs) *cobra.Command {
-	v := approvalVerdict{verb: "deny"}
+	v := approvalFlags{verb: "deny"}
 	cmd := &cobra.Command{
 		Use:   "deny RUN [CALL] --reason TEXT",
 		Short: "Deny a waiting call, for good",
@@ -249,13 +248,13 @@ Exit codes: 0 recorded, 1 refused, 2 usage or no daemon.`,
 	cmd.Flags().StringVar(&v.digest, "digest", "", "digest of the arguments that you have seen")
 	cmd.Flags().StringVar(&v.reason, "reason", "", "reason; the program reads it (required)")
 	cmd.Flags().BoolVar(&v.asJSON, "json", false, "print the run as JSON")
-	p.complete(cmd, &v.place)
+	p.complete(cmd, &v.endpoint)
 	return cmd
 }
 
-// decide shows the call and says allow or deny to it.
-func (p *clientVerbs) decide(ctx context.Context, v approvalVerdict, args []string) error {
-	return p.with(ctx, v.place, func(d Desk) error {
+// decide shows the call and sends the verdict.
+func (p *clientVerbs) decide(ctx context.Context, v approvalFlags, args []string) error {
+	return p.withDesk(ctx, v.endpoint, func(d Desk) error {
 		id, err := d.RunID(ctx, args[0])
 		if err != nil {
 			return err
@@ -264,7 +263,7 @@ func (p *clientVerbs) decide(ctx context.Context, v approvalVerdict, args []stri
 		if err != nil {
 			return v.noRun(d.Refused(err), err, args[0])
 		}
-		call, err := choose(run, args[1:])
+		call, err := chooseCall(run, args[1:])
 		if err != nil {
 			return err
 		}
@@ -294,17 +293,17 @@ func (p *clientVerbs) decide(ctx context.Context, v approvalVerdict, args []stri
 		}
 		state := run.State
 		if v.state != "" && len(run.Pending) == 0 && state == wire.StateRunning {
-			state = "answered" // nothing runs in a folder
+			state = "answered" // nothing runs in a stopped daemon's folder
 		}
 		fmt.Fprintf(p.Out, "%s; run %s: %s\n", said, cli.Clean(run.ID), cli.Clean(state))
-		p.next(run, v.hint(), state)
+		p.printNext(run, v.hint(), state)
 		return nil
 	})
 }
 
-// confirm has the person who allows a call say that it was seen. Who names the digest has
-// seen the call before.
-func (p *clientVerbs) confirm(ctx context.Context, v approvalVerdict, c wire.Pending, whole bool) error {
+// confirm asks the person who allows a call to confirm it. A caller that gives the digest has seen the call
+// before.
+func (p *clientVerbs) confirm(ctx context.Context, v approvalFlags, c wire.Pending, whole bool) error {
 	switch {
 	case v.verb != "allow" || v.yes || v.digest != "" || v.asJSON:
 		return nil
@@ -319,7 +318,7 @@ func (p *clientVerbs) confirm(ctx context.Context, v approvalVerdict, c wire.Pen
 	if err != nil {
 		return cli.Failed(cli.Refused, err)
 	}
-	defer func() { _ = tty.Close() }() // the terminal stays the user's
+	defer func() { _ = tty.Close() }() // the error of a close cannot change the verdict
 	question := "Allow it?"
 	if !whole {
 		question = "Not everything is shown above. Allow it?"
@@ -336,8 +335,8 @@ func (p *clientVerbs) confirm(ctx context.Context, v approvalVerdict, c wire.Pen
 	return nil
 }
 
-// remedy adds to the exit of a word that does not count whose word would.
-func (v approvalVerdict) remedy(exit, err error, c wire.Pending) error {
+// remedy adds who may approve to the exit of a verdict that did not count.
+func (v approvalFlags) remedy(exit, err error, c wire.Pending) error {
 	var e *cli.Exit
 	if !errors.As(exit, &e) {
 		return exit
@@ -367,13 +366,13 @@ func (v approvalVerdict) remedy(exit, err error, c wire.Pending) error {
 		strings.Join(owners, " or "), did, fix))
 }
 
-// next says what a run still waits for, and how to go on.
-func (p *clientVerbs) next(run wire.Run, place, state string) {
+// printNext prints what a run still waits for, and how to resume it.
+func (p *clientVerbs) printNext(run wire.Run, place, state string) {
 	for _, c := range run.Pending {
 		fmt.Fprintf(p.Out, "call %s of %s waits for %s\n", cli.Clean(c.ID), cli.Visible(c.Bridge), waitsFor(c))
 	}
 	if state == "answered" {
-		policy, with := "POLICY", "the policy and every --bridge" // a folder of an older ringd does not say which
+		policy, with := "POLICY", "the policy and every --bridge" // an older ringd did not store the path
 		if run.PolicyPath != "" {
 			policy, with = cli.Clean(cli.Word(run.PolicyPath)), "every --bridge"
 		}
@@ -392,9 +391,8 @@ func waitsFor(c wire.Pending) string {
 	return "its harness"
 }
 
-// choose is the call that is meant: the one that is named, or the only one that
-// waits for an approver.
-func choose(run wire.Run, named []string) (wire.Pending, error) {
+// chooseCall returns the named call, or the only one that waits for an approver.
+func chooseCall(run wire.Run, named []string) (wire.Pending, error) {
 	var waiting []string
 	var only wire.Pending
 	for _, c := range run.Pending {
@@ -421,7 +419,7 @@ func choose(run wire.Run, named []string) (wire.Pending, error) {
 }
 
 func newRevoke(p *clientVerbs) *cobra.Command {
-	var w place
+	var w endpoint
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "revoke RUN GRANT…",
@@ -442,7 +440,7 @@ Exit codes: 0 revoked, 1 refused, 2 usage or no daemon.`,
 					return cli.Usage("%q is not a grant: want bridge:NAME, host:NAME, exec:PATH or import:NAME", g)
 				}
 			}
-			return p.with(cmd.Context(), w, func(d Desk) error {
+			return p.withDesk(cmd.Context(), w, func(d Desk) error {
 				id, err := d.RunID(cmd.Context(), args[0])
 				if err != nil {
 					return err
@@ -470,7 +468,7 @@ func (p *clientVerbs) stateOf(run wire.Run, asJSON bool) error {
 }
 
 func newSessions(p *clientVerbs) *cobra.Command {
-	var w place
+	var w endpoint
 	var asJSON, wide bool
 	cmd := &cobra.Command{
 		Use:   "sessions",
@@ -480,7 +478,7 @@ same agent and actor. AGE is the time since the last run. Drop removes one.`,
 		Example: "  ringd sessions\n  ringd sessions drop notebook",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.with(cmd.Context(), w, func(d Desk) error {
+			return p.withDesk(cmd.Context(), w, func(d Desk) error {
 				list, err := d.Sessions(cmd.Context())
 				if err != nil {
 					return d.Refused(err)
@@ -509,16 +507,16 @@ same agent and actor. AGE is the time since the last run. Drop removes one.`,
 }
 
 func newDrop(p *clientVerbs) *cobra.Command {
-	var w place
+	var w endpoint
 	cmd := &cobra.Command{
 		Use:     "drop NAME",
 		Short:   "Drop a session",
 		Example: "  ringd sessions drop notebook",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.with(cmd.Context(), w, func(d Desk) error {
+			return p.withDesk(cmd.Context(), w, func(d Desk) error {
 				if err := d.DropSession(cmd.Context(), args[0]); err != nil {
-					return w.absent(d.Refused(err), err, fmt.Sprintf("session %q", args[0]), "sessions")
+					return w.notFound(d.Refused(err), err, fmt.Sprintf("session %q", args[0]), "sessions")
 				}
 				return nil
 			})
@@ -528,14 +526,14 @@ func newDrop(p *clientVerbs) *cobra.Command {
 	return cmd
 }
 
-// maxCompleted bounds what completion offers.
+// maxCompleted limits the suggestions of shell completion.
 const maxCompleted = 50
 
-// complete offers the runs that wait, and then their calls.
-func (p *clientVerbs) complete(cmd *cobra.Command, w *place) {
+// complete suggests the waiting runs, and then their calls.
+func (p *clientVerbs) complete(cmd *cobra.Command, w *endpoint) {
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		const none = cobra.ShellCompDirectiveNoFileComp
-		d, err := p.open(cmd.Context(), *w)
+		d, err := p.openDesk(cmd.Context(), *w)
 		if err != nil {
 			return nil, none
 		}
@@ -561,7 +559,7 @@ func (p *clientVerbs) complete(cmd *cobra.Command, w *place) {
 	}
 }
 
-// completeRuns offers the newest runs of the daemon in some states; none is all.
+// completeRuns suggests the newest runs of the daemon in the given states. No states means all.
 func (p *clientVerbs) completeRuns(cmd *cobra.Command, at *cli.Daemon, states ...string) {
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		const none = cobra.ShellCompDirectiveNoFileComp

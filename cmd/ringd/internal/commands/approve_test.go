@@ -22,7 +22,7 @@ func TestNext(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		p := &clientVerbs{ClientsConfig{Program: &cli.Program{Out: &out}}}
-		p.next(wire.Run{ID: "r1", PolicyPath: path}, " --state st", "answered")
+		p.printNext(wire.Run{ID: "r1", PolicyPath: path}, " --state st", "answered")
 		if out.String() != want {
 			t.Errorf("%q prints %q, want %q", path, out.String(), want)
 		}

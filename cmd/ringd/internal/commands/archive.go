@@ -14,10 +14,10 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// NewArchive returns the verb archive, which stands below audit.
+// NewArchive returns the command archive, which is below audit.
 func NewArchive(cfg ClientsConfig) *cobra.Command {
 	p := &clientVerbs{cfg}
-	var w place
+	var w endpoint
 	var before, to string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -73,18 +73,18 @@ func (p *clientVerbs) archiveOrder(before string) (o wire.ArchiveOrder, err erro
 	return o, err
 }
 
-func (p *clientVerbs) archive(ctx context.Context, w place, to, before string, asJSON bool) (err error) {
+func (p *clientVerbs) archive(ctx context.Context, w endpoint, to, before string, asJSON bool) (err error) {
 	if to != "" {
 		if to, err = filepath.Abs(to); err != nil {
 			return cli.Usage("--to: %w", err)
 		}
 	}
-	d, err := p.open(ctx, w)
+	d, err := p.openDesk(ctx, w)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	o, err := p.archiveOrder(before) // the records of the start are older, too
+	o, err := p.archiveOrder(before) // after open, so that --before covers the records of opening
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,8 @@
-// This file stays with one run of a daemon in this process: it prints its
-// console as it comes, asks the person at the terminal when it waits for an
-// approver, and returns how it ended or that it waits.
+// Attendant stays with one run of a daemon in this process. It prints the console as it comes. If the run
+// waits for an approver, it asks the person at the terminal. It returns how the run ended, or that it waits.
 //
-// It approves nothing by itself: a yes was typed, for the arguments that were
-// shown. A run that nobody here can let go on is kept where there is a state
-// folder, and ended where there is none.
+// It never approves by itself: a "yes" was typed for the arguments that were shown. A run that nobody here
+// can continue is stored if there is a state folder, and ended if there is none.
 
 package commands
 
@@ -24,7 +22,7 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Daemon is what runs the program. daemon.Daemon implements it.
+// Daemon runs the program; daemon.Daemon implements it.
 type Daemon interface {
 	Events(ctx context.Context, a daemon.Actor, id string, after int64) ([]wire.Event, error)
 	GetRun(ctx context.Context, a daemon.Actor, id string, wait time.Duration) (wire.Run, error)
@@ -33,25 +31,25 @@ type Daemon interface {
 	CancelRun(ctx context.Context, a daemon.Actor, id string) (wire.Run, error)
 }
 
-// Terminal asks a person. cli.prompt implements it.
+// Terminal asks a person; cli.prompt implements it.
 type Terminal interface {
 	Ask(ctx context.Context, page cli.Page, q cli.Question, as string) (cli.PromptAnswer, error)
 }
 
-// AttendConfig is what an Attendant is made of. All but Terminal, Lacks and Rule is required.
+// AttendConfig configures an Attendant. All fields but Terminal, Lacks and Rule are required.
 type AttendConfig struct {
 	*cli.Program
 	Daemon   Daemon
-	Actor    daemon.Actor     // that the run belongs to
-	Approver waiting.Approver // who sits at Terminal
-	Terminal Terminal         // nil: nobody is asked
-	Keep     bool             // a run that waits stays in its state folder
-	JSON     bool             // Out is for the outcome alone
-	Shown    int64            // the last line of the console that an earlier part of the run has shown
-	// Lacks is why a call of a run that waits could not begin here if it were approved;
-	// nobody is asked about it then. nil: it always could.
+	Actor    daemon.Actor     // owner of the run
+	Approver waiting.Approver // the person at Terminal
+	Terminal Terminal         // nil if nobody can be asked
+	Keep     bool             // store a waiting run in the state folder
+	JSON     bool             // print only the outcome to Out
+	Shown    int64            // the last console line that an earlier part of the run has shown
+	// Lacks returns why a call of a waiting run could not begin here after an approval. The person is then
+	// not asked about it. If Lacks is nil, every call could begin.
 	Lacks func(run wire.Run, c wire.Pending) error
-	// Rule is the rule by which a bridge of an agent waits; nil: not known.
+	// Rule returns the rule that makes a bridge of an agent wait. It may be nil.
 	Rule func(agent, bridge string) *profiles.Rule
 	Now  func() time.Time
 }
@@ -60,10 +58,10 @@ type AttendConfig struct {
 type Attendant struct {
 	AttendConfig
 	after, printed int64
-	asked          map[string]bool // calls that the person here has spoken on
+	asked          map[string]bool // calls that the person here has decided
 
-	// Of a script: what of its standard streams was shown, and that the rest of it
-	// comes at the end, since some was missed.
+	// For a script: how much of its standard streams was shown. If some was missed, the rest is shown at the
+	// end.
 	stdout, stderr int
 	missed         bool
 }
@@ -73,33 +71,33 @@ func NewAttendant(cfg AttendConfig) *Attendant {
 	return &Attendant{AttendConfig: cfg, printed: cfg.Shown, asked: map[string]bool{}}
 }
 
-// Attend follows the run until it ends, or waits for somebody who is not here.
-// When ctx ends first the run is cancelled, but for one that waits and is kept.
+// Attend follows the run until it ends or waits for somebody who is not here. If ctx ends first, the run is
+// cancelled, unless it waits and is stored.
 func (a *Attendant) Attend(ctx context.Context, id string) (wire.Run, error) {
 	for {
 		run, err := a.follow(ctx, id)
 		if err != nil || run.State != string(executors.StatePaused) {
 			return run, err
 		}
-		on, err := a.settle(ctx, run)
+		on, err := a.askAll(ctx, run)
 		if err != nil && !a.Keep {
 			return wire.Run{}, errors.Join(err, a.end(ctx, id))
 		}
 		switch {
 		case err != nil:
 			if now, gone := a.Daemon.GetRun(context.WithoutCancel(ctx), a.Actor, id, 0); gone == nil {
-				run = now // with the answers that it has by now
+				run = now // with the answers so far
 			}
 			return run, err
 		case !on && a.Keep:
 			return a.Daemon.GetRun(context.WithoutCancel(ctx), a.Actor, id, 0)
 		case !on:
-			return a.give(ctx, run)
+			return a.endUnanswered(ctx, run)
 		}
 	}
 }
 
-// follow prints what comes and returns the run when it has ended or waits.
+// follow prints the events and returns the run when it has ended or waits.
 func (a *Attendant) follow(ctx context.Context, id string) (wire.Run, error) {
 	for {
 		events, err := a.Daemon.Events(ctx, a.Actor, id, a.after)
@@ -111,8 +109,10 @@ func (a *Attendant) follow(ctx context.Context, id string) (wire.Run, error) {
 		}
 		stopped, pending := a.take(events)
 		if !stopped {
-			if pending {
-				if err := a.held(ctx, id); err != nil {
+			if slices.ContainsFunc(events, func(e wire.Event) bool {
+				return e.Call != nil && e.Call.State == "pending"
+			}) {
+				if err := a.askHeld(ctx, id); err != nil {
 					return wire.Run{}, err
 				}
 			}
@@ -124,7 +124,7 @@ func (a *Attendant) follow(ctx context.Context, id string) (wire.Run, error) {
 				a.show(c)
 			}
 			if a.missed {
-				a.rest(run)
+				a.printRest(run)
 			}
 			return run, err
 		}
@@ -155,7 +155,7 @@ func (a *Attendant) show(c wire.ConsoleEntry) {
 	switch {
 	case c.Level != executors.LevelStdout && c.Level != executors.LevelStderr:
 	case a.missed:
-		return // it comes with the rest
+		return // printed with the rest
 	case c.Level == executors.LevelStdout:
 		a.stdout += len(c.Text)
 	default:
@@ -164,8 +164,8 @@ func (a *Attendant) show(c wire.ConsoleEntry) {
 	a.Program.Console(c, a.JSON)
 }
 
-// rest shows what of the streams of a script came too fast to be followed.
-func (a *Attendant) rest(run wire.Run) {
+// printRest prints the part of a script's streams that was missed.
+func (a *Attendant) printRest(run wire.Run) {
 	a.missed = false
 	if n := min(a.stdout, len(run.Stdout)); n < len(run.Stdout) {
 		a.Program.Console(wire.ConsoleEntry{Level: executors.LevelStdout, Text: run.Stdout[n:]}, a.JSON)
@@ -176,9 +176,9 @@ func (a *Attendant) rest(run wire.Run) {
 	a.stdout, a.stderr = len(run.Stdout), len(run.Stderr)
 }
 
-// held asks about the calls that a program is held for: it does not pause. When
-// nobody here can say, the run ends: it could only wait until it is refused.
-func (a *Attendant) held(ctx context.Context, id string) error {
+// askHeld asks about the calls of a program that cannot pause. If nobody here can answer, it ends the run, which
+// could only wait until the call is refused.
+func (a *Attendant) askHeld(ctx context.Context, id string) error {
 	run, err := a.Daemon.GetRun(context.WithoutCancel(ctx), a.Actor, id, 0)
 	if err != nil || run.State != wire.StateRunning {
 		return err
@@ -187,7 +187,7 @@ func (a *Attendant) held(ctx context.Context, id string) error {
 		if !c.Held {
 			continue
 		}
-		spoke, err := a.speak(ctx, run, c)
+		spoke, err := a.askOne(ctx, run, c)
 		if spoke && err == nil {
 			now, err := a.Daemon.GetRun(context.WithoutCancel(ctx), a.Actor, id, 0)
 			spoke = err != nil || !slices.ContainsFunc(now.Pending, func(p wire.Pending) bool { return p.ID == c.ID })
@@ -195,20 +195,20 @@ func (a *Attendant) held(ctx context.Context, id string) error {
 		switch {
 		case errors.Is(err, waiting.ErrExpired), errors.Is(err, waiting.ErrEnded), errors.Is(err, waiting.ErrDecided),
 			errors.Is(err, waiting.ErrNotWaiting):
-			// It is settled, and the run goes on or has ended.
+			// The call is decided, and the run continues or has ended.
 		case err != nil:
 			return errors.Join(err, a.end(ctx, id))
 		case !spoke:
 			fmt.Fprintf(a.Err, "ringd: the program is ended: call %s of %s waits for %s, %s\n%s", c.ID,
-				cli.Visible(c.Bridge), article(c.For), a.absent(c), a.hint())
+				cli.Visible(c.Bridge), article(c.For), a.whyUnanswered(c), a.heldHint())
 			return a.end(ctx, id)
 		}
 	}
 	return nil
 }
 
-// hint says what would help a program that is held and cannot be kept.
-func (a *Attendant) hint() string {
+// heldHint returns a remedy for a held program that cannot be stored.
+func (a *Attendant) heldHint() string {
 	if !a.Keep {
 		return ""
 	}
@@ -216,8 +216,8 @@ func (a *Attendant) hint() string {
 		"    terminal, and a daemon (ringd serve, ringd run --socket) lets others approve\n"
 }
 
-// absent says why nobody here answers a call.
-func (a *Attendant) absent(c wire.Pending) string {
+// whyUnanswered returns why nobody here answers a call.
+func (a *Attendant) whyUnanswered(c wire.Pending) string {
 	if c.For != "approver" {
 		return "which a daemon gives it: see `ringd serve`"
 	}
@@ -230,8 +230,7 @@ func (a *Attendant) absent(c wire.Pending) string {
 	return "and nobody answers"
 }
 
-// interrupted ends a run that the user does not wait for any more. One that
-// waits already is left alone where it is kept.
+// interrupted ends a run after an interrupt. A run that waits and is stored is left alone.
 func (a *Attendant) interrupted(ctx context.Context, id string) (wire.Run, error) {
 	if a.Keep {
 		run, err := a.Daemon.GetRun(context.WithoutCancel(ctx), a.Actor, id, 0)
@@ -252,15 +251,14 @@ func (a *Attendant) cancel(ctx context.Context, id string) (wire.Run, error) {
 	return final, err
 }
 
-// give ends a run that waits for somebody who is not here, and tells why: it is
-// kept nowhere.
-func (a *Attendant) give(ctx context.Context, run wire.Run) (wire.Run, error) {
+// endUnanswered ends a run that waits for somebody who is not here, and prints why. The run is not stored anywhere.
+func (a *Attendant) endUnanswered(ctx context.Context, run wire.Run) (wire.Run, error) {
 	final, err := a.cancel(ctx, run.ID)
 	if err != nil || ctx.Err() != nil || len(run.Pending) == 0 || final.State != string(executors.StateCancelled) {
 		return final, err
 	}
 	c := run.Pending[0]
-	why := a.absent(c)
+	why := a.whyUnanswered(c)
 	final.Error = &wire.RunError{Name: "Unanswered",
 		Message: fmt.Sprintf("call %s of %s waits for %s, %s", c.ID, cli.Visible(c.Bridge), article(c.For), why)}
 	fmt.Fprint(a.Err, "ringd: the run is ended: it cannot continue here\n"+
@@ -280,9 +278,9 @@ func (a *Attendant) end(ctx context.Context, id string) error {
 	return err
 }
 
-// settle asks about the calls of a run that waits, and has it go on when all are
-// answered. It reports whether it goes on.
-func (a *Attendant) settle(ctx context.Context, run wire.Run) (on bool, err error) {
+// askAll asks about the calls of a waiting run and resumes it when all are answered. It reports whether the
+// run continues.
+func (a *Attendant) askAll(ctx context.Context, run wire.Run) (on bool, err error) {
 	if a.Terminal != nil && a.Lacks != nil {
 		for _, c := range run.Pending {
 			if err := a.Lacks(run, c); err != nil {
@@ -291,7 +289,7 @@ func (a *Attendant) settle(ctx context.Context, run wire.Run) (on bool, err erro
 		}
 	}
 	for _, c := range run.Pending {
-		if spoke, err := a.speak(ctx, run, c); err != nil || !spoke {
+		if spoke, err := a.askOne(ctx, run, c); err != nil || !spoke {
 			return false, err
 		}
 	}
@@ -303,9 +301,8 @@ func (a *Attendant) settle(ctx context.Context, run wire.Run) (on bool, err erro
 	return err == nil, err
 }
 
-// speak asks about one call and gives the answer to the daemon. It reports whether
-// there was one.
-func (a *Attendant) speak(ctx context.Context, run wire.Run, c wire.Pending) (spoke bool, err error) {
+// askOne asks about one call and sends the answer to the daemon. It reports whether there was an answer.
+func (a *Attendant) askOne(ctx context.Context, run wire.Run, c wire.Pending) (spoke bool, err error) {
 	if c.For != "approver" || a.Terminal == nil || a.asked[c.ID] {
 		return false, nil
 	}
@@ -314,11 +311,11 @@ func (a *Attendant) speak(ctx context.Context, run wire.Run, c wire.Pending) (sp
 		Run: run.ID, Agent: run.Agent, Pending: c, Rule: a.ruleOf(run.Agent, c), Now: a.Now(),
 	}, strings.Join(who.Stands, ""))
 	if err != nil {
-		return false, a.unanswered(ctx, err)
+		return false, a.ignoreUnanswered(ctx, err)
 	}
 	word := wire.ApprovalAnswer{Verdict: "allow", Digest: c.Digest, Reason: answer.Reason, As: answer.As}
 	if answer.As != "" {
-		who.Stands = []string{answer.As} // the word of who sits here, as --as is
+		who.Stands = []string{answer.As} // the person at the terminal chose the owner, as --as does
 	}
 	if !answer.Allow {
 		word.Verdict = "deny"
@@ -333,23 +330,23 @@ func (a *Attendant) speak(ctx context.Context, run wire.Run, c wire.Pending) (sp
 	return true, nil
 }
 
-// ruleOf is the rule by which a call waits.
+// ruleOf returns the rule that makes a call wait.
 func (a *Attendant) ruleOf(agent string, c wire.Pending) *profiles.Rule {
 	if c.Rule != nil {
 		return c.Rule
 	}
-	return a.rule(agent, c.Bridge)
+	return a.configuredRule(agent, c.Bridge)
 }
 
-// unanswered makes a question that nobody answered no error: the run waits on.
-func (a *Attendant) unanswered(ctx context.Context, err error) error {
+// ignoreUnanswered drops the error of a question without an answer, because the run still waits.
+func (a *Attendant) ignoreUnanswered(ctx context.Context, err error) error {
 	if ctx.Err() != nil || errors.Is(err, cli.ErrNoAnswer) {
 		return nil
 	}
 	return err
 }
 
-func (a *Attendant) rule(agent, bridge string) *profiles.Rule {
+func (a *Attendant) configuredRule(agent, bridge string) *profiles.Rule {
 	if a.Rule == nil {
 		return nil
 	}

@@ -54,7 +54,11 @@ func (f *fake) Events(ctx context.Context, _ daemon.Actor, _ string, after int64
 		return nil, fmt.Errorf("nothing comes after %d", after)
 	}
 	return []wire.Event{
-		{Seq: f.seq, Type: wire.EventConsole, Console: &wire.ConsoleEntry{Seq: f.seq, Text: fmt.Sprint("line ", f.seq)}},
+		{
+			Seq:     f.seq,
+			Type:    wire.EventConsole,
+			Console: &wire.ConsoleEntry{Seq: f.seq, Text: fmt.Sprint("line ", f.seq)},
+		},
 		{Seq: f.seq, Type: wire.EventState, State: f.state},
 	}, nil
 }
@@ -71,10 +75,16 @@ func (f *fake) GetRun(context.Context, daemon.Actor, string, time.Duration) (wir
 	return run, nil
 }
 
-func (f *fake) Approve(ctx context.Context, who waiting.Approver, run, call string, a wire.ApprovalAnswer) (
-	wire.Run, error) {
-	f.did = append(f.did, strings.TrimSpace(fmt.Sprintf("%s %s %s %s as %q by %s", a.Verdict, call, a.Digest, a.Reason,
-		a.As, who.Name)))
+func (f *fake) Approve(
+	ctx context.Context,
+	who waiting.Approver,
+	run, call string,
+	a wire.ApprovalAnswer,
+) (wire.Run, error) {
+	f.did = append(
+		f.did,
+		strings.TrimSpace(fmt.Sprintf("%s %s %s %s as %q by %s", a.Verdict, call, a.Digest, a.Reason, a.As, who.Name)),
+	)
 	if f.refuse != nil {
 		return wire.Run{}, f.refuse
 	}
@@ -129,8 +139,8 @@ func (p *person) Ask(_ context.Context, _ cli.Page, q cli.Question, as string) (
 }
 
 var (
-	yes = cli.PromptAnswer{Allow: true}
-	no  = cli.PromptAnswer{}
+	yes          = cli.PromptAnswer{Allow: true}
+	cannotRepeat = cli.PromptAnswer{}
 )
 
 func TestAttend(t *testing.T) {
@@ -151,14 +161,13 @@ func TestAttend(t *testing.T) {
 			[]string{`allow c1 sha256:c1  as "" by uid:1`, "resume"}, "done", ""},
 		{"yes, for an owner", newFake(one), &person{says: []cli.PromptAnswer{yes}}, false, []string{"group:a@b.example"},
 			[]string{`allow c1 sha256:c1  as "group:a@b.example" by uid:1`, "resume"}, "done", ""},
-		{"no", newFake(one), &person{says: []cli.PromptAnswer{no}}, false, nil,
+		{"no", newFake(one), &person{says: []cli.PromptAnswer{cannotRepeat}}, false, nil,
 			[]string{`deny c1 sha256:c1 denied at the terminal as "" by uid:1`, "resume"}, "done", ""},
 		{"no, with a reason", newFake(one), &person{says: []cli.PromptAnswer{{Reason: "too much"}}}, false, nil,
 			[]string{`deny c1 sha256:c1 too much as "" by uid:1`, "resume"}, "done", ""},
 		{"a wave and another", newFake([]wire.Pending{pending("c1", "approver"), pending("c2", "approver")}, []wire.Pending{pending("c3", "approver")}),
-			&person{says: []cli.PromptAnswer{yes, no, yes}}, false, nil,
-			[]string{`allow c1 sha256:c1  as "" by uid:1`, `deny c2 sha256:c2 denied at the terminal as "" by uid:1`,
-				"resume", `allow c3 sha256:c3  as "" by uid:1`, "resume"}, "done", ""},
+			&person{says: []cli.PromptAnswer{yes, cannotRepeat, yes}}, false, nil,
+			[]string{`allow c1 sha256:c1  as "" by uid:1`, `deny c2 sha256:c2 denied at the terminal as "" by uid:1`, "resume", `allow c3 sha256:c3  as "" by uid:1`, "resume"}, "done", ""},
 		{"no terminal", newFake(one), nil, false, nil, []string{"cancel"}, "cancelled", ""},
 		{"no terminal, kept", newFake(one), nil, true, nil, nil, "paused", ""},
 		{"nobody answers", newFake(one), &person{err: cli.ErrNoAnswer}, false, nil, []string{"cancel"}, "cancelled", ""},
@@ -313,7 +322,11 @@ func (f *script) Events(ctx context.Context, _ daemon.Actor, _ string, after int
 	case after < 2:
 		return []wire.Event{
 			{Seq: 1, Type: wire.EventConsole, Console: &wire.ConsoleEntry{Seq: 1, Level: "stdout", Text: "one "}},
-			{Seq: 2, Type: wire.EventCall, Call: &wire.CallEvent{ID: "c1", Bridge: "exec:/usr/bin/git", State: "pending"}},
+			{
+				Seq:  2,
+				Type: wire.EventCall,
+				Call: &wire.CallEvent{ID: "c1", Bridge: "exec:/usr/bin/git", State: "pending"},
+			},
 		}, nil
 	case !f.settled && f.state == "running":
 		return nil, errors.New("nobody has settled it")
@@ -321,14 +334,21 @@ func (f *script) Events(ctx context.Context, _ daemon.Actor, _ string, after int
 	if f.state == "running" {
 		f.state = "done"
 	}
-	list := []wire.Event{{Seq: 3, Type: wire.EventConsole, Console: &wire.ConsoleEntry{
-		Seq: 2, Level: "stdout", Text: "two "}}}
+	list := []wire.Event{
+		{Seq: 3, Type: wire.EventConsole, Console: &wire.ConsoleEntry{Seq: 2, Level: "stdout", Text: "two "}},
+	}
 	if f.lost {
 		list = []wire.Event{{Seq: 3, Type: wire.EventGap, Missed: 1}}
 	}
-	return append(list, wire.Event{Seq: 4, Type: wire.EventConsole,
-		Console: &wire.ConsoleEntry{Seq: 3, Level: "stdout", Text: "three"}},
-		wire.Event{Seq: 5, Type: wire.EventState, State: f.state}), nil
+	return append(
+		list,
+		wire.Event{
+			Seq:     4,
+			Type:    wire.EventConsole,
+			Console: &wire.ConsoleEntry{Seq: 3, Level: "stdout", Text: "three"},
+		},
+		wire.Event{Seq: 5, Type: wire.EventState, State: f.state},
+	), nil
 }
 
 func (f *script) GetRun(context.Context, daemon.Actor, string, time.Duration) (wire.Run, error) {
@@ -344,8 +364,12 @@ func (f *script) GetRun(context.Context, daemon.Actor, string, time.Duration) (w
 	return run, nil
 }
 
-func (f *script) Approve(_ context.Context, _ waiting.Approver, _, call string, a wire.ApprovalAnswer) (
-	wire.Run, error) {
+func (f *script) Approve(
+	_ context.Context,
+	_ waiting.Approver,
+	_, call string,
+	a wire.ApprovalAnswer,
+) (wire.Run, error) {
 	f.did = append(f.did, a.Verdict+" "+call)
 	f.settled = f.refuse == nil && a.Reason != "one of two"
 	return wire.Run{}, f.refuse
@@ -373,12 +397,19 @@ func TestAttendHeld(t *testing.T) {
 		{"its harness", &person{says: []cli.PromptAnswer{{Allow: true}}}, false, nil, []string{"cancel"}, "cancelled", "one two three"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := &script{fake: &fake{state: "running", refuse: tt.err}, lost: tt.lost,
-				harness: tt.name == "its harness"}
+			f := &script{
+				fake:    &fake{state: "running", refuse: tt.err},
+				lost:    tt.lost,
+				harness: tt.name == "its harness",
+			}
 			var out, errs bytes.Buffer
-			cfg := commands.AttendConfig{Program: &cli.Program{Out: &out, Err: &errs}, Daemon: f,
+			cfg := commands.AttendConfig{
+				Program:  &cli.Program{Out: &out, Err: &errs},
+				Daemon:   f,
 				Actor:    daemon.Actor{Name: "uid:1"},
-				Approver: waiting.Approver{Name: "uid:1"}, Now: func() time.Time { return time.Unix(1e9, 0) }}
+				Approver: waiting.Approver{Name: "uid:1"},
+				Now:      func() time.Time { return time.Unix(1e9, 0) },
+			}
 			if tt.says != nil {
 				cfg.Terminal = tt.says
 			}
@@ -404,9 +435,9 @@ func TestAttendHeld(t *testing.T) {
 func TestAttendAhead(t *testing.T) {
 	f := &before{fake: &fake{state: "running"}}
 	var errs bytes.Buffer
-	run, err := commands.NewAttendant(commands.AttendConfig{
-		Program: &cli.Program{Out: io.Discard, Err: &errs}, Daemon: f, Actor: daemon.Actor{Name: "uid:1"},
-		Keep: true, Now: func() time.Time { return time.Unix(1e9, 0) }}).Attend(t.Context(), "r1")
+	run, err := commands.NewAttendant(commands.AttendConfig{Program: &cli.Program{Out: io.Discard, Err: &errs}, Daemon: f, Actor: daemon.Actor{Name: "uid:1"},
+		Keep: true, Now: func() time.Time { return time.Unix(1e9, 0) }}).
+		Attend(t.Context(), "r1")
 	if err != nil || run.State != "paused" || len(f.did) > 0 || errs.Len() > 0 {
 		t.Errorf("%s %v %v %q", run.State, err, f.did, errs.String())
 	}
@@ -417,8 +448,13 @@ type before struct{ *fake }
 
 func (f *before) Events(_ context.Context, _ daemon.Actor, _ string, after int64) ([]wire.Event, error) {
 	if after < 1 {
-		return []wire.Event{{Seq: 1, Type: wire.EventCall, Call: &wire.CallEvent{
-			ID: "c1", Bridge: "exec:/usr/bin/git", State: "pending"}}}, nil
+		return []wire.Event{
+			{
+				Seq:  1,
+				Type: wire.EventCall,
+				Call: &wire.CallEvent{ID: "c1", Bridge: "exec:/usr/bin/git", State: "pending"},
+			},
+		}, nil
 	}
 	if f.state == "running" {
 		f.state = "paused"

@@ -1,5 +1,5 @@
-// This file holds the verbs that read the audit log of a state folder:
-// verify, tail and query. They write nothing and need no daemon.
+// The commands that read the audit log of a state folder: verify, tail and query. They write nothing and need
+// no daemon.
 
 package commands
 
@@ -27,10 +27,10 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// tailEvery is how often `audit tail -f` looks for more.
+// tailEvery is how often `audit tail -f` reads new records.
 const tailEvery = 200 * time.Millisecond
 
-// AuditConfig is what the verbs are made of.
+// AuditConfig configures the commands.
 type AuditConfig struct {
 	*cli.Program
 	Now func() time.Time
@@ -38,7 +38,7 @@ type AuditConfig struct {
 
 type auditVerbs struct{ AuditConfig }
 
-// NewAudit returns the verb audit with those below it, and more of them.
+// NewAudit returns the command audit with its subcommands, and the given ones.
 func NewAudit(cfg AuditConfig, more ...*cobra.Command) *cobra.Command {
 	p := &auditVerbs{cfg}
 	var state string
@@ -130,7 +130,7 @@ func bindArchive(cmd *cobra.Command, into *[]string) {
 	cmd.Flags().StringSliceVar(into, "archive", nil, "folders of archived segments to read as well")
 }
 
-// auditDir is the log of a state folder that has one. It makes state absolute.
+// auditDir returns the folder of the log of a state folder. It makes state absolute.
 func (p *auditVerbs) auditDir(state *string) (string, error) {
 	*state = cmp.Or(*state, p.Env.State)
 	if *state == "" {
@@ -167,8 +167,8 @@ func publicKey(state, file string) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-// storedHead is the newest record that the store knows of. A log that lacks it
-// was cut, which the log alone cannot show. The daemon may be at work.
+// storedHead returns the newest record that the store knows of. If the log lacks it, the log was cut, which
+// the log alone cannot show. A daemon may be running.
 func (p *auditVerbs) storedHead(ctx context.Context, state string) (audit.Head, string, error) {
 	head, err := store.ReadAuditHead(ctx, cli.Layout(state).Store)
 	switch {
@@ -186,7 +186,7 @@ func (p *auditVerbs) storedHead(ctx context.Context, state string) (audit.Head, 
 	return out, "", nil
 }
 
-// auditFlags are the filters that tail and query share.
+// auditFlags holds the filters of tail and query.
 type auditFlags struct {
 	run, agent, actor, call, capability, verdict string
 	kinds                                        []string
@@ -214,7 +214,7 @@ func (f *auditFlags) bind(cmd *cobra.Command) {
 	cli.OneOf(cmd, "kind", auditKinds()...)
 }
 
-// auditKinds are the words of --kind.
+// auditKinds returns the values of --kind.
 func auditKinds() []string {
 	var out []string
 	for _, k := range audit.Kinds() {
@@ -247,7 +247,7 @@ func (f *auditFlags) filter(now time.Time) (audit.Filter, error) {
 	return out, err
 }
 
-// runOf is the whole id of the run of the log that given stands for; "" stands for none.
+// runOf returns the whole id of the run of the log that begins with given, or "" if given is empty.
 func runOf(ctx context.Context, dir string, archive []string, given string) (string, error) {
 	if given == "" {
 		return "", nil
@@ -272,7 +272,7 @@ func runOf(ctx context.Context, dir string, archive []string, given string) (str
 	})
 }
 
-// unknownKind refuses a word of --kind.
+// unknownKind returns the error for a wrong value of --kind.
 func unknownKind(word string) error {
 	names := auditKinds()
 	if i := spelling.Of(word, names, spelling.Effort{Names: 256, Letters: 4096}); i >= 0 {
@@ -282,7 +282,7 @@ func unknownKind(word string) error {
 		audit.RunAsked, audit.CallDecided, audit.EgressDecided)
 }
 
-// parseMoment reads a time (RFC 3339) or an age such as 2h or 30d; "" is the zero time. The error
+// parseMoment parses a time (RFC 3339) or an age such as 2h or 30d. An empty text is the zero time. The error
 // names the flag.
 func parseMoment(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
@@ -299,7 +299,7 @@ func parseMoment(flag, text string, now time.Time) (time.Time, error) {
 	return t, nil
 }
 
-// lineHelp says what a line of a record has.
+// lineHelp describes the line of a record.
 const lineHelp = `At a terminal a record is one line of 80 columns: month, day and time (UTC),
 run, verdict, subject, and the code of the decision. Longer values are cut and
 marked. --long prints whole records; a pipe or a file always gets them. Programs
@@ -322,7 +322,7 @@ func newAuditQuery(p *auditVerbs, state *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := p.begins(dir, f.archive, filter); err != nil {
+			if err := p.printArchiveStart(dir, f.archive, filter); err != nil {
 				return err
 			}
 			if filter.Run, err = runOf(cmd.Context(), dir, f.archive, f.run); err != nil {
@@ -343,7 +343,7 @@ func newAuditQuery(p *auditVerbs, state *string) *cobra.Command {
 	return cmd
 }
 
-// records are those that are asked for, of the archive too where it is named.
+// records returns the selected records, including those of the archive folders.
 func records(ctx context.Context, dir string, archive []string, f audit.Filter) iter.Seq2[audit.Entry, error] {
 	if len(archive) > 0 {
 		return audit.Whole(ctx, dir, archive, f)
@@ -351,9 +351,8 @@ func records(ctx context.Context, dir string, archive []string, f audit.Filter) 
 	return audit.Query(ctx, dir, f)
 }
 
-// begins says where the log begins, if records that are asked for may be archived and
-// the archive is not named.
-func (p *auditVerbs) begins(dir string, archive []string, f audit.Filter) error {
+// printArchiveStart prints where the log begins, if selected records may be in an archive that was not named.
+func (p *auditVerbs) printArchiveStart(dir string, archive []string, f audit.Filter) error {
 	head, err := audit.ReadArchived(dir, nil)
 	if err != nil {
 		return cli.Usage("read log: %w", err)
@@ -412,7 +411,7 @@ func (p *auditVerbs) auditTail(ctx context.Context, dir string, f *auditFlags, f
 		}
 	}
 	if len(kept) < last {
-		if err := p.begins(dir, f.archive, all); err != nil {
+		if err := p.printArchiveStart(dir, f.archive, all); err != nil {
 			return err
 		}
 	}
@@ -439,8 +438,8 @@ func (p *auditVerbs) auditTail(ctx context.Context, dir string, f *auditFlags, f
 	return nil
 }
 
-// printRecord writes a record on a line: short at a terminal, whole elsewhere, since
-// other programs read it there.
+// printRecord prints a record on a line. It is short at a terminal, and whole otherwise, because other
+// programs read it there.
 func (p *auditVerbs) printRecord(e audit.Entry, f *auditFlags) error {
 	page := p.Page(p.Out)
 	if page.Terminal && !f.long && !f.asJSON {

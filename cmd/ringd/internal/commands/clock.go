@@ -14,7 +14,7 @@ import (
 )
 
 func newClock(p *clientVerbs) *cobra.Command {
-	var w place
+	var w endpoint
 	var reason string
 	var accept, asJSON bool
 	cmd := &cobra.Command{
@@ -50,8 +50,8 @@ daemon.`,
 	return cmd
 }
 
-func (p *clientVerbs) acceptTime(ctx context.Context, w place, o wire.ClockOrder, asJSON bool) (err error) {
-	d, err := p.open(ctx, w)
+func (p *clientVerbs) acceptTime(ctx context.Context, w endpoint, o wire.ClockOrder, asJSON bool) (err error) {
+	d, err := p.openDesk(ctx, w)
 	if err != nil {
 		return err
 	}

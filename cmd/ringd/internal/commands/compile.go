@@ -73,7 +73,7 @@ func (c PolicyConfig) writeSet(set *profiles.Set, agent, dir string) error {
 	case agent != "":
 		_, err = fmt.Fprintf(safetext.Bytes(c.Out), "%s\n", parts[agent])
 	default:
-		_, err = fmt.Fprintf(safetext.Bytes(c.Out), "%s\n", whole) // of which the digest is the revision
+		_, err = fmt.Fprintf(safetext.Bytes(c.Out), "%s\n", whole) // the revision is the digest of it
 	}
 	return err
 }
@@ -95,7 +95,7 @@ func writeParts(dir string, whole []byte, parts map[string][]byte) error {
 	return nil
 }
 
-// canonical is the RFC 8785 form of a value.
+// canonical returns the RFC 8785 form of a value.
 func canonical(v any) ([]byte, error) {
 	b, err := json.Marshal(v)
 	if err != nil {

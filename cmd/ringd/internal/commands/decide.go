@@ -1,5 +1,4 @@
-// This file holds the verbs that answer actions and run nothing: decide, for
-// machines, and explain, for people.
+// The commands that decide actions and run nothing: decide, for machines, and explain, for people.
 
 package commands
 
@@ -16,33 +15,33 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// DecideConfig is what the verbs are made of.
+// DecideConfig configures the commands.
 type DecideConfig struct {
 	*cli.Program
 	Now func() time.Time
-	// Compile reads and compiles a policy. What it refuses it has told.
+	// Compile reads and compiles a policy. It has printed what it refuses.
 	Compile func(ctx context.Context, path string) (*profiles.Set, cli.Policy, error)
-	// Layers asks what each layer above a policy, and the policy itself, says of an
-	// action; nil where the policy is not to be found by itself.
+	// Layers returns what the policy and each layer above it decide about an action. It returns nil if the
+	// policy cannot be found on its own.
 	Layers func(ctx context.Context, files cli.Policy, policy string, a layers.AskedAction) (
 		[]layers.LayerAnswer, error)
-	// Scripts says how to start what reads scripts; Workspace and Home are set here.
+	// Scripts configures the process that parses scripts. Workspace and Home are set here.
 	Scripts worker.ScriptsConfig
 	Calls   worker.CallsConfig
 }
 
 type decideVerbs struct{ DecideConfig }
 
-// NewDecide returns the verbs.
+// NewDecide returns the commands.
 func NewDecide(cfg DecideConfig) []*cobra.Command {
 	v := &decideVerbs{cfg}
 	return []*cobra.Command{newDecide(v), newExplain(v)}
 }
 
-// target is whose policy answers.
+// target selects the policy and the agent that decide.
 type target struct {
 	policy           cli.OnePolicy
-	path             string // that policy names
+	path             string // as the policy names it
 	agent, workspace string
 }
 
@@ -52,7 +51,7 @@ func (t *target) bind(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&t.workspace, "workspace", "/workspace", "folder of $WORKSPACE")
 }
 
-// decider is a policy that answers. The caller closes it.
+// decider is a policy that decides. The caller closes it.
 type decider struct {
 	*profiles.Decider
 	set    *profiles.Set
@@ -61,7 +60,7 @@ type decider struct {
 	calls  *worker.Calls
 }
 
-// Close ends the processes that were asked.
+// Close ends the processes that parsed scripts and evaluated guardrails.
 func (d *decider) Close() error { return errors.Join(d.reader.Close(), d.calls.Close()) }
 
 func (v *decideVerbs) decider(ctx context.Context, t target) (*decider, error) {
@@ -124,8 +123,8 @@ be read.`,
 	return cmd
 }
 
-// AgentNamed is the agent that is meant when none is named: the only one of the set,
-// else that of the compact form.
+// AgentNamed returns agent, or a default if it is empty: the only agent of the set, else that of the compact
+// form.
 func AgentNamed(set *profiles.Set, agent string) string {
 	if agent == "" && len(set.Agents) == 1 {
 		for name := range set.Agents {

@@ -8,18 +8,18 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// limit is what one run may use of a host or gateway that is allowed.
+// limit is a limit of one run on the use of an allowed host or gateway.
 type limit struct {
-	// whose entry sets it; absent: the agent's, or the entry has it alone
+	// layer whose entry sets it; absent if the agent's own entry sets it
 	Layer string `json:"layer,omitempty"`
-	// the host of the layer's entry, by all that lies within it together
+	// the host of the layer's entry; all hosts within it share the limit
 	Shared string                `json:"shared,omitempty"`
 	Limits profiles.EgressLimits `json:"limits"`
 	Rule   profiles.Rule         `json:"rule"`
 }
 
-// limits are those that an allowed target counts against: of the layers above, the
-// outermost first, and its own. Nil: none.
+// limits returns the limits of an allowed target: those of the layers, the outermost first, then its own. It
+// may return nil.
 func (d *decider) limits(dec profiles.Decision) (out []limit) {
 	if dec.Verdict != profiles.Allow || dec.Rule == nil {
 		return nil
@@ -51,15 +51,15 @@ func (d *decider) limits(dec profiles.Decision) (out []limit) {
 	return nil
 }
 
-// limits writes what a target counts against.
-func (p explainPage) limits(b *strings.Builder, list []limit) {
+// limits prints the limits of a target.
+func (p explainPrinter) limits(b *strings.Builder, list []limit) {
 	for _, l := range list {
 		text := "of the entry itself: " + amounts(l.Limits)
 		if l.Shared != "" {
 			text = fmt.Sprintf("%s: %s, shared by everything within %s", l.Layer, amounts(l.Limits), l.Shared)
 		}
 		text += fmt.Sprintf(", %s:%d", l.Rule.File, l.Rule.Line)
-		fmt.Fprintf(b, "limits  %s\n", strings.Join(cli.Folded(cli.Block(text), decideTextWidth), "\n        "))
+		fmt.Fprintf(b, "limits  %s\n", strings.Join(cli.Folded(cli.Block(text), explainWidth), "\n        "))
 	}
 }
 

@@ -12,12 +12,16 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// decideLines decides the actions of in, one a line, and runs nothing. A line that is
-// no action is denied, and the next is read. A line above the largest action is denied
-// without being kept. The output is flushed whenever no further line has arrived yet, so that a
-// caller may send one action and wait for its decision.
-func decideLines(ctx context.Context, d *profiles.Decider, revision string, in io.Reader, out io.Writer) (
-	denied bool, err error) {
+// decideLines decides the actions in in, one per line, and runs nothing. A line that is no action is denied,
+// and reading continues. A line longer than the largest action is denied without being stored. The output is
+// flushed whenever no further line has arrived, so a caller may send one action and wait for its decision.
+func decideLines(
+	ctx context.Context,
+	d *profiles.Decider,
+	revision string,
+	in io.Reader,
+	out io.Writer,
+) (denied bool, err error) {
 	r, w := bufio.NewReaderSize(in, 64<<10), bufio.NewWriter(out)
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -59,8 +63,8 @@ func decideLine(d *profiles.Decider, line []byte, tooLong bool) profiles.Decisio
 	return d.Decide(action)
 }
 
-// readLine reads up to a newline or the end. Of a line above max it keeps
-// nothing but says so. io.EOF means that there is no further line.
+// readLine reads up to a newline or the end. It stores nothing of a line longer than max and reports it.
+// io.EOF means that there is no further line.
 func readLine(r *bufio.Reader, max int) (line []byte, tooLong bool, err error) {
 	for {
 		part, err := r.ReadSlice('\n')

@@ -10,12 +10,12 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// forms are the actions in words, as a person types them.
-const forms = "shell TEXT, import [python|js] MODULE, egress HOST[:PORT], bridge NAME, file read|write PATH, " +
-	"exec PROGRAM [ARG…], variable NAME=VALUE"
+// actionForms lists the actions in words.
+const actionForms = "shell TEXT, import [python|js] MODULE, egress HOST[:PORT], bridge NAME, " +
+	"file read|write PATH, exec PROGRAM [ARG…], variable NAME=VALUE"
 
-// spoken reads an action that is JSON in one word, or given in words.
-func spoken(words []string) (profiles.Action, error) {
+// parseWords parses an action that is one JSON argument, or several words.
+func parseWords(words []string) (profiles.Action, error) {
 	if len(words) == 1 && (strings.HasPrefix(strings.TrimSpace(words[0]), "{") || words[0] == "") {
 		return profiles.DecodeAction([]byte(words[0]))
 	}
@@ -32,7 +32,7 @@ func spoken(words []string) (profiles.Action, error) {
 
 func fieldsOf(kind string, words []string) (any, error) {
 	wrong := fmt.Errorf("%q is not an action: write JSON, or one of %s; give the policy with -p",
-		strings.Join(append([]string{kind}, words...), " "), forms)
+		strings.Join(append([]string{kind}, words...), " "), actionForms)
 	one := func(field string) (any, error) {
 		if len(words) != 1 {
 			return nil, wrong
@@ -57,7 +57,7 @@ func fieldsOf(kind string, words []string) (any, error) {
 		if len(words) != 1 {
 			return nil, wrong
 		}
-		return address(words[0])
+		return parseHost(words[0])
 	case "file":
 		if len(words) != 2 {
 			return nil, wrong
@@ -79,11 +79,11 @@ func fieldsOf(kind string, words []string) (any, error) {
 	}
 }
 
-// address is a host, with its port where one is written.
-func address(text string) (any, error) {
+// parseHost parses a host with an optional port.
+func parseHost(text string) (any, error) {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
-		return map[string]any{"host": strings.Trim(text, "[]")}, nil // what is no host either, Decode refuses
+		return map[string]any{"host": strings.Trim(text, "[]")}, nil // Decode refuses it if it is no host
 	}
 	n, err := strconv.Atoi(port)
 	if err != nil {

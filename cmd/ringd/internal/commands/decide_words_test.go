@@ -46,7 +46,7 @@ func TestActionsOfDocuments(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", cells[2], err)
 		}
-		got, err := spoken(wordsOf(plain(cells[3])))
+		got, err := parseWords(wordsOf(plain(cells[3])))
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", cells[3], err, diff)
 		}
@@ -86,7 +86,7 @@ func TestSpoken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := spoken(wordsOf(c.words))
+		got, err := parseWords(wordsOf(c.words))
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", c.words, err, diff)
 		}
@@ -96,7 +96,7 @@ func TestSpoken(t *testing.T) {
 		"file see /a": "op", "egress a:b": "is not a port", "egress": "is not an action", "variable A": "is not an action", "exec": "is not an action",
 		"imprt pandas": `"imprt pandas" is not an action`, "egress https://a": "",
 	} {
-		if _, err := spoken(strings.Fields(words)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseWords(strings.Fields(words)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s gives %v, want %q", words, err, want)
 		}
 	}

@@ -1,6 +1,5 @@
-// This file holds the verb that says what a change of a policy gives and takes, and
-// what it would have meant for what an audit log has on record. It compares with
-// package diff, decides nothing itself, and changes nothing.
+// The command diff: what a change of a policy grants and takes away, and what it would have changed for the
+// decisions in an audit log. Package compiler/diff compares. The command changes nothing.
 
 package commands
 
@@ -23,17 +22,17 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// DiffConfig is what the verb is made of.
+// DiffConfig configures the command.
 type DiffConfig struct {
 	*cli.Program
 	Version string
 	Now     func() time.Time
-	// Compile reads and compiles a policy. What it refuses it has told.
+	// Compile reads and compiles a policy. It has printed what it refuses.
 	Compile CompileFunc
-	// Earlier is Compile for the old side, where what has ended grants nothing and is no
-	// finding: that policy was fine once.
+	// Earlier is Compile for the old side. An ended exception grants nothing and is no finding there, because
+	// that policy was valid once.
 	Earlier CompileFunc
-	Calls   worker.CallsConfig // what is asked about calls
+	Calls   worker.CallsConfig // evaluates guardrails and conditions about calls
 }
 
 // CompileFunc reads and compiles the policy at a path.
@@ -46,15 +45,15 @@ type Compiled struct {
 	Ceilings []schema.Policy // what bounds its agents, as it was read
 }
 
-// asked is what the verb is asked.
-type diffAsked struct {
+// diffFlags holds the flags and arguments.
+type diffFlags struct {
 	format, html, failOn, agent, impact, workspace string
 	json                                           bool
 }
 
-// NewDiff returns the verb.
+// NewDiff returns the command.
 func NewDiff(cfg DiffConfig) *cobra.Command {
-	var q diffAsked
+	var q diffFlags
 	cmd := &cobra.Command{
 		Use:   "diff [OLD] NEW",
 		Short: "Compare two policies by what they allow",
@@ -111,7 +110,7 @@ cannot be read.`,
 	return cmd
 }
 
-func (q *diffAsked) check(policies int) error {
+func (q *diffFlags) check(policies int) error {
 	if policies == 1 && q.impact == "" {
 		return cli.Usage("give OLD and NEW; only --impact takes NEW alone\n    usage: ringd diff OLD NEW")
 	}
@@ -131,12 +130,12 @@ func (q *diffAsked) check(policies int) error {
 	return nil
 }
 
-func (c DiffConfig) diff(ctx context.Context, q diffAsked, args []string) (err error) {
+func (c DiffConfig) diff(ctx context.Context, q diffFlags, args []string) (err error) {
 	now, err := c.Compile.read(ctx, args[len(args)-1])
 	if err != nil {
 		return err
 	}
-	old, only := now, len(args) == 1 // alone, it is compared with what is on record
+	old, only := now, len(args) == 1 // a single policy is compared with the log
 	if !only {
 		if old, err = c.Earlier.read(ctx, args[0]); err != nil {
 			return err
@@ -144,11 +143,11 @@ func (c DiffConfig) diff(ctx context.Context, q diffAsked, args []string) (err e
 	}
 	rep := diff.Compare(old.set, now.set, diff.Config{Now: c.Now()})
 	if q.agent != "" {
-		if rep, err = one(rep, q.agent); err != nil {
+		if rep, err = onlyAgent(rep, q.agent); err != nil {
 			return err
 		}
 	}
-	ceilings := between(old, now, q.agent)
+	ceilings := ceilingChanges(old, now, q.agent)
 	doc := document(rep, ceilings, old, now)
 	if q.impact != "" {
 		calls := worker.NewCalls(c.Calls)
@@ -165,8 +164,8 @@ func (c DiffConfig) diff(ctx context.Context, q diffAsked, args []string) (err e
 	return c.write(q, doc)
 }
 
-// write writes a document as it is asked for.
-func (c DiffConfig) write(q diffAsked, doc pageDocument) (err error) {
+// write writes a document in the chosen format.
+func (c DiffConfig) write(q diffFlags, doc pageDocument) (err error) {
 	if q.html != "" {
 		if err := c.writePage(q.html, doc); err != nil {
 			return err
@@ -178,7 +177,7 @@ func (c DiffConfig) write(q diffAsked, doc pageDocument) (err error) {
 	case "sarif":
 		err = cli.JSON(c.Out, cli.SARIF(findings(doc), c.Version))
 	default:
-		err = text{c.Page(c.Out)}.document(doc)
+		err = diffPrinter{c.Page(c.Out)}.document(doc)
 	}
 	if err != nil {
 		return err
@@ -189,8 +188,8 @@ func (c DiffConfig) write(q diffAsked, doc pageDocument) (err error) {
 	return nil
 }
 
-// one keeps one agent of a report.
-func one(rep diff.Report, agent string) (diff.Report, error) {
+// onlyAgent returns the part of a report about one agent.
+func onlyAgent(rep diff.Report, agent string) (diff.Report, error) {
 	out := diff.Report{Old: rep.Old, New: rep.New, Class: diff.Neutral, Counts: map[string]int{}}
 	for _, a := range rep.Agents {
 		if a.Name != agent {
@@ -211,29 +210,29 @@ func one(rep diff.Report, agent string) (diff.Report, error) {
 type side struct {
 	path  string
 	set   *profiles.Set
-	files cli.Policy // nothing for a compiled set: it has no lines
-	// ceilings are those of the policy; a compiled set has none to show.
+	files cli.Policy // empty for a compiled set, which has no lines
+	// ceilings of the policy; a compiled set has none to show
 	ceilings []schema.Policy
-	bare     bool // it is a compiled set
+	bare     bool // a compiled set
 
 	decoded  bool
-	policies []schema.Policy // of files that are in YAML or JSON, once decoded
+	policies []schema.Policy // the files in YAML or JSON, decoded once
 }
 
-// maxSet bounds a file that may be a compiled set.
+// maxSet limits the size of a file that may be a compiled set.
 const maxSet = profiles.MaxSetBytes + 1
 
 // read reads a policy or a compiled set.
 func (c CompileFunc) read(ctx context.Context, path string) (*side, error) {
-	if set, is, err := compiled(path); is || err != nil {
+	if set, is, err := readCompiled(path); is || err != nil {
 		return &side{path: path, set: set, bare: true}, err
 	}
 	r, err := c(ctx, path)
 	return &side{path: path, set: r.Set, files: r.Files, ceilings: r.Ceilings}, err
 }
 
-// compiled reads a compiled set; false for a file that is none.
-func compiled(path string) (*profiles.Set, bool, error) {
+// readCompiled reads a compiled set. It returns false for any other file.
+func readCompiled(path string) (*profiles.Set, bool, error) {
 	if strings.ToLower(filepath.Ext(path)) != ".json" {
 		return nil, false, nil
 	}
@@ -241,7 +240,7 @@ func compiled(path string) (*profiles.Set, bool, error) {
 	if err != nil {
 		return nil, false, cli.Usage("read policy: %w", cli.Bare(err))
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // only read
 	b, err := cli.Bounded(f, maxSet)
 	if err != nil {
 		return nil, false, cli.Usage("read policy %s: %w", path, cli.Bare(err))
@@ -257,7 +256,7 @@ func compiled(path string) (*profiles.Set, bool, error) {
 	return set, true, nil
 }
 
-// line is the line of a rule in what was read.
+// line returns the line of a rule in the sources.
 func (s *side) line(r *profiles.Rule) *Line {
 	if r == nil || r.Line < 1 {
 		return nil
@@ -286,7 +285,7 @@ func (c DiffConfig) writePage(name string, doc pageDocument) error {
 	return nil
 }
 
-// document puts the lines of both sides to the changes.
+// document adds the lines of both sides to the changes.
 func document(rep diff.Report, ceilings []diff.Agent, old, now *side) pageDocument {
 	doc := pageDocument{Old: Side{Path: old.path, Revision: rep.Old}, New: Side{Path: now.path, Revision: rep.New},
 		Class:  diff.Neutral,
@@ -308,6 +307,6 @@ func document(rep diff.Report, ceilings []diff.Agent, old, now *side) pageDocume
 		}
 	}
 	add(&doc.Ceilings, ceilings)
-	add(&doc.Agents, untold(rep.Agents, ceilings))
+	add(&doc.Agents, withoutCeilingChanges(rep.Agents, ceilings))
 	return doc
 }

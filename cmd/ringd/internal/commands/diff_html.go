@@ -1,6 +1,5 @@
-// This file owns the document of ringd diff: the shape of its JSON, and the page
-// for reviewers. The page is one file: it loads nothing, runs nothing, and shows every
-// text of a policy as text.
+// The document of ringd diff: its JSON form and the HTML page for reviewers. The page is one file. It loads
+// nothing, runs nothing, and shows every text of a policy as text.
 
 package commands
 
@@ -16,16 +15,16 @@ import (
 	"github.com/ringd/ringd/profiles/diff"
 )
 
-// pageDocument is what ringd diff says.
+// pageDocument is the result of ringd diff.
 type pageDocument struct {
 	Old    Side           `json:"old"`
 	New    Side           `json:"new"`
-	Class  diff.Class     `json:"class"`  // of the changes together
-	Counts map[string]int `json:"counts"` // of changes by class
-	// Ceilings are the documents above agents, each under its layer's name.
+	Class  diff.Class     `json:"class"`  // of all changes
+	Counts map[string]int `json:"counts"` // number of changes by class
+	// Ceilings are the documents above agents, by layer name.
 	Ceilings []Agent `json:"ceilings"`
 	Agents   []Agent `json:"agents"`
-	Impact   *Impact `json:"impact,omitempty"` // nil: it was not asked for
+	Impact   *Impact `json:"impact,omitempty"` // nil without a log
 }
 
 // Side is one of the two policies.
@@ -34,15 +33,15 @@ type Side struct {
 	Revision string `json:"revision"`
 }
 
-// Agent is what changed for one agent.
+// Agent is the difference of one agent.
 type Agent struct {
-	Name    string     `json:"name"`  // "": of the whole set
-	State   string     `json:"state"` // added, removed, changed, same
+	Name    string     `json:"name"`  // empty for the whole set
+	State   string     `json:"state"` // added, removed, changed or same
 	Class   diff.Class `json:"class"`
 	Changes []Change   `json:"changes"`
 }
 
-// Change is one change with the lines that it stands in.
+// Change is one change with its lines.
 type Change struct {
 	diff.Change
 	OldLine *Line `json:"oldLine,omitempty"`
@@ -53,12 +52,12 @@ type Change struct {
 type Line struct {
 	File  string `json:"file"` // as the user would type it
 	Line  int    `json:"line"`
-	Text  string `json:"text,omitempty"` // "": only a compiled set was read
+	Text  string `json:"text,omitempty"` // empty for a compiled set
 	Path  string `json:"path,omitempty"`
 	Layer string `json:"layer,omitempty"`
 }
 
-// Results of a decision that is made again.
+// Results of a repeated decision.
 const (
 	wouldAllow    = "would_allow"
 	wouldDeny     = "would_deny"
@@ -67,41 +66,41 @@ const (
 	notReplayable = "not_replayable"
 )
 
-// Impact is what the new policy means to decisions that are on record.
+// Impact is the effect of the new policy on recorded decisions.
 type Impact struct {
 	Log       string         `json:"log"`
-	Records   int            `json:"records"`   // that were read
-	Decisions int            `json:"decisions"` // among them, each of them counted once below
+	Records   int            `json:"records"`   // records read
+	Decisions int            `json:"decisions"` // decisions in them; each counts once below
 	Head      string         `json:"head,omitempty"`
-	Counts    map[string]int `json:"counts"` // of decisions by result
+	Counts    map[string]int `json:"counts"` // number of decisions by result
 	Groups    []Group        `json:"groups"`
 }
 
-// Group is decisions that are alike.
+// Group is a number of equal decisions.
 type Group struct {
 	Result     string `json:"result"`
 	Agent      string `json:"agent,omitempty"`
 	Capability string `json:"capability"`
-	Was        string `json:"was,omitempty"` // verdict on record, or that of the old policy where one is given
+	Was        string `json:"was,omitempty"` // recorded verdict, or that of the old policy if one is given
 	Now        string `json:"now,omitempty"`
 	Why        string `json:"why,omitempty"`
 	Count      int    `json:"count"`
-	Example    int64  `json:"example,omitempty"` // sequence of one record
+	Example    int64  `json:"example,omitempty"` // sequence of one of the records
 }
 
 //go:embed page.html
 var pageText string
 
-// writePage writes the page.
 func writePage(w io.Writer, doc pageDocument) error {
-	t, err := template.New("page").Funcs(template.FuncMap{"mark": mark, "groups": doc.of, "count": count,
-		"class": classOf}).Parse(pageText)
+	t, err := template.New("page").
+		Funcs(template.FuncMap{"mark": mark, "groups": doc.changesOf, "count": count, "class": classOf}).
+		Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("read the page: %w", err)
 	}
 	var out bytes.Buffer
 	if err = t.Execute(&out, doc); err == nil {
-		_, err = w.Write(shown(out.Bytes()))
+		_, err = w.Write(escapeInvisible(out.Bytes()))
 	}
 	if err != nil {
 		return fmt.Errorf("write the page: %w", err)
@@ -109,10 +108,9 @@ func writePage(w io.Writer, doc pageDocument) error {
 	return nil
 }
 
-// shown writes out what turns text around or is not seen: a reviewer reads a name as it
-// is compared. The page itself has no such character, and what it becomes means nothing
-// to HTML.
-func shown(page []byte) []byte {
+// escapeInvisible replaces characters that change the text direction or are invisible, so that a reviewer reads a name
+// as it is compared. The page itself has no such character, and the replacements have no meaning in HTML.
+func escapeInvisible(page []byte) []byte {
 	var out bytes.Buffer
 	for _, r := range string(page) {
 		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)) {
@@ -128,16 +126,16 @@ func shown(page []byte) []byte {
 	return out.Bytes()
 }
 
-// Gained and Lost are the sentences of an agent by class.
+// Gained returns the changes that widen.
 func (a Agent) Gained() []Change { return a.by(diff.Widens) }
 
-// Raised are the changes of a ceiling that let agents ask for more.
+// Raised returns the changes of a ceiling that let agents ask for more.
 func (a Agent) Raised() []Change { return a.by(diff.Headroom) }
 
-// Lost are the changes that narrow.
+// Lost returns the changes that narrow.
 func (a Agent) Lost() []Change { return a.by(diff.Narrows) }
 
-// Same are the changes that make no difference.
+// Same returns the changes without effect.
 func (a Agent) Same() []Change { return a.by(diff.Neutral) }
 
 func (a Agent) by(c diff.Class) (out []Change) {
@@ -149,8 +147,8 @@ func (a Agent) by(c diff.Class) (out []Change) {
 	return out
 }
 
-// Prominent are the changes of exceptions, of the rule of two, of guardrails and of the
-// mode: what a reviewer looks at first.
+// Prominent returns the changes that a reviewer reads first: those of exceptions, of the rule of two, of
+// guardrails and of the mode.
 func (d pageDocument) Prominent() (out []Change) {
 	for _, a := range d.Agents {
 		for _, ch := range a.Changes {
@@ -168,10 +166,10 @@ func (d pageDocument) Prominent() (out []Change) {
 	return out
 }
 
-// Touched are the agents with changes.
+// Touched returns the agents with changes.
 func (d pageDocument) Touched() []Agent { return touched(d.Agents) }
 
-// Above are the ceilings with changes.
+// Above returns the ceilings with changes.
 func (d pageDocument) Above() []Agent { return touched(d.Ceilings) }
 
 func touched(list []Agent) (out []Agent) {
@@ -183,7 +181,7 @@ func touched(list []Agent) (out []Agent) {
 	return out
 }
 
-func (d pageDocument) of(result string) (out []Group) {
+func (d pageDocument) changesOf(result string) (out []Group) {
 	if d.Impact == nil {
 		return nil
 	}

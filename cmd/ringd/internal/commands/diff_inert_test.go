@@ -20,4 +20,4 @@ func TestTextIsInert(t *testing.T) {
 	}
 }
 
-func textPage(b *bytes.Buffer) text { return text{cli.Page{W: b, Terminal: true}} }
+func textPage(b *bytes.Buffer) diffPrinter { return diffPrinter{cli.Page{W: b, Terminal: true}} }

@@ -1,6 +1,5 @@
-// This file says what this host gives guests, layer by layer, for
-// `ringd doctor`. It starts guests that run nothing, and believes what they show
-// and not what the host says of itself.
+// The examination of the host for `ringd doctor`: what it can give guests, layer by layer. It starts guests
+// that run nothing, and believes what they show, not what the host reports about itself.
 
 package commands
 
@@ -17,28 +16,28 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// doctorKernel is the kernel ring.
+// doctorKernel is the part of the kernel ring that the examination uses.
 type doctorKernel interface {
-	// Examine starts a guest of nothing and returns what its init reports.
+	// Examine starts an empty guest and returns the report of its init.
 	Examine(ctx context.Context) (initproto.Report, error)
-	// ExamineEgress is Examine with a guest whose network leads to egress.
+	// ExamineEgress is Examine for a guest whose network is connected to the egress proxy.
 	ExamineEgress(ctx context.Context) (initproto.Report, error)
-	// Attestation is what a guest of the executor gets.
+	// Attestation returns the layers around a guest of the executor.
 	Attestation(ctx context.Context, executor string) executors.Attestation
-	// Unseen says why Landlock's refusals are not seen; nil: they are.
+	// Unseen returns why refusals of Landlock are not visible, or nil if they are.
 	Unseen() error
 }
 
-// DoctorConfig is what an examination needs.
+// DoctorConfig configures an examination.
 type DoctorConfig struct {
-	Host   hostcheck.Sources // of its facts; the zero value is that of this process
+	Host   hostcheck.Sources // sources of host facts; zero means those of this process
 	Kernel doctorKernel
-	// Engine starts a guest of the JavaScript executor, and returns what stood
-	// around it and the digest of its engine.
+	// Engine starts a guest of the JavaScript executor. It returns the layers around it and the digest of its
+	// engine.
 	Engine func(ctx context.Context) (executors.Attestation, string, error)
 }
 
-// ExamineHost fills in what the kernel ring and the executors give.
+// ExamineHost fills in the results of the kernel ring and the executors.
 func ExamineHost(ctx context.Context, c DoctorConfig, h *cli.Health) {
 	if c.Host.Root == nil {
 		c.Host = hostcheck.Here()
@@ -72,8 +71,8 @@ func ExamineHost(ctx context.Context, c DoctorConfig, h *cli.Health) {
 	h.Add(cli.Layer{Name: users.Name, State: users.State, Reason: users.Reason, Fix: users.Fix})
 }
 
-// egress is the layer that no JavaScript guest has, tried with a guest that has it:
-// every address is local to it, and it listens on low ports.
+// egress tests the one layer that no JavaScript guest has, with a guest that has it. In that guest every
+// address is local, and it listens on low ports.
 func (c DoctorConfig) egress(ctx context.Context) cli.Layer {
 	ipv6 := false
 	found := c.Host.Examine(ctx, func(ctx context.Context) (initproto.Report, error) {
@@ -97,8 +96,8 @@ func (c DoctorConfig) egress(ctx context.Context) cli.Layer {
 	return out
 }
 
-// executorsOf says which tiers a policy may ask for. Interpreters of the host run
-// behind the kernel ring or not at all.
+// executorsOf returns the tiers that a policy may require. Interpreters of the host run behind the kernel
+// ring or not at all.
 func executorsOf(js profiles.Tier, err error, ring profiles.Tier, failed string) []cli.Executor {
 	out := []cli.Executor{{Name: profiles.ExecutorJS, MinTiers: []string{}}}
 	if err != nil {
@@ -119,8 +118,8 @@ func executorsOf(js profiles.Tier, err error, ring profiles.Tier, failed string)
 	return out
 }
 
-// PythonHealth says what becomes of Python where the host has no interpreter for it, or no
-// ring around one: its second engine runs wherever JavaScript does.
+// PythonHealth reports the state of Python on a host that has no interpreter for it or no ring around one.
+// Its second engine runs wherever JavaScript does.
 func PythonHealth(h *cli.Health, interpreter, engine cli.Layer) {
 	var js []string
 	for i := range h.Executors {
@@ -141,7 +140,7 @@ func PythonHealth(h *cli.Health, interpreter, engine cli.Layer) {
 	}
 }
 
-// tiers are those that a guest of tier have satisfies.
+// tiers returns the tiers that a guest with tier have satisfies.
 func tiers(have profiles.Tier) []string {
 	out := []string{}
 	for _, t := range []profiles.Tier{profiles.TierProcess, profiles.TierWasm, profiles.TierOS} {
@@ -152,13 +151,12 @@ func tiers(have profiles.Tier) []string {
 	return out
 }
 
-// healthLayer words one layer as a JavaScript guest has it, with the reasons of the
-// guest of nothing.
+// healthLayer describes one layer of a JavaScript guest, with the reasons from the empty guest.
 func healthLayer(l hostcheck.Layer, around executors.Attestation, found hostcheck.Health, unseen error) cli.Layer {
-	out := cli.Layer{Name: l.Name, State: around.Layers[l.Name], Required: required(l.Name), Reason: l.Reason,
+	out := cli.Layer{Name: l.Name, State: around.Layers[l.Name], Required: neededForWasm(l.Name), Reason: l.Reason,
 		Fix: l.Fix}
 	switch {
-	case found.Lies: // nothing is started here, whatever a guest would have
+	case found.Lies: // no guest starts here, whatever layers it would have
 		out.State = l.State
 	case out.State == cli.LayerEnforced:
 		out.Reason, out.Fix = hostcheck.Holds(l.Name), ""
@@ -179,8 +177,8 @@ func healthLayer(l hostcheck.Layer, around executors.Attestation, found hostchec
 	return out
 }
 
-// required tells the layers that tier wasm has.
-func required(name string) bool {
+// neededForWasm reports whether tier wasm needs a layer.
+func neededForWasm(name string) bool {
 	switch name {
 	case initproto.LayerProcess, initproto.LayerEnvironment, initproto.LayerDescriptors, initproto.LayerParentDeath,
 		initproto.LayerLimits,
@@ -191,9 +189,8 @@ func required(name string) bool {
 	}
 }
 
-// AppArmorProfile is the profile that lets the program at this path start guests
-// on hosts where AppArmor keeps namespaces from programs without one; ok is false
-// for a path that cannot stand in a profile.
+// AppArmorProfile returns a profile that lets the program at this path start guests on hosts where AppArmor
+// denies namespaces to programs without a profile. ok is false if the path cannot be part of a profile.
 func AppArmorProfile(program string) (profile string, ok bool) {
 	return hostcheck.AppArmorProfile(program)
 }

@@ -13,14 +13,14 @@ import (
 // Codes of findings about a host. They are API.
 const (
 	codeImportBroken  = "import-broken"  // a listed package cannot be imported under the policy
-	codeImportMissing = "import-missing" // it, or what it needs, is not on this host
-	codeImportNeeds   = "import-needs"   // what it declares to need is denied
+	codeImportMissing = "import-missing" // it, or a dependency, is not on this host
+	codeImportNeeds   = "import-needs"   // a declared dependency is denied
 	codeNoDigest      = "environment-digest"
-	codeHost          = "python-host" // programs of Python cannot run on this host as the policy has it
+	codeHost          = "python-host" // Python cannot run on this host under the policy
 )
 
-// KeepsPackages says what keeps every Python program of an agent from starting on this host, and
-// what to do about it; "" is nothing.
+// KeepsPackages returns why no Python program of an agent can start on this host, with a remedy. An empty
+// reason means that they can.
 func KeepsPackages(ctx context.Context, host *environment.Finder, a *profiles.Agent) (reason, fix string) {
 	r, err := host.Look(ctx, a)
 	var no *executors.Unavailable
@@ -38,7 +38,7 @@ func KeepsPackages(ctx context.Context, host *environment.Finder, a *profiles.Ag
 	return "", ""
 }
 
-// LookAtPackages is what an agent finds on this host, as findings about its policy.
+// LookAtPackages returns findings about the packages that an agent's policy lists and this host has or lacks.
 func LookAtPackages(ctx context.Context, host *environment.Finder, probe PackagesProbe, a *profiles.Agent) (
 	found schema.Diagnostics) {
 	add := func(severity schema.Severity, rule *profiles.Rule, code, msg, hint string) {
@@ -78,7 +78,7 @@ func LookAtPackages(ctx context.Context, host *environment.Finder, probe Package
 		}
 	}
 	broken, err := probe(ctx, a)
-	// else it is among the findings
+	// a RefusedError is among the findings
 	if refused := (*environment.RefusedError)(nil); err != nil && !errors.As(err, &refused) {
 		add(schema.Warning, nil, codeHost, err.Error(), "")
 	}

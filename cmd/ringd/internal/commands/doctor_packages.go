@@ -1,6 +1,6 @@
-// This file looks at what programs of Python find on this host, for the daemon,
-// for vet and for doctor: it starts an interpreter to be asked, imports what a policy
-// lists before the policy comes into force, and says what is not there.
+// Checks of the Python packages on this host, for the daemon, for vet and for doctor. They start an
+// interpreter to query it, import what a policy lists before the policy comes into force, and report what is
+// missing.
 
 package commands
 
@@ -23,11 +23,11 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// PackagesProbe imports what the policy of an agent lists and this host has, and lists what
-// fails. An error is a host that cannot run its programs.
+// PackagesProbe imports the packages that an agent's policy lists and this host has, and returns those that
+// fail. An error means that the host cannot run the agent's programs.
 type PackagesProbe func(context.Context, *profiles.Agent) ([]python.Broken, error)
 
-// MachineOf is an architecture as uname and wheels name it.
+// MachineOf returns the name of an architecture as uname and wheels have it.
 func MachineOf(arch string) string {
 	switch arch {
 	case "amd64":
@@ -39,13 +39,13 @@ func MachineOf(arch string) string {
 	}
 }
 
-// How long an interpreter may take to say what it is, and how much it may say.
+// Limits of the query of an interpreter: its time and its output.
 const (
 	askTime = 10 * time.Second
 	maxTold = 64 << 10
 )
 
-// AskInterpreter starts an interpreter of the host, which is told nothing.
+// AskInterpreter starts an interpreter of the host, with an empty environment.
 func AskInterpreter(ctx context.Context, argv []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -60,25 +60,24 @@ func AskInterpreter(ctx context.Context, argv []string) ([]byte, error) {
 	}
 	b, err := io.ReadAll(io.LimitReader(out, maxTold))
 	err = errors.Join(err, cmd.Wait())
-	// no program of its own kills it
+	// killed by a signal, which it does not do itself
 	if s := cmd.ProcessState; ctx.Err() != nil || err != nil && s != nil && !s.Exited() {
 		err = errors.Join(environment.ErrShort, err)
 	}
 	return b, err
 }
 
-// PackagesRing has the guests of Python decide by the set in force.
+// PackagesRing makes Python guests decide by the set in force.
 type PackagesRing struct {
 	Python *python.Executor
-	Probe  PackagesProbe // nil: a set is taken as it is
+	Probe  PackagesProbe // nil accepts every set
 	Found  *environment.Finder
-	Beside func(func(context.Context)) // a push does not wait until guests are told
+	Beside func(func(context.Context)) // runs in the background, so that a push does not wait until guests are told
 }
 
-// Name is "python_guests".
 func (PackagesRing) Name() string { return "python_guests" }
 
-// State tells of guests that would need a restart to have all that is granted.
+// State reports guests that need a restart to get all new grants.
 func (i PackagesRing) State() (state, reason string) {
 	n := i.Python.Behind()
 	if n == 0 {
@@ -89,18 +88,32 @@ func (i PackagesRing) State() (state, reason string) {
 		"runs end by themselves; a session starts again after ringd sessions drop"
 }
 
-// Prepare has what stands on this host looked at anew, digests of environments too,
-// and refuses a set that breaks a package which it allows: one of its rules denies
-// what that needs. It refuses one whose packages are more than a guest can be given.
-// Programs that start after its commit have the set;
-// guests that live are told beside it.
+// Prepare examines the packages of this host again, including the digests of environments. It refuses a set
+// that allows a package and denies something that the package needs. It also refuses a set with more packages
+// than a guest can have. Programs that start after the commit have the new set. Live guests are told in the
+// background.
 func (i PackagesRing) Prepare(ctx context.Context, set *profiles.Set) (func(), error) {
 	i.Found.Again()
 	if i.Probe != nil && set != nil {
 		for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
 			a := set.Agents[name]
-			if err := i.probe(ctx, name, &a); err != nil {
-				return nil, err
+			broken, err := i.Probe(ctx, &a)
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			if isLater(err) {
+				return nil, fmt.Errorf("agent %s: %w", name, err)
+			}
+			if refused := (*environment.RefusedError)(nil); errors.As(err, &refused) {
+				return nil, &brokenImport{fmt.Errorf("agent %s: %w", name, refused)}
+			}
+			if err != nil {
+				continue // this host cannot run it, and each run is told why
+			}
+			for _, b := range broken {
+				if b.Denied != nil {
+					return nil, &brokenImport{fmt.Errorf("agent %s: %s", name, b)}
+				}
 			}
 		}
 	}
@@ -123,53 +136,28 @@ func (i PackagesRing) Prepare(ctx context.Context, set *profiles.Set) (func(), e
 	}, nil
 }
 
-// probe refuses the profile of an agent that breaks a package which it allows.
-func (i PackagesRing) probe(ctx context.Context, name string, a *profiles.Agent) error {
-	broken, err := i.Probe(ctx, a)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if laterVersion(err) {
-		return fmt.Errorf("agent %s: %w", name, err)
-	}
-	if refused := (*environment.RefusedError)(nil); errors.As(err, &refused) {
-		return &brokenImport{fmt.Errorf("agent %s: %w", name, refused)}
-	}
-	if err != nil {
-		return nil // this host cannot run it, and each run is told why
-	}
-	for _, b := range broken {
-		if b.Denied != nil {
-			return &brokenImport{fmt.Errorf("agent %s: %s", name, b)}
-		}
-	}
-	return nil
-}
-
-// laterVersion reports whether the host could not look: a set that was not probed for that is
-// not one that the probe found good.
-func laterVersion(err error) bool {
+// isLater reports whether the host could not run the probe. Such a set must not count as probed.
+func isLater(err error) bool {
 	var u *executors.Unavailable
 	return errors.As(err, &u) && u.Later()
 }
 
-// Close leaves the executor to the interpreter ring, which closes it.
+// Close does nothing: the interpreter ring closes the executor.
 func (PackagesRing) Close() error { return nil }
 
-// brokenImport rejects the profile of Python alone.
+// brokenImport rejects only the profile of Python.
 type brokenImport struct{ error }
 
-// Executor names it.
+// Executor returns the executor that rejects its profile; see policy.Ring.
 func (*brokenImport) Executor() string { return profiles.ExecutorPython }
 
-// Unwrap gives what is wrong.
+// Unwrap returns the cause.
 func (b *brokenImport) Unwrap() error { return b.error }
 
-// Prober imports what the policy of an agent lists and this host has, once for each
-// environment and profile. Where neither profile nor host has changed since, it does not
-// even look what there is.
+// Prober returns a probe that imports the packages of an agent once for each environment and profile. If
+// neither the profile nor the host has changed since, it does not even list the packages.
 func Prober(found *environment.Finder, c python.Config) PackagesProbe {
-	known := map[string][]python.Broken{} // a stack prepares one set at a time
+	known := map[string][]python.Broken{} // a stack prepares one set at a time, so no lock
 	keep := func(key string, broken []python.Broken) {
 		if len(known) >= maxProbed {
 			clear(known)
@@ -214,5 +202,5 @@ func Prober(found *environment.Finder, c python.Config) PackagesProbe {
 	}
 }
 
-// maxProbed bounds what is remembered of probes: two entries for each agent.
+// maxProbed limits the cached results: two entries for each agent.
 const maxProbed = 16384

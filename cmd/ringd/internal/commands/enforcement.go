@@ -12,12 +12,12 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// enforced is what enforces the fields that an agent uses.
+// enforced lists the layers that enforce the fields of an agent.
 type enforced struct {
 	Agent    string            `json:"agent"`
 	Revision string            `json:"revision"`
 	Rows     []enforcement.Row `json:"rows"`
-	Host     *onHost           `json:"host,omitempty"` // nil: it was not asked for
+	Host     *hostReport       `json:"host,omitempty"` // nil without --host
 }
 
 func newEnforcement(c PolicyConfig) *cobra.Command {
@@ -59,14 +59,14 @@ agent, 125 with --host if a layer is missing.`,
 				return err
 			}
 			if host {
-				if set, err = placed(set, workspace); err != nil {
+				if set, err = placeSet(set, workspace); err != nil {
 					return err
 				}
 				h := c.examine(cmd.Context())
 				for i := range out {
-					out[i].Host = around(set.Agents[out[i].Agent], h)
+					out[i].Host = newHostReport(set.Agents[out[i].Agent], h)
 				}
-				if err := c.prepared(cmd.Context(), set, out); err != nil {
+				if err := c.addUnmet(cmd.Context(), set, out); err != nil {
 					return err
 				}
 			}
@@ -82,7 +82,7 @@ agent, 125 with --host if a layer is missing.`,
 	return cmd
 }
 
-// enforcedOf are the agents of a set, or the one that is asked for.
+// enforcedOf returns the agents of a set, or only the given one.
 func enforcedOf(set *profiles.Set, agent string) ([]enforced, error) {
 	var out []enforced
 	for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
@@ -130,7 +130,7 @@ func (c PolicyConfig) enforcedText(out []enforced) {
 			}
 		}
 		if a.Host != nil {
-			c.onHost(a.Host)
+			c.printHost(a.Host)
 		}
 	}
 }

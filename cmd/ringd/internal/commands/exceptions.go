@@ -1,6 +1,5 @@
-// This file holds the verb that lists what lifts a ceiling for a while: which
-// layers it exceeds, when it ends, and whether anything stands by it. It changes
-// nothing, and it lists what has ended too.
+// The command that lists exceptions: the layers that each one exceeds, when it ends, and whether a run used
+// it. It changes nothing, and it lists ended exceptions too.
 
 package commands
 
@@ -22,33 +21,32 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// The flags of an exception.
+// Marks of an exception in the list.
 const (
 	flagEnded  = "ended"
-	flagSoon   = "soon"   // it ends within --soon
-	flagUnused = "unused" // its agent ran, and nothing on record stood by it
+	flagSoon   = "soon"   // ends within --soon
+	flagUnused = "unused" // its agent ran, and no record used it
 )
 
-// ExceptionsConfig is what the verb is made of.
+// ExceptionsConfig configures the command.
 type ExceptionsConfig struct {
 	*cli.Program
 	Now func() time.Time
-	// Compile reads and compiles a policy in which exceptions may have ended: that is a
-	// warning, and the set still has what they grant. Findings have the places that the
-	// user typed.
+	// Compile reads and compiles a policy in which exceptions may have ended. An ended one is a warning, and
+	// the set still has its grants. Findings have the paths that the user typed.
 	Compile func(ctx context.Context, files cli.Policy) (*profiles.Set, schema.Diagnostics, error)
 }
 
-// asked is what the verb is asked.
-type exceptionsAsked struct {
+// exceptionsFlags holds the flags and arguments.
+type exceptionsFlags struct {
 	policy, agent, state, since, soon string
 	failOn                            []string
 	json                              bool
 }
 
-// NewExceptions returns the verb.
+// NewExceptions returns the command.
 func NewExceptions(cfg ExceptionsConfig) *cobra.Command {
-	var q exceptionsAsked
+	var q exceptionsFlags
 	var policy cli.OnePolicy
 	cmd := &cobra.Command{
 		Use:   "exceptions [PATH]",
@@ -87,27 +85,27 @@ policy is refused, or the policy or the log cannot be read.`,
 	return cmd
 }
 
-// listed is the answer of the verb, as JSON.
-type listed struct {
-	Now        time.Time `json:"now"`
-	Since      time.Time `json:"since,omitzero"`
-	Log        bool      `json:"log"` // there is an audit log to know uses from
-	Exceptions []row     `json:"exceptions"`
-	Revision   string    `json:"revision"`
+// exceptionsList is the JSON result.
+type exceptionsList struct {
+	Now        time.Time      `json:"now"`
+	Since      time.Time      `json:"since,omitzero"`
+	Log        bool           `json:"log"` // an audit log was read for uses
+	Exceptions []exceptionRow `json:"exceptions"`
+	Revision   string         `json:"revision"`
 }
 
-// row is an exception of an agent.
-type row struct {
+// exceptionRow is an exception of an agent.
+type exceptionRow struct {
 	Agent    string `json:"agent"`
-	DaysLeft int    `json:"days_left"` // whole ones; 0: it ends within a day, or has ended
-	Uses     *int   `json:"uses"`      // null: not known
-	// LastUse is in the log, since --since.
+	DaysLeft int    `json:"days_left"` // whole days; 0 if it ends within a day, or has ended
+	Uses     *int   `json:"uses"`      // null if unknown
+	// LastUse is the last use in the log since --since.
 	LastUse *time.Time `json:"last_use,omitempty"`
 	Flags   []string   `json:"flags"`
 	profiles.Exception
 }
 
-func (c ExceptionsConfig) list(ctx context.Context, q exceptionsAsked) error {
+func (c ExceptionsConfig) list(ctx context.Context, q exceptionsFlags) error {
 	soon, err := config.Span(q.soon)
 	if err != nil {
 		return cli.Usage("--soon %q: want a duration such as 30d or 12h", q.soon)
@@ -133,23 +131,35 @@ func (c ExceptionsConfig) list(ctx context.Context, q exceptionsAsked) error {
 	if err != nil {
 		return err
 	}
-	out := listed{Now: now.UTC(), Since: since, Log: log != "", Exceptions: []row{}, Revision: set.Revision}
+	out := exceptionsList{
+		Now:        now.UTC(),
+		Since:      since,
+		Log:        log != "",
+		Exceptions: []exceptionRow{},
+		Revision:   set.Revision,
+	}
 	for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
 		a := set.Agents[name]
 		if len(a.Exceptions) == 0 || q.agent != "" && name != q.agent {
 			continue
 		}
-		if err := out.add(ctx, a, log, soon); err != nil {
-			return err
+		var t *exceptionUses
+		if log != "" {
+			if t, err = countUses(ctx, log, a, since); err != nil {
+				return cli.Usage("read log: %w", err)
+			}
+		}
+		for i := range a.Exceptions {
+			out.Exceptions = append(out.Exceptions, rowOf(a, &a.Exceptions[i], t, now, soon))
 		}
 	}
-	slices.SortStableFunc(out.Exceptions, func(x, y row) int {
+	slices.SortStableFunc(out.Exceptions, func(x, y exceptionRow) int {
 		return cmp.Or(x.Expires.Compare(y.Expires), cmp.Compare(x.ID, y.ID), cmp.Compare(x.Agent, y.Agent))
 	})
 	if q.json {
 		err = cli.JSON(c.Out, out)
 	} else {
-		err = exceptionsPage{c.Page(c.Out)}.list(out, files)
+		err = exceptionsPrinter{c.Page(c.Out)}.list(out, files)
 	}
 	if err == nil && fails(out.Exceptions, q.failOn) {
 		err = cli.Failed(cli.Refused, nil)
@@ -157,22 +167,8 @@ func (c ExceptionsConfig) list(ctx context.Context, q exceptionsAsked) error {
 	return err
 }
 
-// add adds the exceptions of an agent, with their uses in the log of the folder. The log may be empty: none.
-func (l *listed) add(ctx context.Context, a profiles.Agent, log string, soon time.Duration) (err error) {
-	var t *exceptionsTally
-	if log != "" {
-		if t, err = used(ctx, log, a, l.Since); err != nil {
-			return cli.Usage("read log: %w", err)
-		}
-	}
-	for i := range a.Exceptions {
-		l.Exceptions = append(l.Exceptions, rowOf(a, &a.Exceptions[i], t, l.Now, soon))
-	}
-	return nil
-}
-
-// compiled is the set of a policy, whose exceptions may have ended: the list says so,
-// and the findings need not.
+// compiled returns the set of a policy whose exceptions may have ended. Findings about ended ones are
+// dropped, because the list shows them.
 func (c ExceptionsConfig) compiled(ctx context.Context, path string) (*profiles.Set, cli.Policy, error) {
 	files, err := cli.ReadSources(path)
 	if err != nil {
@@ -194,8 +190,8 @@ func (c ExceptionsConfig) compiled(ctx context.Context, path string) (*profiles.
 	return set, files, nil
 }
 
-// log is the folder of the audit log; "": there is none, and nobody asked for it.
-func (c ExceptionsConfig) log(q exceptionsAsked) (string, error) {
+// log returns the folder of the audit log, or "" if there is none and no flag requires one.
+func (c ExceptionsConfig) log(q exceptionsFlags) (string, error) {
 	state, err := c.State(q.state)
 	if err != nil {
 		if q.state == "" && q.since == "" {
@@ -213,8 +209,8 @@ func (c ExceptionsConfig) log(q exceptionsAsked) (string, error) {
 	return dir, nil
 }
 
-func rowOf(a profiles.Agent, e *profiles.Exception, t *exceptionsTally, now time.Time, soon time.Duration) row {
-	r := row{Agent: a.Name, Flags: []string{}, Exception: *e}
+func rowOf(a profiles.Agent, e *profiles.Exception, t *exceptionUses, now time.Time, soon time.Duration) exceptionRow {
+	r := exceptionRow{Agent: a.Name, Flags: []string{}, Exception: *e}
 	ended := e.Ended(now)
 	if !ended {
 		r.DaysLeft = int(e.Expires.Sub(now) / (24 * time.Hour))
@@ -225,7 +221,7 @@ func rowOf(a profiles.Agent, e *profiles.Exception, t *exceptionsTally, now time
 	case e.Expires.Sub(now) <= soon:
 		r.Flags = append(r.Flags, flagSoon)
 	}
-	if t == nil || !exceptionsKnown(a, e.ID) {
+	if t == nil || !usesAreLogged(a, e.ID) {
 		return r
 	}
 	use := t.uses[e.ID]
@@ -239,15 +235,15 @@ func rowOf(a profiles.Agent, e *profiles.Exception, t *exceptionsTally, now time
 	return r
 }
 
-func fails(rows []row, on []string) bool {
-	return slices.ContainsFunc(rows, func(r row) bool {
+func fails(rows []exceptionRow, on []string) bool {
+	return slices.ContainsFunc(rows, func(r exceptionRow) bool {
 		return slices.ContainsFunc(r.Flags, func(flag string) bool {
 			return flag == flagEnded || slices.Contains(on, flag)
 		})
 	})
 }
 
-// grants lists what an exception grants, as people write it.
+// grants formats the grants of an exception.
 func grants(e *profiles.Exception) string {
 	var parts []string
 	for _, list := range []struct {

@@ -18,15 +18,15 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// question is what explain is asked.
-type question struct {
+// explainFlags holds the flags and arguments of explain.
+type explainFlags struct {
 	target
 	script, command, cwd string
 	json, powers         bool
 }
 
 func newExplain(v *decideVerbs) *cobra.Command {
-	var q question
+	var q explainFlags
 	cmd := &cobra.Command{
 		Use:   "explain -p PATH [ACTION...]",
 		Short: "Explain why an action is allowed or denied",
@@ -90,11 +90,11 @@ the policy or the action cannot be read.`,
 	return cmd
 }
 
-// maxRead bounds what is read of a script or an action; the decision refuses less.
+// maxRead limits the bytes read of a script or an action. The decision refuses smaller ones already.
 const maxRead = profiles.MaxActionBytes
 
-// action is what the arguments ask for.
-func (q *question) action(args []string, in io.Reader) (profiles.Action, error) {
+// action returns the action of the arguments.
+func (q *explainFlags) action(args []string, in io.Reader) (profiles.Action, error) {
 	given := 0
 	for _, is := range []bool{len(args) > 0, q.script != "", q.command != ""} {
 		if is {
@@ -112,7 +112,7 @@ func (q *question) action(args []string, in io.Reader) (profiles.Action, error) 
 	case q.cwd != "":
 		return profiles.Action{}, errors.New("--cwd goes with --script or --command")
 	case len(args) > 0:
-		return spoken(args)
+		return parseWords(args)
 	default:
 		text, err := readActions("-", in)
 		if err != nil {
@@ -128,7 +128,7 @@ func readActions(path string, in io.Reader) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read script: %w", err)
 		}
-		defer func() { _ = f.Close() }() // it was only read
+		defer func() { _ = f.Close() }() // only read
 		in = f
 	}
 	text, err := io.ReadAll(io.LimitReader(in, maxRead+1))
@@ -141,20 +141,20 @@ func readActions(path string, in io.Reader) ([]byte, error) {
 	return text, nil
 }
 
-// explained is the answer as JSON.
-type explained struct {
+// explanation is the JSON result.
+type explanation struct {
 	Decision profiles.Decision   `json:"decision"`
 	Source   *source             `json:"source,omitempty"`
 	Policy   string              `json:"policy"` // metadata.name
 	Change   []string            `json:"change,omitempty"`
 	Tree     []worker.ScriptNode `json:"tree,omitempty"`
-	Limits   []limit             `json:"limits,omitempty"` // that an allowed host or gateway counts against
-	// the outermost first, the agent's own policy last; absent: it has none above
+	Limits   []limit             `json:"limits,omitempty"` // of an allowed host or gateway
+	// the outermost first, the agent's own policy last; absent without layers
 	Layers  []layers.LayerAnswer `json:"layers,omitempty"`
-	Decided string               `json:"decided,omitempty"` // the one of them that decided
+	Decided string               `json:"decided,omitempty"` // the layer that decided
 }
 
-// source is the line of the policy that decided.
+// source is the line of the rule that decided.
 type source struct {
 	File string `json:"file"` // as the user typed it
 	Line int    `json:"line"`
@@ -162,7 +162,7 @@ type source struct {
 }
 
 func (v *decideVerbs) explain(ctx context.Context, d *decider, t target, a profiles.Action, asJSON bool) error {
-	var out explained
+	var out explanation
 	if a.Shell != nil && d.Profile().Shell != nil {
 		ans := d.reader.Read(ctx, d.Decider, *a.Shell, true)
 		out.Decision = ans.Decision
@@ -182,17 +182,24 @@ func (v *decideVerbs) explain(ctx context.Context, d *decider, t target, a profi
 	}
 	out.Policy = d.Profile().Policy
 	out.Source = d.source(out.Decision.Rule)
-	out.Change = change(out.Decision, d, nil)
+	out.Change = neededChanges(out.Decision, d, nil)
 	if a.Egress != nil {
 		out.Limits = d.limits(out.Decision)
 	}
-	all, err := v.layers(ctx, d, t, a, out.Decision)
+	all, err := v.askLayers(ctx, d, t, a, out.Decision)
 	if err != nil {
 		return err
 	}
 	if len(all) > 0 {
-		q, _ := about(a, out.Decision)
-		out.Change, out.Decided = change(out.Decision, d, layered(all, q, d)), decided(all, out.Decision)
+		q, _ := layerQuestion(a, out.Decision)
+		out.Change, out.Decided = neededChanges(
+			out.Decision,
+			d,
+			layerChanges(all, q, d),
+		), decidingLayer(
+			all,
+			out.Decision,
+		)
 		for i := range all {
 			if r := all[i].Rule; r != nil {
 				shown := *r
@@ -205,7 +212,7 @@ func (v *decideVerbs) explain(ctx context.Context, d *decider, t target, a profi
 	if asJSON {
 		err = cli.JSON(v.Out, out)
 	} else {
-		err = explainPage{v.Page(v.Out)}.explained(out)
+		err = explainPrinter{v.Page(v.Out)}.explained(out)
 	}
 	switch {
 	case err != nil:
@@ -219,7 +226,7 @@ func (v *decideVerbs) explain(ctx context.Context, d *decider, t target, a profi
 	}
 }
 
-// source finds the line of a rule in what was read of the policy.
+// source returns the line of a rule in the policy's files.
 func (d *decider) source(r *profiles.Rule) *source {
 	if r == nil || r.Line < 1 {
 		return nil
@@ -237,8 +244,8 @@ func (d *decider) source(r *profiles.Rule) *source {
 	return nil
 }
 
-// subject is what the codes with a first word are about: one of what a policy grants.
-func subject(word string) string {
+// grantNoun returns what the codes with this first word are about.
+func grantNoun(word string) string {
 	switch word {
 	case "egress":
 		return "a host"
@@ -252,14 +259,14 @@ func subject(word string) string {
 	return "it"
 }
 
-// change says what of the policy would have to change for another verdict; layered is
-// what its layers say of that.
-func change(dec profiles.Decision, d *decider, layered []string) []string {
+// neededChanges returns how the policy would have to change for another verdict. layered is the answer of its
+// layers.
+func neededChanges(dec profiles.Decision, d *decider, layered []string) []string {
 	if dec.Verdict == profiles.Allow {
 		return nil
 	}
-	// Where the rule is. Where nothing in the policy is about such an action, it is missing
-	// or the document itself.
+	// Name the place of the rule. If no rule is about such an action, the rule is missing or the document
+	// itself decides.
 	at := ""
 	if dec.Rule != nil && dec.Rule.Path != "" && dec.Rule.Path != "metadata.name" {
 		at = fmt.Sprintf("%s (%s:%d)", dec.Rule.Path, d.files.Shown(dec.Rule.File), dec.Rule.Line)
@@ -284,7 +291,7 @@ func change(dec profiles.Decision, d *decider, layered []string) []string {
 	case len(layered) > 0:
 		return layered
 	case at == "":
-		return []string{"grant it: no line of the policy grants " + subject(about)}
+		return []string{"grant it: no line of the policy grants " + grantNoun(about)}
 	case kind == "denied" || kind == "denied_pattern" || kind == "subcommand":
 		return []string{"narrow or remove " + at + "; a denial wins over every grant"}
 	default:

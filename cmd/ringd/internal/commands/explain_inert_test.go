@@ -13,16 +13,16 @@ import (
 func TestPagesAreInert(t *testing.T) {
 	for _, text := range clitest.Hostile() {
 		var b bytes.Buffer
-		p := explainPage{cli.Page{W: &b, Terminal: true}}
-		if err := p.explained(clitest.Filled[explained](text)); err != nil {
+		p := explainPrinter{cli.Page{W: &b, Terminal: true}}
+		if err := p.explained(clitest.Filled[explanation](text)); err != nil {
 			t.Fatal(err)
 		}
-		without := clitest.Filled[explained](text)
+		without := clitest.Filled[explanation](text)
 		without.Decision.Text = ""
 		if err := p.explained(without); err != nil {
 			t.Fatal(err)
 		}
-		if err := p.meeting(clitest.Filled[meeting](text), &decider{}); err != nil {
+		if err := p.meeting(clitest.Filled[powersReport](text), &decider{}); err != nil {
 			t.Fatal(err)
 		}
 		clitest.Check(t, "explain", text, b.String(), 0)

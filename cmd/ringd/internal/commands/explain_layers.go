@@ -15,11 +15,10 @@ import (
 	"github.com/ringd/ringd/profiles/egress"
 )
 
-// layers asks every layer of the agent what it says of an action; nil: the agent has
-// none above it.
-func (v *decideVerbs) layers(ctx context.Context, d *decider, t target, a profiles.Action, dec profiles.Decision) (
+// askLayers asks every layer of the agent about an action. It returns nil if there is no layer above the agent.
+func (v *decideVerbs) askLayers(ctx context.Context, d *decider, t target, a profiles.Action, dec profiles.Decision) (
 	[]layers.LayerAnswer, error) {
-	q, ok := about(a, dec)
+	q, ok := layerQuestion(a, dec)
 	if len(d.Profile().Layers) == 0 || !ok {
 		return nil, nil
 	}
@@ -28,12 +27,12 @@ func (v *decideVerbs) layers(ctx context.Context, d *decider, t target, a profil
 	if err != nil {
 		return nil, err
 	}
-	// What decided may be a rule that no list has: a pattern, or an exception's grant.
+	// The rule that decided may be in no list: a pattern, or a grant of an exception.
 	if r := dec.Rule; r != nil {
 		for i := range all {
 			switch {
-			case !stands(r, all, i):
-			case dec.Verdict == profiles.Deny && denial(dec.Code):
+			case !isInLayer(r, all, i):
+			case dec.Verdict == profiles.Deny && isDenial(dec.Code):
 				all[i].Says, all[i].Rule = "denies", r
 			case dec.Verdict != profiles.Deny && all[i].Says != "offers":
 				all[i].Says, all[i].Rule = "offers", r
@@ -43,10 +42,9 @@ func (v *decideVerbs) layers(ctx context.Context, d *decider, t target, a profil
 	return all, nil
 }
 
-// about is what of an action the layers are asked: its language where the agent has
-// not that, and of a script the program that was refused. False: nothing of it stands
-// in a list.
-func about(a profiles.Action, dec profiles.Decision) (layers.AskedAction, bool) {
+// layerQuestion returns the question to the layers: the language if the agent lacks it, and for a script the program
+// that was refused. It returns false if no list can hold any of it.
+func layerQuestion(a profiles.Action, dec profiles.Decision) (layers.AskedAction, bool) {
 	var q layers.AskedAction
 	switch {
 	case a.Import != nil && dec.Code == profiles.CodeExecutorNotGranted:
@@ -60,7 +58,7 @@ func about(a profiles.Action, dec profiles.Decision) (layers.AskedAction, bool) 
 	case a.Exec != nil && len(a.Exec.Argv) > 0:
 		q.Program = a.Exec.Argv[0]
 	case a.Egress != nil:
-		q.Host = host(a.Egress)
+		q.Host = askedHost(a.Egress)
 		return q, q.Host != nil
 	case a.Bridge != nil:
 		q.Bridge = a.Bridge.Name
@@ -72,9 +70,9 @@ func about(a profiles.Action, dec profiles.Decision) (layers.AskedAction, bool) 
 	return q, true
 }
 
-// host is what an action of the network reaches: its target is a URL, or a host with
-// its port. Nil: it cannot be read.
-func host(e *egress.Action) *layers.AskedHost {
+// askedHost returns the host of a network action, whose target is a URL or a host with its port. It returns nil if
+// the target cannot be parsed.
+func askedHost(e *egress.Action) *layers.AskedHost {
 	text := e.Target
 	if !strings.Contains(text, "://") {
 		text = "//" + text
@@ -95,25 +93,24 @@ func host(e *egress.Action) *layers.AskedHost {
 	return h
 }
 
-// stands reports whether a rule stands in the layer at i; without a name of a layer in
-// the agent's own document.
-func stands(r *profiles.Rule, all []layers.LayerAnswer, i int) bool {
+// isInLayer reports whether a rule is in the layer at index i. A rule without a layer is in the agent's own
+// document.
+func isInLayer(r *profiles.Rule, all []layers.LayerAnswer, i int) bool {
 	if r.Layer == "" {
 		return i == len(all)-1
 	}
 	return r.Layer == all[i].Layer
 }
 
-// denial reports whether a code is that of a rule that denies.
-func denial(code profiles.Code) bool {
+// isDenial reports whether a code is that of a denying rule.
+func isDenial(code profiles.Code) bool {
 	_, kind, _ := strings.Cut(string(code), ".")
 	return kind == "denied" || kind == "denied_pattern"
 }
 
-// decided is the layer that decided: whose denial it was, else the outermost that
-// leaves the thing out, else the one whose rule grants it. "": none of them by what it
-// lists.
-func decided(all []layers.LayerAnswer, dec profiles.Decision) string {
+// decidingLayer returns the layer that decided: the one that denies, else the outermost that does not list it, else
+// the one whose rule grants it. It returns "" if no list decided.
+func decidingLayer(all []layers.LayerAnswer, dec profiles.Decision) string {
 	if len(all) == 0 {
 		return ""
 	}
@@ -134,9 +131,9 @@ func decided(all []layers.LayerAnswer, dec profiles.Decision) string {
 	return own
 }
 
-// layered says in which document what would have to change for a denial to become
-// another verdict; nil: no list of any stands in the way.
-func layered(all []layers.LayerAnswer, q layers.AskedAction, d *decider) (out []string) {
+// layerChanges returns the changes in each document that would turn a denial into another verdict. It returns nil
+// if no list stands in the way.
+func layerChanges(all []layers.LayerAnswer, q layers.AskedAction, d *decider) (out []string) {
 	at := func(l layers.LayerAnswer) string {
 		if l.Rule == nil {
 			return l.Layer
@@ -166,8 +163,8 @@ func layered(all []layers.LayerAnswer, q layers.AskedAction, d *decider) (out []
 	return out
 }
 
-// layers writes what each layer says, the outermost first.
-func (p explainPage) layers(b *strings.Builder, e explained) {
+// layers prints the answer of each layer, the outermost first.
+func (p explainPrinter) layers(b *strings.Builder, e explanation) {
 	words := map[string]string{"offers": "offers it", "leaves out": "does not offer it", "denies": "denies it",
 		"silent": "says nothing"}
 	if len(e.Layers) > 0 {
@@ -182,6 +179,6 @@ func (p explainPage) layers(b *strings.Builder, e explained) {
 		if l.Layer == e.Decided {
 			text += "; it decided"
 		}
-		fmt.Fprintf(b, "layer   %s\n", strings.Join(cli.Folded(cli.Block(text), decideTextWidth), "\n        "))
+		fmt.Fprintf(b, "layer   %s\n", strings.Join(cli.Folded(cli.Block(text), explainWidth), "\n        "))
 	}
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// explainPage is where an explanation goes.
-type explainPage struct{ cli.Page }
+// explainPrinter prints explanations.
+type explainPrinter struct{ cli.Page }
 
-// explained writes an explanation for people.
-func (p explainPage) explained(e explained) error {
+// explained prints an explanation for people.
+func (p explainPrinter) explained(e explanation) error {
 	var b strings.Builder
 	dec := e.Decision
 	fmt.Fprintf(&b, "%s  %s\n", p.verdict(dec.Verdict.String()), cli.Clean(string(dec.Code)))
@@ -26,23 +26,38 @@ func (p explainPage) explained(e explained) error {
 		fmt.Fprintf(&b, "  %s\n", strings.Join(cli.Folded(cli.Block(dec.Reason), reasonWidth), "\n  "))
 	}
 	if dec.Text == "" && len(dec.Instead) > 0 {
-		fmt.Fprintf(&b, "  %s\n",
-			strings.Join(cli.Folded("instead: "+cli.Block(strings.Join(dec.Instead, ", or ")), reasonWidth-4),
-				"\n      "))
+		fmt.Fprintf(
+			&b,
+			"  %s\n",
+			strings.Join(
+				cli.Folded("instead: "+cli.Block(strings.Join(dec.Instead, ", or ")), reasonWidth-4),
+				"\n      ",
+			),
+		)
 	}
 	if w := dec.Would; w != nil {
-		fmt.Fprintf(&b, "  mode audit: %s  %s, and is let through\n", p.verdict(w.Verdict.String()),
-			cli.Clean(string(w.Code)))
+		fmt.Fprintf(
+			&b,
+			"  mode audit: %s  %s, and is let through\n",
+			p.verdict(w.Verdict.String()),
+			cli.Clean(string(w.Code)),
+		)
 	}
 	if s := e.Source; s != nil {
-		fmt.Fprintf(&b, "\nrule    %s:%d\n        %s\n        %s\n", cli.Visible(s.File), s.Line,
-			cli.Visible(dec.Rule.Path), clip(cli.Clean(strings.TrimSpace(s.Text)), decideTextWidth))
+		fmt.Fprintf(
+			&b,
+			"\nrule    %s:%d\n        %s\n        %s\n",
+			cli.Visible(s.File),
+			s.Line,
+			cli.Visible(dec.Rule.Path),
+			clip(cli.Clean(strings.TrimSpace(s.Text)), explainWidth),
+		)
 	}
 	fmt.Fprintf(&b, "policy  %srevision %s\n", namedAction(e.Policy), cli.Short(dec.Revision))
 	p.layers(&b, e)
 	p.limits(&b, e.Limits)
 	for _, c := range e.Change {
-		fmt.Fprintf(&b, "change  %s\n", strings.Join(cli.Folded(cli.Block(c), decideTextWidth), "\n        "))
+		fmt.Fprintf(&b, "change  %s\n", strings.Join(cli.Folded(cli.Block(c), explainWidth), "\n        "))
 	}
 	if len(e.Tree) > 0 {
 		b.WriteString("\n")
@@ -54,11 +69,11 @@ func (p explainPage) explained(e explained) error {
 	return nil
 }
 
-// decideTextWidth is what is left of 80 columns beside the names of an explanation.
-const decideTextWidth = 70
+// explainWidth is the width of the text after a name, in 80 columns.
+const explainWidth = 70
 
-// tree writes commands with the verdict of each, deeper ones further in.
-func (p explainPage) tree(b *strings.Builder, nodes []worker.ScriptNode, depth int) {
+// tree prints commands with their verdicts, indented by depth.
+func (p explainPrinter) tree(b *strings.Builder, nodes []worker.ScriptNode, depth int) {
 	for _, n := range nodes {
 		place := ""
 		if n.Line > 0 {
@@ -79,10 +94,10 @@ func (p explainPage) tree(b *strings.Builder, nodes []worker.ScriptNode, depth i
 	}
 }
 
-// verdictWidth is that of the longest verdict.
+// verdictWidth is the width of the longest verdict.
 const verdictWidth = len("at run time")
 
-func (p explainPage) verdict(v string) string {
+func (p explainPrinter) verdict(v string) string {
 	padded := fmt.Sprintf("%-*s", verdictWidth, cli.Clean(v))
 	switch v {
 	case profiles.Allow.String():
@@ -102,10 +117,10 @@ func clip(s string, most int) string {
 	return string(r[:most-1]) + "…"
 }
 
-// reasonWidth is what is left of 80 columns beside the indentation of a reason.
+// reasonWidth is the width of an indented reason, in 80 columns.
 const reasonWidth = 78
 
-// namedAction is the policy that decides, for what comes behind it; "": no agent has one.
+// namedAction formats the name of the policy that decides, as a prefix. It is empty if no agent has one.
 func namedAction(policy string) string {
 	if policy == "" {
 		return ""

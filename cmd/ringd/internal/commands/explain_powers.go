@@ -9,10 +9,10 @@ import (
 	"github.com/ringd/ringd/profiles/powers"
 )
 
-// meeting is the answer of explain --powers, as JSON.
-type meeting struct {
+// powersReport is the JSON result of explain --powers.
+type powersReport struct {
 	Agent     string              `json:"agent"`
-	RuleOfTwo *profiles.RuleOfTwo `json:"rule_of_two"` // null: the policy has none
+	RuleOfTwo *profiles.RuleOfTwo `json:"rule_of_two"` // null if the policy has none
 	Powers    []powers.Power      `json:"powers"`      // of the agent itself
 	Starts    []string            `json:"starts,omitempty"`
 	Together  []powers.Power      `json:"together"` // with the agents that it may start
@@ -20,14 +20,14 @@ type meeting struct {
 	Revision  string              `json:"revision"`
 }
 
-// powers says which powers an agent has, and through what.
+// powers prints which powers an agent has, and through which grants.
 func (v *decideVerbs) powers(d *decider, agent string, asJSON bool) error {
 	a, ok := d.set.Agent(agent)
 	if !ok {
 		return cli.NoAgent(d.set, agent)
 	}
 	all := powers.Of(d.set.Agents, agent)
-	m := meeting{Agent: agent, RuleOfTwo: a.RuleOfTwo, Starts: all.Starts, Together: powers.List(all.Powers),
+	m := powersReport{Agent: agent, RuleOfTwo: a.RuleOfTwo, Starts: all.Starts, Together: powers.List(all.Powers),
 		Sources: all.Sources, Revision: d.set.Revision,
 		Powers: powers.List(powers.Of(map[string]profiles.Agent{agent: a}, agent).Powers)}
 	if m.Sources == nil {
@@ -36,15 +36,15 @@ func (v *decideVerbs) powers(d *decider, agent string, asJSON bool) error {
 	if asJSON {
 		return cli.JSON(v.Out, m)
 	}
-	return explainPage{v.Page(v.Out)}.meeting(m, d)
+	return explainPrinter{v.Page(v.Out)}.meeting(m, d)
 }
 
-// meeting writes the powers of an agent for people.
-func (p explainPage) meeting(m meeting, d *decider) error {
+// meeting prints the powers of an agent for people.
+func (p explainPrinter) meeting(m powersReport, d *decider) error {
 	var b strings.Builder
 	line := func(what, format string, args ...any) {
 		fmt.Fprintf(&b, "%-10s %s\n", what,
-			strings.Join(cli.Folded(cli.Block(fmt.Sprintf(format, args...)), decideTextWidth-3), "\n           "))
+			strings.Join(cli.Folded(cli.Block(fmt.Sprintf(format, args...)), explainWidth-3), "\n           "))
 	}
 	line("agent", "%s has %s", m.Agent, words(m.Powers))
 	if len(m.Starts) > 0 {
@@ -79,7 +79,7 @@ func (p explainPage) meeting(m meeting, d *decider) error {
 	return nil
 }
 
-// layer names the ceiling that a rule stands in.
+// layer names the layer of a rule.
 func layer(r profiles.Rule) string {
 	if r.Layer == "" {
 		return ""

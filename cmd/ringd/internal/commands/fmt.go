@@ -21,11 +21,11 @@ import (
 	"github.com/ringd/ringd/schema/format"
 )
 
-// formatting is what the verb fmt is asked.
-type formatting struct{ write, check, diff bool }
+// fmtFlags holds the flags of fmt.
+type fmtFlags struct{ write, check, diff bool }
 
 func newFmt(c PolicyConfig) *cobra.Command {
-	var q formatting
+	var q fmtFlags
 	var policy cli.OnePolicy
 	cmd := &cobra.Command{
 		Use:   "fmt [PATH…]",
@@ -63,16 +63,16 @@ change, 2 a PATH cannot be read or written.`,
 	return cmd
 }
 
-// layoutFile is one file on its way.
+// layoutFile is one file to format.
 type layoutFile struct {
 	path        string // as the user would type it
-	name        string // in its policy
+	name        string // relative to its policy
 	before, now []byte
 }
 
 func (f *layoutFile) changed() bool { return !bytes.Equal(f.before, f.now) }
 
-func (c PolicyConfig) format(ctx context.Context, q formatting, paths []string) error {
+func (c PolicyConfig) format(ctx context.Context, q fmtFlags, paths []string) error {
 	if len(paths) == 0 {
 		if q.write {
 			return cli.Usage("-w needs a PATH")
@@ -83,12 +83,12 @@ func (c PolicyConfig) format(ctx context.Context, q formatting, paths []string) 
 		}
 		f := &layoutFile{path: "stdin", name: "stdin.yaml", before: text}
 		refused, err := c.layOut(ctx, cli.Policy{Path: "stdin.yaml"}, []*layoutFile{f})
-		return c.laidOut(q, []*layoutFile{f}, refused, err)
+		return c.reportFormatted(q, []*layoutFile{f}, refused, err)
 	}
 	var all []*layoutFile
 	var refused bool
 	for _, path := range paths {
-		policy, files, err := formatted(path)
+		policy, files, err := readFormat(path)
 		if err != nil {
 			return cli.Failed(cli.Misused, err)
 		}
@@ -102,11 +102,11 @@ func (c PolicyConfig) format(ctx context.Context, q formatting, paths []string) 
 	if len(all) > 1 && !q.write && !q.check && !q.diff {
 		return cli.Usage("these are %s: give -w, --check or --diff", cli.Count(len(all), "file"))
 	}
-	return c.laidOut(q, all, refused, nil)
+	return c.reportFormatted(q, all, refused, nil)
 }
 
-// formatted reads what a path stands for: one file, or those of a folder and their tests.
-func formatted(path string) (cli.Policy, []*layoutFile, error) {
+// readFormat reads the files of a path: one file, or the policy files and tests of a folder.
+func readFormat(path string) (cli.Policy, []*layoutFile, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return cli.Policy{}, nil, fmt.Errorf("read policy: %w", cli.Bare(err))
@@ -117,7 +117,7 @@ func formatted(path string) (cli.Policy, []*layoutFile, error) {
 			return cli.Policy{}, nil, fmt.Errorf("read policy: %w", cli.Bare(err))
 		}
 		f := &layoutFile{path: path, name: filepath.Base(path), before: text}
-		// The folder is what compiles, where there are layers; a lone file does as well.
+		// With layers only the folder compiles; otherwise a single file does too.
 		policy, err := cli.ReadSources(filepath.Dir(path))
 		if err != nil {
 			policy = cli.Policy{Path: path, Sources: []schema.Source{{Name: f.name, Data: text}}}
@@ -139,8 +139,8 @@ func formatted(path string) (cli.Policy, []*layoutFile, error) {
 	return policy, out, nil
 }
 
-// layOut formats files of a policy, and sees to it that the policy stays what it is. Files
-// with findings stay as they are; refused says that there are some.
+// layOut formats the files of a policy, and checks that the policy is unchanged. Files with findings stay as
+// they are, and refused reports them.
 func (c PolicyConfig) layOut(ctx context.Context, policy cli.Policy, files []*layoutFile) (refused bool, err error) {
 	after := policy
 	after.Sources = slices.Clone(policy.Sources)
@@ -169,12 +169,12 @@ func (c PolicyConfig) layOut(ctx context.Context, policy cli.Policy, files []*la
 	if !changed {
 		return refused, nil
 	}
-	return refused, c.equal(ctx, policy, after)
+	return refused, c.checkUnchanged(ctx, policy, after)
 }
 
-// equal compiles a policy before and after, and compares all but places. One that does
-// not compile has been compared as text.
-func (c PolicyConfig) equal(ctx context.Context, before, after cli.Policy) error {
+// checkUnchanged compiles a policy before and after, and compares the sets without places. A policy that does not
+// compile has been compared as text.
+func (c PolicyConfig) checkUnchanged(ctx context.Context, before, after cli.Policy) error {
 	one, _, err := c.Compile(ctx, before)
 	if err != nil || one == nil {
 		return err
@@ -183,16 +183,15 @@ func (c PolicyConfig) equal(ctx context.Context, before, after cli.Policy) error
 	if err != nil {
 		return err
 	}
-	if two == nil || !bytes.Equal(placeless(one), placeless(two)) {
+	if two == nil || !bytes.Equal(withoutPlaces(one), withoutPlaces(two)) {
 		return cli.Failed(cli.Refused, fmt.Errorf("%s: %w: the result would compile to another policy", before.Path,
 			format.ErrChanged))
 	}
 	return nil
 }
 
-// placeless is a set as JSON without lines, columns and the revision, which is a digest
-// of them.
-func placeless(set *profiles.Set) []byte {
+// withoutPlaces returns a set as JSON without lines, columns and the revision, which is a digest of them.
+func withoutPlaces(set *profiles.Set) []byte {
 	text, err := json.Marshal(set)
 	var v any
 	if err == nil {
@@ -204,11 +203,11 @@ func placeless(set *profiles.Set) []byte {
 	if m, ok := v.(map[string]any); ok {
 		delete(m, "revision")
 	}
-	text, _ = json.Marshal(unplaced(v)) // it was JSON
+	text, _ = json.Marshal(dropPlaces(v)) // it was valid JSON
 	return text
 }
 
-func unplaced(v any) any {
+func dropPlaces(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		_, file := v["file"]
@@ -218,18 +217,18 @@ func unplaced(v any) any {
 				delete(v, name)
 				continue
 			}
-			v[name] = unplaced(inner)
+			v[name] = dropPlaces(inner)
 		}
 	case []any:
 		for i := range v {
-			v[i] = unplaced(v[i])
+			v[i] = dropPlaces(v[i])
 		}
 	}
 	return v
 }
 
-// laidOut writes, lists or shows what was formatted.
-func (c PolicyConfig) laidOut(q formatting, files []*layoutFile, refused bool, err error) error {
+// reportFormatted writes, lists or shows the formatted files.
+func (c PolicyConfig) reportFormatted(q fmtFlags, files []*layoutFile, refused bool, err error) error {
 	if err != nil {
 		return err
 	}

@@ -16,21 +16,22 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// examineFor bounds what is tried out on a host.
+// examineFor limits the time of an examination of the host.
 const examineFor = 30 * time.Second
 
-// onHost is what a host gives an agent: the part of the table that no table knows.
-type onHost struct {
-	Enforceable bool        `json:"enforceable"` // each executor that is granted starts
-	Missing     []missing   `json:"missing"`
-	Layers      []cli.Layer `json:"layers"` // as ringd doctor has them
+// hostReport lists the layers that this host provides to an agent. It differs by host, so it is not in
+// docs/ENFORCEMENT.md.
+type hostReport struct {
+	Enforceable bool           `json:"enforceable"` // each granted executor starts
+	Missing     []missingLayer `json:"missing"`
+	Layers      []cli.Layer    `json:"layers"` // as in ringd doctor
 }
 
-// missing is a layer that an executor of an agent needs and this host does not have.
-// Nothing of that executor starts here.
-type missing struct {
+// missingLayer is a layer that an executor of an agent needs and this host does not have. No guest of that
+// executor starts here.
+type missingLayer struct {
 	Executor string `json:"executor"`
-	Layer    string `json:"layer"` // of doctor; minTier where no layer would do
+	Layer    string `json:"layer"` // name in doctor; minTier if no layer would help
 	Reason   string `json:"reason"`
 	Fix      string `json:"fix"`
 }
@@ -41,18 +42,18 @@ func (c PolicyConfig) examine(ctx context.Context) cli.Health {
 	return c.Host(ctx, "")
 }
 
-// around compares what an agent needs with what a host has.
-func around(a profiles.Agent, h cli.Health) *onHost {
-	out := &onHost{Missing: []missing{}, Layers: h.Layers}
-	for _, e := range granted(a) {
-		out.Missing = append(out.Missing, lacks(a, e, h)...)
+// newHostReport compares the needs of an agent with a host.
+func newHostReport(a profiles.Agent, h cli.Health) *hostReport {
+	out := &hostReport{Missing: []missingLayer{}, Layers: h.Layers}
+	for _, e := range grantedExecutors(a) {
+		out.Missing = append(out.Missing, missingLayers(a, e, h)...)
 	}
 	out.Enforceable = len(out.Missing) == 0
 	return out
 }
 
-// prepared looks at what the policy names of a host, once every layer is there.
-func (c PolicyConfig) prepared(ctx context.Context, set *profiles.Set, out []enforced) error {
+// addUnmet looks for the paths of the policy on this host. It does so only if every layer is there.
+func (c PolicyConfig) addUnmet(ctx context.Context, set *profiles.Set, out []enforced) error {
 	if slices.ContainsFunc(out, func(a enforced) bool { return !a.Host.Enforceable }) {
 		return nil
 	}
@@ -68,7 +69,7 @@ func (c PolicyConfig) prepared(ctx context.Context, set *profiles.Set, out []enf
 				if u.Path == "" {
 					layer = u.Executor
 				}
-				h.Missing = append(h.Missing, missing{u.Executor, layer, u.said(), said(u.Fix, "run it on a host "+
+				h.Missing = append(h.Missing, missingLayer{u.Executor, layer, u.text(), said(u.Fix, "run it on a host "+
 					"that has it")})
 			}
 		}
@@ -77,8 +78,8 @@ func (c PolicyConfig) prepared(ctx context.Context, set *profiles.Set, out []enf
 	return nil
 }
 
-// said names the path, what is wrong with it, and where it stands.
-func (u UnmetPath) said() string {
+// text describes the path and the mistake, with the line of its rule.
+func (u UnmetPath) text() string {
 	text := strings.TrimSpace(u.Path + " " + u.Reason)
 	if u.Path != "" && u.Rule.Line > 0 {
 		text += fmt.Sprintf(" (%s:%d)", u.Rule.File, u.Rule.Line)
@@ -86,10 +87,10 @@ func (u UnmetPath) said() string {
 	return text
 }
 
-// unmet warns of each path that this host does not have as the policy means it.
-func unmet(all []UnmetPath) (found schema.Diagnostics) {
+// unmetFindings returns a warning for each path that this host lacks or that is not as the policy requires.
+func unmetFindings(all []UnmetPath) (found schema.Diagnostics) {
 	for _, u := range all {
-		// Several executors have the rule; the look at $WORKSPACE and at packages say their own.
+		// Several executors have the rule. $WORKSPACE and packages have findings of other checks.
 		if u.Path == "" || u.Rule.Line == 0 || strings.HasPrefix(u.Path, profiles.Workspace) {
 			continue
 		}
@@ -106,12 +107,12 @@ func unmet(all []UnmetPath) (found schema.Diagnostics) {
 	return found
 }
 
-// lacks names what keeps an executor of an agent from starting.
-func lacks(a profiles.Agent, executor string, h cli.Health) []missing {
+// missingLayers returns what keeps an executor of an agent from starting.
+func missingLayers(a profiles.Agent, executor string, h cli.Health) []missingLayer {
 	want, others := a.MinTier, []string{}
 	wasm := executor == profiles.ExecutorPython && a.Python.Engine != ""
 	if executor != profiles.ExecutorJS && !wasm && !executors.Satisfies(want, profiles.TierOS) {
-		want = profiles.TierOS // a program of the host runs behind every layer, or not at all
+		want = profiles.TierOS // a host program runs behind every layer, or not at all
 	}
 	switch {
 	case executor == profiles.ExecutorJS:
@@ -124,27 +125,27 @@ func lacks(a profiles.Agent, executor string, h cli.Health) []missing {
 	if a.Egress.Mode != profiles.EgressOff && len(a.Egress.Allow)+len(a.Egress.Gateways) > 0 {
 		others = append(others, initproto.LayerEgress)
 	}
-	var out []missing
+	var out []missingLayer
 	if !executors.Satisfies(profiles.Tier(h.Tier), want) {
-		out = append(out, tierLacks(executor, want, h))
+		out = append(out, firstMissing(executor, want, h))
 	}
 	for _, name := range others {
 		if l, ok := layerOf(h, name); !ok || l.State == cli.LayerUnavailable {
-			out = append(out, missing{executor, name, said(l.Reason, "this host does not have it"),
+			out = append(out, missingLayer{executor, name, said(l.Reason, "this host does not have it"),
 				said(l.Fix, "run it on a host that has it")})
 		}
 	}
 	if r, ok := a.NeedsWorkspace(executor); ok {
-		out = append(out, missing{executor, "workspace", fmt.Sprintf(
-			"%s is not set on this host (%s:%d)", profiles.Workspace, r.Rule.File, r.Rule.Line), nameIt})
+		out = append(out, missingLayer{executor, "workspace", fmt.Sprintf(
+			"%s is not set on this host (%s:%d)", profiles.Workspace, r.Rule.File, r.Rule.Line), workspaceRemedy})
 	}
 	return out
 }
 
-// inWorkspace looks at a set as on a host where $WORKSPACE stands for dir; "": for nothing.
-func (c PolicyConfig) inWorkspace(look LookFunc, dir string) LookFunc {
+// withWorkspace wraps look with a value for $WORKSPACE. An empty dir means no value.
+func (c PolicyConfig) withWorkspace(look LookFunc, dir string) LookFunc {
 	return func(ctx context.Context, set *profiles.Set) (schema.Diagnostics, error) {
-		set, err := placed(set, dir)
+		set, err := placeSet(set, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -153,12 +154,12 @@ func (c PolicyConfig) inWorkspace(look LookFunc, dir string) LookFunc {
 			return nil, err
 		}
 		found, err := look(ctx, set)
-		return slices.Concat(unnamed(set), unmet(all), found), err
+		return slices.Concat(workspaceFindings(set), unmetFindings(all), found), err
 	}
 }
 
-// placed is the set where $WORKSPACE stands for dir; "": for nothing.
-func placed(set *profiles.Set, dir string) (*profiles.Set, error) {
+// placeSet returns the set with dir as the value of $WORKSPACE. An empty dir means no value.
+func placeSet(set *profiles.Set, dir string) (*profiles.Set, error) {
 	if dir == "" {
 		return set, nil
 	}
@@ -169,20 +170,20 @@ func placed(set *profiles.Set, dir string) (*profiles.Set, error) {
 	return set.In(func(string) string { return abs }), nil
 }
 
-// nameIt is what to do about a policy whose host names no workspace.
-const nameIt = "set it with --workspace DIR (run, serve), or as workspace: in the daemon's configuration"
+// workspaceRemedy is the remedy for a policy on a host without a workspace.
+const workspaceRemedy = "set it with --workspace DIR (run, serve), or as workspace: in the daemon's configuration"
 
-// unnamed warns of each agent that needs a workspace, which this host does not name.
-func unnamed(set *profiles.Set) (found schema.Diagnostics) {
+// workspaceFindings returns a warning for each agent that needs a workspace which this host does not name.
+func workspaceFindings(set *profiles.Set) (found schema.Diagnostics) {
 	for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
 		a := set.Agents[name]
-		for _, executor := range granted(a) {
+		for _, executor := range grantedExecutors(a) {
 			if r, ok := a.NeedsWorkspace(executor); ok {
 				found = append(found, schema.Diagnostic{
 					Pos:  schema.Pos{File: r.Rule.File, Line: r.Rule.Line, Column: r.Rule.Column},
 					Code: "workspace-unnamed", Severity: schema.Warning,
 					Msg: fmt.Sprintf("agent %s: %s does not start without a folder for %s", name, executor,
-						profiles.Workspace), Hint: nameIt,
+						profiles.Workspace), Hint: workspaceRemedy,
 				})
 				break
 			}
@@ -191,8 +192,8 @@ func unnamed(set *profiles.Set) (found schema.Diagnostics) {
 	return found
 }
 
-// granted lists the executors of an agent.
-func granted(a profiles.Agent) (out []string) {
+// grantedExecutors returns the executors of an agent.
+func grantedExecutors(a profiles.Agent) (out []string) {
 	for _, e := range []string{profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell} {
 		if _, ok := a.Kernel(e); ok {
 			out = append(out, e)
@@ -201,9 +202,9 @@ func granted(a profiles.Agent) (out []string) {
 	return out
 }
 
-// tierLacks is the first layer that keeps a host from a tier.
-func tierLacks(executor string, want profiles.Tier, h cli.Health) missing {
-	out := missing{executor, "minTier", fmt.Sprintf("%s is required, and this host provides %s", want,
+// firstMissing returns the first layer that keeps a host from a tier.
+func firstMissing(executor string, want profiles.Tier, h cli.Health) missingLayer {
+	out := missingLayer{executor, "minTier", fmt.Sprintf("%s is required, and this host provides %s", want,
 		said(h.Tier, "none")), "run it on a host that has it"}
 	if !executors.Satisfies(profiles.TierOS, want) {
 		out.Reason = fmt.Sprintf("%s is required, and this version of ringd provides at most %s", want, profiles.TierOS)
@@ -216,7 +217,7 @@ func tierLacks(executor string, want profiles.Tier, h cli.Health) missing {
 	for _, l := range h.Layers {
 		needed := l.Required || executors.Satisfies(want, profiles.TierOS) && slices.Contains(strong, l.Name)
 		if needed && l.State != cli.LayerEnforced {
-			return missing{executor, l.Name, said(l.Reason, out.Reason), said(l.Fix, out.Fix)}
+			return missingLayer{executor, l.Name, said(l.Reason, out.Reason), said(l.Fix, out.Fix)}
 		}
 	}
 	return out
@@ -237,8 +238,8 @@ func said(text, otherwise string) string {
 	return text
 }
 
-// onHost writes what keeps an agent from running on this host.
-func (c PolicyConfig) onHost(h *onHost) {
+// printHost prints what keeps an agent from running on this host.
+func (c PolicyConfig) printHost(h *hostReport) {
 	fmt.Fprintf(c.Out, "  this host\n")
 	if h.Enforceable {
 		fmt.Fprintf(c.Out, "    every granted executor starts\n")

@@ -57,7 +57,7 @@ func TestAround(t *testing.T) {
 			"js engine: this host does not have it, run it on a host that has it"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := around(tt.agent, tt.host)
+			got := newHostReport(tt.agent, tt.host)
 			var said []string
 			for _, m := range got.Missing {
 				said = append(said, m.Executor+" "+m.Layer+": "+m.Reason+", "+m.Fix)

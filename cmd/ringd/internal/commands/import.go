@@ -18,14 +18,14 @@ import (
 	"github.com/ringd/ringd/schema/format"
 )
 
-// imported is what import is asked.
-type imported struct {
+// importFlags holds the flags and arguments of import.
+type importFlags struct {
 	from, out, name, owner string
 	json, strict           bool
 }
 
 func newImport(cfg InitConfig) *cobra.Command {
-	var q imported
+	var q importFlags
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Import settings of another system as a policy",
@@ -55,7 +55,7 @@ equivalent, 2 FILE cannot be read or has no such settings.`,
 	return cmd
 }
 
-// result is what import says as JSON.
+// result is the JSON result of import.
 type result struct {
 	Format   string             `json:"format"`
 	Policy   string             `json:"policy"` // YAML
@@ -63,7 +63,7 @@ type result struct {
 	Findings schema.Diagnostics `json:"findings"`
 }
 
-func (c InitConfig) imports(ctx context.Context, q imported, path string) error {
+func (c InitConfig) imports(ctx context.Context, q importFlags, path string) error {
 	formatName := q.from
 	if formatName == "" {
 		if formatName = convert.Guess(path); formatName == "" {
@@ -77,7 +77,7 @@ func (c InitConfig) imports(ctx context.Context, q imported, path string) error 
 	if err != nil {
 		return cli.Failed(cli.Misused, fmt.Errorf("read settings: %w", cli.Bare(err)))
 	}
-	by, err := owner(q.owner)
+	by, err := policyOwner(q.owner)
 	if err != nil {
 		return err
 	}
@@ -85,8 +85,12 @@ func (c InitConfig) imports(ctx context.Context, q imported, path string) error 
 	if called == "" {
 		called = "from-" + formatName
 	}
-	p, lines, err := convert.Policy(convert.Config{Name: called, Owner: by, Find: find, Root: c.root(path)}, formatName,
-		filepath.Base(path), text)
+	p, lines, err := convert.Policy(
+		convert.Config{Name: called, Owner: by, Find: findProgram, Root: c.root(path)},
+		formatName,
+		filepath.Base(path),
+		text,
+	)
 	if err != nil {
 		return cli.Usage("%s: %w", path, err)
 	}
@@ -99,7 +103,7 @@ func (c InitConfig) imports(ctx context.Context, q imported, path string) error 
 	if err != nil {
 		return cli.Failed(cli.Unavailable, fmt.Errorf("compile the policy: %w", err))
 	}
-	if err := c.tell(q, result{formatName, string(written), lines, found}); err != nil {
+	if err := c.report(q, result{formatName, string(written), lines, found}); err != nil {
 		return err
 	}
 	inexact := slices.ContainsFunc(lines, func(l convert.Line) bool {
@@ -111,8 +115,8 @@ func (c InitConfig) imports(ctx context.Context, q imported, path string) error 
 	return nil
 }
 
-// root is the folder that paths with one slash start from in settings of Claude Code: of
-// a user's own, the folder that they stand in; else "", the working folder.
+// root returns the folder for paths with one leading slash in settings of Claude Code. For a user's own
+// settings it is the folder of the file, otherwise "" for the working folder.
 func (c InitConfig) root(file string) string {
 	abs, err := filepath.Abs(file)
 	if err != nil || c.Env.Home == "" || filepath.Dir(abs) != filepath.Join(c.Env.Home, ".claude") {
@@ -121,12 +125,11 @@ func (c InitConfig) root(file string) string {
 	return "~/.claude"
 }
 
-// tell writes the policy, and what became of the settings to where it does not get into
-// the policy.
-func (c InitConfig) tell(q imported, r result) error {
+// report prints the policy and, on the other stream, what became of each setting.
+func (c InitConfig) report(q importFlags, r result) error {
 	switch {
 	case q.out != "":
-		if err := create(q.out, []byte(r.Policy)); err != nil {
+		if err := createFile(q.out, []byte(r.Policy)); err != nil {
 			return cli.Failed(cli.Misused, fmt.Errorf("write policy: %w", cli.Bare(err)))
 		}
 		if q.json {
@@ -156,7 +159,7 @@ func (c InitConfig) tell(q imported, r result) error {
 		if l.Value != "" {
 			fmt.Fprintf(c.Err, ": %s", cli.Visible(l.Value))
 		}
-		fmt.Fprintf(c.Err, "\n    %s\n", strings.Join(cli.Folded(cli.Block(l.Why), textWidth), "\n    "))
+		fmt.Fprintf(c.Err, "\n    %s\n", strings.Join(cli.Folded(cli.Block(l.Why), importWidth), "\n    "))
 	}
 	fmt.Fprintf(c.Err, "%d settings: %d exact, %d stricter, %d left out, %d not part of a policy\n",
 		len(r.Settings), counts[convert.Exact], counts[convert.Stricter], counts[convert.Left],
@@ -174,10 +177,10 @@ func (c InitConfig) tell(q imported, r result) error {
 	return nil
 }
 
-// textWidth is what is left of 80 columns beside the indentation of a reason.
-const textWidth = 76
+// importWidth is the width of an indented reason, in 80 columns.
+const importWidth = 76
 
-// readFile reads a settings file within bounds.
+// readFile reads a settings file with a size limit.
 func readFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

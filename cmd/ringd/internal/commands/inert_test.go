@@ -13,11 +13,11 @@ import (
 func TestListIsInert(t *testing.T) {
 	for _, text := range clitest.Hostile() {
 		var b bytes.Buffer
-		l := clitest.Filled[listed](text)
+		l := clitest.Filled[exceptionsList](text)
 		for i := range l.Exceptions {
 			l.Exceptions[i].Flags = []string{flagEnded} // words of ours
 		}
-		if err := (exceptionsPage{cli.Page{W: &b, Terminal: true}}).list(l, cli.Policy{Path: text}); err != nil {
+		if err := (exceptionsPrinter{cli.Page{W: &b, Terminal: true}}).list(l, cli.Policy{Path: text}); err != nil {
 			t.Fatal(err)
 		}
 		clitest.Check(t, "exceptions", text, b.String(), 0)

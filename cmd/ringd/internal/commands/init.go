@@ -21,17 +21,16 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// kind is one template: what it is for, its files, and the shell command that makes
-// what its paths below $WORKSPACE name, where it names more than the workspace: a
-// guest does not start while a path that is granted or denied to it is missing.
-type kind struct {
+// policyTemplate is one template: its purpose, its files, and the shell command that creates the paths below $WORKSPACE
+// that it names. A guest does not start while a path that is granted or denied to it is missing.
+type policyTemplate struct {
 	name, about string
 	files       []string
 	prepare     string
 }
 
-func kinds() []kind {
-	return []kind{
+func policyTemplates() []policyTemplate {
+	return []policyTemplate{
 		{"code-review", "reads a change, asks reviewers, comments once a person approves",
 			[]string{"code-review.yaml", "code-review_test.yaml"}, ""},
 		{"data-engineer", "Python with pandas over one warehouse, through a gateway",
@@ -46,20 +45,20 @@ func kinds() []kind {
 }
 
 func names() (out []string) {
-	for _, k := range kinds() {
+	for _, k := range policyTemplates() {
 		out = append(out, k.name)
 	}
 	return out
 }
 
-// asked is what init is asked.
-type asked struct {
+// initFlags holds the flags of init.
+type initFlags struct {
 	template, owner string
 	list            bool
 }
 
 func newInit(cfg InitConfig) *cobra.Command {
-	var q asked
+	var q initFlags
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Write a first policy from a template",
@@ -91,7 +90,7 @@ Exit codes: 0 written, 2 a file exists already or DIR cannot be written.`,
 }
 
 func (c InitConfig) listed() error {
-	for _, k := range kinds() {
+	for _, k := range policyTemplates() {
 		if _, err := fmt.Fprintf(c.Out, "%-14s %s\n", k.name, k.about); err != nil {
 			return fmt.Errorf("write list: %w", err)
 		}
@@ -99,25 +98,25 @@ func (c InitConfig) listed() error {
 	return nil
 }
 
-// filled is what a template is filled with.
-type filled struct {
+// templateValues holds the values of a template.
+type templateValues struct {
 	Owner   string
 	Layered bool // the agents have a parent
 }
 
-func (c InitConfig) initialise(ctx context.Context, q asked, dir string) error {
-	at := slices.IndexFunc(kinds(), func(k kind) bool { return k.name == q.template })
+func (c InitConfig) initialise(ctx context.Context, q initFlags, dir string) error {
+	at := slices.IndexFunc(policyTemplates(), func(k policyTemplate) bool { return k.name == q.template })
 	if at < 0 {
 		return cli.Usage("--template %q: want one of %s", q.template, strings.Join(names(), ", "))
 	}
-	by, err := owner(q.owner)
+	by, err := policyOwner(q.owner)
 	if err != nil {
 		return err
 	}
-	k := kinds()[at]
+	k := policyTemplates()[at]
 	files, policy := map[string][]byte{}, cli.Policy{Path: dir, Folder: true}
 	for _, f := range k.files {
-		if files[f], err = fill(f, filled{by, k.name == "layered"}); err != nil {
+		if files[f], err = fillTemplate(f, templateValues{by, k.name == "layered"}); err != nil {
 			return err
 		}
 		if !strings.HasSuffix(f, "_test.yaml") {
@@ -131,7 +130,7 @@ func (c InitConfig) initialise(ctx context.Context, q asked, dir string) error {
 	if found.Refused() {
 		return fmt.Errorf("template %s with owner %s does not compile: %w", k.name, by, found)
 	}
-	if err := write(dir, files, k.files); err != nil {
+	if err := writeNew(dir, files, k.files); err != nil {
 		return err
 	}
 	for _, f := range k.files {
@@ -146,8 +145,8 @@ func (c InitConfig) initialise(ctx context.Context, q asked, dir string) error {
 	return nil
 }
 
-// fill reads a template and puts the values in.
-func fill(file string, with filled) ([]byte, error) {
+// fillTemplate reads a template and inserts the values.
+func fillTemplate(file string, with templateValues) ([]byte, error) {
 	text, err := fs.ReadFile(templates, "templates/"+file)
 	if err != nil {
 		return nil, fmt.Errorf("read template: %w", err)

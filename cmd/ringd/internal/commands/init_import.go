@@ -1,8 +1,5 @@
-// This file holds the verbs that make a first policy: init writes one from a
-// template, import makes one of another system's settings.
-//
-// They write nothing over what is there, and say where what they wrote does not compile.
-// main adds them.
+// The commands that create a first policy: init from a template, import from settings of another system. They
+// overwrite nothing. If the result does not compile, they print where.
 
 package commands
 
@@ -24,23 +21,23 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// InitConfig is what the verbs are made of.
+// InitConfig configures the commands.
 type InitConfig struct {
 	*cli.Program
-	// Check reads and compiles a policy, for its findings.
+	// Check reads and compiles a policy, and returns its findings.
 	Check func(ctx context.Context, p cli.Policy) (schema.Diagnostics, error)
 }
 
-// NewInit returns the verbs.
+// NewInit returns the commands.
 func NewInit(cfg InitConfig) []*cobra.Command {
 	return []*cobra.Command{newInit(cfg), newImport(cfg)}
 }
 
-// ownerText is what schema takes for an owner.
+// ownerText matches an owner as schema accepts it.
 var ownerText = regexp.MustCompile(`^(user|group|team):[^\s]+$`)
 
-// owner is the owner of a new policy: what was given, or who asks.
-func owner(given string) (string, error) {
+// policyOwner returns the given owner, or the current user.
+func policyOwner(given string) (string, error) {
 	if given != "" {
 		if !ownerText.MatchString(given) {
 			return "", cli.Usage("--owner %q: want user:, group: or team: followed by an identity", given)
@@ -55,9 +52,9 @@ func owner(given string) (string, error) {
 	return "user:" + strings.ReplaceAll(who.Username, " ", "-"), nil
 }
 
-// find gives the file behind a program's name. A link keeps its own name, by which the
-// settings, and so the rules of the policy, call it; the host follows it.
-func find(word string) (string, bool) {
+// findProgram returns the file of a program's name. A link keeps its own name, because the settings, and so the
+// rules of the policy, use that name; the host resolves it.
+func findProgram(word string) (string, bool) {
 	path, err := exec.LookPath(word)
 	if err != nil {
 		return "", false
@@ -68,9 +65,8 @@ func find(word string) (string, bool) {
 	return path, true
 }
 
-// write puts new files into a folder, all of them or none, and never over one that is
-// there.
-func write(dir string, files map[string][]byte, order []string) error {
+// writeNew creates new files in a folder, all of them or none. It never overwrites a file.
+func writeNew(dir string, files map[string][]byte, order []string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return cli.Failed(cli.Misused, fmt.Errorf("make folder: %w", cli.Bare(err)))
 	}
@@ -82,7 +78,7 @@ func write(dir string, files map[string][]byte, order []string) error {
 	var done []string
 	for _, f := range order {
 		path := filepath.Join(dir, f)
-		if err := create(path, files[f]); err != nil {
+		if err := createFile(path, files[f]); err != nil {
 			for _, undo := range done {
 				err = errors.Join(err, os.Remove(undo))
 			}
@@ -93,7 +89,7 @@ func write(dir string, files map[string][]byte, order []string) error {
 	return nil
 }
 
-func create(path string, text []byte) error {
+func createFile(path string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}

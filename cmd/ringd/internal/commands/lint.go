@@ -17,11 +17,11 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// linting is what the verb lint is asked.
-type linting struct{ policy, format, failOn, soon, log, since string }
+// lintFlags holds the flags of lint.
+type lintFlags struct{ policy, format, failOn, soon, log, since string }
 
 func newLint(c PolicyConfig) *cobra.Command {
-	var q linting
+	var q lintFlags
 	var policy cli.OnePolicy
 	cmd := &cobra.Command{
 		Use:   "lint [PATH]",
@@ -64,7 +64,7 @@ cannot be read.`,
 	return cmd
 }
 
-func (c PolicyConfig) lint(ctx context.Context, q linting) error {
+func (c PolicyConfig) lint(ctx context.Context, q lintFlags) error {
 	soon, err := config.Span(q.soon)
 	switch {
 	case q.format != "text" && q.format != "json" && q.format != "sarif":
@@ -106,10 +106,13 @@ func (c PolicyConfig) lint(ctx context.Context, q linting) error {
 	return nil
 }
 
-// unused finds the grants that no run on record used. A policy for several agents has a
-// grant unused where none of those that ran used it; of one that never ran nothing is
-// known.
-func (c PolicyConfig) unused(ctx context.Context, q linting, set *profiles.Set) (found schema.Diagnostics, err error) {
+// unused returns a finding for each grant that no recorded run used. In a policy for several agents a grant
+// is unused if no agent that ran used it. Nothing is known of an agent that never ran.
+func (c PolicyConfig) unused(
+	ctx context.Context,
+	q lintFlags,
+	set *profiles.Set,
+) (found schema.Diagnostics, err error) {
 	since, err := parseMoment("--since", q.since, c.Now())
 	if err != nil {
 		return nil, err

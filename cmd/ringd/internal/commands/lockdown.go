@@ -17,7 +17,7 @@ import (
 )
 
 func newLockdown(p *clientVerbs) *cobra.Command {
-	var w place
+	var w endpoint
 	var reason string
 	var lift, asJSON bool
 	order := func(context.Context, wire.LockdownOrder, bool) (bool, error) { return false, nil }
@@ -76,10 +76,10 @@ Without --reason: 0 open, 1 closed.`,
 	return cmd
 }
 
-// lockdown gives the order, or only asks, and tells how it stands after.
-func (p *clientVerbs) lockdown(ctx context.Context, w place, o wire.LockdownOrder, given bool, asJSON bool) (
+// lockdown sends the order, if there is one, and prints the state.
+func (p *clientVerbs) lockdown(ctx context.Context, w endpoint, o wire.LockdownOrder, given bool, asJSON bool) (
 	err error) {
-	d, err := p.open(ctx, w)
+	d, err := p.openDesk(ctx, w)
 	if err != nil {
 		return p.closeFile(w, o, given, err)
 	}
@@ -109,9 +109,9 @@ func (p *clientVerbs) showLockdown(now wire.Lockdown, given, lift, asJSON bool) 
 	return end
 }
 
-// closeFile closes a folder of which only the lockdown file can be written.
-// cause is why the folder cannot be opened.
-func (p *clientVerbs) closeFile(w place, o wire.LockdownOrder, given bool, cause error) error {
+// closeFile starts a lockdown in a folder of which only the lockdown file can be written. cause is why the
+// folder cannot be opened.
+func (p *clientVerbs) closeFile(w endpoint, o wire.LockdownOrder, given bool, cause error) error {
 	var e *cli.Exit
 	inUse := errors.Is(cause, store.ErrInUse)
 	if w.state == "" || !given || o.State != wire.LockdownBegin || inUse || !errors.As(cause, &e) ||

@@ -15,8 +15,8 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// orderTerms are what the flags of `lockdown --sign` say of an order.
-type orderTerms struct {
+// orderFlags holds the flags of `lockdown --sign`.
+type orderFlags struct {
 	sign                 bool
 	keys                 []string
 	issuer, out, expires string
@@ -24,11 +24,11 @@ type orderTerms struct {
 	sequence             int64
 }
 
-// Order adds the flags of a signed order to the verb lockdown, and returns what makes
-// one; that reports false when nobody asked for it.
+// Order adds the flags of a signed order to the command lockdown. It returns a function that makes one, and
+// returns false without --sign.
 func (c SigningConfig) Order(cmd *cobra.Command) func(ctx context.Context, o wire.LockdownOrder, asJSON bool) (
 	bool, error) {
-	var t orderTerms
+	var t orderFlags
 	f := cmd.Flags()
 	f.BoolVar(&t.sign, "sign", false, "write a signed order for sync folders instead")
 	f.StringArrayVar(&t.keys, "key", nil, "private key file of the role; may be repeated")
@@ -45,7 +45,7 @@ func (c SigningConfig) Order(cmd *cobra.Command) func(ctx context.Context, o wir
 	with := []string{"key", "issuer", "audience", "sequence", "expires", "output"}
 	return func(ctx context.Context, o wire.LockdownOrder, asJSON bool) (bool, error) {
 		if t.sign {
-			if err := without(cmd, "lockdown --sign", "it contacts no daemon, and only writes the order",
+			if err := refuseFlags(cmd, "lockdown --sign", "it contacts no daemon, and only writes the order",
 				"socket", "url", "token-file", "ca", "cert", "cert-key", "state"); err != nil {
 				return true, err
 			}
@@ -60,8 +60,8 @@ func (c SigningConfig) Order(cmd *cobra.Command) func(ctx context.Context, o wir
 	}
 }
 
-// order signs an order and says what it is.
-func (c SigningConfig) order(ctx context.Context, t orderTerms, asked wire.LockdownOrder, asJSON bool) error {
+// order signs an order and prints it.
+func (c SigningConfig) order(ctx context.Context, t orderFlags, asked wire.LockdownOrder, asJSON bool) error {
 	if t.issuer == "" || len(t.keys) == 0 || asked.Reason == "" {
 		return cli.Usage("lockdown --sign needs --key FILE, --issuer WHO and --reason TEXT")
 	}
@@ -70,7 +70,7 @@ func (c SigningConfig) order(ctx context.Context, t orderTerms, asked wire.Lockd
 		return err
 	}
 	now := c.Now().UTC().Truncate(time.Second)
-	until, err := expiry(t.expires, now)
+	until, err := parseExpiry(t.expires, now)
 	if err != nil {
 		return err
 	}
@@ -84,27 +84,27 @@ func (c SigningConfig) order(ctx context.Context, t orderTerms, asked wire.Lockd
 	if err != nil {
 		return err
 	}
-	if err := replace(t.out, raw); err != nil {
+	if err := replaceFile(t.out, raw); err != nil {
 		return err
 	}
 	if asJSON {
-		return c.json(o)
+		return c.printJSON(o)
 	}
 	fmt.Fprintf(c.Out, "%s %d by %s\n", o.State, o.Sequence, cli.Clean(o.Issuer))
-	c.line("reason", cli.Clean(o.Reason))
+	c.printLine("reason", cli.Clean(o.Reason))
 	if o.Audience != "" {
-		c.line("audience", o.Audience)
+		c.printLine("audience", o.Audience)
 	}
-	c.line("issued", o.Issued.Format(time.RFC3339))
-	c.line("expires", o.Expires.Format(time.RFC3339))
+	c.printLine("issued", o.Issued.Format(time.RFC3339))
+	c.printLine("expires", o.Expires.Format(time.RFC3339))
 	for _, s := range e.Signatures {
-		c.line("signed", s.KeyID)
+		c.printLine("signed", s.KeyID)
 	}
 	return nil
 }
 
-// TrustOrders makes what obeys the signed orders of a sync folder. Without trust roots it is
-// nil. cfg has all but the roots.
+// TrustOrders returns the sink for signed orders of a sync folder, or nil without trust roots. cfg has all
+// fields but the roots.
 func TrustOrders(t *config.Trust, cfg lockdown.OrdersConfig) (*lockdown.OrderDesk, error) {
 	roots, err := trustRoots(t)
 	if roots == nil || err != nil {

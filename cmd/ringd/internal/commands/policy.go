@@ -1,11 +1,10 @@
-// Package commands holds the verbs of the command ringd, a file a verb: policies (vet,
-// lint, fmt, compile, schema, test, diff, suggest, init, import, exceptions), decisions
-// (decide, explain), runs (runs, approve, deny, answer, cancel, revoke, lockdown), the
-// audit log, keys and signed pushes, and doctor. run, serve and resume, which start
-// guests, are in package main.
+// Package commands owns the commands of ringd, one file for each: policies (vet, lint, fmt, compile, schema,
+// test, diff, suggest, init, import, exceptions), decisions (decide, explain), runs (runs, approve, deny,
+// answer, cancel, revoke, lockdown), the audit log, keys and signed pushes, and doctor. run, serve and resume
+// start guests and are in package main.
 //
-// It refuses usage that it does not know, and enforces nothing. Package main gives each
-// verb what it needs.
+// It refuses unknown usage, and enforces nothing. Package main calls it, and passes each command its
+// dependencies.
 package commands
 
 import (
@@ -21,45 +20,50 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// LookFunc finds what a policy that was compiled meets on this host.
+// LookFunc returns findings about a compiled policy on this host.
 type LookFunc func(context.Context, *profiles.Set) (schema.Diagnostics, error)
 
-// PolicyConfig is what the verbs are made of.
+// PolicyConfig configures the commands.
 type PolicyConfig struct {
 	*cli.Program
 	Version string // of this program, for reports
 	Now     func() time.Time
-	// Compile turns what was read into a set, in a process of its own. Positions in
-	// the findings are what the user typed.
+	// Compile compiles the sources in a child process. Positions in the findings are as the user typed them.
 	Compile func(context.Context, cli.Policy) (*profiles.Set, schema.Diagnostics, error)
-	// Lint is Compile with what is unwise. Positions are those of the sources.
+	// Lint is Compile with findings about unwise grants. Positions are those of the sources.
 	Lint func(context.Context, cli.Policy, lint.Options) (*profiles.Set, schema.Diagnostics, error)
-	// Probe looks at the packages of Python on this host, with an interpreter ("": the
-	// one it finds).
+	// Probe returns a check of the Python packages on this host. An empty interpreter means the one that it
+	// finds.
 	Probe func(interpreter string) LookFunc
-	// Host tries out what this host can enforce; state is the folder of the daemon, ""
-	// the usual one.
+	// Host examines what this host can enforce. state is the folder of the daemon; empty means the default
+	// one.
 	Host func(ctx context.Context, state string) cli.Health
-	// Unmet prepares a set for this host, which has every layer: what keeps programs of
-	// its agents from starting all the same.
+	// Unmet prepares a set on this host, which has every layer, and returns what still keeps programs of its
+	// agents from starting.
 	Unmet func(context.Context, *profiles.Set) ([]UnmetPath, error)
 }
 
-// UnmetPath is what a policy names and a host does not have: nothing of the executor starts.
+// UnmetPath is a path that a policy names and a host lacks. No guest of the executor starts.
 type UnmetPath struct {
 	Agent, Executor string
-	Path            string        // that the rule names; "": it names none
-	Rule            profiles.Rule // zero: no rule is to blame
+	Path            string        // as in the rule; may be empty
+	Rule            profiles.Rule // zero if no rule is to blame
 	Reason, Fix     string
 }
 
-// NewPolicy returns the verbs.
+// NewPolicy returns the commands.
 func NewPolicy(cfg PolicyConfig) []*cobra.Command {
-	return []*cobra.Command{newVet(cfg), newLint(cfg), newFmt(cfg), newCompile(cfg), newEnforcement(cfg),
-		newSchema(cfg)}
+	return []*cobra.Command{
+		newVet(cfg),
+		newLint(cfg),
+		newFmt(cfg),
+		newCompile(cfg),
+		newEnforcement(cfg),
+		newSchema(cfg),
+	}
 }
 
-// ReadPolicy reads what -p names.
+// ReadPolicy reads the policy that -p names.
 func ReadPolicy(path string) (cli.Policy, error) {
 	policy, err := cli.ReadSources(path)
 	if err != nil {
@@ -68,8 +72,8 @@ func ReadPolicy(path string) (cli.Policy, error) {
 	return policy, nil
 }
 
-// Compiled is the set of the policy at path. Findings that refuse the policy are
-// printed, and are the error; of the warnings it says how many there are.
+// Compiled returns the set of the policy at path. Findings that refuse the policy are printed and returned as
+// the error. Of warnings it prints only the number.
 func (c PolicyConfig) Compiled(ctx context.Context, path string) (*profiles.Set, cli.Policy, error) {
 	files, err := ReadPolicy(path)
 	if err != nil {
@@ -82,9 +86,9 @@ func (c PolicyConfig) Compiled(ctx context.Context, path string) (*profiles.Set,
 	return set, files, RefusePolicy(c.Program, path, found)
 }
 
-// RefusePolicy prints the findings that refuse the policy at path, and that there are
-// warnings, which vet shows; nil when none refuses. With path "" no file holds the
-// policy, and the warnings are printed too.
+// RefusePolicy prints the findings that refuse the policy at path, and the number of warnings, which vet
+// shows. It returns nil if no finding refuses. An empty path means that the policy is in no file, and
+// warnings are printed too.
 func RefusePolicy(p *cli.Program, path string, found schema.Diagnostics) error {
 	var errs, warnings schema.Diagnostics
 	for _, d := range found {

@@ -18,7 +18,7 @@ func TestEnforcementIsInert(t *testing.T) {
 		for _, asJSON := range []bool{false, true} {
 			var b bytes.Buffer
 			c := PolicyConfig{Program: &cli.Program{Out: &b, Err: &b}}
-			host := clitest.Filled[onHost](text)
+			host := clitest.Filled[hostReport](text)
 			host.Enforceable = false
 			err := c.enforcement([]enforced{{Agent: text, Revision: text, Host: &host}}, asJSON)
 			if e := new(cli.Exit); !errors.As(err, &e) || e.Code != cli.Unavailable {
@@ -35,17 +35,17 @@ func TestEnforcementIsInert(t *testing.T) {
 func TestLaidOutIsInert(t *testing.T) {
 	for _, text := range clitest.Hostile() {
 		f := []*layoutFile{{path: text, name: text, before: []byte("a\n"), now: []byte(text + "\n")}}
-		for _, q := range []formatting{{diff: true}, {check: true}} {
+		for _, q := range []fmtFlags{{diff: true}, {check: true}} {
 			var b bytes.Buffer
 			c := PolicyConfig{Program: &cli.Program{Out: safetext.NewEdge(&b, true, false)}}
-			if e := new(cli.Exit); !errors.As(c.laidOut(q, f, false, nil), &e) || e.Code != cli.Refused {
+			if e := new(cli.Exit); !errors.As(c.reportFormatted(q, f, false, nil), &e) || e.Code != cli.Refused {
 				t.Fatal(q)
 			}
 			clitest.Check(t, "fmt", text, b.String(), 0)
 		}
 		var b bytes.Buffer
 		c := PolicyConfig{Program: &cli.Program{Out: safetext.NewEdge(&b, false, false)}}
-		if err := c.laidOut(formatting{}, f, false, nil); err != nil || b.String() != text+"\n" {
+		if err := c.reportFormatted(fmtFlags{}, f, false, nil); err != nil || b.String() != text+"\n" {
 			t.Errorf("a pipe gets %q of %q, %v", b.String(), text, err)
 		}
 	}

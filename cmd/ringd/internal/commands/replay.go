@@ -1,6 +1,6 @@
-// This file makes the decisions of an audit log again, under another policy. It
-// knows what each kind of record holds, and says of what it does not hold that the
-// decision cannot be made again: a guess would be no proof. It writes nothing.
+// The replay repeats the decisions of an audit log under another policy. It knows what each kind of record
+// holds. If a record does not hold enough, it reports that the decision cannot be repeated: a guess would be
+// no proof. It writes nothing.
 
 package commands
 
@@ -20,31 +20,35 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/jsonvalue"
 )
 
-// replayConfig is a replay.
+// replayConfig configures a replay.
 type replayConfig struct {
 	Log       string        // a folder of a log, a state folder, or a file of exported records
-	Old       *profiles.Set // nil: what is on record is what was decided
+	Old       *profiles.Set // nil compares with the recorded decisions
 	New       *profiles.Set
-	Workspace string        // what $WORKSPACE stands for
-	Home      string        // what ~ stands for
-	Agent     string        // "": those of every agent
-	Calls     *worker.Calls // what is asked about calls; nil: all of them ask, and no guardrail lets one pass
+	Workspace string        // value of $WORKSPACE
+	Home      string        // value of ~
+	Agent     string        // empty means every agent
+	Calls     *worker.Calls // evaluates guardrails and conditions; if nil, every call asks and no guardrail allows one
 }
 
-// maxGroups bounds what a replay tells apart.
+// maxGroups limits the groups of a replay.
 const maxGroups = 500
 
-// maxCount bounds how many decisions one record stands for. An exported record may say
-// anything, and sums must not overflow.
+// maxCount limits the number of decisions of one record. An exported record may contain any number, and sums
+// must not overflow.
 const maxCount = 1 << 40
 
-// replay makes every decision of the log again, at the time of its record. An error is
-// that of reading the log; ErrTampered is among them: a log that does not hold proves
-// nothing.
+// replay repeats every decision of the log, at the time of its record. An error is that of reading the log.
+// ErrTampered is one of them, because an invalid log proves nothing.
 func replay(ctx context.Context, cfg replayConfig) (*Impact, error) {
-	r := &replayReplay{cfg: cfg, executors: map[string]string{}, groups: map[Group]*Group{}, known: map[known]outcome{},
-		schemas: jsonvalue.Known{},
-		out:     &Impact{Log: cfg.Log, Counts: map[string]int{}, Groups: []Group{}}}
+	r := &replayer{
+		cfg:       cfg,
+		executors: map[string]string{},
+		groups:    map[Group]*Group{},
+		decided:   map[decisionKey]outcome{},
+		schemas:   jsonvalue.Known{},
+		out:       &Impact{Log: cfg.Log, Counts: map[string]int{}, Groups: []Group{}},
+	}
 	for _, k := range []string{wouldAllow, wouldDeny, wouldAsk, Unchanged, notReplayable} {
 		r.out.Counts[k] = 0
 	}
@@ -52,7 +56,7 @@ func replay(ctx context.Context, cfg replayConfig) (*Impact, error) {
 	if cfg.Old != nil {
 		r.old = newSide(ctx, cfg.Old, cfg)
 	}
-	head, err := each(ctx, cfg.Log, r.record)
+	head, err := eachRecord(ctx, cfg.Log, r.replayRecord)
 	if err != nil {
 		return nil, err
 	}
@@ -69,23 +73,23 @@ func replay(ctx context.Context, cfg replayConfig) (*Impact, error) {
 	return r.out, nil
 }
 
-// replay is the state of one.
-type replayReplay struct {
+// replayer is the state of a replay.
+type replayer struct {
 	cfg       replayConfig
 	old, now  *replaySide
 	executors map[string]string // by run
 	groups    map[Group]*Group
-	known     map[known]outcome
+	decided   map[decisionKey]outcome
 	schemas   jsonvalue.Known
 	out       *Impact
 }
 
-// side is one policy that decides.
+// replaySide is one of the two policies.
 type replaySide struct {
 	set      *profiles.Set
 	env      profiles.Environment
 	deciders map[string]*profiles.Decider
-	script   bool // a script would have to be read
+	script   bool // set if a decision needed the parse of a script
 }
 
 func newSide(ctx context.Context, set *profiles.Set, cfg replayConfig) *replaySide {
@@ -99,7 +103,7 @@ func newSide(ctx context.Context, set *profiles.Set, cfg replayConfig) *replaySi
 	return s
 }
 
-// decider is that of an agent at a time; false: the policy has no such agent.
+// decider returns the decider of an agent at a time, or false if the policy has no such agent.
 func (s *replaySide) decider(agent string, at time.Time) (*profiles.Decider, bool) {
 	if _, ok := s.set.Agent(agent); !ok {
 		return nil, false
@@ -112,21 +116,23 @@ func (s *replaySide) decider(agent string, at time.Time) (*profiles.Decider, boo
 	return d.At(at), true
 }
 
-// outcome is one decision made again; a why without a verdict cannot be.
+// outcome is a repeated decision. If can is false, why says why the decision cannot be repeated.
 type outcome struct {
 	can     bool
 	verdict profiles.Verdict
 	why     string
 }
 
-func no(format string, args ...any) outcome { return outcome{why: fmt.Sprintf(format, args...)} }
+func cannotRepeat(format string, args ...any) outcome {
+	return outcome{why: fmt.Sprintf(format, args...)}
+}
 
-func did(d profiles.Decision) outcome {
+func outcomeOf(d profiles.Decision) outcome {
 	return outcome{can: true, verdict: d.Verdict, why: fmt.Sprintf("%s: %s", d.Code, d.Reason)}
 }
 
-// known is what a decision depends on that is not in full on record.
-type known struct {
+// decisionKey identifies equal decisions: all that a decision depends on, if the record has no full action.
+type decisionKey struct {
 	kind                        audit.Kind
 	agent, capability, executor string
 	door, method, path, answers string
@@ -135,8 +141,8 @@ type known struct {
 	old                         bool
 }
 
-// record takes one record.
-func (r *replayReplay) record(e audit.Entry) {
+// replayRecord repeats the decisions of one record.
+func (r *replayer) replayRecord(e audit.Entry) {
 	r.out.Records++
 	rec := &e.Record
 	if r.cfg.Agent != "" && rec.Agent != r.cfg.Agent {
@@ -154,24 +160,24 @@ func (r *replayReplay) record(e audit.Entry) {
 				one := *rec
 				one.Kind, one.Capability, one.Decision = audit.ImportDecided, "import:"+module,
 					&audit.Decision{Verdict: profiles.Allow}
-				r.decision(e.Seq, &one, 1)
+				r.replayDecision(e.Seq, &one, 1)
 			}
 		}
 	case audit.RunStarted:
 		one := *rec
 		one.Capability, one.Decision = "executor:"+r.executors[rec.Run], &audit.Decision{Verdict: profiles.Allow}
-		r.decision(e.Seq, &one, 1)
+		r.replayDecision(e.Seq, &one, 1)
 	case audit.RunRefused, audit.ImportDecided, audit.CallDecided, audit.CallOpened, audit.ExecDecided,
 		audit.FileDecided, audit.VariableDecided,
 		audit.EgressDecided, audit.EgressClosed, audit.EgressCounted, audit.RefusalsCounted, audit.ActionDecided:
 		if rec.Decision != nil && rec.State != "loaded" {
-			r.decision(e.Seq, rec, times(rec))
+			r.replayDecision(e.Seq, rec, decisionCount(rec))
 		}
 	}
 }
 
-// times is how many decisions a record stands for.
-func times(rec *audit.Record) int {
+// decisionCount returns the number of decisions of a record.
+func decisionCount(rec *audit.Record) int {
 	n, err := strconv.Atoi(rec.Detail["count"])
 	if err != nil || n < 1 || n > maxCount {
 		return 1
@@ -179,24 +185,24 @@ func times(rec *audit.Record) int {
 	return n
 }
 
-// decision makes one decision again, and counts it.
-func (r *replayReplay) decision(seq int64, rec *audit.Record, n int) {
+// replayDecision repeats one decision, and counts it n times.
+func (r *replayer) replayDecision(seq int64, rec *audit.Record, n int) {
 	was := outcome{can: true, verdict: rec.Decision.Verdict}
 	if rec.Detail["approved"] != "" {
-		was.verdict = profiles.Ask // people had let it
+		was.verdict = profiles.Ask // people had approved it
 	}
-	_, inOld := r.agent(r.old, rec)
-	is, inNew := r.make(r.now, rec, false)
+	_, inOld := r.deciderOf(r.old, rec)
+	is, inNew := r.decideCached(r.now, rec, false)
 	switch {
 	case rec.Agent == "":
-		is = no("the record names no agent")
+		is = cannotRepeat("the record names no agent")
 	case !inNew && inOld:
 		is = outcome{can: true, verdict: profiles.Deny, why: "agent.unknown: the new policy has no agent " + rec.Agent}
 	case !inNew:
-		is = no("the new policy has no agent %s", rec.Agent)
+		is = cannotRepeat("the new policy has no agent %s", rec.Agent)
 	case r.old != nil && inOld:
-		if again, _ := r.make(r.old, rec, true); again.can {
-			was = again // else what is on record stands for it
+		if again, _ := r.decideCached(r.old, rec, true); again.can {
+			was = again // otherwise the recorded verdict counts
 		}
 	}
 	g := Group{Result: notReplayable, Agent: rec.Agent, Capability: rec.Capability, Was: was.verdict.String(),
@@ -219,14 +225,14 @@ func (r *replayReplay) decision(seq int64, rec *audit.Record, n int) {
 	r.count(seq, g, n)
 }
 
-func (r *replayReplay) agent(s *replaySide, rec *audit.Record) (*profiles.Decider, bool) {
+func (r *replayer) deciderOf(s *replaySide, rec *audit.Record) (*profiles.Decider, bool) {
 	if s == nil {
 		return nil, false
 	}
 	return s.decider(rec.Agent, rec.Time)
 }
 
-func (r *replayReplay) count(seq int64, g Group, n int) {
+func (r *replayer) count(seq int64, g Group, n int) {
 	r.out.Decisions += n
 	r.out.Counts[g.Result] += n
 	if r.groups[g] == nil && len(r.groups) >= maxGroups {
@@ -240,58 +246,69 @@ func (r *replayReplay) count(seq int64, g Group, n int) {
 	r.groups[g].Count += n
 }
 
-// make decides under one policy; false: it has no such agent.
-func (r *replayReplay) make(s *replaySide, rec *audit.Record, old bool) (outcome, bool) {
-	d, ok := r.agent(s, rec)
+// decideCached decides under one policy, with a cache. It returns false if the policy has no such agent.
+func (r *replayer) decideCached(s *replaySide, rec *audit.Record, old bool) (outcome, bool) {
+	d, ok := r.deciderOf(s, rec)
 	if !ok {
 		return outcome{}, false
 	}
 	if rec.Full != nil {
-		return r.again(s, d, rec), true
+		return r.decideRecord(s, d, rec), true
 	}
-	k := known{rec.Kind, rec.Agent, rec.Capability, r.executors[rec.Run], rec.Detail["door"], rec.Detail["method"],
-		rec.Detail["path"], rec.Detail["answers"], rec.Decision.Code, rec.Time.Unix(), old}
-	if out, ok := r.known[k]; ok {
+	k := decisionKey{
+		rec.Kind,
+		rec.Agent,
+		rec.Capability,
+		r.executors[rec.Run],
+		rec.Detail["door"],
+		rec.Detail["method"],
+		rec.Detail["path"],
+		rec.Detail["answers"],
+		rec.Decision.Code,
+		rec.Time.Unix(),
+		old,
+	}
+	if out, ok := r.decided[k]; ok {
 		return out, true
 	}
-	if len(r.known) > 100_000 {
-		clear(r.known)
+	if len(r.decided) > 100_000 {
+		clear(r.decided)
 	}
-	out := r.again(s, d, rec)
-	r.known[k] = out
+	out := r.decideRecord(s, d, rec)
+	r.decided[k] = out
 	return out, true
 }
 
-// again decides what a record is about.
-func (r *replayReplay) again(s *replaySide, d *profiles.Decider, rec *audit.Record) outcome {
+// decideRecord decides the action of a record.
+func (r *replayer) decideRecord(s *replaySide, d *profiles.Decider, rec *audit.Record) outcome {
 	kind, name, _ := strings.Cut(rec.Capability, ":")
 	if rec.Claimed() && rec.Kind != audit.ImportDecided {
-		return no("a guest refused it itself, and only the guest reported it")
+		return cannotRepeat("a guest refused it itself, and only the guest reported it")
 	}
 	switch rec.Kind {
 	case audit.RunRefused, audit.RunStarted:
-		return executor(d, kind, name, rec)
+		return decideExecutor(d, kind, name, rec)
 	case audit.ImportDecided:
-		return r.imported(d, kind, name, rec)
+		return r.decideImport(d, kind, name, rec)
 	case audit.CallDecided, audit.CallOpened:
 		if kind != "bridge" {
-			return no("a record of %s has no call of a bridge", rec.Capability)
+			return cannotRepeat("a record of %s has no call of a bridge", rec.Capability)
 		}
-		return r.call(d, name, rec)
+		return r.decideCall(d, name, rec)
 	case audit.EgressDecided, audit.EgressClosed, audit.EgressCounted:
-		return reached(d, name, rec)
+		return decideEgress(d, name, rec)
 	case audit.ExecDecided, audit.FileDecided, audit.VariableDecided:
-		return act(s, d, kind, name, rec)
+		return decideAct(s, d, kind, name, rec)
 	case audit.ActionDecided:
-		return no("only a digest of the action is recorded")
+		return cannotRepeat("only a digest of the action is recorded")
 	default:
-		return no("records of this kind have no action")
+		return cannotRepeat("records of this kind have no action")
 	}
 }
 
-func executor(d *profiles.Decider, kind, name string, rec *audit.Record) outcome {
+func decideExecutor(d *profiles.Decider, kind, name string, rec *audit.Record) outcome {
 	if kind != "executor" || name == "" {
-		return no("the record names no executor")
+		return cannotRepeat("the record names no executor")
 	}
 	a := d.Profile()
 	has := name == profiles.ExecutorJS && a.JS != nil || name == profiles.ExecutorPython && a.Python != nil ||
@@ -301,52 +318,52 @@ func executor(d *profiles.Decider, kind, name string, rec *audit.Record) outcome
 		return outcome{can: true, why: fmt.Sprintf("%s: the policy does not grant the executor %s",
 			profiles.CodeExecutorNotGranted, name)}
 	case rec.Decision.Verdict == profiles.Deny && rec.Decision.Code != profiles.CodeExecutorNotGranted:
-		return no("the run was refused by %s, which no policy decides", rec.Decision.Code)
+		return cannotRepeat("the run was refused by %s, which no policy decides", rec.Decision.Code)
 	default:
 		return outcome{can: true, verdict: profiles.Allow, why: "the policy grants the executor " + name}
 	}
 }
 
-func (r *replayReplay) imported(d *profiles.Decider, kind, module string, rec *audit.Record) outcome {
+func (r *replayer) decideImport(d *profiles.Decider, kind, module string, rec *audit.Record) outcome {
 	executor := cmp.Or(rec.Detail["executor"], r.executors[rec.Run])
 	switch {
 	case kind != "import" || module == "":
-		return no("the record does not name the module")
+		return cannotRepeat("the record does not name the module")
 	case executor == "":
-		return no("the log does not name the executor of the run")
+		return cannotRepeat("the log does not name the executor of the run")
 	default:
-		return did(d.Import(executor, module))
+		return outcomeOf(d.Import(executor, module))
 	}
 }
 
-// act decides what a guest did itself: its words are on record with audit: full alone.
-func act(s *replaySide, d *profiles.Decider, kind, name string, rec *audit.Record) outcome {
+// decideAct decides an act of a guest. The record has its words only with `audit: full`.
+func decideAct(s *replaySide, d *profiles.Decider, kind, name string, rec *audit.Record) outcome {
 	if rec.Full != nil {
 		action, err := profiles.DecodeAction(rec.Full)
 		if err != nil {
-			return no("the action on record cannot be read: %s", err)
+			return cannotRepeat("the action on record cannot be read: %s", err)
 		}
 		s.script = false
 		dec := d.Decide(action)
 		if s.script {
-			return no("it starts a shell script, which a replay does not read")
+			return cannotRepeat("it starts a shell script, which a replay does not read")
 		}
-		return did(dec)
+		return outcomeOf(dec)
 	}
 	if kind == "exec" && strings.HasPrefix(name, "/") {
 		if dec := d.Exec(profiles.ExecAction{Argv: []string{name}}); dec.Code == profiles.CodeExecNotGranted ||
 			dec.Code == profiles.CodeExecutorNotGranted {
-			return did(dec) // whatever its words were
+			return outcomeOf(dec) // the same for any arguments
 		}
 	}
 	if d.Profile().Shell == nil {
 		return outcome{can: true, why: fmt.Sprintf("%s: the policy does not grant the executor shell",
 			profiles.CodeExecutorNotGranted)}
 	}
-	return no("only its digest is recorded: set audit: full on the shell to record words and paths")
+	return cannotRepeat("only its digest is recorded: set audit: full on the shell to record words and paths")
 }
 
-// replayReason words an error of reading a log for people.
+// replayReason describes an error of reading a log.
 func replayReason(err error) string {
 	if errors.Is(err, audit.ErrTampered) {
 		return "the log is not valid, so its decisions cannot be repeated: " + err.Error()

@@ -9,7 +9,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// trustRoots reads the keys that a configuration trusts. Without any the result is nil.
+// trustRoots reads the keys that a configuration trusts. It returns nil if there are none.
 func trustRoots(t *config.Trust) (*trust.Roots, error) {
 	if t == nil {
 		return nil, nil
@@ -29,21 +29,27 @@ func trustRoots(t *config.Trust) (*trust.Roots, error) {
 	return roots.For(t.Audience, lift)
 }
 
-// TrustLimits are those of a sync folder: with trust roots it holds one file, and perhaps a
-// lockdown order beside it, which Orders reads.
+// TrustLimits returns the limits of a sync folder. With trust roots it holds one file, and perhaps a lockdown
+// order beside it, which has its own syncer.
 func TrustLimits(t *config.Trust) syncer.Limits {
 	if t == nil {
 		return syncer.Limits{}
 	}
-	return syncer.Limits{Only: trust.FileName, Beside: trust.LockdownFile, FileBytes: trust.MaxEnvelope,
-		TotalBytes: trust.MaxEnvelope}
+	return syncer.Limits{
+		Only:       trust.FileName,
+		Beside:     trust.LockdownFile,
+		FileBytes:  trust.MaxEnvelope,
+		TotalBytes: trust.MaxEnvelope,
+	}
 }
 
-// TrustGate makes what the daemon verifies pushes with, its memory in the file at path.
-// guardrails: see trust.Config.
-// Without trust roots it is nil: sources are compiled.
-func TrustGate(t *config.Trust, path string, guardrails func(context.Context, *trust.Push, *profiles.Set) error) (
-	*trust.Gate, error) {
+// TrustGate returns the verifier of pushes. Its state is in the file at path. guardrails: see trust.Config.
+// Without trust roots it returns nil, and sources are compiled.
+func TrustGate(
+	t *config.Trust,
+	path string,
+	guardrails func(context.Context, *trust.Push, *profiles.Set) error,
+) (*trust.Gate, error) {
 	roots, err := trustRoots(t)
 	if roots == nil || err != nil {
 		return nil, err

@@ -1,9 +1,6 @@
-// This file holds the verbs that ask a daemon over its socket or TCP, or work on
-// the state folder that one has left: status, runs, answer, cancel, approvals,
-// approve, deny, revoke, sessions, lockdown.
-//
-// They decide nothing: what a caller may do is the daemon's to say, and in a
-// folder without a daemon the file system's.
+// The commands that ask a daemon over its socket or TCP, or work on the state folder of a stopped one:
+// status, runs, answer, cancel, approvals, approve, deny, revoke, sessions, lockdown. The daemon decides what
+// a caller may do. In a folder without a daemon the file system does.
 
 package commands
 
@@ -26,28 +23,27 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// statusEvery is how often `status --wait` asks again, statusWait how long when
-// nobody says.
+// statusEvery is how often `status --wait` polls, statusWait how long it waits by default.
 const (
 	statusEvery = 20 * time.Millisecond
 	statusWait  = 10 * time.Second
 )
 
-// ClientsConfig is what the verbs are made of.
+// ClientsConfig configures the commands.
 type ClientsConfig struct {
 	*cli.Program
 	Now func() time.Time
-	// Kept opens a state folder that no daemon uses; as is the owner that its user
-	// speaks for. Its errors are exits.
+	// Kept opens a state folder that no daemon uses. as is the owner that the user approves for. Its errors
+	// are exits.
 	Kept func(ctx context.Context, dir, as string) (Desk, error)
-	// Order adds the flags of a signed order to lockdown, and returns what makes one when
-	// they ask for it; nil: there are none.
+	// Order adds the flags of a signed order to lockdown, and returns what makes one. If Order is nil, there
+	// are no such flags.
 	Order func(cmd *cobra.Command) func(ctx context.Context, o wire.LockdownOrder, asJSON bool) (bool, error)
 }
 
 type clientVerbs struct{ ClientsConfig }
 
-// NewClients returns the verbs that ask a daemon, or read the folder that one kept.
+// NewClients returns the commands.
 func NewClients(cfg ClientsConfig) []*cobra.Command {
 	p := &clientVerbs{cfg}
 	return []*cobra.Command{
@@ -112,7 +108,7 @@ func awaitGeneration(ctx context.Context, c *client.Client, generation int64, wa
 	for {
 		st, err := c.Status(ctx)
 		var told *client.Error
-		absent := err != nil && !errors.As(err, &told) // it may be about to start
+		absent := err != nil && !errors.As(err, &told) // the daemon may be about to start
 		if wait == 0 || (err != nil && !absent) || (err == nil && st.Generation >= generation) {
 			return st, err
 		}
@@ -130,7 +126,7 @@ func newRuns(p *clientVerbs) *cobra.Command {
 	var at cli.Daemon
 	var state string
 	var f client.Filter
-	var how listing
+	var how listFlags
 	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "runs [RUN]",
@@ -148,7 +144,7 @@ an id: at least 4 letters, which no other id begins with.`,
 				return cli.Usage("--limit %d: a number of runs", f.Limit)
 			}
 			if state != "" {
-				if err := (place{daemon: at, state: state}).check(); err != nil {
+				if err := (endpoint{daemon: at, state: state}).check(); err != nil {
 					return err
 				}
 				return p.keptRuns(cmd.Context(), state, args, f, how)
@@ -165,7 +161,7 @@ an id: at least 4 letters, which no other id begins with.`,
 				}
 				run, err := c.GetRun(cmd.Context(), id, wait)
 				if err != nil {
-					return (place{daemon: at}).noRun(cli.RefusedBy(err), err, args[0])
+					return (endpoint{daemon: at}).noRun(cli.RefusedBy(err), err, args[0])
 				}
 				return p.showRun(run, how.asJSON)
 			}
@@ -192,26 +188,26 @@ an id: at least 4 letters, which no other id begins with.`,
 	return cmd
 }
 
-// maxShown is of how many waiting runs a list says what they wait for.
+// maxShown limits the waiting runs whose calls a list shows.
 const maxShown = 100
 
-// listing is how a list is shown.
-type listing struct{ wide, asJSON bool }
+// listFlags holds the format flags of a list.
+type listFlags struct{ wide, asJSON bool }
 
-// id is an id as the list shows it.
-func (l listing) id(run string) string {
+// id formats an id for the list.
+func (l listFlags) id(run string) string {
 	if l.wide {
 		return run
 	}
 	return cli.ShortID(run)
 }
 
-func (p *clientVerbs) listRuns(list wire.RunList, how listing, get func(id string) (wire.Run, error)) error {
+func (p *clientVerbs) listRuns(list wire.RunList, how listFlags, get func(id string) (wire.Run, error)) error {
 	if how.asJSON {
 		return cli.JSON(p.Out, list)
 	}
 	if len(list.Runs) == 0 {
-		fmt.Fprintln(p.Err, "no runs") // a script reads an empty list
+		fmt.Fprintln(p.Err, "no runs") // on stderr: a script reads an empty list
 		return nil
 	}
 	shown, now := 0, p.Now()
@@ -221,8 +217,8 @@ func (p *clientVerbs) listRuns(list wire.RunList, how listing, get func(id strin
 			r.Actor}}
 		if r.State == string(executors.StatePaused) && shown < maxShown {
 			shown++
-			if run, err := get(r.ID); err == nil { // else it went on, or is gone, since it was listed
-				row.Under = waits(run)
+			if run, err := get(r.ID); err == nil { // otherwise it was resumed, or is gone, since it was listed
+				row.Under = waitLines(run)
 			}
 		}
 		rows = append(rows, row)
@@ -231,8 +227,8 @@ func (p *clientVerbs) listRuns(list wire.RunList, how listing, get func(id strin
 	return nil
 }
 
-// waits says what a paused run waits for.
-func waits(run wire.Run) []string {
+// waitLines returns a line for each call that a paused run waits for.
+func waitLines(run wire.Run) []string {
 	var out []string
 	for _, c := range run.Pending {
 		out = append(out, fmt.Sprintf("call %s of %s waits for %s", c.ID, cli.Visible(c.Bridge), waitsFor(c)))
@@ -244,7 +240,7 @@ func waits(run wire.Run) []string {
 }
 
 // keptRuns lists the runs of a state folder, or shows one.
-func (p *clientVerbs) keptRuns(ctx context.Context, state string, args []string, f client.Filter, how listing) (
+func (p *clientVerbs) keptRuns(ctx context.Context, state string, args []string, f client.Filter, how listFlags) (
 	err error) {
 	dir, err := p.State(state)
 	if err != nil {
@@ -270,7 +266,7 @@ func (p *clientVerbs) keptRuns(ctx context.Context, state string, args []string,
 			err = policy.ErrNotFound
 		}
 		if err != nil {
-			return (place{state: state}).noRun(cli.Failed(cli.Refused, fmt.Errorf("run %s: %w", args[0], err)), err,
+			return (endpoint{state: state}).noRun(cli.Failed(cli.Refused, fmt.Errorf("run %s: %w", args[0], err)), err,
 				args[0])
 		}
 		return p.showRun(run, how.asJSON)
@@ -282,7 +278,7 @@ func (p *clientVerbs) keptRuns(ctx context.Context, state string, args []string,
 	return p.listRuns(list, how, func(id string) (wire.Run, error) { return keptRun(ctx, st, id) })
 }
 
-// keptRun is a run of a store, with the calls that it still waits on.
+// keptRun returns a run of a store, with its open calls.
 func keptRun(ctx context.Context, st *store.Store, id string) (wire.Run, error) {
 	row, err := st.Run(ctx, id)
 	if err != nil {
@@ -368,7 +364,7 @@ Exit codes: 0 taken, 1 refused, 2 usage or no daemon.`,
 }
 
 func newCancel(p *clientVerbs) *cobra.Command {
-	var w place
+	var w endpoint
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "cancel RUN",
@@ -376,7 +372,7 @@ func newCancel(p *clientVerbs) *cobra.Command {
 		Example: "  ringd cancel RUN",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.with(cmd.Context(), w, func(d Desk) error {
+			return p.withDesk(cmd.Context(), w, func(d Desk) error {
 				id, err := d.RunID(cmd.Context(), args[0])
 				if err != nil {
 					return err

@@ -1,3 +1,7 @@
+// The commands for signed pushes: keygen, sign, verify, push and rollback. Signing refuses a policy that does
+// not compile, and prints what it signs. No file is overwritten except the envelope that a command is told to
+// replace.
+
 package commands
 
 import (
@@ -26,40 +30,39 @@ import (
 	"github.com/ringd/ringd/profiles/diff"
 )
 
-// SigningConfig is what the verbs are made of.
+// SigningConfig configures the commands.
 type SigningConfig struct {
 	*cli.Program
 	Now    func() time.Time
-	Random io.Reader // of keys
-	// Compile reads and compiles a policy. What it refuses it has told.
+	Random io.Reader // for keys
+	// Compile reads and compiles a policy. It has printed what it refuses.
 	Compile func(ctx context.Context, path string) (*profiles.Set, cli.Policy, error)
-	// Guardrails asks those of a set what they say of it on top of the one before. What
-	// they refuse it has told.
+	// Guardrails checks a set against its guardrails, with the previous set. It has printed what they refuse.
 	Guardrails func(ctx context.Context, set, previous *profiles.Set) error
-	// Sleep waits between two looks at the daemon; it ends with ctx.
+	// Sleep waits between two requests to the daemon. It ends with ctx.
 	Sleep func(ctx context.Context, d time.Duration)
 }
 
-// NewSigning returns the verbs.
+// NewSigning returns the commands.
 func NewSigning(c SigningConfig) []*cobra.Command {
 	return []*cobra.Command{c.newKeygen(), c.newSign(), c.newVerify(), c.newPush(), c.newRollback()}
 }
 
-// maxLife bounds how long a push holds: nobody remembers it for longer.
+// maxLife limits the life of a push.
 const maxLife = 398 * 24 * time.Hour
 
-// terms are what the flags of sign and rollback say of a push.
-type terms struct {
+// signFlags holds the flags of sign and rollback.
+type signFlags struct {
 	keys                   []string
 	out, previous, expires string
 	issuer, reason         string
 	audience               string
 	sequence               int64
 	json                   bool
-	before                 *trust.Push // previous, when that is a file
+	before                 *trust.Push // the previous push, if --previous is a file
 }
 
-func (t *terms) bind(cmd *cobra.Command) {
+func (t *signFlags) bind(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&t.keys, "key", nil, "private key file; may be repeated (required)")
 	f.StringVarP(&t.out, "output", "o", trust.FileName, "envelope to write")
@@ -70,7 +73,7 @@ func (t *terms) bind(cmd *cobra.Command) {
 	f.StringVar(&t.audience, "audience", "", "hosts that it is for (default: as in --previous)")
 	f.StringVar(&t.reason, "reason", "", "reason, in one line; every host records it")
 	f.BoolVar(&t.json, "json", false, "print JSON")
-	_ = cmd.MarkFlagRequired("key") // they stand above
+	_ = cmd.MarkFlagRequired("key") // the flag is defined above
 	_ = cmd.MarkFlagRequired("issuer")
 	_ = cmd.MarkFlagFilename("key")
 	_ = cmd.MarkFlagFilename("previous")
@@ -80,8 +83,8 @@ func (t *terms) bind(cmd *cobra.Command) {
 	}
 }
 
-// read reads the keys and the push before, and returns what is to be signed.
-func (c SigningConfig) read(t *terms) (trust.Statement, []ed25519.PrivateKey, error) {
+// read reads the keys and the previous push, and returns the statement to sign.
+func (c SigningConfig) read(t *signFlags) (trust.Statement, []ed25519.PrivateKey, error) {
 	var s trust.Statement
 	keys, err := c.keys(t.keys)
 	if err != nil {
@@ -89,7 +92,7 @@ func (c SigningConfig) read(t *terms) (trust.Statement, []ed25519.PrivateKey, er
 	}
 	now := c.Now().UTC().Truncate(time.Second)
 	s = trust.Statement{Sequence: t.sequence, Issued: now, Reason: t.reason, Issuer: t.issuer, Audience: t.audience}
-	if s.Expires, err = expiry(t.expires, now); err != nil {
+	if s.Expires, err = parseExpiry(t.expires, now); err != nil {
 		return s, nil, err
 	}
 	switch {
@@ -117,7 +120,7 @@ func (c SigningConfig) read(t *terms) (trust.Statement, []ed25519.PrivateKey, er
 	return s, keys, nil
 }
 
-// keys reads private keys. An error never holds one.
+// keys reads private keys. An error never contains one.
 func (c SigningConfig) keys(names []string) ([]ed25519.PrivateKey, error) {
 	var out []ed25519.PrivateKey
 	for _, name := range names {
@@ -138,8 +141,8 @@ func (c SigningConfig) keys(names []string) ([]ed25519.PrivateKey, error) {
 	return out, nil
 }
 
-// expiry reads 30d, 12h, or a time.
-func expiry(text string, now time.Time) (time.Time, error) {
+// parseExpiry parses 30d, 12h, or a time.
+func parseExpiry(text string, now time.Time) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		var life time.Duration
@@ -170,18 +173,18 @@ func readKeyFile(name string) ([]byte, error) {
 	return b, nil
 }
 
-// replace puts a file in the place of what was there.
-func replace(name string, text []byte) error {
+// replaceFile replaces a file.
+func replaceFile(name string, text []byte) error {
 	if err := atomicfile.Replace(name, text, 0o644); err != nil {
 		return cli.Usage("write %w", cli.Bare(err))
 	}
 	return nil
 }
 
-// shownKey is a push as the verbs print it.
-type shownKey struct {
+// shownPush is a push as the commands print it.
+type shownPush struct {
 	Type     string         `json:"type"`
-	Digest   string         `json:"digest"` // of what is signed
+	Digest   string         `json:"digest"` // of the signed payload
 	Revision string         `json:"revision"`
 	Previous string         `json:"previous"`
 	Sequence int64          `json:"sequence"`
@@ -192,22 +195,22 @@ type shownKey struct {
 	Reason   string         `json:"reason,omitempty"`
 	Rollback bool           `json:"rollback,omitempty"`
 	Agents   []string       `json:"agents"`
-	Changes  map[string]int `json:"changes,omitempty"` // since the push before, by class
-	KeyIDs   []string       `json:"keyids"`            // who says to have signed
-	Signers  []trust.Signer `json:"signers,omitempty"` // whose signatures hold; after verify
-	Roles    []role         `json:"roles,omitempty"`
+	Changes  map[string]int `json:"changes,omitempty"` // since the previous push, by class
+	KeyIDs   []string       `json:"keyids"`            // claimed signers
+	Signers  []trust.Signer `json:"signers,omitempty"` // signers whose signatures are valid; after verify
+	Roles    []roleCount    `json:"roles,omitempty"`
 }
 
-// role is how many of a role have signed.
-type role struct {
+// roleCount is the number of signers of a role.
+type roleCount struct {
 	Role      string `json:"role"`
 	Signed    int    `json:"signed"`
 	Threshold int    `json:"threshold"`
 	Keys      int    `json:"keys"`
 }
 
-func show(p *trust.Push, e *trust.Envelope, before *trust.Push) shownKey {
-	out := shownKey{Type: p.Type, Digest: p.Digest, Revision: p.Revision, Previous: p.Previous, Sequence: p.Sequence,
+func show(p *trust.Push, e *trust.Envelope, before *trust.Push) shownPush {
+	out := shownPush{Type: p.Type, Digest: p.Digest, Revision: p.Revision, Previous: p.Previous, Sequence: p.Sequence,
 		Issued: p.Issued, Expires: p.Expires,
 		Issuer: p.Issuer, Audience: p.Audience, Reason: p.Reason, Rollback: p.Rollback, Agents: []string{},
 		KeyIDs: []string{}, Signers: p.Signers}
@@ -224,9 +227,8 @@ func show(p *trust.Push, e *trust.Envelope, before *trust.Push) shownKey {
 	return out
 }
 
-// line prints a value beside its name, or below where it is too wide for that: a
-// digest is copied whole.
-func (c SigningConfig) line(name, value string) {
+// printLine prints a value beside its name, or below it if it is too wide. A digest must be copied whole.
+func (c SigningConfig) printLine(name, value string) {
 	value = cli.Clean(value)
 	if utf8.RuneCountInString(value) <= 68 {
 		fmt.Fprintf(c.Out, "  %-10s%s\n", name, value)
@@ -238,8 +240,8 @@ func (c SigningConfig) line(name, value string) {
 	}
 }
 
-// json prints v on one line, of which everything shows.
-func (c SigningConfig) json(v any) error {
+// printJSON prints v on one line, with invisible characters escaped.
+func (c SigningConfig) printJSON(v any) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -253,12 +255,12 @@ func (c SigningConfig) json(v any) error {
 	return nil
 }
 
-// print prints a push, as text or as JSON.
-func (c SigningConfig) print(s shownKey, asJSON bool) error {
+// printPush prints a push, as text or as JSON.
+func (c SigningConfig) printPush(s shownPush, asJSON bool) error {
 	if asJSON {
-		return c.json(s)
+		return c.printJSON(s)
 	}
-	line := func(name, format string, args ...any) { c.line(name, fmt.Sprintf(format, args...)) }
+	line := func(name, format string, args ...any) { c.printLine(name, fmt.Sprintf(format, args...)) }
 	what := "push"
 	if s.Rollback {
 		what = "rollback"

@@ -17,12 +17,12 @@ import (
 func TestPrintedJSONIsInert(t *testing.T) {
 	for _, text := range clitest.Hostile() {
 		for name, print := range map[string]func(c SigningConfig) error{
-			"a push":   func(c SigningConfig) error { return c.print(clitest.Filled[shownKey](text), true) },
-			"an order": func(c SigningConfig) error { return c.json(clitest.Filled[lockdown.Order](text)) },
+			"a push":   func(c SigningConfig) error { return c.printPush(clitest.Filled[shownPush](text), true) },
+			"an order": func(c SigningConfig) error { return c.printJSON(clitest.Filled[lockdown.Order](text)) },
 			"a status": func(c SigningConfig) error {
 				st := clitest.Filled[wire.Status](text)
 				st.LastPush.Result = wire.PushApplied
-				return c.became(st, true)
+				return c.printResult(st, true)
 			},
 		} {
 			var b bytes.Buffer
@@ -41,15 +41,15 @@ func TestPrintedIsInert(t *testing.T) {
 	for _, text := range clitest.Hostile() {
 		var b bytes.Buffer
 		c := SigningConfig{Program: &cli.Program{Out: &b, Err: &b}}
-		if err := c.print(clitest.Filled[shownKey](text), false); err != nil {
+		if err := c.printPush(clitest.Filled[shownPush](text), false); err != nil {
 			t.Fatal(err)
 		}
 		st := clitest.Filled[wire.Status](text)
 		st.LastPush.Result = wire.PushApplied
-		if err := c.became(st, false); err != nil {
+		if err := c.printResult(st, false); err != nil {
 			t.Fatal(err)
 		}
-		c.line("signed", text)
+		c.printLine("signed", text)
 		clitest.Check(t, "signing", text, b.String(), 0)
 	}
 }

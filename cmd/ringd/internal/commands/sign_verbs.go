@@ -45,13 +45,13 @@ Exit codes: 0 created, 2 a file exists already or cannot be written.`,
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "file of the private key (required)")
-	_ = cmd.MarkFlagRequired("output") // it stands above
+	_ = cmd.MarkFlagRequired("output") // the flag is defined above
 	_ = cmd.MarkFlagFilename("output")
 	return cmd
 }
 
 func (c SigningConfig) newSign() *cobra.Command {
-	var t terms
+	var t signFlags
 	var policy string
 	var add bool
 	cmd := &cobra.Command{
@@ -79,7 +79,7 @@ Exit codes: 0 signed, 1 findings, 2 usage, or a file that cannot be read.`,
 				return cli.Usage("sign needs a policy, -p PATH, or --add and one PUSH")
 			}
 			if add {
-				return without(cmd, "sign --add", "it changes only the signatures in PUSH",
+				return refuseFlags(cmd, "sign --add", "it changes only the signatures in PUSH",
 					"output", "previous", "sequence", "expires", "issuer", "audience", "reason")
 			}
 			return nil
@@ -94,13 +94,13 @@ Exit codes: 0 signed, 1 findings, 2 usage, or a file that cannot be read.`,
 	t.bind(cmd)
 	cmd.Flags().StringVarP(&policy, "policy", "p", "", "policy file or folder")
 	cmd.Flags().BoolVar(&add, "add", false, "add a signature to PUSH; goes with --key and --json")
-	delete(cmd.Flags().Lookup("issuer").Annotations, cobra.BashCompOneRequiredFlag) // not with --add
+	delete(cmd.Flags().Lookup("issuer").Annotations, cobra.BashCompOneRequiredFlag) // not needed with --add
 	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json", "cue")
 	return cmd
 }
 
-// without refuses flags that a verb would not heed.
-func without(cmd *cobra.Command, verb, why string, flags ...string) error {
+// refuseFlags refuses flags that a command would ignore.
+func refuseFlags(cmd *cobra.Command, verb, why string, flags ...string) error {
 	for _, name := range flags {
 		if cmd.Flags().Changed(name) {
 			return cli.Usage("%s cannot be combined with --%s: %s", verb, name, why)
@@ -109,7 +109,7 @@ func without(cmd *cobra.Command, verb, why string, flags ...string) error {
 	return nil
 }
 
-func (c SigningConfig) sign(ctx context.Context, policy string, t terms) error {
+func (c SigningConfig) sign(ctx context.Context, policy string, t signFlags) error {
 	if t.issuer == "" {
 		return cli.Usage("sign needs --issuer: who issues the push")
 	}
@@ -121,7 +121,7 @@ func (c SigningConfig) sign(ctx context.Context, policy string, t terms) error {
 	if err != nil {
 		return err
 	}
-	if t.before != nil { // else nobody here knows what the hosts have in force
+	if t.before != nil { // otherwise it is unknown here what the hosts have in force
 		if err := c.Guardrails(ctx, set, t.before.Policy); err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (c SigningConfig) sign(ctx context.Context, policy string, t terms) error {
 }
 
 // write writes an envelope and prints what is signed.
-func (c SigningConfig) write(e *trust.Envelope, t terms) error {
+func (c SigningConfig) write(e *trust.Envelope, t signFlags) error {
 	raw, err := e.Encode()
 	if err != nil {
 		return err
@@ -143,14 +143,14 @@ func (c SigningConfig) write(e *trust.Envelope, t terms) error {
 	if err != nil {
 		return err
 	}
-	if err := replace(t.out, raw); err != nil {
+	if err := replaceFile(t.out, raw); err != nil {
 		return err
 	}
-	return c.print(show(p, e, t.before), t.json)
+	return c.printPush(show(p, e, t.before), t.json)
 }
 
-// add signs what is in an envelope.
-func (c SigningConfig) add(ctx context.Context, name string, t terms) error {
+// add adds signatures to an envelope.
+func (c SigningConfig) add(ctx context.Context, name string, t signFlags) error {
 	raw, err := readKeyFile(name)
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func (c SigningConfig) add(ctx context.Context, name string, t terms) error {
 }
 
 func (c SigningConfig) newRollback() *cobra.Command {
-	var t terms
+	var t signFlags
 	cmd := &cobra.Command{
 		Use: "rollback PUSH --previous FILE --key FILE --issuer WHO --reason TEXT",
 
@@ -245,44 +245,44 @@ func (c SigningConfig) rootsFrom(name string) (*trust.Roots, error) {
 	return roots, nil
 }
 
-// refused is a refusal as an exit.
-func refused(name string, err error) error {
+// refusalExit turns a refusal into an exit.
+func refusalExit(name string, err error) error {
 	return cli.Failed(cli.Refused, fmt.Errorf("%s: %w", name, err))
 }
 
-// verified verifies a push by the roots of a file, at the time of now.
-func (c SigningConfig) verified(ctx context.Context, name, rootsFile string) (shownKey, error) {
+// verified verifies a push with the roots of a file, at the current time.
+func (c SigningConfig) verified(ctx context.Context, name, rootsFile string) (shownPush, error) {
 	raw, err := readKeyFile(name)
 	if err != nil {
-		return shownKey{}, err
+		return shownPush{}, err
 	}
 	roots, err := c.rootsFrom(rootsFile)
 	if err != nil {
-		return shownKey{}, err
+		return shownPush{}, err
 	}
 	p, err := roots.Open(ctx, raw)
 	if err == nil {
 		err = trust.Timely(p, c.Now())
 	}
 	if err != nil {
-		return shownKey{}, refused(name, err)
+		return shownPush{}, refusalExit(name, err)
 	}
 	_, e, err := trust.Peek(raw)
 	if err != nil {
-		return shownKey{}, refused(name, err)
+		return shownPush{}, refusalExit(name, err)
 	}
 	out := show(p, e, nil)
 	for _, name := range roots.Names() {
 		need, keys := roots.Threshold(name)
-		out.Roles = append(out.Roles, role{name, trust.Count(name, p.Signers), need, keys})
+		out.Roles = append(out.Roles, roleCount{name, trust.Count(name, p.Signers), need, keys})
 	}
 	return out, nil
 }
 
-// bindRoots binds the flag of the file that has the trust roots.
+// bindRoots adds the flag of the file with the trust roots.
 func bindRoots(cmd *cobra.Command, into *string) {
 	cmd.Flags().StringVar(into, "config", "", "configuration with the trust roots, under trust:")
-	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // it stands above
+	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // the flag is defined above
 }
 
 func (c SigningConfig) newVerify() *cobra.Command {
@@ -308,7 +308,7 @@ cannot be read.`,
 			if err != nil {
 				return err
 			}
-			return c.print(out, asJSON)
+			return c.printPush(out, asJSON)
 		},
 	}
 	bindRoots(cmd, &roots)
@@ -342,7 +342,7 @@ that cannot be read, or a daemon that does not answer in time.`,
 					return err
 				}
 			}
-			digest, err := c.put(args[0], args[1])
+			digest, err := c.installPush(args[0], args[1])
 			if err != nil {
 				return err
 			}
@@ -353,7 +353,7 @@ that cannot be read, or a daemon that does not answer in time.`,
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), wait)
 			defer cancel()
-			return c.wait(ctx, at, digest, asJSON)
+			return c.awaitDaemon(ctx, at, digest, asJSON)
 		},
 	}
 	bindRoots(cmd, &roots)
@@ -363,25 +363,24 @@ that cannot be read, or a daemon that does not answer in time.`,
 	return cmd
 }
 
-// put renames a push into a folder, and returns the digest by which a daemon knows
-// the folder then. A folder without a push that holds something else is refused: it may be
-// one of sources.
-func (c SigningConfig) put(name, dir string) (string, error) {
+// installPush moves a push into a folder by rename. It returns the digest by which a daemon then knows the folder. A
+// folder that holds other files and no push is refused, because it may be one of sources.
+func (c SigningConfig) installPush(name, dir string) (string, error) {
 	raw, err := readKeyFile(name)
 	if err != nil {
 		return "", err
 	}
 	if _, _, err := trust.Peek(raw); err != nil {
-		return "", refused(name, err)
+		return "", refusalExit(name, err)
 	}
 	limits := TrustLimits(&config.Trust{})
 	switch _, err := syncer.Read(dir, limits); {
-	case errors.Is(err, syncer.ErrAnother): // and no push yet: these hosts may not take signed ones
+	case errors.Is(err, syncer.ErrAnother): // and no push yet: its hosts may not accept signed ones
 		return "", cli.Failed(cli.Refused, fmt.Errorf("%s: %w: remove it first", dir, err))
 	case errors.Is(err, fs.ErrNotExist):
 		return "", cli.Usage("%s: no such folder", dir)
 	}
-	if err := replace(filepath.Join(dir, trust.FileName), raw); err != nil {
+	if err := replaceFile(filepath.Join(dir, trust.FileName), raw); err != nil {
 		return "", err
 	}
 	p, err := syncer.Read(dir, limits)
@@ -394,8 +393,8 @@ func (c SigningConfig) put(name, dir string) (string, error) {
 	return p.Digest, nil
 }
 
-// wait asks the daemon until it has looked at the push of a digest.
-func (c SigningConfig) wait(ctx context.Context, at cli.Daemon, digest string, asJSON bool) error {
+// awaitDaemon polls the daemon until it has handled the push with a digest.
+func (c SigningConfig) awaitDaemon(ctx context.Context, at cli.Daemon, digest string, asJSON bool) error {
 	daemon, err := c.Connect(at)
 	if err != nil {
 		return err
@@ -409,17 +408,17 @@ func (c SigningConfig) wait(ctx context.Context, at cli.Daemon, digest string, a
 			return cli.RefusedBy(err)
 		}
 		if last := st.LastPush; last != nil && last.Digest == digest {
-			return c.became(st, asJSON)
+			return c.printResult(st, asJSON)
 		}
 		c.Sleep(ctx, 100*time.Millisecond)
 	}
 }
 
-// became says what a daemon made of a push.
-func (c SigningConfig) became(st wire.Status, asJSON bool) error {
+// printResult prints what a daemon did with a push.
+func (c SigningConfig) printResult(st wire.Status, asJSON bool) error {
 	last := st.LastPush
 	if asJSON {
-		if err := c.json(last); err != nil {
+		if err := c.printJSON(last); err != nil {
 			return err
 		}
 	}

@@ -1,5 +1,5 @@
-// This file holds the verb that reads what programs did from the audit log and says
-// which smaller policy would have done. It changes nothing.
+// The command suggest: it reads from the audit log what programs did, and prints a smaller policy that would
+// have allowed it. It changes nothing.
 
 package commands
 
@@ -20,23 +20,23 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// SuggestConfig is what the verb is made of.
+// SuggestConfig configures the command.
 type SuggestConfig struct {
 	*cli.Program
 	Now func() time.Time
-	// Compile reads and compiles a policy. What it refuses it has told.
+	// Compile reads and compiles a policy. It has printed what it refuses.
 	Compile func(ctx context.Context, path string) (*profiles.Set, cli.Policy, error)
 }
 
-// asked is what the verb is asked.
-type suggestAsked struct {
+// suggestFlags holds the flags and arguments.
+type suggestFlags struct {
 	policy, agent, state, since string
 	json                        bool
 }
 
-// NewSuggest returns the verb.
+// NewSuggest returns the command.
 func NewSuggest(cfg SuggestConfig) *cobra.Command {
-	var q suggestAsked
+	var q suggestFlags
 	var policy cli.OnePolicy
 	cmd := &cobra.Command{
 		Use:   "suggest [PATH]",
@@ -70,14 +70,14 @@ or the log has nothing of the agent.`,
 	return cmd
 }
 
-// found is what the verb says.
-type suggestFound struct {
+// suggestion is the JSON result.
+type suggestion struct {
 	Agent string `json:"agent"`
-	Runs  int    `json:"runs"` // that the log has of the agent
+	Runs  int    `json:"runs"` // of the agent in the log
 	lint.Suggestion
 }
 
-func (c SuggestConfig) suggest(ctx context.Context, q suggestAsked) error {
+func (c SuggestConfig) suggest(ctx context.Context, q suggestFlags) error {
 	set, files, err := c.Compile(ctx, q.policy)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (c SuggestConfig) suggest(ctx context.Context, q suggestAsked) error {
 	if runs == 0 {
 		return cli.Usage("the log has no runs of agent %q, so there is nothing to suggest", name)
 	}
-	out := suggestFound{name, runs, lint.SuggestFor(a, used)}
+	out := suggestion{name, runs, lint.SuggestFor(a, used)}
 	if q.json {
 		return cli.JSON(c.Out, out)
 	}
@@ -112,9 +112,9 @@ func (c SuggestConfig) suggest(ctx context.Context, q suggestAsked) error {
 	return nil
 }
 
-// usedBy collects what programs of an agent did, and in how many runs.
+// usedBy returns what programs of an agent used, and the number of runs.
 func usedBy(ctx context.Context, dir, agent string, since time.Time) (lint.Used, int, error) {
-	t := tally{runs: map[string]bool{}, modules: map[string]bool{}, programs: map[string]bool{},
+	t := usageTally{runs: map[string]bool{}, modules: map[string]bool{}, programs: map[string]bool{},
 		targets: map[string]bool{}, calls: map[[2]string]map[string]bool{}}
 	kinds := []audit.Kind{audit.RunStarted, audit.RunEnded, audit.CallOpened, audit.CallBegun, audit.ExecDecided,
 		audit.EgressDecided}
@@ -132,16 +132,15 @@ func usedBy(ctx context.Context, dir, agent string, since time.Time) (lint.Used,
 	return used, len(t.runs), nil
 }
 
-// tally counts records.
-type tally struct {
+// usageTally counts uses in records.
+type usageTally struct {
 	runs, modules, programs, targets map[string]bool
-	calls                            map[[2]string]map[string]bool // by run and bridge: the calls
+	calls                            map[[2]string]map[string]bool // call ids by run and bridge
 	python                           int                           // runs whose imports are known
 }
 
-// take counts what was let through: a call when it is opened, and one that people are
-// asked about when it begins.
-func (t *tally) take(r audit.Record) {
+// take counts an allowed use: a call when it is opened, or, if people are asked, when it begins.
+func (t *usageTally) take(r audit.Record) {
 	t.runs[r.Run] = true
 	kind, name, _ := strings.Cut(r.Capability, ":")
 	let := r.Kind == audit.CallBegun || r.Decision != nil && r.Decision.Verdict == profiles.Allow
@@ -165,15 +164,15 @@ func (t *tally) take(r audit.Record) {
 	}
 }
 
-// text is the suggestion, with the import list as a part of a policy. It is pasted
-// into policies, so that what a program chose never ends a comment.
-func suggestText(f suggestFound, files cli.Policy) string {
+// suggestText returns the suggestion, with the import list as part of a policy. It is pasted into policies, so no
+// text that a program chose may end a comment.
+func suggestText(f suggestion, files cli.Policy) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# agent %s: what its programs did, runs: %d\n", cli.Visible(f.Agent), f.Runs)
 	if f.Imports != nil {
-		fmt.Fprintf(&b, "imports:\n  allow: [%s]\n", entries(f.Imports.Allow))
+		fmt.Fprintf(&b, "imports:\n  allow: [%s]\n", yamlList(f.Imports.Allow))
 		if len(f.Imports.Deny) > 0 {
-			fmt.Fprintf(&b, "  deny: [%s] # in addition to the present denials\n", entries(f.Imports.Deny))
+			fmt.Fprintf(&b, "  deny: [%s] # in addition to the present denials\n", yamlList(f.Imports.Deny))
 		}
 	}
 	for _, c := range f.Changes {
@@ -200,9 +199,9 @@ func suggestText(f suggestFound, files cli.Policy) string {
 	return b.String()
 }
 
-// entries are names as a list of YAML has them. One with more than letters, digits
-// and the signs of a module's name is quoted, since a program may have chosen it.
-func entries(names []string) string {
+// yamlList formats names as a YAML list. A name with characters other than letters, digits and those of module
+// names is quoted, because a program may have chosen it.
+func yamlList(names []string) string {
 	out := make([]string, len(names))
 	for i, name := range names {
 		plain := name != "" && !strings.ContainsFunc(name, func(r rune) bool {

@@ -14,7 +14,7 @@ import (
 // No name ends the comment or the list that it stands in: people paste them.
 func TestSuggestTextIsInert(t *testing.T) {
 	for _, hostile := range append(clitest.Hostile(), "a]\nnetwork: {mode: open", "a, os]", "*", "a # b") {
-		f := clitest.Filled[suggestFound](hostile)
+		f := clitest.Filled[suggestion](hostile)
 		f.Changes[0].Do = lint.Remove
 		out := suggestText(f, cli.Policy{Path: hostile})
 		clitest.Check(t, "suggest", hostile, out, 0)

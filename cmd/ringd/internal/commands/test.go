@@ -1,6 +1,5 @@
-// This file holds the verb that runs the tests beside policies: it decides their
-// cases by the deciders of ringd decide, starts no program and opens no connection, and
-// tells what was not as expected and which rules decided nothing.
+// The command test: it runs the tests beside policies. It decides their cases like ringd decide, starts no
+// program and opens no connection. It prints the failures and the rules that no case covers.
 
 package commands
 
@@ -21,32 +20,31 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// TestConfig is what the verb is made of.
+// TestConfig configures the command.
 type TestConfig struct {
 	*cli.Program
 	Now func() time.Time
-	// Compile turns what was read into a set as of a time, in a process of its own.
-	// Positions in the findings are what the user typed. With ended, exceptions that
-	// have ended by then are warnings.
+	// Compile compiles the sources as of a time, in a child process. Positions in the findings are as the
+	// user typed them. If ended is set, exceptions that have ended by then are warnings.
 	Compile func(_ context.Context, _ cli.Policy, now time.Time, ended bool) (*profiles.Set, schema.Diagnostics, error)
-	// Rego runs tests of the policy's guardrails, in a process of its own. Places in
-	// its result are those of the sources.
+	// Rego runs tests of the policy's guardrails in a child process. Positions in its result are those of the
+	// sources.
 	Rego func(_ context.Context, _ cli.Policy, tests []schema.Source) (worker.TestResult, error)
-	// Scripts says how to start what reads scripts; Workspace and Home are set here.
+	// Scripts configures the process that parses scripts. Workspace and Home are set here.
 	Scripts worker.ScriptsConfig
-	Calls   worker.CallsConfig // what is asked about calls
+	Calls   worker.CallsConfig // evaluates guardrails and conditions about calls
 }
 
-// testAsked is what the verb is asked.
-type testAsked struct {
+// testFlags holds the flags and arguments.
+type testFlags struct {
 	path, run, junit      string
 	json, coverage, watch bool
 	only                  *regexp.Regexp
 }
 
-// NewTest returns the verb.
+// NewTest returns the command.
 func NewTest(cfg TestConfig) *cobra.Command {
-	var q testAsked
+	var q testFlags
 	var policy cli.OnePolicy
 	cmd := &cobra.Command{
 		Use:   "test [PATH]",
@@ -83,7 +81,7 @@ policy or a test has findings, 2 PATH cannot be read, or there are no tests.`,
 			if q.watch {
 				return cfg.watch(cmd.Context(), q)
 			}
-			return cfg.once(cmd.Context(), q)
+			return cfg.runOnce(cmd.Context(), q)
 		},
 	}
 	policy.Bind(cmd, ".")
@@ -93,12 +91,12 @@ policy or a test has findings, 2 PATH cannot be read, or there are no tests.`,
 	cmd.Flags().StringVar(&q.junit, "junit", "", "FILE: also write JUnit XML")
 	cmd.Flags().BoolVar(&q.watch, "watch", false, "run again whenever a file changes, until ^C")
 	_ = cmd.RegisterFlagCompletionFunc("run", cobra.NoFileCompletions)
-	_ = cmd.MarkFlagFilename("junit", "xml") // the flag is there
+	_ = cmd.MarkFlagFilename("junit", "xml") // the flag exists
 	return cmd
 }
 
-// once runs the tests and reports them.
-func (c TestConfig) once(ctx context.Context, q testAsked) error {
+// runOnce runs the tests and reports the result.
+func (c TestConfig) runOnce(ctx context.Context, q testFlags) error {
 	policy, tests, err := c.read(q.path)
 	if err != nil {
 		return err
@@ -107,10 +105,10 @@ func (c TestConfig) once(ctx context.Context, q testAsked) error {
 	if err != nil {
 		return err
 	}
-	return c.tell(q, r)
+	return c.report(q, r)
 }
 
-// read finds the policy and the tests that a path means.
+// read returns the policy and the tests at a path.
 func (c TestConfig) read(path string) (cli.Policy, []schema.Source, error) {
 	policy, tests, err := cli.ReadTests(path)
 	switch {
@@ -124,8 +122,8 @@ func (c TestConfig) read(path string) (cli.Policy, []schema.Source, error) {
 	}
 }
 
-// tell writes a report and turns it into an exit.
-func (c TestConfig) tell(q testAsked, r *report) error {
+// report prints a report and returns its exit.
+func (c TestConfig) report(q testFlags, r *report) error {
 	if q.junit != "" {
 		text, err := junit(r)
 		if err == nil {
@@ -139,7 +137,7 @@ func (c TestConfig) tell(q testAsked, r *report) error {
 	if q.json {
 		err = cli.JSON(c.Out, r)
 	} else {
-		err = page{c.Page(c.Out)}.report(r, q.coverage)
+		err = testPrinter{c.Page(c.Out)}.report(r, q.coverage)
 	}
 	switch {
 	case err != nil:
@@ -153,7 +151,7 @@ func (c TestConfig) tell(q testAsked, r *report) error {
 	}
 }
 
-// actionText is an action as ringd decide takes it, for a report.
+// actionText formats an action as ringd decide accepts it.
 func actionText(a profiles.Action) string {
 	text, err := json.Marshal(a)
 	if err != nil {

@@ -19,7 +19,7 @@ func TestReportIsInert(t *testing.T) {
 		r := clitest.Filled[report](text)
 		r.policy = cli.Policy{Path: text}
 		r.Files[0].Cases[0].Passed, r.Files[0].Cases[1].Passed, r.Files[0].Coverage.Met = false, true, false
-		if err := (page{cli.Page{W: &b, Terminal: true}}).report(&r, true); err != nil {
+		if err := (testPrinter{cli.Page{W: &b, Terminal: true}}).report(&r, true); err != nil {
 			t.Fatal(err)
 		}
 		clitest.Check(t, "test", text, b.String(), 0)
@@ -30,8 +30,12 @@ func TestReportIsInert(t *testing.T) {
 // than where a mark stands; elsewhere each is one line.
 func TestReportFits(t *testing.T) {
 	long := strings.TrimSpace(strings.Repeat("PASS  the name goes on ", 12))
-	rule := profiles.Rule{File: "policies/of/a folder/with spaces/in its name/analyst.yaml", Line: 6, Column: 114,
-		Path: "spec.executors.python.imports.deny[0]"}
+	rule := profiles.Rule{
+		File:   "policies/of/a folder/with spaces/in its name/analyst.yaml",
+		Line:   6,
+		Column: 114,
+		Path:   "spec.executors.python.imports.deny[0]",
+	}
 	r := report{Revision: "x", Files: []*fileReport{{
 		File:     "a_test.yaml",
 		Cases:    []caseReport{{Name: long, Agent: "analyst", Passed: true}, {Name: long, Agent: "analyst"}},
@@ -41,7 +45,7 @@ func TestReportFits(t *testing.T) {
 	r.Summary.Skipped, r.Summary.Passed = 123456, 123456
 	for _, terminal := range []bool{true, false} {
 		var b bytes.Buffer
-		if err := (page{cli.Page{W: &b, Terminal: terminal}}).report(&r, true); err != nil {
+		if err := (testPrinter{cli.Page{W: &b, Terminal: terminal}}).report(&r, true); err != nil {
 			t.Fatal(err)
 		}
 		widest, marks := 0, 0

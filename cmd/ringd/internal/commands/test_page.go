@@ -9,17 +9,17 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// page is where a report goes.
-type page struct{ cli.Page }
+// testPrinter prints reports.
+type testPrinter struct{ cli.Page }
 
-// testTextWidth is what is left of 80 columns beside the indentation of a failure.
-const testTextWidth = 70
+// testWidth is the width of an indented failure, in 80 columns.
+const testWidth = 70
 
-// below is what stands before the further lines of a name or a rule.
-const below = "          "
+// continuation indents the further lines of a name or a rule.
+const continuation = "          "
 
-// report writes a report for people.
-func (p page) report(r *report, covered bool) error {
+// report prints a report for people.
+func (p testPrinter) report(r *report, covered bool) error {
 	if err := p.Findings(r.Findings); err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (p page) report(r *report, covered bool) error {
 	}
 	if covered && r.Revision != "" {
 		fmt.Fprintf(&b, "coverage  rules %s, denies %s\n", share(r.Coverage.Rules), share(r.Coverage.Denies))
-		p.uncovered(&b, r.untold())
+		p.uncovered(&b, r.unlistedRules())
 	}
 	p.summary(&b, r)
 	if _, err := fmt.Fprint(p.W, b.String()); err != nil {
@@ -50,13 +50,13 @@ func (p page) report(r *report, covered bool) error {
 	return nil
 }
 
-func (p page) one(b *strings.Builder, r *report, f *fileReport, c caseReport) {
-	p.marked(b, c.Passed, cli.Visible(c.Agent)+": "+cli.Visible(c.Name))
+func (p testPrinter) one(b *strings.Builder, r *report, f *fileReport, c caseReport) {
+	p.printMark(b, c.Passed, cli.Visible(c.Agent)+": "+cli.Visible(c.Name))
 	if c.Passed {
 		return
 	}
 	line := func(name, text string) {
-		for _, part := range cli.Folded(cli.Block(text), testTextWidth-len("reason    ")) {
+		for _, part := range cli.Folded(cli.Block(text), testWidth-len("reason    ")) {
 			fmt.Fprintf(b, "        %-8s  %s\n", name, part)
 			name = ""
 		}
@@ -72,24 +72,24 @@ func (p page) one(b *strings.Builder, r *report, f *fileReport, c caseReport) {
 	}
 }
 
-// marked writes PASS or FAIL before a text without line breaks.
-func (p page) marked(b *strings.Builder, passed bool, text string) {
+// printMark prints PASS or FAIL and a text without line breaks.
+func (p testPrinter) printMark(b *strings.Builder, passed bool, text string) {
 	mark := p.Good("PASS")
 	if !passed {
 		mark = p.Bad("FAIL")
 	}
-	fmt.Fprintf(b, "  %s  %s\n", mark, p.Hang(len("  PASS  "), text, below))
+	fmt.Fprintf(b, "  %s  %s\n", mark, p.Hang(len("  PASS  "), text, continuation))
 }
 
-func (p page) thresholds(b *strings.Builder, t *thresholds) {
-	p.marked(b, t.Met, "coverage: "+t.text())
+func (p testPrinter) thresholds(b *strings.Builder, t *thresholds) {
+	p.printMark(b, t.Met, "coverage: "+t.text())
 	if !t.Met {
 		p.uncovered(b, t.Uncovered)
 	}
 }
 
-// untold are the rules that decided no case and that no file has told of, for its share.
-func (r *report) untold() (out []policytest.Line) {
+// unlistedRules returns the rules that decided no case and that no file with required coverage has listed.
+func (r *report) unlistedRules() (out []policytest.Line) {
 	told := map[profiles.Rule]bool{}
 	for _, f := range r.Files {
 		if f.Coverage != nil && !f.Coverage.Met {
@@ -106,8 +106,8 @@ func (r *report) untold() (out []policytest.Line) {
 	return out
 }
 
-// uncovered lists rules that decided no case.
-func (p page) uncovered(b *strings.Builder, lines []policytest.Line) {
+// uncovered prints rules that decided no case.
+func (p testPrinter) uncovered(b *strings.Builder, lines []policytest.Line) {
 	for _, l := range lines {
 		what := "grant"
 		if l.Denies {
@@ -116,7 +116,7 @@ func (p page) uncovered(b *strings.Builder, lines []policytest.Line) {
 		const heading = "        no case: "
 		text := fmt.Sprintf("%s:%d:%d %s %s", cli.Visible(l.Rule.File), l.Rule.Line, l.Rule.Column, what,
 			cli.Visible(l.Rule.Path))
-		fmt.Fprintln(b, heading+p.Hang(len(heading), text, below))
+		fmt.Fprintln(b, heading+p.Hang(len(heading), text, continuation))
 	}
 }
 
@@ -124,7 +124,7 @@ func share(s policytest.Share) string {
 	return fmt.Sprintf("%d/%d (%d%%)", s.Covered, s.All, s.Percent())
 }
 
-// text is the coverage of a file and the minimum that it requires.
+// text formats the coverage of a file and its required minimum.
 func (t *thresholds) text() string {
 	return "rules " + shareOf(t.Rules, t.WantRules) + "; denies " + shareOf(t.Denies, t.WantDenies)
 }
@@ -136,7 +136,7 @@ func shareOf(s policytest.Share, want int) string {
 	return fmt.Sprintf("%d/%d (%d%%, required %d%%)", s.Covered, s.All, s.Percent(), want)
 }
 
-func (p page) summary(b *strings.Builder, r *report) {
+func (p testPrinter) summary(b *strings.Builder, r *report) {
 	s := r.Summary
 	text := fmt.Sprintf("%d passed, %d failed", s.Passed, s.Failed)
 	if s.Skipped > 0 {

@@ -44,7 +44,7 @@ Exit codes: 0 nothing to refuse, 1 findings, 2 a PATH cannot be read.`,
 			}
 			look := LookFunc(nil)
 			if probe {
-				look = c.inWorkspace(c.Probe(interpreter), workspace)
+				look = c.withWorkspace(c.Probe(interpreter), workspace)
 			}
 			read, err := readAll(paths)
 			if err != nil {
@@ -62,13 +62,13 @@ Exit codes: 0 nothing to refuse, 1 findings, 2 a PATH cannot be read.`,
 	cmd.Flags().BoolVar(&probe, "probe", false, "check the listed Python packages on this host")
 	cmd.Flags().StringVar(&interpreter, "python", "", "interpreter, as python.interpreter of serve")
 	cmd.Flags().StringVar(&workspace, "workspace", "", "with --probe: folder of $WORKSPACE")
-	// the flag is there
+	// the flag exists
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(
 		[]string{"text", "json", "sarif"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-// readAll reads each path as a policy of its own.
+// readAll reads each path as a separate policy.
 func readAll(paths []string) (read []cli.Policy, err error) {
 	for _, path := range paths {
 		files, err := ReadPolicy(path)
@@ -80,7 +80,7 @@ func readAll(paths []string) (read []cli.Policy, err error) {
 	return read, nil
 }
 
-// vet checks policies, each by itself; look may be nil.
+// vet checks each policy by itself. look may be nil.
 func (c PolicyConfig) vet(ctx context.Context, read []cli.Policy, look LookFunc) (schema.Diagnostics, error) {
 	var found schema.Diagnostics
 	for _, files := range read {
@@ -112,7 +112,7 @@ type vetFinding struct {
 	Related  []schema.Pos `json:"related,omitempty"`
 }
 
-// linesOf finds the lines of what was read, by the names that findings have.
+// linesOf returns a lookup of source lines by the file names of findings.
 func linesOf(read []cli.Policy) func(file string, line int) (string, bool) {
 	split := map[string][]string{}
 	return func(file string, line int) (string, bool) {

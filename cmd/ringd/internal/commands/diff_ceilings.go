@@ -9,10 +9,10 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// between compares the ceilings of both sides; with an agent only those above it. A
-// compiled set holds agents alone: of a policy with layers it cannot be said that no
-// ceiling was raised, and what is not decided counts.
-func between(old, now *side, agent string) []diff.Agent {
+// ceilingChanges compares the ceilings of both sides. With an agent it compares only those above the agent. A
+// compiled set holds only agents: for a policy with layers it is unknown whether a ceiling was raised, and
+// the unknown counts as a change.
+func ceilingChanges(old, now *side, agent string) []diff.Agent {
 	if old == now || !old.layered() && !now.layered() {
 		return []diff.Agent{}
 	}
@@ -56,8 +56,9 @@ func (s *side) layered() bool {
 	return false
 }
 
-// untold leaves out of the agents what the ceilings tell: a denial above that is lifted.
-func untold(agents, ceilings []diff.Agent) []diff.Agent {
+// withoutCeilingChanges removes from the agents the changes that the ceilings show too: a lifted denial of a
+// layer above.
+func withoutCeilingChanges(agents, ceilings []diff.Agent) []diff.Agent {
 	told := slices.ContainsFunc(ceilings, func(a diff.Agent) bool { return a.Class == diff.Headroom })
 	if !told {
 		return agents

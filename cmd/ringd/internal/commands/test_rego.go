@@ -19,13 +19,13 @@ type regoReport struct {
 	Passed    bool    `json:"passed"`
 	Line      int     `json:"line"`
 	Column    int     `json:"column"`
-	Message   string  `json:"message,omitempty"` // why it did not pass
+	Message   string  `json:"message,omitempty"` // why it failed
 	Millis    float64 `json:"elapsed_ms"`
 }
 
-// rego runs the tests of guardrails, and adds what is wrong with them to the findings.
-// After findings that refuse it runs none.
-func (t *trial) rego(ctx context.Context, tests []schema.Source) ([]worker.RegoTest, error) {
+// runRego runs the tests of guardrails, and adds mistakes in them to the findings. After findings that refuse it
+// runs none.
+func (t *testRun) runRego(ctx context.Context, tests []schema.Source) ([]worker.RegoTest, error) {
 	r := t.report
 	var found schema.Diagnostics
 	for _, src := range tests {
@@ -48,8 +48,8 @@ func (t *trial) rego(ctx context.Context, tests []schema.Source) ([]worker.RegoT
 	return got.Tests, nil
 }
 
-// guardrails reports the tests of guardrails, by file in the order they ran.
-func (t *trial) guardrails(tests []worker.RegoTest) {
+// reportRego reports the tests of guardrails by file, in the order in which they ran.
+func (t *testRun) reportRego(tests []worker.RegoTest) {
 	files := map[string]*fileReport{}
 	for _, one := range tests {
 		if !t.q.only.MatchString(one.File + "/" + one.Guardrail + "/" + one.Name) {
@@ -72,16 +72,16 @@ func (t *trial) guardrails(tests []worker.RegoTest) {
 	}
 }
 
-// rego writes a test of a guardrail for people.
-func (p page) rego(b *strings.Builder, f *fileReport, one regoReport) {
-	p.marked(b, one.Passed, fmt.Sprintf("%s: %s (%s ms)", cli.Visible(one.Guardrail), cli.Visible(one.Name),
+// rego prints a test of a guardrail for people.
+func (p testPrinter) rego(b *strings.Builder, f *fileReport, one regoReport) {
+	p.printMark(b, one.Passed, fmt.Sprintf("%s: %s (%s ms)", cli.Visible(one.Guardrail), cli.Visible(one.Name),
 		strconv.FormatFloat(one.Millis, 'f', 1, 64)))
 	if one.Passed {
 		return
 	}
 	name := "test"
 	for _, text := range []string{fmt.Sprintf("%s:%d:%d", f.File, one.Line, one.Column), one.Message} {
-		for _, part := range cli.Folded(cli.Block(text), testTextWidth-len("reason    ")) {
+		for _, part := range cli.Folded(cli.Block(text), testWidth-len("reason    ")) {
 			fmt.Fprintf(b, "        %-8s  %s\n", name, part)
 			name = ""
 		}
@@ -92,8 +92,8 @@ func (one regoReport) junit(file string) junitCase {
 	out := junitCase{Name: one.Name, Class: one.Guardrail, File: file, Line: one.Line,
 		Time: strconv.FormatFloat(one.Millis/1000, 'f', 6, 64)}
 	if !one.Passed {
-		out.Failure = &junitProblem{Message: legal(one.Message), Type: "guardrail-test",
-			Text: legal(fmt.Sprintf("%s:%d:%d: %s", file, one.Line, one.Column, one.Message))}
+		out.Failure = &junitProblem{Message: xmlText(one.Message), Type: "guardrail-test",
+			Text: xmlText(fmt.Sprintf("%s:%d:%d: %s", file, one.Line, one.Column, one.Message))}
 	}
 	return out
 }

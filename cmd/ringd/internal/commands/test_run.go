@@ -21,9 +21,9 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// report is what a run of the tests found. Its JSON is what --json prints.
+// report is the result of a test run. --json prints it.
 type report struct {
-	Revision string             `json:"revision,omitempty"` // of the policy; "": it is refused
+	Revision string             `json:"revision,omitempty"` // of the policy; empty if it is refused
 	Findings schema.Diagnostics `json:"findings"`
 	Files    []*fileReport      `json:"files"`
 	Coverage coverage           `json:"coverage"`
@@ -36,8 +36,8 @@ type report struct {
 type fileReport struct {
 	File     string       `json:"file"` // as the user would type it
 	Cases    []caseReport `json:"cases"`
-	Tests    []regoReport `json:"tests,omitempty"`    // of a file of Rego, which has no cases
-	Coverage *thresholds  `json:"coverage,omitempty"` // nil: the file asks for none
+	Tests    []regoReport `json:"tests,omitempty"`    // of a Rego file, which has no cases
+	Coverage *thresholds  `json:"coverage,omitempty"` // nil if the file requires none
 }
 
 // caseReport is one case, decided for one agent.
@@ -48,20 +48,20 @@ type caseReport struct {
 	Line     int               `json:"line"`
 	Expect   profiles.Verdict  `json:"expect"`
 	Got      profiles.Decision `json:"got"`
-	GotRule  string            `json:"gotRule,omitempty"` // as a case names it
+	GotRule  string            `json:"gotRule,omitempty"` // in the form of a case
 	Problems []string          `json:"problems,omitempty"`
 
 	action profiles.Action
 }
 
-// coverage is which rules decided a case.
+// coverage has the rules that decided a case, and the others.
 type coverage struct {
 	Rules     policytest.Share  `json:"rules"`
 	Denies    policytest.Share  `json:"denies"`
 	Uncovered []policytest.Line `json:"uncovered"`
 }
 
-// thresholds are the shares that a file asks for, and what its agents have.
+// thresholds are the shares that a file requires, and those of its agents.
 type thresholds struct {
 	WantRules  int               `json:"wantRules"`
 	WantDenies int               `json:"wantDenies"`
@@ -75,27 +75,27 @@ type summary struct {
 	Passed  int  `json:"passed"`
 	Failed  int  `json:"failed"`
 	Skipped int  `json:"skipped"` // left out by --run
-	Covered bool `json:"covered"` // every file has the shares that it asks for
+	Covered bool `json:"covered"` // every file has its required shares
 }
 
-// trial is the state of one run.
-type trial struct {
+// testRun is the state of one run.
+type testRun struct {
 	TestConfig
-	q       testAsked
-	sets    map[time.Time]*profiles.Set // by when it was compiled for
-	clock   time.Time                   // when is decided where a file does not say
-	report  *report
-	marked  map[string]*policytest.Coverage // by agent
-	schemas jsonvalue.Known
+	q        testFlags
+	sets     map[time.Time]*profiles.Set // by the time of the compilation
+	now      time.Time                   // time of cases whose file names none
+	report   *report
+	coverage map[string]*policytest.Coverage // by agent
+	schemas  jsonvalue.Known
 }
 
 // run compiles a policy, runs the tests of its guardrails and decides its cases.
-func (c TestConfig) run(ctx context.Context, q testAsked, policy cli.Policy, tests []schema.Source) (*report, error) {
+func (c TestConfig) run(ctx context.Context, q testFlags, policy cli.Policy, tests []schema.Source) (*report, error) {
 	r := &report{Findings: schema.Diagnostics{}, Files: []*fileReport{}, policy: policy}
 	r.Coverage.Uncovered = []policytest.Line{}
 	var files []policytest.File
 	var rego []schema.Source
-	var unread schema.Diagnostics // findings about files of tests
+	var unread schema.Diagnostics // findings about test files
 	for _, src := range tests {
 		if strings.HasSuffix(src.Name, ".rego") {
 			rego = append(rego, src)
@@ -107,8 +107,8 @@ func (c TestConfig) run(ctx context.Context, q testAsked, policy cli.Policy, tes
 			files = append(files, f)
 		}
 	}
-	t := &trial{TestConfig: c, q: q, clock: c.Now().Round(0).UTC(), report: r, sets: map[time.Time]*profiles.Set{},
-		marked: map[string]*policytest.Coverage{}, schemas: jsonvalue.Known{}}
+	t := &testRun{TestConfig: c, q: q, now: c.Now().Round(0).UTC(), report: r, sets: map[time.Time]*profiles.Set{},
+		coverage: map[string]*policytest.Coverage{}, schemas: jsonvalue.Known{}}
 	if err := t.compile(ctx, policy, files); err != nil {
 		return nil, err
 	}
@@ -118,18 +118,18 @@ func (c TestConfig) run(ctx context.Context, q testAsked, policy cli.Policy, tes
 	}
 	targets := make([][]string, len(files))
 	for i := range files {
-		of, found := files[i].Targets(t.sets[t.when(&files[i])])
+		of, found := files[i].Targets(t.sets[t.caseTime(&files[i])])
 		targets[i] = of
 		r.Findings = append(r.Findings, policy.Place(found)...)
 	}
-	guardrails, err := t.rego(ctx, rego)
+	guardrails, err := t.runRego(ctx, rego)
 	if err != nil || r.Findings.Refused() {
 		return r, err
 	}
 	for _, set := range t.sets {
-		r.Revision = set.Revision // the time of a compilation is no part of a set
+		r.Revision = set.Revision // the same for every time
 		for name, a := range set.Agents {
-			t.marked[name] = policytest.NewCoverage(a)
+			t.coverage[name] = policytest.NewCoverage(a)
 		}
 	}
 	for i := range files {
@@ -137,34 +137,33 @@ func (c TestConfig) run(ctx context.Context, q testAsked, policy cli.Policy, tes
 			return nil, err
 		}
 	}
-	t.sum(files, targets)
-	t.guardrails(guardrails)
+	t.sumCoverage(files, targets)
+	t.reportRego(guardrails)
 	return r, nil
 }
 
-// when is the time at which the cases of a file are decided.
-func (t *trial) when(f *policytest.File) time.Time {
+// caseTime returns the time at which the cases of a file are decided.
+func (t *testRun) caseTime(f *policytest.File) time.Time {
 	if f.Now.IsZero() {
-		return t.clock
+		return t.now
 	}
 	return f.Now.UTC()
 }
 
-// compile compiles the policy once for each time that files of tests say, and for now
-// where one says none, or there is none. At a time that a file says, what has ended by
-// then is as in a daemon: it grants nothing and refuses nothing, and the cases say what
-// follows. Each finding is told once.
-func (t *trial) compile(ctx context.Context, policy cli.Policy, files []policytest.File) error {
+// compile compiles the policy once for each time that a test file names, and for now if a file names none, or
+// if there is no file. At a named time, ended exceptions are as in a daemon: they grant nothing and refuse
+// nothing, and the cases show the effect. Each finding is reported once.
+func (t *testRun) compile(ctx context.Context, policy cli.Policy, files []policytest.File) error {
 	type moment struct {
 		at   time.Time
 		said bool
 	}
 	var moments []moment
 	for i := range files {
-		moments = append(moments, moment{t.when(&files[i]), !files[i].Now.IsZero()})
+		moments = append(moments, moment{t.caseTime(&files[i]), !files[i].Now.IsZero()})
 	}
 	if len(moments) == 0 {
-		moments = []moment{{at: t.clock}}
+		moments = []moment{{at: t.now}}
 	}
 	told := map[string]bool{}
 	for _, m := range moments {
@@ -192,7 +191,7 @@ func (t *trial) compile(ctx context.Context, policy cli.Policy, files []policyte
 }
 
 // file decides the cases of one file.
-func (t *trial) file(ctx context.Context, f *policytest.File, targets []string) (err error) {
+func (t *testRun) file(ctx context.Context, f *policytest.File, targets []string) (err error) {
 	out := &fileReport{File: t.report.policy.Shown(f.Name), Cases: []caseReport{}}
 	t.report.Files = append(t.report.Files, out)
 	cfg := t.Scripts
@@ -204,7 +203,7 @@ func (t *trial) file(ctx context.Context, f *policytest.File, targets []string) 
 	defer func() { err = errors.Join(err, reader.Close()) }()
 	calls := worker.NewCalls(t.Calls)
 	defer func() { err = errors.Join(err, calls.Close()) }()
-	now := t.when(f)
+	now := t.caseTime(f)
 	env := profiles.Environment{Workspace: f.Workspace, Home: f.Home, Now: now,
 		Condition: calls.Condition(ctx), Guardrail: calls.Guardrail(ctx), Script: reader.Decide(ctx)}
 	deciders := map[string]*profiles.Decider{}
@@ -219,9 +218,9 @@ func (t *trial) file(ctx context.Context, f *policytest.File, targets []string) 
 				deciders[agent] = t.sets[now].Decider(agent, env)
 			}
 			a := t.sets[now].Agents[agent]
-			one := t.one(deciders[agent], a, agent, c)
+			one := t.decideCase(deciders[agent], a, agent, c)
 			if one.Passed {
-				t.used(a, env, c, one.Got)
+				t.markUsed(a, env, c, one.Got)
 			}
 			out.Cases = append(out.Cases, one)
 		}
@@ -229,22 +228,22 @@ func (t *trial) file(ctx context.Context, f *policytest.File, targets []string) 
 	return ctx.Err()
 }
 
-// used notes the programs and their sub-commands that a case used.
-func (t *trial) used(a profiles.Agent, env profiles.Environment, c *policytest.Case, got profiles.Decision) {
+// markUsed marks the programs and subcommands that a case used.
+func (t *testRun) markUsed(a profiles.Agent, env profiles.Environment, c *policytest.Case, got profiles.Decision) {
 	if got.Verdict == profiles.Deny || got.Would != nil || c.Action.Exec == nil && c.Action.Shell == nil {
 		return
 	}
 	rules := policytest.Programs(a, func(other profiles.Agent) bool {
-		return t.decide(profiles.NewDecider(other, "", env), c).Verdict != profiles.Deny
+		return t.decideAction(profiles.NewDecider(other, "", env), c).Verdict != profiles.Deny
 	})
-	for _, m := range t.marked {
+	for _, m := range t.coverage {
 		m.Use(rules)
 	}
 }
 
-// one decides a case for an agent.
-func (t *trial) one(d *profiles.Decider, a profiles.Agent, agent string, c *policytest.Case) caseReport {
-	got := t.decide(d, c)
+// decideCase decides a case for an agent.
+func (t *testRun) decideCase(d *profiles.Decider, a profiles.Agent, agent string, c *policytest.Case) caseReport {
+	got := t.decideAction(d, c)
 	out := caseReport{Name: c.Name, Agent: agent, Line: c.Pos.Line, Expect: c.Expect, Got: got,
 		Problems: c.Misses(a, got), action: c.Action}
 	if got.Rule != nil {
@@ -253,8 +252,8 @@ func (t *trial) one(d *profiles.Decider, a profiles.Agent, agent string, c *poli
 	out.Passed = len(out.Problems) == 0
 	if out.Passed {
 		t.report.Summary.Passed++
-		// A rule of a layer above several agents has decided for all that have it.
-		for _, m := range t.marked {
+		// A rule of a layer above several agents counts for all of them.
+		for _, m := range t.coverage {
 			m.Mark(got)
 		}
 	} else {
@@ -263,9 +262,9 @@ func (t *trial) one(d *profiles.Decider, a profiles.Agent, agent string, c *poli
 	return out
 }
 
-// decide decides an action, and for a call of a bridge what the ring adds: the
-// schemas of an argument that the case has, and how many calls a run may make.
-func (t *trial) decide(d *profiles.Decider, c *policytest.Case) profiles.Decision {
+// decideAction decides an action. For a bridge call it adds the checks of the ring: the schemas of an argument that
+// the case has, and the number of calls of a run.
+func (t *testRun) decideAction(d *profiles.Decider, c *policytest.Case) profiles.Decision {
 	dec := d.Decide(c.Action)
 	b := c.Action.Bridge
 	if b == nil || dec.Verdict == profiles.Deny {
@@ -299,12 +298,12 @@ func (t *trial) decide(d *profiles.Decider, c *policytest.Case) profiles.Decisio
 	return dec
 }
 
-// sum adds up what decided, and compares it with what the files ask for. A part of the
-// cases says nothing about rules.
-func (t *trial) sum(files []policytest.File, targets [][]string) {
+// sumCoverage computes the coverage and compares it with the required one. A part of the cases says nothing about
+// coverage.
+func (t *testRun) sumCoverage(files []policytest.File, targets [][]string) {
 	r := t.report
 	r.Summary.Covered = true
-	all := t.of(slices.Sorted(maps.Keys(t.marked)))
+	all := t.coverageOf(slices.Sorted(maps.Keys(t.coverage)))
 	r.Coverage = coverage{all.Rules, all.Denies, all.Uncovered}
 	for i := range files {
 		f := &files[i]
@@ -316,7 +315,7 @@ func (t *trial) sum(files []policytest.File, targets [][]string) {
 			agents = append(agents, c.Agents...)
 		}
 		slices.Sort(agents)
-		have := t.of(slices.Compact(agents))
+		have := t.coverageOf(slices.Compact(agents))
 		have.WantRules, have.WantDenies = f.Rules, f.Denies
 		have.Met = have.Rules.Percent() >= f.Rules && have.Denies.Percent() >= f.Denies
 		r.Summary.Covered = r.Summary.Covered && have.Met
@@ -324,11 +323,11 @@ func (t *trial) sum(files []policytest.File, targets [][]string) {
 	}
 }
 
-// of adds up what some agents have covered; what several have is counted once.
-func (t *trial) of(agents []string) thresholds {
+// coverageOf computes the coverage of some agents. A rule that several have counts once.
+func (t *testRun) coverageOf(agents []string) thresholds {
 	seen := map[string]policytest.Line{}
 	for _, agent := range agents {
-		for _, l := range t.marked[agent].Lines() {
+		for _, l := range t.coverage[agent].Lines() {
 			key := fmt.Sprint(l.Rule)
 			if first, ok := seen[key]; ok {
 				l.Covered = l.Covered || first.Covered

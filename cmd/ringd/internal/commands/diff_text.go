@@ -9,20 +9,26 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// text is where a report for people goes.
-type text struct{ cli.Page }
+// diffPrinter prints a difference for people.
+type diffPrinter struct{ cli.Page }
 
-// diffTextWidth is what is left of 80 columns behind a mark and a class.
-const diffTextWidth = 66
+// diffWidth is the width of the text after a mark and a class, in 80 columns.
+const diffWidth = 66
 
-func (p text) document(doc pageDocument) error {
+func (p diffPrinter) document(doc pageDocument) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "old  %s  %s\nnew  %s  %s\n", cli.Clean(doc.Old.Path), cli.Short(doc.Old.Revision),
-		cli.Clean(doc.New.Path), cli.Short(doc.New.Revision))
+	fmt.Fprintf(
+		&b,
+		"old  %s  %s\nnew  %s  %s\n",
+		cli.Clean(doc.Old.Path),
+		cli.Short(doc.Old.Revision),
+		cli.Clean(doc.New.Path),
+		cli.Short(doc.New.Revision),
+	)
 	for _, a := range doc.Above() {
 		fmt.Fprintf(&b, "\n%s: %s\n", cli.Clean(a.Name), p.class(a.Class, a.Class.String()))
 		for _, ch := range a.Changes {
-			ch.Layer = "" // it is the name above
+			ch.Layer = "" // the agent's name is the layer
 			p.change(&b, ch)
 		}
 	}
@@ -40,8 +46,15 @@ func (p text) document(doc pageDocument) error {
 	if n["headroom"] > 0 {
 		headroom = fmt.Sprintf("%d headroom, ", n["headroom"])
 	}
-	fmt.Fprintf(&b, "\n%s: %d widen, %s%d narrow, %d neutral\n", p.class(doc.Class, cli.Count(all(n), "change")),
-		n["widens"], headroom, n["narrows"], n["neutral"])
+	fmt.Fprintf(
+		&b,
+		"\n%s: %d widen, %s%d narrow, %d neutral\n",
+		p.class(doc.Class, cli.Count(all(n), "change")),
+		n["widens"],
+		headroom,
+		n["narrows"],
+		n["neutral"],
+	)
 	if doc.Impact != nil {
 		p.impact(&b, doc.Impact)
 	}
@@ -51,7 +64,7 @@ func (p text) document(doc pageDocument) error {
 	return nil
 }
 
-func (p text) class(c diff.Class, text string) string {
+func (p diffPrinter) class(c diff.Class, text string) string {
 	switch c {
 	case diff.Narrows:
 		return p.Good(text)
@@ -64,7 +77,7 @@ func (p text) class(c diff.Class, text string) string {
 	}
 }
 
-func (p text) change(b *strings.Builder, ch Change) {
+func (p diffPrinter) change(b *strings.Builder, ch Change) {
 	mark := map[diff.Kind]string{diff.Added: "+", diff.Removed: "-", diff.Changed: "~"}[ch.Kind]
 	class := ch.Class.String()
 	indent := "\n             "
@@ -72,11 +85,17 @@ func (p text) change(b *strings.Builder, ch Change) {
 	if ch.Undecided {
 		says += " (undecided)"
 	}
-	fmt.Fprintf(b, "  %s %s%s%s\n", mark, p.class(ch.Class, class), strings.Repeat(" ", 9-len(class)),
-		strings.Join(cli.Folded(cli.Block(says), diffTextWidth), indent))
+	fmt.Fprintf(
+		b,
+		"  %s %s%s%s\n",
+		mark,
+		p.class(ch.Class, class),
+		strings.Repeat(" ", 9-len(class)),
+		strings.Join(cli.Folded(cli.Block(says), diffWidth), indent),
+	)
 	note := func(label, s string) {
 		if s != "" {
-			fmt.Fprintf(b, "             %s\n", strings.Join(cli.Folded(label+cli.Block(s), diffTextWidth), indent))
+			fmt.Fprintf(b, "             %s\n", strings.Join(cli.Folded(label+cli.Block(s), diffWidth), indent))
 		}
 	}
 	note("", ch.Why)
@@ -93,7 +112,7 @@ func where(l *Line) string {
 	return fmt.Sprintf("%s:%d %s", l.File, l.Line, l.Path)
 }
 
-func (p text) impact(b *strings.Builder, m *Impact) {
+func (p diffPrinter) impact(b *strings.Builder, m *Impact) {
 	fmt.Fprintf(b, "\nimpact on %s of %s\n", cli.Count(m.Decisions, "decision"), cli.Clean(m.Log))
 	for _, g := range m.Groups {
 		mark := cli.Clean(g.Result)
@@ -107,9 +126,9 @@ func (p text) impact(b *strings.Builder, m *Impact) {
 		if g.Agent != "" {
 			line += " of " + g.Agent
 		}
-		fmt.Fprintf(b, "  %s  %s\n", mark, strings.Join(cli.Folded(cli.Block(line), diffTextWidth), "\n    "))
+		fmt.Fprintf(b, "  %s  %s\n", mark, strings.Join(cli.Folded(cli.Block(line), diffWidth), "\n    "))
 		if g.Why != "" {
-			fmt.Fprintf(b, "    %s\n", strings.Join(cli.Folded(cli.Block(g.Why), diffTextWidth), "\n    "))
+			fmt.Fprintf(b, "    %s\n", strings.Join(cli.Folded(cli.Block(g.Why), diffWidth), "\n    "))
 		}
 	}
 	c := m.Counts
@@ -117,8 +136,8 @@ func (p text) impact(b *strings.Builder, m *Impact) {
 		c[wouldAllow], c[wouldDeny], c[wouldAsk], c[Unchanged], c[notReplayable])
 }
 
-// findings are the changes as a machine that shows findings takes them: what widens or
-// raises a ceiling is an error, the rest are warnings.
+// findings converts changes to diagnostics. A change that widens or raises a ceiling is an error, the rest
+// are warnings.
 func findings(doc pageDocument) schema.Diagnostics {
 	var out schema.Diagnostics
 	for _, list := range []struct {
@@ -135,8 +154,12 @@ func findings(doc pageDocument) schema.Diagnostics {
 }
 
 func found(ch Change, of string) schema.Diagnostic {
-	d := schema.Diagnostic{Code: "diff-" + ch.Class.String(), Msg: of + ": " + ch.Says, Hint: ch.Why,
-		Severity: schema.Warning}
+	d := schema.Diagnostic{
+		Code:     "diff-" + ch.Class.String(),
+		Msg:      of + ": " + ch.Says,
+		Hint:     ch.Why,
+		Severity: schema.Warning,
+	}
 	if ch.Class == diff.Widens || ch.Class == diff.Headroom {
 		d.Severity = schema.Error
 	}

@@ -10,29 +10,26 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// A compiled limit has no rule of its own, so a change of one has that of its executor
-// or bridge. Where the sources are at hand the line is looked up in them: in the
-// document of the agent, then in the layers above it, the nearest first, as a limit that
-// a document leaves out is that of the layer above.
+// A compiled limit has no rule of its own, so a change of a limit has the rule of its executor or bridge. If
+// the sources are available, the line of the limit is searched in them: in the document of the agent, then in
+// the layers above it, nearest first, because a limit that a document omits comes from the layer above.
 
-// written are the names of limits in a policy, by those in a compiled set.
-func written() map[string]string {
+// limitNames returns the names of limits in a policy by their names in a compiled set.
+func limitNames() map[string]string {
 	return map[string]string{
-		"cpuMillis": "cpu", "memoryBytes": "memory", "wallMillis": "wall", "outputBytes": "output",
-		"resultBytes": "result",
-		"stackBytes":  "stack", "processes": "processes", "files": "files", "refusedCalls": "refusedCalls",
-		"pauseMillis": "pause",
-		"concurrent":  "concurrent", "callsPerRun": "callsPerRun", "spawnPerCall": "spawnPerCall", "depth": "depth",
-		"totalSpawn":    "totalSpawn",
+		"cpuMillis": "cpu", "memoryBytes": "memory", "wallMillis": "wall", "outputBytes": "output", "resultBytes": "result",
+		"stackBytes": "stack", "processes": "processes", "files": "files", "refusedCalls": "refusedCalls",
+		"pauseMillis": "pause", "concurrent": "concurrent", "callsPerRun": "callsPerRun",
+		"spawnPerCall": "spawnPerCall", "depth": "depth", "totalSpawn": "totalSpawn",
 		"argumentBytes": "requestBytes", "timeoutMillis": "timeout",
 	}
 }
 
-// limit is where the limit of an agent stands that a field of the compiled set names; rule
-// where nothing of it does.
+// limit returns the place of the limit of an agent that a field of the compiled set names. It returns rule if
+// no document has the limit.
 func (s *side) limit(agent, field string, rule *profiles.Rule) *profiles.Rule {
 	of, name, ok := cutLast(field, "limits.")
-	word := written()[name]
+	word := limitNames()[name]
 	if name == "resultBytes" && strings.HasPrefix(of, "bridges.") {
 		word = "responseBytes"
 	}
@@ -66,12 +63,12 @@ func (s *side) limit(agent, field string, rule *profiles.Rule) *profiles.Rule {
 		}
 	}
 	if found == nil {
-		return rule // a default, which is written nowhere
+		return rule // a default, which no document has
 	}
 	return found
 }
 
-// cutLast cuts a text around the last separator, and takes the dot off that is left.
+// cutLast cuts a text at the last separator, and removes a dot before it.
 func cutLast(text, sep string) (before, after string, ok bool) {
 	i := strings.LastIndex(text, sep)
 	if i < 0 {
@@ -82,11 +79,11 @@ func cutLast(text, sep string) (before, after string, ok bool) {
 
 func bridgeAt(p schema.Policy, name string) string {
 	i := slices.IndexFunc(p.Spec.Bridges, func(b schema.Bridge) bool { return b.Name == name })
-	return fmt.Sprintf("spec.bridges[%d]", i) // of -1 nothing stands anywhere
+	return fmt.Sprintf("spec.bridges[%d]", i) // -1 matches no path
 }
 
-// documents are what an agent is made of, its own first: those in YAML or JSON, which are
-// read without evaluating anything. Of a compiled set there are none.
+// documents returns the YAML and JSON documents of an agent, its own first. Reading them evaluates nothing. A
+// compiled set has none.
 func (s *side) documents(agent, own string) []schema.Policy {
 	if !s.decoded {
 		s.decoded = true
@@ -96,7 +93,7 @@ func (s *side) documents(agent, own string) []schema.Policy {
 				plain = append(plain, f)
 			}
 		}
-		s.policies, _ = schema.Decode(plain) // what is wrong with them the compiler has said
+		s.policies, _ = schema.Decode(plain) // the compiler has reported errors in them
 	}
 	files := []string{own}
 	if a, ok := s.set.Agents[agent]; ok {

@@ -12,22 +12,21 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 )
 
-// maxLine bounds a line of exported records.
+// maxLine limits the length of a line of exported records.
 const maxLine = 2 * audit.MaxRecord
 
-// each visits the records of a log, oldest first, and tells the head that was checked.
-// The chain of a folder is verified before anything is visited; an exported file has
-// none, and its head is "".
-func each(ctx context.Context, path string, visit func(audit.Entry)) (string, error) {
+// eachRecord calls visit with the records of a log, oldest first, and returns the verified head. The chain of a
+// folder is verified before the first call. An exported file has no chain, and its head is empty.
+func eachRecord(ctx context.Context, path string, visit func(audit.Entry)) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return "", fmt.Errorf("read log: %w", err)
 	}
 	if !info.IsDir() {
-		return "", lines(ctx, path, visit)
+		return "", eachLine(ctx, path, visit)
 	}
 	if below := filepath.Join(path, "audit"); folder(below) {
-		path = below // a state folder
+		path = below // path was a state folder
 	}
 	rep, err := audit.Verify(ctx, path, audit.Check{})
 	if err != nil {
@@ -45,7 +44,7 @@ func each(ctx context.Context, path string, visit func(audit.Entry)) (string, er
 			return "", err
 		}
 		if e.Seq > rep.Head.Seq {
-			break // what was not verified
+			break // records after the verified head
 		}
 		visit(e)
 	}
@@ -57,13 +56,13 @@ func folder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// lines reads what ringd audit query --json prints: one record a line.
-func lines(ctx context.Context, path string, visit func(audit.Entry)) error {
+// eachLine reads the output of ringd audit query --json, one record per line.
+func eachLine(ctx context.Context, path string, visit func(audit.Entry)) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("read log: %w", err)
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // only read
 	in := bufio.NewScanner(f)
 	in.Buffer(make([]byte, 0, 64<<10), maxLine)
 	for n := 1; in.Scan(); n++ {

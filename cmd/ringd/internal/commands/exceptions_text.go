@@ -9,18 +9,18 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 )
 
-// page is where a list goes.
-type exceptionsPage struct{ cli.Page }
+// exceptionsPrinter prints a list of exceptions.
+type exceptionsPrinter struct{ cli.Page }
 
-// Columns of the list: what is longer pushes the rest of its line.
+// Columns of the list. A longer text pushes the rest of its line.
 const (
-	idWidth             = 16
-	agentWidth          = 24
-	exceptionsTextWidth = 66 // of what stands behind a name, in 80 columns
+	idWidth         = 16
+	agentWidth      = 24
+	exceptionsWidth = 66 // width of the text after a name, in 80 columns
 )
 
-// list writes exceptions for people: a line each, and what it is below.
-func (p exceptionsPage) list(l listed, files cli.Policy) error {
+// list prints exceptions for people: one line each, with its details below.
+func (p exceptionsPrinter) list(l exceptionsList, files cli.Policy) error {
 	var b strings.Builder
 	if len(l.Exceptions) == 0 {
 		b.WriteString("no exceptions\n")
@@ -37,7 +37,7 @@ func (p exceptionsPage) list(l listed, files cli.Policy) error {
 	return nil
 }
 
-func (p exceptionsPage) row(b *strings.Builder, r *row, log bool, files cli.Policy) {
+func (p exceptionsPrinter) row(b *strings.Builder, r *exceptionRow, log bool, files cli.Policy) {
 	days, uses := strconv.Itoa(r.DaysLeft), "?"
 	if r.DaysLeft == 0 {
 		days = "<1"
@@ -57,7 +57,7 @@ func (p exceptionsPage) row(b *strings.Builder, r *row, log bool, files cli.Poli
 	line := func(name, text string) {
 		if text != "" {
 			fmt.Fprintf(b, "  %-9s %s\n", name, strings.Join(
-				cli.Folded(cli.Block(text), exceptionsTextWidth), "\n            "))
+				cli.Folded(cli.Block(text), exceptionsWidth), "\n            "))
 		}
 	}
 	line("grants", grants(&r.Exception))

@@ -8,7 +8,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 )
 
-// The part of JUnit's XML that readers agree about.
+// The part of JUnit's XML that all readers accept.
 type (
 	junitSuites struct {
 		XMLName  xml.Name     `xml:"testsuites"`
@@ -30,7 +30,7 @@ type (
 		Class   string        `xml:"classname,attr"`
 		File    string        `xml:"file,attr,omitempty"`
 		Line    int           `xml:"line,attr,omitempty"`
-		Time    string        `xml:"time,attr,omitempty"` // seconds; "": nothing ran
+		Time    string        `xml:"time,attr,omitempty"` // seconds; empty if nothing ran
 		Failure *junitProblem `xml:"failure,omitempty"`
 		Error   *junitProblem `xml:"error,omitempty"`
 	}
@@ -41,8 +41,8 @@ type (
 	}
 )
 
-// junit is a report as JUnit XML: a suite for each file, a test for each case and agent
-// and each test of a guardrail, one for the coverage that a file asks for, and an error for each finding.
+// junit returns a report as JUnit XML: a suite for each file, a test for each case and agent, a test for each
+// guardrail test, one for the required coverage of a file, and an error for each finding.
 func junit(r *report) ([]byte, error) {
 	out := junitSuites{Name: "ringd test"}
 	add := func(s junitSuite) {
@@ -53,7 +53,7 @@ func junit(r *report) ([]byte, error) {
 		s := junitSuite{Name: r.policy.Shown("")}
 		for _, d := range r.Findings {
 			s.add(junitCase{Name: d.Code + " " + d.Pos.String(), Class: "finding", File: d.Pos.File, Line: d.Pos.Line,
-				Error: &junitProblem{Message: legal(d.Msg), Type: d.Code, Text: legal(d.String())}})
+				Error: &junitProblem{Message: xmlText(d.Msg), Type: d.Code, Text: xmlText(d.String())}})
 		}
 		add(s)
 	}
@@ -98,8 +98,8 @@ func (f *fileReport) junit(r *report, c caseReport) junitCase {
 	if rule := c.Got.Rule; rule != nil {
 		text += fmt.Sprintf("rule: %s:%d:%d %s\n", r.policy.Shown(rule.File), rule.Line, rule.Column, c.GotRule)
 	}
-	out.Failure = &junitProblem{Message: legal(strings.Join(c.Problems, "; ")), Type: string(c.Got.Code),
-		Text: legal(text)}
+	out.Failure = &junitProblem{Message: xmlText(strings.Join(c.Problems, "; ")), Type: string(c.Got.Code),
+		Text: xmlText(text)}
 	return out
 }
 
@@ -109,14 +109,14 @@ func (t *thresholds) junit(file string) junitCase {
 		return out
 	}
 	var b strings.Builder
-	page{}.uncovered(&b, t.Uncovered)
-	out.Failure = &junitProblem{Type: "coverage", Text: legal(b.String()),
+	testPrinter{}.uncovered(&b, t.Uncovered)
+	out.Failure = &junitProblem{Type: "coverage", Text: xmlText(b.String()),
 		Message: t.text()}
 	return out
 }
 
-// legal shows what is not seen, and leaves out what XML 1.0 cannot hold in any form.
-func legal(s string) string {
+// xmlText shows invisible characters, and removes those that XML 1.0 cannot hold in any form.
+func xmlText(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\t', r == '\n', r == '\r', r >= 0x20 && r <= 0xd7ff, r >= 0xe000 && r <= 0xfffd, r >= 0x10000:
