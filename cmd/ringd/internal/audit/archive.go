@@ -20,32 +20,30 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/atomicfile"
 )
 
-// ErrArchive: the archive cannot take a segment, or one that it has taken cannot be
-// removed from the log. No record was lost, and the log goes on.
+// ErrArchive: the archive cannot take a segment, or an archived segment cannot be removed from the log. No
+// record is lost, and the log still takes records.
 var ErrArchive = errors.New("archive of the audit log")
 
-// Order says which segments of a log are moved to an archive: the oldest ones, one
-// after another, while any of Before, Until and Bytes asks for it. The zero value asks
-// for none.
+// Order selects the segments of a log that are moved to an archive: the oldest ones, in order, while Before,
+// Until or Bytes selects the next. The zero value selects none.
 type Order struct {
-	To     string    // folder, which is there and which nobody else may write
-	Before int64     // segments all of whose records have a sequence below it
-	Until  time.Time // segments all of whose records are older
-	Bytes  int64     // while the log is larger in its folder; 0: whatever its size
-	Actor  string    // who asks for it, for the record
+	To     string    // existing folder that no other user may write
+	Before int64     // segments whose records all have a lower sequence
+	Until  time.Time // segments whose records are all older
+	Bytes  int64     // while the log in its folder is larger; zero means no limit
+	Actor  string    // for the record
 }
 
-// wants reports whether the record at this place of the log is to be archived.
-func (o Order) wants(seq int64, at time.Time) bool {
+// selects reports whether a record with this sequence and time is to be archived.
+func (o Order) selects(seq int64, at time.Time) bool {
 	return seq < o.Before || !o.Until.IsZero() && at.Before(o.Until)
 }
 
-// Archive moves closed segments to a folder and returns those that it moved, also with
-// an error. A segment whose first record is wanted is closed first, if it is the one
-// that is written. Each segment is verified as it is read, and is in the archive and on
-// disk there before the head that names it is, and the head is before the segment is
-// removed. An AuditArchived record comes before the head. A crash between any two of
-// these leaves a log that Open takes up, and that can be archived again.
+// Archive moves closed segments to a folder, and returns the moved ones, also with an error. If the first
+// record of the current segment is selected, that segment is closed first. Each segment is verified while it
+// is read. The order is: an AuditArchived record, the segment on disk in the archive, the signed head that
+// names it, and then the removal of the segment. After a crash between any two of these, Open accepts the
+// log, and it can be archived again.
 //
 // Errors: ErrArchive, ErrTampered, ErrKey, ErrClosed, that of ctx.
 func (l *Log) Archive(ctx context.Context, o Order) (done []ArchivedFile, err error) {
@@ -63,14 +61,14 @@ func (l *Log) Archive(ctx context.Context, o Order) (done []ArchivedFile, err er
 	}
 	base, err := ReadArchived(l.cfg.Dir, l.cfg.publicKey())
 	if err == nil {
-		err = base.sweep(l.cfg.Dir)
+		err = base.removeArchived(l.cfg.Dir)
 	}
 	if err == nil {
-		err = l.turnOver(o)
+		err = l.closeSelected(o)
 	}
 	for err == nil {
 		var due bool
-		if due, err = l.due(o, base.Segment+1); err != nil || !due {
+		if due, err = l.selected(o, base.Segment+1); err != nil || !due {
 			break
 		}
 		if base, err = l.archiveOne(ctx, o, base); err == nil {
@@ -80,8 +78,8 @@ func (l *Log) Archive(ctx context.Context, o Order) (done []ArchivedFile, err er
 	return done, err
 }
 
-// checkArchive refuses a folder that is not there: it may be on a disk that is not
-// mounted, and making it would fill another one.
+// checkArchive returns an error if the folder is missing. It may be on a disk that is not mounted, and
+// creating it would fill another disk.
 func checkArchive(to, dir string) error {
 	info, err := os.Stat(to)
 	switch {
@@ -109,13 +107,13 @@ func checkArchive(to, dir string) error {
 	return nil
 }
 
-// turnOver closes the segment that is written when its first record is wanted.
-func (l *Log) turnOver(o Order) error {
+// closeSelected closes the current segment if its first record is selected.
+func (l *Log) closeSelected(o Order) error {
 	l.mu.Lock()
 	newest := l.segment
 	l.mu.Unlock()
-	first, err := l.edge(newest, false)
-	if err != nil || first.Seq == 0 || !o.wants(first.Seq, first.Record.Time) {
+	first, err := l.edgeRecord(newest, false)
+	if err != nil || first.Seq == 0 || !o.selects(first.Seq, first.Record.Time) {
 		return err
 	}
 	l.mu.Lock()
@@ -126,8 +124,8 @@ func (l *Log) turnOver(o Order) error {
 	return l.admitLocked()
 }
 
-// due reports whether segment n is closed and o asks for it.
-func (l *Log) due(o Order, n int64) (bool, error) {
+// selected reports whether segment n is closed and selected.
+func (l *Log) selected(o Order, n int64) (bool, error) {
 	l.mu.Lock()
 	closed := n < l.segment
 	l.mu.Unlock()
@@ -137,13 +135,13 @@ func (l *Log) due(o Order, n int64) (bool, error) {
 	if size, _ := l.Size(); o.Bytes > 0 && size > o.Bytes {
 		return true, nil
 	}
-	last, err := l.edge(n, true)
-	return err == nil && o.wants(last.Seq, last.Record.Time), err
+	last, err := l.edgeRecord(n, true)
+	return err == nil && o.selects(last.Seq, last.Record.Time), err
 }
 
-// edge is the first record of a segment, or its last whole one; the zero Entry: it has
-// none yet.
-func (l *Log) edge(n int64, last bool) (e Entry, err error) {
+// edgeRecord returns the first or the last whole record of a segment. It returns the zero Entry if there is none
+// yet.
+func (l *Log) edgeRecord(n int64, last bool) (e Entry, err error) {
 	f, err := os.Open(filepath.Join(l.cfg.Dir, segmentName(n)))
 	if err != nil {
 		return e, fmt.Errorf("read audit log: %w", err)
@@ -154,7 +152,7 @@ func (l *Log) edge(n int64, last bool) (e Entry, err error) {
 		return e, fmt.Errorf("read audit log: %w", err)
 	}
 	at := int64(0)
-	if last { // a record and the commit line behind it are in the last part
+	if last { // the last part of a segment has a record and the commit line after it
 		at = max(0, info.Size()-2*maxLine)
 	}
 	in := bufio.NewReaderSize(io.NewSectionReader(f, at, info.Size()-at), maxLine+1)
@@ -177,8 +175,7 @@ func (l *Log) edge(n int64, last bool) (e Entry, err error) {
 	return e, err
 }
 
-// archiveOne moves the segment behind base to the archive, and returns what the head
-// is then.
+// archiveOne moves the segment after base to the archive, and returns the new head.
 func (l *Log) archiveOne(ctx context.Context, o Order, base Archived) (Archived, error) {
 	next, err := l.pack(ctx, o.To, base)
 	if err != nil {
@@ -199,15 +196,15 @@ func (l *Log) archiveOne(ctx context.Context, o Order, base Archived) (Archived,
 	}
 	l.point("archive_recorded")
 	if err := atomicfile.Replace(filepath.Join(o.To, archivedName), text, 0o600); err != nil {
-		return base, roomFor(o.To, fmt.Errorf("%w: %w", ErrArchive, err))
+		return base, withSpaceRemedy(o.To, fmt.Errorf("%w: %w", ErrArchive, err))
 	}
 	l.point("archive_copied")
 	if err := atomicfile.Replace(filepath.Join(l.cfg.Dir, archivedName), text, 0o600); err != nil {
-		return base, roomFor(l.cfg.Dir, fmt.Errorf("%w: %w", ErrArchive, err))
+		return base, withSpaceRemedy(l.cfg.Dir, fmt.Errorf("%w: %w", ErrArchive, err))
 	}
-	l.note(next)
+	l.setPacked(next)
 	l.point("archive_headed")
-	if err := next.sweep(l.cfg.Dir); err != nil {
+	if err := next.removeArchived(l.cfg.Dir); err != nil {
 		return next, fmt.Errorf("%w: %w", ErrArchive, err)
 	}
 	l.point("archive_removed")
@@ -220,21 +217,20 @@ func (l *Log) point(label string) {
 	}
 }
 
-// pack writes the segment behind base to the archive, so that it is on disk there, and
-// returns what the head is with it.
+// pack writes the segment after base to the archive, synced, and returns the head that includes it.
 func (l *Log) pack(ctx context.Context, to string, base Archived) (next Archived, err error) {
 	n := base.Segment + 1
 	name := segmentName(n) + archiveSuffix
 	aside := filepath.Join(to, "."+name+".new")
-	if err := gone(aside); err != nil { // a crash left it
+	if err := removeIfPresent(aside); err != nil { // left by a crash
 		return base, fmt.Errorf("%w: %w", ErrArchive, err)
 	}
 	out, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return base, roomFor(to, fmt.Errorf("%w: %w", ErrArchive, err))
+		return base, withSpaceRemedy(to, fmt.Errorf("%w: %w", ErrArchive, err))
 	}
 	sum, file := sha256.New(), ArchivedFile{Name: name}
-	w, err := l.squeeze(ctx, io.MultiWriter(out, sum), base, &file)
+	w, err := l.compress(ctx, io.MultiWriter(out, sum), base, &file)
 	if err == nil {
 		if file.Bytes, err = out.Seek(0, io.SeekEnd); err == nil {
 			err = out.Sync()
@@ -247,33 +243,33 @@ func (l *Log) pack(ctx context.Context, to string, base Archived) (next Archived
 	file.Digest = "sha256:" + hex.EncodeToString(sum.Sum(nil))
 	if err == nil {
 		l.point("archive_written")
-		err = l.place(ctx, aside, filepath.Join(to, name), base, w)
+		err = l.renamePacked(ctx, aside, filepath.Join(to, name), base, w)
 	}
 	if err != nil {
-		return base, errors.Join(roomFor(to, err), gone(aside))
+		return base, errors.Join(withSpaceRemedy(to, err), removeIfPresent(aside))
 	}
-	return l.headed(base, w, file), nil
+	return l.nextHead(base, w, file), nil
 }
 
-// roomFor is err, with the remedy where the disk of a folder is full.
-func roomFor(dir string, err error) error {
+// withSpaceRemedy adds a remedy to err if the disk of a folder is full.
+func withSpaceRemedy(dir string, err error) error {
 	if !noRoom(err) {
 		return err
 	}
 	return fmt.Errorf("%w; the log still has all records: make room on the disk of %s, and archive again", err, dir)
 }
 
-// gone removes a file that need not be there.
-func gone(path string) error {
+// removeIfPresent removes a file that may be missing.
+func removeIfPresent(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
-// squeeze writes the segment behind base, compressed, and verifies what it reads.
-func (l *Log) squeeze(ctx context.Context, to io.Writer, base Archived, file *ArchivedFile) (*walk, error) {
-	w := base.walk(l.cfg.publicKey())
+// compress writes the segment after base, compressed, and verifies it while reading.
+func (l *Log) compress(ctx context.Context, to io.Writer, base Archived, file *ArchivedFile) (*walk, error) {
+	w := base.newWalk(l.cfg.publicKey())
 	w.visit = func(e Entry) {
 		if file.First == 0 {
 			file.First, file.From = e.Seq, e.Record.Time
@@ -302,14 +298,13 @@ func (l *Log) squeeze(ctx context.Context, to io.Writer, base Archived, file *Ar
 	return w, nil
 }
 
-// tee is a reader that writes what is read, and tells a failed write from a failed read.
+// tee is a reader that also writes what it reads. It tells a failed write from a failed read.
 type tee struct {
 	from   io.Reader
 	to     io.Writer
 	failed error
 }
 
-// Read reads, and writes.
 func (t *tee) Read(p []byte) (int, error) {
 	n, err := t.from.Read(p)
 	if n > 0 {
@@ -320,13 +315,14 @@ func (t *tee) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// place gives the packed segment its name. A file of that name is what a crash left, and
-// then the same; else it is the archive of another log, or of another life of this one.
-func (l *Log) place(ctx context.Context, aside, path string, base Archived, w *walk) error {
-	switch f, err := regular(path); {
+// renamePacked renames the packed segment. A file with that name is accepted if a crash left it, and then it has the
+// same content. Otherwise it is from the archive of another log, or of an older copy of this one, which is an
+// error.
+func (l *Log) renamePacked(ctx context.Context, aside, path string, base Archived, w *walk) error {
+	switch f, err := openRegular(path); {
 	case err == nil:
-		there := base.walk(l.cfg.publicKey())
-		err := errors.Join(there.archived(ctx, f, ""), f.Close())
+		there := base.newWalk(l.cfg.publicKey())
+		err := errors.Join(there.walkArchived(ctx, f, ""), f.Close())
 		if err != nil || there.tampered != nil || there.mark != w.mark {
 			return fmt.Errorf("%w: %s exists and has other content: use another folder", ErrArchive, path)
 		}
@@ -339,8 +335,8 @@ func (l *Log) place(ctx context.Context, aside, path string, base Archived, w *w
 	return nil
 }
 
-// headed is base with one more segment, which w has walked over.
-func (l *Log) headed(base Archived, w *walk, file ArchivedFile) Archived {
+// nextHead returns base with the segment that w has verified.
+func (l *Log) nextHead(base Archived, w *walk, file ArchivedFile) Archived {
 	next := Archived{Version: archivedVersion, Key: hex.EncodeToString(l.cfg.publicKey()), Segment: base.Segment + 1,
 		Head: w.head(), Line: w.last, Kinds: maps.Clone(base.Kinds), Files: append(slices.Clone(base.Files), file)}
 	if next.Kinds == nil {

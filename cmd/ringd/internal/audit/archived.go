@@ -22,23 +22,22 @@ const (
 	archivedName    = "archived.json"
 	archivedVersion = 1
 	archivedDomain  = "ringd audit archived v1\n"
-	archivedMost    = 64 << 20 // bytes of the file: some 200,000 segments
+	archivedMost    = 64 << 20 // of the file: some 200,000 segments
 	archiveSuffix   = ".gz"
 )
 
-// Archived is the head of the segments that were moved to an archive: what Open needs
-// to hold the rest of the log against them, and what the daemon asks the log for at its
-// start. It lies as archived.json in the folder of the log, signed by the host, with a
-// copy in the archive. The zero Archived is a log of which all is there.
+// Archived is the head of the archived segments. Open verifies the rest of the log with it, and the daemon
+// reads it at its start. It is stored as archived.json in the folder of the log, signed by the host, with a
+// copy in the archive. The zero Archived means that nothing was archived.
 type Archived struct {
 	Version int64  `json:"v"`
 	Key     string `json:"key"`     // the host's public key, hex
-	Segment int64  `json:"segment"` // the last one that was archived
-	Head           // its last record; as sequences begin at 1, Seq is how many records are archived
+	Segment int64  `json:"segment"` // number of the last archived segment
+	Head           // its last record; sequences begin at 1, so Seq is also the number of archived records
 	Line    Hash   `json:"line"` // of its last line, which the next header names
 	// Kinds has the sequence of the last archived record of each kind.
 	Kinds map[Kind]int64 `json:"kinds"`
-	Files []ArchivedFile `json:"files"` // one a segment, the first one first
+	Files []ArchivedFile `json:"files"` // one for each segment, in order
 }
 
 // ArchivedFile is one segment in an archive.
@@ -52,7 +51,7 @@ type ArchivedFile struct {
 	Until  time.Time `json:"until"`
 }
 
-// Until is the time of the last archived record; zero: none is.
+// Until returns the time of the last archived record, or zero if there is none.
 func (a Archived) Until() time.Time {
 	if len(a.Files) == 0 {
 		return time.Time{}
@@ -60,11 +59,10 @@ func (a Archived) Until() time.Time {
 	return a.Files[len(a.Files)-1].Until
 }
 
-// ReadArchived reads the head in dir, the folder of a log or an archive. Without a key
-// it believes the one that the head names, which Verify and Open do not. Errors:
-// ErrTampered, ErrKey, ErrFormat, faults.
+// ReadArchived reads the head in dir, the folder of a log or an archive. Without a key it trusts the key in
+// the head; Verify and Open do not. Errors: ErrTampered, ErrKey, ErrFormat, faults.
 func ReadArchived(dir string, key ed25519.PublicKey) (Archived, error) {
-	f, err := regular(filepath.Join(dir, archivedName))
+	f, err := openRegular(filepath.Join(dir, archivedName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Archived{}, nil
 	}
@@ -83,21 +81,23 @@ func ReadArchived(dir string, key ed25519.PublicKey) (Archived, error) {
 	return a, nil
 }
 
-// headError is a head that does not hold; cause is the sentinel.
+// headError is an invalid head. cause is the sentinel.
 type headError struct {
 	cause error
 	why   string
 }
 
-// Error names the file, and says where another one is.
-func (e *headError) Error() string { return fmt.Sprintf("%v: %s: %s", e.cause, archivedName, e.said()) }
+// Error names the file and the problem, and where a copy is.
+func (e *headError) Error() string {
+	return fmt.Sprintf("%v: %s: %s", e.cause, archivedName, e.detail())
+}
 
-func (e *headError) said() string { return e.why + "; the archive has a copy of the file" }
+func (e *headError) detail() string { return e.why + "; the archive has a copy of the file" }
 
-// Unwrap is the sentinel.
+// Unwrap returns the sentinel.
 func (e *headError) Unwrap() error { return e.cause }
 
-// parseArchived reads a head: a line of JSON, and one with its signature.
+// parseArchived parses a head: a line of JSON, and a line with its signature.
 func parseArchived(text []byte, key ed25519.PublicKey) (a Archived, why string, cause error) {
 	line, rest, whole := bytes.Cut(text, []byte("\n"))
 	c := cursor{b: rest}
@@ -124,14 +124,14 @@ func parseArchived(text []byte, key ed25519.PublicKey) (a Archived, why string, 
 	}
 	in := json.NewDecoder(bytes.NewReader(line))
 	in.DisallowUnknownFields()
-	if err := in.Decode(&a); err != nil || !a.sound() {
+	if err := in.Decode(&a); err != nil || !a.isConsecutive() {
 		return Archived{}, "its parts do not match", ErrTampered
 	}
 	return a, "", nil
 }
 
-// sound reports whether the files follow each other and end where the head is.
-func (a Archived) sound() bool {
+// isConsecutive reports whether the files are consecutive and end at the head.
+func (a Archived) isConsecutive() bool {
 	seq := int64(0)
 	for i, f := range a.Files {
 		if f.Name != segmentName(int64(i)+1)+archiveSuffix || f.First != seq+1 || f.Last < f.First {
@@ -142,8 +142,8 @@ func (a Archived) sound() bool {
 	return len(a.Files) > 0 && a.Segment == int64(len(a.Files)) && a.Seq == seq
 }
 
-// text is a as the host signs it. One that would be too large to be read again is
-// ErrArchive: no daemon could start on it.
+// text returns a with its signature. A head that is too large to be read again is ErrArchive: no daemon could
+// start on it.
 func (a Archived) text(key ed25519.PrivateKey) ([]byte, error) {
 	line, err := json.Marshal(a)
 	if err != nil {
@@ -163,8 +163,8 @@ func signArchived(line []byte, key ed25519.PrivateKey) []byte {
 	return append(base64.StdEncoding.AppendEncode(out, sig), "\"}\n"...)
 }
 
-// sweep removes the segments that a says are archived. A crash may have left them.
-func (a Archived) sweep(dir string) error {
+// removeArchived removes the segments that a has as archived. A crash may have left them.
+func (a Archived) removeArchived(dir string) error {
 	list, err := segments(dir)
 	if err != nil {
 		return err

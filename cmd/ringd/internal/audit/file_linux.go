@@ -9,10 +9,9 @@ import (
 	"syscall"
 )
 
-const fallocKeepSize = 1 // FALLOC_FL_KEEP_SIZE: take the blocks, leave the size
+const fallocKeepSize = 1 // FALLOC_FL_KEEP_SIZE: allocate blocks, keep the size
 
-// openSegment opens a segment for writing and makes it when create is set; then
-// it must not be there.
+// openSegment opens a segment for writing. If create is set, it creates the file, which must not exist.
 func openSegment(path string, create bool) (file, error) {
 	flags := os.O_RDWR | syscall.O_NOFOLLOW | syscall.O_CLOEXEC
 	if create {
@@ -28,11 +27,11 @@ func openSegment(path string, create bool) (file, error) {
 // diskFile is a segment on disk.
 type diskFile struct {
 	*os.File
-	size atomic.Int64 // at least so large has the file become
+	size atomic.Int64 // minimum size of the file
 }
 
-// WriteAt writes and remembers how far. A file that was cut meanwhile is not
-// made longer again: that would hide the cut in a hole.
+// WriteAt writes and remembers the end. It does not extend a file that was cut meanwhile, because a hole
+// would hide the cut.
 func (f *diskFile) WriteAt(p []byte, off int64) (int, error) {
 	own, err := f.Stat()
 	if err != nil {
@@ -51,15 +50,14 @@ func (f *diskFile) WriteAt(p []byte, off int64) (int, error) {
 	}
 }
 
-// Truncate cuts the file. Nobody may write meanwhile.
+// Truncate cuts the file. There must be no concurrent write.
 func (f *diskFile) Truncate(size int64) error {
 	f.size.Store(size)
 	return f.File.Truncate(size)
 }
 
-// Sync waits for data and size, not for times. Then it looks whether the
-// segment is still there under its name and whole: what is written to a file
-// that was removed is kept nowhere.
+// Sync waits for data and size, not for times. Then it checks that the segment still has its name and size:
+// writes to a removed file are lost.
 func (f *diskFile) Sync() error {
 	for {
 		err := syscall.Fdatasync(int(f.Fd()))
@@ -69,11 +67,11 @@ func (f *diskFile) Sync() error {
 		if err != nil {
 			return os.NewSyscallError("fdatasync", err)
 		}
-		return f.stands()
+		return f.checkName()
 	}
 }
 
-func (f *diskFile) stands() error {
+func (f *diskFile) checkName() error {
 	own, err := f.Stat()
 	if err != nil {
 		return err
@@ -87,8 +85,8 @@ func (f *diskFile) stands() error {
 	}
 }
 
-// Reserve takes blocks from the disk without changing the file's size. A file
-// system that cannot do it is no error: then a full disk shows at the write.
+// Reserve allocates blocks without changing the file's size. A file system that cannot do this is no error; a
+// full disk is then an error of the write.
 func (f *diskFile) Reserve(off, n int64) error {
 	for {
 		err := syscall.Fallocate(int(f.Fd()), fallocKeepSize, off, n)
@@ -102,12 +100,12 @@ func (f *diskFile) Reserve(off, n int64) error {
 	}
 }
 
-// noRoom reports whether err says that the disk or a quota is full.
+// noRoom reports whether err means that the disk or a quota is full.
 func noRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// lockDir holds dir for this process until the file is closed.
+// lockDir locks dir for this process until the file is closed.
 func lockDir(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
 	if err != nil {

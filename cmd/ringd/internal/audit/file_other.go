@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// errLinux: what is written elsewhere is not known to be on disk.
+// errLinux: on other systems it is unknown whether a write is on disk.
 var errLinux = errors.New("audit logs are written on Linux only; ringd audit reads them here, too")
 
 func openSegment(string, bool) (file, error) { return nil, errLinux }

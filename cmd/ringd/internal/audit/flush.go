@@ -9,8 +9,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/atomicfile"
 )
 
-// writeLocked returns when everything placed so far is written. It releases mu
-// while it waits.
+// writeLocked returns when all placed records are written. It releases mu while it waits.
 func (l *Log) writeLocked() error {
 	b := l.cur
 	if l.leading {
@@ -24,7 +23,7 @@ func (l *Log) writeLocked() error {
 			return b.err
 		case <-b.turn:
 			l.mu.Lock()
-			if l.err != nil { // between the turn and here
+			if l.err != nil { // failed before this caller got the turn
 				l.handOnLocked()
 				return l.err
 			}
@@ -40,7 +39,7 @@ func (l *Log) writeLocked() error {
 	case l.err != nil: // a sync failed meanwhile
 	case err != nil:
 		l.failLocked(err)
-		l.lastWordsLocked(err)
+		l.recordClosedLocked(err)
 	default:
 		l.written = b.end
 	}
@@ -48,13 +47,13 @@ func (l *Log) writeLocked() error {
 	if b.done != nil {
 		close(b.done)
 	}
-	l.cur.buf = reuse(l.cur.buf, b.buf)
+	l.cur.buf = reuseBuffer(l.cur.buf, b.buf)
 	l.handOnLocked()
 	return b.err
 }
 
-// reuse gives the next batch the memory of the last one when it has none.
-func reuse(next, last []byte) []byte {
+// reuseBuffer gives the buffer of the last batch to the next one if it has none.
+func reuseBuffer(next, last []byte) []byte {
 	const keep = 256 << 10
 	if next == nil && cap(last) <= keep {
 		return last[:0]
@@ -62,17 +61,17 @@ func reuse(next, last []byte) []byte {
 	return next
 }
 
-// handOnLocked ends a lead: someone who waits gets the turn.
+// handOnLocked ends the lead of this caller and gives the turn to a waiting one.
 func (l *Log) handOnLocked() {
 	if l.err == nil && l.cur.done != nil {
-		l.cur.turn <- struct{}{} // has room: a batch gets one token
+		l.cur.turn <- struct{}{} // never blocks: a batch gets one token
 		return
 	}
 	l.leading = false
 	l.idle.Broadcast()
 }
 
-// write puts b on the file, with room behind it for the last record.
+// write writes b to the file, with reserved space after it for the last record.
 func (l *Log) write(b *batch) error {
 	if err := l.reserve(b.off + int64(len(b.buf))); err != nil {
 		return err
@@ -83,9 +82,8 @@ func (l *Log) write(b *batch) error {
 	return nil
 }
 
-// reserve takes room ahead of what is written. A disk that has none is an error only
-// when no more is left than the last record needs: until then the log is tight, and
-// the rest is for what ends and closes.
+// reserve allocates disk space ahead of the writes. A full disk is an error only if not more is left than the
+// last record needs. Before that the log is tight, and the rest is for records of ends and of closing.
 func (l *Log) reserve(end int64) error {
 	want := max(end+reserveBytes, min(end+reserveAhead, l.cfg.SegmentBytes+reserveBytes))
 	if want <= l.reserved {
@@ -107,13 +105,13 @@ func (l *Log) reserve(end int64) error {
 	}
 }
 
-// Tight reports whether the disk has no more room for the log than it took before:
-// records are still taken, and soon are not. It asks the disk again when it had none.
+// Tight reports whether the disk has no space for the log beyond the reserve. Records are still accepted, but
+// soon will not be. If there was no space, it tries to reserve again.
 func (l *Log) Tight() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.tight.Load() && l.err == nil && !l.closed && !l.leading && !l.syncing {
-		_ = l.reserve(l.placed.off) // which says so
+		_ = l.reserve(l.placed.off) // sets tight
 	}
 	return l.tight.Load()
 }
@@ -129,7 +127,7 @@ func (l *Log) syncLocked(seq int64) error {
 		case !l.syncing:
 			return l.syncNowLocked(false)
 		}
-		// The record stays in the batch: whoever syncs next writes it.
+		// The record stays in the batch. The next caller that syncs writes it.
 		round := l.round
 		l.mu.Unlock()
 		<-round
@@ -137,7 +135,7 @@ func (l *Log) syncLocked(seq int64) error {
 	}
 }
 
-// syncNowLocked commits and syncs all that is placed. No sync may be under way.
+// syncNowLocked commits and syncs all placed records. No sync may be in progress.
 func (l *Log) syncNowLocked(sign bool) error {
 	l.syncing = true
 	l.placeCommitLocked(sign)
@@ -162,7 +160,7 @@ func (l *Log) syncNowLocked(sign bool) error {
 	return l.err
 }
 
-// tick syncs what is only written, and signs what is only synced.
+// tick syncs records that are only written, and signs what is only synced.
 func (l *Log) tick() {
 	defer l.ticker.Done()
 	ticks := l.cfg.Ticks
@@ -182,7 +180,7 @@ func (l *Log) tick() {
 	}
 }
 
-// tickLocked leaves errors to Err and Failed: nobody waits for them here.
+// tickLocked leaves errors to Err and Failed: no caller waits for them.
 func (l *Log) tickLocked() {
 	if l.closed || l.err != nil || l.syncing {
 		return
@@ -193,12 +191,12 @@ func (l *Log) tickLocked() {
 	}
 }
 
-// failLocked closes the log until Reopen. Whoever waits is told.
+// failLocked closes the log until Reopen, and wakes all waiting callers.
 func (l *Log) failLocked(cause error) {
 	if l.err != nil {
 		return
 	}
-	l.err = fmt.Errorf("%w: %w", ErrClosed, full(cause))
+	l.err = fmt.Errorf("%w: %w", ErrClosed, withDiskFull(cause))
 	close(l.failed)
 	l.cur.err = l.err
 	if l.cur.done != nil {
@@ -207,18 +205,17 @@ func (l *Log) failLocked(cause error) {
 	l.cur = &batch{}
 }
 
-// full adds ErrDiskFull to a cause that is one.
-func full(cause error) error {
+// withDiskFull adds ErrDiskFull to a cause that means a full disk.
+func withDiskFull(cause error) error {
 	if noRoom(cause) {
 		return fmt.Errorf("%w: %w", ErrDiskFull, cause)
 	}
 	return cause
 }
 
-// lastWordsLocked tries to leave a record of why the log closed, in the room
-// that was reserved for it. Nobody else may lead. What was placed and not written is
-// gone, as its callers are told.
-func (l *Log) lastWordsLocked(cause error) {
+// recordClosedLocked tries to write a record of why the log closed into the reserved space. There must be no
+// other leader. Records that were placed and not written are dropped; their callers get an error.
+func (l *Log) recordClosedLocked(cause error) {
 	why := "write failed"
 	if noRoom(cause) {
 		why = "disk full"
@@ -232,7 +229,7 @@ func (l *Log) lastWordsLocked(cause error) {
 	l.placeCommitLocked(true)
 	b := l.cur
 	l.cur = &batch{}
-	// First over the reserved blocks, then cut what a failed write left behind.
+	// First write into the reserved blocks, then cut what a failed write left.
 	if _, err := l.f.WriteAt(b.buf, l.written.off); err != nil {
 		_ = l.f.Truncate(l.written.off)
 		return
@@ -242,8 +239,8 @@ func (l *Log) lastWordsLocked(cause error) {
 	}
 }
 
-// sealLocked ends what is placed with a signed commit line and syncs it. Nobody
-// may lead or sync.
+// sealLocked ends the placed records with a signed commit line and syncs it. There must be no leader and no
+// sync.
 func (l *Log) sealLocked() error {
 	if l.placed.open > 0 || l.unsigned {
 		l.placeCommitLocked(true)
@@ -264,12 +261,12 @@ func (l *Log) sealLocked() error {
 	return nil
 }
 
-// durableLocked notes that all that is placed is synced.
+// durableLocked marks all placed records as synced.
 func (l *Log) durableLocked() {
 	l.written, l.synced, l.durable = l.placed, l.placed.head(), l.placed.off
 }
 
-// trimLocked gives back to the disk what the segment had reserved.
+// trimLocked releases the reserved space of the segment.
 func (l *Log) trimLocked() error {
 	l.reserved = l.placed.off
 	if err := errors.Join(l.f.Truncate(l.placed.off), l.f.Sync()); err != nil {
@@ -278,8 +275,8 @@ func (l *Log) trimLocked() error {
 	return nil
 }
 
-// rotateLocked seals the segment and starts the next. Nobody may lead or sync.
-// The old segment keeps its reserve until the new one has its own.
+// rotateLocked seals the segment and starts the next. There must be no leader and no sync. The old segment
+// keeps its reserve until the new one has its own.
 func (l *Log) rotateLocked() {
 	if err := l.sealLocked(); err != nil {
 		l.failLocked(err)
@@ -288,7 +285,7 @@ func (l *Log) rotateLocked() {
 	next, err := l.makeSegment()
 	if err != nil {
 		l.failLocked(err)
-		l.lastWordsLocked(err)
+		l.recordClosedLocked(err)
 		return
 	}
 	if err := errors.Join(l.trimLocked(), l.f.Close()); err != nil {
@@ -301,8 +298,8 @@ func (l *Log) rotateLocked() {
 	}
 }
 
-// makeSegment makes the file after l.segment, with room for its first records,
-// or leaves none behind.
+// makeSegment creates the file after l.segment, with space for its first records. After an error it leaves no
+// file.
 func (l *Log) makeSegment() (file, error) {
 	path := filepath.Join(l.cfg.Dir, segmentName(l.segment+1))
 	f, err := l.open(path, true)
@@ -317,7 +314,7 @@ func (l *Log) makeSegment() (file, error) {
 	return f, nil
 }
 
-// headLocked makes f, an empty segment, the next one and writes its header.
+// headLocked makes f, an empty segment, the current one and writes its header.
 func (l *Log) headLocked(f file) error {
 	l.f, l.reserved, l.durable = f, 0, 0
 	l.segment++

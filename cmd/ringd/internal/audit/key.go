@@ -15,9 +15,8 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/keypem"
 )
 
-// LoadKey reads the host's key from the PEM file at path (PKCS #8, mode 0600 or
-// stricter, not a link). When there is none it makes one from random and writes
-// it, with the public half beside it at path + ".pub".
+// LoadKey reads the host's key from the PEM file at path (PKCS #8, mode 0600 or stricter, not a link). If
+// there is none, it creates one from random and writes it, with the public key at path + ".pub".
 func LoadKey(path string, random io.Reader) (ed25519.PrivateKey, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -27,8 +26,11 @@ func LoadKey(path string, random io.Reader) (ed25519.PrivateKey, error) {
 		return nil, fmt.Errorf("host key: %w", err)
 	}
 	if mode := info.Mode(); !mode.IsRegular() || mode.Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("host key %s: mode %v: want a file that only its owner can read; run chmod 600 on it",
-			path, mode)
+		return nil, fmt.Errorf(
+			"host key %s: mode %v: want a file that only its owner can read; run chmod 600 on it",
+			path,
+			mode,
+		)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -41,8 +43,7 @@ func LoadKey(path string, random io.Reader) (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
-// makeKey writes a new key, whole or not at all: a crash leaves no half key
-// under the name.
+// makeKey writes a new key, completely or not at all. After a crash there is no partial key under the name.
 func makeKey(path string, random io.Reader) (ed25519.PrivateKey, error) {
 	made, err := keypem.Make(random)
 	if err != nil {
@@ -64,8 +65,7 @@ func writeKey(path string, text []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// PublicKey reads the public half that LoadKey wrote, or the hex form that
-// Report.Key shows.
+// PublicKey parses the public key that LoadKey wrote, or the hex form of Report.Key.
 func PublicKey(text []byte) (ed25519.PublicKey, error) {
 	if block, _ := pem.Decode(text); block != nil {
 		key, err := keypem.Public(text)

@@ -11,8 +11,8 @@ import (
 
 const (
 	formatVersion = 1
-	shortHash     = 16  // bytes of a hash that a record line repeats
-	maxFrame      = 128 // bytes of a record line around its record, at most
+	shortHash     = 16  // bytes of a hash in a record line
+	maxFrame      = 128 // maximum bytes of a record line around its record
 	maxLine       = MaxRecord + maxFrame
 	signDomain    = "ringd audit commit v1\n"
 )
@@ -95,8 +95,7 @@ type commit struct {
 	sig   []byte
 }
 
-// appendUnsigned writes the line up to where a signature or the end follows:
-// what a signature covers.
+// appendUnsigned appends the line up to the signature or the end. This is the part that a signature covers.
 func (c commit) appendUnsigned(b []byte) []byte {
 	b = append(b, `{"c":`...)
 	b = strconv.AppendInt(b, c.seq, 10)
@@ -116,7 +115,7 @@ func (c commit) append(b []byte) []byte {
 	return append(b, '}')
 }
 
-// message is what the host signs.
+// message returns the bytes that the host signs.
 func (c commit) message() []byte { return c.appendUnsigned([]byte(signDomain)) }
 
 func parseCommit(b []byte) (c commit, ok bool) {
@@ -136,8 +135,7 @@ func parseCommit(b []byte) (c commit, ok bool) {
 	return c, p.end()
 }
 
-// cursor reads one line from the left. After the first thing that is not there
-// it is bad and reads zeros.
+// cursor parses one line from the left. After the first mismatch it is bad, and all values are zero.
 type cursor struct {
 	b   []byte
 	bad bool
@@ -159,8 +157,7 @@ func (c *cursor) literal(s string) {
 	}
 }
 
-// number reads a decimal in the one form strconv writes: no sign, no leading
-// zero, within int64.
+// number parses a decimal in the form of strconv: no sign, no leading zero, within int64.
 func (c *cursor) number() int64 {
 	n := 0
 	for n < len(c.b) && n < 20 && c.b[n] >= '0' && c.b[n] <= '9' {
@@ -179,7 +176,7 @@ func (c *cursor) number() int64 {
 	return v
 }
 
-// hex fills out from lower-case digits.
+// hex fills out from lower-case hex digits.
 func (c *cursor) hex(out []byte) {
 	digits := c.take(hex.EncodedLen(len(out)))
 	if c.bad {

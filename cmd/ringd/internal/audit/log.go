@@ -17,40 +17,38 @@ const (
 	defaultSegment = 64 << 20
 	minSegment     = 4 << 10
 	signEvery      = time.Second
-	reserveBytes   = 64 << 10  // kept free on the disk for the last record
-	reserveAhead   = 512 << 10 // kept ahead of the last record: below it the log is tight
-	reserveChunk   = 1 << 20   // taken from the disk at once
+	reserveBytes   = 64 << 10  // disk space for the last record
+	reserveAhead   = 512 << 10 // disk space beyond that; below it the log is tight
+	reserveChunk   = 1 << 20   // allocated at once
 )
 
-// Config is what a log needs. Open refuses a Config that lacks Dir, Key or Now,
-// and one without Ticks that is not Strict.
+// Config configures a log. Open refuses a Config without Dir, Key or Now, and one with neither Ticks nor
+// Strict.
 type Config struct {
-	Dir string             // made with mode 0700; a looser one is refused
-	Key ed25519.PrivateKey // the host's; see LoadKey
+	Dir string             // created with mode 0700; a looser mode is refused
+	Key ed25519.PrivateKey // of the host; see LoadKey
 	Now func() time.Time
 
-	// Ticks makes the log sync records that are only written: at most 100 ms
-	// apart. The caller owns the ticker and stops it after Close.
+	// Ticks makes the log sync records that are only written. It must tick at most 100 ms apart. The caller
+	// owns the ticker and stops it after Close.
 	Ticks <-chan time.Time
 	// Strict makes every Append wait for the disk.
 	Strict bool
 
-	// Least is the newest head known from elsewhere (the run store keeps it).
-	// A log that does not contain it is ErrTampered.
+	// Least is the newest head known from elsewhere (the run store has it). A log that does not contain it is
+	// ErrTampered.
 	Least Head
 
-	// Point is told how far Archive has come, for tests of crashes; nil: nobody.
+	// Point is called at each step of Archive, for tests that crash there. It may be nil.
 	Point func(label string)
 
-	SegmentBytes int64 // size at which a segment is closed; 0: 64 MiB, at least 4 KiB
+	SegmentBytes int64 // size at which a segment is closed; zero means 64 MiB, at least 4 KiB
 }
 
-// Log is the open log. It is safe for concurrent use. It runs one goroutine,
-// which Close waits for.
+// Log is the open log. It is safe for concurrent use. It runs one goroutine, which Close waits for.
 //
-// Whoever finds no write under way writes for everyone who has placed a record
-// by then, and whoever finds no sync under way syncs for everyone; the others
-// wait. So a lone caller changes no goroutine.
+// A caller that finds no write in progress becomes the leader and writes all placed records. A caller that
+// finds no sync in progress syncs for all. The others wait. So a single caller needs no switch of goroutines.
 type Log struct {
 	cfg    Config
 	open   func(path string, create bool) (file, error)
@@ -59,46 +57,46 @@ type Log struct {
 	stop   chan struct{}
 	ticker sync.WaitGroup
 
-	packed      atomic.Int64 // files in the archive, as the head has them, and their bytes
+	packed      atomic.Int64 // files in the archive by the head, and their bytes
 	packedBytes atomic.Int64
-	archiving   sync.Mutex // held by Archive, and by what must not run beside it; before mu
+	archiving   sync.Mutex // held by Archive and by methods that must not run at the same time; before mu
 
 	mu       sync.Mutex
-	turning  bool       // the segment is closed before the next record
-	idle     *sync.Cond // leading or syncing became false
-	cur      *batch     // records that are placed, but in no write
-	leading  bool       // a write is under way, or its turn is being handed on
+	turning  bool       // close the segment before the next record
+	idle     *sync.Cond // signals that leading or syncing became false
+	cur      *batch     // placed records that no write has taken
+	leading  bool       // a write is in progress, or its turn is being passed on
 	syncing  bool
-	round    chan struct{} // closed when the sync under way ends
+	round    chan struct{} // closed when the sync in progress ends
 	placed   mark          // after the last placed line
 	written  mark          // after the last written line
 	synced   Head
-	durable  int64 // bytes of the segment that are synced
+	durable  int64 // number of synced bytes of the segment
 	segment  int64
-	unsigned bool // a commit line since the last signed one
+	unsigned bool // there is a commit line after the last signed one
 	signedAt time.Time
 	closed   bool
 	err      error
 
-	// Used by whoever leads, and by rotate and Close while nobody does.
+	// Used by the leader, and by rotate and Close while there is none.
 	f        file
 	reserved int64
-	tight    atomic.Bool // the last attempt to reserve found no room
+	tight    atomic.Bool // the last attempt to reserve found no space
 }
 
-// batch is what one write puts on disk.
+// batch holds the records of one write.
 type batch struct {
 	buf  []byte
 	off  int64
 	end  mark
-	done chan struct{} // closed when it is written or failed; nil until someone waits
-	turn chan struct{} // takes one token: the receiver leads this batch
+	done chan struct{} // closed when it is written or failed; nil until a caller waits
+	turn chan struct{} // gets one token: its receiver leads this batch
 	err  error
 }
 
-// Open checks the log in cfg.Dir from its first record and makes it ready for
-// more. A torn tail, left by a crash, is cut and a LogCut record says so; any
-// other break is ErrTampered. Other errors: ErrInUse, ErrKey, ErrFormat, faults.
+// Open verifies the log in cfg.Dir from its first record and prepares it for appending. It cuts a torn tail,
+// left by a crash, and records that as a LogCut. Any other break is ErrTampered. Other errors: ErrInUse,
+// ErrKey, ErrFormat, faults.
 func Open(ctx context.Context, cfg Config) (*Log, error) {
 	return open(ctx, cfg, openSegment)
 }
@@ -124,7 +122,7 @@ func open(ctx context.Context, cfg Config, segment func(string, bool) (file, err
 			_ = l.f.Close()
 		}
 		_ = lock.Close()
-		return nil, full(err)
+		return nil, withDiskFull(err)
 	}
 	l.ticker.Add(1)
 	go l.tick()
@@ -149,11 +147,10 @@ func (c *Config) check() error {
 	return nil
 }
 
-// Append adds r. It returns nil only when r is as durable as d says; then Head
-// is its position. ctx is looked at before the record gets its place, not
-// after: from then on the call waits as long as the disk does. Errors: that of
-// ctx, ErrRecord (the log is well), ErrClosed (nothing may run; the record may
-// or may not be on disk).
+// Append appends r. It returns nil only if r is as durable as d requires; Head is then its position. ctx
+// counts only until the record is placed. After that the call waits as long as the disk does. Errors: that of
+// ctx, ErrRecord (the log is not affected), ErrClosed (nothing may run; the record may or may not be on
+// disk).
 func (l *Log) Append(ctx context.Context, r Record, d Durability) (Head, error) {
 	if err := ctx.Err(); err != nil {
 		return Head{}, fmt.Errorf("append %s: %w", r.Kind, err)
@@ -197,8 +194,7 @@ func (l *Log) encode(r Record) ([]byte, error) {
 	return body, nil
 }
 
-// admitLocked refuses when the log is closed and starts a new segment when this
-// one is full.
+// admitLocked returns an error if the log is closed, and starts a new segment if this one is full.
 func (l *Log) admitLocked() error {
 	for {
 		switch {
@@ -216,8 +212,7 @@ func (l *Log) admitLocked() error {
 	}
 }
 
-// placeLocked gives the record its sequence and its link, in the batch that is
-// written next.
+// placeLocked assigns the sequence and the link of a record, and adds it to the next batch.
 func (l *Log) placeLocked(body []byte) Head {
 	b, p := l.cur, &l.placed
 	from := len(b.buf)
@@ -231,8 +226,8 @@ func (l *Log) placeLocked(body []byte) Head {
 	return p.head()
 }
 
-// placeCommitLocked puts a commit line behind all placed records, signed when
-// asked or when the last signature is a second old.
+// placeCommitLocked places a commit line after all placed records. It is signed if sign is set or the last
+// signature is a second old.
 func (l *Log) placeCommitLocked(sign bool) {
 	b, p := l.cur, &l.placed
 	c := commit{seq: p.seq, hash: p.hash, bytes: p.open}
@@ -249,31 +244,30 @@ func (l *Log) placeCommitLocked(sign bool) {
 	p.off += int64(len(b.buf) - from)
 }
 
-// Head is the position of the last record that is written.
+// Head returns the position of the last written record.
 func (l *Log) Head() Head {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.written.head()
 }
 
-// SyncedHead is the position of the last record that survives a power cut. It
-// is the one to keep elsewhere and to give back as Config.Least.
+// SyncedHead returns the position of the last record that survives a power cut. Callers store it elsewhere
+// and pass it as Config.Least at the next start.
 func (l *Log) SyncedHead() Head {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.synced
 }
 
-// Failed is closed when a write or sync failed, also one that no Append waited
-// for; Err then says why. It stays open after an orderly Close. Reopen makes
-// another one.
+// Failed returns a channel that is closed when a write or sync fails, also one that no Append waited for. Err
+// then returns the cause. It stays open after a normal Close. Reopen makes a new channel.
 func (l *Log) Failed() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.failed
 }
 
-// Err is nil while the log takes records; else it wraps ErrClosed.
+// Err returns nil if the log takes records. Otherwise it wraps ErrClosed.
 func (l *Log) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -283,9 +277,8 @@ func (l *Log) Err() error {
 	return l.err
 }
 
-// Close syncs, signs and closes the log and waits for its goroutine. Appends
-// that come later fail with ErrClosed. A log that had failed is closed too; the
-// cause is returned. Closing twice does nothing more.
+// Close syncs, signs and closes the log and waits for its goroutine. Later calls of Append return ErrClosed.
+// If the log had failed, Close returns the cause. A second Close does nothing.
 func (l *Log) Close() error {
 	l.archiving.Lock()
 	defer l.archiving.Unlock()

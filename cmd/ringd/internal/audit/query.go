@@ -21,14 +21,14 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Filter chooses records. A zero field chooses all; set fields must all match.
+// Filter selects records. A zero field selects all. All set fields must match.
 type Filter struct {
 	Run, Agent, Actor, Call, Capability string
-	RunPrefix                           string // how the id of the run begins
+	RunPrefix                           string // prefix of the id of the run
 	Kinds                               []Kind
 	Verdict                             *profiles.Verdict // only records with this decision
 	Since, Until                        time.Time         // Since <= Time < Until
-	After                               int64             // only sequences above it
+	After                               int64             // only higher sequences
 }
 
 func (f Filter) match(e Entry) bool {
@@ -50,12 +50,12 @@ func (f Filter) match(e Entry) bool {
 	return true
 }
 
-// needles are what the text of a record that f chooses holds, as Append writes it: one
-// text of each list. A record that holds them all need not be chosen.
+// needles returns lists of texts. The encoded text of a record that f selects contains one text of each list.
+// A record that contains them all may still not be selected.
 func (f Filter) needles() (all [][][]byte) {
 	field := func(name, value string) []byte {
 		text, err := json.Marshal(value)
-		if err != nil { // no string gives one
+		if err != nil { // cannot happen for a string
 			return nil
 		}
 		return append([]byte(`"`+name+`":`), text...)
@@ -79,9 +79,9 @@ func (f Filter) needles() (all [][][]byte) {
 	return all
 }
 
-// may reports whether the text of a record holds one of each list: most of a long log
-// is passed over by that, without reading its JSON.
-func may(body []byte, needles [][][]byte) bool {
+// mayMatch reports whether the text of a record contains one of each list. Most records of a long log are skipped
+// this way without parsing their JSON.
+func mayMatch(body []byte, needles [][][]byte) bool {
 	for _, list := range needles {
 		if !slices.ContainsFunc(list, func(n []byte) bool { return bytes.Contains(body, n) }) {
 			return false
@@ -90,20 +90,20 @@ func may(body []byte, needles [][][]byte) bool {
 	return true
 }
 
-// Query yields the records of the log in dir that f chooses, oldest first. It
-// takes no lock, checks no chain (Verify does) and ends at the last whole line.
-// It yields at most one error, last; ErrGap is one of them.
+// Query yields the records of the log in dir that f selects, oldest first. It takes no lock, verifies no
+// chain (see Verify) and ends at the last whole line. It yields at most one error, as the last item. ErrGap
+// is one of them.
 func Query(ctx context.Context, dir string, f Filter) iter.Seq2[Entry, error] {
 	return tail(ctx, dir, nil, f, nil)
 }
 
-// Whole is Query that reads the archived segments too, in the folders of an archive.
+// Whole is Query that also reads the archived segments, from the folders of an archive.
 func Whole(ctx context.Context, dir string, folders []string, f Filter) iter.Seq2[Entry, error] {
 	return tail(ctx, dir, folders, f, nil)
 }
 
-// Tail is Query that goes on: at every wake it looks for more. It ends when ctx
-// does or wake is closed, without an error. With a nil wake it is Query.
+// Tail is Query that continues: it reads new records at each wake. It ends without an error when ctx ends or
+// wake is closed. With a nil wake it is Query.
 func Tail(ctx context.Context, dir string, f Filter, wake <-chan time.Time) iter.Seq2[Entry, error] {
 	return tail(ctx, dir, nil, f, wake)
 }
@@ -113,7 +113,7 @@ func tail(ctx context.Context, dir string, folders []string, f Filter, wake <-ch
 		r := reader{dir: dir, folders: folders, filter: f, needles: f.needles()}
 		defer r.close()
 		for {
-			more, err := r.rest(ctx, func(e Entry) bool { return yield(e, nil) })
+			more, err := r.readNew(ctx, func(e Entry) bool { return yield(e, nil) })
 			if err != nil && (wake == nil || ctx.Err() == nil) {
 				yield(Entry{}, err)
 				return
@@ -133,12 +133,12 @@ func tail(ctx context.Context, dir string, folders []string, f Filter, wake <-ch
 	}
 }
 
-// reader reads whole lines and remembers where it stopped.
+// reader reads whole lines and remembers its position.
 type reader struct {
 	dir     string
-	folders []string // of the archive; nil: archived segments are not read
+	folders []string // of the archive; if nil, archived segments are not read
 	filter  Filter
-	n       int64 // last segment that was read, 0 before the first
+	n       int64 // last segment that was read; 0 before the first
 	off     int64
 	f       *os.File
 
@@ -151,15 +151,14 @@ func (r *reader) close() {
 	}
 }
 
-// rest yields what is there beyond the last time; false: yield wants no more.
-func (r *reader) rest(ctx context.Context, yield func(Entry) bool) (bool, error) {
+// readNew yields the records added since the last call. It returns false if yield wants no more.
+func (r *reader) readNew(ctx context.Context, yield func(Entry) bool) (bool, error) {
 	for {
 		list, err := segments(r.dir)
 		if err != nil {
 			return false, err
 		}
-		// Listed first, read second: the segment is complete when the list
-		// already had a later one.
+		// The list is read before the segment: the segment is complete if the list already had a later one.
 		if r.f != nil {
 			if more, err := r.segment(ctx, yield); err != nil || !more {
 				return more, err
@@ -169,7 +168,7 @@ func (r *reader) rest(ctx context.Context, yield func(Entry) bool) (bool, error)
 		if at < 0 {
 			return true, nil
 		}
-		if more, err := r.between(ctx, list[at], yield); err != nil || !more {
+		if more, err := r.readArchived(ctx, list[at], yield); err != nil || !more {
 			return more, err
 		}
 		err = r.next(list[at])
@@ -196,15 +195,19 @@ func (r *reader) segment(ctx context.Context, yield func(Entry) bool) (bool, err
 	if _, err := r.f.Seek(r.off, io.SeekStart); err != nil {
 		return false, fmt.Errorf("read audit log: %w", err)
 	}
-	n, more, err := r.lines(ctx, r.f, segmentName(r.n), yield)
+	n, more, err := r.readLines(ctx, r.f, segmentName(r.n), yield)
 	r.off += n
 	return more, err
 }
 
-// lines yields the records of the whole lines of in, and returns how many bytes these
-// have; false: yield wants no more.
-func (r *reader) lines(ctx context.Context, from io.Reader, name string, yield func(Entry) bool) (
-	n int64, more bool, err error) {
+// readLines yields the records of the whole lines of in, and returns their length. It returns false if yield
+// wants no more.
+func (r *reader) readLines(
+	ctx context.Context,
+	from io.Reader,
+	name string,
+	yield func(Entry) bool,
+) (n int64, more bool, err error) {
 	in := bufio.NewReaderSize(from, maxLine+1)
 	for {
 		if err := ctx.Err(); err != nil {
@@ -218,7 +221,7 @@ func (r *reader) lines(ctx context.Context, from io.Reader, name string, yield f
 			return n, true, nil
 		}
 		n += int64(len(line)) + 1
-		if raw, ok := parseEntry(line); ok && (raw.seq <= r.filter.After || !may(raw.body, r.needles)) {
+		if raw, ok := parseEntry(line); ok && (raw.seq <= r.filter.After || !mayMatch(raw.body, r.needles)) {
 			continue
 		}
 		e, ok, err := decodeEntry(line)
@@ -231,10 +234,10 @@ func (r *reader) lines(ctx context.Context, from io.Reader, name string, yield f
 	}
 }
 
-// between goes over the segments before n that are archived: those before the log
-// begins, and those that went to the archive while it was read. Without the archive the
-// latter are ErrGap, if they hold records that Filter.After does not leave out.
-func (r *reader) between(ctx context.Context, n int64, yield func(Entry) bool) (more bool, err error) {
+// readArchived handles the archived segments before n: those before the log begins, and those that were archived
+// while it was read. Without the archive, the latter are ErrGap if they hold records that Filter.After
+// selects.
+func (r *reader) readArchived(ctx context.Context, n int64, yield func(Entry) bool) (more bool, err error) {
 	if n == r.n+1 || r.n == 0 && r.folders == nil {
 		return true, nil
 	}
@@ -248,18 +251,26 @@ func (r *reader) between(ctx context.Context, n int64, yield func(Entry) bool) (
 		case file.Last <= r.filter.After:
 			continue
 		case r.folders == nil:
-			return false, fmt.Errorf("%w: records %d to %d", ErrGap, max(file.First, r.filter.After+1),
-				base.Files[min(n-1, base.Segment)-1].Last)
+			return false, fmt.Errorf(
+				"%w: records %d to %d",
+				ErrGap,
+				max(file.First, r.filter.After+1),
+				base.Files[min(n-1, base.Segment)-1].Last,
+			)
 		}
-		if more, err := r.unpacked(ctx, file, yield); err != nil || !more {
+		if more, err := r.archivedSegment(ctx, file, yield); err != nil || !more {
 			return more, err
 		}
 	}
 	return true, nil
 }
 
-// unpacked yields the records of an archived segment.
-func (r *reader) unpacked(ctx context.Context, file ArchivedFile, yield func(Entry) bool) (more bool, err error) {
+// archivedSegment yields the records of an archived segment.
+func (r *reader) archivedSegment(
+	ctx context.Context,
+	file ArchivedFile,
+	yield func(Entry) bool,
+) (more bool, err error) {
 	f, err := openIn(r.folders, file.Name)
 	if err != nil {
 		return false, fmt.Errorf("read archived segment: %w", err)
@@ -269,12 +280,12 @@ func (r *reader) unpacked(ctx context.Context, file ArchivedFile, yield func(Ent
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", file.Name, err)
 	}
-	_, more, err = r.lines(ctx, in, file.Name, yield)
+	_, more, err = r.readLines(ctx, in, file.Name, yield)
 	return more, err
 }
 
-// regular opens a file to read it. A named pipe in its place would be waited for, for ever.
-func regular(path string) (*os.File, error) {
+// openRegular opens a file for reading. It does not block on a named pipe.
+func openRegular(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -289,20 +300,20 @@ func regular(path string) (*os.File, error) {
 	return f, nil
 }
 
-// openIn opens a file in the first of the folders that has it.
+// openIn opens a file in the first folder that has it.
 func openIn(folders []string, name string) (*os.File, error) {
 	err := error(&fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist})
 	for _, dir := range folders {
 		var f *os.File
-		if f, err = regular(filepath.Join(dir, name)); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		if f, err = openRegular(filepath.Join(dir, name)); err == nil || !errors.Is(err, fs.ErrNotExist) {
 			return f, err
 		}
 	}
 	return nil, err
 }
 
-// decodeEntry reads one whole line; false for a header or a commit line. What
-// is neither, nor a record this ringd could have written, is ErrTampered.
+// decodeEntry decodes one whole line. It returns false for a header or a commit line. Any other line that
+// ringd could not have written is ErrTampered.
 func decodeEntry(line []byte) (Entry, bool, error) {
 	if _, ok := parseHeader(line); ok {
 		return Entry{}, false, nil

@@ -12,12 +12,12 @@ import (
 func (c *Config) publicKey() ed25519.PublicKey {
 	key, ok := c.Key.Public().(ed25519.PublicKey)
 	if !ok {
-		return nil // cannot be: check has seen the length
+		return nil // cannot happen: check has seen the length
 	}
 	return key
 }
 
-// recover replays the log, cuts a torn tail and leaves l ready to append.
+// recover verifies the log, cuts a torn tail and makes l ready to append.
 func (l *Log) recover(ctx context.Context) error {
 	w := walk{check: Check{Key: l.cfg.publicKey(), Least: l.cfg.Least}, key: l.cfg.publicKey()}
 	if err := w.run(ctx, l.cfg.Dir); err != nil {
@@ -26,8 +26,8 @@ func (l *Log) recover(ctx context.Context) error {
 	if w.tampered != nil {
 		return w.refusal()
 	}
-	l.note(w.base)
-	if err := w.base.sweep(l.cfg.Dir); err != nil {
+	l.setPacked(w.base)
+	if err := w.base.removeArchived(l.cfg.Dir); err != nil {
 		return err
 	}
 	l.placed, l.written, l.segment = w.mark, w.mark, w.segment
@@ -44,12 +44,12 @@ func (l *Log) recover(ctx context.Context) error {
 		return fmt.Errorf("open audit segment %d: %w", w.segment, err)
 	}
 	l.f = f
-	// Room reserved before the crash, and what is torn, go.
+	// Remove the space reserved before the crash, and the torn tail.
 	if err := errors.Join(f.Truncate(w.off), f.Sync()); err != nil {
 		return fmt.Errorf("cut audit segment %d: %w", w.segment, err)
 	}
 	if !w.headed {
-		l.segment-- // headLocked counts it
+		l.segment-- // headLocked increments it
 		if err := l.headLocked(f); err != nil {
 			return err
 		}
@@ -60,10 +60,10 @@ func (l *Log) recover(ctx context.Context) error {
 			return err
 		}
 	}
-	return l.sealLocked() // makes durable what a crash left only written
+	return l.sealLocked() // syncs what a crash left only written
 }
 
-// noteCutLocked places the record that says what was cut.
+// noteCutLocked places the record about the cut.
 func (l *Log) noteCutLocked(b *Break) error {
 	body, err := l.encode(Record{Kind: LogCut, Actor: "ringd", Detail: map[string]string{
 		"segment": b.Segment,
@@ -77,7 +77,7 @@ func (l *Log) noteCutLocked(b *Break) error {
 	return nil
 }
 
-// refusal is the error for a log that does not hold.
+// refusal returns the error for an invalid log.
 func (w *walk) refusal() error {
 	b := w.tampered
 	return fmt.Errorf("%w: %s at byte %d, record %d: %s", w.cause, b.Segment, b.Offset, b.Seq, b.Why)

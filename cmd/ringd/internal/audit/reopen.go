@@ -11,13 +11,11 @@ import (
 	"sync"
 )
 
-// Reopen takes up a log again that a failed write or sync has closed. It replays
-// the log as Open does: every record that was synced has to be there, what a
-// failed write left behind is cut, and what was written and not synced is written
-// once more, since after a failed sync nobody knows whether it is on disk. Then it
-// takes room for further records and leaves a LogReopened record. Until all of
-// that is on disk the log stays closed. A log that is open is left as it is.
-// Errors: ErrTampered (now, or as the cause that closed it), ErrKey, ErrFormat,
+// Reopen reopens a log that a failed write or sync has closed. It verifies the log like Open: every synced
+// record must be there, and what a failed write left is cut. Records that were written and not synced are
+// written again, because after a failed sync it is unknown whether they are on disk. Then it reserves space
+// for more records and writes a LogReopened record. Until all of that is on disk the log stays closed. An
+// open log is not changed. Errors: ErrTampered (now, or as the cause that closed it), ErrKey, ErrFormat,
 // ErrDiskFull, ErrClosed after Close, faults.
 func (l *Log) Reopen(ctx context.Context) error {
 	l.archiving.Lock()
@@ -35,7 +33,7 @@ func (l *Log) Reopen(ctx context.Context) error {
 	case errors.Is(l.err, ErrTampered):
 		return l.err
 	}
-	l.syncing = true // nobody writes, and Close waits
+	l.syncing = true // no other caller writes, and Close waits
 	n := &Log{cfg: l.cfg, open: l.open, cur: &batch{}}
 	n.idle = sync.NewCond(&n.mu)
 	if l.synced.Seq > n.cfg.Least.Seq {
@@ -43,7 +41,7 @@ func (l *Log) Reopen(ctx context.Context) error {
 	}
 	written, durable, segment, cause := l.written, l.durable, l.segment, l.err
 	l.mu.Unlock()
-	err := n.again(ctx, written, durable, segment, cause)
+	err := n.recoverFailed(ctx, written, durable, segment, cause)
 	l.mu.Lock()
 	l.syncing = false
 	l.idle.Broadcast()
@@ -51,9 +49,9 @@ func (l *Log) Reopen(ctx context.Context) error {
 		if n.f != nil {
 			_ = n.f.Close()
 		}
-		return full(fmt.Errorf("reopen audit log: %w", err))
+		return withDiskFull(fmt.Errorf("reopen audit log: %w", err))
 	}
-	_ = l.f.Close() // its error was that of the write that failed
+	_ = l.f.Close() // its error is that of the failed write
 	l.f, l.reserved, l.segment, l.cur = n.f, n.reserved, n.segment, n.cur
 	l.tight.Store(n.tight.Load())
 	l.placed, l.written, l.synced, l.durable = n.placed, n.written, n.synced, n.durable
@@ -62,13 +60,13 @@ func (l *Log) Reopen(ctx context.Context) error {
 	return nil
 }
 
-// again is recover of a log that failed while it was written: written and segment
-// are where it had come to, durable how far the segment was synced.
-func (l *Log) again(ctx context.Context, written mark, durable, segment int64, cause error) error {
+// recoverFailed is recover for a log that failed while it was written. written and segment are its last position, and
+// durable is the number of synced bytes of the segment.
+func (l *Log) recoverFailed(ctx context.Context, written mark, durable, segment int64, cause error) error {
 	if err := l.recover(ctx); err != nil {
 		return err
 	}
-	// Room for a chunk more: else the next record closes it again.
+	// Reserve one more chunk, or the next record would close the log again.
 	if err := l.reserve(l.placed.off + reserveChunk); err != nil {
 		return err
 	}
@@ -93,7 +91,7 @@ func (l *Log) again(ctx context.Context, written mark, durable, segment int64, c
 	return l.sealLocked()
 }
 
-// rewrite writes what lies behind durable in the segment once more, as it is.
+// rewrite writes the bytes after durable in the segment again, unchanged.
 func (l *Log) rewrite(durable int64) error {
 	at, end := min(durable, l.written.off), l.written.off
 	in, err := os.Open(filepath.Join(l.cfg.Dir, segmentName(l.segment)))

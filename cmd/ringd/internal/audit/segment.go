@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// file is a segment that is written. Tests put failing ones in its place.
+// file is a segment that is being written. Tests replace it by one that fails.
 type file interface {
 	WriteAt(p []byte, off int64) (int, error)
 	Sync() error
@@ -26,8 +26,8 @@ const (
 
 func segmentName(n int64) string { return fmt.Sprintf("%s%08d%s", segmentPrefix, n, segmentSuffix) }
 
-// segments lists the numbers of the segments in dir, ascending. A name that
-// looks like a segment and is none is an error: the log would be ambiguous.
+// segments returns the numbers of the segments in dir, ascending. A name that resembles a segment is an
+// error, because the log would be ambiguous.
 func segments(dir string) ([]int64, error) {
 	names, err := os.ReadDir(dir)
 	if err != nil {
@@ -49,11 +49,11 @@ func segments(dir string) ([]int64, error) {
 	return out, nil
 }
 
-// Packed is how many bytes and files of the log are in an archive, as its head has them.
+// Packed returns the bytes and the number of archived files, by the head of the archive.
 func (l *Log) Packed() (bytes, count int64) { return l.packedBytes.Load(), l.packed.Load() }
 
-// note takes note of what a head has.
-func (l *Log) note(base Archived) {
+// setPacked stores the counts of a head.
+func (l *Log) setPacked(base Archived) {
 	bytes := int64(0)
 	for _, f := range base.Files {
 		bytes += f.Bytes
@@ -62,8 +62,8 @@ func (l *Log) note(base Archived) {
 	l.packed.Store(int64(len(base.Files)))
 }
 
-// Size is how many bytes and segments the log has in its folder; zero where that
-// cannot be told.
+// Size returns the bytes and the number of segments in the log's folder. It returns zero if they cannot be
+// read.
 func (l *Log) Size() (bytes, count int64) {
 	list, err := segments(l.cfg.Dir)
 	if err != nil {
@@ -77,7 +77,7 @@ func (l *Log) Size() (bytes, count int64) {
 	return bytes, int64(len(list))
 }
 
-// ownDir makes dir when it is not there and refuses one that others can enter.
+// ownDir creates dir if it is missing, and refuses one that other users can enter.
 func ownDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make audit folder: %w", err)

@@ -7,52 +7,51 @@ import (
 	"time"
 )
 
-// Check is what Verify is to hold a log against. The zero Check checks the
-// chain and the signatures by the key that the log itself names.
+// Check holds the expected values of Verify. The zero Check verifies the chain, and the signatures with the
+// key that the log itself names.
 type Check struct {
-	Key   ed25519.PublicKey // nil: the key in the first header
-	Least Head              // a head the log must contain; zero: none
-	// Archive are folders with the segments that were archived, which are then checked
-	// as well; nil: the head that the host signed stands for them.
+	Key   ed25519.PublicKey // nil means the key in the first header
+	Least Head              // a head that the log must contain; zero means none
+	// Archive lists folders with archived segments, which are then verified too. If it is nil, the head that
+	// the host signed replaces them.
 	Archive []string
 }
 
-// Report is what Verify found.
+// Report is the result of Verify.
 type Report struct {
-	Head     Head  `json:"head"`     // the last record that holds
-	Segments int64 `json:"segments"` // that were read, as records and bytes
+	Head     Head  `json:"head"`     // the last valid record
+	Segments int64 `json:"segments"` // numbers of segments, records and bytes that were read
 	Records  int64 `json:"records"`
 	Bytes    int64 `json:"bytes"`
-	// Archived is what was moved to an archive; nil: nothing was.
+	// Archived describes the archived part, or is nil.
 	Archived *Begin `json:"archived,omitempty"`
 	Key      string `json:"key"` // the public key, hex
-	// sequence up to which a signature vouches; above it, about a second's records, the chain alone
+	// last sequence that a signature covers; the records after it, of about a second, have only the chain
 	Signed   int64  `json:"signed"`
 	Commits  int64  `json:"commits"`        // commit lines
-	Torn     *Break `json:"torn,omitempty"` // a crash left a torn tail; Open cuts it
+	Torn     *Break `json:"torn,omitempty"` // a torn tail, left by a crash; Open cuts it
 	Tampered *Break `json:"tampered,omitempty"`
 }
 
-// Begin is what comes before the records in the folder of a log.
+// Begin describes the part of a log before its folder begins.
 type Begin struct {
 	Segments int64     `json:"segments"`
 	Seq      int64     `json:"seq"` // of its last record
 	Until    time.Time `json:"until"`
-	Read     bool      `json:"read"` // Verify has read it, too
+	Read     bool      `json:"read"` // Verify has read it too
 }
 
-// Break is the first place of a log that does not hold.
+// Break is the first invalid place of a log.
 type Break struct {
 	Segment string `json:"segment"` // file name
 	Offset  int64  `json:"offset"`
-	Seq     int64  `json:"seq"` // of the record that should stand there
+	Seq     int64  `json:"seq"` // of the record that should be there
 	Why     string `json:"why"`
 }
 
-// Verify reads the whole log in dir and says what holds. It takes no lock: a
-// log that is being written may show a torn tail that is only not finished.
-// The error is ErrTampered, ErrKey or ErrFormat (Report.Tampered says where),
-// that of ctx, or a fault of reading; a torn tail is no error.
+// Verify reads the whole log in dir and reports whether it is valid. It takes no lock, so a log that is being
+// written may show a torn tail that is just not finished. The error is ErrTampered, ErrKey or ErrFormat
+// (Report.Tampered has the place), that of ctx, or a fault of reading. A torn tail is no error.
 func Verify(ctx context.Context, dir string, c Check) (Report, error) {
 	w, err := verify(ctx, dir, c)
 	if err != nil {
@@ -74,7 +73,7 @@ func Verify(ctx context.Context, dir string, c Check) (Report, error) {
 	return r, nil
 }
 
-// verify walks over the log, and once more where segments were archived meanwhile.
+// verify walks the log, and once more if segments were archived meanwhile.
 func verify(ctx context.Context, dir string, c Check) (*walk, error) {
 	for {
 		w := &walk{check: c, key: c.Key}

@@ -24,45 +24,44 @@ type mark struct {
 	hash Hash  // its hash
 	last Hash  // hash of the last line of any kind
 	open int64 // bytes of record lines since the last other line
-	off  int64 // bytes of the segment
+	off  int64 // offset in the segment
 }
 
 func (m mark) head() Head { return Head{Seq: m.seq, Hash: m.hash} }
 
-// walk replays a log from its first line and stops at the first that does not
-// hold.
+// walk verifies a log from its first line and stops at the first invalid one.
 type walk struct {
 	mark
 	check Check
 	key   ed25519.PublicKey
 
 	segment int64
-	base    Archived       // what was archived before the first segment in the folder
-	full    bool           // the archived segments were walked over, too
-	visit   func(Entry)    // told of each record; nil: nobody
-	kinds   map[Kind]int64 // with visit: the last sequence of each
-	headed  bool           // the segment has its header
+	base    Archived       // archived part before the first segment in the folder
+	full    bool           // verify the archived segments too
+	visit   func(Entry)    // called with each record; may be nil
+	kinds   map[Kind]int64 // last sequence of each kind; set if visit is
+	headed  bool           // the segment has a header
 	sealed  bool           // the last line is a signed commit
 	signed  int64
 	records int64
 	commits int64
 	bytes   int64
-	least   bool  // check.Least was met
-	before  int64 // where the last line that holds starts
-	broken  bool  // the line does not fit to the one before it
+	least   bool  // Check.Least was found
+	before  int64 // offset of the last valid line
+	broken  bool  // the line does not match the previous one
 
 	torn, tampered *Break
-	cause          error // the sentinel behind tampered
+	cause          error // sentinel of tampered
 }
 
-// walk is one that goes on behind what was archived.
-func (a Archived) walk(key ed25519.PublicKey) *walk {
+// newWalk returns a walk that starts after the archived part.
+func (a Archived) newWalk(key ed25519.PublicKey) *walk {
 	return &walk{key: key, base: a, mark: mark{seq: a.Seq, hash: a.Hash, last: a.Line}, segment: a.Segment,
 		signed: a.Seq}
 }
 
-// run walks over all segments. Its error is a fault or that of ctx; what does
-// not hold is in torn or tampered.
+// run walks all segments. Its error is a fault or that of ctx. An invalid log is reported in torn or
+// tampered.
 func (w *walk) run(ctx context.Context, dir string) error {
 	if err := w.begin(ctx, dir); err != nil || w.tampered != nil {
 		return err
@@ -75,7 +74,7 @@ func (w *walk) run(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	// A crash leaves segments that are archived.
+	// A crash can leave segments that are archived.
 	list = slices.DeleteFunc(list, func(n int64) bool { return n <= w.base.Segment })
 	for i, n := range list {
 		if err := ctx.Err(); err != nil {
@@ -85,7 +84,7 @@ func (w *walk) run(ctx context.Context, dir string) error {
 			w.missing(want)
 			return nil
 		}
-		if err := w.file(ctx, filepath.Join(dir, segmentName(n)), n, i == len(list)-1); err != nil {
+		if err := w.walkFile(ctx, filepath.Join(dir, segmentName(n)), n, i == len(list)-1); err != nil {
 			return err
 		}
 		if w.tampered != nil {
@@ -102,13 +101,13 @@ func (w *walk) run(ctx context.Context, dir string) error {
 	return nil
 }
 
-// begin goes to where the log begins: behind what was archived, which it walks over
-// where Check.Archive is given.
+// begin sets the start of the walk after the archived part. If Check.Archive is set, it verifies that part
+// too.
 func (w *walk) begin(ctx context.Context, dir string) error {
 	base, err := ReadArchived(dir, w.key)
 	var bad *headError
 	if errors.As(err, &bad) {
-		w.tampered, w.cause = &Break{Segment: archivedName, Seq: 1, Why: bad.said()}, bad.cause
+		w.tampered, w.cause = &Break{Segment: archivedName, Seq: 1, Why: bad.detail()}, bad.cause
 		return nil
 	}
 	if err != nil {
@@ -125,7 +124,7 @@ func (w *walk) begin(ctx context.Context, dir string) error {
 		}
 	}
 	if len(w.check.Archive) > 0 {
-		return w.whole(ctx)
+		return w.walkArchive(ctx)
 	}
 	w.mark, w.segment, w.signed = mark{seq: base.Seq, hash: base.Hash, last: base.Line}, base.Segment, base.Seq
 	w.least = w.least || least.Seq < base.Seq || least == base.Head
@@ -135,8 +134,8 @@ func (w *walk) begin(ctx context.Context, dir string) error {
 	return nil
 }
 
-// whole walks over the archived segments, from record 1, up to where the head is.
-func (w *walk) whole(ctx context.Context) error {
+// walkArchive walks the archived segments, from record 1 to the head.
+func (w *walk) walkArchive(ctx context.Context) error {
 	w.full = true
 	for _, f := range w.base.Files {
 		in, err := openIn(w.check.Archive, f.Name)
@@ -148,7 +147,7 @@ func (w *walk) whole(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("read archived segment: %w", err)
 		}
-		err = errors.Join(w.archived(ctx, in, f.Digest), in.Close())
+		err = errors.Join(w.walkArchived(ctx, in, f.Digest), in.Close())
 		if err != nil || w.tampered != nil {
 			return err
 		}
@@ -163,9 +162,8 @@ func (w *walk) whole(ctx context.Context) error {
 	return nil
 }
 
-// archived walks over the next segment, which is compressed; its digest is looked at
-// where one is given.
-func (w *walk) archived(ctx context.Context, f *os.File, digest string) error {
+// walkArchived walks the next segment, which is compressed. If digest is not empty, the file must have it.
+func (w *walk) walkArchived(ctx context.Context, f *os.File, digest string) error {
 	sum := sha256.New()
 	in := io.TeeReader(f, sum)
 	name := filepath.Base(f.Name())
@@ -173,7 +171,7 @@ func (w *walk) archived(ctx context.Context, f *os.File, digest string) error {
 	zip, err := gzip.NewReader(in)
 	if err == nil {
 		if err = w.oneSegment(ctx, zip, w.segment+1, false); err == nil && w.tampered == nil {
-			_, err = io.Copy(io.Discard, in) // what lies behind counts for the digest
+			_, err = io.Copy(io.Discard, in) // bytes after the end count for the digest
 		}
 	}
 	switch {
@@ -195,7 +193,7 @@ func corrupt(err error) bool {
 	return errors.As(err, &at)
 }
 
-// missing says that segment n is not there.
+// missing reports that segment n is missing.
 func (w *walk) missing(n int64) {
 	said := "the segment is missing"
 	if w.base.Segment == 0 && n == 1 {
@@ -210,8 +208,8 @@ func (w *walk) breakAt(segment, why string) {
 	w.cause = ErrTampered
 }
 
-// file walks over a segment of the folder.
-func (w *walk) file(ctx context.Context, path string, n int64, newest bool) error {
+// walkFile walks a segment of the folder.
+func (w *walk) walkFile(ctx context.Context, path string, n int64, newest bool) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("read audit log: %w", err)
@@ -237,7 +235,7 @@ func (w *walk) oneSegment(ctx context.Context, from io.Reader, n int64, newest b
 			why = w.step(line)
 		}
 		if why != "" {
-			return w.judge(in, line, whole, newest, why)
+			return w.checkTorn(in, line, whole, newest, why)
 		}
 		if w.records%1024 == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -249,8 +247,8 @@ func (w *walk) oneSegment(ctx context.Context, from io.Reader, n int64, newest b
 	return nil
 }
 
-// readLine returns the next line without its newline, and whether it had one;
-// nil at the end. A line that is too long comes as its first part, not whole.
+// readLine returns the next line without its newline, and whether it had one. It returns nil at the end. Of a
+// line that is too long it returns the first part, as not whole.
 func readLine(in *bufio.Reader) (line []byte, whole bool, err error) {
 	b, err := in.ReadSlice('\n')
 	switch {
@@ -265,7 +263,7 @@ func readLine(in *bufio.Reader) (line []byte, whole bool, err error) {
 	}
 }
 
-// step takes one whole line and says why it does not hold, or nothing.
+// step verifies one whole line. It returns what is wrong, or "".
 func (w *walk) step(line []byte) string {
 	if bytes.IndexByte(line, 0) >= 0 {
 		return "the line has zero bytes"
@@ -335,11 +333,11 @@ func (w *walk) stepRecord(line []byte) string {
 	w.seq, w.hash, w.last, w.sealed = e.seq, hash, hash, false
 	w.open += int64(len(line)) + 1
 	w.records++
-	return w.visited(line)
+	return w.visitRecord(line)
 }
 
-// visited tells of a record that holds.
-func (w *walk) visited(line []byte) string {
+// visitRecord calls visit with a valid record.
+func (w *walk) visitRecord(line []byte) string {
 	if w.visit == nil {
 		return ""
 	}
@@ -376,18 +374,17 @@ func (w *walk) stepCommit(line []byte) string {
 	return ""
 }
 
-// judge decides whether a line that does not hold was torn by a crash. It was
-// when it stands in the newest segment, has what a crash leaves (no end, or
-// zero bytes where a block did not reach the disk), and at most one commit
-// line follows: a sync ends before the next one's commit line is written, so
-// whatever lies further back was on the disk.
-func (w *walk) judge(in *bufio.Reader, line []byte, whole, newest bool, why string) error {
+// checkTorn decides whether a crash can have torn an invalid line. It must be in the newest segment, and look
+// like after a crash: no end, or zero bytes where a block did not reach the disk. At most one commit line may
+// follow, because a sync ends before the commit line of the next one is written, so everything further back
+// was on disk.
+func (w *walk) checkTorn(in *bufio.Reader, line []byte, whole, newest bool, why string) error {
 	b := &Break{Segment: segmentName(w.segment), Offset: w.off, Seq: w.seq + 1, Why: why}
 	hash := hashLine(line)
 	zeros := bytes.IndexByte(line, 0) >= 0
-	next, nextWhole, err := readLine(in) // takes line away
+	next, nextWhole, err := readLine(in) // overwrites line
 	if w.broken && (next == nil || follows(next, hash)) {
-		// This line is as it was written, so the one before it was changed.
+		// This line is unchanged, so the previous one was changed.
 		b.Offset, b.Seq = w.before, max(w.seq, 1)
 	}
 	torn := newest && (zeros || !whole && next == nil)
@@ -411,7 +408,7 @@ func (w *walk) judge(in *bufio.Reader, line []byte, whole, newest bool, why stri
 	return nil
 }
 
-// follows reports whether line was written behind a line with this hash.
+// follows reports whether line was written after a line with this hash.
 func follows(line []byte, hash Hash) bool {
 	if e, ok := parseEntry(line); ok {
 		return bytes.Equal(e.prev[:], hash[:shortHash])

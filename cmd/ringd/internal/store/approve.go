@@ -18,21 +18,25 @@ func scanApproval(row scanner) (Approval, error) {
 		return Approval{}, fmt.Errorf("read approval: %w", err)
 	}
 	if v != recordVersion || a.Verdict != Allow && a.Verdict != Deny {
-		return Approval{}, fmt.Errorf("approval of call %s of run %s: %w %d: verdict %q", a.Call, a.Run, ErrFormat, v,
-			a.Verdict)
+		return Approval{}, fmt.Errorf(
+			"approval of call %s of run %s: %w %d: verdict %q",
+			a.Call,
+			a.Run,
+			ErrFormat,
+			v,
+			a.Verdict,
+		)
 	}
 	a.At = fromMicros(at)
 	return a, nil
 }
 
-// Approve notes one approver's word on a call that waits for an approver, in a
-// guest or paused. One Deny decides it; as many Allow as it needs do. Each
-// approver counts once, and may turn an Allow into a Deny while nothing is
-// decided. A word on a decided call changes nothing and is told whose word
-// counts. A call of a bridge that the harness performs waits for the harness
-// once it is allowed. ErrNotFound; ErrState (the call is not for an approver or
-// was closed, or its run has ended), ErrDigest, ErrExpired, ErrApprover;
-// ErrTooLarge, ErrClosed.
+// Approve stores one approver's verdict on a call that waits for an approver, live or paused. One Deny
+// decides the call. An Allow decides it once the call has as many as it needs. Each approver counts once, and
+// may change an Allow to a Deny while the call is undecided. A verdict on a decided call changes nothing, and
+// the result names the approver whose verdict counts. If the harness performs the bridge, an allowed call
+// then waits for the harness. Errors: ErrNotFound; ErrState (the call is not for an approver or was closed,
+// or its run has ended), ErrDigest, ErrExpired, ErrApprover; ErrTooLarge, ErrClosed.
 func (s *Store) Approve(ctx context.Context, run, call string, a Approval) (Approved, error) {
 	a.Run, a.Call = run, call
 	err := checkApproval(a)
@@ -79,8 +83,14 @@ func (t *tx) approve(ctx context.Context, a Approval, now int64) (Approved, erro
 	} else {
 		return t.approved(ctx, r, c, false)
 	}
-	had, err := one[string](ctx, t, `select verdict from approval where run = $1 and call = $2 and approver = $3`,
-		a.Run, a.Call, a.By)
+	had, err := queryOne[string](
+		ctx,
+		t,
+		`select verdict from approval where run = $1 and call = $2 and approver = $3`,
+		a.Run,
+		a.Call,
+		a.By,
+	)
 	if err != nil {
 		return Approved{}, err
 	}
@@ -90,7 +100,7 @@ func (t *tx) approve(ctx context.Context, a Approval, now int64) (Approved, erro
 	err = t.Exec(ctx, `insert into approval (`+approvalColumns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 		on conflict (run, call, approver) do update set capacity = excluded.capacity, verdict = excluded.verdict,
 		reason = excluded.reason, at = excluded.at, mark = excluded.mark`,
-		recordVersion, a.Run, a.Call, a.By, a.As, a.Verdict, a.Reason, a.Digest, cmp.Or(micros(a.At), now), a.Mark)
+		recordVersion, a.Run, a.Call, a.By, a.As, a.Verdict, a.Reason, a.Digest, cmp.Or(toMicros(a.At), now), a.Mark)
 	if err != nil {
 		return Approved{}, err
 	}
@@ -107,7 +117,7 @@ func (t *tx) approve(ctx context.Context, a Approval, now int64) (Approved, erro
 	return t.approved(ctx, r, c, true)
 }
 
-// mayApprove refuses what an undecided call does not take.
+// mayApprove returns an error if an undecided call does not accept a.
 func (t *tx) mayApprove(ctx context.Context, r Run, c Call, a Approval, now int64) error {
 	switch {
 	case !r.State.running() && r.State != Paused:
@@ -124,27 +134,34 @@ func (t *tx) mayApprove(ctx context.Context, r Run, c Call, a Approval, now int6
 	return t.inTime(ctx, r, now)
 }
 
-// inTime refuses what comes after the end of a pause.
+// inTime returns ErrExpired after the end of a pause.
 func (t *tx) inTime(ctx context.Context, r Run, now int64) error {
 	if r.State != Paused {
 		return nil
 	}
-	end, err := one[int64](ctx, t, `select expires from pause where run = $1`, r.ID)
+	end, err := queryOne[int64](ctx, t, `select expires from pause where run = $1`, r.ID)
 	if err == nil && end > 0 && end <= now {
 		err = fmt.Errorf("the pause was until %s: %w", fromMicros(end), ErrExpired)
 	}
 	return err
 }
 
-// decide settles the call, or passes it to the harness.
+// decide settles the call, or makes it wait for the harness.
 func (t *tx) decide(ctx context.Context, c *Call, a Approval, now int64) error {
-	t.s.lines.left++
+	t.s.lines.removals++
 	c.Verdict, c.DecidedBy, c.DecidedAt = a.Verdict, a.By, fromMicros(now)
 	if a.Verdict == Allow && c.Acts == ByHarness {
 		c.For = ByHarness
-		return t.Exec(ctx, `update call
-			set verdict = $3, decided_by = $4, decided_at = $5, updated = $5, waits_for = 'harness'
-			where run = $1 and id = $2`, c.Run, c.ID, c.Verdict, a.By, now)
+		return t.Exec(
+			ctx,
+			`update call set verdict = $3, decided_by = $4, decided_at = $5, updated = $5, waits_for = 'harness'
+			where run = $1 and id = $2`,
+			c.Run,
+			c.ID,
+			c.Verdict,
+			a.By,
+			now,
+		)
 	}
 	return t.Exec(ctx, `update call set verdict = $3, decided_by = $4, decided_at = $5, updated = $5,
 		reply = $6, replied_by = $4, replied_at = $5 where run = $1 and id = $2`,
@@ -152,13 +169,18 @@ func (t *tx) decide(ctx context.Context, c *Call, a Approval, now int64) error {
 }
 
 func (t *tx) approved(ctx context.Context, r Run, c Call, first bool) (Approved, error) {
-	n, err := one[int64](ctx, t, `select count(*) from approval where run = $1 and call = $2 and verdict = 'allow'`,
-		c.Run, c.ID)
+	n, err := queryOne[int64](
+		ctx,
+		t,
+		`select count(*) from approval where run = $1 and call = $2 and verdict = 'allow'`,
+		c.Run,
+		c.ID,
+	)
 	return Approved{First: first, Verdict: c.Verdict, By: c.DecidedBy, At: c.DecidedAt, Count: n, Needs: c.Needs,
 		For: c.For, Run: r.State}, err
 }
 
-// Approvals returns what approvers have said about a run's calls, in order.
+// Approvals returns the approvals of a run's calls, in order.
 func (s *Store) Approvals(ctx context.Context, run string) ([]Approval, error) {
 	var out []Approval
 	err := s.read(ctx, func(row scanner) error {
@@ -172,19 +194,22 @@ func (s *Store) Approvals(ctx context.Context, run string) ([]Approval, error) {
 	return out, nil
 }
 
-// Unnotified returns calls that wait for an approver and that nobody was told
-// of, oldest first, at most n (0: 100, at most 1000).
+// Unnotified returns calls that wait for an approver and for which no notification was sent, oldest first. It
+// returns at most n (zero means 100, at most 1000).
 func (s *Store) Unnotified(ctx context.Context, n int) ([]Call, error) {
-	out, err := s.readCalls(ctx, `select `+callColumns+` from call
-		where state = 'open' and state in ('open', 'executing')
-		and waits_for = 'approver' and reply is null and notified = 0 order by created, run, n limit $1`, limit(n))
+	out, err := s.readCalls(
+		ctx,
+		`select `+callColumns+` from call where state = 'open' and state in ('open', 'executing')
+		and waits_for = 'approver' and reply is null and notified = 0 order by created, run, n limit $1`,
+		limit(n),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("calls to tell of: %w", err)
 	}
 	return out, nil
 }
 
-// Notified notes that somebody was told of a call. ErrNotFound, ErrClosed.
+// Notified marks a call whose notification was sent. Errors: ErrNotFound, ErrClosed.
 func (s *Store) Notified(ctx context.Context, run, call string) error {
 	now := s.now()
 	err := s.write(ctx, func(ctx context.Context, t *tx) error {
@@ -200,9 +225,8 @@ func (s *Store) Notified(ctx context.Context, run, call string) error {
 	return nil
 }
 
-// Revoke notes capabilities that by took back from a run, whatever it does. They
-// come with each of its pauses. ErrNotFound, ErrState (it has ended),
-// ErrTooLarge, ErrClosed.
+// Revoke stores capabilities that by revoked from a run in any state. Each pause of the run is returned with
+// them. Errors: ErrNotFound, ErrState (it has ended), ErrTooLarge, ErrClosed.
 func (s *Store) Revoke(ctx context.Context, run, by string, capabilities []string) error {
 	now := s.now()
 	err := s.write(ctx, func(ctx context.Context, t *tx) error {

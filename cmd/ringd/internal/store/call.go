@@ -22,10 +22,37 @@ func scanCall(row scanner) (Call, error) {
 	var owners string
 	var by sql.NullString
 	var at sql.NullInt64
-	err := row.Scan(&v, &c.Run, &c.ID, &c.N, &c.Bridge, &c.For, &c.State, &c.Key, &c.ArgsDigest, &c.Args, &c.Result,
-		&c.Reply, &by, &at, &c.Audit.Seq, &c.Audit.Hash, &created, &updated,
-		&c.Acts, &owners, &c.Needs, &expires, &c.Verdict, &c.DecidedBy, &decided, &c.Wave, &notified, &c.Started,
-		&c.Mark)
+	err := row.Scan(
+		&v,
+		&c.Run,
+		&c.ID,
+		&c.N,
+		&c.Bridge,
+		&c.For,
+		&c.State,
+		&c.Key,
+		&c.ArgsDigest,
+		&c.Args,
+		&c.Result,
+		&c.Reply,
+		&by,
+		&at,
+		&c.Audit.Seq,
+		&c.Audit.Hash,
+		&created,
+		&updated,
+		&c.Acts,
+		&owners,
+		&c.Needs,
+		&expires,
+		&c.Verdict,
+		&c.DecidedBy,
+		&decided,
+		&c.Wave,
+		&notified,
+		&c.Started,
+		&c.Mark,
+	)
 	if err != nil {
 		return Call{}, fmt.Errorf("read call: %w", err)
 	}
@@ -35,10 +62,10 @@ func scanCall(row scanner) (Call, error) {
 	if err := c.checkRow(); err != nil {
 		return Call{}, fmt.Errorf("call %s of run %s: %w", c.ID, c.Run, err)
 	}
-	if c.From, err = readCapacities(owners); err != nil {
+	if c.From, err = decodeCapacities(owners); err != nil {
 		return Call{}, fmt.Errorf("call %s of run %s: %w", c.ID, c.Run, err)
 	}
-	c.Expires, c.DecidedAt, c.Notified = when(expires), when(decided), when(notified)
+	c.Expires, c.DecidedAt, c.Notified = timeOrZero(expires), timeOrZero(decided), timeOrZero(notified)
 	c.RepliedBy = by.String
 	if at.Valid {
 		c.RepliedAt = fromMicros(at.Int64)
@@ -47,7 +74,7 @@ func scanCall(row scanner) (Call, error) {
 	return c, nil
 }
 
-// checkRow refuses what no call can be.
+// checkRow returns an error for a row that no call can have.
 func (c *Call) checkRow() error {
 	approval := c.For == ByApprover || c.Verdict != ""
 	switch {
@@ -64,8 +91,7 @@ func (c *Call) checkRow() error {
 	}
 }
 
-// Key is the idempotency key of a call: the same for the same run, call and
-// arguments, and for nothing else.
+// Key returns the idempotency key of a call. It is the same only for the same run, call and arguments.
 func Key(run, call, argsDigest string) string {
 	h := sha256.New()
 	var size [8]byte
@@ -77,12 +103,10 @@ func Key(run, call, argsDigest string) string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// OpenCall remembers a call before anyone is asked (State CallPending) or before
-// the act (CallExecuting), makes the run CallOpen, and returns the call with N
-// and Key. A call without For is ByHost; one for an approver may say what it
-// takes. ErrNotFound (no such run), ErrExists,
-// ErrState (the run is not live, or no call starts so), ErrTooLarge, ErrClosed;
-// *QueueError.
+// OpenCall stores a call before anyone is asked (State CallPending) or before the act (CallExecuting). It
+// makes the run CallOpen, and returns the call with N and Key. A call without For is ByHost. A call for an
+// approver may have terms. Errors: ErrNotFound (no such run), ErrExists, ErrState (the run is not live, or a
+// call cannot start in this state), ErrTooLarge, ErrClosed; *QueueError.
 func (s *Store) OpenCall(ctx context.Context, c Call) (Call, error) {
 	if c.For == "" {
 		c.For = ByHost
@@ -104,7 +128,7 @@ func (s *Store) OpenCall(ctx context.Context, c Call) (Call, error) {
 		if !r.State.running() {
 			return fmt.Errorf("the run is %s: %w", r.State, ErrState)
 		}
-		if err := t.mayWait(ctx, r, c); err != nil {
+		if err := t.checkQueue(ctx, r, c); err != nil {
 			return err
 		}
 		if err := t.insertCall(ctx, &c, now); err != nil {
@@ -120,7 +144,7 @@ func (s *Store) OpenCall(ctx context.Context, c Call) (Call, error) {
 				return err
 			}
 		}
-		t.waits(r, c)
+		t.addWaiting(r, c)
 		return nil
 	})
 	if err != nil {
@@ -157,7 +181,7 @@ func (t *tx) insertCall(ctx context.Context, c *Call, now int64) error {
 	if err != nil {
 		return err
 	}
-	from := capacities(c.From)
+	from := encodeCapacities(c.From)
 	if err := checkSize("capacities", len(from), MaxReason); err != nil {
 		return err
 	}
@@ -165,7 +189,7 @@ func (t *tx) insertCall(ctx context.Context, c *Call, now int64) error {
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, null, null, null, null, $11, $12, $13, $14,
 		$15, $16, $17, $18, '', '', 0, 0, 0, 0, $19) on conflict do nothing`,
 		recordVersion, c.Run, c.ID, n, c.Bridge, c.For, c.State, c.Key, c.ArgsDigest, c.Args,
-		c.Audit.Seq, c.Audit.Hash, now, now, c.Acts, from, c.Needs, micros(c.Expires), c.Mark)
+		c.Audit.Seq, c.Audit.Hash, now, now, c.Acts, from, c.Needs, toMicros(c.Expires), c.Mark)
 	if err == nil && made == 0 {
 		err = ErrExists
 	}
@@ -184,11 +208,10 @@ func (t *tx) call(ctx context.Context, run, id string) (c Call, err error) {
 	return c, err
 }
 
-// Answer settles a call that waits for the harness, in a guest or paused. The
-// first answer wins; later ones, also equal ones, are told whose it was. A call
-// for an approver is not for it: see Approve. ErrNotFound; ErrState (the call is
-// not one that waits for the harness, was closed without an answer, or its run is
-// final), ErrDigest, ErrExpired; ErrTooLarge, ErrClosed.
+// Answer settles a call that waits for the harness, live or paused. The first answer wins. For a later one,
+// also an equal one, the result names the owner of the first. For a call that waits for an approver see
+// Approve. Errors: ErrNotFound; ErrState (the call does not wait for the harness, was closed without an
+// answer, or its run is final), ErrDigest, ErrExpired; ErrTooLarge, ErrClosed.
 func (s *Store) Answer(ctx context.Context, run, call string, r Reply) (Settled, error) {
 	r.Call = call
 	out, err := s.AnswerAll(ctx, run, []Reply{r})
@@ -198,8 +221,8 @@ func (s *Store) Answer(ctx context.Context, run, call string, r Reply) (Settled,
 	return out[0], nil
 }
 
-// AnswerAll is Answer for several calls, in one commit: when one is an error
-// none is made. The results are in the order of the replies.
+// AnswerAll is Answer for several calls in one commit. If one is an error, none is stored. The results are in
+// the order of the replies.
 func (s *Store) AnswerAll(ctx context.Context, run string, replies []Reply) ([]Settled, error) {
 	for _, r := range replies {
 		if err := checkSize("answer", len(r.Body), MaxResult); err != nil {
@@ -244,8 +267,13 @@ func (t *tx) answer(ctx context.Context, run Run, r Reply, now int64) (Settled, 
 	case c.For == ByHarness && c.Reply != nil:
 		return Settled{By: c.RepliedBy, At: c.RepliedAt}, nil
 	case c.State != CallPending || c.For != ByHarness || !run.State.running() && run.State != Paused:
-		return Settled{}, fmt.Errorf("the call is %s, for the %s, the run is %s: %w", c.State, c.For, run.State,
-			ErrState)
+		return Settled{}, fmt.Errorf(
+			"the call is %s, for the %s, the run is %s: %w",
+			c.State,
+			c.For,
+			run.State,
+			ErrState,
+		)
 	}
 	if r.Body == nil {
 		r.Body = []byte{}
@@ -255,10 +283,9 @@ func (t *tx) answer(ctx context.Context, run Run, r Reply, now int64) (Settled, 
 			where run = $1 and id = $2`, run.ID, r.Call, r.Body, r.By, now)
 }
 
-// Execute moves a call from CallPending to CallExecuting: once, before the act.
-// That takes up its approval. One that no approver has allowed is ErrState, as is
-// one for the harness, which acts itself, and one of a run that is in no guest.
-// ErrNotFound, ErrState, ErrClosed.
+// Execute moves a call from CallPending to CallExecuting, once, before the act. This consumes its approval.
+// ErrState: no approver has allowed the call, the harness performs it, or its run is not live. Other errors:
+// ErrNotFound, ErrClosed.
 func (s *Store) Execute(ctx context.Context, run, call string, audit Head) (Call, error) {
 	now := s.now()
 	var out Call
@@ -282,9 +309,9 @@ func (s *Store) Execute(ctx context.Context, run, call string, audit Head) (Call
 	return out, nil
 }
 
-// inGuest refuses a run whose program is in no guest.
+// inGuest returns an error unless the run has a live program.
 func (t *tx) inGuest(ctx context.Context, run string) error {
-	st, err := one[string](ctx, t, `select state from run where id = $1`, run)
+	st, err := queryOne[string](ctx, t, `select state from run where id = $1`, run)
 	if err == nil && !State(st).running() {
 		err = fmt.Errorf("the run is %s: %w", st, ErrState)
 	}
@@ -292,7 +319,7 @@ func (t *tx) inGuest(ctx context.Context, run string) error {
 }
 
 func (t *tx) moveCall(ctx context.Context, c *Call, to CallState, audit Head, now int64) error {
-	t.s.lines.left++
+	t.s.lines.removals++
 	c.State, c.Updated = to, fromMicros(now)
 	if audit.Seq != 0 {
 		c.Audit = audit
@@ -301,11 +328,10 @@ func (t *tx) moveCall(ctx context.Context, c *Call, to CallState, audit Head, no
 		where run = $1 and id = $2`, c.Run, c.ID, c.State, c.Result, c.Audit.Seq, c.Audit.Hash, now)
 }
 
-// CloseCall ends a call with its result (CallClosed) or as CallUnknown. For one
-// that was executing it works after the run is final, too: a late result is kept.
-// One that was not executed is closed only while the run is in a guest: those of
-// a pause go with it. When no call is left the run is Started again. ErrNotFound,
-// ErrState, ErrTooLarge, ErrClosed.
+// CloseCall ends a call with its result (CallClosed) or as CallUnknown. An executing call can be closed even
+// after its run is final, so a late result is kept. A call that was not executed is closed only while its
+// program is live, because the calls of a pause are kept with the pause. When no call is left the run is
+// Started again. Errors: ErrNotFound, ErrState, ErrTooLarge, ErrClosed.
 func (s *Store) CloseCall(ctx context.Context, run, call string, to CallState, result []byte, audit Head) error {
 	if err := checkSize("result", len(result), MaxResult); err != nil {
 		return fmt.Errorf("close call %s of run %s: %w", call, run, err)
@@ -337,7 +363,7 @@ func (s *Store) CloseCall(ctx context.Context, run, call string, to CallState, r
 	return nil
 }
 
-// Calls returns the calls of a run in order; none is not an error.
+// Calls returns the calls of a run in order. A run without calls is no error.
 func (s *Store) Calls(ctx context.Context, run string) ([]Call, error) {
 	out, err := s.readCalls(ctx, `select `+callColumns+` from call where run = $1 order by n`, run)
 	if err != nil {
@@ -346,36 +372,36 @@ func (s *Store) Calls(ctx context.Context, run string) ([]Call, error) {
 	return out, nil
 }
 
-// WaitingPage says which of the waiting calls are read.
+// WaitingPage selects waiting calls.
 type WaitingPage struct {
-	Limit int    // at most so many; 0: 100, at most 1000
-	Actor string // of the runs of this actor; "": of all
+	Limit int    // number of calls; zero means 100, at most 1000
+	Actor string // owner of the runs; empty means all
 	Args  int64  // larger arguments are left out
-	After Turn   // those behind this place
+	After Turn   // calls after this place
 }
 
-// Turn is a place in a list of waiting calls: the newest call of each agent and actor is
-// its first turn. The zero Turn is before all of them.
+// Turn is a position in a list of waiting calls. The newest call of each agent and actor has the first turn.
+// The zero Turn is before all calls.
 type Turn struct {
 	N            int64
 	Agent, Actor string
 }
 
-// Waiting is a call that waits, with whose it is.
+// Waiting is a waiting call with its owner.
 type Waiting struct {
 	Call
 	Turn
-	Size int64 // of the arguments; where Args is nil they were left out
+	Size int64 // of the arguments; if Args is nil they were left out
 }
 
-// Waiting returns the open calls without an answer that who may answer, in turns: the
-// newest of each agent and actor, then the next of each. One that floods the list
-// keeps nobody else's calls out of it.
+// Waiting returns the open calls without an answer that who may answer. They come in turns: the newest of
+// each agent and actor, then the next of each. So an agent that floods the list does not push out the calls
+// of others.
 func (s *Store) Waiting(ctx context.Context, who Answerer, p WaitingPage) ([]Waiting, error) {
 	var out []Waiting
 	err := s.read(ctx, func(row scanner) error {
 		var w Waiting
-		c, err := scanCall(also{row, []any{&w.Turn.Agent, &w.Turn.Actor, &w.Turn.N, &w.Size}})
+		c, err := scanCall(extraColumns{row, []any{&w.Turn.Agent, &w.Turn.Actor, &w.Turn.N, &w.Size}})
 		w.Call = c
 		out = append(out, w)
 		return err
@@ -399,14 +425,14 @@ func (s *Store) Waiting(ctx context.Context, who Answerer, p WaitingPage) ([]Wai
 	return out, nil
 }
 
-// also scans further columns behind those of a call.
-type also struct {
+// extraColumns scans more columns after those of a call.
+type extraColumns struct {
 	scanner
 	more []any
 }
 
 // Scan reads one row.
-func (a also) Scan(into ...any) error { return a.scanner.Scan(append(into, a.more...)...) }
+func (a extraColumns) Scan(into ...any) error { return a.scanner.Scan(append(into, a.more...)...) }
 
 func (s *Store) readCalls(ctx context.Context, query string, args ...any) ([]Call, error) {
 	var out []Call

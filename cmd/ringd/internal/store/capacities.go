@@ -5,20 +5,20 @@ import (
 	"fmt"
 )
 
-// capacities is how a row has a list of them: "" for none, else JSON.
-func capacities(from []string) string {
+// encodeCapacities encodes a list for a row: "" for an empty list, else JSON.
+func encodeCapacities(from []string) string {
 	if len(from) == 0 {
 		return ""
 	}
 	b, err := json.Marshal(from)
-	if err != nil { // texts always have a form
+	if err != nil { // strings can always be encoded
 		return "?"
 	}
 	return string(b)
 }
 
-// readCapacities reads what Capacities wrote. ErrUnknown.
-func readCapacities(text string) ([]string, error) {
+// decodeCapacities decodes the text of capacities.
+func decodeCapacities(text string) ([]string, error) {
 	if text == "" {
 		return nil, nil
 	}

@@ -9,7 +9,7 @@ import (
 // ErrInUse: another process holds the folder.
 var ErrInUse = errors.New("store is in use by another process")
 
-// ownDir makes dir when it is not there and refuses one that others can enter.
+// ownDir creates dir if it is missing, and refuses one that other users can enter.
 func ownDir(dir string) error {
 	if err := writable(); err != nil {
 		return err
@@ -27,7 +27,7 @@ func ownDir(dir string) error {
 	return nil
 }
 
-// makeFile makes a file that is not there, closed to others. A link is refused.
+// makeFile creates a file that only the owner can read, if it is missing. It refuses a link.
 func makeFile(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|noFollow, 0o600)
 	if err != nil {
@@ -36,7 +36,7 @@ func makeFile(path string) error {
 	return f.Close()
 }
 
-// notEmpty reports whether path is a file with something in it.
+// notEmpty reports whether path is a file with content.
 func notEmpty(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Size() > 0

@@ -10,27 +10,24 @@ import (
 	"sync/atomic"
 )
 
-// dbConfig is what a database needs; Dir is required.
+// dbConfig configures a database. Dir is required.
 type dbConfig struct {
-	Dir string // made with mode 0700; a looser one is refused
-	// Before, when set, runs last in each transaction. An error of it ends the
-	// database.
+	Dir string // created with mode 0700; a looser mode is refused
+	// Before runs last in each transaction. Its error closes the database. It may be nil.
 	Before func(ctx context.Context, t *Tx) error
 }
 
 var (
 	// ErrCorrupt: the database is damaged.
 	ErrCorrupt = errors.New("store is damaged")
-	// ErrClosed: it was closed, or a commit failed and its cause is wrapped beside
-	// it. Nothing may run.
+	// ErrClosed: the store was closed, or a commit failed, whose cause is wrapped too. Nothing may run.
 	ErrClosed = errors.New("store is closed")
 )
 
-// DB is the open database. It is safe for concurrent use; the caller of Open
-// closes it.
+// DB is the open database. It is safe for concurrent use, and the caller of Open closes it.
 //
-// There is one writer. Whoever finds it idle leads: it runs the changes of all
-// who have queued by then in one transaction, and commits once for all.
+// There is one writer at a time. A caller that finds no writer becomes the leader: it runs all queued changes
+// in one transaction, and commits once for all of them.
 type DB struct {
 	cfg     dbConfig
 	lock    *os.File
@@ -39,34 +36,34 @@ type DB struct {
 	version string // of SQLite
 
 	mu      sync.Mutex
-	idle    *sync.Cond // leading became false
+	idle    *sync.Cond // signals that leading became false
 	queue   []*change
 	leading bool
 	closed  bool
 	err     error
-	asked   map[string]*sql.Stmt // queries of readers
+	asked   map[string]*sql.Stmt // prepared queries of readers
 
-	// Used by whoever leads.
+	// Used by the leader.
 	conn *sql.Conn
 	prep map[string]*sql.Stmt
 	file os.FileInfo
 
-	ahead    os.FileInfo // of the write-ahead log, when room was last taken for it
-	reserved int64       // bytes of it that have room
-	tight    atomic.Bool // the last attempt found none
+	ahead    os.FileInfo // the write-ahead log when space was last reserved for it
+	reserved int64       // number of its bytes with reserved space
+	tight    atomic.Bool // the last attempt found no space
 }
 
-// change is what one caller wants done.
+// change is one queued change.
 type change struct {
 	do    func(context.Context, *Tx) error
 	err   error
-	after []func()  // to run once it is durable
-	wake  chan bool // takes one value: true, lead; false, done
+	after []func()  // called once it is durable
+	wake  chan bool // gets one value: true means lead, false means done
 }
 
 const maxBatch = 512 // changes in one transaction
 
-// Close waits for the commit under way and closes. Twice is no error.
+// Close waits for the commit in progress and closes. A second Close is no error.
 func (d *DB) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -80,7 +77,7 @@ func (d *DB) Close() error {
 	return d.shut()
 }
 
-// shut closes what Open has opened so far.
+// shut closes what Open has opened.
 func (d *DB) shut() error {
 	var errs []error
 	for _, list := range []map[string]*sql.Stmt{d.prep, d.asked} {
@@ -91,7 +88,7 @@ func (d *DB) shut() error {
 	if d.conn != nil {
 		errs = append(errs, d.conn.Close())
 	}
-	// The readers first: the last connection checkpoints, and they may not write.
+	// Readers first: the last connection checkpoints, and readers may not write.
 	for _, db := range []*sql.DB{d.reads, d.writes} {
 		if db != nil {
 			errs = append(errs, db.Close())
@@ -106,7 +103,7 @@ func (d *DB) shut() error {
 	return nil
 }
 
-// Err is nil while the store takes writes; else it wraps ErrClosed.
+// Err returns nil if the store takes writes. Otherwise it wraps ErrClosed.
 func (d *DB) Err() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -120,8 +117,8 @@ func (d *DB) errLocked() error {
 	return d.err
 }
 
-// Write runs do in a transaction and returns when that is durable, or has done
-// nothing. ctx is looked at before, not after: a change that was queued is made.
+// Write runs do in a transaction. It returns when that is durable, or has done nothing. A queued change is
+// made even if ctx ends meanwhile.
 func (d *DB) Write(ctx context.Context, do func(context.Context, *Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -136,7 +133,7 @@ func (d *DB) Write(ctx context.Context, do func(context.Context, *Tx) error) err
 	return nil
 }
 
-// submit waits until c is made, leading when it must.
+// submit queues c and waits until it is made. It leads if it has to.
 func (d *DB) submit(ctx context.Context, c *change) error {
 	d.mu.Lock()
 	if err := d.errLocked(); err != nil {
@@ -166,7 +163,7 @@ func (d *DB) submit(ctx context.Context, c *change) error {
 	return c.err
 }
 
-// finish tells everyone in batch but the leader, and hands the lead on.
+// finish wakes the other callers in batch, and passes the lead on.
 func (d *DB) finish(batch []*change, dead error, leader *change) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -189,9 +186,8 @@ func (d *DB) finish(batch []*change, dead error, leader *change) {
 	d.idle.Broadcast()
 }
 
-// commit makes the changes of batch in one transaction. A change that fails is
-// undone alone. An error means that the store must not be used until Reopen: what is
-// on disk is not known.
+// commit makes the changes of batch in one transaction. A change that fails is rolled back alone. After an
+// error the store must not be used until Reopen, because the content on disk is unknown.
 func (d *DB) commit(ctx context.Context, batch []*change) error {
 	t := &Tx{d: d}
 	if err := t.Exec(ctx, "begin immediate"); err != nil {
@@ -199,7 +195,7 @@ func (d *DB) commit(ctx context.Context, batch []*change) error {
 	}
 	made := 0
 	for _, c := range batch {
-		if err := t.one(ctx, c, len(batch) > 1); err != nil {
+		if err := t.runChange(ctx, c, len(batch) > 1); err != nil {
 			return errors.Join(err, t.Exec(ctx, "rollback"))
 		}
 		if c.err == nil {
@@ -214,32 +210,30 @@ func (d *DB) commit(ctx context.Context, batch []*change) error {
 	}
 	if d.cfg.Before != nil {
 		if err := d.cfg.Before(ctx, t); err != nil {
-			return errors.Join(explain(err), t.Exec(ctx, "rollback"))
+			return errors.Join(withRemedy(err), t.Exec(ctx, "rollback"))
 		}
 	}
 	if err := t.Exec(ctx, "commit"); err != nil {
-		return errors.Join(fmt.Errorf("commit: %w", explain(err)), t.Exec(ctx, "rollback"))
+		return errors.Join(fmt.Errorf("commit: %w", withRemedy(err)), t.Exec(ctx, "rollback"))
 	}
-	if err := t.d.stands(); err != nil {
+	if err := t.d.checkFile(); err != nil {
 		return err
 	}
 	t.d.reserve()
 	return nil
 }
 
-// Tx is the transaction of whoever leads. It is for the change it is given to,
-// and no longer.
+// Tx is the transaction of the leader. A change uses it only while it runs.
 type Tx struct {
 	d     *DB
 	after []func()
 }
 
-// After has f run by the caller of Write once the change is durable.
+// After adds a function that the caller of Write runs once the change is durable.
 func (t *Tx) After(f func()) { t.after = append(t.after, f) }
 
-// one makes one change, so that it can be undone alone when others share the
-// transaction. Its error is one that ends the store.
-func (t *Tx) one(ctx context.Context, c *change, shared bool) error {
+// runChange makes one change, with a savepoint if others share the transaction. Its error closes the store.
+func (t *Tx) runChange(ctx context.Context, c *change, shared bool) error {
 	if shared {
 		if err := t.Exec(ctx, "savepoint one"); err != nil {
 			return err
@@ -249,7 +243,7 @@ func (t *Tx) one(ctx context.Context, c *change, shared bool) error {
 	c.err = c.do(ctx, t)
 	c.after = t.after
 	if fatal(c.err) {
-		return explain(c.err)
+		return withRemedy(c.err)
 	}
 	if !shared {
 		return nil
@@ -280,7 +274,7 @@ func (t *Tx) Exec(ctx context.Context, query string, args ...any) error {
 	return err
 }
 
-// Changed is Exec and says how many rows changed.
+// Changed runs a statement and returns the number of changed rows.
 func (t *Tx) Changed(ctx context.Context, query string, args ...any) (int64, error) {
 	st, err := t.stmt(ctx, query)
 	if err != nil {
@@ -319,7 +313,7 @@ func each(rows *sql.Rows, scan func(scanner) error) error {
 	return rows.Err()
 }
 
-// Read runs a query outside of any transaction.
+// Read runs a query outside of transactions.
 func (d *DB) Read(ctx context.Context, scan func(scanner) error, query string, args ...any) error {
 	d.mu.Lock()
 	closed := d.closed
@@ -329,13 +323,12 @@ func (d *DB) Read(ctx context.Context, scan func(scanner) error, query string, a
 	}
 	rows, err := d.query(ctx, query, args...)
 	if err != nil {
-		return explain(err)
+		return withRemedy(err)
 	}
-	return explain(each(rows, scan))
+	return withRemedy(each(rows, scan))
 }
 
-// maxPrepared bounds the queries of readers that stay prepared: some are built
-// from what a caller asks for.
+// maxPrepared limits the prepared queries of readers. Some queries are built from a caller's filter.
 const maxPrepared = 128
 
 func (d *DB) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
@@ -360,7 +353,7 @@ func (d *DB) query(ctx context.Context, query string, args ...any) (*sql.Rows, e
 	}
 	d.mu.Unlock()
 	if there {
-		_ = st.Close() // somebody was faster
+		_ = st.Close() // another reader was faster
 		st = first
 	}
 	return st.QueryContext(ctx, args...)

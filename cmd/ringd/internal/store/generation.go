@@ -15,8 +15,8 @@ func digest(b []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// PutGeneration remembers an activation. Its number must be above every earlier
-// one (ErrState). The last 16 are kept. ErrTooLarge, ErrClosed.
+// PutGeneration stores an activation. Its number must be higher than all before (ErrState). The last 16 are
+// kept. Other errors: ErrTooLarge, ErrClosed.
 func (s *Store) PutGeneration(ctx context.Context, g Generation) error {
 	if err := checkSize("set", len(g.Set), MaxSet); err != nil {
 		return fmt.Errorf("keep generation %d: %w", g.Number, err)
@@ -43,8 +43,8 @@ func (s *Store) PutGeneration(ctx context.Context, g Generation) error {
 	return nil
 }
 
-// Freshen notes when the push of the generation was last seen to be good; an
-// earlier time than the one noted changes nothing. ErrNotFound, ErrClosed.
+// Freshen stores when the push of the generation was last seen as good. An earlier time than the stored one
+// changes nothing. Errors: ErrNotFound, ErrClosed.
 func (s *Store) Freshen(ctx context.Context, number int64, at time.Time) error {
 	err := s.write(ctx, func(ctx context.Context, t *tx) error {
 		n, err := t.Changed(ctx, `update generation set fresh = case when fresh < $2 then $2 else fresh end
@@ -60,8 +60,8 @@ func (s *Store) Freshen(ctx context.Context, number int64, at time.Time) error {
 	return nil
 }
 
-// LastGeneration returns the newest generation. ErrNotFound before the first;
-// ErrCorrupt when its set does not match its digest.
+// LastGeneration returns the newest generation. ErrNotFound: there is none yet. ErrCorrupt: its set does not
+// match its digest.
 func (s *Store) LastGeneration(ctx context.Context) (Generation, error) {
 	var g Generation
 	err := s.read(ctx, func(row scanner) (err error) {

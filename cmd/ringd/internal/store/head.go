@@ -9,8 +9,7 @@ import (
 
 const headQuery = `select seq, hash from audit_head where id = 1`
 
-// AuditHead is the highest audit head any commit has seen: what to give
-// audit.Config.Least. Zero in a new store.
+// AuditHead returns the highest audit head of any commit, for audit.Config.Least. It is zero in a new store.
 func (s *Store) AuditHead(ctx context.Context) (Head, error) {
 	var h Head
 	err := s.read(ctx, func(row scanner) error { return row.Scan(&h.Seq, &h.Hash) }, headQuery)
@@ -20,9 +19,8 @@ func (s *Store) AuditHead(ctx context.Context) (Head, error) {
 	return h, nil
 }
 
-// ReadAuditHead is AuditHead of the store in dir for a reader beside the daemon:
-// it takes no lock and changes nothing. ErrNotFound when no store is there;
-// ErrFormat, ErrCorrupt.
+// ReadAuditHead is AuditHead of the store in dir, for a reader beside the daemon. It takes no lock and
+// changes nothing. ErrNotFound: there is no store. Other errors: ErrFormat, ErrCorrupt.
 func ReadAuditHead(ctx context.Context, dir string) (Head, error) {
 	var h Head
 	err := peek(ctx, dir, func(row scanner) error { return row.Scan(&h.Seq, &h.Hash) }, headQuery)
@@ -35,8 +33,7 @@ func ReadAuditHead(ctx context.Context, dir string) (Head, error) {
 	return h, nil
 }
 
-// keepHead writes the audit log's newest synced head when it is higher than the
-// one that is there.
+// keepHead stores the newest synced head of the audit log if it is higher than the stored one.
 func (s *Store) keepHead(ctx context.Context, t *Tx) error {
 	if s.cfg.Head == nil {
 		return nil

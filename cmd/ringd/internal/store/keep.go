@@ -16,25 +16,23 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/atomicfile"
 )
 
-// ErrDamaged: a snapshot is not there, or is not of the size it had.
+// ErrDamaged: a snapshot is missing, or does not have its size.
 var ErrDamaged = errors.New("snapshot is damaged")
 
-// Keep is a folder of snapshots. It is safe for concurrent use; nothing of it
-// needs to be closed.
+// Keep is a folder of snapshots. It is safe for concurrent use and needs no Close.
 type Keep struct {
 	dir string
 
 	mu     sync.Mutex
-	pinned map[string]int // names whose row may be on its way
+	pinned map[string]int // names whose row may be committed soon
 	temps  int64
 }
 
-// temporary begins the names of files that are being written.
+// temporary is the prefix of files that are being written.
 const temporary = "new-"
 
-// openKeepDir makes the folder, durably, when it is not there, and removes each file in it that
-// named does not know: what was written and then not committed, or deleted and
-// not removed.
+// openKeepDir creates the folder, durably, if it is missing. It removes each file that named does not know:
+// one that was written and not committed, or deleted and not removed.
 func openKeepDir(dir string, named func(name string) bool) (*Keep, error) {
 	err := os.Mkdir(dir, 0o700)
 	if errors.Is(err, fs.ErrExist) {
@@ -51,7 +49,7 @@ func openKeepDir(dir string, named func(name string) bool) (*Keep, error) {
 		return nil, err
 	}
 	for _, e := range list {
-		if proper(e.Name()) != nil && !strings.HasPrefix(e.Name(), temporary) || named(e.Name()) {
+		if checkName(e.Name()) != nil && !strings.HasPrefix(e.Name(), temporary) || named(e.Name()) {
 			continue
 		}
 		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
@@ -64,8 +62,8 @@ func openKeepDir(dir string, named func(name string) bool) (*Keep, error) {
 	return &Keep{dir: dir, pinned: map[string]int{}}, nil
 }
 
-// proper refuses what is not a name that Put gives.
-func proper(name string) error {
+// checkName returns an error for a name that Put does not return.
+func checkName(name string) error {
 	b, err := hex.DecodeString(name)
 	if err != nil || len(b) != sha256.Size || name != strings.ToLower(name) {
 		return fmt.Errorf("%w: %q is not the name of one", ErrDamaged, name)
@@ -73,9 +71,8 @@ func proper(name string) error {
 	return nil
 }
 
-// Put writes body and returns its name once both are on disk. The caller commits
-// the row that names it and then calls done, on every path: until then Drop
-// leaves the file alone.
+// Put writes body and returns its name once both are on disk. The caller commits the row with the name and
+// then calls done, on every path. Until then Drop does not remove the file.
 func (k *Keep) Put(body []byte) (name string, done func(), err error) {
 	sum := sha256.Sum256(body)
 	name = hex.EncodeToString(sum[:])
@@ -87,7 +84,7 @@ func (k *Keep) Put(body []byte) (name string, done func(), err error) {
 	done = func() { k.unpin(name) }
 	if err := k.write(path, name, body); err != nil {
 		done()
-		return "", nil, fmt.Errorf("write snapshot: %w", errors.Join(err, gone(os.Remove(path))))
+		return "", nil, fmt.Errorf("write snapshot: %w", errors.Join(err, ignoreMissing(os.Remove(path))))
 	}
 	return name, done, nil
 }
@@ -100,8 +97,8 @@ func (k *Keep) unpin(name string) {
 	}
 }
 
-// gone is err, but nil when the file was not there.
-func gone(err error) error {
+// ignoreMissing ignores the error that a file does not exist.
+func ignoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -126,13 +123,13 @@ func (k *Keep) write(path, name string, body []byte) error {
 	return atomicfile.Sync(k.dir)
 }
 
-// Get reads the snapshot called name, which has size bytes. Whether they are the
-// right ones is for its seal to say. ErrDamaged.
+// Get reads the snapshot with this name and size. It does not check the content; the seal does. Error:
+// ErrDamaged.
 func (k *Keep) Get(name string, size int64) ([]byte, error) {
-	if err := proper(name); err != nil {
+	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	// a pipe does not hold us
+	// do not block on a pipe
 	f, err := os.OpenFile(filepath.Join(k.dir, name), os.O_RDONLY|noFollow|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
 		return nil, fmt.Errorf("%w: file %s is not there", ErrDamaged, name)
@@ -155,17 +152,17 @@ func (k *Keep) Get(name string, size int64) ([]byte, error) {
 	return body, nil
 }
 
-// Drop removes each file of names that no row names any more and none is about
-// to. One that cannot be removed now goes with the next Open.
+// Drop removes each file of names that no row names and none is about to. A file that cannot be removed now
+// is removed by the next Open.
 func (k *Keep) Drop(names []string, named func(name string) bool) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var errs []error
 	for _, name := range names {
-		if proper(name) != nil || k.pinned[name] > 0 || named(name) {
+		if checkName(name) != nil || k.pinned[name] > 0 || named(name) {
 			continue
 		}
-		errs = append(errs, gone(os.Remove(filepath.Join(k.dir, name))))
+		errs = append(errs, ignoreMissing(os.Remove(filepath.Join(k.dir, name))))
 	}
 	return errors.Join(errs...)
 }

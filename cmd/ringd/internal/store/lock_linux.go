@@ -10,11 +10,10 @@ import (
 // noFollow makes opening a link fail.
 const noFollow = syscall.O_NOFOLLOW
 
-// writable says that folders can be kept here.
+// writable returns nil: this system can hold a store.
 func writable() error { return nil }
 
-// lockDir holds the folder that path lies in for this process, until the file is
-// closed. ErrInUse.
+// lockDir locks the folder of path for this process until the file is closed. Error: ErrInUse.
 func lockDir(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|noFollow|syscall.O_CLOEXEC, 0o600)
 	if err != nil {

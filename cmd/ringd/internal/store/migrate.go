@@ -8,38 +8,36 @@ import (
 	"strings"
 )
 
-// Create makes the tables of a new database, in one transaction.
+// Create creates the tables of a new database in one transaction.
 func Create(ctx context.Context, conn *sql.Conn) error {
-	if err := inOne(ctx, conn, tables); err != nil {
+	if err := runScript(ctx, conn, tables); err != nil {
 		return fmt.Errorf("make tables: %w", err)
 	}
 	return nil
 }
 
-// inOne runs script and marks the database as one of the present format, in one
-// transaction.
-func inOne(ctx context.Context, conn *sql.Conn, script string) error {
+// runScript runs script and sets the current format in one transaction.
+func runScript(ctx context.Context, conn *sql.Conn, script string) error {
 	script = fmt.Sprintf("begin immediate;\n%s\npragma application_id = %d;\npragma user_version = %d;\ncommit;",
 		script, application, Version)
 	_, err := conn.ExecContext(ctx, script)
 	if err != nil {
-		_, _ = conn.ExecContext(ctx, "rollback") // ends what a failed statement left open
+		_, _ = conn.ExecContext(ctx, "rollback") // ends the transaction of a failed statement
 	}
 	return err
 }
 
-// migrate brings a database of an earlier format to the present one, in one
-// transaction: afterwards it has the one or the other, never something between.
-// It refuses one whose tables are not exactly those of its format.
+// migrate converts a database of an earlier format in one transaction, so it has either format and nothing in
+// between. It refuses a database whose tables are not exactly those of its format.
 func migrate(ctx context.Context, conn *sql.Conn, from int64) error {
 	switch from {
 	case Version:
 		return nil
 	case 1:
-		if err := looks(ctx, conn, first); err != nil {
+		if err := checkTables(ctx, conn, tablesFormat1); err != nil {
 			return fmt.Errorf("bring format 1 to %d: %w", Version, err)
 		}
-		if err := inOne(ctx, conn, firstToSecond+second); err != nil {
+		if err := runScript(ctx, conn, migrateFormat1+tablesFormat2); err != nil {
 			return fmt.Errorf("bring format 1 to %d: %w", Version, err)
 		}
 		return nil
@@ -48,9 +46,8 @@ func migrate(ctx context.Context, conn *sql.Conn, from int64) error {
 	}
 }
 
-// looks refuses a database whose tables were not made by script, and one with a
-// record of another version.
-func looks(ctx context.Context, conn *sql.Conn, script string) error {
+// checkTables refuses a database whose tables were not made by script, and one with a record of another version.
+func checkTables(ctx context.Context, conn *sql.Conn, script string) error {
 	rows, err := conn.QueryContext(ctx, "select sql from sqlite_schema where sql is not null")
 	if err != nil {
 		return err
@@ -67,22 +64,24 @@ func looks(ctx context.Context, conn *sql.Conn, script string) error {
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	if plain(got) != plain(strings.Split(script, ";")) {
-		return fmt.Errorf("%w: its tables are not those of that format: start the ringd that wrote it, or move the "+
-			"folder away", ErrFormat)
+	if normalise(got) != normalise(strings.Split(script, ";")) {
+		return fmt.Errorf(
+			"%w: its tables are not those of that format: start the ringd that wrote it, or move the folder away",
+			ErrFormat,
+		)
 	}
 	var other int64
-	err = conn.QueryRowContext(ctx, `select (select count(*) from run where v <> 1)
-		+ (select count(*) from call where v <> 1)
-		+ (select count(*) from generation where v <> 1)`).Scan(&other)
+	err = conn.QueryRowContext(ctx, `select (select count(*) from run where v <> 1) + (select count(*) from call where v <> 1)
+		+ (select count(*) from generation where v <> 1)`).
+		Scan(&other)
 	if err == nil && other > 0 {
 		err = fmt.Errorf("%w: %d records of another version: start the ringd that wrote it", ErrFormat, other)
 	}
 	return err
 }
 
-// plain is statements without what does not matter: order, case and spaces.
-func plain(statements []string) string {
+// normalise normalises statements: order, case and spaces do not matter.
+func normalise(statements []string) string {
 	var out []string
 	for _, s := range statements {
 		if s = strings.ToLower(strings.Join(strings.Fields(s), " ")); s != "" {
@@ -93,8 +92,8 @@ func plain(statements []string) string {
 	return strings.Join(out, ";")
 }
 
-// firstToSecond turns the tables of format 1 into those of format 2.
-const firstToSecond = `
+// migrateFormat1 converts the tables of format 1 to format 2.
+const migrateFormat1 = `
 drop index run_live;
 alter table run drop column fence;
 alter table run drop column snap;
@@ -118,8 +117,8 @@ alter table call add column started bigint not null default 0;
 alter table call add column mark blob;
 update call set acts = 'host', needs = 1 where waits_for = 'approver';`
 
-// first is the tables of format 1.
-const first = `
+// tablesFormat1 creates the tables of format 1.
+const tablesFormat1 = `
 create table run (
 	id text primary key, v integer not null, state text not null,
 	agent text not null, actor text not null, executor text not null, program text not null,

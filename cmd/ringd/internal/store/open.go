@@ -19,7 +19,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/atomicfile"
 )
 
-// DBName is the file in the folder.
+// DBName is the name of the database file in the folder.
 const DBName = "ringd.db"
 
 const (
@@ -28,8 +28,8 @@ const (
 	readers     = 4
 )
 
-// openDB opens or makes the database in cfg.Dir. Errors: ErrInUse, ErrFormat,
-// ErrCorrupt (both with a remedy in the text), faults.
+// openDB opens or creates the database in cfg.Dir. Errors: ErrInUse, ErrFormat, ErrCorrupt (both with a
+// remedy in the text), faults.
 func openDB(ctx context.Context, cfg dbConfig) (*DB, error) {
 	if cfg.Dir == "" {
 		return nil, errors.New("open store: no folder given")
@@ -37,7 +37,7 @@ func openDB(ctx context.Context, cfg dbConfig) (*DB, error) {
 	d := &DB{cfg: cfg, prep: map[string]*sql.Stmt{}, asked: map[string]*sql.Stmt{}}
 	d.idle = sync.NewCond(&d.mu)
 	if err := d.open(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open store in %s: %w", cfg.Dir, explain(err)), d.shut())
+		return nil, errors.Join(fmt.Errorf("open store in %s: %w", cfg.Dir, withRemedy(err)), d.shut())
 	}
 	return d, nil
 }
@@ -86,12 +86,11 @@ func (d *DB) openWriter(ctx context.Context, path string) (err error) {
 	return atomicfile.Sync(d.cfg.Dir)
 }
 
-// Reopen makes a database that a failed commit has closed take writes again: the
-// connection with its broken transaction is closed, another one is opened and the
-// database is checked, as after a crash. What was committed is there, and nothing of
-// the commit that failed, unless it was on disk by then. Readers go on meanwhile.
-// settled, when set, runs before the first write. A database that is open is left
-// as it is; one that is damaged, or not under its name any more, stays closed.
+// Reopen makes a database that a failed commit has closed take writes again. It closes the connection with
+// the broken transaction, opens another one and checks the database, as after a crash. Committed changes are
+// there, and nothing of the failed commit, unless it was on disk by then. Readers continue meanwhile. settled
+// runs before the first write and may be nil. An open database is not changed. A damaged one, or one whose
+// file was replaced, stays closed.
 func (d *DB) Reopen(ctx context.Context, settled func(context.Context) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -106,9 +105,9 @@ func (d *DB) Reopen(ctx context.Context, settled func(context.Context) error) er
 	case errors.Is(d.err, ErrCorrupt):
 		return d.err
 	}
-	d.leading = true // nobody else uses the connection, and Close waits
+	d.leading = true // no other caller uses the connection, and Close waits
 	d.mu.Unlock()
-	err := d.again(ctx)
+	err := d.reopenWriter(ctx)
 	if err == nil && settled != nil {
 		err = settled(ctx)
 	}
@@ -116,19 +115,19 @@ func (d *DB) Reopen(ctx context.Context, settled func(context.Context) error) er
 	d.leading = false
 	d.idle.Broadcast()
 	if err != nil {
-		return fmt.Errorf("reopen store in %s: %w", d.cfg.Dir, explain(err))
+		return fmt.Errorf("reopen store in %s: %w", d.cfg.Dir, withRemedy(err))
 	}
 	d.err = nil
 	return nil
 }
 
-// again opens the writer anew. Whoever calls it leads.
-func (d *DB) again(ctx context.Context) error {
+// reopenWriter opens a new writer. Its caller is the leader.
+func (d *DB) reopenWriter(ctx context.Context) error {
 	path := filepath.Join(d.cfg.Dir, DBName)
-	if err := d.named(path); err != nil {
+	if err := d.checkSameFile(path); err != nil {
 		return err
 	}
-	// What fails here belongs to the transaction that is broken.
+	// Errors here belong to the broken transaction.
 	for _, st := range d.prep {
 		_ = st.Close()
 	}
@@ -143,7 +142,7 @@ func (d *DB) again(ctx context.Context) error {
 	return d.openWriter(ctx, path)
 }
 
-// dsn names the database with what every connection needs.
+// dsn returns the address of the database with the options of every connection.
 func dsn(path, more string) string {
 	path = filepath.ToSlash(path)
 	if filepath.VolumeName(path) != "" && !strings.HasPrefix(path, "/") {
@@ -153,38 +152,37 @@ func dsn(path, more string) string {
 	return u.String() + "?_pragma=busy_timeout(10000)&_pragma=trusted_schema(0)&_pragma=cell_size_check(1)&" + more
 }
 
-// stands refuses when the database is not under its name any more: what is
-// committed to a file that was removed is kept nowhere.
-func (d *DB) stands() error {
+// checkFile returns an error if the file of the database was removed or replaced: commits to a removed file are
+// lost.
+func (d *DB) checkFile() error {
 	path := filepath.Join(d.cfg.Dir, DBName)
 	_, err := os.Lstat(path + "-wal")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err != nil {
-		return taken(path)
+		return missingError(path)
 	}
-	return d.named(path)
+	return d.checkSameFile(path)
 }
 
-// named is an error when another file, or none, has the database's name.
-func (d *DB) named(path string) error {
+// checkSameFile returns an error unless path is the database's file.
+func (d *DB) checkSameFile(path string) error {
 	now, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && !os.SameFile(now, d.file):
-		return taken(path)
+		return missingError(path)
 	default:
 		return err
 	}
 }
 
-// taken is the error for a database that is gone: no room on a disk brings it back.
-func taken(path string) error {
+// missingError returns the error for a missing database. Free disk space does not help.
+func missingError(path string) error {
 	return fmt.Errorf("%w: %s was removed or replaced while it is written", ErrCorrupt, path)
 }
 
-// pragma sets a pragma on the writer and refuses when it reads back as anything
-// but want.
+// pragma sets a pragma on the writer and returns an error if it reads back as anything but want.
 func (d *DB) pragma(ctx context.Context, set, read, want string) error {
 	rows, err := d.conn.QueryContext(ctx, "pragma "+set)
 	if err != nil {
@@ -203,9 +201,8 @@ func (d *DB) pragma(ctx context.Context, set, read, want string) error {
 	return nil
 }
 
-// prepare makes the database safe to write, checks that it is ours and whole,
-// makes the tables in a new one, and brings those of an earlier format up to
-// date.
+// prepare makes the database safe to write, and checks that it is ringd's and not damaged. It creates the
+// tables of a new database, and converts those of an earlier format.
 func (d *DB) prepare(ctx context.Context, crashed bool) error {
 	var version, app, tables int64
 	err := errors.Join(
@@ -222,7 +219,7 @@ func (d *DB) prepare(ctx context.Context, crashed bool) error {
 			return err
 		}
 	}
-	// auto_vacuum only takes before the first table and before WAL.
+	// auto_vacuum must be set before the first table and before WAL.
 	for _, p := range [][3]string{
 		{"auto_vacuum = full", "auto_vacuum", "1"},
 		{"journal_mode = wal", "journal_mode", "wal"},
@@ -263,7 +260,7 @@ func (d *DB) checkVersion(ctx context.Context) error {
 	return atLeast(d.version, leastSQLite)
 }
 
-// atLeast refuses an SQLite version below least.
+// atLeast returns an error for an SQLite version below least.
 func atLeast(version, least string) error {
 	v, w := strings.Split(version, "."), strings.Split(least, ".")
 	if len(v) != 3 {
@@ -288,8 +285,7 @@ func atLeast(version, least string) error {
 	return nil
 }
 
-// fatal reports whether err leaves the database in a state that is not known,
-// or says that it cannot be written.
+// fatal reports whether err leaves the database in an unknown state, or says that it cannot be written.
 func fatal(err error) bool {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
@@ -303,8 +299,8 @@ func fatal(err error) bool {
 	}
 }
 
-// explain adds ErrCorrupt and what to do to an error that says so.
-func explain(err error) error {
+// withRemedy adds ErrCorrupt and a remedy to an error about damage.
+func withRemedy(err error) error {
 	var e *sqlite.Error
 	corrupt := errors.Is(err, ErrCorrupt)
 	if errors.As(err, &e) {
@@ -317,5 +313,5 @@ func explain(err error) error {
 	return fmt.Errorf("%w: move the folder away and start anew; the audit log has every run: %w", ErrCorrupt, err)
 }
 
-// Conn is the writer's connection, for whoever may know that nobody writes.
+// Conn returns the writer's connection, for a caller that knows that there is no other writer.
 func (d *DB) Conn() *sql.Conn { return d.conn }

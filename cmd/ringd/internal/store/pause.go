@@ -13,52 +13,60 @@ const pauseColumns = `pause.v, pause.run, pause.seq, pause.revision, pause.key_i
 
 const pauseFrom = ` from pause join run on run.id = pause.run `
 
-// scanPause reads the pauseColumns of a row, and what more names.
-func scanPause(row scanner, more ...any) (Pause, sealed, error) {
+// scanPause reads the pauseColumns of a row, and more columns.
+func scanPause(row scanner, more ...any) (Pause, sealedRow, error) {
 	var p Pause
-	var x sealed
+	var x sealedRow
 	var v, expires, faulted, created int64
 	err := row.Scan(append([]any{&v, &p.Run, &p.Seq, &p.Revision, &p.KeyID, &p.Engine, &p.Size, &x.file,
 		&expires, &p.Spawned, &p.Fault.Code, &p.Fault.Text, &faulted, &created,
 		&p.Agent, &p.Actor, &p.Executor, &p.State}, more...)...)
 	if err != nil {
-		return Pause{}, sealed{}, fmt.Errorf("read pause: %w", err)
+		return Pause{}, sealedRow{}, fmt.Errorf("read pause: %w", err)
 	}
 	if v != recordVersion {
-		return Pause{}, sealed{}, fmt.Errorf("pause of run %s: %w %d: start the ringd that wrote it", p.Run, ErrFormat,
-			v)
+		return Pause{}, sealedRow{}, fmt.Errorf(
+			"pause of run %s: %w %d: start the ringd that wrote it",
+			p.Run,
+			ErrFormat,
+			v,
+		)
 	}
 	if !p.State.Known() || p.Seq < 1 || p.Size < 1 || p.Size > MaxSealed || p.Spawned < 0 {
-		return Pause{}, sealed{}, fmt.Errorf("pause of run %s: %w: %d of state %q with %d bytes", p.Run, ErrFormat,
-			p.Seq, p.State, p.Size)
+		return Pause{}, sealedRow{}, fmt.Errorf(
+			"pause of run %s: %w: %d of state %q with %d bytes",
+			p.Run,
+			ErrFormat,
+			p.Seq,
+			p.State,
+			p.Size,
+		)
 	}
 	x.size = p.Size
-	p.Expires, p.Fault.At, p.Created = when(expires), when(faulted), fromMicros(created)
+	p.Expires, p.Fault.At, p.Created = timeOrZero(expires), timeOrZero(faulted), fromMicros(created)
 	return p, x, nil
 }
 
-// when is fromMicros, but zero for zero.
-func when(micros int64) time.Time {
+// timeOrZero is fromMicros, but returns the zero time for zero.
+func timeOrZero(micros int64) time.Time {
 	if micros == 0 {
 		return time.Time{}
 	}
 	return fromMicros(micros)
 }
 
-// micros is the other way round.
-func micros(t time.Time) int64 {
+// toMicros is the inverse of when.
+func toMicros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
 	return t.UnixMicro()
 }
 
-// PutPause makes a run Paused, in one commit with the record it goes on from,
-// the outcome so far (c) and the calls it waits on: those that are open. When
-// all of them have their answer by then, the run is Answered at once. p replaces
-// the run's last pause. ErrState: the run is not in a guest, p.Seq is not the
-// next one, a call is executing, or none is open. ErrNotFound, ErrTooLarge,
-// ErrClosed.
+// PutPause makes a run Paused. One commit has the record to resume from, the outcome so far (c), and the open
+// calls that it waits for. If all of them are answered already, the run becomes Answered at once. p replaces
+// the run's last pause. ErrState: the run is not live, p.Seq is not the next one, a call is executing, or
+// none is open. Other errors: ErrNotFound, ErrTooLarge, ErrClosed.
 func (s *Store) PutPause(ctx context.Context, p Pause, c Change) (Run, error) {
 	if err := checkSize("outcome", len(c.Outcome), MaxOutcome); err != nil {
 		return Run{}, fmt.Errorf("pause run %s: %w", p.Run, err)
@@ -99,10 +107,13 @@ func (t *tx) mayPause(ctx context.Context, r Run, p Pause) error {
 		return fmt.Errorf("pause %d after %d: %w", p.Seq, r.Seq, ErrState)
 	}
 	var open, acting int64
-	err := t.Rows(ctx, func(row scanner) error { return row.Scan(&open, &acting) },
-		`select coalesce(sum(case when state = 'open' then 1 else 0 end), 0),
-			coalesce(sum(case when state = 'open' then 0 else 1 end), 0)
-		from call where run = $1 and state in ('open', 'executing')`, r.ID)
+	err := t.Rows(
+		ctx,
+		func(row scanner) error { return row.Scan(&open, &acting) },
+		`select coalesce(sum(case when state = 'open' then 1 else 0 end), 0), coalesce(sum(case when state = 'open' then 0 else 1 end), 0)
+		from call where run = $1 and state in ('open', 'executing')`,
+		r.ID,
+	)
 	if err != nil {
 		return err
 	}
@@ -113,22 +124,32 @@ func (t *tx) mayPause(ctx context.Context, r Run, p Pause) error {
 }
 
 func (t *tx) putPause(ctx context.Context, p Pause, file string, now int64) error {
-	old, err := one[string](ctx, t, `select file from pause where run = $1`, p.Run)
+	old, err := queryOne[string](ctx, t, `select file from pause where run = $1`, p.Run)
 	if err != nil {
 		return err
 	}
 	if old != file {
-		t.letGo(ctx, old)
+		t.removeFile(ctx, old)
 	}
 	if err := t.Exec(ctx, `delete from pause where run = $1`, p.Run); err != nil {
 		return err
 	}
-	err = t.Exec(ctx, `insert into pause
-		(v, run, seq, revision, key_id, engine, size, file, last_call, expires, spawned, created)
-		values ($1, $2, $3, $4, $5, $6, $7, $8,
-		(select max(n) from call where run = $2), $9, $10, $11)`,
-		recordVersion, p.Run, p.Seq, p.Revision, p.KeyID, p.Engine, len(p.Sealed), file, micros(p.Expires), p.Spawned,
-		now)
+	err = t.Exec(
+		ctx,
+		`insert into pause (v, run, seq, revision, key_id, engine, size, file, last_call, expires, spawned, created)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, (select max(n) from call where run = $2), $9, $10, $11)`,
+		recordVersion,
+		p.Run,
+		p.Seq,
+		p.Revision,
+		p.KeyID,
+		p.Engine,
+		len(p.Sealed),
+		file,
+		toMicros(p.Expires),
+		p.Spawned,
+		now,
+	)
 	if err != nil {
 		return err
 	}
@@ -138,13 +159,13 @@ func (t *tx) putPause(ctx context.Context, p Pause, file string, now int64) erro
 	return t.Exec(ctx, `update call set wave = $2 where run = $1 and state = 'open'`, p.Run, p.Seq)
 }
 
-// dropPause deletes the pause of a run that has ended, and what came with it.
+// dropPause deletes the pause of an ended run, and the rows that belong to it.
 func (t *tx) dropPause(ctx context.Context, run string) error {
-	file, err := one[string](ctx, t, `select file from pause where run = $1`, run)
+	file, err := queryOne[string](ctx, t, `select file from pause where run = $1`, run)
 	if err != nil {
 		return err
 	}
-	t.letGo(ctx, file)
+	t.removeFile(ctx, file)
 	for _, query := range []string{`delete from pause where run = $1`, `delete from revoked where run = $1`} {
 		if err := t.Exec(ctx, query, run); err != nil {
 			return err
@@ -153,21 +174,25 @@ func (t *tx) dropPause(ctx context.Context, run string) error {
 	return t.Exec(ctx, `delete from sealed where name = $1`, sealedOf(run))
 }
 
-// answered makes a paused run Answered when none of its calls waits any more.
+// answered makes a paused run Answered if none of its calls waits any more.
 func (t *tx) answered(ctx context.Context, r Run, now int64) (Run, error) {
 	if r.State != Paused {
 		return r, nil
 	}
-	n, err := one[int64](ctx, t, `select count(*) from call where run = $1 and state = 'open' and reply is null`, r.ID)
+	n, err := queryOne[int64](
+		ctx,
+		t,
+		`select count(*) from call where run = $1 and state = 'open' and reply is null`,
+		r.ID,
+	)
 	if err != nil || n > 0 {
 		return r, err
 	}
 	return t.moveRun(ctx, r, Answered, Change{}, now)
 }
 
-// Reseal puts p.Sealed, under p.KeyID, in the place of the record of the same pause.
-// ErrNotFound, ErrState (the run has ended, or its pause is another), ErrTooLarge,
-// ErrClosed.
+// Reseal replaces the sealed record of the same pause by p.Sealed, under p.KeyID. Errors: ErrNotFound,
+// ErrState (the run has ended, or has another pause), ErrTooLarge, ErrClosed.
 func (s *Store) Reseal(ctx context.Context, p Pause) error {
 	err := s.withSealed(ctx, p.Sealed, func(file string) error {
 		return s.write(ctx, func(ctx context.Context, t *tx) error {
@@ -178,13 +203,19 @@ func (s *Store) Reseal(ctx context.Context, p Pause) error {
 			if r.State.Final() || r.Seq != p.Seq {
 				return fmt.Errorf("the run is %s at pause %d, not %d: %w", r.State, r.Seq, p.Seq, ErrState)
 			}
-			old, err := one[string](ctx, t, `select file from pause where run = $1`, p.Run)
+			old, err := queryOne[string](ctx, t, `select file from pause where run = $1`, p.Run)
 			if err != nil {
 				return err
 			}
-			t.letGo(ctx, old)
-			err = t.Exec(ctx, `update pause set size = $2, file = $3, key_id = $4 where run = $1`, p.Run, len(p.Sealed),
-				file, p.KeyID)
+			t.removeFile(ctx, old)
+			err = t.Exec(
+				ctx,
+				`update pause set size = $2, file = $3, key_id = $4 where run = $1`,
+				p.Run,
+				len(p.Sealed),
+				file,
+				p.KeyID,
+			)
 			if err != nil {
 				return err
 			}
@@ -197,12 +228,11 @@ func (s *Store) Reseal(ctx context.Context, p Pause) error {
 	return nil
 }
 
-// Pause returns a run's last pause and the calls of its wave, in order, and
-// claims nothing. ErrNotFound: the run has none. ErrDamaged, with all but
-// Sealed.
+// Pause returns a run's last pause and its calls, in order, without a claim. ErrNotFound: the run has none.
+// With ErrDamaged everything but Sealed is returned.
 func (s *Store) Pause(ctx context.Context, run string) (Pause, []Call, error) {
 	p, calls, err := s.pause(ctx, run)
-	if errors.Is(err, ErrDamaged) { // its file went with Reseal, between row and file
+	if errors.Is(err, ErrDamaged) { // Reseal removed its file between the two reads
 		p, calls, err = s.pause(ctx, run)
 	}
 	if err != nil {
@@ -213,7 +243,7 @@ func (s *Store) Pause(ctx context.Context, run string) (Pause, []Call, error) {
 
 func (s *Store) pause(ctx context.Context, run string) (Pause, []Call, error) {
 	var p Pause
-	var x sealed
+	var x sealedRow
 	var taken int64
 	err := s.read(ctx, func(row scanner) error {
 		var body []byte
@@ -230,8 +260,12 @@ func (s *Store) pause(ctx context.Context, run string) (Pause, []Call, error) {
 	if err != nil {
 		return Pause{}, nil, err
 	}
-	calls, err := s.readCalls(ctx, `select `+callColumns+` from call where run = $1 and wave = $2 order by n`, run,
-		p.Seq)
+	calls, err := s.readCalls(
+		ctx,
+		`select `+callColumns+` from call where run = $1 and wave = $2 order by n`,
+		run,
+		p.Seq,
+	)
 	if err != nil {
 		return Pause{}, nil, err
 	}
@@ -244,13 +278,11 @@ func (s *Store) pause(ctx context.Context, run string) (Pause, []Call, error) {
 	return p, calls, err
 }
 
-// Claim takes the pause with this sequence of an Answered run for by, who alone
-// goes on with it, and returns it with the calls of its wave, also those that
-// have been executed since: each carries its answer or its result. One caller
-// wins; all others get a *ClaimedError. A pause that names its run is claimed also
-// when there is an error, which says why it cannot be read (ErrDamaged): Unclaim
-// is next. ErrNotFound, ErrState (not answered, or there is no such pause),
-// ErrClosed.
+// Claim claims the pause with this sequence of an Answered run for by, who alone may resume it. It returns
+// the pause and its calls, also those that have been executed since. Each call has its answer or its result.
+// One caller wins, and all others get a *ClaimedError. If the returned pause names its run, it is claimed
+// even if there is an error, which says why it cannot be read (ErrDamaged). The caller then calls Unclaim.
+// Other errors: ErrNotFound, ErrState (not answered, or no such pause), ErrClosed.
 func (s *Store) Claim(ctx context.Context, run string, seq int64, by string) (Pause, []Call, error) {
 	if err := errors.Join(checkID(by), checkID(run)); err != nil {
 		return Pause{}, nil, fmt.Errorf("claim run %s: %w", run, err)
@@ -299,8 +331,7 @@ func (t *tx) claimer(ctx context.Context, run string, seq int64) (who string, at
 	return who, at, err
 }
 
-// claimed returns the run when by has claimed its last pause, which is seq, and
-// has not gone on yet.
+// claimed returns the run if by has claimed its last pause, which is seq, and has not begun.
 func (t *tx) claimed(ctx context.Context, run string, seq int64, by string) (Run, error) {
 	r, err := t.run(ctx, run)
 	if err != nil {
@@ -319,9 +350,8 @@ func (t *tx) claimed(ctx context.Context, run string, seq int64, by string) (Run
 	}
 }
 
-// Begin makes a run that by has claimed Executing: from then on its program is in
-// a guest, and its calls may be executed. *ClaimedError, ErrNotFound, ErrState,
-// ErrClosed.
+// Begin makes a run that by has claimed Executing. Its program is then live, and its calls may be executed.
+// Errors: *ClaimedError, ErrNotFound, ErrState, ErrClosed.
 func (s *Store) Begin(ctx context.Context, run string, seq int64, by string, c Change) (Run, error) {
 	if err := checkSize("outcome", len(c.Outcome), MaxOutcome); err != nil {
 		return Run{}, fmt.Errorf("begin run %s: %w", run, err)
@@ -333,8 +363,11 @@ func (s *Store) Begin(ctx context.Context, run string, seq int64, by string, c C
 		if err != nil {
 			return err
 		}
-		err = t.Exec(ctx, `update pause set fault_code = '', fault = '', fault_at = 0 where run = $1 and fault_at <> 0`,
-			run)
+		err = t.Exec(
+			ctx,
+			`update pause set fault_code = '', fault = '', fault_at = 0 where run = $1 and fault_at <> 0`,
+			run,
+		)
 		if err != nil {
 			return err
 		}
@@ -347,9 +380,8 @@ func (s *Store) Begin(ctx context.Context, run string, seq int64, by string, c C
 	return out, nil
 }
 
-// Unclaim gives back what by has claimed and not begun: the run is Answered, with
-// f when that names a reason. *ClaimedError, ErrNotFound, ErrState, ErrTooLarge,
-// ErrClosed.
+// Unclaim releases a claim of by that has not begun. The run is Answered again, with f if that has a reason.
+// Errors: *ClaimedError, ErrNotFound, ErrState, ErrTooLarge, ErrClosed.
 func (s *Store) Unclaim(ctx context.Context, run string, seq int64, by string, f Fault) error {
 	if err := checkSize("fault", len(f.Code)+len(f.Text), MaxReason); err != nil {
 		return fmt.Errorf("give back run %s: %w", run, err)
@@ -361,8 +393,14 @@ func (s *Store) Unclaim(ctx context.Context, run string, seq int64, by string, f
 			return err
 		}
 		if f.Code != "" {
-			err := t.Exec(ctx, `update pause set fault_code = $2, fault = $3, fault_at = $4 where run = $1`, run,
-				f.Code, f.Text, now)
+			err := t.Exec(
+				ctx,
+				`update pause set fault_code = $2, fault = $3, fault_at = $4 where run = $1`,
+				run,
+				f.Code,
+				f.Text,
+				now,
+			)
 			if err != nil {
 				return err
 			}
@@ -376,7 +414,7 @@ func (s *Store) Unclaim(ctx context.Context, run string, seq int64, by string, f
 	return nil
 }
 
-// unclaim makes a run Answered again, and lets others claim it.
+// unclaim makes a run Answered again, so that others can claim it.
 func (t *tx) unclaim(ctx context.Context, r Run, now int64) (Run, error) {
 	if err := t.Exec(ctx, `delete from claim where run = $1 and seq = $2`, r.ID, r.Seq); err != nil {
 		return Run{}, err
@@ -384,12 +422,12 @@ func (t *tx) unclaim(ctx context.Context, r Run, now int64) (Run, error) {
 	return t.moveRun(ctx, r, Answered, Change{}, now)
 }
 
-// Spend notes how many subagents were started for a call of a paused run, and how
-// many runs its tree has; fewer than noted changes nothing. ErrNotFound: the run
-// has no pause. ErrState: its pause is another. ErrClosed.
+// Spend stores how many subagents were started for a call of a paused run, and how many runs its tree has. A
+// lower number than the stored one changes nothing. ErrNotFound: the run has no pause. ErrState: it has
+// another pause. ErrClosed.
 func (s *Store) Spend(ctx context.Context, run string, seq int64, call string, started, spawned int64) error {
 	err := s.write(ctx, func(ctx context.Context, t *tx) error {
-		have, err := one[int64](ctx, t, `select seq from pause where run = $1`, run)
+		have, err := queryOne[int64](ctx, t, `select seq from pause where run = $1`, run)
 		switch {
 		case err != nil:
 			return err
@@ -410,23 +448,21 @@ func (s *Store) Spend(ctx context.Context, run string, seq int64, call string, s
 	return nil
 }
 
-// spend notes how many runs the tree has whose first run is paused.
+// spend stores the number of runs in a tree whose first run is paused.
 func (t *tx) spend(ctx context.Context, run string, spawned int64) error {
 	return t.Exec(ctx, `update pause set spawned = $2 where run = $1 and spawned < $2`, run, spawned)
 }
 
-// Expired returns pauses, without Sealed, that ended at or before now, longest
-// ago first, at most n (0: 100, at most 1000): of runs that are Paused, and of
-// Answered ones that could not be resumed.
+// Expired returns pauses, without Sealed, that expired at or before now, oldest first. It returns at most n
+// (zero means 100, at most 1000), of runs that are Paused and of Answered ones that could not be resumed.
 func (s *Store) Expired(ctx context.Context, now time.Time, n int) ([]Pause, error) {
 	return s.pauses(ctx, `where pause.expires > 0 and pause.expires <= $1
 		and (run.state = 'paused' or run.state = 'answered' and pause.fault_at > 0)
 		order by pause.expires, pause.run limit $2`, now.UnixMicro(), limit(n))
 }
 
-// Answered returns the pauses, without Sealed, of runs that wait for somebody to
-// claim them, oldest first: after the first skip ones at most n (0: 100, at most
-// 1000). Those with a Fault could not be resumed before.
+// Answered returns the pauses, without Sealed, of runs that wait for a claim, oldest first. It skips some and
+// returns at most n (zero means 100, at most 1000). A pause with a Fault could not be resumed before.
 func (s *Store) Answered(ctx context.Context, skip, n int) ([]Pause, error) {
 	return s.pauses(ctx, `where run.state = 'answered' and run.state in `+liveStates+`
 		order by run.updated, run.id limit $2 offset $1`, max(skip, 0), limit(n))
@@ -448,14 +484,14 @@ func (s *Store) pauses(ctx context.Context, rest string, args ...any) ([]Pause, 
 	return out, nil
 }
 
-// Fault is why the last pause of a run could not be resumed; zero when it could,
-// or was not tried, or there is none.
+// Fault returns why the last pause of a run could not be resumed. It is zero if it could, was not tried, or
+// does not exist.
 func (s *Store) Fault(ctx context.Context, run string) (Fault, error) {
 	var f Fault
 	err := s.read(ctx, func(row scanner) error {
 		var at int64
 		err := row.Scan(&f.Code, &f.Text, &at)
-		f.At = when(at)
+		f.At = timeOrZero(at)
 		return err
 	}, `select fault_code, fault, fault_at from pause where run = $1`, run)
 	if err != nil {
@@ -464,8 +500,7 @@ func (s *Store) Fault(ctx context.Context, run string) (Fault, error) {
 	return f, nil
 }
 
-// Faults counts the answered runs that could not be resumed, by the code of the
-// fault.
+// Faults counts the answered runs that could not be resumed, by fault code.
 func (s *Store) Faults(ctx context.Context) (map[string]int64, error) {
 	out := map[string]int64{}
 	err := s.read(ctx, func(row scanner) error {
@@ -482,8 +517,7 @@ func (s *Store) Faults(ctx context.Context) (map[string]int64, error) {
 	return out, nil
 }
 
-// CountPaused counts the runs that wait and are in no guest: those of actor, and
-// all.
+// CountPaused counts the runs that wait: those of actor, and all.
 func (s *Store) CountPaused(ctx context.Context, actor string) (own, all int64, err error) {
 	err = s.read(ctx, func(row scanner) error { return row.Scan(&own, &all) },
 		`select coalesce(sum(case when actor = $1 then 1 else 0 end), 0), count(*) from run
@@ -494,7 +528,7 @@ func (s *Store) CountPaused(ctx context.Context, actor string) (own, all int64, 
 	return own, all, nil
 }
 
-// PausedBytes is how many bytes the sealed records of an actor's waiting runs have.
+// PausedBytes returns the total size of the sealed records of an actor's waiting runs.
 func (s *Store) PausedBytes(ctx context.Context, actor string) (n int64, err error) {
 	err = s.read(ctx, func(row scanner) error { return row.Scan(&n) },
 		`select coalesce(sum(pause.size), 0) from run join pause on pause.run = run.id

@@ -10,9 +10,8 @@ import (
 	"path/filepath"
 )
 
-// peek runs a query on the database in dir for a reader beside the one that has
-// it open: it takes no lock and changes nothing. fs.ErrNotExist when none is
-// there; ErrCorrupt, ErrFormat.
+// peek runs a query on the database in dir while another process may have it open. It takes no lock and
+// changes nothing. fs.ErrNotExist: there is no database. Other errors: ErrCorrupt, ErrFormat.
 func peek(ctx context.Context, dir string, scan func(scanner) error, query string, args ...any) (err error) {
 	path := filepath.Join(dir, DBName)
 	if _, err := os.Stat(path); err != nil {
@@ -20,7 +19,7 @@ func peek(ctx context.Context, dir string, scan func(scanner) error, query strin
 	}
 	mode := "mode=ro"
 	if _, err := os.Stat(path + "-wal"); errors.Is(err, fs.ErrNotExist) {
-		mode = "mode=ro&immutable=1" // closed in order: no side file is made
+		mode = "mode=ro&immutable=1" // closed properly, so no side file is created
 	}
 	db, err := sql.Open("sqlite", dsn(path, "_pragma=query_only(1)&"+mode))
 	if err != nil {
@@ -36,11 +35,11 @@ func peek(ctx context.Context, dir string, scan func(scanner) error, query strin
 		err = Known(app, version)
 	}
 	if err != nil {
-		return explain(err)
+		return withRemedy(err)
 	}
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
-		return explain(err)
+		return withRemedy(err)
 	}
-	return explain(each(rows, scan))
+	return withRemedy(each(rows, scan))
 }

@@ -7,17 +7,18 @@ import (
 	"time"
 )
 
-// Recover settles, in one commit, every run that the end of the process before
-// caught outside of a pause. Runs that are Paused or Answered stay. What was
-// Claimed is Answered again. So is a run that had gone on from its last pause and
-// opened no call since, with what its calls have come to: one that was executing
-// without a result is asked for again when Config.Idempotent says so, and makes
-// the run Unknown when not. Any other live run ends: Unknown when a call was
-// executing without a result, else Failed with an outcome whose error is named
-// Interrupted. A call that was executing for a run that had ended before becomes
-// CallUnknown; that run keeps its state and is among those returned, with From
-// equal to its State. Call it once, after Open and before anything starts; it
-// returns what it did, for the audit log.
+// Recover settles, in one commit, every run that was live when the previous process ended.
+//   - A Paused or Answered run stays as it is.
+//   - A Claimed run is Answered again.
+//   - A resumed run that opened no new call since its pause is Answered again, with the results of its
+//     calls. A call that was executing without a result is repeated if Config.Idempotent allows it.
+//     Otherwise the run becomes Unknown.
+//   - Any other live run ends. It becomes Unknown if a call was executing without a result, else Failed
+//     with an outcome whose error is named Interrupted.
+//   - An executing call of a run that has ended before becomes CallUnknown. The run keeps its state, and
+//     is returned with From equal to its State.
+//
+// Recover is called once, after Open and before anything starts. The result is for the audit log.
 func (s *Store) Recover(ctx context.Context) ([]Recovered, error) {
 	now := s.now()
 	var out []Recovered
@@ -44,7 +45,7 @@ func (s *Store) Recover(ctx context.Context) ([]Recovered, error) {
 	return out, nil
 }
 
-// interrupted lists the runs that are live or have live calls, oldest first.
+// interrupted returns the runs that are live or have live calls, oldest first.
 func (t *tx) interrupted(ctx context.Context) ([]string, error) {
 	var ids []string
 	err := t.Rows(ctx, func(row scanner) error {
@@ -96,7 +97,7 @@ func (t *tx) recoverRun(ctx context.Context, id string, now int64) (Recovered, e
 		to, message = Unknown, "the host process ended while a call was executing: it may have happened; nothing was "+
 			"repeated"
 	}
-	session, err := t.sessionLeft(ctx, r)
+	session, err := t.sessionOutcome(ctx, r)
 	if err != nil {
 		return Recovered{}, err
 	}
@@ -108,8 +109,8 @@ func (t *tx) recoverRun(ctx context.Context, id string, now int64) (Recovered, e
 	return out, err
 }
 
-// recoverPause settles a run that can go on from its last pause. done is false
-// when it cannot, and nothing was changed.
+// recoverPause settles a run that can be resumed from its last pause. done is false if it cannot, and then
+// nothing was changed.
 func (t *tx) recoverPause(ctx context.Context, out *Recovered, now int64) (done bool, err error) {
 	r := out.Run
 	switch r.State {
@@ -119,7 +120,7 @@ func (t *tx) recoverPause(ctx context.Context, out *Recovered, now int64) (done 
 	default:
 		return false, nil
 	}
-	last, err := one[int64](ctx, t, `select last_call from pause where run = $1 and seq = $2`, r.ID, r.Seq)
+	last, err := queryOne[int64](ctx, t, `select last_call from pause where run = $1 and seq = $2`, r.ID, r.Seq)
 	if err != nil || last == 0 {
 		return false, err
 	}
@@ -128,7 +129,7 @@ func (t *tx) recoverPause(ctx context.Context, out *Recovered, now int64) (done 
 		out.Run, err = t.unclaim(ctx, r, now)
 		return true, err
 	case Executing:
-		return t.again(ctx, out, last, now)
+		return t.backToAnswered(ctx, out, last, now)
 	case Paused, Answered:
 		return true, nil
 	default:
@@ -136,9 +137,8 @@ func (t *tx) recoverPause(ctx context.Context, out *Recovered, now int64) (done 
 	}
 }
 
-// again makes a run Answered that had gone on from its pause and has no call
-// above last, unless an act of it is lost.
-func (t *tx) again(ctx context.Context, out *Recovered, last, now int64) (done bool, err error) {
+// backToAnswered makes a resumed run Answered if it has no call above last, unless the result of an act is lost.
+func (t *tx) backToAnswered(ctx context.Context, out *Recovered, last, now int64) (done bool, err error) {
 	newer := false
 	var acting []Call
 	err = t.Rows(ctx, func(row scanner) error {
@@ -168,14 +168,13 @@ func (t *tx) again(ctx context.Context, out *Recovered, last, now int64) (done b
 	return true, err
 }
 
-// sessionLeft says what a run that was interrupted did to its session: the state is
-// committed before the end of the run is. The run had the session to itself since it
-// was created.
-func (t *tx) sessionLeft(ctx context.Context, r Run) (string, error) {
+// sessionOutcome returns what an interrupted run did to its session. The state of a session is committed before
+// the end of the run, and no other run has had the session since the run was created.
+func (t *tx) sessionOutcome(ctx context.Context, r Run) (string, error) {
 	if r.Session == "" {
 		return "", nil
 	}
-	kept, err := one[int64](ctx, t, `select count(*) from session where actor = $1 and name = $2 and updated > $3`,
+	kept, err := queryOne[int64](ctx, t, `select count(*) from session where actor = $1 and name = $2 and updated > $3`,
 		r.Actor, r.Session, r.Created.UnixMicro())
 	if err != nil {
 		return "", err
@@ -187,13 +186,13 @@ func (t *tx) sessionLeft(ctx context.Context, r Run) (string, error) {
 }
 
 func interruptedOutcome(id string, state State, message string) ([]byte, error) {
-	return json.Marshal(map[string]any{"id": id, "state": state,
-		"error": map[string]string{"name": "Interrupted", "message": message}})
+	return json.Marshal(
+		map[string]any{"id": id, "state": state, "error": map[string]string{"name": "Interrupted", "message": message}},
+	)
 }
 
-// Prune forgets at most n final runs (0: 100, at most 1000), with their calls,
-// that were last updated before t, and returns how many. A run with a call that
-// is still executing stays.
+// Prune deletes final runs, with their calls, that were last updated before t, and returns how many. It
+// deletes at most n (zero means 100, at most 1000). A run with an executing call stays.
 func (s *Store) Prune(ctx context.Context, before time.Time, n int) (int, error) {
 	var gone int
 	err := s.write(ctx, func(ctx context.Context, t *tx) error {
@@ -224,7 +223,7 @@ func (s *Store) Prune(ctx context.Context, before time.Time, n int) (int, error)
 	return gone, nil
 }
 
-// forget deletes a run that has ended and everything that names it.
+// forget deletes an ended run and all rows that refer to it.
 func (t *tx) forget(ctx context.Context, run string) error {
 	for _, query := range []string{
 		`delete from call where run = $1`, `delete from approval where run = $1`, `delete from claim where run = $1`,

@@ -5,19 +5,18 @@ import (
 	"path/filepath"
 )
 
-// The write-ahead log has room on the disk for so many bytes more than it holds; with
-// less than the half of it the database is tight.
+// The write-ahead log has so many bytes of disk space reserved beyond its content. Below half of it the
+// database is tight.
 const reserveBytes = 4 << 20
 
-// reserve takes room for the write-ahead log, which every commit goes to first: where
-// the disk is full, some hundred small ones still are made. What was taken stays with
-// the file, so no other process gets it. Whoever calls it leads, or knows that nobody
-// does.
+// reserve reserves disk space for the write-ahead log, which every commit writes first. On a full disk some
+// hundred small commits are then still possible. The space belongs to the file, so no other process can use
+// it. The caller is the leader, or knows that there is none.
 func (d *DB) reserve() {
 	path := filepath.Join(d.cfg.Dir, DBName+"-wal")
 	f, err := os.OpenFile(path, os.O_RDWR|noFollow, 0)
 	if err != nil {
-		return // the commit says what there is to say
+		return // the commit reports the error
 	}
 	defer f.Close()
 	info, err := f.Stat()
@@ -25,7 +24,7 @@ func (d *DB) reserve() {
 		return
 	}
 	if d.ahead != nil && (!os.SameFile(info, d.ahead) || info.Size() < d.ahead.Size()) {
-		d.reserved = 0 // what lay behind its end went with the cut
+		d.reserved = 0 // the truncation released the space after its end
 	}
 	d.ahead = info
 	if info.Size()+reserveBytes/2 <= d.reserved {
@@ -41,9 +40,8 @@ func (d *DB) reserve() {
 	d.tight.Store(false)
 }
 
-// Tight reports whether the disk has no more room for the database than it took
-// before: small changes are still made, and soon are not. It asks the disk again when
-// it had none.
+// Tight reports whether the disk has no space for the database beyond the reserve. Small commits still work,
+// but soon will not. If there was no space, it tries to reserve again.
 func (d *DB) Tight() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -6,11 +6,10 @@ import (
 	"syscall"
 )
 
-const keepSize = 1 // FALLOC_FL_KEEP_SIZE: take the blocks, leave the size
+const keepSize = 1 // FALLOC_FL_KEEP_SIZE: allocate blocks, keep the size
 
-// Reserve takes room on the disk for the first n bytes of a file, and leaves its size
-// as it is. A file system that cannot do it is no error: then a full disk shows at the
-// write.
+// Reserve allocates disk space for the first n bytes of a file without changing its size. A file system that
+// cannot do this is no error; a full disk is then an error of the write.
 func Reserve(f *os.File, n int64) error {
 	for {
 		err := syscall.Fallocate(int(f.Fd()), keepSize, 0, n)

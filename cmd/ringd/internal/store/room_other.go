@@ -4,5 +4,5 @@ package store
 
 import "os"
 
-// Reserve refuses.
+// Reserve returns an error.
 func Reserve(*os.File, int64) error { return writable() }

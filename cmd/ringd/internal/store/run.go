@@ -37,12 +37,12 @@ func fromMicros(n int64) time.Time { return time.UnixMicro(n).UTC() }
 
 func (s *Store) now() int64 { return s.cfg.Now().UnixMicro() }
 
-// Start remembers a new run, Asked or Started (empty: Asked), in one commit; or,
-// in a final state and with its Outcome, one that nobody was told of before it
-// ended. Created and Updated are set from the clock. ErrExists, ErrState (any
-// other state, an outcome before the end), ErrTooLarge, ErrClosed.
+// Start stores a new run in one commit. Its state is Asked or Started (empty means Asked). A run that ended
+// before any caller saw it may be stored in a final state with its Outcome. Created and Updated are set from
+// the clock. Errors: ErrExists, ErrState (any other state, or an outcome without an end), ErrTooLarge,
+// ErrClosed.
 //
-// ErrBusy: another live run of the actor goes on with the session it names.
+// ErrBusy: another live run of the actor uses the session.
 func (s *Store) Start(ctx context.Context, r Run) error {
 	if r.State == "" {
 		r.State = Asked
@@ -57,8 +57,7 @@ func (s *Store) Start(ctx context.Context, r Run) error {
 		return fmt.Errorf("start run: %w", err)
 	}
 	err := s.write(ctx, func(ctx context.Context, t *tx) error {
-		// No two runs are made in the same microsecond: a page of a list ends between
-		// two of them.
+		// No two runs are created in the same microsecond, because a page of a list ends between two of them.
 		now := max(s.now(), s.created+1)
 		s.created = now
 		if by, err := t.busy(ctx, r.Actor, r.Session); !r.State.Final() && (err != nil || by != "") {
@@ -93,12 +92,10 @@ func checkSize(what string, n, limit int) error {
 	return nil
 }
 
-// Advance moves a run along one legal arrow and returns it. A final state
-// closes the run's open calls as not executed, and those that its guest performed,
-// and deletes its pause. ErrState
-// also for what needs more than the arrow: Paused (PutPause), Answered (the last
-// answer), Claimed (Claim) and Executing (Begin). ErrNotFound, ErrTooLarge,
-// ErrClosed.
+// Advance moves a run along one allowed transition and returns it. A final state closes the run's open calls
+// as not executed, closes the calls that its guest performed, and deletes its pause. Some transitions need
+// another method and are ErrState here: to Paused (PutPause), Answered (the last answer), Claimed (Claim) and
+// Executing (Begin). Other errors: ErrNotFound, ErrTooLarge, ErrClosed.
 func (s *Store) Advance(ctx context.Context, id string, to State, c Change) (Run, error) {
 	if err := checkSize("outcome", len(c.Outcome), MaxOutcome); err != nil {
 		return Run{}, fmt.Errorf("advance run %s: %w", id, err)
@@ -133,8 +130,7 @@ func (t *tx) run(ctx context.Context, id string) (r Run, err error) {
 	return r, err
 }
 
-// moveRun writes the state and what goes with it; its caller has checked the
-// arrow.
+// moveRun writes the state and the values that belong to it. The caller has checked the transition.
 func (t *tx) moveRun(ctx context.Context, r Run, to State, c Change, now int64) (Run, error) {
 	r.State, r.Updated = to, fromMicros(now)
 	if c.Generation != 0 {
@@ -155,17 +151,16 @@ func (t *tx) moveRun(ctx context.Context, r Run, to State, c Change, now int64) 
 	if err != nil || !to.Final() {
 		return r, err
 	}
-	t.s.lines.left++
-	// No bridge has a name such as exec:….
+	t.s.lines.removals++
 	err = t.Exec(ctx, `update call set state = 'closed', updated = $2 where run = $1
-		and (state = 'open' or state = 'executing' and bridge like '%:%')`, r.ID, now)
+		and (state = 'open' or state = 'executing' and bridge like '%:%')`, r.ID, now) // exec:… is no name of a bridge
 	if err != nil || r.Seq == 0 {
 		return r, err
 	}
 	return r, t.dropPause(ctx, r.ID)
 }
 
-// Run returns one run. ErrNotFound.
+// Run returns one run. Error: ErrNotFound.
 func (s *Store) Run(ctx context.Context, id string) (Run, error) {
 	var r Run
 	err := s.read(ctx, func(row scanner) (err error) {
@@ -228,7 +223,7 @@ func (s *Store) Runs(ctx context.Context, f Filter) ([]Run, error) {
 	return out, nil
 }
 
-// limit is how many rows a caller gets that asks for n.
+// limit returns the number of rows for a caller that asks for n.
 func limit(n int) int {
 	const standard, most = 100, 1000
 	if n <= 0 {

@@ -11,37 +11,47 @@ const sessionColumns = `v, actor, name, agent, executor, seq, revision, key_id, 
 	coalesce((select id from run where run.actor = session.actor and run.session = session.name and run.session <> ''
 		and state in ` + liveStates + ` limit 1), '')`
 
-// sealedSession names the row of the sealed record of a session.
+// sealedSession returns the row name of the sealed record of a session.
 func sealedSession(actor, name string) string {
 	return fmt.Sprintf("session/%d/%s/%s", len(actor), actor, name)
 }
 
-// scanSession reads the sessionColumns of a row, and what more names.
-func scanSession(row scanner, more ...any) (Session, sealed, error) {
+// scanSession reads the sessionColumns of a row, and more columns.
+func scanSession(row scanner, more ...any) (Session, sealedRow, error) {
 	var x Session
-	var in sealed
+	var in sealedRow
 	var v, expires, created, updated int64
 	err := row.Scan(append([]any{&v, &x.Actor, &x.Name, &x.Agent, &x.Executor, &x.Seq, &x.Revision, &x.KeyID, &x.Engine,
 		&x.Size, &in.file, &expires, &created, &updated, &x.Busy}, more...)...)
 	if err != nil {
-		return Session{}, sealed{}, fmt.Errorf("read session: %w", err)
+		return Session{}, sealedRow{}, fmt.Errorf("read session: %w", err)
 	}
 	if v != recordVersion {
-		return Session{}, sealed{}, fmt.Errorf("session %s of %s: %w %d: start the ringd that wrote it", x.Name,
-			x.Actor, ErrFormat, v)
+		return Session{}, sealedRow{}, fmt.Errorf(
+			"session %s of %s: %w %d: start the ringd that wrote it",
+			x.Name,
+			x.Actor,
+			ErrFormat,
+			v,
+		)
 	}
 	if x.Seq < 1 || x.Size < 1 || x.Size > MaxSealed {
-		return Session{}, sealed{}, fmt.Errorf("session %s of %s: %w: %d with %d bytes", x.Name, x.Actor, ErrFormat,
-			x.Seq, x.Size)
+		return Session{}, sealedRow{}, fmt.Errorf(
+			"session %s of %s: %w: %d with %d bytes",
+			x.Name,
+			x.Actor,
+			ErrFormat,
+			x.Seq,
+			x.Size,
+		)
 	}
 	in.size = x.Size
-	x.Expires, x.Created, x.Updated = when(expires), fromMicros(created), fromMicros(updated)
+	x.Expires, x.Created, x.Updated = timeOrZero(expires), fromMicros(created), fromMicros(updated)
 	return x, in, nil
 }
 
-// PutSession keeps the state of a session in place of the one with sequence Was.
-// ErrState: another one is there, or none, or it is of another agent or
-// executor. ErrTooLarge, ErrClosed.
+// PutSession replaces the state of a session whose sequence is Was. ErrState: another state is there, or
+// none, or the session belongs to another agent or executor. Other errors: ErrTooLarge, ErrClosed.
 func (s *Store) PutSession(ctx context.Context, x Session) error {
 	err := errors.Join(checkID(x.Name), checkID(x.Actor))
 	if err == nil && (x.Was < 0 || x.Seq <= x.Was) {
@@ -73,27 +83,38 @@ func (t *tx) putSession(ctx context.Context, x Session, file string, now int64) 
 		return fmt.Errorf("%w: it is of agent %s and executor %s", ErrState, agent, executor)
 	}
 	if old != file {
-		t.letGo(ctx, old)
+		t.removeFile(ctx, old)
 	}
-	err = t.Exec(ctx, `insert into session
-		(v, actor, name, agent, executor, seq, revision, key_id, engine, size, file, expires, created, updated)
+	err = t.Exec(
+		ctx,
+		`insert into session (v, actor, name, agent, executor, seq, revision, key_id, engine, size, file, expires, created, updated)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)
-		on conflict (actor, name) do update set seq = excluded.seq, revision = excluded.revision,
-		key_id = excluded.key_id, engine = excluded.engine, size = excluded.size, file = excluded.file,
-		expires = excluded.expires, updated = excluded.updated`,
-		recordVersion, x.Actor, x.Name, x.Agent, x.Executor, x.Seq, x.Revision, x.KeyID, x.Engine, len(x.Sealed), file,
-		micros(x.Expires), now)
+		on conflict (actor, name) do update set seq = excluded.seq, revision = excluded.revision, key_id = excluded.key_id,
+		engine = excluded.engine, size = excluded.size, file = excluded.file, expires = excluded.expires, updated = excluded.updated`,
+		recordVersion,
+		x.Actor,
+		x.Name,
+		x.Agent,
+		x.Executor,
+		x.Seq,
+		x.Revision,
+		x.KeyID,
+		x.Engine,
+		len(x.Sealed),
+		file,
+		toMicros(x.Expires),
+		now,
+	)
 	if err != nil {
 		return err
 	}
 	return t.putSealed(ctx, sealedSession(x.Actor, x.Name), file, x.Sealed)
 }
 
-// Session returns the state of a session. ErrNotFound; ErrDamaged, with all but
-// Sealed.
+// Session returns the state of a session. Errors: ErrNotFound; ErrDamaged, with everything but Sealed.
 func (s *Store) Session(ctx context.Context, actor, name string) (Session, error) {
 	var x Session
-	var in sealed
+	var in sealedRow
 	err := s.read(ctx, func(row scanner) error {
 		var body []byte
 		var err error
@@ -115,8 +136,8 @@ func (s *Store) Session(ctx context.Context, actor, name string) (Session, error
 	return x, nil
 }
 
-// Sessions returns sessions without Sealed, last used first, at most n (0: 100,
-// at most 1000): those of actor, or all when actor is empty.
+// Sessions returns sessions without Sealed, last used first: those of actor, or all if actor is empty. It
+// returns at most n (zero means 100, at most 1000).
 func (s *Store) Sessions(ctx context.Context, actor string, n int) ([]Session, error) {
 	var out []Session
 	err := s.read(ctx, func(row scanner) error {
@@ -131,8 +152,7 @@ func (s *Store) Sessions(ctx context.Context, actor string, n int) ([]Session, e
 	return out, nil
 }
 
-// DropSession forgets a session. ErrNotFound; ErrBusy, a live run goes on with
-// it; ErrClosed.
+// DropSession deletes a session. Errors: ErrNotFound; ErrBusy (a live run uses it); ErrClosed.
 func (s *Store) DropSession(ctx context.Context, actor, name string) error {
 	err := s.write(ctx, func(ctx context.Context, t *tx) error {
 		by, err := t.busy(ctx, actor, name)
@@ -151,7 +171,7 @@ func (s *Store) DropSession(ctx context.Context, actor, name string) error {
 }
 
 func (t *tx) dropSession(ctx context.Context, actor, name string) error {
-	file, err := one[string](ctx, t, `select file from session where actor = $1 and name = $2`, actor, name)
+	file, err := queryOne[string](ctx, t, `select file from session where actor = $1 and name = $2`, actor, name)
 	if err != nil {
 		return err
 	}
@@ -162,21 +182,21 @@ func (t *tx) dropSession(ctx context.Context, actor, name string) error {
 	if err != nil {
 		return err
 	}
-	t.letGo(ctx, file)
+	t.removeFile(ctx, file)
 	return t.Exec(ctx, `delete from sealed where name = $1`, sealedSession(actor, name))
 }
 
-// busy returns the live run of actor that goes on with the session.
+// busy returns the live run of actor that uses the session.
 func (t *tx) busy(ctx context.Context, actor, name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
-	return one[string](ctx, t, `select id from run where actor = $1 and session = $2 and session <> ''
+	return queryOne[string](ctx, t, `select id from run where actor = $1 and session = $2 and session <> ''
 		and state in `+liveStates+` limit 1`, actor, name)
 }
 
-// ExpireSessions forgets at most n sessions (0: 100, at most 1000) that ended by
-// now and that no live run goes on with, and returns them without Sealed.
+// ExpireSessions deletes sessions that have expired and that no live run uses, and returns them without
+// Sealed. It deletes at most n (zero means 100, at most 1000).
 func (s *Store) ExpireSessions(ctx context.Context, n int) ([]Session, error) {
 	now := s.now()
 	var out []Session

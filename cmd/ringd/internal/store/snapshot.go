@@ -9,15 +9,14 @@ import (
 
 const filesName = "snapshots"
 
-// maxInline is how large a sealed record may be and still lie in a row: a larger
-// one would hold the one writer for too long.
+// maxInline is the largest sealed record that is stored in a row. A larger one would block the one writer for
+// too long.
 const maxInline = 1 << 20
 
-// sealedOf names the row of the sealed record of a pause.
+// sealedOf returns the row name of the sealed record of a pause.
 func sealedOf(run string) string { return "run/" + run }
 
-// openFiles opens the folder of large records and removes those that no row
-// names.
+// openFiles opens the folder of large records and removes those that no row names.
 func (s *Store) openFiles(ctx context.Context) error {
 	names := map[string]bool{}
 	err := s.read(ctx, func(row scanner) error {
@@ -36,8 +35,7 @@ func (s *Store) openFiles(ctx context.Context) error {
 	return nil
 }
 
-// dropFiles removes files that no row names any more. One that cannot be removed
-// now goes with the next Open.
+// dropFiles removes files that no row names. A file that cannot be removed now is removed by the next Open.
 func (s *Store) dropFiles(ctx context.Context, names []string) {
 	if len(names) == 0 {
 		return
@@ -45,15 +43,18 @@ func (s *Store) dropFiles(ctx context.Context, names []string) {
 	ctx = context.WithoutCancel(ctx)
 	_ = s.files.Drop(names, func(name string) bool {
 		named := false
-		err := s.read(ctx, func(scanner) error { named = true; return nil },
-			`select 1 from pause where file = $1 and file <> ''
-				union all select 1 from session where file = $1 and file <> ''`, name)
+		err := s.read(
+			ctx,
+			func(scanner) error { named = true; return nil },
+			`select 1 from pause where file = $1 and file <> '' union all select 1 from session where file = $1 and file <> ''`,
+			name,
+		)
 		return named || err != nil
 	})
 }
 
-// withSealed calls put with the name of a file that holds body, or with none
-// when body is small enough for a row. The file goes when put fails.
+// withSealed calls put with the name of a file that holds body, or with "" if body is small enough for a row.
+// It removes the file if put fails.
 func (s *Store) withSealed(ctx context.Context, body []byte, put func(file string) error) error {
 	if len(body) == 0 {
 		return fmt.Errorf("%w: an empty record", ErrState)
@@ -79,31 +80,35 @@ func (s *Store) withSealed(ctx context.Context, body []byte, put func(file strin
 	return err
 }
 
-// putSealed keeps body in a row, or leaves none when it lies in a file.
+// putSealed stores body in a row, or deletes the row if body is in a file.
 func (t *tx) putSealed(ctx context.Context, name, file string, body []byte) error {
 	if file != "" {
 		return t.Exec(ctx, `delete from sealed where name = $1`, name)
 	}
-	return t.Exec(ctx, `insert into sealed (name, body) values ($1, $2)
-		on conflict (name) do update set body = excluded.body`, name, body)
+	return t.Exec(
+		ctx,
+		`insert into sealed (name, body) values ($1, $2) on conflict (name) do update set body = excluded.body`,
+		name,
+		body,
+	)
 }
 
-// letGo has the file removed once the change is durable.
-func (t *tx) letGo(ctx context.Context, file string) {
+// removeFile removes the file once the change is durable.
+func (t *tx) removeFile(ctx context.Context, file string) {
 	if file != "" {
 		t.After(func() { t.s.dropFiles(ctx, []string{file}) })
 	}
 }
 
-// sealed is where a record lies, as a row has it.
-type sealed struct {
+// sealedRow is the location of a record in a row.
+type sealedRow struct {
 	file string
 	size int64
 	body []byte
 }
 
-// load returns the record. ErrDamaged.
-func (s *Store) load(x sealed) ([]byte, error) {
+// load returns the record. Error: ErrDamaged.
+func (s *Store) load(x sealedRow) ([]byte, error) {
 	if x.file != "" {
 		return s.files.Get(x.file, x.size)
 	}
@@ -113,8 +118,8 @@ func (s *Store) load(x sealed) ([]byte, error) {
 	return x.body, nil
 }
 
-// one is the number or text that a query of a transaction gives; zero for none.
-func one[T int64 | string](ctx context.Context, t *tx, query string, args ...any) (T, error) {
+// queryOne returns the number or text of a query in a transaction, or zero without a row.
+func queryOne[T int64 | string](ctx context.Context, t *tx, query string, args ...any) (T, error) {
 	var v T
 	err := t.Rows(ctx, func(row scanner) error {
 		var n sql.Null[T]

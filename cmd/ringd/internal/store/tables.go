@@ -15,22 +15,25 @@ const (
 // ErrFormat: the database or a record has a format this ringd does not know.
 var ErrFormat = errors.New("unknown format")
 
-// Known refuses a database that is not ringd's, or that is of a format this
-// ringd neither has nor can bring up to date.
+// Known refuses a database that is not ringd's, or that has an unknown format.
 func Known(app, version int64) error {
 	switch {
 	case app != application:
 		return fmt.Errorf("%w: the file is not a database of ringd: move it away", ErrFormat)
 	case version < 1 || version > Version:
-		return fmt.Errorf("%w %d: this ringd reads %d: start the ringd that wrote it, or move the folder away",
-			ErrFormat, version, Version)
+		return fmt.Errorf(
+			"%w %d: this ringd reads %d: start the ringd that wrote it, or move the folder away",
+			ErrFormat,
+			version,
+			Version,
+		)
 	default:
 		return nil
 	}
 }
 
-// tables is the SQL that makes the tables of a new database. It is also valid
-// for PostgreSQL, but for blob, which is bytea there.
+// tables creates the tables of a new database. The SQL is also valid for PostgreSQL, except blob, which is
+// bytea there.
 const tables = `
 create table run (
 	id text primary key, v integer not null, state text not null,
@@ -60,10 +63,10 @@ create table generation (
 	number bigint primary key, v integer not null, revision text not null, digest text not null,
 	body blob not null, activated bigint not null, fresh bigint not null
 );
-create table audit_head (id integer primary key, seq bigint not null, hash text not null);` + second
+create table audit_head (id integer primary key, seq bigint not null, hash text not null);` + tablesFormat2
 
-// second is what format 2 has and format 1 had not.
-const second = `
+// tablesFormat2 creates the tables that format 2 added.
+const tablesFormat2 = `
 create index run_live on run (state, updated)
 	where state in ('asked', 'started', 'call_open', 'paused', 'answered', 'claimed', 'executing');
 create index run_session on run (actor, session) where session <> '';

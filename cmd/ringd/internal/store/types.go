@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// State is where a run stands.
+// State is the state of a run.
 type State string
 
-// The states of a run, in the order of its life. The last six are final.
+// States of a run, in the order of its life. The last six are final.
 const (
 	Asked     State = "asked"
 	Started   State = "started"
@@ -23,26 +23,26 @@ const (
 	Failed    State = "failed"
 	Limit     State = "limit"
 	Cancelled State = "cancelled"
-	Unknown   State = "unknown" // an effect may have happened; its result is lost
+	Unknown   State = "unknown" // an effect may have happened, but its result is lost
 )
 
-// CallState is where a call stands.
+// CallState is the state of a call.
 type CallState string
 
-// The states of a call.
+// States of a call.
 const (
-	CallPending   CallState = "open"      // waits for an answer; nothing was done
-	CallExecuting CallState = "executing" // the act may be under way
+	CallPending   CallState = "open"      // waits for an answer; nothing was performed
+	CallExecuting CallState = "executing" // the act may be in progress
 	CallClosed    CallState = "closed"    // it has a result, or was never executed
-	CallUnknown   CallState = "unknown"   // the act may have happened; the result is lost
+	CallUnknown   CallState = "unknown"   // the act may have happened, but the result is lost
 )
 
-// Answerer says who may answer a call.
+// Answerer is the kind of party that may answer a call.
 type Answerer string
 
-// Who answers.
+// Answerers.
 const (
-	ByHost     Answerer = "host" // nobody: a provider of the host acts
+	ByHost     Answerer = "host" // no answer: a provider of the host performs it
 	ByApprover Answerer = "approver"
 	ByHarness  Answerer = "harness"
 )
@@ -53,7 +53,7 @@ type Head struct {
 	Hash string // 64 hex digits
 }
 
-// Run is one program's life. Methods that return a Run return a copy.
+// Run is the life of one program. Methods that return a Run return a copy.
 type Run struct {
 	ID         string
 	Agent      string
@@ -64,54 +64,53 @@ type Run struct {
 	Generation int64
 	Revision   string
 	Outcome    []byte // JSON, at most MaxOutcome; nil until the run is final or has paused
-	Audit      Head   // the record this state rests on
-	Session    string // name of the session it goes on with; one live run of an actor at a time
-	Seq        int64  // of its last pause; 0: it has not paused
+	Audit      Head   // record that this state is based on
+	Session    string // name of its session; an actor has one live run for each session
+	Seq        int64  // of its last pause; zero if it has not paused
 	Created    time.Time
 	Updated    time.Time
 }
 
-// Call is one use of a bridge.
+// Call is one call of a bridge.
 type Call struct {
 	Run        string
 	ID         string // unique within the run
-	N          int64  // order within the run, from 1; OpenCall gives it
+	N          int64  // order within the run, from 1; set by OpenCall
 	Bridge     string
 	For        Answerer
 	State      CallState
-	Key        string // idempotency key; OpenCall gives it: Key(Run, ID, ArgsDigest)
+	Key        string // idempotency key Key(Run, ID, ArgsDigest); set by OpenCall
 	ArgsDigest string
 	Args       []byte // at most MaxArgs
 	Result     []byte // at most MaxResult; nil until closed
-	Reply      []byte // the first answer, at most MaxResult; of an approver: the reason
+	Reply      []byte // first answer, at most MaxResult; of an approver: the reason
 	RepliedBy  string
 	RepliedAt  time.Time
 	Audit      Head
 
-	// Of a call for an approver; kept when it is approved and waits for the
-	// harness, which acts.
-	Acts      Answerer // who acts once it is approved: ByHost (also ""), or ByHarness
-	From      []string // capacities of which an approver must have one; none: any approver
-	Needs     int64    // approvals it takes; 0: 1
+	// Of a call for an approver. They are kept when the call is approved and waits for the harness.
+	Acts      Answerer // who performs it once it is approved: ByHost (also ""), or ByHarness
+	From      []string // an approver must stand for one of these owners; empty means any approver
+	Needs     int64    // number of approvals; zero means 1
 	Expires   time.Time
-	Verdict   Verdict // how it was decided; "" while it waits
-	DecidedBy string  // whose word did
+	Verdict   Verdict // the decision; empty while the call waits
+	DecidedBy string  // approver whose verdict decided
 	DecidedAt time.Time
 	Notified  time.Time
 
-	Mark []byte // who opened the call vouches with it; at most MaxMark
+	Mark []byte // MAC of the writer that opened the call, at most MaxMark
 
-	Wave    int64 // Seq of the last pause it was open at; 0: none
-	Started int64 // subagents that were started for it since that pause; see Spend
-	// Tree and Spawned are for OpenCall and are not kept with the call: how many
-	// runs the tree has whose first run is Tree, for the pause of that one.
+	Wave    int64 // Seq of the last pause at which it was open; zero if none
+	Started int64 // number of subagents started for it since that pause; see Spend
+	// Tree and Spawned are parameters of OpenCall and are not stored with the call. Tree is the first run of
+	// the tree, and Spawned the number of runs of the tree, stored with the pause of that run.
 	Tree    string
 	Spawned int64
 	Created time.Time
 	Updated time.Time
 }
 
-// Change goes with an arrow of a run. Zero fields leave the row as it is.
+// Change holds values that a transition of a run stores. Zero fields leave the row unchanged.
 type Change struct {
 	Generation int64
 	Revision   string
@@ -121,64 +120,64 @@ type Change struct {
 
 // Reply is an answer to an open call.
 type Reply struct {
-	Call   string // AnswerAll: which
-	By     string // the actor
-	Digest string // of the arguments it answers; "": not compared
+	Call   string // for AnswerAll
+	By     string // actor
+	Digest string // of the arguments it answers; empty skips the check
 	Body   []byte // at most MaxResult
 }
 
-// Settled says whose answer counts.
+// Settled names the answer that counts.
 type Settled struct {
 	First bool // this one
 	By    string
 	At    time.Time
-	Run   State // of the run, afterwards: Answered when this was the last one
+	Run   State // of the run afterwards: Answered if this was the last open call
 }
 
-// Verdict is what an approver says.
+// Verdict is the verdict of an approver.
 type Verdict string
 
-// The verdicts.
+// Verdicts.
 const (
 	Allow Verdict = "allow"
 	Deny  Verdict = "deny"
 )
 
-// Approval is one approver's word on a call.
+// Approval is one approver's verdict on a call.
 type Approval struct {
-	Run     string // Approvals fills it in, and Call
+	Run     string // set by Approvals and Call
 	Call    string
-	By      string // the actor; one word a call
-	As      string // the capacity; one of the call's From, when that names any
+	By      string // actor; one verdict for each call
+	As      string // owner that the approver stands for; one of the call's From, if that names any
 	Verdict Verdict
 	Reason  string    // at most MaxReason
-	Digest  string    // of the arguments the approver has seen: those of the call, or ErrDigest
-	At      time.Time // zero: now
-	Mark    []byte    // who takes the word vouches with it; at most MaxMark
+	Digest  string    // of the arguments the approver has seen; must be that of the call, else ErrDigest
+	At      time.Time // zero means now
+	Mark    []byte    // MAC of the writer that took the verdict, at most MaxMark
 }
 
-// Approved is what an approval came to.
+// Approved is the result of an approval.
 type Approved struct {
-	First   bool // it counts; else the call was decided, or By had said so before
+	First   bool // it counts; else the call was decided, or By had given this verdict before
 	Verdict Verdict
-	By      string // whose word decided it; "" while Verdict is ""
+	By      string // approver whose verdict decided; empty while Verdict is
 	At      time.Time
-	Count   int64 // approvals so far
+	Count   int64 // number of approvals so far
 	Needs   int64
-	For     Answerer // who is waited for now: ByHarness when the harness acts
-	Run     State    // of the run, afterwards: Answered when this was the last one
+	For     Answerer // who must answer next: ByHarness if the harness performs the call
+	Run     State    // of the run afterwards: Answered if this was the last open call
 }
 
-// Pause is a run that waits, and how to go on with it.
+// Pause is a waiting run, with the record to resume it from.
 type Pause struct {
 	Run      string
-	Seq      int64  // the first is 1, each is one more than the last
+	Seq      int64  // 1 for the first, then one more for each
 	Sealed   []byte // at most MaxSealed; nil in lists
-	Revision string // Sealed is bound to it
+	Revision string // of the policy; Sealed is bound to it
 	KeyID    string
 	Engine   string
-	Expires  time.Time // zero: never
-	Spawned  int64     // runs its tree has started
+	Expires  time.Time // zero means never
+	Spawned  int64     // number of runs its tree has started
 
 	// Set by the store.
 	Agent    string
@@ -186,35 +185,35 @@ type Pause struct {
 	Executor string
 	State    State
 	Size     int64 // of Sealed
-	Fault    Fault // why it could not be resumed, when it could not
+	Fault    Fault // why it could not be resumed; zero if it could
 	Revoked  []string
 	Created  time.Time
 }
 
-// Fault is why a pause could not be resumed.
+// Fault is the reason why a pause could not be resumed.
 type Fault struct {
 	Code string
 	Text string
 	At   time.Time
 }
 
-// Session is the state an actor's runs of one agent go on with.
+// Session is the state from which the next run of an actor and agent continues.
 type Session struct {
 	Actor    string
 	Name     string
 	Agent    string
 	Executor string
-	Was      int64  // Seq of the one it replaces; 0: there is none
-	Seq      int64  // above Was
+	Was      int64  // Seq of the state it replaces; zero if there is none
+	Seq      int64  // greater than Was
 	Sealed   []byte // at most MaxSealed; nil in lists
 	Revision string
 	KeyID    string
 	Engine   string
-	Expires  time.Time // zero: never
+	Expires  time.Time // zero means never
 
 	// Set by the store.
 	Size    int64  // of Sealed
-	Busy    string // the live run that goes on with it, or ""
+	Busy    string // the live run that uses it, or ""
 	Created time.Time
 	Updated time.Time
 }
@@ -225,29 +224,29 @@ type Generation struct {
 	Revision  string
 	Set       []byte // the compiled set, canonical JSON, at most MaxSet
 	Activated time.Time
-	Fresh     time.Time // when the push was last seen to be good
+	Fresh     time.Time // when the push was last seen as good
 }
 
-// Filter chooses runs. Zero fields choose all.
+// Filter selects runs. Zero fields select all.
 type Filter struct {
 	Prefix string // of the id
 	Agent  string
 	Actor  string
 	States []State
-	Before time.Time // created before; for paging
-	Limit  int       // 0: 100; at most 1000
+	Before time.Time // created before this time; for paging
+	Limit  int       // zero means 100, at most 1000
 }
 
-// Recovered is one run that Recover ended, or made Answered again.
+// Recovered is one run that Recover ended or made Answered again.
 type Recovered struct {
-	Run   Run    // as it is now
-	From  State  // as it was
-	Lost  []Call // calls whose act may have happened, now unknown
-	Unrun []Call // calls that were open and not executed, now closed
-	Again []Call // calls whose act may have happened and is asked for again, with the same key
+	Run   Run    // afterwards
+	From  State  // before
+	Lost  []Call // calls whose act may have happened; now unknown
+	Unrun []Call // calls that were open and not executed; now closed
+	Again []Call // calls whose act may have happened and is repeated with the same key
 }
 
-// Sizes a row may have.
+// Limits of the values in a row.
 const (
 	MaxID      = 256
 	MaxOutcome = 8 << 20
@@ -262,24 +261,23 @@ const (
 var (
 	// ErrNotFound: no such run, call or generation.
 	ErrNotFound = errors.New("not found")
-	// ErrExists: a run or call with this id is there.
+	// ErrExists: there is a run or call with this id.
 	ErrExists = errors.New("already exists")
-	// ErrState: the arrow is not legal from the state the row is in. Nothing
-	// changed.
+	// ErrState: the row is in a state that does not allow the transition. Nothing changed.
 	ErrState = errors.New("not possible in this state")
 	// ErrTooLarge: a value is larger than its Max constant. Nothing changed.
 	ErrTooLarge = errors.New("too large to store")
-	// ErrDigest: the arguments are others than those the answer is for.
+	// ErrDigest: the answer is for other arguments.
 	ErrDigest = errors.New("the digest is not that of the call's arguments")
-	// ErrExpired: it comes too late.
+	// ErrExpired: the answer is too late.
 	ErrExpired = errors.New("expired")
-	// ErrApprover: the call does not take an approval in this capacity.
+	// ErrApprover: the call does not accept an approval for this owner.
 	ErrApprover = errors.New("not one who may approve this call")
-	// ErrBusy: another live run goes on with the session.
+	// ErrBusy: another live run uses the session.
 	ErrBusy = errors.New("session is in use by another run")
 )
 
-// ClaimedError: somebody else has claimed the pause.
+// ClaimedError: another actor has claimed the pause.
 type ClaimedError struct {
 	Run string
 	Seq int64

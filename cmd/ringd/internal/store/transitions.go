@@ -1,6 +1,6 @@
 package store
 
-// Final reports whether a run in this state has ended for good.
+// Final reports whether a run in this state has ended.
 func (s State) Final() bool {
 	switch s {
 	case Done, Denied, Failed, Limit, Cancelled, Unknown:
@@ -12,18 +12,17 @@ func (s State) Final() bool {
 	}
 }
 
-// Known reports whether s is a state at all.
+// Known reports whether s is a valid state.
 func (s State) Known() bool { return s.Final() || s.live() }
 
 func (s State) live() bool {
 	return s.running() || s == Asked || s == Paused || s == Answered || s == Claimed
 }
 
-// running reports whether a program is in a guest, and can call.
+// running reports whether the run has a live program, which can make calls.
 func (s State) running() bool { return s == Started || s == CallOpen || s == Executing }
 
-// May reports whether a run may go from s to next by Advance. What is not
-// listed may not.
+// May reports whether Advance may move a run from s to next. Transitions that are not listed are not allowed.
 func (s State) May(next State) bool {
 	switch s {
 	case Asked:
@@ -39,14 +38,14 @@ func (s State) May(next State) bool {
 	case Answered:
 		return next == Claimed || (next.Final() && next != Done && next != Unknown)
 	case Claimed:
-		// Answered again: its claimer is gone and nothing was done.
+		// Back to Answered: its claimer is gone and nothing was done.
 		return next == Executing || next == Answered || (next.Final() && next != Done)
 	default:
 		return false
 	}
 }
 
-// Known reports whether s is a state at all.
+// Known reports whether s is a valid state.
 func (s CallState) Known() bool {
 	return s == CallPending || s == CallExecuting || s == CallClosed || s == CallUnknown
 }
@@ -63,5 +62,5 @@ func (s CallState) May(next CallState) bool {
 	}
 }
 
-// Known reports whether a is one of those who may answer.
+// Known reports whether a is a valid answerer.
 func (a Answerer) Known() bool { return a == ByHost || a == ByApprover || a == ByHarness }
