@@ -185,7 +185,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// roleTable is what each role may do, written out so that a change of the route
+// table is what each role may do, written out so that a change of the route
 // table shows.
 func TestRolesOfRoutes(t *testing.T) {
 	want := map[string]string{

@@ -10,21 +10,21 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// line is one connection over TCP.
-type line struct {
-	from   string      // address
-	proved atomic.Bool // its last token was right
-	keep   func()      // called when one was
+// tcpConn is one TCP connection.
+type tcpConn struct {
+	from   string      // remote address
+	proved atomic.Bool // a token on this connection was valid
+	keep   func()      // called when a token was valid
 }
 
-type lineKey struct{}
+type tcpConnKey struct{}
 
-// retryAfter is what one address waits for its next attempt, in seconds.
+// retryAfter is the wait of one address before its next attempt, in seconds.
 const retryAfter = "5"
 
-// admit finds out whose request came over TCP. Nothing of it was looked at before,
-// and its context ends with the token.
-func (s *Server) admit(w http.ResponseWriter, r *http.Request, over *line) (_ *http.Request, done func(), _ error) {
+// admit authenticates a request over TCP. No part of the request is processed before. Its context ends when
+// the token expires.
+func (s *Server) admit(w http.ResponseWriter, r *http.Request, over *tcpConn) (_ *http.Request, done func(), _ error) {
 	done = func() {}
 	now := s.cfg.Now()
 	holder, record, err := s.gate.Check(TokenAttempt{From: over.from, Secret: bearer(r), Proved: over.proved.Load(),
@@ -36,10 +36,10 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, over *line) (_ *h
 	switch {
 	case errors.Is(err, ErrTooMany):
 		w.Header().Set("Retry-After", retryAfter)
-		return nil, done, &coded{http.StatusTooManyRequests, wire.CodeTooManyAttempts, ErrTooMany.Error()}
-	case err != nil: // which of them is not for the caller
+		return nil, done, &codedError{http.StatusTooManyRequests, wire.CodeTooManyAttempts, ErrTooMany.Error()}
+	case err != nil: // the caller does not learn which of the errors it is
 		w.Header().Set("WWW-Authenticate", `Bearer realm="ringd"`)
-		return nil, done, &coded{http.StatusUnauthorized, wire.CodeUnauthorized,
+		return nil, done, &codedError{http.StatusUnauthorized, wire.CodeUnauthorized,
 			"a valid token is required: Authorization: Bearer TOKEN"}
 	}
 	over.keep()
@@ -50,8 +50,8 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, over *line) (_ *h
 	return r.WithContext(ctx), done, nil
 }
 
-// bearer is the token of a request: that of its only Authorization header, or "".
-// One in the query or a cookie is none.
+// bearer returns the token of a request, from its only Authorization header, or "". A token in the query or a
+// cookie does not count.
 func bearer(r *http.Request) string {
 	all := r.Header.Values("Authorization")
 	if len(all) != 1 {
@@ -64,9 +64,9 @@ func bearer(r *http.Request) string {
 	return secret
 }
 
-// turnAway answers a caller that is nobody, and lets the connection go: the next
-// attempt pays for a handshake.
-func (s *Server) turnAway(c *call, err error) {
+// refuseUnknown answers an unauthenticated caller and closes the connection, so that the next attempt costs a
+// handshake.
+func (s *Server) refuseUnknown(c *call, err error) {
 	began := s.cfg.Now()
 	c.w.Header().Set("Connection", "close")
 	s.fail(c, "unauthorized", err)

@@ -15,7 +15,7 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Runs is what starts and ends programs. The daemon implements it.
+// Runs starts and ends programs. The daemon implements it.
 type Runs interface {
 	StartRun(ctx context.Context, a daemon.Actor, r wire.RunRequest) (wire.Run, error)
 	GetRun(ctx context.Context, a daemon.Actor, id string, wait time.Duration) (wire.Run, error)
@@ -24,7 +24,7 @@ type Runs interface {
 	Status(ctx context.Context) wire.Status
 }
 
-// views is what shows runs and policy. The daemon implements it.
+// views shows runs and policy. The daemon implements it.
 type views interface {
 	ListRuns(ctx context.Context, a daemon.Actor, f view.Filter) (wire.RunList, error)
 	Events(ctx context.Context, a daemon.Actor, id string, after int64) ([]wire.Event, error)
@@ -33,7 +33,7 @@ type views interface {
 	Turned(ctx context.Context, from string, wait time.Duration) (string, error)
 }
 
-// Waiting is what moves runs that wait for somebody. The daemon implements it.
+// Waiting decides calls of waiting runs. The daemon implements it.
 type Waiting interface {
 	ListApprovals(ctx context.Context, a daemon.Actor, p waiting.Page) (wire.Approvals, error)
 	GetCall(ctx context.Context, a daemon.Actor, run, call string) (wire.WaitingCall, error)
@@ -42,29 +42,28 @@ type Waiting interface {
 	RevokeGrants(ctx context.Context, a daemon.Actor, id string, grants []string) (wire.Run, error)
 }
 
-// Sessions is what shows and forgets kept sessions. The daemon implements it.
+// Sessions lists and drops sessions. The daemon implements it.
 type Sessions interface {
 	ListSessions(ctx context.Context, a daemon.Actor) (wire.SessionList, error)
 	DropSession(ctx context.Context, a daemon.Actor, owner, name string) error
 }
 
-// Lockdown closes and opens everything. The lock of the daemon implements it.
+// Lockdown starts and lifts lockdowns. The lock of the daemon implements it.
 type Lockdown interface {
 	Show(live int) wire.Lockdown
 	Set(ctx context.Context, by string, o wire.LockdownOrder) (wire.Lockdown, error)
 }
 
-// meter counts requests; *metrics.Metrics does.
+// meter counts requests; *metrics.Metrics is one.
 type meter interface {
 	Requested(route string, status int, took time.Duration, waits bool)
 	Handler() http.Handler
 }
 
-// Roles says who holds which role: "uid:1000" or "gid:2000" (the peer's primary
-// group). Root and the daemon's own uid are operator and harness unless a line
-// names them.
+// Roles assigns roles to peers: "uid:1000" or "gid:2000" (the peer's primary group). Root and the daemon's
+// own uid are operator and harness unless an entry names them.
 type Roles struct {
-	Harness  []string // starts runs, answers their calls, sees its own
+	Harness  []string // starts runs, answers their calls, sees its own runs
 	Approver []string // approves calls, sees every run
 	Operator []string // ends and sees every run
 	Viewer   []string // sees every run
@@ -73,49 +72,46 @@ type Roles struct {
 // Token is a caller over TCP.
 type Token struct {
 	IssuedToken
-	Roles  []Role   // at least one; a harness is no approver
-	Owners []string // that its holder stands for, beside what Config.Approvers says; for approvers
+	Roles  []Role   // at least one; a harness cannot be an approver
+	Owners []string // owners that it stands for, besides those of Config.Approvers; for approvers
 }
 
-// Refusal is a request over TCP that had no token that counts.
+// Refusal is a request over TCP without a valid token.
 type Refusal struct {
 	From string // address
-	Why  error  // ErrTokenMissing, ErrUnknown, ErrExpired, ErrTooMany
+	Why  error  // ErrMissing, ErrUnknown, ErrExpired, ErrTooMany
 }
 
-// Config is what a server needs. New refuses one that lacks Runs, Views,
-// Waiting, Sessions, Now or Logger.
+// Config configures a server. New refuses one without Runs, Views, Waiting, Sessions, Now or Logger.
 type Config struct {
 	Runs     Runs
 	Views    views
 	Waiting  Waiting
 	Sessions Sessions
-	Lockdown Lockdown // nil: there are no lockdowns
-	// AcceptTime makes the host's time the latest that it has seen; nil: nobody keeps one.
+	Lockdown Lockdown // nil means no lockdowns
+	// AcceptTime accepts the host's time as the latest one seen. It may be nil.
 	AcceptTime func(ctx context.Context, actor, reason string) (wire.Clock, error)
-	// Archive moves the beginning of the audit log to its archive; nil: nobody does.
+	// Archive moves the oldest part of the audit log to its archive. It may be nil.
 	Archive func(ctx context.Context, a daemon.Actor, o wire.ArchiveOrder) (wire.Archived, error)
 	Roles   Roles
-	// Approvers says who stands for an owner that a policy names:
-	// "group:leads@acme.example": ["uid:1001", "gid:500", "token:ann"]. An owner
-	// that neither is here nor stands with a token has nobody.
+	// Approvers lists who stands for an owner of a policy: "group:leads@acme.example": ["uid:1001",
+	// "gid:500", "token:ann"]. An owner that is neither here nor at a token has no approver.
 	Approvers map[string][]string
-	UID       uint32 // the daemon's own
-	PID       int    // the daemon's own, which asks itself beside PerPeer; 0: none
-	// Tokens are the callers over TCP, where a uid counts for nothing. Refused is
-	// told of those without one, and required with Tokens; it says itself when it
-	// cannot write.
+	UID       uint32 // of the daemon
+	PID       int    // of the daemon, which calls itself and does not count for PerPeer; 0 means none
+	// Tokens are the callers over TCP, where a uid does not count. Refused is called for callers without a
+	// valid token, and is required with Tokens. It reports its own errors.
 	Tokens  []Token
 	Refused func(ctx context.Context, r Refusal)
-	Wrong   TokensConfig // how many wrong tokens one address may present; its Tokens are ignored
-	Meter   meter        // nil: GET /metrics is not found
+	Wrong   TokensConfig // limits of wrong tokens from one address; its Tokens are ignored
+	Meter   meter        // if nil, GET /metrics is not found
 	Now     func() time.Time
 	Logger  *slog.Logger
 
-	BodyBytes   int64         // of a request; 0: 8 MiB
-	ReadTimeout time.Duration // of a body, and of writing one answer; 0: 30 s
-	Heartbeat   time.Duration // of an idle event stream; 0: 15 s
-	PerPeer     int           // connections of one uid; 0: 128
+	BodyBytes   int64         // of a request; zero means 8 MiB
+	ReadTimeout time.Duration // to read a body or write an answer; zero means 30 s
+	Heartbeat   time.Duration // of an idle event stream; zero means 15 s
+	PerPeer     int           // connections of one uid; zero means 128
 }
 
 func (c *Config) check() error {

@@ -17,30 +17,30 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// maxDepth bounds the nesting of a body.
+// maxDepth limits the nesting of a body.
 const maxDepth = 100
 
 func invalid(format string, args ...any) error {
-	return &coded{http.StatusBadRequest, wire.CodeRequestInvalid, fmt.Sprintf(format, args...)}
+	return &codedError{http.StatusBadRequest, wire.CodeRequestInvalid, fmt.Sprintf(format, args...)}
 }
 
-// body reads the whole body, bounded.
+// body reads the whole body, with a size limit.
 func (s *Server) body(c *call) ([]byte, error) {
 	r := c.r
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" || (params["charset"] != "" &&
 		!strings.EqualFold(params["charset"], "utf-8")) {
-		return nil, &coded{http.StatusUnsupportedMediaType, wire.CodeMediaType,
+		return nil, &codedError{http.StatusUnsupportedMediaType, wire.CodeMediaType,
 			"the body must be application/json in UTF-8"}
 	}
 	if r.Header.Get("Content-Encoding") != "" {
-		return nil, &coded{http.StatusUnsupportedMediaType, wire.CodeMediaType, "the body must not be encoded"}
+		return nil, &codedError{http.StatusUnsupportedMediaType, wire.CodeMediaType, "the body must not be encoded"}
 	}
 	raw, err := io.ReadAll(http.MaxBytesReader(c.w, r.Body, s.cfg.BodyBytes))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return nil, &coded{http.StatusRequestEntityTooLarge, wire.CodeTooLarge,
+		return nil, &codedError{http.StatusRequestEntityTooLarge, wire.CodeTooLarge,
 			fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit)}
 	case err != nil:
 		return nil, invalid("the body could not be read")
@@ -49,9 +49,8 @@ func (s *Server) body(c *call) ([]byte, error) {
 	return raw, nil
 }
 
-// decode reads one JSON value into v, a pointer. It refuses what encoding/json
-// lets pass: unknown and repeated fields, names in another case, trailing data,
-// text that is not UTF-8, deep nesting.
+// decode decodes one JSON value into v, a pointer. It refuses what encoding/json accepts: unknown and
+// repeated fields, names in another case, trailing data, text that is not UTF-8, deep nesting.
 func decode(raw []byte, v any) error {
 	if err := wellFormed(raw); err != nil {
 		return err
@@ -59,25 +58,25 @@ func decode(raw []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(v); err != nil {
-		return invalid("invalid body: %s", plain(err))
+		return invalid("invalid body: %s", withoutGoTypes(err))
 	}
 	return exactNames(raw, reflect.TypeOf(v).Elem(), "")
 }
 
-// plain is an error of encoding/json without the names of Go types.
-func plain(err error) string {
+// withoutGoTypes returns an error of encoding/json without the names of Go types.
+func withoutGoTypes(err error) string {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
-		return cmp.Or(kind.Field, "it") + mustBe(kind.Type) + ", not " + found(kind.Value)
+		return cmp.Or(kind.Field, "it") + jsonKind(kind.Type) + ", not " + withArticle(kind.Value)
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
-// mustBe says which kind of JSON value a Go type takes.
-func mustBe(t reflect.Type) string {
+// jsonKind returns the kind of JSON value of a Go type.
+func jsonKind(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:
-		return mustBe(t.Elem())
+		return jsonKind(t.Elem())
 	case reflect.Struct, reflect.Map:
 		return " must be an object"
 	case reflect.Slice, reflect.Array:
@@ -97,9 +96,9 @@ func mustBe(t reflect.Type) string {
 	}
 }
 
-// found is the Value of a [json.UnmarshalTypeError] with its article; a number that does
-// not fit comes as "number 1.5".
-func found(value string) string {
+// withArticle returns the Value of a [json.UnmarshalTypeError] with its article. A number that does not fit is
+// "number 1.5".
+func withArticle(value string) string {
 	switch {
 	case value == "array", value == "object":
 		return "an " + value
@@ -112,7 +111,7 @@ func found(value string) string {
 	}
 }
 
-// wellFormed walks raw once: one value, no repeated name, bounded depth.
+// wellFormed parses raw once: one value, no repeated name, limited depth.
 func wellFormed(raw []byte) error {
 	if !utf8.Valid(raw) {
 		return invalid("the body is not UTF-8")
@@ -143,8 +142,8 @@ func wellFormed(raw []byte) error {
 
 // level is one open object or array.
 type level struct {
-	names  map[string]bool // nil: an array
-	inside bool            // a name was read; its value comes
+	names  map[string]bool // nil for an array
+	inside bool            // a name was read, and its value follows
 }
 
 func step(open []*level, tok json.Token) ([]*level, error) {
@@ -179,9 +178,8 @@ func step(open []*level, tok json.Token) ([]*level, error) {
 	}
 }
 
-// exactNames refuses names that encoding/json matched in another case, and null
-// where a value of the caller's cannot stand: it would count as a field that is
-// left out, such as grants that narrow nothing.
+// exactNames refuses names that encoding/json matched in another case. It also refuses null for a field of
+// the caller: it would count as an omitted field, such as grants that narrow nothing.
 func exactNames(raw []byte, t reflect.Type, path string) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -227,5 +225,5 @@ func exactNames(raw []byte, t reflect.Type, path string) error {
 	return nil
 }
 
-// clip bounds what a message repeats of a request.
+// clip truncates text of a request in a message.
 func clip(s string) string { return canonjson.Truncate(s, 80) }

@@ -28,7 +28,7 @@ func FuzzDecode(f *testing.F) {
 		for _, v := range []any{&wire.RunRequest{}, &wire.Answers{}, &wire.ApprovalAnswer{}} {
 			err := decode(raw, v)
 			if err != nil {
-				var own *coded
+				var own *codedError
 				if !errors.As(err, &own) || own.status != http.StatusBadRequest {
 					t.Fatalf("%T: %v is no refusal with a code", v, err)
 				}

@@ -16,20 +16,20 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// coded is an error that this package itself finds.
-type coded struct {
+// codedError is an error that this package finds itself.
+type codedError struct {
 	status int
 	code   string
 	text   string
 }
 
-func (e *coded) Error() string { return e.code + ": " + e.text }
+func (e *codedError) Error() string { return e.code + ": " + e.text }
 
-// statusCancelled is what proxies call "client closed request"; nobody reads it.
+// statusCancelled is "client closed request", as proxies name it. No client reads it.
 const statusCancelled = 499
 
-// sentinels maps the daemon's states. The text that goes out is the sentinel's,
-// never that of what wraps it.
+// sentinels maps the states of the daemon to codes. The answer has the text of the sentinel, never that of an
+// error that wraps it.
 func sentinels() []struct {
 	err    error
 	status int
@@ -64,15 +64,15 @@ func sentinels() []struct {
 	}
 }
 
-// errorFor turns any error into what a caller sees. An error it does not know
-// is internal, without detail; the log has it under the request's id.
+// errorFor converts any error to the answer. An unknown error becomes internal, without detail. The log has
+// it under the request's id.
 func errorFor(err error) (status int, e wire.Error) {
-	var own *coded
+	var own *codedError
 	if errors.As(err, &own) {
 		return own.status, wire.Error{Code: own.code, Message: own.text}
 	}
-	// A state of the daemon goes before a denial that it is joined with: what
-	// cannot be recorded is not a matter of policy.
+	// A state of the daemon has precedence over a denial that it is joined with: it is no matter of policy if
+	// something cannot be recorded.
 	for _, s := range sentinels() {
 		if errors.Is(err, s.err) {
 			return s.status, wire.Error{Code: s.code, Message: s.err.Error()}
@@ -99,8 +99,7 @@ func errorFor(err error) (status int, e wire.Error) {
 	case errors.Is(err, lockdown.ErrNotLifted):
 		return http.StatusServiceUnavailable, wire.Error{Code: wire.CodeNotLifted, Message: err.Error()}
 	}
-	// Who won, and why a run is stuck, is told: neither text holds anything of the
-	// run.
+	// The claim's owner, and why a run is stuck, may be shown: neither text has data of the run.
 	var claimed *store.ClaimedError
 	var stuck *waiting.StuckError
 	switch {

@@ -29,7 +29,7 @@ func (cut) Close() error { return errors.New("cut") }
 // A connection too many whose closing fails does not end the listener.
 func TestFairOutlivesRefused(t *testing.T) {
 	q := &queue{conns: []net.Conn{cut{}, cut{}, cut{}, cut{}}}
-	f := &fair{Listener: q, room: NewRoom[uint32](1, 0)}
+	f := &fairListener{Listener: q, room: NewRoom[uint32](1, 0)}
 	first, err := f.Accept()
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,11 @@ func TestFairOutlivesRefused(t *testing.T) {
 
 // TestNobodyHasOneRoom: peers without a role have the places of one peer together.
 func TestNobodyHasOneRoom(t *testing.T) {
-	f := &fair{room: NewRoom[uint32](2, 0), nobody: NewRoom[bool](2, 0), known: func(p peer) bool { return p.uid < 10 }}
+	f := &fairListener{
+		room:   NewRoom[uint32](2, 0),
+		nobody: NewRoom[bool](2, 0),
+		known:  func(p peer) bool { return p.uid < 10 },
+	}
 	for _, tt := range []struct {
 		uid  uint32
 		want bool

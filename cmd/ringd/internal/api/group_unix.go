@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// ownGroup stands for the group that a new file gets.
+// ownGroup means the group that a new file gets.
 const ownGroup = -1
 
-// groupID is the number of a group that is given by name or number; ownGroup for none.
+// groupID returns the number of a group given by name or number, or ownGroup for none.
 func groupID(group string) (int, error) {
 	if group == "" {
 		return ownGroup, nil
@@ -30,8 +30,8 @@ func groupID(group string) (int, error) {
 	return strconv.Atoi(g.Gid)
 }
 
-// give gives a file to a group.
-func give(path string, gid int) error {
+// setGroup gives a file to a group.
+func setGroup(path string, gid int) error {
 	if gid == ownGroup {
 		return nil
 	}
@@ -42,8 +42,8 @@ func give(path string, gid int) error {
 	return err
 }
 
-// letIn has the users of a group reach what is in dir, or says what keeps them out.
-func letIn(dir string, gid int) error {
+// openFolderTo lets the users of a group reach the files in dir, or returns what keeps them out.
+func openFolderTo(dir string, gid int) error {
 	const byGroup, byOthers = 0o010, 0o001
 	if gid == ownGroup {
 		return nil
@@ -60,7 +60,7 @@ func letIn(dir string, gid int) error {
 	case mode&byOthers != 0, mode&byGroup != 0 && int(st.Gid) == gid:
 		return nil
 	case mode&byGroup != 0 && int(st.Uid) == os.Geteuid():
-		return give(dir, gid)
+		return setGroup(dir, gid)
 	default:
 		return fmt.Errorf("the socket's folder %s cannot be entered by the group %d: chgrp %d %s && chmod 0750 %s", dir,
 			gid, gid, dir, dir)

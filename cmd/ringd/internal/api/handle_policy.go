@@ -52,9 +52,9 @@ func (s *Server) decide(c *call) error {
 	return s.reply(c, http.StatusOK, decisions[0])
 }
 
-// unread answers 304 when the caller has the revision in force. With ?wait= it
-// waits for another one first. It returns false when the answer is still due.
-func (s *Server) unread(c *call, get func() (string, error)) (done bool, err error) {
+// notModified answers 304 if the caller has the revision in force. With ?wait= it first waits for another
+// revision. It returns false if no answer was written.
+func (s *Server) notModified(c *call, get func() (string, error)) (done bool, err error) {
 	revision, err := get()
 	if err != nil {
 		return false, err
@@ -80,7 +80,7 @@ func (s *Server) unread(c *call, get func() (string, error)) (done bool, err err
 	if have == "" || !matches(have, revision) {
 		return false, nil
 	}
-	if err := s.deadline(c); err != nil { // in bounded time, as every answer
+	if err := s.deadline(c); err != nil { // with a deadline, like every answer
 		return false, err
 	}
 	c.w.WriteHeader(http.StatusNotModified)
@@ -100,7 +100,7 @@ func matches(header, revision string) bool {
 
 func (s *Server) getProfile(c *call) error {
 	var p wire.Profile
-	done, err := s.unread(c, func() (string, error) {
+	done, err := s.notModified(c, func() (string, error) {
 		var err error
 		p, err = s.cfg.Views.Profile(c.r.PathValue("agent"), c.r.PathValue("executor"))
 		return p.Revision, err
@@ -113,7 +113,7 @@ func (s *Server) getProfile(c *call) error {
 
 func (s *Server) getTypes(c *call) error {
 	var p wire.Profile
-	done, err := s.unread(c, func() (string, error) {
+	done, err := s.notModified(c, func() (string, error) {
 		var err error
 		p, err = s.cfg.Views.Profile(c.r.PathValue("agent"), profiles.ExecutorJS)
 		return p.Revision, err
@@ -210,13 +210,13 @@ func (s *Server) readyz(c *call) error {
 	for _, condition := range st.Conditions {
 		codes = append(codes, condition.Code)
 	}
-	return &coded{http.StatusServiceUnavailable, wire.CodeNotReady,
+	return &codedError{http.StatusServiceUnavailable, wire.CodeNotReady,
 		"new runs are refused: " + strings.Join(codes, ", ")}
 }
 
 func (s *Server) metrics(c *call) error {
 	if s.cfg.Meter == nil {
-		return &coded{http.StatusNotFound, wire.CodePathUnknown, "this daemon has no metrics"}
+		return &codedError{http.StatusNotFound, wire.CodePathUnknown, "this daemon has no metrics"}
 	}
 	if err := s.deadline(c); err != nil {
 		return err

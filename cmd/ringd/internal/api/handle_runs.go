@@ -22,7 +22,7 @@ func (s *Server) startRun(c *call) error {
 	if err := decode(raw, &req); err != nil {
 		return err
 	}
-	if err := s.patient(c); err != nil {
+	if err := s.clearReadDeadline(c); err != nil {
 		return err
 	}
 	run, err := s.cfg.Runs.StartRun(c.r.Context(), c.actor, req)
@@ -85,7 +85,7 @@ func (s *Server) answerRun(c *call) error {
 	if err := decode(raw, &answers); err != nil {
 		return err
 	}
-	if err := s.patient(c); err != nil {
+	if err := s.clearReadDeadline(c); err != nil {
 		return err
 	}
 	run, err := s.cfg.Runs.AnswerRun(c.r.Context(), c.actor, c.r.PathValue("id"), answers)
@@ -103,7 +103,7 @@ func (s *Server) cancelRun(c *call) error {
 	return s.reply(c, http.StatusOK, run)
 }
 
-// maxEvent is the largest id that an event can have: JSON readers keep it.
+// maxEvent is the largest id of an event. JSON readers can represent it exactly.
 const maxEvent = 1<<53 - 2
 
 // runEvents streams the events of a run until its last one.
@@ -150,7 +150,7 @@ func (s *Server) runEvents(c *call) error {
 	}
 }
 
-// nextEvents waits for events; none after a heartbeat's time is no error.
+// nextEvents waits for events. After the heartbeat interval it returns none and no error.
 func (s *Server) nextEvents(c *call, id string, after int64) ([]wire.Event, error) {
 	ctx, cancel := context.WithTimeout(c.r.Context(), s.cfg.Heartbeat)
 	defer cancel()
@@ -161,7 +161,7 @@ func (s *Server) nextEvents(c *call, id string, after int64) ([]wire.Event, erro
 	return events, err
 }
 
-// flush sends what is written, in bounded time.
+// flush sends what is written, with a deadline.
 func (s *Server) flush(c *call) error {
 	if err := s.deadline(c); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (s *Server) flush(c *call) error {
 	return http.NewResponseController(c.w).Flush()
 }
 
-// sendEvents writes events, or a comment that keeps the connection.
+// sendEvents writes events, or a comment that keeps the connection open.
 func (s *Server) sendEvents(c *call, events []wire.Event) error {
 	if err := s.deadline(c); err != nil {
 		return err

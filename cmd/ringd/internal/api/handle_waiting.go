@@ -35,8 +35,7 @@ func (s *Server) getCall(c *call) error {
 	return s.reply(c, http.StatusOK, out)
 }
 
-// approve answers a call in the name of the caller and of an owner that the
-// configuration says it stands for.
+// approve decides a call in the name of the caller, and of an owner that the configuration lets it stand for.
 func (s *Server) approve(c *call) error {
 	raw, err := s.body(c)
 	if err != nil {
@@ -46,7 +45,7 @@ func (s *Server) approve(c *call) error {
 	if err := decode(raw, &answer); err != nil {
 		return err
 	}
-	if err := s.patient(c); err != nil {
+	if err := s.clearReadDeadline(c); err != nil {
 		return err
 	}
 	who := waiting.Approver{Name: c.actor.Name, Stands: s.table.stands(c.peer)}
@@ -60,13 +59,13 @@ func (s *Server) approve(c *call) error {
 	return s.reply(c, http.StatusOK, run)
 }
 
-// notApprover says for whom the caller stands, and where that is given.
+// notApprover returns the owners that the caller stands for, and where they are configured.
 func notApprover(who waiting.Approver) error {
 	stands := "nobody"
 	if len(who.Stands) > 0 {
 		stands = strings.Join(who.Stands, ", ")
 	}
-	return &coded{http.StatusForbidden, wire.CodeNotAnApprover, fmt.Sprintf(
+	return &codedError{http.StatusForbidden, wire.CodeNotAnApprover, fmt.Sprintf(
 		"%s: %s may answer as %s; see approvers in the daemon's configuration, or the owners of a token",
 		waiting.ErrNotApprover, who.Name, stands)}
 }
@@ -88,7 +87,7 @@ func (s *Server) revoke(c *call) error {
 	if err := decode(raw, &req); err != nil {
 		return err
 	}
-	if err := s.patient(c); err != nil {
+	if err := s.clearReadDeadline(c); err != nil {
 		return err
 	}
 	run, err := s.cfg.Waiting.RevokeGrants(c.r.Context(), c.actor, c.r.PathValue("id"), req.Grants)

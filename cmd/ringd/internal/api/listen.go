@@ -20,19 +20,17 @@ const (
 	folderMode = 0o750
 	dialFor    = time.Second
 
-	fresh     = ".new" // ending of the socket's first name
-	maxSocket = 107    // bytes of a socket's name, of the kernel
+	fresh     = ".new" // suffix of the socket's first name
+	maxSocket = 107    // maximum bytes of a socket's name in the kernel
 )
 
-// Listen opens the Unix socket at path with mode 0660, in a folder that it makes
-// with mode 0750 when it is missing. A socket that nobody listens on is
-// replaced; a live one is ErrInUse, anything else is refused. Closing the
-// listener removes the socket.
+// Listen opens the Unix socket at path with mode 0660. If the folder is missing, it creates it with mode
+// 0750. It replaces a socket without a listener. A socket with one is ErrInUse, and any other file is
+// refused. Closing the listener removes the socket.
 //
-// group, by name or number, is whose users may connect besides the daemon's own;
-// "" is the group of the process. The folder is given to the group too, where the
-// process owns it and it lets its group in. A folder that keeps the group out is
-// refused. No mode is ever loosened.
+// group is a name or number. Its users may connect besides the daemon's own. An empty group means the group
+// of the process. The folder is given to the group too, if the process owns it and its mode lets its group
+// in. A folder that keeps the group out is refused. No mode is ever loosened.
 func Listen(path, group string) (net.Listener, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -46,16 +44,16 @@ func Listen(path, group string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("socketGroup: %w", err)
 	}
-	if err := folder(filepath.Dir(path)); err != nil {
+	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	if err := letIn(filepath.Dir(path), gid); err != nil {
+	if err := openFolderTo(filepath.Dir(path), gid); err != nil {
 		return nil, err
 	}
-	if err := vacant(path); err != nil {
+	if err := checkVacant(path); err != nil {
 		return nil, err
 	}
-	// Nobody can connect before the mode is right: the socket gets its name last.
+	// The socket gets its final name last, so that no process can connect before the mode is set.
 	first := path + fresh
 	if err := os.Remove(first); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
@@ -65,7 +63,7 @@ func Listen(path, group string) (net.Listener, error) {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
 	l.SetUnlinkOnClose(false)
-	err = errors.Join(refuseRights(l), give(first, gid), os.Chmod(first, socketMode))
+	err = errors.Join(refuseRights(l), setGroup(first, gid), os.Chmod(first, socketMode))
 	if err == nil {
 		err = os.Rename(first, path)
 	}
@@ -79,8 +77,8 @@ func Listen(path, group string) (net.Listener, error) {
 	return &socket{UnixListener: l, path: path, made: made}, nil
 }
 
-// folder makes the socket's folder, or checks the one that is there.
-func folder(dir string) error {
+// makeFolder creates the socket's folder, or checks the existing one.
+func makeFolder(dir string) error {
 	if err := os.MkdirAll(dir, folderMode); err != nil {
 		return fmt.Errorf("make the socket's folder: %w", err)
 	}
@@ -94,8 +92,8 @@ func folder(dir string) error {
 	return nil
 }
 
-// vacant refuses a path that is not free, or a socket without a listener.
-func vacant(path string) error {
+// checkVacant returns an error unless the path is free or is a socket without a listener.
+func checkVacant(path string) error {
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -115,7 +113,7 @@ func vacant(path string) error {
 	return nil
 }
 
-// socket removes its file when it is closed, if it is still its own.
+// socket removes its file when it is closed, if the file is still its own.
 type socket struct {
 	*net.UnixListener
 	path string
@@ -134,25 +132,25 @@ func (s *socket) Close() error {
 	return s.err
 }
 
-// fair refuses the connections of a peer that has too many.
-type fair struct {
+// fairListener refuses connections above the limit of one peer.
+type fairListener struct {
 	net.Listener
-	room *connRoom[uint32]
-	own  int // process whose connections are not counted; 0: those of all are
-	// Peers that hold no role share one room: whoever has a range of users could take
-	// the descriptors of the daemon otherwise. nil: each has its own.
+	room *connLimit[uint32]
+	own  int // process whose connections are not counted; 0 means none
+	// known reports whether a peer holds a role. All other peers share one limit: a user with a range of uids
+	// could otherwise take all descriptors of the daemon. If known is nil, each peer has its own limit.
 	known  func(peer) bool
-	nobody *connRoom[bool]
+	nobody *connLimit[bool]
 }
 
-func (f *fair) Accept() (net.Conn, error) {
+func (f *fairListener) Accept() (net.Conn, error) {
 	for {
 		c, err := f.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
 		p := peerOf(c)
-		if p.pid != 0 && int(p.pid) == f.own { // the daemon asks itself, for systemd's watchdog
+		if p.pid != 0 && int(p.pid) == f.own { // the daemon calls itself, for systemd's watchdog
 			return &peerConn{Conn: c, peer: p}, nil
 		}
 		if held, ok := f.admit(c, p); ok {
@@ -161,14 +159,14 @@ func (f *fair) Accept() (net.Conn, error) {
 	}
 }
 
-func (f *fair) admit(c net.Conn, p peer) (net.Conn, bool) {
+func (f *fairListener) admit(c net.Conn, p peer) (net.Conn, bool) {
 	if f.known != nil && !f.known(p) {
 		return f.nobody.Admit(c, true)
 	}
 	return f.room.Admit(c, p.uid)
 }
 
-// peerConn is a connection whose peer the kernel has named.
+// peerConn is a connection with the credentials from the kernel.
 type peerConn struct {
 	net.Conn
 	peer peer

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerOf asks the kernel who connected. The credentials are those at the time of
-// connect, and cannot be forged.
+// peerOf returns the credentials of a peer from the kernel. They are those at the time of connect and cannot
+// be forged.
 func peerOf(c net.Conn) peer {
 	conn, ok := c.(*net.UnixConn)
 	if !ok {
@@ -35,9 +35,9 @@ func peerOf(c net.Conn) peer {
 	return peer{uid: cred.Uid, gid: cred.Gid, groups: groups, pid: cred.Pid, known: true}
 }
 
-// refuseRights has the kernel refuse descriptors that peers send to connections of l:
-// nobody wants them, and the thread that reads would have to close them, which takes as
-// long as who sent them has chosen. Before Linux 6.16 they can be sent.
+// refuseRights makes the kernel refuse descriptors that peers send on connections of l. They are never
+// needed. The reading thread would have to close them, which takes as long as the sender wants. Before Linux
+// 6.16 they can be sent.
 func refuseRights(l *net.UnixListener) error {
 	raw, err := l.SyscallConn()
 	if err != nil {
@@ -53,7 +53,7 @@ func refuseRights(l *net.UnixListener) error {
 	return errors.Join(err, failed)
 }
 
-// groupsOf asks for all groups that the peer was in when it connected.
+// groupsOf returns all groups of the peer at the time of connect.
 func groupsOf(fd uintptr) ([]uint32, error) {
 	groups := make([]uint32, 64)
 	for {
@@ -63,7 +63,7 @@ func groupsOf(fd uintptr) ([]uint32, error) {
 		switch {
 		case e == 0:
 			return groups[:size/4], nil
-		case e == unix.ERANGE && int(size/4) > len(groups): // what they take; they are those of the connect
+		case e == unix.ERANGE && int(size/4) > len(groups): // size is the needed length; the groups do not change
 			groups = make([]uint32, size/4)
 		default:
 			return nil, e

@@ -4,9 +4,8 @@ package api
 
 import "net"
 
-// peerOf knows nobody: without the kernel's word about the peer there are no
-// roles.
+// peerOf returns an unknown peer: this system does not report credentials, so there are no roles.
 func peerOf(net.Conn) peer { return peer{} }
 
-// refuseRights leaves it: nobody is known here, and so nobody is served.
+// refuseRights does nothing: no peer is known here, so none is served.
 func refuseRights(*net.UnixListener) error { return nil }

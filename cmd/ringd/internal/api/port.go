@@ -1,9 +1,6 @@
-// This file owns the TCP listener of the API: TLS 1.3 and nothing else, the
-// certificate, the authorities of clients, and how many connections there may be.
-//
-// It refuses key files that others can read, certificates that others can write,
-// and keeps what it has when the files change to something that does not hold.
-// Who a caller is, and may do, is decided above it: package api.
+// The TCP listener of the API: TLS 1.3 only, with its certificate, the authorities of clients, and limits of
+// connections. Key files that others can read, and certificates that others can write, are refused. If the
+// files become invalid, the previous ones stay in use.
 
 package api
 
@@ -21,24 +18,23 @@ const (
 	defaultTotal      = 512
 )
 
-// PortConfig says where to listen. Address, Cert, Key and Logger are required.
+// PortConfig configures a Port. Address, Cert, Key and Logger are required.
 type PortConfig struct {
-	Address  string // IP:PORT; port 0 takes any
-	Cert     string // file of the certificate and what it is signed with, PEM
-	Key      string // file of its key, PEM, readable by its owner alone
-	ClientCA string // file of the authorities whose clients may connect, PEM; "": a token is enough
+	Address  string // IP:PORT; port 0 takes a free one
+	Cert     string // PEM file of the certificate and its chain
+	Key      string // PEM file of its key, readable only by its owner
+	ClientCA string // PEM file of the authorities whose clients may connect; empty means that a token is enough
 	Logger   *slog.Logger
 
-	PerAddress int // connections of one address (an IPv6 network of 64 bits); 0: 128
-	Total      int // connections of all; 0: 512
+	PerAddress int // connections of one address (an IPv6 network of 64 bits); zero means 128
+	Total      int // connections of all addresses; zero means 512
 }
 
-// Port is a listener whose connections speak TLS 1.3. It is safe for concurrent
-// use; its owner calls Close.
+// Port is a listener for TLS 1.3. It is safe for concurrent use, and its owner calls Close.
 type Port struct {
 	tcp   net.Listener
-	files *files
-	room  *connRoom[string]
+	files *certFiles
+	room  *connLimit[string]
 }
 
 // Open reads the files and listens.
@@ -66,8 +62,8 @@ func Open(cfg PortConfig) (*Port, error) {
 	return &Port{tcp: l, files: f, room: NewRoom[string](cfg.PerAddress, cfg.Total)}, nil
 }
 
-// Accept returns a connection whose handshake is still to come: it fails for
-// anything but TLS 1.3, and without a certificate of ClientCA where one is asked.
+// Accept returns a connection before its handshake. The handshake fails for anything but TLS 1.3, and for a
+// client without a certificate of ClientCA if that is set.
 func (p *Port) Accept() (net.Conn, error) {
 	for {
 		c, err := p.tcp.Accept()
@@ -76,47 +72,46 @@ func (p *Port) Accept() (net.Conn, error) {
 		}
 		from := source(c.RemoteAddr())
 		if held, ok := p.room.Admit(c, from); ok {
-			return tls.Server(&placed{Conn: held, from: from}, p.files.server()), nil
+			return tls.Server(&sourceConn{Conn: held, from: from}, p.files.server()), nil
 		}
 	}
 }
 
-// Addr is where it listens.
+// Addr returns the listen address.
 func (p *Port) Addr() net.Addr { return p.tcp.Addr() }
 
-// Close stops listening. Connections go on.
+// Close stops listening. Open connections continue.
 func (p *Port) Close() error { return p.tcp.Close() }
 
-// ConnSource says which address a connection of a Port came from; ok is false for any
-// other connection.
+// ConnSource returns the source address of a connection of a Port. ok is false for any other connection.
 func ConnSource(c net.Conn) (from string, ok bool) {
 	over, ok := c.(*tls.Conn)
 	if !ok {
 		return "", false
 	}
-	known, ok := over.NetConn().(*placed)
+	known, ok := over.NetConn().(*sourceConn)
 	if !ok {
 		return "", false
 	}
 	return known.from, true
 }
 
-// proveConn says that the caller of a connection of a Port is known: the connection is not
-// closed for another one that comes when all places are taken.
+// proveConn marks the caller of a connection as known, so that the connection is not closed for a new one
+// when all places are taken.
 func proveConn(c net.Conn) {
 	over, ok := c.(*tls.Conn)
 	if !ok {
 		return
 	}
-	if known, ok := over.NetConn().(*placed); ok {
+	if known, ok := over.NetConn().(*sourceConn); ok {
 		if h, ok := known.Conn.(interface{ Prove() }); ok {
 			h.Prove()
 		}
 	}
 }
 
-// source is what connections and wrong tokens are counted by: an address of IPv4,
-// or the network of 64 bits that one of IPv6 lies in.
+// source returns the key by which connections and wrong tokens are counted: an IPv4 address, or the network
+// of 64 bits of an IPv6 address.
 func source(a net.Addr) string {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {
@@ -131,8 +126,8 @@ func source(a net.Addr) string {
 	return ip.String()
 }
 
-// placed is a connection that knows where it came from.
-type placed struct {
+// sourceConn is a connection with its source.
+type sourceConn struct {
 	net.Conn
 	from string
 }

@@ -97,7 +97,7 @@ func reach(addr string, cfg *tls.Config) error {
 	return speaks(c)
 }
 
-func plain(addr string) error {
+func withoutGoTypes(addr string) error {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func TestNothingButTLS13(t *testing.T) {
 		attack func(addr string) error
 		lax    net.Listener
 	}{
-		{"plaintext", plain, lax},
+		{"plaintext", withoutGoTypes, lax},
 		{"TLS 1.2", func(a string) error {
 			return reach(a, &tls.Config{RootCAs: ca.Pool(), Certificates: []tls.Certificate{friend},
 				MaxVersion: tls.VersionTLS12})

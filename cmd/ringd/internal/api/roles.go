@@ -12,10 +12,10 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Role is what a caller may do. The zero Role may nothing.
+// Role is what a caller may do. The zero Role may do nothing.
 type Role string
 
-// The roles.
+// Roles.
 const (
 	Harness  Role = "harness"
 	Approver Role = "approver"
@@ -23,34 +23,34 @@ const (
 	Viewer   Role = "viewer"
 )
 
-// roleHeader lets a request name the one role it acts in.
+// roleHeader names the one role in which a request acts.
 const roleHeader = "Ringd-Role"
 
-// peer is who sent a request.
+// peer is the sender of a request.
 type peer struct {
 	uid, gid uint32
-	groups   []uint32 // others that it is in: it can make each of them its gid
+	groups   []uint32 // supplementary groups: it can make each of them its gid
 	pid      int32
-	known    bool // false: no credentials, so no roles
+	known    bool // false means no credentials, and so no roles
 
-	tcp   bool   // came over TCP: the ids mean nothing
-	token string // its name, when tcp
+	tcp   bool   // connected over TCP: the ids have no meaning
+	token string // name of the token; set with tcp
 }
 
-// table is Roles, ready to be asked.
-type table struct {
+// roleTable is Roles as maps.
+type roleTable struct {
 	uids map[uint32][]Role
 	gids map[uint32][]Role
 	self uint32
-	// Owners that somebody stands for, sorted.
+	// Owners that a uid or gid stands for, sorted.
 	uidOwners, gidOwners map[uint32][]string
 
 	tokens      map[string][]Role // by name
 	tokenOwners map[string][]string
 }
 
-func newTable(r Roles, approvers map[string][]string, callers []Token, self uint32) (*table, error) {
-	t := &table{uids: map[uint32][]Role{}, gids: map[uint32][]Role{}, self: self,
+func newTable(r Roles, approvers map[string][]string, callers []Token, self uint32) (*roleTable, error) {
+	t := &roleTable{uids: map[uint32][]Role{}, gids: map[uint32][]Role{}, self: self,
 		uidOwners: map[uint32][]string{}, gidOwners: map[uint32][]string{},
 		tokens: map[string][]Role{}, tokenOwners: map[string][]string{}}
 	for _, c := range callers {
@@ -91,8 +91,8 @@ func newTable(r Roles, approvers map[string][]string, callers []Token, self uint
 	return t, nil
 }
 
-// addToken takes a caller over TCP.
-func (t *table) addToken(c Token) error {
+// addToken adds a caller over TCP.
+func (t *roleTable) addToken(c Token) error {
 	if len(c.Roles) == 0 {
 		return fmt.Errorf("tokens: %s has no role", c.Name)
 	}
@@ -115,7 +115,7 @@ func (t *table) addToken(c Token) error {
 	return nil
 }
 
-// principal reads "uid:NUMBER" or "gid:NUMBER".
+// principal parses "uid:NUMBER" or "gid:NUMBER".
 func principal(who string) (group bool, id uint32, err error) {
 	kind, digits, _ := strings.Cut(who, ":")
 	n, err := strconv.ParseUint(digits, 10, 32)
@@ -125,7 +125,7 @@ func principal(who string) (group bool, id uint32, err error) {
 	return kind == "gid", uint32(n), nil
 }
 
-func (t *table) add(role Role, who string) error {
+func (t *roleTable) add(role Role, who string) error {
 	group, id, err := principal(who)
 	if err != nil {
 		return fmt.Errorf("roles: %s: %w", role, err)
@@ -144,7 +144,7 @@ func (t *table) add(role Role, who string) error {
 }
 
 // stands returns the owners that p stands for, sorted.
-func (t *table) stands(p peer) []string {
+func (t *roleTable) stands(p peer) []string {
 	if !p.known {
 		return nil
 	}
@@ -156,10 +156,9 @@ func (t *table) stands(p peer) []string {
 	return slices.Compact(out)
 }
 
-// roles returns what p may be, by its uid and its gid. A harness is never an
-// approver, also when one comes from its uid and the other from its gid, or from
-// a group that it could have connected in.
-func (t *table) roles(p peer) []Role {
+// roles returns the roles of p, by its uid and its gid. A harness is never an approver. This holds even if
+// one role comes from its uid and the other from its gid, or from a group that it could have used to connect.
+func (t *roleTable) roles(p peer) []Role {
 	if !p.known {
 		return nil
 	}
@@ -182,8 +181,7 @@ func (t *table) roles(p peer) []Role {
 	return out
 }
 
-// actor is p in the words of the daemon. Only a mere harness is kept to its own
-// runs.
+// actor returns p as the daemon's actor. A caller that is only a harness sees only its own runs.
 func actor(p peer, roles []Role) daemon.Actor {
 	a := daemon.Actor{Name: "uid:" + strconv.FormatUint(uint64(p.uid), 10)}
 	if p.tcp {
@@ -199,8 +197,8 @@ func actor(p peer, roles []Role) daemon.Actor {
 	return a
 }
 
-// forbidden refuses a route to a caller whose roles do not take it. It says what
-// the caller is and where roles are given, and nothing of others.
+// forbidden denies a route to a caller without a role for it. The error has the caller's identity and where
+// roles are configured, and nothing about others.
 func forbidden(route Route, p peer, roles []Role) error {
 	who, as := "a caller without a known uid", "without a role"
 	if p.known {
@@ -211,13 +209,13 @@ func forbidden(route Route, p peer, roles []Role) error {
 	}
 	text := fmt.Sprintf("%s is for %s only, and %s calls it %s", route.Path, join(route.Roles), who, as)
 	if len(route.Roles) > 0 {
-		text += "; " + given(route.Roles, p.tcp)
+		text += "; " + roleSource(route.Roles, p.tcp)
 	}
-	return &coded{http.StatusForbidden, wire.CodeForbidden, text}
+	return &codedError{http.StatusForbidden, wire.CodeForbidden, text}
 }
 
-// given says where the daemon's configuration names who has one of the roles.
-func given(roles []Role, tcp bool) string {
+// roleSource returns which part of the daemon's configuration assigns the roles.
+func roleSource(roles []Role, tcp bool) string {
 	keys := make([]string, len(roles))
 	for i, r := range roles {
 		keys[i] = "roles." + string(r)

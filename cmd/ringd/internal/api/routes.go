@@ -8,27 +8,26 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Route is one line of the API: what the server serves and what the OpenAPI
-// document says.
+// Route is one route of the API. The server and the OpenAPI document use it.
 type Route struct {
 	Method   string
 	Path     string
 	Name     string // operation id
 	Summary  string
-	Roles    []Role // who may; empty: every peer the kernel knows
-	Waits    bool   // may take as long as the caller asks
+	Roles    []Role // roles that may use it; empty means every known peer
+	Waits    bool   // may take as long as the caller asks for
 	Query    []param
-	Request  any    // a value of the body's type; nil: no body
-	Response any    // a value of the answer's type, or of one event's
-	Content  string // "": application/json
-	Success  int    // 0: 200
-	Unread   bool   // 304 without a body when the caller has what it would get
+	Request  any    // a value of the body's type; nil means no body
+	Response any    // a value of the answer's type, or of an event's type
+	Content  string // empty means application/json
+	Success  int    // zero means 200
+	Unread   bool   // 304 without a body if the caller has the current version
 	Codes    []string
 
 	handle func(*Server, *call) error
 }
 
-// param is a parameter of the query or a header.
+// param is a query parameter or a header.
 type param struct {
 	Name, In, Text string
 	Many           bool // may be repeated

@@ -26,7 +26,7 @@ import (
 // calls Close after Start.
 type Server struct {
 	cfg      Config
-	table    *table
+	table    *roleTable
 	gate     *tokenGate
 	mux      *http.ServeMux
 	http     *http.Server
@@ -34,8 +34,8 @@ type Server struct {
 	stop     context.CancelFunc
 	ending   <-chan struct{} // closed by stop
 	served   chan struct{}
-	lost     chan struct{} // closed when a listener ended that nobody closed
-	err      error         // of serving; set before served is closed
+	lost     chan struct{} // closed when a listener fails
+	err      error         // error of serving; set before served is closed
 }
 
 // New checks cfg.
@@ -55,16 +55,16 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{cfg: cfg, table: t, gate: gate, mux: http.NewServeMux()}
-	s.cfg.Tokens, s.cfg.Wrong = nil, TokensConfig{} // the secrets are not kept
+	s.cfg.Tokens, s.cfg.Wrong = nil, TokensConfig{} // do not keep the secrets
 	var one http.Protocols
 	one.SetHTTP1(true)
 	s.http = &http.Server{
 		Handler:           s,
-		ReadHeaderTimeout: min(10*time.Second, cfg.ReadTimeout), // and of a TLS handshake
+		ReadHeaderTimeout: min(10*time.Second, cfg.ReadTimeout), // also limits a TLS handshake
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		Protocols:         &one,
-		// OPTIONS * would be answered to anybody.
+		// Otherwise OPTIONS * would be answered without a check of roles.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
@@ -72,9 +72,9 @@ func New(cfg Config) (*Server, error) {
 				return context.WithValue(ctx, peerKey{}, known.peer)
 			}
 			if from, ok := ConnSource(c); ok {
-				return context.WithValue(ctx, lineKey{}, &line{from: from, keep: func() { proveConn(c) }})
+				return context.WithValue(ctx, tcpConnKey{}, &tcpConn{from: from, keep: func() { proveConn(c) }})
 			}
-			return ctx // nobody: no route is for it
+			return ctx // unknown caller: no route accepts it
 		},
 	}
 	for _, route := range Routes() {
@@ -86,16 +86,15 @@ func New(cfg Config) (*Server, error) {
 
 type peerKey struct{}
 
-// Start serves the socket l and the ports until Close, each on a goroutine of its
-// own, and closes them then. Requests end with ctx at the latest. An error of accept
-// ends none of them: see package listener.
+// Start serves the socket l and the ports until Close, each on its own goroutine, and then closes them.
+// Requests end with ctx at the latest. A failed accept does not end a listener.
 func (s *Server) Start(ctx context.Context, l net.Listener, ports ...*Port) {
 	ctx, s.stop = context.WithCancel(ctx)
 	s.ending = ctx.Done()
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
 	s.served = make(chan struct{})
 	s.lost = make(chan struct{})
-	socket := &fair{
+	socket := &fairListener{
 		Listener: l, room: NewRoom[uint32](s.cfg.PerPeer, 0), own: s.cfg.PID,
 		known: func(p peer) bool { return len(s.table.roles(p)) > 0 }, nobody: NewRoom[bool](s.cfg.PerPeer, 0),
 	}
@@ -121,12 +120,12 @@ func (s *Server) Start(ctx context.Context, l net.Listener, ports ...*Port) {
 	}()
 }
 
-// Lost is closed when a listener has ended that Close has not closed: some callers are
-// not answered any more, and Close says why. It is nil before Start.
+// Lost returns a channel that is closed when a listener fails: some callers are no longer answered, and Close
+// returns why. It is nil before Start.
 func (s *Server) Lost() <-chan struct{} { return s.lost }
 
-// Close stops listening, ends waiting requests and event streams, lets the
-// others finish until ctx ends, and waits for the serving goroutine.
+// Close stops listening, ends waiting requests and event streams, and lets the others finish until ctx ends.
+// It waits for the serving goroutines.
 func (s *Server) Close(ctx context.Context) error {
 	if s.served == nil {
 		return nil
@@ -140,7 +139,7 @@ func (s *Server) Close(ctx context.Context) error {
 	return errors.Join(err, s.err)
 }
 
-// call is one request on its way through a handler.
+// call is one request in a handler.
 type call struct {
 	w     *answer
 	r     *http.Request
@@ -151,11 +150,11 @@ type call struct {
 	read  bool // the body was read to its end
 }
 
-// answer is the recording ResponseWriter of one request, and the edge of the API: people
-// read answers at terminals, too, so what is written is inert.
+// answer is the ResponseWriter of one request. It records the status, and makes the text safe for terminals,
+// because people also read answers there.
 type answer struct {
 	http.ResponseWriter
-	edge   *safetext.Edge // before ResponseWriter
+	edge   *safetext.Edge // writes to ResponseWriter
 	status int
 }
 
@@ -174,7 +173,7 @@ func (a *answer) Write(b []byte) (int, error) {
 	if a.status == 0 {
 		a.status = http.StatusOK
 	}
-	if a.Header().Get("Content-Encoding") != "" { // figures, compressed: they are numbers and names of ours
+	if a.Header().Get("Content-Encoding") != "" { // compressed metrics have only numbers and our names
 		return a.ResponseWriter.Write(b)
 	}
 	return a.edge.Write(b)
@@ -183,15 +182,14 @@ func (a *answer) Write(b []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// ServeHTTP answers one request, whatever happens inside: a panic is an
-// internal error of this request only.
+// ServeHTTP answers one request. A panic is an internal error of this request only.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := "q" + strconv.FormatUint(s.requests.Add(1), 10)
 	w.Header().Set("X-Request-Id", id)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
-	// The server reads what is left of a body after the answer: that, too, must
-	// end. A request that waits takes the limit away once its body was read.
+	// The server reads the rest of a body after the answer, which needs a deadline too. A waiting request
+	// removes the deadline after its body was read.
 	if r.ContentLength != 0 {
 		deadline := s.cfg.Now().Add(s.cfg.ReadTimeout)
 		if err := http.NewResponseController(w).SetReadDeadline(deadline); err != nil &&
@@ -200,11 +198,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	if over, ok := r.Context().Value(lineKey{}).(*line); ok {
+	if over, ok := r.Context().Value(tcpConnKey{}).(*tcpConn); ok {
 		known, done, err := s.admit(w, r, over)
 		defer done()
 		if err != nil {
-			s.turnAway(&call{w: newAnswer(w), r: r, id: id}, err)
+			s.refuseUnknown(&call{w: newAnswer(w), r: r, id: id}, err)
 			return
 		}
 		r = known
@@ -217,10 +215,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func noPath(r *http.Request) error {
-	return &coded{http.StatusNotFound, wire.CodePathUnknown, "no such path: " + clip(r.URL.Path)}
+	return &codedError{http.StatusNotFound, wire.CodePathUnknown, "no such path: " + clip(r.URL.Path)}
 }
 
-// handler wraps a route: roles, deadlines, errors, panics, figures.
+// handler wraps a route: roles, deadlines, errors, panics, metrics.
 func (s *Server) handler(route Route) http.Handler {
 	pattern := route.Method + " " + route.Path
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -239,7 +237,7 @@ func (s *Server) handler(route Route) http.Handler {
 		}()
 		err := s.authorise(c, route)
 		if err == nil {
-			err = fits(r, route)
+			err = checkRequest(r, route)
 		}
 		if err == nil {
 			err = route.handle(s, c)
@@ -253,9 +251,9 @@ func (s *Server) handler(route Route) http.Handler {
 	})
 }
 
-// fits refuses a body where none belongs, and parameters of the query that the
-// route does not have or that stand there twice.
-func fits(r *http.Request, route Route) error {
+// checkRequest refuses a body on a route without one, and query parameters that the route does not have or that are
+// repeated.
+func checkRequest(r *http.Request, route Route) error {
 	if route.Request == nil && r.ContentLength != 0 {
 		return invalid("%s %s takes no body", route.Method, route.Path)
 	}
@@ -287,13 +285,13 @@ func (s *Server) closing() bool {
 
 var errPanic = errors.New("a handler panicked")
 
-// authorise finds the caller's roles and refuses a route for other ones.
+// authorise finds the caller's roles and refuses a route for other roles.
 func (s *Server) authorise(c *call, route Route) error {
 	p, _ := c.r.Context().Value(peerKey{}).(peer)
 	c.peer, c.roles = p, s.table.roles(p)
 	if named := c.r.Header.Values(roleHeader); len(named) > 0 {
 		if len(named) > 1 || !slices.Contains(c.roles, Role(named[0])) {
-			return &coded{http.StatusForbidden, wire.CodeForbidden,
+			return &codedError{http.StatusForbidden, wire.CodeForbidden,
 				"the caller does not hold the role that the request names"}
 		}
 		c.roles = []Role{Role(named[0])}
@@ -322,7 +320,7 @@ func join(roles []Role) string {
 	return out
 }
 
-// unknown answers paths and methods that no route has.
+// unknown answers paths and methods without a route.
 func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
 	c := &call{w: newAnswer(w), r: r, id: w.Header().Get("X-Request-Id")}
 	var methods []string
@@ -338,7 +336,7 @@ func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Allow", allow(methods))
-	s.fail(c, "unknown", &coded{http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed,
+	s.fail(c, "unknown", &codedError{http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed,
 		clip(r.Method) + " is not allowed for this path; use " + allow(methods)})
 }
 
@@ -354,8 +352,8 @@ func allow(methods []string) string {
 	return out
 }
 
-// fail answers with the code of err. When the answer has begun the connection
-// is cut instead: half an answer must not look whole.
+// fail answers with the code of err. If the answer has begun, it closes the connection: a partial answer must
+// not look complete.
 func (s *Server) fail(c *call, route string, err error) {
 	status, e := errorFor(err)
 	e.RequestID = c.id
@@ -377,14 +375,14 @@ func (s *Server) fail(c *call, route string, err error) {
 		return
 	}
 	if c.r.ContentLength != 0 && !c.read {
-		c.w.Header().Set("Connection", "close") // the answer does not wait for the rest of the body
+		c.w.Header().Set("Connection", "close") // do not wait for the rest of the body
 	}
 	if err := s.reply(c, status, wire.ErrorBody{Error: e}); err != nil {
 		s.cfg.Logger.Debug("answer not sent", "request", c.id, "error", err)
 	}
 }
 
-// reply writes one JSON answer, in bounded time.
+// reply writes one JSON answer, with a deadline.
 func (s *Server) reply(c *call, status int, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -397,7 +395,7 @@ func (s *Server) write(c *call, status int, kind string, b []byte) error {
 	if err := s.deadline(c); err != nil {
 		return err
 	}
-	b = safetext.Text(b) // what the edge would make of it, for its length
+	b = safetext.Text(b) // as the edge will write it, for Content-Length
 	h := c.w.Header()
 	h.Set("Content-Type", kind)
 	h.Set("Content-Length", strconv.Itoa(len(b)))
@@ -408,7 +406,7 @@ func (s *Server) write(c *call, status int, kind string, b []byte) error {
 	return nil
 }
 
-// deadline bounds the next write to a slow reader.
+// deadline limits the time of the next write to a slow reader.
 func (s *Server) deadline(c *call) error {
 	err := http.NewResponseController(c.w).SetWriteDeadline(s.cfg.Now().Add(s.cfg.ReadTimeout))
 	if errors.Is(err, http.ErrNotSupported) {
@@ -417,9 +415,8 @@ func (s *Server) deadline(c *call) error {
 	return err
 }
 
-// patient takes the deadline of reading away: the body was read, and the request
-// waits.
-func (s *Server) patient(c *call) error {
+// clearReadDeadline removes the read deadline: the body was read, and the request waits.
+func (s *Server) clearReadDeadline(c *call) error {
 	err := http.NewResponseController(c.w).SetReadDeadline(time.Time{})
 	if errors.Is(err, http.ErrNotSupported) {
 		return nil

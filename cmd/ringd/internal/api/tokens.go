@@ -1,8 +1,5 @@
-// This file owns the secrets by which callers over TCP are known: whose one
-// is, until when, and how often somebody may present a wrong one.
-//
-// It refuses secrets that could be guessed, and keeps digests only. What a token
-// may do is the business of package api, which asks here.
+// The tokens of callers over TCP: their owners, their expiry, and the limit of wrong tokens from one address.
+// Secrets that could be guessed are refused, and only digests are kept.
 
 package api
 
@@ -21,21 +18,19 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// What a caller is told apart by nobody but the audit log: over the wire the first
-// three are one.
+// Only the audit log tells these errors apart. The caller gets the same answer for the first three.
 var (
 	ErrTokenMissing = errors.New("no token")
 	ErrUnknown      = errors.New("no such token")
 	ErrExpired      = errors.New("the token has expired")
-	// ErrTooMany: too many wrong tokens came from the address; this one was not
-	// looked at.
+	// ErrTooMany: the address sent too many wrong tokens. This one was not checked.
 	ErrTooMany = errors.New("too many wrong tokens from this address")
 )
 
 const (
-	leastBytes    = 32  // of chance in a secret
-	leastDistinct = 16  // different bytes among them; 32 random ones have 22 or more
-	mostText      = 512 // of a secret as it is sent
+	leastBytes    = 32  // random bytes of a secret
+	leastDistinct = 16  // different bytes in a secret; 32 random ones have 22 or more
+	mostText      = 512 // length of a secret as it is sent
 	mostAddresses = 4096
 
 	defaultBurst = 10
@@ -44,28 +39,27 @@ const (
 
 var name = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 
-// IssuedToken is one secret. Its zero Expires never comes.
+// IssuedToken is one token. A zero Expires means never.
 type IssuedToken struct {
 	Name    string
-	Secret  string // exactly as it is sent; see CheckSecret
+	Secret  string // exactly as sent; see CheckTokenSecret
 	Expires time.Time
 }
 
-// TokensConfig is what a Gate holds. Zero Burst and Every take 10, and 5 s.
+// TokensConfig configures a gate. Zero Burst and Every mean 10, and 5 s.
 type TokensConfig struct {
 	Tokens []IssuedToken
-	Burst  int           // wrong tokens that one address may present at once
-	Every  time.Duration // and how long it waits for each one more
+	Burst  int           // wrong tokens that one address may send at once
+	Every  time.Duration // wait of an address for each further one
 }
 
-// CheckTokenSecret refuses a secret that is not at least 32 bytes of chance, in
-// hexadecimal or base64: what openssl rand -hex 32 and openssl rand -base64 32
-// print. The error never holds the secret.
+// CheckTokenSecret returns an error unless the secret is at least 32 random bytes in hexadecimal or base64,
+// as openssl rand -hex 32 and openssl rand -base64 32 print them. The error never contains the secret.
 func CheckTokenSecret(secret string) error {
 	if len(secret) > mostText {
 		return fmt.Errorf("is longer than %d characters", mostText)
 	}
-	if strings.ContainsAny(secret, "\r\n") { // the decoder skips them, a header cannot hold them
+	if strings.ContainsAny(secret, "\r\n") { // the decoder skips them, but a header cannot contain them
 		return errors.New("holds a line end")
 	}
 	raw, err := hex.DecodeString(secret)
@@ -88,7 +82,7 @@ func CheckTokenSecret(secret string) error {
 	return nil
 }
 
-// checkTokenName refuses what is no name of a token.
+// checkTokenName returns an error for an invalid name of a token.
 func checkTokenName(s string) error {
 	if !name.MatchString(s) {
 		return fmt.Errorf("%q is not a token name: want lower-case letters, digits, dots and dashes, at most 63", s)
@@ -96,14 +90,14 @@ func checkTokenName(s string) error {
 	return nil
 }
 
-// tokenGate knows tokens, and who presents wrong ones. It is safe for concurrent use.
+// tokenGate checks tokens, and limits addresses that send wrong ones. It is safe for concurrent use.
 type tokenGate struct {
 	entries []entry
 	cfg     TokensConfig
 
-	mu      sync.Mutex
-	sources map[string]*tokensSource
-	rest    *tokensSource // of all addresses that sources has no room for
+	mu       sync.Mutex
+	sources  map[string]*tokenSource
+	overflow *tokenSource // shared by all addresses for which sources has no space
 }
 
 type entry struct {
@@ -112,14 +106,13 @@ type entry struct {
 	expires time.Time
 }
 
-// source is one address that has presented wrong tokens.
-type tokensSource struct {
+// tokenSource is one address that has sent wrong tokens.
+type tokenSource struct {
 	limit *rate.Limiter
-	told  bool // its attempts are refused unseen, and somebody was told
+	told  bool // its attempts are not checked, and this was reported
 }
 
-// NewTokens returns a gate. It refuses names and secrets that stand there twice: one
-// secret is one caller.
+// NewTokens returns a gate. It refuses duplicate names and secrets: one secret is one caller.
 func NewTokens(cfg TokensConfig) (*tokenGate, error) {
 	if cfg.Burst <= 0 {
 		cfg.Burst = defaultBurst
@@ -127,7 +120,7 @@ func NewTokens(cfg TokensConfig) (*tokenGate, error) {
 	if cfg.Every <= 0 {
 		cfg.Every = defaultEvery
 	}
-	g := &tokenGate{sources: map[string]*tokensSource{}}
+	g := &tokenGate{sources: map[string]*tokenSource{}}
 	names, digests := map[string]bool{}, map[[sha256.Size]byte]string{}
 	for _, t := range cfg.Tokens {
 		if err := checkTokenName(t.Name); err != nil {
@@ -147,33 +140,33 @@ func NewTokens(cfg TokensConfig) (*tokenGate, error) {
 		names[t.Name], digests[d] = true, t.Name
 		g.entries = append(g.entries, entry{digest: d, name: t.Name, expires: t.Expires})
 	}
-	cfg.Tokens = nil // the secrets themselves are not kept
+	cfg.Tokens = nil // do not keep the secrets themselves
 	g.cfg = cfg
-	g.rest = g.source()
+	g.overflow = g.source()
 	return g, nil
 }
 
-func (g *tokenGate) source() *tokensSource {
-	return &tokensSource{limit: rate.NewLimiter(rate.Every(g.cfg.Every), g.cfg.Burst)}
+func (g *tokenGate) source() *tokenSource {
+	return &tokenSource{limit: rate.NewLimiter(rate.Every(g.cfg.Every), g.cfg.Burst)}
 }
 
-// tokenHolder is whose a token is, and until when; a zero Expires never comes.
+// tokenHolder is the owner of a token and its expiry. A zero Expires means never.
 type tokenHolder struct {
 	Name    string
 	Expires time.Time
 }
 
-// TokenAttempt is one token that was presented.
+// TokenAttempt is one received token.
 type TokenAttempt struct {
 	From   string // address; wrong tokens are counted by it
-	Secret string // "": none was sent
-	Proved bool   // the connection has shown a right one before: it is looked at in any case
+	Secret string // empty if none was sent
+	Proved bool   // the connection has sent a valid token before, so this one is always checked
 	Now    time.Time
 }
 
-// Check says whose the secret is. Errors: ErrMissing, ErrUnknown, ErrExpired,
-// ErrTooMany. record: the refusal is one to write down; those that follow an
-// ErrTooMany from one address are not, so that nobody fills the log.
+// Check returns the owner of the secret. Errors: ErrMissing, ErrUnknown, ErrExpired, ErrTooMany. record
+// reports whether the refusal should be recorded. After an ErrTooMany, further refusals of the address are
+// not, so that no caller can fill the log.
 func (g *tokenGate) Check(a TokenAttempt) (_ tokenHolder, record bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -181,7 +174,7 @@ func (g *tokenGate) Check(a TokenAttempt) (_ tokenHolder, record bool, err error
 	if !known && len(g.sources) >= mostAddresses {
 		g.forget(a.Now)
 		if len(g.sources) >= mostAddresses {
-			from, known = g.rest, true
+			from, known = g.overflow, true
 		}
 	}
 	if known && !a.Proved && from.limit.TokensAt(a.Now) < 1 {
@@ -206,8 +199,7 @@ func (g *tokenGate) Check(a TokenAttempt) (_ tokenHolder, record bool, err error
 	return tokenHolder{}, first, err
 }
 
-// find does the same work whatever it finds: all digests are compared, each in
-// constant time.
+// find does the same work for any secret: it compares all digests, each in constant time.
 func (g *tokenGate) find(secret string, now time.Time) (tokenHolder, error) {
 	presented := sha256.Sum256([]byte(secret))
 	at := -1
@@ -228,7 +220,7 @@ func (g *tokenGate) find(secret string, now time.Time) (tokenHolder, error) {
 	return tokenHolder{Name: e.name, Expires: e.expires}, nil
 }
 
-// forget drops the addresses that have waited long enough.
+// forget removes the addresses that have waited long enough.
 func (g *tokenGate) forget(now time.Time) {
 	for from, s := range g.sources {
 		if s.limit.TokensAt(now) >= float64(g.cfg.Burst) {

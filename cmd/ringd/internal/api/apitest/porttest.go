@@ -1,5 +1,4 @@
-// Package apitest makes certificates and tokens for the tests of whatever speaks
-// TLS with a port.
+// Package apitest makes certificates and tokens for tests of TLS clients and servers. Only tests call it.
 package apitest
 
 import (
@@ -18,7 +17,7 @@ import (
 	"time"
 )
 
-// T is what is needed of a test.
+// T is the part of testing.TB that the package needs.
 type T interface {
 	Helper()
 	Fatal(args ...any)
@@ -31,7 +30,7 @@ type Authority struct {
 	PEM  []byte
 }
 
-// New returns an authority of its own.
+// New returns a new authority.
 func New(t T) *Authority {
 	t.Helper()
 	a := &Authority{key: key(t)}
@@ -48,18 +47,18 @@ func New(t T) *Authority {
 	return a
 }
 
-// Pool trusts a.
+// Pool returns a pool that trusts a.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
 	return pool
 }
 
-// Files are where a certificate and its key lie.
+// Files are the paths of a certificate, its key and the authority.
 type Files struct{ Cert, Key, CA string }
 
-// Write signs a certificate for 127.0.0.1 under a name, and writes it, its key and
-// the authority into dir. Files that are there are replaced at once.
+// Write signs a certificate for 127.0.0.1 under a name. It writes the certificate, its key and the authority
+// to dir, and replaces existing files atomically.
 func (a *Authority) Write(t T, dir, name string) Files {
 	t.Helper()
 	k, form := key(t), template(t, name)
@@ -80,7 +79,7 @@ func (a *Authority) Write(t T, dir, name string) Files {
 	return f
 }
 
-// Pair reads the files of a client.
+// Pair reads the certificate and key of a client.
 func (f Files) Pair(t T) tls.Certificate {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
@@ -90,7 +89,7 @@ func (f Files) Pair(t T) tls.Certificate {
 	return pair
 }
 
-// Secret is a new token.
+// Secret returns a new token.
 func Secret() string {
 	b := make([]byte, 32)
 	_, _ = rand.Read(b) // never fails

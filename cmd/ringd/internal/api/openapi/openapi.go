@@ -1,7 +1,6 @@
-// Package openapi makes the OpenAPI document of the harness API from the route
-// table and the Go types of schema/wire. Only its test runs it: the test holds
-// docs/openapi.json and the copy that the server embeds to what the code says,
-// and writes both with RINGD_UPDATE=1. The daemon does not contain it.
+// Package openapi owns the generator of the OpenAPI document of the harness API, from the route table and the
+// Go types of schema/wire. Only its test calls it. The test compares docs/openapi.json and the copy that the
+// server embeds with the code, and writes both with RINGD_UPDATE=1. The daemon does not contain this package.
 package openapi
 
 import (
@@ -20,36 +19,36 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Config says where the documentation of the types comes from.
+// Config names the source of the type documentation.
 type Config struct {
 	Module string // module path
 	Root   string // folder of the module
 }
 
-// documented are the packages whose comments become descriptions.
+// documented returns the packages whose comments become descriptions.
 func documented() []string {
 	return []string{"schema/wire", "profiles"}
 }
 
 type object = map[string]any
 
-// maker collects the schemas that routes refer to.
-type maker struct {
+// generator collects the schemas that routes use.
+type generator struct {
 	reflector *jsonschema.Reflector
 	schemas   object
 	types     map[string]reflect.Type // structs by name
 }
 
-// Document returns the document, indented, with keys in order.
+// Document returns the document, indented, with sorted keys.
 func Document(cfg Config) ([]byte, error) {
-	m := &maker{schemas: object{}, types: map[string]reflect.Type{}, reflector: &jsonschema.Reflector{
-		Anonymous: true, AllowAdditionalProperties: true, Mapper: mapped, Namer: nameOf}}
+	m := &generator{schemas: object{}, types: map[string]reflect.Type{}, reflector: &jsonschema.Reflector{
+		Anonymous: true, AllowAdditionalProperties: true, Mapper: textSchema, Namer: nameOf}}
 	for _, p := range documented() {
 		if err := m.reflector.AddGoComments(cfg.Module, cfg.Root+"/"+p); err != nil {
 			return nil, fmt.Errorf("read the comments of %s: %w", p, err)
 		}
 	}
-	m.comments(cfg)
+	m.mapComments(cfg)
 	paths := object{}
 	for _, r := range api.Routes() {
 		op, err := m.operation(r)
@@ -78,9 +77,9 @@ func Document(cfg Config) ([]byte, error) {
 	}, "", "  ")
 }
 
-// comments turns keys of the form <path of a folder>.Type into those that the
-// reflector looks for: the folder may be absolute.
-func (m *maker) comments(cfg Config) {
+// mapComments converts keys of the form <path of a folder>.Type to those that the reflector expects: the folder
+// may be absolute.
+func (m *generator) mapComments(cfg Config) {
 	out := map[string]string{}
 	for k, v := range m.reflector.CommentMap {
 		for _, p := range documented() {
@@ -92,7 +91,7 @@ func (m *maker) comments(cfg Config) {
 	m.reflector.CommentMap = out
 }
 
-// nameOf names a type: what a policy says about approvals is not an approval.
+// nameOf returns the schema name of a type. The approval in a policy is not the approval of a call.
 func nameOf(t reflect.Type) string {
 	if t == reflect.TypeFor[profiles.Approval]() {
 		return "ApprovalGrant"
@@ -103,8 +102,8 @@ func nameOf(t reflect.Type) string {
 	return t.Name()
 }
 
-// mapped gives the types that write themselves as text.
-func mapped(t reflect.Type) *jsonschema.Schema {
+// textSchema returns the schema of types that are encoded as text.
+func textSchema(t reflect.Type) *jsonschema.Schema {
 	switch t {
 	case reflect.TypeFor[profiles.Verdict]():
 		return &jsonschema.Schema{Type: "string", Enum: []any{"allow", "ask", "deny"}}
@@ -115,7 +114,7 @@ func mapped(t reflect.Type) *jsonschema.Schema {
 	}
 }
 
-func (m *maker) operation(r api.Route) (object, error) {
+func (m *generator) operation(r api.Route) (object, error) {
 	op := object{"operationId": r.Name, "summary": r.Summary}
 	if len(r.Roles) > 0 {
 		op["x-roles"] = r.Roles
@@ -190,8 +189,8 @@ func parameters(r api.Route) []any {
 	return out
 }
 
-// ref returns a reference to the schema of v's type, which it adds.
-func (m *maker) ref(v any) (object, error) {
+// ref returns a reference to the schema of v's type, and adds that schema.
+func (m *generator) ref(v any) (object, error) {
 	if many, ok := v.(api.OneOrMore); ok {
 		one, err := m.ref(many.Of)
 		if err != nil {
@@ -212,7 +211,7 @@ func (m *maker) ref(v any) (object, error) {
 	if err := json.Unmarshal(raw, &schema); err != nil {
 		return nil, err
 	}
-	m.note(reflect.TypeOf(v))
+	m.addTypes(reflect.TypeOf(v))
 	defs, _ := schema["$defs"].(object)
 	for name, def := range defs {
 		def = m.tidy(name, def)
@@ -225,25 +224,25 @@ func (m *maker) ref(v any) (object, error) {
 	return object{"$ref": ref}, nil
 }
 
-// note remembers the struct types below t by name.
-func (m *maker) note(t reflect.Type) {
+// addTypes records the struct types below t by name.
+func (m *generator) addTypes(t reflect.Type) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Array:
-		m.note(t.Elem())
+		m.addTypes(t.Elem())
 	case reflect.Struct:
 		if m.types[nameOf(t)] == t {
 			return
 		}
 		m.types[nameOf(t)] = t
 		for i := range t.NumField() {
-			m.note(t.Field(i).Type)
+			m.addTypes(t.Field(i).Type)
 		}
 	}
 }
 
-// tidy drops what has no place inside a document, and orders what has no order.
-// A field with omitzero is not required; the reflector knows only omitempty.
-func (m *maker) tidy(name string, def any) any {
+// tidy removes keys that are not valid inside a document, and sorts unordered lists. A field with omitzero is
+// not required; the reflector knows only omitempty.
+func (m *generator) tidy(name string, def any) any {
 	o, ok := def.(object)
 	if !ok {
 		return def

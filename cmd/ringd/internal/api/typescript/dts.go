@@ -1,9 +1,7 @@
-// Package typescript owns the TypeScript declarations that tell an agent which bridges
-// it may call: one function for each grant, its types made from the grant's JSON
-// Schemas. It is pure text from data. What a schema says that TypeScript cannot
-// say stands in a comment or is left wider; the ring checks the schema itself.
-//
-// The API calls it for GET /v1/agents/{agent}/types.d.ts.
+// Package typescript owns the TypeScript declarations that list the bridges of an agent: one function for
+// each grant, with types made from the grant's JSON Schemas. A part of a schema that TypeScript cannot
+// express is in a comment or is left wider, and the ring checks the schema itself. The API calls it for GET
+// /v1/agents/{agent}/types.d.ts.
 package typescript
 
 import (
@@ -16,8 +14,8 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Declare writes the declarations of an agent's bridges. The same grants give
-// the same text. An error is a schema that is not JSON.
+// Declare returns the declarations of an agent's bridges. Equal grants have equal text. An error means that a
+// schema is not JSON.
 func Declare(agent, revision string, bridges map[string]profiles.Bridge) (string, error) {
 	w := &writer{taken: map[string]bool{}}
 	w.line(0, "// The bridges of agent %s. Generated from policy %s; do not edit.", oneLine(agent), oneLine(revision))
@@ -25,7 +23,7 @@ func Declare(agent, revision string, bridges map[string]profiles.Bridge) (string
 	w.line(0, "")
 	w.line(0, "/** The inputs of the run, frozen. */")
 	w.line(0, "declare const inputs: Readonly<Record<string, unknown>>;")
-	if b, ok := bridges[fetchName]; ok { // first: its types keep their names
+	if b, ok := bridges[fetchName]; ok { // first, so that its types keep their names
 		w.line(0, "")
 		w.fetch(note(b))
 	}
@@ -46,7 +44,7 @@ func Declare(agent, revision string, bridges map[string]profiles.Bridge) (string
 
 type writer struct {
 	text  strings.Builder
-	taken map[string]bool // names of types
+	taken map[string]bool // used names of types
 }
 
 func (w *writer) line(indent int, format string, args ...any) {
@@ -67,7 +65,7 @@ func (w *writer) bridge(name string, b profiles.Bridge) error {
 	base := pascal(name)
 	params := "...args: unknown[]"
 	if len(b.Arguments) > 0 {
-		input, err := w.named(base+"Input", b.Arguments)
+		input, err := w.writeType(base+"Input", b.Arguments)
 		if err != nil {
 			return fmt.Errorf("arguments: %w", err)
 		}
@@ -76,7 +74,7 @@ func (w *writer) bridge(name string, b profiles.Bridge) error {
 	result := "unknown"
 	if len(b.Result) > 0 {
 		var err error
-		if result, err = w.named(base+"Result", b.Result); err != nil {
+		if result, err = w.writeType(base+"Result", b.Result); err != nil {
 			return fmt.Errorf("result: %w", err)
 		}
 	}
@@ -85,7 +83,7 @@ func (w *writer) bridge(name string, b profiles.Bridge) error {
 	return nil
 }
 
-// note says what a call takes.
+// note returns a comment on what a call needs.
 func note(b profiles.Bridge) string {
 	switch text := limits(b.Limits); {
 	case b.Approval == nil:
@@ -98,15 +96,15 @@ func note(b profiles.Bridge) string {
 	}
 }
 
-// named writes schema as a type of that name, and what it refers to.
-func (w *writer) named(name string, schema []byte) (string, error) {
+// writeType writes schema as a type with that name, and the types that it refers to.
+func (w *writer) writeType(name string, schema []byte) (string, error) {
 	root, err := parse(schema)
 	if err != nil {
 		return "", err
 	}
-	name = w.free(name)
-	s := &scope{writer: w, root: root, name: name, refs: map[string]string{"#": name}}
-	text := s.of(root, 0, 0)
+	name = w.freeName(name)
+	s := &converter{writer: w, root: root, name: name, refs: map[string]string{"#": name}}
+	text := s.typeOf(root, 0, 0)
 	for _, line := range comment(root) {
 		w.line(0, "%s", line)
 	}
@@ -117,7 +115,7 @@ func (w *writer) named(name string, schema []byte) (string, error) {
 		for _, line := range comment(next.node) {
 			w.line(0, "%s", line)
 		}
-		w.line(0, "type %s = %s;", next.name, s.of(next.node, 0, 0))
+		w.line(0, "type %s = %s;", next.name, s.typeOf(next.node, 0, 0))
 	}
 	return name, nil
 }
@@ -144,8 +142,8 @@ func (w *writer) function(parts []string, signature, note string) {
 	w.line(0, "}")
 }
 
-// free returns name, or name with a number when it is taken.
-func (w *writer) free(name string) string {
+// freeName returns name, or name with a number if it is used.
+func (w *writer) freeName(name string) string {
 	out := name
 	for n := 2; w.taken[out]; n++ {
 		out = fmt.Sprintf("%s%d", name, n)
@@ -158,7 +156,7 @@ func limits(l profiles.BridgeLimits) string {
 	return fmt.Sprintf("At most %d calls in a run, %d at once.", l.CallsPerRun, l.Concurrent)
 }
 
-// pascal makes a type's name of a dotted one.
+// pascal converts a dotted name to the name of a type.
 func pascal(name string) string {
 	var b strings.Builder
 	up := true
@@ -179,8 +177,7 @@ func pascal(name string) string {
 	return "T" + b.String()
 }
 
-// identifier is true for names that need no quotes. Only ASCII: others get
-// quotes, which is always right.
+// identifier reports whether a name needs no quotes. Only ASCII names do: quotes are always valid.
 func identifier(s string) bool {
 	for i, r := range s {
 		switch {

@@ -1,9 +1,9 @@
 package typescript
 
-// fetchName is the bridge that programs know as the platform's fetch: docs/FETCH.md.
+// fetchName is the bridge that programs use as the platform's fetch; see docs/FETCH.md.
 const fetchName = "fetch"
 
-// fetchTypes are what comes with it.
+// fetchTypes are the types of fetch.
 const fetchTypes = `type HeadersInit = Headers | Record<string, string> | Iterable<readonly [string, string]>;
 type BodyInit = string | ArrayBuffer | ArrayBufferView | URLSearchParams;
 interface RequestInit {
@@ -133,8 +133,8 @@ declare class TextDecoder {
   decode(bytes?: ArrayBuffer | ArrayBufferView): string;
 }`
 
-// fetch writes what the name stands for. A schema of the policy is about what the
-// host is asked, not about these types: the ring checks it.
+// fetch writes the declaration of fetch. A schema in the policy is about the request to the host, not about
+// these types; the ring checks it.
 func (w *writer) fetch(note string) {
 	for _, name := range []string{"HeadersInit", "BodyInit", "RequestInit", "Headers", "Request", "Response",
 		"AbortSignal", "AbortController",

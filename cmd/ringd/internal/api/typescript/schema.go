@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// maxDepth bounds the nesting of one type; deeper parts are unknown.
+// maxDepth limits the nesting of one type. Deeper parts are unknown.
 const maxDepth = 32
 
-// maxTypes bounds how many definitions one schema brings.
+// maxTypes limits the definitions of one schema.
 const maxTypes = 200
 
-// scope turns one schema document into types.
-type scope struct {
+// converter converts one schema document to types.
+type converter struct {
 	writer *writer
 	root   any
 	name   string
-	refs   map[string]string // $ref -> name of the type
+	refs   map[string]string // $ref to the name of the type
 	wanted []wanted
 }
 
@@ -30,7 +30,7 @@ type wanted struct {
 	node any
 }
 
-// parse reads a schema: an object or a boolean.
+// parse parses a schema, which is an object or a boolean.
 func parse(schema []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(schema))
 	dec.UseNumber()
@@ -41,9 +41,9 @@ func parse(schema []byte) (any, error) {
 	return v, nil
 }
 
-// of is the type of a schema. What it cannot say is wider, never narrower: a
-// value the schema allows fits the type.
-func (s *scope) of(node any, indent, depth int) string {
+// typeOf returns the type of a schema. A part that TypeScript cannot express becomes wider, never narrower: every
+// value that the schema allows fits the type.
+func (s *converter) typeOf(node any, indent, depth int) string {
 	switch n := node.(type) {
 	case bool:
 		if n {
@@ -60,8 +60,8 @@ func (s *scope) of(node any, indent, depth int) string {
 	}
 }
 
-func (s *scope) object(n map[string]any, indent, depth int) string {
-	var parts []string // all hold at once
+func (s *converter) object(n map[string]any, indent, depth int) string {
+	var parts []string // parts of an intersection
 	if ref, ok := n["$ref"].(string); ok {
 		parts = append(parts, s.ref(ref))
 	}
@@ -76,7 +76,7 @@ func (s *scope) object(n map[string]any, indent, depth int) string {
 		parts = append(parts, union(options))
 	}
 	if len(parts) == 0 || n["properties"] != nil {
-		if t := s.typed(n, indent, depth); t != "unknown" {
+		if t := s.keywordType(n, indent, depth); t != "unknown" {
 			parts = append(parts, t)
 		}
 	}
@@ -91,16 +91,16 @@ func (s *scope) object(n map[string]any, indent, depth int) string {
 	return intersection(parts)
 }
 
-func (s *scope) each(list []any, indent, depth int) []string {
+func (s *converter) each(list []any, indent, depth int) []string {
 	out := make([]string, len(list))
 	for i, v := range list {
-		out[i] = s.of(v, indent, depth)
+		out[i] = s.typeOf(v, indent, depth)
 	}
 	return out
 }
 
-// typed is the part of a schema that "type" and its keywords say.
-func (s *scope) typed(n map[string]any, indent, depth int) string {
+// keywordType returns the type for "type" and its keywords.
+func (s *converter) keywordType(n map[string]any, indent, depth int) string {
 	var kinds []string
 	switch t := n["type"].(type) {
 	case string:
@@ -112,8 +112,8 @@ func (s *scope) typed(n map[string]any, indent, depth int) string {
 			}
 		}
 	default:
-		// Without "type" the keywords bind only values of their kind, so
-		// a closed statement can be made of none but the obvious ones.
+		// Without "type" the keywords bind only values of their kind, so only the obvious cases have a closed
+		// type.
 		switch {
 		case n["properties"] != nil:
 			kinds = []string{"object"}
@@ -128,7 +128,7 @@ func (s *scope) typed(n map[string]any, indent, depth int) string {
 	return union(out)
 }
 
-func (s *scope) kind(k string, n map[string]any, indent, depth int) string {
+func (s *converter) kind(k string, n map[string]any, indent, depth int) string {
 	switch k {
 	case "string", "boolean", "null":
 		return k
@@ -137,21 +137,21 @@ func (s *scope) kind(k string, n map[string]any, indent, depth int) string {
 	case "array":
 		return s.array(n, indent, depth)
 	case "object":
-		return s.members(n, indent, depth)
+		return s.objectType(n, indent, depth)
 	default:
 		return "unknown"
 	}
 }
 
-func (s *scope) array(n map[string]any, indent, depth int) string {
+func (s *converter) array(n map[string]any, indent, depth int) string {
 	rest := "unknown"
 	items, hasItems := n["items"]
 	if hasItems {
-		rest = s.of(items, indent, depth)
+		rest = s.typeOf(items, indent, depth)
 	}
 	prefix, ok := n["prefixItems"].([]any)
 	if !ok {
-		return wrap(rest) + "[]"
+		return parenthesise(rest) + "[]"
 	}
 	least := 0
 	if m, ok := n["minItems"].(json.Number); ok {
@@ -162,17 +162,17 @@ func (s *scope) array(n map[string]any, indent, depth int) string {
 	parts := s.each(prefix, indent, depth)
 	for i := range parts {
 		if i >= least {
-			parts[i] = wrap(parts[i]) + "?"
+			parts[i] = parenthesise(parts[i]) + "?"
 		}
 	}
 	if rest != "never" {
-		parts = append(parts, "..."+wrap(rest)+"[]")
+		parts = append(parts, "..."+parenthesise(rest)+"[]")
 	}
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// members is an object type: its properties, then what else it may have.
-func (s *scope) members(n map[string]any, indent, depth int) string {
+// objectType returns an object type: its properties, then the rest.
+func (s *converter) objectType(n map[string]any, indent, depth int) string {
 	props, _ := n["properties"].(map[string]any)
 	required := map[string]bool{}
 	if list, ok := n["required"].([]any); ok {
@@ -182,7 +182,7 @@ func (s *scope) members(n map[string]any, indent, depth int) string {
 			}
 		}
 	}
-	more := s.more(n, indent, depth)
+	more := s.indexType(n, indent, depth)
 	if len(props) == 0 && len(required) == 0 {
 		switch more {
 		case "":
@@ -204,7 +204,7 @@ func (s *scope) members(n map[string]any, indent, depth int) string {
 		if required[name] {
 			mark = ""
 		}
-		fmt.Fprintf(&b, "%s%s%s: %s;\n", pad, key(name), mark, s.of(props[name], indent+1, depth))
+		fmt.Fprintf(&b, "%s%s%s: %s;\n", pad, key(name), mark, s.typeOf(props[name], indent+1, depth))
 	}
 	for _, name := range slices.Sorted(maps.Keys(required)) {
 		if _, ok := props[name]; !ok {
@@ -212,35 +212,35 @@ func (s *scope) members(n map[string]any, indent, depth int) string {
 		}
 	}
 	if more != "never" {
-		// An index signature must fit the named members too, so it is unknown.
+		// An index signature must also fit the named members, so its type is unknown.
 		fmt.Fprintf(&b, "%s[name: string]: unknown;\n", pad)
 	}
 	b.WriteString(strings.Repeat("  ", indent) + "}")
 	return b.String()
 }
 
-// more is the type of members without a name of their own: "" when nothing is
-// said about them, "never" when there may be none.
-func (s *scope) more(n map[string]any, indent, depth int) string {
+// indexType returns the type of members without a name. It is "" if the schema does not say, and "never" if there
+// may be none.
+func (s *converter) indexType(n map[string]any, indent, depth int) string {
 	var parts []string
 	if patterns, ok := n["patternProperties"].(map[string]any); ok {
 		for _, p := range slices.Sorted(maps.Keys(patterns)) {
-			parts = append(parts, s.of(patterns[p], indent, depth))
+			parts = append(parts, s.typeOf(patterns[p], indent, depth))
 		}
 	}
 	v, ok := n["additionalProperties"]
 	if !ok {
 		return ""
 	}
-	if t := s.of(v, indent, depth); t != "never" || len(parts) == 0 {
+	if t := s.typeOf(v, indent, depth); t != "never" || len(parts) == 0 {
 		parts = append(parts, t)
 	}
 	return union(parts)
 }
 
-// ref is the name of the type that a $ref leads to. References out of the
-// document are unknown; the compiler refuses them anyway.
-func (s *scope) ref(ref string) string {
+// ref returns the name of the type of a $ref. References out of the document are unknown, and the compiler
+// refuses them.
+func (s *converter) ref(ref string) string {
 	if name, ok := s.refs[ref]; ok {
 		return name
 	}
@@ -260,7 +260,7 @@ func (s *scope) ref(ref string) string {
 			return "unknown"
 		}
 	}
-	name := s.writer.free(s.name + pascal(last))
+	name := s.writer.freeName(s.name + pascal(last))
 	s.refs[ref] = name
 	s.wanted = append(s.wanted, wanted{name, node})
 	return name
@@ -300,9 +300,9 @@ func key(name string) string {
 	return quoted(name)
 }
 
-// quoted is a string literal that holds in TypeScript, whatever is inside.
+// quoted returns a valid TypeScript string literal for any text.
 func quoted(s string) string {
-	b, err := json.Marshal(s) // escapes <, >, & and the line separators, too
+	b, err := json.Marshal(s) // also escapes <, >, & and the line separators
 	if err != nil {
 		return `""`
 	}
@@ -345,20 +345,20 @@ func intersection(parts []string) string {
 		return out[0]
 	}
 	for i := range out {
-		out[i] = wrap(out[i])
+		out[i] = parenthesise(out[i])
 	}
 	return strings.Join(out, " & ")
 }
 
-// wrap puts a union or an intersection in brackets.
-func wrap(t string) string {
+// parenthesise adds parentheses to a union or an intersection.
+func parenthesise(t string) string {
 	if strings.Contains(t, " | ") || strings.Contains(t, " & ") {
 		return "(" + t + ")"
 	}
 	return t
 }
 
-// comment is the documentation of a schema as lines of a comment.
+// comment returns the documentation of a schema as lines of a comment.
 func comment(node any) []string {
 	n, ok := node.(map[string]any)
 	if !ok {

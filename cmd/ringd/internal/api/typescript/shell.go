@@ -1,9 +1,9 @@
 package typescript
 
-// shellName is the bridge that runs a script on the shell executor: docs/API.md.
+// shellName is the bridge that runs a script on the shell executor; see docs/API.md.
 const shellName = "shell"
 
-// shellTypes are what comes with it.
+// shellTypes are the types of shell.
 const shellTypes = `interface ShellInput {
   script: string;
   stdin?: string;
@@ -24,7 +24,7 @@ interface ShellResult {
   session_error?: string;
 }`
 
-// shell writes what the name stands for. Where the policy has schemas, they do.
+// shell writes the declaration of shell. Schemas of the policy replace its types.
 func (w *writer) shell(note string) {
 	w.line(0, "")
 	w.taken["ShellInput"], w.taken["ShellResult"] = true, true

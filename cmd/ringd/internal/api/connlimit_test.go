@@ -9,20 +9,20 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/api"
 )
 
-// line is a connection that counts how often it was closed.
-type line struct {
+// tcpConn is a connection that counts how often it was closed.
+type tcpConn struct {
 	net.Conn
 	closed int
 	err    error
 }
 
-func (l *line) Close() error { l.closed++; return l.err }
+func (l *tcpConn) Close() error { l.closed++; return l.err }
 
 func TestRoom(t *testing.T) {
 	r := api.NewRoom[string](2, 3)
 	admit := func(from string, want bool) net.Conn {
 		t.Helper()
-		l := &line{err: errors.New("cut")}
+		l := &tcpConn{err: errors.New("cut")}
 		c, ok := r.Admit(l, from)
 		if ok != want || (c != nil) != want || (l.closed == 0) != want {
 			t.Errorf("%s: admitted %v, closed %d times", from, ok, l.closed)
@@ -54,10 +54,10 @@ func prove(all ...net.Conn) {
 // has the most without a known caller is closed for one that has fewer.
 func TestStrangersMakeRoom(t *testing.T) {
 	r := api.NewRoom[string](3, 4)
-	lines := map[string]*line{}
+	lines := map[string]*tcpConn{}
 	admit := func(name string, want bool) net.Conn {
 		t.Helper()
-		lines[name] = &line{}
+		lines[name] = &tcpConn{}
 		c, ok := r.Admit(lines[name], name[:1])
 		if ok != want {
 			t.Errorf("%s: admitted %v", name, ok)

@@ -1,10 +1,6 @@
-// This file opens the API to callers: the Unix socket, and the TCP ports that
-// the configuration names. Callers can connect before it is open, and are
-// answered once it is.
-//
-// It refuses a configuration whose secrets or certificates do not hold, and joins
-// what package api leaves to its owner: tokens are read, and refused ones are
-// written to the audit log. cmd/ringd calls it.
+// Listeners opens the API to callers: the Unix socket, and the TCP ports of the configuration. Callers can
+// connect before Open, and are answered afterwards. A configuration with invalid secrets or certificates is
+// refused. cmd/ringd calls it.
 
 package api
 
@@ -24,19 +20,19 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 )
 
-// listenersRecorder writes the audit log; *records.Recorder does.
-type listenersRecorder interface {
+// recorder writes the audit log; *records.Recorder does.
+type recorder interface {
 	Append(ctx context.Context, r audit.Record, d audit.Durability) (audit.Head, error)
 }
 
-// ListenersConfig is what a Door needs; all of it is required, but Metrics.
+// ListenersConfig configures Listeners. All fields but Metrics are required.
 type ListenersConfig struct {
 	File     config.File
 	Env      config.Environment
-	UID      uint32 // the daemon's own
+	UID      uint32 // of the daemon
 	Daemon   *daemon.Daemon
 	Lockdown *lockdown.Lock
-	Recorder listenersRecorder
+	Recorder recorder
 	Metrics  *metrics.Metrics
 	Now      func() time.Time
 	Logger   *slog.Logger
@@ -50,9 +46,9 @@ type Listeners struct {
 	open   bool
 }
 
-// NewListeners listens everywhere, or nowhere.
+// NewListeners opens all listeners, or none.
 func NewListeners(cfg ListenersConfig) (_ *Listeners, err error) {
-	callers, err := callers(cfg.File.Tokens, cfg.Env)
+	callers, err := readTokens(cfg.File.Tokens, cfg.Env)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +61,7 @@ func NewListeners(cfg ListenersConfig) (_ *Listeners, err error) {
 		Roles:      Roles{Harness: r.Harness, Approver: r.Approver, Operator: r.Operator, Viewer: r.Viewer},
 		Approvers:  cfg.File.Approvers, UID: cfg.UID, PID: os.Getpid(), Meter: cfg.Metrics, Now: cfg.Now,
 		Logger: cfg.Logger,
-		Tokens: callers, Refused: cfg.refused,
+		Tokens: callers, Refused: cfg.recordRefusal,
 	})
 	if err != nil {
 		return nil, err
@@ -74,12 +70,12 @@ func NewListeners(cfg ListenersConfig) (_ *Listeners, err error) {
 		p, err := Open(PortConfig{Address: l.TCP, Cert: l.TLS.Cert, Key: l.TLS.Key, ClientCA: l.ClientCA,
 			Logger: cfg.Logger})
 		if err != nil {
-			return nil, errors.Join(err, d.shut())
+			return nil, errors.Join(err, d.closeListeners())
 		}
 		d.ports = append(d.ports, p)
 	}
 	if d.socket, err = Listen(cfg.File.Socket, cfg.File.SocketGroup); err != nil {
-		return nil, errors.Join(err, d.shut())
+		return nil, errors.Join(err, d.closeListeners())
 	}
 	for _, p := range d.ports {
 		cfg.Logger.Info("listening", "tcp", p.Addr().String())
@@ -87,8 +83,8 @@ func NewListeners(cfg ListenersConfig) (_ *Listeners, err error) {
 	return d, nil
 }
 
-// callers reads the secrets of tokens.
-func callers(list []config.Token, env config.Environment) ([]Token, error) {
+// readTokens reads the secrets of tokens.
+func readTokens(list []config.Token, env config.Environment) ([]Token, error) {
 	var out []Token
 	for _, t := range list {
 		secret, err := t.Secret().Value(env)
@@ -108,34 +104,34 @@ func callers(list []config.Token, env config.Environment) ([]Token, error) {
 	return out, nil
 }
 
-// refused writes down a caller over TCP without a valid token. It is
-// refused either way; a log that cannot be written ends all else by itself.
-func (c ListenersConfig) refused(ctx context.Context, r Refusal) {
+// recordRefusal records a TCP caller without a valid token. The caller is refused in any case. A log that cannot be
+// written stops everything else.
+func (c ListenersConfig) recordRefusal(ctx context.Context, r Refusal) {
 	rec := audit.Record{Kind: audit.RequestRefused, Detail: map[string]string{"from": r.From, "why": r.Why.Error()}}
 	if _, err := c.Recorder.Append(context.WithoutCancel(ctx), rec, audit.Written); err != nil {
 		c.Logger.Error("a refused token could not be recorded", "from", r.From, "error", err)
 	}
 }
 
-// Open answers callers. Requests outlive ctx: draining lets them finish.
+// Open starts answering. Requests may outlive ctx, so that they can finish while the daemon drains.
 func (d *Listeners) Open(ctx context.Context) {
 	d.open = true
 	d.server.Start(context.WithoutCancel(ctx), d.socket, d.ports...)
 }
 
-// Lost is closed when a listener of the open API has ended by itself.
+// Lost returns a channel that is closed when a listener of the open API fails.
 func (d *Listeners) Lost() <-chan struct{} { return d.server.Lost() }
 
-// Close ends the API, open or not.
+// Close closes the API, whether it is open or not.
 func (d *Listeners) Close(ctx context.Context) error {
 	if !d.open {
-		return d.shut()
+		return d.closeListeners()
 	}
 	return d.server.Close(ctx)
 }
 
-// shut stops listening, while the API is not open.
-func (d *Listeners) shut() error {
+// closeListeners closes the listeners of an API that is not open.
+func (d *Listeners) closeListeners() error {
 	var errs []error
 	if d.socket != nil {
 		errs = append(errs, d.socket.Close())

@@ -15,27 +15,26 @@ import (
 	"syscall"
 )
 
-// maxFile bounds a file of certificates or a key.
+// maxFile limits the size of a certificate or key file.
 const maxFile = 1 << 20
 
-// files is what lies on disk, as it was read last. Every handshake looks whether
-// it has changed.
-type files struct {
+// certFiles caches the files on disk. Every handshake checks whether they have changed.
+type certFiles struct {
 	cfg    PortConfig
 	logger *slog.Logger
 
 	mu     sync.Mutex
-	stamps []stamp // of what was read last, good or not
+	stamps []fileStamp // of the last read, valid or not
 	now    *tls.Config
 }
 
-// stamp tells one content of a file from another.
-type stamp struct {
+// fileStamp identifies the content of a file.
+type fileStamp struct {
 	info fs.FileInfo
 	err  bool
 }
 
-func (s stamp) same(o stamp) bool {
+func (s fileStamp) same(o fileStamp) bool {
 	if s.err || o.err {
 		return s.err == o.err
 	}
@@ -43,18 +42,17 @@ func (s stamp) same(o stamp) bool {
 		s.info.Size() == o.info.Size() && s.info.Mode() == o.info.Mode()
 }
 
-func readFiles(cfg PortConfig) (*files, error) {
-	f := &files{cfg: cfg, logger: cfg.Logger}
+func readFiles(cfg PortConfig) (*certFiles, error) {
+	f := &certFiles{cfg: cfg, logger: cfg.Logger}
 	f.stamps = f.look()
 	var err error
 	f.now, err = f.load()
 	return f, err
 }
 
-// server is the configuration of one connection: it takes what lies there at the
-// moment of the handshake. Its own versions stand for a client that is refused
-// before.
-func (f *files) server() *tls.Config {
+// server returns the TLS configuration. Each connection uses the files as they are at its handshake. The
+// versions set here apply to a client that is refused before.
+func (f *certFiles) server() *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
 		SessionTicketsDisabled: true,
@@ -62,13 +60,13 @@ func (f *files) server() *tls.Config {
 	}
 }
 
-// current reads the files again when they have changed. What does not hold is
-// logged once, and what stood before stands.
-func (f *files) current() *tls.Config {
+// current reads the files again if they have changed. If they are invalid, it logs that once and keeps the
+// previous ones.
+func (f *certFiles) current() *tls.Config {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	stamps := f.look()
-	if slices.EqualFunc(stamps, f.stamps, stamp.same) {
+	if slices.EqualFunc(stamps, f.stamps, fileStamp.same) {
 		return f.now
 	}
 	f.stamps = stamps
@@ -82,27 +80,27 @@ func (f *files) current() *tls.Config {
 	return f.now
 }
 
-func (f *files) look() []stamp {
-	var out []stamp
+func (f *certFiles) look() []fileStamp {
+	var out []fileStamp
 	for _, name := range []string{f.cfg.Cert, f.cfg.Key, f.cfg.ClientCA} {
 		if name == "" {
 			continue
 		}
 		info, err := os.Stat(name)
-		out = append(out, stamp{info, err != nil})
+		out = append(out, fileStamp{info, err != nil})
 	}
 	return out
 }
 
-// load reads everything, or nothing.
-func (f *files) load() (*tls.Config, error) {
-	// Others who can read the key are the daemon; others who can write the
-	// certificates could let themselves in.
-	cert, err := read(f.cfg.Cert, 0o022, "can be written by others", "chmod go-w")
+// load reads all files, or returns an error.
+func (f *certFiles) load() (*tls.Config, error) {
+	// A user who can read the key can impersonate the daemon. A user who can write the certificates could
+	// grant itself access.
+	cert, err := readFile(f.cfg.Cert, 0o022, "can be written by others", "chmod go-w")
 	if err != nil {
 		return nil, fmt.Errorf("tls.cert: %w", err)
 	}
-	key, err := read(f.cfg.Key, 0o077, "can be read by others", "chmod 600")
+	key, err := readFile(f.cfg.Key, 0o077, "can be read by others", "chmod 600")
 	if err != nil {
 		return nil, fmt.Errorf("tls.key: %w", err)
 	}
@@ -111,15 +109,15 @@ func (f *files) load() (*tls.Config, error) {
 		return nil, fmt.Errorf("tls: %w", err)
 	}
 	c := &tls.Config{
-		MinVersion:             tls.VersionTLS13, // also of what GetConfigForClient returns
+		MinVersion:             tls.VersionTLS13, // also for the result of GetConfigForClient
 		Certificates:           []tls.Certificate{pair},
 		NextProtos:             []string{"http/1.1"},
-		SessionTicketsDisabled: true, // a taken-back authority counts at the next connection
+		SessionTicketsDisabled: true, // so a removed authority counts at the next connection
 	}
 	if f.cfg.ClientCA == "" {
 		return c, nil
 	}
-	authorities, err := read(f.cfg.ClientCA, 0o022, "can be written by others", "chmod go-w")
+	authorities, err := readFile(f.cfg.ClientCA, 0o022, "can be written by others", "chmod go-w")
 	if err != nil {
 		return nil, fmt.Errorf("clientCA: %w", err)
 	}
@@ -131,12 +129,12 @@ func (f *files) load() (*tls.Config, error) {
 	return c, nil
 }
 
-// read returns a file whose mode has nothing of wrong.
-func read(name string, wrong fs.FileMode, says, remedy string) (_ []byte, err error) {
+// readFile returns the content of a file whose mode has no bit of wrong.
+func readFile(name string, wrong fs.FileMode, says, remedy string) (_ []byte, err error) {
 	if !filepath.IsAbs(name) {
 		return nil, fmt.Errorf("%q is not an absolute path", name)
 	}
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not hold up handshakes
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // do not block handshakes on a pipe
 	if err != nil {
 		return nil, err
 	}
