@@ -524,7 +524,7 @@ func openStore(ctx context.Context, c stackConfig, log *atomic.Pointer[audit.Log
 	}
 	cfg := store.Config{Dir: cli.Layout(c.state.folder).Store, Now: time.Now, Idempotent: idempotent(c.providers),
 		Head: head, Queue: c.state.queue}
-	return cli.AfterTheDead(ctx, store.ErrInUse, func() (*store.Store, error) { return store.Open(ctx, cfg) })
+	return cli.OpenWithRetry(ctx, store.ErrInUse, func() (*store.Store, error) { return store.Open(ctx, cfg) })
 }
 
 // openLog opens the audit log, which must have at least the records that the store knows of.
@@ -554,7 +554,7 @@ func openLog(
 	ticker := time.NewTicker(syncEvery)
 	cfg := audit.Config{Dir: at.Audit, Key: key, Now: time.Now, Ticks: ticker.C, Strict: c.state.strict, Least: least,
 		Point: point, SegmentBytes: c.state.segment}
-	opened, err := cli.AfterTheDead(ctx, audit.ErrInUse, func() (*audit.Log, error) { return audit.Open(ctx, cfg) })
+	opened, err := cli.OpenWithRetry(ctx, audit.ErrInUse, func() (*audit.Log, error) { return audit.Open(ctx, cfg) })
 	if err != nil {
 		ticker.Stop()
 		return unavailable(c.state.folder, "open audit log", err)

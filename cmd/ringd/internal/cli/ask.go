@@ -1,8 +1,6 @@
-// This file asks a person at a terminal whether a call may happen.
-//
-// Only a yes that was typed is a yes: an end of input, an interrupt, anything
-// else is none. It reads the terminal itself, so that a program on stdin cannot
-// answer for the person. It decides nothing; `ringd run` calls it.
+// The question to a person at a terminal, whether a call is allowed. Only a typed "yes" counts; an end of
+// input or an interrupt does not. The terminal is read directly, so a program on stdin cannot answer. `ringd
+// run` and `ringd approve` call it.
 
 package cli
 
@@ -21,26 +19,26 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/safetext"
 )
 
-// maxLine bounds what a person types.
+// maxLine limits the length of an input line.
 const maxLine = 4 << 10
 
-// ErrNoAnswer is returned when nobody answered: the terminal was closed.
+// ErrNoAnswer: the terminal was closed without an answer.
 var ErrNoAnswer = errors.New("no answer")
 
-// PromptAnswer is what a person said.
+// PromptAnswer is the answer of a person.
 type PromptAnswer struct {
 	Allow  bool
-	Reason string // of a denial; may be ""
-	As     string // the owner that the person answers for; "": the call names none
+	Reason string // for a denial; may be empty
+	As     string // owner that the person stands for; empty if the call names none
 }
 
 // prompt is the terminal of this process.
 type prompt struct {
 	f *os.File
-	w *safetext.Edge // before f
+	w *safetext.Edge // writes to f
 }
 
-// Open opens the controlling terminal. With colour, it takes styles. The caller closes it.
+// Open opens the controlling terminal. The caller closes it.
 func Open(colour bool) (*prompt, error) {
 	f, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
@@ -49,15 +47,15 @@ func Open(colour bool) (*prompt, error) {
 	return &prompt{f, safetext.NewEdge(f, true, colour)}, nil
 }
 
-// Close gives the terminal back.
+// Close closes the terminal.
 func (t *prompt) Close() error { return t.f.Close() }
 
-// Ask shows q and waits for an answer. as is the owner that the person has said before;
-// where the call does not wait for it, the person says for whom the answer is. It
-// returns ctx's cause as soon as ctx ends, and ErrNone at the end of input.
+// Ask shows q and waits for an answer. as is the owner that the person has chosen before. If the call does
+// not accept it, the person chooses an owner. Ask returns ctx's cause as soon as ctx ends, and ErrNoAnswer at
+// the end of input.
 func (t *prompt) Ask(ctx context.Context, page Page, q Question, as string) (PromptAnswer, error) {
-	// What was typed before the question was shown answers another one.
-	if err := drop(t.f); err != nil {
+	// Input that was typed before the question does not answer it.
+	if err := discardInput(t.f); err != nil {
 		return PromptAnswer{}, err
 	}
 	page.W = t.w
@@ -67,26 +65,26 @@ func (t *prompt) Ask(ctx context.Context, page Page, q Question, as string) (Pro
 	stop := context.AfterFunc(ctx, func() { _ = t.f.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	fmt.Fprint(t.w, "Allow it? [y/N] ")
-	said, err := t.line(ctx)
+	said, err := t.readLine(ctx)
 	if err != nil {
 		return PromptAnswer{}, err
 	}
 	answer := PromptAnswer{Allow: slices.Contains([]string{"y", "yes"}, strings.ToLower(said))}
 	if !answer.Allow {
 		fmt.Fprint(t.w, "Why not? The program reads it (Enter for none): ")
-		if answer.Reason, err = t.line(ctx); err != nil {
+		if answer.Reason, err = t.readLine(ctx); err != nil {
 			return PromptAnswer{}, err
 		}
 	}
-	if answer.As, err = t.whom(ctx, q.Pending.From, as); err != nil {
+	if answer.As, err = t.chooseOwner(ctx, q.Pending.From, as); err != nil {
 		return PromptAnswer{}, err
 	}
 	return answer, nil
 }
 
-// whom is the owner that the person answers for: the one said before, the only one there
-// is, or the one that the person chooses. It asks until it is one of them.
-func (t *prompt) whom(ctx context.Context, owners []string, as string) (string, error) {
+// chooseOwner returns the owner that the person stands for: as, the only one there is, or the one that the person
+// chooses. It asks until the answer is one of them.
+func (t *prompt) chooseOwner(ctx context.Context, owners []string, as string) (string, error) {
 	switch {
 	case len(owners) == 0, slices.Contains(owners, as):
 		return as, nil
@@ -99,7 +97,7 @@ func (t *prompt) whom(ctx context.Context, owners []string, as string) (string, 
 			fmt.Fprintf(t.w, "  %d  %s\n", i+1, Visible(o))
 		}
 		fmt.Fprintf(t.w, "As which owner do you answer? [1-%d] ", len(owners))
-		said, err := t.line(ctx)
+		said, err := t.readLine(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -112,21 +110,21 @@ func (t *prompt) whom(ctx context.Context, owners []string, as string) (string, 
 	}
 }
 
-// Confirm asks for a yes to what was shown before. It returns ctx's cause as soon as ctx
-// ends, and ErrNone at the end of input.
+// Confirm asks for a yes to what was shown before. It returns ctx's cause as soon as ctx ends, and
+// ErrNoAnswer at the end of input.
 func (t *prompt) Confirm(ctx context.Context, question string) (bool, error) {
-	if err := drop(t.f); err != nil { // what was typed before answers another one
+	if err := discardInput(t.f); err != nil { // input typed before does not answer the question
 		return false, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = t.f.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	fmt.Fprint(t.w, question+" [y/N] ")
-	said, err := t.line(ctx)
+	said, err := t.readLine(ctx)
 	return err == nil && slices.Contains([]string{"y", "yes"}, strings.ToLower(said)), err
 }
 
-// line reads one line, without what surrounds it.
-func (t *prompt) line(ctx context.Context) (string, error) {
+// readLine reads one line and trims it.
+func (t *prompt) readLine(ctx context.Context) (string, error) {
 	var text []byte
 	buf := make([]byte, 256)
 	for !bytes.Contains(text, []byte("\n")) {

@@ -1,8 +1,5 @@
-// Package cli is what every command of ringd shares: its streams, its exit
-// codes, and how a daemon's refusal becomes one of them.
-//
-// It decides nothing and prints an error once. main and the packages of verbs
-// use it.
+// Package cli owns what every command of ringd shares: its streams, its exit codes, its output, and the
+// conversion of a daemon's refusal to an exit. It prints each error once. main and package commands call it.
 package cli
 
 import (
@@ -25,29 +22,28 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// The exit codes of every command.
+// Exit codes.
 const (
 	Done        = 0   // done, nothing refused
 	Refused     = 1   // refused, findings, or the program failed
-	Misused     = 2   // usage, or input that cannot be read
-	Paused      = 75  // the run waits for an answer, and can go on
-	Unavailable = 125 // a required layer is unavailable here; nothing ran
+	Misused     = 2   // usage, or unreadable input
+	Paused      = 75  // the run waits for an answer, and can be resumed
+	Unavailable = 125 // a required layer is unavailable; nothing ran
 
-	Interrupted = 130 // the user ended it
+	Interrupted = 130 // by the user
 )
 
-// Program is what a command may touch: its streams and its environment. Out and Err are
-// those of an [Edge], but in tests.
+// Program holds the streams and the environment of a command. Out and Err are those of an [Edge], except in
+// tests.
 type Program struct {
 	In   io.Reader
 	Out  io.Writer
 	Err  io.Writer
 	Env  config.Environment
-	Self string // path of this binary, for its hidden verbs
+	Self string // path of this binary, for its hidden commands
 }
 
-// Exit is an error that carries its exit code. A nil Err prints nothing: the
-// command has already said what there is to say.
+// Exit is an error with an exit code. If Err is nil, nothing is printed: the command has printed the reason.
 type Exit struct {
 	Code int
 	Err  error
@@ -62,16 +58,15 @@ func (e *Exit) Error() string {
 
 func (e *Exit) Unwrap() error { return e.Err }
 
-// Failed is an error that ends the command with code.
+// Failed returns an error that ends the command with code.
 func Failed(code int, err error) error { return &Exit{code, err} }
 
-// Usage is a mistake on the command line or input that cannot be read.
+// Usage returns an error about the command line or unreadable input.
 func Usage(format string, args ...any) error {
 	return &Exit{Misused, fmt.Errorf(format, args...)}
 }
 
-// Code prints err once and turns it into the exit code. What carries no code
-// is a mistake on the command line.
+// Code prints err once and returns its exit code. An error without a code is a usage error.
 func (p *Program) Code(err error) int {
 	if err == nil {
 		return Done
@@ -87,14 +82,14 @@ func (p *Program) Code(err error) int {
 	return e.Code
 }
 
-// Page is where text goes: colour only on a terminal.
+// Page returns the output for w. It has colour only on a terminal.
 func (p *Program) Page(w io.Writer) Page {
 	e, ok := w.(*safetext.Edge)
 	return Page{W: w, Terminal: ok && e.Terminal(), Colour: ok && e.Colour()}
 }
 
-// Console writes what a run wrote: its standard streams each to our own, unless
-// ours is taken by JSON, and its console to ours of errors.
+// Console writes the output of a run: its standard streams to ours, unless JSON needs ours, and its console
+// to stderr.
 func (p *Program) Console(e wire.ConsoleEntry, asJSON bool) {
 	switch {
 	case e.Level == executors.LevelStdout && asJSON:
@@ -116,22 +111,22 @@ func Terminal(stream any) bool {
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-// Edge is the stream w as commands write to it: colour only on a terminal.
+// Edge returns the stream w as commands write to it, with colour only on a terminal.
 func Edge(w io.Writer, env config.Environment) *safetext.Edge {
 	is := Terminal(w)
 	return safetext.NewEdge(w, is, !env.NoColor && !env.Dumb && is)
 }
 
-// Interruptible ends ctx at the first SIGINT or SIGTERM, for commands with
-// something to end in order; a second one kills. stop gives the signals back.
+// Interruptible ends ctx at the first SIGINT or SIGTERM, for commands that end in an orderly way. A second
+// signal kills. stop restores the signals.
 func Interruptible(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
 }
 
-// RefusedBy turns an error of the daemon into an exit: a refusal is 1, what the
-// daemon's host lacks is 125, a daemon that is not there is 2.
+// RefusedBy converts an error of the daemon to an exit: a refusal is 1, a missing feature of the daemon's
+// host is 125, a missing daemon is 2.
 func RefusedBy(err error) error {
 	var e *client.Error
 	if !errors.As(err, &e) {
@@ -145,7 +140,7 @@ func RefusedBy(err error) error {
 		}
 		return Usage("%w", err)
 	}
-	text := errors.New(RenderRefused(e.Error()))
+	text := errors.New(RefusalText(e.Error()))
 	switch {
 	case Unenforceable(profiles.Code(e.Code)), e.Code == string(profiles.CodeClosed),
 		e.Code == wire.CodeAuditUnavailable, e.Code == wire.CodeDiskLow:
@@ -157,21 +152,20 @@ func RefusedBy(err error) error {
 	}
 }
 
-// Unenforceable reports whether a code says that this host or build lacks what
-// is asked for, as opposed to a policy that refuses.
+// Unenforceable reports whether a code means that this host or build lacks something, not that a policy
+// refuses.
 func Unenforceable(c profiles.Code) bool {
 	return c == profiles.CodeExecutorUnavailable || c == profiles.CodeTierUnavailable ||
 		c == profiles.CodeRingUnavailable ||
 		c == profiles.CodeHostFull
 }
 
-// Counts reports whether a refusal is told by the exit code of a program that went on
-// without it. What the kernel refused its guest is on record, and may be a library's
-// guess at what there is; a Python program that tries an import and does without is
-// ordinary.
+// Counts reports whether a denial sets the exit code of a program that continued without it. A refusal by the
+// kernel is recorded, but may be a library's probe of the system, so it does not count. A Python program that
+// tries an import and continues without it is ordinary.
 func Counts(executor string, code profiles.Code) bool {
 	switch code {
-	case profiles.CodeGuestRefused, profiles.CodeEgressNoAddress: // a name that does not resolve is nobody's refusal
+	case profiles.CodeGuestRefused, profiles.CodeEgressNoAddress: // a name that does not resolve is no refusal
 		return false
 	case profiles.CodeImportDenied, profiles.CodeImportNotAllowed:
 		return executor != profiles.ExecutorPython

@@ -7,12 +7,11 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// fact is a line of a question: a name, and text.
+// fact is a line of a question: a name and a text.
 type fact struct{ what, text string }
 
-// commandOf is the start of a program as a person reads it: the words as a shell
-// would take them, the folder it is started in, and what it is given beside its
-// words. No facts: the call is none. hidden is how many bytes had no room.
+// commandOf formats a call that starts a program: its words as a shell would read them, its folder, and its
+// other inputs. It returns no facts for any other call. hidden is the number of bytes that were left out.
 func commandOf(c wire.Pending) (facts []fact, hidden int) {
 	const name = "exec:"
 	program, ok := strings.CutPrefix(c.Bridge, name)
@@ -21,7 +20,7 @@ func commandOf(c wire.Pending) (facts []fact, hidden int) {
 	}
 	a, err := profiles.DecodeAction(c.Args)
 	if err != nil || a.Exec == nil {
-		return nil, 0 // it is shown as it is
+		return nil, 0 // shown unchanged
 	}
 	words := make([]string, len(a.Exec.Argv))
 	for i, w := range a.Exec.Argv {
@@ -50,8 +49,7 @@ func commandOf(c wire.Pending) (facts []fact, hidden int) {
 	return facts, hidden
 }
 
-// Word is one word of a command as a shell reads it, with everything escaped that a
-// terminal would not show as itself.
+// Word quotes one word of a command for a shell, with invisible characters escaped.
 func Word(w string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./:=@%,"
 	switch seen := Visible(w); {

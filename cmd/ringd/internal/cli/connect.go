@@ -14,23 +14,22 @@ import (
 	"github.com/ringd/ringd/schema/client"
 )
 
-// Daemon is where a verb finds the daemon. Its zero value is the socket that the
-// environment says.
+// Daemon is the address of a daemon. Its zero value is the socket from the environment.
 type Daemon struct {
 	Socket string
 	URL    string // of a daemon that listens on TCP
-	// With URL: the file of the token, the authorities that are trusted ("": the
-	// host's), and the client's certificate, where the daemon asks for one.
+	// For URL: the files of the token, of the trusted authorities (empty means the host's), and of the
+	// client's certificate, if the daemon requires one.
 	TokenFile, CA, Cert, Key string
 }
 
-// Bind binds the flags that name a daemon.
+// Bind adds the flags that select a daemon.
 func (d *Daemon) Bind(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&d.Socket, "socket", "", "the daemon's socket (default: $RINGD_SOCKET)")
 	d.BindRemote(cmd)
 }
 
-// BindRemote binds those of a daemon that listens on TCP.
+// BindRemote adds the flags for a daemon that listens on TCP.
 func (d *Daemon) BindRemote(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&d.URL, "url", "", "https://HOST:PORT, a daemon that listens there")
@@ -39,15 +38,15 @@ func (d *Daemon) BindRemote(cmd *cobra.Command) {
 	f.StringVar(&d.Cert, "cert", "", "with --url: the client's certificate, PEM")
 	f.StringVar(&d.Key, "cert-key", "", "with --url: the certificate's key, PEM")
 	for _, flag := range []string{"token-file", "ca", "cert", "cert-key"} {
-		_ = cmd.MarkFlagFilename(flag) // it stands above
+		_ = cmd.MarkFlagFilename(flag) // the flag is defined above
 	}
 	_ = cmd.RegisterFlagCompletionFunc("url", cobra.NoFileCompletions)
 }
 
-// Named reports whether a flag says where the daemon is.
+// Named reports whether a flag selects the daemon.
 func (d Daemon) Named() bool { return d.Socket != "" || d.URL != "" }
 
-// Flag is the flag that says it.
+// Flag returns the name of that flag.
 func (d Daemon) Flag() string {
 	if d.URL != "" {
 		return "--url"
@@ -55,8 +54,8 @@ func (d Daemon) Flag() string {
 	return "--socket"
 }
 
-// Hint is the flags that name the daemon, as a command that is shown carries them:
-// none where the environment says where it is.
+// Hint returns the flags that select the daemon, for a command that is shown. It is empty if the environment
+// selects it.
 func (d Daemon) Hint() string {
 	var b strings.Builder
 	for _, f := range [][2]string{{"socket", d.Socket}, {"url", d.URL}, {"token-file", d.TokenFile}, {"ca", d.CA},
@@ -68,7 +67,7 @@ func (d Daemon) Hint() string {
 	return b.String()
 }
 
-// Check refuses flags that do not go together.
+// Check returns an error for flags that exclude each other.
 func (d Daemon) Check() error {
 	switch {
 	case d.URL != "" && d.Socket != "":
@@ -104,7 +103,7 @@ func (p *Program) Connect(d Daemon) (*client.Client, error) {
 	return c, nil
 }
 
-// remote reads the files of a daemon that listens on TCP.
+// remote reads the files for a daemon that listens on TCP.
 func (p *Program) remote(d Daemon) (client.Config, error) {
 	none := client.Config{}
 	name := cmp.Or(d.TokenFile, p.Env.Token)

@@ -9,17 +9,17 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// leastBehind is how many columns of a line are shown from the place on, where it has them.
-const leastBehind = 24
+// minAfterPlace is the minimum number of columns shown from the place on, if the line has them.
+const minAfterPlace = 24
 
-// excerpt is the line that a finding is about, with a caret below its place; "" where the
-// page knows no lines, or the place lies in none.
+// excerpt returns the line of a finding, with a caret below its place. It is empty if the page has no lines,
+// or not this one.
 func (p Page) excerpt(at schema.Pos) string {
 	if !p.Terminal || p.Line == nil || at.Line < 1 || at.Column < 1 {
 		return ""
 	}
 	line, ok := p.Line(at.File, at.Line)
-	before := at.Column - 1 // in bytes, as places are
+	before := at.Column - 1 // in bytes, as in places
 	if !ok || before > len(line) || !utf8.ValidString(line) || strings.Contains(line, "\x00") ||
 		before < len(line) && !utf8.RuneStart(line[before]) {
 		return ""
@@ -28,22 +28,22 @@ func (p Page) excerpt(at schema.Pos) string {
 	front, back := Clean(spaced.Replace(lastRunes(line[:before]))), Clean(spaced.Replace(firstRunes(line[before:])))
 	number := fmt.Sprintf("%6d | ", at.Line)
 	room := width - len(number)
-	front = lastColumns(front, max(room-max(columnsOf(back), 1), room-leastBehind))
-	below := columnsCut(front)
+	front = lastColumns(front, max(room-max(displayWidth(back), 1), room-minAfterPlace))
+	below := widthOfLast(front)
 	back = clip(back, room-below)
 	gutter := strings.Repeat(" ", len(number)-2) + "| "
 	return p.style(safetext.Dim, number) + front + back + "\n" + p.style(safetext.Dim, gutter) +
 		strings.Repeat(" ", below) + "^\n"
 }
 
-// nearby is how many bytes on each side of a place are looked at: some lines are very long.
-const nearby = 16 * width
+// excerptBytes limits the bytes that are processed on each side of a place, because some lines are very long.
+const excerptBytes = 16 * width
 
 func firstRunes(text string) string {
-	if len(text) <= nearby {
+	if len(text) <= excerptBytes {
 		return text
 	}
-	end := nearby
+	end := excerptBytes
 	for !utf8.RuneStart(text[end]) {
 		end--
 	}
@@ -51,35 +51,35 @@ func firstRunes(text string) string {
 }
 
 func lastRunes(text string) string {
-	if len(text) <= nearby {
+	if len(text) <= excerptBytes {
 		return text
 	}
-	from := len(text) - nearby
+	from := len(text) - excerptBytes
 	for !utf8.RuneStart(text[from]) {
 		from++
 	}
 	return text[from:]
 }
 
-// cut stands for the rest of a line, in one column.
-const cut = "…"
+// ellipsis marks the rest of a line, in one column.
+const ellipsis = "…"
 
-// lastColumns is clip from the other end.
+// lastColumns is clip that keeps the end.
 func lastColumns(text string, columns int) string {
-	if columnsOf(text) <= columns {
+	if displayWidth(text) <= columns {
 		return text
 	}
-	for columnsOf(text) > columns-1 {
+	for displayWidth(text) > columns-1 {
 		_, size := utf8.DecodeRuneInString(text)
 		text = text[size:]
 	}
-	return cut + text
+	return ellipsis + text
 }
 
-// columnsCut is how wide a text of [lastColumns] is.
-func columnsCut(text string) int {
-	if rest, ok := strings.CutPrefix(text, cut); ok {
-		return 1 + columnsOf(rest)
+// widthOfLast returns the width of a text of [lastColumns].
+func widthOfLast(text string) int {
+	if rest, ok := strings.CutPrefix(text, ellipsis); ok {
+		return 1 + displayWidth(rest)
 	}
-	return columnsOf(text)
+	return displayWidth(text)
 }

@@ -5,16 +5,15 @@ import (
 	"unicode/utf8"
 )
 
-// width is that of the narrowest terminal that text is made for.
+// width is the width of the narrowest supported terminal.
 const width = 80
 
-// fold breaks text between words, so that no line is wider than columns unless a
-// word is.
+// fold breaks text between words, so that no line is wider than columns, unless a word is.
 func fold(text string, columns int) []string {
 	return foldAfter(text, columns, columns)
 }
 
-// foldAfter is fold with a first line of another width.
+// foldAfter is fold with another width of the first line.
 func foldAfter(text string, first, columns int) []string {
 	var out []string
 	now, room := "", first
@@ -22,7 +21,7 @@ func foldAfter(text string, first, columns int) []string {
 		switch {
 		case now == "":
 			now = word
-		case columnsOf(now)+1+columnsOf(word) > room:
+		case displayWidth(now)+1+displayWidth(word) > room:
 			out = append(out, now)
 			now, room = word, columns
 		default:
@@ -35,17 +34,16 @@ func foldAfter(text string, first, columns int) []string {
 	return out
 }
 
-// Hang is a line of text that stands behind so many columns. At a terminal it is broken
-// between words where it does not fit, with its further lines behind indent. Elsewhere it
-// stays whole, for grep.
+// Hang formats a line of text after a prefix of so many columns. At a terminal it is broken between words if
+// it is too wide, with indent before further lines. Otherwise it stays one line, for grep.
 func (p Page) Hang(columns int, text, indent string) string {
-	if !p.Terminal || columns+columnsOf(text) <= width {
+	if !p.Terminal || columns+displayWidth(text) <= width {
 		return text
 	}
 	return strings.Join(foldAfter(text, width-columns, width-len(indent)), "\n"+indent)
 }
 
-// firstWord is what of a line cannot be broken at its begin.
+// firstWord returns the start of a line that cannot be broken.
 func firstWord(line string) string {
 	if words := strings.Fields(line); len(words) > 0 {
 		return words[0]
@@ -53,9 +51,9 @@ func firstWord(line string) string {
 	return ""
 }
 
-// folded is fold for text with commands in it: it breaks a line behind "&&" and
-// "; " first, so that a command that fits stays whole, and can be pasted.
-func folded(text string, columns int) []string {
+// foldCommands is fold for text with commands. It breaks a line after "&&" and "; " first, so that a command that
+// fits stays on one line and can be pasted.
+func foldCommands(text string, columns int) []string {
 	var out []string
 	for part := range strings.SplitSeq(breakable(text), "\n") {
 		lines := fold(part, columns)
@@ -68,7 +66,7 @@ func folded(text string, columns int) []string {
 	return out
 }
 
-// Folded breaks text into lines of so many columns, at spaces where there are some.
+// Folded breaks text into lines of so many columns, at spaces if possible.
 func Folded(text string, columns int) []string { return fold(text, columns) }
 
 func breakable(text string) string {

@@ -5,40 +5,39 @@ import (
 	"strings"
 )
 
-// The states of a layer.
+// States of a layer.
 const (
 	LayerEnforced    = "enforced"
 	LayerPartly      = "best-effort"
 	LayerUnavailable = "unavailable"
 )
 
-// Layer is one thing that stands between a program and the host.
+// Layer is one layer between a program and the host.
 type Layer struct {
 	Name     string `json:"name"`
-	State    string `json:"state"`    // enforced | best-effort | unavailable
+	State    string `json:"state"`    // enforced, best-effort or unavailable
 	Required bool   `json:"required"` // the default profile needs it
 	Reason   string `json:"reason"`
 	Fix      string `json:"fix,omitempty"`
 }
 
-// Executor is what one executor can give on this host.
+// Executor is the state of one executor on this host.
 type Executor struct {
 	Name     string   `json:"name"`
-	MinTiers []string `json:"min_tiers"`        // those that a policy may ask for
-	Reason   string   `json:"reason,omitempty"` // nothing runs, or not all does
+	MinTiers []string `json:"min_tiers"`        // tiers that a policy may require
+	Reason   string   `json:"reason,omitempty"` // why no program can run, or not every one
 }
 
 // Health is what this host can enforce.
 type Health struct {
-	Enforceable bool   `json:"enforceable"` // the default profile
-	Tier        string `json:"tier"`        // the strongest that a guest gets
-	Kernel      string `json:"kernel"`      // its release
-	LandlockABI int    `json:"landlock_abi"`
-	Container   string `json:"container,omitempty"` // that there are signs of around ringd
-	// digest of the JavaScript engine, as snapshots.engines names one
-	Engine    string     `json:"engine,omitempty"`
-	Executors []Executor `json:"executors"`
-	Layers    []Layer    `json:"layers"`
+	Enforceable bool       `json:"enforceable"` // the default profile
+	Tier        string     `json:"tier"`        // strongest tier of a guest
+	Kernel      string     `json:"kernel"`      // kernel release
+	LandlockABI int        `json:"landlock_abi"`
+	Container   string     `json:"container,omitempty"` // container that ringd seems to run in
+	Engine      string     `json:"engine,omitempty"`    // digest of the JavaScript engine, for snapshots.engines
+	Executors   []Executor `json:"executors"`
+	Layers      []Layer    `json:"layers"`
 }
 
 // Add adds a layer.
@@ -49,7 +48,7 @@ func (h *Health) Add(l Layer) {
 	}
 }
 
-// The columns of a line of Health: a mark, a name, a state, and what is left.
+// Columns of a line of Health: mark, name, state, and text.
 const (
 	nameColumn  = 13
 	stateColumn = 11
@@ -57,7 +56,7 @@ const (
 	fixColumn   = 7
 )
 
-// Health writes the layers and what would help.
+// Health prints the layers, with remedies.
 func (p Page) Health(h Health) {
 	tier := h.Tier
 	if tier == "" {
@@ -112,7 +111,7 @@ func (p Page) layer(l Layer) {
 	for _, s := range words[1:] {
 		fmt.Fprintf(p.W, "%*s%s\n", wordsColumn, "", s)
 	}
-	for i, s := range folded(Block(l.Fix), width-fixColumn) {
+	for i, s := range foldCommands(Block(l.Fix), width-fixColumn) {
 		fmt.Fprintf(p.W, "%*s%s\n", fixColumn, map[bool]string{true: "fix: "}[i == 0], s)
 	}
 }

@@ -75,7 +75,7 @@ func sinks() map[string]struct {
 			return err
 		}},
 		"Refused": {0, func(p cli.Page, text string) error {
-			_, err := fmt.Fprintln(p.W, "ringd: "+cli.RenderRefused(text))
+			_, err := fmt.Fprintln(p.W, "ringd: "+cli.RefusalText(text))
 			return err
 		}},
 		"Lines": {0, func(p cli.Page, text string) error {

@@ -1,8 +1,6 @@
-// This file writes what commands show: findings, runs, records and status,
-// as text for people and as JSON or SARIF for machines.
-//
-// It colours only when told that it may, and shows the control characters of
-// programs instead of sending them. The commands call it; it decides nothing.
+// Page prints results of commands: findings, runs, records and status, as text for people and as JSON or
+// SARIF for machines. It uses colour only if allowed, and shows control characters of programs instead of
+// sending them. The commands call it.
 
 package cli
 
@@ -19,15 +17,15 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// Page is where text goes.
+// Page is an output stream.
 type Page struct {
 	W      io.Writer
-	Colour bool // W is a terminal that wants colour
+	Colour bool // W is a terminal that accepts colour
 
 	Terminal bool // W is a terminal
 
-	// Line gives a line of a file that findings name, from 1, without its end; nil: no
-	// lines are shown.
+	// Line returns a line of a file that findings name, from 1, without its newline. If it is nil, no lines
+	// are shown.
 	Line func(file string, line int) (text string, ok bool)
 }
 
@@ -38,17 +36,16 @@ func (p Page) style(s, text string) string {
 	return s + text + safetext.Plain
 }
 
-// Good and Bad mark a state.
+// Good styles a good state.
 func (p Page) Good(text string) string { return p.style(safetext.Green, text) }
 
-// Bad marks a state that refuses.
+// Bad styles a state that refuses.
 func (p Page) Bad(text string) string { return p.style(safetext.Red, text) }
 
-// Middling marks a state that is neither.
+// Middling styles a state in between.
 func (p Page) Middling(text string) string { return p.style(safetext.Yellow, text) }
 
-// JSON writes v, indented, with a newline, and sends a terminal nothing that does
-// not show.
+// JSON writes v, indented, with a newline, and with invisible characters escaped.
 func JSON(w io.Writer, v any) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -56,7 +53,7 @@ func JSON(w io.Writer, v any) error {
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(v)
 	if err == nil {
-		_, err = io.WriteString(w, escaped(b.String()))
+		_, err = io.WriteString(w, escapeJSON(b.String()))
 	}
 	if err != nil {
 		return fmt.Errorf("write result: %w", err)
@@ -64,10 +61,10 @@ func JSON(w io.Writer, v any) error {
 	return nil
 }
 
-// escaped is JSON of the same value in which everything that does not show is an
-// escape: people read it at terminals, too. Beyond ASCII there are strings only.
-func escaped(text string) string {
-	hidden := func(r rune) bool { return r >= 0x7f && (!unicode.IsPrint(r) || blank(r)) }
+// escapeJSON returns the same JSON with invisible characters escaped, because people also read it at terminals.
+// Only strings have characters beyond ASCII.
+func escapeJSON(text string) string {
+	hidden := func(r rune) bool { return r >= 0x7f && (!unicode.IsPrint(r) || isInvisible(r)) }
 	if !strings.ContainsFunc(text, hidden) {
 		return text
 	}
@@ -82,14 +79,14 @@ func escaped(text string) string {
 	return b.String()
 }
 
-// Clean makes a word of somebody else fit for one line of a terminal: control characters
-// are shown, not sent, newline and tab among them. Colour is added after it.
+// Clean makes foreign text safe for one line of a terminal: control characters, including newline and tab,
+// are replaced by visible text. Styles are added afterwards.
 func Clean(s string) string {
 	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Block(s))
 }
 
-// Block is Clean for text of several lines: newline and tab stay. Its caller folds it,
-// or indents its further lines, so that none of them stands where a record begins.
+// Block is Clean for text of several lines, and keeps newline and tab. The caller folds it or indents its
+// further lines, so that none looks like a record.
 func Block(s string) string {
 	if !strings.ContainsFunc(s, safetext.Hostile) {
 		return s
@@ -97,7 +94,7 @@ func Block(s string) string {
 	var b strings.Builder
 	for _, r := range s {
 		if safetext.Hostile(r) {
-			b.WriteString(shown(r))
+			b.WriteString(visibleRune(r))
 		} else {
 			b.WriteRune(r)
 		}
@@ -105,18 +102,17 @@ func Block(s string) string {
 	return b.String()
 }
 
-// shown is a character that is not to be shown, in letters.
-func shown(r rune) string {
+// visibleRune returns a visible text for a character that must not be sent.
+func visibleRune(r rune) string {
 	if r > 0xffff {
 		return fmt.Sprintf(`\U%08x`, r)
 	}
 	return fmt.Sprintf(`\u%04x`, r)
 }
 
-// Findings writes findings as contract.md has them; warnings are marked. At a terminal
-// they are broken at 80 columns, but never between place and code, which editors read, and
-// show the line where p has it.
-// Elsewhere every line stays whole, for grep.
+// Findings prints findings in the format of contract.md, with warnings marked. At a terminal it breaks them
+// at 80 columns, but never between place and code, which editors parse, and it shows the source line if p has
+// it. Otherwise every finding stays on one line, for grep.
 func (p Page) Findings(ds schema.Diagnostics) error {
 	for _, d := range ds {
 		if _, err := io.WriteString(p.W, p.finding(d)); err != nil {
@@ -137,42 +133,41 @@ func (p Page) finding(d schema.Diagnostic) string {
 	}
 	var b strings.Builder
 	b.WriteString(place + p.style(colour, code) + marked + ":")
-	b.WriteString(p.after(columnsOf(place+code+marked+":"), d.Msg) + "\n")
+	b.WriteString(p.indentAfter(displayWidth(place+code+marked+":"), d.Msg) + "\n")
 	b.WriteString(p.excerpt(d.Pos))
 	if d.Hint != "" {
-		b.WriteString("    hint:" + p.after(len("    hint:"), d.Hint) + "\n")
+		b.WriteString("    hint:" + p.indentAfter(len("    hint:"), d.Hint) + "\n")
 	}
-	if also := others(d.Pos, d.Msg, d.Related); also != "" {
+	if also := otherPlaces(d.Pos, d.Msg, d.Related); also != "" {
 		b.WriteString("    also: " + p.Hang(len("    also: "), also, "      ") + "\n")
 	}
 	return b.String()
 }
 
-// others are the other places of a finding, on a line, each once; without those that its
-// message names.
-func others(at schema.Pos, msg string, related []schema.Pos) string {
+// otherPlaces formats the other places of a finding on a line, each once, without those that its message names.
+func otherPlaces(at schema.Pos, msg string, related []schema.Pos) string {
 	var out []string
 	for _, other := range related {
 		text := Visible(other.String())
-		if other != at && !named(at, msg, other) && !slices.Contains(out, text) {
+		if other != at && !isNamed(at, msg, other) && !slices.Contains(out, text) {
 			out = append(out, text)
 		}
 	}
 	return strings.Join(out, ", ")
 }
 
-// named reports whether a message says where other is: its place, or the number of its
-// line where that is another line of the same file.
-func named(at schema.Pos, msg string, other schema.Pos) bool {
-	if says(msg, other.String()) {
+// isNamed reports whether a message names other: by its place, or by its line number if it is in the same file.
+func isNamed(at schema.Pos, msg string, other schema.Pos) bool {
+	if containsWords(msg, other.String()) {
 		return true
 	}
 	return other.File == at.File && other.Line != at.Line &&
-		(says(msg, fmt.Sprintf("line %d", other.Line)) || says(msg, fmt.Sprintf("at %d:%d", other.Line, other.Column)))
+		(containsWords(msg, fmt.Sprintf("line %d", other.Line)) ||
+			containsWords(msg, fmt.Sprintf("at %d:%d", other.Line, other.Column)))
 }
 
-// says reports whether words stand in a text, and not as the begin of a longer number.
-func says(text, words string) bool {
+// containsWords reports whether a text contains words, not as the start of a longer number.
+func containsWords(text, words string) bool {
 	for {
 		_, rest, ok := strings.Cut(text, words)
 		if !ok {
@@ -185,12 +180,11 @@ func says(text, words string) bool {
 	}
 }
 
-// after is a text that stands behind so many columns of its first line. Its further
-// lines are indented: none looks like a finding of its own. At a terminal a line that
-// does not fit is broken between words.
-func (p Page) after(columns int, text string) string {
+// indentAfter formats a text after a prefix of so many columns. Further lines are indented, so that none looks like
+// a finding. At a terminal a long line is broken between words.
+func (p Page) indentAfter(columns int, text string) string {
 	if !p.Terminal {
-		return " " + further(text)
+		return " " + indentFurther(text)
 	}
 	const indent = "      "
 	var out []string
@@ -200,9 +194,9 @@ func (p Page) after(columns int, text string) string {
 			taken = columns + 1
 		}
 		switch {
-		case taken+columnsOf(line) <= width:
+		case taken+displayWidth(line) <= width:
 			out = append(out, line)
-		case i == 0 && taken+columnsOf(firstWord(line)) > width:
+		case i == 0 && taken+displayWidth(firstWord(line)) > width:
 			out = append(append(out, ""), fold(line, width-len(indent))...)
 		default:
 			out = append(out, foldAfter(line, width-taken, width-len(indent))...)
@@ -211,18 +205,17 @@ func (p Page) after(columns int, text string) string {
 	return strings.TrimRight(" "+out[0], " ") + strings.Join(append([]string{""}, out[1:]...), "\n"+indent)
 }
 
-// further is a text whose further lines stand under the first: none looks like a finding
-// of its own.
-func further(text string) string {
+// indentFurther indents the further lines of a text below the first, so that none looks like a finding.
+func indentFurther(text string) string {
 	return Indented(strings.TrimRight(text, "\n"), "      ")
 }
 
-// Indented is Block with its further lines behind indent.
+// Indented is Block with indent before its further lines.
 func Indented(text, indent string) string {
 	return strings.ReplaceAll(Block(text), "\n", "\n"+indent)
 }
 
-// Lines is Block in which every further line is indented that is not so already.
+// Lines is Block that indents every further line that is not indented.
 func Lines(text string) string {
 	lines := strings.Split(Block(text), "\n")
 	for i, l := range lines {
@@ -233,7 +226,7 @@ func Lines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Count words a number: 1 finding, 2 findings.
+// Count formats a number with a noun: 1 finding, 2 findings.
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -13,24 +13,23 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// columns is how wide text of a question is; maxArgs is how much of the
-// arguments is shown.
+// columns is the width of the text of a question, maxArgs the number of shown bytes of the arguments.
 const (
 	columns = 80
 	maxArgs = 16 << 10
 )
 
-// Question is a call that waits for an approver, as a person is shown it.
+// Question is a call that waits for an approver.
 type Question struct {
 	Run, Agent string
 	Pending    wire.Pending
-	Rule       *profiles.Rule // that asks for the approval; nil: not known
-	Place      string         // flags of the commands that are shown, behind a space; "": none
+	Rule       *profiles.Rule // rule that requires the approval; may be nil
+	Place      string         // flags of the shown commands, with a leading space; may be empty
 	Now        time.Time
 }
 
-// Question writes what would happen and who may decide. It reports whether the
-// arguments are shown whole.
+// Question prints what the call would do and who may decide. It reports whether all of the arguments are
+// shown.
 func (p Page) Question(q Question) (whole bool) {
 	c := q.Pending
 	line := func(what, format string, args ...any) {
@@ -57,7 +56,7 @@ func (p Page) Question(q Question) (whole bool) {
 	}
 	const name = "digest"
 	if text := Clean(c.Digest); len(text) <= columns-len("  "+name+" ") {
-		fmt.Fprintf(p.W, "  %s %s\n", p.style(safetext.Dim, name), text) // one line, to be copied
+		fmt.Fprintf(p.W, "  %s %s\n", p.style(safetext.Dim, name), text) // on one line, to be copied
 	} else {
 		line(name, "%s", text)
 	}
@@ -67,14 +66,14 @@ func (p Page) Question(q Question) (whole bool) {
 	if c.Because != "" {
 		line("because", "%s", c.Because)
 	}
-	line("from", "%s", who(c))
+	line("from", "%s", approverText(c))
 	if c.Expires != nil {
 		line("until", "%s (%s)", c.Expires.UTC().Format(time.RFC3339), left(c.Expires.Sub(q.Now)))
 	}
 	return hidden == 0 && c.ArgsBytes == 0
 }
 
-// Does is what a call would do, on one line.
+// Does describes what a call would do, on one line.
 func Does(c wire.Pending) string {
 	if c.ArgsBytes > 0 {
 		return fmt.Sprintf("%s(%d bytes)", Visible(c.Bridge), c.ArgsBytes)
@@ -85,8 +84,7 @@ func Does(c wire.Pending) string {
 	return Visible(c.Bridge) + "(" + valueOf(c.Args) + ")"
 }
 
-// callOf is the call of a bridge, with its arguments. hidden is how many bytes of
-// them had no room.
+// callOf formats a bridge call with its arguments. hidden is the number of bytes that were left out.
 func callOf(c wire.Pending) (facts []fact, hidden int) {
 	args, whole := arguments(c.Args)
 	if !whole {
@@ -105,8 +103,8 @@ func callOf(c wire.Pending) (facts []fact, hidden int) {
 	return facts, hidden
 }
 
-// who words who may approve and who has.
-func who(c wire.Pending) string {
+// approverText describes who may approve and who has.
+func approverText(c wire.Pending) string {
 	s := "any approver"
 	if len(c.From) > 0 {
 		s = strings.Join(c.From, ", ")
@@ -141,14 +139,13 @@ func left(d time.Duration) string {
 	}
 }
 
-// arguments are lines of a call's arguments, indented, with everything escaped
-// that a terminal would not show as itself. whole is false when they are too
-// long and the end is missing.
+// arguments formats a call's arguments as indented lines, with invisible characters escaped. whole is false
+// if they are too long and the end is missing.
 func arguments(args json.RawMessage) (lines []string, whole bool) {
 	var b bytes.Buffer
 	if err := json.Indent(&b, args, "", "  "); err != nil {
 		b.Reset()
-		b.Write(args) // shown escaped, as it is
+		b.Write(args) // escaped and shown as it is
 	}
 	text := b.String()
 	if whole = len(args) <= maxArgs; !whole && len(text) > maxArgs {
@@ -163,15 +160,14 @@ func arguments(args json.RawMessage) (lines []string, whole bool) {
 	return lines, whole
 }
 
-// maxMarks is how many marks one letter carries; more would paint over others.
+// maxMarks limits the combining marks on one letter, because more would cover other letters.
 const maxMarks = 3
 
-// Visible escapes every rune that does not show: controls, marks that turn text
-// around, spaces without width, letters that are blank, and marks that stand on
-// no letter.
+// Visible escapes every rune that is not visible: controls, direction marks, spaces without width, blank
+// letters, and combining marks without a letter.
 func Visible(s string) string {
 	var b strings.Builder
-	marks := maxMarks // on what stands before; a full one takes no more
+	marks := maxMarks // for the previous letter; a full one takes no more
 	for _, r := range s {
 		mark := unicode.Is(unicode.M, r)
 		switch {
@@ -183,7 +179,7 @@ func Visible(s string) string {
 			marks = maxMarks
 		}
 		switch {
-		case unicode.IsPrint(r) && !blank(r) && !(mark && marks > maxMarks):
+		case unicode.IsPrint(r) && !isInvisible(r) && !(mark && marks > maxMarks):
 			b.WriteRune(r)
 		default:
 			safetext.Escape(&b, r)
@@ -192,18 +188,18 @@ func Visible(s string) string {
 	return b.String()
 }
 
-// blank reports whether a rune that counts as printed shows nothing.
-func blank(r rune) bool {
+// isInvisible reports whether a rune counts as printable but is not visible.
+func isInvisible(r rune) bool {
 	const emptyBraille = 0x2800
 	return r == emptyBraille || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// wrap folds a line to a width in columns, at spaces where there are some.
+// wrap folds a line to a width, at spaces if possible.
 func wrap(s string, width int) []string {
 	var out []string
 	r := []rune(s)
 	for {
-		n := fits(r, width)
+		n := runesThatFit(r, width)
 		if n == len(r) {
 			return append(out, string(r))
 		}
@@ -218,13 +214,13 @@ func wrap(s string, width int) []string {
 	}
 }
 
-// firstWide is the first letter that may be two columns wide.
+// firstWide is the first rune that may be two columns wide.
 const firstWide = 0x1100
 
-// fits is how many of the runes have room in a width of columns. A letter of the
-// scripts that some terminals show twice as wide counts twice: what a terminal
-// folds by itself begins where the names of the lines stand.
-func fits(r []rune, width int) int {
+// runesThatFit returns how many of the runes fit into a width. Letters of scripts that some terminals show twice as
+// wide count twice. Otherwise the terminal would break the line, and its rest would begin in the column of
+// the names.
+func runesThatFit(r []rune, width int) int {
 	for n, c := range r {
 		if width--; c >= firstWide {
 			width--

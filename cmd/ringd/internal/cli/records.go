@@ -13,66 +13,64 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Record writes one record of the audit log on a line of its own.
+// Record prints one record of the audit log on one line.
 func (p Page) Record(e audit.Entry, asJSON bool) error {
 	if asJSON {
 		b, err := json.Marshal(e)
 		if err != nil {
 			return fmt.Errorf("write record: %w", err)
 		}
-		_, err = fmt.Fprintf(p.W, "%s\n", escaped(string(b)))
+		_, err = fmt.Fprintf(p.W, "%s\n", escapeJSON(string(b)))
 		return err
 	}
 	r := e.Record
 	words := []string{fmt.Sprintf("%6d  %s  %-15s", e.Seq, r.Time.UTC().Format("2006-01-02T15:04:05.000Z"),
-		recorded(string(r.Kind)))}
+		recordWord(string(r.Kind)))}
 	by := ""
-	if slices.Contains(personal(), r.Kind) && r.Actor != "" {
+	if slices.Contains(actorKinds(), r.Kind) && r.Actor != "" {
 		by = "by " + r.Actor
 	}
 	capability, door := r.Capability, ""
-	if slices.Contains(outward(), r.Kind) {
+	if slices.Contains(egressKinds(), r.Kind) {
 		capability, door = strings.TrimPrefix(capability, "egress:"), r.Detail["door"]
 	}
 	for _, w := range []string{r.Run, r.Call, door, capability, r.State, by} {
 		if w != "" {
-			words = append(words, recorded(w))
+			words = append(words, recordWord(w))
 		}
 	}
 	if d := r.Decision; d != nil {
-		words = append(words, p.verdict(d.Verdict), recorded(string(d.Code)))
+		words = append(words, p.verdict(d.Verdict), recordWord(string(d.Code)))
 		if d.Reason != "" {
-			words = append(words, "("+recorded(d.Reason)+")")
+			words = append(words, "("+recordWord(d.Reason)+")")
 		}
 	}
 	if r.Fault != nil {
-		words = append(words, "fault "+recorded(r.Fault.ID+": "+r.Fault.Text))
+		words = append(words, "fault "+recordWord(r.Fault.ID+": "+r.Fault.Text))
 	}
 	for _, k := range keys(r.Detail) {
 		if k != "door" || door == "" {
-			words = append(words, recorded(k+"="+r.Detail[k]))
+			words = append(words, recordWord(k+"="+r.Detail[k]))
 		}
 	}
 	_, err := fmt.Fprintln(p.W, strings.Join(words, "  "))
 	return err
 }
 
-// recorded is one word of a record. Two spaces stand between words, and in none: a name
-// that a program has made up cannot go on as another word of its record.
-func recorded(w string) string { return strings.ReplaceAll(Clean(w), "  ", ` \u0020`) }
+// recordWord formats one word of a record. Words are separated by two spaces, and contain none, so that a name
+// made up by a program cannot look like another word of its record.
+func recordWord(w string) string { return strings.ReplaceAll(Clean(w), "  ", ` \u0020`) }
 
-// personal are the kinds of records that say who did something, which need not be
-// the actor of the run.
-func personal() []audit.Kind {
+// actorKinds returns the kinds of records about an act of an actor who may not be the owner of the run.
+func actorKinds() []audit.Kind {
 	return []audit.Kind{audit.RunAsked, audit.RunRefused, audit.RunCancelled, audit.CallAnswered, audit.CallApproved,
 		audit.CallDenied,
 		audit.CallBegun, audit.ApprovalRefused, audit.GrantRevoked, audit.ResumeRefused, audit.SessionDropped,
 		audit.LockdownBegun, audit.LockdownLifted, audit.AuditArchived}
 }
 
-// outward are the kinds of records about connections: door and target come
-// first.
-func outward() []audit.Kind {
+// egressKinds returns the kinds of records about connections. Their door and target are printed first.
+func egressKinds() []audit.Kind {
 	return []audit.Kind{audit.EgressDecided, audit.EgressClosed, audit.EgressCounted}
 }
 
@@ -89,8 +87,7 @@ func (p Page) verdict(v profiles.Verdict) string {
 	}
 }
 
-// Verified writes what a check of the audit log found; note says what it was not
-// held against.
+// Verified prints the result of a check of the audit log. note says what it was not compared with.
 func (p Page) Verified(r audit.Report, note string) {
 	fmt.Fprintf(p.W, "%s in %s, up to %d\n", Count(int(r.Records), "record"), Count(int(r.Segments), "segment"),
 		r.Head.Seq)
@@ -117,13 +114,13 @@ func (p Page) Verified(r audit.Report, note string) {
 	fmt.Fprintln(p.W, p.style(safetext.Green, "every record is valid"))
 }
 
-// Begins says that a log does not begin with record 1.
+// Begins prints that a log does not begin with record 1.
 func (p Page) Begins(a audit.Archived) {
 	fmt.Fprintf(p.W, "records up to %d, until %s, are archived: read them with --archive DIR\n", a.Seq,
 		a.Until().UTC().Format(time.RFC3339))
 }
 
-// Status writes what is in force, and what is not as it should be.
+// Status prints what is in force, and what is wrong.
 func (p Page) Status(st wire.Status) {
 	state := p.style(safetext.Green, "ready")
 	if !st.Ready {
@@ -141,7 +138,7 @@ func (p Page) Status(st wire.Status) {
 			Count(len(s.Signers), "signature"), s.Expires.UTC().Format(time.RFC3339))
 	}
 	for _, c := range st.Conditions {
-		p.hanging(Clean(c.Code)+": ", p.style(safetext.Yellow, Clean(c.Code))+": ", Block(c.Message), "    ")
+		p.printHanging(Clean(c.Code)+": ", p.style(safetext.Yellow, Clean(c.Code))+": ", Block(c.Message), "    ")
 	}
 	for _, part := range append(st.Rings, st.Executors...) {
 		name := fmt.Sprintf("  %-13s %s", Clean(part.Name), Clean(part.State))
@@ -156,7 +153,7 @@ func (p Page) Status(st wire.Status) {
 			continue
 		}
 		name += "  "
-		p.hanging(name, name, Block(part.Reason), strings.Repeat(" ", len(name)))
+		p.printHanging(name, name, Block(part.Reason), strings.Repeat(" ", len(name)))
 	}
 	p.egress(st.Egress)
 	for _, e := range st.Exceptions {
@@ -170,12 +167,15 @@ func (p Page) Status(st wire.Status) {
 	p.shadow(st.Shadow)
 	fmt.Fprintf(p.W, "runs: %d running, %d paused; audit record %d\n", st.Runs.Live, st.Runs.Paused, st.AuditSeq)
 	if push := st.LastPush; push != nil {
-		p.told(fmt.Sprintf("last push: %s at %s", Clean(push.Result), push.At.UTC().Format(time.RFC3339)), push.Message)
+		p.printWithMessage(
+			fmt.Sprintf("last push: %s at %s", Clean(push.Result), push.At.UTC().Format(time.RFC3339)),
+			push.Message,
+		)
 		p.findings(push.Findings)
 	}
 }
 
-// egress writes what is open, and what expires next.
+// egress prints the open connections, and what expires next.
 func (p Page) egress(e *wire.Network) {
 	if e == nil {
 		return
@@ -184,7 +184,7 @@ func (p Page) egress(e *wire.Network) {
 	for _, g := range e.Gateways {
 		name := fmt.Sprintf("  gateway %s of %s: %s", Clean(g.Name), Clean(g.Agent), Clean(g.State))
 		if g.Reason != "" {
-			p.hanging(name+"  ", name+"  ", Block(g.Reason), "    ")
+			p.printHanging(name+"  ", name+"  ", Block(g.Reason), "    ")
 			continue
 		}
 		fmt.Fprintln(p.W, name)
@@ -194,24 +194,23 @@ func (p Page) egress(e *wire.Network) {
 	}
 }
 
-// told writes a line, and behind it what somebody said, if anybody did.
-func (p Page) told(line, message string) {
+// printWithMessage prints a line, with a message if there is one.
+func (p Page) printWithMessage(line, message string) {
 	if message == "" {
 		fmt.Fprintln(p.W, line)
 		return
 	}
-	p.hanging(line+" ", line+" ", Block(message), "    ")
+	p.printHanging(line+" ", line+" ", Block(message), "    ")
 }
 
-// hanging writes text behind a heading that is as wide as plain, and its further
-// lines behind indent.
-func (p Page) hanging(plain, heading, text, indent string) {
+// printHanging prints text after a heading that has the width of plain, with indent before its further lines.
+func (p Page) printHanging(plain, heading, text, indent string) {
 	text, first := strings.Join(strings.Fields(text), " "), ""
-	if lines := folded(text, width-len(plain)); len(lines) > 0 {
+	if lines := foldCommands(text, width-len(plain)); len(lines) > 0 {
 		first = lines[0]
 	}
 	fmt.Fprintln(p.W, heading+first)
-	for _, line := range folded(strings.TrimSpace(strings.TrimPrefix(text, first)), width-len(indent)) {
+	for _, line := range foldCommands(strings.TrimSpace(strings.TrimPrefix(text, first)), width-len(indent)) {
 		fmt.Fprintln(p.W, indent+line)
 	}
 }

@@ -1,6 +1,5 @@
-// This file reads what `ringd run` is given into the request that a daemon
-// takes: a program, its inputs. It refuses what is too large, is no JSON, or is
-// named twice.
+// The request of `ringd run`: a program and its inputs. Input that is too large, is no JSON, or has a
+// repeated name is refused.
 
 package cli
 
@@ -19,24 +18,24 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Bounds of what a run is given on the command line; the daemon has its own.
+// Limits of the command line. The daemon has its own.
 const (
 	MaxProgram = 1 << 20
 	maxInput   = 4 << 20
 )
 
-// GivenRequest is what stands on the command line.
+// GivenRequest holds the arguments of the command line.
 type GivenRequest struct {
 	Agent, Executor, Language string
 	Program                   string   // a file, or "-" for stdin
 	Inputs                    []string // NAME=FILE.json
 	Session                   string
-	Grants                    string // a file; "": none
-	Stdin                     string // a file, or "-"; "": none
+	Grants                    string // a file; may be empty
+	Stdin                     string // a file, or "-"; may be empty
 	Cwd                       string
 }
 
-// ExecutorOf is the one that runs a program, by the ending of its name where none is given.
+// ExecutorOf returns the given executor, or the one for the file extension of the program.
 func ExecutorOf(given, program string) (string, error) {
 	known := map[string]string{
 		".js": profiles.ExecutorJS, ".mjs": profiles.ExecutorJS, ".cjs": profiles.ExecutorJS,
@@ -59,7 +58,6 @@ func ExecutorOf(given, program string) (string, error) {
 	}
 }
 
-// ReadRequest reads the program and its inputs.
 func ReadRequest(g GivenRequest, stdin io.Reader) (wire.RunRequest, error) {
 	req := wire.RunRequest{Agent: g.Agent, Executor: g.Executor, Inputs: map[string]json.RawMessage{}}
 	name, source, err := program(g.Program, stdin)
@@ -101,7 +99,7 @@ func ReadRequest(g GivenRequest, stdin io.Reader) (wire.RunRequest, error) {
 	return req, nil
 }
 
-// standardInput reads what a script has on its standard input.
+// standardInput reads the standard input of a script.
 func standardInput(g GivenRequest, stdin io.Reader, req *wire.RunRequest) (err error) {
 	var text []byte
 	switch {

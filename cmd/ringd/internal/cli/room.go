@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Below leastRoom a daemon does not start or soon closes; below enoughRoom the
-// audit log, which reserves a segment at a time, is short of it.
+// Below leastRoom a daemon does not start or soon closes. Below enoughRoom there is little space for the
+// audit log, which reserves a segment at a time.
 const (
 	leastRoom  = 4 << 20
 	enoughRoom = 128 << 20
 )
 
-// defaultFloor is how much has to be free on the disk of a state folder where the
-// configuration does not say, or a twentieth of a smaller disk.
+// defaultFloor is the default free space on the disk of a state folder. On a small disk the default is a
+// twentieth of it.
 const defaultFloor = 256 << 20
 
-// Floor is how many bytes have to be free on the disk of a state folder for new runs:
-// what is asked for, else a default.
+// Floor returns the free space that new runs require on the disk of a state folder: asked, or a default if
+// that is zero.
 func Floor(dir string, asked uint64) uint64 {
 	size, ok := diskSize(dir)
 	switch {
@@ -31,8 +31,7 @@ func Floor(dir string, asked uint64) uint64 {
 	}
 }
 
-// Shares reports whether what is written below a path of a policy, with a ~ for home,
-// goes to the disk of dir.
+// Shares reports whether a path of a policy, with a ~ for home, is on the disk of dir.
 func Shares(dir, home, path string) bool {
 	if rest, ok := strings.CutPrefix(path, "~"); ok {
 		path = home + rest
@@ -41,15 +40,14 @@ func Shares(dir, home, path string) bool {
 	return filepath.IsAbs(path) && sameDisk(dir, path)
 }
 
-// Full reports whether err, which kept the state folder dir from being used, comes
-// from a full disk: the error says so, or the disk does. A database that finds no
-// room for its files tells other things.
+// Full reports whether err, an error of opening the state folder dir, comes from a full disk. The error or
+// the disk shows that. A database without space for its files returns other errors.
 func Full(dir string, err error) bool {
 	free, known := Room(dir)
 	return outOfRoom(err) || known && free < leastRoom
 }
 
-// FullRemedy is what helps a state folder on a full disk.
+// FullRemedy returns a remedy for a state folder on a full disk.
 func FullRemedy(dir string) string {
 	return fmt.Sprintf("make room on the disk of %s (or raise the quota), then start ringd again: the records are "+
 		"still there; "+
@@ -57,8 +55,8 @@ func FullRemedy(dir string) string {
 		"then on", dir)
 }
 
-// StateLayer says whether the disk has room for a state folder. required is
-// whether a daemon needs it there.
+// StateLayer reports whether the disk has space for a state folder. required is set if a daemon needs it
+// there.
 func StateLayer(dir string, required bool) Layer {
 	l := Layer{Name: "state", Required: required, State: LayerEnforced}
 	free, known := Room(dir)

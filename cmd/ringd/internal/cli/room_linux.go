@@ -7,21 +7,21 @@ import (
 	"syscall"
 )
 
-// Room is how many bytes this user may still write where dir is, or will be made.
-// ok is false when that is not known. Quotas are not seen.
+// Room returns how many bytes this user may still write to dir, which may not exist yet. ok is false if it is
+// not known. Quotas are not considered.
 func Room(dir string) (bytes uint64, ok bool) {
 	at, err := statfs(dir)
 	switch {
 	case err != nil || at.Bsize <= 0 || at.Blocks == 0:
 		return 0, false
-	case at.Files > 0 && at.Ffree == 0: // no file can be made
+	case at.Files > 0 && at.Ffree == 0: // no file can be created
 		return 0, true
 	default:
 		return at.Bavail * uint64(at.Bsize), true
 	}
 }
 
-// statfs asks the file system of dir, or of the folder that it will be made in.
+// statfs returns the file system of dir, or of the folder in which it will be created.
 func statfs(dir string) (at syscall.Statfs_t, err error) {
 	err = syscall.Statfs(dir, &at)
 	for errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
@@ -39,11 +39,11 @@ func diskSize(dir string) (bytes uint64, ok bool) {
 	return at.Blocks * uint64(at.Bsize), true
 }
 
-// btrfs gives each subvolume of a disk a device of its own.
+// btrfs gives each subvolume of a disk its own device number.
 const btrfs = 0x9123683e
 
-// sameDisk reports whether two paths, or the folders that they will be made in, share
-// the room of one disk. What is not known is shared.
+// sameDisk reports whether two paths, which may not exist yet, share the space of one disk. If unknown, it
+// returns true.
 func sameDisk(a, b string) bool {
 	x, errA := device(a)
 	y, errB := device(b)

@@ -2,7 +2,7 @@
 
 package cli
 
-// Room is not known here.
+// Room is unknown on this system.
 func Room(string) (bytes uint64, ok bool) { return 0, false }
 
 func diskSize(string) (bytes uint64, ok bool) { return 0, false }

@@ -15,19 +15,19 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Stream writes what a program wrote to a standard stream, as it comes, to the byte. A
-// terminal gets no more than text: what would move its cursor is shown instead.
+// Stream writes what a program wrote to a standard stream, unchanged. For a terminal it replaces control
+// characters.
 func (p Page) Stream(e wire.ConsoleEntry) {
 	text := e.Text
 	if p.Terminal {
 		text = Block(text)
 	}
-	_, _ = io.WriteString(safetext.Bytes(p.W), text) // a reader that has gone away does not end the run
+	_, _ = io.WriteString(safetext.Bytes(p.W), text) // a reader that closes the stream does not end the run
 }
 
-// Console writes one line of a program, as it comes.
+// Console prints one console line of a program.
 func (p Page) Console(e wire.ConsoleEntry) {
-	text := Block(e.Text) // the program's own lines, as it has made them
+	text := Block(e.Text) // may have several lines
 	switch e.Level {
 	case "error":
 		text = p.style(safetext.Red, text)
@@ -39,7 +39,7 @@ func (p Page) Console(e wire.ConsoleEntry) {
 	fmt.Fprintln(p.W, text)
 }
 
-// Denial words a refusal, with its rule and what is allowed instead.
+// Denial formats a denial, with its rule and what is allowed instead.
 func Denial(d *profiles.Denial) string {
 	s := Clean(fmt.Sprintf("%s: %s: %s", d.Decision.Code, d.Capability, d.Decision.Reason))
 	if r := d.Decision.Rule; r != nil && r.File != "" {
@@ -51,33 +51,32 @@ func Denial(d *profiles.Denial) string {
 	return s
 }
 
-// UnavailableText words a refusal for want of something that this host does not give,
-// in lines of 80 columns behind the name of this program.
+// UnavailableText formats a denial because this host lacks something, in lines of 80 columns after the prefix
+// "ringd: ".
 func UnavailableText(d *profiles.Denial) string {
 	first, hint, _ := strings.Cut(Denial(d), "\n    hint: ")
 	lines := fold(first, width-len("ringd: "))
 	lines = append(lines[:1:1], fold(strings.Join(lines[1:], " "), width-4)...)
 	if hint != "" {
-		lines = append(lines, folded("hint: "+hint, width-4)...)
+		lines = append(lines, foldCommands("hint: "+hint, width-4)...)
 	}
 	return strings.Join(lines, "\n    ")
 }
 
-// RenderRefused words the refusal of a daemon likewise.
-func RenderRefused(text string) string {
+// RefusalText formats a refusal of a daemon in the same way.
+func RefusalText(text string) string {
 	lines := fold(Block(text), width-len("ringd: "))
 	if len(lines) < 2 {
 		return strings.Join(lines, "")
 	}
-	return strings.Join(append(lines[:1:1], folded(strings.Join(lines[1:], " "), width-4)...), "\n    ")
+	return strings.Join(append(lines[:1:1], foldCommands(strings.Join(lines[1:], " "), width-4)...), "\n    ")
 }
 
-// undefined is the tagged value of a program without a last expression.
+// undefined is the encoded value of a program without a last expression.
 const undefined = `{"$ringd":"undefined"}`
 
-// Value writes the value of a run that has one. What is no JSON is text, as Python's repr
-// gives it: see represented. A script has what it printed, and so has a program whose
-// value is None.
+// Value prints the value of a run. A value that is no JSON is the text of Python's repr; see represented. A
+// script has no value, only its output. The value None of Python is not printed.
 func (p Page) Value(run wire.Run) error {
 	none := run.Executor == profiles.ExecutorPython && string(run.Value) == "null"
 	if run.Executor == profiles.ExecutorShell || len(run.Value) == 0 || string(run.Value) == undefined || none {
@@ -86,7 +85,7 @@ func (p Page) Value(run wire.Run) error {
 	text := valueOf(run.Value)
 	var shown string
 	if run.Repr && json.Unmarshal(run.Value, &shown) == nil {
-		text = represented(shown)
+		text = reprText(shown)
 	}
 	if _, err := fmt.Fprintln(p.W, text); err != nil {
 		return fmt.Errorf("write result: %w", err)
@@ -94,9 +93,9 @@ func (p Page) Value(run wire.Run) error {
 	return nil
 }
 
-// represented is a text of repr. If it has several lines, each of them is indented: none
-// stands where a record begins, and the columns of a table stay below each other.
-func represented(text string) string {
+// reprText formats a text of repr. If it has several lines, all are indented, so that none looks like a
+// record and the columns of a table stay aligned.
+func reprText(text string) string {
 	text = strings.TrimRight(text, "\n")
 	if !strings.Contains(text, "\n") {
 		return Block(text)
@@ -105,24 +104,24 @@ func represented(text string) string {
 	return indent + Indented(text, indent)
 }
 
-// valueOf is a value in one line of JSON, of which everything shows.
+// valueOf formats a value as one line of JSON, with invisible characters escaped.
 func valueOf(value json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Compact(&b, value) != nil {
 		return Clean(string(value))
 	}
-	return escaped(b.String())
+	return escapeJSON(b.String())
 }
 
-// Run writes how a run ended: what it waits for, errors, refusals.
+// Run prints how a run ended: its open calls, errors and denials.
 func (p Page) Run(run wire.Run) {
 	for _, c := range run.Pending {
 		fmt.Fprintf(p.W, "run %s waits for %s: call %s of %s%s\n", ShortID(run.ID), Clean(c.For), Clean(c.ID),
-			Visible(c.Bridge), by(c.Rule))
-		p.because(c)
+			Visible(c.Bridge), ruleSuffix(c.Rule))
+		p.printRuleOfTwo(c)
 	}
 	if t := run.RuleOfTwo; t != nil && len(t.Touched) == 3 {
-		fmt.Fprintln(p.W, strings.Join(folded("touched: "+touched(t), width-4), "\n    "))
+		fmt.Fprintln(p.W, strings.Join(foldCommands("touched: "+powersText(t), width-4), "\n    "))
 	}
 	if run.Dropped > 0 {
 		what := "console"
@@ -133,18 +132,18 @@ func (p Page) Run(run wire.Run) {
 	}
 	if run.SessionError != "" {
 		text := fmt.Sprintf("session %s is not kept: %s", Visible(run.Session), Block(run.SessionError))
-		fmt.Fprintln(p.W, strings.Join(folded(text, width-4), "\n    "))
+		fmt.Fprintln(p.W, strings.Join(foldCommands(text, width-4), "\n    "))
 	}
 	if e := run.Error; run.State == string(executors.StateDenied) && run.ExitCode != 0 && run.Stderr != "" &&
 		e != nil && e.Name == "CapabilityDenied" {
-		return // a script, whose refusal stands on its standard error; one that no guest could be had for wrote none
+		return // the denial of a script is on its stderr; a run without a guest wrote none
 	}
-	// A traceback stands on the standard error of its program.
+	// The stderr of a program has its traceback.
 	traced := func(e *wire.RunError) bool {
 		return run.Executor == profiles.ExecutorPython && run.ExitCode != 0 &&
 			strings.Contains(run.Stderr, e.Name+": "+e.Message)
 	}
-	// A run that did not begin has no place, and its refusal stands below.
+	// A run that did not begin has no place, and its denial is printed below.
 	refused := func(e *wire.RunError) bool {
 		return len(e.Frames) == 0 && e.Message != "" && slices.ContainsFunc(
 			run.Denials, func(d profiles.Decision) bool {
@@ -153,64 +152,64 @@ func (p Page) Run(run wire.Run) {
 	}
 	if e := run.Error; e != nil && !traced(e) && !refused(e) {
 		fmt.Fprintf(p.W, "%s:%s\n", p.style(safetext.Red, Clean(e.Name)),
-			p.after(columnsOf(Clean(e.Name))+1, e.Message))
+			p.indentAfter(displayWidth(Clean(e.Name))+1, e.Message))
 		for _, f := range e.Frames {
 			fmt.Fprintf(p.W, "    at %s\n", Clean(frame(f)))
 		}
 	}
 	for _, d := range run.Denials {
-		if d.Text != "" { // whoever wrote the script reads it as it is
-			fmt.Fprintln(p.W, Lines(d.Text)+times(d.Count))
+		if d.Text != "" { // as the author of the script reads it
+			fmt.Fprintln(p.W, Lines(d.Text)+timesText(d.Count))
 			continue
 		}
-		fmt.Fprintln(p.W, strings.Join(folded("refused: "+decision(d), width-4), "\n    "))
-		for i, l := range folded(Block(strings.Join(d.Instead, "; ")), width-len("    hint: ")) {
+		fmt.Fprintln(p.W, strings.Join(foldCommands("refused: "+decision(d), width-4), "\n    "))
+		for i, l := range foldCommands(Block(strings.Join(d.Instead, "; ")), width-len("    hint: ")) {
 			fmt.Fprintf(p.W, "    %-6s%s\n", map[bool]string{true: "hint:"}[i == 0], l)
 		}
 	}
 	if run.DenialsMore > 0 {
-		fmt.Fprintf(p.W, "refused: and %s\n", more(run))
+		fmt.Fprintf(p.W, "refused: and %s\n", moreDenials(run))
 	}
 }
 
-// more says how many refusals the outcome does not list.
-func more(run wire.Run) string {
+// moreDenials returns how many denials the outcome does not list.
+func moreDenials(run wire.Run) string {
 	return fmt.Sprintf("%d more, in addition to the %d kinds above", run.DenialsMore, len(run.Denials))
 }
 
-// times is how often a refusal happened; "" for one.
-func times(n int64) string {
+// timesText formats how often a denial happened. It is empty for one.
+func timesText(n int64) string {
 	if n < 2 {
 		return ""
 	}
 	return fmt.Sprintf(" (%d times)", n)
 }
 
-// Held writes that a program is held by a call, and what lets it go on. place is the
-// flags that a command needs there, behind a space.
+// Held prints that a call holds a program, and how to continue. place has the flags of the commands, with a
+// leading space.
 func (p Page) Held(run wire.Run, c wire.Pending, place string, now time.Time) {
 	who := "its harness"
 	if c.For == "approver" {
 		who = "an approver"
 	}
 	fmt.Fprintf(p.W, "run %s is held: call %s of %s waits for %s%s\n", ShortID(run.ID), Clean(c.ID), Visible(c.Bridge),
-		who, by(c.Rule))
-	p.because(c)
+		who, ruleSuffix(c.Rule))
+	p.printRuleOfTwo(c)
 	if c.For == "approver" && c.Expires != nil {
 		fmt.Fprintf(p.W, "    hint: ringd approve %s %s%s, or ringd deny, within %s\n", ShortID(run.ID), Clean(c.ID),
 			Clean(place), c.Expires.Sub(now).Round(time.Second))
 	}
 }
 
-// because says why the rule of two asks about a call.
-func (p Page) because(c wire.Pending) {
+// printRuleOfTwo prints why the rule of two asks about a call.
+func (p Page) printRuleOfTwo(c wire.Pending) {
 	if c.Because != "" {
-		fmt.Fprintln(p.W, "    "+strings.Join(folded("because: "+Block(c.Because), width-4), "\n    "))
+		fmt.Fprintln(p.W, "    "+strings.Join(foldCommands("because: "+Block(c.Because), width-4), "\n    "))
 	}
 }
 
-// touched says what a run has touched, and by what.
-func touched(t *wire.RuleOfTwo) string {
+// powersText formats the powers that a run has used, and their causes.
+func powersText(t *wire.RuleOfTwo) string {
 	var out []string
 	for _, power := range t.Touched {
 		if by := t.By[power]; len(by) > 0 {
@@ -221,8 +220,8 @@ func touched(t *wire.RuleOfTwo) string {
 	return strings.Join(out, "; ")
 }
 
-// by names the line of a rule.
-func by(r *profiles.Rule) string {
+// ruleSuffix formats the place of a rule.
+func ruleSuffix(r *profiles.Rule) string {
 	if r == nil || r.File == "" {
 		return ""
 	}
@@ -242,11 +241,11 @@ func decision(d profiles.Decision) string {
 	if d.Rule != nil && d.Rule.File != "" {
 		s += Clean(fmt.Sprintf(" (%s:%d)", d.Rule.File, d.Rule.Line))
 	}
-	return s + times(d.Count)
+	return s + timesText(d.Count)
 }
 
-// Report says what ran, under what, and how much of each limit it took. set is
-// nil when the policy is the daemon's.
+// Report prints which program ran, under which policy, and its use of each limit. set is nil if the daemon
+// has the policy.
 func (p Page) Report(run wire.Run, set *profiles.Set) {
 	line := func(what, format string, args ...any) {
 		fmt.Fprintf(p.W, "%-9s %s\n", what, Clean(fmt.Sprintf(format, args...)))
@@ -277,7 +276,7 @@ func (p Page) Report(run wire.Run, set *profiles.Set) {
 		line("calls", "%s: %d%s", name, u.Calls[name], most)
 	}
 	if t := run.RuleOfTwo; t != nil && len(t.Touched) > 0 {
-		for i, l := range fold(touched(t), reportWidth) {
+		for i, l := range fold(powersText(t), reportWidth) {
 			line(map[bool]string{true: "touched"}[i == 0], "%s", l)
 		}
 	}
@@ -285,11 +284,11 @@ func (p Page) Report(run wire.Run, set *profiles.Set) {
 		line("refused", "%s", decision(d))
 	}
 	if run.DenialsMore > 0 {
-		line("refused", "and %s", more(run))
+		line("refused", "and %s", moreDenials(run))
 	}
 }
 
-// limitsOf are the limits of an executor; nil for one that is not granted.
+// limitsOf returns the limits of an executor, or nil if it is not granted.
 func limitsOf(a profiles.Agent, executor string) *profiles.Limits {
 	switch {
 	case executor == profiles.ExecutorShell && a.Shell != nil:
@@ -314,7 +313,7 @@ func tierOf(a wire.Attestation) string {
 	}
 }
 
-// attestedLines are the layers by state, in lines that fit a narrow terminal.
+// attestedLines formats the layers by state, in lines for a narrow terminal.
 func attestedLines(a wire.Attestation) []string {
 	by := map[string][]string{}
 	for _, name := range keys(a.Layers) {
@@ -331,7 +330,7 @@ func attestedLines(a wire.Attestation) []string {
 	return out
 }
 
-// reportWidth is what is left of 80 columns beside the names of a report.
+// reportWidth is the width of the text after a name, in 80 columns.
 const reportWidth = 70
 
 func ofMillis(v *int64) string {
@@ -381,7 +380,7 @@ func Short(revision string) string {
 	return Clean(revision)
 }
 
-// RefusedRun is the outcome of a run that did not begin.
+// RefusedRun returns the outcome of a run that did not begin.
 func RefusedRun(agent, executor string, d *profiles.Denial) wire.Run {
 	return wire.Run{
 		State: string(executors.StateDenied), Agent: agent, Executor: executor,

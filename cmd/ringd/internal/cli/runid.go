@@ -11,15 +11,14 @@ import (
 )
 
 const (
-	wholeID  = 27 // letters of the id of a run
-	maxNamed = 5  // ids that a refusal lists
+	wholeID  = 27 // length of a run id
+	maxNamed = 5  // ids listed in an error
 )
 
-// runID returns the whole id of the run that given stands for: an id, or the
-// beginning of one. list returns the runs whose ids begin so, newest first. It is
-// not asked for a whole id. A beginning that several runs share is refused, so
-// that no verb acts on a run that its caller did not mean. One that no run has is
-// returned as it is: there is no such run. Its errors are exits.
+// runID returns the whole id for a given id or prefix. list returns the runs with a prefix, newest first, and
+// is not called for a whole id. A prefix of several runs is an error, so that no command acts on a run that
+// its caller did not mean. A prefix of no run is returned unchanged: such a run does not exist. Errors are
+// exits.
 func runID(given string, list func(prefix string) (wire.RunList, error)) (string, error) {
 	if len(given) >= wholeID {
 		return given, nil
@@ -47,8 +46,7 @@ func runID(given string, list func(prefix string) (wire.RunList, error)) (string
 	return "", Failed(Refused, ambiguous(given, found))
 }
 
-// RunThere returns the whole id of the run of a daemon that given stands for: an id, or
-// the beginning of one that no other run has. Its errors are exits.
+// RunThere returns the whole id of a daemon's run for an id or a unique prefix. Errors are exits.
 func RunThere(ctx context.Context, c *client.Client, given string) (string, error) {
 	return runID(given, func(prefix string) (wire.RunList, error) {
 		list, err := c.Runs(ctx, client.Filter{Prefix: prefix, Limit: maxNamed + 1})
@@ -75,7 +73,7 @@ func RunKept(given string, list func(prefix string, limit int) (wire.RunList, er
 	})
 }
 
-// ambiguous lists the runs that a beginning stands for.
+// ambiguous returns the error for a prefix of several runs.
 func ambiguous(given string, found wire.RunList) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "run %s: the ids of several runs begin with these letters; give more", Visible(given))

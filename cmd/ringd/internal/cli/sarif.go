@@ -56,7 +56,7 @@ type (
 	}
 )
 
-// SARIF turns findings into a SARIF 2.1.0 log of one run.
+// SARIF converts findings to a SARIF 2.1.0 log of one run.
 func SARIF(ds schema.Diagnostics, version string) any {
 	run := sarifRun{Results: []sarifResult{}}
 	codes := []string{}

@@ -7,7 +7,7 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// shadow writes what a candidate would have decided otherwise.
+// shadow prints the decisions of a candidate that would differ.
 func (p Page) shadow(s *wire.Shadow) {
 	if s == nil {
 		return
@@ -16,7 +16,7 @@ func (p Page) shadow(s *wire.Shadow) {
 	case s.State == wire.ShadowNone && s.Reason == "":
 		fmt.Fprintln(p.W, "candidate: none yet")
 	case s.State != wire.ShadowReady:
-		p.hanging("candidate: ", "candidate: ", Clean(s.State)+", "+Block(s.Reason), "    ")
+		p.printHanging("candidate: ", "candidate: ", Clean(s.State)+", "+Block(s.Reason), "    ")
 	default:
 		fmt.Fprintf(p.W, "candidate: %s decides in parallel, enforces nothing\n", Clean(Short(s.Revision)))
 		fmt.Fprintf(p.W, "  of %s: %d would_allow, %d would_deny, %d would_ask\n",
@@ -29,23 +29,24 @@ func (p Page) shadow(s *wire.Shadow) {
 	p.findings(s.Findings)
 }
 
-// findings writes what is wrong with the sources of a push, warnings marked, the hint
-// and the other places below.
+// findings prints the findings about a push. Warnings are marked, and the hint and the related places are
+// below.
 func (p Page) findings(all []wire.Diagnostic) {
 	for _, d := range all {
 		code := Clean(d.Code)
 		if d.Severity == "warning" {
 			code += ": warning"
 		}
-		fmt.Fprintf(p.W, "  %s:%d:%d: %s: %s\n", Clean(d.File), d.Line, d.Column, code, further(d.Message))
+		fmt.Fprintf(p.W, "  %s:%d:%d: %s: %s\n", Clean(d.File), d.Line, d.Column, code, indentFurther(d.Message))
 		if d.Hint != "" {
-			fmt.Fprintf(p.W, "      hint: %s\n", further(d.Hint))
+			fmt.Fprintf(p.W, "      hint: %s\n", indentFurther(d.Hint))
 		}
 		var related []schema.Pos
 		for _, other := range d.Related {
 			related = append(related, schema.Pos{File: other.File, Line: other.Line, Column: other.Column})
 		}
-		if also := others(schema.Pos{File: d.File, Line: d.Line, Column: d.Column}, d.Message, related); also != "" {
+		at := schema.Pos{File: d.File, Line: d.Line, Column: d.Column}
+		if also := otherPlaces(at, d.Message, related); also != "" {
 			fmt.Fprintln(p.W, "      also: "+also)
 		}
 	}

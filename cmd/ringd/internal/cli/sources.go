@@ -1,10 +1,7 @@
-// This file reads a policy for a command: one file, or a folder as the
-// daemon would read it, and the JavaScript modules and guardrails beside it. Names are relative
-// to the policy's folder, so that the compiled set does not depend on where it
-// lies; Shown gives them back as the user would type them.
-//
-// It refuses what is too large, no regular file, or no policy. The commands call
-// it; the daemon's sync folder is the syncer's.
+// Policies as a command reads them: one file, or a folder as the daemon would read it, with the JavaScript
+// modules and guardrails beside it. Names are relative to the policy's folder, so the compiled set does not
+// depend on its location; [Policy.Shown] returns them as the user would type them. Input that is too large,
+// no regular file, or no policy is refused. The daemon's sync folder is read by package syncer.
 
 package cli
 
@@ -22,17 +19,16 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// Policy is one policy as it was read.
+// Policy is the source of one policy.
 type Policy struct {
-	Path    string // as the user gave it
+	Path    string // as given by the user
 	Folder  bool
-	Others  []string        // names of other policies in the folder of a file, which were not read
-	Sources []schema.Source // policies and, below modules/ and guardrails/, what they name
+	Others  []string        // other policies in the folder of a single file, which were not read
+	Sources []schema.Source // policies, and their files below modules/ and guardrails/
 }
 
-// ReadSources reads a file, or every .yaml, .yml, .json and .cue file of a folder, and
-// the files of modules/ and guardrails/*.rego beside them. Hidden files and tests,
-// *_test.yaml and *_test.rego, are left out.
+// ReadSources reads a file, or every .yaml, .yml, .json and .cue file of a folder, and the files of modules/
+// and guardrails/*.rego beside them. It skips hidden files and tests, *_test.yaml and *_test.rego.
 func ReadSources(path string) (Policy, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -59,7 +55,7 @@ func ReadSources(path string) (Policy, error) {
 		return Policy{}, fmt.Errorf("read policy: %w", err)
 	}
 	for _, name := range []string{"modules", "guardrails"} {
-		if err := p.beside(filepath.Join(filepath.Dir(path), name)); err != nil {
+		if err := p.readCompanions(filepath.Join(filepath.Dir(path), name)); err != nil {
 			return Policy{}, fmt.Errorf("read %s: %w", name, Bare(err))
 		}
 	}
@@ -67,11 +63,11 @@ func ReadSources(path string) (Policy, error) {
 	return p, nil
 }
 
-// maxOthers is how many names of a folder are looked at.
+// maxOthers limits the number of names that are read of a folder.
 const maxOthers = 1000
 
-// othersFound lists the policies in the folder of a file beside it, sorted. They only word a
-// hint, so a folder that cannot be listed has none.
+// othersFound returns the other policies in the folder of a file, sorted. They are only for a hint, so a
+// folder that cannot be listed has none.
 func othersFound(path string) (names []string) {
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
@@ -93,8 +89,8 @@ func othersFound(path string) (names []string) {
 	return names
 }
 
-// Split tells policies from the files that they name: modules, which lie below
-// modules/, and guardrails, which lie below guardrails/ and end in .rego.
+// Split separates policies from the files that they name: modules, which are below modules/, and guardrails,
+// which are below guardrails/ and end in .rego.
 func Split(all []schema.Source) (policies []schema.Source, files map[string][]byte) {
 	files = map[string][]byte{}
 	for _, s := range all {
@@ -108,7 +104,7 @@ func Split(all []schema.Source) (policies []schema.Source, files map[string][]by
 	return policies, files
 }
 
-// Shown is the path the user would type for a file of the policy.
+// Shown returns the path that the user would type for a file of the policy.
 func (p Policy) Shown(name string) string {
 	switch {
 	case name == "":
@@ -120,9 +116,8 @@ func (p Policy) Shown(name string) string {
 	}
 }
 
-// Place puts the paths the user would type into findings, and into what they say of
-// their other places. Of a file that was read alone a parent that is missing may lie in
-// its folder, so its hint says that.
+// Place replaces the paths in findings, and in their related places, by those that the user would type. If a
+// single file was read, a missing parent may be in its folder, and the hint says so.
 func (p Policy) Place(ds schema.Diagnostics) schema.Diagnostics {
 	out := make(schema.Diagnostics, len(ds))
 	for i, d := range ds {
@@ -130,22 +125,21 @@ func (p Policy) Place(ds schema.Diagnostics) schema.Diagnostics {
 		d.Related = slices.Clone(d.Related)
 		for j, was := range d.Related {
 			d.Related[j].File = p.Shown(was.File)
-			d.Msg = renamed(d.Msg, was.String(), d.Related[j].String())
+			d.Msg = replacePlace(d.Msg, was.String(), d.Related[j].String())
 		}
 		if d.Code == codeUnknownParent && !p.Folder && !strings.HasPrefix(d.Hint, "did you mean") {
-			d.Hint = p.alone()
+			d.Hint = p.parentHint()
 		}
 		out[i] = d
 	}
 	return out
 }
 
-// codeUnknownParent is the finding of compiler/layers about a parent that no policy has
-// as its name.
+// codeUnknownParent is the code of compiler/layers for a parent that is no policy.
 const codeUnknownParent = "unknown-parent"
 
-// alone is what to do about a layer that a file names and does not hold.
-func (p Policy) alone() string {
+// parentHint returns the hint for a layer that a file names and does not contain.
+func (p Policy) parentHint() string {
 	dir := filepath.Dir(p.Path)
 	if len(p.Others) == 0 {
 		return fmt.Sprintf("only this file was read, and %s has no other policy: give the folder of the OrgPolicy or "+
@@ -158,8 +152,8 @@ func (p Policy) alone() string {
 	return fmt.Sprintf("only this file was read; `ringd vet %s` also reads the layers of the folder: %s", dir, list)
 }
 
-// renamed puts a place into a text for another one, where it stands as a word.
-func renamed(text, was, is string) string {
+// replacePlace replaces a place in a text where it is a whole word.
+func replacePlace(text, was, is string) string {
 	var out strings.Builder
 	for was != is {
 		i := strings.Index(text, was)
@@ -180,8 +174,8 @@ func renamed(text, was, is string) string {
 	return out.String() + text
 }
 
-// beside adds what belongs to a policy of a folder that may be missing.
-func (p *Policy) beside(dir string) error {
+// readCompanions reads the optional folders of a policy.
+func (p *Policy) readCompanions(dir string) error {
 	root := filepath.Dir(dir)
 	return filepath.WalkDir(dir, func(at string, e fs.DirEntry, err error) error {
 		switch {
@@ -233,7 +227,7 @@ func (p *Policy) add(at, name string) error {
 	return nil
 }
 
-// Bounded reads all of r, or fails when that is more than most bytes.
+// Bounded reads all of r, or fails if that is more than most bytes.
 func Bounded(r io.Reader, most int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err == nil && int64(len(b)) > most {
@@ -242,8 +236,8 @@ func Bounded(r io.Reader, most int64) ([]byte, error) {
 	return b, err
 }
 
-// Bare drops the name of the system call: "open x: no such file or directory"
-// becomes "x: no such file or directory".
+// Bare removes the name of the system call: "open x: no such file or directory" becomes "x: no such file or
+// directory".
 func Bare(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

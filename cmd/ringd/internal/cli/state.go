@@ -6,19 +6,19 @@ import (
 	"path/filepath"
 )
 
-// folders is what a state folder holds.
-type folders struct {
+// statePaths are the paths in a state folder.
+type statePaths struct {
 	Audit    string // log
 	Store    string // database and snapshots
 	Key      string // of the host: signs the log
-	Lockdown string // whether everything is closed
-	Pushes   string // what is remembered of signed pushes
-	Seal     string // key that seals paused runs, where the config names no other
+	Lockdown string // state of the lockdown
+	Pushes   string // state about signed pushes
+	Seal     string // key that seals paused runs, if the configuration names no other
 }
 
-// Layout is where things lie in a state folder.
-func Layout(state string) folders {
-	return folders{
+// Layout returns the paths in a state folder.
+func Layout(state string) statePaths {
+	return statePaths{
 		Audit: filepath.Join(state, "audit"), Store: filepath.Join(state, "store"),
 		Key: filepath.Join(state, "host.key"), Seal: filepath.Join(state, "snapshot.key"),
 		Lockdown: filepath.Join(state, "lockdown.json"),
@@ -26,8 +26,7 @@ func Layout(state string) folders {
 	}
 }
 
-// State is the absolute path of a state folder that has a store: dir, or the
-// user's own.
+// State returns the absolute path of a state folder that has a store: dir, or the default of the user.
 func (p *Program) State(dir string) (string, error) {
 	dir = cmp.Or(dir, p.Env.State)
 	if dir == "" {

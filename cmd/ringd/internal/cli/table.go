@@ -9,11 +9,10 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/safetext"
 )
 
-// shortID is how many letters of a run's id are shown: 55 bits of it, which stand
-// for the run wherever an id is taken.
+// shortID is the length of a displayed run id: 55 bits, which are accepted wherever an id is.
 const shortID = 12
 
-// ShortID is the beginning of a run's id that people are shown.
+// ShortID returns the start of a run id for people.
 func ShortID(id string) string {
 	if len(id) > shortID {
 		id = id[:shortID]
@@ -21,21 +20,20 @@ func ShortID(id string) string {
 	return Visible(id)
 }
 
-// Row is a row of a table, with lines that stand under it.
+// Row is a row of a table, with lines below it.
 type Row struct {
 	Cells []string
 	Under []string
 }
 
-// narrowest is what a column is clipped to at most, gap what stands between two.
+// narrowest is the minimum width of a clipped column, gap the space between two columns.
 const (
 	narrowest = 6
 	gap       = 2
 )
 
-// Table writes rows below a header, nothing where there are none. It clips the
-// widest cells until a row has 80 columns, but never the first, which is an id;
-// with wide it clips none.
+// Table prints rows below a header, or nothing without rows. It clips the widest cells until a row has 80
+// columns, but never the first cell, which is an id. With wide it clips none.
 func (p Page) Table(header []string, rows []Row, wide bool) {
 	if len(rows) == 0 {
 		return
@@ -51,11 +49,11 @@ func (p Page) Table(header []string, rows []Row, wide bool) {
 	widths := make([]int, len(header))
 	for _, row := range cells {
 		for i, c := range row {
-			widths[i] = max(widths[i], columnsOf(c))
+			widths[i] = max(widths[i], displayWidth(c))
 		}
 	}
 	if !wide {
-		narrow(widths)
+		shrinkColumns(widths)
 	}
 	for n, row := range cells {
 		var b strings.Builder
@@ -63,7 +61,7 @@ func (p Page) Table(header []string, rows []Row, wide bool) {
 			c = clip(c, widths[i])
 			b.WriteString(c)
 			if i < len(row)-1 {
-				b.WriteString(strings.Repeat(" ", widths[i]-columnsOf(c)+gap))
+				b.WriteString(strings.Repeat(" ", widths[i]-displayWidth(c)+gap))
 			}
 		}
 		line := strings.TrimRight(b.String(), " ")
@@ -73,13 +71,13 @@ func (p Page) Table(header []string, rows []Row, wide bool) {
 		}
 		fmt.Fprintln(p.W, line)
 		for _, under := range rows[n-1].Under {
-			fmt.Fprintln(p.W, "  "+strings.Join(folded(Clean(under), width-4), "\n    "))
+			fmt.Fprintln(p.W, "  "+strings.Join(foldCommands(Clean(under), width-4), "\n    "))
 		}
 	}
 }
 
-// narrow takes from the widest columns but the first until a row has its width.
-func narrow(widths []int) {
+// shrinkColumns reduces the widest columns, except the first, until a row fits.
+func shrinkColumns(widths []int) {
 	total := gap * (len(widths) - 1)
 	for _, w := range widths {
 		total += w
@@ -93,17 +91,17 @@ func narrow(widths []int) {
 	}
 }
 
-// clip is text in so many columns; a mark stands for what is left out.
+// clip truncates text to a width, with a mark.
 func clip(text string, most int) string {
-	if columnsOf(text) <= most {
+	if displayWidth(text) <= most {
 		return text
 	}
 	r := []rune(text)
-	return string(r[:fits(r, max(0, most-1))]) + "…"
+	return string(r[:runesThatFit(r, max(0, most-1))]) + "…"
 }
 
-// columnsOf is how wide text is where wide letters count twice.
-func columnsOf(text string) int {
+// displayWidth returns the width of a text, counting wide letters twice.
+func displayWidth(text string) int {
 	n := 0
 	for _, r := range text {
 		if n++; r >= firstWide {
@@ -113,7 +111,7 @@ func columnsOf(text string) int {
 	return n
 }
 
-// Age is how long ago something was, in one or two figures.
+// Age formats an age in one or two figures.
 func Age(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch d = max(0, d); {

@@ -12,10 +12,10 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// ReadTests reads the policy that a path means and the tests beside it: of a folder all
-// *_test.yaml and *_test.rego in it and below, of a *_test.yaml that one and the folder it
-// lies in, of guardrails/x_test.rego that one and the folder that guardrails lies in, and
-// of x.yaml the file x_test.yaml beside it and guardrails/*_test.rego.
+// ReadTests reads the policy of a path and the tests beside it. For a folder these are all *_test.yaml and
+// *_test.rego in it and below. For a file x_test.yaml it is that file, with the policy of its folder. For
+// guardrails/x_test.rego it is that file, with the policy of the folder above guardrails. For x.yaml these
+// are x_test.yaml beside it and guardrails/*_test.rego.
 func ReadTests(path string) (Policy, []schema.Source, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -44,7 +44,7 @@ func ReadTests(path string) (Policy, []schema.Source, error) {
 			return policy, nil, fmt.Errorf("read tests: %w", err)
 		}
 	}
-	all, err := filepath.Glob(filepath.Join(globbed(filepath.Dir(path)), "guardrails", "*_test.rego"))
+	all, err := filepath.Glob(filepath.Join(escapeGlob(filepath.Dir(path)), "guardrails", "*_test.rego"))
 	if err != nil {
 		return policy, nil, fmt.Errorf("read tests: %w", err)
 	}
@@ -56,13 +56,13 @@ func ReadTests(path string) (Policy, []schema.Source, error) {
 	return policy, tests.Sources, nil
 }
 
-// globbed is a path as filepath.Glob takes it.
-func globbed(path string) string {
+// escapeGlob escapes a path for filepath.Glob.
+func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// aboveGuardrails is the folder that a folder called guardrails lies in, and what a file
-// below it is called from there.
+// aboveGuardrails returns the folder that contains guardrails, and the name of a file of guardrails relative
+// to it.
 func aboveGuardrails(path string) (dir, name string, err error) {
 	full, err := filepath.Abs(path)
 	if err != nil {
@@ -78,7 +78,7 @@ func aboveGuardrails(path string) (dir, name string, err error) {
 	return "", "", fmt.Errorf("%s: tests of guardrails belong in a folder guardrails next to the policies", path)
 }
 
-// folderTests reads the policy of a folder with its tests, or with the one of them.
+// folderTests reads the policy of a folder with its tests, or with only one of them.
 func folderTests(dir, only string) (Policy, []schema.Source, error) {
 	policy, err := ReadSources(dir)
 	if err != nil {

@@ -17,19 +17,19 @@ import (
 	"github.com/ringd/ringd/profiles/spelling"
 )
 
-// ShowUse has c, and the commands below it, say in the words of ringd which argument
-// or flag is missing, unknown or wrong, and how they are used.
+// ShowUse makes c, and its subcommands, report a missing, unknown or wrong argument or flag in the words of
+// ringd, with the usage line.
 func ShowUse(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		ShowUse(sub)
 	}
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return withUse(c, flagError(c, err)) })
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return withUsage(c, flagError(c, err)) })
 	if !c.HasParent() {
 		c.Args = func(c *cobra.Command, given []string) error {
 			if len(given) == 0 {
 				return nil
 			}
-			return noVerb(c, given[0])
+			return unknownCommand(c, given[0])
 		}
 		return
 	}
@@ -37,19 +37,19 @@ func ShowUse(c *cobra.Command) {
 	c.Args = func(c *cobra.Command, given []string) error {
 		if args != nil && args(c, given) != nil {
 			if c.HasSubCommands() {
-				return noVerb(c, given[0])
+				return unknownCommand(c, given[0])
 			}
-			return withUse(c, miscounted(c, given))
+			return withUsage(c, argCountError(c, given))
 		}
 		if missing := missingFlags(c); len(missing) > 0 {
-			return withUse(c, fmt.Errorf("%s needs %s", c.Name(), strings.Join(missing, " and ")))
+			return withUsage(c, fmt.Errorf("%s needs %s", c.Name(), strings.Join(missing, " and ")))
 		}
 		return nil
 	}
 }
 
-// withUse is a mistake on the command line of c, with the line of its help.
-func withUse(c *cobra.Command, err error) error {
+// withUsage adds the help line of c to a usage error.
+func withUsage(c *cobra.Command, err error) error {
 	before := " "
 	if use := c.UseLine(); len("    usage: ")+len(use) > 80 {
 		before = "\n      "
@@ -57,8 +57,8 @@ func withUse(c *cobra.Command, err error) error {
 	return Usage("%w\n    usage:%s%s", err, before, c.UseLine())
 }
 
-// noVerb refuses a word that names no command below c.
-func noVerb(c *cobra.Command, word string) error {
+// unknownCommand returns the error for an unknown subcommand of c.
+func unknownCommand(c *cobra.Command, word string) error {
 	var names []string
 	for _, sub := range c.Commands() {
 		if sub.IsAvailableCommand() {
@@ -75,9 +75,9 @@ func noVerb(c *cobra.Command, word string) error {
 	return Usage("%s has no verb %q\n    hint: %s", c.CommandPath(), word, hint)
 }
 
-// places are the arguments that the line of use of c names, without its flags and
-// their values; those in brackets may be left out.
-func places(c *cobra.Command) (needed, all []string) {
+// usageArgs returns the arguments in the usage line of c, without flags and their values. Those in brackets are
+// optional.
+func usageArgs(c *cobra.Command) (needed, all []string) {
 	words := strings.Fields(c.Use)[1:]
 	for i := 0; i < len(words); i++ {
 		word := words[i]
@@ -95,9 +95,9 @@ func places(c *cobra.Command) (needed, all []string) {
 	return needed, all
 }
 
-// miscounted says which argument is missing or too many.
-func miscounted(c *cobra.Command, given []string) error {
-	needed, all := places(c)
+// argCountError returns the error for a missing argument or one too many.
+func argCountError(c *cobra.Command, given []string) error {
+	needed, all := usageArgs(c)
 	switch {
 	case len(given) < len(needed) && len(given) == 0:
 		return fmt.Errorf("%s needs %s", c.Name(), strings.Join(needed, " and "))
@@ -111,7 +111,7 @@ func miscounted(c *cobra.Command, given []string) error {
 	}
 }
 
-// missingFlags are those that c needs and that were not given.
+// missingFlags returns the required flags of c that are missing.
 func missingFlags(c *cobra.Command) (missing []string) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if needed := f.Annotations[cobra.BashCompOneRequiredFlag]; len(needed) > 0 && needed[0] == "true" &&
@@ -122,7 +122,7 @@ func missingFlags(c *cobra.Command) (missing []string) {
 	return missing
 }
 
-// flagError says what is wrong with a flag.
+// flagError rewords an error about a flag.
 func flagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var without *pflag.ValueRequiredError
@@ -141,14 +141,14 @@ func flagError(c *cobra.Command, err error) error {
 	case errors.As(err, &without):
 		return fmt.Errorf("--%s needs a value: %s", without.GetFlag().Name, without.GetFlag().Usage)
 	case errors.As(err, &wrong):
-		return fmt.Errorf("--%s %q: want %s", wrong.GetFlag().Name, wrong.GetValue(), wanted(wrong.GetFlag()))
+		return fmt.Errorf("--%s %q: want %s", wrong.GetFlag().Name, wrong.GetValue(), valueHint(wrong.GetFlag()))
 	default:
 		return err
 	}
 }
 
-// wanted is what the value of a flag may be.
-func wanted(f *pflag.Flag) string {
+// valueHint describes the valid values of a flag.
+func valueHint(f *pflag.Flag) string {
 	switch kind := f.Value.Type(); {
 	case kind == "duration":
 		return "a duration such as 500ms, 30s, 5m, 2h or 1d"
@@ -161,41 +161,40 @@ func wanted(f *pflag.Flag) string {
 	}
 }
 
-// OneOf has the shell offer the values that a flag takes.
+// OneOf adds the values of a flag to shell completion.
 func OneOf(cmd *cobra.Command, flag string, values ...string) {
-	// the flag is there
+	// the flag exists
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// span is a duration on the command line.
-type span time.Duration
+// durationValue is a flag value with a duration.
+type durationValue time.Duration
 
-func (s *span) String() string { return time.Duration(*s).String() }
-func (*span) Type() string     { return "duration" }
+func (s *durationValue) String() string { return time.Duration(*s).String() }
+func (*durationValue) Type() string     { return "duration" }
 
-func (s *span) Set(text string) error {
+func (s *durationValue) Set(text string) error {
 	d, err := config.Span(text)
-	*s = span(d)
+	*s = durationValue(d)
 	return err
 }
 
-// Span binds a flag that takes a duration, such as 30s or 1d.
+// Span adds a flag with a duration, such as 30s or 1d.
 func Span(cmd *cobra.Command, at *time.Duration, flag string, otherwise time.Duration, use string) {
 	*at = otherwise
-	cmd.Flags().Var((*span)(at), flag, use)
+	cmd.Flags().Var((*durationValue)(at), flag, use)
 	if otherwise == 0 {
-		cmd.Flags().Lookup(flag).DefValue = "" // help shows no default
+		cmd.Flags().Lookup(flag).DefValue = "" // hides the default in help
 	}
 }
 
-// OnePolicy is the policy that a verb reads: its argument PATH or the value of -p.
+// OnePolicy is the policy of a command: its argument PATH or the value of -p.
 type OnePolicy struct {
 	cmd             *cobra.Command
 	flag, otherwise string
 }
 
-// Bind binds -p; otherwise is what is read where nothing is named, "" if that is for
-// the verb to say.
+// Bind adds -p. otherwise is the default path. If it is empty, the command decides.
 func (o *OnePolicy) Bind(cmd *cobra.Command, otherwise string) {
 	o.cmd, o.otherwise = cmd, otherwise
 	use := "policy file or folder, instead of PATH"
@@ -203,10 +202,10 @@ func (o *OnePolicy) Bind(cmd *cobra.Command, otherwise string) {
 		use += " (default: " + otherwise + ")"
 	}
 	cmd.Flags().StringVarP(&o.flag, "policy", "p", "", use)
-	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json", "cue") // it stands above
+	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json", "cue") // the flag is defined above
 }
 
-// Path is what names the policy: an argument, -p, or else the default.
+// Path returns the path of the policy: an argument, -p, or the default.
 func (o *OnePolicy) Path(args []string) (string, error) {
 	all, err := o.Paths(args)
 	if err != nil {
@@ -215,7 +214,7 @@ func (o *OnePolicy) Path(args []string) (string, error) {
 	return all[0], nil
 }
 
-// Paths are those that the arguments or -p name, else the default; nil: there is none.
+// Paths returns the arguments, or -p, or the default. It is nil if there is none.
 func (o *OnePolicy) Paths(args []string) ([]string, error) {
 	given := o.cmd.Flags().Changed("policy")
 	switch {
@@ -232,7 +231,7 @@ func (o *OnePolicy) Paths(args []string) ([]string, error) {
 	}
 }
 
-// NoAgent refuses the name of an agent that a policy has not, and says which it has.
+// NoAgent returns the error for an agent that a policy does not have, and lists those that it has.
 func NoAgent(set *profiles.Set, name string) error {
 	names := slices.Sorted(maps.Keys(set.Agents))
 	most := 20

@@ -1,5 +1,5 @@
-// Package clitest has doubles for the tests of commands: a person at a terminal, and
-// hostile text with the check that none of it reaches a terminal.
+// Package clitest owns test doubles for commands: a person at a terminal, and hostile texts with a check that
+// none of it reaches a terminal. Only tests call it.
 package clitest
 
 import (
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// T is what is needed of a test.
+// T is the part of testing.TB that the package needs.
 type T interface {
 	Helper()
 	Fatal(args ...any)
@@ -19,7 +19,7 @@ type T interface {
 type Person struct {
 	T    T
 	TTY  io.ReadWriter
-	Seen bytes.Buffer // all that was shown
+	Seen bytes.Buffer // everything that was shown
 }
 
 // Until reads until text was shown.
@@ -35,7 +35,7 @@ func (p *Person) Until(text string) {
 	}
 }
 
-// Types writes text as it is: Enter is a line end.
+// Types writes text unchanged. A newline is the Enter key.
 func (p *Person) Types(text string) {
 	p.T.Helper()
 	if _, err := io.WriteString(p.TTY, text); err != nil {

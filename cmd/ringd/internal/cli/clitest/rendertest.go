@@ -1,6 +1,5 @@
-// This file holds what is shown to people to one property: whatever somebody
-// else has put into a text, one record stays one line and a terminal obeys none of it.
-// Tests alone import it.
+// Checks of output for people: whatever text another party has inserted, one record stays one line, and a
+// terminal obeys none of it.
 
 package clitest
 
@@ -15,11 +14,10 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Forged is what a line says that somebody else has put into a text.
+// Forged is the text of a line that another party has inserted.
 const Forged = "FORGED"
 
-// Hostile texts would begin a line of their own, move the cursor, turn text around or
-// hide.
+// Hostile returns texts that would begin a new line, move the cursor, change the text direction or hide.
 func Hostile() []string {
 	line := "\n" + Forged + "     7  2026-11-23T00:00:00.000Z  call_approved    rforged  c1  bridge:pay  by uid:0"
 	return []string{
@@ -30,15 +28,15 @@ func Hostile() []string {
 	}
 }
 
-// Hidden is what no terminal may get.
+// Hidden reports whether a character must not reach a terminal.
 func Hidden(r rune) bool {
 	return r != '\n' && (r < 0x20 || r >= 0x7f && r < 0xa0 || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp))
 }
 
-// maxDepth bounds values that hold others of their type.
+// maxDepth limits values that contain values of their own type.
 const maxDepth = 8
 
-// fill sets every text of v, its maps and lists among them.
+// fill sets every text of v, also in maps and lists.
 func fill(v reflect.Value, text string, depth int) {
 	if depth > maxDepth {
 		return
@@ -84,14 +82,14 @@ func fill(v reflect.Value, text string, depth int) {
 	}
 }
 
-// Filled is a value in which every exported text is text.
+// Filled returns a value in which every exported text is text.
 func Filled[T any](text string) (v T) {
 	fill(reflect.ValueOf(&v).Elem(), text, 0)
 	return v
 }
 
-// Check fails when out, which a sink wrote of text, has a character that a terminal
-// obeys or a line that begins with the text. If lines is positive, out has so many.
+// Check fails if out, which sink printed for text, has a character that a terminal obeys or a line that
+// begins with the text. If lines is positive, out must have so many lines.
 func Check(t *testing.T, sink, text, out string, lines int) {
 	t.Helper()
 	if i := strings.IndexFunc(out, func(r rune) bool { return Hidden(r) && r != '\t' }); i >= 0 {

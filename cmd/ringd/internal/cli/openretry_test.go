@@ -22,18 +22,18 @@ func TestAfterTheDead(t *testing.T) {
 			return opens, then
 		}
 	}
-	if v, err := cli.AfterTheDead(t.Context(), inUse, after(3, nil)); v != 3 || err != nil {
+	if v, err := cli.OpenWithRetry(t.Context(), inUse, after(3, nil)); v != 3 || err != nil {
 		t.Errorf("free at the third try: got %d, %v", v, err)
 	}
-	if _, err := cli.AfterTheDead(t.Context(), inUse, after(2, other)); !errors.Is(err, other) || opens != 2 {
+	if _, err := cli.OpenWithRetry(t.Context(), inUse, after(2, other)); !errors.Is(err, other) || opens != 2 {
 		t.Errorf("another error: got %v after %d tries", err, opens)
 	}
-	if _, err := cli.AfterTheDead(t.Context(), inUse, after(1<<30, nil)); !errors.Is(err, inUse) || opens > 100 {
+	if _, err := cli.OpenWithRetry(t.Context(), inUse, after(1<<30, nil)); !errors.Is(err, inUse) || opens > 100 {
 		t.Errorf("held for ever: got %v after %d tries", err, opens)
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := cli.AfterTheDead(over, inUse, after(1<<30, nil)); !errors.Is(err, inUse) || opens > 2 {
+	if _, err := cli.OpenWithRetry(over, inUse, after(1<<30, nil)); !errors.Is(err, inUse) || opens > 2 {
 		t.Errorf("context over: got %v after %d tries", err, opens)
 	}
 }

@@ -10,17 +10,15 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// leastObject is how many columns of a record's object are shown at least, widest how
-// many a verdict has.
+// leastObject is the minimum width of a record's object, widest the maximum width of a verdict, in columns.
 const (
 	leastObject = 12
 	widest      = 5
 )
 
-// Brief writes a record on one line of at most 80 columns, in UTC: time, short id of
-// the run, verdict, what it is about, why. What does not fit is cut, with a mark;
-// [Page.Record] has the whole of it. A kind of record that ends in _decided is shown
-// without that ending.
+// Brief prints a record on one line of at most 80 columns, in UTC: time, short run id, verdict, object and
+// reason. A longer text is cut, with a mark; [Page.Record] prints all of it. A kind that ends in _decided is
+// printed without that suffix.
 func (p Page) Brief(e audit.Entry) error {
 	r := e.Record
 	id := "-"
@@ -34,59 +32,57 @@ func (p Page) Brief(e audit.Entry) error {
 	case r.Fault != nil:
 		word, shown = "fault", p.style(safetext.Red, "fault")
 	}
-	begin := r.Time.UTC().Format("01-02 15:04:05") + "  " + padded(id, shortID) + "  "
-	behind := padded("", widest-len(word)) + "  "
-	_, err := fmt.Fprintln(p.W, begin+shown+behind+about(r, width-columnsOf(begin)-widest-gap))
+	begin := r.Time.UTC().Format("01-02 15:04:05") + "  " + pad(id, shortID) + "  "
+	behind := pad("", widest-len(word)) + "  "
+	_, err := fmt.Fprintln(p.W, begin+shown+behind+objectAndReason(r, width-displayWidth(begin)-widest-gap))
 	return err
 }
 
-// padded is text and spaces, as wide as columns.
-func padded(text string, columns int) string {
-	return text + strings.Repeat(" ", max(0, columns-columnsOf(text)))
+// pad pads text with spaces to a width.
+func pad(text string, columns int) string {
+	return text + strings.Repeat(" ", max(0, columns-displayWidth(text)))
 }
 
-// about is what a record is about, and why, in so many columns. The object loses its
-// begin first: the end of a host or a path tells more than its begin, and the words
-// behind it are what is looked for.
-func about(r audit.Record, room int) string {
+// objectAndReason formats the object of a record and the reason in a width. The start of the object is cut first: the
+// end of a host or a path says more than its start, and the reason after it is what people look for.
+func objectAndReason(r audit.Record, room int) string {
 	what := strings.TrimSuffix(Visible(string(r.Kind)), "_decided")
 	if r.Call != "" {
 		what += " " + ShortID(r.Call)
 	}
 	what = clip(what, room-leastObject-2*gap)
 	var behind []string
-	for _, w := range []string{endOf(r), byOf(r), insteadOf(r), timesOf(r), codeOf(r)} {
+	for _, w := range []string{finalState(r), actorText(r), enforcedVerdict(r), timesOf(r), codeOf(r)} {
 		if w != "" {
-			behind = append(behind, recorded(Visible(w)))
+			behind = append(behind, recordWord(Visible(w)))
 		}
 	}
 	rest := ""
 	if len(behind) > 0 {
 		rest = "  " + strings.Join(behind, "  ")
 	}
-	if object := recorded(Visible(objectOf(r))); object != "" {
+	if object := recordWord(Visible(objectOf(r))); object != "" {
 		what += " "
-		object = lastColumns(object, max(room-columnsOf(what)-columnsOf(rest), leastObject))
-		room -= columnsOf(what) + columnsCut(object)
+		object = lastColumns(object, max(room-displayWidth(what)-displayWidth(rest), leastObject))
+		room -= displayWidth(what) + widthOfLast(object)
 		what += object
 	} else {
-		room -= columnsOf(what)
+		room -= displayWidth(what)
 	}
 	if text := detailOf(r); text != "" {
-		rest += "  " + recorded(Visible(text))
+		rest += "  " + recordWord(Visible(text))
 	}
 	return strings.TrimRight(what+clip(rest, room), " ")
 }
 
-// subject is the word that a kind begins with, with what it stands before in a capability
-// and in the codes of decisions.
+// subject returns the word that a kind begins with, and the prefix that it has in a capability and in codes.
 func subject(k audit.Kind) string {
 	word, _, _ := strings.Cut(string(k), "_")
 	return word
 }
 
-// objectOf is the capability without the word that the kind says as well; of a refused
-// system call, its words; of a run that starts, its program.
+// objectOf returns the capability without the word that the kind has already. For a refused system call it is
+// the call, and for the start of a run the program.
 func objectOf(r audit.Record) string {
 	before, name, ok := strings.Cut(r.Capability, ":")
 	switch {
@@ -94,7 +90,7 @@ func objectOf(r audit.Record) string {
 		return r.Detail["program"]
 	case r.Kind == audit.GuestRefused || r.Kind == audit.ProbeRefused:
 		return strings.TrimSpace(r.Detail["call"] + " " + r.Detail["detail"])
-	case unnamed(r):
+	case hasNoObject(r):
 		return ""
 	case ok && (before == subject(r.Kind) || before == "bridge" && r.Call != ""):
 		return name
@@ -103,13 +99,13 @@ func objectOf(r audit.Record) string {
 	}
 }
 
-// unnamed reports whether the capability is the kind's own word alone: the object has no
-// name that may be recorded as one.
-func unnamed(r audit.Record) bool { return r.Capability == subject(r.Kind) }
+// hasNoObject reports whether the capability is only the word of the kind: the name of the object may not be
+// recorded.
+func hasNoObject(r audit.Record) bool { return r.Capability == subject(r.Kind) }
 
-// endOf is the state of what has ended, where the decision does not say why; of
-// everything else the kind says it.
-func endOf(r audit.Record) string {
+// finalState returns the final state of a run, call or connection if the decision does not have it. For any other
+// record it is empty, because the kind says it.
+func finalState(r audit.Record) string {
 	switch r.Kind {
 	case audit.RunEnded, audit.StoreRecovered:
 		return r.State
@@ -121,11 +117,10 @@ func endOf(r audit.Record) string {
 	return ""
 }
 
-// byOf says who did it where that need not be the actor of the run: in whose name, if
-// it was in another's.
-func byOf(r audit.Record) string {
+// actorText returns the actor if it may differ from the owner of the run, and the owner that it acted for.
+func actorText(r audit.Record) string {
 	switch {
-	case !slices.Contains(personal(), r.Kind) || r.Actor == "":
+	case !slices.Contains(actorKinds(), r.Kind) || r.Actor == "":
 		return ""
 	case r.Detail["as"] != "":
 		return "as " + r.Detail["as"]
@@ -134,8 +129,8 @@ func byOf(r audit.Record) string {
 	}
 }
 
-// codeOf is the code of a decision, without the word that the kind says as well. What
-// the verdict says is no code.
+// codeOf returns the code of a decision, without the word that the kind has already. A code that only repeats
+// the verdict is omitted.
 func codeOf(r audit.Record) string {
 	d := r.Decision
 	if d == nil || d.Verdict == profiles.Allow || d.Code == profiles.CodeApprovalRequired ||
@@ -145,15 +140,15 @@ func codeOf(r audit.Record) string {
 	return strings.TrimPrefix(string(d.Code), subject(r.Kind)+".")
 }
 
-// insteadOf is what was in force, where the decision of the record was not.
-func insteadOf(r audit.Record) string {
+// enforcedVerdict returns the verdict in force if the decision of the record was not in force.
+func enforcedVerdict(r audit.Record) string {
 	if was := r.Detail["enforced"]; was != "" && (r.Kind == audit.ShadowDecided || r.Kind == audit.AuditDecided) {
 		return "in force: " + was
 	}
 	return ""
 }
 
-// timesOf is how often it happened, where that is more than once.
+// timesOf returns how often it happened, if more than once.
 func timesOf(r audit.Record) string {
 	if n := r.Detail["count"]; n != "" && n != "1" {
 		return n + " times"
@@ -161,8 +156,8 @@ func timesOf(r audit.Record) string {
 	return ""
 }
 
-// detailOf is a text that tells more, where there is room: the reason of a decision
-// without an object, the fault, or the detail that tells most.
+// detailOf returns more detail if there is space: the reason of a decision without an object, the fault, or
+// the most useful detail.
 func detailOf(r audit.Record) string {
 	if r.Decision != nil && r.Decision.Verdict != profiles.Allow {
 		if objectOf(r) == "" && r.Kind != audit.RunEnded {

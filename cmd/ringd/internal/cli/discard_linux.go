@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// drop throws away what was typed and not read.
-func drop(f *os.File) error {
+// discardInput discards typed input that was not read.
+func discardInput(f *os.File) error {
 	c, err := f.SyscallConn()
 	if err != nil {
 		return fmt.Errorf("read terminal: %w", err)
