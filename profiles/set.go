@@ -121,7 +121,7 @@ type Limits struct {
 	StackBytes   *int64 `json:"stackBytes,omitempty"`
 	Processes    *int64 `json:"processes,omitempty"`
 	Files        *int64 `json:"files,omitempty"`
-	RefusedCalls *int64 `json:"refusedCalls,omitempty"` // explainDenial bridge calls before the run ends
+	RefusedCalls *int64 `json:"refusedCalls,omitempty"` // denied bridge calls before the run ends
 	PauseMillis  *int64 `json:"pauseMillis,omitempty"`  // how long a pause waits before the run ends
 }
 
@@ -214,7 +214,7 @@ type Binary struct {
 	// all.
 	Allow []Pattern `json:"allow,omitzero"`
 	// Deny lists denied words after the program's name: a sub-command with flags, or a single flag, which is
-	// explainDenial at any position.
+	// denied at any position.
 	Deny []Pattern `json:"deny,omitempty"`
 	// Ask lists sub-commands that need an approval.
 	Ask []AskRule `json:"ask,omitempty"`

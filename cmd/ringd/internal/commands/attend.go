@@ -109,9 +109,7 @@ func (a *Attendant) follow(ctx context.Context, id string) (wire.Run, error) {
 		}
 		stopped, pending := a.take(events)
 		if !stopped {
-			if slices.ContainsFunc(events, func(e wire.Event) bool {
-				return e.Call != nil && e.Call.State == "pending"
-			}) {
+			if pending {
 				if err := a.askHeld(ctx, id); err != nil {
 					return wire.Run{}, err
 				}

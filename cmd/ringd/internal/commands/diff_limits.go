@@ -17,8 +17,9 @@ import (
 // limitNames returns the names of limits in a policy by their names in a compiled set.
 func limitNames() map[string]string {
 	return map[string]string{
-		"cpuMillis": "cpu", "memoryBytes": "memory", "wallMillis": "wall", "outputBytes": "output", "resultBytes": "result",
-		"stackBytes": "stack", "processes": "processes", "files": "files", "refusedCalls": "refusedCalls",
+		"cpuMillis": "cpu", "memoryBytes": "memory", "wallMillis": "wall", "outputBytes": "output",
+		"resultBytes": "result",
+		"stackBytes":  "stack", "processes": "processes", "files": "files", "refusedCalls": "refusedCalls",
 		"pauseMillis": "pause", "concurrent": "concurrent", "callsPerRun": "callsPerRun",
 		"spawnPerCall": "spawnPerCall", "depth": "depth", "totalSpawn": "totalSpawn",
 		"argumentBytes": "requestBytes", "timeoutMillis": "timeout",

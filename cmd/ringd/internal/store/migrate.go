@@ -71,7 +71,8 @@ func checkTables(ctx context.Context, conn *sql.Conn, script string) error {
 		)
 	}
 	var other int64
-	err = conn.QueryRowContext(ctx, `select (select count(*) from run where v <> 1) + (select count(*) from call where v <> 1)
+	err = conn.QueryRowContext(ctx, `select (select count(*) from run where v <> 1)
+		+ (select count(*) from call where v <> 1)
 		+ (select count(*) from generation where v <> 1)`).
 		Scan(&other)
 	if err == nil && other > 0 {

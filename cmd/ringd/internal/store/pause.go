@@ -110,7 +110,8 @@ func (t *tx) mayPause(ctx context.Context, r Run, p Pause) error {
 	err := t.Rows(
 		ctx,
 		func(row scanner) error { return row.Scan(&open, &acting) },
-		`select coalesce(sum(case when state = 'open' then 1 else 0 end), 0), coalesce(sum(case when state = 'open' then 0 else 1 end), 0)
+		`select coalesce(sum(case when state = 'open' then 1 else 0 end), 0),
+			coalesce(sum(case when state = 'open' then 0 else 1 end), 0)
 		from call where run = $1 and state in ('open', 'executing')`,
 		r.ID,
 	)

@@ -32,7 +32,8 @@ func (e *QueueError) Error() string {
 		return fmt.Sprintf("%d calls of this agent and actor wait for approvers, and %d may", e.Calls, e.Most.Calls)
 	}
 	return fmt.Sprintf(
-		"calls of this agent and actor with %d bytes of arguments wait for approvers, %d bytes may, and this one has %d",
+		"calls of this agent and actor with %d bytes of arguments wait for approvers, %d bytes may, and this one "+
+			"has %d",
 		e.Bytes,
 		e.Most.Bytes,
 		e.Size,

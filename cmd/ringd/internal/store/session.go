@@ -87,10 +87,12 @@ func (t *tx) putSession(ctx context.Context, x Session, file string, now int64) 
 	}
 	err = t.Exec(
 		ctx,
-		`insert into session (v, actor, name, agent, executor, seq, revision, key_id, engine, size, file, expires, created, updated)
+		`insert into session
+		(v, actor, name, agent, executor, seq, revision, key_id, engine, size, file, expires, created, updated)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)
-		on conflict (actor, name) do update set seq = excluded.seq, revision = excluded.revision, key_id = excluded.key_id,
-		engine = excluded.engine, size = excluded.size, file = excluded.file, expires = excluded.expires, updated = excluded.updated`,
+		on conflict (actor, name) do update set seq = excluded.seq, revision = excluded.revision,
+		key_id = excluded.key_id, engine = excluded.engine, size = excluded.size, file = excluded.file,
+		expires = excluded.expires, updated = excluded.updated`,
 		recordVersion,
 		x.Actor,
 		x.Name,

@@ -46,7 +46,8 @@ func (s *Store) dropFiles(ctx context.Context, names []string) {
 		err := s.read(
 			ctx,
 			func(scanner) error { named = true; return nil },
-			`select 1 from pause where file = $1 and file <> '' union all select 1 from session where file = $1 and file <> ''`,
+			`select 1 from pause where file = $1 and file <> ''
+				union all select 1 from session where file = $1 and file <> ''`,
 			name,
 		)
 		return named || err != nil
