@@ -191,7 +191,7 @@ func (c *comparer) field(name string, a, b reflect.Value, was, is string) {
 		return
 	}
 	switch r.Order {
-	case fields.Annotation, fields.Filled, fields.Key:
+	case fields.Annotation, fields.Filled, fields.Key, fields.Own:
 	case fields.Parts:
 		c.parts(a, b, was, is)
 	case fields.Subset:
@@ -203,11 +203,9 @@ func (c *comparer) field(name string, a, b reflect.Value, was, is string) {
 	case fields.AtMost, fields.AtLeast:
 		c.number(r, a, b, was, is)
 	case fields.Opens, fields.Restrains:
-		c.flag(r.Order == fields.Opens, a, b, was, is)
+		c.flag(r, a, b, was, is)
 	case fields.Owner:
 		c.owner(a, b, was, is)
-	case fields.Own:
-		c.undecided(was, is, show(a), show(b), "it is another one")
 	default:
 		c.undecided(was, is, show(a), show(b), "this ringd has no rule for the field")
 	}

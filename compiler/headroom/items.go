@@ -196,33 +196,20 @@ func usual(list reflect.Value) reflect.Value {
 type special func(c *comparer, a, b reflect.Value, was, is string)
 
 func specials() map[string]special {
-	skip := func(*comparer, reflect.Value, reflect.Value, string, string) {}
 	return map[string]special{
-		"Egress.Ports": (*comparer).ports,
-		"Egress.ECH": func(c *comparer, a, b reflect.Value, was, is string) { // absent means off
-			c.flag(true, orFalse(a), orFalse(b), was, is)
-		},
+		"Egress.Ports":  (*comparer).ports,
 		"Approval.When": (*comparer).condition,
 		"Spec.Modules":  (*comparer).modules,
 		// An exception raises the ceiling, so its grants are headroom.
-		"Exception.Grants":         (*comparer).parts,
 		"ExceptionGrants.Imports":  (*comparer).granted,
 		"ExceptionGrants.Binaries": (*comparer).granted,
 		"ExceptionGrants.Egress":   (*comparer).granted,
 		"Exception.Expires": func(c *comparer, a, b reflect.Value, was, is string) {
 			c.number(c.rules["Exception.Expires"], a, b, was, is)
 		},
-		"Exception.ID": skip, "Exception.Owner": skip, "Exception.ApprovedBy": skip, "Exception.Reason": skip,
-		"Exception.Ticket": skip,
-		// Examples, texts and silenced findings bound nothing.
-		"Binary.Match": skip, "Binary.NotMatch": skip, "Binary.Acknowledge": skip, "DenyPattern.Match": skip,
-		"DenyPattern.NotMatch": skip,
-		"DenyPattern.Reason":   skip, "DenyPattern.Instead": skip, "DenyWords.Because": skip, "DenyWords.Instead": skip,
-		"AskWords.Because": skip,
 		"DenyPattern.Kind": func(c *comparer, a, b reflect.Value, was, is string) {
 			c.undecided(was, is, show(a), show(b), "it is "+show(b)+" now")
 		},
-		"Guardrail.OnError": skip, // its only value is deny
 	}
 }
 

@@ -124,8 +124,12 @@ func date(text string) (n int64, ok bool) {
 	return n, true
 }
 
-// flag compares switches: one that opens bounds only if it is false, one that restrains only if it is true.
-func (c *comparer) flag(opens bool, a, b reflect.Value, was, is string) {
+// flag compares switches: one that opens bounds only if it is false, one that restrains only if it is true. An absent
+// one bounds nothing, unless the row says that it is false then.
+func (c *comparer) flag(f fields.Field, a, b reflect.Value, was, is string) {
+	if f.None {
+		a, b = orFalse(a), orFalse(b)
+	}
 	bounds := func(v reflect.Value) bool {
 		if v.Kind() == reflect.Pointer {
 			if v.IsNil() {
@@ -133,7 +137,7 @@ func (c *comparer) flag(opens bool, a, b reflect.Value, was, is string) {
 			}
 			v = v.Elem()
 		}
-		return v.Bool() != opens
+		return v.Bool() != (f.Order == fields.Opens)
 	}
 	old, now := bounds(a), bounds(b)
 	says := fmt.Sprintf("%s: %s (was %s)", is, orNone(show(b)), orNone(show(a)))

@@ -245,7 +245,7 @@ func rulesTable() string {
 		if f.Order == fields.Parts || f.Order == fields.Filled || names[f.Policy] == "" {
 			continue
 		}
-		l := line{string(f.Order), f.Says}
+		l := line{string(f.Order), saysOf(f)}
 		if lines[l] == nil {
 			order = append(order, l)
 		}
@@ -257,4 +257,24 @@ func rulesTable() string {
 		b.WriteString("| " + strings.Join(lines[l], ", ") + " | " + l.kind + " | " + l.says + " |\n")
 	}
 	return b.String()
+}
+
+// saysOf is what a reader of a row sees beside its order.
+func saysOf(f fields.Field) string {
+	var parts []string
+	if n := len(f.Words); n > 0 {
+		words := slices.Clone(f.Words)
+		words[0] = cmp.Or(words[0], "absent")
+		parts = append(parts, strings.Join(words, ", "))
+		if f.Strictest {
+			parts = append(parts, "what a layer leaves out is "+words[n-1])
+		}
+	}
+	if f.Says != "" {
+		parts = append(parts, f.Says)
+	}
+	if f.None {
+		parts = append(parts, "absent above: nothing")
+	}
+	return strings.Join(parts, "; ")
 }

@@ -23,7 +23,7 @@ type Field struct {
 	Strictest bool
 	// Grant: an agent without the field has nothing. A layer without it takes the value above.
 	Grant bool
-	// None: if the layer above leaves the field out, nothing is allowed.
+	// None: if the layer above leaves the field out, it allows nothing.
 	None bool
 	Unit Unit // for AtMost, AtLeast and dates
 
@@ -47,7 +47,7 @@ type Order string
 // The orders.
 const (
 	Parts       Order = "parts"       // its own fields have rows
-	Annotation  Order = "annotation"  // for people; every document has its own
+	Annotation  Order = "annotation"  // for people: it bounds nothing
 	Key         Order = "key"         // identifies the items of a list; an item without one above is rejected
 	Subset      Order = "subset"      // only items that the document above has
 	Accumulates Order = "accumulates" // the items above stay, and come first
@@ -57,7 +57,7 @@ const (
 	Opens       Order = "opens"       // true only if the layer above has true or leaves it out
 	Restrains   Order = "restrains"   // false only if the layer above has false or leaves it out
 	Owner       Order = "owner"       // as in the outermost layer
-	Own         Order = "own"         // every document has its own, which is checked with it
+	Own         Order = "own"         // every document has its own, which is checked with it: it bounds no other
 	Filled      Order = "merged"      // set by the merge; authors cannot write it
 )
 
