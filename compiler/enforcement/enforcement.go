@@ -1,10 +1,9 @@
-// Package enforcement owns the table of enforcement: for each field of the policy language
-// and each executor, the part that enforces it and the test in this repository that proves
-// it, the fields that others must enforce, and those that nothing enforces.
+// Package enforcement owns the table of enforcement: for each field of the policy language and each executor, the part
+// that enforces it and the test in this repository that proves it, the fields that others must enforce, and those that
+// nothing enforces. Package fields says which row a field belongs to, and which test proves it.
 //
-// It makes no claim about a host: the doctor checks whether the layers are available. A
-// field without a row, and a proof that does not exist, fail a test. The command
-// enforcement and a table of the documentation show it.
+// It makes no claim about a host: the doctor checks whether the layers are available. A field without a row, and a
+// proof that does not exist, fail a test. The command enforcement and a table of the documentation show it.
 package enforcement
 
 import (
@@ -36,6 +35,13 @@ type cell struct {
 	Fields   []Shown  `json:"fields,omitempty"` // each field with its own test; for Enforced
 }
 
+// Shown is the test that proves that a field is enforced, from its row in package fields.
+type Shown struct {
+	Field string `json:"field"`
+	Test  string `json:"test"`
+	Word  string `json:"word"`
+}
+
 // Row is a group of fields with the same enforcement.
 type Row struct {
 	Name   string   `json:"name"`   // as an author would call it
@@ -47,19 +53,32 @@ type Row struct {
 // Rows returns all rows, in the order of the language.
 func Rows() []Row {
 	rows := slices.Concat(wholeRows(), codeRows(), shellRows(), grantRows(), networkRows(), limitRows())
-	of := map[string][]string{}
+	of := map[string][]fields.Field{}
 	for _, f := range fields.Table() {
-		of[f.Row] = append(of[f.Row], f.Policy)
+		of[f.Row] = append(of[f.Row], f)
 	}
 	for i := range rows {
-		rows[i].Fields = of[rows[i].Name]
-		for j := range rows[i].Cells {
-			if c := &rows[i].Cells[j]; c.Level == Enforced {
-				c.Fields = shown(rows[i].Fields, c.Executor)
+		r := &rows[i]
+		for _, f := range of[r.Name] {
+			r.Fields = append(r.Fields, f.Policy)
+			for j := range r.Cells {
+				if c := &r.Cells[j]; c.Level == Enforced {
+					c.Fields = append(c.Fields, shown(f, c.Executor))
+				}
 			}
 		}
 	}
 	return rows
+}
+
+// shown returns the test that proves a field in an executor. A field without one fails a test.
+func shown(f fields.Field, executor string) Shown {
+	for _, p := range f.Proofs {
+		if p.Executor == "" || p.Executor == executor {
+			return Shown{f.Policy, p.Test, p.Word}
+		}
+	}
+	return Shown{Field: f.Policy}
 }
 
 // Used returns the rows of the fields that an agent's profile uses, with the cells of its executors. If the

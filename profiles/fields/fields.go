@@ -1,6 +1,6 @@
 // Package fields owns the table of the policy language. It has one row for each field: the part of a compiled
-// set that carries the field, how a layer bounds it, and the row of the enforcement table that says who
-// enforces it.
+// set that carries the field, how a layer bounds it, the row of the enforcement table that says who enforces
+// it, and the test that proves that.
 //
 // The merge of layers, the comparison of ceilings and of sets, the check for unsupported fields, the
 // enforcement table and the documentation read the table. A field of package schema without a row is rejected
@@ -27,9 +27,20 @@ type Field struct {
 	None bool
 	Unit Unit // for AtMost, AtLeast and dates
 
-	Row  string // the row of the enforcement table; empty for Parts
-	Says string // additional text for readers, if Order is not enough
+	Row    string  // the row of the enforcement table; empty for Parts
+	Proofs []proof // the tests that prove that it is enforced, one for each executor
+	Says   string  // additional text for readers, if Order is not enough
 }
+
+// proof names a test that proves that a field is enforced.
+type proof struct {
+	Executor string // js, python, shell; empty means each of them
+	Test     string // a folder and the name of a test in it, or "script" and the name of a script
+	Word     string // the word by which the test mentions the field
+}
+
+// testedBy is the proof of a field for which every executor has the same test.
+func testedBy(test, word string) []proof { return []proof{{Test: test, Word: word}} }
 
 // fate is the effect of a field that is set.
 type fate uint8
