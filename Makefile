@@ -28,7 +28,7 @@ PURE        := ./schema/... ./profiles/... ./compiler/...
 SIEGE       := Siege|Inject|InjectLower
 SLOW        := ^Test($(SIEGE)|KillAnywhere|OlderEngine|ManyPausedRuns|Hostile(Sources|Rego)|DiedChildren|Reloads|Yields|Narrowing|NarrowingOfExceptions|NoWideningLoosensNothing|TornTail|Kill9|ArchiveHeadTooLarge|FailedLaunchesLeaveNothing|ProcessorTimeOfChildren|RepositoryBorne|RingAlone|HookAlone|Ordinary)$$
 # The tests that keep golden files, and where they are; `make golden` rewrites them.
-GOLDEN      := -run '^Test(Mistakes|ErrorNames|Golden|Document|EgressAttackFile|Arguable|Numbers|DocumentIsWhatTheCodeSays)$$' \
+GOLDEN      := -run '^Test(Mistakes|ErrorNames|Golden|Document|Reference|EgressAttackFile|Arguable|Numbers|DocumentIsWhatTheCodeSays)$$' \
   ./executors ./schema ./schema/convert ./compiler ./compiler/enforcement ./compiler/layers ./profiles \
   ./executors/shell/dryrun ./rings/kernel/seccomp ./cmd/ringd/internal/api/openapi
 

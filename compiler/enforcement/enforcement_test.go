@@ -1,7 +1,6 @@
 package enforcement_test
 
 import (
-	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -260,27 +259,7 @@ func TestUsed(t *testing.T) {
 
 // TestDocument holds docs/ENFORCEMENT.md equal to the table.
 func TestDocument(t *testing.T) {
-	const begin, end = "<!-- table -->\n", "<!-- end -->\n"
-	name := filepath.Join(root, "docs/ENFORCEMENT.md")
-	have, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, rest, ok := bytes.Cut(have, []byte(begin))
-	_, tail, closed := bytes.Cut(rest, []byte(end))
-	if !ok || !closed {
-		t.Fatal("no marks of the table")
-	}
-	want := string(head) + begin + table() + "\n" + proofTable() + end + string(tail)
-	if want == string(have) {
-		return
-	}
-	if os.Getenv("RINGD_UPDATE") == "" {
-		t.Fatal("docs/ENFORCEMENT.md is not the table: RINGD_UPDATE=1 writes it")
-	}
-	if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	hold(t, "docs/ENFORCEMENT.md", "<!-- table -->\n", "<!-- end -->\n", table()+"\n"+proofTable())
 }
 
 // proofTable is the table of the tests, field by field; executors with the same one share a line.

@@ -270,7 +270,7 @@ func scripts() []Field {
 			Proofs: testedBy("rings/kernel/rootfs TestHelpersWithinLayers", "Within")},
 
 		{Policy: "DenyPattern.Pattern", Profile: "Shell.DeniedPatterns", Order: Accumulates, Row: "shell.denyPatterns"},
-		{Policy: "DenyPattern.Kind", Order: Accumulates, By: "argv and literal; others are refused",
+		{Policy: "DenyPattern.Kind", Order: Own, By: "argv and literal; others are refused",
 			Row: "shell.denyPatterns", Says: "with its rule"},
 		{Policy: "DenyPattern.Reason", Profile: "Pattern.Reason", Order: Annotation, Row: "shell.denyPatterns",
 			Says: "with its rule"},
