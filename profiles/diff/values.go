@@ -23,6 +23,8 @@ func (c *comparer) leaf(s spot, a, b reflect.Value) {
 		return
 	case fields.Opens, fields.Restrains:
 		ch = given(s, ch, a, b)
+	case fields.Accumulates:
+		ch.Class = grants(len(missing(stringsOf(a), stringsOf(b))) > 0)
 	case fields.Subset:
 		if a.Len() == 0 || b.Len() > 0 && len(missing(stringsOf(b), stringsOf(a))) == 0 {
 			ch.Class = Narrows

@@ -39,7 +39,8 @@ const (
 	Coded Order = "coded" // compared by code of its own, or together with another field
 )
 
-// SetTable lists every field of a set once, in the order in which a comparison reports changes.
+// SetTable lists every field of a set once, in the order in which a comparison reports changes. A list or a number of
+// the language that has no row here gets one, with the name of the field as its sentence.
 func SetTable() []SetField {
 	list := slices.Concat(ofSets(), ofAgents(), ofLimits(), ofExecutors(), ofPrograms(), ofBridges(), ofFiles(),
 		ofNetworks(), ofGateways())
@@ -47,10 +48,23 @@ func SetTable() []SetField {
 	for _, f := range slices.Backward(Table()) {
 		language[f.Profile] = f
 	}
+	listed := map[string]bool{}
 	for i := range list {
-		if c := &list[i]; c.Order == "" {
+		c := &list[i]
+		listed[c.Field] = true
+		if c.Order == "" {
 			f := language[c.Field]
 			c.Order, c.Unit, c.Words = f.Order, f.Unit, f.Words
+		}
+	}
+	for _, f := range Table() {
+		switch f.Order {
+		case Subset, Accumulates, AtMost, AtLeast:
+			if _, name, _ := strings.Cut(f.Policy, "."); f.Profile != "" && !listed[f.Profile] {
+				list = append(list, SetField{Field: f.Profile, Order: f.Order, Unit: f.Unit,
+					Says: strings.ToLower(name[:1]) + name[1:] + " %s", None: "none"})
+			}
+		default: // its sentence needs words of its own
 		}
 	}
 	return list
