@@ -203,8 +203,9 @@ func plain(v reflect.Value, shown map[string]property) any {
 // bridge without a list of executors has the granted ones.
 func shownFields(granted []string) map[string]property {
 	out := map[string]property{}
-	for _, group := range []map[string]property{ofAgents(granted), ofCode(), ofScripts(), ofBridges(granted), ofHosts()} {
-		maps.Copy(out, group)
+	for _, rows := range []map[string]property{ofAgents(granted), ofCode(), ofScripts(), ofBridges(granted),
+		ofHosts()} {
+		maps.Copy(out, rows)
 	}
 	return out
 }
@@ -269,21 +270,24 @@ func ofScripts() map[string]property {
 		"Shell.Audit":          {hide: true},
 
 		"Binary.Interpreted": {doc: "a shell, which ringd itself reads"},
-		"Binary.Allow": made(property{name: "subcommands", doc: "null: all of them"}, func(b profiles.Binary) *[]string {
-			if b.Allow == nil {
-				return nil
-			}
-			texts := []string{}
-			for _, p := range b.Allow {
-				texts = append(texts, p.Text)
-			}
-			return &texts
-		}),
-		"Binary.MaxArgs":   {doc: "0: what the system takes"},
-		"Binary.ForceArgs": {hide: true},
-		"Binary.ForceEnv":  {hide: true},
-		"Binary.Exception": {doc: "the id of the exception that grants it; empty: none"},
+		"Binary.Allow":       made(property{name: "subcommands", doc: "null: all of them"}, subcommands),
+		"Binary.MaxArgs":     {doc: "0: what the system takes"},
+		"Binary.ForceArgs":   {hide: true},
+		"Binary.ForceEnv":    {hide: true},
+		"Binary.Exception":   {doc: "the id of the exception that grants it; empty: none"},
 	}
+}
+
+// subcommands returns nil if all of them are allowed.
+func subcommands(b profiles.Binary) *[]string {
+	if b.Allow == nil {
+		return nil
+	}
+	texts := []string{}
+	for _, p := range b.Allow {
+		texts = append(texts, p.Text)
+	}
+	return &texts
 }
 
 func ofBridges(granted []string) map[string]property {
