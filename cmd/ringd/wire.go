@@ -659,7 +659,7 @@ type systemClock struct{}
 func (systemClock) Now() time.Time                         { return time.Now() }
 func (systemClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// newServer joins a stack and the API, behind a door that is still shut.
+// newServer joins a stack and the API, behind listeners that are not open yet.
 func (p stackBuilder) newServer(
 	ctx context.Context,
 	f config.File,

@@ -144,21 +144,23 @@ func networkRows() []Row {
 	open := func(a profiles.Agent) bool { return len(a.Egress.Allow) > 0 }
 	gated := func(a profiles.Agent) bool { return len(a.Egress.Gateways) > 0 }
 	return []Row{
-		{Name: "network: mode, hosts, ports", Cells: all(Enforced, "kernel ring: no other network; egress doors decide",
+		{Name: "network: mode, hosts, ports", Cells: all(Enforced,
+			"kernel ring: no other network; egress listeners decide",
 			"rings/kernel/proxy TestConnectRefused", "profiles TestEgressCorpus", "cmd/ringd TestCanary"),
 			used: always},
 		{Name: "network: methods, paths", Cells: all(Enforced,
-			"egress doors, of requests they can read; the compiler refuses them for TLS", "profiles TestEgressCorpus"),
+			"egress listeners, of requests they can read; the compiler refuses them for TLS",
+			"profiles TestEgressCorpus"),
 			used: open},
 		{Name: "network: tls", Cells: all(Unsupported, "inspect is a finding; passthrough changes nothing")},
-		{Name: "network: limits", Cells: all(Enforced, "egress doors",
+		{Name: "network: limits", Cells: all(Enforced, "egress listeners",
 			"rings/kernel/proxy TestLimitsOfTheRuleThatGrants", "rings/kernel/proxy TestPerMinute",
 			"rings/kernel/proxy TestSharedLimits"),
 			used: func(a profiles.Agent) bool { return open(a) || gated(a) }},
-		{Name: "network: expires", Cells: all(Enforced, "egress doors: connections are cut",
+		{Name: "network: expires", Cells: all(Enforced, "egress listeners: connections are cut",
 			"cmd/ringd TestExpiryCuts"),
 			used: func(a profiles.Agent) bool { return open(a) || gated(a) }},
-		{Name: "network.gateways", Cells: all(Enforced, "egress doors: the credential stays in the daemon",
+		{Name: "network.gateways", Cells: all(Enforced, "egress listeners: the credential stays in the daemon",
 			"cmd/ringd TestGatewayKeepsItsCredential", "rings/kernel/proxy/httpproxy TestRequestStaysBelowItsPrefix"),
 			used: gated},
 	}

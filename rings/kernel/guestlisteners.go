@@ -135,7 +135,7 @@ func (d *guestListeners) serve(s *listenSockets) (err error) {
 			err = d.stream(l, s.Files[i])
 		}
 		if err != nil {
-			return fmt.Errorf("open the %s door of a guest: %w", l.Kind, err)
+			return fmt.Errorf("open the %s listener of a guest: %w", l.Kind, err)
 		}
 	}
 	return nil

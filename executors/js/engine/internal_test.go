@@ -1,4 +1,4 @@
-package engine // the build without an engine file, and the parser of stack traces, have no other door
+package engine // the build without an engine file, and the parser of stack traces, have no exported entry
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package engine // the file-size limit of a process has no other door
+package engine // the file-size limit of a process has no exported entry
 
 import (
 	"errors"

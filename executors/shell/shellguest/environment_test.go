@@ -8,7 +8,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// A script begins with what its policy declares, and the doors of the network win.
+// A script begins with what its policy declares, and the proxy variables of the network win.
 func TestEnvironment(t *testing.T) {
 	agent := profiles.Agent{
 		Shell: &profiles.Shell{Env: []string{"TZ=Europe/Vienna", "LANG=de_AT.UTF-8",

@@ -42,7 +42,7 @@ func place(t *testing.T) (api.ListenersConfig, *apitest.Authority, *daemontest.S
 	}, ca, s, secret
 }
 
-func TestDoor(t *testing.T) {
+func TestListeners(t *testing.T) {
 	cfg, ca, s, secret := place(t)
 	d, err := api.NewListeners(cfg)
 	if err != nil {
@@ -83,7 +83,7 @@ func TestDoor(t *testing.T) {
 	}
 }
 
-func TestDoorIsRefusedWhole(t *testing.T) {
+func TestListenersAreRefusedWhole(t *testing.T) {
 	for name, tc := range map[string]struct {
 		spoil func(c *api.ListenersConfig)
 		want  string

@@ -30,11 +30,11 @@ func (p Page) Record(e audit.Entry, asJSON bool) error {
 	if slices.Contains(actorKinds(), r.Kind) && r.Actor != "" {
 		by = "by " + r.Actor
 	}
-	capability, door := r.Capability, ""
+	capability, listener := r.Capability, ""
 	if slices.Contains(egressKinds(), r.Kind) {
-		capability, door = strings.TrimPrefix(capability, "egress:"), r.Detail["door"]
+		capability, listener = strings.TrimPrefix(capability, "egress:"), r.Detail["door"]
 	}
-	for _, w := range []string{r.Run, r.Call, door, capability, r.State, by} {
+	for _, w := range []string{r.Run, r.Call, listener, capability, r.State, by} {
 		if w != "" {
 			words = append(words, recordWord(w))
 		}
@@ -49,7 +49,7 @@ func (p Page) Record(e audit.Entry, asJSON bool) error {
 		words = append(words, "fault "+recordWord(r.Fault.ID+": "+r.Fault.Text))
 	}
 	for _, k := range keys(r.Detail) {
-		if k != "door" || door == "" {
+		if k != "door" || listener == "" {
 			words = append(words, recordWord(k+"="+r.Detail[k]))
 		}
 	}
@@ -69,7 +69,7 @@ func actorKinds() []audit.Kind {
 		audit.LockdownBegun, audit.LockdownLifted, audit.AuditArchived}
 }
 
-// egressKinds returns the kinds of records about connections. Their door and target are printed first.
+// egressKinds returns the kinds of records about connections. Their listener and target are printed first.
 func egressKinds() []audit.Kind {
 	return []audit.Kind{audit.EgressDecided, audit.EgressClosed, audit.EgressCounted}
 }

@@ -135,7 +135,7 @@ func outcomeOf(d profiles.Decision) outcome {
 type decisionKey struct {
 	kind                        audit.Kind
 	agent, capability, executor string
-	door, method, path, answers string
+	listener, method, path, answers string
 	code                        profiles.Code
 	second                      int64 // expiries are whole seconds
 	old                         bool

@@ -284,8 +284,8 @@ func questions(r audit.Record, a *profiles.Action) []question {
 
 // egressAction returns the action of a recorded connection. It is a host with its port. For DNS it is a name, which
 // matches an entry with any port.
-func egressAction(door, target string) *egress.Action {
-	if to, ok := egress.ReadDest(target); ok && door == egress.KindDNS {
+func egressAction(listener, target string) *egress.Action {
+	if to, ok := egress.ReadDest(target); ok && listener == egress.KindDNS {
 		return &egress.Action{Kind: egress.KindDNS, Target: to.Host()}
 	}
 	return &egress.Action{Kind: egress.KindConnect, Target: target}

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Command compare sets the proxy door of package egress beside the proxies that a
+// Command compare compares the proxy listener of package proxy with the proxies that a
 // harness could use instead, on one machine and under one load: every proxy in
 // turn, a process of its own for each round, the order rotated. It prints Markdown
 // tables of medians with the ratio to goproxy.

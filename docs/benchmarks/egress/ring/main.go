@@ -1,6 +1,6 @@
 //go:build linux
 
-// Command ring is the proxy door of package egress alone, with all that a guest's
+// Command ring is the proxy listener of package proxy alone, with all that a guest's
 // connection passes: the decision by a list of a thousand entries, the guard on
 // addresses, and a record of every event in a file. It prints its address once it
 // listens.

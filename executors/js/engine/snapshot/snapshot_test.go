@@ -1,4 +1,4 @@
-package snapshot // the header and the compressed content have no other door
+package snapshot // the header and the compressed content have no exported entry
 
 import (
 	"bytes"

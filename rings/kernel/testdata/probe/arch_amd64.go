@@ -14,7 +14,7 @@ const (
 	x32Bit         = 0x40000000
 )
 
-// int80 makes a system call by the door of 32-bit programs.
+// int80 makes a system call by the entry of 32-bit programs.
 func int80(nr, a, b, c uintptr) uintptr
 
 // answer is code that returns 42.

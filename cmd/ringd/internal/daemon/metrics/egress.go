@@ -61,10 +61,10 @@ func newEgressFigures(registry *prometheus.Registry) egressFigures {
 // Egress is one event of a connection. It is a decision if End is empty, else an end. Zero fields count
 // nothing.
 type Egress struct {
-	Door, Verdict, Code, End string
-	Dialed                   time.Duration
-	Up, Down                 int64
-	Open                     int // change of the number of open connections
+	Listener, Verdict, Code, End string
+	Dialed                       time.Duration
+	Up, Down                     int64
+	Open                         int // change of the number of open connections
 }
 
 // Egress counts e.
@@ -72,12 +72,12 @@ func (m *Metrics) Egress(e Egress) {
 	if m == nil {
 		return
 	}
-	f, door := m.egress, closedValue(e.Door, doors)
+	f, listener := m.egress, closedValue(e.Listener, listeners)
 	switch {
 	case e.End != "":
-		f.ends.WithLabelValues(door, closedValue(e.End, ends)).Inc()
+		f.ends.WithLabelValues(listener, closedValue(e.End, ends)).Inc()
 	case e.Code != "" || e.Verdict != "":
-		f.decisions.WithLabelValues(door, closedValue(e.Verdict, verdicts), closedValue(e.Code, codes)).Inc()
+		f.decisions.WithLabelValues(listener, closedValue(e.Verdict, verdicts), closedValue(e.Code, codes)).Inc()
 	}
 	if e.Dialed > 0 {
 		f.dial.Observe(e.Dialed.Seconds())
@@ -93,7 +93,7 @@ func (m *Metrics) Egress(e Egress) {
 	}
 }
 
-func doors() []string {
+func listeners() []string {
 	return []string{"connect", "http", "socks5", "transparent", "dns", "fetch"}
 }
 

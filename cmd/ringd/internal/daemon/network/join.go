@@ -56,7 +56,7 @@ func Join(ctx context.Context, c JoinConfig) (*Joined, error) {
 		Generation: ring.Generation}); err != nil {
 		return nil, err
 	}
-	ring.Attach(doors{j})
+	ring.Attach(connections{j})
 	return j, nil
 }
 
@@ -70,14 +70,14 @@ func (j *Joined) Providers(named map[string]contract.Provider) map[string]contra
 // bridgeFetch is the bridge that the daemon performs itself.
 const bridgeFetch = "fetch"
 
-// doors adapts a Joined to [Doors].
-type doors struct{ *Joined }
+// connections adapts a Joined to [Connections].
+type connections struct{ *Joined }
 
-func (d doors) Recheck() { d.Egress.Recheck() }
+func (c connections) Recheck() { c.Egress.Recheck() }
 
-func (d doors) Close() {
-	_ = d.fetch.Close() // it uses the egress, so it closes first
-	d.Egress.Close()
+func (c connections) Close() {
+	_ = c.fetch.Close() // it uses the egress, so it closes first
+	c.Egress.Close()
 }
 
 // Runs is the set of live runs.

@@ -25,13 +25,13 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-type fakeDoors struct {
+type fakeConnections struct {
 	rechecked atomic.Int32
 	closed    atomic.Int32
 }
 
-func (d *fakeDoors) Recheck() { d.rechecked.Add(1) }
-func (d *fakeDoors) Close()   { d.closed.Add(1) }
+func (d *fakeConnections) Recheck() { d.rechecked.Add(1) }
+func (d *fakeConnections) Close()   { d.closed.Add(1) }
 
 func now() time.Time { return time.Unix(1e9, 0) }
 
@@ -65,8 +65,8 @@ func apply(t *testing.T, r *network.Ring, set *profiles.Set) {
 
 func TestCommitRechecks(t *testing.T) {
 	r := newRing(t)
-	apply(t, r, nil) // before there are doors
-	d := &fakeDoors{}
+	apply(t, r, nil) // before there are connections
+	d := &fakeConnections{}
 	r.Attach(d)
 	commit, err := r.Prepare(
 		t.Context(), &profiles.Set{Agents: map[string]profiles.Agent{"a": {Audit: "strict"}, "b": {}}})

@@ -20,8 +20,8 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Doors owns the connections.
-type Doors interface {
+// Connections owns the connections of guests.
+type Connections interface {
 	// Recheck closes the connections that the policies in force no longer allow.
 	Recheck()
 	// Close closes all connections and waits for them.
@@ -38,11 +38,11 @@ type Config struct {
 // Ring is the egress as a ring of the daemon. It prepares nothing, because the rings before it commit what
 // decides. Its own commit rechecks the live connections. It is safe for concurrent use.
 type Ring struct {
-	cfg   Config
-	doors atomic.Pointer[Doors]
-	open  atomic.Int64
-	force atomic.Pointer[inForce]
-	next  atomic.Pointer[func() int64] // returns the number of the generation that is being prepared
+	cfg         Config
+	connections atomic.Pointer[Connections]
+	open        atomic.Int64
+	force       atomic.Pointer[inForce]
+	next        atomic.Pointer[func() int64] // returns the number of the generation that is being prepared
 }
 
 // inForce is the part of a set that the status shows.
@@ -58,7 +58,7 @@ type gateway struct{ agent, name, upstream, credential string }
 // maxNext limits the expiring rules in the status.
 const maxNext = 8
 
-// New returns a ring without doors: no connection is open, and a commit closes none. Config must be complete.
+// New returns a ring without connections, and a commit closes none. Config must be complete.
 func New(cfg Config) (*Ring, error) {
 	if cfg.Now == nil {
 		return nil, errors.New("network.Config: Now is missing")
@@ -68,8 +68,8 @@ func New(cfg Config) (*Ring, error) {
 	return r, nil
 }
 
-// Attach sets the doors. The ring closes them from then on.
-func (r *Ring) Attach(d Doors) { r.doors.Store(&d) }
+// Attach sets the connections, which the ring closes from then on.
+func (r *Ring) Attach(c Connections) { r.connections.Store(&c) }
 
 // Name is "egress".
 func (*Ring) Name() string { return "egress" }
@@ -91,15 +91,15 @@ func (r *Ring) Generation() int64 { return r.force.Load().number }
 
 // Recheck closes the connections that the policies in force no longer allow.
 func (r *Ring) Recheck() {
-	if d := r.doors.Load(); d != nil {
-		(*d).Recheck()
+	if c := r.connections.Load(); c != nil {
+		(*c).Recheck()
 	}
 }
 
 // Close closes all connections.
 func (r *Ring) Close() error {
-	if d := r.doors.Load(); d != nil {
-		(*d).Close()
+	if c := r.connections.Load(); c != nil {
+		(*c).Close()
 	}
 	return nil
 }
@@ -111,13 +111,13 @@ func (r *Ring) Strict(agent string) bool { return r.force.Load().strict[agent] }
 func (r *Ring) Observe(f proxy.Figure) {
 	r.open.Add(int64(f.Open))
 	e := metrics.Egress{
-		Door:   f.Listener,
-		Code:   string(f.Code),
-		End:    f.End,
-		Dialed: f.Dialed,
-		Up:     f.Up,
-		Down:   f.Down,
-		Open:   f.Open,
+		Listener: f.Listener,
+		Code:     string(f.Code),
+		End:      f.End,
+		Dialed:   f.Dialed,
+		Up:       f.Up,
+		Down:     f.Down,
+		Open:     f.Open,
 	}
 	if f.End == "" && f.Dialed == 0 && f.Open == 0 {
 		e.Verdict = f.Verdict.String()

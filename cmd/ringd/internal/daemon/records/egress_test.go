@@ -129,11 +129,11 @@ func TestEgressFigures(t *testing.T) {
 	for _, door := range []string{proxy.ListenerConnect, proxy.ListenerHTTP, proxy.ListenerSOCKS,
 		proxy.ListenerTransparent, proxy.ListenerDNS, proxy.ListenerFetch} {
 		for _, c := range codes {
-			m.Egress(metrics.Egress{Door: door, Verdict: "deny", Code: string(c), Open: 1})
+			m.Egress(metrics.Egress{Listener: door, Verdict: "deny", Code: string(c), Open: 1})
 		}
 		for _, end := range []string{proxy.EndEOF, proxy.EndCut, proxy.EndBudget, proxy.EndRefused, proxy.EndError,
 			proxy.EndClosed} {
-			m.Egress(metrics.Egress{Door: door, End: end, Up: 10, Down: 20, Dialed: time.Millisecond})
+			m.Egress(metrics.Egress{Listener: door, End: end, Up: 10, Down: 20, Dialed: time.Millisecond})
 		}
 	}
 	page := func() string {
@@ -158,8 +158,8 @@ func TestEgressFigures(t *testing.T) {
 		}
 	}
 	// A label that a host could make up is no label.
-	m.Egress(metrics.Egress{Door: "evil.example", Verdict: "evil.example", Code: "evil.example"})
-	m.Egress(metrics.Egress{Door: "evil.example", End: "evil.example"})
+	m.Egress(metrics.Egress{Listener: "evil.example", Verdict: "evil.example", Code: "evil.example"})
+	m.Egress(metrics.Egress{Listener: "evil.example", End: "evil.example"})
 	if got := page(); strings.Contains(got, "evil") || !strings.Contains(
 		got, `ringd_egress_ends_total{door="other",end="other"} 1`) {
 		t.Error("a label of any text")
