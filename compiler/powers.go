@@ -68,23 +68,23 @@ func checkPowers(agents map[string]profiles.Agent) (out schema.Diagnostics) {
 	for _, name := range slices.Sorted(maps.Keys(agents)) {
 		a := agents[name]
 		if a.RuleOfTwo != nil && a.RuleOfTwo.Mode == dynamic {
-			out = append(out, begins(a)...)
+			out = append(out, startsWithThreePowers(a)...)
 			continue
 		}
 		all := agents
 		if !denies(a) {
 			all = map[string]profiles.Agent{name: a}
 		}
-		if f := meet(a, powers.Of(all, name)); f != nil {
+		if f := threePowersFinding(a, powers.Of(all, name)); f != nil {
 			out = append(out, *f)
 		}
 	}
 	return out
 }
 
-// begins rejects an agent with a dynamic rule whose every run starts with all three powers: there would be no
-// call at which to ask for approval.
-func begins(a profiles.Agent) schema.Diagnostics {
+// startsWithThreePowers rejects an agent with a dynamic rule whose every run starts with all three powers:
+// there would be no call at which to ask for approval.
+func startsWithThreePowers(a profiles.Agent) schema.Diagnostics {
 	read, written := powers.OfFiles(a)
 	if !powers.Three(powers.Join(powers.Join(read, written), powers.OfInputs(a))) {
 		return nil
@@ -101,14 +101,14 @@ func denies(a profiles.Agent) bool { return a.RuleOfTwo != nil && a.RuleOfTwo.On
 // maxNamed is the largest number of grants that a finding names for one power.
 const maxNamed = 4
 
-// meet returns the finding about an agent in which all three powers meet. It returns nil if they do not, or
-// if every external effect needs an approval.
-func meet(a profiles.Agent, c powers.Account) *schema.Diagnostic {
+// threePowersFinding returns the finding about an agent in which all three powers meet. It returns nil if
+// they do not, or if every external effect needs an approval.
+func threePowersFinding(a profiles.Agent, c powers.Account) *schema.Diagnostic {
 	if !powers.Three(c.Powers) {
 		return nil
 	}
-	deny, doors := denies(a), c.Doors()
-	if !deny && len(doors) == 0 {
+	deny, unapproved := denies(a), c.Unapproved()
+	if !deny && len(unapproved) == 0 {
 		return nil
 	}
 	f := &schema.Diagnostic{Pos: pos(a.Rule), Code: codeRuleOfTwo}
@@ -126,7 +126,7 @@ func meet(a profiles.Agent, c powers.Account) *schema.Diagnostic {
 	}
 	switch {
 	case deny:
-		if written(a.RuleOfTwo) {
+		if writtenByAuthor(a.RuleOfTwo) {
 			f.Msg += fmt.Sprintf("; the rule of two at %s denies that", pos(a.RuleOfTwo.Rule))
 		} else {
 			f.Msg += "; no layer sets ruleOfTwo, so the default (deny) applies"
@@ -134,13 +134,13 @@ func meet(a profiles.Agent, c powers.Account) *schema.Diagnostic {
 		f.Hint = "remove one power, or set ruleOfTwo: {onThree: require-approval} and give every external bridge an " +
 			"approval"
 	default:
-		f.Msg += "; no approval is needed before data leaves by " + powers.Names(doors, maxNamed, a.Name)
-		f.Hint = remedy(doors)
-		for _, s := range doors[:min(len(doors), maxNamed)] {
+		f.Msg += "; no approval is needed before data leaves by " + powers.Names(unapproved, maxNamed, a.Name)
+		f.Hint = remedy(unapproved)
+		for _, s := range unapproved[:min(len(unapproved), maxNamed)] {
 			f.Related = append(f.Related, pos(s.Rule))
 		}
 	}
-	if written(a.RuleOfTwo) {
+	if writtenByAuthor(a.RuleOfTwo) {
 		f.Related = append(f.Related, pos(a.RuleOfTwo.Rule))
 	} else if a.RuleOfTwo == nil {
 		f.Hint += "; or set ruleOfTwo to deny or approve this"
@@ -152,15 +152,15 @@ func meet(a profiles.Agent, c powers.Account) *schema.Diagnostic {
 	return f
 }
 
-// written reports whether the author wrote the rule, rather than a layer implying it.
-func written(r *profiles.RuleOfTwo) bool {
+// writtenByAuthor reports whether the author wrote the rule, rather than a layer implying it.
+func writtenByAuthor(r *profiles.RuleOfTwo) bool {
 	return r != nil && strings.HasSuffix(r.Rule.Path, "ruleOfTwo")
 }
 
-// remedy says how doors of which nobody is asked can be closed.
-func remedy(doors []powers.Source) string {
+// remedy returns the hint for external effects that need no approval.
+func remedy(unapproved []powers.Source) string {
 	var bridge, net, files bool
-	for _, s := range doors {
+	for _, s := range unapproved {
 		switch kind, _, _ := strings.Cut(s.What, ":"); kind {
 		case "bridge":
 			bridge = true

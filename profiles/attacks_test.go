@@ -72,7 +72,7 @@ func attacks() (out []attack) {
 }
 
 // hostAttacks puts what stands in no name into one, at its start, in it and at
-// its end, through every door that takes a name as it is.
+// its end, through every listener that takes a name as it is.
 func hostAttacks() (out []attack) {
 	for _, bad := range []struct{ why, text string }{
 		{"percent-encoded letter", "%61"}, {"percent-encoded NUL", "%00"}, {"percent-encoded dot", "%2e"}, {"percent-encoded slash", "%2f"},
@@ -326,17 +326,17 @@ func helloAttacks() (out []attack) {
 			[]string{api, "93.184.215.14:443"}, named(connect(api+":443"), sni),
 			named(connect(api+":443"), "API.example.com."), nil, ""})
 	}
-	for _, door := range []egress.Action{connect(api + ":443"), socks(api+":443", "domain")} {
-		hidden := named(door, api)
+	for _, listener := range []egress.Action{connect(api + ":443"), socks(api+":443", "domain")} {
+		hidden := named(listener, api)
 		hidden.ECH = true
-		out = append(out, attack{"ech", "an encrypted ClientHello through " + door.Kind, egress.ECH, []string{api},
-			hidden, named(door, api), nil, ""})
+		out = append(out, attack{"ech", "an encrypted ClientHello through " + listener.Kind, egress.ECH, []string{api},
+			hidden, named(listener, api), nil, ""})
 		for why, payload := range map[string]string{"HTTP": "GET / HTTP/1.1\r\nHost: evil.net\r\n\r\n",
 			"SSH": "SSH-2.0-x\r\n", "nothing": "", "an SSLv2 hello": "\x80\x2e\x01\x00\x02", "a TLS alert": "\x15\x03\x01\x00\x02\x01\x00", "half a ClientHello": "\x16\x03\x01\x02\x00\x01\x00"} {
-			plain, other := door, door
+			plain, other := listener, listener
 			plain.TLS, plain.Payload = "none", payload
 			other.TLS, other.Payload, other.Target = "none", payload, api+":8443"
-			out = append(out, attack{"tls", why + " on 443 through " + door.Kind, egress.NotTLS,
+			out = append(out, attack{"tls", why + " on 443 through " + listener.Kind, egress.NotTLS,
 				[]string{api, api + ":8443"}, plain, other, nil, ""})
 		}
 	}

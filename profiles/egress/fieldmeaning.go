@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// squeeze appends the name in the form that FieldSays compares: only letters and digits, in lower case.
+// normalFieldName appends the name in the form that FieldSays compares: only letters and digits, in lower case.
 // Frameworks read X-HTTP-Method, x_http_method and xHttpMethod as one name.
-func squeeze(dst []byte, name string) []byte {
+func normalFieldName(dst []byte, name string) []byte {
 	for i := range min(len(name), maxFieldName) {
 		c := name[i]
 		switch {
@@ -24,7 +24,7 @@ func squeeze(dst []byte, name string) []byte {
 // FieldSays returns what a field changes for servers that believe it.
 func FieldSays(text string) Say {
 	var buf [maxFieldName]byte
-	name := squeeze(buf[:0], text)
+	name := normalFieldName(buf[:0], text)
 	switch string(name) {
 	case "accept", "acceptencoding", "acceptlanguage", "authorization", "connection", "contentlength", "contenttype",
 		"cookie",

@@ -124,7 +124,7 @@ func (s Saying) Query(query string) Saying {
 			one, query = query, ""
 		}
 		name, _, _ := strings.Cut(one, "=")
-		name = generous(name)
+		name = lenientParameterName(name)
 		if parameterSays(name) != saysNothing {
 			s = s.with("?" + parameterName(name))
 		}
@@ -132,9 +132,9 @@ func (s Saying) Query(query string) Saying {
 	return s
 }
 
-// generous returns the name of a parameter as the most lenient server reads it: an invalid escape stays as
+// lenientParameterName returns the name of a parameter as the most lenient server reads it: an invalid escape stays as
 // text, a NUL ends the name, and list brackets are removed.
-func generous(escaped string) string {
+func lenientParameterName(escaped string) string {
 	name := make([]byte, 0, len(escaped))
 	for i := 0; i < len(escaped); i++ {
 		c := escaped[i]
@@ -183,7 +183,7 @@ func parameterName(name string) string {
 func parameterSays(name string) Say {
 	name = parameterName(name)
 	var buf [maxFieldName]byte
-	plain := squeeze(buf[:0], name)
+	plain := normalFieldName(buf[:0], name)
 	switch {
 	case name == methodParameter, saysMethod(plain):
 		return SaysMethod

@@ -178,7 +178,7 @@ func (x *index) covers(a netip.Addr, port uint16, entries []Entry) int {
 // match finds the entries that cover d at the time now. If now is zero, an entry with an expiry grants
 // nothing. Denied entries win.
 func (l *List) match(d Dest, now time.Time) (Match, *Refusal) {
-	if r := l.usable(d); r != nil {
+	if r := l.checkTarget(d); r != nil {
 		return Match{}, r
 	}
 	denied := -1
@@ -213,8 +213,8 @@ func (l *List) Closed() *Refusal {
 	}
 }
 
-// usable denies an invalid target, and every target of a closed list.
-func (l *List) usable(d Dest) *Refusal {
+// checkTarget denies an invalid target, and every target of a closed list.
+func (l *List) checkTarget(d Dest) *Refusal {
 	if r := l.Closed(); r != nil {
 		return r
 	}
@@ -340,11 +340,11 @@ func (l *List) Listed(name string, now time.Time) bool {
 
 // matchName finds the entries that cover a name on any port.
 func (l *List) matchName(name string, now time.Time) (Match, *Refusal) {
-	if r := l.usable(Dest{Name: name, Port: 80}); r != nil { // any port will do
+	if r := l.checkTarget(Dest{Name: name, Port: 80}); r != nil { // any port will do
 		return Match{}, r
 	}
 	d := Dest{Name: name}
-	if i := l.hides(d); i >= 0 {
+	if i := l.deniedOnEveryPort(d); i >= 0 {
 		return Match{}, &Refusal{Code: Denied, Why: l.deny[i].Host + " is denied", Entry: i, Deny: true}
 	}
 	if label, ok := Label(name); ok {
@@ -370,8 +370,8 @@ func (l *List) matchName(name string, now time.Time) (Match, *Refusal) {
 	}
 }
 
-// hides returns an entry that denies a host on every port, or -1.
-func (l *List) hides(d Dest) int {
+// deniedOnEveryPort returns an entry that denies a host on every port, or -1.
+func (l *List) deniedOnEveryPort(d Dest) int {
 	at := -1
 	l.denied.hosts(d, func(i int) {
 		if at < 0 && l.deny[i].AnyPort {

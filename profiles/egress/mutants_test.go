@@ -81,7 +81,7 @@ func mutants() []mutant {
 		{"list.go", `if m.Reads && d.Port == 443 {`, `if false {`},
 		{"list.go", `case d.Port != 80:`, `case false:`},
 		{"list.go", `case !live(v.Expires, now):`, `case false:`},
-		{"list.go", `if i := l.hides(d); i >= 0 {`, `if i := l.hides(d); i > len(l.deny) {`},
+		{"list.go", `if i := l.deniedOnEveryPort(d); i >= 0 {`, `if i := l.deniedOnEveryPort(d); i > len(l.deny) {`},
 		{"list.go", `		if l.allow[i].live(now) {
 			m.Entries`, `		if true {
 			m.Entries`},
@@ -141,7 +141,7 @@ func mutants() []mutant {
 		{"request.go", `if c == '\\' || c == '#' {`, `if false {`},
 		{"request.go", `clean[len(p)] == '/'`, `true`},
 		{"request.go", `if !live(expires, now) {`, `if false {`},
-		{"request.go", `return m.led(at), nil`, `return m.led(0 * at), nil`},
+		{"request.go", `return m.withFirst(at), nil`, `return m.withFirst(0 * at), nil`},
 		// first bytes
 		{"sni.go", `case errors.Is(err, clienthello.ErrName):`, `case errors.Is(err, clienthello.ErrName) && false:`},
 		{"sni.go", `case err != nil:`, `case false:`},
@@ -176,19 +176,19 @@ func mutants() []mutant {
 		{"decision.go", `return Decision{list: d.list, target: d.target, refusal: r}`, `d.refusal = r
 		return d`},
 		// fetch
-		{"url.go", `u.Username() != "" || u.Password() != "" || credentials(text)`, `credentials(text)`},
-		{"url.go", `u.Username() != "" || u.Password() != "" || credentials(text)`, `u.Username() != ""`},
+		{"url.go", `u.Username() != "" || u.Password() != "" || hasUserinfo(text)`, `hasUserinfo(text)`},
+		{"url.go", `u.Username() != "" || u.Password() != "" || hasUserinfo(text)`, `u.Username() != ""`},
 		{"url.go", `default:
 		return URL{}, refusal(Target, "only http`, `case "x":
 		return URL{}, refusal(Target, "only http`},
-		{"url.go", `why == "" && !escaped(out.Path)`, `false`},
+		{"url.go", `why == "" && !validEscapes(out.Path)`, `false`},
 		{"fetch.go", `if i == MaxRedirects {`, `if i == 1e6 {`},
 		{"fetch.go", `			d = t.hop(u)
 `, ``},
 		{"fetch.go", `if d.Allowed() && u.Scheme == "http" && Inspected(u.Dest) {`, `if false {`},
 		{"fetch.go", `if t.HostHeader != nil {`, `if false {`},
 		{"fetch.go", `if ForbiddenField(h[0]) {`, `if false {`},
-		// doors
+		// listeners
 		{"trial.go", `if r := SameHost(target, string(req.Host), 80); r != nil {`, `if false {`},
 		{"heads.go", `if r := SameHost(d, string(req.Host), d.Port); r != nil {`, `if false {`},
 		{"trial.go", `if Inspected(target) {

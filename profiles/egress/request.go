@@ -20,7 +20,7 @@ func (l *List) request(d Dest, m Match, method, path string, says Saying, now ti
 		return Match{}, refusal(NotGranted, "nothing covers the target")
 	}
 	switch {
-	case !token(method):
+	case !isToken(method):
 		return Match{}, refusal(Request, "the method is not valid")
 	case Unsent(method):
 		return Match{}, refusal(Method, "%s is no request that is sent on", quoted(method))
@@ -47,7 +47,7 @@ func (l *List) request(d Dest, m Match, method, path string, says Saying, now ti
 			r = says.refuse(true, false, nil)
 		}
 		if r == nil {
-			return m.led(at), nil
+			return m.withFirst(at), nil
 		}
 		r.Entry = i
 		if first == nil || first.Code == Method && r.Code == Path {
@@ -60,8 +60,8 @@ func (l *List) request(d Dest, m Match, method, path string, says Saying, now ti
 	return Match{}, first
 }
 
-// led returns m with one of its entries moved to the front.
-func (m Match) led(at int) Match {
+// withFirst returns m with one of its entries moved to the front.
+func (m Match) withFirst(at int) Match {
 	if at > 0 {
 		i := m.Entries[at]
 		m.Entries = slices.Insert(slices.Delete(slices.Clone(m.Entries), at, at+1), 0, i)
@@ -138,8 +138,8 @@ func granted(d Dest, methods, paths []string, expires time.Time, method, path st
 	return r
 }
 
-// token reports whether a method consists of token characters.
-func token(method string) bool {
+// isToken reports whether a method consists of token characters.
+func isToken(method string) bool {
 	for i := range len(method) {
 		c := method[i]
 		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') &&

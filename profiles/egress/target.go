@@ -69,7 +69,7 @@ func ParseHost(text string, port uint16) (Dest, *Refusal) {
 		}
 		return Dest{Addr: a, Port: port}, nil
 	}
-	if quad(text) {
+	if isDottedQuad(text) {
 		a, err := readLiteral(text)
 		if err != nil {
 			return wrong(err)
@@ -83,8 +83,8 @@ func ParseHost(text string, port uint16) (Dest, *Refusal) {
 	return Dest{Name: name, Port: port}, nil
 }
 
-// quad reports whether a text has only characters of a dotted quad.
-func quad(text string) bool {
+// isDottedQuad reports whether a text has only characters of a dotted quad.
+func isDottedQuad(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c != '.' && (c < '0' || c > '9') {
 			return false

@@ -205,7 +205,7 @@ func (t *trial) socks() Decision {
 		return denied(r)
 	}
 	host := t.Target[:i]
-	addr, atyp := literal(host)
+	addr, atyp := parseLiteral(host)
 	if t.Atyp != "" && t.Atyp != atyp {
 		atyp = t.Atyp
 		if atyp != "domain" {
@@ -224,8 +224,8 @@ func (t *trial) socks() Decision {
 	return t.tunnel(d, nil)
 }
 
-// literal reads an address as a client would before it sends the address, and returns its SOCKS type.
-func literal(host string) (netip.Addr, string) {
+// parseLiteral reads an address as a client would before it sends the address, and returns its SOCKS type.
+func parseLiteral(host string) (netip.Addr, string) {
 	inner, open := strings.CutPrefix(host, "[")
 	inner, closed := strings.CutSuffix(inner, "]")
 	a, err := netip.ParseAddr(inner)

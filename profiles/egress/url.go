@@ -49,7 +49,7 @@ func parseURL(base, text string) (URL, *Refusal) {
 	default:
 		return URL{}, refusal(Target, "only http and https are fetched, not %s", quoted(out.Scheme))
 	}
-	if u.Username() != "" || u.Password() != "" || credentials(text) {
+	if u.Username() != "" || u.Password() != "" || hasUserinfo(text) {
 		return URL{}, refusal(Target, "a URL with credentials is not fetched")
 	}
 	if p := u.Port(); p != "" {
@@ -62,7 +62,7 @@ func parseURL(base, text string) (URL, *Refusal) {
 		return URL{}, r
 	}
 	why := badTarget(out.Path + "?" + out.Query)
-	if why == "" && !escaped(out.Path) {
+	if why == "" && !validEscapes(out.Path) {
 		why = "has an escape that is none"
 	}
 	if why != "" {
@@ -76,8 +76,8 @@ func parseURL(base, text string) (URL, *Refusal) {
 	return out, nil
 }
 
-// escaped reports whether every percent sign begins a valid escape.
-func escaped(path string) bool {
+// validEscapes reports whether every percent sign begins a valid escape.
+func validEscapes(path string) bool {
 	for i := range len(path) {
 		if path[i] == '%' && (i+2 >= len(path) || unhex(path[i+1]) > 15 || unhex(path[i+2]) > 15) {
 			return false
@@ -86,8 +86,8 @@ func escaped(path string) bool {
 	return true
 }
 
-// credentials reports whether text has an empty userinfo, which the parser drops.
-func credentials(text string) bool {
+// hasUserinfo reports whether text has an empty userinfo, which the parser drops.
+func hasUserinfo(text string) bool {
 	_, rest, ok := strings.Cut(text, "//")
 	if !ok {
 		return false

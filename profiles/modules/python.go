@@ -7,14 +7,14 @@ import "strings"
 func Standard(module string) bool {
 	top, _, _ := strings.Cut(module, ".")
 	// this module's name ends with the platform
-	return holds(standard, top) || strings.HasPrefix(top, "_sysconfigdata_")
+	return hasWord(standard, top) || strings.HasPrefix(top, "_sysconfigdata_")
 }
 
 // Never reports whether no guest may load a module.
-func Never(module string) bool { return covers(never, module) }
+func Never(module string) bool { return coversModule(never, module) }
 
 // Outside reports whether a module of the standard library is not in the default set.
-func Outside(module string) bool { return covers(outside, module) }
+func Outside(module string) bool { return coversModule(outside, module) }
 
 // PythonDefault reports whether a module is in the default set of the Python executor: the standard library
 // of CPython 3.10 to 3.14 without the modules that reach outside the process or bypass the import guard.
@@ -59,10 +59,10 @@ func NeverNames() []string { return strings.Fields(never) }
 // StandardNames lists the top-level names of the standard library, sorted.
 func StandardNames() []string { return strings.Fields(standard) }
 
-// covers reports whether a table has the module or a package that contains it.
-func covers(table, module string) bool {
+// coversModule reports whether a table has the module or a package that contains it.
+func coversModule(table, module string) bool {
 	for {
-		if holds(table, module) {
+		if hasWord(table, module) {
 			return true
 		}
 		dot := strings.LastIndexByte(module, '.')
@@ -73,8 +73,8 @@ func covers(table, module string) bool {
 	}
 }
 
-// holds looks up a word in a table of sorted words, each followed by a space.
-func holds(table, word string) bool {
+// hasWord looks up a word in a table of sorted words, each followed by a space.
+func hasWord(table, word string) bool {
 	for table != "" {
 		start := strings.LastIndexByte(table[:len(table)/2], ' ') + 1
 		end := start + strings.IndexByte(table[start:], ' ')

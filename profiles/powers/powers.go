@@ -145,8 +145,8 @@ func (c Account) Brings(p Power) (out []Source) {
 	return out
 }
 
-// Doors are the ways to an external effect of which nobody is asked.
-func (c Account) Doors() (out []Source) {
+// Unapproved returns the sources of external effects that need no approval.
+func (c Account) Unapproved() (out []Source) {
 	for _, s := range c.Brings(External) {
 		if !s.Asks {
 			out = append(out, s)

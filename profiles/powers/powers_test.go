@@ -92,8 +92,8 @@ func TestAccount(t *testing.T) {
 	if !powers.Three(got.Powers) || !cmp.Equal(got.Starts, []string{"alone", "third"}) {
 		t.Errorf("starts: %+v", got)
 	}
-	if doors := powers.Names(got.Doors(), 4, "starts"); doors != "bridge:send of agent third" {
-		t.Errorf("doors: %s", doors)
+	if unapproved := powers.Names(got.Unapproved(), 4, "starts"); unapproved != "bridge:send of agent third" {
+		t.Errorf("unapproved: %s", unapproved)
 	}
 	if got := powers.Of(agents, "nobody"); got.Powers != (profiles.Powers{}) {
 		t.Errorf("nobody: %+v", got)

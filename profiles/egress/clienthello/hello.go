@@ -190,16 +190,16 @@ func readExtensions(t text) (Hello, error) {
 				return Hello{}, ErrForm
 			}
 			h.ALPN = names
-		case hidden(kind):
+		case hidesServerName(kind):
 			h.ECH = true
 		}
 	}
 	return h, nil
 }
 
-// hidden reports whether an extension can carry an unreadable name: encrypted_client_hello and its drafts,
+// hidesServerName reports whether an extension can carry an unreadable name: encrypted_client_hello and its drafts,
 // extensions used for its parts, and the older encrypted_server_name.
-func hidden(kind int) bool {
+func hidesServerName(kind int) bool {
 	return kind >= 0xfe08 && kind <= 0xfe0d || kind == 0xfd00 || kind == 0xffce || kind >= 0xff02 && kind <= 0xff04
 }
 

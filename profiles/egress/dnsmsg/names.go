@@ -1,7 +1,7 @@
 // Package dnsmsg answers DNS queries of a guest from a list of names, without any other
 // server. A listed name has the addresses of the guest's listeners. Every other name does
 // not exist. It owns the form of queries and answers, and refuses everything but one
-// plain question.
+// isUncompressedName question.
 //
 // No part of a query leaves the host, so a guest cannot send data out in a query.
 package dnsmsg
@@ -71,7 +71,7 @@ func read(query []byte) (question, dnsmessage.RCode) {
 		counts[i] = binary.BigEndian.Uint16(query[4+2*i:])
 	}
 	if len(query) > MaxQuery || counts[0] != 1 || counts[1] != 0 || counts[2] != 0 || counts[3] > 1 ||
-		!plain(query[headerSize:]) {
+		!isUncompressedName(query[headerSize:]) {
 		return q, dnsmessage.RCodeFormatError
 	}
 	var p dnsmessage.Parser
@@ -87,11 +87,11 @@ func read(query []byte) (question, dnsmessage.RCode) {
 	if one.Name.Length == 1 {
 		end-- // the root label
 	}
-	return additional(query[end:], q, counts[3] == 1)
+	return readAdditional(query[end:], q, counts[3] == 1)
 }
 
-// plain reports whether text starts with a name that is not compressed.
-func plain(text []byte) bool {
+// isUncompressedName reports whether text starts with a name that is not compressed.
+func isUncompressedName(text []byte) bool {
 	for n := 0; n < len(text) && n < 255; n += 1 + int(text[n]) {
 		if text[n] == 0 {
 			return true
@@ -103,8 +103,8 @@ func plain(text []byte) bool {
 	return false
 }
 
-// additional reads the part after the question: nothing, or one OPT record.
-func additional(rest []byte, q question, opt bool) (question, dnsmessage.RCode) {
+// readAdditional reads the part after the question: nothing, or one OPT record.
+func readAdditional(rest []byte, q question, opt bool) (question, dnsmessage.RCode) {
 	if !opt {
 		if len(rest) != 0 {
 			return q, dnsmessage.RCodeFormatError
@@ -113,7 +113,7 @@ func additional(rest []byte, q question, opt bool) (question, dnsmessage.RCode) 
 	}
 	// The root name, a type, a class that is the UDP size, a TTL that is flags, and a length.
 	if len(rest) < 11 || rest[0] != 0 || dnsmessage.Type(binary.BigEndian.Uint16(rest[1:])) != typeOPT ||
-		int(binary.BigEndian.Uint16(rest[9:])) != len(rest)-11 || !options(rest[11:]) {
+		int(binary.BigEndian.Uint16(rest[9:])) != len(rest)-11 || !validOptions(rest[11:]) {
 		return q, dnsmessage.RCodeFormatError
 	}
 	q.edns = true
@@ -123,8 +123,8 @@ func additional(rest []byte, q question, opt bool) (question, dnsmessage.RCode) 
 	return q, dnsmessage.RCodeSuccess
 }
 
-// options reports whether the options of an OPT record fill it exactly.
-func options(rest []byte) bool {
+// validOptions reports whether the options of an OPT record fill it exactly.
+func validOptions(rest []byte) bool {
 	for len(rest) > 0 {
 		if len(rest) < 4 || len(rest) < 4+int(binary.BigEndian.Uint16(rest[2:])) {
 			return false

@@ -113,7 +113,7 @@ func (b *block) field(buf []byte, start, end int, request bool) error {
 			return refusal(kind)
 		}
 	}
-	return b.known(kind, value)
+	return b.readKnownField(kind, value)
 }
 
 func blank(c byte) bool { return c == ' ' || c == '\t' }
@@ -149,11 +149,11 @@ func refusal(kind Kind) Error {
 	return ErrHost
 }
 
-// known reads a field that affects the message itself.
-func (b *block) known(kind Kind, value []byte) error {
+// readKnownField reads a field that affects the message itself.
+func (b *block) readKnownField(kind Kind, value []byte) error {
 	switch kind {
 	case Host:
-		if b.host != 0 || len(value) == 0 || !all(value, inAuthority) {
+		if b.host != 0 || len(value) == 0 || !allInClass(value, inAuthority) {
 			return ErrHost
 		}
 		b.host = b.fields
@@ -164,17 +164,17 @@ func (b *block) known(kind Kind, value []byte) error {
 		}
 		b.sized, b.length = true, n
 	case TransferEncoding:
-		if b.coded || !same(value, "chunked") {
+		if b.coded || !equalsWord(value, "chunked") {
 			return ErrCoding
 		}
 		b.coded = true
 	case Connection:
 		return b.connection(value)
 	case Upgrade:
-		b.websocket = !b.upgrades && same(value, "websocket")
+		b.websocket = !b.upgrades && equalsWord(value, "websocket")
 		b.upgrades = true
 	case Expect:
-		if b.expect || !same(value, "100-continue") {
+		if b.expect || !equalsWord(value, "100-continue") {
 			return ErrExpect
 		}
 		b.expect = true
@@ -187,14 +187,14 @@ func (b *block) known(kind Kind, value []byte) error {
 func (b *block) connection(value []byte) error {
 	options := 0
 	for option := range list(value) {
-		if options++; options > maxNamed || !all(option, inToken) {
+		if options++; options > maxNamed || !allInClass(option, inToken) {
 			return ErrConnection
 		}
 		switch {
-		case same(option, "close"):
+		case equalsWord(option, "close"):
 			b.closes = true
-		case same(option, "keep-alive"):
-		case same(option, "upgrade"):
+		case equalsWord(option, "keep-alive"):
+		case equalsWord(option, "upgrade"):
 			b.switches = true
 		default:
 			b.named = true
@@ -293,7 +293,7 @@ func (b *block) Fields() iter.Seq[Field] {
 func (b *block) Get(name string) ([]byte, bool) {
 	for i := range b.fields {
 		s := b.spans[i]
-		if same(b.buf[s.name:s.colon], name) {
+		if equalsWord(b.buf[s.name:s.colon], name) {
 			return b.buf[s.value:s.end:s.end], true
 		}
 	}

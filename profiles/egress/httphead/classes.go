@@ -30,8 +30,8 @@ const classes = "" +
 
 func is(c byte, class byte) bool { return classes[c]&class != 0 }
 
-// all reports whether each byte of b is in a class.
-func all(b []byte, class byte) bool {
+// allInClass reports whether each byte of b is in a class.
+func allInClass(b []byte, class byte) bool {
 	for _, c := range b {
 		if classes[c]&class == 0 {
 			return false
@@ -40,8 +40,8 @@ func all(b []byte, class byte) bool {
 	return true
 }
 
-// same reports whether b, a token, equals the lower-case word, ignoring case.
-func same(b []byte, word string) bool {
+// equalsWord reports whether b, a token, equals the lower-case word, ignoring case.
+func equalsWord(b []byte, word string) bool {
 	if len(b) != len(word) {
 		return false
 	}

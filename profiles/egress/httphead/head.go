@@ -95,17 +95,17 @@ func kindOf(name []byte) (Kind, error) {
 	case 6:
 		return pick(name, "expect", Expect)
 	case 7:
-		if same(name, "trailer") {
+		if equalsWord(name, "trailer") {
 			return hop, nil
 		}
 		return pick(name, "upgrade", Upgrade)
 	case 10:
-		if same(name, "keep-alive") {
+		if equalsWord(name, "keep-alive") {
 			return hop, nil
 		}
 		return pick(name, "connection", Connection)
 	case 14:
-		if same(name, "http2-settings") {
+		if equalsWord(name, "http2-settings") {
 			return hop, nil
 		}
 		return framing(name, "content-length", ContentLength)
@@ -124,7 +124,7 @@ func kindOf(name []byte) (Kind, error) {
 }
 
 func pick(name []byte, word string, kind Kind) (Kind, error) {
-	if same(name, word) {
+	if equalsWord(name, word) {
 		return kind, nil
 	}
 	return Other, nil
@@ -132,7 +132,7 @@ func pick(name []byte, word string, kind Kind) (Kind, error) {
 
 // framing rejects a spelling of word with _ for -, which CGI-like gateways take for the word.
 func framing(name []byte, word string, kind Kind) (Kind, error) {
-	if same(name, word) {
+	if equalsWord(name, word) {
 		return kind, nil
 	}
 	for i, c := range name {

@@ -70,7 +70,7 @@ func (r *Request) read(buf []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if err := r.begin(buf[start:end]); err != nil {
+		if err := r.readFirstLine(buf[start:end]); err != nil {
 			return 0, err
 		}
 		r.first = end
@@ -85,8 +85,8 @@ func (r *Request) read(buf []byte) (int, error) {
 	return n, nil
 }
 
-// begin parses the first line and checks the form of its parts.
-func (r *Request) begin(line []byte) error {
+// readFirstLine parses the first line and checks the form of its parts.
+func (r *Request) readFirstLine(line []byte) error {
 	m := 0
 	for m < len(line) && is(line[m], inToken) {
 		m++
@@ -122,15 +122,15 @@ func (r *Request) begin(line []byte) error {
 // target determines the form of a target.
 func (r *Request) target(method, target []byte) error {
 	switch {
-	case same(method, "trace"), same(method, "track"):
+	case equalsWord(method, "trace"), equalsWord(method, "track"):
 		return ErrMethod
 	case string(method) == "CONNECT":
 		r.Form = Authority
-		if !all(target, inAuthority) {
+		if !allInClass(target, inAuthority) {
 			return ErrTarget
 		}
 		return nil
-	case same(method, "connect"):
+	case equalsWord(method, "connect"):
 		return ErrMethod
 	case target[0] == '/':
 		r.Form, r.from = Origin, r.method+1
@@ -143,7 +143,7 @@ func (r *Request) target(method, target []byte) error {
 	if !ok {
 		return ErrTarget
 	}
-	if !same(scheme, "http") {
+	if !equalsWord(scheme, "http") {
 		return ErrScheme
 	}
 	end := bytes.IndexAny(rest, "/?")
@@ -153,7 +153,7 @@ func (r *Request) target(method, target []byte) error {
 	switch authority := rest[:end]; {
 	case bytes.IndexByte(authority, '@') >= 0:
 		return ErrUser
-	case len(authority) == 0 || !all(authority, inAuthority):
+	case len(authority) == 0 || !allInClass(authority, inAuthority):
 		return ErrTarget
 	}
 	r.Form, r.from = Absolute, r.method+1+len("http://")+end
@@ -194,7 +194,7 @@ func (r *Request) finish() error {
 	case Origin, Asterisk:
 		r.split()
 	}
-	if err := r.frame(r.Minor); err != nil {
+	if err := r.checkFraming(r.Minor); err != nil {
 		return err
 	}
 	r.Body, r.Length = None, r.length
@@ -213,8 +213,8 @@ func (r *Request) finish() error {
 	return nil
 }
 
-// frame rejects heads whose body length is ambiguous.
-func (b *block) frame(minor uint8) error {
+// checkFraming rejects heads whose body length is ambiguous.
+func (b *block) checkFraming(minor uint8) error {
 	switch {
 	case b.coded && b.sized:
 		return ErrBoth

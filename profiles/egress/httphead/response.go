@@ -53,7 +53,7 @@ func (r *Response) read(buf []byte, asked Asked) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if err := r.begin(buf[start:end]); err != nil {
+		if err := r.readFirstLine(buf[start:end]); err != nil {
 			return 0, err
 		}
 		r.first = end
@@ -69,8 +69,8 @@ func (r *Response) read(buf []byte, asked Asked) (int, error) {
 	return n, nil
 }
 
-// begin parses the first line: HTTP/1.1 200 OK. The reason may be missing, and also the space before it.
-func (r *Response) begin(line []byte) error {
+// readFirstLine parses the first line: HTTP/1.1 200 OK. The reason may be missing, and also the space before it.
+func (r *Response) readFirstLine(line []byte) error {
 	const version = len("HTTP/1.1 ")
 	if len(line) < version {
 		return ErrLine
@@ -92,7 +92,7 @@ func (r *Response) begin(line []byte) error {
 		return ErrStatus
 	}
 	r.Status, r.reason = int(status), min(version+4, len(line))
-	if !all(line[r.reason:], inValue) {
+	if !allInClass(line[r.reason:], inValue) {
 		return ErrValue
 	}
 	return nil
@@ -100,7 +100,7 @@ func (r *Response) begin(line []byte) error {
 
 // finish checks the whole head.
 func (r *Response) finish(asked Asked) error {
-	if err := r.frame(r.Minor); err != nil {
+	if err := r.checkFraming(r.Minor); err != nil {
 		return err
 	}
 	r.KeepAlive = r.Minor == 1 && !r.closes
