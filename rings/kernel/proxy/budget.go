@@ -139,7 +139,7 @@ func (t *usageTally) admit(now time.Time, connection, counted bool) usageSpent {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if connection && t.limits.Connections > 0 && t.open >= t.limits.Connections {
-		return t.saysLocked("%s allows %d connections at once", t.limits.Connections)
+		return t.spentByLocked("%s allows %d connections at once", t.limits.Connections)
 	}
 	for _, d := range []direction{Up, Down} {
 		if s := t.spentLocked(d); s.Why != "" {
@@ -149,7 +149,7 @@ func (t *usageTally) admit(now time.Time, connection, counted bool) usageSpent {
 	if counted {
 		last := t.lastMinuteLocked(now)
 		if t.limits.PerMinute > 0 && last >= t.limits.PerMinute {
-			return t.saysLocked("%s allows %d a minute", t.limits.PerMinute)
+			return t.spentByLocked("%s allows %d a minute", t.limits.PerMinute)
 		}
 		t.begun++
 	}
@@ -182,14 +182,14 @@ func (t *usageTally) spentLocked(d direction) usageSpent {
 	case most <= 0 || *used < most:
 		return usageSpent{}
 	case d == Up:
-		return t.saysLocked("the %[2]d bytes that %[1]s allows to be sent are used up", most)
+		return t.spentByLocked("the %[2]d bytes that %[1]s allows to be sent are used up", most)
 	default:
-		return t.saysLocked("the %[2]d bytes that %[1]s allows to be received are used up", most)
+		return t.spentByLocked("the %[2]d bytes that %[1]s allows to be received are used up", most)
 	}
 }
 
-// saysLocked names the rule that allows no more: that of the entry, or of the layer above with its position.
-func (t *usageTally) saysLocked(format string, most int64) usageSpent {
+// spentByLocked names the rule that allows no more: that of the entry, or of the layer above with its position.
+func (t *usageTally) spentByLocked(format string, most int64) usageSpent {
 	who := "the rule"
 	if t.by != (profiles.Rule{}) {
 		who = fmt.Sprintf("%s (%s:%d), shared by everything within its entry,", cmp.Or(t.by.Layer, "the policy"),

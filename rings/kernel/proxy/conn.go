@@ -58,7 +58,7 @@ func (g *Guest) admit(spec dialSpec, cancel context.CancelFunc) (*conn, error) {
 			Decision: d})
 	}
 	if spec.client == nil { // a client was counted when it was accepted
-		if full := e.crowded(g.holder.Agent); full != "" {
+		if full := e.crowdedReason(g.holder.Agent); full != "" {
 			return nil, refuse(refusal(egress.Budget, full))
 		}
 	}
@@ -69,7 +69,7 @@ func (g *Guest) admit(spec dialSpec, cancel context.CancelFunc) (*conn, error) {
 	}
 	if len(g.conns)+g.reading >= e.cfg.Connections {
 		g.mu.Unlock()
-		return nil, refuse(e.full())
+		return nil, refuse(e.fullDenial())
 	}
 	g.work.Add(1)
 	g.conns[c] = struct{}{}
@@ -77,8 +77,8 @@ func (g *Guest) admit(spec dialSpec, cancel context.CancelFunc) (*conn, error) {
 	return c, nil
 }
 
-// full is the denial of a connection above the limits.
-func (e *Egress) full() profiles.Decision {
+// fullDenial is the denial of a connection above the limits.
+func (e *Egress) fullDenial() profiles.Decision {
 	return refusal(egress.Budget, "as many connections are open as one holder may have: "+
 		strconv.Itoa(e.cfg.Connections))
 }
@@ -163,7 +163,7 @@ func (c *conn) finish() {
 	ev.Up, ev.Down, ev.Took = c.up.Load(), c.down.Load(), e.cfg.Now().Sub(c.began)
 	// The end has already happened, so an error of Record is ignored. The log itself refuses everything after
 	// it fails.
-	if !c.summed.Load() || ev.End == EndCut || c.guest.journal.alone(ev, 0) {
+	if !c.summed.Load() || ev.End == EndCut || c.guest.journal.isRecorded(ev, 0) {
 		_ = e.cfg.Record(ev)
 	}
 	f := Figure{Listener: c.listener, Verdict: ev.Decision.Verdict, Code: ev.Decision.Code, End: ev.End, Up: ev.Up,

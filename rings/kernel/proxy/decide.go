@@ -94,7 +94,7 @@ func (q request) addresses(c profiles.Connection, answers []netip.Addr, now time
 	}
 	up := q.via.decision.Addresses(answers, now)
 	if r := up.Refusal(); r != nil {
-		return nil, c.Deny(refused(r))
+		return nil, c.Deny(unreadDenial(r))
 	}
 	return up.Dial(), c
 }
@@ -105,7 +105,7 @@ func (q request) dialable(c profiles.Connection, at netip.AddrPort, now time.Tim
 		return c.Dialable(at, now)
 	}
 	if r := q.via.decision.Dialable(at, now); r != nil {
-		return refused(r)
+		return unreadDenial(r)
 	}
 	return c.Decision()
 }
@@ -188,8 +188,8 @@ func refusal(code egress.Code, why string, instead ...string) profiles.Decision 
 	return profiles.Decision{Code: profiles.Code(code), Reason: why, Instead: instead}
 }
 
-// refused returns the denial for a target or a request that could not be read.
-func refused(r *egress.Refusal) profiles.Decision { return refusal(r.Code, r.Why, r.Instead...) }
+// unreadDenial returns the denial for a target or a request that could not be read.
+func unreadDenial(r *egress.Refusal) profiles.Decision { return refusal(r.Code, r.Why, r.Instead...) }
 
 func opaque() profiles.Decision {
 	return refusal(egress.Opaque, "the policy limits the requests to this host, and this connection hides them")

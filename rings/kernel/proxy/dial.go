@@ -66,7 +66,7 @@ func (g *Guest) dial(ctx context.Context, spec dialSpec) (*conn, error) {
 	c.hold(tallies)
 	answers, err := g.egress.lookUp(ctx, c.request.target())
 	if err != nil {
-		return nil, c.broken(err)
+		return nil, c.dialFailed(err)
 	}
 	candidates, dialed := g.egress.guards.answers(g.egress, c.request, decision, answers, now)
 	if !dialed.Allowed() {
@@ -81,9 +81,9 @@ func (g *Guest) dial(ctx context.Context, spec dialSpec) (*conn, error) {
 		err = denial(refusal(egress.Address, errPinned.Error()))
 	}
 	if err != nil {
-		return nil, c.broken(err)
+		return nil, c.dialFailed(err)
 	}
-	return c.opened(upstream, at, d)
+	return c.settle(upstream, at, d)
 }
 
 // lookUp resolves a target once. A name that does not exist has no addresses, and the guard denies it.
@@ -106,7 +106,7 @@ func (e *Egress) lookUp(ctx context.Context, d egress.Dest) ([]netip.Addr, error
 func (c *conn) recordDial(answers []netip.Addr, dial netip.AddrPort, secret string) error {
 	ev := c.eventLocked() // before the dial no other goroutine writes these fields
 	ev.Answers, ev.Dial, ev.Credential = answers[:min(len(answers), maxAnswers)], dial, secret
-	if !c.guest.journal.alone(ev, recordedAlike) {
+	if !c.guest.journal.isRecorded(ev, recordedAlike) {
 		c.summed.Store(true)
 	} else if err := c.guest.egress.cfg.Record(ev); err != nil {
 		c.drop()
@@ -136,8 +136,8 @@ func (g *Guest) paced(ctx context.Context, at netip.AddrPort) error {
 	return g.egress.all.Wait(ctx, at, g.holder.Agent)
 }
 
-// opened settles a dialed connection: if the policy changed meanwhile, the connection is decided again.
-func (c *conn) opened(upstream *net.TCPConn, at netip.AddrPort, d deciders) (*conn, error) {
+// settle settles a dialed connection: if the policy changed meanwhile, the connection is decided again.
+func (c *conn) settle(upstream *net.TCPConn, at netip.AddrPort, d deciders) (*conn, error) {
 	g := c.guest
 	e := g.egress
 	c.mu.Lock()
@@ -149,7 +149,7 @@ func (c *conn) opened(upstream *net.TCPConn, at netip.AddrPort, d deciders) (*co
 	e.observe(Figure{Listener: c.listener, Verdict: profiles.Allow, Code: c.decision.Code, Dialed: took, Open: 1})
 	if over {
 		_ = upstream.Close()
-		return nil, c.lost()
+		return nil, c.cutReason()
 	}
 	// This also sets the limits, because a Recheck during the dial set none.
 	for range maxSettles {
@@ -160,7 +160,7 @@ func (c *conn) opened(upstream *net.TCPConn, at netip.AddrPort, d deciders) (*co
 		d = again
 		q, _ := c.current()
 		if !c.recheck(d, d.decide(q, e.own, now)) {
-			return nil, c.lost()
+			return nil, c.cutReason()
 		}
 	}
 	g.expires(d, now)
@@ -178,13 +178,13 @@ func (c *conn) refused(d profiles.Decision) error {
 	return c.guest.journal.refuse(ev)
 }
 
-// broken ends a connection that could not be dialed.
-func (c *conn) broken(err error) error {
+// dialFailed ends a connection that could not be dialed.
+func (c *conn) dialFailed(err error) error {
 	c.mu.Lock()
 	over := c.over
 	c.mu.Unlock()
 	if over {
-		return c.lost()
+		return c.cutReason()
 	}
 	var d *profiles.Denial
 	if errors.As(err, &d) {
@@ -198,8 +198,8 @@ func (c *conn) broken(err error) error {
 	return err
 }
 
-// lost finishes a connection that was cut while it was dialed, and returns the reason.
-func (c *conn) lost() error {
+// cutReason finishes a connection that was cut while it was dialed, and returns the reason.
+func (c *conn) cutReason() error {
 	c.finish()
 	c.mu.Lock()
 	defer c.mu.Unlock()

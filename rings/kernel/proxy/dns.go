@@ -65,7 +65,7 @@ func (g *Guest) answer(query []byte, ipv6 bool) []byte {
 // unlisted returns the denial for a name that gets no address.
 func (g *Guest) unlisted(d egress.Dest, why *egress.Refusal) profiles.Decision {
 	if why != nil {
-		return refused(why)
+		return unreadDenial(why)
 	}
 	if c := g.deciders().connect(d, g.egress.cfg.Now()); d.Name != "" && !c.Allowed() {
 		return c.Decision()

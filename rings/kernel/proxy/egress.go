@@ -122,10 +122,10 @@ func (e *Egress) observe(f Figure) {
 	}
 }
 
-// crowded returns why an agent may have no further connection now, or "". Each connection needs up to two
+// crowdedReason returns why an agent may have no further connection now, or "". Each connection needs up to two
 // descriptors of this process, which also needs descriptors to start guests and commands. One agent leaves a
 // quarter to the others.
-func (e *Egress) crowded(agent string) string {
+func (e *Egress) crowdedReason(agent string) string {
 	if e.cfg.Most == 0 {
 		return ""
 	}
@@ -134,7 +134,7 @@ func (e *Egress) crowded(agent string) string {
 	e.mu.Unlock()
 	all, mine := 0, 0
 	for _, g := range guests {
-		n := g.held()
+		n := g.openCount()
 		all += n
 		if g.holder.Agent == agent {
 			mine += n

@@ -34,7 +34,7 @@ func (g *Guest) Open() int {
 }
 
 // Held counts those, and the clients of which nothing is decided.
-func (g *Guest) Held() int { return g.held() }
+func (g *Guest) Held() int { return g.openCount() }
 
 // InFlight counts the connections on which a request is being answered. The client
 // may have read the whole answer by then.

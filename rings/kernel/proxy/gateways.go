@@ -114,7 +114,7 @@ func (w *gateways) newUpstream(d egress.Dest, is *profiles.Gateway, up Upstream,
 		if err != nil {
 			return nil, err
 		}
-		return &kept{Conn: &Conn{c}}, nil
+		return &upstreamConn{Conn: &Conn{c}}, nil
 	}, g.egress.cfg.Roots)
 	return u, nil
 }
@@ -223,8 +223,8 @@ func (e *Egress) RoundTrip(ctx context.Context, g *Guest, q *http.Request) (*htt
 	return r.RoundTrip(ctx, asked, nil, sent)
 }
 
-// kept is a connection to an upstream that carries several requests, one at a time.
-type kept struct {
+// upstreamConn is a connection to an upstream that carries several requests, one at a time.
+type upstreamConn struct {
 	*Conn
 	mu     sync.Mutex
 	flight *flight
@@ -236,13 +236,13 @@ type flight struct {
 	client net.Conn // may be nil
 
 	mu sync.Mutex
-	on *kept
+	on *upstreamConn
 }
 
 // Took sets the request in flight on a connection, so that policy changes apply to it, and checks the policy
 // in force once more.
 func (f *flight) Took(conn net.Conn) {
-	k, ok := conn.(*kept)
+	k, ok := conn.(*upstreamConn)
 	if !ok {
 		_ = conn.Close() // it was not dialed here, so nothing is sent over it
 		return

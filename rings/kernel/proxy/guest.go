@@ -77,8 +77,8 @@ func (g *Guest) begin() bool {
 	return true
 }
 
-// held returns the number of connections of a guest, including undecided clients.
-func (g *Guest) held() int {
+// openCount returns the number of connections of a guest, including undecided clients.
+func (g *Guest) openCount() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.conns) + len(g.clients)
@@ -117,7 +117,7 @@ func (g *Guest) serve(l net.Listener, handle func(*client)) error {
 // accepted passes a connection to handle, unless too many are open or undecided.
 func (g *Guest) accepted(conn net.Conn, handle func(*client)) {
 	stream, ok := conn.(relayStream)
-	full := g.egress.crowded(g.holder.Agent)
+	full := g.egress.crowdedReason(g.holder.Agent)
 	g.mu.Lock()
 	if full == "" && g.undecided >= g.egress.cfg.Undecided {
 		full = "more connections wait for a decision than one holder may have"

@@ -96,7 +96,7 @@ func (j *journal) generation() int64 {
 func (j *journal) record(ev Event) error {
 	ev = j.of(ev)
 	e := j.guest.egress
-	if j.alone(ev, recordedAlike) {
+	if j.isRecorded(ev, recordedAlike) {
 		if err := e.cfg.Record(ev); err != nil {
 			return err
 		}
@@ -135,9 +135,9 @@ func (j *journal) refuse(ev Event) *profiles.Denial {
 	return denial(ev.Decision)
 }
 
-// alone reports whether an event gets a record of its own, like the first of its kind in a minute. Other
+// isRecorded reports whether an event gets a record of its own, like the first of its kind in a minute. Other
 // events are counted.
-func (j *journal) alone(ev Event, first int) bool {
+func (j *journal) isRecorded(ev Event, first int) bool {
 	k, now := kindOf(ev), j.guest.egress.cfg.Now()
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -27,7 +27,7 @@ func descriptors(t *testing.T) int {
 func (r *rig) leaves(pick *rand.Rand, what string) {
 	c, err := net.Dial("tcp", r.proxy)
 	if err != nil {
-		return // the doors are closed
+		return // the listeners are closed
 	}
 	defer c.Close()
 	tcp, ok := c.(*net.TCPConn)
@@ -120,7 +120,7 @@ func TestNothingIsLeft(t *testing.T) {
 	for limit := time.Now().Add(10 * time.Second); descriptors(t) >= before && time.Now().Before(limit); {
 		continue
 	}
-	if now := descriptors(t); now >= before { // the door itself is gone too
+	if now := descriptors(t); now >= before { // the listener itself is gone too
 		t.Errorf("%d descriptors, of %d before", now, before)
 	}
 	t.Logf("%d connections", len(began))

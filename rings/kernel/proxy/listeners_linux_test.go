@@ -506,7 +506,7 @@ func TestClose(t *testing.T) {
 				t.Errorf("ServeProxy: %v", err)
 			}
 			if _, err := net.Dial("tcp", r.proxy); err == nil {
-				t.Error("its door is open")
+				t.Error("its listener is open")
 			}
 			late := r.open()
 			_, err = late.Dial(t.Context(), proxy.ListenerFetch, d)

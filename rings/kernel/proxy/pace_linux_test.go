@@ -12,14 +12,14 @@ import (
 	"github.com/ringd/ringd/rings/kernel/proxy/httpproxy"
 )
 
-// An agent that has used up its burst waits for its next dial, by every door; an
+// An agent that has used up its burst waits for its next dial, by every listener; an
 // other agent's dial to the same target does not. A dial that waits ends with its
 // guest.
 func TestPace(t *testing.T) {
 	const burst = 200
 	address := "198.51.100.7:80"
 	rule := host("198.51.100.7", 80)
-	doors := []struct {
+	listeners := []struct {
 		name string
 		dial func(r *rig)
 	}{
@@ -36,8 +36,8 @@ func TestPace(t *testing.T) {
 			}()
 		}},
 	}
-	for _, door := range doors {
-		t.Run(door.name, func(t *testing.T) {
+	for _, listener := range listeners {
+		t.Run(listener.name, func(t *testing.T) {
 			r := newRig(t, []profiles.EgressRule{rule}, func(c *proxy.Config) {
 				c.Dials, c.DialEvery = burst, time.Hour
 			})
@@ -52,7 +52,7 @@ func TestPace(t *testing.T) {
 				}
 				<-accepted
 			}
-			door.dial(r)
+			listener.dial(r)
 			r.opens(1)
 			other := r.egress.Open(proxy.Holder{Agent: "b", Executor: "python",
 				Deciders: func() []*profiles.Decider { return *r.deciders.Load() }})

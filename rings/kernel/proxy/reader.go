@@ -23,7 +23,7 @@ func (c *client) read(listener string, d egress.Dest) {
 	}
 	g.mu.Unlock()
 	if full {
-		c.refuse(g.journal.refuse(Event{Listener: listener, Dest: d, Decision: g.egress.full()}))
+		c.refuse(g.journal.refuse(Event{Listener: listener, Dest: d, Decision: g.egress.fullDenial()}))
 		return
 	}
 	defer func() {
@@ -98,7 +98,7 @@ func (r reader) Crowded(q httpproxy.Request) profiles.Decision { return r.refuse
 
 // Refuse records that a request was malformed.
 func (r reader) Refuse(q httpproxy.Request, why *egress.Refusal) profiles.Decision {
-	return r.refuse(q, refused(why))
+	return r.refuse(q, unreadDenial(why))
 }
 
 func (r reader) refuse(q httpproxy.Request, d profiles.Decision) profiles.Decision {

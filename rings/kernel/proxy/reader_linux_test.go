@@ -100,19 +100,19 @@ func reads(ports ...int) profiles.EgressRule {
 	return h
 }
 
-// A rule on requests holds by every door, for the same requests.
-func TestRequestsByEachDoor(t *testing.T) {
+// A rule on requests holds by every listener, for the same requests.
+func TestRequestsByEachListener(t *testing.T) {
 	r := newRig(t, []profiles.EgressRule{reads(80, 8080)})
 	r.Name("api.example", "93.184.216.34")
 	w := r.serve("93.184.216.34:8080", nil)
-	doors := map[string]func(string) string{
+	listeners := map[string]func(string) string{
 		proxy.ListenerHTTP:    func(path string) string { return "http://api.example:8080" + path },
 		proxy.ListenerConnect: func(path string) string { return path },
 		proxy.ListenerSOCKS:   func(path string) string { return path },
 	}
-	for door, form := range doors {
+	for listener, form := range listeners {
 		open := func() *tunnel {
-			switch door {
+			switch listener {
 			case proxy.ListenerConnect:
 				return r.tunnel("api.example:8080")
 			case proxy.ListenerSOCKS:
@@ -157,13 +157,13 @@ func TestRequestsByEachDoor(t *testing.T) {
 			got := profiles.Code(res.Header.Get("X-Ringd-Deny"))
 			if got != tt.want || (tt.want == "") != (res.StatusCode == 200) ||
 				(tt.want == "") != (len(w.log()) == before+1) {
-				t.Errorf("%s: %s %s: %d %s, %q; asked %d times", door, tt.method, tt.path, res.StatusCode, got, body,
+				t.Errorf("%s: %s %s: %d %s, %q; asked %d times", listener, tt.method, tt.path, res.StatusCode, got, body,
 					len(w.log())-before)
 			}
 			// The refusal kept the connection.
 			if res, _ := c.ask(t, "GET "+form("/v1")+
 				" HTTP/1.1\r\nHost: api.example:8080\r\n\r\n"); res.StatusCode != 200 {
-				t.Errorf("%s: after %s %s: %d", door, tt.method, tt.path, res.StatusCode)
+				t.Errorf("%s: after %s %s: %d", listener, tt.method, tt.path, res.StatusCode)
 			}
 			_ = c.Close()
 		}
@@ -549,7 +549,7 @@ func TestGatewaySwap(t *testing.T) {
 }
 
 // TestGatewayFields: a request that says another one than its first line does not reach
-// the upstream, by any door; requests as the libraries of services send them do, with
+// the upstream, by any listener; requests as the libraries of services send them do, with
 // what the policy lists and with no credential but the host's.
 func TestGatewayFields(t *testing.T) {
 	var got http.Header
@@ -585,22 +585,22 @@ func TestGatewayFields(t *testing.T) {
 			return ""
 		},
 	}
-	for door, ask := range send {
+	for listener, ask := range send {
 		for _, attack := range [][]string{
 			{"", "X-HTTP-Method-Override", "DELETE"}, {"", "X_HTTP_Method_Override", "DELETE"}, {"", "X-Original-URL", "/admin"}, {"", "X-Rewrite-URL", "/admin"}, {"", "Forwarded", "for=127.0.0.1"},
 			{"", "X-Forwarded-User", "root"}, {"", "X-Remote-User", "root"}, {"", "Accept", "*/*", "X-Forwarded-Prefix", "/admin"}, {"?_method=DELETE"}, {"?a=b&access_token=mine"},
 		} {
 			if no := ask(attack[0], attack[1:]...); no != "egress.field" {
-				t.Errorf("%s: %q: got %q", door, attack, no)
+				t.Errorf("%s: %q: got %q", listener, attack, no)
 			}
 		}
 		if n := len(w.log()); n != 0 {
-			t.Errorf("%s: the upstream was asked %d times: %q", door, n, w.log())
+			t.Errorf("%s: the upstream was asked %d times: %q", listener, n, w.log())
 		}
 		last := r.log()[len(r.log())-1]
 		if last.Decision.Code != profiles.CodeEgressField || last.Method != "POST" || last.Path != "/v1/x" ||
 			!strings.Contains(last.Decision.Reason, "access-token") {
-			t.Errorf("%s: on record: %+v", door, last)
+			t.Errorf("%s: on record: %+v", listener, last)
 		}
 		for _, tt := range []struct {
 			name string
@@ -618,15 +618,15 @@ func TestGatewayFields(t *testing.T) {
 				map[string]string{"Dd-Api-Key": "", "X-Shopify-Access-Token": "", "Private-Token": ""}},
 		} {
 			if no := ask("?limit=10&method=card&page_token=x", tt.sent...); no != "" {
-				t.Errorf("%s: %s: %s", door, tt.name, no)
+				t.Errorf("%s: %s: %s", listener, tt.name, no)
 				continue
 			}
 			if got.Get("Authorization") != "Bearer "+secret {
-				t.Errorf("%s: %s: it came without the host's credential", door, tt.name)
+				t.Errorf("%s: %s: it came without the host's credential", listener, tt.name)
 			}
 			for name, want := range tt.want {
 				if got.Get(name) != want {
-					t.Errorf("%s: %s: %s is %q at the upstream, want %q", door, tt.name, name, got.Get(name), want)
+					t.Errorf("%s: %s: %s is %q at the upstream, want %q", listener, tt.name, name, got.Get(name), want)
 				}
 			}
 		}
@@ -658,13 +658,14 @@ func TestFieldsOfRequests(t *testing.T) {
 	for _, tt := range []struct{ query, field, want string }{
 		{"", "X-HTTP-Method-Override: DELETE\r\n", "egress.field"}, {"", "x-original-url: /admin\r\n", "egress.field"}, {"", "X-Forwarded-For: 127.0.0.1\r\n", "egress.field"},
 		{"?_method=DELETE", "", "egress.field"}, {"", "Connection: X-HTTP-Method\r\nX-HTTP-Method: DELETE\r\n", "egress.field"},
-		{"?access_token=mine", "Authorization: Bearer mine\r\nX-Stainless-Lang: go\r\nX-Api-Key: k\r\n", ""}, // its own, to a host that is listed
+		// its own, to a host that is listed
+		{"?access_token=mine", "Authorization: Bearer mine\r\nX-Stainless-Lang: go\r\nX-Api-Key: k\r\n", ""},
 	} {
-		for door, c := range map[string]*tunnel{"http": r.plain(), "connect": r.tunnel("a.example:80"),
+		for listener, c := range map[string]*tunnel{"http": r.plain(), "connect": r.tunnel("a.example:80"),
 			"socks": r.bySOCKS("a.example", 80)} {
-			prefix := map[string]string{"http": "http://a.example"}[door]
+			prefix := map[string]string{"http": "http://a.example"}[listener]
 			if got := ask(c, "a.example", prefix, tt.query, tt.field); got != tt.want {
-				t.Errorf("%s: %s %q: got %q, want %q", door, tt.query, tt.field, got, tt.want)
+				t.Errorf("%s: %s %q: got %q, want %q", listener, tt.query, tt.field, got, tt.want)
 			}
 		}
 		if got := ask(r.plain(), "b.example", "http://b.example", tt.query, tt.field); got != "" {
@@ -721,7 +722,7 @@ func TestGatewayByFetch(t *testing.T) {
 	}
 	for _, ev := range r.log() {
 		if ev.End == "" && ev.Listener != proxy.ListenerFetch {
-			t.Errorf("by the door %q: %+v", ev.Listener, ev)
+			t.Errorf("by the listener %q: %+v", ev.Listener, ev)
 		}
 	}
 }

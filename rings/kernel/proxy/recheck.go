@@ -87,12 +87,12 @@ func (c *conn) recheck(d deciders, decision profiles.Connection) bool {
 		return false
 	}
 	c.several.Store(decision.Several())
-	c.rehold(d.generation, limits(decision))
+	c.applyLimits(d.generation, limits(decision))
 	return true
 }
 
-// rehold applies the limits in force to an open connection.
-func (c *conn) rehold(generation int64, list []bound) {
+// applyLimits applies the limits in force to an open connection.
+func (c *conn) applyLimits(generation int64, list []bound) {
 	was := c.tallies.Load()
 	if was == nil && len(list) == 0 {
 		return

@@ -29,7 +29,7 @@ type relayStream interface {
 }
 
 // byteMeter limits and counts one direction. If it is Bounded, Take is called before bytes are read, so that
-// nothing above a limit is read. A shared meter is called concurrently.
+// emptyRead above a limit is read. A shared meter is called concurrently.
 type byteMeter interface {
 	// Bounded reports whether Take may currently return less than n.
 	Bounded() bool

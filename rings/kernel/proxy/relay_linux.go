@@ -84,13 +84,13 @@ func (d *pumpDirection) receiveReady(fd uintptr) bool {
 		d.pump.buffers.Put(buf)
 		return !wait
 	}
-	n, err := ignoring(func() (int, error) { return unix.Read(int(fd), (*buf)[:may]) })
+	n, err := retryInterrupted(func() (int, error) { return unix.Read(int(fd), (*buf)[:may]) })
 	if d.read(may, n, bounded) {
 		d.buf, d.n = buf, n
 		return true
 	}
 	d.pump.buffers.Put(buf)
-	return d.nothing(n, err)
+	return d.emptyRead(n, err)
 }
 
 // take returns how many of at most n bytes may be read now. If none may, wait says whether to wait for bytes.
@@ -131,12 +131,12 @@ func (d *pumpDirection) takeReady(fd uintptr, n int) (may int, wait bool) {
 	if ready == 0 {
 		// No bytes yet, the end, or an error: only a read can tell.
 		var one [1]byte
-		ready, err = ignoring(func() (int, error) {
+		ready, err = retryInterrupted(func() (int, error) {
 			n, _, err := unix.Recvfrom(int(fd), one[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
 			return n, err
 		})
 		if ready <= 0 {
-			return 0, !d.nothing(ready, err)
+			return 0, !d.emptyRead(ready, err)
 		}
 	}
 	if may = d.m.Take(min(ready, n)); may == 0 {
@@ -145,8 +145,8 @@ func (d *pumpDirection) takeReady(fd uintptr, n int) (may int, wait bool) {
 	return may, false
 }
 
-// nothing handles a read without bytes. It returns false to wait, true for an end or an error.
-func (d *pumpDirection) nothing(n int, err error) bool {
+// emptyRead handles a read without bytes. It returns false to wait, true for an end or an error.
+func (d *pumpDirection) emptyRead(n int, err error) bool {
 	if errors.Is(err, unix.EAGAIN) {
 		return false
 	}
@@ -189,7 +189,7 @@ func (d *pumpDirection) spliceIn(fd uintptr) bool {
 		d.pipe = nil
 		return !wait
 	}
-	n, err := ignoring(func() (int, error) {
+	n, err := retryInterrupted(func() (int, error) {
 		n, err := unix.Splice(int(fd), nil, d.pipe.w, nil, may, unix.SPLICE_F_MOVE|unix.SPLICE_F_NONBLOCK)
 		return int(n), err
 	})
@@ -199,11 +199,11 @@ func (d *pumpDirection) spliceIn(fd uintptr) bool {
 	}
 	d.pump.pipes.put(d.pipe, n <= 0)
 	d.pipe = nil
-	return d.nothing(n, err)
+	return d.emptyRead(n, err)
 }
 
 func (d *pumpDirection) spliceOut(fd uintptr) bool {
-	n, err := ignoring(func() (int, error) {
+	n, err := retryInterrupted(func() (int, error) {
 		n, err := unix.Splice(d.pipe.r, nil, int(fd), nil, d.n, unix.SPLICE_F_MOVE|unix.SPLICE_F_NONBLOCK)
 		return int(n), err
 	})
@@ -220,8 +220,8 @@ func (d *pumpDirection) spliceOut(fd uintptr) bool {
 	return true
 }
 
-// ignoring retries a call that a signal interrupted (EINTR).
-func ignoring(f func() (int, error)) (int, error) {
+// retryInterrupted retries a call that a signal interrupted (EINTR).
+func retryInterrupted(f func() (int, error)) (int, error) {
 	for {
 		n, err := f()
 		if !errors.Is(err, unix.EINTR) {

@@ -42,7 +42,7 @@ func answers(t *testing.T, c net.Conn) string {
 }
 
 // TestHeadsLeaveMemory: of heads that are not complete, one agent holds no more than a
-// quarter of what all may, by whatever door. It still has heads read that come in one
+// quarter of what all may, by whatever listener. It still has heads read that come in one
 // piece, another agent large ones as well, and all room is given back.
 func TestHeadsLeaveMemory(t *testing.T) {
 	const most = 1 << 20

@@ -16,7 +16,7 @@ func (g *Guest) ServeTransparent(l net.Listener) error { return g.serve(l, (*cli
 func (c *client) transparent() {
 	d, why := c.guest.transparentTarget(c.conn.LocalAddr())
 	if why != nil {
-		_ = c.guest.journal.refuse(Event{Listener: ListenerTransparent, Dest: d, Decision: refused(why)})
+		_ = c.guest.journal.refuse(Event{Listener: ListenerTransparent, Dest: d, Decision: unreadDenial(why)})
 		resetConn(c.conn)
 		return
 	}

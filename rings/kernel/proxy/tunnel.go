@@ -52,7 +52,7 @@ func (c *client) connect() {
 	var malformed httphead.Error
 	switch {
 	case errors.As(err, &malformed), errors.Is(err, errLong):
-		refuse(Event{Decision: refused(egress.UnreadHead(err))})
+		refuse(Event{Decision: unreadDenial(egress.UnreadHead(err))})
 		return
 	case errors.Is(err, errNoRoom):
 		refuse(Event{Decision: noRoom()})
@@ -62,7 +62,7 @@ func (c *client) connect() {
 	}
 	d, why := egress.ParseTunnel(&r)
 	if why != nil {
-		refuse(Event{Dest: d, Decision: refused(why)})
+		refuse(Event{Dest: d, Decision: unreadDenial(why)})
 		return
 	}
 	c.buf = c.buf[size:]
@@ -85,7 +85,7 @@ func (c *client) socks() {
 	var malformed socks.Error
 	switch {
 	case errors.As(err, &malformed):
-		_ = refuse(Event{Decision: refused(egress.UnreadSOCKS(err))})
+		_ = refuse(Event{Decision: unreadDenial(egress.UnreadSOCKS(err))})
 		c.farewell(socks.AppendReply(nil, malformed.Reply()))
 		return
 	case errors.Is(err, errNoRoom):
@@ -96,7 +96,7 @@ func (c *client) socks() {
 	}
 	d, why := egress.ParseSOCKS(asked.Domain, asked.Addr, asked.Port)
 	if why != nil {
-		c.farewell(reply(refuse(Event{Decision: refused(why)})))
+		c.farewell(reply(refuse(Event{Decision: unreadDenial(why)})))
 		return
 	}
 	c.tunnel(ListenerSOCKS, d, reply)
@@ -162,7 +162,7 @@ func (c *client) inspect(conn *conn) bool {
 	var malformed clienthello.Error
 	switch {
 	case errors.As(err, &malformed), errors.Is(err, errLong):
-		return conn.greeted(h, err)
+		return conn.decideHello(h, err)
 	case errors.Is(err, errNoRoom):
 		dec := noRoom()
 		conn.cut(ending{how: EndRefused, decision: &dec})
@@ -171,12 +171,12 @@ func (c *client) inspect(conn *conn) bool {
 		conn.cut(ending{how: EndError})
 		return false
 	default:
-		return conn.greeted(h, nil)
+		return conn.decideHello(h, nil)
 	}
 }
 
-// greeted decides on the first bytes of a connection. They are stored for the decisions of later policies.
-func (c *conn) greeted(h clienthello.Hello, malformed error) bool {
+// decideHello decides on the first bytes of a connection. They are stored for the decisions of later policies.
+func (c *conn) decideHello(h clienthello.Hello, malformed error) bool {
 	c.mu.Lock()
 	if malformed == nil {
 		c.request.hello, c.request.sni, c.request.named, c.request.ech = true, h.Name, h.HasName, h.ECH

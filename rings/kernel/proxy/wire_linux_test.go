@@ -145,7 +145,7 @@ func (s *stage) play() (allowed, played bool) {
 	raw := s.raw(s.t)
 	switch q := s.Request; {
 	case raw != "" && q.Kind != "socks5" && strings.HasPrefix(raw, "CONNECT ") != (q.Kind == "connect"):
-		return false, false // one door for both tells them apart by that
+		return false, false // one listener for both tells them apart by that
 	case slices.ContainsFunc(q.Headers, func(h [2]string) bool { return strings.ContainsAny(h[0]+h[1], "\r\n") }):
 		return false, false // it is another message
 	}
@@ -494,7 +494,7 @@ func TestProxy(t *testing.T) {
 }
 
 // TestSinksSee: what is denied for want of an entry arrives once there is one, so
-// that a door which let it out would be seen to.
+// that a listener which let it out would be seen to.
 func TestSinksSee(t *testing.T) {
 	all := rows(t)
 	internet := newInternet(t, all)

@@ -127,9 +127,9 @@ func (w *flow) run(out []byte) error {
 
 // more waits for bytes of the body.
 func (w *flow) more(out []byte) ([]byte, error) {
-	w.src.patience(w.stall)
+	w.src.setReadTimeout(w.stall)
 	if w.stop != nil && w.stop.Load() {
-		// after patience, because the deadline of the stopping goroutine must be the last one set
+		// after setReadTimeout, because the deadline of the stopping goroutine must be the last one set
 		return out, errStopped
 	}
 	err := w.src.fill(chunkBytes)

@@ -12,7 +12,7 @@ import (
 // exchange is one request in progress over an open connection.
 type exchange struct {
 	r      Request
-	keep   bool  // keep the client's connection open
+	keep   bool  // keepRoom the client's connection open
 	minor  uint8 // HTTP version of the client
 	asked  httphead.Asked
 	upload *upload // nil: the body was sent together with the head
@@ -26,12 +26,12 @@ func (s *serving) exchange(ctx context.Context, r Request, reused bool) end {
 	x := &s.x
 	*x = exchange{r: r, keep: s.req.KeepAlive, minor: s.req.Minor,
 		asked: httphead.Asked{Head: r.Method == "HEAD", Upgrade: s.req.Upgrade}}
-	out := s.req.AppendForward(s.blank(), s.canonical)
-	s.passed()
+	out := s.req.AppendForward(s.emptyOut(), s.canonical)
+	s.releaseHead()
 	out, err := s.body.gather(out, s.in, s.body.kind)
 	*s.out = out
 	if err != nil {
-		s.leave()
+		s.closeUpstream()
 		return s.malformed(err)
 	}
 	again := reused && idempotent(r.Method) && s.body.done()
@@ -41,7 +41,7 @@ func (s *serving) exchange(ctx context.Context, r Request, reused bool) end {
 			return e
 		}
 		if err := s.dial(ctx, r); err != nil {
-			return s.failed(r, err)
+			return s.answerError(r, err)
 		}
 		again = false
 	}
@@ -50,7 +50,7 @@ func (s *serving) exchange(ctx context.Context, r Request, reused bool) end {
 // attempt sends the request once. stale means that it may be sent again.
 func (s *serving) attempt(x *exchange, again bool) (e end, stale bool) {
 	if !s.conn.Count(int64(len(*s.out)), 0) {
-		s.leave()
+		s.closeUpstream()
 		return endBroken, false
 	}
 	if err := s.up.write(*s.out, s.f.cfg.Stall); err != nil && again {
@@ -64,8 +64,8 @@ func (s *serving) attempt(x *exchange, again bool) (e end, stale bool) {
 	}
 	e, err := s.respond(x)
 	if x.upload != nil {
-		if whole, wrong := s.uploaded(x); !whole {
-			s.leave()
+		if whole, wrong := s.endUpload(x); !whole {
+			s.closeUpstream()
 			if e == endKept {
 				e = endAnswered
 			}
@@ -78,7 +78,7 @@ func (s *serving) attempt(x *exchange, again bool) (e end, stale bool) {
 		return e, false
 	}
 	heard := s.up != nil && len(s.up.unread()) > 0
-	s.leave()
+	s.closeUpstream()
 	switch {
 	case x.begun:
 		return endBroken, false
@@ -108,7 +108,7 @@ func (s *serving) respond(x *exchange) (end, error) {
 		if interim == maxInterim {
 			return endClosed, httphead.ErrStatus
 		}
-		if err := s.interim(x); err != nil {
+		if err := s.forwardInterim(x); err != nil {
 			return endClosed, nil
 		}
 	}
@@ -120,25 +120,25 @@ func (s *serving) respond(x *exchange) (end, error) {
 		to = httphead.Chunked
 	}
 	keep := x.keep && to != httphead.UntilClose
-	*s.out = s.res.AppendForward(s.blank(), to, keep)
+	*s.out = s.res.AppendForward(s.emptyOut(), to, keep)
 	s.down = flow{dst: s.in, src: s.up, conn: s.conn, body: body{kind: s.res.Body, left: s.res.Length}, to: to,
 		stall: s.f.cfg.Stall}
 	reusable, upgrade := s.res.KeepAlive, s.res.Upgrade
-	s.keep(s.up)
+	s.keepRoom(s.up)
 	s.up.used(0)
 	s.res.Reset()
 	x.begun = true
 	if upgrade {
-		return s.switched(), nil
+		return s.forwardWebSocket(), nil
 	}
 	if err := s.down.run(*s.out); err != nil {
-		s.leave()
+		s.closeUpstream()
 		return endBroken, nil
 	}
 	if reusable && len(s.up.unread()) == 0 {
 		s.conn.End()
 	} else {
-		s.leave()
+		s.closeUpstream()
 	}
 	if !keep {
 		return endAnswered, nil
@@ -159,7 +159,7 @@ func (s *serving) awaitHead(asked httphead.Asked) error {
 				return err
 			}
 		}
-		s.up.patience(s.f.cfg.Stall)
+		s.up.setReadTimeout(s.f.cfg.Stall)
 		if err := s.up.fillHead(); err != nil {
 			if errors.Is(err, errNoRoom) {
 				return httphead.ErrLarge
@@ -169,8 +169,8 @@ func (s *serving) awaitHead(asked httphead.Asked) error {
 	}
 }
 
-// interim forwards a 1xx response, except to HTTP/1.0 clients, which do not know them.
-func (s *serving) interim(x *exchange) error {
+// forwardInterim forwards a 1xx response, except to HTTP/1.0 clients, which do not know them.
+func (s *serving) forwardInterim(x *exchange) error {
 	defer s.up.used(0)
 	if x.minor == 0 {
 		return nil
@@ -202,14 +202,14 @@ func (s *serving) upload(x *exchange) {
 		defer close(up.over)
 		up.err = up.flow.run(nil)
 		if up.err != nil && !up.flow.writing {
-			sever(target)
+			resetConn(target)
 		}
 	})
 }
 
-// uploaded ends the upload after the response. whole means that the complete body was sent. wrong is the
+// endUpload ends the upload after the response. whole means that the complete body was sent. wrong is the
 // reason if the body was malformed.
-func (s *serving) uploaded(x *exchange) (whole bool, wrong httphead.Error) {
+func (s *serving) endUpload(x *exchange) (whole bool, wrong httphead.Error) {
 	up := x.upload
 	select {
 	case <-up.over:
@@ -234,10 +234,10 @@ func (s *serving) uploaded(x *exchange) (whole bool, wrong httphead.Error) {
 	return false, wrong
 }
 
-// switched forwards a WebSocket until both directions have ended.
-func (s *serving) switched() end {
+// forwardWebSocket forwards a WebSocket until both directions have ended.
+func (s *serving) forwardWebSocket() end {
 	if err := s.down.send(*s.out); err != nil {
-		s.leave()
+		s.closeUpstream()
 		return endBroken
 	}
 	s.release()
@@ -247,30 +247,30 @@ func (s *serving) switched() end {
 	}
 	back := &flow{dst: s.up, src: s.in, conn: s.conn, up: true, stall: s.f.cfg.Stall}
 	over := make(chan error, 1)
-	s.f.cfg.Go(func() { over <- s.oneWay(back) })
-	err := s.oneWay(&s.down)
+	s.f.cfg.Go(func() { over <- s.forwardOneWay(back) })
+	err := s.forwardOneWay(&s.down)
 	if other := <-over; err == nil {
 		err = other
 	}
-	s.leave()
+	s.closeUpstream()
 	if err != nil {
 		return endBroken
 	}
 	return endClosed
 }
 
-// oneWay forwards one direction of a WebSocket. If it breaks, the other one is broken as well.
-func (s *serving) oneWay(w *flow) error {
+// forwardOneWay forwards one direction of a WebSocket. If it breaks, the other one is broken as well.
+func (s *serving) forwardOneWay(w *flow) error {
 	err := w.pass()
 	if err != nil {
-		sever(s.in.conn)
-		sever(s.up.conn)
+		resetConn(s.in.conn)
+		resetConn(s.up.conn)
 		return err
 	}
 	if c, ok := w.dst.conn.(interface{ CloseWrite() error }); ok {
 		_ = c.CloseWrite() // if it is already closed, the other direction notices
 		return nil
 	}
-	sever(w.dst.conn)
+	resetConn(w.dst.conn)
 	return nil
 }

@@ -141,7 +141,7 @@ func (f *Forwarder) Serve(ctx context.Context, g Guest, c Client) (rest []byte, 
 	s := &serving{f: f, guest: g, client: c, in: newSide(c.Conn, &f.buffers, f.cfg.Now, c.Early, c.Room)}
 	s.client.Early = nil
 	end := s.run(ctx)
-	s.leave()
+	s.closeUpstream()
 	if end == endConnect {
 		rest = bytes.Clone(s.in.unread())
 		s.in.drop()

@@ -22,9 +22,9 @@ import (
 	"github.com/ringd/ringd/rings/kernel/proxy/httpproxy"
 )
 
-// door is a forwarder with a listener, and the guest that it asks: names are
+// testProxy is a forwarder with a listener, and the guest that it asks: names are
 // dialed at the address of a target, whatever they are.
-type door struct {
+type testProxy struct {
 	t       *testing.T
 	forward *httpproxy.Forwarder
 	addr    string
@@ -47,7 +47,7 @@ type door struct {
 // conn counts what passes.
 type conn struct {
 	*net.TCPConn
-	d        *door
+	d        *testProxy
 	mu       sync.Mutex
 	flying   string
 	cut      bool
@@ -74,7 +74,7 @@ func (c *conn) Count(up, down int64) bool {
 	return c.d.budget == 0 || c.up+c.down <= c.d.budget
 }
 
-func (d *door) Ask(r httpproxy.Request) (httpproxy.Grant, error) {
+func (d *testProxy) Ask(r httpproxy.Request) (httpproxy.Grant, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.deny != nil {
@@ -87,14 +87,14 @@ func (d *door) Ask(r httpproxy.Request) (httpproxy.Grant, error) {
 	return httpproxy.Grant{Granted: true, Virtual: r.Dest.Name == "gateway.ringd.internal"}, nil
 }
 
-func (d *door) Refuse(r httpproxy.Request, why *egress.Refusal) profiles.Decision {
+func (d *testProxy) Refuse(r httpproxy.Request, why *egress.Refusal) profiles.Decision {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.asked = append(d.asked, "refuse "+string(why.Code))
 	return profiles.Decision{Code: profiles.Code(why.Code), Reason: why.Why}
 }
 
-func (d *door) Hold(n int) bool {
+func (d *testProxy) Hold(n int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.room > 0 && d.held+n > d.room {
@@ -104,17 +104,17 @@ func (d *door) Hold(n int) bool {
 	return true
 }
 
-func (d *door) Release(n int) {
+func (d *testProxy) Release(n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.held -= n
 }
 
-func (d *door) Crowded(httpproxy.Request) profiles.Decision {
+func (d *testProxy) Crowded(httpproxy.Request) profiles.Decision {
 	return profiles.Decision{Code: profiles.Code(egress.Budget), Reason: "no room"}
 }
 
-func (d *door) Dial(ctx context.Context, r httpproxy.Request, client net.Conn) (httpproxy.Conn, error) {
+func (d *testProxy) Dial(ctx context.Context, r httpproxy.Request, client net.Conn) (httpproxy.Conn, error) {
 	var n net.Dialer
 	c, err := n.DialContext(ctx, "tcp", d.at)
 	if err != nil {
@@ -128,7 +128,9 @@ func (d *door) Dial(ctx context.Context, r httpproxy.Request, client net.Conn) (
 	return out, nil
 }
 
-func (d *door) RoundTrip(_ context.Context, _ httpproxy.Request, _ net.Conn, q *http.Request) (*http.Response, error) {
+func (d *testProxy) RoundTrip(
+	_ context.Context, _ httpproxy.Request, _ net.Conn, q *http.Request,
+) (*http.Response, error) {
 	return d.trip(q)
 }
 
@@ -142,13 +144,13 @@ func denied(dst []byte, d profiles.Decision, keep bool) []byte {
 	return append(append(dst, "\r\n"...), text...)
 }
 
-// serve starts a door to a target. Everything it started has ended when the test
+// serve starts a proxy for a target. Everything it started has ended when the test
 // is over.
-func serve(t *testing.T, at string, change func(*door)) *door {
+func serve(t *testing.T, at string, change func(*testProxy)) *testProxy {
 	t.Helper()
 	var work sync.WaitGroup
 	spawn := func(f func()) { work.Add(1); go func() { defer work.Done(); f() }() }
-	d := &door{t: t, at: at, rest: make(chan string, 1)}
+	d := &testProxy{t: t, at: at, rest: make(chan string, 1)}
 	if change != nil {
 		change(d)
 	}
@@ -197,13 +199,13 @@ func serve(t *testing.T, at string, change func(*door)) *door {
 	return d
 }
 
-func (d *door) log() []string {
+func (d *testProxy) log() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return append([]string(nil), d.asked...)
 }
 
-func (d *door) dial() *wire {
+func (d *testProxy) dial() *wire {
 	d.t.Helper()
 	c, err := net.Dial("tcp", d.addr)
 	if err != nil {
@@ -383,7 +385,7 @@ func TestRefused(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			at, _ := heads(t, ok)
-			d := serve(t, at, func(d *door) {
+			d := serve(t, at, func(d *testProxy) {
 				d.deny = func(r httpproxy.Request) *profiles.Decision {
 					if r.Dest.Name == "no.test" {
 						return &profiles.Decision{Code: "egress.not_granted", Reason: "no"}
@@ -506,7 +508,7 @@ func TestTunnel(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			at, _ := heads(t, ok)
-			d := serve(t, at, func(d *door) { d.dest = egress.Dest{Name: "a.test", Port: 8080} })
+			d := serve(t, at, func(d *testProxy) { d.dest = egress.Dest{Name: "a.test", Port: 8080} })
 			w := d.dial()
 			w.say(tt.request)
 			if r, _ := w.hear("GET"); r.StatusCode != tt.want {
@@ -521,7 +523,7 @@ func TestTunnel(t *testing.T) {
 
 func TestTunnelToAnAddress(t *testing.T) {
 	at, got := heads(t, ok)
-	d := serve(t, at, func(d *door) { d.dest = egress.Dest{Addr: netip.MustParseAddr("2001:db8::1"), Port: 80} })
+	d := serve(t, at, func(d *testProxy) { d.dest = egress.Dest{Addr: netip.MustParseAddr("2001:db8::1"), Port: 80} })
 	w := d.dial()
 	w.say("GET / HTTP/1.1\r\nHost: [2001:DB8::1]\r\n\r\n")
 	w.hear("GET")
@@ -555,7 +557,7 @@ func TestPipelined(t *testing.T) {
 				b)
 		}
 	})
-	d := serve(t, at, func(d *door) {
+	d := serve(t, at, func(d *testProxy) {
 		d.deny = func(r httpproxy.Request) *profiles.Decision {
 			if r.Path == "/3" {
 				return &profiles.Decision{Code: "egress.path"}
@@ -1023,7 +1025,7 @@ func TestOtherUpgrade(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	at, _ := heads(t, "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"+strings.Repeat("x", 100000))
-	d := serve(t, at, func(d *door) { d.budget = 50000 })
+	d := serve(t, at, func(d *testProxy) { d.budget = 50000 })
 	w := d.dial()
 	w.say("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n")
 	r, err := http.ReadResponse(w.r, nil)

@@ -93,7 +93,7 @@ func (t Target) Request(ctx context.Context, q *http.Request, s Secret) (*http.R
 	upgrade := strings.EqualFold(q.Header.Get("Upgrade"), "websocket")
 	hopByHop(out.Header)
 	for name := range out.Header {
-		if !t.passes(name) || s.Header != "" && egress.FieldName(name) == egress.FieldName(s.Header) {
+		if !t.forwardsField(name) || s.Header != "" && egress.FieldName(name) == egress.FieldName(s.Header) {
 			delete(out.Header, name)
 		}
 	}
@@ -110,9 +110,9 @@ func (t Target) Request(ctx context.Context, q *http.Request, s Secret) (*http.R
 	return out, nil
 }
 
-// passes reports whether a field of a client is forwarded to the upstream. A list that a policy could not
+// forwardsField reports whether a field of a client is forwarded to the upstream. A list that a policy could not
 // have is ignored.
-func (t Target) passes(name string) bool {
+func (t Target) forwardsField(name string) bool {
 	return egress.FieldPasses(name) || slices.Contains(t.Headers, strings.ToLower(name)) &&
 		egress.FieldOfGateway(name, false) == ""
 }
@@ -152,12 +152,12 @@ func (t Target) Response(r *http.Response, s Secret) {
 		}
 	}
 	for name, values := range r.Header {
-		if s.in(name) {
+		if s.containedIn(name) {
 			delete(r.Header, name)
 			continue
 		}
 		for _, v := range values {
-			if s.in(v) {
+			if s.containedIn(v) {
 				delete(r.Header, name)
 				break
 			}
@@ -178,7 +178,7 @@ func (t Target) location(text string) string {
 	scheme, port := t.scheme()
 	switch {
 	case l.Host == "" && l.Scheme == "" && strings.HasPrefix(text, "/"):
-	case l.Host != "" && (l.Scheme == scheme || l.Scheme == "") && t.names(l, uint64(port)):
+	case l.Host != "" && (l.Scheme == scheme || l.Scheme == "") && t.isAtUpstream(l, uint64(port)):
 		if path == "" {
 			path = "/"
 		}
@@ -203,8 +203,8 @@ func (t Target) location(text string) string {
 	return out.String()
 }
 
-// names reports whether a URL is at the upstream.
-func (t Target) names(l *url.URL, port uint64) bool {
+// isAtUpstream reports whether a URL is at the upstream.
+func (t Target) isAtUpstream(l *url.URL, port uint64) bool {
 	if p := l.Port(); p != "" {
 		var err error
 		if port, err = strconv.ParseUint(p, 10, 16); err != nil {
@@ -222,10 +222,10 @@ func (t Target) names(l *url.URL, port uint64) bool {
 	return refusal == nil && d == t.Upstream.Dest
 }
 
-// in reports whether text contains the secret, or the part of it after its scheme. It also finds it as a part
+// containedIn reports whether text contains the secret, or the part of it after its scheme. It also finds it as a part
 // of a URL, in hexadecimal or in base64 with surrounding bytes. If the secret is base64 itself, its decoded
 // form is searched as well.
-func (s Secret) in(text string) bool {
+func (s Secret) containedIn(text string) bool {
 	if s.Value == "" || text == "" {
 		return false
 	}

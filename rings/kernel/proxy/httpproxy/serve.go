@@ -27,7 +27,7 @@ const (
 	endKept     end = iota // with the next request
 	endClosed              // the client is gone, or everything was sent
 	endAnswered            // the client may still be sending, and must see the response
-	endBroken              // in the middle of a response, and the client must notice
+	endBroken              // containedIn the middle of a response, and the client must notice
 	endConnect             // with a tunnel
 )
 
@@ -62,40 +62,40 @@ func (s *serving) run(ctx context.Context) end {
 			return e
 		}
 		e := s.serve(ctx)
-		s.forget()
+		s.releaseAll()
 		if e != endKept {
 			return e
 		}
 	}
 }
 
-// blank returns the empty write buffer.
-func (s *serving) blank() []byte {
+// emptyOut returns the empty write buffer.
+func (s *serving) emptyOut() []byte {
 	if s.out == nil {
 		s.out = s.f.out()
 	}
 	return (*s.out)[:0]
 }
 
-// passed releases the head of the request, which is no longer needed. A large head built from it keeps its
+// releaseHead releases the head of the request, which is no longer needed. A large head built from it keeps its
 // room until the request is over.
-func (s *serving) passed() {
-	s.keep(s.in)
+func (s *serving) releaseHead() {
+	s.keepRoom(s.in)
 	s.in.used(0)
 	alive, expect := s.req.KeepAlive, s.req.Expect
 	s.req.Reset()
 	s.req.KeepAlive, s.req.Expect = alive, expect
 }
 
-// keep takes over the room of a buffer that is about to be dropped.
-func (s *serving) keep(from *side) {
+// keepRoom takes over the room of a buffer that is about to be dropped.
+func (s *serving) keepRoom(from *side) {
 	if from.r >= from.w && from.held > chunkBytes {
 		s.kept, from.held = s.kept+from.held, 0
 	}
 }
 
-// forget releases everything that a request and its response held.
-func (s *serving) forget() {
+// releaseAll releases everything that a request and its response held.
+func (s *serving) releaseAll() {
 	s.release()
 	s.req.Reset()
 	s.res.Reset()
@@ -134,11 +134,11 @@ func (s *serving) head() end {
 			}
 			if !begun {
 				begun = true
-				s.in.hurry(s.f.cfg.Head)
+				s.in.limitReads(s.f.cfg.Head)
 			}
 		}
 		if !begun {
-			s.in.patience(s.f.cfg.Idle)
+			s.in.setReadTimeout(s.f.cfg.Idle)
 		}
 		switch err := s.in.fillHead(); {
 		case errors.Is(err, errNoRoom):
@@ -166,17 +166,17 @@ func (s *serving) crowded(r Request) end {
 	return endAnswered
 }
 
-// asked returns the request for a decision, without unread parts.
-func (s *serving) asked(d egress.Dest) Request {
-	return Request{Listener: s.client.Listener, Dest: d, Method: word(s.req.Method), Path: string(s.req.Path),
+// requestTo returns the request for a decision, without unread parts.
+func (s *serving) requestTo(d egress.Dest) Request {
+	return Request{Listener: s.client.Listener, Dest: d, Method: methodString(s.req.Method), Path: string(s.req.Path),
 		Says: egress.SayingOf(&s.req)}
 }
 
 // serve handles the request whose head is in s.req.
 func (s *serving) serve(ctx context.Context) end {
 	s.body = body{kind: s.req.Body, left: s.req.Length}
-	why := s.aim()
-	r := s.asked(s.target)
+	why := s.findTarget()
+	r := s.requestTo(s.target)
 	if why != nil {
 		return s.refuse(r, s.guest.Refuse(r, why))
 	}
@@ -186,7 +186,7 @@ func (s *serving) serve(ctx context.Context) end {
 	case err == nil && !grant.Granted:
 		err = &profiles.Denial{Capability: "egress"}
 	case err == nil && grant.Virtual:
-		s.leave()
+		s.closeUpstream()
 		return newVirtualExchange(s, r).carry(ctx)
 	case err == nil && !reused:
 		err = s.dial(ctx, r)
@@ -195,13 +195,13 @@ func (s *serving) serve(ctx context.Context) end {
 		if reused {
 			s.conn.End()
 		}
-		return s.failed(r, err)
+		return s.answerError(r, err)
 	}
 	return s.exchange(ctx, r, reused)
 }
 
-// aim determines the target of the request, and checks its Host field.
-func (s *serving) aim() *egress.Refusal {
+// findTarget determines the target of the request, and checks its Host field.
+func (s *serving) findTarget() *egress.Refusal {
 	if d := s.client.Dest; d != (egress.Dest{}) {
 		s.target = d
 		if s.req.Form != httphead.Origin && s.req.Form != httphead.Asterisk {
@@ -254,15 +254,15 @@ func (s *serving) reuse(r Request) bool {
 	if s.conn == nil {
 		return false
 	}
-	if s.dest == r.Dest && (idempotent(r.Method) || s.up.quiet()) && s.conn.Begin(r, s.client.Conn) {
+	if s.dest == r.Dest && (idempotent(r.Method) || s.up.isIdle()) && s.conn.Begin(r, s.client.Conn) {
 		return true
 	}
-	s.leave()
+	s.closeUpstream()
 	return false
 }
 
 func (s *serving) dial(ctx context.Context, r Request) error {
-	s.leave()
+	s.closeUpstream()
 	conn, err := s.guest.Dial(ctx, r, s.client.Conn)
 	if err != nil {
 		return err
@@ -272,8 +272,8 @@ func (s *serving) dial(ctx context.Context, r Request) error {
 	return nil
 }
 
-// leave closes the connection to the last target.
-func (s *serving) leave() {
+// closeUpstream closes the connection to the last target.
+func (s *serving) closeUpstream() {
 	if s.conn != nil {
 		s.conn.End()
 		s.up.close()
@@ -281,8 +281,8 @@ func (s *serving) leave() {
 	}
 }
 
-// failed answers a request that was denied, or whose target cannot be reached.
-func (s *serving) failed(r Request, err error) end {
+// answerError answers a request that was denied, or whose target cannot be reached.
+func (s *serving) answerError(r Request, err error) end {
 	var denial *profiles.Denial
 	if errors.As(err, &denial) {
 		return s.refuse(r, denial.Decision)
@@ -293,7 +293,7 @@ func (s *serving) failed(r Request, err error) end {
 // refuse answers with the decision and discards the body. It keeps the connection if the body is short.
 func (s *serving) refuse(r Request, d profiles.Decision) end {
 	keep := s.req.KeepAlive && !s.req.Expect && (s.body.kind != httphead.Sized || s.body.left <= skipBytes)
-	out := s.f.cfg.Denied(s.blank(), d, keep)
+	out := s.f.cfg.Denied(s.emptyOut(), d, keep)
 	if i := bytes.Index(out, []byte("\r\n\r\n")); r.Method == "HEAD" && i >= 0 {
 		out = out[:i+4]
 	}
@@ -306,18 +306,18 @@ func (s *serving) answer(out []byte, keep bool) end {
 	if err := s.in.write(out, s.f.cfg.Head); err != nil {
 		return endClosed
 	}
-	if !keep || !s.skip(&s.body) {
+	if !keep || !s.discardBody(&s.body) {
 		return endAnswered
 	}
 	return endKept
 }
 
-// skip discards a body.
-func (s *serving) skip(b *body) bool {
+// discardBody discards a body.
+func (s *serving) discardBody(b *body) bool {
 	for left := skipBytes; !b.done(); {
 		buf := s.in.unread()
 		if len(buf) == 0 {
-			s.in.hurry(s.f.cfg.Head)
+			s.in.limitReads(s.f.cfg.Head)
 			if s.in.fill(chunkBytes) != nil {
 				return false
 			}
@@ -340,7 +340,7 @@ func (s *serving) unreachable(r Request, err error) end {
 		status, code, what = "504 Gateway Timeout", "timeout", "did not answer in time"
 	}
 	text := `{"code":"` + code + `","reason":` + strconv.QuoteToASCII(r.Dest.String()+" "+what) + "}\n"
-	out := append(s.blank(), "HTTP/1.1 "+status+"\r\nContent-Type: application/json\r\nContent-Length: "+
+	out := append(s.emptyOut(), "HTTP/1.1 "+status+"\r\nContent-Type: application/json\r\nContent-Length: "+
 		strconv.Itoa(len(text))+"\r\nConnection: close\r\n\r\n"...)
 	if r.Method != "HEAD" {
 		out = append(out, text...)
@@ -352,7 +352,7 @@ func (s *serving) unreachable(r Request, err error) end {
 // end.
 func (s *serving) linger() {
 	if c, ok := s.in.conn.(interface{ CloseWrite() error }); ok && c.CloseWrite() == nil {
-		s.in.hurry(lingerFor)
+		s.in.limitReads(lingerFor)
 		for left := lingerBytes; left > 0; {
 			left -= len(s.in.unread())
 			s.in.used(len(s.in.unread()))
@@ -374,8 +374,8 @@ func idempotent(method string) bool {
 	}
 }
 
-// word returns a method as a string, without an allocation for the usual ones.
-func word(method []byte) string {
+// methodString returns a method as a string, without an allocation for the usual ones.
+func methodString(method []byte) string {
 	switch string(method) {
 	case "GET":
 		return "GET"

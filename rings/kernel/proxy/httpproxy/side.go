@@ -197,23 +197,23 @@ func (s *side) hold() {
 	}
 }
 
-// patience limits the wait of each following read. A deadline is moved only if it is off by more than an
+// setReadTimeout limits the wait of each following read. A deadline is moved only if it is off by more than an
 // eighth, because setting one is expensive.
-func (s *side) patience(d time.Duration) {
+func (s *side) setReadTimeout(d time.Duration) {
 	if want := s.now().Add(d); late(s.readBy, want, d) {
 		s.readBy = want
 		_ = s.conn.SetReadDeadline(want) // fails only on a closed connection, where the read fails too
 	}
 }
 
-// hurry limits the wait of all following reads together.
-func (s *side) hurry(d time.Duration) {
+// limitReads limits the wait of all following reads together.
+func (s *side) limitReads(d time.Duration) {
 	s.readBy = s.now().Add(d)
 	_ = s.conn.SetReadDeadline(s.readBy) // as above
 }
 
-// pace limits the wait of each following write, like patience.
-func (s *side) pace(d time.Duration) {
+// setWriteTimeout limits the wait of each following write, like setReadTimeout.
+func (s *side) setWriteTimeout(d time.Duration) {
 	if want := s.now().Add(d); late(s.writeBy, want, d) {
 		s.writeBy = want
 		_ = s.conn.SetWriteDeadline(want) // the same
@@ -227,19 +227,19 @@ func late(set, want time.Time, d time.Duration) bool {
 
 // write writes all of b.
 func (s *side) write(b []byte, within time.Duration) error {
-	s.pace(within)
+	s.setWriteTimeout(within)
 	_, err := s.conn.Write(b)
 	return err
 }
 
 // reset closes the connection with a reset, so that the peer sees that it broke.
 func (s *side) reset() {
-	sever(s.conn)
+	resetConn(s.conn)
 	s.drop()
 }
 
-// sever is reset for a goroutine other than the reading one.
-func sever(c net.Conn) {
+// resetConn is reset for a goroutine other than the reading one.
+func resetConn(c net.Conn) {
 	if l, ok := c.(interface{ SetLinger(int) error }); ok {
 		_ = l.SetLinger(0) // fails only on a closed connection, which needs no reset
 	}

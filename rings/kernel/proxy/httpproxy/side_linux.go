@@ -27,8 +27,8 @@ func (s *side) attempt(fd uintptr) bool {
 	}
 }
 
-// quiet reports whether an idle connection has received neither bytes nor an end, so that it can be reused.
-func (s *side) quiet() bool {
+// isIdle reports whether an idle connection has received neither bytes nor an end, so that it can be reused.
+func (s *side) isIdle() bool {
 	if s.raw == nil {
 		return true
 	}

@@ -6,4 +6,4 @@ const readable = false
 
 func (s *side) attempt(uintptr) bool { return true }
 
-func (s *side) quiet() bool { return true }
+func (s *side) isIdle() bool { return true }

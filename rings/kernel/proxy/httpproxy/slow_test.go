@@ -26,7 +26,7 @@ func TestSlowClients(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			at, _ := heads(t, ok)
-			d := serve(t, at, func(d *door) {
+			d := serve(t, at, func(d *testProxy) {
 				d.times = httpproxy.Config{
 					Head: 50 * time.Millisecond, Idle: 50 * time.Millisecond}
 			})
@@ -45,7 +45,7 @@ func TestSlowClients(t *testing.T) {
 // Bytes that trickle in do not prolong the time for a head.
 func TestTrickle(t *testing.T) {
 	at, got := heads(t, ok)
-	d := serve(t, at, func(d *door) { d.times = httpproxy.Config{Head: 100 * time.Millisecond} })
+	d := serve(t, at, func(d *testProxy) { d.times = httpproxy.Config{Head: 100 * time.Millisecond} })
 	w := d.dial()
 	over := make(chan struct{})
 	go func() {
@@ -85,7 +85,7 @@ func TestStalls(t *testing.T) {
 				_, _ = io.WriteString(c, tt.answer)
 				_, _ = io.Copy(io.Discard, r)
 			})
-			d := serve(t, at, func(d *door) { d.times = httpproxy.Config{Stall: 50 * time.Millisecond} })
+			d := serve(t, at, func(d *testProxy) { d.times = httpproxy.Config{Stall: 50 * time.Millisecond} })
 			w := d.dial()
 			w.say("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n")
 			r, err := http.ReadResponse(w.r, nil)
@@ -110,7 +110,7 @@ func TestStalls(t *testing.T) {
 			}
 		}
 	})
-	d := serve(t, at, func(d *door) { d.times = httpproxy.Config{Stall: 50 * time.Millisecond} })
+	d := serve(t, at, func(d *testProxy) { d.times = httpproxy.Config{Stall: 50 * time.Millisecond} })
 	w := d.dial()
 	w.say("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n")
 	<-gone
@@ -152,7 +152,7 @@ func FuzzExchange(f *testing.F) {
 				}
 			}
 		})
-		d := serve(t, at, func(d *door) {
+		d := serve(t, at, func(d *testProxy) {
 			d.times = httpproxy.Config{Head: 200 * time.Millisecond, Idle: 200 * time.Millisecond,
 				Stall: 200 * time.Millisecond}
 		})
@@ -229,7 +229,7 @@ func TestLargeHeadKeepsRoom(t *testing.T) {
 // piece needs none.
 func TestCrowded(t *testing.T) {
 	at, _ := heads(t, ok)
-	d := serve(t, at, func(d *door) { d.room = 1 })
+	d := serve(t, at, func(d *testProxy) { d.room = 1 })
 	w := d.dial()
 	w.say("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n")
 	if r, _ := w.hear("GET"); r.StatusCode != http.StatusOK {

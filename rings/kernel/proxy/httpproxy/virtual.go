@@ -19,7 +19,7 @@ type virtualExchange struct {
 	s       *serving
 	r       Request
 	minor   uint8 // HTTP version of the client
-	keep    bool  // keep the client's connection open
+	keep    bool  // keepRoom the client's connection open
 	upgrade bool  // the client requests a WebSocket
 	body    content
 }
@@ -33,26 +33,26 @@ func newVirtualExchange(s *serving, r Request) *virtualExchange {
 // carry lets the guest send the request in s.req, and writes the response.
 func (x *virtualExchange) carry(ctx context.Context) end {
 	s := x.s
-	q := x.message()
+	q := x.httpRequest()
 	if s.req.Body != httphead.None {
 		q.Body = &x.body
 	}
-	s.passed()
+	s.releaseHead()
 	answer, err := s.guest.RoundTrip(ctx, x.r, s.client.Conn, q)
 	if err != nil {
-		x.body.settle()
-		return s.failed(x.r, err)
+		x.body.takeBack()
+		return s.answerError(x.r, err)
 	}
-	e := x.relate(answer)
+	e := x.writeAnswer(answer)
 	closing := answer.Body.Close()
-	if whole := x.body.settle(); e == endKept && (!whole || closing != nil) {
+	if whole := x.body.takeBack(); e == endKept && (!whole || closing != nil) {
 		e = endAnswered
 	}
 	return e
 }
 
-// message converts s.req to a request of net/http. Its target is unchanged.
-func (x *virtualExchange) message() *http.Request {
+// httpRequest converts s.req to a request of net/http. Its target is unchanged.
+func (x *virtualExchange) httpRequest() *http.Request {
 	s := x.s
 	q := &http.Request{
 		Method: x.r.Method, Host: s.canonical, Header: make(http.Header, 8), Body: http.NoBody,
@@ -82,14 +82,14 @@ func (x *virtualExchange) message() *http.Request {
 	return q
 }
 
-// relate writes a response of net/http to the client, as it arrives.
-func (x *virtualExchange) relate(answer *http.Response) end {
+// writeAnswer writes a response of net/http to the client, as it arrives.
+func (x *virtualExchange) writeAnswer(answer *http.Response) end {
 	if answer.StatusCode == http.StatusSwitchingProtocols {
 		target, both := answer.Body.(io.ReadWriteCloser)
 		if !x.upgrade || !both {
 			return x.s.unreachable(x.r, httphead.ErrUpgrade)
 		}
-		return x.switchedTo(target, answer)
+		return x.forwardWebSocket(target, answer)
 	}
 	keep := x.keep
 	bodiless := x.r.Method == "HEAD" || answer.StatusCode == http.StatusNoContent ||
@@ -98,7 +98,7 @@ func (x *virtualExchange) relate(answer *http.Response) end {
 	if chunked && x.minor == 0 {
 		chunked, keep = false, false
 	}
-	out := appendAnswer(x.s.blank(), answer)
+	out := appendAnswer(x.s.emptyOut(), answer)
 	switch {
 	case chunked:
 		out = append(out, "Transfer-Encoding: chunked\r\n"...)
@@ -111,7 +111,7 @@ func (x *virtualExchange) relate(answer *http.Response) end {
 		out = append(out, "Connection: close\r\n"...)
 	}
 	out = append(out, "\r\n"...)
-	x.body.answered()
+	x.body.stopContinue()
 	if err := x.s.in.write(out, x.s.f.cfg.Stall); err != nil {
 		return endClosed
 	}
@@ -167,7 +167,7 @@ func (x *virtualExchange) stream(from io.Reader, chunked bool) error {
 	for {
 		n, err := from.Read(*buf)
 		if n > 0 {
-			if err := s.in.write(appendPart(s.blank(), (*buf)[:n], to), s.f.cfg.Stall); err != nil {
+			if err := s.in.write(appendPart(s.emptyOut(), (*buf)[:n], to), s.f.cfg.Stall); err != nil {
 				return err
 			}
 		}
@@ -182,10 +182,10 @@ func (x *virtualExchange) stream(from io.Reader, chunked bool) error {
 	}
 }
 
-// switchedTo forwards a WebSocket of a virtual host until both directions have ended.
-func (x *virtualExchange) switchedTo(target io.ReadWriteCloser, answer *http.Response) end {
+// forwardWebSocket forwards a WebSocket of a virtual host until both directions have ended.
+func (x *virtualExchange) forwardWebSocket(target io.ReadWriteCloser, answer *http.Response) end {
 	s := x.s
-	out := append(appendAnswer(s.blank(), answer), "\r\n"...)
+	out := append(appendAnswer(s.emptyOut(), answer), "\r\n"...)
 	if err := s.in.write(out, s.f.cfg.Stall); err != nil {
 		return endClosed
 	}
@@ -208,13 +208,13 @@ func (x *virtualExchange) switchedTo(target io.ReadWriteCloser, answer *http.Res
 		}
 	})
 	_ = x.stream(target, false) // an end of one direction ends both
-	sever(s.in.conn)
+	resetConn(s.in.conn)
 	<-over
 	return endClosed
 }
 
 // content is the body of a client's request for net/http, which may read it in any goroutine and for any
-// time. settle takes it back.
+// time. takeBack ends that.
 type content struct {
 	s *serving
 
@@ -228,15 +228,15 @@ type content struct {
 // errSettled is the error of a body that was taken back.
 var errSettled = errors.New("the request is over")
 
-// answered is called before the response is written: from then on no 100 is sent.
-func (c *content) answered() {
+// stopContinue is called before the response is written: from then on no 100 is sent.
+func (c *content) stopContinue() {
 	c.asking.Lock()
 	defer c.asking.Unlock()
 	c.waits = false
 }
 
-// ask sends a 100 to a client that waits for it.
-func (c *content) ask() error {
+// sendContinue sends a 100 to a client that waits for it.
+func (c *content) sendContinue() error {
 	c.asking.Lock()
 	defer c.asking.Unlock()
 	if !c.waits {
@@ -277,12 +277,12 @@ func (c *content) Read(p []byte) (int, error) {
 }
 
 func (c *content) more(in *side) error {
-	if err := c.ask(); err != nil {
+	if err := c.sendContinue(); err != nil {
 		return err
 	}
-	in.patience(c.s.f.cfg.Stall)
+	in.setReadTimeout(c.s.f.cfg.Stall)
 	if c.over.Load() {
-		return errSettled // after patience, because the deadline of settle must be the last one set
+		return errSettled // after setReadTimeout, because the deadline of takeBack must be the last one set
 	}
 	err := in.fill(chunkBytes)
 	if errors.Is(err, io.EOF) {
@@ -294,9 +294,9 @@ func (c *content) more(in *side) error {
 // Close does nothing: net/http calls it when it needs no more.
 func (c *content) Close() error { return nil }
 
-// settle takes the body back, and reports whether it was read completely. Otherwise the start of the next
+// takeBack takes the body back, and reports whether it was read completely. Otherwise the start of the next
 // request is unknown.
-func (c *content) settle() bool {
+func (c *content) takeBack() bool {
 	c.over.Store(true)
 	_ = c.s.in.conn.SetReadDeadline(time.Unix(1, 0)) // on a closed connection no read waits
 	c.reading.Lock()

@@ -58,7 +58,7 @@ func TestVirtual(t *testing.T) {
 			func(*http.Request) (*http.Response, error) { return plain(101, ""), nil }, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := serve(t, "", func(d *door) {
+			d := serve(t, "", func(d *testProxy) {
 				d.trip = tt.trip
 				if d.trip == nil {
 					d.trip = func(q *http.Request) (*http.Response, error) {
@@ -106,7 +106,7 @@ func TestVirtual(t *testing.T) {
 func TestVirtualContinue(t *testing.T) {
 	const request = "POST " + gate +
 		" HTTP/1.1\r\nHost: gateway.ringd.internal\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
-	wanted := serve(t, "", func(d *door) {
+	wanted := serve(t, "", func(d *testProxy) {
 		d.trip = func(q *http.Request) (*http.Response, error) {
 			b, _ := io.ReadAll(q.Body)
 			return plain(200, string(b)), nil
@@ -121,7 +121,7 @@ func TestVirtualContinue(t *testing.T) {
 	if r, body := w.hear("POST"); r.StatusCode != 200 || body != "hello" {
 		t.Errorf("got %d %q", r.StatusCode, body)
 	}
-	refused := serve(t, "", func(d *door) {
+	refused := serve(t, "", func(d *testProxy) {
 		d.trip = func(q *http.Request) (*http.Response, error) { return plain(401, "no"), nil }
 	})
 	w = refused.dial()
@@ -138,7 +138,7 @@ func TestVirtualContinue(t *testing.T) {
 // on as long as it likes.
 func TestVirtualEarlyAnswer(t *testing.T) {
 	left := make(chan error, 1)
-	d := serve(t, "", func(d *door) {
+	d := serve(t, "", func(d *testProxy) {
 		d.trip = func(q *http.Request) (*http.Response, error) {
 			begun := make(chan struct{})
 			go func() {
@@ -166,7 +166,7 @@ func TestVirtualEarlyAnswer(t *testing.T) {
 
 func TestVirtualLargeBodies(t *testing.T) {
 	const size = 8 << 20
-	d := serve(t, "", func(d *door) {
+	d := serve(t, "", func(d *testProxy) {
 		d.trip = func(q *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: q.Body, ContentLength: -1}, nil
 		}
@@ -190,7 +190,7 @@ func TestVirtualLargeBodies(t *testing.T) {
 // A body that breaks is not ended.
 func TestVirtualBreaks(t *testing.T) {
 	for _, length := range []int64{-1, 100} {
-		d := serve(t, "", func(d *door) {
+		d := serve(t, "", func(d *testProxy) {
 			d.trip = func(q *http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: 200, Header: http.Header{}, ContentLength: length,
 					Body: io.NopCloser(io.MultiReader(strings.NewReader("half"), broken{}))}, nil
@@ -222,7 +222,7 @@ func (d duplex) Write(b []byte) (int, error) { return d.w.Write(bytes.ToUpper(b)
 func (d duplex) Close() error                { return d.w.Close() }
 
 func TestVirtualWebSocket(t *testing.T) {
-	d := serve(t, "", func(d *door) {
+	d := serve(t, "", func(d *testProxy) {
 		d.trip = func(q *http.Request) (*http.Response, error) {
 			if q.Header.Get("Upgrade") != "websocket" {
 				return plain(400, ""), nil
@@ -255,7 +255,7 @@ func TestVirtualWebSocket(t *testing.T) {
 // An unknown virtual host was not granted; a target may change between requests.
 func TestVirtualAndNot(t *testing.T) {
 	at, _ := heads(t, ok)
-	d := serve(t, at, func(d *door) {
+	d := serve(t, at, func(d *testProxy) {
 		d.trip = func(*http.Request) (*http.Response, error) { return plain(200, "up"), nil }
 	})
 	w := d.dial()

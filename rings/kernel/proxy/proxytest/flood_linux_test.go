@@ -9,7 +9,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// floods fills every door of its own with what nobody answers well.
+// floods fills every listener of its own with what nobody answers well.
 const floods = `
 import os, random, socket, struct
 random.seed(7)
