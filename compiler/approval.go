@@ -56,15 +56,15 @@ func (d approvals) approval(at string, a *schema.Approval, pause int64) *profile
 			out.ExpiresMillis = n
 		}
 	}
-	out.HoldMillis = d.hold(at+".hold", a.Hold, out.ExpiresMillis)
+	out.HoldMillis = d.holdTime(at+".hold", a.Hold, out.ExpiresMillis)
 	if a.When != "" {
 		out.When = d.condition(at+".when", a.When)
 	}
 	return out
 }
 
-// hold compiles the time for which a program waits for an answer, or 0 if the policy sets none.
-func (d approvals) hold(at, text string, expires int64) int64 {
+// holdTime compiles the time for which a program waits for an answer, or 0 if the policy sets none.
+func (d approvals) holdTime(at, text string, expires int64) int64 {
 	if text == "" {
 		return 0
 	}

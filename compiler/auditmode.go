@@ -2,14 +2,14 @@ package compiler
 
 import "github.com/ringd/ringd/profiles"
 
-// auditedAgent turns an agent into mode audit: some actions that the policy denies are allowed and recorded.
+// auditModeAgent turns an agent into mode audit: some actions that the policy denies are allowed and recorded.
 // The enforced profile is in Strict of the result, so that each difference can be recorded.
 //
 // Only lists of names and words are opened: Python imports, the words of granted programs, and the constructs
 // of scripts. Everything that a guest is not given stays denied, since allowing it would have no effect:
 // files that are not mounted, programs that are not granted, hosts, bridges, limits. Approvals are still
 // required.
-func auditedAgent(a profiles.Agent, mode profiles.Rule) profiles.Agent {
+func auditModeAgent(a profiles.Agent, mode profiles.Rule) profiles.Agent {
 	out := a
 	out.Mode, out.ModeRule = profiles.ModeAudit, mode
 	strict := a

@@ -85,15 +85,15 @@ func exactNumber(n json.Number) error {
 	if i, err := n.Int64(); whole && (err != nil || i > most || i < -most) {
 		return fmt.Errorf("the number %s is larger than a double holds exactly", clip(string(n)))
 	}
-	if f, err := n.Float64(); err != nil || f == 0 && strings.ContainsAny(string(n), "123456789") && tiny(string(n)) {
+	if f, err := n.Float64(); err != nil || f == 0 && strings.ContainsAny(string(n), "123456789") && isTiny(string(n)) {
 		return fmt.Errorf("the number %s is not one that a double holds", clip(string(n)))
 	}
 	return nil
 }
 
-// tiny reports whether a number has a hugely negative exponent: the validator computes exactly, digit by
-// digit.
-func tiny(n string) bool {
+// isTiny reports whether a number has a hugely negative exponent: the validator computes
+// exactly, digit by digit.
+func isTiny(n string) bool {
 	mantissa, _, _ := strings.Cut(strings.ToLower(n), "e")
 	return strings.ContainsAny(mantissa, "123456789")
 }

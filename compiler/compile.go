@@ -154,7 +154,7 @@ func (d *document) inMode(agent profiles.Agent) profiles.Agent {
 	d.warn("spec.mode", codeModeAudit, "remove it before the agent does real work",
 		"imports, command words and script constructs are recorded instead of refused; the kernel ring still refuses "+
 			"everything that is not granted")
-	return auditedAgent(agent, d.rule("spec.mode"))
+	return auditModeAgent(agent, d.rule("spec.mode"))
 }
 
 type namedAgent struct {

@@ -39,8 +39,8 @@ func hostAndPorts(e schema.Egress) string {
 	return text
 }
 
-// excepted returns the ID and the end of the exception that grants a list item, or "" and nil.
-func (d *document) excepted(path string) (id string, end *time.Time) {
+// grantingException returns the ID and the end of the exception that grants a list item, or "" and nil.
+func (d *document) grantingException(path string) (id string, end *time.Time) {
 	id, ok := d.policy.Excepted[path]
 	if !ok {
 		return "", nil

@@ -84,7 +84,7 @@ func (d code) js(js *schema.JS, rule profiles.Rule) *profiles.JS {
 			here := fmt.Sprintf("%s.imports.allow[%d]", at, i)
 			if d.useModule(here, name) {
 				rule := profiles.ImportRule{Name: name, Rule: d.rule(here)}
-				rule.Exception, rule.Expires = d.excepted(here)
+				rule.Exception, rule.Expires = d.grantingException(here)
 				out.Imports.Allow = append(out.Imports.Allow, rule)
 			} else {
 				out.Imports.Absent = append(out.Imports.Absent,
@@ -153,7 +153,7 @@ func (d *document) deniedAbove(granted, denied []profiles.PathRule) {
 	}
 	for _, r := range granted {
 		if rule := paths.Closest(by, path.Dir(r.Path), '/'); rule != nil && r.Path != "/" {
-			d.tell(r.Rule, schema.Diagnostic{Code: codeDenyWins,
+			d.reportAt(r.Rule, schema.Diagnostic{Code: codeDenyWins,
 				Msg: fmt.Sprintf("%s is denied at %s, and a denial wins", clip(r.Path), posOf(*rule))}, true, *rule)
 		}
 	}

@@ -16,7 +16,7 @@ func Partly(cfg Config, refused map[string][]string) schema.Diagnostics {
 		return nil
 	}
 	_, found := Compile(cfg)
-	p := partly{refused: refused}
+	p := furtherCheck{refused: refused}
 	for _, paths := range refused {
 		whole := slices.Contains(paths, "")
 		p.unnamed = p.unnamed || whole || slices.ContainsFunc(paths, func(at string) bool {
@@ -27,13 +27,13 @@ func Partly(cfg Config, refused map[string][]string) schema.Diagnostics {
 	return slices.DeleteFunc(found, p.caused)
 }
 
-type partly struct {
+type furtherCheck struct {
 	refused map[string][]string
 	unnamed bool // a document whose name, kind or parent is unknown
 }
 
 // caused reports whether a rejected part may have caused a finding.
-func (p *partly) caused(d schema.Diagnostic) bool {
+func (p *furtherCheck) caused(d schema.Diagnostic) bool {
 	paths, here := p.refused[d.Pos.File]
 	at, _, ok := strings.Cut(d.Msg, ": ")
 	if !ok || strings.ContainsAny(at, " ") {
@@ -42,7 +42,7 @@ func (p *partly) caused(d schema.Diagnostic) bool {
 	switch {
 	case here && d.Severity == schema.Warning: // the intention of the rest is unknown
 		return true
-	case here && slices.ContainsFunc(paths, func(q string) bool { return related(at, q) || apart(at, q) }):
+	case here && slices.ContainsFunc(paths, func(q string) bool { return related(at, q) || dependOnEachOther(at, q) }):
 		return true
 	case p.unnamed && slices.Contains([]string{layers.CodeNoParent, layers.CodeUnknownParent, layers.CodeParentKind,
 		codeDuplicateAgent}, d.Code):
@@ -66,9 +66,9 @@ func related(a, b string) bool {
 	return inside(a, b) || inside(b, a)
 }
 
-// apart reports whether two paths of one policy depend on each other although neither contains the other: the
-// list of languages and their configuration, a program's rules and their examples.
-func apart(at, refused string) bool {
+// dependOnEachOther reports whether two paths of one policy depend on each other although neither contains
+// the other: the list of languages and their configuration, a program's rules and their examples.
+func dependOnEachOther(at, refused string) bool {
 	if strings.HasPrefix(refused, "spec.executors.allowed") || refused == "spec.executors" {
 		return strings.HasPrefix(at, "spec.executors.") && strings.Count(at, ".") == 2
 	}

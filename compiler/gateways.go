@@ -48,7 +48,7 @@ func (d network) gateway(at string, g schema.Gateway) profiles.Gateway {
 				"%s does not go through a gateway: %s", clip(h), why)
 		}
 	}
-	out.Powers, out.Under = touchedPowers(g.Powers), shared(g.Under)
+	out.Powers, out.Under = touchedPowers(g.Powers), sharedBudgets(g.Under)
 	d.outward(at+".powers", g.Powers, has.OfGateway(out))
 	out.Addresses = d.addresses(at+".addresses", g.Addresses)
 	out.Credential = d.credential(at+".credential", g.Credential)
@@ -73,7 +73,7 @@ func (d network) gateway(at string, g schema.Gateway) profiles.Gateway {
 	out.Upstream = u.String()
 	a := u.Dest.Addr
 	if a.IsValid() {
-		d.shut(at+".upstream", a.String())
+		d.warnUnreachable(at+".upstream", a.String())
 		if !slices.Contains(out.Addresses, a.String()) {
 			out.Addresses = append(out.Addresses, a.String())
 		}
@@ -118,8 +118,8 @@ func (d network) addresses(at string, list []string) (out []string) {
 				"%q is not an address or a range without a port", clip(text))
 			continue
 		}
-		d.broad(at, e.Host)
-		d.shut(at, e.Host)
+		d.warnBroad(at, e.Host)
+		d.warnUnreachable(at, e.Host)
 		out = append(out, e.Host)
 	}
 	return out

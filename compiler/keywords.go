@@ -9,19 +9,19 @@ import (
 	"github.com/ringd/ringd/profiles/spelling"
 )
 
-// holds is the kind of value of a JSON Schema keyword.
-type holds uint8
+// keywordKind is the kind of value of a JSON Schema keyword.
+type keywordKind uint8
 
 const (
-	aValue   holds = iota // not a schema
-	aSchema               // a schema, or a list of them
-	aMap                  // schemas by name
-	noEffect              // a keyword that the validator ignores
+	aValue   keywordKind = iota // not a schema
+	aSchema                     // a schema, or a list of them
+	aMap                        // schemas by name
+	noEffect                    // a keyword that the validator ignores
 )
 
 // keyword returns the kind of a JSON Schema keyword, or false. JSON Schema ignores unknown keywords, so a
 // typo would widen the grant: they are rejected. Names that start with x- are the author's own.
-func keyword(name string, old bool) (holds, bool) {
+func keyword(name string, old bool) (keywordKind, bool) {
 	switch name {
 	case "$schema", "$id", "$anchor", "$ref", "$comment", "$dynamicRef", "$dynamicAnchor", "$recursiveRef",
 		"$recursiveAnchor",

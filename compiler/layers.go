@@ -37,14 +37,14 @@ func (c *compilation) check(p schema.Policy) {
 	(&document{compilation: alone, policy: &p}).compile()
 	for _, f := range alone.found {
 		if f.Code == codeSecret || f.Code == codeEgressBroad || f.Severity == schema.Error &&
-			!slices.Contains(ofAgents(), f.Code) {
+			!slices.Contains(agentCodes(), f.Code) {
 			c.found = append(c.found, f)
 		}
 	}
 }
 
-// ofAgents lists the codes of findings about a whole agent.
-func ofAgents() []string {
+// agentCodes lists the codes of findings about a whole agent.
+func agentCodes() []string {
 	return []string{codeNoAgent, codeDuplicateAgent, codeNotAllowed, codeModuleUnknown, codeNeverMatches, codeApproval,
 		layers.CodeClassAboveMax, codeEgressOpaque}
 }

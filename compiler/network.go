@@ -130,15 +130,15 @@ func (d network) egressRule(at string, e schema.Egress) (profiles.EgressRule, bo
 			"only connections to port 443 are checked for it, and the entry has another port")
 	}
 	rule.Limits, rule.Expires = d.egressLimits(at+".limits", e.Limits), d.expiry(at+".expires", e.Expires)
-	if id, end := d.excepted(at); id != "" {
+	if id, end := d.grantingException(at); id != "" {
 		if rule.Exception = id; rule.Expires == nil || end.Before(*rule.Expires) {
 			rule.Expires = end
 		}
 	}
-	rule.Powers, rule.Under = touchedPowers(e.Powers), shared(e.Under)
+	rule.Powers, rule.Under = touchedPowers(e.Powers), sharedBudgets(e.Under)
 	d.outward(at+".powers", e.Powers, has.OfHost(rule))
-	d.broad(at+".host", rule.Host)
-	d.shut(at+".host", rule.Host)
+	d.warnBroad(at+".host", rule.Host)
+	d.warnUnreachable(at+".host", rule.Host)
 	if a, err := netip.ParseAddr(rule.Host); err == nil && a.IsLoopback() && rule.AnyPort {
 		d.warn(at+".host", codeNeverMatches, "name the ports",
 			"%s is reached on ports that an entry names, and this one names none", rule.Host)
@@ -240,9 +240,9 @@ func (d network) egressLimits(at string, l *schema.EgressLimits) (out profiles.E
 	return out
 }
 
-// shared compiles the entries of the layers above whose limits apply as well. The merge of the layers has
+// sharedBudgets compiles the entries of the layers above whose limits apply as well. The merge of the layers has
 // already parsed them.
-func shared(list []schema.Entry) (out []profiles.Budget) {
+func sharedBudgets(list []schema.Entry) (out []profiles.Budget) {
 	for _, e := range list {
 		out = append(out, profiles.Budget{Host: e.Host, Ports: e.Ports, AnyPort: e.AnyPort, Methods: e.Methods,
 			Paths: e.Paths, Rule: ruleAt(schema.Origin{Pos: e.Pos, Path: e.Path, Layer: e.Layer}),
@@ -274,8 +274,8 @@ func (d *document) expiry(path, text string) *time.Time {
 	return nil
 }
 
-// broad warns of very broad entries.
-func (d network) broad(at, host string) {
+// warnBroad warns of very broad entries.
+func (d network) warnBroad(at, host string) {
 	const hint = "name what is needed"
 	if domain, wild := strings.CutPrefix(host, "*."); wild {
 		if suffix, _ := publicsuffix.PublicSuffix(domain); suffix == domain {
@@ -304,8 +304,8 @@ func kinds() []struct{ what, text string } {
 	}
 }
 
-// shut warns of addresses that stay unreachable despite a listed address or range.
-func (d network) shut(at, host string) {
+// warnUnreachable warns of addresses that stay unreachable despite a listed address or range.
+func (d network) warnUnreachable(at, host string) {
 	listed, err := netip.ParsePrefix(host)
 	if a, ok := netip.ParseAddr(host); ok == nil {
 		listed, err = netip.PrefixFrom(a, a.BitLen()), nil

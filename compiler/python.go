@@ -86,7 +86,7 @@ func (d code) pythonName(list []profiles.ImportRule, at, name string) []profiles
 		return list
 	}
 	rule := profiles.ImportRule{Name: short, Rule: d.rule(at)}
-	rule.Exception, rule.Expires = d.excepted(at)
+	rule.Exception, rule.Expires = d.grantingException(at)
 	return append(list, rule)
 }
 
@@ -114,7 +114,7 @@ func (d code) environments(at string, py *schema.Python) (out []profiles.PythonE
 func (d code) overruled(allowAt, denyAt string, allow, deny []string, sep byte) {
 	for _, o := range known.Overruled(allow, deny, sep) {
 		here, other := d.rule(fmt.Sprintf("%s[%d]", allowAt, o.Allow)), d.rule(fmt.Sprintf("%s[%d]", denyAt, o.Deny))
-		d.tell(here, schema.Diagnostic{Code: codeDenyWins, Msg: fmt.Sprintf("%s is denied at %s, and a denial wins",
+		d.reportAt(here, schema.Diagnostic{Code: codeDenyWins, Msg: fmt.Sprintf("%s is denied at %s, and a denial wins",
 			clip(allow[o.Allow]), posOf(other))}, true, other)
 	}
 }
@@ -122,6 +122,6 @@ func (d code) overruled(allowAt, denyAt string, allow, deny []string, sep byte) 
 // pythonFindings reports the findings about the import lists of a compiled agent.
 func (d code) pythonFindings(agent profiles.Agent) {
 	for _, f := range known.CheckImports(known.ImportsConfig{Agent: agent, Compact: d.policy.Compact}) {
-		d.tell(f.Rule, schema.Diagnostic{Code: f.Code, Msg: f.Msg, Hint: f.Hint}, f.Warning)
+		d.reportAt(f.Rule, schema.Diagnostic{Code: f.Code, Msg: f.Msg, Hint: f.Hint}, f.Warning)
 	}
 }

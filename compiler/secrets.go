@@ -81,15 +81,15 @@ func findSecretInName(text string) string {
 		return "an API key"
 	}
 	for run := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '-' || r == '_' || r == '.' }) {
-		if len(run) >= 20 && mixed(run) {
+		if len(run) >= 20 && looksRandom(run) {
 			return "a secret rather than a name"
 		}
 	}
 	return ""
 }
 
-// mixed reports whether digits and letters alternate as in a random text.
-func mixed(run string) bool {
+// looksRandom reports whether digits and letters alternate as in a random text.
+func looksRandom(run string) bool {
 	changes := 0
 	for i := 1; i < len(run); i++ {
 		if digit(run[i]) != digit(run[i-1]) {

@@ -81,7 +81,7 @@ func (d scripts) binary(at string, b schema.Binary, pause int64) (profiles.Binar
 	}
 	out := profiles.Binary{Path: b.Path, Rule: d.rule(here), Interpreted: known.IsShell(b.Path),
 		ForceEnv: d.variables(at+".env", b.Env)}
-	out.Exception, out.Expires = d.excepted(at)
+	out.Exception, out.Expires = d.grantingException(at)
 	for i, p := range b.Helpers {
 		if here := fmt.Sprintf("%s.helpers[%d]", at, i); d.programPath(here, p,
 			"list a folder, which stands for the programs in it") {
@@ -164,7 +164,7 @@ func (d scripts) denied(at string, a *schema.Args, out *profiles.Binary) {
 		here := fmt.Sprintf("%s.deny[%d]", at, i)
 		if words, ok := d.ruleWords(here+".words", w.Words, out.Path); ok {
 			out.Deny = append(out.Deny, profiles.Pattern{Words: words, Text: w.Words,
-				Reason:  d.said(here+".because", w.Because),
+				Reason:  d.sentence(here+".because", w.Because),
 				Instead: d.instead(here+".instead", w.Instead), Rule: d.rule(here + ".words")})
 		}
 	}
@@ -189,7 +189,7 @@ func (d scripts) asks(at string, a *schema.Args, out *profiles.Binary, pause int
 		approval := d.wordsApproval(here+".approval", w.Approval, pause)
 		if ok {
 			out.Ask = append(out.Ask, profiles.AskRule{Approval: *approval,
-				Pattern: profiles.Pattern{Words: words, Text: w.Words, Reason: d.said(here+".because", w.Because),
+				Pattern: profiles.Pattern{Words: words, Text: w.Words, Reason: d.sentence(here+".because", w.Because),
 					Rule: d.rule(here + ".words")}})
 		}
 	}
@@ -202,7 +202,7 @@ func (d scripts) wordsApproval(at string, a *schema.WordsApproval, pause int64) 
 	}
 	out := approvals(d).approval(at, &schema.Approval{Required: true, From: a.From, Count: a.Count,
 		ExpiresAfter: a.ExpiresAfter}, pause)
-	if out.HoldMillis = approvals(d).hold(at+".hold", a.Hold, out.ExpiresMillis); out.HoldMillis == 0 {
+	if out.HoldMillis = approvals(d).holdTime(at+".hold", a.Hold, out.ExpiresMillis); out.HoldMillis == 0 {
 		out.HoldMillis = min(profiles.DefaultHoldMillis, out.ExpiresMillis)
 	}
 	return out
@@ -221,8 +221,8 @@ func (d scripts) ruleWords(at, text, program string) ([]string, bool) {
 
 func isFlag(word string) bool { return strings.HasPrefix(word, "-") }
 
-// said checks a sentence for a denial.
-func (d scripts) said(at, text string) string {
+// sentence checks a sentence for a denial.
+func (d scripts) sentence(at, text string) string {
 	if strings.ContainsFunc(strings.ReplaceAll(text, "\n", " "), schema.Unseen) {
 		d.report(at, codePattern, "write it again by hand", "contains an invisible character")
 	}
@@ -233,7 +233,7 @@ func (d scripts) instead(at, text string) []string {
 	if text == "" {
 		return nil
 	}
-	return []string{d.said(at, text)}
+	return []string{d.sentence(at, text)}
 }
 
 // variables compiles the variables that every script has, or that are forced on a program.
@@ -284,7 +284,7 @@ func (d scripts) pattern(at string, p schema.DenyPattern) (profiles.Pattern, boo
 		d.report(here, codePattern, "start with the command: rm -rf", "%q is not a command", clip(words[0]))
 		return profiles.Pattern{}, false
 	}
-	return profiles.Pattern{Words: words, Text: p.Pattern, Reason: d.said(at+".reason", p.Reason),
+	return profiles.Pattern{Words: words, Text: p.Pattern, Reason: d.sentence(at+".reason", p.Reason),
 		Instead: d.instead(at+".instead", p.Instead), Rule: d.rule(here)}, true
 }
 
@@ -310,12 +310,12 @@ func (d scripts) plainWords(at, text, hint string) ([]string, bool) {
 func (d scripts) programs(agent profiles.Agent) {
 	d.told.Agent, d.told.Compact = agent, d.policy.Compact
 	for _, f := range known.CheckPrograms(d.told) {
-		d.tell(f.Rule, schema.Diagnostic{Code: f.Code, Msg: f.Msg, Hint: f.Hint}, f.Warning, f.Related...)
+		d.reportAt(f.Rule, schema.Diagnostic{Code: f.Code, Msg: f.Msg, Hint: f.Hint}, f.Warning, f.Related...)
 	}
 }
 
-// tell adds a finding at a rule.
-func (d *document) tell(at profiles.Rule, f schema.Diagnostic, warning bool, related ...profiles.Rule) {
+// reportAt adds a finding at a rule.
+func (d *document) reportAt(at profiles.Rule, f schema.Diagnostic, warning bool, related ...profiles.Rule) {
 	if warning {
 		f.Severity = schema.Warning
 	}

@@ -17,12 +17,12 @@ import (
 // an impossible comparison ends the evaluation. In plain Rego such a value is undefined: it would make `not`
 // true and silently drop a list item, and the caller chooses which values are present.
 type checker struct {
-	declared map[ast.Var]bool // by some, every and :=
-	text     string
-	terms    int
-	products int
-	looks    bool // input was read
-	found    Findings
+	declared   map[ast.Var]bool // by some, every and :=
+	text       string
+	terms      int
+	products   int
+	readsInput bool // input was read
+	found      Findings
 }
 
 func (c *checker) add(at *ast.Location, code, hint, format string, args ...any) {
@@ -105,7 +105,7 @@ func (c *checker) statement(e *ast.Expr) bool {
 	}
 	switch t := e.Terms.(type) {
 	case *ast.Term:
-		e.Terms = c.truth(t)
+		e.Terms = c.requireBoolean(t)
 	case []*ast.Term:
 		if e.IsAssignment() {
 			return c.assignment(t)
@@ -114,7 +114,7 @@ func (c *checker) statement(e *ast.Expr) bool {
 		if !ok {
 			return false
 		}
-		if !tellsTruth(call[0].String()) {
+		if !returnsBoolean(call[0].String()) {
 			c.add(e.Location, codeType, "compare it with something", "%s is not true or false", named(call[0].String()))
 		}
 		e.Terms = []*ast.Term(call)
@@ -123,7 +123,7 @@ func (c *checker) statement(e *ast.Expr) bool {
 	case *ast.Every:
 		c.variable(t.Key)
 		c.variable(t.Value)
-		t.Domain = c.items(t.Domain)
+		t.Domain = c.requireIterable(t.Domain)
 		t.Body = c.body(t.Body)
 	case *ast.LogicalOr:
 		t.Lhs, t.Rhs = c.body(t.Lhs), c.body(t.Rhs)
@@ -164,7 +164,7 @@ func (c *checker) some(d *ast.SomeDecl) bool {
 			return false
 		}
 	}
-	call[last] = c.items(call[last])
+	call[last] = c.requireIterable(call[last])
 	return true
 }
 
@@ -185,13 +185,13 @@ func (c *checker) variable(t *ast.Term) bool {
 	return true
 }
 
-// items requires that the iterated value is a list or an object. Any other value would count as empty.
-func (c *checker) items(t *ast.Term) *ast.Term {
+// requireIterable requires that the iterated value is a list or an object. Any other value would count as empty.
+func (c *checker) requireIterable(t *ast.Term) *ast.Term {
 	return c.guarded(rego.Items, t, c.term(t))
 }
 
-// truth requires that a single value is true or false.
-func (c *checker) truth(t *ast.Term) *ast.Term {
+// requireBoolean requires that a single value is true or false.
+func (c *checker) requireBoolean(t *ast.Term) *ast.Term {
 	switch t.Value.(type) {
 	case ast.Boolean:
 		return t
@@ -199,7 +199,7 @@ func (c *checker) truth(t *ast.Term) *ast.Term {
 		return c.guarded(rego.Truth, t, c.term(t))
 	case ast.Call:
 		checked := c.term(t)
-		if call, ok := checked.Value.(ast.Call); ok && !tellsTruth(call[0].String()) {
+		if call, ok := checked.Value.(ast.Call); ok && !returnsBoolean(call[0].String()) {
 			c.add(t.Location, codeType, "compare it with something", "%s is not true or false", named(call[0].String()))
 		}
 		return checked
@@ -333,7 +333,7 @@ func (c *checker) inputName(t *ast.Term, r ast.Ref) bool {
 	if len(r) > 1 {
 		if name, ok := r[1].Value.(ast.String); ok && slices.Contains([]string{"args", "bridge", "agent"},
 			string(name)) {
-			c.looks = true
+			c.readsInput = true
 			return true
 		}
 		c.add(t.Location, codeName, "the arguments are at input.args", "input has no %s: it has args, bridge and agent",
@@ -360,12 +360,12 @@ func (c *checker) call(call ast.Call, at *ast.Location) (ast.Call, bool) {
 	for i, arg := range call[1:] {
 		switch v := arg.Value.(type) {
 		case *ast.ArrayComprehension:
-			if folds(name) {
+			if reducesToNumber(name) {
 				out[i+1] = c.comprehension(arg, v.Term, v.Body)
 				continue
 			}
 		case *ast.SetComprehension:
-			if folds(name) {
+			if reducesToNumber(name) {
 				out[i+1] = c.comprehension(arg, v.Term, v.Body)
 				continue
 			}

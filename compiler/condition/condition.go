@@ -82,7 +82,7 @@ func Compile(text string) (*Condition, error) {
 	c := &checker{declared: map[ast.Var]bool{}, text: text}
 	c.declare(body)
 	body = c.body(body)
-	if len(c.found) == 0 && !c.looks {
+	if len(c.found) == 0 && !c.readsInput {
 		c.add(nil, codeName, "leave `when` out to ask for every call", "the condition does not depend on the call")
 	}
 	if len(c.found) > 0 {

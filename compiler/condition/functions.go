@@ -27,11 +27,11 @@ func allowed(name string) bool {
 	return slices.Contains(Functions(), name) || slices.Contains(operators(), name)
 }
 
-// folds reports whether a function reduces a list to one number.
-func folds(name string) bool { return name == "count" || name == "sum" }
+// reducesToNumber reports whether a function reduces a list to one number.
+func reducesToNumber(name string) bool { return name == "count" || name == "sum" }
 
-// tellsTruth reports whether a function returns a boolean.
-func tellsTruth(name string) bool {
+// returnsBoolean reports whether a function returns a boolean.
+func returnsBoolean(name string) bool {
 	switch name {
 	case "equal", "neq", "gt", "gte", "lt", "lte", "internal.member_2", "internal.member_3", "contains", "endswith",
 		"startswith",

@@ -21,7 +21,7 @@ func (c *checker) binaryExamples(i int) {
 		}
 		called := cmd.Words[0].Text
 		if named := path.Base(called) == path.Base(b.Path); !named || strings.Contains(called, "/") &&
-			merged(called) != merged(b.Path) {
+			usrMergedPath(called) != usrMergedPath(b.Path) {
 			c.report(codeExample, e.Rule, "begin with "+clip(path.Base(b.Path)), "%q is no command of %s", clip(e.Text),
 				clip(b.Path))
 			return profiles.Decision{}, false

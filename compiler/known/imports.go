@@ -91,7 +91,7 @@ func (c *importChecker) name(r profiles.ImportRule) {
 	if c.Compact {
 		return // it may be a JavaScript name
 	}
-	if javascript(top) {
+	if isJavaScriptName(top) {
 		c.warn(codeUnknown, r.Rule, "imports of JavaScript belong in executors.js.imports",
 			"%s is a module of JavaScript", top)
 		return
@@ -104,7 +104,7 @@ func (c *importChecker) name(r profiles.ImportRule) {
 			return
 		}
 	}
-	if known(top) {
+	if isKnownPackage(top) {
 		return
 	}
 	if i := spelling.Of(top, public(standard), spelling.Effort{Names: 1000, Letters: 100_000}); i >= 0 && len(top) > 3 {
@@ -145,7 +145,7 @@ func (c *importChecker) agentOnly(im *profiles.Imports) {
 	c.warn(codeAgentOnly, first, "what "+list+" lists is denied to libraries too, and some do not load then: pandas "+
 		"needs ctypes, asyncio needs socket",
 		"%s %s denied to the program only: libraries that need %s still load %s, and the kernel ring limits what "+
-			"they reach", some(names), is, it, it)
+			"they reach", joinSome(names), is, it, it)
 }
 
 // any warns of "*" if it includes modules that reach outside.
@@ -163,7 +163,7 @@ func (c *importChecker) any(im *profiles.Imports) {
 	if len(open) > 0 {
 		c.warn(CodeAny, *im.Any, "deny modules that the program does not need; without an allow list, only modules "+
 			"that reach nothing outside are granted",
-			"also allows %s: only the kernel ring limits what they reach", some(open))
+			"also allows %s: only the kernel ring limits what they reach", joinSome(open))
 	}
 }
 
@@ -263,8 +263,8 @@ func namesOf(rules []profiles.ImportRule) []string {
 	return out
 }
 
-// some joins the first few names.
-func some(names []string) string {
+// joinSome joins the first few names.
+func joinSome(names []string) string {
 	const most = 5
 	if len(names) > most {
 		names = append(slices.Clone(names[:most]), fmt.Sprintf("%d more", len(names)-most))

@@ -38,7 +38,7 @@ func kindOf(p string) kind {
 	case slices.Contains([]string{"sh", "bash", "rbash", "dash", "ash", "zsh", "ksh", "ksh93", "rksh", "mksh", "lksh",
 		"oksh", "pdksh", "yash", "posh", "fish", "csh", "tcsh", "pwsh", "nu", "elvish", "xonsh", "osh"}, name):
 		return shell
-	case slices.Contains([]string{"busybox", "toybox", "busybox.static", "coreutils", "ld.so"}, name) || loader(name):
+	case slices.Contains([]string{"busybox", "toybox", "busybox.static", "coreutils", "ld.so"}, name) || isLoader(name):
 		return many
 	case slices.Contains([]string{"sudo", "sudoedit", "doas", "su", "runuser", "pkexec", "chroot", "unshare", "nsenter",
 		"setpriv", "capsh", "newgrp", "sg", "systemd-run", "at", "batch", "crontab"}, name):
@@ -48,15 +48,15 @@ func kindOf(p string) kind {
 		"ts", "catchsegv", "numactl", "prlimit", "setarch", "linux64", "linux32", "fakeroot", "dbus-run-session",
 		"xvfb-run", "daemonize", "start-stop-daemon"}, name):
 		return launcher
-	case interprets(name) || interprets(stem(name)):
+	case interprets(name) || interprets(withoutVersion(name)):
 		return interpreter
 	default:
 		return plain
 	}
 }
 
-// loader reports whether a name is that of a dynamic loader, which starts any readable program.
-func loader(name string) bool {
+// isLoader reports whether a name is that of a dynamic loader, which starts any readable program.
+func isLoader(name string) bool {
 	for _, prefix := range []string{"ld-linux", "ld-musl", "ld64.so", "ld-2.", "ld-uClibc"} {
 		if strings.HasPrefix(name, prefix) {
 			return true
@@ -65,8 +65,8 @@ func loader(name string) bool {
 	return name == "ld.so.1"
 }
 
-// stem returns a name without its version: python3.12, node20, pip3.
-func stem(name string) string {
+// withoutVersion returns a name without its version: python3.12, node20, pip3.
+func withoutVersion(name string) string {
 	return strings.TrimRight(strings.TrimRight(name, "0123456789."), "-.")
 }
 
@@ -94,8 +94,8 @@ func interprets(name string) bool {
 	}
 }
 
-// everything reports whether a folder holds all programs of a host.
-func everything(p string) bool {
+// isProgramFolder reports whether a folder holds all programs of a host.
+func isProgramFolder(p string) bool {
 	return slices.Contains([]string{"/", "/bin", "/sbin", "/lib", "/lib64", "/usr", "/usr/bin", "/usr/sbin", "/usr/lib",
 		"/usr/lib64", "/usr/libexec", "/usr/local", "/usr/local/bin",
 		"/usr/local/sbin", "/usr/local/lib", "/opt", "/home", "/root", "/etc", "/var", "/run", "/nix", "/nix/store",

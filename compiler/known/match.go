@@ -34,9 +34,9 @@ func readAll(name string, list []profiles.Pattern) []rule {
 // covers reports whether a rule matches every command that another rule of the same program matches.
 func (r rule) covers(other rule) bool { return other.command.Denies(r.pattern) == argv.Yes }
 
-// coverer returns a rule of the list that covers another one and precedes it or matches more. at is the
+// coveringRule returns a rule of the list that covers another one and precedes it or matches more. at is the
 // position of the other rule in the list, or -1.
-func coverer(list []rule, what rule, at int) *rule {
+func coveringRule(list []rule, what rule, at int) *rule {
 	for i := range list[:min(len(list), maxCompared)] {
 		r := &list[i]
 		if i == at || !r.covers(what) {

@@ -40,8 +40,8 @@ func distribution(name string) (module, of string) {
 	}
 }
 
-// javascript reports whether a name is a JavaScript module and not a known Python package.
-func javascript(name string) bool {
+// isJavaScriptName reports whether a name is a JavaScript module and not a known Python package.
+func isJavaScriptName(name string) bool {
 	switch name {
 	case "fs", "child_process", "worker_threads", "async_hooks", "perf_hooks", "lodash", "axios", "express", "react",
 		"zod", "commander":
@@ -51,9 +51,9 @@ func javascript(name string) bool {
 	}
 }
 
-// known reports whether a name is a widely used package, so that it is not taken for a misspelt standard
+// isKnownPackage reports whether a name is a widely used package, so that it is not taken for a misspelt standard
 // library module.
-func known(name string) bool {
+func isKnownPackage(name string) bool {
 	switch name {
 	case "attr", "attrs", "boto3", "bs4", "cffi", "click", "cv2", "dateutil", "django", "dotenv", "fastapi", "flask",
 		"gensim", "google", "h5py",

@@ -163,7 +163,7 @@ func (c *checker) program(i int) {
 	kind := kindOf(b.Path)
 	switch {
 	case kind == many:
-		f := c.report(CodeMany, b.Rule, "list the programs that are needed themselves; "+c.known("lists it anyway"),
+		f := c.report(CodeMany, b.Rule, "list the programs that are needed themselves; "+c.ackHint("lists it anyway"),
 			"%s can be any program, and the kernel ring cannot tell which", clip(name))
 		f.Warning = told.Acknowledged || c.Compact // the compact form cannot acknowledge
 		if told.Acknowledged {
@@ -171,7 +171,7 @@ func (c *checker) program(i int) {
 		}
 	case told.Acknowledged:
 	case kind == shell:
-		c.warn(codeShell, b.Rule, c.known("accepts this"),
+		c.warn(codeShell, b.Rule, c.ackHint("accepts this"),
 			"%s is never started: ringd interprets its scripts by these same rules, as bash does", clip(name))
 	case kind == interpreter:
 		c.interpreter(b)
@@ -187,8 +187,8 @@ func (c *checker) program(i int) {
 	c.helpers(b, told.Acknowledged)
 }
 
-// known explains how an author acknowledges a program. The compact form has no way.
-func (c *checker) known(what string) string {
+// ackHint explains how an author acknowledges a program. The compact form has no way.
+func (c *checker) ackHint(what string) string {
 	if c.Compact {
 		return "in the full form acknowledge: true " + what
 	}
@@ -202,14 +202,14 @@ const unseen = "%s can start programs that the command rules do not see; only th
 func (c *checker) interpreter(b *profiles.Binary) {
 	msg := fmt.Sprintf(unseen, clip(path.Base(b.Path)))
 	if len(c.past) > 0 {
-		msg += " (" + affected(c.past[0], len(c.past)) + ")"
+		msg += " (" + affectedRules(c.past[0], len(c.past)) + ")"
 	}
-	f := c.warn(codeInterpreter, b.Rule, "keep files and network narrow; "+c.known("accepts this"), "%s", msg)
+	f := c.warn(codeInterpreter, b.Rule, "keep files and network narrow; "+c.ackHint("accepts this"), "%s", msg)
 	f.Related = c.past[:min(len(c.past), 1)] // the one that the message names
 }
 
-// affected describes the n command rules that do not apply to the started programs; r is the first.
-func affected(r profiles.Rule, n int) string {
+// affectedRules describes the n command rules that do not apply to the started programs; r is the first.
+func affectedRules(r profiles.Rule, n int) string {
 	if n == 1 {
 		return fmt.Sprintf("1 rule affected, on line %d", r.Line)
 	}
@@ -245,7 +245,7 @@ func (c *checker) helpers(b *profiles.Binary, acknowledged bool) {
 		case k == shell || k == many:
 			c.report(codeHelper, h.Rule, "leave it out: the program that starts it could run every listed program",
 				"%s as a helper runs commands that no rule sees", name)
-		case everything(h.Path):
+		case isProgramFolder(h.Path):
 			c.report(codeHelper, h.Rule, "name the programs, or a folder that holds only programs of this one",
 				"%s holds the programs of the whole host", clip(h.Path))
 		case h.Path == b.Path:
@@ -285,7 +285,7 @@ func (c *checker) duplicates() {
 		}
 		other := c.shell.Binaries[j]
 		hint := fmt.Sprintf("a script reaches this one by its whole path alone: %s", clip(b.Path))
-		if merged(b.Path) == merged(other.Path) {
+		if usrMergedPath(b.Path) == usrMergedPath(other.Path) {
 			hint = "leave one of them out"
 		}
 		f := c.warn(codeDuplicate, b.Rule, hint, "%s on line %d is called %s too, and comes first", clip(other.Path),
@@ -305,8 +305,8 @@ func restricted(b *profiles.Binary) bool {
 		b.SafeConfig
 }
 
-// merged returns the path on a host where /bin and /sbin are links into /usr.
-func merged(p string) string {
+// usrMergedPath returns the path on a host where /bin and /sbin are links into /usr.
+func usrMergedPath(p string) string {
 	for _, dir := range []string{"/bin/", "/sbin/"} {
 		if strings.HasPrefix(p, dir) {
 			return "/usr" + p

@@ -26,8 +26,8 @@ func (c *checker) denied() {
 		case keyword(name):
 			c.warn(codeNever, p.Rule, "name the command", "%s is part of the language of scripts, and no command", name)
 		case c.unknownFlag(name, p.words, p.Rule):
-		case c.shadowed(p, coverer(c.patterns[name], p, seen[name]-1)):
-		case !c.Compact && !c.reached(name):
+		case c.shadowed(p, coveringRule(c.patterns[name], p, seen[name]-1)):
+		case !c.Compact && !c.canRun(name):
 			c.warn(codeRedundant, p.Rule, "it may stay as a note; a program that is not listed is refused anyway",
 				"%s is not listed, so the pattern has no effect", clip(name))
 		}
@@ -44,8 +44,8 @@ func (c *checker) shadowed(p rule, by *rule) bool {
 	return true
 }
 
-// reached reports whether a script can run the command at all: a listed program, or a builtin of the shell.
-func (c *checker) reached(name string) bool {
+// canRun reports whether a script can run the command at all: a listed program, or a builtin of the shell.
+func (c *checker) canRun(name string) bool {
 	_, builtin := c.decider.Builtin(name)
 	return builtin || c.names[name] || c.kinds[many] > 0
 }
@@ -70,16 +70,16 @@ func (c *checker) rules(i int) {
 	for j, p := range denies {
 		switch {
 		case c.unknownFlag(name, p.words, p.Rule):
-		case c.shadowed(p, coverer(denies, p, j)), c.shadowed(p, coverer(patterns, p, -1)):
+		case c.shadowed(p, coveringRule(denies, p, j)), c.shadowed(p, coveringRule(patterns, p, -1)):
 		case whole && !granted(b, p.words):
 			c.warn(codeUnreachable, p.Rule, "leave it out, or list the sub-command",
 				"%q is refused anyway: subcommands does not list it", clip(p.Text))
 		}
 	}
 	refused := func(p rule) bool {
-		by := coverer(denies, p, -1)
+		by := coveringRule(denies, p, -1)
 		if by == nil {
-			by = coverer(patterns, p, -1)
+			by = coveringRule(patterns, p, -1)
 		}
 		if by != nil {
 			c.warn(codeUnreachable, p.Rule, "a denial wins: leave one of them out", "%q on line %d refuses all of it",
@@ -88,7 +88,7 @@ func (c *checker) rules(i int) {
 		return by != nil
 	}
 	for j, p := range allows {
-		by := coverer(allows, p, j)
+		by := coveringRule(allows, p, j)
 		switch {
 		case refused(p):
 		case b.MaxArgs > 0 && int64(len(p.words)) > b.MaxArgs:
@@ -104,7 +104,7 @@ func (c *checker) rules(i int) {
 		asks[j] = read(name, &b.Ask[j].Pattern, 0)
 	}
 	for j, p := range asks {
-		by := coverer(asks[:j], p, -1)
+		by := coveringRule(asks[:j], p, -1)
 		switch {
 		case c.unknownFlag(name, p.words, p.Rule):
 		case refused(p):
@@ -145,9 +145,9 @@ func (c *checker) force(b *profiles.Binary, at profiles.Rule, name string, denie
 		return
 	}
 	forced := read(name, &profiles.Pattern{Words: b.ForceArgs}, 0)
-	by := coverer(denies, forced, -1)
+	by := coveringRule(denies, forced, -1)
 	if by == nil {
-		by = coverer(c.patterns[name], forced, -1)
+		by = coveringRule(c.patterns[name], forced, -1)
 	}
 	if by != nil {
 		c.report(codeForce, at, "leave the words out of args.force, or the denial", "%q on line %d refuses these words",

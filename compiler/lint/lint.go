@@ -101,13 +101,13 @@ func (c *check) metadata(p *schema.Policy) {
 			"%s is one person", p.Metadata.Owner)
 	}
 	if p.Metadata.ReviewBy != "" {
-		c.ends(p, "metadata.reviewBy", p.Metadata.ReviewBy, codeReview, codeReview,
+		c.checkDate(p, "metadata.reviewBy", p.Metadata.ReviewBy, codeReview, codeReview,
 			"review the policy, and set the day of the next review", "the time until the review")
 	}
 }
 
-// ends reports a date that has passed or soon will.
-func (c *check) ends(p *schema.Policy, path, date, past, soon, hint, what string) {
+// checkDate reports a date that has passed or soon will.
+func (c *check) checkDate(p *schema.Policy, path, date, past, soon, hint, what string) {
 	day, ok := layers.ExceptionEnd(date)
 	if c.cfg.Now.IsZero() || !ok { // the compiler rejects invalid dates
 		return
@@ -170,8 +170,8 @@ func (c *check) patterns(p *schema.Policy) {
 	}
 }
 
-// broad returns folders that no program needs completely, with the reason.
-func broad(write bool) map[string]string {
+// broadFolders returns folders that no program needs completely, with the reason.
+func broadFolders(write bool) map[string]string {
 	out := map[string]string{
 		"/": "every file of the host", "/etc": "the configuration of the host", "/home": "the files of every user",
 		"/root": "the files of the administrator",
@@ -198,7 +198,7 @@ func (c *check) files(p *schema.Policy) {
 			if clean == "" {
 				clean = "/"
 			}
-			if why, ok := broad(name == "write")[clean]; ok {
+			if why, ok := broadFolders(name == "write")[clean]; ok {
 				c.report(p, fmt.Sprintf("spec.filesystem.%s[%d]", name, i), codeBroadFile,
 					"name the folder that the program works in", "", "%s of %s: that is %s", name, entry, why)
 			}
@@ -219,7 +219,7 @@ func (c *check) bridges(p *schema.Policy) {
 
 func (c *check) exceptions(p *schema.Policy) {
 	for i, e := range p.Spec.Exceptions {
-		c.ends(p, fmt.Sprintf("spec.exceptions[%d].expires", i), e.Expires, codeExpired, codeExpiring,
+		c.checkDate(p, fmt.Sprintf("spec.exceptions[%d].expires", i), e.Expires, codeExpired, codeExpiring,
 			"renew it with its approver, or remove it together with the grants that need it", e.ID)
 	}
 }

@@ -28,12 +28,12 @@ func (c *check) network(p *schema.Policy) {
 			c.report(p, here+".host", codeAnyPort, "name the ports: ports: [443]", "", "%s is every port of the host",
 				e.Host)
 		}
-		if len(e.Methods) == 0 && port != "*" && readable(e, port) {
+		if len(e.Methods) == 0 && port != "*" && isPlainHTTP(e, port) {
 			c.report(p, here, codeAnyMethod, "methods: [GET, HEAD] if nothing has to be sent", "",
 				"requests to %s can be read, and every method is allowed", e.Host)
 		}
 		if e.Expires != "" {
-			c.ends(p, here+".expires", e.Expires, codeExpired, codeExpiring,
+			c.checkDate(p, here+".expires", e.Expires, codeExpired, codeExpiring,
 				"remove the entry, or renew it with a reason", e.Host)
 		}
 	}
@@ -44,7 +44,7 @@ func (c *check) network(p *schema.Policy) {
 				"gateway %s allows every method, with the host's credential", g.Name)
 		}
 		if g.Expires != "" {
-			c.ends(p, here+".expires", g.Expires, codeExpired, codeExpiring,
+			c.checkDate(p, here+".expires", g.Expires, codeExpired, codeExpiring,
 				"remove the gateway, or renew it with a reason", "gateway "+g.Name)
 		}
 	}
@@ -58,9 +58,9 @@ func split(text string) (host, port string) {
 	return text, ""
 }
 
-// readable reports whether an entry is only for port 80, which carries plain HTTP. Other ports may carry any
+// isPlainHTTP reports whether an entry is only for port 80, which carries plain HTTP. Other ports may carry any
 // protocol.
-func readable(e schema.Egress, port string) bool {
+func isPlainHTTP(e schema.Egress, port string) bool {
 	if port != "" {
 		return port == "80"
 	}

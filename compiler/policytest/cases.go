@@ -133,7 +133,7 @@ func Decode(src schema.Source) (File, schema.Diagnostics) {
 	}
 	r.head(&out, &d)
 	for i := range d.Cases {
-		out.Cases = append(out.Cases, r.one(fmt.Sprintf("cases[%d]", i), &d.Cases[i]))
+		out.Cases = append(out.Cases, r.readCase(fmt.Sprintf("cases[%d]", i), &d.Cases[i]))
 	}
 	if r.found = r.found.Sort(); r.found.Refused() {
 		return File{}, r.found
@@ -194,8 +194,8 @@ func percent(text string) int {
 	return n
 }
 
-// one reads a case.
-func (r *reading) one(path string, w *written) Case {
+// readCase reads a case.
+func (r *reading) readCase(path string, w *written) Case {
 	c := Case{Name: w.Name, Agents: w.Agents, Rule: w.Rule, Code: w.Code, Exception: w.Exception,
 		Pos: r.pos(path + ".name"), At: r.pos(path + ".expect"), Call: 1}
 	if err := c.Expect.UnmarshalText([]byte(w.Expect)); err != nil { // the definition has checked it

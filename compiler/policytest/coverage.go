@@ -35,15 +35,15 @@ func (c *Coverage) add(r profiles.Rule, denies bool) {
 	if r == (profiles.Rule{}) {
 		return
 	}
-	r = plain(r)
+	r = positionOnly(r)
 	if _, ok := c.lines[r]; ok {
 		return
 	}
 	c.lines[r] = &Line{Rule: r, Denies: denies}
 }
 
-// plain returns a rule with only its position.
-func plain(r profiles.Rule) profiles.Rule {
+// positionOnly returns a rule with only its position.
+func positionOnly(r profiles.Rule) profiles.Rule {
 	r.Layer = ""
 	return r
 }
@@ -140,7 +140,7 @@ func (c *Coverage) Mark(got profiles.Decision) {
 	if rule == nil {
 		return
 	}
-	if l, ok := c.lines[plain(*rule)]; ok && l.Denies == (verdict == profiles.Deny) {
+	if l, ok := c.lines[positionOnly(*rule)]; ok && l.Denies == (verdict == profiles.Deny) {
 		l.Covered = true
 	}
 }
@@ -148,7 +148,7 @@ func (c *Coverage) Mark(got profiles.Decision) {
 // Use records grants that an action used, in addition to the one that its decision names.
 func (c *Coverage) Use(rules []profiles.Rule) {
 	for _, r := range rules {
-		if l, ok := c.lines[plain(r)]; ok && !l.Denies {
+		if l, ok := c.lines[positionOnly(r)]; ok && !l.Denies {
 			l.Covered = true
 		}
 	}
