@@ -331,8 +331,8 @@ func (c *checker) unknown(child *node, s *Shape, present map[string]bool, p *pla
 		hint = fmt.Sprintf("did you mean %q?", meant)
 	case nearest(name, s.FieldNames()) != "":
 		hint = fmt.Sprintf("%q is already set", nearest(name, s.FieldNames()))
-	case belongs(name, s) != "":
-		hint = fmt.Sprintf("it is a field of %s: indent it further", belongs(name, s))
+	case fieldContaining(name, s) != "":
+		hint = fmt.Sprintf("it is a field of %s: indent it further", fieldContaining(name, s))
 	case len(s.Fields) > 0:
 		hint = "known here: " + strings.Join(s.FieldNames(), ", ")
 	}
@@ -341,8 +341,8 @@ func (c *checker) unknown(child *node, s *Shape, present map[string]bool, p *pla
 	return meant
 }
 
-// belongs returns the field whose object has a field of this name, or "".
-func belongs(name string, s *Shape) string {
+// fieldContaining returns the field whose object has a field of this name, or "".
+func fieldContaining(name string, s *Shape) string {
 	for _, f := range s.Fields {
 		if f.Shape.Kind == Object && f.Shape.Field(name) != nil {
 			return f.Name
@@ -424,7 +424,7 @@ func (c *checker) text(n *node, s *Shape, p *place) {
 	case !s.Matches(n.text) || s.Name != "" && unquoted(n.text) != n.text || s.Name == "#Host" &&
 		strings.ContainsAny(n.text, `^$\\()|+`):
 		fix, hint := c.remedy(n.text, s)
-		if says := cmp.Or(s.Says, "must not be in curly quotes"); private(n.text, s) {
+		if says := cmp.Or(s.Says, "must not be in curly quotes"); mayBeSecret(n.text, s) {
 			c.report(n.at, CodeSchema, hint, p, "%s", says)
 		} else {
 			c.report(n.at, CodeSchema, hint, p, "%q %s", clip(n.text), says)

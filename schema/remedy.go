@@ -61,13 +61,13 @@ func (c *checker) remedy(text string, s *Shape) (fix, hint string) {
 		fix = module(word)
 	}
 	if fix == "" || fix == text || !s.Matches(fix) {
-		return "", usual(s)
+		return "", generalHint(s)
 	}
 	return fix, "write " + shown(fix)
 }
 
-// usual returns the general hint for a text whose meaning is unknown.
-func usual(s *Shape) string {
+// generalHint returns the general hint for a text whose meaning is unknown.
+func generalHint(s *Shape) string {
 	return map[string]string{
 		"#Date":       `write the day as "2026-12-31": year, month, day`,
 		"#Digest":     "ringd vet --probe prints the digest of an environment; leave the field out to pin nothing",
@@ -88,8 +88,8 @@ func usual(s *Shape) string {
 	}[s.Name]
 }
 
-// private reports whether a text may hold a secret, since findings are stored and shown to others.
-func private(text string, s *Shape) bool {
+// mayBeSecret reports whether a text may hold a secret, since findings are stored and shown to others.
+func mayBeSecret(text string, s *Shape) bool {
 	return s.Name == "#Credential" || (s.Name == "#Upstream" || s.Name == "#Host") && strings.ContainsAny(text, "@?")
 }
 

@@ -239,7 +239,7 @@ func (d *draft) withhold() {
 			if b.Args != nil && b.Args.Subcommands == nil && b.Args.Ask == nil {
 				b.Args = nil
 			}
-			d.bounded(b)
+			d.denyRedirectingOptions(b)
 		}
 	}
 	if n := d.policy.Spec.Network; n != nil && d.noNet {
@@ -269,13 +269,13 @@ func (d *draft) withhold() {
 	f.Write = slices.DeleteFunc(f.Write, denied)
 }
 
-// bounded denies options of a program that would direct its sub-commands elsewhere.
-func (d *draft) bounded(b *schema.Binary) {
+// denyRedirectingOptions denies options of a program that would direct its sub-commands elsewhere.
+func (d *draft) denyRedirectingOptions(b *schema.Binary) {
 	if b.Args == nil || b.Args.Subcommands == nil {
 		return
 	}
 	name := path.Base(b.Path)
-	if flags := before(name, b.Args.Subcommands); flags != nil {
+	if flags := optionsBefore(name, b.Args.Subcommands); flags != nil {
 		b.Args.DenyFlags = flags
 		d.line("("+name+")", strings.Join(flags, " "), Stricter,
 			"options that change the target are refused everywhere; the settings refuse them only in front of a "+
@@ -291,7 +291,7 @@ func (d *draft) environment(at string, vars map[string]string) {
 			d.line(here, "", Left, "no program is granted that would see it")
 			continue
 		}
-		if why := d.unset(name, vars[name]); why != "" {
+		if why := d.cannotSet(name, vars[name]); why != "" {
 			d.line(here, "", Left, why)
 			continue
 		}
@@ -304,12 +304,12 @@ func (d *draft) environment(at string, vars map[string]string) {
 	}
 }
 
-// unset returns the reason why a policy cannot set a variable, or "".
-func (d *draft) unset(name, value string) string {
+// cannotSet returns the reason why a policy cannot set a variable, or "".
+func (d *draft) cannotSet(name, value string) string {
 	switch {
 	case !variable(name):
 		return "no name of a variable"
-	case own(name):
+	case setByRingd(name):
 		return "ringd sets it itself, for every program"
 	case len(value) > maxValue || strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return "it is too long for a policy, or contains an invisible character"
@@ -332,7 +332,7 @@ func (d *draft) host(at, entry string, deny bool) {
 	}
 	if why := badHost(text); why != "" {
 		if deny {
-			d.noHosts(at, entry, why)
+			d.removeHosts(at, entry, why)
 			return
 		}
 		d.line(at, entry, Left, why)
@@ -348,8 +348,8 @@ func (d *draft) host(at, entry string, deny bool) {
 	d.line(at, entry, Exact, "")
 }
 
-// noHosts removes every host, including later ones, for a denial without an equivalent.
-func (d *draft) noHosts(at, entry, why string) {
+// removeHosts removes every host, including later ones, for a denial without an equivalent.
+func (d *draft) removeHosts(at, entry, why string) {
 	d.noNet = true
 	d.line(at, entry, Stricter, why+"; the network is off instead")
 }

@@ -50,7 +50,7 @@ func (d *draft) claude(text []byte) error {
 	default:
 		d.line("permissions.defaultMode", mode, Left, "ringd runs only what is granted")
 	}
-	d.rest(perms, "permissions", "not part of a policy")
+	d.reportRest(perms, "permissions", "not part of a policy")
 	env, err := part[map[string]string](all, "env", "env")
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (d *draft) claude(text []byte) error {
 	if err := d.claudeSandbox(all); err != nil {
 		return err
 	}
-	d.rest(all, "", "not part of a policy")
+	d.reportRest(all, "", "not part of a policy")
 	return nil
 }
 
@@ -144,9 +144,9 @@ func (d *draft) claudeRule(at, list, rule string) {
 			d.host(at, strings.ToLower(host), true)
 			return
 		}
-		d.harness(at, list, rule)
+		d.reportHarnessTool(at, list, rule)
 	default:
-		d.harness(at, list, rule)
+		d.reportHarnessTool(at, list, rule)
 	}
 }
 
@@ -190,7 +190,7 @@ func (d *draft) claudeHooks(all map[string]json.RawMessage) error {
 // withoutTools grants nothing that certain built-in tools would do.
 func (d *draft) withoutTools(at, value, why string, named func(tool string) bool) {
 	if named("Bash") {
-		d.bar()
+		d.removePrograms()
 	}
 	reads := named("Read")
 	writes := reads || slices.ContainsFunc([]string{"Edit", "Write", "MultiEdit", "NotebookEdit"}, named)
@@ -198,8 +198,8 @@ func (d *draft) withoutTools(at, value, why string, named func(tool string) bool
 	d.line(at, value, Stricter, why)
 }
 
-// harness reports a rule about a tool of the harness that is not a program.
-func (d *draft) harness(at, list, rule string) {
+// reportHarnessTool reports a rule about a tool of the harness that is not a program.
+func (d *draft) reportHarnessTool(at, list, rule string) {
 	if list == "deny" {
 		d.line(at, rule, Exact, "a tool of the harness: there is no bridge for it")
 		return
@@ -244,7 +244,7 @@ func (d *draft) claudeFile(at, list, rule, spec string, writes bool) {
 func (d *draft) grantPath(at, value, p string, writes bool) {
 	out, why := folder(p, workspace)
 	if why == "" {
-		why = ungranted(out)
+		why = cannotGrant(out)
 	}
 	if why != "" {
 		d.line(at, value, Left, why)
@@ -273,13 +273,13 @@ func (d *draft) claudeBash(at, list, rule, spec string) {
 	case spec == "" || spec == "*":
 		if list == "deny" {
 			d.line(at, rule, Exact, "no program is granted")
-			d.bar()
+			d.removePrograms()
 			return
 		}
 		if list == "ask" {
 			d.line(at, rule, Stricter, "the settings ask about every command, and ringd can ask only about "+
 				"sub-commands of a program: no program is granted")
-			d.bar()
+			d.removePrograms()
 			return
 		}
 		d.line(at, rule, Left, "it starts any program; list programs in spec.executors.shell.binaries")
@@ -289,7 +289,7 @@ func (d *draft) claudeBash(at, list, rule, spec string) {
 			return
 		}
 		d.line(at, rule, Stricter, "a pattern over a command's text, which no rule can express: no program is granted")
-		d.bar()
+		d.removePrograms()
 	case list == "deny":
 		d.denyCommand(at, rule, words, open)
 	case d.barred():
@@ -320,8 +320,8 @@ func askable(words string) bool {
 	return len(list) > 1 && !slices.ContainsFunc(list[1:], func(w string) bool { return strings.HasPrefix(w, "-") })
 }
 
-// bar removes every program, including later ones.
-func (d *draft) bar() {
+// removePrograms removes every program, including later ones.
+func (d *draft) removePrograms() {
 	d.policy.Spec.Executors.Allowed = []string{}
 	d.policy.Spec.Executors.Shell = nil
 }
@@ -369,10 +369,10 @@ func (d *draft) grantCommand(at, list, rule string, words []string) {
 	d.line(at, rule, Exact, "")
 }
 
-// before lists options that a program accepts before its sub-commands and that select another place than the
+// optionsBefore lists options that a program accepts before its sub-commands and that select another place than the
 // working folder. Settings that begin with a sub-command do not allow them. The policy denies them at every
 // position.
-func before(program string, subs []string) []string {
+func optionsBefore(program string, subs []string) []string {
 	has := func(is func(sub string) bool) bool { return slices.ContainsFunc(subs, is) }
 	switch program {
 	case "git":

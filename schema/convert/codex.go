@@ -114,7 +114,7 @@ func (d *draft) codexWrites(s codexSettings) {
 		d.line(fmt.Sprintf("sandbox_workspace_write.writable_roots[%d]", i), root, Left, why)
 	}
 	if !s.Write.NoTmp {
-		d.line("sandbox_workspace_write.exclude_slash_tmp", "false", Stricter, ungranted("/tmp"))
+		d.line("sandbox_workspace_write.exclude_slash_tmp", "false", Stricter, cannotGrant("/tmp"))
 	}
 	if !s.Write.NoVar {
 		d.line("sandbox_workspace_write.exclude_tmpdir_env_var", strings.ToLower(fmt.Sprint(s.Write.NoVar)), Left,

@@ -26,7 +26,7 @@ func (d *draft) srt(text []byte) error {
 	d.constructs(true)
 	d.line("(programs)", "", Left, "srt starts whatever its command names; list programs in "+
 		"spec.executors.shell.binaries")
-	d.rest(all, "", "not part of a policy")
+	d.reportRest(all, "", "not part of a policy")
 	return nil
 }
 
@@ -57,11 +57,11 @@ func (d *draft) srtFiles(from map[string]json.RawMessage, at string) error {
 	for i, p := range lists["allowWrite"] {
 		here := fmt.Sprintf("%s.allowWrite[%d]", at, i)
 		path, why := folder(p, workspace)
-		if why == "" && guarded(path) {
+		if why == "" && readOnlyInSrt(path) {
 			why = keeps + "; grant the folders that have none of them"
 		}
 		if why == "" {
-			why = ungranted(path)
+			why = cannotGrant(path)
 		}
 		if why != "" {
 			d.line(here, p, Left, why)
@@ -73,7 +73,7 @@ func (d *draft) srtFiles(from map[string]json.RawMessage, at string) error {
 	for i, p := range lists["denyWrite"] {
 		d.denyPath(fmt.Sprintf("%s.denyWrite[%d]", at, i), p, p, false, true)
 	}
-	d.rest(fs, at, "not part of a policy")
+	d.reportRest(fs, at, "not part of a policy")
 	return nil
 }
 
@@ -81,9 +81,9 @@ const keeps = "of the working folder srt keeps .git/hooks, .git/config, .vscode,
 	"of shells read-only, " +
 	"also in the folders below it, and a policy has no read-only part of a folder that may be written"
 
-// guarded reports whether srt always keeps a part of a path read-only: in the working folder and everywhere
+// readOnlyInSrt reports whether srt always keeps a part of a path read-only: in the working folder and everywhere
 // below it, and where the path is such a name or below one.
-func guarded(p string) bool {
+func readOnlyInSrt(p string) bool {
 	names := []string{".git", ".vscode", ".idea", ".claude", ".gitconfig", ".gitmodules", ".bashrc", ".bash_profile",
 		".zshrc", ".zprofile", ".profile",
 		".ripgreprc", ".mcp.json"}
@@ -109,7 +109,7 @@ func (d *draft) srtCredentials(from map[string]json.RawMessage, at string) error
 	for i, f := range files {
 		d.denyPath(fmt.Sprintf("%s.files[%d]", at, i), f.Path, f.Path, true, true)
 	}
-	d.rest(c, at, "a guest gets no variables of the host")
+	d.reportRest(c, at, "a guest gets no variables of the host")
 	return nil
 }
 
@@ -156,7 +156,8 @@ func (d *draft) srtNetwork(from map[string]json.RawMessage, at string) error {
 		case "allowUnixSockets", "allowAllUnixSockets", "allowLocalBinding", "allowMachLookup", "allowAppleEvents":
 			d.line(join(at, name), "", Left, "guests cannot reach sockets of the host")
 		case "httpProxyPort", "socksProxyPort", "mitmProxy":
-			d.noHosts(join(at, name), "", "its own proxy decides which hosts are reached, by rules that are not known")
+			d.removeHosts(join(at, name), "",
+				"its own proxy decides which hosts are reached, by rules that are not known")
 		default:
 			d.line(join(at, name), "", NoPolicy, "not part of a policy")
 		}

@@ -28,8 +28,8 @@ func jsModule(name string) bool { return jsName.MatchString(name) && !strings.Co
 
 func variable(name string) bool { return variableName.MatchString(name) }
 
-// own reports whether ringd itself sets a variable for every program, whatever the policy contains.
-func own(name string) bool {
+// setByRingd reports whether ringd itself sets a variable for every program, whatever the policy contains.
+func setByRingd(name string) bool {
 	return slices.Contains([]string{"PATH", "HOME", "PWD", "OLDPWD", "SHELL", "TMPDIR"}, name)
 }
 
@@ -75,8 +75,8 @@ func folder(p, relative string) (out, why string) {
 	return out, ""
 }
 
-// ungranted returns the reason why no host grants a path, or "".
-func ungranted(p string) string {
+// cannotGrant returns the reason why no host grants a path, or "".
+func cannotGrant(p string) string {
 	switch p {
 	case "/":
 		return "it is every file, including those of the kernel, which no host grants; name the folders that are needed"
@@ -129,8 +129,8 @@ func kind(v any) string {
 	}
 }
 
-// rest reports the settings that were not converted.
-func (d *draft) rest(from map[string]json.RawMessage, at, why string) {
+// reportRest reports the settings that were not converted.
+func (d *draft) reportRest(from map[string]json.RawMessage, at, why string) {
 	for _, name := range sortedKeys(from) {
 		d.line(join(at, name), "", NoPolicy, why)
 	}

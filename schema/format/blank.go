@@ -64,16 +64,16 @@ func (b *blanks) walk(before, after *yaml.Node) {
 
 // keep records a blank line before a node that had one.
 func (b *blanks) keep(was, is *yaml.Node) {
-	if at := top(b.was, was.Line-1); at < 1 || !blank(b.was[at-1]) {
+	if at := firstCommentAbove(b.was, was.Line-1); at < 1 || !blank(b.was[at-1]) {
 		return
 	}
-	if at := top(b.is, is.Line-1); at > 0 && !blank(b.is[at-1]) {
+	if at := firstCommentAbove(b.is, is.Line-1); at > 0 && !blank(b.is[at-1]) {
 		b.above = append(b.above, at)
 	}
 }
 
-// top returns the first of the comment lines directly above a line, or -1.
-func top(lines []string, at int) int {
+// firstCommentAbove returns the first of the comment lines directly above a line, or -1.
+func firstCommentAbove(lines []string, at int) int {
 	if at < 0 || at >= len(lines) {
 		return -1
 	}

@@ -46,7 +46,7 @@ func node(v reflect.Value) (*yaml.Node, error) {
 		}
 		return node(v.Elem())
 	case reflect.String:
-		return text(v.String()), nil
+		return textNode(v.String()), nil
 	case reflect.Bool:
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v.Bool())}, nil
 	case reflect.Int, reflect.Int64:
@@ -100,7 +100,7 @@ func required(t reflect.Type) bool {
 }
 
 func put(to *yaml.Node, name string, value *yaml.Node) {
-	to.Content = append(to.Content, text(name), value)
+	to.Content = append(to.Content, textNode(name), value)
 }
 
 func list(v reflect.Value) (*yaml.Node, error) {
@@ -164,20 +164,20 @@ func flowStyle(n *yaml.Node) *yaml.Node {
 // plain matches text that every YAML reader reads as text.
 var plain = regexp.MustCompile(`^[A-Za-z$/~_][A-Za-z0-9$/_.-]*( [A-Za-z0-9$/_.-]+)*$`)
 
-// text quotes words that YAML 1.1 reads as another value, such as off or no. Several lines become a block.
-func text(s string) *yaml.Node {
+// textNode quotes words that YAML 1.1 reads as another value, such as off or no. Several lines become a block.
+func textNode(s string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 	switch {
 	case strings.Contains(s, "\n"):
 		n.Style = yaml.LiteralStyle
-	case !plain.MatchString(s) || hazard(s):
+	case !plain.MatchString(s) || isMisreadWord(s):
 		n.Style = yaml.DoubleQuotedStyle
 	}
 	return n
 }
 
-// hazard reports words that YAML 1.1 or 1.2 reads as a bool or null.
-func hazard(s string) bool {
+// isMisreadWord reports words that YAML 1.1 or 1.2 reads as a bool or null.
+func isMisreadWord(s string) bool {
 	switch strings.ToLower(s) {
 	case "y", "n", "yes", "no", "on", "off", "true", "false", "null", "~":
 		return true

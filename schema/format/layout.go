@@ -110,7 +110,7 @@ func formatOnce(src schema.Source) ([]byte, schema.Diagnostics, error) {
 		return nil, nil, err
 	}
 	arrange(doc.Content[0], form)
-	lead(&doc, before.Content[0])
+	keepLeadingComments(&doc, before.Content[0])
 	out, err := encode(&doc)
 	if err != nil {
 		return nil, nil, fmt.Errorf("write %s: %w", src.Name, err)
@@ -135,9 +135,9 @@ func check(text, out []byte, before *yaml.Node) (*yaml.Node, error) {
 		return nil, fmt.Errorf("%w: %w", ErrChanged, err)
 	}
 	switch {
-	case !same(before.Content[0], after.Content[0]):
+	case !equalValues(before.Content[0], after.Content[0]):
 		return nil, ErrChanged
-	case !slices.Equal(comments(before), comments(&after)), !kept(text, out):
+	case !slices.Equal(comments(before), comments(&after)), !keepsComments(text, out):
 		return nil, fmt.Errorf("%w: a comment would be lost; put it on a line of its own", ErrChanged)
 	}
 	return &after, nil
@@ -186,7 +186,7 @@ func arrange(n *yaml.Node, s *schema.Shape) {
 			quote(n.Content[i])
 			arrange(n.Content[i+1], fieldOf(s, n.Content[i].Value))
 		}
-		order(n, s)
+		sortFields(n, s)
 		flow(n)
 	case yaml.DocumentNode, yaml.AliasNode:
 	}
@@ -209,9 +209,9 @@ func fieldOf(s *schema.Shape, name string) *schema.Shape {
 	return s.Item // item of a map; nil: unknown field
 }
 
-// order sorts the fields of an object in the order of the language. Unknown ones come last, in their order.
+// sortFields sorts the fields of an object in the order of the language. Unknown ones come last, in their order.
 // The names of a map stay in the author's order.
-func order(n *yaml.Node, s *schema.Shape) {
+func sortFields(n *yaml.Node, s *schema.Shape) {
 	if s == nil || len(s.Fields) == 0 {
 		return
 	}
@@ -276,8 +276,8 @@ func flow(n *yaml.Node) {
 	}
 }
 
-// lead keeps the comments above the first field at the top.
-func lead(doc, before *yaml.Node) {
+// keepLeadingComments keeps the comments above the first field at the top.
+func keepLeadingComments(doc, before *yaml.Node) {
 	root := doc.Content[0]
 	if before.Kind != yaml.MappingNode || len(before.Content) == 0 || root.Content[0].Value == before.Content[0].Value {
 		return
@@ -306,9 +306,9 @@ func comments(n *yaml.Node) (out []string) {
 	return out
 }
 
-// kept reports whether the other text contains every comment line as often. The parser cannot write comments
+// keepsComments reports whether the other text contains every comment line as often. The parser cannot write comments
 // that it has not seen.
-func kept(text, out []byte) bool {
+func keepsComments(text, out []byte) bool {
 	lines := map[string]int{}
 	for line := range strings.SplitSeq(string(text), "\n") {
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "#") {
@@ -323,9 +323,9 @@ func kept(text, out []byte) bool {
 	return true
 }
 
-// same reports whether two values are equal for package schema: the order of fields and the quotes of texts
+// equalValues reports whether two values are equal for package schema: the order of fields and the quotes of texts
 // do not matter.
-func same(a, b *yaml.Node) bool {
+func equalValues(a, b *yaml.Node) bool {
 	if a.Kind == yaml.AliasNode && b.Kind == yaml.AliasNode {
 		return a.Value == b.Value
 	}
@@ -336,14 +336,14 @@ func same(a, b *yaml.Node) bool {
 	case yaml.ScalarNode:
 		return a.Value == b.Value && kindOf(a) == kindOf(b)
 	case yaml.SequenceNode:
-		return slices.EqualFunc(a.Content, b.Content, same)
+		return slices.EqualFunc(a.Content, b.Content, equalValues)
 	case yaml.MappingNode:
 		values := map[string]*yaml.Node{}
 		for i := 0; i+1 < len(b.Content); i += 2 {
 			values[b.Content[i].Value] = b.Content[i+1]
 		}
 		for i := 0; i+1 < len(a.Content); i += 2 {
-			if other, ok := values[a.Content[i].Value]; !ok || !same(a.Content[i+1], other) {
+			if other, ok := values[a.Content[i].Value]; !ok || !equalValues(a.Content[i+1], other) {
 				return false
 			}
 		}
