@@ -86,9 +86,9 @@ func (c Connection) Hello(h clienthello.Hello, err error, now time.Time) Connect
 
 // Request decides one request that was read on the connection. The limits of the rule that grants the request
 // apply to the Connection it returns. The next request of the connection is again decided from c.
-func (c Connection) Request(method, path string, says egress.Saying, now time.Time) Connection {
+func (c Connection) Request(method, path string, overrides egress.Overrides, now time.Time) Connection {
 	return c.step(func(p connectionPolicy) (egress.Decision, int) {
-		return p.egress.Request(method, path, says, now), 1
+		return p.egress.Request(method, path, overrides, now), 1
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 //	d = d.Addresses(answers, now)          // after the one lookup, before there is a socket
 //	r := d.Dialable(address, now)          // for each socket, just before it connects
 //	d = d.Hello(hello, err, now)           // on port 443, before a byte is forwarded
-//	d = d.Request(method, path, says, now) // for each request that is read, before it is forwarded
+//	d = d.Request(method, path, overrides, now) // for each request that is read, before it is forwarded
 //
 // A step returns a new Decision and does not change its receiver: each request of a
 // connection is decided from the Decision of the connection. A step on a denied Decision
@@ -77,11 +77,11 @@ func (d Decision) Hello(h clienthello.Hello, err error, now time.Time) Decision 
 
 // Request decides one request that was read on the connection. The entry that grants the request comes first
 // in Match.
-func (d Decision) Request(method, path string, says Saying, now time.Time) Decision {
+func (d Decision) Request(method, path string, overrides Overrides, now time.Time) Decision {
 	if !d.granted {
 		return d
 	}
-	return d.next(d.list.request(d.target, d.match, method, path, says, now))
+	return d.next(d.list.request(d.target, d.match, method, path, overrides, now))
 }
 
 // next returns the Decision after a step: m covers the connection now, or r denies it.

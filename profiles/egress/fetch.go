@@ -41,7 +41,7 @@ func (t *trial) fetch() Decision {
 
 // hop decides one request of a fetch.
 func (t *trial) hop(u URL) Decision {
-	d := t.list.Decide(u.Dest, t.now).Request(FetchMethod(t.Method), u.Path, t.says("?"+u.Query), t.now)
+	d := t.list.Decide(u.Dest, t.now).Request(FetchMethod(t.Method), u.Path, t.overrides("?"+u.Query), t.now)
 	if d.Allowed() && u.Scheme == "http" && Inspected(u.Dest) {
 		return denied(refusal(NotTLS, "on port 443 there is TLS, and http: has none"))
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// normalFieldName appends the name in the form that FieldSays compares: only letters and digits, in lower case.
+// normalFieldName appends the name in the form that FieldOverride compares: only letters and digits, in lower case.
 // Frameworks read X-HTTP-Method, x_http_method and xHttpMethod as one name.
 func normalFieldName(dst []byte, name string) []byte {
 	for i := range min(len(name), maxFieldName) {
@@ -21,32 +21,32 @@ func normalFieldName(dst []byte, name string) []byte {
 	return dst
 }
 
-// FieldSays returns what a field changes for servers that believe it.
-func FieldSays(text string) Say {
+// FieldOverride returns what a field changes for servers that believe it.
+func FieldOverride(text string) Override {
 	var buf [maxFieldName]byte
 	name := normalFieldName(buf[:0], text)
 	switch string(name) {
 	case "accept", "acceptencoding", "acceptlanguage", "authorization", "connection", "contentlength", "contenttype",
 		"cookie",
 		"host", "traceparent", "useragent", "xrequestid": // the most frequent fields, checked first
-		return saysNothing
+		return overridesNothing
 	case "secfetchuser": // set by browsers when the user clicked
-		return saysNothing
+		return overridesNothing
 	}
 	switch {
-	case saysMethod(name):
-		return SaysMethod
-	case saysPath(name):
-		return SaysPath
-	case saysCaller(name):
-		return SaysCaller
+	case isMethodField(name):
+		return OverridesMethod
+	case isPathField(name):
+		return OverridesPath
+	case isCallerField(name):
+		return OverridesCaller
 	default:
-		return saysNothing
+		return overridesNothing
 	}
 }
 
-// saysMethod reports whether a field or parameter overrides the method.
-func saysMethod(name []byte) bool {
+// isMethodField reports whether a field or parameter overrides the method.
+func isMethodField(name []byte) bool {
 	switch {
 	case has(name, "httpmethod"), has(name, "httpverb"):
 		return true
@@ -61,8 +61,8 @@ func saysMethod(name []byte) bool {
 		"xproxymethod", "xrealmethod", "xeffectivemethod")
 }
 
-// saysPath reports whether a field names another path, resource or host.
-func saysPath(name []byte) bool {
+// isPathField reports whether a field names another path, resource or host.
+func isPathField(name []byte) bool {
 	switch {
 	case has(name, "override"), has(name, "copysource"), has(name, "renamesource"), ends(name, "scriptname"):
 		return true
@@ -82,8 +82,8 @@ func saysPath(name []byte) bool {
 	return false
 }
 
-// saysCaller reports whether a field names the client's identity or address.
-func saysCaller(name []byte) bool {
+// isCallerField reports whether a field names the client's identity or address.
+func isCallerField(name []byte) bool {
 	bare := bytes.TrimPrefix(name, []byte("x"))
 	switch {
 	case has(name, "impersonat"), has(name, "onbehalfof"), has(name, "jwtclaim"), has(name, "jwtassertion"):

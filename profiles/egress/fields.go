@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Say is what a field of a request can change in its meaning, in addition to the first line.
-type Say string
+// Override is what a field of a request can change in its meaning, in addition to the first line.
+type Override string
 
 // What a field changes. A server that believes such a field performs another request than the one that was
 // decided on.
 const (
-	saysNothing Say = ""
-	SaysMethod  Say = "method"
-	SaysPath    Say = "path"   // or another resource, or another host
-	SaysCaller  Say = "caller" // the client's identity or address
-	SaysFields  Say = "fields" // the parameter carries fields of any meaning
+	overridesNothing Override = ""
+	OverridesMethod  Override = "method"
+	OverridesPath    Override = "path"   // or another resource, or another host
+	OverridesCaller  Override = "caller" // the client's identity or address
+	OverridesFields  Override = "fields" // the parameter carries fields of any meaning
 )
 
 // maxFieldName is the longest name that is compared. No known name is longer.
@@ -82,40 +82,40 @@ func FieldPasses(name string) bool {
 		"sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol", "sec-websocket-extensions":
 		return true
 	}
-	return (strings.HasPrefix(name, "accept-") || strings.HasPrefix(name, "content-")) && FieldSays(name) == saysNothing
+	return (strings.HasPrefix(name, "accept-") || strings.HasPrefix(name, "content-")) && FieldOverride(name) == overridesNothing
 }
 
 // FieldOfGateway returns the reason why a policy cannot let a gateway forward a client's field, or "" if it
 // can. bounded is true if the gateway lists methods or paths.
 func FieldOfGateway(name string, bounded bool) string {
-	says := FieldSays(name)
+	override := FieldOverride(name)
 	switch {
 	case fieldFrames(name):
 		return "it frames a message, which the host does"
 	case clientCredential(name):
 		return "it is a credential, which the host adds"
-	case bounded && (says == SaysMethod || says == SaysPath):
-		return "it says another " + string(says) + " than the one that is granted"
+	case bounded && (override == OverridesMethod || override == OverridesPath):
+		return "it says another " + string(override) + " than the one that is granted"
 	default:
 		return ""
 	}
 }
 
-// A Saying lists the names of a request that may change its meaning, in addition to its first line: names of
+// Overrides lists the names of a request that may change its meaning, in addition to its first line: names of
 // fields, and names of query parameters with a leading question mark. The entries that cover the request
-// decide which of them matter. The zero Saying is empty.
-type Saying string
+// decide which of them matter. The zero Overrides is empty.
+type Overrides string
 
 // Field returns s with a field added.
-func (s Saying) Field(name string) Saying {
-	if FieldSays(name) == saysNothing {
+func (s Overrides) Field(name string) Overrides {
+	if FieldOverride(name) == overridesNothing {
 		return s
 	}
 	return s.with(FieldName(name))
 }
 
 // Query returns s with the parameters of a query added. The leading question mark is optional.
-func (s Saying) Query(query string) Saying {
+func (s Overrides) Query(query string) Overrides {
 	for query = strings.TrimPrefix(query, "?"); query != ""; {
 		var one string
 		if i := strings.IndexAny(query, "&;"); i >= 0 {
@@ -125,7 +125,7 @@ func (s Saying) Query(query string) Saying {
 		}
 		name, _, _ := strings.Cut(one, "=")
 		name = lenientParameterName(name)
-		if parameterSays(name) != saysNothing {
+		if parameterOverride(name) != overridesNothing {
 			s = s.with("?" + parameterName(name))
 		}
 	}
@@ -157,11 +157,11 @@ func lenientParameterName(escaped string) string {
 	return string(first)
 }
 
-func (s Saying) with(name string) Saying {
+func (s Overrides) with(name string) Overrides {
 	if s == "" {
-		return Saying(name)
+		return Overrides(name)
 	}
-	return s + " " + Saying(name)
+	return s + " " + Overrides(name)
 }
 
 // methodParameter is the parameter from which Rails, Symfony, Laravel and others read the method. They also
@@ -178,21 +178,21 @@ func parameterName(name string) string {
 	return strings.Trim(FieldName(name), "-")
 }
 
-// parameterSays is FieldSays for a query parameter. It knows methods, fields in the value, and parameters by
+// parameterOverride is FieldOverride for a query parameter. It knows methods, fields in the value, and parameters by
 // which clients identify themselves.
-func parameterSays(name string) Say {
+func parameterOverride(name string) Override {
 	name = parameterName(name)
 	var buf [maxFieldName]byte
 	plain := normalFieldName(buf[:0], name)
 	switch {
-	case name == methodParameter, saysMethod(plain):
-		return SaysMethod
+	case name == methodParameter, isMethodField(plain):
+		return OverridesMethod
 	case carriesFields(plain):
-		return SaysFields
+		return OverridesFields
 	case parameterCredential(plain):
-		return SaysCaller
+		return OverridesCaller
 	default:
-		return saysNothing
+		return overridesNothing
 	}
 }
 
@@ -206,7 +206,7 @@ func parameterCredential(plain []byte) bool {
 
 // refuse denies a request to a virtual host, or under an entry that lists methods or paths, because of a name
 // in s. listed are the fields that the policy allows.
-func (s Saying) refuse(bounded, virtual bool, listed []string) *Refusal {
+func (s Overrides) refuse(bounded, virtual bool, listed []string) *Refusal {
 	for name := range strings.FieldsSeq(string(s)) {
 		if parameter, ok := strings.CutPrefix(name, "?"); ok {
 			if r := refuseParameter(parameter, bounded, virtual); r != nil {
@@ -214,29 +214,29 @@ func (s Saying) refuse(bounded, virtual bool, listed []string) *Refusal {
 			}
 			continue
 		}
-		says := FieldSays(name)
-		if !bounded || virtual && says == SaysCaller && slices.Contains(listed, name) {
+		override := FieldOverride(name)
+		if !bounded || virtual && override == OverridesCaller && slices.Contains(listed, name) {
 			continue
 		}
 		return refusal(Field, "the field %s says another %s, and the entry grants methods or paths by name",
-			quoted(name), string(says))
+			quoted(name), string(override))
 	}
 	return nil
 }
 
 // refuseParameter is refuse for one parameter.
 func refuseParameter(name string, bounded, virtual bool) *Refusal {
-	switch says := parameterSays(name); {
-	case says == SaysMethod && bounded:
+	switch override := parameterOverride(name); {
+	case override == OverridesMethod && bounded:
 		return refusal(Field, "the parameter %s of the query says another method, and the entry grants methods or "+
 			"paths by name", quoted(name))
-	case says == SaysFields && bounded:
+	case override == OverridesFields && bounded:
 		return refusal(Field, "the parameter %s of the query carries fields, and the entry grants methods or paths "+
 			"by name", quoted(name))
-	case says == SaysFields && virtual:
+	case override == OverridesFields && virtual:
 		return refusal(Field, "the parameter %s of the query carries fields, and the gateway sends the credential of "+
 			"the host alone", quoted(name))
-	case says == SaysCaller && virtual:
+	case override == OverridesCaller && virtual:
 		return refusal(Field, "the parameter %s of the query is a credential, and the gateway sends that of the host "+
 			"alone", quoted(name))
 	default:

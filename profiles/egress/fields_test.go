@@ -14,9 +14,9 @@ import (
 // saidRow is a line of testdata/attacks/http/fields.jsonl: a field, or a query, and what
 // it says to servers that believe it.
 type saidRow struct {
-	Name  string     `json:"name"`
-	Query *string    `json:"query"`
-	Says  egress.Say `json:"says"`
+	Name  string          `json:"name"`
+	Query *string         `json:"query"`
+	Says  egress.Override `json:"says"`
 }
 
 func saidRows(t *testing.T) (rows []saidRow) {
@@ -50,7 +50,7 @@ func TestFieldsThatSayAnotherRequest(t *testing.T) {
 		{Name: "open"}, {Name: "method", Methods: []string{"POST"}}, {Name: "path", Paths: []string{"/v1"}},
 		{Name: "lists", Methods: []string{"POST"}, Headers: []string{"x-forwarded-for", "x-http-method-override"}},
 	})
-	refused := func(host string, says egress.Saying) egress.Code {
+	refused := func(host string, says egress.Overrides) egress.Code {
 		r := l.Decide(dest(t, host+":80"), time.Time{}).Request("POST", "/v1", says, time.Time{}).Refusal()
 		if r == nil {
 			return ""
@@ -58,14 +58,14 @@ func TestFieldsThatSayAnotherRequest(t *testing.T) {
 		return r.Code
 	}
 	for _, row := range saidRows(t) {
-		var says egress.Saying
+		var says egress.Overrides
 		credential, carries := false, false
 		if row.Query != nil {
 			says = says.Query("?" + *row.Query)
-			credential, carries = row.Says == egress.SaysCaller, row.Says == egress.SaysFields
+			credential, carries = row.Says == egress.OverridesCaller, row.Says == egress.OverridesFields
 		} else {
 			says = says.Field("Accept").Field(row.Name).Field("Content-Type")
-			if got := egress.FieldSays(row.Name); got != row.Says {
+			if got := egress.FieldOverride(row.Name); got != row.Says {
 				t.Errorf("%s says %q, want %q", row.Name, got, row.Says)
 			}
 		}
@@ -124,7 +124,7 @@ func TestFieldPasses(t *testing.T) {
 func FuzzSaying(f *testing.F) {
 	f.Add("X-HTTP-Method-Override", "a=b&_method=x;access_token[]=%zz")
 	f.Fuzz(func(t *testing.T, name, query string) {
-		if says := egress.Saying("").Field(name).Query(query); strings.ContainsFunc(
+		if says := egress.Overrides("").Field(name).Query(query); strings.ContainsFunc(
 			string(says), func(r rune) bool { return r < ' ' || r > '~' }) {
 			t.Errorf("%q %q says %q", name, query, says)
 		}
@@ -136,7 +136,7 @@ func BenchmarkSaying(b *testing.B) {
 		"X-Stainless-Retry-Count", "X-Request-Id", "Traceparent"}
 	b.ReportAllocs()
 	for b.Loop() {
-		var s egress.Saying
+		var s egress.Overrides
 		for _, n := range names {
 			s = s.Field(n)
 		}

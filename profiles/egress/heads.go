@@ -21,8 +21,8 @@ func ParseTunnel(req *httphead.Request) (Dest, *Refusal) {
 	return d, nil
 }
 
-// SayingOf lists the fields and parameters of a request that may change its meaning.
-func SayingOf(req *httphead.Request) (s Saying) {
+// OverridesOf lists the fields and parameters of a request that may change its meaning.
+func OverridesOf(req *httphead.Request) (s Overrides) {
 	for f := range req.Fields() {
 		s = s.Field(string(f.Name))
 	}

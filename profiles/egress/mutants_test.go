@@ -215,7 +215,7 @@ func mutants() []mutant {
 		dst`},
 		{"fieldmeaning.go", `"consumer", "anonymousconsumer"`, `"anonymousconsumer"`},
 		{"fieldmeaning.go", `"url", "uri", "path",`, `"uri",`},
-		{"fields.go", `case says == SaysFields && virtual:`, `case false:`},
+		{"fields.go", `case override == OverridesFields && virtual:`, `case false:`},
 		{"fields.go", `case carriesFields(plain):`, `case false:`},
 	}
 }

@@ -15,7 +15,7 @@ import (
 // The query of the path is ignored. If paths are listed, the path is decoded once, and a path that two
 // servers could read differently is denied. If methods or paths are listed, a request whose fields or
 // parameters change its meaning is denied.
-func (l *List) request(d Dest, m Match, method, path string, says Saying, now time.Time) (Match, *Refusal) {
+func (l *List) request(d Dest, m Match, method, path string, overrides Overrides, now time.Time) (Match, *Refusal) {
 	if l == nil || m.Virtual == 0 && len(m.Entries) == 0 {
 		return Match{}, refusal(NotGranted, "nothing covers the target")
 	}
@@ -28,7 +28,7 @@ func (l *List) request(d Dest, m Match, method, path string, says Saying, now ti
 		if m.Virtual > len(l.virtual) {
 			return Match{}, refusal(NotGranted, "nothing covers the target")
 		}
-		if r := l.virtual[m.Virtual-1].request(d, method, path, says, now); r != nil {
+		if r := l.virtual[m.Virtual-1].request(d, method, path, overrides, now); r != nil {
 			r.Virtual = m.Virtual
 			return Match{}, r
 		}
@@ -44,7 +44,7 @@ func (l *List) request(d Dest, m Match, method, path string, says Saying, now ti
 		e := &l.allow[i]
 		r := granted(d, e.Methods, e.Paths, e.Expires, method, path, now)
 		if r == nil {
-			r = says.refuse(true, false, nil)
+			r = overrides.refuse(true, false, nil)
 		}
 		if r == nil {
 			return m.withFirst(at), nil
@@ -77,7 +77,7 @@ func Unsent(method string) bool {
 }
 
 // request decides one request to a virtual host, whose path is appended to that of its upstream.
-func (v *Virtual) request(d Dest, method, path string, says Saying, now time.Time) *Refusal {
+func (v *Virtual) request(d Dest, method, path string, overrides Overrides, now time.Time) *Refusal {
 	if r := granted(d, v.Methods, v.Paths, v.Expires, method, path, now); r != nil {
 		return r
 	}
@@ -85,7 +85,7 @@ func (v *Virtual) request(d Dest, method, path string, says Saying, now time.Tim
 		return refusal(Path, "the path could be read in two ways: it has an empty or dot segment, or an escape that "+
 			"a gateway does not pass on")
 	}
-	return says.refuse(len(v.Methods)+len(v.Paths) > 0, true, v.Headers)
+	return overrides.refuse(len(v.Methods)+len(v.Paths) > 0, true, v.Headers)
 }
 
 // Joins reports whether every server reads a path, as sent and without its query, as being below the prefix

@@ -112,7 +112,7 @@ func (t *trial) inside(d Decision, first []byte) Decision {
 		if path == "" {
 			path = "/"
 		}
-		return d.Request(method, path, t.says(path), t.now)
+		return d.Request(method, path, t.overrides(path), t.now)
 	case len(first) == 0 && t.TLS == "":
 		return d
 	}
@@ -126,11 +126,11 @@ func (t *trial) inside(d Decision, first []byte) Decision {
 	if r := SameHost(d.Target(), string(req.Host), 80); r != nil {
 		return denied(r)
 	}
-	return d.Request(string(req.Method), string(req.Path), SayingOf(&req), t.now)
+	return d.Request(string(req.Method), string(req.Path), OverridesOf(&req), t.now)
 }
 
-// says is SayingOf for a request that is described field by field.
-func (t *trial) says(path string) (s Saying) {
+// overrides is OverridesOf for a request that is described field by field.
+func (t *trial) overrides(path string) (s Overrides) {
 	for _, h := range t.Headers {
 		s = s.Field(h[0])
 	}
@@ -167,7 +167,7 @@ func (t *trial) http() Decision {
 	if Inspected(target) {
 		return d.Hello(clienthello.Hello{}, clienthello.ErrNotTLS, t.now)
 	}
-	return t.address(d.Request(string(req.Method), path, SayingOf(&req), t.now))
+	return t.address(d.Request(string(req.Method), path, OverridesOf(&req), t.now))
 }
 
 // absolute builds the request to a plain proxy.

@@ -52,7 +52,7 @@ func (g *Guest) admit(spec dialSpec, cancel context.CancelFunc) (*conn, error) {
 	c := &conn{guest: g, id: e.count.Add(1), listener: spec.listener, began: e.cfg.Now(), client: spec.client,
 		cancel: cancel, served: true}
 	c.request = request{dest: spec.dest, via: spec.via, reads: spec.reads, method: spec.method, path: spec.path,
-		says: spec.says}
+		overrides: spec.overrides}
 	refuse := func(d profiles.Decision) error {
 		return g.journal.refuse(Event{Listener: spec.listener, Dest: spec.dest, Method: spec.method, Path: spec.path,
 			Decision: d})

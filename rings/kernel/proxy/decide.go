@@ -36,17 +36,17 @@ func (d deciders) connect(to egress.Dest, now time.Time) profiles.Connection {
 
 // request is everything about a connection that a policy must allow.
 type request struct {
-	dest   egress.Dest
-	via    *upstream  // for a virtual host
-	pinned netip.Addr // set once it is dialed
-	reads  bool       // its requests are read
-	method string     // of the request in flight; empty: none
-	path   string
-	says   egress.Saying
-	hello  bool // the first bytes were a ClientHello, with:
-	sni    string
-	named  bool
-	ech    bool
+	dest      egress.Dest
+	via       *upstream  // for a virtual host
+	pinned    netip.Addr // set once it is dialed
+	reads     bool       // its requests are read
+	method    string     // of the request in flight; empty: none
+	path      string
+	overrides egress.Overrides
+	hello     bool // the first bytes were a ClientHello, with:
+	sni       string
+	named     bool
+	ech       bool
 }
 
 // decide decides a request in the order of the connection's life, up to its current state. It makes no
@@ -61,7 +61,7 @@ func (d deciders) decide(q request, own func(netip.AddrPort) bool, now time.Time
 		c = q.via.unchanged(c)
 	}
 	if q.method != "" {
-		c = c.Request(q.method, q.path, q.says, now)
+		c = c.Request(q.method, q.path, q.overrides, now)
 	}
 	if q.pinned.IsValid() {
 		c = q.decidePinned(c, own, now)

@@ -29,13 +29,13 @@ type dialSpec struct {
 	reads    bool     // requests are read
 	// mayRead means that the caller handles errReads, which says that the requests to the target must be
 	// read. Nothing is recorded in that case.
-	mayRead bool
-	method  string // of the first request
-	path    string // of the first request
-	says    egress.Saying
-	via     *upstream // for a virtual host
-	spent   bool      // its rule has already been charged
-	secret  string    // name of its credential
+	mayRead   bool
+	method    string // of the first request
+	path      string // of the first request
+	overrides egress.Overrides
+	via       *upstream // for a virtual host
+	spent     bool      // its rule has already been charged
+	secret    string    // name of its credential
 }
 
 // dial opens a connection. It decides, resolves the name once, guards the addresses, records the decision and

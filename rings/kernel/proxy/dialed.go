@@ -30,7 +30,7 @@ func (g *Guest) Dial(ctx context.Context, listener string, d egress.Dest) (*Conn
 // calls Use for each further request.
 func (g *Guest) DialRequest(ctx context.Context, q httpproxy.Request) (*Conn, error) {
 	return g.open(ctx, dialSpec{listener: q.Listener, dest: q.Dest, reads: true, method: q.Method, path: q.Path,
-		says: q.Says})
+		overrides: q.Overrides})
 }
 
 func (g *Guest) open(ctx context.Context, spec dialSpec) (*Conn, error) {
@@ -45,7 +45,7 @@ func (g *Guest) open(ctx context.Context, spec dialSpec) (*Conn, error) {
 // returns false if the connection was cut, or if the request counts against other limits than the connection.
 func (c *Conn) Use(q httpproxy.Request) bool {
 	c.mu.Lock()
-	c.request.method, c.request.path, c.request.says = q.Method, q.Path, q.Says
+	c.request.method, c.request.path, c.request.overrides = q.Method, q.Path, q.Overrides
 	good := !c.over
 	c.mu.Unlock()
 	return good && (q.Method == "" || c.counted())

@@ -198,9 +198,9 @@ func (e *Egress) RoundTrip(ctx context.Context, g *Guest, q *http.Request) (*htt
 	if asked.Path == "" {
 		asked.Path = "/"
 	}
-	asked.Says = asked.Says.Query(q.URL.RawQuery)
+	asked.Overrides = asked.Overrides.Query(q.URL.RawQuery)
 	for name := range q.Header {
-		asked.Says = asked.Says.Field(name)
+		asked.Overrides = asked.Overrides.Field(name)
 	}
 	r := reader{guest: g}
 	if why != nil {

@@ -60,7 +60,7 @@ func (r reader) Ask(q httpproxy.Request) (httpproxy.Grant, error) { return r.gue
 func (g *Guest) ask(q httpproxy.Request, plain bool) (httpproxy.Grant, error) {
 	d, now := g.deciders(), g.egress.cfg.Now()
 	ev := Event{Generation: d.generation, Listener: q.Listener, Dest: q.Dest, Method: q.Method, Path: q.Path}
-	c := d.connect(q.Dest, now).Request(q.Method, q.Path, q.Says, now)
+	c := d.connect(q.Dest, now).Request(q.Method, q.Path, q.Overrides, now)
 	if plain && egress.Inspected(q.Dest) {
 		c = c.Hello(clienthello.Hello{}, clienthello.ErrNotTLS, now)
 	}
@@ -109,7 +109,7 @@ func (r reader) refuse(q httpproxy.Request, d profiles.Decision) profiles.Decisi
 // Dial opens a connection for a request that Ask has allowed.
 func (r reader) Dial(ctx context.Context, q httpproxy.Request, client net.Conn) (httpproxy.Conn, error) {
 	spec := dialSpec{listener: q.Listener, dest: q.Dest, client: client, reads: true, spent: true}
-	spec.method, spec.path, spec.says = q.Method, q.Path, q.Says
+	spec.method, spec.path, spec.overrides = q.Method, q.Path, q.Overrides
 	c, err := r.guest.dial(ctx, spec)
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (r *readConn) Begin(q httpproxy.Request, client net.Conn) bool {
 	c.mu.Lock()
 	good := !c.over && c.request.dest == q.Dest
 	if good {
-		c.client, c.request.method, c.request.path, c.request.says = client, q.Method, q.Path, q.Says
+		c.client, c.request.method, c.request.path, c.request.overrides = client, q.Method, q.Path, q.Overrides
 	}
 	c.mu.Unlock()
 	return good && c.counted()
@@ -143,7 +143,7 @@ func (r *readConn) End() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.over { // the cut records a request that was in flight
-		c.client, c.request.method, c.request.path, c.request.says = nil, "", "", ""
+		c.client, c.request.method, c.request.path, c.request.overrides = nil, "", "", ""
 	}
 }
 

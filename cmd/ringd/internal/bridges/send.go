@@ -68,9 +68,9 @@ func (r *run) refuse(u dest.URL, q *asking, code dest.Code, why string) error {
 // of is a request as it is decided.
 func of(u dest.URL, q *asking) httpproxy.Request {
 	asked := httpproxy.Request{Listener: proxy.ListenerFetch, Dest: u.Dest, Method: q.method, Path: u.Path}
-	asked.Says = asked.Says.Query(u.Query)
+	asked.Overrides = asked.Overrides.Query(u.Query)
 	for name := range q.header {
-		asked.Says = asked.Says.Field(name)
+		asked.Overrides = asked.Overrides.Field(name)
 	}
 	return asked
 }

@@ -38,11 +38,11 @@ type Config struct {
 
 // Request is one request as it is decided and recorded.
 type Request struct {
-	Listener string
-	Dest     egress.Dest
-	Method   string
-	Path     string // as sent, without the query
-	Says     egress.Saying
+	Listener  string
+	Dest      egress.Dest
+	Method    string
+	Path      string // as sent, without the query
+	Overrides egress.Overrides
 }
 
 // Grant is a positive result of Guest.Ask. The zero Grant allows nothing.

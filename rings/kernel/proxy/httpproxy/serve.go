@@ -169,7 +169,7 @@ func (s *serving) crowded(r Request) end {
 // requestTo returns the request for a decision, without unread parts.
 func (s *serving) requestTo(d egress.Dest) Request {
 	return Request{Listener: s.client.Listener, Dest: d, Method: methodString(s.req.Method), Path: string(s.req.Path),
-		Says: egress.SayingOf(&s.req)}
+		Overrides: egress.OverridesOf(&s.req)}
 }
 
 // serve handles the request whose head is in s.req.
