@@ -82,7 +82,8 @@ func FieldPasses(name string) bool {
 		"sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol", "sec-websocket-extensions":
 		return true
 	}
-	return (strings.HasPrefix(name, "accept-") || strings.HasPrefix(name, "content-")) && FieldOverride(name) == overridesNothing
+	return (strings.HasPrefix(name, "accept-") || strings.HasPrefix(name, "content-")) &&
+		FieldOverride(name) == overridesNothing
 }
 
 // FieldOfGateway returns the reason why a policy cannot let a gateway forward a client's field, or "" if it

@@ -133,12 +133,12 @@ func outcomeOf(d profiles.Decision) outcome {
 
 // decisionKey identifies equal decisions: all that a decision depends on, if the record has no full action.
 type decisionKey struct {
-	kind                        audit.Kind
-	agent, capability, executor string
+	kind                            audit.Kind
+	agent, capability, executor     string
 	listener, method, path, answers string
-	code                        profiles.Code
-	second                      int64 // expiries are whole seconds
-	old                         bool
+	code                            profiles.Code
+	second                          int64 // expiries are whole seconds
+	old                             bool
 }
 
 // replayRecord repeats the decisions of one record.
