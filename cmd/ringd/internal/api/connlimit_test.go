@@ -9,20 +9,20 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/api"
 )
 
-// tcpConn is a connection that counts how often it was closed.
-type tcpConn struct {
+// pipeConn is a connection that counts how often it was closed.
+type pipeConn struct {
 	net.Conn
 	closed int
 	err    error
 }
 
-func (l *tcpConn) Close() error { l.closed++; return l.err }
+func (l *pipeConn) Close() error { l.closed++; return l.err }
 
 func TestRoom(t *testing.T) {
 	r := api.NewRoom[string](2, 3)
 	admit := func(from string, want bool) net.Conn {
 		t.Helper()
-		l := &tcpConn{err: errors.New("cut")}
+		l := &pipeConn{err: errors.New("cut")}
 		c, ok := r.Admit(l, from)
 		if ok != want || (c != nil) != want || (l.closed == 0) != want {
 			t.Errorf("%s: admitted %v, closed %d times", from, ok, l.closed)
@@ -54,10 +54,10 @@ func prove(all ...net.Conn) {
 // has the most without a known caller is closed for one that has fewer.
 func TestStrangersMakeRoom(t *testing.T) {
 	r := api.NewRoom[string](3, 4)
-	lines := map[string]*tcpConn{}
+	lines := map[string]*pipeConn{}
 	admit := func(name string, want bool) net.Conn {
 		t.Helper()
-		lines[name] = &tcpConn{}
+		lines[name] = &pipeConn{}
 		c, ok := r.Admit(lines[name], name[:1])
 		if ok != want {
 			t.Errorf("%s: admitted %v", name, ok)

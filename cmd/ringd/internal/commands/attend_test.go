@@ -139,8 +139,8 @@ func (p *person) Ask(_ context.Context, _ cli.Page, q cli.Question, as string) (
 }
 
 var (
-	yes          = cli.PromptAnswer{Allow: true}
-	cannotRepeat = cli.PromptAnswer{}
+	yes = cli.PromptAnswer{Allow: true}
+	no  = cli.PromptAnswer{}
 )
 
 func TestAttend(t *testing.T) {
@@ -161,12 +161,12 @@ func TestAttend(t *testing.T) {
 			[]string{`allow c1 sha256:c1  as "" by uid:1`, "resume"}, "done", ""},
 		{"yes, for an owner", newFake(one), &person{says: []cli.PromptAnswer{yes}}, false, []string{"group:a@b.example"},
 			[]string{`allow c1 sha256:c1  as "group:a@b.example" by uid:1`, "resume"}, "done", ""},
-		{"no", newFake(one), &person{says: []cli.PromptAnswer{cannotRepeat}}, false, nil,
+		{"no", newFake(one), &person{says: []cli.PromptAnswer{no}}, false, nil,
 			[]string{`deny c1 sha256:c1 denied at the terminal as "" by uid:1`, "resume"}, "done", ""},
 		{"no, with a reason", newFake(one), &person{says: []cli.PromptAnswer{{Reason: "too much"}}}, false, nil,
 			[]string{`deny c1 sha256:c1 too much as "" by uid:1`, "resume"}, "done", ""},
 		{"a wave and another", newFake([]wire.Pending{pending("c1", "approver"), pending("c2", "approver")}, []wire.Pending{pending("c3", "approver")}),
-			&person{says: []cli.PromptAnswer{yes, cannotRepeat, yes}}, false, nil,
+			&person{says: []cli.PromptAnswer{yes, no, yes}}, false, nil,
 			[]string{`allow c1 sha256:c1  as "" by uid:1`, `deny c2 sha256:c2 denied at the terminal as "" by uid:1`, "resume", `allow c3 sha256:c3  as "" by uid:1`, "resume"}, "done", ""},
 		{"no terminal", newFake(one), nil, false, nil, []string{"cancel"}, "cancelled", ""},
 		{"no terminal, kept", newFake(one), nil, true, nil, nil, "paused", ""},

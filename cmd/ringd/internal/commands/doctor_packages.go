@@ -97,23 +97,8 @@ func (i PackagesRing) Prepare(ctx context.Context, set *profiles.Set) (func(), e
 	if i.Probe != nil && set != nil {
 		for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
 			a := set.Agents[name]
-			broken, err := i.Probe(ctx, &a)
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
-			}
-			if isLater(err) {
-				return nil, fmt.Errorf("agent %s: %w", name, err)
-			}
-			if refused := (*environment.RefusedError)(nil); errors.As(err, &refused) {
-				return nil, &brokenImport{fmt.Errorf("agent %s: %w", name, refused)}
-			}
-			if err != nil {
-				continue // this host cannot run it, and each run is told why
-			}
-			for _, b := range broken {
-				if b.Denied != nil {
-					return nil, &brokenImport{fmt.Errorf("agent %s: %s", name, b)}
-				}
+			if err := i.probe(ctx, name, &a); err != nil {
+				return nil, err
 			}
 		}
 	}
@@ -134,6 +119,29 @@ func (i PackagesRing) Prepare(ctx context.Context, set *profiles.Set) (func(), e
 		})
 		i.Beside(tell)
 	}, nil
+}
+
+// probe refuses the profile of an agent that breaks a package which it allows.
+func (i PackagesRing) probe(ctx context.Context, name string, a *profiles.Agent) error {
+	broken, err := i.Probe(ctx, a)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if isLater(err) {
+		return fmt.Errorf("agent %s: %w", name, err)
+	}
+	if refused := (*environment.RefusedError)(nil); errors.As(err, &refused) {
+		return &brokenImport{fmt.Errorf("agent %s: %w", name, refused)}
+	}
+	if err != nil {
+		return nil // this host cannot run it, and each run is told why
+	}
+	for _, b := range broken {
+		if b.Denied != nil {
+			return &brokenImport{fmt.Errorf("agent %s: %s", name, b)}
+		}
+	}
+	return nil
 }
 
 // isLater reports whether the host could not run the probe. Such a set must not count as probed.

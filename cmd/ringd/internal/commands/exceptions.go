@@ -143,14 +143,8 @@ func (c ExceptionsConfig) list(ctx context.Context, q exceptionsFlags) error {
 		if len(a.Exceptions) == 0 || q.agent != "" && name != q.agent {
 			continue
 		}
-		var t *exceptionUses
-		if log != "" {
-			if t, err = countUses(ctx, log, a, since); err != nil {
-				return cli.Usage("read log: %w", err)
-			}
-		}
-		for i := range a.Exceptions {
-			out.Exceptions = append(out.Exceptions, rowOf(a, &a.Exceptions[i], t, now, soon))
+		if err := out.add(ctx, a, log, soon); err != nil {
+			return err
 		}
 	}
 	slices.SortStableFunc(out.Exceptions, func(x, y exceptionRow) int {
@@ -165,6 +159,20 @@ func (c ExceptionsConfig) list(ctx context.Context, q exceptionsFlags) error {
 		err = cli.Failed(cli.Refused, nil)
 	}
 	return err
+}
+
+// add adds the exceptions of an agent, with their uses in the log of the folder. An empty log means none.
+func (l *exceptionsList) add(ctx context.Context, a profiles.Agent, log string, soon time.Duration) (err error) {
+	var t *exceptionUses
+	if log != "" {
+		if t, err = countUses(ctx, log, a, l.Since); err != nil {
+			return cli.Usage("read log: %w", err)
+		}
+	}
+	for i := range a.Exceptions {
+		l.Exceptions = append(l.Exceptions, rowOf(a, &a.Exceptions[i], t, l.Now, soon))
+	}
+	return nil
 }
 
 // compiled returns the set of a policy whose exceptions may have ended. Findings about ended ones are

@@ -65,10 +65,8 @@ func checkTables(ctx context.Context, conn *sql.Conn, script string) error {
 		return err
 	}
 	if normalise(got) != normalise(strings.Split(script, ";")) {
-		return fmt.Errorf(
-			"%w: its tables are not those of that format: start the ringd that wrote it, or move the folder away",
-			ErrFormat,
-		)
+		return fmt.Errorf("%w: its tables are not those of that format: start the ringd that wrote it, or move the "+
+			"folder away", ErrFormat)
 	}
 	var other int64
 	err = conn.QueryRowContext(ctx, `select (select count(*) from run where v <> 1)

@@ -18,9 +18,9 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 )
 
-// tablesFormat1 puts a database of format 1, made by the ringd that wrote those, into
+// createFormat1 puts a database of format 1, made by the ringd that wrote those, into
 // the folder of cfg, and runs SQL on it.
-func tablesFormat1(t *testing.T, cfg store.Config, query string) {
+func createFormat1(t *testing.T, cfg store.Config, query string) {
 	t.Helper()
 	f, err := os.Open("testdata/format1.db.gz")
 	if err != nil {
@@ -77,7 +77,7 @@ func tables(t *testing.T, s *store.Store) string {
 // everything that was in it.
 func TestMigrate(t *testing.T) {
 	cfg := config(t)
-	tablesFormat1(t, cfg, "")
+	createFormat1(t, cfg, "")
 	if h, err := store.ReadAuditHead(t.Context(), cfg.Dir); err != nil || h != (store.Head{Seq: 41, Hash: "ee"}) {
 		t.Errorf("the head beside it: %+v, %v", h, err)
 	}
@@ -143,7 +143,7 @@ func TestMigrateRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := config(t)
-			tablesFormat1(t, cfg, query)
+			createFormat1(t, cfg, query)
 			path := filepath.Join(cfg.Dir, store.DBName)
 			s, err := store.Open(t.Context(), cfg)
 			if err == nil {
@@ -172,7 +172,7 @@ func TestMigrateRefused(t *testing.T) {
 // finds it so.
 func TestMigrateNotBegun(t *testing.T) {
 	cfg := config(t)
-	tablesFormat1(t, cfg, "")
+	createFormat1(t, cfg, "")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if s, err := store.Open(ctx, cfg); err == nil {

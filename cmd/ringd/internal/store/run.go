@@ -152,8 +152,9 @@ func (t *tx) moveRun(ctx context.Context, r Run, to State, c Change, now int64) 
 		return r, err
 	}
 	t.s.lines.removals++
+	// No bridge has a name such as exec:….
 	err = t.Exec(ctx, `update call set state = 'closed', updated = $2 where run = $1
-		and (state = 'open' or state = 'executing' and bridge like '%:%')`, r.ID, now) // exec:… is no name of a bridge
+		and (state = 'open' or state = 'executing' and bridge like '%:%')`, r.ID, now)
 	if err != nil || r.Seq == 0 {
 		return r, err
 	}
