@@ -17,7 +17,7 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// probeFor bounds what doctor tries out.
+// probeFor limits the time of the examinations of doctor.
 const probeFor = 30 * time.Second
 
 func newDoctor(p *program) *cobra.Command {
@@ -42,7 +42,7 @@ Exit codes: 0 the default profile can be enforced, 125 it cannot.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asProfile {
-				return p.appArmor()
+				return p.printAppArmor()
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), probeFor)
 			defer cancel()
@@ -66,8 +66,8 @@ Exit codes: 0 the default profile can be enforced, 125 it cannot.`,
 	return cmd
 }
 
-// appArmor prints the profile for this program.
-func (p *program) appArmor() error {
+// printAppArmor prints the AppArmor profile for this program.
+func (p *program) printAppArmor() error {
 	profile, ok := commands.AppArmorProfile(p.Self)
 	if !ok {
 		return cli.Failed(cli.Refused, fmt.Errorf("the path %q cannot be used in an AppArmor profile: install ringd "+
@@ -91,7 +91,7 @@ func (p *program) examine(ctx context.Context, state string) cli.Health {
 	return h
 }
 
-// examineWasm looks at the second engine of Python, which no policy has to ask for.
+// examineWasm examines the second engine of Python, which every policy may use.
 func (p *program) examineWasm() cli.Layer {
 	l := cli.Layer{
 		Name:   "python_wasm",
@@ -100,7 +100,7 @@ func (p *program) examineWasm() cli.Layer {
 	}
 	err := place.Check(p.wasmDir())
 	if errors.Is(err, place.ErrAbsent) {
-		err = place.ErrAbsent // where it might have been, the remedy says: a path is not to be folded
+		err = place.ErrAbsent // the remedy names the place: a path must not be folded
 	}
 	if err != nil {
 		l.State, l.Reason, l.Fix = cli.LayerUnavailable, err.Error(), place.Remedy
@@ -108,12 +108,12 @@ func (p *program) examineWasm() cli.Layer {
 	return l
 }
 
-// examineCompiler compiles a small policy in the child.
+// examineCompiler compiles a small policy in the compile child.
 func (p *program) examineCompiler(ctx context.Context) cli.Layer {
 	l := cli.Layer{Name: "compiler", Required: true, State: cli.LayerUnavailable,
 		Fix: "ringd starts itself as a child: its file must exist and be executable"}
 	text := []byte("interpreter_ring:\n  allowed_imports: []\n")
-	_, found, err := p.compiler().run(ctx, []schema.Source{{Name: "policy.yaml", Data: text}})
+	_, found, err := p.compiler().compileChild(ctx, []schema.Source{{Name: "policy.yaml", Data: text}})
 	switch {
 	case err != nil:
 		l.Reason = err.Error()
@@ -126,7 +126,7 @@ func (p *program) examineCompiler(ctx context.Context) cli.Layer {
 	return l
 }
 
-// examineInterpreter looks for the interpreter of Python.
+// examineInterpreter examines the Python interpreter of the host.
 func (p *program) examineInterpreter(ctx context.Context) cli.Layer {
 	l := cli.Layer{Name: "python", State: cli.LayerUnavailable}
 	found, err := p.stacks().newEnvironments("", nil)

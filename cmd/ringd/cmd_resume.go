@@ -34,7 +34,7 @@ Exit codes: those of ringd run.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case o.state == "" && (o.policy != "" || o.own() || o.ask || o.as != "" || o.report):
+			case o.state == "" && (o.policy != "" || o.configuresHost() || o.ask || o.as != "" || o.report):
 				return cli.Usage("without --state the daemon resumes the run: it has its own policy, workspace, " +
 					"bridges, gateways and credentials")
 			case o.state != "" && (o.daemon.Named() || o.policy == ""):
@@ -57,16 +57,16 @@ Exit codes: those of ringd run.`,
 	f.BoolVar(&o.asJSON, "json", false, "print the whole outcome as JSON")
 	f.BoolVar(&o.report, "report", false, "show on stderr what ran and its limits")
 	o.bindHere(cmd)
-	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json", "cue") // it stands above
+	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json", "cue") // the flag is defined above
 	_ = cmd.MarkFlagDirname("state")
 	return cmd
 }
 
-// resumeHere goes on with a kept run in a stack of its own. One that still waits
-// for an approver is asked about.
+// resumeHere resumes a stored run in a stack of this process. If the run still waits for an approver, it asks
+// the person at the terminal.
 func (p runVerbs) resumeHere(ctx context.Context, o runOptions, id string) error {
-	return p.local(ctx, o, func(ctx context.Context, l *local) (string, error) {
-		id, err := keptID(ctx, l.stack, l.actor, id)
+	return p.runInStack(ctx, o, func(ctx context.Context, l *local) (string, error) {
+		id, err := storedRunID(ctx, l.stack, l.actor, id)
 		if err != nil {
 			return "", err
 		}
@@ -85,7 +85,7 @@ func (p runVerbs) resumeHere(ctx context.Context, o runOptions, id string) error
 	})
 }
 
-// resumeThere has the daemon try again.
+// resumeThere asks the daemon to resume the run.
 func (p runVerbs) resumeThere(ctx context.Context, o runOptions, id string) error {
 	c, err := p.Connect(o.daemon)
 	if err != nil {
@@ -108,7 +108,7 @@ func (p runVerbs) resumeThere(ctx context.Context, o runOptions, id string) erro
 		return err
 	}
 	if !o.asJSON {
-		p.goOn(o, run)
+		p.printNext(o, run)
 	}
 	return cli.Failed(cli.Paused, nil)
 }

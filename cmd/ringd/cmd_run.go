@@ -33,14 +33,14 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// runOptions are the flags of `ringd run`.
+// runOptions holds the flags of `ringd run`.
 type runOptions struct {
 	request                     cli.GivenRequest // the program, its executor and inputs
 	policy                      string
 	bridges, bridgeEnv          []string
 	credentials, gateways       []string
 	state                       string
-	daemon                      cli.Daemon // that runs the program
+	daemon                      cli.Daemon // daemon that runs the program
 	as                          string     // the owner that approvals stand for
 	workspace                   string     // value of $WORKSPACE
 	asJSON, report, detach, ask bool
@@ -133,7 +133,7 @@ func newRun(p *program) *cobra.Command {
 	return cmd
 }
 
-// bindHere binds what run and resume say about approvals and gateways.
+// bindHere adds the flags of run and resume about approvals and gateways.
 func (o *runOptions) bindHere(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&o.credentials, "credential", nil, "NAME=file:PATH or NAME=env:VAR, for gateways")
 	cmd.Flags().StringArrayVar(&o.gateways, "gateway", nil, "NAME=URL[,credential=NAME], its upstream")
@@ -151,14 +151,14 @@ func (p runVerbs) run(ctx context.Context, o runOptions) error {
 		return err
 	}
 	there := o.daemon.Named()
-	if !there && o.policy == "" && o.state == "" && !o.own() { // the daemon that the other verbs ask
+	if !there && o.policy == "" && o.state == "" && !o.configuresHost() { // use the same daemon as the other commands
 		if socket := p.Env.DefaultSocket(); socket != "" {
 			_, err := os.Stat(socket)
 			there = err == nil
 		}
 	}
 	switch {
-	case there && (o.policy != "" || o.state != "" || o.own()):
+	case there && (o.policy != "" || o.state != "" || o.configuresHost()):
 		return cli.Usage("%s: the daemon has its own policy, state, workspace, bridges, gateways and credentials",
 			o.daemon.Flag())
 	case there && (o.as != "" || o.ask):
@@ -184,13 +184,13 @@ func (p runVerbs) run(ctx context.Context, o runOptions) error {
 	return p.runHere(ctx, o, req)
 }
 
-// own reports whether the caller says how this host performs things.
-func (o *runOptions) own() bool {
+// configuresHost reports whether flags configure this host, so that no daemon is used.
+func (o *runOptions) configuresHost() bool {
 	return len(o.bridges)+len(o.bridgeEnv)+len(o.credentials)+len(o.gateways)+len(o.workspace) > 0
 }
 
-// commands are the providers of --bridge.
-func (p runVerbs) commands(o runOptions) (map[string]contract.Provider, error) {
+// bridgeProviders returns the providers of --bridge.
+func (p runVerbs) bridgeProviders(o runOptions) (map[string]contract.Provider, error) {
 	env, err := config.Variables(o.bridgeEnv)
 	if err != nil {
 		return nil, cli.Usage("--bridge-env: %w", err)
@@ -211,7 +211,7 @@ func (p runVerbs) commands(o runOptions) (map[string]contract.Provider, error) {
 		if _, twice := out[name]; twice {
 			return nil, cli.Usage("--bridge %s is given twice", name)
 		}
-		cfg := bridges.CommandConfig{Argv: []string{"/bin/sh", "-c", command}, Starts: starts(command), Dir: dir,
+		cfg := bridges.CommandConfig{Argv: []string{"/bin/sh", "-c", command}, Starts: startedFile(command), Dir: dir,
 			Env: env, Failed: o.faults.add}
 		if out[name], err = p.stacks().commandProvider(cfg); err != nil {
 			return nil, cli.Usage("--bridge %s: %w", name, err)
@@ -220,10 +220,9 @@ func (p runVerbs) commands(o runOptions) (map[string]contract.Provider, error) {
 	return out, nil
 }
 
-// starts is the file that a command line for sh starts, "" when only a shell can say:
-// a first word with a slash is a path, and no word is more than itself without one of the
-// characters that mean something to a shell.
-func starts(command string) string {
+// startedFile returns the file that a command line for sh starts, or "" if only a shell can tell. A first word
+// with a slash is a path. A word without any character that is special in a shell is used as it is.
+func startedFile(command string) string {
 	words := strings.Fields(command)
 	if len(words) == 0 || !strings.Contains(words[0], "/") ||
 		strings.ContainsAny(command, "|&;<>()$`\\\"'*?[#~=%!{}\n") {
@@ -232,9 +231,9 @@ func starts(command string) string {
 	return words[0]
 }
 
-// knownBridges refuses a --bridge that no agent of the policy is granted: it would
-// perform nothing, and the call that it was meant for would fail.
-func knownBridges(set *profiles.Set, providers map[string]contract.Provider) error {
+// checkBridges refuses a --bridge that the policy grants to no agent. It is probably mistyped, and the call
+// that was meant would fail.
+func checkBridges(set *profiles.Set, providers map[string]contract.Provider) error {
 	granted := map[string]bool{}
 	for _, a := range set.Agents {
 		for name := range a.Bridges {
@@ -261,15 +260,15 @@ func knownBridges(set *profiles.Set, providers map[string]contract.Provider) err
 	return nil
 }
 
-// runHere runs the program in a stack of its own.
+// runHere runs the program in a stack of this process.
 func (p runVerbs) runHere(ctx context.Context, o runOptions, req wire.RunRequest) error {
-	return p.local(ctx, o, func(ctx context.Context, l *local) (string, error) {
+	return p.runInStack(ctx, o, func(ctx context.Context, l *local) (string, error) {
 		req.Agent = commands.AgentNamed(l.set, req.Agent)
 		run, err := l.stack.daemon.StartRun(
 			context.WithoutCancel(ctx),
 			l.actor,
 			req,
-		) // soon done; an interrupt cancels later
+		) // fast; an interrupt cancels later
 		return run.ID, err
 	})
 }
@@ -280,16 +279,17 @@ type local struct {
 	set   *profiles.Set
 	actor daemon.Actor
 	gives map[string]contract.Provider
-	shown int64 // the last line of the console that an earlier part has shown
+	shown int64 // last console line that an earlier part of the run has shown
 }
 
-// runner is the actor of the runs that a user starts in a stack of their own.
-func runner() daemon.Actor { return daemon.Actor{Name: fmt.Sprintf("uid:%d", os.Getuid()), All: true} }
+// runActor returns the actor of runs in a stack of this process.
+func runActor() daemon.Actor {
+	return daemon.Actor{Name: fmt.Sprintf("uid:%d", os.Getuid()), All: true}
+}
 
-// owner is who works on a state folder, or sits at the terminal of a run: its
-// files are the guard. It is not the actor that the same user is as a harness,
-// and in which capacity it speaks is the user's word.
-func owner(as string) waiting.Approver {
+// terminalApprover returns the approver at a terminal or on a state folder. Access is guarded by the permissions of the
+// files. It is another actor than the same user as a harness. The user chooses the owner that it stands for.
+func terminalApprover(as string) waiting.Approver {
 	who := waiting.Approver{Name: fmt.Sprintf("owner:uid:%d", os.Getuid())}
 	if as != "" {
 		who.Stands = []string{as}
@@ -297,17 +297,16 @@ func owner(as string) waiting.Approver {
 	return who
 }
 
-// oneRun are the limits of a stack for one run.
-func oneRun() limitsConfig {
+// oneRunLimits returns the limits of a stack for one run.
+func oneRunLimits() limitsConfig {
 	return limitsConfig{
 		quota:  daemon.Quota{PerActor: 1, Total: 1},
 		paused: waiting.Quota{PerActor: defaultPausedPerActor, Total: defaultPaused, Bytes: defaultPausedBytes},
 	}
 }
 
-// local builds a stack with a policy, has begin start or resume a run in it, and
-// stays with that run.
-func (p runVerbs) local(
+// runInStack builds a stack with a policy, starts or resumes a run in it with begin, and attends the run.
+func (p runVerbs) runInStack(
 	ctx context.Context,
 	o runOptions,
 	begin func(context.Context, *local) (string, error),
@@ -317,7 +316,7 @@ func (p runVerbs) local(
 		return err
 	}
 	o.faults = &faults{}
-	providers, err := p.commands(o)
+	providers, err := p.bridgeProviders(o)
 	if err != nil {
 		return err
 	}
@@ -343,8 +342,8 @@ func (p runVerbs) local(
 		logger: slog.New(slog.DiscardHandler), still: true,
 		state:  stateConfig{folder: state, ownKey: true},
 		policy: policyConfig{path: o.policy, workspace: func(string) string { return workspace }, compiler: early},
-		limits: oneRun(),
-		guests: guestsConfig{host: host, lost: o.faults.lost, pool: poolConfig{blank: 1, once: true},
+		limits: oneRunLimits(),
+		guests: guestsConfig{host: host, lost: o.faults.addLost, pool: poolConfig{blank: 1, once: true},
 			warm: o.request.Executor == profiles.ExecutorJS},
 	})
 	if err != nil {
@@ -357,11 +356,11 @@ func (p runVerbs) local(
 	if err := commands.RefusePolicy(p.Program, files.Path, files.Place(early.found)); err != nil {
 		return err
 	}
-	if err := knownBridges(early.set, providers); err != nil {
+	if err := checkBridges(early.set, providers); err != nil {
 		return err
 	}
 	<-s.warmed
-	l := &local{stack: s, set: early.set, actor: runner(), gives: providers}
+	l := &local{stack: s, set: early.set, actor: runActor(), gives: providers}
 	id, err := begin(ctx, l)
 	if err != nil {
 		return p.notStarted(o, err)
@@ -378,7 +377,7 @@ func (p runVerbs) local(
 	end := p.finish(o, final, early.set)
 	switch {
 	case err != nil:
-		return p.stuck(o, err, cli.Failed(cli.Refused, err))
+		return p.stuckExit(o, err, cli.Failed(cli.Refused, err))
 	case stopped:
 		return cli.Failed(cli.Interrupted, nil)
 	default:
@@ -386,10 +385,10 @@ func (p runVerbs) local(
 	}
 }
 
-// attend stays with a run, at the terminal where there is one to ask at.
+// attend attends a run, and asks at the terminal if there is one.
 func (p runVerbs) attend(ctx context.Context, o runOptions, l *local, id string) (wire.Run, error) {
 	c := commands.AttendConfig{
-		Program: p.Program, Daemon: l.stack.daemon, Actor: l.actor, Approver: owner(o.as),
+		Program: p.Program, Daemon: l.stack.daemon, Actor: l.actor, Approver: terminalApprover(o.as),
 		Keep: o.state != "", JSON: o.asJSON, Shown: l.shown, Now: time.Now,
 		Lacks: l.lacks,
 		Rule: func(agent, bridge string) *profiles.Rule {
@@ -404,13 +403,13 @@ func (p runVerbs) attend(ctx context.Context, o runOptions, l *local, id string)
 		if err != nil {
 			return wire.Run{}, errors.Join(err, endRun(ctx, l, id))
 		}
-		defer func() { _ = tty.Close() }() // the terminal stays the user's
+		defer func() { _ = tty.Close() }() // the error of a close cannot change the result
 		c.Terminal = tty
 	}
 	return commands.NewAttendant(c).Attend(ctx, id)
 }
 
-// lacks is why a call that is granted could not begin here once it is approved.
+// lacks returns why a granted call could not begin here after its approval.
 func (l *local) lacks(run wire.Run, c wire.Pending) error {
 	a, _ := l.set.Agent(run.Agent)
 	if _, granted := a.Bridges[c.Bridge]; !granted || c.For != "approver" || interpreter.IsAct(c.Bridge) {
@@ -428,7 +427,7 @@ func endRun(ctx context.Context, l *local, id string) error {
 	return err
 }
 
-// workspaceOf is the folder that $WORKSPACE stands for: that of a flag, or this one.
+// workspaceOf returns the folder of $WORKSPACE: that of the flag, or the working folder.
 func workspaceOf(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -440,13 +439,13 @@ func workspaceOf(dir string) (string, error) {
 		return "", cli.Usage("--workspace %s: no such folder", dir)
 	case dir != "" && abs == "/":
 		return "", cli.Usage("--workspace /: want a folder below /")
-	case abs == "/": // nobody means all of the host
+	case abs == "/": // surely a mistake: it would grant the whole host
 		return "", nil
 	}
 	return abs, nil
 }
 
-// privateState is the folder of --state, or a temporary one and its removal.
+// privateState returns the folder of --state, or a temporary one with a function that removes it.
 func (p runVerbs) privateState(dir string) (string, func() error, error) {
 	if dir != "" {
 		abs, err := filepath.Abs(dir)
@@ -455,8 +454,7 @@ func (p runVerbs) privateState(dir string) (string, func() error, error) {
 		}
 		return abs, func() error { return nil }, nil
 	}
-	// What is thrown away at the end needs no disk: syncing costs more than the
-	// rest of a short run.
+	// A temporary state need not be on disk: syncing costs more than the rest of a short run.
 	err := os.ErrNotExist
 	if p.Env.Temp == "" {
 		dir, err = os.MkdirTemp("/dev/shm", "ringd-run-")
@@ -470,9 +468,9 @@ func (p runVerbs) privateState(dir string) (string, func() error, error) {
 	return dir, func() error { return os.RemoveAll(dir) }, nil
 }
 
-// earlyCompiler compiles one policy while the rest is being set up.
+// earlyCompiler compiles one policy while the stack is being built.
 type earlyCompiler struct {
-	childCompiler // asks the guardrails of the set
+	childCompiler // checks the set against its guardrails
 	done          chan struct{}
 	set           *profiles.Set
 	found         schema.Diagnostics
@@ -483,12 +481,12 @@ func (p runVerbs) compileEarly(ctx context.Context, group *daemon.Group, files c
 	c := &earlyCompiler{childCompiler: p.compiler(), done: make(chan struct{})}
 	group.Go(func() {
 		defer close(c.done)
-		c.set, c.found, c.err = p.compiler().run(ctx, files.Sources)
+		c.set, c.found, c.err = p.compiler().compileChild(ctx, files.Sources)
 	})
 	return c
 }
 
-// Compile waits for the one result.
+// Compile waits for the result and returns it.
 func (c *earlyCompiler) Compile(ctx context.Context, _ syncer.Push) (*profiles.Set, schema.Diagnostics, error) {
 	select {
 	case <-c.done:
@@ -498,7 +496,7 @@ func (c *earlyCompiler) Compile(ctx context.Context, _ syncer.Push) (*profiles.S
 	}
 }
 
-// notApplied tells why the policy is not in force.
+// notApplied returns why the policy is not in force.
 func (p runVerbs) notApplied(files cli.Policy, c *earlyCompiler, err error) error {
 	<-c.done
 	var e *cli.Exit
@@ -514,7 +512,7 @@ func (p runVerbs) notApplied(files cli.Policy, c *earlyCompiler, err error) erro
 	case errors.Is(err, records.ErrUnavailable):
 		return cli.Failed(cli.Unavailable, err)
 	}
-	if no, ok := errors.AsType[*policy.RejectedError](err); ok { // nobody pushed here
+	if no, ok := errors.AsType[*policy.RejectedError](err); ok { // do not mention a push to the user
 		err = fmt.Errorf("the policy was refused: %s", no.Why)
 	}
 	return cli.Failed(cli.Refused, err)

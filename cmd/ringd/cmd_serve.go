@@ -22,17 +22,17 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// What the config file does not say.
+// Defaults of the configuration.
 const (
 	defaultRuns           = 64
 	defaultRunsPerActor   = 16
-	defaultPaused         = 100_000 // runs that wait in the store
+	defaultPaused         = 100_000 // waiting runs in the store
 	defaultPausedPerActor = 10_000
 	defaultPausedBytes    = 4 << 30  // of one actor
-	defaultRecords        = 64 << 20 // bytes of the audit log that one run may cause
+	defaultRecords        = 64 << 20 // bytes of audit records of one run
 	defaultDrain          = 30 * time.Second
 	defaultRetention      = 24 * time.Hour
-	lastAnswers           = 5 * time.Second // for requests under way, once drained
+	lastAnswers           = 5 * time.Second // for requests in progress after the drain
 )
 
 func newServe(p *program) *cobra.Command {
@@ -75,7 +75,7 @@ a required layer is unavailable, or a listener of the API has failed.`,
 	return cmd
 }
 
-// serveConfig reads the file and lays flags and defaults over it.
+// serveConfig reads the file, and overrides it with flags and defaults.
 func (p *program) serveConfig(name string, given config.File) (config.File, error) {
 	var f config.File
 	if name != "" {
@@ -127,12 +127,12 @@ func (p *program) serveConfig(name string, given config.File) (config.File, erro
 	if err := f.Apart(); err != nil {
 		return f, cli.Usage("%w", err)
 	}
-	return f, mayBeFolders(f)
+	return f, checkFolders(f)
 }
 
-// mayBeFolders refuses a sync or shadow folder that can never be read: a file, or below
-// one. A folder that is not there yet may come.
-func mayBeFolders(f config.File) error {
+// checkFolders refuses a sync or shadow folder that can never be read: a file, or a path below one. A missing
+// folder may be created later.
+func checkFolders(f config.File) error {
 	for _, of := range [][2]string{{"sync", f.Sync}, {"shadow", f.Shadow}} {
 		what, dir := of[0], of[1]
 		st, err := os.Stat(dir)
@@ -155,21 +155,21 @@ func orElse(d *config.Duration, fallback time.Duration) time.Duration {
 	return time.Duration(*d)
 }
 
-// serve runs the daemon until ctx or a signal ends it.
+// serve runs the daemon until ctx ends or a signal arrives.
 func (p *program) serve(ctx context.Context, f config.File) (err error) {
 	ctx, stop := cli.Interruptible(ctx)
 	defer stop()
-	logger := slog.New(journal(p.Err))
+	logger := slog.New(logHandler(p.Err))
 	s, server, err := p.stacks().newServer(ctx, f, logger)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if cause := errors.Join(s.daemon.Writable(), s.Close()); cause != nil {
-			err = errors.Join(err, unavailable(f.State, "serve", cause))
+			err = errors.Join(err, stateUnavailable(f.State, "serve", cause))
 		}
 	}()
-	obey, err := s.orders.Watch(ctx, f.Sync, orElse(f.Watch.Poll, 0)) // before the push beside it is looked at
+	obey, err := s.orders.Watch(ctx, f.Sync, orElse(f.Watch.Poll, 0)) // before the push beside it is handled
 	if err != nil {
 		return errors.Join(cli.Usage("watch %s: %w", f.Sync, err), server.Close(ctx))
 	}
@@ -177,7 +177,7 @@ func (p *program) serve(ctx context.Context, f config.File) (err error) {
 	sink := &firstLook{Sink: s.daemon.Sink(), looked: make(chan struct{})}
 	watch, err := syncer.Start(
 		ctx,
-		looking(f, syncer.Config{Dir: f.Sync, Sink: sink, Logger: logger, Limits: commands.TrustLimits(f.Trust)}),
+		withIntervals(f, syncer.Config{Dir: f.Sync, Sink: sink, Logger: logger, Limits: commands.TrustLimits(f.Trust)}),
 	)
 	if err != nil {
 		return errors.Join(cli.Usage("watch %s: %w", f.Sync, err), server.Close(ctx))
@@ -187,7 +187,7 @@ func (p *program) serve(ctx context.Context, f config.File) (err error) {
 	case <-ctx.Done():
 	}
 	if s.shadow != nil {
-		beside, err := syncer.Start(ctx, looking(f, syncer.Config{Dir: f.Shadow, Sink: s.shadow, Logger: logger}))
+		beside, err := syncer.Start(ctx, withIntervals(f, syncer.Config{Dir: f.Shadow, Sink: s.shadow, Logger: logger}))
 		if err != nil {
 			return errors.Join(cli.Usage("watch %s: %w", f.Shadow, err), watch.Close(), server.Close(ctx))
 		}
@@ -196,19 +196,19 @@ func (p *program) serve(ctx context.Context, f config.File) (err error) {
 	if ctx.Err() == nil {
 		server.Open(ctx)
 		st := s.daemon.Status(ctx)
-		closedAt(logger, f, st)
-		p.ready(st, f.Socket)
+		logClosed(logger, f, st)
+		p.printReady(st, f.Socket)
 		watchdog(ctx, f.Socket, logger, s.group.Go)
 	}
 	grace := orElse(f.Limits.Drain, defaultDrain)
 	select {
 	case <-ctx.Done():
-	case <-server.Lost(): // nobody can cancel, approve or lock down any more
+	case <-server.Lost(): // no client can cancel, approve or start a lockdown any more
 		grace = 0
 		defer func() { err = cli.Failed(cli.Unavailable, err) }()
 	}
 	stop()
-	tell("STOPPING=1")
+	notifySystemd("STOPPING=1")
 	logger.Info("draining")
 	over := context.WithoutCancel(ctx)
 	drain, cancel := context.WithTimeout(over, grace)
@@ -222,15 +222,14 @@ func (p *program) serve(ctx context.Context, f config.File) (err error) {
 	return errors.Join(closed, server.Close(last))
 }
 
-// How sources are looked at where the configuration says nothing. A signed push is whole
-// or refused, so it waits for neither.
+// Defaults of the checks of sources. A signed push is whole or refused, so it needs no such wait.
 const (
 	defaultSettle  = 2 * time.Second
 	quietOfSources = 100 * time.Millisecond
 )
 
-// looking has a folder looked at as the configuration says.
-func looking(f config.File, c syncer.Config) syncer.Config {
+// withIntervals sets the intervals of a syncer from the configuration.
+func withIntervals(f config.File, c syncer.Config) syncer.Config {
 	c.Poll, c.Now = orElse(f.Watch.Poll, 0), time.Now
 	if c.Limits.Only != "" {
 		c.Quiet = orElse(f.Watch.Quiet, 0)
@@ -242,8 +241,8 @@ func looking(f config.File, c syncer.Config) syncer.Config {
 	return c
 }
 
-// closedAt logs that the daemon begins with nothing in force, why, and what helps.
-func closedAt(logger *slog.Logger, f config.File, st wire.Status) {
+// logClosed logs that the daemon starts with no policy in force, with the reason and a remedy.
+func logClosed(logger *slog.Logger, f config.File, st wire.Status) {
 	if st.Generation > 0 {
 		return
 	}
@@ -260,17 +259,17 @@ func closedAt(logger *slog.Logger, f config.File, st wire.Status) {
 			"): the daemon applies it without a restart")
 }
 
-// ready prints the one line that scripts wait for, and tells systemd.
-func (p *program) ready(st wire.Status, socket string) {
+// printReady prints the one line that scripts wait for, and notifies systemd.
+func (p *program) printReady(st wire.Status, socket string) {
 	what := "no policy in force"
 	if st.Generation > 0 {
 		what = fmt.Sprintf("generation %d, %s", st.Generation, cli.Visible(cli.Short(st.Revision)))
 	}
 	fmt.Fprintf(p.Out, "ringd ready: %s, %s\n", cli.Visible(socket), what)
-	tell("READY=1", "STATUS="+what)
+	notifySystemd("READY=1", "STATUS="+what)
 }
 
-// firstLook says when the sync folder was looked at once, whatever it held.
+// firstLook signals the first check of the sync folder, whatever it held.
 type firstLook struct {
 	syncer.Sink
 	once   sync.Once
@@ -294,9 +293,9 @@ func (f *firstLook) Lost(ctx context.Context, err error) {
 	f.Sink.Lost(ctx, err)
 }
 
-// journal is the handler of a daemon's log. The text handler of slog quotes every value
-// that does not print, but for one that has only a DEL.
-func journal(w io.Writer) slog.Handler {
+// logHandler returns the handler of a daemon's log. The text handler of slog quotes every value that is not
+// printable, except one that has only a DEL.
+func logHandler(w io.Writer) slog.Handler {
 	return slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if text := a.Value.String(); strings.ContainsRune(text, '\x7f') {
 			a.Value = slog.StringValue(cli.Clean(text))

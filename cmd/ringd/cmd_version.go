@@ -29,7 +29,7 @@ with everything loaded into it: engine in ringd doctor --json.`,
 			if asJSON {
 				return cli.JSON(p.Out, v)
 			}
-			_, err := fmt.Fprintf(p.Out, "ringd %s\n%s", v, v.engines())
+			_, err := fmt.Fprintf(p.Out, "ringd %s\n%s", v, v.engineLines())
 			return err
 		},
 	}
@@ -41,13 +41,13 @@ type versionInfo struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"` // of the source
 	Go       string `json:"go"`
-	Init     string `json:"init,omitempty"` // digest of the init of guests
-	// Digests of the engine files: of JavaScript, and of the second engine of Python.
+	Init     string `json:"init,omitempty"` // digest of the guests' init
+	// Digests of the engine files: JavaScript, and the second engine of Python.
 	JS     string `json:"js_engine_file,omitempty"`
 	Python string `json:"python_engine_file,omitempty"`
 }
 
-// withEngines adds the engines that are there and are those that are pinned.
+// withEngines adds the digests of engines that exist and have the pinned digest.
 func (p *program) withEngines(v versionInfo) versionInfo {
 	v.JS = engine.FileDigest()
 	if _, err := place.Read(p.wasmDir()); err == nil {
@@ -56,8 +56,8 @@ func (p *program) withEngines(v versionInfo) versionInfo {
 	return v
 }
 
-// engines are the lines of the engines that are there.
-func (v versionInfo) engines() string {
+// engineLines formats the engines that exist.
+func (v versionInfo) engineLines() string {
 	out := ""
 	if v.JS != "" {
 		out += "js engine file      " + v.JS + "\n"
@@ -68,10 +68,10 @@ func (v versionInfo) engines() string {
 	return out
 }
 
-// String is the version for people.
+// String returns the version for people.
 func (v versionInfo) String() string { return v.Version + " " + v.Go }
 
-// buildVersion is what the Go toolchain stamped into the binary.
+// buildVersion returns the version that the Go toolchain has put into the binary.
 func buildVersion() versionInfo {
 	v := versionInfo{Version: "(devel)", Init: initimage.Digest()}
 	info, ok := debug.ReadBuildInfo()

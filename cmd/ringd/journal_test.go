@@ -15,7 +15,7 @@ import (
 func TestJournalIsInert(t *testing.T) {
 	for _, text := range append(clitest.Hostile(), "\x7f", "a\x7fb") {
 		var b bytes.Buffer
-		log := slog.New(journal(&b))
+		log := slog.New(logHandler(&b))
 		log.Warn(text, "reason", text, "error", errors.New(text), "agents", []string{text})
 		log.Warn("x", text, 1)
 		log.With("run", text).WithGroup("g").Error("x", "at", text)

@@ -1,9 +1,9 @@
-// Command ringd compiles policies for AI-agent code, decides actions, runs
-// untrusted programs in guests, and serves as the host daemon.
+// Command ringd compiles policies for AI-agent code, decides actions, runs untrusted programs in guests, and
+// serves as the host daemon.
 //
-// Each subcommand has its file, cmd_<verb>.go; wire.go alone constructs the
-// parts and joins them. This package refuses what it cannot read or enforce:
-// exit codes are those of docs/ARCHITECTURE.md.
+// Each subcommand that starts guests has its file, cmd_<name>.go; the others are in internal/commands. Only
+// the files wire*.go construct the parts and connect them. This package refuses what it cannot read or
+// enforce. Exit codes are those of docs/ARCHITECTURE.md.
 package main
 
 import (
@@ -25,16 +25,16 @@ func main() {
 	os.Exit(run(context.Background(), os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
-// program is what the commands that construct things share.
+// program holds what the commands share.
 type program struct {
 	*cli.Program
-	point func(label string) // tests end the process at a point; nil: never
+	point func(label string) // called at each step on disk, for tests that end the process there; may be nil
 }
 
-// policyVerbs compiles policies, and asks about them, for the commands.
+// policyVerbs compiles policies for the commands.
 type policyVerbs struct{ *program }
 
-// stackBuilder constructs the parts that run programs, and joins them.
+// stackBuilder constructs the parts that run programs, and connects them.
 type stackBuilder struct{ *program }
 
 // runVerbs runs and resumes programs for the commands run and resume.
@@ -48,7 +48,7 @@ func run(ctx context.Context, argv []string, in io.Reader, out, stderr io.Writer
 	return runAt(ctx, argv, in, out, stderr, nil)
 }
 
-// runAt is run, with a point that is told where a run stands on disk.
+// runAt is run with a callback at each step of a run on disk.
 func runAt(ctx context.Context, argv []string, in io.Reader, out, stderr io.Writer, point func(label string)) int {
 	if len(argv) > 1 {
 		if verb, ok := hiddenVerb(argv[1]); ok {
@@ -72,13 +72,12 @@ func runAt(ctx context.Context, argv []string, in io.Reader, out, stderr io.Writ
 	return p.Code(root.ExecuteContext(ctx))
 }
 
-// newProgram is the program whose text goes to out and stderr through their edges. end sends
-// what no write has ended.
+// newProgram returns a program that writes to out and stderr through safetext edges. end flushes them.
 func newProgram(in io.Reader, out, stderr io.Writer) (p *program, end func()) {
 	env := config.FromSystem()
 	shown, told := cli.Edge(out, env), cli.Edge(stderr, env)
 	return &program{Program: &cli.Program{In: in, Out: shown, Err: told, Env: env}}, func() {
-		_, _ = shown.Close(), told.Close() // a reader that has gone away is no error of the command
+		_, _ = shown.Close(), told.Close() // a reader that closed the stream is no error of the command
 	}
 }
 
@@ -122,7 +121,7 @@ and answers.`,
 	return root
 }
 
-// addCommands adds the commands of ringd to root, in their groups.
+// addCommands adds the commands to root, in groups.
 func addCommands(root *cobra.Command, p *program) {
 	add := func(group string, cmds ...*cobra.Command) {
 		for _, c := range cmds {
@@ -157,7 +156,7 @@ func addCommands(root *cobra.Command, p *program) {
 	add("host", newDoctor(p), commands.NewAudit(audit, commands.NewArchive(clients)), newVersion(p))
 }
 
-// completionUsage makes the command completion show its help without a shell, and refuse an unknown one.
+// completionUsage makes the command completion print its help without a shell, and refuse an unknown one.
 func completionUsage(root *cobra.Command) {
 	if c, _, err := root.Find([]string{"completion"}); err == nil {
 		c.RunE = func(c *cobra.Command, args []string) error {

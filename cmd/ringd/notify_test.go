@@ -26,8 +26,8 @@ func TestReadyTellsSystemd(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", path)
 	var out bytes.Buffer
 	p := &program{Program: &cli.Program{Out: &out}}
-	p.ready(wire.Status{Generation: 4, Revision: "sha256:0123456789abcdef"}, "/run/r.sock")
-	p.ready(wire.Status{}, "/run/r.sock")
+	p.printReady(wire.Status{Generation: 4, Revision: "sha256:0123456789abcdef"}, "/run/r.sock")
+	p.printReady(wire.Status{}, "/run/r.sock")
 	buf := make([]byte, 512)
 	for _, want := range []string{
 		"READY=1\nSTATUS=generation 4, sha256:0123456789ab",
@@ -68,10 +68,10 @@ func TestFieldsForSystemdAreInert(t *testing.T) {
 	for _, text := range append(clitest.Hostile(), "x\nMAINPID=1") {
 		var out bytes.Buffer
 		p := &program{Program: &cli.Program{Out: &out}}
-		p.ready(wire.Status{Generation: 4, Revision: text}, "/run/"+text)
+		p.printReady(wire.Status{Generation: 4, Revision: text}, "/run/"+text)
 		hear("the state", text)
 		clitest.Check(t, "the ready line", text, out.String(), 1)
-		tell("READY=1", "STATUS="+text)
+		notifySystemd("READY=1", "STATUS="+text)
 		hear("a field", text)
 	}
 }

@@ -17,14 +17,14 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// notStarted turns a refusal before the program began into an exit. What this
-// host cannot give is exit 125: nothing ran.
+// notStarted returns the exit of a run that was refused before the program began. It is 125 if this host
+// lacks something: nothing ran.
 func (p runVerbs) notStarted(o runOptions, err error) error {
 	var exit *cli.Exit
 	if errors.As(err, &exit) {
 		return err
 	}
-	if out := p.stuck(o, err, nil); out != nil {
+	if out := p.stuckExit(o, err, nil); out != nil {
 		return out
 	}
 	code := cli.Refused
@@ -52,15 +52,15 @@ func (p runVerbs) notStarted(o runOptions, err error) error {
 	return cli.Failed(code, err)
 }
 
-// stuck is the exit of a run that waits for a bridge, with the flags that it takes:
-// nothing of it ran. Of any other error it is other.
-func (p runVerbs) stuck(o runOptions, err, other error) error {
+// stuckExit returns the exit of a run that waits for a bridge, with the flags that it needs: nothing of it ran.
+// For any other error it returns other.
+func (p runVerbs) stuckExit(o runOptions, err, other error) error {
 	var stuck *waiting.StuckError
 	if !errors.As(err, &stuck) || stuck.Lacks == nil {
 		return other
 	}
 	lacks := stuck.Lacks
-	if o.state == "" { // which has no pause to go on from
+	if o.state == "" { // without a state folder there is no pause to resume
 		return cli.Failed(
 			cli.Misused,
 			fmt.Errorf("bridge %s: %w\n    hint: give a command that performs it: --bridge %s=COMMAND",
@@ -86,21 +86,20 @@ func (p runVerbs) stuck(o runOptions, err, other error) error {
 			cli.Visible(lacks.Bridges[0]),
 			lacks.Err,
 			cli.ShortID(stuck.Run),
-			cli.Clean(o.place()),
-			cli.Clean(o.again()),
+			cli.Clean(o.placeFlags()),
+			cli.Clean(o.resumeFlags()),
 		),
 	)
 }
 
-// outcome is a run as this host has seen it: why its bridges failed is not the program's
-// to know, and so not part of the run. Nor are targets that could not be reached, of which
-// the program has an error and nobody a denial.
+// outcome is a run with what only this host has seen: why its bridges failed, which the program must not
+// learn, and targets that could not be reached, which are errors of the program and no denials.
 type outcome struct {
 	wire.Run
 	Faults []fault `json:"faults,omitempty"`
 }
 
-// fault is why a call of a bridge failed, or a target was not reached.
+// fault is why a bridge call failed, or a target was not reached.
 type fault struct {
 	Call   string `json:"call,omitempty"`
 	Bridge string `json:"bridge,omitempty"`
@@ -108,7 +107,7 @@ type fault struct {
 	Reason string `json:"reason"`
 }
 
-// String names what failed, and why.
+// String returns what failed, and why.
 func (f fault) String() string {
 	if f.Target != "" {
 		return cli.Visible(f.Target) + ": " + cli.Visible(f.Reason)
@@ -116,10 +115,10 @@ func (f fault) String() string {
 	return "bridge " + cli.Visible(f.Bridge) + ": " + cli.Visible(f.Reason)
 }
 
-// maxFaults is how many of a run are told; the audit log has all.
+// maxFaults limits the faults of a run; the audit log has all.
 const maxFaults = 32
 
-// faults are those of one run. The nil faults are none. They are safe for concurrent use.
+// faults collects the faults of one run. It is safe for concurrent use, and a nil *faults collects none.
 type faults struct {
 	mu   sync.Mutex
 	list []fault
@@ -129,8 +128,8 @@ func (f *faults) add(c contract.Call, reason string) {
 	f.put(fault{Call: c.ID, Bridge: c.Bridge, Reason: reason})
 }
 
-// lost adds a target that has no address, once.
-func (f *faults) lost(target, why string) { f.put(fault{Target: target, Reason: why}) }
+// addLost adds a target without an address, once.
+func (f *faults) addLost(target, why string) { f.put(fault{Target: target, Reason: why}) }
 
 func (f *faults) put(one fault) {
 	f.mu.Lock()
@@ -149,7 +148,7 @@ func (f *faults) all() []fault {
 	return slices.Clone(f.list)
 }
 
-// finish prints how a run ended and gives the exit.
+// finish prints how a run ended and returns the exit.
 func (p runVerbs) finish(o runOptions, run wire.Run, set *profiles.Set) error {
 	if o.asJSON {
 		if err := cli.JSON(p.Out, outcome{run, o.faults.all()}); err != nil {
@@ -171,7 +170,7 @@ func (p runVerbs) finish(o runOptions, run wire.Run, set *profiles.Set) error {
 	}
 	if state := executors.State(run.State); state == executors.StateDenied && len(run.Denials) == 1 &&
 		cli.Unenforceable(run.Denials[0].Code) {
-		return cli.Failed(cli.Unavailable, nil) // the guest could not be had: nothing ran
+		return cli.Failed(cli.Unavailable, nil) // no guest could be started: nothing ran
 	}
 	switch executors.State(run.State) {
 	case executors.StateDenied:
@@ -179,12 +178,12 @@ func (p runVerbs) finish(o runOptions, run wire.Run, set *profiles.Set) error {
 			return cli.Failed(profiles.ExitRefused, nil)
 		}
 	case executors.StatePaused:
-		p.goOn(o, run)
+		p.printNext(o, run)
 		return cli.Failed(cli.Paused, nil)
 	case wire.StateRunning:
 		return nil
 	case executors.StateDone:
-		// Else the program went on without what was refused.
+		// Otherwise the program continued without what was denied.
 		if !slices.ContainsFunc(
 			run.Denials,
 			func(d profiles.Decision) bool { return cli.Counts(o.request.Executor, d.Code) },
@@ -195,9 +194,9 @@ func (p runVerbs) finish(o runOptions, run wire.Run, set *profiles.Set) error {
 	return cli.Failed(cli.Refused, nil)
 }
 
-// again is what resume has to be given of what run was given: without its bridges a run
-// fails at the call that was allowed.
-func (o runOptions) again() string {
+// resumeFlags returns the flags of run that resume needs too: without its bridges the run would fail at the
+// approved call.
+func (o runOptions) resumeFlags() string {
 	var b strings.Builder
 	give := func(flag string, values ...string) {
 		for _, v := range values {
@@ -215,17 +214,17 @@ func (o runOptions) again() string {
 	return b.String()
 }
 
-// place is the flags that say where the run is, as a command that is shown carries them.
-func (o runOptions) place() string {
+// placeFlags returns the flags that select the daemon or folder of the run, for a command that is shown.
+func (o runOptions) placeFlags() string {
 	if o.state != "" {
 		return " --state " + cli.Word(o.state)
 	}
 	return o.daemon.Hint()
 }
 
-// goOn says how to go on with a run that waits, in a state folder or in a daemon.
-func (p runVerbs) goOn(o runOptions, run wire.Run) {
-	id, place := cli.ShortID(run.ID), cli.Clean(o.place())
+// printNext prints how to continue a waiting run, in a state folder or a daemon.
+func (p runVerbs) printNext(o runOptions, run wire.Run) {
+	id, place := cli.ShortID(run.ID), cli.Clean(o.placeFlags())
 	for _, c := range run.Pending {
 		if c.For == "approver" {
 			fmt.Fprintf(p.Err, "    allow it: ringd approve %s %s%s\n", id, cli.Clean(c.ID), place)
@@ -234,7 +233,7 @@ func (p runVerbs) goOn(o runOptions, run wire.Run) {
 		}
 	}
 	if o.state != "" {
-		fmt.Fprintf(p.Err, "    resume:   ringd resume %s%s%s\n", id, place, cli.Clean(o.again()))
+		fmt.Fprintf(p.Err, "    resume:   ringd resume %s%s%s\n", id, place, cli.Clean(o.resumeFlags()))
 	} else {
 		fmt.Fprintf(p.Err, "    resumes by itself once every call is answered; ringd runs %s%s\n", id, place)
 	}

@@ -30,21 +30,21 @@ func (p runVerbs) runThere(ctx context.Context, o runOptions, req wire.RunReques
 	printed, told := int64(0), map[string]bool{}
 	for e, err := range c.Events(ctx, run.ID, 0) {
 		if err != nil {
-			return p.leave(ctx, c, run.ID, err)
+			return p.cancelRun(ctx, c, run.ID, err)
 		}
 		if e.Console != nil && e.Console.Seq > printed {
 			printed = e.Console.Seq
 			p.Console(*e.Console, o.asJSON)
 		}
 		if e.Call != nil && e.Call.State == "pending" {
-			p.held(ctx, c, run.ID, o.place(), told)
+			p.printHeld(ctx, c, run.ID, o.placeFlags(), told)
 		}
 		if e.Type == wire.EventState && e.State != wire.StateRunning {
 			break
 		}
 	}
 	if run, err = c.Wait(ctx, run.ID); err != nil {
-		return p.leave(ctx, c, run.ID, err)
+		return p.cancelRun(ctx, c, run.ID, err)
 	}
 	for _, e := range run.Console {
 		if e.Seq > printed {
@@ -54,11 +54,11 @@ func (p runVerbs) runThere(ctx context.Context, o runOptions, req wire.RunReques
 	return p.finish(o, run, nil)
 }
 
-// held says, once for each call and who has to answer it, what a program is held for.
-func (p runVerbs) held(ctx context.Context, c *client.Client, id, place string, told map[string]bool) {
+// printHeld prints which call holds a program, once for each call and answerer.
+func (p runVerbs) printHeld(ctx context.Context, c *client.Client, id, place string, told map[string]bool) {
 	run, err := c.GetRun(ctx, id, 0)
 	if err != nil {
-		return // the events go on, or say why not
+		return // the next events show the reason
 	}
 	for _, call := range run.Pending {
 		if key := call.ID + " " + call.For; call.Held && !told[key] {
@@ -68,9 +68,8 @@ func (p runVerbs) held(ctx context.Context, c *client.Client, id, place string, 
 	}
 }
 
-// leave cancels a run that nobody waits for any more, when the user ended the
-// wait.
-func (p runVerbs) leave(ctx context.Context, c *client.Client, id string, err error) error {
+// cancelRun cancels a run after the user ended the wait.
+func (p runVerbs) cancelRun(ctx context.Context, c *client.Client, id string, err error) error {
 	if ctx.Err() == nil {
 		return cli.RefusedBy(err)
 	}

@@ -16,22 +16,22 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 )
 
-// tell says fields, NAME=VALUE, on the socket that systemd named. A newline in a field begins
-// no other one. Without a socket, or when systemd does not listen, that is no error: the
-// output of the daemon has said it.
-func tell(fields ...string) {
+// notifySystemd sends fields, NAME=VALUE, to the socket that systemd names. A newline in a field cannot begin another
+// field. A missing socket, or one without a listener, is no error: the output of the daemon has the same
+// information.
+func notifySystemd(fields ...string) {
 	for i, f := range fields {
 		fields[i] = cli.Visible(f)
 	}
 	_, _ = sd.SdNotify(false, strings.Join(fields, "\n"))
 }
 
-// watchdogShare is which part of systemd's time one question has: several can fail before
-// it is over.
+// watchdogShare is the number of health checks in one watchdog interval, so that several can fail before it
+// is over.
 const watchdogShare = 4
 
-// watchdog tells systemd, until ctx ends, that the daemon is well, where its unit has
-// WatchdogSec=: each time that the API answered on its own socket, and at no other time.
+// watchdog notifies systemd until ctx ends, if its unit has WatchdogSec=. It does so only after the API has
+// answered on its own socket.
 func watchdog(ctx context.Context, socket string, logger *slog.Logger, start func(func())) {
 	within, err := sd.SdWatchdogEnabled(false)
 	if err != nil {
@@ -46,7 +46,7 @@ func watchdog(ctx context.Context, socket string, logger *slog.Logger, start fun
 		defer tick.Stop()
 		for {
 			if err := healthy(ctx, socket, every); err == nil {
-				tell(sd.SdNotifyWatchdog)
+				notifySystemd(sd.SdNotifyWatchdog)
 			} else if ctx.Err() == nil {
 				logger.Warn("the API does not answer the daemon; systemd's watchdog is not notified", "error", err)
 			}
@@ -59,8 +59,7 @@ func watchdog(ctx context.Context, socket string, logger *slog.Logger, start fun
 	})
 }
 
-// healthy asks GET /healthz over a connection of its own: one that is kept would not tell
-// that the socket accepts.
+// healthy requests GET /healthz over a new connection: a kept one would not show that the socket accepts.
 func healthy(ctx context.Context, socket string, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

@@ -51,7 +51,7 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// The hidden verbs: what this binary is when it starts itself.
+// Hidden commands, with which this binary starts itself.
 const (
 	verbCompile = "compile-child"
 	verbGuest   = "js-guest"
@@ -59,11 +59,11 @@ const (
 	verbWasm    = "python-wasm-guest"
 )
 
-// syncEvery is how long a record that is only written waits for the disk.
+// syncEvery is the maximum time until a record that is only written is synced.
 const syncEvery = 100 * time.Millisecond
 
-// hiddenVerb returns what a child process of ringd does. It is looked up before
-// anything else is set up, since every guest pays for the way here.
+// hiddenVerb returns the function of a child process of ringd. It is looked up before anything else is set
+// up, because the start of every guest passes here.
 func hiddenVerb(name string) (func(ctx context.Context, in io.Reader, out, stderr io.Writer) int, bool) {
 	switch name {
 	case verbCompile:
@@ -104,7 +104,7 @@ func (p *program) compiler() childCompiler {
 	}
 }
 
-// stackConfig says how the parts are joined: for one program, or for a daemon.
+// stackConfig configures a stack, for one program or for a daemon.
 type stackConfig struct {
 	group     *daemon.Group // owns every goroutine; Close of the stack waits for it
 	logger    *slog.Logger
@@ -114,8 +114,8 @@ type stackConfig struct {
 	limits    limitsConfig
 	guests    guestsConfig
 	providers map[string]contract.Provider // of bridges
-	private   []string                     // paths that no guest may have, the state folder among them
-	teller    notify.Teller                // of calls that wait; nil if nobody is notified
+	private   []string                     // paths that no guest may have, including the state folder
+	teller    notify.Teller                // of waiting calls; nil if nobody is notified
 	still     bool                         // runs are resumed only on request
 }
 
@@ -125,25 +125,25 @@ type stateConfig struct {
 	strict  bool           // sync every record
 	archive daemon.Archive // of the audit log
 	segment int64          // bytes of a segment of the audit log; 0 means a default
-	records int64          // bytes of the audit log that one run may cause; 0 means a default
+	records int64          // limit of the bytes of audit records of one run; 0 means a default
 	floor   uint64         // bytes that must be free on the disk; 0 means a default
 	queue   store.Queue    // of calls that wait for approvers
 	keys    []seal.Key     // of pauses: the first one seals
-	ownKey  bool           // before keys, use one in the state folder, which is made if it is missing
+	ownKey  bool           // before keys, use one in the state folder, which is created if it is missing
 }
 
-// policyConfig says where policy comes from.
+// policyConfig configures the source of policy.
 type policyConfig struct {
 	compiler   policy.Compiler
 	path       string                                                  // as the user gave it, for a hint; may be empty
 	workspace  func(agent string) string                               // value of $WORKSPACE; nil if it has none
-	trust      *config.Trust                                           // who signs pushes; nil: pushes are sources
+	trust      *config.Trust                                           // signers of pushes; nil: pushes are sources
 	guardrails func(context.Context, *trust.Push, *profiles.Set) error // of signed sets
-	shadow     bool                                                    // a candidate is decided beside the policy
+	shadow     bool                                                    // decide with a candidate in parallel
 	staleness  time.Duration
 }
 
-// limitsConfig bounds runs and requests.
+// limitsConfig limits runs and requests.
 type limitsConfig struct {
 	quota          daemon.Quota
 	paused         waiting.Quota
@@ -151,25 +151,25 @@ type limitsConfig struct {
 	requestRecords int // of one caller in a second; 0 means a default
 }
 
-// guestsConfig says how guests run.
+// guestsConfig configures guests.
 type guestsConfig struct {
 	pool        poolConfig
 	users       config.Guests                // of guests if ringd is root
-	groups      bool                         // each guest gets a control group where they are delegated
+	groups      bool                         // each guest gets a control group if they are delegated
 	warm        bool                         // start a first guest at once
 	host        network.Host                 // the configuration of egress
 	lost        func(target, why string)     // callback for names without an address; may be nil
 	engines     map[string][]string          // guests of other engines, by digest
 	python      python.Config                // limits of the pool of Python
 	interpreter string                       // of Python; empty means the host's
-	probes      bool                         // canaries and packages of Python are tried before a set is in force
-	given       func(canary *profiles.Agent) // changes canaries as a broken ring would; tests only
+	probes      bool                         // try canaries and packages of Python before a set is in force
+	given       func(canary *profiles.Agent) // changes canaries as a broken ring would; only for tests
 }
 
-// newShadow makes what is told of each decision and reports what would have been decided
-// otherwise. It returns what tells of a candidate; nil: none is looked for.
+// newShadow makes the shadow, which decides with a candidate policy in parallel, and connects it to the
+// recorder. It returns the function for its status, or nil if there is no candidate folder.
 func (s *stack) newShadow(c stackConfig, env profiles.Environment) func() *wire.Shadow {
-	told := daemon.NewShadow(
+	shadow := daemon.NewShadow(
 		daemon.ShadowConfig{
 			Compiler:    c.policy.compiler,
 			Log:         s.recorder,
@@ -181,50 +181,50 @@ func (s *stack) newShadow(c stackConfig, env profiles.Environment) func() *wire.
 			Enforced:    func(agent string) *profiles.Decider { return s.daemon.Enforced(agent) },
 		},
 	)
-	s.recorder.Beside(told.Decided)
+	s.recorder.Beside(shadow.Decided)
 	if !c.policy.shadow {
 		return nil
 	}
-	s.shadow = told
-	return told.Status
+	s.shadow = shadow
+	return shadow.Status
 }
 
-// checkValue checks a value whose size the ring has bounded.
+// checkValue checks the form of a value. The ring has checked its size.
 func checkValue(v json.RawMessage) error {
 	return value.Check(v, value.Limits{Bytes: int64(len(v)), Nodes: len(v)})
 }
 
-// poolConfig says how many guests are kept; see js.Config, and shell.Config of scripts.
+// poolConfig configures the number of started guests; see js.Config and shell.Config.
 type poolConfig struct {
 	blank, idle, perKey, reuse int
 	scripts                    int
 	once                       bool
 }
 
-// stack is the running whole. Close ends it in the reverse order.
+// stack is the whole of the running parts. Close ends them in reverse order.
 type stack struct {
 	daemon *daemon.Daemon
 	kernel *kernel.Ring
 	js     *js.Executor
 	shell  *shell.Executor
 	python *python.Executor
-	shadow *daemon.Shadow // nil: no candidate is looked for
+	shadow *daemon.Shadow // nil without a candidate folder
 	group  *daemon.Group
 
 	environments *environment.Finder // of Python
 	probe        commands.PackagesProbe
-	tried        *python.Executor // of canaries
-	warmed       chan struct{}    // closed when the first guest is there, or cannot be
-	cold         error            // why it cannot be; read once warmed is closed
-	guests       *guests
+	tried        *python.Executor // Python executor of canaries
+	warmed       chan struct{}    // closed when the first guest is ready, or failed
+	cold         error            // why it failed; read once warmed is closed
+	guests       *guestsRing
 	closes       []func() error
 
 	recorder *records.Recorder
-	pacer    *records.Pacer // of what calls bring on disk
+	pacer    *records.Pacer // limits the bytes that calls write to disk
 	lock     *lockdown.Lock
-	orders   *lockdown.OrderDesk        // nil: nobody may sign one
-	gate     *trust.Gate                // nil: pushes are sources
-	noticed  func(records.Notice) error // puts on record what a policy meant to a guest
+	orders   *lockdown.OrderDesk        // nil if no role may sign orders
+	gate     *trust.Gate                // if nil, pushes are sources
+	noticed  func(records.Notice) error // records the effect of a policy on a guest
 }
 
 func (s *stack) onClose(f func() error) { s.closes = append(s.closes, f) }
@@ -239,8 +239,8 @@ func (s *stack) Close() error {
 	return errors.Join(errs...)
 }
 
-// newStack constructs and joins everything that runs programs. What it refuses
-// is unavailable on this host: nothing ran.
+// newStack constructs and connects everything that runs programs. An error means that something is
+// unavailable on this host, and nothing ran.
 func (p stackBuilder) newStack(ctx context.Context, c stackConfig) (*stack, error) {
 	s := &stack{group: c.group}
 	if err := p.buildStack(ctx, c, s); err != nil {
@@ -249,8 +249,8 @@ func (p stackBuilder) newStack(ctx context.Context, c stackConfig) (*stack, erro
 	return s, nil
 }
 
-// buildStack constructs the parts in the order in which they come to life. Each stage gets the parts of
-// the stages before it.
+// buildStack constructs the parts in the order in which they start. Each stage gets the parts of the previous
+// stages.
 func (p stackBuilder) buildStack(ctx context.Context, c stackConfig, s *stack) error {
 	k, err := p.buildRings(ctx, c, s)
 	if err != nil {
@@ -273,7 +273,7 @@ func (p stackBuilder) buildStack(ctx context.Context, c stackConfig, s *stack) e
 	return nil
 }
 
-// ringParts are the rings outside of the interpreter: the network and the kernel.
+// ringParts are the rings around the interpreter: the network and the kernel.
 type ringParts struct {
 	out      *network.Joined
 	refusals *records.Refusals
@@ -284,11 +284,11 @@ type ringParts struct {
 func (p stackBuilder) buildRings(ctx context.Context, c stackConfig, s *stack) (ringParts, error) {
 	k := ringParts{refusals: &records.Refusals{}, owned: new(bool)}
 	private := slices.Clip(c.private)
-	if p.Env.Cache != "" { // whoever writes it writes the code of every guest
-		_ = os.MkdirAll(p.Env.Cache, 0o700) // the start of a guest says why it cannot be made
+	if p.Env.Cache != "" { // a writer of the cache could change the code of every guest
+		_ = os.MkdirAll(p.Env.Cache, 0o700) // if this fails, the start of a guest reports it
 		private = append(private, p.Env.Cache)
 	}
-	lasting := context.WithoutCancel(ctx) // what a guest tries while the daemon ends is on record as well
+	lasting := context.WithoutCancel(ctx) // acts of guests are recorded even while the daemon ends
 	s.noticed = func(n records.Notice) error { return k.refusals.Notice(lasting, n) }
 	var err error
 	k.out, err = network.Join(lasting, network.JoinConfig{Host: c.guests.host, Go: s.group.Go, Now: time.Now,
@@ -307,7 +307,7 @@ func (p stackBuilder) buildRings(ctx context.Context, c stackConfig, s *stack) (
 	if err != nil {
 		return k, cli.Failed(cli.Unavailable, err)
 	}
-	// Until the daemon owns the rings, an error on the way closes them here.
+	// Until the daemon owns the rings, an error closes them here.
 	s.onClose(func() error {
 		if *k.owned {
 			return nil
@@ -319,7 +319,7 @@ func (p stackBuilder) buildRings(ctx context.Context, c stackConfig, s *stack) (
 	return k, nil
 }
 
-// stateParts are the parts that outlive the process, and those that write to them.
+// stateParts are the parts on disk, and those that write to them.
 type stateParts struct {
 	store   *store.Store
 	journal *records.Journal
@@ -341,7 +341,7 @@ func (p stackBuilder) openState(ctx context.Context, c stackConfig, s *stack) (o
 	return out, err
 }
 
-// interpreterParts are the interpreter ring, and the children that evaluate conditions on calls.
+// interpreterParts are the interpreter ring, and the child processes that evaluate conditions on calls.
 type interpreterParts struct {
 	ring  *interpreter.Ring
 	asked *worker.Calls
@@ -355,7 +355,7 @@ func (p stackBuilder) buildInterpreter(
 	k ringParts,
 	st stateParts,
 ) (out interpreterParts, err error) {
-	s.guests = &guests{js: s.js, shell: s.shell, python: s.python, group: s.group}
+	s.guests = &guestsRing{js: s.js, shell: s.shell, python: s.python, group: s.group}
 	c.metrics.Living(profiles.ExecutorPython, s.python.Living)
 	out.asked = worker.NewCalls(p.calls())
 	s.onClose(out.asked.Close)
@@ -377,7 +377,7 @@ func (p stackBuilder) buildInterpreter(
 		return out, err
 	}
 	s.guests.ring = out.ring
-	s.boundRecords(c, out.ring)
+	s.limitRecords(c, out.ring)
 	k.refusals.Attach(s.recorder, out.ring.Refused)
 	k.out.Attach(s.recorder, out.ring)
 	return out, nil
@@ -421,15 +421,15 @@ func (p stackBuilder) buildDaemon(
 		Random: rand.Reader, Logger: c.logger, Metrics: c.metrics, Shadow: s.newShadow(c, env),
 	})
 	if err != nil {
-		return unavailable(c.state.folder, "start", err)
+		return stateUnavailable(c.state.folder, "start", err)
 	}
 	*k.owned = true
 	s.onClose(s.daemon.Close)
 	return nil
 }
 
-// boundRecords ends runs that put too much on record.
-func (s *stack) boundRecords(c stackConfig, ring *interpreter.Ring) {
+// limitRecords ends runs that cause too many audit records.
+func (s *stack) limitRecords(c stackConfig, ring *interpreter.Ring) {
 	most := cmp.Or(c.state.records, defaultRecords)
 	s.recorder.Bound(most, func(run string) {
 		ring.Exceed(run, fmt.Sprintf("the run caused more than %d KiB of audit records (limits.recordsPerRun)",
@@ -437,7 +437,7 @@ func (s *stack) boundRecords(c stackConfig, ring *interpreter.Ring) {
 	})
 }
 
-// buildExecutors constructs the executors, and warms that of JavaScript aside.
+// buildExecutors constructs the executors, and starts a first JavaScript guest in the background.
 func (p stackBuilder) buildExecutors(ctx context.Context, c stackConfig, s *stack) (err error) {
 	s.js, err = js.New(js.Config{
 		Launcher: records.CountGuests(s.kernel, c.metrics), Argv: []string{p.Self, verbGuest}, CacheDir: p.Env.Cache,
@@ -473,8 +473,8 @@ func refusal(v kernel.Violation) records.Refusal {
 		Layer: v.Layer, Call: v.Call, Detail: v.Detail, PID: v.PID, Count: v.Count, Ends: v.End}
 }
 
-// openRecords opens what must outlive the process: the store, then the log,
-// which is held against the newest record the store knows of, and the lock.
+// openRecords opens what outlives the process: the store, then the log, which is verified with the newest
+// record that the store knows, and the lock.
 func openRecords(ctx context.Context, c stackConfig, s *stack, point func(label string)) (*store.Store, error) {
 	if err := os.MkdirAll(c.state.folder, 0o700); err != nil {
 		return nil, cli.Usage("make state folder: %w", cli.Bare(err))
@@ -486,7 +486,7 @@ func openRecords(ctx context.Context, c stackConfig, s *stack, point func(label 
 	var log atomic.Pointer[audit.Log]
 	st, err := openStore(ctx, c, &log)
 	if err != nil {
-		return nil, unavailable(c.state.folder, "open store", err)
+		return nil, stateUnavailable(c.state.folder, "open store", err)
 	}
 	s.onClose(st.Close)
 	if s.gate, err = commands.TrustGate(c.policy.trust, at.Pushes, c.policy.guardrails); err != nil {
@@ -504,7 +504,7 @@ func openRecords(ctx context.Context, c stackConfig, s *stack, point func(label 
 			Begun: func() (bool, error) { return lockdownBegun(ctx, at.Audit) }},
 	)
 	if err != nil {
-		return nil, unavailable(c.state.folder, "start", err)
+		return nil, stateUnavailable(c.state.folder, "start", err)
 	}
 	orders := lockdown.OrdersConfig{Lock: s.lock, Recorder: s.recorder, Now: time.Now, Logger: c.logger}
 	if s.orders, err = commands.TrustOrders(c.policy.trust, orders); err != nil {
@@ -527,7 +527,7 @@ func openStore(ctx context.Context, c stackConfig, log *atomic.Pointer[audit.Log
 	return cli.OpenWithRetry(ctx, store.ErrInUse, func() (*store.Store, error) { return store.Open(ctx, cfg) })
 }
 
-// openLog opens the audit log, which must have at least the records that the store knows of.
+// openLog opens the audit log, which must contain the newest record that the store knows.
 func openLog(
 	ctx context.Context,
 	c stackConfig,
@@ -539,17 +539,17 @@ func openLog(
 	at := cli.Layout(c.state.folder)
 	known, err := st.AuditHead(ctx)
 	if err != nil {
-		return unavailable(c.state.folder, "open store", err)
+		return stateUnavailable(c.state.folder, "open store", err)
 	}
 	least := audit.Head{Seq: known.Seq}
 	if known.Seq > 0 {
 		if err := least.Hash.UnmarshalText([]byte(known.Hash)); err != nil {
-			return unavailable(c.state.folder, "open store", err)
+			return stateUnavailable(c.state.folder, "open store", err)
 		}
 	}
 	key, err := audit.LoadKey(at.Key, rand.Reader)
 	if err != nil {
-		return unavailable(c.state.folder, "load host key", err)
+		return stateUnavailable(c.state.folder, "load host key", err)
 	}
 	ticker := time.NewTicker(syncEvery)
 	cfg := audit.Config{Dir: at.Audit, Key: key, Now: time.Now, Ticks: ticker.C, Strict: c.state.strict, Least: least,
@@ -557,7 +557,7 @@ func openLog(
 	opened, err := cli.OpenWithRetry(ctx, audit.ErrInUse, func() (*audit.Log, error) { return audit.Open(ctx, cfg) })
 	if err != nil {
 		ticker.Stop()
-		return unavailable(c.state.folder, "open audit log", err)
+		return stateUnavailable(c.state.folder, "open audit log", err)
 	}
 	log.Store(opened)
 	s.onClose(func() error {
@@ -567,8 +567,8 @@ func openLog(
 	return nil
 }
 
-// reopen takes store and log up again where their disk has room. One for a single
-// program ends with it.
+// reopen returns a function that reopens store and log if their disk has space. It is nil for a single
+// program, which ends with them.
 func (s *stack) reopen(c stackConfig, st *store.Store) func(context.Context) error {
 	if c.still {
 		return nil
@@ -584,7 +584,7 @@ func (s *stack) reopen(c stackConfig, st *store.Store) func(context.Context) err
 	}
 }
 
-// room says how the disk of the state folder stands; nil for a single program.
+// room reports the free space on the disk of the state folder. It is nil for a single program.
 func (p stackBuilder) room(c stackConfig, s *stack, st *store.Store) *daemon.Room {
 	if c.still {
 		return nil
@@ -597,9 +597,9 @@ func (p stackBuilder) room(c stackConfig, s *stack, st *store.Store) *daemon.Roo
 	}
 }
 
-// unavailable says that audit or store, without which nothing runs, are not to
-// be had, and what to do about it.
-func unavailable(state, what string, err error) error {
+// stateUnavailable returns the error for an audit log or store that cannot be opened, with a remedy. Nothing runs
+// without them.
+func stateUnavailable(state, what string, err error) error {
 	remedy := ""
 	switch {
 	case errors.Is(err, audit.ErrInUse), errors.Is(err, store.ErrInUse):
@@ -616,10 +616,10 @@ func unavailable(state, what string, err error) error {
 	return cli.Failed(cli.Unavailable, fmt.Errorf("%s: %w%s", what, err, remedy))
 }
 
-// guests keeps the executor in step with the generations: at every commit it
-// drops the used guests of older revisions and, on a host that cannot start any,
-// keeps the executor closed with the reason in status.
-type guests struct {
+// guestsRing is the ring that keeps the executor in step with the generations. Each commit drops the used guests
+// of older revisions. On a host that cannot start guests it keeps the executor closed, with the reason in the
+// status.
+type guestsRing struct {
 	js     *js.Executor
 	shell  *shell.Executor
 	python *python.Executor
@@ -628,11 +628,10 @@ type guests struct {
 	why    atomic.Pointer[string]
 }
 
-// Name is "guests".
-func (*guests) Name() string { return "guests" }
+func (*guestsRing) Name() string { return "guests" }
 
-// Prepare has nothing to prepare; its commit does not wait.
-func (g *guests) Prepare(_ context.Context, set *profiles.Set) (func(), error) {
+// Prepare prepares nothing. Its commit does not wait.
+func (g *guestsRing) Prepare(_ context.Context, set *profiles.Set) (func(), error) {
 	revision := ""
 	if set != nil {
 		revision = set.Revision
@@ -646,20 +645,20 @@ func (g *guests) Prepare(_ context.Context, set *profiles.Set) (func(), error) {
 }
 
 // shut closes the executor now and in every later generation.
-func (g *guests) shut(why string) {
+func (g *guestsRing) shut(why string) {
 	g.why.Store(&why)
 	g.ring.CloseExecutor(profiles.ExecutorJS, why)
 }
 
-// Close leaves the executor to the interpreter ring, which closes it.
-func (*guests) Close() error { return nil }
+// Close does nothing: the interpreter ring closes the executor.
+func (*guestsRing) Close() error { return nil }
 
 type systemClock struct{}
 
 func (systemClock) Now() time.Time                         { return time.Now() }
 func (systemClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// newServer joins a stack and the API, behind listeners that are not open yet.
+// newServer connects a stack with the API. Its listeners are not open yet.
 func (p stackBuilder) newServer(
 	ctx context.Context,
 	f config.File,
@@ -680,13 +679,13 @@ func (p stackBuilder) newServer(
 	m := metrics.New()
 	s, err := p.newStack(ctx, stackConfig{
 		group: &daemon.Group{Logger: logger}, logger: logger, metrics: m, private: f.Private(), providers: providers,
-		teller: teller, state: stateOf(f, keys), limits: limitsOf(f.Limits),
+		teller: teller, state: stateConfigOf(f, keys), limits: limitsConfigOf(f.Limits),
 		policy: policyConfig{
 			workspace: f.Workspace.Of, compiler: p.compiler(), trust: f.Trust, guardrails: p.policyVerbs().guardrails,
 			shadow: f.Shadow != "", staleness: orElse(f.Staleness, daemon.DefaultStaleness),
 		},
 		guests: guestsConfig{
-			host: network.HostOf(f, p.Env), warm: true, groups: true, users: f.Guests, python: pythonOf(f.Python),
+			host: network.HostOf(f, p.Env), warm: true, groups: true, users: f.Guests, python: pythonPool(f.Python),
 			interpreter: f.Python.Interpreter, probes: true, engines: f.Snapshots.Engines,
 			pool: poolConfig{blank: 2, idle: 8, perKey: 2, reuse: 64, scripts: 1},
 		},
@@ -709,8 +708,8 @@ func (p stackBuilder) newServer(
 	return s, server, nil
 }
 
-// stateOf is the configuration of the state folder in a config file.
-func stateOf(f config.File, keys []seal.Key) stateConfig {
+// stateConfigOf returns the configuration of the state folder from a config file.
+func stateConfigOf(f config.File, keys []seal.Key) stateConfig {
 	return stateConfig{
 		folder: f.State, strict: f.Audit.Strict, segment: f.Audit.SegmentBytes(),
 		archive: daemon.Archive{
@@ -722,8 +721,8 @@ func stateOf(f config.File, keys []seal.Key) stateConfig {
 	}
 }
 
-// limitsOf is the configuration of limits in a config file.
-func limitsOf(l config.Limits) limitsConfig {
+// limitsConfigOf returns the limits from a config file.
+func limitsConfigOf(l config.Limits) limitsConfig {
 	return limitsConfig{
 		retention: orElse(l.Retention, defaultRetention),
 		quota: daemon.Quota{
@@ -738,7 +737,7 @@ func limitsOf(l config.Limits) limitsConfig {
 	}
 }
 
-// providers performs the bridges of a config file.
+// providers returns the providers of the bridges in a config file.
 func (p stackBuilder) providers(
 	given map[string]config.Bridge,
 	logger *slog.Logger,
@@ -784,14 +783,14 @@ func (p stackBuilder) providers(
 	return out, nil
 }
 
-// probe examines what the kernel ring and the executors give on this host.
+// probe examines what the kernel ring and the executors provide on this host.
 func (p *program) probe(ctx context.Context, h *cli.Health) {
 	group := &daemon.Group{}
 	defer group.Wait()
 	out, err := network.Join(
 		ctx,
 		network.JoinConfig{Go: group.Go, Now: time.Now},
-	) // which records nothing, and so reaches nothing
+	) // records nothing, so it reaches nothing
 	var k *kernel.Ring
 	if err == nil {
 		defer func() { _ = out.Ring.Close() }()
@@ -833,7 +832,7 @@ func (p *program) probe(ctx context.Context, h *cli.Health) {
 	)
 }
 
-// commandProvider is a bridge performed by a command of the host.
+// commandProvider returns a provider that runs a command of the host.
 func (p stackBuilder) commandProvider(cfg bridges.CommandConfig) (contract.Provider, error) {
 	cfg.Path = p.Env.Path
 	return bridges.NewCommand(cfg)

@@ -11,26 +11,29 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// childCompiler is the daemon's Compiler.
+// childCompiler compiles in a child process; see policy.Compiler.
 type childCompiler struct {
 	cfg        worker.CompileConfig
 	pythonWasm bool // this host has the WebAssembly engine of Python
 }
 
-// Compile compiles a push: its modules folder holds modules, all else policies.
+// Compile compiles a push. Its folder modules holds modules, and all other files are policies.
 func (c childCompiler) Compile(ctx context.Context, p syncer.Push) (*profiles.Set, schema.Diagnostics, error) {
-	// The guardrails are asked by Check, which knows what is in force. Ended exceptions
-	// refuse a policy, but the daemon's, which takes what they grant out of it.
+	// Check evaluates the guardrails later, because it knows the policy in force. An ended exception is an
+	// error in other compilations. Here it is a warning, because the daemon takes its grants out of the set.
 	r, err := c.request(ctx, p.Sources, worker.CompileRequest{Unguarded: true, Now: time.Now(), Ended: true})
 	return r.Set, r.Diagnostics, err
 }
 
-// Check asks the guardrails of a set that is about to come in force.
+// Check checks a set against its guardrails before it comes into force.
 func (c childCompiler) Check(ctx context.Context, set, previous *profiles.Set) (schema.Diagnostics, error) {
 	return worker.CheckGuardrails(ctx, c.cfg, worker.CheckRequest{Set: set, Previous: previous, Now: time.Now()})
 }
 
-func (c childCompiler) run(ctx context.Context, all []schema.Source) (*profiles.Set, schema.Diagnostics, error) {
+func (c childCompiler) compileChild(
+	ctx context.Context,
+	all []schema.Source,
+) (*profiles.Set, schema.Diagnostics, error) {
 	r, err := c.request(ctx, all, worker.CompileRequest{Now: time.Now()})
 	return r.Set, r.Diagnostics, err
 }

@@ -18,25 +18,25 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
-// keyring is what seals and marks: the state folder's own key, if it uses that,
-// and those that are configured.
+// keyring returns the keys that seal and sign rows: the state folder's own key, if it is used, and the
+// configured ones.
 func keyring(c stackConfig) (*seal.Keyring, error) {
 	keys := c.state.keys
 	if c.state.ownKey {
 		key, err := seal.FileOrNew(cli.Layout(c.state.folder).Seal, rand.Reader)
 		if err != nil {
-			return nil, unavailable(c.state.folder, "load the key of pauses", err)
+			return nil, stateUnavailable(c.state.folder, "load the key of pauses", err)
 		}
 		keys = append([]seal.Key{key}, keys...)
 	}
 	ring, err := seal.New(seal.Config{Keys: keys, Random: rand.Reader})
 	if err != nil {
-		return nil, unavailable(c.state.folder, "load the keys of pauses", err)
+		return nil, stateUnavailable(c.state.folder, "load the keys of pauses", err)
 	}
 	return ring, nil
 }
 
-// newDesk joins what keeps runs that wait and what takes approvals.
+// newDesk connects the keeper of waiting runs with the desk for approvals.
 func (p stackBuilder) newDesk(
 	c stackConfig,
 	st *store.Store,
@@ -64,7 +64,7 @@ func (p stackBuilder) newDesk(
 	return keeper, desk, err
 }
 
-// newOutbox tells people of calls that wait; nil when nobody is to be told.
+// newOutbox returns the outbox of notifications, or nil if nobody is notified.
 func newOutbox(c stackConfig, st *store.Store, group *daemon.Group) (*notify.Outbox, error) {
 	if c.teller == nil {
 		return nil, nil
@@ -74,8 +74,8 @@ func newOutbox(c stackConfig, st *store.Store, group *daemon.Group) (*notify.Out
 	})
 }
 
-// hasEngine tells of which engines there are guests, and which is the executor's
-// own. Before the first guest has said which that is, the executor has to try.
+// hasEngine returns a function that reports the engines with guests, and the executor's own engine. Before
+// the first guest has reported that, the executor has to try.
 func (s *stack) hasEngine(others map[string][]string) func(executor, digest string) (own string, has bool) {
 	return func(executor, digest string) (string, bool) {
 		switch executor {
@@ -94,8 +94,7 @@ func (s *stack) hasEngine(others map[string][]string) func(executor, digest stri
 	}
 }
 
-// keys are those that the file names: the one that seals, when it names that,
-// and those that only open.
+// keys returns the keys of the file: the one that seals, if there is one, and those that only open.
 func (p stackBuilder) keys(s config.Snapshots) ([]seal.Key, error) {
 	var out []seal.Key
 	if s.Key != nil {
@@ -130,7 +129,7 @@ func (p stackBuilder) key(s config.Secret) (seal.Key, error) {
 	}
 }
 
-// teller is every place that the file names; nil for none.
+// teller returns the notifier of all places in the file, or nil.
 func (p stackBuilder) teller(list []config.Notification) (notify.Teller, error) {
 	var out []notify.Teller
 	for i, n := range list {
@@ -160,8 +159,7 @@ func (p stackBuilder) tellerOf(n config.Notification) (notify.Teller, error) {
 	})
 }
 
-// idempotent says which bridges act once however often they are asked with one
-// key.
+// idempotent returns a function that reports whether repeated calls of a bridge with one key act only once.
 func idempotent(providers map[string]contract.Provider) func(bridge string) bool {
 	return func(bridge string) bool {
 		p, ok := providers[bridge].(contract.Idempotent)

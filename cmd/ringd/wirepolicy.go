@@ -20,7 +20,7 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// policies is what the verbs of policies are made of.
+// policies returns the configuration of the policy commands.
 func (p policyVerbs) policies() commands.PolicyConfig {
 	return commands.PolicyConfig{
 		Program: p.Program,
@@ -34,14 +34,14 @@ func (p policyVerbs) policies() commands.PolicyConfig {
 	}
 }
 
-// compile turns a policy into its set in the compile child. Positions in the
-// findings are what the user typed; those in the set are not.
+// compile compiles a policy in the compile child. Positions in the findings are as the user typed them; those
+// in the set are not.
 func (p policyVerbs) compile(ctx context.Context, files cli.Policy) (*profiles.Set, schema.Diagnostics, error) {
-	set, found, err := p.compiler().run(ctx, files.Sources)
+	set, found, err := p.compiler().compileChild(ctx, files.Sources)
 	return set, files.Place(found), err
 }
 
-// compileEnded is compile, where ended exceptions are no error.
+// compileEnded is compile, but ended exceptions are no error.
 func (p policyVerbs) compileEnded(ctx context.Context, files cli.Policy) (*profiles.Set, schema.Diagnostics, error) {
 	r, err := p.compiler().request(ctx, files.Sources, worker.CompileRequest{Now: time.Now(), Ended: true})
 	return r.Set, files.Place(r.Diagnostics), err
@@ -60,13 +60,13 @@ func (p policyVerbs) layers(
 		p.compiler().cfg,
 		worker.LayersRequest{Sources: policies, Policy: policy, Asked: a},
 	)
-	if err == nil && found.Refused() { // its warnings were told as it was compiled
+	if err == nil && found.Refused() { // its warnings were printed at the compilation
 		err = commands.RefusePolicy(p.Program, files.Path, files.Place(found))
 	}
 	return all, err
 }
 
-// lint is compile with what is unwise; positions are those of the sources.
+// lint is compile with findings about unwise grants. Positions are those of the sources.
 func (p policyVerbs) lint(
 	ctx context.Context,
 	files cli.Policy,
@@ -82,7 +82,7 @@ func (p policyVerbs) lint(
 	return r.Set, r.Diagnostics, err
 }
 
-// tests is what the verb that runs tests is made of.
+// tests returns the configuration of the command test.
 func (p policyVerbs) tests() commands.TestConfig {
 	return commands.TestConfig{
 		Program: p.Program,
@@ -94,7 +94,7 @@ func (p policyVerbs) tests() commands.TestConfig {
 	}
 }
 
-// compileAt is compile as of a time. With ended, exceptions that have ended are warnings.
+// compileAt is compile as of a time. If ended is set, exceptions that have ended are warnings.
 func (p policyVerbs) compileAt(
 	ctx context.Context,
 	files cli.Policy,
@@ -115,15 +115,15 @@ func (p policyVerbs) rego(ctx context.Context, files cli.Policy, tests []schema.
 	)
 }
 
-// diffs is what the verb that compares is made of.
+// diffs returns the configuration of the command diff.
 func (p policyVerbs) diffs() commands.DiffConfig {
 	return commands.DiffConfig{Program: p.Program, Version: buildVersion().Version, Now: time.Now,
-		Compile: p.compared(false), Earlier: p.compared(true), Calls: p.calls()}
+		Compile: p.sideCompiler(false), Earlier: p.sideCompiler(true), Calls: p.calls()}
 }
 
-// compared reads one side of a comparison. With ended, exceptions that have ended are no
+// sideCompiler returns a reader of one side of a comparison. If ended is set, exceptions that have ended are no
 // error.
-func (p policyVerbs) compared(ended bool) commands.CompileFunc {
+func (p policyVerbs) sideCompiler(ended bool) commands.CompileFunc {
 	return func(ctx context.Context, path string) (commands.Compiled, error) {
 		files, err := commands.ReadPolicy(path)
 		if err != nil {
@@ -146,10 +146,10 @@ func (p policyVerbs) compared(ended bool) commands.CompileFunc {
 	}
 }
 
-// pythonLook looks at an agent's packages and folders on this host.
+// pythonLook returns a check of an agent's packages and folders on this host.
 func (p policyVerbs) pythonLook(interpreter string) commands.LookFunc {
 	return func(ctx context.Context, set *profiles.Set) (found schema.Diagnostics, err error) {
-		err = p.looking(ctx, interpreter, func(s *stack) error {
+		err = p.withHost(ctx, interpreter, func(s *stack) error {
 			for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
 				a := set.Agents[name]
 				found = append(found, p.stateDisk(&a)...)
@@ -163,9 +163,9 @@ func (p policyVerbs) pythonLook(interpreter string) commands.LookFunc {
 	}
 }
 
-// unmet is what a set names and this host does not have: paths, and environments of Python.
+// unmet returns the paths and Python environments that a set names and this host lacks.
 func (p policyVerbs) unmet(ctx context.Context, set *profiles.Set) (out []commands.UnmetPath, err error) {
-	err = p.looking(ctx, "", func(s *stack) error {
+	err = p.withHost(ctx, "", func(s *stack) error {
 		all, err := s.kernel.Unmet(ctx, set)
 		if err != nil {
 			return err
@@ -206,8 +206,8 @@ func (p policyVerbs) unmet(ctx context.Context, set *profiles.Set) (out []comman
 	return out, err
 }
 
-// looking has do look at this host with the parts of a daemon that runs nothing.
-func (p policyVerbs) looking(ctx context.Context, interpreter string, do func(*stack) error) (err error) {
+// withHost runs do with the parts of a daemon that runs nothing, to examine this host.
+func (p policyVerbs) withHost(ctx context.Context, interpreter string, do func(*stack) error) (err error) {
 	state, remove, err := p.runs().privateState("")
 	if err != nil {
 		return err
@@ -227,8 +227,8 @@ func (p policyVerbs) looking(ctx context.Context, interpreter string, do func(*s
 	return do(s)
 }
 
-// stateDisk warns of folders that an agent may fill the disk of the state folder by:
-// below its floor no new runs are taken.
+// stateDisk warns of writable folders on the disk of the state folder. If that disk is full, new runs are
+// refused.
 func (p policyVerbs) stateDisk(a *profiles.Agent) (found schema.Diagnostics) {
 	if p.Env.State == "" {
 		return nil

@@ -22,7 +22,7 @@ import (
 	"github.com/ringd/ringd/rings/interpreter"
 )
 
-// newEnvironments finds interpreters and packages for the programs of agents.
+// newEnvironments returns the finder of interpreters and packages for the programs of agents.
 func (p stackBuilder) newEnvironments(interpreter string, private []string) (*environment.Finder, error) {
 	c := environment.Config{
 		Interpreter: interpreter, Search: filepath.SplitList(p.Env.Path), Ask: commands.AskInterpreter,
@@ -35,8 +35,8 @@ func (p stackBuilder) newEnvironments(interpreter string, private []string) (*en
 	return environment.New(c)
 }
 
-// pythonOf is how many interpreters a daemon keeps.
-func pythonOf(f config.Python) python.Config {
+// pythonPool returns the pool limits of Python from a config file.
+func pythonPool(f config.Python) python.Config {
 	return python.Config{
 		Blank: countOr(f.Ready, defaultReady), Sessions: countOr(f.Sessions, defaultSessions),
 		Idle: orElse(f.Idle, 0), SessionBytes: f.Memory,
@@ -50,13 +50,13 @@ func countOr(n *int, fallback int) int {
 	return *n
 }
 
-// What a daemon keeps of Python where its configuration says nothing.
+// Default limits of the Python pool.
 const (
 	defaultReady    = 1
 	defaultSessions = 16
 )
 
-// newPython makes the executor of Python.
+// newPython constructs the executor of Python.
 func (p stackBuilder) newPython(c stackConfig, s *stack) (*python.Executor, error) {
 	c.guests.python.Launcher = records.CountGuests(s.kernel, c.metrics)
 	var err error
@@ -92,7 +92,7 @@ func (p stackBuilder) newPython(c stackConfig, s *stack) (*python.Executor, erro
 	if c.guests.python.Wasm, err = p.newWasm(c, s); err != nil {
 		return nil, err
 	}
-	if c.guests.probes { // one without guests of its own, which knows no policy in force
+	if c.guests.probes { // another executor for canaries, which knows no policy in force
 		alone := c.guests.python
 		alone.Blank, alone.Sessions, alone.Notice = 0, 0, nil
 		if s.tried, err = python.New(alone); err != nil {
@@ -104,21 +104,20 @@ func (p stackBuilder) newPython(c stackConfig, s *stack) (*python.Executor, erro
 	return python.New(c.guests.python)
 }
 
-// rings are those of a stack, in the order of commits. Where more than one run is to
-// come, guests try what a set denies before it is in force: last, when all else is
-// prepared.
+// rings returns the rings of a stack, in the order of commits. If more than one run is expected, canaries try
+// what a set denies before it is in force. They come last, when everything else is prepared.
 func (s *stack) rings(
 	c stackConfig,
 	ring *interpreter.Ring,
 	egress *network.Ring,
 	lasting context.Context,
 ) ([]policy.Ring, error) {
-	// What Python's guests decide by comes into force before any run is bound to it.
+	// Python's guests get the new policy before a run is bound to it.
 	out := []policy.Ring{
 		s.kernel,
 		commands.PackagesRing{
 			Python: s.python,
-			Probe:  s.probeOf(c),
+			Probe:  s.prober(c),
 			Found:  s.environments,
 			Beside: func(tell func(context.Context)) { s.group.Go(func() { tell(lasting) }) },
 		},
@@ -141,8 +140,9 @@ func (s *stack) rings(
 	return append(out, tried), err
 }
 
-// probeOf is the prober of a daemon; one run meets what is broken by itself.
-func (s *stack) probeOf(c stackConfig) commands.PackagesProbe {
+// prober returns the prober of a daemon. A stack for one run has none: the run itself meets a broken
+// package.
+func (s *stack) prober(c stackConfig) commands.PackagesProbe {
 	if !c.guests.probes {
 		return nil
 	}

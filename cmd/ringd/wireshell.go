@@ -16,14 +16,14 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
-// verbScripts is this binary where it reads scripts, verbCalls where it is asked
-// about calls.
+// verbScripts is the hidden command that parses scripts, verbCalls the one that evaluates guardrails and
+// conditions on calls.
 const (
 	verbScripts = "shell-check"
 	verbCalls   = "call-check"
 )
 
-// answers is what decide and explain are made of.
+// answers returns the configuration of decide and explain.
 func (p policyVerbs) answers() commands.DecideConfig {
 	return commands.DecideConfig{
 		Program: p.Program,
@@ -35,28 +35,28 @@ func (p policyVerbs) answers() commands.DecideConfig {
 	}
 }
 
-// scripts says how to start what reads scripts.
+// scripts returns how to start the process that parses scripts.
 func (p *program) scripts() worker.ScriptsConfig {
 	return worker.ScriptsConfig{Path: p.Self, Args: []string{verbScripts}, Home: p.Env.Home}
 }
 
-// calls says how to start what is asked about calls.
+// calls returns how to start the process that evaluates guardrails and conditions.
 func (p *program) calls() worker.CallsConfig {
 	return worker.CallsConfig{Path: p.Self, Args: []string{verbCalls}}
 }
 
-// readScript decides a script in the process that reads it.
+// readScript decides a script in the process that parses it.
 func readScript(d *profiles.Decider, a profiles.ShellAction, tree bool) (profiles.Decision, any) {
 	dec, report := dryrun.Decide(context.Background(), d, a)
 	dec.Text = shellproto.RefusalText(dec, shellproto.RefusalPlace{Script: a.Script})
 	if !tree || report == nil {
 		return dec, nil
 	}
-	return dec, nodes(report.Tree)
+	return dec, scriptNodes(report.Tree)
 }
 
-// nodes are commands as they are shown.
-func nodes(tree []*preflight.Node) []worker.ScriptNode {
+// scriptNodes converts commands for display.
+func scriptNodes(tree []*preflight.Node) []worker.ScriptNode {
 	out := make([]worker.ScriptNode, len(tree))
 	for i, n := range tree {
 		out[i] = worker.ScriptNode{
@@ -65,7 +65,7 @@ func nodes(tree []*preflight.Node) []worker.ScriptNode {
 			Line:     n.Line,
 			Column:   n.Column,
 			Chain:    n.Chain,
-			Children: nodes(n.Children),
+			Children: scriptNodes(n.Children),
 		}
 		switch n.Verdict {
 		case command.Allow:
@@ -76,7 +76,7 @@ func nodes(tree []*preflight.Node) []worker.ScriptNode {
 			out[i].Verdict = "at run time"
 		case command.Deny:
 			out[i].Verdict = profiles.Deny.String()
-			if n.Decision.Code != profiles.CodeAllowed { // else something below it is refused
+			if n.Decision.Code != profiles.CodeAllowed { // otherwise a command below it is denied
 				out[i].Decision = &n.Decision
 			}
 		}
@@ -84,8 +84,7 @@ func nodes(tree []*preflight.Node) []worker.ScriptNode {
 	return out
 }
 
-// withShell adds the daemon's own provider of the bridge shell where the host names
-// no other.
+// withShell adds the daemon's own provider of the bridge shell if the host names no other.
 func withShell(named map[string]contract.Provider, scripts executors.Executor) map[string]contract.Provider {
 	if named[bridges.ShellBridge] == nil {
 		named[bridges.ShellBridge] = bridges.NewShell(scripts)

@@ -14,14 +14,14 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// signing is what the verbs of signed pushes are made of.
+// signing returns the configuration of the commands about signed pushes.
 func (p policyVerbs) signing() commands.SigningConfig {
 	return commands.SigningConfig{
 		Program:    p.Program,
 		Now:        time.Now,
 		Random:     rand.Reader,
 		Compile:    p.policies().Compiled,
-		Guardrails: p.onTop,
+		Guardrails: p.checkOnTop,
 		Sleep: func(ctx context.Context, d time.Duration) {
 			t := time.NewTimer(d)
 			defer t.Stop()
@@ -33,8 +33,8 @@ func (p policyVerbs) signing() commands.SigningConfig {
 	}
 }
 
-// onTop asks the guardrails of a set that is to be signed on top of another one.
-func (p policyVerbs) onTop(ctx context.Context, set, previous *profiles.Set) error {
+// checkOnTop checks a set that is to be signed against its guardrails, with the previous set.
+func (p policyVerbs) checkOnTop(ctx context.Context, set, previous *profiles.Set) error {
 	found, err := worker.CheckGuardrails(
 		ctx,
 		p.compiler().cfg,
@@ -46,7 +46,7 @@ func (p policyVerbs) onTop(ctx context.Context, set, previous *profiles.Set) err
 	return commands.RefusePolicy(p.Program, "", found)
 }
 
-// guardrails asks the guardrails of a signed set again, on this host and at this time.
+// guardrails checks a signed set against its guardrails again, on this host and at this time.
 func (p policyVerbs) guardrails(ctx context.Context, signed *trust.Push, previous *profiles.Set) error {
 	found, err := p.compiler().Check(ctx, signed.Policy, previous)
 	if err != nil {
@@ -67,10 +67,10 @@ func (p policyVerbs) guardrails(ctx context.Context, signed *trust.Push, previou
 	return nil
 }
 
-// lockdownBegun reports whether the last that the log in dir says of lockdowns, what of it
-// is archived included, is that one was begun.
+// lockdownBegun reports whether the last record about lockdowns in the log in dir, including its archived
+// part, is a start.
 func lockdownBegun(ctx context.Context, dir string) (begun bool, err error) {
-	archived, err := audit.ReadArchived(dir, nil) // Open has held it against the host's key
+	archived, err := audit.ReadArchived(dir, nil) // Open has verified it with the host's key
 	if err != nil {
 		return false, err
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/ringd/ringd/executors/python/wasm/place"
 )
 
-// wasmDir is where the second engine of Python lies, if it does.
+// wasmDir returns the folder of the second engine of Python, or "".
 func (p *program) wasmDir() string {
 	return cmp.Or(p.Env.PythonWasm, filepath.Join(filepath.Dir(p.Self), "python-wasm"))
 }
 
-// newWasm makes the executor of the second engine of Python, of which each guest checks
-// the files; nil where this host has them not.
+// newWasm constructs the executor of the second engine of Python, or returns nil if this host does not have
+// its files. Each guest verifies the files.
 func (p stackBuilder) newWasm(c stackConfig, s *stack) (executors.Executor, error) {
 	dir, cache := p.wasmDir(), ""
 	if !place.There(dir) {
@@ -32,7 +32,7 @@ func (p stackBuilder) newWasm(c stackConfig, s *stack) (executors.Executor, erro
 	})
 }
 
-// commonModules are what most programs import: a waiting guest has them already.
+// commonModules returns modules that most programs import. A pre-started guest has loaded them.
 func commonModules() []string {
 	return []string{"collections", "datetime", "functools", "itertools", "json", "math", "random", "re", "string"}
 }
