@@ -7,26 +7,25 @@ import (
 	"time"
 )
 
-// Audit says how the audit log is kept. In the file it may be the word "strict".
+// Audit configures the audit log. In the file it may be the word "strict".
 type Audit struct {
 	Strict bool `yaml:"strict"` // sync every record
-	// Archive is the folder that closed segments go to; "": the log is not archived.
+	// Archive is the folder for closed segments. If it is empty, the log is not archived.
 	Archive string `yaml:"archive"`
-	// Keep is what stays in the state folder; what is beyond goes to the archive.
+	// Keep limits the part that stays in the state folder. The older part is archived.
 	Keep Keep `yaml:"keep"`
 }
 
-// Keep bounds the audit log in the state folder. Zero fields bound nothing.
+// Keep limits the audit log in the state folder. Zero fields mean no limit.
 type Keep struct {
 	Bytes Size     `yaml:"bytes"`
 	Age   Duration `yaml:"age"` // of records
 }
 
-// minKept is the least size of a log that is worth to be named.
+// minKept is the minimum of Keep.Bytes.
 const minKept = 1 << 20
 
-// SegmentBytes is the size of a segment; 0: the default. The log that is kept has four
-// or more of them.
+// SegmentBytes returns the size of a segment, or 0 for the default. The kept log has at least four segments.
 func (a Audit) SegmentBytes() int64 {
 	if quarter := int64(a.Keep.Bytes) / 4; quarter < 64<<20 {
 		return quarter
@@ -34,7 +33,7 @@ func (a Audit) SegmentBytes() int64 {
 	return 0
 }
 
-// UnmarshalYAML reads the word, or the fields.
+// UnmarshalYAML parses the word or the fields.
 func (a *Audit) UnmarshalYAML(decode func(any) error) error {
 	var word string
 	if decode(&word) == nil {

@@ -13,36 +13,35 @@ import (
 	"github.com/ringd/ringd/profiles/egress"
 )
 
-// Credential is a secret that gateways add to the requests of a policy that names
-// it. No policy and no guest ever sees it.
+// Credential is a secret that a gateway adds to requests, if the policy names it. No policy and no guest ever
+// sees it.
 type Credential struct {
 	Secret Secret `yaml:",inline"`
-	// Header is where it goes; "" is Authorization.
+	// Header is the header field of the secret. Empty means Authorization.
 	Header string `yaml:"header"`
-	// Scheme stands before it; nil: Bearer in Authorization, nothing elsewhere. A
-	// secret NAME:PASSWORD under Basic is encoded as that wants it.
+	// Scheme is put before the secret. Nil means Bearer for Authorization, and nothing for other fields. With
+	// Basic, a secret NAME:PASSWORD is encoded as Basic requires.
 	Scheme *string `yaml:"scheme"`
-	// Hosts are those it may be sent to, host or host:port as an upstream has them;
-	// empty: whatever a policy names.
+	// Hosts lists the hosts it may be sent to, host or host:port as in an upstream. Empty means every host of
+	// a policy.
 	Hosts []string `yaml:"hosts"`
 }
 
-// Gateway is what the gateway of a policy stands for when the policy names no
-// upstream.
+// Gateway is the host's part of a gateway, if the policy names no upstream.
 type Gateway struct {
 	Upstream string `yaml:"upstream"` // https://host[:port][/prefix]
-	// Addresses that may be dialed for it beside public ones, and ranges.
+	// Addresses may be dialed for it besides public ones. They are addresses or ranges.
 	Addresses []string `yaml:"addresses"`
-	// Credential is the name of one; "": the one that the policy names.
+	// Credential is the name of one. Empty means the one that the policy names.
 	Credential string `yaml:"credential"`
 }
 
-// Egress says how the daemon reaches what policies grant.
+// Egress configures how the daemon reaches granted targets.
 type Egress struct {
-	// Resolver are the name servers, address:port; empty: those of the host.
+	// Resolver lists name servers, address:port. Empty means those of the host.
 	Resolver []string `yaml:"resolver"`
-	// Roots is a file of certificates that upstreams and hosts of fetch may chain
-	// to, beside those of the host; absolute.
+	// Roots is a file of certificates that upstreams and hosts of fetch may chain to, besides those of the
+	// host. It is an absolute path.
 	Roots string `yaml:"roots"`
 }
 
@@ -53,7 +52,7 @@ var (
 	schemeName     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~+/-]{0,63}$`)
 )
 
-// header is where the credential goes.
+// header returns the header field of the credential.
 func (c Credential) header() string {
 	if c.Header == "" {
 		return "Authorization"
@@ -61,9 +60,8 @@ func (c Credential) header() string {
 	return c.Header
 }
 
-// Field reads the secret, and gives the field of a request that carries it to an
-// upstream. An error never holds the secret. What cannot stand in a field of a
-// request is refused.
+// Field reads the secret and returns the header field that carries it to an upstream. An error never contains
+// the secret. A secret that is not valid in a header field is refused.
 func (c Credential) Field(e Environment, upstream egress.Dest) (header, value string, err error) {
 	if len(c.Hosts) > 0 && !slices.ContainsFunc(c.Hosts, func(h string) bool {
 		return h == upstream.Host() || h == upstream.String()
@@ -120,8 +118,8 @@ func (c Credential) check() error {
 	return nil
 }
 
-// Reach lists what may be dialed for the gateway beside public addresses: what it
-// lists, and the address of its upstream when that is one.
+// Reach returns what may be dialed for the gateway besides public addresses: its Addresses, and the address
+// of its upstream if that is an IP address.
 func (g Gateway) Reach() []string {
 	out := slices.Clone(g.Addresses)
 	if u, err := egress.ReadUpstream(g.Upstream); err == nil && u.Dest.Addr.IsValid() &&
@@ -182,7 +180,7 @@ func (g Gateway) check() error {
 	return nil
 }
 
-// readRange reads an address or a range.
+// readRange parses an address or a range.
 func readRange(text string) (netip.Prefix, error) {
 	if p, err := netip.ParsePrefix(text); err == nil {
 		if p != p.Masked() || p.Addr().Is4In6() || p.Bits() == 0 {
@@ -209,9 +207,8 @@ func (e Egress) check() error {
 	return nil
 }
 
-// ParseCredential reads NAME=file:PATH or NAME=env:VARIABLE, as a flag has it. A
-// relative path counts from dir. After ",header=H" the secret goes into the field
-// H, after ",scheme=S" the word S stands before it. Errors do not repeat the text.
+// ParseCredential parses the flag NAME=file:PATH or NAME=env:VARIABLE. A relative path is relative to dir.
+// The suffix ",header=H" sets the header field, and ",scheme=S" the scheme. Errors do not contain the text.
 func ParseCredential(text, dir string) (string, Credential, error) {
 	name, from, ok := strings.Cut(text, "=")
 	if !ok || !credentialName.MatchString(name) {
@@ -254,8 +251,8 @@ func ParseCredential(text, dir string) (string, Credential, error) {
 	return name, c, nil
 }
 
-// ParseGateway reads NAME=URL, as a flag has it. After ",credential=C" the
-// credential C is added when the policy names none. Errors do not repeat the URL.
+// ParseGateway parses the flag NAME=URL. With the suffix ",credential=C" the credential C is added if the
+// policy names none. Errors do not contain the URL.
 func ParseGateway(text string) (string, Gateway, error) {
 	name, url, ok := strings.Cut(text, "=")
 	if !ok || !gatewayName.MatchString(name) {

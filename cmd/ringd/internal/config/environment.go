@@ -7,35 +7,33 @@ import (
 	"strings"
 )
 
-// Environment is what ringd takes from its environment. Nothing of it reaches
-// a guest.
+// Environment is the part of the environment that ringd uses. No guest gets any of it.
 type Environment struct {
 	NoColor bool   // NO_COLOR is set and not empty
 	Dumb    bool   // TERM is dumb or unset
-	Socket  string // RINGD_SOCKET: where clients find the daemon
-	Token   string // RINGD_TOKEN_FILE: the file with a client's token, over TCP
+	Socket  string // RINGD_SOCKET: socket of the daemon, for clients
+	Token   string // RINGD_TOKEN_FILE: file of a client's token, over TCP
 	Home    string
-	State   string // folder for state: XDG_STATE_HOME/ringd, else ~/.local/state/ringd
-	Cache   string // folder for caches: XDG_CACHE_HOME/ringd, else ~/.cache/ringd; "" is none
-	Runtime string // folder for the socket: XDG_RUNTIME_DIR/ringd; "" is none
-	Path    string // PATH, to find the programs of bridges
+	State   string // state folder: XDG_STATE_HOME/ringd, else ~/.local/state/ringd
+	Cache   string // cache folder: XDG_CACHE_HOME/ringd, else ~/.cache/ringd; may be empty
+	Runtime string // socket folder: XDG_RUNTIME_DIR/ringd; may be empty
+	Path    string // PATH, to find the commands of bridges
 	Temp    string // TMPDIR
-	// PythonWasm is RINGD_PYTHON_WASM: the folder of the WebAssembly engine of Python;
-	// "": python-wasm beside the program.
+	// PythonWasm is RINGD_PYTHON_WASM: the folder of the WebAssembly engine of Python. Empty means
+	// python-wasm beside the program.
 	PythonWasm string
-	// Credentials is CREDENTIALS_DIRECTORY: where systemd puts secrets.
+	// Credentials is CREDENTIALS_DIRECTORY, systemd's folder of secrets.
 	Credentials string
 }
 
-// FromSystem reads the environment of this process.
+// FromSystem returns the environment of this process.
 func FromSystem() Environment { return ReadEnvironment(os.LookupEnv) }
 
-// OfGuest returns the environment of a guest process, which the kernel ring has
-// made.
+// OfGuest returns the environment of a guest process, which the kernel ring has set.
 func OfGuest() []string { return os.Environ() }
 
-// Variables returns NAME=value of the variables that the operator hands on to
-// the commands of bridges, by name. One that is not set is an error.
+// Variables returns the variables, as NAME=value, that the operator passes to the commands of bridges. A
+// variable that is not set is an error.
 func Variables(names []string) ([]string, error) {
 	var out []string
 	for _, name := range names {
@@ -48,9 +46,9 @@ func Variables(names []string) ([]string, error) {
 	return out, nil
 }
 
-// ReadEnvironment takes lookup, os.LookupEnv in the program. Relative folders
-// are ignored, as the XDG specification asks. A daemon without HOME (systemd)
-// gets its folders from STATE_DIRECTORY, CACHE_DIRECTORY, RUNTIME_DIRECTORY.
+// ReadEnvironment reads variables with lookup, which is os.LookupEnv outside of tests. It ignores relative
+// folders, as the XDG specification requires. A daemon without HOME (systemd) gets its folders from
+// STATE_DIRECTORY, CACHE_DIRECTORY and RUNTIME_DIRECTORY.
 func ReadEnvironment(lookup func(string) (string, bool)) Environment {
 	get := func(name string) string { v, _ := lookup(name); return v }
 	dir := func(names ...string) string {
@@ -96,8 +94,8 @@ func ReadEnvironment(lookup func(string) (string, bool)) Environment {
 	return e
 }
 
-// DefaultSocket is where the daemon listens and clients look when nobody says:
-// the runtime folder, else the state folder.
+// DefaultSocket returns the default socket of daemon and clients. It is in the runtime folder, or else in the
+// state folder.
 func (e Environment) DefaultSocket() string {
 	switch {
 	case e.Socket != "":

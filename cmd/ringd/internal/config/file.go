@@ -18,63 +18,63 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// MaxFile is the size in bytes of the largest config file that is read.
+// MaxFile limits the size of a config file, in bytes.
 const MaxFile = 1 << 20
 
-// maxRequestRecords: more in a second than any log takes.
+// maxRequestRecords is more than any log can take in a second.
 const maxRequestRecords = 1_000_000
 
-// File is the daemon's config file. Its zero value is a daemon with no policy,
-// no bridges, and no actor but root and its own user.
+// File is the daemon's config file. The zero File is a daemon with no policy and no bridges. Its only actors
+// are root and its own user.
 type File struct {
-	Sync   string `yaml:"sync"`   // folder of the policy
-	Shadow string `yaml:"shadow"` // folder of a candidate that decides beside the policy; "": none
+	Sync   string `yaml:"sync"`   // policy folder
+	Shadow string `yaml:"shadow"` // folder of a candidate policy that decides in parallel; may be empty
 	State  string `yaml:"state"`  // folder of audit log and store
 	Socket string `yaml:"socket"` // path of the Unix socket
-	// SocketGroup is the group, by name or number, whose users may connect to the
-	// socket; "": that of the daemon's user. What each may ask stands in Roles.
+	// SocketGroup is the group, by name or number, whose users may connect to the socket. If it is empty, it
+	// is the group of the daemon's user. Roles says what each user may do.
 	SocketGroup string `yaml:"socketGroup"`
 
-	Staleness *Duration         `yaml:"staleness"` // how long a generation stands without a good push; nil: 10m
+	// how long a generation stays in force without a good push; nil means 10m
+	Staleness *Duration         `yaml:"staleness"`
 	Audit     Audit             `yaml:"audit"`
-	Watch     watch             `yaml:"watch"` // how the sync folder is looked at
+	Watch     watch             `yaml:"watch"` // how the sync folder is watched
 	Roles     Roles             `yaml:"roles"`
 	Workspace Workspace         `yaml:"workspace"`
-	Bridges   map[string]Bridge `yaml:"bridges"` // by name, as the policy grants it
+	Bridges   map[string]Bridge `yaml:"bridges"` // by the name in the policy
 	Limits    Limits            `yaml:"limits"`
 	Snapshots Snapshots         `yaml:"snapshots"`
 	Guests    Guests            `yaml:"guests"`
 	Python    Python            `yaml:"python"`
-	// Approvers says who stands for the owners that policies name in
-	// `approval.from`: "group:leads@acme.example": ["uid:1001", "gid:500", "token:ann"].
+	// Approvers lists who stands for the owners that policies name in `approval.from`:
+	// "group:leads@acme.example": ["uid:1001", "gid:500", "token:ann"].
 	Approvers map[string][]string `yaml:"approvers"`
-	Notify    []Notification      `yaml:"notify"` // told when a call waits for an approver
-	// Listen are the TCP addresses beside the socket, and Tokens the callers there.
+	Notify    []Notification      `yaml:"notify"` // notified when a call waits for an approver
+	// Listen lists the TCP addresses besides the socket, and Tokens the callers there.
 	Listen []Listener `yaml:"listen"`
 	Tokens []Token    `yaml:"tokens"`
-	// Credentials are what gateways add, Gateways what they stand for, each by the
-	// name that policies use.
+	// Credentials are added by gateways. Gateways gives each gateway its upstream. Both are keyed by the
+	// names in policies.
 	Credentials map[string]Credential `yaml:"credentials"`
 	Gateways    map[string]Gateway    `yaml:"gateways"`
 	Egress      Egress                `yaml:"egress"`
-	// Trust says who signs pushes; nil: the sync folder holds the policy's sources, and
-	// whoever can write it is trusted.
+	// Trust names the signers of pushes. If it is nil, the sync folder holds the policy's sources, and every
+	// user that can write it is trusted.
 	Trust *Trust `yaml:"trust"`
 }
 
-// watch says how the sync folder, and the shadow folder, are looked at. Nil fields take
-// the defaults of the daemon.
+// watch configures the checks of the sync folder and the shadow folder. Nil fields mean the defaults of the
+// daemon.
 type watch struct {
-	Poll *Duration `yaml:"poll"` // between looks at names, sizes and times where no event comes; nil: 1s
-	// without an event before a look: what arrives within it is one push; nil: 100ms, 25ms with
-	// trust
+	Poll *Duration `yaml:"poll"` // interval of checks of names, sizes and times if there are no events; nil means 1s
+	// time without an event before a check, so that changes within it are one push; nil means 100ms, or 25ms
+	// with trust
 	Quiet *Duration `yaml:"quiet"`
-	// how long a file stays as it is before it counts, where nobody can tell whether it is open;
-	// nil: 2s
+	// time that a file must be unchanged if the system cannot tell whether it is open; nil means 2s
 	Settle *Duration `yaml:"settle"`
 }
 
-// check bounds what makes a folder deaf or the daemon busy.
+// check refuses values with which changes would be missed or the daemon would be busy.
 func (w watch) check() error {
 	for _, f := range []struct {
 		name        string
@@ -91,36 +91,34 @@ func (w watch) check() error {
 	return nil
 }
 
-// Roles says who may do what, each entry a uid or a gid: "uid:1000",
-// "gid:2000". A uid that is a harness may not be an approver.
+// Roles assigns roles to uids and gids: "uid:1000", "gid:2000". A harness may not be an approver.
 type Roles struct {
 	Harness  []string `yaml:"harness"`  // starts runs and answers their calls
 	Approver []string `yaml:"approver"` // approves calls
-	Operator []string `yaml:"operator"` // cancels, reads everything
+	Operator []string `yaml:"operator"` // cancels and reads everything
 	Viewer   []string `yaml:"viewer"`   // reads
 }
 
-// Bridge says what answers the calls of one bridge.
+// Bridge configures how the calls of one bridge are performed.
 type Bridge struct {
-	Provider string   `yaml:"provider"` // command | harness | log
+	Provider string   `yaml:"provider"` // command, harness or log
 	Command  []string `yaml:"command"`  // argv; argv[0] absolute
-	// Dir is the command's folder, absolute; "" is /. Env is what its environment
-	// holds beside PATH and the RINGD_ variables.
+	// Dir is the command's folder, absolute. If it is empty, it is /. Env holds variables besides PATH and
+	// the RINGD_ ones.
 	Dir string            `yaml:"dir"`
 	Env map[string]string `yaml:"env"`
-	// Idempotent is the operator's word that the command, asked again with the
-	// same RINGD_IDEMPOTENCY_KEY, does nothing twice.
+	// Idempotent states that the command, run again with the same RINGD_IDEMPOTENCY_KEY, acts only once.
 	Idempotent bool `yaml:"idempotent"`
 }
 
-// Workspace says what $WORKSPACE stands for in policies. Where it names nothing for an
-// agent, a grant below $WORKSPACE grants nothing there. A caller cannot name one.
+// Workspace gives the value of $WORKSPACE in policies. If an agent has none, a grant below $WORKSPACE grants
+// nothing to it. A caller cannot set it.
 type Workspace struct {
 	Default string            `yaml:"default"`
-	Agents  map[string]string `yaml:"agents"` // by the name of the agent
+	Agents  map[string]string `yaml:"agents"` // by agent name
 }
 
-// Of is the workspace of an agent; "": it has none.
+// Of returns the workspace of an agent, or "".
 func (w Workspace) Of(agent string) string {
 	if dir, ok := w.Agents[agent]; ok {
 		return dir
@@ -145,55 +143,51 @@ func (w Workspace) check() error {
 	return errors.Join(errs...)
 }
 
-// Limits bound the daemon. Zero takes the default.
+// Limits limits the daemon. Zero fields mean the defaults.
 type Limits struct {
 	Runs         int       `yaml:"runs"`         // live runs in all
 	RunsPerActor int       `yaml:"runsPerActor"` // live runs of one actor
-	Drain        *Duration `yaml:"drain"`        // grace of live runs at SIGTERM
-	// Paused are runs that wait in the store, in all and of one actor.
+	Drain        *Duration `yaml:"drain"`        // time for live runs to end at SIGTERM
+	// Paused limits waiting runs in the store, in all and of one actor.
 	Paused         int `yaml:"paused"`
 	PausedPerActor int `yaml:"pausedPerActor"`
-	// PausedBytesPerActor bounds what the records of one actor's waiting runs take.
+	// PausedBytesPerActor limits the size of the records of one actor's waiting runs.
 	PausedBytesPerActor Size `yaml:"pausedBytesPerActor"`
-	// WaitingCalls and WaitingBytes bound the calls of one agent and actor that wait for
-	// approvers: their number, and the bytes of their arguments.
+	// WaitingCalls and WaitingBytes limit the calls of one agent and actor that wait for approvers: their
+	// number, and the size of their arguments.
 	WaitingCalls int  `yaml:"waitingCalls"`
 	WaitingBytes Size `yaml:"waitingBytes"`
-	// RequestRecords is how many records one caller may cause in a second with requests
-	// of one kind that are outside of runs.
+	// RequestRecords is the number of audit records per second that one caller may cause with requests of one
+	// kind outside of runs.
 	RequestRecords int       `yaml:"requestRecords"`
 	Retention      *Duration `yaml:"retention"` // how long finished runs are kept
-	// RecordsPerRun is how much of the audit log one run may cause: the run that passes
-	// it is ended.
+	// RecordsPerRun limits the audit records of one run, in bytes. A run above it is ended.
 	RecordsPerRun Size `yaml:"recordsPerRun"`
-	// FreeSpace is what has to be free on the disk of the state folder: below it no new
-	// runs are taken.
+	// FreeSpace is the free space on the disk of the state folder below which new runs are refused.
 	FreeSpace Size `yaml:"freeSpace"`
 }
 
-// Guests says how guest processes are started.
+// Guests configures how guest processes are started.
 type Guests struct {
-	// UID is the first user of guests when ringd is root, and their group: it owns
-	// their files. 0 takes the default.
+	// UID is the first user of guests if ringd is root, and also their group. It owns their files. Zero means
+	// the default.
 	UID int `yaml:"uid"`
-	// Count is how many users there are from UID on, which nothing else on the host
-	// has: one of files, one of guests that no agent has yet, one for each agent that
-	// has guests at a time. 0 takes the default when UID is 0 too; it is 1 otherwise,
-	// one user of all guests.
+	// Count is the number of users from UID on, which nothing else on the host may use. One is for files, one
+	// for guests without an agent, and one for each agent that has guests at the same time. Zero means the
+	// default if UID is zero too. Otherwise it means 1, one user for all guests.
 	Count int `yaml:"count"`
-	// Processors is how many processors one guest may run on; 0 is 1. With more of them
-	// the threads of a guest can take turns from everybody else on the host.
+	// Processors is the number of processors of one guest. Zero means 1. With more, the threads of a guest
+	// can take time from other processes of the host.
 	Processors int `yaml:"processors"`
 }
 
-// The users of guests where the file names none: those of rings/kernel, which a test
-// holds them to.
+// Default users of guests. A test compares them with those of rings/kernel.
 const (
 	defaultGuestUID   = 1879048192
 	defaultGuestCount = 65536
 )
 
-// users are the users that guests have: the first, and how many there are.
+// users returns the first user of guests, and their number.
 func (g Guests) users() (first, count int) {
 	switch {
 	case g.UID == 0 && g.Count == 0:
@@ -205,7 +199,7 @@ func (g Guests) users() (first, count int) {
 	}
 }
 
-// check refuses a user who is somebody.
+// check refuses guest users that have a role.
 func (g Guests) check(r Roles) error {
 	if g.UID < 0 || g.UID > math.MaxInt32 {
 		return fmt.Errorf("guests.uid: %d is not a user", g.UID)
@@ -227,14 +221,14 @@ func (g Guests) check(r Roles) error {
 	return nil
 }
 
-// Python says what Python programs run on, and how many interpreters are kept.
+// Python configures the interpreter of Python programs and its pool.
 type Python struct {
-	// Interpreter is the absolute path of one; "": what the host has.
+	// Interpreter is an absolute path. If it is empty, the host's interpreter is used.
 	Interpreter string `yaml:"interpreter"`
-	Ready       *int   `yaml:"ready"`    // started ahead, for each agent that was asked for; nil: 1
-	Sessions    *int   `yaml:"sessions"` // kept between runs; nil: 16
-	// Idle is how long a session is kept that nobody uses; nil: 15m. Memory is how many
-	// bytes its interpreter may have taken; 0: what the policy lets a program take.
+	Ready       *int   `yaml:"ready"`    // pre-started, for each agent that was used; nil means 1
+	Sessions    *int   `yaml:"sessions"` // kept between runs; nil means 16
+	// Idle is how long an unused session is kept; nil means 15m. Memory limits the bytes of its interpreter;
+	// zero means the limit of the policy.
 	Idle   *Duration `yaml:"idle"`
 	Memory int64     `yaml:"memory"`
 }
@@ -254,8 +248,8 @@ func (p Python) check() error {
 	return nil
 }
 
-// Span reads a duration of the command line and of this file: those of policies, such
-// as 30s or 1d, and several units in one, such as 1h30m. It refuses negative ones.
+// Span parses a duration of a flag or of this file. It accepts those of policies, such as 30s or 1d, and
+// several units, such as 1h30m. It refuses negative ones.
 func Span(text string) (time.Duration, error) {
 	if n, ok := schema.Duration(text); ok && n <= math.MaxInt64/int64(time.Millisecond) {
 		return time.Duration(n) * time.Millisecond, nil
@@ -267,11 +261,10 @@ func Span(text string) (time.Duration, error) {
 	return d, err
 }
 
-// Duration is a span such as 500ms, 30s, 5m, 2h or 1d.
+// Duration is a duration such as 500ms, 30s, 5m, 2h or 1d.
 type Duration time.Duration
 
-// UnmarshalYAML reads a quoted or plain span; a bare number has no unit and is
-// refused, except 0.
+// UnmarshalYAML parses a duration. A number without a unit is refused, except 0.
 func (d *Duration) UnmarshalYAML(b []byte) error {
 	s := strings.Trim(strings.TrimSpace(string(b)), `"'`)
 	v, err := Span(s)
@@ -282,8 +275,7 @@ func (d *Duration) UnmarshalYAML(b []byte) error {
 	return nil
 }
 
-// Read decodes one config file. name is what errors show. Its errors are
-// "name:line:column: message" for everything that stands at a place.
+// Read decodes a config file. name is used in errors. An error about a place is "name:line:column: message".
 func Read(name string, r io.Reader) (File, error) {
 	data, err := io.ReadAll(io.LimitReader(r, MaxFile+1))
 	if err != nil {
@@ -295,16 +287,16 @@ func Read(name string, r io.Reader) (File, error) {
 	var f File
 	dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
 	if err := dec.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
-		return File{}, place(name, err)
+		return File{}, withPosition(name, err)
 	}
 	if err := dec.Decode(new(any)); !errors.Is(err, io.EOF) {
 		return File{}, fmt.Errorf("%s: holds more than one document", name)
 	}
 	var all any
 	if err := yaml.Unmarshal(data, &all); err != nil {
-		return File{}, place(name, err)
+		return File{}, withPosition(name, err)
 	}
-	if at := unsaid(all); at != "" {
+	if at := missingValue(all); at != "" {
 		return File{}, fmt.Errorf("%s: %s is empty: write a value, or leave it out", name, at)
 	}
 	if err := f.check(); err != nil {
@@ -313,11 +305,10 @@ func Read(name string, r io.Reader) (File, error) {
 	return f, nil
 }
 
-// unsaid names the first field, by name, that has no value; "": each has one. To a
-// decoder such a field is one that is left out, and what is left out may mean less:
-// without trust anybody may push. A whole section that only gives may be empty, as the
-// example's are, whose lines are comments.
-func unsaid(v any) string {
+// missingValue returns the first field, by name, that has no value, or "". A decoder treats such a field as
+// omitted, and an omitted field may be less strict: without trust, every user of the folder may push. A
+// section that only grants may be empty: the sections of the example have only comments.
+func missingValue(v any) string {
 	gives := []string{"approvers", "bridges", "credentials", "egress", "gateways", "limits", "listen", "notify",
 		"python", "roles", "snapshots", "tokens", "watch", "workspace"}
 	all, _ := v.(map[string]any)
@@ -325,27 +316,27 @@ func unsaid(v any) string {
 		if all[name] == nil && slices.Contains(gives, name) {
 			continue
 		}
-		if at, found := empty(all[name]); found {
+		if at, found := findEmpty(all[name]); found {
 			return name + at
 		}
 	}
 	return ""
 }
 
-// empty looks for a value that is none, at v or below it.
-func empty(v any) (at string, found bool) {
+// findEmpty searches v for a missing value.
+func findEmpty(v any) (at string, found bool) {
 	switch v := v.(type) {
 	case nil:
 		return "", true
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if at, found := empty(v[name]); found {
+			if at, found := findEmpty(v[name]); found {
 				return "." + name + at, true
 			}
 		}
 	case []any:
 		for i := range v {
-			if at, found := empty(v[i]); found {
+			if at, found := findEmpty(v[i]); found {
 				return fmt.Sprintf("[%d]%s", i, at), true
 			}
 		}
@@ -353,18 +344,18 @@ func empty(v any) (at string, found bool) {
 	return "", false
 }
 
-// place puts the position in front of a decoder's message.
-func place(name string, err error) error {
+// withPosition adds the position to a decoder's error.
+func withPosition(name string, err error) error {
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil && at.GetToken().Position != nil {
 		p := at.GetToken().Position
-		return fmt.Errorf("%s:%d:%d: %s", name, p.Line, p.Column, worded(at.GetMessage()))
+		return fmt.Errorf("%s:%d:%d: %s", name, p.Line, p.Column, rewordError(at.GetMessage()))
 	}
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// worded says what is wanted instead of a Go type, and leaves the value out.
-func worded(message string) string {
+// rewordError replaces the Go type in an error by the expected value, and omits the wrong value.
+func rewordError(message string) string {
 	_, kind, found := strings.Cut(message, " of type ")
 	if !found || !strings.HasPrefix(message, "cannot unmarshal ") {
 		return message
@@ -409,8 +400,8 @@ func (f File) check() error {
 	return errors.Join(errs...)
 }
 
-// Private lists what is the daemon's alone and no guest's: its folders, and the
-// files of its secrets. The paths are absolute and clean.
+// Private returns the paths that no guest may have: the daemon's folders, and the files of its secrets. They
+// are absolute and clean.
 func (f File) Private() []string {
 	all := []string{f.Sync, f.Shadow, f.State, f.Audit.Archive}
 	if f.Snapshots.Key != nil {
@@ -442,14 +433,13 @@ func (f File) Private() []string {
 	return out
 }
 
-// Apart refuses a state folder and a sync or shadow folder of which one is the
-// other or lies below it, by name or through links: a user who may push a policy
-// could write the records, or a backup of the records would carry a policy along. It
-// refuses an archive in the state folder, which would make no room there.
+// Apart refuses a state folder that is the sync or shadow folder, or that contains it or is below it, by name
+// or through links. Otherwise a user who may push a policy could write the records, or a backup of the
+// records would carry a policy. It also refuses an archive in the state folder, where it would free no space.
 func (f File) Apart() error {
 	for _, resolve := range []func(string) (string, error){filepath.Abs, filepath.EvalSymlinks} {
 		if archive, err := resolve(f.Audit.Archive); err == nil && f.Audit.Archive != "" {
-			if state, err := resolve(f.State); err == nil && below(state, archive) {
+			if state, err := resolve(f.State); err == nil && isBelow(state, archive) {
 				return fmt.Errorf("audit.archive %s is in the state folder %s: use a folder outside it",
 					f.Audit.Archive, f.State)
 			}
@@ -461,13 +451,13 @@ func (f File) Apart() error {
 			dir, errDir := resolve(pushed.path)
 			state, errState := resolve(f.State)
 			if errDir != nil || errState != nil {
-				continue // not there yet
+				continue // does not exist yet
 			}
-			if below(dir, state) {
+			if isBelow(dir, state) {
 				return fmt.Errorf("state folder %s is in the %s folder %s: anyone who pushes a policy could write "+
 					"the records", f.State, pushed.what, pushed.path)
 			}
-			if below(state, dir) {
+			if isBelow(state, dir) {
 				return fmt.Errorf("%s folder %s is in the state folder %s, which is only for ringd's records: use a "+
 					"folder outside it", pushed.what, pushed.path, f.State)
 			}
@@ -476,8 +466,8 @@ func (f File) Apart() error {
 	return nil
 }
 
-// below reports whether a path is a folder, or lies in it.
-func below(dir, path string) bool {
+// isBelow reports whether path is dir or is below it.
+func isBelow(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
 }
@@ -501,7 +491,7 @@ func (r Roles) check() error {
 	return errors.Join(errs...)
 }
 
-// parseID reads "uid:1000" or "gid:1000".
+// parseID parses "uid:1000" or "gid:1000".
 func parseID(s string) (kind string, id uint32, err error) {
 	kind, num, _ := strings.Cut(s, ":")
 	n, err := strconv.ParseUint(num, 10, 32)

@@ -10,41 +10,39 @@ import (
 	"time"
 )
 
-// Listener is one TCP address where the API is served, over TLS 1.3 to callers
-// with a token. There is no other way to have it on TCP.
+// Listener is one TCP address of the API, for callers with a token over TLS 1.3. The API has no other form on
+// TCP.
 type Listener struct {
 	TCP string `yaml:"tcp"` // IP:PORT
 	TLS TLS    `yaml:"tls"`
-	// ClientCA is a file of authorities: with it a caller needs a certificate of
-	// one of them besides.
+	// ClientCA is a file of authorities. If it is set, a caller also needs a certificate of one of them.
 	ClientCA string `yaml:"clientCA"`
 }
 
-// TLS names two files, both absolute: the certificate with what signs it, and its
-// key, readable by its owner alone.
+// TLS names two absolute paths: the certificate with its chain, and its key, readable only by its owner.
 type TLS struct {
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
 }
 
-// Token is one caller over TCP: "token:NAME" in the records. Exactly one of File,
-// Credential and Env says where its secret lies.
+// Token is one caller over TCP, "token:NAME" in records. Exactly one of File, Credential and Env names its
+// secret.
 type Token struct {
 	Name       string   `yaml:"name"`
 	File       string   `yaml:"file"`
 	Credential string   `yaml:"credential"`
 	Env        string   `yaml:"env"`
-	Roles      []string `yaml:"roles"`   // harness, approver, operator, viewer; a harness is no approver
-	Owners     []string `yaml:"owners"`  // that an approver stands for, as in Approvers
-	Expires    string   `yaml:"expires"` // RFC 3339; "": never
+	Roles      []string `yaml:"roles"`   // harness, approver, operator, viewer; a harness cannot be an approver
+	Owners     []string `yaml:"owners"`  // owners that an approver stands for, as in Approvers
+	Expires    string   `yaml:"expires"` // RFC 3339; empty means never
 }
 
-// Secret is where the token lies.
+// Secret returns the location of the token.
 func (t Token) Secret() Secret {
 	return Secret{File: t.File, Credential: t.Credential, Env: t.Env}
 }
 
-// Until is when the token ends; zero for never.
+// Until returns the expiry of the token, or zero for never.
 func (t Token) Until() (time.Time, error) {
 	if t.Expires == "" {
 		return time.Time{}, nil
@@ -139,8 +137,8 @@ func checkTokens(tokens []Token) error {
 	return errors.Join(errs...)
 }
 
-// approves reports whether one of tokens is called name and approves.
-func approves(tokens []Token, name string) bool {
+// isApprover reports whether a token with this name is an approver.
+func isApprover(tokens []Token, name string) bool {
 	return slices.ContainsFunc(tokens, func(t Token) bool {
 		return t.Name == name && slices.Contains(t.Roles, "approver") && !slices.Contains(t.Roles, "harness")
 	})

@@ -13,27 +13,25 @@ import (
 	"syscall"
 )
 
-// Snapshots says what seals the runs that wait, and which engines may go on
-// with them.
+// Snapshots configures the keys that seal waiting runs, and the engines that can resume them.
 type Snapshots struct {
-	// Key seals; Previous open what older keys have sealed. Without Key one is
-	// made in the state folder.
+	// Key seals, and Previous are old keys that only open. If there is no Key, one is created in the state
+	// folder.
 	Key      *Secret  `yaml:"key"`
 	Previous []Secret `yaml:"previous"`
-	// Engines are the guests of other engines: the digest of an engine, and the
-	// command of an older ringd that has it. argv[0] is absolute.
+	// Engines are guests of other engines: the digest of an engine, and the command of an older ringd that
+	// has it. argv[0] is absolute.
 	Engines map[string][]string `yaml:"engines"`
 }
 
-// Secret names where a secret lies; exactly one field is set.
+// Secret is the location of a secret. Exactly one field is set.
 type Secret struct {
-	File       string `yaml:"file"`       // absolute path; readable by its owner alone
+	File       string `yaml:"file"`       // absolute path; readable only by its owner
 	Credential string `yaml:"credential"` // name of a systemd credential
 	Env        string `yaml:"env"`        // name of a variable of the daemon
 }
 
-// Notification is one place that is told when a call waits for an approver.
-// Exactly one field is set.
+// Notification is one receiver of notifications about waiting calls. Exactly one field is set.
 type Notification struct {
 	Webhook *Webhook `yaml:"webhook"`
 	Command []string `yaml:"command"` // argv; gets JSON on stdin
@@ -42,12 +40,12 @@ type Notification struct {
 // Webhook is a receiver of the Standard Webhooks format.
 type Webhook struct {
 	URL    string    `yaml:"url"`
-	Secret *Secret   `yaml:"secret"`  // "whsec_" and base64, as the receiver has it
-	Args   bool      `yaml:"args"`    // send the arguments of the call as well
-	Within *Duration `yaml:"timeout"` // of one attempt; nil: 10s
+	Secret *Secret   `yaml:"secret"`  // "whsec_" and base64, as at the receiver
+	Args   bool      `yaml:"args"`    // also send the arguments of the call
+	Within *Duration `yaml:"timeout"` // time of one attempt; nil means 10s
 }
 
-// maxSecret is the size in bytes of the largest secret that is read.
+// maxSecret limits the size of a secret, in bytes.
 const maxSecret = 4 << 10
 
 var (
@@ -78,8 +76,8 @@ func (s Secret) check() error {
 	return nil
 }
 
-// Path is where the secret lies as a file; "" for a variable. A credential
-// without systemd's folder is an error.
+// Path returns the file of the secret, or "" for a variable. A credential without systemd's folder is an
+// error.
 func (s Secret) Path(e Environment) (string, error) {
 	switch {
 	case s.File != "":
@@ -94,8 +92,8 @@ func (s Secret) Path(e Environment) (string, error) {
 	}
 }
 
-// Value reads the secret, without the white space around it. What others of
-// the host can read is refused. An error never holds the secret.
+// Value reads the secret and trims it. A file that other users can read is refused. An error never contains
+// the secret.
 func (s Secret) Value(e Environment) (string, error) {
 	if s.Env != "" {
 		v := os.Getenv(s.Env)
@@ -108,7 +106,7 @@ func (s Secret) Value(e Environment) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for somebody
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // do not block on a pipe
 	if err != nil {
 		return "", fmt.Errorf("read secret: %w", err)
 	}
@@ -123,7 +121,7 @@ func (s Secret) Value(e Environment) (string, error) {
 		return "", fmt.Errorf("read secret: %s is larger than %d bytes", path, maxSecret)
 	}
 	if s.File != "" {
-		if err := closed(f); err != nil {
+		if err := checkPrivate(f); err != nil {
 			return "", fmt.Errorf("read secret: %w", err)
 		}
 	}
@@ -163,8 +161,7 @@ func (s Snapshots) check() error {
 	return errors.Join(errs...)
 }
 
-// checkApprovers holds the map of owners to ids. An id that is a harness may
-// not stand in it.
+// checkApprovers checks the map of owners. An approver in it may not be a harness.
 func checkApprovers(approvers map[string][]string, harness []string, tokens []Token) error {
 	var errs []error
 	for _, name := range sortedKeys(approvers) {
@@ -177,7 +174,7 @@ func checkApprovers(approvers map[string][]string, harness []string, tokens []To
 		}
 		for _, id := range approvers[name] {
 			if token, ok := strings.CutPrefix(id, "token:"); ok {
-				if !approves(tokens, token) {
+				if !isApprover(tokens, token) {
 					errs = append(errs, fmt.Errorf("approvers.%s: %s is not the token of an approver", name, id))
 				}
 			} else if _, _, err := parseID(id); err != nil {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// closed refuses a file that others than its owner may read or change.
-func closed(f *os.File) error {
+// checkPrivate refuses a file that users other than its owner may read or change.
+func checkPrivate(f *os.File) error {
 	st, err := f.Stat()
 	if err != nil {
 		return err
@@ -21,9 +21,8 @@ func closed(f *os.File) error {
 	return nil
 }
 
-// Own refuses a folder in which others than its owner may make, rename or remove
-// names, or which belongs to another user than this one: its records could be
-// exchanged for others.
+// Own refuses a folder of another user, and one in which other users may create, rename or remove files: they
+// could replace its records.
 func Own(dir string) error {
 	var st unix.Stat_t
 	if err := unix.Stat(dir, &st); err != nil {

@@ -9,10 +9,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// closed refuses a file that others than its owner, the user, the system and its
-// administrators may read or change. Modes say nothing here: the list of who has
-// access does.
-func closed(f *os.File) error {
+// checkPrivate refuses a file that users other than its owner, this user, the system and its administrators may
+// read or change. It checks the access list, because file modes mean nothing on this system.
+func checkPrivate(f *os.File) error {
 	sd, err := windows.GetSecurityInfo(windows.Handle(f.Fd()), windows.SE_FILE_OBJECT,
 		windows.OWNER_SECURITY_INFORMATION|windows.DACL_SECURITY_INFORMATION)
 	if err != nil {
@@ -34,8 +33,8 @@ func closed(f *os.File) error {
 	}
 }
 
-// other is somebody whom sd gives any access and should not; "" is nobody. Without
-// a list everybody has all, and what an unknown entry gives is not known.
+// other returns a user to whom sd gives access and should not, or "". Without an access list everybody has
+// all rights, and the rights of an unknown entry are not known.
 func other(sd *windows.SECURITY_DESCRIPTOR, user *windows.SID) (string, error) {
 	owner, _, err := sd.Owner()
 	if err != nil {

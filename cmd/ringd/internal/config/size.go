@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Size is a number of bytes, written as 512KiB, 64MiB or 2GiB.
+// Size is a number of bytes, such as 512KiB, 64MiB or 2GiB.
 type Size uint64
 
-// UnmarshalYAML reads a size.
+// UnmarshalYAML parses a size.
 func (z *Size) UnmarshalYAML(b []byte) error {
 	s := strings.Trim(strings.TrimSpace(string(b)), `"'`)
 	digits, shift := s, 0

@@ -7,34 +7,34 @@ import (
 	"strings"
 )
 
-// Trust says who signs pushes. With it nothing unsigned is taken.
+// Trust names the signers of pushes. If it is set, unsigned pushes are refused.
 type Trust struct {
-	// Roles are policy, which signs each push, lockdown, and owners that policies name
-	// in approvedBy: "group:security@acme.example".
+	// Roles are policy, which signs each push, lockdown, and owners that policies name in approvedBy, such as
+	// "group:security@acme.example".
 	Roles map[string]trustRole `yaml:"roles"`
-	// InOrder refuses a push when this host has missed one before it.
+	// InOrder refuses a push if this host has missed a previous one.
 	InOrder bool `yaml:"inOrder"`
-	// Audience is what this host is for. A push for another audience, or for none, is
-	// refused. If it is empty, a push that names an audience is refused.
+	// Audience is the name of this host for signers. A push for another audience, or for none, is refused. If
+	// Audience is empty, a push that names an audience is refused.
 	Audience string `yaml:"audience"`
-	// Lift says how many keys of the role lockdown have to sign an order that opens; nil:
-	// as many as one that closes.
+	// Lift is the number of keys of the role lockdown that must sign an order to lift a lockdown. If it is
+	// nil, as many as for a start.
 	Lift *trustLift `yaml:"lift"`
 }
 
-// trustLift is Trust.Lift.
+// trustLift is the type of Trust.Lift.
 type trustLift struct {
 	Threshold int `yaml:"threshold"`
 }
 
-// trustRole is the keys of a role, and how many of them have to sign. A key is a line
-// of ringd keygen (ed25519:…) or the absolute path of a .pub file.
+// trustRole is the keys of a role, and the number of them that must sign. A key is a line of ringd keygen
+// (ed25519:…) or the absolute path of a .pub file.
 type trustRole struct {
 	Keys      []string `yaml:"keys"`
 	Threshold int      `yaml:"threshold"`
 }
 
-// check refuses what no file has to be read for. Keys are read when the roots are made.
+// check checks everything that needs no file. Keys are read when the roots are made.
 func (t *Trust) check() error {
 	if t == nil {
 		return nil

@@ -11,37 +11,35 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// Push is the content of the sync directory at one moment.
+// Push is the content of the sync folder at one moment.
 type Push struct {
-	// Sources are policies and modules, sorted by name. A name is relative to
-	// the folder, with slashes. They must not be changed.
+	// Sources are policies and modules, sorted by name. A name is relative to the folder, with slashes.
+	// Sources must not be changed.
 	Sources []schema.Source
 	// Digest is "sha256:" and the hex digest of names and content.
 	Digest string
-	// Beside says what else lies in a folder that should hold one file alone, and was
-	// not read; "": nothing does.
+	// Beside names another file in a folder that should hold only one file. It was not read. It is empty if
+	// there is none.
 	Beside string
 }
 
-// Sink takes what the syncer finds. Its methods are called one at a time, from
-// one goroutine, and should return soon after ctx ends.
+// Sink receives what the syncer finds. Its methods are called one at a time from one goroutine, and should
+// return soon after ctx ends.
 type Sink interface {
-	// Apply takes a push whose digest is not that of the push before. An error
-	// means "not now": the same push is handed over again at the next look.
+	// Apply gets a push whose digest differs from the previous one. After an error, the same push is passed
+	// again at the next look.
 	Apply(ctx context.Context, p Push) error
-	// Current says that a look found the content that was handed over last.
+	// Current reports that a look found the last accepted content.
 	Current(ctx context.Context, digest string)
-	// Reject says that the folder is there and its content is no push. It is
-	// called at every look that finds so; a content that only changes while it is
-	// read is looked at some more times first.
+	// Reject reports that the folder exists and its content is no push. It is called at every such look. If
+	// the content changed during the read, the syncer first looks some more times.
 	Reject(ctx context.Context, err error)
-	// Lost says that the folder is not there, or cannot be opened. It is called at
-	// every look that finds so.
+	// Lost reports that the folder is missing or cannot be opened. It is called at every such look.
 	Lost(ctx context.Context, err error)
 }
 
-// Why a folder's content is no push. Errors of Read and those given to Reject
-// wrap one of these, or a fault of the file system, and name the file.
+// Reasons why the content of a folder is no push. Errors of Read and of Reject wrap one of these, or a fault
+// of the file system, and name the file.
 var (
 	ErrTorn     = errors.New("the content changes while it is read")
 	ErrWriting  = errors.New("a file is open for writing")
@@ -58,46 +56,43 @@ var (
 		"of the two")
 )
 
-// ErrCostly is wrapped by an error of Sink.Apply whose cause costs much to find again:
-// the next tries come at growing distances.
+// ErrCostly is wrapped by an error of Sink.Apply if a retry is costly. The retries then come at growing
+// intervals.
 var ErrCostly = errors.New("trying again costs much")
 
-// errShort is wrapped by a fault that is about the host and not about the folder.
+// errShort is wrapped by a fault of the host, not of the folder.
 var errShort = errors.New("the host is short of a resource")
 
-// unsettled reports whether an error may be gone at the next look, because
-// somebody is at work in the folder.
-func unsettled(err error) bool {
+// isChanging reports whether an error may be gone at the next look, because the folder is being changed.
+func isChanging(err error) bool {
 	return errors.Is(err, ErrTorn) || errors.Is(err, ErrWriting) || errors.Is(err, ErrFresh)
 }
 
-// Limits bound a push. A zero field takes the default.
+// Limits limits a push. Zero fields mean the defaults.
 type Limits struct {
 	FileBytes  int64 // one file
 	TotalBytes int64
 	Files      int
 	Entries    int // names in the folder, read or not
 	Depth      int // folders below the first
-	// Tests takes in what stands beside policies and is no part of a push: *_test.yaml,
-	// and Rego. Only commands ask for it.
+	// Tests also accepts tests beside policies, *_test.yaml and Rego. Only commands use it.
 	Tests bool
-	// Only is the one name that is read: what else lies there is told in Push.Beside, and
-	// refused where that name is not there; "": what policies need.
+	// Only is the one name that is read. Other files are reported in Push.Beside, and are an error if Only is
+	// missing. An empty Only reads everything that policies need.
 	Only string
-	// Beside may be there as well, and is not looked at; "": nothing may.
+	// Beside is a name that may also exist and is not read. It may be empty.
 	Beside string
-	// Others lets anything be there beside Only, and looks at none of it: not even at
-	// how much there is.
+	// Others allows any other files beside Only. They are not even listed.
 	Others bool
 
-	// fresh says of a file, of which nobody can tell whether it is still open for
-	// writing, that it may not be finished; nil: it is.
+	// fresh reports whether a file may still be unfinished, if the system cannot tell whether it is open for
+	// writing. Nil means that no file is.
 	fresh func(name, stamp string, changed time.Time) bool
-	// names has no file read: the pass is about names, sizes and times.
+	// names makes a pass read only names, sizes and times.
 	names bool
 }
 
-// The defaults of Limits.
+// Defaults of Limits.
 const (
 	DefaultFileBytes  = 1 << 20
 	DefaultTotalBytes = 8 << 20
@@ -124,8 +119,8 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// digestOf is "sha256:" and the digest of names and content, each with its
-// length before it. The sources are sorted.
+// digestOf returns "sha256:" and the digest of names and content, each with its length before it. The sources
+// must be sorted.
 func digestOf(sources []schema.Source) string {
 	h := sha256.New()
 	var n [8]byte

@@ -17,28 +17,25 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// attempts is how many passes Read makes at most to see the same twice.
+// attempts is the maximum number of passes of Read.
 const attempts = 5
 
-// Read reads a folder as the syncer does. The digest is the one the daemon
-// would compute. An error that wraps fs.ErrNotExist and none of the package's
-// own means that the folder is not there.
+// Read reads a folder like the syncer. The digest is the one that the daemon would compute. If an error wraps
+// fs.ErrNotExist and none of the errors of this package, the folder does not exist.
 //
-// Two passes in a row have to agree in every name, link, inode, time and byte.
-// So a push that replaces several files by the swap of one link is seen whole,
-// before or after the swap. A file that somebody has open for writing is not
-// finished, whatever it holds; that is seen where the system grants a read lease (on
-// Linux to the file's owner and with CAP_LEASE, on file systems of this machine). Where
-// it does not, the daemon takes a file for finished once it has stayed as it is for
-// Config.Settle. A file whose writer died half way cannot be told from a finished one.
+// Two consecutive passes must agree in every name, link, inode, time and byte. So a push that replaces
+// several files by the swap of one link is read whole, before or after the swap. A file that is open for
+// writing is not finished. This is known if the system grants a read lease (on Linux to the file's owner and
+// with CAP_LEASE, on local file systems). Otherwise the daemon treats a file as finished if it has been
+// unchanged for Config.Settle. A file whose writer died half way cannot be told from a finished one.
 func Read(dir string, l Limits) (Push, error) {
 	p, err := read(dir, l)
 	return p.Push, err
 }
 
-// stamped is what changes when the folder does, without what its files hold. It opens
-// each file: a file system of another machine asks there again how it is.
-func stamped(dir string, l Limits) string {
+// stampFolder returns a text that changes with the folder, except for the content of files. It opens each file,
+// because a network file system then asks its server for the current state.
+func stampFolder(dir string, l Limits) string {
 	l = l.withDefaults()
 	l.names = true
 	p, err := onePass(dir, l)
@@ -51,16 +48,16 @@ func stamped(dir string, l Limits) string {
 	return p.stamp
 }
 
-// reading is a push and where it was found.
+// reading is a push and the folders it was read from.
 type reading struct {
 	Push
-	folders []folder // that were looked into or that links may lead through
+	folders []folder // that were read, or that links may lead through
 }
 
-// folder is a folder to be watched.
+// folder is a folder to watch.
 type folder struct {
 	path string // relative to the sync directory
-	id   string // of the inode
+	id   string // inode
 }
 
 func read(dir string, l Limits) (reading, error) {
@@ -70,11 +67,11 @@ func read(dir string, l Limits) (reading, error) {
 		p, err := onePass(dir, l)
 		switch {
 		case err != nil && p == nil:
-			return reading{}, err // the folder itself
-		case err == nil && last != nil && last.err == nil && last.same(p):
+			return reading{}, err // of the folder itself
+		case err == nil && last != nil && last.err == nil && last.equal(p):
 			return p.reading()
 		case err != nil && last != nil && last.err != nil && last.stamp == p.stamp && last.err.Error() == err.Error():
-			return reading{folders: p.folders}, err // it is wrong in the same way twice
+			return reading{folders: p.folders}, err // the same error twice
 		}
 		p.err = err
 		last = p
@@ -85,25 +82,25 @@ func read(dir string, l Limits) (reading, error) {
 	return reading{folders: last.folders}, fmt.Errorf("read %s: %w", dir, ErrTorn)
 }
 
-// pass is what one reading of the folder has seen.
+// pass is the result of one pass over the folder.
 type pass struct {
 	root    *os.Root
 	limits  Limits
 	sources []schema.Source
 	folders []folder
-	stamps  hash.Hash // of every name and its inode, times and size
+	stamps  hash.Hash // of every name with its inode, times and size
 	stamp   string
 	entries int
 	total   int64
-	foreign string // the first name that Limits.Only does not take
+	foreign string // first name that Limits.Only does not allow
 	err     error
 }
 
-// onePass reads the folder once. Without a pass the folder could not be opened.
+// onePass reads the folder once. A nil pass means that the folder could not be opened.
 func onePass(dir string, l Limits) (*pass, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, short(err)
+		return nil, markShort(err)
 	}
 	defer root.Close()
 	p := &pass{root: root, limits: l, stamps: sha256.New()}
@@ -113,16 +110,16 @@ func onePass(dir string, l Limits) (*pass, error) {
 	}
 	p.folders = append(p.folders, folder{".", inode(st)})
 	if l.Only != "" {
-		err = p.alone()
+		err = p.readOnly()
 	} else {
-		err = p.folder(".", 0)
+		err = p.readFolder(".", 0)
 	}
 	p.stamp = string(p.stamps.Sum(nil))
 	return p, err
 }
 
-// same reports whether two passes have seen the same.
-func (p *pass) same(q *pass) bool {
+// equal reports whether two passes are equal.
+func (p *pass) equal(q *pass) bool {
 	return p.stamp == q.stamp && slices.EqualFunc(p.sources, q.sources, func(a, b schema.Source) bool {
 		return a.Name == b.Name && string(a.Data) == string(b.Data)
 	})
@@ -133,43 +130,42 @@ func (p *pass) reading() (reading, error) {
 	beside := ""
 	switch {
 	case p.foreign != "" && policies:
-		beside = fmt.Sprintf("%s is next to %s and is not read: remove it from the folder", clipped(p.foreign),
+		beside = fmt.Sprintf("%s is next to %s and is not read: remove it from the folder", truncateName(p.foreign),
 			p.limits.Only)
 	case p.foreign != "":
-		return reading{folders: p.folders}, fmt.Errorf("%s: %w, %s", clipped(p.foreign), ErrAnother, p.limits.Only)
+		return reading{folders: p.folders}, fmt.Errorf("%s: %w, %s", truncateName(p.foreign), ErrAnother, p.limits.Only)
 	case !policies:
 		return reading{folders: p.folders}, fmt.Errorf("read the folder: %w", ErrEmpty)
 	}
 	slices.SortFunc(p.sources, func(a, b schema.Source) int { return strings.Compare(a.Name, b.Name) })
-	if first, second := twice(p.sources); second != "" {
-		return reading{folders: p.folders}, fmt.Errorf("%s (next to %s): %w", clipped(second), clipped(first),
+	if first, second := findCopy(p.sources); second != "" {
+		return reading{folders: p.folders}, fmt.Errorf("%s (next to %s): %w", truncateName(second), truncateName(first),
 			ErrSecond)
 	}
 	return reading{Push{p.sources, digestOf(p.sources), beside}, p.folders}, nil
 }
 
-// folder reads everything in a folder and below.
-func (p *pass) folder(dir string, depth int) error {
+// readFolder reads everything in a folder and below.
+func (p *pass) readFolder(dir string, depth int) error {
 	if depth > p.limits.Depth {
 		return fmt.Errorf("read %s: %w (%d folders)", dir, ErrTooDeep, p.limits.Depth)
 	}
-	names, err := p.names(dir)
+	names, err := p.listNames(dir)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if err := p.entry(path.Join(dir, name), depth); err != nil {
+		if err := p.readEntry(path.Join(dir, name), depth); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// alone reads the one file of Limits.Only, so that nothing beside it, however much or
-// however busy, can keep it from being read.
-func (p *pass) alone() error {
+// readOnly reads the one file of Limits.Only. No other files, however many or busy, can keep it from being read.
+func (p *pass) readOnly() error {
 	name := p.limits.Only
-	if err := p.others(); err != nil {
+	if err := p.findOther(); err != nil {
 		return err
 	}
 	st, err := p.root.Lstat(name)
@@ -177,33 +173,33 @@ func (p *pass) alone() error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return fault(name, err)
+		return fileError(name, err)
 	}
 	if to, err := p.root.Readlink(name); err == nil && path.Dir(path.Clean(to)) != "." {
-		through := path.Dir(path.Clean(to)) // a change there is a change of the file
+		through := path.Dir(path.Clean(to)) // a change there changes the file
 		if in, err := p.root.Stat(through); err == nil && in.IsDir() {
 			p.folders = append(p.folders, folder{through, inode(in)})
 		}
 	}
-	return p.found(name, st, 0)
+	return p.handle(name, st, 0)
 }
 
-// maxOthers is how many names of a folder are looked at to tell what lies beside the one.
+// maxOthers limits the names that are read to find another file.
 const maxOthers = 256
 
-// others finds one visible name that does not belong beside the one that is read.
-func (p *pass) others() error {
+// findOther finds one visible name that must not be beside the one file.
+func (p *pass) findOther() error {
 	if p.limits.Others || p.limits.names {
 		return nil
 	}
 	f, err := p.root.OpenFile(".", os.O_RDONLY|onlyFolders|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return fault(".", err)
+		return fileError(".", err)
 	}
 	defer f.Close()
 	names, err := f.Readdirnames(maxOthers)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return fault(".", err)
+		return fileError(".", err)
 	}
 	slices.Sort(names)
 	for _, name := range names {
@@ -215,11 +211,11 @@ func (p *pass) others() error {
 	return nil
 }
 
-// names lists a folder, sorted, within the limit of entries.
-func (p *pass) names(dir string) ([]string, error) {
+// listNames returns the names in a folder, sorted, within the limit of entries.
+func (p *pass) listNames(dir string) ([]string, error) {
 	f, err := p.root.OpenFile(dir, os.O_RDONLY|onlyFolders|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, fault(dir, err)
+		return nil, fileError(dir, err)
 	}
 	defer f.Close()
 	var names []string
@@ -235,28 +231,28 @@ func (p *pass) names(dir string) ([]string, error) {
 			return names, nil
 		}
 		if err != nil {
-			return nil, fault(dir, err)
+			return nil, fileError(dir, err)
 		}
 	}
 }
 
-// entry takes one name of a folder. Every name counts for the comparison of
-// passes; hidden ones count for nothing else.
-func (p *pass) entry(name string, depth int) error {
+// readEntry handles one name of a folder. Every name counts in the comparison of passes. Hidden names count for
+// nothing else.
+func (p *pass) readEntry(name string, depth int) error {
 	st, err := p.root.Lstat(name)
 	if err != nil {
-		return fault(name, err)
+		return fileError(name, err)
 	}
-	return p.found(name, st, depth)
+	return p.handle(name, st, depth)
 }
 
-// found takes a name of which st is what Lstat says.
-func (p *pass) found(name string, st fs.FileInfo, depth int) (err error) {
+// handle handles a name. st is the result of Lstat.
+func (p *pass) handle(name string, st fs.FileInfo, depth int) (err error) {
 	hidden, only := strings.HasPrefix(path.Base(name), "."), p.limits.Only
 	fmt.Fprintf(p.stamps, "%q %s\n", name, stampOf(st))
 	if st.Mode()&fs.ModeSymlink != 0 && !hidden {
 		if st, err = p.root.Stat(name); err != nil {
-			return link(name, err)
+			return linkError(name, err)
 		}
 		fmt.Fprintf(p.stamps, "-> %s\n", stampOf(st))
 	}
@@ -268,29 +264,29 @@ func (p *pass) found(name string, st fs.FileInfo, depth int) (err error) {
 		if hidden {
 			return nil
 		}
-		return p.folder(name, depth+1)
+		return p.readFolder(name, depth+1)
 	case hidden || !Wanted(name) && !(p.limits.Tests && IsTest(name)):
 		return nil
-	case !st.Mode().IsRegular(): // opening it could do something
+	case !st.Mode().IsRegular(): // opening it could have an effect
 		return fmt.Errorf("read %s: %w", name, ErrNotFile)
 	default:
-		return p.file(name)
+		return p.readFile(name)
 	}
 }
 
-// file reads one file whole. It does not wait for a pipe that nobody writes.
-func (p *pass) file(name string) error {
+// readFile reads one file. It does not block on a pipe without a writer.
+func (p *pass) readFile(name string) error {
 	if len(p.sources) >= p.limits.Files {
 		return fmt.Errorf("read %s: %w (%d files)", name, ErrTooMany, p.limits.Files)
 	}
 	f, err := p.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
-		return fault(name, err)
+		return fileError(name, err)
 	}
 	defer f.Close()
 	before, err := f.Stat()
 	if err != nil {
-		return fault(name, err)
+		return fileError(name, err)
 	}
 	if !before.Mode().IsRegular() {
 		return fmt.Errorf("read %s: %w", name, ErrNotFile)
@@ -305,11 +301,11 @@ func (p *pass) file(name string) error {
 	}
 	data, err := io.ReadAll(io.LimitReader(f, p.limits.FileBytes+1))
 	if err != nil {
-		return fault(name, err)
+		return fileError(name, err)
 	}
 	after, err := f.Stat()
 	if err != nil {
-		return fault(name, err)
+		return fileError(name, err)
 	}
 	if int64(len(data)) != before.Size() || stampOf(before) != stampOf(after) {
 		return fmt.Errorf("read %s: %w", name, ErrTorn)
@@ -328,8 +324,8 @@ func (p *pass) file(name string) error {
 	return nil
 }
 
-// clipped is a name of a folder that nobody vouches for.
-func clipped(name string) string {
+// truncateName truncates an untrusted name.
+func truncateName(name string) string {
 	const most = 100
 	if r := []rune(name); len(r) > most {
 		name = string(r[:most]) + "…"
@@ -337,9 +333,8 @@ func clipped(name string) string {
 	return strings.Trim(fmt.Sprintf("%q", name), `"`)
 }
 
-// fault names the file that could not be read. A name that was listed and is
-// gone is somebody at work in the folder.
-func fault(name string, err error) error {
+// fileError names the file that could not be read. If a listed name is missing, the folder is being changed.
+func fileError(name string, err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
 		err = at.Err
@@ -347,12 +342,11 @@ func fault(name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read %s: %w: it is gone", name, ErrTorn)
 	}
-	return fmt.Errorf("read %s: %w", name, short(err))
+	return fmt.Errorf("read %s: %w", name, markShort(err))
 }
 
-// short marks a fault that is about the host and not about the folder: what could not
-// be looked at is neither there nor missing.
-func short(err error) error {
+// markShort marks a fault of the host: it is unknown whether the file exists.
+func markShort(err error) error {
 	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN, syscall.EIO} {
 		if errors.Is(err, e) {
 			return fmt.Errorf("%w: %w", errShort, err)
@@ -361,8 +355,8 @@ func short(err error) error {
 	return err
 }
 
-// link says why a link cannot be followed.
-func link(name string, err error) error {
+// linkError returns why a link cannot be followed.
+func linkError(name string, err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
 		err = at.Err
@@ -370,17 +364,17 @@ func link(name string, err error) error {
 	return fmt.Errorf("read %s: %w: %w", name, ErrLink, err)
 }
 
-// Wanted reports whether a visible file belongs to a push: a policy, any file below
-// modules, or a guardrail below guardrails. Tests do not.
+// Wanted reports whether a visible file is part of a push: a policy, any file below modules, or a guardrail
+// below guardrails. Tests are not.
 func Wanted(name string) bool {
 	return strings.HasPrefix(name, "modules/") || IsPolicy(name) ||
 		strings.HasPrefix(name, "guardrails/") && strings.HasSuffix(name, ".rego") &&
 			!strings.HasSuffix(name, "_test.rego")
 }
 
-// twice finds two files of which one is a copy of the other by its name: what a sync
-// tool or a person leaves, or the same name in another case.
-func twice(sources []schema.Source) (first, second string) {
+// findCopy finds two files of which one is a copy of the other by its name: left by a sync tool or a person, or
+// the same name in another case.
+func findCopy(sources []schema.Source) (first, second string) {
 	seen := map[string]string{}
 	for _, s := range sources {
 		if !IsPolicy(s.Name) {
@@ -392,13 +386,13 @@ func twice(sources []schema.Source) (first, second string) {
 		}
 		seen[folded] = s.Name
 	}
-	copied := copies()
+	copied := copyPattern()
 	for _, s := range sources {
 		name := strings.ToLower(path.Base(s.Name))
 		if !IsPolicy(s.Name) || !copied.MatchString(name) {
 			continue
 		}
-		for _, other := range sources { // alone it is what somebody calls a policy
+		for _, other := range sources { // without the other file it is just the name of a policy
 			stem, _, _ := strings.Cut(path.Base(other.Name), ".")
 			if other.Name != s.Name && IsPolicy(other.Name) && strings.HasPrefix(name, strings.ToLower(stem)) {
 				return other.Name, s.Name
@@ -408,10 +402,10 @@ func twice(sources []schema.Source) (first, second string) {
 	return "", ""
 }
 
-// copies matches what Syncthing, Dropbox, Nextcloud, ownCloud, OneDrive, git and file
-// managers put into the name of a copy, in small letters. Words that a policy may have in
-// its name, such as local, count with the number that such a tool puts behind them.
-func copies() *regexp.Regexp {
+// copyPattern matches the additions of Syncthing, Dropbox, Nextcloud, ownCloud, OneDrive, git and file managers to
+// the name of a copy, in lower case. Words that the name of a policy may contain, such as local, match only
+// with the number that such a tool adds.
+func copyPattern() *regexp.Regexp {
 	return regexp.MustCompile(
 		`\.sync-conflict-|conflicted copy|case conflict|[_-]conflict-[0-9]|_(backup|local|remote|base)_[0-9]|` +
 			` - copy| copy| \(copy| \([12]\)|\.(orig|bak|old)\.|~\.`)
@@ -430,7 +424,7 @@ func IsTest(name string) bool {
 	}
 }
 
-// IsPolicy reports whether a name is that of a policy and not of its tests.
+// IsPolicy reports whether a name is that of a policy, not of its tests.
 func IsPolicy(name string) bool {
 	if strings.HasPrefix(name, "modules/") {
 		return false

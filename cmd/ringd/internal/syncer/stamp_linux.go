@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onlyFolders makes opening anything else fail.
+// onlyFolders makes an open fail for anything but a folder.
 const onlyFolders = syscall.O_DIRECTORY
 
-// stampOf is what changes when a file does: its inode, kind, size and times.
+// stampOf returns a text that changes with a file: its inode, kind, size and times.
 func stampOf(st fs.FileInfo) string {
 	s, ok := st.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -23,7 +23,7 @@ func stampOf(st fs.FileInfo) string {
 	return fmt.Sprint(s.Dev, s.Ino, s.Mode, s.Size, s.Mtim.Nano(), s.Ctim.Nano())
 }
 
-// inode names the inode.
+// inode returns the number of the inode.
 func inode(st fs.FileInfo) string {
 	s, ok := st.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -32,12 +32,11 @@ func inode(st fs.FileInfo) string {
 	return fmt.Sprint(s.Dev, s.Ino)
 }
 
-// beingWritten reports whether somebody has the file open for writing. The
-// kernel grants a read lease only while nobody has; it is given back at once.
-// Where leases cannot be had (another owner without CAP_LEASE, some file systems) it is
-// not known. Nothing else tells an ordinary user: /proc/locks lists locks and leases, not
-// descriptors; /proc/PID/fd is shown to the writer's own user; fanotify and inotify tell
-// of what is opened from now on.
+// beingWritten reports whether the file is open for writing. The kernel grants a read lease only if it is
+// not; the lease is released at once. If leases are not available (another owner without CAP_LEASE, some file
+// systems) it is unknown. An ordinary user has no other way: /proc/locks lists locks and leases, not
+// descriptors; /proc/PID/fd is visible only to the writer's own user; fanotify and inotify report only later
+// opens.
 func beingWritten(f *os.File) (writing, known bool) {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -48,14 +47,14 @@ func beingWritten(f *os.File) (writing, known bool) {
 		writing = errors.Is(err, unix.EAGAIN)
 		known = writing || err == nil
 		if err == nil {
-			_, _ = unix.FcntlInt(fd, unix.F_SETLEASE, unix.F_UNLCK) // the close of f would do it, too
+			_, _ = unix.FcntlInt(fd, unix.F_SETLEASE, unix.F_UNLCK) // closing f would do it too
 		}
 	})
 	return writing, known
 }
 
-// changed is when a file was last written, renamed or given another owner or mode: the
-// later of its two times, of which nobody sets the one of the inode.
+// changed returns when a file was last written, renamed or given another owner or mode. It is the later of
+// its two times. The time of the inode cannot be set.
 func changed(st fs.FileInfo) time.Time {
 	at := st.ModTime()
 	if s, ok := st.Sys().(*syscall.Stat_t); ok {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// onlyFolders is nothing here: listing anything else fails.
+// onlyFolders does nothing here: listing anything but a folder fails anyway.
 const onlyFolders = 0
 
 func stampOf(st fs.FileInfo) string {
@@ -18,8 +18,8 @@ func stampOf(st fs.FileInfo) string {
 
 func inode(fs.FileInfo) string { return "" }
 
-// beingWritten is not known here.
+// beingWritten is unknown on this system.
 func beingWritten(*os.File) (writing, known bool) { return false, false }
 
-// changed is when a file was last written.
+// changed returns when a file was last written.
 func changed(st fs.FileInfo) time.Time { return st.ModTime() }

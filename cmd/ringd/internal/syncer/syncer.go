@@ -15,33 +15,32 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Config is what a Syncer needs. Dir and Sink are required.
+// Config configures a Syncer. Dir and Sink are required.
 type Config struct {
 	Dir    string
 	Sink   Sink
 	Limits Limits
-	// Quiet is how long a folder must be without events before a look; 0 is
-	// DefaultQuiet. Patience bounds that wait while events keep coming; 0 is
-	// DefaultPatience. Rescan is the time between looks without any event; 0 is
-	// DefaultRescan.
+	// Quiet is how long a folder must have no events before a look; 0 means DefaultQuiet. Patience limits
+	// that wait while events continue; 0 means DefaultPatience. Rescan is the time between looks without
+	// events; 0 means DefaultRescan.
 	Quiet, Patience, Rescan time.Duration
-	// Poll is the time between looks at names, sizes and times alone, which show what no
-	// event tells: a folder that cannot be watched, or is on another machine; memory
-	// that is mapped; a parent that comes later. What has changed is then read. It is
-	// also when a push that was not taken "now" is handed over again. 0 is DefaultPoll.
+	// Poll is the interval of checks of only names, sizes and times. They find changes without events: a
+	// folder that cannot be watched, or is on another machine; mapped memory; a parent that is created later.
+	// A changed folder is then read. A push that the sink did not accept is also passed again then. 0 means
+	// DefaultPoll.
 	Poll time.Duration
-	// Settle is how long a file must have stayed as it is where nobody can tell whether
-	// it is still open for writing: see Read. It needs Now. 0: no time.
+	// Settle is how long a file must be unchanged if the system cannot tell whether it is open for writing;
+	// see [Read]. It needs Now. 0 means no wait.
 	Settle time.Duration
 	Now    func() time.Time
-	// Watch opens a watcher; nil takes the system's. After is time.After's
-	// sibling that can be stopped; nil takes the system's timers.
+	// Watch opens a watcher; nil means the system's. After returns the channel of a timer and a function that
+	// stops it; nil means the system's timers.
 	Watch  func() (Watcher, error)
 	After  func(time.Duration) (c <-chan time.Time, stop func())
 	Logger *slog.Logger // nil discards
 }
 
-// The defaults of Config.
+// Defaults of Config.
 const (
 	defaultQuiet    = 25 * time.Millisecond
 	DefaultPatience = 200 * time.Millisecond
@@ -49,18 +48,17 @@ const (
 	defaultPoll     = time.Second
 )
 
-// maxPolls bounds, in polls, the wait for the next try of a push whose last one cost
-// much; see ErrCostly.
+// maxPolls limits, in polls, the wait before a push is retried whose last attempt was costly; see
+// [ErrCostly].
 const maxPolls = 32
 
-// maxFolders bounds the folders that are watched; the timer sees the rest.
+// maxFolders limits the number of watched folders. The timer finds changes in the others.
 const maxFolders = 1024
 
-// maxUnsettled is how many looks in a row may find the folder in motion before
-// that is reported.
+// maxUnsettled is the number of consecutive looks at a changing folder before that is reported.
 const maxUnsettled = 8
 
-// Watcher gives hints. The channels are those of fsnotify.Watcher.
+// Watcher reports events, which are only hints. The channels are those of fsnotify.Watcher.
 type Watcher interface {
 	Add(dir string) error
 	Events() <-chan fsnotify.Event
@@ -71,34 +69,34 @@ type Watcher interface {
 // Syncer watches a folder. Close ends it.
 type Syncer struct {
 	cfg  Config
-	hint chan struct{} // has room for one: "look again"
+	hint chan struct{} // one token: look again
 	stop context.CancelFunc
 	wg   sync.WaitGroup
-	// A watched folder was removed, made or renamed. The inode does not tell: a
-	// file system gives the number of a removed folder to the next one.
+	// A watched folder was removed, created or renamed. The inode does not show it, because a file system
+	// reuses the number of a removed folder.
 	moved atomic.Bool
 
-	// Of the goroutine that looks.
-	watcher   Watcher
-	watched   string // what watcher watches
-	given     string // the digest that the sink took last
-	beside    string // and what lay beside it
-	unsettled int
-	young     bool // a file has to stay as it is for a while yet
-	stamp     string
-	tries     int // how often in a row the sink has said "not now"
-	costly    bool
-	since     map[string]sighting
+	// Used by the looking goroutine.
+	watcher       Watcher
+	watched       string // key of the watched folders
+	accepted      string // digest that the sink accepted last
+	beside        string // its Push.Beside
+	unsettled     int
+	unsettledFile bool // a file must stay unchanged for some time yet
+	stamp         string
+	tries         int // number of consecutive refusals of the sink
+	costly        bool
+	since         map[string]firstSeen
 }
 
-// sighting is when a file was first seen as it is.
-type sighting struct {
+// firstSeen is when the current version of a file was first seen.
+type firstSeen struct {
 	stamp string
 	at    time.Time
 }
 
-// Start looks at once and then whenever something may have changed, until Close
-// or the end of ctx. It is not an error when the folder is missing.
+// Start looks at once, and then whenever something may have changed, until Close or the end of ctx. A missing
+// folder is no error.
 func Start(ctx context.Context, cfg Config) (*Syncer, error) {
 	if cfg.Dir == "" || cfg.Sink == nil {
 		return nil, errors.New("syncer config: Dir and Sink are required")
@@ -124,9 +122,9 @@ func Start(ctx context.Context, cfg Config) (*Syncer, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Syncer{cfg: cfg, hint: make(chan struct{}, 1), since: map[string]sighting{}}
+	s := &Syncer{cfg: cfg, hint: make(chan struct{}, 1), since: map[string]firstSeen{}}
 	if cfg.Settle > 0 {
-		s.cfg.Limits.fresh = s.fresh
+		s.cfg.Limits.fresh = s.isFresh
 	}
 	ctx, s.stop = context.WithCancel(ctx)
 	s.wg.Add(1)
@@ -134,15 +132,15 @@ func Start(ctx context.Context, cfg Config) (*Syncer, error) {
 	return s, nil
 }
 
-// Look asks for a look as soon as possible. It does not wait for it.
+// Look requests a look as soon as possible, and does not wait for it.
 func (s *Syncer) Look() {
 	select {
 	case s.hint <- struct{}{}:
-	default: // one is asked for
+	default: // one is requested already
 	}
 }
 
-// Close ends the watching and waits for it. Twice is no error.
+// Close stops the syncer and waits for it. A second Close is no error.
 func (s *Syncer) Close() error {
 	s.stop()
 	s.wg.Wait()
@@ -161,8 +159,8 @@ func (s *Syncer) loop(ctx context.Context) {
 	}
 }
 
-// wait returns when it is time for a look: after a hint, once hints have
-// stopped coming for a while or kept coming for too long; or at the timer.
+// wait returns when a look is due: some time after the last of several events, or after too many events, or
+// at the timer.
 func (s *Syncer) wait(ctx context.Context) {
 	rescan, stop := s.cfg.After(s.cfg.Rescan)
 	defer stop()
@@ -172,7 +170,7 @@ func (s *Syncer) wait(ctx context.Context) {
 		case <-s.hint:
 			hinted = true
 		case <-poll:
-			if s.due(polls) {
+			if s.needsLook(polls) {
 				return
 			}
 			continue
@@ -187,7 +185,7 @@ func (s *Syncer) wait(ctx context.Context) {
 	if s.unsettled >= maxUnsettled {
 		pace = s.cfg.Patience
 	}
-	if s.young { // and no event will tell when it has stayed so for long enough
+	if s.unsettledFile { // no event will report that it has been unchanged long enough
 		pace, most = max(pace, s.cfg.Settle/4), max(most, s.cfg.Settle/4)
 	}
 	patience, stop := s.cfg.After(most)
@@ -207,54 +205,52 @@ func (s *Syncer) wait(ctx context.Context) {
 	}
 }
 
-// due reports whether a poll, the n-th since the last look, is reason for a look: the
-// sink may take by now what it did not take, or names, sizes and times have changed.
-func (s *Syncer) due(n int) bool {
+// needsLook reports whether the n-th poll since the last look requires a look: the sink may accept a refused push
+// now, or names, sizes and times have changed.
+func (s *Syncer) needsLook(n int) bool {
 	if s.tries > 0 && (!s.costly || n >= min(1<<min(s.tries, 16), maxPolls)) {
 		return true
 	}
-	return stamped(s.cfg.Dir, s.cfg.Limits) != s.stamp
+	return stampFolder(s.cfg.Dir, s.cfg.Limits) != s.stamp
 }
 
-// fresh reports whether a file has not stayed as it is for long enough. The time of the
-// inode tells it at once; where that cannot be (the clock of another machine), how long
-// it was seen so does.
-func (s *Syncer) fresh(name, stamp string, changed time.Time) bool {
+// isFresh reports whether a file has not been unchanged for long enough. Its inode time shows that at once. If
+// that time is not usable (the clock of another machine), the time since the file was first seen counts.
+func (s *Syncer) isFresh(name, stamp string, changed time.Time) bool {
 	now := s.cfg.Now()
 	if age := now.Sub(changed); age >= s.cfg.Settle {
 		return false
 	}
 	seen, ok := s.since[name]
 	if !ok || seen.stamp != stamp {
-		seen = sighting{stamp, now}
+		seen = firstSeen{stamp, now}
 		s.since[name] = seen
 	}
 	return now.Sub(seen.at) < s.cfg.Settle
 }
 
-// look reads the folder once and tells the sink. It reports whether another
-// look is needed soon.
+// look reads the folder once and calls the sink. It reports whether another look is needed soon.
 func (s *Syncer) look(ctx context.Context) (again bool) {
-	s.stamp = stamped(s.cfg.Dir, s.cfg.Limits) // before it is read: what changes after that is seen
+	s.stamp = stampFolder(s.cfg.Dir, s.cfg.Limits) // before the read, so that a change during the read is found
 	r, err := read(s.cfg.Dir, s.cfg.Limits)
-	if lost(r, err) || s.watcher == nil || s.moved.Load() || keyOf(r.folders) != s.watched {
-		// What was read before the watch began may have changed unseen.
+	if isLost(r, err) || s.watcher == nil || s.moved.Load() || foldersKey(r.folders) != s.watched {
+		// The folder may have changed between the read and the start of the watch.
 		if s.watch(r.folders) {
 			r, err = read(s.cfg.Dir, s.cfg.Limits)
-			again = keyOf(r.folders) != s.watched
+			again = foldersKey(r.folders) != s.watched
 		}
 	}
-	if s.young = errors.Is(err, ErrFresh); !s.young {
+	if s.unsettledFile = errors.Is(err, ErrFresh); !s.unsettledFile {
 		clear(s.since)
 	}
 	switch {
-	case lost(r, err) && errors.Is(err, errShort):
-		s.cfg.Sink.Reject(ctx, err) // it may be there
-	case lost(r, err):
+	case isLost(r, err) && errors.Is(err, errShort):
+		s.cfg.Sink.Reject(ctx, err) // it may exist
+	case isLost(r, err):
 		s.unsettled = 0
 		s.cfg.Sink.Lost(ctx, err)
-	case err != nil && unsettled(err):
-		// The end of writing is no event: only looking shows it.
+	case err != nil && isChanging(err):
+		// No event reports the end of a write: only a look finds it.
 		again = true
 		if s.unsettled++; s.unsettled%maxUnsettled == 0 {
 			s.cfg.Sink.Reject(ctx, err)
@@ -262,27 +258,27 @@ func (s *Syncer) look(ctx context.Context) (again bool) {
 	case err != nil:
 		s.unsettled = 0
 		s.cfg.Sink.Reject(ctx, err)
-	case r.Digest == s.given && r.Beside == s.beside:
+	case r.Digest == s.accepted && r.Beside == s.beside:
 		s.unsettled = 0
 		s.cfg.Sink.Current(ctx, r.Digest)
 	default:
-		s.unsettled, s.given, s.beside = 0, r.Digest, r.Beside
+		s.unsettled, s.accepted, s.beside = 0, r.Digest, r.Beside
 		err := s.cfg.Sink.Apply(ctx, r.Push)
 		if err == nil {
 			s.tries = 0
 			break
 		}
-		s.given, s.costly = "", errors.Is(err, ErrCostly)
+		s.accepted, s.costly = "", errors.Is(err, ErrCostly)
 		s.tries++
 	}
 	return again
 }
 
-// lost reports whether a reading failed because the folder itself is not there.
-func lost(r reading, err error) bool { return err != nil && r.folders == nil }
+// isLost reports whether a read failed because the folder itself is missing.
+func isLost(r reading, err error) bool { return err != nil && r.folders == nil }
 
-// keyOf names a set of folders and their inodes.
-func keyOf(folders []folder) string {
+// foldersKey returns a key of a set of folders with their inodes.
+func foldersKey(folders []folder) string {
 	var b strings.Builder
 	for _, f := range folders {
 		fmt.Fprintf(&b, "%q %s\n", f.path, f.id)
@@ -290,9 +286,9 @@ func keyOf(folders []folder) string {
 	return b.String()
 }
 
-// watch replaces the watcher by one for these folders and the parent. A folder
-// that was replaced keeps its path and loses its watch, and a watcher would not
-// say so; a new one knows nothing old. It reports whether there is a watcher.
+// watch replaces the watcher by one for these folders and the parent. A replaced folder keeps its path but
+// loses its watch, which a watcher does not report. A new watcher has no old state. It reports whether there
+// is a watcher.
 func (s *Syncer) watch(folders []folder) bool {
 	w, err := s.cfg.Watch()
 	if err != nil {
@@ -304,7 +300,7 @@ func (s *Syncer) watch(folders []folder) bool {
 	s.unwatch()
 	s.moved.Store(false)
 	parent := filepath.Dir(s.cfg.Dir)
-	// Either may be missing; the next look tries again.
+	// Either may be missing. The next look tries again.
 	_ = w.Add(parent)
 	names := map[string]bool{s.cfg.Dir: true}
 	for _, f := range folders[:min(len(folders), maxFolders)] {
@@ -314,7 +310,7 @@ func (s *Syncer) watch(folders []folder) bool {
 			s.cfg.Logger.Debug("cannot watch a folder", "folder", f.path, "error", err)
 		}
 	}
-	s.watcher, s.watched = w, keyOf(folders)
+	s.watcher, s.watched = w, foldersKey(folders)
 	s.wg.Add(1)
 	go s.drain(w, parent, names)
 	return true
@@ -329,8 +325,8 @@ func (s *Syncer) unwatch() {
 	s.watcher, s.watched = nil, ""
 }
 
-// drain turns events and errors into hints until the watcher is closed. Errors
-// that nobody takes would make the watcher deaf. names are the watched folders.
+// drain converts events and errors to hints until the watcher is closed. If errors were not drained, the
+// watcher would report nothing more. names are the watched folders.
 func (s *Syncer) drain(w Watcher, parent string, names map[string]bool) {
 	defer s.wg.Done()
 	events, errs := w.Events(), w.Errors()
@@ -342,7 +338,7 @@ func (s *Syncer) drain(w Watcher, parent string, names map[string]bool) {
 				continue
 			}
 			if filepath.Dir(e.Name) == parent && filepath.Clean(e.Name) != s.cfg.Dir {
-				continue // a neighbour
+				continue // another file in the parent
 			}
 			if e.Op&(fsnotify.Create|fsnotify.Remove|fsnotify.Rename) != 0 && names[filepath.Clean(e.Name)] {
 				s.moved.Store(true)
@@ -354,7 +350,7 @@ func (s *Syncer) drain(w Watcher, parent string, names map[string]bool) {
 				continue
 			}
 			s.cfg.Logger.Debug("the watcher lost events", "error", err)
-			s.moved.Store(true) // perhaps
+			s.moved.Store(true) // possibly
 			s.Look()
 		}
 	}
@@ -366,18 +362,18 @@ func systemTimer(d time.Duration) (<-chan time.Time, func()) {
 	return t.C, func() { t.Stop() }
 }
 
-// system is the system's watcher.
-type system struct{ w *fsnotify.Watcher }
+// systemWatch is the system's watcher.
+type systemWatch struct{ w *fsnotify.Watcher }
 
 func systemWatcher() (Watcher, error) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, err
 	}
-	return system{w}, nil
+	return systemWatch{w}, nil
 }
 
-func (s system) Add(dir string) error          { return s.w.Add(dir) }
-func (s system) Events() <-chan fsnotify.Event { return s.w.Events }
-func (s system) Errors() <-chan error          { return s.w.Errors }
-func (s system) Close() error                  { return s.w.Close() }
+func (s systemWatch) Add(dir string) error          { return s.w.Add(dir) }
+func (s systemWatch) Events() <-chan fsnotify.Event { return s.w.Events }
+func (s systemWatch) Errors() <-chan error          { return s.w.Errors }
+func (s systemWatch) Close() error                  { return s.w.Close() }
