@@ -16,7 +16,7 @@ func every(sources ...schema.Source) schema.Diagnostics {
 	r := schema.ReadPartly(sources)
 	cfg := compiler.Config{Policies: r.Policies, Sources: sources, Now: today()}
 	if len(r.Refused) > 0 {
-		return append(r.Found, compiler.Partly(cfg, r.Refused)...).Sort()
+		return append(r.Found, compiler.FurtherFindings(cfg, r.Refused)...).Sort()
 	}
 	_, found := compiler.Compile(cfg)
 	return append(r.Found, found...).Sort()

@@ -179,8 +179,8 @@ func parameterName(name string) string {
 	return strings.Trim(FieldName(name), "-")
 }
 
-// parameterOverride is FieldOverride for a query parameter. It knows methods, fields in the value, and parameters by
-// which clients identify themselves.
+// parameterOverride is FieldOverride for a query parameter. It knows methods, fields in the value, and
+// parameters by which clients identify themselves.
 func parameterOverride(name string) Override {
 	name = parameterName(name)
 	var buf [maxFieldName]byte

@@ -177,7 +177,7 @@ func compileAll(ctx context.Context, req compileRequest) (profiles.Set, schema.D
 		Ended:      req.Ended,
 	}
 	if found.Refused() || len(read.Refused) > 0 { // check the rest, and make no set of it
-		return profiles.Set{}, append(found, compiler.Partly(cfg, read.Refused)...).Sort()
+		return profiles.Set{}, append(found, compiler.FurtherFindings(cfg, read.Refused)...).Sort()
 	}
 	set, more := compiler.Compile(cfg)
 	if req.Lint != nil {
