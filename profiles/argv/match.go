@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// Match reports whether a denied pattern is there: its flags in any order and spelling, and its
-// operands, which lead for programs with sub-commands. Pattern is the words behind the program's
-// name. An option that the table does not know counts for a match.
+// Match reports whether a denied pattern matches: its flags in any order and spelling, and its operands,
+// which come first for programs with sub-commands. pattern is the words after the program's name. An option
+// that the table does not know counts as a match.
 func (w *Words) Match(pattern []string) Tri { return w.Denies(NewPattern(w.base, pattern)) }
 
-// Pattern is a pattern that was read for one program.
+// Pattern is a parsed pattern for one program.
 type Pattern struct{ w *Words }
 
-// NewPattern reads a pattern for the program called base: the words behind its name.
+// NewPattern parses a pattern for the program named base: the words after its name.
 func NewPattern(base string, pattern []string) Pattern {
 	return Pattern{Split(append([]Word{Known(base)}, AllKnown(pattern)...), false)}
 }
 
-// Denies is Match for a pattern of the same program that was read before.
+// Denies is [Words.Match] for a parsed pattern of the same program.
 func (w *Words) Denies(p Pattern) Tri {
 	if p.w == nil {
 		return Yes
@@ -27,8 +27,8 @@ func (w *Words) Denies(p Pattern) Tri {
 	return w.match(p.w, true)
 }
 
-// Allows reports whether what a pattern allows is surely there. An option that the table does not
-// know counts against it.
+// Allows reports whether the words of an allowing pattern are certainly there. An option that the table does
+// not know counts against it.
 func (w *Words) Allows(p Pattern) Tri {
 	if p.w == nil {
 		return No
@@ -54,8 +54,8 @@ func (w *Words) match(p *Words, deny bool) Tri {
 	return min(all, w.leads(want, deny))
 }
 
-// unjoined drops the operands of a pattern that are joined to an option: -XPOST, --request=POST.
-// It is for programs whose options with values are not known.
+// unjoined drops the operands of a pattern that are joined to an option: -XPOST, --request=POST. It is for
+// programs whose options with values are unknown.
 func (w *Words) unjoined(want []operand) []operand {
 	var kept []operand
 	for i := range want {
@@ -70,7 +70,7 @@ func (w *Words) unjoined(want []operand) []operand {
 	return kept
 }
 
-// joins reports whether a word is joined to the flag.
+// joins reports whether a word is the flag with a joined value.
 func (f *flag) joins(text string) bool {
 	if text == "" || f.soft {
 		return false
@@ -126,7 +126,7 @@ func (w *Words) specOf() options {
 	return w.tool.global
 }
 
-// same reports whether two spellings are of one option.
+// same reports whether two spellings mean the same option.
 func (w *Words) same(f, want *flag, deny bool) bool {
 	if f.cluster {
 		return deny && len(want.name) == 1 && strings.Contains(f.name, want.name)
@@ -143,7 +143,7 @@ func (w *Words) same(f, want *flag, deny bool) bool {
 	return w.specOf().abbreviates(f.name, named(want.name))
 }
 
-// hasCluster is has for a program of which nothing is known: -rf may be one option or two.
+// hasCluster is has for an unknown program: -rf may be one option or two.
 func (w *Words) hasCluster(want *flag, deny bool) Tri {
 	best := No
 	for i := range w.flags {
@@ -188,7 +188,7 @@ func (w *Words) equal(want, have Word, f *flag) Tri {
 	return equal(want.Text, have)
 }
 
-// equal compares a word of a pattern with one that may be known in part.
+// equal compares a word of a pattern with one that may be known only in part.
 func equal(want string, have Word) Tri {
 	paths := strings.HasPrefix(want, "/") && strings.HasPrefix(have.Text, "/")
 	switch {
@@ -203,7 +203,7 @@ func equal(want string, have Word) Tri {
 	}
 }
 
-// equalOperand compares the operand at a place.
+// equalOperand compares the operand at a position.
 func (w *Words) equalOperand(at int, want string, have Word, deny bool) Tri {
 	best := equal(want, have)
 	if best == Yes || !w.tool.respells() && (w.tool.aliases == "" || at > 0) {
@@ -240,15 +240,16 @@ func couldBe(aliases, part, to string) bool {
 	return false
 }
 
-// leads reports whether the operands of a pattern are there. Those of a program with sub-commands
-// lead. Those of another stand anywhere, in their order, and to be allowed right behind the name.
+// leads reports whether the operands of a pattern match. For a program with sub-commands they must come
+// first. For another program they may be anywhere, in their order; for an allowing pattern they must directly
+// follow the name.
 func (w *Words) leads(want []operand, deny bool) Tri {
 	if len(want) == 0 || len(want) == 1 && w.group != "" && want[0].word.Text == w.group {
 		return Yes
 	}
 	n := len(want)
 	var small [8]Tri
-	// state[i] says whether the first i operands of the pattern were found.
+	// state[i] reports whether the first i operands of the pattern were found.
 	state := append(small[:0], make([]Tri, n+1)...)
 	state[0] = Yes
 	for _, o := range w.operands {
@@ -267,7 +268,7 @@ func (w *Words) leads(want []operand, deny bool) Tri {
 	return state[n]
 }
 
-// advance compares an operand with the one of a pattern that is at place i.
+// advance compares an operand with the one at index i of a pattern.
 func (w *Words) advance(state []Tri, i int, want string, o operand, deny bool) {
 	from, anywhere := state[i], w.tool.subs == noSubs && deny
 	eq := w.equalOperand(i, want, o.word, deny)

@@ -11,34 +11,34 @@ import (
 )
 
 //go:embed options.txt
-var optionsText string // go:embed needs a variable; never written
+var optionsText string // go:embed needs a variable; it is never written
 
 // embedded returns the table of options.txt, which is parsed on the first call.
 //
 //nolint:gochecknoglobals // parsed once, never written
 var embedded = sync.OnceValues(func() (map[string]*tool, error) { return parseOptions(optionsText) })
 
-// tool is what is known of how a program reads its words. The fields are those of options.txt. The
-// zero tool is a program of which nothing is known.
+// tool describes how a program reads its words. The fields are those of options.txt. The zero tool is an
+// unknown program.
 type tool struct {
 	known   bool
-	global  options            // with sub-commands: those in front of the sub-command
+	global  options            // with sub-commands: those before the sub-command
 	subs    subCommands        // whether it has any
-	parts   map[string]options // behind one sub-command
-	behind  options            // behind any other
+	parts   map[string]options // after a certain sub-command
+	behind  options            // after any other sub-command
 	aliases string             // of sub-commands: from=to
-	reader  string             // what else its words may mean
+	reader  string             // special meaning of words
 	flags   flags
 }
 
-// subCommands say which options stand behind a sub-command.
+// subCommands says which options may follow a sub-command.
 type subCommands uint8
 
 const (
 	noSubs       subCommands = iota // the program has no sub-commands
-	sameSubs                        // the same as in front
-	ownSubs                         // each its own
-	launchedSubs                    // those of the program that is started
+	sameSubs                        // the same as before it
+	ownSubs                         // each sub-command has its own
+	launchedSubs                    // those of the program that it starts
 )
 
 type flags uint8
@@ -50,10 +50,10 @@ const (
 	signals                                // -9 and -KILL name a signal
 	shortSubs                              // sub-commands have abbreviations
 	location                               // --location=global is --global
-	knownBehindLaunchers                   // behind sudo its options are the same
+	knownBehindLaunchers                   // after sudo its options are the same
 )
 
-// toolOf finds a program. If the embedded table is malformed, no program is known.
+// toolOf finds a program. If the embedded table is malformed, every program is unknown.
 func toolOf(base string) *tool {
 	all, err := embedded()
 	if t := all[base]; err == nil && t != nil && !strings.Contains(base, ":") {
@@ -62,10 +62,10 @@ func toolOf(base string) *tool {
 	return &tool{}
 }
 
-// has reports whether all of some flags are set.
+// has reports whether all the flags are set.
 func (t *tool) has(f flags) bool { return t.flags&f == f }
 
-// sub returns the options behind a sub-command.
+// sub returns the options after a sub-command.
 func (t *tool) sub(name string) options {
 	if part, ok := t.parts[name]; ok {
 		return part
@@ -84,7 +84,7 @@ func (t *tool) sub(name string) options {
 	return t.behind
 }
 
-// parseOptions reads a table of programs and their options.
+// parseOptions parses a table of programs and their options.
 func parseOptions(text string) (map[string]*tool, error) {
 	rows, err := tables.Parse(text)
 	if err != nil {
@@ -102,7 +102,7 @@ func parseOptions(text string) (map[string]*tool, error) {
 			out[name] = t
 		}
 	}
-	for _, row := range rows { // what refers to another row
+	for _, row := range rows { // rows that refer to another row
 		for _, name := range row.Names {
 			if program, sub, ok := strings.Cut(name, ":"); ok && out[program] != nil {
 				out[program].addPart(sub, out[name].global)
@@ -169,7 +169,7 @@ func (t *tool) take(f tables.Field) (err error) {
 	return err
 }
 
-// undashed reads options, and takes the dashes off their names.
+// undashed reads options, and removes the dashes from their names.
 func undashed(f tables.Field) (options, error) {
 	out, err := f.Options()
 	for i := range out {

@@ -2,13 +2,12 @@ package argv
 
 import "strings"
 
-// Command is a simple command of a script, or one that another would start.
+// Command is a simple command of a script, or one that another command would start.
 type Command struct {
 	Words []Word
-	Set   []Assignment // in front of it, or what its environment has unlike that of the start
-	More  bool         // further unknown words may follow, as behind xargs
-	// Outside says that a program starts it, not the shell: its first word is no
-	// builtin and no function.
+	Set   []Assignment // variables set before the command, or those of its environment that differ from the start
+	More  bool         // further unknown words may follow, as with xargs
+	// Outside means that a program starts it, not the shell: its first word is not a builtin or function.
 	Outside bool
 }
 
@@ -18,20 +17,20 @@ type Assignment struct {
 	Value Word
 }
 
-// Script is shell text that a command would run, as eval, trap and sh -c do. The caller reads it and
+// Script is shell text that a command would run, as with eval, trap and sh -c. The caller parses it and
 // decides each of its commands.
 type Script struct {
 	Text   string
-	Known  bool     // if it is false, nobody can read the text before it runs
-	Params []Word   // $0 and on, where the command gives some
-	Chain  []string // what leads to it, as in Judgement
-	Shell  string   // the shell that runs it; empty if the script's own shell does (eval, trap)
-	// Outside says that a program would start the shell: ringd cannot interpret it.
+	Known  bool     // if false, the text cannot be read before it runs
+	Params []Word   // $0 and following, if the command sets some
+	Chain  []string // the commands that lead to it, as in Judgement
+	Shell  string   // the shell that runs it; empty for the script's own shell (eval, trap)
+	// Outside means that a program would start the shell, so ringd cannot interpret it.
 	Outside bool
 }
 
-// Standalone returns the text with its parameters set, as a script that is run alone. It returns
-// false if the text or a parameter is not known.
+// Standalone returns the text with its parameters set, as a script of its own. It returns false if the text
+// or a parameter is unknown.
 func (s Script) Standalone() (string, bool) {
 	if !s.Known || len(s.Params) < 2 {
 		return s.Text, s.Known
@@ -47,8 +46,7 @@ func (s Script) Standalone() (string, bool) {
 	return set.String() + "\n" + s.Text, true
 }
 
-// Unread returns why nobody decides the script when it is started, and what to write instead if
-// there is something.
+// Unread returns why the script cannot be decided when it is started, and an alternative if there is one.
 func (s Script) Unread() (reason string, instead []string) {
 	by := strings.Join(s.Chain, ", ")
 	if !s.Known {

@@ -11,7 +11,7 @@ import (
 // one letter is a short one.
 type options []tables.Option
 
-// find returns the option of a name, or nil.
+// find returns the option with a name, or nil.
 func (s options) find(name string) *tables.Option {
 	for i := range s {
 		if means(&s[i], name) {
@@ -21,7 +21,7 @@ func (s options) find(name string) *tables.Option {
 	return nil
 }
 
-// value is which value an option takes. An option that is not known takes none.
+// value returns the kind of value of an option. An unknown option takes none.
 func value(o *tables.Option) tables.Value {
 	if o == nil {
 		return tables.NoValue

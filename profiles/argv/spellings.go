@@ -2,11 +2,11 @@ package argv
 
 import "strings"
 
-// The other spellings of operands make patterns match more. They are no wall: the list of
-// programs is the wall.
+// Other spellings of operands make denied patterns match more. They are not a security boundary: the list of
+// programs is.
 
-// isNoSub reports a first operand that is no sub-command: a toolchain of cargo, what stands in front
-// of the program that a launcher starts.
+// isNoSub reports whether a first operand is not a sub-command: a toolchain of cargo, or a word before the
+// program that a launcher starts.
 func (t *tool) isNoSub(base, word string) bool {
 	switch {
 	case t.reader == "docker":
@@ -21,7 +21,7 @@ func (t *tool) isNoSub(base, word string) bool {
 	}
 }
 
-// together returns the sub-command that two words name, as docker container run is docker run.
+// together returns the sub-command that two words name: docker container run is docker run.
 func (t *tool) together(one, two string) string {
 	if t.reader == "docker" {
 		return dockerCommand(one, two)
@@ -29,7 +29,7 @@ func (t *tool) together(one, two string) string {
 	return one
 }
 
-// dockerCommand knows the commands that docker has twice.
+// dockerCommand returns the short form of a docker command with two spellings.
 func dockerCommand(one, two string) string {
 	if two == "" {
 		return one
@@ -57,8 +57,8 @@ func dockerCommand(one, two string) string {
 	return one
 }
 
-// implied returns the option that an operand has the meaning of. For git push a + in front forces,
-// and an empty source deletes.
+// implied returns the option that an operand implies. For git push a leading + forces, and an empty source
+// deletes.
 func (t *tool) implied(w *Words, x Word) string {
 	if t.reader != "git" || len(w.operands) == 0 || w.operands[0].word.Text != "push" || x.Text == "" {
 		return ""
@@ -73,11 +73,11 @@ func (t *tool) implied(w *Words, x Word) string {
 	}
 }
 
-// respells reports whether an operand may have another spelling than that of a pattern.
+// respells reports whether operands may have several spellings.
 func (t *tool) respells() bool { return t.reader == "modes" || t.reader == "kinds" }
 
-// sameOperand reports whether an operand is another spelling of one of a pattern. With open only
-// the begin of it is known.
+// sameOperand reports whether an operand is another spelling of one of a pattern. If open is true, only the
+// beginning of it is known.
 func (t *tool) sameOperand(at int, want, have string, open bool) bool {
 	if t.reader == "modes" {
 		return sameMode(at, want, have, open)
@@ -85,7 +85,7 @@ func (t *tool) sameOperand(at int, want, have string, open bool) bool {
 	return sameKind(at, want, have, open)
 }
 
-// sameMode knows that zeros in front of a mode do not count.
+// sameMode ignores leading zeros of a mode.
 func sameMode(at int, want, have string, open bool) bool {
 	digits := func(w string) bool { return strings.Trim(w, "01234567") == "" }
 	want, have = strings.TrimLeft(want, "0"), strings.TrimLeft(have, "0")
@@ -95,8 +95,8 @@ func sameMode(at int, want, have string, open bool) bool {
 	return open && strings.HasPrefix(want, have) || want == have && want != ""
 }
 
-// sameKind knows the short names of kinds of Kubernetes, in any number and case, alone or with
-// the name of a thing.
+// sameKind knows the short names of Kubernetes kinds, singular and plural, in any case, alone or with the
+// name of an object.
 func sameKind(at int, want, have string, open bool) bool {
 	if at == 0 {
 		return false
@@ -122,7 +122,7 @@ func kindOf(w string) string {
 	return kind
 }
 
-// aliasesOf returns the aliases of a row that is no program.
+// aliasesOf returns the aliases in a row that is not a program.
 func aliasesOf(name string) string {
 	all, err := embedded()
 	if err != nil || all[name] == nil {
@@ -131,7 +131,7 @@ func aliasesOf(name string) string {
 	return all[name].aliases
 }
 
-// pick returns the word that a line of "from=to" has for w, or w.
+// pick returns the replacement of w in a line of "from=to" words, or w.
 func pick(w, line string) string {
 	for pair := range strings.SplitSeq(line, " ") {
 		if from, to, _ := strings.Cut(pair, "="); from == w {
@@ -141,7 +141,7 @@ func pick(w, line string) string {
 	return w
 }
 
-// signal returns the number of a signal by any of its names.
+// signal returns the number of a signal for any of its names.
 func signal(name string) (string, bool) {
 	if name != "" && strings.Trim(name, "0123456789") == "" {
 		if n := strings.TrimLeft(name, "0"); n != "" {

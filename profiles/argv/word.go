@@ -1,17 +1,17 @@
 package argv
 
-// Word is one word of a command as far as it is known before the command runs.
-// The zero Word is the empty word, known.
+// Word is one word of a command as far as it is known before the command runs. The zero Word is a known empty
+// word.
 type Word struct {
-	Text string // known; with Open it is how the word begins
+	Text string // the word; with Open, its beginning
 	Open bool   // anything may follow Text
-	Many bool   // with Open: it may become any number of words, or none
-	// Fed, with Open, says that a program fills it, from its input or with the files that it finds.
-	// Nobody sees the final word before it counts.
+	Many bool   // with Open: it may become any number of words, including none
+	// Fed, with Open, means that a program fills it in, from its input or with files that it finds. The final
+	// word cannot be checked before it is used.
 	Fed bool
 }
 
-// Known is a word that is all known.
+// Known returns a completely known word.
 func Known(text string) Word { return Word{Text: text} }
 
 // AllKnown returns the words of an argv.

@@ -1,11 +1,11 @@
-// Package argv owns how the words of a command are read without running it: which flags and
-// operands are there, in whatever spelling, and what of that is certain while some words are not
-// known. The table options.txt says how each program reads its words.
+// Package argv owns the parsing of command words without running the command: which flags
+// and operands are there, in any spelling, and what is certain while some words are unknown.
+// The table options.txt describes how each program reads its words.
 //
 // In doubt a denied pattern matches, and an allowed one does not.
 //
-// Packages profiles, command and programs call it, the compiler for patterns of policies, and the
-// executor of shell scripts for words of a script.
+// Packages profiles, command and programs call it, and so do the compiler for patterns of
+// policies and the shell executor for words of a script.
 package argv
 
 import (
@@ -15,14 +15,14 @@ import (
 	"github.com/ringd/ringd/profiles/tables"
 )
 
-// Tri says what is certain about words that may be known in part.
+// Tri is an answer about words that may be known only in part.
 type Tri uint8
 
 // The answers. The zero Tri is No.
 const (
-	No    Tri = iota // whatever the unknown words are
-	Maybe            // the unknown words decide
-	Yes              // whatever the unknown words are
+	No    Tri = iota // regardless of the unknown words
+	Maybe            // depends on the unknown words
+	Yes              // regardless of the unknown words
 )
 
 // String returns "no", "maybe" or "yes".
@@ -39,39 +39,39 @@ func (t Tri) String() string {
 	}
 }
 
-// Words is a command read the way its program reads it. It does not change.
+// Words is a command as its program reads it. It is immutable.
 type Words struct {
 	base     string
 	tool     *tool
 	words    []Word
 	flags    []flag
 	operands []operand
-	group    string // the word in front of operands[0] that is a part of it: container run
+	group    string // a word before operands[0] that belongs to it: container run
 	wild     bool   // an unknown word may be any flag
 	tail     bool   // any operands may follow
 }
 
-// flag is an option that was found.
+// flag is an option of the command.
 type flag struct {
 	name    string         // without dashes
-	entry   *tables.Option // what the table says of it, or nil
+	entry   *tables.Option // its entry in the table, or nil
 	value   Word
 	has     bool // it has a value
 	long    bool
 	cluster bool // name may be one option or several letters
-	skip    bool // it may be the value of an option that the table does not know
-	soft    bool // it may be something else, or nothing, by the unknown words before it
+	skip    bool // it may be the value of an unknown option
+	soft    bool // because of unknown words before it, it may be something else or nothing
 }
 
-// operand is a word that is no option.
+// operand is a word that is not an option.
 type operand struct {
 	word       Word
 	skip, soft bool
-	front      bool // nothing but operands before it
+	front      bool // only operands precede it
 }
 
-// Split reads the words of a command, the first of which is its name. With more, any number of
-// unknown words follow.
+// Split parses the words of a command. The first one is its name. If more is true, any number of unknown
+// words follow.
 func Split(ws []Word, more bool) *Words {
 	w := &Words{words: ws, tool: &tool{}}
 	if len(ws) == 0 {
@@ -89,7 +89,7 @@ func Split(ws []Word, more bool) *Words {
 	return w
 }
 
-// Base is the name by which patterns know a program.
+// Base returns the name of a program in patterns.
 func Base(name string) string {
 	if strings.IndexByte(name, '/') < 0 {
 		return name
@@ -97,10 +97,10 @@ func Base(name string) string {
 	return path.Base(name)
 }
 
-// maxText is how much of a command [Words.Text] returns.
+// maxText is the longest text that [Words.Text] returns.
 const maxText = 400
 
-// Text returns the first words in one line as far as they are known, the program without its folder.
+// Text returns the first known words in one line, with the program's base name.
 func (w *Words) Text() string {
 	var b strings.Builder
 	for i, x := range w.words {
@@ -122,9 +122,8 @@ func (w *Words) Text() string {
 	return b.String()
 }
 
-// Sub returns the operands from the sub-command on, without the options. It returns false if the
-// program is not known to have sub-commands, or if something before the first operand may change
-// which word is the sub-command.
+// Sub returns the operands from the sub-command on, without the options. It returns false if the program has
+// no known sub-commands, or if something before the first operand may change which word is the sub-command.
 func (w *Words) Sub() ([]Word, bool) {
 	out := make([]Word, len(w.operands))
 	for i, o := range w.operands {
@@ -134,27 +133,27 @@ func (w *Words) Sub() ([]Word, bool) {
 	return out, sure
 }
 
-// Args returns how many words stand behind the name, and false if there may be more.
+// Args returns the number of words after the name, and false if there may be more.
 func (w *Words) Args() (int, bool) {
 	n, sure := 0, !w.tail
 	for _, x := range w.words[min(1, len(w.words)):] {
 		if x.Open && x.Many {
 			sure = false
-			continue // it may be none
+			continue // it may become no word
 		}
 		n++
 	}
 	return n, sure
 }
 
-// reader is the state of reading one command.
+// reader is the state while parsing one command.
 type reader struct {
 	w     *Words
 	spec  options
-	ended bool // behind --
+	ended bool // after --
 	soft  bool
 	skip  bool  // the next word may be a value
-	wants []int // flags that still take a word each
+	wants []int // flags that still need a value
 	until bool  // within the words of find -exec
 }
 
@@ -185,8 +184,8 @@ func (r *reader) read(ws []Word) {
 	}
 }
 
-// loosen is called behind an option that is known in part, and behind a value that may be several
-// words. From there on anything may have another meaning.
+// loosen is called after an option that is known only in part, and after a value that may become several
+// words. From there on every word may have another meaning.
 func (r *reader) loosen(many bool) {
 	r.soft, r.w.wild = true, true
 	if many {
@@ -194,19 +193,19 @@ func (r *reader) loosen(many bool) {
 	}
 }
 
-// within skips what an option takes up to a ";" or a "+" (find -exec).
+// within skips the words of an option up to ";" or "+" (find -exec).
 func (r *reader) within(x Word) {
 	ends := !x.Open && (x.Text == ";" || x.Text == "+")
 	switch {
 	case ends:
 		r.until = false
 	case x.Open && (x.Many || x.Text == ""):
-		r.until = false // it may end here; if it does not, what follows is read too strictly
+		r.until = false // it may end here; if it does not, the following words are read too strictly
 		r.loosen(x.Many)
 	}
 }
 
-// value gives a word to the option that waits for one.
+// value assigns a word to the option that waits for one.
 func (r *reader) value(x Word) {
 	f := &r.w.flags[r.wants[0]]
 	r.wants = r.wants[1:]
@@ -217,7 +216,7 @@ func (r *reader) value(x Word) {
 	}
 }
 
-// same notes the option that another one with this value has the meaning of.
+// same adds the option that has the same meaning as f with its value.
 func (r *reader) same(f flag) {
 	if !r.w.tool.has(location) || f.name != "location" {
 		return
@@ -255,7 +254,7 @@ func (r *reader) unknown(x Word) {
 	r.loosen(x.Many && x.Text != "")
 }
 
-// option reads a word that begins with a dash and is known.
+// option reads a known word that begins with a dash.
 func (r *reader) option(x Word) {
 	t := r.w.tool
 	text := x.Text
@@ -314,8 +313,8 @@ func (r *reader) long(name string, value Word, joined bool) {
 	}
 }
 
-// letters reads a cluster of short options. Rest is what may follow the known part of the word, and
-// the result reports whether all of it is a value. In a bundle the values are the words that follow.
+// letters reads a cluster of short options. rest is what may follow the known part of the word. The result
+// reports whether all of rest is a value. In a bundle the values are the following words.
 func (r *reader) letters(text string, rest Word, bundle bool) bool {
 	for i := 0; i < len(text); i++ {
 		name := text[i : i+1]
@@ -340,7 +339,7 @@ func (r *reader) letters(text string, rest Word, bundle bool) bool {
 	return false
 }
 
-// add notes a flag with what it implies, and returns its place.
+// add adds a flag with the flags that it implies, and returns its index.
 func (r *reader) add(f flag) int {
 	f.skip, f.soft = r.skip, r.soft
 	r.skip = false
@@ -355,7 +354,7 @@ func (r *reader) add(f flag) int {
 	return at
 }
 
-// operand notes an operand. The first one of a program with sub-commands says which options follow.
+// operand adds an operand. The first one of a program with sub-commands selects the options that may follow.
 func (r *reader) operand(x Word) {
 	t := r.w.tool
 	o := operand{word: x, skip: r.skip, soft: r.soft, front: len(r.w.flags) == 0 && !r.ended}
@@ -378,7 +377,7 @@ func (r *reader) operand(x Word) {
 			}
 		}
 	} else if t.subs != noSubs && len(r.w.operands) == 0 {
-		r.spec, r.soft, r.w.wild = nil, true, true // which options follow is not known yet
+		r.spec, r.soft, r.w.wild = nil, true, true // the options that may follow are unknown
 	}
 	if name := t.implied(r.w, x); name != "" {
 		soft := o.soft || x.Open && x.Text == ":"
@@ -387,8 +386,8 @@ func (r *reader) operand(x Word) {
 	r.w.operands = append(r.w.operands, o)
 }
 
-// Values returns the values of the options of a name: git's "c" for -c key=value. If unknown words
-// before one may change its meaning, it is Open.
+// Values returns the values of the options with a name: git's "c" for -c key=value. A value is Open if
+// unknown words before it may change its meaning.
 func (w *Words) Values(name string) []Word {
 	var out []Word
 	for i := range w.flags {
@@ -401,5 +400,5 @@ func (w *Words) Values(name string) []Word {
 	return out
 }
 
-// Has reports whether an option is there, by one of its names.
+// Has reports whether an option is present, given one of its names.
 func (w *Words) Has(name string) Tri { return w.has(&flag{name: name, long: len(name) > 1}, true) }

@@ -7,8 +7,8 @@ import (
 	"github.com/ringd/ringd/profiles/canonjson"
 )
 
-// Builtin reports whether the shell has a builtin of that name, and why a script may not use it.
-// The reason is empty if it may.
+// Builtin reports whether the shell has a builtin of that name. refused is the reason why a script may not
+// use it, or "".
 func Builtin(name string) (refused string, is bool) {
 	switch name {
 	case ":", ".", "[", "alias", "bg", "break", "builtin", "caller", "cd", "command", "continue", "declare", "dirs",
@@ -32,7 +32,7 @@ func Builtin(name string) (refused string, is bool) {
 	}
 }
 
-// asBuiltin judges a builtin; false when the name is none.
+// asBuiltin decides a builtin. It returns false if the name is not one.
 func (o *one) asBuiltin(name string) bool {
 	why, is := Builtin(name)
 	if !is {
@@ -58,7 +58,7 @@ func (o *one) asBuiltin(name string) bool {
 	return true
 }
 
-// refusedOptions judges options in front of the operands.
+// refusedOptions decides options before the operands.
 func (o *one) refusedOptions(args []argv.Word, letters, why string) {
 	for _, a := range args {
 		switch {
@@ -74,7 +74,7 @@ func (o *one) refusedOptions(args []argv.Word, letters, why string) {
 	}
 }
 
-// declared judges NAME=value words of a declaration.
+// declared decides the NAME=value words of a declaration.
 func (o *one) declared(args []argv.Word) {
 	for _, a := range args {
 		name, value, sets := strings.Cut(a.Text, "=")
@@ -87,19 +87,19 @@ func (o *one) declared(args []argv.Word) {
 	}
 }
 
-// unsettledName notes that a builtin sets a variable whose name is not known yet.
+// unsettledName records that a builtin sets a variable whose name is unknown.
 func (o *one) unsettledName(builtin string) {
 	o.note(Unsettled, finding(codeUnsettled, "which variable "+builtin+" sets is known only at run time"))
 }
 
-// variableName takes the + of += and a subscript off.
+// variableName removes the + of += and a subscript.
 func variableName(name string) string {
 	name = strings.TrimSuffix(name, "+")
 	name, _, _ = strings.Cut(name, "[")
 	return name
 }
 
-// named judges builtins that set the variables whose names they are given.
+// named decides builtins that set the variables named in their arguments.
 func (o *one) named(builtin string, args []argv.Word) {
 	switch builtin {
 	case "getopts":
@@ -122,8 +122,8 @@ func (o *one) named(builtin string, args []argv.Word) {
 	}
 }
 
-// namedOptions judges the options in front of the names. It returns the words behind them, and
-// false if unknown words hide where these begin.
+// namedOptions decides the options before the names. It returns the following words, and false if unknown
+// words hide where the names begin.
 func (o *one) namedOptions(builtin string, args []argv.Word) (rest []argv.Word, known bool) {
 	valued, names := "dnOsucC", "" // mapfile and readarray
 	switch builtin {
@@ -166,7 +166,7 @@ func (o *one) namedOptions(builtin string, args []argv.Word) (rest []argv.Word, 
 	return nil, true
 }
 
-// setName judges a variable that a builtin sets to a value which is not known.
+// setName decides a variable that a builtin sets to an unknown value.
 func (o *one) setName(builtin string, name argv.Word) {
 	if name.Open {
 		o.unsettledName(builtin)
@@ -175,7 +175,7 @@ func (o *one) setName(builtin string, name argv.Word) {
 	o.variable(variableName(name.Text), argv.Word{Open: true})
 }
 
-// arithmetic judges the names that an expression could set.
+// arithmetic decides the names that an expression could set.
 func (o *one) arithmetic(a argv.Word) {
 	separates := func(c rune) bool {
 		return c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9')

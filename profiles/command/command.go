@@ -1,30 +1,31 @@
-// Package command owns the decision of one simple command: which program its first word names,
-// whether a denied pattern or a rule of the program matches its words, what it would start by them,
-// and which variables it sets. Words may be known in part, as a script has them before it runs.
-// Then the verdict may be Unsettled, which is no permission.
+// Package command owns the decision on one simple command: the program that its first word
+// names, whether a denied pattern or a rule of the program matches its words, the programs
+// that it would start because of its words, and the variables that it sets. Words may be
+// known only in part, as in a script before it runs. Then the verdict may be Unsettled,
+// which is not a permission.
 //
-// It refuses a program that is not listed, and reads no shell: the caller gets scripts that a
-// command would run, and reads or refuses them.
+// It denies programs that are not listed. It does not parse scripts: it returns scripts that
+// a command would run, and the caller parses or denies them.
 //
-// Package profiles and the executor of shell scripts call it.
+// Package profiles and the shell executor call it.
 package command
 
 import (
 	"github.com/ringd/ringd/profiles/argv"
 )
 
-// Verdict is what is known of a command. The zero Verdict denies.
+// Verdict is the decision on a command. The zero Verdict denies.
 type Verdict uint8
 
 // The verdicts, from strict to loose.
 const (
-	Deny      Verdict = iota // refused, whatever its unknown words are
+	Deny      Verdict = iota // denied, whatever its unknown words are
 	Unsettled                // its final words decide
-	Ask                      // allowed once people approve it
+	Ask                      // allowed after an approval
 	Allow
 )
 
-// String returns "deny", "unsettled", "ask" or "allow"; every unknown value is "deny".
+// String returns "deny", "unsettled", "ask" or "allow". Every unknown value is "deny".
 func (v Verdict) String() string {
 	switch v {
 	case Allow:
@@ -40,43 +41,42 @@ func (v Verdict) String() string {
 	}
 }
 
-// Judgement is the decision of one command.
+// Judgement is the decision on one command.
 type Judgement struct {
 	Verdict Verdict
 	Finding Finding
-	// Path is the listed program that starts. It is empty for a builtin, and for a shell that ringd
-	// interprets.
+	// Path is the listed program to start. It is empty for a builtin, and for a shell that ringd interprets.
 	Path    string
-	Program int // its place in Config.Binaries; counts with Path alone
+	Program int // index in Config.Binaries; only valid with Path
 	Builtin bool
-	Scripts []argv.Script // to be read before the verdict counts
+	Scripts []argv.Script // must be decided before the verdict is final
 	Nested  []Nested      // listed programs that it starts
-	// Stdin is the language of the program that the command reads from its standard input, in a name
-	// of package programs. If it is empty, the command reads none. If the input is not known, nobody
-	// has read that program.
+	// Stdin is the language of the program that the command reads from its standard input, as a name of
+	// package programs. It is empty if the command reads none. If the input is unknown, that program has not
+	// been checked.
 	Stdin string
 }
 
-// Nested is a listed program that a command starts by its words.
+// Nested is a listed program that a command starts because of its words.
 type Nested struct {
 	Binary  int // in Config.Binaries
 	Words   []argv.Word
-	Cleared bool // it may not get the environment that its starter has
+	Cleared bool // it may not get its starter's environment
 }
 
-// Finding is what decided, in words.
+// Finding is the reason of a decision.
 type Finding struct {
 	Code    string // of profiles
 	Reason  string
 	Instead []string
-	Argv    []string // the words that met it, as far as they are known
-	Chain   []string // what leads to them: "find -exec", "timeout"
-	// The places in the profile that decided; -1 is none. At most one of Binary's lists has a place.
+	Argv    []string // the matching words, as far as they are known
+	Chain   []string // the commands that lead to them: "find -exec", "timeout"
+	// Indexes of the deciding rules in the profile; -1 is none. At most one list of Binary has an index.
 	Pattern, Binary  int
 	Deny, Allow, Ask int // of Binary
 }
 
-// Codes that a Finding has; package profiles says what they mean.
+// Codes of a Finding. Package profiles documents them.
 const (
 	codeAllowed    = "allowed"
 	codeNotListed  = "exec.not_granted"

@@ -7,7 +7,7 @@ import (
 	"github.com/ringd/ringd/profiles/command/programs"
 )
 
-// config judges the configuration keys on a command line of git. Each must be known to start nothing.
+// config decides the configuration keys on a command line of git. Each must be known to start nothing.
 func (o *one) config(rule func(code, format string, args ...any) Finding) {
 	if o.words.Has("c") == argv.Maybe || o.words.Has("config") == argv.Maybe {
 		o.note(Unsettled, rule(codeUnsettled, "which configuration is set is known only at run time"))
@@ -15,7 +15,7 @@ func (o *one) config(rule func(code, format string, args ...any) Finding) {
 	for _, v := range append(o.words.Values("c"), o.words.Values("config")...) {
 		key, value, _ := strings.Cut(v.Text, "=")
 		if !strings.Contains(key, ".") && !v.Open {
-			continue // another option of that letter: no key is without a dot
+			continue // another option with that letter: every key has a dot
 		}
 		o.key(key, argv.Word{Text: value, Open: v.Open}, rule)
 	}
@@ -68,7 +68,7 @@ func (o *one) config(rule func(code, format string, args ...any) Finding) {
 	}
 }
 
-// key judges one key.
+// key decides one key.
 func (o *one) key(key string, value argv.Word, rule func(code, format string, args ...any) Finding) {
 	if programs.GitKey(key, value.Text, !value.Open) == programs.GitKeySafe {
 		return

@@ -6,13 +6,13 @@ import (
 	"github.com/ringd/ringd/profiles/argv"
 )
 
-// Forced is what a profile puts into each start of a program.
+// Forced holds what a profile adds to each start of a program.
 type Forced struct{ Args, Env []string }
 
-// Force returns the words and the environment of a start with what the profile forces on it and on
-// the programs that it starts by its words. Of returns what is forced on a program, by its place in
-// Config.Binaries; first is the program itself. If the words of a program that another starts
-// cannot be changed, ok is false and at is that program.
+// Force returns the words and the environment of a start, including what the profile forces on it and on the
+// programs that it starts because of its words. of returns what is forced on a program, by its index in
+// Config.Binaries; first is the program itself. If the words of a program that another one starts cannot be
+// changed, ok is false and at is that program.
 func Force(argv []string, first int, nested []Nested, of func(int) Forced) (out, env []string, at int, ok bool) {
 	own := of(first)
 	out, env = argv, slices.Clip(own.Env)
@@ -37,8 +37,8 @@ func Force(argv []string, first int, nested []Nested, of func(int) Forced) (out,
 	return out, env, 0, true
 }
 
-// within finds the one place in argv where the known words stand in a row. It returns -1 if there is
-// none, or more than one.
+// within finds the only position in argv of the given consecutive words. It returns -1 if there is none, or
+// more than one.
 func within(argv []string, ws []argv.Word) int {
 	for len(ws) > 0 && ws[len(ws)-1].Open {
 		ws = ws[:len(ws)-1]

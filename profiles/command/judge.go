@@ -11,15 +11,15 @@ import (
 	"github.com/ringd/ringd/profiles/command/programs"
 )
 
-// Bounds of one judgement.
+// Limits of one judgement.
 const (
-	maxDepth    = 16   // of commands that start commands
-	maxCommands = 64   // in all
+	maxDepth    = 16   // of nested commands
+	maxCommands = 64   // in total
 	maxWords    = 4096 // of one command
 )
 
-// Judge decides one command, and every command that it would start. The caller gets the scripts,
-// with what leads to them. Nil rules deny.
+// Judge decides one command, and every command that it would start. It returns the scripts with the commands
+// that lead to them. Nil rules deny.
 func (r *Rules) Judge(c argv.Command) Judgement {
 	if r == nil {
 		return Judgement{Finding: finding(codeNotListed, "no profile is in force")}
@@ -32,7 +32,7 @@ func (r *Rules) Judge(c argv.Command) Judgement {
 	}
 }
 
-// judge is the state of one judgement: the strictest verdict so far, and why.
+// judge is the state of one judgement: the strictest verdict so far, and its reason.
 type judge struct {
 	rules   *Rules
 	verdict Verdict
@@ -57,11 +57,11 @@ type one struct {
 	chain   []string
 	words   *argv.Words
 	cleared bool // it may not get the environment of the first command
-	filled  bool // words are filled by a program: nobody sees the final ones
+	filled  bool // a program fills in words, so the final ones cannot be checked
 }
 
-// filled reports whether a program fills in all that is not known of a command: no later look at it
-// will know more.
+// filled reports whether a program fills in all unknown words of a command, so that a later check knows no
+// more.
 func filled(c argv.Command) bool {
 	is := c.More
 	for _, w := range c.Words {
@@ -73,7 +73,7 @@ func filled(c argv.Command) bool {
 	return is
 }
 
-// note takes a verdict that is stricter than what there is.
+// note records a verdict if it is stricter than the current one.
 func (o *one) note(v Verdict, f Finding) {
 	if v == Unsettled && o.filled {
 		v = Deny
@@ -85,7 +85,7 @@ func (o *one) note(v Verdict, f Finding) {
 	o.verdict, o.finding = v, f
 }
 
-// texts are the words as far as they are known.
+// texts returns the words as far as they are known.
 func texts(ws []argv.Word) []string {
 	out := make([]string, len(ws))
 	for i, w := range ws {
@@ -97,7 +97,7 @@ func texts(ws []argv.Word) []string {
 	return out
 }
 
-// command judges a command that chain leads to.
+// command decides a command; chain leads to it.
 func (j *judge) command(c argv.Command, chain []string, cleared bool) {
 	if j.count++; j.verdict == Deny {
 		return
@@ -136,7 +136,7 @@ func (j *judge) command(c argv.Command, chain []string, cleared bool) {
 	o.launches()
 }
 
-// assignments judges variables that are set for a command, or by it.
+// assignments decides variables that are set for a command, or by it.
 func (o *one) assignments(set []argv.Assignment) {
 	for _, a := range set {
 		o.variable(a.Name, a.Value)
@@ -153,7 +153,7 @@ func (o *one) variable(name string, value argv.Word) {
 	}
 }
 
-// pattern judges the denied patterns.
+// pattern checks the denied patterns.
 func (o *one) pattern(name string) {
 	of := o.rules.patterns[name]
 	if of == nil {
@@ -185,11 +185,10 @@ func (o *one) pattern(name string) {
 	}
 }
 
-// short is a command in one line for a reason.
+// short returns a command in one line for a reason.
 func short(w *argv.Words) string { return canonjson.Clip(w.Text()) }
 
-// program finds the listed program of a first word and judges its rules. It returns false if there is
-// none.
+// program finds the listed program of a first word and checks its rules. It returns false if there is none.
 func (o *one) program(word string) bool {
 	at, ok := o.rules.Find(word)
 	if !ok {
@@ -217,7 +216,7 @@ func (o *one) program(word string) bool {
 
 func quoted(word string) string { return fmt.Sprintf("%q", canonjson.Clip(word)) }
 
-// own judges the rules of a program.
+// own checks the rules of a program.
 func (o *one) own(b *binary, at int) {
 	rule := func(code, format string, args ...any) Finding {
 		f := finding(code, fmt.Sprintf(format, args...))
@@ -271,7 +270,7 @@ func (o *one) own(b *binary, at int) {
 	}
 }
 
-// listed judges a command whose program allows only some sub-commands.
+// listed decides a command of a program that allows only some sub-commands.
 func (o *one) listed(b *binary, rule func(code, format string, args ...any) Finding) {
 	best, at := argv.No, -1
 	for i, p := range b.read().allow {
@@ -295,7 +294,7 @@ func (o *one) listed(b *binary, rule func(code, format string, args ...any) Find
 	o.note(Deny, f)
 }
 
-// launches judges what the command would start by its words.
+// launches decides the commands that the command would start because of its words.
 func (o *one) launches() {
 	if o.verdict == Deny {
 		return
@@ -345,7 +344,7 @@ func (o *one) clears() bool {
 	}
 }
 
-// need judges a program that the command chooses itself.
+// need decides a program that the command chooses itself.
 func (o *one) need(name string) {
 	if _, ok := o.rules.Find(name); ok {
 		return

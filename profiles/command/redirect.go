@@ -8,19 +8,19 @@ import (
 	"github.com/ringd/ringd/profiles/paths"
 )
 
-// redirectKind is what would be opened. The zero Kind is to be refused.
+// redirectKind is the kind of target of a redirect. The zero value must be denied.
 type redirectKind uint8
 
 // The kinds.
 const (
 	RedirectRefused   redirectKind = iota // Reason says why
-	RedirectMalformed                     // the way to open it is none
-	RedirectUnsettled                     // the name is known in part: the final one decides
-	RedirectDevice                        // one that keeps nothing and tells nothing
+	RedirectMalformed                     // an invalid mode
+	RedirectUnsettled                     // the name is known only in part: the final one decides
+	RedirectDevice                        // a device that stores nothing and reveals nothing
 	RedirectFile
 )
 
-// RedirectTarget is what a redirect would open.
+// RedirectTarget is the target of a redirect.
 type RedirectTarget struct {
 	Kind          redirectKind
 	Path          string // of a File: absolute and clean
@@ -28,8 +28,8 @@ type RedirectTarget struct {
 	Reads, Writes bool
 }
 
-// ReadRedirect reads a redirect. Op is read, write, append or readwrite. A relative name stands below
-// cwd. ReadRedirect follows no link and knows no grants: package profiles decides on the file.
+// ReadRedirect parses a redirect. op is read, write, append or readwrite. A relative name is below cwd. Links
+// are not followed and grants are not checked: package profiles decides on the file.
 func ReadRedirect(op string, name argv.Word, cwd string) RedirectTarget {
 	t := RedirectTarget{
 		Reads:  op == "read" || op == "readwrite",
@@ -69,7 +69,7 @@ func ReadRedirect(op string, name argv.Word, cwd string) RedirectTarget {
 	return t
 }
 
-// connects reports whether a path begins as one of the names that a shell connects to.
+// connects reports whether a path is one of the names that a shell treats as a network connection.
 func connects(p string) bool {
 	if !strings.HasPrefix(p, "/") {
 		return false
@@ -78,7 +78,7 @@ func connects(p string) bool {
 	return strings.HasPrefix(p, "/dev/tcp/") || strings.HasPrefix(p, "/dev/udp/")
 }
 
-// device reports whether p is a device that anybody may use so.
+// device reports whether p is a device that every script may use in this way.
 func device(p string, reads, writes bool) bool {
 	switch p {
 	case "/dev/null":

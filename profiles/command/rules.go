@@ -8,14 +8,13 @@ import (
 	"github.com/ringd/ringd/profiles/argv"
 )
 
-// Config is what a profile says about commands. The zero Config allows only builtins.
+// Config holds the command rules of a profile. The zero Config allows only builtins.
 type Config struct {
 	Binaries []Binary
 	Patterns [][]string // denied, each with the command's basename first
 }
 
-// Binary is a listed program. The words of its patterns are those behind the
-// program's name.
+// Binary is a listed program. The words of its patterns are those after the program's name.
 type Binary struct {
 	Path             string
 	Interpreted      bool
@@ -28,14 +27,14 @@ type Binary struct {
 // Rules decide commands. They are immutable and safe for concurrent use. Nil Rules deny everything.
 type Rules struct {
 	binaries []binary
-	byPath   map[string]int // cleaned
-	byName   map[string]int // the first of a name
+	byPath   map[string]int // by clean path
+	byName   map[string]int // the first program of a name
 	denied   [][]string     // Config.Patterns
 	patterns map[string]*patterns
 }
 
-// binary is a listed program. Its patterns are read on first use: a script calls few of the programs
-// that a policy lists.
+// binary is a listed program. Its patterns are parsed on first use, because a script calls only a few of the
+// listed programs.
 type binary struct {
 	Binary
 	name  string
@@ -63,9 +62,9 @@ func read(name string, list [][]string) []argv.Pattern {
 	return out
 }
 
-// patterns are the denied patterns of one name, read as those of a binary are.
+// patterns are the denied patterns of one name, parsed on first use.
 type patterns struct {
-	at   []int // in Config.Patterns
+	at   []int // indexes in Config.Patterns
 	once sync.Once
 	all  []argv.Pattern
 }
@@ -80,8 +79,8 @@ func (p *patterns) read(name string, denied [][]string) []argv.Pattern {
 	return p.all
 }
 
-// New indexes a profile. A program whose path is not absolute and clean is not listed, and a pattern
-// without words matches nothing. The Rules keep the Config: it must not change.
+// New indexes a profile. A program whose path is not absolute and clean is ignored, and a pattern without
+// words matches nothing. The Rules keep the Config: it must not change.
 func New(cfg Config) *Rules {
 	r := &Rules{byPath: make(map[string]int, len(cfg.Binaries)), byName: make(map[string]int, len(cfg.Binaries)),
 		denied: cfg.Patterns, patterns: map[string]*patterns{}, binaries: make([]binary, len(cfg.Binaries))}
@@ -114,8 +113,8 @@ func New(cfg Config) *Rules {
 	return r
 }
 
-// Find returns the place in Config.Binaries of the program that a first word names: the first one of
-// that basename, or for an absolute path the one of that path.
+// Find returns the index in Config.Binaries of the program that a first word names: the first one with that
+// basename, or for an absolute path the one with that path.
 func (r *Rules) Find(word string) (int, bool) {
 	if r == nil || word == "" || strings.IndexByte(word, 0) >= 0 {
 		return 0, false

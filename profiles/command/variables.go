@@ -12,7 +12,7 @@ import (
 )
 
 //go:embed variables.txt
-var variablesText string // go:embed needs a variable; never written
+var variablesText string // go:embed needs a variable; it is never written
 
 // embeddedVariables returns the table of variables.txt, which is parsed on the first call. The
 // table is a fence: the kernel ring holds what else a program makes of its environment.
@@ -20,24 +20,24 @@ var variablesText string // go:embed needs a variable; never written
 //nolint:gochecknoglobals // parsed once, never written
 var embeddedVariables = sync.OnceValues(func() (*variables, error) { return parseVariables(variablesText) })
 
-// variables are those that a script may not set to any value.
+// variables lists the variables that a script may not set freely.
 type variables struct {
 	exact    map[string]*variable
-	anyCase  map[string]*variable // by their names in small letters
-	patterns []*variable          // in the order in which they count
+	anyCase  map[string]*variable // by name in lower case
+	patterns []*variable          // in the order in which they apply
 }
 
 // variable is a row of variables.txt. The fields are those of the table.
 type variable struct {
 	pattern string
 	reason  string
-	rank    int // of a pattern
+	rank    int // order of a pattern
 	anyCase bool
 	except  []string
 	harmless
 }
 
-// harmless are the values of a variable that change nothing that counts.
+// harmless describes the harmless values of a variable.
 type harmless struct {
 	values                           []string
 	plain                            bool
@@ -45,9 +45,8 @@ type harmless struct {
 	words, letters, options, goFlags []string
 }
 
-// VariableRefused reports whether setting a variable to a value is refused, and why. With maybe
-// the value is not known far enough, and the final one decides. A name that no variable can have
-// is refused.
+// VariableRefused reports whether setting a variable to a value is denied, and the reason. If maybe is true,
+// the value is not known well enough, and the final one decides. An invalid variable name is denied.
 func VariableRefused(name string, value argv.Word) (reason string, refused, maybe bool) {
 	all, err := embeddedVariables()
 	if err != nil {
@@ -73,7 +72,7 @@ func VariableRefused(name string, value argv.Word) (reason string, refused, mayb
 	}
 }
 
-// VariableInstead returns assignments of a refused variable that pass, or nil.
+// VariableInstead returns allowed assignments of a denied variable, or nil.
 func VariableInstead(name string) []string {
 	all, err := embeddedVariables()
 	if err != nil {
@@ -88,8 +87,8 @@ func VariableInstead(name string) []string {
 	return nil
 }
 
-// find returns why a variable may not be set, which is empty if it may, and which values it may
-// have all the same. The first row with a reason counts, and the first with values.
+// find returns the reason why a variable may not be set, or "", and its harmless values. The first row with a
+// reason applies, and the first with values.
 func (t *variables) find(name string) (why string, h *harmless) {
 	note := func(v *variable) {
 		if why == "" {
@@ -123,12 +122,12 @@ func (h *harmless) allowsSome() bool {
 	return h.values != nil || h.plain || h.without != nil || h.splits()
 }
 
-// splits reports whether a value is judged word by word.
+// splits reports whether a value is checked word by word.
 func (h *harmless) splits() bool {
 	return h.words != nil || h.letters != nil || h.options != nil || h.goFlags != nil
 }
 
-// allows reports whether a value changes nothing that counts.
+// allows reports whether a value is harmless.
 func (h *harmless) allows(value string) bool {
 	switch {
 	case slices.Contains(h.values, value), h.plain && isPlain(value):
@@ -146,9 +145,9 @@ func (h *harmless) allows(value string) bool {
 	return true
 }
 
-// allowsWord judges a word of a value.
+// allowsWord reports whether a word of a value is harmless.
 func (h *harmless) allowsWord(word string) bool {
-	for _, p := range h.words { // the first that matches counts
+	for _, p := range h.words { // the first match applies
 		if refused, ok := strings.CutPrefix(p, "!"); ok {
 			if tables.Match(refused, word) {
 				return false
@@ -169,7 +168,7 @@ func (h *harmless) allowsWord(word string) bool {
 	return slices.Contains(h.goFlags, name) || slices.Contains(h.goFlags, flag)
 }
 
-// isPlain reports letters, digits, - and _.
+// isPlain reports whether v consists of letters, digits, - and _.
 func isPlain(v string) bool {
 	return !strings.ContainsFunc(v, func(c rune) bool {
 		return c != '-' && c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
@@ -201,7 +200,7 @@ func parseVariables(text string) (*variables, error) {
 	return t, nil
 }
 
-// add notes a name of a row.
+// add adds a name of a row.
 func (t *variables) add(name string, v *variable) {
 	switch {
 	case strings.Contains(name, "*"):
@@ -266,7 +265,7 @@ func (v *variable) take(f tables.Field) error {
 	return nil
 }
 
-// reasons are why variables are refused.
+// reasons returns the reason for a word of the table.
 func reasons(word string) string {
 	switch word {
 	case "runs":

@@ -2,8 +2,8 @@ package tables
 
 import "strings"
 
-// Match reports whether a word is what a pattern of a table says. A "*" in the pattern stands for
-// any text, or none.
+// Match reports whether a word matches a pattern of a table. A "*" in the pattern matches any text, including
+// none.
 func Match(pattern, word string) bool {
 	head, rest, more := strings.Cut(pattern, "*")
 	if !more {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Value says which value an option takes.
+// Value is the kind of value that an option takes.
 type Value byte
 
 // The values of options.
@@ -20,13 +20,13 @@ const (
 type Option struct {
 	Names  []string // with their dashes
 	Value  Value
-	Effect string   // what it does, in a word of the table; "!" and "~" stand for themselves
-	Means  []string // other options whose meaning it has
-	Only   bool     // it has no meaning but theirs
+	Effect string   // its effect, a word of the table; "!" and "~" have their own meaning
+	Means  []string // other options that it implies
+	Only   bool     // it has no other meaning
 }
 
-// Options reads the options of a field: "-n,--lines=", "--filter=shell", "-a,--archive>--recursive".
-// No name may stand there twice.
+// Options parses the options of a field: "-n,--lines=", "--filter=shell", "-a,--archive>--recursive". No name
+// may be repeated.
 func (f Field) Options() ([]Option, error) {
 	words := f.Words()
 	out := make([]Option, 0, len(words))
@@ -43,8 +43,8 @@ func (f Field) Options() ([]Option, error) {
 	return out, nil
 }
 
-// repeated returns a name of the last option that stands in front of it too. Lists are short, and a
-// table has many of them: no map is made for each.
+// repeated returns a name of the last option that an earlier one also has. The lists are short and a table
+// has many, so no map is built for each.
 func repeated(options []Option) string {
 	last := len(options) - 1
 	for i, name := range options[last].Names {
@@ -60,7 +60,7 @@ func repeated(options []Option) string {
 	return ""
 }
 
-// parseOption reads one option.
+// parseOption parses one option.
 func parseOption(word string) (o Option, ok bool) {
 	names, rest := word, ""
 	if i := strings.IndexAny(word, "=?;!~>:"); i >= 0 {

@@ -1,8 +1,8 @@
 // Package tables owns the notation of the tables that are embedded as text: programs, their
-// options, variables, keys of git's configuration. The head of each table explains it.
+// options, variables, git configuration keys. The head of each table explains it.
 //
-// It refuses a table with a line, a field or an option that is malformed, with a row that is not
-// in its place in the alphabet, and with a name that has two rows.
+// It rejects a table with a malformed line, field or option, with a row that is out of
+// alphabetical order, and with a name that has two rows.
 //
 // Packages argv, command and programs call it, once for each table.
 package tables
@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// Row is what a table says of its names.
+// Row holds the facts of a table about some names.
 type Row struct {
 	Names  []string
 	Fields []Field
-	Line   int // where it begins
+	Line   int // the line on which it begins
 }
 
 // Field is a fact of a row.
@@ -26,7 +26,7 @@ type Field struct {
 	Line  int
 }
 
-// Text returns the lines of a field in one, with a blank between them.
+// Text returns the lines of a field joined with blanks.
 func (f Field) Text() string { return strings.TrimSpace(strings.Join(f.Lines, " ")) }
 
 // Words returns the words of a field.
@@ -37,7 +37,7 @@ func (f Field) Errorf(format string, args ...any) error {
 	return fmt.Errorf("line %d: %s: %s", f.Line, f.Key, fmt.Sprintf(format, args...))
 }
 
-// Parse reads a table. Each row has the names that the table is asked for; no name has two rows.
+// Parse parses a table. No name may have two rows.
 func Parse(text string) ([]Row, error) {
 	var rows []Row
 	number := 0
@@ -63,7 +63,7 @@ func Parse(text string) ([]Row, error) {
 	return rows, check(rows)
 }
 
-// check takes further names into their rows, and refuses rows out of order and names that repeat.
+// check assigns further names to their rows, and rejects rows out of order and repeated names.
 func check(rows []Row) error {
 	seen := map[string]bool{}
 	for i := range rows {
@@ -85,7 +85,7 @@ func check(rows []Row) error {
 	return nil
 }
 
-// add adds a line to a row: a field, or more of the last one.
+// add adds a line to a row: a field, or a continuation of the last one.
 func (r *Row) add(content string, depth, number int) bool {
 	if depth == 1 {
 		key, value, _ := strings.Cut(content, " ")

@@ -5,23 +5,24 @@ import (
 	"strings"
 )
 
-// This file reads what a program of awk starts: system(), pipes to and from commands, coprocesses,
-// and what loads code.
+// The code below reads what an awk program starts: system(), pipes to and from commands,
+// coprocesses, and directives that load code.
 //
-// Where a slash begins a regular expression depends on awk's grammar. A text in which the parts
-// around it do not say is read both ways, and the reading that starts more counts.
+// Whether a slash begins a regular expression depends on awk's grammar. If the tokens around
+// it do not decide that, the text is read in both ways, and the reading that starts more
+// applies.
 
 // mostAwk is the longest text that is read.
 const mostAwk = 64 << 10
 
-// awkProgram is what a text starts. The zero Program starts nothing.
+// awkProgram is what an awk text starts. The zero awkProgram starts nothing.
 type awkProgram struct {
 	Texts   []string // shell text that it runs
-	Refused string   // why nobody can know what it starts; empty if it can be known
-	Files   bool     // it takes more program from files
+	Refused string   // why its effect cannot be known; empty if it can
+	Files   bool     // it reads more program text from files
 }
 
-// parseAwk reads a program.
+// parseAwk reads an awk program.
 func parseAwk(text string) awkProgram {
 	if len(text) > mostAwk {
 		return awkProgram{Refused: "the program is too long to be read"}

@@ -103,7 +103,7 @@ func readTrap(r *reader) {
 	}
 }
 
-// readSource reads source: a file that nobody has read, or standard input.
+// readSource reads source: a file that has not been checked, or standard input.
 func readSource(r *reader) {
 	ws := withoutDashes(r.args)
 	switch {
@@ -118,7 +118,7 @@ func readSource(r *reader) {
 	}
 }
 
-// readAlias reads alias: what a name is to stand for.
+// readAlias reads alias: the text of a new alias.
 func readAlias(r *reader) {
 	for _, w := range r.args {
 		_, text, ok := strings.Cut(w.Text, "=")

@@ -7,8 +7,7 @@ import (
 	"github.com/ringd/ringd/profiles/argv"
 )
 
-// readFind reads find: what stands behind -exec and its like is a command, with the files that
-// are found for {}.
+// readFind reads find: -exec and similar actions are followed by a command, in which {} is a found file.
 func readFind(r *reader) {
 	i, starts := findPlaces(r)
 	for ; i < len(r.args); i++ {
@@ -58,7 +57,7 @@ func findPlaces(r *reader) (i int, starts []argv.Word) {
 	return i, starts
 }
 
-// findCommand reads the command behind -exec, from args[i] on, and returns where it ends.
+// findCommand reads the command after -exec, from args[i] on, and returns where it ends.
 func findCommand(r *reader, action string, i int, starts []argv.Word) int {
 	end, plus := i, false
 	for ; end < len(r.args); end++ {
@@ -107,7 +106,7 @@ func findCommand(r *reader, action string, i int, starts []argv.Word) int {
 	return end
 }
 
-// readFd reads fd: what stands behind -x or -X is a command up to ;.
+// readFd reads fd: -x and -X are followed by a command up to ";".
 func readFd(r *reader) {
 	for i := 0; i < len(r.args); i++ {
 		w := r.args[i]
@@ -188,8 +187,8 @@ func fdCommand(r *reader, ws []argv.Word) {
 	r.start(r.name+" --exec", ws)
 }
 
-// readParallel reads GNU parallel: a command line for a shell, filled with the words behind :::
-// or with lines of standard input.
+// readParallel reads GNU parallel: a command line for a shell, filled with the words after ::: or with lines
+// of standard input.
 func readParallel(r *reader) {
 	var template, lists []argv.Word
 	for it := range r.items {

@@ -10,7 +10,7 @@ import (
 )
 
 //go:embed gitkeys.txt
-var gitKeysText string // go:embed needs a variable; never written
+var gitKeysText string // go:embed needs a variable; it is never written
 
 // gitSections returns the table of gitkeys.txt, which is parsed on the first call.
 //
@@ -20,22 +20,22 @@ var gitSections = sync.OnceValues(func() (map[string]*gitSection, error) { retur
 // gitSection is a section of git's configuration. The fields are those of gitkeys.txt.
 type gitSection struct {
 	starts, neverStarts, safe, unsafe []string
-	off                               map[string][]string // values that switch a program off, by name
+	off                               map[string][]string // values that disable a program, by name
 }
 
-// gitKeyKind is what a setting can do. The zero value is that of a key nobody knows.
+// gitKeyKind is the effect of a setting. The zero value is an unknown key.
 type gitKeyKind uint8
 
 // The kinds.
 const (
-	gitKeyUnknown gitKeyKind = iota // not known: not to be trusted
-	gitKeyStarts                    // git starts a program by it, or reads more configuration
+	gitKeyUnknown gitKeyKind = iota // unknown: not trusted
+	gitKeyStarts                    // git starts a program because of it, or reads more configuration
 	gitKeyAlias                     // git reads its value as words of git
-	GitKeySafe                      // changes what git shows or does itself
+	GitKeySafe                      // only changes what git itself shows or does
 )
 
-// GitKey returns what a setting can do. If known is false, the value is not known, and a key whose
-// harm depends on its value is of the worse kind.
+// GitKey returns the effect of a setting. If known is false, the value is unknown, and a key whose effect
+// depends on its value gets the worse kind.
 func GitKey(key, value string, known bool) gitKeyKind {
 	section, name, _ := cutGitKey(key)
 	all, err := gitSections()
@@ -66,7 +66,7 @@ func GitKey(key, value string, known bool) gitKeyKind {
 	}
 }
 
-// names reports whether a list has a name; "*" stands for each.
+// names reports whether a list has a name. "*" matches every name.
 func names(list []string, name string) bool {
 	return slices.Contains(list, name) || slices.Contains(list, "*")
 }
@@ -79,7 +79,7 @@ func (s *gitSection) startsProgram(name, value string, known bool) bool {
 	return slices.Contains(s.starts, name) || slices.Contains(s.starts, "*") && !slices.Contains(s.safe, name)
 }
 
-// switchesOff reports a value that switches a program off, as git documents it.
+// switchesOff reports whether a value disables a program, as git documents it.
 func (s *gitSection) switchesOff(name, value string) bool {
 	values, ok := s.off[name]
 	if !ok {
@@ -103,7 +103,7 @@ func (s *gitSection) switchesOff(name, value string) bool {
 	return false
 }
 
-// cutGitKey splits a key: section and name in small letters, the part between them as it is.
+// cutGitKey splits a key: section and name in lower case, and the unchanged part between them.
 func cutGitKey(key string) (section, name, between string) {
 	first, last := strings.IndexByte(key, '.'), strings.LastIndexByte(key, '.')
 	if first < 0 {
@@ -115,7 +115,7 @@ func cutGitKey(key string) (section, name, between string) {
 	return strings.ToLower(key[:first]), strings.ToLower(key[last+1:]), between
 }
 
-// rewritesGitKey returns what a url section rewrites addresses to. For other keys it is empty.
+// rewritesGitKey returns what a url section rewrites addresses to, or "" for other keys.
 func rewritesGitKey(key string) string {
 	section, name, between := cutGitKey(key)
 	if section == "url" && (name == "insteadof" || name == "pushinsteadof") {

@@ -10,13 +10,12 @@ import (
 	"github.com/ringd/ringd/profiles/tables"
 )
 
-// This file reports whether a program text names a way to start programs. Text that names none is
-// allowed: the kernel holds what a program does otherwise, so this is a fence and no wall. It
-// reads text as it stands, with its quotes and comments, and treats names that could be put
-// together at run time as starts.
+// The code below reports whether a program text names a way to start programs. Text that names none is
+// allowed. It is not a security boundary: the kernel limits what the program does. The text is read as it is,
+// with quotes and comments. Names that could be assembled at run time count as starts.
 
 //go:embed inline.txt
-var inlineTable string // go:embed needs a variable; never written
+var inlineTable string // go:embed needs a variable; it is never written
 
 // inlinePatterns returns the patterns of each language, which are parsed on the first call.
 //
@@ -26,7 +25,7 @@ var inlinePatterns = sync.OnceValues(func() (map[string][]string, error) { retur
 // mostInline is the longest text that is read.
 const mostInline = 64 << 10
 
-// inlineText reports what in a program text starts programs.
+// inlineText returns which part of a program text starts programs.
 func inlineText(language, text string) (what string, starts bool) {
 	var texts []string
 	refused := ""
@@ -46,8 +45,8 @@ func inlineText(language, text string) (what string, starts bool) {
 	return refused, refused != ""
 }
 
-// inlineStarts reports what in a text of a language starts programs, or could hide that it does.
-// A language that is not known is read with all names there are.
+// inlineStarts returns which part of a text in a language starts programs, or could hide that it does. A text
+// in an unknown language is checked for the names of all languages.
 func inlineStarts(language, text string) (what string, starts bool) {
 	if len(text) > mostInline {
 		return "a text that is too long to be read", true
@@ -115,8 +114,8 @@ func parseInline(text string) (map[string][]string, error) {
 	return out, nil
 }
 
-// possible reports whether one of the names in a pattern stands in a text. Without any the
-// pattern cannot match, and need not be compiled, which is what takes time.
+// possible reports whether a text contains one of the names in a pattern. Without any the pattern cannot
+// match, so it need not be compiled, which is slow.
 func possible(pattern, lower string) bool {
 	some := false
 	for i := 0; i < len(pattern); {
@@ -130,7 +129,7 @@ func possible(pattern, lower string) bool {
 	return !some
 }
 
-// nextName reads on in a pattern: a name that each match has, or something else.
+// nextName reads the next part of a pattern: a name that every match contains, or something else.
 func nextName(pattern string, i int) (name string, next int) {
 	switch c := pattern[i]; {
 	case c == '\\' && strings.HasPrefix(pattern[i:], `\x`):
@@ -160,7 +159,7 @@ func nextName(pattern string, i int) (name string, next int) {
 
 func nameByte(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// pythonHarmless lets platform.system() pass, which only returns the system's name.
+// pythonHarmless allows platform.system(), which only returns the system's name.
 func pythonHarmless(text string, at []int) bool {
 	end := at[0] + len("system")
 	before := text[:at[0]]
@@ -172,7 +171,7 @@ func pythonHarmless(text string, at []int) bool {
 		!strings.Contains(text, "as platform")
 }
 
-// disguised reports letters that compilers read as ASCII ones: Python does.
+// disguised reports whether a text has letters that compilers read as ASCII ones, as Python does.
 func disguised(text string) bool {
 	ranges := []rune{
 		0xAA, 0xAA, 0xBA, 0xBA, 0x17F, 0x17F, 0x2B0, 0x2FF, 0x1D2C, 0x1DBF, 0x2070, 0x209F, 0x2100, 0x218F,

@@ -311,8 +311,8 @@ func readDeno(r *reader) {
 	}
 }
 
-// readShell reads a shell's words: -c and a text, or standard input. A script file is refused, as
-// nobody reads it before it runs.
+// readShell reads the words of a shell: -c and a text, or standard input. A script file is refused, because
+// it is not read before it runs.
 func readShell(r *reader) {
 	text, input := false, false
 	i := 0
@@ -368,7 +368,7 @@ func shellValues(r *reader, at, count int) bool {
 	return true
 }
 
-// shellOperandWords reads what stands behind a shell's options.
+// shellOperandWords reads the words after a shell's options.
 func shellOperandWords(r *reader, rest []argv.Word, text, input bool) {
 	switch {
 	case text && len(rest) == 0:

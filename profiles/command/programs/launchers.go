@@ -69,7 +69,7 @@ func (r *reader) applyKnown(it item) {
 	r.apply(it)
 }
 
-// readXargs reads xargs: what it reads stands for {}, or behind the command.
+// readXargs reads xargs: the words that it reads replace {}, or are appended to the command.
 func readXargs(r *reader) {
 	replace, set := "", []argv.Assignment(nil)
 	input := argv.Word{Open: true, Fed: true}
@@ -105,7 +105,7 @@ func readXargs(r *reader) {
 	}
 }
 
-// readSudo reads sudo and doas: assignments may stand in front of the command.
+// readSudo reads sudo and doas: assignments may precede the command.
 func readSudo(r *reader) {
 	var set []argv.Assignment
 	for it := range r.items {
@@ -134,7 +134,7 @@ func readSudo(r *reader) {
 	launchNothing(r)
 }
 
-// readSu reads su and runuser: a text, a command behind -u, or a shell.
+// readSu reads su and runuser: a text, a command after -u, or a shell.
 func readSu(r *reader) {
 	user, some := false, false
 	for it := range r.items {
@@ -158,7 +158,7 @@ func readSu(r *reader) {
 	}
 }
 
-// readSetarch reads setarch: an architecture may stand in front of the options.
+// readSetarch reads setarch: an architecture may precede the options.
 func readSetarch(r *reader) {
 	if r.name == "setarch" && len(r.args) > 0 && !r.args[0].Open && !strings.HasPrefix(r.args[0].Text, "-") {
 		r.next++
@@ -308,7 +308,7 @@ func readSg(r *reader) {
 	r.shellInput()
 }
 
-// readTmux reads tmux: it may only list and end.
+// readTmux reads tmux: it may only list and exit.
 func readTmux(r *reader) {
 	for i := 0; i < len(r.args); i++ {
 		w := r.args[i]
@@ -389,7 +389,7 @@ func readPerf(r *reader) {
 	}
 }
 
-// readCapsh reads capsh: what stands behind -- or == are words of a shell.
+// readCapsh reads capsh: the words after -- or == are arguments of a shell.
 func readCapsh(r *reader) {
 	for i, w := range r.args {
 		switch {
@@ -405,7 +405,7 @@ func readCapsh(r *reader) {
 	}
 }
 
-// readBehindDashes reads programs whose command stands behind --, or behind run or exec.
+// readBehindDashes reads programs whose command follows --, or follows run or exec.
 func readBehindDashes(r *reader) {
 	runs := false
 	for i, w := range r.args {

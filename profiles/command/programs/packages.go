@@ -123,9 +123,8 @@ func readNpx(r *reader) {
 	}
 }
 
-// readPackages reads what installs packages of languages: programs that run a command in an
-// environment of theirs, and settings that start programs. What they have in common stands in a
-// row of its own.
+// readPackages reads installers of language packages: programs that run a command in their own environment,
+// and settings that start programs. Their common rules are in a row of their own.
 func readPackages(r *reader) {
 	common, ok := r.table.part("packages", "any")
 	if !ok {
@@ -195,7 +194,7 @@ func packagesCommand(r *reader, common *row, sub string, at int) bool {
 	return true
 }
 
-// packagedCommand reads the command behind run or exec.
+// packagedCommand reads the command after run or exec.
 func packagedCommand(r *reader, common *row, ws []argv.Word) {
 	for i := 0; i < len(ws); i++ {
 		t := ws[i].Text

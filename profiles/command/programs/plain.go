@@ -8,7 +8,7 @@ import (
 	"github.com/ringd/ringd/profiles/tables"
 )
 
-// as reads by a row.
+// as reads the command by another row.
 func (r *reader) as(row *row) {
 	r.row = *row
 	switch {
@@ -18,7 +18,7 @@ func (r *reader) as(row *row) {
 		r.plain()
 	default:
 		read := readerNamed(row.reader)
-		if read == nil { // a test holds that each row has its reader
+		if read == nil { // a test checks that each row has its reader
 			r.refuse("no code reads its words", r.name)
 			return
 		}
@@ -56,7 +56,7 @@ func (r *reader) plain() {
 	}
 }
 
-// operand reads an operand. It returns true if all is read.
+// operand reads an operand. It returns true if everything has been read.
 func (r *reader) operand(it item) bool {
 	switch r.row.operands {
 	case commandOperands:
@@ -82,7 +82,7 @@ func (r *reader) operand(it item) bool {
 	return false
 }
 
-// bare is a launcher without a command.
+// bare handles a launcher without a command.
 func (r *reader) bare() {
 	switch {
 	case r.command.More:
@@ -92,14 +92,14 @@ func (r *reader) bare() {
 	}
 }
 
-// launchNothing is bare for a launcher that may only tell about itself.
+// launchNothing is bare for a launcher that only prints its help or version.
 func launchNothing(r *reader) {
 	if r.command.More && !r.idle {
 		r.bare()
 	}
 }
 
-// apply does what the table says of an option.
+// apply applies the effect of an option in the table.
 func (r *reader) apply(it item) {
 	if it.unknown {
 		if r.row.operands == commandOperands || r.row.operands == shellOperands {
@@ -171,7 +171,7 @@ func valueReader(effect string) func(*reader, item) {
 	}
 }
 
-// setVariable notes NAME=VALUE for what is started.
+// setVariable records NAME=VALUE for the programs that are started.
 func setVariable(r *reader, w argv.Word) {
 	if a, ok := assignment(w); ok {
 		r.set = append(r.set, a)
@@ -186,8 +186,8 @@ func assignment(w argv.Word) (argv.Assignment, bool) {
 	return argv.Assignment{Name: name, Value: argv.Word{Text: value, Open: w.Open, Fed: w.Fed}}, ok
 }
 
-// refuseByRules refuses a word if the first rule that names it says so. With the mode "every" of a
-// reader each rule counts.
+// refuseByRules refuses a word if the first rule that names it says so. With the mode "every" of a reader all
+// rules apply.
 func (r *reader) refuseByRules(at int, text string) (refused bool) {
 	every := slices.Contains(r.row.modes, "every")
 	for _, rule := range r.row.rules {
@@ -205,7 +205,7 @@ func (r *reader) refuseByRules(at int, text string) (refused bool) {
 	return refused
 }
 
-// applies reports whether a rule is for the word at a place.
+// applies reports whether a rule is for the word at a position.
 func (x rule) applies(r *reader, at int) bool {
 	switch x.when {
 	case "":
@@ -226,18 +226,18 @@ func (x rule) matches(text string) bool {
 	return slices.ContainsFunc(x.patterns, func(p string) bool { return tables.Match(p, text) })
 }
 
-// readWords reads a program of which rules name the words that start something. Its modes say
-// what an unknown word means.
+// readWords reads a program with rules that name the words that start something. Its modes say what an
+// unknown word means.
 func readWords(r *reader) {
 	mode := r.row.modes[0]
 	for i, w := range r.args {
 		t := w.Text
 		unsure, decided := false, false
 		switch mode {
-		case "any": // it may be any number of words, and one that starts something
+		case "any": // it may be any number of words, including one that starts something
 			decided = w.Open && (t == "" || w.Many)
 			unsure = decided && !w.Fed
-		case "first": // the first word says what the program does
+		case "first": // the first word selects what the program does
 			decided = w.Open && t == "" && i == 0 || w.Open && !w.Fed && beginsWord(r, "unsure", t)
 			unsure = decided
 		case "java":
@@ -254,12 +254,12 @@ func readWords(r *reader) {
 				return
 			}
 		case mode == "java" && !strings.HasPrefix(t, "-") && !w.Open:
-			return // what follows is for the program that runs
+			return // the following words are for the program that runs
 		}
 	}
 }
 
-// beginsWord reports whether a text is how a word of a list begins.
+// beginsWord reports whether a text is the beginning of a word in a list.
 func beginsWord(r *reader, key, text string) bool {
 	return slices.ContainsFunc(r.row.list(key), func(w string) bool { return strings.HasPrefix(w, text) })
 }

@@ -11,20 +11,20 @@ import (
 // item is an option or an operand.
 type item struct {
 	name    string // the first name in the table; an operand has none
-	effect  string // what the table says that it does
+	effect  string // its effect in the table
 	value   argv.Word
 	has     bool // it has a value
 	word    argv.Word
-	at      int // where word stands in args
+	at      int // index of word in args
 	unknown bool
 }
 
-// mostLetters is how many options one word may have.
+// mostLetters is the largest number of options in one word.
 const mostLetters = 128
 
 const unknownOption = "an option is not known, so neither is the command behind it"
 
-// reader reads the words behind a program's name. It is for one command and one goroutine.
+// reader reads the words after a program's name. It is for one command and one goroutine.
 type reader struct {
 	command argv.Command
 	name    string
@@ -34,16 +34,16 @@ type reader struct {
 
 	next        int               // in args
 	ended       bool              // no more options follow
-	lost        bool              // behind unknown words nobody knows where the next operand is
-	idle        bool              // the program only tells about itself
-	cluster     string            // the short options that are left of a word
+	lost        bool              // after unknown words the position of the next operand is unknown
+	idle        bool              // the program only prints its help or version
+	cluster     string            // the unread short options of a word
 	openCluster bool              // the cluster ends unknown
-	set         []argv.Assignment // for what is started
-	letters     int               // how many were read of the clusters of one word
+	set         []argv.Assignment // for the programs that it starts
+	letters     int               // letters read in the clusters of one word
 	out         Result
 }
 
-// items yields the options and operands that are left.
+// items yields the remaining options and operands.
 func (r *reader) items(yield func(item) bool) {
 	for {
 		it, ok := r.item()
@@ -91,7 +91,7 @@ func (r *reader) item() (item, bool) {
 	return r.letter(), true
 }
 
-// unsure notes that options may hide in an unknown word.
+// unsure records that options may hide in an unknown word.
 func (r *reader) unsure(w argv.Word) {
 	if w.Fed && r.row.flags&inputIsOperands != 0 {
 		return
@@ -99,7 +99,7 @@ func (r *reader) unsure(w argv.Word) {
 	r.out.Maybe, r.lost = true, true
 }
 
-// named gives an item the name and the effect of an option, and returns the option's value.
+// named gives an item the name and the effect of an option, and returns the kind of its value.
 func (r *reader) named(it *item, name string) tables.Value {
 	o := r.option(name)
 	if o == nil {
@@ -173,8 +173,7 @@ func (r *reader) takeValue(it *item) {
 	r.next++
 }
 
-// option finds an option of the row, or nil. An abbreviation means the strictest option that it
-// can mean.
+// option finds an option of the row, or nil. An abbreviation selects the strictest option that it can mean.
 func (r *reader) option(name string) *tables.Option {
 	options := r.row.options
 	for i := range options {
@@ -207,12 +206,12 @@ func strictness(effect string) int {
 	}
 }
 
-// refuse notes what would start something that nobody can read.
+// refuse records a part that would start something that cannot be read in advance.
 func (r *reader) refuse(reason, word string) {
 	r.out.Refused = append(r.out.Refused, refusal{Reason: reason, Word: word})
 }
 
-// because is why an option of the program is refused.
+// because returns why an option of the program is refused.
 func (r *reader) because() string {
 	if r.row.reason != "" {
 		return r.row.reason
@@ -220,10 +219,10 @@ func (r *reader) because() string {
 	return "this option starts a program, or loads code that does"
 }
 
-// start notes a command that is started with what the program sets for it.
+// start records a command that is started, with the variables that the program sets for it.
 func (r *reader) start(via string, ws []argv.Word) { r.startWith(via, ws, r.set, r.command.More) }
 
-// startWith notes a command. With more, further unknown words may follow.
+// startWith records a command. If more is true, further unknown words may follow.
 func (r *reader) startWith(via string, ws []argv.Word, set []argv.Assignment, more bool) {
 	if len(ws) == 0 {
 		return
@@ -233,7 +232,7 @@ func (r *reader) startWith(via string, ws []argv.Word, set []argv.Assignment, mo
 	})
 }
 
-// program notes a program that is started with words of which none is known.
+// program records a program that is started with unknown words.
 func (r *reader) program(via string, w argv.Word) {
 	switch {
 	case w.Open:
@@ -243,7 +242,7 @@ func (r *reader) program(via string, w argv.Word) {
 	}
 }
 
-// line notes a command line that is split at blanks without a shell.
+// line records a command line that is split at blanks without a shell.
 func (r *reader) line(via string, w argv.Word) {
 	if w.Open {
 		r.out.Maybe = true
@@ -257,7 +256,7 @@ func (r *reader) line(via string, w argv.Word) {
 	r.startWith(via, ws, nil, true)
 }
 
-// text notes shell text that a program runs.
+// text records shell text that a program runs.
 func (r *reader) text(via string, w argv.Word) { r.script(via, w, "sh", nil, true) }
 
 func (r *reader) script(via string, w argv.Word, shell string, params []argv.Word, outside bool) {
@@ -270,12 +269,12 @@ func (r *reader) script(via string, w argv.Word, shell string, params []argv.Wor
 	})
 }
 
-// shellInput notes a shell that reads its commands from standard input.
+// shellInput records a shell that reads its commands from standard input.
 func (r *reader) shellInput() {
 	r.out.Scripts = append(r.out.Scripts, argv.Script{Shell: "sh", Outside: true, Chain: []string{r.name}})
 }
 
-// fromFile notes a program in a file, or on standard input.
+// fromFile records a program in a file, or on standard input.
 func (r *reader) fromFile(w argv.Word) {
 	if w.Text == "-" || isStdin(w.Text) {
 		r.out.Stdin = r.row.language
@@ -287,7 +286,7 @@ func (r *reader) fromFile(w argv.Word) {
 	r.out.Interpreter = true
 }
 
-// first returns the first word behind the program, if it is known.
+// first returns the first word after the program, if it is known.
 func (r *reader) first() (string, bool) {
 	if len(r.args) == 0 {
 		return "", false
@@ -295,7 +294,7 @@ func (r *reader) first() (string, bool) {
 	return r.args[0].Text, !r.args[0].Open
 }
 
-// hasWord reports whether one of some words stands behind the program.
+// hasWord reports whether one of the names is a word after the program.
 func (r *reader) hasWord(names ...string) bool {
 	return slices.ContainsFunc(r.args, func(w argv.Word) bool { return !w.Open && slices.Contains(names, w.Text) })
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/ringd/ringd/profiles/argv"
 )
 
-// readSSH reads ssh: words behind the host are text for a shell there. Without them that shell
-// reads standard input.
+// readSSH reads ssh: the words after the host are text for a shell there. Without them that shell reads
+// standard input.
 func readSSH(r *reader) {
 	host, none := false, false
 	for it := range r.items {
@@ -38,7 +38,7 @@ func readSSH(r *reader) {
 	}
 }
 
-// sshSetting reads ssh -o. The settings that start a program stand in the row of ssh.
+// sshSetting reads ssh -o. The settings that start a program are in the row of ssh.
 func sshSetting(r *reader, w argv.Word) {
 	key, value, _ := strings.Cut(strings.TrimLeft(strings.Replace(w.Text, " ", "=", 1), "= \t"), "=")
 	key = strings.ToLower(strings.Trim(key, " \t\""))
@@ -139,7 +139,7 @@ func readSocat(r *reader) {
 	}
 }
 
-// readLater reads what runs commands at another time: it may only list.
+// readLater reads programs that run commands at another time: they may only list.
 func readLater(r *reader) {
 	ok := len(r.args) > 0
 	for _, w := range r.args {
@@ -235,8 +235,7 @@ func usePart(r *reader, program, name string) {
 	}
 }
 
-// readKubectl reads a sub-command of kubectl. The command of exec and run stands behind --, or
-// behind the pod.
+// readKubectl reads a sub-command of kubectl. The command of exec and run follows --, or the pod.
 func readKubectl(r *reader, sub string) {
 	switch sub {
 	case "edit":
@@ -285,8 +284,8 @@ func kubectlCommand(r *reader, sub string) {
 	}
 }
 
-// readCloud reads command lines of cloud services and code hosts by the rules of their row:
-// those of options, those of words behind --, and those of the path of sub-commands.
+// readCloud reads command lines of cloud services and code hosts by the rules of their row: rules for
+// options, for words after --, and for the path of sub-commands.
 func readCloud(r *reader) {
 	subs, settled := cloudWords(r)
 	if !settled || len(subs) == 0 {
@@ -297,7 +296,7 @@ func readCloud(r *reader) {
 		return
 	}
 	path := ""
-	for _, sub := range subs { // a word with a slash is none of a path
+	for _, sub := range subs { // a word with a slash is not part of the path
 		path += strings.ReplaceAll(sub, "/", "\\") + "/"
 	}
 	for _, rule := range r.row.rules {

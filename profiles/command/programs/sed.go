@@ -2,17 +2,17 @@ package programs
 
 import "strings"
 
-// This file reads what a program of sed starts: the e command and the e flag of the s command. It
-// reads the text twice, with brackets of regular expressions read as POSIX says and without, since
-// seds differ. The reading that starts more counts.
+// The code below reads what a sed program starts: the e command and the e flag of the s command. It reads the
+// text twice, with the brackets of regular expressions as in POSIX and without, because seds differ. The
+// reading that starts more applies.
 
 // mostSed is the longest text that is read.
 const mostSed = 64 << 10
 
-// sedProgram is what a text starts. The zero Program starts nothing.
+// sedProgram is what a sed text starts. The zero sedProgram starts nothing.
 type sedProgram struct {
 	Texts   []string // shell text that it runs
-	Refused string   // why nobody can know what it starts; empty if it can be known
+	Refused string   // why its effect cannot be known; empty if it can
 }
 
 // parseSed reads a program: the script of one sed, its pieces joined by line ends.
@@ -93,7 +93,7 @@ func (r *sedReader) peek() byte {
 	return 0
 }
 
-// addresses reads what stands in front of a command.
+// addresses reads the addresses before a command.
 func (r *sedReader) addresses() bool {
 	if !r.address() {
 		return false

@@ -12,7 +12,7 @@ import (
 )
 
 //go:embed programs.txt
-var programsText string // go:embed needs a variable; never written
+var programsText string // go:embed needs a variable; it is never written
 
 // embedded returns the table of programs.txt, which is parsed on the first call.
 //
@@ -23,26 +23,26 @@ var embedded = sync.OnceValues(func() (*table, error) { return parseTable(progra
 type table struct {
 	rows      map[string]*row
 	prefixes  []string          // names of rows that end in "*", without it
-	versioned map[string]string // names that may have a version behind them
+	versioned map[string]string // names that may be followed by a version
 }
 
-// row says how a program's words are read. The fields are those of programs.txt.
+// row describes how a program's words are read. The fields are those of programs.txt.
 type row struct {
-	builtin  bool // of the shell: no program has this row
+	builtin  bool // a builtin of the shell: no program has this row
 	reader   string
 	modes    []string // of the reader
-	refused  string   // why no command of it may start
+	refused  string   // if set, the reason why none of its commands may start
 	operands operandKind
-	skip     int // operands in front of the command
+	skip     int // operands before the command
 	flags    flags
 	options  []tables.Option
-	reason   string // why its refused options are
+	reason   string // the reason for its refused options
 	language string // of texts in its options, and of its standard input
 	rules    []rule
 	lists    map[string][]string
 }
 
-// operandKind says what the operands of a program are.
+// operandKind is the kind of a program's operands.
 type operandKind uint8
 
 const (
@@ -51,10 +51,10 @@ const (
 	shellOperands                      // joined by blanks they are shell text; options end there
 	textOperands                       // each is shell text
 	fileOperands                       // each is a program file
-	programOperands                    // each is program text, after those in front
+	programOperands                    // each is program text, appended to the previous ones
 )
 
-// flags say how a program reads its words.
+// flags describe how a program reads its words.
 type flags uint8
 
 const (
@@ -69,13 +69,13 @@ const (
 // rule refuses words, or allows them in spite of later rules.
 type rule struct {
 	allow    bool
-	when     string // where the word stands
+	when     string // position of the word
 	patterns []string
 	reason   string
 }
 
-// program finds the row of a program. Builtins of the shell and parts of programs have rows of
-// their own, which no program has.
+// program finds the row of a program. Builtins of the shell and parts of programs have rows of their own,
+// which are not programs.
 func (t *table) program(name string) (*row, bool) {
 	if r, ok := t.rows[name]; ok && !r.builtin && !strings.Contains(name, ":") {
 		return r, true
@@ -92,7 +92,7 @@ func (t *table) program(name string) (*row, bool) {
 	return nil, false
 }
 
-// part finds the row of a part of a program, as of git clone.
+// part finds the row of a part of a program, such as git clone.
 func (t *table) part(program, name string) (*row, bool) {
 	r, ok := t.rows[program+":"+name]
 	return r, ok
@@ -178,7 +178,7 @@ func (r *row) take(f tables.Field) (err error) {
 	case "alone", "unless", "unsure", "versioned", "known", "external", "addresses", "valued", "harmless", "input",
 		"keys", "runs":
 		r.addToList(f.Key, words...)
-	case "text": // a list of texts, one a field
+	case "text": // a list of texts, one in each field
 		r.addToList(f.Key, f.Text())
 	default:
 		return f.Errorf("no such field")

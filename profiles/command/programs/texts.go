@@ -8,7 +8,7 @@ import (
 	"github.com/ringd/ringd/profiles/tables"
 )
 
-// readAwk reads awk: its program is the first operand, or stands in options.
+// readAwk reads awk: its program is the first operand, or in options.
 func readAwk(r *reader) {
 	var parts []argv.Word
 	files, sandbox := false, false
@@ -60,7 +60,7 @@ func awkText(r *reader, parts []argv.Word, files bool) {
 	}
 }
 
-// startsFromText notes what a program text starts.
+// startsFromText records what a program text starts.
 func startsFromText(r *reader, via string, texts []string, refused, word string) {
 	for _, t := range texts {
 		r.text(via, argv.Known(t))
@@ -86,7 +86,7 @@ func pieces(ws []argv.Word) argv.Word {
 	return out
 }
 
-// readSed reads sed: its program is the first operand, or stands in options.
+// readSed reads sed: its program is the first operand, or in options.
 func readSed(r *reader) {
 	var parts, operands []argv.Word
 	sandbox, file := false, false
@@ -132,7 +132,7 @@ func readSed(r *reader) {
 	startsFromText(r, "sed", p.Texts, p.Refused, text.Text)
 }
 
-// readVim reads vim: its commands are refused, but for those that edit.
+// readVim reads vim: its commands are refused, except those that edit.
 func readVim(r *reader) {
 	some := false
 	for it := range r.items {
@@ -199,8 +199,8 @@ func readEd(r *reader) {
 	r.out.Stdin = r.row.language
 }
 
-// readLanguage reads programs with a language of their own: texts in options and operands, files,
-// else standard input. The row says which of these the program has.
+// readLanguage reads programs with a language of their own: texts in options and operands, files, otherwise
+// standard input. The row says which of these the program has.
 func readLanguage(r *reader) {
 	some, count := false, 0
 	for it := range r.items {
