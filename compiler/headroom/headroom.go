@@ -197,7 +197,7 @@ func (c *comparer) field(name string, a, b reflect.Value, was, is string) {
 	case fields.Subset:
 		c.list(r, a, b, was, is)
 	case fields.Accumulates:
-		c.denials(name, a, b, was, is)
+		c.denials(r, a, b, was, is)
 	case fields.Stricter:
 		c.word(r, a, b, was, is)
 	case fields.AtMost, fields.AtLeast:

@@ -10,52 +10,8 @@ import (
 	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/profiles/diff"
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/modules"
-	"github.com/ringd/ringd/profiles/paths"
 	"github.com/ringd/ringd/schema"
 )
-
-// covered reports whether a list contains an item, or an item that covers it.
-func covered(field, item string, list []string) bool {
-	if slices.Contains(list, item) {
-		return true
-	}
-	switch field {
-	case "Filesystem.Read", "Filesystem.Write", "Filesystem.Deny", "Egress.Paths", "Gateway.Paths", "Binary.Helpers":
-		of := paths.Of()
-		for _, p := range list {
-			of[trimmed(p)] = struct{}{}
-		}
-		return of.Cover(trimmed(item))
-	case "PythonImports.Allow", "PythonImports.Deny", "PythonImports.DenyProcess":
-		return slices.Contains(list, "*") || item != "*" && modules.Covered(strings.TrimSuffix(item, ".*"), list)
-	case "Args.Subcommands":
-		return slices.ContainsFunc(list, func(words string) bool { return strings.HasPrefix(item, words+" ") })
-	case "Gateway.Addresses":
-		p, err := egress.ReadPattern(item)
-		return err == nil && slices.ContainsFunc(list, func(o string) bool {
-			q, err := egress.ReadPattern(o)
-			return err == nil && q.Holds(p)
-		})
-	case "Network.Deny":
-		return slices.ContainsFunc(list, func(o string) bool { return hostWithin(item, o) })
-	default:
-		return false
-	}
-}
-
-func trimmed(p string) string {
-	if len(p) > 1 {
-		return strings.TrimSuffix(p, "/")
-	}
-	return p
-}
-
-// hostWithin reports whether a denied host, with its ports, is within another one.
-func hostWithin(a, b string) bool {
-	x, y := layers.ReadEntry(&schema.Egress{Host: a}, true), layers.ReadEntry(&schema.Egress{Host: b}, true)
-	return x.Readable && y.Readable && y.Pattern.Covers(x.Pattern) && x.Within(&y)
-}
 
 // keyed returns the field that identifies the items of a list, and whether the list contains denials, where
 // removing an item gives something.

@@ -170,7 +170,6 @@ func (c *comparer) owner(a, b reflect.Value, was, is string) {
 
 // list compares an exhaustive list: an additional item is headroom, and no list at all bounds nothing.
 func (c *comparer) list(f fields.Field, a, b reflect.Value, was, is string) {
-	field := f.Policy
 	switch {
 	case a.Kind() == reflect.String: // the folder of the only environment
 		c.folder(a.String(), b.String(), was, is)
@@ -181,13 +180,14 @@ func (c *comparer) list(f fields.Field, a, b reflect.Value, was, is string) {
 	case b.IsNil() && !f.None:
 		c.raise(diff.Removed, was, is, show(a), "", was+" is gone, which listed "+orNothing(show(a)))
 		return
-	case field == "PythonImports.Allow" && (a.Len() == 0) != (b.Len() == 0):
+	case f.Policy == "PythonImports.Allow" && (a.Len() == 0) != (b.Len() == 0):
 		c.undecided(was, is, show(a), show(b), "an empty list is the default set, and the other one names modules")
 		return
 	}
 	old, now := texts(a), texts(b)
+	before, after := layers.Covering(f.Items, old), layers.Covering(f.Items, now)
 	for i, item := range now {
-		if !covered(field, item, old) {
+		if !before(item) {
 			c.raise(diff.Added, was, at(is, i), "", item, is+" now holds "+item)
 		} else if !slices.Contains(old, item) {
 			c.tell(diff.Neutral, diff.Added, was, at(is, i), "", item, is+" now holds "+item,
@@ -195,7 +195,7 @@ func (c *comparer) list(f fields.Field, a, b reflect.Value, was, is string) {
 		}
 	}
 	for i, item := range old {
-		if !covered(field, item, now) {
+		if !after(item) {
 			c.lower(diff.Removed, at(was, i), is, item, "", is+" no longer holds "+item)
 		}
 	}
@@ -220,16 +220,17 @@ func orNothing(s string) string {
 }
 
 // denials compares lists of denials: a removed item is headroom.
-func (c *comparer) denials(field string, a, b reflect.Value, was, is string) {
+func (c *comparer) denials(f fields.Field, a, b reflect.Value, was, is string) {
 	if a.Type().Elem().Kind() != reflect.String {
 		c.schemas(a, b, was, is)
 		return
 	}
 	old, now := texts(a), texts(b)
+	before, after := layers.Covering(f.Items, old), layers.Covering(f.Items, now)
 	for i, item := range old {
 		switch {
 		case slices.Contains(now, item):
-		case covered(field, item, now):
+		case after(item):
 			c.tell(diff.Neutral, diff.Removed, at(was, i), is, item, "", was+" no longer holds "+item,
 				"what is left of the list denies it")
 		default:
@@ -237,7 +238,7 @@ func (c *comparer) denials(field string, a, b reflect.Value, was, is string) {
 		}
 	}
 	for i, item := range now {
-		if !covered(field, item, old) {
+		if !before(item) {
 			c.lower(diff.Added, was, at(is, i), "", item, is+" now holds "+item)
 		}
 	}

@@ -270,6 +270,9 @@ func saysOf(f fields.Field) string {
 			parts = append(parts, "what a layer leaves out is "+words[n-1])
 		}
 	}
+	if f.Items != "" {
+		parts = append(parts, string(f.Items))
+	}
 	if f.Says != "" {
 		parts = append(parts, f.Says)
 	}

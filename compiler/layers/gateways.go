@@ -145,16 +145,6 @@ func patternsOf(list []string) (out []egress.Pattern) {
 	return out
 }
 
-// mergeRequestPaths keeps the request paths below one above.
-func mergeRequestPaths(s *step, own, above *schema.Gateway, w site) {
-	if above.Paths == nil {
-		return
-	}
-	outside := outsideOf(above.Paths)
-	own.Paths = mergeWithin(s, w.field("paths"), own.Paths, bound{list: above.Paths, blunt: true,
-		holds: func(p string) bool { return !outside(p) }})
-}
-
 // upstreamEntry returns the upstream of a gateway as a host entry.
 func upstreamEntry(g *schema.Gateway) (Entry, egress.UpstreamURL, bool) {
 	u, err := egress.ReadUpstream(g.Upstream)

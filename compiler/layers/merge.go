@@ -252,7 +252,7 @@ func mergeSubset(s *step, w site, own, above []string, f rule) []string {
 		return own
 	}
 	return mergeWithin(s, w, own, bound{list: append([]string{}, above...), grant: f.Grant,
-		holds: func(item string) bool { return slices.Contains(above, item) }})
+		holds: Covering(f.Items, above), blunt: f.Items == fields.Paths})
 }
 
 // mergeWithin keeps the items that are within the list above. An agent without a list that grants something

@@ -62,7 +62,6 @@ func specials() map[string]special {
 		"Gateway.Upstream":   on(mergeUpstream),
 		"Gateway.Addresses":  on(mergeAddresses),
 		"Gateway.Credential": on(mergeCredential),
-		"Gateway.Paths":      on(mergeRequestPaths),
 		"Gateway.Limits":     on(mergeGatewayLimits),
 	}
 }

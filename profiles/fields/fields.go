@@ -24,8 +24,9 @@ type Field struct {
 	// Grant: an agent without the field has nothing. A layer without it takes the value above.
 	Grant bool
 	// None: if the layer above leaves the field out, it allows nothing.
-	None bool
-	Unit Unit // for AtMost, AtLeast and dates
+	None  bool
+	Unit  Unit  // for AtMost, AtLeast and dates
+	Items Items // for lists of texts, when an item covers another one
 
 	Row    string  // the row of the enforcement table; empty for Parts
 	Proofs []proof // the tests that prove that it is enforced, one for each executor
@@ -70,6 +71,18 @@ const (
 	Owner       Order = "owner"       // as in the outermost layer
 	Own         Order = "own"         // every document has its own, which is checked with it: it bounds no other
 	Filled      Order = "merged"      // set by the merge; authors cannot write it
+)
+
+// Items says when an item of a list covers another one. Empty: if they are equal.
+type Items string
+
+// The ways of covering.
+const (
+	Paths     Items = "a path covers what is below it"
+	Modules   Items = "a module covers what is below it"
+	Phrases   Items = "words cover those that begin with them"
+	Addresses Items = "a range covers its addresses"
+	Hosts     Items = "an entry covers the hosts and ports within it"
 )
 
 // Unit is the notation of a number or a date.
