@@ -19,3 +19,10 @@ func Residue(a, b any) []Change {
 func CompareBy(table []fields.SetField, old, now *profiles.Set) []Change {
 	return compare(old, now, newComparer(time.Time{}, table)).Changes()
 }
+
+// FieldsBy compares two structs of one type by a table.
+func FieldsBy(table []fields.SetField, a, b any) []Change {
+	c := newComparer(time.Time{}, table)
+	c.fields(spot{subject: "x", capability: "x"}, reflect.ValueOf(a), reflect.ValueOf(b))
+	return c.out
+}

@@ -68,6 +68,29 @@ func TestUnknownFieldWidens(t *testing.T) {
 	}
 }
 
+// TestDenials: what a list of denials has more narrows, and what it has less widens.
+func TestDenials(t *testing.T) {
+	type Binary struct {
+		DenyHosts []string `json:"denyHosts"`
+	}
+	table := []fields.SetField{{Field: "Binary.DenyHosts", Order: fields.Accumulates, Says: "denyHosts %s", None: "none"}}
+	for _, tt := range []struct {
+		old, now []string
+		class    diff.Class
+		says     string
+	}{
+		{nil, []string{"a"}, diff.Narrows, "x: denyHosts a (was none)"},
+		{[]string{"a"}, []string{"a", "b"}, diff.Narrows, "x: denyHosts a, b (was a)"},
+		{[]string{"a", "b"}, []string{"b"}, diff.Widens, "x: denyHosts b (was a, b)"},
+		{[]string{"a"}, []string{"b"}, diff.Widens, "x: denyHosts b (was a)"},
+	} {
+		got := diff.FieldsBy(table, Binary{tt.old}, Binary{tt.now})
+		if len(got) != 1 || got[0].Class != tt.class || got[0].Says != tt.says || got[0].Undecided {
+			t.Errorf("%v to %v: %+v", tt.old, tt.now, got)
+		}
+	}
+}
+
 // fill puts something into every field, so that a set has one of everything.
 func fill(v reflect.Value, name string) {
 	switch v.Kind() {

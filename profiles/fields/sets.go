@@ -57,17 +57,22 @@ func SetTable() []SetField {
 			c.Order, c.Unit, c.Words = f.Order, f.Unit, f.Words
 		}
 	}
-	for _, f := range Table() {
+	return append(list, unlisted(Table(), listed)...)
+}
+
+// unlisted returns rows for the lists and numbers of the language that have none in this file.
+func unlisted(language []Field, listed map[string]bool) (out []SetField) {
+	for _, f := range language {
 		switch f.Order {
 		case Subset, Accumulates, AtMost, AtLeast:
 			if _, name, _ := strings.Cut(f.Policy, "."); f.Profile != "" && !listed[f.Profile] {
-				list = append(list, SetField{Field: f.Profile, Order: f.Order, Unit: f.Unit,
+				out = append(out, SetField{Field: f.Profile, Order: f.Order, Unit: f.Unit,
 					Says: strings.ToLower(name[:1]) + name[1:] + " %s", None: "none"})
 			}
 		default: // its sentence needs words of its own
 		}
 	}
-	return list
+	return out
 }
 
 // of returns rows of one order that have no sentences.
