@@ -1,10 +1,8 @@
-// Package atomicfile writes files so that they are there, whole, once a call returns: the
-// bytes and the name are on disk then, and what a crash leaves before is what was there
-// or what is new, never a part. Errors are those of package os.
+// Package atomicfile owns durable writes of files: when a call returns, content and name are on disk. After a
+// crash there is the old file or the new one, never a part. Errors are those of package os.
 //
-// The libraries for it fit less: github.com/google/renameio does not build on Windows
-// and follows $TMPDIR, github.com/natefinch/atomic takes no mode, and neither puts the
-// name on disk.
+// The libraries fit less: github.com/google/renameio does not build on Windows and follows $TMPDIR,
+// github.com/natefinch/atomic takes no mode, and neither syncs the name.
 package atomicfile
 
 import (
@@ -16,15 +14,13 @@ import (
 	"runtime"
 )
 
-// Replace puts a file with this text at path, in the place of what was there. A link
-// is replaced, and not what it leads to; a folder, a device and a pipe are refused, and
-// a link to one. The file gets mode, less what the umask takes.
+// Replace replaces the file at path by one with this text. It replaces a link itself, not its target. A
+// folder, a device or a pipe is refused, and a link to one. The file gets mode without the bits of the umask.
 func Replace(path string, text []byte, mode fs.FileMode) error {
 	return replace(path, text, mode, false)
 }
 
-// Rewrite replaces the text of a file, which keeps its mode. What a link leads to is
-// replaced, and not the link.
+// Rewrite replaces the text of a file, which keeps its mode. It replaces the target of a link, not the link.
 func Rewrite(path string, text []byte) error {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -44,16 +40,16 @@ func replace(path string, text []byte, mode fs.FileMode, exact bool) error {
 	dir, name := filepath.Split(path)
 	aside := filepath.Join(dir, "."+name+"."+rand.Text()+".new")
 	if err := write(aside, text, mode, exact); err != nil {
-		return of(path, err)
+		return withPath(path, err)
 	}
 	if err := os.Rename(aside, path); err != nil {
-		return errors.Join(of(path, err), os.Remove(aside))
+		return errors.Join(withPath(path, err), os.Remove(aside))
 	}
 	return Sync(filepath.Dir(path))
 }
 
-// of makes an error one of path, which a caller knows.
-func of(path string, err error) error {
+// withPath returns an error with path, which the caller knows.
+func withPath(path string, err error) error {
 	var one *fs.PathError
 	var two *os.LinkError
 	switch {
@@ -65,8 +61,8 @@ func of(path string, err error) error {
 	return &fs.PathError{Op: "replace", Path: path, Err: err}
 }
 
-// Create puts a file at path, where none may be: fs.ErrExist. A link is one, wherever
-// it leads. A crash can leave a part of it.
+// Create creates a file at path. An existing file, or a link of any kind, is fs.ErrExist. A crash can leave a
+// part of the file.
 func Create(path string, text []byte, mode fs.FileMode) error {
 	if err := write(path, text, mode, false); err != nil {
 		return err
@@ -77,8 +73,7 @@ func Create(path string, text []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// write makes a file that is not there, or none. An exact mode is not the umask's to
-// take from.
+// write creates a new file, or none. If exact is set, the umask does not apply to mode.
 func write(path string, text []byte, mode fs.FileMode, exact bool) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -94,10 +89,10 @@ func write(path string, text []byte, mode fs.FileMode, exact bool) error {
 	return nil
 }
 
-// Sync puts the names in a folder on disk.
+// Sync syncs the names in a folder.
 func Sync(dir string) error {
 	if runtime.GOOS == "windows" {
-		return nil // which has no such call
+		return nil // this system has no such call
 	}
 	f, err := os.Open(dir)
 	if err != nil {

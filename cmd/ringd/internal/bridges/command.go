@@ -21,55 +21,50 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
-// CommandConfig describes one command.
+// CommandConfig configures one command.
 type CommandConfig struct {
-	// Argv is the command; Argv[0] is a path, or a name that is looked up in
-	// Path. Required.
+	// Argv is the command. Argv[0] is a path, or a name that is searched in Path. Required.
 	Argv []string
-	// Dir is the command's working directory, an absolute path; "" is the root
-	// directory.
+	// Dir is the command's working directory, an absolute path. Empty means the root directory.
 	Dir string
-	// Starts is an executable file that Argv, a command line for a shell, starts first,
-	// absolute or below Dir; "": not known. Ready looks for it.
+	// Starts is the executable file that Argv, a command line for a shell, starts first. It is absolute or
+	// relative to Dir. If it is known, Ready checks it.
 	Starts string
-	// Path is the command's PATH; "" is DefaultPath.
+	// Path is the command's PATH. Empty means DefaultPath.
 	Path string
-	// Env are further variables, NAME=value. The command gets these, PATH,
-	// RINGD_RUN, RINGD_CALL, RINGD_BRIDGE and RINGD_IDEMPOTENCY_KEY, and none of
-	// the daemon's.
+	// Env lists more variables, NAME=value. The command gets these, PATH, RINGD_RUN, RINGD_CALL, RINGD_BRIDGE
+	// and RINGD_IDEMPOTENCY_KEY, and none of the daemon's.
 	Env []string
-	// OutputBytes bounds stdout; 0 is DefaultOutputBytes. StderrBytes is how much
-	// of the end of stderr is kept for the record; 0 is DefaultStderrBytes.
+	// OutputBytes limits stdout; 0 means DefaultOutputBytes. StderrBytes is how much of the end of stderr is
+	// kept for the record; 0 means DefaultStderrBytes.
 	OutputBytes int64
 	StderrBytes int64
-	// Grace is how long pipes may stay open after the command is gone, held by a
-	// process that left its group; 0 is one second.
+	// Grace is how long pipes may stay open after the command has exited, held by a process that left its
+	// group. 0 means one second.
 	Grace time.Duration
-	// Idempotent is the host owner's word that the command, run again with the
-	// same RINGD_IDEMPOTENCY_KEY, does nothing twice. Without it a call whose end
-	// is not known is never tried again.
+	// Idempotent states that the command, run again with the same RINGD_IDEMPOTENCY_KEY, acts only once.
+	// Without it a call with an unknown result is never repeated.
 	Idempotent bool
-	// Failed is told why a call failed, for the owner of the host: the program is not
-	// told. It may be called concurrently; nil: nobody is told.
+	// Failed is called with the reason of a failed call, for the operator; the program does not get it. It
+	// may be called concurrently, and may be nil.
 	Failed func(call contract.Call, reason string)
 }
 
-// Defaults of Config.
+// Defaults of CommandConfig.
 const (
 	DefaultPath        = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	defaultOutputBytes = 16 << 20
 	DefaultStderrBytes = 4 << 10
 )
 
-// Command performs a bridge by running a command for each call. It is safe for
-// concurrent use.
+// Command performs a bridge by running a command for each call. It is safe for concurrent use.
 type Command struct {
 	cfg     CommandConfig
 	program string
 }
 
-// NewCommand checks cfg and finds the program. It refuses on systems where a
-// command's processes cannot be ended together.
+// NewCommand checks cfg and finds the program. It returns an error on systems where the processes of a
+// command cannot be killed together.
 func NewCommand(cfg CommandConfig) (*Command, error) {
 	if !supported {
 		return nil, errors.New("bridge command: only Linux can end all processes of a command")
@@ -102,15 +97,15 @@ func NewCommand(cfg CommandConfig) (*Command, error) {
 	if cfg.Grace <= 0 {
 		cfg.Grace = time.Second
 	}
-	program, err := find(cfg.Argv[0], cfg.Path)
+	program, err := findProgram(cfg.Argv[0], cfg.Path)
 	if err != nil {
 		return nil, fmt.Errorf("bridge command %s: %w", cfg.Argv[0], err)
 	}
 	return &Command{cfg: cfg, program: program}, nil
 }
 
-// find returns the absolute path of an executable file.
-func find(name, path string) (string, error) {
+// findProgram returns the absolute path of an executable file.
+func findProgram(name, path string) (string, error) {
 	if strings.Contains(name, "/") {
 		abs, err := filepath.Abs(name)
 		if err != nil {
@@ -137,13 +132,10 @@ func executable(path string) error {
 	return nil
 }
 
-// Call runs the command once, with the arguments as JSON on stdin; what plain
-// JSON cannot say is in the tagged encoding. Its stdout is
-// the result: one JSON value, or nothing for undefined. When ctx ends, the
-// command prints too much, or it exits, its whole process group is killed. A
-// command that exits with another status than 0, or prints anything but JSON,
-// fails the call; the error's text, with the end of stderr, is for the record
-// only.
+// Call runs the command once, with the arguments as JSON on stdin. Values that JSON does not have are in the
+// tagged encoding. Its stdout is the result: one JSON value, or nothing for undefined. When ctx ends, the
+// command prints too much, or it exits, its whole process group is killed. An exit status other than 0, or
+// output that is not JSON, fails the call. The error text, with the end of stderr, is only for the record.
 func (c *Command) Call(ctx context.Context, call contract.Call) (json.RawMessage, error) {
 	result, err := c.call(ctx, call)
 	if err != nil && c.cfg.Failed != nil {
@@ -172,8 +164,8 @@ func (c *Command) call(ctx context.Context, call contract.Call) (json.RawMessage
 	return tagged, nil
 }
 
-// Ready returns why no call can begin now: the program, the file that it starts or the
-// folder is not there any more, or has no interpreter.
+// Ready returns why no call can begin now: the program, the file that it starts, its interpreter or the
+// folder is missing.
 func (c *Command) Ready() error {
 	files := []string{c.program}
 	if starts := c.cfg.Starts; starts != "" {
@@ -183,7 +175,7 @@ func (c *Command) Ready() error {
 		files = append(files, starts)
 	}
 	for _, f := range files {
-		err := startable(f)
+		err := checkStartable(f)
 		path, ok := errors.AsType[*fs.PathError](err)
 		switch {
 		case ok:
@@ -198,17 +190,17 @@ func (c *Command) Ready() error {
 	return nil
 }
 
-// startable is executable, and looks for the interpreter that a script names as well.
-func startable(path string) error {
+// checkStartable is executable, and also checks the interpreter of a script.
+func checkStartable(path string) error {
 	if err := executable(path); err != nil {
 		return err
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil // it may be one that can be executed and not read
+		return nil // it may be executable and not readable
 	}
-	defer func() { _ = f.Close() }() // it was read
-	head := make([]byte, 256)        // of which the kernel reads no more
+	defer func() { _ = f.Close() }() // only read
+	head := make([]byte, 256)        // the kernel reads no more
 	n, _ := io.ReadFull(f, head)
 	line, ok := bytes.CutPrefix(head[:n], []byte("#!"))
 	if !ok {
@@ -221,23 +213,23 @@ func startable(path string) error {
 	return nil
 }
 
-// Idempotent reports Config.Idempotent.
+// Idempotent returns CommandConfig.Idempotent.
 func (c *Command) Idempotent() bool { return c.cfg.Idempotent }
 
-// Run runs the command once with stdin, as Call does, and takes anything on
-// its stdout. env are NAME=value, beside PATH and Config.Env.
+// Run runs the command once with stdin, like Call, but accepts any output. env lists NAME=value, besides PATH
+// and CommandConfig.Env.
 func (c *Command) Run(ctx context.Context, stdin []byte, env []string) ([]byte, error) {
 	stdout, _, err := c.exec(ctx, stdin, env)
 	return stdout, err
 }
 
-// exec runs the command once and returns its stdout and the end of its stderr,
-// which an error holds already.
-func (c *Command) exec(ctx context.Context, stdin []byte, env []string) ([]byte, *tail, error) {
+// exec runs the command once and returns its stdout and the end of its stderr. An error contains that end
+// already.
+func (c *Command) exec(ctx context.Context, stdin []byte, env []string) ([]byte, *tailBuffer, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	out := &bounded{most: c.cfg.OutputBytes, over: func() { stop(errTooMuch) }}
-	tail := &tail{most: int(c.cfg.StderrBytes)}
+	out := &limitedBuffer{most: c.cfg.OutputBytes, over: func() { stop(errTooMuch) }}
+	tail := &tailBuffer{most: int(c.cfg.StderrBytes)}
 	cmd := exec.CommandContext(ctx, c.program, c.cfg.Argv[1:]...)
 	cmd.Args[0] = c.cfg.Argv[0]
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.cfg.Dir, bytes.NewReader(stdin), out, tail
@@ -255,8 +247,7 @@ func (c *Command) exec(ctx context.Context, stdin []byte, env []string) ([]byte,
 	return out.b.Bytes(), tail, nil
 }
 
-// withoutUndefined leaves out the members of objects that are undefined, as
-// JSON.stringify does: to a command they are absent. Other tagged values stay.
+// withoutUndefined removes undefined members of objects, as JSON.stringify does. Other tagged values stay.
 func withoutUndefined(args json.RawMessage) []byte {
 	if !bytes.Contains(args, []byte(value.Undefined)) {
 		return args
@@ -296,32 +287,32 @@ func dropUndefined(v any) any {
 
 var errTooMuch = errors.New("its output is above the limit")
 
-// run starts cmd in a process group of its own, waits for its end and kills what
-// is left of the group. The thread is kept: the command dies with the thread
-// that started it, so that it cannot outlive a daemon that is killed.
+// run starts cmd in a new process group, waits for its end and kills the rest of the group. It keeps the
+// thread locked: the command dies with the thread that started it, so it cannot outlive a daemon that is
+// killed.
 func (c *Command) run(cmd *exec.Cmd) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cmd.SysProcAttr = attributes()
+	cmd.SysProcAttr = processAttributes()
 	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	// The group's number cannot be given to others before Wait has reaped its
-	// leader, so it is killed before that.
+	// The number of the group cannot be reused before Wait has reaped its leader, so the group is killed
+	// before that.
 	awaitExit(cmd.Process.Pid)
-	_ = killGroup(cmd.Process.Pid) // none may be left; then there is nothing to do
+	_ = killGroup(cmd.Process.Pid) // an error means that no process is left
 	return cmd.Wait()
 }
 
-// bounded keeps what is written, up to a limit.
-type bounded struct {
+// limitedBuffer keeps written bytes up to a limit.
+type limitedBuffer struct {
 	b    bytes.Buffer
 	most int64
 	over func()
 }
 
-func (w *bounded) Write(p []byte) (int, error) {
+func (w *limitedBuffer) Write(p []byte) (int, error) {
 	if int64(w.b.Len()+len(p)) > w.most {
 		w.over()
 		return 0, errTooMuch
@@ -329,14 +320,14 @@ func (w *bounded) Write(p []byte) (int, error) {
 	return w.b.Write(p)
 }
 
-// tail keeps the end of what is written.
-type tail struct {
+// tailBuffer keeps the end of the written bytes.
+type tailBuffer struct {
 	mu   sync.Mutex
 	b    []byte
 	most int
 }
 
-func (w *tail) Write(p []byte) (int, error) {
+func (w *tailBuffer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.b = append(w.b, p[max(0, len(p)-w.most):]...)
@@ -344,8 +335,8 @@ func (w *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text is the end of stderr as the end of an error.
-func (w *tail) text() string {
+// text returns the end of stderr as a suffix of an error.
+func (w *tailBuffer) text() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := strings.TrimSpace(strings.ToValidUTF8(string(w.b), "\uFFFD"))
@@ -355,5 +346,5 @@ func (w *tail) text() string {
 	return stderrMark + s
 }
 
-// stderrMark stands in an error before the end of stderr.
+// stderrMark precedes the end of stderr in an error.
 const stderrMark = ": stderr: "

@@ -9,7 +9,7 @@ import (
 
 const supported = false
 
-func attributes() *syscall.SysProcAttr { return nil }
+func processAttributes() *syscall.SysProcAttr { return nil }
 
 func killGroup(int) error { return errors.ErrUnsupported }
 

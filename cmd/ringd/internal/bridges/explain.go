@@ -16,18 +16,18 @@ import (
 	"github.com/ringd/ringd/rings/kernel/proxy"
 )
 
-// Names of errors that a program gets.
+// Names of errors for programs.
 const (
 	nameType     = "TypeError"
 	nameTimeout  = "TimeoutError"
 	nameTooLarge = "ResultTooLarge"
 )
 
-// errLate says that the time a program gave is over.
+// errLate: the timeout of the program has passed.
 var errLate = errors.New("the timeout of the program is over")
 
-// hop says in a denial that it is of a redirect.
-func hop(n int, err error) error {
+// redirectError marks a denial as one of a redirect.
+func redirectError(n int, err error) error {
 	var no *profiles.Denial
 	if n == 0 || !errors.As(err, &no) || no.Decision.Code == profiles.CodeEgressNoAddress {
 		return err
@@ -38,9 +38,9 @@ func hop(n int, err error) error {
 	return &profiles.Denial{Capability: no.Capability, Decision: d}
 }
 
-// explain gives an error the words that a program may read: of a server what it
-// could see itself, of this host and of addresses nothing.
-func explain(ctx context.Context, err error) error {
+// programError returns an error that a program may read. About a server it has what the program could see itself,
+// and about this host and addresses nothing.
+func programError(ctx context.Context, err error) error {
 	var no *profiles.Denial
 	var told *binding.Failure
 	awaitDeadline(ctx, err)
@@ -49,7 +49,7 @@ func explain(ctx context.Context, err error) error {
 		return &binding.Failure{Name: nameTimeout, Text: "the operation timed out", Err: err}
 	case ctx.Err() != nil:
 		return fmt.Errorf("fetch: %w", err)
-	case errors.As(err, &no) && no.Decision.Code == profiles.CodeEgressNoAddress: // a failure, and nobody's refusal
+	case errors.As(err, &no) && no.Decision.Code == profiles.CodeEgressNoAddress: // a failure, and no denial
 		return &binding.Failure{Name: nameType, Text: no.Decision.Reason, Err: errors.New(string(no.Decision.Code))}
 	case errors.As(err, &no):
 		return no
@@ -59,8 +59,8 @@ func explain(ctx context.Context, err error) error {
 	return &binding.Failure{Name: nameType, Text: words(err), Err: err}
 }
 
-// awaitDeadline waits for the moment at which ctx says itself that its time is over:
-// a dial that is given its deadline may tell of it before.
+// awaitDeadline waits until ctx itself reports its deadline: a dial with the deadline may fail slightly
+// earlier.
 func awaitDeadline(ctx context.Context, err error) {
 	var timeout net.Error
 	if !errors.As(err, &timeout) || !timeout.Timeout() {
@@ -70,7 +70,7 @@ func awaitDeadline(ctx context.Context, err error) {
 	if !ok {
 		return
 	}
-	passed, cancel := context.WithDeadline(context.WithoutCancel(ctx), at) // over at once, where at is
+	passed, cancel := context.WithDeadline(context.WithoutCancel(ctx), at) // done at once if it has passed
 	defer cancel()
 	if passed.Err() != nil {
 		<-ctx.Done()

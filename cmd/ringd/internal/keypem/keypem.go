@@ -1,6 +1,6 @@
-// Package keypem reads and makes Ed25519 keys as PEM: a private key as PKCS #8, a public
-// key as PKIX. It takes one block with nothing behind it but space, and no other kind of
-// key. Errors quote nothing of a text. The host key and the keys of signers are in it.
+// Package keypem owns the PEM form of Ed25519 keys: a private key as PKCS #8, a public key as PKIX. It
+// refuses more than one block and any other kind of key. Errors quote nothing of a text. The host key and the
+// keys of signers use it.
 package keypem
 
 import (
@@ -20,7 +20,7 @@ const (
 
 var errKind = errors.New("not Ed25519")
 
-// Private reads a private key.
+// Private parses a private key.
 func Private(text []byte) (ed25519.PrivateKey, error) {
 	der, err := block(text, privateType)
 	if err != nil {
@@ -37,7 +37,7 @@ func Private(text []byte) (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
-// Public reads a public key.
+// Public parses a public key.
 func Public(text []byte) (ed25519.PublicKey, error) {
 	der, err := block(text, publicType)
 	if err != nil {
@@ -62,13 +62,13 @@ func block(text []byte, kind string) ([]byte, error) {
 	return b.Bytes, nil
 }
 
-// Made is a new key and its two halves as PEM.
+// Made is a new key with both of its parts as PEM.
 type Made struct {
 	Key             ed25519.PrivateKey
 	Private, Public []byte
 }
 
-// Make makes a key from random.
+// Make creates a key from random.
 func Make(random io.Reader) (Made, error) {
 	seed := make([]byte, ed25519.SeedSize)
 	if _, err := io.ReadFull(random, seed); err != nil {

@@ -9,17 +9,17 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/bridges"
 )
 
-// CommandConfig describes one command.
+// CommandConfig configures one command.
 type CommandConfig struct {
 	Argv   []string // Argv[0] is an absolute path
-	Path   string   // the command's PATH; "" is bridges.DefaultPath
+	Path   string   // the command's PATH; empty means bridges.DefaultPath
 	Within time.Duration
 	Now    func() time.Time // required
 }
 
-// Command runs a command of the host for every notification: it gets the body
-// of a webhook on stdin, without arguments, and RINGD_RUN, RINGD_CALL and
-// RINGD_BRIDGE. What it prints is dropped. It is safe for concurrent use.
+// Command runs a command of the host for every notification. The command gets the body of a webhook on stdin,
+// without arguments, and RINGD_RUN, RINGD_CALL and RINGD_BRIDGE. Its output is dropped. It is safe for
+// concurrent use.
 type Command struct {
 	cfg CommandConfig
 	run *bridges.Command
@@ -40,8 +40,8 @@ func NewCommand(cfg CommandConfig) (*Command, error) {
 	return &Command{cfg, run}, nil
 }
 
-// Tell runs the command once; any exit status but 0 is an error. Its processes
-// are killed when ctx or the time of one attempt ends.
+// Tell runs the command once. An exit status other than 0 is an error. Its processes are killed when ctx or
+// the time of one attempt ends.
 func (c *Command) Tell(ctx context.Context, w Waiting) error {
 	payload, err := encode(w, c.cfg.Now(), false)
 	if err != nil {

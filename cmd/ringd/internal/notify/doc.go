@@ -1,9 +1,8 @@
-// Package notify tells people that a call waits for an approver: by a signed
-// webhook, or by a command of the host.
+// Package notify owns the notifications to people that a call waits for an approver: by a signed webhook, or
+// by a command of the host.
 //
-// It sends where the call stands and who may decide, never its arguments unless
-// the operator asked for them, and no secret at all. It follows no redirect and
-// reads no proxy from the environment. The daemon's outbox calls it, and calls
-// it again after an error: a receiver may hear of one call more than once,
-// under the same id.
+// A notification says which call waits and who may decide. It has the arguments only if the operator
+// configured that, and never a secret. It follows no redirect and uses no proxy of the environment. The
+// daemon's outbox calls it, and calls it again after an error. So a receiver may get one call more than once,
+// with the same id.
 package notify

@@ -14,23 +14,23 @@ type Waiting struct {
 	Run, Call string
 	Bridge    string
 	Agent     string
-	Actor     string // who started the run
+	Actor     string // owner of the run
 	Digest    string // of the arguments; an approval is bound to it
 	From      []string
 	Count     int64
 	Expires   time.Time
-	Args      json.RawMessage // sent only where the operator asked for it
+	Args      json.RawMessage // sent only if the operator configured it
 }
 
-// ID is the same for every telling of the same call.
+// ID is the same for every notification about the same call.
 func (w Waiting) ID() string { return w.Run + "." + w.Call }
 
-// Teller tells one place. A nil error says that it was heard.
+// Teller notifies one receiver. A nil error means that it was received.
 type Teller interface {
 	Tell(ctx context.Context, w Waiting) error
 }
 
-// typeWaiting names the event in the body.
+// typeWaiting is the event type in the body.
 const typeWaiting = "approval.waiting"
 
 type body struct {
@@ -52,7 +52,7 @@ type data struct {
 	Args    json.RawMessage `json:"args,omitempty"`
 }
 
-// encode is the body of w, with its arguments when args is set.
+// encode returns the body for w. It has the arguments if args is set.
 func encode(w Waiting, at time.Time, args bool) ([]byte, error) {
 	d := data{
 		Run: w.Run, Call: w.Call, Bridge: w.Bridge, Agent: w.Agent, Actor: w.Actor, Digest: w.Digest,
@@ -72,25 +72,24 @@ func encode(w Waiting, at time.Time, args bool) ([]byte, error) {
 	return b, nil
 }
 
-// maxHeard bounds what All remembers of calls that some places heard of.
+// maxHeard limits the calls that All remembers because some receivers were notified.
 const maxHeard = 1024
 
-// All tells every one of several places. One that has heard of a call is not
-// told again while the others are retried, as long as this process lives. It is
-// safe for concurrent use.
+// All notifies several receivers. A receiver that was notified of a call is not notified again while others
+// are retried, until this process ends. It is safe for concurrent use.
 type All struct {
 	tellers []Teller
 
 	mu    sync.Mutex
-	heard map[string][]bool // by id: which tellers succeeded, for calls not yet heard by all
+	heard map[string][]bool // by id: receivers that were notified, for calls with a failed receiver
 }
 
-// NewAll joins tellers.
+// NewAll returns a Teller for several receivers.
 func NewAll(tellers ...Teller) *All {
 	return &All{tellers: tellers, heard: map[string][]bool{}}
 }
 
-// Tell tells whoever has not heard. It is nil when all have.
+// Tell notifies the receivers that were not notified yet. It returns nil when all were.
 func (a *All) Tell(ctx context.Context, w Waiting) error {
 	known := a.known(w.ID())
 	var errs []error
@@ -124,7 +123,7 @@ func (a *All) keep(id string, known []bool, open bool) {
 		return
 	}
 	if len(a.heard) >= maxHeard {
-		clear(a.heard) // they may be told twice; that is allowed, growing is not
+		clear(a.heard) // a repeated notification is allowed, unlimited memory is not
 	}
 	a.heard[id] = known
 }

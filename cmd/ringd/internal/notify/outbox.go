@@ -1,9 +1,6 @@
-// This file tells people that a call waits for them, from what the store
-// knows: a call is marked once it was heard of, so it is told at least once, also
-// across restarts, and again after a failure, later and later.
-//
-// It never holds up a run, and refuses nothing: a place that does not listen only
-// makes it try again. The daemon runs it.
+// The outbox notifies people of waiting calls, from the rows of the store. A call is marked after it was
+// received, so it is sent at least once, also across restarts. A failed attempt is repeated after growing
+// delays. It never blocks a run.
 
 package notify
 
@@ -18,25 +15,25 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 )
 
-// Store knows which calls nobody was told of.
+// Store has the calls without a notification.
 type Store interface {
 	Unnotified(ctx context.Context, n int) ([]store.Call, error)
 	Notified(ctx context.Context, run, call string) error
 	Run(ctx context.Context, id string) (store.Run, error)
 }
 
-// notificationSender tells one place. A nil error says that it was heard.
+// notificationSender notifies one receiver. A nil error means that it was received.
 type notificationSender interface {
 	Tell(ctx context.Context, w Waiting) error
 }
 
-// clock is time.
+// clock is the time source.
 type clock interface {
 	Now() time.Time
 	After(d time.Duration) <-chan time.Time
 }
 
-// Config is what an outbox needs; all but Metrics is required.
+// Config configures an Outbox. All fields but Metrics are required.
 type Config struct {
 	Store   Store
 	Teller  notificationSender
@@ -46,21 +43,21 @@ type Config struct {
 	Metrics *metrics.Metrics
 }
 
-// How it tries.
+// Intervals and limits of attempts.
 const (
-	every    = time.Second     // between two looks
-	first    = 2 * time.Second // before the second attempt
-	longest  = 5 * time.Minute // between two attempts
-	atOnce   = 4               // places that are being told
-	mostSeen = 1000            // calls of one look
+	lookEvery     = time.Second     // between two looks at the store
+	firstDelay    = 2 * time.Second // before the second attempt
+	maxDelay      = 5 * time.Minute // maximum between two attempts
+	maxConcurrent = 4               // concurrent attempts
+	maxCalls      = 1000            // calls of one look
 )
 
-// Outbox tells people. Its owner calls Run once.
+// Outbox sends notifications. Its owner calls Run once.
 type Outbox struct {
 	cfg Config
 
 	mu    sync.Mutex
-	tried map[string]attempt // calls that were not heard of
+	tried map[string]attempt // calls with a failed attempt
 }
 
 type attempt struct {
@@ -76,21 +73,21 @@ func New(cfg Config) (*Outbox, error) {
 	return &Outbox{cfg: cfg, tried: map[string]attempt{}}, nil
 }
 
-// Run tells until ctx ends, and returns when nobody is being told any more.
+// Run sends until ctx ends, and returns when no attempt is in progress.
 func (o *Outbox) Run(ctx context.Context) {
 	for {
 		o.Look(ctx)
 		select {
 		case <-ctx.Done():
 			return
-		case <-o.cfg.Clock.After(every):
+		case <-o.cfg.Clock.After(lookEvery):
 		}
 	}
 }
 
-// Look tells of every call that is due, once, and returns when that is done.
+// Look makes one attempt for every call that is due, and returns when all are done.
 func (o *Outbox) Look(ctx context.Context) {
-	calls, err := o.cfg.Store.Unnotified(ctx, mostSeen)
+	calls, err := o.cfg.Store.Unnotified(ctx, maxCalls)
 	if err != nil {
 		if ctx.Err() == nil {
 			o.cfg.Logger.Error("list calls to notify approvers of", "error", err)
@@ -98,7 +95,7 @@ func (o *Outbox) Look(ctx context.Context) {
 		return
 	}
 	due := o.due(calls)
-	places := make(chan struct{}, atOnce)
+	places := make(chan struct{}, maxConcurrent)
 	var wg sync.WaitGroup
 	for _, c := range due {
 		select {
@@ -117,8 +114,7 @@ func (o *Outbox) Look(ctx context.Context) {
 	wg.Wait()
 }
 
-// due returns the calls whose next attempt has come, and forgets the attempts of
-// calls that do not wait any more.
+// due returns the calls whose next attempt is due, and forgets the attempts of calls that no longer wait.
 func (o *Outbox) due(calls []store.Call) []store.Call {
 	now := o.cfg.Clock.Now()
 	o.mu.Lock()
@@ -157,7 +153,7 @@ func (o *Outbox) tell(ctx context.Context, c store.Call) {
 	id := c.Run + "/" + c.ID
 	o.mu.Lock()
 	a := o.tried[id]
-	a.again = o.cfg.Clock.Now().Add(min(first<<min(a.n, 10), longest))
+	a.again = o.cfg.Clock.Now().Add(min(firstDelay<<min(a.n, 10), maxDelay))
 	a.n++
 	o.tried[id] = a
 	o.mu.Unlock()

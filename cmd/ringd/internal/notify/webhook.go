@@ -17,30 +17,28 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// DefaultWithin bounds one attempt when nobody says.
+// DefaultWithin is the default time limit of one attempt.
 const DefaultWithin = 10 * time.Second
 
-// maxReply is how much of an answer is read before its connection is closed.
+// maxReply is how much of a response is read before its connection is closed.
 const maxReply = 16 << 10
 
-// leastSecret is the least length in bytes that Standard Webhooks asks of a
-// secret.
-const leastSecret = 24
+// minSecret is the minimum length of a secret in Standard Webhooks, in bytes.
+const minSecret = 24
 
-// WebhookConfig describes one receiver.
+// WebhookConfig configures one receiver.
 type WebhookConfig struct {
 	URL    string // required
 	Secret string // required: "whsec_" and base64
-	Args   bool   // send the arguments as well
+	Args   bool   // also send the arguments
 	Within time.Duration
 	Now    func() time.Time // required
-	// TLS is for tests; nil trusts the host's authorities.
+	// TLS is for tests. Nil trusts the host's authorities.
 	TLS *tls.Config
 }
 
-// Webhook posts to one receiver in the format of standardwebhooks.com: headers
-// webhook-id, webhook-timestamp and webhook-signature. It is safe for
-// concurrent use and keeps no connection.
+// Webhook posts to one receiver in the format of standardwebhooks.com, with the headers webhook-id,
+// webhook-timestamp and webhook-signature. It is safe for concurrent use and keeps no connection.
 type Webhook struct {
 	cfg    WebhookConfig
 	host   string
@@ -48,8 +46,8 @@ type Webhook struct {
 	http   *http.Client
 }
 
-// NewWebhook checks cfg. Its errors do not hold the secret, nor the path of the
-// URL, which may be one.
+// NewWebhook checks cfg. Its errors contain neither the secret nor the path of the URL, which may be a
+// secret.
 func NewWebhook(cfg WebhookConfig) (*Webhook, error) {
 	u, err := url.Parse(cfg.URL)
 	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
@@ -59,9 +57,9 @@ func NewWebhook(cfg WebhookConfig) (*Webhook, error) {
 		return nil, errors.New("webhook: Now is missing")
 	}
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(cfg.Secret, "whsec_"))
-	if err != nil || len(key) < leastSecret {
+	if err != nil || len(key) < minSecret {
 		return nil, fmt.Errorf("webhook %s: its secret is not whsec_ and base64 of at least %d bytes", u.Host,
-			leastSecret)
+			minSecret)
 	}
 	signer, err := standardwebhooks.NewWebhookRaw(key)
 	if err != nil {
@@ -75,15 +73,15 @@ func NewWebhook(cfg WebhookConfig) (*Webhook, error) {
 		roots = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	return &Webhook{cfg: cfg, host: u.Host, signer: signer, http: &http.Client{
-		// No proxy of the environment, no redirect: the signed body goes to the
-		// host that the operator named, or nowhere.
+		// No proxy of the environment and no redirect: the signed body must reach only the host that the
+		// operator named.
 		Transport: &http.Transport{TLSClientConfig: roots, DisableKeepAlives: true,
 			MaxResponseHeaderBytes: maxReply},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
 
-// Tell posts w once. Any status but 2xx is an error.
+// Tell posts w once. A status other than 2xx is an error.
 func (h *Webhook) Tell(ctx context.Context, w Waiting) error {
 	ctx, stop := context.WithTimeout(ctx, h.cfg.Within)
 	defer stop()
@@ -114,7 +112,7 @@ func (h *Webhook) post(ctx context.Context, w Waiting) error {
 	req.Header.Set(standardwebhooks.HeaderWebhookSignature, signature)
 	resp, err := h.http.Do(req)
 	if err != nil {
-		var u *url.Error // its text holds the URL
+		var u *url.Error // its text contains the URL
 		if errors.As(err, &u) {
 			err = u.Err
 		}
@@ -124,7 +122,7 @@ func (h *Webhook) post(ctx context.Context, w Waiting) error {
 	if resp.StatusCode/100 != 2 {
 		return fmt.Errorf("status %d", resp.StatusCode)
 	}
-	// The status has said it; what comes after is only read for the peer's sake.
+	// The status is the result. The rest is read only to be polite to the peer.
 	_, _ = io.CopyN(io.Discard, resp.Body, maxReply)
 	return nil
 }

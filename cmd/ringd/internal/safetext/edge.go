@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// The styles that a terminal may get.
+// Styles that a terminal may get.
 const (
 	Red    = "\x1b[31m"
 	Yellow = "\x1b[33m"
@@ -16,7 +16,7 @@ const (
 	Plain  = "\x1b[0m"
 )
 
-// style is the style that b begins with, or "".
+// style returns the style at the start of b, or "".
 func style(b []byte) string {
 	for _, s := range [...]string{Red, Yellow, Green, Dim, Plain} {
 		if bytes.HasPrefix(b, []byte(s)) {
@@ -26,18 +26,18 @@ func style(b []byte) string {
 	return ""
 }
 
-// Edge is a stream of this process: it sends [Text] of what is written to it, and the
-// styles where the stream takes colour. Several goroutines may write to it.
+// Edge is an output stream of this process. It writes [Text] of its input, and the styles if the stream has
+// colour. It is safe for concurrent use.
 type Edge struct {
 	w                io.Writer
 	terminal, colour bool
 
 	mu   sync.Mutex
-	held []byte // the begin of a rune, of which the next Write has the rest
+	held []byte // the start of a rune whose rest comes in the next Write
 }
 
-// NewEdge returns the edge before w. With colour it lets the styles through, and no other
-// sequence. The caller closes it.
+// NewEdge returns an edge before w. With colour it passes the styles and no other sequence. The caller closes
+// it.
 func NewEdge(w io.Writer, terminal, colour bool) *Edge {
 	return &Edge{w: w, terminal: terminal, colour: colour}
 }
@@ -45,10 +45,10 @@ func NewEdge(w io.Writer, terminal, colour bool) *Edge {
 // Terminal reports whether the stream is a terminal.
 func (e *Edge) Terminal() bool { return e.terminal }
 
-// Colour reports whether the stream takes the styles.
+// Colour reports whether the stream has the styles.
 func (e *Edge) Colour() bool { return e.colour }
 
-// Write sends b. A rune that b does not end is sent with the rest of it.
+// Write writes b. An incomplete rune at its end is written with the next call.
 func (e *Edge) Write(b []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -56,7 +56,7 @@ func (e *Edge) Write(b []byte) (int, error) {
 	if len(e.held) > 0 {
 		text = append(e.held, b...)
 	}
-	whole := len(text) - begun(text)
+	whole := len(text) - incompleteBytes(text)
 	e.held = bytes.Clone(text[whole:])
 	if err := e.sendLocked(text[:whole]); err != nil {
 		return 0, err
@@ -64,7 +64,7 @@ func (e *Edge) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Close sends what no Write has ended. The stream stays open.
+// Close writes an incomplete rune. The stream stays open.
 func (e *Edge) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -78,7 +78,7 @@ func (e *Edge) sendLocked(text []byte) error {
 		return nil
 	}
 	if e.colour {
-		text = styled(text)
+		text = textWithStyles(text)
 	} else {
 		text = Text(text)
 	}
@@ -86,9 +86,9 @@ func (e *Edge) sendLocked(text []byte) error {
 	return err
 }
 
-// styled is Text but for the styles.
-func styled(text []byte) []byte {
-	if clean(text) {
+// textWithStyles is Text that keeps the styles.
+func textWithStyles(text []byte) []byte {
+	if isClean(text) {
 		return text
 	}
 	var out []byte
@@ -108,8 +108,8 @@ func styled(text []byte) []byte {
 	}
 }
 
-// begun is how many bytes at the end of b begin a rune and do not end it.
-func begun(b []byte) int {
+// incompleteBytes returns the number of bytes of an incomplete rune at the end of b.
+func incompleteBytes(b []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
 		if c := b[len(b)-n]; utf8.RuneStart(c) {
 			if c >= utf8.RuneSelf && !utf8.FullRune(b[len(b)-n:]) {
@@ -121,8 +121,8 @@ func begun(b []byte) int {
 	return 0
 }
 
-// Bytes is where bytes go that are not for a reader but for a program, as they are: a
-// pipe or a file behind an Edge. A terminal gets no such bytes: of one, it is the Edge.
+// Bytes returns the writer for unchanged bytes, which are for a program: the pipe or file behind an Edge. A
+// terminal never gets such bytes: for a terminal it returns the Edge.
 func Bytes(w io.Writer) io.Writer {
 	if e, ok := w.(*Edge); ok && !e.terminal {
 		return e.w

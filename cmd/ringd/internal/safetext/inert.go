@@ -1,10 +1,9 @@
-// Package safetext makes text harmless to the terminal that shows it: what would move the
-// cursor, change the terminal, turn text around or hide is sent as an escape in letters.
+// Package safetext owns the escaping of text for terminals: characters that move the cursor, change the
+// terminal, change the text direction or are invisible become visible escapes.
 //
-// [Edge] is the only way to the streams of ringd and to the answers of its API, so a
-// caller that forgets to clean a text cannot send a terminal anything. An Edge cannot
-// tell a newline of ours from one of others: the renderers keep records apart. render,
-// the API and main use it.
+// [Edge] is the only way to the streams of ringd and to the answers of its API, so a caller that forgets to
+// escape a text cannot send such characters. An Edge cannot tell our newlines from foreign ones; package cli
+// keeps records apart. Packages cli, api and main use it.
 package safetext
 
 import (
@@ -15,9 +14,8 @@ import (
 	"unicode/utf8"
 )
 
-// Hostile reports whether r moves the cursor, changes the terminal, turns text around, or
-// is not seen. Newline and tab do not, nor does what joins letters and signs of some
-// scripts.
+// Hostile reports whether r moves the cursor, changes the terminal, changes the text direction, or is
+// invisible. Newline, tab, and the joiners of some scripts are not hostile.
 func Hostile(r rune) bool {
 	const lineSeparator, paragraphSeparator, nonJoiner, joiner = 0x2028, 0x2029, 0x200c, 0x200d
 	switch {
@@ -31,10 +29,10 @@ func Hostile(r rune) bool {
 	}
 }
 
-// Text is b with every hostile rune as an escape of JSON, and every byte that is not UTF-8
-// as U+FFFD. Of JSON it is the same value. It returns b itself where nothing is to change.
+// Text returns b with every hostile rune as a JSON escape, and every invalid byte as U+FFFD. JSON keeps its
+// value. It returns b itself if there is nothing to change.
 func Text(b []byte) []byte {
-	if clean(b) {
+	if isClean(b) {
 		return b
 	}
 	var out strings.Builder
@@ -48,8 +46,8 @@ func Text(b []byte) []byte {
 	return []byte(out.String())
 }
 
-// clean reports whether b is UTF-8 without a hostile rune.
-func clean(b []byte) bool {
+// isClean reports whether b is valid UTF-8 without a hostile rune.
+func isClean(b []byte) bool {
 	for len(b) > 0 {
 		r, n := utf8.DecodeRune(b)
 		if r == utf8.RuneError && n == 1 || Hostile(r) {
@@ -60,7 +58,7 @@ func clean(b []byte) bool {
 	return true
 }
 
-// Escape writes a rune as JSON escapes it.
+// Escape writes a rune as a JSON escape.
 func Escape(b *strings.Builder, r rune) {
 	if r > 0xffff {
 		hi, lo := utf16.EncodeRune(r)

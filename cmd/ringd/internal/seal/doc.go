@@ -1,10 +1,9 @@
-// Package seal owns the keys under which the records of paused runs and of
-// sessions are kept, and the form of a sealed record.
+// Package seal owns the keys that encrypt the records of paused runs and of sessions, and the format of a
+// sealed record. It also makes the MACs of rows in the store.
 //
-// A record is bound to what it is: whose run, which of its pauses, under which
-// policy and by which engine. Opening says what it must be; one that is anything
-// else, or that was changed, cut, or put in the place of another, is refused by a
-// typed error, and nothing of it is given out.
+// A record is bound to its run, its pause, its policy and its engine. The caller of Open passes the expected
+// values. A record with other values, or one that was changed, cut or replaced, is refused with a typed
+// error, and none of its content is returned.
 //
-// The daemon and the command line are its callers.
+// The daemon and the command line call it.
 package seal

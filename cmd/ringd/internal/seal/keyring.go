@@ -13,22 +13,21 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// Key is one key. Its zero value seals nothing; its text is its id, never the
-// key.
+// Key is one key. Its zero value seals nothing. Its text form is its id, never the key.
 type Key struct {
 	id string
-	// A function, so that no way of printing what holds a key follows it.
+	// A function, so that printing a value with a key in any way does not reach it.
 	aead func() cipher.AEAD
 	mac  func() hash.Hash
 }
 
-// ID is the same for the same key on every host, and tells nothing of it.
+// ID returns an id that is the same for the same key on every host, and reveals nothing about the key.
 func (k Key) ID() string { return k.id }
 
 // Format writes the id, whatever the verb.
 func (k Key) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "key "+k.id) }
 
-// newKey makes a key of its 32 bytes.
+// newKey returns the key of 32 bytes.
 func newKey(secret []byte) (Key, error) {
 	if len(secret) != chacha20poly1305.KeySize {
 		return Key{}, fmt.Errorf("a key of %d bytes: it must have %d", len(secret), chacha20poly1305.KeySize)
@@ -55,23 +54,22 @@ func newKey(secret []byte) (Key, error) {
 		mac: func() hash.Hash { return hmac.New(sha256.New, marks) }}, nil
 }
 
-// Config is what a ring is made of.
+// Config configures a Keyring.
 type Config struct {
-	// Keys: the first one seals, all of them open. To change the key, put the new
-	// one in front and leave the old one until nothing sealed by it is left.
+	// Keys: the first one seals, and all of them open. To change the key, put the new one first, and keep the
+	// old one until no record sealed with it is left.
 	Keys   []Key
-	Random io.Reader // for nonces; safe for concurrent use
+	Random io.Reader // for nonces; must be safe for concurrent use
 }
 
-// Keyring seals and opens records. It never changes.
+// Keyring seals and opens records. It is immutable.
 type Keyring struct {
 	first  Key
 	keys   map[string]Key
 	random io.Reader
 }
 
-// New returns a ring. It refuses one without a key or randomness, and a key that
-// is there twice.
+// New returns a ring. It refuses one without a key or Random, and a repeated key.
 func New(cfg Config) (*Keyring, error) {
 	if len(cfg.Keys) == 0 || cfg.Random == nil {
 		return nil, errors.New("make keyring: no key or no randomness given")
@@ -89,10 +87,10 @@ func New(cfg Config) (*Keyring, error) {
 	return r, nil
 }
 
-// KeyID is that of the key which seals.
+// KeyID returns the id of the sealing key.
 func (r *Keyring) KeyID() string { return r.first.id }
 
-// Has reports whether the ring opens what the key with this id has sealed.
+// Has reports whether the ring has the key with this id.
 func (r *Keyring) Has(id string) bool {
 	_, ok := r.keys[id]
 	return ok

@@ -17,14 +17,14 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/atomicfile"
 )
 
-// maxFile bounds a key file: a key as text with some space around it.
+// maxFile limits the size of a key file: a key as text, with some space around it.
 const maxFile = 1 << 10
 
-// remedy says how to make a key.
-const remedy = "write 32 random bytes, or them as base64 or hex: head -c 32 /dev/urandom | base64"
+// keyRemedy is how to create a key.
+const keyRemedy = "write 32 random bytes, or them as base64 or hex: head -c 32 /dev/urandom | base64"
 
-// Parse reads a key: 32 bytes, or them as base64 or hex text with space around
-// it. It refuses 32 letters: that is a password, not a key.
+// Parse parses a key: 32 bytes, or their base64 or hex form with space around it. It refuses 32 letters,
+// which are a password and not a key.
 func Parse(data []byte) (Key, error) {
 	if len(data) == chacha20poly1305.KeySize && !printable(data) {
 		return newKey(data)
@@ -41,12 +41,11 @@ func printable(data []byte) bool {
 	return true
 }
 
-// Value reads a key from text, as the environment has it: 32 bytes as base64 or
-// hex.
+// Value parses a key from an environment variable: 32 bytes as base64 or hex.
 func Value(text string) (Key, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
-		return Key{}, errors.New("the key is empty: " + remedy)
+		return Key{}, errors.New("the key is empty: " + keyRemedy)
 	}
 	if len(text) == 2*chacha20poly1305.KeySize {
 		if b, err := hex.DecodeString(text); err == nil {
@@ -58,15 +57,15 @@ func Value(text string) (Key, error) {
 		if b, err := form.Strict().DecodeString(text); err == nil {
 			k, err := newKey(b)
 			if err != nil {
-				return Key{}, fmt.Errorf("%w: %s", err, remedy)
+				return Key{}, fmt.Errorf("%w: %s", err, keyRemedy)
 			}
 			return k, nil
 		}
 	}
-	return Key{}, errors.New("the key is not base64 or hex: " + remedy)
+	return Key{}, errors.New("the key is not base64 or hex: " + keyRemedy)
 }
 
-// File reads the key in a file that only its owner can read.
+// File reads a key from a file that only its owner can read.
 func File(path string) (Key, error) {
 	k, err := readFile(path)
 	if err != nil {
@@ -76,7 +75,7 @@ func File(path string) (Key, error) {
 }
 
 func readFile(path string) (Key, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for somebody
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // do not block on a pipe
 	if err != nil {
 		return Key{}, err
 	}
@@ -97,13 +96,12 @@ func readFile(path string) (Key, error) {
 		return Key{}, err
 	}
 	if len(data) > maxFile {
-		return Key{}, errors.New("it is too large for a key: " + remedy)
+		return Key{}, errors.New("it is too large for a key: " + keyRemedy)
 	}
 	return Parse(data)
 }
 
-// Credential reads a key that systemd passes: the file called name in dir, which
-// is $CREDENTIALS_DIRECTORY.
+// Credential reads a key from systemd: the file with this name in dir, which is $CREDENTIALS_DIRECTORY.
 func Credential(dir, name string) (Key, error) {
 	if dir == "" {
 		return Key{}, fmt.Errorf("read key credential %s: there is no folder of credentials: start ringd with "+
@@ -115,8 +113,8 @@ func Credential(dir, name string) (Key, error) {
 	return File(filepath.Join(dir, name))
 }
 
-// FileOrNew reads the key in path, and makes one from random when there is none.
-// Of several that do so at once, all get the same key.
+// FileOrNew reads the key in path, and creates one from random if there is none. Concurrent callers all get
+// the same key.
 func FileOrNew(path string, random io.Reader) (Key, error) {
 	k, err := readFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -130,7 +128,7 @@ func FileOrNew(path string, random io.Reader) (Key, error) {
 	return k, nil
 }
 
-// makeFile puts a new key at path, whole and on disk, or fs.ErrExist.
+// makeFile writes a new key to path, complete and synced. It returns fs.ErrExist if there is one.
 func makeFile(path string, random io.Reader) (err error) {
 	var secret [chacha20poly1305.KeySize]byte
 	if _, err := io.ReadFull(random, secret[:]); err != nil {
@@ -148,7 +146,7 @@ func makeFile(path string, random io.Reader) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.Remove(temp)) }()
-	// A link fails when the name is taken, where a rename would replace a key.
+	// Link fails if the name exists. Rename would replace a key.
 	if err := os.Link(temp, path); err != nil {
 		return err
 	}

@@ -12,21 +12,20 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// The form of a record. The first four, in this order and size, stand in every
-// version:
+// Format of a record. The first four fields have this order and size in every version:
 //
 //	magic    8 bytes
 //	version  2 bytes, big endian
 //	length   4 bytes: of the header
-//	sum      8 bytes: the first of SHA-256 over what is before it and the header
+//	sum      8 bytes: the start of SHA-256 over the fields before it and the header
 //	header   key id, kind, run, seq, agent, actor, revision, engine; a text has
 //	         its length in 2 bytes before it, seq has 8 bytes
 //	nonce    24 bytes
 //	body     XChaCha20-Poly1305 of the plain text; all up to the nonce is
 //	         authenticated with it
 //
-// The sum tells damage from a key or version that is not known; the body's tag
-// tells whether anybody else wrote the record.
+// The sum tells damage from an unknown key or version. The tag of the body shows whether another party wrote
+// the record.
 const (
 	magic    = "\x89ringd\r\n"
 	version  = 1
@@ -38,36 +37,36 @@ const (
 	maxField  = 2 << 10
 )
 
-// maxSealed is how large a sealed record may be.
+// maxSealed limits the size of a sealed record.
 const maxSealed = 96 << 20
 
-// Kind is what a record is for.
+// Kind is the kind of a record.
 type Kind string
 
-// The kinds of records.
+// Kinds of records.
 const (
 	Pause   Kind = "pause"
 	Session Kind = "session"
 )
 
-// Binding is what a record is bound to. All of it is compared: a field that does
-// not apply is empty on both sides.
+// Binding holds the values that a record is bound to. All are compared. A field without a meaning is empty on
+// both sides.
 type Binding struct {
 	Kind     Kind
-	Run      string // of a session: its name
+	Run      string // for a session: its name
 	Seq      int64
 	Agent    string
 	Actor    string
 	Revision string
-	Engine   string // digest of the engine that made it
+	Engine   string // digest of its engine
 }
 
-// IntegrityError: a record is not what it must be. Nothing of it was used.
+// IntegrityError: a record is not the expected one. None of its content was used.
 type IntegrityError struct {
-	// Field is what does not hold: "size", "magic", "header" (damaged), a field of
-	// the Binding in lower case, or "body" (not what was sealed).
+	// Field is the wrong part: "size", "magic", "header" (damaged), a field of the Binding in lower case, or
+	// "body" (not the sealed content).
 	Field      string
-	Have, Want string // what the record says and what it must say; "" when that is nothing to tell
+	Have, Want string // value in the record and expected value; empty if they may not be shown
 }
 
 func (e *IntegrityError) Error() string {
@@ -77,14 +76,14 @@ func (e *IntegrityError) Error() string {
 	return fmt.Sprintf("sealed record: its %s is %q, not %q", e.Field, e.Have, e.Want)
 }
 
-// KeyError: no key of the ring has the id a record names.
+// KeyError: the ring has no key with the id in a record.
 type KeyError struct{ ID string }
 
 func (e *KeyError) Error() string {
 	return fmt.Sprintf("sealed record: key %q is not configured: add it as a previous key", e.ID)
 }
 
-// VersionError: the record has a form this ringd does not know.
+// VersionError: the record has an unknown format.
 type VersionError struct{ Version int }
 
 func (e *VersionError) Error() string {
@@ -92,8 +91,8 @@ func (e *VersionError) Error() string {
 		e.Version, version)
 }
 
-// Seal returns plain as a record bound to b, under the ring's first key. It is
-// safe for concurrent use when the ring's Random is.
+// Seal encrypts plain as a record bound to b, under the ring's first key. It is safe for concurrent use if
+// the ring's Random is.
 func (r *Keyring) Seal(b Binding, plain []byte) ([]byte, error) {
 	head, err := header(r.first.id, b)
 	if err != nil {
@@ -113,8 +112,8 @@ func (r *Keyring) Seal(b Binding, plain []byte) ([]byte, error) {
 	return r.first.aead().Seal(out, nonce, plain, head), nil
 }
 
-// Open returns what was sealed, when the record is the one bound to want.
-// *IntegrityError, *KeyError, *VersionError. It is safe for concurrent use.
+// Open returns the plain text of a record that is bound to want. Errors: *IntegrityError, *KeyError,
+// *VersionError. It is safe for concurrent use.
 func (r *Keyring) Open(want Binding, record []byte) ([]byte, error) {
 	rec, err := parse(record)
 	if err != nil {
@@ -134,7 +133,7 @@ func (r *Keyring) Open(want Binding, record []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// compare names the first field that is another in want.
+// compare returns an error that names the first field that differs from want.
 func (b Binding) compare(want Binding) error {
 	for _, f := range []struct{ name, have, want string }{
 		{"kind", string(b.Kind), string(want.Kind)},
@@ -163,7 +162,7 @@ func (b Binding) check() error {
 	}
 }
 
-// header is all of a record before its nonce.
+// header encodes all of a record before its nonce.
 func header(key string, b Binding) ([]byte, error) {
 	if err := b.check(); err != nil {
 		return nil, err
@@ -184,7 +183,7 @@ func header(key string, b Binding) ([]byte, error) {
 		}
 	}
 	binary.BigEndian.PutUint32(out[10:], uint32(len(out)-headerAt))
-	copy(out[sumAt:], sum(out))
+	copy(out[sumAt:], checksum(out))
 	return out, nil
 }
 
@@ -192,16 +191,16 @@ func field(out []byte, text string) []byte {
 	return append(binary.BigEndian.AppendUint16(out, uint16(len(text))), text...)
 }
 
-// sum is over head without the place of the sum.
-func sum(head []byte) []byte {
+// checksum returns the checksum of head without its own field.
+func checksum(head []byte) []byte {
 	h := sha256.New()
 	h.Write(head[:sumAt])
 	h.Write(head[headerAt:])
 	return h.Sum(nil)[:sumSize]
 }
 
-// parsed is a record taken apart; nothing of it is authenticated.
-type parsed struct {
+// parsedRecord is a parsed record. Nothing of it is authenticated.
+type parsedRecord struct {
 	key   string
 	bound Binding
 	head  []byte
@@ -209,38 +208,37 @@ type parsed struct {
 	body  []byte
 }
 
-func parse(record []byte) (parsed, error) {
+func parse(record []byte) (parsedRecord, error) {
 	if len(record) > maxSealed || len(record) < headerAt {
-		return parsed{}, &IntegrityError{Field: "size"}
+		return parsedRecord{}, &IntegrityError{Field: "size"}
 	}
 	if string(record[:len(magic)]) != magic {
-		return parsed{}, &IntegrityError{Field: "magic"}
+		return parsedRecord{}, &IntegrityError{Field: "magic"}
 	}
 	n := int64(binary.BigEndian.Uint32(record[10:]))
 	if n > maxHeader || n > int64(len(record)-headerAt) {
-		return parsed{}, &IntegrityError{Field: "header"}
+		return parsedRecord{}, &IntegrityError{Field: "header"}
 	}
 	head := record[: headerAt+n : headerAt+n]
-	if subtle.ConstantTimeCompare(sum(head), head[sumAt:headerAt]) != 1 {
-		return parsed{}, &IntegrityError{Field: "header"}
+	if subtle.ConstantTimeCompare(checksum(head), head[sumAt:headerAt]) != 1 {
+		return parsedRecord{}, &IntegrityError{Field: "header"}
 	}
 	if v := int(binary.BigEndian.Uint16(record[8:])); v != version {
-		return parsed{}, &VersionError{Version: v}
+		return parsedRecord{}, &VersionError{Version: v}
 	}
 	rest := record[len(head):]
 	if len(rest) < chacha20poly1305.NonceSizeX+chacha20poly1305.Overhead {
-		return parsed{}, &IntegrityError{Field: "size"}
+		return parsedRecord{}, &IntegrityError{Field: "size"}
 	}
-	out := parsed{head: head, nonce: rest[:chacha20poly1305.NonceSizeX], body: rest[chacha20poly1305.NonceSizeX:]}
+	out := parsedRecord{head: head, nonce: rest[:chacha20poly1305.NonceSizeX], body: rest[chacha20poly1305.NonceSizeX:]}
 	if !out.fields(head[headerAt:]) {
-		return parsed{}, &IntegrityError{Field: "header"}
+		return parsedRecord{}, &IntegrityError{Field: "header"}
 	}
 	return out, nil
 }
 
-// fields reads the header's fields; false when they are not as header writes
-// them.
-func (p *parsed) fields(in []byte) bool {
+// fields parses the header's fields. It returns false if header would not have written them.
+func (p *parsedRecord) fields(in []byte) bool {
 	text := func() (string, bool) {
 		if len(in) < 2 {
 			return "", false

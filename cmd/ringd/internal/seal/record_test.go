@@ -326,7 +326,7 @@ func TestUnknownVersion(t *testing.T) {
 		t.Errorf("damaged version: %v", err)
 	}
 	n := binary.BigEndian.Uint32(record[10:])
-	copy(record[sumAt:], sum(record[:headerAt+n]))
+	copy(record[sumAt:], checksum(record[:headerAt+n]))
 	var later *VersionError
 	if _, err := r.Open(bound(0), record); !errors.As(err, &later) || later.Version != 7 {
 		t.Errorf("%v, want a VersionError of 7", err)
@@ -382,7 +382,7 @@ func FuzzHeader(f *testing.F) {
 		record := append([]byte(magic), 0, version)
 		record = binary.BigEndian.AppendUint32(record, uint32(len(fields)))
 		record = append(append(record, make([]byte, sumSize)...), fields...)
-		copy(record[sumAt:], sum(record))
+		copy(record[sumAt:], checksum(record))
 		record = append(record, make([]byte, chacha20poly1305.NonceSizeX+chacha20poly1305.Overhead)...)
 		rec, err := parse(record)
 		if err != nil {

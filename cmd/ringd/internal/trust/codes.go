@@ -1,42 +1,42 @@
 package trust
 
-// Code is why a push is refused. Codes are API: status, audit and commands show them.
+// Code is the reason of a refused push. Codes are API: status, audit log and commands show them.
 type Code string
 
-// The codes, each with what it means.
+// Codes of refusals.
 const (
-	CodeUnsigned    Code = "push_unsigned"    // trust roots are configured, and the folder holds something else
-	CodeUntrusted   Code = "push_untrusted"   // a signed push, and no trust root is configured
-	CodeMixed       Code = "push_mixed"       // something lies beside the signed push
+	CodeUnsigned    Code = "push_unsigned"    // trust roots are configured, and the folder holds no signed push
+	CodeUntrusted   Code = "push_untrusted"   // a signed push, but no trust root is configured
+	CodeMixed       Code = "push_mixed"       // another file is beside the signed push
 	CodeMissing     Code = "push_missing"     // the folder is empty
-	CodeTorn        Code = "push_torn"        // the file changes while it is read, or is half a file
+	CodeTorn        Code = "push_torn"        // the file changes during the read, or is incomplete
 	CodeFile        Code = "push_file"        // not a regular file, or a link out of the folder
 	CodeTooLarge    Code = "push_too_large"   // above the limits of an envelope
-	CodeMalformed   Code = "push_malformed"   // no envelope or statement of this version, byte for byte
+	CodeMalformed   Code = "push_malformed"   // no envelope or statement of this format, byte for byte
 	CodeType        Code = "push_type"        // a signed statement of another kind
-	CodeSignature   Code = "push_signature"   // no signature by a key of the trust roots
-	CodeThreshold   Code = "push_threshold"   // fewer distinct keys of a role than it asks for
-	CodeAudience    Code = "push_audience"    // signed for other hosts, or for none in particular
-	CodeSet         Code = "push_set"         // the set is not the one that the revision names
-	CodeException   Code = "push_exception"   // an exception without the signature of who approves it
-	CodeGuardrail   Code = "push_guardrail"   // a guardrail of the set refuses it
+	CodeSignature   Code = "push_signature"   // no valid signature of a key of the trust roots
+	CodeThreshold   Code = "push_threshold"   // fewer different keys of a role than required
+	CodeAudience    Code = "push_audience"    // signed for other hosts, or for hosts without a name
+	CodeSet         Code = "push_set"         // the set does not have the signed revision
+	CodeException   Code = "push_exception"   // an exception without the signature of its approver
+	CodeGuardrail   Code = "push_guardrail"   // a guardrail of the set denies it
 	CodeExpired     Code = "push_expired"     // its time has passed
 	CodeClock       Code = "push_clock"       // issued in the future, or the host's clock went back
-	CodeReplayed    Code = "push_replayed"    // older than what was accepted
+	CodeReplayed    Code = "push_replayed"    // older than an accepted push
 	CodeEquivocated Code = "push_equivocated" // another push with the same sequence was accepted
-	CodePrevious    Code = "push_previous"    // made on top of another revision than the one accepted last
-	CodeRolledBack  Code = "push_rolled_back" // a revision that was in force before, and does not say so
+	CodePrevious    Code = "push_previous"    // made for another previous revision than the last accepted one
+	CodeRolledBack  Code = "push_rolled_back" // an earlier revision, without being marked as a rollback
 )
 
-// Refusal is a push that is not taken.
+// Refusal is the error of a refused push.
 type Refusal struct {
 	Code   Code
-	Reason string // with what to do about it, where somebody can
-	// Later says that the same push may be taken at another time.
+	Reason string // may include a remedy
+	// Later reports that the same push may be accepted at another time.
 	Later bool
 }
 
-// Error is the code, the reason, and what to do about it.
+// Error returns the code, the reason, and a remedy.
 func (r *Refusal) Error() string {
 	text := string(r.Code) + ": " + r.Reason
 	if todo := r.Code.remedy(); todo != "" {
@@ -45,7 +45,7 @@ func (r *Refusal) Error() string {
 	return text
 }
 
-// remedy is what to do about any refusal of a code; "": its reason says that.
+// remedy returns what to do about a refusal with this code, or "" if the reason says it.
 func (c Code) remedy() string {
 	switch c {
 	case CodeUnsigned:

@@ -16,24 +16,22 @@ import (
 	"github.com/ringd/ringd/profiles/canonjson"
 )
 
-// FileName is the name of the push in a sync folder of signed pushes.
+// FileName is the name of the push in a sync folder.
 const FileName = "push.dsse.json"
 
-// LockdownFile is the other name: an order to close everything, or to open again. It
-// is no part of a push.
+// LockdownFile is the name of an order to start or lift a lockdown. It is no part of a push.
 const LockdownFile = "lockdown.dsse.json"
 
-// PayloadType is that of a push.
+// PayloadType is the DSSE payload type of a push.
 const PayloadType = "application/vnd.ringd.push+json"
 
-// The limits of an envelope.
+// Limits of an envelope.
 const (
 	MaxEnvelope   = 48 << 20 // bytes; a set of 32 MiB fits
 	maxSignatures = 64
 )
 
-// Envelope is a payload and who signed it, as DSSE has it. Payload has not been
-// verified.
+// Envelope is a DSSE envelope: a payload with signatures. Payload has not been verified.
 type Envelope struct {
 	PayloadType string
 	Payload     []byte
@@ -46,9 +44,8 @@ type Signature struct {
 	Sig   string `json:"sig"` // base64
 }
 
-// DecodeEnvelope reads an envelope. It takes what DSSE calls the JSON form, and
-// nothing else: no other field, none twice, padded standard base64. Errors are
-// *Refusal.
+// DecodeEnvelope parses an envelope. It accepts only the JSON form of DSSE: no other or repeated field, and
+// padded standard base64. Errors are *Refusal.
 func DecodeEnvelope(b []byte) (*Envelope, error) {
 	if len(b) > MaxEnvelope {
 		return nil, &Refusal{Code: CodeTooLarge, Reason: fmt.Sprintf(
@@ -90,18 +87,17 @@ func DecodeEnvelope(b []byte) (*Envelope, error) {
 	return out, nil
 }
 
-// malformed says that a text is not what it should be. A text that ends too early
-// was cut.
+// malformed returns a refusal of an invalid text. A text that ends too early is torn.
 func malformed(what string, b []byte, err error) *Refusal {
 	var syntax *json.SyntaxError
 	if bad := json.Unmarshal(b, new(json.RawMessage)); len(b) > 0 && errors.As(bad, &syntax) &&
 		int(syntax.Offset) >= len(b) {
 		return &Refusal{Code: CodeTorn, Reason: "the " + what + " ends in the middle"}
 	}
-	return &Refusal{Code: CodeMalformed, Reason: what + ": " + inWords(err).Error()}
+	return &Refusal{Code: CodeMalformed, Reason: what + ": " + plainJSONError(err).Error()}
 }
 
-// exactFields refuses names that differ in case, which encoding/json takes.
+// exactFields refuses names in another case, which encoding/json accepts.
 func exactFields(b []byte) error {
 	var top map[string]json.RawMessage
 	if err := json.Unmarshal(b, &top); err != nil {
@@ -134,13 +130,13 @@ func strictBase64(s string) ([]byte, error) {
 	if err != nil {
 		return nil, errors.New("not base64")
 	}
-	if base64.StdEncoding.EncodedLen(len(b)) != len(s) { // line breaks are skipped
+	if base64.StdEncoding.EncodedLen(len(b)) != len(s) { // the decoder skips line breaks
 		return nil, errors.New("base64 with other characters in between")
 	}
 	return b, nil
 }
 
-// Encode returns the envelope as a file holds it.
+// Encode returns the envelope as in a file.
 func (e *Envelope) Encode() ([]byte, error) {
 	out := e.dsse()
 	b, err := json.Marshal(out)
@@ -159,15 +155,15 @@ func (e *Envelope) dsse() *dsse.Envelope {
 	return out
 }
 
-// Sign adds the signatures of keys to the envelope. It refuses a key that has
-// signed it already. What only calls itself a signature of the key gives way: whoever
-// passes the envelope on could keep the key from signing with it.
+// Sign adds signatures of keys to the envelope. It refuses a key that has signed it already. It replaces an
+// invalid signature that names the key: otherwise anyone who passes the envelope on could keep the key from
+// signing.
 func (e *Envelope) Sign(ctx context.Context, keys ...ed25519.PrivateKey) error {
 	var signers []dsse.Signer
 	for _, k := range keys {
 		id := KeyID(publicOf(k))
 		e.Signatures = slices.DeleteFunc(e.Signatures, func(s Signature) bool {
-			return s.KeyID == id && !e.holds(s, publicOf(k))
+			return s.KeyID == id && !e.verifies(s, publicOf(k))
 		})
 		if slices.ContainsFunc(e.Signatures, func(s Signature) bool { return s.KeyID == id }) ||
 			slices.ContainsFunc(signers, func(s dsse.Signer) bool { have, _ := s.KeyID(); return have == id }) {
@@ -192,8 +188,8 @@ func (e *Envelope) Sign(ctx context.Context, keys ...ed25519.PrivateKey) error {
 	return nil
 }
 
-// holds reports whether a signature is one of the key over the envelope.
-func (e *Envelope) holds(s Signature, key ed25519.PublicKey) bool {
+// verifies reports whether a signature of the key over the envelope is valid.
+func (e *Envelope) verifies(s Signature, key ed25519.PublicKey) bool {
 	sig, err := strictBase64(s.Sig)
 	return err == nil && ed25519.Verify(key, dsse.PAE(e.PayloadType, e.Payload), sig)
 }
@@ -202,7 +198,7 @@ func publicOf(k ed25519.PrivateKey) ed25519.PublicKey {
 	return ed25519.PublicKey(k[len(k)-ed25519.PublicKeySize:])
 }
 
-// signer and verifier are what the library asks for.
+// signer and verifier implement the interfaces of the library.
 type signer struct {
 	key ed25519.PrivateKey
 	id  string

@@ -14,9 +14,8 @@ import (
 	"github.com/ringd/ringd/profiles/canonjson"
 )
 
-// Exactly reads the bytes that encode makes of what is signed, and no others: a field
-// that is not known, one that stands twice, and another form are errors. What it returns
-// with an error is not to be used.
+// Exactly decodes only the bytes that encode returns for the result. So an unknown field, a repeated one, or
+// another encoding is an error. The result must not be used if there is an error.
 func Exactly[T any](b []byte, encode func(T) ([]byte, error)) (T, error) {
 	var out T
 	if err := canonjson.Check(b); err != nil {
@@ -25,7 +24,7 @@ func Exactly[T any](b []byte, encode func(T) ([]byte, error)) (T, error) {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&out); err != nil {
-		return out, inWords(err)
+		return out, plainJSONError(err)
 	}
 	again, err := encode(out)
 	if err != nil {
@@ -37,8 +36,8 @@ func Exactly[T any](b []byte, encode func(T) ([]byte, error)) (T, error) {
 	return out, nil
 }
 
-// inWords is an error of encoding/json without the words of a program.
-func inWords(err error) error {
+// plainJSONError returns an error of encoding/json without the words of a program.
+func plainJSONError(err error) error {
 	var kind *json.UnmarshalTypeError
 	var moment *time.ParseError
 	switch {
@@ -52,12 +51,12 @@ func inWords(err error) error {
 	}
 }
 
-// IsTime reports whether t is a time as what is signed has it: UTC, in whole seconds.
+// IsTime reports whether t has the form of signed times: UTC, in whole seconds.
 func IsTime(t time.Time) bool {
 	return t.Location() == time.UTC && t.Nanosecond() == 0 && t.Year() >= 2000 && t.Year() <= 9999
 }
 
-// IsLine reports whether s is a line of text, which moves no cursor.
+// IsLine reports whether s is one line of text without control characters.
 func IsLine(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }

@@ -4,7 +4,7 @@ package trust
 // behind it.
 func (g *Gate) Without(codes ...Code) *Gate {
 	out := *g
-	out.off = without{}
+	out.off = skippedChecks{}
 	for _, c := range codes {
 		out.off[c] = true
 	}

@@ -12,32 +12,32 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// Skew is how far the clocks of a host and of who signs may be apart.
+// Skew is the accepted difference between the clocks of a host and a signer.
 const Skew = 5 * time.Minute
 
-// Config is what a gate is made of.
+// Config configures a Gate.
 type Config struct {
 	Roots  *Roots
 	Ledger *Ledger
-	// InOrder refuses a push when the host has missed those before it. Else a push
-	// that skips a sequence is taken: a set is whole, whatever came before.
+	// InOrder refuses a push if the host has missed previous ones. Otherwise a push may skip a sequence: a
+	// set is complete, whatever came before.
 	InOrder bool
-	// Guardrails evaluates what the set says of itself, and of what was in force before;
-	// previous nil: nothing was. Nil: nothing does. An error that is no *Refusal is for
-	// one that could not be evaluated.
+	// Guardrails evaluates the guardrails of a push. previous is the set in force before, or nil. If
+	// Guardrails is nil, none are evaluated. An error that is no *Refusal means that they could not be
+	// evaluated.
 	Guardrails func(ctx context.Context, p *Push, previous *profiles.Set) error
 }
 
-// Gate decides which pushes a host takes. It is safe for concurrent use.
+// Gate decides which pushes a host accepts. It is safe for concurrent use.
 type Gate struct {
 	cfg Config
-	off without
+	off skippedChecks
 }
 
-// without are checks that a test has taken away.
-type without map[Code]bool
+// skippedChecks names checks that a test has switched off.
+type skippedChecks map[Code]bool
 
-// NewGate refuses a configuration without roots or ledger.
+// NewGate returns a gate. It refuses a configuration without roots or ledger.
 func NewGate(cfg Config) (*Gate, error) {
 	if cfg.Roots == nil || cfg.Ledger == nil {
 		return nil, errors.New("trust config: Roots and Ledger are required")
@@ -45,9 +45,8 @@ func NewGate(cfg Config) (*Gate, error) {
 	return &Gate{cfg: cfg}, nil
 }
 
-// Open verifies what a sync folder holds: the one file, who signed it, and that what
-// they signed is whole. It knows no time and nothing of other pushes. Errors are
-// *Refusal, or of ctx.
+// Open verifies the content of a sync folder: that it is the one file, its signatures, and that the signed
+// content is complete. It checks no time and no order of pushes. Errors are *Refusal, or that of ctx.
 func (g *Gate) Open(ctx context.Context, sources []schema.Source) (*Push, error) {
 	sources = slices.DeleteFunc(slices.Clone(sources), func(s schema.Source) bool { return s.Name == LockdownFile })
 	at := slices.IndexFunc(sources, func(s schema.Source) bool { return s.Name == FileName })
@@ -72,8 +71,8 @@ func (g *Gate) open(ctx context.Context, raw []byte) (*Push, error) {
 	return verify(ctx, g.cfg.Roots, e, raw, g.off)
 }
 
-// Open reads a push and verifies it by the roots; what it cannot know is the host's
-// memory and clock. Errors are *Refusal.
+// Open verifies and parses a push. It cannot check what needs the state and the clock of a host. Errors are
+// *Refusal.
 func (r *Roots) Open(ctx context.Context, raw []byte) (*Push, error) {
 	e, err := DecodeEnvelope(raw)
 	if err != nil {
@@ -82,8 +81,8 @@ func (r *Roots) Open(ctx context.Context, raw []byte) (*Push, error) {
 	return verify(ctx, r, e, raw, nil)
 }
 
-// verify verifies the signatures, and only then reads what they are for.
-func verify(ctx context.Context, roots *Roots, e *Envelope, raw []byte, off without) (*Push, error) {
+// verify verifies the signatures before it parses the payload.
+func verify(ctx context.Context, roots *Roots, e *Envelope, raw []byte, off skippedChecks) (*Push, error) {
 	if e.PayloadType != PayloadType && !off[CodeType] {
 		return nil, &Refusal{Code: CodeType, Reason: fmt.Sprintf(
 			"the payload is %q, but that of a push is %q", canonjson.Clip(e.PayloadType), PayloadType)}
@@ -103,22 +102,21 @@ func verify(ctx context.Context, roots *Roots, e *Envelope, raw []byte, off with
 	if err := roots.Meant(p.Audience); err != nil && !off[CodeAudience] {
 		return nil, err
 	}
-	if err := roots.exceptions(p); err != nil && !off[CodeException] {
+	if err := roots.checkExceptions(p); err != nil && !off[CodeException] {
 		return nil, err
 	}
 	return p, nil
 }
 
-// Admit says whether an opened push may take force at a time, on top of what was
-// accepted before. previous is the set that it would take the place of; nil: there was
-// none. Nothing is written. Errors are *Refusal.
+// Admit returns nil if an opened push may come into force now, after the pushes accepted before. previous is
+// the set that it replaces, or nil. Admit stores nothing. Errors are *Refusal.
 func (g *Gate) Admit(ctx context.Context, p *Push, previous *profiles.Set, now time.Time) error {
 	m := g.cfg.Ledger.read()
-	if err := g.timely(p, m, now); err != nil {
+	if err := g.checkTimes(p, m, now); err != nil {
 		return err
 	}
 	if m.Sequence > 0 {
-		if err := g.follows(p, m); err != nil {
+		if err := g.checkOrder(p, m); err != nil {
 			return err
 		}
 	}
@@ -137,9 +135,9 @@ func (g *Gate) guard(ctx context.Context, p *Push, previous *profiles.Set) error
 	return &Refusal{Code: CodeGuardrail, Reason: "the guardrails could not be evaluated: " + err.Error(), Later: true}
 }
 
-// timely checks the clock first, since every other time is read off it. A clock that
-// went back a little is taken for the latest time that was seen.
-func (g *Gate) timely(p *Push, m memory, now time.Time) error {
+// checkTimes checks the times of a push. It checks the clock first, because all other checks need it. If the
+// clock went back a little, the latest time seen counts instead.
+func (g *Gate) checkTimes(p *Push, m ledgerState, now time.Time) error {
 	if err := g.clock(m, now); err != nil {
 		return err
 	}
@@ -160,7 +158,7 @@ func expired(p *Push) *Refusal {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-func (g *Gate) clock(m memory, now time.Time) error {
+func (g *Gate) clock(m ledgerState, now time.Time) error {
 	if !m.Seen.IsZero() && now.Round(0).Before(m.Seen.Add(-Skew)) && !g.off[CodeClock] {
 		return &Refusal{Code: CodeClock, Later: true, Reason: fmt.Sprintf(
 			"clock_back: the clock of this host says %s and was at %s before: set it right, or, if it is right now "+
@@ -170,8 +168,8 @@ func (g *Gate) clock(m memory, now time.Time) error {
 	return nil
 }
 
-// follows checks a push against the last accepted one.
-func (g *Gate) follows(p *Push, m memory) error {
+// checkOrder compares a push with the last accepted one.
+func (g *Gate) checkOrder(p *Push, m ledgerState) error {
 	switch {
 	case p.Digest == m.Digest:
 		return nil
@@ -206,13 +204,12 @@ func named(revision string) string {
 	return revision
 }
 
-// Accept notes an admitted push as the last accepted one, durably. From then on
-// nothing older is taken, also when the process ends the moment after. It is called
-// before the push takes force.
+// Accept stores an admitted push as the last accepted one, durably. From then on older ones are refused, even
+// if the process ends at once. It is called before the push comes into force.
 func (g *Gate) Accept(p *Push, now time.Time) error { return g.cfg.Ledger.accept(p, now) }
 
-// Hold verifies again, by the roots in force now, a push that was accepted before a
-// restart. One that is not the last accepted is refused. Errors are *Refusal.
+// Hold verifies a push that was accepted before a restart, with the current roots. Only the last accepted
+// push passes. Errors are *Refusal.
 func (g *Gate) Hold(ctx context.Context, raw []byte, now time.Time) (*Push, error) {
 	if _, err := profiles.DecodeSet(raw); err == nil {
 		return nil, &Refusal{Code: CodeUnsigned, Reason: "the push in force has no signature: it is older than the " +
@@ -223,19 +220,18 @@ func (g *Gate) Hold(ctx context.Context, raw []byte, now time.Time) (*Push, erro
 		return nil, err
 	}
 	m := g.cfg.Ledger.read()
-	if err := g.timely(p, m, now); err != nil {
+	if err := g.checkTimes(p, m, now); err != nil {
 		return nil, err
 	}
 	if p.Digest != m.Digest && !g.off[CodeReplayed] {
 		return nil, &Refusal{Code: CodeReplayed, Reason: fmt.Sprintf(
 			"push %d is stored, but %d was accepted last", p.Sequence, m.Sequence)}
 	}
-	return p, g.guard(ctx, p, p.Policy) // nothing came after it
+	return p, g.guard(ctx, p, p.Policy) // the newest push, so there is no other previous set
 }
 
-// Last is the set of the push that was accepted last, from its envelope. It says
-// what was in force, for comparison: neither signatures nor times are looked at, which
-// may have ended since. Errors are *Refusal.
+// Last returns the set of the last accepted push from its envelope, for comparison. It verifies neither
+// signatures nor times, which may have expired since. Errors are *Refusal.
 func (g *Gate) Last(raw []byte) (*profiles.Set, error) {
 	p, _, err := Peek(raw)
 	if err != nil {
@@ -248,7 +244,7 @@ func (g *Gate) Last(raw []byte) (*profiles.Set, error) {
 	return p.Policy, nil
 }
 
-// Expired says that the time of a push has passed. The clock may have gone back since.
+// Expired returns an error if the time of a push has passed. The clock may have gone back since.
 func (g *Gate) Expired(p *Push, now time.Time) error {
 	if now = later(g.cfg.Ledger.read().Seen, now); now.Before(p.Expires) {
 		return nil
@@ -256,9 +252,8 @@ func (g *Gate) Expired(p *Push, now time.Time) error {
 	return expired(p)
 }
 
-// Overdue is Expired for a push that is in force: from its first time on no clock that
-// is set back makes the push hold again, also after a restart. unkept is why that could
-// not be written.
+// Overdue is Expired for a push in force. Once it has expired, a clock that is set back does not make it
+// valid again, even after a restart. unkept is the error of storing that.
 func (g *Gate) Overdue(p *Push, now time.Time) (expired, unkept error) {
 	if expired = g.Expired(p, now); expired == nil {
 		return nil, nil
@@ -269,16 +264,16 @@ func (g *Gate) Overdue(p *Push, now time.Time) (expired, unkept error) {
 	return expired, unkept
 }
 
-// AcceptTime makes now the latest time seen; see Ledger.AcceptTime.
+// AcceptTime makes now the latest time seen; see [Ledger.AcceptTime].
 func (g *Gate) AcceptTime(now time.Time) (before time.Time, err error) {
 	return g.cfg.Ledger.AcceptTime(now)
 }
 
-// LastSeen is the latest time that was seen.
+// LastSeen returns the latest time seen.
 func (g *Gate) LastSeen() time.Time { return g.cfg.Ledger.LastSeen() }
 
-// Seen notes the time, so that no clock can go back behind it. A clock that did is a
-// *Refusal; other errors are faults.
+// Seen stores the time, so that no clock can go back before it. A clock that did is a *Refusal; other errors
+// are faults.
 func (g *Gate) Seen(now time.Time) error {
 	if err := g.clock(g.cfg.Ledger.read(), now); err != nil {
 		return err
@@ -286,6 +281,5 @@ func (g *Gate) Seen(now time.Time) error {
 	return g.cfg.Ledger.seen(now)
 }
 
-// Timely says whether a push holds at a time, for who knows no host's memory. Errors
-// are *Refusal.
-func Timely(p *Push, now time.Time) error { return (&Gate{}).timely(p, memory{}, now) }
+// Timely checks the times of a push for a caller without the state of a host. Errors are *Refusal.
+func Timely(p *Push, now time.Time) error { return (&Gate{}).checkTimes(p, ledgerState{}, now) }

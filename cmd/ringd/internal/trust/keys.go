@@ -18,22 +18,22 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/keypem"
 )
 
-// keyPrefix begins a public key in one line.
+// keyPrefix is the start of a public key in one line.
 const keyPrefix = "ed25519:"
 
-// maxKeyFile is the size in bytes of the largest key file that is read.
+// maxKeyFile limits the size of a key file, in bytes.
 const maxKeyFile = 16 << 10
 
-// KeyID names a key: "sha256:" and the hex digest of its 32 bytes.
+// KeyID returns the name of a key: "sha256:" and the hex digest of its 32 bytes.
 func KeyID(k ed25519.PublicKey) string {
 	sum := sha256.Sum256(k)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// KeyLine is a public key in one line, as a configuration may hold it.
+// KeyLine returns a public key in one line, for a configuration.
 func KeyLine(k ed25519.PublicKey) string { return keyPrefix + base64.StdEncoding.EncodeToString(k) }
 
-// parseKeyLine reads what KeyLine writes.
+// parseKeyLine parses a line of [KeyLine].
 func parseKeyLine(s string) (ed25519.PublicKey, error) {
 	text, ok := strings.CutPrefix(s, keyPrefix)
 	b, err := strictBase64(text)
@@ -43,7 +43,7 @@ func parseKeyLine(s string) (ed25519.PublicKey, error) {
 	return b, nil
 }
 
-// ReadPublicKey reads a public key from a file: PEM, or one line.
+// ReadPublicKey reads a public key from a file, as PEM or one line.
 func ReadPublicKey(path string) (ed25519.PublicKey, error) {
 	text, err := readKeyFile(path)
 	if err != nil {
@@ -63,8 +63,7 @@ func ReadPublicKey(path string) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-// ParsePrivateKey reads a private key: PEM, PKCS #8. name is what errors show; they
-// do not quote the text.
+// ParsePrivateKey parses a private key, PKCS #8 in PEM. name is used in errors, which do not quote the text.
 func ParsePrivateKey(name string, text []byte) (ed25519.PrivateKey, error) {
 	key, err := keypem.Private(text)
 	if err != nil {
@@ -74,7 +73,7 @@ func ParsePrivateKey(name string, text []byte) (ed25519.PrivateKey, error) {
 }
 
 func readKeyFile(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for somebody
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // do not block on a pipe
 	if err != nil {
 		return nil, fmt.Errorf("read key: %w", err)
 	}
@@ -92,8 +91,8 @@ func readKeyFile(path string) ([]byte, error) {
 	return text, nil
 }
 
-// MakeKey makes a key from random and writes it to path, its public half beside it
-// at path + ".pub". Neither file may be there: nothing is ever written over.
+// MakeKey creates a key from random. It writes the private key to path and the public key to path + ".pub".
+// Neither file may exist: nothing is overwritten.
 func MakeKey(path string, random io.Reader) (ed25519.PublicKey, error) {
 	made, err := keypem.Make(random)
 	if err != nil {

@@ -17,39 +17,39 @@ import (
 	"github.com/ringd/ringd/profiles/canonjson"
 )
 
-// ledgerFormat is the version of the file. A reader refuses any other.
+// ledgerFormat is the format of the file. A reader refuses any other.
 const ledgerFormat = "ringd.pushes/v1"
 
-// The limits of the file.
+// Limits of the file.
 const (
 	maxLedger  = 256 << 10 // bytes
-	maxHistory = 1024      // revisions that are remembered
+	maxHistory = 1024      // number of revisions
 )
 
-// memory is what a host remembers of the pushes it accepted.
-type memory struct {
+// ledgerState is the state about accepted pushes.
+type ledgerState struct {
 	Format   string    `json:"format"`
-	Sequence int64     `json:"sequence"` // of the last accepted; 0: none yet
+	Sequence int64     `json:"sequence"` // of the last accepted push; 0 if there was none
 	Digest   string    `json:"digest"`   // of its payload
 	Revision string    `json:"revision"`
-	Seen     time.Time `json:"seen"`    // the latest time that was ever seen: no clock may go back behind it
-	History  []string  `json:"history"` // revisions that were in force before, the oldest first
+	Seen     time.Time `json:"seen"`    // the latest time ever seen; no clock may go back before it
+	History  []string  `json:"history"` // revisions that were in force before, oldest first
 }
 
-// Ledger keeps in one file what a host remembers of pushes. It is safe for concurrent
-// use; the daemon, which holds the lock of its state folder, is the only writer.
+// Ledger stores in one file the state about accepted pushes. It is safe for concurrent use. The daemon is the
+// only writer, because it holds the lock of its state folder.
 type Ledger struct {
 	path string
 
-	mu    sync.Mutex
-	now   memory
-	owing bool // now.Seen is later than what the file says: it could not be written
+	mu        sync.Mutex
+	now       ledgerState
+	unwritten bool // now.Seen is later than in the file, because a write failed
 }
 
-// OpenLedger reads the file, which need not be there. One that cannot be understood
-// is an error with a remedy: taking it for a new one would accept old pushes.
+// OpenLedger reads the file, which may be missing. A file that cannot be parsed is an error with a remedy: if
+// it counted as empty, old pushes would be accepted.
 func OpenLedger(path string) (*Ledger, error) {
-	l := &Ledger{path: path, now: memory{Format: ledgerFormat, History: []string{}}}
+	l := &Ledger{path: path, now: ledgerState{Format: ledgerFormat, History: []string{}}}
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return l, nil
 	}
@@ -61,7 +61,7 @@ func OpenLedger(path string) (*Ledger, error) {
 		return fmt.Errorf("accepted pushes %s: %w; restore it from a backup, or remove it if no old push can be in "+
 			"the sync folder", path, why)
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for somebody
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // do not block on a pipe
 	if errors.Is(err, fs.ErrPermission) {
 		return nil, fmt.Errorf("read accepted pushes: %w; the state folder must belong to this user", err)
 	}
@@ -80,11 +80,11 @@ func OpenLedger(path string) (*Ledger, error) {
 	if err != nil {
 		return nil, damaged(err)
 	}
-	var m memory
+	var m ledgerState
 	if err := json.Unmarshal(text, &m); err != nil {
 		return nil, damaged(err)
 	}
-	if !m.says(text) {
+	if !m.isEncodingOf(text) {
 		return nil, damaged(errors.New("a field is missing, is there twice, or is not in the form that ringd writes"))
 	}
 	if m.Format != ledgerFormat {
@@ -98,22 +98,22 @@ func OpenLedger(path string) (*Ledger, error) {
 	return l, nil
 }
 
-// says reports whether a text is what would be written, but for spaces: people may put a
-// time right in it.
-func (m memory) says(text []byte) bool {
+// isEncodingOf reports whether a text is the encoding of m, apart from spaces. A person may correct a time in the
+// file.
+func (m ledgerState) isEncodingOf(text []byte) bool {
 	raw, err := json.Marshal(m)
 	var have, want bytes.Buffer
 	return errors.Join(err, json.Compact(&have, text), json.Compact(&want, raw)) == nil &&
 		bytes.Equal(have.Bytes(), want.Bytes())
 }
 
-func (l *Ledger) read() memory {
+func (l *Ledger) read() ledgerState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.now
 }
 
-// accept notes a push as the last accepted, durably, before it takes force.
+// accept stores a push as the last accepted one, durably, before it comes into force.
 func (l *Ledger) accept(p *Push, now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,20 +130,20 @@ func (l *Ledger) accept(p *Push, now time.Time) error {
 	return l.writeLocked(next)
 }
 
-// seen notes the time, durably. An earlier one changes nothing. Where it cannot be
-// written it counts for this process all the same, and is written with the next call.
+// seen stores the time, durably. An earlier one changes nothing. If the write fails, the time counts for this
+// process, and is written at the next call.
 func (l *Ledger) seen(now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !now.After(l.now.Seen) && !l.owing {
+	if !now.After(l.now.Seen) && !l.unwritten {
 		return nil
 	}
 	l.now.Seen = later(l.now.Seen, now)
 	return l.writeLocked(l.now)
 }
 
-// AcceptTime makes now the latest time that was seen, durably, where a later one was:
-// somebody says that the clock was wrong then. It returns the time before.
+// AcceptTime makes now the latest time seen, durably, even if a later one was stored: an operator states that
+// the clock was wrong then. It returns the previous time.
 func (l *Ledger) AcceptTime(now time.Time) (before time.Time, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,10 +159,10 @@ func (l *Ledger) AcceptTime(now time.Time) (before time.Time, err error) {
 func (l *Ledger) owed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.owing
+	return l.unwritten
 }
 
-// LastSeen is the latest time that was ever seen; zero: none was.
+// LastSeen returns the latest time ever seen, or zero.
 func (l *Ledger) LastSeen() time.Time { return l.read().Seen }
 
 func later(a, b time.Time) time.Time {
@@ -172,16 +172,16 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// writeLocked replaces the file: what a crash leaves is the old one or the new one.
-func (l *Ledger) writeLocked(next memory) error {
+// writeLocked replaces the file. A crash leaves the old or the new one.
+func (l *Ledger) writeLocked(next ledgerState) error {
 	var b bytes.Buffer
 	if err := json.NewEncoder(&b).Encode(next); err != nil {
 		return fmt.Errorf("keep accepted pushes: %w", err)
 	}
 	if err := atomicfile.Replace(l.path, b.Bytes(), 0o600); err != nil {
-		l.owing = true
+		l.unwritten = true
 		return fmt.Errorf("keep accepted pushes: %w", err)
 	}
-	l.now, l.owing = next, false
+	l.now, l.unwritten = next, false
 	return nil
 }

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Named is a role as a configuration has it: each key a line of KeyLine, or the path
-// of a file that ReadPublicKey reads.
+// Named is a role as in a configuration. Each key is a line of [KeyLine], or the path of a file for
+// [ReadPublicKey].
 type Named struct {
 	Keys      []string
 	Threshold int
 }
 
-// ParseRoots reads the keys of roles and makes the roots.
+// ParseRoots reads the keys of roles and returns the roots.
 func ParseRoots(roles map[string]Named) (*Roots, error) {
 	out := map[string]Role{}
 	for _, name := range slices.Sorted(maps.Keys(roles)) {

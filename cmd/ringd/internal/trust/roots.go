@@ -13,31 +13,31 @@ import (
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
 )
 
-// The roles that ringd itself asks for. Other roles are owners of policies, as they
-// stand in `approvedBy`: group:security@acme.example.
+// Roles that ringd itself requires. Other roles are owners in policies, as in `approvedBy`:
+// group:security@acme.example.
 const (
-	RolePolicy   = "policy"   // each push
-	RoleLockdown = "lockdown" // a push that closes everything
+	RolePolicy   = "policy"   // signs each push
+	RoleLockdown = "lockdown" // signs orders that start or lift a lockdown
 )
 
-// Role is who may sign, and how many of them have to.
+// Role is the keys of a role, and the number of them that must sign.
 type Role struct {
 	Keys      []ed25519.PublicKey
-	Threshold int // distinct keys, at least 1
+	Threshold int // number of different keys, at least 1
 }
 
-// Roots are the keys that a host trusts, by role. They are immutable.
+// Roots holds the keys that a host trusts, by role. It is immutable.
 type Roots struct {
-	roles map[string]map[string]bool // role -> IDs of its keys
+	roles map[string]map[string]bool // IDs of keys by role
 	need  map[string]int
 	keys  map[string]ed25519.PublicKey // by ID
 
-	audience string // of this host; "": it has none
-	lift     int    // signers that opening after a lockdown needs; 0: as many as closing
+	audience string // of this host; may be empty
+	lift     int    // number of signers to lift a lockdown; 0 means as many as for a start
 }
 
-// For returns the roots of a host with an audience, which lifts a lockdown for no fewer
-// than lift signers; "" and 0 are none and as many as close.
+// For returns the roots of a host with this audience, which needs lift signers to lift a lockdown. An empty
+// audience means none, and lift 0 means as many signers as for a start.
 func (r *Roots) For(audience string, lift int) (*Roots, error) {
 	if audience != "" && !IsAudience(audience) {
 		return nil, errors.New("trust.audience: want a short name in lower-case letters, digits, dots and dashes")
@@ -51,17 +51,17 @@ func (r *Roots) For(audience string, lift int) (*Roots, error) {
 	return &out, nil
 }
 
-// IsAudience reports whether a text can name an audience.
+// IsAudience reports whether a text is a valid audience.
 func IsAudience(s string) bool {
 	return len(s) <= 63 && s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789.-") == "" &&
 		!strings.ContainsAny(s[:1], ".-")
 }
 
-// Audience is that of the host.
+// Audience returns the audience of the host.
 func (r *Roots) Audience() string { return r.audience }
 
-// Meant refuses what is signed for other hosts: another audience than that of the host,
-// one where the host has none, and none where the host has one.
+// Meant refuses a push for other hosts. The audience of the push and of the host must be equal, or both be
+// empty.
 func (r *Roots) Meant(audience string) error {
 	if audience == r.audience {
 		return nil
@@ -76,7 +76,7 @@ func (r *Roots) Meant(audience string) error {
 	return &Refusal{Code: CodeAudience, Reason: "it " + says + ", and " + is}
 }
 
-// RequireLift refuses signers who are too few to lift a lockdown.
+// RequireLift refuses too few signers for lifting a lockdown.
 func (r *Roots) RequireLift(signers []Signer) error {
 	if have := Count(RoleLockdown, signers); have < r.lift {
 		return &Refusal{Code: CodeThreshold, Reason: fmt.Sprintf(
@@ -86,8 +86,8 @@ func (r *Roots) RequireLift(signers []Signer) error {
 	return nil
 }
 
-// NewRoots checks roles. The role of policies has to be there; a threshold is at
-// least one and at most the number of keys, which are distinct.
+// NewRoots checks roles. There must be a role policy. A threshold is between one and the number of keys,
+// which must be different.
 func NewRoots(roles map[string]Role) (*Roots, error) {
 	r := &Roots{roles: map[string]map[string]bool{}, need: map[string]int{}, keys: map[string]ed25519.PublicKey{}}
 	var errs []error
@@ -104,7 +104,7 @@ func NewRoots(roles map[string]Role) (*Roots, error) {
 				bad(name, "a key is not Ed25519")
 				continue
 			}
-			if weak(k) {
+			if isSmallOrder(k) {
 				bad(name, "key %s is not a safe key: anyone can forge its signatures", KeyID(k))
 				continue
 			}
@@ -125,11 +125,11 @@ func NewRoots(roles map[string]Role) (*Roots, error) {
 	return r, errors.Join(errs...)
 }
 
-// weak reports whether a key is a point of small order, for which a signature can be
-// made without a private half.
-func weak(k ed25519.PublicKey) bool {
+// isSmallOrder reports whether a key is a point of small order, for which signatures can be made without a private
+// key.
+func isSmallOrder(k ed25519.PublicKey) bool {
 	y := slices.Clone(k)
-	y[31] &= 0x7f // the sign of x
+	y[31] &= 0x7f // sign bit of x
 	return slices.Contains([]string{
 		"0000000000000000000000000000000000000000000000000000000000000000",
 		"0100000000000000000000000000000000000000000000000000000000000000",
@@ -150,12 +150,11 @@ func isRole(name string) bool {
 		!strings.Contains(name, " ")
 }
 
-// Names are the roles, sorted.
+// Names returns the roles, sorted.
 func (r *Roots) Names() []string { return slices.Sorted(maps.Keys(r.roles)) }
 
-// Signers verifies the signatures of an envelope and returns the keys whose
-// signature holds, each once, by ID. Other signatures are as if they were not there.
-// None is a *Refusal.
+// Signers verifies the signatures of an envelope and returns the keys with a valid signature, each once, by
+// ID. Invalid signatures are ignored. If there is no valid one, it returns a *Refusal.
 func (r *Roots) Signers(ctx context.Context, e *Envelope) ([]Signer, error) {
 	all := make([]dsse.Verifier, 0, len(r.keys))
 	for _, id := range slices.Sorted(maps.Keys(r.keys)) {
@@ -170,7 +169,7 @@ func (r *Roots) Signers(ctx context.Context, e *Envelope) ([]Signer, error) {
 	if err != nil {
 		return nil, none
 	}
-	tried, err := r.worth(e)
+	tried, err := r.prune(e)
 	if err != nil {
 		return nil, err
 	}
@@ -195,14 +194,13 @@ func (r *Roots) Signers(ctx context.Context, e *Envelope) ([]Signer, error) {
 	return out, nil
 }
 
-// maxNameless bounds what is hashed to find the keys of signatures that name none, in
-// bytes: each is tried with every key, and who writes a sync folder needs no key to put
-// 64 of them on 36 MiB.
+// maxNameless limits the bytes that are hashed for signatures that name no key. Each is tried with every key,
+// and a writer of the sync folder needs no key to put 64 of them on 36 MiB.
 const maxNameless = 512 << 20
 
-// worth leaves out what would only be work to try: signatures that name no key of the
-// roots, and further ones that name the same. Too many that name none are a *Refusal.
-func (r *Roots) worth(e *Envelope) (*Envelope, error) {
+// prune removes signatures that need not be verified: those that name an unknown key, and further ones for
+// the same key. Too many that name no key are a *Refusal.
+func (r *Roots) prune(e *Envelope) (*Envelope, error) {
 	out := &Envelope{PayloadType: e.PayloadType, Payload: e.Payload}
 	named, nameless := map[string]bool{}, 0
 	for _, s := range e.Signatures {
@@ -223,8 +221,7 @@ func (r *Roots) worth(e *Envelope) (*Envelope, error) {
 	return out, nil
 }
 
-// Require refuses signers who are too few in a role, and a role that the roots do
-// not know.
+// Require refuses too few signers in a role, and an unknown role.
 func (r *Roots) Require(role string, signers []Signer) error {
 	need, ok := r.need[role]
 	if !ok {
@@ -237,10 +234,11 @@ func (r *Roots) Require(role string, signers []Signer) error {
 	return nil
 }
 
-// Threshold is how many keys a role needs, and how many it has; 0: it is not known.
+// Threshold returns the number of keys that a role needs, and the number it has. Both are 0 for an unknown
+// role.
 func (r *Roots) Threshold(role string) (need, keys int) { return r.need[role], len(r.roles[role]) }
 
-// Count is how many of the signers have a role.
+// Count returns how many signers have a role.
 func Count(role string, signers []Signer) int {
 	n := 0
 	for _, s := range signers {
@@ -251,8 +249,8 @@ func Count(role string, signers []Signer) int {
 	return n
 }
 
-// Verify verifies an envelope for a payload type and a role, and returns who signed.
-// The payload is what they signed, and may be read then. Errors are *Refusal.
+// Verify verifies an envelope for a payload type and a role, and returns the signers. The payload may be
+// parsed afterwards. Errors are *Refusal.
 func (r *Roots) Verify(ctx context.Context, e *Envelope, payloadType, role string) ([]Signer, error) {
 	if e.PayloadType != payloadType {
 		return nil, &Refusal{Code: CodeType, Reason: fmt.Sprintf("the payload is not %q", payloadType)}
@@ -280,8 +278,8 @@ func approvers(p *Push) map[string]string {
 	return out
 }
 
-// exceptions refuses a push whose exceptions are not signed by who approves them.
-func (r *Roots) exceptions(p *Push) error {
+// checkExceptions refuses a push with exceptions that their approvers have not signed.
+func (r *Roots) checkExceptions(p *Push) error {
 	need := approvers(p)
 	for _, owner := range slices.Sorted(maps.Keys(need)) {
 		if owner == "" {

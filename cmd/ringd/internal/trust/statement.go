@@ -13,32 +13,32 @@ import (
 	"github.com/ringd/ringd/profiles/canonjson"
 )
 
-// typePush is the version of the statement. A reader refuses any other.
+// typePush is the format of the statement. A reader refuses any other.
 const typePush = "ringd.push/v1"
 
-// maxText bounds issuer and reason, in bytes.
+// maxText limits issuer and reason, in bytes.
 const maxText = 1024
 
-// Statement is what is signed: a set, where it stands in the sequence of pushes, and
-// how long it holds. Its JSON is canonical (RFC 8785).
+// Statement is the signed content of a push: a set, its position in the sequence of pushes, and its validity.
+// Its JSON is canonical (RFC 8785).
 type Statement struct {
 	Type     string `json:"type"`
 	Revision string `json:"revision"` // of Set
-	// Previous is the revision that was in force when it was made; "": the first push.
+	// Previous is the revision in force when the push was made. It is empty for the first push.
 	Previous string    `json:"previous"`
-	Sequence int64     `json:"sequence"` // 1 and up; each push has one more than the one before
+	Sequence int64     `json:"sequence"` // from 1; each push has one more than the previous one
 	Issued   time.Time `json:"issued"`   // UTC, whole seconds
-	Expires  time.Time `json:"expires"`  // from then on the host is closed
+	Expires  time.Time `json:"expires"`  // when the host is closed
 	Issuer   string    `json:"issuer"`
-	// Audience names the hosts that it is for; "": those that have no name. See Roots.For.
+	// Audience names the hosts that accept it. Empty means hosts without a name; see [Roots.For].
 	Audience string `json:"audience,omitempty"`
 	Reason   string `json:"reason,omitempty"`
-	// Rollback says that Set was in force before, and is to be again. It needs a reason.
+	// Rollback states that Set was in force before, and shall be again. It needs a reason.
 	Rollback bool            `json:"rollback,omitempty"`
 	Set      json.RawMessage `json:"set"` // canonical, see profiles.DecodeSet
 }
 
-// Encode checks the statement and returns its canonical bytes.
+// Encode checks the statement and returns its canonical encoding.
 func (s Statement) Encode() ([]byte, error) {
 	b, err := s.encode()
 	if err != nil {
@@ -96,8 +96,7 @@ func isDigest(s string) bool {
 // isText reports whether s is one short line.
 func isText(s string) bool { return len(s) <= maxText && IsLine(s) }
 
-// New makes the envelope of a statement, signed by keys. Type, Revision and Set are
-// those of set.
+// New returns the envelope of a statement, signed with keys. It sets Type, Revision and Set from set.
 func New(ctx context.Context, s Statement, set *profiles.Set, keys ...ed25519.PrivateKey) (*Envelope, error) {
 	raw, err := set.Encode()
 	if err != nil {
@@ -115,24 +114,22 @@ func New(ctx context.Context, s Statement, set *profiles.Set, keys ...ed25519.Pr
 	return e, e.Sign(ctx, keys...)
 }
 
-// Push is a signed push. Only Gate.Open and Peek make one; what Peek makes has not
-// been verified.
+// Push is a signed push. Only [Gate.Open] and [Peek] return one, and that of Peek has not been verified.
 type Push struct {
 	Statement
 	Policy  *profiles.Set
-	Digest  string   // of the payload: two pushes with the same are one
-	Signers []Signer // whose signatures hold, by key ID
-	Raw     []byte   // the envelope
+	Digest  string   // of the payload; it identifies the push
+	Signers []Signer // valid signatures, by key ID
+	Raw     []byte   // encoded envelope
 }
 
-// Signer is a key that has signed, and in which roles it counts.
+// Signer is a key that has signed, with its roles.
 type Signer struct {
 	Key   string   `json:"key"`
 	Roles []string `json:"roles"`
 }
 
-// Peek reads a push without verifying anything that a key vouches for. It is for
-// showing. Errors are *Refusal.
+// Peek parses a push without verifying signatures, to show it. Errors are *Refusal.
 func Peek(raw []byte) (*Push, *Envelope, error) {
 	e, err := DecodeEnvelope(raw)
 	if err != nil {
@@ -142,8 +139,8 @@ func Peek(raw []byte) (*Push, *Envelope, error) {
 	return p, e, err
 }
 
-// read reads the payload of an envelope. off are checks that a test has taken away.
-func read(e *Envelope, raw []byte, off without) (*Push, error) {
+// read parses the payload of an envelope. off names checks that a test has switched off.
+func read(e *Envelope, raw []byte, off skippedChecks) (*Push, error) {
 	if e.PayloadType != PayloadType && !off[CodeType] {
 		return nil, &Refusal{Code: CodeType, Reason: fmt.Sprintf(
 			"the payload is %q, but that of a push is %q", canonjson.Clip(e.PayloadType), PayloadType)}

@@ -1,10 +1,7 @@
-// This file performs the bridge of that name: a program of another language
-// runs a script on the shell executor, under its own run. Every program that the
-// script starts, every file that it opens and every variable that it may not set is
-// decided and recorded there, and counts in its budgets.
-//
-// It reads no shell text and decides nothing: what the policy refuses, the program
-// gets as an error that it can catch. The daemon gives it to the interpreter ring.
+// The bridge shell: a program of another language runs a script on the shell executor, within its own run.
+// Each started program, opened file and forbidden variable of the script is decided and recorded, and counts
+// in the budgets of the run. A denial is an error that the program can catch. The shell executor parses the
+// script. The interpreter ring calls it.
 
 package bridges
 
@@ -24,7 +21,7 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
-// ShellBridge is the bridge that a Provider performs.
+// ShellBridge is the bridge of [Shell].
 const ShellBridge = "shell"
 
 // Shell runs scripts. It is safe for concurrent use.
@@ -35,29 +32,28 @@ type Shell struct {
 	runs map[string]map[string]*session // by run and name
 }
 
-// session is what the scripts of one name leave to the next.
+// session is the state between the scripts of one name.
 type session struct {
 	busy     bool
 	engine   string
-	snapshot []byte // nil: none has ended yet
+	snapshot []byte // nil before the first script has ended
 }
 
-// Bounds of one run.
+// Limits of one run.
 const (
 	maxSessions     = 16
 	maxSessionBytes = 1 << 20
 	maxRan          = 64
 )
 
-// NewShell runs scripts on an executor, which is required. It keeps nothing but sessions;
-// see RunEnded.
+// NewShell returns a provider that runs scripts on an executor, which is required. It keeps only sessions;
+// see [Shell.RunEnded].
 func NewShell(scripts executors.Executor) *Shell {
 	return &Shell{executor: scripts, runs: map[string]map[string]*session{}}
 }
 
-// Call runs one script to its end. An error is a *profiles.Denial, an
-// *binding.Failure, or a fault. A script that fails by itself is a result: its
-// exit code says so.
+// Call runs one script to its end. An error is a *profiles.Denial, a *binding.Failure, or a fault. A script
+// that fails itself is a result with its exit code.
 func (p *Shell) Call(ctx context.Context, c contract.Call) (json.RawMessage, error) {
 	q, err := readShell(c.Args)
 	if err != nil {
@@ -89,23 +85,22 @@ func (p *Shell) Call(ctx context.Context, c contract.Call) (json.RawMessage, err
 			r.Resume = &executors.Resume{Engine: s.engine, Snapshot: s.snapshot, Session: true}
 		}
 	}
-	h := &host{act: c.Act, said: map[said]bool{}}
+	h := &host{act: c.Act, recorded: map[recordedDenial]bool{}}
 	out, err := p.executor.Run(ctx, r, h)
 	unkept := p.leave(s, out, err)
 	if err != nil {
-		return nil, explainShell(err)
+		return nil, shellProgramError(err)
 	}
-	if err := c.Claims(p.executor.Name(), h.claims(out), out.Refused); err != nil {
+	if err := c.Claims(p.executor.Name(), h.unrecorded(out), out.Refused); err != nil {
 		return nil, err
 	}
-	if err := h.refused(q, out); err != nil {
+	if err := h.denialError(q, out); err != nil {
 		return nil, err
 	}
 	return encode(out, h, unkept, most)
 }
 
-// shellResultBytes is the least of what the policies that bind the run let the bridge
-// return.
+// shellResultBytes returns the smallest result limit of the policies that bind the run.
 func shellResultBytes(c contract.Call) (most int64, ok bool) {
 	for _, d := range c.Deciders() {
 		b, granted := d.BridgeGrant(c.Bridge)
@@ -119,7 +114,7 @@ func shellResultBytes(c contract.Call) (most int64, ok bool) {
 	return most, ok
 }
 
-// enter takes a session of a run; nil when no name is given.
+// enter takes a session of a run. It returns nil if no name is given.
 func (p *Shell) enter(run, name string) (*session, error) {
 	if name == "" {
 		return nil, nil
@@ -145,8 +140,7 @@ func (p *Shell) enter(run, name string) (*session, error) {
 	return s, nil
 }
 
-// leave keeps what a script left, and gives the session back. The result says why
-// nothing was kept.
+// leave stores the state after a script, and releases the session. It returns why nothing was stored.
 func (p *Shell) leave(s *session, out executors.Outcome, err error) (unkept string) {
 	if s == nil {
 		return ""
@@ -168,41 +162,40 @@ func (p *Shell) leave(s *session, out executors.Outcome, err error) (unkept stri
 	return ""
 }
 
-// RunEnded forgets the sessions of a run, whose life is over: they do not outlast a
-// pause.
+// RunEnded deletes the sessions of a run. They do not outlive a pause.
 func (p *Shell) RunEnded(run string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.runs, run)
 }
 
-// host answers for the guest of one call.
+// host is the executors.Host of one call.
 type host struct {
 	act func(context.Context, executors.Question) (executors.Answer, error)
 
-	mu     sync.Mutex
-	ran    [][]string
-	more   int
-	denied *profiles.Decision // the first
-	said   map[said]bool      // all that it was refused
+	mu       sync.Mutex
+	ran      [][]string
+	more     int
+	denied   *profiles.Decision      // first denial
+	recorded map[recordedDenial]bool // all refusals
 }
 
-// said tells a refusal of the daemon again, which is on record.
-type said struct {
+// recordedDenial identifies a denial that is recorded already.
+type recordedDenial struct {
 	code   profiles.Code
 	reason string
 }
 
-// claims are the refusals of a script that the daemon was not asked of.
-func (h *host) claims(out executors.Outcome) []profiles.Decision {
+// unrecorded returns the refusals of a script that the daemon did not decide.
+func (h *host) unrecorded(out executors.Outcome) []profiles.Decision {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(out.Denials), func(d profiles.Decision) bool {
-		return h.said[said{d.Code, d.Reason}]
+		return h.recorded[recordedDenial{d.Code, d.Reason}]
 	})
 }
 
-// Ask has an act decided as one of the run that called.
+// Ask decides an act in the name of the calling run.
 func (h *host) Ask(ctx context.Context, q executors.Question) (executors.Answer, error) {
 	if q.Action == nil {
 		return executors.Answer{}, errors.New("a script has no bridges")
@@ -218,7 +211,7 @@ func (h *host) Ask(ctx context.Context, q executors.Question) (executors.Answer,
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if d.Verdict != profiles.Allow {
-		h.said[said{d.Code, d.Reason}] = true
+		h.recorded[recordedDenial{d.Code, d.Reason}] = true
 	}
 	switch {
 	case d.Verdict != profiles.Allow && h.denied == nil:
@@ -232,14 +225,14 @@ func (h *host) Ask(ctx context.Context, q executors.Question) (executors.Answer,
 	return a, nil
 }
 
-// Console does nothing: the outcome has what was printed.
+// Console does nothing: the outcome has the output.
 func (h *host) Console(executors.ConsoleEntry) {}
 
-// Idle does nothing: a script that waits in a call of another program is held.
+// Idle does nothing: a script inside a call of another program is held.
 func (h *host) Idle([]string) {}
 
-// refused is the error of a script that the policy, or a limit, has ended.
-func (h *host) refused(q *shellAsked, out executors.Outcome) error {
+// denialError returns the error of a script that the policy or a limit has ended.
+func (h *host) denialError(q *shellArgs, out executors.Outcome) error {
 	switch out.State {
 	case executors.StateDone:
 		return nil
@@ -256,7 +249,7 @@ func (h *host) refused(q *shellAsked, out executors.Outcome) error {
 		for _, argv := range h.ran {
 			at.Ran = append(at.Ran, strings.Join(argv, " "))
 		}
-		for i := range out.Denials { // the guest knows where in the script it was
+		for i := range out.Denials { // the guest knows the place in the script
 			if o := &out.Denials[i]; d == nil || d.Code == o.Code && d.Reason == o.Reason {
 				d = o
 				break
@@ -285,7 +278,7 @@ func (h *host) refused(q *shellAsked, out executors.Outcome) error {
 	}
 }
 
-// exitStatus names the error of a script that ended with another exit code than 0.
+// exitStatus is the error name of a script with an exit code other than 0.
 const exitStatus = "ExitStatus"
 
 func nameOf(out executors.Outcome) string {
@@ -295,8 +288,8 @@ func nameOf(out executors.Outcome) string {
 	return out.Error.Name + ": " + out.Error.Message
 }
 
-// explainShell turns an error of the executor into what the program is told.
-func explainShell(err error) error {
+// shellProgramError converts an error of the executor for the program.
+func shellProgramError(err error) error {
 	if errors.Is(err, executors.ErrEngine) || errors.Is(err, executors.ErrSnapshot) {
 		return &binding.Failure{Name: "SessionUnusable", Text: "the state of the session cannot be restored", Err: err}
 	}

@@ -17,19 +17,19 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/binding"
 )
 
-// response is the answer of the last hop.
+// response is the response of the last hop.
 type response struct {
 	status     int
 	text       string
 	url        string
 	redirected bool
-	opaque     bool // a redirect that is not followed: of its headers only location is told
+	opaque     bool // a redirect that is not followed; only its location header is returned
 	header     http.Header
-	body       []byte // nil: none
+	body       []byte // nil means no body
 }
 
-// answered is a response as a guest reads it.
-type answered struct {
+// guestResponse is a response in the form for a guest.
+type guestResponse struct {
 	Status         int               `json:"status"`
 	StatusText     string            `json:"statusText"`
 	URL            string            `json:"url"`
@@ -40,11 +40,11 @@ type answered struct {
 	Body           any               `json:"body,omitempty"`
 }
 
-// read reads the answer to a request, the body up to most bytes. It is false when
-// the connection cannot be used again.
+// read reads the response to a request, with a body of at most most bytes. It returns false if the connection
+// cannot be reused.
 func read(u egress.URL, method string, r *http.Response, most int64) (*response, bool, error) {
-	if !sound(r) {
-		return nil, false, wrong("its answer is not HTTP/1")
+	if !isValidResponse(r) {
+		return nil, false, argumentError("its answer is not HTTP/1")
 	}
 	a := &response{status: r.StatusCode, url: u.Text, header: r.Header}
 	if _, phrase, ok := strings.Cut(r.Status, " "); ok {
@@ -53,14 +53,14 @@ func read(u egress.URL, method string, r *http.Response, most int64) (*response,
 	if method == http.MethodHead {
 		return a, !r.Close, nil
 	}
-	from := &counted{r: r.Body}
-	b, err := io.ReadAll(io.LimitReader(decoded(r.Header, from), most+1))
+	from := &countingReader{r: r.Body}
+	b, err := io.ReadAll(io.LimitReader(decompress(r.Header, from), most+1))
 	switch {
 	case int64(len(b)) > most:
 		return nil, false, tooLarge(most)
 	case err != nil && from.n > 0:
 		return nil, false, fmt.Errorf("read the answer: %w", err)
-	case err != nil: // not even the first byte: it said gzip of nothing
+	case err != nil: // no first byte: an empty body with gzip encoding
 		b = nil
 	}
 	if n, err := io.CopyN(io.Discard, from, 1); n != 0 || err != io.EOF { //nolint:errorlint // as a Reader gives it
@@ -72,15 +72,14 @@ func read(u egress.URL, method string, r *http.Response, most int64) (*response,
 	return a, !r.Close, nil
 }
 
-// sound refuses what package http lets pass in an answer: another version, a
-// switch to another protocol, a status that is none, names of fields that are none,
-// and two places to go on at.
-func sound(r *http.Response) bool {
+// isValidResponse refuses what package http accepts in a response: another version, a protocol switch, an invalid
+// status, invalid header names, and two locations.
+func isValidResponse(r *http.Response) bool {
 	if r.ProtoMajor != 1 || r.StatusCode < http.StatusOK {
 		return false
 	}
 	for name, values := range r.Header {
-		if !token(name) || name == "Location" && len(values) > 1 {
+		if !isToken(name) || name == "Location" && len(values) > 1 {
 			return false
 		}
 	}
@@ -91,35 +90,35 @@ func tooLarge(most int64) error {
 	return &binding.Failure{Name: nameTooLarge, Text: fmt.Sprintf("the result is larger than %d bytes", most)}
 }
 
-// counted counts what is read.
-type counted struct {
+// countingReader counts the bytes read.
+type countingReader struct {
 	r io.Reader
 	n int64
 }
 
-func (c *counted) Read(b []byte) (int, error) {
+func (c *countingReader) Read(b []byte) (int, error) {
 	n, err := c.r.Read(b)
 	c.n += int64(n)
 	return n, err
 }
 
-// decoded undoes gzip, the one coding that was asked for.
-func decoded(h http.Header, r io.Reader) io.Reader {
+// decompress decompresses gzip, the only encoding that was requested.
+func decompress(h http.Header, r io.Reader) io.Reader {
 	switch strings.ToLower(strings.TrimSpace(h.Get("Content-Encoding"))) {
 	case "gzip", "x-gzip":
-		return &unzip{from: r}
+		return &gzipReader{from: r}
 	default:
 		return r
 	}
 }
 
-// unzip begins with the first read.
-type unzip struct {
+// gzipReader starts at the first read.
+type gzipReader struct {
 	from io.Reader
 	z    *gzip.Reader
 }
 
-func (u *unzip) Read(b []byte) (int, error) {
+func (u *gzipReader) Read(b []byte) (int, error) {
 	if u.z == nil {
 		z, err := gzip.NewReader(u.from)
 		if err != nil {
@@ -130,25 +129,25 @@ func (u *unzip) Read(b []byte) (int, error) {
 	return u.z.Read(b)
 }
 
-// value is the response in the tagged encoding.
+// value returns the response in the tagged encoding.
 func (a *response) value() (json.RawMessage, error) {
-	out := answered{Status: a.status, StatusText: unicode(a.text), URL: a.url, Redirected: a.redirected,
+	out := guestResponse{Status: a.status, StatusText: latin1ToUTF8(a.text), URL: a.url, Redirected: a.redirected,
 		OpaqueRedirect: a.opaque, Headers: map[string]string{}}
 	for name, values := range a.header {
 		name = strings.ToLower(name)
 		switch {
-		case a.opaque && name != "location" || !plainName(name):
+		case a.opaque && name != "location" || !isPlainName(name):
 		case name == "set-cookie":
 			for _, v := range values {
-				out.SetCookie = append(out.SetCookie, unicode(v))
+				out.SetCookie = append(out.SetCookie, latin1ToUTF8(v))
 			}
 		default:
-			out.Headers[name] = unicode(strings.Join(values, ", "))
+			out.Headers[name] = latin1ToUTF8(strings.Join(values, ", "))
 		}
 	}
 	switch {
 	case len(a.body) == 0 || a.opaque:
-	case textual(a.header.Get("Content-Type")) && utf8.Valid(a.body):
+	case isTextType(a.header.Get("Content-Type")) && utf8.Valid(a.body):
 		out.Body = string(a.body)
 	default:
 		out.Body = json.RawMessage(`{"` + value.Mark + `":"bytes","type":"Uint8Array","value":"` +
@@ -163,8 +162,8 @@ func (a *response) value() (json.RawMessage, error) {
 	return bytes.TrimSpace(b.Bytes()), nil
 }
 
-// unicode reads one character for each byte, as values of headers are.
-func unicode(s string) string {
+// latin1ToUTF8 converts each byte to one character, as for header values.
+func latin1ToUTF8(s string) string {
 	out := make([]rune, len(s))
 	for i := range len(s) {
 		out[i] = rune(s[i])
@@ -172,9 +171,9 @@ func unicode(s string) string {
 	return string(out)
 }
 
-// textual reports whether a type is most likely read as text, which is how it
-// crosses then. Either way a program gets both.
-func textual(contentType string) bool {
+// isTextType reports whether a content type is most likely read as text, and is then passed as text. A program
+// can read either form both ways.
+func isTextType(contentType string) bool {
 	t, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
 		return contentType == ""

@@ -1,3 +1,11 @@
+// The bridge fetch: HTTP requests for JavaScript programs. Package egress decides, records and dials each hop
+// of a redirect, like any other connection of a guest. docs/FETCH.md has what a program sees. cmd/ringd
+// constructs the one [Fetch] of a daemon.
+//
+// It refuses what it cannot parse strictly: a target that is no http or https URL, a header that the host
+// sets, a response larger than granted. It keeps no cookies, uses no proxy and no credential of its own, and
+// reads nothing of its environment.
+
 package bridges
 
 import (
@@ -15,46 +23,45 @@ import (
 	"github.com/ringd/ringd/rings/kernel/proxy"
 )
 
-// Config is what a Provider needs.
+// Config configures a Fetch.
 type Config struct {
-	// Egress opens the connections, and stands behind the virtual hosts.
+	// Egress opens the connections, and serves the virtual hosts.
 	Egress *proxy.Egress
-	// Roots verify servers; nil: those of the system.
+	// Roots verifies servers. Nil means the roots of the system.
 	Roots *x509.CertPool
-	// Generation in force, for the record.
+	// Generation returns the generation in force, for the record.
 	Generation func() int64
-	// UserAgent is sent where a program names none; "" is ringd.
+	// UserAgent is sent if a program names none. Empty means ringd.
 	UserAgent string
 }
 
 const (
-	// maxIdle is how many connections a run keeps for later requests, and idleFor how
-	// long one stays open.
+	// maxIdle is the number of idle connections of a run, idleFor the time that one stays open.
 	maxIdle = 6
 	idleFor = 15 * time.Second
 )
 
-// Fetch is the provider of the bridge fetch. It is safe for concurrent use. A
-// call is never repeated by itself: what a request does is not known here.
+// Fetch is the provider of the bridge fetch. It is safe for concurrent use. It never repeats a request,
+// because the effect of a request is unknown here.
 type Fetch struct {
 	cfg Config
 
 	mu     sync.Mutex
-	runs   map[string]*run
+	runs   map[string]*fetchRun
 	closed bool
 }
 
-// NewFetch returns a Provider that has nothing open.
+// NewFetch returns a provider without open connections.
 func NewFetch(cfg Config) (*Fetch, error) {
 	if cfg.Egress == nil {
 		return nil, errors.New("fetch: Egress is needed")
 	}
 	cfg.UserAgent = cmp.Or(cfg.UserAgent, "ringd")
-	return &Fetch{cfg: cfg, runs: map[string]*run{}}, nil
+	return &Fetch{cfg: cfg, runs: map[string]*fetchRun{}}, nil
 }
 
-// Call performs one request, and the redirects that it is answered with. An error
-// is a *profiles.Denial, an *binding.Failure, or a fault.
+// Call performs one request and its redirects. An error is a *profiles.Denial, a *binding.Failure, or a
+// fault.
 func (p *Fetch) Call(ctx context.Context, c contract.Call) (json.RawMessage, error) {
 	q, err := readRequest(c.Args)
 	if err != nil {
@@ -76,12 +83,12 @@ func (p *Fetch) Call(ctx context.Context, c contract.Call) (json.RawMessage, err
 	}
 	a, err := r.follow(ctx, q, most)
 	if err != nil {
-		return nil, explain(ctx, err)
+		return nil, programError(ctx, err)
 	}
 	return a.value()
 }
 
-// resultBytes is the least of what the policies that bind the run let fetch return.
+// resultBytes returns the smallest result limit of the policies that bind the run.
 func resultBytes(c contract.Call) (most int64, ok bool) {
 	if c.Deciders == nil {
 		return 0, false
@@ -98,21 +105,21 @@ func resultBytes(c contract.Call) (most int64, ok bool) {
 	return most, ok
 }
 
-// run is what one run has open.
-type run struct {
+// fetchRun holds the connections of one run.
+type fetchRun struct {
 	provider *Fetch
 	deciders func() []*profiles.Decider
 	guest    *proxy.Guest
 	tls      *tls.Config
 
 	mu     sync.Mutex
-	idle   map[lane][]*line
+	idle   map[connKey][]*clientConn
 	kept   int
 	closed bool
 }
 
-// open finds or makes what the call's run has, which is there until RunEnded.
-func (p *Fetch) open(c contract.Call) (*run, error) {
+// open returns the connections of the call's run. They exist until RunEnded.
+func (p *Fetch) open(c contract.Call) (*fetchRun, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -122,7 +129,7 @@ func (p *Fetch) open(c contract.Call) (*run, error) {
 		return r, nil
 	}
 	id := c.Run
-	r := &run{provider: p, deciders: c.Deciders, idle: map[lane][]*line{}}
+	r := &fetchRun{provider: p, deciders: c.Deciders, idle: map[connKey][]*clientConn{}}
 	r.guest = p.cfg.Egress.Open(proxy.Holder{
 		Agent: c.Agent, Executor: profiles.ExecutorJS, Run: func() string { return id },
 		Deciders: c.Deciders, Generation: p.cfg.Generation,
@@ -135,7 +142,7 @@ func (p *Fetch) open(c contract.Call) (*run, error) {
 	return r, nil
 }
 
-// RunEnded closes what a run has open, whose life is over.
+// RunEnded closes the connections of a run.
 func (p *Fetch) RunEnded(id string) {
 	p.mu.Lock()
 	r := p.runs[id]
@@ -146,12 +153,12 @@ func (p *Fetch) RunEnded(id string) {
 	}
 }
 
-// Close closes what every run has open. Calls fail from then on.
+// Close closes all connections. Later calls fail.
 func (p *Fetch) Close() error {
 	p.mu.Lock()
 	p.closed = true
 	all := p.runs
-	p.runs = map[string]*run{}
+	p.runs = map[string]*fetchRun{}
 	p.mu.Unlock()
 	for _, r := range all {
 		r.close()
@@ -159,8 +166,8 @@ func (p *Fetch) Close() error {
 	return nil
 }
 
-// close ends the run's use of the network and all of its connections.
-func (r *run) close() {
+// close ends the run's use of the network.
+func (r *fetchRun) close() {
 	r.mu.Lock()
 	r.closed = true
 	all := r.idle

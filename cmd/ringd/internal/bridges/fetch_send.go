@@ -18,15 +18,15 @@ import (
 	"github.com/ringd/ringd/rings/kernel/proxy/httpproxy"
 )
 
-// What redirect may be.
+// Values of redirect.
 const (
 	follow = "follow"
 	manual = "manual"
 	fails  = "error"
 )
 
-// follow sends q, and goes where the answers lead. Every hop is decided on its own.
-func (r *run) follow(ctx context.Context, q *asking, most int64) (*response, error) {
+// follow sends q and follows redirects. Each hop is decided on its own.
+func (r *fetchRun) follow(ctx context.Context, q *fetchRequest, most int64) (*response, error) {
 	u, no := dest.ParseURL(q.url)
 	if no != nil {
 		return nil, r.guest.Refuse(httpproxy.Request{Listener: proxy.ListenerFetch, Method: q.method}, no)
@@ -34,7 +34,7 @@ func (r *run) follow(ctx context.Context, q *asking, most int64) (*response, err
 	for hops := 0; ; hops++ {
 		a, err := r.exchange(ctx, u, q, most)
 		if err != nil {
-			return nil, hop(hops, err)
+			return nil, redirectError(hops, err)
 		}
 		a.redirected = hops > 0
 		location := a.header.Get("Location")
@@ -46,27 +46,30 @@ func (r *run) follow(ctx context.Context, q *asking, most int64) (*response, err
 			a.opaque = true
 			return a, nil
 		case q.redirect == fails:
-			return nil, wrong("it was redirected, and redirect is 'error'")
+			return nil, argumentError("it was redirected, and redirect is 'error'")
 		case hops == dest.MaxRedirects:
 			return nil, r.refuse(u, q, dest.Redirect, "it was redirected more than 20 times")
 		}
 		next, no := u.Parse(location)
 		if no != nil {
-			return nil, hop(hops+1, r.guest.Refuse(httpproxy.Request{Listener: proxy.ListenerFetch, Method: q.method},
-				no))
+			return nil, redirectError(
+				hops+1,
+				r.guest.Refuse(httpproxy.Request{Listener: proxy.ListenerFetch, Method: q.method},
+					no),
+			)
 		}
 		q.redirected(a.status, u, next)
 		u = next
 	}
 }
 
-// refuse puts on record what no list refuses.
-func (r *run) refuse(u dest.URL, q *asking, code dest.Code, why string) error {
-	return r.guest.Refuse(of(u, q), &dest.Refusal{Code: code, Why: why, Entry: -1})
+// refuse records a refusal that no list decides.
+func (r *fetchRun) refuse(u dest.URL, q *fetchRequest, code dest.Code, why string) error {
+	return r.guest.Refuse(egressRequest(u, q), &dest.Refusal{Code: code, Why: why, Entry: -1})
 }
 
-// of is a request as it is decided.
-func of(u dest.URL, q *asking) httpproxy.Request {
+// egressRequest returns a request in the form that is decided.
+func egressRequest(u dest.URL, q *fetchRequest) httpproxy.Request {
 	asked := httpproxy.Request{Listener: proxy.ListenerFetch, Dest: u.Dest, Method: q.method, Path: u.Path}
 	asked.Overrides = asked.Overrides.Query(u.Query)
 	for name := range q.header {
@@ -85,8 +88,8 @@ func redirects(status int) bool {
 	}
 }
 
-// message is q for one hop.
-func (r *run) message(ctx context.Context, u dest.URL, q *asking) (*http.Request, error) {
+// message returns the HTTP request of q for one hop.
+func (r *fetchRun) message(ctx context.Context, u dest.URL, q *fetchRequest) (*http.Request, error) {
 	host := strings.TrimPrefix(u.Text, u.Scheme+"://")
 	if i := strings.IndexByte(host, '/'); i >= 0 {
 		host = host[:i]
@@ -95,10 +98,10 @@ func (r *run) message(ctx context.Context, u dest.URL, q *asking) (*http.Request
 		Method: q.method, Host: host, Header: q.header.Clone(), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		URL: &url.URL{Scheme: u.Scheme, Host: host, Opaque: u.Path, RawQuery: u.Query},
 	}).WithContext(ctx)
-	if virtual(u.Dest) || strings.HasPrefix(u.Path, "//") { // the latter would be read as a host
+	if isVirtual(u.Dest) || strings.HasPrefix(u.Path, "//") { // net/url would parse a path with // as a host
 		path, err := url.PathUnescape(u.Path)
 		if err != nil {
-			return nil, wrong("the path has a percent sign that does not begin an escape")
+			return nil, argumentError("the path has a percent sign that does not begin an escape")
 		}
 		m.URL.Opaque, m.URL.Path, m.URL.RawPath = "", path, u.Path
 	}
@@ -120,8 +123,8 @@ func (r *run) message(ctx context.Context, u dest.URL, q *asking) (*http.Request
 	return m, nil
 }
 
-// exchange sends one request to one target and reads the answer.
-func (r *run) exchange(ctx context.Context, u dest.URL, q *asking, most int64) (*response, error) {
+// exchange sends one request to one target and reads the response.
+func (r *fetchRun) exchange(ctx context.Context, u dest.URL, q *fetchRequest, most int64) (*response, error) {
 	m, err := r.message(ctx, u, q)
 	if err != nil {
 		return nil, err
@@ -129,16 +132,16 @@ func (r *run) exchange(ctx context.Context, u dest.URL, q *asking, most int64) (
 	if u.Scheme == "http" && dest.Inspected(u.Dest) {
 		return nil, r.refuse(u, q, dest.NotTLS, "on port 443 there is TLS, and http: has none")
 	}
-	if virtual(u.Dest) {
+	if isVirtual(u.Dest) {
 		return r.gateway(ctx, u, q, m, most)
 	}
 	for {
-		l, used, err := r.line(ctx, u, q)
+		l, used, err := r.connection(ctx, u, q)
 		if err != nil {
 			return nil, err
 		}
 		answer, err := l.transport.RoundTrip(m)
-		if used && errors.Is(err, errSpent) { // closed since; nothing was sent
+		if used && errors.Is(err, errSpent) { // closed since then; nothing was sent
 			l.close()
 			if m, err = r.message(ctx, u, q); err != nil {
 				return nil, err
@@ -154,18 +157,24 @@ func (r *run) exchange(ctx context.Context, u dest.URL, q *asking, most int64) (
 		if err != nil || !again {
 			l.close()
 		} else {
-			r.keep(l)
+			r.putIdle(l)
 		}
 		return a, err
 	}
 }
 
-// virtual reports whether a target is below the domain of gateways.
-func virtual(d dest.Dest) bool {
+// isVirtual reports whether a target is below the domain of gateways.
+func isVirtual(d dest.Dest) bool {
 	return d.Name == dest.Domain || strings.HasSuffix(d.Name, "."+dest.Domain)
 }
 
-func (r *run) gateway(ctx context.Context, u dest.URL, q *asking, m *http.Request, most int64) (*response, error) {
+func (r *fetchRun) gateway(
+	ctx context.Context,
+	u dest.URL,
+	q *fetchRequest,
+	m *http.Request,
+	most int64,
+) (*response, error) {
 	answer, err := r.provider.cfg.Egress.RoundTrip(ctx, r.guest, m)
 	if err != nil {
 		return nil, err
@@ -175,42 +184,41 @@ func (r *run) gateway(ctx context.Context, u dest.URL, q *asking, m *http.Reques
 	return a, err
 }
 
-// lane is what a connection may be used again for.
-type lane struct {
+// connKey identifies requests that may share a connection.
+type connKey struct {
 	scheme string
 	to     dest.Dest
 }
 
-// line is one connection, with what speaks HTTP over it. It dials nothing itself.
-type line struct {
-	lane      lane
+// clientConn is one connection with its HTTP transport, which does not dial.
+type clientConn struct {
+	lane      connKey
 	conn      *proxy.Conn
 	transport *http.Transport
 }
 
 var errSpent = errors.New("the connection is closed")
 
-// line is a connection for a request that is decided now: one that is there, or a
-// new one.
-func (r *run) line(ctx context.Context, u dest.URL, q *asking) (l *line, used bool, err error) {
-	for l = r.take(lane{u.Scheme, u.Dest}); l != nil; l = r.take(lane{u.Scheme, u.Dest}) {
-		if !l.conn.Use(of(u, q)) {
+// connection decides a request and returns a connection for it: an idle one, or a new one.
+func (r *fetchRun) connection(ctx context.Context, u dest.URL, q *fetchRequest) (l *clientConn, used bool, err error) {
+	for l = r.take(connKey{u.Scheme, u.Dest}); l != nil; l = r.take(connKey{u.Scheme, u.Dest}) {
+		if !l.conn.Use(egressRequest(u, q)) {
 			l.close()
 			continue
 		}
-		if err := r.guest.Ask(of(u, q)); err != nil {
+		if err := r.guest.Ask(egressRequest(u, q)); err != nil {
 			l.conn.Use(httpproxy.Request{})
-			r.keep(l)
+			r.putIdle(l)
 			return nil, false, err
 		}
 		return l, true, nil
 	}
-	conn, err := r.guest.DialRequest(ctx, of(u, q))
+	conn, err := r.guest.DialRequest(ctx, egressRequest(u, q))
 	if err != nil {
 		return nil, false, err
 	}
 	var given atomic.Bool
-	l = &line{lane: lane{u.Scheme, u.Dest}, conn: conn}
+	l = &clientConn{lane: connKey{u.Scheme, u.Dest}, conn: conn}
 	l.transport = &http.Transport{
 		DialContext: func(context.Context, string, string) (net.Conn, error) {
 			if given.Swap(true) {
@@ -225,7 +233,7 @@ func (r *run) line(ctx context.Context, u dest.URL, q *asking) (l *line, used bo
 	return l, false, nil
 }
 
-func (r *run) take(at lane) *line {
+func (r *fetchRun) take(at connKey) *clientConn {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := r.idle[at]
@@ -242,11 +250,11 @@ func (r *run) take(at lane) *line {
 	return l
 }
 
-// keep puts a line aside for a later request.
-func (r *run) keep(l *line) {
+// putIdle makes a connection idle for a later request.
+func (r *fetchRun) putIdle(l *clientConn) {
 	l.conn.Use(httpproxy.Request{})
 	r.mu.Lock()
-	var over *line
+	var over *clientConn
 	if r.closed {
 		over = l
 	} else {
@@ -254,7 +262,7 @@ func (r *run) keep(l *line) {
 		r.kept++
 	}
 	if r.kept > maxIdle {
-		for at, all := range r.idle { // any of them, and the oldest there
+		for at, all := range r.idle { // of any lane; its oldest one
 			if at == l.lane && len(r.idle) > 1 {
 				continue
 			}
@@ -272,7 +280,7 @@ func (r *run) keep(l *line) {
 	}
 }
 
-func (l *line) close() {
+func (l *clientConn) close() {
 	l.transport.CloseIdleConnections()
 	_ = l.conn.Close()
 }

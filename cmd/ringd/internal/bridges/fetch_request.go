@@ -14,54 +14,53 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/binding"
 )
 
-// asking is what a program asks for, checked as far as no target is known.
-type asking struct {
+// fetchRequest is a parsed request, checked as far as possible without a target.
+type fetchRequest struct {
 	url      string
 	method   string
 	header   http.Header
-	body     []byte // nil: none
-	redirect string // follow, error, manual
+	body     []byte // nil means no body
+	redirect string // follow, error or manual
 	timeout  time.Duration
 }
 
-// asked is the argument as a guest sends it.
-type asked struct {
+// fetchArgs is the argument as a guest sends it.
+type fetchArgs struct {
 	URL      string            `json:"url"`
 	Method   string            `json:"method"`
 	Headers  map[string]string `json:"headers"`
 	Body     json.RawMessage   `json:"body"`
 	Redirect string            `json:"redirect"`
-	Timeout  float64           `json:"timeout"` // milliseconds; 0: none
+	Timeout  float64           `json:"timeout"` // milliseconds; 0 means none
 }
 
-func wrong(text string) error { return &binding.Failure{Name: nameType, Text: text} }
+func argumentError(text string) error { return &binding.Failure{Name: nameType, Text: text} }
 
-// readRequest reads the argument of a call. The guest has checked most of it; that
-// counts for nothing here.
-func readRequest(args json.RawMessage) (*asking, error) {
-	var a asked
+// readRequest parses the argument of a call. The guest has checked most of it, but a guest is not trusted.
+func readRequest(args json.RawMessage) (*fetchRequest, error) {
+	var a fetchArgs
 	d := json.NewDecoder(bytes.NewReader(args))
 	d.DisallowUnknownFields()
 	err := d.Decode(&a)
 	if err == nil {
-		err = spelled(args)
+		err = checkMemberNames(args)
 	}
 	if err != nil {
 		return nil, &binding.Failure{Name: nameType, Text: "the request is malformed", Err: err}
 	}
-	q := &asking{url: a.URL, method: egress.FetchMethod(a.Method), header: http.Header{}, redirect: a.Redirect}
+	q := &fetchRequest{url: a.URL, method: egress.FetchMethod(a.Method), header: http.Header{}, redirect: a.Redirect}
 	if q.redirect == "" {
 		q.redirect = follow
 	}
 	switch {
 	case q.redirect != follow && q.redirect != manual && q.redirect != fails:
-		return nil, wrong("redirect is 'follow', 'error' or 'manual'")
-	case !token(q.method):
-		return nil, wrong("the method is not valid")
+		return nil, argumentError("redirect is 'follow', 'error' or 'manual'")
+	case !isToken(q.method):
+		return nil, argumentError("the method is not valid")
 	case egress.Unsent(q.method):
-		return nil, wrong("the method " + strings.ToUpper(q.method) + " cannot be fetched")
+		return nil, argumentError("the method " + strings.ToUpper(q.method) + " cannot be fetched")
 	}
-	if a.Timeout > 0 { // one that is too long for a Duration is none
+	if a.Timeout > 0 { // one too long for a Duration means none
 		if ms := a.Timeout * float64(time.Millisecond); ms < float64(1<<62) {
 			q.timeout = max(time.Duration(ms), 1)
 		}
@@ -73,14 +72,14 @@ func readRequest(args json.RawMessage) (*asking, error) {
 		return nil, err
 	}
 	if q.body != nil && (q.method == http.MethodGet || q.method == http.MethodHead) {
-		return nil, wrong("a request with " + q.method + " has no body")
+		return nil, argumentError("a request with " + q.method + " has no body")
 	}
 	return q, nil
 }
 
-// spelled checks that the members of a request are written as they are read by whoever
-// decided about them: a decoder takes "URL" for "url".
-func spelled(args json.RawMessage) error {
+// checkMemberNames checks the exact names of the members, because the decision reads the exact names and a decoder
+// accepts "URL" for "url".
+func checkMemberNames(args json.RawMessage) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(args, &members); err != nil {
 		return err
@@ -95,20 +94,20 @@ func spelled(args json.RawMessage) error {
 	return nil
 }
 
-func (q *asking) setHeaders(all map[string]string) error {
+func (q *fetchRequest) setHeaders(all map[string]string) error {
 	for name, text := range all {
 		name = strings.ToLower(name)
-		if !token(name) {
-			return wrong("the name of a header is not valid")
+		if !isToken(name) {
+			return argumentError("the name of a header is not valid")
 		}
 		if egress.ForbiddenField(name) {
-			return wrong("the header '" + name + "' is the host's to set")
+			return argumentError("the header '" + name + "' is the host's to set")
 		}
 		raw, ok := latin1(text)
 		if !ok {
-			return wrong("the header '" + name + "' has an invalid value")
+			return argumentError("the header '" + name + "' has an invalid value")
 		}
-		if name == "accept-encoding" { // what is answered is decoded here
+		if name == "accept-encoding" { // the response is decoded here
 			continue
 		}
 		q.header.Set(name, raw)
@@ -116,7 +115,7 @@ func (q *asking) setHeaders(all map[string]string) error {
 	return nil
 }
 
-func (q *asking) setBody(raw json.RawMessage) error {
+func (q *fetchRequest) setBody(raw json.RawMessage) error {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
@@ -137,11 +136,11 @@ func (q *asking) setBody(raw json.RawMessage) error {
 			return nil
 		}
 	}
-	return wrong("a body is a string or bytes")
+	return argumentError("a body is a string or bytes")
 }
 
-// token reports whether s is one, as names of headers and methods are.
-func token(s string) bool {
+// isToken reports whether s is valid as the name of a header or a method.
+func isToken(s string) bool {
 	for i := range len(s) {
 		c := s[i]
 		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
@@ -151,7 +150,7 @@ func token(s string) bool {
 	return s != ""
 }
 
-// latin1 is a value of a header as it is sent: one byte for each character.
+// latin1 converts a header value to the bytes to send, one for each character.
 func latin1(s string) (string, bool) {
 	var b strings.Builder
 	for _, r := range s {
@@ -163,10 +162,9 @@ func latin1(s string) (string, bool) {
 	return b.String(), true
 }
 
-// redirected makes q the request for the next hop, as WHATWG fetch does: what was
-// posted is not posted again unless the status says so, and what identifies the
-// sender stays with the origin it was meant for.
-func (q *asking) redirected(status int, from, to egress.URL) {
+// redirected makes q the request for the next hop, as in WHATWG fetch. A POST body is sent again only if the
+// status requires it. Headers that identify the sender stay with their origin.
+func (q *fetchRequest) redirected(status int, from, to egress.URL) {
 	post := q.method == http.MethodPost
 	if (status == http.StatusMovedPermanently || status == http.StatusFound) && post ||
 		status == http.StatusSeeOther && q.method != http.MethodGet && q.method != http.MethodHead {
@@ -182,5 +180,5 @@ func (q *asking) redirected(status int, from, to egress.URL) {
 	}
 }
 
-// plainName reports whether a name can be a key of a plain object of the encoding.
-func plainName(name string) bool { return name != value.Mark }
+// isPlainName reports whether a name can be a key of a plain object in the encoding.
+func isPlainName(name string) bool { return name != value.Mark }

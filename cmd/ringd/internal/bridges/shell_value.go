@@ -12,21 +12,21 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// asked is what a program asks for.
-type shellAsked struct {
+// shellArgs is the argument of a call.
+type shellArgs struct {
 	script, stdin, session, cwd string
 }
 
-// Bounds of an argument. The script's own is the executor's.
+// Limits of an argument. The executor limits the script.
 const (
 	maxName = 64
 	maxCwd  = 4095
 )
 
-// readShell reads the argument of a call: an object, or the script alone.
-func readShell(args json.RawMessage) (*shellAsked, error) {
-	wrong := func(text string) (*shellAsked, error) { return nil, failure("TypeError", text) }
-	var q shellAsked
+// readShell parses the argument of a call: an object, or only the script.
+func readShell(args json.RawMessage) (*shellArgs, error) {
+	wrong := func(text string) (*shellArgs, error) { return nil, failure("TypeError", text) }
+	var q shellArgs
 	if err := json.Unmarshal(args, &q.script); err == nil {
 		return q.check()
 	}
@@ -62,10 +62,10 @@ func readShell(args json.RawMessage) (*shellAsked, error) {
 	return q.check()
 }
 
-// undefined is how an option that a program left undefined is told.
+// undefined is the encoding of an option that the program left undefined.
 const undefined = `{"$ringd":"undefined"}`
 
-func (q *shellAsked) check() (*shellAsked, error) {
+func (q *shellArgs) check() (*shellArgs, error) {
 	switch {
 	case q.script == "":
 		return nil, failure("TypeError", "script is missing")
@@ -77,21 +77,21 @@ func (q *shellAsked) check() (*shellAsked, error) {
 	return q, nil
 }
 
-// result is what a program gets.
-type result struct {
+// shellResult is the result for the program.
+type shellResult struct {
 	Stdout   string     `json:"stdout"`
 	Stderr   string     `json:"stderr"`
 	ExitCode int        `json:"exit_code"`
-	Ran      [][]string `json:"ran"` // the programs that were started, the first of them
-	// Dropped is how many bytes of output were left out: over a limit, or over what
-	// the bridge may return.
+	Ran      [][]string `json:"ran"` // the started programs, up to a limit
+	// Dropped is the number of omitted bytes of output, above a limit or above the maximum result of the
+	// bridge.
 	Dropped int64 `json:"dropped_bytes,omitempty"`
-	// SessionError says why the state was not kept.
+	// SessionError is why the session was not kept.
 	SessionError string `json:"session_error,omitempty"`
 }
 
-// encode makes the value of a script that ended. Output that does not fit is cut: the
-// script has run, and its exit code must be told.
+// encode returns the value of a script that ended. It cuts output that does not fit: the script has run, and
+// its exit code must be returned.
 func encode(out executors.Outcome, h *host, unkept string, most int64) (json.RawMessage, error) {
 	var stdout, stderr strings.Builder
 	for _, e := range out.Console {
@@ -103,7 +103,7 @@ func encode(out executors.Outcome, h *host, unkept string, most int64) (json.Raw
 		}
 	}
 	h.mu.Lock()
-	r := result{Stdout: stdout.String(), Stderr: stderr.String(), ExitCode: out.ExitCode, Ran: h.ran,
+	r := shellResult{Stdout: stdout.String(), Stderr: stderr.String(), ExitCode: out.ExitCode, Ran: h.ran,
 		Dropped: out.Dropped, SessionError: unkept}
 	h.mu.Unlock()
 	if r.Ran == nil {
@@ -128,8 +128,8 @@ func encode(out executors.Outcome, h *host, unkept string, most int64) (json.Raw
 	}
 }
 
-// cut takes at least some bytes off the end of s, whole characters.
-func (r *result) cut(s string, over int) string {
+// cut removes at least over bytes from the end of s, in whole characters.
+func (r *shellResult) cut(s string, over int) string {
 	n := len(s) - max(min(over, len(s)/2), 1)
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
@@ -138,7 +138,7 @@ func (r *result) cut(s string, over int) string {
 	return s[:n]
 }
 
-// marshal leaves < and > as they are.
+// marshal encodes v and leaves < and > unescaped.
 func marshal(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
