@@ -128,15 +128,6 @@ func compare(old, now *profiles.Set, c *comparer) Report {
 	return r
 }
 
-// Changes are those of all agents.
-func (r Report) Changes() []Change {
-	var out []Change
-	for _, a := range r.Agents {
-		out = append(out, a.Changes...)
-	}
-	return out
-}
-
 func (r *Report) add(a Agent) {
 	a.Class = ClassOf(a.Changes)
 	if a.Changes == nil {

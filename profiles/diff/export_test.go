@@ -26,3 +26,12 @@ func FieldsBy(table []fields.SetField, a, b any) []Change {
 	c.fields(spot{subject: "x", capability: "x"}, reflect.ValueOf(a), reflect.ValueOf(b))
 	return c.out
 }
+
+// Changes are those of all agents.
+func (r Report) Changes() []Change {
+	var out []Change
+	for _, a := range r.Agents {
+		out = append(out, a.Changes...)
+	}
+	return out
+}

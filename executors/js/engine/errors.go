@@ -52,7 +52,7 @@ var (
 )
 
 // GuestError is an error that a program sees and can catch. Message must hold no text, path or stack of the
-// host. A Name that is not in [profiles.CatchableErrors] becomes BridgeError.
+// host. A Name that the guest does not know becomes BridgeError.
 type GuestError struct {
 	Name    string
 	Message string

@@ -125,16 +125,6 @@ func AuditArch(arch string) uint32 {
 	}
 }
 
-// Number returns the number of a system call. It returns false if the architecture has none with this name.
-func Number(arch, name string) (int, bool) {
-	for _, c := range numbers() {
-		if c.name == name {
-			return c.number(arch)
-		}
-	}
-	return 0, false
-}
-
 // call is a system call with its numbers. -1 means that it does not exist.
 type call struct {
 	name         string

@@ -1,3 +1,4 @@
+// In the package, since the operations are not for others.
 package seccomp
 
 import (
@@ -78,4 +79,14 @@ func jump(in initproto.Instruction, yes bool) int {
 		return int(in.Jt)
 	}
 	return int(in.Jf)
+}
+
+// Number returns the number of a system call. It returns false if the architecture has none with this name.
+func Number(arch, name string) (int, bool) {
+	for _, c := range numbers() {
+		if c.name == name {
+			return c.number(arch)
+		}
+	}
+	return 0, false
 }
