@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	_ "embed"
 	"fmt"
 	"sort"
 	"strings"
@@ -10,7 +11,7 @@ import (
 
 // Create creates the tables of a new database in one transaction.
 func Create(ctx context.Context, conn *sql.Conn) error {
-	if err := runScript(ctx, conn, tables); err != nil {
+	if err := runScript(ctx, conn, tables+tablesFormat2); err != nil {
 		return fmt.Errorf("make tables: %w", err)
 	}
 	return nil
@@ -91,58 +92,14 @@ func normalise(statements []string) string {
 	return strings.Join(out, ";")
 }
 
-// migrateFormat1 converts the tables of format 1 to format 2.
-const migrateFormat1 = `
-drop index run_live;
-alter table run drop column fence;
-alter table run drop column snap;
-alter table run drop column snap_digest;
-alter table run drop column next;
-alter table run drop column owner;
-alter table run drop column lease;
-alter table run add column seq bigint not null default 0;
-alter table run add column session text not null default '';
-alter table call drop column fence;
-alter table call add column acts text not null default '';
-alter table call add column owners text not null default '';
-alter table call add column needs bigint not null default 0;
-alter table call add column expires bigint not null default 0;
-alter table call add column verdict text not null default '';
-alter table call add column decided_by text not null default '';
-alter table call add column decided_at bigint not null default 0;
-alter table call add column wave bigint not null default 0;
-alter table call add column notified bigint not null default 0;
-alter table call add column started bigint not null default 0;
-alter table call add column mark blob;
-update call set acts = 'host', needs = 1 where waits_for = 'approver';`
+var (
+	// migrateFormat1 converts the tables of format 1 to format 2, before tablesFormat2.
+	//
+	//go:embed migrate.sql
+	migrateFormat1 string // go:embed needs a variable; never written
 
-// tablesFormat1 creates the tables of format 1.
-const tablesFormat1 = `
-create table run (
-	id text primary key, v integer not null, state text not null,
-	agent text not null, actor text not null, executor text not null, program text not null,
-	generation bigint not null, revision text not null, outcome blob,
-	audit_seq bigint not null, audit_hash text not null,
-	fence bigint not null default 0, owner text not null default '', lease bigint not null default 0,
-	next bigint not null default 0, snap blob, snap_digest text,
-	created bigint not null, updated bigint not null
-);
-create index run_created on run (created);
-create index run_live on run (state, lease)
-	where state in ('asked', 'started', 'call_open', 'paused', 'answered', 'claimed', 'executing');
-create table call (
-	run text not null, n bigint not null, id text not null, v integer not null, state text not null,
-	bridge text not null, waits_for text not null, idem text not null,
-	args_digest text not null, args blob, result blob,
-	reply blob, replied_by text, replied_at bigint,
-	fence bigint not null default 0,
-	audit_seq bigint not null, audit_hash text not null,
-	created bigint not null, updated bigint not null,
-	primary key (run, n), unique (run, id)
-);
-create index call_live on call (state, waits_for, created) where state in ('open', 'executing');
-create table generation (
-	number bigint primary key, v integer not null, revision text not null, digest text not null,
-	body blob not null, activated bigint not null, fresh bigint not null
-);
-create table audit_head (id integer primary key, seq bigint not null, hash text not null);`
+	// tablesFormat1 creates the tables of format 1.
+	//
+	//go:embed format1.sql
+	tablesFormat1 string
+)
