@@ -11,6 +11,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -62,6 +63,26 @@ type Run struct {
 	// Session keeps the state of a program that ended cleanly (done, or failed by itself) in Outcome.Snapshot.
 	// If the state cannot be kept, Snapshot is nil.
 	Session bool
+}
+
+// Spent returns the outcome of a run that had already used up its processor or wall time when it was paused.
+func (r Run) Spent(cpu, wall time.Duration) (Outcome, bool) {
+	if r.Resume == nil {
+		return Outcome{}, false
+	}
+	why := ""
+	switch used := r.Resume.Used; {
+	case used.CPU >= cpu:
+		why = fmt.Sprintf("processor time limit of %v reached", cpu)
+	case used.Wall >= wall:
+		why = fmt.Sprintf("wall time limit of %v reached", wall)
+	default:
+		return Outcome{}, false
+	}
+	return Outcome{
+		State: StateLimit, Engine: r.Resume.Engine, Usage: Usage{Calls: map[string]int64{}},
+		Error: &ProgramError{Name: profiles.ErrorTimeout, Message: why},
+	}, true
 }
 
 // Resume says where a program continues. It is immutable.

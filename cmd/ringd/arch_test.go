@@ -153,7 +153,7 @@ var layers = map[string][]string{
 		"profiles/canonjson", "profiles/spelling",
 	},
 	"executors/js/jsproto": {"executors", "profiles"},
-	"executors/pool":       {"executors", "executors/wasmcache"},
+	"executors/pool":       {"executors", "executors/wasmcache", "profiles"},
 	"executors/python": {
 		"executors", "executors/pool", "executors/python/pyguest", "executors/python/pyproto", "profiles",
 	},

@@ -45,9 +45,6 @@ type Config struct {
 	Waiting int  // guests starting at once; if 0, 2
 }
 
-// errClosed is returned by Run after Close.
-var errClosed = errors.New("the js executor is closed")
-
 // Limits of a guest process in addition to those of its run.
 const (
 	guestCPU    = 10 * time.Minute // over its whole life
@@ -58,17 +55,13 @@ const (
 
 // Executor runs JavaScript and TypeScript. It is safe for concurrent use.
 type Executor struct {
-	cfg     Config
-	work    sync.WaitGroup // counts refills and runs
-	waiting chan struct{}  // limits starts under way
-	cache   *pool.Cache
+	cfg   Config
+	pool  *pool.Pool[spec, *guest]
+	cache *pool.Cache
 
 	mu     sync.Mutex
 	closed bool
-	blank  []*guest
-	coming map[int]context.CancelFunc // starts of blank guests
-	starts int
-	idle   []*guest
+	idle   []*guest // guests that have served runs, the longest waiting first
 	digest string
 }
 
@@ -79,10 +72,9 @@ func (k key) holder() pool.Holder { return pool.Holder{Agent: k.agent, Actor: k.
 
 // guest is a process with its link.
 type guest struct {
-	link   *executors.Link
-	kernel profiles.Kernel // its profile
-	key    key             // zero while blank
-	runs   int
+	pool.Guest[spec]
+	key  key // zero while blank
+	runs int
 }
 
 // New checks cfg. It starts nothing; Warm does.
@@ -96,20 +88,20 @@ func New(cfg Config) (*Executor, error) {
 		slices.Collect(maps.Values(cfg.Engines)), func(argv []string) bool { return len(argv) == 0 },
 	):
 		return nil, errors.New("js executor: Engines names a digest without a guest")
-	case cfg.Blank < 0, cfg.Idle < 0, cfg.PerKey < 0, cfg.Reuse < 0, cfg.Waiting < 0:
+	case cfg.Idle < 0, cfg.PerKey < 0, cfg.Reuse < 0:
 		return nil, errors.New("js executor: a size is negative")
 	}
 	if cfg.Reuse == 0 {
 		cfg.Reuse = 1
 	}
-	if cfg.Waiting == 0 {
-		cfg.Waiting = 2
-	}
 	cfg.Engines = maps.Clone(cfg.Engines)
-	return &Executor{
-		cfg: cfg, waiting: make(chan struct{}, cfg.Waiting), cache: pool.NewCache(cfg.CacheDir, cfg.Now),
-		coming: map[int]context.CancelFunc{},
-	}, nil
+	e := &Executor{cfg: cfg, cache: pool.NewCache(cfg.CacheDir, cfg.Now)}
+	var err error
+	e.pool, err = pool.New(pool.Config[spec, *guest]{
+		Executor: "js", Go: cfg.Go, Launch: e.launch, Blank: cfg.Blank, Max: cfg.Blank, Waiting: cfg.Waiting,
+		Once: cfg.Once,
+	})
+	return e, err
 }
 
 // Name is "js".
@@ -124,31 +116,21 @@ func (e *Executor) Digest() string {
 
 // Warm starts the blank guests and waits for the first. Its error says why this host cannot run JavaScript. It
 // is a *profiles.Denial with CodeExecutorUnavailable if the engine is missing.
-func (e *Executor) Warm(ctx context.Context) error {
-	g, err := e.launch(ctx, blankSpec())
-	if err != nil {
-		return err
-	}
-	if !e.keepBlank(g) {
-		err = g.link.Close()
-	}
-	e.refill(ctx)
-	return err
-}
+func (e *Executor) Warm(ctx context.Context) error { return e.pool.Warm(ctx, blankSpec()) }
 
 // Run runs one program. See executors.Executor. If a guest dies or violates the protocol, the outcome is
 // failed. Errors are denials (*profiles.Denial), those of the host (Host.Ask), executors.ErrEngine, ErrSnapshot
 // and ErrSlow, and faults before the program began or continued.
 func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error) {
-	if err := e.enter(); err != nil {
+	if err := e.pool.Enter(); err != nil {
 		return executors.Outcome{}, err
 	}
-	defer e.work.Done()
+	defer e.pool.Leave()
 	o, err := options(r, e.cfg.Now())
 	if err != nil {
 		return executors.Outcome{}, err
 	}
-	if out, spent := spent(r, o); spent {
+	if out, spent := r.Spent(o.CPU, o.Wall); spent {
 		return out, nil
 	}
 	raw, err := json.Marshal(o)
@@ -157,8 +139,10 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 	}
 	k := key{agent: r.Agent.Name, actor: r.Actor, revision: r.Revision}
 	kernel, _ := r.Agent.Kernel(profiles.ExecutorJS) // options has denied an agent without it
-	want := spec{agent: r.Agent.Name, kernel: kernel, tier: r.Agent.MinTier, cpu: o.CPU, memory: 2*o.MemoryBytes +
-		8<<20}.narrow()
+	want := spec{
+		Spec: pool.Spec{Agent: r.Agent.Name, Kernel: kernel, Tier: r.Agent.MinTier},
+		cpu:  o.CPU, memory: 2*o.MemoryBytes + 8<<20,
+	}.narrow()
 	if r.Resume != nil {
 		if want.engine = r.Resume.Engine; want.engine == "" {
 			return executors.Outcome{}, fmt.Errorf("resume run %s: %w: \"\"", r.ID, executors.ErrEngine)
@@ -172,14 +156,14 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 	if err != nil {
 		return executors.Outcome{}, err
 	}
-	e.refill(ctx) // now: a run may wait for hours, and the next one should be warm
-	serve(g, r.ID)
+	e.pool.Refill(ctx, blankSpec()) // now: a run may wait for hours, and the next one should be warm
+	g.Serve(r.ID)
 	out, err := e.runIn(ctx, g, k, work, h)
 	if kept && errors.Is(err, executors.ErrGone) { // it died while it was waiting in the pool
-		if g, err = e.launch(ctx, want); err != nil {
+		if g, err = e.pool.Launch(ctx, want); err != nil {
 			return executors.Outcome{}, err
 		}
-		serve(g, r.ID)
+		g.Serve(r.ID)
 		out, err = e.runIn(ctx, g, k, work, h)
 	}
 	if errors.Is(err, executors.ErrGuest) && !errors.Is(err, executors.ErrSnapshot) {
@@ -193,58 +177,18 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 	return out, err
 }
 
-// spent returns the outcome of a run that has already used up one of its limits.
-func spent(r executors.Run, o jsproto.Options) (executors.Outcome, bool) {
-	if r.Resume == nil {
-		return executors.Outcome{}, false
-	}
-	out := executors.Outcome{
-		State: executors.StateLimit, Engine: r.Resume.Engine, Usage: executors.Usage{Calls: map[string]int64{}},
-	}
-	switch {
-	case o.UsedCPU >= o.CPU:
-		out.Error = &executors.ProgramError{
-			Name: profiles.ErrorTimeout, Message: fmt.Sprintf("processor time limit of %v reached", o.CPU),
-		}
-	case o.UsedWall >= o.Wall:
-		out.Error = &executors.ProgramError{
-			Name: profiles.ErrorTimeout, Message: fmt.Sprintf("wall time limit of %v reached", o.Wall),
-		}
-	default:
-		return executors.Outcome{}, false
-	}
-	return out, true
-}
-
-// serve names the next run to the guest's process.
-func serve(g *guest, run string) {
-	if s, ok := g.link.Guest().(executors.Serving); ok {
-		s.Serve(run)
-	}
-}
-
 // runIn runs a program in g, and then keeps or ends g.
 func (e *Executor) runIn(
 	ctx context.Context, g *guest, k key, w executors.Work, h executors.Host,
 ) (executors.Outcome, error) {
 	g.key = k
 	g.runs++
-	out, again, err := g.link.Run(ctx, w, h)
-	out.Attestation = g.link.Guest().Attestation()
+	out, again, err := g.Link.Run(ctx, w, h)
+	out.Attestation = g.Link.Guest().Attestation()
 	if again {
 		e.give(g)
 	}
 	return out, err
-}
-
-func (e *Executor) enter() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return errClosed
-	}
-	e.work.Add(1)
-	return nil
 }
 
 // options builds the guest's options, or denies what the profile does not grant.

@@ -1,6 +1,7 @@
 package js
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,11 +14,9 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// spec is the process that a run needs.
+// spec is the process that a run needs. All guests have one key: fits tells those apart that may serve a run.
 type spec struct {
-	agent  string
-	kernel profiles.Kernel
-	tier   profiles.Tier
+	pool.Spec
 	cpu    time.Duration
 	memory int64
 	engine string // digest; if empty, that of Config.Argv
@@ -26,14 +25,14 @@ type spec struct {
 // blankSpec is a guest without an agent: the minimum that the guest of any agent gets.
 func blankSpec() spec {
 	k, _ := profiles.Agent{JS: &profiles.JS{}}.Kernel(profiles.ExecutorJS)
-	return spec{tier: profiles.TierWasm, kernel: k}
+	return spec{Spec: pool.Spec{Tier: profiles.TierWasm, Kernel: k}}
 }
 
 // narrow returns the spec of a blank guest, if that is enough for the run and grants nothing that its own spec
 // would not.
 func (s spec) narrow() spec {
-	if k := blankSpec().kernel; s.ordinary() && k.Within(s.kernel) {
-		s.kernel = k
+	if k := blankSpec().Kernel; s.ordinary() && k.Within(s.Kernel) {
+		s.Kernel = k
 	}
 	return s
 }
@@ -49,32 +48,25 @@ func (e *Executor) take(ctx context.Context, k key, s spec) (g *guest, kept bool
 			return g, true, nil
 		}
 	}
-	g, err = e.launch(ctx, s)
+	g, err = e.pool.Launch(ctx, s)
 	return g, false, err
 }
 
-// pick takes a kept guest that is still alive and has enough of its limits left.
+// pick takes a kept guest that has enough of its limits left, or returns nil.
 func (e *Executor) pick(k key, s spec) *guest {
+	want := cmp.Or(s.engine, e.Digest())
+	fits := func(g *guest) bool { return g.Link.Ready().Digest == want && g.Spec.Kernel.Within(s.Kernel) }
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	if s.engine == "" {
-		s.engine = e.digest
-	}
-	fits := func(g *guest) bool {
-		return g.link.Ready().Digest == s.engine && g.kernel.Within(s.kernel) &&
-			executors.Satisfies(g.link.Guest().Attestation().Tier, s.tier)
-	}
-	if i := slices.IndexFunc(e.idle, func(g *guest) bool { return g.key == k && fits(g) }); i >= 0 {
+	i := slices.IndexFunc(e.idle, func(g *guest) bool { return g.key == k && g.Satisfies(s.Tier) && fits(g) })
+	if i >= 0 {
+		defer e.mu.Unlock()
 		g := e.idle[i]
 		e.idle = slices.Delete(e.idle, i, i+1)
 		return g
 	}
-	if i := slices.IndexFunc(e.blank, fits); i >= 0 {
-		g := e.blank[i]
-		e.blank = slices.Delete(e.blank, i, i+1)
-		return g
-	}
-	return nil
+	e.mu.Unlock()
+	g, _ := e.pool.Pick(s, fits)
+	return g
 }
 
 // launch starts a guest and waits until it is ready. If s asks for an engine, the guest has that engine, or the
@@ -83,12 +75,10 @@ func (e *Executor) launch(ctx context.Context, s spec) (*guest, error) {
 	own := e.Digest()
 	if s.engine == "" || own == "" || s.engine == own {
 		g, err := e.startGuest(ctx, s, e.cfg.Argv)
-		if err != nil || s.engine == "" || g.link.Ready().Digest == s.engine {
+		if err != nil || s.engine == "" || g.Link.Ready().Digest == s.engine {
 			return g, err
 		}
-		if !e.keepBlank(g) { // it was the first, and reported the engine of this build
-			e.drop(g)
-		}
+		e.pool.Keep(g) // it was the first, and reported the engine of this build
 	}
 	argv, ok := e.cfg.Engines[s.engine]
 	if !ok {
@@ -97,11 +87,11 @@ func (e *Executor) launch(ctx context.Context, s spec) (*guest, error) {
 	g, err := e.startGuest(ctx, s, argv)
 	var denial *profiles.Denial
 	switch {
-	case err == nil && g.link.Ready().Digest == s.engine:
+	case err == nil && g.Link.Ready().Digest == s.engine:
 		return g, nil
 	case err == nil:
-		e.drop(g)
-		err = fmt.Errorf("its guest has %s", g.link.Ready().Digest)
+		g.End()
+		err = fmt.Errorf("its guest has %s", g.Link.Ready().Digest)
 	case ctx.Err() != nil, errors.As(err, &denial) && denial.Decision.Code == profiles.CodeTierUnavailable:
 		return nil, err
 	}
@@ -110,12 +100,6 @@ func (e *Executor) launch(ctx context.Context, s spec) (*guest, error) {
 
 // startGuest starts the guest of argv and greets it.
 func (e *Executor) startGuest(ctx context.Context, s spec, argv []string) (*guest, error) {
-	select {
-	case e.waiting <- struct{}{}:
-		defer func() { <-e.waiting }()
-	case <-ctx.Done():
-		return nil, fmt.Errorf("start js guest: %w", context.Cause(ctx))
-	}
 	link, err := e.cache.Start(ctx, pool.Starts{
 		Cold:  jsproto.Cold,
 		Begin: func(ctx context.Context, cache string) (*executors.Link, error) { return e.begin(ctx, s, argv, cache) },
@@ -129,14 +113,14 @@ func (e *Executor) startGuest(ctx context.Context, s spec, argv []string) (*gues
 	if err := e.known(link.Ready(), slices.Equal(argv, e.cfg.Argv)); err != nil {
 		return nil, errors.Join(err, link.Close())
 	}
-	return &guest{link: link, kernel: s.kernel}, nil
+	return &guest{Guest: pool.Guest[spec]{Link: link, Spec: s}}, nil
 }
 
 // begin starts one guest, which loads compiled code from cache, and waits until it is ready and, in a kernel
 // ring, sealed.
 func (e *Executor) begin(ctx context.Context, s spec, argv []string, cache string) (*executors.Link, error) {
 	spec := executors.Spec{
-		Executor: profiles.ExecutorJS, Argv: argv, MinTier: s.tier, Agent: s.agent, Kernel: s.kernel, Seals: true,
+		Executor: profiles.ExecutorJS, Argv: argv, MinTier: s.Tier, Agent: s.Agent, Kernel: s.Kernel, Seals: true,
 		CPU: max(guestCPU, 2*s.cpu), MemoryBytes: max(guestData, s.memory+processData), FileBytes: guestFiles,
 	}
 	// If this program is built with C, as the race detector needs it, the C library would read the number of
@@ -155,7 +139,7 @@ func (e *Executor) begin(ctx context.Context, s spec, argv []string, cache strin
 // fill starts a guest that compiles into a folder of its own and runs no program.
 func (e *Executor) fill(ctx context.Context, s spec, argv []string, room, made string) (*executors.Link, error) {
 	g, err := e.cfg.Launcher.Launch(ctx, executors.Spec{
-		Executor: profiles.ExecutorJS, Argv: argv, MinTier: s.tier, Kernel: s.kernel, Room: room,
+		Executor: profiles.ExecutorJS, Argv: argv, MinTier: s.Tier, Kernel: s.Kernel, Room: room,
 		CPU: guestCPU, MemoryBytes: guestData, FileBytes: guestFiles,
 	})
 	if err != nil {
@@ -198,12 +182,12 @@ func (e *Executor) give(g *guest) {
 	if g.runs < e.cfg.Reuse && !e.tired(g) && e.keepIdle(g) {
 		return
 	}
-	e.drop(g)
+	g.End()
 }
 
 // tired reports whether a guest has used so much of its life's processor time that another run could exceed it.
 func (e *Executor) tired(g *guest) bool {
-	used, err := g.link.Guest().CPU()
+	used, err := g.Link.Guest().CPU()
 	return err != nil || used > guestCPU/2
 }
 
@@ -231,61 +215,10 @@ func (e *Executor) keepIdle(g *guest) bool {
 	}
 	e.mu.Unlock()
 	if old != nil {
-		e.drop(old)
+		old.End()
 	}
 	return keep
 }
-
-func (e *Executor) keepBlank(g *guest) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed || len(e.blank) >= e.cfg.Blank {
-		return false
-	}
-	e.blank = append(e.blank, g)
-	return true
-}
-
-// startTime limits the start of a blank guest, which has no context of a run.
-const startTime = 30 * time.Second
-
-// refill starts blank guests until there are as many as wanted. Their start outlives ctx, which is that of a
-// run, but not Close.
-func (e *Executor) refill(ctx context.Context) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed || e.cfg.Once {
-		return
-	}
-	for range e.cfg.Blank - len(e.blank) - len(e.coming) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTime)
-		e.starts++
-		n := e.starts
-		e.coming[n] = cancel
-		e.work.Add(1)
-		e.cfg.Go(func() {
-			defer e.work.Done()
-			defer cancel()
-			e.add(ctx, n)
-		})
-	}
-}
-
-// add starts one blank guest. A failure shows on the run that needs one: it
-// starts its own and gets the error.
-func (e *Executor) add(ctx context.Context, n int) {
-	g, err := e.launch(ctx, blankSpec())
-	e.mu.Lock()
-	delete(e.coming, n)
-	e.mu.Unlock()
-	if err == nil && !e.keepBlank(g) {
-		e.drop(g)
-	}
-}
-
-// drop ends a guest that is not used any more. An error of Kill is a process that does not die. The launcher's
-// Close meets it again and reports it.
-func (e *Executor) drop(g *guest) { _ = g.link.Close() }
 
 // Drop ends the idle guests of every other revision.
 func (e *Executor) Drop(revision string) {
@@ -300,7 +233,7 @@ func (e *Executor) Drop(revision string) {
 	})
 	e.mu.Unlock()
 	for _, g := range old {
-		e.drop(g)
+		g.End()
 	}
 }
 
@@ -309,16 +242,12 @@ func (e *Executor) Drop(revision string) {
 func (e *Executor) Close() error {
 	e.mu.Lock()
 	e.closed = true
-	kept := append(e.blank, e.idle...)
-	e.blank, e.idle = nil, nil
-	for _, cancel := range e.coming {
-		cancel()
-	}
+	kept := e.idle
+	e.idle = nil
 	e.mu.Unlock()
-	var err error
 	for _, g := range kept {
-		err = errors.Join(err, g.link.Close())
+		g.End()
 	}
-	e.work.Wait()
-	return err
+	e.pool.Close()
+	return nil
 }

@@ -2,10 +2,12 @@ package pool_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ringd/ringd/executors/pool"
+	"github.com/ringd/ringd/profiles"
 )
 
 // holders reads "agent/actor agent/actor", the oldest first.
@@ -40,33 +42,38 @@ func TestCrowded(t *testing.T) {
 	}
 }
 
-// blank is a guest of an agent that was started for one kernel profile.
-type blank struct{ agent, kernel string }
+// blank is a guest without a process.
+type blank struct {
+	pool.Guest[pool.Spec]
+	end func(of string)
+}
 
-func (b blank) Spec() blank      { return b }
-func (b blank) Key() string      { return b.agent + " " + b.kernel }
-func (b blank) Agent() string    { return b.agent }
-func (b blank) Revision() string { return "" }
+func (b *blank) Satisfies(profiles.Tier) bool { return true }
+func (b *blank) End()                         { b.end(b.Spec.Key) }
 
 // TestKeepIsFair: guests of one agent for many profiles do not end that of another.
 func TestKeepIsFair(t *testing.T) {
-	var ended []blank
-	p, err := pool.New(pool.Config[blank, blank]{
-		Go: func(f func()) { f() }, End: func(b blank) { ended = append(ended, b) }, Blank: 1, Max: 3,
-		Launch: func(_ context.Context, b blank) (blank, error) { return b, nil },
-	})
+	var ended []string
+	launch := func(_ context.Context, s pool.Spec) (*blank, error) {
+		return &blank{pool.Guest[pool.Spec]{Spec: s}, func(of string) { ended = append(ended, of) }}, nil
+	}
+	p, err := pool.New(pool.Config[pool.Spec, *blank]{Go: func(f func()) { f() }, Blank: 1, Max: 3, Launch: launch})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Keep(blank{"benign", "1"})
-	for _, kernel := range []string{"1", "2", "3", "4", "5"} {
-		p.Keep(blank{"greedy", kernel})
+	keep := func(agent, kernel string) {
+		g, _ := launch(t.Context(), pool.Spec{Agent: agent, Key: agent + " " + kernel})
+		p.Keep(g)
 	}
-	want := []blank{{"greedy", "1"}, {"greedy", "2"}, {"greedy", "3"}}
-	if len(ended) != len(want) || ended[0] != want[0] || ended[2] != want[2] {
+	keep("benign", "1")
+	for _, kernel := range []string{"1", "2", "3", "4", "5"} {
+		keep("greedy", kernel)
+	}
+	want := []string{"greedy 1", "greedy 2", "greedy 3"}
+	if !slices.Equal(ended, want) {
 		t.Errorf("ended %v, want %v", ended, want)
 	}
-	_, kept, err := p.Take(t.Context(), blank{"benign", "1"}, func(blank) bool { return true })
+	_, kept, err := p.Take(t.Context(), pool.Spec{Agent: "benign", Key: "benign 1"})
 	if err != nil || !kept {
 		t.Errorf("the other agent's guest: kept %t, %v", kept, err)
 	}

@@ -79,7 +79,7 @@ func (e *Executor) compile(ctx context.Context, s spec) (code []byte, err error)
 		OutputBytes: maxSaid,
 	}
 	g, err := e.cfg.Launcher.Launch(ctx, executors.Spec{
-		Executor: profiles.ExecutorPython, Argv: argv(s.env, pyguest.Compiler), MinTier: s.tier, Kernel: k,
+		Executor: profiles.ExecutorPython, Argv: argv(s.env, pyguest.Compiler), MinTier: s.Tier, Kernel: k,
 		Streams: true,
 		CPU:     compileTime, MemoryBytes: compileMemory, Own: s.env.Own, Code: s.env.Code, List: s.env.List,
 		Env: ofProcess(),

@@ -61,13 +61,9 @@ type Environments interface {
 	Of(ctx context.Context, a *profiles.Agent) (pyproto.Environment, error)
 }
 
-// ErrClosed is returned by Run after Close.
-var ErrClosed = errors.New("the python executor is closed")
-
 // Executor runs Python programs. It is safe for concurrent use.
 type Executor struct {
 	cfg      Config
-	work     sync.WaitGroup // counts runs
 	blank    *pool.Pool[spec, *process]
 	code     codes
 	sessions sessions
@@ -76,7 +72,6 @@ type Executor struct {
 	telling sync.Mutex             // one policy at a time
 
 	mu      sync.Mutex
-	closed  bool
 	runs    map[*process]*executors.Run // runs under way
 	digests map[string]bool             // of the engines that were seen on this host
 }
@@ -97,12 +92,9 @@ func New(cfg Config) (*Executor, error) {
 	e.sessions.live = map[string]*session{}
 	var err error
 	e.blank, err = pool.New(pool.Config[spec, *process]{
-		Go: cfg.Go, Launch: e.launch, End: end, Blank: cfg.Blank, Max: cfg.Max, Waiting: cfg.Waiting,
+		Executor: "python", Go: cfg.Go, Launch: e.launch, Blank: cfg.Blank, Max: cfg.Max, Waiting: cfg.Waiting,
 	})
-	if err != nil {
-		return nil, fmt.Errorf("python executor: %w", err)
-	}
-	return e, nil
+	return e, err
 }
 
 // Name is "python".
@@ -118,10 +110,10 @@ func (e *Executor) HasEngine(digest string) bool {
 // Warm keeps guests ready for an agent and waits for the first. Its error says why this host cannot run
 // programs. It is a *profiles.Denial if the host does not provide the layers, or has no interpreter.
 func (e *Executor) Warm(ctx context.Context, a *profiles.Agent, revision string) error {
-	if err := e.enter(); err != nil {
+	if err := e.blank.Enter(); err != nil {
 		return err
 	}
-	defer e.work.Done()
+	defer e.blank.Leave()
 	want, err := e.specOf(ctx, a, revision)
 	if err != nil {
 		return err
@@ -133,10 +125,10 @@ func (e *Executor) Warm(ctx context.Context, a *profiles.Agent, revision string)
 // Errors of Run are denials of the start (*profiles.Denial), errors of the host (Host.Ask),
 // executors.ErrSnapshot for a session that no longer exists, and faults before the program began.
 func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error) {
-	if err := e.enter(); err != nil {
+	if err := e.blank.Enter(); err != nil {
 		return executors.Outcome{}, err
 	}
-	defer e.work.Done()
+	defer e.blank.Leave()
 	if isWasm(r.Agent) {
 		return e.runWasm(ctx, r, h)
 	}
@@ -167,7 +159,7 @@ const maxTries = 4
 // set after one from there was dead.
 func (e *Executor) start(ctx context.Context, s spec, fresh bool) (g *process, kept bool, err error) {
 	if !fresh {
-		return e.blank.Take(ctx, s, s.fits)
+		return e.blank.Take(ctx, s)
 	}
 	g, err = e.blank.Launch(ctx, s)
 	return g, false, err
@@ -182,7 +174,7 @@ func (e *Executor) begin(
 	b, done, err := e.settled(ctx, g, r)
 	defer done()
 	if err != nil {
-		end(g)
+		g.End()
 		return out, !errors.Is(err, executors.ErrSnapshot), err
 	}
 	defer e.blank.RefillSoon(ctx, b.spec)()
@@ -272,16 +264,6 @@ func (e *Executor) register(g *process, r *executors.Run) func() {
 
 func millis(n *int64) time.Duration { return time.Duration(*n) * time.Millisecond }
 
-func (e *Executor) enter() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return ErrClosed
-	}
-	e.work.Add(1)
-	return nil
-}
-
 // options builds the guest's options.
 func (e *Executor) options(r executors.Run, env pyproto.Environment) (pyproto.Options, error) {
 	if l := r.Program.Language; l != "" && l != profiles.ExecutorPython {
@@ -327,12 +309,8 @@ func (e *Executor) Drop(revision string) { e.blank.Drop(revision) }
 // Close rejects further runs, ends every guest and session, and waits for the runs under way. The caller ends
 // the contexts of those.
 func (e *Executor) Close() error {
-	e.mu.Lock()
-	e.closed = true
-	e.mu.Unlock()
-	e.blank.Close()
 	e.closeSessions()
-	e.work.Wait()
+	e.blank.Close()
 	if e.cfg.Wasm != nil {
 		return e.cfg.Wasm.Close()
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/pool"
 	"github.com/ringd/ringd/executors/python/pyguest"
 	"github.com/ringd/ringd/executors/python/pyproto"
 	"github.com/ringd/ringd/profiles"
@@ -15,18 +16,9 @@ import (
 
 // spec is the process that a run needs.
 type spec struct {
-	agent    string
-	digest   string // of kernel
-	kernel   profiles.Kernel
-	tier     profiles.Tier
-	env      pyproto.Environment
-	revision string
-	bare     bool // nothing is imported in advance
-}
-
-// Key implements pool.Spec. It identifies the runs that a fresh guest may serve.
-func (s spec) Key() string {
-	return s.agent + "\x00" + s.digest + "\x00" + s.env.Digest + map[bool]string{true: "\x00bare"}[s.bare]
+	pool.Spec
+	env  pyproto.Environment
+	bare bool // nothing is imported in advance
 }
 
 // preload lists the modules that a guest imports before its program. No policy watches that yet: a library
@@ -38,28 +30,12 @@ func (s spec) preload() []string {
 	return list(s.env.Preload)
 }
 
-// Agent implements pool.Spec.
-func (s spec) Agent() string { return s.agent }
-
-// Revision implements pool.Spec.
-func (s spec) Revision() string { return s.revision }
-
-// fits reports whether a waiting guest has what the run needs.
-func (s spec) fits(g *process) bool {
-	return executors.Satisfies(g.link.Guest().Attestation().Tier, s.tier)
-}
-
 // process is an interpreter with its link.
 type process struct {
-	link  *executors.Link
-	guest executors.Guest
-	std   executors.Streamer
-	spec  spec
-	up    updates
+	pool.Guest[spec]
+	std executors.Streamer
+	up  updates
 }
-
-// Spec implements pool.Guest.
-func (g *process) Spec() spec { return g.spec }
 
 // specOf returns the process that an agent's programs need, or the denial if the agent does not have the
 // executor.
@@ -89,8 +65,11 @@ func (e *Executor) specOf(ctx context.Context, a *profiles.Agent, revision strin
 	if executors.Satisfies(a.MinTier, tier) {
 		tier = a.MinTier
 	}
-	return spec{agent: a.Name, digest: digest, kernel: k, tier: tier, env: env, revision: revision,
-		bare: a.Python != nil && len(a.Python.Imports.Process) > 0}, nil
+	bare := a.Python != nil && len(a.Python.Imports.Process) > 0
+	return spec{env: env, bare: bare, Spec: pool.Spec{
+		Key:   a.Name + "\x00" + digest + "\x00" + env.Digest + map[bool]string{true: "\x00bare"}[bare],
+		Agent: a.Name, Revision: revision, Kernel: k, Tier: tier,
+	}}, nil
 }
 
 func notGranted(revision string) error {
@@ -113,10 +92,10 @@ func (e *Executor) launch(ctx context.Context, s spec) (*process, error) {
 		return nil, err
 	}
 	g, err := e.cfg.Launcher.Launch(ctx, executors.Spec{
-		Executor: profiles.ExecutorPython, Argv: argv(s.env, pyguest.Launcher), MinTier: s.tier, Agent: s.agent,
-		Kernel: s.kernel, Streams: true,
-		CPU: time.Duration(s.kernel.CPUMillis) * time.Millisecond, MemoryBytes: s.kernel.MemoryBytes,
-		FileBytes: s.kernel.FileBytes,
+		Executor: profiles.ExecutorPython, Argv: argv(s.env, pyguest.Launcher), MinTier: s.Tier, Agent: s.Agent,
+		Kernel: s.Kernel, Streams: true,
+		CPU: time.Duration(s.Kernel.CPUMillis) * time.Millisecond, MemoryBytes: s.Kernel.MemoryBytes,
+		FileBytes: s.Kernel.FileBytes,
 		Own:       s.env.Own, Code: s.env.Code, List: s.env.List, Env: ofProcess(),
 	})
 	if err != nil {
@@ -146,7 +125,7 @@ func (e *Executor) launch(ctx context.Context, s spec) (*process, error) {
 	e.mu.Lock()
 	e.digests[link.Ready().Digest] = true
 	e.mu.Unlock()
-	return &process{link: link, guest: g, std: std, spec: s}, nil
+	return &process{Guest: pool.Guest[spec]{Link: link, Process: g, Spec: s}, std: std}, nil
 }
 
 // argv starts an interpreter that reads no variable, no site and no folder by itself, and writes no byte code.
@@ -185,10 +164,6 @@ func startOutput(ctx context.Context, g executors.Guest) error {
 		return nil
 	}
 }
-
-// end ends a guest that is not used any more. An error of Kill is a process that does not die. The launcher's
-// Close meets it again and reports it.
-func end(g *process) { _ = errors.Join(g.link.Close(), executors.CloseGuest(g.guest)) }
 
 // list is never null in JSON.
 func list(l []string) []string {

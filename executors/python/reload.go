@@ -72,10 +72,10 @@ func (e *Executor) Reload(revision string, agents func(name string) *profiles.Ag
 	p := &policy{revision: revision, agents: agents}
 	e.inForce.Store(p)
 	return func(ctx context.Context) {
-		if e.enter() != nil {
+		if e.blank.Enter() != nil {
 			return
 		}
-		defer e.work.Done()
+		defer e.blank.Leave()
 		e.telling.Lock()
 		defer e.telling.Unlock()
 		if e.inForce.Load() != p {
@@ -150,20 +150,20 @@ func (e *Executor) effectOn(
 	ctx context.Context, l life, a *profiles.Agent,
 ) (env pyproto.Environment, restart bool, why string) {
 	if a == nil {
-		return l.spec.env, false, "the policy in force does not grant python to the agent"
+		return l.Spec.env, false, "the policy in force does not grant python to the agent"
 	}
 	k, _ := a.Kernel(profiles.ExecutorPython) // policy.agent has checked that it has the executor
 	env, err := e.cfg.Environments.Of(ctx, a)
 	switch {
 	case err != nil:
-		return l.spec.env, false, "there is no interpreter for the policy in force"
+		return l.Spec.env, false, "there is no interpreter for the policy in force"
 	case l.stays && a.Sessions == nil:
 		why = "the policy in force grants no sessions to the agent"
-	case !l.spec.kernel.Within(k):
+	case !l.Spec.Kernel.Within(k):
 		why = "the policy in force grants less of the host than it was started with"
 	default:
 		why = l.missingFrom(env)
-		restart = env.Digest != l.spec.env.Digest || !k.Within(l.spec.kernel)
+		restart = env.Digest != l.Spec.env.Digest || !k.Within(l.Spec.Kernel)
 	}
 	return env, restart, why
 }
@@ -229,10 +229,10 @@ func (g *process) missingFrom(env pyproto.Environment) string {
 		}
 		return m
 	}
-	if env.Interpreter != g.spec.env.Interpreter {
+	if env.Interpreter != g.Spec.env.Interpreter {
 		return "the policy in force has another interpreter"
 	}
-	for _, l := range [][2][]profiles.PathRule{{g.spec.env.Own, env.Own}, {g.spec.env.Code, env.Code}} {
+	for _, l := range [][2][]profiles.PathRule{{g.Spec.env.Own, env.Own}, {g.Spec.env.Code, env.Code}} {
 		now := have(l[1])
 		for p := range have(l[0]) {
 			if !now[p] {
@@ -260,8 +260,8 @@ func (g *process) update(p pyproto.Profile) (why string) {
 	}
 	g.up.sending.Lock()
 	defer g.up.sending.Unlock()
-	late := time.AfterFunc(updateTime, func() { _ = g.guest.Kill() }) // it does not read
-	err = g.link.Update(executors.Update{Seq: g.up.next(), Settings: text})
+	late := time.AfterFunc(updateTime, func() { _ = g.Process.Kill() }) // it does not read
+	err = g.Link.Update(executors.Update{Seq: g.up.next(), Settings: text})
 	if !late.Stop() || err != nil {
 		return "it did not take the policy in force"
 	}
@@ -322,13 +322,13 @@ func (g *process) confirm(ctx context.Context) (r pyproto.Report, why string) {
 		switch {
 		case why != "":
 			return r, why
-		case !open && g.link.Pending():
+		case !open && g.Link.Pending():
 			return r, "its interpreter sent output after the end of its program"
 		case !open:
 			return r, ""
 		}
 		within, cancel := context.WithTimeout(ctx, updateTime)
-		m, err := g.link.Confirm(within, sent)
+		m, err := g.Link.Confirm(within, sent)
 		cancel()
 		if err == nil {
 			r, err = g.confirmed(m)

@@ -18,9 +18,7 @@ func (e *Executor) runIn(
 ) (out executors.Outcome, again bool, err error) {
 	r, w := b.run, b.work
 	w.Updated = e.updated(g, &r)
-	if s, ok := g.guest.(executors.Serving); ok {
-		s.Serve(r.ID)
-	}
+	g.Serve(r.ID)
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	printed := executors.NewOutput(
@@ -28,17 +26,17 @@ func (e *Executor) runIn(
 	)
 	feeding := e.feed(g, r)
 	reading := e.read(g, printed)
-	out, again, err = g.link.Run(within, w, h)
+	out, again, err = g.Link.Run(within, w, h)
 	if again && !r.Session { // a guest serves no second run
 		again = false
-		err = errors.Join(err, g.link.Close())
+		err = errors.Join(err, g.Link.Close())
 	}
 	if again && (err != nil || !reading.pause()) {
 		again = false
 	}
 	exit := executors.Exit{}
 	if !again {
-		err = errors.Join(err, g.link.Close())
+		err = errors.Join(err, g.Link.Close())
 		_ = g.std.Stdin().Close()
 	}
 	feeding.Wait()
@@ -46,10 +44,10 @@ func (e *Executor) runIn(
 	if !again {
 		// All its processes are dead, so the streams end after the printed output.
 		exit = executors.EndedOf(ctx, g.std)
-		err = errors.Join(err, executors.CloseGuest(g.guest))
+		err = errors.Join(err, executors.CloseGuest(g.Process))
 	}
 	out.Denials = e.addRules(out.Denials, r)
-	out.Attestation = g.guest.Attestation()
+	out.Attestation = g.Process.Attestation()
 	out.Console, out.Dropped = printed.Entries()
 	peak := min(out.Usage.PeakBytes, *r.Limits.MemoryBytes) // as reported by the guest, which has no more
 	out.Usage.PeakBytes = max(peak, exit.Peak)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/pool"
 	"github.com/ringd/ringd/executors/python"
 	"github.com/ringd/ringd/executors/python/pyproto"
 	"github.com/ringd/ringd/profiles"
@@ -298,7 +299,7 @@ func TestClose(t *testing.T) {
 	if live := l.Status(); len(live) > 0 {
 		t.Errorf("left behind: %+v", live)
 	}
-	if _, err := e.Run(t.Context(), run(agent(), "1"), &echo{}); !errors.Is(err, python.ErrClosed) {
+	if _, err := e.Run(t.Context(), run(agent(), "1"), &echo{}); !errors.Is(err, pool.ErrClosed) {
 		t.Error(err)
 	}
 }

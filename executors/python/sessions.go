@@ -94,7 +94,7 @@ func (e *Executor) keep(
 		)
 	}
 	token := make([]byte, tokenBytes)
-	used, err := g.guest.CPU()
+	used, err := g.Process.CPU()
 	if why == "" {
 		_, err = io.ReadFull(e.cfg.Random, token)
 	}
@@ -106,10 +106,10 @@ func (e *Executor) keep(
 	}
 	switch {
 	case err != nil:
-		end(g)
+		g.End()
 		return out, fmt.Errorf("keep the session of run %s: %w", r.ID, err)
 	case why != "":
-		end(g)
+		g.End()
 		out.Unkept = why
 	default:
 		out.Snapshot = token
@@ -167,7 +167,7 @@ const (
 
 // checkSession ends a session that computes while it waits.
 func (e *Executor) checkSession(s *session) {
-	used, err := s.guest.guest.CPU()
+	used, err := s.guest.Process.CPU()
 	t := &e.sessions
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -215,11 +215,7 @@ func (e *Executor) Living() (n int, bytes int64) {
 // endLocked ends a waiting session.
 func (e *Executor) endLocked(s *session, why string) {
 	e.sessions.forgetLocked(s, why)
-	e.work.Add(1)
-	e.cfg.Go(func() {
-		defer e.work.Done()
-		end(s.guest)
-	})
+	e.blank.Discard(s.guest)
 }
 
 // forgetLocked removes a session from the table and remembers why.
@@ -298,7 +294,7 @@ func (e *Executor) goOn(ctx context.Context, r executors.Run, h executors.Host) 
 		err = stray(g)
 	}
 	if err != nil {
-		end(g)
+		g.End()
 		return executors.Outcome{}, fmt.Errorf("start run %s: %w", r.ID, err)
 	}
 	out, again, err := e.runIn(ctx, g, b, h)
@@ -330,7 +326,7 @@ func (t *sessions) lost(key, why string) {
 func (g *process) serves(want spec) error {
 	why := g.missingFrom(want.env)
 	switch {
-	case !want.fits(g) || !g.spec.kernel.Within(want.kernel):
+	case !g.Satisfies(want.Tier) || !g.Spec.Kernel.Within(want.Kernel):
 		why = "its interpreter was started with more than this run is granted"
 	case why == "":
 		return nil

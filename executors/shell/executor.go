@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/ringd/ringd/executors"
@@ -36,28 +35,14 @@ type Config struct {
 	Waiting int // guests starting at once; if 0, 2
 }
 
-// errClosed is returned by Run after Close.
-var errClosed = errors.New("the shell executor is closed")
-
 // Executor runs shell scripts. It is safe for concurrent use.
 type Executor struct {
 	cfg   Config
-	work  sync.WaitGroup // counts runs
-	blank *pool.Pool[spec, *guest]
-
-	mu     sync.Mutex
-	closed bool
+	blank *pool.Pool[pool.Spec, *guest]
 }
 
-// guest is a process with its link.
-type guest struct {
-	link    *executors.Link
-	process executors.Guest
-	spec    spec
-}
-
-// Spec implements pool.guest.
-func (g *guest) Spec() spec { return g.spec }
+// guest is a process with its link. Its Key is of the agent and of the digest of its kernel.
+type guest struct{ pool.Guest[pool.Spec] }
 
 // New checks cfg. It starts nothing.
 func New(cfg Config) (*Executor, error) {
@@ -69,13 +54,10 @@ func New(cfg Config) (*Executor, error) {
 	}
 	e := &Executor{cfg: cfg}
 	var err error
-	e.blank, err = pool.New(pool.Config[spec, *guest]{
-		Go: cfg.Go, Launch: e.launch, End: e.drop, Blank: cfg.Blank, Max: cfg.Max, Waiting: cfg.Waiting,
+	e.blank, err = pool.New(pool.Config[pool.Spec, *guest]{
+		Executor: "shell", Go: cfg.Go, Launch: e.launch, Blank: cfg.Blank, Max: cfg.Max, Waiting: cfg.Waiting,
 	})
-	if err != nil {
-		return nil, fmt.Errorf("shell executor: %w", err)
-	}
-	return e, nil
+	return e, err
 }
 
 // Name is "shell".
@@ -91,10 +73,10 @@ func (e *Executor) Warm(ctx context.Context, a *profiles.Agent, revision string)
 	if err != nil {
 		return err
 	}
-	if err := e.enter(); err != nil {
+	if err := e.blank.Enter(); err != nil {
 		return err
 	}
-	defer e.work.Done()
+	defer e.blank.Leave()
 	return e.blank.Warm(ctx, want)
 }
 
@@ -102,10 +84,10 @@ func (e *Executor) Warm(ctx context.Context, a *profiles.Agent, revision string)
 // denials of the start (*profiles.Denial), errors of the host (Host.Ask), executors.ErrEngine, ErrSnapshot and
 // ErrSlow, and faults before the script began.
 func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error) {
-	if err := e.enter(); err != nil {
+	if err := e.blank.Enter(); err != nil {
 		return executors.Outcome{}, err
 	}
-	defer e.work.Done()
+	defer e.blank.Leave()
 	want, err := specOf(r.Agent, r.Revision)
 	if err != nil {
 		return executors.Outcome{}, err
@@ -123,7 +105,7 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 	if err != nil {
 		return executors.Outcome{}, fmt.Errorf("start run %s: %w", r.ID, err)
 	}
-	if out, spent := spent(r); spent {
+	if out, spent := r.Spent(o.CPU, o.Wall); spent {
 		return out, nil
 	}
 	work := executors.Work{
@@ -131,18 +113,7 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 		Acts:   true,
 		Budget: executors.Budget{CPU: o.CPU, Wall: o.Wall, ResultBytes: maxValue},
 	}
-	g, kept, err := e.blank.Take(ctx, want, want.fits)
-	if err != nil {
-		return executors.Outcome{}, err
-	}
-	defer e.blank.RefillSoon(ctx, want)()
-	out, err := e.runIn(ctx, g, r, work, h)
-	if kept && errors.Is(err, executors.ErrGone) { // it died while it was waiting in the pool
-		if g, err = e.blank.Launch(ctx, want); err != nil {
-			return executors.Outcome{}, err
-		}
-		out, err = e.runIn(ctx, g, r, work, h)
-	}
+	out, err := e.blank.Run(ctx, want, func(g *guest) (executors.Outcome, error) { return e.runIn(ctx, g, r, work, h) })
 	if errors.Is(err, executors.ErrGone) && !errors.Is(err, executors.ErrSnapshot) {
 		out.State, err = executors.StateFailed, nil
 		out.Error = &executors.ProgramError{
@@ -155,60 +126,27 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 // maxValue limits a script's value, which is null.
 const maxValue = 4
 
-// spent returns the outcome of a run that has already used up one of its limits.
-func spent(r executors.Run) (executors.Outcome, bool) {
-	if r.Resume == nil {
-		return executors.Outcome{}, false
-	}
-	out := executors.Outcome{
-		State: executors.StateLimit, Engine: shellproto.Engine, Usage: executors.Usage{Calls: map[string]int64{}},
-	}
-	switch used := r.Resume.Used; {
-	case used.CPU >= millis(r.Limits.CPUMillis):
-		out.Error = &executors.ProgramError{
-			Name:    profiles.ErrorTimeout,
-			Message: fmt.Sprintf("processor time limit of %v reached", millis(r.Limits.CPUMillis)),
-		}
-	case used.Wall >= millis(r.Limits.WallMillis):
-		out.Error = &executors.ProgramError{
-			Name:    profiles.ErrorTimeout,
-			Message: fmt.Sprintf("wall time limit of %v reached", millis(r.Limits.WallMillis)),
-		}
-	default:
-		return executors.Outcome{}, false
-	}
-	return out, true
-}
-
 func millis(n *int64) time.Duration { return time.Duration(*n) * time.Millisecond }
-
-func (e *Executor) enter() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return errClosed
-	}
-	e.work.Add(1)
-	return nil
-}
 
 // specOf returns the process that an agent's scripts need, or the denial if the agent does not have the
 // executor.
-func specOf(a *profiles.Agent, revision string) (spec, error) {
+func specOf(a *profiles.Agent, revision string) (pool.Spec, error) {
 	if a != nil {
 		if k, ok := a.Kernel(profiles.ExecutorShell); ok {
 			digest, err := k.Digest()
 			if err != nil {
-				return spec{}, fmt.Errorf("start a shell guest: %w", err)
+				return pool.Spec{}, fmt.Errorf("start a shell guest: %w", err)
 			}
 			tier := profiles.TierOS
 			if executors.Satisfies(a.MinTier, tier) {
 				tier = a.MinTier
 			}
-			return spec{agent: a.Name, digest: digest, kernel: k, tier: tier, revision: revision}, nil
+			return pool.Spec{
+				Key: a.Name + "\x00" + digest, Agent: a.Name, Revision: revision, Kernel: k, Tier: tier,
+			}, nil
 		}
 	}
-	return spec{}, &profiles.Denial{Capability: "executor shell", Decision: profiles.Decision{
+	return pool.Spec{}, &profiles.Denial{Capability: "executor shell", Decision: profiles.Decision{
 		Verdict: profiles.Deny, Code: profiles.CodeExecutorNotGranted, Revision: revision,
 		Reason: "the policy does not grant the shell executor",
 	}}
@@ -254,10 +192,6 @@ func (e *Executor) Drop(revision string) { e.blank.Drop(revision) }
 // Close rejects further runs, ends every ready guest and waits for the runs under way. The caller ends the
 // contexts of those.
 func (e *Executor) Close() error {
-	e.mu.Lock()
-	e.closed = true
-	e.mu.Unlock()
 	e.blank.Close()
-	e.work.Wait()
 	return nil
 }

@@ -16,14 +16,12 @@ import (
 func (e *Executor) runIn(
 	ctx context.Context, g *guest, r executors.Run, w executors.Work, h executors.Host,
 ) (executors.Outcome, error) {
-	process := g.process
+	process := g.Process
 	std, ok := process.(executors.Streamer)
 	if !ok { // launch makes no guest without streams
-		return executors.Outcome{}, errors.Join(errors.New("the shell guest has no streams"), g.link.Close())
+		return executors.Outcome{}, errors.Join(errors.New("the shell guest has no streams"), g.Link.Close())
 	}
-	if s, ok := process.(executors.Serving); ok {
-		s.Serve(r.ID)
-	}
+	g.Serve(r.ID)
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	out := executors.NewOutput(
@@ -49,9 +47,9 @@ func (e *Executor) runIn(
 		_ = std.Stdin().Close()
 	})
 	witness := &witness{Host: h}
-	o, again, err := g.link.Run(within, w, witness)
+	o, again, err := g.Link.Run(within, w, witness)
 	if again { // a guest serves no second run
-		err = errors.Join(err, g.link.Close())
+		err = errors.Join(err, g.Link.Close())
 	}
 	_ = std.Stdin().Close()
 	feeding.Wait()

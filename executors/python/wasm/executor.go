@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/ringd/ringd/executors"
@@ -40,9 +39,6 @@ type Config struct {
 	Unguarded bool
 }
 
-// errClosed is returned by Run after Close.
-var errClosed = errors.New("the WebAssembly Python is closed")
-
 // Limits of a guest process in addition to those of its run.
 const (
 	guestCPU    = 10 * time.Minute // over its whole life
@@ -56,12 +52,8 @@ const (
 // Executor runs Python programs in WebAssembly. It is safe for concurrent use.
 type Executor struct {
 	cfg   Config
-	work  sync.WaitGroup
 	blank *pool.Pool[spec, *process]
 	cache *pool.Cache
-
-	mu     sync.Mutex
-	closed bool
 }
 
 // New checks cfg. It starts nothing.
@@ -74,13 +66,10 @@ func New(cfg Config) (*Executor, error) {
 	}
 	e := &Executor{cfg: cfg, cache: pool.NewCache(cfg.CacheDir, cfg.Now)}
 	var err error
-	e.blank, err = pool.New(
-		pool.Config[spec, *process]{Go: cfg.Go, Launch: e.launch, End: end, Blank: cfg.Blank, Max: cfg.Blank},
-	)
-	if err != nil {
-		return nil, fmt.Errorf("WebAssembly Python: %w", err)
-	}
-	return e, nil
+	e.blank, err = pool.New(pool.Config[spec, *process]{
+		Executor: "WebAssembly Python", Go: cfg.Go, Launch: e.launch, Blank: cfg.Blank, Max: cfg.Blank,
+	})
+	return e, err
 }
 
 // Name is "python".
@@ -91,10 +80,10 @@ func (e *Executor) Available() error { return place.Check(e.cfg.Dir) }
 
 // Warm starts the waiting guests, and waits for the first.
 func (e *Executor) Warm(ctx context.Context) error {
-	if err := e.enter(); err != nil {
+	if err := e.blank.Enter(); err != nil {
 		return err
 	}
-	defer e.work.Done()
+	defer e.blank.Leave()
 	return e.blank.Warm(ctx, blankSpec())
 }
 
@@ -102,10 +91,10 @@ func (e *Executor) Warm(ctx context.Context) error {
 // Errors of Run are denials of the start (*profiles.Denial), errors of the host (Host.Ask),
 // executors.ErrSnapshot for a session, which this engine does not have, and faults before the program began.
 func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error) {
-	if err := e.enter(); err != nil {
+	if err := e.blank.Enter(); err != nil {
 		return executors.Outcome{}, err
 	}
-	defer e.work.Done()
+	defer e.blank.Leave()
 	if r.Resume != nil {
 		return executors.Outcome{}, fmt.Errorf(
 			"resume run %s: %w: the WebAssembly Python keeps nothing for a later run", r.ID, executors.ErrSnapshot,
@@ -127,18 +116,7 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 			ResultBytes: o.Python.ResultBytes,
 		},
 	}
-	g, kept, err := e.blank.Take(ctx, want, want.fits)
-	if err != nil {
-		return executors.Outcome{}, err
-	}
-	defer e.blank.RefillSoon(ctx, blankSpec())()
-	out, err := e.runIn(ctx, g, r.ID, work, h)
-	if kept && errors.Is(err, executors.ErrGone) { // it died while it was waiting in the pool
-		if g, err = e.blank.Launch(ctx, want); err != nil {
-			return executors.Outcome{}, err
-		}
-		out, err = e.runIn(ctx, g, r.ID, work, h)
-	}
+	out, err := e.blank.Run(ctx, want, func(g *process) (executors.Outcome, error) { return runIn(ctx, g, r.ID, work, h) })
 	return finalOutcome(out, err)
 }
 
@@ -164,38 +142,22 @@ func finalOutcome(out executors.Outcome, err error) (executors.Outcome, error) {
 }
 
 // runIn runs a program in g, which cannot be used afterwards.
-func (e *Executor) runIn(
+func runIn(
 	ctx context.Context, g *process, run string, w executors.Work, h executors.Host,
 ) (executors.Outcome, error) {
-	if s, ok := g.link.Guest().(executors.Serving); ok {
-		s.Serve(run)
-	}
-	out, again, err := g.link.Run(ctx, w, h)
-	out.Attestation = g.link.Guest().Attestation()
+	g.Serve(run)
+	out, again, err := g.Link.Run(ctx, w, h)
+	out.Attestation = g.Link.Guest().Attestation()
 	if again { // a guest serves no second run
-		err = errors.Join(err, g.link.Close())
+		err = errors.Join(err, g.Link.Close())
 	}
 	return out, err
-}
-
-func (e *Executor) enter() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return errClosed
-	}
-	e.work.Add(1)
-	return nil
 }
 
 // Close rejects further runs, ends every waiting guest and waits for the runs under way. The caller ends the
 // contexts of those.
 func (e *Executor) Close() error {
-	e.mu.Lock()
-	e.closed = true
-	e.mu.Unlock()
 	e.blank.Close()
-	e.work.Wait()
 	return nil
 }
 
@@ -245,11 +207,11 @@ func options(r executors.Run, now time.Time) (spec, wasmproto.Options, error) {
 	}
 	want := blankSpec()
 	want.bare = r.Agent.Python != nil && len(r.Agent.Python.Imports.Process) > 0
-	if executors.Satisfies(r.Agent.MinTier, want.tier) {
-		want.tier = r.Agent.MinTier
+	if executors.Satisfies(r.Agent.MinTier, want.Tier) {
+		want.Tier = r.Agent.MinTier
 	}
 	if o.MemoryBytes > blankMemory || o.CPU > guestCPU/4 {
 		want.memory, want.cpu = o.MemoryBytes, max(guestCPU, 2*o.CPU)
 	}
-	return want, o, nil
+	return want.keyed(), o, nil
 }

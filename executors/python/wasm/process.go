@@ -17,45 +17,27 @@ import (
 
 const capability = "executor python"
 
-// spec is the process that a run needs.
+// spec is the process that a run needs. Its guest has no agent and holds nothing of a revision.
 type spec struct {
-	tier   profiles.Tier
+	pool.Spec
 	cpu    time.Duration // of its whole life
 	memory int64         // of its program
 	bare   bool          // nothing is imported in advance: the policy denies names to libraries as well
 }
 
 // blankSpec is a guest without an agent. It is enough for most.
-func blankSpec() spec { return spec{tier: profiles.TierWasm, cpu: guestCPU, memory: blankMemory} }
-
-// Key implements pool.Spec: a process with other limits does not serve a run.
-func (s spec) Key() string {
-	return strconv.FormatInt(s.memory, 10) + " " + s.cpu.String() + map[bool]string{true: " bare"}[s.bare]
+func blankSpec() spec {
+	return spec{Spec: pool.Spec{Tier: profiles.TierWasm}, cpu: guestCPU, memory: blankMemory}.keyed()
 }
 
-// Agent implements pool.Spec: a waiting guest has no agent.
-func (s spec) Agent() string { return "" }
-
-// Revision implements pool.Spec: a guest holds nothing of one.
-func (s spec) Revision() string { return "" }
-
-// fits reports whether a waiting guest has what the run needs.
-func (s spec) fits(g *process) bool {
-	return executors.Satisfies(g.link.Guest().Attestation().Tier, s.tier)
+// keyed sets the key: a process with other limits does not serve a run.
+func (s spec) keyed() spec {
+	s.Key = strconv.FormatInt(s.memory, 10) + " " + s.cpu.String() + map[bool]string{true: " bare"}[s.bare]
+	return s
 }
 
 // process is a guest with its link.
-type process struct {
-	link *executors.Link
-	spec spec
-}
-
-// Spec implements pool.guest.
-func (g *process) Spec() spec { return g.spec }
-
-// end ends a guest that is not used any more. An error of Kill is a process that does not die. The launcher's
-// Close meets it again and reports it.
-func end(g *process) { _ = g.link.Close() }
+type process struct{ pool.Guest[spec] }
 
 // launch starts a guest and waits until it is ready.
 func (e *Executor) launch(ctx context.Context, s spec) (*process, error) {
@@ -77,7 +59,7 @@ func (e *Executor) launch(ctx context.Context, s spec) (*process, error) {
 			fmt.Errorf("start python guest: %q with engine %q answered", r.Executor, r.Digest), link.Close(),
 		)
 	}
-	return &process{link: link, spec: s}, nil
+	return &process{pool.Guest[spec]{Link: link, Spec: s}}, nil
 }
 
 // kernel is what such a guest may do to its host beyond running its program: nothing. It does not depend on the
@@ -92,7 +74,7 @@ func kernel() profiles.Kernel {
 // ring, sealed.
 func (e *Executor) begin(ctx context.Context, s spec, cache string) (*executors.Link, error) {
 	spec := executors.Spec{
-		Executor: profiles.ExecutorPython, Argv: e.cfg.Argv, MinTier: s.tier, Kernel: kernel(), Seals: true,
+		Executor: profiles.ExecutorPython, Argv: e.cfg.Argv, MinTier: s.Tier, Kernel: kernel(), Seals: true,
 		CPU: s.cpu, MemoryBytes: s.memory + processData, FileBytes: guestFiles, Own: e.own(cache),
 		// If this program is built with C, as the race detector needs it, the C library would read the number
 		// of processors when a thread needs memory.
