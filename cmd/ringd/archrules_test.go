@@ -111,7 +111,7 @@ var large = map[string]size{
 	"executors.linkRun":                         {48, 46},
 	"executors/js/engine.VM":                    {64, 22},
 	"executors/js/jsguest.run":                  {27, 23},
-	"executors/python.Executor":                 {41, 11},
+	"executors/python.Executor":                 {41, 9},
 	"executors/shell/preflight.walker":          {45, 11},
 	"executors/shell/runner.runState":           {56, 19},
 	"executors/shell/script.check":              {40, 11},
