@@ -66,7 +66,7 @@ var layers = map[string][]string{
 		"cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/policy", "cmd/ringd/internal/daemon/records",
 		"cmd/ringd/internal/daemon/waiting", "cmd/ringd/internal/seal", "cmd/ringd/internal/store",
 		"cmd/ringd/internal/syncer", "cmd/ringd/internal/trust", "executors", "profiles", "rings/interpreter",
-		"rings/interpreter/contract", "schema",
+		"rings/interpreter/contract", "rings/interpreter/pause", "schema",
 	},
 	"cmd/ringd/internal/daemon/lockdown": {
 		"cmd/ringd/internal/atomicfile", "cmd/ringd/internal/audit", "cmd/ringd/internal/daemon/metrics",
@@ -97,7 +97,7 @@ var layers = map[string][]string{
 	"cmd/ringd/internal/daemon/waiting": {
 		"cmd/ringd/internal/audit", "cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/rowmac",
 		"cmd/ringd/internal/daemon/view", "cmd/ringd/internal/seal", "cmd/ringd/internal/store", "executors",
-		"profiles", "profiles/canonjson", "profiles/egress", "profiles/powers", "rings/interpreter",
+		"profiles", "profiles/canonjson", "profiles/egress", "profiles/powers", "rings/interpreter/binding",
 		"rings/interpreter/contract", "rings/interpreter/pause", "rings/interpreter/ruleoftwo", "schema/wire",
 	},
 	"cmd/ringd/internal/keypem": {},

@@ -27,8 +27,8 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/spelling"
-	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/pause"
 	"github.com/ringd/ringd/schema"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -412,10 +412,10 @@ func (p runVerbs) attend(ctx context.Context, o runOptions, l *local, id string)
 // lacks returns why a granted call could not begin here after its approval.
 func (l *local) lacks(run wire.Run, c wire.Pending) error {
 	a, _ := l.set.Agent(run.Agent)
-	if _, granted := a.Bridges[c.Bridge]; !granted || c.For != "approver" || interpreter.IsAct(c.Bridge) {
+	if _, granted := a.Bridges[c.Bridge]; !granted || c.For != "approver" || pause.IsAct(c.Bridge) {
 		return nil
 	}
-	err := interpreter.Ready(l.gives[c.Bridge])
+	err := contract.Ready(l.gives[c.Bridge])
 	if err == nil {
 		return nil
 	}

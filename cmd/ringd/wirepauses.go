@@ -14,8 +14,8 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/seal"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
 // keyring returns the keys that seal and sign rows: the state folder's own key, if it is used, and the
@@ -163,6 +163,6 @@ func (p stackBuilder) tellerOf(n config.Notification) (notify.Teller, error) {
 func idempotent(providers map[string]contract.Provider) func(bridge string) bool {
 	return func(bridge string) bool {
 		p, ok := providers[bridge].(contract.Idempotent)
-		return ok && p.Idempotent() || interpreter.IsAct(bridge)
+		return ok && p.Idempotent() || pause.IsAct(bridge)
 	}
 }

@@ -95,7 +95,7 @@ func encoded(t *testing.T, p pause.Record) pause.Record {
 	t.Helper()
 	b, err := p.Encode()
 	must(t, err)
-	out, err := interpreter.DecodePause(b)
+	out, err := pause.Decode(b)
 	must(t, err)
 	return out
 }

@@ -253,7 +253,7 @@ func (k *keeper) pause(t *testing.T, run string) pause.Record {
 	k.mu.Lock()
 	b := k.pauses[run]
 	k.mu.Unlock()
-	p, err := interpreter.DecodePause(b)
+	p, err := pause.Decode(b)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,6 +34,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/pause"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -204,7 +205,7 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 
 func openStore(ctx context.Context, s *Stack, queue store.Queue) (*store.Store, error) {
 	return store.Open(ctx, store.Config{Dir: filepath.Join(s.Dir, "store"), Now: s.Clock.Now, Queue: queue,
-		Idempotent: func(bridge string) bool { return bridge == "again" || interpreter.IsAct(bridge) }})
+		Idempotent: func(bridge string) bool { return bridge == "again" || pause.IsAct(bridge) }})
 }
 
 func openLog(ctx context.Context, s *Stack) (*audit.Log, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles/canonjson"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/binding"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -404,7 +404,7 @@ func answerRecord(kind audit.Kind, row store.Run, c store.Call, who Approver, as
 		Agent:      row.Agent,
 		Run:        row.ID,
 		Call:       c.ID,
-		Capability: interpreter.Capability(clipField(c.Bridge)),
+		Capability: binding.CapabilityOf(clipField(c.Bridge)),
 		Digest:     c.ArgsDigest,
 		Detail:     map[string]string{},
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
 	"github.com/ringd/ringd/cmd/ringd/internal/seal"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
-	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/rings/interpreter/contract"
 	"github.com/ringd/ringd/rings/interpreter/pause"
 )
@@ -212,7 +211,7 @@ func (k *Keeper) record(p store.Pause, row store.Run) (pause.Record, error) {
 	if err != nil {
 		return pause.Record{}, fmt.Errorf("open pause %d of run %s: %w", row.Seq, row.ID, err)
 	}
-	out, err := interpreter.DecodePause(plain)
+	out, err := pause.Decode(plain)
 	if err != nil {
 		return pause.Record{}, fmt.Errorf("open pause %d of run %s: %w", row.Seq, row.ID, err)
 	}

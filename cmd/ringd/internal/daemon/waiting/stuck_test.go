@@ -8,7 +8,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/seal"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/pause"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -36,7 +36,7 @@ func TestStuckNamesTheCause(t *testing.T) {
 
 // later is what decoding a record of a later format gives.
 func later() error {
-	_, err := interpreter.DecodePause([]byte("ringd.pause/v2\n"))
+	_, err := pause.Decode([]byte("ringd.pause/v2\n"))
 	return err
 }
 
