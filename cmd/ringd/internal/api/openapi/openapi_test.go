@@ -8,15 +8,12 @@ import (
 	"testing"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/api"
-	"github.com/ringd/ringd/cmd/ringd/internal/api/openapi"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-const root = "../../../../.."
-
 func document(t *testing.T) []byte {
 	t.Helper()
-	got, err := openapi.Document(openapi.Config{Module: "github.com/ringd/ringd", Root: root})
+	got, err := makeDocument()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
-// Package openapi owns the generator of the OpenAPI document of the harness API, from the route table and the
-// Go types of schema/wire. Only its test calls it. The test compares docs/openapi.json and the copy that the
-// server embeds with the code, and writes both with RINGD_UPDATE=1. The daemon does not contain this package.
-package openapi
+// Package openapi_test makes the OpenAPI document of the harness API from the route table and the Go types of
+// schema/wire. It compares docs/openapi.json and the copy that the server embeds with the document, and writes both
+// with RINGD_UPDATE=1.
+package openapi_test
 
 import (
 	"encoding/json"
@@ -14,16 +14,16 @@ import (
 	"strings"
 
 	"github.com/invopop/jsonschema"
+
 	"github.com/ringd/ringd/cmd/ringd/internal/api"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Config names the source of the type documentation.
-type Config struct {
-	Module string // module path
-	Root   string // folder of the module
-}
+const (
+	module = "github.com/ringd/ringd"
+	root   = "../../../../.." // folder of the module
+)
 
 // documented returns the packages whose comments become descriptions.
 func documented() []string {
@@ -39,16 +39,16 @@ type generator struct {
 	types     map[string]reflect.Type // structs by name
 }
 
-// Document returns the document, indented, with sorted keys.
-func Document(cfg Config) ([]byte, error) {
+// makeDocument returns the document, indented, with sorted keys.
+func makeDocument() ([]byte, error) {
 	m := &generator{schemas: object{}, types: map[string]reflect.Type{}, reflector: &jsonschema.Reflector{
 		Anonymous: true, AllowAdditionalProperties: true, Mapper: textSchema, Namer: nameOf}}
 	for _, p := range documented() {
-		if err := m.reflector.AddGoComments(cfg.Module, cfg.Root+"/"+p); err != nil {
+		if err := m.reflector.AddGoComments(module, root+"/"+p); err != nil {
 			return nil, fmt.Errorf("read the comments of %s: %w", p, err)
 		}
 	}
-	m.mapComments(cfg)
+	m.mapComments()
 	paths := object{}
 	for _, r := range api.Routes() {
 		op, err := m.operation(r)
@@ -79,12 +79,12 @@ func Document(cfg Config) ([]byte, error) {
 
 // mapComments converts keys of the form <path of a folder>.Type to those that the reflector expects: the folder
 // may be absolute.
-func (m *generator) mapComments(cfg Config) {
+func (m *generator) mapComments() {
 	out := map[string]string{}
 	for k, v := range m.reflector.CommentMap {
 		for _, p := range documented() {
 			if i := strings.LastIndex(k, "/"+p+"."); i >= 0 {
-				out[cfg.Module+k[i:]] = strings.Join(strings.Fields(v), " ")
+				out[module+k[i:]] = strings.Join(strings.Fields(v), " ")
 			}
 		}
 	}
