@@ -126,9 +126,9 @@ func gitSub(r *reader, sub string, aliases []argv.Word) {
 	switch {
 	case known && part.refused != "":
 		r.refuse(part.refused, sub)
-	case known && part.reader != "":
+	case known && part.reader != nil:
 		r.row = *part
-		readerNamed(part.reader)(r)
+		part.reader(r)
 	case known && part.options != nil:
 		addresses := r.row.has("addresses", sub)
 		r.row = *part

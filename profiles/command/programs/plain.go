@@ -14,15 +14,10 @@ func (r *reader) as(row *row) {
 	switch {
 	case row.refused != "":
 		r.refused()
-	case row.reader == "":
+	case row.reader == nil:
 		r.plain()
 	default:
-		read := readerNamed(row.reader)
-		if read == nil { // a test checks that each row has its reader
-			r.refuse("no code reads its words", r.name)
-			return
-		}
-		read(r)
+		row.reader(r)
 	}
 }
 

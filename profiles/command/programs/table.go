@@ -29,7 +29,7 @@ type table struct {
 // row describes how a program's words are read. The fields are those of programs.txt.
 type row struct {
 	builtin  bool // a builtin of the shell: no program has this row
-	reader   string
+	reader   func(*reader)
 	modes    []string // of the reader
 	refused  string   // if set, the reason why none of its commands may start
 	operands operandKind
@@ -110,11 +110,11 @@ func parseTable(text string) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &table{rows: make(map[string]*row, 2*len(parsed)), versioned: map[string]string{}}
+	t, code := &table{rows: make(map[string]*row, 2*len(parsed)), versioned: map[string]string{}}, readers()
 	for _, p := range parsed {
 		r := &row{}
 		for _, f := range p.Fields {
-			if err := r.take(f); err != nil {
+			if err := r.take(f, code); err != nil {
 				return nil, fmt.Errorf("%s: %w", p.Names[0], err)
 			}
 		}
@@ -134,8 +134,8 @@ func parseTable(text string) (*table, error) {
 	return t, nil
 }
 
-// take reads a field.
-func (r *row) take(f tables.Field) (err error) {
+// take reads a field. code has the readers by name.
+func (r *row) take(f tables.Field, code map[string]func(*reader)) (err error) {
 	words := f.Words()
 	if len(words) == 0 && f.Key != "builtin" {
 		return f.Errorf("nothing follows")
@@ -144,7 +144,9 @@ func (r *row) take(f tables.Field) (err error) {
 	case "builtin":
 		r.builtin = true
 	case "reader":
-		r.reader, r.modes = words[0], words[1:]
+		if r.reader, r.modes = code[words[0]], words[1:]; r.reader == nil {
+			return fmt.Errorf("no code reads it: %s", words[0])
+		}
 	case "refused":
 		r.refused = f.Text()
 	case "reason":
