@@ -100,7 +100,6 @@ var mostOfType = size{methods: 30, fields: 20}
 
 // large lists the types that have more than mostOfType. Their numbers may only fall.
 var large = map[string]size{
-	"cmd/ringd/internal/api.Config":             {1, 21},
 	"cmd/ringd/internal/api.Server":             {45, 11},
 	"cmd/ringd/internal/audit.Log":              {45, 28},
 	"cmd/ringd/internal/cli.Page":               {32, 4},

@@ -320,7 +320,7 @@ func TestApprover(t *testing.T) {
 func config(t *testing.T, change func(*api.Config)) api.Config {
 	t.Helper()
 	s := daemontest.New(t, daemontest.Config{})
-	cfg := api.Config{Runs: s.Daemon, Views: s.Daemon, Waiting: s.Daemon, Sessions: s.Daemon, Now: time.Now,
+	cfg := api.Config{Daemon: s.Daemon, Now: time.Now,
 		Logger: discard()}
 	change(&cfg)
 	return cfg
@@ -331,8 +331,7 @@ func TestNewRefuses(t *testing.T) {
 		change func(*api.Config)
 		want   string
 	}{
-		"no runs":   {func(c *api.Config) { c.Runs = nil }, "Runs is missing"},
-		"no views":  {func(c *api.Config) { c.Views = nil }, "Views is missing"},
+		"no daemon": {func(c *api.Config) { c.Daemon = nil }, "Daemon is missing"},
 		"no clock":  {func(c *api.Config) { c.Now = nil }, "Now is missing"},
 		"no logger": {func(c *api.Config) { c.Logger = nil }, "Logger is missing"},
 		"role":      {func(c *api.Config) { c.Roles.Viewer = []string{"root"} }, "want uid:NUMBER"},
@@ -349,7 +348,7 @@ func TestNewRefuses(t *testing.T) {
 
 // failing makes every method fail with err, or panic.
 type failing struct {
-	api.Runs
+	api.Daemon
 	err error
 }
 

@@ -18,7 +18,7 @@ import (
 func BenchmarkRunThroughTheSocket(b *testing.B) {
 	s := daemontest.New(b, daemontest.Config{})
 	s.Apply(b, "one log")
-	server, err := api.New(api.Config{Runs: s.Daemon, Views: s.Daemon, Waiting: s.Daemon, Sessions: s.Daemon,
+	server, err := api.New(api.Config{Daemon: s.Daemon,
 		UID: uint32(os.Getuid()), Now: time.Now, Logger: discard()})
 	if err != nil {
 		b.Fatal(err)

@@ -15,35 +15,30 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Runs starts and ends programs. The daemon implements it.
-type Runs interface {
+// Daemon starts, shows and ends runs, moves those that wait, and keeps sessions.
+type Daemon interface {
+	// Runs.
 	StartRun(ctx context.Context, a daemon.Actor, r wire.RunRequest) (wire.Run, error)
 	GetRun(ctx context.Context, a daemon.Actor, id string, wait time.Duration) (wire.Run, error)
 	AnswerRun(ctx context.Context, a daemon.Actor, id string, answers wire.Answers) (wire.Run, error)
 	CancelRun(ctx context.Context, a daemon.Actor, id string) (wire.Run, error)
-	Status(ctx context.Context) wire.Status
-}
 
-// views shows runs and policy. The daemon implements it.
-type views interface {
+	// Views of runs and policy.
+	Status(ctx context.Context) wire.Status
 	ListRuns(ctx context.Context, a daemon.Actor, f view.Filter) (wire.RunList, error)
 	Events(ctx context.Context, a daemon.Actor, id string, after int64) ([]wire.Event, error)
 	Decide(ctx context.Context, a daemon.Actor, agent string, actions []json.RawMessage) ([]profiles.Decision, error)
 	Profile(agent, executor string) (wire.Profile, error)
 	Turned(ctx context.Context, from string, wait time.Duration) (string, error)
-}
 
-// Waiting decides calls of waiting runs. The daemon implements it.
-type Waiting interface {
+	// Runs that wait for somebody.
 	ListApprovals(ctx context.Context, a daemon.Actor, p waiting.Page) (wire.Approvals, error)
 	GetCall(ctx context.Context, a daemon.Actor, run, call string) (wire.WaitingCall, error)
 	Approve(ctx context.Context, a waiting.Approver, run, call string, answer wire.ApprovalAnswer) (wire.Run, error)
 	ResumeRun(ctx context.Context, a daemon.Actor, id string) (wire.Run, error)
 	RevokeGrants(ctx context.Context, a daemon.Actor, id string, grants []string) (wire.Run, error)
-}
 
-// Sessions lists and drops sessions. The daemon implements it.
-type Sessions interface {
+	// Kept sessions.
 	ListSessions(ctx context.Context, a daemon.Actor) (wire.SessionList, error)
 	DropSession(ctx context.Context, a daemon.Actor, owner, name string) error
 }
@@ -82,12 +77,9 @@ type Refusal struct {
 	Why  error  // ErrMissing, ErrUnknown, ErrExpired, ErrTooMany
 }
 
-// Config configures a server. New refuses one without Runs, Views, Waiting, Sessions, Now or Logger.
+// Config configures a server. New refuses one without Daemon, Now or Logger.
 type Config struct {
-	Runs     Runs
-	Views    views
-	Waiting  Waiting
-	Sessions Sessions
+	Daemon   Daemon
 	Lockdown Lockdown // nil means no lockdowns
 	// AcceptTime accepts the host's time as the latest one seen. It may be nil.
 	AcceptTime func(ctx context.Context, actor, reason string) (wire.Clock, error)
@@ -116,14 +108,8 @@ type Config struct {
 
 func (c *Config) check() error {
 	switch {
-	case c.Runs == nil:
-		return errors.New("api.Config.Runs is missing")
-	case c.Views == nil:
-		return errors.New("api.Config.Views is missing")
-	case c.Waiting == nil:
-		return errors.New("api.Config.Waiting is missing")
-	case c.Sessions == nil:
-		return errors.New("api.Config.Sessions is missing")
+	case c.Daemon == nil:
+		return errors.New("api.Config.Daemon is missing")
 	case c.Now == nil:
 		return errors.New("api.Config.Now is missing")
 	case c.Logger == nil:

@@ -36,7 +36,7 @@ type fixture struct {
 
 type options struct {
 	roles  api.Roles
-	runs   api.Runs // nil: the daemon
+	runs   api.Daemon // nil: the daemon
 	config func(*api.Config)
 	stack  daemontest.Config
 	ports  []*api.Port
@@ -69,11 +69,11 @@ func serve(t *testing.T, o options) *fixture {
 	f := &fixture{Stack: daemontest.New(t, o.stack), t: t, doc: readDocument(t)}
 	dir := t.TempDir()
 	f.socket = filepath.Join(dir, "s", "ringd.sock")
-	cfg := api.Config{Runs: f.Daemon, Views: f.Daemon, Waiting: f.Daemon, Sessions: f.Daemon, Roles: o.roles,
+	cfg := api.Config{Daemon: f.Daemon, Roles: o.roles,
 		UID: uint32(os.Getuid()), Meter: f.Metrics,
 		Now: time.Now, Logger: slog.New(slog.NewTextHandler(f.Logged, nil))}
 	if o.runs != nil {
-		cfg.Runs = o.runs
+		cfg.Daemon = o.runs
 	}
 	if o.lock {
 		cfg.Lockdown = f.Lock

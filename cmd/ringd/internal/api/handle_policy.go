@@ -42,7 +42,7 @@ func (s *Server) decide(c *call) error {
 			return invalid("the body is no list of actions")
 		}
 	}
-	decisions, err := s.cfg.Views.Decide(c.r.Context(), c.actor, c.r.URL.Query().Get("agent"), actions)
+	decisions, err := s.cfg.Daemon.Decide(c.r.Context(), c.actor, c.r.URL.Query().Get("agent"), actions)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (s *Server) notModified(c *call, get func() (string, error)) (done bool, er
 			return false, invalid("wait: want a duration up to %ds, such as 30s", wire.MaxWaitMillis/1000)
 		}
 		if have == "" || matches(have, revision) {
-			if _, err := s.cfg.Views.Turned(c.r.Context(), revision, wait); err != nil {
+			if _, err := s.cfg.Daemon.Turned(c.r.Context(), revision, wait); err != nil {
 				return false, err
 			}
 			if revision, err = get(); err != nil {
@@ -102,7 +102,7 @@ func (s *Server) getProfile(c *call) error {
 	var p wire.Profile
 	done, err := s.notModified(c, func() (string, error) {
 		var err error
-		p, err = s.cfg.Views.Profile(c.r.PathValue("agent"), c.r.PathValue("executor"))
+		p, err = s.cfg.Daemon.Profile(c.r.PathValue("agent"), c.r.PathValue("executor"))
 		return p.Revision, err
 	})
 	if done || err != nil {
@@ -115,7 +115,7 @@ func (s *Server) getTypes(c *call) error {
 	var p wire.Profile
 	done, err := s.notModified(c, func() (string, error) {
 		var err error
-		p, err = s.cfg.Views.Profile(c.r.PathValue("agent"), profiles.ExecutorJS)
+		p, err = s.cfg.Daemon.Profile(c.r.PathValue("agent"), profiles.ExecutorJS)
 		return p.Revision, err
 	})
 	if done || err != nil {
@@ -129,7 +129,7 @@ func (s *Server) getTypes(c *call) error {
 }
 
 func (s *Server) status(c *call) error {
-	return s.reply(c, http.StatusOK, s.cfg.Runs.Status(c.r.Context()))
+	return s.reply(c, http.StatusOK, s.cfg.Daemon.Status(c.r.Context()))
 }
 
 func (s *Server) healthz(c *call) error {
@@ -141,7 +141,7 @@ func (s *Server) getLockdown(c *call) error {
 	if s.cfg.Lockdown == nil {
 		return noPath(c.r)
 	}
-	return s.reply(c, http.StatusOK, s.cfg.Lockdown.Show(s.cfg.Runs.Status(c.r.Context()).Runs.Live))
+	return s.reply(c, http.StatusOK, s.cfg.Lockdown.Show(s.cfg.Daemon.Status(c.r.Context()).Runs.Live))
 }
 
 func (s *Server) setLockdown(c *call) error {
@@ -202,7 +202,7 @@ func (s *Server) archiveAudit(c *call) error {
 }
 
 func (s *Server) readyz(c *call) error {
-	st := s.cfg.Runs.Status(c.r.Context())
+	st := s.cfg.Daemon.Status(c.r.Context())
 	if st.Ready {
 		return s.reply(c, http.StatusOK, wire.Health{Status: "ok"})
 	}

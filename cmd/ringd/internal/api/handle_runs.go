@@ -25,7 +25,7 @@ func (s *Server) startRun(c *call) error {
 	if err := s.clearReadDeadline(c); err != nil {
 		return err
 	}
-	run, err := s.cfg.Runs.StartRun(c.r.Context(), c.actor, req)
+	run, err := s.cfg.Daemon.StartRun(c.r.Context(), c.actor, req)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (s *Server) listRuns(c *call) error {
 		}
 		f.Limit = n
 	}
-	list, err := s.cfg.Views.ListRuns(c.r.Context(), c.actor, f)
+	list, err := s.cfg.Daemon.ListRuns(c.r.Context(), c.actor, f)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (s *Server) getRun(c *call) error {
 		}
 		wait = time.Duration(n) * time.Millisecond
 	}
-	run, err := s.cfg.Runs.GetRun(c.r.Context(), c.actor, c.r.PathValue("id"), wait)
+	run, err := s.cfg.Daemon.GetRun(c.r.Context(), c.actor, c.r.PathValue("id"), wait)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (s *Server) answerRun(c *call) error {
 	if err := s.clearReadDeadline(c); err != nil {
 		return err
 	}
-	run, err := s.cfg.Runs.AnswerRun(c.r.Context(), c.actor, c.r.PathValue("id"), answers)
+	run, err := s.cfg.Daemon.AnswerRun(c.r.Context(), c.actor, c.r.PathValue("id"), answers)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (s *Server) answerRun(c *call) error {
 }
 
 func (s *Server) cancelRun(c *call) error {
-	run, err := s.cfg.Runs.CancelRun(c.r.Context(), c.actor, c.r.PathValue("id"))
+	run, err := s.cfg.Daemon.CancelRun(c.r.Context(), c.actor, c.r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (s *Server) runEvents(c *call) error {
 		after = n
 	}
 	id := c.r.PathValue("id")
-	if _, err := s.cfg.Runs.GetRun(c.r.Context(), c.actor, id, 0); err != nil {
+	if _, err := s.cfg.Daemon.GetRun(c.r.Context(), c.actor, id, 0); err != nil {
 		return err
 	}
 	h := c.w.Header()
@@ -154,7 +154,7 @@ func (s *Server) runEvents(c *call) error {
 func (s *Server) nextEvents(c *call, id string, after int64) ([]wire.Event, error) {
 	ctx, cancel := context.WithTimeout(c.r.Context(), s.cfg.Heartbeat)
 	defer cancel()
-	events, err := s.cfg.Views.Events(ctx, c.actor, id, after)
+	events, err := s.cfg.Daemon.Events(ctx, c.actor, id, after)
 	if errors.Is(err, context.DeadlineExceeded) && c.r.Context().Err() == nil {
 		return nil, nil
 	}

@@ -20,7 +20,7 @@ func (s *Server) listApprovals(c *call) error {
 		}
 		p.Limit = n
 	}
-	list, err := s.cfg.Waiting.ListApprovals(c.r.Context(), c.actor, p)
+	list, err := s.cfg.Daemon.ListApprovals(c.r.Context(), c.actor, p)
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (s *Server) listApprovals(c *call) error {
 }
 
 func (s *Server) getCall(c *call) error {
-	out, err := s.cfg.Waiting.GetCall(c.r.Context(), c.actor, c.r.PathValue("id"), c.r.PathValue("call"))
+	out, err := s.cfg.Daemon.GetCall(c.r.Context(), c.actor, c.r.PathValue("id"), c.r.PathValue("call"))
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (s *Server) approve(c *call) error {
 		return err
 	}
 	who := waiting.Approver{Name: c.actor.Name, Stands: s.table.stands(c.peer)}
-	run, err := s.cfg.Waiting.Approve(c.r.Context(), who, c.r.PathValue("run"), c.r.PathValue("call"), answer)
+	run, err := s.cfg.Daemon.Approve(c.r.Context(), who, c.r.PathValue("run"), c.r.PathValue("call"), answer)
 	if errors.Is(err, waiting.ErrNotApprover) {
 		return notApprover(who)
 	}
@@ -71,7 +71,7 @@ func notApprover(who waiting.Approver) error {
 }
 
 func (s *Server) resumeRun(c *call) error {
-	run, err := s.cfg.Waiting.ResumeRun(c.r.Context(), c.actor, c.r.PathValue("id"))
+	run, err := s.cfg.Daemon.ResumeRun(c.r.Context(), c.actor, c.r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (s *Server) revoke(c *call) error {
 	if err := s.clearReadDeadline(c); err != nil {
 		return err
 	}
-	run, err := s.cfg.Waiting.RevokeGrants(c.r.Context(), c.actor, c.r.PathValue("id"), req.Grants)
+	run, err := s.cfg.Daemon.RevokeGrants(c.r.Context(), c.actor, c.r.PathValue("id"), req.Grants)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (s *Server) revoke(c *call) error {
 }
 
 func (s *Server) listSessions(c *call) error {
-	list, err := s.cfg.Sessions.ListSessions(c.r.Context(), c.actor)
+	list, err := s.cfg.Daemon.ListSessions(c.r.Context(), c.actor)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (s *Server) listSessions(c *call) error {
 
 func (s *Server) dropSession(c *call) error {
 	owner := c.r.URL.Query().Get("actor")
-	if err := s.cfg.Sessions.DropSession(c.r.Context(), c.actor, owner, c.r.PathValue("name")); err != nil {
+	if err := s.cfg.Daemon.DropSession(c.r.Context(), c.actor, owner, c.r.PathValue("name")); err != nil {
 		return err
 	}
 	return s.reply(c, http.StatusOK, wire.SessionList{Sessions: []wire.Session{}})

@@ -55,7 +55,7 @@ func NewListeners(cfg ListenersConfig) (_ *Listeners, err error) {
 	r := cfg.File.Roles
 	d := &Listeners{}
 	d.server, err = New(Config{
-		Runs: cfg.Daemon, Views: cfg.Daemon, Waiting: cfg.Daemon, Sessions: cfg.Daemon, Lockdown: cfg.Lockdown,
+		Daemon: cfg.Daemon, Lockdown: cfg.Lockdown,
 		AcceptTime: cfg.Daemon.AcceptTime,
 		Archive:    cfg.Daemon.Archive,
 		Roles:      Roles{Harness: r.Harness, Approver: r.Approver, Operator: r.Operator, Viewer: r.Viewer},
