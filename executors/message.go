@@ -411,3 +411,17 @@ func Decode(b []byte, v any) error {
 	}
 	return nil
 }
+
+// DecodeAs decodes b as Decode does. If the value has a method Check, it must hold.
+func DecodeAs[T any](b []byte) (T, error) {
+	var v, none T
+	if err := Decode(b, &v); err != nil {
+		return none, err
+	}
+	if c, ok := any(v).(interface{ Check() error }); ok {
+		if err := c.Check(); err != nil {
+			return none, err
+		}
+	}
+	return v, nil
+}

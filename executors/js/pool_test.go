@@ -252,7 +252,7 @@ func playWrong(how string) int {
 		return 1
 	}
 	hello, _ := m.(executors.Hello)
-	if settings, err := jsproto.DecodeSettings(hello.Settings); err != nil || settings.Ring && how != "unsealed" &&
+	if settings, err := executors.DecodeAs[jsproto.Settings](hello.Settings); err != nil || settings.Ring && how != "unsealed" &&
 		sealAsOne() != nil {
 		return 1
 	}

@@ -66,7 +66,7 @@ func (p *process) serve(ctx context.Context) error {
 	if !ok || hello.Version != executors.ProtocolVersion {
 		return fmt.Errorf("%w: %T first", executors.ErrProtocol, m)
 	}
-	settings, err := jsproto.DecodeSettings(hello.Settings)
+	settings, err := executors.DecodeAs[jsproto.Settings](hello.Settings)
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func (p *process) run(ctx context.Context, m executors.Start) error {
 func (p *process) serveRun(
 	ctx context.Context, options, source []byte, part func(context.Context, *run) (executors.Result, bool),
 ) error {
-	o, err := jsproto.DecodeOptions(options)
+	o, err := executors.DecodeAs[jsproto.Options](options)
 	if err != nil {
 		return err
 	}

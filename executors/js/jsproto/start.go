@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -66,24 +65,6 @@ const (
 	JavaScript = "js"
 	TypeScript = "ts"
 )
-
-// DecodeSettings decodes marshalled Settings, and nothing else.
-func DecodeSettings(b []byte) (Settings, error) {
-	var s Settings
-	return s, executors.Decode(b, &s)
-}
-
-// DecodeOptions decodes marshalled Options. It rejects a run without limits.
-func DecodeOptions(b []byte) (Options, error) {
-	var o Options
-	if err := executors.Decode(b, &o); err != nil {
-		return Options{}, err
-	}
-	if err := o.Check(); err != nil {
-		return Options{}, err
-	}
-	return o, nil
-}
 
 // Check returns an error if the options cannot be run.
 func (o Options) Check() error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/js/jsproto"
 	"github.com/ringd/ringd/profiles"
 )
@@ -29,7 +30,7 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := jsproto.DecodeOptions(b)
+	got, err := executors.DecodeAs[jsproto.Options](b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,11 +60,11 @@ func TestDecodeRefuses(t *testing.T) {
 		"no memory":        change(func(o *jsproto.Options) { o.MemoryBytes = 0 }),
 		"no result":        change(func(o *jsproto.Options) { o.ResultBytes = 0 }),
 	} {
-		if _, err := jsproto.DecodeOptions([]byte(in)); err == nil {
+		if _, err := executors.DecodeAs[jsproto.Options]([]byte(in)); err == nil {
 			t.Errorf("%s: taken", name)
 		}
 	}
-	if _, err := jsproto.DecodeSettings([]byte(`{"cacheDir":"/x","more":1}`)); err == nil {
+	if _, err := executors.DecodeAs[jsproto.Settings]([]byte(`{"cacheDir":"/x","more":1}`)); err == nil {
 		t.Error("settings with an unknown field were taken")
 	}
 }
@@ -76,7 +77,7 @@ func FuzzDecodeOptions(f *testing.F) {
 	f.Add(b)
 	f.Add([]byte(`{"cpu":1}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		o, err := jsproto.DecodeOptions(in)
+		o, err := executors.DecodeAs[jsproto.Options](in)
 		if err == nil && o.Check() != nil {
 			t.Fatal("options without limits were taken")
 		}

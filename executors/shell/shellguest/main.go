@@ -136,7 +136,7 @@ func prepare() error {
 
 // run runs one script from its beginning.
 func (p *process) run(ctx context.Context, m executors.Start) error {
-	o, err := shellproto.DecodeOptions(m.Options)
+	o, err := executors.DecodeAs[shellproto.Options](m.Options)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (p *process) resume(ctx context.Context, m executors.Restore) error {
 	if err != nil {
 		return err
 	}
-	o, err := shellproto.DecodeOptions(m.Options)
+	o, err := executors.DecodeAs[shellproto.Options](m.Options)
 	if err != nil {
 		return err
 	}

@@ -57,18 +57,6 @@ func Profile(a profiles.Agent) profiles.Agent {
 	}
 }
 
-// DecodeOptions decodes marshalled Options. It rejects a run without limits.
-func DecodeOptions(b []byte) (Options, error) {
-	var o Options
-	if err := executors.Decode(b, &o); err != nil {
-		return Options{}, err
-	}
-	if err := o.Check(); err != nil {
-		return Options{}, err
-	}
-	return o, nil
-}
-
 // Check returns an error if the options cannot be run.
 func (o Options) Check() error {
 	switch {

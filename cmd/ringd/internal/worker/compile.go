@@ -57,39 +57,23 @@ type CompileConfig struct {
 
 // CompileRequest is a policy to compile. With DiagnosticsOnly the set is not sent back.
 type CompileRequest struct {
-	Sources         []schema.Source
-	Files           map[string][]byte // of the modules folder, modules/x.js
-	DiagnosticsOnly bool
-	JSONSchema      bool          // also the JSON Schema of the language
-	PythonWasm      bool          // see compiler.Config
-	Lint            *lint.Options // nil means no lint
+	Sources         []schema.Source   `json:"sources,omitempty"`
+	Files           map[string][]byte `json:"files,omitempty"` // of the modules folder, modules/x.js
+	DiagnosticsOnly bool              `json:"diagnosticsOnly,omitempty"`
+	JSONSchema      bool              `json:"jsonSchema,omitempty"` // also the JSON Schema of the language
+	PythonWasm      bool              `json:"pythonWasm,omitempty"` // see compiler.Config
+	Lint            *lint.Options     `json:"lint,omitempty"`       // nil means no lint
 	// Now is the time for guardrails and for the ends of exceptions. If it is zero, guardrails
 	// see null.
-	Now time.Time
+	Now time.Time `json:"now,omitzero"`
 	// Ended turns exceptions that have ended into warnings. The caller removes their grants from
 	// the set.
-	Ended bool
+	Ended bool `json:"ended,omitempty"`
 	// Unguarded compiles the guardrails on the policy and does not ask them. The caller asks them
 	// with [CheckGuardrails].
-	Unguarded bool
+	Unguarded bool `json:"unguarded,omitempty"`
 	// Ceilings asks for the OrgPolicies and TeamPolicies as they were read.
-	Ceilings bool
-}
-
-func (r CompileRequest) wire() compileRequest {
-	return compileRequest{
-		Kind:            kindCompile,
-		Sources:         r.Sources,
-		Files:           r.Files,
-		DiagnosticsOnly: r.DiagnosticsOnly,
-		JSONSchema:      r.JSONSchema,
-		PythonWasm:      r.PythonWasm,
-		Lint:            r.Lint,
-		Now:             r.Now,
-		Ended:           r.Ended,
-		Unguarded:       r.Unguarded,
-		Ceilings:        r.Ceilings,
-	}
+	Ceilings bool `json:"ceilings,omitempty"`
 }
 
 // CompileResult is the result of a compilation. Set is nil if Diagnostics refuse the policy, and with
@@ -125,7 +109,7 @@ type Usage struct {
 // The error is for the rest: a cancelled context, a binary that cannot be started. Compile keeps no
 // state and may be called concurrently.
 func Compile(ctx context.Context, cfg CompileConfig, req CompileRequest) (CompileResult, error) {
-	return runCompile(ctx, cfg, req.wire())
+	return runCompile(ctx, cfg, compileRequest{CompileRequest: req})
 }
 
 func runCompile(ctx context.Context, cfg CompileConfig, req compileRequest) (CompileResult, error) {
@@ -184,7 +168,7 @@ func retryUnanswered(
 
 // probeHost says why this host cannot run a child now. If it can, the text is empty.
 func probeHost(ctx context.Context, cfg CompileConfig, may tryLimits) (string, error) {
-	well, _, err := tryCompile(ctx, cfg, compileRequest{Kind: kindWell, DiagnosticsOnly: true}, may)
+	well, _, err := tryCompile(ctx, cfg, diagnose(kindWell, nil), may)
 	if err != nil || len(well.Diagnostics) == 0 {
 		return "", err
 	}

@@ -35,7 +35,8 @@ func BenchmarkBesideHostile(b *testing.B) {
 	for i := 1; i < 22; i++ {
 		fmt.Fprintf(&text, " & _d%d", i)
 	}
-	hostile := compileRequest{Sources: []schema.Source{{Name: "attack.cue", Data: []byte(text.String())}}}
+	hostile := compileRequest{CompileRequest: CompileRequest{
+		Sources: []schema.Source{{Name: "attack.cue", Data: []byte(text.String())}}}}
 	ask := besideDecisions(b)
 	taken := map[string][]time.Duration{}
 	beside := func(mode string, over func() bool) {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/compiler/layers"
-	"github.com/ringd/ringd/compiler/lint"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -31,23 +30,19 @@ const (
 
 // compileRequest is a CompileRequest, CheckRequest, TestRequest or LayersRequest, as Kind says.
 type compileRequest struct {
-	Kind            string              `json:"kind,omitempty"`
-	Sources         []schema.Source     `json:"sources,omitempty"`
-	Files           map[string][]byte   `json:"files,omitempty"`
-	DiagnosticsOnly bool                `json:"diagnosticsOnly,omitempty"`
-	JSONSchema      bool                `json:"jsonSchema,omitempty"`
-	PythonWasm      bool                `json:"pythonWasm,omitempty"`
-	Ended           bool                `json:"ended,omitempty"`
-	Unguarded       bool                `json:"unguarded,omitempty"`
-	Ceilings        bool                `json:"ceilings,omitempty"`
-	Part            bool                `json:"part,omitempty"`
-	Now             time.Time           `json:"now,omitzero"`
-	Set             []byte              `json:"set,omitempty"`
-	Previous        []byte              `json:"previous,omitempty"`
-	Target          string              `json:"target,omitempty"`
-	Lint            *lint.Options       `json:"lint,omitempty"`
-	Policy          string              `json:"policy,omitempty"`
-	Asked           *layers.AskedAction `json:"asked,omitempty"`
+	Kind string `json:"kind,omitempty"`
+	CompileRequest
+	Part     bool                `json:"part,omitempty"`
+	Set      []byte              `json:"set,omitempty"`
+	Previous []byte              `json:"previous,omitempty"`
+	Target   string              `json:"target,omitempty"`
+	Policy   string              `json:"policy,omitempty"`
+	Asked    *layers.AskedAction `json:"asked,omitempty"`
+}
+
+// diagnose returns a request of a kind about sources that wants no set back.
+func diagnose(kind string, sources []schema.Source) compileRequest {
+	return compileRequest{Kind: kind, CompileRequest: CompileRequest{Sources: sources, DiagnosticsOnly: true}}
 }
 
 // The kinds of requests.

@@ -10,8 +10,8 @@ import (
 func encodedReply(t testing.TB, text string, req compileRequest) []byte {
 	t.Helper()
 	answer, set, err := (&compileServer{ctx: t.Context()}).compile(
-		compileRequest{Sources: []schema.Source{{Name: "p.yaml", Data: []byte(text)}},
-			DiagnosticsOnly: req.DiagnosticsOnly})
+		compileRequest{CompileRequest: CompileRequest{Sources: []schema.Source{{Name: "p.yaml", Data: []byte(text)}},
+			DiagnosticsOnly: req.DiagnosticsOnly}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestReplyIsVerified(t *testing.T) {
 			t.Errorf("%s: got %+v", name, got)
 		}
 	}
-	if _, err := decodeReply(good, compileRequest{DiagnosticsOnly: true}); err == nil {
+	if _, err := decodeReply(good, diagnose("", nil)); err == nil {
 		t.Error("took a set that nobody asked for")
 	}
 }

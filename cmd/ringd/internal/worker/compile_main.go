@@ -112,7 +112,7 @@ func (w *compileServer) well(h frameHeader) error {
 	<-time.After(time.Millisecond) // the first wait makes the poller of the runtime
 	runtime.KeepAlive(took)
 	empty := schema.Source{Name: "well.yaml", Data: []byte("interpreter_ring: {}\n")}
-	if _, found := compileAll(w.ctx, compileRequest{Sources: []schema.Source{empty}}); found.Refused() {
+	if _, found := compileAll(w.ctx, compileRequest{CompileRequest: CompileRequest{Sources: []schema.Source{empty}}}); found.Refused() {
 		return found
 	}
 	return nil
@@ -162,7 +162,7 @@ func CompileHere(
 	sources []schema.Source,
 	files map[string][]byte,
 ) (profiles.Set, schema.Diagnostics) {
-	return compileAll(ctx, compileRequest{Sources: sources, Files: files})
+	return compileAll(ctx, compileRequest{CompileRequest: CompileRequest{Sources: sources, Files: files}})
 }
 
 func compileAll(ctx context.Context, req compileRequest) (profiles.Set, schema.Diagnostics) {

@@ -37,7 +37,8 @@ func CheckGuardrails(ctx context.Context, cfg CompileConfig, req CheckRequest) (
 	if err != nil {
 		return nil, fmt.Errorf("check guardrails: %w", err)
 	}
-	wire := compileRequest{Kind: kindCheck, Set: set, Target: req.Target, Now: req.Now, DiagnosticsOnly: true}
+	wire := diagnose(kindCheck, nil)
+	wire.Set, wire.Target, wire.Now = set, req.Target, req.Now
 	if req.Previous != nil {
 		if wire.Previous, err = encodeAgents(req.Previous, req.Set); err != nil {
 			return nil, fmt.Errorf("check guardrails: %w", err)
@@ -123,11 +124,9 @@ type TestResult struct {
 // tested alone. The error is that of [Compile].
 func TestRego(ctx context.Context, cfg CompileConfig, req TestRequest) (TestResult, error) {
 	cfg.Wall = cmp.Or(cfg.Wall, testWall)
-	got, err := runCompile(
-		ctx,
-		cfg,
-		compileRequest{Kind: kindTest, Sources: req.Sources, Files: req.Files, Part: req.Part, DiagnosticsOnly: true},
-	)
+	wire := diagnose(kindTest, req.Sources)
+	wire.Files, wire.Part = req.Files, req.Part
+	got, err := runCompile(ctx, cfg, wire)
 	return TestResult{got.tests, got.Diagnostics, got.Usage}, err
 }
 

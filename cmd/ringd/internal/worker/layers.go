@@ -22,17 +22,9 @@ func AskLayers(
 	cfg CompileConfig,
 	req LayersRequest,
 ) ([]layers.LayerAnswer, schema.Diagnostics, error) {
-	got, err := runCompile(
-		ctx,
-		cfg,
-		compileRequest{
-			Kind:            kindLayers,
-			Sources:         req.Sources,
-			Policy:          req.Policy,
-			Asked:           &req.Asked,
-			DiagnosticsOnly: true,
-		},
-	)
+	wire := diagnose(kindLayers, req.Sources)
+	wire.Policy, wire.Asked = req.Policy, &req.Asked
+	got, err := runCompile(ctx, cfg, wire)
 	return got.layers, got.Diagnostics, err
 }
 

@@ -120,7 +120,7 @@ func (r *run) next() (executors.Message, error) {
 
 // begin sets the limits of the run, and passes the rest of the options to the interpreter.
 func (r *run) begin(m executors.Start) (executors.Message, error) {
-	o, err := wasmproto.DecodeOptions(m.Options)
+	o, err := executors.DecodeAs[wasmproto.Options](m.Options)
 	if err != nil {
 		return nil, err
 	}

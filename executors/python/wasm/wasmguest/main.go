@@ -88,7 +88,7 @@ func (p *process) serve(ctx context.Context) error {
 	if !ok || hello.Version != executors.ProtocolVersion {
 		return fmt.Errorf("%w: %T first", executors.ErrProtocol, m)
 	}
-	settings, err := wasmproto.DecodeSettings(hello.Settings)
+	settings, err := executors.DecodeAs[wasmproto.Settings](hello.Settings)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/python/pyproto"
 )
 
@@ -36,24 +35,6 @@ type Options struct {
 	CPU         time.Duration   `json:"cpu"`
 	MemoryBytes int64           `json:"memoryBytes"` // limit of the interpreter
 	OutputBytes int64           `json:"outputBytes"`
-}
-
-// DecodeSettings decodes marshalled Settings, and nothing else.
-func DecodeSettings(b []byte) (Settings, error) {
-	var s Settings
-	return s, executors.Decode(b, &s)
-}
-
-// DecodeOptions decodes marshalled Options. It rejects a run without limits.
-func DecodeOptions(b []byte) (Options, error) {
-	var o Options
-	if err := executors.Decode(b, &o); err != nil {
-		return Options{}, err
-	}
-	if err := o.Check(); err != nil {
-		return Options{}, err
-	}
-	return o, nil
 }
 
 // Check returns an error if the options cannot be run.
