@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/profiles"
@@ -18,16 +19,6 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// ShadowCompiler compiles a push into a set; see policy.Compiler.
-type ShadowCompiler interface {
-	Compile(ctx context.Context, p syncer.Push) (*profiles.Set, schema.Diagnostics, error)
-}
-
-// checker is a Compiler that checks a set against the guardrails on the policy; see policy.Checker.
-type checker interface {
-	Check(ctx context.Context, set, previous *profiles.Set) (schema.Diagnostics, error)
-}
-
 // Log writes audit records.
 type Log interface {
 	Append(ctx context.Context, r audit.Record, d audit.Durability) (audit.Head, error)
@@ -35,7 +26,7 @@ type Log interface {
 
 // ShadowConfig configures a Shadow. All fields but Workspace are required.
 type ShadowConfig struct {
-	Compiler    ShadowCompiler // if it has no Check, candidates with guardrails are refused
+	Compiler    policy.Compiler // if it is no policy.Checker, candidates with guardrails are refused
 	Log         Log
 	Now         func() time.Time
 	Logger      *slog.Logger
@@ -153,7 +144,7 @@ func (s *Shadow) compile(ctx context.Context, p syncer.Push) (*profiles.Set, sch
 	if err != nil || set == nil || found.Refused() {
 		return nil, found, err
 	}
-	if c, ok := s.cfg.Compiler.(checker); ok {
+	if c, ok := s.cfg.Compiler.(policy.Checker); ok {
 		more, err := c.Check(ctx, set, s.cfg.InForce())
 		return set, append(found, more...), err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/compiler"
@@ -270,7 +271,7 @@ func TestGuardedCandidates(t *testing.T) {
 `
 	inForce := &profiles.Set{}
 	var told *profiles.Set
-	asks := func(found schema.Diagnostics, err error) daemon.ShadowCompiler {
+	asks := func(found schema.Diagnostics, err error) policy.Compiler {
 		return checked{check: func(_, previous *profiles.Set) (schema.Diagnostics, error) {
 			told = previous
 			return found, err
@@ -280,7 +281,7 @@ func TestGuardedCandidates(t *testing.T) {
 		{Code: "guardrail-denied", Msg: "guardrail g, agent a: no", Pos: schema.Pos{File: "p.yaml", Line: 17, Column: 7}}}
 	for _, tt := range []struct {
 		name     string
-		compiler daemon.ShadowCompiler
+		compiler policy.Compiler
 		text     string
 		state    string
 		reason   string

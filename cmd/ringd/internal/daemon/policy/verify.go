@@ -118,7 +118,7 @@ func (d *verifier) previousSet(ctx context.Context) (*profiles.Set, error) {
 // checkGuardrails checks a set against its guardrails. A set with guardrails is refused if this host cannot evaluate
 // them.
 func (d *verifier) checkGuardrails(ctx context.Context, set, previous *profiles.Set) (schema.Diagnostics, error) {
-	if c, ok := d.cfg.Compiler.(checker); ok {
+	if c, ok := d.cfg.Compiler.(Checker); ok {
 		return c.Check(ctx, set, previous)
 	}
 	if set.Guarded() {
@@ -151,9 +151,9 @@ func (d *application) applyGuardrails(ctx context.Context, c candidate, set *pro
 	return all, nil
 }
 
-// checker is a Compiler that also checks a set against its guardrails before it comes into force, wherever
+// Checker is a Compiler that also checks a set against its guardrails before it comes into force, wherever
 // the set comes from. previous is the set in force, or the last one, or nil. Findings that refuse keep the
 // set out of force.
-type checker interface {
+type Checker interface {
 	Check(ctx context.Context, set, previous *profiles.Set) (schema.Diagnostics, error)
 }
