@@ -131,6 +131,15 @@ func Holds(layer string) string { return described(layer).holds }
 // HoldsPartly says what a layer does in state best-effort. It is empty if it has no such state.
 func HoldsPartly(layer string) string { return described(layer).partly }
 
+// Names are all layers, in the order in which they are made.
+func Names() []string {
+	var out []string
+	for _, l := range layers() {
+		out = append(out, l.name)
+	}
+	return out
+}
+
 // AppArmorProfile is the profile that lets the program at this path make user namespaces, on hosts that deny
 // them to programs without a profile. It changes nothing else. ok is false for a path that a profile cannot
 // name safely.
