@@ -209,7 +209,7 @@ var layers = map[string][]string{
 	"profiles/egress/dnsmsg":      {},
 	"profiles/egress/httphead":    {},
 	"profiles/egress/socks":       {},
-	"profiles/fields":             {},
+	"profiles/fields":             {"profiles/tables"},
 	"profiles/modules":            {},
 	"profiles/paths":              {},
 	"profiles/powers":             {"profiles"},

@@ -7,6 +7,8 @@
 // when it is set, and fails a test.
 package fields
 
+import "slices"
+
 // Field is one row: one field of the language.
 type Field struct {
 	Policy string // Go path in package schema: "Args.MaxArgs"
@@ -40,9 +42,6 @@ type proof struct {
 	Word     string // the word by which the test mentions the field
 }
 
-// testedBy is the proof of a field for which every executor has the same test.
-func testedBy(test, word string) []proof { return []proof{{Test: test, Word: word}} }
-
 // fate is the effect of a field that is set.
 type fate uint8
 
@@ -72,6 +71,13 @@ const (
 	Own         Order = "own"         // every document has its own, which is checked with it: it bounds no other
 	Filled      Order = "merged"      // set by the merge; authors cannot write it
 )
+
+func (o Order) known() bool {
+	return slices.Contains([]Order{
+		Parts, Annotation, Key, Subset, Accumulates, Stricter, AtMost, AtLeast, Opens, Restrains, Owner, Own, Filled,
+		Place, Coded,
+	}, o)
+}
 
 // Items says when an item of a list covers another one. Empty: if they are equal.
 type Items string

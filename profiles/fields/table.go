@@ -1,565 +1,114 @@
 package fields
 
-import "slices"
+import (
+	_ "embed"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
 
-const excepts = "an exception stands in the document that needs it, and is approved by the owner of each layer " +
-	"that it exceeds"
+	"github.com/ringd/ringd/profiles/tables"
+)
 
-// Table lists every field of the language. The rows of one type are in the order in which layers merge them:
-// the limits for all executors come before the executors, because they bound the executors' own limits.
+//go:embed language.txt
+var languageText string // go:embed needs a variable; never written
+
+// language returns the rows of language.txt, which is parsed on the first call.
+//
+//nolint:gochecknoglobals // parsed once, never written
+var language = sync.OnceValues(func() ([]Field, error) { return parse(languageText, parseField) })
+
+// Table lists every field of the language, in the order of language.txt. If that is malformed, no field has a row,
+// and a policy that sets one is rejected.
 func Table() []Field {
-	return slices.Concat(documents(), settings(), exceptions(), code(), scripts(), words(), bridges(), reach(),
-		gateways(), limits())
+	rows, err := language()
+	if err != nil {
+		return nil
+	}
+	return slices.Clone(rows)
 }
 
-// documents lists the fields that identify and describe a policy.
-func documents() []Field {
-	return []Field{
-		{Policy: "Policy.File", Order: Annotation, Fate: Informs, Row: "documents and owners"},
-		{Policy: "Policy.Compact", Order: Own, By: "names: the agent default", Row: "layers",
-			Says: "the compact form names no parent, and is refused beside an OrgPolicy"},
-		{Policy: "Policy.APIVersion", Order: Annotation, Fate: Informs, Row: "documents and owners"},
-		{Policy: "Policy.Kind", Order: Own, By: "AgentPolicy grants, the others are ceilings", Row: "layers",
-			Says: "OrgPolicy and TeamPolicy bound, AgentPolicy is granted"},
-		{Policy: "Policy.Metadata", Order: Parts},
-		{Policy: "Policy.Spec", Order: Parts},
-		{Policy: "Policy.Layers", Profile: "Agent.Layers", Order: Filled, Row: "layers"},
-		{Policy: "Policy.Excepted", Profile: "Binary.Exception", Order: Filled, Row: "exceptions",
-			Proofs: testedBy("script exceptions", "exceptions:")},
-		{Policy: "Policy.Appended", Profile: "Imports.Default", Order: Filled, Row: "layers"},
-		{Policy: "Policy.Origins", Order: Annotation, Fate: Informs, Row: "documents and owners"},
-
-		{Policy: "Metadata.Name", Profile: "Agent.Policy", Order: Key, Row: "layers",
-			Says: "means one document; the agent's is under spec.agents where no agents are named"},
-		{Policy: "Metadata.Revision", Order: Annotation, Fate: Informs, Row: "documents and owners"},
-		{Policy: "Metadata.Owner", Order: Annotation, Fate: Informs, Row: "documents and owners"},
-		{Policy: "Metadata.Description", Order: Annotation, Fate: Informs, Row: "documents and owners"},
-		{Policy: "Metadata.Labels", Order: Annotation, Fate: Informs, Row: "documents and owners"},
-		{Policy: "Metadata.Compliance", Order: Annotation, Fate: Informs, Row: "documents and owners"},
-		{Policy: "Metadata.ReviewBy", Order: Annotation, Fate: Informs, Row: "documents and owners"},
-		{Policy: "Metadata.Parent", Order: Own, By: "the layers above", Row: "layers",
-			Says: "a policy of the same folder; beside an OrgPolicy everything is under it"},
-
-		{Policy: "Spec.Mode", Profile: "Agent.Mode", Order: Stricter, Words: []string{"audit", "enforce"},
-			Strictest: true, Row: "mode",
-			Says: "a layer allows audit that says it, or leaves mode out below one that does, and an agent that " +
-				"leaves it out enforces",
-			Proofs: testedBy("script mode_audit", "mode:")},
-		{Policy: "Spec.Audit", Profile: "Agent.Audit", Order: Stricter, Words: []string{"", "strict"}, Row: "audit",
-			Proofs: testedBy("rings/interpreter TestStrictAuditSyncsEverything", "strict")},
-		{Policy: "Spec.Agents", Order: Parts},
-		{Policy: "Spec.Data", Order: Parts},
-		{Policy: "Spec.RuleOfTwo", Order: Parts, Strictest: true},
-		{Policy: "Spec.Inputs", Order: Parts},
-		{Policy: "Spec.Limits", Order: Parts},
-		{Policy: "Spec.Executors", Order: Parts, Grant: true},
-		{Policy: "Spec.Modules", Order: Parts},
-		{Policy: "Spec.Bridges", Order: Parts, Grant: true},
-		{Policy: "Spec.Filesystem", Order: Parts},
-		{Policy: "Spec.Network", Order: Parts, Grant: true},
-		{Policy: "Spec.Sessions", Order: Parts, Grant: true},
-		{Policy: "Spec.Exceptions", Order: Parts},
-		{Policy: "Spec.Guardrails", Order: Parts},
+// parse reads a table by its rows.
+func parse[F any](text string, one func(tables.Row) (F, error)) ([]F, error) {
+	rows, err := tables.Rows(text)
+	out := make([]F, len(rows))
+	for i, r := range rows {
+		var bad error
+		out[i], bad = one(r)
+		err = errors.Join(err, bad)
 	}
+	return out, err
 }
 
-// settings lists the fields that apply to a whole agent.
-func settings() []Field {
-	return []Field{
-		{Policy: "AgentMatch.Match", Profile: "Set.Agents", Order: Key, Row: "agents.match",
-			Says:   "a list above holds the only agents there are",
-			Proofs: testedBy("cmd/ringd/internal/daemon TestStartRefuses", "CodeUnknownAgent")},
-		{Policy: "AgentMatch.Identities", Order: Subset, Fate: Refused, By: "workload identities",
-			Row: "agents.identities", Says: "absent: those above"},
-
-		{Policy: "Data.MaxClass", Order: Stricter, Words: []string{"restricted", "confidential", "internal", "public"},
-			By: "decided while it compiles", Row: "data classes"},
-		{Policy: "Data.Residency", Order: Subset, Fate: Informs, Row: "data.residency",
-			Says: "absent: those above; nothing enforces it, so it is an annotation that narrows"},
-
-		{Policy: "RuleOfTwo.OnThree", Profile: "RuleOfTwo.OnThree", Order: Stricter,
-			Words: []string{"require-approval", "deny"}, Strictest: true, Row: "rule of two",
-			Proofs: testedBy("script rule_of_two", "onThree")},
-		{Policy: "RuleOfTwo.Scope", Profile: "RuleOfTwo.Scope", Order: Stricter, Words: []string{"run", "session"},
-			Strictest: true, Row: "rule of two",
-			Proofs: testedBy("rings/interpreter TestOverASession", "Scope")},
-		{Policy: "RuleOfTwo.Mode", Profile: "RuleOfTwo.Mode", Order: Stricter,
-			Words: []string{"report", "dynamic", "enforce"}, Strictest: true, Row: "rule of two",
-			Proofs: testedBy("script rule_of_two", "mode:")},
-
-		{Policy: "Inputs.Powers", Order: Parts},
-
-		{Policy: "Touches.Sensitive", Profile: "Powers.Sensitive", Order: Owner, Row: "powers",
-			Says: "as the first layer that states it"},
-		{Policy: "Touches.Untrusted", Profile: "Powers.Untrusted", Order: Owner, Row: "powers",
-			Says: "as the first layer that states it"},
-		{Policy: "Touches.External", Profile: "Powers.External", Order: Owner, Row: "powers",
-			Says: "as the first layer that states it"},
-
-		{Policy: "Sessions.MaxAge", Profile: "Sessions.AgeMillis", Order: AtMost, Unit: Duration, Row: "sessions",
-			Proofs: []proof{
-				{"js", "cmd/ringd/internal/daemon TestSessions", "AgeMillis"},
-				{"python", "executors/python TestSessionAge", "AgeMillis"}}},
-		{Policy: "Sessions.MaxSize", Profile: "Sessions.Bytes", Order: AtMost, Unit: Size, Row: "sessions",
-			Proofs: []proof{
-				{"js", "rings/interpreter TestSessions", "Bytes:"},
-				{"python", "script python_session", "maxSize:"}}},
+func parseField(r tables.Row) (f Field, err error) {
+	f.Policy = r.Names[0]
+	for _, mark := range r.Names[1:] {
+		if !f.mark(mark) {
+			err = errors.Join(err, r.Errorf("%q is no mark", mark))
+		}
 	}
+	for _, t := range r.Fields {
+		switch t.Key {
+		case "profile":
+			f.Profile = t.Text()
+		case "by":
+			f.By = t.Text()
+		case "words":
+			f.Words = strings.Split(t.Text(), ",")
+		case "row":
+			f.Row = t.Text()
+		case "says":
+			f.Says = t.Text()
+		case "proof":
+			err = errors.Join(err, f.prove(t))
+		default:
+			err = errors.Join(err, t.Errorf("is no text of a field"))
+		}
+	}
+	return f, err
 }
 
-// exceptions lists the fields of exceptions and guardrails.
-func exceptions() []Field {
-	return []Field{
-		{Policy: "Exception.ID", Profile: "Exception.ID", Order: Own, Row: "exceptions", Says: excepts,
-			Proofs: testedBy("script fields_words", "EXC-7")},
-		{Policy: "Exception.Owner", Profile: "Exception.Owner", Order: Own, Row: "exceptions", Says: excepts,
-			Proofs: testedBy("script exceptions", "owner")},
-		{Policy: "Exception.ApprovedBy", Profile: "Exception.ApprovedBy", Order: Own, Row: "exceptions", Says: excepts,
-			Proofs: testedBy("script exceptions", "approvedBy")},
-		{Policy: "Exception.Expires", Profile: "Exception.Expires", Order: Own, Unit: Date, Row: "exceptions",
-			Says:   excepts,
-			Proofs: testedBy("script test_now", "expires")},
-		{Policy: "Exception.Reason", Profile: "Exception.Reason", Order: Own, Row: "exceptions", Says: excepts,
-			Proofs: testedBy("script exceptions", "reason")},
-		{Policy: "Exception.Ticket", Profile: "Exception.Ticket", Order: Own, Row: "exceptions", Says: excepts,
-			Proofs: testedBy("script test_now", "ticket")},
-		{Policy: "Exception.Grants", Order: Parts},
-		{Policy: "Exception.Lifts", Profile: "Exception.Lifts", Order: Filled, Row: "exceptions",
-			Proofs: testedBy("script exceptions", "approvedBy")},
-
-		{Policy: "ExceptionGrants.Imports", Profile: "Imports.Allow", Order: Own, Row: "exceptions",
-			Says:   excepts,
-			Proofs: testedBy("script test_now", "imports")},
-		{Policy: "ExceptionGrants.Egress", Order: Parts},
-		{Policy: "ExceptionGrants.Binaries", Profile: "Shell.Binaries", Order: Own, Row: "exceptions",
-			Says:   excepts,
-			Proofs: testedBy("script fields_words", "binaries:")},
-
-		{Policy: "Guardrail.Name", Profile: "Guardrail.Name", Order: Accumulates, Row: "guardrails",
-			Says:   "a name means one guardrail",
-			Proofs: testedBy("script guardrails", "name")},
-		{Policy: "Guardrail.On", Profile: "Guardrail.On", Order: Owner, Row: "guardrails",
-			Says:   "a guardrail above stays as it is",
-			Proofs: testedBy("script guardrails", "on:")},
-		{Policy: "Guardrail.Rego", Profile: "Guardrail.Rego", Order: Owner, Row: "guardrails",
-			Says:   "a guardrail above stays as it is",
-			Proofs: testedBy("script guardrails", "rego")},
-		{Policy: "Guardrail.File", Profile: "Guardrail.Rego", Order: Owner, Row: "guardrails",
-			Says:   "a guardrail above stays as it is",
-			Proofs: testedBy("script guardrails", "file")},
-		{Policy: "Guardrail.OnError", Order: Annotation, Fate: Informs, Row: "documents and owners",
-			Says: "a guardrail above stays as it is"},
+// prove adds a proof.
+func (f *Field) prove(t tables.Field) error {
+	words, executor := t.Words(), ""
+	if len(words) == 4 {
+		executor, words = words[0], words[1:]
 	}
+	if len(words) != 3 {
+		return t.Errorf("is no test with its word")
+	}
+	f.Proofs = append(f.Proofs, proof{Executor: executor, Test: words[0] + " " + words[1], Word: words[2]})
+	return nil
 }
 
-// code lists the fields of JavaScript and Python.
-func code() []Field {
-	return []Field{
-		{Policy: "Executors.Allowed", Order: Subset, Grant: true, By: "Agent.JS, Python, Shell",
-			Row:    "executors.allowed",
-			Proofs: testedBy("profiles TestNotGrantedExecutors", "CodeExecutorNotGranted")},
-		{Policy: "Executors.MinTier", Profile: "Agent.MinTier", Order: Stricter,
-			Words:  []string{"process", "wasm", "os-sandbox", "container", "microvm", "remote"},
-			Row:    "executors.minTier",
-			Proofs: testedBy("rings/interpreter TestTierNamesWhatIsMissing", "MinTier")},
-		{Policy: "Executors.JS", Order: Parts, Grant: true},
-		{Policy: "Executors.Python", Order: Parts, Grant: true},
-		{Policy: "Executors.Shell", Order: Parts, Grant: true},
-
-		{Policy: "Imports.Allow", Profile: "Imports.Allow", Order: Subset, Grant: true, Row: "js.imports",
-			Says:   "a specifier as it is listed",
-			Proofs: testedBy("executors/js TestImportRefusals", "Allow")},
-		{Policy: "Imports.Deny", Profile: "Imports.Deny", Order: Accumulates, Row: "js.imports",
-			Proofs: testedBy("executors/js TestImportRefusals", "Deny")},
-
-		{Policy: "JS.Imports", Order: Parts},
-		{Policy: "JS.DenyGlobals", Profile: "JS.DenyGlobals", Order: Accumulates, Row: "js.globals.deny"},
-		{Policy: "JS.Limits", Order: Parts},
-
-		{Policy: "Python.Imports", Order: Parts},
-		{Policy: "Python.DenyBuiltins", Profile: "Python.DenyBuiltins", Order: Accumulates,
-			Row: "python.builtins.deny"},
-		{Policy: "Python.Environment", Order: Parts},
-		{Policy: "Python.Environments", Order: Parts},
-		{Policy: "Python.OnDenied", Profile: "Python.EndOnDenied", Order: Stricter, Words: []string{"report", "end"},
-			Row:    "python.imports",
-			Proofs: testedBy("executors/python TestReloadEnds", "EndOnDenied")},
-		{Policy: "Python.Tier", Profile: "Python.Engine", Order: Owner, Row: "python.tier", Says: "absent: that above",
-			Proofs: testedBy("script run_python_wasm", "tier:")},
-		{Policy: "Python.JIT", Profile: "Python.JIT", Order: Opens, Grant: true, Row: "jit",
-			Proofs: testedBy("rings/kernel/seccomp TestForeignCodeIsKilled", "JIT")},
-		{Policy: "Python.Limits", Order: Parts},
-
-		{Policy: "PythonImports.Allow", Profile: "Imports.Allow", Order: Subset, Grant: true,
-			Items: Modules, Row: "python.imports",
-			Says:   "* only below *; absent or empty: what of the default set is above as well",
-			Proofs: testedBy("script decide_import", "allow:")},
-		{Policy: "PythonImports.Deny", Profile: "Imports.Deny", Order: Accumulates,
-			Items: Modules, Row: "python.imports",
-			Proofs: testedBy("executors/python/pyguest TestGuardRefuses", "Deny")},
-		{Policy: "PythonImports.DenyProcess", Profile: "Imports.Process", Order: Accumulates,
-			Items: Modules, Row: "python.imports",
-			Proofs: testedBy("script decide_import", "denyProcess")},
-		{Policy: "PythonImports.Within", Profile: "Imports.Only", Order: Filled, Row: "python.imports",
-			Proofs: testedBy("profiles/modules TestIndexDefaults", "Only")},
-		{Policy: "PythonImports.Beside", Profile: "Imports.Allow", Order: Filled, Row: "python.imports",
-			Proofs: testedBy("compiler TestExceptionEnds", "pandas")},
-		{Policy: "PythonImports.Listed", Profile: "Imports.Default", Order: Filled, Row: "python.imports",
-			Proofs: testedBy("compiler TestExceptionEnds", "xml.dom")},
-
-		{Policy: "Environment.Path", Profile: "PythonEnvironment.Path", Order: Subset, Row: "python.environments",
-			Says:   "absent: those above",
-			Proofs: testedBy("executors/python/environment TestRefused", "Path")},
-		{Policy: "Environment.Digest", Profile: "PythonEnvironment.Digest", Order: Owner, Row: "python.environments",
-			Says:   "absent: that above",
-			Proofs: testedBy("executors/python/environment TestDigest", "Digest")},
-
-		{Policy: "ModuleSource.File", Profile: "Module.File", Order: Owner, Row: "modules",
-			Says:   "a module above is there for all documents below, which may not define it again",
-			Proofs: testedBy("script fields_words", "file:")},
-		{Policy: "ModuleSource.Source", Profile: "Module.Source", Order: Owner, Row: "modules",
-			Says:   "a module above is there for all documents below, which may not define it again",
-			Proofs: testedBy("executors/js TestModuleDigest", "Source")},
-		{Policy: "ModuleSource.Digest", Profile: "Module.Digest", Order: Owner, Row: "modules",
-			Says:   "a module above is there for all documents below, which may not define it again",
-			Proofs: testedBy("executors/js TestModuleDigest", "digest")},
+// mark sets what a word of the row says. It returns false for an unknown word.
+func (f *Field) mark(word string) bool {
+	switch word {
+	case "informs":
+		f.Fate = Informs
+	case "refused":
+		f.Fate = Refused
+	case "strictest":
+		f.Strictest = true
+	case "grant":
+		f.Grant = true
+	case "none":
+		f.None = true
+	case "paths":
+		f.Items = Paths
+	case "modules":
+		f.Items = Modules
+	case "phrases":
+		f.Items = Phrases
+	case "addresses":
+		f.Items = Addresses
+	case "hosts":
+		f.Items = Hosts
+	case string(Count), string(Size), string(Duration), string(Rate), string(Date):
+		f.Unit = Unit(word)
+	default:
+		f.Order = Order(strings.ReplaceAll(word, "-", " "))
+		return f.Order.known()
 	}
-}
-
-// scripts lists the fields of the shell.
-func scripts() []Field {
-	return []Field{
-		{Policy: "Shell.Binaries", Order: Parts, Grant: true},
-		{Policy: "Shell.DenyPatterns", Order: Parts},
-		{Policy: "Shell.Env", Profile: "Shell.Env", Order: Owner, Row: "shell.env",
-			Says:   "values above stay; a script's own variables may be added",
-			Proofs: testedBy("executors/shell/runner TestVariablesBeforeAStart", "Env")},
-		{Policy: "Shell.AllowPipes", Profile: "Shell.Pipes", Order: Opens, Grant: true, Row: "shell constructs",
-			Proofs: testedBy("script fields_words", "allowPipes:")},
-		{Policy: "Shell.AllowRedirects", Profile: "Shell.Redirects", Order: Opens, Grant: true,
-			Row:    "shell constructs",
-			Proofs: testedBy("script fields_words", "allowRedirects:")},
-		{Policy: "Shell.AllowSubstitution", Profile: "Shell.Substitution", Order: Opens, Grant: true,
-			Row:    "shell constructs",
-			Proofs: testedBy("script fields_words", "allowSubstitution:")},
-		{Policy: "Shell.JIT", Profile: "Shell.JIT", Order: Opens, Grant: true, Row: "jit",
-			Proofs: testedBy("rings/kernel/seccomp TestForeignCodeIsKilled", "JIT")},
-		{Policy: "Shell.Audit", Profile: "Shell.Audit", Order: Stricter, Words: []string{"metadata", "full"},
-			Row:    "audit",
-			Proofs: testedBy("rings/interpreter TestActsInFull", "Full")},
-		{Policy: "Shell.Limits", Order: Parts},
-
-		{Policy: "Binary.Path", Profile: "Binary.Path", Order: Key, Row: "shell.binaries",
-			Says:   "a list above holds the only programs there are",
-			Proofs: testedBy("rings/kernel/violations TestTheKernelRefusesInTheEnd", "exec")},
-		{Policy: "Binary.Args", Order: Parts},
-		{Policy: "Binary.Env", Profile: "Binary.ForceEnv", Order: Owner, Row: "shell.binaries.args",
-			Says:   "values above stay; a script's own variables may be added",
-			Proofs: testedBy("script fields_words", "env:")},
-		{Policy: "Binary.Helpers", Profile: "Binary.Helpers", Order: Subset, None: true, Grant: true,
-			Items: Paths, Row: "shell.binaries",
-			Proofs: testedBy("rings/kernel TestProgramsOfAShell", "Helpers")},
-		{Policy: "Binary.Match", Order: Own, By: "decided while it compiles", Row: "shell.binaries: examples",
-			Says: "examples of one document"},
-		{Policy: "Binary.NotMatch", Order: Own, By: "decided while it compiles", Row: "shell.binaries: examples",
-			Says: "examples of one document"},
-		{Policy: "Binary.Acknowledge", Order: Own, By: "findings about what a program can do",
-			Row: "shell.binaries: examples", Says: "absent: that above; it silences findings, and grants nothing"},
-		{Policy: "Binary.Network", Order: Opens, Grant: true, Fate: Refused, By: "the network of one program",
-			Row: "shell.binaries.network"},
-		{Policy: "Binary.Under", Profile: "PathRule.Within", Order: Filled, Row: "shell.binaries",
-			Proofs: testedBy("rings/kernel/rootfs TestHelpersWithinLayers", "Within")},
-
-		{Policy: "DenyPattern.Pattern", Profile: "Shell.DeniedPatterns", Order: Accumulates, Row: "shell.denyPatterns"},
-		{Policy: "DenyPattern.Kind", Order: Own, By: "argv and literal; others are refused",
-			Row: "shell.denyPatterns", Says: "with its rule"},
-		{Policy: "DenyPattern.Reason", Profile: "Pattern.Reason", Order: Annotation, Row: "shell.denyPatterns",
-			Says: "with its rule"},
-		{Policy: "DenyPattern.Instead", Profile: "Pattern.Instead", Order: Annotation, Row: "shell.denyPatterns",
-			Says: "with its rule"},
-		{Policy: "DenyPattern.Match", Order: Own, By: "decided while it compiles", Row: "shell.binaries: examples",
-			Says: "examples of one document"},
-		{Policy: "DenyPattern.NotMatch", Order: Own, By: "decided while it compiles", Row: "shell.binaries: examples",
-			Says: "examples of one document"},
-	}
-}
-
-// words lists the fields that restrict the arguments of a program.
-func words() []Field {
-	return []Field{
-		{Policy: "Args.Subcommands", Profile: "Binary.Allow", Order: Subset, Items: Phrases, Row: "shell.binaries.args",
-			Says:   "absent: those above",
-			Proofs: testedBy("script fields_words", "subcommands:")},
-		{Policy: "Args.Deny", Order: Parts},
-		{Policy: "Args.DenyFlags", Profile: "Binary.Deny", Order: Accumulates, Row: "shell.binaries.args",
-			Proofs: testedBy("script fields_words", "denyFlags:")},
-		{Policy: "Args.Ask", Order: Parts},
-		{Policy: "Args.SafeConfig", Profile: "Binary.SafeConfig", Order: Restrains, Row: "shell.binaries.args",
-			Proofs: testedBy("script fields_words", "safeConfig:")},
-		{Policy: "Args.MaxArgs", Profile: "Binary.MaxArgs", Order: AtMost, Unit: Count, Row: "shell.binaries.args",
-			Proofs: testedBy("script fields_words", "maxArgs:")},
-		{Policy: "Args.Force", Profile: "Binary.ForceArgs", Order: Owner, Row: "shell.binaries.args",
-			Says:   "they explain the decision",
-			Proofs: testedBy("script fields_words", "force:")},
-
-		{Policy: "DenyWords.Words", Profile: "Binary.Deny", Order: Accumulates, Row: "shell.binaries.args",
-			Proofs: testedBy("script fields_words", "deny:")},
-		{Policy: "DenyWords.Because", Profile: "Pattern.Reason", Order: Annotation, Row: "shell.binaries.args",
-			Says:   "with its rule",
-			Proofs: testedBy("script fields_words", "because:")},
-		{Policy: "DenyWords.Instead", Profile: "Pattern.Instead", Order: Annotation, Row: "shell.binaries.args",
-			Says:   "with its rule",
-			Proofs: testedBy("script fields_words", "instead:")},
-
-		{Policy: "AskWords.Words", Profile: "Binary.Ask", Order: Accumulates, Row: "shell.binaries.args.ask",
-			Says:   "a rule below comes before those above if it asks no less",
-			Proofs: testedBy("script fields_words", "ask:")},
-		{Policy: "AskWords.Because", Profile: "Pattern.Reason", Order: Own, Row: "shell.binaries.args.ask",
-			Says:   "with its rule; what is asked above is asked with the words of who narrows it last",
-			Proofs: testedBy("script fields_words", "because:")},
-		{Policy: "AskWords.Approval", Order: Parts},
-
-		{Policy: "WordsApproval.From", Profile: "Approval.From", Order: Subset, Row: "shell.binaries.args.ask",
-			Says:   "absent: those above",
-			Proofs: testedBy("rings/interpreter/binding TestTerms", "From")},
-		{Policy: "WordsApproval.Count", Profile: "Approval.Count", Order: AtLeast, Unit: Count,
-			Row:    "shell.binaries.args.ask",
-			Proofs: testedBy("rings/interpreter TestActAskedAhead", "Count")},
-		{Policy: "WordsApproval.ExpiresAfter", Profile: "Approval.ExpiresMillis", Order: AtMost, Unit: Duration,
-			Row:    "shell.binaries.args.ask",
-			Proofs: testedBy("rings/interpreter TestActGenerations", "ExpiresMillis")},
-		{Policy: "WordsApproval.Hold", Profile: "Approval.HoldMillis", Order: AtMost, Unit: Duration,
-			Row:    "shell.binaries.args.ask",
-			Proofs: testedBy("rings/interpreter TestActHeld", "HoldMillis")},
-	}
-}
-
-// bridges lists the fields of bridges.
-func bridges() []Field {
-	return []Field{
-		{Policy: "Bridge.Name", Profile: "Bridge.Name", Order: Key, Row: "bridges",
-			Says:   "a list above offers the only bridges there are",
-			Proofs: testedBy("rings/interpreter TestRefusals", "CodeBridgeNotGranted")},
-		{Policy: "Bridge.Powers", Order: Parts},
-		{Policy: "Bridge.DataClass", Order: Stricter,
-			Words: []string{"public", "internal", "confidential", "restricted"}, By: "decided while it compiles",
-			Row: "data classes", Says: "a label cannot be taken off"},
-		{Policy: "Bridge.Executors", Profile: "Bridge.Executors", Order: Subset, Row: "bridges",
-			Says:   "absent: those above",
-			Proofs: testedBy("rings/interpreter TestRefusals", "Executors")},
-		{Policy: "Bridge.Arguments", Profile: "Bridge.Arguments", Order: Accumulates,
-			Row: "bridges: arguments, result", Says: "an argument fits the schemas of all layers",
-			Proofs: testedBy("rings/interpreter TestRefusals", "CodeBridgeArguments")},
-		{Policy: "Bridge.Result", Profile: "Bridge.Result", Order: Accumulates, Row: "bridges: arguments, result",
-			Says:   "a result fits the schemas of all layers",
-			Proofs: testedBy("rings/interpreter TestHostileResults", "Result")},
-		{Policy: "Bridge.Limits", Order: Parts},
-		{Policy: "Bridge.Approval", Order: Parts},
-		{Policy: "Bridge.Audit", Profile: "Bridge.Audit", Order: Stricter, Words: []string{"metadata", "full"},
-			Row:    "audit",
-			Proofs: testedBy("rings/interpreter TestAllowedCall", "Full")},
-		{Policy: "Bridge.Also", Profile: "Bridge.Also", Order: Filled, Row: "bridges: arguments, result",
-			Proofs: testedBy("profiles TestNarrowNeverWidens", "Also")},
-		{Policy: "Bridge.AlsoResult", Profile: "Bridge.AlsoResult", Order: Filled, Row: "bridges: arguments, result",
-			Proofs: testedBy("rings/interpreter/binding TestAlsoResult", "AlsoResult")},
-
-		{Policy: "Powers.Sensitive", Profile: "Powers.Sensitive", Order: Owner, Row: "powers", Says: "power-mismatch"},
-		{Policy: "Powers.Untrusted", Profile: "Powers.Untrusted", Order: Owner, Row: "powers", Says: "power-mismatch"},
-		{Policy: "Powers.External", Profile: "Powers.External", Order: Owner, Row: "powers", Says: "power-mismatch"},
-
-		{Policy: "BridgeLimits.CallsPerRun", Profile: "BridgeLimits.CallsPerRun", Order: AtMost, Unit: Count,
-			Row:    "bridges.limits",
-			Proofs: testedBy("rings/interpreter TestRefusals", "CallsPerRun")},
-		{Policy: "BridgeLimits.Concurrent", Profile: "BridgeLimits.Concurrent", Order: AtMost, Unit: Count,
-			Row:    "bridges.limits",
-			Proofs: testedBy("rings/interpreter TestRefusals", "Concurrent")},
-		{Policy: "BridgeLimits.SpawnPerCall", Profile: "BridgeLimits.SpawnPerCall", Order: AtMost, Unit: Count,
-			Row:    "bridges.limits",
-			Proofs: testedBy("rings/interpreter TestTreeLimits", "SpawnPerCall")},
-		{Policy: "BridgeLimits.Depth", Profile: "BridgeLimits.Depth", Order: AtMost, Unit: Count,
-			Row:    "bridges.limits",
-			Proofs: testedBy("rings/interpreter TestTreeLimits", "Depth")},
-		{Policy: "BridgeLimits.TotalSpawn", Profile: "BridgeLimits.TotalSpawn", Order: AtMost, Unit: Count,
-			Row:    "bridges.limits",
-			Proofs: testedBy("rings/interpreter TestTreeLimits", "TotalSpawn")},
-		{Policy: "BridgeLimits.RequestBytes", Profile: "BridgeLimits.ArgumentBytes", Order: AtMost, Unit: Size,
-			Row:    "bridges.limits",
-			Proofs: testedBy("rings/interpreter TestRefusals", "ArgumentBytes")},
-		{Policy: "BridgeLimits.ResponseBytes", Profile: "BridgeLimits.ResultBytes", Order: AtMost, Unit: Size,
-			Row:    "bridges.limits",
-			Proofs: testedBy("rings/interpreter TestRefusals", "ResultBytes")},
-		{Policy: "BridgeLimits.Timeout", Profile: "BridgeLimits.TimeoutMillis", Order: AtMost, Unit: Duration,
-			Row:    "bridges.limits",
-			Proofs: testedBy("rings/interpreter TestTimeoutOfABridge", "TimeoutMillis")},
-
-		{Policy: "Approval.Required", Profile: "Bridge.Approval", Order: Restrains, Row: "bridges.approval",
-			Says:   "an approval that is left out is the one above",
-			Proofs: testedBy("rings/interpreter TestApprovedWhileLive", "Approval")},
-		{Policy: "Approval.From", Profile: "Approval.From", Order: Subset, Row: "bridges.approval",
-			Says:   "absent: those above",
-			Proofs: testedBy("rings/interpreter/binding TestTerms", "From")},
-		{Policy: "Approval.Count", Profile: "Approval.Count", Order: AtLeast, Unit: Count, Row: "bridges.approval",
-			Proofs: testedBy("rings/interpreter/binding TestTerms", "Count")},
-		{Policy: "Approval.ExpiresAfter", Profile: "Approval.ExpiresMillis", Order: AtMost, Unit: Duration,
-			Row:    "bridges.approval",
-			Proofs: testedBy("rings/interpreter TestApprovalExpires", "ExpiresMillis")},
-		{Policy: "Approval.Hold", Profile: "Approval.HoldMillis", Order: AtMost, Unit: Duration,
-			Row:    "bridges.approval",
-			Proofs: testedBy("rings/interpreter TestCallHeld", "HoldMillis")},
-		{Policy: "Approval.When", Profile: "Approval.When", Order: Owner, Row: "bridges.approval",
-			Says:   "may be left out, which asks always",
-			Proofs: testedBy("rings/interpreter TestConditions", "When")},
-	}
-}
-
-// reach lists the fields of files and of the network.
-func reach() []Field {
-	return []Field{
-		{Policy: "Filesystem.Read", Profile: "Files.Read", Order: Subset, Grant: true, Items: Paths, Row: "filesystem",
-			Proofs: testedBy("executors/shell TestFiles", "Read")},
-		{Policy: "Filesystem.Write", Profile: "Files.Write", Order: Subset, Grant: true,
-			Items: Paths, Row: "filesystem",
-			Proofs: testedBy("executors/shell TestFiles", "Write")},
-		{Policy: "Filesystem.Deny", Profile: "Files.Deny", Order: Accumulates, Items: Paths, Row: "filesystem",
-			Proofs: testedBy("script fields_run", "deny:")},
-		{Policy: "Filesystem.Powers", Order: Parts},
-		{Policy: "Filesystem.Under", Profile: "PathRule.Within", Order: Filled, Row: "filesystem",
-			Proofs: testedBy("rings/kernel/rootfs TestWithinLayers", "Within")},
-
-		{Policy: "Network.Mode", Profile: "Egress.Mode", Order: Stricter, Grant: true,
-			Words: []string{"allowlist", "gateway-only", "off"}, Row: "network: mode, hosts, ports",
-			Proofs: testedBy("script decide_egress", "mode:")},
-		{Policy: "Network.Egress", Order: Parts, Grant: true},
-		{Policy: "Network.Gateways", Order: Parts, Grant: true},
-		{Policy: "Network.Deny", Profile: "Egress.Deny", Order: Accumulates,
-			Items: Hosts, Row: "network: mode, hosts, ports",
-			Says:   "of hosts and of the upstreams of gateways",
-			Proofs: testedBy("rings/kernel/proxy TestConnectRefused", "Deny")},
-
-		{Policy: "Egress.Host", Profile: "EgressRule.Host", Order: Key, Row: "network: mode, hosts, ports",
-			Says:   "lies within one entry above",
-			Proofs: testedBy("rings/kernel/proxy TestConnectRefused", "Host")},
-		{Policy: "Egress.Ports", Profile: "EgressRule.Ports", Order: Subset, Row: "network: mode, hosts, ports",
-			Proofs: testedBy("rings/kernel/proxy TestConnectRefused", "Ports")},
-		{Policy: "Egress.Methods", Profile: "EgressRule.Methods", Order: Subset, Row: "network: methods, paths",
-			Says:   "absent: those above",
-			Proofs: testedBy("profiles/egress TestRequest", "Methods")},
-		{Policy: "Egress.Paths", Profile: "EgressRule.Paths", Order: Subset,
-			Items: Paths, Row: "network: methods, paths",
-			Says:   "absent: those above",
-			Proofs: testedBy("profiles/egress TestRequest", "Paths")},
-		{Policy: "Egress.TLS", Order: Owner, By: "passthrough; inspect is refused", Row: "network: tls",
-			Says: "absent: that above"},
-		{Policy: "Egress.ECH", Profile: "EgressRule.ECH", Order: Opens, Grant: true, None: true,
-			Row:    "network: mode, hosts, ports",
-			Proofs: testedBy("profiles/egress TestHello", "ECH")},
-		{Policy: "Egress.Limits", Order: Parts},
-		{Policy: "Egress.Expires", Profile: "EgressRule.Expires", Order: AtMost, Unit: Date, Row: "network: expires",
-			Proofs: testedBy("rings/kernel/proxy TestExpiry", "Expires")},
-		{Policy: "Egress.Binaries", Order: Subset, Fate: Refused, By: "the network of one program",
-			Row: "shell.binaries.network", Says: "absent: those above"},
-		{Policy: "Egress.Powers", Order: Parts},
-		{Policy: "Egress.Reason", Profile: "EgressRule.Reason", Order: Annotation, Row: "documents and owners"},
-		{Policy: "Egress.Under", Profile: "EgressRule.Under", Order: Filled, Row: "network: limits",
-			Proofs: testedBy("rings/kernel/proxy TestSharedLimits", "Under")},
-
-		{Policy: "EgressLimits.Up", Profile: "EgressLimits.UpBytes", Order: AtMost, Unit: Size, Row: "network: limits",
-			Says:   "of the entries that a decision would take, the least",
-			Proofs: testedBy("rings/kernel/proxy TestBytes", "UpBytes")},
-		{Policy: "EgressLimits.Down", Profile: "EgressLimits.DownBytes", Order: AtMost, Unit: Size,
-			Row: "network: limits", Says: "of the entries that a decision would take, the least",
-			Proofs: testedBy("rings/kernel/proxy TestBytes", "DownBytes")},
-		{Policy: "EgressLimits.Connections", Profile: "EgressLimits.Connections", Order: AtMost, Unit: Count,
-			Row: "network: limits", Says: "of the entries that a decision would take, the least",
-			Proofs: testedBy("rings/kernel/proxy TestConnectionsOfRule", "Connections")},
-		{Policy: "EgressLimits.Rate", Profile: "EgressLimits.PerMinute", Order: AtMost, Unit: Rate,
-			Row: "network: limits", Says: "of the entries that a decision would take, the least",
-			Proofs: testedBy("rings/kernel/proxy TestPerMinute", "PerMinute")},
-	}
-}
-
-// gateways lists the fields of gateways.
-func gateways() []Field {
-	return []Field{
-		{Policy: "Gateway.Name", Profile: "Gateway.Name", Order: Key, Row: "network.gateways",
-			Says:   "a list above offers the only gateways; without one, upstreams lie within its hosts",
-			Proofs: testedBy("rings/kernel/proxy TestGateway", "Name")},
-		{Policy: "Gateway.Upstream", Profile: "Gateway.Upstream", Order: Owner, Row: "network.gateways",
-			Says:   "absent: that above",
-			Proofs: testedBy("rings/kernel/proxy TestGateway", "Upstream")},
-		{Policy: "Gateway.Addresses", Profile: "Gateway.Addresses", Order: Subset, None: true,
-			Items: Addresses, Row: "network.gateways",
-			Says:   "absent: those above",
-			Proofs: testedBy("rings/kernel/proxy TestGatewayGuard", "Addresses")},
-		{Policy: "Gateway.Credential", Profile: "Gateway.Credential", Order: Owner, Row: "network.gateways",
-			Says:   "absent: that above",
-			Proofs: testedBy("rings/kernel/proxy TestGateway", "Credential")},
-		{Policy: "Gateway.Methods", Profile: "Gateway.Methods", Order: Subset, Row: "network.gateways",
-			Says:   "absent: those above",
-			Proofs: testedBy("rings/kernel/proxy TestGateway", "Methods")},
-		{Policy: "Gateway.Paths", Profile: "Gateway.Paths", Order: Subset, Items: Paths, Row: "network.gateways",
-			Says:   "absent: those above",
-			Proofs: testedBy("rings/kernel/proxy TestGateway", "Paths")},
-		{Policy: "Gateway.Headers", Profile: "Gateway.Headers", Order: Subset, None: true, Row: "network.gateways",
-			Says:   "absent: those above",
-			Proofs: testedBy("rings/kernel/proxy TestGatewayFields", "Headers")},
-		{Policy: "Gateway.Limits", Order: Parts},
-		{Policy: "Gateway.Expires", Profile: "Gateway.Expires", Order: AtMost, Unit: Date, Row: "network: expires",
-			Proofs: testedBy("cmd/ringd TestExpiryCuts", "expires")},
-		{Policy: "Gateway.Powers", Order: Parts},
-		{Policy: "Gateway.Reason", Profile: "Gateway.Reason", Order: Annotation, Row: "documents and owners"},
-		{Policy: "Gateway.Under", Profile: "Gateway.Under", Order: Filled, Row: "network: limits",
-			Proofs: testedBy("rings/kernel/proxy TestSharedLimits", "Under")},
-	}
-}
-
-// limits lists the limits of runs.
-func limits() []Field {
-	return []Field{
-		{Policy: "Limits.CPU", Profile: "Limits.CPUMillis", Order: AtMost, Unit: Duration, Row: "limits of a program",
-			Proofs: []proof{
-				{"js", "executors/js/engine TestFinalEnds", "CPU"},
-				{"python", "executors/python TestEnds", "CPUMillis"},
-				{"shell", "executors/shell TestLimits", "CPUMillis"}}},
-		{Policy: "Limits.Memory", Profile: "Limits.MemoryBytes", Order: AtMost, Unit: Size, Row: "limits of a program",
-			Proofs: []proof{
-				{"js", "executors/js/engine TestFinalEnds", "MemoryBytes"},
-				{"python", "executors/python TestMemory", "MemoryBytes"},
-				{"shell", "script fields_run", "memory:"}}},
-		{Policy: "Limits.Wall", Profile: "Limits.WallMillis", Order: AtMost, Unit: Duration,
-			Row: "limits of a program",
-			Proofs: []proof{
-				{"js", "executors/js/engine TestFinalEnds", "ErrWall"},
-				{"python", "executors/python TestEnds", "WallMillis"},
-				{"shell", "executors/shell TestLimits", "WallMillis"}}},
-		{Policy: "Limits.Output", Profile: "Limits.OutputBytes", Order: AtMost, Unit: Size, Row: "limits of a program",
-			Proofs: []proof{
-				{"js", "executors/js TestCountsOverAPause", "OutputBytes"},
-				{"python", "executors/python TestEnds", "OutputBytes"},
-				{"shell", "executors/shell TestLimits", "OutputBytes"}}},
-		{Policy: "Limits.Result", Profile: "Limits.ResultBytes", Order: AtMost, Unit: Size,
-			Row: "limits of a program: result",
-			Proofs: []proof{
-				{"js", "executors/js/engine TestValueBytesAfterARestore", "ValueBytes"},
-				{"python", "executors/python/pyguest TestEnds", "ResultBytes"}}},
-		{Policy: "Limits.Stack", Profile: "Limits.StackBytes", Order: AtMost, Unit: Size,
-			Row:    "limits of a program: stack",
-			Proofs: []proof{{"js", "executors/js/engine TestDeepestStack", "StackBytes"}}},
-		{Policy: "Limits.Processes", Profile: "Limits.Processes", Order: AtMost, Unit: Count,
-			Row: "limits of a program",
-			Proofs: []proof{
-				{"js", "rings/kernel/seccomp TestSeal", "clone"},
-				{"python", "executors/python TestProcesses", "Processes"},
-				{"shell", "executors/shell TestLimits", "Processes"}}},
-		{Policy: "Limits.Files", Profile: "Limits.Files", Order: AtMost, Unit: Count, Row: "limits of a program",
-			Proofs: []proof{
-				{"js", "executors/js TestSealed", "files"},
-				{"python", "script fields_run", "files:"},
-				{"shell", "script fields_run", "files:"}}},
-		{Policy: "Limits.RefusedCalls", Profile: "Limits.RefusedCalls", Order: AtMost, Unit: Count,
-			Row:    "limits of a run",
-			Proofs: testedBy("rings/interpreter TestRefusedBudgetEndsTheRun", "RefusedCalls")},
-		{Policy: "Limits.Pause", Profile: "Limits.PauseMillis", Order: AtMost, Unit: Duration, Row: "limits of a run",
-			Proofs: testedBy("rings/interpreter TestExpiry", "PauseMillis")},
-	}
+	return true
 }

@@ -19,6 +19,11 @@ type Row struct {
 	Line   int // the line on which it begins
 }
 
+// Errorf returns an error that names the row's line.
+func (r Row) Errorf(format string, args ...any) error {
+	return fmt.Errorf("line %d: %s: %s", r.Line, r.Names[0], fmt.Sprintf(format, args...))
+}
+
 // Field is a fact of a row.
 type Field struct {
 	Key   string
@@ -39,6 +44,15 @@ func (f Field) Errorf(format string, args ...any) error {
 
 // Parse parses a table. No name may have two rows.
 func Parse(text string) ([]Row, error) {
+	rows, err := Rows(text)
+	if err != nil {
+		return nil, err
+	}
+	return rows, check(rows)
+}
+
+// Rows parses a table whose rows are in an order of their own, with further words after the first name.
+func Rows(text string) ([]Row, error) {
 	var rows []Row
 	number := 0
 	for line := range strings.SplitSeq(text, "\n") {
@@ -60,7 +74,7 @@ func Parse(text string) ([]Row, error) {
 			}
 		}
 	}
-	return rows, check(rows)
+	return rows, nil
 }
 
 // check assigns further names to their rows, and rejects rows out of order and repeated names.
