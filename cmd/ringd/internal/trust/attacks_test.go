@@ -201,7 +201,7 @@ func attacks() []attack {
 			h.must(err)
 			h.push(envelope(h.t, second(h), &sealed, "ana", "bob"))
 		}},
-		{name: "an exception that a role of the roots approves", code: trust.CodeSet, says: "no owner", layers: []trust.Code{trust.CodeSet}, do: func(h *host) {
+		{name: "an exception that a role of the roots approves", code: trust.CodeSet, says: "not a user, group or team", layers: []trust.Code{trust.CodeSet}, do: func(h *host) {
 			h.push(both(second(h), h, "two", exception(trust.RolePolicy)))
 		}},
 		{name: "one signature of two", code: trust.CodeThreshold, says: "1 of 3", layers: []trust.Code{trust.CodeThreshold}, do: func(h *host) {
