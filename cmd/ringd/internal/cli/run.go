@@ -75,7 +75,7 @@ func RefusalText(text string) string {
 // undefined is the encoded value of a program without a last expression.
 const undefined = `{"$ringd":"undefined"}`
 
-// Value prints the value of a run. A value that is no JSON is the text of Python's repr; see represented. A
+// Value prints the value of a run. A value that is no JSON is the text of Python's repr; see reprText. A
 // script has no value, only its output. The value None of Python is not printed.
 func (p Page) Value(run wire.Run) error {
 	none := run.Executor == profiles.ExecutorPython && string(run.Value) == "null"

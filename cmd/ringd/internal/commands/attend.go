@@ -71,7 +71,7 @@ func NewAttendant(cfg AttendConfig) *Attendant {
 	return &Attendant{AttendConfig: cfg, printed: cfg.Shown, asked: map[string]bool{}}
 }
 
-// Attend follows the run until it ends or waits for somebody who is not here. If ctx ends first, the run is
+// Attend follows the run until it ends or waits for a person who is not at this terminal. If ctx ends first, the run is
 // cancelled, unless it waits and is stored.
 func (a *Attendant) Attend(ctx context.Context, id string) (wire.Run, error) {
 	for {
@@ -249,7 +249,8 @@ func (a *Attendant) cancel(ctx context.Context, id string) (wire.Run, error) {
 	return final, err
 }
 
-// endUnanswered ends a run that waits for somebody who is not here, and prints why. The run is not stored anywhere.
+// endUnanswered ends a run that waits for a person who is not at this terminal, and prints why. The run is not
+// stored anywhere.
 func (a *Attendant) endUnanswered(ctx context.Context, run wire.Run) (wire.Run, error) {
 	final, err := a.cancel(ctx, run.ID)
 	if err != nil || ctx.Err() != nil || len(run.Pending) == 0 || final.State != string(executors.StateCancelled) {

@@ -13,7 +13,7 @@ import (
 )
 
 // healEvery is the first interval between attempts to reopen the audit log and the store. The interval
-// doubles up to healMost while they fail.
+// doubles up to healMax while they fail.
 const (
 	healEvery = time.Second
 	healMax   = 30 * time.Second

@@ -93,7 +93,7 @@ func (d *requestBudgets) checkBudget(ctx context.Context, p bucketKey) error {
 // charge charges the record of a refusal, which is written in any case.
 func (d *requestBudgets) charge(p bucketKey) { d.records.Take(p, 1) }
 
-// tooFast returns a [TooFastError] if wait is positive, and records it once per tellEvery.
+// tooFast returns a [TooFastError] if wait is positive, and records it once per refusalRecordEvery.
 func (d *requestBudgets) tooFast(ctx context.Context, p bucketKey, wait time.Duration) error {
 	if wait <= 0 {
 		return nil

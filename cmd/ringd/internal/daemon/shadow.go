@@ -48,7 +48,7 @@ const maxExamples = 8
 // about every decision that the daemon records. It counts and records the decisions that would differ. For an
 // agent in mode audit it records the acts that its policy would have refused.
 //
-// It only reports. No act waits for its answers longer than patience in all. A candidate that does not
+// It only reports. No act waits for its answers longer than maxDebt in all. A candidate that does not
 // compile changes only the status. It never has a guest, a ring or a grant. The recorder calls
 // [Shadow.Decided] for each decision, and a syncer of the candidate's folder calls Apply. It is safe for
 // concurrent use.
@@ -67,11 +67,11 @@ type candidate struct {
 	set      *profiles.Set
 	deciders map[string]*profiles.Decider // by agent
 	seen     map[string]bool              // examples in the status
-	debt     time.Duration                // time that its decisions took beyond fair
+	debt     time.Duration                // time that its decisions took beyond decisionTime
 }
 
 // Limits of the time of a candidate. The writer of a record waits for the candidate's decision. A decision
-// may take the time fair. What it takes more is added to the candidate's debt. If the debt exceeds patience,
+// may take decisionTime. What it takes more is added to the candidate's debt. If the debt exceeds maxDebt,
 // the candidate is asked no more. Faster decisions pay back a stall of the host.
 const (
 	decisionTime = 5 * time.Millisecond

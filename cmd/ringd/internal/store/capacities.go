@@ -17,7 +17,7 @@ func encodeCapacities(from []string) string {
 	return string(b)
 }
 
-// decodeCapacities decodes the text of capacities.
+// decodeCapacities decodes the text of encodeCapacities.
 func decodeCapacities(text string) ([]string, error) {
 	if text == "" {
 		return nil, nil

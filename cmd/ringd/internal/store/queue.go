@@ -46,7 +46,7 @@ type owner struct{ agent, actor string }
 // queueCount is an upper bound of the waiting calls of one owner. Calls may have left since it was counted.
 type queueCount struct {
 	calls, bytes int64
-	counted      int64 // queueCounts.left at the time of the count
+	counted      int64 // queueCounts.removals at the time of the count
 }
 
 // queueCounts caches the counts of calls that wait for approvers, so that a new call need not count all rows. A
@@ -94,7 +94,7 @@ func (m Queue) checkFits(q queueCount, size int64) error {
 	return &QueueError{Calls: q.calls, Bytes: q.bytes, Size: size, Most: m}
 }
 
-// addWaiting counts a call that mayWait accepted.
+// addWaiting counts a call that checkQueue accepted.
 func (t *tx) addWaiting(r Run, c Call) {
 	who := owner{r.Agent, r.Actor}
 	if q, known := t.s.lines.byOwner[who]; known && c.For == ByApprover {

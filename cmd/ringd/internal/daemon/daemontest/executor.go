@@ -29,7 +29,7 @@ const Engine = "sha256:e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e
 //	wave A B …      calls all at once, idle until they are answered
 //	steps A,B C …   a wave for each word, one after the other: done with all results;
 //	                A*oo asks for two subagents, one for each letter
-//	held A B …      calls one after the other, in a process that cannot be written down:
+//	held A B …      calls one after the other, in a process that cannot be snapshotted:
 //	                done with the last result, or the name of its error
 //	session         done with the number of runs that this session has had
 //	mixture         done with the policy's name if all it was given is of one policy

@@ -1,8 +1,8 @@
 // Package rowmac owns the MACs of rows in the store. They tell the rows that this daemon wrote from rows that
 // another process wrote into its database.
 //
-// The record of a waiting run is sealed. What happened to its calls since is not: the calls, the verdicts of
-// approvers, the answers of the harness and the results of acts are rows. Each row carries a MAC made with
+// The record of a waiting run is sealed. Later events of its calls are only rows: the calls, the verdicts of
+// approvers, the answers of the harness and the results of acts. Each row carries a MAC made with
 // the key of the records. The daemon and package waiting check it before they act on a row, or show it to an
 // approver. A MAC does not keep an older row from being put back.
 package rowmac

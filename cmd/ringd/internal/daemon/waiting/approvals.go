@@ -140,7 +140,7 @@ func (d *Desk) List(ctx context.Context, p Page) (wire.Approvals, error) {
 			known[w.Run] = r
 		}
 		if r.gone || d.untrue(w) {
-			continue // nobody may decide it; the run says why
+			continue // its row is invalid; the run shows why
 		}
 		out.Approvals = append(out.Approvals, r.show(w.Call, w.Size))
 	}
