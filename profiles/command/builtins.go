@@ -32,14 +32,14 @@ func Builtin(name string) (refused string, is bool) {
 	}
 }
 
-// asBuiltin decides a builtin. It returns false if the name is not one.
-func (o *one) asBuiltin(name string) bool {
+// checkBuiltin decides a builtin. It returns false if the name is not one.
+func (o *candidate) checkBuiltin(name string) bool {
 	why, is := Builtin(name)
 	if !is {
 		return false
 	}
 	if why != "" {
-		o.note(Deny, finding(codeBuiltin, why))
+		o.addFinding(Deny, finding(codeBuiltin, why))
 		return true
 	}
 	args := o.Words[1:]
@@ -51,31 +51,32 @@ func (o *one) asBuiltin(name string) bool {
 	case "command":
 		o.refusedOptions(args, "", "")
 	case "export", "declare", "typeset", "local", "readonly":
-		o.declared(args)
+		o.checkDeclaration(args)
 	case "read", "mapfile", "readarray", "getopts", "printf", "let", "wait":
-		o.named(name, args)
+		o.checkNamedVariables(name, args)
 	}
 	return true
 }
 
 // refusedOptions decides options before the operands.
-func (o *one) refusedOptions(args []argv.Word, letters, why string) {
+func (o *candidate) refusedOptions(args []argv.Word, letters, why string) {
 	for _, a := range args {
 		switch {
 		case a.Open && (a.Text == "" || a.Text[0] == '-'):
-			o.note(Unsettled, finding(codeUnsettled, "an option of "+o.Words[0].Text+" is known only at run time"))
+			o.addFinding(Unsettled, finding(codeUnsettled,
+				"an option of "+o.Words[0].Text+" is known only at run time"))
 			return
 		case a.Text == "--" || len(a.Text) < 2 || a.Text[0] != '-':
 			return
 		case strings.ContainsAny(a.Text[1:], letters):
-			o.note(Deny, finding(codeBuiltin, o.Words[0].Text+" "+canonjson.Clip(a.Text)+" "+why))
+			o.addFinding(Deny, finding(codeBuiltin, o.Words[0].Text+" "+canonjson.Clip(a.Text)+" "+why))
 			return
 		}
 	}
 }
 
-// declared decides the NAME=value words of a declaration.
-func (o *one) declared(args []argv.Word) {
+// checkDeclaration decides the NAME=value words of a declaration.
+func (o *candidate) checkDeclaration(args []argv.Word) {
 	for _, a := range args {
 		name, value, sets := strings.Cut(a.Text, "=")
 		switch {
@@ -88,8 +89,8 @@ func (o *one) declared(args []argv.Word) {
 }
 
 // unsettledName records that a builtin sets a variable whose name is unknown.
-func (o *one) unsettledName(builtin string) {
-	o.note(Unsettled, finding(codeUnsettled, "which variable "+builtin+" sets is known only at run time"))
+func (o *candidate) unsettledName(builtin string) {
+	o.addFinding(Unsettled, finding(codeUnsettled, "which variable "+builtin+" sets is known only at run time"))
 }
 
 // variableName removes the + of += and a subscript.
@@ -99,8 +100,8 @@ func variableName(name string) string {
 	return name
 }
 
-// named decides builtins that set the variables named in their arguments.
-func (o *one) named(builtin string, args []argv.Word) {
+// checkNamedVariables decides builtins that set the variables named in their arguments.
+func (o *candidate) checkNamedVariables(builtin string, args []argv.Word) {
 	switch builtin {
 	case "getopts":
 		if len(args) > 1 {
@@ -124,7 +125,7 @@ func (o *one) named(builtin string, args []argv.Word) {
 
 // namedOptions decides the options before the names. It returns the following words, and false if unknown
 // words hide where the names begin.
-func (o *one) namedOptions(builtin string, args []argv.Word) (rest []argv.Word, known bool) {
+func (o *candidate) namedOptions(builtin string, args []argv.Word) (rest []argv.Word, known bool) {
 	valued, names := "dnOsucC", "" // mapfile and readarray
 	switch builtin {
 	case "read":
@@ -167,7 +168,7 @@ func (o *one) namedOptions(builtin string, args []argv.Word) (rest []argv.Word, 
 }
 
 // setName decides a variable that a builtin sets to an unknown value.
-func (o *one) setName(builtin string, name argv.Word) {
+func (o *candidate) setName(builtin string, name argv.Word) {
 	if name.Open {
 		o.unsettledName(builtin)
 		return
@@ -176,7 +177,7 @@ func (o *one) setName(builtin string, name argv.Word) {
 }
 
 // arithmetic decides the names that an expression could set.
-func (o *one) arithmetic(a argv.Word) {
+func (o *candidate) arithmetic(a argv.Word) {
 	separates := func(c rune) bool {
 		return c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9')
 	}

@@ -7,22 +7,22 @@ import (
 	"github.com/ringd/ringd/profiles/command/programs"
 )
 
-// config decides the configuration keys on a command line of git. Each must be known to start nothing.
-func (o *one) config(rule func(code, format string, args ...any) Finding) {
+// checkConfigKeys decides the configuration keys on a command line of git. Each must be known to start nothing.
+func (o *candidate) checkConfigKeys(rule func(code, format string, args ...any) Finding) {
 	if o.words.Has("c") == argv.Maybe || o.words.Has("config") == argv.Maybe {
-		o.note(Unsettled, rule(codeUnsettled, "which configuration is set is known only at run time"))
+		o.addFinding(Unsettled, rule(codeUnsettled, "which configuration is set is known only at run time"))
 	}
 	for _, v := range append(o.words.Values("c"), o.words.Values("config")...) {
 		key, value, _ := strings.Cut(v.Text, "=")
 		if !strings.Contains(key, ".") && !v.Open {
 			continue // another option with that letter: every key has a dot
 		}
-		o.key(key, argv.Word{Text: value, Open: v.Open}, rule)
+		o.checkKey(key, argv.Word{Text: value, Open: v.Open}, rule)
 	}
 	for _, v := range o.words.Values("config-env") {
 		key, _, _ := strings.Cut(v.Text, "=")
 		if programs.GitKey(key, "", false) != programs.GitKeySafe {
-			o.note(Deny, rule(codeConfig, "%s may start programs: git may run its value", quoted(key)))
+			o.addFinding(Deny, rule(codeConfig, "%s may start programs: git may run its value", quoted(key)))
 		}
 	}
 	sub, sure := o.words.Sub()
@@ -39,9 +39,9 @@ func (o *one) config(rule func(code, format string, args ...any) Finding) {
 	switch o.words.Has("edit") {
 	case argv.No:
 	case argv.Maybe:
-		o.note(Unsettled, rule(codeUnsettled, "which configuration is set is known only at run time"))
+		o.addFinding(Unsettled, rule(codeUnsettled, "which configuration is set is known only at run time"))
 	case argv.Yes:
-		o.note(Deny, rule(codeConfig, "git config --edit can set every key"))
+		o.addFinding(Deny, rule(codeConfig, "git config --edit can set every key"))
 		return
 	}
 	args := sub[1:]
@@ -60,23 +60,23 @@ func (o *one) config(rule func(code, format string, args ...any) Finding) {
 		if !o.More && !args[0].Open {
 			return // it is read
 		}
-		o.key(args[0].Text, argv.Word{Open: true}, rule)
+		o.checkKey(args[0].Text, argv.Word{Open: true}, rule)
 	default:
 		value := args[1]
 		value.Open = value.Open || args[0].Open
-		o.key(args[0].Text, value, rule)
+		o.checkKey(args[0].Text, value, rule)
 	}
 }
 
-// key decides one key.
-func (o *one) key(key string, value argv.Word, rule func(code, format string, args ...any) Finding) {
+// checkKey decides one key.
+func (o *candidate) checkKey(key string, value argv.Word, rule func(code, format string, args ...any) Finding) {
 	if programs.GitKey(key, value.Text, !value.Open) == programs.GitKeySafe {
 		return
 	}
 	if value.Open {
 		f := rule(codeUnsettled, "the value of configuration %s is known only at run time", quoted(key))
-		o.note(Unsettled, f)
+		o.addFinding(Unsettled, f)
 		return
 	}
-	o.note(Deny, rule(codeConfig, "%s may start programs: git may run its value", quoted(key)))
+	o.addFinding(Deny, rule(codeConfig, "%s may start programs: git may run its value", quoted(key)))
 }

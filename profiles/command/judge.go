@@ -24,7 +24,7 @@ func (r *Rules) Judge(c argv.Command) Judgement {
 	if r == nil {
 		return Judgement{Finding: finding(codeNotListed, "no profile is in force")}
 	}
-	j := judge{rules: r, verdict: Allow, finding: finding(codeAllowed, "")}
+	j := judgement{rules: r, verdict: Allow, finding: finding(codeAllowed, "")}
 	j.command(c, nil, false)
 	return Judgement{
 		Verdict: j.verdict, Finding: j.finding, Path: j.path, Program: j.place, Builtin: j.builtin,
@@ -32,8 +32,8 @@ func (r *Rules) Judge(c argv.Command) Judgement {
 	}
 }
 
-// judge is the state of one judgement: the strictest verdict so far, and its reason.
-type judge struct {
+// judgement is the state of one judgement: the strictest verdict so far, and its reason.
+type judgement struct {
 	rules   *Rules
 	verdict Verdict
 	finding Finding
@@ -50,9 +50,9 @@ func finding(code, reason string) Finding {
 	return Finding{Code: code, Reason: reason, Pattern: -1, Binary: -1, Deny: -1, Allow: -1, Ask: -1}
 }
 
-// one is a command that is judged now.
-type one struct {
-	*judge
+// candidate is a command that is judged now.
+type candidate struct {
+	*judgement
 	argv.Command
 	chain   []string
 	words   *argv.Words
@@ -73,8 +73,8 @@ func filled(c argv.Command) bool {
 	return is
 }
 
-// note records a verdict if it is stricter than the current one.
-func (o *one) note(v Verdict, f Finding) {
+// addFinding records a verdict if it is stricter than the current one.
+func (o *candidate) addFinding(v Verdict, f Finding) {
 	if v == Unsettled && o.filled {
 		v = Deny
 	}
@@ -98,19 +98,19 @@ func texts(ws []argv.Word) []string {
 }
 
 // command decides a command; chain leads to it.
-func (j *judge) command(c argv.Command, chain []string, cleared bool) {
+func (j *judgement) command(c argv.Command, chain []string, cleared bool) {
 	if j.count++; j.verdict == Deny {
 		return
 	}
-	o := &one{judge: j, Command: c, chain: chain, cleared: cleared, filled: filled(c)}
+	o := &candidate{judgement: j, Command: c, chain: chain, cleared: cleared, filled: filled(c)}
 	if j.count > maxCommands || len(chain) > maxDepth || len(c.Words) > maxWords {
-		o.note(Deny, finding(codeSize, "the command starts more commands, or has more words, than are read"))
+		o.addFinding(Deny, finding(codeSize, "the command starts more commands, or has more words, than are read"))
 		return
 	}
 	o.assignments(c.Set)
 	if len(c.Words) == 0 {
 		if c.More {
-			o.note(Deny, finding(codeUnsettled, "the command comes from the output of a program"))
+			o.addFinding(Deny, finding(codeUnsettled, "the command comes from the output of a program"))
 		}
 		j.builtin = j.builtin || len(chain) == 0
 		return
@@ -118,43 +118,43 @@ func (j *judge) command(c argv.Command, chain []string, cleared bool) {
 	first := c.Words[0]
 	for _, w := range c.Words {
 		if strings.IndexByte(w.Text, 0) >= 0 {
-			o.note(Deny, finding(codeNotListed, "a word holds a NUL byte"))
+			o.addFinding(Deny, finding(codeNotListed, "a word holds a NUL byte"))
 			return
 		}
 	}
 	if first.Open {
-		o.note(Unsettled, finding(codeUnsettled, "the name of the command is known only at run time"))
+		o.addFinding(Unsettled, finding(codeUnsettled, "the name of the command is known only at run time"))
 		return
 	}
 	o.words = argv.Split(c.Words, c.More)
 	o.pattern(argv.Base(first.Text))
-	if !c.Outside && o.asBuiltin(first.Text) {
+	if !c.Outside && o.checkBuiltin(first.Text) {
 		j.builtin = j.builtin || len(chain) == 0
 	} else if !o.program(first.Text) {
 		return
 	}
-	o.launches()
+	o.checkStarted()
 }
 
 // assignments decides variables that are set for a command, or by it.
-func (o *one) assignments(set []argv.Assignment) {
+func (o *candidate) assignments(set []argv.Assignment) {
 	for _, a := range set {
 		o.variable(a.Name, a.Value)
 	}
 }
 
-func (o *one) variable(name string, value argv.Word) {
+func (o *candidate) variable(name string, value argv.Word) {
 	reason, refused, maybe := VariableRefused(name, value)
 	switch {
 	case refused:
-		o.note(Deny, finding(codeVariable, canonjson.Clip(reason)))
+		o.addFinding(Deny, finding(codeVariable, canonjson.Clip(reason)))
 	case maybe:
-		o.note(Unsettled, finding(codeUnsettled, canonjson.Clip(reason)))
+		o.addFinding(Unsettled, finding(codeUnsettled, canonjson.Clip(reason)))
 	}
 }
 
 // pattern checks the denied patterns.
-func (o *one) pattern(name string) {
+func (o *candidate) pattern(name string) {
 	of := o.rules.patterns[name]
 	if of == nil {
 		return
@@ -170,7 +170,7 @@ func (o *one) pattern(name string) {
 		switch is {
 		case argv.Yes:
 			f.Reason = fmt.Sprintf("%s matches the denied pattern %q", short(o.words), text)
-			o.note(Deny, f)
+			o.addFinding(Deny, f)
 			return
 		case argv.Maybe:
 			f.Code = codeUnsettled
@@ -179,7 +179,7 @@ func (o *one) pattern(name string) {
 			}
 			f.Reason = fmt.Sprintf("with its unknown words, %s could match the denied pattern %q",
 				short(o.words), text)
-			o.note(Unsettled, f)
+			o.addFinding(Unsettled, f)
 		case argv.No:
 		}
 	}
@@ -189,14 +189,14 @@ func (o *one) pattern(name string) {
 func short(w *argv.Words) string { return canonjson.Clip(w.Text()) }
 
 // program finds the listed program of a first word and checks its rules. It returns false if there is none.
-func (o *one) program(word string) bool {
+func (o *candidate) program(word string) bool {
 	at, ok := o.rules.Find(word)
 	if !ok {
 		f := finding(codeNotListed, fmt.Sprintf("%s is not a listed program", quoted(word)))
 		if strings.Contains(word, "/") && word[0] != '/' {
 			f.Reason += ": a path is absolute"
 		}
-		o.note(Deny, f)
+		o.addFinding(Deny, f)
 		return false
 	}
 	b := &o.rules.binaries[at]
@@ -210,14 +210,14 @@ func (o *one) program(word string) bool {
 	} else {
 		o.nested = append(o.nested, Nested{Binary: at, Words: o.Words, Cleared: o.cleared})
 	}
-	o.own(b, at)
+	o.checkRules(b, at)
 	return true
 }
 
 func quoted(word string) string { return fmt.Sprintf("%q", canonjson.Clip(word)) }
 
-// own checks the rules of a program.
-func (o *one) own(b *binary, at int) {
+// checkRules checks the rules of a program.
+func (o *candidate) checkRules(b *binary, at int) {
 	rule := func(code, format string, args ...any) Finding {
 		f := finding(code, fmt.Sprintf(format, args...))
 		f.Binary = at
@@ -227,9 +227,10 @@ func (o *one) own(b *binary, at int) {
 		n, sure := o.words.Args()
 		switch {
 		case int64(n) > b.MaxArgs:
-			o.note(Deny, rule(codeSubcommand, "%s has %d arguments, %d are allowed", b.name, n, b.MaxArgs))
+			o.addFinding(Deny, rule(codeSubcommand, "%s has %d arguments, %d are allowed", b.name, n, b.MaxArgs))
 		case !sure:
-			o.note(Unsettled, rule(codeUnsettled, "the number of arguments of %s is known only at run time", b.name))
+			o.addFinding(Unsettled, rule(codeUnsettled,
+				"the number of arguments of %s is known only at run time", b.name))
 		}
 	}
 	own := b.read()
@@ -239,20 +240,20 @@ func (o *one) own(b *binary, at int) {
 			words := strings.Join(b.Deny[i], " ")
 			f := rule(codeSubcommand, "%s matches the denied words %q of %s", short(o.words), words, b.name)
 			f.Deny = i
-			o.note(Deny, f)
+			o.addFinding(Deny, f)
 		case argv.Maybe:
 			f := rule(codeUnsettled, "with its unknown words, %s could match the denied words %q",
 				short(o.words), strings.Join(b.Deny[i], " "))
 			f.Deny = i
-			o.note(Unsettled, f)
+			o.addFinding(Unsettled, f)
 		case argv.No:
 		}
 	}
 	if own.allow != nil {
-		o.listed(b, rule)
+		o.checkSubcommand(b, rule)
 	}
 	if b.SafeConfig {
-		o.config(rule)
+		o.checkConfigKeys(rule)
 	}
 	for i, p := range own.ask {
 		t := o.words.Denies(p)
@@ -263,15 +264,15 @@ func (o *one) own(b *binary, at int) {
 		f.Ask = i
 		if t == argv.Maybe && !o.filled {
 			f.Code = codeUnsettled
-			o.note(Unsettled, f)
+			o.addFinding(Unsettled, f)
 		} else {
-			o.note(Ask, f)
+			o.addFinding(Ask, f)
 		}
 	}
 }
 
-// listed decides a command of a program that allows only some sub-commands.
-func (o *one) listed(b *binary, rule func(code, format string, args ...any) Finding) {
+// checkSubcommand decides a command of a program that allows only some sub-commands.
+func (o *candidate) checkSubcommand(b *binary, rule func(code, format string, args ...any) Finding) {
 	best, at := argv.No, -1
 	for i, p := range b.read().allow {
 		if t := o.words.Allows(p); t > best {
@@ -288,25 +289,25 @@ func (o *one) listed(b *binary, rule func(code, format string, args ...any) Find
 	}
 	if best == argv.Maybe {
 		f.Code = codeUnsettled
-		o.note(Unsettled, f)
+		o.addFinding(Unsettled, f)
 		return
 	}
-	o.note(Deny, f)
+	o.addFinding(Deny, f)
 }
 
-// launches decides the commands that the command would start because of its words.
-func (o *one) launches() {
+// checkStarted decides the commands that the command would start because of its words.
+func (o *candidate) checkStarted() {
 	if o.verdict == Deny {
 		return
 	}
 	res := programs.Of(o.Command)
 	for _, r := range res.Refused {
 		f := finding(codeStarts, canonjson.Clip(r.Reason))
-		o.note(Deny, f)
+		o.addFinding(Deny, f)
 	}
 	o.assignments(res.Sets)
 	for _, name := range res.Needs {
-		o.need(name)
+		o.checkNeeded(name)
 	}
 	if res.Maybe {
 		f := finding(codeUnsettled, fmt.Sprintf(
@@ -314,7 +315,7 @@ func (o *one) launches() {
 		if o.filled {
 			f.Code = codeStarts
 		}
-		o.note(Unsettled, f)
+		o.addFinding(Unsettled, f)
 	}
 	for _, s := range res.Scripts {
 		s.Chain = append(slices.Clone(o.chain), s.Chain...)
@@ -326,12 +327,12 @@ func (o *one) launches() {
 		o.stdin = res.Stdin
 	}
 	for _, c := range res.Commands {
-		o.judge.command(c.Command, append(slices.Clone(o.chain), c.Via), o.cleared || o.clears())
+		o.judgement.command(c.Command, append(slices.Clone(o.chain), c.Via), o.cleared || o.startsWithoutEnvironment())
 	}
 }
 
-// clears reports whether the command may start others without its environment.
-func (o *one) clears() bool {
+// startsWithoutEnvironment reports whether the command may start others without its environment.
+func (o *candidate) startsWithoutEnvironment() bool {
 	switch argv.Base(o.Words[0].Text) {
 	case "env":
 		return o.words.Has("i") != argv.No || o.words.Has("u") != argv.No ||
@@ -344,8 +345,8 @@ func (o *one) clears() bool {
 	}
 }
 
-// need decides a program that the command chooses itself.
-func (o *one) need(name string) {
+// checkNeeded decides a program that the command chooses itself.
+func (o *candidate) checkNeeded(name string) {
 	if _, ok := o.rules.Find(name); ok {
 		return
 	}
@@ -357,5 +358,5 @@ func (o *one) need(name string) {
 		}
 	}
 	f := finding(codeStarts, fmt.Sprintf("%s would start %s, which is not a listed program", short(o.words), name))
-	o.note(Deny, f)
+	o.addFinding(Deny, f)
 }

@@ -90,7 +90,7 @@ func New(cfg Config) *Rules {
 		if !path.IsAbs(b.Path) || path.Clean(b.Path) != b.Path || b.Path == "/" {
 			continue
 		}
-		at := merged(b.Path)
+		at := usrMerged(b.Path)
 		if _, ok := r.byPath[at]; !ok {
 			r.byPath[at] = i
 		}
@@ -126,12 +126,12 @@ func (r *Rules) Find(word string) (int, bool) {
 	if word[0] != '/' {
 		return 0, false
 	}
-	i, ok := r.byPath[merged(word)]
+	i, ok := r.byPath[usrMerged(word)]
 	return i, ok
 }
 
-// merged cleans an absolute path as on a host where /bin is /usr/bin.
-func merged(p string) string {
+// usrMerged cleans an absolute path as on a host where /bin is /usr/bin.
+func usrMerged(p string) string {
 	p = path.Clean(p)
 	top, _, _ := strings.Cut(p[1:], "/")
 	switch top {

@@ -12,7 +12,7 @@ import (
 // exchange is one request in progress over an open connection.
 type exchange struct {
 	r      Request
-	keep   bool  // keepRoom the client's connection open
+	keep   bool  // keep the client's connection open
 	minor  uint8 // HTTP version of the client
 	asked  httphead.Asked
 	upload *upload // nil: the body was sent together with the head

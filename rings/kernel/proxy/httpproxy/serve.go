@@ -27,7 +27,7 @@ const (
 	endKept     end = iota // with the next request
 	endClosed              // the client is gone, or everything was sent
 	endAnswered            // the client may still be sending, and must see the response
-	endBroken              // containedIn the middle of a response, and the client must notice
+	endBroken              // in the middle of a response, and the client must notice
 	endConnect             // with a tunnel
 )
 

@@ -19,7 +19,7 @@ type virtualExchange struct {
 	s       *serving
 	r       Request
 	minor   uint8 // HTTP version of the client
-	keep    bool  // keepRoom the client's connection open
+	keep    bool  // keep the client's connection open
 	upgrade bool  // the client requests a WebSocket
 	body    content
 }
