@@ -7,9 +7,9 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Together reports whether entries for parts of a range of addresses give, all of them
-// together, what an entry for the range gives. A part that is listed by itself opens no
-// less than the same part of a wider range does; limits that are not shared may not.
+// Together reports whether entries for parts of an address range together give everything that one entry for
+// the range gives. A part that is listed by itself opens at least what the same part of a wider range does.
+// But limits that are not shared may add up to more.
 func Together(parts []profiles.EgressRule, r *profiles.EgressRule, deny bool) bool {
 	whole := prefix(r.Host)
 	if !whole.IsValid() || limited(r) {
@@ -35,8 +35,8 @@ func limited(r *profiles.EgressRule) bool {
 	return r.Limits != (profiles.EgressLimits{}) || len(r.Under) > 0 || r.Of != ""
 }
 
-// filled reports whether prefixes that lie in one fill it. Each step looks at those in
-// one half, so it ends when none is left there.
+// filled reports whether prefixes inside whole cover it completely. Each step looks at the prefixes in one
+// half, so it ends when none is left there.
 func filled(whole netip.Prefix, parts []netip.Prefix) bool {
 	var inside []netip.Prefix
 	for _, p := range parts {
@@ -54,17 +54,16 @@ func filled(whole netip.Prefix, parts []netip.Prefix) bool {
 	return filled(low, inside) && filled(high, inside)
 }
 
-// halves are the two prefixes that a prefix consists of.
+// halves returns the two halves of a prefix.
 func halves(p netip.Prefix) (low, high netip.Prefix) {
 	low = netip.PrefixFrom(p.Addr(), p.Bits()+1)
 	b := p.Addr().AsSlice()
 	b[p.Bits()/8] |= 0x80 >> (p.Bits() % 8)
-	a, _ := netip.AddrFromSlice(b) // as long as an address is
+	a, _ := netip.AddrFromSlice(b) // b has the length of an address
 	return low, netip.PrefixFrom(a, p.Bits()+1)
 }
 
-// Within reports whether the names or addresses of an entry are a part of another's, and
-// not all of it.
+// Within reports whether the names or addresses of one entry are a proper part of another's.
 func Within(part, whole string) bool {
 	if suffix, is := strings.CutPrefix(whole, "*"); is {
 		return part != whole && strings.HasSuffix(part, suffix)

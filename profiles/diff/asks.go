@@ -8,8 +8,8 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// asking is a list of words that need an approval: of several that a command meets the
-// first counts, and so does the first of two with the same words.
+// asking is a list of words that need an approval. The first entry that matches a command applies, and the
+// first of two entries with the same words.
 type asking struct {
 	words []string
 	at    map[string]*profiles.AskRule
@@ -27,7 +27,7 @@ func askingOf(list []profiles.AskRule) asking {
 	return out
 }
 
-// before lists the words that are looked at before others.
+// before returns the words that are checked before the given ones.
 func (a asking) before(words string) []string { return a.words[:max(0, slices.Index(a.words, words))] }
 
 // asks compares words that need an approval.
@@ -62,10 +62,9 @@ func asks(c *comparer, s spot, a, b []profiles.AskRule) {
 	}
 }
 
-// eased gives words that were looked at before these, or instead of them, and are now
-// looked at behind them, although they asked for more. If there are none, it is empty.
-// Words that begin with different sub-commands may still meet in one command, as operands
-// do.
+// eased returns words that were checked before these, or in their place, and are now checked after them,
+// although they required more. It returns "" if there are none. Words that begin with different sub-commands
+// may still match one command, because one may be an operand.
 func eased(c *comparer, old, now asking, words string) string {
 	if now.at[words] == nil {
 		return ""

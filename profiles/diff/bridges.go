@@ -10,7 +10,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// bridges compares the grants of bridges by name. One under another name is none.
+// bridges compares the grants of bridges by name. A grant under another name grants nothing.
 func bridges(c *comparer, s spot, a, b map[string]profiles.Bridge) {
 	for _, name := range both(a, b) {
 		x, was := a[name]
@@ -44,7 +44,7 @@ func asked(p *profiles.Approval) string {
 	}
 }
 
-// schema compares the schema that a value has to fit, if there is one.
+// schema compares the schema, if any, that a value must match.
 func schema(c *comparer, s spot, a, b json.RawMessage) {
 	one := func(schema json.RawMessage) []json.RawMessage {
 		if schema == nil {
@@ -55,7 +55,7 @@ func schema(c *comparer, s spot, a, b json.RawMessage) {
 	schemas(c, s, one(a), one(b))
 }
 
-// schemas compares schemas that a value has to fit, all of them.
+// schemas compares the schemas that a value must match.
 func schemas(c *comparer, s spot, a, b []json.RawMessage) {
 	fewer, more := without(a, b), without(b, a)
 	ch := s.changed(shortenApart(joined(fewer), joined(more)))
@@ -86,7 +86,7 @@ func without(a, b []json.RawMessage) (out [][]byte) {
 
 func joined(list [][]byte) string { return string(bytes.Join(list, []byte(" and "))) }
 
-// approval compares who is asked, and when.
+// approval compares the approvers, and when an approval is required.
 func approval(c *comparer, s spot, a, b *profiles.Approval) {
 	if a == nil && b == nil {
 		return

@@ -18,20 +18,20 @@ import (
 	"github.com/ringd/ringd/profiles/fields"
 )
 
-// Class says what a change does to what an agent may do. The zero Class widens.
+// Class is the effect of a change on an agent's grants. The zero Class widens.
 type Class uint8
 
 // The classes. A change that is not proven to be one of the others widens.
 const (
-	Widens   Class = iota // more may be done, or less is asked or recorded
-	Narrows               // less may be done, and nothing more
-	Neutral               // nothing more and nothing less
-	Headroom              // no agent may do more yet, but a layer above lets agents ask for more
+	Widens   Class = iota // more is allowed, or less is approved or recorded
+	Narrows               // less is allowed, and nothing more
+	Neutral               // nothing more and nothing less is allowed
+	Headroom              // no agent is allowed more yet, but a layer above lets agents request more
 )
 
 func classNames() []string { return []string{"widens", "narrows", "neutral", "headroom"} }
 
-// String returns "widens", "narrows", "neutral" or "headroom"; every unknown value is "widens".
+// String returns "widens", "narrows", "neutral" or "headroom". Every unknown value is "widens".
 func (c Class) String() string {
 	if names := classNames(); int(c) < len(names) {
 		return names[c]
@@ -39,10 +39,10 @@ func (c Class) String() string {
 	return "widens"
 }
 
-// MarshalText returns the text of String.
+// MarshalText encodes the class like [Class.String].
 func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalText reads what MarshalText returns. Anything else is an error and leaves Widens.
+// UnmarshalText is the inverse of MarshalText. Other texts are an error and leave Widens.
 func (c *Class) UnmarshalText(b []byte) error {
 	i := slices.Index(classNames(), string(b))
 	*c = Class(max(i, 0))
@@ -52,7 +52,7 @@ func (c *Class) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Kind is what happened to a value.
+// Kind is the kind of a change.
 type Kind string
 
 // The kinds.
@@ -64,53 +64,51 @@ const (
 
 // Change is one difference.
 type Change struct {
-	Agent string `json:"agent"` // "": of the whole set
+	Agent string `json:"agent"` // empty: the whole set
 	Kind  Kind   `json:"kind"`
 	Class Class  `json:"class"`
-	// Capability is what it is about: import:pandas, egress:api.example.com,
-	// bridge:search, exec:/usr/bin/git, file.read:/data, limit:wall, mode.
+	// Capability is the subject: import:pandas, egress:api.example.com, bridge:search, exec:/usr/bin/git,
+	// file.read:/data, limit:wall, mode.
 	Capability string `json:"capability"`
-	Field      string `json:"field"` // of the compiled set: python.imports.allow
+	Field      string `json:"field"` // field of the compiled set: python.imports.allow
 	Old        string `json:"old,omitempty"`
 	New        string `json:"new,omitempty"`
-	Says       string `json:"says"` // a sentence for people, without a stop
+	Says       string `json:"says"` // a sentence for people, without a full stop
 	Why        string `json:"why,omitempty"`
-	// Undecided says that it counts as widening because nothing proves that it is
-	// something else.
+	// Undecided is true if the change counts as widening only because nothing proves otherwise.
 	Undecided bool `json:"undecided,omitempty"`
-	// Layer is the document above the agent that it comes from; "": the agent's own.
+	// Layer is the document above the agent from which the value comes. It is empty for the agent's own.
 	Layer     string         `json:"layer,omitempty"`
-	Exception string         `json:"exception,omitempty"` // the ID of the exception that grants it
+	Exception string         `json:"exception,omitempty"` // the ID of the granting exception
 	OldRule   *profiles.Rule `json:"oldRule,omitempty"`
 	NewRule   *profiles.Rule `json:"newRule,omitempty"`
 }
 
-// Agent is what changed for one agent.
+// Agent holds the changes of one agent.
 type Agent struct {
 	Name    string   `json:"name"`
 	State   string   `json:"state"` // added, removed, changed, same
-	Class   Class    `json:"class"` // of the changes together, as ClassOf has it
+	Class   Class    `json:"class"` // of all changes, see ClassOf
 	Changes []Change `json:"changes"`
 }
 
-// Report is every change between two sets, the agents sorted by name, and the changes
-// of each with those that widen first.
+// Report holds all changes between two sets. The agents are sorted by name, and the widening changes of each
+// come first.
 type Report struct {
 	Old    string         `json:"old"` // revisions
 	New    string         `json:"new"`
 	Class  Class          `json:"class"`
-	Counts map[string]int `json:"counts"` // of changes by class
+	Counts map[string]int `json:"counts"` // number of changes by class
 	Agents []Agent        `json:"agents"`
 }
 
-// Config is what a comparison needs to know.
+// Config is the configuration of a comparison.
 type Config struct {
-	// Now is the time of the comparison: what has expired by then grants nothing.
-	// Zero: nothing has expired yet.
+	// Now is the time of the comparison: expired grants count as absent. If it is zero, nothing has expired.
 	Now time.Time
 }
 
-// Compare returns every change from old to now. A nil set is an empty one.
+// Compare returns all changes from old to now. A nil set counts as empty.
 func Compare(old, now *profiles.Set, cfg Config) Report {
 	return compare(cmp.Or(old, &profiles.Set{}), cmp.Or(now, &profiles.Set{}), newComparer(cfg.Now, fields.SetTable()))
 }
@@ -140,7 +138,7 @@ func (r *Report) add(a Agent) {
 	r.Class = Worst(r.Class, a.Class)
 }
 
-// ClassOf is the class of several changes together: neutral when there is none.
+// ClassOf returns the class of several changes together. Without changes it is neutral.
 func ClassOf(changes []Change) Class {
 	class := Neutral
 	for _, c := range changes {
@@ -149,26 +147,26 @@ func ClassOf(changes []Change) Class {
 	return class
 }
 
-// Worst is the class of two together: widens before headroom, narrows and neutral.
+// Worst returns the worse of two classes: widens, then headroom, narrows and neutral.
 func Worst(a, b Class) Class {
 	if b.rank() < a.rank() {
 		a = b
 	}
 	if a.rank() == 0 {
-		return Widens // an unknown one, too
+		return Widens // also for an unknown class
 	}
 	return a
 }
 
-// rank orders classes as a reader asks for them: what gives something first.
+// rank orders classes for readers: wider ones first.
 func (c Class) rank() int { return 1 + slices.Index([]Class{Headroom, Narrows, Neutral}, c) }
 
-// Sort puts the changes that give something first, and keeps the order otherwise.
+// Sort puts the changes that give something first, and otherwise keeps the order.
 func Sort(changes []Change) {
 	slices.SortStableFunc(changes, func(x, y Change) int { return cmp.Compare(x.Class.rank(), y.Class.rank()) })
 }
 
-// pair compares the agents of one name.
+// pair compares the agents with one name.
 func (c *comparer) pair(name string, old, now *profiles.Set) Agent {
 	a, was := old.Agents[name]
 	b, is := now.Agents[name]
@@ -200,8 +198,8 @@ func (c *comparer) pair(name string, old, now *profiles.Set) Agent {
 	return out
 }
 
-// lifted is the end of a denial without effect: that of a layer above lets the agent ask
-// for what it could not.
+// lifted handles the removal of a denial without effect: if it came from a layer above, the agent may now
+// request more.
 func (ch Change) lifted() Change {
 	if ch.OldRule == nil || ch.OldRule.Layer == "" {
 		ch.Says = moot(ch.Says)
@@ -211,8 +209,8 @@ func (ch Change) lifted() Change {
 		" allows the agent to ask for it now; the agent gains nothing yet")
 }
 
-// shipped compares the modules of the sets. The agents that may import one in both sets
-// tell of it.
+// shipped reports added and removed modules. If an agent of both sets may import the module in both, the
+// change is reported for the agents instead.
 func (c *comparer) shipped(old, now *profiles.Set) {
 	for _, name := range both(old.Modules, now.Modules) {
 		x, was := old.Modules[name]
@@ -244,7 +242,7 @@ func importedBy(old, now *profiles.Set, module string) bool {
 	return false
 }
 
-// modules tells of modules whose text is another one, to an agent that may import them.
+// modules reports changed modules to the agents that may import them.
 func (c *comparer) modules(old, now *profiles.Set) {
 	if c.old.JS == nil || c.new.JS == nil {
 		return
@@ -268,7 +266,7 @@ func short(digest string) string {
 	return digest
 }
 
-// both lists the keys of two maps, sorted.
+// both returns the keys of two maps, sorted.
 func both[T any](a, b map[string]T) []string {
 	keys := slices.Collect(maps.Keys(a))
 	keys = append(keys, slices.Collect(maps.Keys(b))...)
@@ -276,7 +274,7 @@ func both[T any](a, b map[string]T) []string {
 	return slices.Compact(keys)
 }
 
-// summary is an agent in a line.
+// summary describes an agent in one line.
 func summary(a *profiles.Agent) string {
 	var parts []string
 	add := func(has bool, text string) {

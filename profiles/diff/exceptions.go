@@ -34,13 +34,12 @@ func exception(e *profiles.Exception) string {
 	return listed(lifted(e), "nothing") + " " + expiry(&e.Expires) + ", approved by " + listed(e.ApprovedBy, "nobody")
 }
 
-// lifted lists what an exception grants.
+// lifted lists the grants of an exception.
 func lifted(e *profiles.Exception) []string {
 	return slices.Concat(e.Grants.Imports, e.Grants.Egress, e.Grants.Binaries)
 }
 
-// excepted compares two texts of one exception, and says nothing if they are alike. What
-// the exception grants stands in the lists, too.
+// excepted compares two versions of one exception. Its grants are in the lists of the agent as well.
 func excepted(c *comparer, ch Change, x, y *profiles.Exception) Change {
 	name := "exception " + x.ID
 	more := len(missing(lifted(y), lifted(x)))+len(missing(y.Lifts, x.Lifts)) > 0

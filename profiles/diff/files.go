@@ -9,9 +9,8 @@ import (
 	"github.com/ringd/ringd/profiles/paths"
 )
 
-// files compares the grants of files. $WORKSPACE and ~ are places that the host says:
-// nothing but themselves and / is known to cover what lies below them, and a denial
-// below one may meet a grant below another.
+// files compares the grants of files. The host defines $WORKSPACE and ~, so only themselves and / are known
+// to cover paths below them, and a denial below one place may affect a grant below another.
 func files(c *comparer, s spot, x, y profiles.Files) {
 	rules := s
 	rules.old, rules.now = orRule(&x.Rule, s.old), orRule(&y.Rule, s.now)
@@ -35,8 +34,7 @@ func pathsOf(rules []profiles.PathRule) []string {
 	return out
 }
 
-// reached lists every path that an agent is granted in some way: a denial takes
-// programs and packages away too.
+// reached lists every path that an agent is granted in some way: a denial also removes programs and packages.
 func reached(a *profiles.Agent) []string {
 	out := append(pathsOf(a.Files.Read), pathsOf(a.Files.Write)...)
 	if a.Shell != nil {
@@ -76,7 +74,7 @@ func granted(c *comparer, s spot, a, b []profiles.PathRule) {
 	}
 }
 
-// pathsInside lists what is granted of a path that is not.
+// pathsInside lists the granted paths below a path that is not granted.
 func pathsInside(p string, list []profiles.PathRule, deny paths.Set) (out []string) {
 	for _, r := range list {
 		if paths.Of(p).Cover(r.Path) && !deny.Cover(r.Path) {
@@ -107,8 +105,8 @@ func denied(c *comparer, s spot, a, b []profiles.PathRule) {
 	}
 }
 
-// meets reports whether something that is granted may lie below a denied path, or
-// above it, where no denial takes it away. Of two places of the host it may.
+// meets reports whether a granted path that no denial removes may be below or above a denied path. Between
+// two places of the host it may.
 func meets(denied string, granted []string, denials paths.Set) bool {
 	if denials.Cover(denied) {
 		return false
@@ -127,7 +125,7 @@ func meets(denied string, granted []string, denials paths.Set) bool {
 	return false
 }
 
-// root is the place that a path lies below.
+// root returns the place at which a path starts.
 func root(p string) string {
 	if strings.HasPrefix(p, "/") {
 		return "/"
@@ -136,7 +134,7 @@ func root(p string) string {
 	return top
 }
 
-// folders compares the folders of the layers above that the path of a rule is held to.
+// folders compares the folders of the layers above that must contain the path of a rule.
 func folders(c *comparer, s spot, x, y profiles.PathRule) {
 	if slices.Equal(x.Within, y.Within) {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// hooks lists the fields and types that are compared by code of their own.
+// hooks lists the fields and types with a comparison of their own.
 func hooks() map[string]hook {
 	return map[string]hook{
 		"Set.Format":   of(format),
@@ -27,7 +27,7 @@ func hooks() map[string]hook {
 		"Shell.Audit": of(audited), "Shell.Binaries": of(binaries), "Shell.DeniedPatterns": of(patterns),
 		"Binary.Allow": of(allowed), "Binary.Deny": of(patterns), "Binary.Ask": of(asks), "Binary.Helpers": of(helpers),
 		"Binary.SafeConfig": of(func(c *comparer, s spot, a, b bool) {
-			c.leaf(s, reflect.ValueOf(!a), reflect.ValueOf(!b)) // the row is about the configuration that it refuses
+			c.leaf(s, reflect.ValueOf(!a), reflect.ValueOf(!b)) // the row describes the configuration that is denied
 		}),
 		"Bridge.Audit": of(audited), "Bridge.Arguments": of(schema), "Bridge.Result": of(schema),
 		"Bridge.Also": of(schemas), "Bridge.AlsoResult": of(schemas),
@@ -40,7 +40,7 @@ func hooks() map[string]hook {
 			c.leaf(s, reflect.ValueOf(cmp.Or(a, usual)), reflect.ValueOf(cmp.Or(b, usual)))
 		}),
 		"Files.Read": of(granted), "Files.Write": of(granted), "Files.Deny": of(denied), "PathRule": of(folders),
-		"Egress.Allow":  of(hosts), // with the denials
+		"Egress.Allow":  of(hosts), // together with the denials
 		"Gateway.Under": of(shared),
 		"Gateway.Expires": of(func(c *comparer, s spot, a, b *time.Time) {
 			until(c, s, lasting{expires: a}, lasting{expires: b})
@@ -60,7 +60,8 @@ func policy(c *comparer, s spot, a, b string) {
 	}
 }
 
-// comparePowers compares the powers of a grant. They bind through the rule of two: fewer of them let more of them meet.
+// comparePowers compares the powers of a grant. They restrict through the rule of two: with fewer powers,
+// more grants may be combined.
 func comparePowers(c *comparer, s spot, a, b profiles.Powers) {
 	was, is := powersText(a), powersText(b)
 	ch := s.changed(was, is).as(Narrows, cmp.Or(s.row.Says, s.subject)+": powers "+nowWas(is, was),
@@ -74,8 +75,8 @@ func comparePowers(c *comparer, s spot, a, b profiles.Powers) {
 	c.add(ch)
 }
 
-// layers compares the documents that an agent was merged from. What they decide is in the other fields of the set: the
-// documents themselves grant nothing.
+// layers compares the documents from which an agent was merged. The documents themselves grant nothing: the
+// other fields of the set contain the result.
 func layers(c *comparer, s spot, a, b []profiles.Layer) {
 	if c.fresh {
 		return
@@ -115,7 +116,7 @@ func guardrail(c *comparer, s spot, x, y profiles.Guardrail) {
 // audited compares how much is recorded.
 func audited(c *comparer, s spot, a, b string) {
 	rank := func(s string) int { return slices.Index([]string{"", "metadata", "full", "strict"}, s) }
-	was, is := max(rank(a), 1), max(rank(b), 1) // an empty word is the default, which metadata is too
+	was, is := max(rank(a), 1), max(rank(b), 1) // an empty word means the default, metadata
 	ch := s.changed(cmp.Or(a, "default"), cmp.Or(b, "default"))
 	ch = ch.as(Neutral, s.changes(ch.Old, ch.New), "more is recorded, and nothing else changes")
 	switch {
@@ -138,7 +139,8 @@ func deadline(c *comparer, s spot, a, b *time.Time) {
 	}
 }
 
-// strict compares what mode audit records as refused. Where only one side has it, the change of the mode tells so.
+// strict compares the profiles that mode audit records. If only one side has one, the change of the mode
+// reports it.
 func strict(c *comparer, s spot, a, b *profiles.Agent) {
 	switch {
 	case a == nil && b == nil:
@@ -161,8 +163,8 @@ func strict(c *comparer, s spot, a, b *profiles.Agent) {
 	}
 }
 
-// together compares the limits over all executors. One that is, on both sides, just the highest of the executors' says
-// nothing more than the changes of these.
+// together compares the limits over all executors. If a limit is on both sides just the highest of the
+// executors' limits, their changes are enough.
 func together(c *comparer, s spot, a, b profiles.Limits) {
 	x, y := reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem()
 	for i := range x.NumField() {
@@ -175,7 +177,7 @@ func together(c *comparer, s spot, a, b profiles.Limits) {
 	c.walk(s, x, y)
 }
 
-// limit is the value of a limit; -1 if there is none.
+// limit returns the value of a limit, or -1.
 func limit(l profiles.Limits, i int) int64 {
 	if f := reflect.ValueOf(l).Field(i); !f.IsNil() {
 		return f.Elem().Int()
@@ -183,7 +185,7 @@ func limit(l profiles.Limits, i int) int64 {
 	return -1
 }
 
-// highest is the highest of the executors' values of a limit; -1 if none has one.
+// highest returns the highest value of a limit among the executors, or -1.
 func highest(a *profiles.Agent, i int) int64 {
 	out := int64(-1)
 	if a.JS != nil {
@@ -198,7 +200,7 @@ func highest(a *profiles.Agent, i int) int64 {
 	return out
 }
 
-// denial compares a name that both lists take away.
+// denial compares a name that both lists deny.
 func denial(c *comparer, s spot, x, y profiles.ImportRule) {
 	if x.Exception != y.Exception || !Same(x.Expires, y.Expires) {
 		c.add(s.changed(entry(&x), entry(&y)).undecided(x.Name+" is denied in another way",

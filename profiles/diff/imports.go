@@ -32,10 +32,10 @@ func imports(c *comparer, s spot, a, b profiles.Imports) {
 	x.rest()
 }
 
-// of is the language that the sentences name.
+// of returns the language for sentences.
 func (x *importers) of() string { return " (" + x.row.Says + ")" }
 
-// effect is what the entries of a list do.
+// effect is the effect of the entries of a list.
 type effect uint8
 
 const (
@@ -44,7 +44,7 @@ const (
 	denies
 )
 
-// at is the spot of a part of the imports.
+// at returns the spot of a part of the imports.
 func (x *importers) at(part, name string) spot {
 	s := x.part("."+part, "")
 	s.capability, s.old, s.now = "import:"+name, nil, nil
@@ -82,7 +82,7 @@ func (x *importers) list(part string, does effect, a, b []profiles.ImportRule) {
 	}
 }
 
-// inside lists what is allowed of a name that is not.
+// inside lists the allowed names below a name that is not allowed.
 func (x *importers) inside(name string, list []profiles.ImportRule) (out []string) {
 	for _, r := range list {
 		if strings.HasPrefix(r.Name, name+string(x.separator)) && x.Answer(r.Name, true).Kind == modules.Listed {
@@ -96,7 +96,7 @@ func entry(r *profiles.ImportRule) string {
 	return strings.TrimSpace(r.Name + " " + expiry(r.Expires))
 }
 
-// judge gives the class and the words of an entry that came or went.
+// judge sets the class and the text of an added or removed entry.
 func (x *importers) judge(ch *Change, name string, does effect) {
 	of, added := x.of(), ch.Kind == Added
 	switch does {
@@ -106,7 +106,7 @@ func (x *importers) judge(ch *Change, name string, does effect) {
 			ch.Says = "may no longer import " + name + of
 		}
 		if added && x.Packages() && !modules.Standard(name) && !modules.Own(name) {
-			x.Gained[name] = true // libraries may load packages from now on
+			x.Gained[name] = true // libraries may load packages now
 			x.ClaimAll(everything)
 		}
 	case denies:
@@ -138,9 +138,9 @@ func (x *importers) judge(ch *Change, name string, does effect) {
 	}
 }
 
-// why says what makes an entry without effect.
+// why explains an entry without effect.
 func (x *importers) why(name string, wider bool, does effect) string {
-	// A denial that went is judged by what there is now, and so is a grant.
+	// A removed denial is judged by the new set, and so is an added grant.
 	now := wider == (does == denies) || does == allows && !wider
 	switch a := x.Answer(name, now); a.Kind {
 	case modules.Listed:
@@ -184,13 +184,13 @@ func (x *importers) kept(s spot, p, q *profiles.ImportRule) {
 	x.add(ch)
 }
 
-// wholes compares what is no list of names.
+// wholes compares the fields that are not lists of names.
 func (x *importers) wholes(a, b *profiles.Imports) {
 	s := x.at("default", "default")
 	s.old, s.now = &a.Rule, &b.Rule
 	switch ch := s.changed(onOff(a.Default), onOff(b.Default)); {
 	case a.Default == b.Default:
-	case x.javascript: // it has no default set
+	case x.javascript: // JavaScript has no default set
 		says := map[bool]string{true: "empty now", false: "no longer empty"}[b.Default]
 		x.add(ch.as(Neutral, "the import list of JavaScript is "+says, "the default set of JavaScript is empty"))
 	default:
@@ -219,8 +219,8 @@ func (x *importers) wholes(a, b *profiles.Imports) {
 	}
 }
 
-// whole gives the class of a change that is about every name of a kind. It is on if it
-// gives them; listed says that others of them are listed.
+// whole sets the class of a change that affects every name of a kind. on is true if it allows them. listed is
+// true if other such names are listed.
 func (x *importers) whole(ch Change, on, listed bool, of func(string) bool) {
 	has := func(in map[string]bool) bool {
 		for name := range in {
@@ -246,8 +246,7 @@ func (x *importers) whole(ch Change, on, listed bool, of func(string) bool) {
 	x.add(ch)
 }
 
-// rest tells of what was gained and no change says. What comes with a new executor has a
-// change of its own.
+// rest reports gained names that no change covers. A new executor has a change of its own.
 func (x *importers) rest() {
 	left := x.Untold()
 	if len(left) == 0 || x.New() {

@@ -17,28 +17,27 @@ import (
 	"github.com/ringd/ringd/profiles/modules"
 )
 
-// namesSide is one import profile, and whether its executor is granted at all.
+// namesSide is one import profile, and whether its executor is granted.
 type namesSide struct {
 	Granted bool
 	Imports *profiles.Imports
 }
 
-// namesCompared is what two import profiles allow.
+// namesCompared is the result of comparing two import profiles.
 type namesCompared struct {
 	separator byte
 	old, now  *side
-	// Gained and Lost are the names that only one of them allows, or for longer, and
-	// what is above these. Program are those that the program itself gains or loses;
-	// the others are those of its libraries.
+	// Gained and Lost are the names that only one side allows, or allows for longer, and their parents.
+	// Program has those that the program itself gains or loses. The others are those of its libraries.
 	Gained, Lost, Program map[string]bool
 
 	left map[string]bool // gained
-	// What changes tell of: names with what is below them, and other kinds of names.
+	// The reported changes: names with their submodules, and other kinds of names.
 	told    map[string]bool
 	regions []func(string) bool
 }
 
-// compareNames compares two profiles of one executor; ended says which grants have ended.
+// compareNames compares two profiles of one executor. ended reports whether a grant has expired.
 func compareNames(javascript bool, old, now namesSide, ended func(*time.Time) bool) *namesCompared {
 	x := &namesCompared{separator: '.', Gained: map[string]bool{}, Lost: map[string]bool{}, Program: map[string]bool{},
 		left: map[string]bool{}, told: map[string]bool{}}
@@ -56,7 +55,7 @@ func compareNames(javascript bool, old, now namesSide, ended func(*time.Time) bo
 // New reports whether the executor is new.
 func (x *namesCompared) New() bool { return x.now.is && !x.old.is }
 
-// Answer is what one of the profiles says about a name, to the program itself.
+// Answer returns the decision of one of the profiles on a name, for the program itself.
 func (x *namesCompared) Answer(name string, now bool) modules.Answer[*profiles.ImportRule] {
 	if now {
 		return x.now.index.Program(name)
@@ -64,14 +63,13 @@ func (x *namesCompared) Answer(name string, now bool) modules.Answer[*profiles.I
 	return x.old.index.Program(name)
 }
 
-// ClaimAll takes note that a change tells of every name that was gained and is one.
+// ClaimAll records that a change covers every gained name of a kind.
 func (x *namesCompared) ClaimAll(of func(string) bool) { x.regions = append(x.regions, of) }
 
-// unlistedName reports whether a name stands for those that no list has.
+// unlistedName reports whether a name represents those that no list has.
 func unlistedName(name string) bool { return strings.HasSuffix(name, unlisted) }
 
-// Packages reports whether libraries may load third-party packages that they could
-// not before.
+// Packages reports whether libraries may now load third-party packages that they could not load before.
 func (x *namesCompared) Packages() bool {
 	if x.separator != '.' {
 		return false
@@ -81,10 +79,10 @@ func (x *namesCompared) Packages() bool {
 	return is && !was
 }
 
-// unlisted is a part of a name that no list has.
+// unlisted is a name part that no list has.
 const unlisted = "ringd_any_other"
 
-// side is one import profile, indexed.
+// side is one indexed import profile.
 type side struct {
 	is    bool // the executor is granted
 	index modules.Index[*profiles.ImportRule]
@@ -97,7 +95,7 @@ func index(is bool, im *profiles.Imports, javascript bool, ended func(*time.Time
 	x.Only = im.Only
 	put := func(list *map[string]*profiles.ImportRule, rules []profiles.ImportRule) {
 		for i := range rules {
-			if list != &x.Allow || !ended(rules[i].Expires) { // a grant ends, a denial does not
+			if list != &x.Allow || !ended(rules[i].Expires) { // a grant expires, a denial does not
 				modules.Put(list, rules[i].Name, &rules[i])
 			}
 		}
@@ -110,7 +108,7 @@ func index(is bool, im *profiles.Imports, javascript bool, ended func(*time.Time
 	return s
 }
 
-// answer says whether a name is allowed, and until when; nil: for ever.
+// answer reports whether a name is allowed, and until when. nil means forever.
 func (s *side) answer(name string, library bool) (bool, *time.Time) {
 	if !s.is {
 		return false, nil
@@ -142,7 +140,7 @@ func alike(a, b *profiles.Imports) bool {
 	return true
 }
 
-// ask asks both sides about every name that stands for others.
+// ask asks both sides about every representative name.
 func (x *namesCompared) ask(a, b *profiles.Imports) {
 	names := map[string]bool{unlisted: true}
 	add := func(name string) {
@@ -188,7 +186,7 @@ func (x *namesCompared) compare(name string, library bool) {
 	}
 }
 
-// upwards visits a name and everything above it.
+// upwards yields a name and all its parents.
 func (x *namesCompared) upwards(name string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for at := name; at != "" && yield(at); at = at[:max(0, strings.LastIndexByte(at, x.separator))] {
@@ -196,7 +194,7 @@ func (x *namesCompared) upwards(name string) iter.Seq[string] {
 	}
 }
 
-// mark notes a name and everything above it.
+// mark adds a name and all its parents.
 func (x *namesCompared) mark(in map[string]bool, name string, library bool) {
 	for at := range x.upwards(name) {
 		in[at] = true
@@ -206,7 +204,7 @@ func (x *namesCompared) mark(in map[string]bool, name string, library bool) {
 	}
 }
 
-// Claim takes note that a change tells of what was gained below a name.
+// Claim records that a change covers the gained names below a name.
 func (x *namesCompared) Claim(name string) { x.told[name] = true }
 
 // Untold lists the gained names that no change reports, sorted.

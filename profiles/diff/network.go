@@ -10,7 +10,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// hosts compares the hosts that are listed and those that are denied.
+// hosts compares the listed and the denied hosts.
 func hosts(c *comparer, s spot, _, _ []profiles.EgressRule) {
 	x, y := &c.old.Egress, &c.new.Egress
 	n := &network{comparer: c, reachCompared: compareReach(x, y, c.now), told: Targets{}}
@@ -18,7 +18,8 @@ func hosts(c *comparer, s spot, _, _ []profiles.EgressRule) {
 	n.lists(hostLists{spot: s, old: x.Allow, now: y.Allow})
 	s.field, s.capability = "egress.deny", "egress.deny:"
 	n.lists(hostLists{spot: s, old: x.Deny, now: y.Deny, deny: true})
-	mode := cmp.Or(x.Mode, profiles.EgressOff) != cmp.Or(y.Mode, profiles.EgressOff) // tells of all
+	// a changed mode covers all other changes
+	mode := cmp.Or(x.Mode, profiles.EgressOff) != cmp.Or(y.Mode, profiles.EgressOff)
 	if left := n.Left(n.told); len(left) > 0 && !mode {
 		few := strings.Join(left[:min(len(left), 8)], ", ")
 		c.add(Change{Kind: Changed, Capability: "egress", Field: "egress.allow", New: few,
@@ -30,17 +31,17 @@ func hosts(c *comparer, s spot, _, _ []profiles.EgressRule) {
 type network struct {
 	*comparer
 	*reachCompared
-	told Targets // that changes report
+	told Targets // covered by reported changes
 }
 
-// hostLists are the entries of both sides, of the hosts that are listed or denied.
+// hostLists holds the entries of both sides, either of the listed or of the denied hosts.
 type hostLists struct {
 	spot
 	old, now []profiles.EgressRule
 	deny     bool
 }
 
-// entry is the spot of an entry; one side may be absent.
+// entry returns the spot of an entry. One side may be absent.
 func (l hostLists) entry(x, y *profiles.EgressRule) spot {
 	s := pair[profiles.EgressRule]{x, y}.spot(l.spot, "")
 	s.subject = cmp.Or(y, x).Host
@@ -48,7 +49,7 @@ func (l hostLists) entry(x, y *profiles.EgressRule) spot {
 	return s
 }
 
-// target is an entry as a person reads it.
+// target returns an entry in the form for people.
 func target(r *profiles.EgressRule) string {
 	out := r.Host
 	switch {
@@ -88,7 +89,7 @@ func limitsText(l profiles.EgressLimits) string {
 	return strings.Join(out, ", ")
 }
 
-// lists compares the entries: those of one host and meaning are one.
+// lists compares the entries. Entries with the same host and meaning are the same.
 func (n *network) lists(l hostLists) {
 	came, went := map[string][]*profiles.EgressRule{}, map[string][]*profiles.EgressRule{} // by host
 	for _, p := range pairs(l.old, l.now, target) {
@@ -118,7 +119,7 @@ func (n *network) lists(l hostLists) {
 	}
 }
 
-// gone tells of an entry that is no longer listed.
+// gone reports a removed entry.
 func (n *network) gone(l hostLists, x *profiles.EgressRule) {
 	says := l.says(Removed, x)
 	ch := l.entry(x, nil).removed(target(x)).as(Neutral, says, "")
@@ -134,7 +135,7 @@ func (n *network) gone(l hostLists, x *profiles.EgressRule) {
 	n.add(ch)
 }
 
-// inside lists the entries for a part of the names or addresses of one that is gone.
+// inside lists the entries for a part of the names or addresses of a removed entry.
 func (n *network) inside(r *profiles.EgressRule, list []profiles.EgressRule) (out []string) {
 	on := n.comparer.new.Egress.Mode == profiles.EgressAllowlist
 	for i := range list {
@@ -145,7 +146,7 @@ func (n *network) inside(r *profiles.EgressRule, list []profiles.EgressRule) (ou
 	return out
 }
 
-// rewritten tells of the one entry for a host that says something else.
+// rewritten reports a changed entry for one host.
 func (n *network) rewritten(l hostLists, x, y *profiles.EgressRule) {
 	went, came := Change{Kind: Removed, Class: Neutral}, Change{Kind: Added, Class: Neutral}
 	n.judge(l, &went, x)
@@ -167,7 +168,7 @@ func (n *network) rewritten(l hostLists, x, y *profiles.EgressRule) {
 	}
 }
 
-// says is the sentence of an entry that came or went.
+// says returns the sentence of an added or removed entry.
 func (l hostLists) says(kind Kind, r *profiles.EgressRule) string {
 	switch {
 	case l.deny && kind == Added:
@@ -181,7 +182,7 @@ func (l hostLists) says(kind Kind, r *profiles.EgressRule) string {
 	}
 }
 
-// judge gives the class of an entry that came or went.
+// judge sets the class of an added or removed entry.
 func (n *network) judge(l hostLists, ch *Change, r *profiles.EgressRule) {
 	wider := (ch.Kind == Added) != l.deny
 	switch {
@@ -203,7 +204,7 @@ func (n *network) judge(l hostLists, ch *Change, r *profiles.EgressRule) {
 	}
 }
 
-// judgeAddress compares an entry for addresses with those of the other side.
+// judgeAddress compares an address entry with those of the other side.
 func (n *network) judgeAddress(l hostLists, ch *Change, r *profiles.EgressRule) {
 	added := ch.Kind == Added
 	others := l.old
@@ -261,7 +262,7 @@ func (n *network) described(s spot, x, y *profiles.EgressRule) {
 	n.residue(s, reflect.ValueOf(*x), reflect.ValueOf(*y))
 }
 
-// shared compares the entries of layers above that something shares the limits of.
+// shared compares the entries of layers above whose limits apply as well.
 func shared(c *comparer, s spot, a, b []profiles.Budget) {
 	was, is := budgets(a), budgets(b)
 	looser, stricter := Budgets(a, b)
@@ -278,7 +279,7 @@ func shared(c *comparer, s spot, a, b []profiles.Budget) {
 	c.add(ch)
 }
 
-// budgets shows entries of layers above, each as it is known.
+// budgets formats entries of layers above.
 func budgets(list []profiles.Budget) string {
 	out := make([]string, len(list))
 	for i, b := range list {

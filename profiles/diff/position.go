@@ -9,16 +9,16 @@ import (
 	"github.com/ringd/ringd/profiles/fields"
 )
 
-// spot is one field on both sides, or one part that has fields of its own.
+// spot is one field on both sides, or one part with fields of its own.
 type spot struct {
 	row               fields.SetField
 	field, capability string
-	subject           string         // what sentences call the part
-	old, now          *profiles.Rule // where it stands
-	single            bool           // only one side has the part: what bounds it takes nothing away
+	subject           string         // the part in sentences
+	old, now          *profiles.Rule // their rules
+	single            bool           // only one side has the part, so its restrictions take nothing away
 }
 
-// enter gives the spot of one field of a part.
+// enter returns the spot of one field of a part.
 func (s spot) enter(r fields.SetField, a, b reflect.Value) spot {
 	s.row = r
 	f, _ := a.Type().FieldByName(s.name())
@@ -31,26 +31,26 @@ func (s spot) enter(r fields.SetField, a, b reflect.Value) spot {
 	return s
 }
 
-// name is the field's own name.
+// name returns the field's own name.
 func (s spot) name() string { return s.row.Field[strings.IndexByte(s.row.Field, '.')+1:] }
 
-// gives reports whether the field gives something, and does not bound it.
+// gives reports whether the field grants something rather than restricting it.
 func (s spot) gives() bool { return s.row.Order == fields.Opens }
 
-// entry is the spot of one entry of a list; one side may be absent.
+// entry returns the spot of one entry of a list. One side may be absent.
 func (s spot) entry(name string, x, y reflect.Value) spot {
 	s.capability = strings.Replace(s.row.Capability, "%s", name, 1)
 	s.old, s.now = ruleOf(x, "Rule", nil), ruleOf(y, "Rule", nil)
 	return s
 }
 
-// part is the spot of a part that is compared by code of its own.
+// part returns the spot of a part with a comparison of its own.
 func (s spot) part(name, says string) spot {
 	s.field, s.row = s.field+name, fields.SetField{Says: says}
 	return s
 }
 
-// ruleOf is where a part stands: its own rule, if it is there and names a place.
+// ruleOf returns the rule of a part: its own, if it has one with a position, or the outer one.
 func ruleOf(v reflect.Value, field string, outer *profiles.Rule) *profiles.Rule {
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -66,7 +66,7 @@ func ruleOf(v reflect.Value, field string, outer *profiles.Rule) *profiles.Rule 
 	return outer
 }
 
-// changed, added and removed begin a change. Its class is Widens until as gives another.
+// changed, added and removed start a change. Its class is Widens until as sets another.
 func (s spot) changed(old, now string) Change {
 	return Change{Kind: Changed, Capability: s.capability, Field: s.field, Old: old, New: now,
 		OldRule: s.old, NewRule: s.now}
@@ -90,10 +90,10 @@ func (ch Change) undecided(says, why string) Change {
 	return ch.as(Widens, says, why)
 }
 
-// pair is an entry on both sides; one is nil where only the other has it.
+// pair is an entry on both sides. One is nil if only the other side has it.
 type pair[T any] struct{ old, now *T }
 
-// spot is where the entry stands in a list.
+// spot returns the spot of the entry in a list.
 func (p pair[T]) spot(list spot, name string) spot {
 	return list.entry(name, reflect.ValueOf(p.old), reflect.ValueOf(p.now))
 }
@@ -103,7 +103,7 @@ func (p pair[T]) walk(c *comparer, s spot) {
 	c.walk(s, reflect.ValueOf(*p.old), reflect.ValueOf(*p.now))
 }
 
-// pairs visits the entries of two lists by name, in the order of names. The first of a name counts.
+// pairs yields the entries of two lists by name, sorted. The first entry of a name counts.
 func pairs[T any](a, b []T, name func(*T) string) iter.Seq2[string, pair[T]] {
 	index := func(list []T) map[string]*T {
 		out := map[string]*T{}

@@ -1,7 +1,7 @@
-// The comparison of two lists of hosts: the targets that only one of them lets be reached.
+// The comparison of two lists of hosts: the targets that only one of them allows.
 //
-// A name and a port are reached by entries for the name or for a domain above it. So the names in the lists, and one
-// unknown name below each, stand for every target, on each port in the lists and on one other port. Both lists are
+// Entries for a name, or for a domain above it, allow a name and a port. So the names in the lists, and one
+// unknown name below each, represent every target, on each port in the lists and on one other port. Both lists are
 // asked about each target, as the listeners ask them. Addresses are compared entry by entry, because an entry inside a
 // range can open more than the range does.
 
@@ -23,10 +23,10 @@ import (
 // other is a label that no list has.
 const other = "ringd-any-other"
 
-// maxTargets bounds what is asked of two lists; beyond it every entry that came widens.
+// maxTargets limits the number of questions to two lists. Above it every added entry widens.
 const maxTargets = 2_000_000
 
-// reachable is one side.
+// reachable is the network of one side.
 type reachable struct {
 	egress *profiles.Egress
 	list   *profiles.Decider
@@ -41,17 +41,16 @@ func reachSide(e *profiles.Egress, at time.Time) *reachable {
 	return &reachable{egress: e, list: list, at: at}
 }
 
-// reachCompared is what two lists let be reached.
+// reachCompared is the result of comparing two lists.
 type reachCompared struct {
 	old, now *reachable
-	// Gained and Lost are the targets that only one of them lets be reached, or lets
-	// do more.
+	// Gained and Lost are the targets that only one side allows, or with fewer restrictions.
 	Gained, Lost Targets
-	Many         bool // they are too many to be asked about: neither is filled
+	Many         bool // there are too many targets to ask about: Gained and Lost are empty
 	shares       map[string]*share
 }
 
-// compareReach compares two networks at a time; zero: before anything expires.
+// compareReach compares two networks at a time. If it is zero, nothing has expired.
 func compareReach(old, now *profiles.Egress, at time.Time) *reachCompared {
 	n := &reachCompared{old: reachSide(old, at), now: reachSide(now, at), Gained: Targets{}, Lost: Targets{},
 		shares: map[string]*share{}}
@@ -84,7 +83,7 @@ func (n *reachCompared) Left(told Targets) (left []string) {
 	})
 }
 
-// Reached reports whether anything is reached, by the old list or by the new one.
+// Reached reports whether the old or the new list allows any target.
 func (n *reachCompared) Reached(old bool) bool {
 	if old {
 		return n.old.any()
@@ -92,7 +91,7 @@ func (n *reachCompared) Reached(old bool) bool {
 	return n.now.any()
 }
 
-// ask asks both lists about every target that stands for others.
+// ask asks both lists about every representative target.
 func (n *reachCompared) ask() {
 	hosts, ports := map[string]bool{}, map[uint16]bool{80: true, 443: true}
 	for _, side := range []*reachable{n.old, n.now} {
@@ -123,11 +122,10 @@ func (n *reachCompared) ask() {
 	}
 }
 
-// Targets are ports by the entry that would cover them: a name, or *. over a domain
-// above one.
+// Targets maps the entry that would cover a target (a name, or *. before a domain above it) to ports.
 type Targets map[string]map[uint16]bool
 
-// entriesFor visits the entries that cover a name: the name, and *. over each domain above it.
+// entriesFor yields the entries that cover a name: the name, and *. before each domain above it.
 func entriesFor(host string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for entry, rest, more := host, host, true; more && yield(entry); entry = "*." + rest {
@@ -146,7 +144,7 @@ func (t Targets) put(host string, port uint16) {
 	}
 }
 
-// Has reports whether there is a target of an entry.
+// Has reports whether an entry covers one of the targets.
 func (t Targets) Has(r *profiles.EgressRule) bool {
 	ports := t[r.Host]
 	if r.AnyPort || len(r.Ports) == 0 {
@@ -155,7 +153,7 @@ func (t Targets) Has(r *profiles.EgressRule) bool {
 	return slices.ContainsFunc(r.Ports, func(p int) bool { return ports[uint16(p)] }) //nolint:gosec // as above
 }
 
-// Tell notes an entry that a change tells of.
+// Tell records an entry that a change covers.
 func (t Targets) Tell(r *profiles.EgressRule) {
 	if t[r.Host] == nil {
 		t[r.Host] = map[uint16]bool{}
@@ -178,7 +176,7 @@ func (t Targets) of(host string, port uint16) bool {
 	return false
 }
 
-// addresses reports whether an entry is one for addresses.
+// addresses reports whether an entry is for addresses.
 func addresses(host string) bool {
 	_, one := netip.ParseAddr(host)
 	_, block := netip.ParsePrefix(host)
@@ -205,7 +203,7 @@ func (n *reachCompared) compare(host string, port uint16) {
 	}
 }
 
-// match gives the rules that let a target be reached, the one that counts first.
+// match returns the rules that allow a target, the deciding one first.
 func (r *reachable) match(to egress.Dest) ([]*profiles.EgressRule, bool) {
 	c := profiles.Connect(to, r.at, r.list)
 	m := c.Match()
@@ -219,8 +217,8 @@ func (r *reachable) match(to egress.Dest) ([]*profiles.EgressRule, bool) {
 	return out, len(out) > 0
 }
 
-// looser reports whether rules let pass what others do not. Each is asked about the
-// requests that it names.
+// looser reports whether some rules allow requests that others do not. Each is asked about the requests that
+// it names.
 func looser(rules, than []*profiles.EgressRule) bool {
 	for _, r := range rules {
 		if r.ECH && !slices.ContainsFunc(than, func(o *profiles.EgressRule) bool { return o.ECH }) {
@@ -239,7 +237,7 @@ func looser(rules, than []*profiles.EgressRule) bool {
 	return false
 }
 
-// orAny is a list of which an empty one is everything, which is "".
+// orAny returns a list, or one with "" for an empty list, which means everything.
 func orAny(list []string) []string {
 	if len(list) == 0 {
 		return []string{""}
@@ -247,7 +245,7 @@ func orAny(list []string) []string {
 	return list
 }
 
-// lets reports whether a rule lets a method on a path pass; "" is every one.
+// lets reports whether a rule allows a method on a path. "" means every one.
 func lets(r *profiles.EgressRule, method, path string) bool {
 	if len(r.Methods) > 0 && (method == "" || !slices.Contains(r.Methods, method)) {
 		return false
@@ -266,7 +264,7 @@ func first(rules []*profiles.EgressRule, method, path string) *profiles.EgressRu
 	return nil
 }
 
-// latest is when the last of the rules for a request expires; nil: never.
+// latest returns the last expiry of the rules for a request. nil means never.
 func latest(rules []*profiles.EgressRule, method, path string) *time.Time {
 	var last *time.Time
 	for _, r := range rules {
@@ -286,14 +284,13 @@ func looserLimits(a, b profiles.EgressLimits) bool {
 		higher(a.Connections, b.Connections) || higher(a.PerMinute, b.PerMinute)
 }
 
-// fewerPowers reports whether the rule of two counts less of one rule than what another
-// declares.
+// fewerPowers reports whether a rule has fewer powers than another one for the rule of two.
 func fewerPowers(r, than *profiles.EgressRule) bool {
 	a, b := powers.OfHost(*r), than.Powers
 	return b.Sensitive && !a.Sensitive || b.Untrusted && !a.Untrusted || b.External && !a.External
 }
 
-// higher compares limits of which 0 is none.
+// higher compares limits. 0 means no limit.
 func higher(a, b int64) bool { return b != 0 && (a == 0 || a > b) }
 
 func (r *reachable) any() bool {
@@ -302,7 +299,7 @@ func (r *reachable) any() bool {
 		(listed || r.egress.Mode == profiles.EgressGatewayOnly) && len(r.egress.Gateways) > 0
 }
 
-// sameOrMore reports whether an entry for addresses gives all that another does.
+// sameOrMore reports whether an address entry gives everything that another one does.
 func sameOrMore(o, r *profiles.EgressRule, deny bool) bool {
 	whole, part := prefix(o.Host), prefix(r.Host)
 	if !whole.IsValid() || !part.IsValid() || whole.Bits() > part.Bits() || !whole.Contains(part.Addr()) {
@@ -336,9 +333,8 @@ func prefix(host string) netip.Prefix {
 	return netip.Prefix{}
 }
 
-// outlasts reports whether a grant with the expiry a ends after one with b; nil is
-// never.
+// outlasts reports whether an expiry a is after b. nil means never.
 func outlasts(a, b *time.Time) bool { return b != nil && (a == nil || a.After(*b)) }
 
-// Same reports whether two ends are one; nil is no end.
+// Same reports whether two expiries are equal. nil means never.
 func Same(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }

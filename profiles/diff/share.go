@@ -8,29 +8,28 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// target is one that stands for others.
+// reachTarget is a target that represents others.
 type reachTarget struct {
 	host string
 	port uint16
 }
 
-// share is what became of limits that are counted together: what is sent, received and
-// open is counted for an entry as a whole, and for one of a layer above over all that
-// lie within it, so those of several add up.
+// share compares limits that are counted together. Bytes and connections count for an entry as a whole, and
+// for an entry of a layer above over all entries within it. So separate limits add up.
 type share struct {
 	limits  profiles.EgressLimits
-	now     map[string]profiles.EgressLimits // that bound its targets now, by what is counted together
+	now     map[string]profiles.EgressLimits // the limits that apply to its targets now, by count
 	targets []reachTarget
 }
 
-// bound is limits by what is counted together.
+// bound maps each common count to its limits.
 type bound struct {
 	key    string
 	limits profiles.EgressLimits
 }
 
-// bounds lists the limits that an entry counts against, as the listeners do: those of the
-// layers above and its own, the last.
+// bounds lists the limits of an entry as the listeners apply them: those of the layers above, and its own
+// last.
 func bounds(r *profiles.EgressRule) (out []bound) {
 	for i := range r.Under {
 		b := &r.Under[i]
@@ -40,13 +39,13 @@ func bounds(r *profiles.EgressRule) (out []bound) {
 	return append(out, bound{key, r.Limits})
 }
 
-// above names an entry of a layer above. Of two layers that have the same one both hold.
+// above identifies an entry of a layer above. If two layers have the same one, both apply.
 func above(b *profiles.Budget) string {
 	return fmt.Sprintf("%q %v %t %q %q", b.Host, b.Ports, b.AnyPort, b.Methods, b.Paths)
 }
 
-// holds is what bounds an entry to no more than some limits, shared as widely as there
-// is; if nothing does, what is its own.
+// holds returns the limits that bound an entry to no more than given ones, with the widest sharing. If there
+// are none, it returns the entry's own.
 func holds(r *profiles.EgressRule, than profiles.EgressLimits) bound {
 	all := bounds(r)
 	for _, b := range all {
@@ -64,7 +63,7 @@ func (s *share) put(b bound) {
 	s.now[b.key] = b.limits
 }
 
-// share notes which rules bound a target, before and now.
+// share records the rules that bound a target, before and now.
 func (n *reachCompared) share(before, after []*profiles.EgressRule, t reachTarget) {
 	for _, r := range before {
 		for _, method := range orAny(r.Methods) {
@@ -97,8 +96,7 @@ func (s *share) add(b bound, t reachTarget) {
 	s.targets = append(s.targets, t)
 }
 
-// split has the targets of limits gained where they are now bound by those of several
-// that give more together.
+// split marks targets as gained if their former common limit is now several limits that add up to more.
 func (n *reachCompared) split() {
 	for _, s := range n.shares {
 		if !s.more() {
@@ -110,7 +108,7 @@ func (n *reachCompared) split() {
 	}
 }
 
-// more reports whether the limits that hold now exceed those before, added up.
+// more reports whether the limits in force now add up to more than those before.
 func (s *share) more() bool {
 	var sum profiles.EgressLimits
 	for _, l := range s.now {
@@ -125,14 +123,13 @@ func (s *share) more() bool {
 	return looserLimits(sum, s.limits)
 }
 
-// Budgets compares the entries of layers above that two entries share the limits of:
-// whether some limit is looser now, and whether some is stricter.
+// Budgets compares the shared limits of two entries: it reports whether some limit is looser now, and whether
+// some is stricter.
 func Budgets(old, now []profiles.Budget) (looser, stricter bool) {
 	return exceed(now, old), exceed(old, now)
 }
 
-// exceed reports whether some limit of the second list is looser in the first, or not
-// there.
+// exceed reports whether some limit of the second list is looser or missing in the first one.
 func exceed(list, than []profiles.Budget) bool {
 	for i := range than {
 		same := slices.ContainsFunc(list, func(b profiles.Budget) bool {
@@ -145,8 +142,8 @@ func exceed(list, than []profiles.Budget) bool {
 	return false
 }
 
-// Eased reports whether the addresses of an entry that went are reached by one of others
-// that gives them more: a higher limit, or fewer powers.
+// Eased reports whether another entry covers the addresses of a removed entry and gives them more: a higher
+// limit, or fewer powers.
 func Eased(r *profiles.EgressRule, others []profiles.EgressRule) bool {
 	for i := range others {
 		o := &others[i]
@@ -157,8 +154,8 @@ func Eased(r *profiles.EgressRule, others []profiles.EgressRule) bool {
 	return false
 }
 
-// adds reports whether an entry for addresses that came is counted beside others of its
-// list that bound a part of what one of the old list bounds, with more in all.
+// adds reports whether an added address entry, together with others of its list, gives more in total than the
+// old entry that bounded the same addresses.
 func adds(r *profiles.EgressRule, old, now []profiles.EgressRule) bool {
 	for i := range old {
 		o := &old[i]
@@ -180,7 +177,7 @@ func adds(r *profiles.EgressRule, old, now []profiles.EgressRule) bool {
 	return false
 }
 
-// overlap reports whether two entries for addresses have a target in common.
+// overlap reports whether two address entries have a target in common.
 func overlap(a, b *profiles.EgressRule) bool {
 	x, y := prefix(a.Host), prefix(b.Host)
 	if !x.IsValid() || !y.IsValid() || !x.Overlaps(y) {

@@ -10,8 +10,8 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// listedAt indexes programs as they are found: by their path on a host where /bin is
-// /usr/bin, the first of which counts.
+// listedAt indexes programs as they are found: by their path on a host where /bin is /usr/bin. The first one
+// of a path counts.
 func listedAt(c *comparer, list []profiles.Binary) (at map[string]*profiles.Binary, names map[string]*profiles.Binary) {
 	at, names = map[string]*profiles.Binary{}, map[string]*profiles.Binary{}
 	for i := range list {
@@ -54,7 +54,7 @@ func binaries(c *comparer, s spot, a, b []profiles.Binary) {
 	for _, name := range both(oldNames, nowNames) {
 		x, y := oldNames[name], nowNames[name]
 		if x == nil || y == nil || x.Path == y.Path || old[y.Path] == nil {
-			continue // the program itself came or went
+			continue // the program itself was added or removed
 		}
 		other := c.within(c.old, c.new)
 		binary(other, s, x, y)
@@ -71,7 +71,7 @@ func binary(c *comparer, s spot, x, y *profiles.Binary) {
 	until(c, at.part(".expires", "granted %s"), lasting{x.Exception, x.Expires}, lasting{y.Exception, y.Expires})
 }
 
-// programName is the name of a program in sentences: the last part of its path, if no other program has it.
+// programName returns the name of a program for sentences: the base name, if no other program has it.
 func programName(c *comparer, at string) string {
 	name := path.Base(at)
 	other := func(b profiles.Binary) bool { return path.Base(b.Path) == name && b.Path != at }
@@ -110,8 +110,8 @@ func texts(list []profiles.Pattern) []string {
 
 func onlyText(list []profiles.Pattern) string { return "only " + listed(texts(list), "nothing") }
 
-// covers reports whether a pattern matches all that another one does: fewer words,
-// which the other begins with, ask for less.
+// covers reports whether a pattern matches everything that another one matches: its words are the beginning
+// of the other's.
 func covers(p, q []string) bool { return len(p) <= len(q) && slices.Equal(p, q[:len(p)]) }
 
 // within reports whether one of the patterns covers the words.
@@ -119,8 +119,7 @@ func within(words []string, list []profiles.Pattern) bool {
 	return slices.ContainsFunc(list, func(p profiles.Pattern) bool { return covers(p.Words, words) })
 }
 
-// visitWords visits the patterns of two lists by their words, in the order of these, with
-// the spot of each.
+// visitWords calls visit for the patterns of two lists, sorted by their words, with the spot of each.
 func visitWords(s spot, a, b []profiles.Pattern, visit func(at spot, p pair[profiles.Pattern], words []string)) {
 	if s.subject != "" {
 		s.capability += " "
@@ -133,7 +132,7 @@ func visitWords(s spot, a, b []profiles.Pattern, visit func(at spot, p pair[prof
 	}
 }
 
-// worded compares what an author says about a pattern.
+// worded compares the author's texts of a pattern.
 func worded(c *comparer, s spot, p, q *profiles.Pattern) {
 	s.old, s.now = &p.Rule, &q.Rule
 	if p.Text != q.Text || p.Reason != q.Reason || !slices.Equal(p.Instead, q.Instead) {
@@ -143,7 +142,7 @@ func worded(c *comparer, s spot, p, q *profiles.Pattern) {
 	c.residue(s, reflect.ValueOf(*p), reflect.ValueOf(*q))
 }
 
-// allowed compares the only sub-commands of a program.
+// allowed compares the exhaustive lists of sub-commands.
 func allowed(c *comparer, s spot, a, b []profiles.Pattern) {
 	switch {
 	case a == nil && b == nil:

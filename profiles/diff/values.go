@@ -10,7 +10,7 @@ import (
 	"github.com/ringd/ringd/profiles/fields"
 )
 
-// leaf compares values that have no parts, by the order of their row.
+// leaf compares values without parts, by the order of their row.
 func (c *comparer) leaf(s spot, a, b reflect.Value) {
 	was, is := text(s.row, a), text(s.row, b)
 	if was == is || a.Kind() == reflect.Slice && s.row.Order != fields.Owner && same(stringsOf(a), stringsOf(b)) {
@@ -45,7 +45,7 @@ func (c *comparer) leaf(s spot, a, b reflect.Value) {
 	c.add(ch)
 }
 
-// text is a value for people. An absent one is empty.
+// text formats a value for people. An absent one is empty.
 func text(r fields.SetField, v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.Bool:
@@ -76,7 +76,7 @@ func amount(r fields.SetField, v reflect.Value) (int64, bool) {
 
 func stringsOf(v reflect.Value) []string { return v.Interface().([]string) }
 
-// changes is the sentence of a value: what it is now, and what it was.
+// changes returns the sentence for a value: the new value and the old one.
 func (s spot) changes(was, is string) string {
 	out := nowWas(fill(s.row.Says, is), was)
 	if s.subject != "" && !strings.Contains(s.row.Says, ": ") {
@@ -85,7 +85,7 @@ func (s spot) changes(was, is string) string {
 	return out
 }
 
-// sentence is that of something that is given or taken away.
+// sentence returns the sentence for something that is added or removed.
 func (s spot) sentence(came bool, name string) string {
 	now, no, split := strings.Cut(s.row.Says, "|")
 	switch name = cmp.Or(name, s.subject); {
@@ -100,7 +100,7 @@ func (s spot) sentence(came bool, name string) string {
 	}
 }
 
-// fill puts a value into a sentence: "%s call[s] per run" is "1 call per run" for one.
+// fill inserts a value into a sentence: "%s call[s] per run" becomes "1 call per run" for one.
 func fill(says, value string) string {
 	for _, end := range []string{"s", "es"} {
 		ending := end
@@ -112,7 +112,8 @@ func fill(says, value string) string {
 	return strings.Replace(says, "%s", value, 1)
 }
 
-// number compares a limit. One of which zero is none may come and go; of another that is absent nothing is known.
+// number compares a limit. If zero means no limit, it may be added and removed. For other limits the effect
+// of an absent value is unknown.
 func (c *comparer) number(s spot, a, b reflect.Value) {
 	old, had := amount(s.row, a)
 	now, has := amount(s.row, b)
@@ -140,7 +141,7 @@ func (c *comparer) number(s spot, a, b reflect.Value) {
 	c.add(ch)
 }
 
-// given compares a switch, or a list of texts of which an empty one gives nothing.
+// given compares a switch, or a list of texts whose empty value grants nothing.
 func given(s spot, ch Change, a, b reflect.Value) Change {
 	switch {
 	case a.Kind() == reflect.Slice:
@@ -170,7 +171,7 @@ func ranked(s spot, ch Change, old, now string) Change {
 	return ch
 }
 
-// missing lists what of a is not in b.
+// missing lists the items of a that are not in b.
 func missing(a, b []string) (out []string) {
 	for _, s := range a {
 		if !slices.Contains(b, s) {
@@ -180,10 +181,10 @@ func missing(a, b []string) (out []string) {
 	return out
 }
 
-// same reports whether two lists hold the same in any order.
+// same reports whether two lists have the same items in any order.
 func same(a, b []string) bool { return len(missing(a, b))+len(missing(b, a)) == 0 }
 
-// lasting is how long a grant lasts, and by which exception.
+// lasting is the expiry of a grant, and its exception.
 type lasting struct {
 	exception string
 	expires   *time.Time
@@ -191,7 +192,7 @@ type lasting struct {
 
 func (l lasting) until() string { return cmp.Or(expiry(l.expires), "for ever") }
 
-// until compares how long a grant lasts.
+// until compares the expiries of a grant.
 func until(c *comparer, s spot, was, is lasting) {
 	if was.exception == is.exception && Same(was.expires, is.expires) {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/ringd/ringd/profiles/fields"
 )
 
-// comparer collects the changes of one agent, or of what belongs to none.
+// comparer collects the changes of one agent, or of the set itself.
 type comparer struct {
 	now   time.Time
 	rows  map[string][]fields.SetField // by type
@@ -18,16 +18,16 @@ type comparer struct {
 
 	name     string // of the agent
 	old, new *profiles.Agent
-	// fresh says that there was no such agent: what would bound it takes nothing away.
+	// fresh is true for a new agent: its restrictions take nothing away.
 	fresh bool
-	inner bool // it compares what mode audit records, and holds no such thing itself
+	inner bool // it compares the profiles that mode audit records, which have none themselves
 	out   []Change
 }
 
-// hook compares a field or a type by code of its own.
+// hook compares a field or a type with code of its own.
 type hook func(c *comparer, s spot, a, b reflect.Value)
 
-// of makes a hook of a comparison of two values.
+// of makes a hook from a typed comparison.
 func of[T any](compare func(*comparer, spot, T, T)) hook {
 	return func(c *comparer, s spot, a, b reflect.Value) { compare(c, s, a.Interface().(T), b.Interface().(T)) }
 }
@@ -41,7 +41,7 @@ func newComparer(now time.Time, table []fields.SetField) *comparer {
 	return c
 }
 
-// within is a comparer of two agents that has seen nothing yet.
+// within returns a new comparer for two agents.
 func (c *comparer) within(a, b *profiles.Agent) *comparer {
 	return &comparer{now: c.now, rows: c.rows, hooks: c.hooks, name: c.name, old: a, new: b}
 }
@@ -86,7 +86,7 @@ func (c *comparer) value(s spot, a, b reflect.Value) {
 	switch kind := t.Kind(); {
 	case compare != nil:
 		compare(c, s, a, b)
-	case s.row.Order == fields.Coded: // together with another field
+	case s.row.Order == fields.Coded: // compared together with another field
 	case kind == reflect.Struct:
 		if s.row.Says != "" {
 			s.subject = s.row.Says
@@ -102,7 +102,8 @@ func (c *comparer) value(s spot, a, b reflect.Value) {
 	}
 }
 
-// optional compares a part that may be absent. One that gives something is compared with an empty one then.
+// optional compares a part that may be absent. If it grants something, an absent part is compared as an empty
+// one.
 func (c *comparer) optional(s spot, a, b reflect.Value) {
 	if a.IsNil() && b.IsNil() {
 		return
@@ -122,7 +123,7 @@ func (c *comparer) optional(s spot, a, b reflect.Value) {
 	}
 }
 
-// entries compares lists whose entries have names. Those of one name are one entry, and the first of a name counts.
+// entries compares lists of named entries. The first entry of a name counts.
 func (c *comparer) entries(s spot, a, b reflect.Value) {
 	old, now := c.named(s, a), c.named(s, b)
 	for _, name := range both(old, now) {
@@ -141,11 +142,11 @@ func (c *comparer) entries(s spot, a, b reflect.Value) {
 	}
 }
 
-// named indexes entries by the fields that tell them apart. Grants that have ended are left out.
+// named indexes entries by the fields that identify them. Expired grants are left out.
 func (c *comparer) named(s spot, list reflect.Value) map[string]reflect.Value {
 	out := map[string]reflect.Value{}
 	for i := range list.Len() {
-		e := list.Index(list.Len() - 1 - i) // so that the first of a name counts
+		e := list.Index(list.Len() - 1 - i) // in reverse, so that the first of a name counts
 		if f := e.FieldByName("Expires"); s.gives() && f.IsValid() && c.ended(f.Interface().(*time.Time)) {
 			continue
 		}
@@ -158,7 +159,7 @@ func (c *comparer) named(s spot, list reflect.Value) map[string]reflect.Value {
 	return out
 }
 
-// came and went tell of a part or an entry that only one side has.
+// came and went report a part or an entry that only one side has.
 func (c *comparer) came(s spot, name string, v reflect.Value) {
 	if s.gives() || !c.fresh {
 		c.add(s.added(show(v)).as(grants(s.gives()), s.sentence(true, name), ""))
@@ -176,7 +177,7 @@ func grants(gives bool) Class {
 	return Narrows
 }
 
-// residue has each field that differs and has no row widen.
+// residue reports every changed field without a row as widening.
 func (c *comparer) residue(s spot, a, b reflect.Value) {
 	for _, name := range c.unknownFields(a.Type()) {
 		if reflect.DeepEqual(a.FieldByName(name).Interface(), b.FieldByName(name).Interface()) {
@@ -200,7 +201,7 @@ func (c *comparer) unknownFields(t reflect.Type) (out []string) {
 	return out
 }
 
-// add records a change, with the layer that it comes from.
+// add records a change, with the layer from which it comes.
 func (c *comparer) add(ch Change) {
 	ch.Agent = c.name
 	ch.OldRule, ch.NewRule = known(ch.OldRule), known(ch.NewRule)
@@ -216,7 +217,7 @@ func (c *comparer) add(ch Change) {
 	c.out = append(c.out, ch)
 }
 
-// known copies a rule, and drops one that names no place.
+// known returns a copy of a rule, or nil if it has no position.
 func known(r *profiles.Rule) *profiles.Rule {
 	if r == nil || *r == (profiles.Rule{}) {
 		return nil
@@ -225,7 +226,7 @@ func known(r *profiles.Rule) *profiles.Rule {
 	return &out
 }
 
-// ended reports whether a grant with this expiry has ended.
+// ended reports whether a grant with this expiry has expired.
 func (c *comparer) ended(expires *time.Time) bool {
 	return expires != nil && !c.now.IsZero() && !c.now.Before(*expires)
 }

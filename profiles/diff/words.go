@@ -13,7 +13,7 @@ import (
 	"github.com/ringd/ringd/profiles/fields"
 )
 
-// unitText is a number as a policy writes it: 30s, 64MiB, 16.
+// unitText formats a number in the form of policies: 30s, 64MiB, 16.
 func unitText(u fields.Unit, n int64) string {
 	switch u {
 	case fields.Duration:
@@ -41,7 +41,7 @@ func onOff(b bool) string {
 	return "no"
 }
 
-// listed joins a list for people; none stands for an empty one.
+// listed joins a list for people. none is the text for an empty list.
 func listed(list []string, none string) string {
 	if len(list) == 0 {
 		return none
@@ -80,13 +80,13 @@ func approvalText(p *profiles.Approval) string {
 	return out + ", open for " + Duration(p.ExpiresMillis)
 }
 
-// nowWas is a value as it is, and in brackets as it was.
+// nowWas formats a new value with the old one in brackets.
 func nowWas(is, was string) string { return is + " (was " + was + ")" }
 
-// moot is the sentence of an entry that makes no difference.
+// moot returns the sentence for an entry without effect.
 func moot(says string) string { return "without effect: " + says }
 
-// show writes a part or an entry in a line.
+// show formats a part or an entry in one line.
 func show(v reflect.Value) string {
 	switch x := v.Interface().(type) {
 	case profiles.JS, profiles.Python, profiles.Shell:
@@ -112,20 +112,20 @@ func show(v reflect.Value) string {
 	}
 }
 
-// mostShown is how much is shown of what an author wrote freely: a schema, a text in Rego.
+// mostShown is the longest shown part of an author's free text: a schema, or Rego.
 const mostShown = 200
 
 // clip shortens such a text.
 func clip(s string) string { return canonjson.Truncate(s, mostShown) }
 
-// shortenApart shortens two such texts to where they differ: what is the same in front of it
-// would hide that from a reader.
+// shortenApart shortens two such texts around their first difference, which a common beginning would
+// otherwise hide.
 func shortenApart(a, b string) (string, string) {
 	same := 0
 	for same < min(len(a), len(b)) && a[same] == b[same] {
 		same++
 	}
-	const around = 60 // of what is the same is left
+	const around = 60 // bytes that are kept before the difference
 	if same <= around || max(len(a), len(b)) <= mostShown {
 		return clip(a), clip(b)
 	}
@@ -133,7 +133,7 @@ func shortenApart(a, b string) (string, string) {
 	return "…" + clip(strings.ToValidUTF8(a[from:], "")), "…" + clip(strings.ToValidUTF8(b[from:], ""))
 }
 
-// but adds to a sentence about something that is gone what is left of it.
+// but adds what is left to a sentence about a removed entry.
 func but(says string, left []string) string {
 	const shown = 3
 	if len(left) == 0 {
@@ -146,7 +146,7 @@ func but(says string, left []string) string {
 	return says + ", but for " + text
 }
 
-// Duration is a number of milliseconds as a policy writes it.
+// Duration formats milliseconds in the form of policies.
 func Duration(ms int64) string {
 	for _, u := range []struct {
 		of   int64
@@ -159,7 +159,7 @@ func Duration(ms int64) string {
 	return strconv.FormatInt(ms, 10) + "ms"
 }
 
-// size is a number of bytes as a policy writes it.
+// size formats bytes in the form of policies.
 func size(n int64) string {
 	for _, u := range []struct {
 		of   int64
