@@ -14,25 +14,24 @@ import (
 	"github.com/ringd/ringd/rings/kernel/guestinit"
 )
 
-// inside is the variable that marks what is in the namespace already.
+// inside is the environment variable that marks a process in the namespace.
 const (
 	inside  = "RINGD_TEST_INTERNET"
-	fresh   = "fresh"   // and is to bring it up
-	settled = "settled" // and has nothing to do
+	fresh   = "fresh"   // the process must set the namespace up
+	settled = "settled" // the namespace is set up
 )
 
-// Enter gives this test process an internet of its own. Call it first thing in
-// TestMain:
+// Enter gives this test process an internet of its own. Call it first in TestMain:
 //
 //	if code, over := Enter(); over {
 //		os.Exit(code)
 //	}
 //
-// It starts this program once more, with the same arguments, in a new network
-// namespace (of a new user namespace, where this process is not root, with the
-// same user), and waits for it: over. In that process it brings the namespace up
-// and returns, and every address is local there. A host that gives no such
-// namespace runs nothing and says so. What the tests start is in the same one.
+// It starts this program again, with the same arguments, in a new network namespace, and
+// waits for it: then over is true. If this process is not root, it uses a new user
+// namespace with the same user. In the new process Enter sets the namespace up, so that
+// every address is local, and returns false. If the host allows no such namespace, Enter
+// reports that and runs no tests. Programs that the tests start share the namespace.
 func Enter() (code int, over bool) {
 	switch os.Getenv(inside) {
 	case settled:
@@ -52,9 +51,9 @@ func Enter() (code int, over bool) {
 	}
 }
 
-// outside starts this program inside, and waits for it.
+// outside starts this program inside the namespace, and waits for it.
 func outside() (code int) {
-	runtime.LockOSThread() // the death of the child follows this thread's
+	runtime.LockOSThread() // the child dies with this thread
 	c := exec.Command("/proc/self/exe", os.Args[1:]...)
 	c.Args[0] = os.Args[0]
 	c.Env = append(os.Environ(), inside+"="+fresh)
@@ -79,8 +78,8 @@ func outside() (code int) {
 	}
 }
 
-// settle brings the namespace up, and refuses to touch one where anything is up
-// already: it is not Enter's.
+// settle sets the namespace up. It refuses to change one with an interface that is up, because that is not
+// Enter's.
 func settle() error {
 	if err := alone(); err != nil {
 		return err
@@ -95,16 +94,16 @@ func settle() error {
 		!errors.Is(err, unix.EOPNOTSUPP) {
 		return err
 	}
-	// Of IPv6 an address is not for listening because it is local.
+	// For IPv6 a local address is not enough to listen on it.
 	if err := os.WriteFile("/proc/sys/net/ipv6/ip_nonlocal_bind", []byte("1"), 0); err != nil &&
 		!errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	// An ordinary user's programs listen on low ports too.
+	// Programs of an ordinary user listen on low ports too.
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_unprivileged_port_start", []byte("0"), 0); err != nil {
 		return err
 	}
-	// What the tests start have no power of this one.
+	// Programs that the tests start must not inherit these capabilities.
 	return unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
 }
 

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Internet is names, and what arrived anywhere. It is safe for concurrent use.
+// Internet holds the names, and records everything that arrives. It is safe for concurrent use.
 type Internet struct {
 	t testing.TB
 
@@ -21,26 +21,25 @@ type Internet struct {
 	names    map[string][]netip.Addr
 	lookups  []string
 	arrivals []Arrival
-	changed  chan struct{} // closed and replaced with each change
+	changed  chan struct{} // closed and replaced at each change
 }
 
-// Arrival is a connection, or a packet, that reached a sink.
+// Arrival is a connection or a packet that reached a sink.
 type Arrival struct {
 	Network string         // tcp or udp
-	To      netip.AddrPort // where it was meant to go
-	Data    string         // what came with it so far
+	To      netip.AddrPort // the original destination
+	Data    string         // the received bytes so far
 	Over    bool           // it has ended
 }
 
-// New returns an internet without names and sinks. What is opened on it closes
-// with the test.
+// New returns an internet without names and sinks. Everything that is opened on it closes at the end of the
+// test.
 func New(t testing.TB) *Internet {
 	t.Helper()
 	return &Internet{t: t, names: map[string][]netip.Addr{}, changed: make(chan struct{})}
 }
 
-// Name gives a name its addresses, in place of those it had; none: it has none,
-// and a lookup says that there is no such name.
+// Name replaces the addresses of a name. Without addresses, a lookup reports that the name does not exist.
 func (i *Internet) Name(name string, addresses ...string) {
 	i.t.Helper()
 	list := make([]netip.Addr, 0, len(addresses))
@@ -52,8 +51,7 @@ func (i *Internet) Name(name string, addresses ...string) {
 	i.names[name] = list
 }
 
-// Resolve is what proxy.Config.Resolve asks: it takes absolute names in lower
-// case alone.
+// Resolve implements proxy.Config.Resolve. It accepts only absolute names in lower case.
 func (i *Internet) Resolve(ctx context.Context, name string) ([]netip.Addr, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -72,15 +70,15 @@ func (i *Internet) Resolve(ctx context.Context, name string) ([]netip.Addr, erro
 	return slices.Clone(list), nil
 }
 
-// Lookups lists the names that Resolve was asked for so far.
+// Lookups lists the names that Resolve was called with.
 func (i *Internet) Lookups() []string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return slices.Clone(i.lookups)
 }
 
-// Listen listens on one address (198.51.100.1:443, [2001:db8::1]:443) or, without
-// a host, on a port of every address (:443).
+// Listen listens on one address (198.51.100.1:443, [2001:db8::1]:443) or, without a host, on a port of every
+// address (:443).
 func (i *Internet) Listen(address string) net.Listener {
 	i.t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(i.t.Context(), "tcp", address)
@@ -91,10 +89,9 @@ func (i *Internet) Listen(address string) net.Listener {
 	return l
 }
 
-// Sink keeps everything that arrives on these TCP ports of every address where no
-// listener of one address stands: where it was meant to go, and its bytes. answer,
-// where it is not "", is written to each connection upon its first bytes, and the
-// connection goes on.
+// Sink records every connection to these TCP ports, on every address without a listener of its own: its
+// original destination and its bytes. If answer is not empty, it is sent after the first bytes, and the
+// connection continues.
 func (i *Internet) Sink(answer string, ports ...uint16) {
 	i.t.Helper()
 	for _, port := range ports {
@@ -106,7 +103,7 @@ func (i *Internet) Sink(answer string, ports ...uint16) {
 					return
 				}
 				to, _ := netip.ParseAddrPort(c.LocalAddr().String())
-				// Here, and not where it is read: in the order that they came.
+				// Record it here and not in the reader, so that the order of arrival is kept.
 				n := i.arrive(Arrival{Network: "tcp", To: netip.AddrPortFrom(to.Addr().Unmap(), to.Port())})
 				go i.swallow(c, n, answer)
 			}
@@ -114,7 +111,7 @@ func (i *Internet) Sink(answer string, ports ...uint16) {
 	}
 }
 
-// Datagrams keeps every UDP packet that arrives on these ports of every address.
+// Datagrams records every UDP packet to these ports of every address.
 func (i *Internet) Datagrams(ports ...uint16) {
 	i.t.Helper()
 	for _, port := range ports {
@@ -149,7 +146,7 @@ func (i *Internet) swallow(c net.Conn, n int, answer string) {
 			return
 		}
 		if first && answer != "" {
-			_, _ = c.Write([]byte(answer)) // one that went away needs none
+			_, _ = c.Write([]byte(answer)) // a client that is gone needs none
 		}
 	}
 }
@@ -178,15 +175,14 @@ func (i *Internet) changedLocked() {
 	i.changed = make(chan struct{})
 }
 
-// Arrivals lists what has arrived so far, the earliest first.
+// Arrivals lists everything that has arrived so far, the earliest first.
 func (i *Internet) Arrivals() []Arrival {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return slices.Clone(i.arrivals)
 }
 
-// Settle waits until everything that has arrived, but for the first from arrivals,
-// has ended: all that came with it is in Arrivals then.
+// Settle waits until all arrivals after the first `from` have ended. Then Arrivals has all their bytes.
 func (i *Internet) Settle(from int) {
 	i.t.Helper()
 	i.wait("the end of what has arrived", func() bool {
@@ -194,7 +190,7 @@ func (i *Internet) Settle(from int) {
 	})
 }
 
-// Await waits until one of the arrivals is as wanted, and returns it.
+// Await waits for an arrival for which wanted returns true, and returns it.
 func (i *Internet) Await(what string, wanted func(Arrival) bool) (found Arrival) {
 	i.t.Helper()
 	i.wait(what, func() bool {
@@ -207,10 +203,10 @@ func (i *Internet) Await(what string, wanted func(Arrival) bool) (found Arrival)
 	return found
 }
 
-// errLate ends a wait.
+// errLate ends a wait that took too long.
 var errLate = errors.New("it did not come")
 
-// wait waits until done, which is called with the lock held.
+// wait waits until done returns true. It calls done with the lock held.
 func (i *Internet) wait(what string, done func() bool) {
 	i.t.Helper()
 	ctx, cancel := context.WithTimeoutCause(i.t.Context(), 20*time.Second, errLate)
