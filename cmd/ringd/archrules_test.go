@@ -317,7 +317,7 @@ func declared(f *ast.File) (names []string) {
 }
 
 // mostUnused is the number of exported names that no other package uses. It may only fall: lower it when it has.
-const mostUnused = 120
+const mostUnused = 117
 
 func TestWalls(t *testing.T) { report(t, checkWalls(repository(t), walls)) }
 

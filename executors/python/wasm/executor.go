@@ -116,7 +116,9 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 			ResultBytes: o.Python.ResultBytes,
 		},
 	}
-	out, err := e.blank.Run(ctx, want, func(g *process) (executors.Outcome, error) { return runIn(ctx, g, r.ID, work, h) })
+	out, err := e.blank.Run(ctx, want, func(g *process) (executors.Outcome, error) {
+		return runIn(ctx, g, r.ID, work, h)
+	})
 	return finalOutcome(out, err)
 }
 

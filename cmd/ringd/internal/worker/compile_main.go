@@ -112,7 +112,8 @@ func (w *compileServer) well(h frameHeader) error {
 	<-time.After(time.Millisecond) // the first wait makes the poller of the runtime
 	runtime.KeepAlive(took)
 	empty := schema.Source{Name: "well.yaml", Data: []byte("interpreter_ring: {}\n")}
-	if _, found := compileAll(w.ctx, compileRequest{CompileRequest: CompileRequest{Sources: []schema.Source{empty}}}); found.Refused() {
+	if _, found := compileAll(
+		w.ctx, compileRequest{CompileRequest: CompileRequest{Sources: []schema.Source{empty}}}); found.Refused() {
 		return found
 	}
 	return nil
