@@ -20,13 +20,15 @@ space       := $(empty) $(empty)
 # share memory. Not these: their tests run processes under memory limits, which the memory of the detector would break, or the
 # WebAssembly Python, which it would compile for minutes.
 PLAIN       := cmd/ringd/internal/worker executors/python/wasm executors/python/pyguest executors/js/engine
+# The opt-in engine of Python: `make long` tests it.
+OPTIN       := executors/python/wasm
 # Nor these, which take it minutes, nor the pure packages: `make long` watches them.
 LATER       := cmd/ringd rings/kernel cmd/ringd/internal/audit executors/js executors/python executors/shell
 PURE        := ./schema/... ./profiles/... ./compiler/...
 # Each takes longer than a change should wait for: a siege, each call of a set-up failing, a process killed anywhere,
 # every hostile source, 10,000 random policies. Of the race detector only SIEGE is left out in `make long`.
 SIEGE       := Siege|Inject|InjectLower
-SLOW        := ^Test($(SIEGE)|KillAnywhere|OlderEngine|ManyPausedRuns|Hostile(Sources|Rego)|DiedChildren|Reloads|Yields|Narrowing|NarrowingOfExceptions|NoWideningLoosensNothing|TornTail|Kill9|ArchiveHeadTooLarge|FailedLaunchesLeaveNothing|ProcessorTimeOfChildren|RepositoryBorne|RingAlone|HookAlone|Ordinary)$$
+SLOW        := ^Test($(SIEGE)|KillAnywhere|OlderEngine|ManyPausedRuns|Hostile(Sources|Rego)|DiedChildren|Reloads|Yields|Narrowing|NarrowingOfExceptions|NoWideningLoosensNothing|TornTail|Kill9|ArchiveHeadTooLarge|FailedLaunchesLeaveNothing|ProcessorTimeOfChildren|RepositoryBorne|RingAlone|HookAlone|Ordinary|AfterAttacks|NothingHolds|FullDiskDialsNothing|NoCloseKeepsAWall|OneClaimWins)$$
 # The tests that keep golden files, and where they are; `make golden` rewrites them.
 GOLDEN      := -run '^Test(Mistakes|ErrorNames|Golden|Document|Reference|EgressAttackFile|Arguable|Numbers|DocumentIsWhatTheCodeSays)$$' \
   ./executors ./schema ./schema/convert ./compiler ./compiler/enforcement ./compiler/layers ./profiles \
@@ -98,13 +100,14 @@ either       = /($(subst $(space),|,$(strip $(1))))$$
 test: $(MADE) $(PYWASM) ## every test but those of `make long`; with the race detector where goroutines share memory
 	CGO_ENABLED=1 go test -race -timeout 20m $(TESTFLAGS) -skip '$(SLOW)' \
 	  $$(go list ./executors/... ./rings/... ./cmd/ringd/internal/... | grep -vE '$(call either,$(PLAIN) $(LATER))')
-	go test -timeout 20m $(TESTFLAGS) -skip '$(SLOW)' $(addprefix ./,$(LATER) $(PLAIN)) $(PURE)
+	go test -timeout 20m $(TESTFLAGS) -skip '$(SLOW)' $(addprefix ./,$(LATER) $(filter-out $(OPTIN),$(PLAIN))) $(PURE)
 
 long: $(MADE) $(PYWASM) ## what `make test` leaves out: slow tests, and the race detector for guests, whole daemons and pure packages
 	CGO_ENABLED=1 go test -race -timeout 30m $(TESTFLAGS) -skip '^Test($(SIEGE))$$' $(addprefix ./,$(LATER))
 	CGO_ENABLED=1 go test -race -timeout 30m $(TESTFLAGS) -skip '$(SLOW)' $(PURE)
 	go test -timeout 30m $(TESTFLAGS) -run '^Test($(SIEGE))$$' ./cmd/ringd ./rings/kernel
-	go test -timeout 30m $(TESTFLAGS) -run '$(SLOW)' $$(go list ./... | grep -vE '$(call either,$(LATER))')
+	go test -timeout 30m $(TESTFLAGS) -run '$(SLOW)' $$(go list ./... | grep -vE '$(call either,$(LATER) $(OPTIN))')
+	go test -timeout 20m $(TESTFLAGS) $(addprefix ./,$(OPTIN))
 
 check: fmt tidy vet lint arch cross golden-clean bench-once ## what CI runs beside `make test`: format, modules, vet, lint, architecture, other systems, golden files, benches
 
