@@ -20,15 +20,15 @@ const (
 	minSessionBytes    = 64 << 10
 	maxSessionBytes    = 1 << 30
 	maxApproverEntries = 1000
-	minHoldMillis      = 1000 // of a program that cannot be snapshotted
+	minHoldMillis      = 1000 // for a program of which no snapshot can be made
 	maxHoldMillis      = 60 * 60 * 1000
 )
 
 // approvals compiles the approvals of a document.
 type approvals struct{ *document }
 
-// approval compiles the approval of a bridge. nil means that no approval is needed. An approval never waits
-// longer than a pause of the agent.
+// approval compiles the approval of a bridge. It returns nil if no approval is needed. A call never waits
+// longer for its approval than the agent may pause.
 func (d approvals) approval(at string, a *schema.Approval, pause int64) *profiles.Approval {
 	if a == nil {
 		return nil
@@ -141,7 +141,8 @@ func (d approvals) condition(at, text string) string {
 	return ""
 }
 
-// sessions compiles the state that runs may leave to later ones. nil: none.
+// sessions compiles the limits of the state that a run may leave to later runs. It returns nil if the
+// policy has no sessions.
 func (d *document) sessions() *profiles.Sessions {
 	s := d.policy.Spec.Sessions
 	if s == nil {

@@ -3,11 +3,11 @@ package compiler
 import "github.com/ringd/ringd/profiles"
 
 // auditModeAgent turns an agent into mode audit: some actions that the policy denies are allowed and recorded.
-// The enforced profile is in Strict of the result, so that each difference can be recorded.
+// The profile that mode enforce would use is in Strict of the result, so that each difference can be recorded.
 //
-// Only lists of names and words are opened: Python imports, the words of granted programs, and the constructs
-// of scripts. Everything that a guest is not given stays denied, since allowing it would have no effect:
-// files that are not mounted, programs that are not granted, hosts, bridges, limits. Approvals are still
+// Only lists of names and texts are opened: Python imports, the arguments of granted programs, and the
+// constructs of scripts. Files that are not mounted, programs that are not granted, hosts, bridges and limits
+// stay as they are: the guest does not have them, so allowing them would have no effect. Approvals are still
 // required.
 func auditModeAgent(a profiles.Agent, mode profiles.Rule) profiles.Agent {
 	out := a

@@ -140,8 +140,9 @@ func (d bridging) bridgeLimits(at string, l *schema.BridgeLimits) profiles.Bridg
 		}
 		return n
 	}
-	// A bridge starts subagents if its policy limits them in any way. Then the other limits of subagents get
-	// their defaults. The calls of all other bridges are not counted as subagents and cannot start runs.
+	// A bridge may start subagents if its policy has any limit of subagents. Then the other limits of
+	// subagents get their defaults. Calls of any other bridge are not counted as subagents and cannot start
+	// runs.
 	spawns := func(standard int64) int64 {
 		if l.SpawnPerCall == nil && l.Depth == nil && l.TotalSpawn == nil {
 			return 0

@@ -99,8 +99,8 @@ func isTiny(n string) bool {
 }
 
 // schemaCost counts the schemas that one value is checked against. A validator follows every reference, so
-// that references to references double the work at each level. With a schema that refers to itself the work
-// grows with the value, which a guest chooses.
+// references to references double the work at each level. If a schema refers to itself, the work grows with
+// the size of the value, which a guest chooses.
 type schemaCost struct {
 	memo map[*jsonschema.Schema]int // 0: being counted
 }
@@ -172,7 +172,7 @@ func schemaParts(v reflect.Value) (parts []*jsonschema.Schema) {
 	return parts
 }
 
-// noLoader rejects every reference out of the schema.
+// noLoader rejects every reference to another document.
 type noLoader struct{}
 
 func (noLoader) Load(url string) (any, error) {

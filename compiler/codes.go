@@ -12,7 +12,7 @@ const (
 	codeDuration       = "duration"             // not a duration
 	CodeLimit          = "limit"                // a limit of zero, or an unreasonable one
 	codeLimitAbove     = "limit-above"          // an executor's limit above that of the agent
-	codeBridgeName     = "bridge-name"          // the name is already used in the program
+	codeBridgeName     = "bridge-name"          // another bridge or the language already uses the name
 	CodeJSONSchema     = "json-schema"          // a JSON Schema that does not compile
 	codeModuleUnknown  = "module-unknown"       // no module has this name
 	codeModuleMissing  = "module-missing"       // the module's file is missing

@@ -1,10 +1,9 @@
-// Package compiler owns the compilation of decoded policies to a set of profiles: it
-// lowers every grant and denial, fills in defaults, pins the modules, and ties each
-// compiled rule to its line in the author's text.
+// Package compiler owns the compilation of decoded policies to a set of profiles: it translates every grant
+// and denial, fills in defaults, pins the modules, and gives each compiled rule its line in the author's
+// text.
 //
-// It rejects every field of the language that nothing enforces: such a field is a
-// finding, never ignored. It reads no file, clock or network. The compile child process
-// and tests call it.
+// It rejects every field of the language that nothing enforces: such a field is a finding, never ignored. It
+// reads no file, clock or network. The compile child process and tests call it.
 package compiler
 
 import (
@@ -30,17 +29,17 @@ type Config struct {
 	// Files maps names such as modules/lodash-lite.js to the files of the policy's modules folder. Files that
 	// no agent may import are left out of the set.
 	Files map[string][]byte
-	// Sources are the texts of Policies, for positions inside of a value. If nil, messages contain those
-	// positions.
+	// Sources are the texts of Policies. With them, a finding inside of a value gets its position in the
+	// file. If Sources is nil, the message has the position inside of the value.
 	Sources []schema.Source
 	// PythonWasm is true if the WebAssembly engine of Python is available. Otherwise a policy that requires
 	// it is rejected, since no other engine runs its programs.
 	PythonWasm bool
-	// Now is the current time. Exceptions that have ended by then are rejected. At the zero time all have.
-	// The set does not depend on it otherwise.
+	// Now is the current time. An exception that has ended at Now is rejected. At the zero time every
+	// exception is rejected. Nothing else in the set depends on Now.
 	Now time.Time
-	// Ended turns findings of ended exceptions into warnings, for a caller that removes their grants from the
-	// set: see package profiles.
+	// Ended turns findings about ended exceptions into warnings. It is for a caller that removes the grants
+	// of ended exceptions from the set: see package profiles.
 	Ended bool
 }
 
@@ -93,7 +92,7 @@ type compilation struct {
 	set     profiles.Set
 
 	pythonWasm bool
-	ceiling    bool // the policy is that of an organisation or team
+	ceiling    bool // the policy is one of an organisation or a team
 
 	found   schema.Diagnostics
 	agents  map[string]schema.Origin
@@ -107,7 +106,7 @@ type compilation struct {
 type document struct {
 	*compilation
 	policy *schema.Policy
-	told   known.ProgramsConfig // parts of the shell policy that no profile carries
+	told   known.ProgramsConfig // parts of the shell policy that are in no profile
 }
 
 func (d *document) compile() {
@@ -206,7 +205,7 @@ func (d *document) origin(path string) schema.Origin { return schema.OriginOf(d.
 
 func (d *document) rule(path string) profiles.Rule { return ruleAt(d.origin(path)) }
 
-// ruleOr returns the rule of a value that the author wrote, or else another rule.
+// ruleOr returns the rule of the value at path. If the author did not write that value, it returns other.
 func (d *document) ruleOr(path string, other profiles.Rule) profiles.Rule {
 	if o, ok := d.policy.Origins[path]; ok {
 		return ruleAt(o)
@@ -229,7 +228,7 @@ func (d *document) warn(path, code, hint, format string, args ...any) {
 		Severity: schema.Warning})
 }
 
-// add adds a finding at a position. The author's path precedes its message.
+// add adds a finding at a position. The message of the finding begins with the author's path of the value.
 func (c *compilation) add(o schema.Origin, f schema.Diagnostic) {
 	if o.Layer != "" && f.Severity == schema.Warning {
 		return // warnings of a ceiling are not warnings of the agent

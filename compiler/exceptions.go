@@ -10,7 +10,8 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// exceptions compiles the exceptions of an agent. Their grants are compiled in the lists that contain them.
+// exceptions compiles the exceptions of an agent, without what they grant. Each grant of an exception is an
+// item of a list of the agent, and is compiled with that list.
 func (d *document) exceptions() (out []profiles.Exception) {
 	for i, e := range d.policy.Spec.Exceptions {
 		end, _ := layers.ExceptionEnd(e.Expires) // an error here is already a finding

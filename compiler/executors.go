@@ -107,7 +107,8 @@ func (d code) js(js *schema.JS, rule profiles.Rule) *profiles.JS {
 	return out
 }
 
-// grantsBridge reports whether a bridge has a global name, or is below it.
+// grantsBridge reports whether a bridge has the name of a JavaScript global, or a name that begins with
+// the global and a dot.
 func (d code) grantsBridge(global string) bool {
 	return slices.ContainsFunc(d.policy.Spec.Bridges, func(b schema.Bridge) bool {
 		first, _, _ := strings.Cut(b.Name, ".")
@@ -159,8 +160,8 @@ func (d *document) deniedAbove(granted, denied []profiles.PathRule) {
 	}
 }
 
-// oddPath reports a path that looks like a pattern and would be taken literally. A denial of /keys/* that
-// covers nothing is worse than a file that cannot be listed.
+// oddPath reports a path that looks like a pattern. Paths are compared literally, so a denial of /keys/*
+// would cover nothing. That is worse than a file with such a name that cannot be listed.
 func (d *document) oddPath(at, p, patternHint string) bool {
 	why, hint := schema.OddPath(p, patternHint)
 	if why != "" {

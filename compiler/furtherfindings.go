@@ -8,9 +8,10 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// FurtherFindings reports what else is wrong with documents that have rejected parts, so that an author sees every
-// mistake at once. refused maps files to the author's paths, as [schema.Reading] has them. It builds no set.
-// Findings that a rejected part may have caused are left out, so that one mistake is one finding.
+// FurtherFindings reports the other errors in documents that have rejected parts, so that an author sees every
+// mistake at once. refused maps each file to the author's paths of its rejected parts, like
+// [schema.Reading.Refused]. No set is built. Findings that a rejected part may have caused are left out, so
+// that one mistake is one finding.
 func FurtherFindings(cfg Config, refused map[string][]string) schema.Diagnostics {
 	if len(cfg.Policies) == 0 {
 		return nil

@@ -125,8 +125,8 @@ func (d network) addresses(at string, list []string) (out []string) {
 	return out
 }
 
-// secrets warns of texts in the policy that look like secrets: readers of the policy, findings and records
-// would see them.
+// secrets warns of texts in the policy that look like secrets. All who read the policy, its findings or the
+// records would see them.
 func (d *document) secrets() {
 	visit := func(text, path string) {
 		if what := findSecret(text); what != "" {

@@ -19,8 +19,9 @@ const (
 	noEffect                    // a keyword that the validator ignores
 )
 
-// keyword returns the kind of a JSON Schema keyword, or false. JSON Schema ignores unknown keywords, so a
-// typo would widen the grant: they are rejected. Names that start with x- are the author's own.
+// keyword returns the kind of a JSON Schema keyword, or false if the keyword is unknown. JSON Schema
+// ignores unknown keywords, so a typo would widen the grant. That is why unknown keywords are rejected.
+// Names that start with x- are the author's own.
 func keyword(name string, old bool) (keywordKind, bool) {
 	switch name {
 	case "$schema", "$id", "$anchor", "$ref", "$comment", "$dynamicRef", "$dynamicAnchor", "$recursiveRef",
@@ -49,7 +50,7 @@ func keyword(name string, old bool) (keywordKind, bool) {
 	}
 }
 
-// keywordNames are the candidates for a misspelt keyword.
+// keywordNames lists the keywords that the author of a misspelt keyword may have meant.
 func keywordNames() []string {
 	return []string{"type", "properties", "required", "additionalProperties", "items", "enum", "const", "pattern",
 		"format", "description",
@@ -59,7 +60,7 @@ func keywordNames() []string {
 		"minProperties"}
 }
 
-// formats lists the formats that the validator checks. It ignores others.
+// formats lists the formats that the validator checks. The validator ignores all others.
 func formats() []string {
 	return []string{"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "json-pointer", "period",
 		"regex",

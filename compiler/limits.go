@@ -138,8 +138,9 @@ func limitKinds() []limitKind {
 // limiter compiles the limits of a document.
 type limiter struct{ *document }
 
-// limits compiles an executor's limits. An absent field takes the agent's limit, then the default, lowered to
-// the agent's limit. An explicit executor limit above the agent's is an error: it is never lowered silently.
+// limits compiles the limits of one executor. If the executor has no value for a limit, the agent's value
+// applies. If the agent has none either, the default applies. An executor's value above the agent's value is
+// an error, because a limit is never lowered silently.
 func (d limiter) limits(executor, path string, own *schema.Limits) profiles.Limits {
 	var out profiles.Limits
 	for _, k := range limitKinds() {
@@ -169,7 +170,8 @@ func (d limiter) limits(executor, path string, own *schema.Limits) profiles.Limi
 	return out
 }
 
-// agentLimits compiles the limits over all executors. An absent limit is the largest one of the executors.
+// agentLimits compiles the agent's own limits, which apply to all of its executors. If the policy does not
+// set a limit, the largest of the executors' limits applies.
 func (d limiter) agentLimits(executors ...*profiles.Limits) profiles.Limits {
 	var out profiles.Limits
 	for _, k := range limitKinds() {
@@ -187,7 +189,7 @@ func (d limiter) agentLimits(executors ...*profiles.Limits) profiles.Limits {
 	return out
 }
 
-// widened returns the range of a limit over all executors.
+// widened returns a range that contains the ranges of a limit for all executors.
 func (b bound) widened(k limitKind) bound {
 	for i, executor := range []string{profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell} {
 		one := k.for_(executor)
@@ -199,8 +201,8 @@ func (b bound) widened(k limitKind) bound {
 	return b
 }
 
-// limit reads one limit. Findings about spec.limits are found once for every executor. Sorting drops the
-// duplicates.
+// limit reads one limit. It reads spec.limits once for each executor, so it may report one mistake there
+// several times. Sorting drops the duplicates.
 func (d limiter) limit(k limitKind, l *schema.Limits, path string, b bound) (int64, bool) {
 	if l == nil {
 		return 0, false

@@ -26,7 +26,8 @@ type moduleUse struct {
 }
 
 // useModule finds the module that an allow entry names and adds it to the set. It returns false if the entry
-// grants nothing. Only the compact form may list other names, because its list is also Python's.
+// grants nothing. In the compact form, an entry may also be a name of Python, because Python uses the same
+// list.
 func (d code) useModule(at, specifier string) bool {
 	origin := d.origin(at)
 	if strings.HasPrefix(specifier, "ringd:") || strings.HasPrefix(specifier, "./") {

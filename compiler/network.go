@@ -63,8 +63,9 @@ func (d network) egress() profiles.Egress {
 	return out
 }
 
-// unusedEgress warns of entries that the network mode ignores. In the compact form the list and the mode
-// belong to different rings, and the list may be kept in reserve next to a gateway.
+// unusedEgress warns of entries that the network mode ignores. In the compact form the hosts and the mode
+// belong to different rings. There, hosts are no mistake if the mode is gateway-only: the author may keep them
+// for later.
 func (d network) unusedEgress(n *schema.Network, mode string) {
 	const allowlist = "network mode allowlist opens what is listed"
 	switch {
@@ -240,8 +241,8 @@ func (d network) egressLimits(at string, l *schema.EgressLimits) (out profiles.E
 	return out
 }
 
-// sharedBudgets compiles the entries of the layers above whose limits apply as well. The merge of the layers has
-// already parsed them.
+// sharedBudgets compiles the entries of the layers above whose limits apply in addition to the rule's own. The
+// merge of the layers has already parsed those entries.
 func sharedBudgets(list []schema.Entry) (out []profiles.Budget) {
 	for _, e := range list {
 		out = append(out, profiles.Budget{Host: e.Host, Ports: e.Ports, AnyPort: e.AnyPort, Methods: e.Methods,
@@ -289,8 +290,8 @@ func (d network) warnBroad(at, host string) {
 	}
 }
 
-// kinds lists the address ranges that must be listed by themselves or are never reachable, because of their
-// kind.
+// kinds lists the ranges of special addresses. Some of these ranges are reached only if the policy lists them
+// in an entry of their own. The others are never reached.
 func kinds() []struct{ what, text string } {
 	return []struct{ what, text string }{
 		{"no address of a host", "0.0.0.0/8"}, {"loopback", "127.0.0.0/8"}, {"loopback", "::1/128"},

@@ -102,7 +102,7 @@ func denies(a profiles.Agent) bool { return a.RuleOfTwo != nil && a.RuleOfTwo.On
 const maxNamed = 4
 
 // threePowersFinding returns the finding about an agent in which all three powers meet. It returns nil if
-// they do not, or if every external effect needs an approval.
+// the powers do not meet, or if every external effect needs an approval.
 func threePowersFinding(a profiles.Agent, c powers.Account) *schema.Diagnostic {
 	if !powers.Three(c.Powers) {
 		return nil
@@ -157,7 +157,8 @@ func writtenByAuthor(r *profiles.RuleOfTwo) bool {
 	return r != nil && strings.HasSuffix(r.Rule.Path, "ruleOfTwo")
 }
 
-// remedy returns the hint for external effects that need no approval.
+// remedy returns the hint for external effects without an approval: what the author can write instead of
+// each kind.
 func remedy(unapproved []powers.Source) string {
 	var bridge, net, files bool
 	for _, s := range unapproved {

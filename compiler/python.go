@@ -75,8 +75,8 @@ func (d code) pythonImports(at string, im *schema.PythonImports, out *profiles.I
 	d.overruled(at+".allow", at+".denyProcess", im.Allow, im.DenyProcess, '.')
 }
 
-// pythonName adds a dotted name. pandas.* means the same as pandas: the module and its submodules. The
-// compact form also lists JavaScript modules, whose names cannot be Python imports.
+// pythonName adds a dotted name to the list. The name pandas.* means the same as pandas: the module and its
+// submodules. The compact form also lists JavaScript modules here, whose names cannot be Python imports.
 func (d code) pythonName(list []profiles.ImportRule, at, name string) []profiles.ImportRule {
 	short := strings.TrimSuffix(name, ".*")
 	if !schema.DottedName(short) {
@@ -109,8 +109,8 @@ func (d code) environments(at string, py *schema.Python) (out []profiles.PythonE
 	return out
 }
 
-// overruled warns of allowed names that a denied one takes back. Identical names in both lists are a finding
-// of package schema.
+// overruled warns of allowed names that have no effect, because a denied name covers them. If a name is in
+// both lists, package schema has a finding.
 func (d code) overruled(allowAt, denyAt string, allow, deny []string, sep byte) {
 	for _, o := range known.Overruled(allow, deny, sep) {
 		here, other := d.rule(fmt.Sprintf("%s[%d]", allowAt, o.Allow)), d.rule(fmt.Sprintf("%s[%d]", denyAt, o.Deny))

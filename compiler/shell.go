@@ -12,7 +12,7 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// Limits of the words and lists of a program.
+// Limits of the rules for a program's arguments.
 const (
 	maxWords         = 64
 	maxForced        = 64
@@ -60,8 +60,8 @@ func (d scripts) shell(sh *schema.Shell, rule profiles.Rule) *profiles.Shell {
 	return out
 }
 
-// grantedUnless returns the value of a switch. If it is absent, it is off, but on in the compact form, which
-// has no such switch.
+// grantedUnless returns the value of a switch. If the policy does not set the switch, it is off. The compact
+// form has no such switch: there it is on.
 func grantedUnless(compact bool, written *bool) bool {
 	if written != nil {
 		return *written
@@ -106,7 +106,7 @@ func (d scripts) programPath(at, p, patternHint string) bool {
 	return !d.oddPath(at, p, patternHint)
 }
 
-// args compiles the rules for the words of a program.
+// args compiles the rules for the arguments of a program.
 func (d scripts) args(at string, a *schema.Args, out *profiles.Binary, pause int64) {
 	if a == nil {
 		return
@@ -158,7 +158,7 @@ func (d scripts) subcommands(at string, a *schema.Args, out *profiles.Binary) {
 	}
 }
 
-// denied compiles the words and flags that are denied.
+// denied compiles the arguments and flags that are denied.
 func (d scripts) denied(at string, a *schema.Args, out *profiles.Binary) {
 	for i, w := range a.Deny {
 		here := fmt.Sprintf("%s.deny[%d]", at, i)
@@ -208,7 +208,8 @@ func (d scripts) wordsApproval(at string, a *schema.WordsApproval, pause int64) 
 	return out
 }
 
-// ruleWords reads the words after the name of a program.
+// ruleWords splits the text of a rule into the arguments of a program. It rejects a text that begins with the
+// program's own name.
 func (d scripts) ruleWords(at, text, program string) ([]string, bool) {
 	words, ok := d.plainWords(at, text, hintPlainWords)
 	if ok && len(words) > 1 && words[0] == path.Base(program) {
@@ -221,7 +222,7 @@ func (d scripts) ruleWords(at, text, program string) ([]string, bool) {
 
 func isFlag(word string) bool { return strings.HasPrefix(word, "-") }
 
-// sentence checks a sentence for a denial.
+// sentence checks a text of the author that a denial shows.
 func (d scripts) sentence(at, text string) string {
 	if strings.ContainsFunc(strings.ReplaceAll(text, "\n", " "), schema.Unseen) {
 		d.report(at, codePattern, "write it again by hand", "contains an invisible character")
@@ -236,7 +237,7 @@ func (d scripts) instead(at, text string) []string {
 	return []string{d.sentence(at, text)}
 }
 
-// variables compiles the variables that every script has, or that are forced on a program.
+// variables compiles the variables that every script has, or that a program always gets.
 func (d scripts) variables(at string, env map[string]string) (out []string) {
 	if len(env) > maxForced {
 		d.report(at, CodeLimit, "", "sets more than %d variables", maxForced)
@@ -267,8 +268,9 @@ func (d scripts) examples(at string, texts []string) (out []known.Example) {
 	return out
 }
 
-// pattern compiles a denied command. Both kinds are words: matching a substring would be useless, because the
-// shell changes the text before it runs.
+// pattern compiles a denied command, which is a list of arguments after the command's name for both kinds of
+// patterns. Matching a substring of the script would be useless, because the shell changes the text before it
+// runs.
 func (d scripts) pattern(at string, p schema.DenyPattern) (profiles.Pattern, bool) {
 	if p.Kind != "" && p.Kind != "argv" && p.Kind != "literal" {
 		d.report(at+".kind", CodeUnsupported, "write the command and its flags as words: rm -rf",
@@ -288,7 +290,8 @@ func (d scripts) pattern(at string, p schema.DenyPattern) (profiles.Pattern, boo
 		Instead: d.instead(at+".instead", p.Instead), Rule: d.rule(here)}, true
 }
 
-// plainWords reads the words of a rule. They must be literal.
+// plainWords splits the text of a rule at white space. It rejects characters that have a meaning in the
+// shell, such as quotes, because a rule is compared literally.
 func (d scripts) plainWords(at, text, hint string) ([]string, bool) {
 	words := strings.Fields(text)
 	switch i := strings.IndexAny(text, "'\"`\\$|;&<>(){}*?[]!#\x00\r\n"); {

@@ -47,7 +47,8 @@ func (w *walker) visit(v reflect.Value, path string) {
 	}
 }
 
-// field reports a field that is set but not supported. A field without a row in the table is not supported.
+// field reports a field that is set but not supported. A field that has no row in the table of package
+// fields is not supported.
 func (w *walker) field(of reflect.Type, f reflect.StructField, v reflect.Value, path string) {
 	if v.IsZero() {
 		return

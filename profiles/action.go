@@ -9,7 +9,7 @@ import (
 	"github.com/ringd/ringd/profiles/egress"
 )
 
-// Origins of an import. A denial for the program does not bind the libraries that it may use.
+// The origins of an import. A denial for the program does not bind the libraries that the program may use.
 const (
 	OriginAgent   = "agent"   // the program; an empty origin means the same
 	OriginLibrary = "library" // code of the standard library or of a package
@@ -46,8 +46,8 @@ type ImportAction struct {
 	Origin string `json:"origin,omitempty"`
 }
 
-// BridgeAction calls a bridge. Args is the argument as JSON. The ring that answers the call checks it against
-// its schema. An empty Executor means "any executor of the agent".
+// BridgeAction calls a bridge. Args is the argument as JSON. The ring that answers the call checks Args
+// against the schema of the bridge. An empty Executor means any executor of the agent.
 type BridgeAction struct {
 	Name     string          `json:"name"`
 	Args     json.RawMessage `json:"args,omitempty"`
@@ -60,8 +60,8 @@ type FileAction struct {
 	Path string `json:"path"`
 }
 
-// ExecAction starts a program. Argv[0] is the absolute path of the program, or
-// the name of a listed one.
+// ExecAction starts a program. Argv[0] is the absolute path of the program, or the name of a program that the
+// policy lists.
 type ExecAction struct {
 	Argv []string `json:"argv"`
 	Cwd  string   `json:"cwd,omitempty"`

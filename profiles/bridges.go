@@ -9,11 +9,12 @@ import (
 	"github.com/ringd/ringd/profiles/spelling"
 )
 
-// bridgeEntry is a granted bridge with its precomputed decisions. Without an approval both are the same.
+// bridgeEntry is a granted bridge with its precomputed decisions. If the bridge needs no approval, both
+// decisions are the same.
 type bridgeEntry struct {
 	bridge Bridge
-	asks   Decision // asks unless the condition of the approval is known not to hold
-	allow  Decision // the condition of the approval does not hold
+	asks   Decision // for calls whose condition is true or was not evaluated
+	allow  Decision // for calls whose condition is false
 }
 
 // indexBridges returns the granted bridges and their sorted names.
@@ -39,10 +40,10 @@ func indexBridges(a *Agent, revision string) (map[string]*bridgeEntry, []string)
 	return bridges, names
 }
 
-// Bridge decides a call of a bridge from an executor with an argument of argumentBytes bytes of JSON. An
-// empty executor asks whether any executor of the agent may call it. Schemas, counts and timeouts are checked
-// by the ring that answers the call. A bridge with an approval is always Ask here: the ring evaluates the
-// condition with the arguments.
+// Bridge decides a call of a bridge from an executor, with an argument of argumentBytes bytes of JSON. If
+// executor is empty, any executor of the agent may be the caller. Schemas, counts and timeouts are checked by
+// the ring that answers the call. If the bridge has an approval, the decision is always Ask: the ring
+// evaluates the condition of the approval with the arguments.
 func (d *Decider) Bridge(executor, name string, argumentBytes int64) Decision {
 	if dec, closed := d.refuse(); closed {
 		return dec
@@ -120,8 +121,8 @@ func (s *Set) Guarded() bool {
 	return false
 }
 
-// Refuses evaluates a guardrail on calls. It returns nil if the call passes or the guardrail is not on calls.
-// An evaluation error denies the call, and so does a nil ask.
+// Refuses evaluates a guardrail on calls. It returns nil if the guardrail lets the call pass, or is not on
+// calls. An evaluation error denies the call. A nil ask denies it too.
 func (g *Guardrail) Refuses(ask func(rego string, c Call) ([]string, error), c Call) *Decision {
 	if g.On != GuardCalls {
 		return nil
@@ -155,8 +156,8 @@ func (p *Approval) words() string {
 	return need + " from " + strings.Join(p.From, or)
 }
 
-// open reports whether an executor of the agent may call the bridge. An empty executor asks for any of them.
-// A bridge without executors is open to every granted executor.
+// open reports whether an executor of the agent may call the bridge. If executor is empty, open reports
+// whether any of them may. A bridge without executors is open to every granted executor.
 func (b *Bridge) open(a *Agent, executor string) bool {
 	if executor != "" {
 		return len(b.Executors) == 0 || slices.Contains(b.Executors, executor)

@@ -23,7 +23,7 @@ func Digest(b []byte) string {
 // Canonical is [canonjson.Canonical].
 func Canonical(b []byte) ([]byte, error) { return canonjson.Canonical(b) }
 
-// Encode returns the canonical JSON of the set. The Revision is encoded as it is. A nil set is an error.
+// Encode returns the canonical JSON of the set. It does not compute the Revision. A nil set is an error.
 func (s *Set) Encode() ([]byte, error) {
 	if s == nil {
 		return nil, errors.New("encode set: no set")
@@ -42,8 +42,8 @@ func (s *Set) Encode() ([]byte, error) {
 	return b, nil
 }
 
-// Seal returns a copy of the set with Format and Revision set, and its canonical bytes. The maps are shared
-// with the receiver.
+// Seal returns a copy of the set with Format and Revision set, and the canonical bytes of the copy. The copy
+// shares its maps with s.
 func (s Set) Seal() (Set, []byte, error) {
 	s.Format, s.Revision = Format, ""
 	unsealed, err := s.Encode()

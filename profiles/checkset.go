@@ -12,11 +12,11 @@ import (
 // maxMillis is the longest duration of a time.Duration, in milliseconds.
 const maxMillis = int64(math.MaxInt64 / time.Millisecond)
 
-// CheckSet reports the first reason, in the order of agent names, why a set cannot have come from the
-// compiler, or nil. Signed sets are applied without compiling, so a combination that the compiler never
-// writes must be rejected here: a grant of an unapproved exception, an agent under another agent's name, an
-// unknown mode. The error names the agent and quotes nothing else. Package trust calls it. The rings decide
-// whether the host can enforce the set.
+// CheckSet returns the reason why a set cannot have come from the compiler, or nil. If there are several,
+// it returns the first in the order of agent names. Signed sets are applied without compiling, so
+// combinations that the compiler never writes must be rejected here: a grant of an unapproved exception, an
+// agent under another agent's name, an unknown mode. The error names the agent and quotes nothing else.
+// Package trust calls it. Whether the host can enforce the set is decided by the rings.
 func CheckSet(set *Set) error {
 	for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
 		a := set.Agents[name]
@@ -54,7 +54,8 @@ func checkAgent(a *Agent) error {
 	return checkLimits(a)
 }
 
-// checkStrict checks the agent that would be enforced in mode audit. It must have the same exceptions.
+// checkStrict checks Strict, the profile that mode enforce would use instead of mode audit. Strict must
+// have the same exceptions as the agent.
 func checkStrict(a *Agent) error {
 	s := a.Strict
 	if s == nil || s.Mode != ModeEnforce || s.Strict != nil || s.Name != a.Name {
@@ -69,7 +70,8 @@ func checkStrict(a *Agent) error {
 	return checkAgent(s)
 }
 
-// checkExceptions checks that each grant of an exception expires with an approved exception.
+// checkExceptions checks that each grant of an exception expires when the exception expires, and that the
+// exception is approved.
 func checkExceptions(a *Agent) error {
 	ends := map[string]time.Time{}
 	for _, e := range a.Exceptions {

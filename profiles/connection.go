@@ -10,11 +10,12 @@ import (
 	"github.com/ringd/ringd/profiles/egress/clienthello"
 )
 
-// Connection is the decision of the policies in force on one connection. All of them must allow it. It is
-// refined in the same steps as an [egress.Decision]. Each step returns a new Connection. A denied one stays
-// denied, and the zero Connection is denied.
+// Connection is the decision of the policies in force on one connection. All of them must allow the
+// connection. A Connection is refined in the same steps as an [egress.Decision]. Each step returns a new
+// Connection. A denied Connection stays denied, and the zero Connection is denied.
 //
-// Its Decision is the first denial, or that of the first policy, with the rule that decided.
+// Its Decision is the first denial. If no policy denies, it is the decision of the first policy, with the
+// rule that decided.
 type Connection struct {
 	policies []connectionPolicy // one for each decider; none if denied
 	decision Decision
@@ -53,8 +54,8 @@ func Connect(to egress.Dest, now time.Time, deciders ...*Decider) Connection {
 	return c
 }
 
-// Addresses decides which of the resolved addresses may be dialed, and keeps their order. It is called once
-// for a connection.
+// Addresses decides which of the resolved addresses may be dialed. It keeps their order. It is called once
+// for each connection.
 func (c Connection) Addresses(answers []netip.Addr, now time.Time) Connection {
 	next := c.step(func(p connectionPolicy) (egress.Decision, int) {
 		d := p.egress.Addresses(answers, now)
@@ -67,8 +68,8 @@ func (c Connection) Addresses(answers []netip.Addr, now time.Time) Connection {
 	return next
 }
 
-// Dialable decides on an address just before it is dialed, however the address was found. It does not replace
-// Addresses.
+// Dialable decides on an address just before it is dialed, however the address was found. It is a second
+// check, and Addresses must still be called.
 func (c Connection) Dialable(at netip.AddrPort, now time.Time) Decision {
 	for _, p := range c.policies {
 		if r := p.egress.Dialable(at, now); r != nil {
@@ -92,7 +93,7 @@ func (c Connection) Request(method, path string, overrides egress.Overrides, now
 	})
 }
 
-// Deny returns a Connection that was denied for a reason: one of a list, or one outside of the lists.
+// Deny returns a Connection that is denied with the decision why.
 func (c Connection) Deny(why Decision) Connection {
 	if why.Verdict == Allow {
 		why.Verdict = Deny
@@ -101,7 +102,8 @@ func (c Connection) Deny(why Decision) Connection {
 }
 
 // step refines the decision of each policy in turn and stops at the first denial. refine returns how many of
-// the leading entries are watched before the step counts as allowed.
+// the entries that cover the connection are passed to the watch. The step is allowed only if the watch denies
+// none of them.
 func (c Connection) step(refine func(connectionPolicy) (d egress.Decision, watch int)) Connection {
 	next := Connection{decision: c.Decision(), policies: make([]connectionPolicy, len(c.policies)), dial: c.dial}
 	for i, p := range c.policies {
@@ -124,7 +126,7 @@ func (c Connection) step(refine func(connectionPolicy) (d egress.Decision, watch
 // Allowed reports whether all policies allow the connection, as far as it has been decided.
 func (c Connection) Allowed() bool { return len(c.policies) > 0 }
 
-// Decision is the first denial, or what the first policy allows.
+// Decision returns the first denial. If there is none, it returns the decision of the first policy.
 func (c Connection) Decision() Decision {
 	if len(c.policies) == 0 && c.decision.Code == "" {
 		return Decision{Code: CodeClosed, Reason: "no profile is in force"}
@@ -153,8 +155,8 @@ func (c Connection) Reads() bool {
 	return c.any(func(m egress.Match) bool { return m.Reads || m.Virtual != 0 })
 }
 
-// Several reports whether more than one rule grants requests, each on its own. Then the next request may
-// count against other limits than the last one.
+// Several reports whether more than one rule grants requests, each rule by itself. Then the limits of another
+// rule may apply to the next request.
 func (c Connection) Several() bool {
 	return c.any(func(m egress.Match) bool { return m.Reads && len(m.Entries) > 1 })
 }
@@ -163,7 +165,8 @@ func (c Connection) any(is func(egress.Match) bool) bool {
 	return slices.ContainsFunc(c.policies, func(p connectionPolicy) bool { return is(p.egress.Match()) })
 }
 
-// Rules yields, for each policy, the rule or the gateway whose limits apply. The other one is nil.
+// Rules yields, for each policy, the rule or the gateway whose limits apply to the connection, and nil for
+// the other of the two.
 func (c Connection) Rules() iter.Seq2[*EgressRule, *Gateway] {
 	return func(yield func(*EgressRule, *Gateway) bool) {
 		for _, p := range c.policies {
@@ -193,7 +196,7 @@ func (p connectionPolicy) gateway() *Gateway {
 }
 
 // watched calls the watch of the decider for the first entries, or for the gateway. It returns the denial of
-// the watch, or nil. If first is 0, the watch is not called.
+// the watch, or nil. If first is 0, it does not call the watch.
 func (p connectionPolicy) watched(first int) *Decision {
 	watch := p.decider.watch
 	if watch == nil || first == 0 {
@@ -233,8 +236,8 @@ func (p connectionPolicy) decision(host string) Decision {
 	return d.deny(CodeEgressNotGranted, &d.agent.Egress.Rule, "nothing covers the target")
 }
 
-// refused adds the rule of a denial. If host is not listed, it also names close listed hosts, and the ended
-// exception that had granted the host.
+// refused adds the rule of a denial. If host is not listed, it also adds listed hosts with a similar name,
+// and the ended exception that had granted the host.
 func (p connectionPolicy) refused(r *egress.Refusal, host string) Decision {
 	d := p.decider
 	e := &d.agent.Egress

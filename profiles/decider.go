@@ -16,29 +16,29 @@ const (
 	ExecutorShell  = "shell"
 )
 
-// Environment is what the host adds to a profile for decisions: the folders for $WORKSPACE and ~. A folder is
-// absolute and clean. Without it, a grant that names the place grants nothing, and a denial that names it
-// denies every file.
+// Environment is what the host adds to a profile for decisions. Workspace and Home are the folders that
+// replace $WORKSPACE and ~ in paths. Each folder is absolute and clean. If a folder is not set, a grant that
+// names it grants nothing, and a denial that names it denies every file.
 type Environment struct {
 	Workspace string
 	Home      string
-	// Condition evaluates the condition of an approval for a call. Only Decide calls it. It may be called
-	// concurrently and must end by itself. If it is nil or returns an error or true, the call needs its
-	// approval.
+	// Condition evaluates the condition of an approval for a call. Only Decide calls Condition. It may be
+	// called concurrently and must end by itself. If Condition is nil or returns an error or true, the call
+	// needs its approval.
 	Condition func(when string, c Call) (bool, error)
-	// Guardrail evaluates a guardrail on calls and returns its reasons to deny. The terms are those of
-	// Condition. If it is nil or returns an error or a reason, the call is denied.
+	// Guardrail evaluates a guardrail on calls and returns its reasons to deny. It is called like Condition.
+	// If Guardrail is nil or returns an error or a reason, the call is denied.
 	Guardrail func(rego string, c Call) ([]string, error)
-	// Script reads a script for Shell and decides it, by asking d about each command. It may be called
-	// concurrently and must end by itself. If it is nil, this process cannot read scripts and every script is
-	// denied.
+	// Script reads a script for Shell. It decides the script by asking d about each command. It may be called
+	// concurrently and must end by itself. If Script is nil, this process cannot read scripts, and every
+	// script is denied.
 	Script func(d *Decider, a ShellAction) Decision
 	// Now is the time of decisions: see [Decider.At]. With a zero Now, grants that have an expiry are denied.
 	Now time.Time
 }
 
-// Decider decides actions of one agent. It is made once for a revision, is immutable and safe for concurrent
-// use. The nil Decider denies everything.
+// Decider decides actions of one agent. It is made once for each revision, is immutable and safe for
+// concurrent use. The nil Decider denies everything.
 type Decider struct {
 	agent     Agent
 	revision  string
@@ -50,7 +50,7 @@ type Decider struct {
 	ends      []*time.Time // expiries of imports and programs
 	closed    *Decision    // if set, the decision on every action
 	watch     Watch        // of the network; may be nil
-	strict    *Decider     // in mode audit: the policy that would be enforced
+	strict    *Decider     // in mode audit: the decider of mode enforce
 
 	js, python *importIndex
 	bridges    map[string]*bridgeEntry
@@ -69,8 +69,8 @@ func (s *Set) Agent(name string) (Agent, bool) {
 	return a, ok
 }
 
-// Decider returns the decider of one agent. It is never nil: for a nil set or an unknown agent it denies
-// everything with that reason.
+// Decider returns the decider of one agent. It is never nil. If the set is nil or the agent is unknown, the
+// decider denies everything and gives that as the reason.
 func (s *Set) Decider(name string, env Environment) *Decider {
 	if s == nil {
 		return &Decider{closed: &Decision{Code: CodeNoPolicy, Reason: "no valid policy is in force"}}
@@ -112,14 +112,14 @@ func (d *Decider) indexTimed() {
 	}
 }
 
-// Decide decides one action without an environment and without a revision. A caller with many actions keeps a
-// Decider.
+// Decide decides one action without an environment and without a revision. A caller with many actions should
+// keep a Decider instead.
 func (a Agent) Decide(action Action) Decision {
 	return NewDecider(a, "", Environment{}).Decide(action)
 }
 
-// Decide decides one action. An action that no rule allows is denied, and so is a malformed one. In mode
-// audit, Would is the decision that would have been enforced.
+// Decide decides one action. An action that no rule allows is denied. A malformed action is denied as well.
+// In mode audit, Would of the decision is the decision that mode enforce would have made.
 func (d *Decider) Decide(a Action) Decision {
 	dec := d.decide(a)
 	if d == nil || d.strict == nil {
@@ -171,8 +171,8 @@ func Malformed(err error) Decision {
 	return Decision{Code: CodeActionMalformed, Reason: "not a valid action: " + err.Error()}
 }
 
-// At returns the decider for a time: egress is decided as of then, and grants of exceptions that have ended
-// by then are gone. The receiver may be nil and is not changed.
+// At returns the decider for the time now. It decides on the network as of that time, and has no grants of
+// exceptions that have ended by then. The receiver may be nil and is not changed.
 func (d *Decider) At(now time.Time) *Decider {
 	if d == nil {
 		return nil
@@ -193,13 +193,14 @@ func (d *Decider) Now() time.Time {
 	return d.now
 }
 
-// Watch is called before an allowed use of the network counts as allowed. It gets the entry or the gateway;
-// the other is nil. A decision that it returns denies the use. It may be called concurrently, and more than
-// once for one connection.
+// Watch is called before a use of the network that the policy allows. It gets the entry or the gateway that
+// allows the use, and nil for the other one. If Watch returns a decision, the use is denied with it. Watch
+// may be called concurrently, and more than once for one connection.
 type Watch func(*EgressRule, *Gateway) *Decision
 
-// Watched returns a decider that also calls w for live decisions on the network: on a match where requests
-// are not read, and on each request where they are. The receiver may be nil and is not changed.
+// Watched returns a decider that also calls w for live decisions on the network. If the requests on a
+// connection are read, it calls w for each request. If they are not read, it calls w for the connection. The
+// receiver may be nil and is not changed.
 func (d *Decider) Watched(w Watch) *Decider {
 	if d == nil {
 		return nil

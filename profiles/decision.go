@@ -11,8 +11,8 @@ import (
 	"fmt"
 )
 
-// Decision is a verdict with its reason. The zero Decision denies. Rule and Instead may be shared with other
-// decisions and must not be modified.
+// Decision is a verdict with its reason. The zero Decision denies. Other decisions may share Rule and
+// Instead, so these must not be modified.
 type Decision struct {
 	Verdict  Verdict   `json:"verdict"`
 	Code     Code      `json:"code"`
@@ -25,15 +25,15 @@ type Decision struct {
 	Revision string    `json:"revision,omitempty"`
 	// Exception is the ID of the exception that granted the action, or empty.
 	Exception string `json:"exception,omitempty"`
-	// Would is set in mode audit if the enforced policy would have decided otherwise.
+	// Would is set in mode audit if the decision in mode enforce would have been another one.
 	Would *Would `json:"would,omitempty"`
-	// Count is the number of equal denials that this one represents. 0 means 1.
+	// Count is how many equal denials this one represents. 0 means 1.
 	Count int64 `json:"count,omitempty"`
 	// Text is the denial of a script, written for the script's author: see executors/shell/shellproto.
 	Text string `json:"text,omitempty"`
 }
 
-// Would is a verdict that was recorded and not enforced.
+// Would is a verdict that was recorded in mode audit and not enforced.
 type Would struct {
 	Verdict Verdict `json:"verdict"`
 	Code    Code    `json:"code"`
@@ -41,15 +41,16 @@ type Would struct {
 	Rule    *Rule   `json:"rule,omitempty"`
 }
 
-// Start is an allowed program start: the program's final words and environment, including what the policy
-// forces.
+// Start is an allowed start of a program: the final arguments and environment, including those that the
+// policy adds.
 type Start struct {
 	Path string   `json:"path"`          // absolute path of the file that is started
 	Argv []string `json:"argv"`          // Argv[0] is the name that the caller used
 	Env  []string `json:"env,omitempty"` // NAME=value, set over the script's environment
 }
 
-// Denial is a denying decision as an error. It names capability and rule, never argument values.
+// Denial is a denying decision as an error. The error names the capability and the rule, never argument
+// values.
 type Denial struct {
 	Capability string
 	Decision   Decision

@@ -2,8 +2,9 @@ package profiles
 
 import "slices"
 
-// Names of the errors that a program can catch. In JavaScript and in Python each is a class. Only
-// ImportDenied is ImportError in Python. They are API: a name may be added, never changed.
+// Names of the errors that a program can catch. In JavaScript and in Python each is a class. The
+// one exception is ImportDenied, which in Python is ImportError. The names are API: a name may be
+// added, never changed.
 const (
 	ErrorImportDenied      = "ImportDenied"
 	ErrorCapabilityDenied  = "CapabilityDenied"  // the policy denies it

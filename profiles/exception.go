@@ -4,9 +4,9 @@ import (
 	"time"
 )
 
-// Exception is a temporary grant above the ceiling of a layer. Its grants stand in the lists of the agent and
-// carry its ID. When it ends, package profiles removes those grants. The exception itself stays, so that a
-// denial can name it.
+// Exception is a temporary grant above the ceiling of a layer. What it grants is in the lists of the agent,
+// and each such item has the ID of the exception. When the exception ends, package profiles removes these
+// items. The exception itself stays, so that a denial can name it.
 type Exception struct {
 	ID         string    `json:"id"`
 	Owner      string    `json:"owner"`
@@ -19,13 +19,14 @@ type Exception struct {
 	Grants     Excepted  `json:"grants"`
 }
 
-// Ended reports whether the exception has ended at a time. At the zero time it has.
+// Ended reports whether the exception has ended at the time now. At the zero time it has ended.
 func (e *Exception) Ended(now time.Time) bool { return !live(&e.Expires, now) }
 
-// Live reports whether the entry has not expired at a time.
+// Live reports whether the entry has not expired at the time now.
 func (r *ImportRule) Live(now time.Time) bool { return live(r.Expires, now) }
 
-// live reports whether a grant has not expired at a time. A grant with an expiry is expired at the zero time.
+// live reports whether a grant has not expired at the time now. At the zero time, a grant that has an expiry
+// has expired.
 func live(expires *time.Time, now time.Time) bool {
 	return expires == nil || !now.IsZero() && now.Before(*expires)
 }
@@ -57,7 +58,7 @@ func (a *Agent) ends() (out []*time.Time) {
 	return out
 }
 
-// addEnded adds to a denial the ended exception that had granted the action.
+// addEnded looks for an ended exception that had granted the denied action, and adds it to the denial.
 func addEnded(dec *Decision, exceptions []Exception, now time.Time, granted func(*Excepted) bool) {
 	for i := range exceptions {
 		e := &exceptions[i]

@@ -8,16 +8,17 @@ import (
 	"github.com/ringd/ringd/profiles/command"
 )
 
-// maxArgs is the largest number of words of an exec action.
+// maxArgs is the largest number of arguments of an exec action, including the program's name.
 const maxArgs = 4096
 
-// Exec decides the start of one program with its final words. argv[0] is the absolute path or the name of a
-// listed program. No denied pattern and no rule of the program may match the words. Programs that it would
-// start because of its words are decided as well. A listed shell is interpreted, never started. Program text
-// for another interpreter is allowed only if Environment.Script allows it.
+// Exec decides the start of one program with its final arguments. argv[0] is the absolute path or the name
+// of a listed program. If a denied pattern or a rule of the program matches the arguments, the start is
+// denied. Some arguments make the program start other programs, and those starts are decided as well. A
+// listed shell is interpreted, never started. Program text for another interpreter is allowed only if
+// Environment.Script allows it.
 //
-// If the options of a program are unknown, a denied pattern matches in doubt. Unless it denies, the decision
-// has the program start in Start.
+// If it is unknown which options a program has, a denied pattern matches in case of doubt. If the decision
+// does not deny, its Start has the program start.
 func (d *Decider) Exec(a ExecAction) Decision {
 	if dec, closed := d.noShell(); closed {
 		return dec
@@ -59,7 +60,7 @@ func (e execution) decide() Decision {
 	return dec
 }
 
-// judge decides the words and the environment.
+// judge decides the arguments and the environment.
 func (e execution) judge() (command.Judgement, Decision) {
 	none := command.Judgement{}
 	if len(e.Argv) == 0 || len(e.Argv) > maxArgs {
@@ -98,7 +99,7 @@ func (e execution) nestedScript(s argv.Script) Decision {
 	return dec
 }
 
-// withEvidence sets the evidence of a denial to the words of the action, unless it has one.
+// withEvidence adds the action's arguments to a denial as its evidence, unless the denial has evidence.
 func (e execution) withEvidence(dec Decision) Decision {
 	if dec.Evidence == nil {
 		dec.Evidence = &Evidence{Argv: e.Argv}

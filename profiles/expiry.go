@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// Unexpired returns the set as of a time. If nothing has ended, that is the same set. Otherwise it is a newly
-// sealed set of another revision, without the grants of ended exceptions. The exceptions themselves stay, so
-// that denials can name them. The result is never wider, and applying Unexpired again changes nothing. At the
-// zero time no exception grants anything. A nil set gives nil. The argument is not modified. The daemon calls
-// it when something expires and applies the result as a new generation.
+// Unexpired returns the set as of the time now. If nothing has ended, the result is the same set. Otherwise
+// the result is a newly sealed set with another revision, without the grants of ended exceptions. The
+// exceptions themselves stay, so that denials can name them. The result never allows more than the set, and
+// applying Unexpired again changes nothing. At the zero time no exception grants anything. A nil set gives
+// nil. The argument is not modified. When something expires, the daemon calls Unexpired and applies the
+// result as a new generation.
 func Unexpired(set *Set, now time.Time) (*Set, error) {
 	if set == nil {
 		return nil, nil
@@ -83,8 +84,8 @@ func grantingExceptions(a Agent) map[string]bool {
 	return out
 }
 
-// expiries yields the entries that an exception can grant: the exception's ID (or empty) and the expiry of
-// the entry.
+// expiries yields the entries that an exception can grant: the ID of the exception that grants the entry (or
+// empty), and the expiry of the entry.
 func expiries(a *Agent) iter.Seq2[string, *time.Time] {
 	return func(yield func(string, *time.Time) bool) {
 		var imports []ImportRule
@@ -114,8 +115,8 @@ func expiries(a *Agent) iter.Seq2[string, *time.Time] {
 	}
 }
 
-// expired reports whether the grant of an exception has expired. A grant of an exception without an expiry is
-// invalid and counts as expired.
+// expired reports whether a grant of exception id has expired. A grant of an exception without an expiry is
+// invalid and treated as expired. If id is empty, the grant has not expired.
 func expired(id string, end *time.Time, now time.Time) bool {
 	return id != "" && (end == nil || now.IsZero() || !now.Before(*end))
 }
@@ -126,7 +127,7 @@ func withoutExpired(a Agent, now time.Time) (Agent, bool) {
 	for id, end := range expiries(&a) {
 		ended = ended || expired(id, end, now)
 	}
-	if a.Strict != nil { // the agent as it would be enforced in mode audit
+	if a.Strict != nil { // the profile of mode enforce, in mode audit
 		strict, too := withoutExpired(*a.Strict, now)
 		a.Strict, ended = &strict, ended || too
 	}

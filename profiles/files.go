@@ -12,7 +12,7 @@ import (
 // fileIndex maps expanded paths to file rules.
 type fileIndex struct {
 	read, write, deny map[string]*PathRule
-	unknown           *PathRule // a denial whose place is unknown: everything is denied
+	unknown           *PathRule // a denial whose folder is unknown: every file is denied
 }
 
 func newFileIndex(f *Files, env Environment) fileIndex {

@@ -13,9 +13,9 @@ import (
 	"github.com/ringd/ringd/profiles/spelling"
 )
 
-// Narrow returns the agent reduced to the grants. It never widens: no action gets a looser verdict and no
-// limit grows. Narrowing is idempotent and commutative. Grants that the agent does not have are ignored: see
-// [Agent.CheckGrants]. The receiver is not changed and shares unchanged parts with the result. The error
+// Narrow returns the agent with only the grants in g. No action gets a looser verdict and no limit grows.
+// Narrowing is idempotent and commutative. Grants that the agent does not have are ignored: see
+// [Agent.CheckGrants]. The receiver is not changed, and the result shares unchanged parts with it. The error
 // wraps ErrGrants.
 func (a Agent) Narrow(g Grants) (Agent, error) {
 	if err := g.Check(); err != nil {
@@ -87,9 +87,9 @@ func keepListed(rules []ImportRule, names []string) (kept []ImportRule) {
 	return kept
 }
 
-// narrow keeps the allowed hosts and the gateways (by the name that guests use) that are listed. If several
-// listed hosts are parts of one entry, they share its limits. If two entries match a host, the more specific
-// one still decides.
+// narrow keeps those allowed hosts and gateways that are listed. A gateway is listed under the name that
+// guests use. If several listed hosts are within one entry, they share the limits of that entry. If two
+// entries match a host, the more specific entry still decides.
 func (e *Egress) narrow(listed []string) error {
 	only := make([]egress.Pattern, len(listed))
 	for i, text := range listed {
@@ -126,8 +126,8 @@ func (e *Egress) narrow(listed []string) error {
 	return nil
 }
 
-// CheckGrants returns an error if grants name something that the agent does not have, since the run would
-// find out only when it needs it. The error wraps ErrGrants.
+// CheckGrants returns an error if the grants name something that the agent does not have. Without this
+// check, a run would find out only when it uses the grant. The error wraps ErrGrants.
 func (a Agent) CheckGrants(g Grants) error {
 	if err := g.Check(); err != nil {
 		return err

@@ -24,8 +24,8 @@ const (
 // have. The wrapping error is worded for the author of the grants.
 var ErrGrants = errors.New("grants")
 
-// Grants narrow the policy of an agent for one run. They never widen: a grant counts only as far as the agent
-// has it. A nil field changes nothing. An empty one removes all of that kind.
+// Grants narrow the policy of an agent for one run. They never widen it: a grant that the agent does not have
+// has no effect. A nil field changes nothing. An empty field removes all grants of that kind.
 type Grants struct {
 	Bridges map[string]GrantOfBridge `json:"bridges,omitzero"` // the only bridges, by name
 	// the only hosts: name, *.name, address, range, or gateway.ringd.internal
@@ -117,9 +117,9 @@ func (g *Grants) Check() error {
 	return nil
 }
 
-// Handed returns the grants for subagents of a run with these grants. A limit of calls is for that run alone:
-// if its subagents counted separately, they would multiply it. So subagents get no calls of such a bridge.
-// The result shares unchanged parts with g.
+// Handed returns the grants for subagents of a run with the grants g. A limit of calls is for that run alone.
+// If each subagent had a count of its own, the limit would be multiplied. So subagents may not call a bridge
+// that has such a limit. The result shares unchanged parts with g.
 func (g Grants) Handed() Grants {
 	kept := make(map[string]GrantOfBridge, len(g.Bridges))
 	for name, b := range g.Bridges {

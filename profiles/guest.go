@@ -26,8 +26,9 @@ type Kernel struct {
 	JIT       bool       `json:"jit,omitempty"`       // memory may become executable
 	// a private empty folder of TempBytes, deleted afterwards, if the host's workspace is not granted
 	Scratch bool `json:"scratch,omitempty"`
-	// Path gives the guest a folder with a link for each program of Exec under its name. The first program of
-	// a name wins. The guest's own program is started once, before, and has no link.
+	// Path gives the guest a folder that has a link for each program of Exec, with the program's name. If
+	// several programs have one name, the link is for the first one. The guest's own program is started once
+	// before that, and has no link.
 	Path bool `json:"path,omitempty"`
 
 	CPUMillis   int64 `json:"cpuMillis"`
@@ -47,8 +48,8 @@ const (
 )
 
 // Within reports whether o allows everything that k allows. Paths are compared as text: the host's file view
-// resolves links and passes profiles with real paths. In doubt the result is false: if o has a denial that k
-// lacks and k has any path, the denial is assumed to matter.
+// resolves links and passes profiles with real paths. In case of doubt the result is false. If o has a denial
+// that k lacks, and k has any path, the denial is assumed to matter.
 func (k Kernel) Within(o Kernel) bool {
 	a, b := k.normal(), o.normal()
 	return a.Within(&b)
@@ -90,9 +91,9 @@ func pathsOf(rules []PathRule) []string {
 	return out
 }
 
-// Digest returns "sha256:" and the digest of the canonical JSON of the profile's grants. The position of
-// rules in the source, their order, and rules covered by another one do not matter. Profiles with the same
-// digest are Within each other.
+// Digest returns "sha256:" and the digest of the canonical JSON of the profile's grants. The digest does not
+// depend on the position of rules in the source, their order, or rules that another rule covers. Two profiles
+// with the same digest are Within each other.
 func (k Kernel) Digest() (string, error) {
 	raw, err := json.Marshal(k.normal())
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/ringd/ringd/profiles/spelling"
 )
 
-// importIndex decides the imports of one executor. The decisions on listed names are precomputed, so a
-// decision costs one map lookup for each dot.
+// importIndex decides the imports of one executor. The decisions on listed names are precomputed. A decision
+// on a name costs one map lookup for each dot in the name.
 type importIndex struct {
 	modules.Index[*Decision]
 	executor string
@@ -48,16 +48,17 @@ func newImportIndex(im *Imports, executor, revision string, now time.Time) *impo
 }
 
 // Import decides whether the program of an executor may load a module. A Python name covers its submodules. A
-// JavaScript specifier is allowed only as listed, but a denied one covers its sub-paths. Deny wins.
+// JavaScript specifier is allowed only exactly as listed, but a denied specifier also covers its sub-paths.
+// If a module is both allowed and denied, it is denied.
 func (d *Decider) Import(executor, module string) Decision {
 	return d.ImportFor(executor, module, OriginAgent)
 }
 
 // ImportFor is [Decider.Import] for an origin. A Python library may load the whole standard library, even if
-// the program is denied a part: pandas needs ctypes, and asyncio needs sockets. A third-party module that is
-// denied, and a denial for the whole process, bind libraries too. The environment, not the policy, decides
-// which other packages a library finds: those that the listed packages declare as dependencies. A guest has
-// only their files.
+// the program is denied a part of it: pandas needs ctypes, and asyncio needs sockets. A third-party module
+// that is denied, and a denial for the whole process, bind libraries too. The environment, not the policy,
+// decides which other packages a library finds: those that the listed packages declare as dependencies. A
+// guest has only the files of the listed packages and of their dependencies.
 func (d *Decider) ImportFor(executor, module, origin string) Decision {
 	if dec, closed := d.refuse(); closed {
 		return dec

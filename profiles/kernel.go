@@ -1,7 +1,7 @@
 package profiles
 
-// MaxMounts is the largest number of single files and folders of a guest. Each costs time at every guest
-// start, and all of them are sent in one message.
+// MaxMounts is the largest number of single files and folders of a guest. Each of them costs time at every
+// guest start, and all of them are sent in one message.
 const MaxMounts = 768
 
 // Additions to the limits of a profile: the runtime of the executor needs them before the program starts.
@@ -26,7 +26,8 @@ const (
 
 // Kernel returns the kernel profile of an executor's guests, or false if the agent does not have the
 // executor. A JavaScript guest gets no files of the host. It compiles its engine, which needs JIT, and then
-// seals itself. The executor, not the policy, adds Python's own programs and libraries.
+// removes that right from itself. Python's own programs and libraries are added by the executor, not by the
+// policy.
 func (a Agent) Kernel(executor string) (Kernel, bool) {
 	switch {
 	case executor == ExecutorJS && a.JS != nil:

@@ -37,8 +37,8 @@ func (a *guestForm) Grants() bool {
 	return len(a.Read)+len(a.Write)+len(a.Exec)+len(a.Helpers)+len(a.Libraries) > 0
 }
 
-// Within reports whether b allows everything that a allows. In doubt it returns false: if b has a denial that
-// a lacks and a has any path, the denial is assumed to matter.
+// Within reports whether b allows everything that a allows. In case of doubt the result is false. If b has a
+// denial that a lacks, and a has any path, the denial is assumed to matter.
 func (a *guestForm) Within(b *guestForm) bool {
 	if a.Executor != b.Executor || a.JIT && !b.JIT || a.Network == ownNetwork && b.Network != ownNetwork || a.Scratch &&
 		!b.Scratch || a.Path && !b.Path {

@@ -52,8 +52,9 @@ func entries(rules []EgressRule) []egress.Entry {
 	return out
 }
 
-// Egress decides a described request in the way that the listeners decide a real one, as of the time of the
-// decider's Environment. For a request with several hops the decision names the last hop, or the denied one.
+// Egress decides a described request in the same way as the listeners decide a real one, as of the time of the
+// decider's Environment. If a request has several hops, the decision names the last hop. If a hop is denied, it
+// names that hop.
 func (d *Decider) Egress(a egress.Action) Decision {
 	if dec, closed := d.refuse(); closed {
 		return dec

@@ -15,11 +15,11 @@ const scriptWorkspace = "/workspace"
 // ScriptTemp is the TMPDIR of a script. It belongs to the script's guest and is deleted with it.
 const ScriptTemp = "/tmp/tmp"
 
-// Redirect decides a file that a redirect of a script, or source, would open. op is read, write, append or
-// readwrite. A relative target is below cwd. It returns false and a Deny if the target is known only in part:
-// then the final target decides.
+// Redirect decides on a file that a redirect of a script, or the builtin source, would open. op is read,
+// write, append or readwrite. A relative target is below cwd. If the target is known only in part, Redirect
+// returns false and a Deny. Then the caller must ask again with the final target.
 //
-// The path is not resolved: the ring that opens it handles links.
+// The path is not resolved: the ring that opens the file handles links.
 func (d *Decider) Redirect(op string, target argv.Word, cwd string) (Decision, bool) {
 	if dec, closed := d.noShell(); closed {
 		return dec, true
@@ -44,7 +44,7 @@ func (d *Decider) Redirect(op string, target argv.Word, cwd string) (Decision, b
 	}
 }
 
-// openFile decides by the file grants, or by the script's own folder if there are none.
+// openFile decides by the file grants. If there are none, only the script's own folder may be used.
 func (d *Decider) openFile(t command.RedirectTarget) Decision {
 	p := t.Path
 	if paths.Of(ScriptTemp).Above(p) && d.File("read", p).Code == CodeFileNotGranted &&

@@ -5,16 +5,16 @@ import (
 	"strconv"
 )
 
-// Refusals collects the denials of one program. Equal ones are merged and counted. The zero value is empty.
+// Refusals collects the denials of one program. Equal denials are merged and counted. The zero value is empty.
 // It is not safe for concurrent use.
 type Refusals struct {
 	List []Decision // distinct denials, oldest first
-	More int64      // number of denials that found the list full
+	More int64      // denials that came when List was full
 }
 
-// Add counts d in a list of at most `most` distinct denials. It returns d with its count, and whether it
-// should be reported: at the first time, and whenever the count gains a digit. A denial that finds the list
-// full is only counted in More.
+// Add counts d in a list of at most `most` different denials. It returns d with its count, and whether d should
+// be reported: the first time, and whenever the count gets another digit. If the list is full, a new denial is
+// only counted in More.
 func (r *Refusals) Add(d Decision, most int) (now Decision, tell bool) {
 	times := min(max(d.Count, 1), MaxTimes)
 	i := slices.IndexFunc(r.List, func(was Decision) bool { return sameDenial(&was, &d) })
@@ -32,7 +32,7 @@ func (r *Refusals) Add(d Decision, most int) (now Decision, tell bool) {
 	}
 }
 
-// Beyond adds to More denials of which only the number is known.
+// Beyond adds to More a number of denials whose content is not known.
 func (r *Refusals) Beyond(times int64) { r.More = min(r.More+min(max(times, 0), MaxTimes), MaxTimes) }
 
 // sameDenial reports whether two denials have the same code, rule and target. The evidence and the reason contain

@@ -1,8 +1,8 @@
 package profiles
 
-// Rule names the line of the author's text from which a compiled rule comes. File is relative to the policy
-// folder, so that the same sources compile to the same bytes on every host. The zero Rule means "no rule":
-// the default decided.
+// Rule is the position in the author's text from which a compiled rule comes. File is relative to the policy
+// folder, so that the same sources compile to the same bytes on every host. The zero Rule means that no rule
+// decided, but the default.
 type Rule struct {
 	File   string `json:"file"`
 	Line   int    `json:"line"`
@@ -12,7 +12,7 @@ type Rule struct {
 	Layer string `json:"layer,omitempty"`
 }
 
-// Evidence shows the part of the action that matched the rule. It holds no argument values of bridges.
+// Evidence is the part of the action that matched the rule. It has no argument values of bridges.
 type Evidence struct {
 	Argv   []string `json:"argv,omitempty"`
 	Line   int      `json:"line,omitempty"`
@@ -24,7 +24,7 @@ type Evidence struct {
 type PathRule struct {
 	Path string `json:"path"`
 	Rule Rule   `json:"rule"`
-	// Within lists the grants of the layers above that cover this one as text. The resolved path must also be
-	// below the resolved path of each of them.
+	// Within lists the grants of the layers above that cover this grant, compared as text. On the host, the
+	// resolved path must also be below the resolved path of each of them.
 	Within []string `json:"within,omitempty"`
 }

@@ -28,7 +28,7 @@ type Module struct {
 // Agent is what one agent may do.
 type Agent struct {
 	Name    string            `json:"name"`
-	Policy  string            `json:"policy"` // metadata.name of its policy
+	Policy  string            `json:"policy"` // metadata.name of the agent's policy
 	MinTier Tier              `json:"minTier"`
 	JS      *JS               `json:"js,omitempty"`     // nil: the executor is not granted
 	Python  *Python           `json:"python,omitempty"` // nil: not granted
@@ -40,29 +40,29 @@ type Agent struct {
 	Audit   string            `json:"audit"`  // "strict" syncs every record; "" is the default
 	Rule    Rule              `json:"rule"`
 
-	// Sessions lets runs leave the state of their program to later runs. nil: not granted.
+	// Sessions lets a run leave the state of its program to later runs. nil: not granted.
 	Sessions *Sessions `json:"sessions,omitempty"`
-	// Deadline ends every run of the agent. nil: none. Only Narrow sets it. The ring enforces it, since it
-	// has a clock.
+	// Deadline ends every run of the agent. nil: no deadline. Only Narrow sets it. The ring enforces it,
+	// because package profiles has no clock.
 	Deadline *time.Time `json:"deadline,omitempty"`
 
-	// Layers are the documents from which the agent was merged, the outermost first and its own last. nil: it
-	// has no layers.
+	// Layers are the documents from which the agent was merged. The outermost comes first, and the agent's
+	// own document last. nil: the agent has no layers.
 	Layers []Layer `json:"layers,omitempty"`
 	// Mode is ModeAudit if denied actions are only recorded and still happen.
 	Mode     string `json:"mode,omitempty"`
 	ModeRule Rule   `json:"modeRule,omitzero"`
-	Strict   *Agent `json:"strict,omitempty"` // in mode audit: the agent as it would be enforced
+	Strict   *Agent `json:"strict,omitempty"` // in mode audit: the agent as in mode enforce
 	// nil: sensitive data, untrusted input and external effects may be combined
 	RuleOfTwo  *RuleOfTwo  `json:"ruleOfTwo,omitempty"`
 	Inputs     Powers      `json:"inputs,omitzero"`     // powers of the inputs of a run
-	InputsRule Rule        `json:"inputsRule,omitzero"` // its rule
+	InputsRule Rule        `json:"inputsRule,omitzero"` // rule of Inputs
 	Exceptions []Exception `json:"exceptions,omitempty"`
 	Guardrails []Guardrail `json:"guardrails,omitempty"`
 
 	BridgesRule   Rule `json:"bridgesRule,omitzero"`   // rule of the bridges
 	ExecutorsRule Rule `json:"executorsRule,omitzero"` // rule of the executors
-	MinTierRule   Rule `json:"minTierRule,omitzero"`   // rule of minTier; zero: the default
+	MinTierRule   Rule `json:"minTierRule,omitzero"`   // rule of minTier; zero: the default applies
 }
 
 // Modes of an agent.
@@ -97,7 +97,7 @@ type Guardrail struct {
 	Rule Rule   `json:"rule"`
 }
 
-// Tier orders isolation from weak to strong. The zero Tier is unknown and never sufficient.
+// Tier is the strength of a guest's isolation. The zero Tier is unknown and never sufficient.
 type Tier string
 
 // The tiers, from weak to strong. minTier is the weakest tier that a run accepts.
@@ -125,15 +125,15 @@ type Limits struct {
 	PauseMillis  *int64 `json:"pauseMillis,omitempty"`  // how long a pause waits before the run ends
 }
 
-// Sessions limits the state that runs leave to later ones.
+// Sessions limits the state that a run may leave to later runs.
 type Sessions struct {
-	AgeMillis int64 `json:"ageMillis"` // since the last run in it
-	Bytes     int64 `json:"bytes"`     // of its snapshot
+	AgeMillis int64 `json:"ageMillis"` // since the last run of the session
+	Bytes     int64 `json:"bytes"`     // of the session's snapshot
 	Rule      Rule  `json:"rule"`
 }
 
-// ImportRule is one entry of an import list. In Python Name covers itself and its submodules. In JavaScript
-// it is a bare specifier.
+// ImportRule is one entry of an import list. In Python, Name covers the module and its submodules. In
+// JavaScript, Name is a bare specifier.
 type ImportRule struct {
 	Name string `json:"name"`
 	Rule Rule   `json:"rule"`
@@ -142,7 +142,7 @@ type ImportRule struct {
 	Expires   *time.Time `json:"expires,omitempty"`
 }
 
-// Imports is an import profile. Deny wins over allow.
+// Imports is the import profile of an executor. If a module is both allowed and denied, it is denied.
 type Imports struct {
 	Allow []ImportRule `json:"allow,omitempty"`
 	Deny  []ImportRule `json:"deny,omitempty"`
@@ -150,12 +150,13 @@ type Imports struct {
 	// safe standard library; JavaScript: nothing).
 	Default bool `json:"default,omitempty"`
 	Rule    Rule `json:"rule,omitzero"` // rule of the allow list
-	// Absent holds allowed names that grant nothing, because the policy ships no module of that name. A
-	// denial says so.
+	// Absent lists allowed names that grant nothing, because the policy has no module with that name. A
+	// denial of such a name says so.
 	Absent []ImportRule `json:"absent,omitempty"`
-	// Process lists modules that are denied to the whole guest, libraries too. Python only.
+	// Process lists modules that are denied to the whole guest, including libraries. Python only.
 	Process []ImportRule `json:"process,omitempty"`
-	// Any is the rule that allows the program every module that is not denied. nil: none. Python only.
+	// Any is the rule that allows the program every module that is not denied. nil: there is no such rule.
+	// Python only.
 	Any *Rule `json:"any,omitempty"`
 	// Only restricts modules to the listed ones and their submodules. nil: no restriction. Only Narrow sets
 	// it, for Python.
@@ -177,14 +178,15 @@ type Python struct {
 	JIT          bool         `json:"jit,omitempty"` // memory may become executable
 	Limits       Limits       `json:"limits"`
 	Rule         Rule         `json:"rule"`
-	// Environments hold the packages. If empty, those of the interpreter are used. A guest reads only the
-	// packages that the imports allow, and their declared dependencies.
+	// Environments are the folders of packages. If it is empty, the packages of the interpreter are used. A
+	// guest can read only the packages that the imports allow, and the dependencies that these packages
+	// declare.
 	Environments []PythonEnvironment `json:"environments,omitempty"`
 	// EndOnDenied ends a session that has loaded a module that a later policy denies.
 	EndOnDenied bool `json:"endOnDenied,omitempty"`
 	// Engine runs the program: PythonNative or PythonWasm.
 	Engine     string `json:"engine,omitempty"`
-	EngineRule Rule   `json:"engineRule,omitzero"` // its rule; zero: the default
+	EngineRule Rule   `json:"engineRule,omitzero"` // rule of Engine; zero: the default applies
 }
 
 // Engines of Python. ringd never falls back from one to the other.
@@ -201,8 +203,8 @@ type PythonEnvironment struct {
 	Rule   Rule   `json:"rule"`
 }
 
-// Binary is a program that the shell and exec decisions may start. A zero field adds no restriction. Its
-// rules apply in the order Deny, Allow, Ask.
+// Binary is a program that scripts may start. A zero field adds no restriction. The rules apply in the order
+// Deny, Allow, Ask.
 type Binary struct {
 	Path string `json:"path"` // absolute and clean
 	Rule Rule   `json:"rule"`
@@ -210,24 +212,24 @@ type Binary struct {
 	// Interpreted marks a shell: ringd interprets the script that it is given, and the program itself is
 	// never started.
 	Interpreted bool `json:"interpreted,omitempty"`
-	// Allow lists the only sub-commands, each as the words after the program's global options. nil allows
-	// all.
+	// Allow lists the only sub-commands that are allowed. Each is the arguments after the program's global
+	// options. nil allows all.
 	Allow []Pattern `json:"allow,omitzero"`
-	// Deny lists denied words after the program's name: a sub-command with flags, or a single flag, which is
-	// denied at any position.
+	// Deny lists denied arguments: a sub-command with flags, or a single flag, which is denied at any
+	// position.
 	Deny []Pattern `json:"deny,omitempty"`
 	// Ask lists sub-commands that need an approval.
 	Ask []AskRule `json:"ask,omitempty"`
-	// MaxArgs is the largest number of words after the program's name. 0 means the limit of the system.
+	// MaxArgs is the largest number of arguments. 0 means the limit of the system.
 	MaxArgs int64 `json:"maxArgs,omitempty"`
 	// SafeConfig denies every configuration key on the command line (git -c, git config, clone -c) unless it
 	// is known not to start programs.
 	SafeConfig bool `json:"safeConfig,omitempty"`
-	// ForceArgs are inserted after the program's name and ForceEnv (NAME=value) into its environment,
+	// ForceArgs are inserted after the program's name, and ForceEnv (NAME=value) is added to its environment,
 	// whatever the script contains.
 	ForceArgs []string `json:"forceArgs,omitempty"`
 	ForceEnv  []string `json:"forceEnv,omitempty"`
-	// Helpers are programs, or folders of them, that the program itself may start. A script cannot start
+	// Helpers are programs, or folders of programs, that this program may start itself. A script cannot start
 	// them.
 	Helpers []PathRule `json:"helpers,omitempty"`
 	// Exception is the ID of the exception that grants the program until Expires.
@@ -241,12 +243,12 @@ type AskRule struct {
 	Approval Approval `json:"approval"`
 }
 
-// Pattern is a denied command: words, the first one the command's basename. In the rules of a Binary the
-// words are those after the program's name.
+// Pattern is a denied command as a list of words. The first word is the base name of the command. In the
+// rules of a Binary, the words are only the arguments, without the program's name.
 type Pattern struct {
 	Words []string `json:"words"`
 	Text  string   `json:"text"` // as written
-	// Reason is the author's text for the denial. Instead is the suggested alternative.
+	// Reason is the author's text for the denial. Instead is the alternative that the author suggests.
 	Reason  string   `json:"reason,omitempty"`
 	Instead []string `json:"instead,omitempty"`
 	Rule    Rule     `json:"rule"`
@@ -264,8 +266,8 @@ type Shell struct {
 	Rule           Rule      `json:"rule"`
 	// Env lists the variables (NAME=value) of every script, in addition to those that ringd sets.
 	Env []string `json:"env,omitempty"`
-	// Audit is "full" if records hold the words of programs. If it is empty or "metadata", they hold the
-	// program and a digest of its words.
+	// Audit is "full" if records have the arguments of programs. If it is empty or "metadata", records have
+	// the program and a digest of its arguments.
 	Audit string `json:"audit,omitempty"`
 }
 
@@ -288,16 +290,17 @@ type Bridge struct {
 	Audit     string          `json:"audit"` // "metadata" or "full"
 	Rule      Rule            `json:"rule"`
 
-	// Also holds further schemas. The argument must match all of them. Only Narrow and the layers of a policy
-	// set it, sorted and in canonical form. AlsoResult holds those of the result.
+	// Also lists further schemas. The argument must match Arguments and all of them. Only Narrow and the
+	// layers of a policy set Also, sorted and in canonical form. AlsoResult lists such schemas for the
+	// result.
 	Also       []json.RawMessage `json:"also,omitempty"`
 	AlsoResult []json.RawMessage `json:"alsoResult,omitempty"`
-	// Approval is required before a call. nil: none.
+	// Approval is the approval that a call needs. nil: no approval.
 	Approval *Approval `json:"approval,omitempty"`
 }
 
-// Approval selects who approves a call, and when. The zero Approval applies to every call, and any one
-// approver of the host is sufficient.
+// Approval says who approves a call, and which calls need that. With the zero Approval every call needs the
+// approval of one approver of the host.
 type Approval struct {
 	// From lists the approvers: user:, group: and team: names. If it is empty, every approver of the host may
 	// approve.
@@ -305,10 +308,10 @@ type Approval struct {
 	// Count is the number of different approvers that is required. Values below 1 mean 1.
 	Count         int64 `json:"count"`
 	ExpiresMillis int64 `json:"expiresMillis"`
-	// HoldMillis limits the wait of a program that cannot be snapshotted, such as a running script. 0 means
-	// DefaultHoldMillis. ExpiresMillis limits the wait as well.
+	// HoldMillis limits how long a program waits of which no snapshot can be made, such as a running script.
+	// 0 means DefaultHoldMillis. ExpiresMillis limits that wait as well.
 	HoldMillis int64 `json:"holdMillis,omitempty"`
-	// When is a condition on the call, see package compiler/condition. If it is empty, every call needs the
+	// When is a condition on the call: see package compiler/condition. If When is empty, every call needs the
 	// approval.
 	When string `json:"when,omitempty"`
 	Rule Rule   `json:"rule"`
@@ -317,13 +320,13 @@ type Approval struct {
 // DefaultHoldMillis is the default of [Approval.HoldMillis].
 const DefaultHoldMillis = 5 * 60 * 1000
 
-// Call is the input of a condition. Args is what the provider gets: the argument, or the list of arguments
-// unless there is exactly one.
+// Call is the input of a condition. Args is what the provider gets: the argument if there is exactly one,
+// otherwise the list of arguments.
 type Call struct {
 	Agent, Bridge string
 	Args          json.RawMessage
 	Executor      string // the calling executor; empty: unknown
-	Powers        Powers // of the bridge, as granted
+	Powers        Powers // of the bridge, as the policy grants it
 }
 
 // BridgeLimits are the limits of one bridge. The compiler fills in every default.
@@ -338,7 +341,7 @@ type BridgeLimits struct {
 	TimeoutMillis int64 `json:"timeoutMillis"`
 }
 
-// Files is the file profile. Deny wins. Write does not imply read.
+// Files is the file profile. If a path is both granted and denied, it is denied. Write does not imply read.
 type Files struct {
 	Read  []PathRule `json:"read,omitempty"`
 	Write []PathRule `json:"write,omitempty"`
@@ -364,8 +367,8 @@ type Egress struct {
 	Rule     Rule         `json:"rule,omitzero"` // rule of the mode
 }
 
-// EgressRule is one entry of an egress list. Methods and Paths are set only where requests can be read: never
-// on port 443, which carries TLS.
+// EgressRule is one entry of a list of hosts. Methods and Paths are set only if requests can be read. On port
+// 443 they never can be read, because it carries TLS.
 type EgressRule struct {
 	Host    string       `json:"host"`              // name, *.name, address or CIDR
 	Ports   []int        `json:"ports,omitempty"`   // the compiler fills in the default, 443
@@ -380,17 +383,17 @@ type EgressRule struct {
 	Powers  Powers       `json:"powers,omitzero"`
 	// Exception is the ID of the exception that grants the entry until Expires.
 	Exception string `json:"exception,omitempty"`
-	// Of is the Host of the entry of which this one is a part. They share the limits of that entry. It is
-	// empty for a whole entry. Only Narrow sets it.
+	// Of is the Host of the entry of which this entry is a part. All parts of an entry share its limits. Of
+	// is empty for a whole entry. Only Narrow sets it.
 	Of string `json:"of,omitempty"`
-	// Under lists the entries of the layers above whose limits apply as well, the outermost first.
+	// Under lists the entries of the layers above whose limits apply in addition, the outermost first.
 	Under []Budget `json:"under,omitempty"`
 }
 
-// Budget is an entry of a layer above with limits. The uses of all entries and gateways within it count
-// together against them.
+// Budget is an entry of a layer above that has limits. The uses of all entries and gateways within that entry
+// are added together, and the limits apply to the sum.
 type Budget struct {
-	Host    string       `json:"host"` // Host, Ports, Methods and Paths identify the entry
+	Host    string       `json:"host"` // Host, Ports, AnyPort, Methods and Paths identify the entry
 	Ports   []int        `json:"ports,omitempty"`
 	AnyPort bool         `json:"anyPort,omitempty"`
 	Methods []string     `json:"methods,omitempty"`
@@ -407,8 +410,8 @@ type EgressLimits struct {
 	PerMinute   int64 `json:"perMinute,omitempty"`   // new connections, and requests where they are read
 }
 
-// Gateway is a virtual host inside a guest, <Name>.ringd.internal on port 80. It forwards to one upstream.
-// The host adds the credential, which the guest never sees.
+// Gateway is a virtual host inside a guest: <Name>.ringd.internal on port 80. It forwards requests to one
+// upstream. The host adds the credential, which the guest never sees.
 type Gateway struct {
 	Name     string `json:"name"`               // one label: gateway
 	Upstream string `json:"upstream,omitempty"` // https://host[:port][/prefix]; empty: from the host's configuration
@@ -417,7 +420,7 @@ type Gateway struct {
 	Credential string   `json:"credential,omitempty"` // a name in the host's configuration; empty: no credential
 	Methods    []string `json:"methods,omitempty"`
 	Paths      []string `json:"paths,omitempty"`
-	// forwarded in addition to those of egress.FieldPasses; lower case
+	// request headers that are forwarded in addition to those of egress.FieldPasses; lower case
 	Headers []string     `json:"headers,omitempty"`
 	Limits  EgressLimits `json:"limits,omitzero"`
 	Expires *time.Time   `json:"expires,omitempty"`

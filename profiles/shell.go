@@ -20,8 +20,8 @@ type shellIndex struct {
 	listed func() (paths, names []string)
 }
 
-// newShellIndex indexes the entries that have not expired at a time. A program whose exception has ended
-// keeps its place in the list but cannot be found by a path.
+// newShellIndex indexes the programs as of a time. A program whose exception has ended keeps its position in
+// the list, but cannot be found by its path.
 func newShellIndex(s *Shell, workspace string, now time.Time) shellIndex {
 	cfg := command.Config{Binaries: make([]command.Binary, len(s.Binaries)),
 		Patterns: make([][]string, len(s.DeniedPatterns))}
@@ -81,7 +81,7 @@ func (d *Decider) Shell(a ShellAction) Decision {
 	return d.script(d, a)
 }
 
-// noShell returns the decision if no script is granted.
+// noShell returns the denial and true if the agent may not run scripts.
 func (d *Decider) noShell() (Decision, bool) {
 	if dec, closed := d.refuse(); closed {
 		return dec, true
@@ -92,9 +92,10 @@ func (d *Decider) noShell() (Decision, bool) {
 	return Decision{}, false
 }
 
-// Command decides a command whose words may be known only in part. If the judgement is unsettled, the
-// decision is a Deny with CodeShellUnsettled, and the final words may be allowed. The caller must also read
-// the scripts in Judgement.Scripts and program text on standard input. Until then an Allow is not final.
+// Command decides a command whose words may be known only in part. If that is not enough to decide (Judgement
+// is unsettled), the decision is a Deny with CodeShellUnsettled, and the final words may still be allowed.
+// The caller must also read the scripts in Judgement.Scripts, and program text on standard input. Until then
+// an Allow is not final.
 func (d *Decider) Command(c argv.Command) (Decision, command.Judgement) {
 	if dec, closed := d.noShell(); closed {
 		return dec, command.Judgement{}
@@ -109,7 +110,7 @@ type shellJudgement struct {
 	command.Judgement
 }
 
-// decision adds the matching rule of the policy and its author's text.
+// decision adds the matching rule of the policy and the text that its author wrote.
 func (d shellJudgement) decision() Decision {
 	f := d.Finding
 	dec := Decision{Code: Code(f.Code), Reason: f.Reason, Rule: ruleOrNil(&d.agent.Shell.Rule), Revision: d.revision}
@@ -151,7 +152,8 @@ func (s *Shell) askRule(f command.Finding) *AskRule {
 	return &s.Binaries[f.Binary].Ask[f.Ask]
 }
 
-// explainDenial adds to a denial its rule, its author's text and the suggested alternative.
+// explainDenial adds to a denial its rule, the text that the rule's author wrote, and the suggested
+// alternative.
 func (d shellJudgement) explainDenial(dec *Decision) {
 	s, f := d.agent.Shell, d.Finding
 	switch {
@@ -195,8 +197,8 @@ func (d *Decider) Variable(a VariableAction) Decision {
 	return dec
 }
 
-// Assign decides setting a variable to a value that may be known only in part. It returns false and a Deny if
-// the final value must decide.
+// Assign decides on setting a variable to a value that may be known only in part. If only the final value can
+// decide, it returns false and a Deny.
 func (d *Decider) Assign(name string, value argv.Word) (Decision, bool) {
 	if dec, closed := d.noShell(); closed {
 		return dec, true
@@ -215,8 +217,8 @@ func (d *Decider) Assign(name string, value argv.Word) (Decision, bool) {
 	}
 }
 
-// Builtin decides whether scripts have a builtin of the shell. Command decides on its words. It returns false
-// if the shell has no builtin of that name.
+// Builtin decides whether scripts may use a builtin of the shell. The arguments of the builtin are decided by
+// Command. Builtin returns false if the shell has no builtin with that name.
 func (d *Decider) Builtin(name string) (Decision, bool) {
 	if dec, closed := d.noShell(); closed {
 		return dec, true

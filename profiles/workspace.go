@@ -8,12 +8,13 @@ import (
 	"github.com/ringd/ringd/profiles/paths"
 )
 
-// Workspace is the place in a policy that each host binds to a folder.
+// Workspace is the name in a policy for the agent's folder. Each host chooses the folder.
 const Workspace = "$WORKSPACE"
 
-// In returns the set with $WORKSPACE replaced for each agent by the folder that workspace returns. If that
-// folder is not a clean path, the agent's rules stay as they are, and a grant that names the place grants
-// nothing. The receiver is not changed. A nil set gives nil. A nil workspace changes nothing.
+// In returns the set with $WORKSPACE replaced for each agent by the folder that the function workspace
+// returns. If that folder is not a clean path, the agent's rules stay as they are, and a grant with
+// $WORKSPACE grants nothing. The receiver is not changed. A nil set gives nil. If workspace is nil,
+// nothing is changed.
 func (s *Set) In(workspace func(agent string) string) *Set {
 	if s == nil || workspace == nil {
 		return s
@@ -60,8 +61,8 @@ func written(p, dir string) string {
 
 func inWorkspace(p string) bool { return p == Workspace || strings.HasPrefix(p, Workspace+"/") }
 
-// NeedsWorkspace returns the first rule of the executor's kernel profile that names $WORKSPACE. A host
-// without a workspace cannot start its programs.
+// NeedsWorkspace returns the first rule of the executor's kernel profile that has $WORKSPACE in its path.
+// A host that has set no workspace cannot start the programs of that executor.
 func (a Agent) NeedsWorkspace(executor string) (PathRule, bool) {
 	k, _ := a.Kernel(executor)
 	for _, r := range slices.Concat(k.Read, k.Write, k.Deny) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// binder fills Go values from a checked tree and records the position of each value. The tag of a field is
-// its path in the language: `cue:"globals.deny"`.
+// binder fills Go values from a checked tree and records the position of each value. The tag of a Go field
+// is the path of the field in the policy language: `cue:"globals.deny"`.
 type binder struct {
 	file    string
 	origins map[string]Origin
@@ -22,7 +22,7 @@ func (b *binder) policy(doc *node) Policy {
 	return p
 }
 
-// normalise replaces old names of a network mode by the current one.
+// normalise replaces the old names of a network mode by the current name.
 func (s *Spec) normalise() {
 	if s.Network == nil {
 		return

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// loneReturn returns the offset of the first carriage return without a line feed, which some readers take for
-// a line end, or -1.
+// loneReturn returns the offset of the first carriage return without a line feed, or -1. Some readers treat
+// such a carriage return as the end of a line.
 func loneReturn(text []byte) int {
 	for i, b := range text {
 		if b == '\r' && (i+1 == len(text) || text[i+1] != '\n') {
@@ -17,8 +17,8 @@ func loneReturn(text []byte) int {
 	return -1
 }
 
-// misleading returns the offset of the first character that is invisible to a reviewer, or that editors and
-// parsers count differently as a line end, or -1.
+// misleading returns the offset of the first misleading character, or -1: one that a reviewer cannot see, or
+// that only some editors and parsers treat as the end of a line.
 func misleading(text []byte) int {
 	return bytes.IndexFunc(text, func(r rune) bool {
 		switch {
@@ -46,8 +46,8 @@ func invalidAt(text []byte) int {
 	return 0
 }
 
-// oddIndent returns the offset of the first leading space of a line that is not an ASCII space and that
-// parsers take for a letter, or -1.
+// oddIndent returns the offset of the first leading space of a line that is not an ASCII space, or -1.
+// Parsers treat such a space as a letter.
 func oddIndent(text []byte) int {
 	start := 0
 	for line := range bytes.Lines(text) {

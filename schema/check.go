@@ -11,7 +11,7 @@ import (
 	"github.com/ringd/ringd/profiles/canonjson"
 )
 
-// place is the position of a check in the author's tree. Its text is only built for a finding.
+// place is the position of a check in the author's tree. The text of the position is only built for a finding.
 type place struct {
 	up   *place
 	name string
@@ -38,7 +38,7 @@ func (p *place) String() string {
 type checker struct {
 	*findings
 	domain string // domain of the policy's owner, for names without one
-	mends  bool   // replace rejected values by what was probably meant
+	mends  bool   // replace a rejected value by the value that the author probably meant
 }
 
 func (c *checker) report(at spot, code, hint string, p *place, format string, args ...any) *Diagnostic {
@@ -84,8 +84,8 @@ func (c *checker) value(n *node, s *Shape, p *place) {
 	}
 }
 
-// repeated checks the target of an alias. Errors at its definition have been reported there. If the target is
-// only wrong here, that is one finding at the alias.
+// repeated checks a value that an alias repeats. Errors at the definition of the value have been reported
+// there. If the value is wrong only at the alias, that is one finding at the alias.
 func (c *checker) repeated(n *node, s *Shape, p *place, alias string) {
 	before, paths := len(c.list), len(c.paths)
 	c.value(n, s, p)
@@ -135,7 +135,8 @@ func (c *checker) mismatch(n *node, s *Shape, p *place) {
 	}
 }
 
-// mismatchHint says how to write a value of another kind than the field has. It is empty if that is not known.
+// mismatchHint says how to write a value of the field's kind instead of the author's value. It is empty if
+// that is not known.
 func (c *checker) mismatchHint(n *node, s *Shape, p *place) string {
 	switch {
 	case s.Kind == Bool && n.trap != "":
@@ -282,8 +283,9 @@ func (c *checker) object(n *node, s *Shape, p *place) {
 	}
 }
 
-// outdented finds fields next to an empty field to which they belong: a line that lost its indentation. It
-// reports one of them and returns all names that this explains.
+// outdented finds an empty field whose own fields are next to it, because their lines lost their indentation.
+// It reports one of these fields and returns the names of all of them, so that they are not reported as
+// unknown.
 func (c *checker) outdented(n *node, s *Shape, p *place) map[string]bool {
 	explained := map[string]bool{}
 	defer func() {
@@ -311,8 +313,8 @@ func (c *checker) outdented(n *node, s *Shape, p *place) map[string]bool {
 	return explained
 }
 
-// unknown reports an unknown name and returns the field that it probably means, so that one typo is not also
-// a missing field.
+// unknown reports an unknown name. It returns the field that the author probably meant, or "", so that the
+// checker does not also report that field as missing.
 func (c *checker) unknown(child *node, s *Shape, present map[string]bool, p *place, name string) string {
 	if c.count > maxFindings {
 		c.count++
@@ -351,7 +353,7 @@ func fieldContaining(name string, s *Shape) string {
 	return ""
 }
 
-// free checks the rules that apply to every value of an open part.
+// free checks the rules that apply even to values in a part of the policy that accepts every value.
 func (c *checker) free(n *node, p *place) {
 	c.trapped(n, p)
 	for i, item := range n.items {
@@ -435,8 +437,8 @@ func (c *checker) text(n *node, s *Shape, p *place) {
 	}
 }
 
-// mend replaces a rejected value by what was probably meant, so that values that depend on it are checked as
-// well. The file stays rejected.
+// mend replaces a rejected value by the value that the author probably meant, so that values that depend on it
+// are checked as well. The file stays rejected.
 func (c *checker) mend(n *node, fix string) {
 	if n.bad = c.mends && fix == ""; c.mends && !n.bad {
 		n.kind, n.text, n.trap = String, fix, ""

@@ -76,8 +76,8 @@ func (l lowering) words(words ...string) *node {
 	return out
 }
 
-// imports converts the module lists. JavaScript imports only listed names: it has no "*", and no libraries
-// that a denial could bind.
+// imports converts the module lists. JavaScript can import only listed names: its list has no "*", and there
+// are no libraries that a denial could bind.
 func (l lowering) imports(interpreter *node, js bool) *node {
 	out := l.object()
 	l.list(out, "allow", interpreter, "allowed_imports", func(n *node) *node {
@@ -93,8 +93,8 @@ func (l lowering) imports(interpreter *node, js bool) *node {
 	return out
 }
 
-// list converts the list ring.from to the list out.to, item by item. Items for which item returns nil are
-// left out.
+// list converts the list ring.from to the list out.to, item by item. If the function item returns nil for an
+// item, that item is left out.
 func (l lowering) list(out *node, to string, ring *node, from string, item func(*node) *node) {
 	old := ring.get(from)
 	if old == nil {

@@ -34,8 +34,8 @@ func at(names ...string) *place {
 	return p
 }
 
-// overlap warns of denied items that are also allowed. by is the field of an allowed item to compare, or ""
-// for the item itself.
+// overlap warns of denied items that are also allowed. by is the field of an allowed item that is compared
+// with the denied item. If by is empty, the allowed item itself is compared.
 func (c *checker) overlap(allow, deny *node, by string, p *place) {
 	allowed := map[string]*node{}
 	for _, item := range allow.list() {
@@ -56,7 +56,7 @@ func (c *checker) overlap(allow, deny *node, by string, p *place) {
 	}
 }
 
-// modules checks that a module has one source.
+// modules checks that each module has exactly one source.
 func (c *checker) modules(modules *node) {
 	if modules == nil || modules.kind != Object {
 		return

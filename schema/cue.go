@@ -31,9 +31,10 @@ func divides(file *ast.File, field string) bool {
 	})
 }
 
-// readCUE evaluates text in a new context and returns its policies. The definitions of policy.cue are in
-// scope as values that accept everything. CUE evaluates the author's own constraints. The checker checks
-// those of the language, because it reports fields instead of failed unifications.
+// readCUE evaluates text in a new context and returns its policies. The text can use the definitions of
+// policy.cue by name, but there they accept every value. CUE evaluates only the author's own constraints. The
+// checker checks the constraints of the language, because its errors name the field and CUE's errors name a
+// failed unification.
 func readCUE(text []byte, defs map[string]*Shape, found *findings) []*node {
 	file, err := parser.ParseFile(found.file, text, parser.ParseComments)
 	if t := yamlInCUE(text); t.Line > 0 && (err != nil || divides(file, "apiVersion")) {
@@ -117,8 +118,8 @@ func (r *cueReader) allowed(file *ast.File) bool {
 	return ok
 }
 
-// single reports whether the file is one policy: it has no regular fields, or a top-level field is one of a
-// policy's.
+// single reports whether the file is one policy. That is so if the file has no regular fields, or if one of
+// its top-level fields is a field of a policy.
 func (r *cueReader) single(file *ast.File, defs map[string]*Shape) bool {
 	known := append(defs["#Policy"].FieldNames(), defs["#Compact"].FieldNames()...)
 	fields := 0
@@ -138,8 +139,8 @@ func (r *cueReader) single(file *ast.File, defs map[string]*Shape) bool {
 	return fields == 0
 }
 
-// unset reports optional fields of a policy without a value. CUE silently omits them, and so a denial could
-// get lost. Definitions and hidden fields may have any number of them.
+// unset reports optional fields of a policy that have no value. CUE silently omits such fields, so a denial
+// could get lost. Definitions and hidden fields may have optional fields without a value.
 func (r *cueReader) unset(decls []ast.Decl, root cue.Value, up []cue.Selector) {
 	for _, decl := range decls {
 		switch d := decl.(type) {
@@ -192,7 +193,7 @@ func (r *cueReader) unsetIn(e ast.Expr, root cue.Value, at []cue.Selector) {
 	}
 }
 
-// documents converts the evaluated file. The file itself is the policy if it has the fields of one. Otherwise
+// documents converts the evaluated file. If the file has the fields of a policy, it is one policy. If not,
 // each of its fields is a policy.
 func (r *cueReader) documents(root cue.Value) []*node {
 	whole := r.value(root, spot{1, 1}, 0)
@@ -210,7 +211,7 @@ func (r *cueReader) documents(root cue.Value) []*node {
 	return whole.items
 }
 
-// value converts an evaluated value. near is the fallback position.
+// value converts an evaluated value. If the value has no position, near is used.
 func (r *cueReader) value(v cue.Value, near spot, depth int) *node {
 	n := &node{at: near}
 	n.key, n.at = r.places(v, near)
@@ -295,7 +296,8 @@ func steps(path []cue.Selector) []string {
 	return names
 }
 
-// places returns the positions of the name and the value of v in the text.
+// places returns the positions of the name and of the value of v in the text. near is used for a position
+// that is not known.
 func (r *cueReader) places(v cue.Value, near spot) (key, at spot) {
 	source := v.Source()
 	if f, ok := source.(*ast.Field); ok {
@@ -400,7 +402,8 @@ func (r *cueReader) evaluation(root cue.Value) {
 	}
 }
 
-// locate returns the position of the longest prefix of path that has one.
+// locate returns the position of path. If path has none, it returns the position of the longest beginning of
+// path that has one.
 func (r *cueReader) locate(root cue.Value, path []string) spot {
 	at := spot{1, 1}
 	v := root

@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of a reading. They keep it cheap. They do not replace the limits of the process that evaluates CUE.
+// Limits of a reading, which keep the reading cheap. The process that evaluates CUE needs limits of its own
+// in addition.
 const (
 	MaxFileBytes  = 1 << 20 // of one source
 	MaxTotalBytes = 8 << 20 // of all sources
@@ -18,32 +19,34 @@ const (
 	maxFindings   = 1_000   // of a file
 )
 
-// Decode reads policies in any input form. The extension of the file name selects it:
-// .yaml, .yml, .json or .cue. A CUE file may hold one policy, or several as fields
-// of its top level. Every CUE file is evaluated by itself, and sees the definitions of
-// policy.cue by name (#Policy, #Bridge, …).
+// Decode reads policies in any input form. The extension of the file name selects the form: .yaml, .yml,
+// .json or .cue. A CUE file may hold one policy, or several as fields of its top level. Every CUE file is
+// evaluated by itself, and can use the definitions of policy.cue by name (#Policy, #Bridge, …).
 //
-// All findings of all sources are returned sorted. Policies has those without errors, in
-// the order of the sources. If Diagnostics.Refused returns true, some are missing and
-// none may be applied. Decode has no side effects. The evaluation of CUE cannot be
-// cancelled, so untrusted CUE belongs in a process that can be killed.
+// All findings of all sources are returned sorted. The returned policies are those without errors, in the
+// order of the sources. If Diagnostics.Refused returns true, some policies are missing, and none of the
+// returned ones may be applied. Decode has no side effects. The evaluation of CUE cannot be cancelled, so
+// untrusted CUE belongs in a process that can be killed.
 func Decode(sources []Source) ([]Policy, Diagnostics) {
 	r := ReadPartly(sources)
 	return slices.DeleteFunc(r.Policies, func(p Policy) bool { _, refused := r.Refused[p.File]; return refused }),
 		r.Found
 }
 
-// Reading is the readable part of sources, and what was rejected.
+// Reading is the result of reading policy sources: the parts that could be read, and the parts that were
+// rejected.
 type Reading struct {
-	// Policies are the documents without their rejected parts, or with what was probably meant in their
-	// place. For a file in Refused they are only good for finding more mistakes.
+	// Policies are the documents without their rejected parts. In place of a rejected part there may be what
+	// the author probably meant. A policy of a file in Refused is only good for finding more mistakes.
 	Policies []Policy
 	Found    Diagnostics
-	// Refused maps each file with an error to the author's paths of the rejected parts; "" is the whole file.
+	// Refused maps each file with an error to the author's paths of the rejected parts. The path "" is the
+	// whole file.
 	Refused map[string][]string
 }
 
-// ReadPartly is Decode for finding every mistake at once, including those that another mistake hides.
+// ReadPartly is like Decode, but finds every mistake at once, including mistakes that another mistake would
+// hide.
 func ReadPartly(sources []Source) Reading {
 	defs, err := ParseShapes(policyCUE)
 	if err != nil { // the definitions are part of the program and tested
@@ -167,7 +170,7 @@ func decodeDocument(doc *node, defs map[string]*Shape, found *findings) (Policy,
 	return p, true
 }
 
-// formOf distinguishes the full and the compact form by the top-level names.
+// formOf returns whether a document is in the full or in the compact form. The top-level names decide that.
 func formOf(doc *node, defs map[string]*Shape, c *checker) (string, bool) {
 	const hint = "a policy starts with apiVersion: ringd/v1, or with interpreter_ring:"
 	if doc.kind != Object {
@@ -203,8 +206,8 @@ func formOf(doc *node, defs map[string]*Shape, c *checker) (string, bool) {
 	return "", false
 }
 
-// foreign reports a document of Kubernetes, or of another program with an apiVersion and a kind. Then none of
-// its fields is reported by itself.
+// foreign reports a document of Kubernetes, or of another program that uses apiVersion and kind. Then the
+// fields of the document are not reported one by one.
 func (c *checker) foreign(doc *node, defs map[string]*Shape) bool {
 	version, kind := doc.get("apiVersion"), doc.get("kind")
 	if version == nil || kind == nil || version.kind != String || kind.kind != String ||
@@ -225,7 +228,7 @@ func (c *checker) foreign(doc *node, defs map[string]*Shape) bool {
 	return true
 }
 
-// mixed reports a file with names of both forms.
+// mixed reports a file that has names of the full form and of the compact form.
 func (c *checker) mixed(doc *node, name string, defs map[string]*Shape) bool {
 	own, other := defs[name].FieldNames(), defs["#Compact"].FieldNames()
 	if name == "#Compact" {

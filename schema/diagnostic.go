@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Pos is a position in the author's text. Line and Column count from 1, Column in bytes. The zero Pos means
-// "unknown".
+// Pos is a position in the author's text. Line and Column count from 1, and Column counts bytes. The zero Pos
+// means "unknown".
 type Pos struct {
 	File   string `json:"file"`
 	Line   int    `json:"line"`
@@ -90,9 +90,9 @@ func (ds Diagnostics) Refused() bool {
 	return slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == Error })
 }
 
-// Sort orders by file, line, column, code and message. Equal findings at one position are one mistake, even
-// if it affects several values through an anchor or a comprehension: the first one stays. A warning never
-// replaces an error.
+// Sort orders findings by file, line, column, code and message. Equal findings at one position are one
+// mistake, even if the mistake affects several values through an anchor or a comprehension. Sort keeps the
+// first of them. If they are an error and a warning, it keeps the error.
 func (ds Diagnostics) Sort() Diagnostics {
 	slices.SortFunc(ds, func(a, b Diagnostic) int {
 		return cmp.Or(a.Pos.Compare(b.Pos), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Severity, b.Severity),
@@ -109,7 +109,7 @@ func (d Diagnostic) words() string {
 	if !found || strings.Contains(path, " ") {
 		words = d.Msg
 	}
-	// If one position produced several values, the requirement is reported once.
+	// If one position produced several values, the requirement is reported only once.
 	if value, rest, ok := strings.Cut(words, "\" must "); ok && strings.HasPrefix(value, "\"") {
 		return "must " + rest
 	}

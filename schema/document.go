@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Document decodes the one document of a YAML or JSON file that is not a policy, such as the tests next to
-// one. definitions is CUE like policy.cue, and name is the definition to match. into is a pointer to a struct
-// with `cue:"name"` tags; a []byte field takes JSON. The origins are by path: "cases[0].name". If a finding
-// is an error, into is not changed.
+// Document decodes the one document of a YAML or JSON file that is not a policy, such as the tests next to a
+// policy. definitions is CUE like policy.cue, and name is the definition that the document must match. into
+// is a pointer to a struct with `cue:"name"` tags. A field of type []byte gets JSON. The returned map has the
+// origin of each path, such as "cases[0].name". If a finding is an error, into is not changed.
 func Document(src Source, definitions, name string, into any) (map[string]Origin, Diagnostics) {
 	found := &findings{file: src.Name}
 	defs, err := ParseShapes(definitions)

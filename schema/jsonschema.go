@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// shapesSchema returns a JSON Schema (draft 7, which editors support) of the definitions #Policy and #Compact
-// and all that they use.
+// shapesSchema returns a JSON Schema of the definitions #Policy and #Compact and of all definitions that they
+// use. Its draft is 7, which editors support.
 func shapesSchema(defs map[string]*Shape) ([]byte, error) {
 	definitions := map[string]any{}
 	for name, s := range defs {

@@ -1,8 +1,8 @@
 package schema
 
-// Entry is a host entry or gateway of a layer above that has limits. They apply to all entries and gateways
-// below it together. It is in the form of decisions. A limit of 0 means none. compiler/layers sets it and the
-// compiler compiles it. Authors cannot write it.
+// Entry is a host entry or a gateway of a layer above that has limits. The uses of all entries and gateways
+// within it are added together, and the limits apply to the sum. A limit of 0 means no limit. Package
+// compiler/layers writes an Entry and the compiler reads it. Authors cannot write it.
 type Entry struct {
 	Host           string
 	Ports          []int // sorted
@@ -16,6 +16,6 @@ type Entry struct {
 	Path, Layer string
 }
 
-// Paths maps each granted path to the paths of the layers above that cover it as text. On a host, its
-// resolved path must be below their resolved paths.
+// Paths maps each granted path to the paths of the layers above that cover it when they are compared as text.
+// On a host, the resolved granted path must be below each of their resolved paths.
 type Paths struct{ Read, Write map[string][]string }

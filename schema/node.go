@@ -12,11 +12,11 @@ type spot struct{ line, col int }
 type node struct {
 	kind    ValueKind
 	plain   bool   // YAML, unquoted
-	alias   string // name of the anchor that it repeats
-	bad     bool   // it was rejected and is left out of further checks
+	alias   string // name of the anchor whose value this one repeats
+	bad     bool   // the node was rejected and is left out of further checks
 	text    string // of a scalar: the text, the digits, "true"
 	trap    string // the other value that a YAML 1.1 reader would see, or empty
-	keyTrap string // the same for its name
+	keyTrap string // the value that a YAML 1.1 reader would see instead of the name, or empty
 	key     spot   // position of its name; zero in a list
 	at      spot   // position of the value
 	path    string // author's path, if it differs from the position in the tree
@@ -66,7 +66,7 @@ func (n *node) list() []*node {
 	return n.items
 }
 
-// where returns the position for the whole value: that of its name, if it has one.
+// where returns the position of the whole value. If the value has a name, that is the position of the name.
 func (n *node) where() spot {
 	if n.key != (spot{}) {
 		return n.key

@@ -1,10 +1,8 @@
-// Package schema owns the policy language: its closed CUE definitions, the compact form,
-// and the decoding of YAML, JSON and CUE text into Go values with the position of every
-// value in the author's text.
+// Package schema owns the policy language: its closed CUE definitions, the compact form, and the decoding of
+// YAML, JSON and CUE text into Go values. Each value keeps its position in the author's text.
 //
-// It rejects unknown fields, duplicate keys, and values of the wrong type. It uses no file
-// or network. The compiler and the compile child process call it. No other package
-// evaluates CUE.
+// It rejects unknown fields, duplicate keys, and values of the wrong type. It uses no file or network. The
+// compiler and the compile child process call it. No other package evaluates CUE.
 package schema
 
 // Source is one file of a policy. Name is used in positions: it is relative to the folder.
@@ -13,17 +11,18 @@ type Source struct {
 	Data []byte
 }
 
-// Origin is the position of a value in the author's text. Path is the path that the author wrote: that of the
-// compact field for a policy in the compact form.
+// Origin is the position of a value in the author's text. Path is the path that the author wrote. For a
+// policy in the compact form, Path is the path of the compact field.
 type Origin struct {
 	Pos  Pos
 	Path string
-	// Layer is the ceiling of the value, such as "OrgPolicy acme", or empty for the agent's own document.
+	// Layer is the ceiling from which the value comes, such as "OrgPolicy acme". It is empty for a value of
+	// the agent's own document.
 	Layer string
 }
 
-// Policy is one decoded document of the full language. A document in the compact form is converted to it and
-// keeps the origins of the compact text.
+// Policy is one decoded document of the full language. A document in the compact form is converted to the
+// full language, and keeps its origins in the compact text.
 type Policy struct {
 	File       string   // Source.Name
 	Compact    bool     // written in the compact form
@@ -32,17 +31,18 @@ type Policy struct {
 	Metadata   Metadata `cue:"metadata"`
 	Spec       Spec     `cue:"spec"`
 
-	// Layers are the documents of an effective policy, the outermost first. After decoding it is nil.
+	// Layers are the documents from which an effective policy was merged, the outermost first. After
+	// decoding, Layers is nil.
 	Layers []Layer
 
-	// Excepted maps paths of items of an effective policy to the exception on which they depend. Appended
-	// lists the items that only the exception grants.
+	// Excepted maps the paths of items of an effective policy to the exception that each item needs. Appended
+	// lists the items that are granted only by an exception.
 	Excepted map[string]string
 	Appended []string
 
 	// Origins maps the path of every value in the full language, such as
-	// "spec.executors.python.imports.deny[0]", to its position. Values of a converted document may share a
-	// position.
+	// "spec.executors.python.imports.deny[0]", to the position of the value. If the document was in the
+	// compact form, several values may have the same position.
 	Origins map[string]Origin
 }
 
@@ -65,8 +65,8 @@ type Metadata struct {
 	Parent      string            `cue:"parent"`
 }
 
-// Spec is the body of a policy. A nil pointer or slice means that the author left the field out, which
-// differs from an empty one.
+// Spec is the body of a policy. A nil pointer or slice means that the author left the field out. An empty one
+// means that the author wrote an empty field.
 type Spec struct {
 	Mode       string                  `cue:"mode"`
 	Audit      string                  `cue:"audit"` // "strict" or empty
@@ -131,14 +131,14 @@ type Imports struct {
 	Deny  []string `cue:"deny"`
 }
 
-// JS is the JavaScript executor's part.
+// JS configures the JavaScript executor.
 type JS struct {
 	Imports     *Imports `cue:"imports"`
 	DenyGlobals []string `cue:"globals.deny"`
 	Limits      *Limits  `cue:"limits"`
 }
 
-// Python is the Python executor's part.
+// Python configures the Python executor.
 type Python struct {
 	Imports      *PythonImports `cue:"imports"`
 	DenyBuiltins []string       `cue:"builtins.deny"`
@@ -156,9 +156,9 @@ type PythonImports struct {
 	Deny        []string `cue:"deny"`
 	DenyProcess []string `cue:"denyProcess"`
 
-	// Within reduces the default set to what the layers above allow. nil: no reduction. Beside: the default
-	// set is allowed in addition to Allow, to which an exception was added. Listed: Allow and Deny contain
-	// the default set.
+	// Within is the part of the default set that the layers above allow. If it is nil, they allow the whole
+	// set. Beside is true if an exception was added to Allow, which was empty: then the default set is still
+	// allowed in addition. Listed is true if Allow and Deny contain the default set.
 	Within         []string
 	Beside, Listed bool
 }
@@ -169,7 +169,7 @@ type Environment struct {
 	Digest string `cue:"digest"`
 }
 
-// Shell is the shell executor's part.
+// Shell configures the shell executor.
 type Shell struct {
 	Binaries          []Binary          `cue:"binaries"`
 	DenyPatterns      []DenyPattern     `cue:"denyPatterns"`
@@ -186,7 +186,7 @@ type Shell struct {
 type Binary struct {
 	Path        string              `cue:"path"`
 	Args        *Args               `cue:"args"`
-	Env         map[string]string   `cue:"env"` // forced
+	Env         map[string]string   `cue:"env"` // the program always gets these variables
 	Helpers     []string            `cue:"helpers"`
 	Match       []string            `cue:"match"`
 	NotMatch    []string            `cue:"notMatch"`
@@ -195,7 +195,7 @@ type Binary struct {
 	Under       map[string][]string // paths of the layers above that cover the helpers
 }
 
-// Args restricts the words of a program.
+// Args restricts the arguments of a program.
 type Args struct {
 	Subcommands []string    `cue:"subcommands"`
 	Deny        []DenyWords `cue:"deny"`
@@ -206,14 +206,14 @@ type Args struct {
 	Force       []string    `cue:"force"`
 }
 
-// DenyWords denies words of one program.
+// DenyWords denies arguments of one program.
 type DenyWords struct {
 	Words   string `cue:"words"`
 	Because string `cue:"because"`
 	Instead string `cue:"instead"`
 }
 
-// AskWords requires an approval for words of one program.
+// AskWords requires an approval for commands of one program that have certain arguments.
 type AskWords struct {
 	Words    string         `cue:"words"`
 	Because  string         `cue:"because"`
@@ -258,7 +258,8 @@ type Bridge struct {
 	Approval  *Approval     `cue:"approval"`
 	Audit     string        `cue:"audit"`
 
-	// Also holds the schemas of the layers above, as JSON. After decoding it is nil.
+	// Also has the schemas of the layers above, as JSON. After decoding, Also is nil. AlsoResult has such
+	// schemas for the result.
 	Also, AlsoResult [][]byte
 }
 
@@ -308,7 +309,7 @@ type Network struct {
 	Deny     []string  `cue:"deny"`
 }
 
-// Egress is one granted host. Host may contain a port or :*; then Ports is empty.
+// Egress is one granted host. If Host contains a port or :*, Ports is empty.
 type Egress struct {
 	Host     string        `cue:"host"`
 	Ports    []int         `cue:"ports"`
@@ -362,13 +363,13 @@ type Limits struct {
 	Pause        string `cue:"pause"`
 }
 
-// Sessions lets runs leave state to later ones. Empty fields are absent.
+// Sessions lets a run leave its state to later runs. Empty fields are absent.
 type Sessions struct {
 	MaxAge  string `cue:"maxAge"`
 	MaxSize string `cue:"maxSize"`
 }
 
-// Exception is a temporary grant above a ceiling.
+// Exception is a temporary grant of something that a ceiling does not allow.
 type Exception struct {
 	ID         string          `cue:"id"`
 	Owner      string          `cue:"owner"`
@@ -377,7 +378,7 @@ type Exception struct {
 	Reason     string          `cue:"reason"`
 	Ticket     string          `cue:"ticket"`
 	Grants     ExceptionGrants `cue:"grants"`
-	Lifts      []string        // the layers that it exceeds; nil after decoding
+	Lifts      []string        // the layers whose ceiling the exception exceeds; nil after decoding
 }
 
 // ExceptionGrants lists the grants of an exception.

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// remedy finds what a rejected text was probably meant to be. It returns the corrected text, or "" if it is
-// unknown, and the hint. A corrected text is valid, so the rest of the policy is checked with it.
+// remedy finds the text that the author probably meant instead of a rejected text. fix is that text, or ""
+// if it is unknown. fix is valid, so the rest of the policy is checked with it. hint is for the finding.
 func (c *checker) remedy(text string, s *Shape) (fix, hint string) {
 	if plain := unquoted(text); plain != text {
 		if !s.Matches(plain) {
@@ -150,7 +150,8 @@ func whole(n float64, units []unit) string {
 	return ""
 }
 
-// size parses 1GB, 512M, 1.5 GiB. Units of 1000 count as 1024: programs with such options mean that.
+// size parses 1GB, 512M, 1.5 GiB. A unit of 1000 is read as 1024, because programs whose options have such
+// units mean 1024.
 func size(text string) string {
 	return whole(parts(text, func(unit string) float64 {
 		if unit == "byte" || unit == "bytes" {
@@ -292,7 +293,7 @@ func absolute(text string, s *Shape) (fix, hint string) {
 	return "", "write the whole path, which begins with /"
 }
 
-// owner corrects a name without its kind.
+// owner corrects a name that lacks its kind, such as user: or team:.
 func (c *checker) owner(text string, s *Shape) (fix, hint string) {
 	name := strings.TrimPrefix(strings.ReplaceAll(text, " ", "-"), "@")
 	if kind, rest, ok := strings.Cut(name, ":"); ok {
@@ -361,7 +362,7 @@ func module(text string) string {
 	return strings.ReplaceAll(text, "-", "_")
 }
 
-// synonym finds the choice of a definition for which authors use another word.
+// synonym finds the choice of a definition that an author means by another word.
 func synonym(word string, s *Shape) string {
 	for _, m := range []struct{ words, means string }{
 		{"javascript node nodejs node.js typescript ts ecmascript es", "js"}, {"py python3 cpython", "python"},

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// ResolveScalar returns the kind of an unquoted YAML word, the value that a YAML 1.1 reader would see
-// instead, and a reason if it is rejected, since readers disagree about some numbers.
+// ResolveScalar returns the kind of an unquoted YAML word, and the value that a YAML 1.1 reader would
+// see instead. Readers disagree about some numbers. Such a number is rejected, and refused is the
+// reason.
 func ResolveScalar(word string) (k ValueKind, trap, refused string) {
 	if word == "" || word == "~" {
 		return Null, "", ""

@@ -15,8 +15,8 @@ import (
 
 // Shape is one parsed definition of the policy language. It is immutable after ParseShapes.
 //
-// A policy is checked with shapes instead of CUE unification. That is as strict (a test compares both), ten
-// times cheaper, and knows which field of which object is wrong.
+// A policy is checked with shapes instead of CUE unification. That check is as strict (a test compares
+// both) and ten times cheaper, and its errors name the field and the object that are wrong.
 type Shape struct {
 	Name   string // of the definition; empty for an inline one
 	Doc    string
@@ -81,8 +81,8 @@ func (s *Shape) Matches(text string) bool {
 	return true
 }
 
-// ParseShapes parses the definitions of src. It knows the part of CUE that policy.cue uses and rejects the
-// rest.
+// ParseShapes parses the definitions of src. It accepts only the part of CUE that policy.cue uses, and
+// rejects everything else.
 func ParseShapes(src string) (map[string]*Shape, error) {
 	file, err := parser.ParseFile("policy.cue", src, parser.ParseComments)
 	if err != nil {

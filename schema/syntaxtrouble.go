@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// trouble is the cause of a syntax error, found in its lines. The zero trouble means none was found.
+// trouble is the cause of a syntax error, found by looking at the lines of the text. The zero trouble means
+// that no cause was found.
 type trouble struct {
 	Line      int // counts from 1
 	Column    int
@@ -71,7 +72,7 @@ func openTrouble(text []byte) trouble {
 	return trouble{}
 }
 
-// brackets holds the brackets and the quote of YAML that are open where the text was read to.
+// brackets has the brackets and the quote that are open at the place up to which a YAML text was read.
 type brackets struct {
 	open   []opening // the innermost last
 	quoted opening
@@ -121,8 +122,8 @@ func (b *brackets) unclosed() trouble {
 		fmt.Sprintf("close the %c of this line with %c", last.r, closers()[last.r])}
 }
 
-// indentTrouble finds the first line of block YAML whose indentation matches none of the surrounding levels,
-// or is deeper than a line that already has a value.
+// indentTrouble finds the first line of block YAML whose indentation is wrong: it matches none of the
+// surrounding levels, or is deeper than a line that already has a value.
 func indentTrouble(text []byte) trouble {
 	var c columns
 	c.lines = strings.Split(string(text), "\n")
@@ -157,8 +158,8 @@ type columns struct {
 // column is one level, with the first line that has it, from 1.
 type column struct{ at, line int }
 
-// enter closes the levels that are deeper than a line, and opens the line's own. before is the previous line
-// with content.
+// enter closes the levels that are deeper than a line, and opens the level of the line. before is the number
+// of the previous line with content.
 func (c *columns) enter(number, before int) trouble {
 	at := indent(c.lines[number-1])
 	popped, top := column{-1, 0}, column{-1, 0}

@@ -62,8 +62,8 @@ func ShowDuration(n int64) string {
 	return strconv.FormatInt(n, 10) + "ms"
 }
 
-// Unseen reports whether a character is invisible. A text with one never equals the text that the author
-// sees.
+// Unseen reports whether a character is invisible. If a text has such a character, it never equals the
+// text that the author sees.
 func Unseen(r rune) bool { return !unicode.IsPrint(r) }
 
 // CleanAbsolute reports whether a path is absolute and as short as possible.
@@ -93,7 +93,7 @@ func CleanHint(p string) string {
 const maxPath = 4095
 
 // OddPath explains why a path looks like a pattern for several files, or cannot be opened. why is a format
-// with one verb for the path, or "" if nothing is odd.
+// with one verb for the path. If nothing is odd, why is empty.
 func OddPath(p, patternHint string) (why, hint string) {
 	switch {
 	case len(p) > maxPath:

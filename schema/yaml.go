@@ -173,8 +173,8 @@ func (y *yamlReader) alias(n *yaml.Node, at spot, depth int) *node {
 	return out
 }
 
-// folded reports whether an unquoted text spans lines: a list item or field that is indented too far becomes
-// part of the text before it.
+// folded reports whether an unquoted text has several lines. Such a text often is a mistake: a list item or
+// field that is indented too far becomes part of the text before it.
 func (y *yamlReader) folded(n *yaml.Node, at spot) bool {
 	if len(n.Value) == 0 || strings.IndexByte(n.Value, ' ') < 0 && strings.IndexByte(n.Value, '\n') < 0 {
 		return false
@@ -231,7 +231,8 @@ func (y *yamlReader) mapping(n *yaml.Node, out *node, depth int) {
 	}
 }
 
-// scalar resolves an unquoted word as in YAML 1.2 and records where YAML 1.1 differs.
+// scalar reads an unquoted word as YAML 1.2 does, and records the value that YAML 1.1 would read if it
+// differs.
 func (y *yamlReader) scalar(n *yaml.Node, out *node) {
 	out.kind, out.text = String, n.Value
 	if n.Style&^yaml.FlowStyle != 0 {
@@ -258,7 +259,8 @@ func (y *yamlReader) scalar(n *yaml.Node, out *node) {
 	}
 }
 
-// secondDocument finds the marker of the second document of a file. The first one has a value on line first.
+// secondDocument finds the marker of the second document of a file. first is the line on which the value of
+// the first document begins.
 func (y *yamlReader) secondDocument(first int) spot {
 	for i, line := range bytes.Split(y.text, []byte("\n")) {
 		marker := bytes.HasPrefix(line, []byte("---")) && (len(line) == 3 || bytes.ContainsAny(line[3:4], " \t\r"))
@@ -310,8 +312,8 @@ func (y *yamlReader) syntax(err error, read int) {
 	y.add(at, CodeSyntax, msg, hint)
 }
 
-// trouble reports errors that are visible in the lines, since the parser only names the line where it gave
-// up.
+// trouble reports errors that are visible in the lines of the text. The parser itself only names the line in
+// which it gave up.
 func (y *yamlReader) trouble(words string) bool {
 	if strings.Contains(words, "tab character") {
 		return false
@@ -328,9 +330,9 @@ func (y *yamlReader) trouble(words string) bool {
 // maxSearched is the largest text whose errors are searched for. A search parses the text about ten times.
 const maxSearched = 512 << 10
 
-// errorLine returns the line of a parser error. The parser counts from 0 or from 1 and often names the start
-// of the construct. The real line is that of the shortest prefix of the text with the same error. It is
-// shortly before the byte up to which the parser has read.
+// errorLine returns the line of a parser error. The parser counts lines from 0 or from 1 and often names the
+// start of the construct. So errorLine parses beginnings of the text. The shortest beginning with the same
+// error ends in the real line. That line is shortly before the byte up to which the parser has read.
 func (y *yamlReader) errorLine(text string, read int) int {
 	line, words := splitYAML(text)
 	if !strings.HasPrefix(words, "did not find expected") || strings.Contains(words, "',' or") ||

@@ -13,9 +13,10 @@ import (
 	"github.com/ringd/ringd/profiles/canonjson"
 )
 
-// checker restricts a condition to the allowed part of Rego. It also rewrites it, so that an absent value or
-// an impossible comparison ends the evaluation. In plain Rego such a value is undefined: it would make `not`
-// true and silently drop a list item, and the caller chooses which values are present.
+// checker restricts a condition to the allowed part of Rego. It also rewrites the condition, so that an absent
+// value or an impossible comparison ends the evaluation. In plain Rego such a value is undefined: `not` would
+// be true, and a list would silently lack an item. The caller chooses which values are present, so plain Rego
+// would let the caller avoid the approval.
 type checker struct {
 	declared   map[ast.Var]bool // by some, every and :=
 	text       string
@@ -147,7 +148,7 @@ func (c *checker) assignment(t []*ast.Term) bool {
 	return true
 }
 
-// some checks `some name in list`. Without a list a name could stand for any value.
+// some checks `some name in list`. Without a list, the name could have any value.
 func (c *checker) some(d *ast.SomeDecl) bool {
 	if len(d.Symbols) != 1 {
 		c.add(d.Location, codeSyntax, "write `some x in …`", "names are declared without a list")
@@ -185,7 +186,8 @@ func (c *checker) variable(t *ast.Term) bool {
 	return true
 }
 
-// requireIterable requires that the iterated value is a list or an object. Any other value would count as empty.
+// requireIterable requires that the iterated value is a list or an object. In plain Rego, any other value would
+// be like an empty list.
 func (c *checker) requireIterable(t *ast.Term) *ast.Term {
 	return c.guarded(rego.Items, t, c.term(t))
 }
@@ -209,7 +211,7 @@ func (c *checker) requireBoolean(t *ast.Term) *ast.Term {
 	}
 }
 
-// guarded calls one of the functions of package rego with a value and the author's text of it.
+// guarded returns a call of a function of package rego with a value and the author's text of that value.
 func (c *checker) guarded(name string, written, value *ast.Term, more ...*ast.Term) *ast.Term {
 	return rego.Guarded(name, clip(written.String()), written.Location, append([]*ast.Term{value}, more...)...)
 }
@@ -254,8 +256,8 @@ func (c *checker) term(t *ast.Term) *ast.Term {
 	}
 }
 
-// literal checks a list, set or object literal. Its parts must be constants, since others would let values
-// grow.
+// literal checks a list, set or object in the text of the condition. Its items must be constants, since other
+// items would let values grow.
 func (c *checker) literal(t *ast.Term) {
 	constant := true
 	ast.WalkTerms(t, func(part *ast.Term) bool {
@@ -292,7 +294,7 @@ func (c *checker) known(v ast.Var, at *ast.Location) {
 	}
 }
 
-// ref checks a path and requires that each step of it is present.
+// ref checks a path such as input.args.to, and requires that each step of the path is present.
 func (c *checker) ref(t *ast.Term, r ast.Ref) *ast.Term {
 	head, ok := r[0].Value.(ast.Var)
 	if !ok {
@@ -344,7 +346,7 @@ func (c *checker) inputName(t *ast.Term, r ast.Ref) bool {
 	return false
 }
 
-// call checks a call and its arguments. It replaces comparisons by those that reject values of different
+// call checks a call and its arguments. It replaces each comparison by one that rejects values of different
 // kinds.
 func (c *checker) call(call ast.Call, at *ast.Location) (ast.Call, bool) {
 	name := call[0].String()
@@ -397,7 +399,7 @@ func (c *checker) call(call ast.Call, at *ast.Location) (ast.Call, bool) {
 	return out, true
 }
 
-// comprehension checks a list that is only counted or summed, so its values are never kept.
+// comprehension checks a list comprehension. The list is only counted or summed, so its values are never kept.
 func (c *checker) comprehension(t, head *ast.Term, body ast.Body) *ast.Term {
 	head, body = c.term(head), c.statements(body)
 	if _, set := t.Value.(*ast.SetComprehension); set {
@@ -406,8 +408,8 @@ func (c *checker) comprehension(t, head *ast.Term, body ast.Body) *ast.Term {
 	return ast.ArrayComprehensionTerm(head, body).SetLocation(t.Location)
 }
 
-// pattern checks a regular expression. It must be constant, since its cost is its size times the size of the
-// text.
+// pattern checks a regular expression. The expression must be constant, since the cost of a match is the size
+// of the expression times the size of the text.
 func (c *checker) pattern(call ast.Call) {
 	if len(call) < 3 {
 		return // the Rego compiler reports it

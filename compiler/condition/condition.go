@@ -1,11 +1,11 @@
-// Package condition owns the conditions of approvals: Rego over one call, the `when` of
-// a policy. It compiles and evaluates them.
+// Package condition owns the conditions of approvals: Rego over one call, the `when` of a policy. It compiles
+// and evaluates them.
 //
-// It rejects everything that could take long, grow, or differ between two evaluations:
-// functions outside a short list, rules, data, time, randomness and network. A condition
-// depends only on the call. If it cannot be evaluated, the approval is required: a field
-// is absent, values cannot be compared, the arguments are too large, or the time is used
-// up. The compiler, `ringd decide` and the interpreter ring call it.
+// It rejects everything that could take long, grow, or differ between two evaluations: functions outside a
+// short list, rules, data, time, randomness and network. A condition depends only on the call. If a condition
+// cannot be evaluated, the approval is required. That is so if a field is absent, if values cannot be
+// compared, if the arguments are too large, or if the evaluation takes too long. The compiler, `ringd decide`
+// and the interpreter ring call it.
 package condition
 
 import (
@@ -33,7 +33,7 @@ const (
 	maxPattern  = 128 // instructions of a regular expression
 )
 
-// ErrTimeout means that the time of a condition was used up, or its context ended.
+// ErrTimeout means that a condition did not finish in its time, or that its context ended.
 var ErrTimeout = errors.New("the condition took too long")
 
 // finding is one error in a condition. Line and Column count from 1 in its text. Code is one of the constants
@@ -72,8 +72,8 @@ type Condition struct {
 	builtins map[string]*topdown.Builtin
 }
 
-// Compile compiles a condition. It consists of Rego statements, all of which must hold if the call needs its
-// approval. The error is [Findings].
+// Compile compiles a condition. A condition consists of Rego statements. If all of them are true for a call,
+// the call needs its approval. The error is [Findings].
 func Compile(text string) (*Condition, error) {
 	body, found := parse(text)
 	if found != nil {
@@ -100,8 +100,8 @@ func Compile(text string) (*Condition, error) {
 	return &Condition{body: compiled, compiler: compiler, query: query, builtins: rego.Own()}, nil
 }
 
-// Ask reports whether a call needs its approval. If the condition cannot be evaluated, it returns true and an
-// error, which contains no argument values. It returns within Timeout, or when ctx ends.
+// Ask reports whether a call needs its approval. If the condition cannot be evaluated, Ask returns true and
+// an error, which contains no argument values. Ask returns within Timeout, or when ctx ends.
 func (c *Condition) Ask(ctx context.Context, call profiles.Call) (bool, error) {
 	if c == nil {
 		return true, errors.New("there is no condition")

@@ -6,8 +6,8 @@ import (
 	"github.com/ringd/ringd/compiler/rego"
 )
 
-// Functions lists the functions that a condition may call, sorted. They read only their arguments, take time
-// proportional to the length of those, and return no value that is much larger.
+// Functions lists the functions that a condition may call, sorted. Each reads only its arguments, takes time
+// proportional to their length, and returns no value that is much larger than they are.
 func Functions() []string {
 	return []string{"abs", "ceil", "contains", "count", "endswith", "floor", "is_array", "is_boolean", "is_null",
 		"is_number",

@@ -65,7 +65,8 @@ func plainNumbers(v any) bool {
 	return true
 }
 
-// plainNumber reports whether a number is short and fits a double, since arithmetic writes out every digit.
+// plainNumber reports whether a number is short and fits a double. Arithmetic with other numbers could be
+// slow, since it writes out every digit.
 func plainNumber(n string) bool {
 	f, err := strconv.ParseFloat(n, 64)
 	mantissa, _, _ := strings.Cut(strings.ToLower(n), "e")

@@ -86,8 +86,8 @@ func (c *checker) guardrail(m *ast.Module) {
 	})
 }
 
-// patterns rejects object patterns: one that does not match, because of a typo or an additional field, would
-// silently let everything pass.
+// patterns rejects object patterns. A pattern that does not match, because of a typo or an additional field,
+// would silently let everything pass.
 func (c *checker) patterns(e *ast.Expr) {
 	switch terms := e.Terms.(type) {
 	case *ast.SomeDecl:
@@ -164,7 +164,7 @@ func isSet(v ast.Value) bool {
 	}
 }
 
-// reads checks that a module reads only its input, and of data only itself.
+// reads checks that a module reads only its input. Of data, the module may read only its own rules.
 func (c *checker) reads(m *ast.Module, itself ...string) {
 	for _, i := range m.Imports {
 		path := i.Path.String()

@@ -1,13 +1,12 @@
-// Package guardrail owns the guardrails of policies: Rego rules that can deny. One on the
-// policy checks what an agent may do before the policy comes into force. One on calls
-// checks each call of a bridge before it happens.
+// Package guardrail owns the guardrails of policies: Rego rules that can deny. A guardrail on the policy
+// checks what an agent may do before the policy comes into force. A guardrail on calls checks each call of a
+// bridge before the call happens.
 //
-// A guardrail can only deny. If it does not compile, fails, takes too long or returns
-// anything but a set of reasons, it denies everything. It sees only its input: no network,
-// file, environment, time or randomness. Each is compiled and evaluated by itself, so none
-// changes the meaning of another. A hostile text can use much memory and processor time,
-// so the callers are processes that can be killed: package worker, and the child process
-// that evaluates guardrails on calls.
+// A guardrail can only deny. If a guardrail does not compile, fails, takes too long or returns anything but a
+// set of reasons, it denies everything. A guardrail sees only its input: no network, file, environment, time
+// or randomness. Each guardrail is compiled and evaluated by itself, so none changes the meaning of another.
+// A hostile text can use much memory and processor time, so the callers are processes that can be killed:
+// package worker, and the child process that evaluates guardrails on calls.
 package guardrail
 
 import (
@@ -46,11 +45,11 @@ const (
 
 // Codes of findings. They are API.
 const (
-	CodeInvalid = "guardrail-invalid" // an invalid guardrail, or one that cannot be evaluated: it denies
-	CodeDenied  = "guardrail-denied"  // it denies the policy or the call
+	CodeInvalid = "guardrail-invalid" // an invalid guardrail, or one that cannot be evaluated, which denies
+	CodeDenied  = "guardrail-denied"  // a guardrail denies the policy or the call
 )
 
-// ErrTimeout means that the time of a guardrail was used up, or its context ended.
+// ErrTimeout means that a guardrail did not finish in its time, or that its context ended.
 var ErrTimeout = errors.New("the guardrail took too long")
 
 // finding is one error in a guardrail. Line and Column count from 1 in its text.
@@ -71,7 +70,8 @@ func (f Findings) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Denial is one reason of a denial. Path is the policy path that the guardrail names, or empty.
+// Denial is one of the reasons why a guardrail denies. Path is the place in the policy that the guardrail
+// names, or empty.
 type Denial struct {
 	Msg  string `json:"msg"`
 	Path string `json:"path,omitempty"`
@@ -155,8 +155,9 @@ func findings(err error) (out Findings) {
 	return out
 }
 
-// Deny evaluates a guardrail on a policy and returns its reasons, sorted. No reason means that it does not
-// deny. An error denies. It contains no values of the input.
+// Deny evaluates a guardrail on a policy and returns its reasons to deny, sorted. If there is no reason and
+// no error, the guardrail does not deny. An error means that the guardrail denies. The error contains no
+// values of the input.
 func (g *Guardrail) Deny(ctx context.Context, in Input) ([]Denial, error) {
 	return g.ask(ctx, OnPolicy, policyTimeout, in)
 }
@@ -177,7 +178,7 @@ func (g *Guardrail) ask(ctx context.Context, on string, most time.Duration, in a
 	return evaluate(ctx, g.compiler, g.query, input, most)
 }
 
-// evaluate evaluates a query with one result, a set of reasons.
+// evaluate evaluates a query that has one result: a set of reasons to deny.
 func evaluate(ctx context.Context, compiler *ast.Compiler, query ast.Body, input *ast.Term,
 	most time.Duration) ([]Denial, error) {
 	var value ast.Value
@@ -293,7 +294,7 @@ func textOf(o ast.Object, field string) (string, bool) {
 	return string(s), ok
 }
 
-// clip makes an author's text fit a line of output.
+// clip shortens an author's text so that it fits a line of output.
 func clip(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {

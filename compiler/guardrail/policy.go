@@ -28,8 +28,8 @@ type Source struct {
 	Sources []schema.Source
 }
 
-// Of compiles the guardrails of a policy, which may be the result of a merge. An error in one is a finding at
-// its position in the text or in its file.
+// Of compiles the guardrails of a policy, which may be the result of a merge. An error in a guardrail is a
+// finding at the position of the error in the policy's text or in the guardrail's file.
 func Of(p *schema.Policy, from Source, rule func(schema.Origin) profiles.Rule) ([]profiles.Guardrail,
 	schema.Diagnostics) {
 	var out []profiles.Guardrail
@@ -131,8 +131,9 @@ func (s Source) text(file string) []byte {
 	return nil
 }
 
-// within returns the position of a line and column of a value, given the position of the value. It needs the
-// lines of the value to be lines of the source: a block of YAML or CUE, or a value on one line.
+// within returns the position of a line and column inside of a value, given the position of the value. The
+// lines of the value must be lines of the source: a block of YAML or CUE, or a value on one line. Otherwise
+// within returns false.
 func within(source []byte, at schema.Pos, value string, line, column int) (schema.Pos, bool) {
 	lines := bytes.Split(source, []byte("\n"))
 	wanted, _, _ := strings.Cut(lineOf(value, line), "\n")

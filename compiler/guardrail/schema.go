@@ -54,7 +54,7 @@ func schemaOf(t reflect.Type, shown map[string]property) map[string]any {
 	case reflect.Struct:
 		return objectSchema(propertiesOf(t, shown), shown)
 	default:
-		return map[string]any{"not": map[string]any{}} // not used by an input
+		return map[string]any{"not": map[string]any{}} // no input has a value of this type
 	}
 }
 

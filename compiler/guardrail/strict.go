@@ -8,9 +8,9 @@ import (
 )
 
 // strict rewrites a module so that unclear evaluations end in an error. Ordering two values of different
-// kinds ends the evaluation. So does an absent field where no schema lists the fields: in the arguments of a
-// call and values made of them, in function arguments, and in results of the module's functions. known has
-// the types of the module's rules.
+// kinds ends the evaluation. An absent field ends it too, if no schema lists the fields of the object: in the
+// arguments of a call and values made of them, in function arguments, and in results of the module's
+// functions. known has the types of the module's rules.
 func strict(m *ast.Module, on string, known *ast.TypeEnv) {
 	s := &stricter{on: on, operators: map[*ast.Term]bool{}, imports: map[ast.Var]ast.Ref{}, rules: map[ast.Var]int{},
 		functions: map[ast.Var]bool{},
@@ -144,7 +144,7 @@ func (s *stricter) names(r *ast.Rule, vars func(*ast.Term, ...map[ast.Var]bool))
 	})
 }
 
-// isName reports whether an operand of = can only be a name. It may already have another meaning; then
+// isName reports whether an operand of = can only be a name. The name may already have another meaning. Then
 // lookups in it are merely stricter.
 func isName(t *ast.Term) bool {
 	_, ok := t.Value.(ast.Var)
@@ -177,7 +177,7 @@ func (s *stricter) unknown(t *ast.Term) bool {
 	}
 }
 
-// visit returns true for subtrees that it has handled itself.
+// visit rewrites the lookups in x. It returns true if it has handled everything below x itself.
 func (s *stricter) visit(x any) bool {
 	t, ok := x.(*ast.Term)
 	if !ok {
@@ -268,8 +268,8 @@ func (s *stricter) input(r ast.Ref, after func(int) (*ast.Term, int)) (*ast.Term
 	return after(2)
 }
 
-// ofModule handles lookups in a rule of the module. The name of the rule is at a step of r, or before the
-// first one if the head of r is the rule.
+// ofModule handles lookups in a rule of the module. at is the step of r that has the name of the rule. If the
+// head of r is the rule, at is before the first step.
 func (s *stricter) ofModule(r ast.Ref, at int, after func(int) (*ast.Term, int)) (*ast.Term, int) {
 	if s.on != OnCall || at >= len(r) {
 		return nil, 0

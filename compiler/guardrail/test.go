@@ -36,9 +36,9 @@ type testResult struct {
 	Elapsed      time.Duration
 }
 
-// Test runs the tests of a guardrail: the rules of the test modules whose names begin with test_. Each must
-// be true. A test is in the package of its guardrail, or in that package with _test appended, and sets the
-// input with `with input as`. now is the clock. If there are findings, no test ran.
+// Test runs the tests of a guardrail. A test is a rule of a test module whose name begins with test_, and
+// passes if it is true. A test module is in the package of the guardrail, or in that package with _test
+// appended, and sets the input with `with input as`. now is the clock. If there are findings, no test ran.
 func Test(ctx context.Context, on string, guardrail Text, tests []Text, now func() time.Time) ([]testResult, []Placed) {
 	modules, found := read(on, guardrail, tests)
 	if len(found) > 0 {

@@ -29,7 +29,7 @@ const (
 	TargetHost    = "host"
 )
 
-// Layer is one document of a merge.
+// Layer is one of the documents from which the agent was merged.
 type Layer struct {
 	Kind     string `json:"kind" enum:"OrgPolicy,TeamPolicy,AgentPolicy"`
 	Name     string `json:"name"`
@@ -38,15 +38,15 @@ type Layer struct {
 	File     string `json:"file"`
 }
 
-// Powers are the powers of the bridge of a call.
+// Powers are the powers of the bridge that is called.
 type Powers struct {
 	Sensitive bool `json:"sensitive"`
 	Untrusted bool `json:"untrusted"`
 	External  bool `json:"external"`
 }
 
-// Effective is what one agent may do, in the terms of the policy language, with all defaults filled in: an object with
-// the properties of profiles.Agent.
+// Effective is what one agent may do, with all defaults filled in: an object with the properties of
+// profiles.Agent. It uses the names of the policy language.
 type Effective map[string]any
 
 // View returns what one agent may do, for guardrails.
@@ -278,7 +278,7 @@ func ofScripts() map[string]property {
 	}
 }
 
-// subcommands returns nil if all of them are allowed.
+// subcommands returns the granted sub-commands of a program, or nil if all are allowed.
 func subcommands(b profiles.Binary) *[]string {
 	if b.Allow == nil {
 		return nil
@@ -339,8 +339,8 @@ func ofHosts() map[string]property {
 	}
 }
 
-// denied returns a denied host in the form of policies. A denial without a port is for every port, so one for
-// a single port must show the port.
+// denied returns a denied host in the form of policies. A denial without a port is for every port, so the text
+// of a denial for a single port must have the port.
 func denied(r profiles.EgressRule) (out []string) {
 	if r.AnyPort || len(r.Ports) == 0 {
 		return []string{r.Host}

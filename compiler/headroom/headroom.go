@@ -1,11 +1,11 @@
-// Package headroom owns the comparison of ceilings: what an OrgPolicy or a TeamPolicy of
-// one revision lets the documents below it request, and that of another revision does not.
-// A compiled set has only agents, so a raised ceiling that no agent uses yet is visible
-// only here.
+// Package headroom owns the comparison of ceilings between two revisions. A ceiling is an OrgPolicy or a
+// TeamPolicy. Headroom is what the documents below the new ceiling may request, and could not request below
+// the old one. A compiled set has only agents, so a raised ceiling that no agent uses yet is visible only
+// here.
 //
-// Each field is compared by its merge rule in package layers. A change that is not proven
-// to narrow, or to have no effect, is headroom. The compile child process calls it, and
-// `ringd diff` shows the result.
+// Each field is compared by its merge rule in package layers. A change is headroom unless it is proven to
+// narrow or to have no effect. The compile child process calls the package, and `ringd diff` shows the
+// result.
 package headroom
 
 import (
@@ -56,8 +56,8 @@ func Compare(old, now []schema.Policy) []diff.Agent {
 	return out
 }
 
-// same finds the later document of a ceiling: by kind and name, otherwise by kind and file. It returns -1 if
-// there is none.
+// same finds the same ceiling in another revision: by kind and name, or else by kind and file. It returns -1
+// if there is none.
 func same(p *schema.Policy, list []schema.Policy, taken []bool) int {
 	for _, is := range []func(q *schema.Policy) bool{
 		func(q *schema.Policy) bool { return q.Metadata.Name == p.Metadata.Name },
@@ -124,7 +124,7 @@ func rule(p *schema.Policy, path string) *profiles.Rule {
 	return &profiles.Rule{File: o.Pos.File, Line: o.Pos.Line, Column: o.Pos.Column, Path: o.Path}
 }
 
-// comparer collects the changes of one ceiling. It has a path in each of the two documents.
+// comparer collects the changes of one ceiling. It has the current path in each of the two documents.
 type comparer struct {
 	name     string
 	old, now *schema.Policy
@@ -151,7 +151,8 @@ func (c *comparer) tell(class diff.Class, kind diff.Kind, was, is, old, now, say
 	c.out = append(c.out, ch)
 }
 
-// raise reports a value that bounds less, lower one that bounds more.
+// raise reports a changed value that bounds the documents below less than before. lower reports a value that
+// bounds them more.
 func (c *comparer) raise(kind diff.Kind, was, is, old, now, says string) {
 	c.tell(diff.Headroom, kind, was, is, old, now, says, raised)
 }
@@ -211,8 +212,8 @@ func (c *comparer) field(name string, a, b reflect.Value, was, is string) {
 	}
 }
 
-// parts compares a field with fields of its own: a struct, an optional struct, a list of items, modules by
-// name.
+// parts compares a field that has fields of its own: a struct, an optional struct, a list of items, or
+// modules by name.
 func (c *comparer) parts(a, b reflect.Value, was, is string) {
 	switch a.Kind() {
 	case reflect.Pointer:

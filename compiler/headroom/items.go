@@ -13,8 +13,8 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// keyed returns the field that identifies the items of a list, and whether the list contains denials, where
-// removing an item gives something.
+// keyed returns the field that identifies the items of a list, and whether the items are denials. Removing a
+// denial is headroom.
 func keyed(item string) (key string, denies bool) {
 	switch item {
 	case "AgentMatch":
@@ -86,8 +86,9 @@ func (c *comparer) one(denies bool, kind diff.Kind, v reflect.Value, was, is, li
 	}
 }
 
-// paired returns, for each item of b, the corresponding item of a or -1, and the items of a without one.
-// Items correspond if they are equal, have the same key, or one host is within the other.
+// paired returns in mine, for each item of b, the index of the corresponding item of a, or -1. It returns in
+// left the indexes of the items of a without a corresponding item. Items correspond if they are equal, have
+// the same key, or one host is within the other.
 func paired(a, b reflect.Value, key string) (left, mine []int) {
 	mine = slices.Repeat([]int{-1}, b.Len())
 	taken := make([]bool, a.Len())
@@ -113,7 +114,7 @@ func paired(a, b reflect.Value, key string) (left, mine []int) {
 	return left, mine
 }
 
-// hostHolds reports whether the host of one entry gives everything that the host of another one does.
+// hostHolds reports whether the host of entry x allows everything that the host of entry y allows.
 func hostHolds(x, y reflect.Value) bool {
 	read := func(v reflect.Value) (egress.Pattern, bool) {
 		e, err := egress.ReadEntry(v.FieldByName("Host").String())
@@ -194,7 +195,8 @@ func (c *comparer) ports(a, b reflect.Value, was, is string) {
 	}
 }
 
-// condition compares conditions of approvals. Without one, every call needs the approval.
+// condition compares conditions of approvals. If an approval has no condition, every call needs the
+// approval.
 func (c *comparer) condition(a, b reflect.Value, was, is string) {
 	switch {
 	case a.String() == "":
@@ -206,8 +208,8 @@ func (c *comparer) condition(a, b reflect.Value, was, is string) {
 	}
 }
 
-// modules compares the modules of a ceiling. A module grants nothing until it is imported. If a name becomes
-// free, another module may take it.
+// modules compares the modules of a ceiling. A module grants nothing until it is imported. If a module is
+// removed, another module may get its name.
 func (c *comparer) modules(a, b reflect.Value, was, is string) {
 	old, now := a.Interface().(map[string]schema.ModuleSource), b.Interface().(map[string]schema.ModuleSource)
 	for _, name := range slices.Sorted(maps.Keys(now)) {

@@ -12,8 +12,8 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// word compares words that are ordered from loose to strict. A ceiling without the field bounds nothing,
-// unless it is the first layer and its default is the strictest word.
+// word compares words that are ordered from loose to strict. A ceiling without the field bounds nothing. The
+// exception is the OrgPolicy if the default of the field is the strictest word.
 func (c *comparer) word(f fields.Field, a, b reflect.Value, was, is string) {
 	order := f.Words
 	first := func(word, kind string) string {
@@ -48,8 +48,8 @@ func orNone(s string) string {
 	return s
 }
 
-// number compares limits: the higher one bounds less, or with AtLeast the lower one. An absent limit bounds
-// nothing.
+// number compares two limits. The higher limit is the looser one. If the field has the order AtLeast, the lower
+// limit is the looser one. An absent limit is the loosest.
 func (c *comparer) number(f fields.Field, a, b reflect.Value, was, is string) {
 	atLeast := f.Order == fields.AtLeast
 	old, had, okOld := measure(f.Unit, a)
@@ -74,7 +74,7 @@ func (c *comparer) number(f fields.Field, a, b reflect.Value, was, is string) {
 	}
 }
 
-// measure parses a value of a unit. It returns the number, whether the value is present, and whether it is
+// measure parses a value of a unit. It returns the number, whether the value is set, and whether the value is
 // valid.
 func measure(unit fields.Unit, v reflect.Value) (n int64, written, ok bool) {
 	if v.Kind() == reflect.Pointer {
@@ -104,7 +104,8 @@ func measure(unit fields.Unit, v reflect.Value) (n int64, written, ok bool) {
 	return n, true, ok
 }
 
-// date converts a date to a number with the same order. A day is its first moment.
+// date converts a date to a number, so that later dates have higher numbers. A date without a time means the
+// first moment of the day.
 func date(text string) (n int64, ok bool) {
 	if len(text) == len("2026-12-31") {
 		text += "T00:00:00Z"
@@ -124,8 +125,9 @@ func date(text string) (n int64, ok bool) {
 	return n, true
 }
 
-// flag compares switches: one that opens bounds only if it is false, one that restrains only if it is true. An absent
-// one bounds nothing, unless the row says that it is false then.
+// flag compares switches. A switch that opens something bounds the documents below only if it is false. A
+// switch that restrains something bounds them only if it is true. An absent switch bounds nothing, unless its
+// row says that it is then false.
 func (c *comparer) flag(f fields.Field, a, b reflect.Value, was, is string) {
 	if f.None {
 		a, b = orFalse(a), orFalse(b)
@@ -149,8 +151,8 @@ func (c *comparer) flag(f fields.Field, a, b reflect.Value, was, is string) {
 	}
 }
 
-// owner compares values that only the outermost layer sets. A new value binds all documents below. The effect
-// of another change is unknown, but more powers mean a stricter rule of two.
+// owner compares values that only the outermost layer sets. A new value binds all documents below. More powers
+// mean a stricter rule of two. The effect of any other change is unknown.
 func (c *comparer) owner(a, b reflect.Value, was, is string) {
 	isBool := a.Kind() == reflect.Bool || a.Kind() == reflect.Pointer && a.Type().Elem().Kind() == reflect.Bool
 	says := fmt.Sprintf("%s: %s (was %s)", is, orNone(clip(show(b))), orNone(clip(show(a))))
@@ -168,7 +170,8 @@ func (c *comparer) owner(a, b reflect.Value, was, is string) {
 	}
 }
 
-// list compares an exhaustive list: an additional item is headroom, and no list at all bounds nothing.
+// list compares a list outside of which nothing is allowed. An additional item is headroom. An absent list
+// bounds nothing.
 func (c *comparer) list(f fields.Field, a, b reflect.Value, was, is string) {
 	switch {
 	case a.Kind() == reflect.String: // the folder of the only environment

@@ -9,16 +9,16 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// Word is what one document says about a thing that an agent could do. Exceptions are checked against it. The
-// zero Word is silent.
+// Word says how one document treats one thing that an agent could use, such as a module or a host. Exceptions
+// are checked against it. The zero Word is silent.
 type Word uint8
 
-// The words.
+// The values of a Word.
 const (
-	silent    Word = iota // no list mentions it: the layer above decides
-	offers                // a list contains it
-	withholds             // there is a list, which does not contain it
-	Denies                // a denial covers it
+	silent    Word = iota // no list mentions the thing: the layer above decides
+	offers                // a list contains the thing
+	withholds             // there is a list, which does not contain the thing
+	Denies                // a denial covers the thing
 )
 
 // String returns "silent", "offers", "leaves out" or "denies".
@@ -37,7 +37,7 @@ func (w Word) String() string {
 	}
 }
 
-// Answer is a word and its position: a path of the full language.
+// Answer is a Word with its position in the document: a path of the full language.
 type Answer struct {
 	Word Word
 	Path string
@@ -160,7 +160,7 @@ func answerFile(p *schema.Policy, op, path string, expand func(string) (string, 
 	return listed("spec.filesystem."+op, slices.IndexFunc(list, above))
 }
 
-// answerHost answers for the host, ports, methods and paths of an entry.
+// answerHost answers for the host, ports, methods and paths of an entry of a list of hosts.
 func answerHost(p *schema.Policy, asked schema.Egress) Answer {
 	n := p.Spec.Network
 	if n == nil {
@@ -212,13 +212,14 @@ func meets(a, b *schema.Egress) bool {
 	return x.Readable && y.Readable && (x.Pattern.Covers(y.Pattern) || y.Pattern.Covers(x.Pattern)) && x.Meets(&y)
 }
 
-// subset reports whether an entry has all the methods. An empty list means all methods.
+// subset reports whether an entry allows all of the wanted methods. An empty list means all methods.
 func subset(want, of []string) bool {
 	return len(of) == 0 || len(want) > 0 && !slices.ContainsFunc(want,
 		func(m string) bool { return !slices.Contains(of, m) })
 }
 
-// below reports whether each path equals or is below a path of the entry. An empty list means all paths.
+// below reports whether each of the wanted paths equals a path of the entry or is below one. An empty list
+// means all paths.
 func below(want, of []string) bool {
 	return len(of) == 0 || len(want) > 0 && !slices.ContainsFunc(want, func(p string) bool {
 		return !slices.ContainsFunc(of, func(o string) bool {

@@ -9,8 +9,8 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// AskedAction is a question about one action: the first of its parts that is set. Every layer is silent about
-// the zero AskedAction.
+// AskedAction is a question about one action. Only the first field that is set is used. If no field is set,
+// every layer is silent.
 type AskedAction struct {
 	Import    *profiles.ImportAction `json:"import,omitempty"`
 	Program   string                 `json:"program,omitempty"` // its path, or the name of a listed program
@@ -38,9 +38,9 @@ type LayerAnswer struct {
 	Rule  *profiles.Rule `json:"rule,omitempty"` // nil: the document is silent
 }
 
-// AskLayers returns what each layer of an agent's policy says about an action, for `ringd explain`. The
-// policy is given by its name. The outermost layer comes first and the policy itself last. The result is nil
-// if there is no such policy, or its chain is broken.
+// AskLayers returns what each layer of an agent's policy says about an action, for `ringd explain`. name is
+// the name of the policy. The outermost layer comes first and the policy itself last. The result is nil if
+// there is no such policy, or if the chain of its layers is broken.
 func AskLayers(policies []schema.Policy, name string, a AskedAction) (out []LayerAnswer) {
 	at := slices.IndexFunc(policies, func(p schema.Policy) bool {
 		return !p.Compact && p.Kind == KindAgent &&

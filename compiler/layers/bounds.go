@@ -54,7 +54,8 @@ func (f entryLimit) set(l, from *schema.EgressLimits) {
 	}
 }
 
-// entryLimitsOf reduces the limits of an entry to the lowest of the entries above that bound it.
+// entryLimitsOf lowers the limits of an entry to the lowest limits of the entries of the layer above that
+// bound the entry.
 func entryLimitsOf(s *step, path string, own *schema.EgressLimits, above *entries, bounds []int) *schema.EgressLimits {
 	was := own
 	own = copied(own)
@@ -76,7 +77,8 @@ func entryLimitsOf(s *step, path string, own *schema.EgressLimits, above *entrie
 	return own
 }
 
-// mergeEntryLimit merges one limit. An absent one takes that of the entry above.
+// mergeEntryLimit merges one limit. If the child does not set the limit, it gets the limit of the entry of
+// the layer above.
 func mergeEntryLimit(s *step, f entryLimit, w site, own, above *schema.EgressLimits) {
 	here := w.field(f.name)
 	most, bound := f.get(above)
@@ -92,9 +94,10 @@ func mergeEntryLimit(s *step, f entryLimit, w site, own, above *schema.EgressLim
 	s.inheritOrigin(w)
 }
 
-// closer checks the entries above that are parts of an entry of the child. A decision uses the most specific
-// entry, so if the layer above limits such a part, the child must limit it too. The result maps each line to
-// the parts that it contains.
+// closer finds entries of the layer above that are more specific than an entry of the child. A decision uses
+// the most specific entry. So if the layer above limits such an entry, the child must limit it too, and
+// closer reports a child that does not. The result maps the index of a child entry to the indexes of the
+// limited entries whose hosts the child entry covers.
 func closer(s *step, lines []Entry, refused map[int]bool, above *entries) map[int][]int {
 	if !slices.ContainsFunc(above.List, func(q Entry) bool { return q.Limits != nil || q.Powers != nil }) {
 		return nil
@@ -129,8 +132,8 @@ func closer(s *step, lines []Entry, refused map[int]bool, above *entries) map[in
 	return inner
 }
 
-// looser reports an entry that contains a part for which the layer above has a lower limit, and sets that
-// limit for the whole entry.
+// looser reports an entry e of the child if the layer above has a lower limit for q, an entry whose host e
+// covers. Then the lower limit applies to all of e.
 func looser(s *step, i int, e *Entry, j int, q *Entry) {
 	reported := false
 	for _, f := range entryLimits() {
@@ -152,7 +155,8 @@ func looser(s *step, i int, e *Entry, j int, q *Entry) {
 	}
 }
 
-// mergeEntryPowers merges powers: a power that any of the entries above declares for a target stays.
+// mergeEntryPowers merges powers. A power stays if any of the entries of the layer above declares it for the
+// same target.
 func mergeEntryPowers(s *step, at string, own **schema.Touches, above *entries, of []int) {
 	if !slices.ContainsFunc(of, func(i int) bool { return above.List[i].Powers != nil }) {
 		return

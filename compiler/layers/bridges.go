@@ -7,7 +7,8 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// mergeBridges merges bridges. A list above contains the only bridges, each with its owner's settings.
+// mergeBridges merges bridges. If the layer above has a list of bridges, no others are allowed. Each bridge
+// has the settings that its owner chose.
 func mergeBridges(s *step, own, above *schema.Spec, w site) {
 	w = w.field("bridges")
 	switch {
@@ -42,8 +43,8 @@ func mergeResult(s *step, own, above *schema.Bridge, w site) {
 		slices.Concat(own.AlsoResult, above.AlsoResult), w.field("result"))
 }
 
-// mergeSchemas merges JSON Schemas. A value must match the schemas of all layers. That of the lowest layer
-// comes first. The others are in also, sorted.
+// mergeSchemas merges JSON Schemas. A value must match the schemas of all layers. The schema of the lowest
+// layer is the first result. The schemas of the other layers are in also, sorted.
 func mergeSchemas(s *step, own, above []byte, also [][]byte, w site) ([]byte, [][]byte) {
 	if own == nil && above != nil {
 		own = inherit(s, w, above)

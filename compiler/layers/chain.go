@@ -11,7 +11,7 @@ import (
 
 // Codes of findings about chains. They are API.
 const (
-	CodeNoParent        = "no-parent"        // a policy next to an OrgPolicy that is not below it
+	CodeNoParent        = "no-parent"        // a policy that is not below the OrgPolicy of its folder
 	CodeUnknownParent   = "unknown-parent"   // metadata.parent names no policy
 	CodeParentKind      = "parent-kind"      // metadata.parent names a policy of a kind that cannot be its ceiling
 	codeParentCycle     = "parent-cycle"     // policies that are parents of each other
@@ -54,7 +54,7 @@ type finder struct {
 	found    schema.Diagnostics
 }
 
-// chains fills in Parents and Broken. A document is broken if its own chain is incomplete.
+// chains fills in Parents and Broken. A document is broken if its own chain of parents is incomplete.
 func (m *finder) chains() {
 	byName, org := m.names()
 	for i := range m.policies {
@@ -87,8 +87,8 @@ func (m *finder) chains() {
 	}
 }
 
-// names indexes the documents by name, and finds the organisation or -1. Where layers are used, names must be
-// unique.
+// names indexes the documents by name, and finds the organisation, or -1 if there is none. If the folder has
+// layers, names must be unique.
 func (m *finder) names() (byName map[string]int, org int) {
 	byName, org = map[string]int{}, -1
 	layered := slices.ContainsFunc(m.policies, func(p schema.Policy) bool {
@@ -180,7 +180,7 @@ func nearestName(word string, names []string) string {
 	return ""
 }
 
-// unparented reports a document that is next to the organisation's and not below it.
+// unparented reports a document that is in the same folder as an OrgPolicy and not below it.
 func (m *finder) unparented(i, org int) {
 	m.broken[i] = true
 	p := &m.policies[i]

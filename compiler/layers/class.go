@@ -8,8 +8,8 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// Classes finds bridges of a policy whose data class is above the policy's highest class. The policy may be
-// effective or a single document. Bridges without a class are skipped.
+// Classes finds the bridges of a policy whose data class is above data.maxClass of the policy. The policy
+// may be an effective policy or a single document. Bridges without a class are skipped.
 func Classes(p *schema.Policy) (found schema.Diagnostics) {
 	if p.Spec.Data == nil || p.Spec.Data.MaxClass == "" {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// bounded finds the restrictions of a layer above on something that it offers: words of a program, or limits,
-// an end or powers of a host. A grant of an exception is separate from the lists of the layers, so it would
-// bypass the restrictions, and no owner would have to approve that.
+// bounded finds the restrictions that a layer above sets for something it offers: rules for the arguments of
+// a program, or limits, an expiry or powers of a host. What an exception grants is separate from the lists of
+// the layers. So the grant would bypass these restrictions, although no owner had to approve that.
 func (c Chain) bounded(g grant) (layer int, at string) {
 	for i, p := range c[:len(c)-1] {
 		if g.says(p).Word != offers {
@@ -34,8 +34,8 @@ func (c Chain) bounded(g grant) (layer int, at string) {
 	return -1, ""
 }
 
-// bounds reports whether an entry restricts more than its target. Methods and paths are part of the target:
-// they are compared when deciding whether a layer offers it.
+// bounds reports whether an entry has restrictions in addition to its target. Methods and paths are part of
+// the target: they are compared when the merge decides whether a layer offers the target.
 func bounds(e *schema.Egress) bool {
 	return e.Limits != nil || e.Expires != "" || e.Powers != nil || e.Binaries != nil || e.TLS != ""
 }
@@ -58,8 +58,8 @@ func (k *checker) within(g grant) bool {
 	return false
 }
 
-// checkExceptionGateways finds gateways of the last document to hosts that a layer above does not offer and
-// an exception lifts. The exception grants the host, and the gateway would stay when it ends.
+// checkExceptionGateways finds gateways of the last document to hosts that a layer above does not offer, but
+// that an exception grants. The grant of the host ends with the exception, and the gateway would stay.
 func checkExceptionGateways(c Chain) (found schema.Diagnostics) {
 	k := &checker{chain: c, doc: c.last()}
 	if k.doc.Spec.Network == nil || !slices.ContainsFunc(c,

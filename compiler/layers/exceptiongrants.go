@@ -17,8 +17,9 @@ const (
 	atEgressList = "spec.network.egress"
 )
 
-// widenCeiling returns a ceiling widened by the exceptions of a document below it, or by its own. Existing
-// lists get the missing grants, with the positions of the exceptions. The argument is not changed.
+// widenCeiling returns a ceiling with the grants of the exceptions in doc, which is a document below the
+// ceiling or the ceiling itself. Lists that exist get the missing grants, with the positions of the
+// exceptions. The ceiling that was passed is not changed.
 func widenCeiling(ceiling schema.Policy, doc *schema.Policy) schema.Policy {
 	w := &widener{to: &ceiling, doc: doc}
 	if len(doc.Spec.Exceptions) == 0 {
@@ -153,9 +154,9 @@ func (w *widener) place(g grant, list string, i int) string {
 	return at
 }
 
-// grantExceptions adds the grants of exceptions to an effective policy: those of the last document are added
-// to its lists, and every grant that some layer does not offer without an exception is recorded in Excepted.
-// The argument is not changed.
+// grantExceptions adds the grants of exceptions to an effective policy. The grants of the last document are
+// added to its lists. Every grant that some layer offers only through an exception is recorded in Excepted.
+// The policy that was passed is not changed.
 func grantExceptions(effective schema.Policy, c Chain) schema.Policy {
 	if !slices.ContainsFunc(c, func(p *schema.Policy) bool { return len(p.Spec.Exceptions) > 0 }) {
 		return effective
@@ -183,8 +184,8 @@ func grantExceptions(effective schema.Policy, c Chain) schema.Policy {
 	return effective
 }
 
-// own returns the exception on which a grant of the last document depends. It ends with the document's own
-// exception, and with those that lift the layers above.
+// own returns the exception whose end is the end of a grant of the last document: the document's own
+// exception, or an exception of the layers above if that one ends sooner.
 func (c Chain) own(g grant) *schema.Exception {
 	own := c[len(c)-1:].lasting(g, "")
 	if by := c.stands(g); by != nil && sooner(by, own) {
@@ -212,8 +213,8 @@ func (w *widener) named(at string, g grant) (same bool) {
 	return same
 }
 
-// defaults writes out Python's default set where layers have cut it: the cut set must outlast the exceptions,
-// and an agent without a list gets nothing from one.
+// defaults writes out Python's default set if layers have removed some of its modules. The remaining modules
+// must outlast the exceptions, and an exception gives no list to an agent that has none.
 func (w *widener) defaults(c Chain) {
 	e := w.to.Spec.Executors
 	if e == nil || e.Python == nil || e.Python.Imports == nil || len(e.Python.Imports.Allow) > 0 ||
@@ -273,8 +274,8 @@ func (w *widener) granted(g grant) bool {
 	return e != nil && slices.Contains(e.Allowed, language)
 }
 
-// note finds listed items that the agent has through an exception. Exceptions are few and lists are long, so
-// the layers are only asked about items that an exception covers.
+// note records the list items that the agent has because of an exception. There are few exceptions and long
+// lists, so the layers are only asked about items that an exception covers.
 func note(p *schema.Policy, c Chain) {
 	eachGrant(p, func(at string, g grant) {
 		if _, known := p.Excepted[at]; known || c.lifted(g, 1, len(c)) == nil {
@@ -286,7 +287,7 @@ func note(p *schema.Policy, c Chain) {
 	})
 }
 
-// lifts records the layers that each exception exceeds.
+// lifts records for each exception the layers whose ceiling it exceeds.
 func lifts(p *schema.Policy, c Chain) {
 	p.Spec.Exceptions = slices.Clone(p.Spec.Exceptions)
 	for i := range p.Spec.Exceptions {

@@ -14,10 +14,10 @@ import (
 // Codes of findings about exceptions. They are API.
 const (
 	CodeExpired         = "exception-expired"   // it has ended, or the time is unknown
-	codeApprover        = "exception-approver"  // an owner of a layer that it exceeds has not approved it
+	codeApprover        = "exception-approver"  // an owner of a layer whose ceiling it exceeds has not approved it
 	codeUnneeded        = "exception-unneeded"  // its grants are within every ceiling
-	codeDenied          = "denied-by-parent"    // a layer denies it, and an exception lifts no denial
-	codeExceptionWidens = "widens-parent"       // a layer offers it with bounds that the exception would bypass
+	codeDenied          = "denied-by-parent"    // a layer denies the grant, and an exception cannot end a denial
+	codeExceptionWidens = "widens-parent"       // a layer offers it with restrictions, which the exception would bypass
 	codeDuplicate       = "exception-duplicate" // a layer above has one with the same ID
 	codeDate            = "date"                // not a date
 )
@@ -81,8 +81,9 @@ func programs(e *schema.Exception) []schema.Binary {
 	return out
 }
 
-// exceptionExecutors returns the executor of a module name in a document: JavaScript for a specifier, Python
-// for a dotted name. A plain name is Python's if the document allows Python, otherwise JavaScript's.
+// exceptionExecutors returns the executor for which a document's exception grants a module. A JavaScript
+// specifier is for JavaScript, a dotted name for Python. A plain name is for Python if the document allows
+// Python, and otherwise for JavaScript.
 func exceptionExecutors(p *schema.Policy, name string) string {
 	switch {
 	case strings.ContainsAny(name, ":@/-"):
@@ -123,8 +124,9 @@ func ExceptionEnd(text string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// exceeded lists the layers above that do not offer a grant, and whose ceiling no exception between them and
-// the last document lifts. denied is the layer that denies it, or -1.
+// exceeded lists the layers above whose ceiling a grant exceeds: they do not offer the grant, and no document
+// between the layer and the last document has an exception for it. denied is the layer that denies the grant,
+// or -1.
 func (c Chain) exceeded(g grant) (over []int, denied int) {
 	denied = -1
 	for i, p := range c[:len(c)-1] {
@@ -141,7 +143,7 @@ func (c Chain) exceeded(g grant) (over []int, denied int) {
 	return over, denied
 }
 
-// lifted returns an exception of the documents from..to-1 that covers a grant.
+// lifted returns an exception that covers a grant, in the documents from..to-1, or nil.
 func (c Chain) lifted(g grant, from, to int) *schema.Exception {
 	for _, p := range c[from:to] {
 		for i := range p.Spec.Exceptions {
@@ -153,9 +155,9 @@ func (c Chain) lifted(g grant, from, to int) *schema.Exception {
 	return nil
 }
 
-// stands returns the exception on which a grant depends. For each layer that does not offer it, the exception
-// that ends last among those that the layer's owner has approved counts. Of these the one that ends first is
-// returned. nil: all layers offer the grant.
+// stands returns the exception with which a grant ends, or nil if all layers offer the grant. Each layer that
+// does not offer the grant needs an exception that the layer's owner has approved. If a layer has several,
+// the one that ends last is used. Of the exceptions of all layers, the one that ends first is returned.
 func (c Chain) stands(g grant) (by *schema.Exception) {
 	for i, layer := range c[:len(c)-1] {
 		if g.says(layer).Word != withholds {
@@ -163,7 +165,7 @@ func (c Chain) stands(g grant) (by *schema.Exception) {
 		}
 		e := c[i+1:].lasting(g, layer.Metadata.Owner)
 		if own := c[i:i+1].lasting(g, ""); own != nil && (e == nil || sooner(e, own)) {
-			e = own // a layer raises its own list as well
+			e = own // the layer's own exception makes its list longer as well
 		}
 		if e == nil {
 			e = c.lifted(g, i+1, len(c)) // the missing owner is already a finding
@@ -175,8 +177,8 @@ func (c Chain) stands(g grant) (by *schema.Exception) {
 	return by
 }
 
-// lasting returns the exception that covers a grant and ends last, among those approved by approver. If
-// approver is empty, no approval is needed.
+// lasting returns the exception that covers a grant and that ends last. Only exceptions that approver has
+// approved are used. If approver is empty, all exceptions are used.
 func (c Chain) lasting(g grant, approver string) (out *schema.Exception) {
 	for _, p := range c {
 		for i := range p.Spec.Exceptions {
@@ -265,10 +267,10 @@ func (k *checker) ending(now time.Time) {
 	}
 }
 
-// lifts checks the approvals, and whether the exception exceeds any layer.
+// lifts checks the approvals of the exception, and whether its grants exceed the ceiling of any layer.
 func (k *checker) lifts(i int) {
 	all := grants(k.doc, i)
-	over := map[int]string{} // the layers that it exceeds, and where each one lists what it offers
+	over := map[int]string{} // the layers whose ceiling it exceeds, and where each one lists what it offers
 	var idle []grant
 	for _, g := range all {
 		layers, denied := k.chain.exceeded(g)

@@ -9,8 +9,8 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// mergeExecutors merges the executors with those of the ceiling. Each is also bounded by the limits above for
-// all executors.
+// mergeExecutors merges the executors with those of the ceiling. Each executor is also bounded by the
+// ceiling's limits for all executors.
 func mergeExecutors(s *step, own, above *schema.Spec, w site) {
 	if above.Executors == nil && (above.Limits == nil || own.Executors == nil) || own.Executors == nil && s.grants {
 		return
@@ -23,7 +23,7 @@ func mergeExecutors(s *step, own, above *schema.Spec, w site) {
 	s.mergeStruct(e, copied(above.Executors), w)
 	for _, name := range asked {
 		if !slices.Contains(e.Allowed, name) {
-			unset(e, name) // its configuration is not a second mistake
+			unset(e, name) // so that the configuration of the executor is not a second mistake
 		}
 	}
 }
@@ -53,8 +53,8 @@ func mergeShell(s *step, own, above *schema.Executors, w site) {
 }
 
 // mergeExecutor merges the configuration of one executor with the ceiling. An agent has an executor only if
-// it is allowed or configured. If the agent does not configure it and nothing above bounds it, there is no
-// configuration.
+// the agent allows or configures it. If neither the agent nor a layer above configures the executor, the
+// result is nil.
 func mergeExecutor[T any](s *step, name string, own, above *T, w site) *T {
 	if above == nil && s.parent.Spec.Limits == nil ||
 		own == nil && s.grants && !slices.Contains(s.child.Spec.Executors.Allowed, name) {
@@ -145,8 +145,9 @@ func (p nameSet) cover(name string, sep byte) (int, bool) {
 	return 0, false
 }
 
-// mergePythonAllow merges a module list with the one above. A list that is absent or empty means the default
-// set. Then a child gets the part of it that the layer above has as well.
+// mergePythonAllow merges a module list with the list of the layer above. A list that is absent or empty
+// means the default set. A child without a list gets the modules of the default set that the layer above
+// allows.
 func mergePythonAllow(s *step, own, above *schema.PythonImports, w site) {
 	allow := w.field("allow")
 	switch {
@@ -178,7 +179,8 @@ func mergePythonDenyProcess(s *step, own, above *schema.PythonImports, w site) {
 	own.DenyProcess = accumulate(s, w.field("denyProcess"), own.DenyProcess, above.DenyProcess, plainName)
 }
 
-// pythonWithin returns the part of the default set that a list above leaves. nil: nothing.
+// pythonWithin returns the modules of the default set that a list of the layer above allows. It returns nil
+// if there are none.
 func pythonWithin(above *schema.PythonImports) []string {
 	if len(above.Allow) == 0 || above.Beside || slices.Contains(above.Allow, "*") {
 		return above.Within
@@ -225,7 +227,7 @@ func pythonAllowed(s *step, own []string, above *schema.PythonImports, w site) [
 	return keep(s, allow.own, own, refused)
 }
 
-// refuseModule reports a module that is not in the list above.
+// refuseModule reports a module that is not in the list of the layer above.
 func refuseModule(s *step, w site, name string, names []string) {
 	if name == "*" {
 		s.refuse(CodeWidens, w, "list the modules that the agent needs",
@@ -239,7 +241,7 @@ func refuseModule(s *step, w site, name string, names []string) {
 	s.notAllowed(w, name, plain)
 }
 
-// outsideDefault explains why a name is not completely in the default set and in within.
+// outsideDefault explains why the default set and within do not contain all submodules of a name.
 func outsideDefault(name string, within nameSet) string {
 	if modules.Own(name) {
 		return ""
@@ -255,8 +257,8 @@ func outsideDefault(name string, within nameSet) string {
 	return ""
 }
 
-// mergeEnvironments merges package folders. A list above contains the only folders. A child without a list
-// gets all of them.
+// mergeEnvironments merges package folders. If the layer above has a list of folders, no others are allowed,
+// and a child without a list gets all of them.
 func mergeEnvironments(s *step, own, above *schema.Python, w site) {
 	one, list := w.field("environment"), w.field("environments")
 	switch {

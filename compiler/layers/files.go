@@ -17,7 +17,8 @@ func mergeWrite(s *step, own, above *schema.Filesystem, w site) {
 	own.Under.Write = foldersBelow(own.Write, above.Write, own.Under.Write, above.Under.Write)
 }
 
-// mergeFiles keeps the paths that a path above covers and none denies. An agent without a list has no paths.
+// mergeFiles keeps the paths of the child that are below a path of the layer above and that the layer above
+// does not deny. If an agent has no list, it gets no paths.
 func mergeFiles(s *step, own, above []string, w site, deny []string, denyAt string) []string {
 	if own == nil {
 		if s.grants || above == nil {
@@ -45,9 +46,9 @@ func mergeFiles(s *step, own, above []string, w site, deny []string, denyAt stri
 	return keep(s, w.own, own, refused)
 }
 
-// foldersBelow records, for each path, the closest path above that covers it and the paths that cover that
-// one, as text. Only the host sees links on the way: it checks that the target is below each of the recorded
-// paths.
+// foldersBelow records for each path the folders that must contain it: the closest path of the layer above
+// that covers it, and the folders recorded for that path. Here paths are compared as text. Only the host
+// sees links in a path, and checks that the resolved path is below each of the folders.
 func foldersBelow(own, above []string, have, up map[string][]string) map[string][]string {
 	offered := make(map[string]*string, len(above))
 	for i := range above {

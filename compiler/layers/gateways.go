@@ -7,8 +7,9 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// mergeGateways keeps the virtual hosts that the layer above offers. If the layer lists none, the upstream
-// must be in its list of hosts, so that a gateway cannot bypass that list.
+// mergeGateways keeps the virtual hosts that the layer above offers. If the layer above lists no gateways,
+// the upstream of each gateway must be in the layer's list of hosts. Otherwise a gateway could bypass that
+// list.
 func mergeGateways(s *step, n, above *schema.Network, w site) {
 	list := w.field("gateways")
 	if n.Gateways == nil {
@@ -36,13 +37,13 @@ func mergeGateways(s *step, n, above *schema.Network, w site) {
 	if n.Gateways = own; len(own) > 0 || had == 0 {
 		return
 	}
-	if n.Gateways = nil; above.Gateways != nil { // an empty list would be a finding of its own
+	if n.Gateways = nil; above.Gateways != nil { // an empty list would be a finding
 		n.Gateways = inherit(s, list, above.Gateways)
 	}
 }
 
-// absentGateways handles a policy in mode gateway-only without a list of gateways. It uses the gateway of the
-// host's configuration, if the layer above has it.
+// absentGateways returns the gateways of a policy that has no list of gateways. In mode gateway-only, an
+// agent gets the gateway of the host's configuration, if the layer above offers that gateway.
 func absentGateways(s *step, n, above *schema.Network, w site) []schema.Gateway {
 	switch {
 	case above.Gateways == nil:
@@ -63,8 +64,8 @@ func absentGateways(s *step, n, above *schema.Network, w site) []schema.Gateway 
 	return inherit(s, w, above.Gateways)
 }
 
-// mergeUpstream merges upstreams: the upstream is the owner's, with the entries whose limits it shares.
-// Addresses for another upstream are dropped with it.
+// mergeUpstream merges upstreams. The child gets the upstream of the gateway's owner, with the entries whose
+// limits the upstream shares. Addresses that the child lists for another upstream are dropped.
 func mergeUpstream(s *step, own, above *schema.Gateway, w site) {
 	here := w.field("upstream")
 	switch {
@@ -114,7 +115,8 @@ func sameUpstream(a, b string) bool {
 	return errX == nil && errY == nil && x == y
 }
 
-// mergeAddresses keeps the addresses within those above. If the layer above has none, none is allowed.
+// mergeAddresses keeps the addresses that are within the addresses of the layer above. If the layer above has
+// none, none is allowed.
 func mergeAddresses(s *step, own, above *schema.Gateway, w site) {
 	list := w.field("addresses")
 	if own.Addresses == nil {
@@ -145,7 +147,7 @@ func patternsOf(list []string) (out []egress.Pattern) {
 	return out
 }
 
-// upstreamEntry returns the upstream of a gateway as a host entry.
+// upstreamEntry returns the upstream of a gateway in the form of an entry of a list of hosts.
 func upstreamEntry(g *schema.Gateway) (Entry, egress.UpstreamURL, bool) {
 	u, err := egress.ReadUpstream(g.Upstream)
 	if err != nil {

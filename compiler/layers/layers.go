@@ -1,12 +1,11 @@
-// Package layers owns the merge of policies: which document is the parent of which, how
-// each field of a lower document is combined with the documents above, and the rule that
-// no layer gives more than the one above it. Ceilings (OrgPolicy, TeamPolicy) set bounds,
-// and agents get grants. The result is one effective policy for each agent, which the
-// compiler compiles like a single document.
+// Package layers owns the merge of policies: which document is the parent of which, how each field of a
+// lower document is combined with the documents above it, and the rule that no layer allows more than the
+// layer above it. Ceilings (OrgPolicy, TeamPolicy) set bounds, and agents get grants. The result is one
+// effective policy for each agent, which the compiler compiles like a single document.
 //
-// It rejects values that are wider than the layer above, and broken chains. A rejected
-// value is not in the effective policy, so that one mistake gives one finding. The input
-// policies are not changed. Package compiler and `ringd explain` call it.
+// It rejects values that allow more than the layer above, and broken chains. A rejected value is not in the
+// effective policy, so that one mistake gives one finding. The input policies are not changed. Package
+// compiler and `ringd explain` call it.
 package layers
 
 import (
@@ -23,7 +22,7 @@ import (
 type Config struct {
 	// Policies are the decoded documents of one folder, in any order.
 	Policies []schema.Policy
-	// Now decides which exceptions have ended. At the zero time all have.
+	// Now decides which exceptions have ended. At the zero time all exceptions have ended.
 	Now time.Time
 }
 
@@ -124,7 +123,8 @@ func (m *merger) written(i int) (c Chain) {
 	return c
 }
 
-// under returns the ceiling for a document: the one above it, widened by the document's own exceptions.
+// under returns the ceiling for document i: the merged layers above it, widened by the document's own
+// exceptions.
 func (m *merger) under(i int, up *ceiling) *ceiling {
 	p := m.policies[i]
 	if len(p.Spec.Exceptions) == 0 {

@@ -24,8 +24,9 @@ func mergeShellLimits(s *step, own, above *schema.Shell, w site) {
 	own.Limits = mergeLimits(s, own.Limits, above.Limits, s.parent.Spec.Limits, w.field("limits"))
 }
 
-// mergeLimits merges limits with those above. Limits of one executor are also bounded by over, the limits
-// above for all executors. The compiler compares them with the child's own limits for all executors.
+// mergeLimits merges limits with the limits of the layer above. The limits of one executor are also bounded
+// by over, the limits for all executors in the layer above. The compiler compares an executor's limits with
+// the child's own limits for all executors.
 func mergeLimits(s *step, own, above, over *schema.Limits, w site) *schema.Limits {
 	if above == nil && (own == nil || over == nil) {
 		return own
@@ -58,8 +59,8 @@ func mergeLimits(s *step, own, above, over *schema.Limits, w site) *schema.Limit
 	return out
 }
 
-// lowerForAll reports whether the child has a limit for all executors below an executor's limit in the layer
-// above. Then the executor's limit is dropped, and the lower one applies.
+// lowerForAll reports whether the child's limit for all executors is lower than a limit of one executor in
+// the layer above. If so, the limit of that executor is dropped, and the lower one applies.
 func lowerForAll(s *step, f rule, most int64) bool {
 	if s.child.Spec.Limits == nil {
 		return false

@@ -58,8 +58,8 @@ func (r *rules) of(t reflect.Type) []rule {
 	return list
 }
 
-// mergeStruct merges each field of a struct of the child with the one above. Both are pointers to structs of
-// one type.
+// mergeStruct merges each field of a struct of the child with the same field of the layer above. Both are
+// pointers to structs of one type.
 func (s *step) mergeStruct(own, above any, w site) {
 	o, a := reflect.ValueOf(own).Elem(), reflect.ValueOf(above).Elem()
 	for _, f := range s.rules.of(o.Type()) {
@@ -70,7 +70,7 @@ func (s *step) mergeStruct(own, above any, w site) {
 		theirs := a.Field(f.index)
 		if theirs.IsZero() && !f.Strictest && !f.None && theirs.Kind() != reflect.Bool &&
 			theirs.Kind() != reflect.Struct {
-			continue // it is not bounded
+			continue // the field is not bounded
 		}
 		if around, _, dotted := strings.Cut(f.name, "."); dotted {
 			s.inheritOrigin(w.field(around))
@@ -98,9 +98,9 @@ func (s *step) mergeField(f rule, own, above reflect.Value, w site) {
 	}
 }
 
-// mergePart merges a field that has fields of its own. If the layer above leaves it out, it bounds nothing,
-// unless the absent value is the strictest one. If the field is a grant (Grant), an agent that leaves it out
-// has nothing.
+// mergePart merges a field that has fields of its own. If the layer above leaves the field out, it bounds
+// nothing, unless the absent value is the strictest one. If the field is a grant (Grant), an agent without
+// the field has nothing.
 func (s *step) mergePart(f rule, own, above reflect.Value, w site) {
 	if own.Kind() == reflect.Struct {
 		s.mergeStruct(own.Addr().Interface(), above.Addr().Interface(), w)
@@ -122,8 +122,8 @@ func (s *step) mergePart(f rule, own, above reflect.Value, w site) {
 	s.mergeStruct(part.Interface(), bound.Interface(), w)
 }
 
-// mergeValue merges a word, a number, a date or a switch. An absent one takes the value of the layer above.
-// If it grants something, an agent without it has nothing.
+// mergeValue merges a word, a number, a date or a switch. A child without the field gets the value of the
+// layer above. If the field grants something, an agent without the field has nothing.
 func (s *step) mergeValue(f rule, own, above reflect.Value, w site) {
 	switch _, read := number(f.Unit, above); {
 	case above.Kind() == reflect.Bool: // a power, which cannot be absent
@@ -153,7 +153,7 @@ func (s *step) take(own, above reflect.Value, w site) {
 	own.Set(above)
 }
 
-// refuseWider reports a value that is wider than the one above.
+// refuseWider reports a value that allows more than the value of the layer above.
 func (s *step) refuseWider(f rule, own, above reflect.Value, w site) bool {
 	mine, theirs := written(own), written(above)
 	switch f.Order {
@@ -192,7 +192,7 @@ func (s *step) refuseWider(f rule, own, above reflect.Value, w site) bool {
 	return true
 }
 
-// refuseMore reports a number or a date above that of the layer.
+// refuseMore reports a number or a date that is above the one of the layer.
 func (s *step) refuseMore(f rule, own, above reflect.Value, w site) bool {
 	mine, theirs := written(own), written(above)
 	if f.Unit == fields.Date {
@@ -239,7 +239,7 @@ func (s *step) mergePower(f rule, own, above reflect.Value, w site) {
 	own.Set(above)
 }
 
-// bound is a list above that bounds one of the child.
+// bound is a list of the layer above that bounds a list of the child.
 type bound struct {
 	list  []string
 	grant bool              // an agent without the list has nothing
@@ -255,8 +255,9 @@ func mergeSubset(s *step, w site, own, above []string, f rule) []string {
 		holds: Covering(f.Items, above), blunt: f.Items == fields.Paths})
 }
 
-// mergeWithin keeps the items that are within the list above. An agent without a list that grants something
-// has nothing. If the list only restricts and every item is rejected, the agent gets the list above.
+// mergeWithin keeps the items that are within the list of the layer above. If the list grants something, an
+// agent without the list has nothing. If the list only restricts and every item is rejected, the agent gets
+// the list of the layer above.
 func mergeWithin(s *step, w site, own []string, b bound) []string {
 	if own == nil {
 		if s.grants && b.grant {

@@ -24,8 +24,8 @@ func (c *ceiling) reach() *reach {
 	return c.network
 }
 
-// mergeEgress keeps the hosts that are each within one entry above. A list above contains the only hosts. An
-// agent without a list reaches none.
+// mergeEgress keeps the hosts that are each within one entry of the layer above. If the layer above has a
+// list of hosts, no others are allowed. An agent without a list reaches no host.
 func mergeEgress(s *step, n, up *schema.Network, w site) {
 	above := s.up.reach()
 	switch {
@@ -69,9 +69,9 @@ func mergeEgress(s *step, n, up *schema.Network, w site) {
 	n.Egress = keep(s, atEgress, n.Egress, refused)
 }
 
-// fit finds the most specific entry above that contains an entry of the child, and merges the two. It returns
-// that entry, followed by the others that cover the same host and port. If none contains it, it reports that
-// and returns nil. hostAt is the path of the host.
+// fit finds the most specific entry of the layer above that contains entry e of the child, and merges the
+// two. It returns the index of that entry, followed by the other entries that cover the same host and port.
+// If no entry contains e, fit reports that and returns nil. hostAt is the path of the host.
 func fit(s *step, at, hostAt string, e *Entry, above *entries) []int {
 	covering := above.Covering(e)
 	var meets []int
@@ -107,8 +107,9 @@ func fit(s *step, at, hostAt string, e *Entry, above *entries) []int {
 	return nil
 }
 
-// misfit returns nil if an entry is within an entry above whose host covers it. Otherwise it returns a
-// function that reports the reason.
+// misfit checks entry e of the child against entry o of the layer above. The host of o must cover the host of
+// e. If o allows everything that e allows, misfit returns nil. Otherwise it returns a function that reports
+// what o does not allow.
 func misfit(s *step, at, hostAt string, e *Entry, j int, o *Entry) func() {
 	up := index(atEgress, j)
 	wider := func(path, above, hint, format string, args ...any) func() {
@@ -151,8 +152,8 @@ func misfit(s *step, at, hostAt string, e *Entry, j int, o *Entry) func() {
 	}
 }
 
-// outsideBound returns the first item that is not in a bounding list, or -1 if there is none or one of the
-// lists is absent.
+// outsideBound returns the index of the first item of own that is not in the list of the layer above, or -1.
+// If one of the lists is absent, the result is -1.
 func outsideBound(own, above []string) int {
 	if own == nil || above == nil {
 		return -1
@@ -160,7 +161,7 @@ func outsideBound(own, above []string) int {
 	return outside(own, above)
 }
 
-// takeEntry fills in the absent fields of an entry from the one above that contains it.
+// takeEntry fills in the absent fields of an entry from the entry of the layer above that contains it.
 func takeEntry(s *step, w site, e *Entry, o *Entry) {
 	if e.Methods == nil && o.Methods != nil {
 		e.Methods = inherit(s, w.field("methods"), o.Methods)
@@ -182,7 +183,7 @@ func takeEntry(s *step, w site, e *Entry, o *Entry) {
 	}
 }
 
-// outsidePaths returns the first path that none of the others covers, or -1.
+// outsidePaths returns the index of the first path that no path of the layer above covers, or -1.
 func outsidePaths(own, above []string) int { return slices.IndexFunc(own, outsideOf(above)) }
 
 // outsideOf returns a function that reports whether none of the paths covers its argument.
@@ -203,7 +204,7 @@ func trimSlash(p string) string {
 	return p
 }
 
-// later compares two dates. A day means its first moment.
+// later reports whether date a is after date b. A date without a time means the first moment of the day.
 func later(a, b string) bool { return moment(a) > moment(b) }
 
 func moment(date string) string {

@@ -30,8 +30,8 @@ func keep[T any](s *step, at string, list []T, refused map[int]bool) []T {
 	return kept
 }
 
-// accumulate puts the items of the layers above before those of the child. Of an item in both lists the upper
-// one counts. A child without items takes the upper list.
+// accumulate puts the items of the layers above before the items of the child. If an item is in both lists,
+// the one of the layer above is kept. A child without items gets the list of the layer above.
 func accumulate[T any](s *step, w site, own, above []T, key func(T) string) []T {
 	if len(above) == 0 {
 		return own
@@ -74,7 +74,7 @@ func copied[T any](p *T) *T {
 // same is the key function for items that are their own key.
 func same(s string) string { return s }
 
-// outside returns the first item that is not in of, or -1.
+// outside returns the index of the first item that is not in of, or -1.
 func outside[T comparable](list, of []T) (first int) {
 	return slices.IndexFunc(list, func(x T) bool { return !slices.Contains(of, x) })
 }

@@ -34,7 +34,7 @@ type entries struct {
 	at    []int // position in the list of each indexed pattern
 }
 
-// Entry is one host of a list. Invalid ones are left for the compiler to reject.
+// Entry is one host of a list. An invalid entry is not Readable: the compiler rejects it.
 type Entry struct {
 	*schema.Egress
 	Readable bool
@@ -92,7 +92,7 @@ func ReadEntry(e *schema.Egress, everyPort bool) Entry {
 	return out
 }
 
-// Has reports whether an entry includes a port. Port 0 stands for a port that no entry names.
+// Has reports whether an entry includes a port. The port 0 represents a port that no entry names.
 func (e *Entry) Has(port int) bool { return e.Any || port != 0 && slices.Contains(e.On, port) }
 
 // Within reports whether o includes each port of e.
@@ -100,7 +100,7 @@ func (e *Entry) Within(o *Entry) bool {
 	return o.Any || !e.Any && !slices.ContainsFunc(e.On, func(p int) bool { return !slices.Contains(o.On, p) })
 }
 
-// Meets reports whether the two have a port in common.
+// Meets reports whether the two entries have a port in common.
 func (e *Entry) Meets(o *Entry) bool {
 	return e.Any || o.Any || slices.ContainsFunc(e.On, func(p int) bool { return slices.Contains(o.On, p) })
 }
@@ -147,7 +147,7 @@ func (x *entries) Covering(e *Entry) []int {
 	return out
 }
 
-// Whole returns a denied entry that covers all of e, or -1.
+// Whole returns the index of a denied entry that covers all of e, or -1.
 func (x *entries) Whole(e *Entry) int {
 	for _, i := range x.index.Covering(e.Pattern) {
 		if e.Within(&x.List[x.at[i]]) {
@@ -157,8 +157,9 @@ func (x *entries) Whole(e *Entry) int {
 	return -1
 }
 
-// First lists the entries of meets whose limits may apply to a target of e. Entries that need no reading of
-// requests come first, then the most specific. The next one applies when one has expired.
+// First lists those entries of meets whose limits may apply to a target of e. Entries that do not require
+// that requests are read come first, and within each kind the most specific. When an entry has expired, the
+// next one applies.
 func (x *entries) First(e *Entry, meets []int) (out []int) {
 	add := func(i int) {
 		if !slices.Contains(out, i) {
@@ -182,7 +183,8 @@ func (x *entries) First(e *Entry, meets []int) (out []int) {
 	return out
 }
 
-// PortsOf lists the ports of e that the entries distinguish. 0 stands for a port that none names.
+// PortsOf lists the ports of e that the entries distinguish. The port 0 represents all ports that no entry
+// names.
 func (x *entries) PortsOf(e *Entry, of []int) []int {
 	if !e.Any {
 		return e.On
@@ -199,8 +201,8 @@ func sharesMethod(a, b []string) bool {
 	return a == nil || b == nil || slices.ContainsFunc(a, func(m string) bool { return slices.Contains(b, m) })
 }
 
-// Passes reports whether the limits of an entry that reads requests never apply to the ports of e, because
-// another entry allows the connections without reading.
+// Passes reports whether the limits of entry q never apply to the ports of e. That is so if q requires that
+// requests are read, and another entry allows the same connections without that.
 func (x *entries) Passes(q, e *Entry) bool {
 	if !q.Reads() {
 		return false

@@ -6,9 +6,9 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// shared returns the entries above whose limits also apply to an entry, including those that they share
-// limits with, the outermost first. The entry's own limits are not sufficient, because two such entries would
-// double the limit of the one above.
+// shared returns the entries of the layers above whose limits also apply to an entry, the outermost first. It
+// includes the entries with which those entries share limits. The entry's own limits are not sufficient,
+// because two entries within one entry of the layer above would double that entry's limit.
 func shared(s *step, have []schema.Entry, list *entries, of ...int) []schema.Entry {
 	have = slices.Clone(have)
 	for _, j := range of {
@@ -25,9 +25,8 @@ func shared(s *step, have []schema.Entry, list *entries, of ...int) []schema.Ent
 	return have
 }
 
-// budget returns an entry above that has limits of its own, without its position. It returns false if the
-// entry has none. An entry that already shares the limits of a layer above, and has not lowered them, counts
-// as that layer's.
+// budget returns an entry with its own limits, and without its position. It returns false if the entry has no
+// limits of its own. A limit that the entry has from a layer above, and has not lowered, is not its own.
 func budget(o *Entry) (schema.Entry, bool) {
 	out := schema.Entry{Host: o.Name, AnyPort: o.Any, Methods: o.Methods, Paths: o.Paths}
 	limited := false
@@ -49,7 +48,7 @@ func budget(o *Entry) (schema.Entry, bool) {
 	return out, limited
 }
 
-// joined adds an entry to a list, or its limits to those of the equal entry.
+// joined adds an entry to a list. If the list has an equal entry, only the limits are added to that entry.
 func joined(list []schema.Entry, e schema.Entry) []schema.Entry {
 	same := func(o schema.Entry) bool {
 		return o.Layer == e.Layer && o.Host == e.Host && o.AnyPort == e.AnyPort && slices.Equal(o.Ports, e.Ports) &&

@@ -35,8 +35,8 @@ func mergeBinaryEnv(s *step, own, above *schema.Binary, w site) {
 	own.Env = mergeVariables(s, own.Env, above.Env, w.field("env"))
 }
 
-// mergeVariables merges variables. Those of a ceiling stay. A child adds only those that a script may set
-// itself, since any other could change the behaviour of the listed programs.
+// mergeVariables merges variables. The variables of a ceiling stay. A child may add only variables that a
+// script may set itself, since any other variable could change the behaviour of the listed programs.
 func mergeVariables(s *step, own, above map[string]string, w site) map[string]string {
 	if own == nil && above == nil {
 		return nil
@@ -67,7 +67,8 @@ func mergeVariables(s *step, own, above map[string]string, w site) map[string]st
 	return merged
 }
 
-// mergeBinaries merges programs. A list above contains the only programs, by path.
+// mergeBinaries merges programs. If the layer above has a list of programs, no others are allowed.
+// Programs are compared by path.
 func mergeBinaries(s *step, own, above *schema.Shell, w site) {
 	list := w.field("binaries")
 	if own.Binaries == nil {
@@ -102,14 +103,15 @@ func mergeBinaries(s *step, own, above *schema.Shell, w site) {
 		})
 }
 
-// mergeAcknowledge takes an absent value from the layer above. It silences findings and grants nothing.
+// mergeAcknowledge gives the child the value of the layer above if the child has none. The value silences
+// findings and grants nothing.
 func mergeAcknowledge(s *step, own, above *schema.Binary, w site) {
 	if own.Acknowledge == nil && above.Acknowledge != nil {
 		own.Acknowledge = inherit(s, w.field("acknowledge"), above.Acknowledge)
 	}
 }
 
-// mergeHelpers merges helpers. They are grants, so without a list above none is allowed.
+// mergeHelpers merges helpers. Helpers are grants, so none is allowed if the layer above has no list.
 func mergeHelpers(s *step, own, above *schema.Binary, w site) {
 	w = w.field("helpers")
 	if own.Helpers != nil || above.Helpers != nil {
@@ -120,8 +122,8 @@ func mergeHelpers(s *step, own, above *schema.Binary, w site) {
 	own.Under = foldersBelow(own.Helpers, above.Helpers, own.Under, above.Under)
 }
 
-// mergeArgs merges the word rules of a program. Forced words are checked even if the layer above has no
-// rules.
+// mergeArgs merges the rules for the arguments of a program. Forced arguments are checked even if the
+// layer above has no rules.
 func mergeArgs(s *step, own, above *schema.Binary, w site) {
 	args := w.field("args")
 	switch {
@@ -146,7 +148,7 @@ func mergeForce(s *step, own, above *schema.Args, w site) {
 	own.Force = forced(s, own.Force, above.Force, w.field("force"))
 }
 
-// forced words are inserted after the decision, so only the owner may set them.
+// forced merges forced arguments. They are inserted after the decision, so only the owner may set them.
 func forced(s *step, own, above []string, w site) []string {
 	switch {
 	case own == nil:
@@ -166,7 +168,8 @@ func forced(s *step, own, above []string, w site) []string {
 	return inherit(s, w, above)
 }
 
-// mergeSubcommands merges sub-commands. Words that begin with those of an entry above are narrower.
+// mergeSubcommands merges sub-commands. If the layer above lists sub-commands, a sub-command of the child
+// must begin with the words of one of them.
 func mergeSubcommands(s *step, own, above *schema.Args, w site) {
 	list := w.field("subcommands")
 	if own.Subcommands == nil {
@@ -206,7 +209,7 @@ func mergeSubcommands(s *step, own, above *schema.Args, w site) {
 	}
 }
 
-// prefixed finds the entry whose words text begins with.
+// prefixed finds an entry with whose words the text begins.
 func prefixed(of map[string]int, text string) (int, bool) {
 	for len(of) > 0 && text != "" {
 		if j, ok := of[text]; ok {
@@ -217,9 +220,9 @@ func prefixed(of map[string]int, text string) (int, bool) {
 	return 0, false
 }
 
-// mergeAskedWords merges the sub-commands that need an approval. Those of the layer above stay. The first
-// matching rule applies, so a rule of the child comes before those above only if it requires no less than
-// each of them.
+// mergeAskedWords merges the sub-commands that need an approval. The rules of the layer above stay. The
+// first rule that matches a command applies. So a rule of the child comes before the rules of the layer
+// above only if it requires no less than each of them.
 func mergeAskedWords(s *step, own, above *schema.Args, w site) {
 	if len(above.Ask) == 0 {
 		return

@@ -66,8 +66,9 @@ func specials() map[string]special {
 	}
 }
 
-// mergeMode merges modes. A layer without a mode takes that of the layer above, and the outermost one has
-// enforce. An agent without a mode is enforced, since its author did not ask for audit.
+// mergeMode merges modes. A layer without a mode gets the mode of the layer above. The outermost layer
+// without a mode has enforce. An agent without a mode has enforce too, since its author did not ask for
+// audit.
 func mergeMode(s *step, own, above *schema.Spec, w site) {
 	w = w.field("mode")
 	switch {
@@ -86,8 +87,9 @@ func mergeMode(s *step, own, above *schema.Spec, w site) {
 	}
 }
 
-// mergeKeyed merges the items of a list, each with the item above that has its key. bound reports whether an
-// item stays. Its j is -1 if no item above has the key; names are for the suggestion.
+// mergeKeyed merges the items of a list. It calls bound for each item, with the index j of the item of the
+// layer above that has the same key, or -1 if there is none. names are the keys of the layer above, for a
+// suggestion. The item stays if bound returns true.
 func mergeKeyed[T any](s *step, at string, own, above []T, key func(*T) string,
 	bound func(item *T, i, j int, names []string) bool) []T {
 	offered := make(map[string]int, len(above))
@@ -110,7 +112,7 @@ func mergeKeyed[T any](s *step, at string, own, above []T, key func(*T) string,
 	return keep(s, at, own, refused)
 }
 
-// mergeAgents merges agent names. A list above contains the only names.
+// mergeAgents merges agent names. If the layer above has a list of names, no others are allowed.
 func mergeAgents(s *step, own, above *schema.Spec, w site) {
 	w = w.field("agents")
 	match := func(a *schema.AgentMatch) string { return a.Match }
@@ -141,7 +143,7 @@ func mergeAgents(s *step, own, above *schema.Spec, w site) {
 		})
 }
 
-// mergeModules merges modules. Those of a ceiling are available to all documents below it, which cannot
+// mergeModules merges modules. All documents below a ceiling can use the ceiling's modules and cannot
 // replace them.
 func mergeModules(s *step, own, above *schema.Spec, w site) {
 	if above.Modules == nil {

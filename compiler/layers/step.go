@@ -10,18 +10,19 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// step merges one document with one ceiling. The child is modified: allowed values stay, absent ones are
-// filled in, and rejected ones are removed or set to the ceiling's, so that nothing reports them again.
+// step merges one document with one ceiling. It modifies the child: allowed values stay, and absent
+// values are filled in. A rejected value is removed or set to the ceiling's value, so that no later
+// check reports it again.
 type step struct {
 	up     *ceiling
-	parent *schema.Policy // that of up
+	parent *schema.Policy // the policy of up
 	child  *schema.Policy
-	grants bool // the child gets grants: an absent field grants nothing
+	grants bool // the child is an agent, which gets grants: an absent field grants nothing
 	rules  *rules
 	found  schema.Diagnostics
 }
 
-// site is the path of a child's value, and of the value above that bounds it.
+// site is the path of a child's value, and the path of the value in the layer above that bounds it.
 type site struct{ own, above string }
 
 func (w site) field(name string) site { return site{w.own + "." + name, w.above + "." + name} }
@@ -30,7 +31,7 @@ func (w site) item(i, j int) site     { return site{index(w.own, i), index(w.abo
 func (s *step) childOrigin(path string) schema.Origin  { return schema.OriginOf(s.child, path) }
 func (s *step) parentOrigin(path string) schema.Origin { return schema.OriginOf(s.parent, path) }
 
-// shown returns the position of a value above, with its layer.
+// shown returns the position of a value of the layer above, and the name of that layer.
 func (s *step) shown(above string) string { return shown(s.parentOrigin(above)) }
 
 // refuse reports a value of the child that conflicts with a layer above.
@@ -43,7 +44,7 @@ func (s *step) refuse(code string, w site, hint, format string, args ...any) {
 		Msg: fmt.Sprintf(format, args...), Related: []schema.Pos{other.Pos}}))
 }
 
-// owner returns the owner of a value above, for hints.
+// owner returns the owner of a value of the layer above, for hints.
 func (s *step) owner(above string) string {
 	o := s.parentOrigin(above)
 	for _, l := range s.parent.Layers {
@@ -54,12 +55,12 @@ func (s *step) owner(above string) string {
 	return "the owner of the layer"
 }
 
-// notAllowed reports an item that a list above does not contain.
+// notAllowed reports an item that a list of the layer above does not contain.
 func (s *step) notAllowed(w site, item string, names []string) {
 	s.refuse(CodeWidens, w, s.instead(w.above, item, names), "%s is not allowed by %s", clip(item), s.shown(w.above))
 }
 
-// instead returns the hint for an item that a list above does not contain.
+// instead returns the hint for an item that a list of the layer above does not contain.
 func (s *step) instead(above, item string, names []string) string {
 	if meant := nearest(item, names); meant != "" && meant != item {
 		return fmt.Sprintf("did you mean %q?", meant)
@@ -81,7 +82,7 @@ func (s *step) tooMuch(w site, own, above string) {
 		above, s.shown(w.above))
 }
 
-// inheritOrigin gives a part that the child did not write the position of the one above.
+// inheritOrigin gives a part that the child did not write the position of that part in the layer above.
 func (s *step) inheritOrigin(w site) {
 	if _, there := s.child.Origins[w.own]; there {
 		return

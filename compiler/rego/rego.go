@@ -1,8 +1,8 @@
-// Package rego owns what all uses of Rego in a policy share: the allowed functions,
-// strict comparisons, and the positions of errors.
+// Package rego owns what all uses of Rego in a policy share: the allowed functions, strict comparisons,
+// and the positions of errors.
 //
-// It rejects values that Rego accepts silently: the order of two values of different
-// kinds, and an absent field. Packages condition and guardrail call it.
+// Rego silently orders two values of different kinds, and silently ignores an absent field. This package
+// rejects both. Packages condition and guardrail call it.
 package rego
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/types"
 )
 
-// The functions of [Own]. The last argument of the first three is the author's text, for the error.
+// The functions of [Own]. The last argument of At, Truth and Items is the author's text, for the error.
 const (
 	At    = "ringd.at"    // a field or item, which must be present
 	Truth = "ringd.truth" // true or false, nothing else
@@ -24,8 +24,8 @@ const (
 	order = "ringd."      // prefix of lt, lte, gt, gte: of two numbers or two texts
 )
 
-// Capabilities returns the capabilities of the Rego compiler: the functions for which may is true, and
-// nothing about data, network, time or randomness. A call of any other function is a type error.
+// Capabilities returns the capabilities of the Rego compiler: the functions for which may returns true,
+// and nothing about data, network, time or randomness. A call of any other function is a type error.
 func Capabilities(may func(name string) bool) *ast.Capabilities {
 	caps := &ast.Capabilities{AllowNet: []string{}, Features: []string{ast.FeatureRegoV1},
 		FutureKeywords: []string{"and", "or", "not", "in", "every", "if", "contains"}}
@@ -40,8 +40,8 @@ func Capabilities(may func(name string) bool) *ast.Capabilities {
 	return caps
 }
 
-// Strict returns the function that replaces a comparison operator. It orders two numbers or two texts, and
-// anything else ends the evaluation.
+// Strict returns the name of our function that replaces a comparison operator. The function orders two
+// numbers or two texts. Any other values end the evaluation.
 func Strict(operator string) (name string, compares bool) {
 	switch operator {
 	case "gt", "gte", "lt", "lte":
@@ -51,19 +51,21 @@ func Strict(operator string) (name string, compares bool) {
 	}
 }
 
-// Ours returns a term that names one of our functions.
+// Ours returns a term that names one of our functions (see [Own]).
 func Ours(name string, at *ast.Location) *ast.Term {
 	head, rest, _ := strings.Cut(name, ".")
 	return ast.RefTerm(ast.VarTerm(head), ast.StringTerm(rest)).SetLocation(at)
 }
 
-// Guarded calls one of our functions with values and the author's text of them.
+// Guarded returns a call of one of our functions, which ends the evaluation if a value is not what the
+// function requires. The arguments of the call are the values, and the text that the author wrote for
+// them. The error quotes that text.
 func Guarded(name, written string, at *ast.Location, values ...*ast.Term) *ast.Term {
 	call := append(ast.Call{Ours(name, at)}, values...)
 	return ast.NewTerm(append(call, ast.StringTerm(written).SetLocation(at))).SetLocation(at)
 }
 
-// Mismatch ends an evaluation that has no answer. It contains no values.
+// Mismatch is the error of an evaluation that has no answer. Its text contains no values of the input.
 type Mismatch struct{ Text string }
 
 func (m *Mismatch) Error() string { return m.Text }
@@ -175,8 +177,8 @@ func Kind(t *ast.Term) string {
 	}
 }
 
-// TooDeep finds brackets nested deeper than most, because the parser's time grows faster than the text.
-// Brackets inside strings count as well.
+// TooDeep finds brackets that are nested deeper than most, because the parser's time grows faster than the
+// text. Brackets inside strings are counted as well.
 func TooDeep(text string, most int) (line, column int, deep bool) {
 	depth := 0
 	line, column = 1, 1

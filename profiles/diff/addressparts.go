@@ -7,9 +7,9 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Together reports whether entries for parts of an address range together give everything that one entry for
-// the range gives. A part that is listed by itself opens at least what the same part of a wider range does.
-// But limits that are not shared may add up to more.
+// Together reports whether the entries parts, which are for parts of an address range, together allow
+// everything that the entry r for the whole range allows. A part of a range that is listed by itself allows
+// at least what the same part allows within the range. But limits that are not shared may add up to more.
 func Together(parts []profiles.EgressRule, r *profiles.EgressRule, deny bool) bool {
 	whole := prefix(r.Host)
 	if !whole.IsValid() || limited(r) {
@@ -35,8 +35,8 @@ func limited(r *profiles.EgressRule) bool {
 	return r.Limits != (profiles.EgressLimits{}) || len(r.Under) > 0 || r.Of != ""
 }
 
-// filled reports whether prefixes inside whole cover it completely. Each step looks at the prefixes in one
-// half, so it ends when none is left there.
+// filled reports whether prefixes inside of whole cover whole completely. Each step looks at the prefixes in
+// one half of whole, and ends when that half has none.
 func filled(whole netip.Prefix, parts []netip.Prefix) bool {
 	var inside []netip.Prefix
 	for _, p := range parts {

@@ -8,8 +8,8 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// asking is a list of words that need an approval. The first entry that matches a command applies, and the
-// first of two entries with the same words.
+// asking is a list of rules for commands that need an approval. The first rule that matches a command
+// applies. If two rules have the same words, the first one applies.
 type asking struct {
 	words []string
 	at    map[string]*profiles.AskRule
@@ -27,10 +27,10 @@ func askingOf(list []profiles.AskRule) asking {
 	return out
 }
 
-// before returns the words that are checked before the given ones.
+// before returns the words of the rules that are checked before the rule for words.
 func (a asking) before(words string) []string { return a.words[:max(0, slices.Index(a.words, words))] }
 
-// asks compares words that need an approval.
+// asks compares the rules for commands that need an approval.
 func asks(c *comparer, s spot, a, b []profiles.AskRule) {
 	old, now := askingOf(a), askingOf(b)
 	for _, words := range both(old.at, now.at) {
@@ -62,9 +62,9 @@ func asks(c *comparer, s spot, a, b []profiles.AskRule) {
 	}
 }
 
-// eased returns words that were checked before these, or in their place, and are now checked after them,
-// although they required more. It returns "" if there are none. Words that begin with different sub-commands
-// may still match one command, because one may be an operand.
+// eased returns the words of another rule that required more, and was checked before the rule for words or
+// in its place. Now that other rule is checked after it. eased returns "" if there is no such rule. Rules
+// for different sub-commands may still match one command, because a word may be an operand.
 func eased(c *comparer, old, now asking, words string) string {
 	if now.at[words] == nil {
 		return ""

@@ -10,7 +10,8 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// bridges compares the grants of bridges by name. A grant under another name grants nothing.
+// bridges compares the grants of bridges by name. A grant whose key in the map is not its
+// name grants nothing.
 func bridges(c *comparer, s spot, a, b map[string]profiles.Bridge) {
 	for _, name := range both(a, b) {
 		x, was := a[name]

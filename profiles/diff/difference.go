@@ -18,10 +18,10 @@ import (
 	"github.com/ringd/ringd/profiles/fields"
 )
 
-// Class is the effect of a change on an agent's grants. The zero Class widens.
+// Class is the effect of a change on what an agent may do. The zero Class widens.
 type Class uint8
 
-// The classes. A change that is not proven to be one of the others widens.
+// The classes. A change widens unless it is proven to have another class.
 const (
 	Widens   Class = iota // more is allowed, or less is approved or recorded
 	Narrows               // less is allowed, and nothing more
@@ -77,14 +77,15 @@ type Change struct {
 	Why        string `json:"why,omitempty"`
 	// Undecided is true if the change counts as widening only because nothing proves otherwise.
 	Undecided bool `json:"undecided,omitempty"`
-	// Layer is the document above the agent from which the value comes. It is empty for the agent's own.
+	// Layer is the layer above the agent from which the value comes. It is empty for a value of the agent's own
+	// document.
 	Layer     string         `json:"layer,omitempty"`
 	Exception string         `json:"exception,omitempty"` // the ID of the granting exception
 	OldRule   *profiles.Rule `json:"oldRule,omitempty"`
 	NewRule   *profiles.Rule `json:"newRule,omitempty"`
 }
 
-// Agent holds the changes of one agent.
+// Agent is the comparison of one agent.
 type Agent struct {
 	Name    string   `json:"name"`
 	State   string   `json:"state"` // added, removed, changed, same
@@ -92,7 +93,7 @@ type Agent struct {
 	Changes []Change `json:"changes"`
 }
 
-// Report holds all changes between two sets. The agents are sorted by name, and the widening changes of each
+// Report has all changes between two sets. The agents are sorted by name. For each agent, the widening changes
 // come first.
 type Report struct {
 	Old    string         `json:"old"` // revisions
@@ -104,11 +105,12 @@ type Report struct {
 
 // Config is the configuration of a comparison.
 type Config struct {
-	// Now is the time of the comparison: expired grants count as absent. If it is zero, nothing has expired.
+	// Now is the time of the comparison: grants that have expired at Now are left out. If Now is zero, nothing
+	// has expired.
 	Now time.Time
 }
 
-// Compare returns all changes from old to now. A nil set counts as empty.
+// Compare returns all changes from old to now. A nil set is treated as an empty one.
 func Compare(old, now *profiles.Set, cfg Config) Report {
 	return compare(cmp.Or(old, &profiles.Set{}), cmp.Or(now, &profiles.Set{}), newComparer(cfg.Now, fields.SetTable()))
 }
@@ -147,7 +149,7 @@ func ClassOf(changes []Change) Class {
 	return class
 }
 
-// Worst returns the worse of two classes: widens, then headroom, narrows and neutral.
+// Worst returns the worse of two classes. The order from worst to best is widens, headroom, narrows, neutral.
 func Worst(a, b Class) Class {
 	if b.rank() < a.rank() {
 		a = b
@@ -161,12 +163,12 @@ func Worst(a, b Class) Class {
 // rank orders classes for readers: wider ones first.
 func (c Class) rank() int { return 1 + slices.Index([]Class{Headroom, Narrows, Neutral}, c) }
 
-// Sort puts the changes that give something first, and otherwise keeps the order.
+// Sort puts the changes that allow more first, and otherwise keeps the order.
 func Sort(changes []Change) {
 	slices.SortStableFunc(changes, func(x, y Change) int { return cmp.Compare(x.Class.rank(), y.Class.rank()) })
 }
 
-// pair compares the agents with one name.
+// pair compares the old and the new agent with one name.
 func (c *comparer) pair(name string, old, now *profiles.Set) Agent {
 	a, was := old.Agents[name]
 	b, is := now.Agents[name]
@@ -198,8 +200,8 @@ func (c *comparer) pair(name string, old, now *profiles.Set) Agent {
 	return out
 }
 
-// lifted handles the removal of a denial without effect: if it came from a layer above, the agent may now
-// request more.
+// lifted returns the change for a removed denial that had no effect. If the denial came from a layer above, the
+// agent may now request more, so the change is headroom.
 func (ch Change) lifted() Change {
 	if ch.OldRule == nil || ch.OldRule.Layer == "" {
 		ch.Says = moot(ch.Says)
@@ -209,8 +211,8 @@ func (ch Change) lifted() Change {
 		" allows the agent to ask for it now; the agent gains nothing yet")
 }
 
-// shipped reports added and removed modules. If an agent of both sets may import the module in both, the
-// change is reported for the agents instead.
+// shipped reports added and removed modules of the set. If an agent that is in both sets may import such a
+// module in both, the change is reported for that agent instead.
 func (c *comparer) shipped(old, now *profiles.Set) {
 	for _, name := range both(old.Modules, now.Modules) {
 		x, was := old.Modules[name]
@@ -228,7 +230,7 @@ func (c *comparer) shipped(old, now *profiles.Set) {
 	}
 }
 
-// importedBy reports whether an agent of both sets may import a module in both.
+// importedBy reports whether some agent is in both sets and may import a module in both.
 func importedBy(old, now *profiles.Set, module string) bool {
 	has := func(a profiles.Agent) bool {
 		return a.JS != nil &&

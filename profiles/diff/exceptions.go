@@ -39,7 +39,8 @@ func lifted(e *profiles.Exception) []string {
 	return slices.Concat(e.Grants.Imports, e.Grants.Egress, e.Grants.Binaries)
 }
 
-// excepted compares two versions of one exception. Its grants are in the lists of the agent as well.
+// excepted compares two versions of one exception. What the exception grants is in the lists of the
+// agent as well.
 func excepted(c *comparer, ch Change, x, y *profiles.Exception) Change {
 	name := "exception " + x.ID
 	more := len(missing(lifted(y), lifted(x)))+len(missing(y.Lifts, x.Lifts)) > 0

@@ -9,8 +9,9 @@ import (
 	"github.com/ringd/ringd/profiles/paths"
 )
 
-// files compares the grants of files. The host defines $WORKSPACE and ~, so only themselves and / are known
-// to cover paths below them, and a denial below one place may affect a grant below another.
+// files compares the grants of files. The host chooses the folders for $WORKSPACE and ~. So a path below
+// $WORKSPACE is only known to be covered by $WORKSPACE and by /. And a denial below $WORKSPACE may affect a
+// grant below another folder.
 func files(c *comparer, s spot, x, y profiles.Files) {
 	rules := s
 	rules.old, rules.now = orRule(&x.Rule, s.old), orRule(&y.Rule, s.now)
@@ -105,8 +106,9 @@ func denied(c *comparer, s spot, a, b []profiles.PathRule) {
 	}
 }
 
-// meets reports whether a granted path that no denial removes may be below or above a denied path. Between
-// two places of the host it may.
+// meets reports whether a granted path may be below or above a denied path. Granted paths that a denial
+// removes are ignored. If the two paths start at different places, such as $WORKSPACE and /, the answer is
+// true, because the host chooses the places.
 func meets(denied string, granted []string, denials paths.Set) bool {
 	if denials.Cover(denied) {
 		return false
@@ -134,7 +136,7 @@ func root(p string) string {
 	return top
 }
 
-// folders compares the folders of the layers above that must contain the path of a rule.
+// folders compares the folders of the layers above within which a granted path must be.
 func folders(c *comparer, s spot, x, y profiles.PathRule) {
 	if slices.Equal(x.Within, y.Within) {
 		return

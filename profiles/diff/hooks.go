@@ -10,7 +10,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// hooks lists the fields and types with a comparison of their own.
+// hooks lists the fields and types that are compared by their own code.
 func hooks() map[string]hook {
 	return map[string]hook{
 		"Set.Format":   of(format),
@@ -60,8 +60,8 @@ func policy(c *comparer, s spot, a, b string) {
 	}
 }
 
-// comparePowers compares the powers of a grant. They restrict through the rule of two: with fewer powers,
-// more grants may be combined.
+// comparePowers compares the powers of a grant. Powers restrict the agent through the rule of two: a grant
+// with fewer powers can be combined with more other grants.
 func comparePowers(c *comparer, s spot, a, b profiles.Powers) {
 	was, is := powersText(a), powersText(b)
 	ch := s.changed(was, is).as(Narrows, cmp.Or(s.row.Says, s.subject)+": powers "+nowWas(is, was),
@@ -139,8 +139,8 @@ func deadline(c *comparer, s spot, a, b *time.Time) {
 	}
 }
 
-// strict compares the profiles that mode audit records. If only one side has one, the change of the mode
-// reports it.
+// strict compares the profiles that an agent in mode audit would have in mode enforce. If only one side has
+// such a profile, the change of the mode reports that.
 func strict(c *comparer, s spot, a, b *profiles.Agent) {
 	switch {
 	case a == nil && b == nil:
@@ -163,8 +163,8 @@ func strict(c *comparer, s spot, a, b *profiles.Agent) {
 	}
 }
 
-// together compares the limits over all executors. If a limit is on both sides just the highest of the
-// executors' limits, their changes are enough.
+// together compares the limits for all executors. If a limit equals the highest limit of the executors on
+// both sides, it is skipped, because the changes of the executors' limits report it.
 func together(c *comparer, s spot, a, b profiles.Limits) {
 	x, y := reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem()
 	for i := range x.NumField() {

@@ -44,7 +44,7 @@ const (
 	denies
 )
 
-// at returns the spot of a part of the imports.
+// at returns the spot of one list of the imports, or of one name in that list.
 func (x *importers) at(part, name string) spot {
 	s := x.part("."+part, "")
 	s.capability, s.old, s.now = "import:"+name, nil, nil
@@ -219,8 +219,8 @@ func (x *importers) wholes(a, b *profiles.Imports) {
 	}
 }
 
-// whole sets the class of a change that affects every name of a kind. on is true if it allows them. listed is
-// true if other such names are listed.
+// whole sets the class of a change that affects every name for which of returns true. on is true if the
+// change allows these names. listed is true if some of them are also listed one by one.
 func (x *importers) whole(ch Change, on, listed bool, of func(string) bool) {
 	has := func(in map[string]bool) bool {
 		for name := range in {
@@ -246,7 +246,8 @@ func (x *importers) whole(ch Change, on, listed bool, of func(string) bool) {
 	x.add(ch)
 }
 
-// rest reports gained names that no change covers. A new executor has a change of its own.
+// rest reports names that the agent gained and that no change reports yet. If the executor is new, it has a
+// change of its own.
 func (x *importers) rest() {
 	left := x.Untold()
 	if len(left) == 0 || x.New() {

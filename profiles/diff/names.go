@@ -17,7 +17,7 @@ import (
 	"github.com/ringd/ringd/profiles/modules"
 )
 
-// namesSide is one import profile, and whether its executor is granted.
+// namesSide is one import profile, and whether the agent has the profile's executor.
 type namesSide struct {
 	Granted bool
 	Imports *profiles.Imports
@@ -27,12 +27,13 @@ type namesSide struct {
 type namesCompared struct {
 	separator byte
 	old, now  *side
-	// Gained and Lost are the names that only one side allows, or allows for longer, and their parents.
-	// Program has those that the program itself gains or loses. The others are those of its libraries.
+	// Gained has the names that only the new profile allows, or allows for longer, and their parents. Lost has
+	// the same for the old profile. Program has those names that the program itself gains or loses. The
+	// libraries of the program gain or lose the others.
 	Gained, Lost, Program map[string]bool
 
-	left map[string]bool // gained
-	// The reported changes: names with their submodules, and other kinds of names.
+	left map[string]bool // the names in Gained, without their parents
+	// What reported changes cover: told has names, with their submodules, and regions has other kinds of names.
 	told    map[string]bool
 	regions []func(string) bool
 }
@@ -66,7 +67,7 @@ func (x *namesCompared) Answer(name string, now bool) modules.Answer[*profiles.I
 // ClaimAll records that a change covers every gained name of a kind.
 func (x *namesCompared) ClaimAll(of func(string) bool) { x.regions = append(x.regions, of) }
 
-// unlistedName reports whether a name represents those that no list has.
+// unlistedName reports whether a name represents all names that are in no list.
 func unlistedName(name string) bool { return strings.HasSuffix(name, unlisted) }
 
 // Packages reports whether libraries may now load third-party packages that they could not load before.
@@ -79,7 +80,7 @@ func (x *namesCompared) Packages() bool {
 	return is && !was
 }
 
-// unlisted is a name part that no list has.
+// unlisted is a part of a name that is in no list.
 const unlisted = "ringd_any_other"
 
 // side is one indexed import profile.
@@ -204,7 +205,7 @@ func (x *namesCompared) mark(in map[string]bool, name string, library bool) {
 	}
 }
 
-// Claim records that a change covers the gained names below a name.
+// Claim records that a reported change covers the gained names below a name.
 func (x *namesCompared) Claim(name string) { x.told[name] = true }
 
 // Untold lists the gained names that no change reports, sorted.

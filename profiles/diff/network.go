@@ -34,7 +34,7 @@ type network struct {
 	told Targets // covered by reported changes
 }
 
-// hostLists holds the entries of both sides, either of the listed or of the denied hosts.
+// hostLists has the entries of both sides: the listed hosts, or the denied hosts.
 type hostLists struct {
 	spot
 	old, now []profiles.EgressRule
@@ -89,7 +89,8 @@ func limitsText(l profiles.EgressLimits) string {
 	return strings.Join(out, ", ")
 }
 
-// lists compares the entries. Entries with the same host and meaning are the same.
+// lists compares the entries. Entries that have the same host and the same meaning are
+// not a change.
 func (n *network) lists(l hostLists) {
 	came, went := map[string][]*profiles.EgressRule{}, map[string][]*profiles.EgressRule{} // by host
 	for _, p := range pairs(l.old, l.now, target) {
@@ -135,7 +136,8 @@ func (n *network) gone(l hostLists, x *profiles.EgressRule) {
 	n.add(ch)
 }
 
-// inside lists the entries for a part of the names or addresses of a removed entry.
+// inside lists the entries of list whose hosts are a part of the names or addresses of
+// the removed entry r.
 func (n *network) inside(r *profiles.EgressRule, list []profiles.EgressRule) (out []string) {
 	on := n.comparer.new.Egress.Mode == profiles.EgressAllowlist
 	for i := range list {
@@ -262,7 +264,8 @@ func (n *network) described(s spot, x, y *profiles.EgressRule) {
 	n.residue(s, reflect.ValueOf(*x), reflect.ValueOf(*y))
 }
 
-// shared compares the entries of layers above whose limits apply as well.
+// shared compares the entries of layers above whose limits apply in addition to an
+// entry's own.
 func shared(c *comparer, s spot, a, b []profiles.Budget) {
 	was, is := budgets(a), budgets(b)
 	looser, stricter := Budgets(a, b)

@@ -9,13 +9,13 @@ import (
 	"github.com/ringd/ringd/profiles/fields"
 )
 
-// spot is one field on both sides, or one part with fields of its own.
+// spot is one field that is compared, or a part that has fields of its own, on both sides.
 type spot struct {
 	row               fields.SetField
 	field, capability string
-	subject           string         // the part in sentences
-	old, now          *profiles.Rule // their rules
-	single            bool           // only one side has the part, so its restrictions take nothing away
+	subject           string         // the name of the part in sentences
+	old, now          *profiles.Rule // the positions of the part in the old and the new source
+	single            bool           // only one side has the part, so a restriction in it takes nothing away
 }
 
 // enter returns the spot of one field of a part.
@@ -44,13 +44,14 @@ func (s spot) entry(name string, x, y reflect.Value) spot {
 	return s
 }
 
-// part returns the spot of a part with a comparison of its own.
+// part returns the spot of a part that has a comparison of its own.
 func (s spot) part(name, says string) spot {
 	s.field, s.row = s.field+name, fields.SetField{Says: says}
 	return s
 }
 
-// ruleOf returns the rule of a part: its own, if it has one with a position, or the outer one.
+// ruleOf returns the rule of the part v. If the part has none, or a rule without a position,
+// it returns the rule outer of the part around v.
 func ruleOf(v reflect.Value, field string, outer *profiles.Rule) *profiles.Rule {
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -66,7 +67,8 @@ func ruleOf(v reflect.Value, field string, outer *profiles.Rule) *profiles.Rule 
 	return outer
 }
 
-// changed, added and removed start a change. Its class is Widens until as sets another.
+// changed, added and removed return a new change with the class Widens. The method as sets
+// another class.
 func (s spot) changed(old, now string) Change {
 	return Change{Kind: Changed, Capability: s.capability, Field: s.field, Old: old, New: now,
 		OldRule: s.old, NewRule: s.now}
@@ -90,7 +92,7 @@ func (ch Change) undecided(says, why string) Change {
 	return ch.as(Widens, says, why)
 }
 
-// pair is an entry on both sides. One is nil if only the other side has it.
+// pair is one entry on both sides. If only one side has the entry, the other pointer is nil.
 type pair[T any] struct{ old, now *T }
 
 // spot returns the spot of the entry in a list.
@@ -103,7 +105,8 @@ func (p pair[T]) walk(c *comparer, s spot) {
 	c.walk(s, reflect.ValueOf(*p.old), reflect.ValueOf(*p.now))
 }
 
-// pairs yields the entries of two lists by name, sorted. The first entry of a name counts.
+// pairs yields the entries of two lists, paired by name and sorted by name. If a list has
+// several entries with one name, the first one is used.
 func pairs[T any](a, b []T, name func(*T) string) iter.Seq2[string, pair[T]] {
 	index := func(list []T) map[string]*T {
 		out := map[string]*T{}

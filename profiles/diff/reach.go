@@ -23,7 +23,8 @@ import (
 // other is a label that no list has.
 const other = "ringd-any-other"
 
-// maxTargets limits the number of questions to two lists. Above it every added entry widens.
+// maxTargets limits how many targets the lists are asked about. If there are more targets, every added entry
+// widens.
 const maxTargets = 2_000_000
 
 // reachable is the network of one side.
@@ -44,13 +45,14 @@ func reachSide(e *profiles.Egress, at time.Time) *reachable {
 // reachCompared is the result of comparing two lists.
 type reachCompared struct {
 	old, now *reachable
-	// Gained and Lost are the targets that only one side allows, or with fewer restrictions.
+	// Gained has the targets that only the new list allows, or allows with fewer restrictions. Lost has the
+	// same for the old list.
 	Gained, Lost Targets
 	Many         bool // there are too many targets to ask about: Gained and Lost are empty
 	shares       map[string]*share
 }
 
-// compareReach compares two networks at a time. If it is zero, nothing has expired.
+// compareReach compares two networks as of the time at. If at is zero, nothing has expired.
 func compareReach(old, now *profiles.Egress, at time.Time) *reachCompared {
 	n := &reachCompared{old: reachSide(old, at), now: reachSide(now, at), Gained: Targets{}, Lost: Targets{},
 		shares: map[string]*share{}}
@@ -217,8 +219,8 @@ func (r *reachable) match(to egress.Dest) ([]*profiles.EgressRule, bool) {
 	return out, len(out) > 0
 }
 
-// looser reports whether some rules allow requests that others do not. Each is asked about the requests that
-// it names.
+// looser reports whether rules allow a request that the rules than do not allow. It tries the requests that
+// each rule names.
 func looser(rules, than []*profiles.EgressRule) bool {
 	for _, r := range rules {
 		if r.ECH && !slices.ContainsFunc(than, func(o *profiles.EgressRule) bool { return o.ECH }) {
@@ -237,7 +239,7 @@ func looser(rules, than []*profiles.EgressRule) bool {
 	return false
 }
 
-// orAny returns a list, or one with "" for an empty list, which means everything.
+// orAny returns list. If the list is empty, which means everything, it returns a list with one "".
 func orAny(list []string) []string {
 	if len(list) == 0 {
 		return []string{""}
@@ -245,7 +247,7 @@ func orAny(list []string) []string {
 	return list
 }
 
-// lets reports whether a rule allows a method on a path. "" means every one.
+// lets reports whether a rule allows a method on a path. "" means every method or every path.
 func lets(r *profiles.EgressRule, method, path string) bool {
 	if len(r.Methods) > 0 && (method == "" || !slices.Contains(r.Methods, method)) {
 		return false
@@ -284,13 +286,13 @@ func looserLimits(a, b profiles.EgressLimits) bool {
 		higher(a.Connections, b.Connections) || higher(a.PerMinute, b.PerMinute)
 }
 
-// fewerPowers reports whether a rule has fewer powers than another one for the rule of two.
+// fewerPowers reports whether a rule has fewer powers than another one. The rule of two counts these powers.
 func fewerPowers(r, than *profiles.EgressRule) bool {
 	a, b := powers.OfHost(*r), than.Powers
 	return b.Sensitive && !a.Sensitive || b.Untrusted && !a.Untrusted || b.External && !a.External
 }
 
-// higher compares limits. 0 means no limit.
+// higher reports whether limit a is higher than limit b. 0 means no limit.
 func higher(a, b int64) bool { return b != 0 && (a == 0 || a > b) }
 
 func (r *reachable) any() bool {
@@ -299,7 +301,7 @@ func (r *reachable) any() bool {
 		(listed || r.egress.Mode == profiles.EgressGatewayOnly) && len(r.egress.Gateways) > 0
 }
 
-// sameOrMore reports whether an address entry gives everything that another one does.
+// sameOrMore reports whether the address entry o allows everything that the address entry r allows.
 func sameOrMore(o, r *profiles.EgressRule, deny bool) bool {
 	whole, part := prefix(o.Host), prefix(r.Host)
 	if !whole.IsValid() || !part.IsValid() || whole.Bits() > part.Bits() || !whole.Contains(part.Addr()) {
@@ -333,7 +335,7 @@ func prefix(host string) netip.Prefix {
 	return netip.Prefix{}
 }
 
-// outlasts reports whether an expiry a is after b. nil means never.
+// outlasts reports whether the expiry a is after the expiry b. nil means never.
 func outlasts(a, b *time.Time) bool { return b != nil && (a == nil || a.After(*b)) }
 
 // Same reports whether two expiries are equal. nil means never.

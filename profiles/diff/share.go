@@ -14,22 +14,23 @@ type reachTarget struct {
 	port uint16
 }
 
-// share compares limits that are counted together. Bytes and connections count for an entry as a whole, and
-// for an entry of a layer above over all entries within it. So separate limits add up.
+// share compares limits whose use is counted together. The bytes and connections of one entry are counted in
+// one sum. For an entry of a layer above, one sum covers all entries within that entry. So if an entry with a
+// limit is split in two, the limits of the two parts add up.
 type share struct {
 	limits  profiles.EgressLimits
-	now     map[string]profiles.EgressLimits // the limits that apply to its targets now, by count
+	now     map[string]profiles.EgressLimits // the limits of the targets now, by the sum in which they count
 	targets []reachTarget
 }
 
-// bound maps each common count to its limits.
+// bound is the limits of one sum, with the key of the sum.
 type bound struct {
 	key    string
 	limits profiles.EgressLimits
 }
 
-// bounds lists the limits of an entry as the listeners apply them: those of the layers above, and its own
-// last.
+// bounds lists the limits that the listeners apply to an entry: first the limits of the layers above, and
+// last the entry's own.
 func bounds(r *profiles.EgressRule) (out []bound) {
 	for i := range r.Under {
 		b := &r.Under[i]
@@ -39,13 +40,14 @@ func bounds(r *profiles.EgressRule) (out []bound) {
 	return append(out, bound{key, r.Limits})
 }
 
-// above identifies an entry of a layer above. If two layers have the same one, both apply.
+// above identifies an entry of a layer above. If two layers have the same entry, the limits of both apply.
 func above(b *profiles.Budget) string {
 	return fmt.Sprintf("%q %v %t %q %q", b.Host, b.Ports, b.AnyPort, b.Methods, b.Paths)
 }
 
-// holds returns the limits that bound an entry to no more than given ones, with the widest sharing. If there
-// are none, it returns the entry's own.
+// holds returns the limits of an entry that are not looser than the limits `than`. If there are several, it
+// returns those that are shared with the most other entries. If there are none, it returns the entry's own
+// limits.
 func holds(r *profiles.EgressRule, than profiles.EgressLimits) bound {
 	all := bounds(r)
 	for _, b := range all {
@@ -63,7 +65,7 @@ func (s *share) put(b bound) {
 	s.now[b.key] = b.limits
 }
 
-// share records the rules that bound a target, before and now.
+// share records the limits that bound a target, in the old and the new list.
 func (n *reachCompared) share(before, after []*profiles.EgressRule, t reachTarget) {
 	for _, r := range before {
 		for _, method := range orAny(r.Methods) {
@@ -96,7 +98,8 @@ func (s *share) add(b bound, t reachTarget) {
 	s.targets = append(s.targets, t)
 }
 
-// split marks targets as gained if their former common limit is now several limits that add up to more.
+// split marks targets as gained if they had one common limit before, and now have several limits that add up
+// to more.
 func (n *reachCompared) split() {
 	for _, s := range n.shares {
 		if !s.more() {
@@ -123,13 +126,13 @@ func (s *share) more() bool {
 	return looserLimits(sum, s.limits)
 }
 
-// Budgets compares the shared limits of two entries: it reports whether some limit is looser now, and whether
-// some is stricter.
+// Budgets compares the shared limits of two entries. It reports whether some limit is now looser, and whether
+// some limit is now stricter.
 func Budgets(old, now []profiles.Budget) (looser, stricter bool) {
 	return exceed(now, old), exceed(old, now)
 }
 
-// exceed reports whether some limit of the second list is looser or missing in the first one.
+// exceed reports whether a limit in `than` is missing in list, or is looser in list.
 func exceed(list, than []profiles.Budget) bool {
 	for i := range than {
 		same := slices.ContainsFunc(list, func(b profiles.Budget) bool {
@@ -142,8 +145,8 @@ func exceed(list, than []profiles.Budget) bool {
 	return false
 }
 
-// Eased reports whether another entry covers the addresses of a removed entry and gives them more: a higher
-// limit, or fewer powers.
+// Eased reports whether another entry covers addresses of the removed entry r and allows more for them: a
+// higher limit, or fewer powers.
 func Eased(r *profiles.EgressRule, others []profiles.EgressRule) bool {
 	for i := range others {
 		o := &others[i]
@@ -154,8 +157,8 @@ func Eased(r *profiles.EgressRule, others []profiles.EgressRule) bool {
 	return false
 }
 
-// adds reports whether an added address entry, together with others of its list, gives more in total than the
-// old entry that bounded the same addresses.
+// adds reports whether an added address entry gives more in total than before: the entry and other entries of
+// its list now bound the addresses that one old entry bounded.
 func adds(r *profiles.EgressRule, old, now []profiles.EgressRule) bool {
 	for i := range old {
 		o := &old[i]

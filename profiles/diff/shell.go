@@ -10,8 +10,8 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// listedAt indexes programs as they are found: by their path on a host where /bin is /usr/bin. The first one
-// of a path counts.
+// listedAt indexes programs by the path at which they are found on a host where /bin is a link to /usr/bin.
+// If a path occurs twice, the first program is used.
 func listedAt(c *comparer, list []profiles.Binary) (at map[string]*profiles.Binary, names map[string]*profiles.Binary) {
 	at, names = map[string]*profiles.Binary{}, map[string]*profiles.Binary{}
 	for i := range list {
@@ -110,8 +110,8 @@ func texts(list []profiles.Pattern) []string {
 
 func onlyText(list []profiles.Pattern) string { return "only " + listed(texts(list), "nothing") }
 
-// covers reports whether a pattern matches everything that another one matches: its words are the beginning
-// of the other's.
+// covers reports whether pattern p matches everything that pattern q matches: the words of q begin with the
+// words of p.
 func covers(p, q []string) bool { return len(p) <= len(q) && slices.Equal(p, q[:len(p)]) }
 
 // within reports whether one of the patterns covers the words.
@@ -142,7 +142,8 @@ func worded(c *comparer, s spot, p, q *profiles.Pattern) {
 	c.residue(s, reflect.ValueOf(*p), reflect.ValueOf(*q))
 }
 
-// allowed compares the exhaustive lists of sub-commands.
+// allowed compares the lists of sub-commands. A program may be started with no other sub-commands than those
+// of its list.
 func allowed(c *comparer, s spot, a, b []profiles.Pattern) {
 	switch {
 	case a == nil && b == nil:
@@ -171,7 +172,7 @@ func allowed(c *comparer, s spot, a, b []profiles.Pattern) {
 	})
 }
 
-// patterns compares denied words.
+// patterns compares denied commands.
 func patterns(c *comparer, s spot, a, b []profiles.Pattern) {
 	visitWords(s, a, b, func(at spot, p pair[profiles.Pattern], words []string) {
 		text := strings.Join(words, " ")

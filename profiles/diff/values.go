@@ -10,7 +10,7 @@ import (
 	"github.com/ringd/ringd/profiles/fields"
 )
 
-// leaf compares values without parts, by the order of their row.
+// leaf compares values that have no fields of their own, by the order in their row.
 func (c *comparer) leaf(s spot, a, b reflect.Value) {
 	was, is := text(s.row, a), text(s.row, b)
 	if was == is || a.Kind() == reflect.Slice && s.row.Order != fields.Owner && same(stringsOf(a), stringsOf(b)) {
@@ -112,8 +112,8 @@ func fill(says, value string) string {
 	return strings.Replace(says, "%s", value, 1)
 }
 
-// number compares a limit. If zero means no limit, it may be added and removed. For other limits the effect
-// of an absent value is unknown.
+// number compares a limit. If zero means no limit, a change from zero adds a limit, and a change to zero
+// removes a limit. For other limits the effect of an absent value is unknown.
 func (c *comparer) number(s spot, a, b reflect.Value) {
 	old, had := amount(s.row, a)
 	now, has := amount(s.row, b)
@@ -141,7 +141,7 @@ func (c *comparer) number(s spot, a, b reflect.Value) {
 	c.add(ch)
 }
 
-// given compares a switch, or a list of texts whose empty value grants nothing.
+// given compares a switch, or a list of texts that grants nothing if it is empty.
 func given(s spot, ch Change, a, b reflect.Value) Change {
 	switch {
 	case a.Kind() == reflect.Slice:

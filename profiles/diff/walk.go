@@ -18,13 +18,13 @@ type comparer struct {
 
 	name     string // of the agent
 	old, new *profiles.Agent
-	// fresh is true for a new agent: its restrictions take nothing away.
+	// fresh is true for a new agent. The restrictions of a new agent take nothing away.
 	fresh bool
-	inner bool // it compares the profiles that mode audit records, which have none themselves
+	inner bool // compares the profiles for mode enforce of agents in mode audit
 	out   []Change
 }
 
-// hook compares a field or a type with code of its own.
+// hook compares a field or a type by its own code.
 type hook func(c *comparer, s spot, a, b reflect.Value)
 
 // of makes a hook from a typed comparison.
@@ -102,8 +102,8 @@ func (c *comparer) value(s spot, a, b reflect.Value) {
 	}
 }
 
-// optional compares a part that may be absent. If it grants something, an absent part is compared as an empty
-// one.
+// optional compares a part that may be absent. If the part grants something, an absent part is compared as an
+// empty one.
 func (c *comparer) optional(s spot, a, b reflect.Value) {
 	if a.IsNil() && b.IsNil() {
 		return
@@ -123,7 +123,8 @@ func (c *comparer) optional(s spot, a, b reflect.Value) {
 	}
 }
 
-// entries compares lists of named entries. The first entry of a name counts.
+// entries compares lists of named entries. If a list has several entries with one name, the first one is
+// used.
 func (c *comparer) entries(s spot, a, b reflect.Value) {
 	old, now := c.named(s, a), c.named(s, b)
 	for _, name := range both(old, now) {
@@ -201,7 +202,7 @@ func (c *comparer) unknownFields(t reflect.Type) (out []string) {
 	return out
 }
 
-// add records a change, with the layer from which it comes.
+// add records a change, with the layer from which the changed value comes.
 func (c *comparer) add(ch Change) {
 	ch.Agent = c.name
 	ch.OldRule, ch.NewRule = known(ch.OldRule), known(ch.NewRule)

@@ -83,7 +83,7 @@ func approvalText(p *profiles.Approval) string {
 // nowWas formats a new value with the old one in brackets.
 func nowWas(is, was string) string { return is + " (was " + was + ")" }
 
-// moot returns the sentence for an entry without effect.
+// moot returns the sentence for an entry that has no effect.
 func moot(says string) string { return "without effect: " + says }
 
 // show formats a part or an entry in one line.
@@ -112,14 +112,14 @@ func show(v reflect.Value) string {
 	}
 }
 
-// mostShown is the longest shown part of an author's free text: a schema, or Rego.
+// mostShown is how much of a long text of the author is shown: a schema, or Rego.
 const mostShown = 200
 
-// clip shortens such a text.
+// clip shortens a long text of the author.
 func clip(s string) string { return canonjson.Truncate(s, mostShown) }
 
-// shortenApart shortens two such texts around their first difference, which a common beginning would
-// otherwise hide.
+// shortenApart shortens two long texts around their first difference. If it kept the beginnings of
+// the texts, the difference could be missing.
 func shortenApart(a, b string) (string, string) {
 	same := 0
 	for same < min(len(a), len(b)) && a[same] == b[same] {
@@ -133,7 +133,7 @@ func shortenApart(a, b string) (string, string) {
 	return "…" + clip(strings.ToValidUTF8(a[from:], "")), "…" + clip(strings.ToValidUTF8(b[from:], ""))
 }
 
-// but adds what is left to a sentence about a removed entry.
+// but adds to a sentence about a removed entry what is still allowed.
 func but(says string, left []string) string {
 	const shown = 3
 	if len(left) == 0 {

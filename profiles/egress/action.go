@@ -27,8 +27,8 @@ type Action struct {
 	Headers    [][2]string `json:"headers,omitempty"` // in order
 	Raw        string      `json:"raw,omitempty"`     // the bytes on the wire, instead of all other fields
 	RawHex     string      `json:"raw_hex,omitempty"`
-	// ResolvesTo has an answer for each lookup. The last one repeats for all further lookups. Nil means one
-	// public address. In the ResolveMode rrset each lookup returns all of them.
+	// ResolvesTo has the answer of each lookup. The last answer repeats for all further lookups. Nil means
+	// one public address. In the ResolveMode rrset, each lookup returns all of the answers.
 	ResolvesTo  []string `json:"resolves_to,omitzero"`
 	ResolveMode string   `json:"resolve_mode,omitempty"`
 	Cname       []string `json:"cname,omitempty"`     // aliases before the addresses: ignored
@@ -43,9 +43,9 @@ type Action struct {
 	Payload string  `json:"payload,omitempty"`
 }
 
-// DecideAction decides an action at the time now with the steps that the listeners use. For an action with
-// several hops it returns the Decision of the last hop, or of the denied one. Addresses are decided only if
-// the action has answers.
+// DecideAction decides an action at the time now with the same steps as the listeners. If an action has
+// several hops, it returns the Decision of the last hop. If a hop is denied, it returns the Decision of
+// that hop. Addresses are decided only if the action has answers.
 func DecideAction(l *List, a Action, now time.Time) Decision {
 	if closed := l.Closed(); closed != nil {
 		return denied(closed)

@@ -35,16 +35,16 @@ func (l *List) Decide(target Dest, now time.Time) Decision {
 	return Decision{list: l, target: target}.next(m, r)
 }
 
-// DecideName decides on a name without a port: whether the guest may get a synthetic address for it. The
-// Decision cannot be dialed.
+// DecideName decides whether the guest may get a synthetic address for a name, on any port. The Decision
+// cannot be dialed.
 func (l *List) DecideName(name string, now time.Time) Decision {
 	m, r := l.matchName(name, now)
 	return Decision{list: l, target: Dest{Name: name}}.next(m, r)
 }
 
-// Addresses decides which answers for the name may be dialed and keeps their order. If the target is an
-// address, the answers are ignored. It denies with NoAddress if there are no answers, and with Address if
-// none may be dialed. The denial does not contain the answers.
+// Addresses decides which answers for the name may be dialed. It keeps their order. If the target is an
+// address, the answers are ignored. If there are no answers, the code of the denial is NoAddress. If none of
+// the answers may be dialed, the code is Address. The denial does not contain the answers.
 func (d Decision) Addresses(answers []netip.Addr, now time.Time) Decision {
 	if !d.granted {
 		return d
@@ -57,8 +57,8 @@ func (d Decision) Addresses(answers []netip.Addr, now time.Time) Decision {
 	return next
 }
 
-// Dialable decides on an address just before it is dialed, however it was found. It checks only the address
-// and its port. It is a second check after Addresses and does not replace it.
+// Dialable decides on an address just before it is dialed, however the address was found. It checks only the
+// address and the port. It is a second check, and Addresses must still be called.
 func (d Decision) Dialable(at netip.AddrPort, now time.Time) *Refusal {
 	if !d.granted {
 		return d.Refusal()
@@ -66,8 +66,8 @@ func (d Decision) Dialable(at netip.AddrPort, now time.Time) *Refusal {
 	return d.list.Dialable(at, now)
 }
 
-// Hello decides on the first bytes of a connection, which are held back until then if [Inspected] is true.
-// err is the error of package clienthello. Any error denies.
+// Hello decides on the first bytes of a connection. If [Inspected] is true, these bytes are held back until
+// then. err is the error of package clienthello. Any error denies.
 func (d Decision) Hello(h clienthello.Hello, err error, now time.Time) Decision {
 	if !d.granted {
 		return d

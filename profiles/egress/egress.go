@@ -46,7 +46,7 @@ const (
 	NotGranted Code = "egress.not_granted" // no entry covers the host
 	Port       Code = "egress.port"        // an entry covers the host, but not on this port
 	Denied     Code = "egress.denied"      // an entry denies the host
-	Expired    Code = "egress.expired"     // the entry that covered it has expired
+	Expired    Code = "egress.expired"     // the entry that covered the target has expired
 	Target     Code = "egress.target"      // not a valid target in the strict form
 	Address    Code = "egress.address"     // none of the resolved addresses may be dialed
 	NoAddress  Code = "egress.no_address"  // the name has no address
@@ -58,18 +58,18 @@ const (
 	Path       Code = "egress.path"        // the entry does not grant the path
 	Field      Code = "egress.field"       // a field or a parameter names another request than the granted one
 	Redirect   Code = "egress.redirect"    // a hop of a redirect is denied, or there are too many
-	Opaque     Code = "egress.opaque"      // requests must be read, which this listener cannot do
+	Opaque     Code = "egress.opaque"      // requests must be read, but this listener cannot read them
 	Budget     Code = "egress.budget"      // a limit of the entry is used up
 	Gateways   Code = "egress.gateway"     // the gateway has no upstream or no credential on this host
 )
 
-// Refusal is the reason of a denial. Entry is the index of the entry that denies in the list that decided, or
-// -1.
+// Refusal is the reason of a denial. Entry is the index of the entry that denies, in the list that decided.
+// It is -1 if no entry denies.
 type Refusal struct {
 	Code    Code
 	Why     string // a sentence without a capital or a full stop; never contains a resolved address
 	Entry   int
-	Deny    bool     // Entry is an index of the denied entries
+	Deny    bool     // Entry is an index in the list of denied entries
 	Virtual int      // 1 + index of the virtual host that denies; 0: none
 	Instead []string // suggested targets
 }
@@ -112,10 +112,10 @@ const Domain = "ringd.internal"
 
 // Match holds the entries of a list that cover a Dest, or one virtual host. The zero Match covers nothing.
 type Match struct {
-	// Entries are indices, the most specific first. The first one is named in decisions, and its limits
-	// apply.
+	// Entries are indexes of entries, the most specific entry first. Decisions name the first entry, and its
+	// limits apply.
 	Entries []int
 	Virtual int // 1 + index; 0: none
-	// Reads is true if each of them requires that requests are read.
+	// Reads is true if each of the entries requires that requests are read.
 	Reads bool
 }

@@ -9,9 +9,9 @@ import (
 )
 
 // ReadEntry reads one entry of a list: host, *.host, address, [address] or range, with an optional :port or
-// :*. *.host is every name below host at any depth, but not host itself. **.host means the same. A name is
-// mapped to its A-labels. An entry without a port has no Ports: for an allowed entry that means 443, for a
-// denied one every port.
+// :*. The entry *.host covers every name below host at any depth, but not host itself. **.host means the
+// same. A name is converted to its A-labels. An entry without a port has no Ports. In the list of allowed
+// hosts that means port 443, and in the list of denied hosts it means every port.
 func ReadEntry(text string) (Entry, error) {
 	var e Entry
 	host, err := e.cutPort(text)
@@ -133,8 +133,8 @@ func readHost(host string) (Pattern, error) {
 	return Pattern{name: name, wild: wild, text: host}, nil
 }
 
-// Expiry returns the zero time for nil, which means no expiry. An expiry at the zero time, which has passed,
-// becomes a time just after it.
+// Expiry returns the time at which an entry expires. For nil, which means no expiry, it returns the zero
+// time. If the expiry itself is the zero time, which is in the past, it returns a time just after that.
 func Expiry(at *time.Time) time.Time {
 	switch {
 	case at == nil:

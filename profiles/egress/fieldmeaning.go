@@ -21,7 +21,7 @@ func normalFieldName(dst []byte, name string) []byte {
 	return dst
 }
 
-// FieldOverride returns what a field changes for servers that believe it.
+// FieldOverride returns what a field changes on servers that obey the field.
 func FieldOverride(text string) Override {
 	var buf [maxFieldName]byte
 	name := normalFieldName(buf[:0], text)

@@ -10,8 +10,8 @@ import (
 // Override is what a field of a request can change in its meaning, in addition to the first line.
 type Override string
 
-// What a field changes. A server that believes such a field performs another request than the one that was
-// decided on.
+// What a field changes. A server that obeys such a field performs another request than the one that was
+// decided.
 const (
 	overridesNothing Override = ""
 	OverridesMethod  Override = "method"
@@ -30,7 +30,8 @@ func FieldName(name string) string {
 	return string(appendFieldName(buf[:0], name))
 }
 
-// appendFieldName does not retain name, so that a name without a meaning is never copied.
+// appendFieldName does the work of FieldName. It does not keep name, so that a name without a meaning is never
+// copied.
 func appendFieldName(dst []byte, name string) []byte {
 	for i := range min(len(name), maxFieldName) {
 		c := name[i]
@@ -45,8 +46,8 @@ func appendFieldName(dst []byte, name string) []byte {
 	return dst
 }
 
-// clientCredential reports whether clients identify themselves with a field. The list cannot be complete, so
-// a gateway forwards only the fields of FieldPasses.
+// clientCredential reports whether clients use a field to identify themselves. The list cannot be complete.
+// That is why a gateway forwards only the fields for which FieldPasses is true.
 func clientCredential(name string) bool {
 	switch name = FieldName(name); name {
 	case "authorization", "cookie", "cookie2", "api-key", "apikey", "x-api-key", "x-api-token", "x-auth-key",
@@ -58,7 +59,8 @@ func clientCredential(name string) bool {
 	return strings.HasPrefix(name, "proxy-")
 }
 
-// fieldFrames reports whether a field is for one connection, or frames a message. The host writes its own.
+// fieldFrames reports whether a field is for one connection, or frames a message. The host writes such fields
+// itself.
 func fieldFrames(name string) bool {
 	switch FieldName(name) {
 	case "connection", "proxy-connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect",
@@ -86,8 +88,8 @@ func FieldPasses(name string) bool {
 		FieldOverride(name) == overridesNothing
 }
 
-// FieldOfGateway returns the reason why a policy cannot let a gateway forward a client's field, or "" if it
-// can. bounded is true if the gateway lists methods or paths.
+// FieldOfGateway returns the reason why a policy cannot let a gateway forward a field of the client, or "" if
+// it can. bounded is true if the gateway lists methods or paths.
 func FieldOfGateway(name string, bounded bool) string {
 	override := FieldOverride(name)
 	switch {
@@ -169,8 +171,8 @@ func (s Overrides) with(name string) Overrides {
 // read it from the body of a form, which is not inspected.
 const methodParameter = "_method"
 
-// parameterName is FieldName for a query parameter. It maps every spelling of _method to methodParameter: PHP
-// reads . as _, and other servers accept $ for it.
+// parameterName is FieldName for a query parameter. It returns methodParameter for every spelling of _method:
+// PHP reads . as _, and other servers accept $ for _.
 func parameterName(name string) string {
 	name = strings.TrimSpace(strings.ToLower(name))
 	if bare := strings.TrimLeft(name, "_.$"); bare == methodParameter[1:] && bare != name {
@@ -205,8 +207,8 @@ func parameterCredential(plain []byte) bool {
 		"xgoogsignature", "xgoogapikey")
 }
 
-// refuse denies a request to a virtual host, or under an entry that lists methods or paths, because of a name
-// in s. listed are the fields that the policy allows.
+// refuse denies a request because of a name in s. It does so for a virtual host, and for an entry that lists
+// methods or paths (bounded). listed are the fields that the policy allows.
 func (s Overrides) refuse(bounded, virtual bool, listed []string) *Refusal {
 	for name := range strings.FieldsSeq(string(s)) {
 		if parameter, ok := strings.CutPrefix(name, "?"); ok {

@@ -158,9 +158,9 @@ func translated(a netip.Addr) ([]netip.Addr, bool) {
 	}
 }
 
-// Opens reports whether part, listed by itself, allows addresses that it does not allow as a part of whole.
-// Loopback addresses must be listed as single addresses. Other special ones must be listed singly or in a
-// range of their kind.
+// Opens reports whether the range part allows more addresses as an entry of its own than as a part of the
+// range whole. A loopback address must be listed as a single address. Other special addresses must be listed
+// as single addresses, or in a range of their kind.
 func Opens(part, whole netip.Prefix) bool {
 	if part == whole || !part.IsValid() || !whole.IsValid() {
 		return false
@@ -208,8 +208,8 @@ func Upstream(a netip.Addr, listed []netip.Prefix) *Refusal {
 	})
 }
 
-// guard denies an address by its class. opened reports whether a list allows an address. fits reports whether
-// a listed range can allow it, given whether the entry names the port.
+// guard denies an address because of its class. opened reports whether a list allows an address. fits reports
+// whether a listed range can allow the address; port says whether the entry of the range names the port.
 func guard(a netip.Addr, opened func(a netip.Addr, fits func(p netip.Prefix, port bool) bool) bool) *Refusal {
 	a = a.Unmap()
 	switch c, _ := classify(a); c {

@@ -175,8 +175,8 @@ func (x *index) covers(a netip.Addr, port uint16, entries []Entry) int {
 	return at
 }
 
-// match finds the entries that cover d at the time now. If now is zero, an entry with an expiry grants
-// nothing. Denied entries win.
+// match finds the entries that cover d at the time now. If now is zero, an entry that has an expiry grants
+// nothing. If a denied entry covers d, d is denied.
 func (l *List) match(d Dest, now time.Time) (Match, *Refusal) {
 	if r := l.checkTarget(d); r != nil {
 		return Match{}, r
@@ -259,8 +259,8 @@ func (l *List) matchVirtual(label string, d Dest, now time.Time) (Match, *Refusa
 	return Match{}, refusal(NotGranted, "the policy has no gateway %s", d.Name)
 }
 
-// matchEntries collects the entries for d. Entries that need no reading of requests come first. Within each
-// kind the most specific comes first.
+// matchEntries collects the entries for d. Entries that do not require that requests are read come first.
+// Within each of the two groups the most specific entry comes first.
 func (l *List) matchEntries(d Dest, now time.Time) (Match, *Refusal) {
 	var few [16]int
 	opaque, read := few[:0:8], few[8:8]

@@ -11,8 +11,9 @@ type part struct {
 	Host string
 }
 
-// Parts returns the parts of the entries that lie within one of only, sorted by host. Of two entries for a
-// host the more specific one comes first. Entries that are not in canonical form are skipped.
+// Parts returns the parts of the entries that are within one of the patterns only, sorted by host. If two
+// entries have the same host, the more specific entry comes first. Entries that are not in canonical form
+// are skipped.
 func Parts(entries []string, only []Pattern) []part {
 	type piece struct {
 		part

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Pattern is a host entry of a list. Two patterns are equal, disjoint, or one contains the other.
+// Pattern is the host of an entry. Two patterns are equal, or disjoint, or one of them contains the other.
 type Pattern struct {
 	name  string       // the host, or the domain of a wildcard
 	wild  bool         // a wildcard: every name below name at any depth, not name itself
@@ -65,8 +65,8 @@ func (p Pattern) Covers(q Pattern) bool {
 	}
 }
 
-// Holds reports whether p allows everything that q allows: p covers q, and q by itself opens no address that
-// p does not. Addresses that are not public are allowed only as they are listed.
+// Holds reports whether p allows everything that q allows: p covers q, and as an entry of its own q allows no
+// address that p does not allow. Addresses that are not public are allowed only if they are listed as such.
 func (p Pattern) Holds(q Pattern) bool {
 	return p.Covers(q) && (q.Covers(p) || !q.opens(p))
 }
@@ -128,8 +128,8 @@ func (x PatternIndex) Covering(p Pattern) []int {
 	}
 }
 
-// Within returns the entries for the hosts that are both in p and in one of only, sorted. None of them covers
-// another.
+// Within returns entries for the hosts that are both in p and in one of the patterns only, sorted. No entry
+// of the result covers another one.
 func (p Pattern) Within(only []Pattern) []string {
 	var inner []Pattern
 	for _, o := range only {
@@ -152,8 +152,8 @@ func (p Pattern) Within(only []Pattern) []string {
 	return out
 }
 
-// opens reports whether p by itself opens addresses that it does not open as a part of whole. Addresses that
-// are not public are allowed only as they are listed.
+// opens reports whether p allows more addresses as an entry of its own than as a part of whole. Addresses
+// that are not public are allowed only if they are listed as such.
 func (p Pattern) opens(whole Pattern) bool {
 	return p.block.IsValid() && Opens(p.block, whole.block)
 }

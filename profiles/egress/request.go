@@ -88,9 +88,9 @@ func (v *Virtual) request(d Dest, method, path string, overrides Overrides, now 
 	return overrides.refuse(len(v.Methods)+len(v.Paths) > 0, true, v.Headers)
 }
 
-// Joins reports whether every server reads a path, as sent and without its query, as being below the prefix
-// to which it is appended. It begins with one slash, and has no empty or dot segment, no encoded slash, no
-// backslash, and no escaped percent sign or control character.
+// Joins reports whether every server reads path as a path below the prefix to which it is appended. path is
+// as the client sent it, without its query. Joins requires that path begins with one slash, and has no
+// empty or dot segment, no encoded slash, no backslash, and no escaped percent sign or control character.
 func Joins(path string) bool {
 	outside := func(r rune) bool { return r <= ' ' || r >= 0x7f }
 	if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "\\?#") || strings.ContainsFunc(path, outside) {
@@ -150,7 +150,7 @@ func isToken(method string) bool {
 	return method != ""
 }
 
-// readPath decodes a path once, without its query, and rejects a path that two servers could read
+// readPath decodes a path once and removes its query. It rejects a path that two servers could read
 // differently.
 func readPath(path string) (clean, why string) {
 	path, _, _ = strings.Cut(path, "?")

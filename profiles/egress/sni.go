@@ -11,9 +11,10 @@ import (
 // decided on them. Bytes on other ports are not inspected.
 func Inspected(d Dest) bool { return d.Port == 443 }
 
-// hello decides on the ClientHello of an inspected connection that m covers. The server name must be that of
-// the target, or one that the list covers on the same port. If the target is a listed address, the name may
-// be missing. An encrypted ClientHello may hide the name, and is denied unless an entry allows it.
+// hello decides on the ClientHello of an inspected connection that m covers. The server name must be the
+// name of the target, or a name that the list covers on the same port. If the target is a listed address,
+// the server name may be missing. An encrypted ClientHello may hide the name, so it is denied unless an
+// entry allows it.
 func (l *List) hello(d Dest, m Match, h clienthello.Hello, err error, now time.Time) *Refusal {
 	entry := -1
 	if len(m.Entries) > 0 {

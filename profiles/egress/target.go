@@ -158,8 +158,8 @@ func parseWithDefault(authority string, port uint16) (Dest, *Refusal) {
 	return ParseAuthority(authority)
 }
 
-// SameHost denies a Host header that names another host than d. For a request without the header, host is "",
-// which is denied as well. port is the default if the header has none.
+// SameHost denies a Host header that names another host than d. host is the value of the header, or "" if the
+// request has no such header, which is denied as well. If the header has no port, port is used.
 func SameHost(d Dest, host string, port uint16) *Refusal {
 	h, r := parseWithDefault(host, port)
 	if r != nil {

@@ -63,8 +63,8 @@ func (t *trial) write(method, target, host string) ([]byte, *Refusal) {
 	return append(wire, "\r\n"...), nil
 }
 
-// tunnel decides a tunnel to target and its first bytes. early are the bytes that followed the CONNECT at
-// once.
+// tunnel decides on a tunnel to target and on its first bytes. early are the bytes that the client sent
+// together with the CONNECT.
 func (t *trial) tunnel(target Dest, early []byte) Decision {
 	d := t.open(target)
 	if !d.Allowed() {

@@ -1,10 +1,10 @@
-// Package fields owns the table of the policy language. It has one row for each field: the part of a compiled
-// set that carries the field, how a layer bounds it, the row of the enforcement table that says who enforces
-// it, and the test that proves that.
+// Package fields owns the table of the policy language. The table has one row for each field. A row names the
+// field of the compiled set that carries the policy field, how a layer bounds the field, who enforces it (a
+// row of the enforcement table), and the test that proves that.
 //
 // The merge of layers, the comparison of ceilings and of sets, the check for unsupported fields, the
-// enforcement table and the documentation read the table. A field of package schema without a row is rejected
-// when it is set, and fails a test.
+// enforcement table and the documentation read the table. If a field of package schema has no row, a policy
+// that sets it is rejected, and a test fails.
 package fields
 
 import "slices"
@@ -12,20 +12,21 @@ import "slices"
 // Field is one row: one field of the language.
 type Field struct {
 	Policy string // Go path in package schema: "Args.MaxArgs"
-	// Profile is the Go path of the field in package profiles: "Binary.MaxArgs". It is empty if no single
-	// field carries it.
+	// Profile is the Go path of the field in package profiles, such as "Binary.MaxArgs". It is empty if no
+	// single field of package profiles carries the field.
 	Profile string
 	Fate    fate
-	By      string // what compiles it if no profile field does; for Refused, what would
+	By      string // what compiles the field if Profile is empty; for Refused, what would compile it
 
 	Order Order
 	Words []string // for Stricter, from loose to strict
-	// Strictest: if no layer above sets the field, its strictest word applies. For Parts: this is true of the
-	// words in it.
+	// Strictest is true if the strictest word applies when no layer above sets the field. For the order
+	// Parts, this is true of the words in the field.
 	Strictest bool
-	// Grant: an agent without the field has nothing. A layer without it takes the value above.
+	// Grant is true if an agent without the field has nothing. A layer without the field gets the value of
+	// the layer above.
 	Grant bool
-	// None: if the layer above leaves the field out, it allows nothing.
+	// None is true if a layer above without the field allows nothing.
 	None  bool
 	Unit  Unit  // for AtMost, AtLeast and dates
 	Items Items // for lists of texts, when an item covers another one
@@ -42,33 +43,33 @@ type proof struct {
 	Word     string // the word by which the test mentions the field
 }
 
-// fate is the effect of a field that is set.
+// fate is what happens to a field that a policy sets.
 type fate uint8
 
 // The fates.
 const (
-	Compiled fate = iota // a profile carries it, or the compiler decides by it
-	Informs              // for people, without effect
-	Refused              // nothing compiles it, so a policy that sets it is rejected
+	Compiled fate = iota // a profile has the field, or the compiler decides by it
+	Informs              // the field is for people and has no effect
+	Refused              // nothing compiles the field, so a policy that sets it is rejected
 )
 
-// Order is the rule by which the document above bounds a field of a lower document.
+// Order is the rule by which the layer above bounds a field.
 type Order string
 
 // The orders.
 const (
 	Parts       Order = "parts"       // its own fields have rows
 	Annotation  Order = "annotation"  // for people: it bounds nothing
-	Key         Order = "key"         // identifies the items of a list; an item without one above is rejected
-	Subset      Order = "subset"      // only items that the document above has
-	Accumulates Order = "accumulates" // the items above stay, and come first
-	Stricter    Order = "stricter"    // a word, not looser than above
-	AtMost      Order = "at most"     // a number, not higher than above
-	AtLeast     Order = "at least"    // a number, not lower than above
+	Key         Order = "key"         // identifies a list item; an item that the layer above lacks is rejected
+	Subset      Order = "subset"      // only items that the layer above has
+	Accumulates Order = "accumulates" // the items of the layer above stay, and come first
+	Stricter    Order = "stricter"    // a word, not looser than in the layer above
+	AtMost      Order = "at most"     // a number, not higher than in the layer above
+	AtLeast     Order = "at least"    // a number, not lower than in the layer above
 	Opens       Order = "opens"       // true only if the layer above has true or leaves it out
 	Restrains   Order = "restrains"   // false only if the layer above has false or leaves it out
-	Owner       Order = "owner"       // as in the outermost layer
-	Own         Order = "own"         // every document has its own, which is checked with it: it bounds no other
+	Owner       Order = "owner"       // only the outermost layer sets the value
+	Own         Order = "own"         // each document has its own value, which is checked with it and bounds no other
 	Filled      Order = "merged"      // set by the merge; authors cannot write it
 )
 
@@ -79,10 +80,10 @@ func (o Order) known() bool {
 	}, o)
 }
 
-// Items says when an item of a list covers another one. Empty: if they are equal.
+// Items says when an item of a list covers another item. If it is empty, only equal items cover each other.
 type Items string
 
-// The ways of covering.
+// The ways in which items cover other items.
 const (
 	Paths     Items = "a path covers what is below it"
 	Modules   Items = "a module covers what is below it"

@@ -10,25 +10,28 @@ import (
 	"github.com/ringd/ringd/profiles/tables"
 )
 
-// SetField is the row of one field of the compiled types in package profiles. The comparison of two sets
-// reads it.
+// SetField is the row of one field of the compiled types in package profiles. The comparison of two sets reads
+// the rows.
 type SetField struct {
 	Field string // Binary.MaxArgs
 
-	// Order, Unit and Words are those of the policy field, unless the row sets others.
+	// Order, Unit and Words are those of the policy field that the compiled field carries, unless the row sets
+	// others.
 	Order Order
 	Unit  Unit
 	Words []string
 
-	// Capability names the part; %s is the name of the entry. If it is empty, that of the parent applies.
+	// Capability is the name of the field in reports. %s is the name of the entry. If Capability is empty, the
+	// capability of the parent applies.
 	Capability string
 	// Says is the sentence for a change. For a value, %s is the new value. For a grant, it says what is
 	// allowed. For a restriction, it has one sentence for each direction, separated by |.
 	Says string
-	None string // text for an empty value; for a number, zero then means no limit
-	// reason for the class of an unordered value; for words, the reasons if stricter and if looser, separated by |
+	None string // text for an empty value; if a number has None, zero means no limit
+	// Why is the reason for the class of a change. For a field whose values have no order, Why is one reason.
+	// For a field with Words, Why is two reasons separated by |: for a stricter value, and for a looser one.
 	Why   string
-	Cases []transition // for an unordered value, from one text to another
+	Cases []transition // for a value without an order: known changes from one text to another
 }
 
 // transition is a change between two texts with a known effect. The text * matches every text.
@@ -41,7 +44,7 @@ type transition struct {
 // Orders that only compiled fields have.
 const (
 	Place Order = "place" // a position in the source, without effect on decisions
-	Coded Order = "coded" // compared by code of its own, or together with another field
+	Coded Order = "coded" // compared by its own code, or together with another field
 )
 
 //go:embed set.txt
@@ -52,9 +55,9 @@ var setText string // go:embed needs a variable; never written
 //nolint:gochecknoglobals // parsed once, never written
 var set = sync.OnceValues(func() ([]SetField, error) { return parse(setText, parseSetField) })
 
-// SetTable lists every field of a set once, in the order in which a comparison reports changes. A list or a number of
-// the language that has no row in set.txt gets one, with the name of the field as its sentence. If
-// set.txt is malformed, there are no rows, and a comparison reports each difference as widening.
+// SetTable lists every field of a set once, in the order in which a comparison reports changes. A list or a
+// number of the policy language may have no row in set.txt. It gets a row whose sentence is the name of the
+// field. If set.txt is malformed, the table is empty, and a comparison reports each difference as widening.
 func SetTable() []SetField {
 	rows, err := set()
 	if err != nil {
@@ -77,7 +80,7 @@ func SetTable() []SetField {
 	return append(list, unlisted(Table(), listed)...)
 }
 
-// unlisted returns rows for the lists and numbers of the language that have none in set.txt.
+// unlisted returns rows for the lists and numbers of the policy language that have no row in set.txt.
 func unlisted(language []Field, listed map[string]bool) (out []SetField) {
 	for _, f := range language {
 		switch f.Order {

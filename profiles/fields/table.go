@@ -18,8 +18,8 @@ var languageText string // go:embed needs a variable; never written
 //nolint:gochecknoglobals // parsed once, never written
 var language = sync.OnceValues(func() ([]Field, error) { return parse(languageText, parseField) })
 
-// Table lists every field of the language, in the order of language.txt. If that is malformed, no field has a row,
-// and a policy that sets one is rejected.
+// Table lists every field of the policy language, in the order of language.txt. If language.txt is malformed,
+// no field has a row, and a policy that sets a field is rejected.
 func Table() []Field {
 	rows, err := language()
 	if err != nil {
@@ -81,7 +81,7 @@ func (f *Field) prove(t tables.Field) error {
 	return nil
 }
 
-// mark sets what a word of the row says. It returns false for an unknown word.
+// mark sets the property that a word of the row names. It returns false if the word is unknown.
 func (f *Field) mark(word string) bool {
 	switch word {
 	case "informs":

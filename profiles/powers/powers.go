@@ -1,9 +1,10 @@
-// Package powers computes which of three powers an agent has, and through which grants. Untrusted: it reads
-// text that outsiders may have written. Sensitive: it sees data that must not leave. External: others see
-// what it does. A text can tell an agent with all three to send away what it knows. The rule of two keeps the
-// powers apart.
+// Package powers computes which of three powers an agent has, and which grants bring them. Untrusted: the
+// agent reads text that outsiders may have written. Sensitive: the agent sees data that must not leave.
+// External: others see what the agent does. If an agent has all three powers, a text from outside can tell it
+// to send away what it knows. The rule of two keeps the powers apart.
 //
-// The compiler calls it for each agent, the interpreter ring for each call, and `ringd explain` for people.
+// The compiler calls the package for each agent, the interpreter ring for each call, and `ringd explain` to
+// show the powers to people.
 package powers
 
 import (
@@ -55,7 +56,7 @@ func Has(of profiles.Powers, p Power) bool {
 	}
 }
 
-// List returns a set of powers in their order.
+// List returns the powers of a set, in the order of [All].
 func List(of profiles.Powers) (out []Power) {
 	for _, p := range All() {
 		if Has(of, p) {
@@ -94,12 +95,13 @@ type Source struct {
 	Rule profiles.Rule `json:"rule"`
 }
 
-// Account lists the powers that an agent can get by its own grants and by those of the agents it may start.
+// Account lists the powers that an agent can get from its own grants, and from the grants of the agents that
+// it may start.
 type Account struct {
 	Agent   string          `json:"agent"`
 	Powers  profiles.Powers `json:"powers"`
 	Starts  []string        `json:"starts,omitempty"` // other agents that it may start, sorted
-	Sources []Source        `json:"sources"`          // its own first
+	Sources []Source        `json:"sources"`          // those of the agent itself first
 }
 
 // Of returns the account of an agent of a set. An unknown agent has no powers.
@@ -124,8 +126,8 @@ func Of(agents map[string]profiles.Agent, name string) Account {
 	return out
 }
 
-// spawns reports whether an agent may start other agents. The harness names the agent to start, which may be
-// any of the set.
+// spawns reports whether an agent may start other agents. The harness chooses which agent is started. It may
+// choose any agent of the set.
 func spawns(a profiles.Agent) bool {
 	for _, b := range a.Bridges {
 		if l := b.Limits; l.SpawnPerCall != 0 || l.Depth != 0 || l.TotalSpawn != 0 {
@@ -189,8 +191,8 @@ func asks(b profiles.Bridge) bool { return b.Approval != nil && b.Approval.When 
 // fetch is the bridge that gives network access to a program whose guest has no network.
 const fetch = "fetch"
 
-// OfBridge returns the powers of a bridge that its owner declared. The bridge fetch is external as soon as
-// one of the hosts it reaches accepts data.
+// OfBridge returns the powers that the owner of a bridge declared. The bridge fetch also has the power
+// External if one of the hosts that it reaches accepts data.
 func OfBridge(a profiles.Agent, b profiles.Bridge) profiles.Powers {
 	p := b.Powers
 	if b.Name != fetch {
@@ -205,8 +207,8 @@ func OfBridge(a profiles.Agent, b profiles.Bridge) profiles.Powers {
 	return p
 }
 
-// OfHost returns the powers of an egress entry: the declared ones, and external if the entry's methods can
-// send data.
+// OfHost returns the powers of an entry of a list of hosts: the powers that the policy declares, and External
+// if a method of the entry can send data.
 func OfHost(r profiles.EgressRule) profiles.Powers {
 	p := r.Powers
 	p.External = p.External || sends(r.Methods)
@@ -227,8 +229,9 @@ func sends(methods []string) bool {
 	})
 }
 
-// OfFiles returns the powers of an agent's granted files: those of the files it reads, and whether others see
-// the files it writes. A guest can also read the files that it may write.
+// OfFiles returns the powers of an agent's granted files: read is for the files that a guest reads, and
+// written says whether others see the files that it writes. A guest can also read the files that it may
+// write.
 func OfFiles(a profiles.Agent) (read, written profiles.Powers) {
 	if len(a.Files.Read)+len(a.Files.Write) > 0 {
 		read = profiles.Powers{Sensitive: a.Files.Powers.Sensitive, Untrusted: a.Files.Powers.Untrusted}
@@ -239,7 +242,8 @@ func OfFiles(a profiles.Agent) (read, written profiles.Powers) {
 	return read, written
 }
 
-// OfInputs returns the powers that the inputs of a run bring. Inputs send nothing out.
+// OfInputs returns the powers that an agent has because of the inputs of its runs. The power to send data out
+// is never among them.
 func OfInputs(a profiles.Agent) profiles.Powers {
 	return profiles.Powers{Sensitive: a.Inputs.Sensitive, Untrusted: a.Inputs.Untrusted}
 }
@@ -256,8 +260,9 @@ func filesRule(a profiles.Agent) profiles.Rule {
 	return a.Rule
 }
 
-// network reports whether the agent has any network access, and whether each use of it needs approval. Guests
-// of shell and Python have a network of their own, without approval. A program in JavaScript has only fetch.
+// network reports whether the agent has any network access, and whether each use of the network needs
+// approval. Guests of shell and Python have a network of their own, which needs no approval. A program in
+// JavaScript has only fetch.
 func network(a profiles.Agent) (reaches, asked bool) {
 	if a.Shell != nil || a.Python != nil && a.Python.Engine != profiles.PythonWasm {
 		return true, false

@@ -1,8 +1,8 @@
-// Package client is the Go SDK of the harness API. It starts runs, answers their calls and
-// follows their events, over the daemon's Unix socket, or over TLS 1.3 with a token.
+// Package client is the Go SDK of the harness API. It starts runs, answers their calls and follows their
+// events. It connects to the daemon's Unix socket, or over TLS 1.3 with a token.
 //
-// It rejects answers that are too large or do not match the API. Errors of the daemon are
-// *[Error] with a code of schema/wire. Connection errors are not.
+// It rejects answers that are too large or do not match the API. An error that the daemon returned is an
+// *[Error], with a code of schema/wire. An error of the connection is not an *[Error].
 package client
 
 import (
@@ -142,11 +142,11 @@ func (c *Client) Run(ctx context.Context, r wire.RunRequest) (wire.Run, error) {
 	return c.Wait(ctx, out.ID)
 }
 
-// rests reports whether a run waits for an answer or has ended.
+// rests reports whether a run has ended, or waits for an answer.
 func rests(r wire.Run) bool { return r.State != wire.StateRunning || r.AwaitsHarness() }
 
-// Wait waits until a run pauses or ends. It also returns for a running program that waits for its harness
-// because it cannot be paused: see wire.Pending.Held.
+// Wait waits until a run pauses or ends. A program that cannot be paused may wait for its harness while it is
+// running (see wire.Pending.Held). Wait returns for such a run as well.
 func (c *Client) Wait(ctx context.Context, id string) (wire.Run, error) {
 	for {
 		out, err := c.GetRun(ctx, id, wire.MaxWaitMillis*time.Millisecond)

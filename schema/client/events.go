@@ -19,9 +19,9 @@ import (
 // maxEvent is the largest event, in bytes.
 const maxEvent = 4 << 20
 
-// Events yields the events of a run after a sequence number (0: from the start), until its last one. It
-// reconnects after a broken connection and continues where it broke. An error of the daemon or of ctx is
-// yielded and ends the sequence.
+// Events yields the events of a run after the sequence number after, up to its last event. With after 0 it
+// starts at the first event. If the connection breaks, Events reconnects and continues after the last event
+// that it yielded. An error of the daemon or of ctx is yielded and ends the sequence.
 func (c *Client) Events(ctx context.Context, id string, after int64) iter.Seq2[wire.Event, error] {
 	return func(yield func(wire.Event, error) bool) {
 		for {
@@ -37,8 +37,8 @@ func (c *Client) Events(ctx context.Context, id string, after int64) iter.Seq2[w
 	}
 }
 
-// stream reads one connection. over is true if the consumer stopped, or the last event arrived. A connection
-// that broke is not an error if it delivered an event.
+// stream reads events from one connection. over is true if the consumer stopped, or if the last event
+// arrived. If a connection delivered an event before it broke, that is not an error.
 func (c *Client) stream(ctx context.Context, id string, after *int64, yield func(wire.Event, error) bool) (
 	over bool, err error) {
 	header := http.Header{"Accept": {"text/event-stream"}}

@@ -8,9 +8,9 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Approvals lists calls that wait for an approval. The order is round-robin: the newest call of each agent
-// and actor, then the next of each. A limit of 0 means 100. after is Next of the previous page, or empty.
-// Large arguments are left out: see [Client.WaitingCall].
+// Approvals lists calls that wait for an approval. The calls are in turns: first the newest call of each
+// agent and actor, then the next call of each. A limit of 0 means 100. after is Next of the previous page,
+// or empty for the first page. Large arguments are left out: see [Client.WaitingCall].
 func (c *Client) Approvals(ctx context.Context, limit int, after string) (wire.Approvals, error) {
 	q := url.Values{}
 	if limit > 0 {
@@ -33,8 +33,8 @@ func (c *Client) WaitingCall(ctx context.Context, run, call string) (wire.Waitin
 	return out, c.call(ctx, "GET", "/v1/runs/"+url.PathEscape(run)+"/calls/"+url.PathEscape(call), nil, &out)
 }
 
-// Approve allows or denies one call that waits for an approval. It applies to the arguments whose digest is
-// in a. The returned run may still wait.
+// Approve allows or denies one call that waits for an approval. The answer is valid only for the arguments
+// whose digest is in a. The returned run may still wait.
 func (c *Client) Approve(ctx context.Context, run, call string, a wire.ApprovalAnswer) (wire.Run, error) {
 	var out wire.Run
 	return out, c.call(ctx, "POST", "/v1/approvals/"+url.PathEscape(run)+"/"+url.PathEscape(call), a, &out)
@@ -59,8 +59,8 @@ func (c *Client) Lockdown(ctx context.Context) (wire.Lockdown, error) {
 	return out, c.call(ctx, "GET", "/v1/lockdown", nil, &out)
 }
 
-// SetLockdown starts or lifts a lockdown. The caller needs the role operator. If Unrecorded is set in the
-// answer, the order is in force but not on disk.
+// SetLockdown starts or ends a lockdown. The caller needs the role operator. If Unrecorded is set in the
+// answer, the change is in force but not on disk.
 func (c *Client) SetLockdown(ctx context.Context, o wire.LockdownOrder) (wire.Lockdown, error) {
 	var out wire.Lockdown
 	return out, c.call(ctx, "POST", "/v1/lockdown", o, &out)

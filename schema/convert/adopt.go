@@ -1,9 +1,9 @@
-// Package convert converts the settings of other systems to a policy: the compact form of
-// ringd, and the settings of Claude Code, Codex and srt (sandbox-runtime).
+// Package convert converts the settings of other systems to a policy: the compact form of ringd, and the
+// settings of Claude Code, Codex and srt (sandbox-runtime).
 //
-// The policy never allows more than the settings. A grant that has no exact equivalent is
-// left out. A denial without one becomes a stricter denial, or removes the grants that it
-// would have restricted. Each setting is reported as a [Line]. The command import calls it.
+// The policy never allows more than the settings. If a grant has no exact equivalent, it is left out. If a
+// denial has no exact equivalent, it becomes a stricter denial, or the grants that it would have restricted
+// are left out. Each setting is reported as a [Line]. The command import calls it.
 package convert
 
 import (
@@ -57,8 +57,8 @@ type Outcome string
 const (
 	Exact    Outcome = "exact"
 	Stricter Outcome = "stricter" // the policy allows less than the setting
-	Left     Outcome = "left"     // not in the policy, which therefore allows less
-	NoPolicy Outcome = "other"    // has no meaning for a policy
+	Left     Outcome = "left"     // not in the policy, so the policy allows less
+	NoPolicy Outcome = "other"    // the setting has no meaning for a policy
 )
 
 // Line is the result for one setting.
@@ -116,8 +116,8 @@ type draft struct {
 	cfg    Config
 	policy schema.Policy
 	lines  []Line
-	// noRead and noWrite are set if a denial has no equivalent, so that nothing it might have restricted may
-	// be granted.
+	// noRead and noWrite are set if a denial has no equivalent. Then nothing is granted that this denial
+	// might have restricted.
 	noRead, noWrite bool
 	noNet           bool // the same for hosts
 }
@@ -149,7 +149,7 @@ func (d *draft) compact(file string, text []byte) error {
 }
 
 // pythonImports removes names that are not Python modules: they are JavaScript modules, and a guest denies
-// them anyway. Python with an empty list would get the default set, so then it is not granted.
+// them anyway. If no name is left, Python is not granted, because an empty list would mean the default set.
 func (d *draft) pythonImports(e *schema.Executors, imports *schema.PythonImports) {
 	none := func(name string) bool { return name != "*" && !pythonModule.MatchString(name) }
 	listed := len(imports.Allow) > 0
@@ -207,8 +207,8 @@ func (d *draft) shell() *schema.Shell {
 	return s.Executors.Shell
 }
 
-// constructs lets scripts use pipes, and if all is true also redirects and substitution. The grants of files
-// and programs still bound what they open and start.
+// constructs lets scripts use pipes. If all is true, scripts may also use redirects and substitution. The
+// files that a script opens and the programs that it starts still need grants.
 func (d *draft) constructs(all bool) {
 	s, yes := d.shell(), true
 	s.AllowPipes = &yes
@@ -231,7 +231,8 @@ func (d *draft) network() *schema.Network {
 	return d.policy.Spec.Network
 }
 
-// withhold removes what a denial without an equivalent might have restricted, and sorts the lists.
+// withhold sorts the lists, and removes every grant that might have been restricted by a denial without an
+// equivalent.
 func (d *draft) withhold() {
 	if e := d.policy.Spec.Executors; e != nil && e.Shell != nil {
 		for i := range e.Shell.Binaries {
@@ -269,7 +270,7 @@ func (d *draft) withhold() {
 	f.Write = slices.DeleteFunc(f.Write, denied)
 }
 
-// denyRedirectingOptions denies options of a program that would direct its sub-commands elsewhere.
+// denyRedirectingOptions denies options of a program that would make its sub-commands work in another place.
 func (d *draft) denyRedirectingOptions(b *schema.Binary) {
 	if b.Args == nil || b.Args.Subcommands == nil {
 		return
@@ -348,7 +349,7 @@ func (d *draft) host(at, entry string, deny bool) {
 	d.line(at, entry, Exact, "")
 }
 
-// removeHosts removes every host, including later ones, for a denial without an equivalent.
+// removeHosts handles a denial without an equivalent: it removes every host, and no host can be added later.
 func (d *draft) removeHosts(at, entry, why string) {
 	d.noNet = true
 	d.line(at, entry, Stricter, why+"; the network is off instead")

@@ -11,8 +11,8 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// claude converts settings.json of Claude Code. There an allow runs at once, an ask runs after a person
-// agrees, and everything else asks too. In the policy everything that is not granted is denied.
+// claude converts settings.json of Claude Code. In the settings, an allow rule lets a tool run at once. With an
+// ask rule or without a rule, a person is asked first. In the policy, everything that is not granted is denied.
 func (d *draft) claude(text []byte) error {
 	all, err := object(text, "Claude Code")
 	if err != nil {
@@ -63,8 +63,8 @@ func (d *draft) claude(text []byte) error {
 	return nil
 }
 
-// claudeSandbox converts the hosts of the section sandbox. Its files are those of srt; together with them the
-// permissions would have another meaning.
+// claudeSandbox converts the section sandbox: its hosts, and its denials of files. Its grants of files are not
+// converted, because in the policy programs write where the permissions allow edits.
 func (d *draft) claudeSandbox(all map[string]json.RawMessage) error {
 	box, err := part[map[string]json.RawMessage](all, "sandbox", "sandbox")
 	if err != nil || box == nil {
@@ -150,7 +150,8 @@ func (d *draft) claudeRule(at, list, rule string) {
 	}
 }
 
-// claudeHooks removes tools that a hook could deny before they run, since only the hook knows which calls.
+// claudeHooks handles hooks that can deny a tool before it runs. Only the hook knows which calls it denies, so
+// such a tool is not granted.
 func (d *draft) claudeHooks(all map[string]json.RawMessage) error {
 	hooks, err := part[map[string]json.RawMessage](all, "hooks", "hooks")
 	if err != nil {
@@ -320,7 +321,7 @@ func askable(words string) bool {
 	return len(list) > 1 && !slices.ContainsFunc(list[1:], func(w string) bool { return strings.HasPrefix(w, "-") })
 }
 
-// removePrograms removes every program, including later ones.
+// removePrograms removes every program, and no program can be added later.
 func (d *draft) removePrograms() {
 	d.policy.Spec.Executors.Allowed = []string{}
 	d.policy.Spec.Executors.Shell = nil
@@ -369,9 +370,9 @@ func (d *draft) grantCommand(at, list, rule string, words []string) {
 	d.line(at, rule, Exact, "")
 }
 
-// optionsBefore lists options that a program accepts before its sub-commands and that select another place than the
-// working folder. Settings that begin with a sub-command do not allow them. The policy denies them at every
-// position.
+// optionsBefore lists options that a program accepts before its sub-commands, and that select another place
+// than the working folder. Settings that begin with a sub-command do not allow these options. So the policy
+// denies them at every position.
 func optionsBefore(program string, subs []string) []string {
 	has := func(is func(sub string) bool) bool { return slices.ContainsFunc(subs, is) }
 	switch program {

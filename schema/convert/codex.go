@@ -25,8 +25,8 @@ type codexSettings struct {
 	} `toml:"shell_environment_policy"`
 }
 
-// codex converts config.toml. Reads are allowed everywhere, writes below some roots, whose .git and .codex
-// stay read-only, and any program may start.
+// codex converts config.toml. Codex allows reads everywhere, and any program may start. It allows writes
+// below some roots, but the folders .git and .codex in them stay read-only.
 func (d *draft) codex(text []byte) error {
 	var s codexSettings
 	if err := toml.Unmarshal(text, &s); err != nil {

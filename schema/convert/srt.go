@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// srt converts .srt-settings.json. Reads are allowed everywhere except where denied. Writes and hosts are
-// denied everywhere except where allowed. Any program may start.
+// srt converts .srt-settings.json. In srt, reads are allowed everywhere unless they are denied. Writes and
+// hosts are denied unless they are allowed. Any program may start.
 func (d *draft) srt(text []byte) error {
 	all, err := object(text, "srt")
 	if err != nil {
@@ -81,8 +81,8 @@ const keeps = "of the working folder srt keeps .git/hooks, .git/config, .vscode,
 	"of shells read-only, " +
 	"also in the folders below it, and a policy has no read-only part of a folder that may be written"
 
-// readOnlyInSrt reports whether srt always keeps a part of a path read-only: in the working folder and everywhere
-// below it, and where the path is such a name or below one.
+// readOnlyInSrt reports whether srt always keeps a part of a path read-only. srt does that for certain names in
+// the working folder and everywhere below it, and for a path that ends in such a name or is below one.
 func readOnlyInSrt(p string) bool {
 	names := []string{".git", ".vscode", ".idea", ".claude", ".gitconfig", ".gitmodules", ".bashrc", ".bash_profile",
 		".zshrc", ".zprofile", ".profile",

@@ -11,9 +11,10 @@ import (
 // The YAML library keeps no blank lines in its trees, except around comments. The code below finds them in
 // the source text by the lines of the nodes, and adds them to the formatted text.
 
-// withBlanks puts one blank line before each field and item that had some before it or its comments. The
-// first one of an object or a list gets none, since it may have been moved there. The arguments are the
-// source text and the formatted text without blank lines, and their trees, which have the same content.
+// withBlanks puts one blank line before each field and item if the source had blank lines before the item
+// or before its comments. The first field or item of an object or a list gets none, since it may have been
+// moved there. The arguments are the source text, the formatted text without blank lines, and the trees of
+// both, which have the same content.
 func withBlanks(text, out []byte, before, after *yaml.Node) []byte {
 	const breaks = "\r\u0085\u2028\u2029" // the library also ends lines there
 	if bytes.ContainsAny(text, breaks) || bytes.ContainsAny(out, breaks) {

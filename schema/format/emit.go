@@ -16,10 +16,9 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// YAML formats p as YAML, in the order of the language, with quotes around every text that some YAML reader
-// would read as another value. package schema reads it back as the same policy. Absent values are left out,
-// and empty ones are written, since the language distinguishes them. The error is for an invalid JSON Schema
-// in p.
+// YAML formats p as YAML, in the order of the language. It quotes every text that some YAML reader would read
+// as another value. Package schema reads the result as the same policy. Absent values are left out and empty
+// values are written, since the language distinguishes them. The error is for an invalid JSON Schema in p.
 func YAML(p schema.Policy) ([]byte, error) {
 	root, err := node(reflect.ValueOf(p))
 	if err != nil {

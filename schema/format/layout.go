@@ -29,12 +29,12 @@ const mark = "\xef\xbb\xbf"
 // flowWidth is the largest width of a list or an object on one line.
 const flowWidth = 140
 
-// ErrChanged means that the formatted text would have another meaning, or lose a comment. The file is left as
-// it is.
+// ErrChanged means that the formatted text would have another meaning, or would lose a comment. The file is not
+// changed.
 var ErrChanged = errors.New("formatting would change what the text says") // a sentinel
 
-// Source formats a policy, or tests next to one. If the text cannot be read, it returns the findings and no
-// text.
+// Source formats a policy, or a file with tests of a policy. If the text cannot be read, it returns the
+// findings and no text.
 func Source(src schema.Source) ([]byte, schema.Diagnostics, error) {
 	switch strings.ToLower(path.Ext(src.Name)) {
 	case ".cue":
@@ -78,8 +78,8 @@ func formatCUE(src schema.Source) ([]byte, schema.Diagnostics, error) {
 	return nil, schema.Diagnostics{d}, nil
 }
 
-// rounds is the largest number of passes until a text no longer changes: the library formats some comments
-// and empty keys differently when it reads its own output.
+// rounds limits how often a text is formatted. One pass is not always enough: the YAML library formats some
+// comments and empty keys differently when it reads its own output.
 const rounds = 4
 
 // formatYAML returns a text that does not change when it is formatted again.
@@ -306,8 +306,8 @@ func comments(n *yaml.Node) (out []string) {
 	return out
 }
 
-// keepsComments reports whether the other text contains every comment line as often. The parser cannot write comments
-// that it has not seen.
+// keepsComments reports whether out contains every comment line of text as often as text does. It compares the
+// texts and not the trees, because a comment that the parser does not see is in neither tree.
 func keepsComments(text, out []byte) bool {
 	lines := map[string]int{}
 	for line := range strings.SplitSeq(string(text), "\n") {

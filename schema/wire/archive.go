@@ -2,9 +2,9 @@ package wire
 
 import "time"
 
-// ArchiveOrder is the body of POST /v1/audit/archive: segments of the audit log all of
-// whose records have a sequence below Seq, or are older than Time, are archived. At
-// least one of both is given.
+// ArchiveOrder is the body of POST /v1/audit/archive. A segment of the audit log is
+// archived if all of its records have a sequence below Seq, or are older than Time. At
+// least one of Seq and Time must be given.
 type ArchiveOrder struct {
 	Seq  int64     `json:"seq,omitempty"`
 	Time time.Time `json:"time,omitzero"`
@@ -13,8 +13,8 @@ type ArchiveOrder struct {
 // Archived is the answer of POST /v1/audit/archive.
 type Archived struct {
 	To    string         `json:"to"`    // folder
-	Files []ArchivedFile `json:"files"` // that this order has archived
-	Seq   int64          `json:"seq"`   // of the last record in them; 0: nothing was to be archived
+	Files []ArchivedFile `json:"files"` // the files that this request has archived
+	Seq   int64          `json:"seq"`   // of the last record in Files; 0: there was nothing to archive
 }
 
 // ArchivedFile is one archived segment of the audit log.

@@ -2,11 +2,11 @@ package wire
 
 import "time"
 
-// Clock is the answer of POST /v1/clock: the time of the host, and the latest that it had
-// seen before.
+// Clock is the answer of POST /v1/clock: the time of the host, and the latest time that
+// the host had seen before.
 type Clock struct {
 	Now      time.Time `json:"now"`
-	Before   time.Time `json:"before"`   // zero: it had seen none
+	Before   time.Time `json:"before"`   // zero: the host had seen no time before
 	Accepted bool      `json:"accepted"` // false: the clock was not behind, and nothing changed
 }
 

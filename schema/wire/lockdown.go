@@ -10,36 +10,37 @@ const (
 	LockdownLift   = "lift"
 )
 
-// Lockdown is the answer of GET and POST /v1/lockdown: whether everything is closed,
-// by whom, when and why.
+// Lockdown is the answer of GET and POST /v1/lockdown: whether a lockdown is in force,
+// and who started it, when and why.
 type Lockdown struct {
 	State  string     `json:"state"` // open | locked
 	By     string     `json:"by,omitempty"`
 	Reason string     `json:"reason,omitempty"`
 	Since  *time.Time `json:"since,omitempty"`
-	// Live is how many runs had not ended when this was answered; none of them may
-	// act any more.
+	// Live is how many runs had not ended at the time of the answer. No operation of
+	// these runs is allowed any more.
 	Live int `json:"live"`
-	// Unrecorded says why the lockdown is not on disk: it holds, and a restart would
-	// forget it.
+	// Unrecorded says why the lockdown is not on disk. The lockdown is in force, but a
+	// restart of the daemon would end it.
 	Unrecorded string `json:"unrecorded,omitempty"`
 }
 
 // LockdownOrder is the body of POST /v1/lockdown.
 type LockdownOrder struct {
 	State  string `json:"state"`  // begin | lift
-	Reason string `json:"reason"` // for the record, and for those who are refused
+	Reason string `json:"reason"` // for the record, and for the messages of denials
 }
 
-// What became of an Order.
+// The results of an Order.
 const (
 	OrderObeyed    = "obeyed"
-	OrderUnchanged = "unchanged" // it was carried out before
+	OrderUnchanged = "unchanged" // the order was carried out before
 	OrderRefused   = "refused"
 )
 
-// Order is a signed lockdown order that the daemon found in its sync folder. Without
-// Sequence it could not be verified, and nothing of it was read.
+// Order is a signed lockdown order that the daemon found in its sync folder. If
+// Sequence is absent, the order could not be verified, and the daemon has read nothing
+// in it.
 type Order struct {
 	Result   string    `json:"result"`          // obeyed | unchanged | refused
 	State    string    `json:"state,omitempty"` // begin | lift
@@ -48,7 +49,7 @@ type Order struct {
 	Reason   string    `json:"reason,omitempty"`
 	Signers  []Signer  `json:"signers,omitempty"`
 	Digest   string    `json:"digest,omitempty"`
-	Code     string    `json:"code,omitempty"` // why it is refused
+	Code     string    `json:"code,omitempty"` // why the order is refused
 	Message  string    `json:"message,omitempty"`
 	At       time.Time `json:"at"`
 }

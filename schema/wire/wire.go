@@ -1,6 +1,5 @@
-// Package wire owns the JSON types and error codes of the harness API and of
-// `ringd run --json`. It holds data only; the API server, the clients and the
-// command line read and write it.
+// Package wire owns the JSON types and error codes of the harness API and of `ringd run --json`. It
+// has only data. The API server, the clients and the command line read and write it.
 package wire
 
 import (
@@ -16,24 +15,24 @@ type RunRequest struct {
 	Executor string                     `json:"executor"`        // js, python, shell
 	Program  Program                    `json:"program"`
 	Inputs   map[string]json.RawMessage `json:"inputs,omitempty"`
-	// Parent makes the run a subagent: it counts in the limits of the call that it
-	// is started for, and ends when that call does.
+	// Parent makes the run a subagent. The run is counted in the limits of the call for which it is
+	// started. When that call ends, the run ends.
 	Parent *Parent `json:"parent,omitempty"`
-	// Session names what the run goes on from: the state that the last run of this
-	// agent and actor under the same name left, if it ended well. "": nothing is
+	// Session is the name of a session. The run continues from the state that the last run of the
+	// same agent, actor and session left, if that run ended well. If Session is empty, no state is
 	// kept.
 	Session string `json:"session,omitempty"`
-	// Grants narrow what the policy grants the agent, for this run; they never
-	// widen it. Absent: nothing is narrowed.
+	// Grants reduce what the policy grants the agent, for this run only. They never add anything.
+	// If Grants is absent, the run has all grants of the policy.
 	Grants *profiles.Grants `json:"grants,omitempty"`
-	// WaitMillis makes the request return the outcome when the run ends or pauses
-	// within this many milliseconds, instead of at once. 0: at once; at most
-	// MaxWaitMillis.
+	// WaitMillis is how many milliseconds the request waits for the run to end or pause. If the run
+	// does so in that time, the answer has the outcome. With 0 the request returns at once. The
+	// largest value is MaxWaitMillis.
 	WaitMillis int64 `json:"wait_ms,omitempty"`
 }
 
-// Parent names the open call that a subagent is started for. A bridge command
-// finds both in RINGD_RUN and RINGD_CALL.
+// Parent names the open call for which a subagent is started. A bridge command finds Run and Call
+// in the variables RINGD_RUN and RINGD_CALL.
 type Parent struct {
 	Run  string `json:"run"`
 	Call string `json:"call"`
@@ -51,16 +50,16 @@ type Program struct {
 	Name     string `json:"name,omitempty"`
 	Language string `json:"language,omitempty"`
 	Source   string `json:"source"`
-	// Stdin is the standard input of a script or a Python program, as text; Cwd the
-	// folder it starts in, absolute and clean. Of these executors alone. Without Cwd it
-	// starts in the first folder that the policy lets it write, else read, else in an
-	// empty one of its own.
+	// Stdin is the standard input, as text. Cwd is the folder in which the program starts, absolute
+	// and clean. Both are only for scripts and Python programs. If Cwd is empty, the program starts
+	// in the first folder that the policy lets it write. If there is none, it starts in the first
+	// folder that it may read. If there is none either, it starts in an empty folder of its own.
 	Stdin string `json:"stdin,omitempty"`
 	Cwd   string `json:"cwd,omitempty"`
 }
 
-// Run is the answer of POST /v1/runs and GET /v1/runs/{id}: the outcome as far
-// as it is known. State is "running" until the run pauses or ends.
+// Run is the answer of POST /v1/runs and GET /v1/runs/{id}: the outcome of the run as far as it is
+// known. State is "running" until the run pauses or ends.
 type Run struct {
 	ID       string          `json:"id"`
 	State    string          `json:"state"` // running | done|failed|denied|paused|limit|cancelled|unknown
@@ -68,67 +67,69 @@ type Run struct {
 	Executor string          `json:"executor,omitempty"`
 	Created  *time.Time      `json:"created,omitempty"`
 	Value    json.RawMessage `json:"value,omitempty"`
-	// Repr says that Value is a text which shows a value that is not JSON, as Python's
-	// repr does.
+	// Repr is true if the value is not JSON. Then Value is a text that shows the value, such as
+	// Python's repr.
 	Repr    bool           `json:"repr,omitempty"`
 	Console []ConsoleEntry `json:"console"`
 	Dropped int64          `json:"console_dropped_bytes,omitempty"`
-	// Stdout and Stderr are what a script and its programs, or a Python program, wrote
-	// there; ExitCode is its own, 126 when a script was refused something.
+	// Stdout and Stderr are what a script with its programs, or a Python program, wrote there.
+	// ExitCode is the exit code of the script or program. If a script was denied something,
+	// ExitCode is 126.
 	Stdout   string `json:"stdout"`
 	Stderr   string `json:"stderr"`
 	ExitCode int    `json:"exit_code"`
-	// Ran are the words of the programs that were allowed to start, the first of them
-	// in order, and RanMore how many came after.
+	// Ran lists the programs that were allowed to start, each with its arguments, in order. The
+	// list is limited. RanMore is how many starts came after the last one in the list.
 	Ran     [][]string `json:"ran,omitempty"`
 	RanMore int64      `json:"ran_more,omitempty"`
-	// Imports are the modules that a Python program itself imported, as its guest says:
-	// each once, in order, the first 512.
+	// Imports lists the modules that a Python program itself imported, as its guest reported. Each
+	// module is listed once, in order, and only the first 512.
 	Imports []string `json:"imports,omitempty"`
-	// Asked are the programs whose start people were asked to approve, and the calls
-	// that a program was held for meanwhile.
+	// Asked lists the starts of programs for which an approval was requested, and the calls for
+	// which a program was held.
 	Asked   []Asked   `json:"asked,omitempty"`
 	Error   *RunError `json:"error,omitempty"`
 	Pending []Pending `json:"pending,omitempty"`
-	// Denials are the refusals that differ, oldest first, each with how often it
-	// happened; DenialsMore counts those beyond the first 256.
+	// Denials lists the different denials, the oldest first, each with how often it happened.
+	// DenialsMore is how many denials are not in the list, which is limited to 256.
 	Denials     []profiles.Decision `json:"denials"`
 	DenialsMore int64               `json:"denials_more,omitempty"`
 	Usage       Usage               `json:"usage"`
 	Attestation Attestation         `json:"attestation"`
-	// Session is that of the request. SessionError says why its state was not kept.
+	// Session is the session of the request. SessionError says why the state of the session was not
+	// kept.
 	Session      string `json:"session,omitempty"`
 	SessionError string `json:"session_error,omitempty"`
-	// RuleOfTwo is what the run and its subagents have touched of three powers; absent:
-	// no rule of two binds them.
+	// RuleOfTwo is which of the three powers the run and its subagents have used. It is absent if
+	// the rule of two does not apply to them.
 	RuleOfTwo *RuleOfTwo `json:"rule_of_two,omitempty"`
-	// PolicyPath is the path that ringd run or resume was given, while the run waits in a
-	// state folder: a hint for a command that is shown, and nothing that counts.
+	// PolicyPath is the path that was given to ringd run or ringd resume, while the run waits in a
+	// state folder. It is only used in commands that are shown to people, and has no other effect.
 	PolicyPath string `json:"policy_path,omitempty"`
-	// LastEvent is the number of the newest event when the run paused or ended: what a
-	// reader that knows this answer goes on after.
+	// LastEvent is the number of the newest event when the run paused or ended. A reader of the
+	// events can continue after it.
 	LastEvent int64 `json:"last_event,omitempty"`
 }
 
-// RuleOfTwo is what a run has touched of untrusted input, sensitive data and an external
-// effect.
+// RuleOfTwo says which of the three powers a run has used: untrusted input, sensitive data and an
+// external effect.
 type RuleOfTwo struct {
 	Touched []string `json:"touched"` // untrusted, sensitive, external
-	// the first uses that touched each: bridge:readMail, egress:api.example.com, files:read, inputs
+	// the first uses of each power: bridge:readMail, egress:api.example.com, files:read, inputs
 	By map[string][]string `json:"by"`
 }
 
-// When people were asked about the start of a program.
+// The times at which an approval for the start of a program was requested.
 const (
 	AskedBeforeStart = "before_start" // nothing of the script had run
-	AskedHeld        = "held"         // half way, and the script or the program was held meanwhile
+	AskedHeld        = "held"         // the script had run partly; the script or the program was held meanwhile
 )
 
-// Asked is the start of a program that people were asked to approve.
+// Asked is the start of a program for which an approval was requested.
 type Asked struct {
 	Call       string   `json:"call"`
 	Capability string   `json:"capability"` // exec:/usr/bin/git, bridge:sendEmail
-	Argv       []string `json:"argv"`       // of a program's start
+	Argv       []string `json:"argv"`       // the arguments of the started program
 	When       string   `json:"when"`       // before_start | held
 }
 
@@ -154,29 +155,29 @@ type Frame struct {
 	Column   int    `json:"column"`
 }
 
-// Pending is an open call that the run waits on. Args are what they were when
-// the program called; what the call is answered or approved for.
+// Pending is an open call for which the run waits. Args are the arguments at the time of the call.
+// An answer or an approval is for these arguments.
 type Pending struct {
 	ID     string          `json:"id"`
 	Bridge string          `json:"bridge"`
 	Args   json.RawMessage `json:"args"`
 	For    string          `json:"for"` // approver | harness
 	Digest string          `json:"digest"`
-	// ArgsBytes is how large the arguments are where a list leaves them out: args is null
-	// there, and GET /v1/runs/{id}/calls/{call} has them.
+	// ArgsBytes is the size of the arguments if a list leaves them out. Then args is null, and GET
+	// /v1/runs/{id}/calls/{call} returns the arguments.
 	ArgsBytes int64 `json:"args_bytes,omitempty"`
-	// Held says that the program waits in its process, which cannot be written down:
-	// the run does not pause, and the call is answered while it is running.
+	// Held is true if the program waits in its process, because no snapshot of the process can be
+	// made. Then the run does not pause, and the call is answered while the run is running.
 	Held    bool       `json:"held,omitempty"`
-	Expires *time.Time `json:"expires,omitempty"` // no approval counts from then on
-	// From are the owners of which one must approve; empty: any approver may.
+	Expires *time.Time `json:"expires,omitempty"` // approvals after this time are invalid
+	// From lists the owners who may approve. If it is empty, any approver may.
 	From      []string   `json:"from,omitempty"`
-	Count     int64      `json:"count,omitempty"`     // how many different approvers it takes
-	Approvals []Approved `json:"approvals,omitempty"` // those that approved so far
+	Count     int64      `json:"count,omitempty"`     // how many different approvers are required
+	Approvals []Approved `json:"approvals,omitempty"` // the approvals so far
 	// Rule is the line of the policy that asks for the approval, once it is known.
 	Rule *profiles.Rule `json:"rule,omitempty"`
-	// Because says why the rule of two asks: what the call would bring to what the run
-	// has touched.
+	// Because says why the rule of two requires the approval: the power that the call would add to
+	// the powers that the run has used.
 	Because string `json:"because,omitempty"`
 }
 
@@ -190,10 +191,10 @@ func (r Run) AwaitsHarness() bool {
 	return false
 }
 
-// Approved is one approval that a call has.
+// Approved is one approval of a call.
 type Approved struct {
 	By string    `json:"by"`           // the actor
-	As string    `json:"as,omitempty"` // in which capacity, one of Pending.From
+	As string    `json:"as,omitempty"` // the owner for whom the actor approved, one of Pending.From
 	At time.Time `json:"at"`
 }
 
@@ -206,30 +207,32 @@ type Usage struct {
 	Calls          map[string]int64 `json:"calls"`
 }
 
-// Attestation is what the run was bound to and what stood around it. Of a run
-// that no guest was started for, Tier is "" and there are no layers.
+// Attestation says to which policy the run was bound, and which isolation it had. If no guest was
+// started for the run, Tier is empty and there are no layers.
 type Attestation struct {
 	Generation int64             `json:"generation"`
 	Revision   string            `json:"revision"`
 	Tier       string            `json:"tier"`
 	Layers     map[string]string `json:"layers"` // layer: enforced | best-effort | unavailable
-	// LandlockABI is the version of Landlock that was enforced; 0: none was.
+	// LandlockABI is the version of Landlock that was enforced. 0 means that Landlock was not
+	// enforced.
 	LandlockABI int `json:"landlock_abi"`
-	// Profile is the digest of the kernel profile that was enforced; "": none was.
+	// Profile is the digest of the kernel profile that was enforced. It is empty if none was
+	// enforced.
 	Profile string `json:"profile"`
 }
 
 // Answers is the body of POST /v1/runs/{id}/answers.
 type Answers struct {
 	Answers []Answer `json:"answers"`
-	// WaitMillis waits as in RunRequest, for the next pause or the end.
+	// WaitMillis is as in RunRequest: the request waits for the next pause or the end.
 	WaitMillis int64 `json:"wait_ms,omitempty"`
 }
 
 // Answer settles one pending call: a value, or an error for the program.
 type Answer struct {
 	Call   string          `json:"call"`
-	Digest string          `json:"digest,omitempty"` // when given, must be the pending call's
+	Digest string          `json:"digest,omitempty"` // if it is given, it must be the digest of the pending call
 	Value  json.RawMessage `json:"value,omitempty"`
 	Error  *AnswerError    `json:"error,omitempty"`
 }
@@ -239,7 +242,7 @@ type AnswerError struct {
 	Message string `json:"message"`
 }
 
-// ErrorBody is every error answer.
+// ErrorBody is the body of every error answer.
 type ErrorBody struct {
 	Error Error `json:"error"`
 }

@@ -80,8 +80,8 @@ func (s *Site) owners(entry string) (real []*Distribution) {
 	return real
 }
 
-// orphan makes a distribution of an entry that no installed one lists. Libraries of a wheel (NAME.libs) belong
-// to its package.
+// orphan handles an entry that no installed distribution lists: it makes a distribution from that entry alone.
+// If the entry is NAME.libs, the libraries of a wheel, orphan adds it to the distribution NAME instead.
 func (s *Site) orphan(entry string) {
 	if stem, ok := strings.CutSuffix(entry, ".libs"); ok {
 		if d := s.Find(normalizeName(stem)); d != nil {

@@ -53,8 +53,8 @@ func tooDeep(line, column int) *Refusal {
 
 var errDeep = errors.New("nested too deeply")
 
-// feed passes a text to the parser in pieces, and ends it when the parser's stack has grown too far. Quotes,
-// comments and here-documents cannot deceive it, since it does not look at the text.
+// feed gives a text to the parser in pieces. When the parser's stack is too deep, feed ends the text. feed
+// looks only at the stack, not at the text, so quotes, comments and here-documents cannot deceive it.
 type feed struct {
 	text string
 	pcs  [1]uintptr

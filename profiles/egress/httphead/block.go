@@ -276,7 +276,8 @@ func decimal(b []byte) (int64, bool) {
 	return n, true
 }
 
-// Fields yields the fields in their order. They are parts of the buffer.
+// Fields yields the fields in their order. Name and Value of each field are slices of the buffer that was
+// parsed, not copies.
 func (b *block) Fields() iter.Seq[Field] {
 	return func(yield func(Field) bool) {
 		for i := range b.fields {

@@ -78,7 +78,8 @@ const (
 	hop // any other hop-by-hop field
 )
 
-// Field is a field of a head. Name and Value are parts of the buffer. Value has no surrounding white space.
+// Field is a field of a head. Name and Value are slices of the buffer that was parsed, not copies. Value
+// has no surrounding white space.
 type Field struct {
 	Name, Value []byte
 	Kind        Kind

@@ -43,8 +43,8 @@ type SessionState struct {
 	At      time.Time
 }
 
-// Settlement is the answer to an open call of a pause. The zero Settlement settles nothing:
-// the call is refused.
+// Settlement is the answer to an open call of a pause. With the zero Settlement, the call is
+// refused.
 type Settlement struct {
 	Call string
 	// Value or Error is the answer of the harness. The program gets the message Error in a

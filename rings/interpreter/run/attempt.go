@@ -89,8 +89,9 @@ func (a *attempt) decide() *binding.Refusal {
 	return r.book.taken(a.c, &r.identity)
 }
 
-// provider returns the provider of the call, or nil. An act is performed by its guest, so
-// its provider only answers the guest.
+// provider returns the provider that performs the call, or nil if this host has none. If
+// the call is an act, the guest itself performs it, and the provider only gives the
+// decision to the guest.
 func (a *attempt) provider() contract.Provider {
 	if a.c.IsAct() {
 		return actProvider{a.run, a.c}

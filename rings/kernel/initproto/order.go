@@ -206,9 +206,9 @@ type Report struct {
 	Reason  string            // one sentence
 	Remedy  string
 
-	// Listeners describe the descriptors of this report. IPv6 says that they have IPv6 addresses too. If
-	// Order.Listen is set, they come in a report of their own, without other content, before that of the
-	// layers.
+	// Listeners describe the descriptors that come with this report. IPv6 says that the listeners have IPv6
+	// addresses too. If Order.Listen is set, init sends the listeners in a report of their own, before the
+	// report about the layers. The report with the listeners has no other content.
 	Listeners []Listener `json:",omitempty"`
 	IPv6      bool       `json:",omitempty"`
 }

@@ -254,8 +254,9 @@ func (d *runStarts) follow(ctx context.Context, r *liveRun, row store.Run) {
 	d.finish(ctx, r, err)
 }
 
-// finish commits the end of r, unless its start could not be committed. A pause is on disk already. If its
-// answers came first, finish queues the run for a resume.
+// finish commits the end of run r. If the start of r could not be committed (unkept), finish commits nothing.
+// A pause of r is on disk already. If all calls of the pause are answered already, finish queues the run for
+// a resume.
 func (d *runStarts) finish(ctx context.Context, r *liveRun, unkept error) {
 	r.final = view.Run(r.handle.View(), r.created)
 	paused := r.final.State == string(executors.StatePaused)

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// Internet holds the names, and records everything that arrives. It is safe for concurrent use.
+// Internet is a fake internet for tests. It has the addresses of host names, and records every lookup,
+// connection and packet. It is safe for concurrent use.
 type Internet struct {
 	t testing.TB
 

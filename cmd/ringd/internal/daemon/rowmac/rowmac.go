@@ -178,22 +178,23 @@ type textWithMAC struct {
 	Mark []byte          `json:"mark"`
 }
 
-// Answer returns body, which is JSON, with its MAC, for the row of an answered call.
+// Answer returns body with its MAC, as the text for the row of an answered call. body is JSON.
 func Answer(m Marker, run, call, digest, by string, body []byte) ([]byte, error) {
 	return withMAC(m, ofAnswer, body, run, call, digest, by)
 }
 
-// OpenAnswer checks a row of Answer and returns its body.
+// OpenAnswer checks the MAC of a text that Answer returned, and returns its body.
 func OpenAnswer(m Marker, run, call, digest, by string, row []byte) ([]byte, error) {
 	return checkMAC(m, ofAnswer, row, run, call, digest, by)
 }
 
-// Result returns the end of a call, which is JSON, with its MAC, for its row.
+// Result returns end with its MAC, as the text for the row of a call. end is JSON that says how the call
+// ended.
 func Result(m Marker, run, call string, end []byte) ([]byte, error) {
 	return withMAC(m, ofResult, end, run, call)
 }
 
-// OpenResult checks a row of Result and returns the end.
+// OpenResult checks the MAC of a text that Result returned, and returns its end.
 func OpenResult(m Marker, run, call string, row []byte) ([]byte, error) {
 	return checkMAC(m, ofResult, row, run, call)
 }
