@@ -161,7 +161,8 @@ func (d *document) deniedAbove(granted, denied []profiles.PathRule) {
 }
 
 // oddPath reports a path that looks like a pattern. Paths are compared literally, so a denial of /keys/*
-// would cover nothing. That is worse than a file with such a name that cannot be listed.
+// would cover nothing. That would be worse than the cost of this check: a file whose name really has such
+// a character cannot be listed.
 func (d *document) oddPath(at, p, patternHint string) bool {
 	why, hint := schema.OddPath(p, patternHint)
 	if why != "" {

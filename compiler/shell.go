@@ -268,9 +268,9 @@ func (d scripts) examples(at string, texts []string) (out []known.Example) {
 	return out
 }
 
-// pattern compiles a denied command, which is a list of arguments after the command's name for both kinds of
-// patterns. Matching a substring of the script would be useless, because the shell changes the text before it
-// runs.
+// pattern compiles a denied command. A pattern of either kind is a list of words: the command and its
+// arguments. Matching a substring of the script would be useless, because the shell changes the text before
+// it runs.
 func (d scripts) pattern(at string, p schema.DenyPattern) (profiles.Pattern, bool) {
 	if p.Kind != "" && p.Kind != "argv" && p.Kind != "literal" {
 		d.report(at+".kind", CodeUnsupported, "write the command and its flags as words: rm -rf",

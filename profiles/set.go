@@ -178,9 +178,9 @@ type Python struct {
 	JIT          bool         `json:"jit,omitempty"` // memory may become executable
 	Limits       Limits       `json:"limits"`
 	Rule         Rule         `json:"rule"`
-	// Environments are the folders of packages. If it is empty, the packages of the interpreter are used. A
-	// guest can read only the packages that the imports allow, and the dependencies that these packages
-	// declare.
+	// Environments are the folders of packages. If the list is empty, the packages of the interpreter are
+	// used. A guest can read only the packages that the imports allow, and the dependencies that these
+	// packages declare.
 	Environments []PythonEnvironment `json:"environments,omitempty"`
 	// EndOnDenied ends a session that has loaded a module that a later policy denies.
 	EndOnDenied bool `json:"endOnDenied,omitempty"`
@@ -243,7 +243,7 @@ type AskRule struct {
 	Approval Approval `json:"approval"`
 }
 
-// Pattern is a denied command as a list of words. The first word is the base name of the command. In the
+// Pattern is a denied command as a list of words: the base name of the command, then its arguments. In the
 // rules of a Binary, the words are only the arguments, without the program's name.
 type Pattern struct {
 	Words []string `json:"words"`

@@ -2,8 +2,8 @@ package wire
 
 import "time"
 
-// ArchiveOrder is the body of POST /v1/audit/archive. A segment of the audit log is
-// archived if all of its records have a sequence below Seq, or are older than Time. At
+// ArchiveOrder is the body of POST /v1/audit/archive: each segment of the audit log is
+// archived whose records all have a sequence below Seq, or are all older than Time. At
 // least one of Seq and Time must be given.
 type ArchiveOrder struct {
 	Seq  int64     `json:"seq,omitempty"`
