@@ -179,7 +179,8 @@ func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("it refers to %s; a schema may refer only to itself", clip(url))
 }
 
-// schemaError shortens a validator error to one line without the validator's own name for the text.
+// schemaError shortens an error of the validator to one line, without the name that the validator gives to
+// the text.
 func schemaError(err error) error {
 	var invalid *jsonschema.SchemaValidationError
 	var verr *jsonschema.ValidationError

@@ -19,7 +19,7 @@ const (
 	codeModuleDigest   = "module-digest"        // the module does not match its digest
 	codeModuleTwice    = "module-twice"         // two modules with one name
 	codeModuleText     = "module-text"          // the module is not text, or too large
-	codeDenyWins       = "deny-wins"            // a denial takes back an allowed name
+	codeDenyWins       = "deny-wins"            // a denied name covers an allowed one
 	codeNeverMatches   = "never-matches"        // a rule that no action can match
 	codePattern        = "pattern"              // not a list of words
 	codePath           = "path"                 // not an absolute, clean path

@@ -76,8 +76,8 @@ type VariableAction struct {
 
 // DecodeAction reads one action. It rejects unknown and repeated fields at any depth, names that differ in
 // case, null outside of arguments, more or fewer than one action, text that is not UTF-8 or escapes half a
-// surrogate pair, and lines above MaxActionBytes. The error is worded for policy authors. Callers turn it
-// into a decision with [Malformed].
+// surrogate pair, and a text longer than MaxActionBytes. The error is worded for policy authors. Callers turn
+// the error into a decision with [Malformed].
 func DecodeAction(line []byte) (Action, error) {
 	if len(line) > MaxActionBytes {
 		return Action{}, fmt.Errorf("action is larger than %d bytes", MaxActionBytes)

@@ -38,7 +38,7 @@ func canonicalArguments(text []byte) (json.RawMessage, error) {
 	return canonjson.Canonical(text)
 }
 
-// keywordKind is the kind of value that a keyword takes.
+// keywordKind says what kind of value a keyword has.
 type keywordKind uint8
 
 const (

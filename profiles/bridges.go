@@ -144,7 +144,7 @@ func (g *Guardrail) Refuses(ask func(rego string, c Call) ([]string, error), c C
 	return &no
 }
 
-// words describes the approval that a call needs, for a reason.
+// words describes in words the approval that a call needs, for the reason of a decision.
 func (p *Approval) words() string {
 	need, or := "an approval", " or "
 	if p.Count > 1 {

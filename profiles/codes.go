@@ -63,19 +63,19 @@ const (
 	CodeExecDenied     Code = "exec.denied_pattern" // only in old records; replaced by shell.denied_pattern
 	CodeShellDenied    Code = "shell.denied_pattern"
 
-	// Scripts, and the words, files and variables of their commands.
+	// Scripts, and the arguments, files and variables of their commands.
 	CodeShellParse       Code = "shell.parse"        // the script does not parse
 	CodeShellSize        Code = "shell.size"         // too long, or nested too deeply
 	CodeShellUnsupported Code = "shell.unsupported"  // a construct that would behave differently from bash
 	CodeShellSwitch      Code = "shell.switched_off" // pipes, redirects or substitution that the policy does not grant
 	CodeShellOpaque      Code = "shell.opaque"       // the code that it would run cannot be read in advance
-	CodeShellUnsettled   Code = "shell.unsettled"    // neither the text nor a dry run gives the final words
+	CodeShellUnsettled   Code = "shell.unsettled"    // neither the text nor a dry run gives the final arguments
 	CodeShellEndless     Code = "shell.endless"      // the dry run does not end
 	CodeShellRedirect    Code = "shell.redirect"     // a redirect to a file or network that is not granted
-	// a sub-command, flag or number of words that the program's rules deny
+	// a sub-command, flag or number of arguments that the program's rules deny
 	CodeShellSubcommand Code = "shell.subcommand"
 	CodeShellConfig     Code = "shell.config"   // a configuration key that can start programs
-	CodeShellStarts     Code = "shell.starts"   // the words make an allowed program start one that is not allowed
+	CodeShellStarts     Code = "shell.starts"   // arguments make an allowed program start one that is not allowed
 	CodeVariable        Code = "shell.variable" // a variable that changes what an allowed program runs or loads
 	CodeShellBuiltin    Code = "shell.builtin"  // a builtin, or an option of one, that scripts do not have
 

@@ -166,7 +166,7 @@ func (d *Decider) decide(a Action) Decision {
 	}
 }
 
-// Malformed is the decision for a line that is not a valid action.
+// Malformed is the decision for a text that is not a valid action.
 func Malformed(err error) Decision {
 	return Decision{Code: CodeActionMalformed, Reason: "not a valid action: " + err.Error()}
 }

@@ -12,7 +12,7 @@ const (
 	String
 	List
 	Object
-	Bytes // CUE only; no field takes it
+	Bytes // CUE only; no field accepts it
 )
 
 // String returns the name of the kind for a finding.

@@ -62,7 +62,7 @@ type yamlReader struct {
 	open    map[*yaml.Node]bool
 	aliased int // values added by aliases
 	inAlias int
-	bombed  bool // aliased went above its limit, and that is reported
+	bombed  bool // there are too many added values, and that is reported
 }
 
 // stride is the number of letters between two marks of a text.

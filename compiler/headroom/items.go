@@ -149,7 +149,7 @@ func usual(list reflect.Value) reflect.Value {
 	return reflect.ValueOf(out)
 }
 
-// special compares a field with code of its own.
+// special compares a field by its own code.
 type special func(c *comparer, a, b reflect.Value, was, is string)
 
 func specials() map[string]special {

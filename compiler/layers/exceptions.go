@@ -22,8 +22,8 @@ const (
 	codeDate            = "date"                // not a date
 )
 
-// Chain holds the documents of one chain as their authors wrote them, the outermost first. The exceptions are
-// those of the last one.
+// Chain holds the documents of one chain as their authors wrote them, the outermost first. The exceptions
+// that are checked are those of the last document.
 type Chain []*schema.Policy
 
 func (c Chain) last() *schema.Policy { return c[len(c)-1] }

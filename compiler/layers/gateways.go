@@ -80,7 +80,7 @@ func mergeUpstream(s *step, own, above *schema.Gateway, w site) {
 		s.refuse(CodeWidens, here, "leave it out", "is another upstream than at %s", s.shown(here.above))
 		own.Upstream, own.Addresses = inherit(s, here, above.Upstream), nil
 	}
-	own.Under = above.Under // below a gateway there is one gateway, with the same limits
+	own.Under = above.Under // the child's gateway shares the limits of the gateway of the layer above
 }
 
 func mergeCredential(s *step, own, above *schema.Gateway, w site) {

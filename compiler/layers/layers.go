@@ -76,13 +76,13 @@ type merger struct {
 	out      Merged
 }
 
-// ceiling is a layer merged with everything above it.
+// ceiling is a layer merged with all layers above it.
 type ceiling struct {
 	policy  schema.Policy // its origins name the layers
 	network *reach        // computed from the policy at first use
 }
 
-// ceiling merges a layer with those above it. It returns nil if the chain is broken.
+// ceiling merges a layer with all layers above it. It returns nil if the chain of layers is broken.
 func (m *merger) ceiling(i int) *ceiling {
 	if c, done := m.folded[i]; done {
 		return c

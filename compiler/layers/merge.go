@@ -19,7 +19,8 @@ type rule struct {
 	special special // merges the field, if its order alone is not enough
 }
 
-// special merges a field with code of its own. It gets the structs that contain the field, and their paths.
+// special merges a field by its own code. It gets the structs that contain the field, and the paths of these
+// structs.
 type special func(s *step, own, above any, w site)
 
 // on makes a special of a function on a typed struct.
@@ -229,7 +230,8 @@ func (s *step) refuseOther(own, above reflect.Value, w site) bool {
 
 const hintPowers = "leave it out: powers belong to the layer that states them first"
 
-// mergePower takes a power of a bridge from its owner, because the rule of two depends on it.
+// mergePower gives a bridge the power that the owner of the bridge declares, because the rule of two depends
+// on it.
 func (s *step) mergePower(f rule, own, above reflect.Value, w site) {
 	if own.Bool() == above.Bool() {
 		return

@@ -178,7 +178,7 @@ func mergeSubcommands(s *step, own, above *schema.Args, w site) {
 		}
 		return
 	}
-	denied := make(map[string]int, len(above.Deny)) // denied words with flags cannot match a sub-command
+	denied := make(map[string]int, len(above.Deny)) // denied arguments with flags cannot match a sub-command
 	for j, d := range above.Deny {
 		denied[plainWords(d.Words)] = j
 	}

@@ -75,7 +75,8 @@ type Change struct {
 	New        string `json:"new,omitempty"`
 	Says       string `json:"says"` // a sentence for people, without a full stop
 	Why        string `json:"why,omitempty"`
-	// Undecided is true if the change counts as widening only because nothing proves otherwise.
+	// Undecided is true if the change is only treated as widening because nothing proves that it does not
+	// widen.
 	Undecided bool `json:"undecided,omitempty"`
 	// Layer is the layer above the agent from which the value comes. It is empty for a value of the agent's own
 	// document.

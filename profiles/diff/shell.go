@@ -114,7 +114,7 @@ func onlyText(list []profiles.Pattern) string { return "only " + listed(texts(li
 // words of p.
 func covers(p, q []string) bool { return len(p) <= len(q) && slices.Equal(p, q[:len(p)]) }
 
-// within reports whether one of the patterns covers the words.
+// within reports whether one of the patterns covers the command.
 func within(words []string, list []profiles.Pattern) bool {
 	return slices.ContainsFunc(list, func(p profiles.Pattern) bool { return covers(p.Words, words) })
 }

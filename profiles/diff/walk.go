@@ -147,7 +147,7 @@ func (c *comparer) entries(s spot, a, b reflect.Value) {
 func (c *comparer) named(s spot, list reflect.Value) map[string]reflect.Value {
 	out := map[string]reflect.Value{}
 	for i := range list.Len() {
-		e := list.Index(list.Len() - 1 - i) // in reverse, so that the first of a name counts
+		e := list.Index(list.Len() - 1 - i) // in reverse, so that the first entry of a name is kept
 		if f := e.FieldByName("Expires"); s.gives() && f.IsValid() && c.ended(f.Interface().(*time.Time)) {
 			continue
 		}

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Override is what a field of a request can change in its meaning, in addition to the first line.
+// Override is what a field of a request, in addition to the first line, can change in the meaning of the
+// request.
 type Override string
 
 // What a field changes. A server that obeys such a field performs another request than the one that was

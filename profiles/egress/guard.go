@@ -105,7 +105,7 @@ func classifyTranslated(inner []netip.Addr) class {
 	c := public
 	for i, v4 := range inner {
 		k, _ := classify(v4)
-		if k != public && (i == 0 || v4.As4()[0] != 0) { // after the first candidate, 0.0.0.0/8 is not an address
+		if k != public && (i == 0 || v4.As4()[0] != 0) { // after the first result, 0.0.0.0/8 is not an address
 			c = min(c, k)
 		}
 	}

@@ -102,7 +102,7 @@ type Part struct {
 // LiveSessions are processes that wait for the next run of their session.
 type LiveSessions struct {
 	Live  int   `json:"live"`
-	Bytes int64 `json:"bytes"` // the largest memory that they have used
+	Bytes int64 `json:"bytes"` // the sum of the largest memory that each has used
 }
 
 // Network says which connections of guests and runs are open, which rules will expire,
