@@ -188,7 +188,7 @@ func (c *columns) enter(number, before int) trouble {
 	return trouble{}
 }
 
-// items opens the levels of the fields after the dashes of a line.
+// items adds a column for each dash at the start of a line: the column of the field after that dash.
 func (c *columns) items(number int) {
 	at := indent(c.lines[number-1])
 	for rest := c.lines[number-1][at:]; strings.HasPrefix(rest, "- "); {

@@ -65,7 +65,7 @@ type yamlReader struct {
 	bombed  bool // there are too many added values, and that is reported
 }
 
-// stride is the number of letters between two marks of a text.
+// stride is the number of letters (characters) between two letters whose byte offsets are stored.
 const stride = 256
 
 // letters converts letter positions to byte offsets without scanning a long line each time.

@@ -148,7 +148,7 @@ func (c *importChecker) agentOnly(im *profiles.Imports) {
 			"they reach", joinSome(names), is, it, it)
 }
 
-// any warns of "*" if it includes modules that reach outside.
+// any warns about the import "*" if it allows modules that can reach files, processes or the network.
 func (c *importChecker) any(im *profiles.Imports) {
 	if im.Any == nil {
 		return

@@ -41,8 +41,8 @@ type Config struct {
 
 	Sessions int           // number of sessions; for one more, the agent and actor with the most lose one
 	Idle     time.Duration // how long an unused session is kept; if 0, 15 minutes
-	// SessionBytes is the memory up to which an interpreter is kept. If 0, it is the policy's limit of a
-	// program.
+	// SessionBytes is the most memory that an interpreter may use and still be kept for its session. If it is 0,
+	// the policy's limit of memory for a program is used.
 	SessionBytes int64
 	Notice       func(Notice) // called with the effect of a policy on live guests; may be nil
 

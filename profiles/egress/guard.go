@@ -171,8 +171,8 @@ func Opens(part, whole netip.Prefix) bool {
 	case special:
 		return part.Bits() >= kind.Bits() && whole.Bits() < kind.Bits()
 	case never, public:
-		// A range that starts with a never-dialed address may contain special ones. As a part of whole it
-		// allows the same, unless whole is too wide.
+		// The part starts with an address that is never dialed, but may contain special ones. It may contain some
+		// that whole does not allow only if whole is wider.
 		return c == never && whole.Bits() < part.Bits()
 	default:
 		return true

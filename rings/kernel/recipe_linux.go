@@ -68,8 +68,8 @@ func kindOf(s executors.Spec, uid int) (kind, error) {
 	}, nil
 }
 
-// portsOf lists the ports on which the init of a guest listens in addition to its proxy. If it returns nil, it
-// listens on nothing.
+// portsOf lists the ports on which the init of a guest listens besides the port of the proxy. nil means that
+// init does not listen at all.
 func (r *Ring) portsOf(s executors.Spec) []uint16 {
 	if r.cfg.Egress == nil || network(s.Kernel.Network) != initproto.NetworkOwn {
 		return nil

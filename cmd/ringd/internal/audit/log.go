@@ -147,10 +147,10 @@ func (c *Config) check() error {
 	return nil
 }
 
-// Append appends r. It returns nil only if r is as durable as d requires; Head is then its position. ctx
-// counts only until the record is placed. After that the call waits as long as the disk does. Errors: that of
-// ctx, ErrRecord (the log is not affected), ErrClosed (nothing may run; the record may or may not be on
-// disk).
+// Append appends r. It returns nil only if r is as durable as d requires; Head is then its position. Ending ctx
+// has an effect only until the record has its position. After that Append waits for the disk, however long that
+// takes. Errors: that of ctx; ErrRecord, which does not affect the log; ErrClosed, after which the caller must
+// not do what r records. After ErrClosed the record may or may not be on disk.
 func (l *Log) Append(ctx context.Context, r Record, d Durability) (Head, error) {
 	if err := ctx.Err(); err != nil {
 		return Head{}, fmt.Errorf("append %s: %w", r.Kind, err)

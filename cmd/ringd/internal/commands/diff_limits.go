@@ -26,8 +26,8 @@ func limitNames() map[string]string {
 	}
 }
 
-// limit returns the place of the limit of an agent that a field of the compiled set names. It returns rule if
-// no document has the limit.
+// limit returns where a document sets a limit of an agent. field is the name of the limit in the compiled set.
+// If no document sets it, limit returns rule.
 func (s *side) limit(agent, field string, rule *profiles.Rule) *profiles.Rule {
 	of, name, ok := cutLast(field, "limits.")
 	word := limitNames()[name]

@@ -90,7 +90,7 @@ the policy or the action cannot be read.`,
 	return cmd
 }
 
-// maxRead limits the bytes read of a script or an action. The decision refuses smaller ones already.
+// maxRead limits the bytes read of a script or an action. The decision refuses a text of that size anyway.
 const maxRead = profiles.MaxActionBytes
 
 // action returns the action of the arguments.

@@ -36,11 +36,11 @@ Comments stay, and of several blank lines one stays. The meaning does not
 change: fmt compiles the policy before and after, and compares. CUE is formatted
 as cue fmt does. JSON is only indented; its fields keep their order.
 
-With one PATH the result is printed. Without PATH fmt reads YAML from stdin. For
-a folder it formats the files of the policy and their tests. A file that cannot
-be read stays as it is.
+Without flags fmt prints the result of one file. Without PATH it reads YAML from
+stdin. Of a folder it takes the files of the policy and their tests. Several
+files need -w, --check or --diff. A file that cannot be read stays as it is.
 
-Exit codes: 0 done, 1 a file has findings, or --check or --diff found one to
+Exit codes: 0 done, 1 a file has findings, or --check or --diff found a file to
 change, 2 a PATH cannot be read or written.`,
 		Example: `  ringd fmt policy.yaml
   ringd fmt -w policies/

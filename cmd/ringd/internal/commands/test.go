@@ -57,12 +57,14 @@ POLICY_test.yaml in its folder and those of its guardrails. No case is executed:
 cases are decided as ringd decide does it, at the time of the file's "now".
 docs/TESTING.md has the form.
 
---coverage lists the rules that decided no case; each sub-command of a program
-is one. A file may require a share: coverage: {rules: 100%, denies: 100%}. --run
-ignores that. The name of a guardrail's test is FILE/GUARDRAIL/NAME.
+--coverage lists the rules that decided no case. Each sub-command that a program
+may use is a rule. A file of tests may require that a share of the rules is
+covered: coverage: {rules: 100%, denies: 100%}. With --run that is not checked.
+The name of a guardrail's test is FILE/GUARDRAIL/NAME.
 
-Exit codes: 0 all is as expected, 1 a case, a test or a share is not, or the
-policy or a test has findings, 2 PATH cannot be read, or there are no tests.`,
+Exit codes: 0 all is as expected, 1 a case or a test failed, a required share
+was not reached, or the policy or a test has findings, 2 PATH cannot be read, or
+there are no tests.`,
 		Example: `  ringd test policies/
   ringd test --run 'exfil|quota' --coverage policies/
   ringd test --junit report.xml policies/
