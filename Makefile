@@ -14,6 +14,8 @@ MADE        := $(ENGINE) $(INIT)
 FUZZTIME    ?= 60s
 PREFIX      ?= /usr/local
 TESTFLAGS   ?=
+# Tests wait for guests a good part of their time: one package more than there are processors.
+JOBS        := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 empty       :=
 space       := $(empty) $(empty)
 # The race detector watches, at every change, the packages of executors, rings and cmd/ringd/internal, whose goroutines
@@ -98,9 +100,9 @@ rings/kernel/initimage/init_linux_%: go.mod go.sum $(filter-out %_test.go,$(wild
 either       = /($(subst $(space),|,$(strip $(1))))$$
 
 test: $(MADE) $(PYWASM) ## every test but those of `make long`; with the race detector where goroutines share memory
-	CGO_ENABLED=1 go test -race -timeout 20m $(TESTFLAGS) -skip '$(SLOW)' \
+	CGO_ENABLED=1 go test -race -p $(JOBS) -timeout 20m $(TESTFLAGS) -skip '$(SLOW)' \
 	  $$(go list ./executors/... ./rings/... ./cmd/ringd/internal/... | grep -vE '$(call either,$(PLAIN) $(LATER))')
-	go test -timeout 20m $(TESTFLAGS) -skip '$(SLOW)' $(addprefix ./,$(LATER) $(filter-out $(OPTIN),$(PLAIN))) $(PURE)
+	go test -p $(JOBS) -timeout 20m $(TESTFLAGS) -skip '$(SLOW)' $(addprefix ./,$(LATER) $(filter-out $(OPTIN),$(PLAIN))) $(PURE)
 
 long: $(MADE) $(PYWASM) ## what `make test` leaves out: slow tests, and the race detector for guests, whole daemons and pure packages
 	CGO_ENABLED=1 go test -race -timeout 30m $(TESTFLAGS) -skip '^Test($(SIEGE))$$' $(addprefix ./,$(LATER))
