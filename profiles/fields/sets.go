@@ -50,10 +50,13 @@ const (
 //go:embed set.txt
 var setText string // go:embed needs a variable; never written
 
-// set returns the rows of set.txt, which is parsed on the first call.
+// set returns the rows of set.txt, joined with the policy language. It parses them on the first call.
 //
 //nolint:gochecknoglobals // parsed once, never written
-var set = sync.OnceValues(func() ([]SetField, error) { return parse(setText, parseSetField) })
+var set = sync.OnceValues(func() ([]SetField, error) {
+	rows, err := parse(setText, parseSetField)
+	return joined(rows, Table()), err
+})
 
 // SetTable lists every field of a set once, in the order in which a comparison reports changes. A list or a
 // number of the policy language may have no row in set.txt. It gets a row whose sentence is the name of the
@@ -63,21 +66,25 @@ func SetTable() []SetField {
 	if err != nil {
 		return nil
 	}
-	list := slices.Clone(rows)
-	language := map[string]Field{}
-	for _, f := range slices.Backward(Table()) {
-		language[f.Profile] = f
+	return slices.Clone(rows)
+}
+
+// joined gives rows without an order that of the policy field that they carry, and adds the rows of unlisted.
+func joined(rows []SetField, language []Field) []SetField {
+	carried := map[string]Field{}
+	for _, f := range slices.Backward(language) {
+		carried[f.Profile] = f
 	}
 	listed := map[string]bool{}
-	for i := range list {
-		c := &list[i]
+	for i := range rows {
+		c := &rows[i]
 		listed[c.Field] = true
 		if c.Order == "" {
-			f := language[c.Field]
+			f := carried[c.Field]
 			c.Order, c.Unit, c.Words = f.Order, f.Unit, f.Words
 		}
 	}
-	return append(list, unlisted(Table(), listed)...)
+	return append(rows, unlisted(language, listed)...)
 }
 
 // unlisted returns rows for the lists and numbers of the policy language that have no row in set.txt.
