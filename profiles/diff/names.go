@@ -33,7 +33,7 @@ type namesCompared struct {
 	Gained, Lost, Program map[string]bool
 
 	left map[string]bool // the names in Gained, without their parents
-	// What reported changes cover: told has names, with their submodules, and regions has other kinds of names.
+	// The reported changes cover the names in told, with their submodules, and the names that one of regions holds.
 	told    map[string]bool
 	regions []func(string) bool
 }

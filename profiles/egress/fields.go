@@ -11,7 +11,7 @@ import (
 // request.
 type Override string
 
-// What a field changes. A server that obeys such a field performs another request than the one that was
+// The values of Override. A server that obeys such a field performs another request than the one that was
 // decided.
 const (
 	overridesNothing Override = ""

@@ -134,7 +134,7 @@ func (i PackagesRing) probe(ctx context.Context, name string, a *profiles.Agent)
 		return &brokenImport{fmt.Errorf("agent %s: %w", name, refused)}
 	}
 	if err != nil {
-		return nil // this host cannot run it, and each run is told why
+		return nil // this host cannot run it, and each run gets the reason
 	}
 	for _, b := range broken {
 		if b.Denied != nil {

@@ -1,6 +1,5 @@
 // The commands for signed pushes: keygen, sign, verify, push and rollback. Signing refuses a policy that does
-// not compile, and prints what it signs. No file is overwritten except the envelope that a command is told to
-// replace.
+// not compile, and prints the statement that it signs. keygen overwrites no file.
 
 package commands
 

@@ -15,8 +15,8 @@ type watcher struct {
 	pushes    *application
 }
 
-// freshenEvery is how often the store is told that the source is still good. A restart reads from it how old
-// the generation is.
+// freshenEvery is the time between two updates of the store while the source is good. After a restart the last
+// update gives the age of the generation.
 const freshenEvery = time.Minute
 
 // Watch closes a generation whose source was not good for too long, and updates in the store when the source

@@ -67,9 +67,9 @@ func (e *Egress) Record(ctx context.Context, v proxy.Event) error {
 	return nil
 }
 
-// mustTellRun reports whether a run must be told of an event here. A refused fetch ends the call, so the run
-// knows. A name without an address is a failure that the program learns from its connection. The end of a
-// connection is told only if its first bytes were refused, or a budget ended it.
+// mustTellRun reports whether the run gets a denial for an event. A refused fetch is not among them: it ends the
+// call, so the run knows. A name without an address is a failure that the program learns from its connection.
+// The end of a connection is a denial only if its first bytes were refused, or if a budget ended it.
 func mustTellRun(v proxy.Event) bool {
 	refused := v.Decision.Verdict != profiles.Allow && v.Count == 0 && v.Listener != proxy.ListenerFetch &&
 		v.Decision.Code != profiles.CodeEgressNoAddress

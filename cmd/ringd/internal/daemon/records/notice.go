@@ -23,8 +23,8 @@ type Notice struct {
 // maxLoaded limits the records of one notice.
 const maxLoaded = 64
 
-// Notice records n. Each loaded module that is denied now is an import_decided with the state "loaded", which
-// the run is told of too. A guest that lacks some new grants is a restart_needed. The end of a waiting
+// Notice records n. Each loaded module that is denied now is an import_decided with the state "loaded", and the
+// run gets that denial too. A guest that lacks some new grants is a restart_needed. The end of a waiting
 // session is a session_dropped.
 func (r *Refusals) Notice(ctx context.Context, n Notice) error {
 	to := r.to.Load()
