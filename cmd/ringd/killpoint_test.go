@@ -74,6 +74,7 @@ type host struct {
 	client  *client.Client
 
 	credential *syscall.Credential // of the daemon; nil: that of the test
+	session    bool                // the daemon has a session of its own
 }
 
 func newHost(t testing.TB, idempotent bool) *host {
@@ -141,6 +142,12 @@ func (h *host) begin(point string, nth int) error {
 	out, err := h.cmd.StdoutPipe()
 	if err != nil {
 		h.t.Fatal(err)
+	}
+	if h.session {
+		if h.cmd.SysProcAttr == nil {
+			h.cmd.SysProcAttr = &syscall.SysProcAttr{}
+		}
+		h.cmd.SysProcAttr.Setsid = true
 	}
 	if err := h.cmd.Start(); err != nil {
 		h.t.Fatal(err)

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -103,7 +106,7 @@ func TestSiege(t *testing.T) {
 	}
 	for name, uid := range users {
 		t.Run(name, func(t *testing.T) {
-			s := newSiege(t, uid)
+			s := newSiege(t, uid, "")
 			for _, what := range []string{
 				"descriptors", "watches", "tasks", "pipes", "sockets", "connections", "locks", "memory", "shared memory", "temporary files",
 				"disk", "inodes", "processors", "threads", "places", "refusals", "approvals",
@@ -112,9 +115,18 @@ func TestSiege(t *testing.T) {
 			}
 		})
 	}
+	// Guests have sessions of their own, which must not outweigh that of the daemon.
+	t.Run("in a session of low weight", func(t *testing.T) {
+		if _, err := os.Stat("/proc/self/autogroup"); err != nil {
+			t.Skip(err)
+		}
+		newSiege(t, slices.Max(slices.Collect(maps.Values(users))), "15").step(t, "threads")
+	})
 }
 
-func newSiege(t *testing.T, uid uint32) *siege {
+// newSiege starts the daemon as a user, 0 is that of the test, in a session of its own with a nice value, or in the
+// session of the test if that is "".
+func newSiege(t *testing.T, uid uint32, session string) *siege {
 	t.Helper()
 	python, err := filepath.EvalSymlinks("/usr/bin/python3")
 	if err != nil {
@@ -125,7 +137,7 @@ func newSiege(t *testing.T, uid uint32) *siege {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	s := &siege{host: &host{t: t, dir: dir}, python: python, library: "/usr/lib/" + filepath.Base(python)}
+	s := &siege{host: &host{t: t, dir: dir, session: session != ""}, python: python, library: "/usr/lib/" + filepath.Base(python)}
 	for _, d := range []string{"", "sync", "run", "state", "program", "held", "cache"} {
 		d = filepath.Join(dir, d)
 		if err := os.MkdirAll(d, 0o755); err != nil {
@@ -163,6 +175,12 @@ func newSiege(t *testing.T, uid uint32) *siege {
 	}
 	t.Cleanup(s.kill)
 	s.start("", 0)
+	if session != "" {
+		s.until("the daemon is in a session of low weight", func() bool {
+			err := os.WriteFile(fmt.Sprintf("/proc/%d/autogroup", s.cmd.Process.Pid), []byte(session), 0)
+			return !errors.Is(err, syscall.EAGAIN) // an ordinary user may do it ten times a second
+		})
+	}
 	s.besieger = s.as(besiegerUID)
 	if st, err := s.client.Status(t.Context()); err != nil || st.Generation == 0 {
 		t.Fatalf("%+v %v", st, err)
@@ -357,6 +375,13 @@ func (s *siege) until(what string, done func() bool) {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// tail is the end of the log, and what weight the daemon has.
+func (s *siege) tail() string {
+	weight, _ := os.ReadFile(fmt.Sprintf("/proc/%d/autogroup", s.cmd.Process.Pid))
+	own, _ := syscall.Getpriority(syscall.PRIO_PROCESS, s.cmd.Process.Pid)
+	return fmt.Sprintf("the daemon: nice %d, session %q\n%s", 20-own, weight, s.host.tail())
 }
 
 // works tries what people and other agents do.

@@ -216,10 +216,17 @@ func (s *Spawner) Unconfined(argv, env []string, dir string, files []*os.File, f
 	if env == nil {
 		env = []string{} // nil would be the environment of this process
 	}
-	return s.start(request{argv: argv, free: free, attr: &os.ProcAttr{
+	process, err := s.start(request{argv: argv, free: free, attr: &os.ProcAttr{
 		Dir: dir, Env: env, Files: s.standard(files),
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	}})
+	if err != nil {
+		return nil, err
+	}
+	if err := weigh(process); err != nil {
+		return nil, errors.Join(err, End(process))
+	}
+	return process, nil
 }
 
 func (s *Spawner) standard(files []*os.File) []*os.File {
@@ -351,6 +358,9 @@ func (s *Spawner) init(p Place) (*os.Process, *Control, error) {
 		Dir: "/", Env: []string{oneThread}, Files: files, Sys: sys,
 	}})
 	runtime.KeepAlive(p.Group)
+	if err == nil { // init waits for its order, so no program has begun
+		err = weigh(process)
+	}
 	if err = errors.Join(err, theirs.Close()); err != nil {
 		if process != nil {
 			err = errors.Join(err, End(process))
