@@ -155,7 +155,7 @@ fuzz: $(MADE) ## every fuzz target for FUZZTIME (60s) each
 mutants: $(MADE) ## each check of the egress decision taken out in turn: a test has to fail
 	RINGD_MUTANTS=1 go test -timeout 60m -run '^TestMutants$$' ./profiles/egress
 
-bench: build ## benchmarks, and the peers side by side: engines, launchers and proxies
+bench: build $(PYWASM) ## benchmarks, and the peers side by side: engines, launchers and proxies
 	go test -run '^$$' -bench . -benchmem ./...
 	@set -e; for b in js kernel egress shell python; do docs/benchmarks/$$b/run; done
 

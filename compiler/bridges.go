@@ -123,9 +123,8 @@ func (d bridging) bridgeLimits(at string, l *schema.BridgeLimits) profiles.Bridg
 		if n == nil {
 			return standard
 		}
-		const most = 1_000_000
-		if *n < least || *n > most {
-			d.report(at+"."+name, CodeLimit, "", "must be from %d to %d", least, most)
+		if *n < least || *n > mostCount {
+			d.report(at+"."+name, CodeLimit, "", "must be from %d to %d", least, mostCount)
 			return least
 		}
 		return *n
@@ -158,6 +157,10 @@ func (d bridging) bridgeLimits(at string, l *schema.BridgeLimits) profiles.Bridg
 		ArgumentBytes: size("requestBytes", l.RequestBytes, 16<<20, defaultArgumentBytes),
 		ResultBytes:   size("responseBytes", l.ResponseBytes, 64<<20, defaultBridgeResult),
 		TimeoutMillis: defaultTimeoutMillis,
+	}
+	out.Queue = count("queue", l.Queue, 0, mostCount)
+	if l.WhenFull == "refuse" {
+		out.Queue = 0
 	}
 	if l.Timeout != "" {
 		n, ok := d.duration(at+".timeout", l.Timeout)

@@ -36,8 +36,9 @@ const (
 	defaultShellFiles       = 256
 )
 
-// Default limits of a bridge.
+// Default limits of a bridge. The default of a queue has no bound but the number of calls.
 const (
+	mostCount            = 1_000_000
 	defaultConcurrent    = 16
 	defaultCallsPerRun   = 256
 	defaultSpawnPerCall  = 32

@@ -86,6 +86,12 @@ func TestLinkActs(t *testing.T) {
 		{Call: "c3", Action: &profiles.Action{File: &profiles.FileAction{Op: "write", Path: "/w/x"}}},
 		{Call: "c4", Action: &profiles.Action{Variable: &profiles.VariableAction{Name: "PAGER", Value: "x"}}},
 	}
+	for i := range asked {
+		if asked[i].Turn == nil {
+			t.Errorf("question %d has no turn", i+1)
+		}
+		asked[i].Turn = nil
+	}
 	if d := cmp.Diff(want, asked); d != "" {
 		t.Errorf("asked (-want +got):\n%s", d)
 	}

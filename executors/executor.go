@@ -172,6 +172,10 @@ type Question struct {
 	// Taken is set if the arguments are large. The host calls it, once or more often, when the question no
 	// longer waits for its turn. Until then little more is read from the guest.
 	Taken func() `json:"-"`
+
+	// Turn is the place of the question among those of the program. It is nil for a question that is repeated
+	// after a pause.
+	Turn *Turn `json:"-"`
 }
 
 // Answer settles a question: a tagged value, or an error that the program can catch.

@@ -273,6 +273,7 @@ type linkRun struct {
 	// The reader alone uses these.
 	asked     uint64
 	next      *question // taken, not yet asked
+	turn      *Turn     // of the question that was taken last
 	console   []ConsoleEntry
 	lines     int64 // console entries of all parts of the run
 	consumed  int64 // console bytes of all parts of the run
@@ -293,9 +294,7 @@ type linkRun struct {
 	open      map[string]openAsk
 	openBytes int64
 	answered  uint64
-	waiting   bool
-	waitFrom  time.Time
-	hostWait  time.Duration
+	wait      hostWait
 	idleAsked uint64        // value of asked when the guest began to wait
 	wanted    bool          // a pause was requested
 	pausing   bool          // the pause was sent to the guest
@@ -308,6 +307,13 @@ type linkRun struct {
 	acting    int           // acts without an answer: while there is one, the timer is stopped
 	untaken   int64         // bytes of questions that wait for their turn
 	room      chan struct{} // has a value if untaken may have become smaller
+}
+
+// hostWait is how long a guest has waited for the host.
+type hostWait struct {
+	now   bool // it waits
+	from  time.Time
+	total time.Duration // without the present wait
 }
 
 // openAsk is a call without an answer.
@@ -484,6 +490,8 @@ func (r *linkRun) take(q *question, err error) error {
 		return fmt.Errorf("%w: call %d, want %d", ErrProtocol, q.call, r.asked)
 	}
 	q.Call = callID(q.call)
+	r.turn = r.turn.After()
+	q.Turn = r.turn
 	r.mu.Lock()
 	r.open[q.Call] = openAsk{call: q.call, bytes: q.size}
 	r.openBytes += q.size
@@ -514,6 +522,7 @@ func (r *linkRun) answer(ctx context.Context, q *question) {
 	if q.Taken != nil {
 		defer q.Taken() // if the host did not call it
 	}
+	defer q.Turn.End() // if the host did not
 	a, err := r.h.Ask(ctx, q.Question)
 	if q.Hold != nil {
 		q.Hold(false) // if the host did not call it
@@ -588,9 +597,9 @@ func (r *linkRun) isOpen() bool {
 }
 
 func (r *linkRun) stopWaitLocked() {
-	if r.waiting {
-		r.waiting = false
-		r.hostWait += r.l.cfg.Now().Sub(r.waitFrom)
+	if r.wait.now {
+		r.wait.now = false
+		r.wait.total += r.l.cfg.Now().Sub(r.wait.from)
 	}
 }
 
@@ -626,7 +635,7 @@ func (r *linkRun) idle(ctx context.Context, m Idle) error {
 		r.mu.Unlock()
 		return nil
 	}
-	r.waiting, r.waitFrom, r.idleAsked = true, r.l.cfg.Now(), r.asked
+	r.wait.now, r.wait.from, r.idleAsked = true, r.l.cfg.Now(), r.asked
 	stop := r.wanted
 	open := make([]string, 0, len(r.open))
 	for id := range r.open {

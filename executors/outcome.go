@@ -79,7 +79,7 @@ func (r *linkRun) outcome(c cause) Outcome {
 		r.h.Console(e)
 	}
 	out := Outcome{Console: r.console, Engine: r.l.ready.Digest, Usage: Usage{
-		Wall: r.l.cfg.Now().Sub(r.began), HostWait: r.hostWait, Calls: r.calls, PeakBytes: r.said.PeakBytes,
+		Wall: r.l.cfg.Now().Sub(r.began), HostWait: r.wait.total, Calls: r.calls, PeakBytes: r.said.PeakBytes,
 	}}
 	out.Usage.CPU = r.cpu()
 	out.Denials = validDenials(r.denied) // the program did not come to its end

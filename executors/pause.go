@@ -131,7 +131,7 @@ func (r *linkRun) watchPause(ctx context.Context) {
 // has crossed that. Then it is reading, and from here on no answer is sent.
 func (r *linkRun) tryPause() {
 	may := func() bool {
-		return r.wanted && !r.pausing && !r.keeping && r.waiting && !r.over && r.cause == causeNone
+		return r.wanted && !r.pausing && !r.keeping && r.wait.now && !r.over && r.cause == causeNone
 	}
 	r.mu.Lock()
 	now := may()

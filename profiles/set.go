@@ -332,6 +332,7 @@ type Call struct {
 // BridgeLimits are the limits of one bridge. The compiler fills in every default.
 type BridgeLimits struct {
 	Concurrent    int64 `json:"concurrent"`
+	Queue         int64 `json:"queue,omitempty"` // calls that may wait until fewer are open; if 0, they are refused
 	CallsPerRun   int64 `json:"callsPerRun"`
 	SpawnPerCall  int64 `json:"spawnPerCall"` // if this and the next two are zero, no subagents can be started
 	Depth         int64 `json:"depth"`        // levels of the subagent tree below the first run

@@ -274,6 +274,8 @@ type Powers struct {
 type BridgeLimits struct {
 	CallsPerRun   *int64 `cue:"callsPerRun"`
 	Concurrent    *int64 `cue:"concurrent"`
+	WhenFull      string `cue:"whenFull"`
+	Queue         *int64 `cue:"queue"`
 	SpawnPerCall  *int64 `cue:"spawnPerCall"`
 	Depth         *int64 `cue:"depth"`
 	TotalSpawn    *int64 `cue:"totalSpawn"`

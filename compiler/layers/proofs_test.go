@@ -241,6 +241,8 @@ func bridgeProofs() []proof {
 			func(t []byte) bool { return string(t) == `{"type":"object"}` }).unbounded(),
 		limit("CallsPerRun", func(l *schema.BridgeLimits) **int64 { return &l.CallsPerRun }, 10),
 		limit("Concurrent", func(l *schema.BridgeLimits) **int64 { return &l.Concurrent }, 10),
+		limit("Queue", func(l *schema.BridgeLimits) **int64 { return &l.Queue }, 10),
+		taken("BridgeLimits.WhenFull", func(s spec) *string { return &b(s).Limits.WhenFull }, "wait", "refuse", is("refuse")),
 		limit("SpawnPerCall", func(l *schema.BridgeLimits) **int64 { return &l.SpawnPerCall }, 10),
 		limit("Depth", func(l *schema.BridgeLimits) **int64 { return &l.Depth }, 3),
 		limit("TotalSpawn", func(l *schema.BridgeLimits) **int64 { return &l.TotalSpawn }, 10),

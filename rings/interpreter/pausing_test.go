@@ -520,16 +520,19 @@ func TestPolicyOfThePauseBindsItsCalls(t *testing.T) {
 	}
 }
 
-// The calls that are open at a pause are open after a resume.
-func TestOpenCallsCount(t *testing.T) {
+// Calls that were open at a pause keep their places, whatever a push has lowered the limit to meanwhile.
+func TestOpenCallsKeepTheirPlaces(t *testing.T) {
 	s := newStage(t)
-	s.apply(set("a", bridge("ask")))
-	p := s.pausedRun(waves([]executors.Question{question("c1", "ask", `[]`), question("c2", "ask", `[]`)}))
-	s.apply(set("b", bridge("ask", limits(func(l *profiles.BridgeLimits) { l.Concurrent = 1 }))))
-	s.resume(p, value("c1", `1`), value("c2", `1`))
-	one, two := s.got("r1", "c1"), s.got("r1", "c2")
-	if (one.Error == nil) == (two.Error == nil) {
-		t.Errorf("%+v %+v", one, two)
+	s.apply(set("a", bridge("ask"), bridge("act", external, approval())))
+	p := s.pausedRun(waves([]executors.Question{question("c1", "ask", `[]`), question("c2", "ask", `[]`),
+		question("c3", "act", `[]`), question("c4", "act", `[]`)}))
+	one := limits(func(l *profiles.BridgeLimits) { l.Concurrent = 1 })
+	s.apply(set("b", bridge("ask", one), bridge("act", external, approval(), one)))
+	s.resume(p, value("c1", `1`), value("c2", `1`), approve("c3"), approve("c4"))
+	for _, id := range []string{"c1", "c2", "c3", "c4"} {
+		if a := s.got("r1", id); a.Error != nil {
+			t.Errorf("%s: %+v", id, a.Error)
+		}
 	}
 }
 

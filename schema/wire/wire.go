@@ -78,18 +78,11 @@ type Run struct {
 	Stdout   string `json:"stdout"`
 	Stderr   string `json:"stderr"`
 	ExitCode int    `json:"exit_code"`
-	// Ran lists the programs that were allowed to start, each with its arguments, in order. The
-	// list is limited. RanMore is how many starts came after the last one in the list.
-	Ran     [][]string `json:"ran,omitempty"`
-	RanMore int64      `json:"ran_more,omitempty"`
-	// Imports lists the modules that a Python program itself imported, as its guest reported. Each
-	// module is listed once, in order, and only the first 512.
-	Imports []string `json:"imports,omitempty"`
-	// Asked lists the starts of programs for which an approval was requested, and the calls for
-	// which a program was held.
-	Asked   []Asked   `json:"asked,omitempty"`
+	Acted
 	Error   *RunError `json:"error,omitempty"`
 	Pending []Pending `json:"pending,omitempty"`
+	// Queued is the number of calls that wait until fewer calls of their bridges are open.
+	Queued int64 `json:"queued,omitempty"`
 	// Denials lists the different denials, the oldest first, each with how often it happened.
 	// DenialsMore is how many denials are not in the list, which is limited to 256.
 	Denials     []profiles.Decision `json:"denials"`
@@ -153,6 +146,20 @@ type Frame struct {
 	File     string `json:"file"`
 	Line     int    `json:"line"`
 	Column   int    `json:"column"`
+}
+
+// Acted is what the program of a run did itself: started, imported, asked to start.
+type Acted struct {
+	// Ran lists the programs that were allowed to start, each with its arguments, in order. The
+	// list is limited. RanMore is how many starts came after the last one in the list.
+	Ran     [][]string `json:"ran,omitempty"`
+	RanMore int64      `json:"ran_more,omitempty"`
+	// Imports lists the modules that a Python program itself imported, as its guest reported. Each
+	// module is listed once, in order, and only the first 512.
+	Imports []string `json:"imports,omitempty"`
+	// Asked lists the starts of programs for which an approval was requested, and the calls for
+	// which a program was held.
+	Asked []Asked `json:"asked,omitempty"`
 }
 
 // Pending is an open call for which the run waits. Args are the arguments at the time of the call.

@@ -61,9 +61,9 @@ type Consent struct {
 
 // Used is what a run has used when a call is decided again.
 type Used struct {
-	Calls, Open int64 // of the call's bridge
-	Depth       int64
-	Tree        *budget.Tree
+	Calls int64 // of the call's bridge
+	Depth int64
+	Tree  *budget.Tree
 }
 
 // MaxFull limits the arguments of a record, as JSON text. A call with larger arguments is
@@ -231,11 +231,27 @@ func (k *Request) DecideResumed(b *Binding, g *Generation, used Used) *Refusal {
 	return nil
 }
 
+// DecideAtTurn decides a call anew that was admitted and then had to wait until fewer of its bridge were open. Nothing
+// of it has begun, so it can still get what a policy has come to ask for, such as an approval.
+func (k *Request) DecideAtTurn(b *Binding, g *Generation, used Used) *Refusal {
+	current, no := k.StillGranted(b, g)
+	if no != nil {
+		return no
+	}
+	if budget.Stricter(k.Limits, current.Limits).CallsPerRun < used.Calls {
+		return revoked(g.Revision, current, "the policy now in force allows fewer calls")
+	}
+	if no := k.Decide(b, g); no != nil {
+		return no
+	}
+	return k.checkRecordSize()
+}
+
 // fits compares the call with a grant that it was not admitted under.
 func (k *Request) fits(revision string, other *Grant, used Used) *Refusal {
 	l := budget.Stricter(k.Limits, other.Limits)
 	switch {
-	case l.CallsPerRun < used.Calls, l.Concurrent < used.Open:
+	case l.CallsPerRun < used.Calls:
 		return revoked(revision, other, "the policy now in force allows fewer calls")
 	case budget.Spawns(l) && (k.Agents > l.SpawnPerCall || used.Depth+1 > l.Depth || !used.Tree.Within(l.TotalSpawn)):
 		return revoked(revision, other, "the policy now in force allows fewer subagents")

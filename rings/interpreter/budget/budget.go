@@ -57,6 +57,7 @@ func shortest(x, y *int64) *int64 {
 func Stricter(a, b profiles.BridgeLimits) profiles.BridgeLimits {
 	out := profiles.BridgeLimits{
 		Concurrent:    min(a.Concurrent, b.Concurrent),
+		Queue:         min(a.Queue, b.Queue),
 		CallsPerRun:   min(a.CallsPerRun, b.CallsPerRun),
 		SpawnPerCall:  min(a.SpawnPerCall, b.SpawnPerCall),
 		Depth:         min(a.Depth, b.Depth),
@@ -126,7 +127,8 @@ func (t *Tree) Within(limit int64) bool {
 // guards it.
 type Spend struct {
 	Calls   map[string]int64 // admitted, by bridge
-	Open    map[string]int64 // not yet answered, by bridge
+	Open    map[string]int64 // begun and not yet answered, by bridge
+	Waiting map[string]int64 // until fewer are open, by bridge
 	Refused int64
 }
 
@@ -150,16 +152,23 @@ type Excess struct {
 }
 
 // Admit takes one call out of the budgets, or returns the limit that it would exceed and
-// takes nothing. agents is the number of subagents that the call asks for.
-func (s *Spend) Admit(bridge string, l profiles.BridgeLimits, agents, depth int64, t *Tree) *Excess {
-	over := func(code profiles.Code, format string, args ...any) *Excess {
-		return &Excess{Code: code, Text: fmt.Sprintf(format, args...)}
+// takes nothing. agents is the number of subagents that the call asks for. The call is open
+// then, or has to wait, behind those that wait already, until fewer are open.
+func (s *Spend) Admit(
+	bridge string, l profiles.BridgeLimits, agents, depth int64, t *Tree,
+) (waits bool, excess *Excess) {
+	over := func(code profiles.Code, format string, args ...any) (bool, *Excess) {
+		return false, &Excess{Code: code, Text: fmt.Sprintf(format, args...)}
 	}
+	waits = s.Open[bridge] >= l.Concurrent || s.Waiting[bridge] > 0
 	switch {
 	case s.Calls[bridge] >= l.CallsPerRun:
 		return over(profiles.CodeBridgeCalls, "%s may be called %d times in a run", bridge, l.CallsPerRun)
-	case s.Open[bridge] >= l.Concurrent:
+	case waits && l.Queue <= 0:
 		return over(profiles.CodeBridgeConcurrent, "%s may have %d open calls at once", bridge, l.Concurrent)
+	case waits && s.Waiting[bridge] >= l.Queue:
+		return over(profiles.CodeBridgeConcurrent, "%s may have %d open calls at once, and %d more may wait",
+			bridge, l.Concurrent, l.Queue)
 	}
 	if Spawns(l) {
 		switch {
@@ -174,8 +183,12 @@ func (s *Spend) Admit(bridge string, l profiles.BridgeLimits, agents, depth int6
 		}
 	}
 	s.Calls[bridge]++
-	s.Open[bridge]++
-	return nil
+	if waits {
+		s.Waiting[bridge]++
+	} else {
+		s.Open[bridge]++
+	}
+	return waits, nil
 }
 
 // AgentsOf returns how many subagents an argument, or the list of several arguments, asks

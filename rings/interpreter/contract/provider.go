@@ -131,6 +131,7 @@ const (
 	RunCancelled Kind = "run_cancelled"
 	RunEnded     Kind = "run_ended"
 	CallDecided  Kind = "call_decided" // refused: nothing happens
+	CallQueued   Kind = "call_queued"  // it waits until fewer of its bridge are open
 	CallOpened   Kind = "call_opened"  // the intent, before the act
 	CallBegun    Kind = "call_begun"   // the act of an approved call, before it
 	CallAnswered Kind = "call_answered"
@@ -177,4 +178,7 @@ type Record struct {
 	// Action is what was decided, for a decision under another policy as well; nil if
 	// nothing was decided. It is never written to disk.
 	Action *profiles.Action `json:"-"`
+	// Placed is called, unless it is nil, when the record has its place among the others, before it is on disk. It
+	// must return at once.
+	Placed func() `json:"-"`
 }

@@ -35,15 +35,12 @@ type View struct {
 	Value    json.RawMessage // tagged; nil unless done
 	Repr     bool            // Value is text that shows a value which is not JSON
 	ExitCode int             // of a shell script or a Python program; 126 if a script was refused
-	// Ran are the first programs that its guests were allowed to start, and RanMore counts
-	// the later ones. Asked are those that people were asked about.
-	Ran         [][]string
-	RanMore     int64
-	Asked       []pause.Asked
+	Acted
 	Console     []executors.ConsoleEntry
 	Dropped     int64 // bytes of console output over the limit
 	Error       *executors.ProgramError
 	Pending     []Pending
+	Queued      int64               // calls that wait until fewer of their bridges are open
 	Denials     []profiles.Decision // at most pause.MaxDenials that differ, oldest first, each with its count
 	DenialsMore int64               // refusals that found Denials full
 	Imports     []string            // modules that the program imported itself, as its guest says; at most MaxImports
@@ -124,4 +121,13 @@ func Attested(a executors.Attestation) map[string]string {
 		out[state] = strings.Join(layers, " ")
 	}
 	return out
+}
+
+// Acted is what the guests of a run did themselves.
+type Acted struct {
+	// Ran are the first programs that its guests were allowed to start, and RanMore counts
+	// the later ones. Asked are those that people were asked about.
+	Ran     [][]string
+	RanMore int64
+	Asked   []pause.Asked
 }

@@ -61,7 +61,7 @@ func TestNamesOnDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "sha256:3358732a1ca07d302a07400e99b594ea1087fc41c783241e649c2ddf812094dd"
+	const want = "sha256:9d5066ac6842772977b3add34f627341fb4f4f44d3daadd4490684ddc8f813c7"
 	if got := pause.Digest(b); got != want {
 		t.Errorf("digest %s, want %s: the JSON of a record has changed:\n%s", got, want, b)
 	}

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,7 +48,9 @@ type Record struct {
 
 	Policies
 
-	Calls    []Call // open, in the order they were made
+	Calls []Call // open, in the order they were made
+	// Queued are the calls that wait until fewer calls of their bridges are open, in the order they were made.
+	Queued   []Call `json:",omitempty"`
 	LastCall int64  // the highest N of the ids "cN" so far
 	Order    int    // calls admitted so far
 
@@ -212,9 +215,9 @@ func (r *Record) Check() error {
 		return fmt.Errorf("it is bound by %d policies", len(r.Profiles))
 	case len(r.Handed) > MaxHanded:
 		return fmt.Errorf("its subagents are narrowed by %d grants", len(r.Handed))
-	case len(r.Calls) == 0 || len(r.Calls) > maxCalls:
+	case len(r.Calls) == 0 || len(r.Calls)+len(r.Queued) > maxCalls:
 		return fmt.Errorf("it waits on %d calls", len(r.Calls))
-	case r.Depth < 0 || r.LastCall < 0 || r.Order < len(r.Calls) || r.LastEvent < 1 ||
+	case r.Depth < 0 || r.LastCall < 0 || r.Order < len(r.Calls)+len(r.Queued) || r.LastEvent < 1 ||
 		len(r.Denials) > MaxDenials || r.DenialsMore < 0:
 		return errors.New("a count is out of range")
 	case r.Usage.CPU < 0 || r.Usage.Wall < 0 || r.Usage.HostWait < 0 || r.Usage.PeakBytes < 0 || r.Refused < 0 ||
@@ -242,8 +245,9 @@ func (r *Record) Check() error {
 func (r *Record) checkCalls() error {
 	seen := map[string]bool{}
 	open := map[string]int64{}
-	for i := range r.Calls {
-		c := &r.Calls[i]
+	calls := slices.Concat(r.Calls, r.Queued)
+	for i := range calls {
+		c, queued := &calls[i], i >= len(r.Calls)
 		open[c.Bridge]++
 		if _, err := c.Action(); err != nil {
 			return err
@@ -252,11 +256,13 @@ func (r *Record) checkCalls() error {
 		switch {
 		case seen[c.ID] || !numbered || n > r.LastCall:
 			return fmt.Errorf("call %q is repeated or has no number of this run", c.ID)
-		case c.Bridge == "" || c.Key == "" || !json.Valid(c.Args):
+		case c.Bridge == "" || (c.Key == "") != queued || !json.Valid(c.Args):
 			return fmt.Errorf("call %s is not whole", c.ID)
 		case c.Digest != Digest(c.Args):
 			return fmt.Errorf("the arguments of call %s are not those of its digest", c.ID)
-		case c.For != ForHarness && c.For != ForApprover, c.For == ForHarness && !c.Harness:
+		case queued && (c.For != "" || c.Approved || c.Children > 0):
+			return fmt.Errorf("call %s is queued and has begun", c.ID)
+		case !queued && c.For != ForHarness && c.For != ForApprover, c.For == ForHarness && !c.Harness:
 			return fmt.Errorf("call %s has no one to wait for", c.ID)
 		case c.For == ForApprover && (c.Terms == nil || c.Approved), c.Approved && c.Terms == nil:
 			return fmt.Errorf("the approval of call %s is not whole", c.ID)

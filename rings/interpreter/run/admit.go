@@ -74,23 +74,31 @@ func (a *attempt) checkApprovalConditions(ctx context.Context) {
 }
 
 // charge takes the call out of the budgets, under the lock that ends the run. ok is false
-// if people have to be asked first, which was not so at checkApproval.
+// if people have to be asked first, which was not so at checkApproval. Powers that the call
+// brings are counted once it has a place among the open calls of its bridge.
 func (a *attempt) charge() (ok bool, no *binding.Refusal) {
 	r, c := a.run, a.c
 	c.Digest = pause.Digest(c.Args)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var over *budget.Excess
+	waits := false
 	ok, no = r.powers.Use(&c.Request, func() bool {
-		over = r.book.charge(c, r.family.depth, r.family.tree)
-		return over == nil && c.RuleOfTwo == "" // with a rule of two the use counts once it is approved
+		waits, over = r.book.charge(c, r.family.depth, r.family.tree)
+		return over == nil && !waits && c.RuleOfTwo == "" // with a rule of two the use counts once it is approved
 	})
 	if over != nil {
 		return false, &binding.Refusal{Name: profiles.ErrorBudgetExceeded, Text: over.Text,
 			Decision: c.Deny(r.bound, over.Code, over.Text)}
 	}
-	if ok {
+	switch {
+	case !ok:
+	case waits:
 		r.book.add(c)
+		r.book.enqueue(c)
+	default:
+		r.book.add(c)
+		r.book.give(c)
 	}
 	return ok, no
 }

@@ -24,6 +24,11 @@ func (r *Run) attempt(c *call) *attempt { return &attempt{closing{r, c}} }
 // executors.ErrPaused, that the call stays open.
 func (a *attempt) answer(ctx context.Context, args json.RawMessage) (executors.Answer, error) {
 	c := a.c
+	// Which calls of several at once a budget refuses is then the same in every run, and the records have their order.
+	if c.Turn.Wait(ctx) != nil {
+		return executors.Answer{}, nil // the program is over, and nobody reads the answer
+	}
+	defer c.EndTurns()
 	no := a.decide()
 	if no == nil {
 		no = c.CheckArguments(args, a.run.host.CheckValue)
@@ -41,6 +46,21 @@ func (a *attempt) answer(ctx context.Context, args json.RawMessage) (executors.A
 	}
 	if no != nil {
 		return a.refuse(no)
+	}
+	if c.Place.Given != nil {
+		if err := (queuedAttempt{a}).record(); err != nil {
+			return executors.Answer{}, err
+		}
+		return queuedAttempt{a}.answer(ctx)
+	}
+	return a.begin(ctx, p)
+}
+
+// begin records an admitted call, performs it and settles it.
+func (a *attempt) begin(ctx context.Context, p contract.Provider) (executors.Answer, error) {
+	c := a.c
+	if c.Place.Order.Wait(ctx) != nil {
+		return a.closeUnrecorded(nil)
 	}
 	_, c.Harness = p.(contract.Harness)
 	waits := c.Harness || c.Unapproved()
@@ -117,6 +137,8 @@ func (a *attempt) resume(ctx context.Context) (executors.Answer, error) {
 	r, c := a.run, a.c
 	s := c.Settled
 	switch {
+	case s == nil: // it was queued
+		return queuedAttempt{a}.answer(ctx)
 	case s.Result != nil && c.IsAct() && s.Result.End == contract.CallDone:
 		c.Journaled = false // its end is committed: the guest gets the answer once more, if the act is still granted
 	case s.Result != nil:

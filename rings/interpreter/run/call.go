@@ -24,6 +24,7 @@ type callState uint8
 // The states, in the order of a call's life.
 const (
 	callAdmitted callState = iota // taken out of the budgets; nothing has begun
+	callQueued                    // waits until fewer calls of its bridge are open
 	callPending                   // waits for an answer or an approval
 	callCut                       // was waiting, and has to stop
 	callAnswered                  // has its answer, which takes effect
@@ -47,11 +48,13 @@ type call struct {
 	Holder    *budget.Hold         // of the wall time of its program; nil if that cannot be held
 	Release   func()               // lets the clocks go on that were held for its approval; nil if none was
 	Taken     func()               // lets the guest ask more; nil if it may anyway
+	Turn      *executors.Turn      // in which it is decided and recorded
 
 	binding.Request
 	Children []*Run // subagents that were started for it; they end with it
 	Begun    int64  // subagents of it that are not in Children
 	Acts     int    // of the guest of its provider, so far
+	Place    place  // among the open calls of its bridge
 	State    callState
 	Cancel   context.CancelCauseFunc
 }
@@ -67,7 +70,7 @@ type callReply struct {
 
 // newCall makes the call that a question is about, not decided yet.
 func newCall(q executors.Question) *call {
-	c := &call{ID: q.Call, Holder: budget.HoldOf(q.Hold), Taken: q.Taken,
+	c := &call{ID: q.Call, Holder: budget.HoldOf(q.Hold), Taken: q.Taken, Turn: q.Turn,
 		Request: binding.Request{Bridge: q.Bridge, Size: int64(len(q.Args)), Held: q.Hold != nil}}
 	if q.Action != nil {
 		c.Bridge, c.Action, c.Ahead, c.Held = pause.NameOf(q.Action, ""), q.Action, q.Ahead, !q.Ahead
@@ -75,10 +78,10 @@ func newCall(q executors.Question) *call {
 	return c
 }
 
-// callOfPause makes the call that was open at a pause. The error says that the record is
-// not that of a call.
-func callOfPause(k *pause.Call) (*call, error) {
-	c := &call{ID: k.ID, N: k.N, Digest: k.Digest, Harness: k.Harness, Journaled: true, Key: k.Key,
+// callOfPause makes the call that was open at a pause, or queued. The error says that the
+// record is not that of a call.
+func callOfPause(k *pause.Call, queued bool) (*call, error) {
+	c := &call{ID: k.ID, N: k.N, Digest: k.Digest, Harness: k.Harness, Journaled: !queued, Key: k.Key,
 		Begun: k.Children, State: callLeft,
 		Request: binding.Request{Bridge: k.Bridge, Args: k.Args, Size: k.Size, Marked: k.Marked, Agents: k.Agents,
 			External: k.External, Full: k.Full, Revoked: k.Revoked, Limits: k.Limits,
@@ -96,11 +99,15 @@ func callOfPause(k *pause.Call) (*call, error) {
 // Keep returns an open call as a pause has it. revoked says that a policy in force no
 // longer grants it.
 func (c *call) Keep(revoked bool) pause.Call {
-	return pause.Call{ID: c.ID, Bridge: c.Bridge, N: c.N, Args: c.Args, Size: c.Size, Marked: c.Marked,
+	k := pause.Call{ID: c.ID, Bridge: c.Bridge, N: c.N, Args: c.Args, Size: c.Size, Marked: c.Marked,
 		Digest: c.Digest, Key: c.Key, External: c.External, Full: c.Full, Limits: c.Limits, Agents: c.Agents,
 		Children: c.Spawned(), For: c.WaitsFor(), Harness: c.Harness,
 		Consent: pause.Consent{Terms: c.Terms, Approved: c.Approved, By: c.By}, Two: c.RuleOfTwo, Revoked: revoked,
 		Unasked: slices.Sorted(maps.Keys(c.Unasked))}
+	if c.Place.Waits {
+		k.For = ""
+	}
+	return k
 }
 
 // Entry returns an admitted call as the journal has it. tree is the first run of its tree
@@ -149,7 +156,12 @@ func questionOf(k *pause.Call) executors.Question {
 
 // Open reports whether the call waits for people or the harness.
 func (c *call) Open() bool {
-	return c.State == callPending || c.State == callLeft && c.Settled == nil
+	return c.State == callPending || c.State == callLeft && c.Settled == nil && !c.Place.Waits
+}
+
+// Stoppable reports whether the call has begun or waits, and is not over a pause.
+func (c *call) Stoppable() bool {
+	return c.Working() && c.State != callLeft || c.Paced() || c.State == callQueued
 }
 
 // Working reports whether the call has begun and has no answer yet.

@@ -19,6 +19,8 @@ type callBook struct {
 	order   int              // calls admitted so far
 	floor   int64            // calls up to this number were made before the pause
 	spent   budget.Spend
+	queue   []*call         // wait until fewer of their bridges are open, in the order of N
+	places  *executors.Turn // of the call that got a place last
 	acts    pause.Acts
 	begun   bool     // it is committed that an act of this life has an effect: the acts cannot be repeated
 	waiting []string // the calls that the guest waits on and can do nothing before
@@ -27,7 +29,7 @@ type callBook struct {
 
 func newCallBook() callBook {
 	return callBook{calls: map[string]*call{}, revoked: map[string]bool{},
-		spent: budget.Spend{Calls: map[string]int64{}, Open: map[string]int64{}}}
+		spent: budget.Spend{Calls: map[string]int64{}, Open: map[string]int64{}, Waiting: map[string]int64{}}}
 }
 
 // restore fills the book from a pause. Each call is bound to b.
@@ -39,22 +41,34 @@ func (k *callBook) restore(p *pause.Record, b *binding.Binding) error {
 		k.revoked[g] = true
 	}
 	for i := range p.Calls {
-		c, err := callOfPause(&p.Calls[i])
+		c, err := callOfPause(&p.Calls[i], false)
 		if err != nil {
 			return err
 		}
 		c.Rebind(b)
 		k.calls[c.ID] = c
 		k.spent.Open[c.Bridge]++
+		c.Place.Has = true
+	}
+	for i := range p.Queued {
+		c, err := callOfPause(&p.Queued[i], true)
+		if err != nil {
+			return err
+		}
+		c.Rebind(b)
+		k.calls[c.ID] = c
+		k.spent.Waiting[c.Bridge]++
+		k.enqueue(c)
 	}
 	return nil
 }
 
 // charge takes an admitted call out of the budgets. It returns the limit that the call
-// would exceed, and takes nothing then.
-func (k *callBook) charge(c *call, depth int64, tree *budget.Tree) *budget.Excess {
+// would exceed, and takes nothing then. waits reports whether the call has to wait until
+// fewer of its bridge are open.
+func (k *callBook) charge(c *call, depth int64, tree *budget.Tree) (waits bool, over *budget.Excess) {
 	if c.IsAct() {
-		return k.spent.AdmitAct(c.Bridge, &k.acts.Count, pause.MaxActs)
+		return false, k.spent.AdmitAct(c.Bridge, &k.acts.Count, pause.MaxActs)
 	}
 	return k.spent.Admit(c.Bridge, c.Limits, c.Agents, depth, tree)
 }
@@ -73,7 +87,12 @@ func (k *callBook) close(c *call) []*Run {
 	c.Children = nil
 	if c.State != callClosed {
 		c.State, c.Cancel, c.Args = callClosed, nil, nil
-		k.spent.Open[c.Bridge]--
+		switch {
+		case c.Place.Waits:
+			k.dequeue(c)
+		case c.Place.Has:
+			k.spent.Open[c.Bridge]--
+		}
 		k.waiting = nil // the guest goes on
 	}
 	return children
@@ -91,10 +110,7 @@ func (k *callBook) cancelAll(cause error) {
 // stopIf stops each call that has begun or waits for its turn, and for which not is true.
 func (k *callBook) stopIf(not func(*call) bool) {
 	for _, c := range k.calls {
-		if c == nil || !c.Working() && !c.Paced() || c.State == callLeft {
-			continue
-		}
-		if not(c) {
+		if c != nil && c.Stoppable() && not(c) {
 			c.Stop(c.Cancel, errRevoked)
 		}
 	}
@@ -143,22 +159,24 @@ func (k *callBook) holdsProgramFor(who string) bool {
 }
 
 // waitsOutside reports whether each call that the guest waits on, and each other open
-// one, waits for people or the harness.
+// one, waits for people or the harness, or for the place of one that does.
 func (k *callBook) waitsOutside() bool {
 	if len(k.waiting) == 0 {
 		return false
 	}
 	for _, id := range k.waiting {
-		if c := k.calls[id]; c == nil || c.State != callPending || c.Held {
+		if c := k.calls[id]; c == nil || c.State != callPending && c.State != callQueued || c.Held {
 			return false
 		}
 	}
+	pending := false
 	for _, c := range k.calls {
-		if c != nil && c.State != callPending && c.State != callClosed {
+		if c != nil && c.State != callPending && c.State != callQueued && c.State != callClosed {
 			return false
 		}
+		pending = pending || c != nil && c.State == callPending
 	}
-	return true
+	return pending
 }
 
 // left returns the calls that are open and whose questions went away with the guest, in
@@ -214,7 +232,8 @@ func (k *callBook) fresh(q executors.Question) bool {
 
 // askedAgain returns the call of the pause that a question asks again, or nil.
 func (k *callBook) askedAgain(q executors.Question) *call {
-	if c := k.calls[q.Call]; c != nil && c.State == callLeft && c.Settled != nil && c.Is(q) {
+	c := k.calls[q.Call]
+	if c != nil && c.State == callLeft && (c.Settled != nil || c.Place.Waits) && c.Is(q) {
 		return c
 	}
 	return nil

@@ -159,7 +159,12 @@ func (p pausing) record() (pause.Record, *ending) {
 	}
 	for _, c := range r.book.left() {
 		_, no := c.StillGranted(r.bound, g)
-		record.Calls = append(record.Calls, c.Keep(no != nil || r.book.taken(c, &r.identity) != nil))
+		kept := c.Keep(no != nil || r.book.taken(c, &r.identity) != nil)
+		if c.Place.Waits {
+			record.Queued = append(record.Queued, kept)
+		} else {
+			record.Calls = append(record.Calls, kept)
+		}
 	}
 	record.Expires, record.Approval = r.bound.Expiry(&record, now, g)
 	return record, nil

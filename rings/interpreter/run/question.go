@@ -105,6 +105,6 @@ func (h *guestHost) markUnknown(id string) {
 	switch c.State {
 	case callActing, callPending, callCut, callAnswered:
 		r.unknown = true
-	case callAdmitted, callLeft, callClosed:
+	case callAdmitted, callQueued, callLeft, callClosed:
 	}
 }

@@ -23,9 +23,11 @@ func (a *attempt) recordIntent(waits bool) error {
 	if c.Full {
 		rec.Full = c.Args
 	}
+	rec.Placed = c.EndTurns
 	if err := r.Put(rec, a.durability()); err != nil {
 		return fmt.Errorf("record call %s of run %s: %w", c.ID, r.id, err)
 	}
+	c.EndTurns()
 	if c.Unapproved() {
 		a.noteAsked()
 	}
@@ -128,8 +130,7 @@ func (a *attempt) recheckLocked() *binding.Refusal {
 // usedLocked returns what the run has used of the budgets of the call.
 func (a *attempt) usedLocked() binding.Used {
 	r, c := a.run, a.c
-	return binding.Used{Calls: r.book.spent.Calls[c.Bridge], Open: r.book.spent.Open[c.Bridge],
-		Depth: r.family.depth, Tree: r.family.tree}
+	return binding.Used{Calls: r.book.spent.Calls[c.Bridge], Depth: r.family.depth, Tree: r.family.tree}
 }
 
 // startTimeout makes the call end in time. A call that needs an approval ends when that

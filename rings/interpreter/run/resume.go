@@ -45,7 +45,7 @@ func (r *Run) Resume(p *pause.Record, settled []contract.Settlement) (Resumption
 	for i := range settled {
 		s := &settled[i]
 		c := r.book.calls[s.Call]
-		if c == nil || c.Settled != nil {
+		if c == nil || c.Settled != nil || c.Place.Waits {
 			return Resumption{}, fmt.Errorf("call %s is not open, or settled twice: %w",
 				jsonvalue.Clip(s.Call, 40), contract.ErrUnsettled)
 		}
@@ -53,6 +53,9 @@ func (r *Run) Resume(p *pause.Record, settled []contract.Settlement) (Resumption
 	}
 	for _, c := range r.book.calls {
 		s := c.Settled
+		if c.Place.Waits && s == nil {
+			continue
+		}
 		if s == nil || s.Value == nil && s.Error == nil && !s.Approved && !s.Denied && s.Result == nil {
 			return Resumption{}, fmt.Errorf("call %s: %w", c.ID, contract.ErrUnsettled)
 		}
@@ -129,6 +132,9 @@ func (r Resumption) Execution(g *binding.Generation) executors.Run {
 	resume := &executors.Resume{Engine: r.from.Engine, Snapshot: r.from.Snapshot, Used: r.from.Usage}
 	for i := range r.from.Calls {
 		resume.Open = append(resume.Open, questionOf(&r.from.Calls[i]))
+	}
+	for i := range r.from.Queued {
+		resume.Open = append(resume.Open, questionOf(&r.from.Queued[i]))
 	}
 	taken := func(grant string) bool {
 		r.mu.Lock()

@@ -103,6 +103,7 @@ func (r *Run) StopUngranted(g *binding.Generation) {
 		_, no := c.StillGranted(r.bound, g)
 		return no != nil
 	})
+	r.promoteLocked() // g may allow more calls at once
 }
 
 // Deciders returns the deciders of what a guest of the run may reach at this moment. There

@@ -235,13 +235,13 @@ func (r *Run) viewLocked() contract.View {
 		Console: slices.Clone(r.feed.Console), Dropped: r.feed.Dropped,
 		Denials: slices.Clone(r.denials.List), DenialsMore: r.denials.More,
 		Usage: executors.Usage{Calls: maps.Clone(r.book.spent.Calls)}, LastEvent: r.feed.Last, Touched: r.powers.View(),
-		Ran: acts.Ran, RanMore: acts.More, Asked: acts.Asked,
+		Acted: contract.Acted{Ran: acts.Ran, RanMore: acts.More, Asked: acts.Asked},
 	}
 	if r.phase == phaseHeld {
 		v.State = executors.StatePaused
 	}
 	if !r.ended {
-		v.Pending = r.book.pending()
+		v.Pending, v.Queued = r.book.pending(), int64(len(r.book.queue))
 	}
 	return v
 }

@@ -23,6 +23,7 @@ type closing struct {
 func (e closing) release() {
 	e.run.mu.Lock()
 	children := e.run.book.close(e.c)
+	e.run.promoteLocked()
 	e.run.mu.Unlock()
 	endAll(children)
 }

@@ -43,7 +43,7 @@ func setSession(pid string, nice int) (err error) {
 		if !errors.Is(err, unix.EAGAIN) {
 			break
 		}
-		time.Sleep(sessionPause)
+		<-time.After(sessionPause)
 	}
 	return err
 }

@@ -165,6 +165,9 @@ func (l *Log) Append(ctx context.Context, r Record, d Durability) (Head, error) 
 		return Head{}, err
 	}
 	head := l.placeLocked(body)
+	if r.Placed != nil {
+		r.Placed()
+	}
 	if d == Written && !l.cfg.Strict {
 		err = l.writeLocked()
 	} else {

@@ -44,6 +44,7 @@ const (
 	ImportDecided   Kind = "import_decided"
 	RefusalsCounted Kind = "refusals_counted" // refusals that an executor reports and that have no own records
 	CallDecided     Kind = "call_decided"
+	CallQueued      Kind = "call_queued" // it waits until fewer calls of its bridge are open
 	CallOpened      Kind = "call_opened"
 	CallAnswered    Kind = "call_answered" // or approved, or denied
 	CallBegun       Kind = "call_begun"    // before the act of an approved call
@@ -90,7 +91,8 @@ func Kinds() []Kind {
 		GenerationHeld, GenerationEnded, ExceptionEnded, ExecutorClosed, ExecutorOpened, RestartNeeded, RequestRefused,
 		ActionDecided,
 		RunAsked, RunRefused, RunStarted, RunPaused, RunResumed, RunCancelled, RunEnded,
-		ImportDecided, RefusalsCounted, CallDecided, CallOpened, CallAnswered, CallBegun, CallClosed, GrantRevoked,
+		ImportDecided, RefusalsCounted, CallDecided, CallQueued, CallOpened, CallAnswered, CallBegun, CallClosed,
+		GrantRevoked,
 		CallApproved, CallDenied,
 		ApprovalRefused, ResumeRefused, RunExpired, SessionDropped, GuestRefused, ProbeRefused, ExecDecided,
 		FileDecided, VariableDecided,
@@ -122,6 +124,9 @@ type Record struct {
 	Full   json.RawMessage   `json:"full,omitempty"`
 	Fault  *Fault            `json:"fault,omitempty"`
 	Detail map[string]string `json:"detail,omitempty"` // never argument values
+	// Placed is called, unless it is nil, when the record has its sequence number, before it is on disk. It must
+	// return at once.
+	Placed func() `json:"-"`
 }
 
 // Claimed reports whether only a guest claims what r says, which the interpreter ring marks. The host decided

@@ -120,6 +120,9 @@ func (p Page) Run(run wire.Run) {
 			Visible(c.Bridge), ruleSuffix(c.Rule))
 		p.printRuleOfTwo(c)
 	}
+	if run.Queued > 0 {
+		fmt.Fprintf(p.W, "run %s has more calls that wait for their turn: %d\n", ShortID(run.ID), run.Queued)
+	}
 	if t := run.RuleOfTwo; t != nil && len(t.Touched) == 3 {
 		fmt.Fprintln(p.W, strings.Join(foldCommands("touched: "+powersText(t), width-4), "\n    "))
 	}

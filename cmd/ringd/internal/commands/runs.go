@@ -287,7 +287,7 @@ func keptRun(ctx context.Context, st *store.Store, id string) (wire.Run, error) 
 	run, err := view.Row(row)
 	run.State = view.Kept(row.State)
 	if err != nil || row.State != store.Paused {
-		run.Pending = nil
+		run.Pending, run.Queued = nil, 0
 		return run, err
 	}
 	calls, err := st.Calls(ctx, id)

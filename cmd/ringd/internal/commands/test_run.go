@@ -283,7 +283,8 @@ func (t *testRun) decideAction(d *profiles.Decider, c *policytest.Case) profiles
 				"the argument of %s does not match its schema: %v", b.Name, err))
 		}
 	}
-	spent := budget.Spend{Calls: map[string]int64{b.Name: c.Call - 1}, Open: map[string]int64{}}
+	none := map[string]int64{}
+	spent := budget.Spend{Calls: map[string]int64{b.Name: c.Call - 1}, Open: none, Waiting: maps.Clone(none)}
 	agents := int64(1)
 	if budget.Spawns(grant.Limits) && len(b.Args) > 0 {
 		n, err := budget.AgentsOf(b.Args)
@@ -292,7 +293,7 @@ func (t *testRun) decideAction(d *profiles.Decider, c *policytest.Case) profiles
 		}
 		agents = n
 	}
-	if over := spent.Admit(b.Name, grant.Limits, agents, 0, budget.NewTree(0)); over != nil {
+	if _, over := spent.Admit(b.Name, grant.Limits, agents, 0, budget.NewTree(0)); over != nil {
 		return refuse(over.Code, over.Text)
 	}
 	return dec

@@ -81,7 +81,7 @@ func (d *runEnds) endStored(
 			return wire.Run{}, err
 		}
 	}
-	out.State, out.Error, out.Pending = string(state), &why, nil
+	out.State, out.Error, out.Pending, out.Queued = string(state), &why, nil, 0
 	out.LastEvent++ // the end is an event too
 	raw, err := json.Marshal(out)
 	if err != nil {

@@ -153,7 +153,11 @@ func (w *writer) freeName(name string) string {
 }
 
 func limits(l profiles.BridgeLimits) string {
-	return fmt.Sprintf("At most %d calls in a run, %d at once.", l.CallsPerRun, l.Concurrent)
+	further := "further ones are refused"
+	if l.Queue > 0 {
+		further = "further ones wait"
+	}
+	return fmt.Sprintf("At most %d calls in a run, %d at once: %s.", l.CallsPerRun, l.Concurrent, further)
 }
 
 // pascal converts a dotted name to the name of a type.

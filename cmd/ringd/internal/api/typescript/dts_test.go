@@ -61,7 +61,7 @@ func TestTypes(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := head + "\ntype FInput = " + tc.want + ";\n" +
-				"/** At most 0 calls in a run, 0 at once. */\ndeclare function f(input: FInput): Promise<unknown>;\n"
+				"/** At most 0 calls in a run, 0 at once: further ones are refused. */\ndeclare function f(input: FInput): Promise<unknown>;\n"
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -83,7 +83,7 @@ func TestDeclareWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := head + `
-/** At most 9 calls in a run, 2 at once. */
+/** At most 9 calls in a run, 2 at once: further ones are refused. */
 declare function log(...args: unknown[]): Promise<unknown>;
 
 /**
@@ -100,13 +100,13 @@ type ToolsDeleteResultNode = {
   name: string;
 };
 declare namespace tools {
-  /** At most 1 calls in a run, 1 at once. */
+  /** At most 1 calls in a run, 1 at once: further ones are refused. */
   function delete_(...args: unknown[]): Promise<ToolsDeleteResult>;
   export { delete_ as delete };
 }
 
 type ToolsDeleteResult2 = boolean;
-/** At most 0 calls in a run, 0 at once. */
+/** At most 0 calls in a run, 0 at once: further ones are refused. */
 declare function toolsDelete(...args: unknown[]): Promise<ToolsDeleteResult2>;
 `
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -194,7 +194,7 @@ func TestFetch(t *testing.T) {
 	}
 	parses(t, got)
 	for _, want := range []string{
-		"ApprovalDenied. At most 5 calls in a run, 2 at once. */\ndeclare function fetch(input: string | URL | Request, init?: RequestInit): Promise<Response>;\n",
+		"ApprovalDenied. At most 5 calls in a run, 2 at once: further ones are refused. */\ndeclare function fetch(input: string | URL | Request, init?: RequestInit): Promise<Response>;\n",
 		"declare class Headers ", "function fetch(...args: unknown[]): Promise<unknown>;", "readonly body: null;",
 	} {
 		if !strings.Contains(got, want) {

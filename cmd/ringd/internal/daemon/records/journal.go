@@ -186,7 +186,7 @@ func (r *Recorder) Record(ctx context.Context, rec contract.Record, d contract.D
 	out := audit.Record{
 		Kind: audit.Kind(rec.Kind), Generation: rec.Generation, Revision: rec.Revision, Actor: rec.Actor,
 		Agent: rec.Agent, Run: rec.Run, Call: rec.Call, Capability: rec.Capability, State: rec.State,
-		Digest: rec.Digest, Full: rec.Full, Detail: rec.Detail,
+		Digest: rec.Digest, Full: rec.Full, Detail: rec.Detail, Placed: rec.Placed,
 	}
 	if rec.Decision != nil {
 		out.Decision = audit.Decided(*rec.Decision)
@@ -217,7 +217,7 @@ func (r *Recorder) Record(ctx context.Context, rec contract.Record, d contract.D
 		}
 	case contract.RunStarted, contract.RunPaused, contract.RunResumed, contract.RunCancelled,
 		contract.RunEnded, contract.ImportDecided, contract.EgressDecided, contract.GuestRefused,
-		contract.RefusalsCounted, contract.CallDecided, contract.CallBegun, contract.CallAnswered:
+		contract.RefusalsCounted, contract.CallDecided, contract.CallQueued, contract.CallBegun, contract.CallAnswered:
 	}
 	return nil
 }

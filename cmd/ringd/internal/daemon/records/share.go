@@ -70,6 +70,7 @@ func isAct(rec *audit.Record) bool {
 	}
 	switch rec.Kind {
 	case audit.CallDecided,
+		audit.CallQueued,
 		audit.CallOpened,
 		audit.GuestRefused,
 		audit.ExecDecided,

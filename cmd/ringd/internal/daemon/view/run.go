@@ -22,8 +22,8 @@ import (
 // Run converts a run of the ring.
 func Run(v contract.View, created time.Time) wire.Run {
 	out := wire.Run{ID: v.ID, State: string(v.State), Agent: v.Agent, Executor: v.Executor, Created: &created,
-		Value: v.Value, Repr: v.Repr, Imports: v.Imports, Dropped: v.Dropped, ExitCode: v.ExitCode, Ran: v.Ran,
-		RanMore: v.RanMore,
+		Value: v.Value, Repr: v.Repr, Dropped: v.Dropped, ExitCode: v.ExitCode,
+		Acted:   wire.Acted{Imports: v.Imports, Ran: v.Ran, RanMore: v.RanMore},
 		Session: v.Session, SessionError: v.SessionError, Denials: v.Denials, DenialsMore: v.DenialsMore,
 		Attestation: wire.Attestation{Generation: v.Generation, Revision: v.Revision,
 			Tier: string(v.Attestation.Tier), Layers: v.Attestation.Layers,
@@ -41,6 +41,7 @@ func Run(v contract.View, created time.Time) wire.Run {
 			wire.Asked{Call: a.Call, Capability: a.Name, Argv: append([]string{}, a.Argv...), When: a.When},
 		)
 	}
+	out.Queued = v.Queued
 	for _, p := range v.Pending {
 		w := wire.Pending{
 			ID:      p.ID,
@@ -120,7 +121,7 @@ func Row(row store.Run) (wire.Run, error) {
 		}
 	}
 	if row.State != store.Paused && row.State != store.Answered {
-		out.Pending = nil // it has only the fields of Known
+		out.Pending, out.Queued = nil, 0 // it has only the fields of Known
 	}
 	out.ID, out.State, out.Agent, out.Executor = row.ID, State(row.State), row.Agent, row.Executor
 	if out.Created == nil {
