@@ -259,7 +259,7 @@ func rulesTable() string {
 	return b.String()
 }
 
-// saysOf is what a reader of a row sees beside its order.
+// saysOf returns the text of the last column of a row.
 func saysOf(f fields.Field) string {
 	var parts []string
 	if n := len(f.Words); n > 0 {
@@ -267,7 +267,7 @@ func saysOf(f fields.Field) string {
 		words[0] = cmp.Or(words[0], "absent")
 		parts = append(parts, strings.Join(words, ", "))
 		if f.Strictest {
-			parts = append(parts, "what a layer leaves out is "+words[n-1])
+			parts = append(parts, "left out: "+words[n-1])
 		}
 	}
 	if f.Items != "" {
@@ -277,7 +277,7 @@ func saysOf(f fields.Field) string {
 		parts = append(parts, f.Says)
 	}
 	if f.None {
-		parts = append(parts, "absent above: nothing")
+		parts = append(parts, "if the layer above has none, nothing is allowed")
 	}
 	return strings.Join(parts, "; ")
 }
