@@ -75,7 +75,7 @@ func (d approvals) holdTime(at, text string, expires int64) int64 {
 		d.report(at, CodeLimit, "", "must be from %s to %s", schema.ShowDuration(minHoldMillis),
 			schema.ShowDuration(maxHoldMillis))
 	case n > expires:
-		d.report(at, codeLimitAbove, "", "is above the time that the question stands, %s", schema.ShowDuration(expires))
+		d.report(at, codeLimitAbove, "", "is longer than expiresAfter, %s", schema.ShowDuration(expires))
 	default:
 		return n
 	}

@@ -80,7 +80,7 @@ func (d network) gateway(at string, g schema.Gateway) profiles.Gateway {
 	}
 	if !u.TLS && out.Credential != "" && !a.IsLoopback() {
 		d.warn(at+".upstream", codeGateway, "https:// is for other hosts",
-			"the credential crosses the network in the open")
+			"the credential would cross the network unencrypted")
 	}
 	return out
 }

@@ -142,7 +142,7 @@ func (d network) egressRule(at string, e schema.Egress) (profiles.EgressRule, bo
 	d.warnUnreachable(at+".host", rule.Host)
 	if a, err := netip.ParseAddr(rule.Host); err == nil && a.IsLoopback() && rule.AnyPort {
 		d.warn(at+".host", codeNeverMatches, "name the ports",
-			"%s is reached on ports that an entry names, and this one names none", rule.Host)
+			"%s can be reached only on ports that an entry names, and this entry names none", rule.Host)
 	}
 	return rule, true
 }
@@ -336,12 +336,13 @@ func (d network) warnUnreachable(at, host string) {
 			d.warn(at, codeNeverMatches, "", "%s is never reached: it is %s", host, k.what)
 			return
 		case alone:
-			hint = "list what is needed of them in entries of their own"
+			hint = "list the needed addresses of these kinds in separate entries"
 		}
 		apart = append(apart, fmt.Sprintf("%s (%s)", inner, k.what))
 	}
 	if len(apart) > 0 {
-		d.warn(at, codeNeverMatches, hint, "%s does not reach what it holds of %s", host, strings.Join(apart, ", "))
+		d.warn(at, codeNeverMatches, hint, "the range %s does not allow these addresses in it: %s", host,
+			strings.Join(apart, ", "))
 	}
 }
 

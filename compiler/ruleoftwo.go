@@ -13,7 +13,7 @@ func (d *document) ruleOfTwo(agent *profiles.Agent) {
 		const at = "spec.inputs.powers"
 		agent.Inputs, agent.InputsRule = touchedPowers(in.Powers), d.rule(at)
 		if agent.Inputs.External {
-			d.report(at+".external", codeNeverMatches, "leave it out", "nothing goes out by the inputs of a run")
+			d.report(at+".external", codeNeverMatches, "leave it out", "inputs of a run send nothing out")
 		}
 	}
 	const files = "spec.filesystem.powers"

@@ -27,7 +27,7 @@ func (r *linkRun) ask(m Ask) (*question, error) {
 // program can make it malformed.
 func (r *linkRun) act(m Act) (*question, error) {
 	if !r.work.Acts {
-		return nil, fmt.Errorf("%w: an act of an executor that has none", ErrProtocol)
+		return nil, fmt.Errorf("%w: an act from an executor that has no acts", ErrProtocol)
 	}
 	if len(m.Action) > MaxActBytes {
 		return nil, fmt.Errorf("%w: action of call %d has %d bytes", ErrProtocol, m.Call, len(m.Action))

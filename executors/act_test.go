@@ -151,7 +151,7 @@ func TestLinkHostileActs(t *testing.T) {
 		script func(s *executors.Stream)
 		want   string
 	}{
-		{"of an executor that has none", false, func(s *executors.Stream) { _ = s.Send(act(1, execLS)) }, "an act of an executor that has none"},
+		{"of an executor that has none", false, func(s *executors.Stream) { _ = s.Send(act(1, execLS)) }, "an act from an executor that has no acts"},
 		{"no JSON", true, func(s *executors.Stream) { _ = s.Send(act(1, `{"exec"`)) }, "action of call 1"},
 		{"no action", true, func(s *executors.Stream) { _ = s.Send(act(1, `{}`)) }, "exactly one key"},
 		{"two actions", true, func(s *executors.Stream) {

@@ -59,7 +59,7 @@ func (r *linkRun) deniedNow(m Denied) error {
 	case Decode(m.Decision, &d) != nil:
 		return fmt.Errorf("%w: a refusal that is no decision", ErrProtocol)
 	case d.Verdict != profiles.Deny:
-		return fmt.Errorf("%w: a denial that is none", ErrProtocol)
+		return fmt.Errorf("%w: a denial whose decision does not deny", ErrProtocol)
 	}
 	r.denied = append(r.denied, d)
 	return nil

@@ -82,7 +82,7 @@ func TestDeniedOutOfOrder(t *testing.T) {
 		{"none is taken", 0, []executors.Denied{one}, "more than 0 refusals"},
 		{"too many", 1, []executors.Denied{one, one}, "more than 1 refusals"},
 		{"no decision", 9, []executors.Denied{{Decision: []byte(`{"x":1}`)}}, "no decision"},
-		{"allowed", 9, []executors.Denied{{Decision: []byte(`{"verdict":"allow","code":"allowed"}`)}}, "a denial that is none"},
+		{"allowed", 9, []executors.Denied{{Decision: []byte(`{"verdict":"allow","code":"allowed"}`)}}, "a denial whose decision does not deny"},
 		{"large", 9, []executors.Denied{saysLarge}, "a refusal of"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

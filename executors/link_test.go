@@ -220,7 +220,7 @@ func TestLinkHostileGuest(t *testing.T) {
 			_ = s.Send(executors.Result{
 				End: executors.End{State: executors.StateDenied, Error: &executors.ProgramError{},
 					Denials: []profiles.Decision{{Verdict: profiles.Allow}}}})
-		}, "a denial that is none"},
+		}, "a denial whose decision does not deny"},
 		{"text that is none", func(s *executors.Stream) {
 			_ = s.Send(executors.Result{End: executors.End{State: executors.StateDone, Repr: true}, Value: []byte("1")})
 		}, "not text"},

@@ -320,7 +320,7 @@ func decode(side Side, k kind, body []byte) (Message, error) {
 		return nil, fmt.Errorf("%w: malformed frame %d", ErrProtocol, k)
 	}
 	if len(f.b) > 0 {
-		return nil, fmt.Errorf("%w: %d bytes behind the last field of frame %d", ErrProtocol, len(f.b), k)
+		return nil, fmt.Errorf("%w: %d bytes after the last field of frame %d", ErrProtocol, len(f.b), k)
 	}
 	return m, nil
 }

@@ -45,7 +45,7 @@ func (r *linkRun) result(m Result) error {
 	}
 	for _, d := range m.Denials {
 		if d.Verdict != profiles.Deny {
-			bad = "a denial that is none"
+			bad = "a denial whose decision does not deny"
 		}
 	}
 	if bad != "" {

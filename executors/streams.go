@@ -145,7 +145,7 @@ func DiscardOutput(from io.Reader, most int64) (n int64, err error) {
 	return n, nil
 }
 
-var errEndless = errors.New("a stream of the guest can be read to its end only")
+var errEndless = errors.New("this stream of the guest cannot be read without waiting for its end")
 
 func deadline(from io.Reader, t time.Time) error {
 	d, ok := from.(drainer)

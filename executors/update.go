@@ -48,7 +48,7 @@ func (l *Link) confirm(seq uint64) (Updated, error) {
 // updated handles an Updated that the guest sends while its program runs.
 func (r *linkRun) updated(m Updated) error {
 	if r.work.Updated == nil {
-		return fmt.Errorf("%w: an update of a guest that decides nothing", ErrProtocol)
+		return fmt.Errorf("%w: the guest confirmed an update, and it has no profile to update", ErrProtocol)
 	}
 	if err := r.work.Updated(m); err != nil {
 		r.end(causeHost, err)

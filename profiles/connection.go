@@ -233,7 +233,7 @@ func (p connectionPolicy) decision(host string) Decision {
 		return Decision{Verdict: Allow, Code: CodeAllowed, Reason: d.reach.allowed[at], Rule: ruleOrNil(&r.Rule),
 			Revision: d.revision, Exception: r.Exception}
 	}
-	return d.deny(CodeEgressNotGranted, &d.agent.Egress.Rule, "nothing covers the target")
+	return d.deny(CodeEgressNotGranted, &d.agent.Egress.Rule, "no entry covers the target")
 }
 
 // refused adds the rule of a denial. If host is not listed, it also adds listed hosts with a similar name,

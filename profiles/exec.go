@@ -53,7 +53,7 @@ func (e execution) decide() Decision {
 	if !ok {
 		b := &binaries[at]
 		return e.withEvidence(e.deny(CodeShellStarts, &b.Rule,
-			"what the policy forces on %s cannot be put in where %s starts it",
+			"the arguments that the policy forces on %s cannot be inserted when %s starts it",
 			b.Path, clip(e.Argv[0])))
 	}
 	dec.Start = &Start{Path: j.Path, Argv: argv, Env: env}

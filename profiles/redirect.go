@@ -30,7 +30,7 @@ func (d *Decider) Redirect(op string, target argv.Word, cwd string) (Decision, b
 		return d.deny(CodeActionMalformed, nil, "a redirect is read, write, append or readwrite, not %q", clip(op)),
 			true
 	case command.RedirectUnsettled:
-		return d.deny(CodeShellUnsettled, &d.agent.Shell.Rule, "which file is opened is known only when it happens"),
+		return d.deny(CodeShellUnsettled, &d.agent.Shell.Rule, "which file is opened is known only at run time"),
 			false
 	case command.RedirectDevice:
 		return d.allow(&d.agent.Shell.Rule, "it keeps nothing"), true

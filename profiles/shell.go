@@ -212,7 +212,7 @@ func (d *Decider) Assign(name string, value argv.Word) (Decision, bool) {
 	case maybe:
 		return d.deny(CodeShellUnsettled, &d.agent.Shell.Rule, "%s", clip(reason)), false
 	default:
-		return Decision{Verdict: Allow, Code: CodeAllowed, Reason: "the variable changes nothing that counts",
+		return Decision{Verdict: Allow, Code: CodeAllowed, Reason: "the variable does not change what programs do",
 			Rule: ruleOrNil(&d.agent.Shell.Rule), Revision: d.revision}, true
 	}
 }

@@ -76,8 +76,8 @@ func (l lowering) words(words ...string) *node {
 	return out
 }
 
-// imports converts the module lists. JavaScript can import only listed names: its list has no "*", and there
-// are no libraries that a denial could bind.
+// imports converts the module lists. For JavaScript, "*" is left out, because its list has to name each module. So is
+// denied_process, because it is about libraries, and JavaScript has none.
 func (l lowering) imports(interpreter *node, js bool) *node {
 	out := l.object()
 	l.list(out, "allow", interpreter, "allowed_imports", func(n *node) *node {

@@ -55,7 +55,7 @@ func TestAsk(t *testing.T) {
 		{`input.args.amount > 100`, `{"amount":false}`, "boolean does not compare with number"},
 		{`input.args.amount > 100`, `{"amount":"1"}`, "text does not compare with number"},
 		{`input.args.amount > 100`, `[]`, "input.args.amount is not there"},
-		{`input.args.amount > 100`, `7`, "input.args.amount cannot be there: it is looked for in what is no list or object"},
+		{`input.args.amount > 100`, `7`, "input.args.amount cannot be there: the value that should contain it is neither a list nor an object"},
 		{`input.args.name >= "m"`, `{"name":"n"}`, yes},
 		{`input.args.a.b["c d"][0] == 1`, `{"a":{"b":{"c d":[1]}}}`, yes},
 		{`input.args.a.b["c d"][0] == 1`, `{"a":{"b":{"c d":[]}}}`, `input.args.a.b["c d"][0] is not there`},

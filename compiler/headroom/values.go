@@ -33,7 +33,7 @@ func (c *comparer) word(f fields.Field, a, b reflect.Value, was, is string) {
 	switch {
 	case old == now:
 	case order == nil || now != "" && rank(now) == 0 || old != "" && rank(old) == 0:
-		c.undecided(was, is, old, now, "one of the two words is not known")
+		c.undecided(was, is, old, now, "one of the two values is not known")
 	case rank(now) < rank(old):
 		c.raise(diff.Changed, was, is, old, now, says)
 	default:
@@ -61,7 +61,7 @@ func (c *comparer) number(f fields.Field, a, b reflect.Value, was, is string) {
 	switch {
 	case !had && !has:
 	case !okOld || !okNow:
-		c.undecided(was, is, from, to, "one of the two cannot be read")
+		c.undecided(was, is, from, to, "one of the two values cannot be read")
 	case !had:
 		c.lower(diff.Added, was, is, from, to, is+" is "+to+" now; there was no bound")
 	case !has:
@@ -184,7 +184,8 @@ func (c *comparer) list(f fields.Field, a, b reflect.Value, was, is string) {
 		c.raise(diff.Removed, was, is, show(a), "", was+" is gone, which listed "+orNothing(show(a)))
 		return
 	case f.Policy == "PythonImports.Allow" && (a.Len() == 0) != (b.Len() == 0):
-		c.undecided(was, is, show(a), show(b), "an empty list is the default set, and the other one names modules")
+		c.undecided(was, is, show(a), show(b),
+			"one of the lists is empty and means the default set, and the other list names modules")
 		return
 	}
 	old, now := texts(a), texts(b)
@@ -194,7 +195,7 @@ func (c *comparer) list(f fields.Field, a, b reflect.Value, was, is string) {
 			c.raise(diff.Added, was, at(is, i), "", item, is+" now holds "+item)
 		} else if !slices.Contains(old, item) {
 			c.tell(diff.Neutral, diff.Added, was, at(is, i), "", item, is+" now holds "+item,
-				"the list before covers it")
+				"the old list covers it")
 		}
 	}
 	for i, item := range old {

@@ -284,7 +284,7 @@ func (c *checker) duplicates() {
 			continue
 		}
 		other := c.shell.Binaries[j]
-		hint := fmt.Sprintf("a script reaches this one by its whole path alone: %s", clip(b.Path))
+		hint := fmt.Sprintf("a script can start this program only by its whole path: %s", clip(b.Path))
 		if usrMergedPath(b.Path) == usrMergedPath(other.Path) {
 			hint = "leave one of them out"
 		}

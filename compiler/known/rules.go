@@ -62,8 +62,9 @@ func (c *checker) rules(i int) {
 	name := path.Base(b.Path)
 	whole := !c.Binaries[i].Broken
 	if _, builtin := c.decider.Builtin(name); builtin && restricted(b) && !b.Interpreted {
-		c.warn(codeUnreachable, b.Rule, "write a denied pattern, which holds for the builtin too",
-			"a script's %s is the builtin of the shell: rules of the program hold only where another program starts it",
+		c.warn(codeUnreachable, b.Rule, "write a denied pattern, which applies to the builtin too",
+			"in a script, %s is the builtin of the shell: the rules of the program apply only if another program "+
+				"starts it",
 			clip(name))
 	}
 	patterns, denies, allows := c.patterns[name], readAll(name, b.Deny), readAll(name, b.Allow)

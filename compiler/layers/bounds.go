@@ -144,7 +144,7 @@ func looser(s *step, i int, e *Entry, j int, q *Entry) {
 		path, up := index(atEgress, i), index(atEgress, j)+".limits."+f.name
 		if !reported {
 			s.refuse(CodeWidens, site{path + ".host", up},
-				"write an entry for "+q.Host+" as well: the closest entry counts",
+				"write an entry for "+q.Host+" as well: the most specific entry decides",
 				"%s holds %s, for which %s limits %s to %s", clip(e.Host), q.Host, s.shown(up), f.name,
 				showUnit(f.unit, most))
 		}

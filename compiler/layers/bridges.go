@@ -73,7 +73,7 @@ func mergeApproval(s *step, own, above *schema.Bridge, w site) {
 		own.Approval = inherit(s, w, above.Approval)
 	case !asks(own.Approval):
 		s.refuse(CodeWidens, site{w.own + ".required", w.above}, "write required: true, or leave approval out",
-			"asks for no approval, and %s asks for one", s.shown(w.above))
+			"requires no approval, and %s requires one", s.shown(w.above))
 		schema.ForgetOrigins(s.child.Origins, w.own, own.Approval)
 		own.Approval = inherit(s, w, above.Approval)
 	default:
@@ -89,12 +89,12 @@ func mergeCondition(s *step, own, above *schema.Approval, w site) {
 	switch {
 	case own.When == "" || own.When == above.When:
 	case above.When == "":
-		s.refuse(CodeWidens, site{here.own, w.above}, "leave it out: every call is approved",
-			"asks only on a condition, and %s asks always", s.shown(w.above))
+		s.refuse(CodeWidens, site{here.own, w.above}, "leave when out: every call then needs an approval",
+			"asks only if a condition holds, and %s always asks", s.shown(w.above))
 		own.When, own.Required = "", true
 	default:
-		s.refuse(CodeWidens, here, "write the same condition, or leave it out to ask always",
-			"is another condition than at %s", s.shown(here.above))
+		s.refuse(CodeWidens, here, "write the same condition, or leave when out: every call then needs an approval",
+			"differs from the condition at %s", s.shown(here.above))
 		own.When = inherit(s, here, above.When)
 	}
 }

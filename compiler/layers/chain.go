@@ -113,7 +113,7 @@ func (m *finder) names() (byName map[string]int, org int) {
 			other := m.origin(first, "metadata.name").Pos
 			m.report(i, "metadata.name", schema.Diagnostic{Code: codeDuplicatePolicy, Related: []schema.Pos{other},
 				Msg:  fmt.Sprintf("%q is the name of the policy at %s already", name, other),
-				Hint: "give each policy a name of its own: parent means one of them"})
+				Hint: "give each policy its own name: parent has to name exactly one policy"})
 			m.broken[i] = true
 			continue
 		}
@@ -125,7 +125,7 @@ func (m *finder) names() (byName map[string]int, org int) {
 			other := m.origin(org, "kind").Pos
 			m.report(i, "kind", schema.Diagnostic{Code: codeDuplicatePolicy, Related: []schema.Pos{other},
 				Msg:  fmt.Sprintf("the organisation has its policy at %s already", other),
-				Hint: "make this a TeamPolicy below it; a second organisation would be a way round the first"})
+				Hint: "make this a TeamPolicy below it; a second organisation would bypass the first"})
 			m.broken[i] = true
 		}
 	}
@@ -147,7 +147,8 @@ func (m *finder) parent(i int, byName map[string]int) {
 	if above := &m.policies[up]; !IsCeiling(above) {
 		pos := m.origin(up, "kind").Pos
 		m.report(i, "metadata.parent", schema.Diagnostic{Code: CodeParentKind, Related: []schema.Pos{pos},
-			Msg:  fmt.Sprintf("%q is of kind %s at %s, and that is no ceiling", p.Metadata.Parent, above.Kind, pos),
+			Msg: fmt.Sprintf("%q is of kind %s at %s, and this kind is not a ceiling", p.Metadata.Parent,
+				above.Kind, pos),
 			Hint: m.ceilingNames("")})
 		return
 	}
@@ -192,7 +193,7 @@ func (m *finder) unparented(i, org int) {
 		path, msg, hint = "", "the compact form names no parent", "write it as an AgentPolicy with metadata.parent"
 	}
 	m.report(i, path, schema.Diagnostic{Code: CodeNoParent, Related: []schema.Pos{other}, Hint: hint,
-		Msg: fmt.Sprintf("%s, and every policy beside %s (%s) is under it", msg, above, other)})
+		Msg: fmt.Sprintf("%s, and every policy in the folder of %s (%s) has to be under it", msg, above, other)})
 }
 
 // cycles reports each cycle of parents once, at its first document.

@@ -53,7 +53,7 @@ func (k *checker) within(g grant) bool {
 		list = atProgram
 	}
 	k.add(g.path, codeExceptionWidens, "leave it out, and list it in "+list+" here and in every layer above",
-		fmt.Sprintf("%s is offered at %s (%s) with limits that an exception would not have", clip(g.name),
+		fmt.Sprintf("%s is offered at %s (%s) with limits, and an exception would grant it without them", clip(g.name),
 			other, layerName(p)), other)
 	return false
 }
@@ -94,7 +94,7 @@ func (k *checker) gateway(at string, g grant) {
 		if e := k.chain.lifted(g, i+1, len(k.chain)); e != nil {
 			other := schema.OriginOf(p, atEgressList).Pos
 			k.add(at, codeExceptionWidens, "list the host, or the gateway, in every layer above",
-				fmt.Sprintf("%s is left out at %s (%s), and %s lifts that for connections alone: an exception "+
+				fmt.Sprintf("%s is left out at %s (%s), and %s allows only connections to it: an exception "+
 					"grants no gateway",
 					clip(g.name), other, layerName(p), e.ID), other)
 			return

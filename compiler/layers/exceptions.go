@@ -298,7 +298,7 @@ func (k *checker) lifts(i int) {
 		k.warn(k.at+".grants", codeUnneeded, "leave the exception out", k.e.ID+" grants nothing")
 	case len(idle) == len(all):
 		k.warn(k.at+".id", codeUnneeded, "move its grants to the other grants, and leave the exception out",
-			k.e.ID+" lifts nothing: "+k.inside())
+			k.e.ID+" has no effect: "+k.inside())
 	default:
 		for _, g := range idle {
 			k.warn(g.path, codeUnneeded, hint, fmt.Sprintf("%s needs no exception: %s", clip(g.name), k.inside()))

@@ -231,7 +231,7 @@ func pythonAllowed(s *step, own []string, above *schema.PythonImports, w site) [
 func refuseModule(s *step, w site, name string, names []string) {
 	if name == "*" {
 		s.refuse(CodeWidens, w, "list the modules that the agent needs",
-			"%q is whatever nothing denies, and %s lists what is allowed", "*", s.shown(w.above))
+			"%q means every module that nothing denies, and %s has a list of allowed modules", "*", s.shown(w.above))
 		return
 	}
 	plain := make([]string, len(names))

@@ -64,8 +64,8 @@ func absentGateways(s *step, n, above *schema.Network, w site) []schema.Gateway 
 	return inherit(s, w, above.Gateways)
 }
 
-// mergeUpstream merges upstreams. The child gets the upstream of the gateway's owner, with the entries whose
-// limits the upstream shares. Addresses that the child lists for another upstream are dropped.
+// mergeUpstream merges upstreams. The child gets the upstream of the layer above, and shares the limits of that
+// layer (Under). If the child names another upstream, the addresses that it lists are dropped too.
 func mergeUpstream(s *step, own, above *schema.Gateway, w site) {
 	here := w.field("upstream")
 	switch {
@@ -74,10 +74,10 @@ func mergeUpstream(s *step, own, above *schema.Gateway, w site) {
 	case sameUpstream(own.Upstream, above.Upstream):
 	case above.Upstream == "":
 		s.refuse(CodeWidens, site{here.own, w.above}, "leave it out",
-			"is set by the configuration of the host, as %s has it", s.shown(w.above))
+			"is set only by the configuration of the host, according to %s", s.shown(w.above))
 		own.Upstream, own.Addresses = "", nil
 	default:
-		s.refuse(CodeWidens, here, "leave it out", "is another upstream than at %s", s.shown(here.above))
+		s.refuse(CodeWidens, here, "leave it out", "differs from the upstream at %s", s.shown(here.above))
 		own.Upstream, own.Addresses = inherit(s, here, above.Upstream), nil
 	}
 	own.Under = above.Under // the child's gateway shares the limits of the gateway of the layer above
@@ -182,7 +182,7 @@ func underHosts(s *step, at string, g *schema.Gateway, above *schema.Network) bo
 	case above.Mode == "gateway-only":
 		here := site{at + ".upstream", atNetwork + ".mode"}
 		s.refuse(CodeWidens, here, "leave it out, or let "+s.owner(here.above)+" list the gateway",
-			"the gateways are those of the host's configuration, as %s has it", s.shown(here.above))
+			"only the configuration of the host sets gateways, according to %s", s.shown(here.above))
 		return false
 	case above.Egress == nil:
 		return true

@@ -132,8 +132,8 @@ func (s *step) mergeValue(f rule, own, above reflect.Value, w site) {
 	case above.IsZero() && f.Strictest && !own.IsZero() && own.String() != f.Words[len(f.Words)-1]:
 		around := w.above[:strings.LastIndexByte(w.above, '.')]
 		s.refuse(CodeWidens, site{w.own, around}, "leave it out, or let "+s.owner(around)+" write it",
-			"%s is looser than %s, which it is where %s leaves it out", clip(own.String()), f.Words[len(f.Words)-1],
-			s.shown(around))
+			"%s is looser than %s, which applies because %s leaves the field out", clip(own.String()),
+			f.Words[len(f.Words)-1], s.shown(around))
 		own.SetZero()
 		delete(s.child.Origins, w.own)
 	case above.IsZero() || f.Unit != "" && f.Unit != fields.Date && !read:
@@ -179,12 +179,12 @@ func (s *step) refuseWider(f rule, own, above reflect.Value, w site) bool {
 		if mine != "true" || theirs != "false" {
 			return false
 		}
-		s.refuse(CodeWidens, w, "write false, or leave it out", "is opened, and %s keeps it shut", s.shown(w.above))
+		s.refuse(CodeWidens, w, "write false, or leave it out", "is true, and %s does not allow that", s.shown(w.above))
 	case fields.Restrains:
 		if mine != "false" || theirs != "true" {
 			return false
 		}
-		s.refuse(CodeWidens, w, "write true, or leave it out", "is switched off, and %s has it on", s.shown(w.above))
+		s.refuse(CodeWidens, w, "write true, or leave it out", "is false, and %s requires true", s.shown(w.above))
 	case fields.Owner:
 		return s.refuseOther(own, above, w)
 	default:

@@ -122,7 +122,7 @@ func misfit(s *step, at, hostAt string, e *Entry, j int, o *Entry) func() {
 	switch {
 	case !o.Pattern.Holds(e.Pattern):
 		return wider(hostAt, up+".host", "let "+s.owner(up)+" list the address",
-			"%s opens what is not public, which %s does not by itself", clip(e.Host), s.shown(up+".host"))
+			"%s allows addresses that are not public, and %s does not", clip(e.Host), s.shown(up+".host"))
 	case !e.Within(o):
 		path := at + ".ports"
 		if len(e.Ports) == 0 {

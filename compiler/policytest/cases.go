@@ -202,10 +202,12 @@ func (r *reading) readCase(path string, w *written) Case {
 		r.report(path+".expect", schema.CodeEnum, "", "%v", err)
 	}
 	if w.Exception != "" && c.Expect != profiles.Allow {
-		r.report(path+".exception", codeUnsaid, "expect: allow", "an exception grants, and %s is expected", w.Expect)
+		r.report(path+".exception", codeUnsaid, "expect: allow",
+			"a case with an exception has to expect allow, not %s", w.Expect)
 	}
 	if w.Code == string(profiles.CodeAllowed) && c.Expect != profiles.Allow {
-		r.report(path+".code", codeUnsaid, "", "the code of what is allowed, and %s is expected", w.Expect)
+		r.report(path+".code", codeUnsaid, "", "this code means that the action is allowed, and the case expects %s",
+			w.Expect)
 	}
 	action, kind, ok := r.action(path, w)
 	if !ok {

@@ -141,7 +141,7 @@ func at(args []*ast.Term) (*ast.Term, error) {
 		}
 		return nil, nil
 	default:
-		return nil, halt(args[2], "cannot be there: it is looked for in what is no list or object")
+		return nil, halt(args[2], "cannot be there: the value that should contain it is neither a list nor an object")
 	}
 	return nil, halt(args[2], "is not there")
 }

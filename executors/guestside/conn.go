@@ -1,7 +1,8 @@
 // Package guestside holds the parts that all guest processes of this program need: the connection to the host,
 // and the seal that leaves the process only its memory, its threads and that connection.
 //
-// It returns an error in a process that could not be sealed. The guest halves of the executors call it.
+// If a process cannot be sealed, [SealAlone] and [SealInRing] return an error, and the process must not run a
+// program. The guest halves of the executors call the package.
 package guestside
 
 import (

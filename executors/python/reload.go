@@ -256,14 +256,14 @@ type updates struct {
 func (g *process) update(p pyproto.Profile) (why string) {
 	text, err := json.Marshal(p)
 	if err != nil {
-		return "the policy in force cannot be written down"
+		return "the policy in force cannot be encoded"
 	}
 	g.up.sending.Lock()
 	defer g.up.sending.Unlock()
 	late := time.AfterFunc(updateTime, func() { _ = g.Process.Kill() }) // it does not read
 	err = g.Link.Update(executors.Update{Seq: g.up.next(), Settings: text})
 	if !late.Stop() || err != nil {
-		return "it did not take the policy in force"
+		return "it did not accept the policy in force"
 	}
 	return ""
 }
@@ -337,7 +337,7 @@ func (g *process) confirm(ctx context.Context) (r pyproto.Report, why string) {
 		case errors.Is(err, executors.ErrRevoked) && len(r.Loaded) > 0:
 			return r, "the policy in force denies what it has loaded: " + shown(r.Loaded)
 		case err != nil:
-			return r, "it did not take the policy in force"
+			return r, "it did not accept the policy in force"
 		}
 	}
 }

@@ -104,7 +104,7 @@ func (j *judgement) command(c argv.Command, chain []string, cleared bool) {
 	}
 	o := &candidate{judgement: j, Command: c, chain: chain, cleared: cleared, filled: filled(c)}
 	if j.count > maxCommands || len(chain) > maxDepth || len(c.Words) > maxWords {
-		o.addFinding(Deny, finding(codeSize, "the command starts more commands, or has more words, than are read"))
+		o.addFinding(Deny, finding(codeSize, "the command starts more commands, or has more words, than ringd reads"))
 		return
 	}
 	o.assignments(c.Set)

@@ -54,7 +54,7 @@ func VariableRefused(name string, value argv.Word) (reason string, refused, mayb
 	}
 	why, h := all.find(name)
 	if name == "" || strings.ContainsAny(name, " \t\n=/$`") {
-		why = "is no name of a variable"
+		why = "is not a valid name of a variable"
 	}
 	if why == "" {
 		return "", false, false

@@ -71,7 +71,7 @@ func schemas(c *comparer, s spot, a, b []json.RawMessage) {
 		ch = ch.as(Widens, s.subject+": "+s.row.Says+" must fit one schema less", "")
 	default:
 		ch = ch.undecided(s.subject+": "+s.row.Says+" have another schema",
-			"whether one schema lies within another is not decided here")
+			"ringd does not decide whether one schema accepts less than another")
 	}
 	c.add(ch)
 }
@@ -118,7 +118,7 @@ func condition(c *comparer, s spot, a, b string) {
 		ch = ch.as(Widens, s.subject+": needs an approval only where a condition holds now", "")
 	default:
 		ch = ch.undecided(s.subject+": needs an approval under another condition",
-			"whether one condition holds wherever another does is not decided here")
+			"ringd does not decide whether one condition holds whenever another one does")
 	}
 	c.add(ch)
 }

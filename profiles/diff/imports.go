@@ -241,7 +241,7 @@ func (x *importers) whole(ch Change, on, listed bool, of func(string) bool) {
 			ch.Says += ", but for what is listed"
 		}
 	default:
-		ch.Why = "other entries give the same"
+		ch.Why = "other entries grant the same"
 	}
 	x.add(ch)
 }

@@ -202,7 +202,7 @@ func (n *network) judge(l hostLists, ch *Change, r *profiles.EgressRule) {
 	case n.ended(r.Expires):
 		ch.Says, ch.Why = moot(ch.Says), "it has expired"
 	default:
-		ch.Says, ch.Why = moot(ch.Says), "the other entries give the same"
+		ch.Says, ch.Why = moot(ch.Says), "the other entries grant the same"
 	}
 }
 

@@ -101,7 +101,7 @@ func (d Decision) Refusal() *Refusal {
 	if d.granted || d.refusal != nil {
 		return d.refusal
 	}
-	return refusal(NotGranted, "nothing covers the target")
+	return refusal(NotGranted, "no entry covers the target")
 }
 
 // Target returns the target of the connection.

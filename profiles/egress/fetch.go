@@ -43,7 +43,7 @@ func (t *trial) fetch() Decision {
 func (t *trial) hop(u URL) Decision {
 	d := t.list.Decide(u.Dest, t.now).Request(FetchMethod(t.Method), u.Path, t.overrides("?"+u.Query), t.now)
 	if d.Allowed() && u.Scheme == "http" && Inspected(u.Dest) {
-		return denied(refusal(NotTLS, "on port 443 there is TLS, and http: has none"))
+		return denied(refusal(NotTLS, "port 443 is for TLS, and http: has no TLS"))
 	}
 	return t.address(d)
 }

@@ -99,7 +99,7 @@ func FieldOfGateway(name string, bounded bool) string {
 	case clientCredential(name):
 		return "it is a credential, which the host adds"
 	case bounded && (override == OverridesMethod || override == OverridesPath):
-		return "it says another " + string(override) + " than the one that is granted"
+		return "a server may read another " + string(override) + " from it than the one that is granted"
 	default:
 		return ""
 	}
@@ -222,8 +222,8 @@ func (s Overrides) refuse(bounded, virtual bool, listed []string) *Refusal {
 		if !bounded || virtual && override == OverridesCaller && slices.Contains(listed, name) {
 			continue
 		}
-		return refusal(Field, "the field %s says another %s, and the entry grants methods or paths by name",
-			quoted(name), string(override))
+		return refusal(Field, "a server may read another %s from the field %s, and the entry lists methods or paths",
+			string(override), quoted(name))
 	}
 	return nil
 }
@@ -232,17 +232,17 @@ func (s Overrides) refuse(bounded, virtual bool, listed []string) *Refusal {
 func refuseParameter(name string, bounded, virtual bool) *Refusal {
 	switch override := parameterOverride(name); {
 	case override == OverridesMethod && bounded:
-		return refusal(Field, "the parameter %s of the query says another method, and the entry grants methods or "+
-			"paths by name", quoted(name))
+		return refusal(Field, "a server may read another method from the parameter %s of the query, and the "+
+			"entry lists methods or paths", quoted(name))
 	case override == OverridesFields && bounded:
-		return refusal(Field, "the parameter %s of the query carries fields, and the entry grants methods or paths "+
-			"by name", quoted(name))
+		return refusal(Field, "the parameter %s of the query contains fields, and the entry lists methods or paths",
+			quoted(name))
 	case override == OverridesFields && virtual:
-		return refusal(Field, "the parameter %s of the query carries fields, and the gateway sends the credential of "+
-			"the host alone", quoted(name))
+		return refusal(Field, "the parameter %s of the query contains fields, which could be a credential; the "+
+			"gateway sends only the credential of the host", quoted(name))
 	case override == OverridesCaller && virtual:
-		return refusal(Field, "the parameter %s of the query is a credential, and the gateway sends that of the host "+
-			"alone", quoted(name))
+		return refusal(Field, "the parameter %s of the query is a credential, and the gateway sends only the "+
+			"credential of the host", quoted(name))
 	default:
 		return nil
 	}

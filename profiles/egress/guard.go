@@ -262,7 +262,7 @@ func (l *List) addresses(d Dest, m Match, answers []netip.Addr, now time.Time) (
 		entry = m.Entries[0]
 	}
 	if l == nil || m.Virtual != 0 || entry < 0 {
-		return nil, refusal(Address, "nothing covers the target")
+		return nil, refusal(Address, "no entry covers the target")
 	}
 	if d.Addr.IsValid() {
 		if r := l.Dialable(netip.AddrPortFrom(d.Addr, d.Port), now); r != nil {

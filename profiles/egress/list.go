@@ -205,7 +205,7 @@ func (l *List) Closed() *Refusal {
 	case l == nil:
 		return refusal(Off, "there is no network")
 	case l.bad != "":
-		return refusal(Off, "the list cannot be read, so nothing of it counts: %s", l.bad)
+		return refusal(Off, "the list is not valid, so it grants nothing: %s", l.bad)
 	case l.mode != Gateway && l.mode != Allowlist:
 		return refusal(Off, "there is no network")
 	default:

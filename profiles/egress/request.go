@@ -17,7 +17,7 @@ import (
 // parameters change its meaning is denied.
 func (l *List) request(d Dest, m Match, method, path string, overrides Overrides, now time.Time) (Match, *Refusal) {
 	if l == nil || m.Virtual == 0 && len(m.Entries) == 0 {
-		return Match{}, refusal(NotGranted, "nothing covers the target")
+		return Match{}, refusal(NotGranted, "no entry covers the target")
 	}
 	switch {
 	case !isToken(method):
@@ -26,7 +26,7 @@ func (l *List) request(d Dest, m Match, method, path string, overrides Overrides
 		return Match{}, refusal(Method, "%s is no request that is sent on", quoted(method))
 	case m.Virtual != 0:
 		if m.Virtual > len(l.virtual) {
-			return Match{}, refusal(NotGranted, "nothing covers the target")
+			return Match{}, refusal(NotGranted, "no entry covers the target")
 		}
 		if r := l.virtual[m.Virtual-1].request(d, method, path, overrides, now); r != nil {
 			r.Virtual = m.Virtual
@@ -55,7 +55,7 @@ func (l *List) request(d Dest, m Match, method, path string, overrides Overrides
 		}
 	}
 	if first == nil {
-		return Match{}, refusal(NotGranted, "nothing covers the target")
+		return Match{}, refusal(NotGranted, "no entry covers the target")
 	}
 	return Match{}, first
 }

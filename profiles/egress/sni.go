@@ -23,7 +23,7 @@ func (l *List) hello(d Dest, m Match, h clienthello.Hello, err error, now time.T
 	refuse := func(code Code, why string) *Refusal { return &Refusal{Code: code, Why: why, Entry: entry} }
 	switch {
 	case l == nil || entry < 0:
-		return refusal(NotGranted, "nothing covers the target")
+		return refusal(NotGranted, "no entry covers the target")
 	case !Inspected(d):
 		return nil
 	case m.Reads:

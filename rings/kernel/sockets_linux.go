@@ -13,12 +13,12 @@ import (
 	"github.com/ringd/ringd/rings/kernel/procfs"
 )
 
-// A socket of a network takes some 4 KiB of the kernel's memory without a byte in it. The host has one
-// allowance of TCP memory and of sockets without an owner for all networks. The limit `files` applies to
-// descriptors only: a listener holds thousands of connections that were not accepted, including reset ones,
-// which are in no table. The kernel has no limit for a network: net.core.somaxconn is that of one listener. So
-// the ring counts them. It reads one small file of the kernel, however many sockets there are, and does not
-// share the processor of the guest.
+// A socket takes some 4 KiB of the kernel's memory, even if it has no byte in its buffers. All networks of the host
+// share one allowance of TCP memory, and one of orphaned sockets (sockets without a descriptor). The limit `files`
+// bounds only descriptors: a listener can hold thousands of connections that were not accepted, and reset ones among
+// them are in no table. The kernel has no limit for the sockets of a network, since net.core.somaxconn is the limit of
+// one listener. So the ring counts the sockets of each guest's network. For each count it reads one small file of the
+// kernel, however many sockets there are, and it does not use the processor of the guest.
 
 // maxSockets is the limit of sockets in the network of a guest on a host with enough room.
 const maxSockets = 8192
@@ -78,7 +78,7 @@ func endConnected(all []*holding, room socketRoom) {
 			if sum <= room.all {
 				break
 			}
-			why = "the most of guests that have too many together"
+			why = "more than any other guest, and all guests together have too many"
 		}
 		h.endGuest("socket", fmt.Sprintf("%d sockets", h.found), why)
 		ended = append(ended, h)

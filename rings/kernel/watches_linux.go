@@ -162,7 +162,7 @@ func (r *Ring) endHolders(share int, enough func() bool) {
 		}
 		h.endGuest(
 			"epoll_ctl", fmt.Sprintf("%d watches or more", h.found),
-			"of those of epoll that all processes of its user share",
+			"of epoll, which all processes of its user share",
 		)
 		_ = h.guest.reap() // its watches are free after that
 	}

@@ -92,7 +92,7 @@ func TestHoldersOfWatchesEnd(t *testing.T) {
 		t.Fatal("a guest with less than its share was ended though there were watches")
 	}
 	kernel.EndHolders(r, 10_000, gone)
-	endsOver(t, hog, "watches or more, of those of epoll")
+	endsOver(t, hog, "watches or more, of epoll")
 	if !few.lives(t) {
 		t.Error("a guest with a few watches was ended")
 	}

@@ -84,9 +84,9 @@ func New(cfg Config) (*Client, error) {
 	}}
 	switch {
 	case cfg.Socket == "" && cfg.URL == "":
-		return nil, errors.New("client.Config.Socket is missing, and URL")
+		return nil, errors.New("client.Config: neither Socket nor URL is set")
 	case cfg.Socket != "" && (cfg.URL != "" || cfg.Token != "" || cfg.TLS != nil):
-		return nil, errors.New("client.Config: a socket takes no URL, token or TLS")
+		return nil, errors.New("client.Config: URL, Token and TLS cannot be combined with Socket")
 	case cfg.Socket != "":
 		var d net.Dialer
 		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {

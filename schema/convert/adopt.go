@@ -134,7 +134,8 @@ func (d *draft) compact(file string, text []byte) error {
 	}
 	p := policies[0]
 	if !p.Compact {
-		return fmt.Errorf("%w of the compact form: it is a policy of the full language already", ErrFormat)
+		return fmt.Errorf("%w of the compact form: the file is a policy of the full language, which needs no import",
+			ErrFormat)
 	}
 	d.policy.Spec = p.Spec
 	d.line("interpreter_ring", "", Exact, "")
@@ -309,7 +310,7 @@ func (d *draft) environment(at string, vars map[string]string) {
 func (d *draft) cannotSet(name, value string) string {
 	switch {
 	case !variable(name):
-		return "no name of a variable"
+		return "not a valid name of a variable"
 	case setByRingd(name):
 		return "ringd sets it itself, for every program"
 	case len(value) > maxValue || strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsPrint(r) }):

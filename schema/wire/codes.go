@@ -24,7 +24,7 @@ const (
 	CodeBridgeUnprovided = "bridge_unprovided"
 	// 409: the run could not be resumed for another reason; it stays paused
 	CodeResumeFailed     = "resume_failed"
-	CodeSessionBusy      = "session_busy"        // 409: another run has the session
+	CodeSessionBusy      = "session_busy"        // 409: another run uses the session
 	CodeRunEnded         = "run_ended"           // 409
 	CodeAlreadyAnswered  = "already_answered"    // 409: only the first answer is accepted
 	CodeParentUnfit      = "parent_unfit"        // 409: not an open call that may start a subagent

@@ -24,7 +24,7 @@ func (w *walker) call(x *syntax.CallExpr, p place) {
 		}
 	}
 	if w.words += len(args); w.words > maxWords {
-		w.deny(p, x.Pos(), profiles.CodeShellSize, "the script has more words than are read")
+		w.deny(p, x.Pos(), profiles.CodeShellSize, "the script has more words than ringd reads")
 		return
 	}
 	n, inner := w.node(p, "command", x)
@@ -212,7 +212,7 @@ func (w *walker) inside(s argv.Script, at syntax.Pos, p place) {
 	w.scripts++
 	w.nested += len(text)
 	if w.scripts > maxScripts || w.nested > maxNested || p.depth >= maxDepth {
-		w.deny(p, at, profiles.CodeShellSize, "the script holds more text that runs than is read")
+		w.deny(p, at, profiles.CodeShellSize, "the script has more nested text that runs than ringd reads")
 		return
 	}
 	inner := *p.scope

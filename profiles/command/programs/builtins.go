@@ -114,7 +114,7 @@ func readSource(r *reader) {
 	case !ws[0].Open && isStdin(ws[0].Text):
 		r.out.Scripts = append(r.out.Scripts, argv.Script{Params: ws[1:], Chain: []string{r.name}})
 	default:
-		r.refuse("a file's text is not read before it runs; put it into the script", ws[0].Text)
+		r.refuse("ringd does not read this file before it runs; put its text into the script", ws[0].Text)
 	}
 }
 

@@ -398,7 +398,7 @@ func shellOperandWords(r *reader, rest []argv.Word, text, input bool) {
 		if len(rest) > 0 {
 			file = rest[0].Text
 		}
-		r.refuse("a script file is not read before it runs; put its text into the script, or behind -c", file)
+		r.refuse("ringd does not read a script file before it runs; put its text into the script, or after -c", file)
 	}
 }
 

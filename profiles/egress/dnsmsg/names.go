@@ -1,7 +1,7 @@
 // Package dnsmsg answers DNS queries of a guest from a list of names, without any other
 // server. A listed name has the addresses of the guest's listeners. Every other name does
-// not exist. It owns the form of queries and answers, and refuses everything but one
-// isUncompressedName question.
+// not exist. It owns the form of queries and answers. It refuses every query that is not
+// exactly one question with an uncompressed name.
 //
 // No part of a query leaves the host, so a guest cannot send data out in a query.
 package dnsmsg

@@ -178,7 +178,7 @@ func (s *Spend) Admit(
 		case depth+1 > l.Depth:
 			return over(profiles.CodeBridgeDepth, "%s may start subagents %d levels deep", bridge, l.Depth)
 		case !t.take(agents, l.TotalSpawn):
-			return over(profiles.CodeBridgeTotal, "%s may start subagents until there are %d in all",
+			return over(profiles.CodeBridgeTotal, "%s may start subagents until its tree has %d agents",
 				bridge, l.TotalSpawn)
 		}
 	}

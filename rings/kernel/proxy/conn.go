@@ -79,7 +79,7 @@ func (g *Guest) admit(spec dialSpec, cancel context.CancelFunc) (*conn, error) {
 
 // fullDenial is the denial of a connection above the limits.
 func (e *Egress) fullDenial() profiles.Decision {
-	return refusal(egress.Budget, "as many connections are open as one holder may have: "+
+	return refusal(egress.Budget, "as many connections are open as one run or guest may have: "+
 		strconv.Itoa(e.cfg.Connections))
 }
 

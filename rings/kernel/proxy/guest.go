@@ -120,7 +120,7 @@ func (g *Guest) accepted(conn net.Conn, handle func(*client)) {
 	full := g.egress.crowdedReason(g.holder.Agent)
 	g.mu.Lock()
 	if full == "" && g.undecided >= g.egress.cfg.Undecided {
-		full = "more connections wait for a decision than one holder may have"
+		full = "more connections wait for a decision than one run or guest may have"
 	}
 	if !ok || g.closed || full != "" {
 		closed := g.closed

@@ -184,7 +184,7 @@ func hostRoutes() []Route {
 			handle: (*Server).archiveAudit},
 		{Method: "GET", Path: "/healthz", Name: "healthz", Summary: "The process answers",
 			Response: wire.Health{}, handle: (*Server).healthz},
-		{Method: "GET", Path: "/readyz", Name: "readyz", Summary: "New runs are taken",
+		{Method: "GET", Path: "/readyz", Name: "readyz", Summary: "New runs are accepted",
 			Response: wire.Health{}, Codes: []string{wire.CodeNotReady}, handle: (*Server).readyz},
 		{Method: "GET", Path: "/metrics", Name: "metrics", Summary: "Metrics for Prometheus",
 			Roles: []Role{Operator, Viewer}, Content: "text/plain", handle: (*Server).metrics},

@@ -255,7 +255,7 @@ func (s *Server) handler(route Route) http.Handler {
 // repeated.
 func checkRequest(r *http.Request, route Route) error {
 	if route.Request == nil && r.ContentLength != 0 {
-		return invalid("%s %s takes no body", route.Method, route.Path)
+		return invalid("%s %s accepts no body", route.Method, route.Path)
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

@@ -64,7 +64,7 @@ func read(u egress.URL, method string, r *http.Response, most int64) (*response,
 		b = nil
 	}
 	if n, err := io.CopyN(io.Discard, from, 1); n != 0 || err != io.EOF { //nolint:errorlint // as a Reader gives it
-		return nil, false, fmt.Errorf("read the answer: bytes behind its end: %w", err)
+		return nil, false, fmt.Errorf("read the answer: bytes after its end: %w", err)
 	}
 	if len(b) > 0 {
 		a.body = b

@@ -130,7 +130,7 @@ func (r *fetchRun) exchange(ctx context.Context, u dest.URL, q *fetchRequest, mo
 		return nil, err
 	}
 	if u.Scheme == "http" && dest.Inspected(u.Dest) {
-		return nil, r.refuse(u, q, dest.NotTLS, "on port 443 there is TLS, and http: has none")
+		return nil, r.refuse(u, q, dest.NotTLS, "port 443 is for TLS, and http: has no TLS")
 	}
 	if isVirtual(u.Dest) {
 		return r.gateway(ctx, u, q, m, most)

@@ -32,7 +32,7 @@ func runID(given string, list func(prefix string) (wire.RunList, error)) (string
 	}
 	for _, r := range found.Runs {
 		if !strings.HasPrefix(r.ID, given) {
-			return "", Usage("run %q: this daemon takes whole ids only", given)
+			return "", Usage("run %q: this daemon accepts only whole ids", given)
 		}
 	}
 	switch len(found.Runs) {

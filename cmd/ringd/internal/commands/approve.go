@@ -198,15 +198,16 @@ func newApprove(p *clientVerbs) *cobra.Command {
 		Use:   "approve RUN [CALL]",
 		Short: "Approve a waiting call, once",
 		Long: `Approve shows a call that waits for an approver, and allows it. The approval is
-valid for exactly these arguments. With --digest it is refused if the arguments
-are not those that you have seen. At a terminal it asks first, unless --digest
-or --yes is given. Elsewhere one of them is required if not all of the arguments
-are shown. CALL may be left out if only one call waits.
+valid for exactly these arguments. With --digest the approval is refused if the
+arguments are not those that you have seen. At a terminal approve asks first,
+unless --digest or --yes is given. If not all of the arguments are shown and
+there is no terminal, --digest or --yes is required. CALL may be left out if
+only one call waits.
 
 The run continues when all of its calls are answered. With --state, continue it
-with ` + "`ringd resume RUN --state DIR -p POLICY`" + `. In a state
-folder without a daemon you may name any approver: only the permissions of its
-files protect it.
+with ` + "`ringd resume RUN --state DIR -p POLICY`" + `. --state works on a
+folder without a daemon, where --as may name any owner: only the permissions of
+the files protect the folder.
 
 Exit codes: 0 recorded, 1 refused, 2 usage or no daemon.`,
 		Example: `  ringd approve RUN

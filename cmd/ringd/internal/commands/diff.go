@@ -112,7 +112,7 @@ cannot be read.`,
 
 func (q *diffFlags) check(policies int) error {
 	if policies == 1 && q.impact == "" {
-		return cli.Usage("give OLD and NEW; only --impact takes NEW alone\n    usage: ringd diff OLD NEW")
+		return cli.Usage("give OLD and NEW; OLD may be left out only with --impact\n    usage: ringd diff OLD NEW")
 	}
 	if q.json {
 		q.format = "json"

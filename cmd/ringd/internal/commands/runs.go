@@ -319,9 +319,10 @@ func newAnswer(p *clientVerbs) *cobra.Command {
 		Use:   "answer RUN CALL",
 		Short: "Answer an open call of a paused run, as its harness",
 		Long: `Answer settles a call that waits for the harness, with a value (JSON) or with an
-error, which the program gets as a BridgeError. Only the first answer is taken.
+error, which the program gets as a BridgeError. Only the first answer is
+accepted.
 
-Exit codes: 0 taken, 1 refused, 2 usage or no daemon.`,
+Exit codes: 0 accepted, 1 refused, 2 usage or no daemon.`,
 		Example: `  ringd answer RUN c2 --value '"go on"'
   ringd answer RUN c2 --error "the user said no"`,
 		Args: cobra.ExactArgs(2),

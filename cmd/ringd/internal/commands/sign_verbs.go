@@ -25,8 +25,8 @@ func (c SigningConfig) newKeygen() *cobra.Command {
 		Short: "Create a key that signs pushes",
 		Long: `Keygen creates an Ed25519 key pair. The private key goes to FILE, which only its
 owner can read, and the public key to FILE.pub. Existing files are never
-overwritten. It prints the public key in one line, as the trust roots of a
-daemon take it.
+overwritten. It prints the public key in one line, in the form for the trust
+roots of a daemon.
 
 Exit codes: 0 created, 2 a file exists already or cannot be written.`,
 		Example: "  ringd keygen -o ana.key",

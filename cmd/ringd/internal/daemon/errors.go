@@ -28,8 +28,8 @@ var (
 	ErrRole = errors.New("the call does not wait for this role")
 	// ErrNotAnswered: the run cannot be resumed. It is not paused, or some of its calls have no answer yet.
 	ErrNotAnswered = errors.New("nothing to resume: the run is not paused, or calls of it are still open")
-	// ErrSessionBusy: another run has the session.
-	ErrSessionBusy = errors.New("another run has the session")
+	// ErrSessionBusy: another run uses the session.
+	ErrSessionBusy = errors.New("another run uses the session")
 )
 
 func invalid(field, text string) error { return &policy.InvalidError{Field: field, Text: text} }

@@ -104,7 +104,7 @@ func readFile(path string) (Key, error) {
 // Credential reads a key from systemd: the file with this name in dir, which is $CREDENTIALS_DIRECTORY.
 func Credential(dir, name string) (Key, error) {
 	if dir == "" {
-		return Key{}, fmt.Errorf("read key credential %s: there is no folder of credentials: start ringd with "+
+		return Key{}, fmt.Errorf("read key credential %s: ringd has no folder of credentials: start it with "+
 			"LoadCredential=%s:PATH in its unit", name, name)
 	}
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00") {

@@ -36,8 +36,8 @@ const (
 	digestSize   = 32
 	sumSize      = 16
 	headerSize   = len(magic) + digestSize + 8 + 8 + sumSize
-	// block is the unit of the difference. Smaller ones cost more in positions than zstd needs for the zeros of
-	// a larger one.
+	// block is the size of the pieces in which memory is compared with the image. With smaller blocks, the
+	// positions of the blocks would take more bytes than the unchanged bytes of a larger block, which zstd packs.
 	block    = 4 << 10
 	pageSize = 64 << 10
 	// endOfBlocks is in the place of the next block's number.

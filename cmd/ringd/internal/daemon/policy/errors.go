@@ -14,7 +14,7 @@ var (
 	// errPrepare: a ring could not prepare the set. It may be able to later.
 	errPrepare = errors.New("the set could not be prepared")
 	// errLater: the push may be accepted at another time.
-	errLater = errors.New("the push may be taken later")
+	errLater = errors.New("the push may be accepted later")
 	// ErrRejected: the push was refused. Status has the findings.
 	ErrRejected = errors.New("the push was refused")
 )

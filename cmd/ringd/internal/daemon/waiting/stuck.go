@@ -112,7 +112,7 @@ func Condition(code string, n int64) wire.Condition {
 		remedy = "a bridge that must perform an approved call is not configured, or its command is missing: add it " +
 			"to bridges and start the daemon again, or restore the command and resume them"
 	case wire.CodeResumeFailed:
-		remedy = "a fault of the host, which its log has; they are tried again every minute"
+		remedy = "a fault of the host, which its log describes; ringd tries again every minute"
 	}
 	return wire.Condition{
 		Code:    wire.ConditionRunsStuck,
