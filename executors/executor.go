@@ -1,6 +1,6 @@
-// Package executors declares what runs agent code: the Executor, the guest
-// protocol it speaks, and the two things it needs from outside, a Launcher that
-// starts a guest process and a Host that answers its questions.
+// Package executors declares the interface Executor, which runs agent code, and
+// the guest protocol. An executor needs two things from outside: a Launcher that
+// starts a guest process, and a Host that answers the questions of a program.
 //
 // An executor enforces and never decides: every effect of a program is a
 // Question to the Host. The interpreter ring calls executors; executors know

@@ -16,18 +16,18 @@ import (
 
 // Config is what a Ring is made of. New copies the maps.
 type Config struct {
-	// Executors by name. A run on any other executor is refused as unavailable. The ring
-	// closes them in Close.
+	// Executors maps names to executors. A run on any other executor is refused as
+	// unavailable. Close of the ring closes the executors.
 	Executors map[string]executors.Executor
 	// Tier returns the isolation that an executor gives on this host. It may wait for the
-	// first guest. An empty tier satisfies no policy that asks for one; a nil Tier always
-	// returns it.
+	// first guest. An empty tier satisfies no policy that asks for a tier. A nil Tier is the
+	// same as one that returns the empty tier.
 	Tier func(ctx context.Context, executor string) profiles.Tier
-	// Lacks returns, after Tier, why this host gives no more isolation and what would help.
-	// Both may be empty; Lacks may be nil.
+	// Lacks is called after Tier. It returns why this host gives no stronger isolation, and
+	// what would help. Both results may be empty, and Lacks may be nil.
 	Lacks func() (reason, remedy string)
-	// Providers perform bridges, by the name of the bridge. Those that are a contract.Ender
-	// have a callback for the ends of runs.
+	// Providers maps the name of a bridge to its provider. A provider that is a
+	// contract.Ender is called when a run ends.
 	Providers map[string]contract.Provider
 	// Default performs the bridges that Providers does not name. If it is nil, their calls
 	// are refused.
@@ -35,23 +35,23 @@ type Config struct {
 	// Audit and Journal are required.
 	Audit   contract.Auditor
 	Journal contract.Journal
-	// Pacer makes calls wait that write much to disk. If it is nil, none waits.
+	// Pacer delays calls that write much to disk. If Pacer is nil, no call is delayed.
 	Pacer contract.Pacer
 	// Keeper keeps pauses and sessions. If it is nil, a run that would pause ends, and there
 	// are no sessions.
 	Keeper contract.Keeper
-	// Pausing is how many runs are stopped and kept at once, which limits the memory that
-	// this takes. The others go on waiting, in order, and their wall time goes on too. 0
-	// means 4.
+	// Pausing is how many runs may be stopped and saved at the same time, which limits the
+	// memory for snapshots. The other runs that want to pause wait for their turn, and their
+	// wall time goes on. 0 means 4.
 	Pausing int
 	// Conditions evaluates the conditions of approvals and the guardrails on calls. If it is
-	// nil, every condition asks, and every guardrail refuses.
+	// nil, every call with a condition needs its approval, and every guardrail denies.
 	Conditions contract.Conditions
 	// Point is called at every step after which a crash may leave something half done. It is
 	// for tests of crashes, and may be nil.
 	Point func(label string)
-	// Places are the folders that $WORKSPACE and ~ stand for in a policy, where it decides
-	// the files that a script opens. The zero Places grant nothing there.
+	// Places are the folders that replace $WORKSPACE and ~ in a policy when the ring decides
+	// about files that a script opens. With the zero Places such a grant grants nothing.
 	Places binding.Places
 	// Go starts a goroutine that its owner waits for. Required.
 	Go func(func())
@@ -61,9 +61,9 @@ type Config struct {
 	// Generation returns the number of the generation that is being prepared; Prepare calls
 	// it. If it is nil, generations are counted from 1.
 	Generation func() int64
-	// Narrowed is called if live runs may reach less than before without a commit: hosts
-	// were taken from one, or an executor was closed. It must not call Close of the ring.
-	// May be nil.
+	// Narrowed is called when live runs may reach less than before although no set was
+	// committed: hosts were revoked from a run, or an executor was closed. Narrowed must not
+	// call Close of the ring. It may be nil.
 	Narrowed func()
 	// CheckValue checks a value of a provider or of an answer against the tagged encoding.
 	// Its size, depth and JSON are checked before. If it is nil, every value that uses the

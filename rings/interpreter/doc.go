@@ -21,9 +21,10 @@
 // is used up on disk, or the program gets its recorded end again, or its end is unknown and
 // it is not repeated.
 //
-// The ring knows which runs are live. Package run is what one run does, binding decides what
-// binds a call, pause is the record, budget, jsonvalue and ruleoftwo are what their names
-// say, and contract has the interfaces and values that all of them share with the daemon.
+// The ring knows which runs are live. Package run is the life of one run. Package binding
+// decides which policies bind a call. Package pause has the record of a paused run, and
+// budget has limits. Package jsonvalue checks values, and ruleoftwo counts powers. Package
+// contract has the interfaces and types that these packages share with the daemon.
 //
 // The ring refuses everything before the first commit, after Close, if a record cannot be
 // written, and for a missing executor or provider.

@@ -164,8 +164,8 @@ type ExecutorStatus struct {
 	SessionBytes int64
 }
 
-// Forget ends the interpreter that lives of a session whose state is not kept any more. It
-// does nothing if none lives.
+// Forget ends the live interpreter of a session whose state is dropped. If the session has no
+// live interpreter, Forget does nothing.
 func (r *Ring) Forget(executor string, snapshot []byte) {
 	if e, ok := r.cfg.Executors[executor].(executors.Living); ok && len(snapshot) > 0 {
 		e.Forget(snapshot)

@@ -33,24 +33,25 @@ type Config struct {
 	Go func(func())
 	// Token returns random bytes.
 	Token io.Reader
-	// GuestID and GuestCount are the users of guests if this process is root: the first number, which is also
-	// their group and owns their files, and how many. Nothing else on the host should have them. If both are 0,
-	// they are DefaultGuestID and DefaultGuestCount. A GuestID without a count is one user for all guests.
+	// GuestID and GuestCount are the range of user numbers for guests if this process is root. GuestID is the
+	// first number, which is also the group of all guests and owns their files. No other user of the host should
+	// have a number of the range. If both are 0, they are DefaultGuestID and DefaultGuestCount. With a GuestID
+	// and no count, all guests have one user.
 	GuestID, GuestCount int
-	// Processors is how many processors a guest of programs may use, of those of this process. If 0, it is 1.
-	// With more of them, threads of a guest can take turns from all others, see spawn.
+	// Processors is how many of this process's processors a guest that can start programs may use. 0 means 1.
+	// With more than one, the threads of a guest can keep all other processes from running: see package spawn.
 	Processors int
 	// Executors are those of this host. A set is rejected if one of their profiles cannot be built.
 	Executors []string
-	// Home is the value of ~ in a policy, Workspace that of $WORKSPACE. If empty, they have none.
+	// Home is the value of ~ in a policy, and Workspace is the value of $WORKSPACE. An empty one has no value.
 	Home, Workspace string
 	// Private lists the daemon's own folders and sockets, which no grant reaches.
 	Private []string
-	// Prepared is how many guests wait for a program, by executor, of each kind that was asked for. For an
-	// executor that it does not name, none waits.
+	// Prepared is, by executor, how many guests are started ahead for each kind of guest that was asked for. For
+	// any other executor no guest is started ahead.
 	Prepared map[string]int
-	// Spare keeps one init started for a guest of any kind that does not seal itself. If guests have control
-	// groups, there is none.
+	// Spare keeps one init started ahead, which can become any guest that does not seal itself. If guests have
+	// control groups, no such init is started.
 	Spare bool
 	// Groups gives each guest a control group of its own, if this process is in a subtree that is delegated to
 	// it. The process then moves to a group of its own in that subtree.
@@ -58,8 +59,8 @@ type Config struct {
 	// Report records a denied attempt of a guest. A guest whose attempt cannot be recorded is ended. If nil,
 	// denied calls are not reported.
 	Report func(Violation) error
-	// Egress is the proxy for the networks of guests. If nil, they lead nowhere. Its Recheck has to follow each
-	// commit.
+	// Egress is the proxy for the networks of guests. If it is nil, these networks reach nothing. The caller has
+	// to call Recheck of Egress after each commit.
 	Egress *proxy.Egress
 	// Runs returns the deciders of a live run. A guest that serves a run can reach only what they allow, and
 	// nothing once the run is over. If nil, the agent's profile alone decides.

@@ -2,9 +2,10 @@
 // guest protocol: the settings of a process and the options of a run, as JSON. Both halves import it; it
 // imports neither.
 //
-// A guest may be of an older build, for the snapshots of its engine, and rejects a field that it does not know:
-// a new field needs a new executors.ProtocolVersion. Ring and Fill are omitted if they are false: outside of a
-// kernel ring an older build still works. Inside of one it cannot seal itself and is rejected.
+// A guest may be an older build of ringd, which is kept to restore snapshots of its engine. A guest rejects a field
+// that it does not know, so a new field needs a new executors.ProtocolVersion. Ring and Fill are omitted if they are
+// false, so that an older build works outside of a kernel ring. Inside of a kernel ring an older build cannot seal
+// itself and is rejected.
 package jsproto
 
 import (

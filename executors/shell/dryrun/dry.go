@@ -1,8 +1,8 @@
 // Package dryrun runs a script without effects: builtins run, each program is decided on its final words and
-// counts as exit 0 with no output, and files are decided but not opened. It settles the questions that the text
-// of a script leaves open.
+// counts as exit 0 with no output, and files are decided but not opened. Callers use a dry run if the text of a
+// script alone does not show the final words of its commands.
 //
-// It reaches nothing of the host: no file, no program, no clock. It is limited in steps, memory and depth, and
+// A dry run reaches nothing of the host: no file, no program, no clock. It is limited in steps, memory and depth, and
 // its result is the same every time.
 package dryrun
 

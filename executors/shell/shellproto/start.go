@@ -1,5 +1,5 @@
 // Package shellproto is the protocol between the two halves of the shell executor on top of the guest protocol:
-// how a script is started, what is kept of it, and the text of a denial.
+// how a script is started, the saved state of a script, and the text of a denial.
 //
 // It decodes strictly, limits its input, and runs nothing.
 package shellproto

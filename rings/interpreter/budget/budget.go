@@ -1,6 +1,6 @@
-// Package budget holds what a run may use up: its limits, its calls, and the subagents of
-// the tree that it belongs to. It refuses a call that would exceed one of them. It knows no
-// policy but the numbers that the interpreter ring gives it.
+// Package budget counts what a run uses up: its limits, its calls, and the subagents of the
+// tree that it belongs to. It refuses a call that would exceed a limit. It does not read
+// policies: the interpreter ring passes the numbers.
 package budget
 
 import (

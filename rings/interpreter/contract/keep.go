@@ -21,14 +21,15 @@ type Keeper interface {
 	KeepSession(ctx context.Context, s SessionState) error
 }
 
-// Touches is a Keeper that can also keep, for a paused run, which powers the runs of its
-// tree have touched since. They are durable when it returns nil. After an error the use that
-// touches them must not happen. A run that has ended is no error.
+// Touches is a Keeper that can also save, for a paused run, the powers that other runs of
+// its tree have touched during the pause. When KeepTouched returns nil, the powers are
+// durable. After an error, the use that touches the power must not happen. If the run has
+// ended, that is no error.
 type Touches interface {
 	KeepTouched(ctx context.Context, run string, p profiles.Powers) error
 }
 
-// SessionState is the interpreter of a session between two runs. It belongs to one agent and
+// SessionState is the saved state of a session between two runs. It belongs to one agent and
 // one actor, on one executor.
 type SessionState struct {
 	Name     string
@@ -51,16 +52,16 @@ type Settlement struct {
 	// BridgeError.
 	Value json.RawMessage
 	Error *string
-	// Approved says that the call has the approvals that its Terms ask for, Denied that an
-	// approver denied it for Reason. By is the last approver.
+	// Approved says that the call has all approvals that its Terms require. Denied says that
+	// an approver denied it, with Reason. By is the last approver.
 	Approved bool
 	Denied   bool
 	Reason   string
 	By       string
 	// Result was recorded before a crash. The program gets it, and nothing is repeated.
 	Result *Recorded
-	// Again says that the call began before a crash and has no result. It is tried again if
-	// its provider is idempotent. Otherwise the state of the run at its end is unknown.
+	// Again says that the call began before a crash and has no result. If its provider is
+	// idempotent, the call is performed again. If not, the run ends as unknown.
 	Again bool
 }
 
@@ -92,9 +93,9 @@ type readier interface {
 	Ready() error
 }
 
-// Ready returns why p cannot begin a call that was approved: ErrNoProvider if p is nil or is
-// the harness, or what p returns. An approved call of the harness has its answer already and
-// needs no provider.
+// Ready returns the reason why p cannot begin an approved call, or nil. If p is nil or is the
+// harness, the reason is ErrNoProvider. An approved call that the harness performs already
+// has its answer, so it needs no provider.
 func Ready(p Provider) error {
 	switch p := p.(type) {
 	case nil, Harness:
@@ -106,10 +107,10 @@ func Ready(p Provider) error {
 	}
 }
 
-// Ender is a Provider that keeps something open for a run between its calls. RunEnded is
-// called when a life of a run is over, paused or ended: before its Done is closed, and
-// before another life of it may begin. It may be called more than once, and for runs that
-// the provider does not know.
+// Ender is a Provider that keeps something open for a run between the calls of the run.
+// RunEnded is called when the run has paused or ended, before its Done is closed and before
+// the run may be resumed. RunEnded may be called more than once, and for runs that the
+// provider does not know.
 type Ender interface{ RunEnded(run string) }
 
 // IsIdempotent reports whether a provider is Idempotent and says so. A nil provider is not.

@@ -1,6 +1,6 @@
-// Package contract has the interfaces that the interpreter ring needs from the daemon, to
-// perform, record, commit and keep, and the values that cross them. The ring and its runs
-// call the interfaces; the daemon and the bridges implement them.
+// Package contract has the interfaces by which the interpreter ring performs calls, writes
+// records, and saves pauses, and the types of their arguments. The ring and its runs call
+// the interfaces. The daemon and the bridges implement them.
 package contract
 
 import (
@@ -30,28 +30,29 @@ type Call struct {
 	// Args is the list of arguments, tagged. A list of exactly one argument is that argument
 	// itself.
 	Args json.RawMessage
-	// Key is the same for the same call however often it is tried.
+	// Key is the idempotency key. It is the same each time the call is tried.
 	Key string
-	// Deciders returns the deciders of what the run may reach at the moment when it is
-	// called. Each of them has to allow it. If there is none, or Deciders is nil, nothing
-	// may be reached.
+	// Deciders returns the deciders that are in force for the run now. A connection needs
+	// the allowance of each of them. If there is none, or Deciders is nil, nothing may be
+	// reached.
 	Deciders func() []*profiles.Decider
-	// Claims records the refusals that the guest of the provider reports as its own, and
-	// that Act was not asked about. Without the record the call fails.
+	// Claims records denials that the provider's guest made itself, without a question to
+	// Act. If they cannot be recorded, the call fails.
 	Claims func(executor string, denials []profiles.Decision, beyond int64) error
-	// Guest returns what a guest of another executor runs under that the provider starts for
-	// the call. It is false if the policy in force, or one that binds the run, does not
-	// grant it. The provider sets the program, the inputs and the seed.
+	// Guest is for a provider that starts a guest of another executor for the call. It
+	// returns the limits and grants of that guest. It returns false if the policy in force,
+	// or one that binds the run, does not grant the executor. The provider sets the program,
+	// the inputs and the seed.
 	Guest func(executor string) (executors.Run, bool)
-	// Act decides an act of such a guest as an act of the run: it is recorded, counted and,
-	// if the policy asks people, held. Call of the question is not read. A denial is an
-	// answer. After an error the guest must be ended. Act may be called concurrently, until
-	// Call has returned.
+	// Act decides an act of such a guest as an act of the run. The act is recorded and
+	// counted. If the act needs an approval, Act waits for it. The field Call of the question
+	// is not read. A denial is an answer, not an error. After an error the guest must be
+	// ended. Act may be called concurrently, until Call has returned.
 	Act func(ctx context.Context, q executors.Question) (executors.Answer, error)
 }
 
 // Journal commits what must survive the process: calls that wait for the harness, and calls
-// with external power before they are performed. An error from it ends the run, closed.
+// with external power before they are performed. If a method returns an error, the run ends.
 type Journal interface {
 	// OpenCall commits e and returns the idempotency key of the call. A *QueueError refuses
 	// the call and ends nothing.

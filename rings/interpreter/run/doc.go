@@ -4,8 +4,8 @@
 // outcome of the executor with what it knows itself.
 //
 // A run pauses when it waits for nothing but people and the harness. The executor returns
-// the snapshot, and the pause is recorded and committed before anyone can see it. From the
-// moment when the executor is asked to stop until then no call is settled.
+// the snapshot, and the pause is recorded and committed before a caller can see it. No call
+// is settled between the request to stop and this commit.
 //
 // A panic or an error of the host closes the run. Only the interpreter ring calls this
 // package; it makes runs and knows which of them are live.
@@ -24,5 +24,5 @@
 //
 // Locks are taken in this order: that of the ring, that of a run, and those of the tree
 // (its counter and its account of powers). The locks of two runs are never held together:
-// a parent changes a subagent only while that is not shared yet.
+// a parent changes a subagent only before other goroutines can see the subagent.
 package run

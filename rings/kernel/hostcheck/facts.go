@@ -1,6 +1,6 @@
-// Package hostcheck explains hosts: why one does not give a layer of the kernel ring, and what a person can do
-// about it. It only reads. The kernel ring and `ringd doctor` take their texts from it. Its input comes through
-// Sources, so that a test can describe any host.
+// Package hostcheck explains why a host does not give a layer of the kernel ring, and what a person can do about it.
+// It only reads. The kernel ring and `ringd doctor` print its texts. Its input comes through Sources, so that a test
+// can describe any host.
 package hostcheck
 
 import (

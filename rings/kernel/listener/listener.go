@@ -1,5 +1,5 @@
-// Package listener makes the daemon's listeners accept through temporary errors: those of the API, and those of
-// egress for guests.
+// Package listener lets listeners of the daemon go on after temporary errors of accept. The API uses it, and egress
+// uses it for the listeners of guests.
 //
 // net/http and most accept loops end a listener on an error that the host recovers from: no memory, no
 // descriptor, no watch of epoll left. A guest can cause such a shortage. A Patient does not end because of one.

@@ -1,7 +1,7 @@
-// Package pace has token buckets by key. They limit how often one caller may do something, how many at once,
-// and how often all callers together may, in turns. Wait delays a caller, and Take rejects it. Package egress
-// waits, so that a program is slowed down and not denied. The daemon rejects requests that would fill its audit
-// log.
+// Package pace has token buckets by key. A bucket limits how often one caller may do something, and how many times
+// without a pause. One more bucket limits all callers together, which then take turns. Wait delays a caller, and Take
+// rejects it. Package proxy uses Wait, so that a program is slowed down and not denied. The daemon uses Take for
+// requests that would fill its audit log.
 package pace
 
 import (

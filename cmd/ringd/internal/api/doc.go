@@ -6,5 +6,5 @@
 // bytes. It holds no state of runs or policy: the daemon has that, behind the interfaces of Config.
 //
 // A caller on the Unix socket is known by the peer's uid and gid. A caller over TCP is known by a token: TLS
-// 1.3 comes first, and no uid counts. The two never mix. cmd/ringd calls the package.
+// 1.3 comes first, and the uid is not used. A token on the socket is ignored. cmd/ringd calls the package.
 package api

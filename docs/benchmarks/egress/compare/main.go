@@ -1,9 +1,9 @@
 //go:build linux
 
 // Command compare compares the proxy listener of package proxy with the proxies that a
-// harness could use instead, on one machine and under one load: every proxy in
-// turn, a process of its own for each round, the order rotated. It prints Markdown
-// tables of medians with the ratio to goproxy.
+// harness could use instead, on one machine and under one load. In each round, every
+// proxy is measured once, in a new process, and the order changes from round to round.
+// It prints Markdown tables of medians with the ratio to goproxy.
 //
 //	compare [-rounds 6] [-time 2s] [-size 1024] -bin DIR
 //

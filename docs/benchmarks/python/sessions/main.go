@@ -1,13 +1,15 @@
 //go:build linux
 
-// Command sessions measures what sessions of Python take: it begins some, each an
-// interpreter with a little state, and prints a Markdown table of their memory, of
-// what starting one more takes and of one more program in each.
+// Command sessions measures the memory and the time that sessions of Python need.
+// It begins some sessions, each an interpreter with a little state. It prints a
+// Markdown table: the memory of the sessions, the time to start one more session,
+// and the time of one more program in a session.
 //
 //	sessions [-n 200] [-interpreter /usr/bin/python3] [-import json,csv]
 //
-// Memory is the sum of what is each process's own and its share of the rest (Pss of
-// smaps_rollup), of this process with its descendants, and what the host has less.
+// The memory of this process and its descendants is the sum of their Pss (from
+// smaps_rollup): the private memory of each process and its share of shared memory.
+// The table also has how much less memory is free on the host.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package audittest makes state folders that have a log, for the tests of what reads
-// one.
+// Package audittest makes state folders that have an audit log, for tests of code that
+// reads such a log.
 package audittest
 
 import (

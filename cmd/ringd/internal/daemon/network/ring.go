@@ -1,6 +1,6 @@
 // Package network owns the egress of the kernel ring inside the daemon. It keeps the ring in step with the
 // generations and reports its state: open connections, the next rules to expire, and gateways that cannot
-// work on this host. It also resolves names. It leaves decisions and dialing to rings/kernel/egress.
+// work on this host. It also resolves names. It leaves decisions and dialing to rings/kernel/proxy.
 // cmd/ringd connects it with the daemon's one Egress.
 package network
 
