@@ -106,7 +106,8 @@ func (l *letters) offset(text []byte, n int) int {
 	return at
 }
 
-// spot converts the parser's column, which counts letters, to one that counts bytes.
+// spot converts the position of a node. The parser's column counts letters, and the column of a spot counts
+// bytes.
 func (y *yamlReader) spot(n *yaml.Node) spot {
 	at := spot{max(1, n.Line), max(1, n.Column)}
 	if y.letters == nil || at.line > len(y.letters.lines) {

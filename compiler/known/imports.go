@@ -233,7 +233,7 @@ func (c *importChecker) engine() {
 	}
 }
 
-// Overrule is an allowed name that a denied one takes back, by their positions.
+// Overrule is an allowed name that a denied name overrides. Both are positions in their lists.
 type Overrule struct{ Allow, Deny int }
 
 // Overruled lists allowed names that a denied one covers, unless they are identical. A covering name ends at

@@ -8,8 +8,8 @@ import (
 	"github.com/ringd/ringd/profiles/argv"
 )
 
-// rule is a parsed denied pattern, or a parsed rule of one program. Its words are kept both as those of a
-// command and as those of a pattern.
+// rule is a parsed denied pattern, or a parsed rule of one program. It keeps its words in two forms: as the words
+// of a command, and as the words of a pattern.
 type rule struct {
 	*profiles.Pattern
 	words   []string // after the program's name

@@ -152,7 +152,7 @@ func (c *checker) warn(code string, at profiles.Rule, hint, format string, args 
 	return f
 }
 
-// program checks one listed program by itself and against the others.
+// program checks one listed program, alone and together with the other listed programs.
 func (c *checker) program(i int) {
 	b, told := &c.shell.Binaries[i], c.Binaries[i]
 	name := path.Base(b.Path)

@@ -59,7 +59,7 @@ func holdsOutside(name string) bool {
 	return slices.ContainsFunc(modules.OutsideNames(), func(o string) bool { return strings.HasPrefix(o, below) })
 }
 
-// same reports whether e grants the same thing or one that covers it.
+// same reports whether e grants the item of g, or an item that covers it.
 func (g grant) same(e *schema.Exception) bool {
 	alone := &schema.Policy{Spec: schema.Spec{
 		Executors: &schema.Executors{JS: &schema.JS{Imports: &schema.Imports{Allow: e.Grants.Imports}},

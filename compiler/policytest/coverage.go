@@ -118,8 +118,8 @@ func (c *Coverage) shell(s *profiles.Shell) {
 	}
 }
 
-// bridge adds two lines: a call with an approval covers that of the approval, a call without one that of the
-// bridge.
+// bridge adds two rules for a bridge with an approval. A call that needs the approval covers the rule of the
+// approval, and any other call covers the rule of the bridge.
 func (c *Coverage) bridge(b *profiles.Bridge) {
 	if b.Approval == nil || b.Approval.When != "" {
 		c.add(b.Rule, false)

@@ -125,7 +125,8 @@ func (g *Gate) Open() []executors.Question {
 	return list
 }
 
-// Stopped runs r until it pauses and returns where it continues, or nil if it came to its end.
+// Stopped runs r until it pauses, and returns the point where it continues. It returns nil if the program ended
+// instead.
 func Stopped(
 	ctx context.Context, e executors.Executor, r executors.Run, g *Gate,
 ) (executors.Outcome, *executors.Resume, error) {

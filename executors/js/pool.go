@@ -40,8 +40,8 @@ func (s spec) narrow() spec {
 // ordinary reports whether a guest without an agent is enough.
 func (s spec) ordinary() bool { return s.cpu <= guestCPU/4 && s.memory <= guestData-processData }
 
-// take returns a guest for one run: one that served the same key, a blank one, or a new one. kept is false for
-// a new one.
+// take returns a guest for one run: a guest that served the same key, a guest that served no run yet, or a new
+// guest. kept is false for a new guest.
 func (e *Executor) take(ctx context.Context, k key, s spec) (g *guest, kept bool, err error) {
 	if s.ordinary() {
 		if g := e.pick(k, s); g != nil {

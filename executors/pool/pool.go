@@ -156,7 +156,7 @@ func (p *Pool[S, G]) Run(
 	return out, err
 }
 
-// Take returns a guest for one run: a waiting one that fits, or a new one. kept is false for a new one.
+// Take returns a guest for one run: a waiting guest that fits, or a new one. kept is false for a new guest.
 func (p *Pool[S, G]) Take(ctx context.Context, s S) (g G, kept bool, err error) {
 	if g, kept = p.Pick(s, func(G) bool { return true }); kept {
 		return g, true, nil
@@ -165,7 +165,7 @@ func (p *Pool[S, G]) Take(ctx context.Context, s S) (g G, kept bool, err error) 
 	return g, false, err
 }
 
-// Pick takes a waiting guest that has what the run needs and that fits.
+// Pick removes a waiting guest from the pool that has what the run needs and for which fits returns true.
 func (p *Pool[S, G]) Pick(s S, fits func(G) bool) (g G, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

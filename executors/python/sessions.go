@@ -234,7 +234,7 @@ func noSession(format string, args ...any) error {
 	return &executors.SessionError{Why: fmt.Sprintf(format, args...)}
 }
 
-// takeSession gives a session to one run. If two try, one gets it.
+// takeSession gives a session to one run. If two runs ask for the same session, one of them gets it.
 func (e *Executor) takeSession(ctx context.Context, r executors.Run) (*process, error) {
 	t, key := &e.sessions, keyOf(r.Resume.Snapshot)
 	for {

@@ -33,7 +33,8 @@ type namesCompared struct {
 	Gained, Lost, Program map[string]bool
 
 	left map[string]bool // the names in Gained, without their parents
-	// The reported changes cover the names in told, with their submodules, and the names that one of regions holds.
+	// told and regions are what the reported changes cover: the names in told with their submodules, and all
+	// names of a region.
 	told    map[string]bool
 	regions []func(string) bool
 }

@@ -69,7 +69,8 @@ func SetTable() []SetField {
 	return slices.Clone(rows)
 }
 
-// joined gives rows without an order that of the policy field that they carry, and adds the rows of unlisted.
+// joined completes the rows of the compiled set. A row without an order gets the order of the policy field that
+// it carries. Then the unlisted rows are added.
 func joined(rows []SetField, language []Field) []SetField {
 	carried := map[string]Field{}
 	for _, f := range slices.Backward(language) {

@@ -59,8 +59,9 @@ func (r *Ring) guardFiles(stop <-chan struct{}) {
 	}
 }
 
-// endOpeners ends the guests that hold each open files or more, as it finds them, and then the largest ones
-// until the rest hold fewer than total. It reports whether it ended any.
+// endOpeners ends guests with too many open files. It ends each guest that holds `each` files or more, and then
+// the largest guests until all remaining guests together hold fewer than total. It reports whether it ended a
+// guest.
 func (r *Ring) endOpeners(total, each int) (ended bool) {
 	all := r.holders()
 	countHeld(all, survey{max: each, count: filesOf, full: (*holding).endForFiles})
@@ -87,8 +88,8 @@ func (h *holding) endForFiles() {
 	_ = h.guest.reap() // its files are free after that
 }
 
-// filesOf counts the open files of a process, up to most: its descriptors, and its mappings of files. A process
-// that has ended holds none. A process that cannot be inspected counts as most.
+// filesOf counts the open files of a process, up to most: its descriptors, and the files that it has mapped. For
+// a process that has ended it returns 0. For a process that cannot be inspected it returns most.
 func filesOf(pid, most int) int {
 	fds, err := os.ReadDir(procPath(pid, "fd"))
 	if isGone(err) {

@@ -17,8 +17,8 @@ type finding struct {
 	why    *Lack            // nil if nothing failed
 }
 
-// hostFinding returns the finding about the host. mine is true for the one caller that has to find out and then call
-// tell. The others wait for it.
+// hostFinding returns the finding about the host. For one caller, mine is true: this caller has to examine the
+// host and then call tell. All other callers wait for the result.
 func (r *Ring) hostFinding(ctx context.Context) (f *finding, mine bool, err error) {
 	for {
 		r.mu.Lock()

@@ -141,8 +141,8 @@ func (r *Ring) offer(c *spawn.Control) error {
 	return c.Send(initproto.Seal{Version: initproto.Version, Filter: program})
 }
 
-// wait takes the guest's answer and its canaries, and arms the listener. Only the first call does so. The
-// others return the same result.
+// wait reads the answer of the guest and the results of its canaries, and arms the listener. Only the first call
+// does this. All other calls return the same result.
 func (s *seal) wait(ctx context.Context, g *guest) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

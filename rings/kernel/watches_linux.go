@@ -149,9 +149,9 @@ type holding struct {
 // descriptor, info its file in fdinfo.
 type counter func(link, info string, most int) int
 
-// endHolders ends guests until there are free watches: first those that hold the share each or more, then the
-// others, the largest first. Descriptors that a guest has hidden in its sockets are not found; the number of
-// them counts.
+// endHolders ends guests until there are free watches. First it ends the guests with share watches or more, and
+// then the others, the largest first. A descriptor that a guest has hidden in a socket cannot be examined, so its
+// watches are not found, but the number of such descriptors is counted.
 func (r *Ring) endHolders(share int, enough func() bool) {
 	all := r.holders()
 	countHeld(all, survey{max: share, count: byDescriptors(watchesBy)})
@@ -229,7 +229,7 @@ func countHeld(all []*holding, s survey) {
 
 func procPath(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
 
-// byDescriptors counts the objects that processes hold by their descriptors.
+// byDescriptors returns a function that counts the objects that the descriptors of a process hold.
 func byDescriptors(by counter) func(pid, most int) int {
 	return func(pid, most int) int { return heldOf(pid, most, by) }
 }

@@ -365,7 +365,7 @@ func (r *run) ask(ctx context.Context) (refused bool, err error) {
 	return refused, r.sendErr
 }
 
-// line takes one console entry from within the program. It counts its text and one more byte, as the host does.
+// line handles one console line of the program. It counts the bytes of the text plus one, as the host does.
 func (r *run) line(level, text string) {
 	n := int64(len(text)) + 1
 	if r.console+n > r.o.OutputBytes {

@@ -119,8 +119,8 @@ func (c *choice) rule(name string) *profiles.ImportRule {
 	return nil
 }
 
-// take chooses a package with its dependencies, including those of these extras. by is the package that needs
-// it, or empty if the policy lists it.
+// take adds a package to the choice, with its dependencies and the dependencies of these extras. by is the
+// package that needs it. If by is empty, the policy lists the package.
 func (c *choice) take(d *Distribution, extras []string, by string) {
 	if len(d.Modules) > 0 && !slices.ContainsFunc(d.Modules, func(m string) bool { return c.rule(m) == nil }) {
 		if r := c.rule(d.Modules[0]); by != "" && !strings.HasPrefix(by, Part) {

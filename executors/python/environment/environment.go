@@ -448,5 +448,5 @@ type asked struct {
 
 func (a asked) still() bool { return a.seen != fileState{} && fileStateOf(a.Path) == a.seen }
 
-// fileState tells a file from the one that stands there later.
+// fileState identifies one version of a file: if another file replaces it, its fileState differs.
 type fileState struct{ device, inode, size, changed int64 }

@@ -41,8 +41,8 @@ type unpacked struct {
 	Notes []string // skipped wheels, in words
 }
 
-// unpackWheels makes a folder of the wheels in dir that are for this interpreter, or finds the one that it has
-// made of the same wheels before. If Site is empty, there is no such wheel.
+// unpackWheels unpacks the wheels in dir that are for this interpreter into one folder. If it has unpacked the
+// same wheels before, it returns that folder. If there is no such wheel, Site is empty.
 func unpackWheels(dir string, cfg unpackConfig) (u unpacked, err error) {
 	cfg.Bytes, cfg.Files = cmp.Or(cfg.Bytes, defaultBytes), cmp.Or(cfg.Files, defaultFiles)
 	names, err := filepath.Glob(

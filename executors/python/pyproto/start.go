@@ -81,9 +81,9 @@ type Profile struct {
 	Read    []string `json:"read"`    // folders and files that may be opened
 	Write   []string `json:"write"`   // and may be written
 	Network string   `json:"network"` // profiles.NetworkOff, NetworkOwn
-	// Reach are the addresses that may be used as such if Network is NetworkOwn: those that the policy lists,
-	// loopback, and those that represent names in a guest. The egress ring decides; the guard tells a program
-	// at once.
+	// Reach are the addresses that a program may use directly if Network is NetworkOwn: the addresses that the
+	// policy lists, loopback, and the addresses that represent names in a guest. With this list the guard can
+	// deny an address at once. The decision about a connection is that of the egress ring.
 	Reach  []span `json:"reach"`
 	Advice string `json:"advice"` // appended to a denied import: the allowed modules
 	// file:line:column of Allow, which denies names that are in no list; empty if there is none

@@ -181,7 +181,7 @@ func (r *rewriter) inner(parts []syntax.WordPart) {
 	}
 }
 
-// count is ${#m[@]} of an associative array, of which the interpreter counts one.
+// count rewrites ${#m[@]} of an associative array, for which the interpreter always returns 1.
 func (r *rewriter) count(x *syntax.ParamExp) syntax.WordPart {
 	if !x.Length || x.Param == nil || !r.maps[x.Param.Value] {
 		return nil

@@ -10,9 +10,9 @@ import (
 	"github.com/ringd/ringd/profiles/command"
 )
 
-// A run settles only the commands that it reaches, not those in a branch that it does not take. For the others,
-// the preflight tries the one value that the text gives a variable. A command that is denied with it is a
-// command of the script that is denied.
+// A run decides only the commands that it reaches, and not those in a branch that it does not take. For the
+// commands of such a branch, the preflight uses the one value that the text gives a variable. If a command is
+// denied with that value, it is treated as a command of the script that is denied.
 
 // later is a command whose words are not all known.
 type later struct {

@@ -100,8 +100,8 @@ func (c *check) set(args []argv.Word, at syntax.Pos) {
 	}
 }
 
-// Options that set accepts: those that run as in bash, and those that change nothing without a terminal and a
-// history.
+// Options that the builtin set accepts: options that work as in bash, and options that change nothing in a
+// script, because it has no terminal and no history.
 const (
 	setLetters = "aefnux"
 	setNothing = "EThHbB"

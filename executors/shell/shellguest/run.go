@@ -50,8 +50,8 @@ func (p *process) newRun(
 	return ctx, r
 }
 
-// environment is that of the script at its start: the variables that every script has, those that the policy
-// declares, and those for the proxy. It holds nothing of the host.
+// environment returns the environment of the script at its start: the variables that every script has, those of
+// the policy, and those for the proxy. No variable of the host is in it.
 func (r *run) environment() []string {
 	env := []string{
 		"PATH=" + executors.Programs, "HOME=" + shellproto.Home, "TMPDIR=" + profiles.ScriptTemp, "USER=agent",

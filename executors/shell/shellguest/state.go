@@ -33,7 +33,7 @@ type state struct {
 	Session *runner.State `json:"session,omitempty"` // of a script that has ended
 }
 
-// waits is a script before its start, with its open approvals and those that were given.
+// waits is the state of a script that waits before its start: its open approvals and the approvals that it has.
 type waits struct {
 	Asks []awaited `json:"asks"` // in the order of the preflight
 }

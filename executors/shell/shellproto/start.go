@@ -75,8 +75,8 @@ func (o Options) Check() error {
 	return nil
 }
 
-// Places lists the folders for a script that does not name where to start. It starts in the first of these that
-// exists. Folders that it may write come first, then those that it may read, then its private folder.
+// Places lists the folders in which a script starts if it names none. The first folder of the list that exists is
+// used. The folders that the script may write come first, then those that it may read, then its private folder.
 func (o Options) Places() (all []string) {
 	for _, rule := range slices.Concat(o.Agent.Files.Write, o.Agent.Files.Read) {
 		p := rule.Path

@@ -132,7 +132,7 @@ func readSed(r *reader) {
 	startsFromText(r, "sed", p.Texts, p.Refused, text.Text)
 }
 
-// readVim reads vim: its commands are refused, except those that edit.
+// readVim reads vim: it refuses all commands of vim except those that only edit.
 func readVim(r *reader) {
 	some := false
 	for it := range r.items {

@@ -63,8 +63,8 @@ func (c *Clock) Stop() {
 	c.left = -1
 }
 
-// Hold counts the holders of one thing. It calls a function when the first one holds it and
-// when the last one releases it. It is safe for concurrent use. The nil Hold does nothing.
+// Hold is a counter of holders. It calls a function when the first holder begins and when the last one ends. It
+// is safe for concurrent use. The nil Hold does nothing.
 type Hold struct {
 	set func(held bool)
 

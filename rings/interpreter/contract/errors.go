@@ -45,7 +45,7 @@ var (
 	ErrExpired = errors.New("the approval has expired")
 	// ErrUnsettled says that a pause has an open call that nothing settles.
 	ErrUnsettled = errors.New("an open call is not settled")
-	// ErrSession says that the state of a session is not one that this run may have.
+	// ErrSession says that this run may not use the state of the session.
 	ErrSession = errors.New("not a session of this run")
 
 	// ErrDigest says that the answer was given for other arguments.

@@ -125,8 +125,8 @@ func Attested(a executors.Attestation) map[string]string {
 
 // Acted is what the guests of a run did themselves.
 type Acted struct {
-	// Ran are the first programs that its guests were allowed to start, and RanMore counts
-	// the later ones. Asked are those that people were asked about.
+	// Ran are the first programs that the guests of the run were allowed to start, and RanMore counts the later
+	// ones. Asked are the acts that people were asked to approve.
 	Ran     [][]string
 	RanMore int64
 	Asked   []pause.Asked

@@ -79,7 +79,7 @@ func (a *Acts) Ask(call, name, when string, argv []string) {
 	}
 }
 
-// Give notes an approval. If there is no room for it, it holds for its own call only.
+// Give stores an approval. If there is no room for it, the approval is valid only for its own call.
 func (a *Acts) Give(g Given) {
 	if len(a.Given) < maxRan {
 		a.Given = append(a.Given, g)

@@ -278,8 +278,8 @@ func (r *Record) checkCalls() error {
 	return nil
 }
 
-// Plus adds what a run used before its pause to what it has used since. A nil Record is that
-// of a run that has not paused. The calls are counted by the caller.
+// Plus returns the sum of the usage before the pause and the usage since. A nil Record is that of a run that has
+// not paused. The caller counts the calls.
 func (r *Record) Plus(now executors.Usage, calls map[string]int64) executors.Usage {
 	now.Calls = calls
 	if r == nil {

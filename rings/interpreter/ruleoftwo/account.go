@@ -48,7 +48,7 @@ func (t *Touched) add(p profiles.Powers, what string) {
 	}
 }
 
-// Note counts one power. It does not change what a copy of t shares.
+// Note adds one power. Copies of t are not changed, even if they share data with t.
 func (t *Touched) Note(p powers.Power, what string) {
 	*t = *t.clone()
 	t.add(only(p), what)
@@ -126,7 +126,7 @@ func (a *Account) MarkPaused(run string) *Touched {
 	return a.t.clone()
 }
 
-// UnmarkPaused takes a run off the paused ones: it goes on, or has ended.
+// UnmarkPaused removes a run from the paused runs, because it was resumed or has ended.
 func (a *Account) UnmarkPaused(run string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

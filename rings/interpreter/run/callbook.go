@@ -63,9 +63,8 @@ func (k *callBook) restore(p *pause.Record, b *binding.Binding) error {
 	return nil
 }
 
-// charge takes an admitted call out of the budgets. It returns the limit that the call
-// would exceed, and takes nothing then. waits reports whether the call has to wait until
-// fewer of its bridge are open.
+// charge counts an admitted call in the budgets. If the call would exceed a limit, charge counts nothing and
+// returns the limit. waits reports whether the call has to wait until fewer of its bridge are open.
 func (k *callBook) charge(c *call, depth int64, tree *budget.Tree) (waits bool, over *budget.Excess) {
 	if c.IsAct() {
 		return false, k.spent.AdmitAct(c.Bridge, &k.acts.Count, pause.MaxActs)
@@ -239,8 +238,8 @@ func (k *callBook) askedAgain(q executors.Question) *call {
 	return nil
 }
 
-// noteAllowed notes an act that its guest is allowed to do: a program that it starts, or an
-// approval that holds for the rest of the run.
+// noteAllowed stores an act that the guest is allowed to do: the start of a program, or an approval that is valid
+// for the rest of the run.
 func (k *callBook) noteAllowed(c *call) {
 	switch {
 	case c.Action.Exec == nil:

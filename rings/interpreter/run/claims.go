@@ -26,8 +26,8 @@ const (
 	maxTarget = 200
 )
 
-// Records returns the records of c, each made from rec: one for each refusal that differs,
-// up to contract.MaxClaims, and one that counts the rest.
+// Records returns the audit records of c, made from rec: one for each different refusal, up to
+// contract.MaxClaims, and one with the number of all further refusals.
 func (c guestClaims) Records(rec contract.Record) (out []contract.Record) {
 	var all profiles.Refusals
 	all.Beyond(c.Beyond)

@@ -13,9 +13,9 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
-// Family is a run among its subagents: the call that it was started for, and the tree that
-// it counts in. Its fields are set before the run is live. Its methods take the lock of the
-// run; they change a child only while it is not shared yet.
+// Family has the relations of a run to other runs: the call for which the run was started, and the tree that it
+// belongs to. Its fields are set before the run is live. Its methods lock the run. They change a child only
+// before other goroutines can see the child.
 type Family struct {
 	run    *Run
 	parent *pause.Parent // nil for a first run

@@ -9,9 +9,9 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
-// journalWriter writes what one run leaves on disk: its records, the entries of its calls,
-// its pauses and its sessions. All of it is written under one context that outlives that of
-// the run. The zero journalWriter must not be used.
+// journalWriter writes the data of one run to disk: its records, the entries of its calls, its pauses and its
+// sessions. It writes under one context, which outlives the context of the run. The zero journalWriter must not
+// be used.
 type journalWriter struct {
 	Write   func(contract.Record, contract.Durability) error
 	Open    func(contract.Entry) (string, error)

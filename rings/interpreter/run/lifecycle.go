@@ -132,7 +132,7 @@ func (l *lifecycle) closeIdleLocked() {
 	}
 }
 
-// leaveQuestion counts one question less that is being answered.
+// leaveQuestion decreases the number of questions that are being answered.
 func (l *lifecycle) leaveQuestion() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

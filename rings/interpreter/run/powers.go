@@ -10,11 +10,11 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/ruleoftwo"
 )
 
-// powersAccount holds one run to the rule of two: its calls, its connections and what it
-// starts with, on the account of the tree that it is in. A use that would bring the third
-// power is asked about, or refused where people cannot be asked. A method that changes it
-// is called before the run is live, by the caller that makes it live; the rest is safe for
-// concurrent use, as the tree has a lock of its own.
+// powersAccount applies the rule of two to one run: to its calls, its connections, and the powers that it starts
+// with. It counts on the account of the tree of runs. If a use would bring the third power, people are asked, or
+// the use is refused if people cannot be asked. Methods that change the powersAccount are called before the run
+// is live, by the caller that makes it live. All other methods are safe for concurrent use, because the account
+// of the tree has its own lock.
 type powersAccount struct {
 	host     *Host
 	id       string
@@ -145,8 +145,8 @@ func (w *powersAccount) Use(k *binding.Request, then func() bool) (ok bool, no *
 	return ok, nil
 }
 
-// UseApproved counts a call that people have approved because of the powers that it brings.
-// When it returns, connections that were open are closed.
+// UseApproved counts the powers of a call that people have approved because of these powers. When it returns, the
+// connections that had to be cut are closed.
 func (w *powersAccount) UseApproved(k *binding.Request) (*binding.Refusal, error) {
 	if k.RuleOfTwo == "" {
 		return nil, nil

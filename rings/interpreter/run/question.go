@@ -13,7 +13,7 @@ import (
 // guestHost is the executors.Host of one run: it takes the questions of the guest.
 type guestHost struct{ run *Run }
 
-// Console takes one console entry as it is written.
+// Console handles one console entry when it is written.
 func (h *guestHost) Console(e executors.ConsoleEntry) { h.run.print(e, *h.run.limits.OutputBytes) }
 
 // Idle says that the program can do nothing before one of the open calls is settled.

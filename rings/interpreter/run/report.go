@@ -85,7 +85,7 @@ func (t *report) print(e executors.ConsoleEntry, limit int64) {
 	}
 }
 
-// printAll takes the console of an executor that did not give it line by line.
+// printAll adds the console of an outcome. It is for an executor that did not pass the console line by line.
 func (t *report) printAll(list []executors.ConsoleEntry, limit int64) {
 	t.lock.Lock()
 	known := len(t.feed.Console) > 0

@@ -38,8 +38,8 @@ func Restore(h *Host, p *pause.Record) (*Run, error) {
 // goroutine, before the run is live.
 type Resumption struct{ *Run }
 
-// Resume makes the run one that goes on from p. Each open call gets its settlement. The
-// error is ErrUnsettled unless each of them has exactly one.
+// Resume prepares the run to continue from the pause p. Each open call gets its settlement. If an open call has
+// no settlement or several, the error is ErrUnsettled.
 func (r *Run) Resume(p *pause.Record, settled []contract.Settlement) (Resumption, error) {
 	r.from = p
 	for i := range settled {

@@ -15,13 +15,12 @@ const maxRevoked = 1000
 // textDeadline is for the reader of the outcome.
 const textDeadline = "the deadline of the run's grants has passed"
 
-// Revoke takes grants from the run and its subagents for good: "bridge:NAME", "host:NAME",
-// "exec:PATH", "import:NAME". Open calls of a bridge are stopped, and no other begins. A
-// module that a live guest may load cannot be taken back; that of a paused run can, in its
-// record. Revoke waits while the run is on its way to a pause. Once the pause is kept the
-// error is ErrPaused, also for a held run, whose subagents lose the grants all the same.
-// The caller has recorded what it asks for. Other errors: ErrEnded, that of ctx, and
-// ErrGrant, after which the grants that could be taken stay taken.
+// Revoke removes grants from the run and its subagents for good: "bridge:NAME", "host:NAME", "exec:PATH",
+// "import:NAME". Open calls of a revoked bridge are stopped, and no further call begins. A module cannot be
+// revoked from a live guest, but it can be revoked from the record of a paused run. If the run is about to pause,
+// Revoke waits. Once the pause is saved the error is ErrPaused, also for a held run; the subagents of a held run
+// lose the grants nevertheless. The caller records the request before. Other errors: ErrEnded, the error of ctx,
+// and ErrGrant. After ErrGrant, the grants that could be revoked stay revoked.
 func (r *Run) Revoke(ctx context.Context, grants []string) error {
 	if err := r.lockNotStopping(ctx); err != nil {
 		return err
@@ -110,7 +109,8 @@ func (r *Run) StopUngranted(g *binding.Generation) {
 // are none once the run has ended or is paused.
 func (r *Run) Deciders() []*profiles.Decider { return r.deciders(&r.reach, false) }
 
-// deciders returns those of a guest, or, forCall, those of a provider that works for a call.
+// deciders returns the deciders for the guest of the run. If forCall is true, it returns those for a provider
+// that performs a call of the run.
 func (r *Run) deciders(reach *binding.Reach, forCall bool) []*profiles.Decider {
 	r.mu.Lock()
 	defer r.mu.Unlock()

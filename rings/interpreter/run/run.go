@@ -57,9 +57,9 @@ func (r *Run) Bind(b *binding.Binding) {
 	r.powers.Bind(b)
 }
 
-// UseAtStart counts the powers that a run starts with, once it is bound: its files, inputs
-// if it gets any, and what the runs of its session have touched. It decides those of a
-// first run; a subagent is decided by [Family.Adopt]. The error is a *profiles.Denial.
+// UseAtStart counts the powers that a run starts with, once it is bound: its files, its inputs if it gets any,
+// and the powers that the runs of its session have touched. For a first run it also decides whether the rule of
+// two allows them. For a subagent, [Family.Adopt] decides this. The error is a *profiles.Denial.
 func (r *Run) UseAtStart(inputs bool, s *contract.SessionState) error {
 	return r.powers.UseAtStart(inputs, r.family.parent != nil, s)
 }

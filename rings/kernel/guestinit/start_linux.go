@@ -101,7 +101,7 @@ func (g *guest) ownLimits() []initproto.Limit {
 	return limits
 }
 
-// hold occupies the numbers of the program's descriptors, so that none that comes with Go gets one of them.
+// hold opens the descriptor numbers of the program, so that no descriptor of the Go runtime gets one of them.
 func hold() error {
 	for {
 		fd, err := unix.FcntlInt(initproto.Control, unix.F_DUPFD_CLOEXEC, 0)

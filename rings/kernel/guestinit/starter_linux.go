@@ -120,8 +120,8 @@ func starter() int {
 // withdraw drops the privileges of the first process on all its threads. It gets the program's user, its rules
 // and its filter, and no process may inspect it.
 func (g *guest) withdraw() error {
-	// On this thread; the filter brings it to the others. Each call for all threads waits until every one of
-	// them has run, which takes long on a busy host.
+	// Privileges are set on this thread only. The filter brings the setting to the other threads. A call that
+	// sets them on all threads would wait until every thread has run, which takes long on a busy host.
 	if err := g.setPrivileges(); err != nil {
 		return err
 	}

@@ -95,8 +95,8 @@ func (b *Buckets[K]) Owe(key K, n int) {
 	b.bucketLocked(key, now).ReserveN(now, min(n, b.cfg.Burst))
 }
 
-// Take takes n tokens of the bucket, or none of them. In that case it returns how long it takes until they are
-// available. More than a full bucket are never available: callers limit n.
+// Take takes n tokens of the bucket. If there are too few, it takes none and returns how long the caller has to
+// wait for n tokens. A bucket never has more tokens than its size, so n must not be larger.
 func (b *Buckets[K]) Take(key K, n int) (wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -119,8 +119,8 @@ func (b *Buckets[K]) Empty(key K) (wait time.Duration) {
 	return time.Duration(max(1-tokens, 0) * float64(b.cfg.Every))
 }
 
-// reserve takes n tokens that are available after wait. It returns nil and takes none if that is after the
-// deadline.
+// reserve takes n tokens that will be available after wait. If that is after the deadline, it takes none and
+// returns nil.
 func (b *Buckets[K]) reserve(ctx context.Context, key K, n int) (taken *rate.Reservation, wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -120,7 +120,7 @@ func (s *Shared[K, C]) armLocked(b *shares[C], now time.Time) {
 	time.AfterFunc(wait, func() { s.give(b) })
 }
 
-// give gives the available tokens to one caller after the other.
+// give passes the available tokens to the waiting callers, one caller after the other.
 func (s *Shared[K, C]) give(b *shares[C]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -51,7 +51,7 @@ type eventKind struct {
 	generation int64
 }
 
-// counted holds the count of events of one kind.
+// counted is the number of events of one kind that have no record of their own.
 type counted struct {
 	since time.Time
 	n     int

@@ -7,9 +7,10 @@ import (
 	"github.com/ringd/ringd/profiles/egress"
 )
 
-// room limits the bytes of incomplete heads of all agents. An agent may hold up to a third of what is then
-// free. Alone that is a quarter of all; with other agents it is less. So an agent that holds nothing still
-// gets some, even if twenty others hold all they can. It is safe for concurrent use.
+// room limits the bytes of incomplete heads of all agents. An agent may hold up to a third of the bytes that are
+// free at that moment. If no other agent holds any, this is a quarter of all bytes. If others do, it is less. So
+// an agent that holds nothing still gets some bytes, even if twenty other agents hold as many as they can. A room
+// is safe for concurrent use.
 type room struct {
 	most int
 

@@ -207,8 +207,8 @@ func isShell(name string) bool {
 	}
 }
 
-// isInterpreter reports whether name is that of a program which runs text that it is given, or starts programs
-// that it is told to: a folder of helpers does not bring it along.
+// isInterpreter reports whether name is the name of a program that runs a given text, or starts programs that its
+// arguments name. Such a program has to be listed itself: a folder of helpers does not include it.
 func isInterpreter(name string) bool {
 	if isShell(name) || name == "ld.so" || strings.HasPrefix(name, "ld-") || strings.HasSuffix(name, ".so") ||
 		strings.Contains(name, ".so.") {

@@ -145,7 +145,7 @@ func (h *host) walk(p string) (place, error) {
 	return out, nil
 }
 
-// open opens a regular file and checks that it is the one that was examined.
+// open opens a regular file, and checks that it is the file that was examined before.
 func (h *host) open(p place) (*os.File, error) {
 	f, err := os.OpenFile(h.root+p.real, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processorTurns distributes the host's processors to guests. Each guest gets those that the fewest others have. If
-// these are equal, guests get them in turn.
+// processorTurns distributes the host's processors to guests. A guest gets the processors that the fewest other
+// guests have. If several are equal, guests get them in turn.
 type processorTurns struct {
 	each  int // processors of a guest
 	next  int // index into the list of those that this process may use

@@ -298,7 +298,8 @@ func (l *Log) compress(ctx context.Context, to io.Writer, base Archived, file *A
 	return w, nil
 }
 
-// tee is a reader that also writes what it reads. It tells a failed write from a failed read.
+// tee is a reader that also writes all bytes that it reads. Its errors distinguish a failed write from a failed
+// read.
 type tee struct {
 	from   io.Reader
 	to     io.Writer

@@ -82,8 +82,8 @@ func (t *prompt) Ask(ctx context.Context, page Page, q Question, as string) (Pro
 	return answer, nil
 }
 
-// chooseOwner returns the owner that the person stands for: as, the only one there is, or the one that the person
-// chooses. It asks until the answer is one of them.
+// chooseOwner returns the owner for whom the person answers. That is as, if the call accepts it. If the call
+// accepts only one owner, it is that one. Otherwise the person is asked until the answer is one of the owners.
 func (t *prompt) chooseOwner(ctx context.Context, owners []string, as string) (string, error) {
 	switch {
 	case len(owners) == 0, slices.Contains(owners, as):

@@ -108,8 +108,9 @@ func isDenial(code profiles.Code) bool {
 	return kind == "denied" || kind == "denied_pattern"
 }
 
-// decidingLayer returns the layer that decided: the one that denies, else the outermost that does not list it, else
-// the one whose rule grants it. It returns "" if no list decided.
+// decidingLayer returns the layer that decided. If a layer denies, it is that layer. If not, it is the outermost
+// layer that does not list the item. If all list it, it is the layer whose rule grants it. It returns "" if no
+// list decided.
 func decidingLayer(all []layers.LayerAnswer, dec profiles.Decision) string {
 	if len(all) == 0 {
 		return ""

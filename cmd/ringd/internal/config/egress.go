@@ -32,7 +32,7 @@ type Gateway struct {
 	Upstream string `yaml:"upstream"` // https://host[:port][/prefix]
 	// Addresses may be dialed for it besides public ones. They are addresses or ranges.
 	Addresses []string `yaml:"addresses"`
-	// Credential is the name of one. Empty means the one that the policy names.
+	// Credential is the name of a credential. If it is empty, the credential that the policy names is used.
 	Credential string `yaml:"credential"`
 }
 

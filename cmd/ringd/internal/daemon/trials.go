@@ -47,7 +47,7 @@ func binaries() []string {
 	return []string{"/usr/bin/true", "/bin/true", "/usr/bin/id", "/usr/bin/env", "/bin/ls", "/usr/bin/sort", "/bin/sh"}
 }
 
-// bait holds what the trials of one guest use.
+// bait has the names and addresses that the trials of one guest use.
 type bait struct {
 	randomName string // a random name that no policy contains
 	port       int    // of the listener on loopback

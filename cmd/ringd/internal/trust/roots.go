@@ -198,8 +198,8 @@ func (r *Roots) Signers(ctx context.Context, e *Envelope) ([]Signer, error) {
 // and a writer of the sync folder needs no key to put 64 of them on 36 MiB.
 const maxNameless = 512 << 20
 
-// prune removes signatures that need not be verified: those that name an unknown key, and further ones for
-// the same key. Too many that name no key are a *Refusal.
+// prune removes the signatures that need not be verified: signatures that name an unknown key, and repeated
+// signatures of one key. If too many signatures name no key, it returns a *Refusal.
 func (r *Roots) prune(e *Envelope) (*Envelope, error) {
 	out := &Envelope{PayloadType: e.PayloadType, Payload: e.Payload}
 	named, nameless := map[string]bool{}, 0

@@ -32,7 +32,7 @@ func loops(in io.Reader, out io.Writer) {
 
 func hogs() []string { return []string{"fork bomb", "processors", "memory", "disk", "descriptors"} }
 
-// hog takes all it may have, until it is killed. It says when it begins.
+// hog uses as much of one resource as it gets, until it is killed. It prints a line when it begins.
 func hog(what, folder string, out io.Writer) {
 	fmt.Fprintln(out, "begins")
 	switch what {
@@ -132,7 +132,7 @@ func fill(dirs []string) {
 	}
 }
 
-// open takes every descriptor there is, gives them back, and again.
+// open opens as many descriptors as it gets, closes them, and begins again.
 func open() {
 	name := []byte("/\x00")
 	for {
