@@ -148,7 +148,7 @@ func (s *step) mergeValue(f rule, own, above reflect.Value, w site) {
 	}
 }
 
-// take gives the child a value of the layer above, with its positions.
+// take copies a value of the layer above to the child, with its positions.
 func (s *step) take(own, above reflect.Value, w site) {
 	schema.MoveOrigins(s.child.Origins, w.own, s.parent.Origins, w.above, above.Interface())
 	own.Set(above)

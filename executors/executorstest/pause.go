@@ -143,9 +143,9 @@ func Stopped(
 	return out, &executors.Resume{Engine: out.Engine, Snapshot: out.Snapshot, Open: g.Open(), Used: used}, nil
 }
 
-// Hop runs r and pauses it whenever it waits. Then it continues, in whatever guest the executor takes, with one
-// more call answered, the newest first. It returns the outcome with the console of all parts, and the number of
-// pauses.
+// Hop runs r and pauses it whenever it waits. After each pause it answers one more call, the newest first, and
+// continues the run in any guest that the executor chooses. It returns the outcome with the console of all parts,
+// and the number of pauses.
 func Hop(
 	ctx context.Context, e executors.Executor, r executors.Run, answer func(executors.Question) executors.Answer,
 ) (executors.Outcome, int, error) {

@@ -14,7 +14,8 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// spec is the process that a run needs. All guests have one key: fits tells those apart that may serve a run.
+// spec is the process that a run needs. All guests are in one list of the pool, and fits decides which of them
+// may serve a run.
 type spec struct {
 	pool.Spec
 	cpu    time.Duration

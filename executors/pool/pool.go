@@ -293,8 +293,8 @@ func (p *Pool[S, G]) RefillSoon(ctx context.Context, s S) func() {
 	}
 }
 
-// add starts one guest. A failure shows on the run that needs one: it starts its
-// own and gets the error.
+// add starts one guest. It reports no failure: a run that finds no waiting guest starts a guest itself, and gets
+// the error.
 func (p *Pool[S, G]) add(ctx context.Context, s S, n int) {
 	g, err := p.Launch(ctx, s)
 	p.mu.Lock()

@@ -202,7 +202,7 @@ type bound struct {
 	policy *policy // the policy in force, or nil before the first
 }
 
-// bind gives a run everything that it needs under the policy in force.
+// bind adds to a run everything that it needs under the policy in force.
 func (e *Executor) bind(ctx context.Context, r executors.Run) (bound, error) {
 	b := bound{policy: e.inForce.Load()}
 	var err error

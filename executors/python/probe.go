@@ -33,9 +33,9 @@ func (b Broken) String() string {
 	return fmt.Sprintf("%s cannot be imported, because it needs %s: %s%s", b.Module, b.Needs, b.Denied.Reason, at)
 }
 
-// Probe imports modules under the profile of an agent, in one guest with none of its files and no network, and
-// lists those that fail. cfg is that of an executor; nothing of it is kept. An error is a host that cannot run
-// programs, or a guest that ended because of the imports.
+// Probe imports modules under the profile of an agent, in one guest without the files of the agent and without
+// network. It lists the modules that fail. cfg is the Config of an executor; nothing of it is kept. An error
+// means that the host cannot run programs, or that the guest ended because of the imports.
 func Probe(ctx context.Context, cfg Config, a *profiles.Agent, modules []string) (out []Broken, err error) {
 	if len(modules) == 0 || a == nil || a.Python == nil {
 		return nil, nil

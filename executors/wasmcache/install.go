@@ -60,7 +60,7 @@ func Install(from, to string, public bool) error {
 	return nil
 }
 
-// folder makes a folder. One that exists and may be read stays as it is.
+// folder creates a folder. An existing folder that can be read is left as it is.
 func folder(path string, mode fs.FileMode) error {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err

@@ -33,8 +33,8 @@ type namesCompared struct {
 	Gained, Lost, Program map[string]bool
 
 	left map[string]bool // the names in Gained, without their parents
-	// told and regions are what the reported changes cover: the names in told with their submodules, and all
-	// names of a region.
+	// The reported changes cover the names in told with their submodules, and each name for which one of regions
+	// returns true.
 	told    map[string]bool
 	regions []func(string) bool
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/ringd/ringd/profiles/fields"
 )
 
-// spot is one field that is compared, or a part that has fields of its own, on both sides.
+// spot is a compared field, or a compared part that has fields of its own. It has the values of both sides.
 type spot struct {
 	row               fields.SetField
 	field, capability string

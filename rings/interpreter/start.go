@@ -29,8 +29,8 @@ type StartRequest struct {
 	// session.
 	Session      string
 	SessionState *contract.SessionState
-	// Grants narrow what the policy grants the agent, for this run. Those of a parent narrow
-	// it as well. May be nil.
+	// Grants narrow what the policy grants to the agent, for this run. The grants of a parent run narrow it too.
+	// Grants may be nil.
 	Grants *profiles.Grants
 }
 

@@ -91,7 +91,8 @@ func openListeners(c listenersConfig, s *listenSockets) (*guestListeners, error)
 	return d, nil
 }
 
-// deciders are those in force: the agent's profile, and those of the run that the guest serves.
+// deciders returns the deciders in force: the profile of the agent, and the deciders of the run that the guest
+// serves.
 func (d *guestListeners) deciders() []*profiles.Decider {
 	out := []*profiles.Decider{d.decider.Load()}
 	run := d.cfg.Run()

@@ -79,8 +79,8 @@ func limitsOf(s executors.Spec) []initproto.Limit {
 	return list
 }
 
-// memoryBeside is the memory that a guest may hold in addition to that of its program: the part of init in a
-// group, page tables, and data that libraries change.
+// memoryBeside is the memory that a guest may have in addition to the memory of its program: the share of init in
+// the group, page tables, and data that libraries change.
 const memoryBeside = 32 << 20
 
 // limitTogether is the limit of all processes of a guest and its folders in memory together. If 0, nothing
@@ -100,7 +100,7 @@ func tighter(a, b int64) int64 {
 	return max(a, 0)
 }
 
-// limitsWithin cuts limits to those of this process, since only root may set higher ones.
+// limitsWithin lowers limits to the limits of this process, because only root may set higher ones.
 func limitsWithin(list []initproto.Limit) ([]initproto.Limit, error) {
 	for i, l := range list {
 		var have unix.Rlimit

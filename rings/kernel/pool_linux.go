@@ -128,8 +128,8 @@ func (r *Ring) evictLocked(but kind) bool {
 	return false
 }
 
-// prepareAnother prepares one guest. A failure shows on the launch that needs one: it starts its
-// own and gets the error.
+// prepareAnother prepares one guest. It reports no failure: a launch that finds no prepared guest starts a guest
+// itself, and gets the error.
 func (r *Ring) prepareAnother(ctx context.Context, c *recipe, n int) {
 	p, err := r.prepare(ctx, c)
 	r.recordLie(err)

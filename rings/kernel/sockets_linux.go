@@ -62,8 +62,8 @@ func guardSockets(r *Ring, stop <-chan struct{}) {
 	}
 }
 
-// endConnected ends the guests that have more sockets than one guest may, and then the largest ones until the
-// rest have no more than all guests may.
+// endConnected ends each guest that has more sockets than one guest may have. Then it ends the largest guests
+// until the remaining guests together have no more than all guests may have.
 func endConnected(all []*holding, room socketRoom) {
 	sum := 0
 	for _, h := range all {

@@ -21,12 +21,12 @@ import (
 	"github.com/ringd/ringd/rings/kernel/violations"
 )
 
-// If guests have the user of this process, their watches of epoll count together with its own. Without a free
-// watch this process accepts no connection and starts nothing. No limit of a process restricts watches: a watch
-// belongs to a file and the descriptor number that it had, even if the number is another file's since, so that
-// a program with 256 descriptors can have some 600,000. The ring keeps some watches in reserve and checks
-// whether there is a free one. If there is none, it releases the reserve to this process and ends the guests
-// that hold more than their share.
+// If guests have the user of this process, their watches of epoll are counted together with its own watches.
+// Without a free watch this process accepts no connection and starts nothing. No limit of a process restricts
+// watches: a watch belongs to a file and to the descriptor number that the file had, even if another file has the
+// number now. So a program with 256 descriptors can have some 600,000 watches. The ring keeps some watches in
+// reserve and checks whether there is a free one. If there is none, it releases the reserve to this process and
+// ends the guests that have more than their share.
 
 const (
 	// lookEvery is the longest time for which this process lacks a watch.

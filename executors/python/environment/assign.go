@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// assign gives each entry of the site to the distributions that own it. An entry that no distribution lists
-// becomes its own distribution.
+// assign assigns each entry of the site to the distributions that own it. An entry that no distribution lists
+// becomes a distribution of its own.
 func (s *Site) assign(names []string) {
 	for _, name := range names {
 		if name == "__pycache__" || strings.HasSuffix(name, ".pth") {

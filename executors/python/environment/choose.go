@@ -186,8 +186,8 @@ func (c *choice) give(d *Distribution) {
 // mount takes time at each start, and a guest has a few hundred at most.
 const maxApart = 256
 
-// wholes are the folders of packages that are mounted as one: everything in them is allowed, nothing in them is
-// denied, and they hold much.
+// wholes returns the folders of packages that are mounted as a whole: everything in them is allowed, nothing in
+// them is denied, and they have many entries.
 func (c *choice) wholes() map[string]bool {
 	if c.imports.Any == nil || c.imports.Only != nil {
 		return nil
@@ -229,7 +229,8 @@ func (c *choice) name(d *Distribution) {
 	}
 }
 
-// library lists the names that libraries may load. If it returns nil, they may load all that they find.
+// library lists the names that libraries may load. If it returns nil, libraries may load every module that is
+// there.
 func (c *choice) library() []string {
 	if c.imports.Any != nil && c.imports.Only == nil {
 		return nil
@@ -302,7 +303,7 @@ func (f *Finder) Stands(ctx context.Context, a *profiles.Agent) (key string, ok 
 	return state + policy, true
 }
 
-// state is that of an interpreter and of the entries of its folders.
+// state returns a text that identifies the state of an interpreter and of the entries of its folders.
 func (i Interpreter) state() string {
 	h := sha256.New()
 	put := func(p string) { fmt.Fprintf(h, "%q %v\n", p, fileStateOf(p)) }

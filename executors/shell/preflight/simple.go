@@ -87,7 +87,8 @@ func joined(args []argv.Word) string {
 	return b.String()
 }
 
-// lowest gives a node the verdict of its strictest child, if that is stricter than its own.
+// lowest sets the verdict of a node to the verdict of its strictest child, if that verdict is stricter than its
+// own.
 func (w *walker) lowest(n *Node) {
 	for _, c := range n.Children {
 		n.Verdict = min(n.Verdict, c.Verdict)

@@ -26,9 +26,9 @@ const (
 	idleTurns = 5000
 )
 
-// nextTurn decides whether a loop of a dry run has another iteration: nil means yes. A loop that starts a program
-// in each iteration, such as one that polls, is left after some of them, since its effects are known by then. A
-// loop of builtins alone that does not end denies the script.
+// nextTurn decides whether a loop of a dry run has another iteration: nil means yes. If a loop starts a program
+// in each iteration, such as a loop that polls, nextTurn ends the loop after some iterations, because its effects
+// are known by then. If a loop has only builtins and does not end, the script is denied.
 func (g *runState) nextTurn(loop int) error {
 	g.mu.Lock()
 	t := g.turns[loop]

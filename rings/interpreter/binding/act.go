@@ -191,9 +191,8 @@ func (k *Request) limitHold(now time.Time, asked []*profiles.Approval) {
 	k.HeldFor = k.Terms.Left(now)
 }
 
-// SetTerms sets the terms on which people have to approve the call: those that satisfy all
-// that ask for it, or none if no policy asks. An approval that was given before is used if
-// it satisfies them.
+// SetTerms sets the terms of the approval that the call needs. They satisfy every policy that requires an
+// approval. If no policy does, there are no terms. If an earlier approval satisfies the terms, it is used.
 func (k *Request) SetTerms(b *Binding, now time.Time, before *pause.Given, asked ...*profiles.Approval) *Refusal {
 	if before != nil && len(asked) > 0 {
 		ok := true

@@ -85,8 +85,8 @@ func (b *Binding) OnHost(h Host) *Binding {
 // Host returns the host that the guest of the run is on, or was.
 func (b *Binding) Host() Host { return b.host }
 
-// Handed returns the grants that narrow the subagents of the run: its own and those that
-// were handed to it. The nil Binding hands none.
+// Handed returns the grants that narrow the subagents of the run: the grants of the run itself, and those that it
+// got from its parent. The nil Binding has none.
 func (b *Binding) Handed() []profiles.Grants {
 	if b == nil {
 		return nil

@@ -85,8 +85,8 @@ func (g *Generation) Refusal(agent string) profiles.Decision {
 		Reason: fmt.Sprintf("the policy has no agent %q", canonjson.Clip(agent))}
 }
 
-// New indexes set. A nil set makes the closed generation. Validators are taken from before
-// where the text is the same, so that one pointer means one schema across generations.
+// New indexes set. A nil set makes the closed generation. If a schema has the same text as in the generation
+// before, its validator is reused, so that the same schema has the same pointer in all generations.
 func New(ctx context.Context, set *profiles.Set, number int64, before *Generation, at Places) (*Generation, error) {
 	g := &Generation{Number: number, closed: map[string]string{}, schemas: jsonvalue.Known{}, places: at}
 	if set == nil {

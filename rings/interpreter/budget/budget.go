@@ -151,9 +151,9 @@ type Excess struct {
 	Text string
 }
 
-// Admit takes one call out of the budgets, or returns the limit that it would exceed and
-// takes nothing. agents is the number of subagents that the call asks for. The call is open
-// then, or has to wait, behind those that wait already, until fewer are open.
+// Admit counts one call in the budgets. If the call would exceed a limit, Admit counts nothing and returns that
+// limit. agents is the number of subagents that the call asks for. waits reports whether the call has to wait, behind
+// those that wait already, until fewer are open; if not, it is open.
 func (s *Spend) Admit(
 	bridge string, l profiles.BridgeLimits, agents, depth int64, t *Tree,
 ) (waits bool, excess *Excess) {

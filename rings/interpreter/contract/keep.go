@@ -136,7 +136,7 @@ type Spawned struct {
 	Calls map[string]int64 // subagents started, by call
 }
 
-// approved is one approval of a call. Only the store knows of one that is not enough yet.
+// approved is one approval of a call. As long as a call has too few approvals, only the store has them.
 type approved struct {
 	By string
 	As string

@@ -155,8 +155,8 @@ const (
 // SourceGuest is the value of "source" in Detail of a record that only a guest vouches for.
 const SourceGuest = "guest"
 
-// MaxClaims limits the refusals of a run, up to its end or its pause, that only its guest
-// vouches for and that have records of their own. Those beyond are counted.
+// MaxClaims is how many refusals of one run have records of their own if only the guest reports them. It is
+// counted from the start or resume of the run to its end or pause. Further refusals are only counted.
 const MaxClaims = 100
 
 // Record is one event of a run. It never holds the values of arguments, unless the policy

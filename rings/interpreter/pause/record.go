@@ -156,7 +156,8 @@ type Call struct {
 	Revoked bool // the policy in force at the pause no longer granted it
 	// Two says why the rule of two asks people about it; empty if it does not.
 	Two string `json:",omitempty"`
-	// Unasked are the conditions of approvals that do not hold for it.
+	// Unasked lists the conditions of approvals that are not true for this call, so that it needs no such
+	// approval.
 	Unasked []string
 }
 

@@ -145,7 +145,7 @@ func (a *Account) PausedRuns() (out []string) {
 	return out
 }
 
-// Restore counts what a record says. It does nothing if t is nil.
+// Restore adds the powers of a record to the account. If t is nil, it does nothing.
 func (a *Account) Restore(t *Touched) {
 	if t == nil {
 		return

@@ -88,7 +88,8 @@ func (a *Account) decideLocked(u Use) (no *profiles.Decision, asks bool) {
 	return nil, true
 }
 
-// whyLocked says which power a use would bring to those that were touched.
+// whyLocked returns the text that names the power that a use would bring, and the powers that were touched
+// before.
 func (a *Account) whyLocked(u Use) string {
 	var brings, has []string
 	for _, p := range powers.All() {

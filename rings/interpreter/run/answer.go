@@ -128,8 +128,8 @@ type answering struct {
 	by   string // the actor
 }
 
-// claim makes this the answer that takes effect. The call leaves the pending ones unless
-// then returns true. A call that is no longer granted is stopped instead.
+// claim makes this answer the one that takes effect. Then the call is no longer pending, unless the function then
+// returns true. If the call is no longer granted, it is stopped instead.
 func (a answering) claim(ctx context.Context, then func() (stays bool)) error {
 	r, c := a.run, a.c
 	a.checkApprovalConditions(ctx)

@@ -12,8 +12,8 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
-// attempt takes one call of a run from its question to its answer. It belongs to the
-// goroutine of the question, and takes the lock of the run itself.
+// attempt is the handling of one call of a run, from the question of the guest to the answer. It belongs to the
+// goroutine of the question, and locks the run itself.
 type attempt struct{ closing }
 
 // attempt returns the attempt of a call.

@@ -94,7 +94,7 @@ func (f *Family) join(other *Run) {
 	maps.Copy(other.book.revoked, f.run.book.revoked)
 }
 
-// notOpen says that the call of a child is not one that subagents can be started for.
+// notOpen returns the error for a child whose call cannot start subagents.
 func (f *Family) notOpen(child *Run) error {
 	call := jsonvalue.Clip(child.family.parent.Call, 40)
 	return fmt.Errorf("call %s of run %s: %w", call, f.run.id, contract.ErrParent)
@@ -126,7 +126,7 @@ func (f *Family) LetGo(lives func(*Run) bool) bool {
 	return true
 }
 
-// endHoldLocked makes a held run one that is paused and not live.
+// endHoldLocked ends the hold of a run: the run is then paused and no longer live.
 func (f *Family) endHoldLocked() {
 	r := f.run
 	r.setPhaseLocked(phasePaused)

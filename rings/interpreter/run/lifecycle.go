@@ -80,8 +80,8 @@ func (l *lifecycle) WaitWhileStopping(ctx context.Context) error {
 	return nil
 }
 
-// lockNotStopping takes the lock at a moment when the run is not on its way to a pause.
-// The error is that of ctx; then the lock is not held.
+// lockNotStopping locks the run at a moment when the run is not about to pause. If ctx ends first, it returns the
+// error of ctx, and the lock is not held.
 func (l *lifecycle) lockNotStopping(ctx context.Context) error {
 	for {
 		l.mu.Lock()

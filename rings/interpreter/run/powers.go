@@ -59,7 +59,7 @@ func (w *powersAccount) Begin() {
 	}
 }
 
-// Restore makes the run one that is paused on disk with t.
+// Restore marks the run as paused on disk, with the powers t.
 func (w *powersAccount) Restore(t *ruleoftwo.Touched) {
 	w.tree.Restore(t)
 	w.tree.Bind(w.bound.RuleOfTwo(w.host.InForce()))
@@ -72,9 +72,9 @@ func (w *powersAccount) Join(other *powersAccount) {
 	other.tree = w.tree
 }
 
-// UseAtStart counts what the run starts with: its files, inputs if it gets any, and what
-// the runs of its session have touched. A subagent is decided once it is adopted. The error
-// is a *profiles.Denial.
+// UseAtStart counts the powers that the run starts with: its files, its inputs if it gets any, and what the runs
+// of its session have touched. For a subagent, the rule of two is applied later, in Adopt. The error is a
+// *profiles.Denial.
 func (w *powersAccount) UseAtStart(inputs, subagent bool, s *contract.SessionState) error {
 	g := w.host.InForce()
 	w.uses = w.bound.StartUses(g, inputs)
@@ -92,8 +92,8 @@ func (w *powersAccount) UseAtStart(inputs, subagent bool, s *contract.SessionSta
 	return w.Adopt(w)
 }
 
-// Adopt counts what a run starts with in the tree, which is its own from then on. The
-// error is a *profiles.Denial.
+// Adopt counts the powers that a subagent starts with on the account of the tree. From then on the subagent uses
+// this account. The error is a *profiles.Denial.
 func (w *powersAccount) Adopt(child *powersAccount) error {
 	grown, d := w.tree.Begin(child.uses...)
 	if d != nil {

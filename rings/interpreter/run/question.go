@@ -42,8 +42,8 @@ func (h *guestHost) Ask(ctx context.Context, q executors.Question) (ans executor
 	return ans, err
 }
 
-// begin lets one question of the guest in. It returns the call if the question is about
-// one that was open at the pause.
+// begin admits one question of the guest. If the question is about a call that was open at the pause, it returns
+// that call.
 func (h *guestHost) begin(q executors.Question) (*call, error) {
 	r := h.run
 	r.mu.Lock()

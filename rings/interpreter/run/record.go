@@ -66,10 +66,9 @@ func (a *attempt) noteAsked() {
 	}
 }
 
-// pauseClock stops the clocks of a program that is held while people are asked about the
-// call: that of the executor and that of the run. They go on when the result is called,
-// once or more often. c.Release is the same function: it is called when the call has its
-// approval.
+// pauseClock stops two clocks while people are asked about a call that holds the program: the clock of the
+// executor and the clock of the run. release starts them again. It may be called more than once. c.Release is the
+// same function, and is called when the call has its approval.
 func (a *attempt) pauseClock() (release func()) {
 	r, c := a.run, a.c
 	c.Release = func() {}

@@ -11,8 +11,7 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
-// report is what a run shows of itself: its events, its console, its refusals, and in the
-// end its outcome.
+// report has what callers can see of a run: its events, its console, its refusals, and at the end its outcome.
 type report struct {
 	lock    *sync.Mutex // that of the lifecycle of the run; guards what follows
 	feed    eventFeed

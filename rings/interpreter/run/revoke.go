@@ -53,8 +53,8 @@ func (r *Run) Revoke(ctx context.Context, grants []string) error {
 	return flaw
 }
 
-// takeLocked takes grants from the run and returns its subagents. The calls of a run that
-// is stopping are decided again when it goes on.
+// takeLocked removes grants from the run and returns its subagents. If the run is stopping, its calls are decided
+// again when it continues.
 func (r *Run) takeLocked(grants []string) (children []*Run) {
 	r.book.revoke(grants)
 	if r.phase == phaseRunning {

@@ -497,8 +497,8 @@ func (g *guest) coverPath(root int, m initproto.Mount) error {
 	return nil
 }
 
-// cover makes the cover: a folder that cannot be entered, with a file that cannot be opened, both read-only, so
-// that their owner cannot change that either.
+// cover creates the cover for denied paths: a folder that cannot be entered, and a file that cannot be opened.
+// Both are read-only, so that their owner cannot change their modes.
 func (g *guest) cover(root int) error {
 	if _, ok := g.points[coverPath]; ok {
 		return nil

@@ -114,8 +114,8 @@ func field(text, name string) string {
 	return ""
 }
 
-// emulated names the replacement of a Linux kernel, if it is one. The date is that of every gVisor before it
-// reported a name of its own.
+// emulated returns the name of the system that replaces the Linux kernel, or "" if the kernel is Linux. The date
+// is the build date that every gVisor reported before it had a name of its own.
 func emulated(release, version string) string {
 	all := strings.ToLower(release + " " + version)
 	switch {

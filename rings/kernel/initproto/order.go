@@ -29,8 +29,8 @@ const (
 // (Mount.Once).
 const ProgramPath = "/proc/self/fd/"
 
-// Stays is the argument of an init that stays and so needs a second process. It gets it before the order, so
-// that it has started that process by then.
+// Stays is the argument of an init that stays while the program runs, and so needs a second process. The init
+// gets the argument before the order, so that it can start the second process early.
 const Stays = "stays"
 
 // Order says what init has to build around the program.

@@ -59,8 +59,8 @@ func (b *Buckets[K]) Len() int {
 // none and waits until the deadline, so that a loop of callers is delayed too. The error is ctx's.
 func (b *Buckets[K]) Wait(ctx context.Context, key K) error { return b.WaitN(ctx, key, 1) }
 
-// WaitN is Wait for n tokens, which come after those of callers that wait already. More than a full bucket
-// counts as a full one.
+// WaitN is Wait for n tokens. Callers that wait already get their tokens first. If n is larger than the bucket, a
+// full bucket is enough.
 func (b *Buckets[K]) WaitN(ctx context.Context, key K, n int) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 	"github.com/ringd/ringd/profiles/egress"
 )
 
-// conn is one connection, from before its dial until its end is recorded. While its guest lists it, a Recheck
-// includes it.
+// conn is one connection, from before its dial until its end is recorded. As long as it is in the list of its
+// guest, each Recheck decides it again.
 type conn struct {
 	guest      *Guest
 	id         uint64

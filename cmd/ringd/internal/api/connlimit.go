@@ -19,14 +19,15 @@ type connLimit[K comparable] struct {
 	waiting  map[K]int
 }
 
-// NewRoom returns a limit of each connections for one K, and total in all. A total of 0 means no limit.
+// NewRoom returns a limit: `each` connections for one K, and `total` connections for all. A total of 0 means no
+// limit for all.
 func NewRoom[K comparable](each, total int) *connLimit[K] {
 	return &connLimit[K]{each: each, total: total, open: map[K]int{}, unproved: list.New(), waiting: map[K]int{}}
 }
 
-// Admit returns c with a place, which it keeps until it is closed. Without a free place c is closed, and an
-// error of that is ignored, because c may be cut already. If all places are taken, the K with the most
-// unproved connections loses its oldest one to a K that has fewer.
+// Admit returns c with a place, which c keeps until it is closed. If there is no free place, c is closed, and an
+// error of that is ignored, because c may be cut already. If all places are taken and another K has more unproved
+// connections than from, the K with the most of them loses its oldest one, and c gets the place.
 func (r *connLimit[K]) Admit(c net.Conn, from K) (net.Conn, bool) {
 	h, gone := r.place(c, from)
 	if gone != nil {

@@ -18,8 +18,8 @@ type limit struct {
 	Rule   profiles.Rule         `json:"rule"`
 }
 
-// limits returns the limits of an allowed target: those of the layers, the outermost first, then its own. It
-// may return nil.
+// limits returns the limits of an allowed target: first the limits of the layers, the outermost first, and then
+// the limits of the entry itself. It may return nil.
 func (d *decider) limits(dec profiles.Decision) (out []limit) {
 	if dec.Verdict != profiles.Allow || dec.Rule == nil {
 		return nil

@@ -139,7 +139,8 @@ type usageTally struct {
 	python                           int                           // runs whose imports are known
 }
 
-// take counts an allowed use: a call when it is opened, or, if people are asked, when it begins.
+// take counts an allowed use. A call is counted when it is opened. If people are asked about the call, it is
+// counted when it begins.
 func (t *usageTally) take(r audit.Record) {
 	t.runs[r.Run] = true
 	kind, name, _ := strings.Cut(r.Capability, ":")

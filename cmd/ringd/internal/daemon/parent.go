@@ -61,7 +61,7 @@ func (d *parentHolds) holdParent(
 	}
 }
 
-// hold holds a waiting run. It returns nil if the run no longer waits.
+// hold makes a waiting run live without a guest. It returns nil if the run no longer waits.
 func (d *parentHolds) hold(ctx context.Context, parent pause.Parent, more int64) (let func(), err error) {
 	id := parent.Run
 	row, err := d.cfg.Store.Run(ctx, id)

@@ -56,8 +56,8 @@ func (d *pushes) Profile(agent, executor string) (wire.Profile, error) {
 	return d.policy.Profile(agent, executor)
 }
 
-// Turned waits, at most the given time, until the revision in force is not from, and returns it. An empty
-// revision means that none is in force. The only error is that of ctx.
+// Turned waits until the revision in force is another one than from, at most the time wait, and returns it. An
+// empty revision means that no policy is in force. The only error is that of ctx.
 func (d *pushes) Turned(ctx context.Context, from string, wait time.Duration) (string, error) {
 	return d.policy.Turned(ctx, from, wait)
 }

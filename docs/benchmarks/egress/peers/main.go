@@ -1,6 +1,5 @@
-// Command peers is goproxy as its own documentation starts it, with a decision
-// about the host: what a harness would write. It prints its address once it
-// listens.
+// Command peers is goproxy, started as its documentation describes, with a decision about the host as a harness
+// would write it. It prints its address when it listens.
 package main
 
 import (

@@ -136,8 +136,8 @@ func table(name string, rows []row, answers []answer) {
 		at(0.5)/1e3, at(0.99)/1e3)
 }
 
-// decide asks `ringd decide`, one policy after the other, and times each line from
-// its sending to its answer: a pipe there, and the reader's pipe behind it.
+// decide sends the rows to `ringd decide`, one policy after the other, and measures the time from sending a line
+// to reading its answer. The time includes two pipes, to ringd and back.
 func decide(ctx context.Context, ringd string, rows []row) (out []answer, err error) {
 	dir, err := os.MkdirTemp("", "compare-")
 	if err != nil {

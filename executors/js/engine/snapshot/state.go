@@ -37,7 +37,7 @@ type Rejected struct {
 	Object, Promise, Reason uint32
 }
 
-// Limits of a state. Only a hostile program reaches one; no snapshot of it can be taken then.
+// Limits of a state. Only a hostile program reaches one of them. No snapshot of such a program can be taken.
 const (
 	maxBridges = 1 << 12
 	maxName    = 1 << 11

@@ -96,8 +96,8 @@ type readerOf func(p []byte) (int, error)
 
 func (f readerOf) Read(p []byte) (int, error) { return f(p) }
 
-// random is the source of random numbers: real ones before there is a program, since they seed hash tables, and
-// then those of the run.
+// random is the source of random numbers. Before there is a program they are truly random, because they seed hash
+// tables. After that they are derived from the seed of the run.
 func (r *run) random(p []byte) (int, error) { return r.chance.Read(p) }
 
 // next waits for the next message of the host.

@@ -12,7 +12,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 )
 
-// State is a state folder whose log has these records. One that has no time is of now.
+// State returns a state folder whose log has these records. A record without a time gets the time now.
 func State(t testing.TB, now time.Time, records ...audit.Record) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -12,7 +12,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// machine is a program that calls, with all of its state. A snapshot holds it.
+// machine is a program that makes calls. It has all state of the program, and a snapshot is an encoded machine.
 type machine struct {
 	Verb    string
 	Waves   [][]string // bridges

@@ -89,9 +89,9 @@ func (d *verifier) restore(ctx context.Context, g store.Generation, now time.Tim
 	return p.Policy, p, nil
 }
 
-// previousSet returns the set that the next one replaces: the set in force, or else the last one. It must not be
-// nil just because a generation was closed: otherwise an attacker that cuts this host off from its source
-// could make a guardrail lose what it compares with. Nil means that no set is known.
+// previousSet returns the set that the next set replaces: the set in force, or if there is none, the last set
+// that was. A closed generation is not enough for nil: otherwise an attacker that cuts this host off from its
+// source could make a guardrail lose the set that it compares with. Nil means that no set is known.
 func (d *verifier) previousSet(ctx context.Context) (*profiles.Set, error) {
 	if set := d.active.Set(); set != nil {
 		return set, nil

@@ -233,11 +233,10 @@ func turnOf(after string) (t store.Turn, err error) {
 	return t, nil
 }
 
-// Decide takes who's approval or denial of a call. If it returns nil, the approval is on disk and
-// counts. Errors are the sentinels of this package, *InvalidError and faults. After any of them
-// nothing has changed. *seal.IntegrityError and *seal.KeyError mean that this daemon did not write
-// the rows of the call, and the approval has no effect. An approval that does not count is recorded,
-// unless spend refuses the record. Decide then returns the error of spend.
+// Decide stores an approval or a denial of a call by who. If it returns nil, the approval is on disk and is
+// valid. Errors are the sentinels of this package, *InvalidError and faults. After any of them nothing has
+// changed. *seal.IntegrityError and *seal.KeyError mean that this daemon did not write the rows of the call. An
+// approval that is refused is recorded, unless spend refuses the record. Decide then returns the error of spend.
 func (d *Desk) Decide(
 	ctx context.Context,
 	who Approver,
