@@ -17,9 +17,9 @@ import (
 // its JSON Schema.
 type Input struct {
 	Effective Effective  `json:"effective" doc:"what the agent may do"`
-	Previous  *Effective `json:"previous" doc:"the same before this change; null: there was nothing, or nobody knows"`
-	Layers    []Layer    `json:"layers" doc:"the documents that it was merged from, the outermost first; empty: the agent's stands alone"`
-	Now       *string    `json:"now" doc:"the time, RFC 3339 in UTC; null: nobody says"`
+	Previous  *Effective `json:"previous" doc:"the same before this change; null: there was no policy, or it is not known"`
+	Layers    []Layer    `json:"layers" doc:"the documents from which it was merged, the outermost first; empty: only the document of the agent"`
+	Now       *string    `json:"now" doc:"the time, RFC 3339 in UTC; null: the time is not known"`
 	Target    string     `json:"target" enum:"sources,host" doc:"sources: a policy is checked; host: a daemon is about to bring it in force"`
 }
 
@@ -216,7 +216,7 @@ func ofAgents(granted []string) map[string]property {
 		"Agent.Name":   {name: "agent"},
 		"Agent.Policy": {doc: "metadata.name of the policy it comes from"},
 		"Agent.Mode":   {enum: "enforce,audit", empty: "enforce"},
-		"Agent.Audit":  {enum: "strict,", doc: "strict: every record is on disk before the act"},
+		"Agent.Audit":  {enum: "strict,", doc: "strict: every record is on disk before the recorded action happens"},
 		"Agent.ExecutorsRule": made(property{name: "executors.allowed"},
 			func(profiles.Agent) []string { return granted }),
 		"Agent.MinTier":   {name: "executors.minTier", enum: "process,wasm,os-sandbox,container,microvm,remote"},
@@ -226,8 +226,8 @@ func ofAgents(granted []string) map[string]property {
 		"Agent.Files":     {name: "filesystem"},
 		"Agent.Egress":    {name: "network"},
 		"Agent.Inputs":    {name: "inputs.powers"},
-		"Agent.Sessions":  {doc: "null: runs leave nothing to later ones"},
-		"Agent.RuleOfTwo": {doc: "null: it does not bind the agent"},
+		"Agent.Sessions":  {doc: "null: runs leave no state to later runs"},
+		"Agent.RuleOfTwo": {doc: "null: the rule of two does not apply to the agent"},
 		"Agent.Layers":    {hide: true}, // Input has them
 		"Agent.Strict":    {hide: true},
 		"Agent.Deadline":  {hide: true},
@@ -248,7 +248,7 @@ func ofCode() map[string]property {
 	return map[string]property{
 		"Imports.Process": {name: "denyProcess"},
 		"Imports.Default": {doc: "no list was written, and the executor's default set is granted"},
-		"Imports.Any":     {doc: "whatever nothing denies is granted"},
+		"Imports.Any":     {doc: "everything that nothing denies is granted"},
 		"Imports.Absent":  {hide: true},
 		"Imports.Only":    {hide: true},
 
@@ -256,7 +256,7 @@ func ofCode() map[string]property {
 		"Python.DenyBuiltins":      {name: "builtins.deny"},
 		"Python.Engine":            {name: "tier", enum: "os-sandbox,wasm", empty: "os-sandbox"},
 		"Python.EndOnDenied":       {name: "onDenied", enum: "report,end"},
-		"PythonEnvironment.Digest": {doc: "empty: whatever is there"},
+		"PythonEnvironment.Digest": {doc: "empty: any content"},
 	}
 }
 
@@ -269,9 +269,9 @@ func ofScripts() map[string]property {
 		"Shell.Env":            {hide: true},
 		"Shell.Audit":          {hide: true},
 
-		"Binary.Interpreted": {doc: "a shell, which ringd itself reads"},
-		"Binary.Allow":       made(property{name: "subcommands", doc: "null: all of them"}, subcommands),
-		"Binary.MaxArgs":     {doc: "0: what the system takes"},
+		"Binary.Interpreted": {doc: "a shell, whose scripts ringd itself runs"},
+		"Binary.Allow":       made(property{name: "subcommands", doc: "null: all sub-commands"}, subcommands),
+		"Binary.MaxArgs":     {doc: "0: only the limit of the system"},
 		"Binary.ForceArgs":   {hide: true},
 		"Binary.ForceEnv":    {hide: true},
 		"Binary.Exception":   {doc: "the id of the exception that grants it; empty: none"},
@@ -292,26 +292,26 @@ func subcommands(b profiles.Binary) *[]string {
 
 func ofBridges(granted []string) map[string]property {
 	return map[string]property{
-		"Bridge.Executors": made(property{doc: "that may call it"}, func(b profiles.Bridge) []string {
+		"Bridge.Executors": made(property{doc: "executors whose programs may call it"}, func(b profiles.Bridge) []string {
 			if len(b.Executors) == 0 {
 				return granted
 			}
 			return b.Executors
 		}),
-		"Bridge.Arguments": made(property{name: "checked", doc: "its argument has a JSON Schema"},
+		"Bridge.Arguments": made(property{name: "checked", doc: "whether its argument has a JSON Schema"},
 			func(b profiles.Bridge) bool { return b.Arguments != nil || len(b.Also) > 0 }),
 		"Bridge.Result":     {hide: true},
 		"Bridge.Also":       {hide: true},
 		"Bridge.AlsoResult": {hide: true},
-		"Bridge.Approval":   {doc: "null: nobody is asked"},
+		"Bridge.Approval":   {doc: "null: no approval is needed"},
 		"Bridge.Audit":      {enum: "metadata,full", empty: "metadata"},
 
 		"BridgeLimits.ArgumentBytes": {name: "requestBytes"},
 		"BridgeLimits.ResultBytes":   {name: "responseBytes"},
 
-		"Approval.From":       {doc: "empty: whoever the host lets approve"},
+		"Approval.From":       {doc: "empty: every approver of the host"},
 		"Approval.Count":      made(property{}, func(p profiles.Approval) int64 { return max(p.Count, 1) }),
-		"Approval.When":       {doc: "the condition; empty: always"},
+		"Approval.When":       {doc: "the condition; empty: every call needs the approval"},
 		"Approval.HoldMillis": {hide: true},
 	}
 }
@@ -320,7 +320,7 @@ func ofHosts() map[string]property {
 	return map[string]property{
 		"Egress.Mode":  {enum: "off,gateway-only,allowlist", empty: profiles.EgressOff},
 		"Egress.Allow": {name: "egress"},
-		"Egress.Deny": made(property{doc: "host, or host:port where one port alone is denied"},
+		"Egress.Deny": made(property{doc: "host, or host:port if only one port is denied"},
 			func(e profiles.Egress) []string {
 				out := []string{}
 				for _, r := range e.Deny {
@@ -328,7 +328,7 @@ func ofHosts() map[string]property {
 				}
 				return out
 			}),
-		"EgressRule.Methods": {doc: "empty: all, or not readable"},
+		"EgressRule.Methods": {doc: "empty: all methods, or requests that cannot be read"},
 		"EgressRule.ECH":     {hide: true},
 		"EgressRule.Limits":  {hide: true},
 		"EgressRule.Of":      {hide: true},
