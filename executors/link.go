@@ -468,7 +468,7 @@ type question struct {
 	Question
 }
 
-// askNext asks the question that was taken last, in a goroutine of its own.
+// askNext asks the question that was received last, in a new goroutine.
 func (r *linkRun) askNext(ctx context.Context) {
 	if q := r.next; q != nil {
 		r.next = nil

@@ -115,8 +115,8 @@ func (r *linkRun) outcome(c cause) Outcome {
 	return out
 }
 
-// cpu is the processor time that the program used in this part of the run. Restoring it and taking its snapshot
-// is not charged to it; Budget.Move limits that.
+// cpu returns the processor time that the program used in this part of the run. The time to restore the program
+// and to take its snapshot is not included; Budget.Move limits that time.
 func (r *linkRun) cpu() time.Duration {
 	now := r.stopped
 	if !r.isPausing() && !r.isKeeping() {

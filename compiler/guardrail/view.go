@@ -17,8 +17,8 @@ import (
 // its JSON Schema.
 type Input struct {
 	Effective Effective  `json:"effective" doc:"what the agent may do"`
-	Previous  *Effective `json:"previous" doc:"the same before this change; null: there was no policy, or it is not known"`
-	Layers    []Layer    `json:"layers" doc:"the documents from which it was merged, the outermost first; empty: only the document of the agent"`
+	Previous  *Effective `json:"previous" doc:"the same before this change; null: no policy, or not known"`
+	Layers    []Layer    `json:"layers" doc:"its documents, the outermost first; empty: one document"`
 	Now       *string    `json:"now" doc:"the time, RFC 3339 in UTC; null: the time is not known"`
 	Target    string     `json:"target" enum:"sources,host" doc:"sources: a policy is checked; host: a daemon is about to bring it in force"`
 }
@@ -292,7 +292,7 @@ func subcommands(b profiles.Binary) *[]string {
 
 func ofBridges(granted []string) map[string]property {
 	return map[string]property{
-		"Bridge.Executors": made(property{doc: "executors whose programs may call it"}, func(b profiles.Bridge) []string {
+		"Bridge.Executors": made(property{doc: "executors that may call it"}, func(b profiles.Bridge) []string {
 			if len(b.Executors) == 0 {
 				return granted
 			}

@@ -53,7 +53,7 @@ func (e *Executor) take(ctx context.Context, k key, s spec) (g *guest, kept bool
 	return g, false, err
 }
 
-// pick takes a kept guest that has enough of its limits left, or returns nil.
+// pick removes a kept guest from the pool that has enough of its limits left, or returns nil.
 func (e *Executor) pick(k key, s spec) *guest {
 	want := cmp.Or(s.engine, e.Digest())
 	fits := func(g *guest) bool { return g.Link.Ready().Digest == want && g.Spec.Kernel.Within(s.Kernel) }

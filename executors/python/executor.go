@@ -56,8 +56,8 @@ type Config struct {
 
 // Environments finds the environment of an agent's programs.
 type Environments interface {
-	// Of returns the environment of an agent that has the executor. If the host lacks one that the policy asks
-	// for, it returns an *executors.Unavailable error.
+	// Of returns the environment of an agent that has the executor. If this host does not have the environment
+	// that the policy requires, it returns an *executors.Unavailable error.
 	Of(ctx context.Context, a *profiles.Agent) (pyproto.Environment, error)
 }
 

@@ -50,7 +50,7 @@ func (p *policy) agent(name string, grants []profiles.Grants) *profiles.Agent {
 	return a
 }
 
-// now gives a run the policy in force, which is the one to which it was bound or a later one.
+// now returns r under the policy in force, which may be newer than the policy to which r was bound.
 func (p *policy) now(r executors.Run) (executors.Run, error) {
 	if p == nil || r.Agent == nil || p.revision == r.Revision {
 		return r, nil

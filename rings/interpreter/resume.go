@@ -169,7 +169,7 @@ func (r *Ring) Hold(ctx context.Context, p pause.Record) (*Run, error) {
 	return &Run{r, held}, nil
 }
 
-// holdPaused holds a run that is paused while subagents of its open calls live.
+// holdPaused keeps a paused run live without a guest, as long as subagents of its open calls live.
 func (r *Ring) holdPaused(paused *run.Run, p *pause.Record) {
 	if !paused.Family().Any(func(*run.Run) bool { return true }) { // it adopts none any more
 		return

@@ -262,9 +262,9 @@ func (r *Ring) Close() error {
 	return errors.Join(errs...)
 }
 
-// removeLive removes a run that is over from the live ones, and the hold of a run that it
-// was the last live subagent of. The callbacks of its providers come first: while it is
-// live, and no longer held, no other life of it begins.
+// removeLive removes a run that is over from the live runs. If it was the last live subagent of a held run, it
+// ends that hold too. Before that it calls the providers of the run. While the run is in the list, and no longer
+// held, it cannot be resumed.
 func (r *Ring) removeLive(started *run.Run) {
 	r.mu.Lock()
 	is := r.live[started.ID()] == started // and not a later life of it

@@ -16,11 +16,12 @@ import (
 	"github.com/ringd/ringd/rings/kernel/hostcheck"
 )
 
-// The kernel counts open files for the whole host, and above fs.file-max only root can open another. The limit
-// `files` applies to descriptors only: a mapping holds its file without one, and each page of shared memory
-// that is mapped by itself is a file of its own. A process may have 65,530 mappings. So one guest of 64
-// processes with `memory: 64MiB` could take all files of a host and gigabytes of the kernel's memory. Therefore
-// the ring counts the files of guests when the host has many open, and ends the guests that hold too many.
+// The kernel counts open files for the whole host, and above fs.file-max only root can open another file. The
+// limit `files` applies to descriptors only: a mapping keeps its file open without a descriptor, and each page of
+// shared memory that is mapped separately is a file of its own. A process may have 65,530 mappings. So one guest
+// of 64 processes with `memory: 64MiB` could use up all open files of a host and gigabytes of the kernel's
+// memory. Therefore the ring counts the open files of guests when the host has many, and ends the guests that
+// have too many.
 
 const (
 	// maxFiles is the limit of open files of one guest while the host has many.

@@ -292,7 +292,7 @@ func (r *Ring) openListeners(g *guest, p *prepared, s executors.Spec) (err error
 	return err
 }
 
-// environment is that of the program: the variables to find its listeners, and env.
+// environment returns the environment of the program: the variables that name its listeners, and env.
 func (g *guest) environment(env []string) []string {
 	if g.listeners == nil {
 		return env

@@ -13,7 +13,7 @@ import (
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
-// firstProxy is the port of the proxy, or, if a rule names that port, the next one that no rule names.
+// firstProxy is the port of the proxy. If a rule names this port, the proxy has the next port that no rule names.
 const firstProxy = 3128
 
 // listenedPorts are the TCP ports on which the hosts of the decider's profile can be reached without a proxy:

@@ -292,8 +292,8 @@ func (vm *VM) RunJobs(ctx context.Context) (int, error) {
 	}
 }
 
-// TakeCalls returns the calls opened since the last TakeCalls, in order. Until they are taken their arguments
-// count together against HeapBytes. A call over that is rejected with BudgetExceeded.
+// TakeCalls returns the calls opened since the last TakeCalls, in order. The arguments of calls that were not
+// taken yet are limited to HeapBytes together. A call above that is rejected with BudgetExceeded.
 func (vm *VM) TakeCalls() []Call {
 	calls := vm.opened
 	vm.opened, vm.openedBytes = nil, 0

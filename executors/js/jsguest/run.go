@@ -199,8 +199,8 @@ func (r *run) options(cpu time.Duration) engine.Options {
 // where it stopped, and no program should see time go backwards.
 func (r *run) nanos() int64 { return max(r.p.nanos(), r.clock) }
 
-// program is the text that the engine has. After a restore it is translated again when an error first needs it.
-// If that gives another text, none of its lines can be mapped.
+// program returns the text that the engine runs. After a restore, the text is translated again only when an error
+// needs it. If the result is another text, no lines can be mapped.
 func (r *run) program() *text {
 	if r.text == nil {
 		t, fail := r.translate(newModules(r.o, r.began))

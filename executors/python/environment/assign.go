@@ -27,7 +27,8 @@ func (s *Site) assign(names []string) {
 	slices.SortStableFunc(s.Dists, func(a, b *Distribution) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// divide gives one entry to its owners: whole to a single owner, and split if several have files in it.
+// divide assigns one entry to its owners. If it has one owner, the whole entry is assigned. If several owners
+// have files in it, it is split.
 func (s *Site) divide(entry string, depth int) {
 	owners := s.owners(entry)
 	switch {

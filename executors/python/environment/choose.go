@@ -84,7 +84,7 @@ func (c *choice) make() {
 	})
 }
 
-// allow takes the packages of a listed module, from the first folder that has it.
+// allow adds the packages of a listed module to the choice, from the first folder that has it.
 func (c *choice) allow(r profiles.ImportRule) {
 	if modules.Standard(r.Name) || modules.Own(r.Name) || c.rule(r.Name) != nil || !c.kept(r.Name) {
 		return

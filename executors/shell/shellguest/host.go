@@ -46,8 +46,8 @@ type recordedDenial struct {
 // errPrograms ends a script that starts too many programs.
 var errPrograms = errors.New("the script has started as many programs as it may")
 
-// errStopped says that the script, or the job that asks, was stopped meanwhile. The cause is known elsewhere.
-// Processes that a script leaves behind at its end are no failure of it.
+// errStopped says that the script, or the job that asks, was stopped meanwhile. The cause is recorded elsewhere.
+// If a script leaves processes behind at its end, they are stopped, and the script does not fail because of that.
 var errStopped = errors.New("the script was stopped")
 
 // decide asks the daemon about an action that this process would allow.

@@ -167,8 +167,8 @@ func (a *act) Subcommand() string {
 // maxSub is longer than any name of a sub-command.
 const maxSub = 32
 
-// ApprovalKey returns the key that an approval of the act holds for. An empty key holds for
-// nothing.
+// ApprovalKey returns the key of the acts for which an approval of this act is valid. If the key is empty, an
+// approval is valid for this act only.
 func (a *act) ApprovalKey() string {
 	if a.Action == nil || a.Action.Exec == nil || a.Allowed.Start == nil {
 		return ""

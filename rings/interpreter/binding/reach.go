@@ -8,9 +8,9 @@ import (
 	"github.com/ringd/ringd/profiles/egress"
 )
 
-// Reach keeps the deciders of what a run may reach until something changes them: a caller
-// that asks again for every live connection gets the same deciders. The zero Reach is ready.
-// It is not safe for concurrent use: its owner guards it.
+// Reach caches the deciders of what a run may reach, until something changes them. So a caller that asks for
+// every live connection gets the same deciders each time. The zero Reach is ready. It is not safe for concurrent
+// use: its owner has to lock.
 type Reach struct {
 	gen   *Generation
 	taken int

@@ -22,8 +22,8 @@ const (
 // ErrGrant says that a text is not the name of a grant, or of none that the run can lose.
 var ErrGrant = errors.New("not a grant of this run")
 
-// Revocable returns the grants that a live run can lose. flaw says what is wrong with the
-// first of the others, and wraps ErrGrant; it is nil if there is no other.
+// Revocable returns those of the grants that a live run can lose. If some cannot be lost, flaw says why the first
+// of them cannot, and wraps ErrGrant. If all can be lost, flaw is nil.
 func (b *Binding) Revocable(grants []string) (can []string, flaw error) {
 	if len(grants) == 0 {
 		return nil, fmt.Errorf("revoke: none is named: %w", ErrGrant)

@@ -98,7 +98,7 @@ func (t *Tree) Total() int64 {
 	return t.total
 }
 
-// Raise makes the total at least as large as one that was committed elsewhere.
+// Raise raises the total to a number that was committed elsewhere, if that number is larger.
 func (t *Tree) Raise(total int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

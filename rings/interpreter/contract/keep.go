@@ -65,8 +65,8 @@ type Settlement struct {
 	Again bool
 }
 
-// Recorded is the end of a call as a journal keeps it: enough to give the program the same
-// answer again. It encodes as JSON.
+// Recorded is the end of a call as the journal stores it, so that the program can get the same answer again. It
+// encodes as JSON.
 type Recorded struct {
 	End   CallEnd         `json:"end"`
 	Value json.RawMessage `json:"value,omitempty"` // absent: undefined

@@ -55,7 +55,7 @@ type Asked struct {
 	When string   `json:"when"`
 }
 
-// Given is an approval that holds for every start of a program with these words.
+// Given is an approval that is valid for every start of a program with these words.
 type Given struct {
 	Words string `json:"words"` // digest of the path and the words
 	Call  string `json:"call"`  // the call that was approved
@@ -162,7 +162,7 @@ func NameOf(a *profiles.Action, path string) string {
 // ArgsOf encodes an act as its approver sees it, and as it is decided again.
 func ArgsOf(a *profiles.Action) (json.RawMessage, error) { return json.Marshal(a) }
 
-// ApprovalKey returns the key that an approval holds for: the program and its words.
+// ApprovalKey returns the key of the starts for which an approval is valid: the program and its words.
 func ApprovalKey(path string, argv []string) string {
 	text, err := json.Marshal(append([]string{path}, argv...))
 	if err != nil {

@@ -155,7 +155,7 @@ func (a *Account) Restore(t *Touched) {
 	a.t.join(*t)
 }
 
-// Join counts what another tree has touched, which becomes a part of this one.
+// Join adds the powers that another tree has touched, when that tree becomes a part of this one.
 func (a *Account) Join(other *Account) {
 	if a == other || other == nil {
 		return

@@ -184,8 +184,8 @@ type actProvider struct {
 	c   *call
 }
 
-// Idempotent is true: an act that has begun is one whose guest has its answer, and a guest
-// that asks again has not begun it.
+// Idempotent returns true. If an act has begun, its guest has the answer. So a guest that asks again has not
+// begun the act.
 func (actProvider) Idempotent() bool { return true }
 
 // Call returns the decision as JSON, and notes the program that the guest may start.

@@ -212,7 +212,7 @@ func (c *call) Stop(cancel context.CancelCauseFunc, why error) {
 	}
 }
 
-// Is reports whether a question is the one that made a call of a pause.
+// Is reports whether a question repeats the question of a call that was open at a pause.
 func (c *call) Is(q executors.Question) bool {
 	if !c.IsAct() {
 		return q.Action == nil && c.Bridge == q.Bridge

@@ -119,9 +119,9 @@ func endedByItself(out executors.Outcome) bool {
 		out.State == executors.StateDenied && out.Snapshot != nil
 }
 
-// unkeptWhy says why a run leaves no state to the next run of its session; empty if it
-// does. own says that only the program ended it. limits are those of the policies, nil if
-// they grant no sessions.
+// unkeptWhy returns why a run leaves no state to the next run of its session, or "" if it leaves one. own says
+// that the program ended by itself. limits are the session limits of the policies, and nil if they grant no
+// sessions.
 func unkeptWhy(out executors.Outcome, own bool, limits *profiles.Sessions) string {
 	switch {
 	case !own || !endedByItself(out):

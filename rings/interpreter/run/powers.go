@@ -46,8 +46,8 @@ func (w *powersAccount) View() *ruleoftwo.Touched { return w.tree.View() }
 // Record returns what the tree has touched, for the next run of a session.
 func (w *powersAccount) Record() *ruleoftwo.Touched { return w.tree.Record() }
 
-// MarkPaused returns what the tree has touched, for a pause. From then on what the tree
-// touches is kept for the run.
+// MarkPaused returns the powers that the tree has touched, for a pause. From then on, the powers that the tree
+// touches are saved for the paused run.
 func (w *powersAccount) MarkPaused() *ruleoftwo.Touched { return w.tree.MarkPaused(w.id) }
 
 // Begin is called when the run begins or goes on. What it starts with is kept for the

@@ -10,7 +10,7 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
-// guestHost is the executors.Host of one run: it takes the questions of the guest.
+// guestHost is the executors.Host of one run: it answers the questions of the guest.
 type guestHost struct{ run *Run }
 
 // Console handles one console entry when it is written.

@@ -13,8 +13,8 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
-// recordIntent records the intent. It commits it where it must survive: before the act, and
-// before people or the harness are asked.
+// recordIntent records the intent of the call. If the call must survive a crash, it also commits the call, before
+// the act and before people or the harness are asked.
 func (a *attempt) recordIntent(waits bool) error {
 	r, c := a.run, a.c
 	rec := c.Decided(r.callRecord(contract.CallOpened, c), r.executor)
@@ -86,9 +86,8 @@ func (a *attempt) pauseClock() (release func()) {
 	return c.Release
 }
 
-// startEffect is the point after which the act may happen. It holds the lock that ends the
-// run and decides the call once more: a push that was committed, or a grant that was taken
-// back, while the intent was being written counts as well.
+// startEffect is the point after which the act may happen. It holds the lock that ends the run, and decides the
+// call once more, because a push may have been committed, or a grant revoked, while the intent was written.
 func (a *attempt) startEffect(waits bool, cancel context.CancelCauseFunc) (*binding.Refusal, error) {
 	r, c := a.run, a.c
 	r.mu.Lock()

@@ -123,9 +123,9 @@ func newUnexplained(list []profiles.Decision) unexplained {
 	return left
 }
 
-// Explain gives a refusal of the ring in list the words of the executor, which alone knows
-// where in the program it happened. The result is false if the ring has not refused that,
-// or not as often: then d is another refusal.
+// Explain matches a denial of the executor with a refusal of the ring in list. It adds to the refusal what only
+// the executor knows: where in the program it happened. It returns false if the ring has not refused that, or not
+// as often. Then d is another denial.
 func (left unexplained) Explain(list []profiles.Decision, d profiles.Decision) bool {
 	i := slices.IndexFunc(list[:len(left)], func(own profiles.Decision) bool {
 		return own.Code == d.Code && own.Reason == d.Reason

@@ -169,7 +169,8 @@ func (r *Run) Abandon(why error) {
 	r.host.Gone(r)
 }
 
-// end ends the run; the first reason counts. It reports whether this was the first.
+// end ends the run. If it is called several times, the first reason is used. It reports whether this call was the
+// first.
 func (r *Run) end(why ending) bool {
 	r.mu.Lock()
 	if r.ended || r.phase == phaseKeeping || r.phase == phasePaused {

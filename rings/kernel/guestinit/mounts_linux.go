@@ -366,8 +366,8 @@ func (g *guest) addOwnFiles(root, proc int) error {
 	return nil
 }
 
-// newTemp mounts the folder of temporary files, unless that of the host is granted. It comes before the granted
-// paths, since these may lie in it.
+// newTemp mounts the folder of temporary files, unless the host's folder is granted. It is mounted before the
+// granted paths, because a granted path may be inside of it.
 func (g *guest) newTemp(root int) error {
 	if !slices.Contains(g.InMemory(), tempPath) {
 		return nil

@@ -89,7 +89,7 @@ func (s Sources) OpenFiles() int {
 // usersLayer is the name of the layer of Users.
 const usersLayer = "users"
 
-// Users says which users the guests of this host have, and what they share.
+// Users returns the layer `users`: the users of the guests on this host, and the limits that they share.
 func (s Sources) Users() Layer {
 	l, c := Layer{Name: usersLayer}, s.Counts()
 	fits := ""

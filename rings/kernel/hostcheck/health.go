@@ -35,9 +35,9 @@ type Health struct {
 	Reason, Remedy string // of Failed
 }
 
-// Examine launches one guest that runs nothing, and says which layers it had, and why it did not have others.
-// launch returns the report of the guest's init. Its error is of a guest that could not be started and reported
-// nothing.
+// Examine starts one guest that runs nothing. It returns which layers the guest had, and why it did not have the
+// others. launch returns the report of the init of the guest. An error of launch means that the guest could not
+// be started and reported nothing.
 func (s Sources) Examine(ctx context.Context, launch func(context.Context) (initproto.Report, error)) Health {
 	f := s.Facts()
 	r, err := launch(ctx)

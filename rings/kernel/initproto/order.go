@@ -80,9 +80,9 @@ func (o Order) InMemory() (paths []string) {
 	return paths
 }
 
-// Listen says where init listens in the network of the guest, in which every address is local then. Init sends
-// the sockets to the ring. TCP port Proxy is that of 127.0.0.1 alone. Each of Ports is that of every address.
-// Port 53 of every address, of TCP and UDP, is always included.
+// Listen says on which ports init listens in the network of the guest. In this network every address is local.
+// Init sends the sockets to the ring. TCP port Proxy is opened on 127.0.0.1 only. Each of Ports is opened on
+// every address, and so is port 53, for TCP and UDP.
 type Listen struct {
 	Proxy uint16
 	Ports []uint16

@@ -48,7 +48,7 @@ func setSession(pid string, nice int) (err error) {
 	return err
 }
 
-// ended reports whether a process has ended, and leaves it for whoever waits for it. Its session has no file then.
+// ended reports whether a process has ended, without waiting for it. An ended process has no file of its session.
 func ended(p *os.Process) bool {
 	var info unix.Siginfo
 	err := unix.Waitid(unix.P_PID, p.Pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)

@@ -8,7 +8,7 @@ import (
 // ErrUnseen is wrapped if the audit log of the kernel is not available. The text says why and what would help.
 var ErrUnseen = errors.New("refusals of Landlock are not recorded")
 
-// Told are the callbacks of a Follower for one guest.
+// Told has the callbacks of a Follower for one guest.
 type Told struct {
 	// Report is called with each violation, one at a time. A guest whose violation cannot be reported is ended.
 	// Report must not close the Follower.

@@ -66,7 +66,7 @@ func StateLayer(dir string, required bool) Layer {
 	}
 	l.Reason = fmt.Sprintf("%d MiB of room for %s", free>>20, dir)
 	if floor := Floor(dir, 0); floor > 0 && free < floor+floor/4 {
-		l.Reason += fmt.Sprintf("; below %d MiB (limits.freeSpace) no new runs are taken", floor>>20)
+		l.Reason += fmt.Sprintf("; below %d MiB (limits.freeSpace) no new runs are accepted", floor>>20)
 	}
 	switch {
 	case free < leastRoom:

@@ -71,8 +71,8 @@ func ExamineHost(ctx context.Context, c DoctorConfig, h *cli.Health) {
 	h.Add(cli.Layer{Name: users.Name, State: users.State, Reason: users.Reason, Fix: users.Fix})
 }
 
-// egress tests the one layer that no JavaScript guest has, with a guest that has it. In that guest every
-// address is local, and it listens on low ports.
+// egress tests the layer egress, which no JavaScript guest has, with a guest that has a network. In the network
+// of that guest every address is local, and the guest listens on low ports.
 func (c DoctorConfig) egress(ctx context.Context) cli.Layer {
 	ipv6 := false
 	found := c.Host.Examine(ctx, func(ctx context.Context) (initproto.Report, error) {

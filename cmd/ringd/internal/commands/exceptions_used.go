@@ -23,8 +23,8 @@ type use struct {
 }
 
 // countUses counts the uses of an agent's exceptions. A decision that names an exception is one use. A run that
-// imported a Python module that an exception grants is one use. A question without an act, as from ringd
-// decide, is none.
+// imported a Python module of an exception is one use. A decision without an action, as of ringd decide, is no
+// use.
 func countUses(ctx context.Context, dir string, a profiles.Agent, since time.Time) (*exceptionUses, error) {
 	t := &exceptionUses{map[string]bool{}, map[string]use{}}
 	kinds := []audit.Kind{

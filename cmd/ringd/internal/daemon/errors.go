@@ -11,7 +11,7 @@ import (
 var (
 
 	// ErrDraining: the daemon is ending and takes no new runs.
-	ErrDraining = errors.New("the daemon is draining: no new runs are taken")
+	ErrDraining = errors.New("the daemon is shutting down: no new runs are accepted")
 	// ErrQuota: too many live runs, of this actor or in all.
 	ErrQuota = errors.New("too many live runs")
 

@@ -52,7 +52,7 @@ func (d *runResumes) loop(ctx context.Context) {
 	}
 }
 
-// maxAnswered is the number of answered runs that one read takes from the store.
+// maxAnswered is how many answered runs are read from the store at a time.
 const maxAnswered = 1000
 
 // queueAnswered queues the answered runs of the store whose fault is accepted by may. The queue is only a hint, and

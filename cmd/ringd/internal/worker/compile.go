@@ -32,9 +32,9 @@ const (
 	CodeCrashed = "compile.crashed" // the child ended without an answer, each time, on a healthy host
 )
 
-// patience is the factor of the wall time that two tries get together, if the first one ended
-// without the processor time that a policy may take. Then the host is busy, and an honest policy
-// must not be refused for that. Nothing takes longer.
+// patience is how many times the wall time two tries get together. The second try is made if the first one ended
+// without the processor time that a policy may use: then the host is busy, and a good policy must not be rejected
+// for that.
 const patience = 4
 
 // deaths is the number of children in a row that must end the same way, each on a healthy host,

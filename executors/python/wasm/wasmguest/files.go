@@ -88,7 +88,7 @@ func (t *Tree) AddFile(name string, size int64, load func() ([]byte, error)) err
 	return t.add(name, &node{load: load, size: size, inode: t.inode, time: t.cfg.Now()})
 }
 
-// AddDevice adds a device that can be opened once: then its name is gone.
+// AddDevice adds a device that can be opened only once. When it is opened, its name is removed.
 func (t *Tree) AddDevice(name string, d Device) error {
 	t.inode++
 	return t.add(name, &node{device: d, inode: t.inode, time: t.cfg.Now()})

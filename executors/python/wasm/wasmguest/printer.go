@@ -51,7 +51,8 @@ func (p *printer) end() {
 	}
 }
 
-// line forwards the part that fits. An entry costs one byte in addition to its text, as the host counts.
+// line forwards the part of b that is within the limit. Each entry costs one byte in addition to its text, as in
+// the count of the host.
 func (p *printer) line(b []byte) error {
 	text := strings.ToValidUTF8(string(b), string(utf8.RuneError))
 	if n := int64(len(text)) + 1; n <= p.r.left {

@@ -89,10 +89,10 @@ func note(b profiles.Bridge) string {
 	case b.Approval == nil:
 		return text
 	case b.Approval.When != "":
-		return "May ask for an approval, as its arguments are: the program waits for it, or gets ApprovalDenied. " +
+		return "May need an approval, depending on the arguments: the call waits for it, or throws ApprovalDenied. " +
 			text
 	default:
-		return "Asks for an approval: the program waits for it, or gets ApprovalDenied. " + text
+		return "Needs an approval: the call waits for it, or throws ApprovalDenied. " + text
 	}
 }
 
