@@ -32,8 +32,8 @@ each missing layer it prints the reason and a remedy. The default profile
 free space on the disk of the state folder, because nothing runs without audit
 records. With --state DIR that layer is required too.
 
-With --apparmor it tests nothing. It prints the AppArmor profile that this ringd
-needs on Ubuntu 23.10 and later, for its own path. See docs/HOSTS.md.
+--apparmor tests nothing. It prints the AppArmor profile that this ringd needs
+on Ubuntu 23.10 and later, for the path of this ringd. See docs/HOSTS.md.
 
 Exit codes: 0 the default profile can be enforced, 125 it cannot.`,
 		Example: `  ringd doctor --json

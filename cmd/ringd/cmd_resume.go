@@ -18,9 +18,9 @@ func newResume(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume RUN",
 		Short: "Resume a paused run",
-		Long: `Resume continues a run whose calls are all answered. A daemon does that by
-itself. There, use resume to retry after an error, such as a missing key or
-engine.
+		Long: `Resume continues a run whose calls are all answered. A daemon continues such a
+run by itself, so with a daemon use resume only to retry after an error, such as
+a missing key or engine.
 
 With --state the run continues in this process, under the policy PATH and the
 bridges given. Every call is decided again, and must be granted by both the

@@ -43,9 +43,9 @@ func newServe(p *program) *cobra.Command {
 		Short: "Run the host daemon",
 		Long: `Serve applies the policy of the sync folder, follows every change of it, and
 runs programs for harnesses that connect to its socket. It prints one line when
-it is ready and notifies systemd. SIGTERM and SIGINT drain: new runs are
-refused, and live runs are cancelled after a grace period. A second signal ends
-the daemon at once.
+it is ready and notifies systemd. After SIGTERM or SIGINT new runs are refused,
+and live runs are cancelled after a grace period. A second signal ends the
+daemon at once.
 
 Without a valid policy the daemon starts and refuses every run. Its log, ringd
 status and the metric ringd_closed say so. A sync folder that is a file is

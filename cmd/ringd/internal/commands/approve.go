@@ -110,9 +110,9 @@ func newApprovals(p *clientVerbs) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approvals",
 		Short: "List the calls that wait for an approval",
-		Long: `Approvals lists the calls that wait for an approver: how long they have waited,
-how long they still can, and what each would do. --long shows each call in full:
-the arguments and their digest, who may decide, and until when. The newest call
+		Long: `Approvals lists the calls that wait for an approver: how long each has waited,
+how long it can still wait, and what it would do. --long shows each call in
+full: the arguments and their digest, who may decide, and until when. The newest call
 of each agent and actor comes first, then the next of each, so that no agent can
 hide the calls of others. Arguments above 4 KiB are shown by ringd approve only.
 

@@ -30,9 +30,9 @@ of the log begins with a head that the host signs (archived.json). Without that
 head no daemon starts. A segment is removed only when its copy and the head are
 on disk and the audit log has recorded this as audit_archived.
 
-A daemon archives to the folder of its configuration (audit.archive). This needs
-the role operator. With --state it works on the folder of a stopped daemon, and
---to names the folder of the archive, which must exist.
+A daemon archives to the folder of its configuration (audit.archive). The caller
+needs the role operator. With --state the command archives the log of a stopped
+daemon, and --to names the folder of the archive, which must exist.
 
 Exit codes: 0 archived, or nothing to archive; 1 refused, and nothing is lost;
 2 usage or no daemon.`,

@@ -22,13 +22,14 @@ func newClock(p *clientVerbs) *cobra.Command {
 		Short: "Accept the host's time after its clock ran ahead",
 		Long: `A host with trust roots remembers the latest time that it has seen, so that
 setting the clock back cannot make an expired push valid. If the clock was ahead
-and is right again, pushes are refused (push_clock, clock_back) until that time
-is reached. Clock --accept-time makes the current time the latest one. It needs
-the role operator, and is recorded as clock_accepted before it takes effect.
+and is right again, pushes are refused (push_clock, clock_back) until the
+remembered time is reached. Clock --accept-time makes the host remember the
+current time instead. The caller needs the role operator. The change is recorded
+as clock_accepted before it takes effect.
 
 Check the clock first: if it is behind, an expired push becomes valid again.
 
-With --state it works on the folder of a stopped daemon.
+With --state the command changes the state folder of a stopped daemon.
 
 Exit codes: 0 accepted, or the clock is not behind; 1 refused; 2 usage or no
 daemon.`,

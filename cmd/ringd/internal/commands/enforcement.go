@@ -27,14 +27,14 @@ func newEnforcement(c PolicyConfig) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "enforcement [PATH]",
 		Short: "Show what enforces each field of a policy",
-		Long: `Enforcement prints, for each agent of a policy, the fields that it uses and what
-enforces them in each executor that it grants: a ring or layer, the compiler,
-another party, or nothing. With --json it names the tests that show it.
+		Long: `Enforcement prints, for each agent of a policy, the fields that the agent uses,
+and what enforces each field in each granted executor: a ring or layer, the
+compiler, another party, or nothing. --json also names the tests that show it.
 
-With --host it starts a guest, as ringd doctor does, and reports whether this
-host has the layers that each executor of the agent needs. A missing layer is an
-error with a remedy: that executor starts nothing here. $WORKSPACE in a policy
-is an error too, unless --workspace names the folder.
+With --host, enforcement starts a guest, as ringd doctor does, and reports
+whether this host has the layers that each executor of the agent needs. A
+missing layer is an error with a remedy: that executor starts nothing here.
+$WORKSPACE in a policy is an error too, unless --workspace names the folder.
 
 A policy that uses a field without enforcement does not compile.
 docs/ENFORCEMENT.md has the whole table.

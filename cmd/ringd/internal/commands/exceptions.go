@@ -51,11 +51,11 @@ func NewExceptions(cfg ExceptionsConfig) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exceptions [PATH]",
 		Short: "List the exceptions of a policy, with expiry and uses",
-		Long: `Exceptions lists the exceptions of every agent, the next to end first. For each
-it shows what it grants, the layers that it exceeds, its owner and approvers,
-when it ends, and how often programs used it according to the audit log of the
-state folder. Without a state folder the uses are not known. Uses of JavaScript
-modules never are. An exception is flagged ended, soon (it ends within --soon)
+		Long: `Exceptions lists the exceptions of every agent, the next to end first. The list
+shows what each exception grants, the layers that it exceeds, its owner and
+approvers, when it ends, and how often programs used it according to the audit
+log of the state folder. Without a state folder the uses are not known. Uses of
+JavaScript modules are never known. An exception is flagged ended, soon (it ends within --soon)
 or unused (its agent ran, and no recorded action needed it).
 
 Exceptions also lists a policy that is refused only because an exception ended.

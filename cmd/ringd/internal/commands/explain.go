@@ -31,8 +31,8 @@ func newExplain(v *decideVerbs) *cobra.Command {
 		Use:   "explain -p PATH [ACTION...]",
 		Short: "Explain why an action is allowed or denied",
 		Long: `Explain decides one action, as ringd decide does. It shows the line of the
-policy that decided, and what would have to change. ACTION is JSON, as decide
-takes it, or words: shell TEXT, import [python|js] MODULE, egress HOST[:PORT],
+policy that decided, and what would have to change. ACTION is JSON in the form
+of ringd decide, or words: shell TEXT, import [python|js] MODULE, egress HOST[:PORT],
 bridge NAME, file read|write PATH, exec PROGRAM [ARG...], variable NAME=VALUE.
 Without ACTION it reads JSON from stdin.
 
@@ -43,9 +43,9 @@ time" means that the final words decide. Nothing runs.
 For a policy with layers it also shows the verdict of each layer, the outermost
 first, the layer that decided, and the document that would have to change.
 
---powers explains the agent instead: which of untrusted input, sensitive data
-and external effect it has, through which grants, and how the rule of two
-applies.
+--powers explains the agent instead: which of the powers untrusted input,
+sensitive data and external effect the agent has, which grants bring them, and
+how the rule of two applies.
 
 Exit codes: 0 allowed, or people are asked; 1 denied, 126 a script is denied, 2
 the policy or the action cannot be read.`,

@@ -37,8 +37,9 @@ change: fmt compiles the policy before and after, and compares. CUE is formatted
 as cue fmt does. JSON is only indented; its fields keep their order.
 
 Without flags fmt prints the result of one file. Without PATH it reads YAML from
-stdin. Of a folder it takes the files of the policy and their tests. Several
-files need -w, --check or --diff. A file that cannot be read stays as it is.
+stdin. If PATH is a folder, fmt formats the files of the policy and their tests.
+Several files need -w, --check or --diff. A file that cannot be read stays as it
+is.
 
 Exit codes: 0 done, 1 a file has findings, or --check or --diff found a file to
 change, 2 a PATH cannot be read or written.`,

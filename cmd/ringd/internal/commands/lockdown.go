@@ -24,20 +24,21 @@ func newLockdown(p *clientVerbs) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lockdown --reason TEXT",
 		Short: "Close everything at once, including running programs",
-		Long: `Lockdown ends every run, session and connection of the daemon. It refuses new
-ones, approvals and decisions until it is lifted, also after a restart. It needs
-the role operator. Closing does not wait for the disk: if it cannot be recorded,
-it takes effect all the same, and the answer says so. --lift opens again, and is
-refused if it cannot be recorded.
+		Long: `Lockdown ends every run, session and connection of the daemon. New runs,
+connections, approvals and decisions are denied until the lockdown is lifted,
+also after a restart. The caller needs the role operator. A lockdown does not
+wait for the disk: if it cannot be recorded, it takes effect all the same, and
+the answer says so. --lift ends the lockdown, and is refused if the end cannot
+be recorded.
 
-With --state it closes the folder of a stopped daemon: the next daemon starts
-closed. Closing and lifting may be repeated. Without --reason it shows the
-current state.
+With --state the command closes the folder of a stopped daemon: the next daemon
+starts in lockdown. Both commands may be repeated. Without --reason the command
+shows the current state.
 
-With --sign it contacts no daemon. It writes an order, signed by keys of the
-role lockdown, for the sync folders of any number of hosts: put it next to the
-push. Hosts with trust roots obey it at once, and only once. A later order needs
-a higher sequence.
+With --sign the command contacts no daemon. It writes an order, signed by keys
+of the role lockdown, for the sync folders of any number of hosts: put the order
+next to the push. Hosts with trust roots obey an order at once, and only once. A
+later order needs a higher sequence.
 
 Exit codes: 0 done, 1 refused, or closed and not on disk; 2 usage or no daemon.
 Without --reason: 0 open, 1 closed.`,

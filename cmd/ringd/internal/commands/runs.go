@@ -131,12 +131,12 @@ func newRuns(p *clientVerbs) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runs [RUN]",
 		Short: "List the daemon's runs, or show one",
-		Long: `Runs lists the runs of the daemon, newest first, or shows one with its console
-and outcome. With --state it reads the folder of a finished run or of a stopped
+		Long: `Runs lists the runs of the daemon, newest first, or shows one run with its
+console and outcome. --state reads the folder of a finished run or of a stopped
 daemon.
 
 The list shows 12 letters of each id. Every argument RUN may be the beginning of
-an id: at least 4 letters, which no other id begins with.`,
+an id: at least 4 letters, with which no other id begins.`,
 		Example: "  ringd runs --only paused\n  ringd runs RUN --json\n  ringd runs --wide --state ./state",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

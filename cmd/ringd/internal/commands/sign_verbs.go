@@ -62,11 +62,11 @@ The signed statement has the compiled set, its revision, the revision before it,
 its sequence, its period of validity and its issuer. A policy that does not
 compile is not signed. Sign prints what it signs and, compared with --previous
 FILE, how many grants it widens and narrows. Guardrails get the set of that file
-as input.previous. Without it they get null, and each host asks them again with
-its own set in force.
+as input.previous, or null without --previous. Each host evaluates them again
+with the set that it has in force.
 
-With --add another person signs an existing envelope, after reading what it
-prints. Only the signature is added.
+With --add another person signs an existing envelope. The command prints the
+statement first, and adds only the signature.
 
 Exit codes: 0 signed, 1 findings, 2 usage, or a file that cannot be read.`,
 		Example: `  ringd sign -p policy --key ana.key --issuer user:ana@acme.example

@@ -41,7 +41,7 @@ func NewSuggest(cfg SuggestConfig) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "suggest [PATH]",
 		Short: "Suggest a narrower policy from the audit log",
-		Long: `Suggest reads the audit log for what the programs of an agent did: the Python
+		Long: `Suggest reads in the audit log what the programs of an agent did: the Python
 modules that they imported, as reported by their guests, the bridges that they
 called and how often in a run, the programs that they started and the hosts that
 they reached. It prints the entries of the policy that nothing used and those

@@ -54,12 +54,12 @@ func NewTest(cfg TestConfig) *cobra.Command {
 It also runs the tests of guardrails, guardrails/*_test.rego. PATH is the folder
 (default: .), one file of tests, or one policy. The tests of a policy are
 POLICY_test.yaml in its folder and those of its guardrails. No case is executed:
-cases are decided as ringd decide does it, at the time of the file's "now".
-docs/TESTING.md has the form.
+cases are decided as by ringd decide, at the time "now" of their file.
+docs/TESTING.md describes the files.
 
 --coverage lists the rules that decided no case. Each sub-command that a program
 may use is a rule. A file of tests may require that a share of the rules is
-covered: coverage: {rules: 100%, denies: 100%}. With --run that is not checked.
+covered: coverage: {rules: 100%, denies: 100%}. --run does not check the share.
 The name of a guardrail's test is FILE/GUARDRAIL/NAME.
 
 Exit codes: 0 all is as expected, 1 a case or a test failed, a required share

@@ -23,7 +23,7 @@ this folder. At a terminal findings are wrapped at 80 columns and show the line
 of the file with a caret. Warnings refuse nothing. Vet and lint print them;
 other commands print only their number.
 
-With --probe it also checks this host: which Python packages of a policy are
+With --probe vet also checks this host: which Python packages of a policy are
 installed, the digest of each environment that a policy grants, and whether
 every listed package can be imported under the policy, each in a guest. A
 package that a rule breaks refuses the policy. These are warnings: a package
