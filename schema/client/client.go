@@ -101,7 +101,7 @@ func New(cfg Config) (*Client, error) {
 	case u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
 		return nil, errors.New("client.Config.URL: want https://HOST:PORT and nothing more; the token goes into Token")
 	case cfg.Token == "":
-		return nil, errors.New("client.Config.Token is missing: over TCP the daemon knows nobody without one")
+		return nil, errors.New("client.Config.Token is missing: over TCP the daemon knows a caller only by its token")
 	}
 	c.base, c.auth = "https://"+u.Host, "Bearer "+cfg.Token
 	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS13}
