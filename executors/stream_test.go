@@ -96,7 +96,7 @@ func TestStreamRefuses(t *testing.T) {
 		{"truncated head", HostSide, []byte{0, 0}, "truncated"},
 		{"truncated body", HostSide, frame(kindIdle, "\x01")[:5], "truncated"},
 		{"empty body", HostSide, frame(kindIdle, ""), "malformed"},
-		{"unknown field", HostSide, frame(kindIdle, "\x01\x01"), "1 bytes behind"},
+		{"unknown field", HostSide, frame(kindIdle, "\x01\x01"), "1 bytes after"},
 		{"field longer than the frame", HostSide, frame(kindAsk, "\x01\x7fx"), "malformed"},
 		{"field of 2^63 bytes", HostSide, frame(kindAsk, "\x01\xff\xff\xff\xff\xff\xff\xff\xff\x7f"), "malformed"},
 		{"long form of a number", HostSide, frame(kindIdle, "\x81\x00"), "malformed"},

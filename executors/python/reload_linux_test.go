@@ -221,7 +221,7 @@ func TestReloadDeaf(t *testing.T) {
 	time.Sleep(time.Second)
 	force(t, e, "sha256:2", denying("csv"))
 	if _, err := e.Run(t.Context(), from(busy, agent(), "1"), &echo{}); !errors.Is(err, executors.ErrSnapshot) ||
-		!strings.Contains(err.Error(), "did not take") {
+		!strings.Contains(err.Error(), "did not accept") {
 		t.Error(err)
 	}
 	if o := play(t, e, from(quick, agent(), "x")); string(o.Value) != "1" {

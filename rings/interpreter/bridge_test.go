@@ -108,7 +108,7 @@ func TestRefusals(t *testing.T) {
 			"ArgumentError", profiles.CodeBridgeArguments, ""},
 		{"first shared", bridge("search", spawner(2, 3, 10)), nil, ask("search", `[{"$ringd":"object","id":1,"value":{"tasks":[1,2,3]}}]`), "ArgumentError", profiles.CodeBridgeArguments, ""},
 		{"depth", bridge("search", spawner(2, 0, 10)), nil, ask("search", `[1]`), "BudgetExceeded", profiles.CodeBridgeDepth, ""},
-		{"total", bridge("search", spawner(2, 3, 3)), []executors.Question{ask("search", `[[1,2]]`)}, ask("search", `[[1,2]]`), "BudgetExceeded", profiles.CodeBridgeTotal, "3 in all"},
+		{"total", bridge("search", spawner(2, 3, 3)), []executors.Question{ask("search", `[[1,2]]`)}, ask("search", `[[1,2]]`), "BudgetExceeded", profiles.CodeBridgeTotal, "its tree has 3 agents"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

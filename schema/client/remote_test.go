@@ -17,9 +17,9 @@ func TestNewRefuses(t *testing.T) {
 		cfg  client.Config
 		want string
 	}{
-		{"nothing", client.Config{}, "Socket is missing"},
-		{"both", client.Config{Socket: "s", URL: "https://h", Token: "x"}, "a socket takes no URL"},
-		{"token on a socket", client.Config{Socket: "s", Token: "x"}, "a socket takes no URL"},
+		{"nothing", client.Config{}, "neither Socket nor URL"},
+		{"both", client.Config{Socket: "s", URL: "https://h", Token: "x"}, "cannot be combined with Socket"},
+		{"token on a socket", client.Config{Socket: "s", Token: "x"}, "cannot be combined with Socket"},
 		{"plaintext", client.Config{URL: "http://127.0.0.1:7443", Token: "x"}, "want https://"},
 		{"no scheme", client.Config{URL: "127.0.0.1:7443", Token: "x"}, "want https://"},
 		{"no host", client.Config{URL: "https://:7443", Token: "x"}, "want https://"},

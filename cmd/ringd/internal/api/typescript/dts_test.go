@@ -172,8 +172,8 @@ func FuzzDeclare(f *testing.F) {
 }
 
 func TestApprovalIsTold(t *testing.T) {
-	for when, want := range map[string]string{"": "/** Asks for an approval:",
-		"input.args.n > 1": "/** May ask for an approval"} {
+	for when, want := range map[string]string{"": "/** Needs an approval:",
+		"input.args.n > 1": "/** May need an approval"} {
 		got, err := typescript.Declare("a", "sha256:1", map[string]profiles.Bridge{
 			"pay": {Approval: &profiles.Approval{Count: 1, When: when}}})
 		if err != nil || !strings.Contains(got, want) || strings.Contains(got, "input.args") {
