@@ -112,9 +112,10 @@ func newApprovals(p *clientVerbs) *cobra.Command {
 		Short: "List the calls that wait for an approval",
 		Long: `Approvals lists the calls that wait for an approver: how long each has waited,
 how long it can still wait, and what it would do. --long shows each call in
-full: the arguments and their digest, who may decide, and until when. The newest call
-of each agent and actor comes first, then the next of each, so that no agent can
-hide the calls of others. Arguments above 4 KiB are shown by ringd approve only.
+full: the arguments and their digest, who may decide, and until when. The newest
+call of each agent and actor comes first, then the next of each, so that no
+agent can hide the calls of others. Arguments above 4 KiB are shown by ringd
+approve only.
 
 Exit codes: 0 shown, 2 no daemon.`,
 		Example: "  ringd approvals\n  ringd approvals --long\n  ringd approvals --state ./state --json",

@@ -55,8 +55,8 @@ func NewExceptions(cfg ExceptionsConfig) *cobra.Command {
 shows what each exception grants, the layers that it exceeds, its owner and
 approvers, when it ends, and how often programs used it according to the audit
 log of the state folder. Without a state folder the uses are not known. Uses of
-JavaScript modules are never known. An exception is flagged ended, soon (it ends within --soon)
-or unused (its agent ran, and no recorded action needed it).
+JavaScript modules are never known. An exception is flagged ended, soon (it ends
+within --soon) or unused (its agent ran, and no recorded action needed it).
 
 Exceptions also lists a policy that is refused only because an exception ended.
 

@@ -32,9 +32,9 @@ func newExplain(v *decideVerbs) *cobra.Command {
 		Short: "Explain why an action is allowed or denied",
 		Long: `Explain decides one action, as ringd decide does. It shows the line of the
 policy that decided, and what would have to change. ACTION is JSON in the form
-of ringd decide, or words: shell TEXT, import [python|js] MODULE, egress HOST[:PORT],
-bridge NAME, file read|write PATH, exec PROGRAM [ARG...], variable NAME=VALUE.
-Without ACTION it reads JSON from stdin.
+of ringd decide, or words: shell TEXT, import [python|js] MODULE, egress
+HOST[:PORT], bridge NAME, file read|write PATH, exec PROGRAM [ARG...], variable
+NAME=VALUE. Without ACTION it reads JSON from stdin.
 
 --script FILE and --command TEXT explain a shell script: every command that its
 text could run, at any nesting and in any branch, with its verdict. "at run
