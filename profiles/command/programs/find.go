@@ -72,7 +72,7 @@ func findCommand(r *reader, action string, i int, starts []argv.Word) int {
 		if w.Text == ";" {
 			break
 		}
-		if plus = w.Text == "+" && end > i && r.args[end-1].Text == "{}" && !r.args[end-1].Open; plus {
+		if plus = w.Text == "+" && !strings.HasPrefix(action, "-ok") && end > i && r.args[end-1].Text == "{}" && !r.args[end-1].Open; plus {
 			break
 		}
 	}
@@ -191,8 +191,22 @@ func fdCommand(r *reader, ws []argv.Word) {
 // of standard input.
 func readParallel(r *reader) {
 	var template, lists []argv.Word
+	files, own := false, ""
+	for _, w := range r.args {
+		if strings.Contains(w.Text, "{=") {
+			r.refuse("it runs a program of perl to build its commands", w.Text)
+			return
+		}
+	}
 	for it := range r.items {
 		switch {
+		case it.effect == "commands":
+			files = true
+			continue
+		case it.name == "-I":
+			own = it.value.Text
+			r.out.Maybe = r.out.Maybe || it.value.Open
+			continue
 		case it.unknown:
 			r.refuse(unknownOption, it.word.Text)
 			return
@@ -205,7 +219,7 @@ func readParallel(r *reader) {
 		template = r.args[it.at:]
 		break
 	}
-	listed := false
+	listed, fromFiles := false, files
 	for i, w := range template {
 		if w.Many {
 			r.out.Maybe = true
@@ -214,13 +228,17 @@ func readParallel(r *reader) {
 		if strings.HasPrefix(w.Text, ":::") && !w.Open {
 			listed = true
 			lists, template = template[i+1:], template[:i]
+			fromFiles = fromFiles || strings.HasPrefix(w.Text, "::::") ||
+				slices.ContainsFunc(lists, func(w argv.Word) bool { return strings.HasPrefix(w.Text, "::::") })
 			break
 		}
 	}
 	switch {
 	case r.idle:
 	case len(template) > 0:
-		parallelTemplate(r, template)
+		parallelTemplate(r, template, own)
+	case fromFiles:
+		r.refuse("its commands are in a file", r.name)
 	case !listed || r.command.More:
 		r.shellInput() // each line of standard input is a command
 	default:
@@ -232,28 +250,82 @@ func readParallel(r *reader) {
 	}
 }
 
-// parallelTemplate notes the command of parallel: words that a shell reads, with something for
-// {} or at the end.
-func parallelTemplate(r *reader, ws []argv.Word) {
+// parallelTemplate reads the command of parallel: words that a shell reads, with something for each mark, or at the
+// end. own is the mark of -I.
+func parallelTemplate(r *reader, ws []argv.Word, own string) {
 	plain := !slices.ContainsFunc(ws, func(w argv.Word) bool {
 		return strings.ContainsAny(w.Text, " \t\n;|&$`<>()'\"\\*?[]#~!")
 	})
-	some := false
-	for _, mark := range r.row.list("input") {
-		first, _, _ := strings.Cut(strings.TrimLeft(ws[0].Text, " \t"), " ")
-		if strings.Contains(first, mark) {
-			r.refuse("the program that it starts comes from its input", ws[0].Text)
-			return
-		}
-		if plain {
-			var filled bool
-			ws, filled = fill(ws, mark, argv.Word{Fed: true})
-			some = some || filled
-		}
-	}
-	if plain {
-		r.startWith(r.name, ws, nil, !some)
+	first, _, _ := strings.Cut(strings.TrimLeft(ws[0].Text, " \t"), " ")
+	if at, _ := parallelMark(first, own); at >= 0 {
+		r.refuse("the program that it starts comes from its input", ws[0].Text)
 		return
 	}
-	r.text(r.name, join(ws, false))
+	if !plain {
+		parallelText(r, join(ws, false), own)
+		return
+	}
+	out, some := make([]argv.Word, len(ws)), false
+	for i, w := range ws {
+		out[i] = w
+		if at, _ := parallelMark(w.Text, own); at >= 0 {
+			out[i], some = argv.Word{Text: w.Text[:at], Open: true, Fed: true}, true
+		}
+	}
+	r.startWith(r.name, out, nil, !some)
+}
+
+// parallelText reads shell text in which parallel fills in words. Each of them is a parameter of the text.
+func parallelText(r *reader, w argv.Word, own string) {
+	if w.Open {
+		r.out.Maybe = true
+		return
+	}
+	var b strings.Builder
+	text, quote, some := w.Text, byte(0), false
+	for text != "" {
+		if at, length := parallelMark(text, own); at == 0 && !strings.HasSuffix(b.String(), "$") {
+			if quote == '\'' {
+				r.refuse("what it fills in stands in quotes, where ringd cannot read it", w.Text)
+				return
+			}
+			b.WriteString(map[byte]string{0: `"$1"`, '"': `${1}`}[quote])
+			text, some = text[length:], true
+			continue
+		}
+		n := 1
+		switch c := text[0]; {
+		case c == '\\' && quote != '\'' && len(text) > 1:
+			n = 2
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote = c
+		case c == quote:
+			quote = 0
+		}
+		b.WriteString(text[:n])
+		text = text[n:]
+	}
+	if !some {
+		b.WriteString(` "$1"`)
+	}
+	params := []argv.Word{argv.Known(r.name), {Open: true, Fed: true}}
+	r.script(r.name, argv.Known(b.String()), "sh", params, true)
+}
+
+// parallelMark finds the first text that parallel replaces: the mark of -I, or braces with a name in them. at is -1
+// if there is none.
+func parallelMark(text, own string) (at, length int) {
+	for at = range len(text) {
+		if own != "" && strings.HasPrefix(text[at:], own) {
+			return at, len(own)
+		}
+		if text[at] != '{' {
+			continue
+		}
+		end := strings.IndexAny(text[at+1:], " \t\n{},;|&$`<>()'\"\\")
+		if end >= 0 && text[at+1+end] == '}' {
+			return at, end + 2
+		}
+	}
+	return -1, 0
 }

@@ -48,11 +48,13 @@ func readEnv(r *reader) {
 // envSplit puts the words of env -S where -S stood. Options among them count again.
 func envSplit(r *reader, it item, splits int) bool {
 	ws, readable := split(it.value.Text)
+	comment := strings.HasPrefix(it.value.Text, "#") || strings.Contains(it.value.Text, " #") ||
+		strings.Contains(it.value.Text, "\t#")
 	switch {
 	case it.value.Open:
 		r.out.Maybe = true
 		return false
-	case !readable || splits > 8:
+	case !readable || comment || splits > 8:
 		r.refuse("env -S builds words that cannot be checked; write them out", it.value.Text)
 		return false
 	}
@@ -110,7 +112,7 @@ func readSudo(r *reader) {
 	var set []argv.Assignment
 	for it := range r.items {
 		switch {
-		case it.name == "-E" && it.value.Text != "" || it.name == "-c" && r.name == "sudo":
+		case it.name == "-c" && r.name == "sudo":
 		case r.name == "doas" && it.name == "-C":
 			r.refuse("it takes its rules from a file", it.name)
 		case it.name != "":
@@ -134,9 +136,10 @@ func readSudo(r *reader) {
 	launchNothing(r)
 }
 
-// readSu reads su and runuser: a text, a command after -u, or a shell.
+// readSu reads su and runuser: a text, a command after -u, or a shell. The words after the user are words of that
+// shell.
 func readSu(r *reader) {
-	user, some := false, false
+	user, some, named := false, false, false
 	for it := range r.items {
 		switch {
 		case it.effect == "user":
@@ -150,6 +153,12 @@ func readSu(r *reader) {
 			if !r.idle {
 				r.start(r.name, r.args[it.at:])
 			}
+			return
+		case it.word.Text == "-" && !it.word.Open && !named:
+		case !named:
+			named = true
+		case !r.idle:
+			r.start(r.name, prepend(argv.Known("sh"), r.args[it.at:]))
 			return
 		}
 	}

@@ -62,6 +62,7 @@ func (r *reader) operand(it item) bool {
 			return r.args[it.at].Many // the command may be among its words
 		}
 		if !r.idle {
+			r.refusePermuted(it.at)
 			r.start(r.name, r.args[it.at:])
 		}
 		return true
@@ -75,6 +76,23 @@ func (r *reader) operand(it item) bool {
 	case plainOperands, fileOperands, programOperands:
 	}
 	return false
+}
+
+// refusePermuted refuses options among the words of a command, which begins at args[at], if the program takes
+// them for its own.
+func (r *reader) refusePermuted(at int) {
+	if r.row.flags&permutes == 0 || r.ended {
+		return
+	}
+	for _, w := range r.args[at:] {
+		switch {
+		case w.Open && (w.Text == "" || w.Many):
+			r.out.Maybe = true
+		case strings.HasPrefix(w.Text, "-"):
+			r.refuse("it takes this option from its command; put -- in front of the command", w.Text)
+			return
+		}
+	}
 }
 
 // bare handles a launcher without a command.
@@ -149,10 +167,14 @@ func valueReader(effect string) func(*reader, item) {
 		return checkpointAction
 	case "codegen":
 		return codegen
+	case "long-option":
+		return longOption
 	case "mount-settings":
 		return mountSettings
 	case "nmap-script":
 		return nmapScript
+	case "pandoc-format":
+		return pandocFormat
 	case "remote-rsync":
 		return remoteRsync
 	case "remote-shell":
@@ -163,6 +185,15 @@ func valueReader(effect string) func(*reader, item) {
 		return wgetrcLine
 	default:
 		return nil
+	}
+}
+
+// longOption reads an option whose value is a long option without its dashes.
+func longOption(r *reader, it item) {
+	if it.has {
+		w := it.value
+		w.Text = "--" + w.Text
+		r.apply(r.long(item{word: w, at: it.at}))
 	}
 }
 

@@ -40,10 +40,15 @@ func readSSH(r *reader) {
 
 // sshSetting reads ssh -o. The settings that start a program are in the row of ssh.
 func sshSetting(r *reader, w argv.Word) {
-	key, value, _ := strings.Cut(strings.TrimLeft(strings.Replace(w.Text, " ", "=", 1), "= \t"), "=")
-	key = strings.ToLower(strings.Trim(key, " \t\""))
-	value = strings.ToLower(strings.Trim(strings.TrimLeft(value, "= \t"), "\""))
-	if w.Open && !strings.ContainsAny(w.Text, "= ") {
+	const blank = " \t\r\n"
+	key := strings.TrimLeft(w.Text, "=\""+blank)
+	value, at := "", strings.IndexAny(key, "="+blank)
+	if at >= 0 {
+		key, value = key[:at], key[at:]
+	}
+	key = strings.ToLower(strings.Trim(key, "\""))
+	value = strings.ToLower(strings.Trim(strings.TrimLeft(value, "="+blank), "\""))
+	if w.Open && at < 0 {
 		r.out.Maybe = true
 		return
 	}

@@ -202,15 +202,22 @@ func (r *sedReader) command(c byte) bool {
 		return r.end()
 	case 'e':
 		text := strings.Trim(r.line(), " \t")
+		if strings.HasSuffix(text, "\\") {
+			return false // the text goes on in the next line
+		}
 		if text == "" || text == ";" || text == "}" {
 			r.out.Refused = "the command e runs the text of the pattern space"
 		} else {
 			r.out.Texts = append(r.out.Texts, text)
 		}
 		return true
-	case 'r', 'R', 'w', 'W', 'v':
+	case 'r', 'R', 'w', 'W':
 		r.line()
 		return true
+	case 'v':
+		r.skip(" \t")
+		r.word()
+		return r.end()
 	case 'q', 'Q', 'l', 'L':
 		r.skip(" \t0123456789")
 		return r.end()

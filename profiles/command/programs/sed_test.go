@@ -25,7 +25,7 @@ func TestSedStarts(t *testing.T) {
 		{`/x/I e id`, []string{"id"}}, {`s/a/b/;e id`, []string{"id"}}, {`s/a;/b/;e id`, []string{"id"}}, {`s,a\,b,c,;e id`, []string{"id"}}, {`y/abc/xyz/;e id`, []string{"id"}},
 		{`s/[/]/x/;e id`, []string{"id"}}, {`/[/]/e id`, []string{"id"}}, {`s/[^]/]*//;e id`, []string{"id"}}, {"a\\\ntext\ne id", []string{"id"}}, {"i text\ne id", []string{"id"}},
 		{":a;N;$!ba;e id", []string{"id"}}, {"b\ne id", []string{"id"}}, {"w f\ne id", []string{"id"}}, {"r f\n1e id", []string{"id"}}, {"# x\ne id", []string{"id"}}, {"$!{$!N};e id", []string{"id"}},
-		{`e`, nil}, {`1e`, nil}, {`e;p`, []string{";p"}}, {`s/a/b/e`, nil}, {`s/a/b/ge`, nil}, {`s/a/b/2pe`, nil}, {`s|a|b|eg`, nil}, {`s/a/b/Ie;p`, nil}, {`s/.*/id/e`, nil}, {`{s/a/b/e}`, nil},
+		{`e`, nil}, {`1e`, nil}, {`e;p`, []string{";p"}}, {`v;1e id`, []string{"id"}}, {"1e true\\\nrm x", nil}, {"1e\\\nrm x", nil}, {`s/a/b/e`, nil}, {`s/a/b/ge`, nil}, {`s/a/b/2pe`, nil}, {`s|a|b|eg`, nil}, {`s/a/b/Ie;p`, nil}, {`s/.*/id/e`, nil}, {`{s/a/b/e}`, nil},
 		{`s/a/b/me`, nil}, {`s/a\/b/c/e`, nil}, {`s/[/]e/]/e`, nil}, {`k`, nil}, {`s/a/b`, nil}, {`s/a/b/Q`, nil}, {`/x`, nil}, {`{p`, nil}, {`p}`, nil}, {`y/a/b`, nil},
 		{strings.Repeat("p;", mostSed), nil},
 	} {

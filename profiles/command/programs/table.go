@@ -64,6 +64,7 @@ const (
 	noAbbreviations                   // long options must be whole
 	inputIsOperands                   // see the head of programs.txt
 	readsInput                        // without a text or a file it reads a program from its input
+	permutes                          // it takes options from among the words of its command
 )
 
 // rule refuses words, or allows them in spite of later rules.
@@ -215,6 +216,7 @@ func (r *row) takeOperands(f tables.Field, words []string) error {
 func (r *row) takeFlags(f tables.Field, words []string) error {
 	all := []string{
 		"runs-files", "shell-without-command", "long-options", "no-abbreviations", "input-is-operands", "reads-input",
+		"permutes",
 	}
 	for _, w := range words {
 		at := slices.Index(all, w)

@@ -3,6 +3,7 @@ package programs
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/tables"
@@ -17,14 +18,16 @@ func readAwk(r *reader) {
 		case it.effect == "text":
 			parts = append(parts, it.value)
 		case it.effect == "file":
-			files = true
+			files = files || it.name != "-i" // beside a file that is included there is a program
 			r.fromFile(it.value)
 			if it.name == "-E" {
 				r.next = len(r.args)
 			}
-		case it.effect == "awk-mode": // -We FILE
-			files = files || strings.HasPrefix(it.value.Text, "e")
-			r.out.Interpreter = r.out.Interpreter || files
+		case it.effect == "awk-mode":
+			text, ok := awkMode(r, it, &files)
+			if ok {
+				parts = append(parts, text)
+			}
 		case it.name != "":
 			sandbox = sandbox || it.name == "-S"
 			r.apply(it)
@@ -43,6 +46,33 @@ func readAwk(r *reader) {
 		return
 	}
 	awkText(r, parts, files)
+}
+
+// awkMode reads awk -W: a long option without its dashes, and in mawk a word of its own, as in -We FILE. It returns
+// the program text, if it is one.
+func awkMode(r *reader, it item, files *bool) (text argv.Word, is bool) {
+	name, value, joined := strings.Cut(it.value.Text, "=")
+	if it.value.Open && !joined {
+		r.out.Maybe = true
+		return text, false
+	}
+	text = argv.Word{Text: value, Open: it.value.Open, Fed: it.value.Fed}
+	o := r.option("--" + name)
+	switch {
+	case strings.HasPrefix(name, "e") || o != nil && o.Effect == "file" && o.Names[0] != "-i":
+		*files, r.out.Interpreter = true, true
+	case o == nil, o.Value == tables.NoValue && o.Effect == "":
+	case len(name) > 2 && strings.HasPrefix("interactive", name): // of mawk
+	case o.Effect == "text" && joined:
+		return text, true
+	case o.Effect == "~":
+		r.idle = true
+	case o.Names[0] == "-i" && joined:
+		r.out.Interpreter = true
+	case o.Value == tables.Next && !joined, o.Effect != "":
+		r.refuse("write the option behind -W as an option", it.value.Text)
+	}
+	return text, false
 }
 
 // awkText judges the program of awk.
@@ -134,12 +164,11 @@ func readSed(r *reader) {
 
 // readVim reads vim: it refuses all commands of vim except those that only edit.
 func readVim(r *reader) {
-	some := false
+	ends := false // otherwise it goes on with its input
 	for it := range r.items {
 		switch {
 		case it.effect == "text":
-			some = true
-			vimCommand(r, it.value)
+			ends = vimCommand(r, it.value) || ends
 		case it.effect == "vimrc":
 			if v := it.value.Text; v != "NONE" && v != "NORC" && v != "DEFAULTS" || it.value.Open {
 				r.refuse("its settings may start programs", it.word.Text)
@@ -152,26 +181,29 @@ func readVim(r *reader) {
 		case it.name != "":
 			r.apply(it)
 		case strings.HasPrefix(it.word.Text, "+") && !r.ended:
-			some = true
-			vimCommand(r, argv.Word{Text: it.word.Text[1:], Open: it.word.Open})
+			ends = vimCommand(r, argv.Word{Text: it.word.Text[1:], Open: it.word.Open}) || ends
 		}
 	}
-	if !r.idle && !some {
+	if !r.idle && !ends {
 		r.out.Stdin = r.row.language
 	}
 }
 
-func vimCommand(r *reader, w argv.Word) {
+// vimCommand reads commands, which end at a bar or a line end. It reports whether they end vim, or are refused.
+func vimCommand(r *reader, w argv.Word) (ends bool) {
 	if w.Open {
 		r.out.Maybe = true
-		return
+		return false
 	}
-	for part := range strings.SplitSeq(w.Text, "|") {
-		if !vimHarmless(r, strings.TrimSpace(part)) {
+	for part := range strings.FieldsFuncSeq(w.Text, func(c rune) bool { return c == '|' || unicode.IsControl(c) }) {
+		if part = strings.TrimSpace(part); !vimHarmless(r, part) {
 			r.refuse("an editor's command may start programs", w.Text)
-			return
+			return true
 		}
+		name := strings.Trim(part, ": !")
+		ends = ends || strings.IndexAny(name, "qx") >= 0 && strings.Trim(name, "wquitaxl") == ""
 	}
+	return ends
 }
 
 // vimHarmless reports a command that saves, ends, moves, switches a setting or substitutes.
@@ -181,7 +213,7 @@ func vimHarmless(r *reader, c string) bool {
 		return true
 	}
 	if rest, ok := strings.CutPrefix(c, "set "); ok {
-		return !strings.ContainsAny(rest, "|!=")
+		return !strings.ContainsAny(rest, "|!=:") // vim reads a colon as =, and evaluates some values
 	}
 	rest := strings.TrimLeft(c, "%0123456789,$.")
 	return len(rest) > 2 && rest[0] == 's' && strings.IndexByte("/#@,", rest[1]) >= 0 && !strings.Contains(rest, `\=`)

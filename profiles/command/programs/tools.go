@@ -2,25 +2,27 @@ package programs
 
 import (
 	"strings"
+	"unicode"
 
 	"github.com/ringd/ringd/profiles/argv"
+	"github.com/ringd/ringd/profiles/tables"
 )
 
 // readTar reads tar, whose first word may be options without a dash: xzf a.tgz.
 func readTar(r *reader) {
 	if len(r.args) > 0 && !r.args[0].Open && r.args[0].Text != "" && !strings.HasPrefix(r.args[0].Text, "-") {
-		r.args = dashed(r.args)
+		r.args = dashed(r)
 	}
 	r.plain()
 }
 
 // dashed writes tar's first word as options with a dash.
-func dashed(args []argv.Word) []argv.Word {
-	letters, rest := args[0].Text, args[1:]
-	out := make([]argv.Word, 0, len(args)+len(letters))
+func dashed(r *reader) []argv.Word {
+	letters, rest := r.args[0].Text, r.args[1:]
+	out := make([]argv.Word, 0, len(r.args)+len(letters))
 	for i := range len(letters) {
 		out = append(out, argv.Known("-"+letters[i:i+1]))
-		if strings.IndexByte("fbCTXgIFHKLNV", letters[i]) >= 0 && len(rest) > 0 {
+		if o := r.option("-" + letters[i:i+1]); o != nil && o.Value == tables.Next && len(rest) > 0 {
 			out = append(out, rest[0])
 			rest = rest[1:]
 		}
@@ -107,11 +109,14 @@ func zipTest(r *reader, text string, next int) int {
 func readPager(r *reader) {
 	for it := range r.items {
 		switch {
+		case it.name == "-p" && strings.ContainsFunc(it.value.Text, unicode.IsControl):
+			r.refuse("a pager's command may start a program", it.value.Text)
 		case it.name != "":
 			r.apply(it)
 		case !r.ended && strings.HasPrefix(it.word.Text, "+"):
 			r.out.Maybe = r.out.Maybe || it.word.Open
-			if strings.ContainsAny(it.word.Text, "!|#vVsSoO:&") && !strings.HasPrefix(it.word.Text, "+/") {
+			if strings.ContainsAny(it.word.Text, "!|#vVsSoO:&") && !strings.HasPrefix(it.word.Text, "+/") ||
+				strings.ContainsFunc(it.word.Text, unicode.IsControl) { // a line end ends the pattern
 				r.refuse("a pager's command may start a program", it.word.Text)
 			}
 		}
@@ -136,8 +141,18 @@ func wgetrcLine(r *reader, it item) {
 	}
 	key, _, _ := strings.Cut(it.value.Text, "=")
 	key = strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(key))
-	if key == "config" || strings.Contains(key, "askpass") {
+	if key = strings.TrimSpace(key); key == "config" || strings.Contains(key, "askpass") {
 		r.refuse(r.because(), it.value.Text)
+	}
+}
+
+// pandocFormat reads the name of a format of pandoc, which may be a file with a program in Lua.
+func pandocFormat(r *reader, it item) {
+	switch {
+	case strings.Contains(it.value.Text, ".lua"):
+		r.refuse("it runs the program in this file", it.value.Text)
+	case it.value.Open:
+		r.out.Maybe = true
 	}
 }
 
