@@ -787,6 +787,52 @@ func TestRestartTakesTheLastGenerationUp(t *testing.T) {
 	}
 }
 
+// TestRestartWithAnEarlierClock: the clock was ahead, and is right after a restart. The generation is closed at its
+// limit all the same, not when the clock gets to where it was.
+func TestRestartWithAnEarlierClock(t *testing.T) {
+	clock := daemontest.NewClock()
+	s := daemontest.New(t, daemontest.Config{Clock: clock})
+	clock.Advance(365 * 24 * time.Hour)
+	s.Apply(t, "one log")
+	s.Close(t)
+	clock.Set(clock.Now().Add(-365 * 24 * time.Hour))
+	again := daemontest.New(t, daemontest.Config{Clock: clock, Dir: s.Dir})
+	wantConditions(t, again, true, wire.ConditionHeld)
+	closes := again.Daemon.Status(t.Context()).Closes
+	if want := clock.Now().Add(10 * time.Minute); closes == nil || closes.After(want) {
+		t.Errorf("closes %v, want %v at the latest", closes, want)
+	}
+	wantRuns(t, again, 1)
+}
+
+// TestPushIsStoredOnceItIsRecorded: the request ends between the record of a push and its generation. A log that says
+// applied is right.
+func TestPushIsStoredOnceItIsRecorded(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		s := daemontest.New(t, daemontest.Config{})
+		s.Apply(t, "one log")
+		ctx, cancel := context.WithCancel(t.Context())
+		s.Faults.On(func(what string) error {
+			if what != "store PutGeneration" {
+				return nil
+			}
+			cancel()
+			if fails {
+				return errors.New("no room")
+			}
+			return ctx.Err()
+		})
+		err := s.Daemon.ApplyPush(ctx, daemontest.Push("two log"))
+		s.Faults.On(nil)
+		applied, rejected := s.Records(t, audit.PushApplied), s.Records(t, audit.PushRejected)
+		if in := s.Daemon.Status(t.Context()).Generation == 2; in != (err == nil) || len(applied) != 2 ||
+			in == (len(rejected) > 0) {
+			t.Errorf("fails %v: %v, in force %v, recorded as applied %d times and as rejected %d times", fails, err, in,
+				len(applied), len(rejected))
+		}
+	}
+}
+
 // forge puts a generation into the store whose set grants more than its
 // revision says.
 func forge(t *testing.T, dir string) {

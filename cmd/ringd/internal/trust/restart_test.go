@@ -115,6 +115,32 @@ func rootsOf(t testing.TB, threshold int, names ...string) *trust.Roots {
 	return r
 }
 
+// TestClockReopensNothing: the clock goes back while an executor is closed by the push in the folder. That push is
+// still there, so the executor stays closed.
+func TestClockReopensNothing(t *testing.T) {
+	h := newHost(t)
+	h.ready()
+	h.stack.Executor.Reject(errors.New("cannot enforce this"))
+	h.push(envelope(t, second(h), setOf(t, "two"), "ana", "bob"))
+	if st := h.look(); !hasCondition(st, wire.ConditionExecutorClosed) {
+		t.Fatalf("conditions %+v", st.Conditions)
+	}
+	h.syncer.Close()
+	h.stack.Executor.Reject(nil)
+	h.clock.Jump(start.Add(-time.Hour))
+	h.clock.Advance(time.Minute) // the watch notes the time
+	for !strings.Contains(h.stack.Daemon.Status(t.Context()).LastPush.Message, "clock_back") {
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := h.stack.Daemon.AcceptTime(t.Context(), "root", ""); err == nil { // it waits for the refusal to end
+		t.Error("a time is accepted without a reason")
+	}
+	st := h.stack.Daemon.Status(t.Context())
+	if !hasCondition(st, wire.ConditionExecutorClosed) || h.run() == nil {
+		t.Errorf("the executor is open: %+v", st.Conditions)
+	}
+}
+
 // TestNeverOlder: after a crash between accepting push 2 and keeping it, the folder
 // holds push 1 again. It is not taken; push 2 is.
 func TestNeverOlder(t *testing.T) {

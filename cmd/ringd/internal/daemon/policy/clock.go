@@ -56,7 +56,8 @@ func (d *watcher) lookAtClock(ctx context.Context) {
 			return
 		}
 		defer d.situation.release()
-		_ = d.pushes.end(ctx, "", err) // the log and the status have it
+		// The log and the status have it.
+		_ = d.pushes.reject(ctx, "", &rejection{why: r.Error(), code: r.Code, retry: errLater, outside: true})
 	default:
 		d.cfg.Metrics.Fault("store")
 		d.cfg.Logger.Error("note the time", "error", err)

@@ -57,6 +57,7 @@ func (d *application) activate(ctx context.Context, c candidate) error {
 	if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced); err != nil {
 		return &unstored{cause: err}
 	}
+	ctx = context.WithoutCancel(ctx) // the log has it as applied
 	if err := d.verifier.storeAccepted(ctx, c.signed, number, now); err != nil {
 		return &unstored{cause: err, applied: &rec}
 	}

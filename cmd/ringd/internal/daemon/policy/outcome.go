@@ -20,6 +20,7 @@ type rejection struct {
 	code     trust.Code // of a push that was not verified, else empty
 	retry    error      // errCompiler, errPrepare or errLater if the same push may succeed later, else nil
 	closes   *string    // the executor that the push has closed, empty for all, or nil
+	outside  bool       // the reason is not in the folder, whose push is still the same
 }
 
 func (r *rejection) Error() string { return r.why }
@@ -82,7 +83,9 @@ func (d *application) reject(ctx context.Context, digest string, r *rejection) e
 	if !again {
 		err = d.recordRejection(ctx, digest, r)
 	}
-	d.reopenExecutors(ctx, digest)
+	if !r.outside {
+		d.reopenExecutors(ctx, digest)
+	}
 	err = errors.Join(&RejectedError{r.why}, err, d.closings.closeIfStale(ctx), r.retry)
 	if r.closes != nil {
 		err = errors.Join(err, d.stopExecutor(ctx, *r.closes, digest, r.why))
@@ -143,7 +146,7 @@ func (d *application) rejectUnstored(ctx context.Context, digest string, u *unst
 		rec.Digest = digest
 		rec.Detail = map[string]string{"reason": fmt.Sprintf("generation %d of revision %s was not applied: %v",
 			u.applied.Generation, u.applied.Revision, u.cause)}
-		_, unrecorded = d.cfg.Recorder.Append(ctx, rec, audit.Written)
+		_, unrecorded = d.cfg.Recorder.Append(context.WithoutCancel(ctx), rec, audit.Written)
 	}
 	now := d.cfg.Clock.Now()
 	d.situation.setLastPush(wire.Push{Digest: digest, Result: wire.PushRejected, At: now,

@@ -81,8 +81,12 @@ func (d *startup) Hold(ctx context.Context) error {
 	if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced); err != nil {
 		return err
 	}
-	d.situation.sourceBad(wire.Condition{Code: wire.ConditionHeld, Since: g.Fresh,
-		Message: "restored after a restart; the push has not been read since"}, g.Fresh)
+	since := g.Fresh
+	if since.After(now) { // the clock went back, so it cannot tell for how long the push was not read
+		since = now
+	}
+	d.situation.sourceBad(wire.Condition{Code: wire.ConditionHeld, Since: since,
+		Message: "restored after a restart; the push has not been read since"}, since)
 	next := d.active.generation(g.Number, g.Activated, "", set, signed)
 	next.source = source
 	d.active.commit(next, commits)
