@@ -48,8 +48,8 @@ func starting() map[string][]string {
 		"php":     {`system("id");`, `SYSTEM("id");`, "echo `id`;", `exec ("id");`, `shell_exec("id");`, `passthru("id");`, `popen("id","r");`, `proc_open("id",[],$p);`, `pcntl_exec("id");`, `eval($x);`, `assert($x);`, `$f("id");`, `("sys"."tem")("id");`, `array_map("system",["id"]);`, `call_user_func($x,"id");`, `include "data:text/plain,x";`, `FFI::cdef("");`},
 		"lua":     {`os.execute("id")`, `io.popen("id")`, `os["execute"]("id")`, `load("x")()`, `loadstring("x")()`, `dofile("x")`, `require("posix")`, `_G["os"]`, `local o=os; o.execute("id")`, `for k,v in pairs(os) do end`, `package.loadlib("x","y")`, `f(os)`},
 		"r":       {`system("id")`, `system2("id")`, `shell("id")`, `eval(parse(text="x"))`},
-		"sqlite3": {`.shell id`, `.system id`, "select 1;\n.sh id", `.output |id`, `.once |id`, `.read f`, `.load x`, `select load_extension('x')`, `.import "|id" t`, `select edit('x')`, `.excel`, `.www`},
-		"psql":    {`\! id`, `copy t from program 'id'`, `COPY t TO PROGRAM 'id'`, `select 1 \g |id`, `\o |id`, `\e`, "\\set x `id`", `\copy t from program 'id'`},
+		"sqlite3": {`.shell id`, `.system id`, "select 1;\n.sh id", `.output |id`, `.once |id`, `.read f`, `.load x`, `select load_extension('x')`, `.import "|id" t`, `select edit('x')`, `.excel`, `.www`, `.import --csv "|id" t`, `.i |id t`, `.imp --skip 1 '|id' t`, `.on --bom -e`, `.o -x`},
+		"psql":    {`\! id`, `copy t from program 'id'`, `COPY t TO PROGRAM 'id'`, `select 1 \g |id`, `\o |id`, `\e`, "\\set x `id`", `\copy t from program 'id'`, `copy t from program /* x */ 'id'`, "copy t from program -- x\n'id'", `copy t from program U&'id'`},
 		"mysql":   {`\! id`, `system id`, `select 1; system id`, `\P id`, `pager id`, `source x`},
 		"dc":      {`!id`, `2 !id`}, "ed": {`!id`, `r !id`}, "ftp": {`!id`}, "m4": {`syscmd(id)`, `esyscmd(id)`}, "gdb": {`shell id`, `` + "\n"}, "vim": {`:!id`}, "ssh": {`curl x`, `system`},
 	}
@@ -68,8 +68,8 @@ func inlineHarmless() map[string][]string {
 		"php":     {`echo 1;`, `echo json_encode(["a"=>1]);`, `print_r(scandir("."));`, `echo PHP_VERSION;`, `echo strtoupper("x");`, `foreach ([1,2] as $x) echo $x;`},
 		"lua":     {`print(1)`, `print(os.time())`, `for l in io.lines("x") do print(l) end`, `print(("x"):upper())`},
 		"r":       {`print(1)`, `cat(mean(c(1,2)))`, `summary(read.csv("x"))`},
-		"sqlite3": {`select 1;`, `.tables`, `.schema t`, `.mode csv`, `.headers on`, `select name from sqlite_master`, `.output out.txt`, `.import a.csv t`},
-		"psql":    {`select 1;`, `\dt`, `\d+ t`, `copy t to stdout`, `\timing`, `select * from programs`}, "mysql": {`show tables;`, `select 1`}, "dc": {`2 3 + p`, `2 3 !=a`}, "ed": {`1,3p`, `w`}, "m4": {`define(x,1)x`}, "ftp": {`get x`},
+		"sqlite3": {`select 1;`, `.tables`, `.schema t`, `.mode csv`, `.headers on`, `select name from sqlite_master`, `.output out.txt`, `.import a.csv t`, `.import --csv --skip 1 a.csv t`, `.separator "|"`, `.open x.db`, `select a || '|' || b from t`},
+		"psql":    {`select 1;`, `\dt`, `\d+ t`, `copy t to stdout`, `\timing`, `select * from programs`, `select program from t -- 'x'`, `select program, 'x' from t`}, "mysql": {`show tables;`, `select 1`}, "dc": {`2 3 + p`, `2 3 !=a`}, "ed": {`1,3p`, `w`}, "m4": {`define(x,1)x`}, "ftp": {`get x`},
 	}
 }
 
