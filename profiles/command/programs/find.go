@@ -72,7 +72,9 @@ func findCommand(r *reader, action string, i int, starts []argv.Word) int {
 		if w.Text == ";" {
 			break
 		}
-		if plus = w.Text == "+" && !strings.HasPrefix(action, "-ok") && end > i && r.args[end-1].Text == "{}" && !r.args[end-1].Open; plus {
+		before := r.args[max(end-1, i)]
+		plus = w.Text == "+" && !strings.HasPrefix(action, "-ok") && before.Text == "{}" && !before.Open
+		if plus {
 			break
 		}
 	}

@@ -201,7 +201,7 @@ func vimCommand(r *reader, w argv.Word) (ends bool) {
 			return true
 		}
 		name := strings.Trim(part, ": !")
-		ends = ends || strings.IndexAny(name, "qx") >= 0 && strings.Trim(name, "wquitaxl") == ""
+		ends = ends || strings.ContainsAny(name, "qx") && strings.Trim(name, "wquitaxl") == ""
 	}
 	return ends
 }

@@ -117,7 +117,9 @@ func encode(out executors.Outcome, h *host, unkept string, most int64) (json.Raw
 		over := int(int64(len(text)) - most)
 		switch longest := max(len(r.Stdout), len(r.Stderr)); {
 		case longest == 0 && len(r.Ran) == 0:
-			return nil, failure(profiles.ErrorResultTooLarge, "the result limit of the bridge is too small for an exit code")
+			return nil, failure(
+				profiles.ErrorResultTooLarge, "the result limit of the bridge is too small for an exit code",
+			)
 		case longest == 0:
 			r.Ran = r.Ran[:len(r.Ran)/2]
 		case len(r.Stdout) == longest:
