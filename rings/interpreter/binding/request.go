@@ -238,11 +238,24 @@ func (k *Request) DecideAtTurn(b *Binding, g *Generation, used Used) *Refusal {
 	if no != nil {
 		return no
 	}
-	if budget.Stricter(k.Limits, current.Limits).CallsPerRun < used.Calls {
-		return revoked(g.Revision, current, "the policy now in force allows fewer calls")
+	if k.Revoked {
+		return revoked(g.Revision, current, "a policy that was in force when the run paused refused it")
 	}
 	if no := k.Decide(b, g); no != nil {
 		return no
+	}
+	if schemas := arguments(k.Grants()...); len(schemas) > 0 {
+		if _, err := jsonvalue.Validate(k.Args, k.Marked, schemas...); err != nil {
+			return revoked(g.Revision, current, "the argument does not match every schema of the run")
+		}
+	}
+	l := k.Limits // of all policies that bind the run
+	switch {
+	case l.CallsPerRun < used.Calls:
+		return revoked(g.Revision, current, "a policy that binds the run allows fewer calls")
+	case budget.Spawns(l) && (k.Agents == 0 || k.Agents > l.SpawnPerCall || used.Depth+1 > l.Depth ||
+		!used.Tree.Within(l.TotalSpawn)):
+		return revoked(g.Revision, current, "a policy that binds the run allows fewer subagents")
 	}
 	return k.checkRecordSize()
 }

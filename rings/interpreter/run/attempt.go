@@ -26,7 +26,7 @@ func (a *attempt) answer(ctx context.Context, args json.RawMessage) (executors.A
 	c := a.c
 	// Which calls of several at once a budget refuses is then the same in every run, and the records have their order.
 	if c.Turn.Wait(ctx) != nil {
-		return executors.Answer{}, nil // the program is over, and nobody reads the answer
+		return c.Answer(a.run.bound, profiles.ErrorBridge, textInterrupted, nil) // the program is over
 	}
 	defer c.EndTurns()
 	no := a.decide()

@@ -204,7 +204,7 @@ func (c *call) Pending() contract.Pending {
 
 // Stop makes the call stop. No answer is accepted from then on.
 func (c *call) Stop(cancel context.CancelCauseFunc, why error) {
-	if c.State == callPending {
+	if c.State == callPending || c.State == callQueued {
 		c.State = callCut
 	}
 	if cancel != nil {

@@ -103,7 +103,8 @@ func (f *Family) notOpen(child *Run) error {
 // adoptsLocked reports whether subagents may be started for the call.
 func (f *Family) adoptsLocked(c *call) bool {
 	r := f.run
-	return !r.ended && r.phase != phaseKeeping && r.phase != phasePaused && c != nil && c.Working()
+	return !r.ended && r.phase != phaseKeeping && r.phase != phasePaused && c != nil && c.Working() &&
+		!c.Place.Waits
 }
 
 // Any reports whether one of the subagents of the run lives.

@@ -111,9 +111,13 @@ func (a queuedAttempt) record() error {
 	rec := a.run.callRecord(contract.CallQueued, c)
 	rec.State, rec.Placed = callStateQueued, c.Turn.End
 	if err := a.run.Put(rec, contract.Written); err != nil {
+		a.release()
 		return a.recordError(err)
 	}
 	c.Turn.End()
+	if c.Taken != nil {
+		c.Taken() // the guest has to be able to say that it waits
+	}
 	return nil
 }
 
@@ -128,7 +132,7 @@ func (a queuedAttempt) takePlace(ctx context.Context) (no *binding.Refusal, err 
 		return no, err
 	}
 	r, c := a.run, a.c
-	if c.Place.Order.Wait(ctx) != nil { // which of two calls people are asked about is no chance
+	if c.Place.Order.Wait(ctx) != nil || ctx.Err() != nil { // which of two calls people are asked about is no chance
 		return nil, contract.ErrEnded
 	}
 	r.mu.Lock()
