@@ -76,3 +76,16 @@ func TestQueueOverKills(t *testing.T) {
 		t.Fatalf("%s %+v %s", run.State, run.Error, run.Value)
 	}
 }
+
+// Calls with large arguments wait like others: the run is paused, and its harness sees those that have their places.
+func TestLargeCallsWait(t *testing.T) {
+	h := waitHost(t, "")
+	h.write("sync/p.yaml", fmt.Sprintf(queuePolicy, 2))
+	h.start("", 0)
+	run, err := h.client.Run(t.Context(), wire.RunRequest{Agent: "a", Executor: "js", Program: wire.Program{Name: "p.js",
+		Source: `(await Promise.all(Array.from({length: 10}, () => ask("x".repeat(500000))))).join()`}})
+	h.must(err)
+	if len(run.Pending) != 2 || run.Queued != 8 {
+		t.Errorf("%d calls are pending, and %d wait", len(run.Pending), run.Queued)
+	}
+}
