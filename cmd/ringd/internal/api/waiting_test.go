@@ -191,7 +191,16 @@ func TestUnprovidedThroughTheAPI(t *testing.T) {
 		len(run.Pending) != 0 {
 		t.Errorf("%+v", run.Error)
 	}
-	got := f.ask("POST", "/v1/runs/"+r.ID+"/resume", "")
+	// The daemon's own resume, which found the reason, may still have the claim of the pause.
+	resume := func() (got reply) {
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+			if got = f.ask("POST", "/v1/runs/"+r.ID+"/resume", ""); got.code() != wire.CodeAlreadyResumed {
+				break
+			}
+		}
+		return got
+	}
+	got := resume()
 	if got.status != 409 || got.code() != wire.CodeBridgeUnprovided || !strings.Contains(string(got.body), text) ||
 		strings.Contains(string(got.body), "secret") {
 		t.Errorf("%d %s", got.status, got.body)
@@ -205,7 +214,7 @@ func TestUnprovidedThroughTheAPI(t *testing.T) {
 		t.Errorf("%d acts", n)
 	}
 	f.Acts.Break(nil)
-	if got := f.ask("POST", "/v1/runs/"+r.ID+"/resume", ""); got.code() != "" {
+	if got := resume(); got.code() != "" {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	if end, err := f.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, time.Minute); err != nil ||
