@@ -23,8 +23,8 @@ spec:
     - {name: ask, powers: {sensitive: false, untrusted: false, external: false}, limits: {concurrent: %d}}
 `
 
-// A harness that answers the calls of one wave sees four of them at a time, in order. The daemon is killed in the middle,
-// and a push lowers four to two: each call has its answer, and none is refused.
+// A harness that answers the calls of one wave sees four of them at a time, in order. The daemon is killed in the
+// middle, and a push lowers four to two. Each call has its answer, and none is refused.
 func TestQueueOverKills(t *testing.T) {
 	const calls = 60
 	h := waitHost(t, "")
@@ -53,10 +53,11 @@ func TestQueueOverKills(t *testing.T) {
 			h.revive()
 		case 6:
 			h.write("sync/p.yaml", fmt.Sprintf(queuePolicy, 2))
-			for now, err := h.client.Status(ctx); now.Generation < 2; now, err = h.client.Status(ctx) {
+			until(t, func() bool {
+				now, err := h.client.Status(ctx)
 				h.must(err)
-				time.Sleep(20 * time.Millisecond)
-			}
+				return now.Generation >= 2
+			})
 			want = 2 // the turns of the next ones come under the new policy
 		}
 		run, err = h.client.Answer(ctx, run.ID, answers...)

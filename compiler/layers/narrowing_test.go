@@ -97,7 +97,8 @@ func (g gen) one2(lists ...[]string) []string { return lists[g.IntN(len(lists))]
 func (g gen) bridge(name string) schema.Bridge {
 	b := schema.Bridge{Name: name, DataClass: g.one("", "internal", "public"), Audit: g.one("", "full", "metadata")}
 	if g.IntN(2) == 0 {
-		b.Limits = &schema.BridgeLimits{CallsPerRun: g.number(), Concurrent: g.number(), Queue: g.number(), WhenFull: g.one("", "wait", "refuse"), SpawnPerCall: g.number(),
+		b.Limits = &schema.BridgeLimits{CallsPerRun: g.number(), Concurrent: g.number(), SpawnPerCall: g.number(),
+			Queue: g.number(), WhenFull: g.one("", "wait", "refuse"),
 			RequestBytes: g.one("", "1KiB", "2KiB")}
 	}
 	if g.IntN(2) == 0 {

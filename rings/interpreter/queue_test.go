@@ -25,10 +25,7 @@ func inOrder(qs []executors.Question) (program, []executors.Answer) {
 	got := make([]executors.Answer, len(qs))
 	return func(ctx context.Context, _ executors.Run, h executors.Host) (executors.Outcome, error) {
 		var all sync.WaitGroup
-		var turn *executors.Turn
-		for i, q := range qs {
-			turn = turn.After()
-			q.Call, q.Turn = fmt.Sprintf("c%d", i+1), turn
+		for i, q := range inTurns(qs) {
 			all.Go(func() {
 				if a, err := h.Ask(ctx, q); err == nil {
 					got[i] = a
@@ -38,6 +35,17 @@ func inOrder(qs []executors.Question) (program, []executors.Answer) {
 		all.Wait()
 		return executors.Outcome{State: executors.StateDone, Value: json.RawMessage(`"ok"`)}, nil
 	}, got
+}
+
+// inTurns gives questions their names and their turns, as a link does.
+func inTurns(qs []executors.Question) []executors.Question {
+	var turn *executors.Turn
+	qs = slices.Clone(qs)
+	for i := range qs {
+		turn = turn.After()
+		qs[i].Call, qs[i].Turn = fmt.Sprintf("c%d", i+1), turn
+	}
+	return qs
 }
 
 func times(n int, q executors.Question) []executors.Question {
@@ -110,7 +118,10 @@ func TestFullBridgeRefuses(t *testing.T) {
 	for _, c := range []struct {
 		queue int64
 		text  string
-	}{{0, "may have 2 open calls at once (call c3)"}, {3, "may have 2 open calls at once, and 3 more may wait (call c6)"}} {
+	}{
+		{0, "may have 2 open calls at once (call c3)"},
+		{3, "may have 2 open calls at once, and 3 more may wait (call c6)"},
+	} {
 		for range 50 {
 			hold := make(chan struct{})
 			p := &counted{wait: func(string) { <-hold }}
@@ -140,7 +151,7 @@ func TestFullBridgeRefuses(t *testing.T) {
 	}
 }
 
-// What exceeds the calls of a run are the last calls of a wave.
+// If a wave has more calls than a run may make, its last calls are refused.
 func TestBudgetsRefuseTheLast(t *testing.T) {
 	for range 100 {
 		w := newWorld(t)
@@ -265,15 +276,7 @@ func TestQueueIsEmptied(t *testing.T) {
 func TestPauseKeepsTheQueue(t *testing.T) {
 	s := newStage(t)
 	s.apply(set("a", bridge("ask", atOnce(4, 100))))
-	var all []executors.Question
-	var turn *executors.Turn
-	for i := range 10 {
-		q := question(fmt.Sprintf("c%d", i+1), "ask", fmt.Sprintf(`[%d]`, i+1))
-		turn = turn.After()
-		q.Turn = turn
-		all = append(all, q)
-	}
-	p := s.pausedRun(waves(all))
+	p := s.pausedRun(waves(inTurns(times(10, ask("ask", `[]`)))))
 	s.checkOpen(p, []string{"c1", "c2", "c3", "c4"}, 10)
 	for round := 0; ; round++ {
 		var settled []contract.Settlement

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"runtime"
 	"sync"
 	"testing"
@@ -16,18 +15,15 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
+// turned makes one question for each of the arguments, in turns.
 func turned(bridge string, args ...string) (qs []executors.Question) {
-	var turn *executors.Turn
-	for i, a := range args {
-		q := question(fmt.Sprintf("c%d", i+1), bridge, a)
-		turn = turn.After()
-		q.Turn = turn
-		qs = append(qs, q)
+	for _, a := range args {
+		qs = append(qs, ask(bridge, a))
 	}
-	return qs
+	return inTurns(qs)
 }
 
-// A schema that was in force at a pause does not hold for calls that were queued there.
+// A schema that is in force at a pause binds the calls that are queued there, too.
 func TestQueuedSchemaOfPause(t *testing.T) {
 	s := newStage(t)
 	s.apply(set("a", bridge("ask", atOnce(1, 100))))
@@ -38,9 +34,7 @@ func TestQueuedSchemaOfPause(t *testing.T) {
 		t.Fatalf("%s %+v", v.State, v.Error)
 	}
 	p = s.keeper.pause(t, "r1")
-	t.Logf("queued %s revoked=%v, bound by %d policies", p.Queued[0].ID, p.Queued[0].Revoked, len(p.Profiles))
 	v = s.resume(p, value("c2", `1`))
-	t.Logf("%s %+v pending %+v", v.State, v.Error, v.Pending)
 	if v.State == executors.StatePaused {
 		t.Errorf("c3, whose argument no policy in force allows, is open: %s", v.Pending[0].Args)
 	}
@@ -66,7 +60,7 @@ func (s *stage) unstop() {
 	s.pauser.stopped = nil
 }
 
-// The number of calls of a policy that was in force at a pause does not hold for queued calls.
+// The number of calls in a policy that was in force at a pause binds the queued calls, too.
 func TestQueuedCallsOfPause(t *testing.T) {
 	s := newStage(t)
 	s.apply(set("a", bridge("ask", atOnce(1, 100))))
@@ -80,42 +74,37 @@ func TestQueuedCallsOfPause(t *testing.T) {
 	if len(v.Pending) > 0 {
 		t.Errorf("policy b binds the run, which allows one call: the second one is open")
 	}
-	t.Logf("%s %+v c1 %+v c2 %+v", v.State, v.Error, s.got("r1", "c1"), s.got("r1", "c2"))
 }
 
-// A lockdown while the run stops: the open call is refused afterwards, and the queued ones go on.
+// A lockdown while the run stops: the queued calls are refused afterwards, as the open one is.
 func TestQueuedLockdownOfPause(t *testing.T) {
 	s := newStage(t)
 	s.apply(set("a", bridge("ask", atOnce(1, 100))))
 	s.pauser.stopped = func(executors.Run) *executors.Outcome { s.apply(nil); return nil }
 	p := s.pausedRun(waves(turned("ask", `[1]`, `[2]`)))
-	t.Logf("call revoked=%v queued revoked=%v", p.Calls[0].Revoked, p.Queued[0].Revoked)
 	s.unstop()
 	s.apply(set("a", bridge("ask", atOnce(1, 100))))
 	v := s.resume(p, value("c1", `1`))
-	t.Logf("%s %+v pending %+v", v.State, v.Error, v.Pending)
 	if len(v.Pending) > 0 {
 		t.Errorf("c2, which the record says is revoked, is open; c1 is not")
 	}
 }
 
-// A subagent for a queued call.
-func TestQueuedChildOfQueued(t *testing.T) {
+// No subagent can be started for a queued call, and the parent can pause again.
+func TestQueuedCallHasNoSubagents(t *testing.T) {
 	s := newStage(t, func(c *interpreter.Config) { c.Providers["team"] = contract.Harness{} })
 	one := limits(func(l *profiles.BridgeLimits) { l.Concurrent, l.Queue = 1, 100 })
 	s.slow = func(ctx context.Context) { <-ctx.Done() }
 	s.apply(set("a", bridge("ask"), bridge("slow"), bridge("team", spawner(3, 2, 50), one)))
 	p := s.pausedRun(waves(turned("team", `[[1,2]]`, `[[1,2]]`, `[[1,2]]`)))
-	held, err := s.ring.Hold(t.Context(), p)
+	_, err := s.ring.Hold(t.Context(), p)
 	must(t, err)
 	hang := waves([]executors.Question{question("c1", "slow", `[]`)})
 	child, err := s.child("r1", "c3", hang)
 	if !errors.Is(err, contract.ErrParent) {
 		t.Errorf("a child of a queued call: %v", err)
 	}
-	_ = held
 	v := s.resume(p, value("c1", `1`))
-	t.Logf("parent afterwards: %s %+v pending %d", v.State, v.Error, len(v.Pending))
 	if v.State != executors.StatePaused {
 		t.Errorf("the parent could not pause again: %+v", v.Error)
 	}
@@ -125,7 +114,7 @@ func TestQueuedChildOfQueued(t *testing.T) {
 	}
 }
 
-// A large call that is queued is never taken: nothing more is read from the guest.
+// A large call that is queued is taken, so that more is read from the guest.
 func TestQueuedTaken(t *testing.T) {
 	w := newWorld(t)
 	w.apply(set("a", bridge("ask", atOnce(1, 100))))
@@ -157,7 +146,7 @@ func TestQueuedTaken(t *testing.T) {
 	w.end(run)
 }
 
-// A queued call that was stopped and has not noticed counts as one that waits: the run is stopped under it.
+// A queued call that was stopped does not count as one that waits, even if its goroutine has not run since.
 func TestQueuedStoppedWhilePausing(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	k := &keeper{pauses: map[string][]byte{}, views: map[string]contract.View{}}
@@ -191,10 +180,8 @@ func TestQueuedStoppedWhilePausing(t *testing.T) {
 	case <-next:
 	case <-time.After(2 * time.Second):
 	}
-	v := run.View()
-	t.Logf("second %+v third %v state %s %+v", second.Error, third, v.State, v.Error)
-	if third != nil {
-		t.Errorf("the run was closed: %+v", v.Error)
+	if v := run.View(); third != nil {
+		t.Errorf("the run was closed: %+v, second call %+v", v.Error, second.Error)
 	}
 	run.Cancel(t.Context(), "uid:1", "enough")
 	w.end(run)
@@ -203,13 +190,10 @@ func TestQueuedStoppedWhilePausing(t *testing.T) {
 // The program ends with calls that it does not wait for. None of the queued ones may begin then.
 func TestQueuedDeadGuest(t *testing.T) {
 	var mu sync.Mutex
-	begun, dead := 0, 0
-	p := provide(func(ctx context.Context, c contract.Call) (json.RawMessage, error) {
+	begun := 0
+	p := provide(func(ctx context.Context, _ contract.Call) (json.RawMessage, error) {
 		mu.Lock()
 		begun++
-		if ctx.Err() != nil {
-			dead++
-		}
 		mu.Unlock()
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -220,11 +204,7 @@ func TestQueuedDeadGuest(t *testing.T) {
 		run := w.start(func(ctx context.Context, _ executors.Run, h executors.Host) (executors.Outcome, error) {
 			asks, cancel := context.WithCancel(ctx)
 			var all sync.WaitGroup
-			var turn *executors.Turn
-			for i := range 900 {
-				q := question(fmt.Sprintf("c%d", i+1), "many", `[]`)
-				turn = turn.After()
-				q.Turn = turn
+			for _, q := range inTurns(times(900, ask("many", `[]`))) {
 				all.Go(func() { _, _ = h.Ask(asks, q) })
 			}
 			w.awaitQueued(896)
@@ -234,7 +214,6 @@ func TestQueuedDeadGuest(t *testing.T) {
 		})
 		w.end(run)
 	}
-	t.Logf("%d begun in 20 runs, %d with a context that was over", begun, dead)
 	if begun > 80 {
 		t.Errorf("%d queued calls began after the end of their program", begun-80)
 	}
@@ -265,7 +244,7 @@ func TestQueuedRuleOfTwo(t *testing.T) {
 	if v.State != executors.StatePaused || len(v.Pending) != 1 || v.Pending[0].ID != "c2" || v.Pending[0].Because == "" {
 		t.Fatalf("%s %+v %+v", v.State, v.Error, v.Pending)
 	}
-	p := s.keeper.pause(t, "r1")
-	v = s.resume(p, approve("c2"))
-	t.Logf("%s %+v touched %v", v.State, v.Error, touchedBy(v))
+	if v = s.resume(s.keeper.pause(t, "r1"), approve("c2")); v.State != executors.StateDone {
+		t.Errorf("%s %+v", v.State, v.Error)
+	}
 }

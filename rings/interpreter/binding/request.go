@@ -206,13 +206,8 @@ func (k *Request) DecideResumed(b *Binding, g *Generation, used Used) *Refusal {
 		return refusalOf(d, profiles.ErrorCapabilityRevoked)
 	}
 	k.BoundGrants = grants
-	if k.Revoked {
-		return revoked(grants[0].Revision, grants[0], "a policy that was in force when the run paused refused it")
-	}
-	if schemas := arguments(grants...); len(schemas) > 0 {
-		if _, err := jsonvalue.Validate(k.Args, k.Marked, schemas...); err != nil {
-			return revoked(grants[0].Revision, grants[0], "the argument does not match every schema of the run")
-		}
+	if no := fitsRun(k, grants); no != nil {
+		return no
 	}
 	for _, gr := range grants {
 		if no := k.fits(gr.Revision, gr, used); no != nil {
@@ -231,31 +226,37 @@ func (k *Request) DecideResumed(b *Binding, g *Generation, used Used) *Refusal {
 	return nil
 }
 
-// DecideAtTurn decides a call anew that was admitted and then had to wait until fewer of its bridge were open. Nothing
-// of it has begun, so it can still get what a policy has come to ask for, such as an approval.
-func (k *Request) DecideAtTurn(b *Binding, g *Generation, used Used) *Refusal {
-	current, no := k.StillGranted(b, g)
-	if no != nil {
-		return no
-	}
+// fitsRun refuses a call of a pause if a policy that was in force at the pause refused it, or if its arguments do not
+// match the schema of each of the grants.
+func fitsRun(k *Request, grants []*Grant) *Refusal {
+	first := grants[0]
 	if k.Revoked {
-		return revoked(g.Revision, current, "a policy that was in force when the run paused refused it")
+		return revoked(first.Revision, first, "a policy that was in force when the run paused refused it")
 	}
+	if schemas := arguments(grants...); len(schemas) > 0 {
+		if _, err := jsonvalue.Validate(k.Args, k.Marked, schemas...); err != nil {
+			return revoked(first.Revision, first, "the argument does not match every schema of the run")
+		}
+	}
+	return nil
+}
+
+// DecideQueued decides a call again that was admitted and then waited in the queue of its bridge. No effect of the call
+// has begun, so the call can still get an approval that a policy asks for only now.
+func (k *Request) DecideQueued(b *Binding, g *Generation, used Used) *Refusal {
 	if no := k.Decide(b, g); no != nil {
 		return no
 	}
-	if schemas := arguments(k.Grants()...); len(schemas) > 0 {
-		if _, err := jsonvalue.Validate(k.Args, k.Marked, schemas...); err != nil {
-			return revoked(g.Revision, current, "the argument does not match every schema of the run")
-		}
+	if no := fitsRun(k, k.Grants()); no != nil {
+		return no
 	}
 	l := k.Limits // of all policies that bind the run
 	switch {
 	case l.CallsPerRun < used.Calls:
-		return revoked(g.Revision, current, "a policy that binds the run allows fewer calls")
+		return revoked(g.Revision, k.Current, "a policy that binds the run allows fewer calls")
 	case budget.Spawns(l) && (k.Agents == 0 || k.Agents > l.SpawnPerCall || used.Depth+1 > l.Depth ||
 		!used.Tree.Within(l.TotalSpawn)):
-		return revoked(g.Revision, current, "a policy that binds the run allows fewer subagents")
+		return revoked(g.Revision, k.Current, "a policy that binds the run allows fewer subagents")
 	}
 	return k.checkRecordSize()
 }

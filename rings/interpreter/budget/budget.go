@@ -132,6 +132,11 @@ type Spend struct {
 	Refused int64
 }
 
+// NewSpend returns the Spend of a run that has used nothing.
+func NewSpend() Spend {
+	return Spend{Calls: map[string]int64{}, Open: map[string]int64{}, Waiting: map[string]int64{}}
+}
+
 // AdmitAct takes one act of a guest out of the budgets. name is counted, and all acts
 // together are at most limit. taken is how many there were.
 func (s *Spend) AdmitAct(name string, taken *int64, limit int64) *Excess {

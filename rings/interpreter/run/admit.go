@@ -91,16 +91,16 @@ func (a *attempt) charge() (ok bool, no *binding.Refusal) {
 		return false, &binding.Refusal{Name: profiles.ErrorBudgetExceeded, Text: over.Text,
 			Decision: c.Deny(r.bound, over.Code, over.Text)}
 	}
-	switch {
-	case !ok:
-	case waits:
-		r.book.add(c)
+	if !ok {
+		return false, no
+	}
+	r.book.add(c)
+	if waits {
 		r.book.enqueue(c)
-	default:
-		r.book.add(c)
+	} else {
 		r.book.give(c)
 	}
-	return ok, no
+	return true, no
 }
 
 // pace makes an admitted call wait until its agent may write as much to disk. The call ends

@@ -24,7 +24,7 @@ func (r *Run) attempt(c *call) *attempt { return &attempt{closing{r, c}} }
 // executors.ErrPaused, that the call stays open.
 func (a *attempt) answer(ctx context.Context, args json.RawMessage) (executors.Answer, error) {
 	c := a.c
-	// Which calls of several at once a budget refuses is then the same in every run, and the records have their order.
+	// Calls are decided in the order of the program. So a budget refuses the same ones in every run.
 	if c.Turn.Wait(ctx) != nil {
 		return c.Answer(a.run.bound, profiles.ErrorBridge, textInterrupted, nil) // the program is over
 	}
@@ -48,10 +48,11 @@ func (a *attempt) answer(ctx context.Context, args json.RawMessage) (executors.A
 		return a.refuse(no)
 	}
 	if c.Place.Given != nil {
-		if err := (queuedAttempt{a}).record(); err != nil {
+		queued := queuedAttempt{a}
+		if err := queued.record(); err != nil {
 			return executors.Answer{}, err
 		}
-		return queuedAttempt{a}.answer(ctx)
+		return queued.answer(ctx)
 	}
 	return a.begin(ctx, p)
 }

@@ -29,7 +29,7 @@ type callBook struct {
 
 func newCallBook() callBook {
 	return callBook{calls: map[string]*call{}, revoked: map[string]bool{},
-		spent: budget.Spend{Calls: map[string]int64{}, Open: map[string]int64{}, Waiting: map[string]int64{}}}
+		spent: budget.NewSpend()}
 }
 
 // restore fills the book from a pause. Each call is bound to b.

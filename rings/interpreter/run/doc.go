@@ -19,8 +19,14 @@
 // written or an effect is performed. A method named ...Locked needs it held.
 //
 // The steps of one call are methods of attempt: question.go (asked), attempt.go and
-// admit.go (decided, admitted), record.go (recorded), perform.go (performed). Its end is
-// a closing (settle.go), an answer from outside an answering (answer.go).
+// admit.go (decided, admitted), queue.go (waits for a place among the open calls of its
+// bridge), record.go (recorded), perform.go (performed). Its end is a closing (settle.go),
+// an answer from outside an answering (answer.go).
+//
+// Calls have two orders. In its Turn a call is decided: that is the order of the program.
+// In its Place.Order its intent is recorded: that is the order of the places. Both end with
+// that record, or with the end of the call; the Turn of a queued call ends with the record
+// that it is queued. Whatever runs before that record keeps the other calls waiting.
 //
 // Locks are taken in this order: that of the ring, that of a run, and those of the tree
 // (its counter and its account of powers). The locks of two runs are never held together:

@@ -17,7 +17,7 @@ type place struct {
 	Has   bool            // the call has its place
 	Waits bool            // it waits for it
 	Given chan struct{}   // closed when a call that waited got its place; nil for a call that got it at once
-	Order *executors.Turn // among the calls of the run that got a place; set with Has
+	Order *executors.Turn // among the calls that got a place in this life of the run; nil for an open call of a pause
 }
 
 // EndTurns lets the next question be decided, and the next call that has a place be recorded.
@@ -86,7 +86,7 @@ func (r *Run) promoteLocked() {
 // queuedAttempt is the attempt of a call that has to wait until fewer of its bridge are open.
 type queuedAttempt struct{ *attempt }
 
-// answer waits for the turn of the call, and takes the call through the other steps then.
+// answer waits until the call has its place, and takes the call through the other steps then.
 func (a queuedAttempt) answer(ctx context.Context) (executors.Answer, error) {
 	no, err := a.takePlace(ctx)
 	defer a.c.EndTurns()
@@ -124,9 +124,8 @@ func (a queuedAttempt) record() error {
 // callStateQueued is the state of a call that waits for a place, in records and events.
 const callStateQueued = "queued"
 
-// takePlace waits for the turn of a call that has to wait until fewer of its bridge are open. Then the call is decided
-// anew, as nothing of it has begun. The error is executors.ErrPaused if the call stays queued over a pause; any other
-// says that the run ends.
+// takePlace waits until the call has its place, and decides the call again then. If the call stays queued over a pause,
+// the error is executors.ErrPaused. Any other error says that the run ends.
 func (a queuedAttempt) takePlace(ctx context.Context) (no *binding.Refusal, err error) {
 	if no, err = a.awaitPlace(ctx); no != nil || err != nil {
 		return no, err
@@ -137,7 +136,7 @@ func (a queuedAttempt) takePlace(ctx context.Context) (no *binding.Refusal, err 
 	}
 	r.mu.Lock()
 	if no = r.book.taken(c, &r.identity); no == nil {
-		no = c.DecideAtTurn(r.bound, r.host.InForce(), a.usedLocked())
+		no = c.DecideQueued(r.bound, r.host.InForce(), a.usedLocked())
 	}
 	r.mu.Unlock()
 	for placed := false; no == nil && !placed; {
@@ -150,9 +149,10 @@ func (a queuedAttempt) takePlace(ctx context.Context) (no *binding.Refusal, err 
 	return no, nil
 }
 
+// awaitPlace is takePlace without the decision.
 func (a queuedAttempt) awaitPlace(ctx context.Context) (*binding.Refusal, error) {
 	r, c := a.run, a.c
-	turn, cancel := context.WithCancelCause(ctx)
+	wait, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r.mu.Lock()
 	if r.ended {
@@ -167,7 +167,7 @@ func (a queuedAttempt) awaitPlace(ctx context.Context) (*binding.Refusal, error)
 	r.pauseIfWaiting()
 	select {
 	case <-c.Place.Given:
-	case <-turn.Done():
+	case <-wait.Done():
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -175,7 +175,7 @@ func (a queuedAttempt) awaitPlace(ctx context.Context) (*binding.Refusal, error)
 	if c.Place.Has {
 		return nil, nil
 	}
-	if r.isStoppingLocked() && errors.Is(context.Cause(turn), executors.ErrPaused) {
+	if r.isStoppingLocked() && errors.Is(context.Cause(wait), executors.ErrPaused) {
 		c.State = callLeft
 		return nil, executors.ErrPaused
 	}

@@ -283,8 +283,8 @@ func (t *testRun) decideAction(d *profiles.Decider, c *policytest.Case) profiles
 				"the argument of %s does not match its schema: %v", b.Name, err))
 		}
 	}
-	none := map[string]int64{}
-	spent := budget.Spend{Calls: map[string]int64{b.Name: c.Call - 1}, Open: none, Waiting: maps.Clone(none)}
+	spent := budget.NewSpend()
+	spent.Calls[b.Name] = c.Call - 1
 	agents := int64(1)
 	if budget.Spawns(grant.Limits) && len(b.Args) > 0 {
 		n, err := budget.AgentsOf(b.Args)
