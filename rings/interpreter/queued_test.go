@@ -54,6 +54,18 @@ func TestQueuedSchemaWhileStopping(t *testing.T) {
 	}
 }
 
+// If the policy in force refuses a queued call, the refusal names that policy.
+func TestQueuedRefusalNamesItsPolicy(t *testing.T) {
+	s := newStage(t)
+	s.apply(set("a", bridge("ask", atOnce(1, 100))))
+	p := s.pausedRun(waves(turned("ask", `[1]`, `["bad"]`)))
+	s.apply(set("b", bridge("ask", atOnce(1, 100), arguments(`{"type":"integer"}`))))
+	v := s.resume(p, value("c1", `1`))
+	if len(v.Denials) != 1 || v.Denials[0].Revision != "b" || v.Denials[0].Code != profiles.CodeBridgeRevoked {
+		t.Errorf("denials %+v", v.Denials)
+	}
+}
+
 func (s *stage) unstop() {
 	s.pauser.mu.Lock()
 	defer s.pauser.mu.Unlock()

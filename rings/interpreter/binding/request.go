@@ -226,8 +226,8 @@ func (k *Request) DecideResumed(b *Binding, g *Generation, used Used) *Refusal {
 	return nil
 }
 
-// fitsRun refuses a call of a pause if a policy that was in force at the pause refused it, or if its arguments do not
-// match the schema of each of the grants.
+// fitsRun refuses a call that a policy in force at a pause of the run refused, and one whose arguments do not match the
+// schema of each of the grants.
 func fitsRun(k *Request, grants []*Grant) *Refusal {
 	first := grants[0]
 	if k.Revoked {
@@ -244,6 +244,9 @@ func fitsRun(k *Request, grants []*Grant) *Refusal {
 // DecideQueued decides a call again that was admitted and then waited in the queue of its bridge. No effect of the call
 // has begun, so the call can still get an approval that a policy asks for only now.
 func (k *Request) DecideQueued(b *Binding, g *Generation, used Used) *Refusal {
+	if _, no := k.StillGranted(b, g); no != nil { // so that the refusal names the policy in force
+		return no
+	}
 	if no := k.Decide(b, g); no != nil {
 		return no
 	}
